@@ -1,0 +1,52 @@
+// Files: whole reads, writes that appear whole or not at all, folders.  Used by everything that touches a disk.
+#ifndef PS_BASE_FILE_H_
+#define PS_BASE_FILE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ps {
+
+// The bytes of a file of at most `max_bytes`.  Throws kUsage when it cannot be opened, kCorrupt when it is larger.
+std::string read_file(const std::string& path, uint64_t max_bytes = uint64_t{1} << 30);
+
+// A file being written beside its final path, which it replaces at commit(); without a commit nothing is left.
+// Throws kExhausted when the disk is full, kUnavailable on other errors.  One owner thread.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::string path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::string_view bytes);
+  uint64_t size() const { return size_; }
+
+  // Sync, rename, sync the folder: after it the file is there whole, also after a loss of power.
+  void commit();
+
+ private:
+  void flush();
+
+  std::string path_, temporary_, buffer_;
+  int file_;
+  uint64_t size_ = 0;
+};
+
+void write_file(const std::string& path, std::string_view bytes);
+
+void make_directories(const std::string& path);
+bool is_directory(const std::string& path);
+bool exists(const std::string& path);
+
+// Names in a folder, sorted by bytes, hidden ones left out.
+std::vector<std::string> list_directory(const std::string& path);
+
+// "a/b" + "c" = "a/b/c"; an absolute `name` stays as it is.
+std::string join_path(std::string_view directory, std::string_view name);
+
+}  // namespace ps
+
+#endif  // PS_BASE_FILE_H_

@@ -1,0 +1,85 @@
+#include "base/thread_pool.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace ps {
+
+struct ThreadPool::State {
+  // Guarded by mutex, but for `next`, from which the threads take blocks.
+  std::mutex mutex;
+  std::condition_variable started, finished;
+  const std::function<void(int64_t)>* body = nullptr;
+  int64_t blocks = 0;
+  uint64_t loop = 0;  // counts calls of run
+  int working = 0;    // threads still in the loop
+  bool stopping = false;
+  std::exception_ptr error;
+  std::atomic<int64_t> next{0};
+  std::vector<std::thread> threads;
+
+  void take_blocks() {
+    try {
+      for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < blocks;) (*body)(block);
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+      next.store(blocks, std::memory_order_relaxed);
+    }
+  }
+
+  void work() {
+    uint64_t seen = 0;
+    std::unique_lock lock(mutex);
+    for (;;) {
+      started.wait(lock, [&] { return stopping || loop != seen; });
+      if (stopping) return;
+      seen = loop;
+      lock.unlock();
+      take_blocks();
+      lock.lock();
+      if (--working == 0) finished.notify_one();
+    }
+  }
+};
+
+ThreadPool::ThreadPool(int threads) : threads_(threads), state_(std::make_unique<State>()) {
+  for (int i = 1; i < threads; ++i) state_->threads.emplace_back([state = state_.get()] { state->work(); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->stopping = true;
+  }
+  state_->started.notify_all();
+  for (std::thread& thread : state_->threads) thread.join();
+}
+
+void ThreadPool::run(int64_t blocks, const std::function<void(int64_t)>& body) {
+  if (threads_ == 1 || blocks <= 1) {
+    for (int64_t block = 0; block < blocks; ++block) body(block);
+    return;
+  }
+  State& state = *state_;
+  {
+    std::lock_guard lock(state.mutex);
+    state.body = &body;
+    state.blocks = blocks;
+    state.next.store(0, std::memory_order_relaxed);
+    state.working = threads_ - 1;
+    ++state.loop;
+  }
+  state.started.notify_all();
+  state.take_blocks();
+  std::unique_lock lock(state.mutex);
+  state.finished.wait(lock, [&] { return state.working == 0; });
+  if (state.error) std::rethrow_exception(std::exchange(state.error, nullptr));
+}
+
+}  // namespace ps

@@ -1,0 +1,78 @@
+#include "config/json.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace ps {
+
+namespace {
+
+// "line:column" of a byte offset (1-based, as the parser counts).
+std::string place(std::string_view text, size_t offset) {
+  std::string_view before = text.substr(0, std::min(offset > 0 ? offset - 1 : 0, text.size()));
+  size_t line = static_cast<size_t>(std::count(before.begin(), before.end(), '\n')) + 1;
+  size_t start = before.rfind('\n');
+  size_t column = start == std::string_view::npos ? before.size() + 1 : before.size() - start;
+  return cat(line, ":", column);
+}
+
+// What the parser says, without its own prefix of names and numbers.
+std::string_view reason(std::string_view message) {
+  size_t colon = message.find(": ", message.find("column"));
+  return colon == std::string_view::npos ? message : message.substr(colon + 2);
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, std::string_view name) {
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  auto check = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
+      fail(Code::kUsage, name, ": duplicate key ", quote(parsed.get<std::string>()));
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text.begin(), text.end(), check);
+  } catch (const Json::parse_error& error) {
+    fail(Code::kUsage, name, ":", place(text, error.byte), ": ", reason(error.what()));
+  }
+}
+
+std::string json_path(std::string_view path, std::string_view key) {
+  return path.empty() ? std::string(key) : cat(path, ".", key);
+}
+
+std::string json_kind(const Json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "an array";
+  if (value.is_string()) return cat("string ", quote(value.get_ref<const std::string&>()));
+  return cat(value.is_number() ? "number " : "", value.dump());
+}
+
+void json_set(Json& document, std::string_view path, std::string_view text) {
+  Json value = Json::parse(text.begin(), text.end(), nullptr, false);
+  if (value.is_discarded()) value = std::string(text);
+  Json* place = &document;
+  for (std::string_view key : split(path, '.')) {
+    if (key.empty()) fail(Code::kUsage, "--set ", quote(path), ": empty key in the path");
+    if (place->is_array()) {
+      std::optional<uint64_t> index = parse_uint(key);
+      if (!index || *index >= place->size()) fail(Code::kUsage, "--set ", quote(path), ": no element ", quote(key));
+      place = &(*place)[*index];
+    } else if (place->is_object() || place->is_null()) {
+      place = &(*place)[std::string(key)];
+    } else {
+      fail(Code::kUsage, "--set ", quote(path), ": ", quote(key), " is inside ", json_kind(*place));
+    }
+  }
+  *place = std::move(value);
+}
+
+}  // namespace ps

@@ -1,0 +1,66 @@
+#include "data/batch.h"
+
+namespace ps {
+
+void Batch::clear(const DataSchema& schema) {
+  labels.clear();
+  weights.clear();
+  groups.clear();
+  slots.resize(schema.slots.size());
+  for (size_t s = 0; s < slots.size(); ++s) {
+    slots[s].offsets.clear();
+    slots[s].keys.clear();
+    slots[s].values.clear();
+    if (!schema.slots[s].dense) slots[s].offsets.push_back(0);
+  }
+}
+
+void Batch::append(const DataSchema& schema, const Batch& other, int64_t index) {
+  append_range(schema, other, index, index + 1);
+}
+
+// Appends part [begin, end) of an array that may be left out when all its elements equal `standard`.
+template <class T>
+static void append_optional(std::vector<T>& out, size_t out_size, const std::vector<T>& in, int64_t begin, int64_t end,
+                            T standard) {
+  if (in.empty() && out.empty()) return;
+  out.resize(out_size, standard);
+  if (in.empty()) {
+    out.resize(out_size + static_cast<size_t>(end - begin), standard);
+  } else {
+    out.insert(out.end(), in.begin() + begin, in.begin() + end);
+  }
+}
+
+static void append_sparse(SlotData& out, const SlotData& in, int64_t begin, int64_t end) {
+  int64_t first = in.offsets[static_cast<size_t>(begin)], last = in.offsets[static_cast<size_t>(end)];
+  append_optional(out.values, out.keys.size(), in.values, first, last, 1.0f);
+  uint32_t shift = static_cast<uint32_t>(out.keys.size()) - static_cast<uint32_t>(first);
+  out.keys.insert(out.keys.end(), in.keys.begin() + first, in.keys.begin() + last);
+  for (int64_t b = begin; b < end; ++b) out.offsets.push_back(in.offsets[static_cast<size_t>(b) + 1] + shift);
+}
+
+void Batch::append_range(const DataSchema& schema, const Batch& other, int64_t begin, int64_t end) {
+  append_optional(weights, labels.size(), other.weights, begin, end, 1.0f);
+  append_optional(groups, labels.size(), other.groups, begin, end, uint64_t{0});
+  labels.insert(labels.end(), other.labels.begin() + begin, other.labels.begin() + end);
+  for (size_t s = 0; s < slots.size(); ++s) {
+    if (schema.slots[s].dense) {
+      int64_t dim = schema.slots[s].dim;
+      const std::vector<float>& values = other.slots[s].values;
+      slots[s].values.insert(slots[s].values.end(), values.begin() + begin * dim, values.begin() + end * dim);
+    } else {
+      append_sparse(slots[s], other.slots[s], begin, end);
+    }
+  }
+}
+
+uint64_t Batch::memory_bytes() const {
+  uint64_t bytes = labels.capacity() * 4 + weights.capacity() * 4 + groups.capacity() * 8;
+  for (const SlotData& slot : slots) {
+    bytes += slot.offsets.capacity() * 4 + slot.keys.capacity() * 8 + slot.values.capacity() * 4;
+  }
+  return bytes;
+}
+
+}  // namespace ps

@@ -1,0 +1,72 @@
+// Batch: some examples, parsed.  Made by readers and generators, taken by writers, the network and the loop.
+#ifndef PS_DATA_BATCH_H_
+#define PS_DATA_BATCH_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ps {
+
+using Key = uint64_t;  // id of a feature
+
+// What a slot (one feature field of an example) holds; the same for all examples of a data set.
+struct SlotSchema {
+  std::string name;
+  bool dense = false;
+  int64_t dim = 0;  // dense: values per example, > 0; sparse: ids are in [0, dim), or any 64-bit number when 0
+};
+
+// The fields of every example of a data set, in order.  Single-slot formats have one slot, "features".
+struct DataSchema {
+  std::vector<SlotSchema> slots;
+
+  // Position of the slot of this name, or -1.
+  int find(const std::string& name) const {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i].name == name) return static_cast<int>(i);
+    }
+    return -1;
+  }
+};
+
+// The values of one slot for B examples.
+//   dense:  values [B, dim], offsets and keys empty
+//   sparse: compressed rows: example b has keys [offsets[b], offsets[b + 1]); values empty means all are 1
+struct SlotData {
+  std::vector<uint32_t> offsets;  // [B + 1], offsets[0] = 0
+  std::vector<Key> keys;          // [K]
+  std::vector<float> values;      // [K] or empty; dense: [B * dim]
+
+  // Gives every key a value, before the first one that is not 1 is appended.
+  void make_valued() { values.resize(keys.size(), 1.0f); }
+  bool valued() const { return !values.empty(); }
+};
+
+// B examples.  A reused Batch keeps its memory: nothing is allocated per example once it has grown.
+struct Batch {
+  std::vector<float> labels;     // [B]
+  std::vector<float> weights;    // [B], or empty: all 1
+  std::vector<uint64_t> groups;  // [B], or empty: "qid:" of ranking data
+  std::vector<SlotData> slots;   // one for each slot of the schema
+
+  int64_t size() const { return static_cast<int64_t>(labels.size()); }
+  float weight(int64_t example) const { return weights.empty() ? 1.0f : weights[static_cast<size_t>(example)]; }
+
+  // Empties all arrays; every sparse slot gets offsets {0}.
+  void clear(const DataSchema& schema);
+
+  // Appends example `index` of `other`, of the same schema.
+  void append(const DataSchema& schema, const Batch& other, int64_t index);
+
+  // Appends examples [begin, end) of `other`.
+  void append_range(const DataSchema& schema, const Batch& other, int64_t begin, int64_t end);
+
+  // Bytes that the arrays hold, counting capacity.
+  uint64_t memory_bytes() const;
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_BATCH_H_

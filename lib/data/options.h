@@ -1,0 +1,59 @@
+// The "data" section of the job file: what is read, and how it becomes batches.
+#ifndef PS_DATA_OPTIONS_H_
+#define PS_DATA_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/spec.h"
+#include "data/batch.h"
+
+namespace ps {
+
+// One slot of the schema in the job file.
+struct SlotOptions {
+  std::string name;
+  std::string type = "sparse";  // sparse | dense
+  int64_t dim = 0;              // dense: width; sparse: ids below it, 0: any
+
+  static const ObjectSpec<SlotOptions>& spec();
+};
+
+// What the reader of plain text makes: word ids by frequency, and the `context` words before each as features.
+struct TextOptions {
+  int context = 3;                    // words before the target
+  int64_t vocabulary_size = 10000;    // most frequent words of the training files; id 0 stands for all others
+  std::string vocabulary;             // a file of words, one a line with its count; empty: counted from the files
+
+  static const ObjectSpec<TextOptions>& spec();
+};
+
+struct DataOptions {
+  std::string format = "auto";
+  std::vector<std::string> files;       // files, lists of files (*.list), folders, or "-"
+  std::vector<std::string> test_files;
+  int64_t dim = 0;                      // of the single slot "features"; 0: any 64-bit id
+  bool dense = false;                   // the single slot is read as dim dense values
+  std::vector<SlotOptions> slots;       // multislot: the slots of a line, in order
+  std::string label_slot;               // multislot: the slot that is the label; empty: the last one
+  int index_base = 0;                   // libsvm: the lowest id, 0 or 1
+  TextOptions text;
+  int64_t batch_size = 200;
+  std::string shuffle = "none";         // none | window | full
+  int64_t shuffle_window = 100000;      // examples
+  bool unit_length = false;             // rows scaled to L2 norm 1
+  bool log_counts = false;              // value v becomes sign(v) log(1 + |v|)
+  int hash_bits = 0;                    // ids hashed into 2^hash_bits; 0: as they are
+  int64_t max_bad_lines = 0;            // skipped and counted, up to this many
+
+  static const ObjectSpec<DataOptions>& spec();
+
+  // The schema that these options and a format give.  Throws kUsage when they contradict each other.
+  DataSchema schema(const std::string& resolved_format) const;
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_OPTIONS_H_

@@ -1,0 +1,9 @@
+# The programs: one file in cmd/ each, all over the whole library.
+file(GLOB programs CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cmd/ps-*.cc)
+set(PS_PROGRAMS)
+foreach(source ${programs})
+  get_filename_component(program ${source} NAME_WE)
+  add_executable(${program} ${source})
+  target_link_libraries(${program} PRIVATE ps_job)
+  list(APPEND PS_PROGRAMS ${program})
+endforeach()

@@ -1,0 +1,34 @@
+# The rows of the library, written once: a library includes only libraries of lower rows, never sideways.
+# tests/cli/rows_test.sh reads the calls below and fails on an include that breaks them.
+#
+#   ps_library(NAME ROW n [USES third parties...])   builds lib/NAME/*.cc into libps_NAME.a
+
+function(ps_library name)
+  cmake_parse_arguments(arg "" "ROW" "USES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${name}/*.cc ${CMAKE_SOURCE_DIR}/lib/${name}/*/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/cuda/")
+  add_library(ps_${name} STATIC ${sources})
+  target_link_libraries(ps_${name} PUBLIC ps_flags ${arg_USES})
+  get_property(libraries GLOBAL PROPERTY PS_LIBRARIES)
+  foreach(lower ${libraries})
+    get_target_property(row ${lower} PS_ROW)
+    if(row LESS arg_ROW)
+      target_link_libraries(ps_${name} PUBLIC ${lower})
+    endif()
+  endforeach()
+  set_target_properties(ps_${name} PROPERTIES PS_ROW ${arg_ROW})
+  set_property(GLOBAL APPEND PROPERTY PS_LIBRARIES ps_${name})
+endfunction()
+
+ps_library(base       ROW 0 USES Threads::Threads PkgConfig::zstd PkgConfig::xxhash ZLIB::ZLIB)
+ps_library(math       ROW 1 USES Eigen3::Eigen)
+ps_library(config     ROW 1 USES nlohmann_json::nlohmann_json)
+ps_library(cli        ROW 1 USES Boost::program_options)
+ps_library(data       ROW 2)
+ps_library(optim      ROW 2)
+ps_library(table      ROW 3)
+ps_library(model      ROW 3)
+ps_library(checkpoint ROW 4)
+ps_library(ps         ROW 5)
+ps_library(train      ROW 6)
+ps_library(job        ROW 7)
