@@ -1,0 +1,25 @@
+// Initializer: what the weights of a parameter start as.  A row's values depend on (seed, parameter, row) alone, so
+// that rows need not exist until they are first updated, and any process makes the same ones.
+#ifndef PS_MATH_INITIALIZER_H_
+#define PS_MATH_INITIALIZER_H_
+
+#include <cstdint>
+#include <span>
+
+namespace ps {
+
+enum class Distribution { kZero, kConstant, kNormal, kUniform };
+
+struct Initializer {
+  Distribution distribution = Distribution::kZero;
+  double mean = 0;       // the value of kConstant
+  double deviation = 0;  // normal: standard deviation; uniform: values in [mean - deviation, mean + deviation)
+  uint64_t seed = 0;     // of the job and the parameter, mixed
+
+  // The first weights of row `row` (a key of a table, or a row index of a dense parameter).
+  void fill(uint64_t row, std::span<float> weights) const;
+};
+
+}  // namespace ps
+
+#endif  // PS_MATH_INITIALIZER_H_

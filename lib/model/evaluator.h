@@ -1,0 +1,45 @@
+// Evaluator: a measure of predictions over many batches, mergeable over trainers.  Used by the loop and its reports.
+#ifndef PS_MODEL_EVALUATOR_H_
+#define PS_MODEL_EVALUATOR_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "config/catalog.h"
+#include "data/batch.h"
+#include "math/matrix.h"
+
+namespace ps {
+
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+
+  // predictions [B, C] as Cost::predict makes them; labels and weights of the batch.
+  virtual void add(Matrix<const float> predictions, const Batch& batch) = 0;
+
+  // Takes in what another of the same entry has seen.  The value depends on the set of examples alone, to rounding.
+  virtual void merge(const Evaluator& other) = 0;
+  virtual void reset() = 0;
+
+  // Names and values, mostly one ("auc", 0.79); NaN when undefined (no examples, one class).
+  virtual std::vector<std::pair<std::string, double>> values() const = 0;
+
+  // All state, for merging over a network and for checkpoints.
+  virtual void save(std::string& out) const = 0;
+  virtual void load(ByteReader& in) = 0;  // throws kCorrupt
+};
+
+struct EvaluatorEntry : CatalogEntry {
+  std::unique_ptr<Evaluator> (*make)(const Json& object);
+};
+
+std::span<const EvaluatorEntry* const> evaluator_catalog();
+
+}  // namespace ps
+
+#endif  // PS_MODEL_EVALUATOR_H_

@@ -1,0 +1,126 @@
+// Layer: one node of the graph.  Setup (once) wires it and declares its parameters; Run (each batch) is what forward
+// and backward see.  Written for float, and for double so that gradients can be proved by finite differences.
+//
+// Threads: forward and backward run on the owner thread and cut their loops over run.pool() into blocks whose size
+// does not depend on the number of threads, each written by one thread in a fixed order.  So no sum depends on threads.
+#ifndef PS_MODEL_LAYER_H_
+#define PS_MODEL_LAYER_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/thread_pool.h"
+#include "config/catalog.h"
+#include "data/batch.h"
+#include "math/key_plan.h"
+#include "math/matrix.h"
+#include "model/options.h"
+#include "model/parameter.h"
+
+namespace ps {
+
+enum class InputKind { kLayer, kDenseSlot, kSparseSlot };
+
+struct InputInfo {
+  std::string name;
+  InputKind kind;
+  int64_t cols;  // kLayer, kDenseSlot: values per example; kSparseSlot: the dim of its ids, 0: any
+};
+
+// What a layer may do while the network is built.  Implemented by Network.
+class LayerSetup {
+ public:
+  virtual ~LayerSetup() = default;
+
+  virtual std::span<const InputInfo> inputs() const = 0;
+
+  // Parameters, by suffix ("weight", "bias").  They return the parameter's number, for Run.  When the layer has
+  // share_with, the parameter of that layer with the same suffix is taken, and must have the same shape.
+  // `fan_in` gives the deviation 1 / sqrt(fan_in) of init "smart", and of "default" when `smart_default`; else
+  // "default" is normal with deviation 0.01, and zero for biases (fan_in 0).
+  struct Request {
+    std::string suffix;
+    int64_t rows, cols, fan_in;
+    bool smart_default = true;
+    ParameterOptions options;
+  };
+  virtual int add_matrix(const Request& request) = 0;
+  virtual int add_rows(const Request& request, bool sparse_update) = 0;
+  virtual int add_statistic(const std::string& suffix, int64_t rows, int64_t cols, double initial) = 0;
+
+  // The layer will look up ids of a sparse input in a kRows parameter; or ids that sample_keys draws.  They return
+  // the number of the use, for Run.
+  virtual int use_input(int parameter, int input) = 0;
+  virtual int use_samples(int parameter) = 0;
+
+  // Values per example of the layer's output.  To be called exactly once.
+  virtual void set_output(int64_t cols) = 0;
+};
+
+// What a layer sees of one batch.  Implemented by Network.
+template <class T>
+class LayerRun {
+ public:
+  virtual ~LayerRun() = default;
+
+  virtual const Batch& batch() const = 0;
+  virtual bool training() const = 0;
+  virtual ThreadPool& pool() const = 0;
+
+  // A generator of numbers that depend on (job seed, layer, step, stream) alone.
+  virtual Random random(uint64_t stream) const = 0;
+
+  virtual Matrix<const T> input(int i) const = 0;         // kLayer, kDenseSlot: [B, cols]
+  virtual Matrix<T> input_gradient(int i) const = 0;      // add to it; null when nobody needs it
+  virtual const SlotData& slot(int i) const = 0;          // kSparseSlot
+  virtual Matrix<T> output() const = 0;                   // [B, cols]; forward writes all of it
+  virtual Matrix<const T> output_gradient() const = 0;    // before the activation
+
+  virtual Matrix<T> value(int parameter) const = 0;       // kMatrix, kStatistic
+  virtual Matrix<T> gradient(int parameter) const = 0;    // kMatrix: add to it
+  virtual T* const* rows(int parameter) const = 0;        // kRows: [N]
+  virtual T* row_gradients(int parameter) const = 0;      // kRows: [N, cols], add to it
+  virtual const KeyUse& use(int use) const = 0;
+};
+
+// Ids that a layer draws for a batch ahead of forward: KeyList by value.
+struct SampledKeys {
+  std::vector<uint32_t> offsets;  // [B + 1]
+  std::vector<Key> keys;          // [K]
+};
+
+template <class T>
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  // output <- f(inputs, parameters), before the activation.
+  virtual void forward(LayerRun<T>& run) = 0;
+
+  // Adds to the gradients of inputs and parameters, given output_gradient.
+  virtual void backward(LayerRun<T>& run) = 0;
+
+  // For layers with use_samples: the ids to look up.  Called on the reader's side, before forward, concurrently
+  // with other batches: const.  `random` depends on (job seed, layer, step).
+  virtual void sample_keys(const Batch&, bool /*training*/, Random /*random*/, SampledKeys&) const {}
+
+  // True when the output already is a cost an example [B, 1] (nce, hsigmoid).
+  virtual bool is_cost() const { return false; }
+};
+
+struct LayerEntry : CatalogEntry {
+  // `object` is the layer's whole object without "type", checked already.
+  std::unique_ptr<Layer<float>> (*make_float)(const Json& object, LayerSetup& setup);
+  std::unique_ptr<Layer<double>> (*make_double)(const Json& object, LayerSetup& setup);
+};
+
+// Every layer, in the order of the manual.
+std::span<const LayerEntry* const> layer_catalog();
+
+}  // namespace ps
+
+#endif  // PS_MODEL_LAYER_H_

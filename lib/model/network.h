@@ -1,0 +1,65 @@
+// Network: the graph of layers that a job file describes.  Built once; used by the training loop with float, by
+// gradient tests with double.  Owns activations, not weights.
+#ifndef PS_MODEL_NETWORK_H_
+#define PS_MODEL_NETWORK_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/cost.h"
+#include "model/evaluator.h"
+#include "model/layer.h"
+
+namespace ps {
+
+// A batch made ready, on the reader's side: the rows it needs, each key once.
+struct PreparedBatch {
+  Batch batch;
+  bool training = true;
+  int64_t step = 0;                  // numbers the batches of training
+  std::vector<KeyPlan> plans;        // one a parameter; empty but for kRows
+  std::vector<SampledKeys> samples;  // one a use; empty but for sampled uses
+};
+
+template <class T>
+class Network {
+ public:
+  // Throws kUsage "model.layers.2.input: …".  `seed` is the job's.  Tables have 2^partition_bits partitions.
+  Network(const ModelOptions& options, const DataSchema& schema, uint64_t seed, int partition_bits);
+  ~Network();
+
+  const std::vector<ParameterSpec>& parameters() const;
+
+  // Makes planners for one preparing thread.  prepare() fills in plans and samples from prepared.batch,
+  // .training and .step.  Different threads may prepare different batches at once, each with its own Planners.
+  using Planners = std::vector<KeyPlanner>;
+  Planners make_planners() const;
+  void prepare(Planners& planners, PreparedBatch& prepared) const;
+
+  // Owner thread.  views[p] says where the weights of parameters()[p] are.  forward gives the sum of the costs of
+  // the batch; backward, after it, sets all gradients (of that sum).
+  double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
+  void backward();
+
+  // Of the last forward: [B, C].
+  Matrix<const float> predictions() const;
+
+  // Fresh evaluators, as the job file lists them.
+  std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
+
+  // "hidden1: fc 18182296 -> 256 tanh, sparse update, 4.65 G weights", a line a layer, for --dry-run.
+  std::string describe() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+extern template class Network<float>;
+extern template class Network<double>;
+
+}  // namespace ps
+
+#endif  // PS_MODEL_NETWORK_H_
