@@ -49,7 +49,7 @@ std::optional<int64_t> parse_int(std::string_view text) { return parse_whole<int
 std::optional<uint64_t> parse_uint(std::string_view text) { return parse_whole<uint64_t>(text); }
 
 std::optional<double> parse_double(std::string_view text) {
-  if (!text.empty() && text[0] == '+') text.remove_prefix(1);
+  if (text.starts_with('+')) text.remove_prefix(text.starts_with("+-") ? 0 : 1);
   std::optional<double> value = parse_whole<double>(text);
   if (value && !std::isfinite(*value)) return std::nullopt;
   return value;
@@ -83,6 +83,7 @@ std::optional<uint64_t> parse_bytes(std::string_view text) {
       {"", 1},           {"B", 1},           {"K", kKi},           {"KiB", kKi},           {"M", kKi * kKi},
       {"MiB", kKi * kKi}, {"G", kKi * kKi * kKi}, {"GiB", kKi * kKi * kKi}, {"T", kKi * kKi * kKi * kKi},
       {"TiB", kKi * kKi * kKi * kKi}};
+  if (std::optional<uint64_t> plain = parse_uint(text)) return plain;  // exact above 2^53
   std::optional<double> value = parse_with_unit(text, kUnits);
   if (!value || *value >= 9.2e18) return std::nullopt;
   return static_cast<uint64_t>(*value);
@@ -97,7 +98,7 @@ std::string human_bytes(uint64_t bytes) {
   static constexpr const char* kNames[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes);
   size_t unit = 0;
-  while (value >= 1024 && unit + 1 < std::size(kNames)) value /= 1024, ++unit;
+  while (value >= (unit == 0 ? 1024 : 1023.5) && unit + 1 < std::size(kNames)) value /= 1024, ++unit;
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value, kNames[unit]);
   return buffer;
@@ -105,9 +106,12 @@ std::string human_bytes(uint64_t bytes) {
 
 std::string human_seconds(double seconds) {
   char buffer[48];
-  if (seconds < 60) {
+  if (seconds < 59.95) {  // rounds to less than 60.0
     std::snprintf(buffer, sizeof buffer, "%.1fs", seconds);
-  } else if (seconds < 3600) {
+    return buffer;
+  }
+  seconds = std::round(seconds);
+  if (seconds < 3600) {
     std::snprintf(buffer, sizeof buffer, "%dm%02ds", static_cast<int>(seconds) / 60, static_cast<int>(seconds) % 60);
   } else {
     int64_t minutes = static_cast<int64_t>(seconds / 60);
@@ -159,7 +163,8 @@ static size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
   std::string best;
-  size_t best_distance = std::max<size_t>(2, name.size() / 3) + 1;
+  // Two slips, or one in three letters, but never all of a short name.
+  size_t best_distance = std::min(name.size(), std::max<size_t>(2, name.size() / 3) + 1);
   for (const std::string& candidate : candidates) {
     size_t distance = edit_distance(name, candidate);
     if (distance < best_distance) best = candidate, best_distance = distance;

@@ -4,9 +4,12 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "base/error.h"
 
 namespace ps {
 
@@ -33,6 +36,15 @@ struct ThreadPool::State {
     }
   }
 
+  void stop() {
+    {
+      std::lock_guard lock(mutex);
+      stopping = true;
+    }
+    started.notify_all();
+    for (std::thread& thread : threads) thread.join();
+  }
+
   void work() {
     uint64_t seen = 0;
     std::unique_lock lock(mutex);
@@ -49,17 +61,15 @@ struct ThreadPool::State {
 };
 
 ThreadPool::ThreadPool(int threads) : threads_(threads), state_(std::make_unique<State>()) {
-  for (int i = 1; i < threads; ++i) state_->threads.emplace_back([state = state_.get()] { state->work(); });
+  try {
+    for (int i = 1; i < threads; ++i) state_->threads.emplace_back([state = state_.get()] { state->work(); });
+  } catch (const std::system_error& error) {
+    state_->stop();
+    fail(Code::kExhausted, "cannot start ", threads, " threads: ", error.what());
+  }
 }
 
-ThreadPool::~ThreadPool() {
-  {
-    std::lock_guard lock(state_->mutex);
-    state_->stopping = true;
-  }
-  state_->started.notify_all();
-  for (std::thread& thread : state_->threads) thread.join();
-}
+ThreadPool::~ThreadPool() { state_->stop(); }
 
 void ThreadPool::run(int64_t blocks, const std::function<void(int64_t)>& body) {
   if (threads_ == 1 || blocks <= 1) {

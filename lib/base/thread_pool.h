@@ -13,7 +13,8 @@ namespace ps {
 
 class ThreadPool {
  public:
-  // `threads` includes the caller's: 1 starts none and runs every loop in place.
+  // `threads` includes the caller's: 1 starts none and runs every loop in place.  Throws kExhausted when the system
+  // has no more threads to give.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -11,6 +11,8 @@ namespace ps {
 
 namespace {
 
+constexpr int kMaxDepth = 100;  // far beyond any job; copying and printing take stack for every level
+
 // "line:column" of a byte offset (1-based, as the parser counts).
 std::string place(std::string_view text, size_t offset) {
   std::string_view before = text.substr(0, std::min(offset > 0 ? offset - 1 : 0, text.size()));
@@ -22,15 +24,17 @@ std::string place(std::string_view text, size_t offset) {
 
 // What the parser says, without its own prefix of names and numbers.
 std::string_view reason(std::string_view message) {
-  size_t colon = message.find(": ", message.find("column"));
-  return colon == std::string_view::npos ? message : message.substr(colon + 2);
+  size_t column = message.find("column");
+  size_t start = column == std::string_view::npos ? message.find("] ") : message.find(": ", column);
+  return start == std::string_view::npos ? message : message.substr(start + 2);
 }
 
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view name) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
-  auto check = [&](int, Json::parse_event_t event, Json& parsed) {
+  auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kMaxDepth) fail(Code::kUsage, name, ": nested deeper than ", kMaxDepth, " levels");
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
@@ -42,6 +46,8 @@ Json parse_json(std::string_view text, std::string_view name) {
     return Json::parse(text.begin(), text.end(), check);
   } catch (const Json::parse_error& error) {
     fail(Code::kUsage, name, ":", place(text, error.byte), ": ", reason(error.what()));
+  } catch (const Json::exception& error) {  // a number too large for a double
+    fail(Code::kUsage, name, ": ", reason(error.what()));
   }
 }
 

@@ -11,7 +11,7 @@ namespace ps {
 using Json = nlohmann::ordered_json;  // keeps the order of keys, as people wrote them
 
 // The document in `text`.  Throws kUsage "name:line:column: what" on a syntax error, and on a duplicate key, which
-// most parsers drop in silence.
+// most parsers drop in silence, a number beyond double, or more than 100 levels.
 Json parse_json(std::string_view text, std::string_view name);
 
 // "path.key", without the dot when path is empty.

@@ -11,9 +11,10 @@ namespace ps {
 Json FieldSpec::schema() const {
   Json out = type;
   out["description"] = help;
-  if (std::isfinite(minimum)) out[exclusive_minimum ? "exclusiveMinimum" : "minimum"] = minimum;
-  if (std::isfinite(maximum)) out["maximum"] = maximum;
-  if (!choices.empty()) out["enum"] = choices;
+  Json& bounded = out.contains("items") ? out["items"] : out;  // bounds of a list are those of its elements
+  if (std::isfinite(minimum)) bounded[exclusive_minimum ? "exclusiveMinimum" : "minimum"] = minimum;
+  if (std::isfinite(maximum)) bounded["maximum"] = maximum;
+  if (!choices.empty()) bounded["enum"] = choices;
   if (!required && !default_value.is_null()) out["default"] = default_value;
   return out;
 }

@@ -59,6 +59,8 @@ struct FieldSpec {
 // The part of an ObjectSpec that does not know the type.
 class AnySpec {
  public:
+  AnySpec() = default;
+  AnySpec(AnySpec&&) = default;
   virtual ~AnySpec() = default;
 
   // Throws kUsage "path.key: …" unless `value` is an object that parses.  Defaults are filled in in what returns.
@@ -186,7 +188,8 @@ class ObjectSpec : public AnySpec {
     added.name = std::move(name);
     added.help = std::move(help);
     added.type = spec_internal::TypeOf<M>::schema();
-    added.default_value = spec_internal::write(T{}.*member);
+    const auto defaults = std::make_unique<T>();
+    added.default_value = spec_internal::write((*defaults).*member);
     fields_.push_back(std::move(spec));
     readers_.push_back([&added, member](T& out, const Json& value, std::string_view path) {
       spec_internal::read(value, added, path, out.*member);
@@ -195,8 +198,20 @@ class ObjectSpec : public AnySpec {
     return added;
   }
 
+  // The fields and checks of a struct that T derives from.  `base` must outlive this: the static one of its spec().
+  template <class Base>
+  void include(const ObjectSpec<Base>& base) {
+    for (size_t i = 0; i < base.fields_.size(); ++i) {
+      fields_.push_back(std::make_unique<FieldSpec>(*base.fields_[i]));
+      readers_.push_back(
+          [&base, i](T& out, const Json& value, std::string_view path) { base.readers_[i](out, value, path); });
+      writers_.push_back([&base, i](const T& in) { return base.writers_[i](in); });
+    }
+    for (const auto& validate : base.checks_) checks_.push_back(validate);
+  }
+
   // A last check over all fields: throws kUsage, beginning its message with the path it is given.
-  void check(std::function<void(const T&, std::string_view path)> validate) { validate_ = std::move(validate); }
+  void check(std::function<void(const T&, std::string_view path)> validate) { checks_.push_back(std::move(validate)); }
 
   // Throws kUsage.
   T parse(const Json& value, std::string_view path) const {
@@ -206,7 +221,7 @@ class ObjectSpec : public AnySpec {
       auto found = value.find(fields_[i]->name);
       if (found != value.end()) readers_[i](out, *found, json_path(path, fields_[i]->name));
     }
-    if (validate_) validate_(out, path);
+    for (const auto& validate : checks_) validate(out, path);
     return out;
   }
 
@@ -222,9 +237,12 @@ class ObjectSpec : public AnySpec {
   Json complete(const Json& value, std::string_view path) const override { return to_json(parse(value, path)); }
 
  private:
+  template <class Derived>
+  friend class ObjectSpec;
+
   std::vector<std::function<void(T&, const Json&, std::string_view)>> readers_;
   std::vector<std::function<Json(const T&)>> writers_;
-  std::function<void(const T&, std::string_view)> validate_;
+  std::vector<std::function<void(const T&, std::string_view)>> checks_;
 };
 
 }  // namespace ps

@@ -1,0 +1,132 @@
+#include "base/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class FileTest : public testing::Test {
+ protected:
+  FileTest() : folder_(testing::TempDir() + "/pskit-file-XXXXXX") {
+    PS_CHECK(mkdtemp(folder_.data()) != nullptr);
+  }
+  ~FileTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return join_path(folder_, name); }
+
+  // The code of the Error that `action` throws.
+  template <class Action>
+  static Code refusal(Action action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      return error.code();
+    }
+    ADD_FAILURE() << "nothing was refused";
+    return Code::kInternal;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(FileTest, WhatWasWrittenIsRead) {
+  std::string bytes(3 << 20, 'x');
+  bytes[12345] = '\0';
+  write_file(path("a"), bytes);
+  EXPECT_EQ(read_file(path("a")), bytes);
+  write_file(path("a"), "");
+  EXPECT_EQ(read_file(path("a")), "");
+}
+
+TEST_F(FileTest, WithoutCommitTheOldFileStaysAndNothingElseIsLeft) {
+  write_file(path("a"), "old");
+  { AtomicFile(path("a")).write("new"); }
+  EXPECT_EQ(read_file(path("a")), "old");
+  EXPECT_THAT(list_directory(folder_), ElementsAre("a"));
+}
+
+TEST_F(FileTest, CommitReplacesTheWholeFile) {
+  write_file(path("a"), "a long old text");
+  AtomicFile file(path("a"));
+  file.write("ne");
+  file.write("w");
+  EXPECT_EQ(file.size(), 3u);
+  EXPECT_EQ(read_file(path("a")), "a long old text");
+  file.commit();
+  EXPECT_EQ(read_file(path("a")), "new");
+  EXPECT_THAT(list_directory(folder_), ElementsAre("a"));
+}
+
+TEST_F(FileTest, LimitOfSizeIsHeld) {
+  write_file(path("a"), "12345");
+  EXPECT_EQ(read_file(path("a"), 5), "12345");
+  EXPECT_EQ(refusal([&] { read_file(path("a"), 4); }), Code::kCorrupt);
+  EXPECT_EQ(refusal([&] { read_file("/dev/zero", 1 << 20); }), Code::kCorrupt);
+}
+
+TEST_F(FileTest, FaultsNameTheirSubject) {
+  EXPECT_EQ(refusal([&] { read_file(path("none")); }), Code::kUsage);
+  EXPECT_EQ(refusal([&] { read_file(folder_); }), Code::kUsage);
+  EXPECT_EQ(refusal([&] { write_file(path("none/a"), "x"); }), Code::kUsage);
+  EXPECT_EQ(refusal([&] { list_directory(path("none")); }), Code::kUsage);
+  write_file(path("a"), "x");
+  EXPECT_EQ(refusal([&] { make_directories(path("a/b")); }), Code::kUsage);
+  try {
+    read_file(path("none"));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), cat("cannot open ", quote(path("none")), ": no such file or directory"));
+  }
+}
+
+TEST_F(FileTest, FoldersAreMadeAndListedInOrder) {
+  make_directories(path("x/y"));
+  make_directories(path("x/y"));
+  for (const char* name : {"x/b", "x/B", "x/a", "x/.hidden"}) write_file(path(name), "");
+  EXPECT_THAT(list_directory(path("x")), ElementsAre("B", "a", "b", "y"));
+  EXPECT_THAT(list_directory(path("x/y")), IsEmpty());
+  EXPECT_TRUE(is_directory(path("x")));
+  EXPECT_FALSE(is_directory(path("x/a")));
+  EXPECT_TRUE(exists(path("x/a")));
+  EXPECT_FALSE(exists(path("x/c")));
+}
+
+TEST(Path, JoinKeepsAbsoluteNames) {
+  EXPECT_EQ(join_path("a", "b"), "a/b");
+  EXPECT_EQ(join_path("a/", "b"), "a/b");
+  EXPECT_EQ(join_path("", "b"), "b");
+  EXPECT_EQ(join_path("a", "/b"), "/b");
+}
+
+TEST(ErrorCodes, SystemErrorsMapToExitStatuses) {
+  auto code_of = [](int number) {
+    try {
+      fail_errno(Code::kUsage, "cannot open", "x", number);
+    } catch (const Error& error) {
+      return error.code();
+    }
+  };
+  EXPECT_EQ(code_of(ENOSPC), Code::kExhausted);
+  EXPECT_EQ(code_of(EMFILE), Code::kExhausted);
+  EXPECT_EQ(code_of(EACCES), Code::kAuthentication);
+  EXPECT_EQ(code_of(ENOENT), Code::kUsage);
+}
+
+TEST(ErrorCodes, ContextComesFirst) {
+  Error error = Error(Code::kCorrupt, "partition 17: torn").within("load checkpoint 'c'");
+  EXPECT_STREQ(error.what(), "load checkpoint 'c': partition 17: torn");
+  EXPECT_EQ(error.code(), Code::kCorrupt);
+}
+
+}  // namespace
+}  // namespace ps
