@@ -19,6 +19,27 @@ struct Matrix {
   operator Matrix<const T>() const { return {data, rows, cols}; }
 };
 
+// Some columns of a row-major matrix: row i begins at data + i * stride and has `width` values.
+template <class T>
+struct Columns {
+  T* data;
+  int64_t stride, width;
+
+  T* row(int64_t i) const { return data + i * stride; }
+  operator Columns<const T>() const { return {data, stride, width}; }
+};
+
+// Columns [begin, begin + width) of m.
+template <class T>
+Columns<T> columns(Matrix<T> m, int64_t begin, int64_t width) {
+  return {m.rows > 0 ? m.data + begin : nullptr, m.cols, width};
+}
+
+template <class T>
+Columns<T> columns(Matrix<T> m) {
+  return {m.data, m.cols, m.cols};
+}
+
 }  // namespace ps
 
 #endif  // PS_MATH_MATRIX_H_

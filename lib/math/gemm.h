@@ -1,0 +1,27 @@
+// Products of dense matrices, added to what is there.  Used by layers.  T is float or double.
+//
+// The result is cut into blocks of rows whose size depends on the shapes alone; a block is computed by one
+// thread. `out` must not alias the factors.  Empty matrices are fine.
+#ifndef PS_MATH_GEMM_H_
+#define PS_MATH_GEMM_H_
+
+#include "base/thread_pool.h"
+#include "math/matrix.h"
+
+namespace ps {
+
+// out [M, N] += a [M, K] b [K, N]
+template <class T>
+void add_product(ThreadPool& pool, Matrix<const T> a, Matrix<const T> b, Matrix<T> out);
+
+// out [M, N] += aᵀ b, of a [K, M] and b [K, N]
+template <class T>
+void add_product_transposed_left(ThreadPool& pool, Matrix<const T> a, Matrix<const T> b, Matrix<T> out);
+
+// out [M, N] += a bᵀ, of a [M, K] and b [N, K]
+template <class T>
+void add_product_transposed_right(ThreadPool& pool, Matrix<const T> a, Matrix<const T> b, Matrix<T> out);
+
+}  // namespace ps
+
+#endif  // PS_MATH_GEMM_H_

@@ -1,0 +1,55 @@
+// Products of a sparse matrix (a slot of a batch) with rows of a table, and the gradients of those rows.
+// These are the plain definitions of what is correct.  T is float or double.
+//
+// Shapes: B examples, K ids, N unique keys, M of them touched, D values a row.  A KeyUse says where example b
+// finds its rows; `values` [K] multiply them, null means all are 1.  Every sum runs in the order of the ids
+// of an example, or of the examples of a row.  Results never alias the rows.
+#ifndef PS_MATH_SPARSE_KERNELS_H_
+#define PS_MATH_SPARSE_KERNELS_H_
+
+#include "base/thread_pool.h"
+#include "math/key_plan.h"
+#include "math/matrix.h"
+
+namespace ps {
+
+// out[b] += sum over k of values[k] * rows[index[k]]
+//   rows [N] pointers to D weights  ->  out [B, D]
+template <class T>
+void add_bags(ThreadPool& pool, const KeyUse& use, const float* values, const T* const* rows, Columns<T> out);
+
+// row_gradients[n] += sum over b, k of values[k] * out_gradient[b]
+//   out_gradient [B, D]  ->  row_gradients [N, D].  Needs the transposed part of the use.
+template <class T>
+void add_bag_gradients(ThreadPool& pool, const KeyUse& use, const float* values,
+                       Columns<const T> out_gradient, T* row_gradients);
+
+// The rows of an example's ids one after the other: the j-th id of example b gives columns [j D, (j + 1) D)
+// of out[b], multiplied by its value; columns of ids that are not there are 0.  No example has more than
+// out.width / D ids.
+//   rows [N] pointers to D weights  ->  out [B, width]
+template <class T>
+void copy_rows(ThreadPool& pool, const KeyUse& use, const float* values, const T* const* rows,
+               int64_t row_width, Columns<T> out);
+
+// Its gradient: row_gradients [N, D] += what out_gradient [B, width] gives each of them.
+template <class T>
+void add_copied_gradients(ThreadPool& pool, const KeyUse& use, const float* values,
+                          Columns<const T> out_gradient, int64_t row_width, T* row_gradients);
+
+// out[b] += sum over k of (values[k] * rows[index[k]])^2, element by element
+template <class T>
+void add_square_bags(ThreadPool& pool, const KeyUse& use, const float* values, const T* const* rows,
+                     Columns<T> out);
+
+// The second-order factorisation machine, Rendle, ICDM 2010, equation 3 and its gradient:
+//   out[b] = 1/2 sum over d of (sums[b, d]^2 - squares[b, d]), where sums and squares are of add_bags,
+//   add_square_bags row_gradients[n] += sum over b, k of out_gradient[b] * values[k] * (sums[b] - values[k] *
+//   rows[n]) out_gradient [B], sums [B, D]  ->  row_gradients [N, D]
+template <class T>
+void add_pairwise_gradients(ThreadPool& pool, const KeyUse& use, const float* values, const T* const* rows,
+                            const T* out_gradient, Columns<const T> sums, T* row_gradients);
+
+}  // namespace ps
+
+#endif  // PS_MATH_SPARSE_KERNELS_H_

@@ -1,0 +1,65 @@
+// AdaDelta, Zeiler, 2012, with a learning rate:
+//   h <- rho h + (1 - rho) g^2        d = g sqrt((u + epsilon) / (h + epsilon))        u <- rho u + (1 - rho)
+//   d^2 w <- soft((1 - eta l2) w - eta d, eta l1)
+// State: h, u.  Lazy: h and u stay while the row sits out steps; weight decay does not.
+#include "optim/entries.h"
+#include "optim/row_optimizer.h"
+
+namespace ps {
+
+namespace {
+
+struct AdadeltaOptions : OptimizerOptions {
+  AdadeltaOptions() { learning_rate = 1; }
+  double rho = 0.95;
+  double epsilon = 1e-6;
+
+  static void add_fields(ObjectSpec<AdadeltaOptions>& s) {
+    s.field("rho", &AdadeltaOptions::rho, "what stays of h and u at each step, below 1").at_least(0);
+    s.field("epsilon", &AdadeltaOptions::epsilon, "added to h and u").above(0);
+  }
+  void check(std::string_view path) const { optim_internal::check_below_one(rho, json_path(path, "rho")); }
+  static const ObjectSpec<AdadeltaOptions>& spec() { return optimizer_spec<AdadeltaOptions>(); }
+};
+
+template <class T>
+class Adadelta : public RowOptimizer<T> {
+ public:
+  Adadelta(const AdadeltaOptions& options, const ParameterTuning& tuning)
+      : RowOptimizer<T>(options, tuning, {.arrays = 2}),
+        rho_(static_cast<T>(options.rho)),
+        fresh_(static_cast<T>(1 - options.rho)),
+        epsilon_(static_cast<T>(options.epsilon)) {}
+
+ protected:
+  using typename RowOptimizer<T>::Gradient;
+
+  void step(const Row<T>& row, Gradient gradient) const override {
+    T eta = static_cast<T>(this->rate()), rho = rho_, fresh = fresh_, epsilon = epsilon_;
+    auto decay = this->decay();
+    T *squares = row.state, *moves = row.state + row.stride;
+    for (int64_t i = 0; i < row.width; ++i) {
+      T g = gradient[i];
+      T h = rho * squares[i] + fresh * g * g;
+      T d = g * std::sqrt((moves[i] + epsilon) / (h + epsilon));
+      squares[i] = h;
+      moves[i] = rho * moves[i] + fresh * d * d;
+      row.weight[i] = decay(row.weight[i], eta * d);
+    }
+  }
+
+ private:
+  const T rho_, fresh_, epsilon_;
+};
+
+}  // namespace
+
+constinit const OptimizerEntry kAdadelta =
+    optimizer_entry<Adadelta, AdadeltaOptions>("adadelta", true,
+                                               "AdaDelta: h = rho h + (1 - rho) g^2, d = g sqrt((u + "
+                                               "epsilon) / (h + epsilon)), u = rho u + (1 - rho) d^2, w "
+                                               "moves by -rate d; decay is by the global rate. State: h, u. "
+                                               "Lazy: h and u move only at steps that touch the row; "
+                                               "decay is exact.");
+
+}  // namespace ps

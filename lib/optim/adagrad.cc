@@ -1,0 +1,51 @@
+// AdaGrad, Duchi et al., JMLR 2011:  h <- h + g^2;  w <- soft((1 - eta l2) w - eta g / sqrt(h + epsilon), eta
+// l1). State: h.  Weight decay uses the global rate, as in Loshchilov and Hutter, ICLR 2019.
+#include "optim/entries.h"
+#include "optim/row_optimizer.h"
+
+namespace ps {
+
+namespace {
+
+struct AdagradOptions : OptimizerOptions {
+  double epsilon = 1e-6;
+
+  static void add_fields(ObjectSpec<AdagradOptions>& s) {
+    s.field("epsilon", &AdagradOptions::epsilon, "added to h below the root").above(0);
+  }
+  static const ObjectSpec<AdagradOptions>& spec() { return optimizer_spec<AdagradOptions>(); }
+};
+
+template <class T>
+class Adagrad : public RowOptimizer<T> {
+ public:
+  Adagrad(const AdagradOptions& options, const ParameterTuning& tuning)
+      : RowOptimizer<T>(options, tuning, {.arrays = 1}), epsilon_(static_cast<T>(options.epsilon)) {}
+
+ protected:
+  using typename RowOptimizer<T>::Gradient;
+
+  void step(const Row<T>& row, Gradient gradient) const override {
+    T eta = static_cast<T>(this->rate()), epsilon = epsilon_;
+    auto decay = this->decay();
+    T* squares = row.state;
+    for (int64_t i = 0; i < row.width; ++i) {
+      T g = gradient[i];
+      T h = squares[i] + g * g;
+      squares[i] = h;
+      row.weight[i] = decay(row.weight[i], eta * g / std::sqrt(h + epsilon));
+    }
+  }
+
+ private:
+  const T epsilon_;
+};
+
+}  // namespace
+
+constinit const OptimizerEntry kAdagrad = optimizer_entry<Adagrad, AdagradOptions>(
+    "adagrad", false,
+    "AdaGrad: h = h + g^2, w moves by -rate g / sqrt(h + epsilon); decay is by the global rate. "
+    "State: h. Rows that sit out steps get exactly what dense training gives.");
+
+}  // namespace ps

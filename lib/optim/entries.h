@@ -1,0 +1,56 @@
+// The optimizers of this folder, one a file, and what each file ends in.
+#ifndef PS_OPTIM_ENTRIES_H_
+#define PS_OPTIM_ENTRIES_H_
+
+#include <memory>
+#include <string_view>
+
+#include "optim/optimizer.h"
+#include "optim/options.h"
+
+namespace ps {
+
+extern const OptimizerEntry kSgd;
+extern const OptimizerEntry kMomentum;
+extern const OptimizerEntry kSparseMomentum;
+extern const OptimizerEntry kAdagrad;
+extern const OptimizerEntry kDecayedAdagrad;
+extern const OptimizerEntry kRmsprop;
+extern const OptimizerEntry kAdadelta;
+extern const OptimizerEntry kAdam;
+extern const OptimizerEntry kAdamax;
+extern const OptimizerEntry kFtrl;
+
+namespace optim_internal {
+
+template <template <class> class Kind, class T, class Options>
+std::unique_ptr<Optimizer<T>> make(const Json& object, const ParameterTuning& tuning) {
+  return std::make_unique<Kind<T>>(Options::spec().parse(without_type(object), "optimizer"), tuning);
+}
+
+}  // namespace optim_internal
+
+// The entry of the class template Kind, made from (Options, ParameterTuning).
+template <template <class> class Kind, class Options>
+constexpr OptimizerEntry optimizer_entry(std::string_view name, bool lazy, std::string_view help) {
+  return {{name, help, []() -> const AnySpec& { return Options::spec(); }},
+          lazy,
+          optim_internal::make<Kind, float, Options>,
+          optim_internal::make<Kind, double, Options>};
+}
+
+// The spec of Options: what Options::add_fields adds, then what all optimizers have.
+template <class Options>
+const ObjectSpec<Options>& optimizer_spec() {
+  static const ObjectSpec<Options> spec = [] {
+    ObjectSpec<Options> s;
+    Options::add_fields(s);
+    add_optimizer_fields(s);
+    return s;
+  }();
+  return spec;
+}
+
+}  // namespace ps
+
+#endif  // PS_OPTIM_ENTRIES_H_

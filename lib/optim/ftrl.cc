@@ -1,0 +1,83 @@
+// FTRL-Proximal, McMahan et al., KDD 2013, algorithm 1.  State per weight: z, n.
+//   n' = n + g^2        sigma = (sqrt(n') - sqrt(n)) / alpha        z <- z + g - sigma w        n <- n'
+//   w <- 0 if |z| <= l1, else -(z - sign(z) l1) / ((beta + sqrt(n)) / alpha + l2)
+// alpha is the learning rate.  Under a schedule, a step at rate eta counts g^2 (alpha / eta)^2 into n: that
+// scales the step as the rate does, and what earlier steps have learned stays (with alpha replaced by eta in
+// the last line, weights would fade to zero with the rate).  A zero gradient changes nothing, so sparse rows
+// need no catch-up. z starts so that the initial weights come out.
+#include <limits>
+
+#include "optim/entries.h"
+#include "optim/row_optimizer.h"
+
+namespace ps {
+
+namespace {
+
+struct FtrlOptions : OptimizerOptions {
+  FtrlOptions() { learning_rate = 0.1; }
+  double beta = 1;
+
+  static void add_fields(ObjectSpec<FtrlOptions>& s) {
+    s.field("beta", &FtrlOptions::beta, "added to sqrt(n): holds first steps back").above(0);
+  }
+  void check(std::string_view path) const {
+    if (learning_rate > 0) return;
+    fail(Code::kUsage, json_path(path, "learning_rate"), ": 0 is too small, expected more than 0");
+  }
+  static const ObjectSpec<FtrlOptions>& spec() { return optimizer_spec<FtrlOptions>(); }
+};
+
+template <class T>
+class Ftrl : public RowOptimizer<T> {
+ public:
+  Ftrl(const FtrlOptions& options, const ParameterTuning& tuning)
+      : RowOptimizer<T>(options, tuning, {.arrays = 2, .decays = false}),
+        alpha_(options.learning_rate * (tuning.learning_rate > 0 ? tuning.learning_rate : 1)),
+        beta_(static_cast<T>(options.beta)),
+        l1_(static_cast<T>(tuning.l1.value_or(options.l1))),
+        l2_(static_cast<T>(tuning.l2.value_or(options.l2))) {}
+
+ protected:
+  using typename RowOptimizer<T>::Gradient;
+
+  void initialize_state(const Row<T>& row) const override {
+    T slope = beta_ / static_cast<T>(alpha_) + l2_;
+    for (int64_t i = 0; i < row.width; ++i) {
+      T w = row.weight[i];
+      row.state[i] = w == 0 ? 0 : -(w * slope + std::copysign(l1_, w));
+    }
+  }
+
+  void step(const Row<T>& row, Gradient gradient) const override {
+    if (this->rate() == 0) return;
+    T per_alpha = static_cast<T>(1 / alpha_), slower = static_cast<T>(alpha_ / this->rate());
+    T beta = beta_, l1 = l1_, l2 = l2_;
+    T *z = row.state, *squares = row.state + row.stride;
+    for (int64_t i = 0; i < row.width; ++i) {
+      T g = gradient[i], scaled = g * slower, before = std::sqrt(squares[i]);
+      squares[i] += scaled * scaled;
+      T root = std::sqrt(squares[i]);
+      // sqrt(n') - sqrt(n) without cancellation; 0 / tiny when both are zero.
+      T sigma = scaled * scaled / std::max(root + before, std::numeric_limits<T>::min()) * per_alpha;
+      z[i] += g - sigma * row.weight[i];
+      row.weight[i] = -soft_threshold(z[i], l1) / ((beta + root) * per_alpha + l2);
+    }
+  }
+
+ private:
+  const double alpha_;
+  const T beta_, l1_, l2_;
+};
+
+}  // namespace
+
+constinit const OptimizerEntry kFtrl = optimizer_entry<Ftrl, FtrlOptions>(
+    "ftrl", false,
+    "FTRL-Proximal: with s = (sqrt(n + g^2) - sqrt(n)) / rate, z = z + g - s w and n = n + g^2, w is -(z - "
+    "sign(z) l1) "
+    "/ ((beta + sqrt(n)) / rate + l2), or zero where |z| <= l1; under a schedule a gradient counts into n by "
+    "the square of "
+    "learning_rate / rate. State: z, n. Rows that sit out steps get exactly what dense training gives.");
+
+}  // namespace ps

@@ -1,0 +1,73 @@
+// Momentum, heavy ball (Polyak, 1964) and Nesterov (Sutskever et al., ICML 2013, written in the gradient at
+// w):
+//   d <- -eta (g + l2 w)        m <- k m + d
+//   heavy ball: w <- soft(w + m, eta l1)        Nesterov: w <- soft(w + k m + d, eta l1)
+// State: m.
+#include "optim/entries.h"
+#include "optim/row_optimizer.h"
+
+namespace ps {
+
+namespace {
+
+struct MomentumOptions : OptimizerOptions {
+  double momentum = 0.9;
+  bool nesterov = false;
+
+  static void add_fields(ObjectSpec<MomentumOptions>& s) {
+    s.field("momentum", &MomentumOptions::momentum, "what stays of the last move, below 1").at_least(0);
+    s.field("nesterov", &MomentumOptions::nesterov, "look ahead by one move, as Nesterov does");
+  }
+  void check(std::string_view path) const {
+    optim_internal::check_below_one(momentum, json_path(path, "momentum"));
+  }
+  static const ObjectSpec<MomentumOptions>& spec() { return optimizer_spec<MomentumOptions>(); }
+};
+
+template <class T>
+class Momentum : public RowOptimizer<T> {
+ public:
+  Momentum(const MomentumOptions& options, const ParameterTuning& tuning)
+      : RowOptimizer<T>(options, tuning,
+                        {.arrays = 1, .momentum = options.momentum, .nesterov = options.nesterov}),
+        momentum_(static_cast<T>(tuning.momentum.value_or(options.momentum))),
+        nesterov_(options.nesterov) {}
+
+ protected:
+  using typename RowOptimizer<T>::Gradient;
+
+  void step(const Row<T>& row, Gradient gradient) const override {
+    nesterov_ ? step_as<true>(row, gradient) : step_as<false>(row, gradient);
+  }
+
+ private:
+  template <bool kNesterov>
+  void step_as(const Row<T>& row, Gradient gradient) const {
+    T k = momentum_, eta = static_cast<T>(this->rate());
+    T l2 = static_cast<T>(this->l2()), threshold = static_cast<T>(this->rate() * this->l1());
+    T* momentum = row.state;
+    for (int64_t i = 0; i < row.width; ++i) {
+      T d = -eta * (gradient[i] + l2 * row.weight[i]);
+      T m = k * momentum[i] + d;
+      momentum[i] = m;
+      row.weight[i] = proximal_step(row.weight[i], -(kNesterov ? k * m + d : m), threshold);
+    }
+  }
+
+  const T momentum_;
+  const bool nesterov_;
+};
+
+}  // namespace
+
+constinit const OptimizerEntry kMomentum = optimizer_entry<Momentum, MomentumOptions>(
+    "momentum", false,
+    "Gradient descent with momentum: m = momentum m - rate (g + l2 w), w moves by m, or with nesterov by "
+    "momentum m - rate (g + l2 w), then by rate l1 towards zero. "
+    "State: m. Rows that sit out steps get exactly what dense training gives.");
+
+constinit const OptimizerEntry kSparseMomentum = optimizer_entry<Momentum, MomentumOptions>(
+    "sparse_momentum", false,
+    "The same as momentum, under the name that PaddlePaddle gives it for sparse parameters.");
+
+}  // namespace ps

@@ -1,0 +1,73 @@
+// What every optimizer's object in the job file may say beside its own numbers.  The training loop takes
+// learning rate, schedule and clipping by norm from here.
+#ifndef PS_OPTIM_OPTIONS_H_
+#define PS_OPTIM_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "config/catalog.h"
+
+namespace ps {
+
+// Model averaging: test, predict and save with the mean of the weights over the steps from begin_step on.
+struct AverageOptions {
+  int64_t begin_step = 0;
+
+  static const ObjectSpec<AverageOptions>& spec();
+};
+
+struct OptimizerOptions {
+  double learning_rate = 0.01;
+  double l1 = 0, l2 = 0;
+  std::optional<double> clip_value;
+  std::optional<double> clip_norm;         // applied by the training loop, through update's scale
+  std::optional<double> clip_global_norm;  // the same
+  Json schedule;                           // null: constant; see schedule.h
+  std::optional<AverageOptions> average;
+};
+
+// Adds the fields above to the spec of an optimizer's own options, which derive from OptimizerOptions, and
+// calls their check(path), if any, after parsing.
+template <class Options>
+void add_optimizer_fields(ObjectSpec<Options>& spec);
+
+// The part that all optimizers share, of `object` with its "type"; defaults are those of that type.  Throws
+// kUsage.
+OptimizerOptions parse_optimizer_options(const Json& object, std::string_view path);
+
+namespace optim_internal {
+Json schedule_schema();
+void check_schedule(const Json& schedule, std::string_view path);
+void check_below_one(double value, std::string_view path);
+}  // namespace optim_internal
+
+template <class Options>
+void add_optimizer_fields(ObjectSpec<Options>& spec) {
+  spec.field("learning_rate", &Options::learning_rate,
+             "step size, before schedule and the parameter's own factor")
+      .at_least(0);
+  spec.field("l1", &Options::l1, "L1 weight decay: each step moves weights towards zero by rate x l1")
+      .at_least(0);
+  spec.field("l2", &Options::l2, "L2 weight decay: each step scales weights by 1 - rate x l2").at_least(0);
+  spec.field("clip_value", &Options::clip_value,
+             "clip each element of the gradient to [-clip_value, clip_value]")
+      .above(0);
+  spec.field("clip_norm", &Options::clip_norm, "scale each parameter's gradient down to this L2 norm")
+      .above(0);
+  spec.field("clip_global_norm", &Options::clip_global_norm,
+             "scale the gradient of all parameters together down to this L2 norm")
+      .above(0);
+  spec.field("schedule", &Options::schedule, "learning-rate schedule; absent: constant").type =
+      optim_internal::schedule_schema();
+  spec.field("average", &Options::average, "test, predict and save with the mean of the weights over steps");
+  spec.check([](const Options& options, std::string_view path) {
+    optim_internal::check_schedule(options.schedule, json_path(path, "schedule"));
+    if constexpr (requires { options.check(path); }) options.check(path);
+  });
+}
+
+}  // namespace ps
+
+#endif  // PS_OPTIM_OPTIONS_H_

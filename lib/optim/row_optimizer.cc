@@ -1,0 +1,104 @@
+#include "optim/row_optimizer.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "optim/idle_row.h"
+
+namespace ps {
+
+namespace {
+
+IdleRule idle_rule(const OptimizerOptions& options, const ParameterTuning& tuning, const RowTraits& traits) {
+  if (tuning.momentum && !traits.momentum) {
+    fail(Code::kUsage, "momentum: set for a parameter, but its optimizer has none");
+  }
+  IdleRule rule;
+  rule.momentum = traits.momentum ? tuning.momentum.value_or(*traits.momentum) : 0;
+  rule.nesterov = traits.nesterov;
+  rule.l1 = traits.decays ? tuning.l1.value_or(options.l1) : 0;
+  rule.l2 = traits.decays ? tuning.l2.value_or(options.l2) : 0;
+  return rule;
+}
+
+template <class T>
+T clip_bound(const OptimizerOptions& options, const ParameterTuning& tuning) {
+  std::optional<double> bound = tuning.clip_value ? tuning.clip_value : options.clip_value;
+  return bound ? static_cast<T>(*bound) : std::numeric_limits<T>::infinity();
+}
+
+}  // namespace
+
+template <class T>
+RowOptimizer<T>::RowOptimizer(const OptimizerOptions& options, const ParameterTuning& tuning,
+                              const RowTraits& traits)
+    : traits_(traits),
+      factor_(tuning.learning_rate),
+      rule_(idle_rule(options, tuning, traits)),
+      clip_(clip_bound<T>(options, tuning)),
+      average_(options.average) {
+  if (traits.momentum || !rule_.is_identity())
+    timeline_ = std::make_unique<Timeline>(rule_, options.average.has_value());
+}
+
+template <class T>
+void RowOptimizer<T>::initialize(const Row<T>& row) const {
+  for (int array = 0; array < traits_.arrays; ++array)
+    std::fill_n(row.state + array * row.stride, row.width, T(0));
+  initialize_state(row);
+  if (average_) std::copy_n(row.weight, row.width, mean(row));
+}
+
+template <class T>
+void RowOptimizer<T>::begin_step(double learning_rate) {
+  rate_ = learning_rate * factor_;
+  if (timeline_) timeline_->append(rate_);
+  ++steps_;
+  on_begin_step();
+}
+
+template <class T>
+void RowOptimizer<T>::catch_up(const Row<T>& row, int64_t from, int64_t to) const {
+  if (from >= to || idle_is_identity()) return;
+  if (traits_.idle_state) advance_state(row, to - from);
+  if (average_ && from < average_->begin_step && average_->begin_step < to) {
+    advance(row, from, average_->begin_step);
+    from = average_->begin_step;
+  }
+  advance(row, from, to);
+}
+
+// Steps [from, to) on one side of the first step that counts for the average.
+template <class T>
+void RowOptimizer<T>::advance(const Row<T>& row, int64_t from, int64_t to) const {
+  IdleRow<T> idle{row.weight, traits_.momentum ? row.state : nullptr, nullptr, 0, row.width};
+  if (average_ && from >= average_->begin_step) {
+    idle.mean = mean(row);
+    idle.averaged = from - average_->begin_step;
+  }
+  if (timeline_) {
+    advance_row(*timeline_, from, to, idle);
+  } else if (idle.mean) {
+    hold_row(to - from, idle);
+  }
+}
+
+template <class T>
+void RowOptimizer<T>::update(const Row<T>& row, const T* gradient, T scale) const {
+  step(row, {gradient, scale, clip_});
+  if (average_ && steps_ > average_->begin_step) {
+    hold_row(1, IdleRow<T>{row.weight, nullptr, mean(row), steps_ - 1 - average_->begin_step, row.width});
+  }
+}
+
+template <class T>
+void RowOptimizer<T>::read(const Row<T>& row, T* out) const {
+  const T* from = average_ && steps_ > average_->begin_step ? mean(row) : row.weight;
+  if (from != out) std::copy_n(from, row.width, out);
+}
+
+template class RowOptimizer<float>;
+template class RowOptimizer<double>;
+
+}  // namespace ps

@@ -1,0 +1,89 @@
+// RowOptimizer: what all optimizers share: the rate of the running step, weight decay and catch-up, clipping
+// by value, model averaging.  A concrete one adds its state and its step.
+#ifndef PS_OPTIM_ROW_OPTIMIZER_H_
+#define PS_OPTIM_ROW_OPTIMIZER_H_
+
+#include <memory>
+#include <optional>
+
+#include "optim/elementwise.h"
+#include "optim/optimizer.h"
+#include "optim/options.h"
+#include "optim/timeline.h"
+
+namespace ps {
+
+// What a concrete optimizer tells of itself.
+struct RowTraits {
+  int arrays = 0;                       // state arrays, without the one for averages
+  bool idle_state = false;              // advance_state does something
+  bool decays = true;                   // l1 and l2 are weight decay, not part of its own formula
+  std::optional<double> momentum = {};  // its array 0 is momentum, and this how it decays
+  bool nesterov = false;
+};
+
+template <class T>
+class RowOptimizer : public Optimizer<T> {
+ public:
+  // Throws kUsage when the tuning asks for what the optimizer does not have.
+  RowOptimizer(const OptimizerOptions& options, const ParameterTuning& tuning, const RowTraits& traits);
+
+  int state_arrays() const final { return traits_.arrays + (average_ ? 1 : 0); }
+  void initialize(const Row<T>& row) const final;
+  void begin_step(double learning_rate) final;
+  int64_t steps() const final { return steps_; }
+  bool idle_is_identity() const final { return !timeline_ && !traits_.idle_state && !average_; }
+  void catch_up(const Row<T>& row, int64_t from, int64_t to) const final;
+  void update(const Row<T>& row, const T* gradient, T scale) const final;
+  void read(const Row<T>& row, T* out) const final;
+
+ protected:
+  // A gradient as update was given it; [i] scales and clips.
+  struct Gradient {
+    const T* values;
+    T scale, bound;
+    T operator[](int64_t i) const { return clip(values[i] * scale, bound); }
+  };
+
+  // The step begun last.
+  virtual void step(const Row<T>& row, Gradient gradient) const = 0;
+
+  // What is left to do for a new step, rate() and steps() being those of it.
+  virtual void on_begin_step() {}
+
+  // State other than zero for a row that no step has touched.
+  virtual void initialize_state(const Row<T>&) const {}
+
+  // Takes the state, other than momentum, through `steps` steps with zero gradient.
+  virtual void advance_state(const Row<T>&, int64_t) const {}
+
+  // Rate of the running step, with the parameter's own factor; weight decay in force.
+  double rate() const { return rate_; }
+  double l1() const { return rule_.l1; }
+  double l2() const { return rule_.l2; }
+
+  // Takes `move` off a weight, with one step of decay:  soft((1 - rate l2) w - move, rate l1).
+  // (Written so that 1 - rate l2, which rounds to 1 in float, is never formed.)
+  struct Decay {
+    T shrink, threshold;
+    T operator()(T weight, T move) const { return proximal_step(weight, move + shrink * weight, threshold); }
+  };
+  Decay decay() const { return {static_cast<T>(rate_ * rule_.l2), static_cast<T>(rate_ * rule_.l1)}; }
+
+ private:
+  void advance(const Row<T>& row, int64_t from, int64_t to) const;
+  T* mean(const Row<T>& row) const { return row.state + traits_.arrays * row.stride; }
+
+  const RowTraits traits_;
+  const double factor_;
+  const IdleRule rule_;
+  const T clip_;  // infinite: none
+  const std::optional<AverageOptions> average_;
+  std::unique_ptr<Timeline> timeline_;  // null when no step moves weights by itself
+  double rate_ = 0;
+  int64_t steps_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_OPTIM_ROW_OPTIMIZER_H_

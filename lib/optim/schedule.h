@@ -1,0 +1,41 @@
+// Learning-rate schedules: the rate of a step from how far training has come.  Used by the training loop.
+#ifndef PS_OPTIM_SCHEDULE_H_
+#define PS_OPTIM_SCHEDULE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "config/catalog.h"
+
+namespace ps {
+
+// How far training has come when a step begins: counts of what lies before it.
+struct TrainingProgress {
+  int64_t samples;
+  int64_t step;
+  int64_t pass;
+};
+
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+
+  // The rate of the step that begins at `progress`.
+  virtual double rate(const TrainingProgress& progress) const = 0;
+};
+
+struct ScheduleEntry : CatalogEntry {
+  std::unique_ptr<Schedule> (*make)(const Json& object, double learning_rate, std::string_view path);
+};
+
+// Every schedule, in the order of the manual.
+std::span<const ScheduleEntry* const> schedule_catalog();
+
+// The schedule that `object` (with its "type") describes; constant when it is null.  Throws kUsage.
+std::unique_ptr<Schedule> make_schedule(const Json& object, double learning_rate, std::string_view path);
+
+}  // namespace ps
+
+#endif  // PS_OPTIM_SCHEDULE_H_
