@@ -1,5 +1,7 @@
 #include "data/batch.h"
 
+#include <algorithm>
+
 namespace ps {
 
 void Batch::clear(const DataSchema& schema) {
@@ -21,8 +23,8 @@ void Batch::append(const DataSchema& schema, const Batch& other, int64_t index) 
 
 // Appends part [begin, end) of an array that may be left out when all its elements equal `standard`.
 template <class T>
-static void append_optional(std::vector<T>& out, size_t out_size, const std::vector<T>& in, int64_t begin, int64_t end,
-                            T standard) {
+static void append_optional(std::vector<T>& out, size_t out_size, const std::vector<T>& in, int64_t begin,
+                            int64_t end, T standard) {
   if (in.empty() && out.empty()) return;
   out.resize(out_size, standard);
   if (in.empty()) {
@@ -52,6 +54,40 @@ void Batch::append_range(const DataSchema& schema, const Batch& other, int64_t b
     } else {
       append_sparse(slots[s], other.slots[s], begin, end);
     }
+  }
+}
+
+template <class T>
+static void shrink(std::vector<T>& values, size_t size) {
+  if (values.size() > size) values.resize(size);
+}
+
+void Batch::truncate(const DataSchema& schema, int64_t size) {
+  size_t examples = static_cast<size_t>(size);
+  shrink(labels, examples);
+  shrink(weights, examples);
+  shrink(groups, examples);
+  for (size_t s = 0; s < slots.size(); ++s) {
+    if (schema.slots[s].dense) {
+      shrink(slots[s].values, examples * static_cast<size_t>(schema.slots[s].dim));
+    } else {
+      shrink(slots[s].offsets, examples + 1);
+      shrink(slots[s].keys, slots[s].offsets.back());
+      shrink(slots[s].values, slots[s].keys.size());
+    }
+  }
+}
+
+template <class T>
+static void drop_standard(std::vector<T>& values, T standard) {
+  if (std::all_of(values.begin(), values.end(), [&](T value) { return value == standard; })) values.clear();
+}
+
+void Batch::normalize(const DataSchema& schema) {
+  drop_standard(weights, 1.0f);
+  drop_standard(groups, uint64_t{0});
+  for (size_t s = 0; s < slots.size(); ++s) {
+    if (!schema.slots[s].dense) drop_standard(slots[s].values, 1.0f);
   }
 }
 

@@ -15,7 +15,7 @@ using Key = uint64_t;  // id of a feature
 struct SlotSchema {
   std::string name;
   bool dense = false;
-  int64_t dim = 0;  // dense: values per example, > 0; sparse: ids are in [0, dim), or any 64-bit number when 0
+  int64_t dim = 0;  // dense: values per example, > 0; sparse: ids are below it, or any 64-bit number when 0
 };
 
 // The fields of every example of a data set, in order.  Single-slot formats have one slot, "features".
@@ -52,7 +52,9 @@ struct Batch {
   std::vector<SlotData> slots;   // one for each slot of the schema
 
   int64_t size() const { return static_cast<int64_t>(labels.size()); }
-  float weight(int64_t example) const { return weights.empty() ? 1.0f : weights[static_cast<size_t>(example)]; }
+  float weight(int64_t example) const {
+    return weights.empty() ? 1.0f : weights[static_cast<size_t>(example)];
+  }
 
   // Empties all arrays; every sparse slot gets offsets {0}.
   void clear(const DataSchema& schema);
@@ -62,6 +64,12 @@ struct Batch {
 
   // Appends examples [begin, end) of `other`.
   void append_range(const DataSchema& schema, const Batch& other, int64_t begin, int64_t end);
+
+  // Drops example `size` and all after it, also one that is half appended: labels come last.
+  void truncate(const DataSchema& schema, int64_t size);
+
+  // Leaves out weights, groups and values that are all standard, so that equal examples make equal batches.
+  void normalize(const DataSchema& schema);
 
   // Bytes that the arrays hold, counting capacity.
   uint64_t memory_bytes() const;

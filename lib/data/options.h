@@ -21,37 +21,45 @@ struct SlotOptions {
   static const ObjectSpec<SlotOptions>& spec();
 };
 
-// What the reader of plain text makes: word ids by frequency, and the `context` words before each as features.
+// What the reader of plain text makes: word ids by frequency, and the `context` words before each as
+// features.
 struct TextOptions {
-  int context = 3;                    // words before the target
-  int64_t vocabulary_size = 10000;    // most frequent words of the training files; id 0 stands for all others
-  std::string vocabulary;             // a file of words, one a line with its count; empty: counted from the files
+  int context = 3;                  // words before the target
+  int64_t vocabulary_size = 10000;  // most frequent words of the training files; id 0 stands for all others
+  std::string vocabulary;  // a file of words, one a line with its count; empty: counted from the files
 
   static const ObjectSpec<TextOptions>& spec();
 };
 
 struct DataOptions {
   std::string format = "auto";
-  std::vector<std::string> files;       // files, lists of files (*.list), folders, or "-"
+  std::vector<std::string> files;  // files, lists of files (*.list), folders, or "-"
   std::vector<std::string> test_files;
-  int64_t dim = 0;                      // of the single slot "features"; 0: any 64-bit id
-  bool dense = false;                   // the single slot is read as dim dense values
-  std::vector<SlotOptions> slots;       // multislot: the slots of a line, in order
-  std::string label_slot;               // multislot: the slot that is the label; empty: the last one
-  int index_base = 0;                   // libsvm: the lowest id, 0 or 1
+  int64_t dim = 0;                 // of the single slot "features"; 0: any 64-bit id
+  bool dense = false;              // the single slot is read as dim dense values
+  std::vector<SlotOptions> slots;  // multislot: the slots of a line, in order
+  std::string label_slot;          // multislot: the slot that is the label; empty: the last one
+  int index_base = 0;              // libsvm: the lowest id, 0 or 1
   TextOptions text;
   int64_t batch_size = 200;
-  std::string shuffle = "none";         // none | window | full
-  int64_t shuffle_window = 100000;      // examples
-  bool unit_length = false;             // rows scaled to L2 norm 1
-  bool log_counts = false;              // value v becomes sign(v) log(1 + |v|)
-  int hash_bits = 0;                    // ids hashed into 2^hash_bits; 0: as they are
-  int64_t max_bad_lines = 0;            // skipped and counted, up to this many
+  std::string shuffle = "none";     // none | window | full
+  int64_t shuffle_window = 100000;  // examples
+  bool unit_length = false;         // rows scaled to L2 norm 1
+  bool log_counts = false;          // value v becomes sign(v) log2(1 + |v|); 1 stays 1
+  int hash_bits = 0;                // ids hashed into 2^hash_bits; 0: as they are
+  int64_t max_bad_lines = 0;        // skipped and counted, up to this many a pass
+  std::string memory_limit;         // of examples kept in memory, e.g. "2G"; empty: half of what is available
 
   static const ObjectSpec<DataOptions>& spec();
 
-  // The schema that these options and a format give.  Throws kUsage when they contradict each other.
+  // The schema of batches read with these options from a format other than "auto"; of `records`, whose files
+  // say it themselves, what the options lead to expect.  Throws kUsage when they contradict each other.
   DataSchema schema(const std::string& resolved_format) const;
+
+  // The same before ids are hashed: what parsers check ids against.
+  DataSchema single_slot() const;   // "features"
+  DataSchema listed_slots() const;  // the slots, less the label
+  size_t label_index() const;       // of the label among the slots
 };
 
 }  // namespace ps

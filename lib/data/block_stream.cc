@@ -1,0 +1,33 @@
+#include "data/block_stream.h"
+
+namespace ps {
+
+bool BlockStream::open() {
+  splitter_.reset();
+  source_.reset();
+  if (next_file_ == files_.size()) return false;
+  source_ = std::make_unique<ByteSource>(files_[next_file_++], context_);
+  return true;
+}
+
+std::string_view BlockStream::head(std::string& name) {
+  while (open()) {
+    std::string_view head = source_->peek(head_is_enough);
+    if (head.empty()) continue;
+    name = *source_->name();
+    return head;
+  }
+  return {};
+}
+
+bool BlockStream::next(Block& block) {
+  while (source_ || open()) {
+    if (!splitter_) splitter_ = format_->split(options_, *source_);
+    if (splitter_->next(block)) return true;
+    splitter_.reset();
+    source_.reset();
+  }
+  return false;
+}
+
+}  // namespace ps

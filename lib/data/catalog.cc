@@ -1,0 +1,80 @@
+#include <algorithm>
+
+#include "base/error.h"
+#include "data/format.h"
+#include "data/records.h"
+
+namespace ps {
+
+extern const FormatEntry kRecords, kMultislot, kCriteo, kPaddleSparseBinary, kPaddleSparseFloat, kLibsvm,
+    kText;
+
+std::span<const FormatEntry* const> format_catalog() {
+  static constexpr const FormatEntry* kAll[] = {
+      &kRecords, &kMultislot, &kCriteo, &kPaddleSparseBinary, &kPaddleSparseFloat, &kLibsvm, &kText};
+  return kAll;
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names = {"auto"};
+  for (const FormatEntry* format : format_catalog()) names.emplace_back(format->name);
+  return names;
+}
+
+const FormatEntry& find_format(const std::string& name) {
+  for (const FormatEntry* format : format_catalog()) {
+    if (format->name == name) return *format;
+  }
+  std::vector<std::string> names = format_names();
+  fail(Code::kUsage, "unknown format ", quote(name), did_you_mean(name, names), "; expected one of ",
+       join(names, ", "));
+}
+
+static constexpr size_t kEnoughText = size_t{1} << 16;  // of a first line without an end
+
+std::string_view first_line(std::string_view head) {
+  if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
+  while (!head.empty()) {
+    std::string_view line = head.substr(0, head.find('\n'));
+    head.remove_prefix(std::min(head.size(), line.size() + 1));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    size_t text = line.find_first_not_of(" \t");
+    if (text != std::string_view::npos && line[text] != '#') return line;
+  }
+  return {};
+}
+
+static bool records_header_is_whole(std::string_view head) {
+  if (head.size() < kRecordsHeaderBytes) return false;
+  try {
+    return head.size() >= kRecordsHeaderBytes + decode_records_part(head).size;
+  } catch (const Error&) {
+    return true;  // what is wrong is said when the schema is read
+  }
+}
+
+bool head_is_enough(std::string_view head) {
+  if (is_records(head)) return records_header_is_whole(head);
+  if (head.size() >= kEnoughText) return true;
+  size_t end = head.rfind('\n');
+  return end != std::string_view::npos && !first_line(head.substr(0, end + 1)).empty();
+}
+
+const FormatEntry& recognize_format(const DataOptions& data, std::string_view head, std::string_view file) {
+  if (is_records(head)) return kRecords;
+  std::string_view line = first_line(head);
+  for (const FormatEntry* format : format_catalog()) {
+    if (format->recognize(line, data)) return *format;
+  }
+  std::vector<std::string> names = format_names();
+  fail(Code::kData, file, ": cannot tell the format from line ", quote(line), "; name it, one of ",
+       join(std::span(names).subspan(1), ", "));
+}
+
+const AnySpec& no_own_keys() {
+  struct Nothing {};
+  static const ObjectSpec<Nothing> spec;
+  return spec;
+}
+
+}  // namespace ps

@@ -1,0 +1,52 @@
+#include "data/data_set.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/transform.h"
+
+namespace ps {
+
+static void find_files(const std::vector<std::string>& paths, DataSet& data) {
+  data.files = expand_inputs(paths);
+  if (data.files.empty())
+    fail(Code::kUsage, "no data: name a file, a list, a folder, or - for standard input");
+  for (const InputFile& file : data.files) {
+    data.stream = data.stream || file.stream;
+    data.total_bytes += file.bytes;
+  }
+}
+
+// The schema, with the name of the file in errors about its header.
+static DataSchema schema_of(const FormatEntry& format, const DataOptions& options, std::string_view head,
+                            const std::string& name) {
+  try {
+    return format.schema(options, head);
+  } catch (const Error& error) {
+    throw error.code() == Code::kUsage ? error : error.within(name);
+  }
+}
+
+DataSet open_data_set(const DataOptions& options, const std::vector<std::string>& paths,
+                      const SourceContext& context, std::shared_ptr<const Vocabulary> vocabulary) {
+  DataSet data;
+  find_files(paths, data);
+  data.blocks = std::make_unique<BlockStream>(data.files, context, options);
+  const FormatEntry* named = options.format == "auto" ? nullptr : &find_format(options.format);
+  std::string name = data.files[0].name();
+  std::string_view head;
+  if (!named || named->needs_head) head = data.blocks->head(name);
+  if (!named && head.empty()) fail(Code::kData, name, ": no data, so that the format is unknown");
+  data.format = named ? named : &recognize_format(options, head, name);
+  data.blocks->set_format(*data.format);
+  data.parsed_schema = schema_of(*data.format, options, head, name);
+  data.schema = transformed_schema(options, data.parsed_schema);
+  if (data.format->needs_vocabulary) {
+    data.vocabulary = vocabulary ? std::move(vocabulary) : Vocabulary::make(options, paths);
+  }
+  data.parser = data.format->make({options, data.parsed_schema, head, data.vocabulary});
+  return data;
+}
+
+}  // namespace ps

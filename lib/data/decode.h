@@ -1,0 +1,54 @@
+// Raw files and their decompression: the parts behind ByteSource.
+#ifndef PS_DATA_DECODE_H_
+#define PS_DATA_DECODE_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "data/source.h"
+
+namespace ps {
+
+// An open file or pipe.  One owner thread.
+class RawFile {
+ public:
+  RawFile(const InputFile& file, const SourceContext& context);
+  ~RawFile();
+  RawFile(const RawFile&) = delete;
+  RawFile& operator=(const RawFile&) = delete;
+
+  // As ByteSource::read and ready, for the bytes as they are stored.
+  size_t read(char* out, size_t size);
+  bool ready() const;
+
+  const std::string& name() const { return name_; }
+
+ private:
+  // Waits until a read would not: false when interrupted.
+  bool wait() const;
+
+  const std::string name_;
+  const SourceContext context_;
+  const bool stream_, owned_;
+  const int descriptor_;
+};
+
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  virtual size_t read(RawFile& raw, char* out, size_t size) = 0;
+
+  // True when bytes can be had without reading from the file.
+  virtual bool pending() const = 0;
+};
+
+// The decoder for a file whose first bytes, already read, are `head`.
+std::unique_ptr<Decoder> make_decoder(std::string head);
+
+// True when more bytes than `head` are needed to choose a decoder.
+bool decoder_needs_more(std::string_view head);
+
+}  // namespace ps
+
+#endif  // PS_DATA_DECODE_H_

@@ -1,0 +1,60 @@
+// The slot of formats that have one list of (id, value) to a line.  Used by their parsers.
+#ifndef PS_DATA_FEATURES_H_
+#define PS_DATA_FEATURES_H_
+
+#include <cmath>
+#include <cstdint>
+
+#include "base/error.h"
+#include "data/batch.h"
+
+namespace ps {
+
+// Puts the features of one example after the other into a slot, sparse or dense as the schema says.
+class FeatureSlot {
+ public:
+  explicit FeatureSlot(const SlotSchema& schema)
+      : dense_(schema.dense),
+        dim_(schema.dim),
+        largest_(schema.dim == 0 ? UINT64_MAX : static_cast<Key>(schema.dim) - 1) {}
+
+  // Before the first feature of an example, and after the last.
+  void begin(SlotData& slot) const {
+    if (dense_) slot.values.resize(slot.values.size() + static_cast<size_t>(dim_), 0.0f);
+  }
+  void end(SlotData& slot) const {
+    if (!dense_) slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
+  }
+
+  // A feature without a value has value 1.  Ids may repeat: dense values add up, sparse ones stay as they
+  // are. Throws kData when the id is outside dim.
+  void add(SlotData& slot, Key key) const { add(slot, key, 1.0f); }
+  void add(SlotData& slot, Key key, float value) const {
+    if (key > largest_) fail_outside(key);
+    if (dense_) return add_dense(slot, key, value);
+    slot.keys.push_back(key);
+    if (slot.valued() || value != 1.0f) add_value(slot, value);
+  }
+
+ private:
+  [[noreturn]] void fail_outside(Key key) const { fail(Code::kData, "id ", key, " is outside dim ", dim_); }
+
+  void add_dense(SlotData& slot, Key key, float value) const {
+    float& sum = slot.values[slot.values.size() - static_cast<size_t>(dim_) + key];
+    sum += value;
+    if (!std::isfinite(sum)) fail(Code::kData, "the sum of the values of key ", key, " is not finite");
+  }
+
+  static void add_value(SlotData& slot, float value) {
+    if (!slot.valued()) slot.values.resize(slot.keys.size() - 1, 1.0f);
+    slot.values.push_back(value);
+  }
+
+  const bool dense_;
+  const int64_t dim_;
+  const Key largest_;
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_FEATURES_H_

@@ -1,0 +1,124 @@
+// libsvm and svmlight text (Chang and Lin, "LIBSVM", 2011), with the additions of others.
+//
+//   line    = [ example ] [ "#" comment ]
+//   example = label [ ":" weight ] [ "qid:" uint ] { index [ ":" value ] }          a value left out is 1
+#include <memory>
+
+#include "data/features.h"
+#include "data/line_parser.h"
+#include "data/scan.h"
+#include "data/splitter.h"
+
+namespace ps {
+
+namespace {
+
+void skip_blanks(const char*& p) {
+  while (*p == ' ' || *p == '\t') ++p;
+}
+
+// True where a token ends: at a blank, a comment, or the end of the line.
+bool at_end(const char* p, const char* end) {
+  return p == end || *p == ' ' || *p == '\t' || *p == '#';
+}
+
+class LibsvmParser : public LineParser {
+ public:
+  explicit LibsvmParser(const ParserSetup& setup)
+      : LineParser(setup), slot_(setup.schema.slots[0]), base_(static_cast<Key>(setup.options.index_base)) {}
+
+ private:
+  void parse_line(const char* p, const char* end, Batch& batch) const override {
+    skip_blanks(p);
+    if (p == end || *p == '#') return;
+    float label = 0, weight = 1;
+    parse_label(p, end, label, weight);
+    skip_blanks(p);
+    uint64_t group = 0;
+    if (*p == 'q') parse_group(p, end, group);
+    SlotData& slot = batch.slots[0];
+    slot_.begin(slot);
+    for (skip_blanks(p); p != end && *p != '#'; skip_blanks(p)) parse_feature(p, end, slot);
+    slot_.end(slot);
+    put_optional(batch.weights, batch.labels.size(), weight, 1.0f);
+    put_optional(batch.groups, batch.labels.size(), group, uint64_t{0});
+    batch.labels.push_back(label);
+  }
+
+  static void parse_label(const char*& p, const char* end, float& label, float& weight) {
+    const char* begin = p;
+    Scan found = scan_float(p, label);
+    if (found != Scan::kNumber || !(at_end(p, end) || *p == ':')) fail_number(found, "label", begin, end);
+    if (*p != ':') return;
+    begin = ++p;
+    found = scan_float(p, weight);
+    if (found != Scan::kNumber || !at_end(p, end)) fail_number(found, "weight", begin, end);
+    if (weight < 0) fail(Code::kData, "weight ", quote(token_at(begin, end)), " is negative");
+  }
+
+  static void parse_group(const char*& p, const char* end, uint64_t& group) {
+    const char* begin = p;
+    bool named = std::string_view(p, static_cast<size_t>(end - p)).starts_with("qid:");
+    p += named ? 4 : 0;
+    if (!named || !scan_uint(p, group) || !at_end(p, end)) {
+      fail(Code::kData, quote(std::string_view(begin, static_cast<size_t>(end - begin)).substr(0, 24)),
+           " is not a qid:number");
+    }
+  }
+
+  void parse_feature(const char*& p, const char* end, SlotData& slot) const {
+    const char* begin = p;
+    Key key;
+    if (!scan_uint(p, key) || !(at_end(p, end) || *p == ':')) fail_number(Scan::kNotNumber, "id", begin, end);
+    if (key < base_) fail(Code::kData, "id ", key, " is below index_base ", base_);
+    if (*p != ':') return slot_.add(slot, key - base_);
+    float value = 0;
+    const char* value_begin = ++p;
+    Scan found = scan_float(p, value);
+    if (found != Scan::kNumber || !at_end(p, end))
+      fail_number(found, "value", value_begin, end, cat(" of key ", key));
+    slot_.add(slot, key - base_, value);
+  }
+
+  // Appends to an array that is left out as long as all its elements are standard.
+  template <class T>
+  static void put_optional(std::vector<T>& values, size_t size, T value, T standard) {
+    if (values.empty() && value == standard) return;
+    values.resize(size, standard);
+    values.push_back(value);
+  }
+
+  const FeatureSlot slot_;
+  const Key base_;
+};
+
+// A label, and then nothing, or "qid:", or an id with a colon.
+bool recognize(std::string_view line, const DataOptions&) {
+  std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
+  const char *p = padded.data(), *end = p + line.size();
+  float number;
+  skip_blanks(p);
+  if (scan_float(p, number) != Scan::kNumber || (*p == ':' && scan_float(++p, number) != Scan::kNumber))
+    return false;
+  if (!at_end(p, end)) return false;
+  skip_blanks(p);
+  uint64_t id;
+  return p == end || *p == '#' || std::string_view(p).starts_with("qid:") || (scan_uint(p, id) && *p == ':');
+}
+
+}  // namespace
+
+extern const FormatEntry kLibsvm;
+const FormatEntry kLibsvm = {
+    {"libsvm", "label[:weight] [qid:n] id[:value] ... # comment", no_own_keys},
+    false,
+    false,
+    recognize,
+    [](const DataOptions& data, std::string_view) { return data.single_slot(); },
+    [](const DataOptions&, ByteSource& source) -> std::unique_ptr<Splitter> {
+      return std::make_unique<LineSplitter>(source);
+    },
+    [](const ParserSetup& setup) -> std::unique_ptr<Parser> { return std::make_unique<LibsvmParser>(setup); },
+};
+
+}  // namespace ps

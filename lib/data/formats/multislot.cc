@@ -1,0 +1,135 @@
+// PaddlePaddle's MultiSlot text (MultiSlotDataFeed), with a schema from the job file.
+//
+//   line = slot { " " slot } [ blanks ]
+//   slot = count { " " value }            count values: ids of a sparse slot, numbers of a dense one
+#include <memory>
+
+#include "data/features.h"
+#include "data/line_parser.h"
+#include "data/scan.h"
+#include "data/splitter.h"
+
+namespace ps {
+
+namespace {
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+class MultislotParser : public LineParser {
+ public:
+  explicit MultislotParser(const ParserSetup& setup)
+      : LineParser(setup), options_(setup.options.slots), label_(setup.options.label_index()) {
+    for (const SlotSchema& slot : setup.schema.slots) slots_.emplace_back(slot);
+  }
+
+ private:
+  void parse_line(const char* p, const char* end, Batch& batch) const override {
+    float label = 0;
+    for (size_t i = 0; i < options_.size(); ++i) {
+      uint64_t count = parse_count(p, end, i);
+      if (i == label_) {
+        parse_label(p, end, i, count, label);
+      } else {
+        parse_slot(p, end, i, count, batch);
+      }
+    }
+    skip_blanks(p);
+    if (p != end) fail(Code::kData, quote(token_at(p, end)), " after the last slot");
+    batch.labels.push_back(label);
+  }
+
+  static void skip_blanks(const char*& p) {
+    while (is_blank(*p)) ++p;
+  }
+  static bool at_end(const char* p, const char* end) { return p == end || is_blank(*p); }
+
+  uint64_t parse_count(const char*& p, const char* end, size_t i) const {
+    skip_blanks(p);
+    if (p == end) fail(Code::kData, "the line ends before slot ", quote(options_[i].name));
+    const char* begin = p;
+    uint64_t count;
+    if (!scan_uint(p, count) || !at_end(p, end)) {
+      fail_number(Scan::kNotNumber, cat("count of slot ", quote(options_[i].name)), begin, end);
+    }
+    return count;
+  }
+
+  void next_value(const char*& p, const char* end, size_t i) const {
+    skip_blanks(p);
+    if (p == end) fail(Code::kData, "the line ends within slot ", quote(options_[i].name));
+  }
+
+  float parse_value(const char*& p, const char* end, size_t i) const {
+    next_value(p, end, i);
+    const char* begin = p;
+    float value = 0;
+    Scan found = scan_float(p, value);
+    if (found != Scan::kNumber || !at_end(p, end)) {
+      fail_number(found, "value", begin, end, cat(" of slot ", quote(options_[i].name)));
+    }
+    return value;
+  }
+
+  void parse_label(const char*& p, const char* end, size_t i, uint64_t count, float& label) const {
+    if (count != 1)
+      fail(Code::kData, "slot ", quote(options_[i].name), " is the label and has ", count,
+           " values, expected 1");
+    label = parse_value(p, end, i);
+  }
+
+  void parse_slot(const char*& p, const char* end, size_t i, uint64_t count, Batch& batch) const {
+    size_t s = i < label_ ? i : i - 1;
+    SlotData& slot = batch.slots[s];
+    if (!schema_.slots[s].dense) {
+      for (uint64_t n = 0; n < count; ++n) slots_[s].add(slot, parse_id(p, end, i));
+      return slots_[s].end(slot);
+    }
+    if (count != static_cast<uint64_t>(schema_.slots[s].dim)) {
+      fail(Code::kData, "slot ", quote(options_[i].name), " has ", count, " values, expected ",
+           schema_.slots[s].dim);
+    }
+    for (uint64_t n = 0; n < count; ++n) slot.values.push_back(parse_value(p, end, i));
+  }
+
+  Key parse_id(const char*& p, const char* end, size_t i) const {
+    next_value(p, end, i);
+    const char* begin = p;
+    Key key;
+    if (!scan_uint(p, key) || !at_end(p, end)) {
+      fail_number(Scan::kNotNumber, "id", begin, end, cat(" of slot ", quote(options_[i].name)));
+    }
+    return key;
+  }
+
+  const std::vector<SlotOptions> options_;
+  const size_t label_;
+  std::vector<FeatureSlot> slots_;
+};
+
+DataSchema schema(const DataOptions& data, std::string_view) {
+  if (data.slots.size() < 2) {
+    fail(Code::kUsage, "data.slots: format 'multislot' needs the slots of a line, the label among them");
+  }
+  return data.listed_slots();
+}
+
+}  // namespace
+
+extern const FormatEntry kMultislot;
+const FormatEntry kMultislot = {
+    {"multislot", "count value ... count value ..., as data.slots says", no_own_keys},
+    false,
+    false,
+    [](std::string_view, const DataOptions& data) { return !data.slots.empty(); },
+    schema,
+    [](const DataOptions&, ByteSource& source) -> std::unique_ptr<Splitter> {
+      return std::make_unique<LineSplitter>(source);
+    },
+    [](const ParserSetup& setup) -> std::unique_ptr<Parser> {
+      return std::make_unique<MultislotParser>(setup);
+    },
+};
+
+}  // namespace ps

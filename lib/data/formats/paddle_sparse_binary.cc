@@ -1,0 +1,82 @@
+// The text of PaddlePaddle's demo sparse_train/sparse_binary.
+//
+//   line = flag "," label { "," id " 1" }            all whole numbers; the flag is not used
+#include <memory>
+
+#include "data/features.h"
+#include "data/line_parser.h"
+#include "data/scan.h"
+#include "data/splitter.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kLargestLabel = uint64_t{1} << 24;  // up to here floats hold whole numbers without error
+
+class PaddleSparseBinaryParser : public LineParser {
+ public:
+  explicit PaddleSparseBinaryParser(const ParserSetup& setup)
+      : LineParser(setup), slot_(setup.schema.slots[0]) {}
+
+ private:
+  void parse_line(const char* p, const char* end, Batch& batch) const override {
+    uint64_t flag, label;
+    parse_uint_before_comma(p, end, "flag", flag);
+    if (p == end) fail(Code::kData, "no label after the flag");
+    parse_uint_before_comma(++p, end, "label", label);
+    if (label > kLargestLabel) fail(Code::kData, "label ", label, " is larger than ", kLargestLabel);
+    SlotData& slot = batch.slots[0];
+    slot_.begin(slot);
+    while (p != end) parse_feature(++p, end, slot);
+    slot_.end(slot);
+    batch.labels.push_back(static_cast<float>(label));
+  }
+
+  static void parse_uint_before_comma(const char*& p, const char* end, std::string_view what,
+                                      uint64_t& value) {
+    const char* begin = p;
+    if (!scan_uint(p, value) || !(p == end || *p == ',')) fail_number(Scan::kNotNumber, what, begin, end);
+  }
+
+  void parse_feature(const char*& p, const char* end, SlotData& slot) const {
+    const char* begin = p;
+    Key key;
+    if (!scan_uint(p, key) || !(p == end || *p == ' ' || *p == ','))
+      fail_number(Scan::kNotNumber, "id", begin, end);
+    bool marked = end - p >= 2 && p[0] == ' ' && p[1] == '1' && (p + 2 == end || p[2] == ',');
+    if (!marked) fail(Code::kData, "no ' 1' after id ", key);
+    p += 2;
+    slot_.add(slot, key);
+  }
+
+  const FeatureSlot slot_;
+};
+
+// Two whole numbers, and then nothing or "id 1".
+bool recognize(std::string_view line, const DataOptions&) {
+  std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
+  const char* p = padded.data();
+  uint64_t number;
+  if (!scan_uint(p, number) || *p++ != ',' || !scan_uint(p, number)) return false;
+  return *p == '\0' || (*p++ == ',' && scan_uint(p, number) && *p == ' ');
+}
+
+}  // namespace
+
+extern const FormatEntry kPaddleSparseBinary;
+const FormatEntry kPaddleSparseBinary = {
+    {"paddle_sparse_binary", "flag,label,id 1,id 1,...", no_own_keys},
+    false,
+    false,
+    recognize,
+    [](const DataOptions& data, std::string_view) { return data.single_slot(); },
+    [](const DataOptions&, ByteSource& source) -> std::unique_ptr<Splitter> {
+      return std::make_unique<LineSplitter>(source);
+    },
+    [](const ParserSetup& setup) -> std::unique_ptr<Parser> {
+      return std::make_unique<PaddleSparseBinaryParser>(setup);
+    },
+};
+
+}  // namespace ps

@@ -1,0 +1,76 @@
+// The text of PaddlePaddle's demo sparse_train/sparse_float.
+//
+//   line = label { "," id " " value }
+#include <memory>
+
+#include "data/features.h"
+#include "data/line_parser.h"
+#include "data/scan.h"
+#include "data/splitter.h"
+
+namespace ps {
+
+namespace {
+
+class PaddleSparseFloatParser : public LineParser {
+ public:
+  explicit PaddleSparseFloatParser(const ParserSetup& setup)
+      : LineParser(setup), slot_(setup.schema.slots[0]) {}
+
+ private:
+  void parse_line(const char* p, const char* end, Batch& batch) const override {
+    const char* begin = p;
+    float label = 0;
+    Scan found = scan_float(p, label);
+    if (found != Scan::kNumber || !(p == end || *p == ',')) fail_number(found, "label", begin, end);
+    SlotData& slot = batch.slots[0];
+    slot_.begin(slot);
+    while (p != end) parse_feature(++p, end, slot);
+    slot_.end(slot);
+    batch.labels.push_back(label);
+  }
+
+  void parse_feature(const char*& p, const char* end, SlotData& slot) const {
+    const char* begin = p;
+    Key key;
+    if (!scan_uint(p, key) || !(p == end || *p == ' ' || *p == ','))
+      fail_number(Scan::kNotNumber, "id", begin, end);
+    if (p == end || *p != ' ') fail(Code::kData, "no value after id ", key);
+    float value = 0;
+    begin = ++p;
+    Scan found = scan_float(p, value);
+    if (found != Scan::kNumber || !(p == end || *p == ','))
+      fail_number(found, "value", begin, end, cat(" of key ", key));
+    slot_.add(slot, key, value);
+  }
+
+  const FeatureSlot slot_;
+};
+
+// A number, a comma, and "id value".
+bool recognize(std::string_view line, const DataOptions&) {
+  std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
+  const char* p = padded.data();
+  float label;
+  uint64_t id;
+  return scan_float(p, label) == Scan::kNumber && *p++ == ',' && scan_uint(p, id) && *p == ' ';
+}
+
+}  // namespace
+
+extern const FormatEntry kPaddleSparseFloat;
+const FormatEntry kPaddleSparseFloat = {
+    {"paddle_sparse_float", "label,id value,id value,...", no_own_keys},
+    false,
+    false,
+    recognize,
+    [](const DataOptions& data, std::string_view) { return data.single_slot(); },
+    [](const DataOptions&, ByteSource& source) -> std::unique_ptr<Splitter> {
+      return std::make_unique<LineSplitter>(source);
+    },
+    [](const ParserSetup& setup) -> std::unique_ptr<Parser> {
+      return std::make_unique<PaddleSparseFloatParser>(setup);
+    },
+};
+
+}  // namespace ps

@@ -1,0 +1,79 @@
+// `records`: the reading side of data/records.h.
+#include "data/records.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/format.h"
+#include "data/splitter.h"
+
+namespace ps {
+
+namespace {
+
+std::string_view body(std::string_view bytes) {
+  return bytes.substr(kRecordsHeaderBytes);
+}
+
+class RecordsParser : public Parser {
+ public:
+  explicit RecordsParser(const ParserSetup& setup) : schema_(setup.schema) {}
+
+  void parse(const Block& block, Parsed& out) const override {
+    out.bad.clear();
+    out.batch.clear(schema_);
+    try {
+      RecordsPart part = decode_records_part(block.text());
+      if (part.kind == RecordsPart::kHeader) check_schema(decode_records_schema(part, body(block.text())));
+      if (part.kind == RecordsPart::kChunk)
+        decode_records_chunk(schema_, part, body(block.text()), out.batch);
+    } catch (const Error& error) {
+      throw error.within(cat(*block.file, ": offset ", block.place));
+    }
+  }
+
+ private:
+  void check_schema(const DataSchema& found) const {
+    bool same = found.slots.size() == schema_.slots.size();
+    for (size_t s = 0; same && s < found.slots.size(); ++s) {
+      const SlotSchema &a = found.slots[s], &b = schema_.slots[s];
+      same = a.name == b.name && a.dense == b.dense && (!a.dense || a.dim == b.dim);
+    }
+    if (!same) fail(Code::kData, "the slots are not those of the first file");
+  }
+
+  const DataSchema schema_;
+};
+
+// What the job file says of dim holds for the ids of a single slot, when it says less than the file.
+DataSchema schema(const DataOptions& data, std::string_view head) {
+  if (!is_records(head)) return data.slots.empty() ? data.single_slot() : data.listed_slots();
+  RecordsPart part = decode_records_part(head);
+  if (body(head).size() < part.size) fail(Code::kCorrupt, "the first file of records is cut short");
+  DataSchema schema = decode_records_schema(part, body(head).substr(0, part.size));
+  if (schema.slots.size() != 1 || data.dim == 0) return schema;
+  SlotSchema& slot = schema.slots[0];
+  if (slot.dense && slot.dim != data.dim) {
+    fail(Code::kUsage, "data.dim: ", data.dim, ", but the records have ", slot.dim, " values each");
+  }
+  if (slot.dim == 0 || data.dim < slot.dim) slot.dim = data.dim;
+  return schema;
+}
+
+}  // namespace
+
+extern const FormatEntry kRecords;
+const FormatEntry kRecords = {
+    {"records", "binary examples with checksums, which need no parsing", no_own_keys},
+    true,
+    false,
+    [](std::string_view, const DataOptions&) { return false; },
+    schema,
+    [](const DataOptions&, ByteSource& source) -> std::unique_ptr<Splitter> {
+      return std::make_unique<RecordsSplitter>(source);
+    },
+    [](const ParserSetup& setup) -> std::unique_ptr<Parser> {
+      return std::make_unique<RecordsParser>(setup);
+    },
+};
+
+}  // namespace ps

@@ -1,0 +1,34 @@
+// The loop that all line formats share: one example a line, bad lines set aside.
+#ifndef PS_DATA_LINE_PARSER_H_
+#define PS_DATA_LINE_PARSER_H_
+
+#include <cstdint>
+
+#include "data/format.h"
+
+namespace ps {
+
+class LineParser : public Parser {
+ public:
+  explicit LineParser(const ParserSetup& setup)
+      : schema_(setup.schema), max_bad_lines_(static_cast<uint64_t>(setup.options.max_bad_lines)) {}
+
+  void parse(const Block& block, Parsed& out) const final;
+
+ protected:
+  // Appends the example of a line, or nothing; labels come last.  The line is [p, end), without \r, not
+  // empty; 8 bytes past the end may be read, and the byte at the end is no part of a number.  Throws kData
+  // "what is wrong".
+  virtual void parse_line(const char* p, const char* end, Batch& batch) const = 0;
+
+  const DataSchema schema_;
+
+ private:
+  void parse_or_reject(const char* p, const char* end, const Block& block, uint64_t line, Parsed& out) const;
+
+  const uint64_t max_bad_lines_;
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_LINE_PARSER_H_

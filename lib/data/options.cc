@@ -1,0 +1,140 @@
+#include "data/options.h"
+
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/format.h"
+#include "data/transform.h"
+
+namespace ps {
+
+namespace {
+
+constexpr int64_t kMaxDenseWidth = int64_t{1} << 24;  // 64 MiB an example
+constexpr int64_t kMaxDim = int64_t{1} << 62;
+
+void check_slot(const SlotOptions& slot, std::string_view path) {
+  if (slot.name.empty()) fail(Code::kUsage, path, ".name: empty");
+  if (slot.type != "dense") return;
+  if (slot.dim < 1)
+    fail(Code::kUsage, path, ".dim: missing (how many values dense slot ", quote(slot.name), " has)");
+  if (slot.dim > kMaxDenseWidth)
+    fail(Code::kUsage, path, ".dim: ", slot.dim, " is too large for a dense slot");
+}
+
+void check_data(const DataOptions& data, std::string_view path) {
+  std::set<std::string> names;
+  for (const SlotOptions& slot : data.slots) {
+    if (!names.insert(slot.name).second)
+      fail(Code::kUsage, path, ".slots: two slots are named ", quote(slot.name));
+  }
+  if (!data.label_slot.empty() && !names.contains(data.label_slot)) {
+    fail(Code::kUsage, path, ".label_slot: no slot is named ", quote(data.label_slot),
+         did_you_mean(data.label_slot, std::vector<std::string>(names.begin(), names.end())));
+  }
+  if (data.dense && (data.dim < 1 || data.dim > kMaxDenseWidth)) {
+    fail(Code::kUsage, path, ".dim: ", data.dim, ", expected 1 to ", kMaxDenseWidth, " with dense");
+  }
+  if (data.dense && data.hash_bits > 0)
+    fail(Code::kUsage, path, ".hash_bits: dense values have no ids to hash");
+  if (!data.memory_limit.empty() && !parse_bytes(data.memory_limit)) {
+    fail(Code::kUsage, path, ".memory_limit: ", quote(data.memory_limit),
+         " is not a size (as in 512M or 2G)");
+  }
+}
+
+}  // namespace
+
+const ObjectSpec<SlotOptions>& SlotOptions::spec() {
+  static const ObjectSpec<SlotOptions> spec = [] {
+    ObjectSpec<SlotOptions> s;
+    s.field("name", &SlotOptions::name, "what layers call the slot").must();
+    s.field("type", &SlotOptions::type, "ids, or a fixed number of values").one_of({"sparse", "dense"});
+    s.field("dim", &SlotOptions::dim, "dense: number of values; sparse: ids are below it, 0: any")
+        .at_least(0)
+        .at_most(kMaxDim);
+    s.check(check_slot);
+    return s;
+  }();
+  return spec;
+}
+
+const ObjectSpec<TextOptions>& TextOptions::spec() {
+  static const ObjectSpec<TextOptions> spec = [] {
+    ObjectSpec<TextOptions> s;
+    s.field("context", &TextOptions::context, "words before the target that are its features")
+        .at_least(1)
+        .at_most(64);
+    s.field("vocabulary_size", &TextOptions::vocabulary_size,
+            "ids: the most frequent words, and id 0 for all others")
+        .at_least(2)
+        .at_most(1 << 24);
+    s.field("vocabulary", &TextOptions::vocabulary, "file of words; empty: counted from the training files");
+    return s;
+  }();
+  return spec;
+}
+
+const ObjectSpec<DataOptions>& DataOptions::spec() {
+  static const ObjectSpec<DataOptions> spec = [] {
+    ObjectSpec<DataOptions> s;
+    s.field("format", &DataOptions::format, "how examples are written; auto looks at the first line")
+        .one_of(format_names());
+    s.field("files", &DataOptions::files, "files, lists of files (*.list), folders, or - for standard input");
+    s.field("test_files", &DataOptions::test_files, "the same, to test on after each pass");
+    s.field("dim", &DataOptions::dim, "ids are below it; 0: any 64-bit number").at_least(0).at_most(kMaxDim);
+    s.field("dense", &DataOptions::dense, "read the features as dim dense values");
+    s.field("slots", &DataOptions::slots, "multislot: the slots of a line, in order");
+    s.field("label_slot", &DataOptions::label_slot, "multislot: the slot that is the label; empty: the last");
+    s.field("index_base", &DataOptions::index_base, "libsvm: the lowest id in the file")
+        .at_least(0)
+        .at_most(1);
+    s.field("text", &DataOptions::text, "text: words and their context");
+    s.field("batch_size", &DataOptions::batch_size, "examples in a batch").at_least(1).at_most(1 << 20);
+    s.field("shuffle", &DataOptions::shuffle,
+            "order of the examples: as read, or random within a window or the whole")
+        .one_of({"none", "window", "full"});
+    s.field("shuffle_window", &DataOptions::shuffle_window, "examples held to draw from")
+        .at_least(1)
+        .at_most(1 << 30);
+    s.field("unit_length", &DataOptions::unit_length, "scale the values of each example's slot to L2 norm 1");
+    s.field("log_counts", &DataOptions::log_counts, "value v becomes sign(v) log2(1 + |v|)");
+    s.field("hash_bits", &DataOptions::hash_bits, "hash ids into 2^hash_bits; 0: as they are")
+        .at_least(0)
+        .at_most(62);
+    s.field("max_bad_lines", &DataOptions::max_bad_lines,
+            "bad lines skipped and counted before one ends the run")
+        .at_least(0);
+    s.field("memory_limit", &DataOptions::memory_limit,
+            "of examples kept in memory; empty: half of what is available");
+    s.check(check_data);
+    return s;
+  }();
+  return spec;
+}
+
+DataSchema DataOptions::schema(const std::string& resolved_format) const {
+  return transformed_schema(*this, find_format(resolved_format).schema(*this, {}));
+}
+
+DataSchema DataOptions::single_slot() const {
+  return DataSchema{{SlotSchema{"features", dense, dim}}};
+}
+
+size_t DataOptions::label_index() const {
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].name == label_slot) return i;
+  }
+  return slots.empty() ? 0 : slots.size() - 1;
+}
+
+DataSchema DataOptions::listed_slots() const {
+  DataSchema schema;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (i != label_index()) schema.slots.push_back({slots[i].name, slots[i].type == "dense", slots[i].dim});
+  }
+  return schema;
+}
+
+}  // namespace ps

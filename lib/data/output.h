@@ -1,0 +1,52 @@
+// Where generated data go: a file or standard output, compressed on the way if asked.  Used by ps-datagen.
+#ifndef PS_DATA_OUTPUT_H_
+#define PS_DATA_OUTPUT_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace ps {
+
+// Turns bytes into compressed bytes, one stream.  One owner thread.
+class Encoder {
+ public:
+  virtual ~Encoder() = default;
+  virtual void write(std::string_view bytes, std::string& out) = 0;  // appends what is ready
+  virtual void finish(std::string& out) = 0;                         // appends the rest
+};
+
+enum class Compression { kNone, kZstd, kGzip };
+
+// Null for kNone.
+std::unique_ptr<Encoder> make_encoder(Compression compression);
+
+// One stream of bytes.  One owner thread.
+class OutputStream {
+ public:
+  // `path` "-" is standard output; a file is replaced, and grows as it is written.  Throws kUsage when it
+  // cannot be opened, and when `binary` or compressed bytes would go to a terminal.
+  OutputStream(const std::string& path, Compression compression, bool binary);
+  ~OutputStream();
+  OutputStream(const OutputStream&) = delete;
+  OutputStream& operator=(const OutputStream&) = delete;
+
+  // False when nobody reads any more.  Throws kExhausted when the disk is full, kUnavailable on other errors.
+  bool write(std::string_view bytes);
+
+  // Writes what compression held back; false as in write.
+  bool finish();
+
+ private:
+  bool write_raw(std::string_view bytes);
+
+  const std::string name_;
+  const int file_;
+  const bool owned_;
+  std::unique_ptr<Encoder> encoder_;
+  std::string encoded_;
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_OUTPUT_H_

@@ -1,0 +1,259 @@
+#include "data/reader.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/data_set.h"
+#include "data/example_store.h"
+#include "data/parse_pipeline.h"
+#include "data/shuffle.h"
+#include "data/transform.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kShuffleStream = 0x73687566;  // "shuf": apart from all other uses of the seed
+constexpr int64_t kBadLinesShown = 10;
+
+uint64_t memory_limit(const DataOptions& options) {
+  if (!options.memory_limit.empty()) return parse_bytes(options.memory_limit).value_or(0);
+  return available_memory_bytes() / 2;
+}
+
+// Bad lines of a pass, in the order of the data.
+class BadLineCounter {
+ public:
+  BadLineCounter(int64_t most, Log* log) : most_(most), log_(log) {}
+
+  int64_t count() const { return count_; }
+  bool is_last_straw() const { return count_ == most_; }
+
+  void skip(const BadLine& line) {
+    ++count_;
+    if (!log_ || count_ > kBadLinesShown) return;
+    log_->warning("skipped bad line ", line.message);
+    if (count_ == kBadLinesShown && most_ > count_) log_->warning("further bad lines are counted, not shown");
+  }
+
+  [[noreturn]] void refuse(const BadLine& line) const {
+    if (most_ == 0) fail(Code::kData, line.message);
+    fail(Code::kData, line.message, " (after ", most_, " bad lines that were skipped)");
+  }
+
+ private:
+  int64_t most_;
+  Log* log_;
+  int64_t count_ = 0;
+};
+
+// The examples of a pipeline, up to the bad line that is one too many.
+class PipelineSource : public ExampleSource {
+ public:
+  // `keep`, if any, gets all examples as well.  `ended` becomes true at the end.
+  PipelineSource(ParsePipeline& pipeline, BadLineCounter& counter, ExampleStore* keep, bool& ended)
+      : pipeline_(pipeline), counter_(counter), keep_(keep), ended_(ended) {}
+
+  bool next(const Batch*& batch, int64_t& begin, int64_t& end) override {
+    if (refused_) counter_.refuse(*refused_);
+    do {
+      const Parsed* parsed = pipeline_.next();
+      ended_ = !parsed;
+      if (!parsed) return false;
+      batch = &parsed->batch;
+      begin = 0;
+      end = count_bad_lines(*parsed);
+    } while (end == 0 && !refused_);
+    if (keep_) keep_->append_range(*batch, begin, end);
+    if (end == 0) counter_.refuse(*refused_);
+    return true;
+  }
+
+ private:
+  // Returns how many of the block's examples come before the line that ends the run.
+  int64_t count_bad_lines(const Parsed& parsed) {
+    for (const BadLine& line : parsed.bad) {
+      if (counter_.is_last_straw()) {
+        refused_ = &line;
+        return line.before;
+      }
+      counter_.skip(line);
+    }
+    return parsed.batch.size();
+  }
+
+  ParsePipeline& pipeline_;
+  BadLineCounter& counter_;
+  ExampleStore* const keep_;
+  bool& ended_;
+  const BadLine* refused_ = nullptr;  // of the block handed out last
+};
+
+}  // namespace
+
+class BatchReader::Impl {
+ public:
+  Impl(const DataOptions& options, const std::vector<std::string>& paths, const ReaderSettings& settings)
+      : options_(options),
+        settings_(settings),
+        context_{settings.stdin_descriptor, &interrupt_, &bytes_read_},
+        data_(open_data_set(options_, paths, context_, settings.vocabulary)),
+        memory_limit_(memory_limit(options_)) {
+    if (options_.shuffle == "full" || (data_.stream && settings_.passes > 1)) {
+      store_ = std::make_unique<ExampleStore>(data_.schema, memory_limit_);
+    }
+  }
+
+  // Shuts down from the source forward.
+  ~Impl() {
+    interrupt_.set();
+    order_.reset();
+    pipeline_.reset();
+  }
+
+  void begin_pass(int pass) {
+    random_ = Random(settings_.seed, (kShuffleStream << 32) + static_cast<uint64_t>(pass));
+    if (begun_ && data_.stream && !store_) {
+      fail(Code::kUsage,
+           "standard input and pipes can be read once, and another pass was asked for: set the passes");
+    }
+    if (begun_ && store_ && !ended_) load_rest();
+    order_.reset();
+    pipeline_.reset();
+    counter_ = BadLineCounter(options_.max_bad_lines, settings_.log);
+    examples_ = 0;
+    if (begun_) bytes_read_ = 0;
+    if (!kept()) start_pipeline();
+    begun_ = true;
+  }
+
+  bool next(Batch& batch) {
+    PS_CHECK(begun_);
+    batch.clear(data_.schema);
+    try {
+      if (!order_) make_order();
+      order_->take(options_.batch_size, batch);
+    } catch (const Error&) {
+      // An interrupt cuts the input short, and what follows from that is no fault of the data.
+      if (!interrupt_.is_set()) throw;
+    }
+    if (interrupt_.is_set()) return false;
+    check_size(batch);
+    batch.normalize(data_.schema);
+    examples_ += static_cast<uint64_t>(batch.size());
+    return batch.size() > 0;
+  }
+
+  ReaderProgress progress() const {
+    return {bytes_read_.load(), data_.stream || kept() ? 0 : data_.total_bytes, examples_.load()};
+  }
+
+  const DataSet& data() const { return data_; }
+  int64_t bad_lines() const { return counter_.count(); }
+  void interrupt() { interrupt_.set(); }
+
+ private:
+  // True when this pass is served from memory.
+  bool kept() const { return store_ && ended_; }
+
+  void start_pipeline() {
+    if (begun_) {
+      data_.blocks = std::make_unique<BlockStream>(data_.files, context_, options_);
+      data_.blocks->set_format(*data_.format);
+    }
+    ended_ = false;
+    auto read = [this](Block& block) { return data_.blocks->next(block); };
+    auto parse = [this](const Block& block, Parsed& out) {
+      data_.parser->parse(block, out);
+      transform(options_, data_.parsed_schema, out.batch);
+    };
+    pipeline_ = std::make_unique<ParsePipeline>(read, parse, std::max(1, settings_.threads));
+  }
+
+  std::unique_ptr<ExampleSource> make_source() {
+    if (kept()) return std::make_unique<StoreSource>(*store_);
+    return std::make_unique<PipelineSource>(*pipeline_, counter_, store_.get(), ended_);
+  }
+
+  void make_order() {
+    if (options_.shuffle == "full") {
+      if (!ended_) load_rest();
+      order_ = permuted(*store_, random_);
+    } else if (options_.shuffle == "window") {
+      order_ = shuffled_window(data_.schema, make_source(), options_.shuffle_window, memory_limit_, random_);
+    } else {
+      order_ = in_order(data_.schema, make_source());
+    }
+  }
+
+  // Takes what is left of the data into the store.
+  void load_rest() {
+    std::unique_ptr<ExampleSource> source = make_source();
+    const Batch* batch = nullptr;
+    int64_t begin = 0, end = 0;
+    while (!interrupt_.is_set() && source->next(batch, begin, end)) {
+    }
+  }
+
+  // Offsets are 32 bits.
+  static void check_size(const Batch& batch) {
+    for (const SlotData& slot : batch.slots) {
+      if (slot.keys.size() > UINT32_MAX)
+        fail(Code::kExhausted, "a batch has more than 2^32 ids: lower data.batch_size");
+    }
+  }
+
+  const DataOptions options_;
+  const ReaderSettings settings_;
+  Interrupt interrupt_;                  // any thread
+  std::atomic<uint64_t> bytes_read_{0};  // added to by the thread that reads
+  const SourceContext context_;
+  DataSet data_;  // parser: constant; blocks: the thread that reads
+  const uint64_t memory_limit_;
+
+  // Owner thread.
+  bool begun_ = false, ended_ = false;   // ended_: the pipeline of this pass gave all it had
+  std::unique_ptr<ExampleStore> store_;  // null: nothing is kept
+  BadLineCounter counter_{0, nullptr};
+  std::unique_ptr<ParsePipeline> pipeline_;
+  std::unique_ptr<ExampleOrder> order_;  // made by the first next() of a pass
+  Random random_{0, 0};
+  std::atomic<uint64_t> examples_{0};
+};
+
+BatchReader::BatchReader(const DataOptions& options, const std::vector<std::string>& paths,
+                         const ReaderSettings& settings)
+    : impl_(std::make_unique<Impl>(options, paths, settings)) {}
+
+BatchReader::~BatchReader() = default;
+
+const DataSchema& BatchReader::schema() const {
+  return impl_->data().schema;
+}
+std::string_view BatchReader::format() const {
+  return impl_->data().format->name;
+}
+std::shared_ptr<const Vocabulary> BatchReader::vocabulary() const {
+  return impl_->data().vocabulary;
+}
+void BatchReader::begin_pass(int pass) {
+  impl_->begin_pass(pass);
+}
+bool BatchReader::next(Batch& batch) {
+  return impl_->next(batch);
+}
+int64_t BatchReader::bad_lines() const {
+  return impl_->bad_lines();
+}
+ReaderProgress BatchReader::progress() const {
+  return impl_->progress();
+}
+void BatchReader::interrupt() {
+  impl_->interrupt();
+}
+
+}  // namespace ps

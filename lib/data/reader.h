@@ -1,0 +1,81 @@
+// BatchReader: from files or standard input to batches.  Used by training, testing, prediction, conversion.
+//
+//   BatchReader reader(options, paths, settings);
+//   Network network(…, reader.schema(), …);
+//   for (int pass = 0; pass < passes; ++pass) {
+//     reader.begin_pass(pass);
+//     while (reader.next(batch)) …;
+//   }
+//
+// The batches depend on the options, the bytes of the data, the seed and the pass alone: not on the number of
+// threads, nor on how the bytes arrive.  All have batch_size examples, but for the last of a pass.
+#ifndef PS_DATA_READER_H_
+#define PS_DATA_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "data/batch.h"
+#include "data/options.h"
+#include "data/vocabulary.h"
+
+namespace ps {
+
+struct ReaderSettings {
+  int threads = 1;           // that parse; one of them reads as well
+  int passes = 1;            // that will be asked for: a stream read more than once is kept in memory
+  uint64_t seed = 1;         // of shuffles
+  int stdin_descriptor = 0;  // what "-" reads
+  Log* log = nullptr;        // gets a warning for each of the first bad lines
+  std::shared_ptr<const Vocabulary> vocabulary = nullptr;  // of text; null: made of these paths
+};
+
+struct ReaderProgress {
+  uint64_t bytes_read = 0;   // in this pass, as stored; read-ahead included
+  uint64_t total_bytes = 0;  // of a pass; 0: unknown, as of a stream, or of a pass served from memory
+  uint64_t examples = 0;     // handed out in this pass
+};
+
+// One owner thread, but for interrupt.
+class BatchReader {
+ public:
+  // Finds the files and, where format or slots depend on it, waits for the first line.  `options` are copied.
+  // Throws kUsage for paths and options, kData or kCorrupt for a first line or header that cannot be
+  // understood.
+  BatchReader(const DataOptions& options, const std::vector<std::string>& paths,
+              const ReaderSettings& settings);
+
+  // Joins its threads promptly, also while they wait for a stream.
+  ~BatchReader();
+
+  const DataSchema& schema() const;                      // of the batches
+  std::string_view format() const;                       // never "auto"
+  std::shared_ptr<const Vocabulary> vocabulary() const;  // of text, else null
+
+  // Starts a pass.  Throws kUsage for a second pass over a stream when settings.passes is 1.
+  void begin_pass(int pass);
+
+  // Replaces `batch` by the next one; false at the end of the pass, and once interrupted.  Throws
+  //   kData "file:line: what is wrong"  for the first bad line beyond max_bad_lines, after all batches before
+  //   it kCorrupt "file: …"                for damaged compressed data and records kExhausted when what must
+  //   be kept in memory does not fit
+  bool next(Batch& batch);
+
+  int64_t bad_lines() const;  // skipped in this pass
+  ReaderProgress progress() const;
+
+  // Makes next() return false soon, also while it waits.  From any thread, or a signal handler.
+  void interrupt();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_READER_H_

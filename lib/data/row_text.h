@@ -1,0 +1,49 @@
+// One line of text being written at the end of a string.  Used by the writers.
+#ifndef PS_DATA_ROW_TEXT_H_
+#define PS_DATA_ROW_TEXT_H_
+
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "data/number_text.h"
+
+namespace ps {
+
+// Makes room once, writes through a pointer, and cuts the string where the text ends.
+class RowText {
+ public:
+  // Room for so many integers and floats, each with up to three marks beside it, and a little more.
+  RowText(std::string& out, size_t integers, size_t floats) : out_(out) {
+    size_t begin = out.size();
+    out.resize(begin + integers * (kMaxUintText + 3) + floats * (kMaxFloatText + 3) + 64);
+    at_ = out.data() + begin;
+  }
+  ~RowText() { out_.resize(static_cast<size_t>(at_ - out_.data())); }
+  RowText(const RowText&) = delete;
+  RowText& operator=(const RowText&) = delete;
+
+  void add(char c) { *at_++ = c; }
+  void add(std::string_view text) {
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+  void add_uint(uint64_t value) { at_ = write_uint(at_, value); }
+  void add_int(int64_t value) {
+    if (value < 0) add('-');
+    add_uint(value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
+  }
+  void add_hex8(uint32_t value) {
+    for (int shift = 28; shift >= 0; shift -= 4) add("0123456789abcdef"[value >> shift & 15]);
+  }
+  void add_float(float value) { at_ = write_float(at_, value); }
+  void add_fixed6(float value) { at_ = write_fixed6(at_, value); }
+
+ private:
+  std::string& out_;
+  char* at_;
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_ROW_TEXT_H_

@@ -1,0 +1,125 @@
+#include "data/scan.h"
+
+#include <cfloat>
+#include <charconv>
+#include <cmath>
+
+namespace ps {
+
+namespace scan_internal {
+
+// The digits after the first 16, one at a time: few numbers have so many.
+bool scan_uint_tail(const char*& p, uint64_t& value) {
+  bool fits = true;
+  for (; is_digit(*p); ++p) {
+    uint64_t digit = static_cast<uint64_t>(*p - '0');
+    fits = fits && value <= (UINT64_MAX - digit) / 10;
+    value = value * 10 + digit;
+  }
+  return fits;
+}
+
+static bool names(const char* p, std::string_view word) {
+  for (char c : word) {
+    if ((*p++ | 0x20) != c) return false;
+  }
+  return true;
+}
+
+// The end of a number: digits, point, digits, exponent.
+static const char* number_end(const char* p) {
+  while (is_digit(*p) || *p == '.') ++p;
+  if (*p != 'e' && *p != 'E') return p;
+  const char* exponent = p + 1;
+  if (*exponent == '-' || *exponent == '+') ++exponent;
+  if (!is_digit(*exponent)) return p;
+  while (is_digit(*exponent)) ++exponent;
+  return exponent;
+}
+
+Scan scan_float_slow(const char*& p, float& value) {
+  const char* begin = p;
+  bool negative = *begin == '-';
+  if (*begin == '-' || *begin == '+') ++begin;
+  if (names(begin, "nan") || names(begin, "inf")) return Scan::kNotFinite;
+  if (!is_digit(*begin) && !(*begin == '.' && is_digit(begin[1]))) return Scan::kNotNumber;
+  const char* end = number_end(begin);
+  auto [stop, error] = std::from_chars(begin, end, value);
+  if (error == std::errc::result_out_of_range) {
+    // Too small is 0, too large an error; a wider type tells which.
+    long double wide = 0;
+    if (std::from_chars(begin, end, wide).ec != std::errc() || wide >= 1) return Scan::kNotFinite;
+    value = 0;
+  } else if (error != std::errc()) {
+    return Scan::kNotNumber;
+  }
+  if (negative) value = -value;
+  p = stop;
+  return Scan::kNumber;
+}
+
+}  // namespace scan_internal
+
+namespace {
+
+constexpr float kFloatPowers[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f, 1e8f, 1e9f, 1e10f};
+constexpr double kDoublePowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+// mantissa / 10^places, correctly rounded, when that is cheap; else false.  (Clinger, "How to read floating
+// point numbers accurately", PLDI 1990.)
+bool divide(uint64_t mantissa, int places, float& value) {
+  // Both numbers are floats without error, and one division rounds once.
+  if (mantissa <= uint64_t{1} << 24 && places <= 10) {
+    value = static_cast<float>(mantissa) / kFloatPowers[places];
+    return true;
+  }
+  // The same in double, and a second rounding, which is harmless unless the first one fell on the middle
+  // between two floats.
+  if (mantissa > uint64_t{1} << 53 || places > 22) return false;
+  double wide = static_cast<double>(mantissa) / kDoublePowers[places];
+  bool middle = (std::bit_cast<uint64_t>(wide) & 0x1fffffff) == 0x10000000;
+  if (middle || wide < FLT_MIN) return false;
+  value = static_cast<float>(wide);
+  return true;
+}
+
+}  // namespace
+
+Scan scan_float(const char*& p, float& value) {
+  using scan_internal::take_digits;
+  const char* q = p;
+  bool negative = *q == '-';
+  if (*q == '-' || *q == '+') ++q;
+  uint64_t mantissa = 0;
+  int digits = take_digits(q, mantissa), places = 0;
+  if (*q == '.') {
+    ++q;
+    places = take_digits(q, mantissa);
+    digits += places;
+    if (places == 8) {
+      int more = take_digits(q, mantissa);
+      places += more;
+      digits += more;
+    }
+  }
+  // Up to 8 + 8 digits fit; the rest is for the slow path, which also finds what is wrong.
+  bool simple = digits > 0 && digits <= 19 && !is_digit(*q) && *q != '.' && (*q | 0x20) != 'e';
+  if (!simple || !divide(mantissa, places, value)) return scan_internal::scan_float_slow(p, value);
+  if (negative) value = -value;
+  p = q;
+  return Scan::kNumber;
+}
+
+std::string_view token_at(const char* p, const char* end) {
+  const char* q = p;
+  while (q < end && *q != ' ' && *q != '\t' && *q != ',' && *q != ':' && *q != '#') ++q;
+  return std::string_view(p, static_cast<size_t>(q - p));
+}
+
+void fail_number(Scan found, std::string_view what, const char* p, const char* end, std::string_view of) {
+  fail(Code::kData, what, " ", quote(token_at(p, end)), of,
+       found == Scan::kNotFinite ? " is not finite" : " is not a number");
+}
+
+}  // namespace ps

@@ -1,0 +1,84 @@
+// Numbers in text, fast.  Used by the parsers of the formats.
+//
+// All functions may read 8 bytes past the digits they scan: a Block has that padding.  A line ends in a byte
+// that is no part of a number, so that no function needs to know where it ends, except for messages.
+#ifndef PS_DATA_SCAN_H_
+#define PS_DATA_SCAN_H_
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace ps {
+
+// What a scanner found at a place that should hold a number.
+enum class Scan { kNumber, kNotNumber, kNotFinite };
+
+inline bool is_digit(char c) {
+  return static_cast<unsigned char>(c - '0') < 10;
+}
+
+namespace scan_internal {
+
+inline constexpr uint64_t kPowers[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+
+// How many of the 8 bytes, from the lowest, are digits.  `bytes` has '0' taken out by exclusive or: digits
+// are 0 to 9, and adding 0x76 sets the high bit of anything larger.  A carry comes from a byte that ended the
+// count already.
+inline int count_digits(uint64_t bytes) {
+  uint64_t others = ((bytes + 0x7676767676767676u) | bytes) & 0x8080808080808080u;
+  return others == 0 ? 8 : std::countr_zero(others) / 8;
+}
+
+// The number of 8 digits, first in the lowest byte: neighbours are joined to pairs, pairs to fours, fours to
+// eight.
+inline uint64_t join_digits(uint64_t digits) {
+  uint64_t pairs = (digits * 10 + (digits >> 8)) & 0x00ff00ff00ff00ffu;
+  uint64_t fours = (pairs * 100 + (pairs >> 16)) & 0x0000ffff0000ffffu;
+  return (fours * 10000 + (fours >> 32)) & 0xffffffffu;
+}
+
+// Takes up to 8 digits at `p`: value = value * 10^n + them.  Returns n.
+inline int take_digits(const char*& p, uint64_t& value) {
+  uint64_t bytes;
+  std::memcpy(&bytes, p, 8);
+  bytes ^= 0x3030303030303030u;
+  int count = count_digits(bytes);
+  if (count == 0) return 0;
+  value = value * kPowers[count] + join_digits(bytes << (64 - 8 * count));
+  p += count;
+  return count;
+}
+
+bool scan_uint_tail(const char*& p, uint64_t& value);
+Scan scan_float_slow(const char*& p, float& value);
+
+}  // namespace scan_internal
+
+// The decimal digits at p, which moves past them.  False when there is none, or the number is 2^64 or more.
+inline bool scan_uint(const char*& p, uint64_t& value) {
+  value = 0;
+  int count = scan_internal::take_digits(p, value);
+  if (count < 8) return count > 0;
+  if (scan_internal::take_digits(p, value) < 8) return true;
+  return scan_internal::scan_uint_tail(p, value);
+}
+
+// [+-]digits[.digits][e[+-]digits], rounded to the nearest float as std::from_chars does; p moves past it.
+// Infinity, NaN and what overflows are kNotFinite; what underflows is 0.
+Scan scan_float(const char*& p, float& value);
+
+// The word at p, for messages: up to a separator or the end of the line.
+std::string_view token_at(const char* p, const char* end);
+
+// Throws kData "<what> '…' is not a number", or "… is not finite".  `what` is "label", "value" ….
+[[noreturn]] void fail_number(Scan found, std::string_view what, const char* p, const char* end,
+                              std::string_view of = {});
+
+}  // namespace ps
+
+#endif  // PS_DATA_SCAN_H_

@@ -1,0 +1,137 @@
+#include "data/shuffle.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+
+namespace ps {
+
+bool StoreSource::next(const Batch*& batch, int64_t& begin, int64_t& end) {
+  batch_.clear(store_.schema());
+  end = std::min(store_.size() - next_, ExampleStore::kPiece);
+  for (int64_t i = 0; i < end; ++i) store_.append_to(next_++, batch_);
+  batch = &batch_;
+  begin = 0;
+  return end > 0;
+}
+
+namespace {
+
+class InOrder : public ExampleOrder {
+ public:
+  InOrder(const DataSchema& schema, std::unique_ptr<ExampleSource> source)
+      : schema_(schema), source_(std::move(source)) {}
+
+  void take(int64_t size, Batch& batch) override {
+    while (size > 0 && (begin_ < end_ || source_->next(from_, begin_, end_))) {
+      int64_t part = std::min(size, end_ - begin_);
+      batch.append_range(schema_, *from_, begin_, begin_ + part);
+      begin_ += part;
+      size -= part;
+    }
+  }
+
+ private:
+  const DataSchema schema_;
+  const std::unique_ptr<ExampleSource> source_;
+  const Batch* from_ = nullptr;
+  int64_t begin_ = 0, end_ = 0;  // of from_, not taken yet
+};
+
+// A store to which examples are only added, and the list of those not drawn yet.  When most of the store is
+// drawn, the rest moves to a new one: each example is copied about once more.
+class ShuffledWindow : public ExampleOrder {
+ public:
+  ShuffledWindow(const DataSchema& schema, std::unique_ptr<ExampleSource> source, int64_t window,
+                 uint64_t memory_limit, Random random)
+      : schema_(schema),
+        source_(std::move(source)),
+        window_(window),
+        memory_limit_(memory_limit),
+        random_(random) {
+    store_ = std::make_unique<ExampleStore>(schema_, memory_limit_);
+  }
+
+  void take(int64_t size, Batch& batch) override {
+    for (; size > 0; --size) {
+      fill();
+      if (waiting_.empty()) return;
+      int64_t& drawn = waiting_[random_.below(waiting_.size())];
+      store_->append_to(drawn, batch);
+      drawn = waiting_.back();
+      waiting_.pop_back();
+    }
+  }
+
+ private:
+  void fill() {
+    while (static_cast<int64_t>(waiting_.size()) < window_ &&
+           (begin_ < end_ || source_->next(from_, begin_, end_))) {
+      if (store_->size() > 2 * window_ + ExampleStore::kPiece) compact();
+      waiting_.push_back(store_->size());
+      store_->append_range(*from_, begin_, begin_ + 1);
+      ++begin_;
+    }
+  }
+
+  void compact() {
+    auto kept = std::make_unique<ExampleStore>(schema_, memory_limit_);
+    Batch one;
+    for (int64_t& example : waiting_) {
+      one.clear(schema_);
+      store_->append_to(example, one);
+      example = kept->size();
+      kept->append_range(one, 0, 1);
+    }
+    store_ = std::move(kept);
+  }
+
+  const DataSchema schema_;
+  const std::unique_ptr<ExampleSource> source_;
+  const int64_t window_;
+  const uint64_t memory_limit_;
+  Random random_;
+  std::unique_ptr<ExampleStore> store_;
+  std::vector<int64_t> waiting_;  // examples of store_ in the window
+  const Batch* from_ = nullptr;
+  int64_t begin_ = 0, end_ = 0;
+};
+
+class Permuted : public ExampleOrder {
+ public:
+  Permuted(const ExampleStore& store, Random random)
+      : store_(store), order_(static_cast<size_t>(store.size())) {
+    if (store.size() > UINT32_MAX)
+      fail(Code::kExhausted, "more than 2^32 examples to shuffle: use shuffle 'window'");
+    std::iota(order_.begin(), order_.end(), uint32_t{0});
+    for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
+  }
+
+  void take(int64_t size, Batch& batch) override {
+    for (; size > 0 && next_ < order_.size(); --size) store_.append_to(order_[next_++], batch);
+  }
+
+ private:
+  const ExampleStore& store_;
+  std::vector<uint32_t> order_;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ExampleOrder> in_order(const DataSchema& schema, std::unique_ptr<ExampleSource> source) {
+  return std::make_unique<InOrder>(schema, std::move(source));
+}
+
+std::unique_ptr<ExampleOrder> shuffled_window(const DataSchema& schema, std::unique_ptr<ExampleSource> source,
+                                              int64_t window, uint64_t memory_limit, Random random) {
+  return std::make_unique<ShuffledWindow>(schema, std::move(source), window, memory_limit, random);
+}
+
+std::unique_ptr<ExampleOrder> permuted(const ExampleStore& store, Random random) {
+  return std::make_unique<Permuted>(store, random);
+}
+
+}  // namespace ps

@@ -1,0 +1,88 @@
+// Where the bytes come from: files, lists, folders, standard input, plain or compressed.  Used by
+// BatchReader.
+#ifndef PS_DATA_SOURCE_H_
+#define PS_DATA_SOURCE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ps {
+
+// Ends reads that wait, from any thread or from a signal handler.
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  void set();
+  bool is_set() const { return set_.load(); }
+  int descriptor() const { return descriptor_; }  // readable once set
+
+ private:
+  const int descriptor_;
+  std::atomic<bool> set_{false};
+};
+
+// One input.  A stream (standard input, a pipe) can be read once and may be endless.
+struct InputFile {
+  std::string path;  // "-": standard input
+  bool stream = false;
+  uint64_t bytes = 0;  // of a file, as stored
+
+  std::string name() const { return path == "-" ? "standard input" : path; }
+};
+
+// The inputs that `paths` stand for, in order: files; lists (*.list) of paths, one a line, relative to the
+// list's folder, with blank lines and # comments; folders, whose files are taken in the order of their names,
+// folders within likewise, hidden files and lists left out; "-".  Throws kUsage for what is not there.
+std::vector<InputFile> expand_inputs(const std::vector<std::string>& paths);
+
+// What all sources of a reader share.
+struct SourceContext {
+  int stdin_descriptor = 0;  // what "-" reads
+  const Interrupt* interrupt = nullptr;
+  std::atomic<uint64_t>* bytes_read = nullptr;  // as stored, before decompression
+};
+
+// Turns stored bytes into the bytes of the data.  One for plain bytes, gzip, zstd.
+class Decoder;
+class RawFile;
+
+// The bytes of one input, decompressed when its first bytes say gzip or zstd (members and frames may follow
+// each other; skippable frames are skipped).  Memory stays bounded whatever the bytes say.  One owner thread.
+class ByteSource {
+ public:
+  ByteSource(const InputFile& file, const SourceContext& context);
+  ~ByteSource();
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+
+  // Waits for at least one byte; 0 at the end, and once interrupted.  Throws kCorrupt "name: …" when
+  // compressed data are damaged or cut short, kUnavailable when the system cannot read.
+  size_t read(char* out, size_t size);
+
+  // False when read would wait.
+  bool ready();
+
+  // The first bytes, without taking them: as many as it takes to make enough(bytes) true, or all there are.
+  std::string_view peek(bool (*enough)(std::string_view));
+
+  const std::shared_ptr<const std::string>& name() const { return name_; }
+
+ private:
+  std::shared_ptr<const std::string> name_;
+  std::unique_ptr<RawFile> raw_;
+  std::unique_ptr<Decoder> decoder_;
+  std::string peeked_;  // not yet read
+  size_t peeked_used_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_SOURCE_H_

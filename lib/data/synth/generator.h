@@ -1,0 +1,95 @@
+// Synthetic data of several kinds, whose law is known, so that what can be learned from it is known too. Used
+// by ps-datagen, benchmarks and tests.
+//
+// Adding a kind is a file that ends in one GeneratorEntry, and a line in catalog.cc.
+#ifndef PS_DATA_SYNTH_GENERATOR_H_
+#define PS_DATA_SYNTH_GENERATOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/json.h"
+#include "data/batch.h"
+#include "data/synth/key_set.h"
+#include "data/writer.h"
+
+namespace ps {
+
+// What a user may choose.  A kind's defaults have a value for exactly the parameters that it uses.
+struct SynthOptions {
+  struct CountRange {
+    int64_t minimum, maximum;
+  };
+  std::optional<int64_t> dim;           // ids, words or pixels: in [1, 2^48]
+  std::optional<CountRange> nnz;        // ids or words in a row
+  std::optional<double> zipf;           // exponent of the law of ids, >= 0
+  std::optional<int64_t> slots;         // feature fields
+  std::optional<int64_t> classes;       // of labels, >= 2
+  std::optional<double> positive_rate;  // mean of 0/1 labels, in (0, 1)
+  std::optional<double> interaction;    // share of the truth that is in pairs of ids, in [0, 1)
+
+  // Takes the parameters that are set in `chosen`.  Throws kUsage for one that this kind does not use, or
+  // that is out of its range.
+  void apply(const SynthOptions& chosen, std::string_view kind);
+
+  // {"dim": …}, those in use.
+  Json to_json() const;
+};
+
+// What Sample::truth says of each example.
+enum class TruthKind {
+  kProbability,  // P(label = 1)
+  kMean,         // expected label
+  kClass,        // the class that a classifier who knows the law would answer
+  kLogLoss,      // minus the log probability of the example's words under the law, in nats
+};
+
+// Examples, the truth about them, and scratch space.  Reused: nothing is allocated per example once it has
+// grown.
+struct Sample {
+  Batch batch;
+  std::vector<float> truth;  // [B]
+  KeySet seen;
+};
+
+// Constant after construction: any thread may generate.
+class Generator {
+ public:
+  virtual ~Generator() = default;
+
+  // What the batches hold, for the writer.
+  virtual const DataTraits& traits() const = 0;
+  virtual TruthKind truth_kind() const = 0;
+
+  // Replaces `out` by examples [first, first + count): each depends on its number and the seed, and on
+  // nothing else.
+  virtual void generate(uint64_t first, int64_t count, Sample& out) const = 0;
+
+  // The most ids or values of one example; blocks are sized by it.
+  virtual int64_t max_row_values() const = 0;
+
+  // What is known about the law itself, for --truth; an object.
+  virtual Json facts() const { return Json::object(); }
+};
+
+struct GeneratorEntry {
+  std::string_view name;           // KIND
+  std::string_view help;           // one sentence, for lists and manuals
+  std::string_view native_format;  // a writer's name
+  SynthOptions (*defaults)();
+  std::unique_ptr<Generator> (*make)(const SynthOptions& options, uint64_t seed);
+};
+
+std::span<const GeneratorEntry* const> generator_catalog();
+
+// Throws kUsage, naming the kinds there are.
+const GeneratorEntry& find_generator(std::string_view name);
+
+}  // namespace ps
+
+#endif  // PS_DATA_SYNTH_GENERATOR_H_

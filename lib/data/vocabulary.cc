@@ -1,0 +1,153 @@
+#include "data/vocabulary.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "data/options.h"
+#include "data/source.h"
+#include "data/splitter.h"
+
+namespace ps {
+
+namespace {
+
+constexpr size_t kMaxWordBytes = 64;
+constexpr std::string_view kOther = "<other>";  // all that have no id of their own; no text has this word
+
+// A character of a text: its bytes, and whether it is part of a word.
+struct Character {
+  size_t bytes;
+  bool in_word;
+};
+
+Character character_at(std::string_view text) {
+  unsigned char first = static_cast<unsigned char>(text[0]);
+  bool letter = (first | 0x20u) - 'a' < 26u, digit = first - '0' + 0u < 10u;
+  if (first < 0xc0) return {1, letter || digit || first == '\''};
+  size_t bytes = 1;
+  while (bytes < text.size() && bytes < 4 && (text[bytes] & 0xc0) == 0x80) ++bytes;
+  bool latin_sign = first == 0xc2,
+       punctuation = first == 0xe2 && bytes > 1 && (text[1] == '\x80' || text[1] == '\x81');
+  return {bytes, !latin_sign && !punctuation};
+}
+
+class LoweredWord {
+ public:
+  explicit LoweredWord(std::string_view word) : size_(std::min(word.size(), kMaxWordBytes)) {
+    for (size_t i = 0; i < size_; ++i) {
+      bytes_[i] = word[i] >= 'A' && word[i] <= 'Z' ? static_cast<char>(word[i] + 32) : word[i];
+    }
+  }
+  std::string_view view() const { return {bytes_, size_}; }
+
+ private:
+  char bytes_[kMaxWordBytes];
+  size_t size_;
+};
+
+struct Counts {
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view word) const { return hash_bytes(word); }
+  };
+  std::unordered_map<std::string, uint64_t, Hash, std::equal_to<>> words;
+  uint64_t total = 0;
+
+  void add(std::string_view text) {
+    size_t at = 0;
+    for (std::string_view word = next_word(text, at); !word.empty(); word = next_word(text, at)) {
+      LoweredWord lowered(word);
+      auto found = words.find(lowered.view());
+      ++(found != words.end() ? found->second : words[std::string(lowered.view())]);
+      ++total;
+    }
+  }
+};
+
+}  // namespace
+
+std::string_view next_word(std::string_view text, size_t& at) {
+  for (; at < text.size(); at += character_at(text.substr(at)).bytes) {
+    if (text[at] != '\'' && character_at(text.substr(at)).in_word) break;
+  }
+  size_t begin = at;
+  while (at < text.size()) {
+    Character character = character_at(text.substr(at));
+    if (!character.in_word) break;
+    at += character.bytes;
+  }
+  std::string_view word = text.substr(begin, at - begin);
+  while (word.ends_with('\'')) word.remove_suffix(1);
+  return word;
+}
+
+size_t Vocabulary::Hash::operator()(std::string_view word) const {
+  return hash_bytes(word);
+}
+
+Vocabulary::Vocabulary(std::vector<Word> counted, int64_t size, uint64_t total)
+    : words_(std::move(counted)), total_(total) {
+  std::sort(words_.begin(), words_.end(), [](const Word& a, const Word& b) {
+    return a.count != b.count ? a.count > b.count : a.word < b.word;
+  });
+  if (static_cast<int64_t>(words_.size()) > size - 1) words_.resize(static_cast<size_t>(size - 1));
+  words_.shrink_to_fit();
+  for (size_t i = 0; i < words_.size(); ++i) ids_.emplace(words_[i].word, static_cast<uint32_t>(i + 1));
+}
+
+uint32_t Vocabulary::id(std::string_view word) const {
+  LoweredWord lowered(word);
+  auto found = ids_.find(lowered.view());
+  return found == ids_.end() ? 0 : found->second;
+}
+
+std::shared_ptr<const Vocabulary> Vocabulary::make(const DataOptions& data,
+                                                   const std::vector<std::string>& paths) {
+  if (!data.text.vocabulary.empty()) {
+    return std::make_shared<const Vocabulary>(load(data.text.vocabulary, data.text.vocabulary_size));
+  }
+  Counts counts;
+  Block block;
+  for (const InputFile& file : expand_inputs(paths)) {
+    if (file.stream) {
+      fail(Code::kUsage, "cannot count the words of ", quote(file.name()),
+           ", which can be read once: name a file of words in ", quote("data.text.vocabulary"));
+    }
+    ByteSource source(file, {});
+    LineSplitter lines(source);
+    while (lines.next(block)) counts.add(block.text());
+  }
+  std::vector<Word> words;
+  for (const auto& [word, count] : counts.words) words.push_back({word, count});
+  return std::make_shared<const Vocabulary>(std::move(words), data.text.vocabulary_size, counts.total);
+}
+
+Vocabulary Vocabulary::load(const std::string& path, int64_t size) {
+  std::string text = read_file(path);
+  std::vector<Word> words;
+  uint64_t line_number = 0, total = 0;
+  for (std::string_view line : split(text, '\n')) {
+    ++line_number;
+    if (line.empty()) continue;
+    size_t space = line.find(' ');
+    std::optional<uint64_t> count;
+    if (space != std::string_view::npos) count = parse_uint(line.substr(space + 1));
+    if (!count || space == 0) fail(Code::kUsage, path, ":", line_number, ": expected a word and its count");
+    total += *count;
+    if (line.substr(0, space) != kOther) words.push_back({std::string(line.substr(0, space)), *count});
+  }
+  return Vocabulary(std::move(words), size, total);
+}
+
+void Vocabulary::save(const std::string& path) const {
+  uint64_t other = total_;
+  for (const Word& word : words_) other -= word.count;
+  std::string text = cat(kOther, " ", other, "\n");
+  for (const Word& word : words_) text += cat(word.word, " ", word.count, "\n");
+  write_file(path, text);
+}
+
+}  // namespace ps

@@ -1,0 +1,65 @@
+// Words and their ids, for plain text.  Used by the format `text` and by whoever prepares a reader of it.
+#ifndef PS_DATA_VOCABULARY_H_
+#define PS_DATA_VOCABULARY_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace ps {
+
+struct DataOptions;
+
+// The next word of a text, from `at` on; empty at the end.  A word is a run of letters, digits, apostrophes
+// within it and bytes of UTF-8 other than those of punctuation (U+0080 to U+00BF, U+2000 to U+207F); no
+// longer ones than 64 bytes are told apart.  Words are not lowered yet: see lower().
+std::string_view next_word(std::string_view text, size_t& at);
+
+// Ids 1, 2, … for words by falling frequency, ties by their bytes; id 0 stands for all others.  Constant once
+// made: any thread may look up.
+class Vocabulary {
+ public:
+  struct Word {
+    std::string word;
+    uint64_t count;
+  };
+
+  // The most frequent size - 1 of the words counted; `total` of all words, listed or not.
+  Vocabulary(std::vector<Word> counted, int64_t size, uint64_t total);
+  Vocabulary(Vocabulary&&) = default;
+  Vocabulary(const Vocabulary&) = delete;
+
+  // What the options say: the file data.text.vocabulary, or counted from `paths`.  Streams cannot be read
+  // twice, so counting from one throws kUsage.
+  static std::shared_ptr<const Vocabulary> make(const DataOptions& data,
+                                                const std::vector<std::string>& paths);
+
+  // A file has one "word count" a line, by id; the first, "<other>", counts the words of id 0.  Throws
+  // kUsage.
+  static Vocabulary load(const std::string& path, int64_t size);
+  void save(const std::string& path) const;
+
+  // Of a word as next_word gives it.
+  uint32_t id(std::string_view word) const;
+
+  int64_t size() const { return static_cast<int64_t>(words_.size()) + 1; }
+  const Word& word(uint32_t id) const { return words_[id - 1]; }  // id > 0
+  uint64_t total() const { return total_; }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view word) const;
+  };
+
+  std::vector<Word> words_;
+  std::unordered_map<std::string_view, uint32_t, Hash, std::equal_to<>> ids_;  // views into words_
+  uint64_t total_;
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_VOCABULARY_H_

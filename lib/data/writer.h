@@ -1,0 +1,70 @@
+// Writers of every data format: batches become bytes that the readers turn into the same batches.  Used by
+// ps-datagen and by `ps-train --job convert`.
+//
+// Adding a format is a file writer_<name>.cc that ends in one WriterEntry, and a line in writer.cc.
+#ifndef PS_DATA_WRITER_H_
+#define PS_DATA_WRITER_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "data/batch.h"
+
+namespace ps {
+
+// What a source's batches hold, beyond their schema.
+struct DataTraits {
+  enum Content {
+    kFeatures,   // labels and slots
+    kSentences,  // one sparse slot whose keys are the numbers of words, in order, repeats included; no labels
+    kCriteo,     // the slots that writer_criteo.cc says
+  };
+  DataSchema schema;
+  Content content = kFeatures;
+  bool valued = false;  // a sparse slot may have values other than 1
+};
+
+// Appends the examples of batches to strings.  Constant after construction: any thread may format, so that
+// threads may format the blocks of one stream.
+class Writer {
+ public:
+  explicit Writer(DataSchema schema) : schema_(std::move(schema)) {}
+  virtual ~Writer() = default;
+  const DataSchema& schema() const { return schema_; }
+
+  virtual void begin(std::string&) const {}  // before the first example
+  virtual void format(const Batch& batch, std::string& out) const = 0;
+  virtual void end(std::string&) const {}  // after the last one
+
+ private:
+  const DataSchema schema_;
+};
+
+struct WriterEntry {
+  std::string_view name;                    // the format's
+  std::string_view help;                    // one sentence, for lists and manuals
+  bool binary;                              // not fit for a terminal
+  bool sorted;                              // other programs want the ids of a row in ascending order
+  void (*check)(const DataTraits& traits);  // throws kUsage when the format cannot express them
+  std::unique_ptr<Writer> (*make)(const DataSchema& schema);
+};
+
+std::span<const WriterEntry* const> writer_catalog();
+
+// Throws kUsage, naming the formats there are.
+const WriterEntry& find_writer(std::string_view format);
+
+// A writer that has been checked to suit.  Throws kUsage.
+std::unique_ptr<Writer> make_writer(const WriterEntry& entry, const DataTraits& traits);
+
+// For the writers' own checks: throws kUsage unless the slots are labelled features of sparse ids.
+void expect_sparse_features(const DataTraits& traits, std::string_view format);
+
+// Sorts the ids of each row of each sparse slot, with their values.
+void sort_rows(const DataSchema& schema, Batch& batch);
+
+}  // namespace ps
+
+#endif  // PS_DATA_WRITER_H_

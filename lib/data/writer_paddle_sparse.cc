@@ -1,0 +1,108 @@
+// PaddlePaddle's formats of the sparse_train demos.  Several slots of disjoint ids are written one after the
+// other.
+//
+//   paddle_sparse_binary: line = "0," label { "," id " 1" }
+//   paddle_sparse_float:  line = label { "," id " " value }      numbers with six decimals (ps-data(5))
+#include <cmath>
+
+#include "base/error.h"
+#include "data/row_text.h"
+#include "data/writer.h"
+
+namespace ps {
+namespace {
+
+size_t row_keys(const Batch& batch, size_t example) {
+  size_t keys = 0;
+  for (const SlotData& slot : batch.slots) keys += slot.offsets[example + 1] - slot.offsets[example];
+  return keys;
+}
+
+class BinaryWriter : public Writer {
+ public:
+  using Writer::Writer;
+
+  void format(const Batch& batch, std::string& out) const override {
+    for (const SlotData& slot : batch.slots) {
+      if (slot.valued()) fail(Code::kUsage, "format paddle_sparse_binary cannot hold values");
+    }
+    for (size_t b = 0; b < batch.labels.size(); ++b) format_row(batch, b, out);
+  }
+
+ private:
+  static void format_row(const Batch& batch, size_t b, std::string& out) {
+    RowText row(out, row_keys(batch, b), 1);
+    row.add("0,");
+    row.add_float(batch.labels[b]);
+    for (const SlotData& slot : batch.slots) {
+      for (size_t k = slot.offsets[b]; k < slot.offsets[b + 1]; ++k) {
+        row.add(',');
+        row.add_uint(slot.keys[k]);
+        row.add(" 1");
+      }
+    }
+    row.add('\n');
+  }
+};
+
+class FloatWriter : public Writer {
+ public:
+  using Writer::Writer;
+
+  void format(const Batch& batch, std::string& out) const override {
+    for (size_t b = 0; b < batch.labels.size(); ++b) format_row(batch, b, out);
+  }
+
+ private:
+  static void format_row(const Batch& batch, size_t b, std::string& out) {
+    size_t keys = row_keys(batch, b);
+    RowText row(out, keys, keys + 1);
+    row.add_fixed6(batch.labels[b]);
+    for (const SlotData& slot : batch.slots) {
+      for (size_t k = slot.offsets[b]; k < slot.offsets[b + 1]; ++k) {
+        row.add(',');
+        row.add_uint(slot.keys[k]);
+        row.add(' ');
+        row.add_fixed6(slot.valued() ? slot.values[k] : 1.0f);
+      }
+    }
+    row.add('\n');
+  }
+};
+
+void check_binary(const DataTraits& traits) {
+  expect_sparse_features(traits, "paddle_sparse_binary");
+  if (traits.valued)
+    fail(Code::kUsage, "format paddle_sparse_binary cannot hold values; use libsvm or records");
+}
+
+void check_float(const DataTraits& traits) {
+  expect_sparse_features(traits, "paddle_sparse_float");
+}
+
+std::unique_ptr<Writer> make_binary(const DataSchema& schema) {
+  return std::make_unique<BinaryWriter>(schema);
+}
+std::unique_ptr<Writer> make_float(const DataSchema& schema) {
+  return std::make_unique<FloatWriter>(schema);
+}
+
+}  // namespace
+
+extern const WriterEntry kPaddleSparseBinaryWriter = {
+    "paddle_sparse_binary",
+    "lines '0,label,id 1,id 1,…' of PaddlePaddle's sparse_binary demo",
+    false,
+    false,
+    check_binary,
+    make_binary};
+
+extern const WriterEntry kPaddleSparseFloatWriter = {
+    "paddle_sparse_float",
+    "lines 'label,id value,…' of PaddlePaddle's sparse_vector demo",
+    false,
+    false,
+    check_float,
+    make_float};
+
+}  // namespace ps

@@ -1,0 +1,9 @@
+// Recognition of the format by the first line.
+#include "fuzz_reader.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  ps::DataOptions options;
+  options.format = "auto";
+  ps::fuzz_reader(options, data, size);
+  return 0;
+}

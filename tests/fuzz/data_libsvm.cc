@@ -1,0 +1,10 @@
+// libsvm text, read sparsely.
+#include "fuzz_reader.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  ps::DataOptions options;
+  options.format = "libsvm";
+  options.dim = 100000;
+  ps::fuzz_reader(options, data, size);
+  return 0;
+}

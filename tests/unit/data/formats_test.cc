@@ -1,0 +1,206 @@
+// Each format: its grammar, and what it says of every fault.
+#include "data/format.h"
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "data_test.h"
+
+namespace ps {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class Formats : public DataTest {};
+
+TEST_F(Formats, LibsvmTakesWeightsGroupsCommentsBlankLinesAndMissingValues) {
+  std::string text =
+      "\xef\xbb\xbf"
+      "1 3:0.5 7\r\n"
+      "\n"
+      "  # nothing here\n"
+      "-1:2 qid:12 3:-1e-2\t3:4 # 9:9\n"
+      "+0.5\n"
+      "  2   5:1  ";
+  EXPECT_THAT(read(options_for("libsvm", 8), text),
+              ElementsAre("1*1@0 features:3=0.5,7=1", "-1*2@12 features:3=-0.01,3=4",
+                          "0.5*1@0 features:", "2*1@0 features:5=1"));
+}
+
+TEST_F(Formats, LibsvmIndexBaseOneMovesIdsDown) {
+  DataOptions options = options_for("libsvm", 3);
+  options.index_base = 1;
+  EXPECT_THAT(read(options, "1 1:1 3:1\n"), ElementsAre("1 features:0,2"));
+  EXPECT_EQ(error_of(options, "1 0:1\n"), "3: data:1: id 0 is below index_base 1");
+  EXPECT_EQ(error_of(options, "1 4:1\n"), "3: data:1: id 3 is outside dim 3");
+}
+
+TEST_F(Formats, LibsvmNamesLineAndFault) {
+  DataOptions options = options_for("libsvm", 20);
+  EXPECT_EQ(error_of(options, "1 1:1\n\n1 17:abc\n"), "3: data:3: value 'abc' of key 17 is not a number");
+  EXPECT_EQ(error_of(options, "1 17:\n"), "3: data:1: value '' of key 17 is not a number");
+  EXPECT_EQ(error_of(options, "1 17:1.5x 3:1\n"), "3: data:1: value '1.5x' of key 17 is not a number");
+  EXPECT_EQ(error_of(options, "1 17:0x10\n"), "3: data:1: value '0x10' of key 17 is not a number");
+  EXPECT_EQ(error_of(options, "1 17:nan\n"), "3: data:1: value 'nan' of key 17 is not finite");
+  EXPECT_EQ(error_of(options, "1 17:-Inf\n"), "3: data:1: value '-Inf' of key 17 is not finite");
+  EXPECT_EQ(error_of(options, "1 17:1e39\n"), "3: data:1: value '1e39' of key 17 is not finite");
+  EXPECT_EQ(error_of(options, "1 20:1\n"), "3: data:1: id 20 is outside dim 20");
+  EXPECT_EQ(error_of(options, "1 -3:1\n"), "3: data:1: id '-3' is not a number");
+  EXPECT_EQ(error_of(options, "1 18446744073709551616:1\n"),
+            "3: data:1: id '18446744073709551616' is not a number");
+  EXPECT_EQ(error_of(options, "x 1:1\n"), "3: data:1: label 'x' is not a number");
+  EXPECT_EQ(error_of(options, "1:w 1:1\n"), "3: data:1: weight 'w' is not a number");
+  EXPECT_EQ(error_of(options, "1:-2 1:1\n"), "3: data:1: weight '-2' is negative");
+  EXPECT_EQ(error_of(options, "1 qid:x 1:1\n"), "3: data:1: 'qid:x 1:1' is not a qid:number");
+}
+
+TEST_F(Formats, AnyIdOf64BitsIsTakenWithoutDim) {
+  EXPECT_THAT(read(options_for("libsvm"), "1 18446744073709551615:1\n"),
+              ElementsAre("1 features:18446744073709551615"));
+}
+
+TEST_F(Formats, DenseFeaturesAddUpAndMissingOnesAreZero) {
+  DataOptions options = options_for("libsvm", 3);
+  options.dense = true;
+  EXPECT_THAT(read(options, "1 2:5 0:1 2:0.5\n0\n"), ElementsAre("1 features:1,0,5.5", "0 features:0,0,0"));
+  EXPECT_EQ(error_of(options, "1 2:3e38 2:3e38\n"),
+            "3: data:1: the sum of the values of key 2 is not finite");
+}
+
+TEST_F(Formats, PaddleSparseBinaryReadsTheDemosLines) {
+  DataOptions options = options_for("paddle_sparse_binary", 18182296);
+  EXPECT_THAT(read(options, "0,0,14367309 1,18004380 1,5 1\n0,1\n"),
+              ElementsAre("0 features:14367309,18004380,5", "1 features:"));
+  EXPECT_EQ(error_of(options, "0,1,18182296 1\n"), "3: data:1: id 18182296 is outside dim 18182296");
+  EXPECT_EQ(error_of(options, "0\n"), "3: data:1: no label after the flag");
+  EXPECT_EQ(error_of(options, "0,x,1 1\n"), "3: data:1: label 'x' is not a number");
+  EXPECT_EQ(error_of(options, "0,99999999,1 1\n"), "3: data:1: label 99999999 is larger than 16777216");
+  EXPECT_EQ(error_of(options, "a,1,1 1\n"), "3: data:1: flag 'a' is not a number");
+  EXPECT_EQ(error_of(options, "0,1,5 2\n"), "3: data:1: no ' 1' after id 5");
+  EXPECT_EQ(error_of(options, "0,1,5\n"), "3: data:1: no ' 1' after id 5");
+  EXPECT_EQ(error_of(options, "0,1,5 1,\n"), "3: data:1: id '' is not a number");
+  EXPECT_EQ(error_of(options, "0,1,5x 1\n"), "3: data:1: id '5x' is not a number");
+}
+
+TEST_F(Formats, PaddleSparseFloatReadsTheDemosLines) {
+  DataOptions options = options_for("paddle_sparse_float", 100);
+  EXPECT_THAT(read(options, "12.5,3 0.010000,99 -5\n7\n"),
+              ElementsAre("12.5 features:3=0.01,99=-5", "7 features:"));
+  EXPECT_EQ(error_of(options, "1,100 1\n"), "3: data:1: id 100 is outside dim 100");
+  EXPECT_EQ(error_of(options, "1,7\n"), "3: data:1: no value after id 7");
+  EXPECT_EQ(error_of(options, "1,7 x\n"), "3: data:1: value 'x' of key 7 is not a number");
+  EXPECT_EQ(error_of(options, "1,7 1 2\n"), "3: data:1: value '1' of key 7 is not a number");
+  EXPECT_EQ(error_of(options, "nan,7 1\n"), "3: data:1: label 'nan' is not finite");
+}
+
+static DataOptions multislot() {
+  DataOptions options = options_for("multislot");
+  options.slots = {
+      {"age", "dense", 2}, {"city", "sparse", 1000}, {"click", "dense", 1}, {"words", "sparse", 0}};
+  options.label_slot = "click";
+  return options;
+}
+
+TEST_F(Formats, MultislotReadsTheSlotsOfTheSchema) {
+  EXPECT_THAT(read(multislot(), "2 0.5 -1 1 17 1 1 3 5 5 18446744073709551615 \t\r\n2 1 2 0 1 0 1 9\n"),
+              ElementsAre("1 age:0.5,-1 city:17 words:5,5,18446744073709551615", "0 age:1,2 city: words:9"));
+}
+
+TEST_F(Formats, MultislotTakesTheLastSlotAsLabelUnlessTold) {
+  DataOptions options = multislot();
+  options.label_slot.clear();
+  EXPECT_THAT(read(options, "2 0 0 1 17 1 1 1 5\n"), ElementsAre("5 age:0,0 city:17 click:1"));
+}
+
+TEST_F(Formats, MultislotNamesTheSlotThatIsWrong) {
+  EXPECT_EQ(error_of(multislot(), "3 1 2 3\n"), "3: data:1: slot 'age' has 3 values, expected 2");
+  EXPECT_EQ(error_of(multislot(), "2 1 x\n"), "3: data:1: value 'x' of slot 'age' is not a number");
+  EXPECT_EQ(error_of(multislot(), "2 1 2 1\n"), "3: data:1: the line ends within slot 'city'");
+  EXPECT_EQ(error_of(multislot(), "2 1 2 1 3\n"), "3: data:1: the line ends before slot 'click'");
+  EXPECT_EQ(error_of(multislot(), "2 1 2 -1\n"), "3: data:1: count of slot 'city' '-1' is not a number");
+  EXPECT_EQ(error_of(multislot(), "2 1 2 1 1000\n"), "3: data:1: id 1000 is outside dim 1000");
+  EXPECT_EQ(error_of(multislot(), "2 1 2 1 1.5\n"), "3: data:1: id '1.5' of slot 'city' is not a number");
+  EXPECT_EQ(error_of(multislot(), "2 1 2 1 3 2 0 1 1 1\n"),
+            "3: data:1: slot 'click' is the label and has 2 values, expected 1");
+  EXPECT_EQ(error_of(multislot(), "2 1 2 1 3 1 0 1 1 7\n"), "3: data:1: '7' after the last slot");
+  EXPECT_EQ(error_of(multislot(), "2 1 2 18446744073709551615 1\n"),
+            "3: data:1: the line ends within slot 'city'");
+  EXPECT_EQ(error_of(options_for("multislot"), "1 1\n"),
+            "2: data.slots: format 'multislot' needs the slots of a line, the label among them");
+}
+
+// A line of Criteo: the given beginning, then fields "1", "", "" …, to the given number of columns.
+static std::string criteo_line(std::string line, int columns, std::string_view category = "") {
+  int found = static_cast<int>(split(line, '\t').size());
+  for (; found < columns; ++found) line += cat("\t", found == columns - 1 ? category : "");
+  return line + "\n";
+}
+
+TEST_F(Formats, CriteoHashesColumnAndCategoryAndTakesMissingFields) {
+  DataOptions options = options_for("criteo", 1000);
+  std::vector<std::string> examples = read(options, criteo_line("1\t5\t-3", 40, "05db9164"));
+  std::string sparse;
+  for (int i = 1; i <= 25; ++i) sparse += cat(" C", i, ":");
+  ASSERT_THAT(examples, ElementsAre(cat("1 integers:5,-3,0,0,0,0,0,0,0,0,0,0,0", sparse,
+                                        " C26:", hash_bytes("05db9164", 26) % 1000)));
+}
+
+TEST_F(Formats, CriteoWithoutLabelsMustBeSoInEveryLine) {
+  DataOptions options = options_for("criteo");
+  std::string unlabelled = criteo_line("5\t6", 39), labelled = criteo_line("1\t5", 40);
+  EXPECT_THAT(read(options, unlabelled + unlabelled)[1], testing::StartsWith("0 integers:5,6,0"));
+  EXPECT_EQ(error_of(options, unlabelled + labelled), "3: data:2: found 40 columns, expected 39");
+  EXPECT_EQ(error_of(options, labelled + unlabelled), "3: data:2: found 39 columns, expected 40");
+  EXPECT_EQ(error_of(options, criteo_line("2\t5", 40)), "3: data:1: label '2' is not 0 or 1");
+  EXPECT_EQ(error_of(options, criteo_line("1\t5\t7.5", 40)),
+            "3: data:1: integer '7.5' of column I2 is not a whole number");
+}
+
+TEST_F(Formats, TextMakesEveryWordAnExampleOfTheWordsBeforeIt) {
+  DataOptions options = options_for("text");
+  options.text.context = 2;
+  options.text.vocabulary_size = 4;
+  // the: 3, cat, dog: 2, saw: 1 has no id of its own.
+  EXPECT_THAT(read(options, "The cat\xe2\x80\x94 saw\n\nthe 'dog'. The cat: DOG\n"),
+              ElementsAre("1 context:0,0", "2 context:0,1", "0 context:1,2", "1 context:2,0", "3 context:0,1",
+                          "1 context:1,3", "2 context:3,1", "3 context:1,2"));
+}
+
+TEST_F(Formats, AutoRecognizesWhatALineTells) {
+  auto found = [&](std::string_view bytes) {
+    BatchReader reader(options_for("auto"), {put_file("data", bytes)}, {});
+    return std::string(reader.format());
+  };
+  EXPECT_EQ(found("0,1,5 1,6 1\n"), "paddle_sparse_binary");
+  EXPECT_EQ(found("0,1\n"), "paddle_sparse_binary");
+  EXPECT_EQ(found("0.5,1 2.5\n"), "paddle_sparse_float");
+  EXPECT_EQ(found("\n# hello\n1 3:1\n"), "libsvm");
+  EXPECT_EQ(found("-1:0.5 qid:3 3\n"), "libsvm");
+  EXPECT_EQ(found("1\n"), "libsvm");
+  EXPECT_EQ(found(criteo_line("1\t5", 40)), "criteo");
+  EXPECT_EQ(found(criteo_line("5", 39)), "criteo");
+  EXPECT_EQ(
+      error_from([&] { found("hello world\n"); }),
+      "3: data: cannot tell the format from line 'hello world'; name it, one of records, multislot, criteo, "
+      "paddle_sparse_binary, paddle_sparse_float, libsvm, text");
+  EXPECT_EQ(error_from([&] { found("\n\n"); }).substr(0, 42), "3: data: cannot tell the format from line ");
+  EXPECT_EQ(error_from([&] { found(""); }), "3: data: no data, so that the format is unknown");
+}
+
+TEST_F(Formats, AutoIsMultislotWithSlotsAndTextWithAVocabulary) {
+  DataOptions options = multislot();
+  options.format = "auto";
+  EXPECT_EQ(BatchReader(options, {put_file("data", "2 1 2 1 3 1 0 1 1\n")}, {}).format(), "multislot");
+  DataOptions text = options_for("auto");
+  text.text.vocabulary = put_file("words", "hello 1\n");
+  EXPECT_EQ(BatchReader(text, {put_file("data", "hello world\n")}, {}).format(), "text");
+}
+
+TEST_F(Formats, EveryFormatTakesAnEmptyFile) {
+  for (const FormatEntry* format : format_catalog()) {
+    DataOptions options = multislot();
+    options.format = format->name;
+    EXPECT_THAT(read(options, ""), IsEmpty()) << format->name;
+  }
+}
+
+}  // namespace ps
