@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "base/thread_pool.h"
 #include "config/catalog.h"
@@ -12,14 +14,19 @@
 
 namespace ps {
 
+// What a cost may know of the layer it measures while the network is built.
+struct CostInput {
+  int64_t cols;                 // values per example
+  std::string_view activation;  // "softmax", "linear", …
+};
+
 template <class T>
 class Cost {
  public:
   virtual ~Cost() = default;
 
   // costs[b] <- weight of example b x its cost; when gradient is wanted, gradient [B, C] <- d(sum of costs)/d(scores).
-  //   scores [B, C]: the input layer's output; before its activation when takes_logits() and the layer's activation
-  //   is softmax, so that the two together stay exact.
+  //   scores [B, C]: the input layer's output; before its activation when takes_logits()
   // Throws kData when a label is impossible ("label 7.5 of example 12 is not a class of 10").
   virtual void evaluate(Matrix<const T> scores, const Batch& batch, ThreadPool& pool, std::span<T> costs,
                         Matrix<T> gradient) const = 0;
@@ -28,13 +35,22 @@ class Cost {
   //   output [B, C]: the input layer's output, after its activation  ->  predictions [B, C]
   virtual void predict(Matrix<const T> output, std::span<float> predictions) const = 0;
 
+  // True when scores and gradient are those before the activation of the input layer, which the cost takes on
+  // itself so that the two together stay exact (softmax and cross_entropy).  The gradient then skips the activation.
   virtual bool takes_logits() const { return false; }
 };
 
+// Keys that every cost has; a cost's own options derive from these and include this spec.
+struct CostOptions {
+  std::string input;  // the layer that is measured
+
+  static const ObjectSpec<CostOptions>& spec();
+};
+
 struct CostEntry : CatalogEntry {
-  // `cols` is the input layer's; throws kUsage when the cost cannot take it.
-  std::unique_ptr<Cost<float>> (*make_float)(const Json& object, int64_t cols);
-  std::unique_ptr<Cost<double>> (*make_double)(const Json& object, int64_t cols);
+  // `object` is without "type".  Throws kUsage, without a path, when the cost cannot take the input.
+  std::unique_ptr<Cost<float>> (*make_float)(const Json& object, const CostInput& input);
+  std::unique_ptr<Cost<double>> (*make_double)(const Json& object, const CostInput& input);
 };
 
 std::span<const CostEntry* const> cost_catalog();

@@ -35,7 +35,9 @@ class Evaluator {
 };
 
 struct EvaluatorEntry : CatalogEntry {
-  std::unique_ptr<Evaluator> (*make)(const Json& object);
+  // `object` is without "type"; `cols` are the predictions' per example.  Throws kUsage, without a path, when the
+  // evaluator cannot take so many.
+  std::unique_ptr<Evaluator> (*make)(const Json& object, int64_t cols);
 };
 
 std::span<const EvaluatorEntry* const> evaluator_catalog();

@@ -61,6 +61,12 @@ class LayerSetup {
   virtual void set_output(int64_t cols) = 0;
 };
 
+// Ids that a layer draws for a batch ahead of forward: KeyList by value.
+struct SampledKeys {
+  std::vector<uint32_t> offsets;  // [B + 1]
+  std::vector<Key> keys;          // [K]
+};
+
 // What a layer sees of one batch.  Implemented by Network.
 template <class T>
 class LayerRun {
@@ -85,12 +91,7 @@ class LayerRun {
   virtual T* const* rows(int parameter) const = 0;        // kRows: [N]
   virtual T* row_gradients(int parameter) const = 0;      // kRows: [N, cols], add to it
   virtual const KeyUse& use(int use) const = 0;
-};
-
-// Ids that a layer draws for a batch ahead of forward: KeyList by value.
-struct SampledKeys {
-  std::vector<uint32_t> offsets;  // [B + 1]
-  std::vector<Key> keys;          // [K]
+  virtual const SampledKeys& samples(int use) const = 0;  // of use_samples: what sample_keys drew
 };
 
 template <class T>

@@ -14,13 +14,14 @@
 
 namespace ps {
 
-// A batch made ready, on the reader's side: the rows it needs, each key once.
+// A batch made ready, on the reader's side: the rows it needs, each key once.  The plans refer to the arrays of the
+// batch and of the samples: move it, but do not copy it.
 struct PreparedBatch {
   Batch batch;
   bool training = true;
   int64_t step = 0;                  // numbers the batches of training
   std::vector<KeyPlan> plans;        // one a parameter; empty but for kRows
-  std::vector<SampledKeys> samples;  // one a use; empty but for sampled uses
+  std::vector<SampledKeys> samples;  // one a use; empty but for the first sampled use of a layer
 };
 
 template <class T>
@@ -39,7 +40,7 @@ class Network {
   void prepare(Planners& planners, PreparedBatch& prepared) const;
 
   // Owner thread.  views[p] says where the weights of parameters()[p] are.  forward gives the sum of the costs of
-  // the batch; backward, after it, sets all gradients (of that sum).
+  // the batch; backward, after it, sets all gradients (of that sum).  Until then prepared, views and pool must stay.
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
   void backward();
 

@@ -13,30 +13,62 @@ namespace ps {
 
 // How a parameter's weights start.
 struct InitOptions {
-  std::string type = "default";   // default | zero | constant | normal | uniform | smart | file
+  std::string type = "default";  // default | zero | constant | normal | uniform | smart | file
   double mean = 0;
-  double deviation = 0.01;        // normal, uniform; smart is normal with 1 / sqrt(fan-in)
-  std::string path;               // file: a model to take the parameter of the same name from
+  double deviation = 0.01;  // normal, uniform; smart is normal with 1 / sqrt(fan-in)
+  std::string path;         // file: a model to take the parameter of the same name from
 
   static const ObjectSpec<InitOptions>& spec();
 };
 
-// The "weight" or "bias" object of a layer.
+// The "weight" object of a layer.
 struct ParameterOptions : ParameterTuning {
   InitOptions init;
 
   static const ObjectSpec<ParameterOptions>& spec();
 };
 
-// Keys that every layer has; a layer's own options derive from these.
+// The "bias" of a layer: an object as of "weight", or false.
+struct BiasOptions {
+  bool enabled = true;
+  ParameterOptions parameter;
+
+  // What spec_internal asks of a spec; a field of this type is used like any other.
+  struct Spec {
+    BiasOptions parse(const Json& value, std::string_view path) const;
+    Json to_json(const BiasOptions& value) const;
+    Json schema() const;
+  };
+  static Spec spec() { return {}; }
+};
+
+// The "input" of a layer: a name, or an array of names; an array when written.
+struct InputNames {
+  std::vector<std::string> names;
+
+  struct Spec {
+    InputNames parse(const Json& value, std::string_view path) const;
+    Json to_json(const InputNames& value) const { return value.names; }
+    Json schema() const;
+  };
+  static Spec spec() { return {}; }
+};
+
+// Keys that every layer has; a layer's own options derive from these and include this spec.
 struct LayerOptions {
   std::string name;
-  std::vector<std::string> input;     // layers or slots; the job file may give one string instead of an array
+  InputNames input;  // layers or slots
   std::string activation = "linear";
 
-  // Adds the fields above to the spec of a derived struct.
-  template <class Derived>
-  static void add_fields(ObjectSpec<Derived>& spec);
+  static const ObjectSpec<LayerOptions>& spec();
+};
+
+// Keys that layers with weights have as well.
+struct WeightedLayerOptions : LayerOptions {
+  std::string share_with;  // a layer whose parameters of the same names are used, instead of own ones
+  ParameterOptions weight;
+
+  static const ObjectSpec<WeightedLayerOptions>& spec();
 };
 
 struct ModelOptions {

@@ -1,0 +1,49 @@
+#include "model/costs/cost_entry.h"
+#include "model/labels.h"
+#include "model/stable.h"
+
+namespace ps {
+
+namespace {
+
+// With p = logistic(score): -log p for label 1, -log(1 - p) for 0 and -1.
+template <class T>
+class BinaryCrossEntropy final : public Cost<T> {
+ public:
+  BinaryCrossEntropy(const CostOptions&, const CostInput& input) : sigmoid_(input.activation == "sigmoid") {
+    expect_one_value("binary_cross_entropy", input);
+    if (sigmoid_ || input.activation == "linear") return;
+    fail(Code::kUsage, "binary_cross_entropy takes an input with activation 'linear' or 'sigmoid', found ",
+         quote(input.activation));
+  }
+
+  void evaluate(Matrix<const T> scores, const Batch& batch, ThreadPool& pool, std::span<T> costs,
+                Matrix<T> gradient) const override {
+    check_binary(batch.labels);
+    evaluate_each(scores, batch, pool, costs, gradient, [](T score, T label, T& slope) {
+      T toward = label > 0 ? -score : score;  // the cost grows with it
+      slope = label > 0 ? -logistic(toward) : logistic(toward);
+      return log1p_exp(toward);
+    });
+  }
+
+  void predict(Matrix<const T> output, std::span<float> predictions) const override {
+    if (sigmoid_) return copy_predictions(output, predictions);
+    for (int64_t i = 0; i < output.size(); ++i) {
+      predictions[static_cast<size_t>(i)] = static_cast<float>(logistic(output.data[i]));
+    }
+  }
+
+  bool takes_logits() const override { return true; }
+
+ private:
+  const bool sigmoid_;  // the input's activation; else linear
+};
+
+}  // namespace
+
+extern const CostEntry kBinaryCrossEntropyCost = cost_entry<CostOptions, BinaryCrossEntropy>(
+    "binary_cross_entropy",
+    "logistic loss of one logit; labels 1 and 0, or 1 and -1; predicts the probability of 1");
+
+}  // namespace ps

@@ -1,0 +1,90 @@
+// RankNet: Burges et al., "Learning to rank using gradient descent", ICML 2005.
+//
+// In each group (query) of the batch, every pair (i, j) with label i > label j costs log(1 + e^(score j -
+// score i)). The cost of a pair, and its weight, are those of the preferred example i.  An example that is
+// preferred to none costs 0.  Examples of a group need not lie together, but only those in the same batch are
+// compared; a batch without groups is one group.
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "model/costs/cost_entry.h"
+#include "model/stable.h"
+
+namespace ps {
+
+namespace {
+
+// The examples of a batch by group: those of one group lie together, each group in the order of the batch.
+struct Groups {
+  std::vector<size_t> order;         // [B], examples
+  std::vector<size_t> begins, ends;  // [B], by place in `order`: the group's places are [begin, end)
+};
+
+Groups find_groups(const Batch& batch) {
+  size_t count = batch.labels.size();
+  auto group = [&](size_t example) { return batch.groups.empty() ? 0 : batch.groups[example]; };
+  Groups out;
+  out.order.resize(count);
+  std::iota(out.order.begin(), out.order.end(), size_t{0});
+  std::stable_sort(out.order.begin(), out.order.end(),
+                   [&](size_t a, size_t b) { return group(a) < group(b); });
+  for (size_t begin = 0, end = 0; begin < count; begin = end) {
+    while (end < count && group(out.order[end]) == group(out.order[begin])) ++end;
+    out.begins.resize(end, begin);
+    out.ends.resize(end, end);
+  }
+  return out;
+}
+
+template <class T>
+class Ranking final : public Cost<T> {
+ public:
+  Ranking(const CostOptions&, const CostInput& input) { expect_one_value("ranking", input); }
+
+  // Every example goes through its own pairs, so that each sum has one writer and one order.
+  void evaluate(Matrix<const T> scores, const Batch& batch, ThreadPool& pool, std::span<T> costs,
+                Matrix<T> gradient) const override {
+    constexpr int64_t kBlock = 16;  // examples
+    const Groups groups = find_groups(batch);
+    pool.for_each(scores.rows, kBlock, [&](int64_t begin, int64_t end) {
+      for (int64_t place = begin; place < end; ++place) {
+        evaluate_example(groups, static_cast<size_t>(place), scores.data, batch, costs, gradient.data);
+      }
+    });
+  }
+
+  void predict(Matrix<const T> output, std::span<float> predictions) const override {
+    copy_predictions(output, predictions);
+  }
+
+ private:
+  static void evaluate_example(const Groups& groups, size_t place, const T* scores, const Batch& batch,
+                               std::span<T> costs, T* gradient) {
+    size_t example = groups.order[place];
+    T cost = 0, slope = 0;
+    for (size_t p = groups.begins[place]; p < groups.ends[place]; ++p) {
+      size_t other = groups.order[p];
+      if (batch.labels[example] > batch.labels[other]) {
+        T behind = scores[other] - scores[example];
+        cost += log1p_exp(behind);
+        slope -= weight(batch, example) * logistic(behind);
+      } else if (batch.labels[example] < batch.labels[other]) {
+        slope += weight(batch, other) * logistic(scores[example] - scores[other]);
+      }
+    }
+    costs[example] = weight(batch, example) * cost;
+    if (gradient) gradient[example] = slope;
+  }
+
+  static T weight(const Batch& batch, size_t example) {
+    return T(batch.weight(static_cast<int64_t>(example)));
+  }
+};
+
+}  // namespace
+
+extern const CostEntry kRankingCost = cost_entry<CostOptions, Ranking>(
+    "ranking", "RankNet: log(1 + e^(worse - better)) over the pairs of a group whose labels differ");
+
+}  // namespace ps

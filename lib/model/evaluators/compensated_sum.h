@@ -1,0 +1,30 @@
+// Sums of millions of terms that lose nothing: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur
+// Summation endlicher Summen", 1974.  So a mean does not depend on the order of the examples, to rounding.
+#ifndef PS_MODEL_EVALUATORS_COMPENSATED_SUM_H_
+#define PS_MODEL_EVALUATORS_COMPENSATED_SUM_H_
+
+#include <cmath>
+
+namespace ps {
+
+struct CompensatedSum {
+  double sum = 0, lost = 0;  // the value is sum + lost
+
+  void add(double term) {
+    double next = sum + term;
+    lost += std::abs(sum) >= std::abs(term) ? (sum - next) + term : (term - next) + sum;
+    sum = next;
+  }
+
+  void merge(const CompensatedSum& other) {
+    add(other.sum);
+    lost += other.lost;
+  }
+
+  // Once a term was infinite, what was lost is NaN, and of no account.
+  double value() const { return std::isfinite(sum) ? sum + lost : sum; }
+};
+
+}  // namespace ps
+
+#endif  // PS_MODEL_EVALUATORS_COMPENSATED_SUM_H_

@@ -1,0 +1,38 @@
+// What the files of this folder share: how an entry is written, and what a prediction decides.
+#ifndef PS_MODEL_EVALUATORS_EVALUATOR_ENTRY_H_
+#define PS_MODEL_EVALUATORS_EVALUATOR_ENTRY_H_
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "model/evaluator.h"
+
+namespace ps {
+
+struct NoEvaluatorOptions {
+  static const ObjectSpec<NoEvaluatorOptions>& spec();
+};
+
+// For measures of decisions.
+struct ThresholdOptions {
+  double threshold = 0.5;
+
+  static const ObjectSpec<ThresholdOptions>& spec();
+};
+
+// The entry of a class that is made from (Options, cols).
+template <class Options, class EvaluatorType>
+constexpr EvaluatorEntry evaluator_entry(std::string_view name, std::string_view help) {
+  return {{name, help, []() -> const AnySpec& { return Options::spec(); }},
+          [](const Json& object, int64_t cols) -> std::unique_ptr<Evaluator> {
+            return std::make_unique<EvaluatorType>(Options::spec().parse(object, ""), cols);
+          }};
+}
+
+// The class of the largest prediction, the first of equal ones; -1 when a prediction is NaN.
+int64_t predicted_class(std::span<const float> prediction);
+
+}  // namespace ps
+
+#endif  // PS_MODEL_EVALUATORS_EVALUATOR_ENTRY_H_

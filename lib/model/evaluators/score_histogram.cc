@@ -1,0 +1,162 @@
+#include "model/evaluators/score_histogram.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace ps {
+
+// A number with the order of the score; equal scores (0 and -0, all NaN) have the same.
+static uint32_t key_of(float score) {
+  if (std::isnan(score)) return 0;
+  uint32_t bits = std::bit_cast<uint32_t>(score == 0 ? 0.0f : score);
+  constexpr uint32_t kSign = 0x80000000;
+  return bits & kSign ? ~bits : bits | kSign;
+}
+
+void ScoreHistogram::add(float score, bool positive, float weight) {
+  if (!(weight > 0) || std::isinf(weight)) return;
+  if (pending_.size() == kPending) compact();
+  pending_.push_back({key_of(score), positive ? weight : -weight});
+}
+
+void ScoreHistogram::merge(const ScoreHistogram& other) {
+  PS_CHECK(&other != this);
+  other.compact();
+  std::span<const Entry> rest(other.entries_);
+  while (!rest.empty()) {
+    std::span<const Entry> part = rest.first(std::min(rest.size(), kPending));
+    absorb(part);
+    rest = rest.subspan(part.size());
+  }
+}
+
+void ScoreHistogram::clear() {
+  entries_.clear();
+  pending_.clear();
+}
+
+// Each negative example loses to the positives above it, and half to those beside it.
+double ScoreHistogram::area() const {
+  compact();
+  double won = 0, negative_below = 0;
+  for (const Entry& entry : entries_) {
+    won += entry.positive * (negative_below + entry.negative / 2);
+    negative_below += entry.negative;
+  }
+  Totals all = totals();
+  return won / (all.positive * all.negative);
+}
+
+void ScoreHistogram::save(std::string& out) const {
+  compact();
+  put(out, uint64_t{entries_.size()});
+  for (const Entry& entry : entries_) {
+    put(out, entry.key);
+    put(out, entry.positive);
+    put(out, entry.negative);
+  }
+}
+
+void ScoreHistogram::load(ByteReader& in) {
+  constexpr size_t kEntryBytes = sizeof(uint32_t) + 2 * sizeof(double);
+  uint64_t count = in.get<uint64_t>();
+  if (count > max_scores_ || !in.has(count * kEntryBytes)) {
+    fail(Code::kCorrupt, "state of auc has ", count, " scores, expected at most ", max_scores_,
+         " and their bytes");
+  }
+  std::vector<Entry> loaded(count);
+  for (size_t i = 0; i < count; ++i) {
+    loaded[i].key = in.get<uint32_t>();
+    loaded[i].positive = in.get<double>();
+    loaded[i].negative = in.get<double>();
+    bool ordered = i == 0 || loaded[i - 1].key < loaded[i].key;
+    bool weighted = loaded[i].positive >= 0 && loaded[i].negative >= 0 &&
+                    std::isfinite(loaded[i].positive + loaded[i].negative);
+    if (!ordered || !weighted)
+      fail(Code::kCorrupt, "state of auc: score ", i, " is out of order or has no weight");
+  }
+  entries_ = std::move(loaded);
+  pending_.clear();
+}
+
+void ScoreHistogram::compact() const {
+  if (pending_.empty()) return;
+  std::sort(pending_.begin(), pending_.end(),
+            [](const Pending& a, const Pending& b) { return a.key < b.key; });
+  std::vector<Entry> sorted;
+  sorted.reserve(pending_.size());
+  for (const Pending& example : pending_) {
+    if (sorted.empty() || sorted.back().key != example.key) sorted.push_back({example.key, 0, 0});
+    (example.weight > 0 ? sorted.back().positive : sorted.back().negative) +=
+        std::abs(static_cast<double>(example.weight));
+  }
+  pending_.clear();
+  absorb(sorted);
+}
+
+// Merges from the back, in place; then sums entries of the same key.
+void ScoreHistogram::absorb(std::span<const Entry> sorted) const {
+  size_t old = entries_.size(), added = sorted.size(), place = old + added;
+  if (place > entries_.capacity()) entries_.reserve(std::min(2 * place, max_scores_ + kPending));
+  entries_.resize(place);
+  while (added > 0) {
+    bool from_old = old > 0 && entries_[old - 1].key > sorted[added - 1].key;
+    entries_[--place] = from_old ? entries_[--old] : sorted[--added];
+  }
+  size_t last = 0;
+  for (size_t i = 1; i < entries_.size(); ++i) {
+    if (entries_[i].key != entries_[last].key) {
+      entries_[++last] = entries_[i];
+    } else {
+      entries_[last].positive += entries_[i].positive;
+      entries_[last].negative += entries_[i].negative;
+    }
+  }
+  entries_.resize(last + 1);
+  if (entries_.size() > max_scores_) coarsen();
+}
+
+// Puts neighbours together while their share of all positives plus that of all negatives is at most 8 /
+// max_scores_. The shares of any two neighbours in the result exceed that, and all shares sum to 2, so at
+// most half of max_scores_ are left.  Each takes the key of its heaviest part.
+void ScoreHistogram::coarsen() const {
+  const Totals all = totals();
+  const double limit = 8.0 / static_cast<double>(max_scores_);
+  auto share = [&](const Entry& entry) {
+    return (entry.positive > 0 ? entry.positive / all.positive : 0) +
+           (entry.negative > 0 ? entry.negative / all.negative : 0);
+  };
+  size_t last = 0;
+  double together = share(entries_[0]), heaviest = together;
+  for (size_t i = 1; i < entries_.size(); ++i) {
+    const Entry entry = entries_[i];
+    double part = share(entry);
+    if (together + part > limit) {
+      entries_[++last] = entry;
+      together = heaviest = part;
+      continue;
+    }
+    together += part;
+    entries_[last].positive += entry.positive;
+    entries_[last].negative += entry.negative;
+    if (part > heaviest) {
+      heaviest = part;
+      entries_[last].key = entry.key;
+    }
+  }
+  entries_.resize(last + 1);
+}
+
+ScoreHistogram::Totals ScoreHistogram::totals() const {
+  Totals all{0, 0};
+  for (const Entry& entry : entries_) {
+    all.positive += entry.positive;
+    all.negative += entry.negative;
+  }
+  return all;
+}
+
+}  // namespace ps

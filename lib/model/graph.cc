@@ -1,0 +1,176 @@
+#include "model/graph.h"
+
+#include <algorithm>
+#include <map>
+
+namespace ps {
+
+namespace {
+
+LayerNode read_layer(const Json& given, const std::string& path) {
+  LayerNode node;
+  node.path = path;
+  node.entry = &find_entry(layer_catalog(), given, path, "layer");
+  node.object = node.entry->spec().complete(without_type(given), path);
+  node.name = node.object["name"].get<std::string>();
+  node.activation = node.object["activation"].get<std::string>();
+  node.input_names = node.object["input"].get<std::vector<std::string>>();
+  const Json standard = ParameterOptions::spec().to_json({});
+  node.weight_set = node.object.contains("weight") && node.object["weight"] != standard;
+  node.bias_set = node.object.contains("bias") && node.object["bias"] != standard;
+  return node;
+}
+
+// The name that share_with gives, or empty.
+std::string shared_name(const LayerNode& node) {
+  auto found = node.object.find("share_with");
+  return found == node.object.end() ? "" : found->get<std::string>();
+}
+
+// Makes a Graph: indices in it are first in the order of the job file, at the end in the order found.
+class GraphBuilder {
+ public:
+  GraphBuilder(const ModelOptions& options, const DataSchema& schema) : schema_(schema) {
+    spec_internal::expect_array(options.layers, "model.layers");
+    if (options.layers.empty()) fail(Code::kUsage, "model.layers: empty, expected at least one layer");
+    for (const Json& layer : options.layers) {
+      graph_.nodes.push_back(read_layer(layer, cat("model.layers.", graph_.nodes.size())));
+      add_name(graph_.nodes.size() - 1);
+    }
+    graph_.cost = &find_entry(cost_catalog(), options.cost, "model.cost", "cost");
+    graph_.cost_object = graph_.cost->spec().complete(without_type(options.cost), "model.cost");
+  }
+
+  Graph build() {
+    for (LayerNode& node : graph_.nodes) resolve(node);
+    graph_.cost_input = find_layer(graph_.cost_object["input"].get<std::string>(), "model.cost.input");
+    marks_.resize(graph_.nodes.size());
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) visit(i);
+    reorder();
+    check_all_used();
+    return std::move(graph_);
+  }
+
+ private:
+  void add_name(size_t index) {
+    const LayerNode& node = graph_.nodes[index];
+    if (schema_.find(node.name) >= 0) {
+      fail(Code::kUsage, node.path, ".name: ", quote(node.name), " is the name of a slot of the data");
+    }
+    auto [other, added] = names_.emplace(node.name, index);
+    if (!added) {
+      fail(Code::kUsage, node.path, ".name: ", quote(node.name), " is the name of ",
+           graph_.nodes[other->second].path, " too");
+    }
+  }
+
+  std::vector<std::string> layer_names() const {
+    std::vector<std::string> names;
+    for (const LayerNode& node : graph_.nodes) names.push_back(node.name);
+    return names;
+  }
+
+  size_t find_layer(const std::string& name, std::string_view path) const {
+    auto found = names_.find(name);
+    if (found != names_.end()) return found->second;
+    if (schema_.find(name) >= 0)
+      fail(Code::kUsage, path, ": ", quote(name), " is a slot of the data, expected a layer");
+    fail(Code::kUsage, path, ": unknown layer ", quote(name), did_you_mean(name, layer_names()));
+  }
+
+  void resolve(LayerNode& node) {
+    for (const std::string& name : node.input_names)
+      node.inputs.push_back(find_input(name, node.path + ".input"));
+    std::string shared = shared_name(node);
+    if (!shared.empty()) node.share_with = find_layer(shared, node.path + ".share_with");
+  }
+
+  InputRef find_input(const std::string& name, std::string_view path) const {
+    int slot = schema_.find(name);
+    if (slot >= 0) {
+      size_t index = static_cast<size_t>(slot);
+      return {schema_.slots[index].dense ? InputKind::kDenseSlot : InputKind::kSparseSlot, index};
+    }
+    auto found = names_.find(name);
+    if (found != names_.end()) return {InputKind::kLayer, found->second};
+    std::vector<std::string> candidates = layer_names();
+    for (const SlotSchema& known : schema_.slots) candidates.push_back(known.name);
+    fail(Code::kUsage, path, ": unknown layer or slot ", quote(name), did_you_mean(name, candidates));
+  }
+
+  static std::vector<size_t> dependencies(const LayerNode& node) {
+    std::vector<size_t> layers;
+    for (const InputRef& input : node.inputs) {
+      if (input.kind == InputKind::kLayer) layers.push_back(input.index);
+    }
+    if (node.share_with) layers.push_back(*node.share_with);
+    return layers;
+  }
+
+  // Depth first: a layer is put in order_ after all that it depends on.  trail_ is the way down to it.
+  void visit(size_t index) {
+    if (marks_[index] == Mark::kDone) return;
+    if (marks_[index] == Mark::kOnTrail) fail_cycle(index);
+    marks_[index] = Mark::kOnTrail;
+    trail_.push_back(index);
+    for (size_t layer : dependencies(graph_.nodes[index])) visit(layer);
+    trail_.pop_back();
+    marks_[index] = Mark::kDone;
+    order_.push_back(index);
+  }
+
+  [[noreturn]] void fail_cycle(size_t index) const {
+    std::string cycle;
+    for (auto layer = std::find(trail_.begin(), trail_.end(), index); layer != trail_.end(); ++layer) {
+      append(cycle, cat(quote(graph_.nodes[*layer].name), " reads "));
+    }
+    const LayerNode& first = graph_.nodes[index];
+    fail(Code::kUsage, first.path, ".input: the layers go round in a circle: ", cycle, quote(first.name));
+  }
+
+  void reorder() {
+    std::vector<size_t> place(order_.size());
+    for (size_t i = 0; i < order_.size(); ++i) place[order_[i]] = i;
+    std::vector<LayerNode> ordered;
+    for (size_t index : order_) ordered.push_back(std::move(graph_.nodes[index]));
+    for (LayerNode& node : ordered) {
+      for (InputRef& input : node.inputs) {
+        if (input.kind == InputKind::kLayer) input.index = place[input.index];
+      }
+      if (node.share_with) node.share_with = place[*node.share_with];
+    }
+    graph_.cost_input = place[graph_.cost_input];
+    graph_.nodes = std::move(ordered);
+  }
+
+  void check_all_used() const {
+    std::vector<bool> used(graph_.nodes.size());
+    used[graph_.cost_input] = true;
+    for (size_t i = graph_.nodes.size(); i-- > 0;) {
+      const LayerNode& node = graph_.nodes[i];
+      if (!used[i]) {
+        fail(Code::kUsage, node.path, ": layer ", quote(node.name), " does not lead to the cost's input ",
+             quote(graph_.nodes[graph_.cost_input].name));
+      }
+      for (const InputRef& input : node.inputs) {
+        if (input.kind == InputKind::kLayer) used[input.index] = true;
+      }
+    }
+  }
+
+  enum class Mark { kNew, kOnTrail, kDone };
+
+  const DataSchema& schema_;
+  Graph graph_;
+  std::map<std::string, size_t> names_;
+  std::vector<Mark> marks_;
+  std::vector<size_t> trail_, order_;
+};
+
+}  // namespace
+
+Graph make_graph(const ModelOptions& options, const DataSchema& schema) {
+  return GraphBuilder(options, schema).build();
+}
+
+}  // namespace ps

@@ -1,0 +1,48 @@
+// Graph: the layers of a job file, checked and put in an order in which each comes after what it reads. Knows
+// names and entries, not what layers compute.  Used by Network.
+#ifndef PS_MODEL_GRAPH_H_
+#define PS_MODEL_GRAPH_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/batch.h"
+#include "model/cost.h"
+#include "model/layer.h"
+
+namespace ps {
+
+// What a layer reads.
+struct InputRef {
+  InputKind kind;
+  size_t index;  // kLayer: in Graph::nodes; else in DataSchema::slots
+};
+
+struct LayerNode {
+  std::string name;
+  std::string path;  // in the job file: "model.layers.2"
+  const LayerEntry* entry = nullptr;
+  Json object;  // without "type", defaults filled in
+  std::string activation;
+  std::vector<std::string> input_names;
+  std::vector<InputRef> inputs;
+  std::optional<size_t> share_with;           // in Graph::nodes, before this one
+  bool weight_set = false, bias_set = false;  // these keys say something else than their defaults
+};
+
+struct Graph {
+  std::vector<LayerNode> nodes;
+  const CostEntry* cost = nullptr;
+  Json cost_object;       // without "type", defaults filled in
+  size_t cost_input = 0;  // in nodes
+};
+
+// Throws kUsage "model.layers.2.input: …": for unknown names, names used twice or by a slot too, cycles, and
+// layers that lead to no cost.  A layer's share_with counts as something that it reads, except for leading to
+// the cost.
+Graph make_graph(const ModelOptions& options, const DataSchema& schema);
+
+}  // namespace ps
+
+#endif  // PS_MODEL_GRAPH_H_

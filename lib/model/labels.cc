@@ -1,0 +1,27 @@
+#include "model/labels.h"
+
+#include "base/error.h"
+
+namespace ps {
+
+int64_t class_of(float label, int64_t classes) {
+  if (!(label >= 0 && label < static_cast<float>(classes))) return -1;  // NaN too
+  int64_t index = static_cast<int64_t>(label);
+  return static_cast<float>(index) == label ? index : -1;
+}
+
+void check_classes(std::span<const float> labels, int64_t classes) {
+  for (size_t b = 0; b < labels.size(); ++b) {
+    if (class_of(labels[b], classes) >= 0) continue;
+    fail(Code::kData, "label ", labels[b], " of example ", b, " is not a class of ", classes);
+  }
+}
+
+void check_binary(std::span<const float> labels) {
+  for (size_t b = 0; b < labels.size(); ++b) {
+    if (labels[b] == 0 || labels[b] == 1 || labels[b] == -1) continue;
+    fail(Code::kData, "label ", labels[b], " of example ", b, " is not 0, 1 or -1");
+  }
+}
+
+}  // namespace ps

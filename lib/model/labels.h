@@ -1,0 +1,28 @@
+// What a label means where classes are predicted.  Used by costs, evaluators and the layers that are costs.
+#ifndef PS_MODEL_LABELS_H_
+#define PS_MODEL_LABELS_H_
+
+#include <cstdint>
+#include <span>
+
+namespace ps {
+
+// Labels are float, which holds every integer up to this one.
+constexpr int64_t kMaxClasses = int64_t{1} << 24;
+
+// The class in [0, classes) that `label` names, or -1.
+int64_t class_of(float label, int64_t classes);
+
+// Of two classes: 1 is positive; 0 and -1 are not.
+inline bool is_positive(float label) {
+  return label > 0;
+}
+
+// Throw kData for the first label that is no class ("label 7.5 of example 12 is not a class of 10"), or is
+// none of -1, 0 and 1.  Examples are counted from 0, in the batch.
+void check_classes(std::span<const float> labels, int64_t classes);
+void check_binary(std::span<const float> labels);
+
+}  // namespace ps
+
+#endif  // PS_MODEL_LABELS_H_

@@ -1,0 +1,137 @@
+#include <algorithm>
+
+#include "math/dense_kernels.h"
+#include "math/sparse_kernels.h"
+#include "model/layers/layer_entry.h"
+
+namespace ps {
+
+namespace {
+
+struct EmbeddingOptions : WeightedLayerOptions {
+  int64_t size = 0;
+  std::string pooling = "sum";
+  int64_t ids_per_example = 0;
+  bool sparse_update = false;
+
+  static const ObjectSpec<EmbeddingOptions>& spec() {
+    static const ObjectSpec<EmbeddingOptions> spec = [] {
+      ObjectSpec<EmbeddingOptions> s;
+      s.include(WeightedLayerOptions::spec());
+      s.field("size", &EmbeddingOptions::size, "values per id").must().at_least(1);
+      s.field("pooling", &EmbeddingOptions::pooling,
+              "what the rows of an example's ids become: their sum, their sum by the number of ids, or all "
+              "side by side")
+          .one_of({"sum", "mean", "concat"});
+      s.field("ids_per_example", &EmbeddingOptions::ids_per_example,
+              "concat: places for ids in a slot; missing ones are zeros, more are an error")
+          .at_least(0);
+      s.field("sparse_update", &EmbeddingOptions::sparse_update,
+              "the weights live in a table: only rows of ids that occur are stored and updated");
+      s.check([](const EmbeddingOptions& options, std::string_view path) {
+        if ((options.pooling == "concat") == (options.ids_per_example > 0)) return;
+        fail(Code::kUsage, json_path(path, "ids_per_example"),
+             options.pooling == "concat" ? ": missing (concat needs to know how many)"
+                                         : ": only pooling 'concat' takes it");
+      });
+      return s;
+    }();
+    return spec;
+  }
+};
+
+// output [B, S * width]: for each of S slots the rows of an example's ids, multiplied by their values: summed
+// or averaged (width = size), or side by side (width = ids_per_example * size).  The slots share one table.
+template <class T>
+class Embedding final : public Layer<T> {
+ public:
+  Embedding(const EmbeddingOptions& options, LayerSetup& setup)
+      : size_(options.size),
+        ids_per_example_(options.ids_per_example),
+        width_(options.size * std::max<int64_t>(1, options.ids_per_example)),
+        mean_(options.pooling == "mean") {
+    require_sparse_inputs(setup, "embedding");
+    int64_t rows = shared_table_rows(setup, options.sparse_update);
+    weight_ = setup.add_rows({"weight", rows, size_, rows, /*smart_default=*/false, options.weight},
+                             options.sparse_update);
+    for (const InputInfo& input : setup.inputs()) {
+      uses_.push_back(setup.use_input(weight_, static_cast<int>(uses_.size())));
+      names_.push_back(input.name);
+    }
+    setup.set_output(width_ * static_cast<int64_t>(uses_.size()));
+  }
+
+  void forward(LayerRun<T>& run) override {
+    if (ids_per_example_ == 0) std::fill_n(run.output().data, run.output().size(), T(0));
+    for (int s = 0; s < num_slots(); ++s) {
+      const KeyUse& use = run.use(uses_[static_cast<size_t>(s)]);
+      Columns<T> out = columns(run.output(), s * width_, width_);
+      if (ids_per_example_ > 0) {
+        check_counts(use, s);
+        copy_rows<T>(run.pool(), use, id_values(run.slot(s)), run.rows(weight_), size_, out);
+        continue;
+      }
+      add_bags<T>(run.pool(), use, id_values(run.slot(s)), run.rows(weight_), out);
+      if (mean_) divide_by_counts(use, out);
+    }
+  }
+
+  void backward(LayerRun<T>& run) override {
+    for (int s = 0; s < num_slots(); ++s) {
+      const KeyUse& use = run.use(uses_[static_cast<size_t>(s)]);
+      Columns<const T> gradient = columns(run.output_gradient(), s * width_, width_);
+      if (ids_per_example_ > 0) {
+        add_copied_gradients<T>(run.pool(), use, id_values(run.slot(s)), gradient, size_,
+                                run.row_gradients(weight_));
+        continue;
+      }
+      if (mean_) gradient = mean_gradient(run, use, gradient);
+      add_bag_gradients<T>(run.pool(), use, id_values(run.slot(s)), gradient, run.row_gradients(weight_));
+    }
+  }
+
+ private:
+  int num_slots() const { return static_cast<int>(uses_.size()); }
+
+  void check_counts(const KeyUse& use, int slot) const {
+    for (size_t b = 0; b + 1 < use.offsets.size(); ++b) {
+      uint32_t count = use.offsets[b + 1] - use.offsets[b];
+      if (count <= ids_per_example_) continue;
+      fail(Code::kData, "example ", b, " of the batch has ", count, " ids in slot ",
+           quote(names_[static_cast<size_t>(slot)]), ", more than ids_per_example, ", ids_per_example_);
+    }
+  }
+
+  static void divide_by_counts(const KeyUse& use, Columns<T> out) {
+    for (size_t b = 0; b + 1 < use.offsets.size(); ++b) {
+      T count = static_cast<T>(std::max<uint32_t>(1, use.offsets[b + 1] - use.offsets[b]));
+      T* row = out.row(static_cast<int64_t>(b));
+      for (int64_t d = 0; d < out.width; ++d) row[d] /= count;
+    }
+  }
+
+  // The gradient of the sum, given that of the mean.
+  Columns<const T> mean_gradient(LayerRun<T>& run, const KeyUse& use, Columns<const T> gradient) {
+    int64_t examples = run.output().rows;
+    scaled_.resize(static_cast<size_t>(examples * width_));
+    Columns<T> scaled{scaled_.data(), width_, width_};
+    copy_columns<T>(run.pool(), gradient, examples, scaled);
+    divide_by_counts(use, scaled);
+    return scaled;
+  }
+
+  const int64_t size_, ids_per_example_, width_;
+  const bool mean_;
+  int weight_;
+  std::vector<int> uses_;
+  std::vector<std::string> names_;
+  std::vector<T> scaled_;  // [B, size]
+};
+
+}  // namespace
+
+extern const LayerEntry kEmbeddingLayer = layer_entry<EmbeddingOptions, Embedding>(
+    "embedding",
+    "a row of weights for each id of its sparse slots: summed, averaged or side by side, slot by slot");
+
+}  // namespace ps

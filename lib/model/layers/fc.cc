@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <vector>
+
+#include "math/dense_kernels.h"
+#include "math/gemm.h"
+#include "math/sparse_kernels.h"
+#include "model/layers/layer_entry.h"
+
+namespace ps {
+
+namespace {
+
+struct FcOptions : WeightedLayerOptions {
+  int64_t size = 0;
+  bool sparse_update = false;
+  BiasOptions bias;
+
+  static const ObjectSpec<FcOptions>& spec() {
+    static const ObjectSpec<FcOptions> spec = [] {
+      ObjectSpec<FcOptions> s;
+      s.include(WeightedLayerOptions::spec());
+      s.field("size", &FcOptions::size, "values per example of the output").must().at_least(1);
+      s.field("sparse_update", &FcOptions::sparse_update,
+              "weights of sparse slots live in a table: only rows of ids that occur are stored and updated");
+      s.field("bias", &FcOptions::bias, "start and tuning of the bias, or false for none");
+      return s;
+    }();
+    return spec;
+  }
+};
+
+// output [B, size] = sum over inputs of x W, + bias.  x is dense [B, cols], or the sparse matrix of a slot,
+// whose ids choose rows of W and whose values multiply them.
+template <class T>
+class Fc final : public Layer<T> {
+ public:
+  Fc(const FcOptions& options, LayerSetup& setup) {
+    bool any_sparse = false;
+    for (size_t i = 0; i < setup.inputs().size(); ++i) {
+      any_sparse |= setup.inputs()[i].kind == InputKind::kSparseSlot;
+      add_input(options, static_cast<int>(i), setup);
+    }
+    if (options.sparse_update && !any_sparse) {
+      fail(Code::kUsage, "sparse_update: no input is a sparse slot, whose rows could be updated sparsely");
+    }
+    if (options.bias.enabled) {
+      bias_ = setup.add_matrix({"bias", 1, options.size, /*fan_in=*/0, true, options.bias.parameter});
+    }
+    setup.set_output(options.size);
+  }
+
+  void forward(LayerRun<T>& run) override {
+    if (bias_ >= 0) {
+      set_rows<T>(run.pool(), run.value(bias_).data, run.output());
+    } else {
+      std::fill_n(run.output().data, run.output().size(), T(0));
+    }
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const Input& input = inputs_[i];
+      int number = static_cast<int>(i);
+      if (input.use >= 0) {
+        add_bags<T>(run.pool(), run.use(input.use), id_values(run.slot(number)), run.rows(input.weight),
+                    columns(run.output()));
+      } else {
+        add_product<T>(run.pool(), run.input(number), run.value(input.weight), run.output());
+      }
+    }
+  }
+
+  void backward(LayerRun<T>& run) override {
+    Matrix<const T> gradient = run.output_gradient();
+    if (bias_ >= 0) {
+      add_column_sums<T>(run.pool(), columns(gradient), gradient.rows, nullptr, 0, run.gradient(bias_).data);
+    }
+    for (size_t i = 0; i < inputs_.size(); ++i) backward_input(run, static_cast<int>(i), gradient);
+  }
+
+ private:
+  struct Input {
+    int weight;
+    int use = -1;  // of a sparse slot
+  };
+
+  void add_input(const FcOptions& options, int number, LayerSetup& setup) {
+    const InputInfo& info = setup.inputs()[static_cast<size_t>(number)];
+    std::string suffix = setup.inputs().size() == 1 ? "weight" : cat("weight", number);
+    // Without a dim the fan-in is not known, and "default" is the plain normal distribution.
+    LayerSetup::Request request{suffix, info.cols, options.size, info.cols, info.cols > 0, options.weight};
+    if (info.kind == InputKind::kSparseSlot) {
+      int weight = setup.add_rows(request, options.sparse_update);
+      inputs_.push_back({weight, setup.use_input(weight, number)});
+    } else {
+      inputs_.push_back({setup.add_matrix(request)});
+    }
+  }
+
+  void backward_input(LayerRun<T>& run, int number, Matrix<const T> gradient) {
+    const Input& input = inputs_[static_cast<size_t>(number)];
+    if (input.use >= 0) {
+      add_bag_gradients<T>(run.pool(), run.use(input.use), id_values(run.slot(number)), columns(gradient),
+                           run.row_gradients(input.weight));
+      return;
+    }
+    add_product_transposed_left<T>(run.pool(), run.input(number), gradient, run.gradient(input.weight));
+    if (Matrix<T> below = run.input_gradient(number)) {
+      add_product_transposed_right<T>(run.pool(), gradient, run.value(input.weight), below);
+    }
+  }
+
+  std::vector<Input> inputs_;
+  int bias_ = -1;
+};
+
+}  // namespace
+
+extern const LayerEntry kFcLayer =
+    layer_entry<FcOptions, Fc>("fc",
+                               "fully connected: the sum over inputs (layers, dense slots, sparse slots) of "
+                               "input times weights, plus a bias");
+
+}  // namespace ps

@@ -1,0 +1,71 @@
+// Hierarchical sigmoid: Morin & Bengio, AISTATS 2005, over a complete binary tree, as PaddlePaddle's
+// hsigmoid.
+//
+// The C - 1 inner nodes and C leaves are numbered as in a heap, from 1: inner nodes below C, class c is leaf
+// c + C. Going up from a leaf, step j is at inner node (c + C) >> (j + 1) and came from its right child when
+// bit j of c + C is set.  With s = weight[node - 1] . input + bias[node - 1], right has probability σ(s), so
+// the label costs
+//   sum over j of log(1 + e^s) - bit s
+// and the probabilities of all classes sum to 1.
+#include "model/labels.h"
+#include "model/layers/layer_entry.h"
+#include "model/layers/sampled_rows.h"
+#include "model/stable.h"
+
+namespace ps {
+
+namespace {
+
+template <class T>
+class Hsigmoid final : public Layer<T> {
+ public:
+  Hsigmoid(const SampledLayerOptions& options, LayerSetup& setup)
+      : classes_(options.num_classes),
+        rows_(declare_sampled_rows(setup, "hsigmoid", options, options.num_classes - 1)) {}
+
+  bool is_cost() const override { return true; }
+
+  // The inner nodes above each label, from the leaf up.
+  void sample_keys(const Batch& batch, bool, Random, SampledKeys& out) const override {
+    check_classes(batch.labels, classes_);
+    out.offsets.assign(1, 0);
+    out.keys.clear();
+    for (float label : batch.labels) {
+      for (Key node = leaf(label) >> 1; node > 0; node >>= 1) out.keys.push_back(node - 1);
+      out.offsets.push_back(static_cast<uint32_t>(out.keys.size()));
+    }
+  }
+
+  void forward(LayerRun<T>& run) override {
+    const SampledKeys& path = run.samples(rows_.weight_use);
+    score_samples(run, rows_, slopes_);
+    T* costs = run.output().data;
+    for (size_t b = 0; b + 1 < path.offsets.size(); ++b) {
+      Key place = leaf(run.batch().labels[b]);
+      costs[b] = 0;
+      for (size_t k = path.offsets[b]; k < path.offsets[b + 1]; ++k, place >>= 1) {
+        const T score = slopes_[k];
+        const bool right = place & 1;
+        costs[b] += log1p_exp(right ? -score : score);
+        slopes_[k] = right ? -logistic(-score) : logistic(score);
+      }
+    }
+  }
+
+  void backward(LayerRun<T>& run) override { add_sample_gradients<T>(run, rows_, slopes_); }
+
+ private:
+  Key leaf(float label) const { return static_cast<Key>(label) + static_cast<Key>(classes_); }
+
+  const int64_t classes_;
+  const SampledRows rows_;
+  std::vector<T> slopes_;  // [K], of the last forward; owner thread
+};
+
+}  // namespace
+
+extern const LayerEntry kHsigmoidLayer = layer_entry<SampledLayerOptions, Hsigmoid>(
+    "hsigmoid",
+    "cost of choosing among many classes by a path through a binary tree, log2(classes) decisions long");
+
+}  // namespace ps

@@ -1,0 +1,158 @@
+// Noise-contrastive estimation: Gutmann & Hyvärinen, AISTATS 2010; for language models Mnih & Teh, ICML 2012.
+//
+// An example's label t and k negatives n drawn from a known noise distribution q cost
+//   -log σ(s(t) - log(k q(t)))  -  sum over n of log σ(-(s(n) - log(k q(n))))
+// where s(c) = weight[c] . input + bias[c] is the logarithm of the model's unnormalised probability of c.  A
+// negative may be the label.  PaddlePaddle's nce_layer has σ(s) where this, and the papers, have e^s; e^s is
+// what makes the model a softmax in the end, and its probabilities comparable.
+//
+// Tests are exact: -log softmax(s)(t) over all classes, so that e^cost is the perplexity.
+#include <cmath>
+
+#include "math/blocks.h"
+#include "model/labels.h"
+#include "model/layers/layer_entry.h"
+#include "model/layers/noise.h"
+#include "model/layers/sampled_rows.h"
+#include "model/layers/softmax_over_rows.h"
+#include "model/stable.h"
+
+namespace ps {
+
+namespace {
+
+struct NceOptions : SampledLayerOptions {
+  int64_t num_neg_samples = 10;
+  Json noise = "uniform";
+
+  static const ObjectSpec<NceOptions>& spec() {
+    static const ObjectSpec<NceOptions> spec = [] {
+      ObjectSpec<NceOptions> s;
+      s.include(SampledLayerOptions::spec());
+      s.field("num_neg_samples", &NceOptions::num_neg_samples, "negative classes drawn for each example")
+          .at_least(1)
+          .at_most(1 << 16);
+      s.field("noise", &NceOptions::noise,
+              "what negatives are drawn from: uniform, log_uniform (Zipf's law, classes by falling "
+              "frequency) or "
+              "{\"file\": path}, the weights of the classes, one a line")
+          .type = noise_schema();
+      s.check([](const NceOptions& nce, std::string_view path) {
+        check_noise(nce.noise, json_path(path, "noise"));
+      });
+      return s;
+    }();
+    return spec;
+  }
+
+  static Json noise_schema() {
+    Json file = {
+        {"type", "object"}, {"properties", {{"file", {{"type", "string"}}}}}, {"required", {"file"}}};
+    return {{"oneOf", Json::array({{{"enum", {"uniform", "log_uniform"}}}, file})}};
+  }
+};
+
+// With all biases -log C, the unnormalised probabilities of all classes sum to about 1 from the start, and
+// classes that no batch has drawn stay unlikely.
+NceOptions with_bias_default(NceOptions options) {
+  InitOptions& init = options.bias.parameter.init;
+  if (init.type == "default") {
+    init.type = "constant";
+    init.mean = -std::log(static_cast<double>(options.num_classes));
+  }
+  return options;
+}
+
+template <class T>
+class Nce final : public Layer<T> {
+ public:
+  Nce(const NceOptions& options, LayerSetup& setup)
+      : classes_(options.num_classes),
+        negatives_(options.num_neg_samples),
+        log_negatives_(std::log(static_cast<double>(negatives_))),
+        noise_(make_noise(options.noise, options.num_classes)),
+        rows_(declare_sampled_rows(setup, "nce", with_bias_default(options), options.num_classes)) {}
+
+  bool is_cost() const override { return true; }
+
+  // In training the label and the negatives of each example; in tests all classes, once, as example 0's.
+  void sample_keys(const Batch& batch, bool training, Random random, SampledKeys& out) const override {
+    check_classes(batch.labels, classes_);
+    out.offsets.assign(1, 0);
+    out.keys.clear();
+    for (size_t b = 0; b < batch.labels.size(); ++b) {
+      if (training) {
+        draw_example(static_cast<Key>(batch.labels[b]), random, out.keys);
+      } else if (b == 0) {
+        for (int64_t c = 0; c < classes_; ++c) out.keys.push_back(static_cast<Key>(c));
+      }
+      out.offsets.push_back(static_cast<uint32_t>(out.keys.size()));
+    }
+  }
+
+  void forward(LayerRun<T>& run) override {
+    if (!run.training()) return forward_exact(run);
+    const SampledKeys& drawn = run.samples(rows_.weight_use);
+    score_samples(run, rows_, slopes_);
+    T* const costs = run.output().data;
+    constexpr int64_t kOperations = 128;  // a class takes as long as so many multiplications
+    const int64_t block = block_items(kOperations * (negatives_ + 1));
+    run.pool().for_each(run.batch().size(), block, [&](int64_t begin, int64_t end) {
+      for (size_t b = static_cast<size_t>(begin); b < static_cast<size_t>(end); ++b) {
+        costs[b] = 0;
+        for (size_t k = drawn.offsets[b]; k < drawn.offsets[b + 1]; ++k) {
+          costs[b] += tell_apart(slopes_[k], drawn.keys[k], k == drawn.offsets[b]);
+        }
+      }
+    });
+  }
+
+  void backward(LayerRun<T>& run) override { add_sample_gradients<T>(run, rows_, slopes_); }
+
+ private:
+  void draw_example(Key label, Random& random, std::vector<Key>& keys) const {
+    keys.push_back(label);
+    for (int64_t i = 0; i < negatives_; ++i) keys.push_back(static_cast<Key>(noise_.draw(random)));
+  }
+
+  // The cost of one class; its score becomes the derivative by it.
+  T tell_apart(T& score, Key c, bool is_label) const {
+    double noise = log_negatives_ + noise_.log_probability(static_cast<int64_t>(c));
+    T logit = score - static_cast<T>(noise);
+    score = is_label ? -logistic(-logit) : logistic(logit);
+    return log1p_exp(is_label ? -logit : logit);
+  }
+
+  void forward_exact(LayerRun<T>& run) {
+    if (run.batch().size() == 0) return;
+    const KeyUse& use = run.use(rows_.weight_use);
+    by_class(use, run.rows(rows_.weight), weight_of_);
+    if (rows_.bias >= 0) by_class(run.use(rows_.bias_use), run.rows(rows_.bias), bias_of_);
+    const Batch& batch = run.batch();
+    softmax_.costs(run.pool(), run.input(0), weight_of_, bias_of_, batch.labels,
+                   {run.output().data, batch.labels.size()});
+  }
+
+  static void by_class(const KeyUse& use, const T* const* rows, std::vector<const T*>& out) {
+    out.clear();
+    for (uint32_t n : use.index) out.push_back(rows[n]);
+  }
+
+  const int64_t classes_, negatives_;
+  const double log_negatives_;
+  const NoiseDistribution noise_;
+  const SampledRows rows_;
+
+  // Owner thread, of the last forward.
+  std::vector<T> slopes_;                      // [K]
+  std::vector<const T*> weight_of_, bias_of_;  // [C]
+  SoftmaxOverRows<T> softmax_;
+};
+
+}  // namespace
+
+extern const LayerEntry kNceLayer = layer_entry<NceOptions, Nce>(
+    "nce",
+    "cost of a softmax over many classes, trained by telling the label from a few classes drawn from noise");
+
+}  // namespace ps

@@ -1,0 +1,43 @@
+// The exact cost of a softmax over all classes, from rows that may lie anywhere: what nce is tested by.
+#ifndef PS_MODEL_LAYERS_SOFTMAX_OVER_ROWS_H_
+#define PS_MODEL_LAYERS_SOFTMAX_OVER_ROWS_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "math/matrix.h"
+
+namespace ps {
+
+// Keeps its scratch memory; one owner thread.  T is float or double.
+template <class T>
+class SoftmaxOverRows {
+ public:
+  // costs[b] <- log(sum over c of e^s(b, c)) - s(b, labels[b]), where s(b, c) = weight[c] . input[b] +
+  // bias[c]
+  //   input [B, D]; weight [C] pointers to D weights; bias [C] pointers, or empty; labels [B], classes in [0,
+  //   C)
+  void costs(ThreadPool& pool, Matrix<const T> input, std::span<const T* const> weight,
+             std::span<const T* const> bias, std::span<const float> labels, std::span<T> costs);
+
+ private:
+  void gather(ThreadPool& pool, std::span<const T* const> weight, int64_t cols);
+  void score(ThreadPool& pool, Matrix<const T> input, std::span<const T* const> bias, int64_t classes);
+  void take_in(ThreadPool& pool, std::span<const float> labels, int64_t first, int64_t classes);
+
+  // Of the classes so far: sum of e^(s - largest), and the label's score.
+  struct State {
+    double largest, sum, label;
+  };
+  std::vector<State> states_;     // [B]
+  std::vector<T> rows_, scores_;  // of one block of classes: [c, D], [B, c]
+};
+
+extern template class SoftmaxOverRows<float>;
+extern template class SoftmaxOverRows<double>;
+
+}  // namespace ps
+
+#endif  // PS_MODEL_LAYERS_SOFTMAX_OVER_ROWS_H_

@@ -1,0 +1,291 @@
+#include "model/network.h"
+
+#include <algorithm>
+
+#include "model/network_impl.h"
+
+namespace ps {
+
+template <class T>
+Network<T>::Impl::Impl(const ModelOptions& options, const DataSchema& schema, uint64_t seed,
+                       int partition_bits)
+    : schema_(schema), partition_bits_(partition_bits), graph_(make_graph(options, schema_)) {
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) make_node(i, seed);
+  make_cost();
+  read_evaluators(options.evaluators);
+  dense_slots_.resize(schema_.slots.size());
+}
+
+template <class T>
+void Network<T>::Impl::make_node(size_t index, uint64_t seed) {
+  const LayerNode& node = graph_.nodes[index];
+  NodeSetup setup(graph_, schema_, seed, index, wiring_);
+  NodeState<T>& state = nodes_.emplace_back();
+  try {
+    if constexpr (std::is_same_v<T, float>) {
+      state.layer = node.entry->make_float(node.object, setup);
+    } else {
+      state.layer = node.entry->make_double(node.object, setup);
+    }
+    setup.finish();
+  } catch (const Error& error) {
+    throw Error(error.code(), json_path(node.path, error.message()));
+  }
+  state.activation = find_activation(node.activation);
+  state.seed = hash_bytes(node.name, seed);
+  state.cols = wiring_.cols[index];
+  state.wants_gradient = !wiring_.parameters_of[index].empty();
+  for (const InputRef& input : node.inputs) {
+    state.wants_gradient |= input.kind == InputKind::kLayer && nodes_[input.index].wants_gradient;
+  }
+}
+
+template <class T>
+void Network<T>::Impl::make_cost() {
+  const LayerNode& node = graph_.nodes[graph_.cost_input];
+  if (nodes_[graph_.cost_input].layer->is_cost() && graph_.cost->name != "sum") {
+    fail(Code::kUsage, "model.cost.type: layer ", quote(node.name), " (", node.entry->name,
+         ") gives costs already, which the cost 'sum' takes, found ", quote(graph_.cost->name));
+  }
+  CostInput input{wiring_.cols[graph_.cost_input], node.activation};
+  try {
+    if constexpr (std::is_same_v<T, float>) {
+      cost_ = graph_.cost->make_float(graph_.cost_object, input);
+    } else {
+      cost_ = graph_.cost->make_double(graph_.cost_object, input);
+    }
+  } catch (const Error& error) {
+    throw error.within("model.cost");
+  }
+}
+
+template <class T>
+void Network<T>::Impl::read_evaluators(const Json& evaluators) {
+  spec_internal::expect_array(evaluators, "model.evaluators");
+  for (const Json& given : evaluators) {
+    std::string path = cat("model.evaluators.", evaluators_.size());
+    Json object = given.is_string() ? Json{{"type", given}} : given;
+    const EvaluatorEntry& entry = find_entry(evaluator_catalog(), object, path, "evaluator");
+    evaluators_.emplace_back(&entry, entry.spec().complete(without_type(object), path));
+    try {
+      make_evaluator(evaluators_.size() - 1);  // it may refuse
+    } catch (const Error& error) {
+      throw error.within(path);
+    }
+  }
+}
+
+template <class T>
+std::unique_ptr<Evaluator> Network<T>::Impl::make_evaluator(size_t index) const {
+  const auto& [entry, object] = evaluators_[index];
+  return entry->make(object, wiring_.cols[graph_.cost_input]);
+}
+
+template <class T>
+std::vector<std::unique_ptr<Evaluator>> Network<T>::Impl::make_evaluators() const {
+  std::vector<std::unique_ptr<Evaluator>> made;
+  for (const auto& [entry, object] : evaluators_)
+    made.push_back(entry->make(object, nodes_[graph_.cost_input].cols));
+  return made;
+}
+
+template <class T>
+void Network<T>::Impl::prepare(Planners& planners, PreparedBatch& prepared) const {
+  const Batch& batch = prepared.batch;
+  prepared.samples.resize(wiring_.lookups.size());
+  prepared.plans.resize(wiring_.parameters.size());
+  for (size_t u = 0; u < wiring_.lookups.size(); ++u) {
+    const Lookup& lookup = wiring_.lookups[u];
+    if (lookup.slot || lookup.samples != u) continue;
+    const NodeState<T>& node = nodes_[lookup.node];
+    Random random = layer_random(node.seed, prepared.step, kSampleStream);
+    node.layer->sample_keys(batch, prepared.training, random, prepared.samples[u]);
+  }
+  std::vector<KeyList> lists;
+  for (size_t p = 0; p < wiring_.parameters.size(); ++p) {
+    if (wiring_.parameters[p].kind != ParameterKind::kRows) continue;
+    lists.clear();
+    for (int use : wiring_.lookups_of[p]) {
+      const Lookup& lookup = wiring_.lookups[static_cast<size_t>(use)];
+      if (lookup.slot) {
+        lists.push_back({batch.slots[*lookup.slot].offsets, batch.slots[*lookup.slot].keys});
+      } else {
+        lists.push_back({prepared.samples[lookup.samples].offsets, prepared.samples[lookup.samples].keys});
+      }
+    }
+    planners[p].plan(lists, prepared.training, prepared.plans[p]);
+  }
+}
+
+template <class T>
+double Network<T>::Impl::forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
+                                 ThreadPool& pool) {
+  PS_CHECK(views.size() == wiring_.parameters.size());
+  prepared_ = &prepared;
+  views_ = views;
+  pool_ = &pool;
+  convert_dense_slots();
+  resize_outputs();
+  for (size_t i = 0; i < nodes_.size(); ++i) forward_node(i);
+  return evaluate_cost();
+}
+
+// Batches hold floats: other networks get a copy of their own type.
+template <class T>
+void Network<T>::Impl::convert_dense_slots() {
+  if constexpr (!std::is_same_v<T, float>) {
+    for (size_t s = 0; s < schema_.slots.size(); ++s) {
+      const std::vector<float>& values = prepared_->batch.slots[s].values;
+      if (schema_.slots[s].dense) dense_slots_[s].assign(values.begin(), values.end());
+    }
+  }
+}
+
+template <class T>
+Matrix<const T> Network<T>::Impl::dense_slot(size_t slot) const {
+  int64_t cols = schema_.slots[slot].dim;
+  if constexpr (std::is_same_v<T, float>) {
+    return {prepared_->batch.slots[slot].values.data(), batch_size(), cols};
+  } else {
+    return {dense_slots_[slot].data(), batch_size(), cols};
+  }
+}
+
+template <class T>
+void Network<T>::Impl::resize_outputs() {
+  size_t examples = static_cast<size_t>(batch_size());
+  for (NodeState<T>& node : nodes_) {
+    node.output.resize(examples * static_cast<size_t>(node.cols));
+    if (prepared_->training) node.gradient.resize(node.output.size());
+  }
+}
+
+template <class T>
+void Network<T>::Impl::forward_node(size_t index) {
+  NodeState<T>& node = nodes_[index];
+  Run run(*this, index);
+  node.layer->forward(run);
+  if (index == graph_.cost_input && cost_skips_activation())
+    logits_.assign(node.output.begin(), node.output.end());
+  activate(node.activation, *pool_, output(index));
+}
+
+template <class T>
+double Network<T>::Impl::evaluate_cost() {
+  const Matrix<const T> outputs = output(graph_.cost_input);
+  const size_t size = static_cast<size_t>(outputs.size());
+  costs_.resize(static_cast<size_t>(outputs.rows));
+  Matrix<T> cost_gradient;
+  if (prepared_->training) {
+    cost_gradient_.resize(size);
+    cost_gradient = {cost_gradient_.data(), outputs.rows, outputs.cols};
+  }
+  Matrix<const T> scores{cost_skips_activation() ? logits_.data() : outputs.data, outputs.rows, outputs.cols};
+  cost_->evaluate(scores, prepared_->batch, *pool_, costs_, cost_gradient);
+  predictions_.resize(size);
+  cost_->predict(outputs, predictions_);
+  double sum = 0;
+  for (T cost : costs_) sum += static_cast<double>(cost);
+  return sum;
+}
+
+template <class T>
+void Network<T>::Impl::backward() {
+  PS_CHECK(prepared_ != nullptr && prepared_->training);
+  zero_gradients();
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    if (nodes_[i].wants_gradient) backward_node(i);
+  }
+}
+
+template <class T>
+void Network<T>::Impl::zero_gradients() {
+  constexpr int64_t kBlock = 64 << 10;  // elements: 256 KiB, some 20 us
+  auto zero = [&](T* data, int64_t size) {
+    pool_->for_each(size, kBlock,
+                    [data](int64_t begin, int64_t end) { std::fill(data + begin, data + end, T(0)); });
+  };
+  for (size_t p = 0; p < wiring_.parameters.size(); ++p) {
+    const ParameterSpec& spec = wiring_.parameters[p];
+    if (spec.kind == ParameterKind::kMatrix) zero(views_[p].gradient, spec.rows * spec.cols);
+    if (spec.kind == ParameterKind::kRows) {
+      zero(views_[p].row_gradients, static_cast<int64_t>(prepared_->plans[p].keys.size()) * spec.cols);
+    }
+  }
+  for (NodeState<T>& node : nodes_) zero(node.gradient.data(), static_cast<int64_t>(node.gradient.size()));
+}
+
+// The gradient of the cost joins before the activation when the cost took the logits, else after it.
+template <class T>
+void Network<T>::Impl::backward_node(size_t index) {
+  NodeState<T>& node = nodes_[index];
+  auto add_cost_gradient = [&] {
+    for (size_t i = 0; i < node.gradient.size(); ++i) node.gradient[i] += cost_gradient_[i];
+  };
+  const bool before = index == graph_.cost_input && cost_skips_activation();
+  const bool after = index == graph_.cost_input && !cost_skips_activation();
+  if (after) add_cost_gradient();
+  activation_backward(node.activation, *pool_, Matrix<const T>(output(index)), gradient(index));
+  if (before) add_cost_gradient();
+  Run run(*this, index);
+  node.layer->backward(run);
+}
+
+template <class T>
+Matrix<const float> Network<T>::Impl::predictions() const {
+  PS_CHECK(prepared_ != nullptr);
+  return {predictions_.data(), static_cast<int64_t>(costs_.size()), nodes_[graph_.cost_input].cols};
+}
+
+template <class T>
+Network<T>::Network(const ModelOptions& options, const DataSchema& schema, uint64_t seed, int partition_bits)
+    : impl_(std::make_unique<Impl>(options, schema, seed, partition_bits)) {}
+
+template <class T>
+Network<T>::~Network() = default;
+
+template <class T>
+const std::vector<ParameterSpec>& Network<T>::parameters() const {
+  return impl_->parameters();
+}
+
+template <class T>
+typename Network<T>::Planners Network<T>::make_planners() const {
+  return impl_->make_planners();
+}
+
+template <class T>
+void Network<T>::prepare(Planners& planners, PreparedBatch& prepared) const {
+  impl_->prepare(planners, prepared);
+}
+
+template <class T>
+double Network<T>::forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
+                           ThreadPool& pool) {
+  return impl_->forward(prepared, views, pool);
+}
+
+template <class T>
+void Network<T>::backward() {
+  impl_->backward();
+}
+
+template <class T>
+Matrix<const float> Network<T>::predictions() const {
+  return impl_->predictions();
+}
+
+template <class T>
+std::vector<std::unique_ptr<Evaluator>> Network<T>::make_evaluators() const {
+  return impl_->make_evaluators();
+}
+
+template <class T>
+std::string Network<T>::describe() const {
+  return impl_->describe();
+}
+
+template class Network<float>;
+template class Network<double>;
+
+}  // namespace ps

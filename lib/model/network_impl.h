@@ -1,0 +1,139 @@
+// The inside of Network, and what its layers see of it.  Included by network.cc alone.
+#ifndef PS_MODEL_NETWORK_IMPL_H_
+#define PS_MODEL_NETWORK_IMPL_H_
+
+#include "base/hash.h"
+#include "math/blocks.h"
+#include "model/activation.h"
+#include "model/network.h"
+#include "model/wiring.h"
+
+namespace ps {
+
+// One node at work.  Buffers keep their memory from batch to batch.
+template <class T>
+struct NodeState {
+  std::unique_ptr<Layer<T>> layer;
+  Activation activation = Activation::kLinear;
+  uint64_t seed = 0;            // of its random numbers
+  bool wants_gradient = false;  // it, or what it reads, has parameters
+  int64_t cols = 0;
+  std::vector<T> output;    // [B, cols]
+  std::vector<T> gradient;  // [B, cols], of output; before the activation once backward reached the node
+};
+
+// Stream of the numbers that sample_keys draws; layers use small streams.
+inline constexpr uint64_t kSampleStream = ~uint64_t{0};
+
+// Numbers of (job seed, layer, step, stream).
+inline Random layer_random(uint64_t node_seed, int64_t step, uint64_t stream) {
+  return Random(hash_key(node_seed ^ hash_key(static_cast<uint64_t>(step))), stream);
+}
+
+template <class T>
+class Network<T>::Impl {
+ public:
+  Impl(const ModelOptions& options, const DataSchema& schema, uint64_t seed, int partition_bits);
+
+  Planners make_planners() const { return Planners(wiring_.parameters.size(), KeyPlanner(partition_bits_)); }
+  void prepare(Planners& planners, PreparedBatch& prepared) const;
+  double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
+  void backward();
+  Matrix<const float> predictions() const;
+  std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
+  std::string describe() const { return ps::describe(graph_, schema_, wiring_); }
+  const std::vector<ParameterSpec>& parameters() const { return wiring_.parameters; }
+
+ private:
+  class Run;
+
+  void make_node(size_t index, uint64_t seed);
+  void make_cost();
+  void read_evaluators(const Json& evaluators);
+  std::unique_ptr<Evaluator> make_evaluator(size_t index) const;
+  void convert_dense_slots();
+  void resize_outputs();
+  void forward_node(size_t index);
+  void backward_node(size_t index);
+  double evaluate_cost();
+  void zero_gradients();
+
+  Matrix<T> output(size_t node) { return {nodes_[node].output.data(), batch_size(), nodes_[node].cols}; }
+  Matrix<T> gradient(size_t node) { return {nodes_[node].gradient.data(), batch_size(), nodes_[node].cols}; }
+  Matrix<const T> dense_slot(size_t slot) const;
+  int64_t batch_size() const { return prepared_->batch.size(); }
+  bool cost_skips_activation() const { return cost_->takes_logits(); }
+
+  // Constant after construction.
+  const DataSchema schema_;
+  const int partition_bits_;
+  Graph graph_;
+  Wiring wiring_;
+  std::unique_ptr<Cost<T>> cost_;
+  std::vector<std::pair<const EvaluatorEntry*, Json>> evaluators_;
+
+  // Owner thread.
+  std::vector<NodeState<T>> nodes_;
+  std::vector<std::vector<T>> dense_slots_;  // by slot; empty when the batch's own floats serve
+  std::vector<T> logits_;                    // [B, C] of the cost's input, before its activation
+  std::vector<T> costs_, cost_gradient_;     // [B], [B, C]
+  std::vector<float> predictions_;           // [B, C]
+  const PreparedBatch* prepared_ = nullptr;  // of the last forward, as are the next two
+  std::span<const ParameterView<T>> views_;
+  ThreadPool* pool_ = nullptr;
+};
+
+// What the layer of one node sees of the running batch.
+template <class T>
+class Network<T>::Impl::Run final : public LayerRun<T> {
+ public:
+  Run(Impl& impl, size_t node) : impl_(impl), node_(node) {}
+
+  const Batch& batch() const override { return impl_.prepared_->batch; }
+  bool training() const override { return impl_.prepared_->training; }
+  ThreadPool& pool() const override { return *impl_.pool_; }
+  Random random(uint64_t stream) const override {
+    return layer_random(impl_.nodes_[node_].seed, impl_.prepared_->step, stream);
+  }
+
+  Matrix<const T> input(int i) const override {
+    const InputRef& ref = input_ref(i);
+    return ref.kind == InputKind::kLayer ? Matrix<const T>(impl_.output(ref.index))
+                                         : impl_.dense_slot(ref.index);
+  }
+  Matrix<T> input_gradient(int i) const override {
+    const InputRef& ref = input_ref(i);
+    if (ref.kind != InputKind::kLayer || !impl_.nodes_[ref.index].wants_gradient) return {};
+    return impl_.gradient(ref.index);
+  }
+  const SlotData& slot(int i) const override { return batch().slots[input_ref(i).index]; }
+  Matrix<T> output() const override { return impl_.output(node_); }
+  Matrix<const T> output_gradient() const override { return impl_.gradient(node_); }
+
+  Matrix<T> value(int parameter) const override { return matrix(parameter, view(parameter).value); }
+  Matrix<T> gradient(int parameter) const override { return matrix(parameter, view(parameter).gradient); }
+  T* const* rows(int parameter) const override { return view(parameter).rows; }
+  T* row_gradients(int parameter) const override { return view(parameter).row_gradients; }
+  const KeyUse& use(int use) const override {
+    const Lookup& lookup = impl_.wiring_.lookups[static_cast<size_t>(use)];
+    return impl_.prepared_->plans[static_cast<size_t>(lookup.parameter)].uses[lookup.position];
+  }
+  const SampledKeys& samples(int use) const override {
+    return impl_.prepared_->samples[impl_.wiring_.lookups[static_cast<size_t>(use)].samples];
+  }
+
+ private:
+  const InputRef& input_ref(int i) const { return impl_.graph_.nodes[node_].inputs[static_cast<size_t>(i)]; }
+  const ParameterView<T>& view(int parameter) const { return impl_.views_[static_cast<size_t>(parameter)]; }
+  Matrix<T> matrix(int parameter, T* data) const {
+    const ParameterSpec& spec = impl_.wiring_.parameters[static_cast<size_t>(parameter)];
+    return {data, spec.rows, spec.cols};
+  }
+
+  Impl& impl_;
+  const size_t node_;
+};
+
+}  // namespace ps
+
+#endif  // PS_MODEL_NETWORK_IMPL_H_

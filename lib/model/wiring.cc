@@ -1,0 +1,160 @@
+#include "model/wiring.h"
+
+#include <cmath>
+
+#include "base/hash.h"
+
+namespace ps {
+
+namespace {
+
+// What "default" stands for: see LayerSetup::Request.
+std::string default_type(const LayerSetup::Request& request) {
+  if (!request.smart_default) return "normal";
+  return request.fan_in > 0 ? "smart" : "zero";
+}
+
+Initializer make_initializer(const LayerSetup::Request& request, uint64_t seed) {
+  const InitOptions& init = request.options.init;
+  const std::string type = init.type == "default" ? default_type(request) : init.type;
+  if (type == "constant") return {Distribution::kConstant, init.mean, 0, seed};
+  if (type == "normal") return {Distribution::kNormal, init.mean, init.deviation, seed};
+  if (type == "uniform") return {Distribution::kUniform, init.mean, init.deviation, seed};
+  if (type != "smart") return {Distribution::kZero, 0, 0, seed};  // zero, and file until it is read
+  if (request.fan_in <= 0) {
+    fail(Code::kUsage, request.suffix,
+         ".init.type: 'smart' needs a known number of inputs (give the slot a dim)");
+  }
+  return {Distribution::kNormal, init.mean, 1 / std::sqrt(static_cast<double>(request.fan_in)), seed};
+}
+
+ParameterSpec make_spec(const LayerSetup::Request& request, const std::string& name, ParameterKind kind,
+                        uint64_t seed) {
+  ParameterSpec spec;
+  spec.name = name;
+  spec.kind = kind;
+  spec.rows = request.rows;
+  spec.cols = request.cols;
+  spec.initializer = make_initializer(request, hash_bytes(name, seed));
+  spec.init_file = request.options.init.path;
+  spec.tuning = request.options;
+  return spec;
+}
+
+std::string shape_of(const ParameterSpec& spec) {
+  return cat(spec.rows == 0 ? "any id" : std::to_string(spec.rows), " x ", spec.cols,
+             spec.sparse ? ", sparse" : "");
+}
+
+InputInfo input_info(const InputRef& input, const std::string& name, const DataSchema& schema,
+                     const Wiring& wiring) {
+  int64_t cols = input.kind == InputKind::kLayer ? wiring.cols[input.index] : schema.slots[input.index].dim;
+  return {name, input.kind, cols};
+}
+
+}  // namespace
+
+NodeSetup::NodeSetup(const Graph& graph, const DataSchema& schema, uint64_t seed, size_t node, Wiring& wiring)
+    : node_(graph.nodes[node]), index_(node), graph_(graph), seed_(seed), wiring_(wiring) {
+  PS_CHECK(wiring.cols.size() == node);
+  wiring.cols.push_back(0);
+  wiring.parameters_of.emplace_back();
+  for (size_t i = 0; i < node_.inputs.size(); ++i) {
+    inputs_.push_back(input_info(node_.inputs[i], node_.input_names[i], schema, wiring));
+  }
+}
+
+int NodeSetup::add_matrix(const Request& request) {
+  return add(request.suffix,
+             make_spec(request, cat(node_.name, ".", request.suffix), ParameterKind::kMatrix, seed_));
+}
+
+int NodeSetup::add_rows(const Request& request, bool sparse_update) {
+  ParameterSpec spec = make_spec(request, cat(node_.name, ".", request.suffix), ParameterKind::kRows, seed_);
+  spec.sparse = sparse_update;
+  if (spec.rows == 0 && !sparse_update) {
+    fail(Code::kUsage, "sparse_update: must be true, since the ids of the input have no dim");
+  }
+  return add(request.suffix, std::move(spec));
+}
+
+int NodeSetup::add_statistic(const std::string& suffix, int64_t rows, int64_t cols, double initial) {
+  ParameterSpec spec;
+  spec.name = cat(node_.name, ".", suffix);
+  spec.kind = ParameterKind::kStatistic;
+  spec.rows = rows;
+  spec.cols = cols;
+  spec.initializer = {Distribution::kConstant, initial, 0, 0};
+  return add(suffix, std::move(spec));
+}
+
+int NodeSetup::add(const std::string& suffix, ParameterSpec spec) {
+  int parameter = node_.share_with ? share(suffix, spec) : -1;
+  if (parameter < 0) {
+    parameter = static_cast<int>(wiring_.parameters.size());
+    wiring_.parameters.push_back(std::move(spec));
+    wiring_.lookups_of.emplace_back();
+  }
+  bool added = wiring_.parameters_of[index_].emplace(suffix, parameter).second;
+  PS_CHECK(added);
+  return parameter;
+}
+
+// The parameter of that suffix of the layer that this one shares with, or -1 when it has none.
+int NodeSetup::share(const std::string& suffix, const ParameterSpec& spec) {
+  const auto& others = wiring_.parameters_of[*node_.share_with];
+  auto found = others.find(suffix);
+  if (found == others.end()) return -1;
+  const ParameterSpec& other = wiring_.parameters[static_cast<size_t>(found->second)];
+  if (other.kind != spec.kind || other.rows != spec.rows || other.cols != spec.cols ||
+      other.sparse != spec.sparse) {
+    fail(Code::kUsage, "share_with: ", suffix, " is ", shape_of(spec), ", but that of ",
+         quote(graph_.nodes[*node_.share_with].name), " is ", shape_of(other));
+  }
+  if (suffix.starts_with("weight") ? node_.weight_set : suffix == "bias" && node_.bias_set) {
+    fail(Code::kUsage, suffix.starts_with("weight") ? "weight" : "bias", ": is that of ",
+         quote(graph_.nodes[*node_.share_with].name), ", which share_with names: set it there");
+  }
+  shared_ = true;
+  return found->second;
+}
+
+int NodeSetup::use_input(int parameter, int input) {
+  const InputRef& ref = node_.inputs[static_cast<size_t>(input)];
+  PS_CHECK(ref.kind == InputKind::kSparseSlot);
+  // Layers that look up the same ids in the same table share the look-up.
+  for (int lookup : wiring_.lookups_of[static_cast<size_t>(parameter)]) {
+    if (wiring_.lookups[static_cast<size_t>(lookup)].slot == ref.index) return lookup;
+  }
+  return add_lookup(parameter, ref.index);
+}
+
+int NodeSetup::use_samples(int parameter) {
+  return add_lookup(parameter, std::nullopt);
+}
+
+int NodeSetup::add_lookup(int parameter, std::optional<size_t> slot) {
+  std::vector<int>& plan = wiring_.lookups_of[static_cast<size_t>(parameter)];
+  size_t lookup = wiring_.lookups.size(), samples = lookup;
+  for (size_t u = lookup; u-- > 0;) {
+    if (!slot && !wiring_.lookups[u].slot && wiring_.lookups[u].node == index_)
+      samples = wiring_.lookups[u].samples;
+  }
+  wiring_.lookups.push_back({parameter, plan.size(), index_, slot, samples});
+  plan.push_back(static_cast<int>(lookup));
+  return plan.back();
+}
+
+void NodeSetup::set_output(int64_t cols) {
+  PS_CHECK(wiring_.cols[index_] == 0 && cols > 0);
+  wiring_.cols[index_] = cols;
+}
+
+void NodeSetup::finish() const {
+  PS_CHECK(wiring_.cols[index_] > 0);
+  if (!node_.share_with || shared_) return;
+  fail(Code::kUsage, "share_with: ", quote(graph_.nodes[*node_.share_with].name),
+       " has no parameter of the same name");
+}
+
+}  // namespace ps

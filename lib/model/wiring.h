@@ -1,0 +1,69 @@
+// Wiring: what the layers of a graph have declared of themselves: parameters, look-ups, widths.  Made by
+// Network while it builds its layers, constant after.
+#ifndef PS_MODEL_WIRING_H_
+#define PS_MODEL_WIRING_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/graph.h"
+#include "model/layer.h"
+#include "model/parameter.h"
+
+namespace ps {
+
+// Ids that a layer looks up in a kRows parameter: those of a slot, or those it draws itself.
+struct Lookup {
+  int parameter;
+  size_t position;             // in KeyPlan::uses
+  size_t node;                 // whose sample_keys, when drawn
+  std::optional<size_t> slot;  // none: drawn
+  size_t samples;              // drawn: position in PreparedBatch::samples, the same for all of the node
+};
+
+struct Wiring {
+  std::vector<ParameterSpec> parameters;
+  std::vector<Lookup> lookups;
+  std::vector<std::vector<int>> lookups_of;               // by parameter: lookups of its plan, in order
+  std::vector<std::map<std::string, int>> parameters_of;  // by node, by suffix
+  std::vector<int64_t> cols;                              // by node: values per example
+};
+
+// Lets layer `node` declare itself.  Layers must come in the graph's order.
+class NodeSetup final : public LayerSetup {
+ public:
+  NodeSetup(const Graph& graph, const DataSchema& schema, uint64_t seed, size_t node, Wiring& wiring);
+
+  std::span<const InputInfo> inputs() const override { return inputs_; }
+  int add_matrix(const Request& request) override;
+  int add_rows(const Request& request, bool sparse_update) override;
+  int add_statistic(const std::string& suffix, int64_t rows, int64_t cols, double initial) override;
+  int use_input(int parameter, int input) override;
+  int use_samples(int parameter) override;
+  void set_output(int64_t cols) override;
+
+  // To be called when the layer is made.  Throws kUsage when share_with shared nothing.
+  void finish() const;
+
+ private:
+  int add(const std::string& suffix, ParameterSpec spec);
+  int share(const std::string& suffix, const ParameterSpec& spec);
+  int add_lookup(int parameter, std::optional<size_t> slot);
+
+  const LayerNode& node_;
+  const size_t index_;
+  const Graph& graph_;
+  const uint64_t seed_;
+  std::vector<InputInfo> inputs_;
+  Wiring& wiring_;
+  bool shared_ = false;
+};
+
+// "hidden1: fc 18182296 -> 256 tanh, sparse update, 4.65 G weights", a line a layer.
+std::string describe(const Graph& graph, const DataSchema& schema, const Wiring& wiring);
+
+}  // namespace ps
+
+#endif  // PS_MODEL_WIRING_H_

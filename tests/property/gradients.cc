@@ -1,0 +1,57 @@
+// Every layer of the catalogue, and every activation, against finite differences.
+#include "gradient_check.h"
+#include "layer_cases.h"
+#include "model/activation.h"
+
+namespace ps {
+namespace {
+
+TEST(Gradients, EveryLayerOfTheCatalogueHasACase) {
+  for (const LayerEntry* entry : layer_catalog()) {
+    EXPECT_TRUE(std::any_of(std::begin(kLayerCases), std::end(kLayerCases), [&](const LayerCase& c) {
+      return c.layer == entry->name;
+    })) << entry->name;
+  }
+}
+
+class LayerGradients : public testing::TestWithParam<LayerCase> {};
+
+TEST_P(LayerGradients, AreFiniteDifferences) {
+  expect_gradients_match(model_of(GetParam().layers));
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, LayerGradients, testing::ValuesIn(kLayerCases),
+                         [](const auto& test) { return cat(test.param.layer, "_", test.index); });
+
+class ActivationGradients : public testing::TestWithParam<std::string> {};
+
+TEST_P(ActivationGradients, AreFiniteDifferences) {
+  Json model = model_of(R"([{"type": "fc", "name": "out", "input": "below", "size": 5}])");
+  model["layers"][0]["activation"] = GetParam();
+  expect_gradients_match(model);
+}
+
+// A cost that takes logits leaves the activation out; one that does not goes through it.
+TEST_P(ActivationGradients, AreFiniteDifferencesUnderACost) {
+  Json model = model_of(R"([{"type": "fc", "name": "out", "input": "below", "size": 1}])");
+  model["layers"].erase(model["layers"].size() - 1);
+  model["layers"][0]["activation"] = GetParam();
+  model["cost"] = {{"type", "squared_error"}, {"input", "out"}};
+  if (GetParam() == "softmax") model["layers"][0]["size"] = 2, model["cost"]["type"] = "cross_entropy";
+  expect_gradients_match(model, {.classes = GetParam() == "softmax" ? 2 : 0});
+}
+
+INSTANTIATE_TEST_SUITE_P(Activations, ActivationGradients, testing::ValuesIn(activation_names()),
+                         [](const auto& test) { return test.param; });
+
+// The cost's input may feed other layers as well.
+TEST(Gradients, OfALayerThatIsReadTwiceAddUp) {
+  expect_gradients_match(Json::parse(R"({
+    "layers": [{"type": "fc", "name": "a", "input": "ids", "size": 2, "activation": "softmax"},
+               {"type": "fc", "name": "b", "input": ["a", "a"], "size": 2, "activation": "tanh"},
+               {"type": "add", "name": "c", "input": ["a", "b"], "activation": "softmax"}],
+    "cost": {"type": "cross_entropy", "input": "c"}})"));
+}
+
+}  // namespace
+}  // namespace ps

@@ -1,0 +1,77 @@
+// Models that use each layer of the catalogue, for tests that all layers must pass.  A new layer needs a line
+// here.
+#ifndef PS_TESTS_PROPERTY_LAYER_CASES_H_
+#define PS_TESTS_PROPERTY_LAYER_CASES_H_
+
+#include <algorithm>
+#include <string>
+
+#include "model/layer.h"
+
+namespace ps {
+
+// Layers that end in "out", between what makes a layer of the slots ("below") and a classifier; or that end
+// in "cost".
+struct LayerCase {
+  const char* layer;  // the entry it is for
+  const char* layers;
+};
+
+inline const LayerCase kLayerCases[] = {
+    {"fc", R"([{"type": "fc", "name": "out", "input": "below", "size": 3}])"},
+    {"fc",
+     R"([{"type": "fc", "name": "out", "input": ["below", "x", "ids", "words"], "size": 3, "sparse_update": true}])"},
+    {"fc", R"([{"type": "fc", "name": "out", "input": ["below", "ids"], "size": 5, "bias": false}])"},
+    {"fc", R"([{"type": "fc", "name": "a", "input": "ids", "size": 4, "activation": "tanh"},
+               {"type": "fc", "name": "b", "input": "ids", "size": 4, "share_with": "a", "activation": "sigmoid"},
+               {"type": "concat", "name": "out", "input": ["a", "b", "below"]}])"},
+    {"fc", R"([{"type": "fc", "name": "a", "input": "below", "size": 4, "activation": "tanh"},
+               {"type": "fc", "name": "out", "input": "a", "size": 4, "share_with": "a"}])"},
+    {"embedding", R"([{"type": "embedding", "name": "a", "input": "ids", "size": 4},
+                      {"type": "add", "name": "out", "input": ["a", "below"]}])"},
+    {"embedding",
+     R"([{"type": "embedding", "name": "a", "input": ["ids", "words"], "size": 2, "pooling": "mean"},
+                      {"type": "add", "name": "out", "input": ["a", "below"]}])"},
+    {"embedding",
+     R"([{"type": "embedding", "name": "a", "input": ["ids", "words"], "size": 3, "pooling": "concat",
+                       "ids_per_example": 4, "sparse_update": true},
+                      {"type": "concat", "name": "out", "input": ["a", "below"]}])"},
+    {"concat", R"([{"type": "concat", "name": "out", "input": ["below", "x", "below"]}])"},
+    {"add", R"([{"type": "add", "name": "out", "input": ["below", "below", "below"]}])"},
+    {"dropout", R"([{"type": "dropout", "name": "out", "input": "below", "rate": 0.4}])"},
+    {"batch_norm", R"([{"type": "batch_norm", "name": "out", "input": "below", "epsilon": 0.01}])"},
+    {"batch_norm", R"([{"type": "batch_norm", "name": "out", "input": "x", "bias": false},
+                       {"type": "add", "name": "skip", "input": ["below", "below"]}])"},
+    {"fm", R"([{"type": "fm", "name": "a", "input": "ids", "factors": 3},
+               {"type": "concat", "name": "out", "input": ["a", "below"]}])"},
+    {"fm", R"([{"type": "fm", "name": "a", "input": ["ids", "words"], "factors": 5, "sparse_update": true},
+               {"type": "concat", "name": "out", "input": ["a", "below"]}])"},
+    {"cross", R"([{"type": "cross", "name": "out", "input": "below", "depth": 1}])"},
+    {"cross", R"([{"type": "cross", "name": "out", "input": "below", "depth": 3, "bias": false}])"},
+    {"cross", R"([{"type": "cross", "name": "out", "input": "below", "depth": 2, "activation": "tanh"}])"},
+    {"nce", R"([{"type": "nce", "name": "cost", "input": "below", "num_classes": 5, "num_neg_samples": 3}])"},
+    {"nce", R"([{"type": "nce", "name": "cost", "input": "below", "num_classes": 5, "num_neg_samples": 6,
+                 "noise": "log_uniform", "bias": false, "sparse_update": true}])"},
+    {"hsigmoid", R"([{"type": "hsigmoid", "name": "cost", "input": "below", "num_classes": 5}])"},
+    {"hsigmoid",
+     R"([{"type": "hsigmoid", "name": "cost", "input": "below", "num_classes": 2, "bias": false}])"},
+};
+
+inline bool has_layer(const Json& layers, const std::string& name) {
+  return std::any_of(layers.begin(), layers.end(), [&](const Json& layer) { return layer["name"] == name; });
+}
+
+inline Json model_of(const char* case_layers) {
+  Json layers = Json::parse(case_layers);
+  layers.push_back(Json::parse(
+      R"({"type": "fc", "name": "below", "input": ["ids", "x"], "size": 4, "activation": "tanh"})"));
+  if (has_layer(layers, "cost")) return {{"layers", layers}, {"cost", {{"type", "sum"}, {"input", "cost"}}}};
+  Json top = Json::array({"out"});
+  if (has_layer(layers, "skip")) top.push_back("skip");
+  layers.push_back({{"type", "fc"}, {"name", "top"}, {"input", top}, {"size", 2}, {"activation", "softmax"}});
+  return {{"layers", layers}, {"cost", {{"type", "cross_entropy"}, {"input", "top"}}}};
+}
+
+}  // namespace ps
+
+#endif  // PS_TESTS_PROPERTY_LAYER_CASES_H_

@@ -1,0 +1,38 @@
+// Every layer gives the same bits with any number of threads, forward and backward.
+#include "gradient_check.h"
+#include "layer_cases.h"
+
+namespace ps {
+namespace {
+
+// All that a step gives: the cost, predictions and gradients.
+std::vector<std::vector<float>> results(const Json& model, const Batch& batch, int threads) {
+  NetworkBench<float> bench(model, gradient_schema(), threads);
+  bench.load(batch);
+  std::vector<std::vector<float>> out = {{static_cast<float>(bench.forward())}};
+  Matrix<const float> predictions = bench.network().predictions();
+  out.emplace_back(predictions.data, predictions.data + predictions.size());
+  bench.backward();
+  for (size_t p = 0; p < bench.network().parameters().size(); ++p) {
+    bool trained = bench.network().parameters()[p].kind != ParameterKind::kStatistic;
+    out.push_back(trained ? bench.gradient(p) : bench.weights(p));
+  }
+  return out;
+}
+
+class ThreadIndependence : public testing::TestWithParam<LayerCase> {};
+
+TEST_P(ThreadIndependence, OneAndFourThreadsGiveTheSameBits) {
+  // Enough examples for several blocks in every loop.
+  Batch batch = gradient_batch(gradient_schema(), {.examples = 10000, .valued = true, .weighted = true}, 5);
+  Json model = model_of(GetParam().layers);
+  auto one = results(model, batch, 1), four = results(model, batch, 4);
+  ASSERT_EQ(one.size(), four.size());
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one[i], four[i]) << "array " << i;
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, ThreadIndependence, testing::ValuesIn(kLayerCases),
+                         [](const auto& test) { return cat(test.param.layer, "_", test.index); });
+
+}  // namespace
+}  // namespace ps

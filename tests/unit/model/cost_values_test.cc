@@ -1,0 +1,246 @@
+// What each cost is, by hand; what it refuses; that threads and extreme scores change nothing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "model/cost.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pointwise;
+
+MATCHER_P(IsCloseWithin, tolerance, "") {
+  return std::fabs(std::get<0>(arg) - std::get<1>(arg)) <=
+         tolerance * std::max(1.0, std::fabs(std::get<1>(arg)));
+}
+
+std::unique_ptr<Cost<double>> make(const Json& object, int64_t cols, std::string_view activation = "linear") {
+  Json complete = object;
+  complete["input"] = "output";
+  return find_entry(cost_catalog(), complete, "cost", "cost")
+      .make_double(without_type(complete), {cols, activation});
+}
+
+struct Evaluated {
+  std::vector<double> costs, gradient;
+};
+
+Evaluated evaluate(const Cost<double>& cost, int64_t cols, std::vector<double> scores, const Batch& batch,
+                   int threads = 1) {
+  ThreadPool pool(threads);
+  Evaluated out{std::vector<double>(batch.labels.size()), std::vector<double>(scores.size(), 12345)};
+  cost.evaluate({scores.data(), batch.size(), cols}, batch, pool, out.costs,
+                {out.gradient.data(), batch.size(), cols});
+  return out;
+}
+
+Batch labelled(std::vector<float> labels, std::vector<float> weights = {},
+               std::vector<uint64_t> groups = {}) {
+  Batch batch;
+  batch.labels = std::move(labels);
+  batch.weights = std::move(weights);
+  batch.groups = std::move(groups);
+  return batch;
+}
+
+std::string error_of(const std::function<void()>& body, Code code) {
+  try {
+    body();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code);
+    return error.message();
+  }
+  return "nothing was thrown";
+}
+
+TEST(CrossEntropy, OfLogitsIsTheNegativeLogOfSoftmax) {
+  auto cost = make({{"type", "cross_entropy"}}, 2, "softmax");
+  ASSERT_TRUE(cost->takes_logits());
+  Evaluated got = evaluate(*cost, 2, {0, std::log(3.0), 5, 5}, labelled({1, 0}, {1, 2}));
+  EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {std::log(4.0 / 3), 2 * std::log(2.0)}));
+  EXPECT_THAT(got.gradient, Pointwise(IsCloseWithin(1e-15), {0.25, -0.25, -1.0, 1.0}));
+}
+
+TEST(CrossEntropy, OfProbabilitiesTakesThemAsTheyAre) {
+  auto cost = make({{"type", "cross_entropy"}}, 3, "sigmoid");
+  ASSERT_FALSE(cost->takes_logits());
+  Evaluated got = evaluate(*cost, 3, {0.2, 0.5, 0.3}, labelled({1}, {3}));
+  EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {3 * std::log(2.0)}));
+  EXPECT_THAT(got.gradient, ElementsAre(0, -6, 0));
+}
+
+TEST(CrossEntropy, SaysThatTheSoftmaxIsMissingWhenItsInputIsNoProbability) {
+  auto cost = make({{"type", "cross_entropy"}}, 2, "linear");
+  EXPECT_EQ(error_of(
+                [&] {
+                  evaluate(*cost, 2, {-0.5, 1.5}, labelled({0}));
+                },
+                Code::kUsage),
+            "cross_entropy: -0.5 for example 0 is not a probability (give the input layer the activation "
+            "'softmax')");
+}
+
+TEST(CrossEntropy, RefusesLabelsThatAreNoClass) {
+  auto cost = make({{"type", "cross_entropy"}}, 10, "softmax");
+  std::vector<float> labels(13, 9);
+  labels[12] = 7.5;
+  EXPECT_EQ(error_of([&] { evaluate(*cost, 10, std::vector<double>(130), labelled(labels)); }, Code::kData),
+            "label 7.5 of example 12 is not a class of 10");
+  for (float wrong : {-1.0f, 10.0f, std::nanf(""), 1e30f}) {
+    EXPECT_THROW(evaluate(*cost, 10, std::vector<double>(10), labelled({wrong})), Error) << wrong;
+  }
+}
+
+TEST(CrossEntropy, SendsOneValuePerExampleToBinaryCrossEntropy) {
+  EXPECT_EQ(error_of(
+                [] {
+                  make({{"type", "cross_entropy"}}, 1, "softmax");
+                },
+                Code::kUsage),
+            "cross_entropy takes a value for each of two or more classes, found 1 (binary_cross_entropy "
+            "takes one)");
+}
+
+TEST(BinaryCrossEntropy, TakesZeroAndMinusOneAsTheSameLabel) {
+  auto cost = make({{"type", "binary_cross_entropy"}}, 1);
+  double score = std::log(3.0);  // probability 3/4
+  Evaluated got = evaluate(*cost, 1, {score, score, score}, labelled({1, 0, -1}));
+  EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {std::log(4.0 / 3), std::log(4.0), std::log(4.0)}));
+  EXPECT_THAT(got.gradient, Pointwise(IsCloseWithin(1e-15), {-0.25, 0.75, 0.75}));
+  EXPECT_EQ(error_of(
+                [&] {
+                  evaluate(*cost, 1, {score, score}, labelled({1, 0.5}));
+                },
+                Code::kData),
+            "label 0.5 of example 1 is not 0, 1 or -1");
+}
+
+TEST(BinaryCrossEntropy, PredictsTheProbabilityUnderEitherActivation) {
+  std::vector<double> logit = {std::log(3.0)}, probability = {0.75};
+  float predicted = 0;
+  make({{"type", "binary_cross_entropy"}}, 1, "linear")->predict({logit.data(), 1, 1}, {&predicted, 1});
+  EXPECT_FLOAT_EQ(predicted, 0.75f);
+  make({{"type", "binary_cross_entropy"}}, 1, "sigmoid")
+      ->predict({probability.data(), 1, 1}, {&predicted, 1});
+  EXPECT_FLOAT_EQ(predicted, 0.75f);
+  EXPECT_EQ(error_of(
+                [] {
+                  make({{"type", "binary_cross_entropy"}}, 1, "tanh");
+                },
+                Code::kUsage),
+            "binary_cross_entropy takes an input with activation 'linear' or 'sigmoid', found 'tanh'");
+}
+
+TEST(RegressionCosts, FollowTheirFormulasOfTheResidual) {
+  Batch batch = labelled({1, 1, 1}, {1, 1, 2});
+  std::vector<double> scores = {1.5, -2, 1};  // residuals 0.5, -3, 0
+  Evaluated squared = evaluate(*make({{"type", "squared_error"}}, 1), 1, scores, batch);
+  EXPECT_THAT(squared.costs, ElementsAre(0.25, 9, 0));
+  EXPECT_THAT(squared.gradient, ElementsAre(1, -6, 0));
+  Evaluated absolute = evaluate(*make({{"type", "absolute_error"}}, 1), 1, scores, batch);
+  EXPECT_THAT(absolute.costs, ElementsAre(0.5, 3, 0));
+  EXPECT_THAT(absolute.gradient, ElementsAre(1, -1, 0));
+  Evaluated huber = evaluate(*make({{"type", "huber"}, {"delta", 2}}, 1), 1, scores, batch);
+  EXPECT_THAT(huber.costs, ElementsAre(0.125, 4, 0));
+  EXPECT_THAT(huber.gradient, ElementsAre(0.5, -2, 0));
+}
+
+TEST(RegressionCosts, RefuseSeveralValuesPerExample) {
+  for (const char* type : {"squared_error", "absolute_error", "huber", "ranking", "binary_cross_entropy"}) {
+    EXPECT_EQ(error_of(
+                  [&] {
+                    make({{"type", type}}, 5);
+                  },
+                  Code::kUsage),
+              cat(type, " takes one value per example, found 5"));
+  }
+}
+
+TEST(Ranking, ComparesExamplesOfTheSameGroupOnly) {
+  auto cost = make({{"type", "ranking"}}, 1);
+  // Group 1: examples 0 and 2, apart from each other; group 2: 1 and 3, of equal labels; group 3: 4, alone.
+  Batch batch = labelled({0, 1, 2, 1, 5}, {1, 1, 4, 1, 1}, {1, 2, 1, 2, 3});
+  Evaluated got = evaluate(*cost, 1, {std::log(3.0), 7, 0, -7, 1}, batch);
+  EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {0.0, 0.0, 4 * std::log(4.0), 0.0, 0.0}));
+  EXPECT_THAT(got.gradient, Pointwise(IsCloseWithin(1e-15), {3.0, 0.0, -3.0, 0.0, 0.0}));
+}
+
+TEST(Ranking, TakesABatchWithoutGroupsAsOne) {
+  auto cost = make({{"type", "ranking"}}, 1);
+  Evaluated got = evaluate(*cost, 1, {0, 0, 0}, labelled({2, 1, 0}));
+  EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {2 * std::log(2.0), std::log(2.0), 0.0}));
+  EXPECT_THAT(got.gradient, ElementsAre(-1, 0, 1));
+}
+
+TEST(SumCost, WeighsWhatItIsGiven) {
+  Evaluated got = evaluate(*make({{"type", "sum"}}, 2), 2, {1, 2, 3, 4}, labelled({0, 0}, {1, 0.5}));
+  EXPECT_THAT(got.costs, ElementsAre(3, 3.5));
+  EXPECT_THAT(got.gradient, ElementsAre(1, 1, 0.5, 0.5));
+}
+
+struct Case {
+  const CostEntry* entry;
+  int64_t cols;
+  std::string_view activation;
+};
+
+std::vector<Case> all_costs() {
+  std::vector<Case> cases;
+  for (const CostEntry* entry : cost_catalog()) {
+    bool classes = entry->name == "cross_entropy";
+    cases.push_back({entry, classes ? 3 : 1, classes ? "softmax" : "linear"});
+  }
+  return cases;
+}
+
+template <class T>
+std::vector<T> evaluate_as(const Cost<T>& cost, const std::vector<T>& scores, int64_t cols,
+                           const Batch& batch, int threads) {
+  ThreadPool pool(threads);
+  std::vector<T> out(batch.labels.size() + scores.size());
+  std::span<T> costs(out.data(), batch.labels.size());
+  cost.evaluate({scores.data(), batch.size(), cols}, batch, pool, costs,
+                {out.data() + costs.size(), batch.size(), cols});
+  return out;
+}
+
+TEST(EveryCost, IsTheSameForEveryNumberOfThreads) {
+  for (const Case& c : all_costs()) {
+    Random random(1, 0);
+    Batch batch;
+    std::vector<float> scores;
+    for (uint64_t b = 0; b < 5000; ++b) {
+      batch.labels.push_back(static_cast<float>(random.below(2)));
+      batch.groups.push_back(b / 7);
+      for (int64_t i = 0; i < c.cols; ++i) scores.push_back(static_cast<float>(random.normal()));
+    }
+    auto cost = c.entry->make_float({{"input", "output"}}, {c.cols, c.activation});
+    EXPECT_EQ(evaluate_as(*cost, scores, c.cols, batch, 1), evaluate_as(*cost, scores, c.cols, batch, 4))
+        << c.entry->name;
+  }
+}
+
+TEST(EveryCost, StaysFiniteForExtremeScoresAndTakesAnEmptyBatch) {
+  for (const Case& c : all_costs()) {
+    auto cost = c.entry->make_float({{"input", "output"}}, {c.cols, c.activation});
+    std::vector<float> scores;
+    Batch batch;
+    for (float label : {0.0f, 1.0f, 0.0f, 1.0f}) {
+      for (int64_t i = 0; i < c.cols; ++i) scores.push_back((batch.size() < 2) == (i == 0) ? 1e4f : -1e4f);
+      batch.labels.push_back(label);
+    }
+    for (float value : evaluate_as(*cost, scores, c.cols, batch, 1))
+      EXPECT_TRUE(std::isfinite(value)) << c.entry->name;
+    EXPECT_TRUE(evaluate_as(*cost, {}, c.cols, Batch(), 1).empty());
+  }
+}
+
+}  // namespace
+}  // namespace ps

@@ -1,0 +1,249 @@
+// What each evaluator is, by hand; and, walking the catalogue, what all must do: merge, weigh, survive bad
+// bytes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "model/evaluator.h"
+
+namespace ps {
+namespace {
+
+using testing::DoubleEq;
+using testing::ElementsAre;
+using testing::NanSensitiveDoubleEq;
+using testing::Pair;
+
+using Values = std::vector<std::pair<std::string, double>>;
+
+std::unique_ptr<Evaluator> make(const Json& object, int64_t cols) {
+  return find_entry(evaluator_catalog(), object, "evaluator", "evaluator").make(without_type(object), cols);
+}
+
+struct Examples {
+  int64_t cols;
+  std::vector<float> predictions, labels, weights;
+
+  void add_to(Evaluator& evaluator) const {
+    Batch batch;
+    batch.labels = labels;
+    batch.weights = weights;
+    evaluator.add({predictions.data(), batch.size(), cols}, batch);
+  }
+
+  // Those for which keep(i), in the order of the step.
+  template <class Keep>
+  Examples subset(const Keep& keep, bool backwards = false) const {
+    Examples out{cols, {}, {}, {}};
+    for (size_t i = 0; i < labels.size(); ++i) {
+      size_t b = backwards ? labels.size() - 1 - i : i;
+      if (!keep(b)) continue;
+      out.labels.push_back(labels[b]);
+      if (!weights.empty()) out.weights.push_back(weights[b]);
+      for (int64_t c = 0; c < cols; ++c)
+        out.predictions.push_back(predictions[b * static_cast<size_t>(cols) + static_cast<size_t>(c)]);
+    }
+    return out;
+  }
+};
+
+Values values_of(const Json& object, const Examples& examples) {
+  std::unique_ptr<Evaluator> evaluator = make(object, examples.cols);
+  examples.add_to(*evaluator);
+  return evaluator->values();
+}
+
+TEST(ClassificationError, ComparesTheLargestPredictionOrTheThreshold) {
+  Examples three{3, {0.1f, 0.7f, 0.2f, 0.5f, 0.5f, 0, 0, 0, 1}, {1, 1, 2}, {1, 2, 1}};
+  EXPECT_THAT(values_of({{"type", "classification_error"}}, three),
+              ElementsAre(Pair("classification_error", 0.5)));
+  Examples one{1, {0.6f, 0.6f, 0.5f, 0.2f}, {1, -1, 0, 1}, {}};
+  EXPECT_THAT(values_of({{"type", "classification_error"}}, one),
+              ElementsAre(Pair("classification_error", 0.5)));
+  EXPECT_THAT(values_of({{"type", "classification_error"}, {"threshold", 0.1}}, one),
+              ElementsAre(Pair("classification_error", 0.5)));
+}
+
+TEST(LogLoss, IsTheMeanNegativeLogOfTheLabelsProbability) {
+  Examples one{1, {0.75f, 0.75f}, {1, -1}, {1, 3}};
+  double expected = (-std::log(0.75) - 3 * std::log(0.25)) / 4;
+  EXPECT_THAT(values_of({{"type", "log_loss"}}, one), ElementsAre(Pair("log_loss", DoubleEq(expected))));
+  Examples two{2, {0.5f, 0.5f, 0.75f, 0.25f}, {0, 1}, {}};
+  EXPECT_THAT(values_of({{"type", "log_loss"}}, two),
+              ElementsAre(Pair("log_loss", DoubleEq(1.5 * std::log(2.0)))));
+  Examples impossible{1, {0}, {1}, {}};
+  EXPECT_THAT(values_of({{"type", "log_loss"}}, impossible),
+              ElementsAre(Pair("log_loss", DoubleEq(-std::log(1e-15)))));
+}
+
+TEST(PrecisionRecall, CountsTheSecondOfTwoClasses) {
+  // hit, hit, false alarm, miss (weight 2), right rejection
+  Examples one{1, {0.9f, 0.8f, 0.7f, 0.1f, 0.2f}, {1, 1, 0, 1, -1}, {1, 1, 1, 2, 1}};
+  EXPECT_THAT(values_of({{"type", "precision_recall"}}, one),
+              ElementsAre(Pair("precision", DoubleEq(2.0 / 3)), Pair("recall", DoubleEq(0.5)),
+                          Pair("F1", DoubleEq(4.0 / 7))));
+  Examples none{2, {0.9f, 0.1f}, {1}, {}};
+  EXPECT_THAT(
+      values_of({{"type", "precision_recall"}}, none),
+      ElementsAre(Pair("precision", NanSensitiveDoubleEq(std::nan(""))), Pair("recall", 0), Pair("F1", 0)));
+}
+
+TEST(PrecisionRecall, AveragesOverTheClassesSeenOfMore) {
+  // Class 0: 1 hit, 1 false alarm; class 1: 1 miss; class 2: 1 hit; class 3: never.
+  Examples four{4, {1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0}, {0, 1, 2}, {}};
+  EXPECT_THAT(values_of({{"type", "precision_recall"}}, four),
+              ElementsAre(Pair("precision", DoubleEq(0.5)), Pair("recall", DoubleEq(2.0 / 3)),
+                          Pair("F1", DoubleEq(5.0 / 9))));
+}
+
+TEST(RmseAndSum, FollowTheirFormulas) {
+  Examples one{1, {1, 2}, {4, 2}, {3, 1}};
+  EXPECT_THAT(values_of({{"type", "rmse"}}, one), ElementsAre(Pair("rmse", DoubleEq(std::sqrt(27.0 / 4)))));
+  EXPECT_THAT(values_of({{"type", "sum"}}, one), ElementsAre(Pair("sum", 5)));
+}
+
+TEST(Evaluators, RefusePredictionsThatTheyCannotTake) {
+  EXPECT_THROW(make({{"type", "auc"}}, 3), Error);
+  EXPECT_THROW(make({{"type", "rmse"}}, 2), Error);
+}
+
+// Below, each entry with one prediction per example, and with as many as it takes.
+struct Case {
+  const EvaluatorEntry* entry;
+  Examples examples;
+};
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const EvaluatorEntry* entry : evaluator_catalog()) {
+    for (int64_t cols : {1, 2, 5}) {
+      try {
+        entry->make(Json::object(), cols);
+      } catch (const Error&) {
+        continue;
+      }
+      Random random(11, 0);
+      Examples examples{cols, {}, {}, {}};
+      for (int b = 0; b < 3000; ++b) {
+        examples.labels.push_back(
+            static_cast<float>(random.below(static_cast<uint64_t>(cols == 1 ? 2 : cols))));
+        examples.weights.push_back(static_cast<float>(random.below(5)) / 3);
+        for (int64_t c = 0; c < cols; ++c)
+          examples.predictions.push_back(static_cast<float>(random.uniform()));
+      }
+      cases.push_back({entry, std::move(examples)});
+    }
+  }
+  return cases;
+}
+
+void expect_close(const Values& got, const Values& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].first, expected[i].first);
+    if (std::isnan(expected[i].second)) {
+      EXPECT_TRUE(std::isnan(got[i].second));
+    } else {
+      EXPECT_NEAR(got[i].second, expected[i].second, 1e-12 * std::fabs(expected[i].second));
+    }
+  }
+}
+
+TEST(EveryEvaluator, GivesTheSameValueHoweverTheExamplesAreSplitAndOrdered) {
+  for (const Case& c : all_cases()) {
+    SCOPED_TRACE(testing::Message() << c.entry->name << ", " << c.examples.cols);
+    Json object = {{"type", c.entry->name}};
+    Values whole = values_of(object, c.examples);
+    EXPECT_FALSE(std::isnan(whole[0].second));
+    expect_close(values_of(object, c.examples.subset([](size_t) { return true; }, /*backwards=*/true)),
+                 whole);
+
+    std::unique_ptr<Evaluator> merged = make(object, c.examples.cols), empty = make(object, c.examples.cols);
+    for (size_t part : {2, 0, 1}) {
+      std::unique_ptr<Evaluator> other = make(object, c.examples.cols);
+      c.examples.subset([=](size_t b) { return b % 11 % 3 == part; }).add_to(*other);
+      merged->merge(*other);
+    }
+    merged->merge(*empty);
+    expect_close(merged->values(), whole);
+  }
+}
+
+TEST(EveryEvaluator, TakesAWeightAsSoManyExamplesAndAnEmptyBatchAsNone) {
+  for (Case& c : all_cases()) {
+    SCOPED_TRACE(testing::Message() << c.entry->name << ", " << c.examples.cols);
+    std::unique_ptr<Evaluator> repeated = make({{"type", c.entry->name}}, c.examples.cols);
+    for (size_t copy : {0, 1, 2}) {
+      Examples part = c.examples.subset([=](size_t b) { return b % 4 > copy; });
+      part.weights.clear();
+      part.add_to(*repeated);
+    }
+    for (size_t b = 0; b < c.examples.weights.size(); ++b) c.examples.weights[b] = static_cast<float>(b % 4);
+    Examples{c.examples.cols, {}, {}, {}}.add_to(*repeated);
+    expect_close(repeated->values(), values_of({{"type", c.entry->name}}, c.examples));
+  }
+}
+
+TEST(EveryEvaluator, IsUndefinedAtFirstAndAfterReset) {
+  for (const Case& c : all_cases()) {
+    std::unique_ptr<Evaluator> evaluator = make({{"type", c.entry->name}}, c.examples.cols);
+    Values at_first = evaluator->values();
+    c.examples.add_to(*evaluator);
+    evaluator->reset();
+    expect_close(evaluator->values(), at_first);
+    EXPECT_TRUE(std::isnan(at_first[0].second)) << c.entry->name;
+  }
+}
+
+TEST(EveryEvaluator, GoesOnFromWhatItSavedAndRefusesTheRest) {
+  for (const Case& c : all_cases()) {
+    SCOPED_TRACE(testing::Message() << c.entry->name << ", " << c.examples.cols);
+    Examples few = c.examples.subset([](size_t b) { return b < 40; });
+    std::unique_ptr<Evaluator> evaluator = make({{"type", c.entry->name}}, few.cols);
+    few.add_to(*evaluator);
+    std::string bytes;
+    evaluator->save(bytes);
+    std::unique_ptr<Evaluator> loaded = make({{"type", c.entry->name}}, few.cols);
+    ByteReader in(bytes);
+    loaded->load(in);
+    EXPECT_EQ(in.remaining(), 0u);
+    expect_close(loaded->values(), evaluator->values());
+    few.add_to(*loaded);
+    few.add_to(*evaluator);
+    expect_close(loaded->values(), evaluator->values());
+
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      ByteReader cut(std::string_view(bytes).substr(0, size));
+      EXPECT_THROW(loaded->load(cut), Error) << size;
+    }
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      std::string flipped = bytes;
+      flipped[i] = static_cast<char>(~flipped[i]);
+      ByteReader bad(flipped);
+      try {
+        loaded->load(bad);
+        loaded->values();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Code::kCorrupt);
+      }
+    }
+  }
+}
+
+TEST(EveryEvaluator, SurvivesPredictionsThatAreNoNumbers) {
+  for (const Case& c : all_cases()) {
+    Examples odd = c.examples;
+    for (size_t i = 0; i < odd.predictions.size(); i += 3) {
+      odd.predictions[i] = i % 2 ? std::nanf("") : i % 4 ? INFINITY : -INFINITY;
+    }
+    EXPECT_FALSE(values_of({{"type", c.entry->name}}, odd).empty());
+  }
+}
+
+}  // namespace
+}  // namespace ps

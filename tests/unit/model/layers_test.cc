@@ -1,0 +1,240 @@
+// Layers on numbers small enough to compute by hand.  The cost "sum" passes their output on as predictions.
+#include <gmock/gmock.h>
+
+#include "network_bench.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatEq;
+using testing::FloatNear;
+
+class Layers : public testing::Test {
+ protected:
+  // A network of these layers, of which the first, "out", is measured.
+  void build(const char* layers) {
+    Json model = {{"layers", Json::parse(layers)}, {"cost", {{"type", "sum"}, {"input", "out"}}}};
+    bench_ = std::make_unique<NetworkBench<float>>(model, schema_);
+  }
+
+  // Appends an example.
+  void add(std::vector<Key> ids, std::vector<float> values, std::vector<float> x) {
+    SlotData& slot = batch_.slots[0];
+    slot.keys.insert(slot.keys.end(), ids.begin(), ids.end());
+    slot.values.insert(slot.values.end(), values.begin(), values.end());
+    slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
+    batch_.slots[1].values.insert(batch_.slots[1].values.end(), x.begin(), x.end());
+    batch_.labels.push_back(0);
+  }
+
+  void load(bool training = true, int64_t step = 0) { bench_->load(batch_, training, step); }
+
+  void set(const std::string& parameter, std::vector<float> values) {
+    bench_->weights(bench_->find(parameter)) = std::move(values);
+    bench_->load(batch_);  // points to the new array
+  }
+
+  void set_row(const std::string& parameter, Key key, std::vector<float> values) {
+    std::copy(values.begin(), values.end(), bench_->row(bench_->find(parameter), key).begin());
+  }
+
+  std::vector<float> forward() {
+    cost_ = bench_->forward();
+    Matrix<const float> predictions = bench_->network().predictions();
+    return {predictions.data, predictions.data + predictions.size()};
+  }
+
+  std::vector<float> gradient(const std::string& parameter) {
+    return bench_->gradient(bench_->find(parameter));
+  }
+  std::vector<float> row_gradient(const std::string& parameter, Key key) {
+    std::span<float> row = bench_->row_gradient(bench_->find(parameter), key);
+    return {row.begin(), row.end()};
+  }
+
+  const DataSchema schema_ = {{{.name = "ids", .dim = 4}, {.name = "x", .dense = true, .dim = 2}}};
+  Batch batch_ = [this] {
+    Batch batch;
+    batch.clear(schema_);
+    return batch;
+  }();
+  std::unique_ptr<NetworkBench<float>> bench_;
+  double cost_ = 0;
+};
+
+TEST_F(Layers, FcAddsTheRowsOfIdsTimesTheirValuesAndTheBias) {
+  add({1, 3}, {2, 1}, {0, 0});
+  add({}, {}, {0, 0});
+  add({3, 3}, {1, 5}, {0, 0});
+  build(R"([{"name": "out", "type": "fc", "input": "ids", "size": 2}])");
+  load();
+  set("out.bias", {100, 200});
+  set_row("out.weight", 1, {1, 2});
+  set_row("out.weight", 3, {10, 20});
+  EXPECT_THAT(forward(), ElementsAre(112, 224, 100, 200, 160, 320));
+  EXPECT_EQ(cost_, 1116);
+  bench_->backward();
+  EXPECT_THAT(gradient("out.bias"), ElementsAre(3, 3));
+  EXPECT_THAT(row_gradient("out.weight", 1), ElementsAre(2, 2));
+  EXPECT_THAT(row_gradient("out.weight", 3), ElementsAre(7, 7));
+}
+
+TEST_F(Layers, FcSumsItsInputs) {
+  add({0}, {}, {3, 4});
+  build(
+      R"([{"name": "out", "type": "fc", "input": ["x", "ids"], "size": 1, "bias": false, "sparse_update": true}])");
+  load();
+  set("out.weight0", {10, 100});
+  set_row("out.weight1", 0, {5});
+  EXPECT_THAT(forward(), ElementsAre(435));
+  EXPECT_EQ(bench_->network().parameters().size(), 2u);
+  EXPECT_FALSE(bench_->network().parameters()[0].sparse);
+  EXPECT_TRUE(bench_->network().parameters()[1].sparse);
+}
+
+TEST_F(Layers, EmbeddingSumsOrAveragesOrLinesUpTheRowsOfASlot) {
+  add({1, 2}, {1, 3}, {0, 0});
+  add({}, {}, {0, 0});
+  add({2}, {2}, {0, 0});
+  auto pooled = [&](const char* layers) {
+    build(layers);
+    load();
+    set_row("out.weight", 1, {1, 2});
+    set_row("out.weight", 2, {10, 20});
+    return forward();
+  };
+  EXPECT_THAT(pooled(R"([{"name": "out", "type": "embedding", "input": "ids", "size": 2}])"),
+              ElementsAre(31, 62, 0, 0, 20, 40));
+  EXPECT_THAT(
+      pooled(R"([{"name": "out", "type": "embedding", "input": "ids", "size": 2, "pooling": "mean"}])"),
+      ElementsAre(15.5, 31, 0, 0, 20, 40));
+  EXPECT_THAT(pooled(R"([{"name": "out", "type": "embedding", "input": "ids", "size": 2, "pooling": "concat",
+                          "ids_per_example": 2}])"),
+              ElementsAre(1, 2, 30, 60, 0, 0, 0, 0, 20, 40, 0, 0));
+}
+
+TEST_F(Layers, EmbeddingOfTooManyIdsToLineUpIsBadData) {
+  add({}, {}, {0, 0});
+  add({1, 2, 3}, {}, {0, 0});
+  build(
+      R"([{"name": "out", "type": "embedding", "input": "ids", "size": 2, "pooling": "concat", "ids_per_example": 2}])");
+  load();
+  try {
+    forward();
+    FAIL() << "three ids in two places";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kData);
+    EXPECT_EQ(error.message(),
+              "example 1 of the batch has 3 ids in slot 'ids', more than ids_per_example, 2");
+  }
+}
+
+TEST_F(Layers, ConcatKeepsTheOrderOfItsInputsAndAddSumsThem) {
+  add({0}, {}, {3, 4});
+  build(R"([{"name": "out", "type": "concat", "input": ["x", "e", "x"]},
+            {"name": "e", "type": "embedding", "input": "ids", "size": 1}])");
+  load();
+  set_row("e.weight", 0, {7});
+  EXPECT_THAT(forward(), ElementsAre(3, 4, 7, 3, 4));
+  build(R"([{"name": "out", "type": "add", "input": ["x", "e", "x"]},
+            {"name": "e", "type": "embedding", "input": "ids", "size": 2}])");
+  load();
+  set_row("e.weight", 0, {7, 70});
+  EXPECT_THAT(forward(), ElementsAre(13, 78));
+}
+
+TEST_F(Layers, FmSumsTheProductsOfAllPairsOfIds) {
+  add({0, 1, 2}, {1, 2, 1}, {0, 0});
+  add({1}, {5}, {0, 0});
+  build(R"([{"name": "out", "type": "fm", "input": "ids", "factors": 2}])");
+  load();
+  set_row("out.weight", 0, {1, 2});
+  set_row("out.weight", 1, {3, 4});
+  set_row("out.weight", 2, {5, 6});
+  // 2 (1, 2).(3, 4) + (1, 2).(5, 6) + 2 (3, 4).(5, 6) = 22 + 17 + 78
+  EXPECT_THAT(forward(), ElementsAre(117, 0));
+}
+
+TEST_F(Layers, CrossMultipliesTheInputWithItself) {
+  add({}, {}, {1, 2});
+  build(R"([{"name": "out", "type": "cross", "input": "x", "depth": 2}])");
+  load();
+  set("out.weight", {3, 4, 1, 0});
+  set("out.bias", {5, 6, 100, 200});
+  // x1 = (1, 2) 11 + (5, 6) + (1, 2) = (17, 30);  x2 = (1, 2) 17 + (100, 200) + x1
+  EXPECT_THAT(forward(), ElementsAre(134, 264));
+}
+
+TEST_F(Layers, BatchNormUsesTheBatchInTrainingAndTheRunningStatisticsInTests) {
+  add({}, {}, {1, 10});
+  add({}, {}, {3, 10});
+  build(R"([{"name": "out", "type": "batch_norm", "input": "x", "epsilon": 1e-8, "momentum": 0.75}])");
+  load();
+  set("out.weight", {2, 1});
+  set("out.bias", {0, 5});
+  set("out.mean", {0, 0});
+  set("out.variance", {1, 1});
+  EXPECT_THAT(forward(), ElementsAre(FloatEq(-2), FloatEq(5), FloatEq(2), FloatEq(5)));
+  EXPECT_THAT(bench_->weights(bench_->find("out.mean")), ElementsAre(0.5, 2.5));
+  EXPECT_THAT(bench_->weights(bench_->find("out.variance")), ElementsAre(1, 0.75));
+  load(/*training=*/false);
+  set("out.mean", {1, 0});
+  set("out.variance", {4, 25});
+  load(/*training=*/false);
+  EXPECT_THAT(forward(), ElementsAre(FloatEq(0), FloatEq(7), FloatEq(2), FloatEq(7)));
+  EXPECT_THAT(bench_->weights(bench_->find("out.mean")), ElementsAre(1, 0)) << "a test moved the statistics";
+}
+
+TEST_F(Layers, DropoutDependsOnTheStepAloneAndKeepsTheExpectation) {
+  for (int i = 0; i < 5000; ++i) add({}, {}, {1, 1});
+  const char* layers = R"([{"name": "out", "type": "dropout", "input": "x", "rate": 0.25}])";
+  build(layers);
+  load(true, /*step=*/3);
+  std::vector<float> first = forward();
+  EXPECT_NEAR(cost_, 10000, 4 * 58) << "four deviations";
+  for (float value : first) ASSERT_THAT(value, testing::AnyOf(0.0f, FloatNear(4.0f / 3, 1e-6f)));
+  build(layers);
+  load(true, 3);
+  EXPECT_EQ(forward(), first);
+  load(true, 4);
+  EXPECT_NE(forward(), first);
+  load(false, 3);
+  EXPECT_EQ(forward(), std::vector<float>(10000, 1.0f));
+}
+
+TEST_F(Layers, ActivationsAreWhatTheirNamesSay) {
+  add({}, {}, {-1, 30});
+  auto activated = [&](const std::string& activation) {
+    build(cat(R"([{"name": "out", "type": "concat", "input": "x", "activation": ")", activation, "\"}]")
+              .c_str());
+    load();
+    return forward();
+  };
+  EXPECT_THAT(activated("linear"), ElementsAre(-1, 30));
+  EXPECT_THAT(activated("sigmoid"), ElementsAre(FloatEq(0.26894143f), FloatEq(1)));
+  EXPECT_THAT(activated("tanh"), ElementsAre(FloatEq(-0.76159418f), FloatEq(1)));
+  EXPECT_THAT(activated("stanh"), ElementsAre(FloatNear(-0.999997f, 1e-6f), FloatEq(1.7159f)));
+  EXPECT_THAT(activated("relu"), ElementsAre(0, 30));
+  EXPECT_THAT(activated("brelu"), ElementsAre(0, 24));
+  EXPECT_THAT(activated("softplus"), ElementsAre(FloatEq(0.31326166f), FloatEq(30)));
+  EXPECT_THAT(activated("softmax"), ElementsAre(FloatEq(3.4424772e-14f), FloatEq(1)));
+  EXPECT_THAT(activated("exponential"), ElementsAre(FloatEq(0.36787945f), FloatEq(1.0686475e13f)));
+}
+
+// The loop may keep a step with no data left.
+TEST_F(Layers, AnEmptyBatchCostsNothingAndHasZeroGradients) {
+  build(R"([{"name": "out", "type": "fc", "input": ["ids", "h"], "size": 2, "activation": "softmax"},
+            {"name": "h", "type": "batch_norm", "input": "c"},
+            {"name": "c", "type": "cross", "input": "d"},
+            {"name": "d", "type": "dropout", "input": "x"}])");
+  load();
+  forward();
+  EXPECT_EQ(cost_, 0);
+  bench_->backward();
+  EXPECT_THAT(gradient("out.bias"), ElementsAre(0, 0));
+  EXPECT_THAT(gradient("out.weight1"), ElementsAre(0, 0, 0, 0));
+}
+
+}  // namespace
+}  // namespace ps
