@@ -1,2 +1,57 @@
+# Where a Unix user expects things, and a Debian package of them.  Completions come from the programs' own tables of
+# flags, pages of man1 belong to a program and are installed with it.
 include(GNUInstallDirs)
-install(TARGETS ${PS_PROGRAMS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+    WORLD_READ WORLD_EXECUTE)
+set(PS_DOC_DIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/pskit)
+
+# build/completion/SHELL/FILE, installed into the folder where that shell looks.
+function(ps_completion program shell file destination)
+  set(output ${CMAKE_BINARY_DIR}/completion/${shell}/${file})
+  add_custom_command(OUTPUT ${output} DEPENDS ${program}
+                     COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/completion/${shell}
+                     COMMAND ${program} --dump-completion ${shell} > ${output}
+                     COMMENT "Completion of ${program} for ${shell}")
+  add_custom_target(completion_${program}_${shell} ALL DEPENDS ${output})
+  install(FILES ${output} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/${destination})
+endfunction()
+
+foreach(program ${PS_PROGRAMS})
+  install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES ${CMAKE_SOURCE_DIR}/man/man1/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
+  ps_completion(${program} bash ${program} bash-completion/completions)
+  ps_completion(${program} zsh _${program} zsh/vendor-completions)
+  ps_completion(${program} fish ${program}.fish fish/vendor_completions.d)
+endforeach()
+
+foreach(section 5 7)
+  file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/man${section}/*.${section})
+  install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+endforeach()
+foreach(folder jobs schema launch)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/share/${folder})
+    install(DIRECTORY ${CMAKE_SOURCE_DIR}/share/${folder} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit)
+  endif()
+endforeach()
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${PS_DOC_DIR})
+
+# Rewrites what is generated in the manual pages.
+add_custom_target(pages COMMAND ${CMAKE_SOURCE_DIR}/man/update.sh ${CMAKE_BINARY_DIR}/bin DEPENDS ${PS_PROGRAMS})
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME pskit)
+set(CPACK_PACKAGE_VENDOR "The pskit authors")
+set(CPACK_PACKAGE_CONTACT "The pskit authors <pskit@pskit.example>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "sparse training with parameter servers")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "A toolkit of small programs for training very sparse, very large models:
+they read a job file, flags and pipes, keep the parameters in their own process
+or on servers, and write models that other tools read.")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/share/cmake/debian/stage.cmake)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS ${CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS})
+include(CPack)

@@ -1,0 +1,104 @@
+// ps-train: trains, tests, predicts or converts, as a job file says.  ps-train(1)
+#include <cstdio>
+#include <thread>
+
+#include "base/error.h"
+#include "cli/interrupts.h"
+#include "cli/main.h"
+#include "job/job.h"
+#include "job/run.h"
+
+namespace {
+
+ps::Program program() {
+  return {
+      .name = "ps-train",
+      .summary = "train, test or predict with sparse models, as a job file says",
+      .synopsis = "JOB.json [--data FILE|- ...] [--test-data FILE ...] [--job TASK] [flags]",
+      .positionals = {{.name = "JOB.json", .help = "the job file, ps-job(5)"}},
+      .flags = ps::with_common_flags(
+          {
+              {.name = "data", .argument = "FILE", .help = "what to read, - for standard input", .group = "Data",
+               .repeatable = true, .job_key = "data.files"},
+              {.name = "test-data", .argument = "FILE", .help = "held-out data to test on after each pass",
+               .group = "Data", .repeatable = true, .job_key = "data.test_files"},
+              {.name = "format", .argument = "FORMAT", .help = "format of the data, auto to recognise it",
+               .group = "Data", .job_key = "data.format"},
+              {.name = "max-bad-lines", .argument = "N", .help = "skip and count up to N bad lines a pass",
+               .group = "Data", .job_key = "data.max_bad_lines"},
+              {.name = "job", .argument = "TASK", .help = "what to do", .group = "Task", .default_text = "train",
+               .choices = {"train", "test", "predict", "convert"}},
+              {.name = "passes", .argument = "N", .help = "times through the data", .group = "Task",
+               .job_key = "train.passes"},
+              {.name = "threads", .argument = "T", .help = "threads, which never change a result; 0: one a core",
+               .group = "Task", .default_text = "0"},
+              {.name = "init-model", .argument = "PATH", .help = "start from a saved model: pass-00000 or its file",
+               .group = "Task"},
+              {.name = "save-dir", .argument = "DIR", .help = "where pass-00000 and so on are saved, '' for nowhere",
+               .group = "Output", .job_key = "train.save_dir"},
+              {.name = "output", .argument = "FILE", .help = "where predictions and converted data go",
+               .group = "Output", .default_text = "-"},
+              {.name = "output-format", .argument = "FORMAT", .help = "format that --job convert writes",
+               .group = "Output", .default_text = "records"},
+              {.name = "metrics", .argument = "FILE", .help = "write reports as JSON lines", .group = "Output"},
+              {.name = "list", .argument = "KIND", .help = "list what a job file may name, and exit", .group = "Output",
+               .choices = ps::catalog_kinds(), .standalone = true, .environment = false},
+              {.name = "print-schema", .help = "print the JSON Schema of job files, and exit", .group = "Output",
+               .standalone = true, .environment = false},
+              {.name = "dump-job-keys", .hidden = true, .standalone = true, .environment = false},
+          },
+          {"set", "print-config", "dry-run", "seed", "log-level", "progress", "json"}),
+      .examples = {{.command = "ps-datagen ctr | ps-train job.json --data -", .help = "train on a pipe"},
+                   {.command = "ps-train job.json --job test --init-model output/pass-00000 --data held_out.txt",
+                    .help = "test a saved model"}},
+  };
+}
+
+int threads(const ps::Flags& flags) {
+  int64_t asked = flags.integer("threads", 0, 1024).value();
+  if (asked > 0) return static_cast<int>(asked);
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+// Answers the flags that need no job; false when there is none.
+bool answer_alone(const ps::Flags& flags) {
+  std::string answer;
+  if (flags.given("list")) {
+    answer = ps::list_catalog(*flags.text("list"));
+  } else if (flags.on("print-schema")) {
+    answer = ps::job_schema().dump(2) + "\n";
+  } else if (flags.on("dump-job-keys")) {
+    answer = ps::job_keys_manual();
+  } else {
+    return false;
+  }
+  std::fputs(answer.c_str(), stdout);
+  return true;
+}
+
+int run(const ps::Flags& flags, ps::Log& log) {
+  if (answer_alone(flags)) return 0;
+  ps::Job job = ps::load_job(flags.positionals()[0], flags.overrides());
+  if (flags.on("print-config")) {
+    std::puts(ps::effective_job(job).dump(2).c_str());
+    return 0;
+  }
+  ps::Interrupts interrupts("ps-train", "ending after this batch; once more to end at once");
+  ps::RunOptions options;
+  options.task = *flags.text("job");
+  options.threads = threads(flags);
+  options.init_model = flags.text("init-model").value_or("");
+  options.output = *flags.text("output");
+  options.output_format = *flags.text("output-format");
+  options.metrics = flags.text("metrics").value_or("");
+  options.json = flags.on("json");
+  options.dry_run = flags.on("dry-run");
+  options.progress = ps::progress_mode(flags);
+  options.stop = [&] { return interrupts.requested(); };
+  ps::run_job(job, options, log);
+  return interrupts.exit_status();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return ps::run_main(program(), argc, argv, run); }

@@ -1,0 +1,38 @@
+#!/bin/bash
+# Installs the Debian 12 packages that pskit is built from, as far as they are missing.
+#
+# usage: examples/setup.sh [--tests]
+# With --tests also what tests/run.sh and .ci/run use.
+set -euo pipefail
+
+packages=(
+  g++ cmake ninja-build pkg-config
+  libboost1.81-dev libboost-program-options1.81-dev libeigen3-dev nlohmann-json3-dev
+  libzstd-dev zlib1g-dev libxxhash-dev
+)
+test_packages=(
+  ccache clang clang-format libclang-rt-14-dev libgmock-dev libgtest-dev
+  bash-completion dpkg-dev file fish jq lintian mandoc zsh zstd
+)
+case ${1:-} in
+  "") ;;
+  --tests) packages+=("${test_packages[@]}") ;;
+  *)
+    echo "usage: $0 [--tests]" >&2
+    exit 2
+    ;;
+esac
+
+missing=()
+for package in "${packages[@]}"; do
+  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [[ $state == installed ]] || missing+=("$package")
+done
+if ((${#missing[@]} == 0)); then exit 0; fi
+
+as_root=()
+if ((EUID != 0)); then as_root=(sudo); fi
+echo "installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"

@@ -1,0 +1,97 @@
+#include "cli/main.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cli/completion.h"
+#include "cli/help.h"
+#include "cli/manual.h"
+
+namespace ps {
+
+namespace {
+
+bool has_flag(const Program& program, std::string_view name) {
+  for (const Flag& flag : program.flags) {
+    if (flag.name == name) return true;
+  }
+  return false;
+}
+
+LogLevel log_level(const Program& program, const Flags& flags) {
+  if (!has_flag(program, "log-level")) return LogLevel::kInfo;
+  std::string level = flags.text("log-level").value_or("info");
+  if (level == "error") return LogLevel::kError;
+  if (level == "warning") return LogLevel::kWarning;
+  return level == "debug" ? LogLevel::kDebug : LogLevel::kInfo;
+}
+
+// What --help and the like print, or nothing.
+std::string answer(const Program& program, const Flags& flags) {
+  if (flags.on("help")) return help_text(program);
+  if (flags.on("version")) return version_line(program);
+  if (flags.on("dump-man-options")) return manual_options(program);
+  if (flags.given("dump-completion")) return completion(program, *flags.text("dump-completion"));
+  return "";
+}
+
+int run(const Program& program, const std::vector<std::string>& arguments, const Body& body) {
+  auto environment = [](const std::string& name) -> const char* { return std::getenv(name.c_str()); };
+  Flags flags = Flags::parse(program, arguments, environment);
+  std::string text = answer(program, flags);
+  if (!text.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return 0;
+  }
+  Log log(program.name, log_level(program, flags));
+  return body(flags, log);
+}
+
+// Runs, and says what went wrong.  Debug builds of the standard library and Boost throw many types: all are
+// caught.
+int run_and_report(const Program& program, const std::vector<std::string>& arguments, const Body& body) {
+  auto report = [&](const std::string& what, Code code) {
+    std::fflush(stdout);  // results so far come before the message when both go to one place
+    std::fprintf(stderr, "%s: %s\n", program.name.c_str(), what.c_str());
+    return static_cast<int>(code);
+  };
+  try {
+    return run(program, arguments, body);
+  } catch (const Error& error) {
+    return report(error.message(), error.code());
+  } catch (const std::bad_alloc&) {
+    return report("out of memory", Code::kExhausted);
+  } catch (const std::exception& error) {
+    return report(cat("internal error: ", error.what()), Code::kInternal);
+  } catch (...) {
+    return report("internal error: unknown exception", Code::kInternal);
+  }
+}
+
+// What is buffered is written only now: a full disk may show no sooner.
+bool flush_standard_output() {
+  std::cout.flush();
+  bool flushed = std::fflush(stdout) == 0;
+  return flushed && !std::ferror(stdout) && !std::cout.fail();
+}
+
+}  // namespace
+
+int run_main(const Program& program, int argc, const char* const* argv, const Body& body) {
+  std::signal(SIGPIPE, SIG_DFL);
+  std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  int status = run_and_report(program, arguments, body);
+  if (flush_standard_output()) return status;
+  std::fprintf(stderr, "%s: cannot write standard output (is the disk full?)\n", program.name.c_str());
+  return status != 0 ? status : static_cast<int>(Code::kExhausted);
+}
+
+}  // namespace ps

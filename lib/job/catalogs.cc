@@ -1,0 +1,154 @@
+// Lists of all catalogues, and the generated part of ps-job(5).
+#include <algorithm>
+
+#include "cli/manual.h"
+#include "data/format.h"
+#include "job/job.h"
+#include "model/activation.h"
+#include "model/cost.h"
+#include "model/evaluator.h"
+#include "model/layer.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
+namespace ps {
+
+namespace {
+
+// One catalogue, whatever its entries make.
+struct Listing {
+  std::string kind;   // "optimizers"
+  std::string title;  // heading in the manual
+  std::string where;  // where in the job file
+  std::vector<const CatalogEntry*> entries;
+};
+
+template <class Entry>
+Listing listing(std::string kind, std::string title, std::string where, std::span<const Entry* const> catalog) {
+  return {std::move(kind), std::move(title), std::move(where), {catalog.begin(), catalog.end()}};
+}
+
+std::vector<Listing> listings() {
+  return {listing("formats", "Data formats", "data.format", format_catalog()),
+          listing("layers", "Layers", "model.layers", layer_catalog()),
+          listing("costs", "Costs", "model.cost", cost_catalog()),
+          listing("evaluators", "Evaluators", "model.evaluators", evaluator_catalog()),
+          listing("optimizers", "Optimizers", "optimizer", optimizer_catalog()),
+          listing("schedules", "Learning-rate schedules", "optimizer.schedule", schedule_catalog())};
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\\') out += "\\e";
+    else if (c == '-') out += "\\-";
+    else out += c;
+  }
+  return out;
+}
+
+// ", default 0.9, at least 0, one of a, b"
+std::string facts(const FieldSpec& field) {
+  std::string out;
+  if (field.required) out += ", required";
+  bool says_default = !field.required && !field.default_value.is_null() && !field.default_value.is_structured() &&
+                      field.default_value != "";
+  if (says_default) out += cat(", default ", field.default_value.is_string() ? field.default_value.get<std::string>() : field.default_value.dump());
+  if (field.minimum > -1e300) out += cat(field.exclusive_minimum ? ", more than " : ", at least ", field.minimum);
+  if (field.maximum < 1e300) out += cat(", at most ", field.maximum);
+  if (!field.choices.empty()) out += cat(", one of ", join(field.choices, " "));
+  return out;
+}
+
+std::string type_name(const FieldSpec& field) {
+  return field.type.contains("type") ? field.type["type"].get<std::string>() : "value";
+}
+
+// The keys of one object as a list; `seen` are those told before.
+std::string key_list(const AnySpec& spec, const std::vector<std::string>& seen) {
+  std::string items;
+  for (const auto& field : spec.fields()) {
+    if (std::find(seen.begin(), seen.end(), field->name) != seen.end()) continue;
+    items += cat(".It Cm ", field->name, "\n", manual_text(cat(field->help, " (", type_name(*field), facts(*field), ").")), "\n");
+  }
+  if (items.empty()) return "";
+  return cat(".Bl -tag -width Ds -compact\n", items, ".El\n");
+}
+
+// Names of keys that every entry of a catalogue has, told once.
+std::vector<std::string> common_keys(const Listing& list) {
+  std::vector<std::string> common;
+  for (const auto& field : list.entries.front()->spec().fields()) {
+    bool everywhere = list.entries.size() > 1;
+    for (const CatalogEntry* entry : list.entries) {
+      bool here = false;
+      for (const auto& other : entry->spec().fields()) here |= other->name == field->name;
+      everywhere &= here;
+    }
+    if (everywhere) common.push_back(field->name);
+  }
+  return common;
+}
+
+std::string section(const std::string& title, const std::string& name, const AnySpec& spec) {
+  return cat(".Ss ", title, "\nKeys of\n.Cm ", name, " :\n.Pp\n", key_list(spec, {}));
+}
+
+std::string catalog_section(const Listing& list) {
+  std::string out = cat(".Ss ", list.title, "\nValues of\n.Cm type\nin\n.Cm ", list.where, " .\n");
+  std::vector<std::string> common = common_keys(list);
+  if (!common.empty()) {
+    const AnySpec& first = list.entries.front()->spec();
+    std::vector<std::string> others;
+    for (const auto& field : first.fields()) {
+      if (std::find(common.begin(), common.end(), field->name) == common.end()) others.push_back(field->name);
+    }
+    out += cat("All have these keys:\n.Pp\n", key_list(first, others));
+  }
+  out += ".Pp\n.Bl -tag -width Ds\n";
+  for (const CatalogEntry* entry : list.entries) {
+    out += cat(".It Cm ", escaped(entry->name), "\n", manual_text(entry->help), "\n", key_list(entry->spec(), common));
+  }
+  return out + ".El\n";
+}
+
+}  // namespace
+
+std::vector<std::string> catalog_kinds() {
+  std::vector<std::string> kinds = {"activations"};
+  for (const Listing& list : listings()) kinds.push_back(list.kind);
+  return kinds;
+}
+
+std::string list_catalog(const std::string& kind) {
+  std::string out;
+  if (kind == "activations") {
+    for (const std::string& name : activation_names()) out += name + "\n";
+    return out;
+  }
+  for (const Listing& list : listings()) {
+    if (list.kind != kind) continue;
+    for (const CatalogEntry* entry : list.entries) {
+      std::string name(entry->name);
+      name.resize(std::max<size_t>(name.size() + 2, 24), ' ');
+      out += cat(name, entry->help, "\n");
+    }
+  }
+  return out;
+}
+
+std::string job_keys_manual() {
+  std::string out = section("job", "job", JobOptions::spec()) + section("data", "data", DataOptions::spec()) +
+                    section("data.slots", "an element of data.slots", SlotOptions::spec()) +
+                    section("data.text", "data.text", TextOptions::spec()) +
+                    section("model", "model", ModelOptions::spec()) +
+                    section("weight and bias", "a layer's weight and bias", ParameterOptions::spec()) +
+                    section("init", "init, in weight and bias", InitOptions::spec()) +
+                    section("train", "train", TrainOptions::spec());
+  for (const Listing& list : listings()) {
+    if (list.kind != "formats") out += catalog_section(list);
+  }
+  return out;
+}
+
+}  // namespace ps

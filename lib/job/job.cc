@@ -1,0 +1,116 @@
+#include "job/job.h"
+
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "model/cost.h"
+#include "model/evaluator.h"
+#include "model/layer.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kMaxJobBytes = 16 << 20;
+
+std::string read_job(const std::string& path) {
+  if (path != "-") return read_file(path, kMaxJobBytes);
+  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+}
+
+// True when the key at `path` is a string in the schema: "train.save_dir" is one, whatever it looks like.
+bool is_string_key(const Json& schema, std::string_view path) {
+  const Json* place = &schema;
+  for (std::string_view key : split(path, '.')) {
+    auto properties = place->find("properties");
+    if (properties == place->end() || !properties->contains(std::string(key))) return false;
+    place = &properties->at(std::string(key));
+  }
+  return place->contains("type") && place->at("type") == "string";
+}
+
+void apply_override(Json& document, const Override& change, const Json& schema) {
+  if (change.is_list) {
+    json_set(document, change.key, Json(change.values).dump());
+  } else if (!change.is_set && is_string_key(schema, change.key)) {
+    json_set(document, change.key, Json(change.values.back()).dump());
+  } else {
+    json_set(document, change.key, change.values.back());
+  }
+}
+
+// A layer's "input" may be one name: written as an array of one.
+Json with_input_array(Json layer) {
+  auto input = layer.find("input");
+  if (input != layer.end() && input->is_string()) *input = Json::array({*input});
+  return layer;
+}
+
+}  // namespace
+
+const ObjectSpec<JobOptions>& JobOptions::spec() {
+  static const ObjectSpec<JobOptions> spec = [] {
+    ObjectSpec<JobOptions> s;
+    s.field("name", &JobOptions::name, "name of the job, for people");
+    s.field("seed", &JobOptions::seed, "of all random numbers: initial weights, shuffles, dropout, samples");
+    return s;
+  }();
+  return spec;
+}
+
+const ObjectSpec<Job>& Job::spec() {
+  static const ObjectSpec<Job> spec = [] {
+    ObjectSpec<Job> s;
+    s.field("job", &Job::job, "name and seed");
+    s.field("data", &Job::data, "what is read");
+    s.field("model", &Job::model, "layers, cost, evaluators; not needed to convert");
+    s.field("optimizer", &Job::optimizer, "how weights move").type = catalog_schema(optimizer_catalog());
+    s.field("train", &Job::train, "how the loop runs");
+    s.check([](const Job& job, std::string_view path) {
+      std::string place = json_path(path, "optimizer");
+      complete_entry(find_entry(optimizer_catalog(), job.optimizer, place, "optimizer"), job.optimizer, place);
+    });
+    return s;
+  }();
+  return spec;
+}
+
+Job load_job(const std::string& path, std::span<const Override> overrides) {
+  std::string name = path == "-" ? "standard input" : path;
+  Json document = parse_json(read_job(path), name);
+  try {
+    spec_internal::expect_object(document, "");
+    Json schema = overrides.empty() ? Json() : job_schema();
+    for (const Override& change : overrides) apply_override(document, change, schema);
+    return Job::spec().parse(document, "");
+  } catch (const Error& error) {
+    throw error.within(name);
+  }
+}
+
+Json effective_job(const Job& job) {
+  Json out = Job::spec().to_json(job);
+  out["optimizer"] = complete_entry(find_entry(optimizer_catalog(), job.optimizer, "optimizer", "optimizer"),
+                                    job.optimizer, "optimizer");
+  Json layers = Json::array();
+  for (const Json& layer : job.model.layers) {
+    std::string path = cat("model.layers.", layers.size());
+    const LayerEntry& entry = find_entry(layer_catalog(), layer, path, "layer");
+    layers.push_back(complete_entry(entry, with_input_array(layer), path));
+  }
+  out["model"]["layers"] = layers;
+  return out;
+}
+
+Json job_schema() {
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "pskit job file"}};
+  schema.update(Job::spec().schema());
+  return schema;
+}
+
+}  // namespace ps

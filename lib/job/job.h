@@ -1,0 +1,53 @@
+// Job: the whole job file as one struct.  Used by ps-train; this library alone knows all concrete classes.
+#ifndef PS_JOB_JOB_H_
+#define PS_JOB_JOB_H_
+
+#include <span>
+#include <string>
+
+#include "cli/flags.h"
+#include "config/spec.h"
+#include "data/options.h"
+#include "model/options.h"
+#include "train/options.h"
+
+namespace ps {
+
+struct JobOptions {
+  std::string name = "job";
+  uint64_t seed = 1;
+
+  static const ObjectSpec<JobOptions>& spec();
+};
+
+struct Job {
+  JobOptions job;
+  DataOptions data;
+  ModelOptions model;
+  Json optimizer = {{"type", "sgd"}};  // an entry of optimizer_catalog()
+  TrainOptions train;
+
+  static const ObjectSpec<Job>& spec();
+};
+
+// Reads the job file ("-": standard input), lays the overrides of flags and environment over it, and checks all of
+// it.  Throws kUsage "job.json: optimizer.type: …".
+Job load_job(const std::string& path, std::span<const Override> overrides);
+
+// The job with every default filled in: what --print-config shows and what is saved beside a model.
+Json effective_job(const Job& job);
+
+// The JSON Schema of job files.
+Json job_schema();
+
+// The reference of all keys, as the part of ps-job(5) that is generated (mdoc).
+std::string job_keys_manual();
+
+// "name  help" a line for each entry of a catalogue: optimizers, schedules, layers, activations, costs, evaluators,
+// formats.
+std::string list_catalog(const std::string& kind);
+std::vector<std::string> catalog_kinds();
+
+}  // namespace ps
+
+#endif  // PS_JOB_JOB_H_

@@ -1,0 +1,235 @@
+#include "job/run.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "data/output.h"
+#include "data/reader.h"
+#include "data/writer.h"
+#include "optim/options.h"
+#include "optim/schedule.h"
+#include "ps/local_store.h"
+#include "train/model_file.h"
+#include "train/trainer.h"
+
+namespace ps {
+
+namespace {
+
+constexpr const char* kVocabularyFile = "vocabulary.txt";
+constexpr const char* kJobFile = "job.json";
+const std::vector<std::string> kStandardInput = {"-"};  // when no data are named and it is no terminal
+
+// The words of a model folder, unless the job names others.
+void use_saved_vocabulary(const std::string& model, DataOptions& data) {
+  std::string path = join_path(model, kVocabularyFile);
+  if (data.text.vocabulary.empty() && is_directory(model) && exists(path)) data.text.vocabulary = path;
+}
+
+OptimizerPlan optimizer_plan(const Json& object) {
+  const OptimizerEntry& entry = find_entry(optimizer_catalog(), object, "optimizer", "optimizer");
+  OptimizerOptions common = parse_optimizer_options(object, "optimizer");
+  return {[&entry, numbers = without_type(object)](const ParameterTuning& tuning) { return entry.make_float(numbers, tuning); },
+          common.clip_norm, common.clip_global_norm};
+}
+
+// One run of one job: everything that it is made of, in the order in which it is built.
+class Run {
+ public:
+  Run(const Job& job, const RunOptions& options, Log& log)
+      : job_(job), options_(options), log_(log), pool_(options.threads), data_(job.data) {
+    if (!options.init_model.empty()) use_saved_vocabulary(options.init_model, data_);
+  }
+
+  bool train();
+  bool test();
+  bool predict();
+  bool convert();
+
+ private:
+  std::unique_ptr<BatchReader> make_reader(const std::vector<std::string>& paths, const std::string& shuffle, int passes);
+  void build(const DataSchema& schema);
+  void load_weights();
+  void save(const std::string& name);
+  bool train_passes(Json& result);
+  void print_result(Json result);
+  bool say_plan(const BatchReader& reader);
+
+  const Job& job_;
+  const RunOptions& options_;
+  Log& log_;
+  ThreadPool pool_;
+  DataOptions data_;
+  std::shared_ptr<const Vocabulary> vocabulary_;  // of text
+  std::unique_ptr<BatchReader> reader_, test_reader_;
+  std::unique_ptr<Network<float>> network_;
+  std::unique_ptr<LocalStore> store_;
+  std::unique_ptr<Schedule> schedule_;
+  std::unique_ptr<Reporter> reporter_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& paths, const std::string& shuffle,
+                                              int passes) {
+  if (paths.empty() && isatty(STDIN_FILENO) == 1) {
+    fail(Code::kUsage, "no data: give --data FILE, data.files in the job file, or a pipe on standard input");
+  }
+  DataOptions data = data_;
+  data.shuffle = shuffle;
+  ReaderSettings settings;
+  settings.threads = options_.threads;
+  settings.passes = passes;
+  settings.seed = job_.job.seed;
+  settings.log = &log_;
+  settings.vocabulary = vocabulary_;
+  auto reader = std::make_unique<BatchReader>(data, paths.empty() ? kStandardInput : paths, settings);
+  vocabulary_ = reader->vocabulary();
+  return reader;
+}
+
+void Run::build(const DataSchema& schema) {
+  network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed, SparseTable::kPartitionBits);
+  if (options_.dry_run) return;
+  store_ = std::make_unique<LocalStore>(network_->parameters(), optimizer_plan(job_.optimizer),
+                                        available_memory_bytes(), pool_);
+  OptimizerOptions common = parse_optimizer_options(job_.optimizer, "optimizer");
+  schedule_ = make_schedule(common.schedule, common.learning_rate, "optimizer.schedule");
+  reporter_ = std::make_unique<Reporter>(log_, options_.progress, options_.metrics);
+  trainer_ = std::make_unique<Trainer>(*network_, *store_, pool_, job_.train, *schedule_, *reporter_);
+  load_weights();
+}
+
+void Run::load_weights() {
+  if (!options_.init_model.empty()) {
+    load_model(options_.init_model, network_->parameters(), *store_);
+    return;
+  }
+  for (size_t p = 0; p < network_->parameters().size(); ++p) {
+    const std::string& file = network_->parameters()[p].init_file;
+    if (!file.empty()) load_parameter(file, network_->parameters(), p, *store_);
+  }
+}
+
+// Says what a dry run would do; false when this is none.
+bool Run::say_plan(const BatchReader& reader) {
+  if (!options_.dry_run) return false;
+  log_.info("would ", options_.task, " with ", options_.threads, " threads on ", reader.format(), " data\n",
+            network_->describe());
+  return true;
+}
+
+bool Run::train() {
+  auto start = std::chrono::steady_clock::now();
+  reader_ = make_reader(job_.data.files, job_.data.shuffle, job_.train.passes);
+  build(reader_->schema());
+  if (!job_.data.test_files.empty()) test_reader_ = make_reader(job_.data.test_files, "none", job_.train.passes);
+  if (say_plan(*reader_)) return true;
+  Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}};
+  bool finished = train_passes(result);
+  result["peak_memory_bytes"] = peak_memory_bytes();
+  result["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  print_result(std::move(result));
+  return finished;
+}
+
+bool Run::train_passes(Json& result) {
+  result["passes"] = Json::array();
+  for (int pass = 0; pass < job_.train.passes; ++pass) {
+    PassResult trained = trainer_->train_pass(pass, *reader_, options_.stop);
+    result["passes"].push_back(trained.json());
+    if (reader_->bad_lines() > 0) log_.warning("skipped ", reader_->bad_lines(), " bad lines in pass ", pass);
+    if (trained.interrupted) {
+      save(cat(pass_directory(pass), "-batch-", trained.batches));
+      return false;
+    }
+    bool last = pass + 1 == job_.train.passes;
+    if (last || (pass + 1) % job_.train.saving_period == 0) save(pass_directory(pass));
+    if (test_reader_) result["test"] = trainer_->test(pass, *test_reader_, options_.stop).json();
+    if (options_.stop()) return false;
+  }
+  return true;
+}
+
+void Run::save(const std::string& name) {
+  if (job_.train.save_dir.empty()) return;
+  std::string folder = join_path(job_.train.save_dir, name);
+  make_directories(folder);
+  log_.info("Saving parameters to ", folder);
+  save_model(join_path(folder, "model.safetensors"), network_->parameters(), *store_,
+             {{"format", "pskit"}, {"job", job_.job.name}, {"seed", std::to_string(job_.job.seed)}});
+  if (vocabulary_) vocabulary_->save(join_path(folder, kVocabularyFile));
+  write_file(join_path(folder, kJobFile), effective_job(job_).dump(2) + "\n");
+}
+
+bool Run::test() {
+  auto start = std::chrono::steady_clock::now();
+  const auto& paths = job_.data.test_files.empty() ? job_.data.files : job_.data.test_files;
+  reader_ = make_reader(paths, "none", 1);
+  build(reader_->schema());
+  if (say_plan(*reader_)) return true;
+  Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}, {"passes", Json::array()}};
+  result["test"] = trainer_->test(-1, *reader_, options_.stop).json();
+  result["peak_memory_bytes"] = peak_memory_bytes();
+  result["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  print_result(std::move(result));
+  return !options_.stop();
+}
+
+bool Run::predict() {
+  reader_ = make_reader(job_.data.files, "none", 1);
+  build(reader_->schema());
+  if (say_plan(*reader_)) return true;
+  OutputStream output(options_.output, Compression::kNone, /*binary=*/false);
+  bool open = true;
+  int64_t samples = trainer_->predict(*reader_, [&] { return !open || options_.stop(); },
+                                      [&](std::string_view lines) { open = output.write(lines); });
+  output.finish();
+  log_.info("Predicted samples=", samples);
+  return !options_.stop();
+}
+
+bool Run::convert() {
+  reader_ = make_reader(job_.data.files, job_.data.shuffle, 1);
+  const WriterEntry& entry = find_writer(options_.output_format);
+  std::unique_ptr<Writer> writer = make_writer(entry, {reader_->schema(), DataTraits::kFeatures, true});
+  if (options_.dry_run) return true;
+  OutputStream output(options_.output, Compression::kNone, entry.binary);
+  Batch batch;
+  std::string bytes;
+  writer->begin(bytes);
+  reader_->begin_pass(0);
+  int64_t samples = 0;
+  while (!options_.stop() && output.write(bytes) && reader_->next(batch)) {
+    bytes.clear();
+    writer->format(batch, bytes);
+    samples += batch.size();
+  }
+  bytes.clear();
+  writer->end(bytes);
+  output.write(bytes);
+  output.finish();
+  log_.info("Converted samples=", samples);
+  return !options_.stop();
+}
+
+void Run::print_result(Json result) {
+  if (options_.json) std::printf("%s\n", result.dump().c_str());
+}
+
+}  // namespace
+
+bool run_job(const Job& job, const RunOptions& options, Log& log) {
+  Run run(job, options, log);
+  if (options.task == "test") return run.test();
+  if (options.task == "predict") return run.predict();
+  if (options.task == "convert") return run.convert();
+  return run.train();
+}
+
+}  // namespace ps

@@ -1,0 +1,188 @@
+#include "ps/local_store.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace ps {
+
+struct LocalStore::Holder {
+  ParameterSpec spec;
+  std::optional<double> clip_norm;
+  std::unique_ptr<SparseTable> sparse;  // exactly one of the two
+  std::unique_ptr<DenseTable> dense;
+
+  std::vector<float*> rows;      // of the last pull, when reached by ids
+  std::vector<float> copies;     // what kRead gives
+  std::vector<float> gradients;  // [N, cols] or [rows, cols]
+};
+
+namespace {
+
+std::string shape_text(const ParameterSpec& spec) {
+  return cat(quote(spec.name), " [", spec.rows, ", ", spec.cols, "]");
+}
+
+// Refuses dense parameters that do not fit, before any is made.
+void check_memory(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers, uint64_t limit) {
+  uint64_t total = 0, largest = 0;
+  const ParameterSpec* worst = nullptr;
+  for (const ParameterSpec& spec : parameters) {
+    if (spec.sparse) continue;
+    int arrays = spec.kind == ParameterKind::kStatistic ? 0 : optimizers.make(spec.tuning)->state_arrays();
+    if (spec.kind == ParameterKind::kMatrix) ++arrays;  // its gradient
+    uint64_t bytes = DenseTable::bytes_needed(spec.rows, spec.cols, arrays);
+    total = bytes > UINT64_MAX - total ? UINT64_MAX : total + bytes;
+    if (bytes > largest) largest = bytes, worst = &spec;
+  }
+  if (total <= limit) return;
+  fail(Code::kExhausted, "dense parameters need ", human_bytes(total), " (", total, " bytes), ", human_bytes(limit),
+       " (", limit, " bytes) are available; the largest, ", shape_text(*worst), " with its optimizer state, needs ",
+       human_bytes(largest),
+       worst->kind == ParameterKind::kRows
+           ? "; \"sparse_update\": true in its layer keeps only the rows that are used, and would make it fit"
+           : "");
+}
+
+// Sum of squares in blocks of fixed size, so that the threads do not change the order.
+double square_sum(const float* values, int64_t count, ThreadPool& pool) {
+  constexpr int64_t kBlock = 4096;
+  std::vector<double> sums(static_cast<size_t>((count + kBlock - 1) / kBlock));
+  pool.for_each(count, kBlock, [&](int64_t begin, int64_t end) {
+    double sum = 0;
+    for (int64_t i = begin; i < end; ++i) sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+    sums[static_cast<size_t>(begin / kBlock)] = sum;
+  });
+  double total = 0;
+  for (double sum : sums) total += sum;
+  return total;
+}
+
+float clip_factor(double norm, double limit) { return norm > limit ? static_cast<float>(limit / norm) : 1.0f; }
+
+}  // namespace
+
+LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers,
+                       uint64_t memory_limit, ThreadPool& pool)
+    : pool_(pool), clip_global_norm_(optimizers.clip_global_norm) {
+  check_memory(parameters, optimizers, memory_limit);
+  for (const ParameterSpec& spec : parameters) {
+    Holder& holder = holders_.emplace_back();
+    holder.spec = spec;
+    holder.clip_norm = spec.tuning.clip_norm ? spec.tuning.clip_norm : optimizers.clip_norm;
+    std::unique_ptr<Optimizer<float>> optimizer;
+    if (spec.kind != ParameterKind::kStatistic) optimizer = optimizers.make(spec.tuning);
+    if (spec.sparse) {
+      holder.sparse = std::make_unique<SparseTable>(spec.cols, spec.initializer, std::move(optimizer));
+    } else {
+      holder.dense = std::make_unique<DenseTable>(spec.rows, spec.cols, spec.initializer, std::move(optimizer), pool);
+    }
+  }
+}
+
+LocalStore::~LocalStore() = default;
+
+void LocalStore::pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) {
+  views.assign(holders_.size(), {});
+  for (size_t p = 0; p < holders_.size(); ++p) {
+    Holder& holder = holders_[p];
+    bool by_ids = holder.spec.kind == ParameterKind::kRows;
+    if (by_ids && holder.sparse) {
+      if (mode == PullMode::kTrain) {
+        holder.sparse->pull(plans[p], pool_, holder.rows);
+      } else {
+        holder.sparse->read(plans[p], pool_, holder.copies, holder.rows);
+      }
+    } else if (by_ids) {
+      if (mode == PullMode::kTrain) {
+        holder.dense->pull_rows(plans[p], holder.rows);
+      } else {
+        holder.dense->read_rows(plans[p], holder.copies, holder.rows);
+      }
+    } else if (mode == PullMode::kRead && holder.spec.kind == ParameterKind::kMatrix) {
+      holder.copies.resize(static_cast<size_t>(holder.spec.rows * holder.spec.cols));
+      holder.dense->read(holder.copies.data(), pool_);
+      views[p].value = holder.copies.data();
+    } else {
+      views[p].value = holder.dense->values();
+    }
+    if (by_ids) views[p].rows = holder.rows.data();
+    if (mode != PullMode::kTrain || holder.spec.kind == ParameterKind::kStatistic) continue;
+    size_t rows = by_ids ? plans[p].keys.size() : static_cast<size_t>(holder.spec.rows);
+    holder.gradients.resize(rows * static_cast<size_t>(holder.spec.cols));
+    (by_ids ? views[p].row_gradients : views[p].gradient) = holder.gradients.data();
+  }
+}
+
+void LocalStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views, float scale,
+                      double learning_rate) {
+  std::vector<float> scales = clipped_scales(plans, views, scale);
+  for (size_t p = 0; p < holders_.size(); ++p) push_one(holders_[p], plans[p], views[p], scales[p], learning_rate);
+}
+
+void LocalStore::push_one(Holder& holder, const KeyPlan& plan, const ParameterView<float>& view, float scale,
+                          double learning_rate) {
+  if (holder.spec.kind == ParameterKind::kStatistic) return;
+  if (holder.sparse) {
+    holder.sparse->push(plan, holder.rows, view.row_gradients, scale, learning_rate, pool_);
+  } else if (holder.spec.kind == ParameterKind::kRows) {
+    holder.dense->push_rows(plan, view.row_gradients, scale, learning_rate, pool_);
+  } else {
+    holder.dense->push(view.gradient, scale, learning_rate, pool_);
+  }
+}
+
+// The factor of each parameter's gradient: `scale`, and what clipping by the parameter's norm and by the norm of all
+// leaves of it.
+std::vector<float> LocalStore::clipped_scales(std::span<const KeyPlan> plans,
+                                              std::span<const ParameterView<float>> views, float scale) {
+  std::vector<float> scales(holders_.size(), scale);
+  double all_squares = 0;
+  for (size_t p = 0; p < holders_.size(); ++p) {
+    const Holder& holder = holders_[p];
+    if (holder.spec.kind == ParameterKind::kStatistic || (!holder.clip_norm && !clip_global_norm_)) continue;
+    bool by_ids = holder.spec.kind == ParameterKind::kRows;
+    int64_t rows = by_ids ? static_cast<int64_t>(plans[p].keys.size()) : holder.spec.rows;
+    double norm = std::sqrt(square_sum(by_ids ? views[p].row_gradients : views[p].gradient, rows * holder.spec.cols, pool_));
+    if (holder.clip_norm) scales[p] *= clip_factor(norm * static_cast<double>(scale), *holder.clip_norm);
+    norm *= static_cast<double>(scales[p]);
+    all_squares += norm * norm;
+  }
+  if (clip_global_norm_) {
+    float factor = clip_factor(std::sqrt(all_squares), *clip_global_norm_);
+    for (float& parameter_scale : scales) parameter_scale *= factor;
+  }
+  return scales;
+}
+
+std::vector<uint64_t> LocalStore::keys(int parameter) {
+  return holders_[static_cast<size_t>(parameter)].sparse->sorted_keys();
+}
+
+void LocalStore::read_rows(int parameter, std::span<const uint64_t> keys, float* weights) {
+  constexpr int64_t kBlock = 256;
+  const SparseTable& table = *holders_[static_cast<size_t>(parameter)].sparse;
+  pool_.for_each(static_cast<int64_t>(keys.size()), kBlock, [&](int64_t begin, int64_t end) {
+    table.read_rows(keys.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
+                    weights + begin * table.width());
+  });
+}
+
+void LocalStore::read_all(int parameter, float* weights) {
+  holders_[static_cast<size_t>(parameter)].dense->read(weights, pool_);
+}
+
+void LocalStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {
+  SparseTable& table = *holders_[static_cast<size_t>(parameter)].sparse;
+  size_t width = static_cast<size_t>(table.width());
+  for (size_t i = 0; i < keys.size(); ++i) table.load_row(keys[i], {weights + i * width, width});
+}
+
+void LocalStore::load_all(int parameter, const float* weights) {
+  DenseTable& table = *holders_[static_cast<size_t>(parameter)].dense;
+  std::copy_n(weights, table.rows() * table.cols(), table.values());
+  table.reset_state(pool_);
+}
+
+}  // namespace ps

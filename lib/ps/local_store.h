@@ -1,0 +1,56 @@
+// LocalStore: the parameters in the trainer's own process, in exactly the tables that a server would use.
+#ifndef PS_PS_LOCAL_STORE_H_
+#define PS_PS_LOCAL_STORE_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "ps/parameter_store.h"
+#include "table/dense_table.h"
+#include "table/sparse_table.h"
+
+namespace ps {
+
+// How the optimizer section of a job applies to a list of parameters.
+struct OptimizerPlan {
+  std::function<std::unique_ptr<Optimizer<float>>(const ParameterTuning&)> make;
+  std::optional<double> clip_norm;         // of each parameter that says nothing itself
+  std::optional<double> clip_global_norm;  // of the gradients of all parameters together
+};
+
+class LocalStore final : public ParameterStore {
+ public:
+  // Throws kExhausted, before anything is allocated, when the dense parameters do not fit in `memory_limit` bytes.
+  // `pool` must outlive the store.
+  LocalStore(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers, uint64_t memory_limit,
+             ThreadPool& pool);
+  ~LocalStore() override;
+
+  void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
+  void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views, float scale,
+            double learning_rate) override;
+  std::vector<uint64_t> keys(int parameter) override;
+  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override;
+  void read_all(int parameter, float* weights) override;
+  void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
+  void load_all(int parameter, const float* weights) override;
+
+ private:
+  struct Holder;  // one parameter's table and buffers
+
+  void push_one(Holder& holder, const KeyPlan& plan, const ParameterView<float>& view, float scale,
+                double learning_rate);
+  std::vector<float> clipped_scales(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                                    float scale);
+
+  ThreadPool& pool_;
+  const std::optional<double> clip_global_norm_;
+  std::vector<Holder> holders_;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_LOCAL_STORE_H_

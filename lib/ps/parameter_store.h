@@ -1,0 +1,47 @@
+// ParameterStore: where the parameters of a job are.  The training loop is written once, against this interface.
+//
+// One type travels: unique keys in the plan's order with one row each.  That is the answer of a pull, the body of a
+// push.  Rows are used where they lie; nothing is copied to change its shape.
+#ifndef PS_PS_PARAMETER_STORE_H_
+#define PS_PS_PARAMETER_STORE_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "math/key_plan.h"
+#include "model/parameter.h"
+
+namespace ps {
+
+// Why rows are pulled: to be trained (they are created, and push follows), or to be read alone (nothing changes, and
+// averaged weights are given where the job averages).
+enum class PullMode { kTrain, kRead };
+
+// One owner thread.  Parameters go by their number in the list of ParameterSpecs that the store was made for.
+class ParameterStore {
+ public:
+  virtual ~ParameterStore() = default;
+
+  // views[p] <- the weights of parameter p, up to date with all steps pushed: whole, or the rows of plans[p].
+  // Gradient buffers are set too in kTrain.  Good until the next pull.
+  virtual void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) = 0;
+
+  // One step with the gradients in `views`, as the last pull gave them and backward filled them, times `scale`.
+  virtual void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views, float scale,
+                    double learning_rate) = 0;
+
+  // For models.  Of a sparse parameter: the keys of its rows, ascending, and the weights of some of them
+  // [keys, cols].  Of others: all weights [rows, cols].  Weights are those that PullMode::kRead gives.
+  virtual std::vector<uint64_t> keys(int parameter) = 0;
+  virtual void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) = 0;
+  virtual void read_all(int parameter, float* weights) = 0;
+
+  // Sets weights, as if training began with them.
+  virtual void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) = 0;
+  virtual void load_all(int parameter, const float* weights) = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_PARAMETER_STORE_H_

@@ -1,0 +1,103 @@
+#include "table/dense_table.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace ps {
+
+// Weights that one thread moves at a time.
+static constexpr int64_t kBlock = 4096;
+
+DenseTable::DenseTable(int64_t rows, int64_t cols, const Initializer& initializer,
+                       std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool)
+    : rows_(rows), cols_(cols), optimizer_(std::move(optimizer)) {
+  size_t count = static_cast<size_t>(size());
+  values_ = std::make_unique_for_overwrite<float[]>(count);
+  if (optimizer_) state_ = std::make_unique_for_overwrite<float[]>(count * static_cast<size_t>(optimizer_->state_arrays()));
+  int64_t rows_at_once = std::max<int64_t>(1, kBlock / cols_);
+  pool.for_each(rows_, rows_at_once, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      initializer.fill(static_cast<uint64_t>(r), {values_.get() + r * cols_, static_cast<size_t>(cols_)});
+    }
+  });
+  reset_state(pool);
+}
+
+uint64_t DenseTable::bytes_needed(int64_t rows, int64_t cols, int state_arrays) {
+  __extension__ unsigned __int128 bytes = static_cast<unsigned __int128>(rows) * static_cast<uint64_t>(cols) *
+                                          static_cast<uint64_t>(1 + state_arrays) * sizeof(float);
+  return bytes > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(bytes);
+}
+
+uint64_t DenseTable::memory_bytes() const {
+  return bytes_needed(rows_, cols_, optimizer_ ? optimizer_->state_arrays() : 0);
+}
+
+Row<float> DenseTable::block(int64_t begin, int64_t end) const {
+  return {values_.get() + begin, state_.get() + begin, end - begin, size()};
+}
+
+void DenseTable::reset_state(ThreadPool& pool) {
+  if (!optimizer_) return;
+  pool.for_each(size(), kBlock, [&](int64_t begin, int64_t end) { optimizer_->initialize(block(begin, end)); });
+}
+
+void DenseTable::push(const float* gradient, float scale, double learning_rate, ThreadPool& pool) {
+  optimizer_->begin_step(learning_rate);
+  pool.for_each(size(), kBlock, [&](int64_t begin, int64_t end) {
+    optimizer_->update(block(begin, end), gradient + begin, scale);
+  });
+}
+
+void DenseTable::pull_rows(const KeyPlan& plan, std::vector<float*>& rows) {
+  rows.resize(plan.keys.size());
+  for (size_t n = 0; n < rows.size(); ++n) {
+    PS_CHECK(plan.keys[n] < static_cast<uint64_t>(rows_));  // the reader refuses ids outside dim
+    rows[n] = values_.get() + static_cast<int64_t>(plan.keys[n]) * cols_;
+  }
+}
+
+void DenseTable::read_rows(const KeyPlan& plan, std::vector<float>& copies, std::vector<float*>& rows) const {
+  rows.resize(plan.keys.size());
+  copies.resize(rows.size() * static_cast<size_t>(cols_));
+  for (size_t n = 0; n < rows.size(); ++n) {
+    rows[n] = copies.data() + static_cast<int64_t>(n) * cols_;
+    int64_t begin = static_cast<int64_t>(plan.keys[n]) * cols_;
+    PS_CHECK(begin + cols_ <= size());
+    optimizer_->read(block(begin, begin + cols_), rows[n]);
+  }
+}
+
+// Sweeps the table in blocks of rows; each block's gradient is gathered from the plan, whose rows are found through
+// the list of (row, position) sorted by row.
+void DenseTable::push_rows(const KeyPlan& plan, const float* gradients, float scale, double learning_rate,
+                           ThreadPool& pool) {
+  optimizer_->begin_step(learning_rate);
+  std::vector<std::pair<int64_t, int64_t>> touched(plan.keys.size());
+  for (size_t n = 0; n < touched.size(); ++n) {
+    touched[n] = {static_cast<int64_t>(plan.keys[n]), static_cast<int64_t>(n)};
+  }
+  std::sort(touched.begin(), touched.end());
+  int64_t rows_at_once = std::max<int64_t>(1, kBlock / cols_);
+  pool.for_each(rows_, rows_at_once, [&](int64_t begin, int64_t end) {
+    std::vector<float> gradient(static_cast<size_t>((end - begin) * cols_), 0.0f);
+    auto next = std::lower_bound(touched.begin(), touched.end(), std::pair<int64_t, int64_t>(begin, 0));
+    for (; next != touched.end() && next->first < end; ++next) {
+      std::copy_n(gradients + next->second * cols_, cols_, gradient.data() + (next->first - begin) * cols_);
+    }
+    optimizer_->update(block(begin * cols_, end * cols_), gradient.data(), scale);
+  });
+}
+
+void DenseTable::read(float* out, ThreadPool& pool) const {
+  pool.for_each(size(), kBlock, [&](int64_t begin, int64_t end) {
+    if (optimizer_) {
+      optimizer_->read(block(begin, end), out + begin);
+    } else if (out != values_.get()) {
+      std::copy(values_.get() + begin, values_.get() + end, out + begin);
+    }
+  });
+}
+
+}  // namespace ps

@@ -1,0 +1,62 @@
+// DenseTable: a parameter that is held and trained whole: matrices, biases, and rows reached by ids without sparse
+// update.  Each step moves every weight.
+#ifndef PS_TABLE_DENSE_TABLE_H_
+#define PS_TABLE_DENSE_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "math/initializer.h"
+#include "math/key_plan.h"
+#include "optim/optimizer.h"
+
+namespace ps {
+
+// Owner thread only; work is shared over the pool by blocks of fixed size.
+class DenseTable {
+ public:
+  // Without an optimizer the values are a statistic, which only its layer moves.
+  DenseTable(int64_t rows, int64_t cols, const Initializer& initializer, std::unique_ptr<Optimizer<float>> optimizer,
+             ThreadPool& pool);
+
+  // Bytes that a table of this shape will hold.
+  static uint64_t bytes_needed(int64_t rows, int64_t cols, int state_arrays);
+
+  float* values() { return values_.get(); }
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  uint64_t memory_bytes() const;
+
+  // One step with gradient [rows, cols].
+  void push(const float* gradient, float scale, double learning_rate, ThreadPool& pool);
+
+  // rows[n] <- the weights of row plan.keys[n], where they lie.
+  void pull_rows(const KeyPlan& plan, std::vector<float*>& rows);
+
+  // The same for reading alone: rows[n] points into `copies`.
+  void read_rows(const KeyPlan& plan, std::vector<float>& copies, std::vector<float*>& rows) const;
+
+  // One step with gradients [N, cols] of the plan's rows, and zero for all others.
+  void push_rows(const KeyPlan& plan, const float* gradients, float scale, double learning_rate, ThreadPool& pool);
+
+  // out [rows, cols] <- the weights to test and save with.  out may be values().
+  void read(float* out, ThreadPool& pool) const;
+
+  // After values() were overwritten from a model.
+  void reset_state(ThreadPool& pool);
+
+ private:
+  Row<float> block(int64_t begin, int64_t end) const;
+  int64_t size() const { return rows_ * cols_; }
+
+  const int64_t rows_, cols_;
+  std::unique_ptr<Optimizer<float>> optimizer_;
+  std::unique_ptr<float[]> values_, state_;  // [rows, cols], [state arrays, rows, cols]
+};
+
+}  // namespace ps
+
+#endif  // PS_TABLE_DENSE_TABLE_H_

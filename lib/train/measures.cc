@@ -1,0 +1,41 @@
+#include "train/measures.h"
+
+#include <cmath>
+
+#include "base/text.h"
+
+namespace ps {
+
+void Measures::add(double cost, Matrix<const float> predictions, const Batch& batch) {
+  cost_ += cost;
+  samples_ += batch.size();
+  for (const auto& evaluator : evaluators_) evaluator->add(predictions, batch);
+}
+
+void Measures::reset() {
+  cost_ = 0;
+  samples_ = 0;
+  for (const auto& evaluator : evaluators_) evaluator->reset();
+}
+
+std::vector<std::pair<std::string, double>> Measures::values() const {
+  std::vector<std::pair<std::string, double>> all;
+  for (const auto& evaluator : evaluators_) {
+    for (auto& value : evaluator->values()) all.push_back(std::move(value));
+  }
+  return all;
+}
+
+std::string Measures::text() const {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : values()) parts.push_back(cat(name, "=", significant(value, 6)));
+  return join(parts, " ");
+}
+
+Json Measures::json() const {
+  Json out = Json::object();
+  for (const auto& [name, value] : values()) out[name] = std::isfinite(value) ? Json(value) : Json();
+  return out;
+}
+
+}  // namespace ps

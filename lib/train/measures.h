@@ -1,0 +1,41 @@
+// Measures: what a stretch of batches cost, and what the evaluators say of it.
+#ifndef PS_TRAIN_MEASURES_H_
+#define PS_TRAIN_MEASURES_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/json.h"
+#include "model/evaluator.h"
+#include "model/network.h"
+
+namespace ps {
+
+class Measures {
+ public:
+  explicit Measures(std::vector<std::unique_ptr<Evaluator>> evaluators) : evaluators_(std::move(evaluators)) {}
+
+  void add(double cost, Matrix<const float> predictions, const Batch& batch);
+  void reset();
+
+  int64_t samples() const { return samples_; }
+  double average_cost() const { return samples_ == 0 ? 0 : cost_ / static_cast<double>(samples_); }
+  std::vector<std::pair<std::string, double>> values() const;
+
+  // "auc=0.79 classification_error=0.15"
+  std::string text() const;
+
+  // {"auc": 0.79, …}; undefined values are null.
+  Json json() const;
+
+ private:
+  int64_t samples_ = 0;
+  double cost_ = 0;
+  std::vector<std::unique_ptr<Evaluator>> evaluators_;
+};
+
+}  // namespace ps
+
+#endif  // PS_TRAIN_MEASURES_H_

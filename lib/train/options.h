@@ -1,0 +1,24 @@
+// The "train" section of the job file.
+#ifndef PS_TRAIN_OPTIONS_H_
+#define PS_TRAIN_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "config/spec.h"
+
+namespace ps {
+
+struct TrainOptions {
+  int passes = 1;
+  std::string gradient = "mean";    // over the examples of a batch: sum | mean
+  int64_t log_period = 100;         // batches between reports
+  std::string save_dir = "output";  // pass-00000/ … are made here after each pass; empty: nothing is saved
+  int saving_period = 1;            // passes between saves; the last pass is always saved
+
+  static const ObjectSpec<TrainOptions>& spec();
+};
+
+}  // namespace ps
+
+#endif  // PS_TRAIN_OPTIONS_H_

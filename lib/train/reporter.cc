@@ -1,0 +1,67 @@
+#include "train/reporter.h"
+
+#include <cerrno>
+
+#include "base/error.h"
+
+namespace ps {
+
+static std::FILE* open_metrics(const std::string& path) {
+  if (path.empty()) return nullptr;
+  if (path == "-") return stdout;
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) fail_errno(Code::kUsage, "cannot create metrics file", path, errno);
+  return file;
+}
+
+Reporter::Reporter(Log& log, ProgressMode progress, const std::string& metrics)
+    : log_(log), mode_(progress), metrics_(open_metrics(metrics), [](std::FILE* file) {
+        if (file != nullptr && file != stdout) std::fclose(file);
+      }) {}
+
+Reporter::~Reporter() = default;
+
+void Reporter::begin(const std::string& label) {
+  progress_ = std::make_unique<Progress>(log_, mode_, ProgressTask{label, "samples", 0});
+}
+
+void Reporter::advance(int64_t samples, double done) {
+  double count = static_cast<double>(samples);
+  if (progress_) progress_->update(count, done > 0 ? count / done : 0);
+}
+
+void Reporter::batch(int pass, int64_t batch, const Measures& whole, const Measures& current, double learning_rate) {
+  log_.info(" Batch=", batch, " samples=", whole.samples(), " AvgCost=", significant(whole.average_cost(), 6),
+            " CurrentCost=", significant(current.average_cost(), 6), " Eval: ", whole.text(),
+            " CurrentEval: ", current.text());
+  write_metrics({{"event", "batch"}, {"pass", pass}, {"batch", batch}, {"samples", whole.samples()},
+                 {"avg_cost", whole.average_cost()}, {"current_cost", current.average_cost()},
+                 {"learning_rate", learning_rate}, {"evaluators", whole.json()},
+                 {"current_evaluators", current.json()}});
+}
+
+void Reporter::pass(int pass, int64_t batches, const Measures& whole, double seconds) {
+  if (progress_) progress_->finish();
+  log_.info(" Pass=", pass, " Batch=", batches, " samples=", whole.samples(),
+            " AvgCost=", significant(whole.average_cost(), 6), " Eval: ", whole.text());
+  write_metrics({{"event", "pass"}, {"pass", pass}, {"batches", batches}, {"samples", whole.samples()},
+                 {"avg_cost", whole.average_cost()}, {"evaluators", whole.json()}, {"seconds", seconds}});
+}
+
+void Reporter::test(int pass, const Measures& measures, double seconds) {
+  if (progress_) progress_->finish();
+  log_.info(" Test samples=", measures.samples(), " cost=", significant(measures.average_cost(), 6),
+            " Eval: ", measures.text());
+  write_metrics({{"event", "test"}, {"pass", pass}, {"samples", measures.samples()},
+                 {"cost", measures.average_cost()}, {"evaluators", measures.json()}, {"seconds", seconds}});
+}
+
+void Reporter::write_metrics(const Json& line) {
+  if (!metrics_) return;
+  std::string text = line.dump() + "\n";
+  if (std::fwrite(text.data(), 1, text.size(), metrics_.get()) != text.size() || std::fflush(metrics_.get()) != 0) {
+    fail_errno(Code::kUnavailable, "cannot write", "metrics", errno);
+  }
+}
+
+}  // namespace ps

@@ -1,0 +1,50 @@
+// Reporter: what people and scripts see of a run: lines as PaddlePaddle's users know them, a progress bar, a file of
+// JSON lines.
+#ifndef PS_TRAIN_REPORTER_H_
+#define PS_TRAIN_REPORTER_H_
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/log.h"
+#include "cli/progress.h"
+#include "config/json.h"
+#include "train/measures.h"
+
+namespace ps {
+
+// Owner thread only.
+class Reporter {
+ public:
+  // `metrics` is a file for JSON lines, "-" standard output, or empty.  Throws kUsage when it cannot be made.
+  Reporter(Log& log, ProgressMode progress, const std::string& metrics);
+  ~Reporter();
+
+  void begin(const std::string& label);       // a pass or a test, for the bar
+  void advance(int64_t samples, double done);  // `done` in [0, 1], or negative when unknown
+
+  // "Batch=… samples=… AvgCost=… CurrentCost=… Eval: … CurrentEval: …"
+  void batch(int pass, int64_t batch, const Measures& whole, const Measures& current, double learning_rate);
+
+  // "Pass=… Batch=… samples=… AvgCost=… Eval: …"
+  void pass(int pass, int64_t batches, const Measures& whole, double seconds);
+
+  // "Test samples=… cost=… Eval: …"
+  void test(int pass, const Measures& measures, double seconds);
+
+  Log& log() { return log_; }
+
+ private:
+  void write_metrics(const Json& line);
+
+  Log& log_;
+  const ProgressMode mode_;
+  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<std::FILE, void (*)(std::FILE*)> metrics_;
+};
+
+}  // namespace ps
+
+#endif  // PS_TRAIN_REPORTER_H_

@@ -1,0 +1,74 @@
+// Trainer: the loop.  Written once, against ParameterStore: read, plan, pull, forward, backward, push.
+#ifndef PS_TRAIN_TRAINER_H_
+#define PS_TRAIN_TRAINER_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "data/reader.h"
+#include "model/network.h"
+#include "optim/schedule.h"
+#include "ps/parameter_store.h"
+#include "train/measures.h"
+#include "train/options.h"
+#include "train/reporter.h"
+
+namespace ps {
+
+struct PassResult {
+  int pass = 0;
+  int64_t batches = 0, samples = 0;
+  double average_cost = 0, seconds = 0;
+  Json evaluators;
+  bool interrupted = false;
+
+  Json json() const;  // pass, samples, avg_cost, evaluators, seconds
+};
+
+struct TestResult {
+  int64_t samples = 0;
+  double cost = 0, seconds = 0;
+  Json evaluators;
+
+  Json json() const;  // samples, cost, evaluators, seconds
+};
+
+// One owner thread; what it is given outlives it and are used by nobody else meanwhile.
+class Trainer {
+ public:
+  Trainer(Network<float>& network, ParameterStore& store, ThreadPool& pool, const TrainOptions& options,
+          const Schedule& schedule, Reporter& reporter);
+
+  // Trains on all that `reader` gives, or until `stop` says so after some batch.  Passes must come in order from 0.
+  PassResult train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop);
+
+  // Measures the present weights.  `pass` is for the report; -1 when no training ran.
+  TestResult test(int pass, BatchReader& reader, const std::function<bool()>& stop);
+
+  // Calls `write` with lines of text, one an example in the order of the input: its C predictions, with spaces
+  // between, each in the shortest decimals that read back the same.  Returns the number of examples.
+  int64_t predict(BatchReader& reader, const std::function<bool()>& stop,
+                  const std::function<void(std::string_view)>& write);
+
+ private:
+  double train_batch(const PreparedBatch& prepared, int pass);
+  double evaluate_batch(const PreparedBatch& prepared);
+
+  Network<float>& network_;
+  ParameterStore& store_;
+  ThreadPool& pool_;
+  const TrainOptions options_;
+  const Schedule& schedule_;
+  Reporter& reporter_;
+
+  int64_t step_ = 0, samples_ = 0;  // of training, over all passes
+  double learning_rate_ = 0;        // of the last step
+  std::vector<ParameterView<float>> views_;
+};
+
+}  // namespace ps
+
+#endif  // PS_TRAIN_TRAINER_H_

@@ -1,0 +1,15 @@
+# What --version says: the version, the commit if this is a git tree, and the libraries that were built against.
+set(PS_REVISION "")
+find_package(Git QUIET)
+if(GIT_FOUND AND EXISTS ${CMAKE_SOURCE_DIR}/.git)
+  execute_process(COMMAND ${GIT_EXECUTABLE} rev-parse --short HEAD WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+                  OUTPUT_VARIABLE PS_REVISION OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  # Every commit appends to this file, so that a new one is noticed.
+  if(EXISTS ${CMAKE_SOURCE_DIR}/.git/logs/HEAD)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/.git/logs/HEAD)
+  endif()
+endif()
+set(PS_LIBRARY_VERSIONS "boost ${Boost_VERSION_STRING}, eigen ${Eigen3_VERSION}, nlohmann-json ${nlohmann_json_VERSION}, \
+zstd ${zstd_VERSION}, zlib ${ZLIB_VERSION_STRING}, xxhash ${xxhash_VERSION}")
+configure_file(${CMAKE_SOURCE_DIR}/share/cmake/version.cc.in ${CMAKE_BINARY_DIR}/generated/version.cc @ONLY)
+target_sources(ps_cli PRIVATE ${CMAKE_BINARY_DIR}/generated/version.cc)

@@ -1,0 +1,45 @@
+#!/bin/bash
+# cmake --install and cpack put everything where a Unix user expects it, and lintian has no errors for the package.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+need cmake cpack dpkg-deb dpkg-shlibdeps
+
+build=$(dirname "$PS_BIN")
+
+# check_tree USR SUFFIX: the installed files under USR; SUFFIX is what compression adds to pages.
+check_tree() {
+  local usr=$1 suffix=$2 file program
+  for program in $(programs); do
+    for file in "bin/$program" "share/man/man1/$program.1$suffix" "share/bash-completion/completions/$program" \
+      "share/zsh/vendor-completions/_$program" "share/fish/vendor_completions.d/$program.fish"; do
+      [[ -s $usr/$file ]] || fail "$file is not installed"
+    done
+    [[ $("$usr/bin/$program" --version) == "$program "* ]] || fail "the installed $program does not run"
+  done
+  for file in share/man/man5/ps-job.5$suffix share/man/man7/ps.7$suffix share/doc/pskit/README.md \
+    share/pskit/jobs/quickstart.json; do
+    [[ -s $usr/$file ]] || fail "$file is not installed"
+  done
+}
+
+cmake --install "$build" --prefix "$scratch/install" >/dev/null
+check_tree "$scratch/install" ""
+[[ -s $scratch/install/share/doc/pskit/LICENSE ]] || fail "LICENSE is not installed"
+
+(cd "$scratch" && cpack --config "$build/CPackConfig.cmake" -B "$scratch/package" >"$scratch/cpack" 2>&1) ||
+  { cat "$scratch/cpack"; fail "cpack makes no package"; }
+packages=("$scratch"/package/*.deb)
+package=${packages[0]}
+dpkg-deb --info "$package" >"$scratch/info"
+for library in libboost-program-options1.81.0 libzstd1 libstdc++6; do expect_text "$scratch/info" "$library"; done
+dpkg-deb -x "$package" "$scratch/root"
+check_tree "$scratch/root/usr" .gz
+for file in copyright changelog.Debian.gz; do
+  [[ -s $scratch/root/usr/share/doc/pskit/$file ]] || fail "$file is not in the package"
+done
+dpkg --dry-run --force-not-root --force-depends -i "$package" >"$scratch/dpkg" 2>&1 || fail "dpkg would not install: $(cat "$scratch/dpkg")"
+
+need lintian
+lintian --fail-on none "$package" >"$scratch/lintian" 2>/dev/null || fail "lintian did not run"
+if grep '^E:' "$scratch/lintian"; then fail "lintian has the errors above for $(basename "$package")"; fi
+echo "$(basename "$package"): installs, and lintian has no errors"

@@ -1,0 +1,87 @@
+#!/bin/bash
+# A library includes only libraries of lower rows (share/cmake/Rows.cmake), and third parties stay at home.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+
+# check_rows TREE: prints every include that breaks a rule; status 1 if there is one.
+check_rows() {
+  local tree=$1
+  (cd "$tree" && awk '
+    # Where each third party may be included.
+    BEGIN {
+      home["Eigen"] = "math model"
+      home["boost/program_options"] = "cli"
+      home["boost"] = "net ps"
+      home["nlohmann"] = "config"
+      home["zstd.h"] = home["zlib.h"] = "base data chunk"
+      home["xxhash.h"] = "base"
+      split("arpa linux netinet sys", folders)
+      for (i in folders) system_folder[folders[i]] = 1
+    }
+    function report(what) {
+      print FILENAME ":" FNR ": " what
+      broken = 1
+    }
+    function check_home(party, header) {
+      if (index(" " home[party] " ", " " library " ") == 0) {
+        report("<" header "> in lib/" library ", but its home is " home[party])
+      }
+    }
+    FILENAME ~ /Rows.cmake$/ {
+      if (match($0, /^ps_library\(/)) {
+        split(substr($0, RLENGTH + 1), word, " ")
+        row[word[1]] = word[3]
+      }
+      next
+    }
+    FNR == 1 {
+      split(FILENAME, path, "/")
+      library = path[2]
+      if (!(library in row)) report("lib/" library " has no row")
+    }
+    /^[ \t]*#[ \t]*include[ \t]*"/ {
+      split($0, quoted, "\"")
+      split(quoted[2], path, "/")
+      other = path[1]
+      if (!(other in row)) {
+        report("\"" quoted[2] "\" is in no library")
+      } else if (other != library && row[other] + 0 >= row[library] + 0) {
+        report("lib/" library " (row " row[library] ") includes lib/" other " (row " row[other] ")")
+      }
+    }
+    /^[ \t]*#[ \t]*include[ \t]*</ {
+      split($0, angle, /[<>]/)
+      header = angle[2]
+      parts = split(header, path, "/")
+      if (header ~ /^boost\/program_options/) check_home("boost/program_options", header)
+      else if (path[1] in home) check_home(path[1], header)
+      else if (parts > 1 && !(path[1] in system_folder)) report("<" header "> has no home")
+    }
+    END { exit broken }
+  ' share/cmake/Rows.cmake $(find lib -name "*.h" -o -name "*.cc"))
+}
+
+# A planted violation must be found, or the check is worth nothing.
+plant() {
+  local file=$1 line=$2
+  rm -rf "$scratch/tree"
+  mkdir -p "$scratch/tree/share"
+  cp -r "$PS_SOURCE/lib" "$scratch/tree/lib"
+  cp -r "$PS_SOURCE/share/cmake" "$scratch/tree/share/cmake"
+  echo "$line" >>"$scratch/tree/$file"
+  if check_rows "$scratch/tree" >"$scratch/planted"; then fail "'$line' in $file was not found"; fi
+  expect_text "$scratch/planted" "$file:"
+}
+
+check_rows "$PS_SOURCE" || fail "the includes above break the rows"
+plant lib/base/error.h '#include "config/json.h"'
+plant lib/config/json.h '#include "cli/flags.h"'
+plant lib/optim/optimizer.h '#include "data/batch.h"'
+plant lib/base/text.h '#include "elsewhere/text.h"'
+plant lib/data/batch.h '#include <nlohmann/json.hpp>'
+plant lib/base/file.cc '#include <Eigen/Core>'
+plant lib/config/spec.cc '#include <boost/program_options.hpp>'
+plant lib/cli/flags.cc '#include <boost/asio.hpp>'
+plant lib/config/spec.cc '#include <zstd.h>'
+plant lib/base/file.cc '#include <fmt/format.h>'
+echo "all includes of $(find "$PS_SOURCE/lib" -name '*.h' -o -name '*.cc' | wc -l) files keep the rows"

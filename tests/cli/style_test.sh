@@ -1,0 +1,69 @@
+#!/bin/bash
+# What a machine can check of the house style (CONTRIBUTING.md).
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$PS_SOURCE"
+
+kMaxLines=500
+broken=
+report() {
+  echo "$*"
+  broken=yes
+}
+
+mapfile -t code < <(find lib cmd tests -name '*.h' -o -name '*.cc' | sort)
+mapfile -t scripts < <(find tests examples man .ci -name '*.sh' -o -path .ci/run | sort)
+
+check_sizes() {
+  local lines file
+  while read -r lines file; do
+    if [[ $file != total ]] && ((lines >= kMaxLines)); then report "$file: $lines lines, expected fewer than $kMaxLines"; fi
+  done < <(wc -l "${code[@]}" "${scripts[@]}")
+}
+
+# lib/base/text.h is guarded by PS_BASE_TEXT_H_.
+check_guards() {
+  local header guard
+  for header in $(find lib tests -name '*.h'); do
+    guard=PS_$(tr 'a-z/.-' 'A-Z___' <<<"${header#lib/}")_
+    grep -qx "#ifndef $guard" "$header" && grep -qx "#define $guard" "$header" || report "$header: no guard $guard"
+  done
+}
+
+check_words() {
+  local marks='TO''DO|FIX''ME|XX''X|HA''CK'
+  if grep -nwE "$marks" "${code[@]}" "${scripts[@]}"; then report "the lines above put work off"; fi
+  if grep -nE 'GTEST''_SKIP' "${code[@]}"; then report "the tests above skip"; fi
+  if grep -nE '^#\s*if(def)?\b' "${code[@]}"; then report "the lines above choose at compile time"; fi
+}
+
+# A header that its own source includes first compiles alone; the build compiles the others (tests/CMakeLists.txt).
+check_headers() {
+  local header source
+  for header in $(find lib -name '*.h'); do
+    source=${header%.h}.cc
+    [[ -e $source ]] || continue
+    [[ $(grep -m1 '#include' "$source") == "#include \"${header#lib/}\"" ]] || report "$source: its own header does not come first"
+  done
+}
+
+check_scripts() {
+  local script
+  for script in "${scripts[@]}"; do bash -n "$script" || report "$script: bash cannot read it"; done
+}
+
+check_format() {
+  command -v clang-format >/dev/null || return 0
+  printf '%s\n' "${code[@]}" | xargs -P 2 -n 20 clang-format --dry-run --Werror 2>"$scratch/format" && return
+  grep -oE '(lib|cmd|tests)/[A-Za-z0-9_/]+\.(h|cc):' "$scratch/format" | sort -u
+  report "the files above differ from what clang-format makes of them"
+}
+
+check_sizes
+check_guards
+check_words
+check_headers
+check_scripts
+check_format
+[[ -z $broken ]] || fail "house style"
+echo "${#code[@]} files of C++ and ${#scripts[@]} scripts keep the house style"

@@ -1,0 +1,98 @@
+#!/bin/bash
+# ps-train as a user runs it: pipes, results, models, bad input, interrupts.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+job=$PS_SOURCE/share/jobs/quickstart.json
+
+# value PATH: of the JSON object in $scratch/out, e.g. test.evaluators.auc.
+value() { python3 -c 'import functools, json, sys
+print(functools.reduce(lambda o, k: o[int(k)] if k.isdigit() else o[k], sys.argv[1].split("."), json.load(open("out"))))' "$1"; }
+need python3
+
+ps-datagen ctr --samples 20000 --output train.txt
+ps-datagen ctr --first 20000 --samples 5000 --output test.txt
+
+echo "a pipe trains, tests and saves; standard output holds the result alone"
+ps-datagen ctr --samples 20000 | ps-train "$job" --test-data test.txt --passes 2 --json >out 2>err
+[[ $(wc -l <out) == 1 ]] || fail "more than one line on standard output"
+[[ $(value passes.1.samples) == 20000 && $(value test.samples) == 5000 ]] || fail "samples: $(cat out)"
+python3 -c "import sys; sys.exit(not $(value test.evaluators.auc) > 0.7)" || fail "auc $(value test.evaluators.auc)"
+python3 -c "import sys; sys.exit(not $(value passes.1.avg_cost) < $(value passes.0.avg_cost))" || fail "the cost does not fall"
+for file in model.safetensors job.json; do [[ -s output/pass-00001/$file ]] || fail "no $file"; done
+expect_text err ' Pass=1 Batch=100 samples=20000 AvgCost='
+expect_text err ' Test samples=5000 cost='
+trained_cost=$(value test.cost)
+
+echo "a pipe and a file give the same model, and threads change no bit of it"
+for threads in 1 3; do
+  ps-train "$job" --data train.txt --passes 2 --threads $threads --save-dir "threads$threads" --log-level error
+  cmp output/pass-00001/model.safetensors "threads$threads/pass-00001/model.safetensors"
+done
+
+echo "the saved model tests as it did when it was trained"
+ps-train "$job" --job test --init-model output/pass-00001 --data test.txt --json >out 2>err
+[[ $(value test.cost) == "$trained_cost" ]] || fail "cost $(value test.cost), was $trained_cost"
+
+echo "predictions are one a line, in order"
+ps-train "$job" --job predict --init-model output/pass-00001 --data test.txt >predictions 2>err
+[[ $(wc -l <predictions) == 5000 ]] || fail "$(wc -l <predictions) predictions"
+head -100 test.txt | ps-train "$job" --job predict --init-model output/pass-00001 --output first 2>err
+cmp first <(head -100 predictions)
+
+echo "a reader that has enough ends it in silence"
+ps-train "$job" --job predict --init-model output/pass-00001 --data test.txt 2>err | head -1 >first
+[[ $(cat first) == "$(head -1 predictions)" ]] || fail "first prediction"
+
+echo "any format becomes records, which train the same"
+ps-train "$job" --job convert --data train.txt --output train.records 2>err
+ps-train "$job" --data train.records --format records --passes 2 --save-dir records --log-level error
+cmp output/pass-00001/model.safetensors records/pass-00001/model.safetensors
+
+echo "training goes on from a model"
+ps-train "$job" --init-model output/pass-00001 --data train.txt --save-dir '' --json >out 2>err
+python3 -c "import sys; sys.exit(not $(value passes.0.avg_cost) < 0.6)" || fail "started anew"
+
+echo "a bad line ends it with 3 and its place, or is skipped and counted"
+{ head -3 train.txt; echo "this is no example"; head -3 train.txt; } >bad.txt
+expect_status 3 ps-train "$job" --data bad.txt --save-dir ''
+expect_text err 'bad.txt:4: '
+expect_status 0 ps-train "$job" --data bad.txt --save-dir '' --max-bad-lines 1
+expect_text err 'skipped 1 bad lines'
+
+echo "no data, a cut file, a damaged model, a wrong job: each its status"
+: >empty.txt
+expect_status 3 ps-train "$job" --data empty.txt --save-dir ''
+gzip -k train.txt && head -c 5000 train.txt.gz >cut.gz
+expect_status 5 ps-train "$job" --data cut.gz --save-dir ''
+head -c 1000 output/pass-00001/model.safetensors >cut.safetensors
+expect_status 5 ps-train "$job" --job test --data test.txt --init-model cut.safetensors
+expect_status 2 ps-train "$job" --data train.txt --set optimizer.tpye=sgd
+expect_text err "optimizer.tpye: unknown key (did you mean 'type'?)"
+expect_status 2 ps-train "$job" --data train.txt --set optimizer.type=adm
+expect_text err "unknown optimizer 'adm' (did you mean 'adam'?)"
+
+echo "a dense model that does not fit is refused with bytes and a hint"
+expect_status 6 ps-train "$PS_SOURCE/share/jobs/sparse_binary.json" --set model.layers.0.sparse_update=false \
+  --set model.layers.0.size=4096 --data /dev/null
+expect_text err 'bytes) are available'
+expect_text err '"sparse_update": true'
+
+echo "a dry run touches nothing"
+expect_status 0 ps-train "$job" --data train.txt --save-dir dry --dry-run
+[[ ! -e dry ]] || fail "a dry run made a folder"
+
+echo "an interrupt saves what was trained and ends with 130"
+mkfifo endless
+ps-datagen ctr --samples inf >endless 2>/dev/null &
+ps-train "$job" --data endless --save-dir interrupted --metrics metrics.jsonl 2>err &
+trainer=$!
+for _ in {1..200}; do [[ -s metrics.jsonl ]] && break; sleep 0.05; done
+kill -INT $trainer
+status=0
+wait $trainer || status=$?
+[[ $status == 130 ]] || { cat err; fail "interrupted: status $status"; }
+ls interrupted/pass-00000-batch-*/model.safetensors >/dev/null || fail "nothing saved"
+python3 -c 'import json; [json.loads(line) for line in open("metrics.jsonl")]' || fail "metrics are not JSON lines"
+echo passed

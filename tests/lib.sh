@@ -1,0 +1,50 @@
+# Helpers of the shell tests.  A test begins with
+#   set -euo pipefail; source "$(dirname "$0")/../lib.sh"
+# and gets PS_SOURCE (the tree), PS_BIN (the programs) and $scratch, a folder that goes when the test ends.
+: "${PS_SOURCE:=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}"
+: "${PS_BIN:=$PS_SOURCE/build/release/bin}"
+export PS_SOURCE PS_BIN
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+# Ends the test as skipped, saying why.
+skip() {
+  echo "skipped: $*"
+  exit 77
+}
+
+# need TOOL...: skips the test unless all are installed.
+need() {
+  local tool
+  for tool in "$@"; do command -v "$tool" >/dev/null || skip "$tool is not installed"; done
+}
+
+# expect_status N COMMAND...: runs it with its output in $scratch/out and $scratch/err.
+expect_status() {
+  local expected=$1 status=0
+  shift
+  "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
+  [[ $status == "$expected" ]] && return
+  cat "$scratch/err" >&2
+  fail "'$*' ended with status $status, expected $expected"
+}
+
+# expect_text FILE TEXT: FILE holds TEXT.
+expect_text() {
+  grep -qF -- "$2" "$1" && return
+  cat "$1" >&2
+  fail "'$2' is not in $1"
+}
+
+# Names of the programs that are built.
+programs() {
+  local program
+  for program in "$PS_BIN"/ps-*; do [[ -x $program ]] && basename "$program"; done
+  return 0
+}

@@ -1,0 +1,69 @@
+#!/bin/bash
+# The shipped jobs on real data, against published results and peers' scores.  The data lie beside the checkout, in
+# ../shared/data, or where PS_DATA says; without them this is skipped.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+data=${PS_DATA:-$PS_SOURCE/../shared/data}
+[[ -d $data ]] || skip "no real data in $data"
+need python3
+cd "$scratch"
+jobs=$PS_SOURCE/share/jobs
+
+# run JOB ARGUMENTS...: its result to $scratch/out.
+run() {
+  local job=$1
+  shift
+  "$PS_BIN/ps-train" "$jobs/$job.json" --json --log-level warning --save-dir '' "$@" >out
+}
+
+# expect WHAT EXPRESSION: of the result r.
+expect() {
+  python3 -c '
+import json, sys
+r = json.load(open("out"))
+cost = lambda p: r["passes"][p]["avg_cost"]
+e = r.get("test", {}).get("evaluators", {})
+accuracy = 1 - e.get("classification_error", 1)
+what, expression = sys.argv[1:]
+names = {"r": r, "cost": cost, "e": e, "accuracy": accuracy}
+import re
+terms = " ".join(f"{t}={eval(t, names):.5g}" for t in re.findall(r"cost\(\d\)|accuracy|e\[.\w+.\]|r\[.\w+.\](?:\[.\w+.\])?", expression))
+ok = eval(expression, names)
+print(("ok    " if ok else "FAILED"), what, terms, f"({expression}) {r[\"seconds\"]:.1f} s")
+sys.exit(not ok)' "$1" "$2" || fail "$1"
+}
+
+demo=$data/paddle_sparse_binary/train.txt.zst
+run sparse_binary --data "$demo"
+expect sparse_binary '0.083 <= cost(0) <= 0.097 and 0.0168 <= cost(1) <= 0.0182'
+expect "sparse_binary's memory" 'r["peak_memory_bytes"] < 400e6'
+
+status=0
+"$PS_BIN/ps-train" "$jobs/sparse_binary.json" --data "$demo" --set model.layers.0.sparse_update=false --save-dir '' 2>err || status=$?
+[[ $status == 6 ]] || fail "the dense demo ended with status $status, expected 6: $(cat err)"
+expect_text err 'sparse_update'
+
+run a9a --data "$data/a9a/train.libsvm.zst" --test-data "$data/a9a/test.libsvm.zst"
+expect a9a 'accuracy >= 0.850 and e["auc"] >= 0.902'
+run 20news --data "$data/20news/train.libsvm.zst" --test-data "$data/20news/test.libsvm.zst"
+expect 20news 'accuracy >= 0.80'
+run ctr10k --data "$data/ctr10k/train.libsvm.zst" --test-data "$data/ctr10k/test.libsvm.zst"
+expect ctr10k 'e["auc"] >= 0.775'
+run adult_wide_deep --data "$data/adult/train.multislot.zst" --test-data "$data/adult/test.multislot.zst"
+expect adult_wide_deep 'e["auc"] >= 0.908'
+run mnist --data "$data/mnist/train.libsvm.zst" --test-data "$data/mnist/test.libsvm.zst"
+expect mnist 'accuracy >= 0.982'
+
+"$PS_BIN/ps-datagen" sparse-float --samples 2000 --output float.txt
+run sparse_float --data float.txt
+expect sparse_float 'cost(3) < cost(0)'
+
+# Held out: the last 3 % of the lines.  The unigram model knows the frequencies of the training text's words.
+zstdcat "$data/gutenberg/corpus.txt.zst" >corpus.txt
+lines=$(wc -l <corpus.txt)
+head -n $((lines * 97 / 100)) corpus.txt >text.txt
+tail -n +$((lines * 97 / 100 + 1)) corpus.txt >held_out.txt
+run gutenberg_nce --data text.txt --test-data held_out.txt
+python3 "$(dirname "$0")/unigram.py" text.txt held_out.txt 10000 >unigram
+expect gutenberg_nce "2.718281828 ** r['test']['cost'] < 0.5 * $(cat unigram)"
+echo "unigram perplexity $(cat unigram)"

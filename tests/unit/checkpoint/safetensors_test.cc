@@ -1,0 +1,89 @@
+#include "checkpoint/safetensors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+namespace ps {
+namespace {
+
+using testing::HasSubstr;
+
+class SafetensorsTest : public testing::Test {
+ protected:
+  std::string path_ = testing::TempDir() + "safetensors_test.safetensors";
+
+  void write_sample() {
+    std::vector<uint64_t> keys = {3, 9};
+    std::vector<float> rows = {1, 2, 3, 4, 5, 6};
+    SafetensorsWriter writer(path_, {{"t.keys", "U64", {2}, 0, 0}, {"t.rows", "F32", {2, 3}, 0, 0}}, {{"format", "ps"}});
+    writer.write_array<uint64_t>(keys);
+    writer.write_array<float>(rows);
+    writer.commit();
+  }
+
+  void expect_corrupt(const std::string& bytes, const std::string& what) {
+    write_file(path_, bytes);
+    try {
+      SafetensorsReader reader(path_);
+      ADD_FAILURE() << "accepted " << what;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kCorrupt) << what;
+      EXPECT_THAT(error.message(), HasSubstr(path_));
+    }
+  }
+
+  static std::string with_header(const std::string& header, size_t buffer_bytes) {
+    std::string out;
+    put(out, static_cast<uint64_t>(header.size()));
+    return out + header + std::string(buffer_bytes, '\0');
+  }
+};
+
+TEST_F(SafetensorsTest, ReadsWhatWasWritten) {
+  write_sample();
+  SafetensorsReader reader(path_);
+  EXPECT_EQ(reader.metadata().at("format"), "ps");
+  ASSERT_NE(reader.find("t.rows"), nullptr);
+  std::vector<float> part(2);
+  reader.read<float>(*reader.find("t.rows"), 3, part);
+  EXPECT_THAT(part, testing::ElementsAre(4, 5));
+  EXPECT_EQ(reader.find("missing"), nullptr);
+}
+
+TEST_F(SafetensorsTest, BufferIsAligned) {
+  write_sample();
+  std::string whole = read_file(path_);
+  EXPECT_EQ(ByteReader(whole).get<uint64_t>() % 8, 0);
+}
+
+TEST_F(SafetensorsTest, EveryCutIsFound) {
+  write_sample();
+  std::string whole = read_file(path_);
+  for (size_t size = 0; size < whole.size(); ++size) expect_corrupt(whole.substr(0, size), cat("cut at ", size));
+}
+
+TEST_F(SafetensorsTest, HolesOverlapsAndLiesAreFound) {
+  expect_corrupt(with_header("{}", 4), "bytes after the last tensor");
+  expect_corrupt(with_header("[]", 0), "an array for a header");
+  expect_corrupt(with_header("{\"a\": 3}", 0), "a number for a tensor");
+  expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8), "a hole");
+  expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4), "the wrong size");
+  expect_corrupt(with_header(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", 4), "an unknown type");
+  expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4), "a negative extent");
+  expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[4611686018427387905,4],"data_offsets":[0,16]}})", 16),
+                 "a product that overflows");
+  expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4),
+                 "a name used twice");
+}
+
+TEST_F(SafetensorsTest, UncommittedFileLeavesNothing) {
+  std::string path = testing::TempDir() + "never.safetensors";
+  { SafetensorsWriter writer(path, {{"a", "F32", {1}, 0, 0}}, {}); }
+  EXPECT_FALSE(exists(path));
+}
+
+}  // namespace
+}  // namespace ps
