@@ -20,13 +20,13 @@ mkdir -p "$output"
 echo
 echo "== training on $train_samples clicks, straight from the pipe"
 "$bin/ps-datagen" ctr --samples "$train_samples" |
-  "$bin/ps-train" "$job" --save-dir "$output"
+  "$bin/ps-train" "$job" --data - --save-dir "$output"
 
 echo
 echo "== testing the saved model on $test_samples clicks that it has not seen"
 "$bin/ps-datagen" ctr --first "$train_samples" --samples "$test_samples" --truth "$output/truth.json" |
-  "$bin/ps-train" "$job" --job test --init-model "$output/pass-00000" --save-dir "" --data -
+  "$bin/ps-train" "$job" --job test --init-model "$output/pass-00000" --data -
 
 echo
 echo "== the most that any model could score on them, from the law that made them"
-grep -E '"(auc|log_loss|attainable_[a-z_]*)"' "$output/truth.json"
+grep -E '"(auc|log_loss)"' "$output/truth.json"

@@ -9,8 +9,6 @@ namespace ps {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // Least and greatest a x for a in [low, high].
 struct Range {
   double low, high;

@@ -43,6 +43,16 @@ status=0
 [[ $status == 6 ]] || fail "the dense demo ended with status $status, expected 6: $(cat err)"
 expect_text err 'sparse_update'
 
+# Four columns fit: trained densely, every row in every step, they come out as the sparse table's.
+small=(--data "$demo" --set model.layers.0.size=4 --passes 2 --log-level warning)
+"$PS_BIN/ps-train" "$jobs/sparse_binary.json" "${small[@]}" --save-dir sparse
+"$PS_BIN/ps-train" "$jobs/sparse_binary.json" "${small[@]}" --save-dir dense --set model.layers.0.sparse_update=false
+models=({sparse,dense}/pass-00001/model.safetensors)
+read -r rows difference largest < <(python3 "$(dirname "$0")/compare_models.py" "${models[@]}" hidden1.weight)
+echo "dense and sparse: $rows rows, largest difference $difference, largest weight $largest"
+python3 -c "import sys; sys.exit(not ($rows == 36747 and $difference <= 1e-5 * $largest))" || fail "dense and sparse differ"
+rm -r sparse dense
+
 run a9a --data "$data/a9a/train.libsvm.zst" --test-data "$data/a9a/test.libsvm.zst"
 expect a9a 'accuracy >= 0.850 and e["auc"] >= 0.902'
 run 20news --data "$data/20news/train.libsvm.zst" --test-data "$data/20news/test.libsvm.zst"

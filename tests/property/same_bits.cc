@@ -4,7 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/error.h"
+
+#include "base/file.h"
 #include "base/random.h"
 #include "data/reader.h"
 #include "optim/options.h"

@@ -20,9 +20,9 @@ struct Feature {
 };
 
 // Ids in [first_key, first_key + num_keys).  The id of a rank of Zipf's law is a pseudorandom permutation of
-// it, so that hot ids are spread; its true weight depends on (seed, id), and shrinks with the square root of
-// the rank beyond 1000: nobody could learn the weights of ids that are seen once.  Constant after
-// construction: any thread may draw.
+// it, so that hot ids are spread; its true weight depends on (seed, id), and halves with every fourfold
+// rank beyond 1024: nobody could learn the weights of ids that are seen once.  Constant after construction:
+// any thread may draw.
 class FeatureLaw {
  public:
   FeatureLaw(uint64_t seed, Key first_key, uint64_t num_keys, double zipf_exponent);

@@ -5,7 +5,7 @@
 // a range by the mass of the step function that lies over the law on it; a rank drawn evenly from the range
 // is then kept with probability law / step, which is at least (64/65)^a, so that all but a few draws are kept
 // without computing a power. (Rejection-inversion, Hörmann and Derflinger 1996, needs a logarithm and an
-// exponential a draw: 25 ns against 5.)
+// exponential a draw.)
 #ifndef PS_DATA_SYNTH_ZIPF_H_
 #define PS_DATA_SYNTH_ZIPF_H_
 

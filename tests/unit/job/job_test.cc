@@ -1,0 +1,82 @@
+#include "job/job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace ps {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kJob = R"({
+  "data": {"format": "libsvm", "dim": 10},
+  "model": {
+    "layers": [{"name": "score", "type": "fc", "input": "features", "size": 1, "sparse_update": true}],
+    "cost": {"type": "binary_cross_entropy", "input": "score"}
+  },
+  "optimizer": {"type": "adagrad", "learning_rate": 0.5}
+})";
+
+class JobTest : public testing::Test {
+ protected:
+  Job load(const std::string& text, const std::vector<Override>& overrides = {}) {
+    write_file(path_, text);
+    return load_job(path_, overrides);
+  }
+
+  std::string refusal(const std::string& text, const std::vector<Override>& overrides = {}) {
+    try {
+      load(text, overrides);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kUsage);
+      EXPECT_THAT(error.message(), HasSubstr(path_)) << "which file";
+      return error.message();
+    }
+    return "accepted";
+  }
+
+  const std::string path_ = testing::TempDir() + "job_test.json";
+};
+
+TEST_F(JobTest, FlagsLieOverTheFileAndKeepTheTypeOfTheKey) {
+  Job job = load(kJob, {{.key = "train.passes", .values = {"7"}, .typed = "--passes"},
+                        {.key = "train.save_dir", .values = {"123"}, .typed = "--save-dir"},
+                        {.key = "data.files", .values = {"a", "b"}, .is_list = true, .typed = "--data"},
+                        {.key = "optimizer.l2", .values = {"0.25"}, .is_set = true, .typed = "--set"}});
+  EXPECT_EQ(job.train.passes, 7);
+  EXPECT_EQ(job.train.save_dir, "123");
+  EXPECT_THAT(job.data.files, testing::ElementsAre("a", "b"));
+  EXPECT_EQ(job.optimizer["l2"], 0.25);
+}
+
+TEST_F(JobTest, EffectiveJobIsAJobThatMeansTheSame) {
+  Json effective = effective_job(load(kJob));
+  EXPECT_EQ(effective["optimizer"]["l1"], 0.0) << "defaults are filled in";
+  EXPECT_EQ(effective_job(load(effective.dump())), effective);
+}
+
+TEST_F(JobTest, EveryMistakeIsNamedWithItsPath) {
+  EXPECT_THAT(refusal("{"), HasSubstr(":1:2: "));
+  EXPECT_THAT(refusal("[]"), HasSubstr("expected an object"));
+  EXPECT_THAT(refusal(R"({"job": {"seed": 1, "seed": 2}})"), HasSubstr("duplicate key 'seed'"));
+  EXPECT_THAT(refusal(R"({"job": {"sede": 1}})"), HasSubstr("job.sede: unknown key (did you mean 'seed'?)"));
+  EXPECT_THAT(refusal(R"({"train": {"passes": "four"}})"), HasSubstr("train.passes: found string 'four', expected an integer"));
+  EXPECT_THAT(refusal(R"({"optimizer": {"type": "adm"}})"), HasSubstr("optimizer.type: unknown optimizer 'adm' (did you mean 'adam'?)"));
+  EXPECT_THAT(refusal(kJob, {{.key = "optimizer.momentum", .values = {"0.9"}, .is_set = true, .typed = "--set"}}),
+              HasSubstr("optimizer.momentum: unknown key"));
+}
+
+TEST_F(JobTest, SchemaAndListsNameEveryEntry) {
+  std::string schema = job_schema().dump();
+  for (const char* name : {"sparse_momentum", "hsigmoid", "cross_entropy", "precision_recall", "caffe_poly"}) {
+    EXPECT_THAT(schema, HasSubstr(cat("\"", name, "\""))) << name;
+  }
+  for (const std::string& kind : catalog_kinds()) EXPECT_FALSE(list_catalog(kind).empty()) << kind;
+  EXPECT_THAT(job_keys_manual(), HasSubstr(".It Cm ftrl"));
+}
+
+}  // namespace
+}  // namespace ps

@@ -1,0 +1,104 @@
+#include "train/model_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/error.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Holds what is loaded, and gives it back.
+class FakeStore final : public ParameterStore {
+ public:
+  std::map<uint64_t, std::vector<float>> table;
+  std::vector<float> matrix = {1, 2, 3, 4, 5, 6};
+
+  void pull(std::span<const KeyPlan>, PullMode, std::vector<ParameterView<float>>&) override { FAIL(); }
+  void push(std::span<const KeyPlan>, std::span<const ParameterView<float>>, float, double) override { FAIL(); }
+  std::vector<uint64_t> keys(int) override {
+    std::vector<uint64_t> keys;
+    for (const auto& [key, row] : table) keys.push_back(key);
+    return keys;
+  }
+  void read_rows(int, std::span<const uint64_t> keys, float* weights) override {
+    for (uint64_t key : keys) weights = std::copy(table[key].begin(), table[key].end(), weights);
+  }
+  void read_all(int, float* weights) override { std::copy(matrix.begin(), matrix.end(), weights); }
+  void load_rows(int, std::span<const uint64_t> keys, const float* weights) override {
+    for (uint64_t key : keys) table[key].assign(weights, weights + 2), weights += 2;
+  }
+  void load_all(int, const float* weights) override { matrix.assign(weights, weights + 6); }
+};
+
+ParameterSpec spec_of(const std::string& name, bool sparse, int64_t rows) {
+  ParameterSpec spec;
+  spec.name = name;
+  spec.kind = sparse ? ParameterKind::kRows : ParameterKind::kMatrix;
+  spec.sparse = sparse;
+  spec.rows = rows;
+  spec.cols = 2;
+  return spec;
+}
+
+class ModelFileTest : public testing::Test {
+ protected:
+  ModelFileTest() {
+    saved_.table = {{2, {20, 21}}, {0, {1, 2}}};
+    save_model(path_, {spec_of("table", true, 3), spec_of("matrix", false, 3)}, saved_, {{"job", "test"}});
+  }
+
+  std::string refusal(const std::vector<ParameterSpec>& parameters) {
+    try {
+      load_model(path_, parameters, loaded_);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kUsage);
+      return error.message();
+    }
+    return "accepted";
+  }
+
+  const std::string path_ = testing::TempDir() + "model_file_test.safetensors";
+  FakeStore saved_, loaded_;
+};
+
+TEST_F(ModelFileTest, LoadGivesWhatWasSaved) {
+  loaded_.matrix.assign(6, 0);
+  load_model(path_, {spec_of("table", true, 3), spec_of("matrix", false, 3)}, loaded_);
+  EXPECT_EQ(loaded_.table, saved_.table);
+  EXPECT_EQ(loaded_.matrix, saved_.matrix);
+}
+
+TEST_F(ModelFileTest, SparseAndWholeLoadIntoEachOther) {
+  load_model(path_, {spec_of("matrix", true, 3)}, loaded_);
+  EXPECT_THAT(loaded_.table, ElementsAre(testing::Pair(0, ElementsAre(1, 2)), testing::Pair(1, ElementsAre(3, 4)),
+                                         testing::Pair(2, ElementsAre(5, 6))));
+  load_model(path_, {spec_of("table", false, 3)}, loaded_);
+  EXPECT_THAT(loaded_.matrix, ElementsAre(1, 2, 3, 4, 20, 21)) << "the row that is not in the file stays";
+}
+
+TEST_F(ModelFileTest, ModelThatDoesNotSuitIsRefusedByName) {
+  EXPECT_THAT(refusal({spec_of("other", true, 3)}), HasSubstr("no parameter 'other'"));
+  ParameterSpec wide = spec_of("table", true, 3);
+  wide.cols = 4;
+  EXPECT_THAT(refusal({wide}), HasSubstr("'table.rows' is F32 [2, 2], the job expects F32 [2, 4]"));
+  EXPECT_THAT(refusal({spec_of("table", true, 2)}), HasSubstr("key 2 of 'table' is outside the job's 2"));
+}
+
+TEST_F(ModelFileTest, OneParameterCanBeTaken) {
+  load_parameter(path_, {spec_of("other", false, 3), spec_of("table", true, 3)}, 1, loaded_);
+  EXPECT_EQ(loaded_.table, saved_.table);
+}
+
+TEST(PassDirectoryTest, NumbersHaveFiveDigits) {
+  EXPECT_EQ(pass_directory(0), "pass-00000");
+  EXPECT_EQ(pass_directory(123456), "pass-123456");
+}
+
+}  // namespace
+}  // namespace ps
