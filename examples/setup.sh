@@ -12,7 +12,7 @@ packages=(
 )
 test_packages=(
   ccache clang clang-format libclang-rt-14-dev libgmock-dev libgtest-dev
-  bash-completion dpkg-dev file fish jq lintian mandoc zsh zstd
+  bash-completion dpkg-dev file fish jq lintian mandoc python3 zsh zstd
 )
 case ${1:-} in
   "") ;;

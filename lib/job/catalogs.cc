@@ -37,6 +37,18 @@ std::vector<Listing> listings() {
           listing("schedules", "Learning-rate schedules", "optimizer.schedule", schedule_catalog())};
 }
 
+// Text of the manual: a sentence ends in two spaces there, and help texts have one.
+std::string paragraph(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    out += text[i];
+    bool ends = text[i] == '.' && i + 2 < text.size() && text[i + 1] == ' ' && text[i + 2] >= 'A' && text[i + 2] <= 'Z';
+    if (ends) out += ' ';
+  }
+  if (!out.ends_with('.')) out += '.';
+  return manual_text(out);
+}
+
 std::string escaped(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -69,7 +81,7 @@ std::string key_list(const AnySpec& spec, const std::vector<std::string>& seen) 
   std::string items;
   for (const auto& field : spec.fields()) {
     if (std::find(seen.begin(), seen.end(), field->name) != seen.end()) continue;
-    items += cat(".It Cm ", field->name, "\n", manual_text(cat(field->help, " (", type_name(*field), facts(*field), ").")), "\n");
+    items += cat(".It Cm ", field->name, "\n", paragraph(cat(field->help, " (", type_name(*field), facts(*field), ")")));
   }
   if (items.empty()) return "";
   return cat(".Bl -tag -width Ds -compact\n", items, ".El\n");
@@ -105,9 +117,9 @@ std::string catalog_section(const Listing& list) {
     }
     out += cat("All have these keys:\n.Pp\n", key_list(first, others));
   }
-  out += ".Pp\n.Bl -tag -width Ds\n";
+  out += ".Bl -tag -width Ds\n";
   for (const CatalogEntry* entry : list.entries) {
-    out += cat(".It Cm ", escaped(entry->name), "\n", manual_text(entry->help), "\n", key_list(entry->spec(), common));
+    out += cat(".It Cm ", escaped(entry->name), "\n", paragraph(entry->help), key_list(entry->spec(), common));
   }
   return out + ".El\n";
 }
