@@ -19,17 +19,17 @@ run() {
 # expect WHAT EXPRESSION: of the result r.
 expect() {
   python3 -c '
-import json, sys
+import json, re, sys
 r = json.load(open("out"))
 cost = lambda p: r["passes"][p]["avg_cost"]
 e = r.get("test", {}).get("evaluators", {})
 accuracy = 1 - e.get("classification_error", 1)
 what, expression = sys.argv[1:]
 names = {"r": r, "cost": cost, "e": e, "accuracy": accuracy}
-import re
-terms = " ".join(f"{t}={eval(t, names):.5g}" for t in re.findall(r"cost\(\d\)|accuracy|e\[.\w+.\]|r\[.\w+.\](?:\[.\w+.\])?", expression))
+found = re.findall(r"cost\(\d\)|accuracy|e\[.\w+.\]|r\[.\w+.\](?:\[.\w+.\])?", expression)
+terms = " ".join(f"{term}={eval(term, names):.5g}" for term in dict.fromkeys(found))
 ok = eval(expression, names)
-print(("ok    " if ok else "FAILED"), what, terms, f"({expression}) {r[\"seconds\"]:.1f} s")
+print("ok    " if ok else "FAILED", what, terms, f"({expression})", round(r["seconds"], 1), "s")
 sys.exit(not ok)' "$1" "$2" || fail "$1"
 }
 

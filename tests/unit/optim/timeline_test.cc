@@ -27,12 +27,14 @@ Rates constant(int64_t steps) {
   return Rates(static_cast<size_t>(steps), 0.01);
 }
 
-// Constant for a while, then different at every step, with pauses at zero, then constant again.
+// Constant for a while, then different at every step, with pauses at zero, then constant again,
+// at one value after the other from one leaf to the next.
 Rates changing(int64_t steps) {
   Rates out;
   for (int64_t t = 0; t < steps; ++t) {
     double wave = 0.01 * (1 + std::sin(static_cast<double>(t) / 50));
-    out.push_back(t < 300 || t > 1500 ? 0.01 : t % 400 < 40 ? 0 : wave);
+    double flat = t < 1792 ? 0.01 : 0.02;
+    out.push_back(t < 300 || t > 1500 ? flat : t % 400 < 40 ? 0 : wave);
   }
   return out;
 }
