@@ -15,7 +15,7 @@ namespace ps {
 static_assert(std::endian::native == std::endian::little, "arrays are written as they lie in memory");
 
 template <class Scalar>
-  requires std::is_trivially_copyable_v<Scalar>
+requires std::is_trivially_copyable_v<Scalar>
 void put(std::string& out, Scalar value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
@@ -25,15 +25,14 @@ void put_array(std::string& out, std::span<const Scalar> values) {
   if (!values.empty()) out.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
 
-// Reads what put wrote.  A read past the end gives zeros and makes ok() false, for good: check once, at the end,
-// but check a length with has() before allocating for it.
+// Reads what put wrote.  A read past the end gives zeros and makes ok() false, for good: check once, at the
+// end, but check a length with has() before allocating for it.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}
 
   template <class Scalar>
-    requires std::is_trivially_copyable_v<Scalar>
-  Scalar get() {
+  requires std::is_trivially_copyable_v<Scalar> Scalar get() {
     Scalar value{};
     if (has(sizeof value)) {
       std::memcpy(&value, bytes_.data(), sizeof value);

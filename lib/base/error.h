@@ -1,8 +1,8 @@
 // The one exception of the project, and the exit statuses it maps to.  Used by everything.
 //
 // An Error is thrown where a fault is seen, gains context where it passes a boundary, and is caught in three
-// places: main, the session of a connection, the loop of a shard.  Messages are lower case, without a full stop:
-// what failed, the subject quoted, found against expected, the way out.
+// places: main, the session of a connection, the loop of a shard.  Messages are lower case, without a full
+// stop: what failed, the subject quoted, found against expected, the way out.
 #ifndef PS_BASE_ERROR_H_
 #define PS_BASE_ERROR_H_
 

@@ -51,8 +51,7 @@ std::string read_file(const std::string& path, uint64_t max_bytes) {
   }
 }
 
-AtomicFile::AtomicFile(std::string path)
-    : path_(std::move(path)), temporary_(cat(path_, ".tmp", getpid())) {
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(cat(path_, ".tmp", getpid())) {
   file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file_ < 0) fail_errno(Code::kUsage, "cannot create", temporary_, errno);
   buffer_.reserve(kBufferBytes);
@@ -123,7 +122,8 @@ bool exists(const std::string& path) {
 std::vector<std::string> list_directory(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
-  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
     std::string name = entry->path().filename().string();
     if (name[0] != '.') names.push_back(std::move(name));
   }

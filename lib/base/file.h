@@ -1,4 +1,5 @@
-// Files: whole reads, writes that appear whole or not at all, folders.  Used by everything that touches a disk.
+// Files: whole reads, writes that appear whole or not at all, folders.  Used by everything that touches a
+// disk.
 #ifndef PS_BASE_FILE_H_
 #define PS_BASE_FILE_H_
 
@@ -9,11 +10,12 @@
 
 namespace ps {
 
-// The bytes of a file of at most `max_bytes`.  Throws kUsage when it cannot be opened, kCorrupt when it is larger.
+// The bytes of a file of at most `max_bytes`.  Throws kUsage when it cannot be opened, kCorrupt when it is
+// larger.
 std::string read_file(const std::string& path, uint64_t max_bytes = uint64_t{1} << 30);
 
-// A file being written beside its final path, which it replaces at commit(); without a commit nothing is left.
-// Throws kExhausted when the disk is full, kUnavailable on other errors.  One owner thread.
+// A file being written beside its final path, which it replaces at commit(); without a commit nothing is
+// left. Throws kExhausted when the disk is full, kUnavailable on other errors.  One owner thread.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);

@@ -17,13 +17,21 @@ class Log {
   Log(std::string program, LogLevel level) : program_(std::move(program)), level_(level) {}
 
   template <class... Parts>
-  void error(const Parts&... parts) { write(LogLevel::kError, cat(parts...)); }
+  void error(const Parts&... parts) {
+    write(LogLevel::kError, cat(parts...));
+  }
   template <class... Parts>
-  void warning(const Parts&... parts) { write(LogLevel::kWarning, cat(parts...)); }
+  void warning(const Parts&... parts) {
+    write(LogLevel::kWarning, cat(parts...));
+  }
   template <class... Parts>
-  void info(const Parts&... parts) { write(LogLevel::kInfo, cat(parts...)); }
+  void info(const Parts&... parts) {
+    write(LogLevel::kInfo, cat(parts...));
+  }
   template <class... Parts>
-  void debug(const Parts&... parts) { write(LogLevel::kDebug, cat(parts...)); }
+  void debug(const Parts&... parts) {
+    write(LogLevel::kDebug, cat(parts...));
+  }
 
   bool shows(LogLevel level) const { return level <= level_; }
 

@@ -42,7 +42,8 @@ uint64_t rest(std::optional<uint64_t> limit, std::optional<uint64_t> used) {
 
 uint64_t available_memory_bytes() {
   uint64_t available = read_field("/proc/meminfo", "MemAvailable").value_or(UINT64_MAX);
-  available = std::min(available, rest(read_number("/sys/fs/cgroup/memory.max"), read_number("/sys/fs/cgroup/memory.current")));
+  available = std::min(available, rest(read_number("/sys/fs/cgroup/memory.max"),
+                                       read_number("/sys/fs/cgroup/memory.current")));
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     available = std::min(available, rest(limit.rlim_cur, read_field("/proc/self/status", "VmSize")));

@@ -6,8 +6,8 @@
 
 namespace ps {
 
-// Bytes that can still be allocated without swapping: the system's estimate, bounded by the limits of the control
-// group and of the address space (ulimit -v).  UINT64_MAX when nothing can be read.
+// Bytes that can still be allocated without swapping: the system's estimate, bounded by the limits of the
+// control group and of the address space (ulimit -v).  UINT64_MAX when nothing can be read.
 uint64_t available_memory_bytes();
 
 // The largest resident size so far.

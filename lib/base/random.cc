@@ -43,7 +43,9 @@ uint64_t Random::next64() {
   return low | static_cast<uint64_t>(next32()) << 32;
 }
 
-double Random::uniform() { return static_cast<double>(next64() >> 11) * 0x1p-53; }
+double Random::uniform() {
+  return static_cast<double>(next64() >> 11) * 0x1p-53;
+}
 
 // Lemire, "Fast random integer generation in an interval", 2019.
 uint64_t Random::below(uint64_t bound) {

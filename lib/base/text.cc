@@ -16,8 +16,12 @@ static std::string shortest(Float value) {
   return std::string(buffer, result.ptr);
 }
 
-std::string number(double value) { return shortest(value); }
-std::string number(float value) { return shortest(value); }
+std::string number(double value) {
+  return shortest(value);
+}
+std::string number(float value) {
+  return shortest(value);
+}
 
 }  // namespace text_internal
 
@@ -45,8 +49,12 @@ static std::optional<Integer> parse_whole(std::string_view text) {
   return value;
 }
 
-std::optional<int64_t> parse_int(std::string_view text) { return parse_whole<int64_t>(text); }
-std::optional<uint64_t> parse_uint(std::string_view text) { return parse_whole<uint64_t>(text); }
+std::optional<int64_t> parse_int(std::string_view text) {
+  return parse_whole<int64_t>(text);
+}
+std::optional<uint64_t> parse_uint(std::string_view text) {
+  return parse_whole<uint64_t>(text);
+}
 
 std::optional<double> parse_double(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(text.starts_with("+-") ? 0 : 1);
@@ -79,10 +87,16 @@ std::optional<double> parse_with_unit(std::string_view text, std::span<const Uni
 
 std::optional<uint64_t> parse_bytes(std::string_view text) {
   static constexpr double kKi = 1024;
-  static constexpr Unit kUnits[] = {
-      {"", 1},           {"B", 1},           {"K", kKi},           {"KiB", kKi},           {"M", kKi * kKi},
-      {"MiB", kKi * kKi}, {"G", kKi * kKi * kKi}, {"GiB", kKi * kKi * kKi}, {"T", kKi * kKi * kKi * kKi},
-      {"TiB", kKi * kKi * kKi * kKi}};
+  static constexpr Unit kUnits[] = {{"", 1},
+                                    {"B", 1},
+                                    {"K", kKi},
+                                    {"KiB", kKi},
+                                    {"M", kKi * kKi},
+                                    {"MiB", kKi * kKi},
+                                    {"G", kKi * kKi * kKi},
+                                    {"GiB", kKi * kKi * kKi},
+                                    {"T", kKi * kKi * kKi * kKi},
+                                    {"TiB", kKi * kKi * kKi * kKi}};
   if (std::optional<uint64_t> plain = parse_uint(text)) return plain;  // exact above 2^53
   std::optional<double> value = parse_with_unit(text, kUnits);
   if (!value || *value >= 9.2e18) return std::nullopt;
@@ -100,7 +114,8 @@ std::string human_bytes(uint64_t bytes) {
   size_t unit = 0;
   while (value >= (unit == 0 ? 1024 : 1023.5) && unit + 1 < std::size(kNames)) value /= 1024, ++unit;
   char buffer[32];
-  std::snprintf(buffer, sizeof buffer, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value, kNames[unit]);
+  std::snprintf(buffer, sizeof buffer, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value,
+                kNames[unit]);
   return buffer;
 }
 
@@ -112,10 +127,12 @@ std::string human_seconds(double seconds) {
   }
   seconds = std::round(seconds);
   if (seconds < 3600) {
-    std::snprintf(buffer, sizeof buffer, "%dm%02ds", static_cast<int>(seconds) / 60, static_cast<int>(seconds) % 60);
+    std::snprintf(buffer, sizeof buffer, "%dm%02ds", static_cast<int>(seconds) / 60,
+                  static_cast<int>(seconds) % 60);
   } else {
     int64_t minutes = static_cast<int64_t>(seconds / 60);
-    std::snprintf(buffer, sizeof buffer, "%lldh%02dm", static_cast<long long>(minutes / 60), static_cast<int>(minutes % 60));
+    std::snprintf(buffer, sizeof buffer, "%lldh%02dm", static_cast<long long>(minutes / 60),
+                  static_cast<int>(minutes % 60));
   }
   return buffer;
 }

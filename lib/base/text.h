@@ -1,4 +1,5 @@
-// Small text tools: joining, quoting, numbers and units, nearest names.  Used by messages, flags and the job file.
+// Small text tools: joining, quoting, numbers and units, nearest names.  Used by messages, flags and the job
+// file.
 #ifndef PS_BASE_TEXT_H_
 #define PS_BASE_TEXT_H_
 
@@ -17,10 +18,14 @@ std::string number(double value);  // shortest decimal that reads back the same
 std::string number(float value);
 }  // namespace text_internal
 
-inline void append(std::string& out, std::string_view part) { out += part; }
-inline void append(std::string& out, char part) { out += part; }
+inline void append(std::string& out, std::string_view part) {
+  out += part;
+}
+inline void append(std::string& out, char part) {
+  out += part;
+}
 template <class Number>
-  requires std::is_arithmetic_v<Number>
+requires std::is_arithmetic_v<Number>
 void append(std::string& out, Number part) {
   if constexpr (std::is_same_v<Number, bool>) {
     out += part ? "true" : "false";

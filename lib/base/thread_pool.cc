@@ -69,7 +69,9 @@ ThreadPool::ThreadPool(int threads) : threads_(threads), state_(std::make_unique
   }
 }
 
-ThreadPool::~ThreadPool() { state_->stop(); }
+ThreadPool::~ThreadPool() {
+  state_->stop();
+}
 
 void ThreadPool::run(int64_t blocks, const std::function<void(int64_t)>& body) {
   if (threads_ == 1 || blocks <= 1) {

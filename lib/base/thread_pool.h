@@ -13,8 +13,8 @@ namespace ps {
 
 class ThreadPool {
  public:
-  // `threads` includes the caller's: 1 starts none and runs every loop in place.  Throws kExhausted when the system
-  // has no more threads to give.
+  // `threads` includes the caller's: 1 starts none and runs every loop in place.  Throws kExhausted when the
+  // system has no more threads to give.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -22,8 +22,9 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  // Calls body(block) once for every block in [0, blocks), on any threads, and returns when all are done.  The
-  // first exception is rethrown here, after the rest have ended.  One caller at a time; a body must not call run.
+  // Calls body(block) once for every block in [0, blocks), on any threads, and returns when all are done. The
+  // first exception is rethrown here, after the rest have ended.  One caller at a time; a body must not call
+  // run.
   void run(int64_t blocks, const std::function<void(int64_t)>& body);
 
   // Calls body(begin, end) for [0, items) cut into pieces of `block` items, the last one shorter.

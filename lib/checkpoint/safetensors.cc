@@ -16,17 +16,17 @@
 namespace ps {
 
 // file := header_bytes:u64 header[header_bytes] buffer             (huggingface/safetensors; ps-model(5))
-// header is JSON: {"__metadata__": {string: string}, name: {"dtype", "shape", "data_offsets": [begin, end]}, …},
-// padded with spaces so that the buffer is 8-aligned; tensors lie in the buffer without holes.
+// header is JSON: {"__metadata__": {string: string}, name: {"dtype", "shape", "data_offsets": [begin, end]},
+// …}, padded with spaces so that the buffer is 8-aligned; tensors lie in the buffer without holes.
 
 namespace {
 
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // what the format allows
 
 uint64_t element_bytes(const std::string& dtype) {
-  static const std::map<std::string, uint64_t> kBytes = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"U16", 2}, {"I16", 2},
-                                                         {"F16", 2},  {"BF16", 2}, {"U32", 4}, {"I32", 4}, {"F32", 4},
-                                                         {"U64", 8},  {"I64", 8}, {"F64", 8}};
+  static const std::map<std::string, uint64_t> kBytes = {
+      {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"U16", 2}, {"I16", 2}, {"F16", 2}, {"BF16", 2},
+      {"U32", 4},  {"I32", 4}, {"F32", 4}, {"U64", 8}, {"I64", 8}, {"F64", 8}};
   auto found = kBytes.find(dtype);
   return found == kBytes.end() ? 0 : found->second;
 }
@@ -35,7 +35,8 @@ uint64_t element_bytes(const std::string& dtype) {
 std::optional<uint64_t> byte_count(const TensorInfo& tensor) {
   uint64_t bytes = element_bytes(tensor.dtype);
   for (int64_t extent : tensor.shape) {
-    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes)) return std::nullopt;
+    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes))
+      return std::nullopt;
   }
   return bytes;
 }
@@ -84,7 +85,8 @@ SafetensorsReader::SafetensorsReader(std::string path) : path_(std::move(path)) 
   struct stat status;
   if (fstat(file_, &status) != 0) fail_errno(Code::kUsage, "cannot read", path_, errno);
   uint64_t file_bytes = static_cast<uint64_t>(status.st_size), header_bytes = 0;
-  if (file_bytes < 8 || pread(file_, &header_bytes, 8, 0) != 8) fail(Code::kCorrupt, path_, ": shorter than its header");
+  if (file_bytes < 8 || pread(file_, &header_bytes, 8, 0) != 8)
+    fail(Code::kCorrupt, path_, ": shorter than its header");
   if (header_bytes > kMaxHeaderBytes || header_bytes > file_bytes - 8) {
     fail(Code::kCorrupt, path_, ": header of ", header_bytes, " bytes in a file of ", file_bytes);
   }
@@ -102,35 +104,43 @@ SafetensorsReader::SafetensorsReader(std::string path) : path_(std::move(path)) 
   }
 }
 
-SafetensorsReader::~SafetensorsReader() { close(file_); }
+SafetensorsReader::~SafetensorsReader() {
+  close(file_);
+}
 
 void SafetensorsReader::parse_header(const std::string& header, uint64_t buffer_bytes) {
   Json document = parse_json(header, path_);
-  if (!document.is_object()) fail(Code::kCorrupt, path_, ": header is ", json_kind(document), ", expected an object");
+  if (!document.is_object())
+    fail(Code::kCorrupt, path_, ": header is ", json_kind(document), ", expected an object");
   for (const auto& [name, value] : document.items()) {
     if (name == "__metadata__") {
       metadata_ = value.get<Metadata>();
       continue;
     }
-    TensorInfo tensor{name, value.at("dtype").get<std::string>(), value.at("shape").get<std::vector<int64_t>>(), 0, 0};
+    TensorInfo tensor{name, value.at("dtype").get<std::string>(),
+                      value.at("shape").get<std::vector<int64_t>>(), 0, 0};
     std::array<uint64_t, 2> offsets = value.at("data_offsets").get<std::array<uint64_t, 2>>();
     tensor.begin = offsets[0];
     tensor.bytes = offsets[1] - offsets[0];
-    if (element_bytes(tensor.dtype) == 0) fail(Code::kCorrupt, path_, ": tensor ", quote(name), " has an unknown type");
+    if (element_bytes(tensor.dtype) == 0)
+      fail(Code::kCorrupt, path_, ": tensor ", quote(name), " has an unknown type");
     if (offsets[1] < offsets[0] || offsets[1] > buffer_bytes || byte_count(tensor) != tensor.bytes) {
-      fail(Code::kCorrupt, path_, ": tensor ", quote(name), " lies at ", offsets[0], " to ", offsets[1], " of ",
-           buffer_bytes, " bytes, against its shape");
+      fail(Code::kCorrupt, path_, ": tensor ", quote(name), " lies at ", offsets[0], " to ", offsets[1],
+           " of ", buffer_bytes, " bytes, against its shape");
     }
     tensors_.push_back(std::move(tensor));
   }
-  std::sort(tensors_.begin(), tensors_.end(),
-            [](const TensorInfo& a, const TensorInfo& b) { return std::pair(a.begin, a.bytes) < std::pair(b.begin, b.bytes); });
+  std::sort(tensors_.begin(), tensors_.end(), [](const TensorInfo& a, const TensorInfo& b) {
+    return std::pair(a.begin, a.bytes) < std::pair(b.begin, b.bytes);
+  });
   uint64_t end = 0;
   for (const TensorInfo& tensor : tensors_) {
-    if (tensor.begin != end) fail(Code::kCorrupt, path_, ": a hole or overlap at offset ", end, " of the buffer");
+    if (tensor.begin != end)
+      fail(Code::kCorrupt, path_, ": a hole or overlap at offset ", end, " of the buffer");
     end = tensor.begin + tensor.bytes;
   }
-  if (end != buffer_bytes) fail(Code::kCorrupt, path_, ": ", buffer_bytes - end, " bytes after the last tensor");
+  if (end != buffer_bytes)
+    fail(Code::kCorrupt, path_, ": ", buffer_bytes - end, " bytes after the last tensor");
 }
 
 const TensorInfo* SafetensorsReader::find(const std::string& name) const {
@@ -140,7 +150,8 @@ const TensorInfo* SafetensorsReader::find(const std::string& name) const {
   return nullptr;
 }
 
-void SafetensorsReader::read_bytes(const TensorInfo& tensor, uint64_t offset, void* out, uint64_t bytes) const {
+void SafetensorsReader::read_bytes(const TensorInfo& tensor, uint64_t offset, void* out,
+                                   uint64_t bytes) const {
   PS_CHECK(offset + bytes <= tensor.bytes);
   char* next = static_cast<char*>(out);
   uint64_t position = buffer_start_ + tensor.begin + offset;

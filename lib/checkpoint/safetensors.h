@@ -25,7 +25,8 @@ struct TensorInfo {
 
 using Metadata = std::map<std::string, std::string>;
 
-// Writes a file whose tensors are known, with their shapes, before their bytes.  The file appears at commit().
+// Writes a file whose tensors are known, with their shapes, before their bytes.  The file appears at
+// commit().
 class SafetensorsWriter {
  public:
   // Tensors are laid out in the order given; put those of the widest type first, so that all are aligned.

@@ -1,6 +1,6 @@
-// A catalogue: everything of one kind (optimizers, layers, …) that a job file can name by "type".  Adding a thing is
-// a file that ends in one Entry, and a line in that folder's catalog.cc.  From the entry come parsing, errors, the
-// JSON Schema, the manual's text, --list-…, and a place in the shared property tests.
+// A catalogue: everything of one kind (optimizers, layers, …) that a job file can name by "type".  Adding a
+// thing is a file that ends in one Entry, and a line in that folder's catalog.cc.  From the entry come
+// parsing, errors, the JSON Schema, the manual's text, --list-…, and a place in the shared property tests.
 #ifndef PS_CONFIG_CATALOG_H_
 #define PS_CONFIG_CATALOG_H_
 
@@ -16,9 +16,9 @@ namespace ps {
 // What every entry has; a kind of thing derives its own entry with a factory:
 //   struct OptimizerEntry : CatalogEntry { std::unique_ptr<Optimizer> (*make)(const Json&, …); };
 struct CatalogEntry {
-  std::string_view name;          // the "type" in the job file
-  std::string_view help;          // one sentence, for lists and manuals
-  const AnySpec& (*spec)();       // keys beside "type"
+  std::string_view name;     // the "type" in the job file
+  std::string_view help;     // one sentence, for lists and manuals
+  const AnySpec& (*spec)();  // keys beside "type"
 };
 
 // The entry that `object.type` names.  Throws kUsage "path.type: unknown <kind> 'x' (did you mean 'y'?)".
@@ -36,8 +36,8 @@ const Entry& find_entry(std::span<const Entry* const> catalog, const Json& objec
     if (entry->name == name) return *entry;
     names.emplace_back(entry->name);
   }
-  fail(Code::kUsage, type_path, ": unknown ", kind, " ", quote(name), did_you_mean(name, names), "; expected one of ",
-       join(names, ", "));
+  fail(Code::kUsage, type_path, ": unknown ", kind, " ", quote(name), did_you_mean(name, names),
+       "; expected one of ", join(names, ", "));
 }
 
 // `object` without its "type": what the entry's spec parses.

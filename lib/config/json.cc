@@ -70,7 +70,8 @@ void json_set(Json& document, std::string_view path, std::string_view text) {
     if (key.empty()) fail(Code::kUsage, "--set ", quote(path), ": empty key in the path");
     if (place->is_array()) {
       std::optional<uint64_t> index = parse_uint(key);
-      if (!index || *index >= place->size()) fail(Code::kUsage, "--set ", quote(path), ": no element ", quote(key));
+      if (!index || *index >= place->size())
+        fail(Code::kUsage, "--set ", quote(path), ": no element ", quote(key));
       place = &(*place)[*index];
     } else if (place->is_object() || place->is_null()) {
       place = &(*place)[std::string(key)];

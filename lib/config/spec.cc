@@ -55,10 +55,11 @@ namespace {
 
 void check_range(double value, const FieldSpec& field, std::string_view path) {
   if (value < field.minimum || (field.exclusive_minimum && value <= field.minimum)) {
-    fail(Code::kUsage, path, ": ", value, " is too small, expected ", field.exclusive_minimum ? "more than " : "at least ",
-         field.minimum);
+    fail(Code::kUsage, path, ": ", value, " is too small, expected ",
+         field.exclusive_minimum ? "more than " : "at least ", field.minimum);
   }
-  if (value > field.maximum) fail(Code::kUsage, path, ": ", value, " is too large, expected at most ", field.maximum);
+  if (value > field.maximum)
+    fail(Code::kUsage, path, ": ", value, " is too large, expected at most ", field.maximum);
 }
 
 template <class Integer>
@@ -112,9 +113,11 @@ void read(const Json& value, const FieldSpec& field, std::string_view path, doub
 void read(const Json& value, const FieldSpec& field, std::string_view path, std::string& out) {
   if (!value.is_string()) fail_type(value, path, "a string");
   out = value.get<std::string>();
-  if (field.choices.empty() || std::find(field.choices.begin(), field.choices.end(), out) != field.choices.end()) return;
-  fail(Code::kUsage, path, ": unknown value ", quote(out), did_you_mean(out, field.choices), "; expected one of ",
-       join(field.choices, ", "));
+  if (field.choices.empty() ||
+      std::find(field.choices.begin(), field.choices.end(), out) != field.choices.end())
+    return;
+  fail(Code::kUsage, path, ": unknown value ", quote(out), did_you_mean(out, field.choices),
+       "; expected one of ", join(field.choices, ", "));
 }
 
 }  // namespace spec_internal

@@ -1,5 +1,5 @@
-// Typed structs from JSON: one list of fields gives parsing, defaults, errors with path, range and "did you mean",
-// the JSON Schema, and the text of the manual.  Used by the job file and by every catalogue.
+// Typed structs from JSON: one list of fields gives parsing, defaults, errors with path, range and "did you
+// mean", the JSON Schema, and the text of the manual.  Used by the job file and by every catalogue.
 //
 //   struct SgdOptions {
 //     double learning_rate = 0.01;
@@ -14,8 +14,8 @@
 //   };
 //   SgdOptions options = SgdOptions::spec().parse(json, "optimizer");
 //
-// A member may be bool, int, int64_t, uint64_t, double, std::string, a struct with a spec() of its own, Json (taken
-// as it is, checked by its owner), or std::vector, std::optional or std::map<std::string, …> of these.
+// A member may be bool, int, int64_t, uint64_t, double, std::string, a struct with a spec() of its own, Json
+// (taken as it is, checked by its owner), or std::vector, std::optional or std::map<std::string, …> of these.
 #ifndef PS_CONFIG_SPEC_H_
 #define PS_CONFIG_SPEC_H_
 
@@ -43,9 +43,9 @@ struct FieldSpec {
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
   bool exclusive_minimum = false;
-  std::vector<std::string> choices;      // of a string; empty: any
-  Json type;                             // as in a JSON Schema, e.g. {"type": "integer"}
-  Json default_value;                    // null: none
+  std::vector<std::string> choices;  // of a string; empty: any
+  Json type;                         // as in a JSON Schema, e.g. {"type": "integer"}
+  Json default_value;                // null: none
 
   FieldSpec& at_least(double bound) { return minimum = bound, *this; }
   FieldSpec& above(double bound) { return minimum = bound, exclusive_minimum = true, *this; }
@@ -63,7 +63,8 @@ class AnySpec {
   AnySpec(AnySpec&&) = default;
   virtual ~AnySpec() = default;
 
-  // Throws kUsage "path.key: …" unless `value` is an object that parses.  Defaults are filled in in what returns.
+  // Throws kUsage "path.key: …" unless `value` is an object that parses.  Defaults are filled in in what
+  // returns.
   virtual Json complete(const Json& value, std::string_view path) const = 0;
 
   const std::vector<std::unique_ptr<FieldSpec>>& fields() const { return fields_; }
@@ -85,12 +86,16 @@ void read(const Json& value, const FieldSpec& field, std::string_view path, int6
 void read(const Json& value, const FieldSpec& field, std::string_view path, uint64_t& out);
 void read(const Json& value, const FieldSpec& field, std::string_view path, double& out);
 void read(const Json& value, const FieldSpec& field, std::string_view path, std::string& out);
-inline void read(const Json& value, const FieldSpec&, std::string_view, Json& out) { out = value; }
+inline void read(const Json& value, const FieldSpec&, std::string_view, Json& out) {
+  out = value;
+}
 void expect_array(const Json& value, std::string_view path);
 void expect_object(const Json& value, std::string_view path);
 
 template <class T>
-concept HasSpec = requires { T::spec(); };
+concept HasSpec = requires {
+  T::spec();
+};
 
 template <HasSpec T>
 void read(const Json& value, const FieldSpec&, std::string_view path, T& out) {
@@ -198,20 +203,24 @@ class ObjectSpec : public AnySpec {
     return added;
   }
 
-  // The fields and checks of a struct that T derives from.  `base` must outlive this: the static one of its spec().
+  // The fields and checks of a struct that T derives from.  `base` must outlive this: the static one of its
+  // spec().
   template <class Base>
   void include(const ObjectSpec<Base>& base) {
     for (size_t i = 0; i < base.fields_.size(); ++i) {
       fields_.push_back(std::make_unique<FieldSpec>(*base.fields_[i]));
-      readers_.push_back(
-          [&base, i](T& out, const Json& value, std::string_view path) { base.readers_[i](out, value, path); });
+      readers_.push_back([&base, i](T& out, const Json& value, std::string_view path) {
+        base.readers_[i](out, value, path);
+      });
       writers_.push_back([&base, i](const T& in) { return base.writers_[i](in); });
     }
     for (const auto& validate : base.checks_) checks_.push_back(validate);
   }
 
   // A last check over all fields: throws kUsage, beginning its message with the path it is given.
-  void check(std::function<void(const T&, std::string_view path)> validate) { checks_.push_back(std::move(validate)); }
+  void check(std::function<void(const T&, std::string_view path)> validate) {
+    checks_.push_back(std::move(validate));
+  }
 
   // Throws kUsage.
   T parse(const Json& value, std::string_view path) const {
@@ -234,7 +243,9 @@ class ObjectSpec : public AnySpec {
     return out;
   }
 
-  Json complete(const Json& value, std::string_view path) const override { return to_json(parse(value, path)); }
+  Json complete(const Json& value, std::string_view path) const override {
+    return to_json(parse(value, path));
+  }
 
  private:
   template <class Derived>

@@ -24,7 +24,8 @@ struct Listing {
 };
 
 template <class Entry>
-Listing listing(std::string kind, std::string title, std::string where, std::span<const Entry* const> catalog) {
+Listing listing(std::string kind, std::string title, std::string where,
+                std::span<const Entry* const> catalog) {
   return {std::move(kind), std::move(title), std::move(where), {catalog.begin(), catalog.end()}};
 }
 
@@ -42,7 +43,8 @@ std::string paragraph(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     out += text[i];
-    bool ends = text[i] == '.' && i + 2 < text.size() && text[i + 1] == ' ' && text[i + 2] >= 'A' && text[i + 2] <= 'Z';
+    bool ends = text[i] == '.' && i + 2 < text.size() && text[i + 1] == ' ' && text[i + 2] >= 'A' &&
+                text[i + 2] <= 'Z';
     if (ends) out += ' ';
   }
   if (!out.ends_with('.')) out += '.';
@@ -52,9 +54,12 @@ std::string paragraph(std::string_view text) {
 std::string escaped(std::string_view text) {
   std::string out;
   for (char c : text) {
-    if (c == '\\') out += "\\e";
-    else if (c == '-') out += "\\-";
-    else out += c;
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else
+      out += c;
   }
   return out;
 }
@@ -63,10 +68,13 @@ std::string escaped(std::string_view text) {
 std::string facts(const FieldSpec& field) {
   std::string out;
   if (field.required) out += ", required";
-  bool says_default = !field.required && !field.default_value.is_null() && !field.default_value.is_structured() &&
-                      field.default_value != "";
-  if (says_default) out += cat(", default ", field.default_value.is_string() ? field.default_value.get<std::string>() : field.default_value.dump());
-  if (field.minimum > -1e300) out += cat(field.exclusive_minimum ? ", more than " : ", at least ", field.minimum);
+  bool says_default = !field.required && !field.default_value.is_null() &&
+                      !field.default_value.is_structured() && field.default_value != "";
+  if (says_default)
+    out += cat(", default ", field.default_value.is_string() ? field.default_value.get<std::string>()
+                                                             : field.default_value.dump());
+  if (field.minimum > -1e300)
+    out += cat(field.exclusive_minimum ? ", more than " : ", at least ", field.minimum);
   if (field.maximum < 1e300) out += cat(", at most ", field.maximum);
   if (!field.choices.empty()) out += cat(", one of ", join(field.choices, " "));
   return out;
@@ -81,7 +89,8 @@ std::string key_list(const AnySpec& spec, const std::vector<std::string>& seen) 
   std::string items;
   for (const auto& field : spec.fields()) {
     if (std::find(seen.begin(), seen.end(), field->name) != seen.end()) continue;
-    items += cat(".It Cm ", field->name, "\n", paragraph(cat(field->help, " (", type_name(*field), facts(*field), ")")));
+    items += cat(".It Cm ", field->name, "\n",
+                 paragraph(cat(field->help, " (", type_name(*field), facts(*field), ")")));
   }
   if (items.empty()) return "";
   return cat(".Bl -tag -width Ds -compact\n", items, ".El\n");
@@ -119,7 +128,8 @@ std::string catalog_section(const Listing& list) {
   }
   out += ".Bl -tag -width Ds\n";
   for (const CatalogEntry* entry : list.entries) {
-    out += cat(".It Cm ", escaped(entry->name), "\n", paragraph(entry->help), key_list(entry->spec(), common));
+    out +=
+        cat(".It Cm ", escaped(entry->name), "\n", paragraph(entry->help), key_list(entry->spec(), common));
   }
   return out + ".El\n";
 }

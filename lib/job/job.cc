@@ -73,7 +73,8 @@ const ObjectSpec<Job>& Job::spec() {
     s.field("train", &Job::train, "how the loop runs");
     s.check([](const Job& job, std::string_view path) {
       std::string place = json_path(path, "optimizer");
-      complete_entry(find_entry(optimizer_catalog(), job.optimizer, place, "optimizer"), job.optimizer, place);
+      complete_entry(find_entry(optimizer_catalog(), job.optimizer, place, "optimizer"), job.optimizer,
+                     place);
     });
     return s;
   }();

@@ -30,8 +30,8 @@ struct Job {
   static const ObjectSpec<Job>& spec();
 };
 
-// Reads the job file ("-": standard input), lays the overrides of flags and environment over it, and checks all of
-// it.  Throws kUsage "job.json: optimizer.type: …".
+// Reads the job file ("-": standard input), lays the overrides of flags and environment over it, and checks
+// all of it.  Throws kUsage "job.json: optimizer.type: …".
 Job load_job(const std::string& path, std::span<const Override> overrides);
 
 // The job with every default filled in: what --print-config shows and what is saved beside a model.
@@ -43,8 +43,8 @@ Json job_schema();
 // The reference of all keys, as the part of ps-job(5) that is generated (mdoc).
 std::string job_keys_manual();
 
-// "name  help" a line for each entry of a catalogue: optimizers, schedules, layers, activations, costs, evaluators,
-// formats.
+// "name  help" a line for each entry of a catalogue: optimizers, schedules, layers, activations, costs,
+// evaluators, formats.
 std::string list_catalog(const std::string& kind);
 std::vector<std::string> catalog_kinds();
 

@@ -35,7 +35,9 @@ void use_saved_vocabulary(const std::string& model, DataOptions& data) {
 OptimizerPlan optimizer_plan(const Json& object) {
   const OptimizerEntry& entry = find_entry(optimizer_catalog(), object, "optimizer", "optimizer");
   OptimizerOptions common = parse_optimizer_options(object, "optimizer");
-  return {[&entry, numbers = without_type(object)](const ParameterTuning& tuning) { return entry.make_float(numbers, tuning); },
+  return {[&entry, numbers = without_type(object)](const ParameterTuning& tuning) {
+            return entry.make_float(numbers, tuning);
+          },
           common.clip_norm, common.clip_global_norm};
 }
 
@@ -53,7 +55,8 @@ class Run {
   bool convert();
 
  private:
-  std::unique_ptr<BatchReader> make_reader(const std::vector<std::string>& paths, const std::string& shuffle, int passes);
+  std::unique_ptr<BatchReader> make_reader(const std::vector<std::string>& paths, const std::string& shuffle,
+                                           int passes);
   void build(const DataSchema& schema);
   void load_weights();
   void save(const std::string& name);
@@ -75,8 +78,8 @@ class Run {
   std::unique_ptr<Trainer> trainer_;
 };
 
-std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& paths, const std::string& shuffle,
-                                              int passes) {
+std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& paths,
+                                              const std::string& shuffle, int passes) {
   if (paths.empty() && isatty(STDIN_FILENO) == 1) {
     fail(Code::kUsage, "no data: give --data FILE, data.files in the job file, or a pipe on standard input");
   }
@@ -128,7 +131,8 @@ bool Run::train() {
   auto start = std::chrono::steady_clock::now();
   reader_ = make_reader(job_.data.files, job_.data.shuffle, job_.train.passes);
   build(reader_->schema());
-  if (!job_.data.test_files.empty()) test_reader_ = make_reader(job_.data.test_files, "none", job_.train.passes);
+  if (!job_.data.test_files.empty())
+    test_reader_ = make_reader(job_.data.test_files, "none", job_.train.passes);
   if (say_plan(*reader_)) return true;
   Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}};
   bool finished = train_passes(result);
@@ -187,8 +191,9 @@ bool Run::predict() {
   if (say_plan(*reader_)) return true;
   OutputStream output(options_.output, Compression::kNone, /*binary=*/false);
   bool open = true;
-  int64_t samples = trainer_->predict(*reader_, [&] { return !open || options_.stop(); },
-                                      [&](std::string_view lines) { open = output.write(lines); });
+  int64_t samples = trainer_->predict(
+      *reader_, [&] { return !open || options_.stop(); },
+      [&](std::string_view lines) { open = output.write(lines); });
   output.finish();
   log_.info("Predicted samples=", samples);
   return !options_.stop();

@@ -1,4 +1,5 @@
-// Runs a job: builds reader, network and store from it, then trains, tests, predicts or converts.  Used by ps-train.
+// Runs a job: builds reader, network and store from it, then trains, tests, predicts or converts.  Used by
+// ps-train.
 #ifndef PS_JOB_RUN_H_
 #define PS_JOB_RUN_H_
 
@@ -13,16 +14,16 @@ namespace ps {
 
 // What the command line says beyond the job file.
 struct RunOptions {
-  std::string task = "train";         // train | test | predict | convert
+  std::string task = "train";  // train | test | predict | convert
   int threads = 1;
-  std::string init_model;             // a folder pass-00000 or a model file; empty: none
-  std::string output = "-";           // of predict and convert
+  std::string init_model;                 // a folder pass-00000 or a model file; empty: none
+  std::string output = "-";               // of predict and convert
   std::string output_format = "records";  // of convert
-  std::string metrics;                // file for JSON lines; empty: none
-  bool json = false;                  // print the result as JSON
-  bool dry_run = false;               // say what would run, touch nothing
+  std::string metrics;                    // file for JSON lines; empty: none
+  bool json = false;                      // print the result as JSON
+  bool dry_run = false;                   // say what would run, touch nothing
   ProgressMode progress = ProgressMode::kAuto;
-  std::function<bool()> stop;         // asked after each batch
+  std::function<bool()> stop;  // asked after each batch
 };
 
 // Returns false when `stop` ended it early.

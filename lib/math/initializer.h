@@ -1,5 +1,5 @@
-// Initializer: what the weights of a parameter start as.  A row's values depend on (seed, parameter, row) alone, so
-// that rows need not exist until they are first updated, and any process makes the same ones.
+// Initializer: what the weights of a parameter start as.  A row's values depend on (seed, parameter, row)
+// alone, so that rows need not exist until they are first updated, and any process makes the same ones.
 #ifndef PS_MATH_INITIALIZER_H_
 #define PS_MATH_INITIALIZER_H_
 
@@ -12,9 +12,10 @@ enum class Distribution { kZero, kConstant, kNormal, kUniform };
 
 struct Initializer {
   Distribution distribution = Distribution::kZero;
-  double mean = 0;       // the value of kConstant
-  double deviation = 0;  // normal: standard deviation; uniform: values in [mean - deviation, mean + deviation)
-  uint64_t seed = 0;     // of the job and the parameter, mixed
+  double mean = 0;  // the value of kConstant
+  double deviation =
+      0;              // normal: standard deviation; uniform: values in [mean - deviation, mean + deviation)
+  uint64_t seed = 0;  // of the job and the parameter, mixed
 
   // The first weights of row `row` (a key of a table, or a row index of a dense parameter).
   void fill(uint64_t row, std::span<float> weights) const;

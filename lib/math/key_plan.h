@@ -1,5 +1,5 @@
-// KeyPlan: which rows of one table a batch needs, each key looked up once.  Made ahead, on the reader's side; taken
-// by the store (pull and push), by layers (forward and backward).
+// KeyPlan: which rows of one table a batch needs, each key looked up once.  Made ahead, on the reader's side;
+// taken by the store (pull and push), by layers (forward and backward).
 #ifndef PS_MATH_KEY_PLAN_H_
 #define PS_MATH_KEY_PLAN_H_
 
@@ -42,8 +42,8 @@ class KeyPlanner {
  public:
   explicit KeyPlanner(int partition_bits) : partition_bits_(partition_bits) {}
 
-  // The plan of some lists over the same table.  `transpose` false leaves the transposed part of the uses empty
-  // (tests and predictions need none).  `lists` must outlive `plan`, which refers to their offsets.
+  // The plan of some lists over the same table.  `transpose` false leaves the transposed part of the uses
+  // empty (tests and predictions need none).  `lists` must outlive `plan`, which refers to their offsets.
   void plan(std::span<const KeyList> lists, bool transpose, KeyPlan& plan);
 
  private:

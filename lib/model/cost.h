@@ -25,7 +25,8 @@ class Cost {
  public:
   virtual ~Cost() = default;
 
-  // costs[b] <- weight of example b x its cost; when gradient is wanted, gradient [B, C] <- d(sum of costs)/d(scores).
+  // costs[b] <- weight of example b x its cost; when gradient is wanted, gradient [B, C] <- d(sum of
+  // costs)/d(scores).
   //   scores [B, C]: the input layer's output; before its activation when takes_logits()
   // Throws kData when a label is impossible ("label 7.5 of example 12 is not a class of 10").
   virtual void evaluate(Matrix<const T> scores, const Batch& batch, ThreadPool& pool, std::span<T> costs,
@@ -36,7 +37,8 @@ class Cost {
   virtual void predict(Matrix<const T> output, std::span<float> predictions) const = 0;
 
   // True when scores and gradient are those before the activation of the input layer, which the cost takes on
-  // itself so that the two together stay exact (softmax and cross_entropy).  The gradient then skips the activation.
+  // itself so that the two together stay exact (softmax and cross_entropy).  The gradient then skips the
+  // activation.
   virtual bool takes_logits() const { return false; }
 };
 

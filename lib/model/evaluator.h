@@ -1,4 +1,5 @@
-// Evaluator: a measure of predictions over many batches, mergeable over trainers.  Used by the loop and its reports.
+// Evaluator: a measure of predictions over many batches, mergeable over trainers.  Used by the loop and its
+// reports.
 #ifndef PS_MODEL_EVALUATOR_H_
 #define PS_MODEL_EVALUATOR_H_
 
@@ -22,7 +23,8 @@ class Evaluator {
   // predictions [B, C] as Cost::predict makes them; labels and weights of the batch.
   virtual void add(Matrix<const float> predictions, const Batch& batch) = 0;
 
-  // Takes in what another of the same entry has seen.  The value depends on the set of examples alone, to rounding.
+  // Takes in what another of the same entry has seen.  The value depends on the set of examples alone, to
+  // rounding.
   virtual void merge(const Evaluator& other) = 0;
   virtual void reset() = 0;
 
@@ -35,8 +37,8 @@ class Evaluator {
 };
 
 struct EvaluatorEntry : CatalogEntry {
-  // `object` is without "type"; `cols` are the predictions' per example.  Throws kUsage, without a path, when the
-  // evaluator cannot take so many.
+  // `object` is without "type"; `cols` are the predictions' per example.  Throws kUsage, without a path, when
+  // the evaluator cannot take so many.
   std::unique_ptr<Evaluator> (*make)(const Json& object, int64_t cols);
 };
 

@@ -1,8 +1,10 @@
-// Layer: one node of the graph.  Setup (once) wires it and declares its parameters; Run (each batch) is what forward
-// and backward see.  Written for float, and for double so that gradients can be proved by finite differences.
+// Layer: one node of the graph.  Setup (once) wires it and declares its parameters; Run (each batch) is what
+// forward and backward see.  Written for float, and for double so that gradients can be proved by finite
+// differences.
 //
-// Threads: forward and backward run on the owner thread and cut their loops over run.pool() into blocks whose size
-// does not depend on the number of threads, each written by one thread in a fixed order.  So no sum depends on threads.
+// Threads: forward and backward run on the owner thread and cut their loops over run.pool() into blocks whose
+// size does not depend on the number of threads, each written by one thread in a fixed order.  So no sum
+// depends on threads.
 #ifndef PS_MODEL_LAYER_H_
 #define PS_MODEL_LAYER_H_
 
@@ -38,10 +40,10 @@ class LayerSetup {
 
   virtual std::span<const InputInfo> inputs() const = 0;
 
-  // Parameters, by suffix ("weight", "bias").  They return the parameter's number, for Run.  When the layer has
-  // share_with, the parameter of that layer with the same suffix is taken, and must have the same shape.
-  // `fan_in` gives the deviation 1 / sqrt(fan_in) of init "smart", and of "default" when `smart_default`; else
-  // "default" is normal with deviation 0.01, and zero for biases (fan_in 0).
+  // Parameters, by suffix ("weight", "bias").  They return the parameter's number, for Run.  When the layer
+  // has share_with, the parameter of that layer with the same suffix is taken, and must have the same shape.
+  // `fan_in` gives the deviation 1 / sqrt(fan_in) of init "smart", and of "default" when `smart_default`;
+  // else "default" is normal with deviation 0.01, and zero for biases (fan_in 0).
   struct Request {
     std::string suffix;
     int64_t rows, cols, fan_in;
@@ -52,8 +54,8 @@ class LayerSetup {
   virtual int add_rows(const Request& request, bool sparse_update) = 0;
   virtual int add_statistic(const std::string& suffix, int64_t rows, int64_t cols, double initial) = 0;
 
-  // The layer will look up ids of a sparse input in a kRows parameter; or ids that sample_keys draws.  They return
-  // the number of the use, for Run.
+  // The layer will look up ids of a sparse input in a kRows parameter; or ids that sample_keys draws.  They
+  // return the number of the use, for Run.
   virtual int use_input(int parameter, int input) = 0;
   virtual int use_samples(int parameter) = 0;
 
@@ -80,16 +82,16 @@ class LayerRun {
   // A generator of numbers that depend on (job seed, layer, step, stream) alone.
   virtual Random random(uint64_t stream) const = 0;
 
-  virtual Matrix<const T> input(int i) const = 0;         // kLayer, kDenseSlot: [B, cols]
-  virtual Matrix<T> input_gradient(int i) const = 0;      // add to it; null when nobody needs it
-  virtual const SlotData& slot(int i) const = 0;          // kSparseSlot
-  virtual Matrix<T> output() const = 0;                   // [B, cols]; forward writes all of it
-  virtual Matrix<const T> output_gradient() const = 0;    // before the activation
+  virtual Matrix<const T> input(int i) const = 0;       // kLayer, kDenseSlot: [B, cols]
+  virtual Matrix<T> input_gradient(int i) const = 0;    // add to it; null when nobody needs it
+  virtual const SlotData& slot(int i) const = 0;        // kSparseSlot
+  virtual Matrix<T> output() const = 0;                 // [B, cols]; forward writes all of it
+  virtual Matrix<const T> output_gradient() const = 0;  // before the activation
 
-  virtual Matrix<T> value(int parameter) const = 0;       // kMatrix, kStatistic
-  virtual Matrix<T> gradient(int parameter) const = 0;    // kMatrix: add to it
-  virtual T* const* rows(int parameter) const = 0;        // kRows: [N]
-  virtual T* row_gradients(int parameter) const = 0;      // kRows: [N, cols], add to it
+  virtual Matrix<T> value(int parameter) const = 0;     // kMatrix, kStatistic
+  virtual Matrix<T> gradient(int parameter) const = 0;  // kMatrix: add to it
+  virtual T* const* rows(int parameter) const = 0;      // kRows: [N]
+  virtual T* row_gradients(int parameter) const = 0;    // kRows: [N, cols], add to it
   virtual const KeyUse& use(int use) const = 0;
   virtual const SampledKeys& samples(int use) const = 0;  // of use_samples: what sample_keys drew
 };
@@ -105,8 +107,8 @@ class Layer {
   // Adds to the gradients of inputs and parameters, given output_gradient.
   virtual void backward(LayerRun<T>& run) = 0;
 
-  // For layers with use_samples: the ids to look up.  Called on the reader's side, before forward, concurrently
-  // with other batches: const.  `random` depends on (job seed, layer, step).
+  // For layers with use_samples: the ids to look up.  Called on the reader's side, before forward,
+  // concurrently with other batches: const.  `random` depends on (job seed, layer, step).
   virtual void sample_keys(const Batch&, bool /*training*/, Random /*random*/, SampledKeys&) const {}
 
   // True when the output already is a cost an example [B, 1] (nce, hsigmoid).

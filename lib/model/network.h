@@ -1,5 +1,5 @@
-// Network: the graph of layers that a job file describes.  Built once; used by the training loop with float, by
-// gradient tests with double.  Owns activations, not weights.
+// Network: the graph of layers that a job file describes.  Built once; used by the training loop with float,
+// by gradient tests with double.  Owns activations, not weights.
 #ifndef PS_MODEL_NETWORK_H_
 #define PS_MODEL_NETWORK_H_
 
@@ -14,8 +14,8 @@
 
 namespace ps {
 
-// A batch made ready, on the reader's side: the rows it needs, each key once.  The plans refer to the arrays of the
-// batch and of the samples: move it, but do not copy it.
+// A batch made ready, on the reader's side: the rows it needs, each key once.  The plans refer to the arrays
+// of the batch and of the samples: move it, but do not copy it.
 struct PreparedBatch {
   Batch batch;
   bool training = true;
@@ -34,13 +34,15 @@ class Network {
   const std::vector<ParameterSpec>& parameters() const;
 
   // Makes planners for one preparing thread.  prepare() fills in plans and samples from prepared.batch,
-  // .training and .step.  Different threads may prepare different batches at once, each with its own Planners.
+  // .training and .step.  Different threads may prepare different batches at once, each with its own
+  // Planners.
   using Planners = std::vector<KeyPlanner>;
   Planners make_planners() const;
   void prepare(Planners& planners, PreparedBatch& prepared) const;
 
-  // Owner thread.  views[p] says where the weights of parameters()[p] are.  forward gives the sum of the costs of
-  // the batch; backward, after it, sets all gradients (of that sum).  Until then prepared, views and pool must stay.
+  // Owner thread.  views[p] says where the weights of parameters()[p] are.  forward gives the sum of the
+  // costs of the batch; backward, after it, sets all gradients (of that sum).  Until then prepared, views and
+  // pool must stay.
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
   void backward();
 

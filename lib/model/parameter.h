@@ -1,5 +1,5 @@
-// What a network says of its parameters to those who hold them: names, shapes, start, tuning.  The network itself
-// owns no weights.
+// What a network says of its parameters to those who hold them: names, shapes, start, tuning.  The network
+// itself owns no weights.
 #ifndef PS_MODEL_PARAMETER_H_
 #define PS_MODEL_PARAMETER_H_
 
@@ -18,11 +18,11 @@ enum class ParameterKind {
 };
 
 struct ParameterSpec {
-  std::string name;      // "layer.weight", "layer.bias", …
+  std::string name;  // "layer.weight", "layer.bias", …
   ParameterKind kind = ParameterKind::kMatrix;
-  bool sparse = false;   // kRows: sparse_update, rows live in a table; else a dense array trained densely
-  int64_t rows = 0;      // kRows: ids are below it, 0: any 64-bit id (sparse only)
-  int64_t cols = 0;      // D
+  bool sparse = false;  // kRows: sparse_update, rows live in a table; else a dense array trained densely
+  int64_t rows = 0;     // kRows: ids are below it, 0: any 64-bit id (sparse only)
+  int64_t cols = 0;     // D
   Initializer initializer;
   std::string init_file;  // a model file to start from, or empty
   ParameterTuning tuning;

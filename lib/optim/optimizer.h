@@ -1,7 +1,9 @@
-// Optimizer: how weights move.  One object a parameter; used by the tables (rows) and dense parameters (blocks).
+// Optimizer: how weights move.  One object a parameter; used by the tables (rows) and dense parameters
+// (blocks).
 //
-// Sparse equals dense: a row that sat out n steps is brought up to date, when next read or updated, by the closed
-// form of what n steps with zero gradient would have done to it.  Entries that cannot say so are marked lazy.
+// Sparse equals dense: a row that sat out n steps is brought up to date, when next read or updated, by the
+// closed form of what n steps with zero gradient would have done to it.  Entries that cannot say so are
+// marked lazy.
 #ifndef PS_OPTIM_OPTIMIZER_H_
 #define PS_OPTIM_OPTIMIZER_H_
 
@@ -27,17 +29,17 @@ struct Row {
 
 // What a layer's "weight" or "bias" may say of its own parameter; what is not said comes from "optimizer".
 struct ParameterTuning {
-  double learning_rate = 1;         // multiplies the global rate; 0 freezes
-  std::optional<double> l1, l2;     // weight decay
+  double learning_rate = 1;      // multiplies the global rate; 0 freezes
+  std::optional<double> l1, l2;  // weight decay
   std::optional<double> momentum;
-  std::optional<double> clip_value; // gradients clipped to [-clip_value, clip_value], element by element
-  std::optional<double> clip_norm;  // the parameter's gradient scaled to at most this L2 norm
+  std::optional<double> clip_value;  // gradients clipped to [-clip_value, clip_value], element by element
+  std::optional<double> clip_norm;   // the parameter's gradient scaled to at most this L2 norm
 
   static const ObjectSpec<ParameterTuning>& spec();
 };
 
-// Steps are numbered from 0.  begin_step is called by the owner thread, once for each step in order, before that
-// step's updates; catch_up and update may then run on any threads, for different rows.
+// Steps are numbered from 0.  begin_step is called by the owner thread, once for each step in order, before
+// that step's updates; catch_up and update may then run on any threads, for different rows.
 template <class T>
 class Optimizer {
  public:
@@ -61,8 +63,8 @@ class Optimizer {
   // Takes a row that has seen steps [0, from) through steps [from, to) with zero gradient.  to <= steps().
   virtual void catch_up(const Row<T>& row, int64_t from, int64_t to) const = 0;
 
-  // The step begun last, for a row that has seen all before it.  gradient [row.width] is multiplied by `scale`
-  // (1 / batch for means, or what clipping by norm leaves), then clipped by value.
+  // The step begun last, for a row that has seen all before it.  gradient [row.width] is multiplied by
+  // `scale` (1 / batch for means, or what clipping by norm leaves), then clipped by value.
   virtual void update(const Row<T>& row, const T* gradient, T scale) const = 0;
 
   // The weights to test, predict and save with: the row's own, or their average when the job asks for it.

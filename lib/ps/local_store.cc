@@ -25,7 +25,8 @@ std::string shape_text(const ParameterSpec& spec) {
 }
 
 // Refuses dense parameters that do not fit, before any is made.
-void check_memory(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers, uint64_t limit) {
+void check_memory(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers,
+                  uint64_t limit) {
   uint64_t total = 0, largest = 0;
   const ParameterSpec* worst = nullptr;
   for (const ParameterSpec& spec : parameters) {
@@ -37,9 +38,9 @@ void check_memory(const std::vector<ParameterSpec>& parameters, const OptimizerP
     if (bytes > largest) largest = bytes, worst = &spec;
   }
   if (total <= limit) return;
-  fail(Code::kExhausted, "dense parameters need ", human_bytes(total), " (", total, " bytes), ", human_bytes(limit),
-       " (", limit, " bytes) are available; the largest, ", shape_text(*worst), " with its optimizer state, needs ",
-       human_bytes(largest),
+  fail(Code::kExhausted, "dense parameters need ", human_bytes(total), " (", total, " bytes), ",
+       human_bytes(limit), " (", limit, " bytes) are available; the largest, ", shape_text(*worst),
+       " with its optimizer state, needs ", human_bytes(largest),
        worst->kind == ParameterKind::kRows
            ? "; \"sparse_update\": true in its layer keeps only the rows that are used, and would make it fit"
            : "");
@@ -51,7 +52,8 @@ double square_sum(const float* values, int64_t count, ThreadPool& pool) {
   std::vector<double> sums(static_cast<size_t>((count + kBlock - 1) / kBlock));
   pool.for_each(count, kBlock, [&](int64_t begin, int64_t end) {
     double sum = 0;
-    for (int64_t i = begin; i < end; ++i) sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+    for (int64_t i = begin; i < end; ++i)
+      sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
     sums[static_cast<size_t>(begin / kBlock)] = sum;
   });
   double total = 0;
@@ -59,7 +61,9 @@ double square_sum(const float* values, int64_t count, ThreadPool& pool) {
   return total;
 }
 
-float clip_factor(double norm, double limit) { return norm > limit ? static_cast<float>(limit / norm) : 1.0f; }
+float clip_factor(double norm, double limit) {
+  return norm > limit ? static_cast<float>(limit / norm) : 1.0f;
+}
 
 }  // namespace
 
@@ -76,14 +80,16 @@ LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const Optim
     if (spec.sparse) {
       holder.sparse = std::make_unique<SparseTable>(spec.cols, spec.initializer, std::move(optimizer));
     } else {
-      holder.dense = std::make_unique<DenseTable>(spec.rows, spec.cols, spec.initializer, std::move(optimizer), pool);
+      holder.dense =
+          std::make_unique<DenseTable>(spec.rows, spec.cols, spec.initializer, std::move(optimizer), pool);
     }
   }
 }
 
 LocalStore::~LocalStore() = default;
 
-void LocalStore::pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) {
+void LocalStore::pull(std::span<const KeyPlan> plans, PullMode mode,
+                      std::vector<ParameterView<float>>& views) {
   views.assign(holders_.size(), {});
   for (size_t p = 0; p < holders_.size(); ++p) {
     Holder& holder = holders_[p];
@@ -115,10 +121,11 @@ void LocalStore::pull(std::span<const KeyPlan> plans, PullMode mode, std::vector
   }
 }
 
-void LocalStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views, float scale,
-                      double learning_rate) {
+void LocalStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                      float scale, double learning_rate) {
   std::vector<float> scales = clipped_scales(plans, views, scale);
-  for (size_t p = 0; p < holders_.size(); ++p) push_one(holders_[p], plans[p], views[p], scales[p], learning_rate);
+  for (size_t p = 0; p < holders_.size(); ++p)
+    push_one(holders_[p], plans[p], views[p], scales[p], learning_rate);
 }
 
 void LocalStore::push_one(Holder& holder, const KeyPlan& plan, const ParameterView<float>& view, float scale,
@@ -133,8 +140,8 @@ void LocalStore::push_one(Holder& holder, const KeyPlan& plan, const ParameterVi
   }
 }
 
-// The factor of each parameter's gradient: `scale`, and what clipping by the parameter's norm and by the norm of all
-// leaves of it.
+// The factor of each parameter's gradient: `scale`, and what clipping by the parameter's norm and by the norm
+// of all leaves of it.
 std::vector<float> LocalStore::clipped_scales(std::span<const KeyPlan> plans,
                                               std::span<const ParameterView<float>> views, float scale) {
   std::vector<float> scales(holders_.size(), scale);
@@ -144,7 +151,8 @@ std::vector<float> LocalStore::clipped_scales(std::span<const KeyPlan> plans,
     if (holder.spec.kind == ParameterKind::kStatistic || (!holder.clip_norm && !clip_global_norm_)) continue;
     bool by_ids = holder.spec.kind == ParameterKind::kRows;
     int64_t rows = by_ids ? static_cast<int64_t>(plans[p].keys.size()) : holder.spec.rows;
-    double norm = std::sqrt(square_sum(by_ids ? views[p].row_gradients : views[p].gradient, rows * holder.spec.cols, pool_));
+    double norm = std::sqrt(
+        square_sum(by_ids ? views[p].row_gradients : views[p].gradient, rows * holder.spec.cols, pool_));
     if (holder.clip_norm) scales[p] *= clip_factor(norm * static_cast<double>(scale), *holder.clip_norm);
     norm *= static_cast<double>(scales[p]);
     all_squares += norm * norm;

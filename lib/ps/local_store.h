@@ -23,10 +23,10 @@ struct OptimizerPlan {
 
 class LocalStore final : public ParameterStore {
  public:
-  // Throws kExhausted, before anything is allocated, when the dense parameters do not fit in `memory_limit` bytes.
-  // `pool` must outlive the store.
-  LocalStore(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers, uint64_t memory_limit,
-             ThreadPool& pool);
+  // Throws kExhausted, before anything is allocated, when the dense parameters do not fit in `memory_limit`
+  // bytes. `pool` must outlive the store.
+  LocalStore(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers,
+             uint64_t memory_limit, ThreadPool& pool);
   ~LocalStore() override;
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
@@ -43,8 +43,8 @@ class LocalStore final : public ParameterStore {
 
   void push_one(Holder& holder, const KeyPlan& plan, const ParameterView<float>& view, float scale,
                 double learning_rate);
-  std::vector<float> clipped_scales(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
-                                    float scale);
+  std::vector<float> clipped_scales(std::span<const KeyPlan> plans,
+                                    std::span<const ParameterView<float>> views, float scale);
 
   ThreadPool& pool_;
   const std::optional<double> clip_global_norm_;

@@ -1,7 +1,8 @@
-// ParameterStore: where the parameters of a job are.  The training loop is written once, against this interface.
+// ParameterStore: where the parameters of a job are.  The training loop is written once, against this
+// interface.
 //
-// One type travels: unique keys in the plan's order with one row each.  That is the answer of a pull, the body of a
-// push.  Rows are used where they lie; nothing is copied to change its shape.
+// One type travels: unique keys in the plan's order with one row each.  That is the answer of a pull, the
+// body of a push.  Rows are used where they lie; nothing is copied to change its shape.
 #ifndef PS_PS_PARAMETER_STORE_H_
 #define PS_PS_PARAMETER_STORE_H_
 
@@ -14,8 +15,8 @@
 
 namespace ps {
 
-// Why rows are pulled: to be trained (they are created, and push follows), or to be read alone (nothing changes, and
-// averaged weights are given where the job averages).
+// Why rows are pulled: to be trained (they are created, and push follows), or to be read alone (nothing
+// changes, and averaged weights are given where the job averages).
 enum class PullMode { kTrain, kRead };
 
 // One owner thread.  Parameters go by their number in the list of ParameterSpecs that the store was made for.
@@ -25,9 +26,11 @@ class ParameterStore {
 
   // views[p] <- the weights of parameter p, up to date with all steps pushed: whole, or the rows of plans[p].
   // Gradient buffers are set too in kTrain.  Good until the next pull.
-  virtual void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) = 0;
+  virtual void pull(std::span<const KeyPlan> plans, PullMode mode,
+                    std::vector<ParameterView<float>>& views) = 0;
 
-  // One step with the gradients in `views`, as the last pull gave them and backward filled them, times `scale`.
+  // One step with the gradients in `views`, as the last pull gave them and backward filled them, times
+  // `scale`.
   virtual void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views, float scale,
                     double learning_rate) = 0;
 

@@ -14,7 +14,8 @@ DenseTable::DenseTable(int64_t rows, int64_t cols, const Initializer& initialize
     : rows_(rows), cols_(cols), optimizer_(std::move(optimizer)) {
   size_t count = static_cast<size_t>(size());
   values_ = std::make_unique_for_overwrite<float[]>(count);
-  if (optimizer_) state_ = std::make_unique_for_overwrite<float[]>(count * static_cast<size_t>(optimizer_->state_arrays()));
+  if (optimizer_)
+    state_ = std::make_unique_for_overwrite<float[]>(count * static_cast<size_t>(optimizer_->state_arrays()));
   int64_t rows_at_once = std::max<int64_t>(1, kBlock / cols_);
   pool.for_each(rows_, rows_at_once, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
@@ -40,7 +41,8 @@ Row<float> DenseTable::block(int64_t begin, int64_t end) const {
 
 void DenseTable::reset_state(ThreadPool& pool) {
   if (!optimizer_) return;
-  pool.for_each(size(), kBlock, [&](int64_t begin, int64_t end) { optimizer_->initialize(block(begin, end)); });
+  pool.for_each(size(), kBlock,
+                [&](int64_t begin, int64_t end) { optimizer_->initialize(block(begin, end)); });
 }
 
 void DenseTable::push(const float* gradient, float scale, double learning_rate, ThreadPool& pool) {
@@ -69,8 +71,8 @@ void DenseTable::read_rows(const KeyPlan& plan, std::vector<float>& copies, std:
   }
 }
 
-// Sweeps the table in blocks of rows; each block's gradient is gathered from the plan, whose rows are found through
-// the list of (row, position) sorted by row.
+// Sweeps the table in blocks of rows; each block's gradient is gathered from the plan, whose rows are found
+// through the list of (row, position) sorted by row.
 void DenseTable::push_rows(const KeyPlan& plan, const float* gradients, float scale, double learning_rate,
                            ThreadPool& pool) {
   optimizer_->begin_step(learning_rate);

@@ -1,5 +1,5 @@
-// DenseTable: a parameter that is held and trained whole: matrices, biases, and rows reached by ids without sparse
-// update.  Each step moves every weight.
+// DenseTable: a parameter that is held and trained whole: matrices, biases, and rows reached by ids without
+// sparse update.  Each step moves every weight.
 #ifndef PS_TABLE_DENSE_TABLE_H_
 #define PS_TABLE_DENSE_TABLE_H_
 
@@ -19,8 +19,8 @@ namespace ps {
 class DenseTable {
  public:
   // Without an optimizer the values are a statistic, which only its layer moves.
-  DenseTable(int64_t rows, int64_t cols, const Initializer& initializer, std::unique_ptr<Optimizer<float>> optimizer,
-             ThreadPool& pool);
+  DenseTable(int64_t rows, int64_t cols, const Initializer& initializer,
+             std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool);
 
   // Bytes that a table of this shape will hold.
   static uint64_t bytes_needed(int64_t rows, int64_t cols, int state_arrays);
@@ -40,7 +40,8 @@ class DenseTable {
   void read_rows(const KeyPlan& plan, std::vector<float>& copies, std::vector<float*>& rows) const;
 
   // One step with gradients [N, cols] of the plan's rows, and zero for all others.
-  void push_rows(const KeyPlan& plan, const float* gradients, float scale, double learning_rate, ThreadPool& pool);
+  void push_rows(const KeyPlan& plan, const float* gradients, float scale, double learning_rate,
+                 ThreadPool& pool);
 
   // out [rows, cols] <- the weights to test and save with.  out may be values().
   void read(float* out, ThreadPool& pool) const;

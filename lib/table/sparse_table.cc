@@ -26,7 +26,8 @@ void store_stamp(const RowLayout& layout, float* row, int64_t steps) {
 
 }  // namespace
 
-SparseTable::SparseTable(int64_t width, const Initializer& initializer, std::unique_ptr<Optimizer<float>> optimizer)
+SparseTable::SparseTable(int64_t width, const Initializer& initializer,
+                         std::unique_ptr<Optimizer<float>> optimizer)
     : layout_{width, optimizer->state_arrays()}, initializer_(initializer), optimizer_(std::move(optimizer)) {
   for (int p = 0; p < 1 << kPartitionBits; ++p) partitions_.emplace_back(layout_);
 }

@@ -1,5 +1,5 @@
-// SparseTable: the rows of a parameter with sparse update, in partitions.  A row exists from its first update on;
-// before that it reads as its initial weights, brought up to date like any other row.
+// SparseTable: the rows of a parameter with sparse update, in partitions.  A row exists from its first update
+// on; before that it reads as its initial weights, brought up to date like any other row.
 #ifndef PS_TABLE_SPARSE_TABLE_H_
 #define PS_TABLE_SPARSE_TABLE_H_
 
@@ -23,12 +23,13 @@ class SparseTable {
 
   SparseTable(int64_t width, const Initializer& initializer, std::unique_ptr<Optimizer<float>> optimizer);
 
-  // rows[n] <- the weights of plan.keys[n], up to date with all steps begun, to be used where they lie and updated
-  // by push.  Creates rows.  The pointers are good until the table ends.
+  // rows[n] <- the weights of plan.keys[n], up to date with all steps begun, to be used where they lie and
+  // updated by push.  Creates rows.  The pointers are good until the table ends.
   void pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*>& rows);
 
   // The same for reading alone: no row is created or changed; rows[n] points into `copies`.
-  void read(const KeyPlan& plan, ThreadPool& pool, std::vector<float>& copies, std::vector<float*>& rows) const;
+  void read(const KeyPlan& plan, ThreadPool& pool, std::vector<float>& copies,
+            std::vector<float*>& rows) const;
 
   // Begins the next step, then applies gradients [N, width] to the rows that pull gave for the same plan.
   void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,

@@ -14,12 +14,15 @@ namespace {
 constexpr uint64_t kSlabBytes = 64 << 10;  // small, since there are many partitions a table
 constexpr size_t kFirstIndexSize = 16;
 
-uint32_t low_half(uint64_t hash) { return static_cast<uint32_t>(hash); }
+uint32_t low_half(uint64_t hash) {
+  return static_cast<uint32_t>(hash);
+}
 
 }  // namespace
 
 TablePartition::TablePartition(RowLayout layout) : layout_(layout) {
-  uint64_t rows = std::max<uint64_t>(1, kSlabBytes / (static_cast<uint64_t>(layout.stride()) * sizeof(float)));
+  uint64_t rows =
+      std::max<uint64_t>(1, kSlabBytes / (static_cast<uint64_t>(layout.stride()) * sizeof(float)));
   slab_bits_ = static_cast<uint32_t>(std::bit_width(rows)) - 1;
   slab_mask_ = (1u << slab_bits_) - 1;
 }

@@ -1,6 +1,8 @@
-// TablePartition: the rows of one table whose keys hash to one partition.  The unit that a thread or a shard owns.
+// TablePartition: the rows of one table whose keys hash to one partition.  The unit that a thread or a shard
+// owns.
 //
-// A row is found through an open-addressing index and never moves: its address is good until the partition ends.
+// A row is found through an open-addressing index and never moves: its address is good until the partition
+// ends.
 #ifndef PS_TABLE_TABLE_PARTITION_H_
 #define PS_TABLE_TABLE_PARTITION_H_
 
@@ -14,7 +16,8 @@
 namespace ps {
 
 // How the floats of a row lie: weights, state arrays, then what the table keeps for itself.
-//   row := weight[width] state[state_arrays * width] stamp:u32 key:u64          (stamp: steps that the row has seen)
+//   row := weight[width] state[state_arrays * width] stamp:u32 key:u64          (stamp: steps that the row
+//   has seen)
 struct RowLayout {
   int64_t width;
   int state_arrays;
@@ -39,7 +42,8 @@ class TablePartition {
   uint32_t insert(uint64_t key);
 
   float* row(uint32_t number) const {
-    return slabs_[number >> slab_bits_].get() + (number & slab_mask_) * static_cast<uint64_t>(layout_.stride());
+    return slabs_[number >> slab_bits_].get() +
+           (number & slab_mask_) * static_cast<uint64_t>(layout_.stride());
   }
   uint64_t key(uint32_t number) const;
   uint32_t stamp(uint32_t number) const;

@@ -15,7 +15,8 @@ namespace ps {
 
 class Measures {
  public:
-  explicit Measures(std::vector<std::unique_ptr<Evaluator>> evaluators) : evaluators_(std::move(evaluators)) {}
+  explicit Measures(std::vector<std::unique_ptr<Evaluator>> evaluators)
+      : evaluators_(std::move(evaluators)) {}
 
   void add(double cost, Matrix<const float> predictions, const Batch& batch);
   void reset();

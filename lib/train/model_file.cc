@@ -11,7 +11,9 @@ namespace {
 
 constexpr int64_t kBufferFloats = 1 << 20;  // what is in memory at once of a table that is saved or loaded
 
-int64_t rows_at_once(int64_t cols) { return std::max<int64_t>(1, kBufferFloats / cols); }
+int64_t rows_at_once(int64_t cols) {
+  return std::max<int64_t>(1, kBufferFloats / cols);
+}
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::string out = "[";
@@ -34,11 +36,12 @@ void write_rows(SafetensorsWriter& writer, ParameterStore& store, int parameter,
 void check_shape(const SafetensorsReader& model, const TensorInfo& tensor, const std::string& dtype,
                  const std::vector<int64_t>& shape) {
   if (tensor.dtype == dtype && tensor.shape == shape) return;
-  fail(Code::kUsage, model.path(), ": ", quote(tensor.name), " is ", tensor.dtype, " ", shape_text(tensor.shape),
-       ", the job expects ", dtype, " ", shape_text(shape));
+  fail(Code::kUsage, model.path(), ": ", quote(tensor.name), " is ", tensor.dtype, " ",
+       shape_text(tensor.shape), ", the job expects ", dtype, " ", shape_text(shape));
 }
 
-// Calls take(keys, rows) for pieces of a sparse tensor pair, or of a whole matrix whose row numbers are the keys.
+// Calls take(keys, rows) for pieces of a sparse tensor pair, or of a whole matrix whose row numbers are the
+// keys.
 template <class Take>
 void each_rows(const SafetensorsReader& model, const ParameterSpec& spec, Take&& take) {
   const TensorInfo* keys = model.find(spec.name + ".keys");
@@ -59,15 +62,19 @@ void each_rows(const SafetensorsReader& model, const ParameterSpec& spec, Take&&
     model.read<float>(*rows, begin * spec.cols, row_buffer);
     for (uint64_t key : key_buffer) {
       if (spec.rows == 0 || key < static_cast<uint64_t>(spec.rows)) continue;
-      fail(Code::kUsage, model.path(), ": key ", key, " of ", quote(spec.name), " is outside the job's ", spec.rows);
+      fail(Code::kUsage, model.path(), ": key ", key, " of ", quote(spec.name), " is outside the job's ",
+           spec.rows);
     }
     take(key_buffer, row_buffer.data());
   }
 }
 
-void load_one(const SafetensorsReader& model, const ParameterSpec& spec, int parameter, ParameterStore& store) {
+void load_one(const SafetensorsReader& model, const ParameterSpec& spec, int parameter,
+              ParameterStore& store) {
   if (spec.sparse) {
-    each_rows(model, spec, [&](std::span<const uint64_t> keys, const float* rows) { store.load_rows(parameter, keys, rows); });
+    each_rows(model, spec, [&](std::span<const uint64_t> keys, const float* rows) {
+      store.load_rows(parameter, keys, rows);
+    });
     return;
   }
   // Rows that a sparse model does not have keep the weights that the job starts with.
@@ -75,7 +82,8 @@ void load_one(const SafetensorsReader& model, const ParameterSpec& spec, int par
   store.read_all(parameter, all.data());
   each_rows(model, spec, [&](std::span<const uint64_t> keys, const float* rows) {
     for (size_t i = 0; i < keys.size(); ++i) {
-      std::copy_n(rows + static_cast<int64_t>(i) * spec.cols, spec.cols, all.data() + static_cast<int64_t>(keys[i]) * spec.cols);
+      std::copy_n(rows + static_cast<int64_t>(i) * spec.cols, spec.cols,
+                  all.data() + static_cast<int64_t>(keys[i]) * spec.cols);
     }
   });
   store.load_all(parameter, all.data());
@@ -123,7 +131,8 @@ void save_model(const std::string& path, const std::vector<ParameterSpec>& param
   writer.commit();
 }
 
-void load_model(const std::string& path, const std::vector<ParameterSpec>& parameters, ParameterStore& store) {
+void load_model(const std::string& path, const std::vector<ParameterSpec>& parameters,
+                ParameterStore& store) {
   SafetensorsReader model(model_file_path(path));
   for (size_t p = 0; p < parameters.size(); ++p) load_one(model, parameters[p], static_cast<int>(p), store);
 }

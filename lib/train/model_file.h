@@ -19,13 +19,15 @@ std::string pass_directory(int pass);
 // The model file that `path` means: itself, or model.safetensors in it when it is a folder.
 std::string model_file_path(const std::string& path);
 
-// Writes all parameters.  A sparse one is "<name>.keys" U64 [N], ascending, and "<name>.rows" F32 [N, D]; others are
+// Writes all parameters.  A sparse one is "<name>.keys" U64 [N], ascending, and "<name>.rows" F32 [N, D];
+// others are
 // "<name>" F32 [rows, cols].  Rows are streamed through a bounded buffer.
 void save_model(const std::string& path, const std::vector<ParameterSpec>& parameters, ParameterStore& store,
                 const Metadata& metadata);
 
-// Sets parameters from a model file: all of them, each of which must be there with the same shape (a sparse parameter
-// may be loaded from a whole one and the other way round).  Throws kUsage when the model does not fit the job.
+// Sets parameters from a model file: all of them, each of which must be there with the same shape (a sparse
+// parameter may be loaded from a whole one and the other way round).  Throws kUsage when the model does not
+// fit the job.
 void load_model(const std::string& path, const std::vector<ParameterSpec>& parameters, ParameterStore& store);
 
 // Sets the one parameter `index` from the parameter of the same name in a model file: init "file".

@@ -5,7 +5,8 @@
 
 namespace ps {
 
-PrepareAhead::PrepareAhead(const Network<float>& network, BatchReader& reader, bool training, int64_t first_step)
+PrepareAhead::PrepareAhead(const Network<float>& network, BatchReader& reader, bool training,
+                           int64_t first_step)
     : network_(network), reader_(reader), training_(training), first_step_(first_step) {
   for (PreparedBatch& batch : batches_) free_.push_back(&batch);
   thread_ = std::thread([this] { run(); });

@@ -15,8 +15,8 @@
 
 namespace ps {
 
-// Of one pass over one reader.  next() is called by the owner thread; the reader belongs to the other thread until
-// the PrepareAhead ends.
+// Of one pass over one reader.  next() is called by the owner thread; the reader belongs to the other thread
+// until the PrepareAhead ends.
 class PrepareAhead {
  public:
   // Training batches are numbered from `first_step`.
@@ -25,8 +25,8 @@ class PrepareAhead {
   PrepareAhead(const PrepareAhead&) = delete;
   PrepareAhead& operator=(const PrepareAhead&) = delete;
 
-  // The next batch, good until the next call; null at the end of the pass, or soon after `stop` begins to say true,
-  // also while the input waits.  Rethrows what the reader threw.
+  // The next batch, good until the next call; null at the end of the pass, or soon after `stop` begins to say
+  // true, also while the input waits.  Rethrows what the reader threw.
   const PreparedBatch* next(const std::function<bool()>& stop);
 
   // How much of the input has been read, in [0, 1]; 0 when unknown.

@@ -30,13 +30,19 @@ void Reporter::advance(int64_t samples, double done) {
   if (progress_) progress_->update(count, done > 0 ? count / done : 0);
 }
 
-void Reporter::batch(int pass, int64_t batch, const Measures& whole, const Measures& current, double learning_rate) {
+void Reporter::batch(int pass, int64_t batch, const Measures& whole, const Measures& current,
+                     double learning_rate) {
   log_.info(" Batch=", batch, " samples=", whole.samples(), " AvgCost=", significant(whole.average_cost(), 6),
             " CurrentCost=", significant(current.average_cost(), 6), " Eval: ", whole.text(),
             " CurrentEval: ", current.text());
-  write_metrics({{"event", "batch"}, {"pass", pass}, {"batch", batch}, {"samples", whole.samples()},
-                 {"avg_cost", whole.average_cost()}, {"current_cost", current.average_cost()},
-                 {"learning_rate", learning_rate}, {"evaluators", whole.json()},
+  write_metrics({{"event", "batch"},
+                 {"pass", pass},
+                 {"batch", batch},
+                 {"samples", whole.samples()},
+                 {"avg_cost", whole.average_cost()},
+                 {"current_cost", current.average_cost()},
+                 {"learning_rate", learning_rate},
+                 {"evaluators", whole.json()},
                  {"current_evaluators", current.json()}});
 }
 
@@ -44,22 +50,32 @@ void Reporter::pass(int pass, int64_t batches, const Measures& whole, double sec
   if (progress_) progress_->finish();
   log_.info(" Pass=", pass, " Batch=", batches, " samples=", whole.samples(),
             " AvgCost=", significant(whole.average_cost(), 6), " Eval: ", whole.text());
-  write_metrics({{"event", "pass"}, {"pass", pass}, {"batches", batches}, {"samples", whole.samples()},
-                 {"avg_cost", whole.average_cost()}, {"evaluators", whole.json()}, {"seconds", seconds}});
+  write_metrics({{"event", "pass"},
+                 {"pass", pass},
+                 {"batches", batches},
+                 {"samples", whole.samples()},
+                 {"avg_cost", whole.average_cost()},
+                 {"evaluators", whole.json()},
+                 {"seconds", seconds}});
 }
 
 void Reporter::test(int pass, const Measures& measures, double seconds) {
   if (progress_) progress_->finish();
   log_.info(" Test samples=", measures.samples(), " cost=", significant(measures.average_cost(), 6),
             " Eval: ", measures.text());
-  write_metrics({{"event", "test"}, {"pass", pass}, {"samples", measures.samples()},
-                 {"cost", measures.average_cost()}, {"evaluators", measures.json()}, {"seconds", seconds}});
+  write_metrics({{"event", "test"},
+                 {"pass", pass},
+                 {"samples", measures.samples()},
+                 {"cost", measures.average_cost()},
+                 {"evaluators", measures.json()},
+                 {"seconds", seconds}});
 }
 
 void Reporter::write_metrics(const Json& line) {
   if (!metrics_) return;
   std::string text = line.dump() + "\n";
-  if (std::fwrite(text.data(), 1, text.size(), metrics_.get()) != text.size() || std::fflush(metrics_.get()) != 0) {
+  if (std::fwrite(text.data(), 1, text.size(), metrics_.get()) != text.size() ||
+      std::fflush(metrics_.get()) != 0) {
     fail_errno(Code::kUnavailable, "cannot write", "metrics", errno);
   }
 }

@@ -1,5 +1,5 @@
-// Reporter: what people and scripts see of a run: lines as PaddlePaddle's users know them, a progress bar, a file of
-// JSON lines.
+// Reporter: what people and scripts see of a run: lines as PaddlePaddle's users know them, a progress bar, a
+// file of JSON lines.
 #ifndef PS_TRAIN_REPORTER_H_
 #define PS_TRAIN_REPORTER_H_
 
@@ -22,7 +22,7 @@ class Reporter {
   Reporter(Log& log, ProgressMode progress, const std::string& metrics);
   ~Reporter();
 
-  void begin(const std::string& label);       // a pass or a test, for the bar
+  void begin(const std::string& label);        // a pass or a test, for the bar
   void advance(int64_t samples, double done);  // `done` in [0, 1], or negative when unknown
 
   // "Batch=… samples=… AvgCost=… CurrentCost=… Eval: … CurrentEval: …"

@@ -28,17 +28,26 @@ void check_not_empty(int64_t samples, bool stopped) {
 }  // namespace
 
 Json PassResult::json() const {
-  return {{"pass", pass}, {"batches", batches}, {"samples", samples}, {"avg_cost", average_cost},
-          {"evaluators", evaluators}, {"seconds", seconds}};
+  return {{"pass", pass},
+          {"batches", batches},
+          {"samples", samples},
+          {"avg_cost", average_cost},
+          {"evaluators", evaluators},
+          {"seconds", seconds}};
 }
 
 Json TestResult::json() const {
   return {{"samples", samples}, {"cost", cost}, {"evaluators", evaluators}, {"seconds", seconds}};
 }
 
-Trainer::Trainer(Network<float>& network, ParameterStore& store, ThreadPool& pool, const TrainOptions& options,
-                 const Schedule& schedule, Reporter& reporter)
-    : network_(network), store_(store), pool_(pool), options_(options), schedule_(schedule), reporter_(reporter) {}
+Trainer::Trainer(Network<float>& network, ParameterStore& store, ThreadPool& pool,
+                 const TrainOptions& options, const Schedule& schedule, Reporter& reporter)
+    : network_(network),
+      store_(store),
+      pool_(pool),
+      options_(options),
+      schedule_(schedule),
+      reporter_(reporter) {}
 
 PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop) {
   double start = now_seconds();

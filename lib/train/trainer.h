@@ -42,14 +42,15 @@ class Trainer {
   Trainer(Network<float>& network, ParameterStore& store, ThreadPool& pool, const TrainOptions& options,
           const Schedule& schedule, Reporter& reporter);
 
-  // Trains on all that `reader` gives, or until `stop` says so after some batch.  Passes must come in order from 0.
+  // Trains on all that `reader` gives, or until `stop` says so after some batch.  Passes must come in order
+  // from 0.
   PassResult train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop);
 
   // Measures the present weights.  `pass` is for the report; -1 when no training ran.
   TestResult test(int pass, BatchReader& reader, const std::function<bool()>& stop);
 
-  // Calls `write` with lines of text, one an example in the order of the input: its C predictions, with spaces
-  // between, each in the shortest decimals that read back the same.  Returns the number of examples.
+  // Calls `write` with lines of text, one an example in the order of the input: its C predictions, with
+  // spaces between, each in the shortest decimals that read back the same.  Returns the number of examples.
   int64_t predict(BatchReader& reader, const std::function<bool()>& stop,
                   const std::function<void(std::string_view)>& write);
 

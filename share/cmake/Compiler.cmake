@@ -2,7 +2,7 @@
 # depend on where the compiler chose to fuse.
 add_library(ps_flags INTERFACE)
 target_compile_options(ps_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
-                       -Wnon-virtual-dtor -Woverloaded-virtual -Werror -ffp-contract=off)
+                       -Wnon-virtual-dtor -Woverloaded-virtual -Werror -ffp-contract=off -fno-math-errno -fno-trapping-math)
 target_include_directories(ps_flags INTERFACE ${CMAKE_SOURCE_DIR}/lib)
 set(CMAKE_CXX_FLAGS_RELEASE "-O3")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")

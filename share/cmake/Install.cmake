@@ -28,11 +28,16 @@ foreach(section 5 7)
   file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/man${section}/*.${section})
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
-foreach(folder jobs schema launch)
-  if(EXISTS ${CMAKE_SOURCE_DIR}/share/${folder})
-    install(DIRECTORY ${CMAKE_SOURCE_DIR}/share/${folder} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit)
-  endif()
-endforeach()
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/share/jobs DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit)
+
+# The schema of job files, for editors, comes from the same specs that parse them.
+set(schema ${CMAKE_BINARY_DIR}/schema/job.schema.json)
+add_custom_command(OUTPUT ${schema} DEPENDS ps-train
+                   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/schema
+                   COMMAND ps-train --print-schema > ${schema}
+                   COMMENT "JSON Schema of job files")
+add_custom_target(schema ALL DEPENDS ${schema})
+install(FILES ${schema} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit/schema)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${PS_DOC_DIR})
 
 # Rewrites what is generated in the manual pages.

@@ -6,6 +6,7 @@ source "$(dirname "$0")/../lib.sh"
 data=${PS_DATA:-$PS_SOURCE/../shared/data}
 [[ -d $data ]] || skip "no real data in $data"
 need python3
+here=$(dirname "$(realpath "$0")")
 cd "$scratch"
 jobs=$PS_SOURCE/share/jobs
 
@@ -48,7 +49,7 @@ small=(--data "$demo" --set model.layers.0.size=4 --passes 2 --log-level warning
 "$PS_BIN/ps-train" "$jobs/sparse_binary.json" "${small[@]}" --save-dir sparse
 "$PS_BIN/ps-train" "$jobs/sparse_binary.json" "${small[@]}" --save-dir dense --set model.layers.0.sparse_update=false
 models=({sparse,dense}/pass-00001/model.safetensors)
-read -r rows difference largest < <(python3 "$(dirname "$0")/compare_models.py" "${models[@]}" hidden1.weight)
+read -r rows difference largest < <(python3 "$here/compare_models.py" "${models[@]}" hidden1.weight)
 echo "dense and sparse: $rows rows, largest difference $difference, largest weight $largest"
 python3 -c "import sys; sys.exit(not ($rows == 36747 and $difference <= 1e-5 * $largest))" || fail "dense and sparse differ"
 rm -r sparse dense
@@ -74,6 +75,6 @@ lines=$(wc -l <corpus.txt)
 head -n $((lines * 97 / 100)) corpus.txt >text.txt
 tail -n +$((lines * 97 / 100 + 1)) corpus.txt >held_out.txt
 run gutenberg_nce --data text.txt --test-data held_out.txt
-python3 "$(dirname "$0")/unigram.py" text.txt held_out.txt 10000 >unigram
+python3 "$here/unigram.py" text.txt held_out.txt 10000 >unigram
 expect gutenberg_nce "2.718281828 ** r['test']['cost'] < 0.5 * $(cat unigram)"
 echo "unigram perplexity $(cat unigram)"

@@ -25,12 +25,24 @@ void* counted(std::size_t size) {
 }  // namespace
 
 // Replacing these is how a program watches its own allocations ([replacement.functions]).
-void* operator new(std::size_t size) { return counted(size); }
-void* operator new[](std::size_t size) { return counted(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void* operator new(std::size_t size) {
+  return counted(size);
+}
+void* operator new[](std::size_t size) {
+  return counted(size);
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace ps {
 namespace {
@@ -59,13 +71,20 @@ int64_t allocations_of_a_pass(const std::string& path, int64_t batch_size) {
   settings.threads = 2;
   settings.passes = 2;
   BatchReader reader(data, {path}, settings);
-  Json model = {{"layers", Json::array({{{"name", "score"}, {"type", "fc"}, {"input", "features"}, {"size", 4},
-                                         {"activation", "tanh"}, {"sparse_update", true}},
+  Json model = {{"layers", Json::array({{{"name", "score"},
+                                         {"type", "fc"},
+                                         {"input", "features"},
+                                         {"size", 4},
+                                         {"activation", "tanh"},
+                                         {"sparse_update", true}},
                                         {{"name", "out"}, {"type", "fc"}, {"input", "score"}, {"size", 1}}})},
                 {"cost", {{"type", "binary_cross_entropy"}, {"input", "out"}}}};
-  Network<float> network(ModelOptions::spec().parse(model, "model"), reader.schema(), 1, SparseTable::kPartitionBits);
-  const OptimizerEntry& entry = find_entry(optimizer_catalog(), {{"type", "adagrad"}}, "optimizer", "optimizer");
-  LocalStore store(network.parameters(), {[&](const ParameterTuning& t) { return entry.make_float(Json::object(), t); }, {}, {}},
+  Network<float> network(ModelOptions::spec().parse(model, "model"), reader.schema(), 1,
+                         SparseTable::kPartitionBits);
+  const OptimizerEntry& entry =
+      find_entry(optimizer_catalog(), {{"type", "adagrad"}}, "optimizer", "optimizer");
+  LocalStore store(network.parameters(),
+                   {[&](const ParameterTuning& t) { return entry.make_float(Json::object(), t); }, {}, {}},
                    UINT64_MAX, pool);
   std::unique_ptr<Schedule> schedule = make_schedule(Json(), 0.01, "schedule");
   Log log("test", LogLevel::kError);

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 
-
 #include "base/file.h"
 #include "base/random.h"
 #include "data/reader.h"
@@ -17,14 +16,20 @@ namespace {
 
 // Wide & deep over one sparse slot, with decay and momentum, so that rows that sit out must be caught up.
 Json wide_and_deep(bool sparse) {
-  return {{"layers",
-           Json::array({{{"name", "wide"}, {"type", "fc"}, {"input", "features"}, {"size", 1}, {"sparse_update", sparse}},
-                        {{"name", "deep"}, {"type", "fc"}, {"input", "features"}, {"size", 16}, {"activation", "tanh"},
-                         {"sparse_update", sparse}},
-                        {{"name", "deeper"}, {"type", "fc"}, {"input", "deep"}, {"size", 1}},
-                        {{"name", "score"}, {"type", "add"}, {"input", {"wide", "deeper"}}}})},
-          {"cost", {{"type", "binary_cross_entropy"}, {"input", "score"}}},
-          {"evaluators", {"auc"}}};
+  return {
+      {"layers",
+       Json::array(
+           {{{"name", "wide"}, {"type", "fc"}, {"input", "features"}, {"size", 1}, {"sparse_update", sparse}},
+            {{"name", "deep"},
+             {"type", "fc"},
+             {"input", "features"},
+             {"size", 16},
+             {"activation", "tanh"},
+             {"sparse_update", sparse}},
+            {{"name", "deeper"}, {"type", "fc"}, {"input", "deep"}, {"size", 1}},
+            {{"name", "score"}, {"type", "add"}, {"input", {"wide", "deeper"}}}})},
+      {"cost", {{"type", "binary_cross_entropy"}, {"input", "score"}}},
+      {"evaluators", {"auc"}}};
 }
 
 std::string make_data(int examples, int dim) {
@@ -66,7 +71,8 @@ class SameBits : public testing::Test {
                            SparseTable::kPartitionBits);
     const OptimizerEntry& entry = find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer");
     Json numbers = without_type(optimizer);
-    LocalStore store(network.parameters(), {[&](const ParameterTuning& t) { return entry.make_float(numbers, t); }, {}, {}},
+    LocalStore store(network.parameters(),
+                     {[&](const ParameterTuning& t) { return entry.make_float(numbers, t); }, {}, {}},
                      UINT64_MAX, pool);
     OptimizerOptions common = parse_optimizer_options(optimizer, "optimizer");
     std::unique_ptr<Schedule> schedule = make_schedule(common.schedule, common.learning_rate, "schedule");
@@ -81,12 +87,14 @@ class SameBits : public testing::Test {
     }
     for (size_t p = 0; p < network.parameters().size(); ++p) {
       const ParameterSpec& spec = network.parameters()[p];
-      if (spec.kind == ParameterKind::kRows) append_weights(store, static_cast<int>(p), spec, outcome.weights);
+      if (spec.kind == ParameterKind::kRows)
+        append_weights(store, static_cast<int>(p), spec, outcome.weights);
     }
     return outcome;
   }
 
-  static void append_weights(ParameterStore& store, int p, const ParameterSpec& spec, std::vector<float>& out) {
+  static void append_weights(ParameterStore& store, int p, const ParameterSpec& spec,
+                             std::vector<float>& out) {
     std::vector<float> weights(static_cast<size_t>(kDim * spec.cols));
     std::vector<uint64_t> keys(kDim);
     for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
@@ -103,7 +111,8 @@ class SameBits : public testing::Test {
   const std::string path_;
 };
 
-const Json kMomentum = {{"type", "momentum"}, {"learning_rate", 0.05}, {"momentum", 0.9}, {"l2", 0.01}, {"l1", 0.0005}};
+const Json kMomentum = {
+    {"type", "momentum"}, {"learning_rate", 0.05}, {"momentum", 0.9}, {"l2", 0.01}, {"l1", 0.0005}};
 
 TEST_F(SameBits, AnyNumberOfThreadsGivesTheSameBits) {
   Outcome one = train(1, true, kMomentum);
@@ -115,8 +124,8 @@ TEST_F(SameBits, TestingInBetweenChangesNothing) {
   expect_same(train(2, true, kMomentum), train(2, true, kMomentum, /*test_in_between=*/true));
 }
 
-// Every optimizer that claims to: the same job with and without sparse_update.  The two round differently over some
-// 140 steps of float arithmetic, and no weight is larger than a few units.
+// Every optimizer that claims to: the same job with and without sparse_update.  The two round differently
+// over some 140 steps of float arithmetic, and no weight is larger than a few units.
 TEST_F(SameBits, SparseTrainingEqualsDenseTraining) {
   for (const OptimizerEntry* entry : optimizer_catalog()) {
     if (entry->lazy) continue;

@@ -18,7 +18,8 @@ class SafetensorsTest : public testing::Test {
   void write_sample() {
     std::vector<uint64_t> keys = {3, 9};
     std::vector<float> rows = {1, 2, 3, 4, 5, 6};
-    SafetensorsWriter writer(path_, {{"t.keys", "U64", {2}, 0, 0}, {"t.rows", "F32", {2, 3}, 0, 0}}, {{"format", "ps"}});
+    SafetensorsWriter writer(path_, {{"t.keys", "U64", {2}, 0, 0}, {"t.rows", "F32", {2, 3}, 0, 0}},
+                             {{"format", "ps"}});
     writer.write_array<uint64_t>(keys);
     writer.write_array<float>(rows);
     writer.commit();
@@ -62,7 +63,8 @@ TEST_F(SafetensorsTest, BufferIsAligned) {
 TEST_F(SafetensorsTest, EveryCutIsFound) {
   write_sample();
   std::string whole = read_file(path_);
-  for (size_t size = 0; size < whole.size(); ++size) expect_corrupt(whole.substr(0, size), cat("cut at ", size));
+  for (size_t size = 0; size < whole.size(); ++size)
+    expect_corrupt(whole.substr(0, size), cat("cut at ", size));
 }
 
 TEST_F(SafetensorsTest, HolesOverlapsAndLiesAreFound) {
@@ -70,13 +72,20 @@ TEST_F(SafetensorsTest, HolesOverlapsAndLiesAreFound) {
   expect_corrupt(with_header("[]", 0), "an array for a header");
   expect_corrupt(with_header("{\"a\": 3}", 0), "a number for a tensor");
   expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8), "a hole");
-  expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4), "the wrong size");
-  expect_corrupt(with_header(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", 4), "an unknown type");
-  expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4), "a negative extent");
-  expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[4611686018427387905,4],"data_offsets":[0,16]}})", 16),
-                 "a product that overflows");
-  expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4),
-                 "a name used twice");
+  expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4),
+                 "the wrong size");
+  expect_corrupt(with_header(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", 4),
+                 "an unknown type");
+  expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4),
+                 "a negative extent");
+  expect_corrupt(
+      with_header(R"({"a":{"dtype":"F32","shape":[4611686018427387905,4],"data_offsets":[0,16]}})", 16),
+      "a product that overflows");
+  expect_corrupt(
+      with_header(
+          R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+          4),
+      "a name used twice");
 }
 
 TEST_F(SafetensorsTest, UncommittedFileLeavesNothing) {

@@ -63,15 +63,19 @@ TEST_F(JobTest, EveryMistakeIsNamedWithItsPath) {
   EXPECT_THAT(refusal("[]"), HasSubstr("expected an object"));
   EXPECT_THAT(refusal(R"({"job": {"seed": 1, "seed": 2}})"), HasSubstr("duplicate key 'seed'"));
   EXPECT_THAT(refusal(R"({"job": {"sede": 1}})"), HasSubstr("job.sede: unknown key (did you mean 'seed'?)"));
-  EXPECT_THAT(refusal(R"({"train": {"passes": "four"}})"), HasSubstr("train.passes: found string 'four', expected an integer"));
-  EXPECT_THAT(refusal(R"({"optimizer": {"type": "adm"}})"), HasSubstr("optimizer.type: unknown optimizer 'adm' (did you mean 'adam'?)"));
-  EXPECT_THAT(refusal(kJob, {{.key = "optimizer.momentum", .values = {"0.9"}, .is_set = true, .typed = "--set"}}),
-              HasSubstr("optimizer.momentum: unknown key"));
+  EXPECT_THAT(refusal(R"({"train": {"passes": "four"}})"),
+              HasSubstr("train.passes: found string 'four', expected an integer"));
+  EXPECT_THAT(refusal(R"({"optimizer": {"type": "adm"}})"),
+              HasSubstr("optimizer.type: unknown optimizer 'adm' (did you mean 'adam'?)"));
+  EXPECT_THAT(
+      refusal(kJob, {{.key = "optimizer.momentum", .values = {"0.9"}, .is_set = true, .typed = "--set"}}),
+      HasSubstr("optimizer.momentum: unknown key"));
 }
 
 TEST_F(JobTest, SchemaAndListsNameEveryEntry) {
   std::string schema = job_schema().dump();
-  for (const char* name : {"sparse_momentum", "hsigmoid", "cross_entropy", "precision_recall", "caffe_poly"}) {
+  for (const char* name :
+       {"sparse_momentum", "hsigmoid", "cross_entropy", "precision_recall", "caffe_poly"}) {
     EXPECT_THAT(schema, HasSubstr(cat("\"", name, "\""))) << name;
   }
   for (const std::string& kind : catalog_kinds()) EXPECT_FALSE(list_catalog(kind).empty()) << kind;

@@ -13,10 +13,12 @@ using testing::HasSubstr;
 
 OptimizerPlan sgd() {
   return {[](const ParameterTuning& tuning) {
-            const OptimizerEntry& entry = find_entry(optimizer_catalog(), {{"type", "sgd"}}, "optimizer", "optimizer");
+            const OptimizerEntry& entry =
+                find_entry(optimizer_catalog(), {{"type", "sgd"}}, "optimizer", "optimizer");
             return entry.make_float({{"learning_rate", 1}}, tuning);
           },
-          {}, {}};
+          {},
+          {}};
 }
 
 ParameterSpec parameter(ParameterKind kind, bool sparse, int64_t rows, int64_t cols) {
@@ -44,7 +46,8 @@ class LocalStoreTest : public testing::Test {
   void step(float scale) {
     store_->pull(plans_, PullMode::kTrain, views_);
     for (size_t p = 0; p < plans_.size(); ++p) {
-      if (views_[p].row_gradients != nullptr) std::fill_n(views_[p].row_gradients, plans_[p].keys.size() * 2, 3.0f);
+      if (views_[p].row_gradients != nullptr)
+        std::fill_n(views_[p].row_gradients, plans_[p].keys.size() * 2, 3.0f);
       if (views_[p].gradient != nullptr) std::fill_n(views_[p].gradient, 4, 4.0f);
     }
     store_->push(plans_, views_, scale, 1);

@@ -13,8 +13,8 @@ namespace {
 using testing::ElementsAre;
 using testing::ElementsAreArray;
 
-// w <- w - rate g, and 1 subtracted for each step sat out: a row that was not caught up shows.  One state array
-// counts updates.
+// w <- w - rate g, and 1 subtracted for each step sat out: a row that was not caught up shows.  One state
+// array counts updates.
 class CountingOptimizer final : public Optimizer<float> {
  public:
   int state_arrays() const override { return 1; }

@@ -20,7 +20,9 @@ class FakeStore final : public ParameterStore {
   std::vector<float> matrix = {1, 2, 3, 4, 5, 6};
 
   void pull(std::span<const KeyPlan>, PullMode, std::vector<ParameterView<float>>&) override { FAIL(); }
-  void push(std::span<const KeyPlan>, std::span<const ParameterView<float>>, float, double) override { FAIL(); }
+  void push(std::span<const KeyPlan>, std::span<const ParameterView<float>>, float, double) override {
+    FAIL();
+  }
   std::vector<uint64_t> keys(int) override {
     std::vector<uint64_t> keys;
     for (const auto& [key, row] : table) keys.push_back(key);
@@ -76,8 +78,9 @@ TEST_F(ModelFileTest, LoadGivesWhatWasSaved) {
 
 TEST_F(ModelFileTest, SparseAndWholeLoadIntoEachOther) {
   load_model(path_, {spec_of("matrix", true, 3)}, loaded_);
-  EXPECT_THAT(loaded_.table, ElementsAre(testing::Pair(0, ElementsAre(1, 2)), testing::Pair(1, ElementsAre(3, 4)),
-                                         testing::Pair(2, ElementsAre(5, 6))));
+  EXPECT_THAT(loaded_.table,
+              ElementsAre(testing::Pair(0, ElementsAre(1, 2)), testing::Pair(1, ElementsAre(3, 4)),
+                          testing::Pair(2, ElementsAre(5, 6))));
   load_model(path_, {spec_of("table", false, 3)}, loaded_);
   EXPECT_THAT(loaded_.matrix, ElementsAre(1, 2, 3, 4, 20, 21)) << "the row that is not in the file stays";
 }
