@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -39,6 +40,17 @@ OptimizerPlan optimizer_plan(const Json& object) {
             return entry.make_float(numbers, tuning);
           },
           common.clip_norm, common.clip_global_norm};
+}
+
+// Values and weights turn up in the data, not in their schema: refuses a format that would lose them.
+void check_can_hold(const WriterEntry& entry, const DataTraits& traits, const Batch& batch) {
+  bool valued = std::any_of(batch.slots.begin(), batch.slots.end(),
+                            [](const SlotData& slot) { return !slot.keys.empty() && slot.valued(); });
+  if (valued) entry.check({traits.schema, traits.content, true});
+  bool weighted = !batch.weights.empty() || !batch.groups.empty();
+  if (weighted && entry.name != "libsvm" && entry.name != "records") {
+    fail(Code::kUsage, "format ", entry.name, " cannot hold weights and groups; use libsvm or records");
+  }
 }
 
 // One run of one job: everything that it is made of, in the order in which it is built.
@@ -202,7 +214,8 @@ bool Run::predict() {
 bool Run::convert() {
   reader_ = make_reader(job_.data.files, job_.data.shuffle, 1);
   const WriterEntry& entry = find_writer(options_.output_format);
-  std::unique_ptr<Writer> writer = make_writer(entry, {reader_->schema(), DataTraits::kFeatures, true});
+  DataTraits traits{reader_->schema(), DataTraits::kFeatures, /*valued=*/false};
+  std::unique_ptr<Writer> writer = make_writer(entry, traits);
   if (options_.dry_run) return true;
   OutputStream output(options_.output, Compression::kNone, entry.binary);
   Batch batch;
@@ -212,6 +225,7 @@ bool Run::convert() {
   int64_t samples = 0;
   while (!options_.stop() && output.write(bytes) && reader_->next(batch)) {
     bytes.clear();
+    check_can_hold(entry, traits, batch);
     writer->format(batch, bytes);
     samples += batch.size();
   }

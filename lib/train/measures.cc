@@ -12,6 +12,12 @@ void Measures::add(double cost, Matrix<const float> predictions, const Batch& ba
   for (const auto& evaluator : evaluators_) evaluator->add(predictions, batch);
 }
 
+void Measures::merge(const Measures& other) {
+  cost_ += other.cost_;
+  samples_ += other.samples_;
+  for (size_t i = 0; i < evaluators_.size(); ++i) evaluators_[i]->merge(*other.evaluators_[i]);
+}
+
 void Measures::reset() {
   cost_ = 0;
   samples_ = 0;

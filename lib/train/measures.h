@@ -19,6 +19,9 @@ class Measures {
       : evaluators_(std::move(evaluators)) {}
 
   void add(double cost, Matrix<const float> predictions, const Batch& batch);
+
+  // Takes in what another, of the same evaluators, has seen.
+  void merge(const Measures& other);
   void reset();
 
   int64_t samples() const { return samples_; }

@@ -51,6 +51,7 @@ Trainer::Trainer(Network<float>& network, ParameterStore& store, ThreadPool& poo
 
 PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop) {
   double start = now_seconds();
+  // Each batch is measured once: what is current is merged into the whole at every report.
   Measures whole(network_.make_evaluators()), current(network_.make_evaluators());
   PassResult result;
   result.pass = pass;
@@ -59,15 +60,16 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
   PrepareAhead prepare(network_, reader, /*training=*/true, step_);
   while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
     double cost = train_batch(*prepared, pass);
-    whole.add(cost, network_.predictions(), prepared->batch);
     current.add(cost, network_.predictions(), prepared->batch);
     ++result.batches;
-    reporter_.advance(whole.samples(), prepare.fraction_read());
+    reporter_.advance(whole.samples() + current.samples(), prepare.fraction_read());
     if (options_.log_period > 0 && result.batches % options_.log_period == 0) {
+      whole.merge(current);
       reporter_.batch(pass, result.batches, whole, current, learning_rate_);
       current.reset();
     }
   }
+  whole.merge(current);
   result.interrupted = stop();
   check_not_empty(whole.samples(), result.interrupted);
   result.samples = whole.samples();

@@ -1,0 +1,68 @@
+#include "bench/machine.h"
+
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "cli/version.h"
+
+namespace ps {
+
+namespace {
+
+// What follows "model name :" in /proc/cpuinfo.
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+// The chosen one of "always [madvise] never".
+std::string huge_page_mode() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string line;
+  std::getline(file, line);
+  size_t begin = line.find('['), end = line.find(']');
+  if (begin == std::string::npos || end == std::string::npos) return "none";
+  return line.substr(begin + 1, end - begin - 1);
+}
+
+std::string kernel_name() {
+  utsname names{};
+  if (uname(&names) != 0) return "unknown";
+  return cat(names.sysname, " ", names.release);
+}
+
+}  // namespace
+
+Machine this_machine() {
+  Machine machine;
+  machine.processor = processor_name();
+  machine.cores = usable_cores();
+  machine.memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  machine.huge_pages = huge_page_mode();
+  machine.kernel = kernel_name();
+  machine.compiler = kCompiler;
+  machine.program = *kRevision == '\0' ? std::string(kVersion) : cat(kVersion, " (git ", kRevision, ")");
+  return machine;
+}
+
+Json Machine::json() const {
+  return {{"processor", processor},   {"cores", cores},   {"memory_bytes", memory},
+          {"huge_pages", huge_pages}, {"kernel", kernel}, {"compiler", compiler},
+          {"program", program}};
+}
+
+}  // namespace ps

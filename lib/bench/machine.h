@@ -1,0 +1,28 @@
+// What a measurement was made on: numbers without it mean nothing.  Used by reports.
+#ifndef PS_BENCH_MACHINE_H_
+#define PS_BENCH_MACHINE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "config/json.h"
+
+namespace ps {
+
+struct Machine {
+  std::string processor;   // "AMD EPYC 9B45"
+  int cores = 0;           // that this process may use
+  uint64_t memory = 0;     // bytes
+  std::string huge_pages;  // "madvise"
+  std::string kernel;      // "Linux 6.1.0-18-amd64"
+  std::string compiler;    // "GNU 12.2.0, -O3 …"
+  std::string program;     // "0.1.0 (git 1a2b3c4)"
+
+  Json json() const;
+};
+
+Machine this_machine();
+
+}  // namespace ps
+
+#endif  // PS_BENCH_MACHINE_H_

@@ -1,0 +1,74 @@
+// Runs benchmarks: chooses them, checks their answers, times them, and sets each beside its limit and its
+// peers.  Used by ps-bench.
+#ifndef PS_BENCH_RUNNER_H_
+#define PS_BENCH_RUNNER_H_
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/benchmark.h"
+
+namespace ps {
+
+// One benchmark at one number of threads.
+struct Task {
+  const Benchmark* benchmark;
+  int threads;
+};
+
+// The tasks of the suites ("all" among them: every one) whose names hold `filter`, each after the limit and
+// the peers that it is set beside, which are added where they were not chosen.  `catalog` must outlive them.
+// Throws kUsage when there is none.
+std::vector<Task> plan_tasks(std::span<const Benchmark> catalog, std::span<const std::string> suites,
+                             const std::string& filter, std::span<const int> threads);
+
+struct Result {
+  std::string name, unit;
+  int threads = 1;
+  std::string skipped;          // why there are no numbers; empty: there are
+  std::vector<double> seconds;  // of the runs, in order
+  Work work;
+  std::vector<Figure> figures;
+
+  std::string limit;                                   // benchmark that bounds it; empty: none
+  std::optional<double> of_limit;                      // share of the limit's rate, by the medians
+  std::vector<std::pair<std::string, double>> peers;   // that ran, with how many times faster this is
+  std::optional<double> of_baseline;                   // rate over that of the baseline, by the medians
+
+  double amount() const { return unit == "B" ? work.bytes : work.items; }  // of a run, in the unit
+  double median_seconds() const;
+  double best_seconds() const;
+  double median_rate() const { return amount() / median_seconds(); }  // units a second
+  double best_rate() const { return amount() / best_seconds(); }
+};
+
+class Runner {
+ public:
+  using Clock = std::function<double()>;  // seconds, from any origin
+
+  // `settings.threads` is each task's own.
+  Runner(BenchSettings settings, int runs, Clock clock)
+      : settings_(std::move(settings)), runs_(runs), clock_(std::move(clock)) {}
+
+  // Sets it up, runs it once and checks the answer, times the runs, and checks again.  What is wrong is thrown
+  // with the benchmark's name.  Limit and peers count when the runner ran them before.
+  Result run(const Task& task);
+
+ private:
+  void time_runs(Workload& workload, Result& result) const;
+  void compare(const Benchmark& benchmark, Result& result) const;
+  const Result* find(const std::string& name, int threads) const;
+
+  const BenchSettings settings_;
+  const int runs_;
+  const Clock clock_;
+  std::vector<Result> done_;
+};
+
+}  // namespace ps
+
+#endif  // PS_BENCH_RUNNER_H_

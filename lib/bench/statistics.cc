@@ -1,0 +1,18 @@
+#include "bench/statistics.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace ps {
+
+double quantile(std::vector<double> values, double q) {
+  PS_CHECK(!values.empty() && q >= 0 && q <= 1);
+  std::sort(values.begin(), values.end());
+  double place = q * static_cast<double>(values.size() - 1);
+  size_t below = static_cast<size_t>(place);
+  size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+}  // namespace ps
