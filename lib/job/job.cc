@@ -44,11 +44,10 @@ void apply_override(Json& document, const Override& change, const Json& schema) 
   }
 }
 
-// A layer's "input" may be one name: written as an array of one.
-Json with_input_array(Json layer) {
-  auto input = layer.find("input");
-  if (input != layer.end() && input->is_string()) *input = Json::array({*input});
-  return layer;
+template <class Entry>
+Json complete(std::span<const Entry* const> catalog, const Json& object, const std::string& path,
+              std::string_view kind) {
+  return complete_entry(find_entry(catalog, object, path, kind), object, path);
 }
 
 }  // namespace
@@ -71,11 +70,6 @@ const ObjectSpec<Job>& Job::spec() {
     s.field("model", &Job::model, "layers, cost, evaluators; not needed to convert");
     s.field("optimizer", &Job::optimizer, "how weights move").type = catalog_schema(optimizer_catalog());
     s.field("train", &Job::train, "how the loop runs");
-    s.check([](const Job& job, std::string_view path) {
-      std::string place = json_path(path, "optimizer");
-      complete_entry(find_entry(optimizer_catalog(), job.optimizer, place, "optimizer"), job.optimizer,
-                     place);
-    });
     return s;
   }();
   return spec;
@@ -88,7 +82,9 @@ Job load_job(const std::string& path, std::span<const Override> overrides) {
     spec_internal::expect_object(document, "");
     Json schema = overrides.empty() ? Json() : job_schema();
     for (const Override& change : overrides) apply_override(document, change, schema);
-    return Job::spec().parse(document, "");
+    Job job = Job::spec().parse(document, "");
+    effective_job(job);  // every entry of every catalogue parses
+    return job;
   } catch (const Error& error) {
     throw error.within(name);
   }
@@ -96,15 +92,19 @@ Job load_job(const std::string& path, std::span<const Override> overrides) {
 
 Json effective_job(const Job& job) {
   Json out = Job::spec().to_json(job);
-  out["optimizer"] = complete_entry(find_entry(optimizer_catalog(), job.optimizer, "optimizer", "optimizer"),
-                                    job.optimizer, "optimizer");
-  Json layers = Json::array();
-  for (const Json& layer : job.model.layers) {
-    std::string path = cat("model.layers.", layers.size());
-    const LayerEntry& entry = find_entry(layer_catalog(), layer, path, "layer");
-    layers.push_back(complete_entry(entry, with_input_array(layer), path));
+  out["optimizer"] = complete(optimizer_catalog(), job.optimizer, "optimizer", "optimizer");
+  Json& model = out["model"];
+  for (size_t i = 0; i < job.model.layers.size(); ++i) {
+    model["layers"][i] = complete(layer_catalog(), job.model.layers[i], cat("model.layers.", i), "layer");
   }
-  out["model"]["layers"] = layers;
+  if (!job.model.cost.is_null()) {
+    model["cost"] = complete(cost_catalog(), job.model.cost, "model.cost", "cost");
+  }
+  for (size_t i = 0; i < job.model.evaluators.size(); ++i) {
+    const Json& evaluator = job.model.evaluators[i];
+    Json object = evaluator.is_string() ? Json{{"type", evaluator}} : evaluator;
+    model["evaluators"][i] = complete(evaluator_catalog(), object, cat("model.evaluators.", i), "evaluator");
+  }
   return out;
 }
 

@@ -72,6 +72,18 @@ TEST_F(JobTest, EveryMistakeIsNamedWithItsPath) {
       HasSubstr("optimizer.momentum: unknown key"));
 }
 
+TEST_F(JobTest, EntriesOfTheModelAreCheckedBeforeAnyDataIsRead) {
+  auto with = [](const char* key, const char* value) {
+    return std::vector<Override>{{.key = key, .values = {value}, .is_set = true, .typed = "--set"}};
+  };
+  EXPECT_THAT(refusal(kJob, with("model.layers.0.sise", "1")),
+              HasSubstr("model.layers.0.sise: unknown key (did you mean 'size'?)"));
+  EXPECT_THAT(refusal(kJob, with("model.cost.type", "binary")),
+              HasSubstr("model.cost.type: unknown cost 'binary'"));
+  EXPECT_THAT(refusal(kJob, with("model.evaluators", "[\"auk\"]")),
+              HasSubstr("model.evaluators.0.type: unknown evaluator 'auk' (did you mean 'auc'?)"));
+}
+
 TEST_F(JobTest, SchemaAndListsNameEveryEntry) {
   std::string schema = job_schema().dump();
   for (const char* name :

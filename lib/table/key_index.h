@@ -1,0 +1,97 @@
+// KeyIndex: from the keys of one partition to the numbers of their rows.
+//
+// Extendible hashing (Fagin et al., ACM TODS 1979): bits of a key's hash choose an entry of the directory,
+// which names a segment; further bits choose a bucket of it, one cache line.  A segment that is full splits in
+// two, and that is all that growing does: 560 keys move, some 10 µs, and nothing is ever held twice.
+#ifndef PS_TABLE_KEY_INDEX_H_
+#define PS_TABLE_KEY_INDEX_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/huge_pages.h"
+
+namespace ps {
+
+// One thread at a time; the arena must outlive it.
+class KeyIndex {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  struct alignas(64) Bucket {
+    static constexpr uint32_t kSlots = 5;
+    uint64_t keys[kSlots];
+    uint32_t numbers[kSlots];
+    uint16_t used;
+    uint16_t overflowed;  // 1: it was full when a key came, which is in a later bucket of the segment
+  };
+
+  explicit KeyIndex(HugeArena& arena);
+
+  // A look-up in two steps, so that a caller with many keys can have their cache lines come at once: the
+  // bucket of a key, to be prefetched, then the key's number, or kNone.  A bucket that was asked for before
+  // an insertion may miss its key, but never gives a wrong number.
+  const Bucket& bucket(uint64_t key) const { return home(hash_key(key)); }
+  uint32_t find(uint64_t key, const Bucket& bucket) const {
+    uint32_t slot = slot_of(bucket, key);
+    if (slot < bucket.used) return bucket.numbers[slot];
+    return bucket.overflowed ? find_overflowed(key) : kNone;
+  }
+  uint32_t find(uint64_t key) const { return find(key, bucket(key)); }
+
+  // Adds a key that is not there.  Throws kExhausted.
+  void insert(uint64_t key, uint32_t number);
+
+  // Calls body(key, number) for every key, in no order that means anything.
+  template <class Body>
+  void for_each(Body&& body) const {
+    for (const Segment& segment : segments_) {
+      for (uint32_t b = 0; b < kBuckets; ++b) {
+        const Bucket& bucket = segment.buckets[b];
+        for (uint32_t slot = 0; slot < bucket.used; ++slot) body(bucket.keys[slot], bucket.numbers[slot]);
+      }
+    }
+  }
+
+  uint64_t memory_bytes() const;
+
+ private:
+  static constexpr uint32_t kBucketBits = 7, kBuckets = 1u << kBucketBits;
+  static constexpr uint32_t kMaxKeys = kBuckets * Bucket::kSlots * 7 / 8;  // of a segment
+
+  struct Segment {
+    Bucket* buckets;
+    uint32_t keys;
+    uint32_t depth;  // how many bits its keys share
+  };
+
+  // The hash's low bits choose the bucket, the next ones the directory's entry; its high bits are the
+  // partition.
+  size_t entry(uint64_t hash) const { return (hash >> kBucketBits) & (directory_.size() - 1); }
+  const Bucket& home(uint64_t hash) const {
+    return segments_[directory_[entry(hash)]].buckets[hash & (kBuckets - 1)];
+  }
+
+  // The slot whose key is this one, used or not; kSlots when there is none.  No early end, so no branch to
+  // guess.
+  static uint32_t slot_of(const Bucket& bucket, uint64_t key) {
+    uint32_t slot = Bucket::kSlots;
+    for (uint32_t i = Bucket::kSlots; i-- > 0;) slot = bucket.keys[i] == key ? i : slot;
+    return slot;
+  }
+
+  uint32_t find_overflowed(uint64_t key) const;
+  static void place(Segment& segment, uint64_t key, uint64_t hash, uint32_t number);
+  void add_segment(uint32_t depth);
+  void split(uint64_t hash);
+  static void redistribute(Segment& low, Segment& high);
+
+  HugeArena* arena_;
+  std::vector<uint32_t> directory_;  // a power of two: number of the segment
+  std::vector<Segment> segments_;
+};
+
+}  // namespace ps
+
+#endif  // PS_TABLE_KEY_INDEX_H_
