@@ -38,6 +38,7 @@ demo=$data/paddle_sparse_binary/train.txt.zst
 run sparse_binary --data "$demo"
 expect sparse_binary '0.083 <= cost(0) <= 0.097 and 0.0168 <= cost(1) <= 0.0182'
 expect "sparse_binary's memory" 'r["peak_memory_bytes"] < 400e6'
+expect "sparse_binary's passes" 'max(p["seconds"] for p in r["passes"]) < 1'
 
 status=0
 "$PS_BIN/ps-train" "$jobs/sparse_binary.json" --data "$demo" --set model.layers.0.sparse_update=false --save-dir '' 2>err || status=$?

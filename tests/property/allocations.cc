@@ -1,48 +1,13 @@
 // The hot path allocates nothing per example: batches of twice the size cost no more allocations.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "base/file.h"
 #include "base/random.h"
+#include "count_allocations.h"
 #include "data/reader.h"
 #include "optim/options.h"
 #include "ps/local_store.h"
 #include "train/trainer.h"
-
-namespace {
-
-std::atomic<int64_t> allocations{0};
-
-void* counted(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-// Replacing these is how a program watches its own allocations ([replacement.functions]).
-void* operator new(std::size_t size) {
-  return counted(size);
-}
-void* operator new[](std::size_t size) {
-  return counted(size);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace ps {
 namespace {
@@ -92,9 +57,9 @@ int64_t allocations_of_a_pass(const std::string& path, int64_t batch_size) {
   Trainer trainer(network, store, pool, TrainOptions{}, *schedule, reporter);
   auto go_on = [] { return false; };
   trainer.train_pass(0, reader, go_on);
-  int64_t before = allocations;
+  int64_t before = count_allocations();
   trainer.train_pass(1, reader, go_on);
-  return allocations - before;
+  return count_allocations() - before;
 }
 
 TEST(Allocations, DoNotGrowWithTheExamplesOfABatch) {

@@ -1,23 +1,6 @@
 // The hot path allocates for blocks, not for examples.
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "count_allocations.h"
 #include "data_test.h"
-
-static std::atomic<int64_t> allocations{0};
-
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
 
 namespace ps {
 
@@ -32,12 +15,12 @@ TEST_F(Allocation, IsNotDonePerExample) {
     options.shuffle_window = 1000;
     BatchReader reader(options, {path}, {.threads = 2});
     Batch batch;
-    int64_t before = allocations;
+    int64_t before = count_allocations();
     reader.begin_pass(0);
     int64_t examples = 0;
     while (reader.next(batch)) examples += batch.size();
     EXPECT_EQ(examples, kExamples);
-    EXPECT_LT(allocations - before, kExamples / 10) << shuffle;
+    EXPECT_LT(count_allocations() - before, kExamples / 10) << shuffle;
   }
 }
 

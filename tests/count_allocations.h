@@ -1,0 +1,14 @@
+// Counts the allocations of a test binary: link with it, and every operator new of the program is counted.
+#ifndef PS_TESTS_COUNT_ALLOCATIONS_H_
+#define PS_TESTS_COUNT_ALLOCATIONS_H_
+
+#include <cstdint>
+
+namespace ps {
+
+// Allocations of all threads since the program began.
+int64_t count_allocations();
+
+}  // namespace ps
+
+#endif  // PS_TESTS_COUNT_ALLOCATIONS_H_
