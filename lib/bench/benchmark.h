@@ -14,11 +14,14 @@
 
 namespace ps {
 
+using Clock = std::function<double()>;  // seconds, from any origin
+
 // What a benchmark is made with.
 struct BenchSettings {
   double scale = 1;           // of sizes: 1 is what results are quoted at, 0.01 is enough to see it run
   int threads = 1;            // that share the work of a run
   std::string scratch = ".";  // folder for files that are gone at the end
+  Clock clock = {};           // of all that is timed
 };
 
 // What one run does.
@@ -58,13 +61,14 @@ class Workload {
 using MakeWorkload = std::function<std::unique_ptr<Workload>(const BenchSettings&)>;
 
 struct Benchmark {
-  std::string name;                     // "limits/read/huge": the suite comes first
-  std::string help;                     // a phrase, for --list
-  std::string unit;                     // what its rate counts: "B", or "rows"
+  std::string name;  // "limits/read/huge": the suite comes first
+  std::string help;  // a phrase, for --list
+  std::string unit;  // what its rate counts: "B", or "rows"
   MakeWorkload make;
-  bool threaded = false;                // run for each of --threads, else for 1 alone
-  std::string limit = {};               // benchmark that bounds its rate; empty: none
-  std::vector<std::string> peers = {};  // benchmarks that do the same another way; the first that runs is shown
+  bool threaded = false;   // run for each of --threads, else for 1 alone
+  std::string limit = {};  // benchmark that bounds its rate; empty: none
+  std::vector<std::string> peers =
+      {};  // benchmarks that do the same another way; the first that runs is shown
 
   std::string suite() const { return name.substr(0, name.find('/')); }
 };

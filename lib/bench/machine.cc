@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "base/text.h"
 #include "cli/version.h"
 
 namespace ps {
@@ -51,7 +52,8 @@ Machine this_machine() {
   Machine machine;
   machine.processor = processor_name();
   machine.cores = usable_cores();
-  machine.memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  machine.memory =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   machine.huge_pages = huge_page_mode();
   machine.kernel = kernel_name();
   machine.compiler = kCompiler;

@@ -77,11 +77,11 @@ std::string Table::line(std::span<const std::string> cells, const std::string& r
 std::string Table::header(const Machine& machine, double scale, int runs) const {
   std::vector<std::string> cells = {"benchmark", "threads", "median", "best", "of limit", "peer"};
   if (has_baseline_) cells.push_back("baseline");
-  return cat("processor   ", machine.processor, ", ", machine.cores, " cores\n",                         //
-             "memory      ", human_bytes(machine.memory), ", huge pages: ", machine.huge_pages, "\n",    //
-             "kernel      ", machine.kernel, "\n",                                                       //
-             "compiler    ", machine.compiler, "\n",                                                     //
-             "pskit       ", machine.program, "\n",                                                      //
+  return cat("processor   ", machine.processor, ", ", machine.cores, " cores\n",                       //
+             "memory      ", human_bytes(machine.memory), ", huge pages: ", machine.huge_pages, "\n",  //
+             "kernel      ", machine.kernel, "\n",                                                     //
+             "compiler    ", machine.compiler, "\n",                                                   //
+             "pskit       ", machine.program, "\n",                                                    //
              "runs        ", runs, " of each, size ", significant(scale, 3), "\n\n", line(cells, ""));
 }
 
@@ -130,7 +130,7 @@ Baseline::Baseline(const Json& document, const std::string& name) {
       entries_.push_back({result.at("name").get<std::string>(), result.at("threads").get<int>(),
                           result.at("median_rate").get<double>()});
     }
-  } catch (const nlohmann::json::exception&) {
+  } catch (const Json::exception&) {
     fail(Code::kUsage, name, ": not what ps-bench --json prints");
   }
 }

@@ -52,8 +52,8 @@ class Baseline {
   std::vector<Entry> entries_;
 };
 
-// A line "name, threads: rate, 0.71 times the baseline" for each result below `bar` times the baseline's rate.
-// Throws kUsage when no result has a baseline: nothing would be compared.
+// A line "name, threads: rate, 0.71 times the baseline" for each result below `bar` times the baseline's
+// rate. Throws kUsage when no result has a baseline: nothing would be compared.
 std::vector<std::string> below_bar(std::span<const Result> results, double bar);
 
 }  // namespace ps

@@ -34,10 +34,10 @@ struct Result {
   Work work;
   std::vector<Figure> figures;
 
-  std::string limit;                                   // benchmark that bounds it; empty: none
-  std::optional<double> of_limit;                      // share of the limit's rate, by the medians
-  std::vector<std::pair<std::string, double>> peers;   // that ran, with how many times faster this is
-  std::optional<double> of_baseline;                   // rate over that of the baseline, by the medians
+  std::string limit;                                  // benchmark that bounds it; empty: none
+  std::optional<double> of_limit;                     // share of the limit's rate, by the medians
+  std::vector<std::pair<std::string, double>> peers;  // that ran, with how many times faster this is
+  std::optional<double> of_baseline;                  // rate over that of the baseline, by the medians
 
   double amount() const { return unit == "B" ? work.bytes : work.items; }  // of a run, in the unit
   double median_seconds() const;
@@ -48,14 +48,11 @@ struct Result {
 
 class Runner {
  public:
-  using Clock = std::function<double()>;  // seconds, from any origin
-
   // `settings.threads` is each task's own.
-  Runner(BenchSettings settings, int runs, Clock clock)
-      : settings_(std::move(settings)), runs_(runs), clock_(std::move(clock)) {}
+  Runner(BenchSettings settings, int runs) : settings_(std::move(settings)), runs_(runs) {}
 
-  // Sets it up, runs it once and checks the answer, times the runs, and checks again.  What is wrong is thrown
-  // with the benchmark's name.  Limit and peers count when the runner ran them before.
+  // Sets it up, runs it once and checks the answer, times the runs, and checks again.  What is wrong is
+  // thrown with the benchmark's name.  Limit and peers count when the runner ran them before.
   Result run(const Task& task);
 
  private:
@@ -65,7 +62,6 @@ class Runner {
 
   const BenchSettings settings_;
   const int runs_;
-  const Clock clock_;
   std::vector<Result> done_;
 };
 

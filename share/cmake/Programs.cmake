@@ -7,3 +7,6 @@ foreach(source ${programs})
   target_link_libraries(${program} PRIVATE ps_job)
   list(APPEND PS_PROGRAMS ${program})
 endforeach()
+
+# Only this one: what benchmarks are set beside is no part of the other programs.
+target_link_libraries(ps-bench PRIVATE ps_bench)

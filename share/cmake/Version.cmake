@@ -11,5 +11,11 @@ if(GIT_FOUND AND EXISTS ${CMAKE_SOURCE_DIR}/.git)
 endif()
 set(PS_LIBRARY_VERSIONS "boost ${Boost_VERSION_STRING}, eigen ${Eigen3_VERSION}, nlohmann-json ${nlohmann_json_VERSION}, \
 zstd ${zstd_VERSION}, zlib ${ZLIB_VERSION_STRING}, xxhash ${xxhash_VERSION}")
+# The flags that decide how fast a program is, without those for warnings.
+string(TOUPPER "CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}" build_flags)
+get_target_property(PS_COMPILER ps_flags INTERFACE_COMPILE_OPTIONS)
+list(FILTER PS_COMPILER EXCLUDE REGEX "^-W")
+string(STRIP "${CMAKE_CXX_FLAGS} ${${build_flags}}" build_flags)
+string(JOIN " " PS_COMPILER "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}," ${build_flags} ${PS_COMPILER})
 configure_file(${CMAKE_SOURCE_DIR}/share/cmake/version.cc.in ${CMAKE_BINARY_DIR}/generated/version.cc @ONLY)
 target_sources(ps_cli PRIVATE ${CMAKE_BINARY_DIR}/generated/version.cc)

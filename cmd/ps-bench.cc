@@ -1,0 +1,202 @@
+// ps-bench: measures every part of pskit, beside what the machine can do and what others do.
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "bench/catalog.h"
+#include "bench/report.h"
+#include "cli/interrupts.h"
+#include "cli/main.h"
+#include "cli/progress.h"
+
+namespace {
+
+using namespace ps;
+
+std::vector<std::string> suite_choices() {
+  std::vector<std::string> names = suite_names();
+  names.push_back("all");
+  return names;
+}
+
+Program program() {
+  return {
+      .name = "ps-bench",
+      .summary = "measure every part, beside the limits of the machine and what others do",
+      .synopsis = "SUITE... [flags]",
+      .positionals = {{.name = "SUITE",
+                       .help = "what to measure; --list names the benchmarks",
+                       .choices = suite_choices(),
+                       .repeatable = true}},
+      .flags = with_common_flags(
+          {
+              {.name = "runs",
+               .letter = 'n',
+               .argument = "N",
+               .help = "timed runs of each benchmark, after one that is checked",
+               .group = "measuring",
+               .default_text = "5"},
+              {.name = "threads",
+               .argument = "T,...",
+               .help = "numbers of threads to measure at",
+               .group = "measuring",
+               .default_text = "1,2"},
+              {.name = "size",
+               .argument = "S",
+               .help = "small, full, or a factor for the sizes of data",
+               .details = "Full is 1, what results are quoted at; small is 0.01, enough to see it run.",
+               .group = "measuring",
+               .default_text = "full"},
+              {.name = "filter",
+               .argument = "TEXT",
+               .help = "only benchmarks with TEXT in their names",
+               .details = "The limits and peers that they are set beside are measured too.",
+               .group = "measuring"},
+              {.name = "scratch",
+               .argument = "DIR",
+               .help = "folder for the files of disk benchmarks; default: the current one",
+               .details = "They have no name, and are gone at the end however it comes.",
+               .group = "measuring"},
+              {.name = "list",
+               .help = "describe the benchmarks, and end",
+               .standalone = true,
+               .environment = false},
+              {.name = "json-stream",
+               .help = "print the machine, then each result as it comes, as a line of JSON",
+               .group = "output"},
+              {.name = "baseline",
+               .argument = "FILE",
+               .help = "compare with a former run, printed by --json",
+               .group = "output"},
+              {.name = "fail-below",
+               .argument = "R",
+               .help = "end with status 9 when a rate is below R times the baseline's",
+               .details = "Rates are compared by their medians.",
+               .group = "output"},
+          },
+          {"json", "progress", "log-level"}),
+      .examples = {{"ps-bench limits", "what this machine can do"},
+                   {"ps-bench all --json > base.json", "keep the numbers"},
+                   {"ps-bench all --baseline base.json --fail-below 0.9", "compare with them"}},
+  };
+}
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+int list_benchmarks() {
+  for (const Benchmark& benchmark : benchmark_catalog())
+    print(cat(benchmark.name, "\n    ", benchmark.help, "\n"));
+  return 0;
+}
+
+std::vector<int> thread_counts(const Flags& flags) {
+  std::vector<int> counts;
+  for (const std::string& text : flags.list("threads")) {
+    std::optional<int64_t> count = parse_int(text);
+    if (!count || *count < 1 || *count > 1024) {
+      flags.refuse("threads", cat(quote(text), " is not a number of threads, from 1 to 1024"));
+    }
+    counts.push_back(static_cast<int>(*count));
+  }
+  if (counts.empty()) flags.refuse("threads", "expected at least one number");
+  return counts;
+}
+
+double size_factor(const Flags& flags) {
+  std::string text = *flags.text("size");
+  if (text == "full") return 1;
+  if (text == "small") return 0.01;
+  std::optional<double> factor = parse_double(text);
+  if (!factor || *factor <= 0 || *factor > 100) {
+    flags.refuse("size", cat(quote(text), " is not small, full or a factor up to 100"));
+  }
+  return *factor;
+}
+
+std::optional<Baseline> read_baseline(const Flags& flags) {
+  std::optional<std::string> path = flags.text("baseline");
+  if (!path) {
+    if (flags.given("fail-below")) flags.refuse("fail-below", "needs --baseline FILE");
+    return std::nullopt;
+  }
+  return Baseline(parse_json(read_file(*path), *path), *path);
+}
+
+// How results leave the program while they come in.
+class Output {
+ public:
+  Output(const Flags& flags, std::span<const Task> tasks, double scale, int runs, bool has_baseline)
+      : table_(tasks, has_baseline), machine_(this_machine()), scale_(scale), runs_(runs) {
+    kind_ = flags.on("json-stream") ? kStream : flags.on("json") ? kDocument : kTable;
+    if (kind_ == kStream && flags.on("json")) flags.refuse("json-stream", "give this or --json");
+  }
+
+  void begin() const {
+    if (kind_ == kTable) print(table_.header(machine_, scale_, runs_));
+    if (kind_ == kStream) print(cat(Json{{"machine", machine_.json()}}.dump(), "\n"));
+  }
+
+  void add(const Result& result) const {
+    if (kind_ == kTable) print(table_.row(result));
+    if (kind_ == kStream) print(cat(result_json(result).dump(), "\n"));
+  }
+
+  void end(std::span<const Result> results) const {
+    if (kind_ == kDocument) print(cat(document(machine_, scale_, runs_, results).dump(2), "\n"));
+  }
+
+ private:
+  enum { kTable, kDocument, kStream } kind_;
+  const Table table_;
+  const Machine machine_;
+  const double scale_;
+  const int runs_;
+};
+
+int judge(const Flags& flags, std::span<const Result> results, Log& log) {
+  std::optional<double> bar = flags.number("fail-below", 0);
+  if (!bar) return 0;
+  std::vector<std::string> lines = below_bar(results, *bar);
+  for (const std::string& line : lines) log.error(line);
+  return lines.empty() ? 0 : static_cast<int>(Code::kBelowBar);
+}
+
+int run(const Flags& flags, Log& log) {
+  if (flags.on("list")) return list_benchmarks();
+  const std::vector<Benchmark> catalog = benchmark_catalog();
+  const double scale = size_factor(flags);
+  const int runs = static_cast<int>(*flags.integer("runs", 1, 1000000));
+  std::optional<Baseline> baseline = read_baseline(flags);
+  std::vector<Task> tasks =
+      plan_tasks(catalog, flags.positionals(), flags.text("filter").value_or(""), thread_counts(flags));
+  Output output(flags, tasks, scale, runs, baseline.has_value());
+  Interrupts interrupts("ps-bench", "ending after this benchmark; press Ctrl-C again to end at once");
+  Progress progress(log, progress_mode(flags),
+                    {"measuring", "benchmarks", static_cast<double>(tasks.size())});
+
+  Runner runner(
+      {.scale = scale, .scratch = flags.text("scratch").value_or("."), .clock = Progress::steady_seconds},
+      runs);
+  std::vector<Result> results;
+  output.begin();
+  for (const Task& task : tasks) {
+    if (interrupts.requested()) break;
+    Result result = runner.run(task);
+    if (baseline) baseline->compare(result);
+    output.add(result);
+    results.push_back(std::move(result));
+    progress.update(static_cast<double>(results.size()));
+  }
+  progress.finish();
+  output.end(results);
+  return interrupts.requested() ? interrupts.exit_status() : judge(flags, results, log);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_main(program(), argc, argv, run);
+}

@@ -1,0 +1,40 @@
+#include "bench/catalog.h"
+
+#include <iterator>
+
+#include "bench/datagen/suite.h"
+#include "bench/limits/suite.h"
+#include "bench/parse/suite.h"
+#include "bench/table/suite.h"
+#include "bench/train/suite.h"
+
+namespace ps {
+
+namespace {
+
+constexpr std::vector<Benchmark> (*kLists[])() = {
+    stream_benchmarks,  random_benchmarks, network_benchmarks, disk_benchmarks,
+    hash_benchmarks,    parser_benchmarks, strtod_benchmarks,  reader_benchmarks,
+    datagen_benchmarks, table_benchmarks,  train_benchmarks,
+};
+
+}  // namespace
+
+std::vector<Benchmark> benchmark_catalog() {
+  std::vector<Benchmark> out;
+  for (auto list : kLists) {
+    std::vector<Benchmark> part = list();
+    std::move(part.begin(), part.end(), std::back_inserter(out));
+  }
+  return out;
+}
+
+std::vector<std::string> suite_names() {
+  std::vector<std::string> names;
+  for (const Benchmark& benchmark : benchmark_catalog()) {
+    if (names.empty() || names.back() != benchmark.suite()) names.push_back(benchmark.suite());
+  }
+  return names;
+}
+
+}  // namespace ps

@@ -1,0 +1,105 @@
+// Streams of synthetic examples, as fast as they can be made.
+#include <algorithm>
+
+#include "base/hash.h"
+#include "bench/datagen/suite.h"
+#include "bench/synthetic.h"
+#include "data/synth/stream.h"
+#include "data/writer.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kFullSamples = 200000;
+
+class Stream final : public Workload {
+ public:
+  Stream(const BenchSettings& settings, const SyntheticKind& kind)
+      : samples_(scaled_samples(settings.scale, kFullSamples)),
+        threads_(settings.threads),
+        generator_(make_generator(kind, settings.scale)) {
+    const WriterEntry& format = find_writer(kind.format);
+    sorted_ = format.sorted;
+    writer_ = make_writer(format, generator_->traits());
+  }
+
+  void run() override {
+    bytes_ = 0, examples_ = 0;
+    stream(threads_, [this](std::string_view bytes, int64_t examples) {
+      bytes_ += bytes.size(), examples_ += static_cast<uint64_t>(examples);
+      return true;
+    });
+  }
+
+  // The runs count; here the bytes are compared with those that one thread makes.
+  void check() override {
+    expect_equal("examples written", examples_, samples_);
+    uint64_t expected_bytes = 0;
+    uint64_t expected = digest(1, expected_bytes), found_bytes = 0;
+    expect_equal("bytes written", bytes_, expected_bytes);
+    expect_equal("hash of the bytes", digest(threads_, found_bytes), expected);
+  }
+
+  Work work() const override {
+    return {.bytes = static_cast<double>(bytes_), .items = static_cast<double>(samples_)};
+  }
+
+ private:
+  void stream(int threads, const StreamSink& sink) const {
+    generate_stream(*generator_, *writer_, {.samples = samples_, .threads = threads, .sorted = sorted_}, sink,
+                    nullptr);
+  }
+
+  // Blocks may be cut elsewhere by other threads: the hash is of all bytes, in pieces of one size.
+  uint64_t digest(int threads, uint64_t& size) const {
+    std::string piece;
+    uint64_t hash = 0;
+    auto take_piece = [&](size_t bytes) {
+      hash = hash_bytes(std::string_view(piece).substr(0, bytes), hash);
+      piece.erase(0, bytes);
+    };
+    stream(threads, [&](std::string_view bytes, int64_t) {
+      size += bytes.size();
+      piece += bytes;
+      while (piece.size() >= kPieceBytes) take_piece(kPieceBytes);
+      return true;
+    });
+    take_piece(piece.size());
+    return hash;
+  }
+
+  static constexpr size_t kPieceBytes = size_t{1} << 20;
+
+  const uint64_t samples_;
+  const int threads_;
+  const std::unique_ptr<Generator> generator_;
+  std::unique_ptr<Writer> writer_;
+  bool sorted_ = false;
+  uint64_t bytes_ = 0, examples_ = 0;  // of the last run
+};
+
+Benchmark stream(const std::string& help, const SyntheticKind& kind) {
+  return {.name = cat("datagen/", kind.kind, "/", kind.format),
+          .help = help,
+          .unit = "examples",
+          .make = [kind](const BenchSettings& settings) { return std::make_unique<Stream>(settings, kind); },
+          .threaded = true};
+}
+
+}  // namespace
+
+std::vector<Benchmark> datagen_benchmarks() {
+  return {
+      stream("40 ids in ascending order", {"sparse-binary", "libsvm", forty_ids()}),
+      stream("40 ids in random order", {"sparse-binary", "paddle_sparse_binary", forty_ids()}),
+      stream("40 ids, not written as text", {"sparse-binary", "records", forty_ids()}),
+      stream("40 ids with values", {"sparse-float", "libsvm", forty_ids()}),
+      stream("clicks: 20 slots of an id", {"ctr", "multislot"}),
+      stream("13 integers, 26 categories", {"criteo", "criteo"}),
+      stream("sentences of 5 to 35 words", {"language", "text"}),
+      stream("images of 256 pixels", {"dense", "libsvm"}),
+  };
+}
+
+}  // namespace ps

@@ -1,0 +1,148 @@
+// Memory in order: reads, copies, and the cost of touching a page for the first time.
+#include <cstring>
+#include <optional>
+
+#include "base/error.h"
+#include "base/thread_pool.h"
+#include "bench/limits/suite.h"
+#include "bench/pages.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kFullBytes = uint64_t{1} << 30;  // far beyond any cache
+constexpr uint64_t kLeastBytes = uint64_t{1} << 20;
+
+uint64_t region_bytes(const BenchSettings& settings) {
+  return scaled_power(settings.scale, kFullBytes, kLeastBytes);
+}
+
+// Sums in eight lanes, which leaves nothing but the loads to wait for.
+uint64_t sum_words(const uint64_t* words, int64_t count) {
+  uint64_t lanes[8] = {};
+  for (int64_t i = 0; i < count; i += 8) {
+    for (int64_t lane = 0; lane < 8; ++lane) lanes[lane] += words[i + lane];
+  }
+  uint64_t sum = 0;
+  for (uint64_t lane : lanes) sum += lane;
+  return sum;
+}
+
+void fill_with_index(const Pages& pages) {
+  uint64_t index = 0;
+  for (uint64_t& word : pages.as<uint64_t>()) word = index++;
+}
+
+class Read final : public Workload {
+ public:
+  Read(const BenchSettings& settings, PageKind kind)
+      : pool_(settings.threads), pages_(region_bytes(settings), kind), sums_(settings.threads) {
+    fill_with_index(pages_);
+  }
+
+  void run() override {
+    pool_.run(pool_.threads(), [&](int64_t index) {
+      // Whole groups of the eight words that sum_words takes at a time.
+      Part part = part_of(static_cast<int64_t>(pages_.size() / 64), pool_.threads(), index);
+      sums_[index] = sum_words(pages_.as<uint64_t>().data() + part.begin * 8, (part.end - part.begin) * 8);
+    });
+  }
+
+  void check() override {
+    uint64_t sum = 0, words = pages_.size() / 8;
+    for (uint64_t part : sums_) sum += part;
+    expect_equal("sum of memory", sum, words * (words - 1) / 2);
+  }
+
+  Work work() const override { return {.bytes = static_cast<double>(pages_.size())}; }
+
+ private:
+  ThreadPool pool_;
+  const Pages pages_;
+  std::vector<uint64_t> sums_;  // one a thread
+};
+
+class Copy final : public Workload {
+ public:
+  Copy(const BenchSettings& settings, PageKind kind)
+      : pool_(settings.threads), from_(region_bytes(settings) / 2, kind), to_(from_.size(), kind) {
+    fill_with_index(from_);
+  }
+
+  void run() override {
+    pool_.run(pool_.threads(), [&](int64_t index) {
+      Part part = part_of(static_cast<int64_t>(from_.size()), pool_.threads(), index);
+      std::memcpy(to_.data() + part.begin, from_.data() + part.begin, part.end - part.begin);
+    });
+  }
+
+  void check() override {
+    if (std::memcmp(from_.data(), to_.data(), from_.size()) != 0) fail(Code::kInternal, "the copy differs");
+    std::memset(to_.data(), 0, to_.size());  // so that the next check sees the next copy
+  }
+
+  Work work() const override { return {.bytes = static_cast<double>(from_.size())}; }
+
+ private:
+  ThreadPool pool_;
+  const Pages from_, to_;
+};
+
+class FirstTouch final : public Workload {
+ public:
+  FirstTouch(const BenchSettings& settings, PageKind kind)
+      : bytes_(region_bytes(settings) / 2), kind_(kind), pool_(settings.threads) {}
+
+  void prepare() override { pages_.reset(), pages_.emplace(bytes_, kind_); }
+
+  void run() override {
+    pool_.run(pool_.threads(), [&](int64_t index) {
+      Part part = part_of(static_cast<int64_t>(bytes_ / kPageBytes), pool_.threads(), index);
+      for (int64_t page = part.begin; page < part.end; ++page) {
+        *const_cast<volatile char*>(pages_->data() + page * kPageBytes) = 1;
+      }
+    });
+  }
+
+  void check() override {
+    uint64_t touched = 0;
+    for (uint64_t byte = 0; byte < bytes_; byte += kPageBytes) touched += pages_->data()[byte] == 1;
+    expect_equal("pages touched", touched, bytes_ / kPageBytes);
+  }
+
+  Work work() const override { return {.bytes = static_cast<double>(bytes_)}; }
+
+ private:
+  static constexpr uint64_t kPageBytes = 4096;
+
+  const uint64_t bytes_;
+  const PageKind kind_;
+  ThreadPool pool_;
+  std::optional<Pages> pages_;  // fresh for every run
+};
+
+template <class Kind>
+void add(std::vector<Benchmark>& out, const std::string& name, const std::string& help) {
+  for (PageKind kind : {PageKind::kHuge, PageKind::kSmall}) {
+    bool huge = kind == PageKind::kHuge;
+    out.push_back(
+        {.name = cat("limits/", name, huge ? "" : "/small-pages"),
+         .help = cat(help, huge ? ", huge pages" : ", pages of 4 KiB"),
+         .unit = "B",
+         .make = [kind](const BenchSettings& settings) { return std::make_unique<Kind>(settings, kind); },
+         .threaded = true});
+  }
+}
+
+}  // namespace
+
+std::vector<Benchmark> stream_benchmarks() {
+  std::vector<Benchmark> out;
+  add<Read>(out, "read", "memory read in order");
+  add<Copy>(out, "copy", "memory copied in order; bytes copied count once");
+  add<FirstTouch>(out, "first-touch", "fresh memory touched for the first time");
+  return out;
+}
+
+}  // namespace ps

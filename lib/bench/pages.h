@@ -1,0 +1,48 @@
+// Memory on pages of a known kind.  Used by benchmarks of memory, and to hold their data.
+#ifndef PS_BENCH_PAGES_H_
+#define PS_BENCH_PAGES_H_
+
+#include <cstdint>
+#include <span>
+
+#include "bench/benchmark.h"
+
+namespace ps {
+
+enum class PageKind { kHuge, kSmall };
+
+// Zeros, on pages of 2 MiB as far as the system gives them, or of 4 KiB.
+class Pages {
+ public:
+  // Throws kUnavailable when there is less memory than that, kExhausted when the system refuses.
+  Pages(uint64_t bytes, PageKind kind);
+  ~Pages();
+  Pages(Pages&& other) noexcept;
+  Pages& operator=(Pages&&) = delete;
+
+  char* data() const { return data_; }
+  uint64_t size() const { return size_; }
+
+  template <class Item>
+  std::span<Item> as() const {
+    return {reinterpret_cast<Item*>(data_), size_ / sizeof(Item)};
+  }
+
+ private:
+  void* mapping_;
+  uint64_t mapped_, size_;
+  char* data_;  // in the mapping, on a boundary of 2 MiB
+};
+
+// Cuts [0, items) for `threads`: thread t has [begin, end).
+struct Part {
+  int64_t begin, end;
+};
+Part part_of(int64_t items, int threads, int64_t index);
+
+// The largest power of two of `unit`s, but at least one, within scale * full.
+uint64_t scaled_power(double scale, uint64_t full, uint64_t unit);
+
+}  // namespace ps
+
+#endif  // PS_BENCH_PAGES_H_

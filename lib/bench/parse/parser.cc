@@ -1,0 +1,130 @@
+// Parsers over blocks of text in memory: what one batch after the other costs once its bytes are there.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+
+#include "base/error.h"
+#include "base/thread_pool.h"
+#include "bench/parse/suite.h"
+#include "bench/parse/text.h"
+#include "data/format.h"
+#include "data/splitter.h"
+
+namespace ps {
+
+namespace {
+
+// `text` cut at lines into blocks of the size that the reader makes.
+std::vector<Block> cut(const std::string& text) {
+  auto name = std::make_shared<const std::string>("synthetic");
+  std::vector<Block> blocks;
+  for (size_t begin = 0, line = 1; begin < text.size();) {
+    size_t end = std::min(begin + LineSplitter::kBlockBytes, text.size());
+    end = text.find('\n', end - 1) + 1;  // every line has one
+    Block& block = blocks.emplace_back();
+    block.file = name;
+    block.place = line;
+    block.bytes.assign(text, begin, end - begin);
+    block.size = block.bytes.size();
+    block.bytes.append(Block::kPadding, '\0');
+    line += static_cast<size_t>(std::count(block.bytes.begin(), block.bytes.end(), '\n'));
+    begin = end;
+  }
+  return blocks;
+}
+
+class Parse final : public Workload {
+ public:
+  Parse(const BenchSettings& settings, const SyntheticKind& kind)
+      : data_(make_synthetic(kind, settings.scale, kParsedExamples)),
+        keeps_ids_(kind.format != "criteo"),
+        blocks_(cut(data_.bytes)),
+        pool_(settings.threads),
+        parsed_(settings.threads),
+        found_(settings.threads) {
+    const FormatEntry& entry = find_format(kind.format);
+    std::string_view head = blocks_.front().text();
+    schema_ = entry.schema(data_.options, head);
+    parser_ = entry.make({data_.options, schema_, head, nullptr});
+  }
+
+  void run() override {
+    parse_all([](const Batch& batch, Digest& found) {
+      found.examples += static_cast<uint64_t>(batch.size());
+      for (const SlotData& slot : batch.slots) found.keys += slot.keys.size();
+    });
+  }
+
+  // The runs count, which costs nothing; here the same is parsed once more to look at every id.
+  void check() override {
+    Digest counted = total();
+    expect_equal("examples parsed", counted.examples, data_.digest.examples);
+    expect_equal("ids parsed", counted.keys, data_.digest.keys);
+    parse_all([](const Batch& batch, Digest& found) { found.add(batch); });
+    total().expect(data_.digest, keeps_ids_);
+  }
+
+  Work work() const override {
+    return {.bytes = static_cast<double>(data_.bytes.size()),
+            .items = static_cast<double>(data_.digest.examples)};
+  }
+
+ private:
+  // Threads take blocks as they come, each into examples that stay in its cache.
+  template <class Look>
+  void parse_all(Look look) {
+    std::atomic<size_t> next{0};
+    pool_.run(pool_.threads(), [&](int64_t index) {
+      found_[index] = {};
+      for (size_t block; (block = next.fetch_add(1)) < blocks_.size();) {
+        parser_->parse(blocks_[block], parsed_[index]);
+        look(parsed_[index].batch, found_[index]);
+      }
+    });
+  }
+
+  Digest total() const {
+    Digest sum;
+    for (const Digest& part : found_) {
+      sum.examples += part.examples, sum.keys += part.keys, sum.key_sum += part.key_sum;
+      sum.label_sum += part.label_sum, sum.value_sum += part.value_sum;
+    }
+    return sum;
+  }
+
+  const SyntheticData data_;
+  const bool keeps_ids_;
+  const std::vector<Block> blocks_;
+  DataSchema schema_;
+  std::unique_ptr<Parser> parser_;
+  ThreadPool pool_;
+  std::vector<Parsed> parsed_;  // one a thread
+  std::vector<Digest> found_;   // one a thread
+};
+
+Benchmark parse(const std::string& name, const std::string& help, const SyntheticKind& kind,
+                const std::vector<std::string>& peers = {}) {
+  return {.name = cat("parse/", name),
+          .help = help,
+          .unit = "B",
+          .make = [kind](const BenchSettings& settings) { return std::make_unique<Parse>(settings, kind); },
+          .threaded = true,
+          .limit = "limits/read",
+          .peers = peers};
+}
+
+}  // namespace
+
+std::vector<Benchmark> parser_benchmarks() {
+  return {
+      parse("libsvm-binary", "libsvm, every value 1", kLibsvmBinary, {"parse/libsvm-binary/strtod"}),
+      parse("libsvm-values", "libsvm, values of 4 digits", kLibsvmValues, {"parse/libsvm-values/strtod"}),
+      parse("paddle-binary", "paddle_sparse_binary", {"sparse-binary", "paddle_sparse_binary", forty_ids()}),
+      parse("paddle-float", "paddle_sparse_float",
+            {"sparse-float", "paddle_sparse_float", forty_ids(), true}),
+      parse("multislot", "multislot, 20 slots of an id", {"ctr", "multislot"}),
+      parse("criteo", "criteo, 13 integers and 26 categories", {"criteo", "criteo"}),
+  };
+}
+
+}  // namespace ps

@@ -1,0 +1,50 @@
+// Rows by id, as the suite `table` uses them: one interface for SparseTable and for the maps that others use.
+#ifndef PS_BENCH_TABLE_ROW_TABLE_H_
+#define PS_BENCH_TABLE_ROW_TABLE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/thread_pool.h"
+#include "math/key_plan.h"
+
+namespace ps {
+
+// Weights of a row; it has as many floats of optimizer state.
+inline constexpr int kBenchWidth = 16;
+inline constexpr double kBenchRowBytes = 2 * kBenchWidth * sizeof(float);
+
+// AdaGrad with a gradient of 1 in every column: h += 1, w -= kBenchRate / sqrt(h + kBenchEpsilon).
+inline constexpr float kBenchRate = 0.1f, kBenchEpsilon = 1e-6f;
+
+// One owner thread.  Rows begin as zeros.
+class RowTable {
+ public:
+  virtual ~RowTable() = default;
+
+  // Adds rows for ids that are not there.
+  virtual void insert(const KeyPlan& plan) = 0;
+
+  // Finds the rows of ids that are there, and counts them.
+  virtual uint64_t find(const KeyPlan& plan) = 0;
+
+  // The sum of all weights of the rows of ids that are there.
+  virtual double sum(const KeyPlan& plan) = 0;
+
+  // A step of AdaGrad on the rows of ids that are there.
+  virtual void update(const KeyPlan& plan) = 0;
+
+  virtual uint64_t size() const = 0;
+
+  // Number 0 of the weights of a row that is there.
+  virtual float weight(uint64_t key) = 0;
+};
+
+// Makes an empty one.  Throws kUnavailable when the library was not installed at build time.
+using MakeRowTable = std::function<std::unique_ptr<RowTable>(ThreadPool& pool)>;
+
+}  // namespace ps
+
+#endif  // PS_BENCH_TABLE_ROW_TABLE_H_

@@ -1,0 +1,303 @@
+// Batches of random ids over a table of 10 million rows of 16 weights with AdaGrad: rows found, read,
+// updated, added.
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "bench/peers/maps.h"
+#include "bench/statistics.h"
+#include "bench/table/suite.h"
+#include "table/sparse_table.h"
+
+namespace ps {
+
+namespace {
+
+constexpr double kFullRows = 10e6;
+constexpr uint64_t kBatchKeys = 8192;
+constexpr double kFullBatches = 256;  // different ones: 2 million rows, which no cache holds
+
+// Row r of a table has the id hash_key(r), so that ids are spread over all of 64 bits.
+uint64_t num_rows(double scale) {
+  return std::max<uint64_t>(kBatchKeys, static_cast<uint64_t>(scale * kFullRows));
+}
+
+KeyPlan plan_of(KeyPlanner& planner, std::span<const uint64_t> keys) {
+  std::vector<uint32_t> offsets = {0, static_cast<uint32_t>(keys.size())};
+  KeyList list{offsets, keys};
+  KeyPlan plan;
+  planner.plan({&list, 1}, false, plan);
+  plan.uses.clear();  // they refer to `offsets`, and only layers need them
+  return plan;
+}
+
+// Plans of all rows, kBatchKeys new ones each.
+std::vector<KeyPlan> plans_of_all(uint64_t rows) {
+  KeyPlanner planner(SparseTable::kPartitionBits);
+  std::vector<KeyPlan> plans;
+  std::vector<uint64_t> keys;
+  for (uint64_t row = 0; row < rows;) {
+    keys.clear();
+    for (; row < rows && keys.size() < kBatchKeys; ++row) keys.push_back(hash_key(row));
+    plans.push_back(plan_of(planner, keys));
+  }
+  return plans;
+}
+
+// Plans of rows drawn at random.
+std::vector<KeyPlan> random_plans(uint64_t rows, double scale) {
+  KeyPlanner planner(SparseTable::kPartitionBits);
+  std::vector<KeyPlan> plans;
+  std::vector<uint64_t> keys(kBatchKeys);
+  size_t batches = std::max<size_t>(2, static_cast<size_t>(scale * kFullBatches));
+  for (uint64_t draw = 0; plans.size() < batches;) {
+    // Counters beyond the rows: no draw is a row's own hash.
+    for (uint64_t& key : keys) key = hash_key(hash_key(rows + draw++) % rows);
+    plans.push_back(plan_of(planner, keys));
+  }
+  return plans;
+}
+
+uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Gives free memory back to the system and begins a new peak, so that what comes next is measured alone.
+uint64_t begin_memory() {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << "5";
+  return resident_bytes();
+}
+
+// What find, sum and update share: a full table, and batches of its ids.
+class Batches : public Workload {
+ public:
+  Batches(const BenchSettings& settings, const MakeRowTable& make, int passes)
+      : passes_(passes), pool_(settings.threads), rows_(num_rows(settings.scale)), table_(make(pool_)) {
+    for (const KeyPlan& plan : plans_of_all(rows_)) table_->insert(plan);
+    plans_ = random_plans(rows_, settings.scale);
+    for (const KeyPlan& plan : plans_) keys_ += plan.keys.size();
+  }
+
+  Work work() const override {
+    double rows = static_cast<double>(keys_) * passes_;
+    return {.bytes = rows * kBenchRowBytes, .items = rows, .of_limit = rows * lines_};
+  }
+
+ protected:
+  template <class Body>
+  void for_batches(Body&& body) {
+    for (int pass = 0; pass < passes_; ++pass) {
+      for (const KeyPlan& plan : plans_) body(plan);
+    }
+  }
+
+  const int passes_;  // over all batches, in a run
+  ThreadPool pool_;
+  const uint64_t rows_;
+  const std::unique_ptr<RowTable> table_;
+  std::vector<KeyPlan> plans_;
+  uint64_t keys_ = 0;  // of all plans
+  double lines_ = 1;   // random ones that a row costs at least
+};
+
+class Find final : public Batches {
+ public:
+  Find(const BenchSettings& settings, const MakeRowTable& make) : Batches(settings, make, 10) {}
+
+  void run() override {
+    found_ = 0;
+    for_batches([&](const KeyPlan& plan) { found_ += table_->find(plan); });
+  }
+
+  void check() override {
+    expect_equal("ids found", found_, keys_ * static_cast<uint64_t>(passes_));
+    expect_equal("rows of the table", table_->size(), rows_);
+  }
+
+ private:
+  uint64_t found_ = 0;
+};
+
+class Pull final : public Batches {
+ public:
+  Pull(const BenchSettings& settings, const MakeRowTable& make) : Batches(settings, make, 2) {
+    lines_ = 2;  // the index's, and the row's
+    for (const KeyPlan& plan : plans_) table_->update(plan);
+    for (const KeyPlan& plan : plans_) {
+      for (uint64_t key : plan.keys) expected_ += static_cast<double>(table_->weight(key)) * kBenchWidth;
+    }
+    expected_ *= passes_;
+  }
+
+  void run() override {
+    sum_ = 0;
+    for_batches([&](const KeyPlan& plan) { sum_ += table_->sum(plan); });
+  }
+
+  // Batches are summed as floats.
+  void check() override { expect_near("sum of weights", sum_, expected_, 1e-4); }
+
+ private:
+  double sum_ = 0, expected_ = 0;
+};
+
+class Push final : public Batches {
+ public:
+  Push(const BenchSettings& settings, const MakeRowTable& make) : Batches(settings, make, 2) { lines_ = 2; }
+
+  void run() override {
+    ++runs_;
+    for_batches([&](const KeyPlan& plan) { table_->update(plan); });
+  }
+
+  // A row that took n steps has w = -rate (1 / sqrt(1 + epsilon) + … + 1 / sqrt(n + epsilon)).
+  void check() override {
+    std::vector<uint64_t> keys;
+    for (const KeyPlan& plan : plans_) keys.insert(keys.end(), plan.keys.begin(), plan.keys.end());
+    std::sort(keys.begin(), keys.end());
+    for (size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
+      end = static_cast<size_t>(std::upper_bound(keys.begin(), keys.end(), keys[begin]) - keys.begin());
+      int64_t steps = std::max<int64_t>(1, runs_) * passes_ * static_cast<int64_t>(end - begin);
+      // Rounding of a float at each step.
+      expect_near("weight", table_->weight(keys[begin]), weight_after(steps), 1e-4);
+    }
+  }
+
+ private:
+  double weight_after(int64_t steps) {
+    while (static_cast<int64_t>(expected_.size()) <= steps) {
+      double n = static_cast<double>(expected_.size());
+      expected_.push_back(expected_.back() - kBenchRate / std::sqrt(n + kBenchEpsilon));
+    }
+    return expected_[static_cast<size_t>(steps)];
+  }
+
+  int64_t runs_ = 0;
+  std::vector<double> expected_ = {0};
+};
+
+// From empty to full, a batch of new ids at a time.
+class Grow final : public Workload {
+ public:
+  Grow(const BenchSettings& settings, const MakeRowTable& make)
+      : make_(make),
+        clock_(settings.clock),
+        pool_(settings.threads),
+        rows_(num_rows(settings.scale)),
+        plans_(plans_of_all(rows_)) {
+    make_(pool_);  // throws here when there is none
+  }
+
+  void prepare() override {
+    table_.reset();
+    before_ = begin_memory();
+    table_ = make_(pool_);
+    seconds_.clear();
+    seconds_.reserve(plans_.size());
+  }
+
+  void run() override {
+    for (const KeyPlan& plan : plans_) {
+      double start = clock_();
+      table_->insert(plan);
+      seconds_.push_back(clock_() - start);
+    }
+  }
+
+  void check() override {
+    peak_ = peak_memory_bytes() - before_;
+    steady_ = resident_bytes() - before_;
+    expect_equal("rows of the table", table_->size(), rows_);
+    uint64_t found = 0;
+    for (const KeyPlan& plan : plans_) found += table_->find(plan);
+    expect_equal("ids found", found, rows_);
+  }
+
+  Work work() const override {
+    double rows = static_cast<double>(rows_);
+    return {.bytes = rows * kBenchRowBytes, .items = rows};
+  }
+
+  // Memory in multiples of the bytes of the rows; the slow batches in multiples of the median one.
+  std::vector<Figure> figures() const override {
+    double bytes = static_cast<double>(rows_) * kBenchRowBytes;
+    return {{"memory", static_cast<double>(steady_) / bytes},
+            {"peak", static_cast<double>(peak_) / bytes},
+            {"p99.9/median", quantile(seconds_, 0.999) / median(seconds_)}};
+  }
+
+ private:
+  const MakeRowTable make_;
+  const Clock clock_;
+  ThreadPool pool_;
+  const uint64_t rows_;
+  const std::vector<KeyPlan> plans_;
+  std::unique_ptr<RowTable> table_;
+  uint64_t before_ = 0, steady_ = 0, peak_ = 0;  // resident bytes
+  std::vector<double> seconds_;                  // of the batches of the last run
+};
+
+struct Operation {
+  const char *name, *help, *limit;
+  std::unique_ptr<Workload> (*make)(const BenchSettings& settings, const MakeRowTable& make);
+};
+
+template <class Kind>
+std::unique_ptr<Workload> make_workload(const BenchSettings& settings, const MakeRowTable& make) {
+  return std::make_unique<Kind>(settings, make);
+}
+
+constexpr Operation kOperations[] = {
+    {"find", "rows found by their ids", "limits/lines", make_workload<Find>},
+    {"pull", "rows found, and their 16 weights read", "limits/lines", make_workload<Pull>},
+    {"push", "rows found, and 16 weights moved by AdaGrad", "limits/lines", make_workload<Push>},
+    {"grow", "rows added to an empty table; memory in multiples of the rows' bytes", "", make_workload<Grow>},
+};
+
+struct Peer {
+  const char* name;
+  std::unique_ptr<RowTable> (*make)();
+};
+
+constexpr Peer kPeers[] = {{"libcuckoo", make_libcuckoo_table},
+                           {"flat_hash_map", make_absl_table},
+                           {"robin_map", make_robin_map_table},
+                           {"unordered_map", make_unordered_map_table}};
+
+Benchmark benchmark(const std::string& name, const Operation& operation, const MakeRowTable& make) {
+  return {
+      .name = name,
+      .help = operation.help,
+      .unit = "rows",
+      .make = [&operation, make](const BenchSettings& settings) { return operation.make(settings, make); },
+      .limit = operation.limit};
+}
+
+}  // namespace
+
+std::vector<Benchmark> table_benchmarks() {
+  std::vector<Benchmark> out;
+  for (const Operation& operation : kOperations) {
+    std::string name = cat("table/", operation.name);
+    Benchmark own = benchmark(name, operation, make_sparse_rows);
+    own.threaded = true;
+    for (const Peer& peer : kPeers) {
+      own.peers.push_back(cat(name, "/", peer.name));
+      out.push_back(benchmark(own.peers.back(), operation, [&peer](ThreadPool&) { return peer.make(); }));
+    }
+    out.push_back(own);
+  }
+  return out;
+}
+
+}  // namespace ps

@@ -1,0 +1,79 @@
+// SparseTable as the suite uses it.
+#include <vector>
+
+#include "bench/table/suite.h"
+#include "config/catalog.h"
+#include "optim/optimizer.h"
+#include "table/sparse_table.h"
+
+namespace ps {
+
+namespace {
+
+std::unique_ptr<Optimizer<float>> adagrad() {
+  const OptimizerEntry& entry = find_entry(optimizer_catalog(), {{"type", "adagrad"}}, "", "optimizer");
+  return entry.make_float({{"epsilon", kBenchEpsilon}}, {});
+}
+
+class SparseRows final : public RowTable {
+ public:
+  explicit SparseRows(ThreadPool& pool) : pool_(pool), table_(kBenchWidth, Initializer{}, adagrad()) {}
+
+  void insert(const KeyPlan& plan) override { table_.pull(plan, pool_, rows_); }
+
+  uint64_t find(const KeyPlan& plan) override {
+    table_.pull(plan, pool_, rows_);
+    return rows_.size();
+  }
+
+  double sum(const KeyPlan& plan) override {
+    table_.pull(plan, pool_, rows_);
+    // Every thread has its share of the rows, each sum its place: none depends on another.
+    sums_.assign(static_cast<size_t>(pool_.threads()), Sums{});
+    pool_.run(pool_.threads(), [&](int64_t index) {
+      int64_t rows = static_cast<int64_t>(rows_.size());
+      Sums& sums = sums_[static_cast<size_t>(index)];
+      for (int64_t n = rows * index / pool_.threads(); n < rows * (index + 1) / pool_.threads(); ++n) {
+        for (int i = 0; i < kBenchWidth; ++i) sums.columns[i] += rows_[static_cast<size_t>(n)][i];
+      }
+    });
+    double sum = 0;
+    for (const Sums& sums : sums_) {
+      for (float column : sums.columns) sum += column;
+    }
+    return sum;
+  }
+
+  void update(const KeyPlan& plan) override {
+    table_.pull(plan, pool_, rows_);
+    gradients_.resize(rows_.size() * kBenchWidth, 1.0f);
+    table_.push(plan, rows_, gradients_.data(), 1, kBenchRate, pool_);
+  }
+
+  uint64_t size() const override { return table_.size(); }
+
+  float weight(uint64_t key) override {
+    float weights[kBenchWidth];
+    table_.read_rows({&key, 1}, weights);
+    return weights[0];
+  }
+
+ private:
+  struct alignas(64) Sums {
+    float columns[kBenchWidth] = {};
+  };
+
+  ThreadPool& pool_;
+  SparseTable table_;
+  std::vector<float*> rows_;
+  std::vector<float> gradients_;  // all 1
+  std::vector<Sums> sums_;        // one a thread
+};
+
+}  // namespace
+
+std::unique_ptr<RowTable> make_sparse_rows(ThreadPool& pool) {
+  return std::make_unique<SparseRows>(pool);
+}
+
+}  // namespace ps

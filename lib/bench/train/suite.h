@@ -1,0 +1,19 @@
+// The suite `train`: passes over data in memory.
+#ifndef PS_BENCH_TRAIN_SUITE_H_
+#define PS_BENCH_TRAIN_SUITE_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/benchmark.h"
+
+namespace ps {
+
+std::vector<Benchmark> train_benchmarks();
+
+// The same as train/embedding-16 by python3-torch; torch_passes.cc.
+Benchmark torch_benchmark(const std::string& name);
+
+}  // namespace ps
+
+#endif  // PS_BENCH_TRAIN_SUITE_H_

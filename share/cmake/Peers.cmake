@@ -1,0 +1,25 @@
+# What benchmarks are set beside, where it is installed: lib/bench/peers/NAME.cc is compiled when HEADER is found,
+# else NAME_absent.cc, which says so when it runs.  examples/setup.sh --bench installs them all.
+function(ps_peer name header)
+  cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
+  set(folder ${CMAKE_SOURCE_DIR}/lib/bench/peers)
+  find_path(PS_PEER_${name} ${header})
+  get_target_property(sources ps_bench SOURCES)
+  if(PS_PEER_${name})
+    list(REMOVE_ITEM sources ${folder}/${name}_absent.cc)
+    target_link_libraries(ps_bench PRIVATE ${arg_LIBRARIES})
+  else()
+    list(REMOVE_ITEM sources ${folder}/${name}.cc)
+  endif()
+  set_target_properties(ps_bench PROPERTIES SOURCES "${sources}")
+endfunction()
+
+find_package(absl QUIET)
+set(absl_libraries)
+if(absl_FOUND)
+  set(absl_libraries absl::flat_hash_map)
+endif()
+
+ps_peer(absl absl/container/flat_hash_map.h LIBRARIES ${absl_libraries})
+ps_peer(libcuckoo libcuckoo/cuckoohash_map.hh)
+ps_peer(robin_map tsl/robin_map.h)

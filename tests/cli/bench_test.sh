@@ -1,0 +1,92 @@
+#!/bin/bash
+# ps-bench on the command line: what it lists, prints, refuses, compares, and how it ends.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+
+bench=$PS_BIN/ps-bench
+quick=(--size 0.0001 --runs 2 --threads 1 --scratch "$scratch")
+one=(limits --filter limits/hash "${quick[@]}")
+
+check_benchmarks_are_listed() {
+  "$bench" --list >"$scratch/list"
+  local name
+  for name in limits/read limits/lines limits/tcp/round-trip limits/disk/write; do
+    grep -qx "$name" "$scratch/list" || fail "--list does not name $name"
+  done
+}
+
+check_refused() {
+  local text=$1
+  shift
+  expect_status 2 "$bench" "$@"
+  [[ ! -s $scratch/out ]] || fail "'$*' printed something"
+  expect_text "$scratch/err" "$text"
+}
+
+check_wrong_flags_are_refused() {
+  check_refused "missing SUITE"
+  check_refused "SUITE: unknown value 'limit' (did you mean 'limits'?)" limit
+  check_refused "no benchmark has 'nothing' in its name" limits --filter nothing
+  check_refused "--threads: 'two' is not a number of threads" limits --threads 1,two
+  check_refused "--threads: '0' is not a number of threads" limits --threads 0
+  check_refused "--size: 'huge' is not small, full or a factor" limits --size huge
+  check_refused "--runs: 0 is too small" limits --runs 0
+  check_refused "--fail-below: needs --baseline FILE" limits --fail-below 0.9
+  check_refused "--json-stream: give this or --json" limits --json --json-stream
+  check_refused "no such file" limits --baseline "$scratch/none"
+  echo '{"results": 1}' >"$scratch/other"
+  check_refused "not what ps-bench --json prints" limits --baseline "$scratch/other"
+  expect_status 2 "$bench" limits --filter disk/write "${quick[@]}" --scratch "$scratch/none"
+  expect_text "$scratch/err" "limits/disk/write: cannot make a file in '$scratch/none'"
+}
+
+# The limit that a benchmark is set beside is measured too, and first.
+check_the_table_names_the_machine() {
+  "$bench" "${one[@]}" >"$scratch/table"
+  local word
+  for word in processor memory kernel compiler pskit runs; do
+    grep -q "^$word  *[^ ]" "$scratch/table" || fail "the table does not tell the $word"
+  done
+  [[ $(awk '/^limits/ {print $1}' "$scratch/table" | tr '\n' ' ') == "limits/read limits/hash " ]] ||
+    fail "not the limit, then the benchmark: $(cat "$scratch/table")"
+  grep -qE '^limits/hash .* [0-9.]+ [GMk]?B/s .* [0-9.]+ %' "$scratch/table" || fail "no rate and share of the limit"
+}
+
+check_json_is_one_document() {
+  need jq
+  "$bench" "${one[@]}" --json >"$scratch/base.json"
+  jq -e '.machine.processor and .runs == 2 and (.results | length == 2)' "$scratch/base.json" >"$scratch/out" ||
+    fail "not the document expected: $(cat "$scratch/base.json")"
+  jq -e '.results[1] | .name == "limits/hash" and (.seconds | length == 2) and .limit.share > 0' "$scratch/base.json" \
+    >"$scratch/out" || fail "not the result expected: $(cat "$scratch/base.json")"
+  "$bench" "${one[@]}" --json-stream >"$scratch/lines"
+  [[ $(wc -l <"$scratch/lines") == 3 ]] || fail "not a line for the machine and for each result"
+  jq -e . "$scratch/lines" >"$scratch/out" || fail "a line is not JSON"
+}
+
+# A baseline a thousand times slower is passed, one a thousand times faster is not.
+check_the_baseline_decides_the_status() {
+  jq '.results[].median_rate /= 1000' "$scratch/base.json" >"$scratch/slow.json"
+  jq '.results[].median_rate *= 1000' "$scratch/base.json" >"$scratch/fast.json"
+  expect_status 0 "$bench" "${one[@]}" --baseline "$scratch/slow.json" --fail-below 0.9
+  expect_status 9 "$bench" "${one[@]}" --baseline "$scratch/fast.json" --fail-below 0.9
+  expect_text "$scratch/err" "limits/read, threads 1: "
+  expect_text "$scratch/err" "limits/hash, threads 1: "
+  expect_text "$scratch/err" "times the baseline, expected 0.9 or more"
+  expect_text "$scratch/out" "baseline"
+  expect_status 0 "$bench" "${one[@]}" --baseline "$scratch/fast.json"
+}
+
+check_nothing_is_left_behind() {
+  mkdir "$scratch/disk"
+  "$bench" limits --filter disk "${quick[@]}" --scratch "$scratch/disk" >"$scratch/out"
+  [[ -z $(ls -A "$scratch/disk") ]] || fail "files are left in the scratch folder"
+}
+
+check_benchmarks_are_listed
+check_wrong_flags_are_refused
+check_the_table_names_the_machine
+check_nothing_is_left_behind
+check_json_is_one_document
+check_the_baseline_decides_the_status
+echo "ps-bench lists, prints, refuses, compares and ends as it should"
