@@ -39,7 +39,9 @@ static void append_sparse(SlotData& out, const SlotData& in, int64_t begin, int6
   append_optional(out.values, out.keys.size(), in.values, first, last, 1.0f);
   uint32_t shift = static_cast<uint32_t>(out.keys.size()) - static_cast<uint32_t>(first);
   out.keys.insert(out.keys.end(), in.keys.begin() + first, in.keys.begin() + last);
-  for (int64_t b = begin; b < end; ++b) out.offsets.push_back(in.offsets[static_cast<size_t>(b) + 1] + shift);
+  size_t before = out.offsets.size();
+  out.offsets.insert(out.offsets.end(), in.offsets.begin() + begin + 1, in.offsets.begin() + end + 1);
+  for (size_t i = before; i < out.offsets.size(); ++i) out.offsets[i] += shift;
 }
 
 void Batch::append_range(const DataSchema& schema, const Batch& other, int64_t begin, int64_t end) {

@@ -7,16 +7,18 @@
 
 #include "base/error.h"
 #include "data/batch.h"
+#include "data/feature_run.h"
 
 namespace ps {
 
 // Puts the features of one example after the other into a slot, sparse or dense as the schema says.
 class FeatureSlot {
  public:
-  explicit FeatureSlot(const SlotSchema& schema)
+  // `base` is what was taken off the ids: those below it have come out larger than any.
+  explicit FeatureSlot(const SlotSchema& schema, Key base = 0)
       : dense_(schema.dense),
         dim_(schema.dim),
-        largest_(schema.dim == 0 ? UINT64_MAX : static_cast<Key>(schema.dim) - 1) {}
+        largest_(schema.dim == 0 ? UINT64_MAX - base : static_cast<Key>(schema.dim) - 1) {}
 
   // Before the first feature of an example, and after the last.
   void begin(SlotData& slot) const {
@@ -34,6 +36,21 @@ class FeatureSlot {
     if (dense_) return add_dense(slot, key, value);
     slot.keys.push_back(key);
     if (slot.valued() || value != 1.0f) add_value(slot, value);
+  }
+
+  // False, and nothing is added, when an id is outside dim: adding them one by one finds which.
+  bool add_run(SlotData& slot, const FeatureRun& run) const {
+    if (run.largest > largest_) return false;
+    if (dense_) {
+      for (size_t i = 0; i < run.size; ++i) add_dense(slot, run.keys[i], run.values[i]);
+      return true;
+    }
+    if (slot.valued() || !run.ones) {
+      slot.make_valued();
+      slot.values.insert(slot.values.end(), run.values, run.values + run.size);
+    }
+    slot.keys.insert(slot.keys.end(), run.keys, run.keys + run.size);
+    return true;
   }
 
  private:

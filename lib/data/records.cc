@@ -231,7 +231,8 @@ void decode_records_chunk(const DataSchema& schema, const RecordsPart& part, std
   ByteReader reader(bytes);
   uint32_t examples = reader.get<uint32_t>(), flags = reader.get<uint32_t>();
   if (flags & ~(kHasWeights | kHasGroups)) fail(Code::kCorrupt, "chunk: unknown flags ", flags);
-  batch.clear(schema);
+  // Every array is replaced below, and none emptied before: vectors clear what they grow by.
+  batch.slots.resize(schema.slots.size());
   take(reader, examples, batch.labels, "labels");
   take(reader, flags & kHasWeights ? examples : 0, batch.weights, "weights");
   take(reader, flags & kHasGroups ? examples : 0, batch.groups, "groups");
@@ -242,6 +243,8 @@ void decode_records_chunk(const DataSchema& schema, const RecordsPart& part, std
     if (!slot.dense) {
       take_sparse(reader, slot, examples, batch.slots[s]);
     } else {
+      batch.slots[s].offsets.clear();
+      batch.slots[s].keys.clear();
       take(reader, uint64_t{examples} * static_cast<uint64_t>(slot.dim), batch.slots[s].values, slot.name);
       check_finite(batch.slots[s].values, slot.name);
     }

@@ -26,11 +26,19 @@ namespace scan_internal {
 
 inline constexpr uint64_t kPowers[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
-// How many of the 8 bytes, from the lowest, are digits.  `bytes` has '0' taken out by exclusive or: digits
-// are 0 to 9, and adding 0x76 sets the high bit of anything larger.  A carry comes from a byte that ended the
-// count already.
+inline constexpr uint64_t kZeros = 0x3030303030303030u;
+
+// Marks, by its high bit, each of the 8 bytes that is no digit.  `bytes` has '0' taken out by exclusive or:
+// digits are 0 to 9, and adding 0x76 sets the high bit of anything larger.  A carry into the next byte comes
+// only from a byte beyond ASCII, so that the lowest mark is right, and the one above it if the lowest is of
+// an ASCII byte.
+inline uint64_t other_bytes(uint64_t bytes) {
+  return ((bytes + 0x7676767676767676u) | bytes) & 0x8080808080808080u;
+}
+
+// How many of the 8 bytes, from the lowest, are digits.
 inline int count_digits(uint64_t bytes) {
-  uint64_t others = ((bytes + 0x7676767676767676u) | bytes) & 0x8080808080808080u;
+  uint64_t others = other_bytes(bytes);
   return others == 0 ? 8 : std::countr_zero(others) / 8;
 }
 
@@ -46,7 +54,7 @@ inline uint64_t join_digits(uint64_t digits) {
 inline int take_digits(const char*& p, uint64_t& value) {
   uint64_t bytes;
   std::memcpy(&bytes, p, 8);
-  bytes ^= 0x3030303030303030u;
+  bytes ^= kZeros;
   int count = count_digits(bytes);
   if (count == 0) return 0;
   value = value * kPowers[count] + join_digits(bytes << (64 - 8 * count));

@@ -9,34 +9,52 @@
 
 namespace ps {
 
-bool LineSplitter::read_some(std::string& bytes) {
-  size_t before = bytes.size();
-  bytes.resize(std::max(kBlockBytes, before + before / 2 + 4096));
-  size_t got = 0;
+// Counts 16 bytes at a time: in a piece, the number of lines fits a byte.
+static uint64_t count_lines(std::string_view text) {
+  constexpr size_t kPiece = 240;
+  uint64_t lines = 0;
+  for (; !text.empty(); text.remove_prefix(std::min(kPiece, text.size()))) {
+    uint8_t in_piece = 0;
+    for (char c : text.substr(0, kPiece)) in_piece = static_cast<uint8_t>(in_piece + (c == '\n'));
+    lines += in_piece;
+  }
+  return lines;
+}
+
+// Makes room for `size` bytes.  Blocks are used again and again and never made smaller: to grow a string is
+// to clear what will be read over anyway.
+static void make_room(std::string& bytes, size_t size) {
+  if (bytes.size() < size) bytes.resize(size);
+}
+
+bool LineSplitter::read_some(std::string& bytes, size_t& size) {
+  size_t most = std::max(kBlockBytes, size + size / 2 + 4096), got = 0;
+  make_room(bytes, most + 1 + Block::kPadding);
   try {
-    if (!ended_) got = source_.read(bytes.data() + before, bytes.size() - before);
+    if (!ended_) got = source_.read(bytes.data() + size, most - size);
   } catch (...) {
     fault_ = std::current_exception();
   }
-  bytes.resize(before + got);
+  size += got;
   return got > 0;
 }
 
-size_t LineSplitter::fill(std::string& bytes) {
+size_t LineSplitter::fill(std::string& bytes, size_t& size) {
   size_t end = 0, searched = 0;
-  while (end == 0 || (bytes.size() < kBlockBytes && source_.ready())) {
-    if (!read_some(bytes)) {
+  while (end == 0 || (size < kBlockBytes && source_.ready())) {
+    if (!read_some(bytes, size)) {
       ended_ = true;
       if (fault_) return end;
-      if (bytes.size() > end) bytes += '\n';
-      return bytes.size();
+      if (size > end) bytes[size++] = '\n';
+      return size;
     }
-    size_t newline = std::string_view(bytes).substr(searched).rfind('\n');
+    std::string_view text(bytes.data(), size);
+    size_t newline = text.substr(searched).rfind('\n');
     if (newline != std::string_view::npos) end = searched + newline + 1;
-    searched = bytes.size();
-    if (bytes.size() <= kMaxLineBytes) continue;
+    searched = size;
+    if (size <= kMaxLineBytes) continue;
     // Only the first line can be too long: none of those after it was there before this read.
-    if (std::min(bytes.find('\n'), bytes.size()) > kMaxLineBytes) {
+    if (std::min(text.find('\n'), size) > kMaxLineBytes) {
       fail(Code::kData, *source_.name(), ":", line_, ": line is longer than ", kMaxLineBytes >> 20, " MiB");
     }
     if (end > 0) return end;
@@ -47,48 +65,46 @@ size_t LineSplitter::fill(std::string& bytes) {
 bool LineSplitter::next(Block& block) {
   if (fault_) std::rethrow_exception(std::exchange(fault_, nullptr));
   if (ended_) return false;
-  block.bytes.swap(tail_);
-  block.size = fill(block.bytes);
-  tail_.assign(block.bytes, block.size);
-  block.bytes.resize(block.size);
-  block.bytes.append(Block::kPadding, '\0');
+  make_room(block.bytes, tail_.size());
+  size_t size = tail_.copy(block.bytes.data(), tail_.size());
+  block.size = fill(block.bytes, size);
+  tail_.assign(block.bytes, block.size, size - block.size);
+  std::fill_n(block.bytes.begin() + static_cast<std::ptrdiff_t>(block.size), Block::kPadding, '\0');
   block.file = source_.name();
   block.place = line_;
-  block.skip = std::exchange(first_, false) && block.text().starts_with("\xef\xbb\xbf") ? 3 : 0;
+  block.skip = 0;
+  if (std::exchange(first_, false) && block.text().starts_with("\xef\xbb\xbf")) block.skip = 3;
   block.carry.clear();
-  line_ += static_cast<uint64_t>(std::count(block.bytes.begin(), block.bytes.end(), '\n'));
+  line_ += count_lines(block.text());
   if (block.size > 0) return true;
   return next(block);
 }
 
-bool RecordsSplitter::take(std::string& bytes, size_t size) {
+bool RecordsSplitter::take(Block& block, size_t size) {
   constexpr size_t kPiece = size_t{1} << 20;  // a length is believed only as far as bytes have come
-  size_t begin = bytes.size(), end = begin + size;
-  while (bytes.size() < end) {
-    size_t before = bytes.size();
-    bytes.resize(std::min(end, before + kPiece));
-    size_t got = source_.read(bytes.data() + before, bytes.size() - before);
-    bytes.resize(before + got);
-    if (got == 0 && before == begin) return false;
+  size_t begin = block.size, end = begin + size;
+  while (block.size < end) {
+    make_room(block.bytes, std::min(end, block.size + kPiece));
+    size_t got = source_.read(block.bytes.data() + block.size, std::min(end - block.size, kPiece));
+    if (got == 0 && block.size == begin) return false;
     if (got == 0) fail(Code::kCorrupt, "cut short");
+    block.size += got;
   }
   return true;
 }
 
 bool RecordsSplitter::next_part(Block& block) {
-  block.bytes.clear();
-  if (!take(block.bytes, kRecordsHeaderBytes)) {
+  if (!take(block, kRecordsHeaderBytes)) {
     if (open_) fail(Code::kCorrupt, "cut short");
     return false;
   }
-  RecordsPart part = decode_records_part(block.bytes);
+  RecordsPart part = decode_records_part(block.text());
   if ((part.kind == RecordsPart::kHeader) == open_) {
     fail(Code::kCorrupt,
          open_ ? "a stream begins before the one before has ended" : "a chunk outside a stream");
   }
   open_ = part.kind != RecordsPart::kEnd;
-  if (part.size > 0 && !take(block.bytes, part.size)) fail(Code::kCorrupt, "cut short");
-  block.size = block.bytes.size();
+  if (part.size > 0 && !take(block, part.size)) fail(Code::kCorrupt, "cut short");
   return true;
 }
 

@@ -25,9 +25,10 @@ class LineSplitter : public Splitter {
   bool next(Block& block) override;
 
  private:
-  // Reads until a block of whole lines is there, and returns their size: 0 at the end.
-  size_t fill(std::string& bytes);
-  bool read_some(std::string& bytes);
+  // Reads after the first `size` bytes until a block of whole lines is there, and returns their size: 0 at
+  // the end.
+  size_t fill(std::string& bytes, size_t& size);
+  bool read_some(std::string& bytes, size_t& size);
 
   ByteSource& source_;
   uint64_t line_ = 1;
@@ -46,7 +47,7 @@ class RecordsSplitter : public Splitter {
 
  private:
   // Appends `size` bytes; false at the end of the file when none is there, kCorrupt when too few are.
-  bool take(std::string& bytes, size_t size);
+  bool take(Block& block, size_t size);
   bool next_part(Block& block);
 
   ByteSource& source_;

@@ -4,6 +4,7 @@
 //   example = label [ ":" weight ] [ "qid:" uint ] { index [ ":" value ] }          a value left out is 1
 #include <memory>
 
+#include "data/feature_run.h"
 #include "data/features.h"
 #include "data/line_parser.h"
 #include "data/scan.h"
@@ -25,7 +26,9 @@ bool at_end(const char* p, const char* end) {
 class LibsvmParser : public LineParser {
  public:
   explicit LibsvmParser(const ParserSetup& setup)
-      : LineParser(setup), slot_(setup.schema.slots[0]), base_(static_cast<Key>(setup.options.index_base)) {}
+      : LineParser(setup),
+        base_(static_cast<Key>(setup.options.index_base)),
+        slot_(setup.schema.slots[0], base_) {}
 
  private:
   void parse_line(const char* p, const char* end, Batch& batch) const override {
@@ -38,7 +41,10 @@ class LibsvmParser : public LineParser {
     if (*p == 'q') parse_group(p, end, group);
     SlotData& slot = batch.slots[0];
     slot_.begin(slot);
-    for (skip_blanks(p); p != end && *p != '#'; skip_blanks(p)) parse_feature(p, end, slot);
+    for (skip_blanks(p); p != end && *p != '#'; skip_blanks(p)) {
+      if (parse_run(p, slot)) continue;
+      parse_feature(p, end, slot);
+    }
     slot_.end(slot);
     put_optional(batch.weights, batch.labels.size(), weight, 1.0f);
     put_optional(batch.groups, batch.labels.size(), group, uint64_t{0});
@@ -46,6 +52,10 @@ class LibsvmParser : public LineParser {
   }
 
   static void parse_label(const char*& p, const char* end, float& label, float& weight) {
+    if (is_digit(p[0]) && p[1] == ' ') {  // the label of nearly every line
+      label = static_cast<float>(*p++ - '0');
+      return;
+    }
     const char* begin = p;
     Scan found = scan_float(p, label);
     if (found != Scan::kNumber || !(at_end(p, end) || *p == ':')) fail_number(found, "label", begin, end);
@@ -66,12 +76,26 @@ class LibsvmParser : public LineParser {
     }
   }
 
+  // False when the feature at p is not plain, or one of those that follow is refused.
+  bool parse_run(const char*& p, SlotData& slot) const {
+    FeatureRun run;
+    const char* begin = p;
+    scan_run<':', ' ', false>(p, base_, run);
+    if (run.size > 0 && slot_.add_run(slot, run)) return true;
+    p = begin;
+    return false;
+  }
+
   void parse_feature(const char*& p, const char* end, SlotData& slot) const {
     const char* begin = p;
     Key key;
     if (!scan_uint(p, key) || !(at_end(p, end) || *p == ':')) fail_number(Scan::kNotNumber, "id", begin, end);
     if (key < base_) fail(Code::kData, "id ", key, " is below index_base ", base_);
     if (*p != ':') return slot_.add(slot, key - base_);
+    if (p[1] == '1' && at_end(p + 2, end)) {
+      p += 2;
+      return slot_.add(slot, key - base_);
+    }
     float value = 0;
     const char* value_begin = ++p;
     Scan found = scan_float(p, value);
@@ -88,8 +112,8 @@ class LibsvmParser : public LineParser {
     values.push_back(value);
   }
 
-  const FeatureSlot slot_;
   const Key base_;
+  const FeatureSlot slot_;
 };
 
 // A label, and then nothing, or "qid:", or an id with a colon.

@@ -4,6 +4,7 @@
 //   slot = count { " " value }            count values: ids of a sparse slot, numbers of a dense one
 #include <memory>
 
+#include "data/feature_run.h"
 #include "data/features.h"
 #include "data/line_parser.h"
 #include "data/scan.h"
@@ -83,7 +84,10 @@ class MultislotParser : public LineParser {
     size_t s = i < label_ ? i : i - 1;
     SlotData& slot = batch.slots[s];
     if (!schema_.slots[s].dense) {
-      for (uint64_t n = 0; n < count; ++n) slots_[s].add(slot, parse_id(p, end, i));
+      for (uint64_t n = 0; n < count; ++n) {
+        n += parse_ids(p, count - n, slots_[s], slot);
+        if (n < count) slots_[s].add(slot, parse_id(p, end, i));
+      }
       return slots_[s].end(slot);
     }
     if (count != static_cast<uint64_t>(schema_.slots[s].dim)) {
@@ -91,6 +95,17 @@ class MultislotParser : public LineParser {
            schema_.slots[s].dim);
     }
     for (uint64_t n = 0; n < count; ++n) slot.values.push_back(parse_value(p, end, i));
+  }
+
+  // Those with one blank behind each, up to the first that is not plain, or refused.  Returns how many.
+  static uint64_t parse_ids(const char*& p, uint64_t most, const FeatureSlot& slot_of, SlotData& slot) {
+    FeatureRun run;
+    const char* begin = p;
+    if (is_blank(*p)) ++p;
+    scan_ids<' '>(p, most, run);
+    if (run.size > 0 && slot_of.add_run(slot, run)) return run.size;
+    p = begin;
+    return 0;
   }
 
   Key parse_id(const char*& p, const char* end, size_t i) const {

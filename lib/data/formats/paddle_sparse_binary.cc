@@ -3,6 +3,7 @@
 //   line = flag "," label { "," id " 1" }            all whole numbers; the flag is not used
 #include <memory>
 
+#include "data/feature_run.h"
 #include "data/features.h"
 #include "data/line_parser.h"
 #include "data/scan.h"
@@ -28,7 +29,10 @@ class PaddleSparseBinaryParser : public LineParser {
     if (label > kLargestLabel) fail(Code::kData, "label ", label, " is larger than ", kLargestLabel);
     SlotData& slot = batch.slots[0];
     slot_.begin(slot);
-    while (p != end) parse_feature(++p, end, slot);
+    while (p != end) {
+      parse_runs(++p, slot);
+      parse_feature(p, end, slot);
+    }
     slot_.end(slot);
     batch.labels.push_back(static_cast<float>(label));
   }
@@ -37,6 +41,19 @@ class PaddleSparseBinaryParser : public LineParser {
                                       uint64_t& value) {
     const char* begin = p;
     if (!scan_uint(p, value) || !(p == end || *p == ',')) fail_number(Scan::kNotNumber, what, begin, end);
+  }
+
+  // Whatever is not plain, or refused, is left for parse_feature; at least the last feature of the line is.
+  void parse_runs(const char*& p, SlotData& slot) const {
+    FeatureRun run;
+    const char* begin = p;
+    for (scan_run<' ', ',', true>(p, 0, run); run.size > 0; scan_run<' ', ',', true>(p, 0, run)) {
+      if (!slot_.add_run(slot, run)) {
+        p = begin;
+        return;
+      }
+      begin = p;
+    }
   }
 
   void parse_feature(const char*& p, const char* end, SlotData& slot) const {

@@ -3,6 +3,7 @@
 //   line = label { "," id " " value }
 #include <memory>
 
+#include "data/feature_run.h"
 #include "data/features.h"
 #include "data/line_parser.h"
 #include "data/scan.h"
@@ -25,9 +26,25 @@ class PaddleSparseFloatParser : public LineParser {
     if (found != Scan::kNumber || !(p == end || *p == ',')) fail_number(found, "label", begin, end);
     SlotData& slot = batch.slots[0];
     slot_.begin(slot);
-    while (p != end) parse_feature(++p, end, slot);
+    while (p != end) {
+      parse_runs(++p, slot);
+      parse_feature(p, end, slot);
+    }
     slot_.end(slot);
     batch.labels.push_back(label);
+  }
+
+  // Whatever is not plain, or refused, is left for parse_feature; at least the last feature of the line is.
+  void parse_runs(const char*& p, SlotData& slot) const {
+    FeatureRun run;
+    const char* begin = p;
+    for (scan_run<' ', ',', false>(p, 0, run); run.size > 0; scan_run<' ', ',', false>(p, 0, run)) {
+      if (!slot_.add_run(slot, run)) {
+        p = begin;
+        return;
+      }
+      begin = p;
+    }
   }
 
   void parse_feature(const char*& p, const char* end, SlotData& slot) const {

@@ -20,12 +20,12 @@ class RecordsParser : public Parser {
 
   void parse(const Block& block, Parsed& out) const override {
     out.bad.clear();
-    out.batch.clear(schema_);
     try {
       RecordsPart part = decode_records_part(block.text());
-      if (part.kind == RecordsPart::kHeader) check_schema(decode_records_schema(part, body(block.text())));
       if (part.kind == RecordsPart::kChunk)
-        decode_records_chunk(schema_, part, body(block.text()), out.batch);
+        return decode_records_chunk(schema_, part, body(block.text()), out.batch);
+      out.batch.clear(schema_);
+      if (part.kind == RecordsPart::kHeader) check_schema(decode_records_schema(part, body(block.text())));
     } catch (const Error& error) {
       throw error.within(cat(*block.file, ": offset ", block.place));
     }

@@ -21,7 +21,9 @@ class AliasTable {
   uint32_t draw(uint64_t bits) const {
     uint32_t column = static_cast<uint32_t>(((bits >> 32) * columns_.size()) >> 32);
     const Column& chosen = columns_[column];
-    return static_cast<uint32_t>(bits) < chosen.keep ? column : chosen.other;
+    // Without a branch: nobody could guess the coin.
+    uint32_t toss = static_cast<uint32_t>(bits) < chosen.keep;
+    return chosen.other ^ ((column ^ chosen.other) & (0 - toss));
   }
 
  private:

@@ -34,20 +34,19 @@ class FeatureLaw {
   // Calls sink(Feature) for `count` <= num_keys distinct ids, in the order drawn.
   template <class Sink>
   void draw_distinct(uint64_t count, ExampleRandom& random, KeySet& seen, Sink&& sink) const {
-    seen.reset(count);
+    seen.reset(count);  // of ranks, which are known before their ids
     // A steep law draws the same few ids for ever: after so many draws, the most frequent ids not yet drawn
     // follow, which is what drawing on would most likely have given.
     uint64_t draws = 16 * count + 64, taken = 0;
     for (; taken < count && draws > 0; --draws) {
-      Feature drawn = draw(random);
-      if (!seen.insert(drawn.key)) continue;
-      sink(drawn);
+      uint64_t rank = law_.draw(random);
+      if (!seen.insert(rank)) continue;
+      sink(feature(rank));
       ++taken;
     }
     for (uint64_t rank = 0; taken < count; ++rank) {
-      Feature next = feature(rank);
-      if (!seen.insert(next.key)) continue;
-      sink(next);
+      if (!seen.insert(rank)) continue;
+      sink(feature(rank));
       ++taken;
     }
   }
