@@ -23,8 +23,8 @@ size_t round_up(size_t bytes, size_t unit) {
 char* map_region(size_t bytes) {
   const bool huge = bytes >= HugeArena::kHugePage;
   const size_t spare = huge ? HugeArena::kHugePage : 0;
-  void* mapped =
-      mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* mapped = mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) {
     fail(Code::kExhausted, "cannot map ", human_bytes(bytes), " for a table: ", std::strerror(errno));
   }

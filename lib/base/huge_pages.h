@@ -1,5 +1,5 @@
 // Memory for data that is reached at random: large regions on huge pages, so that a look-up seldom misses the
-// translation buffer too (on the machine where it was measured, random lines come twice as fast).  Used by
+// translation buffer too (independent random lines of 1 GiB: 145 M/s, on ordinary pages 125 M/s).  Used by
 // tables.
 #ifndef PS_BASE_HUGE_PAGES_H_
 #define PS_BASE_HUGE_PAGES_H_

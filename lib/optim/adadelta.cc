@@ -23,7 +23,7 @@ struct AdadeltaOptions : OptimizerOptions {
 };
 
 template <class T>
-class Adadelta : public RowOptimizer<T> {
+class Adadelta final : public RowOptimizer<T> {
  public:
   Adadelta(const AdadeltaOptions& options, const ParameterTuning& tuning)
       : RowOptimizer<T>(options, tuning, {.arrays = 2}),
@@ -33,6 +33,7 @@ class Adadelta : public RowOptimizer<T> {
 
  protected:
   using typename RowOptimizer<T>::Gradient;
+  using typename RowOptimizer<T>::Rows;
 
   void step(const Row<T>& row, Gradient gradient) const override {
     T eta = static_cast<T>(this->rate()), rho = rho_, fresh = fresh_, epsilon = epsilon_;
@@ -46,6 +47,10 @@ class Adadelta : public RowOptimizer<T> {
       moves[i] = rho * moves[i] + fresh * d * d;
       row.weight[i] = decay(row.weight[i], eta * d);
     }
+  }
+
+  void step_rows(const Rows& rows) const override {
+    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
   }
 
  private:

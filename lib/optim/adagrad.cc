@@ -17,13 +17,14 @@ struct AdagradOptions : OptimizerOptions {
 };
 
 template <class T>
-class Adagrad : public RowOptimizer<T> {
+class Adagrad final : public RowOptimizer<T> {
  public:
   Adagrad(const AdagradOptions& options, const ParameterTuning& tuning)
       : RowOptimizer<T>(options, tuning, {.arrays = 1}), epsilon_(static_cast<T>(options.epsilon)) {}
 
  protected:
   using typename RowOptimizer<T>::Gradient;
+  using typename RowOptimizer<T>::Rows;
 
   void step(const Row<T>& row, Gradient gradient) const override {
     T eta = static_cast<T>(this->rate()), epsilon = epsilon_;
@@ -35,6 +36,10 @@ class Adagrad : public RowOptimizer<T> {
       squares[i] = h;
       row.weight[i] = decay(row.weight[i], eta * g / std::sqrt(h + epsilon));
     }
+  }
+
+  void step_rows(const Rows& rows) const override {
+    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
   }
 
  private:

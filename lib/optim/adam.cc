@@ -29,13 +29,14 @@ struct AdamOptions : OptimizerOptions {
 };
 
 template <class T>
-class Adam : public RowOptimizer<T> {
+class Adam final : public RowOptimizer<T> {
  public:
   Adam(const AdamOptions& options, const ParameterTuning& tuning)
       : RowOptimizer<T>(options, tuning, {.arrays = 2}), options_(options) {}
 
  protected:
   using typename RowOptimizer<T>::Gradient;
+  using typename RowOptimizer<T>::Rows;
 
   void on_begin_step() override {
     double t = static_cast<double>(this->steps());
@@ -57,6 +58,10 @@ class Adam : public RowOptimizer<T> {
       second[i] = v;
       row.weight[i] = decay(row.weight[i], eta * m / (std::sqrt(v * unbias) + epsilon));
     }
+  }
+
+  void step_rows(const Rows& rows) const override {
+    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
   }
 
  private:

@@ -27,13 +27,14 @@ struct AdamaxOptions : OptimizerOptions {
 };
 
 template <class T>
-class Adamax : public RowOptimizer<T> {
+class Adamax final : public RowOptimizer<T> {
  public:
   Adamax(const AdamaxOptions& options, const ParameterTuning& tuning)
       : RowOptimizer<T>(options, tuning, {.arrays = 2}), options_(options) {}
 
  protected:
   using typename RowOptimizer<T>::Gradient;
+  using typename RowOptimizer<T>::Rows;
 
   void on_begin_step() override {
     eta_ = static_cast<T>(this->rate() / (1 - std::pow(options_.beta1, static_cast<double>(this->steps()))));
@@ -52,6 +53,10 @@ class Adamax : public RowOptimizer<T> {
       largest[i] = u;
       row.weight[i] = decay(row.weight[i], eta * m / (u + epsilon));
     }
+  }
+
+  void step_rows(const Rows& rows) const override {
+    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
   }
 
  private:

@@ -21,7 +21,7 @@ struct DecayedAdagradOptions : OptimizerOptions {
 };
 
 template <class T>
-class DecayedAdagrad : public RowOptimizer<T> {
+class DecayedAdagrad final : public RowOptimizer<T> {
  public:
   DecayedAdagrad(const DecayedAdagradOptions& options, const ParameterTuning& tuning)
       : RowOptimizer<T>(options, tuning, {.arrays = 1, .idle_state = true}),
@@ -30,6 +30,7 @@ class DecayedAdagrad : public RowOptimizer<T> {
 
  protected:
   using typename RowOptimizer<T>::Gradient;
+  using typename RowOptimizer<T>::Rows;
 
   void step(const Row<T>& row, Gradient gradient) const override {
     T eta = static_cast<T>(this->rate()), epsilon = epsilon_;
@@ -42,6 +43,10 @@ class DecayedAdagrad : public RowOptimizer<T> {
       squares[i] = h;
       row.weight[i] = decay(row.weight[i], eta * g / std::sqrt(h + epsilon));
     }
+  }
+
+  void step_rows(const Rows& rows) const override {
+    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
   }
 
   void advance_state(const Row<T>& row, int64_t steps) const override {

@@ -29,7 +29,7 @@ struct FtrlOptions : OptimizerOptions {
 };
 
 template <class T>
-class Ftrl : public RowOptimizer<T> {
+class Ftrl final : public RowOptimizer<T> {
  public:
   Ftrl(const FtrlOptions& options, const ParameterTuning& tuning)
       : RowOptimizer<T>(options, tuning, {.arrays = 2, .decays = false}),
@@ -40,6 +40,7 @@ class Ftrl : public RowOptimizer<T> {
 
  protected:
   using typename RowOptimizer<T>::Gradient;
+  using typename RowOptimizer<T>::Rows;
 
   void initialize_state(const Row<T>& row) const override {
     T slope = beta_ / static_cast<T>(alpha_) + l2_;
@@ -63,6 +64,10 @@ class Ftrl : public RowOptimizer<T> {
       z[i] += g - sigma * row.weight[i];
       row.weight[i] = -soft_threshold(z[i], l1) / ((beta + root) * per_alpha + l2);
     }
+  }
+
+  void step_rows(const Rows& rows) const override {
+    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
   }
 
  private:

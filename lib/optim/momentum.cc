@@ -25,7 +25,7 @@ struct MomentumOptions : OptimizerOptions {
 };
 
 template <class T>
-class Momentum : public RowOptimizer<T> {
+class Momentum final : public RowOptimizer<T> {
  public:
   Momentum(const MomentumOptions& options, const ParameterTuning& tuning)
       : RowOptimizer<T>(options, tuning,
@@ -35,9 +35,14 @@ class Momentum : public RowOptimizer<T> {
 
  protected:
   using typename RowOptimizer<T>::Gradient;
+  using typename RowOptimizer<T>::Rows;
 
   void step(const Row<T>& row, Gradient gradient) const override {
     nesterov_ ? step_as<true>(row, gradient) : step_as<false>(row, gradient);
+  }
+
+  void step_rows(const Rows& rows) const override {
+    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
   }
 
  private:

@@ -67,6 +67,16 @@ class Optimizer {
   // `scale` (1 / batch for means, or what clipping by norm leaves), then clipped by value.
   virtual void update(const Row<T>& row, const T* gradient, T scale) const = 0;
 
+  // The same for rows of `width` that lie anywhere: rows[n] are the weights of one, its state right behind
+  // them in arrays of `width` each.  One call for many rows, since a small row costs less than a virtual
+  // call.
+  //   gradients [rows, width]
+  virtual void update_rows(std::span<T* const> rows, int64_t width, const T* gradients, T scale) const {
+    for (size_t n = 0; n < rows.size(); ++n) {
+      update({rows[n], rows[n] + width, width, width}, gradients + static_cast<int64_t>(n) * width, scale);
+    }
+  }
+
   // The weights to test, predict and save with: the row's own, or their average when the job asks for it.
   // out [row.width] may be row.weight.  The row has seen all steps begun.
   virtual void read(const Row<T>& row, T* out) const = 0;

@@ -25,7 +25,7 @@ struct RmspropOptions : OptimizerOptions {
 };
 
 template <class T>
-class Rmsprop : public RowOptimizer<T> {
+class Rmsprop final : public RowOptimizer<T> {
  public:
   Rmsprop(const RmspropOptions& options, const ParameterTuning& tuning)
       : RowOptimizer<T>(options, tuning, {.arrays = 2, .idle_state = true}),
@@ -34,6 +34,7 @@ class Rmsprop : public RowOptimizer<T> {
 
  protected:
   using typename RowOptimizer<T>::Gradient;
+  using typename RowOptimizer<T>::Rows;
 
   void step(const Row<T>& row, Gradient gradient) const override {
     T eta = static_cast<T>(this->rate()), epsilon = epsilon_;
@@ -47,6 +48,10 @@ class Rmsprop : public RowOptimizer<T> {
       mean[i] += fresh * away;
       row.weight[i] = decay(row.weight[i], eta * g / std::sqrt(v + epsilon));
     }
+  }
+
+  void step_rows(const Rows& rows) const override {
+    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
   }
 
   void advance_state(const Row<T>& row, int64_t steps) const override {

@@ -93,6 +93,13 @@ void RowOptimizer<T>::update(const Row<T>& row, const T* gradient, T scale) cons
 }
 
 template <class T>
+void RowOptimizer<T>::update_rows(std::span<T* const> rows, int64_t width, const T* gradients,
+                                  T scale) const {
+  if (average_) return Optimizer<T>::update_rows(rows, width, gradients, scale);
+  step_rows({rows, width, {gradients, scale, clip_}});
+}
+
+template <class T>
 void RowOptimizer<T>::read(const Row<T>& row, T* out) const {
   const T* from = average_ && steps_ > average_->begin_step ? mean(row) : row.weight;
   if (from != out) std::copy_n(from, row.width, out);

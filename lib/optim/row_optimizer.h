@@ -35,6 +35,7 @@ class RowOptimizer : public Optimizer<T> {
   bool idle_is_identity() const final { return !timeline_ && !traits_.idle_state && !average_; }
   void catch_up(const Row<T>& row, int64_t from, int64_t to) const final;
   void update(const Row<T>& row, const T* gradient, T scale) const final;
+  void update_rows(std::span<T* const> rows, int64_t width, const T* gradients, T scale) const final;
   void read(const Row<T>& row, T* out) const final;
 
  protected:
@@ -47,6 +48,26 @@ class RowOptimizer : public Optimizer<T> {
 
   // The step begun last.
   virtual void step(const Row<T>& row, Gradient gradient) const = 0;
+
+  // The same for the rows of update_rows.
+  struct Rows {
+    std::span<T* const> starts;
+    int64_t width;
+    Gradient gradient;  // of the first; the others follow
+  };
+
+  // Calls step for every row.  A concrete optimizer overrides it by for_rows with its own step, which the
+  // compiler then makes one loop of.
+  virtual void step_rows(const Rows& rows) const {
+    for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
+  }
+
+  // Calls body(row, gradient) for every row.  Rows of one weight, where loops over the width and their set-up
+  // are most of the work, are a case of their own.
+  template <class Body>
+  static void for_rows(const Rows& rows, Body&& body) {
+    rows.width == 1 ? for_rows_of<1>(rows, body) : for_rows_of<0>(rows, body);
+  }
 
   // What is left to do for a new step, rate() and steps() being those of it.
   virtual void on_begin_step() {}
@@ -71,6 +92,20 @@ class RowOptimizer : public Optimizer<T> {
   Decay decay() const { return {static_cast<T>(rate_ * rule_.l2), static_cast<T>(rate_ * rule_.l1)}; }
 
  private:
+  // kWidth 0: rows.width.
+  template <int64_t kWidth, class Body>
+  static void for_rows_of(const Rows& rows, Body&& body) {
+    constexpr size_t kAhead = 16;  // rows on their way to the cache
+    const int64_t width = kWidth > 0 ? kWidth : rows.width;
+    Gradient gradient = rows.gradient;
+    for (size_t n = 0; n < rows.starts.size(); ++n) {
+      if (n + kAhead < rows.starts.size()) __builtin_prefetch(rows.starts[n + kAhead], 1);
+      T* weight = rows.starts[n];
+      body(Row<T>{weight, weight + width, width, width}, gradient);
+      gradient.values += width;
+    }
+  }
+
   void advance(const Row<T>& row, int64_t from, int64_t to) const;
   T* mean(const Row<T>& row) const { return row.state + traits_.arrays * row.stride; }
 

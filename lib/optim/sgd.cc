@@ -12,17 +12,22 @@ struct SgdOptions : OptimizerOptions {
 };
 
 template <class T>
-class Sgd : public RowOptimizer<T> {
+class Sgd final : public RowOptimizer<T> {
  public:
   Sgd(const SgdOptions& options, const ParameterTuning& tuning) : RowOptimizer<T>(options, tuning, {}) {}
 
  protected:
   using typename RowOptimizer<T>::Gradient;
+  using typename RowOptimizer<T>::Rows;
 
   void step(const Row<T>& row, Gradient gradient) const override {
     T eta = static_cast<T>(this->rate());
     auto decay = this->decay();
     for (int64_t i = 0; i < row.width; ++i) row.weight[i] = decay(row.weight[i], eta * gradient[i]);
+  }
+
+  void step_rows(const Rows& rows) const override {
+    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
   }
 };
 

@@ -17,14 +17,15 @@ void KeyIndex::add_segment(uint32_t depth) {
   segments_.push_back({static_cast<Bucket*>(arena_->allocate(kBuckets * sizeof(Bucket))), 0, depth});
 }
 
-uint32_t KeyIndex::find_overflowed(uint64_t key) const {
+uint32_t KeyIndex::find_overflowed(uint64_t key, const Bucket& full) const {
   const uint64_t hash = hash_key(key);
+  if ((full.overflowed & mark(hash)) == 0) return kNone;
   const Segment& segment = segments_[directory_[entry(hash)]];
   for (uint64_t b = hash;; ++b) {  // ends: a segment is never full
     const Bucket& bucket = segment.buckets[b & (kBuckets - 1)];
     uint32_t slot = slot_of(bucket, key);
     if (slot < bucket.used) return bucket.numbers[slot];
-    if (!bucket.overflowed) return kNone;
+    if ((bucket.overflowed & mark(hash)) == 0) return kNone;
   }
 }
 
@@ -37,7 +38,7 @@ void KeyIndex::insert(uint64_t key, uint32_t number) {
 void KeyIndex::place(Segment& segment, uint64_t key, uint64_t hash, uint32_t number) {
   uint64_t b = hash & (kBuckets - 1);
   for (; segment.buckets[b].used == Bucket::kSlots; b = (b + 1) & (kBuckets - 1)) {
-    segment.buckets[b].overflowed = 1;
+    segment.buckets[b].overflowed |= mark(hash);
   }
   Bucket& bucket = segment.buckets[b];
   bucket.keys[bucket.used] = key;

@@ -1,138 +1,177 @@
 #include "table/sparse_table.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 
 #include "base/error.h"
+#include "table/sort_keys.h"
 
 namespace ps {
 
 namespace {
 
-// Rows of a pull or push lie anywhere in memory: how many to fetch ahead of the one in work.
-constexpr size_t kPrefetchAhead = 8;
+// Index lines, then rows, lie anywhere in memory, and a core can wait for some thirty lines at once: keys are
+// looked up in groups, all of whose lines have been asked for.
+constexpr size_t kGroup = 32;
 
-// The stamp follows a row's values; row pointers are all that push has.
-uint32_t load_stamp(const RowLayout& layout, const float* row) {
-  uint32_t stamp;
-  std::memcpy(&stamp, row + layout.values(), sizeof stamp);
-  return stamp;
-}
-
-void store_stamp(const RowLayout& layout, float* row, int64_t steps) {
-  uint32_t stamp = static_cast<uint32_t>(steps);
-  std::memcpy(row + layout.values(), &stamp, sizeof stamp);
-}
+// Below this many keys, waking other threads costs more than they bring.
+constexpr int64_t kKeysWorthSharing = 512;
 
 }  // namespace
 
 SparseTable::SparseTable(int64_t width, const Initializer& initializer,
                          std::unique_ptr<Optimizer<float>> optimizer)
-    : layout_{width, optimizer->state_arrays()}, initializer_(initializer), optimizer_(std::move(optimizer)) {
-  for (int p = 0; p < 1 << kPartitionBits; ++p) partitions_.emplace_back(layout_);
+    : optimizer_(std::move(optimizer)),
+      layout_(width, optimizer_->state_arrays(), !optimizer_->idle_is_identity()),
+      initializer_(initializer) {
+  partitions_.reserve(size_t{1} << kPartitionBits);
+  for (int p = 0; p < 1 << kPartitionBits; ++p) partitions_.emplace_back(layout_, arena_);
 }
 
-void SparseTable::pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*>& rows) {
-  rows.resize(plan.keys.size());
-  pool.run(static_cast<int64_t>(partitions_.size()), [&](int64_t p) {
-    TablePartition& partition = partitions_[static_cast<size_t>(p)];
-    for (uint32_t n = plan.partition_starts[p]; n < plan.partition_starts[p + 1]; ++n) {
-      rows[n] = pull_row(partition, plan.keys[n]);
+// Calls body(p, begin, end) for every partition p with keys [begin, end) in the plan.
+template <class Body>
+void SparseTable::for_partitions(const KeyPlan& plan, ThreadPool& pool, Body&& body) const {
+  PS_CHECK(plan.partition_starts.size() == partitions_.size() + 1);
+  const int64_t partitions = static_cast<int64_t>(partitions_.size());
+  // As many blocks as partitions, or one: either way each partition is one thread's.
+  const int64_t at_once = static_cast<int64_t>(plan.keys.size()) < kKeysWorthSharing ? partitions : 1;
+  pool.for_each(partitions, at_once, [&](int64_t first, int64_t last) {
+    for (size_t p = static_cast<size_t>(first); p < static_cast<size_t>(last); ++p) {
+      const size_t begin = plan.partition_starts[p], end = plan.partition_starts[p + 1];
+      if (begin < end) body(p, begin, end);
     }
   });
 }
 
-float* SparseTable::pull_row(TablePartition& partition, uint64_t key) {
-  uint32_t number = partition.find(key);
-  if (number == TablePartition::kNone) return create_row(partition, key);
-  float* row = partition.row(number);
-  if (optimizer_->idle_is_identity()) return row;
-  uint32_t stamp = load_stamp(layout_, row);
-  optimizer_->catch_up(layout_.row(row), stamp, optimizer_->steps());
-  store_stamp(layout_, row, optimizer_->steps());
-  return row;
+void SparseTable::pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*>& rows) {
+  rows.resize(plan.keys.size());
+  for_partitions(plan, pool, [&](size_t p, size_t begin, size_t end) {
+    const std::span keys(plan.keys.data() + begin, end - begin);
+    const std::span<float*> found(rows.data() + begin, end - begin);
+    find_rows(keys, found);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (found[i] == nullptr) {
+        found[i] = create_row(partitions_[p], keys[i]);
+      } else if (layout_.stamped()) {
+        bring_up_to_date(found[i]);
+      }
+    }
+  });
+}
+
+// rows[i] <- the row of keys[i], or null.  While the rows of one group are looked up, the index lines of the
+// next are on their way.
+void SparseTable::find_rows(std::span<const uint64_t> keys, std::span<float*> rows) const {
+  struct Place {
+    const TablePartition* partition;
+    const KeyIndex::Bucket* bucket;
+  };
+  std::array<Place, 2 * kGroup> places;
+  auto ask = [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const TablePartition* partition = &partitions_[key_partition(keys[i], kPartitionBits)];
+      const KeyIndex::Bucket* bucket = &partition->bucket(keys[i]);
+      __builtin_prefetch(bucket);
+      places[i % places.size()] = {partition, bucket};
+    }
+  };
+  ask(0, std::min(kGroup, keys.size()));
+  for (size_t begin = 0; begin < keys.size(); begin += kGroup) {
+    const size_t end = std::min(begin + kGroup, keys.size());
+    ask(end, std::min(end + kGroup, keys.size()));
+    for (size_t i = begin; i < end; ++i) {
+      const Place& place = places[i % places.size()];
+      rows[i] = place.partition->find(keys[i], *place.bucket);
+      if (rows[i] != nullptr) layout_.prefetch(rows[i]);
+    }
+  }
+}
+
+void SparseTable::bring_up_to_date(float* row) const {
+  optimizer_->catch_up(layout_.row(row), layout_.stamp(row), optimizer_->steps());
+  layout_.set_stamp(row, optimizer_->steps());
 }
 
 float* SparseTable::create_row(TablePartition& partition, uint64_t key) {
-  float* row = partition.row(partition.insert(key));
-  initializer_.fill(key, {row, static_cast<size_t>(layout_.width)});
+  float* row = partition.insert(key);
+  initializer_.fill(key, {row, static_cast<size_t>(width())});
   optimizer_->initialize(layout_.row(row));
-  optimizer_->catch_up(layout_.row(row), 0, optimizer_->steps());
-  store_stamp(layout_, row, optimizer_->steps());
+  if (!layout_.stamped()) return row;
+  layout_.set_stamp(row, 0);
+  bring_up_to_date(row);
   return row;
 }
 
 void SparseTable::read(const KeyPlan& plan, ThreadPool& pool, std::vector<float>& copies,
                        std::vector<float*>& rows) const {
-  size_t width = static_cast<size_t>(layout_.width);
+  const size_t width = static_cast<size_t>(this->width());
   copies.resize(plan.keys.size() * width);
   rows.resize(plan.keys.size());
-  pool.run(static_cast<int64_t>(partitions_.size()), [&](int64_t p) {
-    std::vector<float> scratch;
-    for (uint32_t n = plan.partition_starts[p]; n < plan.partition_starts[p + 1]; ++n) {
-      rows[n] = &copies[n * width];
-      read_row(plan.keys[n], rows[n], scratch);
-    }
+  pool.for_each(static_cast<int64_t>(rows.size()), kKeysWorthSharing, [&](int64_t first, int64_t last) {
+    const size_t begin = static_cast<size_t>(first), end = static_cast<size_t>(last);
+    for (size_t n = begin; n < end; ++n) rows[n] = copies.data() + n * width;
+    read_rows(std::span(plan.keys).subspan(begin, end - begin), copies.data() + begin * width);
   });
 }
 
-// Works on a copy of the whole row, so that reading never changes what training does next.
-void SparseTable::read_row(uint64_t key, float* weights, std::vector<float>& scratch) const {
-  scratch.resize(static_cast<size_t>(layout_.values()));
-  Row<float> copy = layout_.row(scratch.data());
-  const TablePartition& partition = partitions_[key_partition(key, kPartitionBits)];
-  uint32_t number = partition.find(key), stamp = 0;
-  if (number == TablePartition::kNone) {
-    initializer_.fill(key, {copy.weight, static_cast<size_t>(layout_.width)});
-    optimizer_->initialize(copy);
-  } else {
-    std::copy_n(partition.row(number), layout_.values(), scratch.data());
-    stamp = partition.stamp(number);
+void SparseTable::read_rows(std::span<const uint64_t> keys, float* weights) const {
+  constexpr size_t kKeysAtOnce = 256;
+  std::array<float*, kKeysAtOnce> found;
+  std::vector<float> scratch(static_cast<size_t>(layout_.values()));
+  for (size_t begin = 0; begin < keys.size(); begin += kKeysAtOnce) {
+    const size_t count = std::min(kKeysAtOnce, keys.size() - begin);
+    find_rows(keys.subspan(begin, count), found);
+    for (size_t i = 0; i < count; ++i) {
+      read_row(keys[begin + i], found[i], scratch, weights + (begin + i) * static_cast<size_t>(width()));
+    }
   }
-  optimizer_->catch_up(copy, stamp, optimizer_->steps());
+}
+
+// A row that time changes is read from a copy, so that reading never changes what training does next.
+void SparseTable::read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const {
+  if (found != nullptr && !layout_.stamped()) return optimizer_->read(layout_.row(found), weights);
+  const Row<float> copy = layout_.row(scratch.data());
+  if (found != nullptr) {
+    std::copy_n(found, layout_.values(), scratch.data());
+  } else {
+    initializer_.fill(key, {copy.weight, static_cast<size_t>(width())});
+    optimizer_->initialize(copy);
+  }
+  optimizer_->catch_up(copy, found != nullptr ? layout_.stamp(found) : 0, optimizer_->steps());
   optimizer_->read(copy, weights);
 }
 
 void SparseTable::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
                        double learning_rate, ThreadPool& pool) {
-  constexpr int64_t kBlock = 64;
   PS_CHECK(rows.size() == plan.keys.size());
   optimizer_->begin_step(learning_rate);
-  pool.for_each(static_cast<int64_t>(rows.size()), kBlock, [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) {
-      if (n + static_cast<int64_t>(kPrefetchAhead) < end) __builtin_prefetch(rows[n + kPrefetchAhead], 1);
-      optimizer_->update(layout_.row(rows[n]), gradients + n * layout_.width, scale);
-      store_stamp(layout_, rows[n], optimizer_->steps());
-    }
+  const int64_t steps = optimizer_->steps();
+  pool.for_each(static_cast<int64_t>(rows.size()), kKeysWorthSharing, [&](int64_t begin, int64_t end) {
+    std::span<float* const> block(rows.data() + begin, static_cast<size_t>(end - begin));
+    optimizer_->update_rows(block, width(), gradients + begin * width(), scale);
+    if (!layout_.stamped()) return;
+    for (float* row : block) layout_.set_stamp(row, steps);
   });
 }
 
 void SparseTable::load_row(uint64_t key, std::span<const float> weights) {
-  PS_CHECK(static_cast<int64_t>(weights.size()) == layout_.width);
+  PS_CHECK(static_cast<int64_t>(weights.size()) == width());
   TablePartition& partition = partitions_[key_partition(key, kPartitionBits)];
-  uint32_t number = partition.find(key);
-  if (number == TablePartition::kNone) number = partition.insert(key);
-  Row<float> row = layout_.row(partition.row(number));
-  std::copy(weights.begin(), weights.end(), row.weight);
-  optimizer_->initialize(row);
-  partition.set_stamp(number, static_cast<uint32_t>(optimizer_->steps()));
+  float* row = partition.find(key);
+  if (row == nullptr) row = partition.insert(key);
+  std::copy(weights.begin(), weights.end(), row);
+  optimizer_->initialize(layout_.row(row));
+  if (layout_.stamped()) layout_.set_stamp(row, optimizer_->steps());
 }
 
 std::vector<uint64_t> SparseTable::sorted_keys() const {
   std::vector<uint64_t> keys;
   keys.reserve(size());
   for (const TablePartition& partition : partitions_) {
-    for (uint32_t number = 0; number < partition.size(); ++number) keys.push_back(partition.key(number));
+    partition.for_each_key([&](uint64_t key) { keys.push_back(key); });
   }
-  std::sort(keys.begin(), keys.end());
+  sort_keys(keys);
   return keys;
-}
-
-void SparseTable::read_rows(std::span<const uint64_t> keys, float* weights) const {
-  std::vector<float> scratch;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    read_row(keys[i], weights + i * static_cast<size_t>(layout_.width), scratch);
-  }
 }
 
 uint64_t SparseTable::size() const {

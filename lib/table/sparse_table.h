@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/huge_pages.h"
 #include "base/thread_pool.h"
 #include "math/initializer.h"
 #include "math/key_plan.h"
@@ -44,18 +45,22 @@ class SparseTable {
   // weights [keys, width] <- what read() gives for these keys.  Any thread, while nothing changes the table.
   void read_rows(std::span<const uint64_t> keys, float* weights) const;
 
-  int64_t width() const { return layout_.width; }
+  int64_t width() const { return layout_.width(); }
   uint64_t size() const;
   uint64_t memory_bytes() const;
 
  private:
-  void read_row(uint64_t key, float* weights, std::vector<float>& scratch) const;
-  float* pull_row(TablePartition& partition, uint64_t key);
+  template <class Body>
+  void for_partitions(const KeyPlan& plan, ThreadPool& pool, Body&& body) const;
+  void find_rows(std::span<const uint64_t> keys, std::span<float*> rows) const;
+  void bring_up_to_date(float* row) const;
   float* create_row(TablePartition& partition, uint64_t key);
+  void read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const;
 
+  std::unique_ptr<Optimizer<float>> optimizer_;
   const RowLayout layout_;
   const Initializer initializer_;
-  std::unique_ptr<Optimizer<float>> optimizer_;
+  HugeArena arena_;  // of all partitions
   std::vector<TablePartition> partitions_;
 };
 

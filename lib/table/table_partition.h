@@ -1,71 +1,90 @@
 // TablePartition: the rows of one table whose keys hash to one partition.  The unit that a thread or a shard
 // owns.
 //
-// A row is found through an open-addressing index and never moves: its address is good until the partition
-// ends.
+// A row never moves: its address is good until the table ends.
 #ifndef PS_TABLE_TABLE_PARTITION_H_
 #define PS_TABLE_TABLE_PARTITION_H_
 
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <vector>
 
+#include "base/huge_pages.h"
 #include "optim/optimizer.h"
+#include "table/key_index.h"
 
 namespace ps {
 
-// How the floats of a row lie: weights, state arrays, then what the table keeps for itself.
-//   row := weight[width] state[state_arrays * width] stamp:u32 key:u64          (stamp: steps that the row
-//   has seen)
-struct RowLayout {
-  int64_t width;
-  int state_arrays;
+// How the floats of a row lie: weights and state side by side, then the stamp, when there is one.
+//   row := weight[width] state[state_arrays * width] stamp:u32? padding
+// A row of up to a cache line never crosses one; a longer one begins with one, when that costs up to 1/8.
+class RowLayout {
+ public:
+  // Rows that zero gradients never change need no stamp: the steps that they have seen.
+  RowLayout(int64_t width, int state_arrays, bool stamped);
 
-  int64_t values() const { return width * (1 + state_arrays); }
-  int64_t stride() const { return values() + 3; }  // floats from a row to the next
+  int64_t width() const { return width_; }
+  int64_t values() const { return values_; }  // floats of weights and state
+  int64_t stride() const { return stride_; }  // floats from a row to the next
+  bool stamped() const { return stamped_; }
 
-  Row<float> row(float* start) const { return {start, start + width, width, width}; }
+  Row<float> row(float* start) const { return {start, start + width_, width_, width_}; }
+
+  // Only of stamped rows.
+  uint32_t stamp(const float* row) const;
+  void set_stamp(float* row, int64_t steps) const;
+
+  // Asks for the row's first lines; the processor follows by itself once work on it has begun.
+  void prefetch(const float* row) const {
+    __builtin_prefetch(row, 1);
+    if (values_ > kLine) __builtin_prefetch(row + kLine, 1);
+  }
+
+ private:
+  static constexpr int64_t kLine = 64 / sizeof(float);
+
+  int64_t width_, values_, stride_;
+  bool stamped_;
 };
 
-// One thread at a time.
+// One thread at a time; the arena must outlive it.
 class TablePartition {
  public:
-  static constexpr uint32_t kNone = UINT32_MAX;
+  TablePartition(RowLayout layout, HugeArena& arena);
 
-  explicit TablePartition(RowLayout layout);
-
-  // The row's number, or kNone.  Rows are numbered from 0 in the order of insertion.
-  uint32_t find(uint64_t key) const;
+  // A look-up in two steps, as in KeyIndex: the bucket to prefetch, then the row, or null.
+  const KeyIndex::Bucket& bucket(uint64_t key) const { return index_.bucket(key); }
+  float* find(uint64_t key, const KeyIndex::Bucket& bucket) const {
+    uint32_t number = index_.find(key, bucket);
+    return number == KeyIndex::kNone ? nullptr : row(number);
+  }
+  float* find(uint64_t key) const { return find(key, bucket(key)); }
 
   // Adds a row for a key that is not there; its floats are not set.  Throws kExhausted without memory.
-  uint32_t insert(uint64_t key);
+  float* insert(uint64_t key);
 
-  float* row(uint32_t number) const {
-    return slabs_[number >> slab_bits_].get() +
-           (number & slab_mask_) * static_cast<uint64_t>(layout_.stride());
+  // Calls body(key) for every key, in no order that means anything.
+  template <class Body>
+  void for_each_key(Body&& body) const {
+    index_.for_each([&](uint64_t key, uint32_t) { body(key); });
   }
-  uint64_t key(uint32_t number) const;
-  uint32_t stamp(uint32_t number) const;
-  void set_stamp(uint32_t number, uint32_t stamp);
 
   uint32_t size() const { return size_; }
-  const RowLayout& layout() const { return layout_; }
   uint64_t memory_bytes() const;
 
  private:
-  static constexpr uint64_t kEmpty = 0;
+  float* row(uint32_t number) const {
+    return slabs_[number >> slab_bits_] + (number & slab_mask_) * static_cast<uint64_t>(layout_.stride());
+  }
+  uint64_t slab_bytes() const {
+    return (uint64_t{1} << slab_bits_) * static_cast<uint64_t>(layout_.stride()) * sizeof(float);
+  }
 
-  void grow_index();
-
-  const RowLayout layout_;
+  RowLayout layout_;
+  HugeArena* arena_;
   uint32_t slab_bits_, slab_mask_;
   uint32_t size_ = 0;
-
-  // index_[hash & mask]: the low half of the key's hash above, the row's number + 1 below; kEmpty when free.
-  // At most 7/8 full; the low half of the hash is all that growing needs, so that it never touches the rows.
-  std::vector<uint64_t> index_;
-  std::vector<std::unique_ptr<float[]>> slabs_;
+  KeyIndex index_;             // gives numbers: from 0 in the order of insertion
+  std::vector<float*> slabs_;  // 2^slab_bits_ rows each
 };
 
 }  // namespace ps

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <set>
 
 #include "base/random.h"
@@ -91,6 +93,71 @@ TEST(KeyPlan, TransposesEveryUse) {
   const KeyUse& second = planned.plan.uses[1];
   EXPECT_THAT(second.touched, testing::ElementsAre(2));
   EXPECT_THAT(second.examples, testing::ElementsAre(1));
+}
+
+// The transposed part of a use, by definition: positions sorted stably by the key they hold.
+void expect_transposed(const KeyUse& use) {
+  std::vector<uint32_t> positions(use.index.size()), touched, starts, examples;
+  std::iota(positions.begin(), positions.end(), 0);
+  std::stable_sort(positions.begin(), positions.end(),
+                   [&](uint32_t a, uint32_t b) { return use.index[a] < use.index[b]; });
+  for (uint32_t t = 0; t < positions.size(); ++t) {
+    uint32_t n = use.index[positions[t]];
+    if (touched.empty() || touched.back() != n) touched.push_back(n), starts.push_back(t);
+    auto after = std::upper_bound(use.offsets.begin(), use.offsets.end(), positions[t]);
+    examples.push_back(static_cast<uint32_t>(after - use.offsets.begin() - 1));
+  }
+  starts.push_back(static_cast<uint32_t>(positions.size()));
+  EXPECT_EQ(use.touched, touched);
+  EXPECT_EQ(use.starts, starts);
+  EXPECT_EQ(use.positions, positions);
+  EXPECT_EQ(use.examples, examples);
+}
+
+TEST(KeyPlan, OfOnePlannerDoesNotDependOnWhatItPlannedBefore) {
+  for (int bits : {0, 1, 6}) {
+    KeyPlanner used(bits);
+    for (uint64_t seed = 0; seed < 30; ++seed) {
+      uint64_t num_keys =
+          std::array<uint64_t, 3>{3, 200, 1000000}[seed % 3];  // hot keys, some, hardly any twice
+      Planned planned = random_lists(seed, num_keys), again = random_lists(seed, num_keys);
+      planned.make(used);
+      KeyPlanner fresh(bits);
+      again.make(fresh);
+      EXPECT_EQ(planned.plan.keys, again.plan.keys);
+      EXPECT_EQ(planned.plan.partition_starts, again.plan.partition_starts);
+      for (size_t u = 0; u < 2; ++u) {
+        EXPECT_EQ(planned.plan.uses[u].index, again.plan.uses[u].index);
+        expect_transposed(planned.plan.uses[u]);
+        expect_transposed(again.plan.uses[u]);
+      }
+    }
+  }
+}
+
+TEST(KeyPlan, KeysThatMeetInEverySlotAreToldApart) {
+  KeyPlanner planner(0);
+  Planned planned;
+  std::vector<uint64_t> keys;
+  // The planner multiplies keys by the golden ratio and takes high bits: these differ in low ones alone.
+  uint64_t inverse = 0xf1de83e19937733d;
+  ASSERT_EQ(inverse * 0x9e3779b97f4a7c15, 1u);
+  for (uint64_t i = 0; i < 500; ++i) keys.push_back(i % 100 * inverse);
+  planned.add({0, 500}, keys);
+  planned.make(planner);
+  EXPECT_EQ(planned.plan.keys, std::vector<uint64_t>(keys.begin(), keys.begin() + 100));
+  for (uint32_t k = 0; k < 500; ++k) EXPECT_EQ(planned.plan.uses[0].index[k], k % 100);
+}
+
+TEST(KeyPlan, WithoutTransposeLeavesThatPartEmpty) {
+  KeyPlanner planner(4);
+  Planned planned = random_lists(3, 100);
+  planned.make(planner);
+  EXPECT_FALSE(planned.plan.uses[0].positions.empty());
+  planned.make(planner, false);
+  for (const KeyUse& use : planned.plan.uses) {
+    EXPECT_TRUE(use.touched.empty() && use.starts.empty() && use.positions.empty() && use.examples.empty());
+  }
 }
 
 TEST(KeyPlan, OfNoIdsIsEmpty) {

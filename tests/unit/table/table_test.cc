@@ -1,10 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 
+#include "base/error.h"
 #include "base/random.h"
 #include "table/dense_table.h"
+#include "table/sort_keys.h"
 #include "table/sparse_table.h"
 
 namespace ps {
@@ -37,6 +41,34 @@ class CountingOptimizer final : public Optimizer<float> {
   float rate_ = 0;
   int64_t steps_ = 0;
 };
+
+// Rows that sit out steps stay as they are, so that no stamp is kept.
+class StillOptimizer final : public Optimizer<float> {
+ public:
+  int state_arrays() const override { return 1; }
+  void initialize(const Row<float>& row) const override { std::fill_n(row.state, row.width, 0.0f); }
+  void begin_step(double) override { ++steps_; }
+  int64_t steps() const override { return steps_; }
+  bool idle_is_identity() const override { return true; }
+  void catch_up(const Row<float>&, int64_t, int64_t) const override {}
+  void update(const Row<float>& row, const float* gradient, float scale) const override {
+    for (int64_t i = 0; i < row.width; ++i) row.weight[i] -= scale * gradient[i];
+  }
+  void read(const Row<float>& row, float* out) const override { std::copy_n(row.weight, row.width, out); }
+
+ private:
+  int64_t steps_ = 0;
+};
+
+// The key with a given hash: hash_key undone.
+uint64_t unhash(uint64_t hash) {
+  hash ^= hash >> 33;
+  hash *= 0x9cb4b2f8129337dbULL;
+  hash ^= hash >> 33;
+  hash *= 0x4f74430c22a54005ULL;
+  hash ^= hash >> 33;
+  return hash;
+}
 
 KeyPlan plan_of(std::vector<uint64_t> keys) {
   KeyPlanner planner(SparseTable::kPartitionBits);
@@ -114,27 +146,129 @@ TEST_F(SparseTableTest, LoadedRowStartsAfreshWithItsWeights) {
   EXPECT_THAT(read(8), ElementsAre(3, 4));
 }
 
-TEST(TablePartitionTest, FindsEveryKeyOfAnyValueWhileItGrows) {
-  TablePartition partition({3, 0});
+TEST_F(SparseTableTest, GrowthUnderLoadFindsEveryKeyAndMovesNoRow) {
   Random random(1, 2);
-  std::map<uint64_t, uint32_t> expected;
+  std::map<uint64_t, float*> known;
+  std::vector<uint64_t> keys;
+  for (int batch = 0; batch < 100; ++batch) {  // 100,000 rows: every partition's index splits some times
+    keys.clear();
+    for (int i = 0; i < 1000; ++i) keys.push_back(random.next64() >> random.below(16));
+    KeyPlan plan = plan_of(keys);
+    table_.pull(plan, pool_, rows_);
+    for (size_t n = 0; n < rows_.size(); ++n) {
+      auto [place, is_new] = known.emplace(plan.keys[n], rows_[n]);
+      ASSERT_EQ(place->second, rows_[n]) << plan.keys[n];
+      if (is_new) rows_[n][0] = static_cast<float>(plan.keys[n]);
+    }
+  }
+  keys.clear();
+  for (const auto& [key, row] : known) keys.push_back(key);
+  EXPECT_EQ(table_.sorted_keys(), keys);
+  EXPECT_EQ(table_.size(), keys.size());
+  KeyPlan plan = plan_of(keys);
+  table_.pull(plan, pool_, rows_);
+  for (size_t n = 0; n < rows_.size(); ++n) {
+    ASSERT_EQ(rows_[n], known[plan.keys[n]]);
+    ASSERT_EQ(rows_[n][0], static_cast<float>(plan.keys[n]));
+  }
+}
+
+TEST_F(SparseTableTest, ReadOfManyKeysMixesThoseWithAndWithoutRows) {
+  std::vector<uint64_t> keys;
+  for (uint64_t key = 0; key < 3000; key += 3) keys.push_back(key);
+  train(keys, 1, 0.5);
+  std::vector<float*> pulled = rows_;
+  std::vector<uint64_t> all;
+  for (uint64_t key = 0; key < 3000; ++key) all.push_back(key);
+  KeyPlan plan = plan_of(all);
+  std::vector<float> copies;
+  table_.read(plan, pool_, copies, rows_);
+  for (size_t n = 0; n < all.size(); ++n) {
+    float expected = plan.keys[n] % 3 == 0 ? 99.5f : 99.0f;
+    ASSERT_EQ(rows_[n][1], expected) << "an update of 0.5, or a step sat out: key " << plan.keys[n];
+  }
+  EXPECT_EQ(table_.size(), keys.size());
+}
+
+TEST(SparseTableMemory, StaysNearTheRowsWhileItGrows) {
+  constexpr uint64_t kRows = 400000;
+  ThreadPool pool(1);
+  SparseTable table(16, Initializer{}, std::make_unique<StillOptimizer>());  // 16 + 16 floats: 128 bytes
+  std::vector<float*> rows;
+  double worst = 0;
+  for (uint64_t first = 0; first < kRows; first += 2000) {
+    std::vector<uint64_t> keys(2000);
+    for (uint64_t i = 0; i < keys.size(); ++i) keys[i] = (first + i) * 977;
+    table.pull(plan_of(keys), pool, rows);
+    double ratio = static_cast<double>(table.memory_bytes()) / (static_cast<double>(table.size()) * 128);
+    if (table.size() >= 100000) worst = std::max(worst, ratio);
+  }
+  EXPECT_EQ(table.size(), kRows);
+  EXPECT_LT(worst, 1.35);
+}
+
+TEST(RowLayoutTest, RowThatFitsACacheLineNeverCrossesOne) {
+  for (int64_t width = 1; width <= 40; ++width) {
+    for (int arrays = 0; arrays <= 3; ++arrays) {
+      for (bool stamped : {false, true}) {
+        RowLayout layout(width, arrays, stamped);
+        int64_t floats = width * (1 + arrays) + stamped;
+        ASSERT_GE(layout.stride(), floats);
+        ASSERT_LE(layout.stride() * 2, floats * 4);
+        if (floats > 16) continue;
+        for (int64_t row = 0; row < 32; ++row) {
+          int64_t first = row * layout.stride();
+          ASSERT_EQ(first / 16, (first + floats - 1) / 16) << width << " " << arrays << " " << stamped;
+        }
+      }
+    }
+  }
+}
+
+TEST(TablePartitionTest, FindsEveryKeyOfAnyValueWhileItGrows) {
+  HugeArena arena;
+  TablePartition partition(RowLayout(3, 0, true), arena);
+  Random random(1, 2);
+  std::map<uint64_t, float*> expected;
   std::vector<uint64_t> keys = {0, 1, UINT64_MAX, uint64_t{1} << 63, uint64_t{1} << 32};
   for (int i = 0; i < 20000; ++i) keys.push_back(random.next64() >> random.below(64));
   for (uint64_t key : keys) {
-    uint32_t found = partition.find(key);
+    float* found = partition.find(key);
     auto known = expected.find(key);
-    ASSERT_EQ(found, known == expected.end() ? TablePartition::kNone : known->second) << key;
-    if (found != TablePartition::kNone) continue;
-    expected[key] = partition.insert(key);
-    std::fill_n(partition.row(expected[key]), 3, static_cast<float>(expected[key]));
-    partition.set_stamp(expected[key], expected[key] + 1);
+    ASSERT_EQ(found, known == expected.end() ? nullptr : known->second) << key;
+    if (found != nullptr) continue;
+    float* row = expected[key] = partition.insert(key);
+    std::fill_n(row, 3, static_cast<float>(expected.size()));
+    RowLayout(3, 0, true).set_stamp(row, static_cast<int64_t>(expected.size()));
   }
   ASSERT_EQ(partition.size(), expected.size());
-  for (const auto& [key, number] : expected) {
-    EXPECT_EQ(partition.find(key), number);
-    EXPECT_EQ(partition.key(number), key);
-    EXPECT_EQ(partition.stamp(number), number + 1);
-    EXPECT_EQ(partition.row(number)[2], static_cast<float>(number));
+  std::set<float> values;
+  for (const auto& [key, row] : expected) {
+    EXPECT_EQ(partition.find(key), row);
+    EXPECT_EQ(row[2], static_cast<float>(RowLayout(3, 0, true).stamp(row)));
+    values.insert(row[2]);
+  }
+  EXPECT_EQ(values.size(), expected.size()) << "no two rows overlap";
+}
+
+TEST(KeyIndexTest, KeysWhoseHashesAreAlikeAreRefusedBeforeTheyTakeAllMemory) {
+  HugeArena arena;
+  KeyIndex index(arena);
+  uint64_t hash = 0;
+  EXPECT_THROW(for (uint32_t i = 0; i < 1000; ++i) index.insert(unhash(hash = uint64_t{i} << 40), i), Error);
+}
+
+TEST(SortKeysTest, SortsAsComparingDoes) {
+  Random random(5, 6);
+  for (uint64_t bits : {0, 7, 8, 20, 64}) {
+    for (size_t size : {0, 1, 2, 1000}) {
+      std::vector<uint64_t> keys(size);
+      for (uint64_t& key : keys) key = bits == 0 ? 5 : random.next64() >> (64 - bits);
+      std::vector<uint64_t> expected = keys;
+      std::sort(expected.begin(), expected.end());
+      sort_keys(keys);
+      EXPECT_EQ(keys, expected);
+    }
   }
 }
 
