@@ -146,6 +146,7 @@ bool Run::train() {
   if (!job_.data.test_files.empty())
     test_reader_ = make_reader(job_.data.test_files, "none", job_.train.passes);
   if (say_plan(*reader_)) return true;
+  if (!job_.train.save_dir.empty()) make_directories(job_.train.save_dir);  // before the work, not after it
   Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}};
   bool finished = train_passes(result);
   result["peak_memory_bytes"] = peak_memory_bytes();

@@ -82,7 +82,7 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
 
 double Trainer::train_batch(const PreparedBatch& prepared, int pass) {
   store_.pull(prepared.plans, PullMode::kTrain, views_);
-  double cost = network_.forward(prepared, views_, pool_);
+  double cost = forward(prepared);
   check_finite(cost, prepared);
   network_.backward();
   learning_rate_ = schedule_.rate({samples_, step_, pass});
@@ -93,9 +93,18 @@ double Trainer::train_batch(const PreparedBatch& prepared, int pass) {
   return cost;
 }
 
+// Messages about labels and ids count examples from the beginning of their batch.
+double Trainer::forward(const PreparedBatch& prepared) {
+  try {
+    return network_.forward(prepared, views_, pool_);
+  } catch (const Error& error) {
+    throw error.within(cat("batch ", prepared.step));
+  }
+}
+
 double Trainer::evaluate_batch(const PreparedBatch& prepared) {
   store_.pull(prepared.plans, PullMode::kRead, views_);
-  return network_.forward(prepared, views_, pool_);
+  return forward(prepared);
 }
 
 TestResult Trainer::test(int pass, BatchReader& reader, const std::function<bool()>& stop) {

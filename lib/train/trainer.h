@@ -57,6 +57,7 @@ class Trainer {
  private:
   double train_batch(const PreparedBatch& prepared, int pass);
   double evaluate_batch(const PreparedBatch& prepared);
+  double forward(const PreparedBatch& prepared);
 
   Network<float>& network_;
   ParameterStore& store_;

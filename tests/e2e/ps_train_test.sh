@@ -62,6 +62,21 @@ expect_text err 'bad.txt:4: '
 expect_status 0 ps-train "$job" --data bad.txt --save-dir '' --max-bad-lines 1
 expect_text err 'skipped 1 bad lines'
 
+echo "a label that the cost cannot take ends it with 3 and its batch"
+echo "2 3:1" >label.libsvm
+expect_status 3 ps-train "$PS_SOURCE/share/jobs/a9a.json" --data label.libsvm --save-dir ''
+expect_text err 'batch 0: label 2 of example 0 is not 0, 1 or -1'
+
+echo "a format that would lose values is refused"
+echo "1 3:0.5" >valued.libsvm
+expect_status 2 ps-train "$PS_SOURCE/share/jobs/a9a.json" --job convert --data valued.libsvm \
+  --output-format paddle_sparse_binary --output lost
+expect_text err 'cannot hold'
+
+echo "a folder that cannot be made is found before training"
+expect_status 2 ps-train "$job" --data train.txt --save-dir train.txt/output
+[[ $(wc -l <err) == 1 ]] || fail "trained first: $(cat err)"
+
 echo "no data, a cut file, a damaged model, a wrong job: each its status"
 : >empty.txt
 expect_status 3 ps-train "$job" --data empty.txt --save-dir ''
