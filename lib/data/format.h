@@ -80,6 +80,15 @@ struct FormatEntry : CatalogEntry {
   std::unique_ptr<Parser> (*make)(const ParserSetup& setup);
 };
 
+// For FormatEntry::schema, of formats with one slot; and for FormatEntry::make.
+inline DataSchema single_slot_schema(const DataOptions& data, std::string_view) {
+  return data.single_slot();
+}
+template <class ConcreteParser>
+std::unique_ptr<Parser> make_parser(const ParserSetup& setup) {
+  return std::make_unique<ConcreteParser>(setup);
+}
+
 // Every format, in the order of the manual, and of recognition.
 std::span<const FormatEntry* const> format_catalog();
 std::vector<std::string> format_names();  // with "auto", which comes first

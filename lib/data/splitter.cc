@@ -123,4 +123,8 @@ bool RecordsSplitter::next(Block& block) {
   return true;
 }
 
+std::unique_ptr<Splitter> split_lines(const DataOptions&, ByteSource& source) {
+  return std::make_unique<LineSplitter>(source);
+}
+
 }  // namespace ps

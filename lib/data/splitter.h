@@ -55,6 +55,9 @@ class RecordsSplitter : public Splitter {
   bool open_ = false;  // a stream has begun and not ended
 };
 
+// For FormatEntry::split, of formats with one example a line.
+std::unique_ptr<Splitter> split_lines(const DataOptions& data, ByteSource& source);
+
 }  // namespace ps
 
 #endif  // PS_DATA_SPLITTER_H_

@@ -94,10 +94,8 @@ const FormatEntry kCriteo = {
       return found == kIntegers + kCategories || found == kIntegers + kCategories + 1;
     },
     schema,
-    [](const DataOptions&, ByteSource& source) -> std::unique_ptr<Splitter> {
-      return std::make_unique<LineSplitter>(source);
-    },
-    [](const ParserSetup& setup) -> std::unique_ptr<Parser> { return std::make_unique<CriteoParser>(setup); },
+    split_lines,
+    make_parser<CriteoParser>,
 };
 
 }  // namespace ps

@@ -138,11 +138,9 @@ const FormatEntry kLibsvm = {
     false,
     false,
     recognize,
-    [](const DataOptions& data, std::string_view) { return data.single_slot(); },
-    [](const DataOptions&, ByteSource& source) -> std::unique_ptr<Splitter> {
-      return std::make_unique<LineSplitter>(source);
-    },
-    [](const ParserSetup& setup) -> std::unique_ptr<Parser> { return std::make_unique<LibsvmParser>(setup); },
+    single_slot_schema,
+    split_lines,
+    make_parser<LibsvmParser>,
 };
 
 }  // namespace ps

@@ -139,12 +139,8 @@ const FormatEntry kMultislot = {
     false,
     [](std::string_view, const DataOptions& data) { return !data.slots.empty(); },
     schema,
-    [](const DataOptions&, ByteSource& source) -> std::unique_ptr<Splitter> {
-      return std::make_unique<LineSplitter>(source);
-    },
-    [](const ParserSetup& setup) -> std::unique_ptr<Parser> {
-      return std::make_unique<MultislotParser>(setup);
-    },
+    split_lines,
+    make_parser<MultislotParser>,
 };
 
 }  // namespace ps

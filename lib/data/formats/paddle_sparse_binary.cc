@@ -87,13 +87,9 @@ const FormatEntry kPaddleSparseBinary = {
     false,
     false,
     recognize,
-    [](const DataOptions& data, std::string_view) { return data.single_slot(); },
-    [](const DataOptions&, ByteSource& source) -> std::unique_ptr<Splitter> {
-      return std::make_unique<LineSplitter>(source);
-    },
-    [](const ParserSetup& setup) -> std::unique_ptr<Parser> {
-      return std::make_unique<PaddleSparseBinaryParser>(setup);
-    },
+    single_slot_schema,
+    split_lines,
+    make_parser<PaddleSparseBinaryParser>,
 };
 
 }  // namespace ps

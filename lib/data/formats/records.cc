@@ -71,9 +71,7 @@ const FormatEntry kRecords = {
     [](const DataOptions&, ByteSource& source) -> std::unique_ptr<Splitter> {
       return std::make_unique<RecordsSplitter>(source);
     },
-    [](const ParserSetup& setup) -> std::unique_ptr<Parser> {
-      return std::make_unique<RecordsParser>(setup);
-    },
+    make_parser<RecordsParser>,
 };
 
 }  // namespace ps

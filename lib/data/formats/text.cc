@@ -106,7 +106,7 @@ const FormatEntry kText = {
     [](const DataOptions& data, ByteSource& source) -> std::unique_ptr<Splitter> {
       return std::make_unique<TextSplitter>(source, data.text.context);
     },
-    [](const ParserSetup& setup) -> std::unique_ptr<Parser> { return std::make_unique<TextParser>(setup); },
+    make_parser<TextParser>,
 };
 
 }  // namespace ps
