@@ -119,24 +119,6 @@ std::string human_bytes(uint64_t bytes) {
   return buffer;
 }
 
-std::string human_seconds(double seconds) {
-  char buffer[48];
-  if (seconds < 59.95) {  // rounds to less than 60.0
-    std::snprintf(buffer, sizeof buffer, "%.1fs", seconds);
-    return buffer;
-  }
-  seconds = std::round(seconds);
-  if (seconds < 3600) {
-    std::snprintf(buffer, sizeof buffer, "%dm%02ds", static_cast<int>(seconds) / 60,
-                  static_cast<int>(seconds) % 60);
-  } else {
-    int64_t minutes = static_cast<int64_t>(seconds / 60);
-    std::snprintf(buffer, sizeof buffer, "%lldh%02dm", static_cast<long long>(minutes / 60),
-                  static_cast<int>(minutes % 60));
-  }
-  return buffer;
-}
-
 std::string significant(double value, int digits) {
   char buffer[64];
   std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);

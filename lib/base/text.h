@@ -56,9 +56,8 @@ std::optional<double> parse_double(std::string_view text);
 std::optional<uint64_t> parse_bytes(std::string_view text);
 std::optional<double> parse_seconds(std::string_view text);
 
-// "1.5 GiB"; "2m05s".
+// "1.5 GiB".
 std::string human_bytes(uint64_t bytes);
-std::string human_seconds(double seconds);
 
 // `value` with printf's "%.<digits>g".
 std::string significant(double value, int digits);

@@ -107,10 +107,4 @@ void Progress::finish() {
   if (shown_) log_.status("");
 }
 
-void Progress::restart(ProgressTask task) {
-  task_ = std::move(task);
-  started_ = clock_();
-  next_draw_ = started_ + kDrawPeriodSeconds;
-}
-
 }  // namespace ps

@@ -45,9 +45,6 @@ class Progress {
 
   void finish();  // clears the line
 
-  // Starts again from zero with another task: the next pass.
-  void restart(ProgressTask task);
-
   static double steady_seconds();
 
  private:

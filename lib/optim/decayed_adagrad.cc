@@ -64,7 +64,6 @@ class DecayedAdagrad final : public RowOptimizer<T> {
 constinit const OptimizerEntry kDecayedAdagrad = optimizer_entry<DecayedAdagrad, DecayedAdagradOptions>(
     "decayed_adagrad", false,
     "AdaGrad that forgets: h = rho h + (1 - rho) g^2, w moves by -rate g / sqrt(h + epsilon); decay is by "
-    "the global "
-    "rate. State: h. Rows that sit out steps get exactly what dense training gives.");
+    "the global rate. State: h. Rows that sit out steps get exactly what dense training gives.");
 
 }  // namespace ps

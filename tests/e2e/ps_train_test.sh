@@ -55,6 +55,11 @@ echo "training goes on from a model"
 ps-train "$job" --init-model output/pass-00001 --data train.txt --save-dir '' --json >out 2>err
 python3 -c "import sys; sys.exit(not $(value passes.0.avg_cost) < 0.6)" || fail "started anew"
 
+echo "one parameter may start from a model file"
+ps-train "$job" --data train.txt --save-dir '' --json >out 2>err \
+  --set model.layers.0.weight='{"init": {"type": "file", "path": "output/pass-00001"}}'
+python3 -c "import sys; sys.exit(not $(value passes.0.avg_cost) < $trained_cost)" || fail "its weights started anew"
+
 echo "a bad line ends it with 3 and its place, or is skipped and counted"
 { head -3 train.txt; echo "this is no example"; head -3 train.txt; } >bad.txt
 expect_status 3 ps-train "$job" --data bad.txt --save-dir ''
