@@ -1,6 +1,7 @@
 // ps-bench: measures every part of pskit, beside what the machine can do and what others do.
 #include <cstdio>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "bench/catalog.h"
@@ -177,9 +178,8 @@ int run(const Flags& flags, Log& log) {
   Progress progress(log, progress_mode(flags),
                     {"measuring", "benchmarks", static_cast<double>(tasks.size())});
 
-  Runner runner(
-      {.scale = scale, .scratch = flags.text("scratch").value_or("."), .clock = Progress::steady_seconds},
-      runs);
+  Runner runner({.scale = scale, .scratch = flags.text("scratch").value_or("."), .clock = monotonic_seconds},
+                runs);
   std::vector<Result> results;
   output.begin();
   for (const Task& task : tasks) {

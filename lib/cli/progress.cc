@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 #include "base/text.h"
@@ -80,10 +79,6 @@ std::string progress_line(const ProgressTask& task, double done, double seconds,
     out = cat(task.label, " ", columns >= 4 ? bar(fraction, columns) + " " : "", tail);
   }
   return out.substr(0, static_cast<size_t>(std::max(width, 0)));
-}
-
-double Progress::steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 Progress::Progress(Log& log, ProgressMode mode, ProgressTask task, Clock clock)

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cli/flags.h"
 
@@ -33,7 +34,7 @@ class Progress {
  public:
   using Clock = std::function<double()>;  // seconds, from any origin
 
-  Progress(Log& log, ProgressMode mode, ProgressTask task, Clock clock = steady_seconds);
+  Progress(Log& log, ProgressMode mode, ProgressTask task, Clock clock = monotonic_seconds);
   ~Progress() { finish(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -44,8 +45,6 @@ class Progress {
   void update(double done, double total) { task_.total = total, update(done); }
 
   void finish();  // clears the line
-
-  static double steady_seconds();
 
  private:
   Log& log_;

@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -109,7 +109,7 @@ std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& pa
 }
 
 void Run::build(const DataSchema& schema) {
-  network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed, SparseTable::kPartitionBits);
+  network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed);
   if (options_.dry_run) return;
   store_ = std::make_unique<LocalStore>(network_->parameters(), optimizer_plan(job_.optimizer),
                                         available_memory_bytes(), pool_);
@@ -140,7 +140,7 @@ bool Run::say_plan(const BatchReader& reader) {
 }
 
 bool Run::train() {
-  auto start = std::chrono::steady_clock::now();
+  const double start = monotonic_seconds();
   reader_ = make_reader(job_.data.files, job_.data.shuffle, job_.train.passes);
   build(reader_->schema());
   if (!job_.data.test_files.empty())
@@ -150,7 +150,7 @@ bool Run::train() {
   Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}};
   bool finished = train_passes(result);
   result["peak_memory_bytes"] = peak_memory_bytes();
-  result["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result["seconds"] = monotonic_seconds() - start;
   print_result(std::move(result));
   return finished;
 }
@@ -166,7 +166,11 @@ bool Run::train_passes(Json& result) {
       return false;
     }
     bool last = pass + 1 == job_.train.passes;
-    if (last || (pass + 1) % job_.train.saving_period == 0) save(pass_directory(pass));
+    if (last || (pass + 1) % job_.train.saving_period == 0) {
+      const double start = monotonic_seconds();
+      save(pass_directory(pass));
+      result["passes"].back()["save_seconds"] = monotonic_seconds() - start;
+    }
     if (test_reader_) result["test"] = trainer_->test(pass, *test_reader_, options_.stop).json();
     if (options_.stop()) return false;
   }
@@ -185,7 +189,7 @@ void Run::save(const std::string& name) {
 }
 
 bool Run::test() {
-  auto start = std::chrono::steady_clock::now();
+  const double start = monotonic_seconds();
   const auto& paths = job_.data.test_files.empty() ? job_.data.files : job_.data.test_files;
   reader_ = make_reader(paths, "none", 1);
   build(reader_->schema());
@@ -193,7 +197,7 @@ bool Run::test() {
   Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}, {"passes", Json::array()}};
   result["test"] = trainer_->test(-1, *reader_, options_.stop).json();
   result["peak_memory_bytes"] = peak_memory_bytes();
-  result["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result["seconds"] = monotonic_seconds() - start;
   print_result(std::move(result));
   return !options_.stop();
 }

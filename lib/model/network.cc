@@ -7,9 +7,8 @@
 namespace ps {
 
 template <class T>
-Network<T>::Impl::Impl(const ModelOptions& options, const DataSchema& schema, uint64_t seed,
-                       int partition_bits)
-    : schema_(schema), partition_bits_(partition_bits), graph_(make_graph(options, schema_)) {
+Network<T>::Impl::Impl(const ModelOptions& options, const DataSchema& schema, uint64_t seed)
+    : schema_(schema), graph_(make_graph(options, schema_)) {
   for (size_t i = 0; i < graph_.nodes.size(); ++i) make_node(i, seed);
   make_cost();
   read_evaluators(options.evaluators);
@@ -108,12 +107,14 @@ void Network<T>::Impl::prepare(Planners& planners, PreparedBatch& prepared) cons
     for (int use : wiring_.lookups_of[p]) {
       const Lookup& lookup = wiring_.lookups[static_cast<size_t>(use)];
       if (lookup.slot) {
-        lists.push_back({batch.slots[*lookup.slot].offsets, batch.slots[*lookup.slot].keys});
+        lists.push_back(
+            {batch.slots[*lookup.slot].offsets, batch.slots[*lookup.slot].keys, prepared.training});
       } else {
-        lists.push_back({prepared.samples[lookup.samples].offsets, prepared.samples[lookup.samples].keys});
+        lists.push_back({prepared.samples[lookup.samples].offsets, prepared.samples[lookup.samples].keys,
+                         prepared.training});
       }
     }
-    planners[p].plan(lists, prepared.training, prepared.plans[p]);
+    planners[p].plan(lists, prepared.plans[p]);
   }
 }
 
@@ -238,8 +239,8 @@ Matrix<const float> Network<T>::Impl::predictions() const {
 }
 
 template <class T>
-Network<T>::Network(const ModelOptions& options, const DataSchema& schema, uint64_t seed, int partition_bits)
-    : impl_(std::make_unique<Impl>(options, schema, seed, partition_bits)) {}
+Network<T>::Network(const ModelOptions& options, const DataSchema& schema, uint64_t seed)
+    : impl_(std::make_unique<Impl>(options, schema, seed)) {}
 
 template <class T>
 Network<T>::~Network() = default;

@@ -27,8 +27,8 @@ struct PreparedBatch {
 template <class T>
 class Network {
  public:
-  // Throws kUsage "model.layers.2.input: …".  `seed` is the job's.  Tables have 2^partition_bits partitions.
-  Network(const ModelOptions& options, const DataSchema& schema, uint64_t seed, int partition_bits);
+  // Throws kUsage "model.layers.2.input: …".  `seed` is the job's.
+  Network(const ModelOptions& options, const DataSchema& schema, uint64_t seed);
   ~Network();
 
   const std::vector<ParameterSpec>& parameters() const;

@@ -33,9 +33,9 @@ inline Random layer_random(uint64_t node_seed, int64_t step, uint64_t stream) {
 template <class T>
 class Network<T>::Impl {
  public:
-  Impl(const ModelOptions& options, const DataSchema& schema, uint64_t seed, int partition_bits);
+  Impl(const ModelOptions& options, const DataSchema& schema, uint64_t seed);
 
-  Planners make_planners() const { return Planners(wiring_.parameters.size(), KeyPlanner(partition_bits_)); }
+  Planners make_planners() const { return Planners(wiring_.parameters.size()); }
   void prepare(Planners& planners, PreparedBatch& prepared) const;
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
   void backward();
@@ -66,7 +66,6 @@ class Network<T>::Impl {
 
   // Constant after construction.
   const DataSchema schema_;
-  const int partition_bits_;
   Graph graph_;
   Wiring wiring_;
   std::unique_ptr<Cost<T>> cost_;

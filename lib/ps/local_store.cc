@@ -78,7 +78,8 @@ LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const Optim
     std::unique_ptr<Optimizer<float>> optimizer;
     if (spec.kind != ParameterKind::kStatistic) optimizer = optimizers.make(spec.tuning);
     if (spec.sparse) {
-      holder.sparse = std::make_unique<SparseTable>(spec.cols, spec.initializer, std::move(optimizer));
+      holder.sparse = std::make_unique<SparseTable>(spec.cols, static_cast<uint64_t>(spec.rows),
+                                                    spec.initializer, std::move(optimizer));
     } else {
       holder.dense =
           std::make_unique<DenseTable>(spec.rows, spec.cols, spec.initializer, std::move(optimizer), pool);
@@ -182,9 +183,7 @@ void LocalStore::read_all(int parameter, float* weights) {
 }
 
 void LocalStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {
-  SparseTable& table = *holders_[static_cast<size_t>(parameter)].sparse;
-  size_t width = static_cast<size_t>(table.width());
-  for (size_t i = 0; i < keys.size(); ++i) table.load_row(keys[i], {weights + i * width, width});
+  holders_[static_cast<size_t>(parameter)].sparse->load_rows(keys, weights, pool_);
 }
 
 void LocalStore::load_all(int parameter, const float* weights) {

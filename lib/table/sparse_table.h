@@ -1,5 +1,5 @@
-// SparseTable: the rows of a parameter with sparse update, in partitions.  A row exists from its first update
-// on; before that it reads as its initial weights, brought up to date like any other row.
+// SparseTable: the rows of a parameter with sparse update.  A row exists from its first update on; before
+// that it reads as its initial weights, brought up to date like any other row.
 #ifndef PS_TABLE_SPARSE_TABLE_H_
 #define PS_TABLE_SPARSE_TABLE_H_
 
@@ -7,22 +7,21 @@
 #include <span>
 #include <vector>
 
-#include "base/huge_pages.h"
 #include "base/thread_pool.h"
 #include "math/initializer.h"
 #include "math/key_plan.h"
 #include "optim/optimizer.h"
-#include "table/table_partition.h"
+#include "table/row_layout.h"
+#include "table/row_store.h"
 
 namespace ps {
 
-// Owner thread only; work is shared over the pool by partitions.
+// Owner thread only; work is shared over the pool.
 class SparseTable {
  public:
-  // Tables have 2^kPartitionBits partitions: enough that threads and shards share them evenly.
-  static constexpr int kPartitionBits = 6;
-
-  SparseTable(int64_t width, const Initializer& initializer, std::unique_ptr<Optimizer<float>> optimizer);
+  // Keys are below `bound`, or any when it is 0.
+  SparseTable(int64_t width, uint64_t bound, const Initializer& initializer,
+              std::unique_ptr<Optimizer<float>> optimizer);
 
   // rows[n] <- the weights of plan.keys[n], up to date with all steps begun, to be used where they lie and
   // updated by push.  Creates rows.  The pointers are good until the table ends.
@@ -36,32 +35,35 @@ class SparseTable {
   void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
             double learning_rate, ThreadPool& pool);
 
-  // Sets the weights of a row, as if it had just been made with them.  For models.
-  void load_row(uint64_t key, std::span<const float> weights);
+  // Sets the weights [keys, width] of rows, as if they had just been made with them.  For models.
+  void load_rows(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool);
 
   // Keys of all rows, ascending.
-  std::vector<uint64_t> sorted_keys() const;
+  std::vector<uint64_t> sorted_keys() const { return rows_->sorted_keys(); }
 
   // weights [keys, width] <- what read() gives for these keys.  Any thread, while nothing changes the table.
   void read_rows(std::span<const uint64_t> keys, float* weights) const;
 
   int64_t width() const { return layout_.width(); }
-  uint64_t size() const;
-  uint64_t memory_bytes() const;
+  uint64_t size() const { return rows_->size(); }
+  uint64_t memory_bytes() const { return rows_->memory_bytes(); }
 
  private:
-  template <class Body>
-  void for_partitions(const KeyPlan& plan, ThreadPool& pool, Body&& body) const;
-  void find_rows(std::span<const uint64_t> keys, std::span<float*> rows) const;
+  void find_or_create(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool);
+  void create_missing(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool);
   void bring_up_to_date(float* row) const;
-  float* create_row(TablePartition& partition, uint64_t key);
+  void start_row(uint64_t key, float* row) const;
   void read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const;
 
   std::unique_ptr<Optimizer<float>> optimizer_;
   const RowLayout layout_;
   const Initializer initializer_;
-  HugeArena arena_;  // of all partitions
-  std::vector<TablePartition> partitions_;
+  const int64_t block_;  // rows that are one thread's at a time
+  std::unique_ptr<RowStore> rows_;
+
+  // Of the running pull: what to create.
+  std::vector<uint64_t> new_keys_;
+  std::vector<float*> new_rows_;
 };
 
 }  // namespace ps

@@ -6,61 +6,40 @@
 #define PS_TABLE_TABLE_PARTITION_H_
 
 #include <cstdint>
-#include <vector>
 
+#include "base/hash.h"
 #include "base/huge_pages.h"
-#include "optim/optimizer.h"
 #include "table/key_index.h"
+#include "table/row_slabs.h"
 
 namespace ps {
 
-// How the floats of a row lie: weights and state side by side, then the stamp, when there is one.
-//   row := weight[width] state[state_arrays * width] stamp:u32? padding
-// A row of up to a cache line never crosses one; a longer one begins with one, when that costs up to 1/8.
-class RowLayout {
- public:
-  // Rows that zero gradients never change need no stamp: the steps that they have seen.
-  RowLayout(int64_t width, int state_arrays, bool stamped);
+// Tables have 2^kPartitionBits partitions: enough that threads and shards share them evenly.
+inline constexpr int kPartitionBits = 6;
 
-  int64_t width() const { return width_; }
-  int64_t values() const { return values_; }  // floats of weights and state
-  int64_t stride() const { return stride_; }  // floats from a row to the next
-  bool stamped() const { return stamped_; }
-
-  Row<float> row(float* start) const { return {start, start + width_, width_, width_}; }
-
-  // Only of stamped rows.
-  uint32_t stamp(const float* row) const;
-  void set_stamp(float* row, int64_t steps) const;
-
-  // Asks for the row's first lines; the processor follows by itself once work on it has begun.
-  void prefetch(const float* row) const {
-    __builtin_prefetch(row, 1);
-    if (values_ > kLine) __builtin_prefetch(row + kLine, 1);
-  }
-
- private:
-  static constexpr int64_t kLine = 64 / sizeof(float);
-
-  int64_t width_, values_, stride_;
-  bool stamped_;
-};
+// The partition of a key: the high bits of its hash.
+inline uint32_t key_partition(uint64_t key) {
+  return static_cast<uint32_t>(hash_key(key) >> (64 - kPartitionBits));
+}
 
 // One thread at a time; the arena must outlive it.
 class TablePartition {
  public:
-  TablePartition(RowLayout layout, HugeArena& arena);
+  TablePartition(const RowLayout& layout, HugeArena& arena)
+      : index_(arena), rows_(layout, kSlabBytes, arena) {}
 
   // A look-up in two steps, as in KeyIndex: the bucket to prefetch, then the row, or null.
   const KeyIndex::Bucket& bucket(uint64_t key) const { return index_.bucket(key); }
   float* find(uint64_t key, const KeyIndex::Bucket& bucket) const {
-    uint32_t number = index_.find(key, bucket);
-    return number == KeyIndex::kNone ? nullptr : row(number);
+    const uint32_t number = index_.find(key, bucket);
+    return number == KeyIndex::kNone ? nullptr : rows_.row(number);
   }
-  float* find(uint64_t key) const { return find(key, bucket(key)); }
 
   // Adds a row for a key that is not there; its floats are not set.  Throws kExhausted without memory.
-  float* insert(uint64_t key);
+  float* insert(uint64_t key) {
+    index_.insert(key, rows_.size());
+    return rows_.add();
+  }
 
   // Calls body(key) for every key, in no order that means anything.
   template <class Body>
@@ -68,23 +47,14 @@ class TablePartition {
     index_.for_each([&](uint64_t key, uint32_t) { body(key); });
   }
 
-  uint32_t size() const { return size_; }
-  uint64_t memory_bytes() const;
+  uint32_t size() const { return rows_.size(); }
+  uint64_t memory_bytes() const { return index_.memory_bytes() + rows_.memory_bytes(); }
 
  private:
-  float* row(uint32_t number) const {
-    return slabs_[number >> slab_bits_] + (number & slab_mask_) * static_cast<uint64_t>(layout_.stride());
-  }
-  uint64_t slab_bytes() const {
-    return (uint64_t{1} << slab_bits_) * static_cast<uint64_t>(layout_.stride()) * sizeof(float);
-  }
+  static constexpr uint64_t kSlabBytes = 16 << 10;  // small, since there are many partitions a table
 
-  RowLayout layout_;
-  HugeArena* arena_;
-  uint32_t slab_bits_, slab_mask_;
-  uint32_t size_ = 0;
-  KeyIndex index_;             // gives numbers: from 0 in the order of insertion
-  std::vector<float*> slabs_;  // 2^slab_bits_ rows each
+  KeyIndex index_;  // gives the numbers of rows_
+  RowSlabs rows_;
 };
 
 }  // namespace ps

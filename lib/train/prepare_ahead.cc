@@ -5,50 +5,98 @@
 
 namespace ps {
 
-PrepareAhead::PrepareAhead(const Network<float>& network, BatchReader& reader, bool training,
+PrepareAhead::PrepareAhead(const Network<float>& network, BatchReader& reader, int threads, bool training,
                            int64_t first_step)
-    : network_(network), reader_(reader), training_(training), first_step_(first_step) {
-  for (PreparedBatch& batch : batches_) free_.push_back(&batch);
-  thread_ = std::thread([this] { run(); });
+    : network_(network),
+      reader_(reader),
+      training_(training),
+      first_step_(first_step),
+      slots_(static_cast<size_t>(threads) + 2) {  // one in use, one ready, one a thread being made
+  for (int t = 0; t < threads; ++t) threads_.emplace_back([this] { run(); });
 }
 
 PrepareAhead::~PrepareAhead() {
-  bool finished;
+  bool ended;
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
-    finished = finished_;
+    ended = end_ != INT64_MAX;
   }
   changed_.notify_all();
-  if (!finished) reader_.interrupt();
-  thread_.join();
+  if (!ended) reader_.interrupt();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 const PreparedBatch* PrepareAhead::next(const std::function<bool()>& stop) {
   constexpr std::chrono::milliseconds kAskStop(100);
+  Slot& slot = slots_[static_cast<size_t>(next_) % slots_.size()];
   std::unique_lock lock(mutex_);
-  if (current_ != nullptr) free_.push_back(current_);
-  current_ = nullptr;
-  changed_.notify_all();
-  while (!changed_.wait_for(lock, kAskStop, [&] { return !ready_.empty() || finished_; })) {
+  if (current_ != nullptr) {
+    current_->ready = false;
+    current_->free = true;
+    current_ = nullptr;
+    changed_.notify_all();
+  }
+  while (!changed_.wait_for(lock, kAskStop, [&] { return slot.ready || next_ >= end_; })) {
     if (stop()) return nullptr;
   }
-  if (!ready_.empty()) {
-    current_ = ready_.front();
-    ready_.pop_front();
-  } else if (error_) {
-    std::rethrow_exception(error_);
+  if (!slot.ready) {
+    if (error_) std::rethrow_exception(error_);
+    return nullptr;
   }
-  return current_;
+  if (slot.error) std::rethrow_exception(slot.error);
+  ++next_;
+  current_ = &slot;
+  return &slot.prepared;
 }
 
-PreparedBatch* PrepareAhead::take_free() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !free_.empty() || stopping_; });
-  if (stopping_) return nullptr;
-  PreparedBatch* batch = free_.front();
-  free_.pop_front();
-  return batch;
+void PrepareAhead::run() {
+  Network<float>::Planners planners = network_.make_planners();
+  Slot* slot;
+  while (take_batch(slot)) {
+    try {
+      network_.prepare(planners, slot->prepared);
+    } catch (...) {
+      slot->error = std::current_exception();
+    }
+    {
+      std::lock_guard lock(mutex_);
+      slot->ready = true;
+    }
+    changed_.notify_all();
+  }
+}
+
+// Reads the next batch into the next slot, once that is free.  False when there is none.
+bool PrepareAhead::take_batch(Slot*& slot) {
+  std::lock_guard reading(reading_);
+  slot = &slots_[static_cast<size_t>(taken_) % slots_.size()];
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return slot->free || stopping_ || end_ != INT64_MAX; });
+    if (stopping_ || end_ != INT64_MAX) return false;
+    slot->free = false;
+  }
+  std::exception_ptr error;
+  bool more = false;
+  try {
+    more = reader_.next(slot->prepared.batch);
+    note_progress();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (!more) {
+    {
+      std::lock_guard lock(mutex_);
+      end_ = taken_;
+      error_ = error;
+    }
+    changed_.notify_all();
+    return false;
+  }
+  slot->prepared.training = training_;
+  slot->prepared.step = first_step_ + taken_++;
+  return true;
 }
 
 void PrepareAhead::note_progress() {
@@ -56,29 +104,6 @@ void PrepareAhead::note_progress() {
   if (progress.total_bytes == 0) return;
   double fraction = static_cast<double>(progress.bytes_read) / static_cast<double>(progress.total_bytes);
   fraction_.store(std::min(fraction, 1.0), std::memory_order_relaxed);
-}
-
-void PrepareAhead::run() {
-  try {
-    Network<float>::Planners planners = network_.make_planners();
-    int64_t step = first_step_;
-    while (PreparedBatch* prepared = take_free()) {
-      if (!reader_.next(prepared->batch)) break;
-      note_progress();
-      prepared->training = training_;
-      prepared->step = step++;
-      network_.prepare(planners, *prepared);
-      std::lock_guard lock(mutex_);
-      ready_.push_back(prepared);
-      changed_.notify_all();
-    }
-  } catch (...) {
-    std::lock_guard lock(mutex_);
-    error_ = std::current_exception();
-  }
-  std::lock_guard lock(mutex_);
-  finished_ = true;
-  changed_.notify_all();
 }
 
 }  // namespace ps

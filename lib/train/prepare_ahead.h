@@ -1,26 +1,30 @@
-// PrepareAhead: reads batches and plans their keys on a thread of its own, ahead of the training loop.
+// PrepareAhead: reads batches and plans their keys on threads of its own, ahead of the training loop.
 #ifndef PS_TRAIN_PREPARE_AHEAD_H_
 #define PS_TRAIN_PREPARE_AHEAD_H_
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "data/reader.h"
 #include "model/network.h"
 
 namespace ps {
 
-// Of one pass over one reader.  next() is called by the owner thread; the reader belongs to the other thread
+// Of one pass over one reader.  next() is called by the owner thread; the reader belongs to the other threads
 // until the PrepareAhead ends.
+//
+// Batch t goes through slot t modulo their number.  A thread takes the next free slot and, while it alone may
+// read, the next batch into it; then it plans while another reads.
 class PrepareAhead {
  public:
   // Training batches are numbered from `first_step`.
-  PrepareAhead(const Network<float>& network, BatchReader& reader, bool training, int64_t first_step);
+  PrepareAhead(const Network<float>& network, BatchReader& reader, int threads, bool training,
+               int64_t first_step);
   ~PrepareAhead();
   PrepareAhead(const PrepareAhead&) = delete;
   PrepareAhead& operator=(const PrepareAhead&) = delete;
@@ -33,27 +37,33 @@ class PrepareAhead {
   double fraction_read() const { return fraction_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr size_t kDepth = 3;  // one in use, one ready, one being made
+  struct Slot {
+    PreparedBatch prepared;
+    std::exception_ptr error;
+    bool free = true, ready = false;  // guarded by mutex_; the rest belongs to whoever took the slot
+  };
 
   void run();
+  bool take_batch(Slot*& slot);
   void note_progress();
-  PreparedBatch* take_free();
 
   const Network<float>& network_;
   BatchReader& reader_;
   const bool training_;
   const int64_t first_step_;
-  PreparedBatch batches_[kDepth];
 
+  std::mutex reading_;  // held by the thread that reads; before mutex_
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<PreparedBatch*> free_, ready_;  // guarded by mutex_
-  bool finished_ = false, stopping_ = false;
-  std::exception_ptr error_;
-
+  std::vector<Slot> slots_;
+  int64_t taken_ = 0;         // batches; guarded by reading_
+  int64_t end_ = INT64_MAX;   // batches there are, once that is known; guarded by mutex_
+  bool stopping_ = false;     // guarded by mutex_
+  std::exception_ptr error_;  // of reading what comes after the last batch; guarded by mutex_
   std::atomic<double> fraction_{0};
-  PreparedBatch* current_ = nullptr;  // owner thread only
-  std::thread thread_;
+  int64_t next_ = 0;         // owner thread, as is current_
+  Slot* current_ = nullptr;  // what next() handed out
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace ps

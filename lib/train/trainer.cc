@@ -1,18 +1,14 @@
 #include "train/trainer.h"
 
-#include <chrono>
 #include <cmath>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "train/prepare_ahead.h"
 
 namespace ps {
 
 namespace {
-
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // A diverged run says where, instead of training on NaN to the end.
 void check_finite(double cost, const PreparedBatch& prepared) {
@@ -50,14 +46,14 @@ Trainer::Trainer(Network<float>& network, ParameterStore& store, ThreadPool& poo
       reporter_(reporter) {}
 
 PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop) {
-  double start = now_seconds();
+  double start = monotonic_seconds();
   // Each batch is measured once: what is current is merged into the whole at every report.
   Measures whole(network_.make_evaluators()), current(network_.make_evaluators());
   PassResult result;
   result.pass = pass;
   reporter_.begin(cat("pass ", pass));
   reader.begin_pass(pass);
-  PrepareAhead prepare(network_, reader, /*training=*/true, step_);
+  PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/true, step_);
   while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
     double cost = train_batch(*prepared, pass);
     current.add(cost, network_.predictions(), prepared->batch);
@@ -75,7 +71,7 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
   result.samples = whole.samples();
   result.average_cost = whole.average_cost();
   result.evaluators = whole.json();
-  result.seconds = now_seconds() - start;
+  result.seconds = monotonic_seconds() - start;
   reporter_.pass(pass, result.batches, whole, result.seconds);
   return result;
 }
@@ -108,18 +104,18 @@ double Trainer::evaluate_batch(const PreparedBatch& prepared) {
 }
 
 TestResult Trainer::test(int pass, BatchReader& reader, const std::function<bool()>& stop) {
-  double start = now_seconds();
+  double start = monotonic_seconds();
   Measures measures(network_.make_evaluators());
   reporter_.begin("test");
   reader.begin_pass(0);
-  PrepareAhead prepare(network_, reader, /*training=*/false, 0);
+  PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/false, 0);
   while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
     double cost = evaluate_batch(*prepared);
     measures.add(cost, network_.predictions(), prepared->batch);
     reporter_.advance(measures.samples(), prepare.fraction_read());
   }
   check_not_empty(measures.samples(), stop());
-  TestResult result{measures.samples(), measures.average_cost(), now_seconds() - start, measures.json()};
+  TestResult result{measures.samples(), measures.average_cost(), monotonic_seconds() - start, measures.json()};
   reporter_.test(pass, measures, result.seconds);
   return result;
 }
@@ -129,7 +125,7 @@ int64_t Trainer::predict(BatchReader& reader, const std::function<bool()>& stop,
   int64_t samples = 0;
   std::string lines;
   reader.begin_pass(0);
-  PrepareAhead prepare(network_, reader, /*training=*/false, 0);
+  PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/false, 0);
   while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
     evaluate_batch(*prepared);
     Matrix<const float> predictions = network_.predictions();

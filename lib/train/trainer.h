@@ -2,6 +2,7 @@
 #ifndef PS_TRAIN_TRAINER_H_
 #define PS_TRAIN_TRAINER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -55,6 +56,9 @@ class Trainer {
                   const std::function<void(std::string_view)>& write);
 
  private:
+  // Planning takes about as long as what the loop itself does with narrow rows.
+  int preparing_threads() const { return std::max(1, pool_.threads() / 2); }
+
   double train_batch(const PreparedBatch& prepared, int pass);
   double evaluate_batch(const PreparedBatch& prepared);
   double forward(const PreparedBatch& prepared);

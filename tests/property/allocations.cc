@@ -44,8 +44,7 @@ int64_t allocations_of_a_pass(const std::string& path, int64_t batch_size) {
                                          {"sparse_update", true}},
                                         {{"name", "out"}, {"type", "fc"}, {"input", "score"}, {"size", 1}}})},
                 {"cost", {{"type", "binary_cross_entropy"}, {"input", "out"}}}};
-  Network<float> network(ModelOptions::spec().parse(model, "model"), reader.schema(), 1,
-                         SparseTable::kPartitionBits);
+  Network<float> network(ModelOptions::spec().parse(model, "model"), reader.schema(), 1);
   const OptimizerEntry& entry =
       find_entry(optimizer_catalog(), {{"type", "adagrad"}}, "optimizer", "optimizer");
   LocalStore store(network.parameters(),

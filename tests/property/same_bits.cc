@@ -67,8 +67,7 @@ class SameBits : public testing::Test {
     settings.threads = threads;
     settings.passes = 3;
     BatchReader reader(data, {path_}, settings), test_reader(data, {path_}, settings);
-    Network<float> network(ModelOptions::spec().parse(wide_and_deep(sparse), "model"), reader.schema(), 1,
-                           SparseTable::kPartitionBits);
+    Network<float> network(ModelOptions::spec().parse(wide_and_deep(sparse), "model"), reader.schema(), 1);
     const OptimizerEntry& entry = find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer");
     Json numbers = without_type(optimizer);
     LocalStore store(network.parameters(),

@@ -32,14 +32,14 @@ KeyPlan plan_of(KeyPlanner& planner, std::span<const uint64_t> keys) {
   std::vector<uint32_t> offsets = {0, static_cast<uint32_t>(keys.size())};
   KeyList list{offsets, keys};
   KeyPlan plan;
-  planner.plan({&list, 1}, false, plan);
+  planner.plan({&list, 1}, plan);
   plan.uses.clear();  // they refer to `offsets`, and only layers need them
   return plan;
 }
 
 // Plans of all rows, kBatchKeys new ones each.
 std::vector<KeyPlan> plans_of_all(uint64_t rows) {
-  KeyPlanner planner(SparseTable::kPartitionBits);
+  KeyPlanner planner;
   std::vector<KeyPlan> plans;
   std::vector<uint64_t> keys;
   for (uint64_t row = 0; row < rows;) {
@@ -52,7 +52,7 @@ std::vector<KeyPlan> plans_of_all(uint64_t rows) {
 
 // Plans of rows drawn at random.
 std::vector<KeyPlan> random_plans(uint64_t rows, double scale) {
-  KeyPlanner planner(SparseTable::kPartitionBits);
+  KeyPlanner planner;
   std::vector<KeyPlan> plans;
   std::vector<uint64_t> keys(kBatchKeys);
   size_t batches = std::max<size_t>(2, static_cast<size_t>(scale * kFullBatches));

@@ -83,7 +83,7 @@ class TrainPasses final : public Workload {
         file_(data_.bytes),
         reader_(reader_of(data_, file_, task.batch_size, settings.threads)),
         pool_(settings.threads),
-        network_(job_.model, reader_->schema(), job_.job.seed, SparseTable::kPartitionBits),
+        network_(job_.model, reader_->schema(), job_.job.seed),
         store_(network_.parameters(), optimizer_plan(job_.optimizer), available_memory_bytes(), pool_),
         log_("ps-bench", LogLevel::kError),
         reporter_(log_, ProgressMode::kNever, "") {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/radix_sort.h"
 
 namespace ps {
 
@@ -84,8 +85,7 @@ void ScoreHistogram::load(ByteReader& in) {
 
 void ScoreHistogram::compact() const {
   if (pending_.empty()) return;
-  std::sort(pending_.begin(), pending_.end(),
-            [](const Pending& a, const Pending& b) { return a.key < b.key; });
+  radix_sort(pending_, [](const Pending& example) { return example.key; });
   std::vector<Entry> sorted;
   sorted.reserve(pending_.size());
   for (const Pending& example : pending_) {

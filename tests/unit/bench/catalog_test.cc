@@ -5,17 +5,16 @@
 
 #include <set>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "bench/pages.h"
-#include "cli/progress.h"
 
 namespace ps {
 namespace {
 
 // Every benchmark at its smallest; the scratch folder is the test's own.
 BenchSettings smallest(int threads) {
-  return {
-      .scale = 1e-4, .threads = threads, .scratch = testing::TempDir(), .clock = Progress::steady_seconds};
+  return {.scale = 1e-4, .threads = threads, .scratch = testing::TempDir(), .clock = monotonic_seconds};
 }
 
 TEST(Catalog, NamesAreUniqueAndWhatTheyReferToIsThere) {

@@ -66,9 +66,9 @@ class SparseKernels : public testing::TestWithParam<int64_t> {
       offsets_.push_back(static_cast<uint32_t>(keys_.size()));
     }
     values_ = random_floats(static_cast<int64_t>(keys_.size()), 6);
-    KeyPlanner planner(3);
-    KeyList list{offsets_, keys_};
-    planner.plan({&list, 1}, /*transpose=*/true, plan_);
+    KeyPlanner planner;
+    KeyList list{offsets_, keys_, /*transposed=*/true};
+    planner.plan({&list, 1}, plan_);
     for (uint64_t key : plan_.keys) rows_.push_back(&table_[key * static_cast<size_t>(width_)]);
   }
 

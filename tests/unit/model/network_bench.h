@@ -19,7 +19,7 @@ template <class T>
 class NetworkBench {
  public:
   NetworkBench(const Json& model, const DataSchema& schema, int threads = 1, uint64_t seed = 1)
-      : network_(ModelOptions::spec().parse(model, "model"), schema, seed, /*partition_bits=*/2),
+      : network_(ModelOptions::spec().parse(model, "model"), schema, seed),
         planners_(network_.make_planners()),
         pool_(threads),
         weights_(network_.parameters().size()),

@@ -18,7 +18,7 @@ Json model_of(const char* layers, const char* cost = R"({"type": "cross_entropy"
 // What the network says of a model that it refuses.
 std::string refusal(const Json& model) {
   try {
-    Network<float> network(ModelOptions::spec().parse(model, "model"), kSchema, 1, 0);
+    Network<float> network(ModelOptions::spec().parse(model, "model"), kSchema, 1);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kUsage);
     return error.message();
@@ -27,7 +27,7 @@ std::string refusal(const Json& model) {
 }
 
 Network<float> network_of(const char* layers, uint64_t seed = 1) {
-  return Network<float>(ModelOptions::spec().parse(model_of(layers), "model"), kSchema, seed, 0);
+  return Network<float>(ModelOptions::spec().parse(model_of(layers), "model"), kSchema, seed);
 }
 
 TEST(Network, TakesLayersInAnyOrder) {
@@ -117,7 +117,7 @@ TEST(Network, MakesTheEvaluatorsOfTheJobFile) {
   Json model =
       model_of(R"([{"name": "out", "type": "fc", "input": "ids", "size": 2, "activation": "softmax"}])");
   model["evaluators"] = Json::array({"auc", Json{{"type", "classification_error"}}});
-  Network<float> network(ModelOptions::spec().parse(model, "model"), kSchema, 1, 0);
+  Network<float> network(ModelOptions::spec().parse(model, "model"), kSchema, 1);
   EXPECT_EQ(network.make_evaluators().size(), 2u);
 }
 
@@ -214,7 +214,7 @@ TEST(Network, DescribesItsLayers) {
       {"name": "tied", "type": "fc", "input": "features", "size": 256, "share_with": "hidden1", "sparse_update": true},
       {"name": "e", "type": "embedding", "input": "words", "size": 8, "sparse_update": true},
       {"name": "out", "type": "fc", "input": ["hidden1", "tied", "e"], "size": 2, "activation": "softmax"}])");
-  Network<float> network(ModelOptions::spec().parse(model, "model"), schema, 1, 0);
+  Network<float> network(ModelOptions::spec().parse(model, "model"), schema, 1);
   EXPECT_EQ(network.describe(),
             "hidden1: fc 18182296 -> 256 tanh, sparse update, 4.65 G weights\n"
             "tied: fc 18182296 -> 256, sparse update, shares with hidden1\n"

@@ -17,7 +17,7 @@ class OneLayer {
   // `layer` has its "type" and options.  Weights start as normal numbers of the given deviation.
   OneLayer(Json layer, int64_t dim, double deviation = 1, int threads = 1)
       : schema_{{{.name = "x", .dense = true, .dim = dim}}},
-        network_(options(std::move(layer)), schema_, /*seed=*/1, /*partition_bits=*/2),
+        network_(options(std::move(layer)), schema_, /*seed=*/1),
         planners_(network_.make_planners()),
         pool_(threads) {
     for (const ParameterSpec& spec : network_.parameters()) {

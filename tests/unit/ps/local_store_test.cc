@@ -39,7 +39,7 @@ class LocalStoreTest : public testing::Test {
     for (size_t p = 0; p < parameters.size(); ++p) {
       if (parameters[p].kind != ParameterKind::kRows) continue;
       KeyList list{offsets_, keys_};
-      KeyPlanner(SparseTable::kPartitionBits).plan({&list, 1}, false, plans_[p]);
+      KeyPlanner().plan({&list, 1}, plans_[p]);
     }
   }
 

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "table/dense_table.h"
-#include "table/sort_keys.h"
 #include "table/sparse_table.h"
+#include "table/table_partition.h"
 
 namespace ps {
 namespace {
@@ -71,15 +71,16 @@ uint64_t unhash(uint64_t hash) {
 }
 
 KeyPlan plan_of(std::vector<uint64_t> keys) {
-  KeyPlanner planner(SparseTable::kPartitionBits);
+  KeyPlanner planner;
   std::vector<uint32_t> offsets = {0, static_cast<uint32_t>(keys.size())};
   KeyList list{offsets, keys};
   KeyPlan plan;
-  planner.plan({&list, 1}, false, plan);
+  planner.plan({&list, 1}, plan);
   return plan;
 }
 
-class SparseTableTest : public testing::Test {
+// With keys of any value, and with keys below a bound.
+class SparseTableTest : public testing::TestWithParam<uint64_t> {
  protected:
   void train(const std::vector<uint64_t>& keys, float gradient, double rate) {
     KeyPlan plan = plan_of(keys);
@@ -96,11 +97,11 @@ class SparseTableTest : public testing::Test {
 
   ThreadPool pool_{2};
   Initializer initializer_{Distribution::kConstant, 100, 0, 0};
-  SparseTable table_{2, initializer_, std::make_unique<CountingOptimizer>()};
+  SparseTable table_{2, GetParam(), initializer_, std::make_unique<CountingOptimizer>()};
   std::vector<float*> rows_;
 };
 
-TEST_F(SparseTableTest, RowExistsFromItsFirstUpdateOn) {
+TEST_P(SparseTableTest, RowExistsFromItsFirstUpdateOn) {
   EXPECT_THAT(read(7), ElementsAre(100, 100));
   EXPECT_EQ(table_.size(), 0);
   train({7}, 1, 0.5);
@@ -108,7 +109,7 @@ TEST_F(SparseTableTest, RowExistsFromItsFirstUpdateOn) {
   EXPECT_THAT(table_.sorted_keys(), ElementsAre(7));
 }
 
-TEST_F(SparseTableTest, RowThatSatOutIsCaughtUpWhenItIsReadOrTrained) {
+TEST_P(SparseTableTest, RowThatSatOutIsCaughtUpWhenItIsReadOrTrained) {
   train({7, 8}, 1, 1);
   train({8}, 1, 1);
   train({8}, 1, 1);
@@ -118,7 +119,7 @@ TEST_F(SparseTableTest, RowThatSatOutIsCaughtUpWhenItIsReadOrTrained) {
   EXPECT_THAT(read(7), ElementsAre(96, 96));
 }
 
-TEST_F(SparseTableTest, RowMadeLateIsCaughtUpFromTheFirstStep) {
+TEST_P(SparseTableTest, RowMadeLateIsCaughtUpFromTheFirstStep) {
   train({7}, 1, 1);
   train({7}, 1, 1);
   EXPECT_THAT(read(9), ElementsAre(98, 98));
@@ -126,7 +127,7 @@ TEST_F(SparseTableTest, RowMadeLateIsCaughtUpFromTheFirstStep) {
   EXPECT_THAT(read(9), ElementsAre(97, 97));
 }
 
-TEST_F(SparseTableTest, PullGivesRowsInThePlansOrderWhereTheyLie) {
+TEST_P(SparseTableTest, PullGivesRowsInThePlansOrderWhereTheyLie) {
   KeyPlan plan = plan_of({5, 3, 5, 1});
   table_.pull(plan, pool_, rows_);
   ASSERT_EQ(rows_.size(), 3);
@@ -138,21 +139,23 @@ TEST_F(SparseTableTest, PullGivesRowsInThePlansOrderWhereTheyLie) {
   for (size_t n = 0; n < rows_.size(); ++n) EXPECT_EQ(rows_[n], first[plan.keys[n]]) << "rows never move";
 }
 
-TEST_F(SparseTableTest, LoadedRowStartsAfreshWithItsWeights) {
+TEST_P(SparseTableTest, LoadedRowStartsAfreshWithItsWeights) {
   train({7}, 1, 1);
-  table_.load_row(7, std::vector<float>{1, 2});
-  table_.load_row(8, std::vector<float>{3, 4});
+  table_.load_rows(std::vector<uint64_t>{7, 8}, std::vector<float>{1, 2, 3, 4}.data(), pool_);
   EXPECT_THAT(read(7), ElementsAre(1, 2));
   EXPECT_THAT(read(8), ElementsAre(3, 4));
 }
 
-TEST_F(SparseTableTest, GrowthUnderLoadFindsEveryKeyAndMovesNoRow) {
+TEST_P(SparseTableTest, GrowthUnderLoadFindsEveryKeyAndMovesNoRow) {
   Random random(1, 2);
   std::map<uint64_t, float*> known;
   std::vector<uint64_t> keys;
   for (int batch = 0; batch < 100; ++batch) {  // 100,000 rows: every partition's index splits some times
     keys.clear();
-    for (int i = 0; i < 1000; ++i) keys.push_back(random.next64() >> random.below(16));
+    for (int i = 0; i < 1000; ++i) {
+      uint64_t key = random.next64() >> random.below(16);
+      keys.push_back(GetParam() == 0 ? key : key % GetParam());
+    }
     KeyPlan plan = plan_of(keys);
     table_.pull(plan, pool_, rows_);
     for (size_t n = 0; n < rows_.size(); ++n) {
@@ -173,7 +176,7 @@ TEST_F(SparseTableTest, GrowthUnderLoadFindsEveryKeyAndMovesNoRow) {
   }
 }
 
-TEST_F(SparseTableTest, ReadOfManyKeysMixesThoseWithAndWithoutRows) {
+TEST_P(SparseTableTest, ReadOfManyKeysMixesThoseWithAndWithoutRows) {
   std::vector<uint64_t> keys;
   for (uint64_t key = 0; key < 3000; key += 3) keys.push_back(key);
   train(keys, 1, 0.5);
@@ -190,10 +193,26 @@ TEST_F(SparseTableTest, ReadOfManyKeysMixesThoseWithAndWithoutRows) {
   EXPECT_EQ(table_.size(), keys.size());
 }
 
+INSTANTIATE_TEST_SUITE_P(Bounds, SparseTableTest, testing::Values(0, 5'000'000),
+                         [](const auto& bound) { return bound.param == 0 ? "any" : "bounded"; });
+
+TEST(SparseTableBound, KeyThatIsNotBelowItIsRefused) {
+  ThreadPool pool(1);
+  SparseTable table(1, 10, Initializer{}, std::make_unique<StillOptimizer>());
+  std::vector<float*> rows;
+  table.pull(plan_of({9}), pool, rows);
+  EXPECT_THROW(table.pull(plan_of({10}), pool, rows), Error);
+  uint64_t key = 10;
+  float weight;
+  table.read_rows({&key, 1}, &weight);  // as any row that does not exist
+  EXPECT_THAT(table.sorted_keys(), ElementsAre(9));
+}
+
 TEST(SparseTableMemory, StaysNearTheRowsWhileItGrows) {
   constexpr uint64_t kRows = 400000;
   ThreadPool pool(1);
-  SparseTable table(16, Initializer{}, std::make_unique<StillOptimizer>());  // 16 + 16 floats: 128 bytes
+  SparseTable table(16, /*bound=*/0, Initializer{},
+                    std::make_unique<StillOptimizer>());  // 16 + 16 floats: 128 bytes
   std::vector<float*> rows;
   double worst = 0;
   for (uint64_t first = 0; first < kRows; first += 2000) {
@@ -227,13 +246,14 @@ TEST(RowLayoutTest, RowThatFitsACacheLineNeverCrossesOne) {
 
 TEST(TablePartitionTest, FindsEveryKeyOfAnyValueWhileItGrows) {
   HugeArena arena;
-  TablePartition partition(RowLayout(3, 0, true), arena);
+  const RowLayout layout(3, 0, true);
+  TablePartition partition(layout, arena);
   Random random(1, 2);
   std::map<uint64_t, float*> expected;
   std::vector<uint64_t> keys = {0, 1, UINT64_MAX, uint64_t{1} << 63, uint64_t{1} << 32};
   for (int i = 0; i < 20000; ++i) keys.push_back(random.next64() >> random.below(64));
   for (uint64_t key : keys) {
-    float* found = partition.find(key);
+    float* found = partition.find(key, partition.bucket(key));
     auto known = expected.find(key);
     ASSERT_EQ(found, known == expected.end() ? nullptr : known->second) << key;
     if (found != nullptr) continue;
@@ -244,7 +264,7 @@ TEST(TablePartitionTest, FindsEveryKeyOfAnyValueWhileItGrows) {
   ASSERT_EQ(partition.size(), expected.size());
   std::set<float> values;
   for (const auto& [key, row] : expected) {
-    EXPECT_EQ(partition.find(key), row);
+    EXPECT_EQ(partition.find(key, partition.bucket(key)), row);
     EXPECT_EQ(row[2], static_cast<float>(RowLayout(3, 0, true).stamp(row)));
     values.insert(row[2]);
   }
@@ -256,20 +276,6 @@ TEST(KeyIndexTest, KeysWhoseHashesAreAlikeAreRefusedBeforeTheyTakeAllMemory) {
   KeyIndex index(arena);
   uint64_t hash = 0;
   EXPECT_THROW(for (uint32_t i = 0; i < 1000; ++i) index.insert(unhash(hash = uint64_t{i} << 40), i), Error);
-}
-
-TEST(SortKeysTest, SortsAsComparingDoes) {
-  Random random(5, 6);
-  for (uint64_t bits : {0, 7, 8, 20, 64}) {
-    for (size_t size : {0, 1, 2, 1000}) {
-      std::vector<uint64_t> keys(size);
-      for (uint64_t& key : keys) key = bits == 0 ? 5 : random.next64() >> (64 - bits);
-      std::vector<uint64_t> expected = keys;
-      std::sort(expected.begin(), expected.end());
-      sort_keys(keys);
-      EXPECT_EQ(keys, expected);
-    }
-  }
 }
 
 TEST(DenseTableTest, RowsWithoutGradientAreStepsWithZeroGradient) {

@@ -1,0 +1,82 @@
+#include <algorithm>
+
+#include "base/error.h"
+#include "table/row_slabs.h"
+#include "table/row_store.h"
+
+namespace ps {
+
+namespace {
+
+class ArrayRows final : public RowStore {
+ public:
+  ArrayRows(const RowLayout& layout, uint64_t bound)
+      : layout_(layout),
+        bound_(bound),
+        numbers_(static_cast<uint32_t*>(arena_.allocate(bound * sizeof(uint32_t)))),
+        rows_(layout, kSlabBytes, arena_) {
+    rows_.add();
+  }
+
+  void find(std::span<const uint64_t> keys, float** rows) const override;
+  void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
+  std::vector<uint64_t> sorted_keys() const override;
+  uint64_t size() const override { return rows_.size() - 1; }
+  uint64_t memory_bytes() const override { return bound_ * sizeof(uint32_t) + rows_.memory_bytes(); }
+
+ private:
+  static constexpr uint64_t kSlabBytes = 128 << 10;
+
+  const RowLayout layout_;
+  const uint64_t bound_;
+  HugeArena arena_;
+  uint32_t* const numbers_;  // [bound], 0: no row
+  RowSlabs rows_;            // row 0 is nobody's
+};
+
+// While the rows of one group are looked up, the index lines of the next are on their way.
+void ArrayRows::find(std::span<const uint64_t> keys, float** rows) const {
+  auto ask = [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      if (keys[i] < bound_) __builtin_prefetch(&numbers_[keys[i]]);
+    }
+  };
+  ask(0, std::min(kGroup, keys.size()));
+  for (size_t begin = 0; begin < keys.size(); begin += kGroup) {
+    const size_t end = std::min(begin + kGroup, keys.size());
+    ask(end, std::min(end + kGroup, keys.size()));
+    for (size_t i = begin; i < end; ++i) {
+      const uint32_t number = keys[i] < bound_ ? numbers_[keys[i]] : 0;
+      float* const row = rows_.row(number);
+      layout_.prefetch(row);
+      rows[i] = number == 0 ? nullptr : row;
+    }
+  }
+}
+
+void ArrayRows::insert(std::span<const uint64_t> keys, float** rows, ThreadPool&) {
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i] >= bound_) fail(Code::kData, "id ", keys[i], " is not below ", bound_);
+    numbers_[keys[i]] = rows_.size();
+    rows[i] = rows_.add();
+  }
+}
+
+std::vector<uint64_t> ArrayRows::sorted_keys() const {
+  std::vector<uint64_t> keys(size() + 1);
+  size_t count = 0;
+  for (uint64_t key = 0; key < bound_; ++key) {
+    keys[count] = key;
+    count += numbers_[key] != 0;
+  }
+  keys.resize(count);
+  return keys;
+}
+
+}  // namespace
+
+std::unique_ptr<RowStore> make_array_rows(const RowLayout& layout, uint64_t bound) {
+  return std::make_unique<ArrayRows>(layout, bound);
+}
+
+}  // namespace ps

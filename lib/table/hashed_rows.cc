@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/radix_sort.h"
+#include "table/row_store.h"
+#include "table/table_partition.h"
+
+namespace ps {
+
+namespace {
+
+constexpr size_t kPartitions = size_t{1} << kPartitionBits;
+
+class HashedRows final : public RowStore {
+ public:
+  explicit HashedRows(const RowLayout& layout) : layout_(layout) {
+    partitions_.reserve(kPartitions);
+    for (size_t p = 0; p < kPartitions; ++p) partitions_.emplace_back(layout_, arena_);
+  }
+
+  void find(std::span<const uint64_t> keys, float** rows) const override;
+  void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
+  std::vector<uint64_t> sorted_keys() const override;
+  uint64_t size() const override;
+  uint64_t memory_bytes() const override;
+
+ private:
+  struct Place {
+    const TablePartition* partition;
+    const KeyIndex::Bucket* bucket;
+  };
+
+  void deal(std::span<const uint64_t> keys);
+
+  const RowLayout layout_;
+  HugeArena arena_;  // of all partitions
+  std::vector<TablePartition> partitions_;
+
+  // Of the running insert: positions of the keys by partition, those of p beginning at dealt_starts_[p].
+  std::vector<uint32_t> dealt_;
+  std::array<uint32_t, kPartitions + 1> dealt_starts_;
+};
+
+// While the rows of one group are looked up, the index lines of the next are on their way.
+void HashedRows::find(std::span<const uint64_t> keys, float** rows) const {
+  std::array<Place, 2 * kGroup> places;
+  auto ask = [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const TablePartition* partition = &partitions_[key_partition(keys[i])];
+      const KeyIndex::Bucket* bucket = &partition->bucket(keys[i]);
+      __builtin_prefetch(bucket);
+      places[i % places.size()] = {partition, bucket};
+    }
+  };
+  ask(0, std::min(kGroup, keys.size()));
+  for (size_t begin = 0; begin < keys.size(); begin += kGroup) {
+    const size_t end = std::min(begin + kGroup, keys.size());
+    ask(end, std::min(end + kGroup, keys.size()));
+    for (size_t i = begin; i < end; ++i) {
+      const Place& place = places[i % places.size()];
+      rows[i] = place.partition->find(keys[i], *place.bucket);
+      if (rows[i] != nullptr) layout_.prefetch(rows[i]);
+    }
+  }
+}
+
+// Each partition is one thread's.
+void HashedRows::insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) {
+  constexpr size_t kKeysWorthSharing = 1024;
+  deal(keys);
+  const int64_t at_once = keys.size() < kKeysWorthSharing ? int64_t{kPartitions} : 1;
+  pool.for_each(kPartitions, at_once, [&](int64_t first, int64_t last) {
+    for (size_t p = static_cast<size_t>(first); p < static_cast<size_t>(last); ++p) {
+      for (uint32_t d = dealt_starts_[p]; d < dealt_starts_[p + 1]; ++d) {
+        rows[dealt_[d]] = partitions_[p].insert(keys[dealt_[d]]);
+      }
+    }
+  });
+}
+
+// Sorts the keys' positions by partition, by counting.
+void HashedRows::deal(std::span<const uint64_t> keys) {
+  std::array<uint32_t, kPartitions> next{};
+  for (uint64_t key : keys) ++next[key_partition(key)];
+  uint32_t total = 0;
+  for (size_t p = 0; p < kPartitions; ++p) {
+    dealt_starts_[p] = total;
+    total += std::exchange(next[p], total);
+  }
+  dealt_starts_[kPartitions] = total;
+  dealt_.resize(keys.size());
+  for (uint32_t i = 0; i < keys.size(); ++i) dealt_[next[key_partition(keys[i])]++] = i;
+}
+
+std::vector<uint64_t> HashedRows::sorted_keys() const {
+  std::vector<uint64_t> keys;
+  keys.reserve(size());
+  for (const TablePartition& partition : partitions_) {
+    partition.for_each_key([&](uint64_t key) { keys.push_back(key); });
+  }
+  radix_sort(keys);
+  return keys;
+}
+
+uint64_t HashedRows::size() const {
+  uint64_t rows = 0;
+  for (const TablePartition& partition : partitions_) rows += partition.size();
+  return rows;
+}
+
+uint64_t HashedRows::memory_bytes() const {
+  uint64_t bytes = 0;
+  for (const TablePartition& partition : partitions_) bytes += partition.memory_bytes();
+  return bytes;
+}
+
+}  // namespace
+
+std::unique_ptr<RowStore> make_hashed_rows(const RowLayout& layout) {
+  return std::make_unique<HashedRows>(layout);
+}
+
+}  // namespace ps

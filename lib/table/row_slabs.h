@@ -1,0 +1,38 @@
+// RowSlabs: rows by number, in slabs that never move.  Used by what gives rows their numbers.
+#ifndef PS_TABLE_ROW_SLABS_H_
+#define PS_TABLE_ROW_SLABS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "base/huge_pages.h"
+#include "table/row_layout.h"
+
+namespace ps {
+
+// Numbers go from 0 in the order in which rows were added.  One thread at a time; the arena must outlive it.
+class RowSlabs {
+ public:
+  // Slabs take about slab_bytes, and hold one row at least.
+  RowSlabs(const RowLayout& layout, uint64_t slab_bytes, HugeArena& arena);
+
+  // Adds a row, whose floats are not set.  Throws kExhausted without memory, or after 2^32 - 2 rows.
+  float* add();
+
+  float* row(uint32_t number) const { return slabs_[number >> bits_] + (number & mask_) * stride_; }
+  uint32_t size() const { return size_; }
+  uint64_t memory_bytes() const { return slabs_.size() * (slab_bytes() + sizeof slabs_[0]); }
+
+ private:
+  uint64_t slab_bytes() const { return (uint64_t{1} << bits_) * stride_ * sizeof(float); }
+
+  HugeArena* arena_;
+  uint64_t stride_;  // floats from a row to the next
+  uint32_t bits_, mask_;
+  uint32_t size_ = 0;
+  std::vector<float*> slabs_;  // 2^bits_ rows each
+};
+
+}  // namespace ps
+
+#endif  // PS_TABLE_ROW_SLABS_H_

@@ -1,0 +1,46 @@
+// RowStore: where the rows of a sparse table are, by key.  Used by SparseTable.
+#ifndef PS_TABLE_ROW_STORE_H_
+#define PS_TABLE_ROW_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "table/row_layout.h"
+
+namespace ps {
+
+// Rows never move.  Index lines, then rows, lie anywhere in memory, and a core can wait for some thirty lines
+// at once: keys are looked up many at a time, in groups, all of whose lines have been asked for.
+class RowStore {
+ public:
+  static constexpr size_t kGroup = 32;
+
+  virtual ~RowStore() = default;
+
+  // rows[i] <- the row of keys[i], its first lines asked for, or null.  Any thread, while nothing is added.
+  virtual void find(std::span<const uint64_t> keys, float** rows) const = 0;
+
+  // rows[i] <- a new row for keys[i], its floats not set.  The keys differ and are not there yet.  Throws
+  // kExhausted without memory.  Owner thread.
+  virtual void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) = 0;
+
+  // Keys of all rows, ascending.
+  virtual std::vector<uint64_t> sorted_keys() const = 0;
+
+  virtual uint64_t size() const = 0;
+  virtual uint64_t memory_bytes() const = 0;
+};
+
+// For any keys: hash indexes.
+std::unique_ptr<RowStore> make_hashed_rows(const RowLayout& layout);
+
+// For keys below `bound`: an array of row numbers, 4 bytes each of the keys that there may be.  It takes one
+// line a look-up as the hash index does, but no comparing and no splitting.
+std::unique_ptr<RowStore> make_array_rows(const RowLayout& layout, uint64_t bound);
+
+}  // namespace ps
+
+#endif  // PS_TABLE_ROW_STORE_H_
