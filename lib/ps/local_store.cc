@@ -61,6 +61,16 @@ double square_sum(const float* values, int64_t count, ThreadPool& pool) {
   return total;
 }
 
+// How the keys of narrow rows, whose look-up is most of the work, are bounded for SparseTable: while the
+// arrays of all tables stay within `budget` bytes.
+uint64_t array_bound(const ParameterSpec& spec, int state_arrays, uint64_t& budget) {
+  constexpr int64_t kNarrow = 32;  // floats of weights and state
+  const uint64_t bound = static_cast<uint64_t>(spec.rows);
+  if (spec.cols * (1 + state_arrays) > kNarrow || bound > budget / sizeof(uint32_t)) return 0;
+  budget -= bound * sizeof(uint32_t);
+  return bound;
+}
+
 float clip_factor(double norm, double limit) {
   return norm > limit ? static_cast<float>(limit / norm) : 1.0f;
 }
@@ -71,6 +81,7 @@ LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const Optim
                        uint64_t memory_limit, ThreadPool& pool)
     : pool_(pool), clip_global_norm_(optimizers.clip_global_norm) {
   check_memory(parameters, optimizers, memory_limit);
+  uint64_t array_budget = memory_limit / 64;
   for (const ParameterSpec& spec : parameters) {
     Holder& holder = holders_.emplace_back();
     holder.spec = spec;
@@ -78,8 +89,8 @@ LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const Optim
     std::unique_ptr<Optimizer<float>> optimizer;
     if (spec.kind != ParameterKind::kStatistic) optimizer = optimizers.make(spec.tuning);
     if (spec.sparse) {
-      holder.sparse = std::make_unique<SparseTable>(spec.cols, static_cast<uint64_t>(spec.rows),
-                                                    spec.initializer, std::move(optimizer));
+      const uint64_t bound = array_bound(spec, optimizer->state_arrays(), array_budget);
+      holder.sparse = std::make_unique<SparseTable>(spec.cols, bound, spec.initializer, std::move(optimizer));
     } else {
       holder.dense =
           std::make_unique<DenseTable>(spec.rows, spec.cols, spec.initializer, std::move(optimizer), pool);

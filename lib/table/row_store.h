@@ -37,7 +37,7 @@ class RowStore {
 // For any keys: hash indexes.
 std::unique_ptr<RowStore> make_hashed_rows(const RowLayout& layout);
 
-// For keys below `bound`: an array of row numbers, 4 bytes each of the keys that there may be.  It takes one
+// For keys below `bound`: an array of row numbers, 4 bytes for each key that there may be.  It takes one
 // line a look-up as the hash index does, but no comparing and no splitting.
 std::unique_ptr<RowStore> make_array_rows(const RowLayout& layout, uint64_t bound);
 

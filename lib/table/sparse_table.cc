@@ -9,15 +9,6 @@ namespace ps {
 
 namespace {
 
-// Narrow rows, whose look-up is most of the work, of not too many keys are reached through an array.  The
-// array of 64 Mi keys takes 256 MiB.
-std::unique_ptr<RowStore> make_rows(const RowLayout& layout, uint64_t bound) {
-  constexpr int64_t kNarrow = 32;
-  constexpr uint64_t kLargestArray = uint64_t{64} << 20;
-  const bool array = bound > 0 && bound <= kLargestArray && layout.stride() <= kNarrow;
-  return array ? make_array_rows(layout, bound) : make_hashed_rows(layout);
-}
-
 // Some 30 to 150 µs of work: waking a thread for less costs more than it brings.
 int64_t rows_worth_sharing(const RowLayout& layout) {
   return std::clamp<int64_t>((32 << 10) / layout.stride(), 32, 16 << 10);
@@ -31,7 +22,7 @@ SparseTable::SparseTable(int64_t width, uint64_t bound, const Initializer& initi
       layout_(width, optimizer_->state_arrays(), !optimizer_->idle_is_identity()),
       initializer_(initializer),
       block_(rows_worth_sharing(layout_)),
-      rows_(make_rows(layout_, bound)) {}
+      rows_(bound > 0 ? make_array_rows(layout_, bound) : make_hashed_rows(layout_)) {}
 
 void SparseTable::pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*>& rows) {
   rows.resize(plan.keys.size());

@@ -19,7 +19,8 @@ namespace ps {
 // Owner thread only; work is shared over the pool.
 class SparseTable {
  public:
-  // Keys are below `bound`, or any when it is 0.
+  // Keys are below `bound`, and reached through an array of 4 bytes for each that there may be; or any keys,
+  // through hash indexes, when it is 0.
   SparseTable(int64_t width, uint64_t bound, const Initializer& initializer,
               std::unique_ptr<Optimizer<float>> optimizer);
 
