@@ -1,10 +1,15 @@
 // ps-bench: measures every part of pskit, beside what the machine can do and what others do.
+#include <unistd.h>
+
 #include <cstdio>
+#include <filesystem>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "bench/bars_report.h"
 #include "bench/catalog.h"
+#include "bench/process/child.h"
 #include "bench/report.h"
 #include "cli/interrupts.h"
 #include "cli/main.h"
@@ -55,9 +60,28 @@ Program program() {
                .group = "measuring"},
               {.name = "scratch",
                .argument = "DIR",
-               .help = "folder for the files of disk benchmarks; default: the current one",
-               .details = "They have no name, and are gone at the end however it comes.",
+               .help = "folder for the files of benchmarks; default: the current one",
+               .details =
+                   "Those of disk benchmarks have no name, and are gone at the end however it comes; those "
+                   "of whole programs are in a folder that is removed.",
                .group = "measuring"},
+              {.name = "cache",
+               .argument = "DIR",
+               .help = "folder for data that is made once, and kept; default: one for temporary files",
+               .details =
+                   "Whole programs read it: about 2 GB at full size.  The default is ps-bench- and the "
+                   "number of the user, in the folder for temporary files.",
+               .group = "measuring"},
+              {.name = "bars",
+               .help = "measure what has a bar, and print how it stands",
+               .details =
+                   "A bar is what the project is held to, at full size: a bound that must be met, and one "
+                   "that is wanted.  Each line tells the median, both bounds, the verdict, the share of "
+                   "the limit, and what peers did in the same run or, where they did not run, what is "
+                   "stated of them elsewhere.  The limits of the run follow.  The exit status does not "
+                   "depend on the verdicts.",
+               .group = "output"},
+              {.name = "markdown", .help = "print the bars as a table of Markdown", .group = "output"},
               {.name = "list",
                .help = "describe the benchmarks, and end",
                .standalone = true,
@@ -75,10 +99,11 @@ Program program() {
                .details = "Rates are compared by their medians.",
                .group = "output"},
           },
-          {"json", "progress", "log-level"}),
+          {"cpu", "json", "progress", "log-level"}),
       .examples = {{"ps-bench limits", "what this machine can do"},
                    {"ps-bench all --json > base.json", "keep the numbers"},
-                   {"ps-bench all --baseline base.json --fail-below 0.9", "compare with them"}},
+                   {"ps-bench all --baseline base.json --fail-below 0.9", "compare with them"},
+                   {"ps-bench all --bars --markdown", "the table of the README"}},
   };
 }
 
@@ -126,13 +151,29 @@ std::optional<Baseline> read_baseline(const Flags& flags) {
   return Baseline(parse_json(read_file(*path), *path), *path);
 }
 
+// Of this user alone: what lies there is trusted.
+std::string cache_folder(const Flags& flags) {
+  if (std::optional<std::string> folder = flags.text("cache")) return *folder;
+  std::string folder = (std::filesystem::temp_directory_path() / cat("ps-bench-", getuid())).string();
+  make_directories(folder);
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+  return folder;
+}
+
 // How results leave the program while they come in.
 class Output {
  public:
   Output(const Flags& flags, std::span<const Task> tasks, double scale, int runs, bool has_baseline)
-      : table_(tasks, has_baseline), machine_(this_machine()), scale_(scale), runs_(runs) {
-    kind_ = flags.on("json-stream") ? kStream : flags.on("json") ? kDocument : kTable;
+      : tasks_(tasks),
+        table_(tasks, has_baseline),
+        machine_(this_machine()),
+        scale_(scale),
+        runs_(runs),
+        bars_(flags.on("bars")),
+        markdown_(flags.on("markdown")) {
+    kind_ = flags.on("json-stream") ? kStream : flags.on("json") ? kDocument : bars_ ? kBars : kTable;
     if (kind_ == kStream && flags.on("json")) flags.refuse("json-stream", "give this or --json");
+    if (markdown_ && kind_ != kBars) flags.refuse("markdown", "needs --bars, and no --json or --json-stream");
   }
 
   void begin() const {
@@ -146,15 +187,21 @@ class Output {
   }
 
   void end(std::span<const Result> results) const {
-    if (kind_ == kDocument) print(cat(document(machine_, scale_, runs_, results).dump(2), "\n"));
+    if (kind_ == kBars) print(bars_report(machine_, scale_, runs_, tasks_, results, markdown_));
+    if (kind_ != kDocument) return;
+    Json out = document(machine_, scale_, runs_, results);
+    if (bars_) out["bars"] = bars_json(tasks_, results, scale_);
+    print(cat(out.dump(2), "\n"));
   }
 
  private:
-  enum { kTable, kDocument, kStream } kind_;
+  enum { kTable, kBars, kDocument, kStream } kind_;
+  const std::span<const Task> tasks_;
   const Table table_;
   const Machine machine_;
   const double scale_;
   const int runs_;
+  const bool bars_, markdown_;
 };
 
 int judge(const Flags& flags, std::span<const Result> results, Log& log) {
@@ -171,14 +218,18 @@ int run(const Flags& flags, Log& log) {
   const double scale = size_factor(flags);
   const int runs = static_cast<int>(*flags.integer("runs", 1, 1000000));
   std::optional<Baseline> baseline = read_baseline(flags);
-  std::vector<Task> tasks =
-      plan_tasks(catalog, flags.positionals(), flags.text("filter").value_or(""), thread_counts(flags));
+  std::vector<Task> tasks = plan_tasks(catalog, flags.positionals(), flags.text("filter").value_or(""),
+                                       thread_counts(flags), flags.on("bars"));
   Output output(flags, tasks, scale, runs, baseline.has_value());
   Interrupts interrupts("ps-bench", "ending after this benchmark; press Ctrl-C again to end at once");
   Progress progress(log, progress_mode(flags),
                     {"measuring", "benchmarks", static_cast<double>(tasks.size())});
 
-  Runner runner({.scale = scale, .scratch = flags.text("scratch").value_or("."), .clock = monotonic_seconds},
+  Runner runner({.scale = scale,
+                 .scratch = flags.text("scratch").value_or("."),
+                 .cache = cache_folder(flags),
+                 .programs = program_folder(),
+                 .clock = monotonic_seconds},
                 runs);
   std::vector<Result> results;
   output.begin();

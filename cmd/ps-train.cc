@@ -93,7 +93,7 @@ ps::Program program() {
                .environment = false},
               {.name = "dump-job-keys", .hidden = true, .standalone = true, .environment = false},
           },
-          {"set", "print-config", "dry-run", "seed", "log-level", "progress", "json"}),
+          {"set", "print-config", "dry-run", "seed", "cpu", "log-level", "progress", "json"}),
       .examples = {{.command = "ps-datagen ctr | ps-train job.json --data -", .help = "train on a pipe"},
                    {.command =
                         "ps-train job.json --job test --init-model output/pass-00000 --data held_out.txt",

@@ -2,8 +2,8 @@
 # Installs the Debian 12 packages that pskit is built from, as far as they are missing.
 #
 # usage: examples/setup.sh [--tests | --bench]
-# With --tests also what tests/run.sh and .ci/run use; with --bench also what ps-bench sets pskit beside, which must be
-# there when it is built.
+# With --tests also what tests/run.sh and .ci/run use; with --bench also what ps-bench sets pskit beside; the
+# libraries of these must be there when it is built.
 set -euo pipefail
 
 packages=(
@@ -15,7 +15,7 @@ test_packages=(
   ccache clang clang-format libclang-rt-14-dev libgmock-dev libgtest-dev
   bash-completion dpkg-dev file fish jq lintian mandoc python3 zsh zstd
 )
-bench_packages=(libabsl-dev libcuckoo-dev python3-torch robin-map-dev)
+bench_packages=(libabsl-dev libcuckoo-dev liblinear-tools python3-numpy python3-torch robin-map-dev)
 case ${1:-} in
   "") ;;
   --tests) packages+=("${test_packages[@]}") ;;

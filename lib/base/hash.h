@@ -2,6 +2,7 @@
 #ifndef PS_BASE_HASH_H_
 #define PS_BASE_HASH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -20,6 +21,19 @@ inline uint64_t hash_key(uint64_t key) {
 
 // XXH3, 64 bits: checksums of chunks and records, and ids of words and categories.
 uint64_t hash_bytes(std::string_view bytes, uint64_t seed = 0);
+
+// hash_bytes of bytes that come in pieces: the pieces do not matter, only what they are together.
+class ByteHasher {
+ public:
+  ByteHasher() { reset(); }
+
+  void reset();
+  void update(std::string_view piece);
+  uint64_t digest() const;
+
+ private:
+  alignas(64) std::byte state_[576];  // XXH3_state_t
+};
 
 }  // namespace ps
 

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct BenchSettings {
   double scale = 1;           // of sizes: 1 is what results are quoted at, 0.01 is enough to see it run
   int threads = 1;            // that share the work of a run
   std::string scratch = ".";  // folder for files that are gone at the end
+  std::string cache = ".";    // folder for data made once, and kept for the next time
+  std::string programs = {};  // folder of ps-train and ps-datagen of the same build
   Clock clock = {};           // of all that is timed
 };
 
@@ -54,11 +57,46 @@ class Workload {
   virtual void check() = 0;
 
   virtual Work work() const = 0;  // of the last run
+
+  // Of the last run; what is reported is the median over the runs of each.
   virtual std::vector<Figure> figures() const { return {}; }
+
+  // What counts as the time of the last run, where that is a part which the run itself timed, as a pass of a
+  // process is; nothing: all of run().
+  virtual std::optional<double> seconds() const { return std::nullopt; }
 };
 
 // Throws kUnavailable, saying why, when the machine lacks what the benchmark needs: it is then skipped.
 using MakeWorkload = std::function<std::unique_ptr<Workload>(const BenchSettings&)>;
+
+// What a bar bounds.
+enum class Quantity {
+  kRate,        // units a second
+  kSeconds,     // of a run
+  kFigure,      // the figure `of`
+  kLimitShare,  // share of the limit's rate
+  kPeerRate,    // times the rate of the peer `of`
+  kPeerTime,    // times the seconds of the peer `of`
+  kPeerFigure,  // the figure `of`, divided by the least among the peers that ran
+  kThreadGain,  // times the rate at 1 thread
+};
+
+// A bar that the project is held to, of the medians at full size on two cores; bars.cc lists them all.
+struct Bar {
+  std::string what = {};  // as a report names it, but for the threads
+  int threads = 1;
+  Quantity quantity = Quantity::kSeconds;
+  std::string of = {};    // the figure's or the peer's name
+  std::string unit = {};  // of the bounds: "s", "MB", "x"; a rate's is the benchmark's
+  bool at_least = false;  // else at most
+  std::optional<double> must = {}, want = {};
+
+  // A peer that few machines have, and what was measured of it elsewhere: {"process/logistic/vw", "…: 1.2
+  // s"}. It is told, as stated, where that peer did not run.
+  struct Stated {
+    std::string peer, text;
+  } stated = {};
+};
 
 struct Benchmark {
   std::string name;  // "limits/read/huge": the suite comes first
@@ -66,9 +104,11 @@ struct Benchmark {
   std::string unit;  // what its rate counts: "B", or "rows"
   MakeWorkload make;
   bool threaded = false;   // run for each of --threads, else for 1 alone
+  int most_runs = 0;       // timed, of a peer that takes minutes; 0: as many as were asked for
   std::string limit = {};  // benchmark that bounds its rate; empty: none
   std::vector<std::string> peers =
       {};  // benchmarks that do the same another way; the first that runs is shown
+  std::vector<Bar> bars = {};
 
   std::string suite() const { return name.substr(0, name.find('/')); }
 };

@@ -2,9 +2,11 @@
 
 #include <iterator>
 
+#include "bench/bars.h"
 #include "bench/datagen/suite.h"
 #include "bench/limits/suite.h"
 #include "bench/parse/suite.h"
+#include "bench/process/suite.h"
 #include "bench/table/suite.h"
 #include "bench/train/suite.h"
 
@@ -13,9 +15,9 @@ namespace ps {
 namespace {
 
 constexpr std::vector<Benchmark> (*kLists[])() = {
-    stream_benchmarks,  random_benchmarks, network_benchmarks, disk_benchmarks,
-    hash_benchmarks,    parser_benchmarks, strtod_benchmarks,  reader_benchmarks,
-    datagen_benchmarks, table_benchmarks,  train_benchmarks,
+    stream_benchmarks, random_benchmarks,   network_benchmarks,         disk_benchmarks,    hash_benchmarks,
+    parser_benchmarks, strtod_benchmarks,   reader_benchmarks,          datagen_benchmarks, table_benchmarks,
+    train_benchmarks,  training_benchmarks, process_datagen_benchmarks,
 };
 
 }  // namespace
@@ -26,6 +28,7 @@ std::vector<Benchmark> benchmark_catalog() {
     std::vector<Benchmark> part = list();
     std::move(part.begin(), part.end(), std::back_inserter(out));
   }
+  for (Benchmark& benchmark : out) benchmark.bars = bars_of(benchmark.name);
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "base/cpu.h"
 #include "base/text.h"
 #include "cli/version.h"
 
@@ -52,6 +53,7 @@ Machine this_machine() {
   Machine machine;
   machine.processor = processor_name();
   machine.cores = usable_cores();
+  machine.cpu_level = cpu_level_name(cpu_level());
   machine.memory =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   machine.huge_pages = huge_page_mode();
@@ -62,9 +64,8 @@ Machine this_machine() {
 }
 
 Json Machine::json() const {
-  return {{"processor", processor},   {"cores", cores},   {"memory_bytes", memory},
-          {"huge_pages", huge_pages}, {"kernel", kernel}, {"compiler", compiler},
-          {"program", program}};
+  return {{"processor", processor},   {"cores", cores},   {"cpu_level", cpu_level}, {"memory_bytes", memory},
+          {"huge_pages", huge_pages}, {"kernel", kernel}, {"compiler", compiler},   {"program", program}};
 }
 
 }  // namespace ps

@@ -12,6 +12,7 @@ namespace ps {
 struct Machine {
   std::string processor;   // "AMD EPYC 9B45"
   int cores = 0;           // that this process may use
+  std::string cpu_level;   // of its kernels: "avx2"
   uint64_t memory = 0;     // bytes
   std::string huge_pages;  // "madvise"
   std::string kernel;      // "Linux 6.1.0-18-amd64"

@@ -10,19 +10,6 @@ namespace {
 
 constexpr size_t kThreadsWidth = 7, kRateWidth = 16, kShareWidth = 8, kGap = 2;
 
-std::string share_text(const std::optional<double>& share) {
-  return share ? cat(significant(*share * 100, 3), " %") : "-";
-}
-
-std::string times_text(double ratio) {
-  return cat(significant(ratio, 3), " x");
-}
-
-// "libcuckoo" of "table/find/libcuckoo".
-std::string last_part(const std::string& name) {
-  return name.substr(name.rfind('/') + 1);
-}
-
 std::string peer_text(const Result& result) {
   if (result.peers.empty()) return "-";
   return cat(times_text(result.peers[0].second), " ", last_part(result.peers[0].first));
@@ -48,6 +35,28 @@ std::string rate_text(double rate, const std::string& unit) {
     return cat(significant(rate / factor, 3), " ", prefix, unit == "B" ? "" : " ", unit, "/s");
   }
   return cat(significant(rate, 3), " ", unit, "/s");
+}
+
+std::string share_text(const std::optional<double>& share) {
+  return share ? cat(significant(*share * 100, 3), " %") : "-";
+}
+
+std::string times_text(double ratio) {
+  return cat(significant(ratio, 3), " x");
+}
+
+std::string last_part(const std::string& name) {
+  return name.substr(name.rfind('/') + 1);
+}
+
+std::string machine_text(const Machine& machine, double scale, int runs) {
+  return cat("processor   ", machine.processor, ", ", machine.cores, " cores, ", machine.cpu_level,
+             " kernels\n",                                                                             //
+             "memory      ", human_bytes(machine.memory), ", huge pages: ", machine.huge_pages, "\n",  //
+             "kernel      ", machine.kernel, "\n",                                                     //
+             "compiler    ", machine.compiler, "\n",                                                   //
+             "pskit       ", machine.program, "\n",                                                    //
+             "runs        ", runs, " of each, size ", significant(scale, 3), "\n");
 }
 
 Table::Table(std::span<const Task> tasks, bool has_baseline) : has_baseline_(has_baseline) {
@@ -77,12 +86,7 @@ std::string Table::line(std::span<const std::string> cells, const std::string& r
 std::string Table::header(const Machine& machine, double scale, int runs) const {
   std::vector<std::string> cells = {"benchmark", "threads", "median", "best", "of limit", "peer"};
   if (has_baseline_) cells.push_back("baseline");
-  return cat("processor   ", machine.processor, ", ", machine.cores, " cores\n",                       //
-             "memory      ", human_bytes(machine.memory), ", huge pages: ", machine.huge_pages, "\n",  //
-             "kernel      ", machine.kernel, "\n",                                                     //
-             "compiler    ", machine.compiler, "\n",                                                   //
-             "pskit       ", machine.program, "\n",                                                    //
-             "runs        ", runs, " of each, size ", significant(scale, 3), "\n\n", line(cells, ""));
+  return cat(machine_text(machine, scale, runs), "\n", line(cells, ""));
 }
 
 std::string Table::row(const Result& result) const {

@@ -3,6 +3,7 @@
 #ifndef PS_BENCH_REPORT_H_
 #define PS_BENCH_REPORT_H_
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,14 @@ namespace ps {
 
 // "12.3 GB/s", "1.5 M rows/s".
 std::string rate_text(double rate, const std::string& unit);
+
+// "45.7 %", or "-"; "5.12 x"; "libcuckoo" of "table/find/libcuckoo".
+std::string share_text(const std::optional<double>& share);
+std::string times_text(double ratio);
+std::string last_part(const std::string& name);
+
+// Where and how results were measured, a line for each thing: "kernel      Linux 6.1".
+std::string machine_text(const Machine& machine, double scale, int runs);
 
 // Lines of an aligned table, each ended by \n; they are printed as the results come in.
 class Table {

@@ -47,18 +47,42 @@ bool is_chosen(const Benchmark& benchmark, std::span<const std::string> suites, 
   return std::any_of(suites.begin(), suites.end(), fits) && benchmark.name.find(filter) != std::string::npos;
 }
 
+// Of each figure over the runs; every run has the same ones.
+std::vector<Figure> medians(const std::vector<std::vector<Figure>>& runs) {
+  std::vector<Figure> out = runs.front();
+  for (size_t i = 0; i < out.size(); ++i) {
+    std::vector<double> values;
+    for (const std::vector<Figure>& run : runs) values.push_back(run[i].value);
+    out[i].value = median(std::move(values));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Task> plan_tasks(std::span<const Benchmark> catalog, std::span<const std::string> suites,
-                             const std::string& filter, std::span<const int> threads) {
+                             const std::string& filter, std::span<const int> threads, bool barred) {
   Planner planner(catalog);
   for (const Benchmark& benchmark : catalog) {
-    if (!is_chosen(benchmark, suites, filter)) continue;
+    if (!is_chosen(benchmark, suites, filter) || (barred && benchmark.bars.empty())) continue;
     for (int count : threads) planner.add(benchmark, count);
   }
   std::vector<Task> tasks = planner.take();
-  if (tasks.empty()) fail(Code::kUsage, "no benchmark has ", quote(filter), " in its name; see --list");
+  if (tasks.empty()) {
+    fail(Code::kUsage, "no benchmark ", barred ? "with a bar " : "", "has ", quote(filter),
+         " in its name; see --list");
+  }
   return tasks;
+}
+
+const Result* find_result(std::span<const Result> results, std::string_view name, int threads) {
+  const Result* found = nullptr;
+  for (const Result& result : results) {
+    if (result.name != name || !result.skipped.empty()) continue;
+    if (result.threads != threads && result.threads != 1) continue;
+    if (found == nullptr || result.threads == threads) found = &result;
+  }
+  return found;
 }
 
 double Result::median_seconds() const {
@@ -87,7 +111,8 @@ Result Runner::run(const Task& task) {
       result.skipped = error.message();
       return result;
     }
-    time_runs(*workload, result);
+    int runs = benchmark.most_runs > 0 ? std::min(runs_, benchmark.most_runs) : runs_;
+    time_runs(*workload, runs, result);
   } catch (const Error& error) {
     throw error.within(benchmark.name);
   }
@@ -96,43 +121,36 @@ Result Runner::run(const Task& task) {
   return result;
 }
 
-void Runner::time_runs(Workload& workload, Result& result) const {
+void Runner::time_runs(Workload& workload, int runs, Result& result) const {
   workload.prepare();
   workload.run();  // warms caches, and gives the answer to check
   workload.check();
-  for (int i = 0; i < runs_; ++i) {
+  std::vector<std::vector<Figure>> figures;
+  for (int i = 0; i < runs; ++i) {
     workload.prepare();
     double start = settings_.clock();
     workload.run();
-    result.seconds.push_back(settings_.clock() - start);
+    double elapsed = settings_.clock() - start;
+    result.seconds.push_back(workload.seconds().value_or(elapsed));
+    figures.push_back(workload.figures());
   }
   workload.check();
   result.work = workload.work();
-  result.figures = workload.figures();
+  result.figures = medians(figures);
 }
 
 void Runner::compare(const Benchmark& benchmark, Result& result) const {
-  if (const Result* limit = find(benchmark.limit, result.threads)) {
+  if (const Result* limit = find_result(done_, benchmark.limit, result.threads)) {
     double amount = result.work.of_limit > 0 ? result.work.of_limit
                     : limit->unit == "B"     ? result.work.bytes
                                              : result.work.items;
     result.of_limit = amount / result.median_seconds() / limit->median_rate();
   }
   for (const std::string& name : benchmark.peers) {
-    if (const Result* peer = find(name, result.threads)) {
+    if (const Result* peer = find_result(done_, name, result.threads)) {
       result.peers.emplace_back(name, result.median_rate() / peer->median_rate());
     }
   }
-}
-
-// The result at as many threads, or at 1 where that is all there is.
-const Result* Runner::find(const std::string& name, int threads) const {
-  const Result* found = nullptr;
-  for (const Result& result : done_) {
-    if (result.name != name || (result.threads != threads && result.threads != 1)) continue;
-    if (found == nullptr || result.threads == threads) found = &result;
-  }
-  return found;
 }
 
 }  // namespace ps

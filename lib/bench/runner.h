@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,10 +22,10 @@ struct Task {
 };
 
 // The tasks of the suites ("all" among them: every one) whose names hold `filter`, each after the limit and
-// the peers that it is set beside, which are added where they were not chosen.  `catalog` must outlive them.
-// Throws kUsage when there is none.
+// the peers that it is set beside, which are added where they were not chosen.  With `barred`, those alone
+// that have bars.  `catalog` must outlive them.  Throws kUsage when there is none.
 std::vector<Task> plan_tasks(std::span<const Benchmark> catalog, std::span<const std::string> suites,
-                             const std::string& filter, std::span<const int> threads);
+                             const std::string& filter, std::span<const int> threads, bool barred = false);
 
 struct Result {
   std::string name, unit;
@@ -32,7 +33,7 @@ struct Result {
   std::string skipped;          // why there are no numbers; empty: there are
   std::vector<double> seconds;  // of the runs, in order
   Work work;
-  std::vector<Figure> figures;
+  std::vector<Figure> figures;  // medians over the runs
 
   std::string limit;                                  // benchmark that bounds it; empty: none
   std::optional<double> of_limit;                     // share of the limit's rate, by the medians
@@ -46,6 +47,9 @@ struct Result {
   double best_rate() const { return amount() / best_seconds(); }
 };
 
+// The result of the benchmark, if it ran, at as many threads, or at 1 where that is all there is; else null.
+const Result* find_result(std::span<const Result> results, std::string_view name, int threads);
+
 class Runner {
  public:
   // `settings.threads` is each task's own.
@@ -56,9 +60,8 @@ class Runner {
   Result run(const Task& task);
 
  private:
-  void time_runs(Workload& workload, Result& result) const;
+  void time_runs(Workload& workload, int runs, Result& result) const;
   void compare(const Benchmark& benchmark, Result& result) const;
-  const Result* find(const std::string& name, int threads) const;
 
   const BenchSettings settings_;
   const int runs_;

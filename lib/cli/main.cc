@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/completion.h"
@@ -34,6 +35,15 @@ LogLevel log_level(const Program& program, const Flags& flags) {
   return level == "debug" ? LogLevel::kDebug : LogLevel::kInfo;
 }
 
+// Before any kernel runs.
+void choose_cpu_level(const Flags& flags) {
+  try {
+    set_cpu_level(find_cpu_level(*flags.text("cpu"), cpu_features()));
+  } catch (const Error& error) {
+    throw error.within(flags.typed("cpu"));
+  }
+}
+
 // What --help and the like print, or nothing.
 std::string answer(const Program& program, const Flags& flags) {
   if (flags.on("help")) return help_text(program);
@@ -51,6 +61,7 @@ int run(const Program& program, const std::vector<std::string>& arguments, const
     std::fwrite(text.data(), 1, text.size(), stdout);
     return 0;
   }
+  if (has_flag(program, "cpu")) choose_cpu_level(flags);
   Log log(program.name, log_level(program, flags));
   return body(flags, log);
 }

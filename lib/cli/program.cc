@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/cpu.h"
 #include "base/error.h"
 
 namespace ps {
@@ -38,6 +39,13 @@ std::vector<Flag> shared_flags() {
        .default_text = "auto",
        .choices = {"auto", "always", "never"}},
       {.name = "json", .help = "print the result as one JSON object"},
+      {.name = "cpu",
+       .argument = "LEVEL",
+       .help = "instruction set that kernels use",
+       .details = "With auto, the highest that the processor has.  Levels may round differently; "
+                  "the same level gives the same bits on every processor that has it.",
+       .default_text = "auto",
+       .choices = cpu_choices()},
   };
 }
 

@@ -8,12 +8,13 @@
 
 namespace ps {
 
-static void find_files(const std::vector<std::string>& paths, DataSet& data) {
+static void find_files(const std::vector<std::string>& paths, const SourceContext& context, DataSet& data) {
   data.files = expand_inputs(paths);
   if (data.files.empty())
     fail(Code::kUsage, "no data: name a file, a list, a folder, or - for standard input");
   for (const InputFile& file : data.files) {
     data.stream = data.stream || file.stream;
+    data.may_wait = data.may_wait || may_wait(file, context);
     data.total_bytes += file.bytes;
   }
 }
@@ -31,7 +32,7 @@ static DataSchema schema_of(const FormatEntry& format, const DataOptions& option
 DataSet open_data_set(const DataOptions& options, const std::vector<std::string>& paths,
                       const SourceContext& context, std::shared_ptr<const Vocabulary> vocabulary) {
   DataSet data;
-  find_files(paths, data);
+  find_files(paths, context, data);
   data.blocks = std::make_unique<BlockStream>(data.files, context, options);
   const FormatEntry* named = options.format == "auto" ? nullptr : &find_format(options.format);
   std::string name = data.files[0].name();

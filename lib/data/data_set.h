@@ -14,6 +14,7 @@ namespace ps {
 struct DataSet {
   std::vector<InputFile> files;
   bool stream = false;       // one of them can be read only once
+  bool may_wait = false;     // for one of them
   uint64_t total_bytes = 0;  // of all files, as stored
   const FormatEntry* format = nullptr;
   DataSchema parsed_schema;                      // as parsers make examples

@@ -30,7 +30,7 @@ class RawFile {
 
   const std::string name_;
   const SourceContext context_;
-  const bool stream_, owned_;
+  const bool may_wait_, owned_;
   const int descriptor_;
 };
 

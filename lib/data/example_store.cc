@@ -22,82 +22,103 @@ void ExampleStore::append_range(const Batch& batch, int64_t begin, int64_t end) 
   }
 }
 
-ExampleStore::PackedSlot ExampleStore::pack_slot(const SlotData& slot) {
-  // Copies, unlike the originals, have no spare capacity.
-  PackedSlot packed{slot.offsets, {}, {}, slot.values};
-  bool narrow = std::all_of(slot.keys.begin(), slot.keys.end(), [](Key key) { return key <= UINT32_MAX; });
-  if (!narrow) {
-    packed.keys = slot.keys;
-    return packed;
-  }
-  packed.narrow_keys.resize(slot.keys.size());
-  std::transform(slot.keys.begin(), slot.keys.end(), packed.narrow_keys.begin(),
-                 [](Key key) { return static_cast<uint32_t>(key); });
-  return packed;
+template <class Packed, class T>
+std::span<const Packed> ExampleStore::pack_array(const std::vector<T>& values) {
+  if (values.empty()) return {};
+  size_t bytes = values.size() * sizeof(Packed);
+  arrays_.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
+  array_bytes_ += bytes;
+  Packed* packed = reinterpret_cast<Packed*>(arrays_.back().get());
+  std::transform(values.begin(), values.end(), packed, [](T value) { return static_cast<Packed>(value); });
+  return {packed, values.size()};
 }
 
-uint64_t ExampleStore::packed_size(const Piece& piece) {
-  uint64_t bytes =
-      sizeof(Piece) + piece.labels.size() * 4 + piece.weights.size() * 4 + piece.groups.size() * 8;
-  for (const PackedSlot& slot : piece.slots) {
-    bytes += sizeof slot + slot.offsets.size() * 4 + slot.narrow_keys.size() * 4 + slot.keys.size() * 8 +
-             slot.values.size() * 4;
+ExampleStore::PackedSlot ExampleStore::pack_slot(const SlotData& slot) {
+  PackedSlot packed;
+  packed.offsets = pack_array<uint32_t>(slot.offsets);
+  packed.values = pack_array<float>(slot.values);
+  Key bits = 0;
+  for (Key key : slot.keys) bits |= key;
+  if (bits <= UINT32_MAX) {
+    packed.narrow_keys = pack_array<uint32_t>(slot.keys);
+  } else {
+    packed.keys = pack_array<Key>(slot.keys);
   }
-  return bytes;
+  return packed;
 }
 
 void ExampleStore::pack() {
   open_.normalize(schema_);
-  Piece piece{open_.labels, open_.weights, open_.groups, {}};
+  Piece& piece = pieces_.emplace_back();
+  piece.labels = pack_array<float>(open_.labels);
+  piece.weights = pack_array<float>(open_.weights);
+  piece.groups = pack_array<uint64_t>(open_.groups);
+  piece.slots.reserve(open_.slots.size());
   for (const SlotData& slot : open_.slots) piece.slots.push_back(pack_slot(slot));
-  packed_bytes_ += packed_size(piece);
-  pieces_.push_back(std::move(piece));
   open_.clear(schema_);
-  if (memory_limit_ == 0 || packed_bytes_ <= memory_limit_) return;
-  fail(Code::kExhausted, "the examples kept in memory take more than ", human_bytes(memory_limit_),
-       " (data.memory_limit): read files rather than a stream, or use shuffle 'window'");
 }
 
-// Appends one element to an array that is left out while all are standard; `size` elements came before it.
+uint64_t ExampleStore::memory_bytes() const {
+  constexpr uint64_t kAllocation = 16;  // what the allocator adds to an array
+  uint64_t piece_bytes = sizeof(Piece) + schema_.slots.size() * sizeof(PackedSlot);
+  return array_bytes_ + arrays_.size() * (sizeof arrays_[0] + kAllocation) + pieces_.size() * piece_bytes +
+         open_.memory_bytes();
+}
+
+void ExampleStore::check_fits() const {
+  if (fits()) return;
+  fail(Code::kExhausted, "the examples kept in memory take more than ", human_bytes(memory_limit_),
+       " (data.memory_limit): read files rather than a stream, with cache 'auto', and use shuffle 'window'");
+}
+
+// Appends elements [begin, end) of an array that is left out while all are standard; `size` elements came
+// before them.
 template <class T>
-static void append_optional(std::vector<T>& out, size_t size, const std::vector<T>& in, size_t index,
+static void append_optional(std::vector<T>& out, size_t size, std::span<const T> in, size_t begin, size_t end,
                             T standard) {
   if (out.empty() && in.empty()) return;
   out.resize(size, standard);
-  out.push_back(in.empty() ? standard : in[index]);
+  if (in.empty()) {
+    out.resize(size + end - begin, standard);
+  } else {
+    out.insert(out.end(), in.data() + begin, in.data() + end);
+  }
 }
 
-void ExampleStore::append_slot(const PackedSlot& in, const SlotSchema& schema, size_t index,
-                               SlotData& out) const {
+void ExampleStore::append_slot(const PackedSlot& in, const SlotSchema& schema, size_t begin, size_t end,
+                               SlotData& out) {
   if (schema.dense) {
-    auto row = in.values.begin() + static_cast<int64_t>(index) * schema.dim;
-    out.values.insert(out.values.end(), row, row + schema.dim);
+    size_t dim = static_cast<size_t>(schema.dim);
+    out.values.insert(out.values.end(), in.values.data() + begin * dim, in.values.data() + end * dim);
     return;
   }
-  uint32_t begin = in.offsets[index], end = in.offsets[index + 1];
-  size_t before = out.keys.size();
+  size_t before = out.keys.size(), first = in.offsets[begin], last = in.offsets[end];
+  append_optional(out.values, before, in.values, first, last, 1.0f);
   if (in.keys.empty()) {
-    out.keys.insert(out.keys.end(), in.narrow_keys.begin() + begin, in.narrow_keys.begin() + end);
+    out.keys.insert(out.keys.end(), in.narrow_keys.data() + first, in.narrow_keys.data() + last);
   } else {
-    out.keys.insert(out.keys.end(), in.keys.begin() + begin, in.keys.begin() + end);
+    out.keys.insert(out.keys.end(), in.keys.data() + first, in.keys.data() + last);
   }
-  out.offsets.push_back(static_cast<uint32_t>(out.keys.size()));
-  if (out.values.empty() && in.values.empty()) return;
-  out.values.resize(before, 1.0f);
-  if (!in.values.empty())
-    out.values.insert(out.values.end(), in.values.begin() + begin, in.values.begin() + end);
-  out.values.resize(out.keys.size(), 1.0f);
+  uint32_t shift = static_cast<uint32_t>(before - first);
+  for (size_t i = begin + 1; i <= end; ++i) out.offsets.push_back(in.offsets[i] + shift);
 }
 
-void ExampleStore::append_to(int64_t index, Batch& out) const {
-  size_t piece_index = static_cast<size_t>(index / kPiece), i = static_cast<size_t>(index % kPiece);
-  if (piece_index == pieces_.size()) return out.append(schema_, open_, index % kPiece);
-  const Piece& piece = pieces_[piece_index];
-  append_optional(out.weights, out.labels.size(), piece.weights, i, 1.0f);
-  append_optional(out.groups, out.labels.size(), piece.groups, i, uint64_t{0});
+void ExampleStore::append_piece(const Piece& piece, size_t begin, size_t end, Batch& out) const {
+  append_optional(out.weights, out.labels.size(), piece.weights, begin, end, 1.0f);
+  append_optional(out.groups, out.labels.size(), piece.groups, begin, end, uint64_t{0});
   for (size_t s = 0; s < out.slots.size(); ++s)
-    append_slot(piece.slots[s], schema_.slots[s], i, out.slots[s]);
-  out.labels.push_back(piece.labels[i]);
+    append_slot(piece.slots[s], schema_.slots[s], begin, end, out.slots[s]);
+  out.labels.insert(out.labels.end(), piece.labels.data() + begin, piece.labels.data() + end);
+}
+
+void ExampleStore::append_range_to(int64_t begin, int64_t end, Batch& out) const {
+  while (begin < end) {
+    int64_t first = begin % kPiece, last = std::min(kPiece, first + end - begin);
+    size_t index = static_cast<size_t>(begin / kPiece);
+    if (index == pieces_.size()) return out.append_range(schema_, open_, first, last);
+    append_piece(pieces_[index], static_cast<size_t>(first), static_cast<size_t>(last), out);
+    begin += last - first;
+  }
 }
 
 }  // namespace ps

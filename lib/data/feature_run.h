@@ -16,7 +16,14 @@ namespace ps {
 // Some features, on the stack of the parser: they are appended to a slot together, so that a feature costs
 // neither a growing array nor a check of its own.
 struct FeatureRun {
-  static constexpr size_t kMost = 64;
+  static constexpr size_t kMost = 128;
+
+  bool full() const { return size == kMost; }
+  void clear() {
+    size = 0;
+    ones = true;
+    largest = 0;
+  }
 
   size_t size = 0;
   bool ones = true;  // all values are 1
@@ -72,18 +79,114 @@ inline bool join_decimal(uint64_t digits, bool single, float& value) {
   return mantissa <= uint64_t{1} << 24;
 }
 
-// The value at p, up to kAfter; p moves past that.
-template <char kAfter>
-inline bool take_value(const char*& p, float& value) {
+// The value at p, up to `after`; p moves past that.
+inline bool take_value(const char*& p, char after, float& value) {
   const char* end = p;
-  uint64_t marks = mark_ends<false, kAfter>(p), digits = 0;
+  uint64_t marks = after < ',' ? mark_ends<false, ' '>(p) : mark_ends<false, ','>(p), digits = 0;
   if (marks != 0) digits = take_word(p, marks, end);
   if (marks == 0 || !join_decimal(digits, end == p + 1, value)) {
     end = p;
     if (scan_float(end, value) != Scan::kNumber) return false;
   }
   p = end + 1;
-  return *end == kAfter;
+  return *end == after;
+}
+
+// The feature at `at` when it is "id kBetween 1 kAfter", of an id of up to 8 digits; `at` moves past it.
+template <char kBetween, char kAfter>
+inline bool take_plain(const char*& at, Key& key) {
+  constexpr bool kAbove = kBetween > '9';
+  constexpr char kBound = kAbove ? '9' : '0' - 1;
+  constexpr uint32_t kOne = kBetween | '1' << 8 | kAfter << 16;
+  uint64_t marks = mark_ends<kAbove, kBound>(at);
+  if (marks == 0) return false;
+  const char* q;
+  uint64_t digits = take_word(at, marks, q);
+  uint32_t rest;
+  std::memcpy(&rest, q, 4);
+  if ((rest & 0xffffff) != kOne || other_bytes(digits) != 0) return false;
+  key = join_digits(digits);
+  at = q + 3;
+  return true;
+}
+
+// The feature at `at` when it is "id kBetween value after"; `at` moves past it.
+template <char kBetween, bool kOnes>
+inline bool take_valued(const char*& at, char after, Key& key, float& value) {
+  constexpr bool kAbove = kBetween > '9';
+  constexpr char kBound = kAbove ? '9' : '0' - 1;
+  uint64_t marks = mark_ends<kAbove, kBound>(at);
+  const char* q = at;
+  if (marks != 0) {
+    uint64_t digits = take_word(at, marks, q);
+    if (other_bytes(digits) != 0) return false;
+    key = join_digits(digits);
+  } else if (!scan_uint(q, key)) {
+    return false;
+  }
+  if (*q++ != kBetween) return false;
+  if (kOnes) {
+    value = 1;
+    if (q[0] != '1' || q[1] != after) return false;
+    q += 2;
+  } else if (!take_value(q, after, value)) {
+    return false;
+  }
+  at = q;
+  return true;
+}
+
+// Adds to `run` the features from p on, while more(p), up to the first that is not "id kBetween value
+// kAfter".
+template <char kBetween, char kAfter, bool kOnes, class More>
+inline void extend_run(const char*& p, More more, Key base, FeatureRun& run) {
+  const char* at = p;
+  size_t size = run.size;
+  Key largest = run.largest;
+  bool ones = run.ones;
+  for (; size < FeatureRun::kMost && more(at); ++size) {
+    Key key;
+    float value = 1;
+    if (!take_plain<kBetween, kAfter>(at, key)) {
+      if (!take_valued<kBetween, kOnes>(at, kAfter, key, value)) break;
+      ones = ones && value == 1.0f;
+    }
+    key -= base;
+    run.keys[size] = key;
+    run.values[size] = value;
+    largest = std::max(largest, key);
+  }
+  run.size = size;
+  run.ones = ones;
+  run.largest = largest;
+  p = at;
+}
+
+// Adds as many plain features to `first`, from `a` up to `middle`, as to `second`, from `b`.
+template <char kBetween, char kAfter>
+inline void extend_both(const char*& a, const char* middle, const char*& b, Key base, FeatureRun& first,
+                        FeatureRun& second) {
+  size_t size = 0;
+  Key largest_a = 0, largest_b = 0;
+  const char *p = a, *q = b;
+  for (; size < FeatureRun::kMost && p < middle; ++size) {
+    const char *next_p = p, *next_q = q;
+    Key x, y;
+    if (!take_plain<kBetween, kAfter>(next_p, x) || !take_plain<kBetween, kAfter>(next_q, y)) break;
+    p = next_p;
+    q = next_q;
+    first.keys[size] = x -= base;
+    second.keys[size] = y -= base;
+    largest_a = std::max(largest_a, x);
+    largest_b = std::max(largest_b, y);
+  }
+  std::fill_n(first.values, size, 1.0f);
+  std::fill_n(second.values, size, 1.0f);
+  first.size = second.size = size;
+  first.largest = largest_a;
+  second.largest = largest_b;
+  a = p;
+  b = q;
 }
 
 }  // namespace scan_internal
@@ -94,49 +197,42 @@ inline bool take_value(const char*& p, float& value) {
 //   kOnes: values are "1", and nothing else is a value
 template <char kBetween, char kAfter, bool kOnes>
 inline void scan_run(const char*& p, Key base, FeatureRun& run) {
-  using namespace scan_internal;
-  constexpr bool kAbove = kBetween > '9';
-  constexpr char kBound = kAbove ? '9' : '0' - 1;
-  constexpr uint32_t kOne = kBetween | '1' << 8 | kAfter << 16;
-  const char* at = p;
-  size_t size = 0;
-  Key largest = 0;
-  bool ones = true;
-  for (; size < FeatureRun::kMost; ++size) {
-    uint64_t marks = mark_ends<kAbove, kBound>(at);
-    const char* q;
-    Key key;
-    if (marks != 0) {
-      uint64_t digits = take_word(at, marks, q);
-      if (other_bytes(digits) != 0) break;
-      key = join_digits(digits);
-    } else {
-      uint64_t wide;
-      if (q = at; !scan_uint(q, wide)) break;
-      key = wide;
-    }
-    uint32_t rest;
-    std::memcpy(&rest, q, 4);
-    float value = 1;
-    if ((rest & 0xffffff) == kOne) {
-      q += 3;
-    } else {
-      if (kOnes || *q++ != kBetween || !take_value<kAfter>(q, value)) break;
-      ones = ones && value == 1.0f;
-    }
-    key -= base;
-    run.keys[size] = key;
-    run.values[size] = value;
-    largest = std::max(largest, key);
-    at = q;
-  }
-  run.size = size;
-  run.ones = ones;
-  run.largest = largest;
-  p = at;
+  run.clear();
+  scan_internal::extend_run<kBetween, kAfter, kOnes>(
+      p, [](const char*) { return true; }, base, run);
 }
 
-// The same for ids without values, "id kAfter", of which it takes up to `most`.
+// The same from two places at once, p and `middle`, which follows a kAfter.  Where a feature begins is known
+// only when the end of the one before is found: one place after the other leaves most of a processor idle.
+// (415 MB of libsvm with values of 1, read and made batches: 0.184 s of processor time instead of 0.222.)
+// `first` ends at `middle`; or before it, at a feature that is not of this form or when it is full, and then
+// `second` is empty.
+template <char kBetween, char kAfter, bool kOnes>
+inline void scan_two_runs(const char*& p, const char* middle, Key base, FeatureRun& first,
+                          FeatureRun& second) {
+  using namespace scan_internal;
+  const char* q = middle;
+  first.clear();
+  second.clear();
+  extend_both<kBetween, kAfter>(p, middle, q, base, first, second);
+  extend_run<kBetween, kAfter, kOnes>(
+      p, [middle](const char* at) { return at < middle; }, base, first);
+  if (p < middle) return second.clear();
+  extend_run<kBetween, kAfter, kOnes>(
+      q, [](const char*) { return true; }, base, second);
+  p = q;
+}
+
+// Adds the last feature of a line, which ends at `end`, in kAfter rather than in what stands between
+// features.
+template <char kBetween, char kAfter, bool kOnes>
+inline void scan_last(const char*& p, const char* end, Key base, FeatureRun& run) {
+  scan_internal::extend_run<kBetween, kAfter, kOnes>(
+      p, [end](const char* at) { return at < end; }, base, run);
+  p = std::min(p, end);
+}
+
+// As scan_run, for ids without values: "id kAfter", of which it takes up to `most`.
 template <char kAfter>
 inline void scan_ids(const char*& p, uint64_t most, FeatureRun& run) {
   using namespace scan_internal;

@@ -47,10 +47,29 @@ inline char* write_uint(char* out, uint64_t value) {
   return out + 8 - leading_zeros;
 }
 
+// Writes millionths / 10^6 with as many decimals as it needs, at least one.  millionths < 16 * 10^6, and no
+// multiple of 10^6.
+inline char* write_decimals(char* out, uint32_t millionths) {
+  out = write_uint(out, millionths / 1'000'000);
+  uint64_t decimals = eight_digits(millionths % 1'000'000) >> 16;
+  uint64_t text = decimals | kAsciiZeros;
+  *out++ = '.';
+  std::memcpy(out, &text, 8);
+  return out + 8 - std::countl_zero(decimals) / 8;
+}
+
 // The shortest decimal that reads back as the same float.
 inline char* write_float(char* out, float value) {
   if (value >= 0 && value < 16'777'216 && value == std::trunc(value) && !std::signbit(value)) {
     return write_uint(out, static_cast<uint64_t>(value));
+  }
+  // Below 16, floats are less than a millionth apart, so that no two numbers of up to six decimals read back
+  // as the same float: if there is one, it is the shortest.  (The division is right to 2^-53, and a float
+  // lies 2^-45 at least from the middle between two others.)  From 0.001 on no exponent makes it shorter.
+  if (value >= 0.001f && value < 16) {
+    double millionths = std::nearbyint(static_cast<double>(value) * 1e6);
+    if (static_cast<float>(millionths / 1e6) == value)
+      return write_decimals(out, static_cast<uint32_t>(millionths));
   }
   return std::to_chars(out, out + kMaxFloatText, value).ptr;
 }

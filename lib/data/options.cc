@@ -106,8 +106,15 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
     s.field("max_bad_lines", &DataOptions::max_bad_lines,
             "bad lines skipped and counted before one ends the run")
         .at_least(0);
-    s.field("memory_limit", &DataOptions::memory_limit,
-            "of examples kept in memory; empty: half of what is available");
+    s.field(
+         "cache", &DataOptions::cache,
+         "passes after the first come from memory: auto, when the examples fit; memory, and it is an error "
+         "when they do not; none, files are read again")
+        .one_of({"auto", "memory", "none"});
+    s.field(
+        "memory_limit", &DataOptions::memory_limit,
+        "of examples kept in memory; empty: half of what is available, or a quarter when files can be read "
+        "again instead");
     s.check(check_data);
     return s;
   }();

@@ -48,7 +48,8 @@ struct DataOptions {
   bool log_counts = false;          // value v becomes sign(v) log2(1 + |v|); 1 stays 1
   int hash_bits = 0;                // ids hashed into 2^hash_bits; 0: as they are
   int64_t max_bad_lines = 0;        // skipped and counted, up to this many a pass
-  std::string memory_limit;         // of examples kept in memory, e.g. "2G"; empty: half of what is available
+  std::string cache = "auto";       // auto | memory | none: whether later passes come from memory
+  std::string memory_limit;         // of examples kept in memory, e.g. "2G"; empty: part of what is available
 
   static const ObjectSpec<DataOptions>& spec();
 

@@ -2,10 +2,13 @@
 
 namespace ps {
 
-ParsePipeline::ParsePipeline(std::function<bool(Block&)> read,
-                             std::function<void(const Block&, Parsed&)> parse, int threads)
-    : read_(std::move(read)), parse_(std::move(parse)), slots_(static_cast<size_t>(2 * threads + 2)) {
-  for (int t = 0; t < threads; ++t) threads_.emplace_back([this] { work(); });
+// One slot is enough for one thread; others are parsed into while one is handed out.
+ParsePipeline::ParsePipeline(Read read, Parse parse, int threads, bool read_may_wait)
+    : read_(std::move(read)),
+      parse_(std::move(parse)),
+      consumer_parses_(threads == 1 || !read_may_wait),
+      slots_(threads == 1 ? 1 : static_cast<size_t>(2 * threads + 2)) {
+  for (int t = consumer_parses_ ? 1 : 0; t < threads; ++t) threads_.emplace_back([this] { work(); });
 }
 
 ParsePipeline::~ParsePipeline() {
@@ -34,29 +37,36 @@ void ParsePipeline::parse(Slot& slot) {
   }
 }
 
+bool ParsePipeline::can_take() const {
+  return !ended_ && !reading_ && slots_[next_read_ % slots_.size()].free;
+}
+
+// Reads into the next slot and parses it, without the lock.
+void ParsePipeline::take(std::unique_lock<std::mutex>& lock) {
+  Slot& slot = slots_[next_read_++ % slots_.size()];
+  slot.free = false;
+  reading_ = true;
+  lock.unlock();
+  bool more = fill(slot);
+  lock.lock();
+  reading_ = false;
+  ended_ = !more;
+  if (more) {
+    lock.unlock();
+    changed_.notify_all();
+    parse(slot);
+    lock.lock();
+  }
+  slot.done = true;
+  changed_.notify_all();
+}
+
 void ParsePipeline::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    auto next = [&]() -> Slot& { return slots_[next_read_ % slots_.size()]; };
-    changed_.wait(lock, [&] { return stop_ || ended_ || (!reading_ && next().free); });
+    changed_.wait(lock, [&] { return stop_ || ended_ || can_take(); });
     if (stop_ || ended_) return;
-    Slot& slot = next();
-    ++next_read_;
-    slot.free = false;
-    reading_ = true;
-    lock.unlock();
-    bool more = fill(slot);
-    lock.lock();
-    reading_ = false;
-    ended_ = !more;
-    if (more) {
-      lock.unlock();
-      changed_.notify_all();
-      parse(slot);
-      lock.lock();
-    }
-    slot.done = true;
-    changed_.notify_all();
+    take(lock);
   }
 }
 
@@ -69,7 +79,13 @@ const Parsed* ParsePipeline::next() {
     changed_.notify_all();
   }
   Slot& slot = slots_[next_out_ % slots_.size()];
-  changed_.wait(lock, [&] { return slot.done; });
+  while (!slot.done) {
+    if (consumer_parses_ && can_take()) {
+      take(lock);
+    } else {
+      changed_.wait(lock, [&] { return slot.done || (consumer_parses_ && can_take()); });
+    }
+  }
   if (slot.error) std::rethrow_exception(slot.error);
   if (slot.end) return nullptr;
   ++next_out_;

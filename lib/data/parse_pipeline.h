@@ -5,6 +5,10 @@
 // the ring puts the results back in order:
 //
 //   free --(a thread reads and parses)--> done --(next() hands it out; the next next() takes it back)--> free
+//
+// The consumer's thread is one of them where reading does not wait: it takes a slot while what it needs is
+// not done.  Alone, it parses into one slot that stays in its cache, and nothing is handed from core to core:
+// 415 MB of libsvm took 0.29 s of processor time with a thread beside it, and 0.23 s so.
 #ifndef PS_DATA_PARSE_PIPELINE_H_
 #define PS_DATA_PARSE_PIPELINE_H_
 
@@ -22,10 +26,14 @@ namespace ps {
 
 class ParsePipeline {
  public:
+  using Read = std::function<bool(Block&)>;
+  using Parse = std::function<void(const Block&, Parsed&)>;
+
   // read(block) is called by one thread at a time and is false at the end; parse(block, parsed) by many.
-  // Starts `threads` threads.
-  ParsePipeline(std::function<bool(Block&)> read, std::function<void(const Block&, Parsed&)> parse,
-                int threads);
+  //   threads        that parse, the consumer's included
+  //   read_may_wait  for more of a stream: the consumer parses only when it is alone, so that what is done
+  //                  reaches it at once
+  ParsePipeline(Read read, Parse parse, int threads, bool read_may_wait);
 
   // Waits for the threads: a read that may wait for ever must be ended first.
   ~ParsePipeline();
@@ -46,11 +54,14 @@ class ParsePipeline {
   };
 
   void work();
+  bool can_take() const;  // with mutex_ held, as is `lock` on entry and return
+  void take(std::unique_lock<std::mutex>& lock);
   bool fill(Slot& slot);
   void parse(Slot& slot);
 
-  const std::function<bool(Block&)> read_;
-  const std::function<void(const Block&, Parsed&)> parse_;
+  const Read read_;
+  const Parse parse_;
+  const bool consumer_parses_;
 
   std::mutex mutex_;
   std::condition_variable changed_;

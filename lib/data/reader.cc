@@ -5,10 +5,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/text.h"
+#include "base/random.h"
 #include "data/data_set.h"
-#include "data/example_store.h"
+#include "data/example_cache.h"
 #include "data/parse_pipeline.h"
 #include "data/shuffle.h"
 #include "data/transform.h"
@@ -19,11 +18,6 @@ namespace {
 
 constexpr uint64_t kShuffleStream = 0x73687566;  // "shuf": apart from all other uses of the seed
 constexpr int64_t kBadLinesShown = 10;
-
-uint64_t memory_limit(const DataOptions& options) {
-  if (!options.memory_limit.empty()) return parse_bytes(options.memory_limit).value_or(0);
-  return available_memory_bytes() / 2;
-}
 
 // Bad lines of a pass, in the order of the data.
 class BadLineCounter {
@@ -54,21 +48,23 @@ class BadLineCounter {
 // The examples of a pipeline, up to the bad line that is one too many.
 class PipelineSource : public ExampleSource {
  public:
-  // `keep`, if any, gets all examples as well.  `ended` becomes true at the end.
-  PipelineSource(ParsePipeline& pipeline, BadLineCounter& counter, ExampleStore* keep, bool& ended)
-      : pipeline_(pipeline), counter_(counter), keep_(keep), ended_(ended) {}
+  // `cache` gets all examples as well, and is finished at the end.
+  PipelineSource(ParsePipeline& pipeline, BadLineCounter& counter, ExampleCache& cache)
+      : pipeline_(pipeline), counter_(counter), cache_(cache) {}
 
   bool next(const Batch*& batch, int64_t& begin, int64_t& end) override {
     if (refused_) counter_.refuse(*refused_);
     do {
       const Parsed* parsed = pipeline_.next();
-      ended_ = !parsed;
-      if (!parsed) return false;
+      if (!parsed) {
+        cache_.finish();
+        return false;
+      }
       batch = &parsed->batch;
       begin = 0;
       end = count_bad_lines(*parsed);
     } while (end == 0 && !refused_);
-    if (keep_) keep_->append_range(*batch, begin, end);
+    cache_.append(*batch, begin, end);
     if (end == 0) counter_.refuse(*refused_);
     return true;
   }
@@ -88,8 +84,7 @@ class PipelineSource : public ExampleSource {
 
   ParsePipeline& pipeline_;
   BadLineCounter& counter_;
-  ExampleStore* const keep_;
-  bool& ended_;
+  ExampleCache& cache_;
   const BadLine* refused_ = nullptr;  // of the block handed out last
 };
 
@@ -102,11 +97,7 @@ class BatchReader::Impl {
         settings_(settings),
         context_{settings.stdin_descriptor, &interrupt_, &bytes_read_},
         data_(open_data_set(options_, paths, context_, settings.vocabulary)),
-        memory_limit_(memory_limit(options_)) {
-    if (options_.shuffle == "full" || (data_.stream && settings_.passes > 1)) {
-      store_ = std::make_unique<ExampleStore>(data_.schema, memory_limit_);
-    }
-  }
+        cache_(options_, data_.schema, data_.stream, settings_.passes) {}
 
   // Shuts down from the source forward.
   ~Impl() {
@@ -117,17 +108,19 @@ class BatchReader::Impl {
 
   void begin_pass(int pass) {
     random_ = Random(settings_.seed, (kShuffleStream << 32) + static_cast<uint64_t>(pass));
-    if (begun_ && data_.stream && !store_) {
+    if (begun_ && data_.stream && !cache_.keeps()) {
       fail(Code::kUsage,
            "standard input and pipes can be read once, and another pass was asked for: set the passes");
     }
-    if (begun_ && store_ && !ended_) load_rest();
+    if (begun_ && cache_.keeps() && !cache_.whole()) finish_cache();
     order_.reset();
     pipeline_.reset();
-    counter_ = BadLineCounter(options_.max_bad_lines, settings_.log);
     examples_ = 0;
     if (begun_) bytes_read_ = 0;
-    if (!kept()) start_pipeline();
+    if (!cache_.whole()) {
+      counter_ = BadLineCounter(options_.max_bad_lines, settings_.log);
+      start_pipeline();
+    }
     begun_ = true;
   }
 
@@ -149,7 +142,7 @@ class BatchReader::Impl {
   }
 
   ReaderProgress progress() const {
-    return {bytes_read_.load(), data_.stream || kept() ? 0 : data_.total_bytes, examples_.load()};
+    return {bytes_read_.load(), data_.stream || cache_.whole() ? 0 : data_.total_bytes, examples_.load()};
   }
 
   const DataSet& data() const { return data_; }
@@ -157,40 +150,48 @@ class BatchReader::Impl {
   void interrupt() { interrupt_.set(); }
 
  private:
-  // True when this pass is served from memory.
-  bool kept() const { return store_ && ended_; }
-
   void start_pipeline() {
     if (begun_) {
       data_.blocks = std::make_unique<BlockStream>(data_.files, context_, options_);
       data_.blocks->set_format(*data_.format);
     }
-    ended_ = false;
     auto read = [this](Block& block) { return data_.blocks->next(block); };
     auto parse = [this](const Block& block, Parsed& out) {
       data_.parser->parse(block, out);
       transform(options_, data_.parsed_schema, out.batch);
     };
-    pipeline_ = std::make_unique<ParsePipeline>(read, parse, std::max(1, settings_.threads));
+    pipeline_ = std::make_unique<ParsePipeline>(read, parse, std::max(1, settings_.threads), data_.may_wait);
   }
 
   std::unique_ptr<ExampleSource> make_source() {
-    if (kept()) return std::make_unique<StoreSource>(*store_);
-    return std::make_unique<PipelineSource>(*pipeline_, counter_, store_.get(), ended_);
+    if (cache_.whole()) return std::make_unique<StoreSource>(cache_.store());
+    return std::make_unique<PipelineSource>(*pipeline_, counter_, cache_);
   }
 
   void make_order() {
     if (options_.shuffle == "full") {
-      if (!ended_) load_rest();
-      order_ = permuted(*store_, random_);
+      if (!cache_.whole()) load_rest();
+      order_ = permuted(cache_.store(), random_);
     } else if (options_.shuffle == "window") {
-      order_ = shuffled_window(data_.schema, make_source(), options_.shuffle_window, memory_limit_, random_);
+      order_ = shuffled_window(data_.schema, make_source(), options_.shuffle_window, cache_.memory_limit(),
+                               random_);
+    } else if (cache_.whole()) {
+      order_ = in_order(cache_.store());
     } else {
       order_ = in_order(data_.schema, make_source());
     }
   }
 
-  // Takes what is left of the data into the store.
+  // A pass was left before its end: a stream cannot be begun again, and files need not be read for nothing.
+  void finish_cache() {
+    if (cache_.required()) {
+      load_rest();
+    } else {
+      cache_.restart();
+    }
+  }
+
+  // Takes what is left of the data into the cache.
   void load_rest() {
     std::unique_ptr<ExampleSource> source = make_source();
     const Batch* batch = nullptr;
@@ -213,12 +214,11 @@ class BatchReader::Impl {
   std::atomic<uint64_t> bytes_read_{0};  // added to by the thread that reads
   const SourceContext context_;
   DataSet data_;  // parser: constant; blocks: the thread that reads
-  const uint64_t memory_limit_;
 
   // Owner thread.
-  bool begun_ = false, ended_ = false;   // ended_: the pipeline of this pass gave all it had
-  std::unique_ptr<ExampleStore> store_;  // null: nothing is kept
-  BadLineCounter counter_{0, nullptr};
+  bool begun_ = false;
+  ExampleCache cache_;
+  BadLineCounter counter_{0, nullptr};  // of the last pass that read the data
   std::unique_ptr<ParsePipeline> pipeline_;
   std::unique_ptr<ExampleOrder> order_;  // made by the first next() of a pass
   Random random_{0, 0};

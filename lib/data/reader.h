@@ -26,8 +26,9 @@
 namespace ps {
 
 struct ReaderSettings {
-  int threads = 1;           // that parse; one of them reads as well
-  int passes = 1;            // that will be asked for: a stream read more than once is kept in memory
+  int threads = 1;           // that read and parse, the owner's included: 1 starts none
+  int passes = 1;            // that will be asked for: with more than one, examples are kept in memory, see
+                             // DataOptions::cache
   uint64_t seed = 1;         // of shuffles
   int stdin_descriptor = 0;  // what "-" reads
   Log* log = nullptr;        // gets a warning for each of the first bad lines
@@ -65,7 +66,7 @@ class BatchReader {
   //   be kept in memory does not fit
   bool next(Batch& batch);
 
-  int64_t bad_lines() const;  // skipped in this pass
+  int64_t bad_lines() const;  // skipped in this pass, or in the one that filled the memory it comes from
   ReaderProgress progress() const;
 
   // Makes next() return false soon, also while it waits.  From any thread, or a signal handler.

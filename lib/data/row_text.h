@@ -2,7 +2,9 @@
 #ifndef PS_DATA_ROW_TEXT_H_
 #define PS_DATA_ROW_TEXT_H_
 
+#include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,6 +31,21 @@ class RowText {
     at_ += text.size();
   }
   void add_uint(uint64_t value) { at_ = write_uint(at_, value); }
+  // Of each key: kBefore, its digits, kBetween, "1".
+  template <char kBefore, char kBetween>
+  void add_ids(std::span<const uint64_t> keys) {
+    if (keys.empty()) return;
+    // What stands between the digits of two keys is written at once.
+    constexpr uint32_t kMarks = kBetween | '1' << 8 | kBefore << 16;
+    char* at = at_;
+    *at++ = kBefore;
+    for (uint64_t key : keys) {
+      at = write_uint(at, key);
+      std::memcpy(at, &kMarks, 4);
+      at += 3;
+    }
+    at_ = at - 1;
+  }
   void add_int(int64_t value) {
     if (value < 0) add('-');
     add_uint(value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));

@@ -10,10 +10,11 @@ namespace ps {
 
 bool StoreSource::next(const Batch*& batch, int64_t& begin, int64_t& end) {
   batch_.clear(store_.schema());
-  end = std::min(store_.size() - next_, ExampleStore::kPiece);
-  for (int64_t i = 0; i < end; ++i) store_.append_to(next_++, batch_);
-  batch = &batch_;
   begin = 0;
+  end = std::min(store_.size() - next_, ExampleStore::kPiece);
+  store_.append_range_to(next_, next_ + end, batch_);
+  next_ += end;
+  batch = &batch_;
   return end > 0;
 }
 
@@ -38,6 +39,21 @@ class InOrder : public ExampleOrder {
   const std::unique_ptr<ExampleSource> source_;
   const Batch* from_ = nullptr;
   int64_t begin_ = 0, end_ = 0;  // of from_, not taken yet
+};
+
+class StoredInOrder : public ExampleOrder {
+ public:
+  explicit StoredInOrder(const ExampleStore& store) : store_(store) {}
+
+  void take(int64_t size, Batch& batch) override {
+    int64_t end = std::min(store_.size(), next_ + size);
+    store_.append_range_to(next_, end, batch);
+    next_ = end;
+  }
+
+ private:
+  const ExampleStore& store_;
+  int64_t next_ = 0;
 };
 
 // A store to which examples are only added, and the list of those not drawn yet.  When most of the store is
@@ -72,6 +88,7 @@ class ShuffledWindow : public ExampleOrder {
       if (store_->size() > 2 * window_ + ExampleStore::kPiece) compact();
       waiting_.push_back(store_->size());
       store_->append_range(*from_, begin_, begin_ + 1);
+      store_->check_fits();
       ++begin_;
     }
   }
@@ -123,6 +140,10 @@ class Permuted : public ExampleOrder {
 
 std::unique_ptr<ExampleOrder> in_order(const DataSchema& schema, std::unique_ptr<ExampleSource> source) {
   return std::make_unique<InOrder>(schema, std::move(source));
+}
+
+std::unique_ptr<ExampleOrder> in_order(const ExampleStore& store) {
+  return std::make_unique<StoredInOrder>(store);
 }
 
 std::unique_ptr<ExampleOrder> shuffled_window(const DataSchema& schema, std::unique_ptr<ExampleSource> source,

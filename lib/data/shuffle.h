@@ -45,8 +45,9 @@ class ExampleOrder {
   virtual void take(int64_t size, Batch& batch) = 0;
 };
 
-// As read.
+// As read, or as they lie in a store, which must outlive it: straight from there into the batch.
 std::unique_ptr<ExampleOrder> in_order(const DataSchema& schema, std::unique_ptr<ExampleSource> source);
+std::unique_ptr<ExampleOrder> in_order(const ExampleStore& store);
 
 // Each drawn at random from the `window` examples that come next.  Holds up to three windows of examples.
 std::unique_ptr<ExampleOrder> shuffled_window(const DataSchema& schema, std::unique_ptr<ExampleSource> source,

@@ -36,6 +36,12 @@ void Interrupt::set() {
   [[maybe_unused]] ssize_t written = ::write(descriptor_, &one, sizeof one);
 }
 
+bool may_wait(const InputFile& file, const SourceContext& context) {
+  if (file.path != "-") return file.stream;
+  struct stat status;
+  return fstat(context.stdin_descriptor, &status) != 0 || !S_ISREG(status.st_mode);
+}
+
 static int open_input(const InputFile& file, const SourceContext& context) {
   if (file.path == "-") return context.stdin_descriptor;
   // Opening a pipe must not wait for its writer; wait() does, and can be interrupted.
@@ -47,7 +53,7 @@ static int open_input(const InputFile& file, const SourceContext& context) {
 RawFile::RawFile(const InputFile& file, const SourceContext& context)
     : name_(file.name()),
       context_(context),
-      stream_(file.stream),
+      may_wait_(may_wait(file, context)),
       owned_(file.path != "-"),
       descriptor_(open_input(file, context)) {}
 
@@ -56,7 +62,7 @@ RawFile::~RawFile() {
 }
 
 bool RawFile::wait() const {
-  if (!stream_) return true;
+  if (!may_wait_) return true;
   pollfd waits[2] = {{descriptor_, POLLIN, 0},
                      {context_.interrupt ? context_.interrupt->descriptor() : -1, POLLIN, 0}};
   while (poll(waits, 2, -1) < 0) {
@@ -67,7 +73,7 @@ bool RawFile::wait() const {
 
 bool RawFile::ready() const {
   pollfd waits = {descriptor_, POLLIN, 0};
-  return !stream_ || poll(&waits, 1, 0) > 0;
+  return !may_wait_ || poll(&waits, 1, 0) > 0;
 }
 
 size_t RawFile::read(char* out, size_t size) {

@@ -50,6 +50,9 @@ struct SourceContext {
   std::atomic<uint64_t>* bytes_read = nullptr;  // as stored, before decompression
 };
 
+// True when a read of `file` may wait for more to come: not of a regular file, also as standard input.
+bool may_wait(const InputFile& file, const SourceContext& context);
+
 // Turns stored bytes into the bytes of the data.  One for plain bytes, gzip, zstd.
 class Decoder;
 class RawFile;

@@ -62,6 +62,12 @@ std::unique_ptr<Writer> make_writer(const WriterEntry& entry, const DataTraits& 
 // For the writers' own checks: throws kUsage unless the slots are labelled features of sparse ids.
 void expect_sparse_features(const DataTraits& traits, std::string_view format);
 
+// The ids of an example.
+inline std::span<const Key> row_keys(const SlotData& slot, size_t example) {
+  return std::span(slot.keys).subspan(slot.offsets[example],
+                                      slot.offsets[example + 1] - slot.offsets[example]);
+}
+
 // Sorts the ids of each row of each sparse slot, with their values.
 void sort_rows(const DataSchema& schema, Batch& batch);
 

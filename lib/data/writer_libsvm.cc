@@ -44,12 +44,8 @@ class LibsvmWriter : public Writer {
   }
 
   static void format_binary(const SlotData& slot, size_t b, std::string& out) {
-    RowText row(out, slot.offsets[b + 1] - slot.offsets[b], 0);
-    for (size_t k = slot.offsets[b]; k < slot.offsets[b + 1]; ++k) {
-      row.add(' ');
-      row.add_uint(slot.keys[k]);
-      row.add(":1");
-    }
+    RowText row(out, row_keys(slot, b).size(), 0);
+    row.add_ids<' ', ':'>(row_keys(slot, b));
   }
 
   static void format_valued(const SlotData& slot, size_t b, std::string& out) {

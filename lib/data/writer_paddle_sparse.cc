@@ -12,7 +12,7 @@
 namespace ps {
 namespace {
 
-size_t row_keys(const Batch& batch, size_t example) {
+size_t count_keys(const Batch& batch, size_t example) {
   size_t keys = 0;
   for (const SlotData& slot : batch.slots) keys += slot.offsets[example + 1] - slot.offsets[example];
   return keys;
@@ -31,16 +31,10 @@ class BinaryWriter : public Writer {
 
  private:
   static void format_row(const Batch& batch, size_t b, std::string& out) {
-    RowText row(out, row_keys(batch, b), 1);
+    RowText row(out, count_keys(batch, b), 1);
     row.add("0,");
     row.add_float(batch.labels[b]);
-    for (const SlotData& slot : batch.slots) {
-      for (size_t k = slot.offsets[b]; k < slot.offsets[b + 1]; ++k) {
-        row.add(',');
-        row.add_uint(slot.keys[k]);
-        row.add(" 1");
-      }
-    }
+    for (const SlotData& slot : batch.slots) row.add_ids<',', ' '>(row_keys(slot, b));
     row.add('\n');
   }
 };
@@ -55,7 +49,7 @@ class FloatWriter : public Writer {
 
  private:
   static void format_row(const Batch& batch, size_t b, std::string& out) {
-    size_t keys = row_keys(batch, b);
+    size_t keys = count_keys(batch, b);
     RowText row(out, keys, keys + 1);
     row.add_fixed6(batch.labels[b]);
     for (const SlotData& slot : batch.slots) {

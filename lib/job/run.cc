@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -134,8 +135,8 @@ void Run::load_weights() {
 // Says what a dry run would do; false when this is none.
 bool Run::say_plan(const BatchReader& reader) {
   if (!options_.dry_run) return false;
-  log_.info("would ", options_.task, " with ", options_.threads, " threads on ", reader.format(), " data\n",
-            network_->describe());
+  log_.info("would ", options_.task, " with ", options_.threads, " threads and ", cpu_level_name(cpu_level()),
+            " kernels on ", reader.format(), " data\n", network_->describe());
   return true;
 }
 
@@ -147,7 +148,8 @@ bool Run::train() {
     test_reader_ = make_reader(job_.data.test_files, "none", job_.train.passes);
   if (say_plan(*reader_)) return true;
   if (!job_.train.save_dir.empty()) make_directories(job_.train.save_dir);  // before the work, not after it
-  Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}};
+  log_.info("Training with ", options_.threads, " threads and ", cpu_level_name(cpu_level()), " kernels");
+  Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}, {"cpu", cpu_level_name(cpu_level())}};
   bool finished = train_passes(result);
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;
@@ -194,7 +196,10 @@ bool Run::test() {
   reader_ = make_reader(paths, "none", 1);
   build(reader_->schema());
   if (say_plan(*reader_)) return true;
-  Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}, {"passes", Json::array()}};
+  Json result = {{"job", job_.job.name},
+                 {"seed", job_.job.seed},
+                 {"cpu", cpu_level_name(cpu_level())},
+                 {"passes", Json::array()}};
   result["test"] = trainer_->test(-1, *reader_, options_.stop).json();
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "math/blocks.h"
+#include "math/kernels/kernels.h"
 
 namespace ps {
 
@@ -17,11 +18,7 @@ template <class T>
 void add_column_sums(ThreadPool& pool, Columns<const T> m, int64_t rows, const T* scales,
                      int64_t scale_stride, T* sums) {
   pool.for_each(m.width, block_items(rows), [&](int64_t begin, int64_t end) {
-    for (int64_t b = 0; b < rows; ++b) {
-      const T* __restrict row = m.row(b);
-      const T scale = scales == nullptr ? T(1) : scales[b * scale_stride];
-      for (int64_t d = begin; d < end; ++d) sums[d] += scale * row[d];
-    }
+    math_kernels<T>().add_column_sums(m, rows, scales, scale_stride, Block{begin, end}, sums);
   });
 }
 
@@ -35,11 +32,7 @@ void copy_columns(ThreadPool& pool, Columns<const T> in, int64_t rows, Columns<T
 template <class T>
 void add_columns(ThreadPool& pool, Columns<const T> in, int64_t rows, Columns<T> out) {
   pool.for_each(rows, block_items(in.width), [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      const T* __restrict from = in.row(b);
-      T* __restrict to = out.row(b);
-      for (int64_t d = 0; d < in.width; ++d) to[d] += from[d];
-    }
+    math_kernels<T>().add_columns(in, Block{begin, end}, out);
   });
 }
 

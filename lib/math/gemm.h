@@ -1,7 +1,8 @@
 // Products of dense matrices, added to what is there.  Used by layers.  T is float or double.
 //
 // The result is cut into blocks of rows whose size depends on the shapes alone; a block is computed by one
-// thread. `out` must not alias the factors.  Empty matrices are fine.
+// thread. Levels of instruction sets (base/cpu.h) round differently.  `out` must not alias the factors. Empty
+// matrices are fine.
 #ifndef PS_MATH_GEMM_H_
 #define PS_MATH_GEMM_H_
 

@@ -2,22 +2,29 @@
 
 #include <algorithm>
 
-#include "base/random.h"
+#include "base/cpu.h"
+#include "base/cpu_levels.h"
+#include "math/kernels/initial.h"
 
 namespace ps {
 
-// Counter (row, j) of the generator gives columns 4j … 4j + 3.
-template <class Four>
-static void fill_by_fours(uint64_t seed, uint64_t row, std::span<float> weights, Four&& four) {
-  for (size_t column = 0; column < weights.size(); column += 4) {
-    float values[4];
-    four(philox(seed, row, column / 4), values);
-    std::copy_n(values, std::min<size_t>(4, weights.size() - column), &weights[column]);
+// Each level's: lib/math/kernels/initial.cc.
+#define PS_DECLARE(level)                      \
+  namespace level {                            \
+  extern const InitialKernels kInitialKernels; \
   }
+PS_FOR_CPU_LEVELS(PS_DECLARE)
+
+#define PS_ADDRESS(level) &level::kInitialKernels,
+
+static const InitialKernels& initial_kernels() {
+  static constexpr const InitialKernels* kLevels[] = {PS_FOR_CPU_LEVELS(PS_ADDRESS)};
+  return *kLevels[static_cast<int>(cpu_level())];
 }
 
 void Initializer::fill(uint64_t row, std::span<float> weights) const {
-  float center = static_cast<float>(mean), scale = static_cast<float>(deviation);
+  const float center = static_cast<float>(mean), scale = static_cast<float>(deviation);
+  const int64_t width = static_cast<int64_t>(weights.size());
   switch (distribution) {
     case Distribution::kZero:
       std::fill(weights.begin(), weights.end(), 0.0f);
@@ -26,18 +33,10 @@ void Initializer::fill(uint64_t row, std::span<float> weights) const {
       std::fill(weights.begin(), weights.end(), center);
       break;
     case Distribution::kNormal:
-      fill_by_fours(seed, row, weights, [=](const auto& bits, float* out) {
-        NormalPair first = normal_pair(bits[0], bits[1]), second = normal_pair(bits[2], bits[3]);
-        out[0] = center + scale * first.first;
-        out[1] = center + scale * first.second;
-        out[2] = center + scale * second.first;
-        out[3] = center + scale * second.second;
-      });
+      initial_kernels().fill_normal(seed, row, center, scale, weights.data(), width);
       break;
     case Distribution::kUniform:
-      fill_by_fours(seed, row, weights, [=](const auto& bits, float* out) {
-        for (size_t i = 0; i < 4; ++i) out[i] = center + scale * (2 * unit_float(bits[i]) - 1);
-      });
+      initial_kernels().fill_uniform(seed, row, center, scale, weights.data(), width);
       break;
   }
 }

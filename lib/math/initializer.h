@@ -1,5 +1,6 @@
 // Initializer: what the weights of a parameter start as.  A row's values depend on (seed, parameter, row)
-// alone, so that rows need not exist until they are first updated, and any process makes the same ones.
+// alone, so that rows need not exist until they are first updated, and any process makes the same ones, on
+// any processor and at any level of instruction sets.
 #ifndef PS_MATH_INITIALIZER_H_
 #define PS_MATH_INITIALIZER_H_
 

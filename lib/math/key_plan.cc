@@ -28,6 +28,17 @@ void KeyPlanner::plan(std::span<const KeyList> lists, KeyPlan& plan) {
   }
 }
 
+void KeyPlanner::plan_like(const KeyPlan& other, std::span<const KeyList> lists, KeyPlan& plan) {
+  PS_CHECK(other.uses.size() == lists.size());
+  plan.keys = other.keys;
+  plan.uses.resize(lists.size());
+  for (size_t u = 0; u < lists.size(); ++u) {
+    plan.uses[u].offsets = lists[u].offsets;
+    plan.uses[u].index = other.uses[u].index;
+    transpose(lists[u].transposed ? static_cast<uint32_t>(plan.keys.size()) : 0, plan.uses[u]);
+  }
+}
+
 // A table at most half full, should every id be a key of its own.
 void KeyPlanner::begin_table(size_t num_ids) {
   PS_CHECK(num_ids < UINT32_MAX / 4);

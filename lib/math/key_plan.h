@@ -27,6 +27,8 @@ struct KeyUse {
   std::vector<uint32_t> starts;     // [M + 1]
   std::vector<uint32_t> positions;  // [K]
   std::vector<uint32_t> examples;   // [K]
+
+  bool transposed() const { return !starts.empty(); }
 };
 
 struct KeyPlan {
@@ -39,6 +41,9 @@ class KeyPlanner {
  public:
   // The plan of some lists over the same table, which must outlive `plan`: it refers to their offsets.
   void plan(std::span<const KeyList> lists, KeyPlan& plan);
+
+  // The same, given the plan of the same lists over another table, be they transposed there or not.
+  void plan_like(const KeyPlan& other, std::span<const KeyList> lists, KeyPlan& plan);
 
  private:
   void begin_table(size_t num_ids);

@@ -55,8 +55,8 @@ class LayerSetup {
   virtual int add_statistic(const std::string& suffix, int64_t rows, int64_t cols, double initial) = 0;
 
   // The layer will look up ids of a sparse input in a kRows parameter; or ids that sample_keys draws.  They
-  // return the number of the use, for Run.
-  virtual int use_input(int parameter, int input) = 0;
+  // return the number of the use, for Run.  `transposed` says whether backward needs that part of it.
+  virtual int use_input(int parameter, int input, bool transposed) = 0;
   virtual int use_samples(int parameter) = 0;
 
   // Values per example of the layer's output.  To be called exactly once.

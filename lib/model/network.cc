@@ -104,18 +104,25 @@ void Network<T>::Impl::prepare(Planners& planners, PreparedBatch& prepared) cons
   for (size_t p = 0; p < wiring_.parameters.size(); ++p) {
     if (wiring_.parameters[p].kind != ParameterKind::kRows) continue;
     lists.clear();
-    for (int use : wiring_.lookups_of[p]) {
-      const Lookup& lookup = wiring_.lookups[static_cast<size_t>(use)];
-      if (lookup.slot) {
-        lists.push_back(
-            {batch.slots[*lookup.slot].offsets, batch.slots[*lookup.slot].keys, prepared.training});
-      } else {
-        lists.push_back({prepared.samples[lookup.samples].offsets, prepared.samples[lookup.samples].keys,
-                         prepared.training});
-      }
+    for (int use : wiring_.lookups_of[p]) lists.push_back(key_list(use, prepared));
+    if (const std::optional<size_t> like = wiring_.same_ids_as(p)) {
+      planners[p].plan_like(prepared.plans[*like], lists, prepared.plans[p]);
+    } else {
+      planners[p].plan(lists, prepared.plans[p]);
     }
-    planners[p].plan(lists, prepared.plans[p]);
   }
+}
+
+template <class T>
+KeyList Network<T>::Impl::key_list(int use, const PreparedBatch& prepared) const {
+  const Lookup& lookup = wiring_.lookups[static_cast<size_t>(use)];
+  const bool transposed = prepared.training && lookup.transposed;
+  if (lookup.slot) {
+    const SlotData& slot = prepared.batch.slots[*lookup.slot];
+    return {slot.offsets, slot.keys, transposed};
+  }
+  const SampledKeys& samples = prepared.samples[lookup.samples];
+  return {samples.offsets, samples.keys, transposed};
 }
 
 template <class T>

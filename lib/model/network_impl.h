@@ -48,6 +48,7 @@ class Network<T>::Impl {
   class Run;
 
   void make_node(size_t index, uint64_t seed);
+  KeyList key_list(int use, const PreparedBatch& prepared) const;
   void make_cost();
   void read_evaluators(const Json& evaluators);
   std::unique_ptr<Evaluator> make_evaluator(size_t index) const;

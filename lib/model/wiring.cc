@@ -1,5 +1,6 @@
 #include "model/wiring.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/hash.h"
@@ -119,28 +120,43 @@ int NodeSetup::share(const std::string& suffix, const ParameterSpec& spec) {
   return found->second;
 }
 
-int NodeSetup::use_input(int parameter, int input) {
+int NodeSetup::use_input(int parameter, int input, bool transposed) {
   const InputRef& ref = node_.inputs[static_cast<size_t>(input)];
   PS_CHECK(ref.kind == InputKind::kSparseSlot);
   // Layers that look up the same ids in the same table share the look-up.
   for (int lookup : wiring_.lookups_of[static_cast<size_t>(parameter)]) {
-    if (wiring_.lookups[static_cast<size_t>(lookup)].slot == ref.index) return lookup;
+    Lookup& known = wiring_.lookups[static_cast<size_t>(lookup)];
+    if (known.slot != ref.index) continue;
+    known.transposed |= transposed;
+    return lookup;
   }
-  return add_lookup(parameter, ref.index);
+  return add_lookup(parameter, ref.index, transposed);
+}
+
+std::optional<size_t> Wiring::same_ids_as(size_t parameter) const {
+  auto same = [this](int a, int b) {
+    const Lookup &x = lookups[static_cast<size_t>(a)], &y = lookups[static_cast<size_t>(b)];
+    return x.slot == y.slot && (x.slot || x.samples == y.samples);
+  };
+  const std::vector<int>& own = lookups_of[parameter];
+  for (size_t p = 0; p < parameter && !own.empty(); ++p) {
+    if (std::equal(own.begin(), own.end(), lookups_of[p].begin(), lookups_of[p].end(), same)) return p;
+  }
+  return std::nullopt;
 }
 
 int NodeSetup::use_samples(int parameter) {
-  return add_lookup(parameter, std::nullopt);
+  return add_lookup(parameter, std::nullopt, /*transposed=*/true);
 }
 
-int NodeSetup::add_lookup(int parameter, std::optional<size_t> slot) {
+int NodeSetup::add_lookup(int parameter, std::optional<size_t> slot, bool transposed) {
   std::vector<int>& plan = wiring_.lookups_of[static_cast<size_t>(parameter)];
   size_t lookup = wiring_.lookups.size(), samples = lookup;
   for (size_t u = lookup; u-- > 0;) {
     if (!slot && !wiring_.lookups[u].slot && wiring_.lookups[u].node == index_)
       samples = wiring_.lookups[u].samples;
   }
-  wiring_.lookups.push_back({parameter, plan.size(), index_, slot, samples});
+  wiring_.lookups.push_back({parameter, plan.size(), index_, slot, samples, transposed});
   plan.push_back(static_cast<int>(lookup));
   return plan.back();
 }

@@ -21,6 +21,7 @@ struct Lookup {
   size_t node;                 // whose sample_keys, when drawn
   std::optional<size_t> slot;  // none: drawn
   size_t samples;              // drawn: position in PreparedBatch::samples, the same for all of the node
+  bool transposed;             // backward needs the transposed part of the use
 };
 
 struct Wiring {
@@ -29,6 +30,10 @@ struct Wiring {
   std::vector<std::vector<int>> lookups_of;               // by parameter: lookups of its plan, in order
   std::vector<std::map<std::string, int>> parameters_of;  // by node, by suffix
   std::vector<int64_t> cols;                              // by node: values per example
+
+  // The first parameter before this one that looks up the same ids in the same order, as the linear and the
+  // pairwise part of a factorisation machine do; or none.
+  std::optional<size_t> same_ids_as(size_t parameter) const;
 };
 
 // Lets layer `node` declare itself.  Layers must come in the graph's order.
@@ -40,7 +45,7 @@ class NodeSetup final : public LayerSetup {
   int add_matrix(const Request& request) override;
   int add_rows(const Request& request, bool sparse_update) override;
   int add_statistic(const std::string& suffix, int64_t rows, int64_t cols, double initial) override;
-  int use_input(int parameter, int input) override;
+  int use_input(int parameter, int input, bool transposed) override;
   int use_samples(int parameter) override;
   void set_output(int64_t cols) override;
 
@@ -50,7 +55,7 @@ class NodeSetup final : public LayerSetup {
  private:
   int add(const std::string& suffix, ParameterSpec spec);
   int share(const std::string& suffix, const ParameterSpec& spec);
-  int add_lookup(int parameter, std::optional<size_t> slot);
+  int add_lookup(int parameter, std::optional<size_t> slot, bool transposed);
 
   const LayerNode& node_;
   const size_t index_;

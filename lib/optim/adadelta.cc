@@ -35,25 +35,15 @@ class Adadelta final : public RowOptimizer<T> {
   using typename RowOptimizer<T>::Gradient;
   using typename RowOptimizer<T>::Rows;
 
-  void step(const Row<T>& row, Gradient gradient) const override {
-    T eta = static_cast<T>(this->rate()), rho = rho_, fresh = fresh_, epsilon = epsilon_;
-    auto decay = this->decay();
-    T *squares = row.state, *moves = row.state + row.stride;
-    for (int64_t i = 0; i < row.width; ++i) {
-      T g = gradient[i];
-      T h = rho * squares[i] + fresh * g * g;
-      T d = g * std::sqrt((moves[i] + epsilon) / (h + epsilon));
-      squares[i] = h;
-      moves[i] = rho * moves[i] + fresh * d * d;
-      row.weight[i] = decay(row.weight[i], eta * d);
-    }
-  }
-
-  void step_rows(const Rows& rows) const override {
-    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
-  }
+  void step(const Row<T>& row, Gradient gradient) const override { this->apply(now(), row, gradient); }
+  void step_rows(const Rows& rows) const override { this->apply(now(), rows); }
 
  private:
+  // The step begun last, as kernels take it.
+  AdadeltaStep<T> now() const {
+    return {static_cast<T>(this->rate()), epsilon_, rho_, fresh_, this->decay()};
+  }
+
   const T rho_, fresh_, epsilon_;
 };
 

@@ -26,23 +26,13 @@ class Adagrad final : public RowOptimizer<T> {
   using typename RowOptimizer<T>::Gradient;
   using typename RowOptimizer<T>::Rows;
 
-  void step(const Row<T>& row, Gradient gradient) const override {
-    T eta = static_cast<T>(this->rate()), epsilon = epsilon_;
-    auto decay = this->decay();
-    T* squares = row.state;
-    for (int64_t i = 0; i < row.width; ++i) {
-      T g = gradient[i];
-      T h = squares[i] + g * g;
-      squares[i] = h;
-      row.weight[i] = decay(row.weight[i], eta * g / std::sqrt(h + epsilon));
-    }
-  }
-
-  void step_rows(const Rows& rows) const override {
-    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
-  }
+  void step(const Row<T>& row, Gradient gradient) const override { this->apply(now(), row, gradient); }
+  void step_rows(const Rows& rows) const override { this->apply(now(), rows); }
 
  private:
+  // The step begun last, as kernels take it.
+  AdagradStep<T> now() const { return {static_cast<T>(this->rate()), epsilon_, this->decay()}; }
+
   const T epsilon_;
 };
 

@@ -4,6 +4,8 @@
 // State: m, v.  Lazy: m and v stay while the row sits out steps; weight decay does not.  t counts the steps
 // of the job, not of the row, which needs no more state: a row first touched late gets steps of up to 7 eta
 // at first.
+#include <cmath>
+
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
 
@@ -44,27 +46,22 @@ class Adam final : public RowOptimizer<T> {
     unbias_ = static_cast<T>(1 / (1 - std::pow(options_.beta2, t)));
   }
 
-  void step(const Row<T>& row, Gradient gradient) const override {
-    T eta = eta_, unbias = unbias_, epsilon = static_cast<T>(options_.epsilon);
-    T beta1 = static_cast<T>(options_.beta1), fresh1 = static_cast<T>(1 - options_.beta1);
-    T beta2 = static_cast<T>(options_.beta2), fresh2 = static_cast<T>(1 - options_.beta2);
-    auto decay = this->decay();
-    T *first = row.state, *second = row.state + row.stride;
-    for (int64_t i = 0; i < row.width; ++i) {
-      T g = gradient[i];
-      T m = beta1 * first[i] + fresh1 * g;
-      T v = beta2 * second[i] + fresh2 * g * g;
-      first[i] = m;
-      second[i] = v;
-      row.weight[i] = decay(row.weight[i], eta * m / (std::sqrt(v * unbias) + epsilon));
-    }
-  }
-
-  void step_rows(const Rows& rows) const override {
-    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
-  }
+  void step(const Row<T>& row, Gradient gradient) const override { this->apply(now(), row, gradient); }
+  void step_rows(const Rows& rows) const override { this->apply(now(), rows); }
 
  private:
+  // The step begun last, as kernels take it.
+  AdamStep<T> now() const {
+    return {.eta = eta_,
+            .unbias = unbias_,
+            .epsilon = static_cast<T>(options_.epsilon),
+            .beta1 = static_cast<T>(options_.beta1),
+            .fresh1 = static_cast<T>(1 - options_.beta1),
+            .beta2 = static_cast<T>(options_.beta2),
+            .fresh2 = static_cast<T>(1 - options_.beta2),
+            .decay = this->decay()};
+  }
+
   const AdamOptions options_;
   T eta_ = 0, unbias_ = 1;
 };

@@ -2,6 +2,8 @@
 //   m <- beta1 m + (1 - beta1) g        u <- max(beta2 u, |g|)
 //   w <- soft((1 - eta l2) w - eta / (1 - beta1^t) m / (u + epsilon), eta l1)
 // State: m, u.  Lazy as Adam is; t counts the steps of the job.
+#include <cmath>
+
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
 
@@ -40,26 +42,20 @@ class Adamax final : public RowOptimizer<T> {
     eta_ = static_cast<T>(this->rate() / (1 - std::pow(options_.beta1, static_cast<double>(this->steps()))));
   }
 
-  void step(const Row<T>& row, Gradient gradient) const override {
-    T eta = eta_, epsilon = static_cast<T>(options_.epsilon), beta2 = static_cast<T>(options_.beta2);
-    T beta1 = static_cast<T>(options_.beta1), fresh = static_cast<T>(1 - options_.beta1);
-    auto decay = this->decay();
-    T *first = row.state, *largest = row.state + row.stride;
-    for (int64_t i = 0; i < row.width; ++i) {
-      T g = gradient[i];
-      T m = beta1 * first[i] + fresh * g;
-      T u = std::max(std::abs(g), beta2 * largest[i]);
-      first[i] = m;
-      largest[i] = u;
-      row.weight[i] = decay(row.weight[i], eta * m / (u + epsilon));
-    }
-  }
-
-  void step_rows(const Rows& rows) const override {
-    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
-  }
+  void step(const Row<T>& row, Gradient gradient) const override { this->apply(now(), row, gradient); }
+  void step_rows(const Rows& rows) const override { this->apply(now(), rows); }
 
  private:
+  // The step begun last, as kernels take it.
+  AdamaxStep<T> now() const {
+    return {.eta = eta_,
+            .epsilon = static_cast<T>(options_.epsilon),
+            .beta1 = static_cast<T>(options_.beta1),
+            .fresh = static_cast<T>(1 - options_.beta1),
+            .beta2 = static_cast<T>(options_.beta2),
+            .decay = this->decay()};
+  }
+
   const AdamaxOptions options_;
   T eta_ = 0;
 };

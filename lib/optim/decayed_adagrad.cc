@@ -1,6 +1,8 @@
 // AdaGrad that forgets (RMSProp without centring):
 //   h <- rho h + (1 - rho) g^2;  w <- soft((1 - eta l2) w - eta g / sqrt(h + epsilon), eta l1)
 // State: h.  n steps with zero gradient: h <- rho^n h.
+#include <cmath>
+
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
 
@@ -32,22 +34,8 @@ class DecayedAdagrad final : public RowOptimizer<T> {
   using typename RowOptimizer<T>::Gradient;
   using typename RowOptimizer<T>::Rows;
 
-  void step(const Row<T>& row, Gradient gradient) const override {
-    T eta = static_cast<T>(this->rate()), epsilon = epsilon_;
-    T rho = static_cast<T>(rho_), fresh = static_cast<T>(1 - rho_);
-    auto decay = this->decay();
-    T* squares = row.state;
-    for (int64_t i = 0; i < row.width; ++i) {
-      T g = gradient[i];
-      T h = rho * squares[i] + fresh * g * g;
-      squares[i] = h;
-      row.weight[i] = decay(row.weight[i], eta * g / std::sqrt(h + epsilon));
-    }
-  }
-
-  void step_rows(const Rows& rows) const override {
-    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
-  }
+  void step(const Row<T>& row, Gradient gradient) const override { this->apply(now(), row, gradient); }
+  void step_rows(const Rows& rows) const override { this->apply(now(), rows); }
 
   void advance_state(const Row<T>& row, int64_t steps) const override {
     T stays = static_cast<T>(std::pow(rho_, static_cast<double>(steps)));
@@ -55,6 +43,12 @@ class DecayedAdagrad final : public RowOptimizer<T> {
   }
 
  private:
+  // The step begun last, as kernels take it.
+  DecayedAdagradStep<T> now() const {
+    return {static_cast<T>(this->rate()), epsilon_, static_cast<T>(rho_), static_cast<T>(1 - rho_),
+            this->decay()};
+  }
+
   const double rho_;
   const T epsilon_;
 };

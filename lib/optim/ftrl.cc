@@ -5,6 +5,7 @@
 // scales the step as the rate does, and what earlier steps have learned stays (with alpha replaced by eta in
 // the last line, weights would fade to zero with the rate).  A zero gradient changes nothing, so sparse rows
 // need no catch-up. z starts so that the initial weights come out.
+#include <cmath>
 #include <limits>
 
 #include "optim/entries.h"
@@ -51,26 +52,23 @@ class Ftrl final : public RowOptimizer<T> {
   }
 
   void step(const Row<T>& row, Gradient gradient) const override {
-    if (this->rate() == 0) return;
-    T per_alpha = static_cast<T>(1 / alpha_), slower = static_cast<T>(alpha_ / this->rate());
-    T beta = beta_, l1 = l1_, l2 = l2_;
-    T *z = row.state, *squares = row.state + row.stride;
-    for (int64_t i = 0; i < row.width; ++i) {
-      T g = gradient[i], scaled = g * slower, before = std::sqrt(squares[i]);
-      squares[i] += scaled * scaled;
-      T root = std::sqrt(squares[i]);
-      // sqrt(n') - sqrt(n) without cancellation; 0 / tiny when both are zero.
-      T sigma = scaled * scaled / std::max(root + before, std::numeric_limits<T>::min()) * per_alpha;
-      z[i] += g - sigma * row.weight[i];
-      row.weight[i] = -soft_threshold(z[i], l1) / ((beta + root) * per_alpha + l2);
-    }
+    if (this->rate() != 0) this->apply(now(), row, gradient);
   }
-
   void step_rows(const Rows& rows) const override {
-    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
+    if (this->rate() != 0) this->apply(now(), rows);
   }
 
  private:
+  // The step begun last, as kernels take it.
+  FtrlStep<T> now() const {
+    return {.per_alpha = static_cast<T>(1 / alpha_),
+            .slower = static_cast<T>(alpha_ / this->rate()),
+            .beta = beta_,
+            .l1 = l1_,
+            .l2 = l2_,
+            .smallest = std::numeric_limits<T>::min()};
+  }
+
   const double alpha_;
   const T beta_, l1_, l2_;
 };

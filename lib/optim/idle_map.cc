@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "optim/elementwise.h"
+#include "optim/kernels/arithmetic.h"
 
 namespace ps {
 

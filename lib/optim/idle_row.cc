@@ -1,31 +1,43 @@
 #include "optim/idle_row.h"
 
-#include "optim/elementwise.h"
+#include "base/cpu.h"
+#include "base/cpu_levels.h"
+#include "optim/kernels/idle.h"
+#include "optim/kernels/rounding.h"
 
 namespace ps {
 
+#define PS_DECLARE(level)                              \
+  namespace level {                                    \
+  extern const IdleKernels<float> kFloatIdleKernels;   \
+  extern const IdleKernels<double> kDoubleIdleKernels; \
+  }
+PS_FOR_CPU_LEVELS(PS_DECLARE)
+
+#define PS_FLOAT(level) &level::kFloatIdleKernels,
+#define PS_DOUBLE(level) &level::kDoubleIdleKernels,
+
 namespace {
 
-// Coefficients are doubles also for rows of floats: 1 - rate l2 is so near 1 that a rounded one would be off
-// by more than it says, the same way at every step.
-
+// Each level's: lib/optim/kernels/idle.cc.
 template <class T>
-void advance_linear(const IdleMap& map, Dither dither, const IdleRow<T>& row) {
-  double ww = map.ww, wm = map.wm, mw = map.mw, mm = map.mm;
-  for (int64_t i = 0; i < row.width; ++i) {
-    double w = row.weight[i], m = row.momentum[i];
-    row.weight[i] = round_evenly<T>(ww * w + wm * m, dither.next());
-    row.momentum[i] = round_normal<T>(mw * w + mm * m);
-  }
+const IdleKernels<T>& idle_kernels();
+
+template <>
+const IdleKernels<float>& idle_kernels() {
+  static constexpr const IdleKernels<float>* kLevels[] = {PS_FOR_CPU_LEVELS(PS_FLOAT)};
+  return *kLevels[static_cast<int>(cpu_level())];
 }
 
-template <class T>
-void advance_decay(const IdleMap& map, Dither dither, const IdleRow<T>& row) {
-  double ww = map.ww, wc = map.wc;
-  for (int64_t i = 0; i < row.width; ++i) {
-    double w = row.weight[i];
-    row.weight[i] = round_evenly<T>(soft_threshold(ww * w, wc), dither.next());
-  }
+template <>
+const IdleKernels<double>& idle_kernels() {
+  static constexpr const IdleKernels<double>* kLevels[] = {PS_FOR_CPU_LEVELS(PS_DOUBLE)};
+  return *kLevels[static_cast<int>(cpu_level())];
+}
+
+// The mean of `count` numbers, after `more` with the sum `sum` join them.
+double join_mean(double mean, double count, double sum, double more) {
+  return mean + (sum - more * mean) / (count + more);
 }
 
 // All cases: element by element.
@@ -56,8 +68,13 @@ template <class T>
 void advance_row(const Timeline& timeline, int64_t from, int64_t to, const IdleRow<T>& row) {
   IdleMap map = timeline.between(from, to);
   bool decay = !row.momentum || timeline.detail() == IdleDetail::kDecay;
-  if (!row.mean && decay) return advance_decay(map, Dither(to), row);
-  if (!row.mean && timeline.rule().l1 == 0) return advance_linear(map, Dither(to), row);
+  if (!row.mean && decay) {
+    return idle_kernels<T>().advance_decay(map.ww, map.wc, to, row.weight, row.width);
+  }
+  if (!row.mean && timeline.rule().l1 == 0) {
+    const LinearMap linear{map.ww, map.wm, map.mw, map.mm};
+    return idle_kernels<T>().advance_linear(linear, to, row.weight, row.momentum, row.width);
+  }
   advance_elements(timeline, map, from, to, row);
 }
 

@@ -38,25 +38,20 @@ class Momentum final : public RowOptimizer<T> {
   using typename RowOptimizer<T>::Rows;
 
   void step(const Row<T>& row, Gradient gradient) const override {
-    nesterov_ ? step_as<true>(row, gradient) : step_as<false>(row, gradient);
+    nesterov_ ? this->apply(now<true>(), row, gradient) : this->apply(now<false>(), row, gradient);
   }
-
   void step_rows(const Rows& rows) const override {
-    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
+    nesterov_ ? this->apply(now<true>(), rows) : this->apply(now<false>(), rows);
   }
 
  private:
+  // The step begun last, as kernels take it.
   template <bool kNesterov>
-  void step_as(const Row<T>& row, Gradient gradient) const {
-    T k = momentum_, eta = static_cast<T>(this->rate());
-    T l2 = static_cast<T>(this->l2()), threshold = static_cast<T>(this->rate() * this->l1());
-    T* momentum = row.state;
-    for (int64_t i = 0; i < row.width; ++i) {
-      T d = -eta * (gradient[i] + l2 * row.weight[i]);
-      T m = k * momentum[i] + d;
-      momentum[i] = m;
-      row.weight[i] = proximal_step(row.weight[i], -(kNesterov ? k * m + d : m), threshold);
-    }
+  MomentumStep<T, kNesterov> now() const {
+    return {.momentum = momentum_,
+            .eta = static_cast<T>(this->rate()),
+            .l2 = static_cast<T>(this->l2()),
+            .threshold = static_cast<T>(this->rate() * this->l1())};
   }
 
   const T momentum_;

@@ -4,6 +4,8 @@
 // State: v = h - f^2 and f.  v is carried instead of h, because h - f^2 cancels when gradients are alike:
 //   v <- rho v + rho (1 - rho) (g - f)^2, with f before its own step
 // n steps with zero gradient:  v <- rho^n v + rho^n (1 - rho^n) f^2,  f <- rho^n f.
+#include <cmath>
+
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
 
@@ -36,23 +38,8 @@ class Rmsprop final : public RowOptimizer<T> {
   using typename RowOptimizer<T>::Gradient;
   using typename RowOptimizer<T>::Rows;
 
-  void step(const Row<T>& row, Gradient gradient) const override {
-    T eta = static_cast<T>(this->rate()), epsilon = epsilon_;
-    T rho = static_cast<T>(rho_), fresh = static_cast<T>(1 - rho_);
-    auto decay = this->decay();
-    T *variance = row.state, *mean = row.state + row.stride;
-    for (int64_t i = 0; i < row.width; ++i) {
-      T g = gradient[i], away = g - mean[i];
-      T v = rho * (variance[i] + fresh * away * away);
-      variance[i] = v;
-      mean[i] += fresh * away;
-      row.weight[i] = decay(row.weight[i], eta * g / std::sqrt(v + epsilon));
-    }
-  }
-
-  void step_rows(const Rows& rows) const override {
-    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
-  }
+  void step(const Row<T>& row, Gradient gradient) const override { this->apply(now(), row, gradient); }
+  void step_rows(const Rows& rows) const override { this->apply(now(), rows); }
 
   void advance_state(const Row<T>& row, int64_t steps) const override {
     double power = std::pow(rho_, static_cast<double>(steps));
@@ -65,6 +52,12 @@ class Rmsprop final : public RowOptimizer<T> {
   }
 
  private:
+  // The step begun last, as kernels take it.
+  RmspropStep<T> now() const {
+    return {static_cast<T>(this->rate()), epsilon_, static_cast<T>(rho_), static_cast<T>(1 - rho_),
+            this->decay()};
+  }
+
   const double rho_;
   const T epsilon_;
 };

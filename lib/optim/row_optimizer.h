@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 
-#include "optim/elementwise.h"
 #include "optim/optimizer.h"
 #include "optim/options.h"
+#include "optim/step_kernels.h"
 #include "optim/timeline.h"
 
 namespace ps {
@@ -39,34 +39,32 @@ class RowOptimizer : public Optimizer<T> {
   void read(const Row<T>& row, T* out) const final;
 
  protected:
-  // A gradient as update was given it; [i] scales and clips.
+  // A gradient as update was given it, to be scaled and clipped.
   struct Gradient {
     const T* values;
     T scale, bound;
-    T operator[](int64_t i) const { return clip(values[i] * scale, bound); }
   };
 
-  // The step begun last.
-  virtual void step(const Row<T>& row, Gradient gradient) const = 0;
-
-  // The same for the rows of update_rows.
+  // The rows of update_rows, with the gradient of the first; the others follow.
   struct Rows {
     std::span<T* const> starts;
     int64_t width;
-    Gradient gradient;  // of the first; the others follow
+    Gradient gradient;
   };
 
-  // Calls step for every row.  A concrete optimizer overrides it by for_rows with its own step, which the
-  // compiler then makes one loop of.
-  virtual void step_rows(const Rows& rows) const {
-    for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
-  }
+  // The step begun last.  A concrete optimizer calls apply with its constants, one of optim/kernels/steps.h.
+  virtual void step(const Row<T>& row, Gradient gradient) const = 0;
+  virtual void step_rows(const Rows& rows) const = 0;
 
-  // Calls body(row, gradient) for every row.  Rows of one weight, where loops over the width and their set-up
-  // are most of the work, are a case of their own.
-  template <class Body>
-  static void for_rows(const Rows& rows, Body&& body) {
-    rows.width == 1 ? for_rows_of<1>(rows, body) : for_rows_of<0>(rows, body);
+  template <class Step>
+  static void apply(const Step& step, const Row<T>& row, Gradient gradient) {
+    step_kernels<Step>().row(step, {row.weight, row.state, row.width, row.stride, gradient.values,
+                                    gradient.scale, gradient.bound});
+  }
+  template <class Step>
+  static void apply(const Step& step, const Rows& rows) {
+    step_kernels<Step>().rows(step, {rows.starts.data(), static_cast<int64_t>(rows.starts.size()), rows.width,
+                                     rows.gradient.values, rows.gradient.scale, rows.gradient.bound});
   }
 
   // What is left to do for a new step, rate() and steps() being those of it.
@@ -83,29 +81,9 @@ class RowOptimizer : public Optimizer<T> {
   double l1() const { return rule_.l1; }
   double l2() const { return rule_.l2; }
 
-  // Takes `move` off a weight, with one step of decay:  soft((1 - rate l2) w - move, rate l1).
-  // (Written so that 1 - rate l2, which rounds to 1 in float, is never formed.)
-  struct Decay {
-    T shrink, threshold;
-    T operator()(T weight, T move) const { return proximal_step(weight, move + shrink * weight, threshold); }
-  };
-  Decay decay() const { return {static_cast<T>(rate_ * rule_.l2), static_cast<T>(rate_ * rule_.l1)}; }
+  Decay<T> decay() const { return {static_cast<T>(rate_ * rule_.l2), static_cast<T>(rate_ * rule_.l1)}; }
 
  private:
-  // kWidth 0: rows.width.
-  template <int64_t kWidth, class Body>
-  static void for_rows_of(const Rows& rows, Body&& body) {
-    constexpr size_t kAhead = 16;  // rows on their way to the cache
-    const int64_t width = kWidth > 0 ? kWidth : rows.width;
-    Gradient gradient = rows.gradient;
-    for (size_t n = 0; n < rows.starts.size(); ++n) {
-      if (n + kAhead < rows.starts.size()) __builtin_prefetch(rows.starts[n + kAhead], 1);
-      T* weight = rows.starts[n];
-      body(Row<T>{weight, weight + width, width, width}, gradient);
-      gradient.values += width;
-    }
-  }
-
   void advance(const Row<T>& row, int64_t from, int64_t to) const;
   T* mean(const Row<T>& row) const { return row.state + traits_.arrays * row.stride; }
 

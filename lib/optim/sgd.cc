@@ -20,15 +20,12 @@ class Sgd final : public RowOptimizer<T> {
   using typename RowOptimizer<T>::Gradient;
   using typename RowOptimizer<T>::Rows;
 
-  void step(const Row<T>& row, Gradient gradient) const override {
-    T eta = static_cast<T>(this->rate());
-    auto decay = this->decay();
-    for (int64_t i = 0; i < row.width; ++i) row.weight[i] = decay(row.weight[i], eta * gradient[i]);
-  }
+  void step(const Row<T>& row, Gradient gradient) const override { this->apply(now(), row, gradient); }
+  void step_rows(const Rows& rows) const override { this->apply(now(), rows); }
 
-  void step_rows(const Rows& rows) const override {
-    this->for_rows(rows, [this](const Row<T>& row, Gradient gradient) { step(row, gradient); });
-  }
+ private:
+  // The step begun last, as kernels take it.
+  SgdStep<T> now() const { return {static_cast<T>(this->rate()), this->decay()}; }
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "optim/elementwise.h"
+#include "optim/kernels/arithmetic.h"
 
 namespace ps {
 

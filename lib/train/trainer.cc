@@ -115,7 +115,8 @@ TestResult Trainer::test(int pass, BatchReader& reader, const std::function<bool
     reporter_.advance(measures.samples(), prepare.fraction_read());
   }
   check_not_empty(measures.samples(), stop());
-  TestResult result{measures.samples(), measures.average_cost(), monotonic_seconds() - start, measures.json()};
+  TestResult result{measures.samples(), measures.average_cost(), monotonic_seconds() - start,
+                    measures.json()};
   reporter_.test(pass, measures, result.seconds);
   return result;
 }

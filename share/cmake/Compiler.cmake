@@ -17,3 +17,21 @@ find_program(PS_CCACHE ccache)
 if(PS_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${PS_CCACHE})
 endif()
+
+# The levels of instruction sets that kernels (lib/*/kernels/*.cc) are compiled for, each with its flags: the words of
+# --cpu, in the order of CpuLevel.  lib/base/cpu.cc knows what a processor must have for each.
+set(PS_CPU_LEVELS baseline)
+set(PS_CPU_FEATURES absent)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+  set(PS_CPU_LEVELS baseline avx2 avx512)
+  set(PS_CPU_FEATURES x86)
+  set(PS_CPU_FLAGS_avx2 -mavx2 -mfma -mbmi -mbmi2)
+  # g++ 12 takes the undefined values within its own avx512fintrin.h for a mistake (GCC bug 105593).
+  set(PS_CPU_FLAGS_avx512 ${PS_CPU_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+endif()
+list(TRANSFORM PS_CPU_LEVELS REPLACE "(.+)" " X(cpu_\\1)" OUTPUT_VARIABLE cpu_level_list)
+list(JOIN cpu_level_list "" cpu_level_list)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/base/cpu_levels.h
+     CONTENT "#define PS_FOR_CPU_LEVELS(X)${cpu_level_list}\n")
+target_include_directories(ps_flags INTERFACE ${CMAKE_BINARY_DIR}/generated)

@@ -2,11 +2,32 @@
 # tests/cli/rows_test.sh reads the calls below and fails on an include that breaks them.
 #
 #   ps_library(NAME ROW n [USES third parties...])   builds lib/NAME/*.cc into libps_NAME.a
+#
+# Kernels, lib/NAME/kernels/*.cc, are compiled once for each level of instruction sets, PS_CPU_NAMESPACE being cpu_LEVEL.
+# All that such a source defines must lie in that namespace, headers' inline functions included: the linker keeps one
+# copy of an inline function for all, and it must not be one with instructions that a processor may lack.  Eigen, all
+# inline, gets a namespace of each level by a macro in place of its name.
+# tests/cli/cpu_test.sh looks at the objects.
+
+function(ps_kernels name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${name}/kernels/*.cc)
+  if(NOT sources)
+    return()
+  endif()
+  foreach(level ${PS_CPU_LEVELS})
+    set(kernels ps_${name}_cpu_${level})
+    add_library(${kernels} OBJECT ${sources})
+    target_link_libraries(${kernels} PRIVATE ps_flags ${ARGN})
+    target_compile_options(${kernels} PRIVATE ${PS_CPU_FLAGS_${level}})
+    target_compile_definitions(${kernels} PRIVATE PS_CPU_NAMESPACE=cpu_${level} Eigen=Eigen_${level})
+    target_sources(ps_${name} PRIVATE $<TARGET_OBJECTS:${kernels}>)
+  endforeach()
+endfunction()
 
 function(ps_library name)
   cmake_parse_arguments(arg "" "ROW" "USES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${name}/*.cc ${CMAKE_SOURCE_DIR}/lib/${name}/*/*.cc)
-  list(FILTER sources EXCLUDE REGEX "/cuda/")
+  list(FILTER sources EXCLUDE REGEX "/cuda/|/kernels/|/cpu_features_")
   if(NOT sources)
     return()
   endif()
@@ -19,11 +40,13 @@ function(ps_library name)
       target_link_libraries(ps_${name} PUBLIC ${lower})
     endif()
   endforeach()
+  ps_kernels(${name} ${arg_USES})
   set_target_properties(ps_${name} PROPERTIES PS_ROW ${arg_ROW})
   set_property(GLOBAL APPEND PROPERTY PS_LIBRARIES ps_${name})
 endfunction()
 
 ps_library(base       ROW 0 USES Threads::Threads PkgConfig::zstd PkgConfig::xxhash ZLIB::ZLIB)
+target_sources(ps_base PRIVATE ${CMAKE_SOURCE_DIR}/lib/base/cpu_features_${PS_CPU_FEATURES}.cc)
 ps_library(math       ROW 1 USES Eigen3::Eigen)
 ps_library(config     ROW 1 USES nlohmann_json::nlohmann_json)
 ps_library(cli        ROW 1 USES Boost::program_options)

@@ -77,6 +77,42 @@ check_the_baseline_decides_the_status() {
   expect_status 0 "$bench" "${one[@]}" --baseline "$scratch/fast.json"
 }
 
+# Whole programs of the same build, at a size that a test can wait for; their answers are checked.
+check_whole_programs() {
+  need jq
+  mkdir "$scratch/programs"
+  "$bench" process --filter process/logistic-passes "${quick[@]}" --size 0.001 --scratch "$scratch/programs" \
+    --cache "$scratch/cache" --json >"$scratch/process.json"
+  jq -e '.results[-1] | .name == "process/logistic-passes" and .figures.cores == 1 and .figures.MB > 1 and
+         .figures.rows > 0 and .figures.loss > 0 and (.seconds | length == 2)' "$scratch/process.json" \
+    >"$scratch/out" || fail "not the result expected: $(cat "$scratch/process.json")"
+  [[ -z $(ls -A "$scratch/programs") ]] || fail "files are left in the scratch folder"
+}
+
+# The data are those that ps-datagen writes, and stay.
+check_data_are_kept() {
+  local file
+  file=$(echo "$scratch"/cache/sparse-binary-1000-*.libsvm)
+  "$PS_BIN/ps-datagen" sparse-binary --samples 1000 --nnz 40:40 --dim 18000 --zipf 1.1 --seed 1 --format libsvm |
+    cmp - "$file" || fail "the data are not those of ps-datagen"
+}
+
+check_bars_are_reported() {
+  need jq
+  local bars=(limits table --filter table/grow "${quick[@]}" --cache "$scratch/cache" --bars)
+  "$bench" "${bars[@]}" >"$scratch/bars"
+  expect_text "$scratch/bars" "hold at size 1 alone"
+  [[ $(grep -c "^table: " "$scratch/bars") == 3 ]] || fail "not a line for each bar: $(cat "$scratch/bars")"
+  "$bench" "${bars[@]}" --markdown >"$scratch/bars"
+  expect_text "$scratch/bars" "|---|---|---|---|---|---|---|---|"
+  expect_text "$scratch/bars" "| <= 20 x median | <= 5 x median |"
+  "$bench" "${bars[@]}" --json >"$scratch/bars"
+  jq -e '.bars | length == 3 and .[2].must == 20 and .[2].measured > 0' "$scratch/bars" >"$scratch/out" ||
+    fail "not the bars expected: $(cat "$scratch/bars")"
+  check_refused "--markdown: needs --bars" limits --markdown
+  check_refused "no benchmark with a bar has '' in its name" limits --bars
+}
+
 check_nothing_is_left_behind() {
   mkdir "$scratch/disk"
   "$bench" limits --filter disk "${quick[@]}" --scratch "$scratch/disk" >"$scratch/out"
@@ -87,6 +123,9 @@ check_benchmarks_are_listed
 check_wrong_flags_are_refused
 check_the_table_names_the_machine
 check_nothing_is_left_behind
+check_whole_programs
+check_data_are_kept
+check_bars_are_reported
 check_json_is_one_document
 check_the_baseline_decides_the_status
 echo "ps-bench lists, prints, refuses, compares and ends as it should"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "optim/elementwise.h"
+#include "optim/kernels/arithmetic.h"
 #include "optim/optimizer.h"
 #include "optim/options.h"
 #include "optim/schedule.h"

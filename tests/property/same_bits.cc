@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "data/reader.h"
@@ -114,9 +115,27 @@ const Json kMomentum = {
     {"type", "momentum"}, {"learning_rate", 0.05}, {"momentum", 0.9}, {"l2", 0.01}, {"l1", 0.0005}};
 
 TEST_F(SameBits, AnyNumberOfThreadsGivesTheSameBits) {
-  Outcome one = train(1, true, kMomentum);
-  expect_same(one, train(2, true, kMomentum));
-  expect_same(one, train(5, true, kMomentum));
+  for (CpuLevel level : possible_levels(cpu_features())) {
+    set_cpu_level(level);
+    Outcome one = train(1, true, kMomentum);
+    expect_same(one, train(2, true, kMomentum));
+    expect_same(one, train(5, true, kMomentum));
+  }
+}
+
+// Levels round products of matrices differently; what that grows to in some 140 steps stays as small as
+// between sparse and dense training, below.
+TEST_F(SameBits, LevelsOfInstructionSetsTrainTheSameModelToRounding) {
+  set_cpu_level(CpuLevel::kBaseline);
+  const Outcome baseline = train(2, true, kMomentum);
+  for (CpuLevel level : possible_levels(cpu_features())) {
+    set_cpu_level(level);
+    const Outcome outcome = train(2, true, kMomentum);
+    EXPECT_NEAR(outcome.cost, baseline.cost, 1e-6) << cpu_level_name(level);
+    ASSERT_EQ(outcome.weights.size(), baseline.weights.size());
+    for (size_t i = 0; i < baseline.weights.size(); ++i)
+      ASSERT_NEAR(outcome.weights[i], baseline.weights[i], 1e-4) << cpu_level_name(level) << ", weight " << i;
+  }
 }
 
 TEST_F(SameBits, TestingInBetweenChangesNothing) {

@@ -1,4 +1,6 @@
-// Every layer gives the same bits with any number of threads, forward and backward.
+// Every layer gives the same bits with any number of threads, forward and backward, at each level of
+// instruction sets that this processor has.
+#include "base/cpu.h"
 #include "gradient_check.h"
 #include "layer_cases.h"
 
@@ -26,9 +28,14 @@ TEST_P(ThreadIndependence, OneAndFourThreadsGiveTheSameBits) {
   // Enough examples for several blocks in every loop.
   Batch batch = gradient_batch(gradient_schema(), {.examples = 10000, .valued = true, .weighted = true}, 5);
   Json model = model_of(GetParam().layers);
-  auto one = results(model, batch, 1), four = results(model, batch, 4);
-  ASSERT_EQ(one.size(), four.size());
-  for (size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one[i], four[i]) << "array " << i;
+  for (CpuLevel level : possible_levels(cpu_features())) {
+    set_cpu_level(level);
+    auto one = results(model, batch, 1), four = results(model, batch, 4);
+    ASSERT_EQ(one.size(), four.size());
+    for (size_t i = 0; i < one.size(); ++i) {
+      EXPECT_EQ(one[i], four[i]) << "array " << i << " with " << cpu_level_name(level);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Layers, ThreadIndependence, testing::ValuesIn(kLayerCases),

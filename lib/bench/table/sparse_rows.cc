@@ -17,7 +17,8 @@ std::unique_ptr<Optimizer<float>> adagrad() {
 
 class SparseRows final : public RowTable {
  public:
-  explicit SparseRows(ThreadPool& pool) : pool_(pool), table_(kBenchWidth, /*bound=*/0, Initializer{}, adagrad()) {}
+  explicit SparseRows(ThreadPool& pool)
+      : pool_(pool), table_(kBenchWidth, /*bound=*/0, Initializer{}, adagrad()) {}
 
   void insert(const KeyPlan& plan) override { table_.pull(plan, pool_, rows_); }
 

@@ -2,6 +2,8 @@
 //
 //   line    = [ example ] [ "#" comment ]
 //   example = label [ ":" weight ] [ "qid:" uint ] { index [ ":" value ] }          a value left out is 1
+#include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "data/feature_run.h"
@@ -42,8 +44,7 @@ class LibsvmParser : public LineParser {
     SlotData& slot = batch.slots[0];
     slot_.begin(slot);
     for (skip_blanks(p); p != end && *p != '#'; skip_blanks(p)) {
-      if (parse_run(p, slot)) continue;
-      parse_feature(p, end, slot);
+      if (!parse_runs(p, end, slot)) parse_feature(p, end, slot);
     }
     slot_.end(slot);
     put_optional(batch.weights, batch.labels.size(), weight, 1.0f);
@@ -76,14 +77,19 @@ class LibsvmParser : public LineParser {
     }
   }
 
-  // False when the feature at p is not plain, or one of those that follow is refused.
-  bool parse_run(const char*& p, SlotData& slot) const {
-    FeatureRun run;
-    const char* begin = p;
-    scan_run<':', ' ', false>(p, base_, run);
-    if (run.size > 0 && slot_.add_run(slot, run)) return true;
-    p = begin;
-    return false;
+  // False, and nothing is taken, when the feature at p is not plain, or those of the first run are refused.
+  bool parse_runs(const char*& p, const char* end, SlotData& slot) const {
+    constexpr std::ptrdiff_t kMostBytes = 4 * FeatureRun::kMost;  // of a run: a feature has 4 or more
+    std::ptrdiff_t half = std::min((end - p) / 2, kMostBytes), rest = std::min(end - p - half, kMostBytes);
+    const void* blank = std::memchr(p + half, ' ', static_cast<size_t>(rest));
+    if (!blank) return false;
+    const char *middle = static_cast<const char*>(blank) + 1, *stop = p;
+    FeatureRun first, second;
+    scan_two_runs<':', ' ', false>(stop, middle, base_, first, second);
+    if (stop >= middle) scan_last<':', '\n', false>(stop, end, base_, second);
+    if (first.size == 0 || !slot_.add_run(slot, first)) return false;
+    p = slot_.add_run(slot, second) ? stop : middle;
+    return true;
   }
 
   void parse_feature(const char*& p, const char* end, SlotData& slot) const {

@@ -22,23 +22,80 @@ class MultislotParser : public LineParser {
  public:
   explicit MultislotParser(const ParserSetup& setup)
       : LineParser(setup), options_(setup.options.slots), label_(setup.options.label_index()) {
-    for (const SlotSchema& slot : setup.schema.slots) slots_.emplace_back(slot);
+    for (size_t i = 0; i < options_.size(); ++i) {
+      if (i == label_) {
+        fields_.push_back({.kind = kLabel});
+        continue;
+      }
+      const SlotSchema& slot = setup.schema.slots[slots_.size()];
+      Key largest = slot.dim == 0 ? UINT64_MAX : static_cast<Key>(slot.dim) - 1;
+      fields_.push_back({slot.dense ? kDense : kSparse, slots_.size(), largest});
+      slots_.emplace_back(slot);
+    }
   }
 
  private:
   void parse_line(const char* p, const char* end, Batch& batch) const override {
     float label = 0;
-    for (size_t i = 0; i < options_.size(); ++i) {
-      uint64_t count = parse_count(p, end, i);
-      if (i == label_) {
-        parse_label(p, end, i, count, label);
-      } else {
-        parse_slot(p, end, i, count, batch);
-      }
+    for (size_t i = 0; i < fields_.size(); ++i) {
+      const Field& field = fields_[i];
+      bool plain = field.kind == kSparse ? take_slot(p, field, batch.slots[field.slot])
+                                         : field.kind == kLabel && take_label(p, end, label);
+      if (!plain) parse_field(p, end, i, batch, label);
     }
     skip_blanks(p);
     if (p != end) fail(Code::kData, quote(token_at(p, end)), " after the last slot");
     batch.labels.push_back(label);
+  }
+
+  enum Kind { kSparse, kDense, kLabel };
+  struct Field {
+    Kind kind;
+    size_t slot = 0;  // of the batch
+    Key largest = 0;  // id
+  };
+
+  // A sparse slot as most are: up to 9 ids of up to 8 digits, one blank before and behind each number. False,
+  // and nothing is taken, when it is anything else, which parse_field knows to read or to refuse.
+  static bool take_slot(const char*& p, const Field& field, SlotData& slot) {
+    const char* at = p + (*p == ' ');
+    if (!is_digit(at[0]) || at[1] != ' ') return false;
+    size_t before = slot.keys.size();
+    const char* next = at + 1;
+    for (int left = at[0] - '0'; left > 0; --left) {
+      at = next + 1;
+      uint64_t marks = scan_internal::mark_ends<false, '0' - 1>(at), digits = 0;
+      if (marks != 0) digits = scan_internal::take_word(at, marks, next);
+      Key key = scan_internal::join_digits(digits);
+      if (marks == 0 || scan_internal::other_bytes(digits) != 0 || *next != ' ' || key > field.largest) {
+        slot.keys.resize(before);
+        return false;
+      }
+      slot.keys.push_back(key);
+    }
+    slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
+    p = next;
+    return true;
+  }
+
+  // The same for a label of one digit.
+  static bool take_label(const char*& p, const char* end, float& label) {
+    const char* at = p + (*p == ' ');
+    if (at[0] != '1' || at[1] != ' ' || !is_digit(at[2]) || !at_end(at + 3, end)) return false;
+    label = static_cast<float>(at[2] - '0');
+    p = at + 3;
+    return true;
+  }
+
+  // Any field.  Not to be made part of the loop over fields, which it would slow down.
+  [[gnu::noinline]] void parse_field(const char*& p, const char* end, size_t i, Batch& batch,
+                                     float& label) const {
+    uint64_t count = parse_count(p, end, i);
+    if (i == label_) {
+      parse_label(p, end, i, count, label);
+    } else {
+      parse_slot(p, end, i, count, batch);
+    }
   }
 
   static void skip_blanks(const char*& p) {
@@ -120,7 +177,8 @@ class MultislotParser : public LineParser {
 
   const std::vector<SlotOptions> options_;
   const size_t label_;
-  std::vector<FeatureSlot> slots_;
+  std::vector<Field> fields_;       // of a line
+  std::vector<FeatureSlot> slots_;  // of the batch
 };
 
 DataSchema schema(const DataOptions& data, std::string_view) {

@@ -87,7 +87,7 @@ class Ctr : public Generator {
     double linear = 0, pairs = 0, previous = 0;
     for (size_t s = 0; s < slots_.size(); ++s) {
       double weight = 0;
-      slots_[s].draw_distinct(counts_.draw(random), random, out.seen, [&](const Feature& feature) {
+      slots_[s].draw_distinct(counts_.draw(random), random, out.row, [&](const Feature& feature) {
         out.batch.slots[s].keys.push_back(feature.key);
         weight += feature.weight;
       });

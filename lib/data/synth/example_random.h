@@ -34,14 +34,14 @@ class ExampleRandom {
     state_ = start[0] | static_cast<uint64_t>(start[1]) << 32;
   }
 
-  uint64_t next64() {
-    uint64_t bits = state_ += 0x9e3779b97f4a7c15ULL;
-    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebULL;
-    return bits ^ (bits >> 31);
-  }
+  uint64_t next64() { return mix(state_ += kStep); }
 
-  double uniform() { return static_cast<double>(next64() >> 11) * 0x1p-53; }  // [0, 1)
+  // The number that next64 would give after `ahead` others; and leaving out the next `numbers`.
+  uint64_t peek64(uint64_t ahead) const { return mix(state_ + (ahead + 1) * kStep); }
+  void skip(uint64_t numbers) { state_ += numbers * kStep; }
+
+  static double uniform_of(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }  // [0, 1)
+  double uniform() { return uniform_of(next64()); }
 
   // [0, bound); its bias is below bound / 2^64, which no sample of data can show.
   uint64_t below(uint64_t bound) { return multiply_wide(next64(), bound).high; }
@@ -52,6 +52,14 @@ class ExampleRandom {
   }
 
  private:
+  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15ULL;
+
+  static uint64_t mix(uint64_t bits) {
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebULL;
+    return bits ^ (bits >> 31);
+  }
+
   uint64_t state_;
 };
 

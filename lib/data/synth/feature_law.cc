@@ -1,10 +1,7 @@
 #include "data/synth/feature_law.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-
-#include "base/hash.h"
 
 namespace ps {
 
@@ -17,19 +14,13 @@ FeatureLaw::FeatureLaw(uint64_t seed, Key first_key, uint64_t num_keys, double z
       first_key_(first_key),
       law_(num_keys, zipf_exponent),
       permutation_(num_keys, seed, first_key) {
-  // Uniform weights in +-sqrt(3) have deviation 1; see compute.
+  // Uniform weights in +-sqrt(3) have deviation 1; see feature.
   for (int bits = 0; bits < static_cast<int>(scales_.size()); ++bits) {
     double shrink = std::exp2(-0.5 * std::max(0, bits - kLearnableBits));
     scales_[static_cast<size_t>(bits)] = static_cast<float>(std::sqrt(3.0) * shrink * 0x1p-31);
   }
   hot_.reserve(std::min(num_keys, kHotRanks));
-  for (uint64_t rank = 0; rank < std::min(num_keys, kHotRanks); ++rank) hot_.push_back(compute(rank));
-}
-
-Feature FeatureLaw::compute(uint64_t rank) const {
-  Key key = first_key_ + permutation_(rank);
-  int32_t uniform = static_cast<int32_t>(hash_key(key ^ seed_) >> 32);
-  return {key, static_cast<float>(uniform) * scales_[std::bit_width(rank)]};
+  for (uint64_t rank = 0; rank < std::min(num_keys, kHotRanks); ++rank) hot_.push_back(feature(rank));
 }
 
 }  // namespace ps

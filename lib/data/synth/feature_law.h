@@ -4,10 +4,13 @@
 #define PS_DATA_SYNTH_FEATURE_LAW_H_
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
-#include "data/synth/key_set.h"
+#include "base/hash.h"
+#include "data/batch.h"
+#include "data/synth/distinct_ranks.h"
 #include "data/synth/permutation.h"
 #include "data/synth/zipf.h"
 
@@ -29,32 +32,39 @@ class FeatureLaw {
 
   uint64_t num_keys() const { return law_.num_ranks(); }
 
-  Feature draw(ExampleRandom& random) const { return feature(law_.draw(random)); }
+  // Frequent ranks are looked up: the law has asked already whether the rank is one of them.
+  Feature draw(ExampleRandom& random) const {
+    uint64_t rank = law_.draw(random);
+    return rank < hot_.size() ? hot_[rank] : feature(rank);
+  }
 
   // Calls sink(Feature) for `count` <= num_keys distinct ids, in the order drawn.
   template <class Sink>
-  void draw_distinct(uint64_t count, ExampleRandom& random, KeySet& seen, Sink&& sink) const {
-    seen.reset(count);  // of ranks, which are known before their ids
-    // A steep law draws the same few ids for ever: after so many draws, the most frequent ids not yet drawn
-    // follow, which is what drawing on would most likely have given.
-    uint64_t draws = 16 * count + 64, taken = 0;
-    for (; taken < count && draws > 0; --draws) {
-      uint64_t rank = law_.draw(random);
-      if (!seen.insert(rank)) continue;
-      sink(feature(rank));
-      ++taken;
-    }
-    for (uint64_t rank = 0; taken < count; ++rank) {
-      if (!seen.insert(rank)) continue;
-      sink(feature(rank));
-      ++taken;
-    }
+  void draw_distinct(uint64_t count, ExampleRandom& random, DistinctRanks& row, Sink&& sink) const {
+    if (count == 1) return sink(draw(random));
+    row.draw(law_, count, Coins::kNone, random);
+    for (uint64_t rank : row.ranks()) sink(feature(rank));
   }
 
-  Feature feature(uint64_t rank) const { return rank < hot_.size() ? hot_[rank] : compute(rank); }
+  // The same, with 64 random bits for each: sink(Feature, uint64_t).
+  template <class Sink>
+  void draw_distinct_and_coins(uint64_t count, ExampleRandom& random, DistinctRanks& row, Sink&& sink) const {
+    row.draw(law_, count, Coins::kOneEach, random);
+    for (size_t i = 0; i < row.ranks().size(); ++i) sink(feature(row.ranks()[i]), row.coins()[i]);
+  }
+
+  // Computed for frequent ranks too, for rows: to look them up costs a branch that nobody could guess.
+  Feature feature(uint64_t rank) const {
+    Key key = first_key_ + permutation_(rank);
+    int32_t uniform = static_cast<int32_t>(hash_key(key ^ seed_) >> 32);
+    return {key, static_cast<float>(uniform) * scales_[bit_width(rank)]};
+  }
 
  private:
-  Feature compute(uint64_t rank) const;
+  // std::bit_width for numbers below 2^52: from the exponent of a float, which has no branch for 0.
+  static size_t bit_width(uint64_t value) {
+    return (std::bit_cast<uint64_t>(static_cast<double>(static_cast<int64_t>(2 * value + 1))) >> 52) - 1023;
+  }
 
   uint64_t seed_;
   Key first_key_;

@@ -15,7 +15,7 @@
 
 #include "config/json.h"
 #include "data/batch.h"
-#include "data/synth/key_set.h"
+#include "data/synth/distinct_ranks.h"
 #include "data/writer.h"
 
 namespace ps {
@@ -54,7 +54,7 @@ enum class TruthKind {
 struct Sample {
   Batch batch;
   std::vector<float> truth;  // [B]
-  KeySet seen;
+  DistinctRanks row;
 };
 
 // Constant after construction: any thread may generate.

@@ -20,11 +20,11 @@ class SparseBinary : public Generator {
     traits_.schema.slots = {{"features", false, *options.dim}};
     std::vector<double> scores;
     std::vector<Key> keys;
-    KeySet seen;
+    DistinctRanks drawn;
     for (uint64_t i = 0; i < LogisticLabel::kCalibrationExamples; ++i) {
       ExampleRandom random(seed, Purpose::kCalibration, i);
       keys.clear();
-      scores.push_back(draw_row(random, seen, keys));
+      scores.push_back(draw_row(random, drawn, keys));
     }
     label_ = LogisticLabel::calibrate(scores, kLogitDeviation, *options.positive_rate);
   }
@@ -39,7 +39,7 @@ class SparseBinary : public Generator {
     SlotData& slot = out.batch.slots[0];
     for (uint64_t i = first; i < first + static_cast<uint64_t>(count); ++i) {
       ExampleRandom random(seed_, Purpose::kExample, i);
-      double probability = label_.probability(draw_row(random, out.seen, slot.keys));
+      double probability = label_.probability(draw_row(random, out.row, slot.keys));
       out.batch.labels.push_back(label_.draw(probability, random));
       out.truth.push_back(static_cast<float>(probability));
       slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
@@ -48,10 +48,13 @@ class SparseBinary : public Generator {
 
  private:
   // Appends the ids of one row and returns the sum of their true weights.
-  double draw_row(ExampleRandom& random, KeySet& seen, std::vector<Key>& keys) const {
+  double draw_row(ExampleRandom& random, DistinctRanks& drawn, std::vector<Key>& keys) const {
+    uint64_t count = counts_.draw(random);
     double score = 0;
-    features_.draw_distinct(counts_.draw(random), random, seen, [&](const Feature& feature) {
-      keys.push_back(feature.key);
+    keys.resize(keys.size() + count);
+    Key* out = keys.data() + keys.size() - count;
+    features_.draw_distinct(count, random, drawn, [&](const Feature& feature) {
+      *out++ = feature.key;
       score += feature.weight;
     });
     return score;

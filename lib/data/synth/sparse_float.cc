@@ -32,12 +32,12 @@ class SparseFloat : public Generator {
     traits_.valued = true;
     std::vector<double> scores;
     SlotData row;
-    KeySet seen;
+    DistinctRanks drawn;
     for (uint64_t i = 0; i < LogisticLabel::kCalibrationExamples; ++i) {
       ExampleRandom random(seed, Purpose::kCalibration, i);
       row.keys.clear();
       row.values.clear();
-      scores.push_back(draw_row(random, seen, row));
+      scores.push_back(draw_row(random, drawn, row));
     }
     score_ = moments(scores);
   }
@@ -52,7 +52,7 @@ class SparseFloat : public Generator {
     SlotData& slot = out.batch.slots[0];
     for (uint64_t i = first; i < first + static_cast<uint64_t>(count); ++i) {
       ExampleRandom random(seed_, Purpose::kExample, i);
-      double mean = expected_label(draw_row(random, out.seen, slot));
+      double mean = expected_label(draw_row(random, out.row, slot));
       double label = std::clamp(mean + kNoise * random.normal(), kMinLabel, kMaxLabel);
       out.batch.labels.push_back(six_decimals(label));
       out.truth.push_back(static_cast<float>(std::clamp(mean, kMinLabel, kMaxLabel)));
@@ -61,10 +61,11 @@ class SparseFloat : public Generator {
   }
 
  private:
-  double draw_row(ExampleRandom& random, KeySet& seen, SlotData& slot) const {
+  double draw_row(ExampleRandom& random, DistinctRanks& drawn, SlotData& slot) const {
     double score = 0;
-    features_.draw_distinct(counts_.draw(random), random, seen, [&](const Feature& feature) {
-      float value = six_decimals(kMinValue + (kMaxValue - kMinValue) * random.uniform());
+    uint64_t count = counts_.draw(random);
+    features_.draw_distinct_and_coins(count, random, drawn, [&](const Feature& feature, uint64_t coin) {
+      float value = six_decimals(kMinValue + (kMaxValue - kMinValue) * ExampleRandom::uniform_of(coin));
       slot.keys.push_back(feature.key);
       slot.values.push_back(value);
       score += static_cast<double>(feature.weight) * value;

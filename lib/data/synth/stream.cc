@@ -1,7 +1,11 @@
 #include "data/synth/stream.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -13,7 +17,7 @@ namespace {
 // Examples of a block, and values when rows are long: the batch of a block, its text and the tables of the
 // law then share the second-level cache.
 constexpr int64_t kBlockExamples = 256, kBlockValues = int64_t{1} << 18;
-// Blocks of a round for each thread: enough to even out their times.
+// Blocks that threads may be ahead of the sink, for each of them: enough to even out their times.
 constexpr int kBlocksPerThread = 4;
 
 struct StreamBlock {
@@ -21,8 +25,12 @@ struct StreamBlock {
   int64_t count;
   Sample sample;
   std::string bytes;
+  std::exception_ptr error;
+  bool done;  // guarded by the stream's mutex; the rest belongs to whoever took the block
 };
 
+// A ring of blocks: any thread fills the next one, and the caller's, which also fills some, hands them out in
+// order.  So no thread waits for another before it is a whole ring ahead.
 class Stream {
  public:
   Stream(const Generator& generator, const Writer& writer, const StreamOptions& options)
@@ -42,44 +50,101 @@ class Stream {
     std::string frame;
     writer_.begin(frame);
     if (!sink(frame, 0)) return;
-    for (uint64_t done = 0; wants_more(done);) {
-      size_t used = plan_round(done);
-      pool_.run(static_cast<int64_t>(used), [&](int64_t i) { fill(blocks_[static_cast<size_t>(i)]); });
-      for (size_t i = 0; i < used; ++i) {
-        if (truth != nullptr) truth->add(blocks_[i].sample);
-        if (!sink(blocks_[i].bytes, blocks_[i].count)) return;
-      }
-    }
+    bool wanted = true;
+    const std::thread::id caller = std::this_thread::get_id();
+    pool_.run(options_.threads, [&](int64_t) {
+      if (std::this_thread::get_id() != caller) return fill_blocks();
+      if (wanted) wanted = hand_out(sink, truth);
+    });
+    // The others may have filled all blocks of a short stream before the caller's thread had a part in it.
+    if (wanted) wanted = hand_out(sink, truth);
+    if (!wanted) return;
     frame.clear();
     writer_.end(frame);
     sink(frame, 0);
   }
 
  private:
-  bool wants_more(uint64_t done) const {
-    if (options_.stop && options_.stop()) return false;
-    return options_.samples == 0 || done < options_.samples;
-  }
-
-  // Gives the next examples to blocks, moves `done` past them, and returns how many blocks have some.
-  size_t plan_round(uint64_t& done) {
-    size_t used = 0;
-    for (StreamBlock& block : blocks_) {
-      uint64_t left = options_.samples == 0 ? UINT64_MAX : options_.samples - done;
-      if (left == 0) break;
-      block.first = options_.first + done;
-      block.count = static_cast<int64_t>(std::min<uint64_t>(left, static_cast<uint64_t>(block_examples_)));
-      done += static_cast<uint64_t>(block.count);
-      ++used;
+  // Every thread but the caller's.
+  void fill_blocks() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      StreamBlock* block = nullptr;
+      changed_.wait(lock, [&] { return (block = take()) != nullptr || ended_; });
+      if (block == nullptr) return;
+      fill(*block, lock);
     }
-    return used;
   }
 
-  void fill(StreamBlock& block) const {
-    generator_.generate(block.first, block.count, block.sample);
-    if (options_.sorted) sort_rows(writer_.schema(), block.sample.batch);
-    block.bytes.clear();
-    writer_.format(block.sample.batch, block.bytes);
+  // The caller's thread: until the stream ends, or the sink wants no more, which is false.
+  bool hand_out(const StreamSink& sink, TruthReport* truth) {
+    std::unique_lock lock(mutex_);
+    try {
+      while (StreamBlock* block = next_done(lock)) {
+        lock.unlock();
+        if (block->error) std::rethrow_exception(block->error);
+        if (truth != nullptr) truth->add(block->sample);
+        bool wanted = sink(block->bytes, block->count);
+        bool stopped = options_.stop && options_.stop();
+        lock.lock();
+        ++next_out_;
+        ended_ = ended_ || stopped || !wanted;
+        changed_.notify_all();
+        if (!wanted) return false;
+      }
+      return true;
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      ended_ = true;
+      changed_.notify_all();
+      throw;
+    }
+  }
+
+  // The next block in order, filled, if need be here; null after the last one.
+  StreamBlock* next_done(std::unique_lock<std::mutex>& lock) {
+    for (;;) {
+      StreamBlock& next = blocks_[next_out_ % blocks_.size()];
+      if (next_out_ < next_in_ && next.done) return &next;
+      if (StreamBlock* block = take()) {
+        fill(*block, lock);
+      } else if (next_out_ == next_in_) {
+        return nullptr;
+      } else {
+        changed_.wait(lock, [&] { return next.done; });
+      }
+    }
+  }
+
+  // Gives the next examples to a free block; null when there is none, or no example.
+  StreamBlock* take() {
+    uint64_t left = options_.samples == 0 ? UINT64_MAX : options_.samples - planned_;
+    if (left == 0 && !ended_) {
+      ended_ = true;
+      changed_.notify_all();
+    }
+    if (ended_ || next_in_ - next_out_ == blocks_.size()) return nullptr;
+    StreamBlock& block = blocks_[next_in_++ % blocks_.size()];
+    block.first = options_.first + planned_;
+    block.count = static_cast<int64_t>(std::min<uint64_t>(left, static_cast<uint64_t>(block_examples_)));
+    block.done = false;
+    planned_ += static_cast<uint64_t>(block.count);
+    return &block;
+  }
+
+  void fill(StreamBlock& block, std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    try {
+      generator_.generate(block.first, block.count, block.sample);
+      if (options_.sorted) sort_rows(writer_.schema(), block.sample.batch);
+      block.bytes.clear();
+      writer_.format(block.sample.batch, block.bytes);
+    } catch (...) {
+      block.error = std::current_exception();
+    }
+    lock.lock();
+    block.done = true;
+    changed_.notify_all();
   }
 
   const Generator& generator_;
@@ -87,7 +152,13 @@ class Stream {
   const StreamOptions& options_;
   const int64_t block_examples_;
   ThreadPool pool_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
   std::vector<StreamBlock> blocks_;
+  uint64_t next_in_ = 0, next_out_ = 0;  // guarded by mutex_: blocks taken, and handed out
+  uint64_t planned_ = 0;                 // guarded by mutex_: examples in blocks taken
+  bool ended_ = false;                   // guarded by mutex_: no more are taken
 };
 
 }  // namespace

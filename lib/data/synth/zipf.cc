@@ -13,6 +13,7 @@ ZipfLaw::ZipfLaw(uint64_t num_ranks, double exponent) : num_ranks_(num_ranks), e
   PS_CHECK(num_ranks > 0 && num_ranks <= uint64_t{1} << 48 && exponent >= 0);
   auto law = [&](uint64_t rank) { return std::pow(static_cast<double>(rank + 1), -exponent); };
   std::vector<double> mass;
+  ranges_.push_back({.first = 0, .width = 0, .surely_kept = 1});
   uint64_t first = 0;
   for (; first < std::min(num_ranks, kSingleRanks); ++first) mass.push_back(law(first));
   for (uint64_t width; first < num_ranks; first += width) {

@@ -30,13 +30,30 @@ class ZipfLaw {
 
   uint64_t draw(ExampleRandom& random) const {
     for (;;) {
-      uint32_t drawn = table_.draw(random.next64());
+      uint32_t drawn = column(random.next64());
       if (drawn < kSingleRanks) return drawn;
-      const Range& range = ranges_[drawn - kSingleRanks];
-      WideProduct place = multiply_wide(random.next64(), range.width);
-      uint64_t rank = range.first + place.high;
-      if (place.low < range.surely_kept || kept(range, rank, place.low)) return rank;
+      Draw ranged = finish(drawn, random.next64());
+      if (ranged.kept) return ranged.rank;
     }
+  }
+
+  // A draw in two steps, for many at a time: from the next random number, and from the one after it, which is
+  // used when the first step gave a range.
+  struct Draw {
+    uint64_t rank;
+    uint32_t numbers;  // random ones that were used: 1 or 2
+    bool kept;         // else the draw begins again, with the numbers that follow
+  };
+  uint32_t column(uint64_t bits) const { return table_.draw(bits); }
+  Draw finish(uint32_t column, uint64_t bits) const {
+    // A single rank is its distance from the start of an empty range.  Masks, since nobody could guess a
+    // branch, and compilers make one of a question.
+    uint32_t ranged = 0 - static_cast<uint32_t>(column >= kSingleRanks);
+    const Range& range = ranges_[(column - (kSingleRanks - 1)) & ranged];
+    WideProduct place = multiply_wide(bits, range.width);
+    uint64_t rank = range.first + place.high + (column & ~ranged);
+    bool is_kept = place.low < range.surely_kept || kept(range, rank, place.low);
+    return {rank, 1 + (ranged & 1), is_kept};
   }
 
  private:
@@ -50,7 +67,7 @@ class ZipfLaw {
 
   uint64_t num_ranks_;
   double exponent_;
-  std::vector<Range> ranges_;  // after the single ranks
+  std::vector<Range> ranges_;  // an empty one, and those after the single ranks
   AliasTable table_;
 };
 

@@ -54,8 +54,9 @@ class Embedding final : public Layer<T> {
     int64_t rows = shared_table_rows(setup, options.sparse_update);
     weight_ = setup.add_rows({"weight", rows, size_, rows, /*smart_default=*/false, options.weight},
                              options.sparse_update);
+    const bool transposed = ids_per_example_ > 0 || !scatters_gradients(size_);
     for (const InputInfo& input : setup.inputs()) {
-      uses_.push_back(setup.use_input(weight_, static_cast<int>(uses_.size())));
+      uses_.push_back(setup.use_input(weight_, static_cast<int>(uses_.size()), transposed));
       names_.push_back(input.name);
     }
     setup.set_output(width_ * static_cast<int64_t>(uses_.size()));

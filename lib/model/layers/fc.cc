@@ -88,7 +88,7 @@ class Fc final : public Layer<T> {
     LayerSetup::Request request{suffix, info.cols, options.size, info.cols, info.cols > 0, options.weight};
     if (info.kind == InputKind::kSparseSlot) {
       int weight = setup.add_rows(request, options.sparse_update);
-      inputs_.push_back({weight, setup.use_input(weight, number)});
+      inputs_.push_back({weight, setup.use_input(weight, number, !scatters_gradients(options.size))});
     } else {
       inputs_.push_back({setup.add_matrix(request)});
     }

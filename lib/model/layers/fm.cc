@@ -36,7 +36,7 @@ class Fm final : public Layer<T> {
     weight_ = setup.add_rows({"weight", rows, factors_, rows, /*smart_default=*/false, options.weight},
                              options.sparse_update);
     for (size_t i = 0; i < setup.inputs().size(); ++i)
-      uses_.push_back(setup.use_input(weight_, static_cast<int>(i)));
+      uses_.push_back(setup.use_input(weight_, static_cast<int>(i), /*transposed=*/true));
     setup.set_output(1);
   }
 
@@ -46,10 +46,8 @@ class Fm final : public Layer<T> {
     squares_.assign(sums_.size(), T(0));
     for (size_t s = 0; s < uses_.size(); ++s) {
       const KeyUse& use = run.use(uses_[s]);
-      add_bags<T>(run.pool(), use, id_values(run.slot(static_cast<int>(s))), run.rows(weight_),
-                  matrix(sums_));
-      add_square_bags<T>(run.pool(), use, id_values(run.slot(static_cast<int>(s))), run.rows(weight_),
-                         matrix(squares_));
+      add_bags_and_squares<T>(run.pool(), use, id_values(run.slot(static_cast<int>(s))), run.rows(weight_),
+                              matrix(sums_), matrix(squares_));
     }
     for (int64_t b = 0; b < output.rows; ++b) {
       const T* sum = matrix(sums_).row(b);

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct Script {
   Work work = {.bytes = 10, .items = 20};
   int wrong_check = 0;  // number, from 1, of the check that fails; 0: none
   std::string events = {};
+  std::vector<double> figure = {140};      // of each run
+  std::optional<double> own_seconds = {};  // what each run says it took
 };
 
 class ScriptedWorkload final : public Workload {
@@ -41,7 +44,10 @@ class ScriptedWorkload final : public Workload {
     if (++checks_ == script_.wrong_check) expect_equal("answer", 41, 42);
   }
   Work work() const override { return script_.work; }
-  std::vector<Figure> figures() const override { return {{"bytes a row", 140}}; }
+  std::vector<Figure> figures() const override {
+    return {{"bytes a row", script_.figure[(run_ - 1) % script_.figure.size()]}};
+  }
+  std::optional<double> seconds() const override { return script_.own_seconds; }
 
  private:
   Script& script_;

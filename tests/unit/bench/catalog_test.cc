@@ -7,14 +7,28 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "bench/pages.h"
+#include "bench/process/child.h"
+#include "cli/progress.h"
 
 namespace ps {
 namespace {
 
 // Every benchmark at its smallest; the scratch folder is the test's own.
 BenchSettings smallest(int threads) {
-  return {.scale = 1e-4, .threads = threads, .scratch = testing::TempDir(), .clock = monotonic_seconds};
+  return {.scale = 1e-4,
+          .threads = threads,
+          .scratch = testing::TempDir(),
+          .cache = testing::TempDir() + "/ps-bench-cache",
+          .programs = program_folder(),
+          .clock = monotonic_seconds};
+}
+
+// They are built with this test, beside it.
+TEST(Catalog, ProgramsThatBenchmarksRunAreThere) {
+  EXPECT_TRUE(exists(program_folder() + "/ps-train"));
+  EXPECT_TRUE(exists(program_folder() + "/ps-datagen"));
 }
 
 TEST(Catalog, NamesAreUniqueAndWhatTheyReferToIsThere) {

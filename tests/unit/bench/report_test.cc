@@ -27,6 +27,7 @@ class ReportTest : public testing::Test {
   std::vector<Task> tasks_ = {{&catalog_[0], 1}, {&catalog_[1], 1}};
   const Machine machine_{.processor = "P",
                          .cores = 2,
+                         .cpu_level = "avx2",
                          .memory = uint64_t{3} << 30,
                          .huge_pages = "madvise",
                          .kernel = "K",
@@ -44,7 +45,8 @@ TEST_F(ReportTest, RatesHaveThreeDigitsAndAPrefix) {
 TEST_F(ReportTest, HeaderNamesTheMachine) {
   Table table(tasks_, false);
   std::string header = table.header(machine_, 0.5, 7);
-  EXPECT_THAT(header, HasSubstr("processor   P, 2 cores\nmemory      3.0 GiB, huge pages: madvise\n"));
+  EXPECT_THAT(header,
+              HasSubstr("processor   P, 2 cores, avx2 kernels\nmemory      3.0 GiB, huge pages: madvise\n"));
   EXPECT_THAT(header,
               HasSubstr("kernel      K\ncompiler    C\npskit       V\nruns        7 of each, size 0.5\n"));
 }

@@ -38,6 +38,27 @@ TEST_F(RunnerTest, OnlyRunsAfterTheCheckedOneAreTimed) {
   EXPECT_EQ(result.best_rate(), 10.0);
 }
 
+TEST_F(RunnerTest, TimeThatARunTellsGoesBeforeTheClock) {
+  script_.own_seconds = 0.25;
+  EXPECT_EQ(run(scripted("a/b", script_, now_)).seconds, std::vector<double>(5, 0.25));
+}
+
+// The first value is of the run that is checked, which does not count.
+TEST_F(RunnerTest, FiguresAreMediansOverTheTimedRuns) {
+  script_.figure = {1000, 1, 9, 2, 4, 3};
+  Result result = run(scripted("a/b", script_, now_));
+  ASSERT_EQ(result.figures.size(), 1);
+  EXPECT_EQ(result.figures[0].value, 3);
+}
+
+TEST_F(RunnerTest, BenchmarkMayAllowFewerRunsThanAreAskedFor) {
+  Benchmark benchmark = scripted("a/b", script_, now_);
+  benchmark.most_runs = 2;
+  EXPECT_EQ(run(benchmark).seconds.size(), 2);
+  benchmark.most_runs = 100;
+  EXPECT_EQ(run(benchmark).seconds.size(), 5);
+}
+
 TEST_F(RunnerTest, RateCountsItemsUnlessTheUnitIsBytes) {
   Benchmark benchmark = scripted("a/b", script_, now_);
   benchmark.unit = "rows";
@@ -132,6 +153,17 @@ TEST_F(PlanTest, EachIsPlannedOnceForEachNumberOfThreadsThatItCanUse) {
   EXPECT_THAT(plan(catalog_, {"all", "limits"}, "", {1, 2, 1}),
               ElementsAre("limits/read 1", "limits/read 2", "limits/disk 1", "parse/text/strtod 1",
                           "parse/text 1", "parse/text 2"));
+}
+
+TEST_F(PlanTest, WithBarsAloneTheOthersAreLeftOut) {
+  catalog_[2].bars = {{.what = "parse"}};
+  std::vector<std::string> names;
+  std::vector<std::string> suites = {"all"};
+  std::vector<int> threads = {1};
+  for (const Task& task : plan_tasks(catalog_, suites, "", threads, true)) {
+    names.push_back(task.benchmark->name);
+  }
+  EXPECT_THAT(names, ElementsAre("limits/read", "parse/text/strtod", "parse/text"));
 }
 
 TEST_F(PlanTest, NothingToRunIsAnError) {

@@ -100,6 +100,42 @@ TEST(FeatureRun, RoundsValuesAsTheCarefulScannerDoes) {
   }
 }
 
+TEST(FeatureRun, OfOnesTakesNoOtherWayToWriteThem) {
+  for (const char* rest : {"7 1.0,", "7 01,", "7 1e0,", "7 2,", "7 1", "7 11,", "12345678901 1.0,"}) {
+    std::string text = cat("3 1,12345678 1,12345678901 1,", rest, "\n") + std::string(16, '\0');
+    const char* p = text.data();
+    FeatureRun run;
+    scan_run<' ', ',', true>(p, 0, run);
+    EXPECT_THAT(std::vector<Key>(run.keys, run.keys + run.size), ElementsAre(3, 12345678, 12345678901))
+        << rest;
+    EXPECT_TRUE(run.ones);
+    EXPECT_EQ(std::string(p).substr(0, std::string(rest).size()), rest);
+  }
+}
+
+// "7:x " is not plain; ids count on from it.
+TEST(FeatureRun, FromTwoPlacesStopsWhereOneRunWould) {
+  constexpr int kFeatures = 20;
+  for (int odd = 0; odd <= kFeatures; ++odd) {
+    std::string text;
+    std::vector<size_t> begins;
+    for (int i = 0; i < kFeatures; ++i) {
+      begins.push_back(text.size());
+      text += i == odd ? "7:x " : cat(i, ":", i % 3 ? 1 : 2, " ");
+    }
+    text += '\n' + std::string(16, '\0');
+    const char* p = text.data();
+    FeatureRun first, second;
+    scan_two_runs<':', ' ', false>(p, text.data() + begins[kFeatures / 2], 0, first, second);
+    std::vector<Key> found(first.keys, first.keys + first.size), expected(static_cast<size_t>(odd));
+    found.insert(found.end(), second.keys, second.keys + second.size);
+    for (size_t i = 0; i < expected.size(); ++i) expected[i] = i;
+    EXPECT_EQ(found, expected);
+    begins.push_back(text.find('\n'));
+    EXPECT_EQ(p, text.data() + begins[static_cast<size_t>(odd)]);
+  }
+}
+
 TEST(FeatureRun, TakesAsManyIdsAsAreAskedFor) {
   auto ids = [](std::string text, uint64_t most) {
     text += '\n' + std::string(16, '\0');

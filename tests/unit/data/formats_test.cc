@@ -1,6 +1,8 @@
 // Each format: its grammar, and what it says of every fault.
 #include "data/format.h"
 
+#include <map>
+
 #include "base/hash.h"
 #include "base/text.h"
 #include "data_test.h"
@@ -105,6 +107,25 @@ TEST_F(Formats, MultislotReadsTheSlotsOfTheSchema) {
               ElementsAre("1 age:0.5,-1 city:17 words:5,5,18446744073709551615", "0 age:1,2 city: words:9"));
 }
 
+TEST_F(Formats, MultislotReadsTheSameHoweverBlanksAndZerosStand) {
+  std::string expected = "1 age:1,2 city:17,999 words:1,2,3,4,5,6,7,8,99999999";
+  for (std::string_view line :
+       {"2 1 2 2 17 999 1 1 9 1 2 3 4 5 6 7 8 99999999", " 2 1 2 2 17 999 1 1 9 1 2 3 4 5 6 7 8 99999999 ",
+        "2 1 2  2 17 999\t1 1 9 1 2 3 4 5 6 7  8 99999999",
+        "2 1 2 2  17 999 1 \t1 9\t1 2 3 4 5 6 7 8 99999999",
+        "02 1 2 02 017 0000000999 01 1 09 1 2 3 4 5 6 7 8 099999999 \r"}) {
+    EXPECT_THAT(read(multislot(), cat(line, "\n")), ElementsAre(expected)) << line;
+  }
+}
+
+// A bad line leaves nothing behind in the slots that it had filled.
+TEST_F(Formats, MultislotLeavesBadLinesOutWhole) {
+  DataOptions options = multislot();
+  options.max_bad_lines = 2;
+  EXPECT_THAT(read(options, "2 1 2 3 17 18 1000 1 1 1 5\n2 1 2 2 3 4 1 0 1 6\n2 1 2 3 7 8 9 1 0 2 6 x\n"),
+              ElementsAre("0 age:1,2 city:3,4 words:6"));
+}
+
 TEST_F(Formats, MultislotTakesTheLastSlotAsLabelUnlessTold) {
   DataOptions options = multislot();
   options.label_slot.clear();
@@ -142,6 +163,41 @@ TEST_F(Formats, CriteoHashesColumnAndCategoryAndTakesMissingFields) {
   for (int i = 1; i <= 25; ++i) sparse += cat(" C", i, ":");
   ASSERT_THAT(examples, ElementsAre(cat("1 integers:5,-3,0,0,0,0,0,0,0,0,0,0,0", sparse,
                                         " C26:", hash_bytes("05db9164", 26) % 1000)));
+}
+
+// A line of Criteo with the given fields, by their columns from 0, and nothing in the others.
+static std::string criteo_fields(const std::map<int, std::string>& fields) {
+  std::string line = "1";
+  for (int column = 1; column < 40; ++column)
+    line += cat("\t", fields.contains(column) ? fields.at(column) : "");
+  return line + "\n";
+}
+
+TEST_F(Formats, CriteoTakesWholeNumbersOfAnyLength) {
+  std::string line = criteo_fields(
+      {{1, "1234567"}, {2, "-1234567"}, {3, "12345678"}, {4, "-12345678"}, {5, "-0"}, {13, "007"}});
+  std::string integers = "integers:1234567,-1234567,12345678,-12345678,0,0,0,0,0,0,0,0,7 ";
+  EXPECT_THAT(read(options_for("criteo"), line), ElementsAre(testing::HasSubstr(integers)));
+  for (std::string_view wrong : {"-", "+1", "--1", "1-", "1 ", " 1", "0x1", "1.0", "12345678x", "\x7f"}) {
+    EXPECT_EQ(error_of(options_for("criteo"), criteo_fields({{1, "1"}, {13, std::string(wrong)}})),
+              cat("3: data:1: integer ", quote(wrong), " of column I13 is not a whole number"));
+  }
+}
+
+TEST_F(Formats, CriteoCategoriesOfAnyLengthAreTheHashOfTheirBytes) {
+  // The last one is of bytes that are near a tab by their bits.
+  std::vector<std::string> categories = {"05db9164", "", "12345678", "a", "\x89\x08\x0b\x7f\xff\x01zz"};
+  for (std::string_view odd : {"", "1234567", "123456789", "a category of some length, which is allowed"}) {
+    std::map<int, std::string> fields;
+    std::string expected;
+    for (int i = 1; i <= 26; ++i) {
+      std::string category = i == 26 ? std::string(odd) : categories[static_cast<size_t>(i) % 5];
+      fields[13 + i] = category;
+      expected += cat(" C", i, ":");
+      if (!category.empty()) expected += cat(hash_bytes(category, static_cast<uint64_t>(i)));
+    }
+    EXPECT_THAT(read(options_for("criteo"), criteo_fields(fields)), ElementsAre(testing::EndsWith(expected)));
+  }
 }
 
 TEST_F(Formats, CriteoWithoutLabelsMustBeSoInEveryLine) {

@@ -120,6 +120,43 @@ TEST_P(SparseKernels, RowGradientsAreSumsOverTheExamplesOfARowInOrder) {
   EXPECT_EQ(out, expected);
 }
 
+TEST_P(SparseKernels, RowGradientsOfAUseThatIsNotTransposedAreTheSameBits) {
+  KeyList list{offsets_, keys_, /*transposed=*/false};
+  KeyPlan plain;
+  KeyPlanner().plan({&list, 1}, plain);
+  for (const float* values :
+       {static_cast<const float*>(nullptr), static_cast<const float*>(values_.data())}) {
+    std::vector<float> out(rows_.size() * static_cast<size_t>(width_)), expected(out.size());
+    add_bag_gradients<float>(pool_, plain.uses[0], values, {above_.data(), width_, width_}, out.data());
+    add_bag_gradients<float>(pool_, plan_.uses[0], values, {above_.data(), width_, width_}, expected.data());
+    EXPECT_EQ(out, expected);
+  }
+}
+
+TEST_P(SparseKernels, FactorisationSumsAndGradientsAreThoseOfItsFormulaInOrder) {
+  std::vector<float> sums(above_.size()), squares(above_.size()), expected(above_.size()),
+      expected_squares(above_.size());
+  add_bags_and_squares<float>(pool_, plan_.uses[0], values_.data(), rows_.data(),
+                              {sums.data(), width_, width_}, {squares.data(), width_, width_});
+  std::vector<float> out(rows_.size() * static_cast<size_t>(width_)), expected_out(out.size());
+  std::vector<float> gradient = random_floats(kExamples, 7);
+  add_pairwise_gradients<float>(pool_, plan_.uses[0], values_.data(), rows_.data(), gradient.data(),
+                                {above_.data(), width_, width_}, out.data());
+  for_ids([&](int64_t b, uint32_t n, uint32_t k) {
+    for (int64_t d = 0; d < width_; ++d) {
+      const size_t at = static_cast<size_t>(b * width_ + d);
+      const float part = values_[k] * rows_[n][d];
+      expected[at] += part;
+      expected_squares[at] += part * part;
+      expected_out[n * static_cast<size_t>(width_) + static_cast<size_t>(d)] +=
+          gradient[static_cast<size_t>(b)] * values_[k] * (above_[at] - part);
+    }
+  });
+  EXPECT_EQ(sums, expected);
+  EXPECT_EQ(squares, expected_squares);
+  EXPECT_EQ(out, expected_out);
+}
+
 TEST_P(SparseKernels, WriteOnlyTheirColumns) {
   const int64_t stride = width_ + 2;
   std::vector<float> out(static_cast<size_t>(kExamples * stride), 7.0f);
@@ -130,7 +167,7 @@ TEST_P(SparseKernels, WriteOnlyTheirColumns) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Widths, SparseKernels, testing::Values(1, 3, 8, 256, 1024));
+INSTANTIATE_TEST_SUITE_P(Widths, SparseKernels, testing::Values(1, 2, 3, 4, 8, 16, 32, 256, 1024));
 
 TEST(DenseKernels, ColumnSumsScaleRows) {
   ThreadPool pool(2);

@@ -153,6 +153,29 @@ TEST(KeyPlan, WithoutTransposeLeavesThatPartEmpty) {
   }
 }
 
+TEST(KeyPlan, LikeAnotherIsWhatPlanningGivesTransposedOrNot) {
+  for (bool transposed : {false, true}) {
+    for (bool other_transposed : {false, true}) {
+      KeyPlanner planner;
+      Planned planned = random_lists(4, 100), other = random_lists(4, 100);
+      planned.make(planner, transposed);
+      other.make(planner, other_transposed);
+      std::vector<KeyList> lists;
+      for (size_t i = 0; i < other.keys.size(); ++i)
+        lists.push_back({other.offsets[i], other.keys[i], transposed});
+      KeyPlan like;
+      planner.plan_like(other.plan, lists, like);
+      EXPECT_EQ(like.keys, planned.plan.keys);
+      for (size_t u = 0; u < lists.size(); ++u) {
+        EXPECT_EQ(like.uses[u].offsets.data(), other.offsets[u].data());
+        EXPECT_EQ(like.uses[u].index, planned.plan.uses[u].index);
+        EXPECT_EQ(like.uses[u].transposed(), transposed);
+        if (transposed) expect_transposed(like.uses[u]);
+      }
+    }
+  }
+}
+
 TEST(KeyPlan, OfNoIdsIsEmpty) {
   KeyPlanner planner;
   Planned planned;

@@ -65,7 +65,7 @@ void expect_same(const OptimizerEntry& entry, const Json& object, const Paramete
 
 TEST(UpdateRows, IsUpdateOfEachRowForEveryOptimizer) {
   for (const OptimizerEntry* entry : optimizer_catalog()) {
-    for (int64_t width : {1, 2, 16, 19}) {
+    for (int64_t width : {1, 2, 4, 8, 16, 19}) {
       expect_same(*entry, Json::object(), {}, width);
       ParameterTuning tuning;
       tuning.clip_value = 1.0;

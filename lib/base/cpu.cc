@@ -1,0 +1,80 @@
+#include "base/cpu.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace ps {
+
+namespace {
+
+// Those of the compiler's flags for the level: share/cmake/Compiler.cmake.  Each level needs the ones before.
+constexpr std::string_view kNeeds[] = {"avx2",    "fma",      "bmi",      "bmi2",
+                                       "avx512f", "avx512bw", "avx512dq", "avx512vl"};
+
+std::span<const std::string_view> needs(CpuLevel level) {
+  constexpr size_t kCount[] = {0, 4, 8};
+  return std::span(kNeeds).first(kCount[static_cast<size_t>(level)]);
+}
+
+std::atomic<CpuLevel>& level_in_use() {
+  static std::atomic<CpuLevel> level = possible_levels(cpu_features()).back();
+  return level;
+}
+
+}  // namespace
+
+std::string_view cpu_level_name(CpuLevel level) {
+  constexpr std::string_view kNames[] = {"baseline", "avx2", "avx512"};
+  return kNames[static_cast<size_t>(level)];
+}
+
+std::vector<std::string_view> lacking_features(CpuLevel level, std::span<const std::string_view> features) {
+  std::vector<std::string_view> lacking;
+  for (std::string_view need : needs(level)) {
+    if (std::find(features.begin(), features.end(), need) == features.end()) lacking.push_back(need);
+  }
+  return lacking;
+}
+
+std::vector<CpuLevel> possible_levels(std::span<const std::string_view> features) {
+  std::vector<CpuLevel> possible;
+  for (CpuLevel level : kCpuLevels) {
+    if (lacking_features(level, features).empty()) possible.push_back(level);
+  }
+  return possible;
+}
+
+CpuLevel cpu_level() {
+  return level_in_use().load(std::memory_order_relaxed);
+}
+
+void set_cpu_level(CpuLevel level) {
+  PS_CHECK(lacking_features(level, cpu_features()).empty());
+  level_in_use().store(level, std::memory_order_relaxed);
+}
+
+std::vector<std::string> cpu_choices() {
+  std::vector<std::string> choices = {"auto"};
+  for (CpuLevel level : kCpuLevels) choices.emplace_back(cpu_level_name(level));
+  return choices;
+}
+
+CpuLevel find_cpu_level(std::string_view choice, std::span<const std::string_view> features) {
+  const CpuLevel best = possible_levels(features).back();
+  if (choice == "auto") return best;
+  for (CpuLevel level : kCpuLevels) {
+    if (choice != cpu_level_name(level)) continue;
+    const std::vector<std::string_view> lacking = lacking_features(level, features);
+    if (lacking.empty()) return level;
+    std::string list;
+    for (std::string_view feature : lacking) list += cat(list.empty() ? "" : ", ", feature);
+    fail(Code::kUsage, quote(choice), " needs ", list, ", which this processor lacks; it can do ",
+         cpu_level_name(best));
+  }
+  fail(Code::kUsage, "unknown level ", quote(choice));
+}
+
+}  // namespace ps

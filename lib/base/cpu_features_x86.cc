@@ -1,0 +1,23 @@
+// The compiler's own look at CPUID, which also asks whether the operating system saves the wide registers.
+#include "base/cpu.h"
+
+namespace ps {
+
+std::vector<std::string_view> cpu_features() {
+  __builtin_cpu_init();
+  std::vector<std::string_view> features;
+  auto add = [&](bool there, std::string_view name) {
+    if (there) features.push_back(name);
+  };
+  add(__builtin_cpu_supports("avx2"), "avx2");
+  add(__builtin_cpu_supports("fma"), "fma");
+  add(__builtin_cpu_supports("bmi"), "bmi");
+  add(__builtin_cpu_supports("bmi2"), "bmi2");
+  add(__builtin_cpu_supports("avx512f"), "avx512f");
+  add(__builtin_cpu_supports("avx512bw"), "avx512bw");
+  add(__builtin_cpu_supports("avx512dq"), "avx512dq");
+  add(__builtin_cpu_supports("avx512vl"), "avx512vl");
+  return features;
+}
+
+}  // namespace ps

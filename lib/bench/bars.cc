@@ -1,0 +1,232 @@
+#include "bench/bars.h"
+
+#include <algorithm>
+
+namespace ps {
+
+namespace {
+
+struct BarRow {
+  const char* benchmark;
+  Bar bar;
+};
+
+constexpr const char* kVw = "process/logistic/vw";
+
+Bar at_most(const char* what, int threads, Quantity quantity, const char* of, const char* unit, double must,
+            double want) {
+  return {.what = what,
+          .threads = threads,
+          .quantity = quantity,
+          .of = of,
+          .unit = unit,
+          .at_least = false,
+          .must = must,
+          .want = want};
+}
+
+Bar at_least(const char* what, int threads, Quantity quantity, const char* of, const char* unit, double must,
+             double want) {
+  Bar bar = at_most(what, threads, quantity, of, unit, must, want);
+  bar.at_least = true;
+  return bar;
+}
+
+Bar seconds(const char* what, int threads, double must, double want, const char* stated,
+            const char* stated_peer = "") {
+  Bar bar = at_most(what, threads, Quantity::kSeconds, "", "s", must, want);
+  bar.stated = {stated_peer, stated};
+  return bar;
+}
+
+Bar rate(const char* what, int threads, double must, double want, const char* stated = "",
+         const char* stated_peer = "") {
+  Bar bar = at_least(what, threads, Quantity::kRate, "", "", must, want);
+  bar.stated = {stated_peer, stated};
+  return bar;
+}
+
+Bar of_peer(const char* what, int threads, const char* peer, double must, double want) {
+  return at_least(what, threads, Quantity::kPeerRate, peer, "x", must, want);
+}
+
+Bar figure(const char* what, const char* of, const char* unit, std::optional<double> must,
+           std::optional<double> want, const char* stated = "", const char* stated_peer = "") {
+  Bar bar{.what = what, .threads = 1, .quantity = Quantity::kFigure, .of = of, .unit = unit};
+  bar.must = must, bar.want = want;
+  bar.stated = {stated_peer, stated};
+  return bar;
+}
+
+Bar at_threads(int threads, Bar bar) {
+  bar.threads = threads;
+  return bar;
+}
+
+// The table, in its order.
+std::vector<BarRow> training_rows() {
+  return {
+      {"process/logistic", seconds("logistic regression, libsvm to saved model, whole process", 2, 0.4, 0.24,
+                                   "Vowpal Wabbit 9.11: 1.2 s", kVw)},
+      {"process/logistic", seconds("logistic regression, libsvm to saved model, whole process", 1, 0.6, 0.45,
+                                   "Vowpal Wabbit 9.11: 1.81 s", kVw)},
+      {"process/logistic", at_most("logistic regression: loss on held-out data, over the best peer's", 1,
+                                   Quantity::kPeerFigure, "held-out loss", "x", 1.005, 1.0)},
+      {"process/logistic-passes", seconds("later passes, data in memory", 1, 0.25, 0.15, "xLearn: 0.75 s")},
+      {"process/logistic-passes", seconds("later passes, data in memory", 2, 0.19, 0.12, "xLearn: 0.38 s")},
+      {"process/fm-8-passes",
+       seconds("factorisation machine, k = 8, later passes", 1, 0.33, 0.2, "xLearn: 1.0 s")},
+      {"process/fm-8-passes",
+       seconds("factorisation machine, k = 8, later passes", 2, 0.24, 0.14, "xLearn: 0.48 s")},
+      {"train/embedding-16", of_peer("embedding rows of 16", 1, "train/embedding-16/torch", 8, 15)},
+      {"train/embedding-16", of_peer("embedding rows of 16", 2, "train/embedding-16/torch", 8, 15)},
+      // Wanted are 1.3 times the 8 bytes of each of the 3,867,172 rows touched, and 64 MB.
+      {"process/logistic", at_threads(2, figure("logistic regression, whole process: peak memory", "MB", "MB",
+                                                291, 104, "Vowpal Wabbit 9.11: 291 MB", kVw))},
+      {"process/logistic-hashed", at_most("64-bit ids against ids with a known maximum", 1,
+                                          Quantity::kPeerTime, "process/logistic", "x", 2, 1.4)},
+      {"process/logistic-hashed", at_most("64-bit ids against ids with a known maximum", 2,
+                                          Quantity::kPeerTime, "process/logistic", "x", 2, 1.4)},
+      {"process/fc-demo", at_threads(2, figure("fc demo, 18,182,296 x 256: memory", "MB", "MB", 400, 150,
+                                               "PaddlePaddle: 18.6 GB"))},
+      {"process/fc-demo", seconds("fc demo: a pass", 2, 0.15, 0.05, "PaddlePaddle: 0.33 s")},
+      {"process/fc-demo",
+       at_threads(2, figure("fc demo: a save", "save s", "s", 0.3, 0.1, "PaddlePaddle: 25 s"))},
+  };
+}
+
+std::vector<BarRow> parse_rows() {
+  std::vector<BarRow> rows = {
+      {"parse/libsvm-binary", rate("parse libsvm, binary values", 1, 1.75e9, 2.4e9, "dmlc-core: 0.70 GB/s")},
+      {"parse/libsvm-values", rate("parse libsvm, 4-digit values", 1, 1.1e9, 1.7e9, "dmlc-core: 0.69 GB/s")},
+      {"parse/libsvm-binary", at_least("parse libsvm, binary values, 2 threads against 1", 2,
+                                       Quantity::kThreadGain, "", "x", 1.6, 1.8)},
+      {"parse/libsvm-values", at_least("parse libsvm, 4-digit values, 2 threads against 1", 2,
+                                       Quantity::kThreadGain, "", "x", 1.6, 1.8)},
+      {"parse/batches/records",
+       at_least("records to batches, share of memory copied", 1, Quantity::kLimitShare, "", "%", 0.10, 0.25)},
+      {"parse/criteo", rate("parse criteo", 1, 0.8e9, 1.5e9)},
+      {"parse/multislot", rate("parse multislot", 1, 0.8e9, 1.5e9)},
+  };
+  return rows;
+}
+
+std::vector<BarRow> table_rows() {
+  Bar lines = at_least("table: pull, lines read, share of random cache lines", 1, Quantity::kLimitShare, "",
+                       "%", 0, 0.45);
+  lines.must.reset();
+  return {
+      {"table/find", of_peer("table: find 20 million ids in batches", 1, "table/find/libcuckoo", 3.5, 5)},
+      {"table/pull", of_peer("table: pull rows of 16 + 16 floats", 1, "table/pull/libcuckoo", 3.5, 5)},
+      {"table/pull", lines},
+      {"table/push", of_peer("table: push with fused AdaGrad", 1, "table/push/libcuckoo", 3, 5)},
+      {"table/grow", figure("table: memory of rows of 128 B, steady", "memory", "x", 1.35, 1.22)},
+      {"table/grow", figure("table: peak memory while it grows", "peak", "x", 1.6, 1.35)},
+      {"table/grow", figure("table: p99.9 of a batch while it grows", "p99.9/median", "x median", 20, 5)},
+  };
+}
+
+std::vector<BarRow> datagen_rows() {
+  return {
+      {"process/datagen", rate("ps-datagen, libsvm, sorted ids", 1, 0.7e6, 1.2e6, "numpy: 0.1 M examples/s",
+                               "process/datagen/numpy")},
+      {"process/datagen", at_least("ps-datagen, libsvm, sorted ids, 2 threads against 1, the same bytes", 2,
+                                   Quantity::kThreadGain, "", "x", 1.7, 1.8)},
+  };
+}
+
+const std::vector<BarRow>& all_rows() {
+  static const std::vector<BarRow> kRows = [] {
+    std::vector<BarRow> rows;
+    for (auto part : {training_rows, parse_rows, table_rows, datagen_rows}) {
+      for (BarRow& row : part()) rows.push_back(std::move(row));
+    }
+    return rows;
+  }();
+  return kRows;
+}
+
+std::optional<double> figure_of(const Result& result, const std::string& name) {
+  for (const Figure& figure : result.figures) {
+    if (figure.name == name) return figure.value;
+  }
+  return std::nullopt;
+}
+
+// The figure, over the least of the same among the peers that ran.
+std::optional<double> of_best_peer(const Bar& bar, const Result& result, std::span<const Result> results) {
+  std::optional<double> own = figure_of(result, bar.of), best;
+  for (const auto& [name, ratio] : result.peers) {
+    const Result* peer = find_result(results, name, result.threads);
+    std::optional<double> theirs = peer == nullptr ? std::nullopt : figure_of(*peer, bar.of);
+    if (theirs && (!best || *theirs < *best)) best = theirs;
+  }
+  if (!own || !best) return std::nullopt;
+  return *own / *best;
+}
+
+std::optional<double> rate_of_peer(const Bar& bar, const Result& result) {
+  for (const auto& [name, ratio] : result.peers) {
+    if (name == bar.of) return ratio;
+  }
+  return std::nullopt;
+}
+
+bool meets(const Bar& bar, double value, double bound) {
+  return bar.at_least ? value >= bound : value <= bound;
+}
+
+}  // namespace
+
+std::vector<Bar> bars_of(std::string_view benchmark) {
+  std::vector<Bar> bars;
+  for (const BarRow& row : all_rows()) {
+    if (row.benchmark == benchmark) bars.push_back(row.bar);
+  }
+  return bars;
+}
+
+std::vector<std::string> barred_benchmarks() {
+  std::vector<std::string> names;
+  for (const BarRow& row : all_rows()) {
+    if (std::find(names.begin(), names.end(), row.benchmark) == names.end()) names.push_back(row.benchmark);
+  }
+  return names;
+}
+
+std::optional<double> measured(const Bar& bar, const Result& result, std::span<const Result> results) {
+  if (!result.skipped.empty()) return std::nullopt;
+  switch (bar.quantity) {
+    case Quantity::kRate:
+      return result.median_rate();
+    case Quantity::kSeconds:
+      return result.median_seconds();
+    case Quantity::kFigure:
+      return figure_of(result, bar.of);
+    case Quantity::kLimitShare:
+      return result.of_limit;
+    case Quantity::kPeerRate:
+      return rate_of_peer(bar, result);
+    case Quantity::kPeerTime: {
+      std::optional<double> ratio = rate_of_peer(bar, result);
+      return ratio ? std::optional(1 / *ratio) : std::nullopt;
+    }
+    case Quantity::kPeerFigure:
+      return of_best_peer(bar, result, results);
+    case Quantity::kThreadGain: {
+      const Result* alone = find_result(results, result.name, 1);
+      if (alone == nullptr || alone->threads == result.threads) return std::nullopt;
+      return result.median_rate() / alone->median_rate();
+    }
+  }
+  return std::nullopt;
+}
+
+std::string verdict(const Bar& bar, std::optional<double> value) {
+  if (!value) return "-";
+  if (bar.want && meets(bar, *value, *bar.want)) return "wanted";
+  if (bar.must && !meets(bar, *value, *bar.must)) return "missed";
+  return bar.must ? "met" : "missed";
+}
+
+}  // namespace ps

@@ -1,0 +1,114 @@
+#include "bench/process/child.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+
+#include "base/error.h"
+#include "base/file.h"
+
+extern char** environ;
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kMostErrors = uint64_t{16} << 20;  // bytes of messages that are read
+
+// Keeps the calling thread, and with it the children that it starts, on one core while this lives.
+class OneCore {
+ public:
+  explicit OneCore(bool wanted) : wanted_(wanted) {
+    if (!wanted_) return;
+    sched_getaffinity(0, sizeof before_, &before_);
+    int core = 0;
+    while (core < CPU_SETSIZE - 1 && !CPU_ISSET(core, &before_)) ++core;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    sched_setaffinity(0, sizeof one, &one);
+  }
+  ~OneCore() {
+    if (wanted_) sched_setaffinity(0, sizeof before_, &before_);
+  }
+  OneCore(const OneCore&) = delete;
+  OneCore& operator=(const OneCore&) = delete;
+
+ private:
+  const bool wanted_;
+  cpu_set_t before_{};
+};
+
+// posix_spawn rather than fork: no page table is copied, however much memory this process has.
+int spawn(const Command& command, pid_t& process) {
+  std::vector<std::string> words = command.words;
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  constexpr int kReplace = O_WRONLY | O_CREAT | O_TRUNC;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, command.output.c_str(), kReplace, 0644);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, command.errors.c_str(), kReplace, 0644);
+  OneCore pinned(command.one_core);
+  int error = posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+std::string last_line(const std::string& path) {
+  if (path == "/dev/null") return "";
+  std::string text = read_file(path, kMostErrors);
+  text.erase(text.find_last_not_of('\n') + 1);
+  return text.substr(text.rfind('\n') + 1);
+}
+
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
+}  // namespace
+
+Usage run_child(const Command& command) {
+  pid_t process = -1;
+  if (int error = spawn(command, process); error != 0) {
+    fail_errno(Code::kUnavailable, "cannot start", command.words[0], error);
+  }
+  int status = 0;
+  rusage usage{};
+  while (wait4(process, &status, 0, &usage) < 0) {
+    if (errno != EINTR) fail_errno(Code::kInternal, "cannot wait for", command.words[0], errno);
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    std::string how =
+        WIFEXITED(status) ? cat("with status ", WEXITSTATUS(status)) : cat("by signal ", WTERMSIG(status));
+    fail(Code::kInternal, quote(join(command.words, " ")), " ended ", how, ": ", last_line(command.errors));
+  }
+  return {seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime),
+          static_cast<uint64_t>(usage.ru_maxrss) * 1024};
+}
+
+void expect_program(const std::string& name, const std::string& origin) {
+  pid_t process = -1;
+  if (spawn({.words = {name, "--version"}}, process) != 0) {
+    fail(Code::kUnavailable, quote(name), " is not installed; ", origin);
+  }
+  while (waitpid(process, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+std::string program_folder() {
+  char path[PATH_MAX];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  PS_CHECK(length > 0);
+  std::string text(path, static_cast<size_t>(length));
+  return text.substr(0, text.rfind('/'));
+}
+
+}  // namespace ps

@@ -1,0 +1,35 @@
+// The suite `process`: whole programs, from their start to their end, beside those of others.
+#ifndef PS_BENCH_PROCESS_SUITE_H_
+#define PS_BENCH_PROCESS_SUITE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/benchmark.h"
+#include "bench/synthetic.h"
+
+namespace ps {
+
+std::vector<Benchmark> training_benchmarks();         // training.cc: ps-train
+std::vector<Benchmark> process_datagen_benchmarks();  // datagen.cc: ps-datagen, and numpy
+
+Benchmark liblinear_benchmark(const std::string& name);      // liblinear.cc
+Benchmark vowpal_wabbit_benchmark(const std::string& name);  // vowpal_wabbit.cc
+
+// What the logistic regression of all of them is trained on: the data of the bars.
+inline const SyntheticKind kFortyLibsvm = {"sparse-binary", "libsvm", forty_ids()};
+inline constexpr uint64_t kFortySamples = 1000000;
+
+// Throws unless a model of so many examples lost, on held-out data, what one that learned from them can lose.
+void expect_learned(double held_out_loss, uint64_t samples);
+
+// Figures that are compared between programs.
+inline constexpr const char* kHeldOutLoss = "held-out loss";
+inline constexpr const char* kMegabytes = "MB";
+
+inline constexpr double kBytesOfMegabyte = 1e6;
+
+}  // namespace ps
+
+#endif  // PS_BENCH_PROCESS_SUITE_H_

@@ -1,0 +1,78 @@
+#include "bench/process/train_process.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "checkpoint/safetensors.h"
+#include "train/model_file.h"
+
+namespace ps {
+
+namespace {
+
+std::string program_path(const std::string& folder) {
+  std::string path = join_path(folder, "ps-train");
+  if (!exists(path))
+    fail(Code::kUnavailable, "there is no ", quote(path), "; build it, or install all programs");
+  return path;
+}
+
+void read_model(const std::string& path, TrainRun& run) {
+  SafetensorsReader reader(path);
+  for (const TensorInfo& tensor : reader.tensors()) {
+    if (tensor.name.ends_with(".rows")) run.rows += static_cast<uint64_t>(tensor.shape[0]);
+  }
+}
+
+}  // namespace
+
+TrainProcess::TrainProcess(const BenchSettings& settings, const Json& job)
+    : program_(program_path(settings.programs)),
+      threads_(settings.threads),
+      passes_(job.at("train").at("passes").get<int>()),
+      folder_(settings.scratch) {
+  write_file(folder_.path("job.json"), job.dump());
+}
+
+Command TrainProcess::command(const std::string& data) const {
+  return {.words = {program_, folder_.path("job.json"), "--data", data, "--threads", std::to_string(threads_),
+                    "--json", "--progress", "never"},
+          .output = folder_.path("result.json"),
+          .errors = folder_.path("messages"),
+          .one_core = on_one_core(threads_)};
+}
+
+std::string TrainProcess::model() const {
+  return join_path(folder_.path("models"), pass_directory(passes_ - 1));
+}
+
+void TrainProcess::train(const std::string& data) {
+  Command training = command(data);
+  training.words.insert(training.words.end(), {"--save-dir", folder_.path("models")});
+  usage_ = run_child(training);
+}
+
+double TrainProcess::test(const std::string& data) const {
+  Command testing = command(data);
+  testing.words.insert(testing.words.end(), {"--job", "test", "--init-model", model()});
+  testing.output = folder_.path("test.json");
+  run_child(testing);
+  return parse_json(read_file(testing.output), testing.output).at("test").at("cost").get<double>();
+}
+
+TrainRun TrainProcess::result() const {
+  std::string path = folder_.path("result.json");
+  if (!exists(path)) fail(Code::kInternal, "ps-train was not run");
+  Json json = parse_json(read_file(path), path);
+  TrainRun run;
+  for (const Json& pass : json.at("passes")) {
+    run.passes.push_back({pass.at("samples").get<uint64_t>(), pass.at("avg_cost").get<double>(),
+                          pass.at("seconds").get<double>()});
+  }
+  expect_equal("passes", run.passes.size(), static_cast<uint64_t>(passes_));
+  run.seconds = json.at("seconds").get<double>();
+  run.usage = usage_;
+  read_model(model_file_path(model()), run);
+  return run;
+}
+
+}  // namespace ps

@@ -1,0 +1,53 @@
+// ps-train on a job, from its start to its end.  Used by the suite `process`.
+#ifndef PS_BENCH_PROCESS_TRAIN_PROCESS_H_
+#define PS_BENCH_PROCESS_TRAIN_PROCESS_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/process/child.h"
+#include "bench/process/files.h"
+#include "config/json.h"
+
+namespace ps {
+
+// What ps-train --json said of a job, and what the process took.
+struct TrainRun {
+  struct Pass {
+    uint64_t samples = 0;
+    double cost = 0, seconds = 0;
+  };
+  std::vector<Pass> passes;
+  double seconds = 0;  // from opening the data to the last model saved, as ps-train timed it
+  uint64_t rows = 0;   // of sparse parameters in the last model
+  Usage usage;
+};
+
+// One owner thread; its files are gone when it is.
+class TrainProcess {
+ public:
+  // `job` as in ps-job(5), without files.  Throws kUnavailable where there is no ps-train.
+  TrainProcess(const BenchSettings& settings, const Json& job);
+
+  // Trains, and saves models where the job says.
+  void train(const std::string& data);
+
+  // The average loss of the model of the last train() on other data.
+  double test(const std::string& data) const;
+
+  // Of the last train(), its model read back.  Throws kInternal when there was none.
+  TrainRun result() const;
+
+ private:
+  Command command(const std::string& data) const;
+  std::string model() const;
+
+  const std::string program_;
+  const int threads_, passes_;
+  const TemporaryFolder folder_;
+  Usage usage_;
+};
+
+}  // namespace ps
+
+#endif  // PS_BENCH_PROCESS_TRAIN_PROCESS_H_

@@ -1,0 +1,41 @@
+#include "data/example_cache.h"
+
+#include <string>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+namespace ps {
+
+static uint64_t most_bytes(const DataOptions& options) {
+  if (!options.memory_limit.empty()) return parse_bytes(options.memory_limit).value_or(0);
+  return available_memory_bytes() / 2;
+}
+
+ExampleCache::ExampleCache(const DataOptions& options, const DataSchema& schema, bool stream, int passes)
+    : schema_(schema),
+      required_(options.shuffle == "full" || (stream && passes > 1)),
+      may_drop_(!required_ && options.cache == "auto"),
+      memory_limit_(most_bytes(options)),
+      store_limit_(may_drop_ && options.memory_limit.empty() ? memory_limit_ / 2 : memory_limit_) {
+  if (stream && passes > 1 && options.cache == "none") {
+    fail(Code::kUsage, "standard input and pipes can be read once, ", passes,
+         " passes need them in memory, and data.cache is 'none': use 'auto'");
+  }
+  if (required_ || (passes > 1 && options.cache != "none")) restart();
+}
+
+void ExampleCache::restart() {
+  store_ = std::make_unique<ExampleStore>(schema_, store_limit_);
+}
+
+void ExampleCache::append(const Batch& batch, int64_t begin, int64_t end) {
+  if (!store_) return;
+  store_->append_range(batch, begin, end);
+  if (store_->fits()) return;
+  if (!may_drop_) store_->check_fits();
+  store_.reset();
+}
+
+}  // namespace ps

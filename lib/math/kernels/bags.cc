@@ -1,0 +1,162 @@
+// Forward: rows of examples' ids, summed or copied.
+#include "math/kernels/lanes.h"
+#include "math/kernels/level.h"
+
+namespace ps::PS_CPU_NAMESPACE {
+
+namespace {
+
+// Asks for the row of the id that comes kRowsAhead after id k, be it of a later example.
+template <class T>
+[[gnu::always_inline]] inline void prefetch_ahead(const UseView& use, const T* const* rows, int64_t k) {
+  if (k + kRowsAhead < use.num_ids) __builtin_prefetch(rows[use.index[k + kRowsAhead]]);
+}
+
+template <class T, int64_t kWidth, bool kValued>
+void add_narrow_bags(const UseView& use, Block examples, const T* const* rows, Columns<T> out) {
+  for (int64_t b = examples.begin; b < examples.end; ++b) {
+    T* to = out.data + b * out.stride;
+    Lanes<T, kWidth> sum, row;
+    sum.load(to);
+    const int64_t end = use.offsets[b + 1];
+    for (int64_t k = use.offsets[b]; k < end; ++k) {
+      prefetch_ahead(use, rows, k);
+      row.load(rows[use.index[k]]);
+      if constexpr (kValued) row.scale(T(use.values[k]));
+      sum.add(row);
+    }
+    sum.store(to);
+  }
+}
+
+template <class T, int64_t kWidth, bool kValued>
+void add_narrow_bags_and_squares(const UseView& use, Block examples, const T* const* rows, Columns<T> out,
+                                 Columns<T> squares) {
+  for (int64_t b = examples.begin; b < examples.end; ++b) {
+    T* to = out.data + b * out.stride;
+    T* to_squares = squares.data + b * squares.stride;
+    Lanes<T, kWidth> sum, square_sum, row;
+    sum.load(to);
+    square_sum.load(to_squares);
+    const int64_t end = use.offsets[b + 1];
+    for (int64_t k = use.offsets[b]; k < end; ++k) {
+      prefetch_ahead(use, rows, k);
+      row.load(rows[use.index[k]]);
+      if constexpr (kValued) row.scale(T(use.values[k]));
+      sum.add(row);
+      row.multiply(row);
+      square_sum.add(row);
+    }
+    sum.store(to);
+    square_sum.store(to_squares);
+  }
+}
+
+// Rows of a width that is not known here are added four at once, in their order: the sum is loaded and stored
+// once for all.
+template <class T>
+void add_four(T* __restrict sum, const T* const rows[4], int64_t width) {
+  const T* __restrict r0 = rows[0];
+  const T* __restrict r1 = rows[1];
+  const T* __restrict r2 = rows[2];
+  const T* __restrict r3 = rows[3];
+  for (int64_t d = 0; d < width; ++d) sum[d] = sum[d] + r0[d] + r1[d] + r2[d] + r3[d];
+}
+
+template <class T>
+void add_four_scaled(T* __restrict sum, const T* const rows[4], const float values[4], int64_t width) {
+  const T* __restrict r0 = rows[0];
+  const T* __restrict r1 = rows[1];
+  const T* __restrict r2 = rows[2];
+  const T* __restrict r3 = rows[3];
+  const T v0 = T(values[0]), v1 = T(values[1]), v2 = T(values[2]), v3 = T(values[3]);
+  for (int64_t d = 0; d < width; ++d) sum[d] = sum[d] + v0 * r0[d] + v1 * r1[d] + v2 * r2[d] + v3 * r3[d];
+}
+
+template <class T>
+void add_scaled(T* __restrict sum, const T* __restrict row, T value, int64_t width) {
+  for (int64_t d = 0; d < width; ++d) sum[d] += value * row[d];
+}
+
+template <class T>
+void add_wide_bag(const UseView& use, int64_t b, const T* const* rows, T* sum, int64_t width) {
+  const int64_t end = use.offsets[b + 1];
+  int64_t k = use.offsets[b];
+  for (; k + 4 <= end; k += 4) {
+    const uint32_t* id = use.index + k;
+    const T* four[4] = {rows[id[0]], rows[id[1]], rows[id[2]], rows[id[3]]};
+    for (int64_t ahead = k + 4; ahead < k + 8 && ahead < end; ++ahead)
+      prefetch_row(rows[use.index[ahead]], width);
+    use.values == nullptr ? add_four(sum, four, width) : add_four_scaled(sum, four, use.values + k, width);
+  }
+  for (; k < end; ++k)
+    add_scaled(sum, rows[use.index[k]], use.values == nullptr ? T(1) : T(use.values[k]), width);
+}
+
+template <class T>
+void add_wide_squares(const UseView& use, int64_t b, const T* const* rows, T* __restrict sum, int64_t width) {
+  for (int64_t k = use.offsets[b]; k < use.offsets[b + 1]; ++k) {
+    const T* __restrict row = rows[use.index[k]];
+    const T value = use.values == nullptr ? T(1) : T(use.values[k]);
+    for (int64_t d = 0; d < width; ++d) sum[d] += (value * row[d]) * (value * row[d]);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void add_bags(const UseView& use, Block examples, const T* const* rows, Columns<T> out) {
+  with_width(out.width, [&](auto width) {
+    if constexpr (width.value > 0) {
+      use.values == nullptr ? add_narrow_bags<T, width.value, false>(use, examples, rows, out)
+                            : add_narrow_bags<T, width.value, true>(use, examples, rows, out);
+    } else {
+      for (int64_t b = examples.begin; b < examples.end; ++b)
+        add_wide_bag(use, b, rows, out.data + b * out.stride, out.width);
+    }
+  });
+}
+
+template <class T>
+void add_bags_and_squares(const UseView& use, Block examples, const T* const* rows, Columns<T> out,
+                          Columns<T> squares) {
+  with_width(out.width, [&](auto width) {
+    if constexpr (width.value > 0) {
+      use.values == nullptr
+          ? add_narrow_bags_and_squares<T, width.value, false>(use, examples, rows, out, squares)
+          : add_narrow_bags_and_squares<T, width.value, true>(use, examples, rows, out, squares);
+    } else {
+      for (int64_t b = examples.begin; b < examples.end; ++b) {
+        add_wide_bag(use, b, rows, out.data + b * out.stride, out.width);
+        add_wide_squares(use, b, rows, squares.data + b * squares.stride, out.width);
+      }
+    }
+  });
+}
+
+template <class T>
+void copy_rows(const UseView& use, Block examples, const T* const* rows, int64_t row_width, Columns<T> out) {
+  for (int64_t b = examples.begin; b < examples.end; ++b) {
+    T* place = out.data + b * out.stride;
+    T* const end_of_places = place + out.width;
+    for (int64_t k = use.offsets[b]; k < use.offsets[b + 1]; ++k, place += row_width) {
+      prefetch_ahead(use, rows, k);
+      const T* __restrict row = rows[use.index[k]];
+      T* __restrict to = place;
+      const T value = use.values == nullptr ? T(1) : T(use.values[k]);
+      for (int64_t d = 0; d < row_width; ++d) to[d] = value * row[d];
+    }
+    for (; place < end_of_places; ++place) *place = T(0);
+  }
+}
+
+template void add_bags(const UseView&, Block, const float* const*, Columns<float>);
+template void add_bags(const UseView&, Block, const double* const*, Columns<double>);
+template void add_bags_and_squares(const UseView&, Block, const float* const*, Columns<float>,
+                                   Columns<float>);
+template void add_bags_and_squares(const UseView&, Block, const double* const*, Columns<double>,
+                                   Columns<double>);
+template void copy_rows(const UseView&, Block, const float* const*, int64_t, Columns<float>);
+template void copy_rows(const UseView&, Block, const double* const*, int64_t, Columns<double>);
+
+}  // namespace ps::PS_CPU_NAMESPACE

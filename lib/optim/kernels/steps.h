@@ -1,0 +1,188 @@
+// What one step of each optimizer does to one weight: its constants, and a call that moves weight and state
+// by a gradient.  lib/optim/NAME.cc tells the formula and its source, and makes the constants;
+// lib/optim/kernels/steps.cc has the loops, compiled for each level of instruction sets.
+//
+// A call takes the weight, its two values of state (of which the step uses the first kArrays) and the
+// gradient.
+#ifndef PS_OPTIM_KERNELS_STEPS_H_
+#define PS_OPTIM_KERNELS_STEPS_H_
+
+#include <cstdint>
+
+#include "optim/kernels/arithmetic.h"
+
+namespace ps {
+
+// Takes `move` off a weight, with one step of decay:  soft((1 - rate l2) w - move, rate l1).
+// (Written so that 1 - rate l2, which rounds to 1 in float, is never formed.)
+template <class T>
+struct Decay {
+  T shrink, threshold;  // rate l2, rate l1
+  [[gnu::always_inline]] T operator()(T weight, T move) const {
+    return proximal_step(weight, move + shrink * weight, threshold);
+  }
+};
+
+template <class T>
+struct SgdStep {
+  using Value = T;
+  static constexpr int kArrays = 0;
+  T eta;
+  Decay<T> decay;
+
+  [[gnu::always_inline]] void operator()(T& w, T&, T&, T g) const { w = decay(w, eta * g); }
+};
+
+template <class T, bool kNesterov>
+struct MomentumStep {
+  using Value = T;
+  static constexpr int kArrays = 1;
+  T momentum, eta, l2, threshold;
+
+  [[gnu::always_inline]] void operator()(T& w, T& moved, T&, T g) const {
+    T d = -eta * (g + l2 * w);
+    T m = momentum * moved + d;
+    moved = m;
+    w = proximal_step(w, -(kNesterov ? momentum * m + d : m), threshold);
+  }
+};
+
+template <class T>
+struct AdagradStep {
+  using Value = T;
+  static constexpr int kArrays = 1;
+  T eta, epsilon;
+  Decay<T> decay;
+
+  [[gnu::always_inline]] void operator()(T& w, T& squares, T&, T g) const {
+    T h = squares + g * g;
+    squares = h;
+    w = decay(w, eta * g / root(h + epsilon));
+  }
+};
+
+template <class T>
+struct DecayedAdagradStep {
+  using Value = T;
+  static constexpr int kArrays = 1;
+  T eta, epsilon, rho, fresh;
+  Decay<T> decay;
+
+  [[gnu::always_inline]] void operator()(T& w, T& squares, T&, T g) const {
+    T h = rho * squares + fresh * g * g;
+    squares = h;
+    w = decay(w, eta * g / root(h + epsilon));
+  }
+};
+
+template <class T>
+struct AdadeltaStep {
+  using Value = T;
+  static constexpr int kArrays = 2;
+  T eta, epsilon, rho, fresh;
+  Decay<T> decay;
+
+  [[gnu::always_inline]] void operator()(T& w, T& squares, T& moves, T g) const {
+    T h = rho * squares + fresh * g * g;
+    T d = g * root((moves + epsilon) / (h + epsilon));
+    squares = h;
+    moves = rho * moves + fresh * d * d;
+    w = decay(w, eta * d);
+  }
+};
+
+template <class T>
+struct RmspropStep {
+  using Value = T;
+  static constexpr int kArrays = 2;
+  T eta, epsilon, rho, fresh;
+  Decay<T> decay;
+
+  [[gnu::always_inline]] void operator()(T& w, T& variance, T& mean, T g) const {
+    T away = g - mean;
+    T v = rho * (variance + fresh * away * away);
+    variance = v;
+    mean += fresh * away;
+    w = decay(w, eta * g / root(v + epsilon));
+  }
+};
+
+template <class T>
+struct AdamStep {
+  using Value = T;
+  static constexpr int kArrays = 2;
+  T eta, unbias, epsilon, beta1, fresh1, beta2, fresh2;
+  Decay<T> decay;
+
+  [[gnu::always_inline]] void operator()(T& w, T& first, T& second, T g) const {
+    T m = beta1 * first + fresh1 * g;
+    T v = beta2 * second + fresh2 * g * g;
+    first = m;
+    second = v;
+    w = decay(w, eta * m / (root(v * unbias) + epsilon));
+  }
+};
+
+template <class T>
+struct AdamaxStep {
+  using Value = T;
+  static constexpr int kArrays = 2;
+  T eta, epsilon, beta1, fresh, beta2;
+  Decay<T> decay;
+
+  [[gnu::always_inline]] void operator()(T& w, T& first, T& largest, T g) const {
+    T m = beta1 * first + fresh * g;
+    T u = larger(absolute(g), beta2 * largest);
+    first = m;
+    largest = u;
+    w = decay(w, eta * m / (u + epsilon));
+  }
+};
+
+template <class T>
+struct FtrlStep {
+  using Value = T;
+  static constexpr int kArrays = 2;
+  T per_alpha, slower, beta, l1, l2;
+  T smallest;  // normal number
+
+  [[gnu::always_inline]] void operator()(T& w, T& z, T& squares, T g) const {
+    T scaled = g * slower, before = root(squares);
+    squares += scaled * scaled;
+    T after = root(squares);
+    // sqrt(n') - sqrt(n) without cancellation; 0 / tiny when both are zero.
+    T sigma = scaled * scaled / larger(after + before, smallest) * per_alpha;
+    z += g - sigma * w;
+    w = -soft_threshold(z, l1) / ((beta + after) * per_alpha + l2);
+  }
+};
+
+// One row: weight [width], state [arrays, width] with arrays `stride` apart, gradient [width], which is
+// multiplied by `scale` and clipped to [-bound, bound].
+template <class T>
+struct StepRow {
+  T *weight, *state;
+  int64_t width, stride;
+  const T* gradient;
+  T scale, bound;
+};
+
+// Rows that lie anywhere, each with its state right behind its weights; gradients [num_rows, width].
+template <class T>
+struct StepRows {
+  T* const* starts;
+  int64_t num_rows, width;
+  const T* gradients;
+  T scale, bound;
+};
+
+// The loops of one step.
+template <class Step>
+struct StepKernels {
+  void (*row)(const Step& step, const StepRow<typename Step::Value>& row);
+  void (*rows)(const Step& step, const StepRows<typename Step::Value>& rows);
+};
+
+}  // namespace ps
+
+#endif  // PS_OPTIM_KERNELS_STEPS_H_
