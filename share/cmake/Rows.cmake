@@ -49,6 +49,7 @@ ps_library(base       ROW 0 USES Threads::Threads PkgConfig::zstd PkgConfig::xxh
 target_sources(ps_base PRIVATE ${CMAKE_SOURCE_DIR}/lib/base/cpu_features_${PS_CPU_FEATURES}.cc)
 ps_library(math       ROW 1 USES Eigen3::Eigen)
 ps_library(config     ROW 1 USES nlohmann_json::nlohmann_json)
+ps_library(net        ROW 1 USES Boost::headers)
 ps_library(cli        ROW 1 USES Boost::program_options)
 ps_library(data       ROW 2)
 ps_library(optim      ROW 2)

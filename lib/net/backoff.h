@@ -1,0 +1,41 @@
+// How long to wait before the next try.  Used by channels.
+#ifndef PS_NET_BACKOFF_H_
+#define PS_NET_BACKOFF_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/random.h"
+#include "net/loop.h"
+
+namespace ps {
+
+struct BackoffOptions {
+  Duration first = std::chrono::milliseconds(50);
+  Duration longest = std::chrono::seconds(5);
+};
+
+// Doubles from try to try, up to the longest; of each delay the second half is left to chance, so that many
+// who lost the same server do not return in step.
+class Backoff {
+ public:
+  Backoff(const BackoffOptions& options, Random random)
+      : options_(options), random_(random), next_(options.first) {}
+
+  Duration next() {
+    Duration delay = next_;
+    next_ = std::min(2 * next_, options_.longest);
+    return seconds_duration(to_seconds(delay) * (0.5 + 0.5 * random_.uniform()));
+  }
+
+  void reset() { next_ = options_.first; }
+
+ private:
+  BackoffOptions options_;
+  Random random_;
+  Duration next_;
+};
+
+}  // namespace ps
+
+#endif  // PS_NET_BACKOFF_H_

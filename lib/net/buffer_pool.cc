@@ -1,0 +1,158 @@
+#include "net/buffer_pool.h"
+
+#include <array>
+#include <bit>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+// Sizes are rounded up to four classes an octave from 256 bytes on, so that at most a fifth of a buffer is
+// waste, and any buffer of a class serves any size of it.
+constexpr unsigned kSmallestBits = 8;
+constexpr unsigned kNumClasses = 4 * (48 - kSmallestBits);
+
+size_t class_bytes(unsigned size_class) {
+  return (size_t{4} + size_class % 4) << (kSmallestBits - 2 + size_class / 4);
+}
+
+unsigned class_of(size_t size) {
+  if (size <= size_t{1} << kSmallestBits) return 0;
+  unsigned octave = static_cast<unsigned>(std::bit_width(size - 1)) - 1 - kSmallestBits;
+  unsigned size_class = 4 * octave;
+  while (class_bytes(size_class) < size) ++size_class;
+  return size_class;
+}
+
+char* new_bytes(size_t bytes) {
+  void* data = ::operator new(bytes, std::align_val_t(Buffer::kAlignment), std::nothrow);
+  if (data == nullptr) fail(Code::kExhausted, "no memory for ", human_bytes(bytes), " of a frame");
+  return static_cast<char*>(data);
+}
+
+void delete_bytes(char* data) {
+  ::operator delete(data, std::align_val_t(Buffer::kAlignment));
+}
+
+}  // namespace
+
+struct Buffer::Home {
+  // Of unused buffers, at most: enough for the traffic of a loop, little beside a table.
+  static constexpr uint64_t kMaxKept = uint64_t{64} << 20;
+
+  explicit Home(uint64_t max) : max_bytes(max) {}
+  ~Home() { drop_kept(); }
+
+  // Under the mutex, as all that follows.
+  void drop_kept() {
+    for (std::vector<char*>& list : kept) {
+      for (char* data : list) delete_bytes(data);
+      list.clear();
+    }
+    kept_bytes = 0;
+  }
+
+  char* take(unsigned size_class) {
+    size_t bytes = class_bytes(size_class);
+    char* data;
+    if (!kept[size_class].empty()) {
+      data = kept[size_class].back();
+      kept[size_class].pop_back();
+      kept_bytes -= bytes;
+    } else {
+      if (used_bytes + kept_bytes + bytes > max_bytes) drop_kept();
+      data = new_bytes(bytes);
+    }
+    used_bytes += bytes;
+    return data;
+  }
+
+  void give_back(char* data, unsigned size_class) {
+    size_t bytes = class_bytes(size_class);
+    used_bytes -= bytes;
+    if (open && kept_bytes + bytes <= kMaxKept && used_bytes + kept_bytes + bytes <= max_bytes) {
+      kept[size_class].push_back(data);
+      kept_bytes += bytes;
+    } else {
+      delete_bytes(data);
+    }
+    if (std::exchange(refused, false) && on_room) on_room();
+  }
+
+  const uint64_t max_bytes;
+  std::mutex mutex;
+  // Guarded by mutex.
+  std::function<void()> on_room;
+  uint64_t used_bytes = 0, kept_bytes = 0;
+  bool refused = false, open = true;
+  std::array<std::vector<char*>, kNumClasses> kept;
+};
+
+Buffer::~Buffer() {
+  if (!home_) return;
+  std::lock_guard lock(home_->mutex);
+  home_->give_back(data_, size_class_);
+}
+
+void Buffer::shorten(size_t size) {
+  PS_CHECK(size <= size_);
+  size_ = size;
+}
+
+BufferPool::BufferPool(uint64_t max_bytes, std::function<void()> on_room)
+    : home_(std::make_shared<Buffer::Home>(max_bytes)) {
+  home_->on_room = std::move(on_room);
+}
+
+BufferPool::~BufferPool() {
+  std::lock_guard lock(home_->mutex);
+  home_->on_room = nullptr;
+  home_->open = false;
+  home_->drop_kept();
+}
+
+std::optional<Buffer> BufferPool::try_take(size_t size) {
+  if (size != 0) {
+    std::lock_guard lock(home_->mutex);
+    size_t bytes = class_bytes(class_of(size));
+    if (bytes > home_->max_bytes || home_->used_bytes > home_->max_bytes - bytes) {
+      home_->refused = true;
+      return std::nullopt;
+    }
+  }
+  return take(size);
+}
+
+Buffer BufferPool::take(size_t size) {
+  Buffer buffer;
+  if (size == 0) return buffer;
+  buffer.size_class_ = class_of(size);
+  {
+    std::lock_guard lock(home_->mutex);
+    buffer.data_ = home_->take(buffer.size_class_);
+  }
+  buffer.size_ = size;
+  buffer.home_ = home_;
+  return buffer;
+}
+
+bool BufferPool::fits(size_t size) const {
+  return class_bytes(class_of(size)) <= home_->max_bytes;
+}
+
+uint64_t BufferPool::bytes_in_use() const {
+  std::lock_guard lock(home_->mutex);
+  return home_->used_bytes;
+}
+
+uint64_t BufferPool::bytes_kept() const {
+  std::lock_guard lock(home_->mutex);
+  return home_->kept_bytes;
+}
+
+}  // namespace ps

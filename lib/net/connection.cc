@@ -1,0 +1,265 @@
+#include "net/connection.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace ps {
+
+namespace {
+
+// What one connection may read before it is the others' turn.
+constexpr uint64_t kTurnBytes = uint64_t{1} << 20;
+
+// Often enough that no time-out is missed by more than a quarter of itself.
+Duration tick_of(const ConnectionOptions& options) {
+  Duration shortest = std::min({options.alive_interval, options.silence_timeout / 4, options.slow_timeout / 4,
+                                options.stall_timeout / 4});
+  return std::max<Duration>(shortest, std::chrono::milliseconds(1));
+}
+
+bool over(int ticks, Duration tick, Duration timeout) {
+  return timeout != kNever && ticks * tick >= timeout;
+}
+
+}  // namespace
+
+Connection::Connection(Loop& loop, std::unique_ptr<Stream> stream, BufferPool& pool,
+                       const ConnectionOptions& options, NetCounters& counters, Handler& handler)
+    : loop_(loop),
+      options_(options),
+      tick_interval_(tick_of(options)),
+      counters_(counters),
+      handler_(handler),
+      stream_(std::move(stream)),
+      peer_(stream_->peer()),
+      reader_(pool, [this](const FrameHeader& header) { return limit(header); }),
+      read_timer_(loop, [this] { read_frames(); }),
+      tick_timer_(loop, [this] { tick(); }),
+      close_timer_(loop, [this] {
+        if (stream_) fail(Error(Code::kUnavailable, "closed"));
+        close_timer_.stop();
+        Error reason = *reason_;  // outlives the connection, which may go now
+        handler_.on_closed(reason);
+      }) {
+  ++counters_.connections_opened;
+  stream_->set_events(this);
+  stream_->wait_readable();
+  tick_timer_.start_after(tick_interval_);
+}
+
+// ---- reading
+
+void Connection::on_readable() {
+  if (closing_) return discard();
+  reader_.resume();
+  read_frames();
+}
+
+void Connection::resume_reading() {
+  paused_ = false;
+  if (open() && !reading_) read_timer_.start_at(loop_.now());
+}
+
+void Connection::retry_starved() {
+  if (open() && starved_) read_timer_.start_at(loop_.now());
+}
+
+void Connection::read_frames() {
+  uint64_t before = reader_.bytes_received();
+  reading_ = true;
+  starved_ = false;
+  while (wants_frames() && read_frame()) {
+    if (reader_.bytes_received() - before < kTurnBytes) continue;
+    read_timer_.start_at(loop_.now());
+    break;
+  }
+  reading_ = false;
+  counters_.bytes_received += reader_.bytes_received() - before;
+  closing_ ? end_writing() : flush();
+}
+
+// False when there is nothing to read for now, or for good.
+bool Connection::read_frame() {
+  Frame frame;
+  switch (reader_.next(*stream_, frame)) {
+    case ReadState::kFrame:
+      take(std::move(frame));
+      return true;
+    case ReadState::kRefused:
+      refuse();
+      return true;
+    case ReadState::kBlocked:
+      stream_->wait_readable();
+      return false;
+    case ReadState::kNoRoom:
+      starved_ = true;
+      return false;
+    case ReadState::kEnded:
+      fail(Error(Code::kUnavailable, "closed by the peer"));
+      return false;
+    case ReadState::kLost:
+      fail(reader_.problem());
+      return false;
+    case ReadState::kBroken:
+      ++counters_.streams_broken;
+      fail(reader_.problem());
+      return false;
+  }
+  return false;
+}
+
+void Connection::take(Frame frame) {
+  ++counters_.frames_received;
+  if (frame.header.type == kFrameAlive) return;
+  if (frame.header.type == kFrameNotice) return fail(decode_error(frame.body.bytes()));
+  handler_.on_frame(std::move(frame));
+}
+
+void Connection::refuse() {
+  ++counters_.frames_refused;
+  FrameHeader header = reader_.header();
+  handler_.on_refused(header, reader_.problem());
+  if (header.version != kFrameVersion) close();
+}
+
+std::optional<uint64_t> Connection::limit(const FrameHeader& header) {
+  if (header.type == kFrameAlive) return 0;
+  if (header.type == kFrameNotice) return kMaxErrorBytes;
+  if (header.type < kFirstUserType) return std::nullopt;
+  std::optional<uint64_t> most = handler_.max_body_bytes(header);
+  return most && header.is_error() ? kMaxErrorBytes : most;
+}
+
+// While closing, until the peer ends too.
+void Connection::discard() {
+  std::array<char, 8192> nothing;
+  MutableBytes into(nothing);
+  IoResult result;
+  for (uint64_t turn = 0; turn < kTurnBytes; turn += result.bytes) {
+    result = stream_->read({&into, 1});
+    if (result.bytes == 0) break;
+  }
+  if (result.bytes != 0 || result.blocked()) return stream_->wait_readable();
+  peer_ended_ = true;
+  if (writer_.empty() || result.error != 0) fail(Error(Code::kUnavailable, "closed"));
+}
+
+// ---- writing
+
+bool Connection::send(const FrameHeader& header, std::shared_ptr<const Payload> payload) {
+  if (!open()) return true;
+  ++counters_.frames_sent;
+  writer_.add(header, std::move(payload));
+  // Inside a turn of reading all answers are written together, unless they become many.
+  if (!reading_ || writer_.queued_bytes() > options_.max_queued_bytes) flush();
+  if (writer_.queued_bytes() <= options_.max_queued_bytes) return true;
+  drain_waits_ = true;
+  return false;
+}
+
+void Connection::send_notice(const Error& reason) {
+  FrameHeader header{.type = kFrameNotice, .flags = kFlagError};
+  send(header, std::make_shared<Payload>(encode_error(reason)));
+}
+
+void Connection::flush() {
+  if (!stream_ || write_waits_ || writer_.empty()) return;
+  uint64_t before = writer_.bytes_sent();
+  int error = writer_.flush(*stream_);
+  counters_.bytes_sent += writer_.bytes_sent() - before;
+  if (error == EAGAIN) {
+    write_waits_ = true;
+    stream_->wait_writable();
+  } else if (error != 0) {
+    fail(Error(Code::kUnavailable, io_error_text(error)));
+  }
+}
+
+void Connection::on_writable() {
+  write_waits_ = false;
+  flush();
+  if (!stream_) return;
+  if (closing_) return end_writing();
+  if (drain_waits_ && writer_.queued_bytes() <= options_.max_queued_bytes / 2) {
+    drain_waits_ = false;
+    handler_.on_drained();
+  }
+}
+
+// ---- closing
+
+void Connection::close() {
+  if (!open()) return;
+  closing_ = true;
+  tick_timer_.stop();
+  read_timer_.stop();
+  close_timer_.start_after(options_.close_timeout);
+  if (!reading_) end_writing();
+}
+
+// Ends the own direction when everything is written, and waits for the peer to do the same: closing at once
+// would destroy what it has not read yet.
+void Connection::end_writing() {
+  flush();
+  if (!stream_ || !writer_.empty()) return;
+  if (peer_ended_) return fail(Error(Code::kUnavailable, "closed"));
+  stream_->shutdown_write();
+  stream_->wait_readable();
+}
+
+void Connection::fail(Error reason) {
+  if (!stream_) return;
+  ++counters_.connections_closed;
+  reason_ = std::move(reason);
+  stream_.reset();
+  writer_.clear();
+  tick_timer_.stop();
+  read_timer_.stop();
+  // Told from the loop, so that no caller finds its connection gone.
+  close_timer_.start_at(loop_.now());
+}
+
+// ---- time
+
+void Connection::tick() {
+  tick_timer_.start_after(tick_interval_);
+  // What arrived while the loop did not run speaks for the peer.
+  if (!starved_ && wants_frames()) on_readable();
+  if (!open() || !check_reading() || !check_writing()) return;
+  ticked_received_ = reader_.bytes_received();
+  ticked_sent_ = writer_.bytes_sent();
+}
+
+bool Connection::check_reading() {
+  uint64_t received = reader_.bytes_received() - ticked_received_;
+  bool waiting = !paused_ && !starved_;
+  silent_ticks_ = waiting && received == 0 ? silent_ticks_ + 1 : 0;
+  double enough = options_.min_bytes_per_second * to_seconds(tick_interval_);
+  bool slow = waiting && reader_.inside_frame() && static_cast<double>(received) < enough;
+  slow_ticks_ = slow ? slow_ticks_ + 1 : 0;
+  bool silent = over(silent_ticks_, tick_interval_, options_.silence_timeout);
+  if (!silent && !over(slow_ticks_, tick_interval_, options_.slow_timeout)) return true;
+  ++counters_.peers_timed_out;
+  Duration timeout = silent ? options_.silence_timeout : options_.slow_timeout;
+  fail(Error(Code::kUnavailable,
+             cat(silent ? "no sign of life for " : "too slow for ", to_seconds(timeout), " s")));
+  return false;
+}
+
+bool Connection::check_writing() {
+  bool moved = writer_.bytes_sent() != ticked_sent_;
+  if (writer_.empty()) {
+    stalled_ticks_ = 0;
+    if (!moved) send({.type = kFrameAlive}, nullptr);
+    return open();
+  }
+  stalled_ticks_ = moved ? 0 : stalled_ticks_ + 1;
+  if (!over(stalled_ticks_, tick_interval_, options_.stall_timeout)) return true;
+  ++counters_.peers_timed_out;
+  fail(Error(Code::kUnavailable, cat("does not read for ", to_seconds(options_.stall_timeout), " s")));
+  return false;
+}
+
+}  // namespace ps

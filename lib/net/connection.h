@@ -1,0 +1,141 @@
+// Frames over a stream, in both directions, with limits against slow, silent and hostile peers.  Used by
+// Server and Channel, which know what the frames mean.
+#ifndef PS_NET_CONNECTION_H_
+#define PS_NET_CONNECTION_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "net/buffer_pool.h"
+#include "net/counters.h"
+#include "net/frame.h"
+#include "net/frame_reader.h"
+#include "net/frame_writer.h"
+#include "net/loop.h"
+#include "net/transport.h"
+
+namespace ps {
+
+struct ConnectionOptions {
+  // Bytes of frames not yet written from which on the owner should wait for on_drained.
+  uint64_t max_queued_bytes = uint64_t{4} << 20;
+
+  // A side that has sent nothing for this long says that it is there.
+  Duration alive_interval = std::chrono::seconds(5);
+  // A peer from which nothing came for this long is dead.  Time in which the own loop did not run, or did not
+  // want to read, does not count.
+  Duration silence_timeout = std::chrono::seconds(15);
+  // A frame once begun must come at this rate at least, over any `slow_timeout`.
+  double min_bytes_per_second = 16 << 10;
+  Duration slow_timeout = std::chrono::seconds(30);
+  // A peer that takes nothing of what is queued for this long is closed; kNever: as long as it is not silent.
+  Duration stall_timeout = kNever;
+  // How long closing may take: to write what is queued, and to hear the peer's end.
+  Duration close_timeout = std::chrono::seconds(5);
+};
+
+// Everything happens on the loop's thread.  The handler is never called inside the constructor, send, close
+// or fail, but send may be called inside the handler.
+class Connection final : private Stream::Events {
+ public:
+  class Handler {
+   public:
+    // How long the body may be; nothing when a frame like this is not known.  One flagged as an error is at
+    // most kMaxErrorBytes long.
+    virtual std::optional<uint64_t> max_body_bytes(const FrameHeader& header) = 0;
+
+    // A frame that arrived whole.  The connection must not be destroyed in it, but closed; nothing is thrown.
+    virtual void on_frame(Frame frame) = 0;
+
+    // A frame that was not accepted: damaged (kUnavailable), too long, of unknown type or version (kUsage).
+    // The connection goes on, unless the version is another.
+    virtual void on_refused(const FrameHeader& header, const Error& problem) = 0;
+
+    // After send has returned false: the queue is half empty again.
+    virtual void on_drained() {}
+
+    // The end, and the last call; the connection may be destroyed in it.  kUnavailable, or what the peer gave
+    // as its reason in a notice.
+    virtual void on_closed(const Error& reason) = 0;
+
+   protected:
+    ~Handler() = default;
+  };
+
+  // Reads from the next turn of the loop on.  All but the stream must outlive the connection.
+  Connection(Loop& loop, std::unique_ptr<Stream> stream, BufferPool& pool, const ConnectionOptions& options,
+             NetCounters& counters, Handler& handler);
+  ~Connection() = default;
+
+  // Queues a frame, and writes what can be written at once.  The frame is always taken; false when more than
+  // max_queued_bytes are queued now.  On a closed connection it is dropped.
+  bool send(const FrameHeader& header, std::shared_ptr<const Payload> payload);
+
+  // Tells the peer why it will be closed; see Handler::on_closed.
+  void send_notice(const Error& reason);
+
+  // Frames that come while reading is paused wait in the peer.  What was already read in this turn is held
+  // too.
+  void pause_reading() { paused_ = true; }
+  void resume_reading();
+
+  // To be called when the pool has room again.
+  void retry_starved();
+
+  // No frame is taken any more; what is queued is written, then the connection ends.
+  void close();
+
+  // Ends it now.
+  void fail(Error reason);
+
+  bool open() const { return stream_ != nullptr && !closing_; }
+  uint64_t queued_bytes() const { return writer_.queued_bytes(); }
+  const std::string& peer() const { return peer_; }
+
+ private:
+  void on_readable() override;
+  void on_writable() override;
+
+  bool wants_frames() const { return open() && !paused_; }
+  void read_frames();
+  bool read_frame();
+  void take(Frame frame);
+  void refuse();
+  std::optional<uint64_t> limit(const FrameHeader& header);
+  void discard();
+  void flush();
+  void end_writing();
+
+  void tick();
+  bool check_reading();
+  bool check_writing();
+
+  Loop& loop_;
+  const ConnectionOptions options_;
+  const Duration tick_interval_;
+  NetCounters& counters_;
+  Handler& handler_;
+  std::unique_ptr<Stream> stream_;  // null once closed
+  const std::string peer_;
+
+  FrameReader reader_;
+  FrameWriter writer_;
+  Timer read_timer_, tick_timer_, close_timer_;
+  bool paused_ = false;   // by the owner
+  bool starved_ = false;  // by the budget
+  bool reading_ = false;  // inside read_frames: what is sent is written at its end
+  bool write_waits_ = false;
+  bool drain_waits_ = false;  // send has returned false
+  bool closing_ = false, peer_ended_ = false;
+  std::optional<Error> reason_;
+
+  // At the last tick: what has not moved since is stalled.  Counting ticks, not time, keeps a loop that did
+  // not run for long from taking its peers for dead.
+  uint64_t ticked_received_ = 0, ticked_sent_ = 0;
+  int silent_ticks_ = 0, slow_ticks_ = 0, stalled_ticks_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_NET_CONNECTION_H_

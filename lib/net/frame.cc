@@ -1,0 +1,108 @@
+#include "net/frame.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+
+namespace ps {
+
+namespace {
+
+constexpr size_t kCheckedBytes = kFrameHeaderBytes - sizeof(uint64_t);
+
+// The header as it lies on the wire: no padding, and little-endian as base/bytes.h asserts.
+struct WireHeader {
+  uint32_t magic;
+  uint16_t version, type;
+  uint32_t flags, deadline_ms;
+  uint64_t request_id, body_bytes, body_checksum, header_checksum;
+};
+static_assert(sizeof(WireHeader) == kFrameHeaderBytes &&
+              offsetof(WireHeader, header_checksum) == kCheckedBytes);
+
+std::string_view view(ConstBytes bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
+uint64_t header_checksum(const char* header) {
+  return hash_bytes({header, kCheckedBytes});
+}
+
+}  // namespace
+
+void encode_header(const FrameHeader& header, std::span<char, kFrameHeaderBytes> out) {
+  WireHeader wire{.magic = kFrameMagic,
+                  .version = header.version,
+                  .type = header.type,
+                  .flags = header.flags,
+                  .deadline_ms = header.deadline_ms,
+                  .request_id = header.request_id,
+                  .body_bytes = header.body_bytes,
+                  .body_checksum = header.body_checksum,
+                  .header_checksum = 0};
+  wire.header_checksum = header_checksum(reinterpret_cast<const char*>(&wire));
+  std::memcpy(out.data(), &wire, sizeof wire);
+}
+
+HeaderFault decode_header(std::span<const char, kFrameHeaderBytes> bytes, FrameHeader& header) {
+  WireHeader wire;
+  std::memcpy(&wire, bytes.data(), sizeof wire);
+  if (wire.magic != kFrameMagic) return HeaderFault::kMagic;
+  if (wire.header_checksum != header_checksum(bytes.data())) return HeaderFault::kChecksum;
+  if (wire.body_bytes > kMaxBodyBytes) return HeaderFault::kLength;
+  header = {.version = wire.version,
+            .type = wire.type,
+            .flags = wire.flags,
+            .deadline_ms = wire.deadline_ms,
+            .request_id = wire.request_id,
+            .body_bytes = wire.body_bytes,
+            .body_checksum = wire.body_checksum};
+  if (wire.version != kFrameVersion) return HeaderFault::kVersion;
+  return (wire.flags & ~kKnownFlags) == 0 ? HeaderFault::kNone : HeaderFault::kFlags;
+}
+
+bool begins_header(std::span<const char> bytes) {
+  size_t size = std::min(bytes.size(), sizeof kFrameMagic);
+  return size == 0 || std::memcmp(bytes.data(), &kFrameMagic, size) == 0;
+}
+
+Payload::Payload(std::string text) {
+  auto owned = std::make_shared<const std::string>(std::move(text));
+  parts.emplace_back(owned->data(), owned->size());
+  keep = std::move(owned);
+}
+
+uint64_t Payload::size() const {
+  uint64_t size = head.size();
+  for (ConstBytes part : parts) size += part.size();
+  return size;
+}
+
+uint64_t Payload::checksum() const {
+  if (parts.empty()) return hash_bytes(view(head.bytes()));
+  if (parts.size() == 1 && head.size() == 0) return hash_bytes(view(parts[0]));
+  ByteHasher hasher;
+  hasher.update(view(head.bytes()));
+  for (ConstBytes part : parts) hasher.update(view(part));
+  return hasher.digest();
+}
+
+std::string encode_error(const Error& error) {
+  std::string body;
+  put(body, static_cast<uint32_t>(error.code()));
+  body += error.message().substr(0, kMaxErrorBytes - body.size());
+  return body;
+}
+
+Error decode_error(std::span<const char> body) {
+  ByteReader reader(view(body));
+  uint32_t code = reader.get<uint32_t>();
+  bool known =
+      code >= static_cast<uint32_t>(Code::kInternal) && code <= static_cast<uint32_t>(Code::kBelowBar);
+  if (!reader.ok() || !known) return Error(Code::kInternal, "an error that cannot be read");
+  return Error(static_cast<Code>(code), std::string(reader.get_bytes(reader.remaining())));
+}
+
+}  // namespace ps

@@ -1,0 +1,160 @@
+#include "net/frame_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ps {
+
+namespace {
+
+std::string_view view(ConstBytes bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
+}  // namespace
+
+ReadState FrameReader::next(Stream& stream, Frame& frame) {
+  if (!has_header_) {
+    if (ReadState state = read_header(stream); state != ReadState::kFrame) return state;
+  }
+  if (!has_body_) {
+    if (ReadState state = accept_header(); state != ReadState::kFrame) return state;
+  }
+  if (ReadState state = read_body(stream); state != ReadState::kFrame) return state;
+  return finish_body(frame);
+}
+
+ReadState FrameReader::read_header(Stream& stream) {
+  while (end_ - begin_ < kFrameHeaderBytes) {
+    if (!begins_header({ahead_.data() + begin_, end_ - begin_})) {
+      return break_off(ReadState::kBroken, "the peer speaks another protocol");
+    }
+    if (ReadState state = fill(stream, {}); state != ReadState::kFrame) return state;
+  }
+  std::span<const char, kFrameHeaderBytes> bytes(ahead_.data() + begin_, kFrameHeaderBytes);
+  HeaderFault fault = decode_header(bytes, header_);
+  begin_ += kFrameHeaderBytes;
+  has_header_ = true;
+  return judge(fault);
+}
+
+ReadState FrameReader::judge(HeaderFault fault) {
+  problem_.reset();
+  switch (fault) {
+    case HeaderFault::kMagic:
+      return break_off(ReadState::kBroken, "the peer speaks another protocol");
+    case HeaderFault::kChecksum:
+      return break_off(ReadState::kBroken, "the header of a frame was damaged on the way");
+    case HeaderFault::kLength:
+      return break_off(ReadState::kBroken, "a frame claims more than any frame may have");
+    case HeaderFault::kVersion:
+      problem_.emplace(Code::kUsage, cat("frame version ", header_.version, ", expected ", kFrameVersion));
+      break;
+    case HeaderFault::kFlags:
+      problem_.emplace(Code::kUsage, cat("unknown flags ", header_.flags, " of a frame"));
+      break;
+    case HeaderFault::kNone:
+      break;
+  }
+  return ReadState::kFrame;
+}
+
+// Decides whether the body is kept or passed over, and finds room for it.
+ReadState FrameReader::accept_header() {
+  if (!problem_) {
+    std::optional<uint64_t> limit = limit_(header_);
+    if (!limit) {
+      problem_.emplace(Code::kUsage, cat("unknown type ", header_.type, " of a frame"));
+    } else if (header_.body_bytes > *limit) {
+      problem_.emplace(Code::kUsage, cat("a frame of type ", header_.type, " has ", header_.body_bytes,
+                                         " bytes, expected at most ", *limit));
+    } else if (!pool_.fits(header_.body_bytes)) {
+      problem_.emplace(Code::kUsage, cat("a frame of ", header_.body_bytes,
+                                         " bytes is more than the memory for all frames"));
+    }
+  }
+  if (!problem_) {
+    std::optional<Buffer> room = pool_.try_take(header_.body_bytes);
+    if (!room) return ReadState::kNoRoom;
+    body_ = std::move(*room);
+  }
+  has_body_ = true;
+  received_ = 0;
+  at_once_ = end_ - begin_ >= header_.body_bytes;
+  if (!at_once_ && !problem_) hasher_.reset();
+  take_ahead();
+  return ReadState::kFrame;
+}
+
+// Moves what was read ahead of this body into it, or passes it over.
+void FrameReader::take_ahead() {
+  size_t taken = std::min<uint64_t>(end_ - begin_, header_.body_bytes - received_);
+  if (!problem_ && taken != 0) {
+    std::memcpy(body_.data() + received_, ahead_.data() + begin_, taken);
+    if (!at_once_) hasher_.update({ahead_.data() + begin_, taken});
+  }
+  begin_ += taken;
+  received_ += taken;
+}
+
+ReadState FrameReader::read_body(Stream& stream) {
+  while (received_ < header_.body_bytes) {
+    MutableBytes rest;
+    if (!problem_) rest = body_.bytes().subspan(received_);
+    uint64_t before = bytes_received_;
+    if (ReadState state = fill(stream, rest); state != ReadState::kFrame) return state;
+    if (problem_) {
+      take_ahead();
+      continue;
+    }
+    size_t got = std::min<uint64_t>(bytes_received_ - before, rest.size());
+    hasher_.update(view(rest.first(got)));  // while the bytes are still in the cache
+    received_ += got;
+  }
+  return ReadState::kFrame;
+}
+
+ReadState FrameReader::finish_body(Frame& frame) {
+  has_header_ = has_body_ = false;
+  if (!problem_) {
+    uint64_t checksum = at_once_ ? hash_bytes(view(body_.bytes())) : hasher_.digest();
+    if (checksum != header_.body_checksum) {
+      problem_.emplace(Code::kUnavailable, "the body of a frame was damaged on the way");
+    }
+  }
+  if (problem_) return body_ = Buffer(), ReadState::kRefused;
+  frame.header = header_;
+  frame.body = std::move(body_);
+  return ReadState::kFrame;
+}
+
+// Reads into `body`, and what follows it into the area ahead, which is empty then; or, without a body, more
+// of a header behind what is there.
+ReadState FrameReader::fill(Stream& stream, MutableBytes body) {
+  if (drained_) return ReadState::kBlocked;
+  if (begin_ != 0) {
+    std::memmove(ahead_.data(), ahead_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  MutableBytes ahead(ahead_.data() + end_, kAheadBytes - end_);
+  std::array<MutableBytes, 2> into{body, ahead};
+  IoResult result = stream.read(std::span(into).subspan(body.empty() ? 1 : 0));
+  if (result.blocked()) return drained_ = true, ReadState::kBlocked;
+  if (result.error != 0) return break_off(ReadState::kLost, io_error_text(result.error));
+  if (result.ended()) {
+    if (!inside_frame()) return ReadState::kEnded;
+    return break_off(ReadState::kBroken, "the connection ended inside a frame");
+  }
+  drained_ = result.bytes < body.size() + ahead.size();
+  bytes_received_ += result.bytes;
+  if (result.bytes > body.size()) end_ += result.bytes - body.size();
+  return ReadState::kFrame;
+}
+
+ReadState FrameReader::break_off(ReadState state, std::string problem) {
+  problem_.emplace(Code::kUnavailable, std::move(problem));
+  return state;
+}
+
+}  // namespace ps

@@ -1,0 +1,130 @@
+// The side that is asked: accepts connections, hands their requests to sessions, sends the answers.  Used by
+// shards.
+//
+// Everything happens on the loop's thread, except that buffers may be released on any.
+#ifndef PS_NET_SERVER_H_
+#define PS_NET_SERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "net/buffer_pool.h"
+#include "net/connection.h"
+#include "net/counters.h"
+#include "net/frame.h"
+#include "net/transport.h"
+
+namespace ps {
+
+class ServerPeer;
+
+struct ServerOptions {
+  size_t max_connections = 1024;
+  // Of bodies of requests, those being received included, until their buffers are released; reading pauses
+  // when it is used up.  A body of more than this is refused.
+  uint64_t max_memory_bytes = uint64_t{1} << 30;
+  // Of one connection: while so many are not answered, it is not read.
+  size_t max_unanswered = 1024;
+  // Until its session is established, a connection has this long, and bodies of at most this.
+  Duration handshake_timeout = std::chrono::seconds(10);
+  uint64_t max_handshake_bytes = 16 << 10;
+  ConnectionOptions connection{.stall_timeout = std::chrono::seconds(60)};
+};
+
+// The right, and the duty, to answer one request: once, now or later, in any order.  Destroyed without an
+// answer it answers that the request was dropped.  When the connection has gone, answers go nowhere.
+class Responder {
+ public:
+  Responder() = default;
+  Responder(std::weak_ptr<ServerPeer> peer, const FrameHeader& request)
+      : peer_(std::move(peer)), request_(request) {}
+  Responder(Responder&&) = default;
+  Responder& operator=(Responder&& other);
+  ~Responder();
+
+  void answer(Payload payload);
+  void answer(std::shared_ptr<const Payload> payload);  // the same for many
+  void fail(const Error& error);
+
+  // Whether anybody waits for the answer.
+  bool wanted() const { return !peer_.expired(); }
+
+ private:
+  void send(uint32_t flags, std::shared_ptr<const Payload> payload);
+  void drop();
+
+  std::weak_ptr<ServerPeer> peer_;  // none: answered
+  FrameHeader request_;
+};
+
+// A session's hold on its connection.  May outlive it, and then does nothing.
+class SessionLink {
+ public:
+  explicit SessionLink(std::weak_ptr<ServerPeer> peer) : peer_(std::move(peer)) {}
+
+  // For messages; empty when the connection has gone.
+  std::string peer() const;
+
+  // Ends the handshake: the limits for strangers no longer hold.
+  void establish();
+
+  // Closes after all that was answered, with a last word to the peer when there is a reason.
+  void close(std::optional<Error> reason = std::nullopt);
+
+ private:
+  std::weak_ptr<ServerPeer> peer_;
+};
+
+// What a connection's requests mean.  Destroyed when the connection has gone.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  // How long the body of a request of this type may be; nothing when the type is not known.
+  virtual std::optional<uint64_t> max_body_bytes(uint16_t type) = 0;
+
+  // What it throws is the answer, when `responder` has been left in place.  A request of id 0 needs none. The
+  // body counts against the server's memory until it is released: do not keep it for longer than it is used,
+  // and never while waiting for another request.
+  virtual void on_request(Frame frame, Responder& responder) = 0;
+
+  virtual void on_closed(const Error& reason) { (void)reason; }
+};
+
+class Server {
+ public:
+  using SessionFactory = std::function<std::unique_ptr<Session>(SessionLink link)>;
+
+  // Listens from now on; throws as Transport::listen does.  Must not be destroyed by one of its sessions.
+  Server(Transport& transport, const Address& address, const ServerOptions& options,
+         SessionFactory make_session);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // With the port that was chosen.
+  const Address& address() const { return address_; }
+
+  // Accepts nobody any more, and closes every connection as soon as its requests are answered:
+  // num_connections() comes to 0.
+  void drain();
+
+  size_t num_connections() const;
+  const NetCounters& counters() const;
+
+  // Where the bodies of requests lie; answers may be made in it too.
+  BufferPool& pool();
+
+ private:
+  friend class ServerPeer;
+  struct State;
+  std::shared_ptr<State> state_;
+  Address address_;
+};
+
+}  // namespace ps
+
+#endif  // PS_NET_SERVER_H_

@@ -1,0 +1,41 @@
+// A slower and longer link in front of a transport.  Used by the test proxy and by benchmarks that ask what a
+// network of some bandwidth and latency would do.
+#ifndef PS_NET_SHAPED_TRANSPORT_H_
+#define PS_NET_SHAPED_TRANSPORT_H_
+
+#include <memory>
+
+#include "net/token_bucket.h"
+#include "net/transport.h"
+
+namespace ps {
+
+struct LinkShape {
+  double bytes_per_second = 0;  // 0: no limit
+  double burst_bytes = 64 << 10;
+  Duration latency = Duration(0);  // added to every byte
+};
+
+// What streams of this transport write goes out at the given rate, shared by all of them, and late by the
+// latency; what they read is not touched: give the peer a shaped transport too, or put a Proxy between.  Same
+// thread and lifetimes as the transport behind.
+class ShapedTransport final : public Transport {
+ public:
+  ShapedTransport(Transport& behind, const LinkShape& shape);
+
+  Loop& loop() override { return behind_.loop(); }
+  std::unique_ptr<Listener> listen(const Address& address, OnAccept on_accept) override;
+  std::unique_ptr<ConnectAttempt> connect(const Address& address, Duration timeout,
+                                          OnConnect on_connect) override;
+
+ private:
+  std::unique_ptr<Stream> shape(std::unique_ptr<Stream> stream);
+
+  Transport& behind_;
+  const LinkShape shape_;
+  std::shared_ptr<TokenBucket> bucket_;  // null: no limit
+};
+
+}  // namespace ps
+
+#endif  // PS_NET_SHAPED_TRANSPORT_H_

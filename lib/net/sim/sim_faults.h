@@ -1,0 +1,49 @@
+// Random faults for a simulated network, from its seed.  See sim_network.h.
+#ifndef PS_NET_SIM_SIM_FAULTS_H_
+#define PS_NET_SIM_SIM_FAULTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "net/sim/sim_host.h"
+#include "net/sim/sim_network.h"
+
+namespace ps {
+
+struct SimFaultOptions {
+  Duration mean_interval = std::chrono::seconds(5);  // between the beginnings of two faults
+  Duration longest = std::chrono::seconds(30);       // of partitions and pauses
+};
+
+// From construction on, again and again: cuts the connections of two of the hosts, parts them for a while, or
+// stops one of them for a while.  The network must outlive what was scheduled: destroy it first, or with it.
+class SimFaults {
+ public:
+  SimFaults(SimNetwork& network, std::vector<SimHost*> hosts, const SimFaultOptions& options);
+
+  // What is broken heals in its time; nothing new breaks.
+  void stop() { state_->stopped = true; }
+
+  uint64_t num_faults() const { return state_->num_faults; }
+
+ private:
+  struct State : std::enable_shared_from_this<State> {
+    void schedule();
+    void strike();
+    void part(SimHost& one, SimHost& other, Duration length);
+    void pause(SimHost& host, Duration length);
+    SimHost& any_host();
+
+    SimNetwork* network;
+    std::vector<SimHost*> hosts;
+    SimFaultOptions options;
+    uint64_t num_faults = 0;
+    bool stopped = false;
+  };
+
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace ps
+
+#endif  // PS_NET_SIM_SIM_FAULTS_H_

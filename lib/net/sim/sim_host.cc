@@ -1,0 +1,149 @@
+#include "net/sim/sim_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "net/sim/sim_process.h"
+#include "net/sim/sim_stream.h"
+
+namespace ps {
+
+class SimListener final : public Listener {
+ public:
+  SimListener(SimHost& host, const Address& address, Transport::OnAccept on_accept)
+      : host_(host), address_(address), on_accept_(std::move(on_accept)) {
+    if (!host_.listeners_.emplace(address.port, this).second) {
+      fail(Code::kUnavailable, "cannot listen on ", quote(to_text(address)), ": address already in use");
+    }
+  }
+  ~SimListener() override { host_.listeners_.erase(address_.port); }
+
+  const Address& address() const override { return address_; }
+  void accept(std::unique_ptr<Stream> stream) { on_accept_(std::move(stream)); }
+
+ private:
+  SimHost& host_;
+  const Address address_;
+  const Transport::OnAccept on_accept_;
+};
+
+// Who connects; held by what is under way.
+class SimAttempt {
+ public:
+  SimAttempt(SimHost& host, const Address& address, Duration timeout, Transport::OnConnect on_connect)
+      : host_(host),
+        on_connect_(std::move(on_connect)),
+        address_(to_text(address)),
+        limit_(host.loop(), [this] { fail("connection timed out"); }) {
+    limit_.start_after(timeout);
+  }
+
+  SimHost& host() { return host_; }
+
+  void fail(std::string_view reason) {
+    std::string what = cat("cannot connect to ", quote(address_), ": ", reason);
+    if (Transport::OnConnect callback = end()) callback(nullptr, Error(Code::kUnavailable, what));
+  }
+
+  void succeed(const std::shared_ptr<SimConnection>& connection) {
+    auto stream = std::make_unique<SimStream>(connection, connection->near);
+    if (Transport::OnConnect callback = end()) callback(std::move(stream), std::nullopt);
+  }
+
+  Transport::OnConnect end() {
+    limit_.stop();
+    return std::exchange(on_connect_, nullptr);
+  }
+
+ private:
+  SimHost& host_;
+  Transport::OnConnect on_connect_;
+  const std::string address_;
+  Timer limit_;
+};
+
+namespace {
+
+class SimConnectAttempt final : public ConnectAttempt {
+ public:
+  explicit SimConnectAttempt(std::shared_ptr<SimAttempt> attempt) : attempt_(std::move(attempt)) {}
+  ~SimConnectAttempt() override { attempt_->end(); }
+
+ private:
+  const std::shared_ptr<SimAttempt> attempt_;
+};
+
+}  // namespace
+
+SimHost::SimHost(SimNetwork& network, std::string name)
+    : network_(network), name_(std::move(name)), loop_(*this) {}
+
+SimHost::~SimHost() = default;
+
+std::unique_ptr<Listener> SimHost::listen(const Address& address, OnAccept on_accept) {
+  Address where{name_, address.port != 0 ? address.port : next_port_++};
+  return std::make_unique<SimListener>(*this, where, std::move(on_accept));
+}
+
+std::unique_ptr<ConnectAttempt> SimHost::connect(const Address& address, Duration timeout,
+                                                 OnConnect on_connect) {
+  auto attempt = std::make_shared<SimAttempt>(*this, address, timeout, std::move(on_connect));
+  auto found = network_.hosts_.find(address.host);
+  if (found == network_.hosts_.end()) {
+    loop_.post([attempt] { attempt->fail("host not found"); });
+  } else {
+    SimHost& to = *found->second;
+    network_.carry(*this, to, 0, Time(0), [&to, attempt, port = address.port] { to.knock(attempt, port); });
+  }
+  return std::make_unique<SimConnectAttempt>(std::move(attempt));
+}
+
+// Somebody asks to be let in at `port`; the answer travels back before anything the new stream sends.
+void SimHost::knock(const std::shared_ptr<SimAttempt>& attempt, uint16_t port) {
+  SimHost& from = attempt->host();
+  auto listener = listeners_.find(port);
+  if (listener == listeners_.end()) {
+    network_.carry(*this, from, 0, Time(0), [attempt] { attempt->fail("connection refused"); });
+    return;
+  }
+  auto connection = std::make_shared<SimConnection>(from, *this);
+  Time answered =
+      network_.carry(*this, from, 0, Time(0), [attempt, connection] { attempt->succeed(connection); });
+  connection->far.open_after(answered);
+  listener->second->accept(std::make_unique<SimStream>(connection, connection->far));
+}
+
+void SimHost::spawn(std::function<void()> body) {
+  processes_.push_back(std::make_unique<SimProcess>(*this, std::move(body)));
+  wake_at(network_.now());
+}
+
+void SimHost::wake_at(Time time) {
+  if (time != kNever) network_.schedule(time, this, [] {});
+}
+
+// A process that runs may start another one.
+void SimHost::wake_processes() {
+  for (size_t i = 0; i < processes_.size(); ++i) processes_[i]->wake();
+}
+
+bool SimHost::HostLoop::run_until(const std::function<bool()>& done, Time deadline) {
+  for (const auto& process : host_.processes_) {
+    if (process->is_current()) return process->wait(done, deadline);
+  }
+  return host_.network_.run_until(done, deadline);
+}
+
+void SimHost::resume() {
+  paused_ = false;
+  for (std::function<void()>& task : std::exchange(held_, {})) {
+    network_.schedule(network_.now(), this, std::move(task));
+  }
+}
+
+void SimHost::crash() {
+  crashed_ = true;
+  held_.clear();
+}
+
+}  // namespace ps

@@ -1,0 +1,95 @@
+// A host of a simulated network: a loop, a transport, processes, and ways to fail.  See sim_network.h.
+#ifndef PS_NET_SIM_SIM_HOST_H_
+#define PS_NET_SIM_SIM_HOST_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "net/loop.h"
+#include "net/sim/sim_network.h"
+#include "net/transport.h"
+
+namespace ps {
+
+class SimAttempt;
+class SimListener;
+class SimProcess;
+class SimSide;
+
+class SimHost final : public Transport {
+ public:
+  SimHost(SimNetwork& network, std::string name);
+  ~SimHost() override;
+
+  const std::string& name() const { return name_; }
+  SimNetwork& network() { return network_; }
+
+  Loop& loop() override { return loop_; }
+  std::unique_ptr<Listener> listen(const Address& address, OnAccept on_accept) override;
+  std::unique_ptr<ConnectAttempt> connect(const Address& address, Duration timeout,
+                                          OnConnect on_connect) override;
+
+  // Runs `body` as a process of this host, from the next event on.  Its calls of loop().run_until let the
+  // rest of the network run.
+  void spawn(std::function<void()> body);
+
+  // ---- faults
+
+  // Nothing runs here until resume(): a stopped process, or one that collects garbage.
+  void pause() { paused_ = true; }
+  void resume();
+
+  // The power fails: from now on nothing leaves this host, and its peers hear nothing, until restart().  The
+  // test destroys what ran here in between.  Connections from before are unknown after it, and reset when
+  // used.
+  void crash();
+  void restart() { crashed_ = false; }
+
+ private:
+  friend class SimNetwork;
+  friend class SimProcess;
+  friend class SimAttempt;
+  friend class SimListener;
+  friend class SimSide;
+
+  class HostLoop final : public Loop {
+   public:
+    explicit HostLoop(SimHost& host) : host_(host) {}
+    Time now() const override { return host_.network_.now(); }
+    void post(Task task) override { host_.network_.schedule(now(), &host_, std::move(task)); }
+    bool run_until(const std::function<bool()>& done, Time deadline) override;
+
+   private:
+    // Each alarm takes the place of the one before, which is still under way.
+    void set_alarm(Time time) override {
+      host_.network_.schedule(time, &host_, [this, number = ++num_alarms_] {
+        if (number == num_alarms_) fire_timers();
+      });
+    }
+
+    SimHost& host_;
+    uint64_t num_alarms_ = 0;
+  };
+
+  void knock(const std::shared_ptr<SimAttempt>& attempt, uint16_t port);
+  void wake_processes();
+  void wake_at(Time time);
+
+  SimNetwork& network_;
+  const std::string name_;
+  HostLoop loop_;
+  bool paused_ = false, crashed_ = false;
+  std::vector<std::function<void()>> held_;  // events, while it is paused
+  std::map<uint16_t, SimListener*> listeners_;
+  uint16_t next_port_ = 40000;
+  std::set<SimSide*> sides_;  // of connections, with a stream that lives
+  std::vector<std::unique_ptr<SimProcess>> processes_;
+};
+
+}  // namespace ps
+
+#endif  // PS_NET_SIM_SIM_HOST_H_

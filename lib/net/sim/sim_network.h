@@ -1,0 +1,114 @@
+// Hosts, links and time that exist only here: whole clusters in one process, with faults, the same again for
+// the same seed.  Used by tests, and by whoever asks what a cluster of some size would do.
+//
+// A SimNetwork runs events one at a time in the order of their simulated time.  The program under test is not
+// changed: it sees a Loop and a Transport.  What blocks (a trainer in Loop::run_until) is run as a process:
+// it has a thread, but only one thread of all ever runs, and where it blocks the others go on.
+//
+// One owner thread, apart from the processes' own.
+#ifndef PS_NET_SIM_SIM_NETWORK_H_
+#define PS_NET_SIM_SIM_NETWORK_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "net/loop.h"
+#include "net/transport.h"
+
+namespace ps {
+
+class SimHost;
+
+// One direction between two hosts.
+struct SimLink {
+  Duration latency = std::chrono::microseconds(100);
+  Duration jitter = Duration(0);  // up to this is added to each latency; bytes stay in order
+  double bytes_per_second = 1e9;
+  uint64_t window_bytes = 256 << 10;  // sent and not yet read, at most, per connection
+  bool split = false;                 // writes and reads end anywhere, also after one byte
+};
+
+class SimNetwork {
+ public:
+  explicit SimNetwork(uint64_t seed);
+  ~SimNetwork();  // ends the processes; what uses the hosts must be gone before
+  SimNetwork(const SimNetwork&) = delete;
+  SimNetwork& operator=(const SimNetwork&) = delete;
+
+  // The host of this name, made when it is new.  Its addresses are {name, port}.
+  SimHost& host(const std::string& name);
+
+  void set_default_link(const SimLink& link) { default_link_ = link; }
+  void set_link(SimHost& from, SimHost& to, const SimLink& link);  // one direction
+
+  // ---- faults; those of pairs act in both directions
+
+  // Every connection between the two is reset, wherever its bytes are.
+  void cut(SimHost& one, SimHost& other);
+  // Nothing passes until it is unblocked; then what was sent arrives, if anybody still waits for it.
+  void block(SimHost& one, SimHost& other, bool blocked);
+
+  // ---- time
+
+  Time now() const { return now_; }
+  Random& random() { return random_; }
+
+  // Runs events until done(), asked at once and after each, or until the deadline or the last event: false.
+  bool run_until(const std::function<bool()>& done, Time deadline);
+  void run_for(Duration duration) {
+    run_until([] { return false; }, add_time(now_, duration));
+  }
+
+  // Runs `task` at `time`, whatever its hosts are doing: the hand of the test.
+  void at(Time time, std::function<void()> task) { schedule(time, nullptr, std::move(task)); }
+
+  // Whether all processes of all hosts have ended.  Throws what the first of them threw.
+  bool processes_ended();
+
+ private:
+  friend class SimHost;
+  friend class SimSide;
+
+  struct Event {
+    Time time;
+    uint64_t order;
+    SimHost* host;  // on which it happens; null: outside
+    std::shared_ptr<std::function<void()>> task;
+    bool operator>(const Event& other) const {
+      return time != other.time ? time > other.time : order > other.order;
+    }
+  };
+
+  // A direction between two hosts as it is now.
+  struct Route {
+    SimLink link;
+    Time free_at{};  // when the last byte sent so far has left
+    bool blocked = false;
+    std::vector<std::function<void()>> held;  // arrivals, while it is blocked
+  };
+
+  void schedule(Time time, SimHost* host, std::function<void()> task);
+  void run_event(Event event);
+  Route& route(SimHost& from, SimHost& to);
+  // Runs `task` on `to` when `bytes` sent by `from` now have arrived, not before `earliest`; returns when.
+  Time carry(SimHost& from, SimHost& to, uint64_t bytes, Time earliest, std::function<void()> task);
+  void arrive(SimHost& from, SimHost& to, std::function<void()> task);
+
+  Random random_;
+  SimLink default_link_;
+  Time now_{};
+  uint64_t num_events_ = 0;
+  std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
+  std::map<std::string, std::unique_ptr<SimHost>> hosts_;
+  std::map<std::pair<SimHost*, SimHost*>, Route> routes_;
+};
+
+}  // namespace ps
+
+#endif  // PS_NET_SIM_SIM_NETWORK_H_

@@ -1,0 +1,66 @@
+// Code that blocks, inside a simulated network.  See sim_network.h.
+#ifndef PS_NET_SIM_SIM_PROCESS_H_
+#define PS_NET_SIM_SIM_PROCESS_H_
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "net/loop.h"
+
+namespace ps {
+
+class SimHost;
+
+// The right to run, handed over from thread to thread.  (A std::binary_semaphore would do, but that of g++ 12
+// can sleep forever: GCC bug 104928.)
+class Turn {
+ public:
+  void give();
+  void await();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable given_;
+  bool is_given_ = false;  // guarded by mutex_
+};
+
+// A thread that runs only when the network lets it, and the network's thread waits until it blocks again: so
+// one of them runs at any time, and what happens does not depend on the system's scheduler.
+class SimProcess {
+ public:
+  SimProcess(SimHost& host, std::function<void()> body);
+  ~SimProcess();  // unwinds a body that has not ended
+
+  // Whether the calling thread is this process.
+  bool is_current() const { return std::this_thread::get_id() == thread_.get_id(); }
+
+  // On the network's thread: lets it go on if what it waits for has come.
+  void wake();
+
+  // On its own thread: gives way until done() or the deadline.
+  bool wait(const std::function<bool()>& done, Time deadline);
+
+  bool ended() const { return ended_; }
+  std::exception_ptr error() const { return error_; }
+
+ private:
+  struct Unwinding {};  // thrown where the body waits, when the network ends
+
+  void run(const std::function<void()>& body);
+  void go_on();
+
+  SimHost& host_;
+  const std::function<bool()>* done_ = nullptr;  // what it waits for
+  Time deadline_{};
+  bool ended_ = false, unwinding_ = false;
+  std::exception_ptr error_;
+  Turn own_turn_, network_turn_;
+  std::thread thread_;
+};
+
+}  // namespace ps
+
+#endif  // PS_NET_SIM_SIM_PROCESS_H_

@@ -1,0 +1,53 @@
+#include "net/transport.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace ps {
+
+namespace {
+
+[[noreturn]] void fail_address(std::string_view text, std::string_view problem) {
+  fail(Code::kUsage, "address ", quote(text), ": ", problem, ", expected host:port or [ipv6]:port");
+}
+
+uint16_t parse_port(std::string_view text, std::string_view digits) {
+  std::optional<uint64_t> port = parse_uint(digits);
+  if (!port || *port > UINT16_MAX) fail_address(text, "the port is not a number from 0 to 65535");
+  return static_cast<uint16_t>(*port);
+}
+
+}  // namespace
+
+Address parse_address(std::string_view text, uint16_t default_port) {
+  std::string_view host = text, rest;
+  if (text.starts_with('[')) {
+    size_t close = text.find(']');
+    if (close == std::string_view::npos) fail_address(text, "no closing bracket");
+    host = text.substr(1, close - 1), rest = text.substr(close + 1);
+  } else if (size_t colon = text.rfind(':'); colon != std::string_view::npos) {
+    host = text.substr(0, colon), rest = text.substr(colon);
+    if (host.find(':') != std::string_view::npos) fail_address(text, "more than one colon");
+  }
+  if (host.empty()) fail_address(text, "no host");
+  if (rest.empty() && default_port != 0) return {std::string(host), default_port};
+  if (!rest.starts_with(':')) fail_address(text, "no port");
+  return {std::string(host), parse_port(text, rest.substr(1))};
+}
+
+std::string to_text(const Address& address) {
+  bool brackets = address.host.find(':') != std::string::npos;
+  return brackets ? cat("[", address.host, "]:", address.port) : cat(address.host, ":", address.port);
+}
+
+bool IoResult::blocked() const {
+  return error == EAGAIN || error == EWOULDBLOCK;
+}
+
+std::string io_error_text(int error) {
+  std::string text = std::strerror(error);
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] + 32);
+  return text;
+}
+
+}  // namespace ps

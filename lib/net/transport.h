@@ -1,0 +1,117 @@
+// Byte streams between hosts: the seam between what `net` does and what carries it.  Implemented by TCP
+// (net/tcp/tcp_network.h), by a simulated network (net/sim/sim_network.h) and by a shaped link in front of
+// either (net/shaped_transport.h).  Encryption would be one more.
+//
+// Everything here belongs to the thread of the transport's loop, and the loop and the transport outlive it.
+#ifndef PS_NET_TRANSPORT_H_
+#define PS_NET_TRANSPORT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "net/loop.h"
+
+namespace ps {
+
+using ConstBytes = std::span<const char>;
+using MutableBytes = std::span<char>;
+
+struct Address {
+  std::string host;   // a name or a number, IPv6 without brackets; empty to listen on all
+  uint16_t port = 0;  // 0 to listen on any port that is free
+
+  bool operator==(const Address&) const = default;
+};
+
+// "host:port", "[::1]:port" or, with a default port that is not 0, "host".  Throws kUsage.
+Address parse_address(std::string_view text, uint16_t default_port = 0);
+std::string to_text(const Address& address);
+
+// What a read or a write came to.  No error and no bytes: the peer has ended the stream (read only).
+struct IoResult {
+  size_t bytes = 0;
+  int error = 0;  // of errno.h
+
+  bool blocked() const;  // nothing to read, or no room to write, at the moment
+  bool ended() const { return bytes == 0 && error == 0; }
+};
+
+// One end of a connection.  Destroying it closes the connection: bytes not yet taken by the peer may be lost.
+class Stream {
+ public:
+  // Called by the loop, never inside a call of the stream; the stream may be destroyed in it.
+  class Events {
+   public:
+    virtual void on_readable() = 0;
+    virtual void on_writable() = 0;
+
+   protected:
+    ~Events() = default;
+  };
+
+  virtual ~Stream() = default;
+
+  // Without waiting: moves what can be moved at once into or out of the spans, in order.  A read of fewer
+  // bytes than asked for has taken all there was.  At least one byte must be asked for.
+  virtual IoResult read(std::span<const MutableBytes> into) = 0;
+  virtual IoResult write(std::span<const ConstBytes> from) = 0;
+
+  // Asks for one call of on_readable (on_writable) as soon as a read (write) would not block; asking again
+  // before it came changes nothing.  It may come although a read would block.
+  virtual void wait_readable() = 0;
+  virtual void wait_writable() = 0;
+
+  // Ends the own direction, after all that was written; reading goes on.
+  virtual void shutdown_write() = 0;
+
+  virtual void set_events(Events* events) = 0;
+
+  // For messages: "127.0.0.1:4711".
+  virtual const std::string& peer() const = 0;
+};
+
+// "connection reset by peer".
+std::string io_error_text(int error);
+
+// Accepts until it is destroyed.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  virtual const Address& address() const = 0;  // with the port that was chosen
+};
+
+// A connection in the making; given up when destroyed.
+class ConnectAttempt {
+ public:
+  virtual ~ConnectAttempt() = default;
+};
+
+class Transport {
+ public:
+  using OnAccept = std::function<void(std::unique_ptr<Stream>)>;
+  // Either a stream or an error, which is kUnavailable unless trying again is of no use.
+  using OnConnect = std::function<void(std::unique_ptr<Stream>, std::optional<Error>)>;
+
+  virtual ~Transport() = default;
+
+  virtual Loop& loop() = 0;
+
+  // Throws when the address cannot be had: kUsage when it is no address of this host, kAuthentication when
+  // the port may not be used, kUnavailable when it is taken.
+  virtual std::unique_ptr<Listener> listen(const Address& address, OnAccept on_accept) = 0;
+
+  // Resolves and connects; one call of `on_connect`, never inside this one, at the latest after `timeout`.
+  // The attempt may be destroyed in it.
+  virtual std::unique_ptr<ConnectAttempt> connect(const Address& address, Duration timeout,
+                                                  OnConnect on_connect) = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_NET_TRANSPORT_H_

@@ -1,0 +1,184 @@
+// What the tests of net share: a client's and a server's host, on the simulated network and on loopback TCP,
+// and a service that they use.
+#ifndef PS_TESTS_UNIT_NET_NET_TEST_H_
+#define PS_TESTS_UNIT_NET_NET_TEST_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/buffer_pool.h"
+#include "net/channel.h"
+#include "net/server.h"
+#include "net/sim/sim_host.h"
+#include "net/sim/sim_network.h"
+#include "net/tcp/tcp_network.h"
+
+namespace ps {
+
+using namespace std::chrono_literals;
+
+// Where the same test runs.
+class World {
+ public:
+  virtual ~World() = default;
+  virtual Transport& client() = 0;
+  virtual Transport& server() = 0;
+  virtual Address any_port() = 0;
+  // Fails the test when done() does not come to be true within 30 s.
+  virtual bool run_until(const std::function<bool()>& done) = 0;
+};
+
+class SimWorld final : public World {
+ public:
+  explicit SimWorld(uint64_t seed = 1) : network(seed) {}
+  Transport& client() override { return network.host("client"); }
+  Transport& server() override { return network.host("server"); }
+  Address any_port() override { return {"server", 0}; }
+  bool run_until(const std::function<bool()>& done) override {
+    return network.run_until(done, add_time(network.now(), 30s));
+  }
+  SimNetwork network;
+};
+
+class TcpWorld final : public World {
+ public:
+  Transport& client() override { return network.transport(); }
+  Transport& server() override { return network.transport(); }
+  Address any_port() override { return {"127.0.0.1", 0}; }
+  bool run_until(const std::function<bool()>& done) override {
+    return network.loop().run_until(done, add_time(network.loop().now(), 30s));
+  }
+  TcpNetwork network;
+};
+
+// Tests for which both must do the same.
+class BothNetworks : public testing::TestWithParam<const char*> {
+ protected:
+  BothNetworks() {
+    if (std::string(GetParam()) == "simulated") {
+      world_ = std::make_unique<SimWorld>();
+    } else {
+      world_ = std::make_unique<TcpWorld>();
+    }
+  }
+  void run_until(const std::function<bool()>& done) {
+    ASSERT_TRUE(world_->run_until(done)) << "nothing in 30 s";
+  }
+  void run_for(Duration duration) {
+    Loop& loop = world_->client().loop();
+    loop.run_until([] { return false; }, add_time(loop.now(), duration));
+  }
+
+  std::unique_ptr<World> world_;
+};
+
+#define PS_ON_BOTH_NETWORKS(Suite)                                               \
+  INSTANTIATE_TEST_SUITE_P(Networks, Suite, testing::Values("simulated", "tcp"), \
+                           [](const auto& each) { return std::string(each.param); })
+
+// Types of requests of the test service.
+inline constexpr uint16_t kEcho = 16;    // the answer is the request
+inline constexpr uint16_t kLater = 17;   // is answered by TestService::answer_later, last come first
+inline constexpr uint16_t kFail = 18;    // throws kFenced
+inline constexpr uint16_t kForget = 19;  // drops the responder
+inline constexpr uint16_t kBusy = 20;    // kUnavailable, as often as TestService::busy says; then as kEcho
+inline constexpr uint16_t kHello = 21;   // establishes
+
+// What every session of a test does, and what came of it.
+struct TestService {
+  struct Later {
+    std::string text;
+    Responder responder;
+  };
+
+  std::vector<std::string> requests;
+  std::vector<Later> later;
+  std::vector<Frame> kept;  // when keep
+  std::vector<std::string> closed;
+  int busy = 0;
+  bool keep = false;
+  uint64_t max_body_bytes = 64 << 20;
+  uint32_t last_deadline_ms = 0;
+
+  Server::SessionFactory factory();
+  void answer_later() {
+    while (!later.empty()) {
+      later.back().responder.answer(Payload(later.back().text));
+      later.pop_back();
+    }
+  }
+};
+
+inline std::string text_of(const Frame& frame) {
+  return {frame.body.data(), frame.body.size()};
+}
+
+class TestSession final : public Session {
+ public:
+  TestSession(TestService& service, SessionLink link) : service_(service), link_(std::move(link)) {}
+
+  std::optional<uint64_t> max_body_bytes(uint16_t type) override {
+    if (type < kEcho || type > kHello) return std::nullopt;
+    return service_.max_body_bytes;
+  }
+
+  void on_request(Frame frame, Responder& responder) override {
+    uint16_t type = frame.header.type;
+    std::string text = text_of(frame);
+    service_.requests.push_back(text.substr(0, 32));
+    service_.last_deadline_ms = frame.header.deadline_ms;
+    if (service_.keep) service_.kept.push_back(std::move(frame));
+    if (type == kHello) link_.establish();
+    if (type == kFail) fail(Code::kFenced, "another server owns this");
+    if (type == kBusy && service_.busy-- > 0) fail(Code::kUnavailable, "busy");
+    if (type == kForget) return void(Responder(std::move(responder)));
+    if (type == kLater) return service_.later.push_back({std::move(text), std::move(responder)});
+    responder.answer(Payload(std::move(text)));
+  }
+
+  void on_closed(const Error& reason) override { service_.closed.push_back(reason.message()); }
+
+ private:
+  TestService& service_;
+  SessionLink link_;
+};
+
+inline Server::SessionFactory TestService::factory() {
+  return [this](SessionLink link) {
+    auto session = std::make_unique<TestSession>(*this, link);
+    link.establish();
+    return session;
+  };
+}
+
+// The answers to requests, as they come.
+struct Answers {
+  std::vector<std::string> texts;
+  std::vector<Error> errors;
+
+  Channel::OnAnswer collect() {
+    return [this](Answer answer) {
+      if (answer.error) {
+        errors.push_back(*answer.error);
+      } else {
+        texts.push_back(text_of(answer.frame));
+      }
+    };
+  }
+  size_t count() const { return texts.size() + errors.size(); }
+};
+
+inline std::string pattern(size_t size) {
+  std::string text(size, '\0');
+  for (size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 131 + i / 251);
+  return text;
+}
+
+}  // namespace ps
+
+#endif  // PS_TESTS_UNIT_NET_NET_TEST_H_
