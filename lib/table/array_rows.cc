@@ -18,7 +18,7 @@ class ArrayRows final : public RowStore {
     rows_.add();
   }
 
-  void find(std::span<const uint64_t> keys, float** rows) const override;
+  size_t find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const override;
   void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t size() const override { return rows_.size() - 1; }
@@ -35,7 +35,8 @@ class ArrayRows final : public RowStore {
 };
 
 // While the rows of one group are looked up, the index lines of the next are on their way.
-void ArrayRows::find(std::span<const uint64_t> keys, float** rows) const {
+size_t ArrayRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const {
+  size_t num_missing = 0;
   auto ask = [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (keys[i] < bound_) __builtin_prefetch(&numbers_[keys[i]]);
@@ -50,8 +51,11 @@ void ArrayRows::find(std::span<const uint64_t> keys, float** rows) const {
       float* const row = rows_.row(number);
       layout_.prefetch(row);
       rows[i] = number == 0 ? nullptr : row;
+      missing[num_missing] = static_cast<uint32_t>(i);  // which are, cannot be guessed: no branch
+      num_missing += number == 0;
     }
   }
+  return num_missing;
 }
 
 void ArrayRows::insert(std::span<const uint64_t> keys, float** rows, ThreadPool&) {

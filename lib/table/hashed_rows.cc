@@ -19,7 +19,7 @@ class HashedRows final : public RowStore {
     for (size_t p = 0; p < kPartitions; ++p) partitions_.emplace_back(layout_, arena_);
   }
 
-  void find(std::span<const uint64_t> keys, float** rows) const override;
+  size_t find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const override;
   void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t size() const override;
@@ -43,7 +43,8 @@ class HashedRows final : public RowStore {
 };
 
 // While the rows of one group are looked up, the index lines of the next are on their way.
-void HashedRows::find(std::span<const uint64_t> keys, float** rows) const {
+size_t HashedRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const {
+  size_t num_missing = 0;
   std::array<Place, 2 * kGroup> places;
   auto ask = [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
@@ -61,8 +62,11 @@ void HashedRows::find(std::span<const uint64_t> keys, float** rows) const {
       const Place& place = places[i % places.size()];
       rows[i] = place.partition->find(keys[i], *place.bucket);
       if (rows[i] != nullptr) layout_.prefetch(rows[i]);
+      missing[num_missing] = static_cast<uint32_t>(i);
+      num_missing += rows[i] == nullptr;
     }
   }
+  return num_missing;
 }
 
 // Each partition is one thread's.

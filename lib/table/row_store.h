@@ -12,16 +12,18 @@
 
 namespace ps {
 
-// Rows never move.  Index lines, then rows, lie anywhere in memory, and a core can wait for some thirty lines
+// Rows never move.  Index lines, then rows, lie anywhere in memory, and a core can wait for some sixty lines
 // at once: keys are looked up many at a time, in groups, all of whose lines have been asked for.
 class RowStore {
  public:
-  static constexpr size_t kGroup = 32;
+  static constexpr size_t kGroup = 64;
 
   virtual ~RowStore() = default;
 
-  // rows[i] <- the row of keys[i], its first lines asked for, or null.  Any thread, while nothing is added.
-  virtual void find(std::span<const uint64_t> keys, float** rows) const = 0;
+  // rows[i] <- the row of keys[i], its first lines asked for, or null.  Puts the places i of those that are
+  // not there into missing, ascending, which must have room for all, and returns how many they are.  Any
+  // thread, while nothing is added.
+  virtual size_t find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const = 0;
 
   // rows[i] <- a new row for keys[i], its floats not set.  The keys differ and are not there yet.  Throws
   // kExhausted without memory.  Owner thread.

@@ -31,43 +31,54 @@ void SparseTable::pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*
 
 // rows[i] <- the row of keys[i], up to date.
 void SparseTable::find_or_create(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool) {
-  constexpr size_t kAtOnce = 256;  // rows whose lines stay in the first-level cache
-  pool.for_each(static_cast<int64_t>(rows.size()), block_, [&](int64_t first, int64_t last) {
-    const size_t end = static_cast<size_t>(last);
-    for (size_t begin = static_cast<size_t>(first); begin < end; begin += kAtOnce) {
-      const size_t count = std::min(kAtOnce, end - begin);
-      rows_->find(keys.subspan(begin, count), rows.data() + begin);
-      if (!layout_.stamped()) continue;
-      for (float* row : rows.subspan(begin, count)) {
-        if (row != nullptr) bring_up_to_date(row);
-      }
-    }
+  const int64_t size = static_cast<int64_t>(keys.size());
+  if (missing_.size() < keys.size()) missing_.resize(keys.size());
+  block_missing_.assign(static_cast<size_t>((size + block_ - 1) / block_), 0);
+  pool.for_each(size, block_, [&](int64_t first, int64_t last) {
+    const size_t begin = static_cast<size_t>(first), count = static_cast<size_t>(last - first);
+    block_missing_[static_cast<size_t>(first / block_)] =
+        find(keys.subspan(begin, count), rows.subspan(begin, count), missing_.data() + begin);
   });
   create_missing(keys, rows, pool);
 }
 
-// Fills in the rows that are null.
+// Brings what it finds up to date, and puts the places of what it does not find into `missing`.
+size_t SparseTable::find(std::span<const uint64_t> keys, std::span<float*> rows, uint32_t* missing) const {
+  constexpr size_t kAtOnce = 256;  // rows whose lines stay in the first-level cache
+  size_t num_missing = 0;
+  for (size_t begin = 0; begin < keys.size(); begin += kAtOnce) {
+    const size_t count = std::min(kAtOnce, keys.size() - begin);
+    const size_t more = rows_->find(keys.subspan(begin, count), rows.data() + begin, missing + num_missing);
+    for (size_t m = num_missing; m < num_missing + more; ++m) missing[m] += static_cast<uint32_t>(begin);
+    num_missing += more;
+    if (!layout_.stamped()) continue;
+    for (float* row : rows.subspan(begin, count)) {
+      if (row != nullptr) bring_up_to_date(row);
+    }
+  }
+  return num_missing;
+}
+
+// Makes the rows that the blocks of missing_ say are not there.
 void SparseTable::create_missing(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool) {
   size_t count = 0;
-  if (new_keys_.size() < keys.size()) new_keys_.resize(keys.size());
-  for (size_t n = 0; n < rows.size(); ++n) {  // which rows are new cannot be guessed: no branch
-    new_keys_[count] = keys[n];
-    count += rows[n] == nullptr;
+  for (size_t block = 0; block < block_missing_.size(); ++block) {
+    const size_t begin = block * static_cast<size_t>(block_);
+    for (size_t m = begin; m < begin + block_missing_[block]; ++m) {
+      missing_[count++] = missing_[m] + static_cast<uint32_t>(begin);
+    }
   }
   if (count == 0) return;
-  new_rows_.resize(count + 1);
-  rows_->insert({new_keys_.data(), count}, new_rows_.data(), pool);
+  new_keys_.resize(count);
+  new_rows_.resize(count);
+  for (size_t i = 0; i < count; ++i) new_keys_[i] = keys[missing_[i]];
+  rows_->insert(new_keys_, new_rows_.data(), pool);
   pool.for_each(static_cast<int64_t>(count), block_, [&](int64_t begin, int64_t end) {
     for (size_t i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       start_row(new_keys_[i], new_rows_[i]);
+      rows[missing_[i]] = new_rows_[i];
     }
   });
-  float* const* created = new_rows_.data();
-  for (float*& row : rows) {
-    const bool is_new = row == nullptr;
-    row = is_new ? *created : row;
-    created += is_new;
-  }
 }
 
 void SparseTable::bring_up_to_date(float* row) const {
@@ -98,10 +109,11 @@ void SparseTable::read(const KeyPlan& plan, ThreadPool& pool, std::vector<float>
 void SparseTable::read_rows(std::span<const uint64_t> keys, float* weights) const {
   constexpr size_t kKeysAtOnce = 256;
   std::array<float*, kKeysAtOnce> found;
+  std::array<uint32_t, kKeysAtOnce> missing;
   std::vector<float> scratch(static_cast<size_t>(layout_.values()));
   for (size_t begin = 0; begin < keys.size(); begin += kKeysAtOnce) {
     const size_t count = std::min(kKeysAtOnce, keys.size() - begin);
-    rows_->find(keys.subspan(begin, count), found.data());
+    rows_->find(keys.subspan(begin, count), found.data(), missing.data());
     for (size_t i = 0; i < count; ++i) {
       read_row(keys[begin + i], found[i], scratch, weights + (begin + i) * static_cast<size_t>(width()));
     }

@@ -51,6 +51,7 @@ class SparseTable {
 
  private:
   void find_or_create(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool);
+  size_t find(std::span<const uint64_t> keys, std::span<float*> rows, uint32_t* missing) const;
   void create_missing(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool);
   void bring_up_to_date(float* row) const;
   void start_row(uint64_t key, float* row) const;
@@ -62,7 +63,10 @@ class SparseTable {
   const int64_t block_;  // rows that are one thread's at a time
   std::unique_ptr<RowStore> rows_;
 
-  // Of the running pull: what to create.
+  // Of the running pull: what to create.  Block i of the keys has block_missing_[i] places in missing_ from
+  // i block_ on.
+  std::vector<uint32_t> missing_;
+  std::vector<size_t> block_missing_;
   std::vector<uint64_t> new_keys_;
   std::vector<float*> new_rows_;
 };
