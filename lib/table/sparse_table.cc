@@ -9,9 +9,9 @@ namespace ps {
 
 namespace {
 
-// Some 30 to 150 µs of work: waking a thread for less costs more than it brings.
+// Some 50 to 250 µs of work: waking a thread for less costs more than it brings.
 int64_t rows_worth_sharing(const RowLayout& layout) {
-  return std::clamp<int64_t>((32 << 10) / layout.stride(), 32, 16 << 10);
+  return std::clamp<int64_t>((64 << 10) / layout.stride(), 64, 32 << 10);
 }
 
 }  // namespace

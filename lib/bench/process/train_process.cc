@@ -66,10 +66,9 @@ TrainRun TrainProcess::result() const {
   TrainRun run;
   for (const Json& pass : json.at("passes")) {
     run.passes.push_back({pass.at("samples").get<uint64_t>(), pass.at("avg_cost").get<double>(),
-                          pass.at("seconds").get<double>()});
+                          pass.at("seconds").get<double>(), pass.value("save_seconds", 0.0)});
   }
   expect_equal("passes", run.passes.size(), static_cast<uint64_t>(passes_));
-  run.seconds = json.at("seconds").get<double>();
   run.usage = usage_;
   read_model(model_file_path(model()), run);
   return run;

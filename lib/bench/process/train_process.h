@@ -16,10 +16,10 @@ struct TrainRun {
   struct Pass {
     uint64_t samples = 0;
     double cost = 0, seconds = 0;
+    double save_seconds = 0;  // 0: this pass was not saved
   };
   std::vector<Pass> passes;
-  double seconds = 0;  // from opening the data to the last model saved, as ps-train timed it
-  uint64_t rows = 0;   // of sparse parameters in the last model
+  uint64_t rows = 0;  // of sparse parameters in the last model
   Usage usage;
 };
 

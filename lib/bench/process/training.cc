@@ -145,7 +145,7 @@ class Training final : public Workload {
         {"loss", result_.passes.back().cost},
     };
     if (held_out_loss_) out.push_back({kHeldOutLoss, *held_out_loss_});
-    if (task_.passes > 1) out.push_back({"save s", save_seconds()});
+    out.push_back({"save s", result_.passes.back().save_seconds});
     return out;
   }
 
@@ -153,13 +153,6 @@ class Training final : public Workload {
   void test() {
     held_out_loss_ = process_.test(files_.held_out);
     expect_learned(*held_out_loss_, files_.samples);
-  }
-
-  // What the passes leave of the time, for each model saved: an upper bound, since it holds the set-up too.
-  double save_seconds() const {
-    double rest = result_.seconds;
-    for (const TrainRun::Pass& pass : result_.passes) rest -= pass.seconds;
-    return rest / (task_.passes / task_.saving_period);
   }
 
   const TrainingCase task_;
