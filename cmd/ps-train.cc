@@ -1,5 +1,6 @@
 // ps-train: trains, tests, predicts or converts, as a job file says.  ps-train(1)
 #include <cstdio>
+#include <random>
 #include <thread>
 
 #include "base/error.h"
@@ -56,6 +57,28 @@ ps::Program program() {
                .help = "threads, which never change a result; 0: one a core",
                .group = "Task",
                .default_text = "0"},
+              {.name = "servers",
+               .argument = "HOST:PORT",
+               .help = "servers that hold the parameters, with commas between",
+               .details = "The first port of each; every trainer names the same servers in the same order.",
+               .group = "Cluster",
+               .repeatable = true,
+               .job_key = "cluster.servers"},
+              {.name = "rank",
+               .argument = "R",
+               .help = "number of this trainer, from 0; 0 reports, tests and saves",
+               .group = "Cluster",
+               .default_text = "0"},
+              {.name = "trainers",
+               .argument = "W",
+               .help = "trainers that share the data",
+               .details =
+                   "Of W files or more, trainer R has every W-th, from file R on.  Else every trainer reads "
+                   "all of the data and trains on every W-th batch, from batch R on: a step of W trainers "
+                   "has "
+                   "the examples that a batch W times as large has in one process.",
+               .group = "Cluster",
+               .job_key = "cluster.trainers"},
               {.name = "init-model",
                .argument = "PATH",
                .help = "start from a saved model: pass-00000 or its file",
@@ -141,6 +164,8 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.json = flags.on("json");
   options.dry_run = flags.on("dry-run");
   options.progress = ps::progress_mode(flags);
+  options.rank = static_cast<int>(*flags.integer("rank", 0, INT32_MAX));
+  options.generation = std::random_device()() + 1ull;
   options.stop = [&] { return interrupts.requested(); };
   ps::run_job(job, options, log);
   return interrupts.exit_status();

@@ -16,15 +16,15 @@ namespace ps {
 // it works.  Digits of 8 bits, the lowest first, leaving out those that are the same in all items.
 template <class T, class KeyOf = std::identity>
 void radix_sort(std::vector<T>& items, KeyOf key_of = {}) {
-  using Key = std::decay_t<std::invoke_result_t<KeyOf, const T&>>;
-  static_assert(std::unsigned_integral<Key>);
-  std::array<std::array<size_t, 256>, sizeof(Key)> counts{};
+  using Unsigned = std::decay_t<std::invoke_result_t<KeyOf, const T&>>;
+  static_assert(std::unsigned_integral<Unsigned>);
+  std::array<std::array<size_t, 256>, sizeof(Unsigned)> counts{};
   for (const T& item : items) {
-    const Key key = key_of(item);
-    for (size_t d = 0; d < sizeof(Key); ++d) ++counts[d][key >> (8 * d) & 255];
+    const Unsigned key = key_of(item);
+    for (size_t d = 0; d < sizeof(Unsigned); ++d) ++counts[d][key >> (8 * d) & 255];
   }
   std::vector<T> sorted(items.size());
-  for (size_t d = 0; d < sizeof(Key); ++d) {
+  for (size_t d = 0; d < sizeof(Unsigned); ++d) {
     std::array<size_t, 256>& places = counts[d];
     if (std::find(places.begin(), places.end(), items.size()) != places.end()) continue;
     size_t total = 0;

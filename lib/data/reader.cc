@@ -97,7 +97,9 @@ class BatchReader::Impl {
         settings_(settings),
         context_{settings.stdin_descriptor, &interrupt_, &bytes_read_},
         data_(open_data_set(options_, paths, context_, settings.vocabulary)),
-        cache_(options_, data_.schema, data_.stream, settings_.passes) {}
+        cache_(options_, data_.schema, data_.stream, settings_.passes) {
+    if (settings_.num_shares > 1) skips_batches_ = !deal_files();
+  }
 
   // Shuts down from the source forward.
   ~Impl() {
@@ -116,6 +118,7 @@ class BatchReader::Impl {
     order_.reset();
     pipeline_.reset();
     examples_ = 0;
+    num_batches_ = 0;
     if (begun_) bytes_read_ = 0;
     if (!cache_.whole()) {
       counter_ = BadLineCounter(options_.max_bad_lines, settings_.log);
@@ -126,19 +129,13 @@ class BatchReader::Impl {
 
   bool next(Batch& batch) {
     PS_CHECK(begun_);
-    batch.clear(data_.schema);
-    try {
-      if (!order_) make_order();
-      order_->take(options_.batch_size, batch);
-    } catch (const Error&) {
-      // An interrupt cuts the input short, and what follows from that is no fault of the data.
-      if (!interrupt_.is_set()) throw;
-    }
-    if (interrupt_.is_set()) return false;
+    do {
+      if (!take(batch)) return false;
+    } while (skips_batches_ && num_batches_++ % settings_.num_shares != settings_.share);
     check_size(batch);
     batch.normalize(data_.schema);
     examples_ += static_cast<uint64_t>(batch.size());
-    return batch.size() > 0;
+    return true;
   }
 
   ReaderProgress progress() const {
@@ -150,11 +147,41 @@ class BatchReader::Impl {
   void interrupt() { interrupt_.set(); }
 
  private:
-  void start_pipeline() {
-    if (begun_) {
-      data_.blocks = std::make_unique<BlockStream>(data_.files, context_, options_);
-      data_.blocks->set_format(*data_.format);
+  // The next batch of the data; false at the end.
+  bool take(Batch& batch) {
+    batch.clear(data_.schema);
+    try {
+      if (!order_) make_order();
+      order_->take(options_.batch_size, batch);
+    } catch (const Error&) {
+      // An interrupt cuts the input short, and what follows from that is no fault of the data.
+      if (!interrupt_.is_set()) throw;
     }
+    return !interrupt_.is_set() && batch.size() > 0;
+  }
+
+  // Leaves the files of this share, if there are enough for all.
+  bool deal_files() {
+    const size_t shares = static_cast<size_t>(settings_.num_shares);
+    if (data_.stream || data_.files.size() < shares) return false;
+    std::vector<InputFile> own;
+    data_.total_bytes = 0;
+    for (size_t i = static_cast<size_t>(settings_.share); i < data_.files.size(); i += shares) {
+      data_.total_bytes += data_.files[i].bytes;
+      own.push_back(data_.files[i]);
+    }
+    data_.files = std::move(own);
+    open_blocks();
+    return true;
+  }
+
+  void open_blocks() {
+    data_.blocks = std::make_unique<BlockStream>(data_.files, context_, options_);
+    data_.blocks->set_format(*data_.format);
+  }
+
+  void start_pipeline() {
+    if (begun_) open_blocks();
     auto read = [this](Block& block) { return data_.blocks->next(block); };
     auto parse = [this](const Block& block, Parsed& out) {
       data_.parser->parse(block, out);
@@ -217,6 +244,8 @@ class BatchReader::Impl {
 
   // Owner thread.
   bool begun_ = false;
+  bool skips_batches_ = false;  // of other shares
+  int64_t num_batches_ = 0;     // of all shares, in this pass
   ExampleCache cache_;
   BadLineCounter counter_{0, nullptr};  // of the last pass that read the data
   std::unique_ptr<ParsePipeline> pipeline_;

@@ -33,6 +33,11 @@ struct ReaderSettings {
   int stdin_descriptor = 0;  // what "-" reads
   Log* log = nullptr;        // gets a warning for each of the first bad lines
   std::shared_ptr<const Vocabulary> vocabulary = nullptr;  // of text; null: made of these paths
+
+  // The share of one of several trainers.  Of as many files as trainers or more, each has every num_shares-th
+  // file; else all read all, and of the batches each has every num_shares-th: in each round, the shares in
+  // their order are num_shares batches that follow each other in the data.
+  int share = 0, num_shares = 1;
 };
 
 struct ReaderProgress {

@@ -166,7 +166,8 @@ std::string job_keys_manual() {
                     section("model", "model", ModelOptions::spec()) +
                     section("weight and bias", "a layer's weight and bias", ParameterOptions::spec()) +
                     section("init", "init, in weight and bias", InitOptions::spec()) +
-                    section("train", "train", TrainOptions::spec());
+                    section("train", "train", TrainOptions::spec()) +
+                    section("cluster", "cluster", ClusterOptions::spec());
   for (const Listing& list : listings()) {
     if (list.kind != "formats") out += catalog_section(list);
   }

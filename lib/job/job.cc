@@ -70,6 +70,7 @@ const ObjectSpec<Job>& Job::spec() {
     s.field("model", &Job::model, "layers, cost, evaluators; not needed to convert");
     s.field("optimizer", &Job::optimizer, "how weights move").type = catalog_schema(optimizer_catalog());
     s.field("train", &Job::train, "how the loop runs");
+    s.field("cluster", &Job::cluster, "servers and trainers");
     return s;
   }();
   return spec;

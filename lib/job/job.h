@@ -8,6 +8,7 @@
 #include "cli/flags.h"
 #include "config/spec.h"
 #include "data/options.h"
+#include "job/cluster.h"
 #include "model/options.h"
 #include "train/options.h"
 
@@ -26,6 +27,7 @@ struct Job {
   ModelOptions model;
   Json optimizer = {{"type", "sgd"}};  // an entry of optimizer_catalog()
   TrainOptions train;
+  ClusterOptions cluster;
 
   static const ObjectSpec<Job>& spec();
 };

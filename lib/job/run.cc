@@ -14,9 +14,7 @@
 #include "data/output.h"
 #include "data/reader.h"
 #include "data/writer.h"
-#include "optim/options.h"
-#include "optim/schedule.h"
-#include "ps/local_store.h"
+#include "job/parameter_home.h"
 #include "train/model_file.h"
 #include "train/trainer.h"
 
@@ -32,15 +30,6 @@ const std::vector<std::string> kStandardInput = {"-"};  // when no data are name
 void use_saved_vocabulary(const std::string& model, DataOptions& data) {
   std::string path = join_path(model, kVocabularyFile);
   if (data.text.vocabulary.empty() && is_directory(model) && exists(path)) data.text.vocabulary = path;
-}
-
-OptimizerPlan optimizer_plan(const Json& object) {
-  const OptimizerEntry& entry = find_entry(optimizer_catalog(), object, "optimizer", "optimizer");
-  OptimizerOptions common = parse_optimizer_options(object, "optimizer");
-  return {[&entry, numbers = without_type(object)](const ParameterTuning& tuning) {
-            return entry.make_float(numbers, tuning);
-          },
-          common.clip_norm, common.clip_global_norm};
 }
 
 // Values and weights turn up in the data, not in their schema: refuses a format that would lose them.
@@ -68,13 +57,20 @@ class Run {
   bool convert();
 
  private:
+  // What this trainer has of the data.
+  struct Share {
+    int rank = 0, trainers = 1;
+  };
   std::unique_ptr<BatchReader> make_reader(const std::vector<std::string>& paths, const std::string& shuffle,
-                                           int passes);
+                                           int passes, Share share = {0, 1});
   void build(const DataSchema& schema);
   void load_weights();
   void save(const std::string& name);
   bool train_passes(Json& result);
   void print_result(Json result);
+
+  // One trainer speaks for all: it reports, tests and saves.
+  bool leads() const { return options_.rank == 0; }
   bool say_plan(const BatchReader& reader);
 
   const Job& job_;
@@ -85,14 +81,14 @@ class Run {
   std::shared_ptr<const Vocabulary> vocabulary_;  // of text
   std::unique_ptr<BatchReader> reader_, test_reader_;
   std::unique_ptr<Network<float>> network_;
-  std::unique_ptr<LocalStore> store_;
-  std::unique_ptr<Schedule> schedule_;
+  Log quiet_log_{"ps-train", LogLevel::kWarning};
+  std::unique_ptr<ParameterHome> home_;
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;
 };
 
 std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& paths,
-                                              const std::string& shuffle, int passes) {
+                                              const std::string& shuffle, int passes, Share share) {
   if (paths.empty() && isatty(STDIN_FILENO) == 1) {
     fail(Code::kUsage, "no data: give --data FILE, data.files in the job file, or a pipe on standard input");
   }
@@ -104,6 +100,8 @@ std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& pa
   settings.seed = job_.job.seed;
   settings.log = &log_;
   settings.vocabulary = vocabulary_;
+  settings.share = share.rank;
+  settings.num_shares = share.trainers;
   auto reader = std::make_unique<BatchReader>(data, paths.empty() ? kStandardInput : paths, settings);
   vocabulary_ = reader->vocabulary();
   return reader;
@@ -112,23 +110,24 @@ std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& pa
 void Run::build(const DataSchema& schema) {
   network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed);
   if (options_.dry_run) return;
-  store_ = std::make_unique<LocalStore>(network_->parameters(), optimizer_plan(job_.optimizer),
-                                        available_memory_bytes(), pool_);
-  OptimizerOptions common = parse_optimizer_options(job_.optimizer, "optimizer");
-  schedule_ = make_schedule(common.schedule, common.learning_rate, "optimizer.schedule");
-  reporter_ = std::make_unique<Reporter>(log_, options_.progress, options_.metrics);
-  trainer_ = std::make_unique<Trainer>(*network_, *store_, pool_, job_.train, *schedule_, *reporter_);
-  load_weights();
+  home_ = make_home(job_, options_, schema, network_->parameters(), pool_, log_);
+  reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics)
+                      : std::make_unique<Reporter>(quiet_log_, ProgressMode::kNever, "");
+  trainer_ =
+      std::make_unique<Trainer>(*network_, home_->store(), pool_, job_.train, home_->group(), *reporter_);
+  const bool reads_servers = !job_.cluster.servers.empty() && options_.task != "train";
+  if (leads() && !reads_servers) load_weights();
+  if (!reads_servers) home_->group().barrier();
 }
 
 void Run::load_weights() {
   if (!options_.init_model.empty()) {
-    load_model(options_.init_model, network_->parameters(), *store_);
+    load_model(options_.init_model, network_->parameters(), home_->store());
     return;
   }
   for (size_t p = 0; p < network_->parameters().size(); ++p) {
     const std::string& file = network_->parameters()[p].init_file;
-    if (!file.empty()) load_parameter(file, network_->parameters(), p, *store_);
+    if (!file.empty()) load_parameter(file, network_->parameters(), p, home_->store());
   }
 }
 
@@ -142,12 +141,14 @@ bool Run::say_plan(const BatchReader& reader) {
 
 bool Run::train() {
   const double start = monotonic_seconds();
-  reader_ = make_reader(job_.data.files, job_.data.shuffle, job_.train.passes);
+  reader_ = make_reader(job_.data.files, job_.data.shuffle, job_.train.passes,
+                        {options_.rank, job_.cluster.trainers});
   build(reader_->schema());
   if (!job_.data.test_files.empty())
     test_reader_ = make_reader(job_.data.test_files, "none", job_.train.passes);
   if (say_plan(*reader_)) return true;
-  if (!job_.train.save_dir.empty()) make_directories(job_.train.save_dir);  // before the work, not after it
+  if (leads() && !job_.train.save_dir.empty())
+    make_directories(job_.train.save_dir);  // before the work, not after it
   log_.info("Training with ", options_.threads, " threads and ", cpu_level_name(cpu_level()), " kernels");
   Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}, {"cpu", cpu_level_name(cpu_level())}};
   bool finished = train_passes(result);
@@ -173,18 +174,18 @@ bool Run::train_passes(Json& result) {
       save(pass_directory(pass));
       result["passes"].back()["save_seconds"] = monotonic_seconds() - start;
     }
-    if (test_reader_) result["test"] = trainer_->test(pass, *test_reader_, options_.stop).json();
+    if (test_reader_ && leads()) result["test"] = trainer_->test(pass, *test_reader_, options_.stop).json();
     if (options_.stop()) return false;
   }
   return true;
 }
 
 void Run::save(const std::string& name) {
-  if (job_.train.save_dir.empty()) return;
+  if (!leads() || job_.train.save_dir.empty()) return;
   std::string folder = join_path(job_.train.save_dir, name);
   make_directories(folder);
   log_.info("Saving parameters to ", folder);
-  save_model(join_path(folder, "model.safetensors"), network_->parameters(), *store_,
+  save_model(join_path(folder, "model.safetensors"), network_->parameters(), home_->store(),
              {{"format", "pskit"}, {"job", job_.job.name}, {"seed", std::to_string(job_.job.seed)}});
   if (vocabulary_) vocabulary_->save(join_path(folder, kVocabularyFile));
   write_file(join_path(folder, kJobFile), effective_job(job_).dump(2) + "\n");
@@ -248,12 +249,13 @@ bool Run::convert() {
 }
 
 void Run::print_result(Json result) {
-  if (options_.json) std::printf("%s\n", result.dump().c_str());
+  if (options_.json && leads()) std::printf("%s\n", result.dump().c_str());
 }
 
 }  // namespace
 
 bool run_job(const Job& job, const RunOptions& options, Log& log) {
+  check_part(job, options);
   Run run(job, options, log);
   if (options.task == "test") return run.test();
   if (options.task == "predict") return run.predict();

@@ -23,6 +23,8 @@ struct RunOptions {
   bool json = false;                      // print the result as JSON
   bool dry_run = false;                   // say what would run, touch nothing
   ProgressMode progress = ProgressMode::kAuto;
+  int rank = 0;                // of this trainer among cluster.trainers
+  uint64_t generation = 1;     // tells this process from others of the same rank
   std::function<bool()> stop;  // asked after each batch
 };
 

@@ -1,15 +1,14 @@
 #include "ps/local_store.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.h"
+#include "math/exact_squares.h"
 
 namespace ps {
 
 struct LocalStore::Holder {
   ParameterSpec spec;
-  std::optional<double> clip_norm;
   std::unique_ptr<SparseTable> sparse;  // exactly one of the two
   std::unique_ptr<DenseTable> dense;
 
@@ -46,19 +45,15 @@ void check_memory(const std::vector<ParameterSpec>& parameters, const OptimizerP
            : "");
 }
 
-// Sum of squares in blocks of fixed size, so that the threads do not change the order.
 double square_sum(const float* values, int64_t count, ThreadPool& pool) {
-  constexpr int64_t kBlock = 4096;
-  std::vector<double> sums(static_cast<size_t>((count + kBlock - 1) / kBlock));
+  constexpr int64_t kBlock = 16384;
+  std::vector<ExactSquares> sums(static_cast<size_t>((count + kBlock - 1) / kBlock));
   pool.for_each(count, kBlock, [&](int64_t begin, int64_t end) {
-    double sum = 0;
-    for (int64_t i = begin; i < end; ++i)
-      sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-    sums[static_cast<size_t>(begin / kBlock)] = sum;
+    sums[static_cast<size_t>(begin / kBlock)].add(values + begin, end - begin);
   });
-  double total = 0;
-  for (double sum : sums) total += sum;
-  return total;
+  ExactSquares total;
+  for (const ExactSquares& sum : sums) total.add(sum);
+  return total.value();
 }
 
 // How the keys of narrow rows, whose look-up is most of the work, are bounded for SparseTable: while the
@@ -71,21 +66,16 @@ uint64_t array_bound(const ParameterSpec& spec, int state_arrays, uint64_t& budg
   return bound;
 }
 
-float clip_factor(double norm, double limit) {
-  return norm > limit ? static_cast<float>(limit / norm) : 1.0f;
-}
-
 }  // namespace
 
 LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers,
                        uint64_t memory_limit, ThreadPool& pool)
-    : pool_(pool), clip_global_norm_(optimizers.clip_global_norm) {
+    : pool_(pool), clipping_(parameters, optimizers), rule_(optimizers.step_rule()) {
   check_memory(parameters, optimizers, memory_limit);
   uint64_t array_budget = memory_limit / 64;
   for (const ParameterSpec& spec : parameters) {
     Holder& holder = holders_.emplace_back();
     holder.spec = spec;
-    holder.clip_norm = spec.tuning.clip_norm ? spec.tuning.clip_norm : optimizers.clip_norm;
     std::unique_ptr<Optimizer<float>> optimizer;
     if (spec.kind != ParameterKind::kStatistic) optimizer = optimizers.make(spec.tuning);
     if (spec.sparse) {
@@ -134,46 +124,36 @@ void LocalStore::pull(std::span<const KeyPlan> plans, PullMode mode,
 }
 
 void LocalStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
-                      float scale, double learning_rate) {
-  std::vector<float> scales = clipped_scales(plans, views, scale);
+                      const StepInfo& info) {
+  const StepSize step = rule_.next(info);
+  std::vector<float> scales = clipped_scales(plans, views, step.scale);
   for (size_t p = 0; p < holders_.size(); ++p)
-    push_one(holders_[p], plans[p], views[p], scales[p], learning_rate);
+    push_one(holders_[p], plans[p], views[p], {step.learning_rate, scales[p]});
 }
 
-void LocalStore::push_one(Holder& holder, const KeyPlan& plan, const ParameterView<float>& view, float scale,
-                          double learning_rate) {
+void LocalStore::push_one(Holder& holder, const KeyPlan& plan, const ParameterView<float>& view,
+                          const StepSize& step) {
   if (holder.spec.kind == ParameterKind::kStatistic) return;
   if (holder.sparse) {
-    holder.sparse->push(plan, holder.rows, view.row_gradients, scale, learning_rate, pool_);
+    holder.sparse->push(plan, holder.rows, view.row_gradients, step.scale, step.learning_rate, pool_);
   } else if (holder.spec.kind == ParameterKind::kRows) {
-    holder.dense->push_rows(plan, view.row_gradients, scale, learning_rate, pool_);
+    holder.dense->push_rows(plan, view.row_gradients, step.scale, step.learning_rate, pool_);
   } else {
-    holder.dense->push(view.gradient, scale, learning_rate, pool_);
+    holder.dense->push(view.gradient, step.scale, step.learning_rate, pool_);
   }
 }
 
-// The factor of each parameter's gradient: `scale`, and what clipping by the parameter's norm and by the norm
-// of all leaves of it.
 std::vector<float> LocalStore::clipped_scales(std::span<const KeyPlan> plans,
                                               std::span<const ParameterView<float>> views, float scale) {
-  std::vector<float> scales(holders_.size(), scale);
-  double all_squares = 0;
+  std::vector<double> squares(holders_.size());
   for (size_t p = 0; p < holders_.size(); ++p) {
-    const Holder& holder = holders_[p];
-    if (holder.spec.kind == ParameterKind::kStatistic || (!holder.clip_norm && !clip_global_norm_)) continue;
-    bool by_ids = holder.spec.kind == ParameterKind::kRows;
-    int64_t rows = by_ids ? static_cast<int64_t>(plans[p].keys.size()) : holder.spec.rows;
-    double norm = std::sqrt(
-        square_sum(by_ids ? views[p].row_gradients : views[p].gradient, rows * holder.spec.cols, pool_));
-    if (holder.clip_norm) scales[p] *= clip_factor(norm * static_cast<double>(scale), *holder.clip_norm);
-    norm *= static_cast<double>(scales[p]);
-    all_squares += norm * norm;
+    if (!clipping_.needs(p)) continue;
+    const ParameterSpec& spec = holders_[p].spec;
+    bool by_ids = spec.kind == ParameterKind::kRows;
+    int64_t rows = by_ids ? static_cast<int64_t>(plans[p].keys.size()) : spec.rows;
+    squares[p] = square_sum(by_ids ? views[p].row_gradients : views[p].gradient, rows * spec.cols, pool_);
   }
-  if (clip_global_norm_) {
-    float factor = clip_factor(std::sqrt(all_squares), *clip_global_norm_);
-    for (float& parameter_scale : scales) parameter_scale *= factor;
-  }
-  return scales;
+  return clipping_.scales(squares, scale);
 }
 
 std::vector<uint64_t> LocalStore::keys(int parameter) {

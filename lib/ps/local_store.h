@@ -2,24 +2,18 @@
 #ifndef PS_PS_LOCAL_STORE_H_
 #define PS_PS_LOCAL_STORE_H_
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "ps/clipping.h"
+#include "ps/optimizer_plan.h"
 #include "ps/parameter_store.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
 
 namespace ps {
-
-// How the optimizer section of a job applies to a list of parameters.
-struct OptimizerPlan {
-  std::function<std::unique_ptr<Optimizer<float>>(const ParameterTuning&)> make;
-  std::optional<double> clip_norm;         // of each parameter that says nothing itself
-  std::optional<double> clip_global_norm;  // of the gradients of all parameters together
-};
 
 class LocalStore final : public ParameterStore {
  public:
@@ -30,8 +24,10 @@ class LocalStore final : public ParameterStore {
   ~LocalStore() override;
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
-  void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views, float scale,
-            double learning_rate) override;
+  void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+            const StepInfo& info) override;
+  double learning_rate() const override { return rule_.learning_rate(); }
+  void end_pass(int64_t) override {}
   std::vector<uint64_t> keys(int parameter) override;
   void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override;
   void read_all(int parameter, float* weights) override;
@@ -41,13 +37,13 @@ class LocalStore final : public ParameterStore {
  private:
   struct Holder;  // one parameter's table and buffers
 
-  void push_one(Holder& holder, const KeyPlan& plan, const ParameterView<float>& view, float scale,
-                double learning_rate);
+  void push_one(Holder& holder, const KeyPlan& plan, const ParameterView<float>& view, const StepSize& step);
   std::vector<float> clipped_scales(std::span<const KeyPlan> plans,
                                     std::span<const ParameterView<float>> views, float scale);
 
   ThreadPool& pool_;
-  const std::optional<double> clip_global_norm_;
+  const Clipping clipping_;
+  StepRule rule_;
   std::vector<Holder> holders_;
 };
 

@@ -12,6 +12,7 @@
 
 #include "math/key_plan.h"
 #include "model/parameter.h"
+#include "ps/step_rule.h"
 
 namespace ps {
 
@@ -29,10 +30,20 @@ class ParameterStore {
   virtual void pull(std::span<const KeyPlan> plans, PullMode mode,
                     std::vector<ParameterView<float>>& views) = 0;
 
-  // One step with the gradients in `views`, as the last pull gave them and backward filled them, times
-  // `scale`.
-  virtual void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views, float scale,
-                    double learning_rate) = 0;
+  // Between pull and push: what the next pull to train will ask for, so that it may be on its way already.
+  // `plans` must stay until then.
+  virtual void begin_pull(std::span<const KeyPlan> plans) { (void)plans; }
+
+  // One step with the gradients in `views`, as the last pull gave them and backward filled them: sums over
+  // the `info.samples` examples of the batch.  May return before the step is applied.
+  virtual void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                    const StepInfo& info) = 0;
+
+  // Of the last step that is known to be applied; 0 before the first.
+  virtual double learning_rate() const = 0;
+
+  // This trainer has no more data in pass `pass`: waits until the others have none either.
+  virtual void end_pass(int64_t pass) = 0;
 
   // For models.  Of a sparse parameter: the keys of its rows, ascending, and the weights of some of them
   // [keys, cols].  Of others: all weights [rows, cols].  Weights are those that PullMode::kRead gives.

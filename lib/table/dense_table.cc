@@ -11,7 +11,11 @@ static constexpr int64_t kBlock = 4096;
 
 DenseTable::DenseTable(int64_t rows, int64_t cols, const Initializer& initializer,
                        std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool)
-    : rows_(rows), cols_(cols), optimizer_(std::move(optimizer)) {
+    : DenseTable(RowDeal::whole(rows), cols, initializer, std::move(optimizer), pool) {}
+
+DenseTable::DenseTable(const RowDeal& deal, int64_t cols, const Initializer& initializer,
+                       std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool)
+    : rows_(deal.own_rows()), cols_(cols), optimizer_(std::move(optimizer)) {
   size_t count = static_cast<size_t>(size());
   values_ = std::make_unique_for_overwrite<float[]>(count);
   if (optimizer_)
@@ -19,7 +23,8 @@ DenseTable::DenseTable(int64_t rows, int64_t cols, const Initializer& initialize
   int64_t rows_at_once = std::max<int64_t>(1, kBlock / cols_);
   pool.for_each(rows_, rows_at_once, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      initializer.fill(static_cast<uint64_t>(r), {values_.get() + r * cols_, static_cast<size_t>(cols_)});
+      initializer.fill(static_cast<uint64_t>(deal.global(r)),
+                       {values_.get() + r * cols_, static_cast<size_t>(cols_)});
     }
   });
   reset_state(pool);
@@ -43,6 +48,10 @@ void DenseTable::reset_state(ThreadPool& pool) {
   if (!optimizer_) return;
   pool.for_each(size(), kBlock,
                 [&](int64_t begin, int64_t end) { optimizer_->initialize(block(begin, end)); });
+}
+
+void DenseTable::reset_range(int64_t first, int64_t count) {
+  if (optimizer_) optimizer_->initialize(block(first * cols_, (first + count) * cols_));
 }
 
 void DenseTable::push(const float* gradient, float scale, double learning_rate, ThreadPool& pool) {
@@ -100,6 +109,16 @@ void DenseTable::read(float* out, ThreadPool& pool) const {
       std::copy(values_.get() + begin, values_.get() + end, out + begin);
     }
   });
+}
+
+void DenseTable::read_range(int64_t first, int64_t count, float* out) const {
+  PS_CHECK(first >= 0 && count >= 0 && first + count <= rows_);
+  int64_t begin = first * cols_, end = begin + count * cols_;
+  if (optimizer_) {
+    optimizer_->read(block(begin, end), out);
+  } else {
+    std::copy(values_.get() + begin, values_.get() + end, out);
+  }
 }
 
 }  // namespace ps

@@ -12,6 +12,7 @@
 #include "math/initializer.h"
 #include "math/key_plan.h"
 #include "optim/optimizer.h"
+#include "table/row_deal.h"
 
 namespace ps {
 
@@ -20,6 +21,10 @@ class DenseTable {
  public:
   // Without an optimizer the values are a statistic, which only its layer moves.
   DenseTable(int64_t rows, int64_t cols, const Initializer& initializer,
+             std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool);
+
+  // The rows that one holder has of a parameter; all numbers of rows below are its own.
+  DenseTable(const RowDeal& deal, int64_t cols, const Initializer& initializer,
              std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool);
 
   // Bytes that a table of this shape will hold.
@@ -46,8 +51,12 @@ class DenseTable {
   // out [rows, cols] <- the weights to test and save with.  out may be values().
   void read(float* out, ThreadPool& pool) const;
 
-  // After values() were overwritten from a model.
+  // The same of rows [first, first + count).
+  void read_range(int64_t first, int64_t count, float* out) const;
+
+  // After values() were overwritten from a model: all of them, or those of rows [first, first + count).
   void reset_state(ThreadPool& pool);
+  void reset_range(int64_t first, int64_t count);
 
  private:
   Row<float> block(int64_t begin, int64_t end) const;

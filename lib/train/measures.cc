@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/text.h"
+#include "base/error.h"
 
 namespace ps {
 
@@ -22,6 +22,19 @@ void Measures::reset() {
   cost_ = 0;
   samples_ = 0;
   for (const auto& evaluator : evaluators_) evaluator->reset();
+}
+
+void Measures::save(std::string& out) const {
+  put(out, samples_);
+  put(out, cost_);
+  for (const auto& evaluator : evaluators_) evaluator->save(out);
+}
+
+void Measures::load(ByteReader& in) {
+  samples_ = in.get<int64_t>();
+  cost_ = in.get<double>();
+  for (const auto& evaluator : evaluators_) evaluator->load(in);
+  if (!in.ok()) fail(Code::kCorrupt, "figures of a trainer are cut short");
 }
 
 std::vector<std::pair<std::string, double>> Measures::values() const {

@@ -24,6 +24,10 @@ class Measures {
   void merge(const Measures& other);
   void reset();
 
+  // All state, to be merged by another process.  load throws kCorrupt.
+  void save(std::string& out) const;
+  void load(ByteReader& in);
+
   int64_t samples() const { return samples_; }
   double average_cost() const { return samples_ == 0 ? 0 : cost_ / static_cast<double>(samples_); }
   std::vector<std::pair<std::string, double>> values() const;

@@ -6,17 +6,23 @@
 #include <string>
 
 #include "config/spec.h"
+#include "ps/consistency.h"
 
 namespace ps {
 
 struct TrainOptions {
   int passes = 1;
   std::string gradient = "mean";    // over the examples of a batch: sum | mean
+  Json mode = "sync";               // of several trainers: "sync", "async", or {"staleness": n}
+  int64_t max_lag = 0;              // async: older gradients are dropped
   int64_t log_period = 100;         // batches between reports
   std::string save_dir = "output";  // pass-00000/ … are made here after each pass; empty: nothing is saved
   int saving_period = 1;            // passes between saves; the last pass is always saved
 
   static const ObjectSpec<TrainOptions>& spec();
+
+  // Of mode and max_lag.  Throws kUsage "train.mode: …".
+  Consistency consistency() const;
 };
 
 }  // namespace ps

@@ -6,11 +6,11 @@
 namespace ps {
 
 PrepareAhead::PrepareAhead(const Network<float>& network, BatchReader& reader, int threads, bool training,
-                           int64_t first_step)
+                           Steps steps)
     : network_(network),
       reader_(reader),
       training_(training),
-      first_step_(first_step),
+      steps_(steps),
       slots_(static_cast<size_t>(threads) + 2) {  // one in use, one ready, one a thread being made
   for (int t = 0; t < threads; ++t) threads_.emplace_back([this] { run(); });
 }
@@ -48,6 +48,12 @@ const PreparedBatch* PrepareAhead::next(const std::function<bool()>& stop) {
   ++next_;
   current_ = &slot;
   return &slot.prepared;
+}
+
+const PreparedBatch* PrepareAhead::peek() {
+  const Slot& slot = slots_[static_cast<size_t>(next_) % slots_.size()];
+  std::lock_guard lock(mutex_);
+  return slot.ready && !slot.error ? &slot.prepared : nullptr;
 }
 
 void PrepareAhead::run() {
@@ -95,7 +101,7 @@ bool PrepareAhead::take_batch(Slot*& slot) {
     return false;
   }
   slot->prepared.training = training_;
-  slot->prepared.step = first_step_ + taken_++;
+  slot->prepared.step = steps_.first + steps_.stride * taken_++;
   return true;
 }
 

@@ -22,9 +22,13 @@ namespace ps {
 // read, the next batch into it; then it plans while another reads.
 class PrepareAhead {
  public:
-  // Training batches are numbered from `first_step`.
+  // The numbers of training batches: no two trainers of a job have the same.
+  struct Steps {
+    int64_t first = 0, stride = 1;
+  };
+
   PrepareAhead(const Network<float>& network, BatchReader& reader, int threads, bool training,
-               int64_t first_step);
+               Steps steps = {0, 1});
   ~PrepareAhead();
   PrepareAhead(const PrepareAhead&) = delete;
   PrepareAhead& operator=(const PrepareAhead&) = delete;
@@ -32,6 +36,9 @@ class PrepareAhead {
   // The next batch, good until the next call; null at the end of the pass, or soon after `stop` begins to say
   // true, also while the input waits.  Rethrows what the reader threw.
   const PreparedBatch* next(const std::function<bool()>& stop);
+
+  // The batch after that, when it is ready, good until it is the current one; else null.  Does not wait.
+  const PreparedBatch* peek();
 
   // How much of the input has been read, in [0, 1]; 0 when unknown.
   double fraction_read() const { return fraction_.load(std::memory_order_relaxed); }
@@ -50,7 +57,7 @@ class PrepareAhead {
   const Network<float>& network_;
   BatchReader& reader_;
   const bool training_;
-  const int64_t first_step_;
+  const Steps steps_;
 
   std::mutex reading_;  // held by the thread that reads; before mutex_
   std::mutex mutex_;

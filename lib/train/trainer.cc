@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "train/prepare_ahead.h"
 
 namespace ps {
 
@@ -37,36 +36,26 @@ Json TestResult::json() const {
 }
 
 Trainer::Trainer(Network<float>& network, ParameterStore& store, ThreadPool& pool,
-                 const TrainOptions& options, const Schedule& schedule, Reporter& reporter)
-    : network_(network),
-      store_(store),
-      pool_(pool),
-      options_(options),
-      schedule_(schedule),
-      reporter_(reporter) {}
+                 const TrainOptions& options, Group& group, Reporter& reporter)
+    : network_(network), store_(store), pool_(pool), options_(options), group_(group), reporter_(reporter) {}
 
 PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop) {
   double start = monotonic_seconds();
-  // Each batch is measured once: what is current is merged into the whole at every report.
-  Measures whole(network_.make_evaluators()), current(network_.make_evaluators());
+  Measures whole(network_.make_evaluators());
   PassResult result;
   result.pass = pass;
   reporter_.begin(cat("pass ", pass));
   reader.begin_pass(pass);
-  PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/true, step_);
-  while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
-    double cost = train_batch(*prepared, pass);
-    current.add(cost, network_.predictions(), prepared->batch);
-    ++result.batches;
-    reporter_.advance(whole.samples() + current.samples(), prepare.fraction_read());
-    if (options_.log_period > 0 && result.batches % options_.log_period == 0) {
-      whole.merge(current);
-      reporter_.batch(pass, result.batches, whole, current, learning_rate_);
-      current.reset();
-    }
+  {
+    PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/true,
+                         {step_ * group_.size() + group_.rank(), group_.size()});
+    train_batches(prepare, result, whole, stop);
   }
-  whole.merge(current);
   result.interrupted = stop();
+  if (!result.interrupted) {
+    store_.end_pass(pass);
+    merge_group(result, whole);
+  }
   check_not_empty(whole.samples(), result.interrupted);
   result.samples = whole.samples();
   result.average_cost = whole.average_cost();
@@ -76,15 +65,49 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
   return result;
 }
 
-double Trainer::train_batch(const PreparedBatch& prepared, int pass) {
+void Trainer::train_batches(PrepareAhead& prepare, PassResult& result, Measures& whole,
+                            const std::function<bool()>& stop) {
+  // Each batch is measured once: what is current is merged into the whole at every report.
+  Measures current(network_.make_evaluators());
+  while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
+    double cost = train_batch(*prepared, prepare.peek(), result.pass);
+    current.add(cost, network_.predictions(), prepared->batch);
+    ++result.batches;
+    reporter_.advance(whole.samples() + current.samples(), prepare.fraction_read());
+    if (options_.log_period > 0 && result.batches % options_.log_period == 0) {
+      whole.merge(current);
+      reporter_.batch(result.pass, result.batches, whole, current, store_.learning_rate());
+      current.reset();
+    }
+  }
+  whole.merge(current);
+}
+
+// Makes the figures of this trainer those of all: merged in rank order, so that every rank has the same.
+void Trainer::merge_group(PassResult& result, Measures& whole) {
+  if (group_.size() == 1) return;
+  std::string state;
+  put(state, result.batches);
+  whole.save(state);
+  Measures other(network_.make_evaluators());
+  result.batches = 0;
+  whole.reset();
+  for (const std::string& bytes : group_.gather(std::move(state))) {
+    ByteReader in(bytes);
+    result.batches += in.get<int64_t>();
+    other.load(in);
+    whole.merge(other);
+  }
+}
+
+// `next` is the batch after this one, when it is ready.
+double Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* next, int pass) {
   store_.pull(prepared.plans, PullMode::kTrain, views_);
+  if (next != nullptr) store_.begin_pull(next->plans);
   double cost = forward(prepared);
   check_finite(cost, prepared);
   network_.backward();
-  learning_rate_ = schedule_.rate({samples_, step_, pass});
-  float scale = options_.gradient == "mean" ? 1.0f / static_cast<float>(prepared.batch.size()) : 1.0f;
-  store_.push(prepared.plans, views_, scale, learning_rate_);
-  samples_ += prepared.batch.size();
+  store_.push(prepared.plans, views_, {prepared.batch.size(), pass});
   ++step_;
   return cost;
 }
@@ -108,7 +131,7 @@ TestResult Trainer::test(int pass, BatchReader& reader, const std::function<bool
   Measures measures(network_.make_evaluators());
   reporter_.begin("test");
   reader.begin_pass(0);
-  PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/false, 0);
+  PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/false);
   while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
     double cost = evaluate_batch(*prepared);
     measures.add(cost, network_.predictions(), prepared->batch);
@@ -126,7 +149,7 @@ int64_t Trainer::predict(BatchReader& reader, const std::function<bool()>& stop,
   int64_t samples = 0;
   std::string lines;
   reader.begin_pass(0);
-  PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/false, 0);
+  PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/false);
   while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
     evaluate_batch(*prepared);
     Matrix<const float> predictions = network_.predictions();

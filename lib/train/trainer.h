@@ -11,10 +11,11 @@
 #include "base/thread_pool.h"
 #include "data/reader.h"
 #include "model/network.h"
-#include "optim/schedule.h"
+#include "ps/group.h"
 #include "ps/parameter_store.h"
 #include "train/measures.h"
 #include "train/options.h"
+#include "train/prepare_ahead.h"
 #include "train/reporter.h"
 
 namespace ps {
@@ -41,10 +42,10 @@ struct TestResult {
 class Trainer {
  public:
   Trainer(Network<float>& network, ParameterStore& store, ThreadPool& pool, const TrainOptions& options,
-          const Schedule& schedule, Reporter& reporter);
+          Group& group, Reporter& reporter);
 
-  // Trains on all that `reader` gives, or until `stop` says so after some batch.  Passes must come in order
-  // from 0.
+  // Trains on all that `reader` gives, or until `stop` says so after some batch, and waits for the other
+  // trainers; the result is of the examples of all.  Passes must come in order from 0.
   PassResult train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop);
 
   // Measures the present weights.  `pass` is for the report; -1 when no training ran.
@@ -59,7 +60,10 @@ class Trainer {
   // Planning takes about as long as what the loop itself does with narrow rows.
   int preparing_threads() const { return std::max(1, pool_.threads() / 2); }
 
-  double train_batch(const PreparedBatch& prepared, int pass);
+  void train_batches(PrepareAhead& prepare, PassResult& result, Measures& whole,
+                     const std::function<bool()>& stop);
+  double train_batch(const PreparedBatch& prepared, const PreparedBatch* next, int pass);
+  void merge_group(PassResult& result, Measures& whole);
   double evaluate_batch(const PreparedBatch& prepared);
   double forward(const PreparedBatch& prepared);
 
@@ -67,11 +71,10 @@ class Trainer {
   ParameterStore& store_;
   ThreadPool& pool_;
   const TrainOptions options_;
-  const Schedule& schedule_;
+  Group& group_;
   Reporter& reporter_;
 
-  int64_t step_ = 0, samples_ = 0;  // of training, over all passes
-  double learning_rate_ = 0;        // of the last step
+  int64_t step_ = 0;  // of training, over all passes
   std::vector<ParameterView<float>> views_;
 };
 

@@ -5,7 +5,6 @@
 #include "base/random.h"
 #include "count_allocations.h"
 #include "data/reader.h"
-#include "optim/options.h"
 #include "ps/local_store.h"
 #include "train/trainer.h"
 
@@ -45,15 +44,13 @@ int64_t allocations_of_a_pass(const std::string& path, int64_t batch_size) {
                                         {{"name", "out"}, {"type", "fc"}, {"input", "score"}, {"size", 1}}})},
                 {"cost", {{"type", "binary_cross_entropy"}, {"input", "out"}}}};
   Network<float> network(ModelOptions::spec().parse(model, "model"), reader.schema(), 1);
-  const OptimizerEntry& entry =
-      find_entry(optimizer_catalog(), {{"type", "adagrad"}}, "optimizer", "optimizer");
   LocalStore store(network.parameters(),
-                   {[&](const ParameterTuning& t) { return entry.make_float(Json::object(), t); }, {}, {}},
-                   UINT64_MAX, pool);
-  std::unique_ptr<Schedule> schedule = make_schedule(Json(), 0.01, "schedule");
+                   make_optimizer_plan({{"type", "adagrad"}, {"learning_rate", 0.01}}, "mean"), UINT64_MAX,
+                   pool);
+  LocalGroup group;
   Log log("test", LogLevel::kError);
   Reporter reporter(log, ProgressMode::kNever, "");
-  Trainer trainer(network, store, pool, TrainOptions{}, *schedule, reporter);
+  Trainer trainer(network, store, pool, TrainOptions{}, group, reporter);
   auto go_on = [] { return false; };
   trainer.train_pass(0, reader, go_on);
   int64_t before = count_allocations();

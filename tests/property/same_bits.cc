@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "data/reader.h"
-#include "optim/options.h"
 #include "ps/local_store.h"
 #include "train/trainer.h"
 
@@ -69,16 +68,11 @@ class SameBits : public testing::Test {
     settings.passes = 3;
     BatchReader reader(data, {path_}, settings), test_reader(data, {path_}, settings);
     Network<float> network(ModelOptions::spec().parse(wide_and_deep(sparse), "model"), reader.schema(), 1);
-    const OptimizerEntry& entry = find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer");
-    Json numbers = without_type(optimizer);
-    LocalStore store(network.parameters(),
-                     {[&](const ParameterTuning& t) { return entry.make_float(numbers, t); }, {}, {}},
-                     UINT64_MAX, pool);
-    OptimizerOptions common = parse_optimizer_options(optimizer, "optimizer");
-    std::unique_ptr<Schedule> schedule = make_schedule(common.schedule, common.learning_rate, "schedule");
+    LocalStore store(network.parameters(), make_optimizer_plan(optimizer, "mean"), UINT64_MAX, pool);
+    LocalGroup group;
     Log log("test", LogLevel::kError);
     Reporter reporter(log, ProgressMode::kNever, "");
-    Trainer trainer(network, store, pool, TrainOptions{}, *schedule, reporter);
+    Trainer trainer(network, store, pool, TrainOptions{}, group, reporter);
     auto go_on = [] { return false; };
     Outcome outcome{};
     for (int pass = 0; pass < 3; ++pass) {

@@ -9,7 +9,6 @@
 #include "bench/train/plain_logistic.h"
 #include "bench/train/suite.h"
 #include "job/job.h"
-#include "optim/options.h"
 #include "ps/local_store.h"
 #include "train/trainer.h"
 
@@ -32,15 +31,6 @@ struct TrainCase {
 
 bool never() {
   return false;
-}
-
-OptimizerPlan optimizer_plan(const Json& object) {
-  const OptimizerEntry& entry = find_entry(optimizer_catalog(), object, "optimizer", "optimizer");
-  return {[&entry, numbers = without_type(object)](const ParameterTuning& tuning) {
-            return entry.make_float(numbers, tuning);
-          },
-          {},
-          {}};
 }
 
 Job job_of(const TrainCase& task) {
@@ -84,12 +74,11 @@ class TrainPasses final : public Workload {
         reader_(reader_of(data_, file_, task.batch_size, settings.threads)),
         pool_(settings.threads),
         network_(job_.model, reader_->schema(), job_.job.seed),
-        store_(network_.parameters(), optimizer_plan(job_.optimizer), available_memory_bytes(), pool_),
+        store_(network_.parameters(), make_optimizer_plan(job_.optimizer, job_.train.gradient),
+               available_memory_bytes(), pool_),
         log_("ps-bench", LogLevel::kError),
         reporter_(log_, ProgressMode::kNever, "") {
-    OptimizerOptions common = parse_optimizer_options(job_.optimizer, "optimizer");
-    schedule_ = make_schedule(common.schedule, common.learning_rate, "optimizer.schedule");
-    trainer_ = std::make_unique<Trainer>(network_, store_, pool_, job_.train, *schedule_, reporter_);
+    trainer_ = std::make_unique<Trainer>(network_, store_, pool_, job_.train, group_, reporter_);
     if (task.has_plain) plain_loss_ = plain_loss(*reader_, data_.options.dim);
     untrained_cost_ = trainer_->test(-1, *reader_, never).cost;
   }
@@ -129,7 +118,7 @@ class TrainPasses final : public Workload {
   LocalStore store_;
   Log log_;
   Reporter reporter_;
-  std::unique_ptr<Schedule> schedule_;
+  LocalGroup group_;
   std::unique_ptr<Trainer> trainer_;
 
   int passes_ = 0;

@@ -46,6 +46,34 @@ class Reader : public DataTest {
   }
 };
 
+// One round of the shares, in their order, is a batch three times as large.
+TEST_F(Reader, SharesOfOneFileAreBatchesInTurn) {
+  const std::string path = put_file("data", numbered(50));
+  DataOptions options = small_batches();
+  std::vector<std::vector<int>> shares;
+  for (int share = 0; share < 3; ++share) {
+    BatchReader reader(options, {path}, {.passes = 2, .share = share, .num_shares = 3});
+    shares.push_back(ids(reader, 0));
+    EXPECT_EQ(ids(reader, 1), shares.back()) << "in the next pass";
+  }
+  EXPECT_THAT(shares[0], testing::SizeIs(21));  // batches 0, 3, 6
+  EXPECT_THAT(shares[1], testing::SizeIs(15));  // batches 1, 4, 7, which has one example
+  EXPECT_THAT(shares[2], testing::SizeIs(14));
+  EXPECT_EQ(shares[1][0], 7);
+  EXPECT_EQ(shares[1].back(), 49);
+  EXPECT_EQ(shares[2][7], 35);
+}
+
+TEST_F(Reader, EnoughFilesAreDealtOut) {
+  std::vector<std::string> paths;
+  for (int i = 0; i < 5; ++i) paths.push_back(put_file(cat("data", i), cat("0 ", i, "\n")));
+  BatchReader first(small_batches(), paths, {.passes = 2, .share = 0, .num_shares = 2});
+  BatchReader second(small_batches(), paths, {.passes = 2, .share = 1, .num_shares = 2});
+  EXPECT_THAT(ids(first, 0), ElementsAre(0, 2, 4));
+  EXPECT_THAT(ids(first, 1), ElementsAre(0, 2, 4));
+  EXPECT_THAT(ids(second, 0), ElementsAre(1, 3));
+}
+
 TEST_F(Reader, EverySplitOfTheInputGivesTheSameBatches) {
   std::string text = "\xef\xbb\xbf" + sample_lines(20) + "\r\n1 5:3";
   std::vector<std::string> expected = read_pipe(small_batches(), {text});

@@ -12,13 +12,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 OptimizerPlan sgd() {
-  return {[](const ParameterTuning& tuning) {
-            const OptimizerEntry& entry =
-                find_entry(optimizer_catalog(), {{"type", "sgd"}}, "optimizer", "optimizer");
-            return entry.make_float({{"learning_rate", 1}}, tuning);
-          },
-          {},
-          {}};
+  return make_optimizer_plan({{"type", "sgd"}, {"learning_rate", 1}}, "mean");
 }
 
 ParameterSpec parameter(ParameterKind kind, bool sparse, int64_t rows, int64_t cols) {
@@ -43,14 +37,14 @@ class LocalStoreTest : public testing::Test {
     }
   }
 
-  void step(float scale) {
+  void step(int64_t samples) {
     store_->pull(plans_, PullMode::kTrain, views_);
     for (size_t p = 0; p < plans_.size(); ++p) {
       if (views_[p].row_gradients != nullptr)
         std::fill_n(views_[p].row_gradients, plans_[p].keys.size() * 2, 3.0f);
       if (views_[p].gradient != nullptr) std::fill_n(views_[p].gradient, 4, 4.0f);
     }
-    store_->push(plans_, views_, scale, 1);
+    store_->push(plans_, views_, {samples, 0});
   }
 
   ThreadPool pool_{2};
@@ -63,7 +57,7 @@ class LocalStoreTest : public testing::Test {
 
 TEST_F(LocalStoreTest, PushMovesMatrixAndPulledRowsAlone) {
   make({parameter(ParameterKind::kMatrix, false, 2, 2), parameter(ParameterKind::kRows, true, 0, 2)}, sgd());
-  step(0.5f);
+  step(2);
   std::vector<float> matrix(4), rows(4);
   store_->read_all(0, matrix.data());
   EXPECT_THAT(matrix, ElementsAre(-2, -2, -2, -2));
@@ -76,7 +70,7 @@ TEST_F(LocalStoreTest, NormOfEachParameterIsClippedAfterTheScale) {
   OptimizerPlan plan = sgd();
   plan.clip_norm = 2;
   make({parameter(ParameterKind::kMatrix, false, 2, 2)}, plan);
-  step(0.5f);  // gradient 4 x 0.5 in four elements: norm 4, halved
+  step(2);  // gradient 4 x 0.5 in four elements: norm 4, halved
   std::vector<float> matrix(4);
   store_->read_all(0, matrix.data());
   EXPECT_THAT(matrix, ElementsAre(-1, -1, -1, -1));

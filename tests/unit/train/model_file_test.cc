@@ -20,9 +20,11 @@ class FakeStore final : public ParameterStore {
   std::vector<float> matrix = {1, 2, 3, 4, 5, 6};
 
   void pull(std::span<const KeyPlan>, PullMode, std::vector<ParameterView<float>>&) override { FAIL(); }
-  void push(std::span<const KeyPlan>, std::span<const ParameterView<float>>, float, double) override {
+  void push(std::span<const KeyPlan>, std::span<const ParameterView<float>>, const StepInfo&) override {
     FAIL();
   }
+  double learning_rate() const override { return 0; }
+  void end_pass(int64_t) override { FAIL(); }
   std::vector<uint64_t> keys(int) override {
     std::vector<uint64_t> keys;
     for (const auto& [key, row] : table) keys.push_back(key);

@@ -1,0 +1,73 @@
+// ps-serve: holds the parameters of a job for its trainers.  ps-serve(1)
+#include <cstdio>
+
+#include "cli/interrupts.h"
+#include "cli/main.h"
+#include "job/job.h"
+#include "job/serve.h"
+
+namespace {
+
+ps::Program program() {
+  return {
+      .name = "ps-serve",
+      .summary = "hold the parameters of a job, and update them, for its trainers",
+      .synopsis = "JOB.json [--port P] [--ports-num N] [--ports-num-for-sparse M] [flags]",
+      .positionals = {{.name = "JOB.json", .help = "the job file, ps-job(5), the same as the trainers'"}},
+      .flags = ps::with_common_flags(
+          {
+              {.name = "host",
+               .argument = "HOST",
+               .help = "address to listen on; none: all of this machine",
+               .group = "Network"},
+              {.name = "port",
+               .argument = "P",
+               .help = "first of consecutive ports, 0: any that are free",
+               .group = "Network",
+               .default_text = "7164"},
+              {.name = "ports-num",
+               .argument = "N",
+               .help = "ports, each a thread, for dense parameters",
+               .group = "Network",
+               .default_text = "1"},
+              {.name = "ports-num-for-sparse",
+               .argument = "M",
+               .help = "further ports for sparse ones, 0: the same ports have both",
+               .group = "Network",
+               .default_text = "0"},
+              {.name = "port-file",
+               .argument = "FILE",
+               .help = "write the ports, one a line",
+               .group = "Network"},
+          },
+          {"set", "print-config", "dry-run", "seed", "cpu", "log-level"}),
+      .examples = {{.command = "ps-serve job.json --ports-num 2 --ports-num-for-sparse 2",
+                    .help = "serve on ports 7164 to 7167"}},
+  };
+}
+
+int run(const ps::Flags& flags, ps::Log& log) {
+  constexpr int kMostPorts = 1024;
+  ps::Job job = ps::load_job(flags.positionals()[0], flags.overrides());
+  if (flags.on("print-config")) {
+    std::puts(ps::effective_job(job).dump(2).c_str());
+    return 0;
+  }
+  ps::Interrupts interrupts("ps-serve", "ending; once more to end at once");
+  ps::ServeOptions options;
+  options.host = flags.text("host").value_or("");
+  options.port = static_cast<uint16_t>(*flags.integer("port", 0, 65535));
+  options.ports_num = static_cast<int>(*flags.integer("ports-num", 1, kMostPorts));
+  options.ports_num_for_sparse = static_cast<int>(*flags.integer("ports-num-for-sparse", 0, kMostPorts));
+  options.port_file = flags.text("port-file").value_or("");
+  options.stop = [&] { return interrupts.requested(); };
+  options.dry_run = flags.on("dry-run");
+  ps::serve_job(job, options, log);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return ps::run_main(program(), argc, argv, run);
+}

@@ -1,0 +1,49 @@
+#include "job/agreement.h"
+
+#include "base/error.h"
+#include "model/network.h"
+
+namespace ps {
+
+namespace {
+
+constexpr int kDefaultPort = 7164;
+
+}  // namespace
+
+std::vector<Address> server_addresses(const Job& job) {
+  std::vector<Address> all;
+  for (const std::string& text : job.cluster.servers) {
+    for (std::string_view one : split(text, ',')) {
+      if (one.empty()) continue;
+      try {
+        all.push_back(parse_address(one, kDefaultPort));
+      } catch (const Error& error) {
+        throw error.within("cluster.servers");
+      }
+    }
+  }
+  return all;
+}
+
+Json job_fingerprint(const Job& job) {
+  const Json whole = effective_job(job);
+  return {{"job", whole["job"]},
+          {"model", whole["model"]},
+          {"optimizer", whole["optimizer"]},
+          {"train",
+           {{"gradient", job.train.gradient}, {"mode", job.train.mode}, {"max_lag", job.train.max_lag}}}};
+}
+
+ServedJob served_job(const Job& job) {
+  return {.fingerprint = job_fingerprint(job),
+          .parameters =
+              [&job](const DataSchema& schema) {
+                return Network<float>(job.model, schema, job.job.seed).parameters();
+              },
+          .optimizers = make_optimizer_plan(job.optimizer, job.train.gradient),
+          .consistency = job.train.consistency(),
+          .trainer_timeout = seconds_duration(job.cluster.trainer_timeout)};
+}
+
+}  // namespace ps

@@ -1,0 +1,115 @@
+#include "job/serve.h"
+
+#include <cstdio>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "job/agreement.h"
+#include "net/tcp/tcp_network.h"
+#include "ps/shard_server.h"
+
+namespace ps {
+
+namespace {
+
+constexpr Duration kLongestDrain = std::chrono::seconds(5);
+
+// One shard with its network.  Made and ended on the owner's thread; in between it runs on its own.
+class ShardThread {
+ public:
+  ShardThread(const Address& address, const ServedJob& job) : server_(network_.transport(), address, job) {}
+  ShardThread(const ShardThread&) = delete;
+  ShardThread& operator=(const ShardThread&) = delete;
+
+  ~ShardThread() {
+    if (!thread_.joinable()) return;
+    network_.loop().stop();
+    thread_.join();
+  }
+
+  uint16_t port() const { return server_.address().port; }
+
+  void start(const ServerPorts& ports) {
+    server_.set_ports(ports);
+    thread_ = std::thread([this] { network_.loop().run(); });
+  }
+
+  // Ends the connections, then the thread; those that take longer are cut.
+  void begin_end() {
+    network_.loop().post([this] {
+      server_.drain();
+      Loop& loop = network_.loop();
+      drain_timer_ = std::make_unique<Timer>(loop, [this] { check_drained(); });
+      drain_deadline_ = add_time(loop.now(), kLongestDrain);
+      check_drained();
+    });
+  }
+
+  void join() { thread_.join(); }
+
+ private:
+  void check_drained() {
+    Loop& loop = network_.loop();
+    if (server_.num_connections() == 0 || loop.now() >= drain_deadline_) return loop.stop();
+    drain_timer_->start_after(std::chrono::milliseconds(10));
+  }
+
+  TcpNetwork network_;
+  ShardServer server_;
+  std::unique_ptr<Timer> drain_timer_;
+  Time drain_deadline_{};
+  std::thread thread_;
+};
+
+std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, const ServedJob& job,
+                                                 ServerPorts& ports) {
+  std::vector<std::unique_ptr<ShardThread>> shards;
+  const int count = options.ports_num + options.ports_num_for_sparse;
+  if (options.port + count > 65536) fail(Code::kUsage, "there are no ", count, " ports from ", options.port);
+  for (int i = 0; i < count; ++i) {
+    uint16_t port = options.port == 0 ? uint16_t{0} : static_cast<uint16_t>(options.port + i);
+    shards.push_back(std::make_unique<ShardThread>(Address{options.host, port}, job));
+    ports.ports.push_back(shards.back()->port());
+  }
+  ports.dense = options.ports_num;
+  ports.sparse = options.ports_num_for_sparse > 0 ? options.ports_num_for_sparse : options.ports_num;
+  return shards;
+}
+
+void announce(const Job& job, const ServeOptions& options, const ServerPorts& ports) {
+  if (!options.port_file.empty()) {
+    std::string lines;
+    for (int port : ports.ports) lines += cat(port, "\n");
+    write_file(options.port_file, lines);
+  }
+  Json line = {{"event", "ready"},
+               {"job", job.job.name},
+               {"ports", ports.ports},
+               {"dense", ports.dense},
+               {"sparse", ports.sparse}};
+  std::printf("%s\n", line.dump().c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+void serve_job(const Job& job, const ServeOptions& options, Log& log) {
+  constexpr Duration kAskStop = std::chrono::milliseconds(100);
+  const ServedJob served = served_job(job);
+  if (options.dry_run) return;
+  ServerPorts ports;
+  std::vector<std::unique_ptr<ShardThread>> shards = listen(options, served, ports);
+  for (auto& shard : shards) shard->start(ports);
+  announce(job, options, ports);
+  TcpNetwork waiting;
+  Loop& loop = waiting.loop();
+  while (!options.stop()) loop.run_until(options.stop, add_time(loop.now(), kAskStop));
+  log.info("Ending");
+  for (auto& shard : shards) shard->begin_end();
+  for (auto& shard : shards) shard->join();
+}
+
+}  // namespace ps

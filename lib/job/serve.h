@@ -1,0 +1,30 @@
+// Serves a job: the shards of one server, each on a port and a thread of its own.  Used by ps-serve.
+#ifndef PS_JOB_SERVE_H_
+#define PS_JOB_SERVE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/log.h"
+#include "job/job.h"
+
+namespace ps {
+
+struct ServeOptions {
+  std::string host;              // to listen on; empty: all addresses
+  uint16_t port = 7164;          // the first of consecutive ports; 0: any that are free
+  int ports_num = 1;             // shards with dense parameters
+  int ports_num_for_sparse = 0;  // shards with sparse ones; 0: the same as those with dense ones
+  std::string port_file;         // gets the ports, one a line; empty: none
+  bool dry_run = false;          // only check the job
+  std::function<bool()> stop;    // asked several times a second
+};
+
+// Serves until `stop`, then ends every connection and returns.  Prints a line of JSON to standard output when
+// it is ready.  Throws as ShardServer's constructor does.
+void serve_job(const Job& job, const ServeOptions& options, Log& log);
+
+}  // namespace ps
+
+#endif  // PS_JOB_SERVE_H_

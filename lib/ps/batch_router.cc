@@ -1,0 +1,100 @@
+#include "ps/batch_router.h"
+
+#include <algorithm>
+
+#include "base/radix_sort.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kKeyBytes = 10;  // at most, coded
+
+uint64_t row_bytes(const ParameterSpec& spec) {
+  return static_cast<uint64_t>(spec.cols) * sizeof(float) + kKeyBytes;
+}
+
+}  // namespace
+
+BatchRouter::BatchRouter(std::span<const ParameterSpec> specs, std::vector<ShardPlace> places)
+    : specs_(specs), places_(std::move(places)), bundles_(places_.size()), entries_(places_.size()) {
+  dense_shards_.resize(static_cast<size_t>(places_[0].num_dense));
+  sparse_shards_.resize(static_cast<size_t>(places_[0].num_sparse));
+  for (size_t s = 0; s < places_.size(); ++s) {
+    if (places_[s].dense >= 0) dense_shards_[static_cast<size_t>(places_[s].dense)] = s;
+    if (places_[s].sparse >= 0) sparse_shards_[static_cast<size_t>(places_[s].sparse)] = s;
+  }
+}
+
+void BatchRouter::begin() {
+  for (auto& bundles : bundles_) bundles.clear();
+}
+
+RowDeal BatchRouter::deal(size_t p, size_t shard) const {
+  const ShardPlace& place = places_[shard];
+  return dense_deal(specs_[p], static_cast<int64_t>(p), place.num_dense, place.dense);
+}
+
+size_t BatchRouter::shard_of(size_t p, uint64_t key) const {
+  if (specs_[p].sparse) {
+    return sparse_shards_[static_cast<size_t>(shard_of_key(key, places_[0].num_sparse))];
+  }
+  RowDeal deal = dense_deal(specs_[p], static_cast<int64_t>(p), places_[0].num_dense, 0);
+  int64_t holder = deal.holder_of(static_cast<int64_t>(key));
+  return dense_shards_[static_cast<size_t>(dense_shard(deal, static_cast<int64_t>(p), holder))];
+}
+
+// Keys go out in ascending order, which takes the fewest bytes.
+void BatchRouter::add_keys(size_t p, std::span<const uint64_t> keys) {
+  for (auto& entries : entries_) entries.clear();
+  for (size_t n = 0; n < keys.size(); ++n) {
+    entries_[shard_of(p, keys[n])].push_back({keys[n], static_cast<uint32_t>(n)});
+  }
+  const size_t most = std::max<size_t>(1, kMessageBytes / row_bytes(specs_[p]));
+  for (size_t shard = 0; shard < entries_.size(); ++shard) {
+    std::vector<Entry>& entries = entries_[shard];
+    radix_sort(entries, [](const Entry& entry) { return entry.key; });
+    for (size_t begin = 0; begin < entries.size(); begin += most) {
+      add_entries(p, shard, std::span(entries).subspan(begin, std::min(most, entries.size() - begin)));
+    }
+  }
+}
+
+void BatchRouter::add_entries(size_t p, size_t shard, std::span<const Entry> entries) {
+  Bundle& bundle = room_for(shard, entries.size() * row_bytes(specs_[p]));
+  Piece& piece = bundle.pieces.emplace_back();
+  piece.parameter = static_cast<uint32_t>(p);
+  piece.by_keys = true;
+  piece.rows = static_cast<int64_t>(entries.size());
+  std::vector<uint64_t> keys(entries.size());
+  piece.positions.resize(entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    keys[i] = entries[i].key;
+    piece.positions[i] = entries[i].position;
+  }
+  encode_key_part(piece.parameter, keys, bundle.parts);
+}
+
+void BatchRouter::add_all(size_t p) {
+  const int64_t most = std::max<int64_t>(1, static_cast<int64_t>(kMessageBytes / row_bytes(specs_[p])));
+  for (size_t shard : dense_shards_) {
+    const int64_t rows = deal(p, shard).own_rows();
+    for (int64_t first = 0; first < rows; first += most) {
+      const int64_t count = std::min(most, rows - first);
+      Bundle& bundle = room_for(shard, static_cast<uint64_t>(count) * row_bytes(specs_[p]));
+      bundle.pieces.push_back({static_cast<uint32_t>(p), false, {}, first, count});
+      encode_range_part(static_cast<uint32_t>(p), static_cast<uint64_t>(first), static_cast<uint64_t>(count),
+                        bundle.parts);
+    }
+  }
+}
+
+// The last bundle, or a new one when these bytes would make it too large.
+Bundle& BatchRouter::room_for(size_t shard, uint64_t bytes) {
+  std::vector<Bundle>& bundles = bundles_[shard];
+  if (bundles.empty() || bundles.back().bytes + bytes > kMessageBytes) bundles.emplace_back();
+  bundles.back().bytes += bytes;
+  return bundles.back();
+}
+
+}  // namespace ps

@@ -1,0 +1,69 @@
+// BatchRouter: what of a batch goes to which shard, in messages of bounded size.  Used by RemoteStore, for
+// the pull and the push of a batch alike.
+#ifndef PS_PS_BATCH_ROUTER_H_
+#define PS_PS_BATCH_ROUTER_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ps/placement.h"
+#include "ps/protocol.h"
+
+namespace ps {
+
+// A part of a message, as the trainer sees it.
+struct Piece {
+  uint32_t parameter;
+  bool by_keys;
+  std::vector<uint32_t> positions;  // by keys: of its rows among the keys that were asked for
+  int64_t first = 0, rows = 0;      // rows of the shard's own, from first on; by keys: their number
+};
+
+// The parts of one message.
+struct Bundle {
+  std::string parts;  // encoded
+  std::vector<Piece> pieces;
+  uint64_t bytes = 0;  // about what pieces and their rows take
+
+  uint32_t num_parts() const { return static_cast<uint32_t>(pieces.size()); }
+};
+
+// One owner thread.
+class BatchRouter {
+ public:
+  // `specs` must outlive this; `places` has one element a shard.
+  BatchRouter(std::span<const ParameterSpec> specs, std::vector<ShardPlace> places);
+
+  // Drops what was added before.
+  void begin();
+
+  // Rows of parameter p by their keys, which are unique; or all its rows.
+  void add_keys(size_t p, std::span<const uint64_t> keys);
+  void add_all(size_t p);
+
+  size_t num_shards() const { return places_.size(); }
+  const std::vector<Bundle>& bundles(size_t shard) const { return bundles_[shard]; }
+  RowDeal deal(size_t p, size_t shard) const;
+
+ private:
+  struct Entry {
+    uint64_t key;
+    uint32_t position;
+  };
+
+  size_t shard_of(size_t p, uint64_t key) const;
+  void add_entries(size_t p, size_t shard, std::span<const Entry> entries);
+  Bundle& room_for(size_t shard, uint64_t bytes);
+
+  const std::span<const ParameterSpec> specs_;
+  const std::vector<ShardPlace> places_;
+  std::vector<size_t> dense_shards_, sparse_shards_;  // by their numbers among their kind
+  std::vector<std::vector<Bundle>> bundles_;          // by shard
+  std::vector<std::vector<Entry>> entries_;           // by shard
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_BATCH_ROUTER_H_

@@ -1,0 +1,156 @@
+#include "ps/hello.h"
+
+#include <set>
+
+namespace ps {
+
+namespace {
+
+struct SlotText {
+  std::string name;
+  bool dense = false;
+  int64_t dim = 0;
+
+  static const ObjectSpec<SlotText>& spec() {
+    static const ObjectSpec<SlotText> spec = [] {
+      ObjectSpec<SlotText> s;
+      s.field("name", &SlotText::name, "name of the slot");
+      s.field("dense", &SlotText::dense, "whether it has a value for every column");
+      s.field("dim", &SlotText::dim, "columns, or ids are below it").at_least(0);
+      return s;
+    }();
+    return spec;
+  }
+};
+
+struct SchemaText {
+  std::vector<SlotText> slots;
+
+  static const ObjectSpec<SchemaText>& spec() {
+    static const ObjectSpec<SchemaText> spec = [] {
+      ObjectSpec<SchemaText> s;
+      s.field("slots", &SchemaText::slots, "fields of an example");
+      return s;
+    }();
+    return spec;
+  }
+};
+
+const ObjectSpec<ShardPlace>& place_spec() {
+  static const ObjectSpec<ShardPlace> spec = [] {
+    constexpr double kMostShards = 1 << 16;
+    ObjectSpec<ShardPlace> s;
+    s.field("num_dense", &ShardPlace::num_dense, "shards with dense parameters")
+        .at_least(1)
+        .at_most(kMostShards);
+    s.field("dense", &ShardPlace::dense, "number among them, or -1").at_least(-1);
+    s.field("num_sparse", &ShardPlace::num_sparse, "shards with sparse parameters")
+        .at_least(1)
+        .at_most(kMostShards);
+    s.field("sparse", &ShardPlace::sparse, "number among them, or -1").at_least(-1);
+    s.check([](const ShardPlace& place, std::string_view path) {
+      if (place.dense < place.num_dense && place.sparse < place.num_sparse) return;
+      fail(Code::kUsage, path, ": a shard's number is not below the number of shards");
+    });
+    return s;
+  }();
+  return spec;
+}
+
+std::optional<std::string> first_difference_inside(const Json& found, const Json& expected,
+                                                   const std::string& path) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : expected.items()) keys.insert(key);
+  for (const auto& [key, value] : found.items()) keys.insert(key);
+  for (const std::string& key : keys) {
+    Json none;
+    const Json& ours = expected.contains(key) ? expected.at(key) : none;
+    const Json& theirs = found.contains(key) ? found.at(key) : none;
+    if (auto difference = first_difference(theirs, ours, json_path(path, key))) return difference;
+  }
+  return std::nullopt;
+}
+
+std::string shown(const Json& value) {
+  constexpr size_t kLongest = 80;
+  std::string text = value.is_null() ? "absent" : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
+}
+
+}  // namespace
+
+const ObjectSpec<Hello>& Hello::spec() {
+  static const ObjectSpec<Hello> spec = [] {
+    ObjectSpec<Hello> s;
+    s.field("protocol", &Hello::protocol, "version that the trainer speaks").must();
+    s.field("role", &Hello::role, "what it wants").one_of({"train", "read"});
+    s.field("rank", &Hello::rank, "of the trainer").at_least(0);
+    s.field("trainers", &Hello::trainers, "how many there are").at_least(1).at_most(1 << 16);
+    s.field("generation", &Hello::generation, "of its process").at_least(1);
+    s.field("known", &Hello::known, "this shard has welcomed it before");
+    s.field("job", &Hello::job, "what must be equal to the server's").must();
+    s.field("schema", &Hello::schema, "of the data").must();
+    s.field("place", &Hello::place, "of the shard among those of the job").must();
+    s.check([](const Hello& hello, std::string_view path) {
+      if (hello.rank < hello.trainers) return;
+      fail(Code::kUsage, json_path(path, "rank"), ": ", hello.rank, " is not below ", hello.trainers,
+           " trainers");
+    });
+    return s;
+  }();
+  return spec;
+}
+
+const ObjectSpec<ServerPorts>& ServerPorts::spec() {
+  static const ObjectSpec<ServerPorts> spec = [] {
+    ObjectSpec<ServerPorts> s;
+    s.field("ports", &ServerPorts::ports, "of the shards").at_least(1).at_most(65535);
+    s.field("dense", &ServerPorts::dense, "how many, from the first on, have dense parameters").at_least(1);
+    s.field("sparse", &ServerPorts::sparse, "how many, up to the last, have sparse ones").at_least(1);
+    s.check([](const ServerPorts& server, std::string_view path) {
+      int count = static_cast<int>(server.ports.size());
+      if (server.dense <= count && server.sparse <= count) return;
+      fail(Code::kUsage, path, ": ", count, " ports are too few");
+    });
+    return s;
+  }();
+  return spec;
+}
+
+Json to_json(const DataSchema& schema) {
+  SchemaText text;
+  for (const SlotSchema& slot : schema.slots) text.slots.push_back({slot.name, slot.dense, slot.dim});
+  return SchemaText::spec().to_json(text);
+}
+
+DataSchema schema_from_json(const Json& json) {
+  DataSchema schema;
+  for (const SlotText& slot : SchemaText::spec().parse(json, "schema").slots) {
+    schema.slots.push_back({slot.name, slot.dense, slot.dim});
+  }
+  return schema;
+}
+
+Json to_json(const ShardPlace& place) {
+  return place_spec().to_json(place);
+}
+
+ShardPlace place_from_json(const Json& json) {
+  return place_spec().parse(json, "place");
+}
+
+std::optional<std::string> first_difference(const Json& found, const Json& expected,
+                                            const std::string& path) {
+  if (found == expected) return std::nullopt;
+  if (found.is_object() && expected.is_object()) return first_difference_inside(found, expected, path);
+  if (found.is_array() && expected.is_array() && found.size() == expected.size()) {
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (auto difference = first_difference(found[i], expected[i], json_path(path, std::to_string(i))))
+        return difference;
+    }
+    return std::nullopt;
+  }
+  return cat(path, " is ", shown(found), ", not ", shown(expected));
+}
+
+}  // namespace ps

@@ -1,0 +1,287 @@
+#include "ps/protocol.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint32_t kPassEnded = 1, kDropped = 2;  // flags of Done, on the wire
+constexpr size_t kMaxVarintBytes = 10;
+constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
+
+std::string_view text_of(std::span<const char> bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
+[[noreturn]] void cut_short(std::string_view what) {
+  fail(Code::kData, what, ": the body is cut short");
+}
+
+void expect_end(const ByteReader& in, std::string_view what) {
+  if (!in.ok()) cut_short(what);
+  if (in.remaining() > 0) fail(Code::kData, what, ": ", in.remaining(), " bytes too many");
+}
+
+// Seven bits a byte, the lowest first; the high bit says that more follow.
+void put_varint(std::string& out, uint64_t value) {
+  for (; value >= 128; value >>= 7) out += static_cast<char>(value | 128);
+  out += static_cast<char>(value);
+}
+
+uint64_t get_varint(ByteReader& in) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < kMaxVarintBytes; ++i) {
+    uint8_t byte = in.get<uint8_t>();
+    if (i == kMaxVarintBytes - 1 && byte > 1) break;
+    value |= static_cast<uint64_t>(byte & 127) << (7 * i);
+    if (byte < 128) return value;
+  }
+  fail(Code::kData, "a key has more than 64 bits");
+}
+
+void pad(std::string& out) {
+  out.resize(padded(out.size()), '\0');
+}
+
+Part decode_part(ByteReader& in) {
+  Part part;
+  part.parameter = in.get<uint32_t>();
+  uint8_t form = in.get<uint8_t>();
+  if (form > 1) fail(Code::kData, "a part has the unknown form ", int{form});
+  part.by_keys = form == 0;
+  if (part.by_keys) {
+    decode_keys(in, part.keys);
+  } else {
+    part.first = in.get<uint64_t>();
+    part.count = in.get<uint64_t>();
+  }
+  return part;
+}
+
+std::vector<Part> decode_parts(ByteReader& in, std::string_view what) {
+  constexpr size_t kSmallestPart = 13;
+  uint32_t num_parts = in.get<uint32_t>();
+  if (!in.has(num_parts * kSmallestPart)) cut_short(what);
+  std::vector<Part> parts(num_parts);
+  for (Part& part : parts) part = decode_part(in);
+  if (!in.ok()) cut_short(what);
+  return parts;
+}
+
+// Finds the floats of each part: they fill the body from `at` on.
+void locate_floats(PushRequest& request, size_t at, Widths widths, std::string_view what) {
+  const size_t size = request.body.size();
+  at = padded(at);
+  for (Part& part : request.parts) {
+    if (part.parameter >= widths.size()) fail(Code::kData, what, ": no parameter ", part.parameter);
+    uint64_t row_bytes = static_cast<uint64_t>(widths[part.parameter]) * sizeof(float);
+    if (at > size || part.rows() > (size - at) / row_bytes) cut_short(what);
+    part.floats_at = at;
+    at += padded(part.rows() * row_bytes);
+  }
+  if (at != size) fail(Code::kData, what, ": ", size, " bytes, expected ", at);
+}
+
+}  // namespace
+
+void encode_keys(std::span<const uint64_t> keys, std::string& out) {
+  put(out, static_cast<uint32_t>(keys.size()));
+  size_t size_at = out.size();
+  put(out, uint32_t{0});
+  uint64_t next = 0;
+  for (uint64_t key : keys) {
+    put_varint(out, key - next);
+    next = key + 1;
+  }
+  uint32_t size = static_cast<uint32_t>(out.size() - size_at - sizeof(uint32_t));
+  std::memcpy(out.data() + size_at, &size, sizeof size);
+}
+
+void decode_keys(ByteReader& in, std::vector<uint64_t>& keys) {
+  uint32_t count = in.get<uint32_t>(), size = in.get<uint32_t>();
+  if (!in.has(size) || count > size) fail(Code::kData, "a list of ", count, " keys is cut short");
+  ByteReader list(in.get_bytes(size));
+  keys.resize(count);
+  uint64_t next = 0;
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t step = get_varint(list);
+    if (step > UINT64_MAX - next || (i > 0 && next == 0)) fail(Code::kData, "keys pass 64 bits");
+    keys[i] = next + step;
+    next = keys[i] + 1;
+  }
+  expect_end(list, "a list of keys");
+}
+
+void encode_key_part(uint32_t parameter, std::span<const uint64_t> keys, std::string& out) {
+  put(out, parameter);
+  put(out, uint8_t{0});
+  encode_keys(keys, out);
+}
+
+void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, std::string& out) {
+  put(out, parameter);
+  put(out, uint8_t{1});
+  put(out, first);
+  put(out, count);
+}
+
+std::string encode_pull(uint64_t step, PullMode mode, uint32_t num_parts, std::string_view parts) {
+  std::string out;
+  put(out, step);
+  put(out, static_cast<uint8_t>(mode == PullMode::kRead));
+  put(out, num_parts);
+  out += parts;
+  return out;
+}
+
+std::string encode_push(const PushHeader& header, uint32_t num_parts, std::string_view parts) {
+  std::string out;
+  put(out, header.step);
+  put(out, static_cast<uint64_t>(header.info.samples));
+  put(out, static_cast<uint64_t>(header.info.pass));
+  put(out, static_cast<uint8_t>(header.ended));
+  put(out, header.piece);
+  put(out, header.num_pieces);
+  put(out, num_parts);
+  out += parts;
+  pad(out);
+  return out;
+}
+
+std::string encode_load(uint32_t num_parts, std::string_view parts) {
+  std::string out;
+  put(out, num_parts);
+  out += parts;
+  pad(out);
+  return out;
+}
+
+std::string encode_apply(const ApplyRequest& request) {
+  std::string out;
+  put(out, request.step);
+  put(out, static_cast<uint32_t>(request.squares.size()));
+  put_array(out, std::span<const double>(request.squares));
+  return out;
+}
+
+std::string encode_keys_request(const KeysRequest& request) {
+  std::string out;
+  put(out, request.parameter);
+  put(out, request.first);
+  put(out, request.most);
+  return out;
+}
+
+std::string encode_done(const Done& done) {
+  std::string out;
+  put(out, done.learning_rate);
+  put(out, (done.pass_ended ? kPassEnded : 0) | (done.dropped ? kDropped : 0));
+  put(out, static_cast<uint32_t>(done.squares.size()));
+  for (const ExactSquares& squares : done.squares) squares.save(out);
+  return out;
+}
+
+std::string encode_gathered(std::span<const std::string> all) {
+  std::string out;
+  put(out, static_cast<uint32_t>(all.size()));
+  for (const std::string& bytes : all) put(out, static_cast<uint64_t>(bytes.size()));
+  for (const std::string& bytes : all) out += bytes;
+  return out;
+}
+
+PullRequest decode_pull(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  PullRequest request;
+  request.step = in.get<uint64_t>();
+  uint8_t mode = in.get<uint8_t>();
+  if (mode > 1) fail(Code::kData, "pull: unknown mode ", int{mode});
+  request.mode = mode == 1 ? PullMode::kRead : PullMode::kTrain;
+  request.parts = decode_parts(in, "pull");
+  expect_end(in, "pull");
+  return request;
+}
+
+PushRequest decode_push(Buffer body, Widths widths) {
+  ByteReader in(text_of(body.bytes()));
+  PushRequest request;
+  request.step = in.get<uint64_t>();
+  uint64_t samples = in.get<uint64_t>(), pass = in.get<uint64_t>();
+  uint8_t ended = in.get<uint8_t>();
+  request.piece = in.get<uint32_t>();
+  request.num_pieces = in.get<uint32_t>();
+  if (samples > INT32_MAX || pass > INT32_MAX || ended > 1 || request.piece >= request.num_pieces) {
+    fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", piece ", request.piece, " of ",
+         request.num_pieces, ", ended ", int{ended});
+  }
+  request.info = {static_cast<int64_t>(samples), static_cast<int64_t>(pass)};
+  request.ended = ended == 1;
+  request.parts = decode_parts(in, "push");
+  size_t at = body.size() - in.remaining();
+  request.body = std::move(body);
+  locate_floats(request, at, widths, "push");
+  return request;
+}
+
+PushRequest decode_load(Buffer body, Widths widths) {
+  ByteReader in(text_of(body.bytes()));
+  PushRequest request;
+  request.parts = decode_parts(in, "load");
+  size_t at = body.size() - in.remaining();
+  request.body = std::move(body);
+  locate_floats(request, at, widths, "load");
+  return request;
+}
+
+ApplyRequest decode_apply(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  ApplyRequest request;
+  request.step = in.get<uint64_t>();
+  uint32_t count = in.get<uint32_t>();
+  if (!in.has(count * sizeof(double))) cut_short("apply");
+  request.squares.resize(count);
+  in.get_array(std::span<double>(request.squares));
+  expect_end(in, "apply");
+  return request;
+}
+
+KeysRequest decode_keys_request(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  KeysRequest request;
+  request.parameter = in.get<uint32_t>();
+  request.first = in.get<uint64_t>();
+  request.most = in.get<uint32_t>();
+  expect_end(in, "keys");
+  return request;
+}
+
+Done decode_done(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  Done done;
+  done.learning_rate = in.get<double>();
+  uint32_t flags = in.get<uint32_t>();
+  done.pass_ended = (flags & kPassEnded) != 0;
+  done.dropped = (flags & kDropped) != 0;
+  uint32_t num_squares = in.get<uint32_t>();
+  if (!in.has(num_squares * kSquaresBytes)) cut_short("done");
+  done.squares.resize(num_squares);
+  for (ExactSquares& squares : done.squares) squares.load(in);
+  expect_end(in, "done");
+  return done;
+}
+
+std::vector<std::string> decode_gathered(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  uint32_t count = in.get<uint32_t>();
+  if (!in.has(count * sizeof(uint64_t))) cut_short("gather");
+  std::vector<uint64_t> sizes(count);
+  in.get_array(std::span<uint64_t>(sizes));
+  std::vector<std::string> all;
+  for (uint64_t size : sizes) all.emplace_back(in.get_bytes(size));
+  expect_end(in, "gather");
+  return all;
+}
+
+}  // namespace ps

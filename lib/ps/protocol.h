@@ -1,0 +1,152 @@
+// What trainers and shards say to each other: the bodies of frames (ps-wire(5)).
+//
+//   describe := nothing                                    -> JSON: the ports of the server's shards
+//   hello    := JSON: who asks, and what must be equal     -> JSON: the protocol version
+//   pull     := step:u64 mode:u8 parts                     -> floats of each part
+//   push     := step:u64 samples:u64 pass:u64 ended:u8 piece:u32 num_pieces:u32 parts floats of each part
+//                                                          -> done
+//   apply    := step:u64 num:u32 squares:f64[num]          -> done
+//   done     := learning_rate:f64 flags:u32 num:u32 squares[num]
+//   squares  := limb:u64[10] not_finite:u64                   an exact sum of squares (math/exact_squares.h)
+//   keys     := parameter:u32 first:u64 most:u32           -> total:u64 key list
+//   load     := parts floats of each part                  -> nothing
+//   gather   := number:u64 bytes                           -> num:u32 {size:u64}[num] bytes of each, by rank
+//   parts    := num:u32 part[num] padding
+//   part     := parameter:u32 0:u8 key list                   rows by their keys, or
+//               parameter:u32 1:u8 first:u64 count:u64        rows of the shard's own, by number
+//   key list := count:u32 size:u32 varints[size]           ascending: the first key, then differences less
+//   one floats   := f32[rows, cols] padding                    rows in the order of the part
+//
+// Little-endian.  Padding is zeros up to the next multiple of 64 bytes, so that floats lie where kernels
+// want them.
+#ifndef PS_PS_PROTOCOL_H_
+#define PS_PS_PROTOCOL_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "math/exact_squares.h"
+#include "net/frame.h"
+#include "ps/parameter_store.h"
+
+namespace ps {
+
+inline constexpr int kProtocolVersion = 1;
+
+// On the wire: never renumber.
+enum class Message : uint16_t {
+  kDescribe = kFirstUserType,
+  kHello,
+  kPull,
+  kPush,
+  kKeys,
+  kLoad,
+  kGather,
+  kApply,
+};
+
+// Larger requests are split by who makes them.
+inline constexpr uint64_t kMessageBytes = 8 << 20;      // about what a message holds
+inline constexpr uint64_t kMaxMessageBytes = 64 << 20;  // more is refused
+inline constexpr uint64_t kMaxGatherBytes = 256 << 20;  // what one trainer gives
+
+inline constexpr size_t kFloatAlignment = 64;
+
+inline size_t padded(size_t bytes) {
+  return (bytes + kFloatAlignment - 1) / kFloatAlignment * kFloatAlignment;
+}
+
+// Rows of one parameter: by their keys, ascending, or a range of the shard's own.
+struct Part {
+  uint32_t parameter = 0;
+  bool by_keys = true;
+  std::vector<uint64_t> keys;
+  uint64_t first = 0, count = 0;  // when not by keys
+  size_t floats_at = 0;           // of push and load: where in the body its floats are
+
+  uint64_t rows() const { return by_keys ? keys.size() : count; }
+};
+
+struct PullRequest {
+  uint64_t step = 0;
+  PullMode mode = PullMode::kTrain;
+  std::vector<Part> parts;
+};
+
+struct PushHeader {
+  uint64_t step = 0;
+  StepInfo info{};
+  bool ended = false;  // the trainer has no data left in this pass
+  uint32_t piece = 0, num_pieces = 1;
+};
+
+struct PushRequest : PushHeader {
+  std::vector<Part> parts;
+  Buffer body;
+
+  const float* floats(const Part& part) const {
+    return reinterpret_cast<const float*>(body.data() + part.floats_at);
+  }
+};
+
+// The answer to the last piece of a push, and to apply.
+//
+// A job that clips by norm applies a step in two: the shards answer a push with the squares of their parts of
+// the gradient, and apply the step when a trainer sends them the sums of all.
+struct Done {
+  double learning_rate = 0;
+  bool pass_ended = false;  // no trainer has data left
+  bool dropped = false;     // the gradient was too old
+  std::vector<ExactSquares> squares =
+      {};  // by parameter; none: the job does not clip, or nothing was applied
+};
+
+struct ApplyRequest {
+  uint64_t step = 0;
+  std::vector<double> squares;  // of the whole gradient, by parameter
+};
+
+struct KeysRequest {
+  uint32_t parameter = 0;
+  uint64_t first = 0;  // position in the ascending keys
+  uint32_t most = 0;
+};
+
+// Appends a key list; the keys ascend.
+void encode_keys(std::span<const uint64_t> keys, std::string& out);
+
+// Throws kData.
+void decode_keys(ByteReader& in, std::vector<uint64_t>& keys);
+
+void encode_key_part(uint32_t parameter, std::span<const uint64_t> keys, std::string& out);
+void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, std::string& out);
+
+// `parts` are num_parts encoded ones.  What push and load return is padded: floats follow.
+std::string encode_pull(uint64_t step, PullMode mode, uint32_t num_parts, std::string_view parts);
+std::string encode_push(const PushHeader& header, uint32_t num_parts, std::string_view parts);
+std::string encode_load(uint32_t num_parts, std::string_view parts);
+std::string encode_apply(const ApplyRequest& request);
+std::string encode_keys_request(const KeysRequest& request);
+std::string encode_done(const Done& done);
+std::string encode_gathered(std::span<const std::string> all);
+
+// How many columns a parameter has; 0 when there is none of this number.
+using Widths = std::span<const int64_t>;
+
+// All throw kData "what is wrong" unless the whole body is well-formed; they say nothing of what the numbers
+// in it mean.
+PullRequest decode_pull(std::span<const char> body);
+PushRequest decode_push(Buffer body, Widths widths);
+PushRequest decode_load(Buffer body, Widths widths);
+ApplyRequest decode_apply(std::span<const char> body);
+KeysRequest decode_keys_request(std::span<const char> body);
+Done decode_done(std::span<const char> body);
+std::vector<std::string> decode_gathered(std::span<const char> body);
+
+}  // namespace ps
+
+#endif  // PS_PS_PROTOCOL_H_

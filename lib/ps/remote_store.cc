@@ -1,0 +1,431 @@
+#include "ps/remote_store.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/radix_sort.h"
+
+namespace ps {
+
+struct RemoteStore::Held {
+  std::vector<float*> rows;           // by keys: of the plan's keys, in the frames
+  std::vector<float> whole;           // put together from the shards' blocks
+  float* in_frame = nullptr;          // the whole parameter in one piece, where the frame put it
+  std::shared_ptr<Buffer> gradients;  // lives on while a push needs it
+};
+
+// An answer to a pull.
+struct RemoteStore::Arrived {
+  size_t shard;
+  const Bundle* bundle;
+  Frame frame;
+};
+
+// What is asked of all shards together.
+struct RemoteStore::Exchange {
+  Exchange(std::span<const ParameterSpec> specs, const std::vector<ShardPlace>& places)
+      : router(specs, places) {}
+
+  BatchRouter router;
+  const KeyPlan* plans = nullptr;  // of begin_pull
+  size_t asked = 0;
+  std::vector<Arrived> arrived;  // of the last pull: the rows lie in them
+};
+
+// Copies that a message consists of, and the gradients it points into.
+struct RemoteStore::Outgoing {
+  std::shared_ptr<const void> head;
+  std::vector<Buffer> copies;
+  std::vector<std::shared_ptr<Buffer>> gradients;
+};
+
+namespace {
+
+alignas(kFloatAlignment) constexpr std::array<char, kFloatAlignment> kPadding{};
+
+ConstBytes bytes_of(const float* floats, int64_t count) {
+  return {reinterpret_cast<const char*>(floats), static_cast<size_t>(count) * sizeof(float)};
+}
+
+void add_padding(Payload& payload, size_t size) {
+  if (padded(size) > size) payload.parts.push_back({kPadding.data(), padded(size) - size});
+}
+
+// Calls body(own, row, count) for runs of the holder's own rows [first, first + count) that are neighbours in
+// the parameter too.
+template <class Body>
+void for_each_run(const RowDeal& deal, int64_t first, int64_t rows, Body&& body) {
+  for (int64_t own = first; own < first + rows;) {
+    int64_t block_end = (own / deal.block_rows + 1) * deal.block_rows;
+    int64_t count = deal.holders == 1 ? first + rows - own : std::min(block_end, first + rows) - own;
+    body(own, deal.global(own), count);
+    own += count;
+  }
+}
+
+void check_widths(const std::vector<ParameterSpec>& specs) {
+  for (const ParameterSpec& spec : specs) {
+    if (static_cast<uint64_t>(spec.cols) * sizeof(float) <= kMaxMessageBytes / 2) continue;
+    fail(Code::kUsage, "a row of ", quote(spec.name), " has ", spec.cols, " floats, servers take up to ",
+         kMaxMessageBytes / 2 / sizeof(float));
+  }
+}
+
+}  // namespace
+
+RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, const Consistency& consistency,
+                         std::vector<ParameterSpec> specs)
+    : specs_(std::move(specs)),
+      consistency_(consistency),
+      rank_(options.hello.rank),
+      trainers_(options.hello.trainers),
+      links_(transport, options),
+      current_(std::make_unique<Exchange>(specs_, links_.places())),
+      next_(std::make_unique<Exchange>(specs_, links_.places())),
+      reading_(std::make_unique<Exchange>(specs_, links_.places())),
+      held_(specs_.size()) {
+  check_widths(specs_);
+}
+
+RemoteStore::~RemoteStore() = default;
+
+// ---- pulls
+
+void RemoteStore::ask(Exchange& exchange, PullMode mode, uint64_t step) {
+  exchange.arrived.clear();
+  exchange.asked = 0;
+  for (size_t s = 0; s < links_.size(); ++s) {
+    for (const Bundle& bundle : exchange.router.bundles(s)) {
+      ++exchange.asked;
+      links_.request(s, Message::kPull, Payload(encode_pull(step, mode, bundle.num_parts(), bundle.parts)),
+                     [&exchange, &bundle, s](Frame frame) {
+                       exchange.arrived.push_back({s, &bundle, std::move(frame)});
+                     });
+    }
+  }
+}
+
+// Waits for all answers, and shows their rows.
+void RemoteStore::await(Exchange& exchange, const OnFloats& on_floats) {
+  links_.wait([&] { return exchange.arrived.size() == exchange.asked; });
+  for (Arrived& arrived : exchange.arrived) {
+    std::span<char> left = arrived.frame.body.bytes();
+    for (const Piece& piece : arrived.bundle->pieces) {
+      const int64_t floats = piece.rows * specs_[piece.parameter].cols;
+      const size_t size = padded(static_cast<size_t>(floats) * sizeof(float));
+      if (size > left.size()) fail(Code::kData, "a server answered a pull with too few rows");
+      on_floats(arrived.shard, piece, reinterpret_cast<float*>(left.data()));
+      left = left.subspan(size);
+    }
+    if (!left.empty()) fail(Code::kData, "a server answered a pull with too many rows");
+  }
+}
+
+void RemoteStore::route(Exchange& exchange, std::span<const KeyPlan> plans) {
+  exchange.router.begin();
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (specs_[p].kind == ParameterKind::kRows) {
+      exchange.router.add_keys(p, plans[p].keys);
+    } else {
+      exchange.router.add_all(p);
+    }
+  }
+}
+
+// Asynchronous trainers do without: they would not see their own last step.
+void RemoteStore::begin_pull(std::span<const KeyPlan> plans) {
+  if (consistency_.async) return;
+  Exchange& next = *next_;
+  route(next, plans);
+  ask(next, PullMode::kTrain, step_ + 1);
+  next.plans = plans.data();
+}
+
+void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode,
+                       std::vector<ParameterView<float>>& views) {
+  const bool begun = mode == PullMode::kTrain && next_->plans == plans.data();
+  if (!begun) {
+    links_.wait([this] { return next_->arrived.size() == next_->asked; });  // of a batch that was given up
+    route(*next_, plans);
+    ask(*next_, mode, step_);
+  }
+  next_->plans = nullptr;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    held_[p].in_frame = nullptr;
+    held_[p].rows.resize(plans[p].keys.size());
+  }
+  await(*next_,
+        [this](size_t shard, const Piece& piece, float* floats) { place_rows(shard, piece, floats); });
+  std::swap(current_, next_);
+  views.assign(specs_.size(), {});
+  for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], mode, views[p]);
+}
+
+void RemoteStore::place_rows(size_t shard, const Piece& piece, float* floats) {
+  const ParameterSpec& spec = specs_[piece.parameter];
+  Held& held = held_[piece.parameter];
+  if (piece.by_keys) {
+    for (uint32_t position : piece.positions) {
+      held.rows[position] = floats;
+      floats += spec.cols;
+    }
+    return;
+  }
+  if (piece.rows == spec.rows) {
+    held.in_frame = floats;
+    return;
+  }
+  held.whole.resize(static_cast<size_t>(spec.rows * spec.cols));
+  for_each_run(current_->router.deal(piece.parameter, shard), piece.first, piece.rows,
+               [&](int64_t own, int64_t row, int64_t count) {
+                 std::copy_n(floats + (own - piece.first) * spec.cols, count * spec.cols,
+                             held.whole.data() + row * spec.cols);
+               });
+}
+
+void RemoteStore::show(size_t p, const KeyPlan& plan, PullMode mode, ParameterView<float>& view) {
+  const ParameterSpec& spec = specs_[p];
+  Held& held = held_[p];
+  const bool by_keys = spec.kind == ParameterKind::kRows;
+  if (by_keys) {
+    view.rows = held.rows.data();
+  } else {
+    view.value = held.in_frame != nullptr ? held.in_frame : held.whole.data();
+  }
+  if (mode != PullMode::kTrain || spec.kind == ParameterKind::kStatistic) return;
+  const size_t rows = by_keys ? plan.keys.size() : static_cast<size_t>(spec.rows);
+  const size_t bytes = std::max<size_t>(1, rows * static_cast<size_t>(spec.cols) * sizeof(float));
+  held.gradients = std::make_shared<Buffer>(links_.pool().take(bytes));
+  (by_keys ? view.row_gradients : view.gradient) = reinterpret_cast<float*>(held.gradients->data());
+}
+
+// ---- pushes
+
+void RemoteStore::push(std::span<const KeyPlan>, std::span<const ParameterView<float>> views,
+                       const StepInfo& info) {
+  send_step(views, info, /*ended=*/false);
+}
+
+// What is pushed has the pieces of what was pulled.
+void RemoteStore::send_step(std::span<const ParameterView<float>> views, const StepInfo& info, bool ended) {
+  const uint64_t lead = consistency_.lead();
+  if (step_ >= lead) wait_for_steps_before(step_ - lead);
+  const uint64_t step = step_++;
+  unanswered_[step].shards = links_.size();
+  for (size_t s = 0; s < links_.size(); ++s) {
+    const std::vector<Bundle>& bundles = current_->router.bundles(s);
+    const size_t pieces = ended ? 0 : bundles.size();
+    PushHeader header{.step = step, .info = info, .ended = ended};
+    header.num_pieces = static_cast<uint32_t>(std::max<size_t>(1, pieces));
+    for (; header.piece < header.num_pieces; ++header.piece) {
+      send_piece(s, header, pieces == 0 ? nullptr : &bundles[header.piece], views);
+    }
+  }
+}
+
+void RemoteStore::send_piece(size_t shard, const PushHeader& header, const Bundle* bundle,
+                             std::span<const ParameterView<float>> views) {
+  Payload payload;
+  if (bundle == nullptr) {
+    payload = Payload(encode_push(header, 0, ""));
+  } else {
+    auto source = [&](const Piece& piece) -> const float* {
+      const ParameterView<float>& view = views[piece.parameter];
+      if (piece.by_keys) return view.row_gradients;
+      return specs_[piece.parameter].kind == ParameterKind::kStatistic ? view.value : view.gradient;
+    };
+    payload = with_floats(encode_push(header, bundle->num_parts(), bundle->parts), shard, *bundle, source,
+                          /*copy=*/false);
+  }
+  const bool last = header.piece + 1 == header.num_pieces;
+  auto on_answer = [this, last, shard, step = header.step](const Frame& frame) {
+    if (last) pushed(shard, step, frame);
+  };
+  links_.request(shard, Message::kPush, std::move(payload), std::move(on_answer));
+}
+
+// A shard has answered a push: it is done, or, where gradients are clipped by norm, measured.
+void RemoteStore::pushed(size_t shard, uint64_t step, const Frame& frame) {
+  const Done& done = take_done(frame);
+  Unanswered& waiting = unanswered_[step];
+  ++waiting.pushed;
+  if (done.squares.size() == specs_.size()) {
+    waiting.measured.push_back(shard);
+    waiting.squares.resize(specs_.size());
+    for (size_t p = 0; p < specs_.size(); ++p) waiting.squares[p].add(done.squares[p]);
+  } else {
+    --waiting.shards;
+  }
+  if (waiting.pushed == links_.size()) apply_measured(step);
+}
+
+// Tells the shards that wait for it the squares of the whole gradient.
+void RemoteStore::apply_measured(uint64_t step) {
+  Unanswered& waiting = unanswered_[step];
+  ApplyRequest request{step, {}};
+  for (const ExactSquares& squares : waiting.squares) request.squares.push_back(squares.value());
+  for (size_t shard : waiting.measured) {
+    links_.request(shard, Message::kApply, Payload(encode_apply(request)), [this, step](const Frame& frame) {
+      take_done(frame);
+      if (--unanswered_[step].shards == 0) unanswered_.erase(step);
+    });
+  }
+  if (waiting.shards == 0) unanswered_.erase(step);
+}
+
+const Done& RemoteStore::take_done(const Frame& frame) {
+  last_done_ = decode_done(frame.body.bytes());
+  pushes_dropped_ += last_done_.dropped;
+  return last_done_;
+}
+
+// A message of `head` and the floats of the bundle's pieces, which begin at source(piece).  Rows by keys are
+// copied into their order; ranges are sent from where they lie, unless `copy`.
+Payload RemoteStore::with_floats(std::string head, size_t shard, const Bundle& bundle,
+                                 const std::function<const float*(const Piece&)>& source, bool copy) {
+  Payload payload(std::move(head));
+  auto out = std::make_shared<Outgoing>();
+  out->head = std::move(payload.keep);
+  for (const Piece& piece : bundle.pieces) {
+    const bool gradient = !copy && specs_[piece.parameter].kind == ParameterKind::kMatrix;
+    if (gradient) out->gradients.push_back(held_[piece.parameter].gradients);
+    piece.by_keys ? add_rows(*out, payload, piece, source(piece))
+                  : add_ranges(*out, payload, shard, piece, source(piece), !gradient);
+  }
+  payload.keep = std::move(out);
+  return payload;
+}
+
+void RemoteStore::add_rows(Outgoing& out, Payload& payload, const Piece& piece, const float* source) {
+  const int64_t cols = specs_[piece.parameter].cols;
+  const size_t size = static_cast<size_t>(piece.rows * cols) * sizeof(float);
+  Buffer& rows = out.copies.emplace_back(links_.pool().take(size));
+  float* to = reinterpret_cast<float*>(rows.data());
+  for (uint32_t position : piece.positions) to = std::copy_n(source + position * cols, cols, to);
+  payload.parts.push_back(rows.bytes());
+  add_padding(payload, size);
+}
+
+void RemoteStore::add_ranges(Outgoing& out, Payload& payload, size_t shard, const Piece& piece,
+                             const float* source, bool copy) {
+  const int64_t cols = specs_[piece.parameter].cols;
+  const size_t size = static_cast<size_t>(piece.rows * cols) * sizeof(float);
+  char* to = nullptr;
+  if (copy) {
+    to = out.copies.emplace_back(links_.pool().take(size)).data();
+    payload.parts.push_back(out.copies.back().bytes());
+  }
+  for_each_run(current_->router.deal(piece.parameter, shard), piece.first, piece.rows,
+               [&](int64_t, int64_t row, int64_t count) {
+                 ConstBytes run = bytes_of(source + row * cols, count * cols);
+                 if (!copy) return payload.parts.push_back(run);
+                 std::memcpy(to, run.data(), run.size());
+                 to += run.size();
+               });
+  add_padding(payload, size);
+}
+
+void RemoteStore::wait_for_steps_before(uint64_t step) {
+  links_.wait([&] { return unanswered_.empty() || unanswered_.begin()->first >= step; });
+}
+
+void RemoteStore::end_pass(int64_t pass) {
+  do {
+    send_step({}, {0, pass}, /*ended=*/true);
+    wait_for_steps_before(step_);
+  } while (!last_done_.pass_ended);
+}
+
+std::vector<std::string> RemoteStore::gather(std::string bytes) {
+  std::string body;
+  put(body, num_gathered_++);
+  body += bytes;
+  Frame frame = links_.call(0, Message::kGather, Payload(std::move(body)));
+  std::vector<std::string> all = decode_gathered(frame.body.bytes());
+  if (all.size() != static_cast<size_t>(trainers_)) fail(Code::kData, "gather: ", all.size(), " answers");
+  return all;
+}
+
+// ---- models
+
+std::vector<uint64_t> RemoteStore::keys(int parameter) {
+  constexpr uint32_t kMost = 1 << 19;
+  wait_for_steps_before(step_);
+  std::vector<uint64_t> all, some;
+  for (size_t s = 0; s < links_.size(); ++s) {
+    if (links_.places()[s].sparse < 0) continue;
+    uint64_t total = 0, first = 0;
+    do {
+      KeysRequest request{static_cast<uint32_t>(parameter), first, kMost};
+      Frame frame = links_.call(s, Message::kKeys, Payload(encode_keys_request(request)));
+      ByteReader in({frame.body.data(), frame.body.size()});
+      total = in.get<uint64_t>();
+      decode_keys(in, some);
+      if (some.empty() && first < total) fail(Code::kData, "keys: ", first, " of ", total);
+      all.insert(all.end(), some.begin(), some.end());
+      first += some.size();
+    } while (first < total);
+  }
+  radix_sort(all);
+  return all;
+}
+
+void RemoteStore::read_rows(int parameter, std::span<const uint64_t> keys, float* weights) {
+  wait_for_steps_before(step_);
+  const int64_t cols = specs_[static_cast<size_t>(parameter)].cols;
+  reading_->router.begin();
+  reading_->router.add_keys(static_cast<size_t>(parameter), keys);
+  ask(*reading_, PullMode::kRead, step_);
+  await(*reading_, [&](size_t, const Piece& piece, const float* floats) {
+    for (uint32_t position : piece.positions) {
+      std::copy_n(floats, cols, weights + position * cols);
+      floats += cols;
+    }
+  });
+}
+
+void RemoteStore::read_all(int parameter, float* weights) {
+  wait_for_steps_before(step_);
+  const size_t p = static_cast<size_t>(parameter);
+  const int64_t cols = specs_[p].cols;
+  reading_->router.begin();
+  reading_->router.add_all(p);
+  ask(*reading_, PullMode::kRead, step_);
+  await(*reading_, [&](size_t shard, const Piece& piece, const float* floats) {
+    for_each_run(reading_->router.deal(p, shard), piece.first, piece.rows,
+                 [&](int64_t own, int64_t row, int64_t count) {
+                   std::copy_n(floats + (own - piece.first) * cols, count * cols, weights + row * cols);
+                 });
+  });
+}
+
+void RemoteStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {
+  reading_->router.begin();
+  reading_->router.add_keys(static_cast<size_t>(parameter), keys);
+  load([weights](const Piece&) { return weights; });
+}
+
+void RemoteStore::load_all(int parameter, const float* weights) {
+  reading_->router.begin();
+  reading_->router.add_all(static_cast<size_t>(parameter));
+  load([weights](const Piece&) { return weights; });
+}
+
+void RemoteStore::load(const std::function<const float*(const Piece&)>& source) {
+  wait_for_steps_before(step_);
+  size_t asked = 0, answered = 0;
+  for (size_t s = 0; s < links_.size(); ++s) {
+    for (const Bundle& bundle : reading_->router.bundles(s)) {
+      ++asked;
+      links_.request(
+          s, Message::kLoad,
+          with_floats(encode_load(bundle.num_parts(), bundle.parts), s, bundle, source, /*copy=*/true),
+          [&answered](Frame) { ++answered; });
+    }
+  }
+  links_.wait([&] { return answered == asked; });
+}
+
+}  // namespace ps

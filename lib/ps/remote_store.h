@@ -1,0 +1,101 @@
+// RemoteStore: the parameters on servers.  A batch's rows are pulled from the shards that have them, and used
+// where the answers put them; gradients are pushed to the same shards, which apply them.
+#ifndef PS_PS_REMOTE_STORE_H_
+#define PS_PS_REMOTE_STORE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ps/batch_router.h"
+#include "ps/consistency.h"
+#include "ps/group.h"
+#include "ps/parameter_store.h"
+#include "ps/shard_links.h"
+
+namespace ps {
+
+// One owner thread, which also drives the network, while it waits.  All throw kUnavailable when a server or
+// another trainer is gone for longer than the job allows.
+//
+// push returns when the gradients are on their way: the next pull waits for what it needs.  Numbers of steps
+// begin with 0 for every process: all trainers of a run begin together.
+class RemoteStore final : public ParameterStore, public Group {
+ public:
+  // Throws kUsage when the servers have another job.
+  RemoteStore(Transport& transport, const RemoteOptions& options, const Consistency& consistency,
+              std::vector<ParameterSpec> specs);
+  ~RemoteStore() override;
+
+  void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
+  void begin_pull(std::span<const KeyPlan> plans) override;
+  void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+            const StepInfo& info) override;
+  double learning_rate() const override { return last_done_.learning_rate; }
+  void end_pass(int64_t pass) override;
+  std::vector<uint64_t> keys(int parameter) override;
+  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override;
+  void read_all(int parameter, float* weights) override;
+  void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
+  void load_all(int parameter, const float* weights) override;
+
+  int rank() const override { return rank_; }
+  int size() const override { return trainers_; }
+  std::vector<std::string> gather(std::string bytes) override;
+
+  // Gradients that came too late, of all pushes of this trainer, each counted once a shard.
+  int64_t pushes_dropped() const { return pushes_dropped_; }
+
+ private:
+  struct Held;  // what one parameter has of the last pull
+  struct Arrived;
+  struct Exchange;
+  struct Outgoing;  // the memory of a message that is on its way
+
+  // A step that not all shards have applied.
+  struct Unanswered {
+    size_t shards = 0, pushed = 0;      // that have not applied it; that have answered its push
+    std::vector<size_t> measured;       // that wait for the squares of the whole gradient
+    std::vector<ExactSquares> squares;  // of these, by parameter
+  };
+
+  using OnFloats = std::function<void(size_t shard, const Piece& piece, float* floats)>;
+
+  void ask(Exchange& exchange, PullMode mode, uint64_t step);
+  void await(Exchange& exchange, const OnFloats& on_floats);
+  void route(Exchange& exchange, std::span<const KeyPlan> plans);
+  void place_rows(size_t shard, const Piece& piece, float* floats);
+  void show(size_t p, const KeyPlan& plan, PullMode mode, ParameterView<float>& view);
+
+  void send_step(std::span<const ParameterView<float>> views, const StepInfo& info, bool ended);
+  void send_piece(size_t shard, const PushHeader& header, const Bundle* bundle,
+                  std::span<const ParameterView<float>> views);
+  void pushed(size_t shard, uint64_t step, const Frame& frame);
+  void apply_measured(uint64_t step);
+  const Done& take_done(const Frame& frame);
+  Payload with_floats(std::string head, size_t shard, const Bundle& bundle,
+                      const std::function<const float*(const Piece&)>& source, bool copy);
+  void add_rows(Outgoing& out, Payload& payload, const Piece& piece, const float* source);
+  void add_ranges(Outgoing& out, Payload& payload, size_t shard, const Piece& piece, const float* source,
+                  bool copy);
+  void wait_for_steps_before(uint64_t step);
+  void load(const std::function<const float*(const Piece&)>& source);
+
+  const std::vector<ParameterSpec> specs_;
+  const Consistency consistency_;
+  const int rank_, trainers_;
+  ShardLinks links_;
+  std::unique_ptr<Exchange> current_, next_, reading_;  // of this step, the next one, and models
+  std::vector<Held> held_;
+
+  uint64_t step_ = 0;                          // the next to be pushed
+  std::map<uint64_t, Unanswered> unanswered_;  // by step
+  Done last_done_;
+  int64_t pushes_dropped_ = 0;
+  uint64_t num_gathered_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_REMOTE_STORE_H_

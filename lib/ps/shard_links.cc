@@ -1,0 +1,98 @@
+#include "ps/shard_links.h"
+
+#include "base/error.h"
+
+namespace ps {
+
+struct ShardLinks::Link {
+  bool known = false;  // the shard has welcomed us
+  std::unique_ptr<Channel> channel;
+};
+
+ShardLinks::ShardLinks(Transport& transport, RemoteOptions options)
+    : transport_(transport), options_(std::move(options)) {
+  PS_CHECK(!options_.servers.empty());
+  find_shards();
+  size_t greeted = 0;
+  for (size_t s = 0; s < addresses_.size(); ++s) {
+    connect(s, addresses_[s]);
+    request(s, Message::kDescribe, Payload(), [&greeted](Frame) { ++greeted; });
+  }
+  wait([&] { return greeted == addresses_.size(); });
+}
+
+ShardLinks::~ShardLinks() = default;
+
+ChannelOptions ShardLinks::channel_options() const {
+  ChannelOptions options;
+  options.give_up_after = options_.server_timeout;
+  options.seed = options_.hello.generation;
+  options.on_waiting = options_.on_waiting;
+  return options;
+}
+
+// Shards are numbered in the order of the servers and of their ports.
+void ShardLinks::find_shards() {
+  int num_dense = 0, num_sparse = 0;
+  for (const Address& server : options_.servers) {
+    Channel channel(transport_, pool_, server, channel_options());
+    Frame frame = channel.call(static_cast<uint16_t>(Message::kDescribe), Payload(), kNever);
+    std::string name = cat("server ", quote(to_text(server)));
+    Json json = parse_json({frame.body.data(), frame.body.size()}, name);
+    ServerPorts ports = ServerPorts::spec().parse(json, name);
+    const int count = static_cast<int>(ports.ports.size());
+    for (int i = 0; i < count; ++i) {
+      addresses_.push_back({server.host, static_cast<uint16_t>(ports.ports[static_cast<size_t>(i)])});
+      ShardPlace& place = places_.emplace_back();
+      place.dense = i < ports.dense ? num_dense++ : -1;
+      place.sparse = i >= count - ports.sparse ? num_sparse++ : -1;
+    }
+  }
+  for (ShardPlace& place : places_) {
+    place.num_dense = num_dense;
+    place.num_sparse = num_sparse;
+  }
+}
+
+void ShardLinks::connect(size_t shard, const Address& address) {
+  Link& link = *links_.emplace_back(std::make_unique<Link>());
+  ChannelOptions options = channel_options();
+  options.hello_type = static_cast<uint16_t>(Message::kHello);
+  options.hello = [this, &link, shard] {
+    Hello hello = options_.hello;
+    hello.known = link.known;
+    hello.place = to_json(places_[shard]);
+    return Payload(Hello::spec().to_json(hello).dump());
+  };
+  options.on_hello = [&link](const Frame&) { link.known = true; };
+  link.channel = std::make_unique<Channel>(transport_, pool_, address, std::move(options));
+}
+
+void ShardLinks::request(size_t shard, Message type, Payload payload, std::function<void(Frame)> on_answer) {
+  auto answered = [this, on_answer = std::move(on_answer)](Answer answer) {
+    try {
+      on_answer(answer.take());
+    } catch (const Error& error) {
+      if (!error_) error_ = error;
+    }
+  };
+  links_[shard]->channel->request(static_cast<uint16_t>(type), std::move(payload), kNever,
+                                  std::move(answered));
+}
+
+void ShardLinks::wait(const std::function<bool()>& done) {
+  transport_.loop().run_until([&] { return error_ || done(); }, kNever);
+  if (!error_) return;
+  // A run that cannot go on is, to whoever started this process, a peer that is gone.
+  if (error_->code() == Code::kFenced) throw Error(Code::kUnavailable, error_->message());
+  throw *error_;
+}
+
+Frame ShardLinks::call(size_t shard, Message type, Payload payload) {
+  std::optional<Frame> answer;
+  request(shard, type, std::move(payload), [&answer](Frame frame) { answer.emplace(std::move(frame)); });
+  wait([&answer] { return answer.has_value(); });
+  return std::move(*answer);
+}
+
+}  // namespace ps

@@ -1,0 +1,65 @@
+// ShardLinks: a trainer's connections to all shards of a job.  Used by RemoteStore.
+#ifndef PS_PS_SHARD_LINKS_H_
+#define PS_PS_SHARD_LINKS_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/buffer_pool.h"
+#include "net/channel.h"
+#include "ps/hello.h"
+
+namespace ps {
+
+struct RemoteOptions {
+  std::vector<Address> servers;  // the first port of each; the same list, in the same order, on all trainers
+  Hello hello;                   // less the place
+  Duration server_timeout = std::chrono::seconds(60);  // how long to try to reach one that is not there
+  std::function<void(const std::string&)> on_waiting;  // for people
+};
+
+// Driven by the owner thread, in wait() alone.  A request is sent again, for as long as it takes, while its
+// server can be reached; the first that fails ends all: wait() throws its error, kUnavailable when a server
+// or another trainer is gone.
+class ShardLinks {
+ public:
+  // Asks the servers for their ports, and greets all shards.  Throws kUnavailable, and kUsage when they have
+  // another job.
+  ShardLinks(Transport& transport, RemoteOptions options);
+  ~ShardLinks();
+
+  size_t size() const { return links_.size(); }
+  const std::vector<ShardPlace>& places() const { return places_; }
+  BufferPool& pool() { return pool_; }
+
+  // `on_answer` is called in wait(); what it throws ends all too.
+  void request(size_t shard, Message type, Payload payload, std::function<void(Frame)> on_answer);
+
+  // Until done(), which is asked when something came.
+  void wait(const std::function<bool()>& done);
+
+  // One request and its answer.
+  Frame call(size_t shard, Message type, Payload payload);
+
+ private:
+  struct Link;
+
+  void find_shards();
+  ChannelOptions channel_options() const;
+  void connect(size_t shard, const Address& address);
+
+  Transport& transport_;
+  const RemoteOptions options_;
+  BufferPool pool_;
+  std::vector<Address> addresses_;
+  std::vector<ShardPlace> places_;
+  std::vector<std::unique_ptr<Link>> links_;
+  std::optional<Error> error_;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SHARD_LINKS_H_

@@ -1,0 +1,182 @@
+#include "ps/shard_server.h"
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kMaxHelloBytes = 4 << 20;  // a job file with a large network
+constexpr Duration kCheckInterval = std::chrono::seconds(1);
+
+std::string_view text_of(const Frame& frame) {
+  return {frame.body.data(), frame.body.size()};
+}
+
+class ResponderReply final : public Reply {
+ public:
+  explicit ResponderReply(Responder responder) : responder_(std::move(responder)) {}
+  void answer(Payload payload) override { responder_.answer(std::move(payload)); }
+  void fail(const Error& error) override { responder_.fail(error); }
+
+ private:
+  Responder responder_;
+};
+
+ServerOptions server_options() {
+  ServerOptions options;
+  options.max_handshake_bytes = kMaxHelloBytes;
+  return options;
+}
+
+}  // namespace
+
+// One connection of a trainer, or of somebody who reads.
+class ShardSession final : public Session {
+ public:
+  ShardSession(ShardServer& server, SessionLink link) : server_(server), link_(std::move(link)) {}
+
+  std::optional<uint64_t> max_body_bytes(uint16_t type) override {
+    switch (static_cast<Message>(type)) {
+      case Message::kDescribe:
+        return 0;
+      case Message::kHello:
+        return kMaxHelloBytes;
+      case Message::kKeys:
+        return 64;
+      case Message::kPull:
+      case Message::kPush:
+      case Message::kApply:
+      case Message::kLoad:
+        return kMaxMessageBytes;
+      case Message::kGather:
+        return kMaxGatherBytes;
+    }
+    return std::nullopt;
+  }
+
+  void on_request(Frame frame, Responder& responder) override {
+    const Message type = static_cast<Message>(frame.header.type);
+    if (type == Message::kDescribe) return responder.answer(Payload(server_.description_));
+    if (type == Message::kHello) return greet(frame, responder);
+    if (!greeted_) fail(Code::kAuthentication, "a hello has to come first");
+    if (type == Message::kKeys) {
+      return responder.answer(Payload(shard().keys(decode_keys_request(frame.body.bytes()))));
+    }
+    if (type == Message::kPull) return pull(frame, responder);
+    if (!member_) fail(Code::kAuthentication, "who only reads may not change anything");
+    if (type == Message::kLoad) {
+      shard().load(decode_load(std::move(frame.body), shard().widths()));
+      return responder.answer(Payload());
+    }
+    if (type == Message::kApply) return apply(frame, responder);
+    type == Message::kPush ? push(std::move(frame), responder) : gather(frame, responder);
+  }
+
+  void on_closed(const Error&) override {
+    if (member_) shard().leave(*member_, server_.loop_.now());
+  }
+
+ private:
+  Shard& shard() { return *server_.shard_; }
+
+  void greet(const Frame& frame, Responder& responder) {
+    Hello hello = Hello::spec().parse(parse_json(text_of(frame), "hello"), "hello");
+    if (greeted_) fail(Code::kData, "a second hello");
+    server_.admit(hello);
+    if (hello.role == "train") {
+      Member member{hello.rank, hello.trainers, hello.generation, hello.known};
+      shard().join(member, server_.loop_.now());
+      member_ = member;
+    }
+    greeted_ = true;
+    link_.establish();
+    responder.answer(Payload(Json({{"protocol", kProtocolVersion}}).dump()));
+  }
+
+  // Training pulls may wait for the clock; others are answered at once.
+  void pull(const Frame& frame, Responder& responder) {
+    PullRequest request = decode_pull(frame.body.bytes());
+    if (request.mode == PullMode::kRead) return responder.answer(shard().read(request));
+    if (!member_) fail(Code::kAuthentication, "who only reads may not pull to train");
+    with_reply(responder, [&](ReplyPtr& reply) { shard().pull(member_->rank, std::move(request), reply); });
+  }
+
+  void push(Frame frame, Responder& responder) {
+    PushRequest request = decode_push(std::move(frame.body), shard().widths());
+    with_reply(responder, [&](ReplyPtr& reply) { shard().push(member_->rank, std::move(request), reply); });
+  }
+
+  void apply(const Frame& frame, Responder& responder) {
+    ApplyRequest request = decode_apply(frame.body.bytes());
+    with_reply(responder, [&](ReplyPtr& reply) { shard().apply(member_->rank, std::move(request), reply); });
+  }
+
+  void gather(const Frame& frame, Responder& responder) {
+    ByteReader in(text_of(frame));
+    uint64_t number = in.get<uint64_t>();
+    if (!in.ok()) fail(Code::kData, "gather: the body is cut short");
+    std::string bytes(in.get_bytes(in.remaining()));
+    with_reply(responder,
+               [&](ReplyPtr& reply) { shard().gather(member_->rank, number, std::move(bytes), reply); });
+  }
+
+  // The responder becomes a reply; what is thrown is answered through it.
+  template <class Body>
+  void with_reply(Responder& responder, Body&& body) {
+    ReplyPtr reply = std::make_unique<ResponderReply>(std::move(responder));
+    try {
+      body(reply);
+    } catch (const Error& error) {
+      if (reply) reply->fail(error);
+    }
+  }
+
+  ShardServer& server_;
+  SessionLink link_;
+  bool greeted_ = false;
+  std::optional<Member> member_;  // of those who train
+};
+
+ShardServer::ShardServer(Transport& transport, const Address& address, const ServedJob& job)
+    : loop_(transport.loop()),
+      job_(job),
+      check_timer_(loop_, [this] { check_trainers(); }),
+      server_(std::make_unique<Server>(transport, address, server_options(), [this](SessionLink link) {
+        return std::make_unique<ShardSession>(*this, std::move(link));
+      })) {
+  check_timer_.start_after(kCheckInterval);
+}
+
+ShardServer::~ShardServer() = default;
+
+void ShardServer::admit(const Hello& hello) {
+  if (hello.protocol != kProtocolVersion) {
+    fail(Code::kUsage, "protocol version ", hello.protocol, ", this server speaks ", kProtocolVersion);
+  }
+  if (auto difference = first_difference(hello.job, job_.fingerprint)) {
+    fail(Code::kUsage, "the server has another job: ", *difference, " there");
+  }
+  if (shard_) {
+    auto difference = first_difference(hello.schema, schema_, "data.schema");
+    if (!difference) difference = first_difference(hello.place, place_, "servers");
+    if (difference) fail(Code::kUsage, "other trainers differ: ", *difference);
+    return;
+  }
+  shard_ = std::make_unique<Shard>(job_.parameters(schema_from_json(hello.schema)), job_.optimizers,
+                                   place_from_json(hello.place), job_.consistency, job_.trainer_timeout);
+  schema_ = hello.schema;
+  place_ = hello.place;
+}
+
+void ShardServer::check_trainers() {
+  if (shard_) shard_->check_trainers(loop_.now());
+  check_timer_.start_after(kCheckInterval);
+}
+
+void ShardServer::drain() {
+  if (shard_) shard_->refuse_waiting(Error(Code::kUnavailable, "the server is ending"));
+  server_->drain();
+}
+
+}  // namespace ps

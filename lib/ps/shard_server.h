@@ -1,0 +1,62 @@
+// ShardServer: one shard on one port.  Used by ps-serve, a thread each, and by tests on a simulated network.
+#ifndef PS_PS_SHARD_SERVER_H_
+#define PS_PS_SHARD_SERVER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/server.h"
+#include "ps/hello.h"
+#include "ps/shard.h"
+
+namespace ps {
+
+// The job that servers and trainers must agree on.
+struct ServedJob {
+  Json fingerprint;  // what must be equal
+  std::function<std::vector<ParameterSpec>(const DataSchema&)> parameters;
+  OptimizerPlan optimizers;
+  Consistency consistency;
+  Duration trainer_timeout = std::chrono::seconds(60);
+};
+
+// Everything runs on the transport's loop.  The shard is made when the first trainer says what its data look
+// like.
+class ShardServer {
+ public:
+  // Listens from now on; throws as Server does.  `job` must outlive this.
+  ShardServer(Transport& transport, const Address& address, const ServedJob& job);
+  ~ShardServer();
+
+  const Address& address() const { return server_->address(); }
+
+  // What describe answers.  To be set before the loop runs.
+  void set_ports(const ServerPorts& ports) { description_ = ServerPorts::spec().to_json(ports).dump(); }
+
+  // Accepts nobody any more, fails what waits, and closes every connection: num_connections() comes to 0.
+  void drain();
+
+  size_t num_connections() const { return server_->num_connections(); }
+  const Shard* shard() const { return shard_.get(); }  // null until a trainer came
+
+ private:
+  friend class ShardSession;
+
+  // Throws kUsage unless the hello is of this job, and makes the shard.
+  void admit(const Hello& hello);
+  void check_trainers();
+
+  Loop& loop_;
+  const ServedJob& job_;
+  std::string description_;
+  Json schema_, place_;  // of the shard
+  std::unique_ptr<Shard> shard_;
+  Timer check_timer_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SHARD_SERVER_H_

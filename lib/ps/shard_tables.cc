@@ -1,0 +1,270 @@
+#include "ps/shard_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace ps {
+
+struct ShardTables::Holder {
+  const ParameterSpec* spec;
+  RowDeal deal;                         // of what is not sparse
+  std::unique_ptr<SparseTable> sparse;  // at most one of the two: a shard may have none of a parameter
+  std::unique_ptr<DenseTable> dense;
+};
+
+ShardTables::ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers,
+                         const ShardPlace& place)
+    : specs_(std::move(specs)), place_(place) {
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    const ParameterSpec& spec = specs_[p];
+    widths_.push_back(spec.cols);
+    Holder& holder = holders_.emplace_back();
+    holder.spec = &spec;
+    if (spec.sparse) {
+      // Without a bound: a shard's keys are scattered over all that there may be.
+      if (place.sparse >= 0)
+        holder.sparse =
+            std::make_unique<SparseTable>(spec.cols, 0, spec.initializer, optimizers.make(spec.tuning));
+    } else if (place.dense >= 0) {
+      std::unique_ptr<Optimizer<float>> optimizer;
+      if (spec.kind != ParameterKind::kStatistic) optimizer = optimizers.make(spec.tuning);
+      holder.deal = dense_deal(spec, static_cast<int64_t>(p), place.num_dense, place.dense);
+      holder.dense =
+          std::make_unique<DenseTable>(holder.deal, spec.cols, spec.initializer, std::move(optimizer), pool_);
+    }
+  }
+}
+
+ShardTables::~ShardTables() = default;
+
+void ShardTables::check(std::span<const Part> parts) const {
+  for (const Part& part : parts) check(part);
+}
+
+void ShardTables::check_gradients(std::span<const Part> parts) const {
+  check(parts);
+  for (const Part& part : parts) {
+    if (part.by_keys == (specs_[part.parameter].kind == ParameterKind::kRows)) continue;
+    fail(Code::kData, "a gradient of ", quote(specs_[part.parameter].name), " comes by keys");
+  }
+}
+
+void ShardTables::check(const Part& part) const {
+  if (part.parameter >= specs_.size()) fail(Code::kData, "no parameter ", part.parameter);
+  const ParameterSpec& spec = specs_[part.parameter];
+  const Holder& holder = holders_[part.parameter];
+  if (!holder.sparse && !holder.dense) fail(Code::kData, "this shard has nothing of ", quote(spec.name));
+  bool reachable = part.by_keys ? spec.kind == ParameterKind::kRows : holder.dense != nullptr;
+  if (!reachable) {
+    fail(Code::kData, quote(spec.name), " is not reached by ", part.by_keys ? "keys" : "numbers of rows");
+  }
+  if (!part.by_keys) {
+    uint64_t rows = static_cast<uint64_t>(holder.dense->rows());
+    if (part.first > rows || part.count > rows - part.first) {
+      fail(Code::kData, quote(spec.name), ": rows from ", part.first, ", ", part.count, " of them, of ",
+           rows);
+    }
+    return;
+  }
+  for (uint64_t key : part.keys) {
+    bool known = spec.rows == 0 || key < static_cast<uint64_t>(spec.rows);
+    bool own =
+        known && (holder.sparse ? shard_of_key(key, place_.num_sparse) == place_.sparse
+                                : holder.deal.holder_of(static_cast<int64_t>(key)) == holder.deal.holder);
+    if (!own) fail(Code::kData, quote(spec.name), ": key ", key, " is not of this shard");
+  }
+}
+
+uint64_t ShardTables::bytes_of(std::span<const Part> parts) const {
+  uint64_t bytes = 0;
+  for (const Part& part : parts) {
+    bytes += padded(part.rows() * static_cast<uint64_t>(widths_[part.parameter]) * sizeof(float));
+  }
+  return bytes;
+}
+
+void ShardTables::read(std::span<const Part> parts, PullMode mode, char* out) {
+  for (const Part& part : parts) {
+    Holder& holder = holders_[part.parameter];
+    float* floats = reinterpret_cast<float*>(out);
+    part.by_keys ? read_keys(holder, part, mode, floats) : read_range(holder, part, mode, floats);
+    size_t size = part.rows() * static_cast<size_t>(holder.spec->cols) * sizeof(float);
+    std::memset(out + size, 0, padded(size) - size);
+    out += padded(size);
+  }
+}
+
+void ShardTables::read_keys(Holder& holder, const Part& part, PullMode mode, float* out) {
+  const int64_t cols = holder.spec->cols;
+  if (holder.sparse && mode == PullMode::kRead) return holder.sparse->read_rows(part.keys, out);
+  if (holder.sparse) {
+    plan_.keys.assign(part.keys.begin(), part.keys.end());
+    holder.sparse->pull(plan_, pool_, rows_);
+    for (const float* row : rows_) out = std::copy_n(row, cols, out);
+    return;
+  }
+  for (uint64_t key : part.keys) {
+    int64_t row = holder.deal.local(static_cast<int64_t>(key));
+    if (mode == PullMode::kRead) {
+      holder.dense->read_range(row, 1, out);
+    } else {
+      std::copy_n(holder.dense->values() + row * cols, cols, out);
+    }
+    out += cols;
+  }
+}
+
+void ShardTables::read_range(const Holder& holder, const Part& part, PullMode mode, float* out) const {
+  const int64_t first = static_cast<int64_t>(part.first), count = static_cast<int64_t>(part.count);
+  const int64_t cols = holder.spec->cols;
+  if (mode == PullMode::kRead) return holder.dense->read_range(first, count, out);
+  std::copy_n(holder.dense->values() + first * cols, count * cols, out);
+}
+
+void ShardTables::apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step) {
+  Holder& holder = holders_[parameter];
+  if (!holder.sparse && !holder.dense) return;
+  if (holder.spec->kind == ParameterKind::kRows) return apply_rows(holder, contributions, step);
+  if (holder.spec->kind == ParameterKind::kMatrix) return apply_matrix(holder, contributions, step);
+  apply_statistic(holder, contributions);
+}
+
+ExactSquares ShardTables::squares(size_t parameter, std::span<const Contribution> contributions) {
+  Holder& holder = holders_[parameter];
+  ExactSquares sum;
+  const int64_t cols = holder.spec->cols;
+  if ((!holder.sparse && !holder.dense) || contributions.empty()) return sum;
+  if (holder.spec->kind == ParameterKind::kRows) {
+    const float* gradients = row_gradients(holder, contributions);
+    sum.add(gradients, static_cast<int64_t>(plan_.keys.size()) * cols);
+  } else if (holder.spec->kind == ParameterKind::kMatrix) {
+    sum.add(matrix_gradient(holder, contributions), holder.dense->rows() * cols);
+  }
+  return sum;
+}
+
+// plan_ <- the keys of the contributions; returns the sums of their gradients.
+const float* ShardTables::row_gradients(Holder& holder, std::span<const Contribution> contributions) {
+  if (contributions.size() != 1) return sum_rows(holder, contributions);
+  const Part& part = *contributions[0].part;
+  plan_.keys.assign(part.keys.begin(), part.keys.end());
+  return contributions[0].floats;
+}
+
+const float* ShardTables::matrix_gradient(Holder& holder, std::span<const Contribution> contributions) {
+  bool whole = contributions.size() == 1 &&
+               contributions[0].part->count == static_cast<uint64_t>(holder.dense->rows());
+  return whole ? contributions[0].floats : sum_ranges(holder, contributions);
+}
+
+void ShardTables::apply_rows(Holder& holder, std::span<const Contribution> contributions,
+                             const StepSize& step) {
+  const float* gradients = row_gradients(holder, contributions);
+  if (holder.sparse) {
+    holder.sparse->pull(plan_, pool_, rows_);
+    holder.sparse->push(plan_, rows_, gradients, step.scale, step.learning_rate, pool_);
+    return;
+  }
+  for (uint64_t& key : plan_.keys) key = static_cast<uint64_t>(holder.deal.local(static_cast<int64_t>(key)));
+  holder.dense->push_rows(plan_, gradients, step.scale, step.learning_rate, pool_);
+}
+
+// plan_ <- the union of the keys; returns the sums of their gradients.  Who comes first to a key sets its
+// row, the others add.
+const float* ShardTables::sum_rows(Holder& holder, std::span<const Contribution> contributions) {
+  const size_t cols = static_cast<size_t>(holder.spec->cols);
+  std::vector<std::array<uint32_t, 2>> offsets(contributions.size());
+  std::vector<KeyList> lists;
+  for (size_t c = 0; c < contributions.size(); ++c) {
+    const std::vector<uint64_t>& keys = contributions[c].part->keys;
+    offsets[c] = {0, static_cast<uint32_t>(keys.size())};
+    lists.push_back({offsets[c], keys});
+  }
+  planner_.plan(lists, plan_);
+  sums_.resize(plan_.keys.size() * cols);
+  size_t num_seen = 0;  // keys are numbered in the order in which they come
+  for (size_t c = 0; c < contributions.size(); ++c) {
+    const float* from = contributions[c].floats;
+    for (uint32_t index : plan_.uses[c].index) {
+      float* to = sums_.data() + index * cols;
+      if (index == num_seen) {
+        std::copy_n(from, cols, to);
+        ++num_seen;
+      } else {
+        for (size_t j = 0; j < cols; ++j) to[j] += from[j];
+      }
+      from += cols;
+    }
+  }
+  return sums_.data();
+}
+
+void ShardTables::apply_matrix(Holder& holder, std::span<const Contribution> contributions,
+                               const StepSize& step) {
+  holder.dense->push(matrix_gradient(holder, contributions), step.scale, step.learning_rate, pool_);
+}
+
+// The sums of what the trainers gave, in pieces.  The first trainer sets, the others add.
+const float* ShardTables::sum_ranges(Holder& holder, std::span<const Contribution> contributions) {
+  const int64_t cols = holder.spec->cols;
+  sums_.assign(static_cast<size_t>(holder.dense->rows() * cols), 0.0f);
+  for (const Contribution& contribution : contributions) {
+    float* to = sums_.data() + static_cast<int64_t>(contribution.part->first) * cols;
+    const int64_t count = static_cast<int64_t>(contribution.part->count) * cols;
+    if (contribution.trainer == contributions[0].trainer) {
+      std::copy_n(contribution.floats, count, to);
+    } else {
+      for (int64_t i = 0; i < count; ++i) to[i] += contribution.floats[i];
+    }
+  }
+  return sums_.data();
+}
+
+// Each trainer's values have the weight of its examples; of one alone, they are taken as they are.
+void ShardTables::apply_statistic(Holder& holder, std::span<const Contribution> contributions) {
+  const int64_t cols = holder.spec->cols;
+  for (const Contribution& contribution : contributions) {
+    float* to = holder.dense->values() + static_cast<int64_t>(contribution.part->first) * cols;
+    const int64_t count = static_cast<int64_t>(contribution.part->count) * cols;
+    const float share = contribution.share;
+    if (share == 1) {
+      std::copy_n(contribution.floats, count, to);
+    } else if (contribution.trainer == contributions[0].trainer) {
+      for (int64_t i = 0; i < count; ++i) to[i] = share * contribution.floats[i];
+    } else {
+      for (int64_t i = 0; i < count; ++i) to[i] += share * contribution.floats[i];
+    }
+  }
+}
+
+void ShardTables::load(const Part& part, const float* floats) {
+  Holder& holder = holders_[part.parameter];
+  const int64_t cols = holder.spec->cols;
+  if (part.by_keys && holder.sparse) return holder.sparse->load_rows(part.keys, floats, pool_);
+  if (part.by_keys) fail(Code::kData, quote(holder.spec->name), " is loaded by numbers of rows");
+  const int64_t first = static_cast<int64_t>(part.first), count = static_cast<int64_t>(part.count);
+  std::copy_n(floats, count * cols, holder.dense->values() + first * cols);
+  holder.dense->reset_range(first, count);
+}
+
+std::vector<uint64_t> ShardTables::sorted_keys(size_t parameter) const {
+  if (parameter >= specs_.size() || !specs_[parameter].sparse) {
+    fail(Code::kData, "parameter ", parameter, " is not sparse");
+  }
+  const Holder& holder = holders_[parameter];
+  return holder.sparse ? holder.sparse->sorted_keys() : std::vector<uint64_t>();
+}
+
+uint64_t ShardTables::memory_bytes() const {
+  uint64_t bytes = 0;
+  for (const Holder& holder : holders_) {
+    if (holder.sparse) bytes += holder.sparse->memory_bytes();
+    if (holder.dense) bytes += holder.dense->memory_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace ps

@@ -1,0 +1,90 @@
+// ShardTables: the parameters of one shard: its partitions of the sparse tables, its blocks of the dense
+// ones.  Used by Shard.
+#ifndef PS_PS_SHARD_TABLES_H_
+#define PS_PS_SHARD_TABLES_H_
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "ps/optimizer_plan.h"
+#include "ps/placement.h"
+#include "ps/protocol.h"
+#include "table/dense_table.h"
+#include "table/sparse_table.h"
+
+namespace ps {
+
+// What one trainer gave of one parameter, in one piece of its push.
+struct Contribution {
+  const Part* part;
+  const float* floats;  // [part->rows(), cols]
+  int trainer;
+  float share;  // of the step's examples
+};
+
+// One owner thread.
+class ShardTables {
+ public:
+  ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place);
+  ~ShardTables();
+
+  size_t size() const { return specs_.size(); }
+  Widths widths() const { return widths_; }
+
+  // Throws kData unless the parts name rows that this shard has.
+  void check(std::span<const Part> parts) const;
+
+  // The same of gradients, which come by keys where rows are reached by keys.
+  void check_gradients(std::span<const Part> parts) const;
+
+  // Of the parts of a checked request: the bytes that their rows take, each part padded; and the rows.
+  uint64_t bytes_of(std::span<const Part> parts) const;
+  void read(std::span<const Part> parts, PullMode mode, char* out);
+
+  // One step of parameter number `parameter` with the sum of the contributions, which come in the order of
+  // ranks and pieces; of a statistic, with their mean.  A lone contribution is used where it lies.
+  void apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step);
+
+  // The squares of the gradient that apply would use.
+  ExactSquares squares(size_t parameter, std::span<const Contribution> contributions);
+
+  // Sets weights, as if training began with them.
+  void load(const Part& part, const float* floats);
+
+  // Keys of a sparse parameter's rows, ascending.  Throws kData when it is none.
+  std::vector<uint64_t> sorted_keys(size_t parameter) const;
+
+  uint64_t memory_bytes() const;
+
+ private:
+  struct Holder;
+
+  void check(const Part& part) const;
+  void read_keys(Holder& holder, const Part& part, PullMode mode, float* out);
+  void read_range(const Holder& holder, const Part& part, PullMode mode, float* out) const;
+  const float* row_gradients(Holder& holder, std::span<const Contribution> contributions);
+  const float* matrix_gradient(Holder& holder, std::span<const Contribution> contributions);
+  void apply_rows(Holder& holder, std::span<const Contribution> contributions, const StepSize& step);
+  void apply_matrix(Holder& holder, std::span<const Contribution> contributions, const StepSize& step);
+  void apply_statistic(Holder& holder, std::span<const Contribution> contributions);
+  const float* sum_rows(Holder& holder, std::span<const Contribution> contributions);
+  const float* sum_ranges(Holder& holder, std::span<const Contribution> contributions);
+
+  const std::vector<ParameterSpec> specs_;
+  const ShardPlace place_;
+  ThreadPool pool_{1};
+  std::vector<int64_t> widths_;
+  std::vector<Holder> holders_;
+
+  // Of the running request.
+  KeyPlanner planner_;
+  KeyPlan plan_;
+  std::vector<float*> rows_;
+  std::vector<float> sums_;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SHARD_TABLES_H_

@@ -1,0 +1,52 @@
+// StepRule: the learning rate and the scale of the gradient, from step to step.  Used by whoever applies
+// steps: the local store and every shard, which therefore agree.
+#ifndef PS_PS_STEP_RULE_H_
+#define PS_PS_STEP_RULE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "optim/schedule.h"
+
+namespace ps {
+
+// What a trainer knows of the step that its gradients belong to.
+struct StepInfo {
+  int64_t samples = 0;  // examples that the gradients are summed over
+  int64_t pass = 0;
+};
+
+struct StepSize {
+  double learning_rate = 0;  // schedule applied
+  float scale = 1;           // of the gradients' sum
+};
+
+// One owner thread.
+class StepRule {
+ public:
+  // `mean`: over the examples of a step; else their sum.
+  StepRule(std::shared_ptr<const Schedule> schedule, bool mean)
+      : schedule_(std::move(schedule)), mean_(mean) {}
+
+  // Begins the next step.
+  StepSize next(const StepInfo& info) {
+    learning_rate_ = schedule_->rate({samples_, steps_, info.pass});
+    samples_ += info.samples;
+    ++steps_;
+    bool divide = mean_ && info.samples > 0;
+    return {learning_rate_, divide ? 1.0f / static_cast<float>(info.samples) : 1.0f};
+  }
+
+  int64_t steps() const { return steps_; }
+  double learning_rate() const { return learning_rate_; }  // of the last step
+
+ private:
+  const std::shared_ptr<const Schedule> schedule_;
+  const bool mean_;
+  int64_t samples_ = 0, steps_ = 0;  // of all steps so far
+  double learning_rate_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_STEP_RULE_H_

@@ -1,0 +1,147 @@
+#!/bin/bash
+# Servers and trainers as a user runs them: the same model as one process, bit for bit; mismatches; ends.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+job=$PS_SOURCE/share/jobs/quickstart.json
+servers=()
+trap 'kill "${servers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+
+# serve NAME [flags...]: starts a server; its process is the last of $servers, its first port is in $address.
+serve() {
+  local name=$1
+  shift
+  rm -f "$name.ready"
+  mkfifo "$name.ready"
+  ps-serve "$job" --host 127.0.0.1 --port 0 --port-file "$name.port" "$@" >"$name.ready" 2>"$name.err" &
+  servers+=($!)
+  head -1 "$name.ready" >"$name.out"
+  expect_text "$name.out" '"event":"ready"'
+  address=127.0.0.1:$(head -1 "$name.port")
+}
+
+# end_servers: SIGTERM ends each with 0.
+end_servers() {
+  local server status
+  kill -TERM "${servers[@]}"
+  for server in "${servers[@]}"; do
+    status=0
+    wait "$server" || status=$?
+    [[ $status == 0 ]] || fail "a server ended with $status"
+  done
+  servers=()
+}
+
+# serve_two: two servers of 2 + 2 ports; $addresses names them.
+serve_two() {
+  serve one --ports-num 2 --ports-num-for-sparse 2
+  addresses=$address
+  serve two --ports-num 2 --ports-num-for-sparse 2
+  addresses+=,$address
+}
+
+# train_three FOLDER [flags...]: three trainers of batches of 50.
+train_three() {
+  local folder=$1 rank trainers=() trainer
+  shift
+  for rank in 0 1 2; do
+    ps-train "$job" --data train.txt --passes 2 --set data.batch_size=50 --save-dir "$folder" \
+      --servers "$addresses" --trainers 3 --rank $rank --json "$@" >"$folder.$rank" 2>"$folder.$rank.err" &
+    trainers+=($!)
+  done
+  for trainer in "${trainers[@]}"; do wait "$trainer" || fail "a trainer ended with $?: $(cat "$folder".*.err)"; done
+}
+
+ps-datagen ctr --samples 10000 --output train.txt
+ps-datagen ctr --first 10000 --samples 1000 --output test.txt
+
+echo "one trainer with two servers of four ports trains the model of one process, bit for bit"
+ps-train "$job" --data train.txt --passes 2 --save-dir alone --json >alone.json 2>/dev/null
+serve_two
+ps-train "$job" --data train.txt --passes 2 --save-dir served --servers "$addresses" --json >served.json 2>/dev/null
+cmp alone/pass-00001/model.safetensors served/pass-00001/model.safetensors
+
+echo "the servers' weights test and predict as the saved model does"
+ps-train "$job" --job predict --init-model alone/pass-00001 --data test.txt >expected 2>/dev/null
+ps-train "$job" --job predict --servers "$addresses" --data test.txt >predictions 2>/dev/null
+cmp expected predictions
+
+echo "a trainer with another job is refused, and told what differs"
+expect_status 2 ps-train "$job" --data train.txt --servers "$addresses" --set job.seed=2
+expect_text err 'job.seed is 2, not '
+
+echo "SIGTERM ends a server with 0"
+end_servers
+
+echo "three trainers give the same bits from run to run, and what one process gives with the batches joined"
+serve_two
+train_three three
+end_servers
+[[ ! -s three.1 && ! -s three.2 ]] || fail "a trainer beside the first wrote to standard output"
+serve only
+addresses=$address
+train_three again
+end_servers
+cmp three/pass-00001/model.safetensors again/pass-00001/model.safetensors
+ps-train "$job" --data train.txt --passes 2 --set data.batch_size=150 --save-dir joined --json >joined.json 2>/dev/null
+need python3
+python3 - <<'PY'
+import json, struct
+
+def tensors(path):
+    data = open(path + "/pass-00001/model.safetensors", "rb").read()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    return {name: (info, data[8 + size + info["data_offsets"][0]:8 + size + info["data_offsets"][1]])
+            for name, info in header.items()}
+
+joined, three = tensors("joined"), tensors("three")
+assert joined.keys() == three.keys(), "parameters differ"
+for name, (info, data) in joined.items():
+    other = three[name][1]
+    if info["dtype"] == "U64":
+        assert data == other, name + " differs"
+        continue
+    worst = max(abs(a[0] - b[0]) for a, b in zip(struct.iter_unpack("<f", data), struct.iter_unpack("<f", other)))
+    assert worst < 1e-5, f"{name} differs by {worst}"
+one, many = (json.load(open(path))["passes"][1] for path in ("joined.json", "three.0"))
+assert one["samples"] == many["samples"] == 10000, many
+assert abs(one["evaluators"]["auc"] - many["evaluators"]["auc"]) < 1e-4, (one, many)
+PY
+
+echo "bounded staleness and asynchronous training learn too"
+for mode in '{"staleness":2}' '"async"'; do
+  job_mode="$scratch/mode.json"
+  python3 -c 'import json, sys
+job = json.load(open(sys.argv[1])); job.setdefault("train", {})["mode"] = json.loads(sys.argv[2])
+json.dump(job, open(sys.argv[3], "w"))' "$PS_SOURCE/share/jobs/quickstart.json" "$mode" "$job_mode"
+  job=$job_mode
+  serve_two
+  train_three loose
+  end_servers
+  python3 -c 'import json
+passes = json.load(open("loose.0"))["passes"]
+assert passes[1]["samples"] == 10000 and passes[1]["avg_cost"] < passes[0]["avg_cost"], passes'
+done
+job=$PS_SOURCE/share/jobs/quickstart.json
+
+echo "more trainers than files deal the batches, as many deal the files; one without data ends with the others"
+head -60 train.txt >small.txt
+serve only
+addresses=$address
+cp train.txt whole.txt
+cp small.txt train.txt
+train_three few
+end_servers
+
+echo "a server that is not there is named"
+expect_status 4 ps-train "$job" --data small.txt --servers 127.0.0.1:1 --set cluster.server_timeout=0.5
+expect_text err "127.0.0.1:1"
+
+echo "what servers cannot do is refused"
+expect_status 2 ps-train "$job" --job test --data small.txt --servers 127.0.0.1:1 --trainers 2
+expect_text err 'only training is shared'
+expect_status 2 ps-train "$job" --data small.txt --trainers 2
+expect_text err '2 trainers need servers'

@@ -1,0 +1,70 @@
+// The bodies of requests and answers between trainers and shards.  The first byte chooses which.
+#include <algorithm>
+#include <cstdint>
+
+#include "base/error.h"
+#include "ps/hello.h"
+#include "ps/protocol.h"
+
+namespace {
+
+volatile float sink;  // so that reads are not optimized away
+
+ps::Buffer buffer_of(std::span<const char> bytes) {
+  static ps::BufferPool pool;
+  ps::Buffer buffer = pool.take(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), buffer.data());
+  return buffer;
+}
+
+// Touches all floats, so that a sanitizer sees those that are not there.
+float sum_floats(const ps::PushRequest& request, std::span<const int64_t> widths) {
+  float sum = 0;
+  for (const ps::Part& part : request.parts) {
+    const uint64_t count = part.rows() * static_cast<uint64_t>(widths[part.parameter]);
+    for (uint64_t i = 0; i < count; ++i) sum += request.floats(part)[i];
+  }
+  return sum;
+}
+
+void decode(uint8_t which, std::span<const char> body) {
+  const int64_t widths[] = {3, 1};
+  switch (which % 7) {
+    case 0:
+      ps::decode_pull(body);
+      break;
+    case 1:
+      sink = sum_floats(ps::decode_push(buffer_of(body), widths), widths);
+      break;
+    case 2:
+      sink = sum_floats(ps::decode_load(buffer_of(body), widths), widths);
+      break;
+    case 3:
+      ps::decode_done(body);
+      break;
+    case 4:
+      ps::decode_apply(body);
+      break;
+    case 5:
+      ps::decode_gathered(body);
+      break;
+    default: {
+      ps::Json json = ps::parse_json({body.data(), body.size()}, "hello");
+      ps::Hello hello = ps::Hello::spec().parse(json, "hello");
+      ps::schema_from_json(hello.schema);
+      ps::place_from_json(hello.place);
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  try {
+    decode(data[0], {reinterpret_cast<const char*>(data) + 1, size - 1});
+  } catch (const ps::Error&) {
+    // Refused, as most inputs are.
+  }
+  return 0;
+}

@@ -1,0 +1,248 @@
+// What the tests of servers share: a small job whose gradients depend on the weights that were pulled, a
+// cluster for it on a simulated network, and the same job in one process.
+#ifndef PS_TESTS_UNIT_PS_CLUSTER_H_
+#define PS_TESTS_UNIT_PS_CLUSTER_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "net/sim/sim_faults.h"
+#include "net/sim/sim_host.h"
+#include "net/sim/sim_network.h"
+#include "ps/local_store.h"
+#include "ps/remote_store.h"
+#include "ps/shard_server.h"
+
+namespace ps {
+
+using namespace std::chrono_literals;
+
+inline ParameterSpec test_parameter(std::string name, ParameterKind kind, bool sparse, int64_t rows,
+                                    int64_t cols) {
+  ParameterSpec spec;
+  spec.name = std::move(name);
+  spec.kind = kind;
+  spec.sparse = sparse;
+  spec.rows = rows;
+  spec.cols = cols;
+  spec.initializer = {Distribution::kNormal, 0, 0.5, 7};
+  return spec;
+}
+
+// One parameter of each kind; the matrix and the embedding have several blocks.
+inline std::vector<ParameterSpec> test_parameters() {
+  return {test_parameter("table", ParameterKind::kRows, true, 0, 3),
+          test_parameter("embedding", ParameterKind::kRows, false, 9000, 4),
+          test_parameter("matrix", ParameterKind::kMatrix, false, 40, 1000),
+          test_parameter("bias", ParameterKind::kMatrix, false, 1, 5),
+          test_parameter("running", ParameterKind::kStatistic, false, 1, 4)};
+}
+
+// What trainer `rank` does in step `step` of the job: some keys, and gradients made of weights and noise.
+class TestBatch {
+ public:
+  TestBatch(int rank, int64_t step)
+      : random_(1000 + static_cast<uint64_t>(rank), static_cast<uint64_t>(step)) {
+    std::vector<uint64_t> ids(40);
+    for (uint64_t& id : ids) id = random_.below(300);
+    const std::vector<uint32_t> offsets = {0, 40};
+    KeyList list{offsets, ids};
+    plans.resize(5);
+    KeyPlanner().plan({&list, 1}, plans[1]);
+    for (uint64_t& id : ids) id = id * 0x9e3779b97f4a7c15;  // spread over 64 bits
+    KeyPlanner().plan({&list, 1}, plans[0]);
+    for (KeyPlan& plan : plans) plan.uses.clear();
+    samples = 10 + rank;
+  }
+
+  // Noise comes from the place of a weight alone.
+  static float gradient(int rank, int64_t step, uint64_t place, float weight) {
+    Random noise(place, static_cast<uint64_t>(step) * 16 + static_cast<uint64_t>(rank));
+    return 0.5f * weight + static_cast<float>(noise.uniform()) - 0.5f;
+  }
+
+  void fill(int rank, int64_t step, std::span<const ParameterSpec> specs,
+            std::span<const ParameterView<float>> views) const {
+    for (size_t p = 0; p < specs.size(); ++p) {
+      const int64_t cols = specs[p].cols;
+      const bool by_keys = specs[p].kind == ParameterKind::kRows;
+      const int64_t rows = by_keys ? static_cast<int64_t>(plans[p].keys.size()) : specs[p].rows;
+      for (int64_t i = 0; i < rows * cols; ++i) {
+        uint64_t row =
+            by_keys ? plans[p].keys[static_cast<size_t>(i / cols)] : static_cast<uint64_t>(i / cols);
+        uint64_t place = row * 1000 + static_cast<uint64_t>(i % cols);
+        if (by_keys) {
+          views[p].row_gradients[i] = gradient(rank, step, place, views[p].rows[i / cols][i % cols]);
+        } else if (specs[p].kind == ParameterKind::kMatrix) {
+          views[p].gradient[i] = gradient(rank, step, place, views[p].value[i]);
+        } else {
+          views[p].value[i] = 0.9f * views[p].value[i] + gradient(rank, step, place, 0);
+        }
+      }
+    }
+  }
+
+  std::vector<KeyPlan> plans;
+  int64_t samples;
+
+ private:
+  Random random_;
+};
+
+struct TestJob {
+  Json optimizer = {{"type", "sgd"}, {"learning_rate", 0.1}};
+  Consistency consistency;
+  std::vector<std::vector<int>> steps = {{5, 3}};  // of each trainer, by pass
+
+  int trainers() const { return static_cast<int>(steps.size()); }
+  OptimizerPlan plan() const { return make_optimizer_plan(optimizer, "mean"); }
+};
+
+// The weights of a trained job, of every parameter, in a fixed order.
+inline std::vector<float> all_weights(ParameterStore& store) {
+  std::vector<float> all;
+  std::vector<ParameterSpec> specs = test_parameters();
+  for (size_t p = 0; p < specs.size(); ++p) {
+    const size_t cols = static_cast<size_t>(specs[p].cols), begin = all.size();
+    const int parameter = static_cast<int>(p);
+    if (specs[p].sparse) {
+      std::vector<uint64_t> keys = store.keys(parameter);
+      all.resize(begin + keys.size() * cols);
+      store.read_rows(parameter, keys, all.data() + begin);
+    } else {
+      all.resize(begin + static_cast<size_t>(specs[p].rows) * cols);
+      store.read_all(parameter, all.data() + begin);
+    }
+  }
+  return all;
+}
+
+// What a trainer does.
+inline void run_trainer(ParameterStore& store, const TestJob& job, int rank) {
+  std::vector<ParameterSpec> specs = test_parameters();
+  std::vector<ParameterView<float>> views;
+  int64_t step = 0;
+  const std::vector<int>& passes = job.steps[static_cast<size_t>(rank)];
+  for (size_t pass = 0; pass < passes.size(); ++pass) {
+    auto batch = std::make_unique<TestBatch>(rank, step), next = std::unique_ptr<TestBatch>();
+    for (int i = 0; i < passes[pass]; ++i, ++step, batch = std::move(next)) {
+      store.pull(batch->plans, PullMode::kTrain, views);
+      next = std::make_unique<TestBatch>(rank, step + 1);
+      if (i + 1 < passes[pass] && i % 3 != 2) store.begin_pull(next->plans);
+      batch->fill(rank, step, specs, views);
+      store.push(batch->plans, views, {batch->samples, static_cast<int64_t>(pass)});
+    }
+    store.end_pass(static_cast<int64_t>(pass));
+  }
+}
+
+// The job with one trainer, in one process.
+inline std::vector<float> train_locally(const TestJob& job) {
+  ThreadPool pool(1);
+  LocalStore store(test_parameters(), job.plan(), UINT64_MAX, pool);
+  run_trainer(store, job, 0);
+  return all_weights(store);
+}
+
+inline void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  if (std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0) return;
+  size_t i = 0;
+  while (std::memcmp(&a[i], &b[i], sizeof(float)) == 0) ++i;
+  FAIL() << "weight " << i << " of " << a.size() << " is " << a[i] << " and " << b[i];
+}
+
+// Servers of a job on a simulated network, each on a host of its own, and its trainers.
+class Cluster {
+ public:
+  Cluster(const TestJob& job, int servers, int ports, int sparse_ports, uint64_t seed = 1)
+      : job_(job), network_(seed) {
+    served_.fingerprint = {{"optimizer", job.optimizer}};
+    served_.parameters = [](const DataSchema&) { return test_parameters(); };
+    served_.optimizers = job.plan();
+    served_.consistency = job.consistency;
+    for (int s = 0; s < servers; ++s) add_server(cat("server", s), ports, sparse_ports);
+  }
+  ~Cluster() { shards_.clear(); }
+
+  SimNetwork& network() { return network_; }
+  std::vector<SimHost*> hosts() { return hosts_; }
+  std::vector<std::unique_ptr<ShardServer>>& shards() { return shards_; }
+  ServedJob& served() { return served_; }
+
+  RemoteOptions options(int rank) {
+    RemoteOptions options;
+    options.servers = servers_;
+    options.hello.rank = rank;
+    options.hello.trainers = job_.trainers();
+    options.hello.generation = 100 + static_cast<uint64_t>(rank);
+    options.hello.job = {{"optimizer", job_.optimizer}};
+    options.hello.schema = to_json(DataSchema());
+    return options;
+  }
+
+  // Runs `body` with a store, on a host of the trainer's own.
+  void spawn(int rank, std::function<void(RemoteStore&)> body) { spawn(options(rank), std::move(body)); }
+  void spawn(const RemoteOptions& options, std::function<void(RemoteStore&)> body) {
+    SimHost& host = network_.host(cat("trainer", options.hello.rank));
+    if (std::find(hosts_.begin(), hosts_.end(), &host) == hosts_.end()) hosts_.push_back(&host);
+    host.spawn([this, &host, options, body = std::move(body)] {
+      RemoteStore store(host, options, job_.consistency, test_parameters());
+      body(store);
+    });
+  }
+
+  // Until all that was spawned has ended.
+  void run() {
+    ASSERT_TRUE(network_.run_until([this] { return network_.processes_ended(); }, network_.now() + 3600s))
+        << "the trainers do not end";
+  }
+
+  // The whole job; its weights, as trainer 0 reads them.
+  std::vector<float> train() {
+    std::vector<float> weights;
+    for (int rank = 0; rank < job_.trainers(); ++rank) {
+      spawn(rank, [this, rank, &weights](RemoteStore& store) {
+        run_trainer(store, job_, rank);
+        if (rank == 0) weights = all_weights(store);
+        store.barrier();
+      });
+    }
+    run();
+    return weights;
+  }
+
+ private:
+  // The first `ports` have dense parameters, `sparse_ports` more sparse ones; without these all have both.
+  void add_server(const std::string& name, int ports, int sparse_ports) {
+    SimHost& host = network_.host(name);
+    hosts_.push_back(&host);
+    ServerPorts description;
+    description.dense = ports;
+    description.sparse = sparse_ports > 0 ? sparse_ports : ports;
+    size_t first = shards_.size();
+    for (int i = 0; i < ports + sparse_ports; ++i) {
+      shards_.push_back(std::make_unique<ShardServer>(host, Address{name, 0}, served_));
+      description.ports.push_back(shards_.back()->address().port);
+    }
+    for (size_t i = first; i < shards_.size(); ++i) shards_[i]->set_ports(description);
+    servers_.push_back(shards_[first]->address());
+  }
+
+  const TestJob job_;
+  ServedJob served_;
+  SimNetwork network_;
+  std::vector<SimHost*> hosts_;
+  std::vector<Address> servers_;
+  std::vector<std::unique_ptr<ShardServer>> shards_;
+};
+
+}  // namespace ps
+
+#endif  // PS_TESTS_UNIT_PS_CLUSTER_H_

@@ -1,0 +1,214 @@
+// Whole clusters in one process, on simulated time and network.
+#include "cluster.h"
+
+namespace ps {
+namespace {
+
+using testing::HasSubstr;
+
+TestJob job_with(Json optimizer) {
+  TestJob job;
+  job.optimizer = std::move(optimizer);
+  return job;
+}
+
+class EveryOptimizer : public testing::TestWithParam<const OptimizerEntry*> {
+ protected:
+  TestJob job() const {
+    TestJob job = job_with({{"type", GetParam()->name}, {"learning_rate", 0.05}, {"l2", 0.001}});
+    job.optimizer["schedule"] = {{"type", "poly"}, {"a", 0.01}, {"b", 0.5}};
+    return job;
+  }
+};
+
+TEST_P(EveryOptimizer, HasTheSameBitsOnServersAsInOneProcess) {
+  const std::vector<float> local = train_locally(job());
+  expect_same_bits(local, Cluster(job(), 1, 1, 0).train());
+  expect_same_bits(local, Cluster(job(), 3, 2, 2).train());
+}
+
+TEST_P(EveryOptimizer, HasTheSameBitsOnAnyServersWithThreeTrainers) {
+  TestJob three = job();
+  three.steps = {{4, 2}, {5, 0}, {1, 3}};
+  const std::vector<float> one = Cluster(three, 1, 1, 0).train();
+  expect_same_bits(one, Cluster(three, 3, 2, 2, /*seed=*/2).train());
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, EveryOptimizer, testing::ValuesIn(optimizer_catalog()),
+                         [](const auto& each) { return std::string(each.param->name); });
+
+// Norms are of the whole gradient, whoever has its parts.
+TEST(Cluster, ClippingByNormHasTheSameBitsOnServersAsInOneProcess) {
+  for (const char* clip : {"clip_norm", "clip_global_norm"}) {
+    TestJob job = job_with({{"type", "momentum"}, {"learning_rate", 0.05}, {clip, 0.5}});
+    const std::vector<float> local = train_locally(job);
+    expect_same_bits(local, Cluster(job, 1, 1, 0).train());
+    expect_same_bits(local, Cluster(job, 3, 2, 2).train());
+    job.optimizer.erase(clip);
+    EXPECT_NE(local, train_locally(job)) << clip << " does nothing here";
+  }
+}
+
+// With clipping, so that steps have two phases.
+TEST(Cluster, FaultsOfTheNetworkChangeNoBit) {
+  TestJob job = job_with({{"type", "adam"}, {"learning_rate", 0.05}, {"clip_global_norm", 0.5}});
+  job.steps = {{6, 4}, {5, 5}, {0, 7}};
+  const std::vector<float> calm = Cluster(job, 2, 1, 1).train();
+  uint64_t num_faults = 0, repeated = 0;
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    Cluster cluster(job, 2, 1, 1, seed);
+    cluster.network().set_default_link(
+        {.latency = 2ms, .jitter = 5ms, .bytes_per_second = 2e7, .split = true});
+    for (int rank = 0; rank < 3; ++rank) cluster.network().host(cat("trainer", rank));
+    std::vector<SimHost*> hosts = cluster.hosts();
+    for (int rank = 0; rank < 3; ++rank) hosts.push_back(&cluster.network().host(cat("trainer", rank)));
+    SimFaults faults(cluster.network(), hosts, {.mean_interval = 60ms, .longest = 500ms});
+    expect_same_bits(calm, cluster.train());
+    num_faults += faults.num_faults();
+    for (auto& shard : cluster.shards()) repeated += shard->shard()->counters().pushes_repeated;
+  }
+  EXPECT_GT(num_faults, 100u);
+  EXPECT_GT(repeated, 0u) << "no push was ever sent twice: the test proves nothing";
+}
+
+TEST(Cluster, BoundedStalenessTrainsEveryStepOfEveryTrainerOnce) {
+  TestJob job;
+  job.consistency.staleness = 2;
+  job.steps = {{8}, {6}, {8}};
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Cluster cluster(job, 2, 1, 0, seed);
+    cluster.network().set_default_link({.latency = 1ms, .jitter = 20ms, .split = true});
+    cluster.train();
+    for (auto& shard : cluster.shards()) EXPECT_EQ(shard->shard()->counters().steps, 8u) << "seed " << seed;
+  }
+}
+
+TEST(Cluster, AsynchronousPushesAreStepsOfTheirOwn) {
+  TestJob job;
+  job.consistency.async = true;
+  job.steps = {{8, 2}, {6, 3}, {0, 1}};
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Cluster cluster(job, 2, 1, 1, seed);
+    cluster.network().set_default_link({.latency = 1ms, .jitter = 20ms, .split = true});
+    cluster.train();
+    for (auto& shard : cluster.shards()) EXPECT_EQ(shard->shard()->counters().steps, 20u) << "seed " << seed;
+  }
+}
+
+TEST(Cluster, WhatTrainersGatherComesInRankOrder) {
+  TestJob job;
+  job.steps = {{}, {}, {}};
+  Cluster cluster(job, 1, 1, 0);
+  for (int rank = 0; rank < 3; ++rank) {
+    cluster.spawn(rank, [rank](RemoteStore& store) {
+      for (int round = 0; round < 3; ++round) {
+        EXPECT_THAT(
+            store.gather(cat("r", round, "t", rank)),
+            testing::ElementsAre(cat("r", round, "t0"), cat("r", round, "t1"), cat("r", round, "t2")));
+      }
+    });
+  }
+  cluster.run();
+}
+
+TEST(Cluster, WeightsThatAreLoadedAreTheOnesThatAreRead) {
+  Cluster cluster(TestJob(), 2, 2, 1);
+  cluster.spawn(0, [](RemoteStore& store) {
+    std::vector<uint64_t> keys = {3, 1ull << 40, UINT64_MAX};
+    std::vector<float> rows = {1, 2, 3, 4, 5, 6, 7, 8, 9}, read(9);
+    store.load_rows(0, keys, rows.data());
+    store.read_rows(0, keys, read.data());
+    EXPECT_EQ(rows, read);
+    EXPECT_EQ(store.keys(0), keys);
+    std::vector<float> matrix(40000), copy(40000);
+    for (size_t i = 0; i < matrix.size(); ++i) matrix[i] = static_cast<float>(i);
+    store.load_all(2, matrix.data());
+    store.read_all(2, copy.data());
+    EXPECT_EQ(matrix, copy);
+  });
+  cluster.run();
+}
+
+TEST(Cluster, AnotherJobIsRefusedWithWhatDiffers) {
+  Cluster cluster(job_with({{"type", "sgd"}, {"learning_rate", 0.1}}), 1, 1, 0);
+  RemoteOptions options = cluster.options(0);
+  options.hello.job["optimizer"]["learning_rate"] = 0.2;
+  cluster.spawn(options, [](RemoteStore&) { FAIL() << "connected"; });
+  try {
+    cluster.run();
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUsage);
+    EXPECT_THAT(error.message(), HasSubstr("optimizer.learning_rate is 0.2, not 0.1"));
+  }
+}
+
+TEST(Cluster, ATrainerThatNeverComesIsNamed) {
+  TestJob job;
+  job.steps = {{3}, {3}};
+  Cluster cluster(job, 1, 1, 0);
+  cluster.served().trainer_timeout = 20s;
+  cluster.spawn(0, [&](RemoteStore& store) { run_trainer(store, job, 0); });
+  try {
+    cluster.run();
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnavailable);
+    EXPECT_THAT(error.message(), HasSubstr("no connection from trainer 1 of 2 for 20 s"));
+  }
+  EXPECT_GE(cluster.network().now(), 20s);
+}
+
+TEST(Cluster, TheNextRunGoesOnFromTheWeightsOfTheLast) {
+  TestJob job;
+  job.steps = {{4}};
+  Cluster cluster(job, 2, 1, 1);
+  const std::vector<float> first = cluster.train();
+  RemoteOptions options = cluster.options(0);
+  options.hello.generation = 777;
+  std::vector<float> before;
+  cluster.spawn(options, [&](RemoteStore& store) {
+    before = all_weights(store);
+    run_trainer(store, job, 0);
+  });
+  cluster.run();
+  expect_same_bits(first, before);
+  for (auto& shard : cluster.shards()) EXPECT_EQ(shard->shard()->counters().steps, 8u);
+}
+
+TEST(Cluster, AServerThatDiesEndsTheTrainersWithItsName) {
+  TestJob job;
+  job.steps = {{100000}};
+  Cluster cluster(job, 2, 1, 0);
+  cluster.network().at(1s, [&] { cluster.hosts()[1]->crash(); });
+  RemoteOptions options = cluster.options(0);
+  options.server_timeout = 10s;
+  cluster.spawn(options, [&](RemoteStore& store) { run_trainer(store, job, 0); });
+  try {
+    cluster.run();
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnavailable);
+    EXPECT_THAT(error.message(), HasSubstr("server1"));
+  }
+  EXPECT_LT(cluster.network().now(), 60s);
+}
+
+TEST(Cluster, AServerThatCannotBeReachedIsNamed) {
+  Cluster cluster(TestJob(), 1, 1, 0);
+  RemoteOptions options = cluster.options(0);
+  options.servers = {{"server0", 9}};
+  options.server_timeout = 5s;
+  int waits = 0;
+  options.on_waiting = [&](const std::string& text) {
+    EXPECT_THAT(text, HasSubstr("server0:9"));
+    ++waits;
+  };
+  cluster.spawn(options, [](RemoteStore&) { FAIL() << "connected"; });
+  EXPECT_THROW(cluster.run(), Error);
+  EXPECT_GT(waits, 2);
+}
+
+}  // namespace
+}  // namespace ps

@@ -1,0 +1,182 @@
+#include "ps/protocol.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "ps/hello.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::vector<int64_t> kWidths = {3, 1};
+
+Buffer buffer_of(const std::string& bytes) {
+  static BufferPool pool;
+  Buffer buffer = pool.take(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), buffer.data());
+  return buffer;
+}
+
+std::string two_parts() {
+  std::string parts;
+  encode_key_part(0, std::vector<uint64_t>{2, 300}, parts);
+  encode_range_part(1, 5, 4, parts);
+  return parts;
+}
+
+// Two rows of 3 floats and four of 1, each part padded.
+std::string floats_of_two_parts() {
+  std::string bytes;
+  for (float value = 1; value <= 6; ++value) put(bytes, value);
+  bytes.resize(64);
+  for (float value = 7; value <= 10; ++value) put(bytes, value);
+  bytes.resize(128);
+  return bytes;
+}
+
+std::string a_push() {
+  PushHeader header{.step = 9, .info = {200, 3}, .ended = false, .piece = 1, .num_pieces = 2};
+  return encode_push(header, 2, two_parts()) + floats_of_two_parts();
+}
+
+void expect_refused(const std::function<void()>& body, const std::string& what) {
+  try {
+    body();
+    ADD_FAILURE() << what << " was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kData) << what << ": " << error.message();
+  }
+}
+
+TEST(Protocol, KeysComeBackFromFewBytes) {
+  std::vector<uint64_t> keys = {0, 1, 2, 130, 1 << 20, UINT64_MAX - 1, UINT64_MAX}, read;
+  std::string bytes;
+  encode_keys(keys, bytes);
+  EXPECT_EQ(bytes.size(), 8u + 3 + 1 + 3 + 10 + 1);
+  ByteReader in(bytes);
+  decode_keys(in, read);
+  EXPECT_EQ(read, keys);
+  EXPECT_EQ(in.remaining(), 0u);
+}
+
+TEST(Protocol, KeysBeyond64BitsAreRefused) {
+  std::string bytes;
+  encode_keys(std::vector<uint64_t>{UINT64_MAX}, bytes);
+  bytes += '\0';
+  bytes[0] = 2;
+  bytes[4] = static_cast<char>(bytes.size() - 8);
+  std::vector<uint64_t> read;
+  ByteReader in(bytes);
+  expect_refused([&] { decode_keys(in, read); }, "a key after the last");
+}
+
+TEST(Protocol, PullComesBack) {
+  PullRequest pull = decode_pull(encode_pull(7, PullMode::kRead, 2, two_parts()));
+  EXPECT_EQ(pull.step, 7u);
+  EXPECT_EQ(pull.mode, PullMode::kRead);
+  ASSERT_EQ(pull.parts.size(), 2u);
+  EXPECT_THAT(pull.parts[0].keys, ElementsAre(2, 300));
+  EXPECT_FALSE(pull.parts[1].by_keys);
+  EXPECT_EQ(pull.parts[1].first, 5u);
+  EXPECT_EQ(pull.parts[1].rows(), 4u);
+}
+
+TEST(Protocol, FloatsOfAPushAreAlignedWhereTheyCame) {
+  PushRequest push = decode_push(buffer_of(a_push()), kWidths);
+  EXPECT_EQ(push.step, 9u);
+  EXPECT_EQ(push.info.samples, 200);
+  EXPECT_EQ(push.info.pass, 3);
+  EXPECT_EQ(push.piece, 1u);
+  EXPECT_EQ(push.num_pieces, 2u);
+  ASSERT_EQ(push.parts.size(), 2u);
+  for (const Part& part : push.parts) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(push.floats(part)) % kFloatAlignment, 0u);
+  }
+  EXPECT_EQ(push.floats(push.parts[0])[5], 6);
+  EXPECT_EQ(push.floats(push.parts[1])[3], 10);
+}
+
+TEST(Protocol, EveryCutOfAMessageIsRefused) {
+  const std::string pull = encode_pull(7, PullMode::kTrain, 2, two_parts()), push = a_push();
+  const std::string load = encode_load(2, two_parts()) + floats_of_two_parts();
+  const std::string keys = encode_keys_request({1, 2, 3}), done = encode_done({0.5, true, false});
+  const std::string apply = encode_apply({3, {0.5, 1}}), measured = encode_done({.squares = {{}, {}}});
+  const std::string gathered = encode_gathered(std::vector<std::string>{"one", "", "three"});
+  auto cut = [](const std::string& whole, auto&& decode, const char* name) {
+    for (size_t size = 0; size < whole.size(); ++size) {
+      expect_refused([&] { decode(whole.substr(0, size)); }, cat(name, " of ", size, " bytes"));
+    }
+    expect_refused([&] { decode(whole + "x"); }, cat(name, " with a byte more"));
+  };
+  cut(
+      pull, [](const std::string& bytes) { decode_pull(bytes); }, "pull");
+  cut(
+      push, [](const std::string& bytes) { decode_push(buffer_of(bytes), kWidths); }, "push");
+  cut(
+      load, [](const std::string& bytes) { decode_load(buffer_of(bytes), kWidths); }, "load");
+  cut(
+      keys, [](const std::string& bytes) { decode_keys_request(bytes); }, "keys");
+  cut(
+      done, [](const std::string& bytes) { decode_done(bytes); }, "done");
+  cut(
+      measured, [](const std::string& bytes) { decode_done(bytes); }, "done with squares");
+  cut(
+      apply, [](const std::string& bytes) { decode_apply(bytes); }, "apply");
+  cut(
+      gathered, [](const std::string& bytes) { decode_gathered(bytes); }, "gathered");
+}
+
+// Whatever the bytes say, nothing is read beyond them, and nothing large is allocated for them.
+TEST(Protocol, DamagedMessagesAreRefusedOrMeanSomethingElse) {
+  const std::string pull = encode_pull(7, PullMode::kTrain, 2, two_parts()), push = a_push();
+  Random random(1, 1);
+  for (int i = 0; i < 20000; ++i) {
+    std::string damaged = i % 2 == 0 ? pull : push;
+    for (int change = 0; change < 1 + i % 3; ++change) {
+      damaged[random.below(damaged.size())] = static_cast<char>(random.next32());
+    }
+    try {
+      i % 2 == 0 ? void(decode_pull(damaged)) : void(decode_push(buffer_of(damaged), kWidths));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kData) << error.message();
+    }
+  }
+}
+
+TEST(Protocol, DoneAndWhatWasGatheredComeBack) {
+  Done done = decode_done(encode_done({0.25, false, true}));
+  EXPECT_EQ(done.learning_rate, 0.25);
+  EXPECT_FALSE(done.pass_ended);
+  EXPECT_TRUE(done.dropped);
+  EXPECT_THAT(decode_gathered(encode_gathered(std::vector<std::string>{"a", "", "bc"})),
+              ElementsAre("a", "", "bc"));
+}
+
+TEST(Hello, SchemaAndPlaceComeBack) {
+  DataSchema schema{{{"features", false, 100}, {"price", true, 3}}};
+  EXPECT_EQ(to_json(schema_from_json(to_json(schema))), to_json(schema));
+  ShardPlace place{4, 2, 3, -1};
+  EXPECT_EQ(place_from_json(to_json(place)), place);
+  EXPECT_THROW(place_from_json({{"num_dense", 2}, {"dense", 2}}), Error);
+}
+
+TEST(Hello, TheFirstDifferenceIsToldWithItsPath) {
+  Json ours = {{"a", 1}, {"b", {{"c", {1, 2}}, {"d", "x"}}}};
+  EXPECT_FALSE(first_difference(ours, ours));
+  Json theirs = ours;
+  theirs["b"]["c"][1] = 3;
+  EXPECT_EQ(*first_difference(theirs, ours), "b.c.1 is 3, not 2");
+  theirs = ours;
+  theirs["b"].erase("d");
+  EXPECT_EQ(*first_difference(theirs, ours), "b.d is absent, not \"x\"");
+}
+
+}  // namespace
+}  // namespace ps

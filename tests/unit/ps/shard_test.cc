@@ -1,0 +1,370 @@
+// One shard, driven directly: no network, no threads.
+#include "ps/shard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// What came of one request.
+struct Outcome {
+  std::optional<std::string> answer;
+  std::optional<Error> error;
+
+  bool waits() const { return !answer && !error; }
+  std::vector<float> floats(size_t count) const {
+    std::vector<float> out(count);
+    std::memcpy(out.data(), answer->data(), count * sizeof(float));
+    return out;
+  }
+  Done done() const { return decode_done(*answer); }
+};
+
+class RecordingReply final : public Reply {
+ public:
+  explicit RecordingReply(std::shared_ptr<Outcome> outcome) : outcome_(std::move(outcome)) {}
+  void answer(Payload payload) override {
+    std::string bytes(payload.head.data(), payload.head.size());
+    for (ConstBytes part : payload.parts) bytes.append(part.data(), part.size());
+    outcome_->answer = std::move(bytes);
+  }
+  void fail(const Error& error) override { outcome_->error = error; }
+
+ private:
+  std::shared_ptr<Outcome> outcome_;
+};
+
+// A table of width 2 with weights that begin at zero, and a statistic of width 1; plain SGD of rate 1.
+class ShardTest : public testing::Test {
+ protected:
+  using OutcomePtr = std::shared_ptr<Outcome>;
+
+  void make(int trainers, Consistency consistency = {}, const char* gradient = "sum") {
+    ParameterSpec table, statistic;
+    table.name = "table";
+    table.kind = ParameterKind::kRows;
+    table.sparse = true;
+    table.rows = 100;
+    table.cols = 2;
+    statistic.name = "statistic";
+    statistic.kind = ParameterKind::kStatistic;
+    statistic.rows = statistic.cols = 1;
+    shard_ = std::make_unique<Shard>(std::vector{table, statistic}, make_optimizer_plan(optimizer_, gradient),
+                                     ShardPlace(), consistency, std::chrono::seconds(10));
+    for (int rank = 0; rank < trainers; ++rank) join(rank, trainers, 1);
+  }
+
+  OutcomePtr apply(int rank, uint64_t step, std::vector<double> squares) {
+    return send([&](ReplyPtr& reply) { shard_->apply(rank, {step, std::move(squares)}, reply); });
+  }
+
+  void join(int rank, int trainers, uint64_t generation, bool known = false) {
+    shard_->join({rank, trainers, generation, known}, now_);
+  }
+  void leave(int rank, int trainers, uint64_t generation) {
+    shard_->leave({rank, trainers, generation, true}, now_);
+  }
+
+  OutcomePtr pull(int rank, uint64_t step, const std::vector<uint64_t>& keys) {
+    std::string parts;
+    encode_key_part(0, keys, parts);
+    return send([&](ReplyPtr& reply) {
+      shard_->pull(rank, decode_pull(encode_pull(step, PullMode::kTrain, 1, parts)), reply);
+    });
+  }
+
+  // A gradient whose elements are all `gradient`.
+  OutcomePtr push(int rank, uint64_t step, const std::vector<uint64_t>& keys, float gradient,
+                  int64_t samples = 1) {
+    return push_piece(rank, {.step = step, .info = {samples, 0}}, keys, gradient);
+  }
+  OutcomePtr push_piece(int rank, const PushHeader& header, const std::vector<uint64_t>& keys,
+                        float gradient) {
+    std::string parts;
+    encode_key_part(0, keys, parts);
+    std::string body = encode_push(header, 1, parts);
+    for (size_t i = 0; i < 2 * keys.size(); ++i) put(body, gradient);
+    return push_body(rank, body);
+  }
+  OutcomePtr push_statistic(int rank, uint64_t step, float value, int64_t samples) {
+    std::string parts;
+    encode_range_part(1, 0, 1, parts);
+    std::string body = encode_push({.step = step, .info = {samples, 0}}, 1, parts);
+    put(body, value);
+    return push_body(rank, body);
+  }
+  OutcomePtr push_end(int rank, uint64_t step) {
+    return push_body(rank, encode_push({.step = step, .ended = true}, 0, ""));
+  }
+  OutcomePtr push_body(int rank, std::string body) {
+    body.resize(padded(body.size()));
+    Buffer buffer = pool_.take(body.size());
+    std::copy(body.begin(), body.end(), buffer.data());
+    return send([&](ReplyPtr& reply) {
+      shard_->push(rank, decode_push(std::move(buffer), shard_->widths()), reply);
+    });
+  }
+
+  // The first element of rows.
+  std::vector<float> weights(const std::vector<uint64_t>& keys) {
+    std::string parts;
+    encode_key_part(0, keys, parts);
+    Payload rows = shard_->read(decode_pull(encode_pull(0, PullMode::kRead, 1, parts)));
+    std::vector<float> first;
+    for (size_t i = 0; i < keys.size(); ++i)
+      first.push_back(reinterpret_cast<float*>(rows.head.data())[2 * i]);
+    return first;
+  }
+  float statistic() {
+    std::string parts;
+    encode_range_part(1, 0, 1, parts);
+    Payload value = shard_->read(decode_pull(encode_pull(0, PullMode::kRead, 1, parts)));
+    return *reinterpret_cast<float*>(value.head.data());
+  }
+
+  std::string refusal(const std::function<void()>& body, Code code) {
+    try {
+      body();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << error.message();
+      return error.message();
+    }
+    return "accepted";
+  }
+
+  Json optimizer_ = {{"type", "sgd"}, {"learning_rate", 1}};
+  BufferPool pool_;
+  Time now_{};
+  std::unique_ptr<Shard> shard_;
+
+ private:
+  template <class Body>
+  OutcomePtr send(Body&& body) {
+    auto outcome = std::make_shared<Outcome>();
+    ReplyPtr reply = std::make_unique<RecordingReply>(outcome);
+    body(reply);
+    return outcome;
+  }
+};
+
+TEST_F(ShardTest, AStepIsTheSumOfAllTrainersAndMovesTheClock) {
+  make(2);
+  auto first = push(0, 0, {1, 2}, 1);
+  EXPECT_TRUE(first->waits());
+  EXPECT_THAT(weights({1, 2, 3}), ElementsAre(0, 0, 0));
+  auto second = push(1, 0, {2, 3}, 10);
+  EXPECT_EQ(first->done().learning_rate, 1);
+  EXPECT_FALSE(second->waits());
+  EXPECT_EQ(shard_->clock(), 1u);
+  EXPECT_THAT(weights({1, 2, 3}), ElementsAre(-1, -11, -10));
+}
+
+TEST_F(ShardTest, TheMeanIsOverTheExamplesOfAllTrainers) {
+  make(2, {}, "mean");
+  push(0, 0, {1}, 8, 1);
+  push(1, 0, {1}, 8, 3);
+  EXPECT_THAT(weights({1}), ElementsAre(-4));
+}
+
+TEST_F(ShardTest, SumsRunInRankOrderWhateverTheOrderOfArrival) {
+  std::vector<std::vector<float>> results;
+  for (const std::vector<int>& order : {std::vector{0, 1, 2}, {2, 1, 0}, {1, 2, 0}}) {
+    make(3);
+    const float gradients[] = {1e8f, -1e8f, 1};
+    for (int rank : order) push(rank, 0, {5}, gradients[rank]);
+    results.push_back(weights({5}));
+  }
+  EXPECT_THAT(results, testing::Each(ElementsAre(-1))) << "(1e8 - 1e8) + 1";
+}
+
+TEST_F(ShardTest, ATrainingPullWaitsForItsStep) {
+  make(1);
+  auto early = pull(0, 1, {1});
+  EXPECT_TRUE(early->waits());
+  EXPECT_THAT(pull(0, 0, {1})->floats(2), ElementsAre(0, 0));
+  push(0, 0, {1}, 1);
+  ASSERT_FALSE(early->waits());
+  EXPECT_THAT(early->floats(2), ElementsAre(-1, -1));
+}
+
+TEST_F(ShardTest, WithStalenessAPullMayBeBehind) {
+  make(2, {.staleness = 2});
+  EXPECT_FALSE(pull(0, 2, {1})->waits());
+  auto third = pull(0, 3, {1});
+  EXPECT_TRUE(third->waits());
+  for (uint64_t step = 0; step < 3; ++step) push(0, step, {1}, 1);
+  EXPECT_TRUE(third->waits());
+  push(1, 0, {1}, 1);
+  EXPECT_THAT(third->floats(1), ElementsAre(-2)) << "one step of two trainers";
+}
+
+TEST_F(ShardTest, ARepeatedPushIsAnsweredAgainAndNotApplied) {
+  make(1);
+  push(0, 0, {1}, 1);
+  push(0, 1, {1}, 1);
+  auto again = push(0, 1, {1}, 1);
+  EXPECT_FALSE(again->waits());
+  EXPECT_THAT(weights({1}), ElementsAre(-2));
+  EXPECT_EQ(shard_->counters().pushes_repeated, 1u);
+}
+
+TEST_F(ShardTest, APushThatIsRepeatedWhileItWaitsCountsOnce) {
+  make(2);
+  auto lost = push(0, 0, {1}, 1), again = push(0, 0, {1}, 1);
+  push(1, 0, {1}, 1);
+  EXPECT_FALSE(lost->waits());
+  EXPECT_FALSE(again->waits());
+  EXPECT_THAT(weights({1}), ElementsAre(-2));
+}
+
+TEST_F(ShardTest, PiecesOfAPushAreOneStepInAnyOrder) {
+  make(1);
+  auto last = push_piece(0, {.step = 0, .info = {1, 0}, .piece = 1, .num_pieces = 2}, {7}, 1);
+  EXPECT_TRUE(last->waits());
+  auto first = push_piece(0, {.step = 0, .info = {1, 0}, .piece = 0, .num_pieces = 2}, {8}, 2);
+  EXPECT_FALSE(first->waits());
+  EXPECT_FALSE(last->waits());
+  EXPECT_EQ(shard_->counters().steps, 1u);
+  EXPECT_THAT(weights({7, 8}), ElementsAre(-1, -2));
+}
+
+TEST_F(ShardTest, AStepThatAllEndIsNotAppliedAndEndsThePass) {
+  make(2);
+  auto ended = push_end(0, 0);
+  auto other = push(1, 0, {1}, 1);
+  EXPECT_FALSE(ended->done().pass_ended);
+  EXPECT_FALSE(other->done().pass_ended);
+  ended = push_end(0, 1);
+  other = push_end(1, 1);
+  EXPECT_TRUE(ended->done().pass_ended);
+  EXPECT_TRUE(other->done().pass_ended);
+  EXPECT_EQ(shard_->counters().steps, 1u);
+  EXPECT_TRUE(push_end(1, 1)->done().pass_ended) << "also when it is asked again";
+}
+
+TEST_F(ShardTest, AClippedStepIsMeasuredThenAppliedOnce) {
+  optimizer_["clip_norm"] = 5;
+  make(2);
+  auto first = push(0, 0, {1}, 1), second = push(1, 0, {1}, 2);
+  ASSERT_EQ(first->done().squares.size(), 2u);
+  EXPECT_EQ(second->done().squares[0].value(), 18) << "two elements of 3";
+  EXPECT_THAT(weights({1}), ElementsAre(0));
+  EXPECT_EQ(push(0, 0, {1}, 1)->done().squares[0].value(), 18) << "also when it is asked again";
+  EXPECT_THAT(refusal([&] { apply(0, 1, {100, 0}); }, Code::kData), HasSubstr("not waiting"));
+  EXPECT_THAT(refusal([&] { apply(0, 0, {100}); }, Code::kData), HasSubstr("not waiting"));
+  apply(0, 0, {100, 0});  // with what other shards have the norm is 10: the gradient is halved
+  EXPECT_THAT(weights({1}), ElementsAre(-1.5));
+  EXPECT_FALSE(apply(1, 0, {100, 0})->waits());
+  EXPECT_THAT(weights({1}), ElementsAre(-1.5));
+  EXPECT_EQ(shard_->clock(), 1u);
+}
+
+TEST_F(ShardTest, StatisticsAreTheMeanOverExamples) {
+  make(2);
+  push_statistic(0, 0, 4, 1);
+  push_statistic(1, 0, 8, 3);
+  EXPECT_EQ(statistic(), 7);
+}
+
+TEST_F(ShardTest, AsynchronousPushesAreAppliedAtOnceAndOldOnesDropped) {
+  make(2, {.async = true, .max_lag = 1});
+  pull(1, 0, {1});
+  for (uint64_t step = 0; step < 2; ++step) {
+    pull(0, step, {1});
+    EXPECT_FALSE(push(0, step, {1}, 1)->waits());
+  }
+  EXPECT_TRUE(push(1, 0, {1}, 1)->done().dropped) << "two steps behind";
+  pull(1, 1, {1});
+  EXPECT_FALSE(push(1, 1, {1}, 1)->done().dropped);
+  EXPECT_THAT(weights({1}), ElementsAre(-3));
+  EXPECT_EQ(shard_->counters().pushes_dropped, 1u);
+}
+
+TEST_F(ShardTest, AnAsynchronousPassEndsForAllTogether) {
+  make(2, {.async = true});
+  auto first = push_end(0, 0);
+  EXPECT_TRUE(first->waits());
+  push(1, 0, {1}, 1);
+  EXPECT_TRUE(first->waits());
+  EXPECT_TRUE(push_end(1, 1)->done().pass_ended);
+  EXPECT_TRUE(first->done().pass_ended);
+}
+
+TEST_F(ShardTest, WhatMakesNoSenseIsRefusedAndChangesNothing) {
+  make(1);
+  EXPECT_THAT(refusal([&] { push(0, 1, {1}, 1); }, Code::kData), HasSubstr("comes before step 0"));
+  EXPECT_THAT(refusal([&] { push(0, 0, {100}, 1); }, Code::kData), HasSubstr("key 100 is not of this shard"));
+  EXPECT_THAT(refusal([&] { pull(0, 0, {100}); }, Code::kData), HasSubstr("key 100"));
+  std::string parts;
+  encode_range_part(0, 0, 1, parts);
+  EXPECT_THAT(
+      refusal([&] { shard_->read(decode_pull(encode_pull(0, PullMode::kRead, 1, parts))); }, Code::kData),
+      HasSubstr("not reached by numbers of rows"));
+  parts.clear();
+  encode_range_part(1, 1, 1, parts);
+  EXPECT_THAT(
+      refusal([&] { shard_->read(decode_pull(encode_pull(0, PullMode::kRead, 1, parts))); }, Code::kData),
+      HasSubstr("of 1"));
+  EXPECT_EQ(shard_->clock(), 0u);
+  push(0, 0, {1}, 1);
+  EXPECT_THAT(weights({1}), ElementsAre(-1));
+}
+
+TEST_F(ShardTest, ARankBelongsToOneProcessOfARun) {
+  make(2);
+  push(0, 0, {1}, 1);
+  EXPECT_THAT(refusal([&] { join(0, 2, 2); }, Code::kUnavailable), HasSubstr("its run has to end first"));
+  EXPECT_THAT(refusal([&] { join(1, 3, 2); }, Code::kUsage), HasSubstr("one of 3 trainers"));
+  leave(0, 2, 1);
+  EXPECT_THAT(refusal([&] { join(0, 2, 2); }, Code::kUnavailable), HasSubstr("another process"));
+  join(0, 2, 1, /*known=*/true);  // the same, back again
+  push(1, 0, {1}, 1);
+  EXPECT_EQ(shard_->clock(), 1u);
+}
+
+TEST_F(ShardTest, TheNextRunBeginsWhenTheLastHasGoneAndFencesIt) {
+  make(1);
+  push(0, 0, {1}, 1);
+  leave(0, 1, 1);
+  join(0, 1, 2);
+  EXPECT_EQ(shard_->clock(), 0u);
+  EXPECT_THAT(weights({1}), ElementsAre(-1)) << "the weights stay";
+  EXPECT_THAT(refusal([&] { join(0, 1, 1, /*known=*/true); }, Code::kFenced), HasSubstr("not known here"));
+}
+
+TEST_F(ShardTest, WhoWaitsForATrainerThatIsGoneIsTold) {
+  make(2);
+  auto waiting = push(0, 0, {1}, 1);
+  leave(1, 2, 1);
+  now_ = std::chrono::seconds(9);
+  shard_->check_trainers(now_);
+  EXPECT_TRUE(waiting->waits());
+  now_ = std::chrono::seconds(10);
+  shard_->check_trainers(now_);
+  ASSERT_TRUE(waiting->error);
+  EXPECT_THAT(waiting->error->message(), HasSubstr("no connection from trainer 1 of 2 for 10 s, at step 0"));
+}
+
+TEST_F(ShardTest, KeysComeInPieces) {
+  make(1);
+  push(0, 0, {4, 6, 9}, 1);
+  std::vector<uint64_t> all;
+  for (uint64_t first = 0; first < 3; first += 2) {
+    std::string answer = shard_->keys({0, first, 2});
+    ByteReader in(answer);
+    EXPECT_EQ(in.get<uint64_t>(), 3u);
+    std::vector<uint64_t> some;
+    decode_keys(in, some);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  EXPECT_THAT(all, ElementsAre(4, 6, 9));
+}
+
+}  // namespace
+}  // namespace ps
