@@ -5,41 +5,9 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "base/radix_sort.h"
+#include "ps/remote_state.h"
 
 namespace ps {
-
-struct RemoteStore::Held {
-  std::vector<float*> rows;           // by keys: of the plan's keys, in the frames
-  std::vector<float> whole;           // put together from the shards' blocks
-  float* in_frame = nullptr;          // the whole parameter in one piece, where the frame put it
-  std::shared_ptr<Buffer> gradients;  // lives on while a push needs it
-};
-
-// An answer to a pull.
-struct RemoteStore::Arrived {
-  size_t shard;
-  const Bundle* bundle;
-  Frame frame;
-};
-
-// What is asked of all shards together.
-struct RemoteStore::Exchange {
-  Exchange(std::span<const ParameterSpec> specs, const std::vector<ShardPlace>& places)
-      : router(specs, places) {}
-
-  BatchRouter router;
-  const KeyPlan* plans = nullptr;  // of begin_pull
-  size_t asked = 0;
-  std::vector<Arrived> arrived;  // of the last pull: the rows lie in them
-};
-
-// Copies that a message consists of, and the gradients it points into.
-struct RemoteStore::Outgoing {
-  std::shared_ptr<const void> head;
-  std::vector<Buffer> copies;
-  std::vector<std::shared_ptr<Buffer>> gradients;
-};
 
 namespace {
 
@@ -51,18 +19,6 @@ ConstBytes bytes_of(const float* floats, int64_t count) {
 
 void add_padding(Payload& payload, size_t size) {
   if (padded(size) > size) payload.parts.push_back({kPadding.data(), padded(size) - size});
-}
-
-// Calls body(own, row, count) for runs of the holder's own rows [first, first + count) that are neighbours in
-// the parameter too.
-template <class Body>
-void for_each_run(const RowDeal& deal, int64_t first, int64_t rows, Body&& body) {
-  for (int64_t own = first; own < first + rows;) {
-    int64_t block_end = (own / deal.block_rows + 1) * deal.block_rows;
-    int64_t count = deal.holders == 1 ? first + rows - own : std::min(block_end, first + rows) - own;
-    body(own, deal.global(own), count);
-    own += count;
-  }
 }
 
 void check_widths(const std::vector<ParameterSpec>& specs) {
@@ -346,86 +302,6 @@ std::vector<std::string> RemoteStore::gather(std::string bytes) {
   std::vector<std::string> all = decode_gathered(frame.body.bytes());
   if (all.size() != static_cast<size_t>(trainers_)) fail(Code::kData, "gather: ", all.size(), " answers");
   return all;
-}
-
-// ---- models
-
-std::vector<uint64_t> RemoteStore::keys(int parameter) {
-  constexpr uint32_t kMost = 1 << 19;
-  wait_for_steps_before(step_);
-  std::vector<uint64_t> all, some;
-  for (size_t s = 0; s < links_.size(); ++s) {
-    if (links_.places()[s].sparse < 0) continue;
-    uint64_t total = 0, first = 0;
-    do {
-      KeysRequest request{static_cast<uint32_t>(parameter), first, kMost};
-      Frame frame = links_.call(s, Message::kKeys, Payload(encode_keys_request(request)));
-      ByteReader in({frame.body.data(), frame.body.size()});
-      total = in.get<uint64_t>();
-      decode_keys(in, some);
-      if (some.empty() && first < total) fail(Code::kData, "keys: ", first, " of ", total);
-      all.insert(all.end(), some.begin(), some.end());
-      first += some.size();
-    } while (first < total);
-  }
-  radix_sort(all);
-  return all;
-}
-
-void RemoteStore::read_rows(int parameter, std::span<const uint64_t> keys, float* weights) {
-  wait_for_steps_before(step_);
-  const int64_t cols = specs_[static_cast<size_t>(parameter)].cols;
-  reading_->router.begin();
-  reading_->router.add_keys(static_cast<size_t>(parameter), keys);
-  ask(*reading_, PullMode::kRead, step_);
-  await(*reading_, [&](size_t, const Piece& piece, const float* floats) {
-    for (uint32_t position : piece.positions) {
-      std::copy_n(floats, cols, weights + position * cols);
-      floats += cols;
-    }
-  });
-}
-
-void RemoteStore::read_all(int parameter, float* weights) {
-  wait_for_steps_before(step_);
-  const size_t p = static_cast<size_t>(parameter);
-  const int64_t cols = specs_[p].cols;
-  reading_->router.begin();
-  reading_->router.add_all(p);
-  ask(*reading_, PullMode::kRead, step_);
-  await(*reading_, [&](size_t shard, const Piece& piece, const float* floats) {
-    for_each_run(reading_->router.deal(p, shard), piece.first, piece.rows,
-                 [&](int64_t own, int64_t row, int64_t count) {
-                   std::copy_n(floats + (own - piece.first) * cols, count * cols, weights + row * cols);
-                 });
-  });
-}
-
-void RemoteStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {
-  reading_->router.begin();
-  reading_->router.add_keys(static_cast<size_t>(parameter), keys);
-  load([weights](const Piece&) { return weights; });
-}
-
-void RemoteStore::load_all(int parameter, const float* weights) {
-  reading_->router.begin();
-  reading_->router.add_all(static_cast<size_t>(parameter));
-  load([weights](const Piece&) { return weights; });
-}
-
-void RemoteStore::load(const std::function<const float*(const Piece&)>& source) {
-  wait_for_steps_before(step_);
-  size_t asked = 0, answered = 0;
-  for (size_t s = 0; s < links_.size(); ++s) {
-    for (const Bundle& bundle : reading_->router.bundles(s)) {
-      ++asked;
-      links_.request(
-          s, Message::kLoad,
-          with_floats(encode_load(bundle.num_parts(), bundle.parts), s, bundle, source, /*copy=*/true),
-          [&answered](Frame) { ++answered; });
-    }
-  }
-  links_.wait([&] { return answered == asked; });
 }
 
 }  // namespace ps

@@ -1,0 +1,89 @@
+// What a remote store reads and sets for models.
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/radix_sort.h"
+#include "ps/remote_state.h"
+#include "ps/remote_store.h"
+
+namespace ps {
+
+std::vector<uint64_t> RemoteStore::keys(int parameter) {
+  constexpr uint32_t kMost = 1 << 19;
+  wait_for_steps_before(step_);
+  std::vector<uint64_t> all, some;
+  for (size_t s = 0; s < links_.size(); ++s) {
+    if (links_.places()[s].sparse < 0) continue;
+    uint64_t total = 0, first = 0;
+    do {
+      KeysRequest request{static_cast<uint32_t>(parameter), first, kMost};
+      Frame frame = links_.call(s, Message::kKeys, Payload(encode_keys_request(request)));
+      ByteReader in({frame.body.data(), frame.body.size()});
+      total = in.get<uint64_t>();
+      decode_keys(in, some);
+      if (some.empty() && first < total) fail(Code::kData, "keys: ", first, " of ", total);
+      all.insert(all.end(), some.begin(), some.end());
+      first += some.size();
+    } while (first < total);
+  }
+  radix_sort(all);
+  return all;
+}
+
+void RemoteStore::read_rows(int parameter, std::span<const uint64_t> keys, float* weights) {
+  wait_for_steps_before(step_);
+  const int64_t cols = specs_[static_cast<size_t>(parameter)].cols;
+  reading_->router.begin();
+  reading_->router.add_keys(static_cast<size_t>(parameter), keys);
+  ask(*reading_, PullMode::kRead, step_);
+  await(*reading_, [&](size_t, const Piece& piece, const float* floats) {
+    for (uint32_t position : piece.positions) {
+      std::copy_n(floats, cols, weights + position * cols);
+      floats += cols;
+    }
+  });
+}
+
+void RemoteStore::read_all(int parameter, float* weights) {
+  wait_for_steps_before(step_);
+  const size_t p = static_cast<size_t>(parameter);
+  const int64_t cols = specs_[p].cols;
+  reading_->router.begin();
+  reading_->router.add_all(p);
+  ask(*reading_, PullMode::kRead, step_);
+  await(*reading_, [&](size_t shard, const Piece& piece, const float* floats) {
+    for_each_run(reading_->router.deal(p, shard), piece.first, piece.rows,
+                 [&](int64_t own, int64_t row, int64_t count) {
+                   std::copy_n(floats + (own - piece.first) * cols, count * cols, weights + row * cols);
+                 });
+  });
+}
+
+void RemoteStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {
+  reading_->router.begin();
+  reading_->router.add_keys(static_cast<size_t>(parameter), keys);
+  load([weights](const Piece&) { return weights; });
+}
+
+void RemoteStore::load_all(int parameter, const float* weights) {
+  reading_->router.begin();
+  reading_->router.add_all(static_cast<size_t>(parameter));
+  load([weights](const Piece&) { return weights; });
+}
+
+void RemoteStore::load(const std::function<const float*(const Piece&)>& source) {
+  wait_for_steps_before(step_);
+  size_t asked = 0, answered = 0;
+  for (size_t s = 0; s < links_.size(); ++s) {
+    for (const Bundle& bundle : reading_->router.bundles(s)) {
+      ++asked;
+      links_.request(
+          s, Message::kLoad,
+          with_floats(encode_load(bundle.num_parts(), bundle.parts), s, bundle, source, /*copy=*/true),
+          [&answered](Frame) { ++answered; });
+    }
+  }
+  links_.wait([&] { return answered == asked; });
+}
+
+}  // namespace ps

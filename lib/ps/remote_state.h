@@ -1,0 +1,60 @@
+// What a remote store remembers of what is asked and sent.  Used by RemoteStore's own sources alone.
+#ifndef PS_PS_REMOTE_STATE_H_
+#define PS_PS_REMOTE_STATE_H_
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ps/remote_store.h"
+
+namespace ps {
+
+struct RemoteStore::Held {
+  std::vector<float*> rows;           // by keys: of the plan's keys, in the frames
+  std::vector<float> whole;           // put together from the shards' blocks
+  float* in_frame = nullptr;          // the whole parameter in one piece, where the frame put it
+  std::shared_ptr<Buffer> gradients;  // lives on while a push needs it
+};
+
+// An answer to a pull.
+struct RemoteStore::Arrived {
+  size_t shard;
+  const Bundle* bundle;
+  Frame frame;
+};
+
+// What is asked of all shards together.
+struct RemoteStore::Exchange {
+  Exchange(std::span<const ParameterSpec> specs, const std::vector<ShardPlace>& places)
+      : router(specs, places) {}
+
+  BatchRouter router;
+  const KeyPlan* plans = nullptr;  // of begin_pull
+  size_t asked = 0;
+  std::vector<Arrived> arrived;  // of the last pull: the rows lie in them
+};
+
+// Copies that a message consists of, and the gradients it points into.
+struct RemoteStore::Outgoing {
+  std::shared_ptr<const void> head;
+  std::vector<Buffer> copies;
+  std::vector<std::shared_ptr<Buffer>> gradients;
+};
+
+// Calls body(own, row, count) for runs of the holder's own rows [first, first + count) that are neighbours in
+// the parameter too.
+template <class Body>
+void for_each_run(const RowDeal& deal, int64_t first, int64_t rows, Body&& body) {
+  for (int64_t own = first; own < first + rows;) {
+    int64_t block_end = (own / deal.block_rows + 1) * deal.block_rows;
+    int64_t count = deal.holders == 1 ? first + rows - own : std::min(block_end, first + rows) - own;
+    body(own, deal.global(own), count);
+    own += count;
+  }
+}
+
+}  // namespace ps
+
+#endif  // PS_PS_REMOTE_STATE_H_
