@@ -5,8 +5,8 @@
 #   (nothing)   all tests, on the release build
 #   --quick     only those labelled quick: unit, property and fuzz replays
 #   --clang     builds everything with clang 14, optimised; runs nothing
-#   --sanitize  builds everything with clang 14 and the address and undefined-behaviour sanitizers, and the quick tests
-#               with g++ 12 and the thread sanitizer; runs the quick tests of both
+#   --sanitize  builds everything with clang 14 and the address and undefined-behaviour sanitizers, and runs the quick
+#               tests; builds and runs those in which threads meet with g++ 12 and the thread sanitizer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -46,7 +46,7 @@ case ${1:-} in
   --sanitize)
     build asan
     run_tests asan -L quick
-    build tsan quick_tests
-    run_tests tsan -L quick
+    build tsan threaded_tests
+    run_tests tsan -L threads
     ;;
 esac

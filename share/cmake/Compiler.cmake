@@ -28,7 +28,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
   set(PS_CPU_FLAGS_avx2 -mavx2 -mfma -mbmi -mbmi2)
   # g++ 12 takes the undefined values within its own avx512fintrin.h for a mistake (GCC bug 105593).
   set(PS_CPU_FLAGS_avx512 ${PS_CPU_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
-      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-uninitialized>)
 endif()
 list(TRANSFORM PS_CPU_LEVELS REPLACE "(.+)" " X(cpu_\\1)" OUTPUT_VARIABLE cpu_level_list)
 list(JOIN cpu_level_list "" cpu_level_list)

@@ -24,8 +24,8 @@ template <class Step, class T>
 template <class Step, class T>
 void step_row(const Step& given, const StepRow<T>& row) {
   const Step step = given;  // a copy, which no store can change
-  step_weights(step, row.weight, row.state, row.state + row.stride, row.gradient, row.width, row.scale,
-               row.bound);
+  T* const second = Step::kArrays > 1 ? row.state + row.stride : nullptr;
+  step_weights(step, row.weight, row.state, second, row.gradient, row.width, row.scale, row.bound);
 }
 
 template <class T>
