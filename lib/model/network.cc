@@ -208,7 +208,7 @@ void Network<T>::Impl::backward() {
 
 template <class T>
 void Network<T>::Impl::zero_gradients() {
-  constexpr int64_t kBlock = 64 << 10;  // elements: 256 KiB, some 20 us
+  constexpr int64_t kBlock = 1 << 20;  // elements: 4 MiB, some 200 us
   auto zero = [&](T* data, int64_t size) {
     pool_->for_each(size, kBlock,
                     [data](int64_t begin, int64_t end) { std::fill(data + begin, data + end, T(0)); });
