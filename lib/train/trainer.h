@@ -2,7 +2,6 @@
 #ifndef PS_TRAIN_TRAINER_H_
 #define PS_TRAIN_TRAINER_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -57,8 +56,8 @@ class Trainer {
                   const std::function<void(std::string_view)>& write);
 
  private:
-  // Planning takes about as long as what the loop itself does with narrow rows.
-  int preparing_threads() const { return std::max(1, pool_.threads() / 2); }
+  // Reading and planning take as long as what the loop itself does with narrow rows.
+  int preparing_threads() const { return pool_.threads(); }
 
   void train_batches(PrepareAhead& prepare, PassResult& result, Measures& whole,
                      const std::function<bool()>& stop);
