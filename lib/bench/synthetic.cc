@@ -56,6 +56,15 @@ void Digest::expect(const Digest& expected, bool ids) const {
   expect_near("sum of values", value_sum, expected.value_sum, kRounding);
 }
 
+Work SyntheticData::parsing() const {
+  return {.bytes = static_cast<double>(bytes.size()), .items = static_cast<double>(digest.examples)};
+}
+
+Work SyntheticData::training() const {
+  const double ids = static_cast<double>(digest.keys);
+  return {.bytes = ids * sizeof(Key), .items = static_cast<double>(digest.examples), .of_limit = ids};
+}
+
 SynthOptions forty_ids() {
   SynthOptions options;
   options.dim = 18000000;

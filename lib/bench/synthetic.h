@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/benchmark.h"
 #include "data/batch.h"
 #include "data/options.h"
 #include "data/synth/generator.h"
@@ -31,6 +32,9 @@ struct SyntheticData {
   std::string bytes;    // in the format
   Digest digest;        // of the examples
   DataOptions options;  // to read it with
+
+  Work parsing() const;   // each byte once
+  Work training() const;  // each id once, which is also the least of random lines
 };
 
 // What the benchmarks of one kind of data share: a kind of ps-datagen, as it is written.

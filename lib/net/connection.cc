@@ -80,7 +80,7 @@ void Connection::read_frames() {
   closing_ ? end_writing() : flush();
 }
 
-// False when there is nothing to read for now, or for good.
+// False when there is nothing to read: none has come yet, or none will.
 bool Connection::read_frame() {
   Frame frame;
   switch (reader_.next(*stream_, frame)) {

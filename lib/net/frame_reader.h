@@ -19,7 +19,7 @@ enum class ReadState {
   kFrame,    // a whole frame, checked
   kRefused,  // a frame that its owner or its checksum refuses: its bytes are gone by, the next one can be
              // read
-  kBlocked,  // no more for now: wait until the stream is readable
+  kBlocked,  // no more has come: wait until the stream is readable
   kNoRoom,   // the budget is used up: call again when there is room
   kEnded,    // the peer ended the stream between two frames
   kLost,     // the stream failed: see problem()

@@ -63,10 +63,7 @@ class Parse final : public Workload {
     total().expect(data_.digest, keeps_ids_);
   }
 
-  Work work() const override {
-    return {.bytes = static_cast<double>(data_.bytes.size()),
-            .items = static_cast<double>(data_.digest.examples)};
-  }
+  Work work() const override { return data_.parsing(); }
 
  private:
   // Threads take blocks as they come, each into examples that stay in its cache.

@@ -54,10 +54,7 @@ class ReadBatches final : public Workload {
     found_.expect(data_.digest, true);
   }
 
-  Work work() const override {
-    return {.bytes = static_cast<double>(data_.bytes.size()),
-            .items = static_cast<double>(data_.digest.examples)};
-  }
+  Work work() const override { return data_.parsing(); }
 
  private:
   template <class Look>

@@ -97,12 +97,7 @@ class TrainPasses final : public Workload {
     fail(Code::kInternal, "cost after training: ", cost, ", expected less than before: ", untrained_cost_);
   }
 
-  Work work() const override {
-    double nonzeros = static_cast<double>(data_.digest.keys);
-    return {.bytes = nonzeros * sizeof(Key),
-            .items = static_cast<double>(data_.digest.examples),
-            .of_limit = nonzeros};
-  }
+  Work work() const override { return data_.training(); }
 
   std::vector<Figure> figures() const override {
     return {{"first pass", first_cost_}, {"last pass", result_.average_cost}};
@@ -152,12 +147,7 @@ class PlainPasses final : public Workload {
     if (!fell) fail(Code::kInternal, "the loss went from ", first_loss_, " to ", loss_);
   }
 
-  Work work() const override {
-    double nonzeros = static_cast<double>(data_.digest.keys);
-    return {.bytes = nonzeros * sizeof(Key),
-            .items = static_cast<double>(data_.digest.examples),
-            .of_limit = nonzeros};
-  }
+  Work work() const override { return data_.training(); }
 
   std::vector<Figure> figures() const override { return {{"first pass", first_loss_}, {"last pass", loss_}}; }
 
