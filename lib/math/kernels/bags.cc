@@ -12,43 +12,29 @@ template <class T>
   if (k + kRowsAhead < use.num_ids) __builtin_prefetch(rows[use.index[k + kRowsAhead]]);
 }
 
-template <class T, int64_t kWidth, bool kValued>
-void add_narrow_bags(const UseView& use, Block examples, const T* const* rows, Columns<T> out) {
+// kSquares: also what add_bags_and_squares puts into `squares`.
+template <class T, int64_t kWidth, bool kValued, bool kSquares>
+void add_narrow_bags(const UseView& use, Block examples, const T* const* rows, Columns<T> out,
+                     Columns<T> squares) {
   for (int64_t b = examples.begin; b < examples.end; ++b) {
     T* to = out.data + b * out.stride;
-    Lanes<T, kWidth> sum, row;
-    sum.load(to);
-    const int64_t end = use.offsets[b + 1];
-    for (int64_t k = use.offsets[b]; k < end; ++k) {
-      prefetch_ahead(use, rows, k);
-      row.load(rows[use.index[k]]);
-      if constexpr (kValued) row.scale(T(use.values[k]));
-      sum.add(row);
-    }
-    sum.store(to);
-  }
-}
-
-template <class T, int64_t kWidth, bool kValued>
-void add_narrow_bags_and_squares(const UseView& use, Block examples, const T* const* rows, Columns<T> out,
-                                 Columns<T> squares) {
-  for (int64_t b = examples.begin; b < examples.end; ++b) {
-    T* to = out.data + b * out.stride;
-    T* to_squares = squares.data + b * squares.stride;
+    T* to_squares = kSquares ? squares.data + b * squares.stride : nullptr;
     Lanes<T, kWidth> sum, square_sum, row;
     sum.load(to);
-    square_sum.load(to_squares);
+    if constexpr (kSquares) square_sum.load(to_squares);
     const int64_t end = use.offsets[b + 1];
     for (int64_t k = use.offsets[b]; k < end; ++k) {
       prefetch_ahead(use, rows, k);
       row.load(rows[use.index[k]]);
       if constexpr (kValued) row.scale(T(use.values[k]));
       sum.add(row);
-      row.multiply(row);
-      square_sum.add(row);
+      if constexpr (kSquares) {
+        row.multiply(row);
+        square_sum.add(row);
+      }
     }
     sum.store(to);
-    square_sum.store(to_squares);
+    if constexpr (kSquares) square_sum.store(to_squares);
   }
 }
 
@@ -108,8 +94,8 @@ template <class T>
 void add_bags(const UseView& use, Block examples, const T* const* rows, Columns<T> out) {
   with_width(out.width, [&](auto width) {
     if constexpr (width.value > 0) {
-      use.values == nullptr ? add_narrow_bags<T, width.value, false>(use, examples, rows, out)
-                            : add_narrow_bags<T, width.value, true>(use, examples, rows, out);
+      use.values == nullptr ? add_narrow_bags<T, width.value, false, false>(use, examples, rows, out, {})
+                            : add_narrow_bags<T, width.value, true, false>(use, examples, rows, out, {});
     } else {
       for (int64_t b = examples.begin; b < examples.end; ++b)
         add_wide_bag(use, b, rows, out.data + b * out.stride, out.width);
@@ -122,9 +108,8 @@ void add_bags_and_squares(const UseView& use, Block examples, const T* const* ro
                           Columns<T> squares) {
   with_width(out.width, [&](auto width) {
     if constexpr (width.value > 0) {
-      use.values == nullptr
-          ? add_narrow_bags_and_squares<T, width.value, false>(use, examples, rows, out, squares)
-          : add_narrow_bags_and_squares<T, width.value, true>(use, examples, rows, out, squares);
+      use.values == nullptr ? add_narrow_bags<T, width.value, false, true>(use, examples, rows, out, squares)
+                            : add_narrow_bags<T, width.value, true, true>(use, examples, rows, out, squares);
     } else {
       for (int64_t b = examples.begin; b < examples.end; ++b) {
         add_wide_bag(use, b, rows, out.data + b * out.stride, out.width);
