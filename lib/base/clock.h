@@ -2,6 +2,8 @@
 #ifndef PS_BASE_CLOCK_H_
 #define PS_BASE_CLOCK_H_
 
+#include <time.h>
+
 #include <chrono>
 
 namespace ps {
@@ -9,6 +11,26 @@ namespace ps {
 // Seconds since some moment before the process began.  Never goes back.
 inline double monotonic_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Adds the seconds of its life to a sum.
+class ScopedSeconds {
+ public:
+  explicit ScopedSeconds(double& sum) : sum_(sum) {}
+  ~ScopedSeconds() { sum_ += monotonic_seconds() - start_; }
+  ScopedSeconds(const ScopedSeconds&) = delete;
+  ScopedSeconds& operator=(const ScopedSeconds&) = delete;
+
+ private:
+  double& sum_;
+  const double start_ = monotonic_seconds();
+};
+
+// Seconds that the calling thread has had a processor.
+inline double thread_cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
 }  // namespace ps

@@ -20,6 +20,12 @@ namespace ps {
 // changes, and averaged weights are given where the job averages).
 enum class PullMode { kTrain, kRead };
 
+// What a store has taken of its owner's time, in seconds.
+struct StoreTimes {
+  double waiting = 0;        // for servers, and by way of them for other trainers
+  double communicating = 0;  // making, sending, receiving and reading messages
+};
+
 // One owner thread.  Parameters go by their number in the list of ParameterSpecs that the store was made for.
 class ParameterStore {
  public:
@@ -50,6 +56,9 @@ class ParameterStore {
   virtual std::vector<uint64_t> keys(int parameter) = 0;
   virtual void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) = 0;
   virtual void read_all(int parameter, float* weights) = 0;
+
+  // In pull, begin_pull, push and end_pass so far; zero in one process, where all of it is computing.
+  virtual StoreTimes times() const { return {}; }
 
   // Sets weights, as if training began with them.
   virtual void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) = 0;

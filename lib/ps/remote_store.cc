@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "ps/remote_state.h"
 
@@ -30,6 +31,19 @@ void check_widths(const std::vector<ParameterSpec>& specs) {
 }
 
 }  // namespace
+
+// Counts one call of times().
+class RemoteStore::StepTimer {
+ public:
+  explicit StepTimer(RemoteStore& store)
+      : store_(store), seconds_(store.step_seconds_), waited_before_(store.links_.waited_seconds()) {}
+  ~StepTimer() { store_.waited_seconds_ += store_.links_.waited_seconds() - waited_before_; }
+
+ private:
+  RemoteStore& store_;
+  ScopedSeconds seconds_;
+  const double waited_before_;
+};
 
 RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, const Consistency& consistency,
                          std::vector<ParameterSpec> specs)
@@ -93,6 +107,7 @@ void RemoteStore::route(Exchange& exchange, std::span<const KeyPlan> plans) {
 // Asynchronous trainers do without: they would not see their own last step.
 void RemoteStore::begin_pull(std::span<const KeyPlan> plans) {
   if (consistency_.async) return;
+  StepTimer timer(*this);
   Exchange& next = *next_;
   route(next, plans);
   ask(next, PullMode::kTrain, step_ + 1);
@@ -101,6 +116,7 @@ void RemoteStore::begin_pull(std::span<const KeyPlan> plans) {
 
 void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode,
                        std::vector<ParameterView<float>>& views) {
+  StepTimer timer(*this);
   const bool begun = mode == PullMode::kTrain && next_->plans == plans.data();
   if (!begun) {
     links_.wait([this] { return next_->arrived.size() == next_->asked; });  // of a batch that was given up
@@ -161,6 +177,7 @@ void RemoteStore::show(size_t p, const KeyPlan& plan, PullMode mode, ParameterVi
 
 void RemoteStore::push(std::span<const KeyPlan>, std::span<const ParameterView<float>> views,
                        const StepInfo& info) {
+  StepTimer timer(*this);
   send_step(views, info, /*ended=*/false);
 }
 
@@ -288,6 +305,7 @@ void RemoteStore::wait_for_steps_before(uint64_t step) {
 }
 
 void RemoteStore::end_pass(int64_t pass) {
+  StepTimer timer(*this);
   do {
     send_step({}, {0, pass}, /*ended=*/true);
     wait_for_steps_before(step_);

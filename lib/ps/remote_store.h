@@ -32,6 +32,7 @@ class RemoteStore final : public ParameterStore, public Group {
   void begin_pull(std::span<const KeyPlan> plans) override;
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
+  StoreTimes times() const override { return {waited_seconds_, step_seconds_ - waited_seconds_}; }
   double learning_rate() const override { return last_done_.learning_rate; }
   void end_pass(int64_t pass) override;
   std::vector<uint64_t> keys(int parameter) override;
@@ -60,6 +61,7 @@ class RemoteStore final : public ParameterStore, public Group {
     std::vector<ExactSquares> squares;  // of these, by parameter
   };
 
+  class StepTimer;
   using OnFloats = std::function<void(size_t shard, const Piece& piece, float* floats)>;
 
   void ask(Exchange& exchange, PullMode mode, uint64_t step);
@@ -93,6 +95,7 @@ class RemoteStore final : public ParameterStore, public Group {
   std::map<uint64_t, Unanswered> unanswered_;  // by step
   Done last_done_;
   int64_t pushes_dropped_ = 0;
+  double step_seconds_ = 0, waited_seconds_ = 0;  // in the calls of times(); of these, waiting
   uint64_t num_gathered_ = 0;
 };
 

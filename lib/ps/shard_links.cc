@@ -1,5 +1,8 @@
 #include "ps/shard_links.h"
 
+#include <algorithm>
+
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace ps {
@@ -80,8 +83,13 @@ void ShardLinks::request(size_t shard, Message type, Payload payload, std::funct
                                   std::move(answered));
 }
 
+// What comes is received in here: the thread waits while it has no processor.
 void ShardLinks::wait(const std::function<bool()>& done) {
+  if (!error_ && done()) return;
+  const double start = monotonic_seconds(), start_cpu = thread_cpu_seconds();
   transport_.loop().run_until([&] { return error_ || done(); }, kNever);
+  const double busy = thread_cpu_seconds() - start_cpu;
+  waited_seconds_ += std::max(0.0, monotonic_seconds() - start - busy);
   if (!error_) return;
   // A run that cannot go on is, to whoever started this process, a peer that is gone.
   if (error_->code() == Code::kFenced) throw Error(Code::kUnavailable, error_->message());

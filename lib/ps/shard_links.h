@@ -41,6 +41,9 @@ class ShardLinks {
   // Until done(), which is asked when something came.
   void wait(const std::function<bool()>& done);
 
+  // Seconds that wait() did nothing but wait.
+  double waited_seconds() const { return waited_seconds_; }
+
   // One request and its answer.
   Frame call(size_t shard, Message type, Payload payload);
 
@@ -58,6 +61,7 @@ class ShardLinks {
   std::vector<ShardPlace> places_;
   std::vector<std::unique_ptr<Link>> links_;
   std::optional<Error> error_;
+  double waited_seconds_ = 0;
 };
 
 }  // namespace ps

@@ -31,32 +31,36 @@ void Reporter::advance(int64_t samples, double done) {
 }
 
 void Reporter::batch(int pass, int64_t batch, const Measures& whole, const Measures& current,
-                     double learning_rate) {
+                     double learning_rate, const PassTimes& times) {
   log_.info(" Batch=", batch, " samples=", whole.samples(), " AvgCost=", significant(whole.average_cost(), 6),
             " CurrentCost=", significant(current.average_cost(), 6), " Eval: ", whole.text(),
             " CurrentEval: ", current.text());
-  write_metrics({{"event", "batch"},
-                 {"pass", pass},
-                 {"batch", batch},
-                 {"samples", whole.samples()},
-                 {"avg_cost", whole.average_cost()},
-                 {"current_cost", current.average_cost()},
-                 {"learning_rate", learning_rate},
-                 {"evaluators", whole.json()},
-                 {"current_evaluators", current.json()}});
+  if (!metrics_) return;
+  Json line = {{"event", "batch"},
+               {"pass", pass},
+               {"batch", batch},
+               {"samples", whole.samples()},
+               {"avg_cost", whole.average_cost()},
+               {"current_cost", current.average_cost()},
+               {"learning_rate", learning_rate},
+               {"evaluators", whole.json()},
+               {"current_evaluators", current.json()}};
+  line.update(times.json());
+  write_metrics(line);
 }
 
-void Reporter::pass(int pass, int64_t batches, const Measures& whole, double seconds) {
+void Reporter::pass(int pass, int64_t batches, const Measures& whole, const Json& times) {
   if (progress_) progress_->finish();
   log_.info(" Pass=", pass, " Batch=", batches, " samples=", whole.samples(),
             " AvgCost=", significant(whole.average_cost(), 6), " Eval: ", whole.text());
-  write_metrics({{"event", "pass"},
-                 {"pass", pass},
-                 {"batches", batches},
-                 {"samples", whole.samples()},
-                 {"avg_cost", whole.average_cost()},
-                 {"evaluators", whole.json()},
-                 {"seconds", seconds}});
+  Json line = {{"event", "pass"},
+               {"pass", pass},
+               {"batches", batches},
+               {"samples", whole.samples()},
+               {"avg_cost", whole.average_cost()},
+               {"evaluators", whole.json()}};
+  line.update(times);
+  write_metrics(line);
 }
 
 void Reporter::test(int pass, const Measures& measures, double seconds) {

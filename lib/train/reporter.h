@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "config/json.h"
 #include "train/measures.h"
+#include "train/pass_times.h"
 
 namespace ps {
 
@@ -26,10 +27,11 @@ class Reporter {
   void advance(int64_t samples, double done);  // `done` in [0, 1], or negative when unknown
 
   // "Batch=… samples=… AvgCost=… CurrentCost=… Eval: … CurrentEval: …"
-  void batch(int pass, int64_t batch, const Measures& whole, const Measures& current, double learning_rate);
+  void batch(int pass, int64_t batch, const Measures& whole, const Measures& current, double learning_rate,
+             const PassTimes& times);
 
   // "Pass=… Batch=… samples=… AvgCost=… Eval: …"
-  void pass(int pass, int64_t batches, const Measures& whole, double seconds);
+  void pass(int pass, int64_t batches, const Measures& whole, const Json& times);
 
   // "Test samples=… cost=… Eval: …"
   void test(int pass, const Measures& measures, double seconds);

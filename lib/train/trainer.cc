@@ -23,12 +23,13 @@ void check_not_empty(int64_t samples, bool stopped) {
 }  // namespace
 
 Json PassResult::json() const {
-  return {{"pass", pass},
-          {"batches", batches},
-          {"samples", samples},
-          {"avg_cost", average_cost},
-          {"evaluators", evaluators},
-          {"seconds", seconds}};
+  Json result = {{"pass", pass},
+                 {"batches", batches},
+                 {"samples", samples},
+                 {"avg_cost", average_cost},
+                 {"evaluators", evaluators}};
+  result.update(times);
+  return result;
 }
 
 Json TestResult::json() const {
@@ -40,7 +41,7 @@ Trainer::Trainer(Network<float>& network, ParameterStore& store, ThreadPool& poo
     : network_(network), store_(store), pool_(pool), options_(options), group_(group), reporter_(reporter) {}
 
 PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop) {
-  double start = monotonic_seconds();
+  PassTimes times(store_);
   Measures whole(network_.make_evaluators());
   PassResult result;
   result.pass = pass;
@@ -49,7 +50,7 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
   {
     PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/true,
                          {step_ * group_.size() + group_.rank(), group_.size()});
-    train_batches(prepare, result, whole, stop);
+    train_batches(prepare, result, whole, times, stop);
   }
   result.interrupted = stop();
   if (!result.interrupted) {
@@ -60,23 +61,24 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
   result.samples = whole.samples();
   result.average_cost = whole.average_cost();
   result.evaluators = whole.json();
-  result.seconds = monotonic_seconds() - start;
-  reporter_.pass(pass, result.batches, whole, result.seconds);
+  result.times = times.json();
+  reporter_.pass(pass, result.batches, whole, result.times);
   return result;
 }
 
-void Trainer::train_batches(PrepareAhead& prepare, PassResult& result, Measures& whole,
+void Trainer::train_batches(PrepareAhead& prepare, PassResult& result, Measures& whole, PassTimes& times,
                             const std::function<bool()>& stop) {
   // Each batch is measured once: what is current is merged into the whole at every report.
   Measures current(network_.make_evaluators());
-  while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
+  auto next = [&] { return times.reading([&] { return prepare.next(stop); }); };
+  while (const PreparedBatch* prepared = stop() ? nullptr : next()) {
     double cost = train_batch(*prepared, prepare.peek(), result.pass);
     current.add(cost, network_.predictions(), prepared->batch);
     ++result.batches;
     reporter_.advance(whole.samples() + current.samples(), prepare.fraction_read());
     if (options_.log_period > 0 && result.batches % options_.log_period == 0) {
       whole.merge(current);
-      reporter_.batch(result.pass, result.batches, whole, current, store_.learning_rate());
+      reporter_.batch(result.pass, result.batches, whole, current, store_.learning_rate(), times);
       current.reset();
     }
   }

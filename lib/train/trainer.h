@@ -14,6 +14,7 @@
 #include "ps/parameter_store.h"
 #include "train/measures.h"
 #include "train/options.h"
+#include "train/pass_times.h"
 #include "train/prepare_ahead.h"
 #include "train/reporter.h"
 
@@ -22,11 +23,12 @@ namespace ps {
 struct PassResult {
   int pass = 0;
   int64_t batches = 0, samples = 0;
-  double average_cost = 0, seconds = 0;
+  double average_cost = 0;
   Json evaluators;
+  Json times;  // of this trainer: PassTimes
   bool interrupted = false;
 
-  Json json() const;  // pass, samples, avg_cost, evaluators, seconds
+  Json json() const;  // pass, batches, samples, avg_cost, evaluators, times
 };
 
 struct TestResult {
@@ -59,7 +61,7 @@ class Trainer {
   // Reading and planning take as long as what the loop itself does with narrow rows.
   int preparing_threads() const { return pool_.threads(); }
 
-  void train_batches(PrepareAhead& prepare, PassResult& result, Measures& whole,
+  void train_batches(PrepareAhead& prepare, PassResult& result, Measures& whole, PassTimes& times,
                      const std::function<bool()>& stop);
   double train_batch(const PreparedBatch& prepared, const PreparedBatch* next, int pass);
   void merge_group(PassResult& result, Measures& whole);

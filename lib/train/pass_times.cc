@@ -1,0 +1,18 @@
+#include "train/pass_times.h"
+
+#include <algorithm>
+
+namespace ps {
+
+Json PassTimes::json() const {
+  const double total = seconds();
+  const double waiting = store_.times().waiting - store_before_.waiting;
+  const double communicating = store_.times().communicating - store_before_.communicating;
+  return {{"seconds", total},
+          {"reading_seconds", reading_},
+          {"waiting_seconds", waiting},
+          {"communicating_seconds", communicating},
+          {"computing_seconds", std::max(0.0, total - reading_ - waiting - communicating)}};
+}
+
+}  // namespace ps

@@ -1,0 +1,39 @@
+// PassTimes: where the seconds of a training loop went.  Used by Trainer and Reporter.
+#ifndef PS_TRAIN_PASS_TIMES_H_
+#define PS_TRAIN_PASS_TIMES_H_
+
+#include "base/clock.h"
+#include "config/json.h"
+#include "ps/parameter_store.h"
+
+namespace ps {
+
+// Of the loop's thread since it was made; the four parts add up to `seconds`.  Costs two looks at the clock a
+// batch.
+class PassTimes {
+ public:
+  explicit PassTimes(const ParameterStore& store) : store_(store), store_before_(store.times()) {}
+
+  // Runs `body`, which gets the next batch: what the loop then waits for is data.
+  template <class Body>
+  auto reading(Body&& body) {
+    ScopedSeconds timer(reading_);
+    return body();
+  }
+
+  // seconds, and of these: reading_seconds, waiting_seconds, communicating_seconds, computing_seconds, which
+  // is what is left: forward, backward, measures, and in one process the tables.
+  Json json() const;
+
+  double seconds() const { return monotonic_seconds() - start_; }
+
+ private:
+  const ParameterStore& store_;
+  const StoreTimes store_before_;
+  const double start_ = monotonic_seconds();
+  double reading_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_TRAIN_PASS_TIMES_H_

@@ -1,0 +1,60 @@
+#!/bin/bash
+# Where a trainer's time goes: reading, waiting, communicating and computing, in --json and --metrics.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+need python3
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+job=$PS_SOURCE/share/jobs/quickstart.json
+server=
+trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
+
+# train NAME [flags...]: one pass over standard input.
+train() {
+  local name=$1
+  shift
+  ps-train "$job" --passes 1 --save-dir '' --json --metrics "$name.metrics" "$@" >"$name.json" 2>"$name.err"
+}
+
+# late: clicks that come a second late, in the second of two pieces.
+late() {
+  head -n 500 train.txt
+  sleep 1
+  tail -n +501 train.txt
+}
+
+ps-datagen ctr --samples 1000 --output train.txt
+
+echo "data that come late are read late"
+late | train alone
+
+echo "who has its data waits for the trainer that has them late"
+mkfifo ready
+ps-serve "$job" --host 127.0.0.1 --port 0 --port-file port >ready 2>serve.err &
+server=$!
+head -1 ready >out
+cluster=(--servers "127.0.0.1:$(head -1 port)" --trainers 2 --set data.batch_size=50)
+late | train other --rank 1 "${cluster[@]}" &
+train first --rank 0 "${cluster[@]}" <train.txt || fail "$(cat first.err)"
+wait $! || fail "$(cat other.err)"
+
+python3 - <<'PY'
+import json
+PARTS = "reading_seconds", "waiting_seconds", "communicating_seconds", "computing_seconds"
+
+def check(name):
+    times = json.load(open(name + ".json"))["passes"][0]
+    lines = [json.loads(line) for line in open(name + ".metrics")]
+    assert lines[-1]["event"] == "pass" and all(lines[-1][part] == times[part] for part in PARTS), lines[-1]
+    for line in [times] + lines:
+        assert abs(sum(line[part] for part in PARTS) - line["seconds"]) < 1e-6 * max(1, line["seconds"]), line
+        assert all(line[part] >= 0 for part in PARTS), line
+    print(name, {part: round(times[part], 4) for part in PARTS})
+    return times
+
+alone = check("alone")
+assert alone["reading_seconds"] > 0.5 and alone["waiting_seconds"] == alone["communicating_seconds"] == 0, alone
+first = check("first")
+assert first["waiting_seconds"] > 0.5 > first["reading_seconds"], first
+assert first["communicating_seconds"] > 0 and first["computing_seconds"] > 0, first
+PY
