@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "table/row_slabs.h"
 #include "table/row_store.h"
+#include "table/table_partition.h"
 
 namespace ps {
 
@@ -20,6 +22,8 @@ class ArrayRows final : public RowStore {
 
   size_t find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const override;
   void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
+  size_t erase(std::span<const uint64_t> keys) override;
+  bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const override;
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t size() const override { return rows_.size() - 1; }
   uint64_t memory_bytes() const override { return bound_ * sizeof(uint32_t) + rows_.memory_bytes(); }
@@ -61,9 +65,31 @@ size_t ArrayRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* m
 void ArrayRows::insert(std::span<const uint64_t> keys, float** rows, ThreadPool&) {
   for (size_t i = 0; i < keys.size(); ++i) {
     if (keys[i] >= bound_) fail(Code::kData, "id ", keys[i], " is not below ", bound_);
-    numbers_[keys[i]] = rows_.size();
-    rows[i] = rows_.add();
+    const uint32_t number = rows_.add();
+    numbers_[keys[i]] = number;
+    rows[i] = rows_.row(number);
   }
+}
+
+size_t ArrayRows::erase(std::span<const uint64_t> keys) {
+  size_t erased = 0;
+  for (uint64_t key : keys) {
+    if (key >= bound_ || numbers_[key] == 0) continue;
+    rows_.remove(std::exchange(numbers_[key], 0));
+    ++erased;
+  }
+  return erased;
+}
+
+// Every partition looks at the whole array, of which it has but a part: some 1 ns a key that there may be.
+bool ArrayRows::scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const {
+  constexpr uint64_t kAtOnce = 64 << 10;
+  if (cursor >= bound_) return false;
+  const uint64_t end = std::min(cursor + kAtOnce, bound_);
+  for (; cursor < end; ++cursor) {
+    if (numbers_[cursor] != 0 && key_partition(cursor) == partition) keys.push_back(cursor);
+  }
+  return true;
 }
 
 std::vector<uint64_t> ArrayRows::sorted_keys() const {

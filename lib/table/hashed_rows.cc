@@ -21,6 +21,10 @@ class HashedRows final : public RowStore {
 
   size_t find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const override;
   void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
+  size_t erase(std::span<const uint64_t> keys) override;
+  bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const override {
+    return partitions_[partition].scan(cursor, keys);
+  }
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t size() const override;
   uint64_t memory_bytes() const override;
@@ -97,11 +101,24 @@ void HashedRows::deal(std::span<const uint64_t> keys) {
   for (uint32_t i = 0; i < keys.size(); ++i) dealt_[next[key_partition(keys[i])]++] = i;
 }
 
+size_t HashedRows::erase(std::span<const uint64_t> keys) {
+  constexpr size_t kAhead = 16;  // keys whose index lines are on their way
+  size_t erased = 0;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (i + kAhead < keys.size()) {
+      const uint64_t next = keys[i + kAhead];
+      __builtin_prefetch(&partitions_[key_partition(next)].bucket(next));
+    }
+    erased += partitions_[key_partition(keys[i])].erase(keys[i]);
+  }
+  return erased;
+}
+
 std::vector<uint64_t> HashedRows::sorted_keys() const {
   std::vector<uint64_t> keys;
   keys.reserve(size());
   for (const TablePartition& partition : partitions_) {
-    partition.for_each_key([&](uint64_t key) { keys.push_back(key); });
+    for (uint64_t cursor = 0; partition.scan(cursor, keys);) continue;
   }
   radix_sort(keys);
   return keys;

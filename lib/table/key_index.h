@@ -43,16 +43,13 @@ class KeyIndex {
   // Adds a key that is not there.  Throws kExhausted.
   void insert(uint64_t key, uint32_t number);
 
-  // Calls body(key, number) for every key, in no order that means anything.
-  template <class Body>
-  void for_each(Body&& body) const {
-    for (const Segment& segment : segments_) {
-      for (uint32_t b = 0; b < kBuckets; ++b) {
-        const Bucket& bucket = segment.buckets[b];
-        for (uint32_t slot = 0; slot < bucket.used; ++slot) body(bucket.keys[slot], bucket.numbers[slot]);
-      }
-    }
-  }
+  // Removes a key, and returns its number, or kNone.
+  uint32_t erase(uint64_t key);
+
+  // Appends the keys of one more segment, from cursor 0 on, in no order that means anything; false when there
+  // are no more.  Between two calls keys may come and go: one that is there all the time is given once, or,
+  // when its segment was split after it was given, twice.
+  bool scan(uint64_t& cursor, std::vector<uint64_t>& keys) const;
 
   uint64_t memory_bytes() const;
 
@@ -60,11 +57,14 @@ class KeyIndex {
   static constexpr uint32_t kBucketBits = 7, kBuckets = 1u << kBucketBits;
   // Of a segment.  At 7/8, so many buckets overflowed that look-ups took a third longer.
   static constexpr uint32_t kMaxKeys = kBuckets * Bucket::kSlots * 3 / 4;
+  // Of a segment: keys out of their own bucket, erased, that others are still looked up past.
+  static constexpr uint32_t kMaxStale = kBuckets / 4;
 
   struct Segment {
     Bucket* buckets;
     uint32_t keys;
     uint32_t depth;  // how many bits its keys share
+    uint32_t stale;  // erased keys whose marks are still in buckets before theirs
   };
 
   // The hash's low bits choose the bucket, the next ones the directory's entry; its high bits are the
@@ -89,6 +89,7 @@ class KeyIndex {
   static void place(Segment& segment, uint64_t key, uint64_t hash, uint32_t number);
   void add_segment(uint32_t depth);
   void split(uint64_t hash);
+  static void clear_marks(Segment& segment);
   static void redistribute(Segment& low, Segment& high);
 
   HugeArena* arena_;

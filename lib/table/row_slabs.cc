@@ -14,13 +14,18 @@ RowSlabs::RowSlabs(const RowLayout& layout, uint64_t slab_bytes, HugeArena& aren
   mask_ = (1u << bits_) - 1;
 }
 
-float* RowSlabs::add() {
+uint32_t RowSlabs::add() {
   constexpr uint32_t kMaxRows = UINT32_MAX - 1;
-  if (size_ == kMaxRows) fail(Code::kExhausted, "table is full: ", size_, " rows");
-  if (slabs_.size() == size_ >> bits_) {
+  if (!removed_.empty()) {
+    const uint32_t number = removed_.back();
+    removed_.pop_back();
+    return number;
+  }
+  if (end_ == kMaxRows) fail(Code::kExhausted, "table is full: ", end_, " rows");
+  if (slabs_.size() == end_ >> bits_) {
     slabs_.push_back(static_cast<float*>(arena_->allocate(slab_bytes())));
   }
-  return row(size_++);
+  return end_++;
 }
 
 }  // namespace ps

@@ -10,18 +10,25 @@
 
 namespace ps {
 
-// Numbers go from 0 in the order in which rows were added.  One thread at a time; the arena must outlive it.
+// Numbers go from 0 in the order in which rows were added; those of removed rows are given again, the last
+// removed first.  One thread at a time; the arena must outlive it.
 class RowSlabs {
  public:
   // Slabs take about slab_bytes, and hold one row at least.
   RowSlabs(const RowLayout& layout, uint64_t slab_bytes, HugeArena& arena);
 
-  // Adds a row, whose floats are not set.  Throws kExhausted without memory, or after 2^32 - 2 rows.
-  float* add();
+  // Adds a row, whose floats are not set, and returns its number.  Throws kExhausted without memory, or after
+  // 2^32 - 2 rows.
+  uint32_t add();
+
+  // Its place is the next that add() gives.
+  void remove(uint32_t number) { removed_.push_back(number); }
 
   float* row(uint32_t number) const { return slabs_[number >> bits_] + (number & mask_) * stride_; }
-  uint32_t size() const { return size_; }
-  uint64_t memory_bytes() const { return slabs_.size() * (slab_bytes() + sizeof slabs_[0]); }
+  uint32_t size() const { return end_ - static_cast<uint32_t>(removed_.size()); }
+  uint64_t memory_bytes() const {
+    return slabs_.size() * (slab_bytes() + sizeof slabs_[0]) + removed_.capacity() * sizeof removed_[0];
+  }
 
  private:
   uint64_t slab_bytes() const { return (uint64_t{1} << bits_) * stride_ * sizeof(float); }
@@ -29,8 +36,9 @@ class RowSlabs {
   HugeArena* arena_;
   uint64_t stride_;  // floats from a row to the next
   uint32_t bits_, mask_;
-  uint32_t size_ = 0;
-  std::vector<float*> slabs_;  // 2^bits_ rows each
+  uint32_t end_ = 0;               // beyond all numbers given
+  std::vector<float*> slabs_;      // 2^bits_ rows each
+  std::vector<uint32_t> removed_;  // numbers of no row
 };
 
 }  // namespace ps

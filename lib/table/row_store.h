@@ -12,8 +12,9 @@
 
 namespace ps {
 
-// Rows never move.  Index lines, then rows, lie anywhere in memory, and a core can wait for some sixty lines
-// at once: keys are looked up many at a time, in groups, all of whose lines have been asked for.
+// Rows never move while they are there.  Index lines, then rows, lie anywhere in memory, and a core can wait
+// for some sixty lines at once: keys are looked up many at a time, in groups, all of whose lines have been
+// asked for.
 class RowStore {
  public:
   static constexpr size_t kGroup = 64;
@@ -29,12 +30,39 @@ class RowStore {
   // kExhausted without memory.  Owner thread.
   virtual void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) = 0;
 
+  // Removes the rows of those keys that are there, and returns how many they were.  Their places are the
+  // next that insert gives, in a partition the last first.  Owner thread.
+  virtual size_t erase(std::span<const uint64_t> keys) = 0;
+
+  // Appends the keys of some more rows of a partition, some thousand at most, from cursor 0 on; false when
+  // there are no more.  Between two calls rows may come and go: a key that is there all the time is given
+  // once, or, as the index grows, twice.
+  virtual bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const = 0;
+
+  // Calls body(key, row) for every row of a partition, in no order that means anything.  It may write the
+  // row, but not insert or erase.
+  template <class Body>
+  void for_each_row(uint32_t partition, Body&& body) const;
+
   // Keys of all rows, ascending.
   virtual std::vector<uint64_t> sorted_keys() const = 0;
 
   virtual uint64_t size() const = 0;
   virtual uint64_t memory_bytes() const = 0;
 };
+
+template <class Body>
+void RowStore::for_each_row(uint32_t partition, Body&& body) const {
+  std::vector<uint64_t> keys;
+  std::vector<float*> rows;
+  std::vector<uint32_t> missing;
+  for (uint64_t cursor = 0; scan(partition, cursor, keys); keys.clear()) {
+    rows.resize(keys.size());
+    missing.resize(keys.size());
+    find(keys, rows.data(), missing.data());
+    for (size_t i = 0; i < keys.size(); ++i) body(keys[i], rows[i]);
+  }
+}
 
 // For any keys: hash indexes.
 std::unique_ptr<RowStore> make_hashed_rows(const RowLayout& layout);

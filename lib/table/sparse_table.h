@@ -25,7 +25,7 @@ class SparseTable {
               std::unique_ptr<Optimizer<float>> optimizer);
 
   // rows[n] <- the weights of plan.keys[n], up to date with all steps begun, to be used where they lie and
-  // updated by push.  Creates rows.  The pointers are good until the table ends.
+  // updated by push.  Creates rows.  The pointers are good until the row is erased.
   void pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*>& rows);
 
   // The same for reading alone: no row is created or changed; rows[n] points into `copies`.
@@ -39,6 +39,18 @@ class SparseTable {
   // Sets the weights [keys, width] of rows, as if they had just been made with them.  For models.
   void load_rows(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool);
 
+  // Removes rows; those keys that have one then read as if they never had one.  Returns how many they were.
+  // Pointers to other rows stay good.
+  size_t erase(std::span<const uint64_t> keys) { return rows_->erase(keys); }
+
+  // Calls body(key, row) for the rows of one of the partitions of table_partition.h, in no order that means
+  // anything: rows as they lie, in the layout of layout(), not brought up to date.  It may write the row, but
+  // not the table.
+  template <class Body>
+  void for_each_row(uint32_t partition, Body&& body) {
+    rows_->for_each_row(partition, body);
+  }
+
   // Keys of all rows, ascending.
   std::vector<uint64_t> sorted_keys() const { return rows_->sorted_keys(); }
 
@@ -46,6 +58,7 @@ class SparseTable {
   void read_rows(std::span<const uint64_t> keys, float* weights) const;
 
   int64_t width() const { return layout_.width(); }
+  const RowLayout& layout() const { return layout_; }
   uint64_t size() const { return rows_->size(); }
   uint64_t memory_bytes() const { return rows_->memory_bytes(); }
 

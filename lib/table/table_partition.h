@@ -1,11 +1,12 @@
 // TablePartition: the rows of one table whose keys hash to one partition.  The unit that a thread or a shard
 // owns.
 //
-// A row never moves: its address is good until the table ends.
+// A row never moves: its address is good until it is erased.
 #ifndef PS_TABLE_TABLE_PARTITION_H_
 #define PS_TABLE_TABLE_PARTITION_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "base/hash.h"
 #include "base/huge_pages.h"
@@ -37,15 +38,26 @@ class TablePartition {
 
   // Adds a row for a key that is not there; its floats are not set.  Throws kExhausted without memory.
   float* insert(uint64_t key) {
-    index_.insert(key, rows_.size());
-    return rows_.add();
+    const uint32_t number = rows_.add();
+    try {
+      index_.insert(key, number);
+    } catch (...) {
+      rows_.remove(number);
+      throw;
+    }
+    return rows_.row(number);
   }
 
-  // Calls body(key) for every key, in no order that means anything.
-  template <class Body>
-  void for_each_key(Body&& body) const {
-    index_.for_each([&](uint64_t key, uint32_t) { body(key); });
+  // Removes the row of a key, whose place the next insertion takes.  False when there is none.
+  bool erase(uint64_t key) {
+    const uint32_t number = index_.erase(key);
+    if (number == KeyIndex::kNone) return false;
+    rows_.remove(number);
+    return true;
   }
+
+  // Appends the keys of some more rows, from cursor 0 on; false when there are no more.  As KeyIndex::scan.
+  bool scan(uint64_t& cursor, std::vector<uint64_t>& keys) const { return index_.scan(cursor, keys); }
 
   uint32_t size() const { return rows_.size(); }
   uint64_t memory_bytes() const { return index_.memory_bytes() + rows_.memory_bytes(); }

@@ -60,16 +60,6 @@ class StillOptimizer final : public Optimizer<float> {
   int64_t steps_ = 0;
 };
 
-// The key with a given hash: hash_key undone.
-uint64_t unhash(uint64_t hash) {
-  hash ^= hash >> 33;
-  hash *= 0x9cb4b2f8129337dbULL;
-  hash ^= hash >> 33;
-  hash *= 0x4f74430c22a54005ULL;
-  hash ^= hash >> 33;
-  return hash;
-}
-
 KeyPlan plan_of(std::vector<uint64_t> keys) {
   KeyPlanner planner;
   std::vector<uint32_t> offsets = {0, static_cast<uint32_t>(keys.size())};
@@ -144,6 +134,32 @@ TEST_P(SparseTableTest, LoadedRowStartsAfreshWithItsWeights) {
   table_.load_rows(std::vector<uint64_t>{7, 8}, std::vector<float>{1, 2, 3, 4}.data(), pool_);
   EXPECT_THAT(read(7), ElementsAre(1, 2));
   EXPECT_THAT(read(8), ElementsAre(3, 4));
+}
+
+TEST_P(SparseTableTest, ErasedRowReadsAsIfItNeverWas) {
+  train({7, 8}, 1, 0.5);
+  EXPECT_EQ(table_.erase(std::vector<uint64_t>{7, 9}), 1);
+  EXPECT_THAT(read(7), ElementsAre(99, 99)) << "one step sat out";
+  EXPECT_THAT(read(8), ElementsAre(99.5, 99.5));
+  train({7}, 1, 0.5);
+  EXPECT_THAT(read(7), ElementsAre(98.5, 98.5)) << "made anew, in the place that was free";
+  EXPECT_THAT(table_.sorted_keys(), ElementsAre(7, 8));
+}
+
+TEST_P(SparseTableTest, RowsOfAllPartitionsAreAllRows) {
+  std::vector<uint64_t> keys;
+  for (uint64_t key = 0; key < 3000; key += 3) keys.push_back(key);
+  train(keys, 1, 0.5);
+  std::set<uint64_t> seen;
+  for (uint32_t p = 0; p < 1u << kPartitionBits; ++p) {
+    table_.for_each_row(p, [&](uint64_t key, float* row) {
+      EXPECT_EQ(key_partition(key), p);
+      EXPECT_EQ(row[0], 99.5f);
+      EXPECT_EQ(table_.layout().stamp(row), 1);
+      seen.insert(key);
+    });
+  }
+  EXPECT_EQ(seen, std::set<uint64_t>(keys.begin(), keys.end()));
 }
 
 TEST_P(SparseTableTest, GrowthUnderLoadFindsEveryKeyAndMovesNoRow) {
@@ -269,13 +285,6 @@ TEST(TablePartitionTest, FindsEveryKeyOfAnyValueWhileItGrows) {
     values.insert(row[2]);
   }
   EXPECT_EQ(values.size(), expected.size()) << "no two rows overlap";
-}
-
-TEST(KeyIndexTest, KeysWhoseHashesAreAlikeAreRefusedBeforeTheyTakeAllMemory) {
-  HugeArena arena;
-  KeyIndex index(arena);
-  uint64_t hash = 0;
-  EXPECT_THROW(for (uint32_t i = 0; i < 1000; ++i) index.insert(unhash(hash = uint64_t{i} << 40), i), Error);
 }
 
 TEST(DenseTableTest, RowsWithoutGradientAreStepsWithZeroGradient) {

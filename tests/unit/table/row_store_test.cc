@@ -1,0 +1,151 @@
+#include "table/row_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/random.h"
+#include "table/table_partition.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAre;
+
+// Of keys of any value, and of keys below a bound.
+class RowStoreTest : public testing::TestWithParam<uint64_t> {
+ protected:
+  static std::unique_ptr<RowStore> make(const RowLayout& layout) {
+    return GetParam() == 0 ? make_hashed_rows(layout) : make_array_rows(layout, GetParam());
+  }
+
+  uint64_t random_key(Random& random) {
+    return GetParam() == 0 ? random.below(50'000) * 0x9e3779b97f4a7c15ULL : random.below(50'000);
+  }
+
+  float* find(uint64_t key) {
+    float* row;
+    uint32_t missing;
+    store_->find({&key, 1}, &row, &missing);
+    return row;
+  }
+
+  std::vector<float*> insert(const std::vector<uint64_t>& keys) {
+    std::vector<float*> rows(keys.size());
+    store_->insert(keys, rows.data(), pool_);
+    for (size_t i = 0; i < keys.size(); ++i) rows[i][0] = static_cast<float>(keys[i] % 1000);
+    return rows;
+  }
+
+  std::vector<uint64_t> keys_by_partition() {
+    std::vector<uint64_t> keys;
+    for (uint32_t p = 0; p < 1u << kPartitionBits; ++p) {
+      store_->for_each_row(p, [&](uint64_t key, float* row) {
+        EXPECT_EQ(key_partition(key), p);
+        EXPECT_EQ(row, find(key));
+        keys.push_back(key);
+      });
+    }
+    std::sort(keys.begin(), keys.end());
+    return keys;
+  }
+
+  ThreadPool pool_{2};
+  const RowLayout layout_{3, 0, false};
+  std::unique_ptr<RowStore> store_ = make(layout_);
+};
+
+TEST_P(RowStoreTest, ErasedRowIsGoneAndItsPlaceIsTheNext) {
+  std::vector<float*> rows = insert({5, 6});
+  EXPECT_EQ(store_->erase(std::vector<uint64_t>{5, 77}), 1) << "77 has no row";
+  EXPECT_EQ(find(5), nullptr);
+  EXPECT_EQ(find(6), rows[1]);
+  EXPECT_EQ(store_->size(), 1);
+  EXPECT_EQ(store_->erase(std::vector<uint64_t>{5}), 0);
+  EXPECT_THAT(insert({5}), ElementsAre(rows[0]));
+  EXPECT_THAT(store_->sorted_keys(), ElementsAre(5, 6));
+}
+
+TEST_P(RowStoreTest, KeysThatComeAndGoAreThoseOfAMap) {
+  Random random(3, 4);
+  std::map<uint64_t, float*> expected;
+  for (int round = 0; round < 60; ++round) {
+    std::set<uint64_t> fresh;
+    std::vector<uint64_t> gone;
+    for (int i = 0; i < 2000; ++i) {
+      uint64_t key = random_key(random);
+      if (!expected.contains(key)) fresh.insert(key);
+    }
+    for (const auto& [key, row] : expected) {
+      if (random.below(3) == 0) gone.push_back(key);
+    }
+    gone.push_back(random_key(random));
+    uint64_t there = static_cast<uint64_t>(
+        std::count_if(gone.begin(), gone.end(), [&](uint64_t key) { return expected.erase(key) > 0; }));
+    ASSERT_EQ(store_->erase(gone), there);
+    std::erase_if(fresh, [&](uint64_t key) { return find(key) != nullptr; });
+    const std::vector<uint64_t> keys(fresh.begin(), fresh.end());
+    const std::vector<float*> rows = insert(keys);
+    for (size_t i = 0; i < keys.size(); ++i) expected[keys[i]] = rows[i];
+    for (uint64_t key : gone) {
+      auto known = expected.find(key);
+      ASSERT_EQ(find(key), known == expected.end() ? nullptr : known->second);
+    }
+  }
+  std::set<float*> places;
+  std::vector<uint64_t> keys;
+  for (const auto& [key, row] : expected) {
+    ASSERT_EQ(find(key), row);
+    ASSERT_EQ(row[0], static_cast<float>(key % 1000)) << "no two rows share a place";
+    places.insert(row);
+    keys.push_back(key);
+  }
+  EXPECT_EQ(places.size(), expected.size());
+  EXPECT_EQ(store_->size(), expected.size());
+  EXPECT_EQ(store_->sorted_keys(), keys);
+  EXPECT_EQ(keys_by_partition(), keys);
+}
+
+TEST_P(RowStoreTest, PlacesOfErasedRowsAreTakenBeforeMemoryGrows) {
+  std::vector<uint64_t> keys;
+  for (uint64_t key = 0; key < 40'000; ++key) keys.push_back(key);
+  insert(keys);
+  store_->erase(keys);
+  const uint64_t bytes = store_->memory_bytes();
+  for (int round = 0; round < 3; ++round) {
+    insert(keys);
+    store_->erase(keys);
+  }
+  EXPECT_EQ(store_->size(), 0);
+  EXPECT_EQ(store_->memory_bytes(), bytes);
+}
+
+// Keys given while others come and go: what a sweep in small steps sees.
+TEST_P(RowStoreTest, ScanGivesEveryKeyThatIsThereAllTheTime) {
+  std::vector<uint64_t> stay;
+  for (uint64_t key = 0; key < 60'000; key += 2) stay.push_back(key);
+  insert(stay);
+  std::set<uint64_t> seen;
+  std::vector<uint64_t> keys;
+  uint64_t next = 1;
+  for (uint32_t p = 0; p < 1u << kPartitionBits; ++p) {
+    for (uint64_t cursor = 0; store_->scan(p, cursor, keys);) {
+      std::vector<uint64_t> fresh;
+      for (int i = 0; i < 500 && next < 200'000; ++i, next += 2) fresh.push_back(next);
+      insert(fresh);
+      fresh.resize(fresh.size() / 2);
+      store_->erase(fresh);
+    }
+  }
+  seen.insert(keys.begin(), keys.end());
+  for (uint64_t key : stay) ASSERT_TRUE(seen.contains(key)) << key;
+}
+
+INSTANTIATE_TEST_SUITE_P(Bounds, RowStoreTest, testing::Values(0, 200'000),
+                         [](const auto& bound) { return bound.param == 0 ? "any" : "bounded"; });
+
+}  // namespace
+}  // namespace ps
