@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "cli/interrupts.h"
+#include "cli/launcher.h"
 #include "cli/main.h"
 #include "job/job.h"
 #include "job/run.h"
@@ -67,9 +68,10 @@ ps::Program program() {
               {.name = "rank",
                .argument = "R",
                .help = "number of this trainer, from 0",
-               .details = "Trainer 0 reports, tests and saves for all.",
-               .group = "Cluster",
-               .default_text = "0"},
+               .details =
+                   "Trainer 0 reports, tests and saves for all.  Without this flag and --trainers, what "
+                   "the launcher says counts: see RANKS.",
+               .group = "Cluster"},
               {.name = "trainers",
                .argument = "W",
                .help = "trainers that share the data",
@@ -147,9 +149,29 @@ bool answer_alone(const ps::Flags& flags) {
   return true;
 }
 
+// Which trainer this is, unless flags say it.
+std::optional<ps::LaunchedTrainer> find_launched(const ps::Flags& flags) {
+  if (flags.given("rank") || flags.given("trainers")) return std::nullopt;
+  return ps::launched_trainer(ps::process_environment());
+}
+
+// The flags' overrides after those of the launcher, which count less.
+std::vector<ps::Override> overrides(const ps::Flags& flags,
+                                    const std::optional<ps::LaunchedTrainer>& launched) {
+  std::vector<ps::Override> all;
+  auto add = [&](const char* key, std::vector<std::string> values, bool is_list) {
+    all.push_back({.key = key, .values = std::move(values), .is_list = is_list, .typed = launched->launcher});
+  };
+  if (launched) add("cluster.trainers", {std::to_string(launched->trainers)}, false);
+  if (launched && !launched->servers.empty()) add("cluster.servers", launched->servers, true);
+  all.insert(all.end(), flags.overrides().begin(), flags.overrides().end());
+  return all;
+}
+
 int run(const ps::Flags& flags, ps::Log& log) {
   if (answer_alone(flags)) return 0;
-  ps::Job job = ps::load_job(flags.positionals()[0], flags.overrides());
+  const std::optional<ps::LaunchedTrainer> launched = find_launched(flags);
+  ps::Job job = ps::load_job(flags.positionals()[0], overrides(flags, launched));
   if (flags.on("print-config")) {
     std::puts(ps::effective_job(job).dump(2).c_str());
     return 0;
@@ -165,9 +187,13 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.json = flags.on("json");
   options.dry_run = flags.on("dry-run");
   options.progress = ps::progress_mode(flags);
-  options.rank = static_cast<int>(*flags.integer("rank", 0, INT32_MAX));
+  options.rank =
+      static_cast<int>(flags.integer("rank", 0, INT32_MAX).value_or(launched ? launched->rank : 0));
   options.generation = std::random_device()() + 1ull;
   options.stop = [&] { return interrupts.requested(); };
+  if (launched) {
+    log.info("Trainer ", launched->rank, " of ", launched->trainers, ", as ", launched->launcher, " says");
+  }
   ps::run_job(job, options, log);
   return interrupts.exit_status();
 }

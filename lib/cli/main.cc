@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <new>
@@ -14,6 +13,7 @@
 #include "base/text.h"
 #include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/launcher.h"
 #include "cli/manual.h"
 
 namespace ps {
@@ -54,8 +54,7 @@ std::string answer(const Program& program, const Flags& flags) {
 }
 
 int run(const Program& program, const std::vector<std::string>& arguments, const Body& body) {
-  auto environment = [](const std::string& name) -> const char* { return std::getenv(name.c_str()); };
-  Flags flags = Flags::parse(program, arguments, environment);
+  Flags flags = Flags::parse(program, arguments, process_environment());
   std::string text = answer(program, flags);
   if (!text.empty()) {
     std::fwrite(text.data(), 1, text.size(), stdout);

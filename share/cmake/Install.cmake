@@ -28,7 +28,8 @@ foreach(section 5 7)
   file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/man${section}/*.${section})
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/share/jobs DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/share/jobs ${CMAKE_SOURCE_DIR}/share/launch
+        DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit USE_SOURCE_PERMISSIONS)
 
 # The schema of job files, for editors, comes from the same specs that parse them.
 set(schema ${CMAKE_BINARY_DIR}/schema/job.schema.json)

@@ -1,0 +1,38 @@
+#!/bin/bash
+# Runs a job under Open MPI: servers on the first hosts, trainers on all.
+#
+# usage: mpirun.sh [-s SERVERS] [-p PORTS] [-n TRAINERS] [-H HOST,...] JOB.json [ps-train's flags...]
+#   -s  servers, 1 unless told: one on each of the first hosts
+#   -p  ports of each server for dense parameters, and as many for sparse ones, 1 unless told
+#   -n  trainers, 2 unless told: dealt to the hosts in turn
+#   -H  hosts, this machine unless told; servers on one host have ports one after the other
+# Servers listen from port PS_PORT on, 7164 unless set.  PS_MPIRUN_FLAGS holds further flags of mpirun,
+# PS_SERVE_FLAGS of ps-serve.  Job file, data and programs must be where they are here on all hosts.  Trainers take
+# their ranks from mpirun.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+read_options "$@"
+shift "$num_options"
+trap end_servers EXIT
+IFS=, read -ra host <<<"${hosts:-127.0.0.1}"
+# shellcheck disable=SC2206  # several words
+launch=(mpirun --oversubscribe -x PATH ${PS_MPIRUN_FLAGS:-})
+
+addresses=
+line=()
+for ((s = 0; s < servers; ++s)); do
+  at=${host[s % ${#host[@]}]}
+  port=$((${PS_PORT:-7164} + s / ${#host[@]} * 2 * ports))
+  addresses+=${addresses:+,}$at:$port
+  # shellcheck disable=SC2206  # PS_SERVE_FLAGS is several words
+  line+=(${line:+:} -n 1 --host "$at" ps-serve "$1" --port "$port" --ports-num "$ports" --ports-num-for-sparse "$ports"
+    ${PS_SERVE_FLAGS:-})
+done
+"${launch[@]}" "${line[@]}" >/dev/null &
+server_ids+=($!)
+
+"${launch[@]}" -n "$trainers" --host "$(printf '%s,' "${host[@]/%/:$trainers}" | sed 's/,$//')" --map-by node \
+  ps-train "$@" --servers "$addresses" &
+trainer_ids+=($!)
+wait_for_trainers

@@ -1,0 +1,131 @@
+#!/bin/bash
+# The launch scripts: all give the same model, and end what they started.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+launch=$PS_SOURCE/share/launch
+cp "$PS_SOURCE/share/jobs/quickstart.json" job.json
+job=$scratch/job.json
+
+# same_model FOLDER: its model is that of the first launch, bit for bit.
+same_model() {
+  cmp local/pass-00000/model.safetensors "$1/pass-00000/model.safetensors"
+}
+
+# nothing_left: no process of the job is there any more.
+nothing_left() {
+  if pgrep -f "$job" >left; then fail "still there: $(cat left)"; fi
+}
+
+# free_port: a port that nothing listens on, with three more after it.
+free_port() {
+  python3 - <<'PY'
+import random, socket
+while True:
+    first = random.randrange(20000, 30000)
+    held = []
+    try:
+        for port in range(first, first + 4):
+            held.append(socket.create_server(("127.0.0.1", port)))
+    except OSError:
+        continue
+    finally:
+        for one in held:
+            one.close()
+    print(first)
+    break
+PY
+}
+
+ps-datagen ctr --samples 3000 --output train.txt
+flags=(--data train.txt --set data.batch_size=50)
+
+echo "local.sh runs servers and trainers, and what trainer 0 prints comes through"
+"$launch/local.sh" -s 2 -n 3 "$job" "${flags[@]}" --save-dir local --json >out.json 2>err
+python3 -c 'import json; assert json.load(open("out.json"))["passes"][0]["samples"] == 3000'
+nothing_left
+
+echo "a trainer that fails ends all, with its status"
+expect_status 2 "$launch/local.sh" "$job" --data missing.txt
+expect_text err "cannot open 'missing.txt'"
+expect_status 2 "$launch/local.sh"
+expect_text err 'usage: local.sh'
+nothing_left
+
+echo "ssh.sh runs what it is told on the hosts, here all the same one"
+printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >fake_ssh
+chmod +x fake_ssh
+PS_SSH=$PWD/fake_ssh PS_PORT=$(free_port) "$launch/ssh.sh" -H localhost -s 2 -n 3 "$job" "${flags[@]}" \
+  --save-dir ssh >/dev/null 2>err || fail "ssh.sh: $(cat err)"
+same_model ssh
+nothing_left
+
+echo "slurm.sh asks srun for a server a node and for trainers, which take their ranks from it"
+cat >scontrol <<'SH'
+#!/bin/sh
+printf '127.0.0.1\nlocalhost\n'
+SH
+cat >srun <<'SH'
+#!/bin/bash
+# Runs the tasks here, as srun would on its nodes.
+while [[ $1 == -* ]]; do
+  case $1 in
+    -n) tasks=$2 && shift 2 ;;
+    -N | -w) shift 2 ;;
+    *) shift ;;
+  esac
+done
+ids=()
+trap 'kill -TERM "${ids[@]}"' TERM
+for ((task = 0; task < tasks; ++task)); do
+  SLURM_PROCID=$task SLURM_STEP_NUM_TASKS=$tasks "$@" &
+  ids+=($!)
+done
+status=0
+for id in "${ids[@]}"; do
+  wait "$id" || status=$?
+  wait "$id" || true # a signal ends the first one
+done
+exit "$status"
+SH
+chmod +x scontrol srun
+SLURM_JOB_NODELIST=nodes PATH=$PWD:$PATH PS_PORT=$(free_port) "$launch/slurm.sh" -s 1 -n 3 "$job" "${flags[@]}" \
+  --save-dir slurm >/dev/null 2>err || fail "slurm.sh: $(cat err)"
+same_model slurm
+expect_text err "Trainer 1 of 3, as Slurm says"
+nothing_left
+
+echo "the manifests of Kubernetes start three trainers with the ranks of an indexed job"
+if python3 -c 'import yaml' 2>/dev/null; then
+  python3 - "$launch/kubernetes.yaml" <<'PY'
+import sys, yaml
+kinds = {d["kind"]: d for d in yaml.safe_load_all(open(sys.argv[1]))}
+train, serve = kinds["Job"]["spec"], kinds["StatefulSet"]
+env = {e["name"]: e for e in train["template"]["spec"]["containers"][0]["env"]}
+assert train["completions"] == train["parallelism"] == int(env["PS_TRAINERS"]["value"])
+servers = env["PS_SERVERS"]["value"].split(",")
+name = serve["metadata"]["name"]
+assert servers == [f"{name}-{i}.{kinds['Service']['metadata']['name']}:7164" for i in range(serve["spec"]["replicas"])]
+PY
+else
+  echo "not looked at: python3-yaml is not installed"
+fi
+
+echo "mpirun gives the trainers their ranks"
+need mpirun
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+PS_PORT=$(free_port) PS_MPIRUN_FLAGS="--mca btl_tcp_if_include lo" "$launch/mpirun.sh" -s 2 -n 3 "$job" "${flags[@]}" \
+  --save-dir mpirun >/dev/null 2>err || fail "mpirun.sh: $(cat err)"
+same_model mpirun
+expect_text err "Trainer 2 of 3, as Open MPI says"
+nothing_left
+
+echo "so does a line of mpirun with the server and four trainers"
+port=$(free_port)
+status=0
+timeout 60 mpirun --oversubscribe -n 1 sh -c "ps-serve '$job' --host 127.0.0.1 --port $port >/dev/null & id=\$!
+  while [ ! -e line/pass-00000/job.json ]; do sleep 0.02; done; kill -TERM \$id; wait \$id" : \
+  -n 4 ps-train "$job" "${flags[@]}" --save-dir line --servers "127.0.0.1:$port" >/dev/null 2>err || status=$?
+[[ $status == 0 ]] || fail "mpirun ended with $status: $(cat err)"
+expect_text err "Trainer 3 of 4, as Open MPI says"
