@@ -1,0 +1,66 @@
+// A small HTTP/1.1 server: whole answers to GET and HEAD, for status pages.  Used by ps-serve.
+#ifndef PS_NET_HTTP_HTTP_SERVER_H_
+#define PS_NET_HTTP_HTTP_SERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "net/transport.h"
+
+namespace ps {
+
+struct HttpRequest {
+  std::string path;  // what stands before '?', as it was sent
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string type = "text/plain; charset=utf-8";
+  std::string body;
+};
+
+// What anybody may ask of the server's time and memory.
+struct HttpOptions {
+  // Beyond this, who has been waited for longest makes room for the new one: idle and slow clients cannot
+  // keep others out.
+  size_t max_connections = 64;
+  uint32_t max_header_bytes = 8192;
+  Duration timeout = std::chrono::seconds(10);  // for a request to come, and for its answer to be taken
+};
+
+struct HttpCounters {
+  uint64_t requests = 0;         // answered, also with an error
+  uint64_t requests_bad = 0;     // of these, no HTTP, too long, or of another method
+  uint64_t peers_evicted = 0;    // to make room
+  uint64_t peers_timed_out = 0;  // too slow
+};
+
+// Everything happens on the transport's loop, which outlives this.  One request of a connection is answered
+// at a time; what it sends ahead waits in it.  Requests with bodies are refused.
+class HttpServer {
+ public:
+  // Quick, since others wait.  What it throws is answered with status 500.
+  using Handler = std::function<HttpResponse(const HttpRequest&)>;
+
+  // Listens from now on; throws as Transport::listen does.
+  HttpServer(Transport& transport, const Address& address, const HttpOptions& options, Handler handler);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // With the port that was chosen.
+  const Address& address() const;
+  size_t num_connections() const;
+  const HttpCounters& counters() const;
+
+ private:
+  friend class HttpPeer;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace ps
+
+#endif  // PS_NET_HTTP_HTTP_SERVER_H_
