@@ -39,6 +39,20 @@ void KeyPlanner::plan_like(const KeyPlan& other, std::span<const KeyList> lists,
   }
 }
 
+void count_keys(std::span<const float> labels, KeyPlan& plan) {
+  plan.counts.assign(plan.keys.size(), {});
+  for (const KeyUse& use : plan.uses) {
+    for (size_t b = 0; b < labels.size(); ++b) {
+      const uint32_t click = labels[b] > 0 ? 1 : 0;
+      for (uint32_t k = use.offsets[b]; k < use.offsets[b + 1]; ++k) {
+        KeyCount& count = plan.counts[use.index[k]];
+        ++count.shows;
+        count.clicks += click;
+      }
+    }
+  }
+}
+
 // A table at most half full, should every id be a key of its own.
 void KeyPlanner::begin_table(size_t num_ids) {
   PS_CHECK(num_ids < UINT32_MAX / 4);

@@ -31,10 +31,22 @@ struct KeyUse {
   bool transposed() const { return !starts.empty(); }
 };
 
-struct KeyPlan {
-  std::vector<uint64_t> keys;  // [N], unique, in the order of first appearance
-  std::vector<KeyUse> uses;    // one for each KeyList, in order
+// How often a key occurs in the examples of a batch, and how often in those whose label is positive.
+struct KeyCount {
+  uint32_t shows = 0, clicks = 0;
+
+  bool operator==(const KeyCount&) const = default;
 };
+
+struct KeyPlan {
+  std::vector<uint64_t> keys;    // [N], unique, in the order of first appearance
+  std::vector<KeyUse> uses;      // one for each KeyList, in order
+  std::vector<KeyCount> counts;  // [N], or empty: nobody asked for them
+};
+
+// plan.counts <- how often the keys occur.
+//   labels [B], of the examples that the lists of the plan belong to
+void count_keys(std::span<const float> labels, KeyPlan& plan);
 
 // Makes plans.  Keeps its scratch memory from one to the next; one thread at a time.
 class KeyPlanner {

@@ -8,10 +8,19 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kKeyBytes = 10;  // at most, coded
+constexpr uint64_t kKeyBytes = 20;  // at most, coded, with its counts
 
 uint64_t row_bytes(const ParameterSpec& spec) {
   return static_cast<uint64_t>(spec.cols) * sizeof(float) + kKeyBytes;
+}
+
+// The part of a push, in the order of the piece.
+void add_counted(const Piece& piece, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
+                 std::string& out) {
+  if (counts.empty()) return encode_key_part(piece.parameter, keys, out);
+  std::vector<KeyCount> ordered;
+  for (uint32_t position : piece.positions) ordered.push_back(counts[position]);
+  encode_counted_part(piece.parameter, keys, ordered, out);
 }
 
 }  // namespace
@@ -45,7 +54,7 @@ size_t BatchRouter::shard_of(size_t p, uint64_t key) const {
 }
 
 // Keys go out in ascending order, which takes the fewest bytes.
-void BatchRouter::add_keys(size_t p, std::span<const uint64_t> keys) {
+void BatchRouter::add_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts) {
   for (auto& entries : entries_) entries.clear();
   for (size_t n = 0; n < keys.size(); ++n) {
     entries_[shard_of(p, keys[n])].push_back({keys[n], static_cast<uint32_t>(n)});
@@ -55,12 +64,14 @@ void BatchRouter::add_keys(size_t p, std::span<const uint64_t> keys) {
     std::vector<Entry>& entries = entries_[shard];
     radix_sort(entries, [](const Entry& entry) { return entry.key; });
     for (size_t begin = 0; begin < entries.size(); begin += most) {
-      add_entries(p, shard, std::span(entries).subspan(begin, std::min(most, entries.size() - begin)));
+      add_entries(p, shard, std::span(entries).subspan(begin, std::min(most, entries.size() - begin)),
+                  counts);
     }
   }
 }
 
-void BatchRouter::add_entries(size_t p, size_t shard, std::span<const Entry> entries) {
+void BatchRouter::add_entries(size_t p, size_t shard, std::span<const Entry> entries,
+                              std::span<const KeyCount> counts) {
   Bundle& bundle = room_for(shard, entries.size() * row_bytes(specs_[p]));
   Piece& piece = bundle.pieces.emplace_back();
   piece.parameter = static_cast<uint32_t>(p);
@@ -71,6 +82,10 @@ void BatchRouter::add_entries(size_t p, size_t shard, std::span<const Entry> ent
   for (size_t i = 0; i < entries.size(); ++i) {
     keys[i] = entries[i].key;
     piece.positions[i] = entries[i].position;
+  }
+  if (!counts.empty() || !bundle.counted.empty()) {
+    if (bundle.counted.empty()) bundle.counted = bundle.parts;
+    add_counted(piece, keys, counts, bundle.counted);
   }
   encode_key_part(piece.parameter, keys, bundle.parts);
 }
@@ -83,8 +98,10 @@ void BatchRouter::add_all(size_t p) {
       const int64_t count = std::min(most, rows - first);
       Bundle& bundle = room_for(shard, static_cast<uint64_t>(count) * row_bytes(specs_[p]));
       bundle.pieces.push_back({static_cast<uint32_t>(p), false, {}, first, count});
+      const size_t at = bundle.parts.size();
       encode_range_part(static_cast<uint32_t>(p), static_cast<uint64_t>(first), static_cast<uint64_t>(count),
                         bundle.parts);
+      if (!bundle.counted.empty()) bundle.counted.append(bundle.parts, at);
     }
   }
 }

@@ -23,11 +23,13 @@ struct Piece {
 
 // The parts of one message.
 struct Bundle {
-  std::string parts;  // encoded
+  std::string parts;    // encoded
+  std::string counted;  // the same with the counts of keys, for a push; empty: nothing is counted
   std::vector<Piece> pieces;
   uint64_t bytes = 0;  // about what pieces and their rows take
 
   uint32_t num_parts() const { return static_cast<uint32_t>(pieces.size()); }
+  const std::string& push_parts() const { return counted.empty() ? parts : counted; }
 };
 
 // One owner thread.
@@ -39,8 +41,9 @@ class BatchRouter {
   // Drops what was added before.
   void begin();
 
-  // Rows of parameter p by their keys, which are unique; or all its rows.
-  void add_keys(size_t p, std::span<const uint64_t> keys);
+  // Rows of parameter p by their keys, which are unique, with the counts that a push tells of each, if any;
+  // or all its rows.
+  void add_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts = {});
   void add_all(size_t p);
 
   size_t num_shards() const { return places_.size(); }
@@ -54,7 +57,7 @@ class BatchRouter {
   };
 
   size_t shard_of(size_t p, uint64_t key) const;
-  void add_entries(size_t p, size_t shard, std::span<const Entry> entries);
+  void add_entries(size_t p, size_t shard, std::span<const Entry> entries, std::span<const KeyCount> counts);
   Bundle& room_for(size_t shard, uint64_t bytes);
 
   const std::span<const ParameterSpec> specs_;

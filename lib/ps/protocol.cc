@@ -8,7 +8,10 @@ namespace ps {
 
 namespace {
 
-constexpr uint32_t kPassEnded = 1, kDropped = 2;  // flags of Done, on the wire
+// On the wire: never renumber.
+constexpr uint32_t kPassEnded = 1, kDropped = 2;          // flags of Done
+constexpr uint8_t kEnded = 1, kShrink = 2;                // flags of a push
+constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2;  // forms of a part
 constexpr size_t kMaxVarintBytes = 10;
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
@@ -46,14 +49,40 @@ void pad(std::string& out) {
   out.resize(padded(out.size()), '\0');
 }
 
+// Bytes of varints, after their number.
+template <class Body>
+void put_varints(std::string& out, Body&& body) {
+  const size_t size_at = out.size();
+  put(out, uint32_t{0});
+  body();
+  const uint32_t size = static_cast<uint32_t>(out.size() - size_at - sizeof(uint32_t));
+  std::memcpy(out.data() + size_at, &size, sizeof size);
+}
+
+void decode_counts(ByteReader& in, Part& part) {
+  ByteReader list(in.get_bytes(in.get<uint32_t>()));
+  if (!in.ok()) cut_short("counts of keys");
+  part.counts.resize(part.keys.size());
+  for (KeyCount& count : part.counts) {
+    const uint64_t shows = get_varint(list), clicks = get_varint(list);
+    if (!list.ok()) cut_short("counts of keys");
+    if (shows == 0 || shows > UINT32_MAX || clicks > shows) {
+      fail(Code::kData, "a key is shown ", shows, " times and clicked ", clicks, " times");
+    }
+    count = {static_cast<uint32_t>(shows), static_cast<uint32_t>(clicks)};
+  }
+  expect_end(list, "counts of keys");
+}
+
 Part decode_part(ByteReader& in) {
   Part part;
   part.parameter = in.get<uint32_t>();
   uint8_t form = in.get<uint8_t>();
-  if (form > 1) fail(Code::kData, "a part has the unknown form ", int{form});
-  part.by_keys = form == 0;
+  if (form > kCounted) fail(Code::kData, "a part has the unknown form ", int{form});
+  part.by_keys = form != kRange;
   if (part.by_keys) {
     decode_keys(in, part.keys);
+    if (form == kCounted) decode_counts(in, part);
   } else {
     part.first = in.get<uint64_t>();
     part.count = in.get<uint64_t>();
@@ -89,15 +118,13 @@ void locate_floats(PushRequest& request, size_t at, Widths widths, std::string_v
 
 void encode_keys(std::span<const uint64_t> keys, std::string& out) {
   put(out, static_cast<uint32_t>(keys.size()));
-  size_t size_at = out.size();
-  put(out, uint32_t{0});
-  uint64_t next = 0;
-  for (uint64_t key : keys) {
-    put_varint(out, key - next);
-    next = key + 1;
-  }
-  uint32_t size = static_cast<uint32_t>(out.size() - size_at - sizeof(uint32_t));
-  std::memcpy(out.data() + size_at, &size, sizeof size);
+  put_varints(out, [&] {
+    uint64_t next = 0;
+    for (uint64_t key : keys) {
+      put_varint(out, key - next);
+      next = key + 1;
+    }
+  });
 }
 
 void decode_keys(ByteReader& in, std::vector<uint64_t>& keys) {
@@ -117,13 +144,26 @@ void decode_keys(ByteReader& in, std::vector<uint64_t>& keys) {
 
 void encode_key_part(uint32_t parameter, std::span<const uint64_t> keys, std::string& out) {
   put(out, parameter);
-  put(out, uint8_t{0});
+  put(out, kByKeys);
   encode_keys(keys, out);
+}
+
+void encode_counted_part(uint32_t parameter, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
+                         std::string& out) {
+  put(out, parameter);
+  put(out, kCounted);
+  encode_keys(keys, out);
+  put_varints(out, [&] {
+    for (const KeyCount& count : counts) {
+      put_varint(out, count.shows);
+      put_varint(out, count.clicks);
+    }
+  });
 }
 
 void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, std::string& out) {
   put(out, parameter);
-  put(out, uint8_t{1});
+  put(out, kRange);
   put(out, first);
   put(out, count);
 }
@@ -142,7 +182,7 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
   put(out, header.step);
   put(out, static_cast<uint64_t>(header.info.samples));
   put(out, static_cast<uint64_t>(header.info.pass));
-  put(out, static_cast<uint8_t>(header.ended));
+  put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0)));
   put(out, header.piece);
   put(out, header.num_pieces);
   put(out, num_parts);
@@ -209,15 +249,16 @@ PushRequest decode_push(Buffer body, Widths widths) {
   PushRequest request;
   request.step = in.get<uint64_t>();
   uint64_t samples = in.get<uint64_t>(), pass = in.get<uint64_t>();
-  uint8_t ended = in.get<uint8_t>();
+  uint8_t flags = in.get<uint8_t>();
   request.piece = in.get<uint32_t>();
   request.num_pieces = in.get<uint32_t>();
-  if (samples > INT32_MAX || pass > INT32_MAX || ended > 1 || request.piece >= request.num_pieces) {
+  if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink) ||
+      request.piece >= request.num_pieces) {
     fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", piece ", request.piece, " of ",
-         request.num_pieces, ", ended ", int{ended});
+         request.num_pieces, ", flags ", int{flags});
   }
-  request.info = {static_cast<int64_t>(samples), static_cast<int64_t>(pass)};
-  request.ended = ended == 1;
+  request.info = {static_cast<int64_t>(samples), static_cast<int64_t>(pass), (flags & kShrink) != 0};
+  request.ended = (flags & kEnded) != 0;
   request.parts = decode_parts(in, "push");
   size_t at = body.size() - in.remaining();
   request.body = std::move(body);

@@ -3,7 +3,7 @@
 //   describe := nothing                                    -> JSON: the ports of the server's shards
 //   hello    := JSON: who asks, and what must be equal     -> JSON: the protocol version
 //   pull     := step:u64 mode:u8 parts                     -> floats of each part
-//   push     := step:u64 samples:u64 pass:u64 ended:u8 piece:u32 num_pieces:u32 parts floats of each part
+//   push     := step:u64 samples:u64 pass:u64 flags:u8 piece:u32 num_pieces:u32 parts floats of each part
 //                                                          -> done
 //   apply    := step:u64 num:u32 squares:f64[num]          -> done
 //   done     := learning_rate:f64 flags:u32 num:u32 squares[num]
@@ -13,9 +13,11 @@
 //   gather   := number:u64 bytes                           -> num:u32 {size:u64}[num] bytes of each, by rank
 //   parts    := num:u32 part[num] padding
 //   part     := parameter:u32 0:u8 key list                   rows by their keys, or
-//               parameter:u32 1:u8 first:u64 count:u64        rows of the shard's own, by number
+//               parameter:u32 1:u8 first:u64 count:u64        rows of the shard's own, by number, or
+//               parameter:u32 2:u8 key list counts            rows by their keys, with how often they occur
 //   key list := count:u32 size:u32 varints[size]           ascending: the first key, then differences less
-//   one floats   := f32[rows, cols] padding                    rows in the order of the part
+//   one counts   := size:u32 varints[size]                     of each key: shows, then clicks floats   :=
+//   f32[rows, cols] padding                    rows in the order of the part
 //
 // Little-endian.  Padding is zeros up to the next multiple of 64 bytes, so that floats lie where kernels
 // want them.
@@ -65,6 +67,7 @@ struct Part {
   uint32_t parameter = 0;
   bool by_keys = true;
   std::vector<uint64_t> keys;
+  std::vector<KeyCount> counts;   // of the keys; empty: not told
   uint64_t first = 0, count = 0;  // when not by keys
   size_t floats_at = 0;           // of push and load: where in the body its floats are
 
@@ -123,6 +126,8 @@ void encode_keys(std::span<const uint64_t> keys, std::string& out);
 void decode_keys(ByteReader& in, std::vector<uint64_t>& keys);
 
 void encode_key_part(uint32_t parameter, std::span<const uint64_t> keys, std::string& out);
+void encode_counted_part(uint32_t parameter, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
+                         std::string& out);
 void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, std::string& out);
 
 // `parts` are num_parts encoded ones.  What push and load return is padded: floats follow.

@@ -97,7 +97,7 @@ void RemoteStore::route(Exchange& exchange, std::span<const KeyPlan> plans) {
   exchange.router.begin();
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (specs_[p].kind == ParameterKind::kRows) {
-      exchange.router.add_keys(p, plans[p].keys);
+      exchange.router.add_keys(p, plans[p].keys, plans[p].counts);
     } else {
       exchange.router.add_all(p);
     }
@@ -209,8 +209,9 @@ void RemoteStore::send_piece(size_t shard, const PushHeader& header, const Bundl
       if (piece.by_keys) return view.row_gradients;
       return specs_[piece.parameter].kind == ParameterKind::kStatistic ? view.value : view.gradient;
     };
-    payload = with_floats(encode_push(header, bundle->num_parts(), bundle->parts), shard, *bundle, source,
-                          /*copy=*/false);
+    payload =
+        with_floats(encode_push(header, bundle->num_parts(), bundle->push_parts()), shard, *bundle, source,
+                    /*copy=*/false);
   }
   const bool last = header.piece + 1 == header.num_pieces;
   auto on_answer = [this, last, shard, step = header.step](const Frame& frame) {

@@ -14,6 +14,7 @@ namespace ps {
 struct StepInfo {
   int64_t samples = 0;  // examples that the gradients are summed over
   int64_t pass = 0;
+  bool shrink = false;  // rows are to be judged after this step, as at the end of a pass (optim/row_policy.h)
 };
 
 struct StepSize {

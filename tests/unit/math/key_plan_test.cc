@@ -185,5 +185,18 @@ TEST(KeyPlan, OfNoIdsIsEmpty) {
   EXPECT_TRUE(planned.plan.uses[0].touched.empty());
 }
 
+TEST(KeyPlan, KeysAreCountedByOccurrenceAndByLabel) {
+  KeyPlanner planner;
+  Planned planned;
+  planned.add({0, 2, 3, 5}, {7, 7, 9, 7, 8});  // 7 is twice in the first example
+  planned.add({0, 0, 1, 2}, {9, 9});
+  planned.make(planner, /*transpose=*/false);
+  count_keys(std::vector<float>{1, 0, 0.5f}, planned.plan);
+  EXPECT_THAT(planned.plan.keys, testing::ElementsAre(7, 9, 8));
+  EXPECT_THAT(planned.plan.counts, testing::ElementsAre(KeyCount{3, 3}, KeyCount{3, 1}, KeyCount{1, 1}));
+  count_keys(std::vector<float>{0, -1, 0}, planned.plan);
+  EXPECT_THAT(planned.plan.counts, testing::ElementsAre(KeyCount{3, 0}, KeyCount{3, 0}, KeyCount{1, 0}));
+}
+
 }  // namespace
 }  // namespace ps

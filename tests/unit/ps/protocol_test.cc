@@ -103,6 +103,40 @@ TEST(Protocol, FloatsOfAPushAreAlignedWhereTheyCame) {
   EXPECT_EQ(push.floats(push.parts[1])[3], 10);
 }
 
+std::string a_counted_push(const std::vector<KeyCount>& counts) {
+  std::string parts;
+  encode_counted_part(0, std::vector<uint64_t>{2, 300}, counts, parts);
+  encode_range_part(1, 5, 4, parts);
+  return encode_push({.step = 9, .info = {200, 3, /*shrink=*/true}}, 2, parts) + floats_of_two_parts();
+}
+
+TEST(Protocol, CountsOfKeysTravelWithTheirRows) {
+  PushRequest push = decode_push(buffer_of(a_counted_push({{1, 0}, {UINT32_MAX, 200}})), kWidths);
+  EXPECT_TRUE(push.info.shrink);
+  EXPECT_FALSE(push.ended);
+  EXPECT_THAT(push.parts[0].keys, ElementsAre(2, 300));
+  EXPECT_THAT(push.parts[0].counts, ElementsAre(KeyCount{1, 0}, KeyCount{UINT32_MAX, 200}));
+  EXPECT_THAT(push.parts[1].counts, testing::IsEmpty());
+  EXPECT_EQ(push.floats(push.parts[0])[5], 6);
+  EXPECT_FALSE(decode_push(buffer_of(a_push()), kWidths).info.shrink);
+}
+
+TEST(Protocol, CountsThatCannotBeAreRefused) {
+  for (const KeyCount& count : {KeyCount{0, 0}, KeyCount{3, 4}}) {
+    expect_refused(
+        [&] {
+          decode_push(buffer_of(a_counted_push({{1, 1}, count})), kWidths);
+        },
+        cat(count.shows, " shows and ", count.clicks, " clicks"));
+  }
+  expect_refused([&] { decode_push(buffer_of(a_counted_push({{1, 1}})), kWidths); }, "a count too few");
+  expect_refused(
+      [&] {
+        decode_push(buffer_of(a_counted_push({{1, 1}, {1, 1}, {1, 1}})), kWidths);
+      },
+      "a count too many");
+}
+
 TEST(Protocol, EveryCutOfAMessageIsRefused) {
   const std::string pull = encode_pull(7, PullMode::kTrain, 2, two_parts()), push = a_push();
   const std::string load = encode_load(2, two_parts()) + floats_of_two_parts();
@@ -120,6 +154,9 @@ TEST(Protocol, EveryCutOfAMessageIsRefused) {
   cut(
       push, [](const std::string& bytes) { decode_push(buffer_of(bytes), kWidths); }, "push");
   cut(
+      a_counted_push({{1, 1}, {2000, 3}}),
+      [](const std::string& bytes) { decode_push(buffer_of(bytes), kWidths); }, "counted push");
+  cut(
       load, [](const std::string& bytes) { decode_load(buffer_of(bytes), kWidths); }, "load");
   cut(
       keys, [](const std::string& bytes) { decode_keys_request(bytes); }, "keys");
@@ -136,9 +173,10 @@ TEST(Protocol, EveryCutOfAMessageIsRefused) {
 // Whatever the bytes say, nothing is read beyond them, and nothing large is allocated for them.
 TEST(Protocol, DamagedMessagesAreRefusedOrMeanSomethingElse) {
   const std::string pull = encode_pull(7, PullMode::kTrain, 2, two_parts()), push = a_push();
+  const std::string counted = a_counted_push({{1, 1}, {2000, 3}});
   Random random(1, 1);
   for (int i = 0; i < 20000; ++i) {
-    std::string damaged = i % 2 == 0 ? pull : push;
+    std::string damaged = i % 2 == 0 ? pull : i % 4 == 1 ? push : counted;
     for (int change = 0; change < 1 + i % 3; ++change) {
       damaged[random.below(damaged.size())] = static_cast<char>(random.next32());
     }
