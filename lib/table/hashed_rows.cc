@@ -16,7 +16,7 @@ class HashedRows final : public RowStore {
  public:
   explicit HashedRows(const RowLayout& layout) : layout_(layout) {
     partitions_.reserve(kPartitions);
-    for (size_t p = 0; p < kPartitions; ++p) partitions_.emplace_back(layout_, arena_);
+    for (uint32_t p = 0; p < kPartitions; ++p) partitions_.emplace_back(layout_, arena_, p);
   }
 
   size_t find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const override;

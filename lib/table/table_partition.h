@@ -5,6 +5,7 @@
 #ifndef PS_TABLE_TABLE_PARTITION_H_
 #define PS_TABLE_TABLE_PARTITION_H_
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -23,11 +24,20 @@ inline uint32_t key_partition(uint64_t key) {
   return static_cast<uint32_t>(hash_key(key) >> (64 - kPartitionBits));
 }
 
+// Buckets of the segments of a partition's index: the powers of 2 from 128 down to 64, in as many steps as
+// there are partitions.  So they split one after the other while a table doubles, and its indexes take much
+// the same at all sizes: 18.5 / KeyIndex's greatest fill bytes a key, where all together would take from 12.8
+// to 25.6.  Those of every n-th partition, which one of n shards has, are spread as evenly.
+inline uint32_t segment_buckets(uint32_t partition) {
+  const double halvings = partition / static_cast<double>(1u << kPartitionBits);
+  return static_cast<uint32_t>(std::lround(KeyIndex::kMaxBuckets * std::exp2(-halvings)));
+}
+
 // One thread at a time; the arena must outlive it.
 class TablePartition {
  public:
-  TablePartition(const RowLayout& layout, HugeArena& arena)
-      : index_(arena), rows_(layout, kSlabBytes, arena) {}
+  TablePartition(const RowLayout& layout, HugeArena& arena, uint32_t partition)
+      : index_(arena, segment_buckets(partition)), rows_(layout, kSlabBytes, arena) {}
 
   // A look-up in two steps, as in KeyIndex: the bucket to prefetch, then the row, or null.
   const KeyIndex::Bucket& bucket(uint64_t key) const { return index_.bucket(key); }

@@ -147,5 +147,46 @@ TEST_P(RowStoreTest, ScanGivesEveryKeyThatIsThereAllTheTime) {
 INSTANTIATE_TEST_SUITE_P(Bounds, RowStoreTest, testing::Values(0, 200'000),
                          [](const auto& bound) { return bound.param == 0 ? "any" : "bounded"; });
 
+// Sizes from 10^4 to 10^7 in steps of 7 %: growth must not be caught at a lucky moment.  The constant: of
+// each of 64 partitions, a slab of rows of 16 KiB, and a segment of up to 8 KiB.
+TEST(HashedRowsMemory, RowTakesItsFloatsAndAtMost24BytesAtEverySize) {
+  constexpr uint64_t kConstant = 64 * (16 + 8) << 10;
+  constexpr uint64_t kMost = 10'000'000;
+  const RowLayout layout(1, 0, false);
+  const uint64_t row_bytes = static_cast<uint64_t>(layout.stride()) * sizeof(float) + 24;
+  std::unique_ptr<RowStore> store = make_hashed_rows(layout);
+  ThreadPool pool(1);
+  std::vector<uint64_t> keys;
+  std::vector<float*> rows;
+  for (uint64_t size = 10'000, next = 0; size <= kMost; size += size * 7 / 100) {
+    for (; next < size; ++next) keys.push_back(next);
+    rows.resize(keys.size());
+    store->insert(keys, rows.data(), pool);
+    keys.clear();
+    ASSERT_EQ(store->size(), size);
+    ASSERT_LE(store->memory_bytes(), size * row_bytes + kConstant) << size;
+  }
+}
+
+// One of four shards has every fourth partition.
+TEST(HashedRowsMemory, ShardsRowTakesNoMoreThanATables) {
+  const RowLayout layout(1, 0, false);
+  for (uint32_t shard : {0u, 3u}) {
+    std::unique_ptr<RowStore> store = make_hashed_rows(layout);
+    ThreadPool pool(1);
+    std::vector<uint64_t> keys;
+    std::vector<float*> rows;
+    for (uint64_t size = 300'000, next = 0; size <= 700'000; size += size * 7 / 100) {
+      for (; store->size() + keys.size() < size; ++next) {
+        if (key_partition(next) % 4 == shard) keys.push_back(next);
+      }
+      rows.resize(keys.size());
+      store->insert(keys, rows.data(), pool);
+      keys.clear();
+      ASSERT_LE(store->memory_bytes(), size * (sizeof(float) + 24) + (64 * 24 << 10)) << size;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ps

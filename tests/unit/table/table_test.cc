@@ -263,7 +263,7 @@ TEST(RowLayoutTest, RowThatFitsACacheLineNeverCrossesOne) {
 TEST(TablePartitionTest, FindsEveryKeyOfAnyValueWhileItGrows) {
   HugeArena arena;
   const RowLayout layout(3, 0, true);
-  TablePartition partition(layout, arena);
+  TablePartition partition(layout, arena, 17);
   Random random(1, 2);
   std::map<uint64_t, float*> expected;
   std::vector<uint64_t> keys = {0, 1, UINT64_MAX, uint64_t{1} << 63, uint64_t{1} << 32};
