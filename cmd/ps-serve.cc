@@ -39,6 +39,13 @@ ps::Program program() {
                .argument = "FILE",
                .help = "write the ports, one a line",
                .group = "Network"},
+              {.name = "status-port",
+               .argument = "P",
+               .help = "serve status pages and metrics, 0: on any port",
+               .details = "HTTP, for whoever can reach the port: / for people, /metrics for Prometheus, "
+                          "/livez and /readyz "
+                          "for supervisors.  Without it there are none.",
+               .group = "Network"},
           },
           {"set", "print-config", "dry-run", "seed", "cpu", "log-level"}),
       .examples = {{.command = "ps-serve job.json --ports-num 2 --ports-num-for-sparse 2",
@@ -60,6 +67,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.ports_num = static_cast<int>(*flags.integer("ports-num", 1, kMostPorts));
   options.ports_num_for_sparse = static_cast<int>(*flags.integer("ports-num-for-sparse", 0, kMostPorts));
   options.port_file = flags.text("port-file").value_or("");
+  if (auto port = flags.integer("status-port", 0, 65535)) options.status_port = static_cast<uint16_t>(*port);
   options.stop = [&] { return interrupts.requested(); };
   options.dry_run = flags.on("dry-run");
   ps::serve_job(job, options, log);

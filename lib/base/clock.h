@@ -26,11 +26,18 @@ class ScopedSeconds {
   const double start_ = monotonic_seconds();
 };
 
-// Seconds that the calling thread has had a processor.
-inline double thread_cpu_seconds() {
+inline double clock_seconds(clockid_t clock) {
   timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+// Seconds that the calling thread has had a processor, and that all threads have had one.
+inline double thread_cpu_seconds() {
+  return clock_seconds(CLOCK_THREAD_CPUTIME_ID);
+}
+inline double process_cpu_seconds() {
+  return clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 }  // namespace ps

@@ -51,6 +51,10 @@ uint64_t available_memory_bytes() {
   return available;
 }
 
+uint64_t resident_memory_bytes() {
+  return read_field("/proc/self/status", "VmRSS").value_or(0);
+}
+
 uint64_t peak_memory_bytes() {
   if (std::optional<uint64_t> peak = read_field("/proc/self/status", "VmHWM")) return *peak;
   rusage usage{};

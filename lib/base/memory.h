@@ -10,6 +10,9 @@ namespace ps {
 // control group and of the address space (ulimit -v).  UINT64_MAX when nothing can be read.
 uint64_t available_memory_bytes();
 
+// The resident size.
+uint64_t resident_memory_bytes();
+
 // The largest resident size so far.
 uint64_t peak_memory_bytes();
 

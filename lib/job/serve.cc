@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "job/agreement.h"
+#include "job/status_thread.h"
 #include "net/tcp/tcp_network.h"
 #include "ps/shard_server.h"
 
@@ -31,6 +32,10 @@ class ShardThread {
   }
 
   uint16_t port() const { return server_.address().port; }
+  const StatusBoard& board() const { return board_; }
+
+  // To be called before start.
+  void publish() { server_.publish_to(board_); }
 
   void start(const ServerPorts& ports) {
     server_.set_ports(ports);
@@ -58,6 +63,7 @@ class ShardThread {
   }
 
   TcpNetwork network_;
+  StatusBoard board_;
   ShardServer server_;
   std::unique_ptr<Timer> drain_timer_;
   Time drain_deadline_{};
@@ -79,7 +85,21 @@ std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, co
   return shards;
 }
 
-void announce(const Job& job, const ServeOptions& options, const ServerPorts& ports) {
+// The status pages, when they are wanted.
+std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& options,
+                                          std::vector<std::unique_ptr<ShardThread>>& shards) {
+  if (!options.status_port) return nullptr;
+  std::vector<const StatusBoard*> boards;
+  for (auto& shard : shards) {
+    shard->publish();
+    boards.push_back(&shard->board());
+  }
+  return std::make_unique<StatusThread>(Address{options.host, *options.status_port}, job.job.name,
+                                        std::move(boards));
+}
+
+void announce(const Job& job, const ServeOptions& options, const ServerPorts& ports,
+              const StatusThread* status) {
   if (!options.port_file.empty()) {
     std::string lines;
     for (int port : ports.ports) lines += cat(port, "\n");
@@ -90,6 +110,7 @@ void announce(const Job& job, const ServeOptions& options, const ServerPorts& po
                {"ports", ports.ports},
                {"dense", ports.dense},
                {"sparse", ports.sparse}};
+  if (status != nullptr) line["status_port"] = status->port();
   std::printf("%s\n", line.dump().c_str());
   std::fflush(stdout);
 }
@@ -102,12 +123,14 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   if (options.dry_run) return;
   ServerPorts ports;
   std::vector<std::unique_ptr<ShardThread>> shards = listen(options, served, ports);
+  std::unique_ptr<StatusThread> status = show_status(job, options, shards);
   for (auto& shard : shards) shard->start(ports);
-  announce(job, options, ports);
+  announce(job, options, ports, status.get());
   TcpNetwork waiting;
   Loop& loop = waiting.loop();
   while (!options.stop()) loop.run_until(options.stop, add_time(loop.now(), kAskStop));
   log.info("Ending");
+  if (status) status->end();
   for (auto& shard : shards) shard->begin_end();
   for (auto& shard : shards) shard->join();
 }

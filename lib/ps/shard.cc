@@ -13,6 +13,12 @@ namespace {
 
 constexpr uint32_t kMaxPieces = 1 << 20;
 
+uint64_t num_rows(std::span<const Part> parts) {
+  uint64_t rows = 0;
+  for (const Part& part : parts) rows += part.rows();
+  return rows;
+}
+
 }  // namespace
 
 Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
@@ -49,6 +55,8 @@ Payload Shard::read(const PullRequest& request) {
   tables_.check(request.parts);
   Buffer rows = held_.take(tables_.bytes_of(request.parts));
   tables_.read(request.parts, request.mode, rows.data());
+  ++counters_.pulls;
+  counters_.rows_pulled += num_rows(request.parts);
   return Payload(std::move(rows));
 }
 
@@ -120,10 +128,12 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
     reply->answer(Payload());
     reply.reset();
   }
-  const uint64_t step = request.step;
+  const uint64_t step = request.step, rows = num_rows(request.parts);
   const uint32_t piece = request.piece;
   const bool is_new = push.pieces.try_emplace(piece, std::move(request)).second;
-  if (!is_new) ++counters_.pushes_repeated;
+  counters_.pushes += is_new;
+  counters_.rows_pushed += is_new ? rows : 0;
+  counters_.pushes_repeated += !is_new;
   apply_complete(pusher);
   auto waiting = pusher.pushes.find(step);
   if (is_new && waiting != pusher.pushes.end()) hold(waiting->second.pieces.at(piece));

@@ -26,6 +26,7 @@
 #include "ps/clipping.h"
 #include "ps/consistency.h"
 #include "ps/protocol.h"
+#include "ps/shard_status.h"
 #include "ps/shard_tables.h"
 
 namespace ps {
@@ -45,11 +46,6 @@ struct Member {
   int trainers = 1;
   uint64_t generation = 0;  // of its process
   bool known = false;       // says that this shard has welcomed it before
-};
-
-struct ShardCounters {
-  uint64_t steps = 0;  // applied
-  uint64_t pushes_repeated = 0, pushes_dropped = 0;
 };
 
 // One owner thread.  Requests throw kData when they make no sense, and then have no effect; `reply` is taken
@@ -89,6 +85,9 @@ class Shard {
   Widths widths() const { return tables_.widths(); }
   uint64_t clock() const { return clock_; }
   const ShardCounters& counters() const { return counters_; }
+
+  // Fills in what a shard knows of its status.
+  void describe(ShardStatus& status) const;
 
  private:
   struct Push;

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint64_t kMaxHelloBytes = 4 << 20;  // a job file with a large network
 constexpr Duration kCheckInterval = std::chrono::seconds(1);
+constexpr Duration kPublishInterval = std::chrono::milliseconds(250);
 
 std::string_view text_of(const Frame& frame) {
   return {frame.body.data(), frame.body.size()};
@@ -21,6 +22,24 @@ class ResponderReply final : public Reply {
 
  private:
   Responder responder_;
+};
+
+// One that counts how long it took; a refusal does not count.
+class TimedReply final : public Reply {
+ public:
+  TimedReply(Responder responder, const Loop& loop, RequestSeconds& seconds)
+      : reply_(std::move(responder)), loop_(loop), start_(loop.now()), seconds_(seconds) {}
+  void answer(Payload payload) override {
+    reply_.answer(std::move(payload));
+    seconds_.add(to_seconds(loop_.now() - start_));
+  }
+  void fail(const Error& error) override { reply_.fail(error); }
+
+ private:
+  ResponderReply reply_;
+  const Loop& loop_;
+  const Time start_;
+  RequestSeconds& seconds_;
 };
 
 ServerOptions server_options() {
@@ -99,17 +118,20 @@ class ShardSession final : public Session {
     PullRequest request = decode_pull(frame.body.bytes());
     if (request.mode == PullMode::kRead) return responder.answer(shard().read(request));
     if (!member_) fail(Code::kAuthentication, "who only reads may not pull to train");
-    with_reply(responder, [&](ReplyPtr& reply) { shard().pull(member_->rank, std::move(request), reply); });
+    with_reply(timed(responder, server_.pull_seconds_),
+               [&](ReplyPtr& reply) { shard().pull(member_->rank, std::move(request), reply); });
   }
 
   void push(Frame frame, Responder& responder) {
     PushRequest request = decode_push(std::move(frame.body), shard().widths());
-    with_reply(responder, [&](ReplyPtr& reply) { shard().push(member_->rank, std::move(request), reply); });
+    with_reply(timed(responder, server_.push_seconds_),
+               [&](ReplyPtr& reply) { shard().push(member_->rank, std::move(request), reply); });
   }
 
   void apply(const Frame& frame, Responder& responder) {
     ApplyRequest request = decode_apply(frame.body.bytes());
-    with_reply(responder, [&](ReplyPtr& reply) { shard().apply(member_->rank, std::move(request), reply); });
+    with_reply(std::make_unique<ResponderReply>(std::move(responder)),
+               [&](ReplyPtr& reply) { shard().apply(member_->rank, std::move(request), reply); });
   }
 
   void gather(const Frame& frame, Responder& responder) {
@@ -117,14 +139,17 @@ class ShardSession final : public Session {
     uint64_t number = in.get<uint64_t>();
     if (!in.ok()) fail(Code::kData, "gather: the body is cut short");
     std::string bytes(in.get_bytes(in.remaining()));
-    with_reply(responder,
+    with_reply(std::make_unique<ResponderReply>(std::move(responder)),
                [&](ReplyPtr& reply) { shard().gather(member_->rank, number, std::move(bytes), reply); });
   }
 
-  // The responder becomes a reply; what is thrown is answered through it.
+  ReplyPtr timed(Responder& responder, RequestSeconds& seconds) const {
+    return std::make_unique<TimedReply>(std::move(responder), server_.loop_, seconds);
+  }
+
+  // What is thrown is answered through the reply.
   template <class Body>
-  void with_reply(Responder& responder, Body&& body) {
-    ReplyPtr reply = std::make_unique<ResponderReply>(std::move(responder));
+  void with_reply(ReplyPtr reply, Body&& body) {
     try {
       body(reply);
     } catch (const Error& error) {
@@ -142,6 +167,7 @@ ShardServer::ShardServer(Transport& transport, const Address& address, const Ser
     : loop_(transport.loop()),
       job_(job),
       check_timer_(loop_, [this] { check_trainers(); }),
+      publish_timer_(loop_, [this] { publish(); }),
       server_(std::make_unique<Server>(transport, address, server_options(), [this](SessionLink link) {
         return std::make_unique<ShardSession>(*this, std::move(link));
       })) {
@@ -172,6 +198,27 @@ void ShardServer::admit(const Hello& hello) {
 void ShardServer::check_trainers() {
   if (shard_) shard_->check_trainers(loop_.now());
   check_timer_.start_after(kCheckInterval);
+}
+
+void ShardServer::publish_to(StatusBoard& board) {
+  board_ = &board;
+  publish_timer_.start_after(Duration());
+}
+
+void ShardServer::publish() {
+  ShardStatus status;
+  status.port = address().port;
+  status.published = loop_.now();
+  status.connections = server_->num_connections();
+  status.net = server_->counters();
+  status.message_bytes = server_->pool().bytes_in_use();
+  status.pull_seconds = pull_seconds_;
+  status.push_seconds = push_seconds_;
+  if (shard_) shard_->describe(status);
+  status.pulls_per_second = pull_rate_.update(status.counters.pulls, status.published);
+  status.pushes_per_second = push_rate_.update(status.counters.pushes, status.published);
+  board_->publish(std::move(status));
+  publish_timer_.start_after(kPublishInterval);
 }
 
 void ShardServer::drain() {

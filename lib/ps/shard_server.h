@@ -38,6 +38,10 @@ class ShardServer {
   // Accepts nobody any more, fails what waits, and closes every connection: num_connections() comes to 0.
   void drain();
 
+  // Tells `board`, which must outlive this, of the shard's status several times a second.  To be called
+  // before the loop runs.
+  void publish_to(StatusBoard& board);
+
   size_t num_connections() const { return server_->num_connections(); }
   const Shard* shard() const { return shard_.get(); }  // null until a trainer came
 
@@ -47,6 +51,7 @@ class ShardServer {
   // Throws kUsage unless the hello is of this job, and makes the shard.
   void admit(const Hello& hello);
   void check_trainers();
+  void publish();
 
   Loop& loop_;
   const ServedJob& job_;
@@ -54,6 +59,12 @@ class ShardServer {
   Json schema_, place_;  // of the shard
   std::unique_ptr<Shard> shard_;
   Timer check_timer_;
+
+  StatusBoard* board_ = nullptr;
+  Timer publish_timer_;
+  RequestSeconds pull_seconds_, push_seconds_;
+  RateMeter pull_rate_, push_rate_;
+
   std::unique_ptr<Server> server_;
 };
 

@@ -258,13 +258,16 @@ std::vector<uint64_t> ShardTables::sorted_keys(size_t parameter) const {
   return holder.sparse ? holder.sparse->sorted_keys() : std::vector<uint64_t>();
 }
 
-uint64_t ShardTables::memory_bytes() const {
-  uint64_t bytes = 0;
+std::vector<TableStatus> ShardTables::status() const {
+  std::vector<TableStatus> all;
   for (const Holder& holder : holders_) {
-    if (holder.sparse) bytes += holder.sparse->memory_bytes();
-    if (holder.dense) bytes += holder.dense->memory_bytes();
+    const std::string& name = holder.spec->name;
+    if (holder.sparse) all.push_back({name, true, holder.sparse->size(), holder.sparse->memory_bytes()});
+    if (holder.dense) {
+      all.push_back({name, false, static_cast<uint64_t>(holder.dense->rows()), holder.dense->memory_bytes()});
+    }
   }
-  return bytes;
+  return all;
 }
 
 }  // namespace ps

@@ -11,6 +11,7 @@
 #include "ps/optimizer_plan.h"
 #include "ps/placement.h"
 #include "ps/protocol.h"
+#include "ps/shard_status.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
 
@@ -56,7 +57,8 @@ class ShardTables {
   // Keys of a sparse parameter's rows, ascending.  Throws kData when it is none.
   std::vector<uint64_t> sorted_keys(size_t parameter) const;
 
-  uint64_t memory_bytes() const;
+  // Of all parameters that this shard has something of.
+  std::vector<TableStatus> status() const;
 
  private:
   struct Holder;
