@@ -1,0 +1,146 @@
+// The row codecs of one level.  codec/row_codec.h says what they make.
+#include "codec/kernels/half.h"
+#include "codec/kernels/kernels.h"
+
+namespace ps::PS_CPU_NAMESPACE {
+
+namespace {
+
+[[gnu::always_inline]] inline float smaller(float x, float y) {
+  return y < x ? y : x;
+}
+
+// What adding up left, when it is a number.
+[[gnu::always_inline]] inline float rest(float sum, float rounded) {
+  const float difference = sum - rounded;
+  return (bits_of(difference) & ~kSign) < kInfinity ? difference : 0;
+}
+
+// A codec encodes and decodes some rows, and takes what it made of values off them.
+struct FloatRows {
+  static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
+    __builtin_memcpy(encoded, values, static_cast<uint64_t>(rows * cols) * sizeof(float));
+  }
+  static void decode(const char* encoded, int64_t rows, int64_t cols, float* values) {
+    __builtin_memcpy(values, encoded, static_cast<uint64_t>(rows * cols) * sizeof(float));
+  }
+  static void subtract(const char*, int64_t rows, int64_t cols, float* values) {
+    __builtin_memset(values, 0, static_cast<uint64_t>(rows * cols) * sizeof(float));
+  }
+  static int64_t row_bytes(int64_t cols) { return cols * int64_t{sizeof(float)}; }
+};
+
+template <class Format>
+struct HalfRows {
+  typedef uint16_t Coded __attribute__((may_alias));
+
+  static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
+    Coded* out = reinterpret_cast<Coded*>(encoded);
+    for (int64_t i = 0; i < rows * cols; ++i) out[i] = Format::encode(values[i]);
+  }
+  static void decode(const char* encoded, int64_t rows, int64_t cols, float* values) {
+    const Coded* in = reinterpret_cast<const Coded*>(encoded);
+    for (int64_t i = 0; i < rows * cols; ++i) values[i] = Format::decode(in[i]);
+  }
+  static void subtract(const char* encoded, int64_t rows, int64_t cols, float* values) {
+    const Coded* in = reinterpret_cast<const Coded*>(encoded);
+    for (int64_t i = 0; i < rows * cols; ++i) values[i] = rest(values[i], Format::decode(in[i]));
+  }
+  static int64_t row_bytes(int64_t cols) { return cols * int64_t{sizeof(uint16_t)}; }
+};
+
+struct ByteRows {
+  static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
+    for (int64_t r = 0; r < rows; ++r) encode_row(values + r * cols, cols, encoded + r * row_bytes(cols));
+  }
+  static void decode(const char* encoded, int64_t rows, int64_t cols, float* values) {
+    for (int64_t r = 0; r < rows; ++r) decode_row(encoded + r * row_bytes(cols), cols, values + r * cols);
+  }
+  static void subtract(const char* encoded, int64_t rows, int64_t cols, float* values) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const Row row = row_at(encoded + r * row_bytes(cols));
+      float* sums = values + r * cols;
+      for (int64_t j = 0; j < cols; ++j) {
+        sums[j] = rest(sums[j], row.scale * static_cast<float>(row.values[j]));
+      }
+    }
+  }
+  static int64_t row_bytes(int64_t cols) { return cols + int64_t{sizeof(float)}; }
+
+ private:
+  static constexpr float kSteps = 127;
+
+  // Largest size in the row; that of infinities and NaN is above that of all numbers.
+  static uint32_t largest_size(const float* values, int64_t cols) {
+    uint32_t largest = 0;
+    for (int64_t j = 0; j < cols; ++j) {
+      const uint32_t size = bits_of(values[j]) & ~kSign;
+      largest = largest < size ? size : largest;
+    }
+    return largest;
+  }
+
+  // A row whose scale would be subnormal is zero, and 127 times the largest scale is a number.  1.5 x 2^23
+  // has the last bit 1: adding it rounds to whole numbers, ties to even.
+  static void encode_row(const float* values, int64_t cols, char* encoded) {
+    constexpr float kRounder = 0x1.8p23f, kSmallestScale = 0x1p-126f, kLargestScale = 0x1.0204060000000p+121f;
+    const uint32_t size = largest_size(values, cols);
+    const float largest = float_of(size);
+    const bool finite = size < kInfinity, zero = finite && largest < kSteps * kSmallestScale;
+    const float scale = !finite ? float_of(kInfinity | 1u << 22)
+                        : zero  ? 0
+                                : smaller(largest / kSteps, kLargestScale);
+    const float per_scale = !finite || zero ? 0 : kSteps / largest;
+    __builtin_memcpy(encoded, &scale, sizeof scale);
+    signed char* out = reinterpret_cast<signed char*>(encoded + sizeof scale);
+    for (int64_t j = 0; j < cols; ++j) {
+      const float value = finite ? values[j] : 0;
+      out[j] = static_cast<signed char>(static_cast<int32_t>(value * per_scale + kRounder - kRounder));
+    }
+  }
+
+  struct Row {
+    float scale;
+    const signed char* values;
+  };
+
+  static Row row_at(const char* encoded) {
+    Row row{0, reinterpret_cast<const signed char*>(encoded + sizeof(float))};
+    __builtin_memcpy(&row.scale, encoded, sizeof row.scale);
+    return row;
+  }
+  static void decode_row(const char* encoded, int64_t cols, float* values) {
+    const Row row = row_at(encoded);
+    for (int64_t j = 0; j < cols; ++j) values[j] = row.scale * static_cast<float>(row.values[j]);
+  }
+};
+
+// In groups of rows that stay in the first-level cache.  The sums lie in `error` until it is known what they
+// were rounded to.
+template <class Rows>
+void encode_with_error(const float* values, float* error, int64_t rows, int64_t cols, char* encoded) {
+  constexpr int64_t kValues = 2048;
+  const int64_t group = cols < kValues ? kValues / cols : 1;
+  for (int64_t r = 0; r < rows; r += group) {
+    const int64_t count = rows - r < group ? rows - r : group;
+    for (int64_t i = 0; i < count * cols; ++i) error[i] += values[i];
+    Rows::encode(error, count, cols, encoded);
+    Rows::subtract(encoded, count, cols, error);
+    values += count * cols;
+    error += count * cols;
+    encoded += count * Rows::row_bytes(cols);
+  }
+}
+
+template <class Rows>
+constexpr RowCodec codec() {
+  return {Rows::encode, encode_with_error<Rows>, Rows::decode};
+}
+
+}  // namespace
+
+// In the order of RowType.
+extern const RowCodec kRowCodecs[4] = {codec<FloatRows>(), codec<HalfRows<Half>>(), codec<HalfRows<Bfloat>>(),
+                                       codec<ByteRows>()};
+
+}  // namespace ps::PS_CPU_NAMESPACE

@@ -1,0 +1,68 @@
+// Floats of 16 bits, for loops that compilers vectorise: integers alone, and no branches, so that every level
+// of instruction sets gives the same bits.  Always inlined, since it is compiled for several levels.
+#ifndef PS_CODEC_KERNELS_HALF_H_
+#define PS_CODEC_KERNELS_HALF_H_
+
+#include <cstdint>
+
+namespace ps::PS_CPU_NAMESPACE {
+
+inline constexpr uint32_t kSign = 0x80000000, kInfinity = 0x7f800000;  // of a float
+
+[[gnu::always_inline]] inline uint32_t bits_of(float x) {
+  return __builtin_bit_cast(uint32_t, x);
+}
+[[gnu::always_inline]] inline float float_of(uint32_t bits) {
+  return __builtin_bit_cast(float, bits);
+}
+
+// The size of a float, not above `largest`, and what is no number as it is.
+[[gnu::always_inline]] inline uint32_t bounded_size(uint32_t size, uint32_t largest) {
+  return size > largest && size < kInfinity ? largest : size;
+}
+
+// IEEE 754 binary16: a sign, 5 bits of exponent (bias 15), 10 of fraction.
+struct Half {
+  [[gnu::always_inline]] static uint16_t encode(float x) {
+    constexpr uint32_t kLargest = 0x477fe000;         // 65504
+    constexpr uint32_t kSmallestNormal = 0x38800000;  // 2^-14
+    constexpr uint32_t kRebias = (127 - 15) << 23;
+    const uint32_t sign = bits_of(x) & kSign;
+    const uint32_t size = bounded_size(bits_of(x) ^ sign, kLargest);
+    // Adds a half of what is dropped, less one when what is kept is even.
+    const uint32_t normal = (size - kRebias + 0xfff + (size >> 13 & 1)) >> 13;
+    // The last bit of 0.5 is 2^-24, as is that of a subnormal: the sum is rounded as it has to be.
+    const uint32_t subnormal = bits_of(float_of(size) + 0.5f) - bits_of(0.5f);
+    const uint32_t no_number = size > kInfinity ? 0x7e00 : 0x7c00;
+    const uint32_t finite = size < kSmallestNormal ? subnormal : normal;
+    return static_cast<uint16_t>((size < kInfinity ? finite : no_number) | sign >> 16);
+  }
+
+  [[gnu::always_inline]] static float decode(uint16_t half) {
+    const uint32_t size = half & 0x7fffu, sign = (half & 0x8000u) << 16;
+    const uint32_t normal = (size << 13) + ((127 - 15) << 23);
+    const uint32_t subnormal = bits_of(static_cast<float>(static_cast<int32_t>(size)) * 0x1p-24f);
+    const uint32_t no_number = (size << 13) | kInfinity;
+    const uint32_t finite = size < 0x400 ? subnormal : normal;
+    return float_of((size < 0x7c00 ? finite : no_number) | sign);
+  }
+};
+
+// A float without the lower half of its bits.
+struct Bfloat {
+  [[gnu::always_inline]] static uint16_t encode(float x) {
+    constexpr uint32_t kLargest = 0x7f7f0000;
+    const uint32_t sign = bits_of(x) & kSign;
+    const uint32_t size = bounded_size(bits_of(x) ^ sign, kLargest);
+    const uint32_t rounded = (size + 0x7fff + (size >> 16 & 1)) >> 16;
+    return static_cast<uint16_t>((size > kInfinity ? 0x7fc0 : rounded) | sign >> 16);
+  }
+
+  [[gnu::always_inline]] static float decode(uint16_t half) {
+    return float_of(static_cast<uint32_t>(half) << 16);
+  }
+};
+
+}  // namespace ps::PS_CPU_NAMESPACE
+
+#endif  // PS_CODEC_KERNELS_HALF_H_

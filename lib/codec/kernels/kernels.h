@@ -1,0 +1,25 @@
+// The loops of codec/ that are compiled once for each level of instruction sets, as a table of functions.
+#ifndef PS_CODEC_KERNELS_KERNELS_H_
+#define PS_CODEC_KERNELS_KERNELS_H_
+
+#include <cstdint>
+
+namespace ps {
+
+// Rows lie one behind the other, on both sides.  Encoded ones are aligned as a uint16_t is.
+struct RowCodec {
+  // encoded <- values [rows, cols]
+  void (*encode)(const float* values, int64_t rows, int64_t cols, char* encoded);
+
+  // Error feedback (Seide et al., Interspeech 2014): encodes values + error, and keeps in `error`
+  // [rows, cols] what rounding took, for the next time.  Of what is not finite there is no error: it
+  // becomes zero.
+  void (*encode_with_error)(const float* values, float* error, int64_t rows, int64_t cols, char* encoded);
+
+  // values [rows, cols] <- encoded
+  void (*decode)(const char* encoded, int64_t rows, int64_t cols, float* values);
+};
+
+}  // namespace ps
+
+#endif  // PS_CODEC_KERNELS_KERNELS_H_

@@ -1,0 +1,65 @@
+#include "codec/row_codec.h"
+
+#include <array>
+
+#include "base/cpu.h"
+#include "base/cpu_levels.h"
+
+namespace ps {
+
+// Each level's: lib/codec/kernels/codecs.cc.
+#define PS_DECLARE(level)              \
+  namespace level {                    \
+  extern const RowCodec kRowCodecs[4]; \
+  }
+PS_FOR_CPU_LEVELS(PS_DECLARE)
+#undef PS_DECLARE
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kNames = {"f32", "f16", "bf16", "int8"};
+
+}  // namespace
+
+std::string_view row_type_name(RowType type) {
+  return kNames[static_cast<size_t>(type)];
+}
+
+std::vector<std::string> row_type_names() {
+  return {kNames.begin(), kNames.end()};
+}
+
+std::optional<RowType> find_row_type(std::string_view name) {
+  for (RowType type : kRowTypes) {
+    if (row_type_name(type) == name) return type;
+  }
+  return std::nullopt;
+}
+
+std::optional<RowType> find_row_type(uint8_t number) {
+  if (number >= kNames.size()) return std::nullopt;
+  return static_cast<RowType>(number);
+}
+
+uint64_t encoded_row_bytes(RowType type, int64_t cols) {
+  const uint64_t width = static_cast<uint64_t>(cols);
+  switch (type) {
+    case RowType::kF32:
+      return width * sizeof(float);
+    case RowType::kF16:
+    case RowType::kBf16:
+      return width * sizeof(uint16_t);
+    case RowType::kInt8:
+      return sizeof(float) + width;
+  }
+  return 0;
+}
+
+const RowCodec& row_codec(RowType type) {
+#define PS_CODECS(level) level::kRowCodecs,
+  static constexpr const RowCodec* kLevels[] = {PS_FOR_CPU_LEVELS(PS_CODECS)};
+#undef PS_CODECS
+  return kLevels[static_cast<int>(cpu_level())][static_cast<size_t>(type)];
+}
+
+}  // namespace ps

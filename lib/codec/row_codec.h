@@ -1,0 +1,47 @@
+// Row codecs: how the floats of rows travel in fewer bytes than they take in memory.  Used by shards and by
+// the remote store.
+//
+//   f32    values as they are
+//   f16    IEEE 754 binary16: 11 bits of precision, up to 65504
+//   bf16   the upper half of a float: 8 bits of precision, a float's range
+//   int8   scale:f32 value:i8[cols]   a value is scale x value, and scale is the largest size of the row /
+//   127
+//
+// Rounding is to nearest, ties to even.  What is too large becomes the largest that the type has; infinities
+// and NaN stay what they are, but a row of int8 that has one of them comes out as NaN whole.  Every level of
+// instruction sets gives the same bits.
+#ifndef PS_CODEC_ROW_CODEC_H_
+#define PS_CODEC_ROW_CODEC_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codec/kernels/kernels.h"
+
+namespace ps {
+
+// On the wire: never renumber.
+enum class RowType : uint8_t { kF32 = 0, kF16 = 1, kBf16 = 2, kInt8 = 3 };
+inline constexpr RowType kRowTypes[] = {RowType::kF32, RowType::kF16, RowType::kBf16, RowType::kInt8};
+
+// "f32", "f16", "bf16", "int8", as job files have them.
+std::string_view row_type_name(RowType type);
+std::vector<std::string> row_type_names();
+
+// Of a name, and of a number on the wire; nothing when there is none.
+std::optional<RowType> find_row_type(std::string_view name);
+std::optional<RowType> find_row_type(uint8_t number);
+
+// What a row of `cols` floats takes.
+uint64_t encoded_row_bytes(RowType type, int64_t cols);
+
+// The loops for one type, at the level of instruction sets in use.
+const RowCodec& row_codec(RowType type);
+
+}  // namespace ps
+
+#endif  // PS_CODEC_ROW_CODEC_H_
