@@ -100,7 +100,7 @@ void BatchRouter::add_all(size_t p) {
       bundle.pieces.push_back({static_cast<uint32_t>(p), false, {}, first, count});
       const size_t at = bundle.parts.size();
       encode_range_part(static_cast<uint32_t>(p), static_cast<uint64_t>(first), static_cast<uint64_t>(count),
-                        bundle.parts);
+                        specs_[p].kind == ParameterKind::kStatistic, bundle.parts);
       if (!bundle.counted.empty()) bundle.counted.append(bundle.parts, at);
     }
   }

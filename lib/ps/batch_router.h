@@ -26,7 +26,8 @@ struct Bundle {
   std::string parts;    // encoded
   std::string counted;  // the same with the counts of keys, for a push; empty: nothing is counted
   std::vector<Piece> pieces;
-  uint64_t bytes = 0;  // about what pieces and their rows take
+  uint64_t bytes = 0;   // about what pieces and their rows take
+  uint64_t number = 0;  // of the message that pulled it; 0: none has
 
   uint32_t num_parts() const { return static_cast<uint32_t>(pieces.size()); }
   const std::string& push_parts() const { return counted.empty() ? parts : counted; }
@@ -47,7 +48,7 @@ class BatchRouter {
   void add_all(size_t p);
 
   size_t num_shards() const { return places_.size(); }
-  const std::vector<Bundle>& bundles(size_t shard) const { return bundles_[shard]; }
+  std::vector<Bundle>& bundles(size_t shard) { return bundles_[shard]; }
   RowDeal deal(size_t p, size_t shard) const;
 
  private:

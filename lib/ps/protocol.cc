@@ -11,7 +11,7 @@ namespace {
 // On the wire: never renumber.
 constexpr uint32_t kPassEnded = 1, kDropped = 2;          // flags of Done
 constexpr uint8_t kEnded = 1, kShrink = 2;                // flags of a push
-constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2;  // forms of a part
+constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a part
 constexpr size_t kMaxVarintBytes = 10;
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
@@ -78,8 +78,9 @@ Part decode_part(ByteReader& in) {
   Part part;
   part.parameter = in.get<uint32_t>();
   uint8_t form = in.get<uint8_t>();
-  if (form > kCounted) fail(Code::kData, "a part has the unknown form ", int{form});
-  part.by_keys = form != kRange;
+  if (form > kExactRange) fail(Code::kData, "a part has the unknown form ", int{form});
+  part.by_keys = form == kByKeys || form == kCounted;
+  part.exact = form == kExactRange;
   if (part.by_keys) {
     decode_keys(in, part.keys);
     if (form == kCounted) decode_counts(in, part);
@@ -100,15 +101,22 @@ std::vector<Part> decode_parts(ByteReader& in, std::string_view what) {
   return parts;
 }
 
-// Finds the floats of each part: they fill the body from `at` on.
-void locate_floats(PushRequest& request, size_t at, Widths widths, std::string_view what) {
+RowType decode_type(ByteReader& in, std::string_view what) {
+  const uint8_t number = in.get<uint8_t>();
+  std::optional<RowType> type = find_row_type(number);
+  if (!type) fail(Code::kData, what, ": unknown type of rows ", int{number});
+  return *type;
+}
+
+// Finds the rows of each part: they fill the body from the end of the parts on.
+void locate_rows(PushRequest& request, Widths widths, std::string_view what) {
   const size_t size = request.body.size();
-  at = padded(at);
+  size_t at = padded(request.parts_end);
   for (Part& part : request.parts) {
     if (part.parameter >= widths.size()) fail(Code::kData, what, ": no parameter ", part.parameter);
-    uint64_t row_bytes = static_cast<uint64_t>(widths[part.parameter]) * sizeof(float);
+    uint64_t row_bytes = encoded_row_bytes(type_of(part, request.type), widths[part.parameter]);
     if (at > size || part.rows() > (size - at) / row_bytes) cut_short(what);
-    part.floats_at = at;
+    part.rows_at = at;
     at += padded(part.rows() * row_bytes);
   }
   if (at != size) fail(Code::kData, what, ": ", size, " bytes, expected ", at);
@@ -161,17 +169,19 @@ void encode_counted_part(uint32_t parameter, std::span<const uint64_t> keys, std
   });
 }
 
-void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, std::string& out) {
+void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, bool exact, std::string& out) {
   put(out, parameter);
-  put(out, kRange);
+  put(out, exact ? kExactRange : kRange);
   put(out, first);
   put(out, count);
 }
 
-std::string encode_pull(uint64_t step, PullMode mode, uint32_t num_parts, std::string_view parts) {
+std::string encode_pull(const PullHeader& header, uint32_t num_parts, std::string_view parts) {
   std::string out;
-  put(out, step);
-  put(out, static_cast<uint8_t>(mode == PullMode::kRead));
+  put(out, header.step);
+  put(out, static_cast<uint8_t>(header.mode == PullMode::kRead));
+  put(out, header.type);
+  put(out, header.number);
   put(out, num_parts);
   out += parts;
   return out;
@@ -183,10 +193,14 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
   put(out, static_cast<uint64_t>(header.info.samples));
   put(out, static_cast<uint64_t>(header.info.pass));
   put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0)));
+  put(out, header.type);
   put(out, header.piece);
   put(out, header.num_pieces);
-  put(out, num_parts);
-  out += parts;
+  put(out, header.pulled);
+  if (header.pulled == 0) {
+    put(out, num_parts);
+    out += parts;
+  }
   pad(out);
   return out;
 }
@@ -239,6 +253,8 @@ PullRequest decode_pull(std::span<const char> body) {
   uint8_t mode = in.get<uint8_t>();
   if (mode > 1) fail(Code::kData, "pull: unknown mode ", int{mode});
   request.mode = mode == 1 ? PullMode::kRead : PullMode::kTrain;
+  request.type = decode_type(in, "pull");
+  request.number = in.get<uint64_t>();
   request.parts = decode_parts(in, "pull");
   expect_end(in, "pull");
   return request;
@@ -250,8 +266,10 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.step = in.get<uint64_t>();
   uint64_t samples = in.get<uint64_t>(), pass = in.get<uint64_t>();
   uint8_t flags = in.get<uint8_t>();
+  request.type = decode_type(in, "push");
   request.piece = in.get<uint32_t>();
   request.num_pieces = in.get<uint32_t>();
+  request.pulled = in.get<uint64_t>();
   if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink) ||
       request.piece >= request.num_pieces) {
     fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", piece ", request.piece, " of ",
@@ -259,10 +277,11 @@ PushRequest decode_push(Buffer body, Widths widths) {
   }
   request.info = {static_cast<int64_t>(samples), static_cast<int64_t>(pass), (flags & kShrink) != 0};
   request.ended = (flags & kEnded) != 0;
-  request.parts = decode_parts(in, "push");
-  size_t at = body.size() - in.remaining();
+  if (request.pulled == 0) request.parts = decode_parts(in, "push");
+  if (!in.ok()) cut_short("push");
+  request.parts_end = body.size() - in.remaining();
   request.body = std::move(body);
-  locate_floats(request, at, widths, "push");
+  if (request.pulled == 0) locate_rows(request, widths, "push");
   return request;
 }
 
@@ -270,10 +289,33 @@ PushRequest decode_load(Buffer body, Widths widths) {
   ByteReader in(text_of(body.bytes()));
   PushRequest request;
   request.parts = decode_parts(in, "load");
-  size_t at = body.size() - in.remaining();
+  request.parts_end = body.size() - in.remaining();
   request.body = std::move(body);
-  locate_floats(request, at, widths, "load");
+  locate_rows(request, widths, "load");
   return request;
+}
+
+void set_parts(PushRequest& request, std::vector<Part> parts, Widths widths) {
+  request.parts = std::move(parts);
+  locate_rows(request, widths, "push");
+}
+
+void take_floats(PushRequest& request, Widths widths, BufferPool& pool) {
+  size_t size = 0;
+  for (const Part& part : request.parts) {
+    size += padded(part.rows() * static_cast<uint64_t>(widths[part.parameter]) * sizeof(float));
+  }
+  Buffer floats = pool.take(size);
+  size_t at = 0;
+  for (Part& part : request.parts) {
+    const int64_t rows = static_cast<int64_t>(part.rows()), cols = widths[part.parameter];
+    row_codec(type_of(part, request.type))
+        .decode(request.body.data() + part.rows_at, rows, cols, reinterpret_cast<float*>(floats.data() + at));
+    part.rows_at = at;
+    at += padded(static_cast<uint64_t>(rows * cols) * sizeof(float));
+  }
+  request.type = RowType::kF32;
+  request.body = std::move(floats);
 }
 
 ApplyRequest decode_apply(std::span<const char> body) {

@@ -2,22 +2,28 @@
 //
 //   describe := nothing                                    -> JSON: the ports of the server's shards
 //   hello    := JSON: who asks, and what must be equal     -> JSON: the protocol version
-//   pull     := step:u64 mode:u8 parts                     -> floats of each part
-//   push     := step:u64 samples:u64 pass:u64 flags:u8 piece:u32 num_pieces:u32 parts floats of each part
-//                                                          -> done
+//   pull     := step:u64 mode:u8 type:u8 number:u64 parts  -> rows of each part
+//   push     := step:u64 samples:u64 pass:u64 flags:u8 type:u8 piece:u32 num_pieces:u32 pulled:u64 parts?
+//               padding rows of each part                  -> done
 //   apply    := step:u64 num:u32 squares:f64[num]          -> done
 //   done     := learning_rate:f64 flags:u32 num:u32 squares[num]
 //   squares  := limb:u64[10] not_finite:u64                   an exact sum of squares (math/exact_squares.h)
 //   keys     := parameter:u32 first:u64 most:u32           -> total:u64 key list
-//   load     := parts floats of each part                  -> nothing
+//   load     := parts padding rows of each part            -> nothing
 //   gather   := number:u64 bytes                           -> num:u32 {size:u64}[num] bytes of each, by rank
-//   parts    := num:u32 part[num] padding
+//   parts    := num:u32 part[num]
 //   part     := parameter:u32 0:u8 key list                   rows by their keys, or
 //               parameter:u32 1:u8 first:u64 count:u64        rows of the shard's own, by number, or
-//               parameter:u32 2:u8 key list counts            rows by their keys, with how often they occur
+//               parameter:u32 2:u8 key list counts            rows by their keys, with how often they occur, or
+//               parameter:u32 3:u8 first:u64 count:u64        rows by number, as f32 in any message
 //   key list := count:u32 size:u32 varints[size]           ascending: the first key, then differences less
-//   one counts   := size:u32 varints[size]                     of each key: shows, then clicks floats   :=
-//   f32[rows, cols] padding                    rows in the order of the part
+//                                                             one
+//   counts   := size:u32 varints[size]                     of each key: shows, then clicks
+//   rows     := row[rows] padding                             in the order of the part, as `type` says
+//                                                             (codec/row_codec.h); of load, f32
+//
+// What a trainer pushes has most often the parts of a message that it pulled: `pulled` is that message's
+// number, and the parts, with all their keys, do not travel again.  It is 0 when they do.
 //
 // Little-endian.  Padding is zeros up to the next multiple of 64 bytes, so that floats lie where kernels
 // want them.
@@ -31,6 +37,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "codec/row_codec.h"
 #include "math/exact_squares.h"
 #include "net/frame.h"
 #include "ps/parameter_store.h"
@@ -69,14 +76,25 @@ struct Part {
   std::vector<uint64_t> keys;
   std::vector<KeyCount> counts;   // of the keys; empty: not told
   uint64_t first = 0, count = 0;  // when not by keys
-  size_t floats_at = 0;           // of push and load: where in the body its floats are
+  bool exact = false;             // its rows are f32, whatever the message's type is
+  size_t rows_at = 0;             // of push and load: where in the body its rows are
 
   uint64_t rows() const { return by_keys ? keys.size() : count; }
 };
 
-struct PullRequest {
+// How the rows of a part travel in a message of type `type`.
+inline RowType type_of(const Part& part, RowType type) {
+  return part.exact ? RowType::kF32 : type;
+}
+
+struct PullHeader {
   uint64_t step = 0;
   PullMode mode = PullMode::kTrain;
+  RowType type = RowType::kF32;  // of the answer
+  uint64_t number = 0;           // of this message among those of its trainer to this shard; 0: none
+};
+
+struct PullRequest : PullHeader {
   std::vector<Part> parts;
 };
 
@@ -84,15 +102,19 @@ struct PushHeader {
   uint64_t step = 0;
   StepInfo info{};
   bool ended = false;  // the trainer has no data left in this pass
+  RowType type = RowType::kF32;
   uint32_t piece = 0, num_pieces = 1;
+  uint64_t pulled = 0;  // the pull whose parts these are; 0: the message has its own
 };
 
 struct PushRequest : PushHeader {
-  std::vector<Part> parts;
+  std::vector<Part> parts;  // none yet, when they are those of a pull
   Buffer body;
+  size_t parts_end = 0;  // in the body
 
+  // When the rows are f32.
   const float* floats(const Part& part) const {
-    return reinterpret_cast<const float*>(body.data() + part.floats_at);
+    return reinterpret_cast<const float*>(body.data() + part.rows_at);
   }
 };
 
@@ -128,10 +150,11 @@ void decode_keys(ByteReader& in, std::vector<uint64_t>& keys);
 void encode_key_part(uint32_t parameter, std::span<const uint64_t> keys, std::string& out);
 void encode_counted_part(uint32_t parameter, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
                          std::string& out);
-void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, std::string& out);
+void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, bool exact, std::string& out);
 
-// `parts` are num_parts encoded ones.  What push and load return is padded: floats follow.
-std::string encode_pull(uint64_t step, PullMode mode, uint32_t num_parts, std::string_view parts);
+// `parts` are num_parts encoded ones, of a push none when header.pulled says which they are.  What push and
+// load return is padded: rows follow.
+std::string encode_pull(const PullHeader& header, uint32_t num_parts, std::string_view parts);
 std::string encode_push(const PushHeader& header, uint32_t num_parts, std::string_view parts);
 std::string encode_load(uint32_t num_parts, std::string_view parts);
 std::string encode_apply(const ApplyRequest& request);
@@ -147,6 +170,13 @@ using Widths = std::span<const int64_t>;
 PullRequest decode_pull(std::span<const char> body);
 PushRequest decode_push(Buffer body, Widths widths);
 PushRequest decode_load(Buffer body, Widths widths);
+
+// Gives a push whose parts are those of a pull these parts.  Throws kData unless the body has their rows.
+void set_parts(PushRequest& request, std::vector<Part> parts, Widths widths);
+
+// Puts the rows into a buffer of `pool`, as f32.
+void take_floats(PushRequest& request, Widths widths, BufferPool& pool);
+
 ApplyRequest decode_apply(std::span<const char> body);
 KeysRequest decode_keys_request(std::span<const char> body);
 Done decode_done(std::span<const char> body);

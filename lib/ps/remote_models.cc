@@ -36,7 +36,8 @@ void RemoteStore::read_rows(int parameter, std::span<const uint64_t> keys, float
   reading_->router.begin();
   reading_->router.add_keys(static_cast<size_t>(parameter), keys);
   ask(*reading_, PullMode::kRead, step_);
-  await(*reading_, [&](size_t, const Piece& piece, const float* floats) {
+  await(*reading_, [&](size_t, const Piece& piece, const ArrivedRows& rows) {
+    const float* floats = rows.floats();
     for (uint32_t position : piece.positions) {
       std::copy_n(floats, cols, weights + position * cols);
       floats += cols;
@@ -51,10 +52,10 @@ void RemoteStore::read_all(int parameter, float* weights) {
   reading_->router.begin();
   reading_->router.add_all(p);
   ask(*reading_, PullMode::kRead, step_);
-  await(*reading_, [&](size_t shard, const Piece& piece, const float* floats) {
+  await(*reading_, [&](size_t shard, const Piece& piece, const ArrivedRows& rows) {
     for_each_run(reading_->router.deal(p, shard), piece.first, piece.rows,
                  [&](int64_t own, int64_t row, int64_t count) {
-                   std::copy_n(floats + (own - piece.first) * cols, count * cols, weights + row * cols);
+                   rows.copy(own - piece.first, count, weights + row * cols);
                  });
   });
 }
@@ -62,25 +63,25 @@ void RemoteStore::read_all(int parameter, float* weights) {
 void RemoteStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {
   reading_->router.begin();
   reading_->router.add_keys(static_cast<size_t>(parameter), keys);
-  load([weights](const Piece&) { return weights; });
+  load(weights);
 }
 
 void RemoteStore::load_all(int parameter, const float* weights) {
   reading_->router.begin();
   reading_->router.add_all(static_cast<size_t>(parameter));
-  load([weights](const Piece&) { return weights; });
+  load(weights);
 }
 
-void RemoteStore::load(const std::function<const float*(const Piece&)>& source) {
+void RemoteStore::load(const float* weights) {
   wait_for_steps_before(step_);
+  const Source source{[weights](const Piece&) { return weights; }};
   size_t asked = 0, answered = 0;
   for (size_t s = 0; s < links_.size(); ++s) {
     for (const Bundle& bundle : reading_->router.bundles(s)) {
       ++asked;
-      links_.request(
-          s, Message::kLoad,
-          with_floats(encode_load(bundle.num_parts(), bundle.parts), s, bundle, source, /*copy=*/true),
-          [&answered](Frame) { ++answered; });
+      links_.request(s, Message::kLoad,
+                     with_rows(encode_load(bundle.num_parts(), bundle.parts), s, bundle, source),
+                     [&answered](Frame) { ++answered; });
     }
   }
   links_.wait([&] { return answered == asked; });

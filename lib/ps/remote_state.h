@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "ps/error_memory.h"
 #include "ps/remote_store.h"
 
 namespace ps {
@@ -15,7 +16,37 @@ struct RemoteStore::Held {
   std::vector<float*> rows;           // by keys: of the plan's keys, in the frames
   std::vector<float> whole;           // put together from the shards' blocks
   float* in_frame = nullptr;          // the whole parameter in one piece, where the frame put it
+  std::vector<Buffer> decoded;        // rows that the frames have in another type
   std::shared_ptr<Buffer> gradients;  // lives on while a push needs it
+};
+
+// The rows of a piece, as they came.
+struct RemoteStore::ArrivedRows {
+  char* bytes;
+  RowType type;
+  int64_t cols;
+
+  // When they are f32.
+  float* floats() const { return reinterpret_cast<float*>(bytes); }
+
+  // out [count, cols] <- rows from `first` on
+  void copy(int64_t first, int64_t count, float* out) const {
+    const int64_t row_bytes = static_cast<int64_t>(encoded_row_bytes(type, cols));
+    row_codec(type).decode(bytes + first * row_bytes, count, cols, out);
+  }
+};
+
+// What rounding took from the gradients of one parameter.
+struct RemoteStore::Errors {
+  std::unique_ptr<ErrorMemory> by_key;
+  std::vector<float*> rows;  // of the running step, in the plan's order
+  std::vector<float> whole;  // of what is pushed whole
+};
+
+// Where the rows of a message come from: those of piece p begin at begin(p).
+struct RemoteStore::Source {
+  std::function<const float*(const Piece&)> begin;
+  bool gradients = false;  // of the running step, which stay where they are until the message is sent
 };
 
 // An answer to a pull.
@@ -32,6 +63,7 @@ struct RemoteStore::Exchange {
 
   BatchRouter router;
   const KeyPlan* plans = nullptr;  // of begin_pull
+  RowType type = RowType::kF32;    // of the answers
   size_t asked = 0;
   std::vector<Arrived> arrived;  // of the last pull: the rows lie in them
 };

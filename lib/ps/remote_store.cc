@@ -1,8 +1,7 @@
 #include "ps/remote_store.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -11,16 +10,6 @@
 namespace ps {
 
 namespace {
-
-alignas(kFloatAlignment) constexpr std::array<char, kFloatAlignment> kPadding{};
-
-ConstBytes bytes_of(const float* floats, int64_t count) {
-  return {reinterpret_cast<const char*>(floats), static_cast<size_t>(count) * sizeof(float)};
-}
-
-void add_padding(Payload& payload, size_t size) {
-  if (padded(size) > size) payload.parts.push_back({kPadding.data(), padded(size) - size});
-}
 
 void check_widths(const std::vector<ParameterSpec>& specs) {
   for (const ParameterSpec& spec : specs) {
@@ -46,16 +35,18 @@ class RemoteStore::StepTimer {
 };
 
 RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, const Consistency& consistency,
-                         std::vector<ParameterSpec> specs)
+                         std::vector<ParameterSpec> specs, const RowTypes& types)
     : specs_(std::move(specs)),
       consistency_(consistency),
+      types_(types),
       rank_(options.hello.rank),
       trainers_(options.hello.trainers),
       links_(transport, options),
       current_(std::make_unique<Exchange>(specs_, links_.places())),
       next_(std::make_unique<Exchange>(specs_, links_.places())),
       reading_(std::make_unique<Exchange>(specs_, links_.places())),
-      held_(specs_.size()) {
+      held_(specs_.size()),
+      errors_(specs_.size()) {
   check_widths(specs_);
 }
 
@@ -66,10 +57,13 @@ RemoteStore::~RemoteStore() = default;
 void RemoteStore::ask(Exchange& exchange, PullMode mode, uint64_t step) {
   exchange.arrived.clear();
   exchange.asked = 0;
+  exchange.type = mode == PullMode::kTrain ? types_.pull : RowType::kF32;
   for (size_t s = 0; s < links_.size(); ++s) {
-    for (const Bundle& bundle : exchange.router.bundles(s)) {
+    for (Bundle& bundle : exchange.router.bundles(s)) {
       ++exchange.asked;
-      links_.request(s, Message::kPull, Payload(encode_pull(step, mode, bundle.num_parts(), bundle.parts)),
+      bundle.number = mode == PullMode::kTrain ? ++num_pulls_ : 0;
+      const PullHeader header{.step = step, .mode = mode, .type = exchange.type, .number = bundle.number};
+      links_.request(s, Message::kPull, Payload(encode_pull(header, bundle.num_parts(), bundle.parts)),
                      [&exchange, &bundle, s](Frame frame) {
                        exchange.arrived.push_back({s, &bundle, std::move(frame)});
                      });
@@ -78,19 +72,24 @@ void RemoteStore::ask(Exchange& exchange, PullMode mode, uint64_t step) {
 }
 
 // Waits for all answers, and shows their rows.
-void RemoteStore::await(Exchange& exchange, const OnFloats& on_floats) {
+void RemoteStore::await(Exchange& exchange, const OnRows& on_rows) {
   links_.wait([&] { return exchange.arrived.size() == exchange.asked; });
   for (Arrived& arrived : exchange.arrived) {
     std::span<char> left = arrived.frame.body.bytes();
     for (const Piece& piece : arrived.bundle->pieces) {
-      const int64_t floats = piece.rows * specs_[piece.parameter].cols;
-      const size_t size = padded(static_cast<size_t>(floats) * sizeof(float));
+      const RowType type = type_of(piece.parameter, exchange.type);
+      const int64_t cols = specs_[piece.parameter].cols;
+      const size_t size = padded(static_cast<uint64_t>(piece.rows) * encoded_row_bytes(type, cols));
       if (size > left.size()) fail(Code::kData, "a server answered a pull with too few rows");
-      on_floats(arrived.shard, piece, reinterpret_cast<float*>(left.data()));
+      on_rows(arrived.shard, piece, {left.data(), type, cols});
       left = left.subspan(size);
     }
     if (!left.empty()) fail(Code::kData, "a server answered a pull with too many rows");
   }
+}
+
+RowType RemoteStore::type_of(size_t p, RowType type) const {
+  return specs_[p].kind == ParameterKind::kStatistic ? RowType::kF32 : type;
 }
 
 void RemoteStore::route(Exchange& exchange, std::span<const KeyPlan> plans) {
@@ -126,35 +125,43 @@ void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode,
   next_->plans = nullptr;
   for (size_t p = 0; p < specs_.size(); ++p) {
     held_[p].in_frame = nullptr;
+    held_[p].decoded.clear();
     held_[p].rows.resize(plans[p].keys.size());
   }
-  await(*next_,
-        [this](size_t shard, const Piece& piece, float* floats) { place_rows(shard, piece, floats); });
+  await(*next_, [this](size_t shard, const Piece& piece, const ArrivedRows& rows) {
+    place_rows(shard, piece, rows);
+  });
   std::swap(current_, next_);
   views.assign(specs_.size(), {});
   for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], mode, views[p]);
 }
 
-void RemoteStore::place_rows(size_t shard, const Piece& piece, float* floats) {
+// Rows of f32 are used where the frame put them.
+void RemoteStore::place_rows(size_t shard, const Piece& piece, const ArrivedRows& rows) {
   const ParameterSpec& spec = specs_[piece.parameter];
   Held& held = held_[piece.parameter];
-  if (piece.by_keys) {
-    for (uint32_t position : piece.positions) {
-      held.rows[position] = floats;
-      floats += spec.cols;
-    }
+  if (!piece.by_keys && piece.rows != spec.rows) {
+    held.whole.resize(static_cast<size_t>(spec.rows * spec.cols));
+    for_each_run(next_->router.deal(piece.parameter, shard), piece.first, piece.rows,
+                 [&](int64_t own, int64_t row, int64_t count) {
+                   rows.copy(own - piece.first, count, held.whole.data() + row * spec.cols);
+                 });
     return;
   }
-  if (piece.rows == spec.rows) {
+  float* floats = rows.floats();
+  if (rows.type != RowType::kF32) {
+    const size_t size = static_cast<size_t>(piece.rows * spec.cols) * sizeof(float);
+    floats = reinterpret_cast<float*>(held.decoded.emplace_back(links_.pool().take(size)).data());
+    rows.copy(0, piece.rows, floats);
+  }
+  if (!piece.by_keys) {
     held.in_frame = floats;
     return;
   }
-  held.whole.resize(static_cast<size_t>(spec.rows * spec.cols));
-  for_each_run(current_->router.deal(piece.parameter, shard), piece.first, piece.rows,
-               [&](int64_t own, int64_t row, int64_t count) {
-                 std::copy_n(floats + (own - piece.first) * spec.cols, count * spec.cols,
-                             held.whole.data() + row * spec.cols);
-               });
+  for (uint32_t position : piece.positions) {
+    held.rows[position] = floats;
+    floats += spec.cols;
+  }
 }
 
 void RemoteStore::show(size_t p, const KeyPlan& plan, PullMode mode, ParameterView<float>& view) {
@@ -175,8 +182,9 @@ void RemoteStore::show(size_t p, const KeyPlan& plan, PullMode mode, ParameterVi
 
 // ---- pushes
 
-void RemoteStore::push(std::span<const KeyPlan>, std::span<const ParameterView<float>> views,
+void RemoteStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                        const StepInfo& info) {
+  if (types_.push != RowType::kF32) find_errors(plans);
   StepTimer timer(*this);
   send_step(views, info, /*ended=*/false);
 }
@@ -188,9 +196,9 @@ void RemoteStore::send_step(std::span<const ParameterView<float>> views, const S
   const uint64_t step = step_++;
   unanswered_[step].shards = links_.size();
   for (size_t s = 0; s < links_.size(); ++s) {
-    const std::vector<Bundle>& bundles = current_->router.bundles(s);
+    std::vector<Bundle>& bundles = current_->router.bundles(s);
     const size_t pieces = ended ? 0 : bundles.size();
-    PushHeader header{.step = step, .info = info, .ended = ended};
+    PushHeader header{.step = step, .info = info, .ended = ended, .type = types_.push};
     header.num_pieces = static_cast<uint32_t>(std::max<size_t>(1, pieces));
     for (; header.piece < header.num_pieces; ++header.piece) {
       send_piece(s, header, pieces == 0 ? nullptr : &bundles[header.piece], views);
@@ -198,20 +206,21 @@ void RemoteStore::send_step(std::span<const ParameterView<float>> views, const S
   }
 }
 
-void RemoteStore::send_piece(size_t shard, const PushHeader& header, const Bundle* bundle,
+// A shard knows the parts of what was pulled from it, until they are pushed.
+void RemoteStore::send_piece(size_t shard, PushHeader header, Bundle* bundle,
                              std::span<const ParameterView<float>> views) {
   Payload payload;
   if (bundle == nullptr) {
     payload = Payload(encode_push(header, 0, ""));
   } else {
-    auto source = [&](const Piece& piece) -> const float* {
+    auto begin = [&](const Piece& piece) -> const float* {
       const ParameterView<float>& view = views[piece.parameter];
       if (piece.by_keys) return view.row_gradients;
       return specs_[piece.parameter].kind == ParameterKind::kStatistic ? view.value : view.gradient;
     };
-    payload =
-        with_floats(encode_push(header, bundle->num_parts(), bundle->push_parts()), shard, *bundle, source,
-                    /*copy=*/false);
+    if (bundle->counted.empty()) header.pulled = std::exchange(bundle->number, 0);
+    payload = with_rows(encode_push(header, bundle->num_parts(), bundle->push_parts()), shard, *bundle,
+                        {begin, /*gradients=*/true});
   }
   const bool last = header.piece + 1 == header.num_pieces;
   auto on_answer = [this, last, shard, step = header.step](const Frame& frame) {
@@ -253,52 +262,6 @@ const Done& RemoteStore::take_done(const Frame& frame) {
   last_done_ = decode_done(frame.body.bytes());
   pushes_dropped_ += last_done_.dropped;
   return last_done_;
-}
-
-// A message of `head` and the floats of the bundle's pieces, which begin at source(piece).  Rows by keys are
-// copied into their order; ranges are sent from where they lie, unless `copy`.
-Payload RemoteStore::with_floats(std::string head, size_t shard, const Bundle& bundle,
-                                 const std::function<const float*(const Piece&)>& source, bool copy) {
-  Payload payload(std::move(head));
-  auto out = std::make_shared<Outgoing>();
-  out->head = std::move(payload.keep);
-  for (const Piece& piece : bundle.pieces) {
-    const bool gradient = !copy && specs_[piece.parameter].kind == ParameterKind::kMatrix;
-    if (gradient) out->gradients.push_back(held_[piece.parameter].gradients);
-    piece.by_keys ? add_rows(*out, payload, piece, source(piece))
-                  : add_ranges(*out, payload, shard, piece, source(piece), !gradient);
-  }
-  payload.keep = std::move(out);
-  return payload;
-}
-
-void RemoteStore::add_rows(Outgoing& out, Payload& payload, const Piece& piece, const float* source) {
-  const int64_t cols = specs_[piece.parameter].cols;
-  const size_t size = static_cast<size_t>(piece.rows * cols) * sizeof(float);
-  Buffer& rows = out.copies.emplace_back(links_.pool().take(size));
-  float* to = reinterpret_cast<float*>(rows.data());
-  for (uint32_t position : piece.positions) to = std::copy_n(source + position * cols, cols, to);
-  payload.parts.push_back(rows.bytes());
-  add_padding(payload, size);
-}
-
-void RemoteStore::add_ranges(Outgoing& out, Payload& payload, size_t shard, const Piece& piece,
-                             const float* source, bool copy) {
-  const int64_t cols = specs_[piece.parameter].cols;
-  const size_t size = static_cast<size_t>(piece.rows * cols) * sizeof(float);
-  char* to = nullptr;
-  if (copy) {
-    to = out.copies.emplace_back(links_.pool().take(size)).data();
-    payload.parts.push_back(out.copies.back().bytes());
-  }
-  for_each_run(current_->router.deal(piece.parameter, shard), piece.first, piece.rows,
-               [&](int64_t, int64_t row, int64_t count) {
-                 ConstBytes run = bytes_of(source + row * cols, count * cols);
-                 if (!copy) return payload.parts.push_back(run);
-                 std::memcpy(to, run.data(), run.size());
-                 to += run.size();
-               });
-  add_padding(payload, size);
 }
 
 void RemoteStore::wait_for_steps_before(uint64_t step) {

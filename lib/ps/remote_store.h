@@ -3,6 +3,7 @@
 #ifndef PS_PS_REMOTE_STORE_H_
 #define PS_PS_REMOTE_STORE_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +17,13 @@
 
 namespace ps {
 
+// How rows travel.  Weights that are read, not trained, and statistics travel as f32.
+struct RowTypes {
+  RowType pull = RowType::kF32;
+  RowType push = RowType::kF32;        // what rounding takes from a gradient goes out with the next one
+  uint64_t error_bytes = 64ull << 20;  // that what rounding took may take, less dense parameters
+};
+
 // One owner thread, which also drives the network, while it waits.  All throw kUnavailable when a server or
 // another trainer is gone for longer than the job allows.
 //
@@ -25,7 +33,7 @@ class RemoteStore final : public ParameterStore, public Group {
  public:
   // Throws kUsage when the servers have another job.
   RemoteStore(Transport& transport, const RemoteOptions& options, const Consistency& consistency,
-              std::vector<ParameterSpec> specs);
+              std::vector<ParameterSpec> specs, const RowTypes& types = {});
   ~RemoteStore() override;
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
@@ -48,10 +56,16 @@ class RemoteStore final : public ParameterStore, public Group {
   // Gradients that came too late, of all pushes of this trainer, each counted once a shard.
   int64_t pushes_dropped() const { return pushes_dropped_; }
 
+  // Rows whose rounding errors were dropped, for want of memory.
+  uint64_t errors_dropped() const;
+
  private:
   struct Held;  // what one parameter has of the last pull
   struct Arrived;
   struct Exchange;
+  struct ArrivedRows;
+  struct Errors;    // of one parameter's gradients
+  struct Source;    // of the rows of a message
   struct Outgoing;  // the memory of a message that is on its way
 
   // A step that not all shards have applied.
@@ -62,34 +76,37 @@ class RemoteStore final : public ParameterStore, public Group {
   };
 
   class StepTimer;
-  using OnFloats = std::function<void(size_t shard, const Piece& piece, float* floats)>;
+  using OnRows = std::function<void(size_t shard, const Piece& piece, const ArrivedRows& rows)>;
 
   void ask(Exchange& exchange, PullMode mode, uint64_t step);
-  void await(Exchange& exchange, const OnFloats& on_floats);
+  void await(Exchange& exchange, const OnRows& on_rows);
   void route(Exchange& exchange, std::span<const KeyPlan> plans);
-  void place_rows(size_t shard, const Piece& piece, float* floats);
+  void place_rows(size_t shard, const Piece& piece, const ArrivedRows& rows);
+  RowType type_of(size_t p, RowType type) const;
   void show(size_t p, const KeyPlan& plan, PullMode mode, ParameterView<float>& view);
 
   void send_step(std::span<const ParameterView<float>> views, const StepInfo& info, bool ended);
-  void send_piece(size_t shard, const PushHeader& header, const Bundle* bundle,
+  void find_errors(std::span<const KeyPlan> plans);
+  void send_piece(size_t shard, PushHeader header, Bundle* bundle,
                   std::span<const ParameterView<float>> views);
   void pushed(size_t shard, uint64_t step, const Frame& frame);
   void apply_measured(uint64_t step);
   const Done& take_done(const Frame& frame);
-  Payload with_floats(std::string head, size_t shard, const Bundle& bundle,
-                      const std::function<const float*(const Piece&)>& source, bool copy);
-  void add_rows(Outgoing& out, Payload& payload, const Piece& piece, const float* source);
-  void add_ranges(Outgoing& out, Payload& payload, size_t shard, const Piece& piece, const float* source,
-                  bool copy);
+  Payload with_rows(std::string head, size_t shard, const Bundle& bundle, const Source& source);
+  void add_keyed(Outgoing& out, Payload& payload, const Piece& piece, const Source& source);
+  void add_ranges(Outgoing& out, Payload& payload, size_t shard, const Piece& piece, const Source& source);
   void wait_for_steps_before(uint64_t step);
-  void load(const std::function<const float*(const Piece&)>& source);
+  void load(const float* weights);
 
   const std::vector<ParameterSpec> specs_;
   const Consistency consistency_;
+  const RowTypes types_;
   const int rank_, trainers_;
   ShardLinks links_;
   std::unique_ptr<Exchange> current_, next_, reading_;  // of this step, the next one, and models
   std::vector<Held> held_;
+  std::vector<Errors> errors_;
+  uint64_t num_pulls_ = 0;  // messages, for their numbers
 
   uint64_t step_ = 0;                          // the next to be pushed
   std::map<uint64_t, Unanswered> unanswered_;  // by step

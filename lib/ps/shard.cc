@@ -1,7 +1,6 @@
 #include "ps/shard.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -46,15 +45,15 @@ void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
   if (may_pull(request.step)) {
     reply->answer(read(request));
     reply.reset();
-    return;
+    return puller.remember(std::move(request));
   }
-  waiting_pulls_.push_back({request.step, std::move(request), std::move(reply)});
+  waiting_pulls_.push_back({rank, std::move(request), std::move(reply)});
 }
 
 Payload Shard::read(const PullRequest& request) {
   tables_.check(request.parts);
-  Buffer rows = held_.take(tables_.bytes_of(request.parts));
-  tables_.read(request.parts, request.mode, rows.data());
+  Buffer rows = held_.take(tables_.bytes_of(request.parts, request.type));
+  tables_.read(request.parts, request.mode, request.type, rows.data());
   ++counters_.pulls;
   counters_.rows_pulled += num_rows(request.parts);
   return Payload(std::move(rows));
@@ -64,12 +63,13 @@ void Shard::answer_waiting_pulls() {
   std::vector<WaitingPull> waiting = std::move(waiting_pulls_);
   waiting_pulls_.clear();
   for (WaitingPull& pull : waiting) {
-    if (!may_pull(pull.step)) {
+    if (!may_pull(pull.request.step)) {
       waiting_pulls_.push_back(std::move(pull));
       continue;
     }
     try {
       pull.reply->answer(read(pull.request));
+      trainer(pull.rank).remember(std::move(pull.request));
     } catch (const Error& error) {
       pull.reply->fail(error);
     }
@@ -84,6 +84,15 @@ void Shard::check_push(const Trainer& trainer, const PushRequest& request) const
          trainer.next_step);
   }
   if (request.num_pieces > kMaxPieces) fail(Code::kData, "push: ", request.num_pieces, " pieces");
+}
+
+// Gives the push the parts that it has of a pull, and looks at all of them.
+void Shard::complete(Trainer& trainer, PushRequest& request) {
+  if (request.pulled != 0) {
+    auto found = trainer.pulls.find(request.pulled);
+    if (found == trainer.pulls.end()) fail(Code::kData, "push: there was no pull ", request.pulled);
+    set_parts(request, found->second.parts, widths());
+  }
   if (request.ended && !request.parts.empty()) fail(Code::kData, "push: gradients after the end of the data");
   tables_.check_gradients(request.parts);
 }
@@ -121,6 +130,7 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
     ++counters_.pushes_repeated;
     return;
   }
+  complete(pusher, request);
   Push& push = pending_push(pusher, request);
   if (request.piece + 1 == request.num_pieces) {
     push.replies.push_back(std::move(reply));
@@ -130,13 +140,18 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   }
   const uint64_t step = request.step, rows = num_rows(request.parts);
   const uint32_t piece = request.piece;
+  const bool encoded = request.type != RowType::kF32;
+  if (encoded) take_floats(request, widths(), held_);
   const bool is_new = push.pieces.try_emplace(piece, std::move(request)).second;
   counters_.pushes += is_new;
   counters_.rows_pushed += is_new ? rows : 0;
   counters_.pushes_repeated += !is_new;
   apply_complete(pusher);
   auto waiting = pusher.pushes.find(step);
-  if (is_new && waiting != pusher.pushes.end()) hold(waiting->second.pieces.at(piece));
+  // What has to wait for others must not take up the memory of connections, or these could not be heard.
+  if (is_new && !encoded && waiting != pusher.pushes.end()) {
+    take_floats(waiting->second.pieces.at(piece), widths(), held_);
+  }
 }
 
 // Applies what can be applied now that something came from `trainer`.
@@ -147,13 +162,6 @@ void Shard::apply_complete(Trainer& trainer) {
     broken_ = error.within(cat("step ", counters_.steps));
     refuse_waiting(*broken_);
   }
-}
-
-// What has to wait for others must not take up the memory of connections, or these could not be heard.
-void Shard::hold(PushRequest& request) {
-  Buffer copy = held_.take(request.body.size());
-  std::memcpy(copy.data(), request.body.data(), request.body.size());
-  request.body = std::move(copy);
 }
 
 bool Shard::all_pushed() const {
@@ -294,7 +302,7 @@ void Shard::finish(Trainer& trainer, const Done& done) {
   auto found = trainer.pushes.find(trainer.next_step);
   std::vector<ReplyPtr> replies = std::move(found->second.replies);
   trainer.pushes.erase(found);
-  ++trainer.next_step;
+  trainer.forget_pulls(trainer.next_step++);
   trainer.done.push_back(done);
   if (trainer.done.size() > consistency_.lead() + 1) trainer.done.pop_front();
   for (ReplyPtr& reply : replies) reply->answer(Payload(encode_done(done)));

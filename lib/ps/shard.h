@@ -99,10 +99,10 @@ class Shard {
   void begin_run(int trainers, Time now);
   Trainer& trainer(int rank);
   void check_push(const Trainer& trainer, const PushRequest& request) const;
+  void complete(Trainer& trainer, PushRequest& request);
   bool answer_repeated(Trainer& trainer, uint64_t step, ReplyPtr& reply);
   void apply_complete(Trainer& trainer);
   Push& pending_push(Trainer& trainer, const PushRequest& request);
-  void hold(PushRequest& request);
   bool all_pushed() const;
   void apply_synchronous();
   void apply_asynchronous(Trainer& trainer);
@@ -125,7 +125,7 @@ class Shard {
   const Duration trainer_timeout_;
   ShardCounters counters_;
   std::optional<Error> broken_;  // a step failed half way: nothing goes on from here
-  BufferPool held_;              // bodies that wait for other trainers: not the connections' memory
+  BufferPool held_;              // rows that wait for other trainers: not the connections' memory
 
   std::optional<std::vector<double>> whole_squares_;  // of the step that is being applied
 

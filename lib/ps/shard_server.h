@@ -43,6 +43,7 @@ class ShardServer {
   void publish_to(StatusBoard& board);
 
   size_t num_connections() const { return server_->num_connections(); }
+  const NetCounters& net_counters() const { return server_->counters(); }
   const Shard* shard() const { return shard_.get(); }  // null until a trainer came
 
  private:

@@ -34,10 +34,24 @@ struct Shard::Trainer {
   std::map<uint64_t, Push> pushes;  // by step
   std::deque<Done> done;            // of the steps before next_step, the last one last
   uint64_t pulled_at = 0;           // asynchronous: steps applied when it pulled last
+
+  // What it has pulled for steps that it has not pushed, by number: the push may say so instead of sending
+  // the keys again.
+  std::map<uint64_t, PullRequest> pulls;
+
+  void remember(PullRequest&& pull) {
+    constexpr size_t kMostPulls = 4096;  // of a whole message each: gigabytes of rows
+    if (pull.number == 0) return;
+    pulls.insert_or_assign(pull.number, std::move(pull));
+    if (pulls.size() > kMostPulls) pulls.erase(pulls.begin());
+  }
+  void forget_pulls(uint64_t step) {
+    std::erase_if(pulls, [step](const auto& each) { return each.second.step <= step; });
+  }
 };
 
 struct Shard::WaitingPull {
-  uint64_t step;
+  int rank;
   PullRequest request;
   ReplyPtr reply;
 };

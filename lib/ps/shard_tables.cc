@@ -78,23 +78,35 @@ void ShardTables::check(const Part& part) const {
   }
 }
 
-uint64_t ShardTables::bytes_of(std::span<const Part> parts) const {
+uint64_t ShardTables::bytes_of(const Part& part, RowType type) const {
+  return part.rows() * encoded_row_bytes(type_of(part, type), widths_[part.parameter]);
+}
+
+uint64_t ShardTables::bytes_of(std::span<const Part> parts, RowType type) const {
   uint64_t bytes = 0;
-  for (const Part& part : parts) {
-    bytes += padded(part.rows() * static_cast<uint64_t>(widths_[part.parameter]) * sizeof(float));
-  }
+  for (const Part& part : parts) bytes += padded(bytes_of(part, type));
   return bytes;
 }
 
-void ShardTables::read(std::span<const Part> parts, PullMode mode, char* out) {
+void ShardTables::read(std::span<const Part> parts, PullMode mode, RowType type, char* out) {
   for (const Part& part : parts) {
-    Holder& holder = holders_[part.parameter];
-    float* floats = reinterpret_cast<float*>(out);
-    part.by_keys ? read_keys(holder, part, mode, floats) : read_range(holder, part, mode, floats);
-    size_t size = part.rows() * static_cast<size_t>(holder.spec->cols) * sizeof(float);
+    if (type_of(part, type) == RowType::kF32) {
+      read_floats(part, mode, reinterpret_cast<float*>(out));
+    } else {
+      const int64_t rows = static_cast<int64_t>(part.rows()), cols = widths_[part.parameter];
+      floats_.resize(static_cast<size_t>(rows * cols));
+      read_floats(part, mode, floats_.data());
+      row_codec(type).encode(floats_.data(), rows, cols, out);
+    }
+    const size_t size = bytes_of(part, type);
     std::memset(out + size, 0, padded(size) - size);
     out += padded(size);
   }
+}
+
+void ShardTables::read_floats(const Part& part, PullMode mode, float* out) {
+  Holder& holder = holders_[part.parameter];
+  part.by_keys ? read_keys(holder, part, mode, out) : read_range(holder, part, mode, out);
 }
 
 void ShardTables::read_keys(Holder& holder, const Part& part, PullMode mode, float* out) {

@@ -41,8 +41,8 @@ class ShardTables {
   void check_gradients(std::span<const Part> parts) const;
 
   // Of the parts of a checked request: the bytes that their rows take, each part padded; and the rows.
-  uint64_t bytes_of(std::span<const Part> parts) const;
-  void read(std::span<const Part> parts, PullMode mode, char* out);
+  uint64_t bytes_of(std::span<const Part> parts, RowType type) const;
+  void read(std::span<const Part> parts, PullMode mode, RowType type, char* out);
 
   // One step of parameter number `parameter` with the sum of the contributions, which come in the order of
   // ranks and pieces; of a statistic, with their mean.  A lone contribution is used where it lies.
@@ -64,6 +64,8 @@ class ShardTables {
   struct Holder;
 
   void check(const Part& part) const;
+  uint64_t bytes_of(const Part& part, RowType type) const;
+  void read_floats(const Part& part, PullMode mode, float* out);
   void read_keys(Holder& holder, const Part& part, PullMode mode, float* out);
   void read_range(const Holder& holder, const Part& part, PullMode mode, float* out) const;
   const float* row_gradients(Holder& holder, std::span<const Contribution> contributions);
@@ -84,7 +86,7 @@ class ShardTables {
   KeyPlanner planner_;
   KeyPlan plan_;
   std::vector<float*> rows_;
-  std::vector<float> sums_;
+  std::vector<float> sums_, floats_;
 };
 
 }  // namespace ps

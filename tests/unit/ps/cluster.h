@@ -99,6 +99,7 @@ struct TestJob {
   Json optimizer = {{"type", "sgd"}, {"learning_rate", 0.1}};
   Consistency consistency;
   std::vector<std::vector<int>> steps = {{5, 3}};  // of each trainer, by pass
+  RowTypes types = {};
 
   int trainers() const { return static_cast<int>(steps.size()); }
   OptimizerPlan plan() const { return make_optimizer_plan(optimizer, "mean"); }
@@ -193,7 +194,7 @@ class Cluster {
     SimHost& host = network_.host(cat("trainer", options.hello.rank));
     if (std::find(hosts_.begin(), hosts_.end(), &host) == hosts_.end()) hosts_.push_back(&host);
     host.spawn([this, &host, options, body = std::move(body)] {
-      RemoteStore store(host, options, job_.consistency, test_parameters());
+      RemoteStore store(host, options, job_.consistency, test_parameters(), job_.types);
       body(store);
     });
   }

@@ -27,7 +27,7 @@ Buffer buffer_of(const std::string& bytes) {
 std::string two_parts() {
   std::string parts;
   encode_key_part(0, std::vector<uint64_t>{2, 300}, parts);
-  encode_range_part(1, 5, 4, parts);
+  encode_range_part(1, 5, 4, false, parts);
   return parts;
 }
 
@@ -78,7 +78,7 @@ TEST(Protocol, KeysBeyond64BitsAreRefused) {
 }
 
 TEST(Protocol, PullComesBack) {
-  PullRequest pull = decode_pull(encode_pull(7, PullMode::kRead, 2, two_parts()));
+  PullRequest pull = decode_pull(encode_pull({.step = 7, .mode = PullMode::kRead}, 2, two_parts()));
   EXPECT_EQ(pull.step, 7u);
   EXPECT_EQ(pull.mode, PullMode::kRead);
   ASSERT_EQ(pull.parts.size(), 2u);
@@ -106,7 +106,7 @@ TEST(Protocol, FloatsOfAPushAreAlignedWhereTheyCame) {
 std::string a_counted_push(const std::vector<KeyCount>& counts) {
   std::string parts;
   encode_counted_part(0, std::vector<uint64_t>{2, 300}, counts, parts);
-  encode_range_part(1, 5, 4, parts);
+  encode_range_part(1, 5, 4, false, parts);
   return encode_push({.step = 9, .info = {200, 3, /*shrink=*/true}}, 2, parts) + floats_of_two_parts();
 }
 
@@ -137,8 +137,37 @@ TEST(Protocol, CountsThatCannotBeAreRefused) {
       "a count too many");
 }
 
+// Two rows of 3 bytes with their scales, and four of f32, which are exact in any message.
+TEST(Protocol, RowsOfAnyTypeBecomeFloats) {
+  std::string parts;
+  encode_key_part(0, std::vector<uint64_t>{2, 300}, parts);
+  encode_range_part(1, 5, 4, true, parts);
+  std::string body = encode_push({.type = RowType::kInt8}, 2, parts);
+  const std::vector<float> rows = {127, -1, 0, 254, 2, 4}, exact = {7, 8, 9, 10.1f};
+  std::string encoded(2 * encoded_row_bytes(RowType::kInt8, 3), '\0');
+  row_codec(RowType::kInt8).encode(rows.data(), 2, 3, encoded.data());
+  body += encoded;
+  body.resize(padded(body.size()));
+  put_array(body, std::span(exact));
+  body.resize(padded(body.size()));
+  PushRequest push = decode_push(buffer_of(body), kWidths);
+  EXPECT_EQ(push.type, RowType::kInt8);
+  EXPECT_TRUE(push.parts[1].exact);
+  BufferPool pool;
+  take_floats(push, kWidths, pool);
+  EXPECT_EQ(std::vector<float>(push.floats(push.parts[0]), push.floats(push.parts[0]) + 6), rows);
+  EXPECT_EQ(std::vector<float>(push.floats(push.parts[1]), push.floats(push.parts[1]) + 4), exact);
+}
+
+TEST(Protocol, UnknownTypesOfRowsAreRefused) {
+  std::string pull = encode_pull({.step = 7}, 2, two_parts()), push = a_push();
+  pull[9] = push[25] = 4;
+  expect_refused([&] { decode_pull(pull); }, "a pull of type 4");
+  expect_refused([&] { decode_push(buffer_of(push), kWidths); }, "a push of type 4");
+}
+
 TEST(Protocol, EveryCutOfAMessageIsRefused) {
-  const std::string pull = encode_pull(7, PullMode::kTrain, 2, two_parts()), push = a_push();
+  const std::string pull = encode_pull({.step = 7}, 2, two_parts()), push = a_push();
   const std::string load = encode_load(2, two_parts()) + floats_of_two_parts();
   const std::string keys = encode_keys_request({1, 2, 3}), done = encode_done({0.5, true, false});
   const std::string apply = encode_apply({3, {0.5, 1}}), measured = encode_done({.squares = {{}, {}}});
@@ -172,7 +201,7 @@ TEST(Protocol, EveryCutOfAMessageIsRefused) {
 
 // Whatever the bytes say, nothing is read beyond them, and nothing large is allocated for them.
 TEST(Protocol, DamagedMessagesAreRefusedOrMeanSomethingElse) {
-  const std::string pull = encode_pull(7, PullMode::kTrain, 2, two_parts()), push = a_push();
+  const std::string pull = encode_pull({.step = 7}, 2, two_parts()), push = a_push();
   const std::string counted = a_counted_push({{1, 1}, {2000, 3}});
   Random random(1, 1);
   for (int i = 0; i < 20000; ++i) {

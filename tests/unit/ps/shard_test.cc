@@ -71,11 +71,13 @@ class ShardTest : public testing::Test {
     shard_->leave({rank, trainers, generation, true}, now_);
   }
 
-  OutcomePtr pull(int rank, uint64_t step, const std::vector<uint64_t>& keys) {
+  OutcomePtr pull(int rank, uint64_t step, const std::vector<uint64_t>& keys, uint64_t number = 0,
+                  RowType type = RowType::kF32) {
     std::string parts;
     encode_key_part(0, keys, parts);
     return send([&](ReplyPtr& reply) {
-      shard_->pull(rank, decode_pull(encode_pull(step, PullMode::kTrain, 1, parts)), reply);
+      PullHeader header{.step = step, .type = type, .number = number};
+      shard_->pull(rank, decode_pull(encode_pull(header, 1, parts)), reply);
     });
   }
 
@@ -92,9 +94,15 @@ class ShardTest : public testing::Test {
     for (size_t i = 0; i < 2 * keys.size(); ++i) put(body, gradient);
     return push_body(rank, body);
   }
+  // Gradients for the keys of a pull.
+  OutcomePtr push_pulled(int rank, uint64_t step, uint64_t pulled, const std::vector<float>& gradients) {
+    std::string body = encode_push({.step = step, .info = {1, 0}, .pulled = pulled}, 0, "");
+    for (float gradient : gradients) put(body, gradient);
+    return push_body(rank, body);
+  }
   OutcomePtr push_statistic(int rank, uint64_t step, float value, int64_t samples) {
     std::string parts;
-    encode_range_part(1, 0, 1, parts);
+    encode_range_part(1, 0, 1, true, parts);
     std::string body = encode_push({.step = step, .info = {samples, 0}}, 1, parts);
     put(body, value);
     return push_body(rank, body);
@@ -115,7 +123,7 @@ class ShardTest : public testing::Test {
   std::vector<float> weights(const std::vector<uint64_t>& keys) {
     std::string parts;
     encode_key_part(0, keys, parts);
-    Payload rows = shard_->read(decode_pull(encode_pull(0, PullMode::kRead, 1, parts)));
+    Payload rows = shard_->read(decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts)));
     std::vector<float> first;
     for (size_t i = 0; i < keys.size(); ++i)
       first.push_back(reinterpret_cast<float*>(rows.head.data())[2 * i]);
@@ -123,8 +131,8 @@ class ShardTest : public testing::Test {
   }
   float statistic() {
     std::string parts;
-    encode_range_part(1, 0, 1, parts);
-    Payload value = shard_->read(decode_pull(encode_pull(0, PullMode::kRead, 1, parts)));
+    encode_range_part(1, 0, 1, true, parts);
+    Payload value = shard_->read(decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts)));
     return *reinterpret_cast<float*>(value.head.data());
   }
 
@@ -302,18 +310,67 @@ TEST_F(ShardTest, WhatMakesNoSenseIsRefusedAndChangesNothing) {
   EXPECT_THAT(refusal([&] { push(0, 0, {100}, 1); }, Code::kData), HasSubstr("key 100 is not of this shard"));
   EXPECT_THAT(refusal([&] { pull(0, 0, {100}); }, Code::kData), HasSubstr("key 100"));
   std::string parts;
-  encode_range_part(0, 0, 1, parts);
-  EXPECT_THAT(
-      refusal([&] { shard_->read(decode_pull(encode_pull(0, PullMode::kRead, 1, parts))); }, Code::kData),
-      HasSubstr("not reached by numbers of rows"));
+  encode_range_part(0, 0, 1, false, parts);
+  EXPECT_THAT(refusal([&] { shard_->read(decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts))); },
+                      Code::kData),
+              HasSubstr("not reached by numbers of rows"));
   parts.clear();
-  encode_range_part(1, 1, 1, parts);
-  EXPECT_THAT(
-      refusal([&] { shard_->read(decode_pull(encode_pull(0, PullMode::kRead, 1, parts))); }, Code::kData),
-      HasSubstr("of 1"));
+  encode_range_part(1, 1, 1, true, parts);
+  EXPECT_THAT(refusal([&] { shard_->read(decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts))); },
+                      Code::kData),
+              HasSubstr("of 1"));
   EXPECT_EQ(shard_->clock(), 0u);
   push(0, 0, {1}, 1);
   EXPECT_THAT(weights({1}), ElementsAre(-1));
+}
+
+TEST_F(ShardTest, WhatWasPulledIsPushedWithoutItsKeys) {
+  make(2);
+  pull(0, 0, {1, 5}, /*number=*/1);
+  pull(0, 0, {7}, /*number=*/2);
+  pull(1, 0, {5}, /*number=*/1);  // numbers are each trainer's own
+  push_pulled(0, 0, 1, {1, 1, 2, 2});
+  EXPECT_FALSE(push_pulled(1, 0, 1, {4, 4})->waits());
+  EXPECT_THAT(weights({1, 5, 7}), ElementsAre(-1, -6, 0));
+}
+
+TEST_F(ShardTest, APullThatWaitedIsRememberedToo) {
+  make(1, {.staleness = 0});
+  pull(0, 0, {1}, 1);
+  auto waiting = pull(0, 1, {3}, 2);
+  EXPECT_TRUE(waiting->waits());
+  push_pulled(0, 0, 1, {1, 1});
+  EXPECT_FALSE(waiting->waits());
+  push_pulled(0, 1, 2, {2, 2});
+  EXPECT_THAT(weights({1, 3}), ElementsAre(-1, -2));
+}
+
+TEST_F(ShardTest, AStepThatIsOverForgetsItsPulls) {
+  make(1);
+  pull(0, 0, {1}, 1);
+  push_pulled(0, 0, 1, {1, 1});
+  EXPECT_FALSE(push_pulled(0, 0, 1, {1, 1})->waits()) << "sent again, it needs no keys to be answered";
+  EXPECT_THAT(refusal([&] { push_pulled(0, 1, 1, {1, 1}); }, Code::kData), HasSubstr("there was no pull 1"));
+  EXPECT_THAT(weights({1}), ElementsAre(-1));
+}
+
+TEST_F(ShardTest, PulledKeysWithoutTheirRowsAreRefused) {
+  make(1);
+  pull(0, 0, {1, 2, 3, 4, 5, 6, 7, 8, 9}, 1);
+  EXPECT_THAT(refusal([&] { push_pulled(0, 0, 1, {1, 1}); }, Code::kData), HasSubstr("cut short"));
+  push(0, 0, {1}, 1);
+  EXPECT_THAT(weights({1}), ElementsAre(-1));
+}
+
+TEST_F(ShardTest, RowsComeInTheTypeThatIsAskedFor) {
+  make(1);
+  push(0, 0, {1}, 1 + 0x1p-13f);
+  auto rows = pull(0, 1, {1}, 0, RowType::kF16);
+  float values[2];
+  row_codec(RowType::kF16).decode(rows->answer->data(), 1, 2, values);
+  EXPECT_EQ(values[0], -1);
+  EXPECT_EQ(rows->answer->size(), 64u);
+  EXPECT_EQ(pull(0, 1, {1})->floats(1)[0], -1 - 0x1p-13f);
 }
 
 TEST_F(ShardTest, ARankBelongsToOneProcessOfARun) {

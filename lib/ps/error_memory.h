@@ -1,0 +1,45 @@
+// ErrorMemory: what rounding has taken from the gradients of one parameter's rows, by key, until it goes out
+// with the next gradient of the row.  Used by RemoteStore, for types of rows that round.
+#ifndef PS_PS_ERROR_MEMORY_H_
+#define PS_PS_ERROR_MEMORY_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "ps/keyed_rows.h"
+
+namespace ps {
+
+// Errors are exact while the rows in use fit in the limit.  Beyond, those of the rows that have not come for
+// longest are dropped, many at a time: rows are in two generations, and come into the younger one when they
+// are used; when it has half of the limit, the older one is dropped and the younger takes its place.  What is
+// dropped depends on the keys of the steps alone, not on the servers.
+//
+// One owner thread.
+class ErrorMemory {
+ public:
+  // Rows take about `max_bytes`, and those of the running step on top.
+  ErrorMemory(int64_t width, uint64_t max_bytes);
+
+  // errors[n] <- the error of keys[n], to be added to its gradient and set to what rounding takes this time;
+  // zeros at first.  The keys, of one step, are unique.  Good until the next call.
+  void find(std::span<const uint64_t> keys, std::vector<float*>& errors);
+
+  uint64_t rows() const { return young_->size() + old_->size() - num_moved_; }
+  uint64_t dropped() const { return dropped_; }  // errors of rows, so far
+
+ private:
+  float* find(uint64_t key);
+
+  const int64_t width_;
+  const uint64_t max_young_;
+  std::unique_ptr<KeyedRows> young_, old_;
+  uint64_t num_moved_ = 0;  // rows of the old generation that are in the young one too
+  uint64_t dropped_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_ERROR_MEMORY_H_

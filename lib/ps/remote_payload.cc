@@ -1,0 +1,117 @@
+// The rows of what a remote store sends.
+#include <algorithm>
+#include <array>
+
+#include "ps/remote_state.h"
+#include "ps/remote_store.h"
+
+namespace ps {
+
+namespace {
+
+alignas(kFloatAlignment) constexpr std::array<char, kFloatAlignment> kPadding{};
+
+ConstBytes bytes_of(const float* floats, int64_t count) {
+  return {reinterpret_cast<const char*>(floats), static_cast<size_t>(count) * sizeof(float)};
+}
+
+void add_padding(Payload& payload, size_t size) {
+  if (padded(size) > size) payload.parts.push_back({kPadding.data(), padded(size) - size});
+}
+
+}  // namespace
+
+// A message of `head` and the rows of the bundle's pieces.
+Payload RemoteStore::with_rows(std::string head, size_t shard, const Bundle& bundle, const Source& source) {
+  Payload payload(std::move(head));
+  auto out = std::make_shared<Outgoing>();
+  out->head = std::move(payload.keep);
+  for (const Piece& piece : bundle.pieces) {
+    piece.by_keys ? add_keyed(*out, payload, piece, source) : add_ranges(*out, payload, shard, piece, source);
+  }
+  payload.keep = std::move(out);
+  return payload;
+}
+
+// Copied into their order, as the type says.
+void RemoteStore::add_keyed(Outgoing& out, Payload& payload, const Piece& piece, const Source& source) {
+  const RowType type = source.gradients ? types_.push : RowType::kF32;
+  const int64_t cols = specs_[piece.parameter].cols;
+  const size_t row_bytes = encoded_row_bytes(type, cols), size = static_cast<size_t>(piece.rows) * row_bytes;
+  const float* from = source.begin(piece);
+  Buffer& rows = out.copies.emplace_back(links_.pool().take(size));
+  if (type == RowType::kF32) {
+    float* to = reinterpret_cast<float*>(rows.data());
+    for (uint32_t position : piece.positions) to = std::copy_n(from + position * cols, cols, to);
+  } else {
+    const RowCodec& codec = row_codec(type);
+    const std::vector<float*>& errors = errors_[piece.parameter].rows;
+    char* to = rows.data();
+    for (uint32_t position : piece.positions) {
+      codec.encode_with_error(from + position * cols, errors[position], 1, cols, to);
+      to += row_bytes;
+    }
+  }
+  payload.parts.push_back(rows.bytes());
+  add_padding(payload, size);
+}
+
+// Gradients of f32 are sent from where they lie.
+void RemoteStore::add_ranges(Outgoing& out, Payload& payload, size_t shard, const Piece& piece,
+                             const Source& source) {
+  const size_t p = piece.parameter;
+  const int64_t cols = specs_[p].cols;
+  const bool gradient = source.gradients && specs_[p].kind == ParameterKind::kMatrix;
+  const RowType type = gradient ? types_.push : RowType::kF32;
+  const size_t row_bytes = encoded_row_bytes(type, cols), size = static_cast<size_t>(piece.rows) * row_bytes;
+  const float* from = source.begin(piece);
+  const bool in_place = gradient && type == RowType::kF32;
+  char* to = nullptr;
+  if (in_place) {
+    out.gradients.push_back(held_[p].gradients);
+  } else {
+    to = out.copies.emplace_back(links_.pool().take(size)).data();
+    payload.parts.push_back(out.copies.back().bytes());
+  }
+  for_each_run(current_->router.deal(p, shard), piece.first, piece.rows,
+               [&](int64_t, int64_t row, int64_t count) {
+                 const float* run = from + row * cols;
+                 if (in_place) return payload.parts.push_back(bytes_of(run, count * cols));
+                 if (gradient) {
+                   float* error = errors_[p].whole.data() + row * cols;
+                   row_codec(type).encode_with_error(run, error, count, cols, to);
+                 } else {
+                   row_codec(type).encode(run, count, cols, to);
+                 }
+                 to += static_cast<size_t>(count) * row_bytes;
+               });
+  add_padding(payload, size);
+}
+
+// Before the rows of a step are encoded, since what is kept must not depend on how they are spread over the
+// shards.
+void RemoteStore::find_errors(std::span<const KeyPlan> plans) {
+  const uint64_t num_keyed = static_cast<uint64_t>(std::count_if(
+      specs_.begin(), specs_.end(), [](const ParameterSpec& s) { return s.kind == ParameterKind::kRows; }));
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    Errors& errors = errors_[p];
+    if (specs_[p].kind == ParameterKind::kMatrix) {
+      errors.whole.resize(static_cast<size_t>(specs_[p].rows * specs_[p].cols));
+    } else if (specs_[p].kind == ParameterKind::kRows) {
+      if (!errors.by_key) {
+        errors.by_key = std::make_unique<ErrorMemory>(specs_[p].cols, types_.error_bytes / num_keyed);
+      }
+      errors.by_key->find(plans[p].keys, errors.rows);
+    }
+  }
+}
+
+uint64_t RemoteStore::errors_dropped() const {
+  uint64_t dropped = 0;
+  for (const Errors& errors : errors_) {
+    if (errors.by_key) dropped += errors.by_key->dropped();
+  }
+  return dropped;
+}
+
+}  // namespace ps
