@@ -28,11 +28,15 @@ std::vector<Address> server_addresses(const Job& job) {
 
 Json job_fingerprint(const Job& job) {
   const Json whole = effective_job(job);
-  return {{"job", whole["job"]},
-          {"model", whole["model"]},
-          {"optimizer", whole["optimizer"]},
-          {"train",
-           {{"gradient", job.train.gradient}, {"mode", job.train.mode}, {"max_lag", job.train.max_lag}}}};
+  return {
+      {"job", whole["job"]},
+      {"model", whole["model"]},
+      {"optimizer", whole["optimizer"]},
+      {"train", {{"gradient", job.train.gradient}, {"mode", job.train.mode}, {"max_lag", job.train.max_lag}}},
+      {"cluster",
+       {{"pull_type", job.cluster.pull_type},
+        {"push_type", job.cluster.push_type},
+        {"push_error_memory", job.cluster.push_error_memory}}}};
 }
 
 ServedJob served_job(const Job& job) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/spec.h"
+#include "ps/row_types.h"
 
 namespace ps {
 
@@ -13,6 +14,11 @@ struct ClusterOptions {
   std::vector<std::string> servers;  // HOST:PORT, or several with commas between; empty: one process
   int trainers = 1;
   double server_timeout = 60, trainer_timeout = 60;  // seconds
+  std::string pull_type = "f32", push_type = "f32";  // of rows on their way: f32 | f16 | bf16 | int8
+  std::string push_error_memory = "64M";             // of what rounding takes from gradients
+
+  // Of the last three.
+  RowTypes row_types() const;
 
   static const ObjectSpec<ClusterOptions>& spec();
 };

@@ -26,11 +26,13 @@ class OwnProcess final : public ParameterHome {
 
 class OnServers final : public ParameterHome {
  public:
-  OnServers(const RemoteOptions& options, const Consistency& consistency,
-            const std::vector<ParameterSpec>& parameters)
-      : store_(network_.transport(), options, consistency, parameters) {}
+  OnServers(const RemoteOptions& options, const Job& job, const std::vector<ParameterSpec>& parameters)
+      : store_(network_.transport(), options, job.train.consistency(), parameters, job.cluster.row_types()) {}
   ParameterStore& store() override { return store_; }
   Group& group() override { return store_; }
+  Json counters() const override {
+    return {{"pushes_dropped", store_.pushes_dropped()}, {"errors_dropped", store_.errors_dropped()}};
+  }
 
  private:
   TcpNetwork network_;
@@ -75,8 +77,7 @@ std::unique_ptr<ParameterHome> make_home(const Job& job, const RunOptions& optio
                                          const std::vector<ParameterSpec>& parameters, ThreadPool& pool,
                                          Log& log) {
   if (server_addresses(job).empty()) return std::make_unique<OwnProcess>(job, parameters, pool);
-  return std::make_unique<OnServers>(remote_options(job, options, schema, log), job.train.consistency(),
-                                     parameters);
+  return std::make_unique<OnServers>(remote_options(job, options, schema, log), job, parameters);
 }
 
 }  // namespace ps

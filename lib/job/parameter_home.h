@@ -21,6 +21,9 @@ class ParameterHome {
   virtual ~ParameterHome() = default;
   virtual ParameterStore& store() = 0;
   virtual Group& group() = 0;
+
+  // What happened on the way to servers, for the result of a run: {"pushes_dropped": 0, …}.
+  virtual Json counters() const { return Json::object(); }
 };
 
 // Throws kUsage unless this process can take part in the run that job and options ask for.

@@ -152,6 +152,7 @@ bool Run::train() {
   log_.info("Training with ", options_.threads, " threads and ", cpu_level_name(cpu_level()), " kernels");
   Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}, {"cpu", cpu_level_name(cpu_level())}};
   bool finished = train_passes(result);
+  result.update(home_->counters());
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;
   print_result(std::move(result));

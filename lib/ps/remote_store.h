@@ -13,16 +13,10 @@
 #include "ps/consistency.h"
 #include "ps/group.h"
 #include "ps/parameter_store.h"
+#include "ps/row_types.h"
 #include "ps/shard_links.h"
 
 namespace ps {
-
-// How rows travel.  Weights that are read, not trained, and statistics travel as f32.
-struct RowTypes {
-  RowType pull = RowType::kF32;
-  RowType push = RowType::kF32;        // what rounding takes from a gradient goes out with the next one
-  uint64_t error_bytes = 64ull << 20;  // that what rounding took may take, less dense parameters
-};
 
 // One owner thread, which also drives the network, while it waits.  All throw kUnavailable when a server or
 // another trainer is gone for longer than the job allows.

@@ -33,11 +33,11 @@ end_servers() {
   servers=()
 }
 
-# serve_two: two servers of 2 + 2 ports; $addresses names them.
+# serve_two [flags...]: two servers of 2 + 2 ports; $addresses names them.
 serve_two() {
-  serve one --ports-num 2 --ports-num-for-sparse 2
+  serve one --ports-num 2 --ports-num-for-sparse 2 "$@"
   addresses=$address
-  serve two --ports-num 2 --ports-num-for-sparse 2
+  serve two --ports-num 2 --ports-num-for-sparse 2 "$@"
   addresses+=,$address
 }
 
@@ -109,6 +109,26 @@ for name, (info, data) in joined.items():
 one, many = (json.load(open(path))["passes"][1] for path in ("joined.json", "three.0"))
 assert one["samples"] == many["samples"] == 10000, many
 assert abs(one["evaluators"]["auc"] - many["evaluators"]["auc"]) < 1e-4, (one, many)
+PY
+
+echo "rows of 16 bits and of bytes give one model on any servers, and are part of what must agree"
+types=(--set cluster.pull_type=f16 --set cluster.push_type=int8)
+serve_two "${types[@]}"
+train_three coarse "${types[@]}"
+expect_status 2 ps-train "$job" --data train.txt --servers "$addresses"
+expect_text err 'cluster.pull_type is "f32", not "f16"'
+end_servers
+serve only "${types[@]}"
+addresses=$address
+train_three coarse_again "${types[@]}"
+end_servers
+cmp coarse/pass-00001/model.safetensors coarse_again/pass-00001/model.safetensors
+python3 - <<'PY'
+import json
+coarse, exact = (json.load(open(path)) for path in ("coarse.0", "three.0"))
+assert coarse["errors_dropped"] == 0, coarse
+difference = abs(coarse["passes"][1]["avg_cost"] - exact["passes"][1]["avg_cost"])
+assert 0 < difference < 0.002, (coarse["passes"], exact["passes"])
 PY
 
 echo "bounded staleness and asynchronous training learn too"

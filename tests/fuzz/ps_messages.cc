@@ -17,9 +17,17 @@ ps::Buffer buffer_of(std::span<const char> bytes) {
   return buffer;
 }
 
-// Touches all floats, so that a sanitizer sees those that are not there.
-float sum_floats(const ps::PushRequest& request, std::span<const int64_t> widths) {
+// Touches all rows, so that a sanitizer sees those that are not there.
+float sum_floats(ps::PushRequest request, std::span<const int64_t> widths) {
+  static ps::BufferPool pool;
   float sum = 0;
+  if (request.pulled != 0) {
+    std::vector<ps::Part> parts(2);
+    parts[0].keys = {1, 5, 9};
+    parts[1] = {.parameter = 1, .by_keys = false, .keys = {}, .count = 4, .exact = true};
+    ps::set_parts(request, std::move(parts), widths);
+  }
+  ps::take_floats(request, widths, pool);
   for (const ps::Part& part : request.parts) {
     const uint64_t count = part.rows() * static_cast<uint64_t>(widths[part.parameter]);
     for (uint64_t i = 0; i < count; ++i) sum += request.floats(part)[i];
