@@ -9,8 +9,8 @@ namespace ps {
 namespace {
 
 // On the wire: never renumber.
-constexpr uint32_t kPassEnded = 1, kDropped = 2;          // flags of Done
-constexpr uint8_t kEnded = 1, kShrink = 2;                // flags of a push
+constexpr uint32_t kPassEnded = 1, kDropped = 2;                           // flags of Done
+constexpr uint8_t kEnded = 1, kShrink = 2;                                 // flags of a push
 constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a part
 constexpr size_t kMaxVarintBytes = 10;
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);

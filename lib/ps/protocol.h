@@ -14,8 +14,8 @@
 //   parts    := num:u32 part[num]
 //   part     := parameter:u32 0:u8 key list                   rows by their keys, or
 //               parameter:u32 1:u8 first:u64 count:u64        rows of the shard's own, by number, or
-//               parameter:u32 2:u8 key list counts            rows by their keys, with how often they occur, or
-//               parameter:u32 3:u8 first:u64 count:u64        rows by number, as f32 in any message
+//               parameter:u32 2:u8 key list counts            rows by their keys, with how often they occur,
+//               or parameter:u32 3:u8 first:u64 count:u64        rows by number, as f32 in any message
 //   key list := count:u32 size:u32 varints[size]           ascending: the first key, then differences less
 //                                                             one
 //   counts   := size:u32 varints[size]                     of each key: shows, then clicks
