@@ -24,7 +24,10 @@ float sum_floats(ps::PushRequest request, std::span<const int64_t> widths) {
   if (request.pulled != 0) {
     std::vector<ps::Part> parts(2);
     parts[0].keys = {1, 5, 9};
-    parts[1] = {.parameter = 1, .by_keys = false, .keys = {}, .count = 4, .exact = true};
+    parts[1].parameter = 1;
+    parts[1].by_keys = false;
+    parts[1].count = 4;
+    parts[1].exact = true;
     ps::set_parts(request, std::move(parts), widths);
   }
   ps::take_floats(request, widths, pool);
