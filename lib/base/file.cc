@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 
 #include "base/error.h"
@@ -16,19 +15,6 @@ namespace ps {
 namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
-
-void sync_directory(const std::string& path) {
-  int directory = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) fail_errno(Code::kUnavailable, "cannot open folder", path, errno);
-  int status = fsync(directory), error = errno;
-  close(directory);
-  if (status != 0) fail_errno(Code::kUnavailable, "cannot sync folder", path, error);
-}
-
-std::string parent_of(const std::string& path) {
-  std::string parent = std::filesystem::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
 
 }  // namespace
 
@@ -51,16 +37,22 @@ std::string read_file(const std::string& path, uint64_t max_bytes) {
   }
 }
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(cat(path_, ".tmp", getpid())) {
-  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file_ < 0) fail_errno(Code::kUsage, "cannot create", temporary_, errno);
+AtomicFile::AtomicFile(std::string path, FileSystem& files)
+    : files_(files),
+      path_(std::move(path)),
+      temporary_(cat(path_, ".tmp", getpid())),
+      file_(files.create(temporary_)) {
   buffer_.reserve(kBufferBytes);
 }
 
 AtomicFile::~AtomicFile() {
-  if (file_ < 0) return;
-  close(file_);
-  unlink(temporary_.c_str());
+  if (file_ == nullptr) return;
+  file_.reset();
+  try {
+    files_.remove(temporary_);
+  } catch (const Error&) {
+    // What is left behind has a name that nothing reads.
+  }
 }
 
 void AtomicFile::write(std::string_view bytes) {
@@ -74,39 +66,26 @@ void AtomicFile::write(std::string_view bytes) {
 }
 
 void AtomicFile::flush() {
-  std::string_view rest = buffer_;
-  while (!rest.empty()) {
-    ssize_t count = ::write(file_, rest.data(), rest.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail_errno(Code::kUnavailable, "cannot write", path_, errno);
-    rest.remove_prefix(static_cast<size_t>(count));
-  }
+  file_->write(buffer_);
   buffer_.clear();
 }
 
 void AtomicFile::commit() {
   flush();
-  if (fsync(file_) != 0) fail_errno(Code::kUnavailable, "cannot sync", path_, errno);
-  close(file_);
-  file_ = -1;
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    int error = errno;
-    unlink(temporary_.c_str());
-    fail_errno(Code::kUnavailable, "cannot rename to", path_, error);
-  }
-  sync_directory(parent_of(path_));
+  file_->sync();
+  files_.rename(temporary_, path_);
+  file_.reset();
+  files_.sync_directory(parent_directory(path_));
 }
 
-void write_file(const std::string& path, std::string_view bytes) {
-  AtomicFile file(path);
+void write_file(const std::string& path, std::string_view bytes, FileSystem& files) {
+  AtomicFile file(path, files);
   file.write(bytes);
   file.commit();
 }
 
 void make_directories(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) fail_errno(Code::kUsage, "cannot make folder", path, error.value());
+  system_files().make_directories(path);
 }
 
 bool is_directory(const std::string& path) {
@@ -130,6 +109,11 @@ std::vector<std::string> list_directory(const std::string& path) {
   if (error) fail_errno(Code::kUsage, "cannot list folder", path, error.value());
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::string parent_directory(const std::string& path) {
+  std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
 }
 
 std::string join_path(std::string_view directory, std::string_view name) {

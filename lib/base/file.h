@@ -4,9 +4,12 @@
 #define PS_BASE_FILE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/file_system.h"
 
 namespace ps {
 
@@ -18,7 +21,7 @@ std::string read_file(const std::string& path, uint64_t max_bytes = uint64_t{1} 
 // left. Throws kExhausted when the disk is full, kUnavailable on other errors.  One owner thread.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::string path);
+  explicit AtomicFile(std::string path, FileSystem& files = system_files());
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -32,12 +35,14 @@ class AtomicFile {
  private:
   void flush();
 
-  std::string path_, temporary_, buffer_;
-  int file_;
+  FileSystem& files_;
+  const std::string path_, temporary_;
+  std::unique_ptr<OutputFile> file_;  // null once committed
+  std::string buffer_;
   uint64_t size_ = 0;
 };
 
-void write_file(const std::string& path, std::string_view bytes);
+void write_file(const std::string& path, std::string_view bytes, FileSystem& files = system_files());
 
 void make_directories(const std::string& path);
 bool is_directory(const std::string& path);
@@ -45,6 +50,9 @@ bool exists(const std::string& path);
 
 // Names in a folder, sorted by bytes, hidden ones left out.
 std::vector<std::string> list_directory(const std::string& path);
+
+// The folder that `path` is in: "." when it names none.
+std::string parent_directory(const std::string& path);
 
 // "a/b" + "c" = "a/b/c"; an absolute `name` stays as it is.
 std::string join_path(std::string_view directory, std::string_view name);

@@ -50,6 +50,7 @@ target_sources(ps_base PRIVATE ${CMAKE_SOURCE_DIR}/lib/base/cpu_features_${PS_CP
 ps_library(math       ROW 1 USES Eigen3::Eigen)
 ps_library(config     ROW 1 USES nlohmann_json::nlohmann_json)
 ps_library(net        ROW 1 USES Boost::headers)
+ps_library(chunk      ROW 1)
 ps_library(cli        ROW 1 USES Boost::program_options)
 ps_library(data       ROW 2)
 ps_library(optim      ROW 2)

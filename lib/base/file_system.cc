@@ -1,0 +1,81 @@
+#include "base/file_system.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+class SystemFile final : public OutputFile {
+ public:
+  explicit SystemFile(const std::string& path) : path_(path) {
+    file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file_ < 0) fail_errno(Code::kUsage, "cannot create", path, errno);
+  }
+  ~SystemFile() override { close(file_); }
+
+  void write(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      ssize_t count = ::write(file_, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) fail_errno(Code::kUnavailable, "cannot write", path_, errno);
+      bytes.remove_prefix(static_cast<size_t>(count));
+    }
+  }
+
+  void sync() override {
+    if (fsync(file_) != 0) fail_errno(Code::kUnavailable, "cannot sync", path_, errno);
+  }
+
+ private:
+  const std::string path_;
+  int file_;
+};
+
+class SystemFiles final : public FileSystem {
+ public:
+  std::unique_ptr<OutputFile> create(const std::string& path) override {
+    return std::make_unique<SystemFile>(path);
+  }
+
+  void rename(const std::string& from, const std::string& to) override {
+    if (std::rename(from.c_str(), to.c_str()) != 0)
+      fail_errno(Code::kUnavailable, "cannot rename to", to, errno);
+  }
+
+  void sync_directory(const std::string& path) override {
+    int directory = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0) fail_errno(Code::kUnavailable, "cannot open folder", path, errno);
+    int status = fsync(directory), error = errno;
+    close(directory);
+    if (status != 0) fail_errno(Code::kUnavailable, "cannot sync folder", path, error);
+  }
+
+  void make_directories(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error) fail_errno(Code::kUsage, "cannot make folder", path, error.value());
+  }
+
+  void remove(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+    if (error) fail_errno(Code::kUnavailable, "cannot remove", path, error.value());
+  }
+};
+
+}  // namespace
+
+FileSystem& system_files() {
+  static SystemFiles files;
+  return files;
+}
+
+}  // namespace ps

@@ -1,0 +1,232 @@
+#include "chunk/chunk_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <cerrno>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "chunk/planes.h"
+
+namespace ps {
+
+using namespace chunk_internal;
+
+struct ChunkBuffers::State {
+  struct Free {
+    void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+  };
+  std::unique_ptr<ZSTD_DCtx, Free> context;
+  std::string stored, planes, raw;
+};
+
+ChunkBuffers::ChunkBuffers() : state_(std::make_unique<State>()) {}
+ChunkBuffers::~ChunkBuffers() = default;
+ChunkBuffers::ChunkBuffers(ChunkBuffers&&) noexcept = default;
+
+namespace {
+
+// Closes a file whose reader could not be made.
+struct Closer {
+  int* file;
+  ~Closer() {
+    if (file != nullptr) close(*file);
+  }
+};
+
+std::string against(uint64_t found, uint64_t expected) {
+  return cat("checksum ", checksum_text(found), ", expected ", checksum_text(expected));
+}
+
+ChunkInfo decode_entry(ByteReader& in) {
+  ChunkInfo chunk;
+  chunk.offset = in.get<uint64_t>();
+  chunk.id = in.get<uint32_t>();
+  chunk.flags = in.get<uint32_t>();
+  chunk.raw_bytes = in.get<uint64_t>();
+  chunk.stored_bytes = in.get<uint64_t>();
+  chunk.checksum = in.get<uint64_t>();
+  return chunk;
+}
+
+}  // namespace
+
+ChunkReader::ChunkReader(const std::string& path, const ChunkFileKind& kind) : path_(path) {
+  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file_ < 0) fail_errno(Code::kUsage, "cannot open", path_, errno);
+  Closer closer{&file_};
+  struct stat status;
+  if (fstat(file_, &status) != 0) fail_errno(Code::kUsage, "cannot read", path_, errno);
+  file_bytes_ = static_cast<uint64_t>(status.st_size);
+  const uint64_t header_checksum = check_header(kind);
+  check_entries(check_table(header_checksum));
+  closer.file = nullptr;
+}
+
+ChunkReader::~ChunkReader() {
+  close(file_);
+}
+
+void ChunkReader::fail_at(uint64_t offset, const std::string& what) const {
+  fail(Code::kCorrupt, path_, ": offset ", offset, ": ", what);
+}
+
+void ChunkReader::fail_chunk(size_t index, const std::string& what) const {
+  fail(Code::kCorrupt, path_, ": chunk ", index, " at offset ", chunks_[index].offset, ": ", what);
+}
+
+void ChunkReader::skip_unknown(size_t index) const {
+  if ((chunks_[index].id & kOptionalChunk) != 0) return;
+  fail_chunk(index, cat("unknown chunk ", chunk_name(chunks_[index].id), ", of a newer version"));
+}
+
+void ChunkReader::read_bytes(uint64_t offset, uint64_t size, char* out) const {
+  while (size > 0) {
+    ssize_t count = pread(file_, out, size, static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_errno(Code::kUnavailable, "cannot read", path_, errno);
+    if (count == 0) fail_at(offset, "the file ends here");
+    out += count;
+    offset += static_cast<uint64_t>(count);
+    size -= static_cast<uint64_t>(count);
+  }
+}
+
+std::string ChunkReader::read_piece(uint64_t offset, uint64_t size) const {
+  std::string bytes(size, '\0');
+  read_bytes(offset, size, bytes.data());
+  return bytes;
+}
+
+// Returns the header's checksum.
+uint64_t ChunkReader::check_header(const ChunkFileKind& kind) const {
+  if (file_bytes_ < kHeaderBytes + kChunkHeadBytes + kFooterBytes) {
+    fail_at(file_bytes_, cat("the file ends here, shorter than any file of its kind"));
+  }
+  const std::string header = read_piece(0, kHeaderBytes);
+  if (!header.starts_with(kHeaderMagic)) fail_at(0, "not a chunk file");
+  ByteReader in(std::string_view(header).substr(16));
+  const uint32_t oldest_reader = in.get<uint32_t>();
+  in.get<uint32_t>();
+  const uint64_t checksum = in.get<uint64_t>();
+  const uint64_t computed = hash_bytes(std::string_view(header).substr(0, kHeaderBytes - 8));
+  if (checksum != computed) fail_at(0, cat("header: ", against(computed, checksum)));
+  const std::string expected = encode_header(kind);
+  if (header.substr(8, 8) != expected.substr(8, 8)) {
+    fail_at(8, cat("a file of kind ", quote(header.substr(8, 8).c_str()), ", expected ", quote(kind.name)));
+  }
+  if (oldest_reader > kind.version) {
+    fail_at(16, cat("written for readers of version ", oldest_reader, ", this one is ", kind.version));
+  }
+  return checksum;
+}
+
+// Reads footer and table into sum_ and chunks_; returns where the table is.
+uint64_t ChunkReader::check_table(uint64_t header_checksum) {
+  const uint64_t footer_offset = file_bytes_ - kFooterBytes;
+  const std::string footer = read_piece(footer_offset, kFooterBytes);
+  if (!footer.ends_with(kFooterMagic)) fail_at(footer_offset, "no footer: the file was cut short or changed");
+  ByteReader in(footer);
+  ChunkInfo table{in.get<uint64_t>(), kTableId, 0, 0, 0, 0};
+  sum_.bytes = in.get<uint64_t>();
+  sum_.checksum = in.get<uint64_t>();
+  if (sum_.bytes != file_bytes_)
+    fail_at(footer_offset, cat("written as ", sum_.bytes, " bytes, are ", file_bytes_));
+  const uint64_t last = footer_offset - kChunkHeadBytes;
+  if (table.offset < kHeaderBytes || table.offset > last) fail_at(footer_offset, "table out of place");
+  table.raw_bytes = table.stored_bytes = last - table.offset;
+  const std::string bytes = read_piece(table.offset, footer_offset - table.offset);
+  if (!bytes.starts_with(encode_head(table))) fail_at(table.offset, "not the head of a table of chunks");
+  table.checksum = ByteReader(std::string_view(bytes).substr(kChunkHeadBytes - 8)).get<uint64_t>();
+  const std::string_view entries = std::string_view(bytes).substr(kChunkHeadBytes);
+  const uint64_t computed = chunk_checksum(table, entries);
+  if (computed != table.checksum) fail_at(table.offset, cat("table: ", against(computed, table.checksum)));
+  if (encode_footer(table.offset, file_bytes_, header_checksum ^ table.checksum) != footer) {
+    fail_at(footer_offset, "footer: its checksum is not that of this file");
+  }
+  if (entries.size() % kTableEntryBytes != 0) fail_at(table.offset, "table: part of an entry");
+  ByteReader rest(entries);
+  chunks_.resize(entries.size() / kTableEntryBytes);
+  for (ChunkInfo& chunk : chunks_) chunk = decode_entry(rest);
+  return table.offset;
+}
+
+// Chunks follow each other from the header to the table, which is at `end`.
+void ChunkReader::check_entries(uint64_t end) const {
+  uint64_t next = kHeaderBytes;
+  for (size_t i = 0; i < chunks_.size(); ++i) {
+    if (chunks_[i].offset != next) fail_chunk(i, cat("a hole or overlap, expected offset ", next));
+    check_entry(i, end);
+    next += kChunkHeadBytes + chunks_[i].stored_bytes;
+  }
+  if (next != end) fail_at(next, "bytes that are no chunk");
+}
+
+void ChunkReader::check_entry(size_t index, uint64_t end) const {
+  const ChunkInfo& chunk = chunks_[index];
+  if (end - chunk.offset < kChunkHeadBytes || chunk.stored_bytes > end - chunk.offset - kChunkHeadBytes) {
+    fail_chunk(index, cat(chunk.stored_bytes, " bytes reach past offset ", end));
+  }
+  if (chunk.raw_bytes > kMaxChunkBytes) fail_chunk(index, cat("claims ", chunk.raw_bytes, " bytes"));
+  const uint32_t planes = chunk.flags >> kPlanesShift & kPlanesMask;
+  if ((chunk.flags & ~kKnownChunkFlags) != 0) {
+    if ((chunk.id & kOptionalChunk) == 0) fail_chunk(index, cat("unknown flags ", chunk.flags));
+    return;
+  }
+  const bool valid = planes == 0 || planes == 2 || planes == 4 || planes == 8;
+  if (!valid || (planes > 0 && chunk.raw_bytes % planes != 0)) fail_chunk(index, cat(planes, " byte planes"));
+  if ((chunk.flags & kZstdChunk) == 0 && chunk.raw_bytes != chunk.stored_bytes) {
+    fail_chunk(index, cat(chunk.stored_bytes, " bytes stored of ", chunk.raw_bytes));
+  }
+}
+
+// The checked stored bytes of a chunk.
+std::string_view ChunkReader::stored(size_t index, ChunkBuffers& buffers) const {
+  const ChunkInfo& chunk = chunks_[index];
+  std::string& bytes = buffers.state_->stored;
+  bytes.resize(kChunkHeadBytes + chunk.stored_bytes);
+  read_bytes(chunk.offset, bytes.size(), bytes.data());
+  std::string head = encode_head(chunk);
+  put(head, chunk.checksum);
+  if (!bytes.starts_with(head)) fail_chunk(index, "its head is not what the table of chunks says");
+  const std::string_view stored = std::string_view(bytes).substr(kChunkHeadBytes);
+  const uint64_t computed = chunk_checksum(chunk, stored);
+  if (computed != chunk.checksum) fail_chunk(index, against(computed, chunk.checksum));
+  return stored;
+}
+
+void ChunkReader::verify(size_t index, ChunkBuffers& buffers) const {
+  stored(index, buffers);
+}
+
+std::string_view ChunkReader::read(size_t index, ChunkBuffers& buffers) const {
+  const ChunkInfo& chunk = chunks_[index];
+  const std::string_view bytes = stored(index, buffers);
+  const int planes = static_cast<int>(chunk.flags >> kPlanesShift & kPlanesMask);
+  std::string_view plain = bytes;
+  ChunkBuffers::State& state = *buffers.state_;
+  if ((chunk.flags & kZstdChunk) != 0) {
+    if (ZSTD_getFrameContentSize(bytes.data(), bytes.size()) != chunk.raw_bytes) {
+      fail_chunk(index, cat("not a zstd frame of ", chunk.raw_bytes, " bytes"));
+    }
+    if (!state.context) state.context.reset(ZSTD_createDCtx());
+    if (!state.context) fail(Code::kExhausted, path_, ": no memory to decompress with");
+    std::string& out = planes > 1 ? state.planes : state.raw;
+    out.resize(chunk.raw_bytes);
+    size_t size =
+        ZSTD_decompressDCtx(state.context.get(), out.data(), out.size(), bytes.data(), bytes.size());
+    if (ZSTD_isError(size)) fail_chunk(index, cat("zstd: ", ZSTD_getErrorName(size)));
+    if (size != chunk.raw_bytes) fail_chunk(index, cat(size, " bytes unpacked, expected ", chunk.raw_bytes));
+    plain = out;
+  }
+  if (planes <= 1) return plain;
+  state.raw.resize(chunk.raw_bytes);
+  join_planes(plain, planes, state.raw.data());
+  return state.raw;
+}
+
+}  // namespace ps

@@ -1,0 +1,97 @@
+#include "chunk/chunk_writer.h"
+
+#include <zstd.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "chunk/planes.h"
+
+namespace ps {
+
+using namespace chunk_internal;
+
+struct ChunkWriter::Compressor {
+  struct Free {
+    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  };
+  std::unique_ptr<ZSTD_CCtx, Free> context{ZSTD_createCCtx()};
+  std::string planes, out;
+};
+
+ChunkWriter::ChunkWriter(const std::string& path, const ChunkFileKind& kind, const ChunkWriting& writing)
+    : path_(path), writing_(writing), file_(writing.files->create(path)) {
+  if (writing_.zstd_level != 0) {
+    compressor_ = std::make_unique<Compressor>();
+    if (!compressor_->context) fail(Code::kExhausted, path_, ": no memory to compress with");
+    ZSTD_CCtx_setParameter(compressor_->context.get(), ZSTD_c_compressionLevel, writing_.zstd_level);
+  }
+  const std::string header = encode_header(kind);
+  header_checksum_ = ByteReader(std::string_view(header).substr(kHeaderBytes - 8)).get<uint64_t>();
+  write(header);
+}
+
+ChunkWriter::~ChunkWriter() = default;
+
+// After an error the file is closed, so that nothing can be written or synced again.
+void ChunkWriter::write(std::string_view bytes) {
+  if (!file_) fail(Code::kUnavailable, "cannot write ", quote(path_), ": given up after an error");
+  if (writing_.before_write) writing_.before_write(bytes.size());
+  try {
+    file_->write(bytes);
+  } catch (...) {
+    file_.reset();
+    throw;
+  }
+  bytes_ += bytes.size();
+}
+
+// The planes of `raw`, compressed; `raw` itself when that is not shorter.
+std::string_view ChunkWriter::compress(std::string_view raw, int planes) {
+  std::string_view from = raw;
+  if (planes > 1) {
+    compressor_->planes.resize(raw.size());
+    split_planes(raw, planes, compressor_->planes.data());
+    from = compressor_->planes;
+  }
+  std::string& out = compressor_->out;
+  out.resize(ZSTD_compressBound(from.size()));
+  size_t size = ZSTD_compress2(compressor_->context.get(), out.data(), out.size(), from.data(), from.size());
+  if (ZSTD_isError(size)) fail(Code::kInternal, path_, ": cannot compress: ", ZSTD_getErrorName(size));
+  return size < raw.size() ? std::string_view(out.data(), size) : raw;
+}
+
+void ChunkWriter::add(uint32_t id, std::string_view raw, int planes) {
+  if (raw.size() > kMaxChunkBytes) {
+    fail(Code::kUsage, path_, ": a chunk of ", human_bytes(raw.size()), "; files hold chunks of up to ",
+         human_bytes(kMaxChunkBytes));
+  }
+  if (!compressor_) return write_chunk(id, 0, raw.size(), raw);
+  std::string_view stored = compress(raw, planes);
+  const bool shorter = stored.data() != raw.data();
+  const uint32_t split = planes > 1 ? static_cast<uint32_t>(planes) << kPlanesShift : 0;
+  write_chunk(id, shorter ? kZstdChunk | split : 0, raw.size(), stored);
+}
+
+void ChunkWriter::write_chunk(uint32_t id, uint32_t flags, uint64_t raw_bytes, std::string_view stored) {
+  ChunkInfo chunk{bytes_, id, flags, raw_bytes, stored.size(), 0};
+  chunk.checksum = chunk_checksum(chunk, stored);
+  std::string head = encode_head(chunk);
+  put(head, chunk.checksum);
+  write(head);
+  write(stored);
+  chunks_.push_back(chunk);
+}
+
+ChunkFileSum ChunkWriter::finish() {
+  const uint64_t table_offset = bytes_;
+  const std::string table = encode_table(chunks_);
+  write_chunk(kTableId, 0, table.size(), table);
+  const uint64_t seed = header_checksum_ ^ chunks_.back().checksum;
+  const std::string footer = encode_footer(table_offset, bytes_ + kFooterBytes, seed);
+  write(footer);
+  std::unique_ptr<OutputFile> file = std::move(file_);  // closed whether or not the sync succeeds
+  file->sync();
+  return {bytes_, ByteReader(std::string_view(footer).substr(16)).get<uint64_t>()};
+}
+
+}  // namespace ps
