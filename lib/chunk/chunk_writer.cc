@@ -73,12 +73,17 @@ void ChunkWriter::add(uint32_t id, std::string_view raw, int planes) {
 }
 
 void ChunkWriter::write_chunk(uint32_t id, uint32_t flags, uint64_t raw_bytes, std::string_view stored) {
+  constexpr size_t kWorthCopying = 64 << 10;  // to spare a system call
   ChunkInfo chunk{bytes_, id, flags, raw_bytes, stored.size(), 0};
   chunk.checksum = chunk_checksum(chunk, stored);
   std::string head = encode_head(chunk);
   put(head, chunk.checksum);
-  write(head);
-  write(stored);
+  if (stored.size() <= kWorthCopying) {
+    write(head.append(stored));
+  } else {
+    write(head);
+    write(stored);
+  }
   chunks_.push_back(chunk);
 }
 

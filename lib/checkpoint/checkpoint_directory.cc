@@ -1,0 +1,161 @@
+#include "checkpoint/checkpoint_directory.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <set>
+
+#include "base/file.h"
+
+namespace ps {
+
+namespace {
+
+constexpr std::string_view kPrefix = "step-";
+
+// The step that a folder's name means.
+std::optional<int64_t> step_of(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  std::optional<int64_t> step = parse_int(name.substr(kPrefix.size()));
+  if (!step || step_folder(*step) != name) return std::nullopt;
+  return step;
+}
+
+// All folders named after a step, whole or not.
+std::vector<int64_t> all_steps(const std::string& directory) {
+  std::vector<int64_t> steps;
+  if (!is_directory(directory)) return steps;
+  for (const std::string& name : list_directory(directory)) {
+    if (std::optional<int64_t> step = step_of(name)) steps.push_back(*step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+std::string latest_text(const Latest& latest) {
+  return cat(latest.folder, " ", checksum_text(latest.checksum), "\n");
+}
+
+// The manifest of a step, or nothing when there is none that is whole.
+std::optional<Manifest> whole_manifest(const std::string& directory, int64_t step) {
+  try {
+    return CheckpointReader(join_path(directory, step_folder(step))).manifest();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// A folder whose manifest is gone is no checkpoint, also when the rest of it is still being removed.
+void remove_checkpoint(FileSystem& files, const std::string& folder) {
+  files.remove(join_path(folder, kManifestFile));
+  files.remove(folder);
+}
+
+}  // namespace
+
+std::string step_folder(int64_t step) {
+  char name[32];
+  std::snprintf(name, sizeof name, "step-%09lld", static_cast<long long>(step));
+  return name;
+}
+
+std::vector<int64_t> checkpoint_steps(const std::string& directory) {
+  std::vector<int64_t> steps = all_steps(directory);
+  std::erase_if(steps, [&](int64_t step) {
+    return !exists(join_path(join_path(directory, step_folder(step)), kManifestFile));
+  });
+  return steps;
+}
+
+std::optional<Latest> read_latest(const std::string& directory) {
+  constexpr uint64_t kMaxBytes = 100;
+  const std::string path = join_path(directory, kLatestFile);
+  if (!exists(path)) return std::nullopt;
+  const std::string text = read_file(path, kMaxBytes);
+  const size_t space = std::min(text.find(' '), text.size());
+  Latest latest{text.substr(0, space), 0};
+  const size_t begin = std::min(space + 1, text.size());
+  std::from_chars(text.data() + begin, text.data() + text.size(), latest.checksum, 16);
+  if (step_of(latest.folder) && latest_text(latest) == text) return latest;
+  fail(Code::kCorrupt, path, ": offset 0: ", quote(text), " names no checkpoint");
+}
+
+std::string begin_checkpoint(FileSystem& files, const std::string& directory, int64_t step) {
+  const std::string folder = join_path(directory, step_folder(step));
+  remove_checkpoint(files, folder);
+  files.make_directories(folder);
+  return folder;
+}
+
+void commit_checkpoint(FileSystem& files, const std::string& directory, const Manifest& manifest) {
+  const std::string name = step_folder(manifest.step), folder = join_path(directory, name);
+  files.sync_directory(folder);
+  const std::string text = encode_manifest(manifest);
+  write_file(join_path(folder, kManifestFile), text, files);
+  files.sync_directory(directory);
+  write_file(join_path(directory, kLatestFile), latest_text({name, manifest_checksum(text)}), files);
+  files.sync_directory(parent_directory(directory));
+}
+
+void prune_checkpoints(FileSystem& files, const std::string& directory, int64_t step, int keep) {
+  std::set<std::string> kept;
+  const std::vector<int64_t> steps = all_steps(directory);
+  int count = 0;
+  for (auto at = steps.rbegin(); at != steps.rend() && count < keep; ++at) {
+    if (*at > step) continue;
+    std::optional<Manifest> manifest = whole_manifest(directory, *at);
+    if (!manifest) continue;
+    ++count;
+    kept.insert(step_folder(*at));
+    if (manifest->base) kept.insert(manifest->base->folder);
+  }
+  for (int64_t one : steps) {
+    if (!kept.contains(step_folder(one))) remove_checkpoint(files, join_path(directory, step_folder(one)));
+  }
+}
+
+// What LATEST names, if that is there and its manifest is the one that LATEST means.
+static std::optional<Latest> trusted_latest(const std::string& directory,
+                                            const std::function<void(const Error&)>& note) {
+  try {
+    std::optional<Latest> latest = read_latest(directory);
+    if (!latest) return std::nullopt;
+    const std::string folder = join_path(directory, latest->folder);
+    const bool there = exists(join_path(folder, kManifestFile));
+    if (there && CheckpointReader(folder).checksum() == latest->checksum) return latest;
+    fail(Code::kCorrupt, join_path(directory, kLatestFile), ": offset 0: names a checkpoint ",
+         quote(latest->folder), ", which is ", there ? "another one" : "not there");
+  } catch (const Error& error) {
+    note(error);
+    return std::nullopt;
+  }
+}
+
+std::unique_ptr<CheckpointReader> open_newest_checkpoint(const std::string& directory, ThreadPool& pool,
+                                                         const std::function<void(const Error&)>& on_damage) {
+  std::optional<Error> first;
+  auto note = [&](const Error& error) {
+    if (!first) first = Error(Code::kCorrupt, error.message());
+    on_damage(error);
+  };
+  std::vector<std::string> names;
+  const std::optional<Latest> latest = trusted_latest(directory, note);
+  if (latest) names.push_back(latest->folder);
+  std::vector<int64_t> steps = checkpoint_steps(directory);
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (!latest || step_folder(*step) != latest->folder) names.push_back(step_folder(*step));
+  }
+  for (const std::string& name : names) {
+    try {
+      auto reader = std::make_unique<CheckpointReader>(join_path(directory, name));
+      reader->verify(pool, /*rows=*/false);
+      return reader;
+    } catch (const Error& error) {
+      note(error);
+    }
+  }
+  if (first) throw *first;
+  fail(Code::kUsage, "no checkpoint in ", quote(directory));
+}
+
+}  // namespace ps

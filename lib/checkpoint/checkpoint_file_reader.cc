@@ -1,0 +1,139 @@
+#include "checkpoint/checkpoint_file_reader.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+class SectionRows final : public RowCursor {
+ public:
+  SectionRows(const ChunkReader& reader, const Section& section, size_t begin, size_t end)
+      : reader_(reader), section_(section), next_(begin), end_(end) {}
+
+  const RowBlock* next() override {
+    while (next_ < end_ && reader_.chunks()[next_].id != kKeysChunk) ++next_;
+    if (next_ >= end_) return nullptr;
+    read_rows(reader_, next_, section_, buffers_, rows_);
+    return &rows_;
+  }
+
+ private:
+  const ChunkReader& reader_;
+  const Section& section_;
+  size_t next_;
+  const size_t end_;
+  ChunkBuffers buffers_;
+  RowBlock rows_;
+};
+
+class SectionGone final : public KeyCursor {
+ public:
+  SectionGone(const ChunkReader& reader, size_t begin, size_t end)
+      : reader_(reader), next_(begin), end_(end) {}
+
+  const std::vector<uint64_t>* next() override {
+    while (next_ < end_ && reader_.chunks()[next_].id != kGoneChunk) ++next_;
+    if (next_ >= end_) return nullptr;
+    const bool begins = keys_.empty();
+    const uint64_t last = begins ? 0 : keys_.back();
+    read_keys(reader_, next_, buffers_, keys_);
+    if (!begins && keys_.front() <= last) reader_.fail_chunk(next_, "keys do not ascend");
+    ++next_;
+    return &keys_;
+  }
+
+ private:
+  const ChunkReader& reader_;
+  size_t next_;
+  const size_t end_;
+  ChunkBuffers buffers_;
+  std::vector<uint64_t> keys_;
+};
+
+bool is_part_of_section(uint32_t id) {
+  return id == kKeysChunk || id == kValuesChunk || id == kStampsChunk || id == kStatisticsChunk ||
+         id == kGoneChunk;
+}
+
+// Splits BLOB; throws kCorrupt without a place.
+std::string_view state_piece(std::string_view chunk, std::string& name) {
+  ByteReader in(chunk);
+  name = in.get_bytes(in.get<uint32_t>());
+  if (!in.ok() || name.empty()) fail(Code::kCorrupt, "a state without a name");
+  return in.get_bytes(in.remaining());
+}
+
+}  // namespace
+
+CheckpointFileReader::CheckpointFileReader(const std::string& path) : chunks_(path, kCheckpointFileKind) {
+  ChunkBuffers buffers;
+  for (size_t i = 0; i < chunks_.chunks().size(); ++i) {
+    const uint32_t id = chunks_.chunks()[i].id;
+    try {
+      if (id == kSectionChunk) {
+        add_section(i, buffers);
+      } else if (id == kStateChunk) {
+        add_state(i, buffers);
+      } else if (!is_part_of_section(id)) {
+        chunks_.skip_unknown(i);
+      } else if (sections_.empty()) {
+        chunks_.fail_chunk(i, cat(chunk_name(id), " before a section"));
+      }
+    } catch (const Error& error) {
+      if (error.code() != Code::kCorrupt || error.message().starts_with(path)) throw;
+      chunks_.fail_chunk(i, error.message());
+    }
+    if (!sections_.empty()) sections_.back().end = i + 1;
+  }
+}
+
+void CheckpointFileReader::add_section(size_t chunk, ChunkBuffers& buffers) {
+  Section section = decode_section(chunks_.read(chunk, buffers));
+  if (this->section(section.layout.name, section.partition) != nullptr) {
+    fail(Code::kCorrupt, "partition ", section.partition, " of ", quote(section.layout.name), " again");
+  }
+  sections_.push_back({std::move(section), chunk + 1, chunk + 1});
+}
+
+void CheckpointFileReader::add_state(size_t chunk, ChunkBuffers& buffers) {
+  std::string name;
+  state_piece(chunks_.read(chunk, buffers), name);
+  std::vector<size_t>& pieces = states_[name];
+  if (pieces.empty()) state_names_.push_back(name);
+  pieces.push_back(chunk);
+}
+
+const Section* CheckpointFileReader::section(const std::string& table, uint32_t partition) const {
+  for (const Place& place : sections_) {
+    if (place.section.layout.name == table && place.section.partition == partition) return &place.section;
+  }
+  return nullptr;
+}
+
+const CheckpointFileReader::Place& CheckpointFileReader::place(const Section& section) const {
+  for (const Place& place : sections_) {
+    if (&place.section == &section) return place;
+  }
+  PS_CHECK(false);
+}
+
+std::unique_ptr<RowCursor> CheckpointFileReader::rows(const Section& section) const {
+  const Place& at = place(section);
+  return std::make_unique<SectionRows>(chunks_, at.section, at.begin, at.end);
+}
+
+std::unique_ptr<KeyCursor> CheckpointFileReader::gone(const Section& section) const {
+  const Place& at = place(section);
+  return std::make_unique<SectionGone>(chunks_, at.begin, at.end);
+}
+
+std::string CheckpointFileReader::state(const std::string& name) const {
+  ChunkBuffers buffers;
+  std::string out, piece_name;
+  for (size_t chunk : states_.at(name)) out += state_piece(chunks_.read(chunk, buffers), piece_name);
+  return out;
+}
+
+}  // namespace ps

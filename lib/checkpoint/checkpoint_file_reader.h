@@ -1,0 +1,52 @@
+// CheckpointFileReader: reads what CheckpointFileWriter wrote.  Used by CheckpointReader.
+#ifndef PS_CHECKPOINT_CHECKPOINT_FILE_READER_H_
+#define PS_CHECKPOINT_CHECKPOINT_FILE_READER_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/row_chunks.h"
+#include "checkpoint/row_cursor.h"
+#include "chunk/chunk_reader.h"
+
+namespace ps {
+
+// Constant after construction: any threads may read.
+class CheckpointFileReader {
+ public:
+  // Throws as ChunkReader does, and kCorrupt when the file's parts make no sense.
+  explicit CheckpointFileReader(const std::string& path);
+
+  const ChunkReader& chunks() const { return chunks_; }
+  const std::vector<std::string>& states() const { return state_names_; }
+
+  // The section of this partition, or null.
+  const Section* section(const std::string& table, uint32_t partition) const;
+
+  // Rows and deletions of a section that is there; the file must outlive the cursors.
+  std::unique_ptr<RowCursor> rows(const Section& section) const;
+  std::unique_ptr<KeyCursor> gone(const Section& section) const;
+
+  std::string state(const std::string& name) const;
+
+ private:
+  struct Place {
+    Section section;
+    size_t begin, end;  // chunks after SECT
+  };
+
+  void add_section(size_t chunk, ChunkBuffers& buffers);
+  void add_state(size_t chunk, ChunkBuffers& buffers);
+  const Place& place(const Section& section) const;
+
+  ChunkReader chunks_;
+  std::vector<Place> sections_;
+  std::vector<std::string> state_names_;
+  std::map<std::string, std::vector<size_t>> states_;  // chunks
+};
+
+}  // namespace ps
+
+#endif  // PS_CHECKPOINT_CHECKPOINT_FILE_READER_H_

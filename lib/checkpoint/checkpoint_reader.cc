@@ -1,0 +1,141 @@
+#include "checkpoint/checkpoint_reader.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kMaxManifestBytes = 256 << 20;
+
+// What a section says of its table, without the names that only the manifest has.
+TableLayout without_names(TableLayout layout) {
+  layout.statistics.assign(layout.statistics.size(), "");
+  return layout;
+}
+
+}  // namespace
+
+CheckpointReader::CheckpointReader(const std::string& folder) : folder_(folder) {
+  const std::string path = join_path(folder_, kManifestFile);
+  const std::string text = read_file(path, kMaxManifestBytes);
+  manifest_ = decode_manifest(text, path);
+  checksum_ = manifest_checksum(text);
+  files_ = std::vector<OpenFile>(manifest_.files.size());
+  for (size_t i = 0; i < manifest_.files.size(); ++i) {
+    const FileEntry& entry = manifest_.files[i];
+    files_[i].entry = &entry;
+    for (const SectionEntry& section : entry.sections) sections_[{section.table, section.partition}] = i;
+    for (const std::string& state : entry.states) states_[state] = i;
+  }
+  if (!manifest_.base) return;
+  const std::string base = join_path(parent_directory(folder_), manifest_.base->folder);
+  base_ = std::make_unique<CheckpointReader>(base);
+  if (base_->checksum() == manifest_.base->checksum && !base_->manifest().base) return;
+  fail(Code::kCorrupt, path, ": offset 0: ", quote(base), " is not the checkpoint that it builds on");
+}
+
+const TableLayout* CheckpointReader::table(const std::string& name) const {
+  for (const TableLayout& layout : manifest_.tables) {
+    if (layout.name == name) return &layout;
+  }
+  return nullptr;
+}
+
+std::vector<uint32_t> CheckpointReader::partitions(const std::string& table) const {
+  std::vector<uint32_t> all;
+  for (auto at = sections_.lower_bound({table, 0}); at != sections_.end() && at->first.first == table; ++at) {
+    all.push_back(at->first.second);
+  }
+  return all;
+}
+
+bool CheckpointReader::has(const TableLayout& layout, uint32_t partition) const {
+  const TableLayout* own = table(layout.name);
+  return own != nullptr && *own == layout && sections_.contains({layout.name, partition});
+}
+
+// Opens the file when it is first needed, and holds it against the manifest.
+const CheckpointFileReader& CheckpointReader::file(size_t index) const {
+  OpenFile& open = files_[index];
+  std::lock_guard lock(open.mutex);
+  if (open.reader) return *open.reader;
+  const std::string path = join_path(folder_, open.entry->path);
+  if (!exists(path)) fail(Code::kCorrupt, path, ": offset 0: the file is not there");
+  auto reader = std::make_unique<CheckpointFileReader>(path);
+  if (reader->chunks().sum() != open.entry->sum) {
+    fail(Code::kCorrupt, path, ": offset 0: another file than the manifest means: its checksum is ",
+         checksum_text(reader->chunks().sum().checksum), ", expected ",
+         checksum_text(open.entry->sum.checksum));
+  }
+  check_sections(*reader, *open.entry);
+  open.reader = std::move(reader);
+  return *open.reader;
+}
+
+void CheckpointReader::check_sections(const CheckpointFileReader& file, const FileEntry& entry) const {
+  for (const SectionEntry& expected : entry.sections) {
+    const Section* section = file.section(expected.table, expected.partition);
+    const bool same = section != nullptr && section->layout == without_names(*table(expected.table)) &&
+                      (!section->incremental || base_ != nullptr);
+    if (same) continue;
+    fail(Code::kCorrupt, file.chunks().path(), ": offset 0: partition ", expected.partition, " of ",
+         quote(expected.table), " is not there as the manifest says");
+  }
+  for (const std::string& state : entry.states) {
+    const std::vector<std::string>& states = file.states();
+    if (std::find(states.begin(), states.end(), state) != states.end()) continue;
+    fail(Code::kCorrupt, file.chunks().path(), ": offset 0: no state ", quote(state));
+  }
+}
+
+std::unique_ptr<RowCursor> CheckpointReader::rows(const std::string& table, uint32_t partition) const {
+  const CheckpointFileReader& own = file(sections_.at({table, partition}));
+  const Section& section = *own.section(table, partition);
+  if (!section.incremental) return own.rows(section);
+  return merged_rows(*this->table(table), base_->rows(table, partition), own.rows(section),
+                     own.gone(section));
+}
+
+std::vector<std::string> CheckpointReader::states() const {
+  std::vector<std::string> names;
+  for (const auto& [name, file] : states_) names.push_back(name);
+  return names;
+}
+
+std::string CheckpointReader::state(const std::string& name) const {
+  auto found = states_.find(name);
+  if (found == states_.end()) fail(Code::kCorrupt, folder_, ": offset 0: no state ", quote(name));
+  return file(found->second).state(name);
+}
+
+// The rows of each section must be as many as the manifest says; read alone, without the base.
+void CheckpointReader::verify_rows(const SectionEntry& entry) const {
+  const CheckpointFileReader& own = file(sections_.at({entry.table, entry.partition}));
+  const Section& section = *own.section(entry.table, entry.partition);
+  uint64_t rows = 0, gone = 0;
+  auto row_cursor = own.rows(section);
+  while (const RowBlock* block = row_cursor->next()) rows += block->size();
+  auto gone_cursor = own.gone(section);
+  while (const std::vector<uint64_t>* keys = gone_cursor->next()) gone += keys->size();
+  if (rows == entry.rows && gone == entry.gone) return;
+  fail(Code::kCorrupt, own.chunks().path(), ": offset 0: partition ", entry.partition, " of ",
+       quote(entry.table), " has ", rows, " rows and ", gone, " that are gone, expected ", entry.rows,
+       " and ", entry.gone);
+}
+
+void CheckpointReader::verify(ThreadPool& pool, bool rows) const {
+  pool.run(static_cast<int64_t>(files_.size()), [&](int64_t i) {
+    const ChunkReader& chunks = file(static_cast<size_t>(i)).chunks();
+    ChunkBuffers buffers;
+    for (size_t c = 0; c < chunks.chunks().size(); ++c) chunks.verify(c, buffers);
+    if (!rows) return;
+    for (const SectionEntry& entry : manifest_.files[static_cast<size_t>(i)].sections) verify_rows(entry);
+  });
+  if (base_) base_->verify(pool, rows);
+}
+
+}  // namespace ps

@@ -1,0 +1,73 @@
+// CheckpointReader: a whole checkpoint: its tables, their rows, its states.  Used to resume, and by
+// ps-ckpt2model.
+#ifndef PS_CHECKPOINT_CHECKPOINT_READER_H_
+#define PS_CHECKPOINT_CHECKPOINT_READER_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "checkpoint/checkpoint_file_reader.h"
+#include "checkpoint/manifest.h"
+#include "checkpoint/row_cursor.h"
+
+namespace ps {
+
+// Any threads may read.  Damage throws kCorrupt "file: … offset …: what is wrong".
+class CheckpointReader {
+ public:
+  // Reads the manifest of a folder step-…, and those of what it builds on; files are opened as they are
+  // needed. Throws kUsage when there is no manifest, kCorrupt.
+  explicit CheckpointReader(const std::string& folder);
+
+  const std::string& folder() const { return folder_; }
+  const Manifest& manifest() const { return manifest_; }
+  uint64_t checksum() const { return checksum_; }
+  const TableLayout* table(const std::string& name) const;  // or null
+
+  // Partitions of a table that have rows, or may have them, ascending.
+  std::vector<uint32_t> partitions(const std::string& table) const;
+
+  // True when it has this partition of a table of this very layout.
+  bool has(const TableLayout& layout, uint32_t partition) const;
+
+  // The rows of one partition, keys ascending.  The checkpoint must outlive the cursor.
+  std::unique_ptr<RowCursor> rows(const std::string& table, uint32_t partition) const;
+
+  std::vector<std::string> states() const;
+  bool has_state(const std::string& name) const { return states_.contains(name); }
+
+  // Throws kCorrupt when there is none of this name.
+  std::string state(const std::string& name) const;
+
+  // Reads every byte that a restore would read and checks it against its checksums; with `rows`, also that
+  // all rows make sense.
+  void verify(ThreadPool& pool, bool rows) const;
+
+ private:
+  struct OpenFile {
+    const FileEntry* entry;
+    std::mutex mutex;
+    std::unique_ptr<CheckpointFileReader> reader;  // guarded by mutex
+  };
+
+  const CheckpointFileReader& file(size_t index) const;
+  void check_sections(const CheckpointFileReader& file, const FileEntry& entry) const;
+  void verify_rows(const SectionEntry& entry) const;
+
+  const std::string folder_;
+  Manifest manifest_;
+  uint64_t checksum_ = 0;
+  std::unique_ptr<CheckpointReader> base_;  // null: this one is full
+  std::map<std::pair<std::string, uint32_t>, size_t> sections_;
+  std::map<std::string, size_t> states_;
+  mutable std::vector<OpenFile> files_;
+};
+
+}  // namespace ps
+
+#endif  // PS_CHECKPOINT_CHECKPOINT_READER_H_
