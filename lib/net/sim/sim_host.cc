@@ -141,9 +141,22 @@ void SimHost::resume() {
   }
 }
 
+bool SimHost::kill() {
+  bool any = false;
+  for (const auto& process : processes_) any = any || !process->ended();
+  processes_.clear();
+  return any;
+}
+
 void SimHost::crash() {
   crashed_ = true;
   held_.clear();
+}
+
+// The alarm may have been among what was held.
+void SimHost::restart() {
+  crashed_ = false;
+  loop_.wake();
 }
 
 }  // namespace ps

@@ -43,11 +43,15 @@ class SimHost final : public Transport {
   void pause() { paused_ = true; }
   void resume();
 
+  // Ends the processes, wherever they are; the system closes their connections.  Returns whether there was
+  // one that had not ended.  Not to be called by a process.
+  bool kill();
+
   // The power fails: from now on nothing leaves this host, and its peers hear nothing, until restart().  The
   // test destroys what ran here in between.  Connections from before are unknown after it, and reset when
   // used.
   void crash();
-  void restart() { crashed_ = false; }
+  void restart();
 
  private:
   friend class SimNetwork;
@@ -62,6 +66,9 @@ class SimHost final : public Transport {
     Time now() const override { return host_.network_.now(); }
     void post(Task task) override { host_.network_.schedule(now(), &host_, std::move(task)); }
     bool run_until(const std::function<bool()>& done, Time deadline) override;
+    void wake() {
+      post([this] { fire_timers(); });
+    }
 
    private:
     // Each alarm takes the place of the one before, which is still under way.
