@@ -36,7 +36,8 @@ Json job_fingerprint(const Job& job) {
       {"cluster",
        {{"pull_type", job.cluster.pull_type},
         {"push_type", job.cluster.push_type},
-        {"push_error_memory", job.cluster.push_error_memory}}}};
+        {"push_error_memory", job.cluster.push_error_memory},
+        {"request_timeout", job.cluster.request_timeout}}}};
 }
 
 ServedJob served_job(const Job& job) {
@@ -47,7 +48,9 @@ ServedJob served_job(const Job& job) {
               },
           .optimizers = make_optimizer_plan(job.optimizer, job.train.gradient),
           .consistency = job.train.consistency(),
-          .trainer_timeout = seconds_duration(job.cluster.trainer_timeout)};
+          .trainer_loss = {seconds_duration(job.cluster.trainer_timeout),
+                           job.cluster.on_trainer_loss == "continue"},
+          .request_timeout = seconds_duration(job.cluster.request_timeout)};
 }
 
 }  // namespace ps

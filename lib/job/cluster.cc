@@ -17,6 +17,14 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
     s.field("trainer_timeout", &ClusterOptions::trainer_timeout,
             "seconds for which the others wait for a trainer that is not connected")
         .above(0);
+    s.field("on_trainer_loss", &ClusterOptions::on_trainer_loss,
+            "what happens then: \"stop\", the job ends with status 4; \"continue\", the others go on without "
+            "it")
+        .one_of({"stop", "continue"});
+    s.field("request_timeout", &ClusterOptions::request_timeout,
+            "seconds without a sign of life after which a connection is made anew, the same on servers and "
+            "trainers")
+        .at_least(0.1);
     s.field(
          "pull_type", &ClusterOptions::pull_type,
          "how the weights of a batch travel to a trainer: as floats of 32 or 16 bits, or as bytes with one "

@@ -13,7 +13,8 @@ namespace ps {
 struct ClusterOptions {
   std::vector<std::string> servers;  // HOST:PORT, or several with commas between; empty: one process
   int trainers = 1;
-  double server_timeout = 60, trainer_timeout = 60;  // seconds
+  double server_timeout = 60, trainer_timeout = 60, request_timeout = 15;  // seconds
+  std::string on_trainer_loss = "stop";                                    // stop | continue
   std::string pull_type = "f32", push_type = "f32";  // of rows on their way: f32 | f16 | bf16 | int8
   std::string push_error_memory = "64M";             // of what rounding takes from gradients
 

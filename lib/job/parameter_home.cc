@@ -1,5 +1,6 @@
 #include "job/parameter_home.h"
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "job/agreement.h"
@@ -33,6 +34,8 @@ class OnServers final : public ParameterHome {
   Json counters() const override {
     return {{"pushes_dropped", store_.pushes_dropped()}, {"errors_dropped", store_.errors_dropped()}};
   }
+  void keep_alive() override { network_.loop().poll(); }
+  const std::string& first_cpu() const { return store_.first_cpu(); }
 
  private:
   TcpNetwork network_;
@@ -43,10 +46,12 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
   RemoteOptions remote;
   remote.servers = server_addresses(job);
   remote.server_timeout = seconds_duration(job.cluster.server_timeout);
+  remote.request_timeout = seconds_duration(job.cluster.request_timeout);
   remote.hello.role = options.task == "train" ? "train" : "read";
   remote.hello.rank = options.rank;
   remote.hello.trainers = job.cluster.trainers;
   remote.hello.generation = options.generation;
+  remote.hello.cpu = cpu_level_name(cpu_level());
   remote.hello.job = job_fingerprint(job);
   remote.hello.schema = to_json(schema);
   remote.on_waiting = [&log](const std::string& text) { log.info(text); };
@@ -77,7 +82,14 @@ std::unique_ptr<ParameterHome> make_home(const Job& job, const RunOptions& optio
                                          const std::vector<ParameterSpec>& parameters, ThreadPool& pool,
                                          Log& log) {
   if (server_addresses(job).empty()) return std::make_unique<OwnProcess>(job, parameters, pool);
-  return std::make_unique<OnServers>(remote_options(job, options, schema, log), job, parameters);
+  auto home = std::make_unique<OnServers>(remote_options(job, options, schema, log), job, parameters);
+  const std::string_view ours = cpu_level_name(cpu_level()), first = home->first_cpu();
+  if (options.task == "train" && ours != first) {
+    log.warning("this trainer has ", ours, " kernels, the one that came first ", first,
+                ": products of dense matrices may round differently from machine to machine; --cpu on all "
+                "trainers fixes them");
+  }
+  return home;
 }
 
 }  // namespace ps

@@ -22,6 +22,9 @@ class ParameterHome {
   virtual ParameterStore& store() = 0;
   virtual Group& group() = 0;
 
+  // To be called at least every few seconds: lets servers know that this process lives.
+  virtual void keep_alive() {}
+
   // What happened on the way to servers, for the result of a run: {"pushes_dropped": 0, …}.
   virtual Json counters() const { return Json::object(); }
 };

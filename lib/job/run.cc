@@ -65,12 +65,13 @@ class Run {
                                            int passes, Share share = {0, 1});
   void build(const DataSchema& schema);
   void load_weights();
+  void resume();
   void save(const std::string& name);
   bool train_passes(Json& result);
   void print_result(Json result);
 
   // One trainer speaks for all: it reports, tests and saves.
-  bool leads() const { return options_.rank == 0; }
+  bool leads() const { return options_.rank == (home_ ? home_->group().leader() : 0); }
   bool say_plan(const BatchReader& reader);
 
   const Job& job_;
@@ -85,6 +86,12 @@ class Run {
   std::unique_ptr<ParameterHome> home_;
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;
+
+  // Asked after each batch and while there is none; the servers hear from this trainer too, then.
+  const std::function<bool()> stop_ = [this] {
+    home_->keep_alive();
+    return options_.stop();
+  };
 };
 
 std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& paths,
@@ -116,8 +123,18 @@ void Run::build(const DataSchema& schema) {
   trainer_ =
       std::make_unique<Trainer>(*network_, home_->store(), pool_, job_.train, home_->group(), *reporter_);
   const bool reads_servers = !job_.cluster.servers.empty() && options_.task != "train";
-  if (leads() && !reads_servers) load_weights();
-  if (!reads_servers) home_->group().barrier();
+  if (reads_servers) return;
+  if (home_->group().position().resumed) return resume();
+  if (leads()) load_weights();
+  home_->group().barrier();
+}
+
+// Takes the part of a process that had this rank before.
+void Run::resume() {
+  const RunPosition position = home_->group().position();
+  log_.info("Resuming in pass ", position.pass, " after ", position.pass_batches, " batches",
+            position.pass_ended ? ", at its end" : "");
+  trainer_->resume(position);
 }
 
 void Run::load_weights() {
@@ -161,8 +178,11 @@ bool Run::train() {
 
 bool Run::train_passes(Json& result) {
   result["passes"] = Json::array();
-  for (int pass = 0; pass < job_.train.passes; ++pass) {
-    PassResult trained = trainer_->train_pass(pass, *reader_, options_.stop);
+  const int first = static_cast<int>(home_->group().position().pass);
+  for (int pass = first; pass < job_.train.passes; ++pass) {
+    PassResult trained = trainer_->train_pass(pass, *reader_, stop_);
+    if (leads() && options_.rank > 0)
+      log_.warning("trainers below this one are gone: it saves in their place");
     result["passes"].push_back(trained.json());
     if (reader_->bad_lines() > 0) log_.warning("skipped ", reader_->bad_lines(), " bad lines in pass ", pass);
     if (trained.interrupted) {
@@ -175,9 +195,10 @@ bool Run::train_passes(Json& result) {
       save(pass_directory(pass));
       result["passes"].back()["save_seconds"] = monotonic_seconds() - start;
     }
-    if (test_reader_ && leads()) result["test"] = trainer_->test(pass, *test_reader_, options_.stop).json();
+    if (test_reader_ && leads()) result["test"] = trainer_->test(pass, *test_reader_, stop_).json();
     if (options_.stop()) return false;
   }
+  home_->group().end_run();
   return true;
 }
 
@@ -202,7 +223,7 @@ bool Run::test() {
                  {"seed", job_.job.seed},
                  {"cpu", cpu_level_name(cpu_level())},
                  {"passes", Json::array()}};
-  result["test"] = trainer_->test(-1, *reader_, options_.stop).json();
+  result["test"] = trainer_->test(-1, *reader_, stop_).json();
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;
   print_result(std::move(result));
@@ -216,7 +237,7 @@ bool Run::predict() {
   OutputStream output(options_.output, Compression::kNone, /*binary=*/false);
   bool open = true;
   int64_t samples = trainer_->predict(
-      *reader_, [&] { return !open || options_.stop(); },
+      *reader_, [&] { return !open || stop_(); },
       [&](std::string_view lines) { open = output.write(lines); });
   output.finish();
   log_.info("Predicted samples=", samples);

@@ -25,6 +25,15 @@ bool over(int ticks, Duration tick, Duration timeout) {
 
 }  // namespace
 
+// Two signs of life may be late before a third one counts as missing.
+ConnectionOptions alive_within(Duration timeout) {
+  ConnectionOptions options;
+  options.silence_timeout = timeout;
+  options.alive_interval = std::min(options.alive_interval, timeout / 3);
+  options.slow_timeout = std::max(options.slow_timeout, timeout);
+  return options;
+}
+
 Connection::Connection(Loop& loop, std::unique_ptr<Stream> stream, BufferPool& pool,
                        const ConnectionOptions& options, NetCounters& counters, Handler& handler)
     : loop_(loop),

@@ -35,6 +35,9 @@ struct ConnectionOptions {
   Duration close_timeout = std::chrono::seconds(5);
 };
 
+// Options for peers that are dead when nothing came for `timeout`; both sides of a connection need the same.
+ConnectionOptions alive_within(Duration timeout);
+
 // Everything happens on the loop's thread.  The handler is never called inside the constructor, send, close
 // or fail, but send may be called inside the handler.
 class Connection final : private Stream::Events {

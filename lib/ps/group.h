@@ -9,6 +9,15 @@
 
 namespace ps {
 
+// Where in a run a process takes its rank's part up: at the beginning, unless others had the rank before.
+struct RunPosition {
+  bool resumed = false;
+  int64_t pass = 0;
+  int64_t pass_batches = 0;  // of this rank in this pass, trained already
+  bool pass_ended = false;   // all are; what comes after the pass's last batch may not be done
+  int64_t batches = 0;       // of this rank in all passes, trained already
+};
+
 // One owner thread.
 class Group {
  public:
@@ -18,7 +27,16 @@ class Group {
   virtual int size() const = 0;
 
   // What every trainer gave, in rank order; returns when all have called it, each as often as the others.
+  // Nothing of those whom the job goes on without.
   virtual std::vector<std::string> gather(std::string bytes) = 0;
+
+  // The lowest rank that took part in the last gathering: it speaks for all.
+  virtual int leader() const { return 0; }
+
+  virtual RunPosition position() const { return {}; }
+
+  // This trainer has done all that it has to do.
+  virtual void end_run() {}
 
   void barrier() { gather(""); }
 };

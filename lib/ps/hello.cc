@@ -88,6 +88,8 @@ const ObjectSpec<Hello>& Hello::spec() {
     s.field("trainers", &Hello::trainers, "how many there are").at_least(1).at_most(1 << 16);
     s.field("generation", &Hello::generation, "of its process").at_least(1);
     s.field("known", &Hello::known, "this shard has welcomed it before");
+    s.field("run", &Hello::run, "that the job's first shard told it");
+    s.field("cpu", &Hello::cpu, "level of its kernels");
     s.field("job", &Hello::job, "what must be equal to the server's").must();
     s.field("schema", &Hello::schema, "of the data").must();
     s.field("place", &Hello::place, "of the shard among those of the job").must();
@@ -96,6 +98,33 @@ const ObjectSpec<Hello>& Hello::spec() {
       fail(Code::kUsage, json_path(path, "rank"), ": ", hello.rank, " is not below ", hello.trainers,
            " trainers");
     });
+    return s;
+  }();
+  return spec;
+}
+
+const ObjectSpec<Standing>& Standing::spec() {
+  static const ObjectSpec<Standing> spec = [] {
+    ObjectSpec<Standing> s;
+    s.field("run", &Standing::run, "which it is");
+    s.field("step", &Standing::step, "the trainer's first that was not applied");
+    s.field("pass", &Standing::pass, "passes that have ended");
+    s.field("batches", &Standing::batches, "of the trainer that were applied");
+    s.field("pass_batches", &Standing::pass_batches, "and in this pass");
+    s.field("pass_begun", &Standing::pass_begun, "some trainer's were");
+    s.field("gathered", &Standing::gathered, "gatherings that are complete");
+    s.field("was_given_up", &Standing::was_given_up, "the others went on without the trainer until now");
+    return s;
+  }();
+  return spec;
+}
+
+const ObjectSpec<Welcome>& Welcome::spec() {
+  static const ObjectSpec<Welcome> spec = [] {
+    ObjectSpec<Welcome> s;
+    s.field("protocol", &Welcome::protocol, "version that the server speaks").must();
+    s.field("cpu", &Welcome::cpu, "level of the kernels of the trainer that came first");
+    s.field("standing", &Welcome::standing, "where the run stands");
     return s;
   }();
   return spec;

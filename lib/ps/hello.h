@@ -12,6 +12,7 @@
 #include "data/batch.h"
 #include "ps/placement.h"
 #include "ps/protocol.h"
+#include "ps/standing.h"
 
 namespace ps {
 
@@ -21,10 +22,21 @@ struct Hello {
   int rank = 0, trainers = 1;
   uint64_t generation = 1;  // of the trainer's process
   bool known = false;       // this shard has welcomed it before
+  uint64_t run = 0;         // that the job's first shard told it; 0: this is the first
+  std::string cpu;          // level of its kernels
   Json job;                 // what must be equal to the server's
   Json schema, place;       // what must be equal to that of whoever came first
 
   static const ObjectSpec<Hello>& spec();
+};
+
+// What a shard answers.
+struct Welcome {
+  int protocol = kProtocolVersion;
+  std::string cpu;    // of the trainer that came first
+  Standing standing;  // of who trains
+
+  static const ObjectSpec<Welcome>& spec();
 };
 
 // The ports of a server's shards, of which the first `dense` have dense parameters and the last `sparse`

@@ -10,6 +10,7 @@
 //   squares  := limb:u64[10] not_finite:u64                   an exact sum of squares (math/exact_squares.h)
 //   keys     := parameter:u32 first:u64 most:u32           -> total:u64 key list
 //   load     := parts padding rows of each part            -> nothing
+//   end_run  := nothing                                    -> nothing
 //   gather   := number:u64 bytes                           -> num:u32 {size:u64}[num] bytes of each, by rank
 //   parts    := num:u32 part[num]
 //   part     := parameter:u32 0:u8 key list                   rows by their keys, or
@@ -56,6 +57,7 @@ enum class Message : uint16_t {
   kLoad,
   kGather,
   kApply,
+  kEndRun,
 };
 
 // Larger requests are split by who makes them.

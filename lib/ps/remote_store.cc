@@ -48,6 +48,7 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
       held_(specs_.size()),
       errors_(specs_.size()) {
   check_widths(specs_);
+  if (options.hello.role == "train") take_up_run();
 }
 
 RemoteStore::~RemoteStore() = default;
@@ -231,7 +232,7 @@ void RemoteStore::send_piece(size_t shard, PushHeader header, Bundle* bundle,
 
 // A shard has answered a push: it is done, or, where gradients are clipped by norm, measured.
 void RemoteStore::pushed(size_t shard, uint64_t step, const Frame& frame) {
-  const Done& done = take_done(frame);
+  const Done done = take_done(step, frame);
   Unanswered& waiting = unanswered_[step];
   ++waiting.pushed;
   if (done.squares.size() == specs_.size()) {
@@ -251,17 +252,22 @@ void RemoteStore::apply_measured(uint64_t step) {
   for (const ExactSquares& squares : waiting.squares) request.squares.push_back(squares.value());
   for (size_t shard : waiting.measured) {
     links_.request(shard, Message::kApply, Payload(encode_apply(request)), [this, step](const Frame& frame) {
-      take_done(frame);
+      take_done(step, frame);
       if (--unanswered_[step].shards == 0) unanswered_.erase(step);
     });
   }
   if (waiting.shards == 0) unanswered_.erase(step);
 }
 
-const Done& RemoteStore::take_done(const Frame& frame) {
-  last_done_ = decode_done(frame.body.bytes());
-  pushes_dropped_ += last_done_.dropped;
-  return last_done_;
+// An answer that comes again, over a new connection, may come behind those to later steps.
+Done RemoteStore::take_done(uint64_t step, const Frame& frame) {
+  Done done = decode_done(frame.body.bytes());
+  pushes_dropped_ += done.dropped;
+  if (step >= done_step_) {
+    done_step_ = step;
+    last_done_ = done;
+  }
+  return done;
 }
 
 void RemoteStore::wait_for_steps_before(uint64_t step) {
@@ -274,16 +280,6 @@ void RemoteStore::end_pass(int64_t pass) {
     send_step({}, {0, pass}, /*ended=*/true);
     wait_for_steps_before(step_);
   } while (!last_done_.pass_ended);
-}
-
-std::vector<std::string> RemoteStore::gather(std::string bytes) {
-  std::string body;
-  put(body, num_gathered_++);
-  body += bytes;
-  Frame frame = links_.call(0, Message::kGather, Payload(std::move(body)));
-  std::vector<std::string> all = decode_gathered(frame.body.bytes());
-  if (all.size() != static_cast<size_t>(trainers_)) fail(Code::kData, "gather: ", all.size(), " answers");
-  return all;
 }
 
 }  // namespace ps

@@ -21,8 +21,9 @@ namespace ps {
 // One owner thread, which also drives the network, while it waits.  All throw kUnavailable when a server or
 // another trainer is gone for longer than the job allows.
 //
-// push returns when the gradients are on their way: the next pull waits for what it needs.  Numbers of steps
-// begin with 0 for every process: all trainers of a run begin together.
+// push returns when the gradients are on their way: the next pull waits for what it needs.  Steps are
+// numbered from 0 from the beginning of the run; a process that takes a rank's part in it up begins where
+// that is.
 class RemoteStore final : public ParameterStore, public Group {
  public:
   // Throws kUsage when the servers have another job.
@@ -43,9 +44,15 @@ class RemoteStore final : public ParameterStore, public Group {
   void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
   void load_all(int parameter, const float* weights) override;
 
+  // The level of the kernels of the trainer that came first to the servers.
+  const std::string& first_cpu() const { return links_.welcome(0).cpu; }
+
   int rank() const override { return rank_; }
   int size() const override { return trainers_; }
   std::vector<std::string> gather(std::string bytes) override;
+  RunPosition position() const override { return position_; }
+  int leader() const override { return leader_; }
+  void end_run() override;
 
   // Gradients that came too late, of all pushes of this trainer, each counted once a shard.
   int64_t pushes_dropped() const { return pushes_dropped_; }
@@ -85,11 +92,13 @@ class RemoteStore final : public ParameterStore, public Group {
                   std::span<const ParameterView<float>> views);
   void pushed(size_t shard, uint64_t step, const Frame& frame);
   void apply_measured(uint64_t step);
-  const Done& take_done(const Frame& frame);
+  Done take_done(uint64_t step, const Frame& frame);
   Payload with_rows(std::string head, size_t shard, const Bundle& bundle, const Source& source);
   void add_keyed(Outgoing& out, Payload& payload, const Piece& piece, const Source& source);
   void add_ranges(Outgoing& out, Payload& payload, size_t shard, const Piece& piece, const Source& source);
   void wait_for_steps_before(uint64_t step);
+  void take_up_run();
+  void fill_steps();
   void load(const float* weights);
 
   const std::vector<ParameterSpec> specs_;
@@ -104,10 +113,13 @@ class RemoteStore final : public ParameterStore, public Group {
 
   uint64_t step_ = 0;                          // the next to be pushed
   std::map<uint64_t, Unanswered> unanswered_;  // by step
-  Done last_done_;
+  Done last_done_;                             // of the latest step that shards have answered,
+  uint64_t done_step_ = 0;                     // which is this
   int64_t pushes_dropped_ = 0;
   double step_seconds_ = 0, waited_seconds_ = 0;  // in the calls of times(); of these, waiting
+  RunPosition position_;                          // where this process began
   uint64_t num_gathered_ = 0;
+  int leader_ = 0;
 };
 
 }  // namespace ps

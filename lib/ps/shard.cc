@@ -12,69 +12,24 @@ namespace {
 
 constexpr uint32_t kMaxPieces = 1 << 20;
 
-uint64_t num_rows(std::span<const Part> parts) {
-  uint64_t rows = 0;
-  for (const Part& part : parts) rows += part.rows();
-  return rows;
+// Whether the job has other shards: then one of them may be a step behind.
+bool has_others(const ShardPlace& place) {
+  return place.num_dense > 1 || place.num_sparse > 1 || place.dense < 0 || place.sparse < 0;
 }
 
 }  // namespace
 
 Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
-             const Consistency& consistency, Duration trainer_timeout)
+             const Consistency& consistency, const TrainerLoss& loss)
     : clipping_(specs, optimizers),
       tables_(std::move(specs), optimizers, place),
       rule_(optimizers.step_rule()),
       consistency_(consistency),
-      trainer_timeout_(trainer_timeout),
+      loss_(loss),
+      keeps_pulls_(has_others(place) && !consistency.async && consistency.staleness == 0),
       gathering_(std::make_unique<Gathering>()) {}
 
 Shard::~Shard() = default;
-
-// ---- pulls
-
-bool Shard::may_pull(uint64_t step) const {
-  return consistency_.async || step <= clock_ + static_cast<uint64_t>(consistency_.staleness);
-}
-
-void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
-  Trainer& puller = trainer(rank);
-  if (broken_) throw *broken_;
-  tables_.check(request.parts);
-  puller.pulled_at = counters_.steps;
-  if (may_pull(request.step)) {
-    reply->answer(read(request));
-    reply.reset();
-    return puller.remember(std::move(request));
-  }
-  waiting_pulls_.push_back({rank, std::move(request), std::move(reply)});
-}
-
-Payload Shard::read(const PullRequest& request) {
-  tables_.check(request.parts);
-  Buffer rows = held_.take(tables_.bytes_of(request.parts, request.type));
-  tables_.read(request.parts, request.mode, request.type, rows.data());
-  ++counters_.pulls;
-  counters_.rows_pulled += num_rows(request.parts);
-  return Payload(std::move(rows));
-}
-
-void Shard::answer_waiting_pulls() {
-  std::vector<WaitingPull> waiting = std::move(waiting_pulls_);
-  waiting_pulls_.clear();
-  for (WaitingPull& pull : waiting) {
-    if (!may_pull(pull.request.step)) {
-      waiting_pulls_.push_back(std::move(pull));
-      continue;
-    }
-    try {
-      pull.reply->answer(read(pull.request));
-      trainer(pull.rank).remember(std::move(pull.request));
-    } catch (const Error& error) {
-      pull.reply->fail(error);
-    }
-  }
-}
 
 // ---- pushes
 
@@ -91,7 +46,7 @@ void Shard::complete(Trainer& trainer, PushRequest& request) {
   if (request.pulled != 0) {
     auto found = trainer.pulls.find(request.pulled);
     if (found == trainer.pulls.end()) fail(Code::kData, "push: there was no pull ", request.pulled);
-    set_parts(request, found->second.parts, widths());
+    set_parts(request, found->second.request.parts, widths());
   }
   if (request.ended && !request.parts.empty()) fail(Code::kData, "push: gradients after the end of the data");
   tables_.check_gradients(request.parts);
@@ -115,13 +70,16 @@ Shard::Push& Shard::pending_push(Trainer& trainer, const PushRequest& request) {
     push.info = request.info;
     push.ended = request.ended;
     push.num_pieces = request.num_pieces;
-  } else if (push.num_pieces != request.num_pieces || push.ended != request.ended) {
+  } else if (!push.complete() && (push.num_pieces != request.num_pieces || push.ended != request.ended)) {
     fail(Code::kData, "push: pieces of step ", request.step, " do not belong together");
   }
   return push;
 }
 
 // The pieces before the last are answered when they have come: only the step's end is waited for.
+//
+// In synchronous mode a trainer pushes a step when all shards have applied those before: then what was
+// answered for these is not needed any more.
 void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   Trainer& pusher = trainer(rank);
   if (broken_) throw *broken_;
@@ -130,6 +88,7 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
     ++counters_.pushes_repeated;
     return;
   }
+  if (keeps_pulls_) pusher.forget_pulls_before(request.step);
   complete(pusher, request);
   Push& push = pending_push(pusher, request);
   if (request.piece + 1 == request.num_pieces) {
@@ -164,19 +123,32 @@ void Shard::apply_complete(Trainer& trainer) {
   }
 }
 
-bool Shard::all_pushed() const {
-  return std::all_of(trainers_.begin(), trainers_.end(), [this](const Trainer& trainer) {
-    auto found = trainer.pushes.find(clock_);
-    return found != trainer.pushes.end() && found->second.complete();
-  });
+// What the trainer has pushed for its next step, when it is whole.
+Shard::Push* Shard::next_push(Trainer& trainer) const {
+  auto found = trainer.pushes.find(trainer.next_step);
+  return found != trainer.pushes.end() && found->second.complete() ? &found->second : nullptr;
+}
+
+// In rank order, those whose pushes make the next step, which is whole; none when somebody's is missing.  Who
+// was given up takes part as far as its pushes go, who returned after that from its first step on.
+std::vector<Shard::Trainer*> Shard::next_pushers() {
+  std::vector<Trainer*> pushers;
+  for (Trainer& trainer : trainers_) {
+    if (!consistency_.async && trainer.next_step > clock_) continue;
+    const bool there = next_push(trainer) != nullptr;
+    if (!there && !trainer.given_up) return {};
+    if (there) pushers.push_back(&trainer);
+  }
+  return pushers;
 }
 
 void Shard::apply_synchronous() {
-  while (all_pushed()) {
+  for (;;) {
+    const std::vector<Trainer*> pushers = next_pushers();
+    if (pushers.empty()) return;
     std::vector<Push*> pushes;
-    for (Trainer& trainer : trainers_) {
-      Push& push = trainer.pushes.at(clock_);
-      if (!push.ended) pushes.push_back(&push);
+    for (Trainer* trainer : pushers) {
+      if (Push* push = next_push(*trainer); !push->ended) pushes.push_back(push);
     }
     if (measure(pushes)) return;
     Done done{.pass_ended = pushes.empty()};
@@ -184,34 +156,38 @@ void Shard::apply_synchronous() {
     if (!pushes.empty()) apply_step(pushes);
     done.learning_rate = rule_.learning_rate();
     ++clock_;
-    for (Trainer& trainer : trainers_) finish(trainer, done);
+    for (Trainer* trainer : pushers) finish(*trainer, done);
+    if (done.pass_ended) end_pass();
     answer_waiting_pulls();
   }
 }
 
 void Shard::apply_asynchronous(Trainer& trainer) {
-  auto found = trainer.pushes.find(trainer.next_step);
-  if (found == trainer.pushes.end() || !found->second.complete()) return;
-  Push& push = found->second;
-  if (push.ended) return end_asynchronous_pass();
+  Push* push = next_push(trainer);
+  if (push == nullptr) return;
+  if (push->ended) return end_asynchronous_pass();
   const uint64_t lag = counters_.steps - trainer.pulled_at;
   const bool drop = consistency_.max_lag > 0 && lag > static_cast<uint64_t>(consistency_.max_lag);
-  Push* pushes[] = {&push};
-  if (!drop && measure(pushes)) return;
-  std::vector<ExactSquares> squares = push.measured;
-  drop ? void(++counters_.pushes_dropped) : apply_step(pushes);
+  if (!drop && measure({&push, 1})) return;
+  std::vector<ExactSquares> squares = push->measured;
+  drop ? void(++counters_.pushes_dropped) : apply_step({&push, 1});
   finish(trainer, {.learning_rate = rule_.learning_rate(), .dropped = drop, .squares = std::move(squares)});
 }
 
 // Answers all trainers once the last of them has ended.
 void Shard::end_asynchronous_pass() {
-  for (const Trainer& trainer : trainers_) {
-    auto found = trainer.pushes.find(trainer.next_step);
-    if (found == trainer.pushes.end() || !found->second.ended) return;
+  const std::vector<Trainer*> pushers = next_pushers();
+  bool all_ended = std::ranges::all_of(pushers, [this](Trainer* each) { return next_push(*each)->ended; });
+  if (pushers.empty() || !all_ended) return;
+  for (Trainer* trainer : pushers) {
+    finish(*trainer, {.learning_rate = rule_.learning_rate(), .pass_ended = true});
   }
-  for (Trainer& trainer : trainers_) {
-    finish(trainer, {.learning_rate = rule_.learning_rate(), .pass_ended = true});
-  }
+  end_pass();
+}
+
+void Shard::end_pass() {
+  ++pass_;
+  for (Trainer& trainer : trainers_) trainer.pass_batches = 0;
 }
 
 StepInfo Shard::sum_up(std::span<Push* const> pushes) const {
@@ -256,7 +232,7 @@ bool Shard::measure(std::span<Push* const> pushes) {
     answer_measured(*pushes[0], squares);
     return true;
   }
-  for (Trainer& trainer : trainers_) answer_measured(trainer.pushes.at(clock_), squares);
+  for (Trainer* trainer : next_pushers()) answer_measured(*next_push(*trainer), squares);
   return true;
 }
 
@@ -301,8 +277,10 @@ void Shard::apply_step(std::span<Push* const> pushes) {
 void Shard::finish(Trainer& trainer, const Done& done) {
   auto found = trainer.pushes.find(trainer.next_step);
   std::vector<ReplyPtr> replies = std::move(found->second.replies);
+  if (!found->second.ended) ++trainer.batches, ++trainer.pass_batches;
   trainer.pushes.erase(found);
-  trainer.forget_pulls(trainer.next_step++);
+  ++trainer.next_step;
+  if (!keeps_pulls_) trainer.forget_pulls_before(trainer.next_step);
   trainer.done.push_back(done);
   if (trainer.done.size() > consistency_.lead() + 1) trainer.done.pop_front();
   for (ReplyPtr& reply : replies) reply->answer(Payload(encode_done(done)));
@@ -320,14 +298,24 @@ void Shard::gather(int rank, uint64_t number, std::string bytes, ReplyPtr& reply
   if (number != gathering.number) {
     fail(Code::kData, "gather: number ", number, ", expected ", gathering.number);
   }
-  gathering.given[rank] = std::move(bytes);
+  // Who comes after one that died has seen less than it: what came first stays.
+  gathering.given.try_emplace(rank, std::move(bytes));
   gathering.replies.push_back(std::move(reply));
-  if (gathering.given.size() < trainers_.size()) return;
-  std::vector<std::string> all;
-  for (auto& [giver, given] : gathering.given) all.push_back(std::move(given));
+  finish_gathering();
+}
+
+// Those who were given up give nothing.
+void Shard::finish_gathering() {
+  Gathering& gathering = *gathering_;
+  bool all_gave = std::ranges::all_of(trainers_, [&gathering](const Trainer& trainer) {
+    return trainer.given_up || gathering.given.contains(trainer.rank);
+  });
+  if (gathering.given.empty() || !all_gave) return;
+  std::vector<std::string> all(trainers_.size());
+  for (auto& [rank, given] : gathering.given) all[static_cast<size_t>(rank)] = std::move(given);
   std::vector<ReplyPtr> replies = std::move(gathering.replies);
   std::string answer = encode_gathered(all);
-  gathering = {.number = number + 1, .given = {}, .replies = {}, .last = std::move(answer)};
+  gathering = {.number = gathering.number + 1, .given = {}, .replies = {}, .last = std::move(answer)};
   for (ReplyPtr& each : replies) each->answer(Payload(gathering.last));
 }
 

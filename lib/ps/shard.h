@@ -9,7 +9,12 @@
 // not applied, but ends the pass.
 //
 // Exactly once: a push is known by trainer and step.  One that was applied is answered again, not applied
-// again; a trainer's generation tells it from one that was started anew under the same rank.
+// again.
+//
+// A process that comes in place of one that died takes its rank up where that left off: at the first step
+// that some shard has not applied.  Other shards may be a step ahead; in synchronous mode they answer its
+// pull for the step that they have applied with what they answered the first time, so that it makes the same
+// gradients again, bit for bit.
 #ifndef PS_PS_SHARD_H_
 #define PS_PS_SHARD_H_
 
@@ -28,15 +33,18 @@
 #include "ps/protocol.h"
 #include "ps/shard_status.h"
 #include "ps/shard_tables.h"
+#include "ps/standing.h"
 
 namespace ps {
 
-// Where the answer to one request goes.  One of the two is called, once.
+// Where the answer to one request goes.  One of these is called, once.
 class Reply {
  public:
   virtual ~Reply() = default;
-  virtual void answer(Payload payload) = 0;
+  virtual void answer(std::shared_ptr<const Payload> payload) = 0;
   virtual void fail(const Error& error) = 0;
+  virtual bool wanted() const = 0;  // whether anybody waits for it
+  void answer(Payload payload) { answer(std::make_shared<const Payload>(std::move(payload))); }
 };
 using ReplyPtr = std::unique_ptr<Reply>;
 
@@ -46,23 +54,34 @@ struct Member {
   int trainers = 1;
   uint64_t generation = 0;  // of its process
   bool known = false;       // says that this shard has welcomed it before
+  uint64_t run = 0;         // that the job's first shard told it; 0: this is the first shard
+};
+
+// What becomes of a trainer without a connection, when the others wait for it.
+struct TrainerLoss {
+  Duration timeout = std::chrono::seconds(60);  // how long they wait
+  bool go_on = false;                           // then they go on without it; else the run ends
 };
 
 // One owner thread.  Requests throw kData when they make no sense, and then have no effect; `reply` is taken
 // only by those that do not throw.
 class Shard {
  public:
-  // `trainer_timeout`: how long the others wait for a trainer without a connection.
   Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
-        const Consistency& consistency, Duration trainer_timeout);
+        const Consistency& consistency, const TrainerLoss& loss);
   ~Shard();
 
-  // A trainer has connected, or lost a connection.  A run is what trainers do until none of them has a
-  // connection; then others may begin the next, with the weights as they are.  join throws kUnavailable while
-  // another process has the rank, kFenced when the trainer's run is no more, kUsage when the trainers
-  // disagree on their number.
-  void join(const Member& member, Time now);
+  // A trainer has connected, or lost a connection.  Another process than before takes the rank's part in the
+  // run up.  The next run, with the weights as they are, begins when a rank returns that has ended the last
+  // one, or trainers of another number come, and none of the last run has a connection: the job's first shard
+  // judges that, the others begin with those whom it sends.
+  //
+  // join throws kUnavailable while another process has the rank or the last run goes on, kFenced when the
+  // trainer's run is no more or goes on without it, kUsage when the trainers disagree on their number.
+  Standing join(const Member& member, Time now);
   void leave(const Member& member, Time now);
+  // A trainer has done all that it has to do in this run.
+  void end_run(int rank);
 
   void pull(int rank, PullRequest request, ReplyPtr& reply);
   void push(int rank, PushRequest request, ReplyPtr& reply);
@@ -75,13 +94,14 @@ class Shard {
   std::string keys(const KeysRequest& request);
   void load(const PushRequest& request);
 
-  // Gives up what waits for a trainer that has been gone for too long: fails it with kFenced, which says
-  // that the run cannot go on.  To be called now and then.
+  // Looks for trainers that have been gone for too long while others wait: goes on without them, or fails
+  // what waits with kFenced, which says that the run cannot go on.  To be called now and then.
   void check_trainers(Time now);
 
   // Fails all that waits.
   void refuse_waiting(const Error& error);
 
+  size_t num_waiting() const;  // requests that are not answered
   Widths widths() const { return tables_.widths(); }
   uint64_t clock() const { return clock_; }
   const ShardCounters& counters() const { return counters_; }
@@ -93,17 +113,24 @@ class Shard {
   struct Push;
   struct Trainer;
   struct WaitingPull;
+  struct AnsweredPull;
   struct Gathering;
 
-  bool untouched(const Trainer& trainer) const;
-  void begin_run(int trainers, Time now);
+  bool running() const;
+  bool begins_run(const Member& member) const;
+  void admit(const Member& member, Time now);
+  void begin_run(const Member& member, Time now);
+  void take_over(Trainer& trainer, uint64_t generation);
+  void enter(Trainer& trainer);
+  Standing standing(const Trainer& trainer) const;
   Trainer& trainer(int rank);
   void check_push(const Trainer& trainer, const PushRequest& request) const;
   void complete(Trainer& trainer, PushRequest& request);
   bool answer_repeated(Trainer& trainer, uint64_t step, ReplyPtr& reply);
   void apply_complete(Trainer& trainer);
   Push& pending_push(Trainer& trainer, const PushRequest& request);
-  bool all_pushed() const;
+  Push* next_push(Trainer& trainer) const;
+  std::vector<Trainer*> next_pushers();
   void apply_synchronous();
   void apply_asynchronous(Trainer& trainer);
   void end_asynchronous_pass();
@@ -114,15 +141,23 @@ class Shard {
   void answer_measured(Push& push, const std::vector<ExactSquares>& squares);
   void apply_step(std::span<Push* const> pushes);
   void finish(Trainer& trainer, const Done& done);
+  void end_pass();
   bool may_pull(uint64_t step) const;
+  std::shared_ptr<const Payload> former_answer(const Trainer& puller, const PullRequest& request) const;
+  void answer_pull(Trainer& puller, PullRequest request, Reply& reply);
   void answer_waiting_pulls();
+  void finish_gathering();
   bool anything_waits() const;
+  void forget_unwanted();
+  std::vector<Trainer*> missing_trainers(Time now);
+  void go_on_without(std::span<Trainer* const> missing);
 
   const Clipping clipping_;
   ShardTables tables_;
   StepRule rule_;
   const Consistency consistency_;
-  const Duration trainer_timeout_;
+  const TrainerLoss loss_;
+  const bool keeps_pulls_;
   ShardCounters counters_;
   std::optional<Error> broken_;  // a step failed half way: nothing goes on from here
   BufferPool held_;              // rows that wait for other trainers: not the connections' memory
@@ -130,7 +165,8 @@ class Shard {
   std::optional<std::vector<double>> whole_squares_;  // of the step that is being applied
 
   // Of the run.
-  uint64_t clock_ = 0;
+  uint64_t run_ = 0;
+  uint64_t clock_ = 0, pass_ = 0;
   std::vector<Trainer> trainers_;  // by rank
   std::vector<WaitingPull> waiting_pulls_;
   std::unique_ptr<Gathering> gathering_;

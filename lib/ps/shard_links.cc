@@ -8,7 +8,7 @@
 namespace ps {
 
 struct ShardLinks::Link {
-  bool known = false;  // the shard has welcomed us
+  std::optional<Welcome> welcome;  // the first
   std::unique_ptr<Channel> channel;
 };
 
@@ -16,20 +16,30 @@ ShardLinks::ShardLinks(Transport& transport, RemoteOptions options)
     : transport_(transport), options_(std::move(options)) {
   PS_CHECK(!options_.servers.empty());
   find_shards();
-  size_t greeted = 0;
-  for (size_t s = 0; s < addresses_.size(); ++s) {
-    connect(s, addresses_[s]);
-    request(s, Message::kDescribe, Payload(), [&greeted](Frame) { ++greeted; });
-  }
-  wait([&] { return greeted == addresses_.size(); });
+  greet(0, 1);
+  greet(1, addresses_.size());
 }
 
 ShardLinks::~ShardLinks() = default;
+
+const Welcome& ShardLinks::welcome(size_t shard) const {
+  return *links_[shard]->welcome;
+}
+
+void ShardLinks::greet(size_t first, size_t last) {
+  size_t waiting = last - first;
+  for (size_t s = first; s < last; ++s) {
+    connect(s);
+    request(s, Message::kDescribe, Payload(), [&waiting](Frame) { --waiting; });
+  }
+  wait([&] { return waiting == 0; });
+}
 
 ChannelOptions ShardLinks::channel_options() const {
   ChannelOptions options;
   options.give_up_after = options_.server_timeout;
   options.seed = options_.hello.generation;
+  options.connection = alive_within(options_.request_timeout);
   options.on_waiting = options_.on_waiting;
   return options;
 }
@@ -57,18 +67,23 @@ void ShardLinks::find_shards() {
   }
 }
 
-void ShardLinks::connect(size_t shard, const Address& address) {
+void ShardLinks::connect(size_t shard) {
   Link& link = *links_.emplace_back(std::make_unique<Link>());
   ChannelOptions options = channel_options();
   options.hello_type = static_cast<uint16_t>(Message::kHello);
   options.hello = [this, &link, shard] {
     Hello hello = options_.hello;
-    hello.known = link.known;
+    hello.known = link.welcome.has_value();
+    hello.run = shard > 0 ? welcome(0).standing.run : 0;
     hello.place = to_json(places_[shard]);
     return Payload(Hello::spec().to_json(hello).dump());
   };
-  options.on_hello = [&link](const Frame&) { link.known = true; };
-  link.channel = std::make_unique<Channel>(transport_, pool_, address, std::move(options));
+  options.on_hello = [&link](const Frame& frame) {
+    if (link.welcome) return;
+    Json json = parse_json({frame.body.data(), frame.body.size()}, "welcome");
+    link.welcome = Welcome::spec().parse(json, "welcome");
+  };
+  link.channel = std::make_unique<Channel>(transport_, pool_, addresses_[shard], std::move(options));
 }
 
 void ShardLinks::request(size_t shard, Message type, Payload payload, std::function<void(Frame)> on_answer) {

@@ -18,6 +18,8 @@ struct RemoteOptions {
   std::vector<Address> servers;  // the first port of each; the same list, in the same order, on all trainers
   Hello hello;                   // less the place
   Duration server_timeout = std::chrono::seconds(60);  // how long to try to reach one that is not there
+  // A server that shows no sign of life for this long is connected to anew.
+  Duration request_timeout = std::chrono::seconds(15);
   std::function<void(const std::string&)> on_waiting;  // for people
 };
 
@@ -26,13 +28,14 @@ struct RemoteOptions {
 // or another trainer is gone.
 class ShardLinks {
  public:
-  // Asks the servers for their ports, and greets all shards.  Throws kUnavailable, and kUsage when they have
-  // another job.
+  // Asks the servers for their ports, and greets all shards: the first one first, which says what run it is.
+  // Throws kUnavailable, and kUsage when they have another job.
   ShardLinks(Transport& transport, RemoteOptions options);
   ~ShardLinks();
 
   size_t size() const { return links_.size(); }
   const std::vector<ShardPlace>& places() const { return places_; }
+  const Welcome& welcome(size_t shard) const;  // the first one
   BufferPool& pool() { return pool_; }
 
   // `on_answer` is called in wait(); what it throws ends all too.
@@ -52,7 +55,8 @@ class ShardLinks {
 
   void find_shards();
   ChannelOptions channel_options() const;
-  void connect(size_t shard, const Address& address);
+  void connect(size_t shard);
+  void greet(size_t first, size_t last);
 
   Transport& transport_;
   const RemoteOptions options_;

@@ -1,4 +1,4 @@
-// Who takes part in a shard's run: trainers that come, go, and do not come back.
+// Who takes part in a shard's run: trainers that come, go, return, and do not come back.
 #include <algorithm>
 
 #include "base/error.h"
@@ -7,47 +7,101 @@
 
 namespace ps {
 
-void Shard::join(const Member& member, Time now) {
+Standing Shard::join(const Member& member, Time now) {
   PS_CHECK(member.rank >= 0 && member.rank < member.trainers && member.generation != 0);
-  bool running = std::any_of(trainers_.begin(), trainers_.end(),
-                             [](const Trainer& trainer) { return trainer.connections > 0; });
-  size_t rank = static_cast<size_t>(member.rank);
-  bool same_size = trainers_.size() == static_cast<size_t>(member.trainers);
-  bool back = rank < trainers_.size() && trainers_[rank].generation == member.generation;
-  if (!back && member.known) {
+  const size_t rank = static_cast<size_t>(member.rank);
+  const bool back = rank < trainers_.size() && trainers_[rank].generation == member.generation;
+  if (!back) admit(member, now);
+  Trainer& trainer = trainers_[rank];
+  if (trainer.given_up) {
+    fail(Code::kFenced, "trainer ", rank, " was away for more than ",
+         significant(to_seconds(loss_.timeout), 3),
+         " s, and the others went on without it; start it again to take part");
+  }
+  ++trainer.connections;
+  return standing(trainer);
+}
+
+// A process that was not here before.
+void Shard::admit(const Member& member, Time now) {
+  if (member.known) {
     fail(Code::kFenced, "the run of trainer ", member.rank,
          " is not known here any more: the server was restarted, or another run has begun");
   }
-  if (!back && !running && !(same_size && untouched(trainers_[rank]))) begin_run(member.trainers, now);
+  if (begins_run(member)) {
+    if (running()) fail(Code::kUnavailable, "another run has to end first");
+    begin_run(member, now);
+  }
   if (trainers_.size() != static_cast<size_t>(member.trainers)) {
     fail(Code::kUsage, "trainer ", member.rank, " was started as one of ", member.trainers,
          " trainers, the others as ", trainers_.size());
   }
-  Trainer& trainer = trainers_[rank];
-  if (!back && !untouched(trainer)) {
-    fail(Code::kUnavailable, "trainer ", member.rank, " is another process; its run has to end first");
+  Trainer& trainer = trainers_[static_cast<size_t>(member.rank)];
+  if (trainer.connections > 0) {
+    fail(Code::kUnavailable, "trainer ", member.rank, " is another process; it has to end first");
   }
-  trainer.generation = member.generation;
-  ++trainer.connections;
+  take_over(trainer, member.generation);
 }
 
-// Whether a process may take this rank without anybody noticing that another had it.
-bool Shard::untouched(const Trainer& trainer) const {
-  bool done_nothing = trainer.next_step == 0 && trainer.pushes.empty() && gathering_->number == 0 &&
-                      !gathering_->given.contains(trainer.rank);
-  return trainer.generation == 0 || (trainer.connections == 0 && done_nothing);
+bool Shard::running() const {
+  return std::ranges::any_of(trainers_, [](const Trainer& trainer) { return trainer.connections > 0; });
 }
 
-void Shard::begin_run(int trainers, Time now) {
+bool Shard::begins_run(const Member& member) const {
+  if (trainers_.empty()) return true;
+  if (member.run != 0) return member.run != run_;
+  const bool same_size = trainers_.size() == static_cast<size_t>(member.trainers);
+  return same_size ? trainers_[static_cast<size_t>(member.rank)].ended : !running();
+}
+
+// Runs are known by the generation of whoever began them at the first shard.
+void Shard::begin_run(const Member& member, Time now) {
   refuse_waiting(Error(Code::kFenced, "another run has begun"));
   trainers_.clear();
-  trainers_.resize(static_cast<size_t>(trainers));
+  trainers_.resize(static_cast<size_t>(member.trainers));
   for (size_t rank = 0; rank < trainers_.size(); ++rank) {
     trainers_[rank].rank = static_cast<int>(rank);
     trainers_[rank].gone_since = now;
   }
-  clock_ = 0;
+  run_ = member.run != 0 ? member.run : member.generation;
+  clock_ = pass_ = 0;
   *gathering_ = {};
+}
+
+// Whole pushes of the process before stay, and make those of this one repeated.
+void Shard::take_over(Trainer& trainer, uint64_t generation) {
+  if (trainer.generation != 0) ++counters_.trainers_returned;
+  trainer.generation = generation;
+  trainer.ended = false;
+  for (auto& [number, pull] : trainer.pulls) trainer.former_pulls.push_back(std::move(pull));
+  trainer.pulls.clear();  // numbers are each process's own
+  std::erase_if(trainer.pushes, [](const auto& push) { return !push.second.complete(); });
+  trainer.was_given_up = std::exchange(trainer.given_up, false);
+  if (trainer.was_given_up && !consistency_.async) enter(trainer);
+}
+
+// Takes the trainer in from the present step on; from the next, when the present one is measured without it.
+void Shard::enter(Trainer& trainer) {
+  const uint64_t clock = clock_;
+  bool measured = std::ranges::any_of(trainers_, [clock](const Trainer& each) {
+    auto found = each.pushes.find(clock);
+    return found != each.pushes.end() && !found->second.measured.empty();
+  });
+  const bool takes_part = trainer.pushes.contains(clock);
+  trainer.next_step = measured && !takes_part ? clock + 1 : clock;
+  std::erase_if(trainer.pushes, [&](const auto& push) { return push.first < trainer.next_step; });
+}
+
+Standing Shard::standing(const Trainer& trainer) const {
+  bool begun = std::ranges::any_of(trainers_, [](const Trainer& each) { return each.pass_batches > 0; });
+  return {.run = run_,
+          .step = trainer.next_step,
+          .pass = pass_,
+          .batches = trainer.batches,
+          .pass_batches = trainer.pass_batches,
+          .pass_begun = begun,
+          .gathered = gathering_->number,
+          .was_given_up = trainer.was_given_up};
 }
 
 void Shard::leave(const Member& member, Time now) {
@@ -55,6 +109,29 @@ void Shard::leave(const Member& member, Time now) {
   if (rank >= trainers_.size() || trainers_[rank].generation != member.generation) return;
   --trainers_[rank].connections;
   trainers_[rank].gone_since = now;
+  forget_unwanted();
+}
+
+// What was asked over connections that are gone has been, or will be, asked again.
+void Shard::forget_unwanted() {
+  auto unwanted = [](const ReplyPtr& reply) { return !reply->wanted(); };
+  std::erase_if(waiting_pulls_, [&](const WaitingPull& pull) { return unwanted(pull.reply); });
+  std::erase_if(gathering_->replies, unwanted);
+  for (Trainer& trainer : trainers_) {
+    for (auto& [step, push] : trainer.pushes) std::erase_if(push.replies, unwanted);
+  }
+}
+
+size_t Shard::num_waiting() const {
+  size_t count = waiting_pulls_.size() + gathering_->replies.size();
+  for (const Trainer& trainer : trainers_) {
+    for (const auto& [step, push] : trainer.pushes) count += push.replies.size();
+  }
+  return count;
+}
+
+void Shard::end_run(int rank) {
+  trainer(rank).ended = true;
 }
 
 Shard::Trainer& Shard::trainer(int rank) {
@@ -65,26 +142,52 @@ Shard::Trainer& Shard::trainer(int rank) {
 
 bool Shard::anything_waits() const {
   if (!waiting_pulls_.empty() || !gathering_->replies.empty()) return true;
-  return std::any_of(trainers_.begin(), trainers_.end(), [](const Trainer& t) { return !t.pushes.empty(); });
+  return std::ranges::any_of(trainers_, [](const Trainer& trainer) { return !trainer.pushes.empty(); });
+}
+
+std::vector<Shard::Trainer*> Shard::missing_trainers(Time now) {
+  std::vector<Trainer*> missing;
+  for (Trainer& trainer : trainers_) {
+    bool gone = trainer.connections == 0 && now >= add_time(trainer.gone_since, loss_.timeout);
+    if (gone && !trainer.given_up && !trainer.ended) missing.push_back(&trainer);
+  }
+  return missing;
 }
 
 void Shard::check_trainers(Time now) {
   if (!anything_waits()) return;
-  std::vector<std::string> missing;
-  for (const Trainer& trainer : trainers_) {
-    bool gone = trainer.connections == 0 && now >= add_time(trainer.gone_since, trainer_timeout_);
-    if (gone) missing.push_back(std::to_string(trainer.rank));
-  }
+  const std::vector<Trainer*> missing = missing_trainers(now);
   if (missing.empty()) return;
-  refuse_waiting(Error(Code::kFenced,
-                       cat("no connection from trainer ", ps::join(missing, ", "), " of ", trainers_.size(),
-                           " for ", significant(to_seconds(trainer_timeout_), 3), " s, at step ", clock_)));
+  if (loss_.go_on && running()) return go_on_without(missing);
+  std::vector<std::string> ranks;
+  for (const Trainer* trainer : missing) ranks.push_back(std::to_string(trainer->rank));
+  refuse_waiting(
+      Error(Code::kFenced, cat("no connection from trainer ", ps::join(ranks, ", "), " of ", trainers_.size(),
+                               " for ", significant(to_seconds(loss_.timeout), 3), " s, at step ", clock_)));
+}
+
+// What they have pushed for steps that are not applied counts, if it is whole; alone on its own, without
+// others' steps to be part of, it is dropped.
+void Shard::go_on_without(std::span<Trainer* const> missing) {
+  for (Trainer* trainer : missing) {
+    trainer->given_up = true;
+    ++counters_.trainers_given_up;
+    std::erase_if(trainer->pushes, [this](const auto& push) {
+      return !push.second.complete() || (consistency_.async && !push.second.ended);
+    });
+  }
+  try {
+    consistency_.async ? end_asynchronous_pass() : apply_synchronous();
+  } catch (const Error& error) {
+    broken_ = error.within(cat("step ", counters_.steps));
+    return refuse_waiting(*broken_);
+  }
+  finish_gathering();
 }
 
 void Shard::refuse_waiting(const Error& error) {
   std::vector<ReplyPtr> replies = std::move(gathering_->replies);
   gathering_->replies.clear();
-  gathering_->given.clear();
   for (WaitingPull& waiting : waiting_pulls_) replies.push_back(std::move(waiting.reply));
   waiting_pulls_.clear();
   for (Trainer& trainer : trainers_) {

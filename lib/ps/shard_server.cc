@@ -17,8 +17,9 @@ std::string_view text_of(const Frame& frame) {
 class ResponderReply final : public Reply {
  public:
   explicit ResponderReply(Responder responder) : responder_(std::move(responder)) {}
-  void answer(Payload payload) override { responder_.answer(std::move(payload)); }
+  void answer(std::shared_ptr<const Payload> payload) override { responder_.answer(std::move(payload)); }
   void fail(const Error& error) override { responder_.fail(error); }
+  bool wanted() const override { return responder_.wanted(); }
 
  private:
   Responder responder_;
@@ -29,11 +30,12 @@ class TimedReply final : public Reply {
  public:
   TimedReply(Responder responder, const Loop& loop, RequestSeconds& seconds)
       : reply_(std::move(responder)), loop_(loop), start_(loop.now()), seconds_(seconds) {}
-  void answer(Payload payload) override {
+  void answer(std::shared_ptr<const Payload> payload) override {
     reply_.answer(std::move(payload));
     seconds_.add(to_seconds(loop_.now() - start_));
   }
   void fail(const Error& error) override { reply_.fail(error); }
+  bool wanted() const override { return reply_.wanted(); }
 
  private:
   ResponderReply reply_;
@@ -42,9 +44,12 @@ class TimedReply final : public Reply {
   RequestSeconds& seconds_;
 };
 
-ServerOptions server_options() {
+ServerOptions server_options(Duration request_timeout) {
   ServerOptions options;
   options.max_handshake_bytes = kMaxHelloBytes;
+  const Duration stall_timeout = options.connection.stall_timeout;
+  options.connection = alive_within(request_timeout);
+  options.connection.stall_timeout = stall_timeout;
   return options;
 }
 
@@ -58,6 +63,7 @@ class ShardSession final : public Session {
   std::optional<uint64_t> max_body_bytes(uint16_t type) override {
     switch (static_cast<Message>(type)) {
       case Message::kDescribe:
+      case Message::kEndRun:
         return 0;
       case Message::kHello:
         return kMaxHelloBytes;
@@ -89,6 +95,10 @@ class ShardSession final : public Session {
       return responder.answer(Payload());
     }
     if (type == Message::kApply) return apply(frame, responder);
+    if (type == Message::kEndRun) {
+      shard().end_run(member_->rank);
+      return responder.answer(Payload());
+    }
     type == Message::kPush ? push(std::move(frame), responder) : gather(frame, responder);
   }
 
@@ -103,14 +113,16 @@ class ShardSession final : public Session {
     Hello hello = Hello::spec().parse(parse_json(text_of(frame), "hello"), "hello");
     if (greeted_) fail(Code::kData, "a second hello");
     server_.admit(hello);
+    Welcome welcome;
+    welcome.cpu = server_.cpu_;
     if (hello.role == "train") {
-      Member member{hello.rank, hello.trainers, hello.generation, hello.known};
-      shard().join(member, server_.loop_.now());
+      Member member{hello.rank, hello.trainers, hello.generation, hello.known, hello.run};
+      welcome.standing = shard().join(member, server_.loop_.now());
       member_ = member;
     }
     greeted_ = true;
     link_.establish();
-    responder.answer(Payload(Json({{"protocol", kProtocolVersion}}).dump()));
+    responder.answer(Payload(Welcome::spec().to_json(welcome).dump()));
   }
 
   // Training pulls may wait for the clock; others are answered at once.
@@ -168,9 +180,9 @@ ShardServer::ShardServer(Transport& transport, const Address& address, const Ser
       job_(job),
       check_timer_(loop_, [this] { check_trainers(); }),
       publish_timer_(loop_, [this] { publish(); }),
-      server_(std::make_unique<Server>(transport, address, server_options(), [this](SessionLink link) {
-        return std::make_unique<ShardSession>(*this, std::move(link));
-      })) {
+      server_(std::make_unique<Server>(
+          transport, address, server_options(job.request_timeout),
+          [this](SessionLink link) { return std::make_unique<ShardSession>(*this, std::move(link)); })) {
   check_timer_.start_after(kCheckInterval);
 }
 
@@ -190,8 +202,9 @@ void ShardServer::admit(const Hello& hello) {
     return;
   }
   shard_ = std::make_unique<Shard>(job_.parameters(schema_from_json(hello.schema)), job_.optimizers,
-                                   place_from_json(hello.place), job_.consistency, job_.trainer_timeout);
+                                   place_from_json(hello.place), job_.consistency, job_.trainer_loss);
   schema_ = hello.schema;
+  cpu_ = hello.cpu;
   place_ = hello.place;
 }
 

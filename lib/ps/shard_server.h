@@ -19,7 +19,8 @@ struct ServedJob {
   std::function<std::vector<ParameterSpec>(const DataSchema&)> parameters;
   OptimizerPlan optimizers;
   Consistency consistency;
-  Duration trainer_timeout = std::chrono::seconds(60);
+  TrainerLoss trainer_loss;
+  Duration request_timeout = std::chrono::seconds(15);  // a peer without a sign of life for this long is dead
 };
 
 // Everything runs on the transport's loop.  The shard is made when the first trainer says what its data look
@@ -58,6 +59,7 @@ class ShardServer {
   const ServedJob& job_;
   std::string description_;
   Json schema_, place_;  // of the shard
+  std::string cpu_;      // of the trainer that came first
   std::unique_ptr<Shard> shard_;
   Timer check_timer_;
 

@@ -6,6 +6,12 @@
 
 namespace ps {
 
+inline uint64_t num_rows(std::span<const Part> parts) {
+  uint64_t rows = 0;
+  for (const Part& part : parts) rows += part.rows();
+  return rows;
+}
+
 // What one trainer pushes for one step.
 struct Shard::Push {
   Push() = default;
@@ -22,6 +28,11 @@ struct Shard::Push {
   bool complete() const { return pieces.size() == num_pieces; }
 };
 
+struct Shard::AnsweredPull {
+  PullRequest request;
+  std::shared_ptr<const Payload> rows;  // what the answer was, should it have to be given again; or null
+};
+
 struct Shard::Trainer {
   Trainer() = default;
   Trainer(Trainer&&) = default;
@@ -29,24 +40,32 @@ struct Shard::Trainer {
   int rank = 0;
   uint64_t generation = 0;  // 0: not there yet
   int connections = 0;
-  Time gone_since{};                // without a connection
-  uint64_t next_step = 0;           // the first that was not applied
-  std::map<uint64_t, Push> pushes;  // by step
-  std::deque<Done> done;            // of the steps before next_step, the last one last
-  uint64_t pulled_at = 0;           // asynchronous: steps applied when it pulled last
+  Time gone_since{};                       // without a connection
+  bool ended = false;                      // has done all of the run
+  bool given_up = false;                   // the others go on without it
+  bool was_given_up = false;               // when this process came
+  uint64_t next_step = 0;                  // the first that was not applied
+  uint64_t batches = 0, pass_batches = 0;  // applied: in the run, in this pass
+  std::map<uint64_t, Push> pushes;         // by step
+  std::deque<Done> done;                   // of the steps before next_step, the last one last
+  uint64_t pulled_at = 0;                  // asynchronous: steps applied when it pulled last
 
   // What it has pulled for steps that it has not pushed, by number: the push may say so instead of sending
-  // the keys again.
-  std::map<uint64_t, PullRequest> pulls;
+  // the keys again.  In synchronous mode also for the last step that was applied here, until it is known to
+  // be applied everywhere; `former_pulls` are those of the process before.
+  std::map<uint64_t, AnsweredPull> pulls;
+  std::vector<AnsweredPull> former_pulls;
 
-  void remember(PullRequest&& pull) {
+  void remember(AnsweredPull&& pull) {
     constexpr size_t kMostPulls = 4096;  // of a whole message each: gigabytes of rows
-    if (pull.number == 0) return;
-    pulls.insert_or_assign(pull.number, std::move(pull));
+    const uint64_t number = pull.request.number;
+    if (number == 0) return;
+    pulls.insert_or_assign(number, std::move(pull));
     if (pulls.size() > kMostPulls) pulls.erase(pulls.begin());
   }
-  void forget_pulls(uint64_t step) {
-    std::erase_if(pulls, [step](const auto& each) { return each.second.step <= step; });
+  void forget_pulls_before(uint64_t step) {
+    std::erase_if(pulls, [step](const auto& each) { return each.second.request.step < step; });
+    std::erase_if(former_pulls, [step](const AnsweredPull& each) { return each.request.step < step; });
   }
 };
 

@@ -40,24 +40,32 @@ Trainer::Trainer(Network<float>& network, ParameterStore& store, ThreadPool& poo
                  const TrainOptions& options, Group& group, Reporter& reporter)
     : network_(network), store_(store), pool_(pool), options_(options), group_(group), reporter_(reporter) {}
 
+void Trainer::resume(const RunPosition& position) {
+  start_ = position;
+  step_ = position.batches;
+}
+
 PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop) {
   PassTimes times(store_);
   Measures whole(network_.make_evaluators());
   PassResult result;
   result.pass = pass;
   reporter_.begin(cat("pass ", pass));
-  reader.begin_pass(pass);
-  {
+  const bool resumed = start_.resumed && pass == start_.pass;
+  const bool ended = resumed && start_.pass_ended;
+  if (!ended) {
+    reader.begin_pass(pass);
+    if (resumed) skip_trained(reader, stop);
     PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/true,
                          {step_ * group_.size() + group_.rank(), group_.size()});
     train_batches(prepare, result, whole, times, stop);
   }
   result.interrupted = stop();
   if (!result.interrupted) {
-    store_.end_pass(pass);
+    if (!ended) store_.end_pass(pass);
     merge_group(result, whole);
   }
-  check_not_empty(whole.samples(), result.interrupted);
+  check_not_empty(whole.samples(), result.interrupted || resumed);
   result.samples = whole.samples();
   result.average_cost = whole.average_cost();
   result.evaluators = whole.json();
@@ -85,6 +93,14 @@ void Trainer::train_batches(PrepareAhead& prepare, PassResult& result, Measures&
   whole.merge(current);
 }
 
+// Batches are the same whoever reads them.
+void Trainer::skip_trained(BatchReader& reader, const std::function<bool()>& stop) {
+  Batch batch;
+  for (int64_t b = 0; b < start_.pass_batches && !stop(); ++b) {
+    if (!reader.next(batch)) return;
+  }
+}
+
 // Makes the figures of this trainer those of all: merged in rank order, so that every rank has the same.
 void Trainer::merge_group(PassResult& result, Measures& whole) {
   if (group_.size() == 1) return;
@@ -95,6 +111,7 @@ void Trainer::merge_group(PassResult& result, Measures& whole) {
   result.batches = 0;
   whole.reset();
   for (const std::string& bytes : group_.gather(std::move(state))) {
+    if (bytes.empty()) continue;  // of one that is not there any more
     ByteReader in(bytes);
     result.batches += in.get<int64_t>();
     other.load(in);

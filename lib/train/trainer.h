@@ -45,8 +45,13 @@ class Trainer {
   Trainer(Network<float>& network, ParameterStore& store, ThreadPool& pool, const TrainOptions& options,
           Group& group, Reporter& reporter);
 
+  // Takes a run up at `position`, before its first pass.  Of that pass, figures are of what is still to come,
+  // and of the other trainers.
+  void resume(const RunPosition& position);
+
   // Trains on all that `reader` gives, or until `stop` says so after some batch, and waits for the other
-  // trainers; the result is of the examples of all.  Passes must come in order from 0.
+  // trainers; the result is of the examples of all.  Passes must come in order from 0, or from the one that
+  // is taken up.
   PassResult train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop);
 
   // Measures the present weights.  `pass` is for the report; -1 when no training ran.
@@ -64,6 +69,7 @@ class Trainer {
   void train_batches(PrepareAhead& prepare, PassResult& result, Measures& whole, PassTimes& times,
                      const std::function<bool()>& stop);
   double train_batch(const PreparedBatch& prepared, const PreparedBatch* next, int pass);
+  void skip_trained(BatchReader& reader, const std::function<bool()>& stop);
   void merge_group(PassResult& result, Measures& whole);
   double evaluate_batch(const PreparedBatch& prepared);
   double forward(const PreparedBatch& prepared);
@@ -75,6 +81,7 @@ class Trainer {
   Group& group_;
   Reporter& reporter_;
 
+  RunPosition start_;
   int64_t step_ = 0;  // of training, over all passes
   std::vector<ParameterView<float>> views_;
 };

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cluster.h"
+#include "sim/cluster.h"
 
 namespace ps {
 namespace {

@@ -1,13 +1,14 @@
-// What the tests of servers share: a small job whose gradients depend on the weights that were pulled, a
+// What the tests of clusters share: a small job whose gradients depend on the weights that were pulled, a
 // cluster for it on a simulated network, and the same job in one process.
-#ifndef PS_TESTS_UNIT_PS_CLUSTER_H_
-#define PS_TESTS_UNIT_PS_CLUSTER_H_
+#ifndef PS_TESTS_SIM_CLUSTER_H_
+#define PS_TESTS_SIM_CLUSTER_H_
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,11 +36,11 @@ inline ParameterSpec test_parameter(std::string name, ParameterKind kind, bool s
   return spec;
 }
 
-// One parameter of each kind; the matrix and the embedding have several blocks.
-inline std::vector<ParameterSpec> test_parameters() {
+// One parameter of each kind; the matrix and the embedding have several blocks, unless they are to be small.
+inline std::vector<ParameterSpec> test_parameters(bool small = false) {
   return {test_parameter("table", ParameterKind::kRows, true, 0, 3),
-          test_parameter("embedding", ParameterKind::kRows, false, 9000, 4),
-          test_parameter("matrix", ParameterKind::kMatrix, false, 40, 1000),
+          test_parameter("embedding", ParameterKind::kRows, false, small ? 400 : 9000, 4),
+          test_parameter("matrix", ParameterKind::kMatrix, false, 40, small ? 5 : 1000),
           test_parameter("bias", ParameterKind::kMatrix, false, 1, 5),
           test_parameter("running", ParameterKind::kStatistic, false, 1, 4)};
 }
@@ -100,15 +101,17 @@ struct TestJob {
   Consistency consistency;
   std::vector<std::vector<int>> steps = {{5, 3}};  // of each trainer, by pass
   RowTypes types = {};
+  bool small = false;
 
+  std::vector<ParameterSpec> parameters() const { return test_parameters(small); }
   int trainers() const { return static_cast<int>(steps.size()); }
   OptimizerPlan plan() const { return make_optimizer_plan(optimizer, "mean"); }
 };
 
 // The weights of a trained job, of every parameter, in a fixed order.
-inline std::vector<float> all_weights(ParameterStore& store) {
+inline std::vector<float> all_weights(ParameterStore& store, bool small = false) {
   std::vector<float> all;
-  std::vector<ParameterSpec> specs = test_parameters();
+  std::vector<ParameterSpec> specs = test_parameters(small);
   for (size_t p = 0; p < specs.size(); ++p) {
     const size_t cols = static_cast<size_t>(specs[p].cols), begin = all.size();
     const int parameter = static_cast<int>(p);
@@ -124,31 +127,44 @@ inline std::vector<float> all_weights(ParameterStore& store) {
   return all;
 }
 
-// What a trainer does.
-inline void run_trainer(ParameterStore& store, const TestJob& job, int rank) {
-  std::vector<ParameterSpec> specs = test_parameters();
+// What a trainer does with batches [done, …) of a pass; `step` numbers them over all passes.
+inline void train_pass(ParameterStore& store, const TestJob& job, int rank, int64_t pass, int64_t done,
+                       int64_t& step) {
+  const std::vector<ParameterSpec> specs = job.parameters();
+  const int64_t count = job.steps[static_cast<size_t>(rank)][static_cast<size_t>(pass)];
   std::vector<ParameterView<float>> views;
-  int64_t step = 0;
-  const std::vector<int>& passes = job.steps[static_cast<size_t>(rank)];
-  for (size_t pass = 0; pass < passes.size(); ++pass) {
-    auto batch = std::make_unique<TestBatch>(rank, step), next = std::unique_ptr<TestBatch>();
-    for (int i = 0; i < passes[pass]; ++i, ++step, batch = std::move(next)) {
-      store.pull(batch->plans, PullMode::kTrain, views);
-      next = std::make_unique<TestBatch>(rank, step + 1);
-      if (i + 1 < passes[pass] && i % 3 != 2) store.begin_pull(next->plans);
-      batch->fill(rank, step, specs, views);
-      store.push(batch->plans, views, {batch->samples, static_cast<int64_t>(pass)});
+  auto batch = std::make_unique<TestBatch>(rank, step), next = std::unique_ptr<TestBatch>();
+  for (int64_t i = done; i < count; ++i, ++step, batch = std::move(next)) {
+    store.pull(batch->plans, PullMode::kTrain, views);
+    next = std::make_unique<TestBatch>(rank, step + 1);
+    if (i + 1 < count && i % 3 != 2) store.begin_pull(next->plans);
+    batch->fill(rank, step, specs, views);
+    store.push(batch->plans, views, {batch->samples, pass});
+  }
+  store.end_pass(pass);
+}
+
+// What a trainer does.  A process that takes a rank's part up passes over what is trained already.
+inline void run_trainer(ParameterStore& store, Group& group, const TestJob& job, int rank) {
+  const RunPosition start = group.position();
+  if (!start.resumed) group.barrier();
+  int64_t step = start.batches;
+  for (int64_t pass = start.pass; pass < static_cast<int64_t>(job.steps[0].size()); ++pass) {
+    const bool first = pass == start.pass;
+    if (!first || !start.pass_ended) {
+      train_pass(store, job, rank, pass, first ? start.pass_batches : 0, step);
     }
-    store.end_pass(static_cast<int64_t>(pass));
+    group.gather("figures");
   }
 }
 
 // The job with one trainer, in one process.
 inline std::vector<float> train_locally(const TestJob& job) {
   ThreadPool pool(1);
-  LocalStore store(test_parameters(), job.plan(), UINT64_MAX, pool);
-  run_trainer(store, job, 0);
-  return all_weights(store);
+  LocalStore store(job.parameters(), job.plan(), UINT64_MAX, pool);
+  LocalGroup group;
+  run_trainer(store, group, job, 0);
+  return all_weights(store, job.small);
 }
 
 inline void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -165,7 +181,7 @@ class Cluster {
   Cluster(const TestJob& job, int servers, int ports, int sparse_ports, uint64_t seed = 1)
       : job_(job), network_(seed) {
     served_.fingerprint = {{"optimizer", job.optimizer}};
-    served_.parameters = [](const DataSchema&) { return test_parameters(); };
+    served_.parameters = [parameters = job.parameters()](const DataSchema&) { return parameters; };
     served_.optimizers = job.plan();
     served_.consistency = job.consistency;
     for (int s = 0; s < servers; ++s) add_server(cat("server", s), ports, sparse_ports);
@@ -182,11 +198,14 @@ class Cluster {
     options.servers = servers_;
     options.hello.rank = rank;
     options.hello.trainers = job_.trainers();
-    options.hello.generation = 100 + static_cast<uint64_t>(rank);
+    options.hello.generation = ++num_processes_;
     options.hello.job = {{"optimizer", job_.optimizer}};
     options.hello.schema = to_json(DataSchema());
     return options;
   }
+
+  // Makes trainers find a server at another host, on the same ports.
+  void reach_server(size_t server, const std::string& host) { servers_[server].host = host; }
 
   // Runs `body` with a store, on a host of the trainer's own.
   void spawn(int rank, std::function<void(RemoteStore&)> body) { spawn(options(rank), std::move(body)); }
@@ -194,30 +213,51 @@ class Cluster {
     SimHost& host = network_.host(cat("trainer", options.hello.rank));
     if (std::find(hosts_.begin(), hosts_.end(), &host) == hosts_.end()) hosts_.push_back(&host);
     host.spawn([this, &host, options, body = std::move(body)] {
-      RemoteStore store(host, options, job_.consistency, test_parameters(), job_.types);
+      RemoteStore store(host, options, job_.consistency, job_.parameters(), job_.types);
       body(store);
     });
   }
 
   // Until all that was spawned has ended.
   void run() {
-    ASSERT_TRUE(network_.run_until([this] { return network_.processes_ended(); }, network_.now() + 3600s))
+    ASSERT_TRUE(network_.run_until([this] { return num_pending_ == 0 && network_.processes_ended(); },
+                                   network_.now() + 3600s))
         << "the trainers do not end";
   }
 
-  // The whole job; its weights, as trainer 0 reads them.
+  // The whole job; its weights, as the trainer that speaks for all reads them.
   std::vector<float> train() {
-    std::vector<float> weights;
-    for (int rank = 0; rank < job_.trainers(); ++rank) {
-      spawn(rank, [this, rank, &weights](RemoteStore& store) {
-        run_trainer(store, job_, rank);
-        if (rank == 0) weights = all_weights(store);
-        store.barrier();
-      });
-    }
+    for (int rank = 0; rank < job_.trainers(); ++rank) start_trainer(rank);
     run();
-    return weights;
+    return weights_;
   }
+
+  // A process that takes the part of trainer `rank` to the end of the job.
+  void start_trainer(int rank) {
+    spawn(rank, [this, rank](RemoteStore& store) {
+      run_trainer(store, store, job_, rank);
+      if (store.leader() == rank) weights_ = all_weights(store, job_.small);
+      ended_.insert(rank);
+      store.end_run();
+    });
+  }
+
+  // Kills it, or takes its host from the net, and starts it again `later`; false when it has ended.
+  bool restart_trainer(int rank, Duration later, bool power_fails = false) {
+    SimHost& host = network_.host(cat("trainer", rank));
+    if (ended_.contains(rank)) return false;
+    if (power_fails) host.crash();
+    if (!host.kill()) return false;
+    network_.at(network_.now() + later, [this, &host, rank] {
+      host.restart();
+      start_trainer(rank);
+    });
+    ++num_pending_;
+    network_.at(network_.now() + later, [this] { --num_pending_; });
+    return true;
+  }
+
+  const std::vector<float>& weights() const { return weights_; }
 
  private:
   // The first `ports` have dense parameters, `sparse_ports` more sparse ones; without these all have both.
@@ -242,8 +282,12 @@ class Cluster {
   std::vector<SimHost*> hosts_;
   std::vector<Address> servers_;
   std::vector<std::unique_ptr<ShardServer>> shards_;
+  uint64_t num_processes_ = 100;
+  int num_pending_ = 0;  // trainers that are to be started
+  std::set<int> ended_;  // trainers that only have to say so
+  std::vector<float> weights_;
 };
 
 }  // namespace ps
 
-#endif  // PS_TESTS_UNIT_PS_CLUSTER_H_
+#endif  // PS_TESTS_SIM_CLUSTER_H_

@@ -148,8 +148,8 @@ TEST(Cluster, ATrainerThatNeverComesIsNamed) {
   TestJob job;
   job.steps = {{3}, {3}};
   Cluster cluster(job, 1, 1, 0);
-  cluster.served().trainer_timeout = 20s;
-  cluster.spawn(0, [&](RemoteStore& store) { run_trainer(store, job, 0); });
+  cluster.served().trainer_loss.timeout = 20s;
+  cluster.spawn(0, [&](RemoteStore& store) { run_trainer(store, store, job, 0); });
   try {
     cluster.run();
     FAIL() << "no error";
@@ -166,11 +166,10 @@ TEST(Cluster, TheNextRunGoesOnFromTheWeightsOfTheLast) {
   Cluster cluster(job, 2, 1, 1);
   const std::vector<float> first = cluster.train();
   RemoteOptions options = cluster.options(0);
-  options.hello.generation = 777;
   std::vector<float> before;
   cluster.spawn(options, [&](RemoteStore& store) {
     before = all_weights(store);
-    run_trainer(store, job, 0);
+    run_trainer(store, store, job, 0);
   });
   cluster.run();
   expect_same_bits(first, before);
@@ -184,7 +183,7 @@ TEST(Cluster, AServerThatDiesEndsTheTrainersWithItsName) {
   cluster.network().at(1s, [&] { cluster.hosts()[1]->crash(); });
   RemoteOptions options = cluster.options(0);
   options.server_timeout = 10s;
-  cluster.spawn(options, [&](RemoteStore& store) { run_trainer(store, job, 0); });
+  cluster.spawn(options, [&](RemoteStore& store) { run_trainer(store, store, job, 0); });
   try {
     cluster.run();
     FAIL() << "no error";

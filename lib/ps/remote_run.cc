@@ -1,0 +1,87 @@
+// A remote store's part in the run: where it begins, what the trainers bring together, how the run ends.
+#include <algorithm>
+
+#include "base/error.h"
+#include "ps/remote_store.h"
+
+namespace ps {
+
+namespace {
+
+constexpr char kHere = 1;  // before what a trainer gives: nothing at all is from one that is not there
+
+RunPosition position_in(const Standing& standing, bool pass_begun) {
+  RunPosition position;
+  position.batches = static_cast<int64_t>(standing.batches);
+  position.pass = static_cast<int64_t>(standing.pass);
+  position.pass_batches = static_cast<int64_t>(standing.pass_batches);
+  // Whether all was done that follows a pass is not known until somebody begins the next one.
+  position.pass_ended = standing.pass > 0 && !pass_begun;
+  if (position.pass_ended) --position.pass;
+  return position;
+}
+
+}  // namespace
+
+// Begins at the first step that some shard has not applied: the others know its push.  A rank that was given
+// up was missing in some steps anyway; it begins at the first that is new to all shards.
+void RemoteStore::take_up_run() {
+  auto earlier = [](const Standing* a, const Standing* b) { return a->step < b->step; };
+  std::vector<const Standing*> all;
+  for (size_t s = 0; s < links_.size(); ++s) all.push_back(&links_.welcome(s).standing);
+  const auto [least, most] = std::ranges::minmax_element(all, earlier);
+  const bool late = std::ranges::any_of(all, &Standing::was_given_up) && !consistency_.async;
+  const bool begun = std::ranges::any_of(all, &Standing::pass_begun);
+  if ((*most)->step - (*least)->step > consistency_.lead() + (late ? 2 : 1)) {
+    fail(Code::kUnavailable, "the servers stand at step ", (*least)->step, " and step ", (*most)->step,
+         " of this run: one was restarted; restart them all");
+  }
+  const bool between =
+      std::ranges::any_of(all, [&](const Standing* each) { return each->pass != all[0]->pass; });
+  if (between && std::ranges::any_of(all, &Standing::was_given_up)) {
+    fail(Code::kUnavailable,
+         "the trainers that went on without this one are between two passes; start it again");
+  }
+  const Standing& start = late ? **most : **least;
+  step_ = start.step;
+  position_ = position_in(start, begun);
+  // Trainers begin with a gathering, and end every pass with one; the first shard sees to them.
+  position_.resumed = all[0]->gathered > 0;
+  if (position_.resumed) num_gathered_ = static_cast<uint64_t>(position_.pass) + 1;
+  if (late) fill_steps();
+}
+
+// Steps that some shards wait for, and others have applied without this rank.
+void RemoteStore::fill_steps() {
+  for (size_t s = 0; s < links_.size(); ++s) {
+    for (uint64_t step = links_.welcome(s).standing.step; step < step_; ++step) {
+      PushHeader header{.step = step, .info = {0, position_.pass}, .ended = true};
+      links_.request(s, Message::kPush, Payload(encode_push(header, 0, "")), [](const Frame&) {});
+    }
+  }
+}
+
+std::vector<std::string> RemoteStore::gather(std::string bytes) {
+  std::string body;
+  put(body, num_gathered_++);
+  body += kHere;
+  body += bytes;
+  Frame frame = links_.call(0, Message::kGather, Payload(std::move(body)));
+  std::vector<std::string> all = decode_gathered(frame.body.bytes());
+  if (all.size() != static_cast<size_t>(trainers_)) fail(Code::kData, "gather: ", all.size(), " answers");
+  auto here = [](const std::string& given) { return !given.empty(); };
+  leader_ = static_cast<int>(std::ranges::find_if(all, here) - all.begin());
+  for (std::string& given : all) given.erase(0, 1);
+  return all;
+}
+
+void RemoteStore::end_run() {
+  wait_for_steps_before(step_);
+  size_t waiting = links_.size();
+  for (size_t s = 0; s < links_.size(); ++s) {
+    links_.request(s, Message::kEndRun, Payload(), [&waiting](const Frame&) { --waiting; });
+  }
+  links_.wait([&] { return waiting == 0; });
+}
+
+}  // namespace ps

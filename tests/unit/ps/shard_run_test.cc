@@ -1,0 +1,197 @@
+// Who takes part: trainers that come, go, return, and do not come back.
+#include "shard_test.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST_F(ShardTest, ARankBelongsToOneProcessAtATime) {
+  make(2);
+  push(0, 0, {1}, 1);
+  EXPECT_THAT(refusal([&] { join(0, 2, 2); }, Code::kUnavailable), HasSubstr("another process"));
+  EXPECT_THAT(refusal([&] { join(1, 3, 2); }, Code::kUsage), HasSubstr("one of 3 trainers"));
+  leave(0, 2, 1);
+  join(0, 2, 1, /*known=*/true);  // the same, back again
+  push(1, 0, {1}, 1);
+  EXPECT_EQ(shard_->clock(), 1u);
+}
+
+TEST_F(ShardTest, AnotherProcessTakesARankUpWhereItWasLeft) {
+  make(2);
+  for (int rank : {0, 1}) push(rank, 0, {1}, 1);
+  push(0, 1, {1}, 1);
+  push_piece(1, {.step = 1, .info = {1, 0}, .piece = 0, .num_pieces = 2}, {1}, 8);  // and dies
+  leave(1, 2, 1);
+  Standing standing = join(1, 2, 7);
+  EXPECT_EQ(standing.step, 1u);
+  EXPECT_EQ(standing.batches, 1u);
+  EXPECT_EQ(standing.pass_batches, 1u);
+  EXPECT_TRUE(standing.pass_begun);
+  push(1, 1, {1}, 1);
+  EXPECT_THAT(weights({1}), ElementsAre(-4)) << "half a push is forgotten";
+  EXPECT_EQ(shard_->counters().trainers_returned, 1u);
+  EXPECT_THAT(refusal([&] { join(1, 2, 1, /*known=*/true); }, Code::kFenced), HasSubstr("not known here"));
+}
+
+TEST_F(ShardTest, StandingTellsOfPassesThatHaveEnded) {
+  make(1);
+  push(0, 0, {1}, 1);
+  push_end(0, 1);
+  leave(0, 1, 1);
+  Standing standing = join(0, 1, 2);
+  EXPECT_EQ(standing.step, 2u);
+  EXPECT_EQ(standing.pass, 1u);
+  EXPECT_EQ(standing.batches, 1u);
+  EXPECT_EQ(standing.pass_batches, 0u);
+  EXPECT_FALSE(standing.pass_begun);
+}
+
+// The process that returns computes its step again, while this shard has it already and others have not.
+TEST_F(ShardTest, APullForTheStepBeforeIsAnsweredAsTheFirstTime) {
+  place_ = {.num_dense = 2};
+  make(2);
+  for (int rank : {0, 1}) push(rank, 0, {1}, 1);
+  EXPECT_THAT(pull(1, 1, {1, 2}, 1)->floats(4), ElementsAre(-2, -2, 0, 0));
+  for (int rank : {0, 1}) push(rank, 1, {1}, 1);
+  EXPECT_THAT(pull(1, 1, {1, 2}, 2)->floats(4), ElementsAre(-2, -2, 0, 0));
+  EXPECT_THAT(pull(1, 2, {1, 2}, 3)->floats(4), ElementsAre(-4, -4, 0, 0));
+  EXPECT_THAT(pull(1, 1, {1, 2}, 4)->floats(4), ElementsAre(-2, -2, 0, 0))
+      << "also after a pull that runs ahead";
+  EXPECT_EQ(shard_->counters().pulls_repeated, 2u);
+  push(1, 2, {1}, 1);  // all shards have applied step 1
+  EXPECT_THAT(pull(1, 1, {1, 2})->floats(2), ElementsAre(-4, -4)) << "nobody needs it any more";
+}
+
+// A trainer that waits for long and loses its connection again and again must not fill the server's memory.
+TEST_F(ShardTest, WhatIsAskedAgainOverNewConnectionsIsKeptOnce) {
+  make(2);
+  for (int again = 0; again < 100; ++again) {
+    OutcomePtr of_old_connection[] = {push(0, 0, {1}, 1), pull(0, 1, {1}), gather(0, 0, "a")};
+    EXPECT_LE(shard_->num_waiting(), 6u);
+    for (OutcomePtr& outcome : of_old_connection) outcome->wanted = false;
+    join(0, 2, 1, /*known=*/true);
+    leave(0, 2, 1);
+  }
+}
+
+TEST_F(ShardTest, TheNextRunBeginsWhenARankReturnsThatHasEndedTheLast) {
+  make(1);
+  push(0, 0, {1}, 1);
+  shard_->end_run(0);
+  EXPECT_THAT(refusal([&] { join(0, 1, 2); }, Code::kUnavailable), HasSubstr("another run has to end first"));
+  leave(0, 1, 1);
+  const Standing standing = join(0, 1, 2);
+  EXPECT_EQ(standing.step, 0u);
+  EXPECT_EQ(standing.run, 2u);
+  EXPECT_EQ(shard_->clock(), 0u);
+  EXPECT_THAT(weights({1}), ElementsAre(-1)) << "the weights stay";
+  EXPECT_THAT(refusal([&] { join(0, 1, 1, /*known=*/true); }, Code::kFenced), HasSubstr("not known here"));
+}
+
+TEST_F(ShardTest, TheFirstShardSaysForAllWhichRunItIs) {
+  make(1);
+  push(0, 0, {1}, 1);
+  leave(0, 1, 1);
+  EXPECT_EQ(join(0, 1, 2, /*known=*/false, /*run=*/1).step, 1u) << "the run goes on";
+  leave(0, 1, 2);
+  EXPECT_EQ(join(0, 1, 3, /*known=*/false, /*run=*/3).step, 0u) << "another run";
+}
+
+TEST_F(ShardTest, WhoWaitsForATrainerThatIsGoneIsTold) {
+  make(2);
+  auto waiting = push(0, 0, {1}, 1);
+  leave(1, 2, 1);
+  now_ = std::chrono::seconds(9);
+  shard_->check_trainers(now_);
+  EXPECT_TRUE(waiting->waits());
+  now_ = std::chrono::seconds(10);
+  shard_->check_trainers(now_);
+  ASSERT_TRUE(waiting->error);
+  EXPECT_THAT(waiting->error->message(), HasSubstr("no connection from trainer 1 of 2 for 10 s, at step 0"));
+}
+
+class ShardGoesOnTest : public ShardTest {
+ protected:
+  ShardGoesOnTest() { loss_.go_on = true; }
+  void lose(int rank, int trainers) {
+    leave(rank, trainers, 1);
+    now_ += std::chrono::seconds(10);
+    shard_->check_trainers(now_);
+  }
+};
+
+TEST_F(ShardGoesOnTest, TheOthersGoOnWithoutATrainerThatIsGone) {
+  make(3, {}, "mean");
+  auto first = push(0, 0, {1}, 2), third = push(2, 0, {1}, 4);
+  auto gathered = gather(0, 0, "a");
+  lose(1, 3);
+  EXPECT_FALSE(first->waits());
+  EXPECT_FALSE(third->waits());
+  EXPECT_THAT(weights({1}), ElementsAre(-3)) << "the mean of those who are there";
+  gather(2, 0, "c");
+  ASSERT_TRUE(gathered->answer);
+  EXPECT_THAT(decode_gathered(*gathered->answer), ElementsAre("a", "", "c"));
+  for (int rank : {0, 2}) push_end(rank, 1);
+  EXPECT_TRUE(push_end(0, 1)->done().pass_ended);
+  EXPECT_EQ(shard_->counters().trainers_given_up, 1u);
+  EXPECT_THAT(refusal([&] { join(1, 3, 1, /*known=*/true); }, Code::kFenced), HasSubstr("start it again"));
+}
+
+// What it pushed as a whole counts where it is, and nothing after the first gap.
+TEST_F(ShardGoesOnTest, WhatATrainerPushedBeforeItWasGoneCounts) {
+  make(2, {.staleness = 1});
+  push(1, 0, {1}, 5);
+  push_piece(1, {.step = 1, .info = {1, 0}, .piece = 1, .num_pieces = 2}, {1}, 50);
+  lose(1, 2);
+  push(0, 0, {1}, 1);
+  push(0, 1, {1}, 1);
+  EXPECT_THAT(weights({1}), ElementsAre(-7));
+}
+
+TEST_F(ShardGoesOnTest, ATrainerThatWasGivenUpEntersAtThePresentStep) {
+  make(2);
+  push(0, 0, {1}, 1);
+  lose(1, 2);
+  push(0, 1, {1}, 1);
+  Standing standing = join(1, 2, 7);
+  EXPECT_TRUE(standing.was_given_up);
+  EXPECT_EQ(standing.step, 2u);
+  EXPECT_EQ(standing.batches, 0u);
+  auto waiting = push(0, 2, {1}, 1);
+  EXPECT_TRUE(waiting->waits()) << "it is one of them again";
+  push(1, 2, {1}, 10);
+  EXPECT_THAT(weights({1}), ElementsAre(-13));
+}
+
+// What is measured without it is applied without it.
+TEST_F(ShardGoesOnTest, ATrainerThatWasGivenUpEntersBehindAStepThatIsMeasured) {
+  optimizer_["clip_norm"] = 5;
+  make(2);
+  push(0, 0, {1}, 1);
+  lose(1, 2);
+  EXPECT_EQ(join(1, 2, 7).step, 1u);
+  EXPECT_FALSE(apply(0, 0, {2, 0})->waits());
+  EXPECT_THAT(weights({1}), ElementsAre(-1));
+}
+
+TEST_F(ShardGoesOnTest, AnAsynchronousPassEndsWithoutIt) {
+  make(3, {.async = true});
+  push_end(1, 0);
+  auto ended = push_end(0, 0);
+  lose(2, 3);
+  EXPECT_TRUE(ended->done().pass_ended);
+}
+
+TEST_F(ShardGoesOnTest, WhenAllAreGoneNobodyIsGivenUp) {
+  make(2);
+  push(0, 0, {1}, 1);
+  leave(0, 2, 1);
+  lose(1, 2);
+  EXPECT_EQ(shard_->counters().trainers_given_up, 0u);
+  EXPECT_EQ(join(1, 2, 7).step, 0u);
+}
+
+}  // namespace
+}  // namespace ps

@@ -1,0 +1,171 @@
+// One shard, driven directly: no network, no threads.
+#ifndef PS_TESTS_UNIT_PS_SHARD_TEST_H_
+#define PS_TESTS_UNIT_PS_SHARD_TEST_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "ps/shard.h"
+
+namespace ps {
+
+// What came of one request.
+struct Outcome {
+  std::optional<std::string> answer;
+  std::optional<Error> error;
+  bool wanted = true;
+
+  bool waits() const { return !answer && !error; }
+  std::vector<float> floats(size_t count) const {
+    std::vector<float> out(count);
+    std::memcpy(out.data(), answer->data(), count * sizeof(float));
+    return out;
+  }
+  Done done() const { return decode_done(*answer); }
+};
+
+class RecordingReply final : public Reply {
+ public:
+  explicit RecordingReply(std::shared_ptr<Outcome> outcome) : outcome_(std::move(outcome)) {}
+  void answer(std::shared_ptr<const Payload> payload) override {
+    std::string bytes(payload->head.data(), payload->head.size());
+    for (ConstBytes part : payload->parts) bytes.append(part.data(), part.size());
+    outcome_->answer = std::move(bytes);
+  }
+  void fail(const Error& error) override { outcome_->error = error; }
+  bool wanted() const override { return outcome_->wanted; }
+
+ private:
+  std::shared_ptr<Outcome> outcome_;
+};
+
+// A table of width 2 with weights that begin at zero, and a statistic of width 1; plain SGD of rate 1.
+class ShardTest : public testing::Test {
+ protected:
+  using OutcomePtr = std::shared_ptr<Outcome>;
+
+  void make(int trainers, Consistency consistency = {}, const char* gradient = "sum") {
+    ParameterSpec table, statistic;
+    table.name = "table";
+    table.kind = ParameterKind::kRows;
+    table.sparse = true;
+    table.rows = 100;
+    table.cols = 2;
+    statistic.name = "statistic";
+    statistic.kind = ParameterKind::kStatistic;
+    statistic.rows = statistic.cols = 1;
+    shard_ = std::make_unique<Shard>(std::vector{table, statistic}, make_optimizer_plan(optimizer_, gradient),
+                                     place_, consistency, loss_);
+    for (int rank = 0; rank < trainers; ++rank) join(rank, trainers, 1);
+  }
+
+  OutcomePtr apply(int rank, uint64_t step, std::vector<double> squares) {
+    return send([&](ReplyPtr& reply) { shard_->apply(rank, {step, std::move(squares)}, reply); });
+  }
+
+  Standing join(int rank, int trainers, uint64_t generation, bool known = false, uint64_t run = 0) {
+    return shard_->join({rank, trainers, generation, known, run}, now_);
+  }
+  OutcomePtr gather(int rank, uint64_t number, const std::string& bytes) {
+    return send([&](ReplyPtr& reply) { shard_->gather(rank, number, bytes, reply); });
+  }
+  void leave(int rank, int trainers, uint64_t generation) {
+    shard_->leave({rank, trainers, generation, true}, now_);
+  }
+
+  OutcomePtr pull(int rank, uint64_t step, const std::vector<uint64_t>& keys, uint64_t number = 0,
+                  RowType type = RowType::kF32) {
+    std::string parts;
+    encode_key_part(0, keys, parts);
+    return send([&](ReplyPtr& reply) {
+      PullHeader header{.step = step, .type = type, .number = number};
+      shard_->pull(rank, decode_pull(encode_pull(header, 1, parts)), reply);
+    });
+  }
+
+  // A gradient whose elements are all `gradient`.
+  OutcomePtr push(int rank, uint64_t step, const std::vector<uint64_t>& keys, float gradient,
+                  int64_t samples = 1) {
+    return push_piece(rank, {.step = step, .info = {samples, 0}}, keys, gradient);
+  }
+  OutcomePtr push_piece(int rank, const PushHeader& header, const std::vector<uint64_t>& keys,
+                        float gradient) {
+    std::string parts;
+    encode_key_part(0, keys, parts);
+    std::string body = encode_push(header, 1, parts);
+    for (size_t i = 0; i < 2 * keys.size(); ++i) put(body, gradient);
+    return push_body(rank, body);
+  }
+  // Gradients for the keys of a pull.
+  OutcomePtr push_pulled(int rank, uint64_t step, uint64_t pulled, const std::vector<float>& gradients) {
+    std::string body = encode_push({.step = step, .info = {1, 0}, .pulled = pulled}, 0, "");
+    for (float gradient : gradients) put(body, gradient);
+    return push_body(rank, body);
+  }
+  OutcomePtr push_statistic(int rank, uint64_t step, float value, int64_t samples) {
+    std::string parts;
+    encode_range_part(1, 0, 1, true, parts);
+    std::string body = encode_push({.step = step, .info = {samples, 0}}, 1, parts);
+    put(body, value);
+    return push_body(rank, body);
+  }
+  OutcomePtr push_end(int rank, uint64_t step) {
+    return push_body(rank, encode_push({.step = step, .ended = true}, 0, ""));
+  }
+  OutcomePtr push_body(int rank, std::string body) {
+    body.resize(padded(body.size()));
+    Buffer buffer = pool_.take(body.size());
+    std::copy(body.begin(), body.end(), buffer.data());
+    return send([&](ReplyPtr& reply) {
+      shard_->push(rank, decode_push(std::move(buffer), shard_->widths()), reply);
+    });
+  }
+
+  // The first element of rows.
+  std::vector<float> weights(const std::vector<uint64_t>& keys) {
+    std::string parts;
+    encode_key_part(0, keys, parts);
+    Payload rows = shard_->read(decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts)));
+    std::vector<float> first;
+    for (size_t i = 0; i < keys.size(); ++i)
+      first.push_back(reinterpret_cast<float*>(rows.head.data())[2 * i]);
+    return first;
+  }
+  float statistic() {
+    std::string parts;
+    encode_range_part(1, 0, 1, true, parts);
+    Payload value = shard_->read(decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts)));
+    return *reinterpret_cast<float*>(value.head.data());
+  }
+
+  std::string refusal(const std::function<void()>& body, Code code) {
+    try {
+      body();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << error.message();
+      return error.message();
+    }
+    return "accepted";
+  }
+
+  Json optimizer_ = {{"type", "sgd"}, {"learning_rate", 1}};
+  ShardPlace place_;
+  TrainerLoss loss_{.timeout = std::chrono::seconds(10)};
+  BufferPool pool_;
+  Time now_{};
+  std::unique_ptr<Shard> shard_;
+
+ private:
+  template <class Body>
+  OutcomePtr send(Body&& body) {
+    auto outcome = std::make_shared<Outcome>();
+    ReplyPtr reply = std::make_unique<RecordingReply>(outcome);
+    body(reply);
+    return outcome;
+  }
+};
+
+}  // namespace ps
+
+#endif  // PS_TESTS_UNIT_PS_SHARD_TEST_H_
