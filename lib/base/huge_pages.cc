@@ -12,9 +12,6 @@ namespace ps {
 
 namespace {
 
-constexpr size_t kFirstRegion = size_t{128} << 10;
-constexpr size_t kLargestRegion = size_t{64} << 20;
-
 size_t round_up(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
@@ -55,7 +52,7 @@ void* HugeArena::allocate(size_t bytes) {
 
 // Regions double, so that there are few of them, and what the last one wastes is in proportion.
 void HugeArena::add_region(size_t bytes) {
-  size_t size = regions_.empty() ? kFirstRegion : std::min(regions_.back().bytes * 2, kLargestRegion);
+  size_t size = regions_.empty() ? kFirstRegion : std::min(regions_.back().bytes * 2, largest_region_);
   if (size < bytes) size = bytes;
   size = round_up(size, size < kHugePage ? kFirstRegion : kHugePage);
   regions_.reserve(regions_.size() + 1);

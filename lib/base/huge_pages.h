@@ -20,7 +20,12 @@ class HugeArena {
   static constexpr size_t kAlignment = 64;  // of all pieces: a cache line
   static constexpr size_t kHugePage = size_t{2} << 20;
 
-  HugeArena() = default;
+  static constexpr size_t kFirstRegion = size_t{128} << 10;
+  static constexpr size_t kLargestRegion = size_t{64} << 20;
+
+  // Regions are not larger than `largest_region`, unless a piece is: kFirstRegion keeps memory that is soon
+  // given back on ordinary pages.
+  explicit HugeArena(size_t largest_region = kLargestRegion) : largest_region_(largest_region) {}
   ~HugeArena();
   HugeArena(const HugeArena&) = delete;
   HugeArena& operator=(const HugeArena&) = delete;
@@ -38,6 +43,8 @@ class HugeArena {
   };
 
   void add_region(size_t bytes);
+
+  const size_t largest_region_;
 
   // Guarded by mutex_.
   mutable std::mutex mutex_;

@@ -52,20 +52,30 @@ class BatchRouter {
   RowDeal deal(size_t p, size_t shard) const;
 
  private:
+  // A key and its place among those that were asked for.
   struct Entry {
     uint64_t key;
     uint32_t position;
   };
 
   size_t shard_of(size_t p, uint64_t key) const;
-  void add_entries(size_t p, size_t shard, std::span<const Entry> entries, std::span<const KeyCount> counts);
+  template <class Coding>
+  void deal_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
+                 const Coding& coding, std::vector<std::vector<typename Coding::Entry>>& dealt);
+  template <class Coding>
+  void add_entries(size_t p, size_t shard, std::span<const typename Coding::Entry> entries,
+                   std::span<const KeyCount> counts, const Coding& coding);
   Bundle& room_for(size_t shard, uint64_t bytes);
 
   const std::span<const ParameterSpec> specs_;
   const std::vector<ShardPlace> places_;
   std::vector<size_t> dense_shards_, sparse_shards_;  // by their numbers among their kind
   std::vector<std::vector<Bundle>> bundles_;          // by shard
-  std::vector<std::vector<Entry>> entries_;           // by shard
+
+  // Of the keys being added, by shard: those of one of the two.
+  std::vector<std::vector<uint64_t>> packed_;
+  std::vector<std::vector<Entry>> entries_;
+  std::vector<uint64_t> keys_;  // of a piece
 };
 
 }  // namespace ps

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/varint.h"
 
 namespace ps {
 
@@ -12,7 +13,6 @@ namespace {
 constexpr uint32_t kPassEnded = 1, kDropped = 2;                           // flags of Done
 constexpr uint8_t kEnded = 1, kShrink = 2;                                 // flags of a push
 constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a part
-constexpr size_t kMaxVarintBytes = 10;
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
 std::string_view text_of(std::span<const char> bytes) {
@@ -28,50 +28,32 @@ void expect_end(const ByteReader& in, std::string_view what) {
   if (in.remaining() > 0) fail(Code::kData, what, ": ", in.remaining(), " bytes too many");
 }
 
-// Seven bits a byte, the lowest first; the high bit says that more follow.
-void put_varint(std::string& out, uint64_t value) {
-  for (; value >= 128; value >>= 7) out += static_cast<char>(value | 128);
-  out += static_cast<char>(value);
-}
-
-uint64_t get_varint(ByteReader& in) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < kMaxVarintBytes; ++i) {
-    uint8_t byte = in.get<uint8_t>();
-    if (i == kMaxVarintBytes - 1 && byte > 1) break;
-    value |= static_cast<uint64_t>(byte & 127) << (7 * i);
-    if (byte < 128) return value;
-  }
-  fail(Code::kData, "a key has more than 64 bits");
-}
-
 void pad(std::string& out) {
   out.resize(padded(out.size()), '\0');
 }
 
-// Bytes of varints, after their number.
-template <class Body>
-void put_varints(std::string& out, Body&& body) {
+// Varints after the number of their bytes.
+template <class Next>
+void put_varints(std::string& out, size_t count, Next&& next) {
   const size_t size_at = out.size();
   put(out, uint32_t{0});
-  body();
+  append_varints(out, count, next);
   const uint32_t size = static_cast<uint32_t>(out.size() - size_at - sizeof(uint32_t));
   std::memcpy(out.data() + size_at, &size, sizeof size);
 }
 
 void decode_counts(ByteReader& in, Part& part) {
-  ByteReader list(in.get_bytes(in.get<uint32_t>()));
-  if (!in.ok()) cut_short("counts of keys");
+  std::string_view list = in.get_bytes(in.get<uint32_t>());
   part.counts.resize(part.keys.size());
   for (KeyCount& count : part.counts) {
-    const uint64_t shows = get_varint(list), clicks = get_varint(list);
-    if (!list.ok()) cut_short("counts of keys");
+    uint64_t shows = 0, clicks = 0;
+    if (!get_varint(list, shows) || !get_varint(list, clicks)) cut_short("counts of keys");
     if (shows == 0 || shows > UINT32_MAX || clicks > shows) {
       fail(Code::kData, "a key is shown ", shows, " times and clicked ", clicks, " times");
     }
     count = {static_cast<uint32_t>(shows), static_cast<uint32_t>(clicks)};
   }
-  expect_end(list, "counts of keys");
+  if (!list.empty()) fail(Code::kData, "counts of keys: ", list.size(), " bytes too many");
 }
 
 Part decode_part(ByteReader& in) {
@@ -126,28 +108,29 @@ void locate_rows(PushRequest& request, Widths widths, std::string_view what) {
 
 void encode_keys(std::span<const uint64_t> keys, std::string& out) {
   put(out, static_cast<uint32_t>(keys.size()));
-  put_varints(out, [&] {
-    uint64_t next = 0;
-    for (uint64_t key : keys) {
-      put_varint(out, key - next);
-      next = key + 1;
-    }
+  uint64_t next = 0;
+  const uint64_t* key = keys.data();
+  put_varints(out, keys.size(), [&] {
+    const uint64_t step = *key - next;
+    next = *key++ + 1;
+    return step;
   });
 }
 
 void decode_keys(ByteReader& in, std::vector<uint64_t>& keys) {
   uint32_t count = in.get<uint32_t>(), size = in.get<uint32_t>();
   if (!in.has(size) || count > size) fail(Code::kData, "a list of ", count, " keys is cut short");
-  ByteReader list(in.get_bytes(size));
+  std::string_view list = in.get_bytes(size);
   keys.resize(count);
   uint64_t next = 0;
   for (size_t i = 0; i < count; ++i) {
-    uint64_t step = get_varint(list);
+    uint64_t step = 0;
+    if (!get_varint(list, step)) cut_short("a list of keys");
     if (step > UINT64_MAX - next || (i > 0 && next == 0)) fail(Code::kData, "keys pass 64 bits");
     keys[i] = next + step;
     next = keys[i] + 1;
   }
-  expect_end(list, "a list of keys");
+  if (!list.empty()) fail(Code::kData, "a list of keys: ", list.size(), " bytes too many");
 }
 
 void encode_key_part(uint32_t parameter, std::span<const uint64_t> keys, std::string& out) {
@@ -161,11 +144,10 @@ void encode_counted_part(uint32_t parameter, std::span<const uint64_t> keys, std
   put(out, parameter);
   put(out, kCounted);
   encode_keys(keys, out);
-  put_varints(out, [&] {
-    for (const KeyCount& count : counts) {
-      put_varint(out, count.shows);
-      put_varint(out, count.clicks);
-    }
+  size_t i = 0;
+  put_varints(out, 2 * counts.size(), [&] {
+    const KeyCount& count = counts[i / 2];
+    return i++ % 2 == 0 ? count.shows : count.clicks;
   });
 }
 

@@ -15,6 +15,14 @@ struct ShardTables::Holder {
   std::unique_ptr<DenseTable> dense;
 };
 
+namespace {
+
+[[noreturn]] void fail_key(const ParameterSpec& spec, uint64_t key) {
+  fail(Code::kData, quote(spec.name), ": key ", key, " is not of this shard");
+}
+
+}  // namespace
+
 ShardTables::ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers,
                          const ShardPlace& place)
     : specs_(std::move(specs)), place_(place) {
@@ -69,12 +77,15 @@ void ShardTables::check(const Part& part) const {
     }
     return;
   }
+  // Keys ascend: the last one is the largest.
+  const bool known =
+      spec.rows == 0 || part.keys.empty() || part.keys.back() < static_cast<uint64_t>(spec.rows);
+  if (!known) fail_key(spec, part.keys.back());
+  if ((holder.sparse ? place_.num_sparse : place_.num_dense) == 1) return;
   for (uint64_t key : part.keys) {
-    bool known = spec.rows == 0 || key < static_cast<uint64_t>(spec.rows);
-    bool own =
-        known && (holder.sparse ? shard_of_key(key, place_.num_sparse) == place_.sparse
-                                : holder.deal.holder_of(static_cast<int64_t>(key)) == holder.deal.holder);
-    if (!own) fail(Code::kData, quote(spec.name), ": key ", key, " is not of this shard");
+    bool own = holder.sparse ? shard_of_key(key, place_.num_sparse) == place_.sparse
+                             : holder.deal.holder_of(static_cast<int64_t>(key)) == holder.deal.holder;
+    if (!own) fail_key(spec, key);
   }
 }
 

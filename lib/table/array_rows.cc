@@ -24,6 +24,9 @@ class ArrayRows final : public RowStore {
   void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
   size_t erase(std::span<const uint64_t> keys) override;
   bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const override;
+  void mark(std::span<const uint64_t> keys) override;
+  bool is_marked(uint64_t key) const override { return key < bound_ && rows_.is_marked(numbers_[key]); }
+  void clear_marks() override { rows_.clear_marks(); }
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t size() const override { return rows_.size() - 1; }
   uint64_t memory_bytes() const override { return bound_ * sizeof(uint32_t) + rows_.memory_bytes(); }
@@ -79,6 +82,12 @@ size_t ArrayRows::erase(std::span<const uint64_t> keys) {
     ++erased;
   }
   return erased;
+}
+
+void ArrayRows::mark(std::span<const uint64_t> keys) {
+  for (uint64_t key : keys) {
+    if (key < bound_ && numbers_[key] != 0) rows_.mark(numbers_[key]);
+  }
 }
 
 // Every partition looks at the whole array, of which it has but a part: some 1 ns a key that there may be.

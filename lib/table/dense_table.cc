@@ -37,7 +37,17 @@ uint64_t DenseTable::bytes_needed(int64_t rows, int64_t cols, int state_arrays) 
 }
 
 uint64_t DenseTable::memory_bytes() const {
-  return bytes_needed(rows_, cols_, optimizer_ ? optimizer_->state_arrays() : 0);
+  return floats() * sizeof(float) + (snapshot_ ? snapshot_->memory_bytes() : 0);
+}
+
+uint64_t DenseTable::floats() const {
+  return static_cast<uint64_t>(size()) *
+         static_cast<uint64_t>(1 + (optimizer_ ? optimizer_->state_arrays() : 0));
+}
+
+float* DenseTable::values() {
+  about_to_write();
+  return values_.get();
 }
 
 Row<float> DenseTable::block(int64_t begin, int64_t end) const {
@@ -46,15 +56,19 @@ Row<float> DenseTable::block(int64_t begin, int64_t end) const {
 
 void DenseTable::reset_state(ThreadPool& pool) {
   if (!optimizer_) return;
+  about_to_write();
   pool.for_each(size(), kBlock,
                 [&](int64_t begin, int64_t end) { optimizer_->initialize(block(begin, end)); });
 }
 
 void DenseTable::reset_range(int64_t first, int64_t count) {
-  if (optimizer_) optimizer_->initialize(block(first * cols_, (first + count) * cols_));
+  if (!optimizer_) return;
+  about_to_write();
+  optimizer_->initialize(block(first * cols_, (first + count) * cols_));
 }
 
 void DenseTable::push(const float* gradient, float scale, double learning_rate, ThreadPool& pool) {
+  about_to_write();
   optimizer_->begin_step(learning_rate);
   pool.for_each(size(), kBlock, [&](int64_t begin, int64_t end) {
     optimizer_->update(block(begin, end), gradient + begin, scale);
@@ -84,6 +98,7 @@ void DenseTable::read_rows(const KeyPlan& plan, std::vector<float>& copies, std:
 // through the list of (row, position) sorted by row.
 void DenseTable::push_rows(const KeyPlan& plan, const float* gradients, float scale, double learning_rate,
                            ThreadPool& pool) {
+  about_to_write();
   optimizer_->begin_step(learning_rate);
   std::vector<std::pair<int64_t, int64_t>> touched(plan.keys.size());
   for (size_t n = 0; n < touched.size(); ++n) {
@@ -118,6 +133,30 @@ void DenseTable::read_range(int64_t first, int64_t count, float* out) const {
     optimizer_->read(block(begin, end), out);
   } else {
     std::copy(values_.get() + begin, values_.get() + end, out);
+  }
+}
+
+void DenseTable::begin_snapshot(uint64_t max_bytes, DenseSink sink) {
+  PS_CHECK(!snapshot_);
+  const size_t weights = static_cast<size_t>(size());
+  const DenseSnapshot::Parts parts = {std::span<const float>(values_.get(), weights),
+                                      std::span<const float>(state_.get(), floats() - weights)};
+  snapshot_ = std::make_unique<DenseSnapshot>(parts, max_bytes, std::move(sink));
+}
+
+bool DenseTable::sweep_snapshot(uint64_t floats) {
+  if (snapshot_ && !snapshot_->sweep(floats)) end_snapshot();
+  return snapshot_ != nullptr;
+}
+
+void DenseTable::restore(uint64_t first, std::span<const float> floats) {
+  const uint64_t weights = static_cast<uint64_t>(size());
+  PS_CHECK(first <= this->floats() && floats.size() <= this->floats() - first);
+  about_to_write();
+  const size_t own = first < weights ? std::min<size_t>(floats.size(), weights - first) : 0;
+  if (own > 0) std::copy_n(floats.data(), own, values_.get() + first);
+  if (own < floats.size()) {
+    std::copy_n(floats.data() + own, floats.size() - own, state_.get() + (first + own - weights));
   }
 }
 

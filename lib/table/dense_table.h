@@ -12,6 +12,7 @@
 #include "math/initializer.h"
 #include "math/key_plan.h"
 #include "optim/optimizer.h"
+#include "table/dense_snapshot.h"
 #include "table/row_deal.h"
 
 namespace ps {
@@ -30,7 +31,8 @@ class DenseTable {
   // Bytes that a table of this shape will hold.
   static uint64_t bytes_needed(int64_t rows, int64_t cols, int state_arrays);
 
-  float* values() { return values_.get(); }
+  // To be read and written: a running snapshot takes it for a write.
+  float* values();
   int64_t rows() const { return rows_; }
   int64_t cols() const { return cols_; }
   uint64_t memory_bytes() const;
@@ -58,13 +60,30 @@ class DenseTable {
   void reset_state(ThreadPool& pool);
   void reset_range(int64_t first, int64_t count);
 
+  // Floats of weights and state, in the order in which a snapshot gives them.
+  uint64_t floats() const;
+
+  // Begins a snapshot of them; then as of a SparseTable.  What is left when the table is written next is
+  // copied, up to max_bytes of it.
+  void begin_snapshot(uint64_t max_bytes, DenseSink sink);
+  bool sweep_snapshot(uint64_t floats);
+  void end_snapshot() { snapshot_.reset(); }
+  bool has_snapshot() const { return snapshot_ != nullptr; }
+
+  // Sets floats from `first` on, as a snapshot gave them.
+  void restore(uint64_t first, std::span<const float> floats);
+
  private:
+  void about_to_write() {
+    if (snapshot_) snapshot_->keep();
+  }
   Row<float> block(int64_t begin, int64_t end) const;
   int64_t size() const { return rows_ * cols_; }
 
   const int64_t rows_, cols_;
   std::unique_ptr<Optimizer<float>> optimizer_;
   std::unique_ptr<float[]> values_, state_;  // [rows, cols], [state arrays, rows, cols]
+  std::unique_ptr<DenseSnapshot> snapshot_;  // the running one
 };
 
 }  // namespace ps

@@ -25,6 +25,9 @@ class HashedRows final : public RowStore {
   bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const override {
     return partitions_[partition].scan(cursor, keys);
   }
+  void mark(std::span<const uint64_t> keys) override;
+  bool is_marked(uint64_t key) const override { return partitions_[key_partition(key)].is_marked(key); }
+  void clear_marks() override;
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t size() const override;
   uint64_t memory_bytes() const override;
@@ -35,6 +38,8 @@ class HashedRows final : public RowStore {
     const KeyIndex::Bucket* bucket;
   };
 
+  template <class Body>
+  void for_each_of(std::span<const uint64_t> keys, Body&& body);
   void deal(std::span<const uint64_t> keys);
 
   const RowLayout layout_;
@@ -101,17 +106,31 @@ void HashedRows::deal(std::span<const uint64_t> keys) {
   for (uint32_t i = 0; i < keys.size(); ++i) dealt_[next[key_partition(keys[i])]++] = i;
 }
 
-size_t HashedRows::erase(std::span<const uint64_t> keys) {
+// Calls body(partition, key) for all keys in their order.
+template <class Body>
+void HashedRows::for_each_of(std::span<const uint64_t> keys, Body&& body) {
   constexpr size_t kAhead = 16;  // keys whose index lines are on their way
-  size_t erased = 0;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (i + kAhead < keys.size()) {
       const uint64_t next = keys[i + kAhead];
       __builtin_prefetch(&partitions_[key_partition(next)].bucket(next));
     }
-    erased += partitions_[key_partition(keys[i])].erase(keys[i]);
+    body(partitions_[key_partition(keys[i])], keys[i]);
   }
+}
+
+size_t HashedRows::erase(std::span<const uint64_t> keys) {
+  size_t erased = 0;
+  for_each_of(keys, [&](TablePartition& partition, uint64_t key) { erased += partition.erase(key); });
   return erased;
+}
+
+void HashedRows::mark(std::span<const uint64_t> keys) {
+  for_each_of(keys, [](TablePartition& partition, uint64_t key) { partition.mark(key); });
+}
+
+void HashedRows::clear_marks() {
+  for (TablePartition& partition : partitions_) partition.clear_marks();
 }
 
 std::vector<uint64_t> HashedRows::sorted_keys() const {

@@ -17,8 +17,9 @@ class RowLayout {
   RowLayout(int64_t width, int state_arrays, bool stamped);
 
   int64_t width() const { return width_; }
-  int64_t values() const { return values_; }  // floats of weights and state
-  int64_t stride() const { return stride_; }  // floats from a row to the next
+  int64_t values() const { return values_; }             // floats of weights and state
+  int64_t floats() const { return values_ + stamped_; }  // all but the padding
+  int64_t stride() const { return stride_; }             // floats from a row to the next
   bool stamped() const { return stamped_; }
 
   Row<float> row(float* start) const { return {start, start + width_, width_, width_}; }

@@ -28,4 +28,14 @@ uint32_t RowSlabs::add() {
   return end_++;
 }
 
+void RowSlabs::remove(uint32_t number) {
+  removed_.push_back(number);
+  if (is_marked(number)) marks_[number / 64] &= ~(uint64_t{1} << number % 64);
+}
+
+void RowSlabs::mark(uint32_t number) {
+  if (number / 64 >= marks_.size()) marks_.resize(size_t{end_} / 64 + 1);
+  marks_[number / 64] |= uint64_t{1} << number % 64;
+}
+
 }  // namespace ps

@@ -22,12 +22,20 @@ class RowSlabs {
   uint32_t add();
 
   // Its place is the next that add() gives.
-  void remove(uint32_t number) { removed_.push_back(number); }
+  void remove(uint32_t number);
+
+  // A mark on a row, one bit: new ones have none.
+  void mark(uint32_t number);
+  bool is_marked(uint32_t number) const {
+    return number / 64 < marks_.size() && (marks_[number / 64] >> number % 64 & 1) != 0;
+  }
+  void clear_marks() { std::vector<uint64_t>().swap(marks_); }
 
   float* row(uint32_t number) const { return slabs_[number >> bits_] + (number & mask_) * stride_; }
   uint32_t size() const { return end_ - static_cast<uint32_t>(removed_.size()); }
   uint64_t memory_bytes() const {
-    return slabs_.size() * (slab_bytes() + sizeof slabs_[0]) + removed_.capacity() * sizeof removed_[0];
+    return slabs_.size() * (slab_bytes() + sizeof slabs_[0]) + removed_.capacity() * sizeof removed_[0] +
+           marks_.capacity() * sizeof marks_[0];
   }
 
  private:
@@ -39,6 +47,7 @@ class RowSlabs {
   uint32_t end_ = 0;               // beyond all numbers given
   std::vector<float*> slabs_;      // 2^bits_ rows each
   std::vector<uint32_t> removed_;  // numbers of no row
+  std::vector<uint64_t> marks_;    // bits by number; none are set beyond its end
 };
 
 }  // namespace ps

@@ -39,10 +39,16 @@ class RowStore {
   // once, or, as the index grows, twice.
   virtual bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const = 0;
 
-  // Calls body(key, row) for every row of a partition, in no order that means anything.  It may write the
-  // row, but not insert or erase.
-  template <class Body>
-  void for_each_row(uint32_t partition, Body&& body) const;
+  // Calls prepare(keys), then body(key, row) for each of them, until all rows of a partition had their turn,
+  // in no order that means anything.  Both may write the rows, but not insert or erase.
+  template <class Prepare, class Body>
+  void for_each_row(uint32_t partition, Prepare&& prepare, Body&& body) const;
+
+  // A mark on each row, which new rows do not have: that it changed since marks were cleared.  Keys without a
+  // row are ignored.  Owner thread.
+  virtual void mark(std::span<const uint64_t> keys) = 0;
+  virtual bool is_marked(uint64_t key) const = 0;
+  virtual void clear_marks() = 0;
 
   // Keys of all rows, ascending.
   virtual std::vector<uint64_t> sorted_keys() const = 0;
@@ -51,14 +57,15 @@ class RowStore {
   virtual uint64_t memory_bytes() const = 0;
 };
 
-template <class Body>
-void RowStore::for_each_row(uint32_t partition, Body&& body) const {
+template <class Prepare, class Body>
+void RowStore::for_each_row(uint32_t partition, Prepare&& prepare, Body&& body) const {
   std::vector<uint64_t> keys;
   std::vector<float*> rows;
   std::vector<uint32_t> missing;
   for (uint64_t cursor = 0; scan(partition, cursor, keys); keys.clear()) {
     rows.resize(keys.size());
     missing.resize(keys.size());
+    prepare(std::span<const uint64_t>(keys));
     find(keys, rows.data(), missing.data());
     for (size_t i = 0; i < keys.size(); ++i) body(keys[i], rows[i]);
   }

@@ -32,6 +32,7 @@ void SparseTable::pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*
 
 // rows[i] <- the row of keys[i], up to date.
 void SparseTable::find_or_create(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool) {
+  if (layout_.stamped()) about_to_write(keys);  // being brought up to date is a change
   const int64_t size = static_cast<int64_t>(keys.size());
   if (missing_.size() < keys.size()) missing_.resize(keys.size());
   block_missing_.assign(static_cast<size_t>((size + block_ - 1) / block_), 0);
@@ -73,7 +74,9 @@ void SparseTable::create_missing(std::span<const uint64_t> keys, std::span<float
   new_keys_.resize(count);
   new_rows_.resize(count);
   for (size_t i = 0; i < count; ++i) new_keys_[i] = keys[missing_[i]];
+  if (snapshot_) snapshot_->leave_out(new_keys_);
   rows_->insert(new_keys_, new_rows_.data(), pool);
+  if (tracks_changes_) rows_->mark(new_keys_);
   pool.for_each(static_cast<int64_t>(count), block_, [&](int64_t begin, int64_t end) {
     for (size_t i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       start_row(new_keys_[i], new_rows_[i]);
@@ -138,6 +141,7 @@ void SparseTable::read_row(uint64_t key, float* found, std::span<float> scratch,
 void SparseTable::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
                        double learning_rate, ThreadPool& pool) {
   PS_CHECK(rows.size() == plan.keys.size());
+  about_to_write(plan.keys);
   optimizer_->begin_step(learning_rate);
   const int64_t steps = optimizer_->steps();
   pool.for_each(static_cast<int64_t>(rows.size()), block_, [&](int64_t begin, int64_t end) {
@@ -151,11 +155,56 @@ void SparseTable::push(const KeyPlan& plan, std::span<float* const> rows, const 
 void SparseTable::load_rows(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool) {
   std::vector<float*> rows(keys.size());
   find_or_create(keys, rows, pool);
+  about_to_write(keys);
   for (size_t i = 0; i < rows.size(); ++i) {
     std::copy_n(weights + static_cast<int64_t>(i) * width(), width(), rows[i]);
     optimizer_->initialize(layout_.row(rows[i]));
     if (layout_.stamped()) layout_.set_stamp(rows[i], optimizer_->steps());
   }
+}
+
+void SparseTable::restore_rows(std::span<const uint64_t> keys, const float* rows, ThreadPool& pool) {
+  std::vector<float*> places(keys.size());
+  find_or_create(keys, places, pool);
+  about_to_write(keys);
+  for (size_t i = 0; i < places.size(); ++i) {
+    std::copy_n(rows + static_cast<int64_t>(i) * layout_.floats(), layout_.floats(), places[i]);
+  }
+}
+
+size_t SparseTable::erase(std::span<const uint64_t> keys) {
+  if (snapshot_) snapshot_->keep(keys);
+  if (tracks_changes_) note_erased(keys);
+  return rows_->erase(keys);
+}
+
+void SparseTable::note_erased(std::span<const uint64_t> keys) {
+  std::vector<float*> rows(keys.size());
+  std::vector<uint32_t> missing(keys.size());
+  rows_->find(keys, rows.data(), missing.data());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (rows[i] != nullptr) erased_.push_back(keys[i]);
+  }
+}
+
+void SparseTable::begin_snapshot(const SnapshotOptions& options, SnapshotSink sink) {
+  PS_CHECK(!snapshot_ && (tracks_changes_ || !options.only_changed));
+  if (!options.only_changed) {
+    rows_->clear_marks();
+    erased_.clear();
+  }
+  erased_before_ = erased_.size();
+  snapshot_ = std::make_unique<SparseSnapshot>(layout_, *rows_, options, std::move(sink));
+}
+
+bool SparseTable::sweep_snapshot(uint64_t rows) {
+  if (snapshot_ && !snapshot_->sweep(rows)) end_snapshot();
+  return snapshot_ != nullptr;
+}
+
+uint64_t SparseTable::memory_bytes() const {
+  return rows_->memory_bytes() + (snapshot_ ? snapshot_->memory_bytes() : 0) +
+         erased_.capacity() * sizeof erased_[0];
 }
 
 }  // namespace ps

@@ -13,6 +13,7 @@
 #include "optim/optimizer.h"
 #include "table/row_layout.h"
 #include "table/row_store.h"
+#include "table/sparse_snapshot.h"
 
 namespace ps {
 
@@ -41,15 +42,45 @@ class SparseTable {
 
   // Removes rows; those keys that have one then read as if they never had one.  Returns how many they were.
   // Pointers to other rows stay good.
-  size_t erase(std::span<const uint64_t> keys) { return rows_->erase(keys); }
+  size_t erase(std::span<const uint64_t> keys);
 
   // Calls body(key, row) for the rows of one of the partitions of table_partition.h, in no order that means
   // anything: rows as they lie, in the layout of layout(), not brought up to date.  It may write the row, but
   // not the table.
   template <class Body>
   void for_each_row(uint32_t partition, Body&& body) {
-    rows_->for_each_row(partition, body);
+    rows_->for_each_row(
+        partition, [this](std::span<const uint64_t> keys) { about_to_write(keys); }, body);
   }
+
+  // The same for reading alone.
+  template <class Body>
+  void for_each_row(uint32_t partition, Body&& body) const {
+    auto read = [&](uint64_t key, const float* row) { body(key, row); };
+    rows_->for_each_row(
+        partition, [](std::span<const uint64_t>) {}, read);
+  }
+
+  // From now on remembers which rows change and which are erased, for snapshots of what changed.  It costs 1
+  // bit a row, and a look-up for each row that is written.
+  void track_changes() { tracks_changes_ = true; }
+
+  // Begins a snapshot of all rows; or of those that changed since the last such one began.  If that came to
+  // nothing, the next must be of all.  The table goes on, and its writers keep what they overwrite; they too
+  // may call the sink.  None may be running.
+  void begin_snapshot(const SnapshotOptions& options, SnapshotSink sink);
+
+  // Of the running snapshot: gives out some `rows` of it; false when it is done, and then it has ended.
+  bool sweep_snapshot(uint64_t rows);
+  void end_snapshot() { snapshot_.reset(); }
+  bool has_snapshot() const { return snapshot_ != nullptr; }
+
+  // Keys of rows that were erased before the last snapshot of what changed, since that of all rows before it:
+  // in the order of time; some may have a row again.
+  std::span<const uint64_t> erased_keys() const { return std::span(erased_).first(erased_before_); }
+
+  // Sets rows [keys, layout().floats()], as a snapshot gave them.
+  void restore_rows(std::span<const uint64_t> keys, const float* rows, ThreadPool& pool);
 
   // Keys of all rows, ascending.
   std::vector<uint64_t> sorted_keys() const { return rows_->sorted_keys(); }
@@ -60,9 +91,15 @@ class SparseTable {
   int64_t width() const { return layout_.width(); }
   const RowLayout& layout() const { return layout_; }
   uint64_t size() const { return rows_->size(); }
-  uint64_t memory_bytes() const { return rows_->memory_bytes(); }
+  uint64_t memory_bytes() const;
 
  private:
+  // To be called before the rows of these keys are written.
+  void about_to_write(std::span<const uint64_t> keys) {
+    if (snapshot_) snapshot_->keep(keys);
+    if (tracks_changes_) rows_->mark(keys);
+  }
+  void note_erased(std::span<const uint64_t> keys);
   void find_or_create(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool);
   size_t find(std::span<const uint64_t> keys, std::span<float*> rows, uint32_t* missing) const;
   void create_missing(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool);
@@ -75,6 +112,11 @@ class SparseTable {
   const Initializer initializer_;
   const int64_t block_;  // rows that are one thread's at a time
   std::unique_ptr<RowStore> rows_;
+
+  std::unique_ptr<SparseSnapshot> snapshot_;  // the running one
+  bool tracks_changes_ = false;
+  std::vector<uint64_t> erased_;  // since the last snapshot of all rows began
+  size_t erased_before_ = 0;      // of erased_: before the last snapshot
 
   // Of the running pull: what to create.  Block i of the keys has block_missing_[i] places in missing_ from
   // i block_ on.

@@ -69,6 +69,17 @@ class TablePartition {
   // Appends the keys of some more rows, from cursor 0 on; false when there are no more.  As KeyIndex::scan.
   bool scan(uint64_t& cursor, std::vector<uint64_t>& keys) const { return index_.scan(cursor, keys); }
 
+  // Marks on rows, as in RowSlabs; of a key without a row there is none.
+  void mark(uint64_t key) {
+    const uint32_t number = index_.find(key);
+    if (number != KeyIndex::kNone) rows_.mark(number);
+  }
+  bool is_marked(uint64_t key) const {
+    const uint32_t number = index_.find(key);
+    return number != KeyIndex::kNone && rows_.is_marked(number);
+  }
+  void clear_marks() { rows_.clear_marks(); }
+
   uint32_t size() const { return rows_.size(); }
   uint64_t memory_bytes() const { return index_.memory_bytes() + rows_.memory_bytes(); }
 

@@ -43,7 +43,8 @@ class RowStoreTest : public testing::TestWithParam<uint64_t> {
   std::vector<uint64_t> keys_by_partition() {
     std::vector<uint64_t> keys;
     for (uint32_t p = 0; p < 1u << kPartitionBits; ++p) {
-      store_->for_each_row(p, [&](uint64_t key, float* row) {
+      auto none = [](std::span<const uint64_t>) {};
+      store_->for_each_row(p, none, [&](uint64_t key, float* row) {
         EXPECT_EQ(key_partition(key), p);
         EXPECT_EQ(row, find(key));
         keys.push_back(key);

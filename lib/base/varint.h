@@ -1,0 +1,72 @@
+// Integers in few bytes: seven bits a byte, the lowest first; the high bit says that more follow.  Used by
+// lists of keys and counts on the wire.
+#ifndef PS_BASE_VARINT_H_
+#define PS_BASE_VARINT_H_
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ps {
+
+inline constexpr size_t kMaxVarintBytes = 10;
+
+// Writes a varint at `out`, where there must be room for the longest, and returns its end.
+//
+// Keys of one batch are mostly one or two bytes from the last, by turns that no processor can guess: neither
+// this nor get_varint branches on which.
+inline char* put_varint(char* out, uint64_t value) {
+  if (value < 1 << 14) {
+    const bool two = value >= 128;
+    out[0] = static_cast<char>(value | uint64_t{two} << 7);
+    out[1] = static_cast<char>(value >> 7);
+    return out + 1 + two;
+  }
+  for (; value >= 128; value >>= 7) *out++ = static_cast<char>(value | 128);
+  *out++ = static_cast<char>(value);
+  return out;
+}
+
+// Appends next(), called `count` times.
+template <class Next>
+void append_varints(std::string& out, size_t count, Next&& next) {
+  constexpr size_t kAtOnce = 256;
+  std::array<char, kAtOnce * kMaxVarintBytes> coded;
+  for (size_t left = count; left > 0;) {
+    const size_t now = std::min(left, kAtOnce);
+    char* at = coded.data();
+    for (size_t i = 0; i < now; ++i) at = put_varint(at, next());
+    out.append(coded.data(), at);
+    left -= now;
+  }
+}
+
+// Takes a varint off the front of `bytes`; false when there is none, or one of more than 64 bits.
+inline bool get_long_varint(std::string_view& bytes, uint64_t& value) {
+  value = 0;
+  for (size_t i = 0; i < std::min(bytes.size(), kMaxVarintBytes); ++i) {
+    const uint8_t byte = static_cast<uint8_t>(bytes[i]);
+    if (i == kMaxVarintBytes - 1 && byte > 1) return false;
+    value |= static_cast<uint64_t>(byte & 127) << (7 * i);
+    if (byte >= 128) continue;
+    bytes.remove_prefix(i + 1);
+    return true;
+  }
+  return false;
+}
+
+inline bool get_varint(std::string_view& bytes, uint64_t& value) {
+  if (bytes.size() < 2) return get_long_varint(bytes, value);
+  const uint32_t low = static_cast<uint8_t>(bytes[0]), high = static_cast<uint8_t>(bytes[1]), two = low >> 7;
+  if ((two & high >> 7) != 0) return get_long_varint(bytes, value);
+  bytes.remove_prefix(1 + two);
+  value = (low & 127) | two * high << 7;
+  return true;
+}
+
+}  // namespace ps
+
+#endif  // PS_BASE_VARINT_H_

@@ -1,0 +1,45 @@
+#include "table/dense_snapshot.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ps {
+
+// Floats given at a time.
+static constexpr uint64_t kBlock = 64 << 10;
+
+DenseSnapshot::DenseSnapshot(const Parts& parts, uint64_t max_bytes, DenseSink sink)
+    : parts_(parts), max_bytes_(max_bytes), sink_(std::move(sink)) {}
+
+// From `first` to the end of its part.
+std::span<const float> DenseSnapshot::from(uint64_t first) const {
+  if (is_copied_) return std::span(copy_).subspan(first - copied_from_);
+  const uint64_t weights = parts_[0].size();
+  return first < weights ? parts_[0].subspan(first) : parts_[1].subspan(first - weights);
+}
+
+void DenseSnapshot::keep() {
+  if (is_copied_) return;
+  while ((size() - given_) * sizeof(float) > max_bytes_) sweep(kBlock);
+  copy_.reserve(size() - given_);
+  for (uint64_t first = given_; first < size();) {
+    const std::span<const float> rest = from(first);
+    copy_.insert(copy_.end(), rest.begin(), rest.end());
+    first += rest.size();
+  }
+  copied_from_ = given_;
+  is_copied_ = true;
+}
+
+bool DenseSnapshot::sweep(uint64_t floats) {
+  const uint64_t end = floats < size() - given_ ? given_ + floats : size();
+  while (given_ < end) {
+    const std::span<const float> rest = from(given_);
+    const std::span<const float> block = rest.first(std::min({kBlock, end - given_, rest.size()}));
+    const uint64_t first = std::exchange(given_, given_ + block.size());
+    sink_(first, block);
+  }
+  return given_ < size();
+}
+
+}  // namespace ps

@@ -1,0 +1,334 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "base/random.h"
+#include "table/dense_table.h"
+#include "table/sparse_table.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAreArray;
+
+constexpr int64_t kWidth = 3;
+constexpr uint64_t kKeys = 6000;  // that there may be
+
+KeyPlan plan_of(std::vector<uint64_t> keys) {
+  KeyPlanner planner;
+  std::vector<uint32_t> offsets = {0, static_cast<uint32_t>(keys.size())};
+  KeyList list{offsets, keys};
+  KeyPlan plan;
+  planner.plan({&list, 1}, plan);
+  return plan;
+}
+
+// What rows hold, as bits: stamps are no numbers.
+using Bits = std::vector<uint32_t>;
+
+Bits bits_of(const float* row, int64_t floats) {
+  Bits bits(static_cast<size_t>(floats));
+  std::memcpy(bits.data(), row, bits.size() * sizeof(uint32_t));
+  return bits;
+}
+
+// What a snapshot gave, in its order.
+struct Given {
+  std::vector<uint64_t> keys;
+  std::vector<Bits> rows;
+
+  std::map<uint64_t, Bits> by_key() const {
+    std::map<uint64_t, Bits> map;
+    for (size_t i = 0; i < keys.size(); ++i) map[keys[i]] = rows[i];
+    return map;
+  }
+  bool operator==(const Given&) const = default;
+};
+
+struct Case {
+  const OptimizerEntry* optimizer;
+  uint64_t bound;
+};
+
+// Names of failing cases.
+void PrintTo(const Case& value, std::ostream* out) {
+  *out << value.optimizer->name << (value.bound == 0 ? ", any keys" : ", bounded keys");
+}
+
+class SnapshotTest : public testing::TestWithParam<Case> {
+ protected:
+  std::unique_ptr<SparseTable> make_table() {
+    const Json options = {{"l2", 0.01}};
+    return std::make_unique<SparseTable>(kWidth, GetParam().bound,
+                                         Initializer{Distribution::kNormal, 0, 1, 7},
+                                         GetParam().optimizer->make_float(options, {}));
+  }
+
+  // Any way in which rows change.
+  void write(SparseTable& table, Random& random) {
+    std::set<uint64_t> chosen;
+    while (chosen.size() < 40) chosen.insert(random.below(kKeys));
+    std::vector<uint64_t> keys(chosen.begin(), chosen.end());
+    const uint32_t way = random.next32() % 8;
+    if (way == 0) {
+      table.erase(keys);
+    } else if (way == 1) {
+      const std::vector<float> weights(keys.size() * kWidth, 0.25f);
+      table.load_rows(keys, weights.data(), pool_);
+    } else if (way == 2) {
+      const uint32_t partition = random.next32() % (1u << kPartitionBits);
+      table.for_each_row(partition, [](uint64_t, float* row) { row[0] += 1; });
+    } else {
+      train(table, keys);
+    }
+  }
+
+  void train(SparseTable& table, const std::vector<uint64_t>& keys) {
+    std::vector<float*> rows;
+    KeyPlan plan = plan_of(keys);
+    table.pull(plan, pool_, rows);
+    std::vector<float> gradients(rows.size() * kWidth);
+    for (size_t i = 0; i < gradients.size(); ++i) gradients[i] = static_cast<float>(i % 7) - 2.5f;
+    table.push(plan, rows, gradients.data(), 0.1f, 0.1, pool_);
+  }
+
+  static std::map<uint64_t, Bits> copy_of(const SparseTable& table) {
+    std::map<uint64_t, Bits> copy;
+    for (uint32_t p = 0; p < 1u << kPartitionBits; ++p) {
+      table.for_each_row(
+          p, [&](uint64_t key, const float* row) { copy[key] = bits_of(row, table.layout().floats()); });
+    }
+    return copy;
+  }
+
+  SnapshotSink into(Given& given, const SparseTable& table) {
+    const int64_t floats = table.layout().floats();
+    return [&given, floats](const SnapshotRows& block) {
+      for (size_t i = 0; i < block.keys.size(); ++i) {
+        ASSERT_EQ(key_partition(block.keys[i]), block.partition);
+        given.keys.push_back(block.keys[i]);
+        given.rows.push_back(bits_of(block.rows + static_cast<int64_t>(i) * floats, floats));
+      }
+    };
+  }
+
+  // A whole snapshot, with writes in between that come from `seed`.
+  Given snapshot(SparseTable& table, const SnapshotOptions& options, uint64_t seed) {
+    Random random(seed, 1);
+    Given given;
+    table.begin_snapshot(options, into(given, table));
+    do {
+      for (uint64_t writes = random.below(4); writes > 0; --writes) write(table, random);
+    } while (table.sweep_snapshot(random.below(2000)));
+    EXPECT_FALSE(table.has_snapshot());
+    return given;
+  }
+
+  void write_much(SparseTable& table, uint64_t seed) {
+    Random random(seed, 2);
+    for (int i = 0; i < 150; ++i) write(table, random);
+  }
+
+  ThreadPool pool_{1};
+};
+
+TEST_P(SnapshotTest, GivesTheRowsAsTheyWereWhateverIsWrittenMeanwhile) {
+  std::unique_ptr<SparseTable> table = make_table();
+  for (uint64_t seed = 0; seed < 2; ++seed) {
+    write_much(*table, seed);
+    const std::map<uint64_t, Bits> expected = copy_of(*table);
+    const Given given = snapshot(*table, {}, seed);
+    EXPECT_EQ(given.keys.size(), expected.size()) << "each key once";
+    EXPECT_TRUE(given.by_key() == expected) << "seed " << seed;
+    EXPECT_FALSE(copy_of(*table) == expected) << "the table went on";
+  }
+}
+
+TEST_P(SnapshotTest, ComesInOneOrderHoweverItIsSwept) {
+  std::unique_ptr<SparseTable> first = make_table(), second = make_table();
+  write_much(*first, 1);
+  write_much(*second, 1);
+  const Given given = snapshot(*first, {}, 10);
+  EXPECT_TRUE(given == snapshot(*second, {}, 11)) << "other writes, other steps";
+  auto place = [](uint64_t key) { return std::pair(key_partition(key), key); };
+  EXPECT_TRUE(std::is_sorted(given.keys.begin(), given.keys.end(),
+                             [&](uint64_t a, uint64_t b) { return place(a) < place(b); }));
+}
+
+TEST_P(SnapshotTest, EndsByTheWritersAloneWhenThereIsNoRoom) {
+  std::unique_ptr<SparseTable> table = make_table();
+  write_much(*table, 5);
+  const std::map<uint64_t, Bits> expected = copy_of(*table);
+  Given given;
+  table->begin_snapshot({.max_bytes = 0}, into(given, *table));
+  train(*table, {1, 2, 3, 4, 5});
+  EXPECT_TRUE(given.by_key() == expected);
+  EXPECT_FALSE(table->sweep_snapshot(1));
+}
+
+TEST_P(SnapshotTest, OfChangesHoldsThemAloneAndMakesTheOlderOneNew) {
+  std::unique_ptr<SparseTable> table = make_table();
+  table->track_changes();
+  write_much(*table, 3);
+  const Given base = snapshot(*table, {}, 20);  // with writes after it began
+  for (uint64_t seed = 30; seed < 33; ++seed) {
+    train(*table, {seed, 9, kKeys - 1});
+    table->erase(std::vector<uint64_t>{9, kKeys - 1});
+    train(*table, {9});
+    const std::map<uint64_t, Bits> before = base.by_key(), expected = copy_of(*table);
+    const Given changes = snapshot(*table, {.only_changed = true}, seed);
+    const std::span<const uint64_t> erased = table->erased_keys();
+
+    std::map<uint64_t, Bits> restored = before;
+    for (uint64_t key : erased) restored.erase(key);
+    for (const auto& [key, row] : changes.by_key()) restored[key] = row;
+    EXPECT_TRUE(restored == expected) << "seed " << seed;
+    EXPECT_LT(changes.keys.size(), expected.size()) << "rows that nobody touched are left out";
+    for (const auto& [key, row] : expected) {
+      auto old = before.find(key);
+      if (old != before.end() && old->second == row) continue;
+      EXPECT_TRUE(std::find(changes.keys.begin(), changes.keys.end(), key) != changes.keys.end());
+    }
+  }
+}
+
+TEST_P(SnapshotTest, OfChangesIsEmptyWhenThereAreNone) {
+  std::unique_ptr<SparseTable> table = make_table();
+  table->track_changes();
+  write_much(*table, 3);
+  Given base, changes;
+  table->begin_snapshot({}, into(base, *table));
+  while (table->sweep_snapshot(1000)) continue;
+  table->begin_snapshot({.only_changed = true}, into(changes, *table));
+  write_much(*table, 4);
+  while (table->sweep_snapshot(1000)) continue;
+  EXPECT_TRUE(changes.keys.empty()) << "what changed after it began is the next one's";
+  EXPECT_TRUE(table->erased_keys().empty());
+}
+
+TEST_P(SnapshotTest, RestoredTableHoldsTheSameBits) {
+  std::unique_ptr<SparseTable> table = make_table(), restored = make_table();
+  write_much(*table, 8);
+  const int64_t floats = table->layout().floats();
+  table->begin_snapshot({}, [&](const SnapshotRows& block) {
+    ASSERT_LE(block.keys.size() * static_cast<size_t>(floats), size_t{1} << 20);
+    restored->restore_rows(block.keys, block.rows, pool_);
+  });
+  while (table->sweep_snapshot(100)) continue;
+  EXPECT_TRUE(copy_of(*restored) == copy_of(*table));
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> out;
+  for (const OptimizerEntry* entry : optimizer_catalog()) {
+    out.push_back({entry, 0});
+    out.push_back({entry, kKeys});
+  }
+  return out;
+}
+
+std::string name_of(const testing::TestParamInfo<Case>& test) {
+  return cat(test.param.optimizer->name, test.param.bound == 0 ? "_any" : "_bounded");
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, SnapshotTest, testing::ValuesIn(cases()), name_of);
+
+// A writer of ever new rows, that gives sweeps no time: the memory is enough for a tenth of the rows.
+TEST(SnapshotMemory, StaysWithinItsBound) {
+  constexpr uint64_t kRows = 100'000, kMaxBytes = 2 << 20, kKeysOfAPartition = 16 << 10;
+  const RowLayout layout(16, 1, false);
+  std::unique_ptr<RowStore> store = make_hashed_rows(layout);
+  ThreadPool pool(1);
+  std::vector<uint64_t> keys(kRows);
+  for (uint64_t i = 0; i < kRows; ++i) keys[i] = i * 7919;
+  std::vector<float*> rows(kRows);
+  store->insert(keys, rows.data(), pool);
+  for (size_t i = 0; i < kRows; ++i) std::fill_n(rows[i], layout.floats(), static_cast<float>(keys[i]));
+  uint64_t given = 0, most = 0, most_at_once = 0;
+  SparseSnapshot snapshot(layout, *store, {.max_bytes = kMaxBytes}, [&](const SnapshotRows& block) {
+    for (size_t i = 0; i < block.keys.size(); ++i) {
+      ASSERT_EQ(block.rows[i * 32], static_cast<float>(block.keys[i]));
+    }
+    given += block.keys.size();
+  });
+  for (size_t begin = 0; begin < kRows; begin += 100) {
+    const uint64_t before = given;
+    snapshot.keep(std::span(keys).subspan(begin, 100));
+    for (size_t i = begin; i < begin + 100; ++i) rows[i][0] = -1;
+    most = std::max(most, snapshot.memory_bytes());
+    most_at_once = std::max(most_at_once, given - before);
+  }
+  while (snapshot.sweep(1000)) continue;
+  EXPECT_EQ(given, kRows);
+  EXPECT_LE(most, kMaxBytes + kKeysOfAPartition * sizeof(uint64_t));
+  EXPECT_GT(most, kMaxBytes / 2) << "the bound was put to the test";
+  EXPECT_LE(most_at_once, kRows / 20) << "and none of the writers had to wait for all";
+}
+
+class DenseSnapshotTest : public testing::TestWithParam<uint64_t> {
+ protected:
+  static std::unique_ptr<Optimizer<float>> momentum() {
+    const OptimizerEntry& entry = find_entry(optimizer_catalog(), {{"type", "momentum"}}, "", "optimizer");
+    return entry.make_float({{"momentum", 0.9}}, {});
+  }
+
+  static std::vector<float> copy_of(DenseTable& table) {
+    std::vector<float> copy;
+    table.begin_snapshot(0, [&](uint64_t first, std::span<const float> floats) {
+      ASSERT_EQ(first, copy.size());
+      copy.insert(copy.end(), floats.begin(), floats.end());
+    });
+    while (table.sweep_snapshot(1 << 20)) continue;
+    return copy;
+  }
+
+  ThreadPool pool_{2};
+  Initializer initializer_{Distribution::kNormal, 0, 1, 3};
+  DenseTable table_{1000, 70, initializer_, momentum(), pool_};
+  std::vector<float> gradient_ = std::vector<float>(70'000, 0.5f);
+};
+
+TEST_P(DenseSnapshotTest, GivesTheFloatsAsTheyWereWhateverIsWrittenMeanwhile) {
+  table_.push(gradient_.data(), 1, 0.1, pool_);
+  const std::vector<float> weights(table_.values(), table_.values() + 70'000);
+  const std::vector<float> expected = copy_of(table_);
+  ASSERT_EQ(expected.size(), table_.floats());
+  ASSERT_THAT(std::span(expected).first(70'000), ElementsAreArray(weights));
+  const KeyPlan plan = plan_of({5, 17});
+  const uint64_t bytes = table_.memory_bytes();
+  for (int writer = 0; writer < 4; ++writer) {
+    const std::vector<float> before = copy_of(table_);
+    std::vector<float> given;
+    table_.begin_snapshot(GetParam(), [&](uint64_t first, std::span<const float> floats) {
+      ASSERT_EQ(first, given.size());
+      given.insert(given.end(), floats.begin(), floats.end());
+    });
+    table_.sweep_snapshot(1000);
+    if (writer == 0) table_.push(gradient_.data(), 1, 0.1, pool_);
+    if (writer == 1) table_.push_rows(plan, gradient_.data(), 1, 0.1, pool_);
+    if (writer == 2) table_.values()[69'999] = 7;
+    if (writer == 3) table_.restore(69'990, std::span(gradient_).first(20));
+    EXPECT_LE(table_.memory_bytes(), bytes + GetParam());
+    while (table_.sweep_snapshot(1000)) continue;
+    EXPECT_TRUE(given == before) << writer;
+    EXPECT_FALSE(copy_of(table_) == before) << writer;
+  }
+}
+
+TEST_P(DenseSnapshotTest, RestoredTableHoldsTheSameBits) {
+  table_.push(gradient_.data(), 1, 0.1, pool_);
+  DenseTable restored(1000, 70, initializer_, momentum(), pool_);
+  table_.begin_snapshot(
+      GetParam(), [&](uint64_t first, std::span<const float> floats) { restored.restore(first, floats); });
+  while (table_.sweep_snapshot(12'345)) continue;
+  EXPECT_TRUE(copy_of(restored) == copy_of(table_));
+}
+
+INSTANTIATE_TEST_SUITE_P(Room, DenseSnapshotTest, testing::Values(0, 300'000, 1 << 30));
+
+}  // namespace
+}  // namespace ps
