@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "bench/pull_push/suite.h"
+
 namespace ps {
 
 namespace {
@@ -135,10 +137,46 @@ std::vector<BarRow> datagen_rows() {
   };
 }
 
+// What is stated of ps-lite: one client, one server, 4 requests in flight, ascending keys, on two cores.
+std::vector<BarRow> pull_push_rows() {
+  Bar twice_raw = at_least("one key, there and back: share of the raw round trips", 1, Quantity::kLimitShare,
+                           "", "%", 0, 0.5);
+  twice_raw.must.reset();
+  return {
+      {"pull-push/pull/10k-of-16",
+       rate("pull 10,000 random keys, 4 million rows of 16", 1, 3 * 4.1e6, 5 * 4.1e6, "ps-lite: 4.1 M/s")},
+      {"pull-push/push/10k-of-16",
+       rate("push 10,000 random keys, 4 million rows of 16", 1, 4 * 3.1e6, 7 * 3.1e6, "ps-lite: 3.1 M/s")},
+      {"pull-push/pull/10M-of-1",
+       rate("pull 10 million keys, rows of 1", 1, 2 * 11e6, 3 * 11e6, "ps-lite: 11 M/s")},
+      {"pull-push/push/10M-of-1",
+       rate("push 10 million keys, rows of 1", 1, 2 * 11e6, 3 * 11e6, "ps-lite: 11 M/s")},
+      {"pull-push/round-trip",
+       figure("one key, there and back: median", kMicroseconds, "µs", 60, std::nullopt, "ps-lite: 118 µs")},
+      {"pull-push/round-trip", twice_raw},
+      {"pull-push/idle", figure("a shard's processor time while nobody asks", kIdlePercent, "%", 1, 1)},
+      {"pull-push/pull/100k-of-16", at_least("pull 100,000 rows of 16: bytes, share of loopback TCP", 1,
+                                             Quantity::kLimitShare, "", "%", 0.35, 0.5)},
+      {"pull-push/pull/10k-of-1",
+       figure("wire bytes a key of width 1, of 8 + 4 x width", kWireShare, "x", 0.75, 0.5)},
+      {"pull-push/pull/10k-of-16/f16",
+       figure("wire bytes a key of width 16 as f16, of 8 + 4 x width", kWireShare, "x", 0.75, 0.5)},
+      {"pull-push/step/10k-of-16/adam/2-ports",
+       of_peer("steps with Adam: 2 ports against 1", 1, "pull-push/step/10k-of-16/adam", 1.3, 1.6)},
+      {"pull-push/train/fc-demo", at_most("fc demo through a server: processor time, over one process", 1,
+                                          Quantity::kPeerFigure, kCpuSeconds, "x", 2, 2)},
+      {"pull-push/train/logistic",
+       at_most("logistic regression, batches of 4096, through a server: processor time, over one process", 1,
+               Quantity::kPeerFigure, kCpuSeconds, "x", 2, 2)},
+      {"pull-push/train/deep/1G",
+       figure("waiting on a link of 1 Gbit/s and 5 ms, staleness 2", kWaitingPercent, "%", 20, 20)},
+  };
+}
+
 const std::vector<BarRow>& all_rows() {
   static const std::vector<BarRow> kRows = [] {
     std::vector<BarRow> rows;
-    for (auto part : {training_rows, parse_rows, table_rows, datagen_rows}) {
+    for (auto part : {training_rows, parse_rows, table_rows, datagen_rows, pull_push_rows}) {
       for (BarRow& row : part()) rows.push_back(std::move(row));
     }
     return rows;

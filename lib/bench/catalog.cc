@@ -7,6 +7,7 @@
 #include "bench/limits/suite.h"
 #include "bench/parse/suite.h"
 #include "bench/process/suite.h"
+#include "bench/pull_push/suite.h"
 #include "bench/table/suite.h"
 #include "bench/train/suite.h"
 
@@ -15,9 +16,22 @@ namespace ps {
 namespace {
 
 constexpr std::vector<Benchmark> (*kLists[])() = {
-    stream_benchmarks, random_benchmarks,   network_benchmarks,         disk_benchmarks,    hash_benchmarks,
-    parser_benchmarks, strtod_benchmarks,   reader_benchmarks,          datagen_benchmarks, table_benchmarks,
-    train_benchmarks,  training_benchmarks, process_datagen_benchmarks,
+    stream_benchmarks,
+    random_benchmarks,
+    network_benchmarks,
+    disk_benchmarks,
+    hash_benchmarks,
+    parser_benchmarks,
+    strtod_benchmarks,
+    reader_benchmarks,
+    datagen_benchmarks,
+    table_benchmarks,
+    train_benchmarks,
+    training_benchmarks,
+    process_datagen_benchmarks,
+    exchange_benchmarks,
+    latency_benchmarks,
+    served_training,
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/memory.h"
-#include "bench/memory_file.h"
 #include "bench/train/cases.h"
 #include "bench/train/plain_logistic.h"
 #include "bench/train/suite.h"
@@ -40,7 +39,8 @@ Job job_of(const TrainCase& task) {
   return Job::spec().parse(document, task.name);
 }
 
-// Reads the data once, and gives passes over what it keeps.
+}  // namespace
+
 std::unique_ptr<BatchReader> reader_of(const SyntheticData& data, const MemoryFile& file, int batch_size,
                                        int threads) {
   DataOptions options = data.options;
@@ -51,6 +51,8 @@ std::unique_ptr<BatchReader> reader_of(const SyntheticData& data, const MemoryFi
   settings.stdin_descriptor = file.rewound();
   return std::make_unique<BatchReader>(options, std::vector<std::string>{"-"}, settings);
 }
+
+namespace {
 
 // The average loss of the first pass of a plain loop.
 double plain_loss(BatchReader& reader, int64_t dim) {

@@ -1,0 +1,174 @@
+// Many rows at a time: pulled, pushed, and both in turn.
+#include <algorithm>
+
+#include "base/error.h"
+#include "bench/pull_push/suite.h"
+#include "bench/pull_push/table_workload.h"
+
+namespace ps {
+
+namespace {
+
+// One pull after the other, each waited for, as by a trainer that does not ask ahead.
+class Pulls final : public TableWorkload {
+ public:
+  using TableWorkload::TableWorkload;
+
+  void run() override {
+    begin_run();
+    Section section(*this);
+    for (size_t set = 0; set < plans_.size(); ++set) {
+      table_.store().pull(plan(set), PullMode::kTrain, views_);
+      done_ += plans_[set].keys.size();
+    }
+  }
+};
+
+// Pushes, each from its call until it is applied.  The pull of the same keys that a push follows is not
+// timed.
+class Pushes : public TableWorkload {
+ public:
+  using TableWorkload::TableWorkload;
+
+  void run() override {
+    begin_run();
+    for (size_t set = 0; set < plans_.size(); ++set) {
+      table_.store().pull(plan(set), PullMode::kTrain, views_);
+      set_gradients(set);
+      between();
+      Section section(*this);
+      push(set);
+      table_.store().barrier();  // answered by the shard after the push
+      done_ += plans_[set].keys.size();
+    }
+  }
+
+ protected:
+  virtual void between() {}
+};
+
+// The same, but between pull and push come enough other rows that no cache holds any of these.
+class ColdPushes final : public Pushes {
+ public:
+  ColdPushes(const BenchSettings& settings, const TableCase& task) : Pushes(settings, task) {
+    constexpr double kCacheBytes = 48e6, kIndexBytes = 17;  // of a row
+    const double row_bytes = static_cast<double>(task.width) * sizeof(float) + kIndexBytes;
+    const double rows = std::max(1.0, settings.scale * task.rows);
+    const double others = std::max(1.0, std::min(settings.scale * kCacheBytes / row_bytes, rows / 2));
+    for (double key = 0; key < rows - 1; key += rows / others) others_.push_back(static_cast<uint64_t>(key));
+    weights_.resize(others_.size() * static_cast<size_t>(task.width));
+  }
+
+ private:
+  void between() override { table_.store().read_rows(0, others_, weights_.data()); }
+
+  std::vector<uint64_t> others_;  // keys
+  std::vector<float> weights_;    // of them
+};
+
+// Whole steps, the rows of the next asked for before the gradients of this one go out.
+class Steps final : public TableWorkload {
+ public:
+  using TableWorkload::TableWorkload;
+
+  void run() override {
+    begin_run();
+    Section section(*this);
+    for (size_t set = 0; set < plans_.size(); ++set) {
+      table_.store().pull(plan(set), PullMode::kTrain, views_);
+      if (set + 1 < plans_.size()) table_.store().begin_pull(plan(set + 1));
+      set_gradients(set);
+      push(set);
+      done_ += plans_[set].keys.size();
+    }
+    table_.store().barrier();
+  }
+};
+
+constexpr LinkShape kGigabit = {.bytes_per_second = 125e6, .latency = std::chrono::microseconds(100)};
+
+std::vector<TableCase> pull_cases() {
+  return {
+      {.name = "100-of-16",
+       .help = "100 random keys of a table of 4 million rows of 16",
+       .keys = 100,
+       .sets = 1024},
+      {.name = "10k-of-16", .help = "10,000 random keys"},
+      {.name = "100k-of-16", .help = "100,000 random keys", .keys = 1e5, .sets = 8},
+      {.name = "1M-of-16", .help = "a million random keys", .keys = 1e6, .sets = 2},
+      {.name = "10k-of-1", .help = "10,000 random keys of 4 million rows of 1", .width = 1},
+      {.name = "10M-of-1",
+       .help = "all keys of 10 million rows of 1, in order",
+       .width = 1,
+       .rows = 10e6,
+       .keys = 10e6,
+       .sets = 1},
+      {.name = "10k-of-256", .help = "10,000 random keys of 400,000 rows of 256", .width = 256, .rows = 4e5},
+      {.name = "10k-of-16/f16",
+       .help = "10,000 random keys, weights on their way as f16",
+       .type = RowType::kF16},
+      {.name = "10k-of-16/2-ports", .help = "10,000 random keys, a table on two shards", .ports = 2},
+      {.name = "10k-of-16/1G",
+       .help = "10,000 random keys, over a link of 1 Gbit/s and 0.2 ms",
+       .sets = 8,
+       .link = kGigabit},
+  };
+}
+
+std::vector<TableCase> push_cases() {
+  return {
+      {.name = "10k-of-16", .help = "gradients of 10,000 random keys, until they are applied by sgd"},
+      {.name = "100k-of-16", .help = "gradients of 100,000 random keys", .keys = 1e5, .sets = 8},
+      {.name = "10k-of-1", .help = "gradients of 10,000 random keys of rows of 1", .width = 1},
+      {.name = "10M-of-1",
+       .help = "gradients of all keys of 10 million rows of 1",
+       .width = 1,
+       .rows = 10e6,
+       .keys = 10e6,
+       .sets = 1},
+  };
+}
+
+std::vector<TableCase> step_cases() {
+  return {
+      {.name = "10k-of-16", .help = "pulled and pushed, the next keys asked for ahead"},
+      {.name = "10k-of-1", .help = "the same with rows of 1", .width = 1},
+      {.name = "10k-of-16/adam",
+       .help = "the same with Adam, whose shard is the bottleneck",
+       .optimizer = "adam"},
+      {.name = "10k-of-16/adam/2-ports", .help = "the same on two shards", .ports = 2, .optimizer = "adam"},
+      {.name = "10k-of-16/1G",
+       .help = "the same over a link of 1 Gbit/s and 0.2 ms",
+       .sets = 8,
+       .link = kGigabit},
+  };
+}
+
+template <class Kind>
+void add_cases(const char* kind, const std::vector<TableCase>& cases, std::vector<Benchmark>& out) {
+  for (const TableCase& task : cases) {
+    out.push_back(
+        {.name = cat("pull-push/", kind, "/", task.name),
+         .help = task.help,
+         .unit = "keys",
+         .make = [task](const BenchSettings& settings) { return std::make_unique<Kind>(settings, task); },
+         .limit = "limits/tcp/rate"});
+  }
+}
+
+}  // namespace
+
+std::vector<Benchmark> exchange_benchmarks() {
+  std::vector<Benchmark> out;
+  add_cases<Pulls>("pull", pull_cases(), out);
+  add_cases<Pushes>("push", push_cases(), out);
+  add_cases<ColdPushes>("push-cold", {push_cases()[0]}, out);
+  add_cases<Steps>("step", step_cases(), out);
+  for (Benchmark& benchmark : out) {
+    const size_t ports = benchmark.name.find("/2-ports");
+    if (ports != std::string::npos) benchmark.peers = {benchmark.name.substr(0, ports)};
+  }
+  return out;
+}
+
+}  // namespace ps

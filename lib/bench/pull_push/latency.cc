@@ -1,0 +1,89 @@
+// One row at a time, and nothing at all.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/error.h"
+#include "bench/pull_push/suite.h"
+#include "bench/pull_push/table_workload.h"
+#include "bench/statistics.h"
+
+namespace ps {
+
+namespace {
+
+constexpr TableCase kOneKey = {
+    .name = "round-trip", .help = "one row of 16, there and back", .keys = 1, .sets = 64};
+
+class RoundTrips final : public TableWorkload {
+ public:
+  explicit RoundTrips(const BenchSettings& settings)
+      : TableWorkload(settings, kOneKey),
+        trips_(std::max<uint64_t>(64, static_cast<uint64_t>(settings.scale * 8192))) {}
+
+  void run() override {
+    begin_run();
+    micros_.clear();
+    Section section(*this);
+    for (; done_ < trips_; ++done_) {
+      const double start = clock_();
+      table_.store().pull(plan(done_ % plans_.size()), PullMode::kTrain, views_);
+      micros_.push_back(1e6 * (clock_() - start));
+    }
+  }
+
+  // The limit counts trips.
+  Work work() const override {
+    Work work = TableWorkload::work();
+    work.of_limit = work.items;
+    return work;
+  }
+
+  std::vector<Figure> figures() const override {
+    return {{kMicroseconds, median(micros_)}, {"µs, 99 of 100", quantile(micros_, 0.99)}};
+  }
+
+ private:
+  const uint64_t trips_;
+  std::vector<double> micros_;
+};
+
+// A connected trainer that asks for nothing.
+class Idle final : public TableWorkload {
+ public:
+  explicit Idle(const BenchSettings& settings)
+      : TableWorkload(settings, kOneKey), seconds_(std::max(0.02, std::min(1.0, settings.scale))) {}
+
+  void run() override {
+    begin_run();
+    table_.store().pull(plan(0), PullMode::kTrain, views_);
+    const double before = table_.shards().cpu_seconds();
+    const double start = clock_();
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds_));
+    percent_ = 100 * (table_.shards().cpu_seconds() - before) / (clock_() - start);
+    done_ = 1;
+  }
+
+  std::optional<double> seconds() const override { return std::nullopt; }
+  std::vector<Figure> figures() const override { return {{kIdlePercent, percent_}}; }
+
+ private:
+  const double seconds_;
+  double percent_ = 0;
+};
+
+}  // namespace
+
+std::vector<Benchmark> latency_benchmarks() {
+  return {{.name = "pull-push/round-trip",
+           .help = kOneKey.help,
+           .unit = "trips",
+           .make = [](const BenchSettings& settings) { return std::make_unique<RoundTrips>(settings); },
+           .limit = "limits/tcp/round-trip"},
+          {.name = "pull-push/idle",
+           .help = "one pull, then nothing for a second",
+           .unit = "trips",
+           .make = [](const BenchSettings& settings) { return std::make_unique<Idle>(settings); }}};
+}
+
+}  // namespace ps

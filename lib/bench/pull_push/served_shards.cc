@@ -1,0 +1,93 @@
+#include "bench/pull_push/served_shards.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <future>
+#include <thread>
+
+namespace ps {
+
+std::unique_ptr<Transport> shaped_transport(Transport& behind, const LinkShape& link) {
+  if (link.bytes_per_second <= 0 && link.latency == Duration(0)) return nullptr;
+  return std::make_unique<ShapedTransport>(behind, link);
+}
+
+// One shard and its thread.
+class ServedShards::Shard {
+ public:
+  Shard(const ServedJob& job, const LinkShape& link)
+      : shaped_(shaped_transport(network_.transport(), link)),
+        server_(shaped_ ? *shaped_ : network_.transport(), {"127.0.0.1", 0}, job) {}
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  ~Shard() {
+    network_.loop().stop();
+    thread_.join();
+  }
+
+  const Address& address() const { return server_.address(); }
+
+  void start(const ServerPorts& ports) {
+    server_.set_ports(ports);
+    thread_ = std::thread([this] { network_.loop().run(); });
+  }
+
+  double cpu_seconds() {
+    clockid_t clock;
+    timespec time{};
+    pthread_getcpuclockid(thread_.native_handle(), &clock);
+    clock_gettime(clock, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+
+  uint64_t wire_bytes() {
+    std::promise<uint64_t> bytes;
+    network_.loop().post([&] {
+      const NetCounters& counters = server_.net_counters();
+      bytes.set_value(counters.bytes_received + counters.bytes_sent);
+    });
+    return bytes.get_future().get();
+  }
+
+ private:
+  TcpNetwork network_;
+  const std::unique_ptr<Transport> shaped_;  // null: the link is as it is
+  ShardServer server_;
+  std::thread thread_;
+};
+
+ServedShards::ServedShards(const ServedJob& job, int ports, const LinkShape& link) : job_(job) {
+  ServerPorts all;
+  all.dense = all.sparse = ports;
+  for (int i = 0; i < ports; ++i) {
+    shards_.push_back(std::make_unique<Shard>(job, link));
+    all.ports.push_back(shards_.back()->address().port);
+  }
+  for (auto& shard : shards_) shard->start(all);
+}
+
+ServedShards::~ServedShards() = default;
+
+RemoteOptions ServedShards::remote_options(const DataSchema& schema) const {
+  RemoteOptions options;
+  options.servers = {shards_[0]->address()};
+  options.hello.job = job_.fingerprint;
+  options.hello.schema = to_json(schema);
+  return options;
+}
+
+double ServedShards::cpu_seconds() const {
+  double seconds = 0;
+  for (const auto& shard : shards_) seconds += shard->cpu_seconds();
+  return seconds;
+}
+
+uint64_t ServedShards::wire_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& shard : shards_) bytes += shard->wire_bytes();
+  return bytes;
+}
+
+}  // namespace ps

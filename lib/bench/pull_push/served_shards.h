@@ -1,0 +1,44 @@
+// ServedShards: the shards of a job in this process, each a thread with a port of the loopback device, as
+// ps-serve has them.  Used by the suite `pull-push`.
+#ifndef PS_BENCH_PULL_PUSH_SERVED_SHARDS_H_
+#define PS_BENCH_PULL_PUSH_SERVED_SHARDS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "net/shaped_transport.h"
+#include "net/tcp/tcp_network.h"
+#include "ps/shard_links.h"
+#include "ps/shard_server.h"
+
+namespace ps {
+
+// The transport with a link of this shape in front; null: the link is as it is.
+std::unique_ptr<Transport> shaped_transport(Transport& behind, const LinkShape& link);
+
+// One owner thread.  Trainers must have gone before it does.
+class ServedShards {
+ public:
+  // `link`: of what the shards send.  `job` must outlive this.
+  ServedShards(const ServedJob& job, int ports, const LinkShape& link);
+  ~ServedShards();
+
+  // For a trainer, the only one.
+  RemoteOptions remote_options(const DataSchema& schema) const;
+
+  // Of all shards together, when they are idle: processor time, and bytes that went over their connections in
+  // both directions.
+  double cpu_seconds() const;
+  uint64_t wire_bytes() const;
+
+ private:
+  class Shard;
+
+  const ServedJob& job_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+};
+
+}  // namespace ps
+
+#endif  // PS_BENCH_PULL_PUSH_SERVED_SHARDS_H_

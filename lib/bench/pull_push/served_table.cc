@@ -1,0 +1,53 @@
+#include "bench/pull_push/served_table.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ps {
+
+namespace {
+
+constexpr double kRate = 0.125;
+// So that a pull may be under way while a step is not applied, as in training that prefetches.
+constexpr int64_t kStaleness = 4;
+
+ParameterSpec table_spec(const ServedTableSettings& settings) {
+  ParameterSpec spec;
+  spec.name = "table";
+  spec.kind = ParameterKind::kRows;
+  spec.sparse = true;
+  spec.rows = static_cast<int64_t>(settings.rows);
+  spec.cols = settings.width;
+  spec.initializer = {Distribution::kUniform, 0, 1, 7};
+  return spec;
+}
+
+}  // namespace
+
+ServedTable::ServedTable(const ServedTableSettings& settings)
+    : specs_{table_spec(settings)}, shaped_(shaped_transport(network_.transport(), settings.link)) {
+  job_.fingerprint = {{"optimizer", settings.optimizer}};
+  job_.parameters = [this](const DataSchema&) { return specs_; };
+  job_.optimizers = make_optimizer_plan({{"type", settings.optimizer}, {"learning_rate", kRate}}, "sum");
+  job_.consistency.staleness = kStaleness;
+  local_ = std::make_unique<LocalStore>(specs_, job_.optimizers, UINT64_MAX, pool_);
+  shards_ = std::make_unique<ServedShards>(job_, settings.ports, settings.link);
+  store_ = std::make_unique<RemoteStore>(shaped_ ? *shaped_ : network_.transport(),
+                                         shards_->remote_options({}), job_.consistency, specs_,
+                                         RowTypes{.pull = settings.type, .push = settings.type});
+  fill(settings.rows);
+}
+
+// Rows are there once they were pulled to be trained.
+void ServedTable::fill(uint64_t rows) {
+  constexpr uint64_t kAtOnce = 1 << 16;
+  std::vector<ParameterView<float>> views;
+  KeyPlan plan;
+  for (uint64_t first = 0; first < rows; first += kAtOnce) {
+    plan.keys.resize(std::min(kAtOnce, rows - first));
+    std::iota(plan.keys.begin(), plan.keys.end(), first);
+    store_->pull({&plan, 1}, PullMode::kTrain, views);
+  }
+}
+
+}  // namespace ps

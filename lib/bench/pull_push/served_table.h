@@ -1,0 +1,50 @@
+// ServedTable: one sparse table on shards of this process, a trainer's store in front of them, and the same
+// table in one process, to compare with.  Used by the suite `pull-push`.
+#ifndef PS_BENCH_PULL_PUSH_SERVED_TABLE_H_
+#define PS_BENCH_PULL_PUSH_SERVED_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/pull_push/served_shards.h"
+#include "ps/local_store.h"
+#include "ps/remote_store.h"
+
+namespace ps {
+
+struct ServedTableSettings {
+  int64_t width = 16;
+  uint64_t rows = 0;  // ids 0 to rows - 1, all there from the beginning
+  int ports = 1;
+  std::string optimizer = "sgd";
+  RowType type = RowType::kF32;  // of rows and gradients on their way
+  LinkShape link = {};           // of what either side sends, beside what the loopback device is
+};
+
+// One owner thread, which is the trainer's.
+class ServedTable {
+ public:
+  explicit ServedTable(const ServedTableSettings& settings);
+
+  RemoteStore& store() { return *store_; }
+  const ServedShards& shards() const { return *shards_; }
+  LocalStore& local() { return *local_; }  // empty at first
+
+ private:
+  void fill(uint64_t rows);
+
+  const std::vector<ParameterSpec> specs_;
+  ServedJob job_;
+  ThreadPool pool_{1};
+  std::unique_ptr<LocalStore> local_;
+  std::unique_ptr<ServedShards> shards_;
+  TcpNetwork network_;
+  const std::unique_ptr<Transport> shaped_;  // null: the link is as it is
+  std::unique_ptr<RemoteStore> store_;
+};
+
+}  // namespace ps
+
+#endif  // PS_BENCH_PULL_PUSH_SERVED_TABLE_H_

@@ -1,0 +1,25 @@
+// The suite `pull-push`: rows pulled from servers and gradients pushed to them, as a trainer does, over TCP
+// on the loopback device or over a link made slower.
+#ifndef PS_BENCH_PULL_PUSH_SUITE_H_
+#define PS_BENCH_PULL_PUSH_SUITE_H_
+
+#include <vector>
+
+#include "bench/benchmark.h"
+
+namespace ps {
+
+std::vector<Benchmark> exchange_benchmarks();  // exchanges.cc: many rows at a time
+std::vector<Benchmark> latency_benchmarks();   // latency.cc: one row at a time, and nothing at all
+std::vector<Benchmark> served_training();      // training.cc: passes of jobs
+
+// Figures that have bars.
+inline constexpr const char* kWireShare = "wire B, of 8 + 4 x width";
+inline constexpr const char* kMicroseconds = "µs";
+inline constexpr const char* kCpuSeconds = "CPU s";
+inline constexpr const char* kWaitingPercent = "waiting %";
+inline constexpr const char* kIdlePercent = "idle CPU %";
+
+}  // namespace ps
+
+#endif  // PS_BENCH_PULL_PUSH_SUITE_H_

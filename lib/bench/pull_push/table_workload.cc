@@ -1,0 +1,149 @@
+#include "bench/pull_push/table_workload.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "bench/pull_push/suite.h"
+#include "codec/row_codec.h"
+
+namespace ps {
+
+namespace {
+
+uint64_t scaled(double scale, double full) {
+  return static_cast<uint64_t>(std::max(1.0, scale * full));
+}
+
+// At small scales a set is still much less than the table.
+size_t keys_of_a_set(const BenchSettings& settings, const TableCase& task) {
+  uint64_t most = std::max<uint64_t>(1, scaled(settings.scale, task.rows) / 4);
+  return std::min(static_cast<uint64_t>(task.keys), task.keys >= task.rows ? 4 * most : most);
+}
+
+ServedTableSettings table_settings(const BenchSettings& settings, const TableCase& task) {
+  return {.width = task.width,
+          .rows = scaled(settings.scale, task.rows),
+          .ports = task.ports,
+          .optimizer = task.optimizer,
+          .type = task.type,
+          .link = task.link};
+}
+
+// Drawn at random, each once.  As many as the table has are all its keys.
+std::vector<KeyPlan> random_plans(const BenchSettings& settings, const TableCase& task) {
+  const uint64_t rows = scaled(settings.scale, task.rows);
+  const size_t count = keys_of_a_set(settings, task);
+  std::vector<KeyPlan> plans(static_cast<size_t>(task.sets));
+  std::vector<bool> drawn(rows);
+  uint64_t draw = 0;
+  for (KeyPlan& plan : plans) {
+    std::fill(drawn.begin(), drawn.end(), false);
+    while (plan.keys.size() < count) {
+      const uint64_t key = count == rows ? plan.keys.size() : hash_key(++draw) % rows;
+      if (!drawn[key]) plan.keys.push_back(key);
+      drawn[key] = true;
+    }
+    if (task.ascending) std::sort(plan.keys.begin(), plan.keys.end());
+  }
+  return plans;
+}
+
+float gradient(uint64_t key, int64_t column) {
+  return static_cast<float>((key + static_cast<uint64_t>(column)) % 16) / 16 - 0.5f;
+}
+
+void fill_gradients(const KeyPlan& plan, int64_t width, float* out) {
+  for (uint64_t key : plan.keys) {
+    for (int64_t j = 0; j < width; ++j) *out++ = gradient(key, j);
+  }
+}
+
+}  // namespace
+
+TableWorkload::TableWorkload(const BenchSettings& settings, const TableCase& task)
+    : task_(task),
+      clock_(settings.clock),
+      table_(table_settings(settings, task)),
+      plans_(random_plans(settings, task)) {}
+
+TableWorkload::Section::Section(TableWorkload& workload)
+    : workload_(workload),
+      wire_start_(workload.table_.shards().wire_bytes()),
+      server_start_(workload.table_.shards().cpu_seconds()),
+      client_start_(thread_cpu_seconds()),
+      start_(workload.clock_()) {}
+
+TableWorkload::Section::~Section() {
+  workload_.seconds_ += workload_.clock_() - start_;
+  workload_.client_seconds_ += thread_cpu_seconds() - client_start_;
+  workload_.server_seconds_ += workload_.table_.shards().cpu_seconds() - server_start_;
+  workload_.wire_bytes_ += workload_.table_.shards().wire_bytes() - wire_start_;
+}
+
+void TableWorkload::begin_run() {
+  done_ = wire_bytes_ = 0;
+  seconds_ = client_seconds_ = server_seconds_ = 0;
+}
+
+Work TableWorkload::work() const {
+  const double keys = static_cast<double>(done_);
+  const double bytes = keys * static_cast<double>(task_.width) * sizeof(float);
+  return {.bytes = bytes, .items = keys, .of_limit = bytes};
+}
+
+std::vector<Figure> TableWorkload::figures() const {
+  const double keys = static_cast<double>(done_);
+  const double plain = keys * static_cast<double>(8 + 4 * task_.width);
+  return {{kWireShare, static_cast<double>(wire_bytes_) / plain},
+          {"trainer CPU ns/key", 1e9 * client_seconds_ / keys},
+          {"server CPU ns/key", 1e9 * server_seconds_ / keys}};
+}
+
+void TableWorkload::set_gradients(size_t set) {
+  fill_gradients(plans_[set], task_.width, views_[0].row_gradients);
+}
+
+void TableWorkload::push(size_t set) {
+  table_.store().push(plan(set), views_, {.samples = 1, .pass = 0});
+  local_steps_.push_back(set);
+}
+
+void TableWorkload::take_local_steps() {
+  std::vector<ParameterView<float>> views;
+  for (size_t set : local_steps_) {
+    table_.local().pull(plan(set), PullMode::kTrain, views);
+    fill_gradients(plans_[set], task_.width, views[0].row_gradients);
+    table_.local().push(plan(set), views, {.samples = 1, .pass = 0});
+  }
+  local_steps_.clear();
+}
+
+void TableWorkload::check() {
+  if (done_ == 0) fail(Code::kInternal, "no keys went there or back");
+  take_local_steps();
+  for (size_t set = 0; set < plans_.size(); ++set) expect_local_weights(set);
+}
+
+void TableWorkload::expect_local_weights(size_t set) {
+  const std::vector<uint64_t>& keys = plans_[set].keys;
+  const size_t width = static_cast<size_t>(task_.width);
+  const int64_t rows = static_cast<int64_t>(keys.size());
+  std::vector<float> expected(keys.size() * width);
+  table_.local().read_rows(0, keys, expected.data());
+  if (task_.type != RowType::kF32) {
+    std::vector<char> coded(keys.size() * encoded_row_bytes(task_.type, task_.width));
+    row_codec(task_.type).encode(expected.data(), rows, task_.width, coded.data());
+    row_codec(task_.type).decode(coded.data(), rows, task_.width, expected.data());
+  }
+  std::vector<ParameterView<float>> views;
+  table_.store().pull(plan(set), PullMode::kTrain, views);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (std::memcmp(views[0].rows[i], &expected[i * width], width * sizeof(float)) == 0) continue;
+    fail(Code::kInternal, "the weights of key ", keys[i], " are not those of a table in one process");
+  }
+}
+
+}  // namespace ps

@@ -1,0 +1,255 @@
+// Jobs trained through a shard of this process, and without: what that takes of the processor, and how long a
+// trainer on a slow link waits.  Each run is one more pass over data in memory.
+#include <time.h>
+
+// Before net/loop.h, whose kNever g++ 12 would take to be shadowed by that of ProgressMode.
+#include "cli/progress.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "bench/pull_push/served_shards.h"
+#include "bench/pull_push/suite.h"
+#include "bench/train/cases.h"
+#include "job/agreement.h"
+#include "job/job.h"
+#include "ps/local_store.h"
+#include "ps/remote_store.h"
+#include "train/trainer.h"
+
+namespace ps {
+
+namespace {
+
+struct ServedCase {
+  const char *name, *help;
+  SyntheticKind data;
+  uint64_t full_samples;
+  int batch_size;
+  const char *model, *optimizer;  // of the job file
+  const char* mode = R"("sync")";
+  LinkShape link = {};  // of what either side sends
+};
+
+bool never() {
+  return false;
+}
+
+Job job_of(const ServedCase& task) {
+  Json train = {{"gradient", "sum"}, {"log_period", 0}, {"save_dir", ""}, {"mode", Json::parse(task.mode)}};
+  Json document = {{"model", Json::parse(task.model)},
+                   {"optimizer", Json::parse(task.optimizer)},
+                   {"train", std::move(train)}};
+  return Job::spec().parse(document, task.name);
+}
+
+// Of all threads: the trainer's and the shard's.
+double process_cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// What every pass of a job needs, whoever holds its parameters.
+class Passes {
+ public:
+  Passes(const ServedCase& task, const Job& job, const SyntheticData& data)
+      : job_(job),
+        file_(data.bytes),
+        reader_(reader_of(data, file_, task.batch_size, 1)),
+        network_(job.model, reader_->schema(), job.job.seed) {}
+
+  const Network<float>& network() const { return network_; }
+  const DataSchema& schema() const { return reader_->schema(); }
+  ThreadPool& pool() { return pool_; }
+
+  void begin(ParameterStore& store, Group& group) {
+    trainer_ = std::make_unique<Trainer>(network_, store, pool_, job_.train, group, reporter_);
+  }
+
+  const PassResult& train() { return result_ = trainer_->train_pass(passes_++, *reader_, never); }
+  double test() { return trainer_->test(-1, *reader_, never).cost; }
+  const PassResult& result() const { return result_; }  // of the last pass
+  int passes() const { return passes_; }
+
+ private:
+  const Job& job_;
+  const MemoryFile file_;
+  const std::unique_ptr<BatchReader> reader_;
+  ThreadPool pool_{1};
+  Network<float> network_;
+  Log log_{"ps-bench", LogLevel::kError};
+  Reporter reporter_{log_, ProgressMode::kNever, ""};
+  std::unique_ptr<Trainer> trainer_;
+  PassResult result_;
+  int passes_ = 0;
+};
+
+// In one process.
+class Alone {
+ public:
+  Alone(const ServedCase& task, const Job& job, const SyntheticData& data)
+      : passes_(task, job, data),
+        store_(passes_.network().parameters(), make_optimizer_plan(job.optimizer, job.train.gradient),
+               available_memory_bytes(), passes_.pool()) {
+    passes_.begin(store_, group_);
+  }
+
+  Passes& passes() { return passes_; }
+
+ private:
+  Passes passes_;
+  LocalStore store_;
+  LocalGroup group_;
+};
+
+class Served {
+ public:
+  Served(const ServedCase& task, const Job& job, const SyntheticData& data)
+      : passes_(task, job, data),
+        served_(served_job(job)),
+        shards_(served_, 1, task.link),
+        shaped_(shaped_transport(network_.transport(), task.link)),
+        store_(shaped_ ? *shaped_ : network_.transport(), shards_.remote_options(passes_.schema()),
+               job.train.consistency(), passes_.network().parameters()) {
+    passes_.begin(store_, store_);
+  }
+
+  Passes& passes() { return passes_; }
+
+ private:
+  Passes passes_;
+  const ServedJob served_;
+  ServedShards shards_;
+  TcpNetwork network_;
+  const std::unique_ptr<Transport> shaped_;  // null: the link is as it is
+  RemoteStore store_;
+};
+
+template <class Home>
+class JobPasses final : public Workload {
+ public:
+  JobPasses(const BenchSettings& settings, const ServedCase& task)
+      : task_(task),
+        job_(job_of(task)),
+        data_(make_synthetic(task.data, settings.scale, task.full_samples)),
+        home_(task, job_, data_),
+        untrained_cost_(home_.passes().test()) {}
+
+  void run() override {
+    const double before = process_cpu_seconds();
+    home_.passes().train();
+    cpu_seconds_ = process_cpu_seconds() - before;
+  }
+
+  // In step with its shard, a trainer loses as much as one alone, to the last bit.
+  void check() override {
+    Passes& passes = home_.passes();
+    expect_equal("examples trained on", static_cast<uint64_t>(passes.result().samples),
+                 data_.digest.examples);
+    const double cost = passes.test();
+    if (!(cost < untrained_cost_)) {
+      fail(Code::kInternal, "cost after training: ", cost, ", expected less than ", untrained_cost_);
+    }
+    if (job_.train.mode != "sync") return;
+    Alone alone(task_, job_, data_);
+    while (alone.passes().passes() < passes.passes()) alone.passes().train();
+    const double expected = alone.passes().result().average_cost;
+    if (passes.result().average_cost == expected) return;
+    fail(Code::kInternal, "cost of the pass: ", passes.result().average_cost, ", expected ", expected);
+  }
+
+  Work work() const override { return data_.training(); }
+
+  std::vector<Figure> figures() const override {
+    const Json& times = home_.passes().result().times;
+    auto percent = [&](const char* part) {
+      return 100 * times.at(part).get<double>() / times.at("seconds").get<double>();
+    };
+    return {{kCpuSeconds, cpu_seconds_},
+            {kWaitingPercent, percent("waiting_seconds")},
+            {"communicating %", percent("communicating_seconds")},
+            {"computing %", percent("computing_seconds")}};
+  }
+
+ private:
+  const ServedCase task_;
+  const Job job_;
+  const SyntheticData data_;
+  mutable Home home_;
+  const double untrained_cost_;
+  double cpu_seconds_ = 0;
+};
+
+constexpr const char* kLogistic = R"({
+  "layers": [{"name": "score", "type": "fc", "input": "features", "size": 1, "sparse_update": true,
+              "weight": {"init": {"type": "zero"}}}],
+  "cost": {"type": "binary_cross_entropy", "input": "score"}})";
+
+// PaddlePaddle's sparse_binary demo.
+constexpr const char* kDemo = R"({
+  "layers": [{"name": "hidden1", "type": "fc", "input": "features", "size": 256, "activation": "tanh",
+              "sparse_update": true},
+             {"name": "hidden2", "type": "fc", "input": "hidden1", "size": 32, "activation": "tanh"},
+             {"name": "output", "type": "fc", "input": "hidden2", "size": 2, "activation": "softmax"}],
+  "cost": {"type": "cross_entropy", "input": "output"}})";
+
+// More to compute than to send, so that waiting can be hidden.
+constexpr const char* kDeep = R"({
+  "layers": [{"name": "vectors", "type": "embedding", "input": "features", "size": 8, "sparse_update": true},
+             {"name": "hidden1", "type": "fc", "input": "vectors", "size": 512, "activation": "tanh"},
+             {"name": "hidden2", "type": "fc", "input": "hidden1", "size": 256, "activation": "tanh"},
+             {"name": "score", "type": "fc", "input": "hidden2", "size": 1}],
+  "cost": {"type": "binary_cross_entropy", "input": "score"}})";
+
+constexpr const char* kAdagrad = R"({"type": "adagrad", "learning_rate": 0.1, "epsilon": 1})";
+constexpr const char* kSlowAdagrad = R"({"type": "adagrad", "learning_rate": 0.001, "epsilon": 1e-6})";
+constexpr const char* kDemoMomentum =
+    R"({"type": "sparse_momentum", "momentum": 0.9, "learning_rate": 0.001})";
+
+constexpr int kLargeBatch = 4096;
+
+const ServedCase kLogisticCase = {
+    "logistic", "logistic regression, batches of 4096", kFortyRecords, 400000, kLargeBatch, kLogistic,
+    kAdagrad};
+const ServedCase kDemoCase = {"fc-demo",
+                              "PaddlePaddle's sparse_binary demo, 18,182,296 x 256 x 32 x 2",
+                              {"sparse-binary", "records"},
+                              10000,
+                              200,
+                              kDemo,
+                              kDemoMomentum};
+const ServedCase kDeepCase = {"deep/1G",
+                              "rows of 8 into 512 x 256 x 1, staleness 2, over 1 Gbit/s and 5 ms more",
+                              kFortyRecords,
+                              100000,
+                              kLargeBatch,
+                              kDeep,
+                              kSlowAdagrad,
+                              R"({"staleness": 2})",
+                              {.bytes_per_second = 125e6, .latency = std::chrono::microseconds(2500)}};
+
+template <class Home>
+Benchmark benchmark(const ServedCase& task, const std::string& where) {
+  return {.name = cat("pull-push/train/", task.name, where),
+          .help = cat(task.help, where.empty() ? ", through a shard" : ", in one process"),
+          .unit = "examples",
+          .make = [task](const BenchSettings& settings) {
+            return std::make_unique<JobPasses<Home>>(settings, task);
+          }};
+}
+
+}  // namespace
+
+std::vector<Benchmark> served_training() {
+  std::vector<Benchmark> out;
+  for (const ServedCase& task : {kLogisticCase, kDemoCase}) {
+    out.push_back(benchmark<Alone>(task, "/alone"));
+    Benchmark served = benchmark<Served>(task, "");
+    served.peers = {out.back().name};
+    out.push_back(std::move(served));
+  }
+  out.push_back(benchmark<Served>(kDeepCase, ""));
+  return out;
+}
+
+}  // namespace ps
