@@ -14,12 +14,15 @@ constexpr size_t kPartitions = size_t{1} << kPartitionBits;
 
 class HashedRows final : public RowStore {
  public:
-  explicit HashedRows(const RowLayout& layout) : layout_(layout) {
+  HashedRows(const RowLayout& layout, RowSpill* spill) : layout_(layout), spill_(spill) {
     partitions_.reserve(kPartitions);
-    for (uint32_t p = 0; p < kPartitions; ++p) partitions_.emplace_back(layout_, arena_, p);
+    for (uint32_t p = 0; p < kPartitions; ++p) partitions_.emplace_back(layout_, arena_, p, spill);
   }
 
   size_t find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const override;
+  void fetch(std::span<const uint64_t> keys) override;
+  size_t find_to_read(std::span<const uint64_t> keys, float** rows, uint32_t* missing,
+                      std::vector<float>& copies) override;
   void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
   size_t erase(std::span<const uint64_t> keys) override;
   bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const override {
@@ -43,7 +46,8 @@ class HashedRows final : public RowStore {
   void deal(std::span<const uint64_t> keys);
 
   const RowLayout layout_;
-  HugeArena arena_;  // of all partitions
+  RowSpill* const spill_;  // or null
+  HugeArena arena_;        // of all partitions
   std::vector<TablePartition> partitions_;
 
   // Of the running insert: positions of the keys by partition, those of p beginning at dealt_starts_[p].
@@ -78,11 +82,67 @@ size_t HashedRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* 
   return num_missing;
 }
 
-// Each partition is one thread's.
+// Calls body(partition, key) for all keys in their order.
+template <class Body>
+void HashedRows::for_each_of(std::span<const uint64_t> keys, Body&& body) {
+  constexpr size_t kAhead = 16;  // keys whose index lines are on their way
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (i + kAhead < keys.size()) {
+      const uint64_t next = keys[i + kAhead];
+      __builtin_prefetch(&partitions_[key_partition(next)].bucket(next));
+    }
+    body(partitions_[key_partition(keys[i])], keys[i]);
+  }
+}
+
+void HashedRows::fetch(std::span<const uint64_t> keys) {
+  if (spill_ == nullptr) return;
+  spill_->release();
+  for_each_of(keys, [](TablePartition& partition, uint64_t key) {
+    const uint32_t number = partition.number(key);
+    if (number != KeyIndex::kNone) partition.rows().pin(number);
+  });
+  spill_->load();
+}
+
+size_t HashedRows::find_to_read(std::span<const uint64_t> keys, float** rows, uint32_t* missing,
+                                std::vector<float>& copies) {
+  if (spill_ == nullptr) return find(keys, rows, missing);
+  struct OnDisk {
+    size_t place;  // in rows
+    TablePartition* partition;
+    uint32_t number;
+  };
+  std::vector<OnDisk> on_disk;
+  size_t i = 0, num_missing = 0;
+  for_each_of(keys, [&](TablePartition& partition, uint64_t key) {
+    const uint32_t number = partition.number(key);
+    rows[i] = nullptr;
+    if (number == KeyIndex::kNone) {
+      missing[num_missing++] = static_cast<uint32_t>(i);
+    } else if (partition.rows().is_resident(number)) {
+      rows[i] = partition.rows().row(number);
+    } else {
+      on_disk.push_back({i, &partition, number});
+    }
+    ++i;
+  });
+  const size_t stride = static_cast<size_t>(layout_.stride());
+  copies.resize(on_disk.size() * stride);
+  for (size_t d = 0; d < on_disk.size(); ++d) {
+    rows[on_disk[d].place] = copies.data() + d * stride;
+    on_disk[d].partition->rows().plan_read(on_disk[d].number, rows[on_disk[d].place]);
+  }
+  spill_->read();
+  return num_missing;
+}
+
+// Each partition is one thread's, but for a spill, which is the owner's.
 void HashedRows::insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) {
   constexpr size_t kKeysWorthSharing = 1024;
   deal(keys);
-  const int64_t at_once = keys.size() < kKeysWorthSharing ? int64_t{kPartitions} : 1;
+  const bool is_shared = keys.size() >= kKeysWorthSharing && spill_ == nullptr;
+  const int64_t at_once = is_shared ? 1 : int64_t{kPartitions};
   pool.for_each(kPartitions, at_once, [&](int64_t first, int64_t last) {
     for (size_t p = static_cast<size_t>(first); p < static_cast<size_t>(last); ++p) {
       for (uint32_t d = dealt_starts_[p]; d < dealt_starts_[p + 1]; ++d) {
@@ -104,19 +164,6 @@ void HashedRows::deal(std::span<const uint64_t> keys) {
   dealt_starts_[kPartitions] = total;
   dealt_.resize(keys.size());
   for (uint32_t i = 0; i < keys.size(); ++i) dealt_[next[key_partition(keys[i])]++] = i;
-}
-
-// Calls body(partition, key) for all keys in their order.
-template <class Body>
-void HashedRows::for_each_of(std::span<const uint64_t> keys, Body&& body) {
-  constexpr size_t kAhead = 16;  // keys whose index lines are on their way
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (i + kAhead < keys.size()) {
-      const uint64_t next = keys[i + kAhead];
-      __builtin_prefetch(&partitions_[key_partition(next)].bucket(next));
-    }
-    body(partitions_[key_partition(keys[i])], keys[i]);
-  }
 }
 
 size_t HashedRows::erase(std::span<const uint64_t> keys) {
@@ -157,8 +204,8 @@ uint64_t HashedRows::memory_bytes() const {
 
 }  // namespace
 
-std::unique_ptr<RowStore> make_hashed_rows(const RowLayout& layout) {
-  return std::make_unique<HashedRows>(layout);
+std::unique_ptr<RowStore> make_hashed_rows(const RowLayout& layout, RowSpill* spill) {
+  return std::make_unique<HashedRows>(layout, spill);
 }
 
 }  // namespace ps

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "table/row_layout.h"
+
 namespace ps {
 
-// Keys are ascending; each has the same number of values: its weights, then its state arrays.
+// Keys are ascending; each has the same number of values: its weights, then its state arrays.  Statistics are
+// what else a row holds, in bits.
 struct RowBlock {
   std::vector<uint64_t> keys;
   std::vector<float> values;      // [keys, values a row]
@@ -24,6 +27,10 @@ struct RowBlock {
     statistics.clear();
   }
 };
+
+// A row as it lies in a table, to and from a block.
+void append_row(const RowLayout& layout, uint64_t key, const float* row, RowBlock& block);
+void copy_row(const RowLayout& layout, const RowBlock& block, size_t index, float* row);
 
 }  // namespace ps
 

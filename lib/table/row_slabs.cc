@@ -7,8 +7,8 @@
 
 namespace ps {
 
-RowSlabs::RowSlabs(const RowLayout& layout, uint64_t slab_bytes, HugeArena& arena)
-    : arena_(&arena), stride_(static_cast<uint64_t>(layout.stride())) {
+RowSlabs::RowSlabs(const RowLayout& layout, uint64_t slab_bytes, HugeArena& arena, RowSpill* spill)
+    : arena_(&arena), spill_(spill), stride_(static_cast<uint64_t>(layout.stride())) {
   const uint64_t rows = std::max<uint64_t>(1, slab_bytes / (stride_ * sizeof(float)));
   bits_ = static_cast<uint32_t>(std::bit_width(rows)) - 1;
   mask_ = (1u << bits_) - 1;
@@ -16,16 +16,34 @@ RowSlabs::RowSlabs(const RowLayout& layout, uint64_t slab_bytes, HugeArena& aren
 
 uint32_t RowSlabs::add() {
   constexpr uint32_t kMaxRows = UINT32_MAX - 1;
-  if (!removed_.empty()) {
-    const uint32_t number = removed_.back();
-    removed_.pop_back();
-    return number;
+  if (removed_.empty() && end_ == kMaxRows) fail(Code::kExhausted, "table is full: ", end_, " rows");
+  const uint32_t number = removed_.empty() ? end_ : removed_.back();
+  if (slabs_.size() == number >> bits_) add_slab();
+  if (spill_ != nullptr) {
+    pin(number);
+    spill_->load();
   }
-  if (end_ == kMaxRows) fail(Code::kExhausted, "table is full: ", end_, " rows");
-  if (slabs_.size() == end_ >> bits_) {
+  removed_.empty() ? void(++end_) : removed_.pop_back();
+  return number;
+}
+
+void RowSlabs::add_slab() {
+  if (spill_ == nullptr) {
     slabs_.push_back(static_cast<float*>(arena_->allocate(slab_bytes())));
+  } else {
+    blocks_.push_back(spill_->add(&slabs_, slab_bytes()));
   }
-  return end_++;
+}
+
+void RowSlabs::plan_read(uint32_t number, float* to) const {
+  const uint64_t row_bytes = stride_ * sizeof(float);
+  spill_->plan_read(blocks_[number >> bits_], (number & mask_) * row_bytes, row_bytes, to);
+}
+
+uint64_t RowSlabs::memory_bytes() const {
+  return (spill_ == nullptr ? slabs_.size() * slab_bytes() : 0) + slabs_.size() * sizeof slabs_[0] +
+         blocks_.capacity() * sizeof blocks_[0] + removed_.capacity() * sizeof removed_[0] +
+         marks_.capacity() * sizeof marks_[0];
 }
 
 void RowSlabs::remove(uint32_t number) {

@@ -7,6 +7,7 @@
 
 #include "base/huge_pages.h"
 #include "table/row_layout.h"
+#include "table/row_spill.h"
 
 namespace ps {
 
@@ -14,8 +15,9 @@ namespace ps {
 // removed first.  One thread at a time; the arena must outlive it.
 class RowSlabs {
  public:
-  // Slabs take about slab_bytes, and hold one row at least.
-  RowSlabs(const RowLayout& layout, uint64_t slab_bytes, HugeArena& arena);
+  // Slabs take about slab_bytes, and hold one row at least.  With `spill`, which must outlive it, they are
+  // blocks of that, and may be on disk; then it must not move.
+  RowSlabs(const RowLayout& layout, uint64_t slab_bytes, HugeArena& arena, RowSpill* spill = nullptr);
 
   // Adds a row, whose floats are not set, and returns its number.  Throws kExhausted without memory, or after
   // 2^32 - 2 rows.
@@ -31,21 +33,28 @@ class RowSlabs {
   }
   void clear_marks() { std::vector<uint64_t>().swap(marks_); }
 
+  // Of slabs that may be on disk.  pin: as RowSpill::pin.  plan_read: stride floats of a row that is there.
+  void pin(uint32_t number) { spill_->pin(blocks_[number >> bits_]); }
+  bool is_resident(uint32_t number) const { return slabs_[number >> bits_] != nullptr; }
+  void plan_read(uint32_t number, float* to) const;
+
   float* row(uint32_t number) const { return slabs_[number >> bits_] + (number & mask_) * stride_; }
   uint32_t size() const { return end_ - static_cast<uint32_t>(removed_.size()); }
-  uint64_t memory_bytes() const {
-    return slabs_.size() * (slab_bytes() + sizeof slabs_[0]) + removed_.capacity() * sizeof removed_[0] +
-           marks_.capacity() * sizeof marks_[0];
-  }
+
+  // Without what is the spill's.
+  uint64_t memory_bytes() const;
 
  private:
+  void add_slab();
   uint64_t slab_bytes() const { return (uint64_t{1} << bits_) * stride_ * sizeof(float); }
 
   HugeArena* arena_;
+  RowSpill* spill_;  // or null
   uint64_t stride_;  // floats from a row to the next
   uint32_t bits_, mask_;
   uint32_t end_ = 0;               // beyond all numbers given
-  std::vector<float*> slabs_;      // 2^bits_ rows each
+  std::vector<float*> slabs_;      // 2^bits_ rows each; null: on disk
+  std::vector<uint32_t> blocks_;   // of the spill, those that are slabs_
   std::vector<uint32_t> removed_;  // numbers of no row
   std::vector<uint64_t> marks_;    // bits by number; none are set beyond its end
 };

@@ -9,12 +9,13 @@
 
 #include "base/thread_pool.h"
 #include "table/row_layout.h"
+#include "table/row_spill.h"
 
 namespace ps {
 
-// Rows never move while they are there.  Index lines, then rows, lie anywhere in memory, and a core can wait
-// for some sixty lines at once: keys are looked up many at a time, in groups, all of whose lines have been
-// asked for.
+// Rows never move while they are there, unless there is a spill.  Index lines, then rows, lie anywhere in
+// memory, and a core can wait for some sixty lines at once: keys are looked up many at a time, in groups, all
+// of whose lines have been asked for.
 class RowStore {
  public:
   static constexpr size_t kGroup = 64;
@@ -25,6 +26,18 @@ class RowStore {
   // not there into missing, ascending, which must have room for all, and returns how many they are.  Any
   // thread, while nothing is added.
   virtual size_t find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const = 0;
+
+  // Where rows may be on disk: takes those of these keys to memory, where find and insert leave them until
+  // the next fetch of any store of the spill.  To be called before find.  Owner thread.  Throws as
+  // RowSpill::load.
+  virtual void fetch(std::span<const uint64_t>) {}
+
+  // As find, for reading alone and without a fetch: what is on disk is read into `copies`.  Owner thread
+  // where there is a spill.
+  virtual size_t find_to_read(std::span<const uint64_t> keys, float** rows, uint32_t* missing,
+                              std::vector<float>& /*copies*/) {
+    return find(keys, rows, missing);
+  }
 
   // rows[i] <- a new row for keys[i], its floats not set.  The keys differ and are not there yet.  Throws
   // kExhausted without memory.  Owner thread.
@@ -42,7 +55,7 @@ class RowStore {
   // Calls prepare(keys), then body(key, row) for each of them, until all rows of a partition had their turn,
   // in no order that means anything.  Both may write the rows, but not insert or erase.
   template <class Prepare, class Body>
-  void for_each_row(uint32_t partition, Prepare&& prepare, Body&& body) const;
+  void for_each_row(uint32_t partition, Prepare&& prepare, Body&& body);
 
   // A mark on each row, which new rows do not have: that it changed since marks were cleared.  Keys without a
   // row are ignored.  Owner thread.
@@ -58,21 +71,22 @@ class RowStore {
 };
 
 template <class Prepare, class Body>
-void RowStore::for_each_row(uint32_t partition, Prepare&& prepare, Body&& body) const {
+void RowStore::for_each_row(uint32_t partition, Prepare&& prepare, Body&& body) {
   std::vector<uint64_t> keys;
   std::vector<float*> rows;
   std::vector<uint32_t> missing;
+  std::vector<float> copies;
   for (uint64_t cursor = 0; scan(partition, cursor, keys); keys.clear()) {
     rows.resize(keys.size());
     missing.resize(keys.size());
     prepare(std::span<const uint64_t>(keys));
-    find(keys, rows.data(), missing.data());
+    find_to_read(keys, rows.data(), missing.data(), copies);
     for (size_t i = 0; i < keys.size(); ++i) body(keys[i], rows[i]);
   }
 }
 
-// For any keys: hash indexes.
-std::unique_ptr<RowStore> make_hashed_rows(const RowLayout& layout);
+// For any keys: hash indexes.  With `spill`, which must outlive it, rows may be on disk; the indexes are not.
+std::unique_ptr<RowStore> make_hashed_rows(const RowLayout& layout, RowSpill* spill = nullptr);
 
 // For keys below `bound`: an array of row numbers, 4 bytes for each key that there may be.  It takes one
 // line a look-up as the hash index does, but no comparing and no splitting.

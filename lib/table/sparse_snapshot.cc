@@ -94,7 +94,7 @@ void SparseSnapshot::keep_unswept() {
   std::erase_if(unswept_, [&](uint64_t key) { return is_swept(key_partition(key), key); });
   found_.resize(unswept_.size());
   missing_.resize(unswept_.size());
-  rows_.find(unswept_, found_.data(), missing_.data());
+  rows_.find_to_read(unswept_, found_.data(), missing_.data(), copies_);
   for (size_t i = 0; i < unswept_.size(); ++i) {
     const bool is_wanted = !options_.only_changed || rows_.is_marked(unswept_[i]);
     keep_row(unswept_[i], is_wanted ? found_[i] : nullptr);
@@ -212,7 +212,7 @@ uint64_t SparseSnapshot::give() {
   if (!piece_.empty()) {
     copy_rows();
     given_rows_ += piece_.size();
-    sink_({partition_, piece_, block_.data()});
+    sink_(partition_, block_);
   }
   if (runs_.empty()) end_partition();
   return std::max<uint64_t>(piece_.size(), 1);
@@ -221,16 +221,15 @@ uint64_t SparseSnapshot::give() {
 // block_ <- the rows of the keys of piece_.
 void SparseSnapshot::copy_rows() {
   const Kept* kept = kept_[partition_].get();
-  const size_t floats = static_cast<size_t>(layout_.floats());
-  block_.resize(piece_.size() * floats);
+  block_.clear();
   found_.resize(piece_.size());
   missing_.resize(piece_.size());
-  rows_.find(piece_, found_.data(), missing_.data());
+  rows_.find_to_read(piece_, found_.data(), missing_.data(), copies_);
   for (size_t i = 0; i < piece_.size(); ++i) {
     const uint32_t number = kept == nullptr ? KeyIndex::kNone : kept->index.find(piece_[i]);
     const float* row = number == KeyIndex::kNone ? found_[i] : kept->rows.row(number);
     PS_CHECK(row != nullptr && number != kUnwanted);
-    std::copy_n(row, floats, block_.data() + i * floats);
+    append_row(layout_, piece_[i], row, block_);
   }
 }
 

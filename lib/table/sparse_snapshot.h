@@ -14,22 +14,16 @@
 #include <span>
 #include <vector>
 
+#include "table/row_block.h"
 #include "table/row_store.h"
 #include "table/table_partition.h"
 
 namespace ps {
 
-// Some rows of one partition.
-struct SnapshotRows {
-  uint32_t partition;
-  std::span<const uint64_t> keys;
-  const float* rows;  // [keys, layout.floats()]: weights, state, and what else a row holds, as it lies
-};
-
-// Takes what a snapshot gives out, which is good until it returns.  Partitions come in their order, the keys
+// Takes some rows of one partition, which is good until it returns.  Partitions come in their order, the keys
 // of each ascending: the same rows give the same calls, but for how they are cut into blocks.  It must not
 // throw: it may be called by a writer, who has nothing to do with what went wrong.
-using SnapshotSink = std::function<void(const SnapshotRows&)>;
+using SnapshotSink = std::function<void(uint32_t partition, const RowBlock& rows)>;
 
 struct SnapshotOptions {
   bool only_changed = false;               // only rows that are marked in the store
@@ -108,12 +102,15 @@ class SparseSnapshot {
 
   // Of one step.
   std::vector<uint64_t> piece_;
-  std::vector<float> block_;
+  RowBlock block_;
 
   // Of one call of keep.
   std::vector<uint64_t> unswept_;
+
+  // Of one look-up.
   std::vector<float*> found_;
   std::vector<uint32_t> missing_;
+  std::vector<float> copies_;
 };
 
 }  // namespace ps

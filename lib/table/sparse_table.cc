@@ -18,12 +18,12 @@ int64_t rows_worth_sharing(const RowLayout& layout) {
 }  // namespace
 
 SparseTable::SparseTable(int64_t width, uint64_t bound, const Initializer& initializer,
-                         std::unique_ptr<Optimizer<float>> optimizer)
+                         std::unique_ptr<Optimizer<float>> optimizer, RowSpill* spill)
     : optimizer_(std::move(optimizer)),
       layout_(width, optimizer_->state_arrays(), !optimizer_->idle_is_identity()),
       initializer_(initializer),
       block_(rows_worth_sharing(layout_)),
-      rows_(bound > 0 ? make_array_rows(layout_, bound) : make_hashed_rows(layout_)) {}
+      rows_(bound > 0 ? make_array_rows(layout_, bound) : make_hashed_rows(layout_, spill)) {}
 
 void SparseTable::pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*>& rows) {
   rows.resize(plan.keys.size());
@@ -32,6 +32,7 @@ void SparseTable::pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*
 
 // rows[i] <- the row of keys[i], up to date.
 void SparseTable::find_or_create(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool) {
+  rows_->fetch(keys);
   if (layout_.stamped()) about_to_write(keys);  // being brought up to date is a change
   const int64_t size = static_cast<int64_t>(keys.size());
   if (missing_.size() < keys.size()) missing_.resize(keys.size());
@@ -114,10 +115,10 @@ void SparseTable::read_rows(std::span<const uint64_t> keys, float* weights) cons
   constexpr size_t kKeysAtOnce = 256;
   std::array<float*, kKeysAtOnce> found;
   std::array<uint32_t, kKeysAtOnce> missing;
-  std::vector<float> scratch(static_cast<size_t>(layout_.values()));
+  std::vector<float> scratch(static_cast<size_t>(layout_.values())), copies;
   for (size_t begin = 0; begin < keys.size(); begin += kKeysAtOnce) {
     const size_t count = std::min(kKeysAtOnce, keys.size() - begin);
-    rows_->find(keys.subspan(begin, count), found.data(), missing.data());
+    rows_->find_to_read(keys.subspan(begin, count), found.data(), missing.data(), copies);
     for (size_t i = 0; i < count; ++i) {
       read_row(keys[begin + i], found[i], scratch, weights + (begin + i) * static_cast<size_t>(width()));
     }
@@ -163,12 +164,12 @@ void SparseTable::load_rows(std::span<const uint64_t> keys, const float* weights
   }
 }
 
-void SparseTable::restore_rows(std::span<const uint64_t> keys, const float* rows, ThreadPool& pool) {
-  std::vector<float*> places(keys.size());
-  find_or_create(keys, places, pool);
-  about_to_write(keys);
+void SparseTable::restore_rows(const RowBlock& rows, ThreadPool& pool) {
+  std::vector<float*> places(rows.size());
+  find_or_create(rows.keys, places, pool);
+  about_to_write(rows.keys);
   for (size_t i = 0; i < places.size(); ++i) {
-    std::copy_n(rows + static_cast<int64_t>(i) * layout_.floats(), layout_.floats(), places[i]);
+    copy_row(layout_, rows, i, places[i]);
   }
 }
 
@@ -181,7 +182,8 @@ size_t SparseTable::erase(std::span<const uint64_t> keys) {
 void SparseTable::note_erased(std::span<const uint64_t> keys) {
   std::vector<float*> rows(keys.size());
   std::vector<uint32_t> missing(keys.size());
-  rows_->find(keys, rows.data(), missing.data());
+  std::vector<float> copies;
+  rows_->find_to_read(keys, rows.data(), missing.data(), copies);
   for (size_t i = 0; i < keys.size(); ++i) {
     if (rows[i] != nullptr) erased_.push_back(keys[i]);
   }

@@ -21,9 +21,11 @@ namespace ps {
 class SparseTable {
  public:
   // Keys are below `bound`, and reached through an array of 4 bytes for each that there may be; or any keys,
-  // through hash indexes, when it is 0.
+  // through hash indexes, when it is 0.  With a `spill`, which must outlive the table, and no bound, rows may
+  // be on disk: what pull gives is then good until the next call for any table of the spill but push, and
+  // read_rows is for the owner thread alone.
   SparseTable(int64_t width, uint64_t bound, const Initializer& initializer,
-              std::unique_ptr<Optimizer<float>> optimizer);
+              std::unique_ptr<Optimizer<float>> optimizer, RowSpill* spill = nullptr);
 
   // rows[n] <- the weights of plan.keys[n], up to date with all steps begun, to be used where they lie and
   // updated by push.  Creates rows.  The pointers are good until the row is erased.
@@ -49,8 +51,11 @@ class SparseTable {
   // not the table.
   template <class Body>
   void for_each_row(uint32_t partition, Body&& body) {
-    rows_->for_each_row(
-        partition, [this](std::span<const uint64_t> keys) { about_to_write(keys); }, body);
+    auto prepare = [this](std::span<const uint64_t> keys) {
+      rows_->fetch(keys);
+      about_to_write(keys);
+    };
+    rows_->for_each_row(partition, prepare, body);
   }
 
   // The same for reading alone.
@@ -79,8 +84,8 @@ class SparseTable {
   // in the order of time; some may have a row again.
   std::span<const uint64_t> erased_keys() const { return std::span(erased_).first(erased_before_); }
 
-  // Sets rows [keys, layout().floats()], as a snapshot gave them.
-  void restore_rows(std::span<const uint64_t> keys, const float* rows, ThreadPool& pool);
+  // Sets rows, as a snapshot gave them.
+  void restore_rows(const RowBlock& rows, ThreadPool& pool);
 
   // Keys of all rows, ascending.
   std::vector<uint64_t> sorted_keys() const { return rows_->sorted_keys(); }

@@ -36,8 +36,9 @@ inline uint32_t segment_buckets(uint32_t partition) {
 // One thread at a time; the arena must outlive it.
 class TablePartition {
  public:
-  TablePartition(const RowLayout& layout, HugeArena& arena, uint32_t partition)
-      : index_(arena, segment_buckets(partition)), rows_(layout, kSlabBytes, arena) {}
+  TablePartition(const RowLayout& layout, HugeArena& arena, uint32_t partition, RowSpill* spill = nullptr)
+      : index_(arena, segment_buckets(partition)),
+        rows_(layout, spill == nullptr ? kSlabBytes : RowSpill::kPage, arena, spill) {}
 
   // A look-up in two steps, as in KeyIndex: the bucket to prefetch, then the row, or null.
   const KeyIndex::Bucket& bucket(uint64_t key) const { return index_.bucket(key); }
@@ -45,6 +46,10 @@ class TablePartition {
     const uint32_t number = index_.find(key, bucket);
     return number == KeyIndex::kNone ? nullptr : rows_.row(number);
   }
+
+  // The number of a key's row in rows(), or KeyIndex::kNone.
+  uint32_t number(uint64_t key) const { return index_.find(key); }
+  RowSlabs& rows() { return rows_; }
 
   // Adds a row for a key that is not there; its floats are not set.  Throws kExhausted without memory.
   float* insert(uint64_t key) {

@@ -51,21 +51,22 @@ struct Given {
 
 struct Case {
   const OptimizerEntry* optimizer;
-  uint64_t bound;
+  const char* store;  // any, bounded or spilled
 };
 
 // Names of failing cases.
 void PrintTo(const Case& value, std::ostream* out) {
-  *out << value.optimizer->name << (value.bound == 0 ? ", any keys" : ", bounded keys");
+  *out << value.optimizer->name << ", " << value.store;
 }
 
 class SnapshotTest : public testing::TestWithParam<Case> {
  protected:
   std::unique_ptr<SparseTable> make_table() {
     const Json options = {{"l2", 0.01}};
-    return std::make_unique<SparseTable>(kWidth, GetParam().bound,
-                                         Initializer{Distribution::kNormal, 0, 1, 7},
-                                         GetParam().optimizer->make_float(options, {}));
+    const std::string_view store = GetParam().store;
+    return std::make_unique<SparseTable>(
+        kWidth, store == "bounded" ? kKeys : 0, Initializer{Distribution::kNormal, 0, 1, 7},
+        GetParam().optimizer->make_float(options, {}), store == "spilled" ? &spill_ : nullptr);
   }
 
   // Any way in which rows change.
@@ -106,12 +107,13 @@ class SnapshotTest : public testing::TestWithParam<Case> {
   }
 
   SnapshotSink into(Given& given, const SparseTable& table) {
-    const int64_t floats = table.layout().floats();
-    return [&given, floats](const SnapshotRows& block) {
-      for (size_t i = 0; i < block.keys.size(); ++i) {
-        ASSERT_EQ(key_partition(block.keys[i]), block.partition);
+    return [&](uint32_t partition, const RowBlock& block) {
+      std::vector<float> row(static_cast<size_t>(table.layout().stride()));
+      for (size_t i = 0; i < block.size(); ++i) {
+        ASSERT_EQ(key_partition(block.keys[i]), partition);
         given.keys.push_back(block.keys[i]);
-        given.rows.push_back(bits_of(block.rows + static_cast<int64_t>(i) * floats, floats));
+        copy_row(table.layout(), block, i, row.data());
+        given.rows.push_back(bits_of(row.data(), table.layout().floats()));
       }
     };
   }
@@ -134,6 +136,7 @@ class SnapshotTest : public testing::TestWithParam<Case> {
   }
 
   ThreadPool pool_{1};
+  RowSpill spill_{testing::TempDir(), 64 << 10};  // a tenth of the blocks
 };
 
 TEST_P(SnapshotTest, GivesTheRowsAsTheyWereWhateverIsWrittenMeanwhile) {
@@ -213,11 +216,7 @@ TEST_P(SnapshotTest, OfChangesIsEmptyWhenThereAreNone) {
 TEST_P(SnapshotTest, RestoredTableHoldsTheSameBits) {
   std::unique_ptr<SparseTable> table = make_table(), restored = make_table();
   write_much(*table, 8);
-  const int64_t floats = table->layout().floats();
-  table->begin_snapshot({}, [&](const SnapshotRows& block) {
-    ASSERT_LE(block.keys.size() * static_cast<size_t>(floats), size_t{1} << 20);
-    restored->restore_rows(block.keys, block.rows, pool_);
-  });
+  table->begin_snapshot({}, [&](uint32_t, const RowBlock& block) { restored->restore_rows(block, pool_); });
   while (table->sweep_snapshot(100)) continue;
   EXPECT_TRUE(copy_of(*restored) == copy_of(*table));
 }
@@ -225,14 +224,13 @@ TEST_P(SnapshotTest, RestoredTableHoldsTheSameBits) {
 std::vector<Case> cases() {
   std::vector<Case> out;
   for (const OptimizerEntry* entry : optimizer_catalog()) {
-    out.push_back({entry, 0});
-    out.push_back({entry, kKeys});
+    for (const char* store : {"any", "bounded", "spilled"}) out.push_back({entry, store});
   }
   return out;
 }
 
 std::string name_of(const testing::TestParamInfo<Case>& test) {
-  return cat(test.param.optimizer->name, test.param.bound == 0 ? "_any" : "_bounded");
+  return cat(test.param.optimizer->name, "_", test.param.store);
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, SnapshotTest, testing::ValuesIn(cases()), name_of);
@@ -249,11 +247,11 @@ TEST(SnapshotMemory, StaysWithinItsBound) {
   store->insert(keys, rows.data(), pool);
   for (size_t i = 0; i < kRows; ++i) std::fill_n(rows[i], layout.floats(), static_cast<float>(keys[i]));
   uint64_t given = 0, most = 0, most_at_once = 0;
-  SparseSnapshot snapshot(layout, *store, {.max_bytes = kMaxBytes}, [&](const SnapshotRows& block) {
-    for (size_t i = 0; i < block.keys.size(); ++i) {
-      ASSERT_EQ(block.rows[i * 32], static_cast<float>(block.keys[i]));
+  SparseSnapshot snapshot(layout, *store, {.max_bytes = kMaxBytes}, [&](uint32_t, const RowBlock& block) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      ASSERT_EQ(block.values[i * 32], static_cast<float>(block.keys[i]));
     }
-    given += block.keys.size();
+    given += block.size();
   });
   for (size_t begin = 0; begin < kRows; begin += 100) {
     const uint64_t before = given;

@@ -1,0 +1,211 @@
+#include "table/row_spill.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <new>
+#include <utility>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+constexpr std::align_val_t kAlignment{64};  // a cache line, as RowLayout wants it
+constexpr size_t kMaxStaging = 1 << 20;
+
+uint64_t whole_pages(uint64_t bytes) {
+  return (bytes + RowSpill::kPage - 1) / RowSpill::kPage * RowSpill::kPage;
+}
+
+float* allocate(uint64_t bytes) {
+  return static_cast<float*>(::operator new(bytes, kAlignment));
+}
+
+void release_memory(float* memory) {
+  ::operator delete(memory, kAlignment);
+}
+
+// Reads all of it; a file of ours that is shorter has lost something.
+void read_fully(int file, const std::string& directory, uint64_t place, char* to, uint64_t bytes) {
+  while (bytes > 0) {
+    const ssize_t got = pread(file, to, bytes, static_cast<off_t>(place));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_errno(Code::kUnavailable, "cannot read spilled rows in", directory, errno);
+    if (got == 0) fail(Code::kCorrupt, "spilled rows in ", quote(directory), " end at offset ", place);
+    to += got;
+    place += static_cast<uint64_t>(got);
+    bytes -= static_cast<uint64_t>(got);
+  }
+}
+
+void write_fully(int file, const std::string& directory, uint64_t place, const char* from, uint64_t bytes) {
+  while (bytes > 0) {
+    const ssize_t put = pwrite(file, from, bytes, static_cast<off_t>(place));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail_errno(Code::kUnavailable, "cannot spill rows to", directory, errno);
+    from += put;
+    place += static_cast<uint64_t>(put);
+    bytes -= static_cast<uint64_t>(put);
+  }
+}
+
+}  // namespace
+
+RowSpill::RowSpill(const std::string& directory, uint64_t max_bytes)
+    : directory_(directory), max_bytes_(max_bytes) {
+  std::string name = directory + "/ps-spill-XXXXXX";
+  file_ = mkostemp(name.data(), O_CLOEXEC);
+  if (file_ < 0) fail_errno(Code::kUsage, "cannot make a file in", directory, errno);
+  unlink(name.c_str());
+}
+
+RowSpill::~RowSpill() {
+  for (uint32_t number : resident_) release_memory(blocks_[number].memory);
+  close(file_);
+}
+
+uint32_t RowSpill::add(std::vector<float*>* slabs, uint64_t bytes) {
+  make_room(bytes);
+  const uint32_t number = static_cast<uint32_t>(blocks_.size());
+  blocks_.push_back({slabs, nullptr, static_cast<uint32_t>(slabs->size()), true, bytes, kNowhere, request_});
+  slabs->push_back(nullptr);
+  admit(number, allocate(bytes));
+  return number;
+}
+
+void RowSpill::admit(uint32_t number, float* memory) {
+  Block& block = blocks_[number];
+  block.memory = (*block.slabs)[block.slab] = memory;
+  resident_.push_back(number);
+  resident_bytes_ += block.bytes;
+}
+
+void RowSpill::pin(uint32_t number) {
+  Block& block = blocks_[number];
+  if (block.memory == nullptr && block.pinned != request_) wanted_.push_back(number);
+  block.pinned = request_;
+  block.referenced = true;
+}
+
+void RowSpill::load() {
+  if (wanted_.empty()) return;
+  const std::vector<uint32_t> wanted = std::exchange(wanted_, {});
+  uint64_t bytes = 0;
+  for (uint32_t number : wanted) bytes += blocks_[number].bytes;
+  make_room(bytes);
+  for (uint32_t number : wanted) {
+    Block& block = blocks_[number];
+    float* const memory = allocate(block.bytes);
+    reads_.push_back({block.place, block.bytes, memory});
+    admit(number, memory);
+  }
+  blocks_read_ += wanted.size();
+  try {
+    read();
+  } catch (...) {
+    drop_last(wanted.size());
+    throw;
+  }
+}
+
+// Takes back what was admitted last.
+void RowSpill::drop_last(size_t blocks) {
+  for (size_t i = 0; i < blocks; ++i) drop(resident_.size() - 1);
+}
+
+// Frees the memory of the block in this place of resident_, which the last takes.
+void RowSpill::drop(size_t position) {
+  Block& block = blocks_[resident_[position]];
+  release_memory(block.memory);
+  block.memory = (*block.slabs)[block.slab] = nullptr;
+  resident_bytes_ -= block.bytes;
+  resident_[position] = resident_.back();
+  resident_.pop_back();
+}
+
+void RowSpill::plan_read(uint32_t number, uint64_t offset, uint64_t bytes, float* to) {
+  reads_.push_back({blocks_[number].place + offset, bytes, to});
+}
+
+// In the order of the file; the system is told of all before the first is waited for.
+void RowSpill::read() {
+  std::vector<Read> reads = std::exchange(reads_, {});
+  std::sort(reads.begin(), reads.end(), [](const Read& a, const Read& b) { return a.place < b.place; });
+  for (const Read& each : reads) {
+    posix_fadvise(file_, static_cast<off_t>(each.place), static_cast<off_t>(each.bytes), POSIX_FADV_WILLNEED);
+  }
+  for (const Read& each : reads) {
+    read_fully(file_, directory_, each.place, reinterpret_cast<char*>(each.to), each.bytes);
+  }
+}
+
+// Writes out what is cold, more than is needed now, so that what is written is large.
+void RowSpill::make_room(uint64_t bytes) {
+  if (resident_bytes_ + bytes <= max_bytes_) return;
+  choose_victims(std::max(resident_bytes_ + bytes - max_bytes_, max_bytes_ / 64));
+  write_victims();
+  drop_victims();
+}
+
+// victims_ <- blocks of `bytes` together that were not referenced since the hand passed last; fewer when so
+// many are pinned.
+void RowSpill::choose_victims(uint64_t bytes) {
+  victims_.clear();
+  uint64_t chosen = 0;
+  for (size_t looked = 0; looked < 2 * resident_.size() && chosen < bytes; ++looked, ++hand_) {
+    if (hand_ >= resident_.size()) hand_ = 0;
+    Block& block = blocks_[resident_[hand_]];
+    if (block.pinned == request_) continue;
+    if (!block.referenced) {
+      victims_.push_back(hand_);
+      chosen += block.bytes;
+    }
+    block.referenced = !block.referenced;  // true: is not chosen again on the second way round
+  }
+}
+
+void RowSpill::write_victims() {
+  std::vector<uint32_t> numbers;
+  for (size_t position : victims_) {
+    const uint32_t number = resident_[position];
+    Block& block = blocks_[number];
+    if (block.place == kNowhere) {
+      block.place = file_bytes_;
+      file_bytes_ += whole_pages(block.bytes);
+    }
+    numbers.push_back(number);
+  }
+  std::sort(numbers.begin(), numbers.end(),
+            [this](uint32_t a, uint32_t b) { return blocks_[a].place < blocks_[b].place; });
+  uint64_t begin = 0;
+  staging_.clear();
+  for (uint32_t number : numbers) {
+    Block& block = blocks_[number];
+    if (block.place != begin + staging_.size() || staging_.size() >= kMaxStaging) {
+      flush(begin);
+      begin = block.place;
+    }
+    const char* const bytes = reinterpret_cast<const char*>(block.memory);
+    staging_.insert(staging_.end(), bytes, bytes + block.bytes);
+    staging_.resize(whole_pages(staging_.size()));
+  }
+  flush(begin);
+  blocks_written_ += numbers.size();
+}
+
+void RowSpill::flush(uint64_t place) {
+  write_fully(file_, directory_, place, staging_.data(), staging_.size());
+  staging_.clear();
+}
+
+void RowSpill::drop_victims() {
+  std::sort(victims_.begin(), victims_.end(), std::greater<>());
+  for (size_t position : victims_) drop(position);  // the last first
+}
+
+}  // namespace ps

@@ -1,0 +1,175 @@
+#include "table/row_spill.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "table/sparse_table.h"
+
+namespace ps {
+namespace {
+
+constexpr int64_t kWidth = 8;
+
+class RowSpillTest : public testing::TestWithParam<const OptimizerEntry*> {
+ protected:
+  std::unique_ptr<SparseTable> make_table(RowSpill* spill) {
+    return std::make_unique<SparseTable>(kWidth, 0, Initializer{Distribution::kNormal, 0, 1, 7},
+                                         GetParam()->make_float({{"l2", 0.01}}, {}), spill);
+  }
+
+  static KeyPlan plan_of(const std::set<uint64_t>& keys) {
+    KeyPlan plan;
+    plan.keys.assign(keys.begin(), keys.end());
+    return plan;
+  }
+
+  // A few keys that come often, and any others.
+  static std::set<uint64_t> draw(Random& random) {
+    std::set<uint64_t> keys;
+    while (keys.size() < 20) keys.insert(random.below(50));
+    while (keys.size() < 60) keys.insert(random.below(20'000));
+    return keys;
+  }
+
+  std::vector<float> train(SparseTable& table, const KeyPlan& plan) {
+    std::vector<float*> rows;
+    table.pull(plan, pool_, rows);
+    std::vector<float> pulled, gradients(rows.size() * kWidth);
+    for (const float* row : rows) pulled.insert(pulled.end(), row, row + kWidth);
+    for (size_t i = 0; i < gradients.size(); ++i) gradients[i] = pulled[i] + static_cast<float>(i % 5);
+    table.push(plan, rows, gradients.data(), 0.1f, 0.1, pool_);
+    return pulled;
+  }
+
+  // What rows hold, in bits.
+  static std::map<uint64_t, std::vector<uint32_t>> rows_of(const SparseTable& table) {
+    std::map<uint64_t, std::vector<uint32_t>> out;
+    const size_t floats = static_cast<size_t>(table.layout().floats());
+    for (uint32_t p = 0; p < 1u << kPartitionBits; ++p) {
+      table.for_each_row(p, [&](uint64_t key, const float* row) {
+        out[key].resize(floats);
+        std::memcpy(out[key].data(), row, floats * sizeof(float));
+      });
+    }
+    return out;
+  }
+
+  ThreadPool pool_{1};
+};
+
+TEST_P(RowSpillTest, TableLargerThanMemoryHoldsTheSameBits) {
+  constexpr uint64_t kMaxBytes = 300'000;
+  RowSpill spill(testing::TempDir(), kMaxBytes);
+  std::unique_ptr<SparseTable> spilled = make_table(&spill), whole = make_table(nullptr);
+  Random random(5, 6);
+  for (int step = 0; step < 400; ++step) {
+    const KeyPlan plan = plan_of(draw(random));
+    ASSERT_EQ(train(*spilled, plan), train(*whole, plan)) << step;
+    if (step % 10 == 0) {
+      const std::vector<uint64_t> some(plan.keys.begin(), plan.keys.begin() + 30);
+      ASSERT_EQ(spilled->erase(some), whole->erase(some));
+    }
+    const KeyPlan others = plan_of(draw(random));
+    std::vector<float> read(others.keys.size() * kWidth), expected(read.size());
+    spilled->read_rows(others.keys, read.data());
+    whole->read_rows(others.keys, expected.data());
+    ASSERT_EQ(read, expected) << step;
+  }
+  EXPECT_GT(spill.blocks_read(), 1000u);
+  EXPECT_GT(spill.file_bytes(), 2 * kMaxBytes) << "most of the rows had to leave";
+  EXPECT_LT(spill.memory_bytes(), 2 * kMaxBytes);
+  EXPECT_EQ(spilled->sorted_keys(), whole->sorted_keys());
+  EXPECT_TRUE(rows_of(*spilled) == rows_of(*whole));
+}
+
+// Rows that come in every second request are hardly ever what leaves: were the blocks that came first those
+// to leave first, they would some 100 times.
+TEST_P(RowSpillTest, RowsInUseStay) {
+  RowSpill spill(testing::TempDir(), 1 << 20);
+  std::unique_ptr<SparseTable> table = make_table(&spill);
+  std::set<uint64_t> hot;
+  while (hot.size() < 50) hot.insert(hot.size());
+  train(*table, plan_of(hot));
+  uint64_t reads = 0;
+  for (uint64_t cold = 1000; cold < 80'000; cold += 500) {
+    std::set<uint64_t> keys;
+    for (uint64_t key = cold; key < cold + 500; ++key) keys.insert(key);
+    train(*table, plan_of(keys));
+    const uint64_t before = spill.blocks_read();
+    train(*table, plan_of(hot));
+    reads += spill.blocks_read() - before;
+  }
+  EXPECT_GT(spill.file_bytes(), uint64_t{1} << 20);
+  EXPECT_LT(reads, 20u);
+}
+
+std::string name_of(const testing::TestParamInfo<const OptimizerEntry*>& test) {
+  return std::string(test.param->name);
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, RowSpillTest,
+                         testing::ValuesIn(optimizer_catalog().begin(), optimizer_catalog().end()), name_of);
+
+TEST(RowSpillFile, LeavesNoNameBehind) {
+  const std::filesystem::path directory = std::filesystem::path(testing::TempDir()) / "ps-row-spill-test";
+  std::filesystem::create_directories(directory);
+  RowSpill spill(directory, 0);
+  std::vector<float*> slabs;
+  for (int i = 0; i < 10; ++i) {
+    spill.add(&slabs, RowSpill::kPage);
+    spill.release();
+  }
+  EXPECT_GT(spill.blocks_written(), 0u);
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
+  std::filesystem::remove(directory);
+}
+
+TEST(RowSpillFile, FolderThatIsNotThereIsNamed) {
+  try {
+    RowSpill spill("/nowhere/at-all", 0);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUsage);
+    EXPECT_THAT(error.message(), testing::HasSubstr("/nowhere/at-all"));
+  }
+}
+
+// Blocks of any size, also of no whole pages.
+TEST(RowSpillFile, GivesBackWhatItTook) {
+  RowSpill spill(testing::TempDir(), 50'000);
+  std::vector<float*> slabs;
+  std::vector<uint32_t> blocks;
+  auto floats_of = [](uint32_t n) { return size_t{500} + 37 * n; };
+  for (uint32_t n = 0; n < 60; ++n) {
+    blocks.push_back(spill.add(&slabs, floats_of(n) * sizeof(float)));
+    std::fill_n(slabs.back(), floats_of(n), static_cast<float>(n));
+    spill.release();
+  }
+  for (uint32_t round = 0; round < 3; ++round) {
+    for (uint32_t i = 0; i < 60; ++i) {
+      const uint32_t n = i * 23 % 60;
+      const float expected = static_cast<float>(n + 100 * round);
+      if (slabs[n] == nullptr) {
+        std::vector<float> last(7);
+        spill.plan_read(blocks[n], (floats_of(n) - 7) * sizeof(float), 7 * sizeof(float), last.data());
+        spill.read();
+        ASSERT_THAT(last, testing::Each(expected));
+      }
+      spill.pin(blocks[n]);
+      spill.load();
+      ASSERT_THAT(std::span(slabs[n], floats_of(n)), testing::Each(expected));
+      std::fill_n(slabs[n], floats_of(n), expected + 100);
+      spill.release();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ps
