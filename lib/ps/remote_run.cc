@@ -30,19 +30,20 @@ void RemoteStore::take_up_run() {
   std::vector<const Standing*> all;
   for (size_t s = 0; s < links_.size(); ++s) all.push_back(&links_.welcome(s).standing);
   const auto [least, most] = std::ranges::minmax_element(all, earlier);
-  const bool late = std::ranges::any_of(all, &Standing::was_given_up) && !consistency_.async;
-  const bool begun = std::ranges::any_of(all, &Standing::pass_begun);
+  const bool given_up = std::ranges::any_of(all, &Standing::was_given_up);
+  const bool late = given_up && !consistency_.async;
   if ((*most)->step - (*least)->step > consistency_.lead() + (late ? 2 : 1)) {
     fail(Code::kUnavailable, "the servers stand at step ", (*least)->step, " and step ", (*most)->step,
          " of this run: one was restarted; restart them all");
   }
-  const bool between =
-      std::ranges::any_of(all, [&](const Standing* each) { return each->pass != all[0]->pass; });
-  if (between && std::ranges::any_of(all, &Standing::was_given_up)) {
+  const Standing& start = late ? **most : **least;
+  auto same_pass = [&start](const Standing* each) { return each->pass == start.pass; };
+  if (given_up && consistency_.async && !std::ranges::all_of(all, same_pass)) {
     fail(Code::kUnavailable,
          "the trainers that went on without this one are between two passes; start it again");
   }
-  const Standing& start = late ? **most : **least;
+  const bool begun =
+      std::ranges::any_of(all, [&](const Standing* each) { return same_pass(each) && each->pass_begun; });
   step_ = start.step;
   position_ = position_in(start, begun);
   // Trainers begin with a gathering, and end every pass with one; the first shard sees to them.

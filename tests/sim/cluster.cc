@@ -96,6 +96,65 @@ TEST(Cluster, AsynchronousPushesAreStepsOfTheirOwn) {
   }
 }
 
+TEST(Cluster, TrainersWithMoreLessAndNoDataEndEveryPassTogetherInEveryMode) {
+  const Consistency modes[] = {{}, {.staleness = 2}, {.async = true}};
+  for (const Consistency& mode : modes) {
+    TestJob job;
+    job.small = true;
+    job.consistency = mode;
+    job.steps = {{0, 0, 3}, {7, 0, 0}, {1, 0, 9}};
+    Cluster cluster(job, 2, 1, 1);
+    cluster.train();
+    const uint64_t steps = mode.async ? 20 : 16;
+    for (auto& shard : cluster.shards()) EXPECT_EQ(shard->shard()->counters().steps, steps);
+  }
+}
+
+// Whenever the one dies, the others have all their data trained, and so has it if it returns.
+class GoesOn : public testing::TestWithParam<Consistency> {};
+
+TEST_P(GoesOn, WithoutATrainerAndTakesItInAgain) {
+  TestJob job;
+  job.small = true;
+  job.consistency = GetParam();
+  job.steps = {{30, 9}, {30, 9}, {20, 12}};
+  job.on_loss = {.timeout = 1s, .go_on = true};
+  const SimLink slow = {.latency = 50ms};  // so that much is left to be done when it returns
+  Cluster calm(job, 2, 1, 0);
+  calm.network().set_default_link(slow);
+  calm.train();
+  uint64_t given_up = 0, returned = 0;
+  for (int moment = 0; moment < 20; ++moment) {
+    for (const bool returns : {false, true}) {
+      if (returns && job.consistency.async) continue;  // may be told to come again: see ps-serve(1)
+      SCOPED_TRACE(cat("killed at ", moment, " of 20, returns ", int{returns}));
+      Cluster cluster(job, 2, 1, 0);
+      cluster.network().set_default_link(slow);
+      cluster.network().at(calm.network().now() * moment / 20,
+                           [&] { cluster.restart_trainer(1, returns ? 3s : 7200s); });
+      cluster.network().at(60s, [&] { cluster.forget_trainers_to_come(); });
+      cluster.train();
+      const ShardCounters &one = cluster.shards()[0]->shard()->counters(),
+                          &other = cluster.shards()[1]->shard()->counters();
+      if (!job.consistency.async) {
+        EXPECT_EQ(one.steps, other.steps);
+      }
+      EXPECT_GE(one.steps, job.consistency.async ? 71u : 42u);
+      EXPECT_FALSE(cluster.weights().empty());
+      given_up += one.trainers_given_up;
+      returned += one.trainers_returned;
+    }
+  }
+  EXPECT_GT(given_up, job.consistency.async ? 10u : 30u);
+  if (!job.consistency.async) {
+    EXPECT_GT(returned, 15u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, GoesOn,
+                         testing::Values(Consistency{}, Consistency{.staleness = 2},
+                                         Consistency{.async = true}));
+
 TEST(Cluster, WhatTrainersGatherComesInRankOrder) {
   TestJob job;
   job.steps = {{}, {}, {}};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "net/proxy.h"
 #include "net/sim/sim_faults.h"
 #include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
@@ -102,6 +103,8 @@ struct TestJob {
   std::vector<std::vector<int>> steps = {{5, 3}};  // of each trainer, by pass
   RowTypes types = {};
   bool small = false;
+  Duration request_timeout = 15s;
+  TrainerLoss on_loss;
 
   std::vector<ParameterSpec> parameters() const { return test_parameters(small); }
   int trainers() const { return static_cast<int>(steps.size()); }
@@ -184,9 +187,17 @@ class Cluster {
     served_.parameters = [parameters = job.parameters()](const DataSchema&) { return parameters; };
     served_.optimizers = job.plan();
     served_.consistency = job.consistency;
+    served_.request_timeout = job.request_timeout;
+    served_.trainer_loss = job.on_loss;
     for (int s = 0; s < servers; ++s) add_server(cat("server", s), ports, sparse_ports);
   }
-  ~Cluster() { shards_.clear(); }
+  ~Cluster() {
+    proxies_.clear();
+    shards_.clear();
+  }
+
+  // What trainers say while they wait.
+  std::function<void(const std::string&)> on_waiting = [](const std::string&) {};
 
   SimNetwork& network() { return network_; }
   std::vector<SimHost*> hosts() { return hosts_; }
@@ -196,6 +207,8 @@ class Cluster {
   RemoteOptions options(int rank) {
     RemoteOptions options;
     options.servers = servers_;
+    options.request_timeout = job_.request_timeout;
+    options.on_waiting = [this](const std::string& text) { on_waiting(text); };
     options.hello.rank = rank;
     options.hello.trainers = job_.trainers();
     options.hello.generation = ++num_processes_;
@@ -204,8 +217,22 @@ class Cluster {
     return options;
   }
 
-  // Makes trainers find a server at another host, on the same ports.
-  void reach_server(size_t server, const std::string& host) { servers_[server].host = host; }
+  // In front of every port, on a host of its own with the same port.
+  void put_proxies(const Proxy::Script& script) {
+    for (auto& shard : shards_) {
+      const Address& target = shard->address();
+      const std::string name = "proxy of " + target.host;
+      SimHost& host = network_.host(name);
+      proxies_.push_back(std::make_unique<Proxy>(host, Address{name, target.port}, target, script));
+      if (std::find(hosts_.begin(), hosts_.end(), &host) == hosts_.end()) hosts_.push_back(&host);
+    }
+    for (Address& server : servers_) server.host = "proxy of " + server.host;
+  }
+  uint64_t num_proxy_faults() const {
+    uint64_t sum = 0;
+    for (const auto& proxy : proxies_) sum += proxy->num_faults();
+    return sum;
+  }
 
   // Runs `body` with a store, on a host of the trainer's own.
   void spawn(int rank, std::function<void(RemoteStore&)> body) { spawn(options(rank), std::move(body)); }
@@ -257,6 +284,9 @@ class Cluster {
     return true;
   }
 
+  // Nobody is waited for who has not been started again.
+  void forget_trainers_to_come() { num_pending_ = 0; }
+
   const std::vector<float>& weights() const { return weights_; }
 
  private:
@@ -282,6 +312,7 @@ class Cluster {
   std::vector<SimHost*> hosts_;
   std::vector<Address> servers_;
   std::vector<std::unique_ptr<ShardServer>> shards_;
+  std::vector<std::unique_ptr<Proxy>> proxies_;
   uint64_t num_processes_ = 100;
   int num_pending_ = 0;  // trainers that are to be started
   std::set<int> ended_;  // trainers that only have to say so

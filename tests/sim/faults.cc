@@ -10,7 +10,6 @@
 #include <cstdlib>
 
 #include "cluster.h"
-#include "net/proxy.h"
 
 namespace ps {
 namespace {
@@ -79,7 +78,9 @@ class FaultyCluster {
     for (int rank = 0; rank < plan.job.trainers(); ++rank) {
       hosts_.push_back(&cluster_.network().host(cat("trainer", rank)));
     }
-    if (plan.proxied) add_proxies();
+    if (plan.proxied) {
+      cluster_.put_proxies([this](ProxyDirection, const FrameHeader& header) { return fault(header); });
+    }
     for (SimHost* host : cluster_.hosts()) hosts_.push_back(host);
   }
 
@@ -90,8 +91,7 @@ class FaultyCluster {
       cluster_.network().at(when, [this] { kill_one(); });
     }
     cluster_.train();
-    num_faults_ = faults.num_faults();
-    for (auto& proxy : proxies_) num_faults_ += proxy->num_faults();
+    num_faults_ = faults.num_faults() + cluster_.num_proxy_faults();
   }
 
   Cluster& cluster() { return cluster_; }
@@ -99,24 +99,6 @@ class FaultyCluster {
   uint64_t num_kills() const { return num_kills_; }
 
  private:
-  // In front of every port, on a host of its own with the same port.
-  void add_proxies() {
-    size_t shard = 0;
-    const int each = plan_.ports + plan_.sparse_ports;
-    for (int server = 0; server < plan_.servers; ++server) {
-      const std::string name = cat("proxy", server);
-      SimHost& host = cluster_.network().host(name);
-      for (int port = 0; port < each; ++port, ++shard) {
-        const Address& target = cluster_.shards()[shard]->address();
-        proxies_.push_back(std::make_unique<Proxy>(
-            host, Address{name, target.port}, target,
-            [this](ProxyDirection, const FrameHeader& header) { return fault(header); }));
-      }
-      cluster_.reach_server(static_cast<size_t>(server), name);
-      hosts_.push_back(&host);
-    }
-  }
-
   // One frame in fifty.
   ProxyFault fault(const FrameHeader& header) {
     const ProxyFault::Kind kKinds[] = {ProxyFault::kCut,  ProxyFault::kHold,      ProxyFault::kDelay,
@@ -139,7 +121,6 @@ class FaultyCluster {
   const Plan& plan_;
   Cluster cluster_;
   Random random_;
-  std::vector<std::unique_ptr<Proxy>> proxies_;
   std::vector<SimHost*> hosts_;
   uint64_t num_faults_ = 0, num_kills_ = 0;
 };

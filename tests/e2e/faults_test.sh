@@ -1,0 +1,110 @@
+#!/bin/bash
+# Trainers that are killed, as a user sees it: they return and the model is the undisturbed one's; they do not
+# return and the job ends, naming them; or it goes on without them.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+job=$PS_SOURCE/share/jobs/quickstart.json
+server='' trainers=() # process ids; trainers by rank
+trap 'kill -9 $server "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+
+# serve [flags...]: a server of 2 + 2 ports, and $flags for its trainers.
+serve() {
+  rm -f ready
+  mkfifo ready
+  ps-serve "$job" --host 127.0.0.1 --port 0 --port-file ports --ports-num 2 --ports-num-for-sparse 2 "$@" \
+    >ready 2>serve.err &
+  server=$!
+  head -1 ready >serve.out
+  flags=(--servers "127.0.0.1:$(head -1 ports)" --trainers 3 --data train.txt --passes 4
+    --set data.batch_size=50 --set train.log_period=10)
+}
+
+# train RANK FOLDER: starts a trainer.
+train() {
+  ps-train "$job" "${flags[@]}" --rank "$1" --save-dir "$2" >"$2.$1.out" 2>>"$2.$1.err" &
+  trainers[$1]=$!
+}
+
+# await FILE TEXT: until the file, which grows, has it.
+await() {
+  timeout 60 grep -qm1 -- "$2" <(tail -n +1 -F --pid=$$ "$1" 2>/dev/null) || fail "'$2' does not come in $1"
+}
+
+# murder RANK: kills a trainer that has not ended.
+murder() {
+  local status=0
+  kill -9 "${trainers[$1]}"
+  wait "${trainers[$1]}" 2>/dev/null || status=$?
+  [[ $status == 137 ]] || fail "trainer $1 had ended with $status before it was killed"
+}
+
+# finish STATUS RANK...: these trainers end with the status.
+finish() {
+  local expected=$1 rank status
+  shift
+  for rank in "$@"; do
+    status=0
+    wait "${trainers[$rank]}" || status=$?
+    [[ $status == "$expected" ]] || fail "trainer $rank ended with $status: $(tail -5 ./*."$rank".err)"
+  done
+}
+
+end_server() {
+  kill -TERM "$server"
+  wait "$server" || fail "the server ended with $?"
+}
+
+ps-datagen ctr --samples 10000 --output train.txt
+
+echo "the undisturbed run"
+serve
+for rank in 0 1 2; do train $rank calm; done
+finish 0 0 1 2
+end_server
+
+echo "trainers that are killed and started again, one after the other and all together, leave no trace in the model"
+serve
+for rank in 0 1 2; do train $rank returned; done
+await returned.0.err 'Batch=20 '
+murder 1
+train 1 returned
+await returned.0.err 'Pass=0 '
+murder 2
+murder 0
+train 0 returned
+train 2 returned
+await returned.0.err 'Pass=1 '
+for rank in 0 1 2; do murder $rank; done
+for rank in 2 1 0; do train $rank returned; done
+finish 0 0 1 2
+end_server
+for rank in 0 1 2; do expect_text returned.$rank.err 'Resuming in pass '; done
+for pass in 0 1 2 3; do
+  cmp calm/pass-0000$pass/model.safetensors returned/pass-0000$pass/model.safetensors
+done
+
+echo "a trainer that does not return ends the job with 4, and is named"
+serve --set cluster.trainer_timeout=1
+for rank in 0 1 2; do train $rank stopped; done
+await stopped.0.err 'Batch=20 '
+murder 1
+finish 4 0 2
+expect_text stopped.0.err 'no connection from trainer 1 of 3 for 1 s'
+
+echo "started again, it takes the run up, and so do the others"
+for rank in 0 1 2; do train $rank stopped; done
+finish 0 0 1 2
+end_server
+cmp calm/pass-00003/model.safetensors stopped/pass-00003/model.safetensors
+
+echo "or the others go on without it, and the lowest rank that is there saves"
+serve --set cluster.trainer_timeout=1 --set cluster.on_trainer_loss=continue
+for rank in 0 1 2; do train $rank continued; done
+await continued.0.err 'Batch=20 '
+murder 0
+finish 0 1 2
+end_server
+expect_text continued.1.err 'saves in their place'
+[[ -s continued/pass-00003/model.safetensors ]] || fail "nobody saved"
