@@ -46,6 +46,15 @@ ps::Program program() {
                           "/livez and /readyz "
                           "for supervisors.  Without it there are none.",
                .group = "Network"},
+              {.name = "max-memory",
+               .argument = "BYTES",
+               .help = "most memory of tables and messages",
+               .details =
+                   "Such as 4G.  By default, what is available when the server begins.  Messages share three "
+                   "sixteenths of it; a row for which the rest has no room is refused with status 6, and "
+                   "what is "
+                   "there goes on being served.",
+               .group = "Memory"},
           },
           {"set", "print-config", "dry-run", "seed", "cpu", "log-level"}),
       .examples = {{.command = "ps-serve job.json --ports-num 2 --ports-num-for-sparse 2",
@@ -68,6 +77,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.ports_num_for_sparse = static_cast<int>(*flags.integer("ports-num-for-sparse", 0, kMostPorts));
   options.port_file = flags.text("port-file").value_or("");
   if (auto port = flags.integer("status-port", 0, 65535)) options.status_port = static_cast<uint16_t>(*port);
+  options.max_memory_bytes = flags.bytes("max-memory");
   options.stop = [&] { return interrupts.requested(); };
   options.dry_run = flags.on("dry-run");
   ps::serve_job(job, options, log);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "job/agreement.h"
 #include "job/status_thread.h"
 #include "net/tcp/tcp_network.h"
@@ -21,7 +22,8 @@ constexpr Duration kLongestDrain = std::chrono::seconds(5);
 // One shard with its network.  Made and ended on the owner's thread; in between it runs on its own.
 class ShardThread {
  public:
-  ShardThread(const Address& address, const ServedJob& job) : server_(network_.transport(), address, job) {}
+  ShardThread(const Address& address, const ServedJob& job, const ShardLimits& limits)
+      : server_(network_.transport(), address, job, limits) {}
   ShardThread(const ShardThread&) = delete;
   ShardThread& operator=(const ShardThread&) = delete;
 
@@ -70,14 +72,24 @@ class ShardThread {
   std::thread thread_;
 };
 
+ShardLimits memory_limits(const ServeOptions& options, int shards) {
+  const uint64_t least = least_memory_bytes(shards);
+  if (options.max_memory_bytes && *options.max_memory_bytes < least) {
+    fail(Code::kUsage, "--max-memory ", *options.max_memory_bytes, " is too little for ", shards,
+         " ports, expected at least ", human_bytes(least), " (", least, ")");
+  }
+  return share_memory(options.max_memory_bytes.value_or(available_memory_bytes()), shards);
+}
+
 std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, const ServedJob& job,
                                                  ServerPorts& ports) {
   std::vector<std::unique_ptr<ShardThread>> shards;
   const int count = options.ports_num + options.ports_num_for_sparse;
   if (options.port + count > 65536) fail(Code::kUsage, "there are no ", count, " ports from ", options.port);
+  const ShardLimits limits = memory_limits(options, count);
   for (int i = 0; i < count; ++i) {
     uint16_t port = options.port == 0 ? uint16_t{0} : static_cast<uint16_t>(options.port + i);
-    shards.push_back(std::make_unique<ShardThread>(Address{options.host, port}, job));
+    shards.push_back(std::make_unique<ShardThread>(Address{options.host, port}, job, limits));
     ports.ports.push_back(shards.back()->port());
   }
   ports.dense = options.ports_num;

@@ -13,14 +13,15 @@
 namespace ps {
 
 struct ServeOptions {
-  std::string host;                     // to listen on; empty: all addresses
-  uint16_t port = 7164;                 // the first of consecutive ports; 0: any that are free
-  int ports_num = 1;                    // shards with dense parameters
-  int ports_num_for_sparse = 0;         // shards with sparse ones; 0: the same as those with dense ones
-  std::string port_file;                // gets the ports, one a line; empty: none
-  std::optional<uint16_t> status_port;  // of the status pages; 0: any that is free
-  bool dry_run = false;                 // only check the job
-  std::function<bool()> stop;           // asked several times a second
+  std::string host;                          // to listen on; empty: all addresses
+  uint16_t port = 7164;                      // the first of consecutive ports; 0: any that are free
+  int ports_num = 1;                         // shards with dense parameters
+  int ports_num_for_sparse = 0;              // shards with sparse ones; 0: the same as those with dense ones
+  std::string port_file;                     // gets the ports, one a line; empty: none
+  std::optional<uint16_t> status_port;       // of the status pages; 0: any that is free
+  std::optional<uint64_t> max_memory_bytes;  // of tables and messages; by default, what is available
+  bool dry_run = false;                      // only check the job
+  std::function<bool()> stop;                // asked several times a second
 };
 
 // Serves until `stop`, then ends every connection and returns.  Prints a line of JSON to standard output when

@@ -20,13 +20,16 @@ bool has_others(const ShardPlace& place) {
 }  // namespace
 
 Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
-             const Consistency& consistency, const TrainerLoss& loss)
+             const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits)
     : clipping_(specs, optimizers),
+      memory_(limits.tables, dense_bytes(specs, optimizers, place)),
       tables_(std::move(specs), optimizers, place),
       rule_(optimizers.step_rule()),
       consistency_(consistency),
       loss_(loss),
       keeps_pulls_(has_others(place) && !consistency.async && consistency.staleness == 0),
+      held_(limits.held_bytes),
+      answers_(limits.answer_bytes),
       gathering_(std::make_unique<Gathering>()) {}
 
 Shard::~Shard() = default;
@@ -90,6 +93,8 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   }
   if (keeps_pulls_) pusher.forget_pulls_before(request.step);
   complete(pusher, request);
+  memory_.make_room(tables_, request.parts);
+  check_room_to_hold(tables_.bytes_of(request.parts, RowType::kF32));
   Push& push = pending_push(pusher, request);
   if (request.piece + 1 == request.num_pieces) {
     push.replies.push_back(std::move(reply));
@@ -121,6 +126,13 @@ void Shard::apply_complete(Trainer& trainer) {
     broken_ = error.within(cat("step ", counters_.steps));
     refuse_waiting(*broken_);
   }
+}
+
+void Shard::check_room_to_hold(uint64_t bytes) {
+  if (held_.try_take(bytes)) return;
+  fail(Code::kExhausted, "what waits for other trainers takes ", human_bytes(held_.bytes_in_use()),
+       " already, and has no room for ", human_bytes(bytes),
+       " more; give ps-serve more with --max-memory, or the job more servers");
 }
 
 // What the trainer has pushed for its next step, when it is whole.
@@ -298,6 +310,7 @@ void Shard::gather(int rank, uint64_t number, std::string bytes, ReplyPtr& reply
   if (number != gathering.number) {
     fail(Code::kData, "gather: number ", number, ", expected ", gathering.number);
   }
+  check_room_to_hold(bytes.size());
   // Who comes after one that died has seen less than it: what came first stays.
   gathering.given.try_emplace(rank, std::move(bytes));
   gathering.replies.push_back(std::move(reply));
@@ -339,6 +352,7 @@ std::string Shard::keys(const KeysRequest& request) {
 
 void Shard::load(const PushRequest& request) {
   tables_.check(request.parts);
+  memory_.make_room(tables_, request.parts);
   for (const Part& part : request.parts) tables_.load(part, request.floats(part));
 }
 

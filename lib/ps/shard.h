@@ -30,6 +30,7 @@
 #include "net/loop.h"
 #include "ps/clipping.h"
 #include "ps/consistency.h"
+#include "ps/memory_limits.h"
 #include "ps/protocol.h"
 #include "ps/shard_status.h"
 #include "ps/shard_tables.h"
@@ -63,12 +64,12 @@ struct TrainerLoss {
   bool go_on = false;                           // then they go on without it; else the run ends
 };
 
-// One owner thread.  Requests throw kData when they make no sense, and then have no effect; `reply` is taken
-// only by those that do not throw.
+// One owner thread.  Requests throw kData when they make no sense, kExhausted when there is no memory for
+// what they would create or hold, and then have no effect; `reply` is taken only by those that do not throw.
 class Shard {
  public:
   Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
-        const Consistency& consistency, const TrainerLoss& loss);
+        const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits = {});
   ~Shard();
 
   // A trainer has connected, or lost a connection.  Another process than before takes the rank's part in the
@@ -129,6 +130,7 @@ class Shard {
   bool answer_repeated(Trainer& trainer, uint64_t step, ReplyPtr& reply);
   void apply_complete(Trainer& trainer);
   Push& pending_push(Trainer& trainer, const PushRequest& request);
+  void check_room_to_hold(uint64_t bytes);
   Push* next_push(Trainer& trainer) const;
   std::vector<Trainer*> next_pushers();
   void apply_synchronous();
@@ -153,6 +155,7 @@ class Shard {
   void go_on_without(std::span<Trainer* const> missing);
 
   const Clipping clipping_;
+  TableMemory memory_;
   ShardTables tables_;
   StepRule rule_;
   const Consistency consistency_;
@@ -161,6 +164,7 @@ class Shard {
   ShardCounters counters_;
   std::optional<Error> broken_;  // a step failed half way: nothing goes on from here
   BufferPool held_;              // rows that wait for other trainers: not the connections' memory
+  BufferPool answers_;           // to pulls
 
   std::optional<std::vector<double>> whole_squares_;  // of the step that is being applied
 

@@ -60,7 +60,8 @@ void Shard::answer_pull(Trainer& puller, PullRequest request, Reply& reply) {
 
 Payload Shard::read(const PullRequest& request) {
   tables_.check(request.parts);
-  Buffer rows = held_.take(tables_.bytes_of(request.parts, request.type));
+  if (request.mode == PullMode::kTrain) memory_.make_room(tables_, request.parts);
+  Buffer rows = answers_.take(tables_.bytes_of(request.parts, request.type));
   tables_.read(request.parts, request.mode, request.type, rows.data());
   ++counters_.pulls;
   counters_.rows_pulled += num_rows(request.parts);

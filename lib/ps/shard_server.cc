@@ -44,8 +44,9 @@ class TimedReply final : public Reply {
   RequestSeconds& seconds_;
 };
 
-ServerOptions server_options(Duration request_timeout) {
+ServerOptions server_options(const ShardLimits& limits, Duration request_timeout) {
   ServerOptions options;
+  options.max_memory_bytes = limits.request_bytes;
   options.max_handshake_bytes = kMaxHelloBytes;
   const Duration stall_timeout = options.connection.stall_timeout;
   options.connection = alive_within(request_timeout);
@@ -175,13 +176,15 @@ class ShardSession final : public Session {
   std::optional<Member> member_;  // of those who train
 };
 
-ShardServer::ShardServer(Transport& transport, const Address& address, const ServedJob& job)
+ShardServer::ShardServer(Transport& transport, const Address& address, const ServedJob& job,
+                         const ShardLimits& limits)
     : loop_(transport.loop()),
       job_(job),
+      limits_(limits),
       check_timer_(loop_, [this] { check_trainers(); }),
       publish_timer_(loop_, [this] { publish(); }),
       server_(std::make_unique<Server>(
-          transport, address, server_options(job.request_timeout),
+          transport, address, server_options(limits_, job.request_timeout),
           [this](SessionLink link) { return std::make_unique<ShardSession>(*this, std::move(link)); })) {
   check_timer_.start_after(kCheckInterval);
 }
@@ -202,7 +205,7 @@ void ShardServer::admit(const Hello& hello) {
     return;
   }
   shard_ = std::make_unique<Shard>(job_.parameters(schema_from_json(hello.schema)), job_.optimizers,
-                                   place_from_json(hello.place), job_.consistency, job_.trainer_loss);
+                                   place_from_json(hello.place), job_.consistency, job_.trainer_loss, limits_);
   schema_ = hello.schema;
   cpu_ = hello.cpu;
   place_ = hello.place;

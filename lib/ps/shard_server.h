@@ -28,7 +28,8 @@ struct ServedJob {
 class ShardServer {
  public:
   // Listens from now on; throws as Server does.  `job` must outlive this.
-  ShardServer(Transport& transport, const Address& address, const ServedJob& job);
+  ShardServer(Transport& transport, const Address& address, const ServedJob& job,
+              const ShardLimits& limits = {});
   ~ShardServer();
 
   const Address& address() const { return server_->address(); }
@@ -57,6 +58,7 @@ class ShardServer {
 
   Loop& loop_;
   const ServedJob& job_;
+  const ShardLimits limits_;
   std::string description_;
   Json schema_, place_;  // of the shard
   std::string cpu_;      // of the trainer that came first

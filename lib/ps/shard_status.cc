@@ -23,7 +23,7 @@ void Shard::describe(ShardStatus& status) const {
   status.clock = clock_;
   status.counters = counters_;
   status.tables = tables_.status();
-  status.message_bytes += held_.bytes_in_use();
+  status.message_bytes += held_.bytes_in_use() + answers_.bytes_in_use();
   uint64_t furthest = 0;
   for (const Trainer& trainer : trainers_) {
     uint64_t clock = trainer.next_step;

@@ -281,6 +281,33 @@ std::vector<uint64_t> ShardTables::sorted_keys(size_t parameter) const {
   return holder.sparse ? holder.sparse->sorted_keys() : std::vector<uint64_t>();
 }
 
+uint64_t ShardTables::memory_bytes() const {
+  uint64_t bytes = 0;
+  for (const Holder& holder : holders_) {
+    if (holder.sparse) bytes += holder.sparse->memory_bytes();
+    if (holder.dense) bytes += holder.dense->memory_bytes();
+  }
+  return bytes;
+}
+
+uint64_t ShardTables::row_bytes(std::span<const Part> parts) const {
+  uint64_t bytes = 0;
+  for (const Part& part : parts) {
+    const Holder& holder = holders_[part.parameter];
+    if (holder.sparse) bytes += part.keys.size() * holder.sparse->row_bytes();
+  }
+  return bytes;
+}
+
+uint64_t ShardTables::missing_row_bytes(std::span<const Part> parts) const {
+  uint64_t bytes = 0;
+  for (const Part& part : parts) {
+    const Holder& holder = holders_[part.parameter];
+    if (holder.sparse) bytes += holder.sparse->num_missing(part.keys) * holder.sparse->row_bytes();
+  }
+  return bytes;
+}
+
 std::vector<TableStatus> ShardTables::status() const {
   std::vector<TableStatus> all;
   for (const Holder& holder : holders_) {

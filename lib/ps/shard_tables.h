@@ -57,6 +57,12 @@ class ShardTables {
   // Keys of a sparse parameter's rows, ascending.  Throws kData when it is none.
   std::vector<uint64_t> sorted_keys(size_t parameter) const;
 
+  uint64_t memory_bytes() const;
+
+  // What rows for all keys of the parts would take, if none had one yet; and those that have none.
+  uint64_t row_bytes(std::span<const Part> parts) const;
+  uint64_t missing_row_bytes(std::span<const Part> parts) const;
+
   // Of all parameters that this shard has something of.
   std::vector<TableStatus> status() const;
 

@@ -86,6 +86,18 @@ void SparseTable::create_missing(std::span<const uint64_t> keys, std::span<float
   });
 }
 
+size_t SparseTable::num_missing(std::span<const uint64_t> keys) const {
+  constexpr size_t kKeysAtOnce = 256;
+  std::array<float*, kKeysAtOnce> rows;
+  std::array<uint32_t, kKeysAtOnce> missing;
+  size_t count = 0;
+  for (size_t begin = 0; begin < keys.size(); begin += kKeysAtOnce) {
+    const size_t size = std::min(kKeysAtOnce, keys.size() - begin);
+    count += rows_->find(keys.subspan(begin, size), rows.data(), missing.data());
+  }
+  return count;
+}
+
 void SparseTable::bring_up_to_date(float* row) const {
   optimizer_->catch_up(layout_.row(row), layout_.stamp(row), optimizer_->steps());
   layout_.set_stamp(row, optimizer_->steps());

@@ -93,12 +93,20 @@ class SparseTable {
   // weights [keys, width] <- what read() gives for these keys.  Any thread, while nothing changes the table.
   void read_rows(std::span<const uint64_t> keys, float* weights) const;
 
+  // How many of these keys have no row.  Any thread, while nothing changes the table.
+  size_t num_missing(std::span<const uint64_t> keys) const;
+
+  // What one more row takes, with its part of the index.
+  uint64_t row_bytes() const { return static_cast<uint64_t>(layout_.stride()) * sizeof(float) + kIndexBytes; }
+
   int64_t width() const { return layout_.width(); }
   const RowLayout& layout() const { return layout_; }
   uint64_t size() const { return rows_->size(); }
   uint64_t memory_bytes() const;
 
  private:
+  static constexpr uint64_t kIndexBytes = 24;  // a row, at most
+
   // To be called before the rows of these keys are written.
   void about_to_write(std::span<const uint64_t> keys) {
     if (snapshot_) snapshot_->keep(keys);

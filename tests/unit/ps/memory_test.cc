@@ -1,0 +1,167 @@
+// Memory limits: of tables, and of what waits.
+#include "ps/memory_limits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "cluster.h"
+
+namespace ps {
+namespace {
+
+using testing::HasSubstr;
+
+class LastReply final : public Reply {
+ public:
+  explicit LastReply(std::optional<Error>& error) : error_(error) {}
+  void answer(Payload) override {}
+  void fail(const Error& error) override { error_ = error; }
+
+ private:
+  std::optional<Error>& error_;
+};
+
+// A shard of a table of width 16, and of trainers that pull and push some of its keys.
+class MemoryTest : public testing::Test {
+ protected:
+  std::unique_ptr<Shard> make(const ShardLimits& limits, std::vector<ParameterSpec> specs, int trainers = 1) {
+    auto shard = std::make_unique<Shard>(std::move(specs), make_optimizer_plan({{"type", "adagrad"}}, "sum"),
+                                         ShardPlace(), Consistency(), TrainerLoss(), limits);
+    for (int rank = 0; rank < trainers; ++rank) shard->join({rank, trainers, 1}, 0s);
+    return shard;
+  }
+  void make(const ShardLimits& limits, int trainers = 1) {
+    shard_ = make(limits, {test_parameter("table", ParameterKind::kRows, true, 0, 16)}, trainers);
+  }
+
+  static std::vector<uint64_t> keys(uint64_t first, uint64_t count) {
+    std::vector<uint64_t> keys(count);
+    std::iota(keys.begin(), keys.end(), first);
+    return keys;
+  }
+
+  // The code of the refusal; 0 when there was none.
+  int outcome(const std::function<void(ReplyPtr&)>& request) {
+    std::optional<Error> failed;
+    ReplyPtr reply = std::make_unique<LastReply>(failed);
+    try {
+      request(reply);
+    } catch (const Error& error) {
+      failed = error;
+    }
+    message_ = failed ? failed->message() : "";
+    return failed ? static_cast<int>(failed->code()) : 0;
+  }
+  int pull(const std::vector<uint64_t>& keys, PullMode mode = PullMode::kTrain) {
+    std::string parts;
+    encode_key_part(0, keys, parts);
+    PullRequest request = decode_pull(encode_pull({.step = step_, .mode = mode}, 1, parts));
+    return outcome([&](ReplyPtr& reply) {
+      mode == PullMode::kRead ? void(shard_->read(request)) : shard_->pull(0, request, reply);
+    });
+  }
+  int push(int rank, const std::vector<uint64_t>& keys) {
+    std::string parts;
+    encode_key_part(0, keys, parts);
+    std::string body = encode_push({.step = step_, .info = {1, 0}}, 1, parts);
+    body.resize(body.size() + keys.size() * 16 * sizeof(float));
+    Buffer buffer = pool_.take(body.size());
+    std::copy(body.begin(), body.end(), buffer.data());
+    return outcome([&](ReplyPtr& reply) {
+      shard_->push(rank, decode_push(std::move(buffer), shard_->widths()), reply);
+    });
+  }
+
+  // Creates rows, a thousand at a time, until that is refused; returns how many there are.
+  uint64_t fill() {
+    uint64_t rows = 0;
+    while (pull(keys(rows, 1000)) == 0 && push(0, keys(rows, 1000)) == 0) rows += 1000, ++step_;
+    return rows;
+  }
+
+  static constexpr int kExhausted = static_cast<int>(Code::kExhausted);
+  static constexpr uint64_t kMebi = 1 << 20;
+  BufferPool pool_;
+  std::unique_ptr<Shard> shard_;
+  uint64_t step_ = 0;
+  std::string message_;
+};
+
+ShardLimits tables_of(uint64_t bytes) {
+  return {.tables = std::make_shared<MemoryBudget>(bytes)};
+}
+
+TEST_F(MemoryTest, ATableThatIsFullGoesOnServingItsRows) {
+  ShardLimits limits = tables_of(32 * kMebi);
+  make(limits);
+  const uint64_t rows = fill();
+  EXPECT_GT(rows * 128, 24 * kMebi);  // 16 weights and their state
+  EXPECT_LT(limits.tables->used_bytes(), 34 * kMebi);
+  EXPECT_THAT(message_, HasSubstr("--max-memory"));
+  EXPECT_EQ(pull(keys(rows + 5000, 1000)), kExhausted);
+  EXPECT_EQ(pull(keys(rows - 1000, 1000)), 0);
+  EXPECT_EQ(push(0, keys(rows - 1000, 1000)), 0);
+  EXPECT_EQ(pull(keys(rows + 5000, 1000), PullMode::kRead), 0);
+}
+
+TEST_F(MemoryTest, ShardsShareWhatThereIs) {
+  ShardLimits limits = tables_of(32 * kMebi);
+  make(limits);
+  const uint64_t alone = fill();
+  std::unique_ptr<Shard> first = std::move(shard_);
+  step_ = 0;
+  make(limits);
+  EXPECT_LT(fill(), 2000u);
+  first.reset();
+  step_ = 0;
+  make(limits);
+  EXPECT_NEAR(static_cast<double>(fill()), static_cast<double>(alone), 2000);
+  shard_.reset();
+  EXPECT_EQ(limits.tables->used_bytes(), 0u);
+}
+
+TEST_F(MemoryTest, DenseParametersThatDoNotFitAreRefusedBeforeAnyIsMade) {
+  ShardLimits limits = tables_of(32 * kMebi);
+  auto terabytes = test_parameter("embedding", ParameterKind::kRows, false, int64_t{1} << 40, 64);
+  auto small = test_parameter("matrix", ParameterKind::kMatrix, false, 10, 10);
+  try {
+    make(limits, {small, terabytes});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kExhausted);
+    EXPECT_THAT(error.message(), HasSubstr("'embedding' [1099511627776, 64]"));
+    EXPECT_THAT(error.message(), HasSubstr("(562949953422112 bytes)"));
+    EXPECT_THAT(error.message(), HasSubstr("sparse_update"));
+  }
+  EXPECT_EQ(limits.tables->used_bytes(), 0u);
+  make(limits, {small});
+}
+
+TEST_F(MemoryTest, WhatWaitsForOtherTrainersIsBounded) {
+  ShardLimits limits;
+  limits.held_bytes = kMebi;
+  make(limits, 2);
+  EXPECT_EQ(push(0, keys(0, 20000)), kExhausted);
+  EXPECT_THAT(message_, HasSubstr("waits for other trainers"));
+  EXPECT_EQ(push(0, keys(0, 5000)), 0);
+  EXPECT_EQ(push(1, keys(0, 5000)), 0);
+  EXPECT_EQ(shard_->clock(), 1u);
+}
+
+TEST_F(MemoryTest, TablesGetWhatMessagesCannotUse) {
+  for (uint64_t bytes : {uint64_t{400} * kMebi, uint64_t{4} << 30, uint64_t{1} << 40}) {
+    for (int shards : {1, 3, 4}) {
+      ASSERT_GE(bytes, least_memory_bytes(shards));
+      ShardLimits limits = share_memory(bytes, shards);
+      uint64_t messages = limits.request_bytes + limits.held_bytes + limits.answer_bytes;
+      EXPECT_EQ(limits.tables->max_bytes() + messages * static_cast<uint64_t>(shards), bytes);
+      EXPECT_GE(limits.tables->max_bytes(), bytes / 2);
+      EXPECT_GE(limits.request_bytes, 2 * kMessageBytes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ps
