@@ -72,21 +72,21 @@ class ShardThread {
   std::thread thread_;
 };
 
-ShardLimits memory_limits(const ServeOptions& options, int shards) {
+uint64_t memory_limit(const ServeOptions& options) {
+  const int shards = options.ports_num + options.ports_num_for_sparse;
+  if (!options.max_memory_bytes) return available_memory_bytes();
   const uint64_t least = least_memory_bytes(shards);
-  if (options.max_memory_bytes && *options.max_memory_bytes < least) {
-    fail(Code::kUsage, "--max-memory ", *options.max_memory_bytes, " is too little for ", shards,
-         " ports, expected at least ", human_bytes(least), " (", least, ")");
-  }
-  return share_memory(options.max_memory_bytes.value_or(available_memory_bytes()), shards);
+  if (*options.max_memory_bytes >= least) return *options.max_memory_bytes;
+  fail(Code::kUsage, "--max-memory ", *options.max_memory_bytes, " is too little for ", shards,
+       " ports, expected at least ", human_bytes(least), " (", least, ")");
 }
 
 std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, const ServedJob& job,
-                                                 ServerPorts& ports) {
+                                                 uint64_t max_memory, ServerPorts& ports) {
   std::vector<std::unique_ptr<ShardThread>> shards;
   const int count = options.ports_num + options.ports_num_for_sparse;
   if (options.port + count > 65536) fail(Code::kUsage, "there are no ", count, " ports from ", options.port);
-  const ShardLimits limits = memory_limits(options, count);
+  const ShardLimits limits = share_memory(max_memory, count);
   for (int i = 0; i < count; ++i) {
     uint16_t port = options.port == 0 ? uint16_t{0} : static_cast<uint16_t>(options.port + i);
     shards.push_back(std::make_unique<ShardThread>(Address{options.host, port}, job, limits));
@@ -98,7 +98,7 @@ std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, co
 }
 
 // The status pages, when they are wanted.
-std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& options,
+std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& options, uint64_t max_memory,
                                           std::vector<std::unique_ptr<ShardThread>>& shards) {
   if (!options.status_port) return nullptr;
   std::vector<const StatusBoard*> boards;
@@ -106,7 +106,7 @@ std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& op
     shard->publish();
     boards.push_back(&shard->board());
   }
-  return std::make_unique<StatusThread>(Address{options.host, *options.status_port}, job.job.name,
+  return std::make_unique<StatusThread>(Address{options.host, *options.status_port}, job.job.name, max_memory,
                                         std::move(boards));
 }
 
@@ -132,10 +132,11 @@ void announce(const Job& job, const ServeOptions& options, const ServerPorts& po
 void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   constexpr Duration kAskStop = std::chrono::milliseconds(100);
   const ServedJob served = served_job(job);
+  const uint64_t max_memory = memory_limit(options);
   if (options.dry_run) return;
   ServerPorts ports;
-  std::vector<std::unique_ptr<ShardThread>> shards = listen(options, served, ports);
-  std::unique_ptr<StatusThread> status = show_status(job, options, shards);
+  std::vector<std::unique_ptr<ShardThread>> shards = listen(options, served, max_memory, ports);
+  std::unique_ptr<StatusThread> status = show_status(job, options, max_memory, shards);
   for (auto& shard : shards) shard->start(ports);
   announce(job, options, ports, status.get());
   TcpNetwork waiting;

@@ -15,7 +15,8 @@ namespace ps {
 class StatusThread {
  public:
   // Listens and answers from now on; throws as Transport::listen does.  The boards outlive this.
-  StatusThread(const Address& address, const std::string& job, std::vector<const StatusBoard*> boards);
+  StatusThread(const Address& address, const std::string& job, uint64_t memory_limit,
+               std::vector<const StatusBoard*> boards);
   ~StatusThread();
   StatusThread(const StatusThread&) = delete;
   StatusThread& operator=(const StatusThread&) = delete;

@@ -94,6 +94,7 @@ void TableMemory::make_room(const ShardTables& tables, std::span<const Part> par
   if (resize(used + most)) return;
   const uint64_t needed = tables.missing_row_bytes(parts);
   if (resize(used + needed)) return;
+  ++refused_;
   fail(Code::kExhausted, "new rows need ", human_bytes(needed), ", tables have ",
        human_bytes(budget_->used_bytes()), " of ", human_bytes(budget_->max_bytes()), kWayOut);
 }

@@ -71,12 +71,16 @@ class TableMemory {
   // have none yet.
   void make_room(const ShardTables& tables, std::span<const Part> parts);
 
+  // How often there was none.
+  uint64_t refused() const { return refused_; }
+
  private:
   bool resize(uint64_t bytes);
 
   const std::shared_ptr<MemoryBudget> budget_;
   uint64_t taken_ = 0;  // of the budget
   uint64_t room_ = 0;   // of it, that no row has used since this was counted
+  uint64_t refused_ = 0;
 };
 
 }  // namespace ps

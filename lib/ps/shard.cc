@@ -130,6 +130,7 @@ void Shard::apply_complete(Trainer& trainer) {
 
 void Shard::check_room_to_hold(uint64_t bytes) {
   if (held_.try_take(bytes)) return;
+  ++counters_.refused_for_memory;
   fail(Code::kExhausted, "what waits for other trainers takes ", human_bytes(held_.bytes_in_use()),
        " already, and has no room for ", human_bytes(bytes),
        " more; give ps-serve more with --max-memory, or the job more servers");

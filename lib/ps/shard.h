@@ -131,6 +131,8 @@ class Shard {
   void apply_complete(Trainer& trainer);
   Push& pending_push(Trainer& trainer, const PushRequest& request);
   void check_room_to_hold(uint64_t bytes);
+  Buffer take_answer(uint64_t bytes);
+  void check_answers(Time now);
   Push* next_push(Trainer& trainer) const;
   std::vector<Trainer*> next_pushers();
   void apply_synchronous();
@@ -165,6 +167,8 @@ class Shard {
   std::optional<Error> broken_;  // a step failed half way: nothing goes on from here
   BufferPool held_;              // rows that wait for other trainers: not the connections' memory
   BufferPool answers_;           // to pulls
+  bool starved_ = false, starved_for_long_ = false;  // without room for answers
+  std::optional<Time> starved_since_;                // seen from check_answers
 
   std::optional<std::vector<double>> whole_squares_;  // of the step that is being applied
 

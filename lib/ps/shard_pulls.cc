@@ -58,10 +58,26 @@ void Shard::answer_pull(Trainer& puller, PullRequest request, Reply& reply) {
   puller.remember({std::move(request), keep ? std::move(rows) : nullptr});
 }
 
+// Room for an answer; one alone is never too long.  Without it whoever asks is to ask again, until that has
+// been of no use for long: then what is kept is more than this shard may have.
+Buffer Shard::take_answer(uint64_t bytes) {
+  if (answers_.bytes_in_use() == 0) return answers_.take(bytes);
+  if (std::optional<Buffer> room = answers_.try_take(bytes)) {
+    starved_ = false;
+    return std::move(*room);
+  }
+  starved_ = true;
+  ++counters_.refused_for_memory;
+  const std::string what = cat("answers that are not taken use ", human_bytes(answers_.bytes_in_use()),
+                               ", and leave no room for ", human_bytes(bytes));
+  if (!starved_for_long_) fail(Code::kUnavailable, what);
+  fail(Code::kExhausted, what, "; give ps-serve more with --max-memory, or the job more servers");
+}
+
 Payload Shard::read(const PullRequest& request) {
   tables_.check(request.parts);
   if (request.mode == PullMode::kTrain) memory_.make_room(tables_, request.parts);
-  Buffer rows = answers_.take(tables_.bytes_of(request.parts, request.type));
+  Buffer rows = take_answer(tables_.bytes_of(request.parts, request.type));
   tables_.read(request.parts, request.mode, request.type, rows.data());
   ++counters_.pulls;
   counters_.rows_pulled += num_rows(request.parts);

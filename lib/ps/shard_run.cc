@@ -154,7 +154,16 @@ std::vector<Shard::Trainer*> Shard::missing_trainers(Time now) {
   return missing;
 }
 
+// A connection that takes nothing is closed after a minute.
+void Shard::check_answers(Time now) {
+  constexpr Duration kLong = std::chrono::seconds(90);
+  if (!starved_) starved_since_.reset();
+  if (starved_ && !starved_since_) starved_since_ = now;
+  starved_for_long_ = starved_since_ && now - *starved_since_ >= kLong;
+}
+
 void Shard::check_trainers(Time now) {
+  check_answers(now);
   if (!anything_waits()) return;
   const std::vector<Trainer*> missing = missing_trainers(now);
   if (missing.empty()) return;

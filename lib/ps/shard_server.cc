@@ -204,8 +204,9 @@ void ShardServer::admit(const Hello& hello) {
     if (difference) fail(Code::kUsage, "other trainers differ: ", *difference);
     return;
   }
-  shard_ = std::make_unique<Shard>(job_.parameters(schema_from_json(hello.schema)), job_.optimizers,
-                                   place_from_json(hello.place), job_.consistency, job_.trainer_loss, limits_);
+  shard_ =
+      std::make_unique<Shard>(job_.parameters(schema_from_json(hello.schema)), job_.optimizers,
+                              place_from_json(hello.place), job_.consistency, job_.trainer_loss, limits_);
   schema_ = hello.schema;
   cpu_ = hello.cpu;
   place_ = hello.place;

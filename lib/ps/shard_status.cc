@@ -22,6 +22,7 @@ double RateMeter::update(uint64_t total, Time now) {
 void Shard::describe(ShardStatus& status) const {
   status.clock = clock_;
   status.counters = counters_;
+  status.counters.refused_for_memory += memory_.refused();
   status.tables = tables_.status();
   status.message_bytes += held_.bytes_in_use() + answers_.bytes_in_use();
   uint64_t furthest = 0;

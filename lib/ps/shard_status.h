@@ -21,6 +21,7 @@ struct ShardCounters {
   uint64_t pulls = 0, rows_pulled = 0;   // answered
   uint64_t pushes = 0, rows_pushed = 0;  // accepted
   uint64_t pushes_repeated = 0, pushes_dropped = 0;
+  uint64_t refused_for_memory = 0;
   uint64_t pulls_repeated = 0;  // answered with what was answered before
   uint64_t trainers_given_up = 0, trainers_returned = 0;
 };

@@ -37,6 +37,7 @@ std::string status_json(const ServerStatus& server) {
   Json json = {{"job", server.job},
                {"uptime_seconds", server.uptime_seconds},
                {"memory_bytes", server.resident_bytes},
+               {"memory_limit_bytes", server.memory_limit},
                {"shards", Json::array()}};
   for (const ShardStatus& shard : server.shards) json["shards"].push_back(shard_json(shard, server.now));
   return json.dump();

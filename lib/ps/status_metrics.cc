@@ -92,6 +92,8 @@ void add_requests(MetricsText& text, const ServerStatus& server) {
           &ShardCounters::pushes_repeated);
   counter("pskit_shard_pushes_dropped_total", "Pushes that came too late to count.",
           &ShardCounters::pushes_dropped);
+  counter("pskit_shard_refused_for_memory_total", "Requests refused, or put off, for want of memory.",
+          &ShardCounters::refused_for_memory);
 }
 
 void add_seconds(MetricsText& text, const Labels& labels, const RequestSeconds& seconds) {
@@ -122,6 +124,8 @@ void add_memory(MetricsText& text, const ServerStatus& server) {
                 [](const TableStatus& table) { return table.rows; });
   text.of_parts(server, "pskit_shard_table_bytes", "Memory of a table.", "table", &ShardStatus::tables, name,
                 [](const TableStatus& table) { return table.bytes; });
+  text.family("pskit_memory_limit_bytes", "gauge", "What tables and messages may take together.");
+  text.sample({}, server.memory_limit);
   text.of_shards(server, "pskit_shard_message_bytes", "gauge", "Memory of messages that are held.",
                  [](const ShardStatus& s) { return s.message_bytes; });
 }

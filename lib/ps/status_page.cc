@@ -69,7 +69,8 @@ function show(status) {
   const sum = key => shards.reduce((total, shard) => total + shard[key], 0);
   document.title = status.job + " · ps-serve";
   at("job").textContent = status.job;
-  at("state").textContent = `up ${Math.round(status.uptime_seconds)} s · ${bytes(status.memory_bytes)} resident · ` +
+  at("state").textContent = `up ${Math.round(status.uptime_seconds)} s · ${bytes(status.memory_bytes)} resident, ` +
+    `${bytes(status.memory_limit_bytes)} allowed · ` +
     `${count(sum("rows"))} rows · ${rate(sum("pulls_per_second"))} pulls/s · ${rate(sum("pushes_per_second"))} pushes/s`;
   at("state").className = "";
   fill("shards", shards.map(s => [s.port, count(s.clock), count(s.rows), bytes(s.table_bytes), bytes(s.message_bytes),

@@ -6,8 +6,13 @@
 
 namespace ps {
 
-StatusService::StatusService(Loop& loop, std::string job, std::vector<const StatusBoard*> boards)
-    : loop_(loop), job_(std::move(job)), boards_(std::move(boards)), started_(loop.now()) {}
+StatusService::StatusService(Loop& loop, std::string job, uint64_t memory_limit,
+                             std::vector<const StatusBoard*> boards)
+    : loop_(loop),
+      job_(std::move(job)),
+      memory_limit_(memory_limit),
+      boards_(std::move(boards)),
+      started_(loop.now()) {}
 
 HttpResponse StatusService::answer(const HttpRequest& request) const {
   if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = kStatusPage};
@@ -26,6 +31,7 @@ ServerStatus StatusService::status() const {
   server.now = loop_.now();
   server.uptime_seconds = to_seconds(server.now - started_);
   server.resident_bytes = resident_memory_bytes();
+  server.memory_limit = memory_limit_;
   server.cpu_seconds = process_cpu_seconds();
   for (const StatusBoard* board : boards_) server.shards.push_back(board->latest());
   return server;

@@ -18,6 +18,7 @@ struct ServerStatus {
   double uptime_seconds = 0;
   Time now{};
   uint64_t resident_bytes = 0;  // of the process
+  uint64_t memory_limit = 0;    // of tables and messages
   double cpu_seconds = 0;
   std::vector<ShardStatus> shards;
 };
@@ -37,7 +38,7 @@ class StatusService {
   static constexpr Duration kDeadAfter = std::chrono::seconds(60);
 
   // The boards are those of the server's shards, and outlive this, as the loop does.
-  StatusService(Loop& loop, std::string job, std::vector<const StatusBoard*> boards);
+  StatusService(Loop& loop, std::string job, uint64_t memory_limit, std::vector<const StatusBoard*> boards);
 
   HttpResponse answer(const HttpRequest& request) const;
 
@@ -51,6 +52,7 @@ class StatusService {
 
   Loop& loop_;
   const std::string job_;
+  const uint64_t memory_limit_;
   const std::vector<const StatusBoard*> boards_;
   const Time started_;
   std::atomic<bool> ending_ = false;

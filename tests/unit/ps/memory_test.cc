@@ -6,21 +6,25 @@
 
 #include <numeric>
 
-#include "cluster.h"
+#include "sim/cluster.h"
 
 namespace ps {
 namespace {
 
 using testing::HasSubstr;
 
+// Keeps answers, as a connection does that is not read.
 class LastReply final : public Reply {
  public:
-  explicit LastReply(std::optional<Error>& error) : error_(error) {}
-  void answer(Payload) override {}
+  LastReply(std::optional<Error>& error, std::vector<std::shared_ptr<const Payload>>& kept)
+      : error_(error), kept_(kept) {}
+  void answer(std::shared_ptr<const Payload> payload) override { kept_.push_back(std::move(payload)); }
   void fail(const Error& error) override { error_ = error; }
+  bool wanted() const override { return true; }
 
  private:
   std::optional<Error>& error_;
+  std::vector<std::shared_ptr<const Payload>>& kept_;
 };
 
 // A shard of a table of width 16, and of trainers that pull and push some of its keys.
@@ -45,7 +49,7 @@ class MemoryTest : public testing::Test {
   // The code of the refusal; 0 when there was none.
   int outcome(const std::function<void(ReplyPtr&)>& request) {
     std::optional<Error> failed;
-    ReplyPtr reply = std::make_unique<LastReply>(failed);
+    ReplyPtr reply = std::make_unique<LastReply>(failed, kept_);
     try {
       request(reply);
     } catch (const Error& error) {
@@ -77,7 +81,8 @@ class MemoryTest : public testing::Test {
   // Creates rows, a thousand at a time, until that is refused; returns how many there are.
   uint64_t fill() {
     uint64_t rows = 0;
-    while (pull(keys(rows, 1000)) == 0 && push(0, keys(rows, 1000)) == 0) rows += 1000, ++step_;
+    while (kept_.clear(), pull(keys(rows, 1000)) == 0 && push(0, keys(rows, 1000)) == 0)
+      rows += 1000, ++step_;
     return rows;
   }
 
@@ -87,6 +92,7 @@ class MemoryTest : public testing::Test {
   std::unique_ptr<Shard> shard_;
   uint64_t step_ = 0;
   std::string message_;
+  std::vector<std::shared_ptr<const Payload>> kept_;  // answers that are not taken
 };
 
 ShardLimits tables_of(uint64_t bytes) {
@@ -148,6 +154,29 @@ TEST_F(MemoryTest, WhatWaitsForOtherTrainersIsBounded) {
   EXPECT_EQ(push(0, keys(0, 5000)), 0);
   EXPECT_EQ(push(1, keys(0, 5000)), 0);
   EXPECT_EQ(shard_->clock(), 1u);
+}
+
+TEST_F(MemoryTest, WithoutRoomForAnswersPullsArePutOffAndAfterLongRefused) {
+  constexpr int kUnavailable = static_cast<int>(Code::kUnavailable);
+  ShardLimits limits;
+  limits.answer_bytes = kMebi;
+  make(limits);
+  auto answered = [this] {
+    int count = 0;
+    while (pull(keys(0, 1000)) == 0) ++count;
+    return count;
+  };
+  EXPECT_EQ(answered(), 16);
+  EXPECT_EQ(pull(keys(0, 1000)), kUnavailable);
+  EXPECT_EQ(pull(keys(0, 1000), PullMode::kRead), kUnavailable);
+  kept_.clear();
+  EXPECT_EQ(answered(), 16);
+  shard_->check_trainers(100s);
+  EXPECT_EQ(pull(keys(0, 1000)), kUnavailable);
+  shard_->check_trainers(191s);
+  EXPECT_EQ(pull(keys(0, 1000)), kExhausted);
+  kept_.clear();
+  EXPECT_EQ(pull(keys(0, 50000)), 0);  // one that is alone
 }
 
 TEST_F(MemoryTest, TablesGetWhatMessagesCannotUse) {

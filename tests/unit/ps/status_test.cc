@@ -31,7 +31,7 @@ class StatusServiceTest : public testing::Test {
   SimNetwork network_{1};
   SimHost& host_ = network_.host("server");
   StatusBoard boards_[2];
-  StatusService service_{host_.loop(), "the job", {&boards_[0], &boards_[1]}};
+  StatusService service_{host_.loop(), "the job", 1 << 30, {&boards_[0], &boards_[1]}};
 };
 
 TEST_F(StatusServiceTest, AServerIsReadyOnceAllShardsHaveSpokenUntilItEnds) {
@@ -65,6 +65,7 @@ TEST_F(StatusServiceTest, MetricsNameShardsTablesAndTrainers) {
   EXPECT_THAT(text, HasSubstr("pskit_shard_pulls_total{shard=\"0\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("pskit_shard_pulls_total{shard=\"1\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("pskit_shard_rows{shard=\"1\",table=\"a \\\"b\\\\\\n\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("pskit_memory_limit_bytes 1073741824\n"));
   EXPECT_THAT(text, HasSubstr("pskit_trainer_lag_steps{shard=\"1\",trainer=\"7\"} 2\n"));
 }
 
