@@ -269,6 +269,9 @@ std::string_view BatchReader::format() const {
 std::shared_ptr<const Vocabulary> BatchReader::vocabulary() const {
   return impl_->data().vocabulary;
 }
+bool BatchReader::may_wait() const {
+  return impl_->data().may_wait;
+}
 void BatchReader::begin_pass(int pass) {
   impl_->begin_pass(pass);
 }

@@ -62,6 +62,8 @@ class BatchReader {
   std::string_view format() const;                       // never "auto"
   std::shared_ptr<const Vocabulary> vocabulary() const;  // of text, else null
 
+  bool may_wait() const;  // for more to come: of a stream
+
   // Starts a pass.  Throws kUsage for a second pass over a stream when settings.passes is 1.
   void begin_pass(int pass);
 

@@ -40,6 +40,9 @@ class ParameterStore {
   // `plans` must stay until then.
   virtual void begin_pull(std::span<const KeyPlan> plans) { (void)plans; }
 
+  // True when calls may wait for others, so that it pays to do something else meanwhile.
+  virtual bool may_wait() const { return false; }
+
   // One step with the gradients in `views`, as the last pull gave them and backward filled them: sums over
   // the `info.samples` examples of the batch.  May return before the step is applied.
   virtual void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,

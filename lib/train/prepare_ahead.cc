@@ -11,7 +11,9 @@ PrepareAhead::PrepareAhead(const Network<float>& network, BatchReader& reader, i
       reader_(reader),
       training_(training),
       steps_(steps),
-      slots_(static_cast<size_t>(threads) + 2) {  // one in use, one ready, one a thread being made
+      // One in use, one ready, one a thread being made.
+      slots_(threads == 0 ? 1 : static_cast<size_t>(threads) + 2),
+      planners_(network.make_planners()) {
   for (int t = 0; t < threads; ++t) threads_.emplace_back([this] { run(); });
 }
 
@@ -30,13 +32,9 @@ PrepareAhead::~PrepareAhead() {
 const PreparedBatch* PrepareAhead::next(const std::function<bool()>& stop) {
   constexpr std::chrono::milliseconds kAskStop(100);
   Slot& slot = slots_[static_cast<size_t>(next_) % slots_.size()];
+  release_current();
+  if (threads_.empty()) prepare(planners_);
   std::unique_lock lock(mutex_);
-  if (current_ != nullptr) {
-    current_->ready = false;
-    current_->free = true;
-    current_ = nullptr;
-    changed_.notify_all();
-  }
   while (!changed_.wait_for(lock, kAskStop, [&] { return slot.ready || next_ >= end_; })) {
     if (stop()) return nullptr;
   }
@@ -50,7 +48,19 @@ const PreparedBatch* PrepareAhead::next(const std::function<bool()>& stop) {
   return &slot.prepared;
 }
 
+void PrepareAhead::release_current() {
+  if (current_ == nullptr) return;
+  {
+    std::lock_guard lock(mutex_);
+    current_->ready = false;
+    current_->free = true;
+  }
+  current_ = nullptr;
+  changed_.notify_all();
+}
+
 const PreparedBatch* PrepareAhead::peek() {
+  if (threads_.empty()) return nullptr;
   const Slot& slot = slots_[static_cast<size_t>(next_) % slots_.size()];
   std::lock_guard lock(mutex_);
   return slot.ready && !slot.error ? &slot.prepared : nullptr;
@@ -58,19 +68,25 @@ const PreparedBatch* PrepareAhead::peek() {
 
 void PrepareAhead::run() {
   Network<float>::Planners planners = network_.make_planners();
-  Slot* slot;
-  while (take_batch(slot)) {
-    try {
-      network_.prepare(planners, slot->prepared);
-    } catch (...) {
-      slot->error = std::current_exception();
-    }
-    {
-      std::lock_guard lock(mutex_);
-      slot->ready = true;
-    }
-    changed_.notify_all();
+  while (prepare(planners)) {
   }
+}
+
+// Reads and plans the next batch.  False when there is none.
+bool PrepareAhead::prepare(Network<float>::Planners& planners) {
+  Slot* slot;
+  if (!take_batch(slot)) return false;
+  try {
+    network_.prepare(planners, slot->prepared);
+  } catch (...) {
+    slot->error = std::current_exception();
+  }
+  {
+    std::lock_guard lock(mutex_);
+    slot->ready = true;
+  }
+  changed_.notify_all();
+  return true;
 }
 
 // Reads the next batch into the next slot, once that is free.  False when there is none.

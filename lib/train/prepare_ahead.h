@@ -1,4 +1,4 @@
-// PrepareAhead: reads batches and plans their keys on threads of its own, ahead of the training loop.
+// PrepareAhead: reads batches and plans their keys, on threads of its own, ahead of the training loop.
 #ifndef PS_TRAIN_PREPARE_AHEAD_H_
 #define PS_TRAIN_PREPARE_AHEAD_H_
 
@@ -19,7 +19,8 @@ namespace ps {
 // until the PrepareAhead ends.
 //
 // Batch t goes through slot t modulo their number.  A thread takes the next free slot and, while it alone may
-// read, the next batch into it; then it plans while another reads.
+// read, the next batch into it; then it plans while another reads.  Without threads, next() does
+// both in place: on one core nothing is gained by being ahead, and a batch that waits leaves the cache.
 class PrepareAhead {
  public:
   // The numbers of training batches: no two trainers of a job have the same.
@@ -27,6 +28,7 @@ class PrepareAhead {
     int64_t first = 0, stride = 1;
   };
 
+  // threads: 0 only where reading does not wait, since `stop` is not asked meanwhile.
   PrepareAhead(const Network<float>& network, BatchReader& reader, int threads, bool training,
                Steps steps = {0, 1});
   ~PrepareAhead();
@@ -37,7 +39,8 @@ class PrepareAhead {
   // true, also while the input waits.  Rethrows what the reader threw.
   const PreparedBatch* next(const std::function<bool()>& stop);
 
-  // The batch after that, when it is ready, good until it is the current one; else null.  Does not wait.
+  // The batch after that, when it is ready, good until it is the current one; else null, and always without
+  // threads.  Does not wait.
   const PreparedBatch* peek();
 
   // How much of the input has been read, in [0, 1]; 0 when unknown.
@@ -51,7 +54,9 @@ class PrepareAhead {
   };
 
   void run();
+  bool prepare(Network<float>::Planners& planners);
   bool take_batch(Slot*& slot);
+  void release_current();
   void note_progress();
 
   const Network<float>& network_;
@@ -68,8 +73,9 @@ class PrepareAhead {
   bool stopping_ = false;     // guarded by mutex_
   std::exception_ptr error_;  // of reading what comes after the last batch; guarded by mutex_
   std::atomic<double> fraction_{0};
-  int64_t next_ = 0;         // owner thread, as is current_
-  Slot* current_ = nullptr;  // what next() handed out
+  Network<float>::Planners planners_;  // of next(), without threads
+  int64_t next_ = 0;                   // owner thread, as is current_
+  Slot* current_ = nullptr;            // what next() handed out
   std::vector<std::thread> threads_;
 };
 

@@ -45,6 +45,13 @@ void Trainer::resume(const RunPosition& position) {
   step_ = position.batches;
 }
 
+// As many as compute: reading and planning take as long as what the loop itself does with narrow rows.  A
+// single thread does all by itself, unless there is something to wait for.
+int Trainer::preparing_threads(const BatchReader& reader) const {
+  const bool alone = pool_.threads() == 1 && !reader.may_wait() && !store_.may_wait();
+  return alone ? 0 : pool_.threads();
+}
+
 PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop) {
   PassTimes times(store_);
   Measures whole(network_.make_evaluators());
@@ -56,7 +63,7 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
   if (!ended) {
     reader.begin_pass(pass);
     if (resumed) skip_trained(reader, stop);
-    PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/true,
+    PrepareAhead prepare(network_, reader, preparing_threads(reader), /*training=*/true,
                          {step_ * group_.size() + group_.rank(), group_.size()});
     train_batches(prepare, result, whole, times, stop);
   }
@@ -150,7 +157,7 @@ TestResult Trainer::test(int pass, BatchReader& reader, const std::function<bool
   Measures measures(network_.make_evaluators());
   reporter_.begin("test");
   reader.begin_pass(0);
-  PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/false);
+  PrepareAhead prepare(network_, reader, preparing_threads(reader), /*training=*/false);
   while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
     double cost = evaluate_batch(*prepared);
     measures.add(cost, network_.predictions(), prepared->batch);
@@ -168,7 +175,7 @@ int64_t Trainer::predict(BatchReader& reader, const std::function<bool()>& stop,
   int64_t samples = 0;
   std::string lines;
   reader.begin_pass(0);
-  PrepareAhead prepare(network_, reader, preparing_threads(), /*training=*/false);
+  PrepareAhead prepare(network_, reader, preparing_threads(reader), /*training=*/false);
   while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
     evaluate_batch(*prepared);
     Matrix<const float> predictions = network_.predictions();

@@ -63,8 +63,7 @@ class Trainer {
                   const std::function<void(std::string_view)>& write);
 
  private:
-  // Reading and planning take as long as what the loop itself does with narrow rows.
-  int preparing_threads() const { return pool_.threads(); }
+  int preparing_threads(const BatchReader& reader) const;
 
   void train_batches(PrepareAhead& prepare, PassResult& result, Measures& whole, PassTimes& times,
                      const std::function<bool()>& stop);
