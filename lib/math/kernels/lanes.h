@@ -81,7 +81,7 @@ template <class Body>
 
 // Rows lie anywhere in memory: the processor cannot guess the next one, but follows a row once begun.  Rows
 // that far ahead are on their way.
-inline constexpr int64_t kRowsAhead = 16;
+inline constexpr int64_t kRowsAhead = 64;
 
 template <class T>
 [[gnu::always_inline]] inline void prefetch_row(const T* row, int64_t width) {

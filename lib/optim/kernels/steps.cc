@@ -4,7 +4,7 @@ namespace ps::PS_CPU_NAMESPACE {
 
 namespace {
 
-constexpr int64_t kRowsAhead = 16;  // on their way to the cache
+constexpr int64_t kRowsAhead = 64;  // on their way to the cache
 
 // One step of `width` weights.  For all loops, so that each is compiled with what it knows of the width.
 template <class Step, class T>
