@@ -57,11 +57,11 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(std::string_view bytes) {
   size_ += bytes.size();
-  while (!bytes.empty()) {
-    size_t part = std::min(bytes.size(), kBufferBytes - buffer_.size());
-    buffer_.append(bytes.substr(0, part));
-    bytes.remove_prefix(part);
-    if (buffer_.size() == kBufferBytes) flush();
+  if (buffer_.size() + bytes.size() > kBufferBytes) flush();
+  if (bytes.size() < kBufferBytes) {
+    buffer_.append(bytes);
+  } else {
+    file_->write(bytes);
   }
 }
 

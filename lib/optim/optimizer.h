@@ -80,6 +80,14 @@ class Optimizer {
   // The weights to test, predict and save with: the row's own, or their average when the job asks for it.
   // out [row.width] may be row.weight.  The row has seen all steps begun.
   virtual void read(const Row<T>& row, T* out) const = 0;
+
+  // The same for rows as update_rows takes them.
+  //   out [rows, width]
+  virtual void read_rows(std::span<T* const> rows, int64_t width, T* out) const {
+    for (size_t n = 0; n < rows.size(); ++n) {
+      read({rows[n], rows[n] + width, width, width}, out + static_cast<int64_t>(n) * width);
+    }
+  }
 };
 
 struct OptimizerEntry : CatalogEntry {

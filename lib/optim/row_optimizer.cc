@@ -105,6 +105,16 @@ void RowOptimizer<T>::read(const Row<T>& row, T* out) const {
   if (from != out) std::copy_n(from, row.width, out);
 }
 
+template <class T>
+void RowOptimizer<T>::read_rows(std::span<T* const> rows, int64_t width, T* out) const {
+  if (average_) return Optimizer<T>::read_rows(rows, width, out);
+  if (width == 1) {  // a call for each would take as long as the line of the row
+    for (const T* row : rows) *out++ = *row;
+    return;
+  }
+  for (const T* row : rows) out = std::copy_n(row, width, out);
+}
+
 template class RowOptimizer<float>;
 template class RowOptimizer<double>;
 

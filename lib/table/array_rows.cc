@@ -101,14 +101,22 @@ bool ArrayRows::scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>
   return true;
 }
 
+// Whether a key has a row cannot be guessed: no branch.  By blocks, since memory is dear when it is touched
+// for the first time, and a vector made at full size would be touched twice.
 std::vector<uint64_t> ArrayRows::sorted_keys() const {
-  std::vector<uint64_t> keys(size() + 1);
-  size_t count = 0;
-  for (uint64_t key = 0; key < bound_; ++key) {
-    keys[count] = key;
-    count += numbers_[key] != 0;
+  constexpr uint64_t kBlock = 1024;
+  uint64_t block[kBlock];
+  std::vector<uint64_t> keys;
+  keys.reserve(size());
+  for (uint64_t begin = 0; begin < bound_; begin += kBlock) {
+    const uint64_t end = std::min(begin + kBlock, bound_);
+    size_t count = 0;
+    for (uint64_t key = begin; key < end; ++key) {
+      block[count] = key;
+      count += numbers_[key] != 0;
+    }
+    keys.insert(keys.end(), block, block + count);
   }
-  keys.resize(count);
   return keys;
 }
 

@@ -130,7 +130,12 @@ void SparseTable::read_rows(std::span<const uint64_t> keys, float* weights) cons
   std::vector<float> scratch(static_cast<size_t>(layout_.values())), copies;
   for (size_t begin = 0; begin < keys.size(); begin += kKeysAtOnce) {
     const size_t count = std::min(kKeysAtOnce, keys.size() - begin);
-    rows_->find_to_read(keys.subspan(begin, count), found.data(), missing.data(), copies);
+    const size_t num_missing =
+        rows_->find_to_read(keys.subspan(begin, count), found.data(), missing.data(), copies);
+    if (num_missing == 0 && !layout_.stamped()) {
+      optimizer_->read_rows({found.data(), count}, width(), weights + begin * static_cast<size_t>(width()));
+      continue;
+    }
     for (size_t i = 0; i < count; ++i) {
       read_row(keys[begin + i], found[i], scratch, weights + (begin + i) * static_cast<size_t>(width()));
     }

@@ -48,6 +48,20 @@ TEST_F(FileTest, WhatWasWrittenIsRead) {
   EXPECT_EQ(read_file(path("a")), "");
 }
 
+// Pieces that fill a buffer go past it, and must not overtake what is in it.
+TEST_F(FileTest, PiecesOfAllSizesKeepTheirOrder) {
+  std::string expected;
+  AtomicFile file(path("a"));
+  for (size_t size : {1, 5 << 20, 3, (1 << 20) - 3, 1, 1 << 20, (1 << 20) - 1, 2, 700 << 10, 700 << 10}) {
+    std::string piece(size, static_cast<char>('a' + expected.size() % 23));
+    file.write(piece);
+    expected += piece;
+    EXPECT_EQ(file.size(), expected.size());
+  }
+  file.commit();
+  EXPECT_TRUE(read_file(path("a")) == expected);
+}
+
 TEST_F(FileTest, WithoutCommitTheOldFileStaysAndNothingElseIsLeft) {
   write_file(path("a"), "old");
   { AtomicFile(path("a")).write("new"); }

@@ -1,4 +1,4 @@
-// update_rows is update of each row, to the bit, for every optimizer: its loops are compiled apart.
+// update_rows and read_rows are update and read of each row, to the bit, for every optimizer.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -59,6 +59,15 @@ void expect_same(const OptimizerEntry& entry, const Json& object, const Paramete
   for (size_t n = 0; n < Training::kRows; ++n) {
     size_t bytes = together.memory[n].size() * sizeof(float);
     EXPECT_EQ(std::memcmp(together.memory[n].data(), apart.memory[n].data(), bytes), 0)
+        << entry.name << ", width " << width << ", row " << n;
+  }
+  const size_t row_floats = static_cast<size_t>(width);
+  std::vector<float> read_together(Training::kRows * row_floats), read(row_floats);
+  together.optimizer->read_rows(together.starts, width, read_together.data());
+  for (size_t n = 0; n < Training::kRows; ++n) {
+    float* start = apart.starts[n];
+    apart.optimizer->read({start, start + width, width, width}, read.data());
+    EXPECT_EQ(std::memcmp(&read_together[n * row_floats], read.data(), row_floats * sizeof(float)), 0)
         << entry.name << ", width " << width << ", row " << n;
   }
 }
