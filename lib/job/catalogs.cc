@@ -164,7 +164,12 @@ std::string job_keys_manual() {
                     section("data.slots", "an element of data.slots", SlotOptions::spec()) +
                     section("data.text", "data.text", TextOptions::spec()) +
                     section("model", "model", ModelOptions::spec()) +
-                    section("weight and bias", "a layer's weight and bias", ParameterOptions::spec()) +
+                    section("weight and bias", "a layer's weight and bias; rows is of the weight alone",
+                            WeightOptions::spec()) +
+                    section("rows", "rows, in weight", RowPolicy::spec()) +
+                    section("admission", "admission, in rows", Admission::spec()) +
+                    section("score", "score, in rows", RowScore::spec()) +
+                    section("expire", "expire, in rows", Expiry::spec()) +
                     section("init", "init, in weight and bias", InitOptions::spec()) +
                     section("train", "train", TrainOptions::spec()) +
                     section("cluster", "cluster", ClusterOptions::spec());

@@ -110,6 +110,7 @@ void Network<T>::Impl::prepare(Planners& planners, PreparedBatch& prepared) cons
     } else {
       planners[p].plan(lists, prepared.plans[p]);
     }
+    if (prepared.training && wiring_.parameters[p].row_policy) count_keys(batch.labels, prepared.plans[p]);
   }
 }
 

@@ -43,6 +43,18 @@ const ObjectSpec<ParameterOptions>& ParameterOptions::spec() {
   return spec;
 }
 
+const ObjectSpec<WeightOptions>& WeightOptions::spec() {
+  static const ObjectSpec<WeightOptions> spec = [] {
+    ObjectSpec<WeightOptions> s;
+    s.include(ParameterOptions::spec());
+    s.field("rows", &WeightOptions::row_policy,
+            "sparse_update: which keys get a row, and which rows go again; absent: every key that occurs has "
+            "one for ever");
+    return s;
+  }();
+  return spec;
+}
+
 BiasOptions BiasOptions::Spec::parse(const Json& value, std::string_view path) const {
   BiasOptions bias;
   bias.enabled = !value.is_boolean() || value.get<bool>();

@@ -8,6 +8,7 @@
 
 #include "config/spec.h"
 #include "optim/optimizer.h"
+#include "optim/row_policy.h"
 
 namespace ps {
 
@@ -21,11 +22,17 @@ struct InitOptions {
   static const ObjectSpec<InitOptions>& spec();
 };
 
-// The "weight" object of a layer.
+// What a layer may say of any of its parameters.
 struct ParameterOptions : ParameterTuning {
   InitOptions init;
+  std::optional<RowPolicy> row_policy;  // of tables: biases have none
 
   static const ObjectSpec<ParameterOptions>& spec();
+};
+
+// The "weight" object of a layer.
+struct WeightOptions : ParameterOptions {
+  static const ObjectSpec<WeightOptions>& spec();
 };
 
 // The "bias" of a layer: an object as of "weight", or false.
@@ -66,7 +73,7 @@ struct LayerOptions {
 // Keys that layers with weights have as well.
 struct WeightedLayerOptions : LayerOptions {
   std::string share_with;  // a layer whose parameters of the same names are used, instead of own ones
-  ParameterOptions weight;
+  WeightOptions weight;
 
   static const ObjectSpec<WeightedLayerOptions>& spec();
 };

@@ -4,10 +4,12 @@
 #define PS_MODEL_PARAMETER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "math/initializer.h"
 #include "optim/optimizer.h"
+#include "optim/row_policy.h"
 
 namespace ps {
 
@@ -26,6 +28,7 @@ struct ParameterSpec {
   Initializer initializer;
   std::string init_file;  // a model file to start from, or empty
   ParameterTuning tuning;
+  std::optional<RowPolicy> row_policy;  // sparse: which rows there are; absent: those that were used
 };
 
 // Where the weights of one parameter are during one step.  The owner fills in what the kind has.

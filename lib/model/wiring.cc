@@ -66,6 +66,8 @@ NodeSetup::NodeSetup(const Graph& graph, const DataSchema& schema, uint64_t seed
 }
 
 int NodeSetup::add_matrix(const Request& request) {
+  if (request.options.row_policy)
+    fail(Code::kUsage, "weight.rows: the layer has no rows that are reached by ids");
   return add(request.suffix,
              make_spec(request, cat(node_.name, ".", request.suffix), ParameterKind::kMatrix, seed_));
 }
@@ -76,6 +78,10 @@ int NodeSetup::add_rows(const Request& request, bool sparse_update) {
   if (spec.rows == 0 && !sparse_update) {
     fail(Code::kUsage, "sparse_update: must be true, since the ids of the input have no dim");
   }
+  if (request.options.row_policy && !sparse_update) {
+    fail(Code::kUsage, "weight.rows: sparse_update must be true, else all rows are there all the time");
+  }
+  spec.row_policy = request.options.row_policy;
   return add(request.suffix, std::move(spec));
 }
 
@@ -146,6 +152,9 @@ std::optional<size_t> Wiring::same_ids_as(size_t parameter) const {
 }
 
 int NodeSetup::use_samples(int parameter) {
+  if (wiring_.parameters[static_cast<size_t>(parameter)].row_policy) {
+    fail(Code::kUsage, "weight.rows: ids that the layer draws or computes do not occur in the data");
+  }
   return add_lookup(parameter, std::nullopt, /*transposed=*/true);
 }
 

@@ -61,7 +61,8 @@ double square_sum(const float* values, int64_t count, ThreadPool& pool) {
 uint64_t array_bound(const ParameterSpec& spec, int state_arrays, uint64_t& budget) {
   constexpr int64_t kNarrow = 32;  // floats of weights and state
   const uint64_t bound = static_cast<uint64_t>(spec.rows);
-  if (spec.cols * (1 + state_arrays) > kNarrow || bound > budget / sizeof(uint32_t)) return 0;
+  if (spec.row_policy || spec.cols * (1 + state_arrays) > kNarrow || bound > budget / sizeof(uint32_t))
+    return 0;
   budget -= bound * sizeof(uint32_t);
   return bound;
 }
@@ -80,7 +81,8 @@ LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const Optim
     if (spec.kind != ParameterKind::kStatistic) optimizer = optimizers.make(spec.tuning);
     if (spec.sparse) {
       const uint64_t bound = array_bound(spec, optimizer->state_arrays(), array_budget);
-      holder.sparse = std::make_unique<SparseTable>(spec.cols, bound, spec.initializer, std::move(optimizer));
+      holder.sparse = std::make_unique<SparseTable>(spec.cols, bound, spec.initializer, std::move(optimizer),
+                                                    spec.row_policy);
     } else {
       holder.dense =
           std::make_unique<DenseTable>(spec.rows, spec.cols, spec.initializer, std::move(optimizer), pool);
@@ -128,7 +130,7 @@ void LocalStore::push(std::span<const KeyPlan> plans, std::span<const ParameterV
   const StepSize step = rule_.next(info);
   std::vector<float> scales = clipped_scales(plans, views, step.scale);
   for (size_t p = 0; p < holders_.size(); ++p)
-    push_one(holders_[p], plans[p], views[p], {step.learning_rate, scales[p]});
+    push_one(holders_[p], plans[p], views[p], {step.learning_rate, scales[p], step.shrink});
 }
 
 void LocalStore::push_one(Holder& holder, const KeyPlan& plan, const ParameterView<float>& view,
@@ -136,10 +138,17 @@ void LocalStore::push_one(Holder& holder, const KeyPlan& plan, const ParameterVi
   if (holder.spec.kind == ParameterKind::kStatistic) return;
   if (holder.sparse) {
     holder.sparse->push(plan, holder.rows, view.row_gradients, step.scale, step.learning_rate, pool_);
+    holder.sparse->end_step(step.shrink, pool_);
   } else if (holder.spec.kind == ParameterKind::kRows) {
     holder.dense->push_rows(plan, view.row_gradients, step.scale, step.learning_rate, pool_);
   } else {
     holder.dense->push(view.gradient, step.scale, step.learning_rate, pool_);
+  }
+}
+
+void LocalStore::end_pass(int64_t pass) {
+  for (Holder& holder : holders_) {
+    if (holder.sparse) holder.sparse->end_pass(pass, pool_);
   }
 }
 
@@ -171,6 +180,10 @@ void LocalStore::read_rows(int parameter, std::span<const uint64_t> keys, float*
 
 void LocalStore::read_all(int parameter, float* weights) {
   holders_[static_cast<size_t>(parameter)].dense->read(weights, pool_);
+}
+
+RowReport LocalStore::row_report(int parameter) {
+  return holders_[static_cast<size_t>(parameter)].sparse->report();
 }
 
 void LocalStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {

@@ -27,10 +27,11 @@ class LocalStore final : public ParameterStore {
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
   double learning_rate() const override { return rule_.learning_rate(); }
-  void end_pass(int64_t) override {}
+  void end_pass(int64_t pass) override;
   std::vector<uint64_t> keys(int parameter) override;
   void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override;
   void read_all(int parameter, float* weights) override;
+  RowReport row_report(int parameter) override;
   void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
   void load_all(int parameter, const float* weights) override;
 

@@ -63,6 +63,9 @@ class ParameterStore {
   // In pull, begin_pull, push and end_pass so far; zero in one process, where all of it is computing.
   virtual StoreTimes times() const { return {}; }
 
+  // What came of a sparse parameter's policy, which it must have.
+  virtual RowReport row_report(int parameter) = 0;
+
   // Sets weights, as if training began with them.
   virtual void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) = 0;
   virtual void load_all(int parameter, const float* weights) = 0;

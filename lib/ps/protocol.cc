@@ -228,6 +228,12 @@ std::string encode_gathered(std::span<const std::string> all) {
   return out;
 }
 
+std::string encode_row_report(RowReport report) {
+  std::string out;
+  for (const uint64_t* figure : report.figures()) put(out, *figure);
+  return out;
+}
+
 PullRequest decode_pull(std::span<const char> body) {
   ByteReader in(text_of(body));
   PullRequest request;
@@ -347,6 +353,14 @@ std::vector<std::string> decode_gathered(std::span<const char> body) {
   for (uint64_t size : sizes) all.emplace_back(in.get_bytes(size));
   expect_end(in, "gather");
   return all;
+}
+
+RowReport decode_row_report(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  RowReport report;
+  for (uint64_t* figure : report.figures()) *figure = in.get<uint64_t>();
+  expect_end(in, "row report");
+  return report;
 }
 
 }  // namespace ps

@@ -9,6 +9,7 @@
 //   done     := learning_rate:f64 flags:u32 num:u32 squares[num]
 //   squares  := limb:u64[10] not_finite:u64                   an exact sum of squares (math/exact_squares.h)
 //   keys     := parameter:u32 first:u64 most:u32           -> total:u64 key list
+//   row report := parameter:u32                            -> six u64, of RowReport (optim/row_policy.h)
 //   load     := parts padding rows of each part            -> nothing
 //   end_run  := nothing                                    -> nothing
 //   gather   := number:u64 bytes                           -> num:u32 {size:u64}[num] bytes of each, by rank
@@ -58,6 +59,7 @@ enum class Message : uint16_t {
   kGather,
   kApply,
   kEndRun,
+  kRowReport,
 };
 
 // Larger requests are split by who makes them.
@@ -163,6 +165,7 @@ std::string encode_apply(const ApplyRequest& request);
 std::string encode_keys_request(const KeysRequest& request);
 std::string encode_done(const Done& done);
 std::string encode_gathered(std::span<const std::string> all);
+std::string encode_row_report(RowReport report);
 
 // How many columns a parameter has; 0 when there is none of this number.
 using Widths = std::span<const int64_t>;
@@ -183,6 +186,7 @@ ApplyRequest decode_apply(std::span<const char> body);
 KeysRequest decode_keys_request(std::span<const char> body);
 Done decode_done(std::span<const char> body);
 std::vector<std::string> decode_gathered(std::span<const char> body);
+RowReport decode_row_report(std::span<const char> body);
 
 }  // namespace ps
 

@@ -60,6 +60,19 @@ void RemoteStore::read_all(int parameter, float* weights) {
   });
 }
 
+RowReport RemoteStore::row_report(int parameter) {
+  wait_for_steps_before(step_);
+  std::string request;
+  put(request, static_cast<uint32_t>(parameter));
+  RowReport total;
+  for (size_t s = 0; s < links_.size(); ++s) {
+    if (links_.places()[s].sparse < 0) continue;
+    Frame frame = links_.call(s, Message::kRowReport, Payload(request));
+    total.add(decode_row_report(frame.body.bytes()));
+  }
+  return total;
+}
+
 void RemoteStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {
   reading_->router.begin();
   reading_->router.add_keys(static_cast<size_t>(parameter), keys);

@@ -160,13 +160,16 @@ void Shard::apply_synchronous() {
     const std::vector<Trainer*> pushers = next_pushers();
     if (pushers.empty()) return;
     std::vector<Push*> pushes;
+    int64_t pass = 0;
     for (Trainer* trainer : pushers) {
-      if (Push* push = next_push(*trainer); !push->ended) pushes.push_back(push);
+      Push* push = next_push(*trainer);
+      pass = std::max(pass, push->info.pass);
+      if (!push->ended) pushes.push_back(push);
     }
     if (measure(pushes)) return;
     Done done{.pass_ended = pushes.empty()};
     if (!pushes.empty()) done.squares = pushes[0]->measured;
-    if (!pushes.empty()) apply_step(pushes);
+    pushes.empty() ? tables_.end_pass(pass) : apply_step(pushes);
     done.learning_rate = rule_.learning_rate();
     ++clock_;
     for (Trainer* trainer : pushers) finish(*trainer, done);
@@ -192,6 +195,9 @@ void Shard::end_asynchronous_pass() {
   const std::vector<Trainer*> pushers = next_pushers();
   bool all_ended = std::ranges::all_of(pushers, [this](Trainer* each) { return next_push(*each)->ended; });
   if (pushers.empty() || !all_ended) return;
+  int64_t pass = 0;
+  for (Trainer* trainer : pushers) pass = std::max(pass, next_push(*trainer)->info.pass);
+  tables_.end_pass(pass);
   for (Trainer* trainer : pushers) {
     finish(*trainer, {.learning_rate = rule_.learning_rate(), .pass_ended = true});
   }
@@ -208,6 +214,7 @@ StepInfo Shard::sum_up(std::span<Push* const> pushes) const {
   for (const Push* push : pushes) {
     total.samples += push->info.samples;
     total.pass = std::max(total.pass, push->info.pass);
+    total.shrink |= push->info.shrink;
   }
   return total;
 }
@@ -281,7 +288,7 @@ void Shard::apply_step(std::span<Push* const> pushes) {
   whole_squares_.reset();  // those of the next step are others
   auto contributions = contributions_of(pushes, total);
   for (size_t p = 0; p < contributions.size(); ++p) {
-    tables_.apply(p, contributions[p], {step.learning_rate, scales[p]});
+    tables_.apply(p, contributions[p], {step.learning_rate, scales[p], step.shrink});
   }
   ++counters_.steps;
 }

@@ -94,6 +94,7 @@ class Shard {
   Payload read(const PullRequest& request);
   std::string keys(const KeysRequest& request);
   void load(const PushRequest& request);
+  RowReport row_report(uint32_t parameter) const { return tables_.row_report(parameter); }
 
   // Looks for trainers that have been gone for too long while others wait: goes on without them, or fails
   // what waits with kFenced, which says that the run cannot go on.  To be called now and then.

@@ -69,6 +69,7 @@ class ShardSession final : public Session {
       case Message::kHello:
         return kMaxHelloBytes;
       case Message::kKeys:
+      case Message::kRowReport:
         return 64;
       case Message::kPull:
       case Message::kPush:
@@ -89,6 +90,7 @@ class ShardSession final : public Session {
     if (type == Message::kKeys) {
       return responder.answer(Payload(shard().keys(decode_keys_request(frame.body.bytes()))));
     }
+    if (type == Message::kRowReport) return report_rows(frame, responder);
     if (type == Message::kPull) return pull(frame, responder);
     if (!member_) fail(Code::kAuthentication, "who only reads may not change anything");
     if (type == Message::kLoad) {
@@ -124,6 +126,13 @@ class ShardSession final : public Session {
     greeted_ = true;
     link_.establish();
     responder.answer(Payload(Welcome::spec().to_json(welcome).dump()));
+  }
+
+  void report_rows(const Frame& frame, Responder& responder) {
+    ByteReader in(text_of(frame));
+    const uint32_t parameter = in.get<uint32_t>();
+    if (!in.ok() || in.remaining() > 0) fail(Code::kData, "row report: the body is not 4 bytes");
+    responder.answer(Payload(encode_row_report(shard().row_report(parameter))));
   }
 
   // Training pulls may wait for the clock; others are answered at once.

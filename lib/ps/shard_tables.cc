@@ -34,8 +34,8 @@ ShardTables::ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& 
     if (spec.sparse) {
       // Without a bound: a shard's keys are scattered over all that there may be.
       if (place.sparse >= 0)
-        holder.sparse =
-            std::make_unique<SparseTable>(spec.cols, 0, spec.initializer, optimizers.make(spec.tuning));
+        holder.sparse = std::make_unique<SparseTable>(spec.cols, 0, spec.initializer,
+                                                      optimizers.make(spec.tuning), spec.row_policy);
     } else if (place.dense >= 0) {
       std::unique_ptr<Optimizer<float>> optimizer;
       if (spec.kind != ParameterKind::kStatistic) optimizer = optimizers.make(spec.tuning);
@@ -55,8 +55,15 @@ void ShardTables::check(std::span<const Part> parts) const {
 void ShardTables::check_gradients(std::span<const Part> parts) const {
   check(parts);
   for (const Part& part : parts) {
-    if (part.by_keys == (specs_[part.parameter].kind == ParameterKind::kRows)) continue;
-    fail(Code::kData, "a gradient of ", quote(specs_[part.parameter].name), " comes by keys");
+    const ParameterSpec& spec = specs_[part.parameter];
+    const bool counted = part.counts.size() == part.keys.size();  // both are empty in other parts
+    if (part.by_keys != (spec.kind == ParameterKind::kRows)) {
+      fail(Code::kData, "a gradient of ", quote(spec.name), " comes by keys");
+    }
+    if (counted != (spec.row_policy.has_value() || part.keys.empty())) {
+      fail(Code::kData, "a gradient of ", quote(spec.name), counted ? " takes no" : " needs",
+           " counts of its keys");
+    }
   }
 }
 
@@ -174,6 +181,7 @@ const float* ShardTables::row_gradients(Holder& holder, std::span<const Contribu
   if (contributions.size() != 1) return sum_rows(holder, contributions);
   const Part& part = *contributions[0].part;
   plan_.keys.assign(part.keys.begin(), part.keys.end());
+  plan_.counts.assign(part.counts.begin(), part.counts.end());
   return contributions[0].floats;
 }
 
@@ -189,6 +197,7 @@ void ShardTables::apply_rows(Holder& holder, std::span<const Contribution> contr
   if (holder.sparse) {
     holder.sparse->pull(plan_, pool_, rows_);
     holder.sparse->push(plan_, rows_, gradients, step.scale, step.learning_rate, pool_);
+    holder.sparse->end_step(step.shrink, pool_);
     return;
   }
   for (uint64_t& key : plan_.keys) key = static_cast<uint64_t>(holder.deal.local(static_cast<int64_t>(key)));
@@ -207,6 +216,7 @@ const float* ShardTables::sum_rows(Holder& holder, std::span<const Contribution>
     lists.push_back({offsets[c], keys});
   }
   planner_.plan(lists, plan_);
+  sum_counts(contributions);
   sums_.resize(plan_.keys.size() * cols);
   size_t num_seen = 0;  // keys are numbered in the order in which they come
   for (size_t c = 0; c < contributions.size(); ++c) {
@@ -223,6 +233,26 @@ const float* ShardTables::sum_rows(Holder& holder, std::span<const Contribution>
     }
   }
   return sums_.data();
+}
+
+// plan_.counts <- the sums of what the contributions count.
+void ShardTables::sum_counts(std::span<const Contribution> contributions) {
+  plan_.counts.clear();
+  for (size_t c = 0; c < contributions.size(); ++c) {
+    const std::vector<KeyCount>& counts = contributions[c].part->counts;
+    if (!counts.empty()) plan_.counts.resize(plan_.keys.size());
+    for (size_t i = 0; i < counts.size(); ++i) {
+      KeyCount& sum = plan_.counts[plan_.uses[c].index[i]];
+      sum.shows += counts[i].shows;
+      sum.clicks += counts[i].clicks;
+    }
+  }
+}
+
+void ShardTables::end_pass(int64_t pass) {
+  for (Holder& holder : holders_) {
+    if (holder.sparse) holder.sparse->end_pass(pass, pool_);
+  }
 }
 
 void ShardTables::apply_matrix(Holder& holder, std::span<const Contribution> contributions,
@@ -306,6 +336,14 @@ uint64_t ShardTables::missing_row_bytes(std::span<const Part> parts) const {
     if (holder.sparse) bytes += holder.sparse->num_missing(part.keys) * holder.sparse->row_bytes();
   }
   return bytes;
+}
+
+RowReport ShardTables::row_report(size_t parameter) const {
+  if (parameter >= specs_.size() || !specs_[parameter].row_policy) {
+    fail(Code::kData, "parameter ", parameter, " has no policy of its rows");
+  }
+  const Holder& holder = holders_[parameter];
+  return holder.sparse ? holder.sparse->report() : RowReport();
 }
 
 std::vector<TableStatus> ShardTables::status() const {

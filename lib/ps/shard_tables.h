@@ -48,6 +48,9 @@ class ShardTables {
   // ranks and pieces; of a statistic, with their mean.  A lone contribution is used where it lies.
   void apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step);
 
+  // All trainers have ended this pass.
+  void end_pass(int64_t pass);
+
   // The squares of the gradient that apply would use.
   ExactSquares squares(size_t parameter, std::span<const Contribution> contributions);
 
@@ -62,6 +65,9 @@ class ShardTables {
   // What rows for all keys of the parts would take, if none had one yet; and those that have none.
   uint64_t row_bytes(std::span<const Part> parts) const;
   uint64_t missing_row_bytes(std::span<const Part> parts) const;
+
+  // Of the rows here.  Throws kData when the parameter has no policy.
+  RowReport row_report(size_t parameter) const;
 
   // Of all parameters that this shard has something of.
   std::vector<TableStatus> status() const;
@@ -80,6 +86,7 @@ class ShardTables {
   void apply_matrix(Holder& holder, std::span<const Contribution> contributions, const StepSize& step);
   void apply_statistic(Holder& holder, std::span<const Contribution> contributions);
   const float* sum_rows(Holder& holder, std::span<const Contribution> contributions);
+  void sum_counts(std::span<const Contribution> contributions);
   const float* sum_ranges(Holder& holder, std::span<const Contribution> contributions);
 
   const std::vector<ParameterSpec> specs_;

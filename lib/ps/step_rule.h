@@ -20,6 +20,7 @@ struct StepInfo {
 struct StepSize {
   double learning_rate = 0;  // schedule applied
   float scale = 1;           // of the gradients' sum
+  bool shrink = false;       // rows are to be judged after the step
 };
 
 // One owner thread.
@@ -35,7 +36,7 @@ class StepRule {
     samples_ += info.samples;
     ++steps_;
     bool divide = mean_ && info.samples > 0;
-    return {learning_rate_, divide ? 1.0f / static_cast<float>(info.samples) : 1.0f};
+    return {learning_rate_, divide ? 1.0f / static_cast<float>(info.samples) : 1.0f, info.shrink};
   }
 
   int64_t steps() const { return steps_; }

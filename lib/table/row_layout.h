@@ -5,28 +5,35 @@
 #include <cstdint>
 
 #include "optim/optimizer.h"
+#include "optim/row_policy.h"
 
 namespace ps {
 
-// Weights and state side by side, then the stamp, when there is one.
-//   row := weight[width] state[state_arrays * width] stamp:u32? padding
+// Weights and state side by side, then the stamp and the history, when there are any.
+//   row := weight[width] state[state_arrays * width] stamp:u32? (shows:f64 clicks:f64 unseen:u32)? padding
 // A row of up to a cache line never crosses one; a longer one begins with one, when that costs up to 1/8.
 class RowLayout {
  public:
-  // Rows that zero gradients never change need no stamp: the steps that they have seen.
-  RowLayout(int64_t width, int state_arrays, bool stamped);
+  // Rows that zero gradients never change need no stamp: the steps that they have seen.  Those that come and
+  // go have a history.
+  RowLayout(int64_t width, int state_arrays, bool stamped, bool has_history = false);
 
   int64_t width() const { return width_; }
-  int64_t values() const { return values_; }             // floats of weights and state
-  int64_t floats() const { return values_ + stamped_; }  // all but the padding
-  int64_t stride() const { return stride_; }             // floats from a row to the next
+  int64_t values() const { return values_; }  // floats of weights and state
+  int64_t floats() const { return floats_; }  // all but the padding
+  int64_t stride() const { return stride_; }  // floats from a row to the next
   bool stamped() const { return stamped_; }
+  bool has_history() const { return has_history_; }
 
   Row<float> row(float* start) const { return {start, start + width_, width_, width_}; }
 
   // Only of stamped rows.
   uint32_t stamp(const float* row) const;
   void set_stamp(float* row, int64_t steps) const;
+
+  // Only of rows with a history.
+  RowHistory history(const float* row) const;
+  void set_history(float* row, const RowHistory& history) const;
 
   // Asks for the row's first lines; the processor follows by itself once work on it has begun.
   void prefetch(const float* row) const {
@@ -37,8 +44,8 @@ class RowLayout {
  private:
   static constexpr int64_t kLine = 64 / sizeof(float);
 
-  int64_t width_, values_, stride_;
-  bool stamped_;
+  int64_t width_, values_, floats_, stride_;
+  bool stamped_, has_history_;
 };
 
 }  // namespace ps

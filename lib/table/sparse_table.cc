@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "table/row_life.h"
 
 namespace ps {
 
@@ -18,20 +19,35 @@ int64_t rows_worth_sharing(const RowLayout& layout) {
 }  // namespace
 
 SparseTable::SparseTable(int64_t width, uint64_t bound, const Initializer& initializer,
-                         std::unique_ptr<Optimizer<float>> optimizer, RowSpill* spill)
+                         std::unique_ptr<Optimizer<float>> optimizer, const std::optional<RowPolicy>& policy,
+                         RowSpill* spill)
     : optimizer_(std::move(optimizer)),
-      layout_(width, optimizer_->state_arrays(), !optimizer_->idle_is_identity()),
+      layout_(width, optimizer_->state_arrays(), !optimizer_->idle_is_identity(), policy.has_value()),
       initializer_(initializer),
       block_(rows_worth_sharing(layout_)),
-      rows_(bound > 0 ? make_array_rows(layout_, bound) : make_hashed_rows(layout_, spill)) {}
+      rows_(bound > 0 ? make_array_rows(layout_, bound)
+                      : make_hashed_rows(layout_, policy ? nullptr : spill)) {
+  PS_CHECK(bound == 0 || !policy);
+  if (policy) life_ = std::make_unique<RowLife>(*policy, initializer.seed);
+}
+
+SparseTable::~SparseTable() = default;
 
 void SparseTable::pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*>& rows) {
   rows.resize(plan.keys.size());
+  if (life_) return pull_some(plan, rows, pool);
   find_or_create(plan.keys, rows, pool);
 }
 
 // rows[i] <- the row of keys[i], up to date.
 void SparseTable::find_or_create(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool) {
+  const size_t num_missing = find_all(keys, rows, pool);
+  if (num_missing > 0) create_missing(keys, num_missing, rows, pool);
+}
+
+// rows[i] <- the row of keys[i], up to date, or null.  Returns how many are not there, whose places are the
+// first of missing_.
+size_t SparseTable::find_all(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool) {
   rows_->fetch(keys);
   if (layout_.stamped()) about_to_write(keys);  // being brought up to date is a change
   const int64_t size = static_cast<int64_t>(keys.size());
@@ -42,7 +58,14 @@ void SparseTable::find_or_create(std::span<const uint64_t> keys, std::span<float
     block_missing_[static_cast<size_t>(first / block_)] =
         find(keys.subspan(begin, count), rows.subspan(begin, count), missing_.data() + begin);
   });
-  create_missing(keys, rows, pool);
+  size_t num_missing = 0;
+  for (size_t block = 0; block < block_missing_.size(); ++block) {
+    const size_t begin = block * static_cast<size_t>(block_);
+    for (size_t m = begin; m < begin + block_missing_[block]; ++m) {
+      missing_[num_missing++] = missing_[m] + static_cast<uint32_t>(begin);
+    }
+  }
+  return num_missing;
 }
 
 // Brings what it finds up to date, and puts the places of what it does not find into `missing`.
@@ -62,22 +85,13 @@ size_t SparseTable::find(std::span<const uint64_t> keys, std::span<float*> rows,
   return num_missing;
 }
 
-// Makes the rows that the blocks of missing_ say are not there.
-void SparseTable::create_missing(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool) {
-  size_t count = 0;
-  for (size_t block = 0; block < block_missing_.size(); ++block) {
-    const size_t begin = block * static_cast<size_t>(block_);
-    for (size_t m = begin; m < begin + block_missing_[block]; ++m) {
-      missing_[count++] = missing_[m] + static_cast<uint32_t>(begin);
-    }
-  }
-  if (count == 0) return;
+// Makes the rows that are not there, whose places are the first `count` of missing_.
+void SparseTable::create_missing(std::span<const uint64_t> keys, size_t count, std::span<float*> rows,
+                                 ThreadPool& pool) {
   new_keys_.resize(count);
   new_rows_.resize(count);
   for (size_t i = 0; i < count; ++i) new_keys_[i] = keys[missing_[i]];
-  if (snapshot_) snapshot_->leave_out(new_keys_);
-  rows_->insert(new_keys_, new_rows_.data(), pool);
-  if (tracks_changes_) rows_->mark(new_keys_);
+  insert_new_rows(pool);
   pool.for_each(static_cast<int64_t>(count), block_, [&](int64_t begin, int64_t end) {
     for (size_t i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       start_row(new_keys_[i], new_rows_[i]);
@@ -98,14 +112,27 @@ size_t SparseTable::num_missing(std::span<const uint64_t> keys) const {
   return count;
 }
 
+// new_rows_ <- rows, not filled yet, for new_keys_, which have none.
+void SparseTable::insert_new_rows(ThreadPool& pool) {
+  if (snapshot_) snapshot_->leave_out(new_keys_);
+  rows_->insert(new_keys_, new_rows_.data(), pool);
+  if (tracks_changes_) rows_->mark(new_keys_);
+  if (life_) note_created(new_keys_);
+}
+
 void SparseTable::bring_up_to_date(float* row) const {
   optimizer_->catch_up(layout_.row(row), layout_.stamp(row), optimizer_->steps());
   layout_.set_stamp(row, optimizer_->steps());
 }
 
+void SparseTable::fill_initial(uint64_t key, const Row<float>& row) const {
+  initializer_.fill(key, {row.weight, static_cast<size_t>(width())});
+  optimizer_->initialize(row);
+}
+
 void SparseTable::start_row(uint64_t key, float* row) const {
-  initializer_.fill(key, {row, static_cast<size_t>(width())});
-  optimizer_->initialize(layout_.row(row));
+  fill_initial(key, layout_.row(row));
+  if (layout_.has_history()) layout_.set_history(row, {});
   if (!layout_.stamped()) return;
   layout_.set_stamp(row, 0);
   bring_up_to_date(row);
@@ -145,12 +172,12 @@ void SparseTable::read_rows(std::span<const uint64_t> keys, float* weights) cons
 // A row that time changes is read from a copy, so that reading never changes what training does next.
 void SparseTable::read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const {
   if (found != nullptr && !layout_.stamped()) return optimizer_->read(layout_.row(found), weights);
+  if (found == nullptr && life_ && life_->admission) return void(std::fill_n(weights, width(), 0.0f));
   const Row<float> copy = layout_.row(scratch.data());
   if (found != nullptr) {
     std::copy_n(found, layout_.values(), scratch.data());
   } else {
-    initializer_.fill(key, {copy.weight, static_cast<size_t>(width())});
-    optimizer_->initialize(copy);
+    fill_initial(key, copy);
   }
   optimizer_->catch_up(copy, found != nullptr ? layout_.stamp(found) : 0, optimizer_->steps());
   optimizer_->read(copy, weights);
@@ -159,6 +186,7 @@ void SparseTable::read_row(uint64_t key, float* found, std::span<float> scratch,
 void SparseTable::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
                        double learning_rate, ThreadPool& pool) {
   PS_CHECK(rows.size() == plan.keys.size());
+  if (life_) return push_some(plan, rows, gradients, scale, learning_rate, pool);
   about_to_write(plan.keys);
   optimizer_->begin_step(learning_rate);
   const int64_t steps = optimizer_->steps();
@@ -177,6 +205,7 @@ void SparseTable::load_rows(std::span<const uint64_t> keys, const float* weights
   for (size_t i = 0; i < rows.size(); ++i) {
     std::copy_n(weights + static_cast<int64_t>(i) * width(), width(), rows[i]);
     optimizer_->initialize(layout_.row(rows[i]));
+    if (layout_.has_history()) layout_.set_history(rows[i], {});
     if (layout_.stamped()) layout_.set_stamp(rows[i], optimizer_->steps());
   }
 }
@@ -193,6 +222,7 @@ void SparseTable::restore_rows(const RowBlock& rows, ThreadPool& pool) {
 size_t SparseTable::erase(std::span<const uint64_t> keys) {
   if (snapshot_) snapshot_->keep(keys);
   if (tracks_changes_) note_erased(keys);
+  if (life_) note_gone(keys);
   return rows_->erase(keys);
 }
 
@@ -223,7 +253,8 @@ bool SparseTable::sweep_snapshot(uint64_t rows) {
 
 uint64_t SparseTable::memory_bytes() const {
   return rows_->memory_bytes() + (snapshot_ ? snapshot_->memory_bytes() : 0) +
-         erased_.capacity() * sizeof erased_[0];
+         erased_.capacity() * sizeof erased_[0] +
+         (life_ && life_->admission ? life_->admission->memory_bytes() : 0);
 }
 
 }  // namespace ps

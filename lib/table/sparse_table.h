@@ -1,9 +1,11 @@
 // SparseTable: the rows of a parameter with sparse update.  A row exists from its first update on; before
-// that it reads as its initial weights, brought up to date like any other row.
+// that it reads as its initial weights, brought up to date like any other row.  With a policy rows come and
+// go as that says.
 #ifndef PS_TABLE_SPARSE_TABLE_H_
 #define PS_TABLE_SPARSE_TABLE_H_
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "math/initializer.h"
 #include "math/key_plan.h"
 #include "optim/optimizer.h"
+#include "optim/row_policy.h"
 #include "table/row_layout.h"
 #include "table/row_store.h"
 #include "table/sparse_snapshot.h"
@@ -21,14 +24,18 @@ namespace ps {
 class SparseTable {
  public:
   // Keys are below `bound`, and reached through an array of 4 bytes for each that there may be; or any keys,
-  // through hash indexes, when it is 0.  With a `spill`, which must outlive the table, and no bound, rows may
-  // be on disk: what pull gives is then good until the next call for any table of the spill but push, and
-  // read_rows is for the owner thread alone.
+  // through hash indexes, when it is 0, as it is with a policy.  With a `spill`, which must outlive the
+  // table, neither bound nor policy, rows may be on disk: what pull gives is then good until the next call
+  // for any table of the spill but push, and read_rows is for the owner thread alone.
   SparseTable(int64_t width, uint64_t bound, const Initializer& initializer,
-              std::unique_ptr<Optimizer<float>> optimizer, RowSpill* spill = nullptr);
+              std::unique_ptr<Optimizer<float>> optimizer,
+              const std::optional<RowPolicy>& policy = std::nullopt, RowSpill* spill = nullptr);
+  ~SparseTable();
 
   // rows[n] <- the weights of plan.keys[n], up to date with all steps begun, to be used where they lie and
   // updated by push.  Creates rows.  The pointers are good until the row is erased.
+  //
+  // With a policy no row is created before push: what a key without one reads as is good until the next pull.
   void pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*>& rows);
 
   // The same for reading alone: no row is created or changed; rows[n] points into `copies`.
@@ -36,8 +43,18 @@ class SparseTable {
             std::vector<float*>& rows) const;
 
   // Begins the next step, then applies gradients [N, width] to the rows that pull gave for the same plan.
+  // With a policy, plan.counts are taken note of, rows are made, and gradients of keys without one dropped.
   void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
             double learning_rate, ThreadPool& pool);
+
+  // After a step and at the end of a pass: judges the rows, when the policy says so or the step asked for it.
+  void end_step(bool shrink_asked, ThreadPool& pool) {
+    if (life_) shrink_after_step(shrink_asked, pool);
+  }
+  void end_pass(int64_t pass, ThreadPool& pool);
+
+  bool has_policy() const { return life_ != nullptr; }
+  RowReport report() const;
 
   // Sets the weights [keys, width] of rows, as if they had just been made with them.  For models.
   void load_rows(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool);
@@ -107,15 +124,38 @@ class SparseTable {
  private:
   static constexpr uint64_t kIndexBytes = 24;  // a row, at most
 
+  struct RowLife;    // what a policy needs
+  struct Candidate;  // for a row
+
   // To be called before the rows of these keys are written.
   void about_to_write(std::span<const uint64_t> keys) {
     if (snapshot_) snapshot_->keep(keys);
     if (tracks_changes_) rows_->mark(keys);
   }
   void note_erased(std::span<const uint64_t> keys);
+  void pull_some(const KeyPlan& plan, std::span<float*> rows, ThreadPool& pool);
+  void push_some(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
+                 double learning_rate, ThreadPool& pool);
+  void train_rows(const KeyPlan& plan, const float* gradients, float scale, ThreadPool& pool);
+  void create_admitted(ThreadPool& pool);
+  void create_candidates(std::vector<Candidate>& candidates, bool caught_up, ThreadPool& pool);
+  void refuse_surplus(std::vector<Candidate>& candidates);
+  void evict_surplus(ThreadPool& pool);
+  std::vector<uint64_t> least_valuable(uint32_t partition, size_t count) const;
+  void shrink_after_step(bool asked, ThreadPool& pool);
+  void shrink(ThreadPool& pool);
+  std::vector<uint64_t> age_partition(uint32_t partition);
+  void note_created(std::span<const uint64_t> keys);
+  void note_gone(std::span<const uint64_t> keys);
+  template <class Body>
+  void for_each_partition(ThreadPool& pool, Body&& body);
+  void fill_initial(uint64_t key, const Row<float>& row) const;
+
+  size_t find_all(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool);
   void find_or_create(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool);
   size_t find(std::span<const uint64_t> keys, std::span<float*> rows, uint32_t* missing) const;
-  void create_missing(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool);
+  void create_missing(std::span<const uint64_t> keys, size_t count, std::span<float*> rows, ThreadPool& pool);
+  void insert_new_rows(ThreadPool& pool);
   void bring_up_to_date(float* row) const;
   void start_row(uint64_t key, float* row) const;
   void read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const;
@@ -125,14 +165,15 @@ class SparseTable {
   const Initializer initializer_;
   const int64_t block_;  // rows that are one thread's at a time
   std::unique_ptr<RowStore> rows_;
+  std::unique_ptr<RowLife> life_;  // null: no policy
 
   std::unique_ptr<SparseSnapshot> snapshot_;  // the running one
   bool tracks_changes_ = false;
   std::vector<uint64_t> erased_;  // since the last snapshot of all rows began
   size_t erased_before_ = 0;      // of erased_: before the last snapshot
 
-  // Of the running pull: what to create.  Block i of the keys has block_missing_[i] places in missing_ from
-  // i block_ on.
+  // Of the running pull: the places of keys without a row.  While they are looked for, block i of the keys
+  // has block_missing_[i] of them in missing_ from i block_ on.
   std::vector<uint32_t> missing_;
   std::vector<size_t> block_missing_;
   std::vector<uint64_t> new_keys_;

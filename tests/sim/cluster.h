@@ -49,16 +49,19 @@ inline std::vector<ParameterSpec> test_parameters(bool small = false) {
 // What trainer `rank` does in step `step` of the job: some keys, and gradients made of weights and noise.
 class TestBatch {
  public:
-  TestBatch(int rank, int64_t step)
+  // `counted`: says how often the keys of the table occur.
+  TestBatch(int rank, int64_t step, bool counted = false)
       : random_(1000 + static_cast<uint64_t>(rank), static_cast<uint64_t>(step)) {
     std::vector<uint64_t> ids(40);
     for (uint64_t& id : ids) id = random_.below(300);
-    const std::vector<uint32_t> offsets = {0, 40};
+    const std::vector<uint32_t> offsets = {0, 10, 40};  // two examples
+    const std::vector<float> labels = {1, 0};
     KeyList list{offsets, ids};
     plans.resize(5);
     KeyPlanner().plan({&list, 1}, plans[1]);
     for (uint64_t& id : ids) id = id * 0x9e3779b97f4a7c15;  // spread over 64 bits
     KeyPlanner().plan({&list, 1}, plans[0]);
+    if (counted) count_keys(labels, plans[0]);
     for (KeyPlan& plan : plans) plan.uses.clear();
     samples = 10 + rank;
   }
@@ -100,15 +103,23 @@ class TestBatch {
 struct TestJob {
   Json optimizer = {{"type", "sgd"}, {"learning_rate", 0.1}};
   Consistency consistency;
+  std::optional<RowPolicy> rows;                   // of the table
   std::vector<std::vector<int>> steps = {{5, 3}};  // of each trainer, by pass
   RowTypes types = {};
   bool small = false;
   Duration request_timeout = 15s;
   TrainerLoss on_loss;
 
-  std::vector<ParameterSpec> parameters() const { return test_parameters(small); }
   int trainers() const { return static_cast<int>(steps.size()); }
   OptimizerPlan plan() const { return make_optimizer_plan(optimizer, "mean"); }
+  std::vector<ParameterSpec> parameters() const {
+    std::vector<ParameterSpec> specs = test_parameters(small);
+    specs[0].row_policy = rows;
+    return specs;
+  }
+  TestBatch batch(int rank, int64_t step) const { return TestBatch(rank, step, rows.has_value()); }
+  // Whether the trainer asks to shrink the table after this step.
+  bool shrinks(int rank, int64_t step) const { return rows && step % 7 == 3 + rank; }
 };
 
 // The weights of a trained job, of every parameter, in a fixed order.
@@ -136,13 +147,13 @@ inline void train_pass(ParameterStore& store, const TestJob& job, int rank, int6
   const std::vector<ParameterSpec> specs = job.parameters();
   const int64_t count = job.steps[static_cast<size_t>(rank)][static_cast<size_t>(pass)];
   std::vector<ParameterView<float>> views;
-  auto batch = std::make_unique<TestBatch>(rank, step), next = std::unique_ptr<TestBatch>();
+  auto batch = std::make_unique<TestBatch>(job.batch(rank, step)), next = std::unique_ptr<TestBatch>();
   for (int64_t i = done; i < count; ++i, ++step, batch = std::move(next)) {
     store.pull(batch->plans, PullMode::kTrain, views);
-    next = std::make_unique<TestBatch>(rank, step + 1);
+    next = std::make_unique<TestBatch>(job.batch(rank, step + 1));
     if (i + 1 < count && i % 3 != 2) store.begin_pull(next->plans);
     batch->fill(rank, step, specs, views);
-    store.push(batch->plans, views, {batch->samples, pass});
+    store.push(batch->plans, views, {batch->samples, pass, job.shrinks(rank, step)});
   }
   store.end_pass(pass);
 }

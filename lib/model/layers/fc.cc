@@ -43,6 +43,9 @@ class Fc final : public Layer<T> {
     if (options.sparse_update && !any_sparse) {
       fail(Code::kUsage, "sparse_update: no input is a sparse slot, whose rows could be updated sparsely");
     }
+    if (options.weight.row_policy && !any_sparse) {
+      fail(Code::kUsage, "weight.rows: no input is a sparse slot, whose rows could come and go");
+    }
     if (options.bias.enabled) {
       bias_ = setup.add_matrix({"bias", 1, options.size, /*fan_in=*/0, true, options.bias.parameter});
     }
@@ -90,6 +93,7 @@ class Fc final : public Layer<T> {
       int weight = setup.add_rows(request, options.sparse_update);
       inputs_.push_back({weight, setup.use_input(weight, number, !scatters_gradients(options.size))});
     } else {
+      request.options.row_policy.reset();  // it is of the sparse slots' weights
       inputs_.push_back({setup.add_matrix(request)});
     }
   }

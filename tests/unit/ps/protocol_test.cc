@@ -172,6 +172,7 @@ TEST(Protocol, EveryCutOfAMessageIsRefused) {
   const std::string keys = encode_keys_request({1, 2, 3}), done = encode_done({0.5, true, false});
   const std::string apply = encode_apply({3, {0.5, 1}}), measured = encode_done({.squares = {{}, {}}});
   const std::string gathered = encode_gathered(std::vector<std::string>{"one", "", "three"});
+  const std::string report = encode_row_report({1, 2, 3, 4, 5, 6});
   auto cut = [](const std::string& whole, auto&& decode, const char* name) {
     for (size_t size = 0; size < whole.size(); ++size) {
       expect_refused([&] { decode(whole.substr(0, size)); }, cat(name, " of ", size, " bytes"));
@@ -196,6 +197,8 @@ TEST(Protocol, EveryCutOfAMessageIsRefused) {
   cut(
       apply, [](const std::string& bytes) { decode_apply(bytes); }, "apply");
   cut(
+      report, [](const std::string& bytes) { decode_row_report(bytes); }, "row report");
+  cut(
       gathered, [](const std::string& bytes) { decode_gathered(bytes); }, "gathered");
 }
 
@@ -215,6 +218,13 @@ TEST(Protocol, DamagedMessagesAreRefusedOrMeanSomethingElse) {
       EXPECT_EQ(error.code(), Code::kData) << error.message();
     }
   }
+}
+
+TEST(Protocol, RowReportComesBack) {
+  RowReport report{1, 2, 3, 4, 5, 6};
+  EXPECT_EQ(decode_row_report(encode_row_report(report)), report);
+  report.add({10, 20, 30, 40, 50, 60});
+  EXPECT_EQ(report, (RowReport{11, 22, 33, 44, 55, 66}));
 }
 
 TEST(Protocol, DoneAndWhatWasGatheredComeBack) {

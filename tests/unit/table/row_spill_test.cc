@@ -21,7 +21,7 @@ class RowSpillTest : public testing::TestWithParam<const OptimizerEntry*> {
  protected:
   std::unique_ptr<SparseTable> make_table(RowSpill* spill) {
     return std::make_unique<SparseTable>(kWidth, 0, Initializer{Distribution::kNormal, 0, 1, 7},
-                                         GetParam()->make_float({{"l2", 0.01}}, {}), spill);
+                                         GetParam()->make_float({{"l2", 0.01}}, {}), std::nullopt, spill);
   }
 
   static KeyPlan plan_of(const std::set<uint64_t>& keys) {

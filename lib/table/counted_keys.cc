@@ -1,0 +1,76 @@
+#include "table/counted_keys.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+uint16_t sum(uint32_t a, uint32_t b) {
+  return static_cast<uint16_t>(std::min(uint64_t{a} + b, uint64_t{CountedKeys::kMost}));
+}
+
+}  // namespace
+
+// Where the key is, or the free place where it belongs.
+size_t CountedKeys::place_of(uint64_t key) const {
+  size_t place = home(key);
+  while (counts_[place].shows != 0 && keys_[place] != key) place = after(place);
+  return place;
+}
+
+KeyCount CountedKeys::add(uint64_t key, const KeyCount& count) {
+  constexpr size_t kFewest = 16;
+  PS_CHECK(count.shows > 0);
+  if ((size_ + 1) * 4 > keys_.size() * 3) resize(std::max(kFewest, keys_.size() * 2));
+  const size_t place = place_of(key);
+  Count& known = counts_[place];
+  size_ += known.shows == 0;
+  keys_[place] = key;
+  known = {sum(known.shows, count.shows), sum(known.clicks, count.clicks)};
+  return {known.shows, known.clicks};
+}
+
+// Those behind it move up, unless they are at home nearer than the gap.
+void CountedKeys::remove(uint64_t key) {
+  size_t gap = place_of(key);
+  PS_CHECK(counts_[gap].shows != 0);
+  for (size_t place = after(gap); counts_[place].shows != 0; place = after(place)) {
+    const size_t mask = keys_.size() - 1;
+    if (((place - home(keys_[place])) & mask) < ((place - gap) & mask)) continue;
+    keys_[gap] = keys_[place];
+    counts_[gap] = counts_[place];
+    gap = place;
+  }
+  counts_[gap] = {};
+  --size_;
+}
+
+void CountedKeys::halve_to(uint64_t most) {
+  if (size_ <= most) return;
+  while (size_ > most) {
+    for (Count& count : counts_) {
+      if (count.shows == 1) --size_;
+      count = {static_cast<uint16_t>(count.shows / 2), static_cast<uint16_t>(count.clicks / 2)};
+    }
+  }
+  resize(std::bit_ceil(size_ * 2 + 1));
+}
+
+// Puts all keys anew; the places must be more than the keys.
+void CountedKeys::resize(size_t places) {
+  const std::vector<uint64_t> keys = std::exchange(keys_, std::vector<uint64_t>(places));
+  const std::vector<Count> counts = std::exchange(counts_, std::vector<Count>(places));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (counts[i].shows == 0) continue;
+    const size_t place = place_of(keys[i]);
+    keys_[place] = keys[i];
+    counts_[place] = counts[i];
+  }
+}
+
+}  // namespace ps

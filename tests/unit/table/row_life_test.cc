@@ -1,0 +1,233 @@
+// Tables whose rows come and go, with values worked out by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "table/sparse_table.h"
+#include "table/table_partition.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAre;
+
+// w <- w - g, and 1 less for each step that a row sits out.
+class IdlingOptimizer final : public Optimizer<float> {
+ public:
+  int state_arrays() const override { return 0; }
+  void initialize(const Row<float>&) const override {}
+  void begin_step(double) override { ++steps_; }
+  int64_t steps() const override { return steps_; }
+  bool idle_is_identity() const override { return false; }
+  void catch_up(const Row<float>& row, int64_t from, int64_t to) const override {
+    for (int64_t i = 0; i < row.width; ++i) row.weight[i] -= static_cast<float>(to - from);
+  }
+  void update(const Row<float>& row, const float* gradient, float scale) const override {
+    for (int64_t i = 0; i < row.width; ++i) row.weight[i] -= scale * gradient[i];
+  }
+  void read(const Row<float>& row, float* out) const override { std::copy_n(row.weight, row.width, out); }
+
+ private:
+  int64_t steps_ = 0;
+};
+
+class RowLifeTest : public testing::Test {
+ protected:
+  void make(const char* policy) {
+    const Initializer initializer{Distribution::kConstant, 100, 0, 5};
+    table_ = std::make_unique<SparseTable>(2, 0, initializer, std::make_unique<IdlingOptimizer>(),
+                                           RowPolicy::spec().parse(parse_json(policy, "rows"), "rows"));
+  }
+
+  // One step of these keys, each of which occurs as often as `count` says, with gradient 1.
+  void train(std::vector<uint64_t> keys, KeyCount count = {1, 0}, bool shrink = false) {
+    KeyPlan plan;
+    plan.keys = keys;
+    plan.counts.assign(keys.size(), count);
+    std::vector<float*> rows;
+    table_->pull(plan, pool_, rows);
+    pulled_.clear();
+    for (const float* row : rows) pulled_.push_back(row[1]);
+    std::vector<float> gradients(keys.size() * 2, 1.0f);
+    table_->push(plan, rows, gradients.data(), 1, 1, pool_);
+    table_->end_step(shrink, pool_);
+  }
+
+  float read(uint64_t key) {
+    std::vector<float> weights(2);
+    table_->read_rows({&key, 1}, weights.data());
+    EXPECT_EQ(weights[0], weights[1]);
+    return weights[0];
+  }
+
+  RowHistory history(uint64_t key) {
+    RowHistory found;
+    table_->for_each_row(key_partition(key), [&](uint64_t other, const float* row) {
+      if (other == key) found = table_->layout().history(row);
+    });
+    return found;
+  }
+
+  // Keys of one partition, ascending.
+  static std::vector<uint64_t> neighbours(size_t count) {
+    std::vector<uint64_t> keys;
+    for (uint64_t key = 0; keys.size() < count; ++key) {
+      if (key_partition(key) == 3) keys.push_back(key);
+    }
+    return keys;
+  }
+
+  ThreadPool pool_{2};
+  std::unique_ptr<SparseTable> table_;
+  std::vector<float> pulled_;  // what the keys of the last step read as
+};
+
+TEST_F(RowLifeTest, WithoutAdmissionARowIsThereFromItsFirstStepOn) {
+  make("{}");
+  EXPECT_EQ(read(7), 100);
+  train({7}, {2, 1});
+  EXPECT_THAT(pulled_, ElementsAre(100));
+  EXPECT_EQ(read(7), 99);
+  EXPECT_EQ(history(7), (RowHistory{2, 1, 0}));
+  train({8});
+  EXPECT_EQ(read(7), 98) << "sat out a step";
+  EXPECT_EQ(read(8), 98) << "so did the initial weights of 8, before its gradient";
+  EXPECT_EQ(read(9), 98) << "and those of a key that never came";
+}
+
+TEST_F(RowLifeTest, ARowIsMadeAfterSoManyOccurrencesAndReadsAsZeroBefore) {
+  make(R"({"admission": {"count": 3}})");
+  EXPECT_EQ(read(7), 0);
+  train({7}, {2, 1});
+  EXPECT_THAT(pulled_, ElementsAre(0));
+  EXPECT_EQ(table_->size(), 0u);
+  EXPECT_EQ(table_->report().waiting, 1u);
+  train({7, 8}, {1, 0});
+  EXPECT_THAT(pulled_, ElementsAre(0, 0)) << "until the step is done";
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(7));
+  EXPECT_EQ(read(7), 100) << "the initial weights: the gradients of both steps are dropped";
+  EXPECT_EQ(history(7), (RowHistory{3, 1, 0})) << "what it waited for counts";
+  train({7}, {1, 1});
+  EXPECT_THAT(pulled_, ElementsAre(100));
+  EXPECT_EQ(read(7), 99);
+  EXPECT_EQ(read(8), 0);
+  EXPECT_EQ(table_->report(), (RowReport{.rows = 1, .waiting = 1, .created = 1}));
+}
+
+TEST_F(RowLifeTest, AnOccurrenceAdmitsWithTheProbabilityThatIsAsked) {
+  make(R"({"admission": {"probability": 0.25}})");
+  std::vector<uint64_t> keys(40000);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i * 31;
+  train(keys);
+  EXPECT_NEAR(static_cast<double>(table_->size()), 10000, 500);
+  train(keys);  // a quarter of the rest
+  EXPECT_NEAR(static_cast<double>(table_->size()), 17500, 500);
+  make(R"({"admission": {"probability": 0.25}})");
+  train(keys, {2, 0});  // two chances at once
+  EXPECT_NEAR(static_cast<double>(table_->size()), 17500, 500);
+}
+
+TEST_F(RowLifeTest, ShrinksDecayAgeAndRemove) {
+  make(R"({"decay": 0.5, "expire": {"unseen": 1, "below_score": 0.3}, "shrink_passes": 2})");
+  train({1}, {10, 0});  // worth 1
+  train({2}, {2, 2});   // worth 2
+  table_->end_pass(0, pool_);
+  EXPECT_EQ(history(1), (RowHistory{10, 0, 0})) << "every second pass shrinks";
+  table_->end_pass(1, pool_);
+  EXPECT_EQ(history(1), (RowHistory{5, 0, 1}));
+  EXPECT_EQ(history(2), (RowHistory{1, 1, 1}));
+  train({2}, {1, 0}, /*shrink=*/true);
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(2)) << "1 is worth 0.25";
+  EXPECT_EQ(history(2), (RowHistory{1, 0.5, 1})) << "seen, then aged";
+  train({3}, {1000, 1000}, /*shrink=*/true);
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(3)) << "2 has not been seen for two shrinks";
+  EXPECT_EQ(table_->report(), (RowReport{.rows = 1, .created = 3, .expired = 2}));
+  EXPECT_EQ(read(1), 100 - 4) << "as if it had never been there";
+}
+
+TEST_F(RowLifeTest, StepsShrinkToo) {
+  make(R"({"expire": {"unseen": 0}, "shrink_steps": 2, "shrink_passes": 0})");
+  train({1});
+  train({2});
+  EXPECT_EQ(table_->size(), 0u) << "a shrink counts before it judges";
+  train({3});
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(3));
+  table_->end_pass(0, pool_);
+  EXPECT_EQ(table_->size(), 1u);
+}
+
+TEST_F(RowLifeTest, AFullPartitionRefusesNewRowsTheSmallestKeysFirstServed) {
+  make(R"({"limit": 128})");  // two a partition
+  const std::vector<uint64_t> keys = neighbours(4);
+  train({keys[3]});
+  train({keys[2], keys[0], keys[1]});
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(keys[0], keys[3]));
+  EXPECT_EQ(read(keys[1]), 100 - 2) << "reads as if no gradient had come";
+  train({keys[1], keys[3]});
+  EXPECT_EQ(table_->report(), (RowReport{.rows = 2, .created = 2, .refused = 3}));
+  train({keys[3]}, {1, 0});
+  EXPECT_EQ(table_->erase(std::vector<uint64_t>{keys[3], keys[2]}), 1u);
+  train({keys[1]});
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(keys[0], keys[1])) << "there was room again";
+}
+
+TEST_F(RowLifeTest, AFullPartitionGivesUpItsLeastValuableRows) {
+  make(R"({"limit": 192, "when_full": "evict"})");  // three a partition
+  const std::vector<uint64_t> keys = neighbours(6);
+  train({keys[0]}, {10, 0});  // worth 1
+  train({keys[1]}, {1, 1});   // worth 1
+  train({keys[2]}, {50, 0});  // worth 5
+  train({keys[3]}, {2, 1});   // worth 1.1
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(keys[1], keys[2], keys[3])) << "the smaller of equals goes";
+  table_->end_pass(0, pool_);
+  train({keys[1]}, {0, 0});  // as old as the next, worth less
+  train({keys[4]}, {10, 0});
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(keys[2], keys[3], keys[4]));
+  EXPECT_EQ(table_->report(), (RowReport{.rows = 3, .created = 5, .evicted = 2}));
+}
+
+TEST_F(RowLifeTest, OfEqualWorthTheLongestUnseenGoes) {
+  make(R"({"limit": 128, "when_full": "evict", "decay": 1})");
+  const std::vector<uint64_t> keys = neighbours(3);
+  train({keys[0]}, {4, 0});
+  train({keys[1]}, {4, 0}, /*shrink=*/true);
+  train({keys[0]}, {0, 0});  // seen
+  train({keys[2]}, {8, 0});
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(keys[0], keys[2])) << "though its key is smaller";
+}
+
+TEST_F(RowLifeTest, EvictionMakesRoomForASixteenthAtOnce) {
+  make(R"({"limit": 2048, "when_full": "evict"})");  // 32 a partition
+  const std::vector<uint64_t> keys = neighbours(34);
+  train({keys.begin(), keys.begin() + 32}, {5, 0});
+  EXPECT_EQ(table_->size(), 32u);
+  train({keys[32]}, {5, 0});
+  EXPECT_EQ(table_->size(), 30u);
+  EXPECT_EQ(table_->sorted_keys().front(), keys[3]);
+}
+
+TEST_F(RowLifeTest, RowsOfAModelAreThereAtOnceAndHaveNoScoreToFail) {
+  make(R"({"admission": {"count": 5}, "expire": {"unseen": 1, "below_score": 10}})");
+  const std::vector<uint64_t> keys = {7};
+  const std::vector<float> weights = {3, 3};
+  table_->load_rows(keys, weights.data(), pool_);
+  EXPECT_EQ(read(7), 3);
+  table_->end_pass(0, pool_);
+  EXPECT_EQ(table_->size(), 1u);
+  table_->end_pass(1, pool_);
+  EXPECT_EQ(table_->size(), 0u) << "but they grow old";
+}
+
+TEST_F(RowLifeTest, KeysThatWaitAreBounded) {
+  make(R"({"admission": {"count": 9, "max_waiting": 640}})");
+  std::vector<uint64_t> keys(100000);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  train({1, 2, 3}, {8, 0});
+  train(keys);
+  EXPECT_LE(table_->report().waiting, 640u);
+  EXPECT_EQ(table_->sorted_keys(), (std::vector<uint64_t>{1, 2, 3})) << "counted before any is forgotten";
+}
+
+}  // namespace
+}  // namespace ps
