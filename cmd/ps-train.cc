@@ -7,6 +7,7 @@
 #include "cli/interrupts.h"
 #include "cli/launcher.h"
 #include "cli/main.h"
+#include "cli/request_signal.h"
 #include "job/job.h"
 #include "job/run.h"
 
@@ -190,6 +191,8 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.rank =
       static_cast<int>(flags.integer("rank", 0, INT32_MAX).value_or(launched ? launched->rank : 0));
   options.generation = std::random_device()() + 1ull;
+  ps::RequestSignal shrink(SIGUSR1);
+  options.shrink_asked = [&] { return shrink.take(); };
   options.stop = [&] { return interrupts.requested(); };
   if (launched) {
     log.info("Trainer ", launched->rank, " of ", launched->trainers, ", as ", launched->launcher, " says");

@@ -12,8 +12,8 @@ namespace ps {
 // number).
 //
 // At most one lives at a time: a signal handler can reach nothing but globals, so the number of the signal
-// and the announcement are (in interrupts.cc) the only mutable globals of the library.  Any thread may ask.
-// System calls that the signal interrupts return EINTR.
+// and the announcement are (in interrupts.cc), with what request_signal.cc has, the only mutable globals of
+// the library.  Any thread may ask. System calls that the signal interrupts return EINTR.
 class Interrupts {
  public:
   // `announcement` says what happens next: "ending after this batch; press Ctrl-C again to end at once".

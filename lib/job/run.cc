@@ -68,6 +68,7 @@ class Run {
   void resume();
   void save(const std::string& name);
   bool train_passes(Json& result);
+  void report_rows(Json& pass);
   void print_result(Json result);
 
   // One trainer speaks for all: it reports, tests and saves.
@@ -122,6 +123,11 @@ void Run::build(const DataSchema& schema) {
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kNever, "");
   trainer_ =
       std::make_unique<Trainer>(*network_, home_->store(), pool_, job_.train, home_->group(), *reporter_);
+  trainer_->on_shrink_request([this] {
+    const bool asked = options_.shrink_asked();
+    if (asked) log_.info("Shrinking tables after this step, as was asked");
+    return asked;
+  });
   const bool reads_servers = !job_.cluster.servers.empty() && options_.task != "train";
   if (reads_servers) return;
   if (home_->group().position().resumed) return resume();
@@ -189,6 +195,7 @@ bool Run::train_passes(Json& result) {
       save(cat(pass_directory(pass), "-batch-", trained.batches));
       return false;
     }
+    if (leads()) report_rows(result["passes"].back());
     bool last = pass + 1 == job_.train.passes;
     if (last || (pass + 1) % job_.train.saving_period == 0) {
       const double start = monotonic_seconds();
@@ -200,6 +207,19 @@ bool Run::train_passes(Json& result) {
   }
   home_->group().end_run();
   return true;
+}
+
+// Of the tables whose rows come and go.
+void Run::report_rows(Json& pass) {
+  for (size_t p = 0; p < network_->parameters().size(); ++p) {
+    const ParameterSpec& spec = network_->parameters()[p];
+    if (!spec.row_policy) continue;
+    const RowReport report = home_->store().row_report(static_cast<int>(p));
+    log_.info("Rows of ", quote(spec.name), ": ", report.rows, ", waiting=", report.waiting,
+              " created=", report.created, " expired=", report.expired, " evicted=", report.evicted,
+              " refused=", report.refused);
+    pass["rows"][spec.name] = RowReport::spec().to_json(report);
+  }
 }
 
 void Run::save(const std::string& name) {

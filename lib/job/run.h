@@ -26,6 +26,8 @@ struct RunOptions {
   int rank = 0;                // of this trainer among cluster.trainers
   uint64_t generation = 1;     // tells this process from others of the same rank
   std::function<bool()> stop;  // asked after each batch
+  // Asked with each batch: whether to shrink tables whose rows come and go.
+  std::function<bool()> shrink_asked = [] { return false; };
 };
 
 // Returns false when `stop` ended it early.

@@ -133,7 +133,7 @@ double Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* 
   double cost = forward(prepared);
   check_finite(cost, prepared);
   network_.backward();
-  store_.push(prepared.plans, views_, {prepared.batch.size(), pass});
+  store_.push(prepared.plans, views_, {prepared.batch.size(), pass, shrink_asked_()});
   ++step_;
   return cost;
 }

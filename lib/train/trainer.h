@@ -49,6 +49,10 @@ class Trainer {
   // and of the other trainers.
   void resume(const RunPosition& position);
 
+  // `asked` is called once a step: when it says so, the rows of tables whose rows come and go are judged
+  // after the step, on all servers at once.
+  void on_shrink_request(std::function<bool()> asked) { shrink_asked_ = std::move(asked); }
+
   // Trains on all that `reader` gives, or until `stop` says so after some batch, and waits for the other
   // trainers; the result is of the examples of all.  Passes must come in order from 0, or from the one that
   // is taken up.
@@ -80,6 +84,7 @@ class Trainer {
   Group& group_;
   Reporter& reporter_;
 
+  std::function<bool()> shrink_asked_ = [] { return false; };
   RunPosition start_;
   int64_t step_ = 0;  // of training, over all passes
   std::vector<ParameterView<float>> views_;

@@ -1,0 +1,103 @@
+#!/bin/bash
+# Tables whose rows come and go, as a user runs them: the same in one process and on servers; by signal too.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+need python3
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+servers=()
+trap 'kill "${servers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+
+# with_rows ROWS OUT: the ready-made job with this policy.
+with_rows() {
+  python3 - "$PS_SOURCE/share/jobs/ctr_rows.json" "$@" <<'PY'
+import json, sys
+job = json.load(open(sys.argv[1]))
+rows = json.loads(sys.argv[2])
+job["model"]["layers"][0]["weight"] = {"rows": rows} if rows is not None else {}
+json.dump(job, open(sys.argv[3], "w"))
+PY
+}
+
+# figures FILE: what the last pass says of the table.
+figures() {
+  python3 -c 'import json, sys
+print(json.dumps(json.load(open(sys.argv[1]))["passes"][-1]["rows"]["features.weight"]))' "$1"
+}
+
+# expect_figures FILE CONDITION: of the dictionary `rows`.
+expect_figures() {
+  python3 -c "import sys; rows = $(figures "$1"); sys.exit(not ($2))" || fail "$1: not $2: $(figures "$1")"
+}
+
+# serve NAME [flags...]: starts a server of $job; its first port is added to $addresses.
+serve() {
+  local name=$1
+  shift
+  mkfifo "$name.ready"
+  ps-serve "$job" --host 127.0.0.1 --port 0 --port-file "$name.port" "$@" >"$name.ready" 2>"$name.err" &
+  servers+=($!)
+  head -1 "$name.ready" >"$name.out"
+  addresses+=${addresses:+,}127.0.0.1:$(head -1 "$name.port")
+}
+
+ps-datagen ctr --samples 6000 --output train.txt
+ps-datagen ctr --first 6000 --samples 500 --output test.txt
+with_rows '{"admission": {"count": 3}, "decay": 0.5, "expire": {"unseen": 1, "below_score": 0.2},
+            "shrink_steps": 7, "limit": 1920, "when_full": "evict"}' job.json
+job=job.json
+
+echo "two servers of four ports end with the model of one process, bit for bit"
+ps-train $job --data train.txt --save-dir alone --json >alone.json 2>alone.err
+expect_text alone.err "Rows of 'features.weight'"
+expect_figures alone.json 'rows["waiting"] > 0 and rows["expired"] > 0 and rows["evicted"] > 0'
+expect_figures alone.json '0 < rows["rows"] <= 1920'
+addresses=
+serve one --ports-num 2 --ports-num-for-sparse 2
+serve two --ports-num 2 --ports-num-for-sparse 2
+ps-train $job --data train.txt --save-dir served --servers "$addresses" --json >served.json 2>/dev/null
+cmp alone/pass-00001/model.safetensors served/pass-00001/model.safetensors
+[[ $(figures alone.json) == $(figures served.json) ]] || fail "$(figures alone.json) and $(figures served.json)"
+
+echo "keys without a row predict the same from the servers and from the model, which holds the rows that there are"
+ps-train $job --job predict --init-model alone/pass-00001 --data test.txt >expected 2>/dev/null
+ps-train $job --job predict --servers "$addresses" --data test.txt >predictions 2>/dev/null
+cmp expected predictions
+python3 -c "import json, struct
+data = open('alone/pass-00001/model.safetensors', 'rb').read()
+header = json.loads(data[8:8 + struct.unpack('<Q', data[:8])[0]])
+rows = $(figures alone.json)
+assert header['features.weight.keys']['shape'] == [rows['rows']], header"
+
+echo "a server with another policy is told from this one"
+with_rows '{"admission": {"count": 4}}' other.json
+expect_status 2 ps-train other.json --data train.txt --servers "$addresses"
+expect_text err 'weight.rows.admission.count is 4, not 3 there'
+kill -TERM "${servers[@]}"
+for server in "${servers[@]}"; do wait "$server"; done
+servers=()
+
+echo "by signal a trainer has the tables shrink"
+with_rows '{"expire": {"unseen": 0}, "shrink_passes": 0}' asked.json
+mkfifo slow
+ps-train asked.json --passes 1 --data slow --save-dir '' --set data.batch_size=100 --set train.log_period=1 --json \
+  >asked.out 2>asked.err &
+trainer=$!
+exec 3>slow
+head -200 train.txt >&3
+while ! grep -q 'Batch=\|batch' asked.err; do kill -0 "$trainer" || fail "$(cat asked.err)"; done
+kill -USR1 "$trainer"
+sed -n 201,600p train.txt >&3
+exec 3>&-
+wait "$trainer" || fail "the trainer ended with $?: $(cat asked.err)"
+expect_text asked.err 'Shrinking tables'
+expect_figures asked.out 'rows["expired"] > 0'
+
+echo "a policy that nothing could follow is refused, with its place"
+echo '1 1:1' >one.libsvm
+expect_status 2 ps-train "$PS_SOURCE/share/jobs/ctr10k.json" --data one.libsvm \
+  --set model.layers.0.weight='{"rows": {"limit": 6400}}' --set model.layers.0.sparse_update=false
+expect_text err 'weight.rows: sparse_update must be true'
+with_rows '{"admission": {"count": 3, "probability": 0.5}}' both.json
+expect_status 2 ps-train both.json --data train.txt
+expect_text err 'weight.rows.admission: expected either count or probability, found both'

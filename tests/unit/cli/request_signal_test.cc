@@ -1,0 +1,24 @@
+#include "cli/request_signal.h"
+
+#include <gtest/gtest.h>
+
+namespace ps {
+namespace {
+
+TEST(RequestSignal, IsTakenOnceAndDoesNothingElse) {
+  RequestSignal request(SIGUSR1);
+  EXPECT_FALSE(request.take());
+  std::raise(SIGUSR1);
+  std::raise(SIGUSR1);
+  EXPECT_TRUE(request.take());
+  EXPECT_FALSE(request.take());
+}
+
+TEST(RequestSignal, LeavesTheSignalAsItWas) {
+  auto previous = std::signal(SIGUSR1, SIG_IGN);
+  { RequestSignal request(SIGUSR1); }
+  EXPECT_EQ(std::signal(SIGUSR1, previous), SIG_IGN);
+}
+
+}  // namespace
+}  // namespace ps
