@@ -1,34 +1,9 @@
-// What trainers and shards say to each other: the bodies of frames (ps-wire(5)).
+// What trainers and shards say to each other: the bodies of frames.
 //
-//   describe := nothing                                    -> JSON: the ports of the server's shards
-//   hello    := JSON: who asks, and what must be equal     -> JSON: the protocol version
-//   pull     := step:u64 mode:u8 type:u8 number:u64 parts  -> rows of each part
-//   push     := step:u64 samples:u64 pass:u64 flags:u8 type:u8 piece:u32 num_pieces:u32 pulled:u64 parts?
-//               padding rows of each part                  -> done
-//   apply    := step:u64 num:u32 squares:f64[num]          -> done
-//   done     := learning_rate:f64 flags:u32 num:u32 squares[num]
-//   squares  := limb:u64[10] not_finite:u64                   an exact sum of squares (math/exact_squares.h)
-//   keys     := parameter:u32 first:u64 most:u32           -> total:u64 key list
-//   row report := parameter:u32                            -> six u64, of RowReport (optim/row_policy.h)
-//   load     := parts padding rows of each part            -> nothing
-//   end_run  := nothing                                    -> nothing
-//   gather   := number:u64 bytes                           -> num:u32 {size:u64}[num] bytes of each, by rank
-//   parts    := num:u32 part[num]
-//   part     := parameter:u32 0:u8 key list                   rows by their keys, or
-//               parameter:u32 1:u8 first:u64 count:u64        rows of the shard's own, by number, or
-//               parameter:u32 2:u8 key list counts            rows by their keys, with how often they occur,
-//               or parameter:u32 3:u8 first:u64 count:u64        rows by number, as f32 in any message
-//   key list := count:u32 size:u32 varints[size]           ascending: the first key, then differences less
-//                                                             one
-//   counts   := size:u32 varints[size]                     of each key: shows, then clicks
-//   rows     := row[rows] padding                             in the order of the part, as `type` says
-//                                                             (codec/row_codec.h); of load, f32
-//
-// What a trainer pushes has most often the parts of a message that it pulled: `pulled` is that message's
-// number, and the parts, with all their keys, do not travel again.  It is 0 when they do.
-//
-// Little-endian.  Padding is zeros up to the next multiple of 64 bytes, so that floats lie where kernels
-// want them.
+// The grammar stands in ps-wire(5).  In short: requests name rows in parts, by keys or by a range of the
+// shard's own numbers; rows follow in the order of the parts, each part's padded with zeros to a multiple of
+// 64 bytes, so that floats lie where kernels want them.  What a trainer pushes has most often the parts of a
+// message that it pulled: it then gives that message's number, and the keys do not travel again.
 #ifndef PS_PS_PROTOCOL_H_
 #define PS_PS_PROTOCOL_H_
 
