@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "model/network.h"
+#include "ps/geo_store.h"
 
 namespace ps {
 
@@ -40,13 +41,16 @@ Json job_fingerprint(const Job& job) {
         {"request_timeout", job.cluster.request_timeout}}}};
 }
 
+// In mode geo trainers have the optimizers, and servers add.
 ServedJob served_job(const Job& job) {
+  const bool geo = job.train.geo().has_value();
+  auto parameters = [&job, geo](const DataSchema& schema) {
+    std::vector<ParameterSpec> specs = Network<float>(job.model, schema, job.job.seed).parameters();
+    return geo ? without_tuning(std::move(specs)) : specs;
+  };
   return {.fingerprint = job_fingerprint(job),
-          .parameters =
-              [&job](const DataSchema& schema) {
-                return Network<float>(job.model, schema, job.job.seed).parameters();
-              },
-          .optimizers = make_optimizer_plan(job.optimizer, job.train.gradient),
+          .parameters = parameters,
+          .optimizers = geo ? addition_plan() : make_optimizer_plan(job.optimizer, job.train.gradient),
           .consistency = job.train.consistency(),
           .trainer_loss = {seconds_duration(job.cluster.trainer_timeout),
                            job.cluster.on_trainer_loss == "continue"},

@@ -11,6 +11,7 @@
 #include "model/layer.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "ps/geo_store.h"
 
 namespace ps {
 
@@ -85,6 +86,7 @@ Job load_job(const std::string& path, std::span<const Override> overrides) {
     for (const Override& change : overrides) apply_override(document, change, schema);
     Job job = Job::spec().parse(document, "");
     effective_job(job);  // every entry of every catalogue parses
+    if (job.train.geo()) check_geo_optimizer(job.optimizer);
     return job;
   } catch (const Error& error) {
     throw error.within(name);

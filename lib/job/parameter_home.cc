@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "job/agreement.h"
 #include "net/tcp/tcp_network.h"
+#include "ps/geo_store.h"
 #include "ps/local_store.h"
 #include "ps/remote_store.h"
 
@@ -19,6 +20,7 @@ class OwnProcess final : public ParameterHome {
                pool) {}
   ParameterStore& store() override { return store_; }
   Group& group() override { return group_; }
+  LocalStore& local() { return store_; }
 
  private:
   LocalStore store_;
@@ -31,6 +33,7 @@ class OnServers final : public ParameterHome {
       : store_(network_.transport(), options, job.train.consistency(), parameters, job.cluster.row_types()) {}
   ParameterStore& store() override { return store_; }
   Group& group() override { return store_; }
+  RemoteStore& remote() { return store_; }
   Json counters() const override {
     return {{"pushes_dropped", store_.pushes_dropped()}, {"errors_dropped", store_.errors_dropped()}};
   }
@@ -40,6 +43,26 @@ class OnServers final : public ParameterHome {
  private:
   TcpNetwork network_;
   RemoteStore store_;
+};
+
+// A copy in this process, which servers bring together with those of others.
+class OnServersAndHere final : public ParameterHome {
+ public:
+  OnServersAndHere(const RemoteOptions& options, const Job& job, const std::vector<ParameterSpec>& parameters,
+                   ThreadPool& pool)
+      : servers_(options, job, parameters),
+        here_(job, parameters, pool),
+        store_(parameters, *job.train.geo(), here_.local(), servers_.remote()) {}
+  ParameterStore& store() override { return store_; }
+  Group& group() override { return servers_.group(); }
+  Json counters() const override { return servers_.counters(); }
+  void keep_alive() override { servers_.keep_alive(); }
+  const std::string& first_cpu() const { return servers_.first_cpu(); }
+
+ private:
+  OnServers servers_;
+  OwnProcess here_;
+  GeoStore store_;
 };
 
 RemoteOptions remote_options(const Job& job, const RunOptions& options, const DataSchema& schema, Log& log) {
@@ -56,6 +79,14 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
   remote.hello.schema = to_json(schema);
   remote.on_waiting = [&log](const std::string& text) { log.info(text); };
   return remote;
+}
+
+void compare_kernels(std::string_view first, Log& log) {
+  const std::string_view ours = cpu_level_name(cpu_level());
+  if (ours == first) return;
+  log.warning("this trainer has ", ours, " kernels, the one that came first ", first,
+              ": products of dense matrices may round differently from machine to machine; --cpu on all "
+              "trainers fixes them");
 }
 
 }  // namespace
@@ -82,13 +113,14 @@ std::unique_ptr<ParameterHome> make_home(const Job& job, const RunOptions& optio
                                          const std::vector<ParameterSpec>& parameters, ThreadPool& pool,
                                          Log& log) {
   if (server_addresses(job).empty()) return std::make_unique<OwnProcess>(job, parameters, pool);
-  auto home = std::make_unique<OnServers>(remote_options(job, options, schema, log), job, parameters);
-  const std::string_view ours = cpu_level_name(cpu_level()), first = home->first_cpu();
-  if (options.task == "train" && ours != first) {
-    log.warning("this trainer has ", ours, " kernels, the one that came first ", first,
-                ": products of dense matrices may round differently from machine to machine; --cpu on all "
-                "trainers fixes them");
+  const RemoteOptions remote = remote_options(job, options, schema, log);
+  if (job.train.geo() && options.task == "train") {
+    auto home = std::make_unique<OnServersAndHere>(remote, job, parameters, pool);
+    compare_kernels(home->first_cpu(), log);
+    return home;
   }
+  auto home = std::make_unique<OnServers>(remote, job, parameters);
+  if (options.task == "train") compare_kernels(home->first_cpu(), log);
   return home;
 }
 

@@ -32,9 +32,11 @@ std::unique_ptr<Optimizer<T>> make(const Json& object, const ParameterTuning& tu
 
 // The entry of the class template Kind, made from (Options, ParameterTuning).
 template <template <class> class Kind, class Options>
-constexpr OptimizerEntry optimizer_entry(std::string_view name, bool lazy, std::string_view help) {
+constexpr OptimizerEntry optimizer_entry(std::string_view name, bool lazy, std::string_view help,
+                                         bool weights_from_state = false) {
   return {{name, help, []() -> const AnySpec& { return Options::spec(); }},
           lazy,
+          weights_from_state,
           optim_internal::make<Kind, float, Options>,
           optim_internal::make<Kind, double, Options>};
 }

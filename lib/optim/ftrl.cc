@@ -81,6 +81,7 @@ constinit const OptimizerEntry kFtrl = optimizer_entry<Ftrl, FtrlOptions>(
     "sign(z) l1) "
     "/ ((beta + sqrt(n)) / rate + l2), or zero where |z| <= l1; under a schedule a gradient counts into n by "
     "the square of "
-    "learning_rate / rate. State: z, n. Rows that sit out steps get exactly what dense training gives.");
+    "learning_rate / rate. State: z, n. Rows that sit out steps get exactly what dense training gives.",
+    /*weights_from_state=*/true);
 
 }  // namespace ps

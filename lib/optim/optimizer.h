@@ -91,7 +91,8 @@ class Optimizer {
 };
 
 struct OptimizerEntry : CatalogEntry {
-  bool lazy;  // rows that sit out steps differ from dense training; the manual says how
+  bool lazy;                // rows that sit out steps differ from dense training; the manual says how
+  bool weights_from_state;  // steps make weights anew from state: weights set by others do not last
   std::unique_ptr<Optimizer<float>> (*make_float)(const Json& object, const ParameterTuning& tuning);
   std::unique_ptr<Optimizer<double>> (*make_double)(const Json& object, const ParameterTuning& tuning);
 };

@@ -55,14 +55,15 @@ RemoteStore::~RemoteStore() = default;
 
 // ---- pulls
 
-void RemoteStore::ask(Exchange& exchange, PullMode mode, uint64_t step) {
+// What will be pushed has a number, so that its keys need not go out again.
+void RemoteStore::ask(Exchange& exchange, PullMode mode, uint64_t step, bool push_follows) {
   exchange.arrived.clear();
   exchange.asked = 0;
   exchange.type = mode == PullMode::kTrain ? types_.pull : RowType::kF32;
   for (size_t s = 0; s < links_.size(); ++s) {
     for (Bundle& bundle : exchange.router.bundles(s)) {
       ++exchange.asked;
-      bundle.number = mode == PullMode::kTrain ? ++num_pulls_ : 0;
+      bundle.number = mode == PullMode::kTrain && push_follows ? ++num_pulls_ : 0;
       const PullHeader header{.step = step, .mode = mode, .type = exchange.type, .number = bundle.number};
       links_.request(s, Message::kPull, Payload(encode_pull(header, bundle.num_parts(), bundle.parts)),
                      [&exchange, &bundle, s](Frame frame) {
@@ -93,12 +94,12 @@ RowType RemoteStore::type_of(size_t p, RowType type) const {
   return specs_[p].kind == ParameterKind::kStatistic ? RowType::kF32 : type;
 }
 
-void RemoteStore::route(Exchange& exchange, std::span<const KeyPlan> plans) {
+void RemoteStore::route(Exchange& exchange, std::span<const KeyPlan> plans, Scope scope) {
   exchange.router.begin();
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (specs_[p].kind == ParameterKind::kRows) {
       exchange.router.add_keys(p, plans[p].keys, plans[p].counts);
-    } else {
+    } else if (scope == Scope::kAll) {
       exchange.router.add_all(p);
     }
   }
@@ -116,13 +117,27 @@ void RemoteStore::begin_pull(std::span<const KeyPlan> plans) {
 
 void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode,
                        std::vector<ParameterView<float>>& views) {
-  StepTimer timer(*this);
   const bool begun = mode == PullMode::kTrain && next_->plans == plans.data();
-  if (!begun) {
-    links_.wait([this] { return next_->arrived.size() == next_->asked; });  // of a batch that was given up
-    route(*next_, plans);
-    ask(*next_, mode, step_);
-  }
+  if (!begun) begin_exchange(plans, mode, Scope::kAll, /*push_follows=*/true);
+  end_exchange(plans, mode, views);
+}
+
+void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode, Scope scope,
+                       std::vector<ParameterView<float>>& views) {
+  begin_exchange(plans, mode, scope, /*push_follows=*/false);
+  end_exchange(plans, mode, views);
+}
+
+void RemoteStore::begin_exchange(std::span<const KeyPlan> plans, PullMode mode, Scope scope,
+                                 bool push_follows) {
+  links_.wait([this] { return next_->arrived.size() == next_->asked; });  // of a batch that was given up
+  route(*next_, plans, scope);
+  ask(*next_, mode, step_, push_follows);
+}
+
+// Waits for the rows, and shows them.
+void RemoteStore::end_exchange(std::span<const KeyPlan> plans, PullMode mode,
+                               std::vector<ParameterView<float>>& views) {
   next_->plans = nullptr;
   for (size_t p = 0; p < specs_.size(); ++p) {
     held_[p].in_frame = nullptr;
@@ -135,6 +150,13 @@ void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode,
   std::swap(current_, next_);
   views.assign(specs_.size(), {});
   for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], mode, views[p]);
+}
+
+void RemoteStore::prepare_push(std::span<const KeyPlan> plans, Scope scope,
+                               std::vector<ParameterView<float>>& views) {
+  route(*current_, plans, scope);
+  views.assign(specs_.size(), {});
+  for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], PullMode::kTrain, views[p]);
 }
 
 // Rows of f32 are used where the frame put them.

@@ -33,6 +33,17 @@ class RemoteStore final : public ParameterStore, public Group {
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
   void begin_pull(std::span<const KeyPlan> plans) override;
+
+  // For stores that keep copies (GeoStore): a pull of rows alone, or of all parameters, after which nothing
+  // is pushed; and, instead of a pull, views whose gradients are to be filled and pushed.
+  enum class Scope { kAll, kRows };
+  void pull(std::span<const KeyPlan> plans, PullMode mode, Scope scope,
+            std::vector<ParameterView<float>>& views);
+  void prepare_push(std::span<const KeyPlan> plans, Scope scope, std::vector<ParameterView<float>>& views);
+
+  // Waits until all pushes are applied.
+  void finish_pushes() { wait_for_steps_before(step_); }
+
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
   StoreTimes times() const override { return {waited_seconds_, step_seconds_ - waited_seconds_}; }
@@ -81,9 +92,11 @@ class RemoteStore final : public ParameterStore, public Group {
   class StepTimer;
   using OnRows = std::function<void(size_t shard, const Piece& piece, const ArrivedRows& rows)>;
 
-  void ask(Exchange& exchange, PullMode mode, uint64_t step);
+  void ask(Exchange& exchange, PullMode mode, uint64_t step, bool push_follows = true);
+  void begin_exchange(std::span<const KeyPlan> plans, PullMode mode, Scope scope, bool push_follows);
+  void end_exchange(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views);
   void await(Exchange& exchange, const OnRows& on_rows);
-  void route(Exchange& exchange, std::span<const KeyPlan> plans);
+  void route(Exchange& exchange, std::span<const KeyPlan> plans, Scope scope = Scope::kAll);
   void place_rows(size_t shard, const Piece& piece, const ArrivedRows& rows);
   RowType type_of(size_t p, RowType type) const;
   void show(size_t p, const KeyPlan& plan, PullMode mode, ParameterView<float>& view);

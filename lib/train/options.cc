@@ -11,13 +11,15 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
         .one_of({"sum", "mean"});
     s.field("mode", &TrainOptions::mode,
             "with servers: \"sync\", every step sums the gradients of all trainers; {\"staleness\": n}, the "
-            "same, "
-            "but trainers may use weights that are up to n steps behind; \"async\", each trainer's gradients "
-            "are "
-            "a step of their own and nobody waits")
-        .type = {{"anyOf", Json::array({{{"enum", {"sync", "async"}}},
-                                        {{"type", "object"},
-                                         {"properties", {{"staleness", {{"type", "integer"}}}}}}})}};
+            "same, but trainers may use weights that are up to n steps behind; \"async\", each trainer's "
+            "gradients are a step of their own and nobody waits; {\"geo\": k}, each trainer trains a copy of "
+            "its own, and sends what it changed every k batches, of which servers add a mean share or, with "
+            "\"differences\": \"sum\", all")
+        .type = {
+        {"anyOf", Json::array({{{"enum", {"sync", "async"}}},
+                               {{"type", "object"},
+                                {"properties",
+                                 {{"staleness", {{"type", "integer"}}}, {"geo", {{"type", "integer"}}}}}}})}};
     s.field("max_lag", &TrainOptions::max_lag,
             "async: gradients for weights older than so many steps are dropped and counted, 0: none is")
         .at_least(0);
@@ -35,17 +37,37 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
   return spec;
 }
 
+namespace {
+
+// The number of this name in a mode; nothing when there is none.
+std::optional<int64_t> number_of(const Json& mode, const char* name, int64_t least, int64_t most) {
+  if (!mode.is_object() || !mode.contains(name) || !mode[name].is_number_integer()) return std::nullopt;
+  const int64_t number = mode[name].get<int64_t>();
+  if (number >= least && number <= most) return number;
+  fail(Code::kUsage, "train.mode.", name, ": ", number, " is not in [", least, ", ", most, "]");
+}
+
+}  // namespace
+
 Consistency TrainOptions::consistency() const {
   constexpr int64_t kMostStaleness = 1000;
   if (mode == "sync") return {};
   if (mode == "async") return {.async = true, .max_lag = max_lag};
-  if (mode.is_object() && mode.size() == 1 && mode.contains("staleness") &&
-      mode["staleness"].is_number_integer()) {
-    int64_t staleness = mode["staleness"].get<int64_t>();
-    if (staleness >= 0 && staleness <= kMostStaleness) return {.staleness = staleness};
-    fail(Code::kUsage, "train.mode.staleness: ", staleness, " is not in [0, ", kMostStaleness, "]");
-  }
-  fail(Code::kUsage, "train.mode: ", mode.dump(), R"( is not "sync", "async" or {"staleness": n})");
+  if (geo()) return {.async = true};  // differences are never too old
+  auto staleness = number_of(mode, "staleness", 0, kMostStaleness);
+  if (staleness && mode.size() == 1) return {.staleness = *staleness};
+  fail(Code::kUsage, "train.mode: ", mode.dump(),
+       R"( is not "sync", "async", {"staleness": n} or {"geo": k, "differences": "mean" or "sum"})");
+}
+
+std::optional<GeoOptions> TrainOptions::geo() const {
+  constexpr int64_t kMostBatches = 1000000;
+  auto period = number_of(mode, "geo", 1, kMostBatches);
+  if (!period) return std::nullopt;
+  const Json differences = mode.value("differences", Json("mean"));
+  const bool known = differences == "mean" || differences == "sum";
+  if (!known || mode.size() != 1 + mode.count("differences")) return std::nullopt;
+  return GeoOptions{*period, differences == "mean"};
 }
 
 }  // namespace ps

@@ -3,6 +3,7 @@
 #define PS_TRAIN_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "config/spec.h"
@@ -13,7 +14,7 @@ namespace ps {
 struct TrainOptions {
   int passes = 1;
   std::string gradient = "mean";    // over the examples of a batch: sum | mean
-  Json mode = "sync";               // of several trainers: "sync", "async", or {"staleness": n}
+  Json mode = "sync";               // of several trainers: "sync", "async", {"staleness": n}, {"geo": k}
   int64_t max_lag = 0;              // async: older gradients are dropped
   int64_t log_period = 100;         // batches between reports
   std::string save_dir = "output";  // pass-00000/ … are made here after each pass; empty: nothing is saved
@@ -23,6 +24,9 @@ struct TrainOptions {
 
   // Of mode and max_lag.  Throws kUsage "train.mode: …".
   Consistency consistency() const;
+
+  // When the mode is geo.
+  std::optional<GeoOptions> geo() const;
 };
 
 }  // namespace ps

@@ -145,6 +145,35 @@ json.dump(job, open(sys.argv[3], "w"))' "$PS_SOURCE/share/jobs/quickstart.json" 
 passes = json.load(open("loose.0"))["passes"]
 assert passes[1]["samples"] == 10000 and passes[1]["avg_cost"] < passes[0]["avg_cost"], passes'
 done
+
+echo "geo: one trainer gives the model of one process, bit for bit, and three learn as much as in step"
+python3 -c 'import json, sys
+job = json.load(open(sys.argv[1])); job.setdefault("train", {})["mode"] = {"geo": 5}
+json.dump(job, open(sys.argv[2], "w"))' "$PS_SOURCE/share/jobs/quickstart.json" "$job_mode"
+serve_two
+ps-train "$job" --data train.txt --passes 2 --save-dir geo_alone --servers "$addresses" 2>/dev/null
+cmp alone/pass-00001/model.safetensors geo_alone/pass-00001/model.safetensors
+ps-train "$job" --job predict --servers "$addresses" --data test.txt >predictions 2>/dev/null
+cmp expected predictions
+end_servers
+for differences in mean sum; do
+  python3 -c 'import json, sys
+job = json.load(open(sys.argv[1])); job["train"]["mode"] = {"geo": 5, "differences": sys.argv[2]}
+json.dump(job, open(sys.argv[1], "w"))' "$job_mode" "$differences"
+  serve_two
+  train_three "geo_$differences"
+  ps-train "$job" --job test --data test.txt --servers "$addresses" --json >"geo_$differences.test" 2>/dev/null
+  end_servers
+done
+ps-train "$PS_SOURCE/share/jobs/quickstart.json" --job test --data test.txt --init-model three/pass-00001 --json >sync.test 2>/dev/null
+python3 - <<'PY'
+import json
+sync, mean, added = (json.load(open(path + ".test"))["test"]["evaluators"]["auc"] for path in ("sync", "geo_mean", "geo_sum"))
+print(f"AUC of held-out data: in step {sync:.4f}, geo with means {mean:.4f}, with sums {added:.4f}")
+assert min(mean, added) > sync - 0.02, (sync, mean, added)
+PY
+expect_status 2 ps-train "$job" --data small.txt --set optimizer.type=ftrl
+expect_text err 'optimizer.type: ftrl makes weights from its own state'
 job=$PS_SOURCE/share/jobs/quickstart.json
 
 echo "more trainers than files deal the batches, as many deal the files; one without data ends with the others"

@@ -52,6 +52,37 @@ TEST_F(JobTest, FlagsLieOverTheFileAndKeepTheTypeOfTheKey) {
   EXPECT_EQ(job.optimizer["l2"], 0.25);
 }
 
+TEST_F(JobTest, ModesOfTraining) {
+  auto mode = [this](const char* text) {
+    return load(kJob, {{.key = "train.mode", .values = {text}, .is_set = true, .typed = "--set"}}).train;
+  };
+  EXPECT_FALSE(mode(R"("sync")").consistency().async);
+  EXPECT_EQ(mode(R"({"staleness": 3})").consistency().staleness, 3);
+  EXPECT_TRUE(mode(R"({"geo": 5})").consistency().async);
+  EXPECT_EQ(mode(R"({"geo": 5})").geo()->period, 5);
+  EXPECT_TRUE(mode(R"({"geo": 5})").geo()->mean);
+  EXPECT_FALSE(mode(R"({"geo": 5, "differences": "sum"})").geo()->mean);
+  EXPECT_FALSE(mode(R"("async")").geo());
+  for (const char* wrong : {R"("geo")", R"({"geo": 0})", R"({"geo": 1.5})",
+                            R"({"geo": 5, "differences": "most"})", R"({"geo": 5, "staleness": 1})",
+                            R"({"staleness": -1})", R"({"staleness": 1, "differences": "sum"})"}) {
+    EXPECT_THAT(refusal(kJob, {{.key = "train.mode", .values = {wrong}, .is_set = true, .typed = "--set"}}),
+                HasSubstr("train.mode"));
+  }
+}
+
+TEST_F(JobTest, TypesOfRowsOnTheirWay) {
+  Job job = load(kJob, {{.key = "cluster.push_type", .values = {"int8"}, .typed = "--set"},
+                        {.key = "cluster.push_error_memory", .values = {"1K"}, .typed = "--set"}});
+  EXPECT_EQ(job.cluster.row_types().pull, RowType::kF32);
+  EXPECT_EQ(job.cluster.row_types().push, RowType::kInt8);
+  EXPECT_EQ(job.cluster.row_types().error_bytes, 1024u);
+  EXPECT_THAT(refusal(kJob, {{.key = "cluster.pull_type", .values = {"f64"}, .typed = "--set"}}),
+              HasSubstr("cluster.pull_type"));
+  EXPECT_THAT(refusal(kJob, {{.key = "cluster.push_error_memory", .values = {"much"}, .typed = "--set"}}),
+              HasSubstr("'much' is not a number of bytes"));
+}
+
 TEST_F(JobTest, EffectiveJobIsAJobThatMeansTheSame) {
   Json effective = effective_job(load(kJob));
   EXPECT_EQ(effective["optimizer"]["l1"], 0.0) << "defaults are filled in";

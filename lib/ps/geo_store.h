@@ -1,0 +1,100 @@
+// GeoStore: a trainer's own copy of the parameters it uses, trained in its own process, which every so many
+// batches sends what it changed to the servers and takes over what all together made of it.
+//
+// This is local SGD (Stich, ICLR 2019) with servers between the trainers, as in PaddlePaddle's Geo-SGD.
+// Nobody waits: differences are pushes of asynchronous servers, which add them, each once.  A row is asked
+// for when a batch first uses it in a round, a round being the batches from one exchange to the next: no
+// weight that is used was read from the servers before the last exchange.
+//
+// What rounding costs: a server's weight s becomes s + d, where d = w - b is the difference of the trainer's
+// weight w and of b, which it last read, and either operation rounds.  Where s was b, so that nobody else has
+// changed it, the trainer knows what the sum is; it goes on with w, and what is left goes out with the next
+// difference, which is then exact.  A trainer alone has so, and leaves on the servers at the end of a pass,
+// the bits that it would have without servers.
+#ifndef PS_PS_GEO_STORE_H_
+#define PS_PS_GEO_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "ps/consistency.h"
+#include "ps/local_store.h"
+#include "ps/remote_store.h"
+
+namespace ps {
+
+// What servers of such a job do with what they get: they add it.  Their parameters have no tuning: that is
+// for the trainers.
+OptimizerPlan addition_plan();
+std::vector<ParameterSpec> without_tuning(std::vector<ParameterSpec> specs);
+
+// Throws kUsage "optimizer…" when trainers of such a job cannot use this one: where weights are made from
+// state, those of the servers would not last, and where they are averaged, servers could not say the means.
+void check_geo_optimizer(const Json& optimizer);
+
+// One owner thread.  Memory grows with the rows that are used: their weights, optimizer state, and what the
+// servers had of them.
+class GeoStore final : public ParameterStore {
+ public:
+  // `local` has the job's optimizers and holds nothing yet; `remote` is of servers that add; both outlive
+  // this.
+  GeoStore(std::vector<ParameterSpec> specs, const GeoOptions& options, LocalStore& local,
+           RemoteStore& remote);
+  ~GeoStore() override;
+
+  void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
+  void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+            const StepInfo& info) override;
+  double learning_rate() const override { return local_.learning_rate(); }
+
+  // Sends all that is left, then waits for the others.
+  void end_pass(int64_t pass) override;
+
+  // Of the servers, after what is left was sent.
+  std::vector<uint64_t> keys(int parameter) override;
+  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override;
+  void read_all(int parameter, float* weights) override;
+  void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
+  void load_all(int parameter, const float* weights) override;
+
+ private:
+  struct Copy;  // of one parameter
+  using Views = std::vector<ParameterView<float>>;
+
+  void refresh(std::span<const KeyPlan> plans, const Views& mine);
+  bool find_missing(std::span<const KeyPlan> plans, std::vector<KeyPlan>& missing,
+                    std::vector<std::vector<float*>>& rows);
+  void exchange();
+  void exchange_some(std::span<const KeyPlan> plans, RemoteStore::Scope scope);
+  std::vector<std::vector<float>> read_copies(std::span<const KeyPlan> plans);
+  void fill_differences(std::span<const KeyPlan> plans, RemoteStore::Scope scope,
+                        std::span<const std::vector<float>> mine, const Views& whole, Views& out) const;
+  void take_rows(std::span<const KeyPlan> plans, const Views& theirs, std::span<std::vector<float>> mine);
+  void take_whole(const Views& theirs, bool sent, const Views& mine);
+  bool take(const float* theirs, int64_t count, bool sent, float* base, float* mine) const;
+  bool find_changed();
+  void find_changed_rows(size_t p);
+  void find_changed_rows(size_t p, std::span<const uint64_t> keys);
+  void send_rest();
+
+  float difference(float weight, float base) const { return (weight - base) * factor_; }
+
+  const std::vector<ParameterSpec> specs_;
+  const GeoOptions options_;
+  const float factor_;  // of differences
+  LocalStore& local_;
+  RemoteStore& remote_;
+  std::vector<Copy> copies_;
+
+  uint32_t round_ = 1;
+  int64_t batches_ = 0;  // of this round
+  int64_t pass_ = 0;
+  bool has_whole_ = false;  // the parameters that batches use whole are of this round
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_GEO_STORE_H_
