@@ -87,6 +87,15 @@ ps::Program program() {
                .argument = "PATH",
                .help = "start from a saved model: pass-00000 or its file",
                .group = "Task"},
+              {.name = "checkpoint-dir",
+               .argument = "DIR",
+               .help = "where all state is written, to go on from it",
+               .group = "Output",
+               .job_key = "checkpoint.directory"},
+              {.name = "resume",
+               .help = "go on from the newest checkpoint, if there is one",
+               .details = "The rest of the run gives the same bits as if it had not been interrupted.",
+               .group = "Task"},
               {.name = "save-dir",
                .argument = "DIR",
                .help = "where pass-00000 and so on are saved, '' for nowhere",
@@ -181,6 +190,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   ps::RunOptions options;
   options.task = *flags.text("job");
   options.threads = threads(flags);
+  options.resume = flags.on("resume");
   options.init_model = flags.text("init-model").value_or("");
   options.output = *flags.text("output");
   options.output_format = *flags.text("output-format");

@@ -18,7 +18,7 @@ using namespace chunk_internal;
 
 struct ChunkBuffers::State {
   struct Free {
-    void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+    void operator()(ZSTD_DCtx* freed) const { ZSTD_freeDCtx(freed); }
   };
   std::unique_ptr<ZSTD_DCtx, Free> context;
   std::string stored, planes, raw;

@@ -12,7 +12,7 @@ using namespace chunk_internal;
 
 struct ChunkWriter::Compressor {
   struct Free {
-    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+    void operator()(ZSTD_CCtx* freed) const { ZSTD_freeCCtx(freed); }
   };
   std::unique_ptr<ZSTD_CCtx, Free> context{ZSTD_createCCtx()};
   std::string planes, out;

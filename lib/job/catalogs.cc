@@ -172,7 +172,8 @@ std::string job_keys_manual() {
                     section("expire", "expire, in rows", Expiry::spec()) +
                     section("init", "init, in weight and bias", InitOptions::spec()) +
                     section("train", "train", TrainOptions::spec()) +
-                    section("cluster", "cluster", ClusterOptions::spec());
+                    section("cluster", "cluster", ClusterOptions::spec()) +
+                    section("checkpoint", "checkpoint", CheckpointOptions::spec());
   for (const Listing& list : listings()) {
     if (list.kind != "formats") out += catalog_section(list);
   }

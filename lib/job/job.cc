@@ -72,6 +72,7 @@ const ObjectSpec<Job>& Job::spec() {
     s.field("optimizer", &Job::optimizer, "how weights move").type = catalog_schema(optimizer_catalog());
     s.field("train", &Job::train, "how the loop runs");
     s.field("cluster", &Job::cluster, "servers and trainers");
+    s.field("checkpoint", &Job::checkpoint, "when all state is written, to go on from it");
     return s;
   }();
   return spec;

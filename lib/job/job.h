@@ -10,6 +10,7 @@
 #include "data/options.h"
 #include "job/cluster.h"
 #include "model/options.h"
+#include "train/checkpoint_options.h"
 #include "train/options.h"
 
 namespace ps {
@@ -28,6 +29,7 @@ struct Job {
   Json optimizer = {{"type", "sgd"}};  // an entry of optimizer_catalog()
   TrainOptions train;
   ClusterOptions cluster;
+  CheckpointOptions checkpoint;
 
   static const ObjectSpec<Job>& spec();
 };

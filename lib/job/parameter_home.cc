@@ -20,7 +20,7 @@ class OwnProcess final : public ParameterHome {
                pool) {}
   ParameterStore& store() override { return store_; }
   Group& group() override { return group_; }
-  LocalStore& local() { return store_; }
+  LocalStore* local() override { return &store_; }
 
  private:
   LocalStore store_;
@@ -52,7 +52,7 @@ class OnServersAndHere final : public ParameterHome {
                    ThreadPool& pool)
       : servers_(options, job, parameters),
         here_(job, parameters, pool),
-        store_(parameters, *job.train.geo(), here_.local(), servers_.remote()) {}
+        store_(parameters, *job.train.geo(), *here_.local(), servers_.remote()) {}
   ParameterStore& store() override { return store_; }
   Group& group() override { return servers_.group(); }
   Json counters() const override { return servers_.counters(); }
@@ -99,6 +99,15 @@ void check_part(const Job& job, const RunOptions& options) {
   }
   if (trainers > 1 && options.task != "train") {
     fail(Code::kUsage, "only training is shared by trainers; ", options.task, " runs in one process");
+  }
+  if (options.resume) {
+    if (options.task != "train") fail(Code::kUsage, "--resume is for training");
+    if (!options.init_model.empty())
+      fail(Code::kUsage, "--resume goes on from a checkpoint: leave out --init-model");
+    if (job.checkpoint.directory.empty()) {
+      fail(Code::kUsage, "--resume: there is no checkpoint.directory: give --checkpoint-dir");
+    }
+    if (!server_addresses(job).empty()) fail(Code::kUsage, "--resume: with servers, give it to ps-serve");
   }
   if (server_addresses(job).empty()) {
     if (trainers > 1) fail(Code::kUsage, trainers, " trainers need servers: give --servers");

@@ -11,6 +11,7 @@
 #include "job/job.h"
 #include "job/run.h"
 #include "ps/group.h"
+#include "ps/local_store.h"
 #include "ps/parameter_store.h"
 
 namespace ps {
@@ -21,6 +22,7 @@ class ParameterHome {
   virtual ~ParameterHome() = default;
   virtual ParameterStore& store() = 0;
   virtual Group& group() = 0;
+  virtual LocalStore* local() { return nullptr; }  // the store, when it is in this process
 
   // To be called at least every few seconds: lets servers know that this process lives.
   virtual void keep_alive() {}

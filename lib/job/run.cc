@@ -15,6 +15,7 @@
 #include "data/reader.h"
 #include "data/writer.h"
 #include "job/parameter_home.h"
+#include "job/run_checkpoints.h"
 #include "train/model_file.h"
 #include "train/trainer.h"
 
@@ -67,6 +68,7 @@ class Run {
   void load_weights();
   void resume();
   void save(const std::string& name);
+  void start_checkpoints(Json& result);
   bool train_passes(Json& result);
   void report_rows(Json& pass);
   void print_result(Json result);
@@ -87,6 +89,7 @@ class Run {
   std::unique_ptr<ParameterHome> home_;
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<RunCheckpoints> checkpoints_;  // null: none are written
 
   // Asked after each batch and while there is none; the servers hear from this trainer too, then.
   const std::function<bool()> stop_ = [this] {
@@ -119,7 +122,7 @@ void Run::build(const DataSchema& schema) {
   network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed);
   if (options_.dry_run) return;
   home_ = make_home(job_, options_, schema, network_->parameters(), pool_, log_);
-  reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics)
+  reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics, options_.resume)
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kNever, "");
   trainer_ =
       std::make_unique<Trainer>(*network_, home_->store(), pool_, job_.train, home_->group(), *reporter_);
@@ -131,7 +134,7 @@ void Run::build(const DataSchema& schema) {
   const bool reads_servers = !job_.cluster.servers.empty() && options_.task != "train";
   if (reads_servers) return;
   if (home_->group().position().resumed) return resume();
-  if (leads()) load_weights();
+  if (leads() && !options_.resume) load_weights();
   home_->group().barrier();
 }
 
@@ -174,6 +177,7 @@ bool Run::train() {
     make_directories(job_.train.save_dir);  // before the work, not after it
   log_.info("Training with ", options_.threads, " threads and ", cpu_level_name(cpu_level()), " kernels");
   Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}, {"cpu", cpu_level_name(cpu_level())}};
+  start_checkpoints(result);
   bool finished = train_passes(result);
   result.update(home_->counters());
   result["peak_memory_bytes"] = peak_memory_bytes();
@@ -182,10 +186,23 @@ bool Run::train() {
   return finished;
 }
 
-bool Run::train_passes(Json& result) {
+// Of a job without servers, which write their own.  `result` must stay where it is.
+void Run::start_checkpoints(Json& result) {
   result["passes"] = Json::array();
-  const int first = static_cast<int>(home_->group().position().pass);
-  for (int pass = first; pass < job_.train.passes; ++pass) {
+  LocalStore* store = home_->local();
+  if (store == nullptr || job_.checkpoint.directory.empty()) return;
+  checkpoints_ =
+      std::make_unique<RunCheckpoints>(job_, options_, reader_->schema(), *store, *trainer_, pool_, log_);
+  if (!options_.resume) {
+    checkpoints_->begin_new();
+  } else if (!checkpoints_->resume(result)) {
+    load_weights();
+  }
+  trainer_->on_batch([&](bool stopping) { checkpoints_->after_batch(stopping, result); });
+}
+
+bool Run::train_passes(Json& result) {
+  for (int pass = trainer_->pass(); pass < job_.train.passes; ++pass) {
     PassResult trained = trainer_->train_pass(pass, *reader_, stop_);
     if (leads() && options_.rank > 0)
       log_.warning("trainers below this one are gone: it saves in their place");
@@ -204,6 +221,7 @@ bool Run::train_passes(Json& result) {
     }
     if (test_reader_ && leads()) result["test"] = trainer_->test(pass, *test_reader_, stop_).json();
     if (options_.stop()) return false;
+    if (checkpoints_) checkpoints_->after_pass(result);
   }
   home_->group().end_run();
   return true;

@@ -16,6 +16,7 @@ namespace ps {
 struct RunOptions {
   std::string task = "train";  // train | test | predict | convert
   int threads = 1;
+  bool resume = false;                    // go on from the newest checkpoint
   std::string init_model;                 // a folder pass-00000 or a model file; empty: none
   std::string output = "-";               // of predict and convert
   std::string output_format = "records";  // of convert

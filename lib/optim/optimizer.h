@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 
+#include "base/bytes.h"
 #include "config/catalog.h"
 
 namespace ps {
@@ -76,6 +77,11 @@ class Optimizer {
       update({rows[n], rows[n] + width, width, width}, gradients + static_cast<int64_t>(n) * width, scale);
     }
   }
+
+  // What steps have changed in the optimizer itself, for checkpoints.  load is for a new one of the same
+  // options; it throws kCorrupt.
+  virtual void save(std::string& out) const = 0;
+  virtual void load(ByteReader& in) = 0;
 
   // The weights to test, predict and save with: the row's own, or their average when the job asks for it.
   // out [row.width] may be row.weight.  The row has seen all steps begun.

@@ -115,6 +115,23 @@ void RowOptimizer<T>::read_rows(std::span<T* const> rows, int64_t width, T* out)
   for (const T* row : rows) out = std::copy_n(row, width, out);
 }
 
+// state := steps:i64 rate:f64 timeline?
+template <class T>
+void RowOptimizer<T>::save(std::string& out) const {
+  put(out, steps_);
+  put(out, rate_);
+  if (timeline_) timeline_->save(out);
+}
+
+template <class T>
+void RowOptimizer<T>::load(ByteReader& in) {
+  PS_CHECK(steps_ == 0);
+  steps_ = in.get<int64_t>();
+  rate_ = in.get<double>();
+  if (timeline_) timeline_->load(in, steps_);
+  if (!in.ok() || steps_ < 0) fail(Code::kCorrupt, "state of an optimizer is cut short");
+}
+
 template class RowOptimizer<float>;
 template class RowOptimizer<double>;
 

@@ -38,6 +38,8 @@ class RowOptimizer : public Optimizer<T> {
   void update_rows(std::span<T* const> rows, int64_t width, const T* gradients, T scale) const final;
   void read(const Row<T>& row, T* out) const final;
   void read_rows(std::span<T* const> rows, int64_t width, T* out) const final;
+  void save(std::string& out) const final;
+  void load(ByteReader& in) final;
 
  protected:
   // A gradient as update was given it, to be scaled and clipped.

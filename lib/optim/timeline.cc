@@ -20,6 +20,30 @@ const Run& run_of(const std::deque<Run>& runs, int64_t index) {
 
 }  // namespace
 
+namespace {
+
+// Runs of steps with one rate.
+class RateRuns {
+ public:
+  void add(double rate, int64_t steps) {
+    if (runs_.empty() || runs_.back().first != rate) runs_.emplace_back(rate, 0);
+    runs_.back().second += steps;
+  }
+
+  void write(std::string& out) const {
+    put(out, static_cast<uint64_t>(runs_.size()));
+    for (const auto& [rate, steps] : runs_) {
+      put(out, rate);
+      put(out, steps);
+    }
+  }
+
+ private:
+  std::vector<std::pair<double, int64_t>> runs_;
+};
+
+}  // namespace
+
 Timeline::Timeline(const IdleRule& rule, bool sums)
     : rule_(rule),
       detail_(sums                 ? IdleDetail::kFull
@@ -173,6 +197,37 @@ int64_t Timeline::num_pieces(int64_t from, int64_t to) const {
       from, to, [&](const IdleMap&, size_t, int64_t) { ++pieces; }, [&](const IdleMap&) { ++pieces; },
       [&](const IdleStep&) { ++pieces; });
   return pieces;
+}
+
+// timeline := runs:u64 (rate:f64 steps:i64)[runs]
+void Timeline::save(std::string& out) const {
+  RateRuns runs;
+  for (size_t l = 0; l < leaves_.size(); ++l) {
+    const LeafRun& run = leaves_[l];
+    const int64_t end = l + 1 < leaves_.size() ? leaves_[l + 1].first : sealed_ / kLeafSteps;
+    if (run.offset < 0) {
+      runs.add(run.rate, (end - run.first) * kLeafSteps);
+    } else {
+      auto rate = rates_.begin() + run.offset;
+      for (int64_t t = 0; t < (end - run.first) * kLeafSteps; ++t) runs.add(*rate++, 1);
+    }
+  }
+  for (double rate : tail_) runs.add(rate, 1);
+  runs.write(out);
+}
+
+void Timeline::load(ByteReader& in, int64_t steps) {
+  PS_CHECK(this->steps() == 0);
+  const uint64_t runs = in.get<uint64_t>();
+  for (uint64_t r = 0; r < runs && in.ok(); ++r) {
+    const double rate = in.get<double>();
+    const int64_t count = in.get<int64_t>();
+    if (!in.ok() || !std::isfinite(rate) || count <= 0 || count > steps - this->steps()) break;
+    for (int64_t t = 0; t < count; ++t) append(rate);
+  }
+  if (this->steps() != steps) {
+    fail(Code::kCorrupt, "rates of ", this->steps(), " steps, expected those of ", steps);
+  }
 }
 
 uint64_t Timeline::memory_bytes() const {

@@ -13,8 +13,10 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "optim/idle_map.h"
 
 namespace ps {
@@ -27,6 +29,11 @@ class Timeline {
 
   // Adds the next step.  Throws kUsage when rate and l2 are so large that decay would turn the weight's sign.
   void append(double rate);
+
+  // The rates of all steps, for checkpoints.  load appends them to a timeline without steps: `steps` of them,
+  // else it throws kCorrupt.
+  void save(std::string& out) const;
+  void load(ByteReader& in, int64_t steps);
 
   int64_t steps() const { return sealed_ + static_cast<int64_t>(tail_.size()); }
   const IdleRule& rule() const { return rule_; }

@@ -1,13 +1,20 @@
 #include "ps/local_store.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <mutex>
 
 #include "base/error.h"
 #include "math/exact_squares.h"
+#include "ps/table_checkpoint.h"
+#include "table/table_partition.h"
 
 namespace ps {
 
 struct LocalStore::Holder {
+  TableLayout layout() const { return sparse ? layout_of(spec, *sparse) : layout_of(spec, *dense); }
+  Optimizer<float>* optimizer() const { return sparse ? &sparse->optimizer() : dense->optimizer(); }
+
   ParameterSpec spec;
   std::unique_ptr<SparseTable> sparse;  // exactly one of the two
   std::unique_ptr<DenseTable> dense;
@@ -194,6 +201,63 @@ void LocalStore::load_all(int parameter, const float* weights) {
   DenseTable& table = *holders_[static_cast<size_t>(parameter)].dense;
   std::copy_n(weights, table.rows() * table.cols(), table.values());
   table.reset_state(pool_);
+}
+
+std::vector<TableLayout> LocalStore::layouts() const {
+  std::vector<TableLayout> all;
+  for (const Holder& holder : holders_) all.push_back(holder.layout());
+  return all;
+}
+
+bool LocalStore::any_sparse() const {
+  return std::any_of(holders_.begin(), holders_.end(), [](const Holder& h) { return h.sparse != nullptr; });
+}
+
+std::vector<FileEntry> LocalStore::save(const CheckpointTarget& target) const {
+  std::vector<FileEntry> files(1 + (any_sparse() ? size_t{1} << kPartitionBits : 0));
+  pool_.run(static_cast<int64_t>(files.size()), [&](int64_t i) {
+    files[static_cast<size_t>(i)] =
+        i == 0 ? save_dense_tables(target) : save_partitions(target, static_cast<uint32_t>(i) - 1);
+  });
+  return files;
+}
+
+// What is not sparse, and what there is one of.
+FileEntry LocalStore::save_dense_tables(const CheckpointTarget& target) const {
+  CheckpointFileWriter writer(target, "dense.psc");
+  for (const Holder& holder : holders_) {
+    if (holder.dense) save_dense(writer, holder.layout(), *holder.dense, RowDeal::whole(holder.spec.rows), 0);
+  }
+  for (const Holder& holder : holders_) save_optimizer(writer, holder.spec.name, holder.optimizer());
+  save_step_rule(writer, rule_);
+  return writer.finish();
+}
+
+FileEntry LocalStore::save_partitions(const CheckpointTarget& target, uint32_t partition) const {
+  char name[32];
+  std::snprintf(name, sizeof name, "part-%03u-of-%03u.psc", partition, 1u << kPartitionBits);
+  CheckpointFileWriter writer(target, name);
+  for (const Holder& holder : holders_) {
+    if (holder.sparse) save_partition(writer, holder.layout(), *holder.sparse, partition);
+  }
+  return writer.finish();
+}
+
+void LocalStore::restore(const CheckpointReader& reader) {
+  for (const Holder& holder : holders_) check_layout(reader, holder.layout());
+  restore_step_rule(reader, rule_);
+  for (const Holder& holder : holders_) {
+    restore_optimizer(reader, holder.spec.name, holder.optimizer());
+    if (holder.dense) restore_dense(reader, holder.layout(), RowDeal::whole(holder.spec.rows), *holder.dense);
+  }
+  std::mutex mutex;
+  pool_.run(int64_t{1} << kPartitionBits, [&](int64_t partition) {
+    for (const Holder& holder : holders_) {
+      const uint32_t p = static_cast<uint32_t>(partition);
+      if (!holder.sparse || !reader.has(holder.layout(), p)) continue;
+      restore_partition(reader, holder.layout(), p, *holder.sparse, mutex);
+    }
+  });
 }
 
 }  // namespace ps

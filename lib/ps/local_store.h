@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "checkpoint/checkpoint_file_writer.h"
+#include "checkpoint/checkpoint_reader.h"
 #include "ps/clipping.h"
 #include "ps/optimizer_plan.h"
 #include "ps/parameter_store.h"
@@ -35,9 +37,21 @@ class LocalStore final : public ParameterStore {
   void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
   void load_all(int parameter, const float* weights) override;
 
+  // All parameters with their state, and the schedule.  The rows of a partition of all sparse tables are one
+  // file, all dense tables another.
+  std::vector<TableLayout> layouts() const;
+  std::vector<FileEntry> save(const CheckpointTarget& target) const;
+
+  // Into a store in which nothing has been trained.  Throws kUsage when the checkpoint is of other
+  // parameters, kCorrupt when it is damaged.
+  void restore(const CheckpointReader& reader);
+
  private:
   struct Holder;  // one parameter's table and buffers
 
+  bool any_sparse() const;
+  FileEntry save_dense_tables(const CheckpointTarget& target) const;
+  FileEntry save_partitions(const CheckpointTarget& target, uint32_t partition) const;
   void push_one(Holder& holder, const KeyPlan& plan, const ParameterView<float>& view, const StepSize& step);
   std::vector<float> clipped_scales(std::span<const KeyPlan> plans,
                                     std::span<const ParameterView<float>> views, float scale);

@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
+#include "base/bytes.h"
+#include "base/error.h"
 #include "optim/schedule.h"
 
 namespace ps {
@@ -37,6 +40,19 @@ class StepRule {
     ++steps_;
     bool divide = mean_ && info.samples > 0;
     return {learning_rate_, divide ? 1.0f / static_cast<float>(info.samples) : 1.0f, info.shrink};
+  }
+
+  // For checkpoints.  load throws kCorrupt.
+  void save(std::string& out) const {
+    put(out, samples_);
+    put(out, steps_);
+    put(out, learning_rate_);
+  }
+  void load(ByteReader& in) {
+    samples_ = in.get<int64_t>();
+    steps_ = in.get<int64_t>();
+    learning_rate_ = in.get<double>();
+    if (!in.ok() || samples_ < 0 || steps_ < 0) fail(Code::kCorrupt, "state of the schedule is cut short");
   }
 
   int64_t steps() const { return steps_; }

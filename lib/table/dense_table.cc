@@ -160,4 +160,25 @@ void DenseTable::restore(uint64_t first, std::span<const float> floats) {
   }
 }
 
+void DenseTable::save_rows(int64_t first, int64_t count, std::vector<float>& values) const {
+  PS_CHECK(first >= 0 && count >= 0 && first + count <= rows_);
+  values.clear();
+  for (int64_t begin = first * cols_; begin < (first + count) * cols_; begin += cols_) {
+    values.insert(values.end(), values_.get() + begin, values_.get() + begin + cols_);
+    for (int array = 0; array < state_arrays(); ++array) {
+      const float* state = state_.get() + array * size() + begin;
+      values.insert(values.end(), state, state + cols_);
+    }
+  }
+}
+
+void DenseTable::restore_row(int64_t row, const float* values) {
+  PS_CHECK(row >= 0 && row < rows_);
+  about_to_write();
+  std::copy_n(values, cols_, values_.get() + row * cols_);
+  for (int array = 0; array < state_arrays(); ++array) {
+    std::copy_n(values + (1 + array) * cols_, cols_, state_.get() + array * size() + row * cols_);
+  }
+}
+
 }  // namespace ps

@@ -56,6 +56,15 @@ class DenseTable {
   // The same of rows [first, first + count).
   void read_range(int64_t first, int64_t count, float* out) const;
 
+  // values [count, cols (1 + state arrays)] <- rows as they lie, weights and then state; and back: for
+  // checkpoints.
+  void save_rows(int64_t first, int64_t count, std::vector<float>& values) const;
+  void restore_row(int64_t row, const float* values);
+
+  int state_arrays() const { return optimizer_ ? optimizer_->state_arrays() : 0; }
+  const Optimizer<float>* optimizer() const { return optimizer_.get(); }  // null: none
+  Optimizer<float>* optimizer() { return optimizer_.get(); }
+
   // After values() were overwritten from a model: all of them, or those of rows [first, first + count).
   void reset_state(ThreadPool& pool);
   void reset_range(int64_t first, int64_t count);

@@ -257,4 +257,31 @@ uint64_t SparseTable::memory_bytes() const {
          (life_ && life_->admission ? life_->admission->memory_bytes() : 0);
 }
 
+void SparseTable::save_rows(uint32_t partition, size_t at_once,
+                            const std::function<void(const RowBlock&)>& take) const {
+  std::vector<std::pair<uint64_t, const float*>> rows;
+  for_each_row(partition, [&](uint64_t key, const float* row) { rows.emplace_back(key, row); });
+  std::sort(rows.begin(), rows.end());
+  RowBlock block;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto [key, row] = rows[i];
+    block.keys.push_back(key);
+    block.values.insert(block.values.end(), row, row + layout_.values());
+    if (layout_.stamped()) block.stamps.push_back(layout_.stamp(row));
+    if (block.size() < at_once && i + 1 < rows.size()) continue;
+    take(block);
+    block.clear();
+  }
+}
+
+void SparseTable::restore_rows(const RowBlock& block, ThreadPool& pool) {
+  std::vector<float*> rows(block.size());
+  rows_->insert(block.keys, rows.data(), pool);
+  const float* values = block.values.data();
+  for (size_t i = 0; i < rows.size(); ++i, values += layout_.values()) {
+    std::copy_n(values, layout_.values(), rows[i]);
+    if (layout_.stamped()) layout_.set_stamp(rows[i], block.stamps[i]);
+  }
+}
+
 }  // namespace ps

@@ -4,6 +4,7 @@
 #ifndef PS_TABLE_SPARSE_TABLE_H_
 #define PS_TABLE_SPARSE_TABLE_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "math/key_plan.h"
 #include "optim/optimizer.h"
 #include "optim/row_policy.h"
+#include "table/row_block.h"
 #include "table/row_layout.h"
 #include "table/row_store.h"
 #include "table/sparse_snapshot.h"
@@ -103,6 +105,16 @@ class SparseTable {
 
   // Sets rows, as a snapshot gave them.
   void restore_rows(const RowBlock& rows, ThreadPool& pool);
+
+  // Calls take(rows) with the rows of one partition as they lie, in the order of their keys, up to `at_once`
+  // in a block: for checkpoints.  Any thread, while nothing changes the table.
+  void save_rows(uint32_t partition, size_t at_once, const std::function<void(const RowBlock&)>& take) const;
+
+  // Adds rows as save_rows gave them; the table has none of their keys.
+  void restore_rows(const RowBlock& rows, ThreadPool& pool);
+
+  const Optimizer<float>& optimizer() const { return *optimizer_; }
+  Optimizer<float>& optimizer() { return *optimizer_; }
 
   // Keys of all rows, ascending.
   std::vector<uint64_t> sorted_keys() const { return rows_->sorted_keys(); }

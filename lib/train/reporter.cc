@@ -6,16 +6,16 @@
 
 namespace ps {
 
-static std::FILE* open_metrics(const std::string& path) {
+static std::FILE* open_metrics(const std::string& path, bool append) {
   if (path.empty()) return nullptr;
   if (path == "-") return stdout;
-  std::FILE* file = std::fopen(path.c_str(), "w");
+  std::FILE* file = std::fopen(path.c_str(), append ? "a" : "w");
   if (file == nullptr) fail_errno(Code::kUsage, "cannot create metrics file", path, errno);
   return file;
 }
 
-Reporter::Reporter(Log& log, ProgressMode progress, const std::string& metrics)
-    : log_(log), mode_(progress), metrics_(open_metrics(metrics), [](std::FILE* file) {
+Reporter::Reporter(Log& log, ProgressMode progress, const std::string& metrics, bool append)
+    : log_(log), mode_(progress), metrics_(open_metrics(metrics, append), [](std::FILE* file) {
         if (file != nullptr && file != stdout) std::fclose(file);
       }) {}
 

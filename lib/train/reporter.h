@@ -19,8 +19,9 @@ namespace ps {
 // Owner thread only.
 class Reporter {
  public:
-  // `metrics` is a file for JSON lines, "-" standard output, or empty.  Throws kUsage when it cannot be made.
-  Reporter(Log& log, ProgressMode progress, const std::string& metrics);
+  // `metrics` is a file for JSON lines, made anew or appended to, "-" standard output, or empty.  Throws
+  // kUsage when it cannot be made.
+  Reporter(Log& log, ProgressMode progress, const std::string& metrics, bool append = false);
   ~Reporter();
 
   void begin(const std::string& label);        // a pass or a test, for the bar

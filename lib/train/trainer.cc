@@ -38,11 +38,69 @@ Json TestResult::json() const {
 
 Trainer::Trainer(Network<float>& network, ParameterStore& store, ThreadPool& pool,
                  const TrainOptions& options, Group& group, Reporter& reporter)
-    : network_(network), store_(store), pool_(pool), options_(options), group_(group), reporter_(reporter) {}
+    : network_(network),
+      store_(store),
+      pool_(pool),
+      options_(options),
+      group_(group),
+      reporter_(reporter),
+      whole_(network.make_evaluators()),
+      current_(network.make_evaluators()) {}
+
+// state := step:i64 pass:i64 batches:i64 whole current                  (of Measures)
+void Trainer::save(std::string& out) const {
+  put(out, step_);
+  put(out, static_cast<int64_t>(pass_));
+  put(out, batches_);
+  whole_.save(out);
+  current_.save(out);
+}
+
+void Trainer::load(ByteReader& in) {
+  step_ = in.get<int64_t>();
+  const int64_t pass = in.get<int64_t>();
+  batches_ = in.get<int64_t>();
+  whole_.load(in);
+  current_.load(in);
+  if (!in.ok() || in.remaining() > 0 || step_ < 0 || pass < 0 || pass > INT32_MAX || batches_ < 0) {
+    fail(Code::kCorrupt, "position of a trainer makes no sense");
+  }
+  pass_ = static_cast<int>(pass);
+  resumed_ = exact_ = true;
+}
 
 void Trainer::resume(const RunPosition& position) {
-  start_ = position;
   step_ = position.batches;
+  pass_ = static_cast<int>(position.pass);
+  batches_ = position.pass_batches;
+  ended_ = position.pass_ended;
+  resumed_ = true;
+}
+
+void Trainer::begin_pass(int pass, BatchReader& reader, const std::function<bool()>& stop) {
+  if (!ended_) reader.begin_pass(pass);
+  if (resumed_) {
+    PS_CHECK(pass == pass_);
+    resumed_ = false;
+    if (ended_) batches_ = 0;
+    return skip_batches(reader, stop);
+  }
+  pass_ = pass;
+  batches_ = 0;
+  whole_.reset();
+  current_.reset();
+}
+
+// Every order of examples follows from seed and pass: the reader is where it was once it has read as much.
+void Trainer::skip_batches(BatchReader& reader, const std::function<bool()>& stop) {
+  Batch batch;
+  for (int64_t b = 0; b < batches_ && !stop(); ++b) {
+    if (reader.next(batch)) continue;
+    if (!exact_) break;
+    fail(Code::kUsage, "the data have ", b, " batches, but ", batches_,
+         " were trained on before the checkpoint: they are other data");
+  }
+  if (!exact_) batches_ = 0;  // figures are of what is still to come
 }
 
 // As many as compute: reading and planning take as long as what the loop itself does with narrow rows.  A
@@ -54,86 +112,81 @@ int Trainer::preparing_threads(const BatchReader& reader) const {
 
 PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop) {
   PassTimes times(store_);
-  Measures whole(network_.make_evaluators());
-  PassResult result;
-  result.pass = pass;
   reporter_.begin(cat("pass ", pass));
-  const bool resumed = start_.resumed && pass == start_.pass;
-  const bool ended = resumed && start_.pass_ended;
-  if (!ended) {
-    reader.begin_pass(pass);
-    if (resumed) skip_trained(reader, stop);
+  const bool resumed = resumed_;
+  begin_pass(pass, reader, stop);
+  if (!ended_) {
     PrepareAhead prepare(network_, reader, preparing_threads(reader), /*training=*/true,
                          {step_ * group_.size() + group_.rank(), group_.size()});
-    train_batches(prepare, result, whole, times, stop);
+    train_batches(prepare, times, stop);
   }
+  PassResult result;
+  result.pass = pass;
+  result.batches = batches_;
   result.interrupted = stop();
   if (!result.interrupted) {
-    if (!ended) store_.end_pass(pass);
-    merge_group(result, whole);
+    if (!ended_) store_.end_pass(pass);
+    merge_group(result);
   }
-  check_not_empty(whole.samples(), result.interrupted || resumed);
-  result.samples = whole.samples();
-  result.average_cost = whole.average_cost();
-  result.evaluators = whole.json();
+  check_not_empty(whole_.samples(), result.interrupted || resumed);
+  result.samples = whole_.samples();
+  result.average_cost = whole_.average_cost();
+  result.evaluators = whole_.json();
   result.times = times.json();
-  reporter_.pass(pass, result.batches, whole, result.times);
+  reporter_.pass(pass, result.batches, whole_, result.times);
+  if (result.interrupted) return result;
+  ended_ = false;
+  ++pass_;
+  batches_ = 0;
+  whole_.reset();
   return result;
 }
 
-void Trainer::train_batches(PrepareAhead& prepare, PassResult& result, Measures& whole, PassTimes& times,
-                            const std::function<bool()>& stop) {
-  // Each batch is measured once: what is current is merged into the whole at every report.
-  Measures current(network_.make_evaluators());
+void Trainer::train_batches(PrepareAhead& prepare, PassTimes& times, const std::function<bool()>& stop) {
   auto next = [&] { return times.reading([&] { return prepare.next(stop); }); };
   while (const PreparedBatch* prepared = stop() ? nullptr : next()) {
-    double cost = train_batch(*prepared, prepare.peek(), result.pass);
-    current.add(cost, network_.predictions(), prepared->batch);
-    ++result.batches;
-    reporter_.advance(whole.samples() + current.samples(), prepare.fraction_read());
-    if (options_.log_period > 0 && result.batches % options_.log_period == 0) {
-      whole.merge(current);
-      reporter_.batch(result.pass, result.batches, whole, current, store_.learning_rate(), times);
-      current.reset();
+    double cost = train_batch(*prepared, prepare.peek());
+    current_.add(cost, network_.predictions(), prepared->batch);
+    ++batches_;
+    reporter_.advance(whole_.samples() + current_.samples(), prepare.fraction_read());
+    if (options_.log_period > 0 && batches_ % options_.log_period == 0) {
+      whole_.merge(current_);
+      reporter_.batch(pass_, batches_, whole_, current_, store_.learning_rate(), times);
+      current_.reset();
     }
+    after_batch_(/*stopping=*/false);
   }
-  whole.merge(current);
-}
-
-// Batches are the same whoever reads them.
-void Trainer::skip_trained(BatchReader& reader, const std::function<bool()>& stop) {
-  Batch batch;
-  for (int64_t b = 0; b < start_.pass_batches && !stop(); ++b) {
-    if (!reader.next(batch)) return;
-  }
+  if (stop()) after_batch_(/*stopping=*/true);
+  whole_.merge(current_);
+  current_.reset();
 }
 
 // Makes the figures of this trainer those of all: merged in rank order, so that every rank has the same.
-void Trainer::merge_group(PassResult& result, Measures& whole) {
+void Trainer::merge_group(PassResult& result) {
   if (group_.size() == 1) return;
   std::string state;
   put(state, result.batches);
-  whole.save(state);
+  whole_.save(state);
   Measures other(network_.make_evaluators());
   result.batches = 0;
-  whole.reset();
+  whole_.reset();
   for (const std::string& bytes : group_.gather(std::move(state))) {
     if (bytes.empty()) continue;  // of one that is not there any more
     ByteReader in(bytes);
     result.batches += in.get<int64_t>();
     other.load(in);
-    whole.merge(other);
+    whole_.merge(other);
   }
 }
 
 // `next` is the batch after this one, when it is ready.
-double Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* next, int pass) {
+double Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* next) {
   store_.pull(prepared.plans, PullMode::kTrain, views_);
   if (next != nullptr) store_.begin_pull(next->plans);
   double cost = forward(prepared);
   check_finite(cost, prepared);
   network_.backward();
-  store_.push(prepared.plans, views_, {prepared.batch.size(), pass, shrink_asked_()});
+  store_.push(prepared.plans, views_, {prepared.batch.size(), pass_, shrink_asked_()});
   ++step_;
   return cost;
 }

@@ -58,6 +58,17 @@ class Trainer {
   // is taken up.
   PassResult train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop);
 
+  // `after_batch` is called after each batch, and with true when `stop` has ended a pass early: the times at
+  // which save() tells all.
+  void on_batch(std::function<void(bool stopping)> after_batch) { after_batch_ = std::move(after_batch); }
+
+  // How far training has come, for checkpoints: step, pass, batches of it, figures.  After load, the next
+  // pass must be pass(), and leaves out the batches that were trained on.  load throws kCorrupt.
+  void save(std::string& out) const;
+  void load(ByteReader& in);
+  int64_t step() const { return step_; }
+  int pass() const { return pass_; }
+
   // Measures the present weights.  `pass` is for the report; -1 when no training ran.
   TestResult test(int pass, BatchReader& reader, const std::function<bool()>& stop);
 
@@ -69,11 +80,11 @@ class Trainer {
  private:
   int preparing_threads(const BatchReader& reader) const;
 
-  void train_batches(PrepareAhead& prepare, PassResult& result, Measures& whole, PassTimes& times,
-                     const std::function<bool()>& stop);
-  double train_batch(const PreparedBatch& prepared, const PreparedBatch* next, int pass);
-  void skip_trained(BatchReader& reader, const std::function<bool()>& stop);
-  void merge_group(PassResult& result, Measures& whole);
+  void begin_pass(int pass, BatchReader& reader, const std::function<bool()>& stop);
+  void skip_batches(BatchReader& reader, const std::function<bool()>& stop);
+  void train_batches(PrepareAhead& prepare, PassTimes& times, const std::function<bool()>& stop);
+  double train_batch(const PreparedBatch& prepared, const PreparedBatch* next);
+  void merge_group(PassResult& result);
   double evaluate_batch(const PreparedBatch& prepared);
   double forward(const PreparedBatch& prepared);
 
@@ -85,8 +96,15 @@ class Trainer {
   Reporter& reporter_;
 
   std::function<bool()> shrink_asked_ = [] { return false; };
-  RunPosition start_;
-  int64_t step_ = 0;  // of training, over all passes
+  std::function<void(bool)> after_batch_ = [](bool) {};
+  int64_t step_ = 0;      // of training, over all passes
+  int pass_ = 0;          // that runs, or comes next
+  int64_t batches_ = 0;   // of this pass, trained on
+  bool resumed_ = false;  // before its first pass
+  bool exact_ = false;    // by load: all that was trained on must be there again
+  bool ended_ = false;    // resumed in a pass of which nothing is left
+  // Each batch is measured once: what is current is merged into the whole at every report.
+  Measures whole_, current_;
   std::vector<ParameterView<float>> views_;
 };
 

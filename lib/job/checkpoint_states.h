@@ -1,0 +1,14 @@
+// Names of the states that a trainer adds to a checkpoint: on disk, never change.  ps-checkpoint(5).
+#ifndef PS_JOB_CHECKPOINT_STATES_H_
+#define PS_JOB_CHECKPOINT_STATES_H_
+
+namespace ps {
+
+inline constexpr const char* kTrainerState = "trainer/0";  // position and figures
+inline constexpr const char* kResultState = "result";      // of the passes so far: JSON
+inline constexpr const char* kJobState = "job";            // the job with all defaults: JSON
+inline constexpr const char* kSchemaState = "schema";      // slots of the data: JSON
+
+}  // namespace ps
+
+#endif  // PS_JOB_CHECKPOINT_STATES_H_

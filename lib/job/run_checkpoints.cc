@@ -1,0 +1,64 @@
+#include "job/run_checkpoints.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "job/agreement.h"
+#include "job/checkpoint_states.h"
+#include "ps/hello.h"
+
+namespace ps {
+
+namespace {
+
+// What must be equal to go on with the same bits: also how examples become batches.
+Json identity(const Job& job) {
+  Json out = job_fingerprint(job);
+  out["data"] = {{"batch_size", job.data.batch_size},
+                 {"shuffle", job.data.shuffle},
+                 {"shuffle_window", job.data.shuffle_window}};
+  out["cluster"]["trainers"] = job.cluster.trainers;
+  return out;
+}
+
+}  // namespace
+
+RunCheckpoints::RunCheckpoints(const Job& job, const RunOptions& options, const DataSchema& schema,
+                               LocalStore& store, Trainer& trainer, ThreadPool& pool, Log& log)
+    : description_({{"job", effective_job(job)}, {"schema", to_json(schema)}}),
+      store_(store),
+      trainer_(trainer),
+      log_(log),
+      directory_(job.checkpoint.directory),
+      checkpointer_(job.checkpoint, identity(job), options.generation, pool, log) {}
+
+bool RunCheckpoints::resume(Json& result) {
+  if (checkpoint_steps(directory_).empty()) {
+    log_.info("No checkpoint in ", directory_, ": training begins anew");
+    return false;
+  }
+  std::unique_ptr<CheckpointReader> reader = checkpointer_.open_newest();
+  store_.restore(*reader);
+  const std::string position = reader->state(kTrainerState);
+  ByteReader in(position);
+  trainer_.load(in);
+  result.update(parse_json(reader->state(kResultState), kResultState));
+  log_.info("Going on from step ", trainer_.step(), " of ", reader->folder());
+  return true;
+}
+
+void RunCheckpoints::after_batch(bool stopping, const Json& result) {
+  if (stopping || checkpointer_.due(trainer_.step())) write(result);
+}
+
+void RunCheckpoints::write(const Json& result) {
+  std::string position;
+  trainer_.save(position);
+  checkpointer_.write(trainer_.step(), store_,
+                      {{kTrainerState, position},
+                       {kResultState, result.dump()},
+                       {kJobState, description_["job"].dump()},
+                       {kSchemaState, description_["schema"].dump()}});
+}
+
+}  // namespace ps

@@ -1,0 +1,135 @@
+#include "ps/table_checkpoint.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "checkpoint/row_chunks.h"
+
+namespace ps {
+
+namespace {
+
+constexpr const char* kStepRuleState = "step_rule";
+
+std::string optimizer_state(const std::string& table) {
+  return "optimizer/" + table;
+}
+
+std::string layout_text(const TableLayout& layout) {
+  return cat(layout.sparse ? "sparse" : "dense", " [", layout.rows, ", ", layout.width, "] with ",
+             layout.state_arrays, " state arrays", layout.stamped ? " and stamps" : "");
+}
+
+// Reads a state that load() takes to its end.
+template <class Load>
+void restore_state(const CheckpointReader& reader, const std::string& name, Load&& load) {
+  const std::string bytes = reader.state(name);
+  ByteReader in(bytes);
+  load(in);
+  if (!in.ok() || in.remaining() > 0) {
+    fail(Code::kCorrupt, reader.folder(), ": offset 0: state ", quote(name), " is not as this job writes it");
+  }
+}
+
+}  // namespace
+
+TableLayout layout_of(const ParameterSpec& spec, const SparseTable& table) {
+  return {.name = spec.name,
+          .sparse = true,
+          .rows = static_cast<uint64_t>(spec.rows),
+          .width = spec.cols,
+          .state_arrays = static_cast<int>(table.layout().values() / spec.cols) - 1,
+          .stamped = table.layout().stamped()};
+}
+
+TableLayout layout_of(const ParameterSpec& spec, const DenseTable& table) {
+  return {.name = spec.name,
+          .rows = static_cast<uint64_t>(spec.rows),
+          .width = spec.cols,
+          .state_arrays = table.state_arrays()};
+}
+
+void save_partition(CheckpointFileWriter& writer, const TableLayout& layout, const SparseTable& table,
+                    uint32_t partition) {
+  writer.begin(layout, partition);
+  table.save_rows(partition, rows_of_a_block(layout), [&](const RowBlock& rows) { writer.rows(rows); });
+}
+
+void save_dense(CheckpointFileWriter& writer, const TableLayout& layout, const DenseTable& table,
+                const RowDeal& deal, uint32_t piece) {
+  writer.begin(layout, piece);
+  const int64_t step = static_cast<int64_t>(rows_of_a_block(layout));
+  RowBlock rows;
+  for (int64_t first = 0; first < table.rows(); first += step) {
+    const int64_t count = std::min(step, table.rows() - first);
+    rows.clear();
+    for (int64_t r = first; r < first + count; ++r)
+      rows.keys.push_back(static_cast<uint64_t>(deal.global(r)));
+    table.save_rows(first, count, rows.values);
+    writer.rows(rows);
+  }
+}
+
+void save_optimizer(CheckpointFileWriter& writer, const std::string& table,
+                    const Optimizer<float>* optimizer) {
+  if (optimizer == nullptr) return;
+  std::string bytes;
+  optimizer->save(bytes);
+  writer.state(optimizer_state(table), bytes);
+}
+
+void restore_optimizer(const CheckpointReader& reader, const std::string& table,
+                       Optimizer<float>* optimizer) {
+  if (optimizer == nullptr) return;
+  restore_state(reader, optimizer_state(table), [&](ByteReader& in) { optimizer->load(in); });
+}
+
+void save_step_rule(CheckpointFileWriter& writer, const StepRule& rule) {
+  std::string bytes;
+  rule.save(bytes);
+  writer.state(kStepRuleState, bytes);
+}
+
+void restore_step_rule(const CheckpointReader& reader, StepRule& rule) {
+  restore_state(reader, kStepRuleState, [&](ByteReader& in) { rule.load(in); });
+}
+
+void check_layout(const CheckpointReader& reader, const TableLayout& layout) {
+  const TableLayout* found = reader.table(layout.name);
+  if (found == nullptr) fail(Code::kUsage, quote(reader.folder()), ": no parameter ", quote(layout.name));
+  if (*found == layout) return;
+  fail(Code::kUsage, quote(reader.folder()), ": ", quote(layout.name), " is ", layout_text(*found),
+       ", the job expects ", layout_text(layout));
+}
+
+void restore_partition(const CheckpointReader& reader, const TableLayout& layout, uint32_t partition,
+                       SparseTable& table, std::mutex& mutex) {
+  ThreadPool alone(1);
+  auto cursor = reader.rows(layout.name, partition);
+  while (const RowBlock* rows = cursor->next()) {
+    std::lock_guard lock(mutex);
+    table.restore_rows(*rows, alone);
+  }
+}
+
+void restore_dense(const CheckpointReader& reader, const TableLayout& layout, const RowDeal& deal,
+                   DenseTable& table) {
+  int64_t restored = 0;
+  for (uint32_t piece : reader.partitions(layout.name)) {
+    auto cursor = reader.rows(layout.name, piece);
+    while (const RowBlock* rows = cursor->next()) {
+      for (size_t i = 0; i < rows->size(); ++i) {
+        const int64_t row = static_cast<int64_t>(rows->keys[i]);
+        if (deal.holder_of(row) != deal.holder) continue;
+        table.restore_row(deal.local(row), rows->values.data() + static_cast<int64_t>(i) * layout.values());
+        ++restored;
+      }
+    }
+  }
+  if (restored == table.rows()) return;
+  fail(Code::kCorrupt, reader.folder(), ": offset 0: ", quote(layout.name), " has ", restored, " rows of ",
+       table.rows());
+}
+
+}  // namespace ps

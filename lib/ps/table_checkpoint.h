@@ -1,0 +1,50 @@
+// Tables and optimizers to and from checkpoints.  Used by whoever holds them: the local store and shards.
+#ifndef PS_PS_TABLE_CHECKPOINT_H_
+#define PS_PS_TABLE_CHECKPOINT_H_
+
+#include <mutex>
+
+#include "checkpoint/checkpoint_file_writer.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "model/parameter.h"
+#include "ps/step_rule.h"
+#include "table/dense_table.h"
+#include "table/sparse_table.h"
+
+namespace ps {
+
+TableLayout layout_of(const ParameterSpec& spec, const SparseTable& table);
+TableLayout layout_of(const ParameterSpec& spec, const DenseTable& table);
+
+// Writes one partition as it is now: nothing may change the table meanwhile.
+void save_partition(CheckpointFileWriter& writer, const TableLayout& layout, const SparseTable& table,
+                    uint32_t partition);
+
+// Writes the rows that one holder has, as piece number `piece` of the table.
+void save_dense(CheckpointFileWriter& writer, const TableLayout& layout, const DenseTable& table,
+                const RowDeal& deal, uint32_t piece);
+
+// The optimizer of one table, as state "optimizer/<table>"; null is well.
+void save_optimizer(CheckpointFileWriter& writer, const std::string& table,
+                    const Optimizer<float>* optimizer);
+void restore_optimizer(const CheckpointReader& reader, const std::string& table, Optimizer<float>* optimizer);
+
+// As state "step_rule".
+void save_step_rule(CheckpointFileWriter& writer, const StepRule& rule);
+void restore_step_rule(const CheckpointReader& reader, StepRule& rule);
+
+// Throws kUsage unless the checkpoint has this table, in the same layout.
+void check_layout(const CheckpointReader& reader, const TableLayout& layout);
+
+// Puts the rows of one partition into a table that has none of them.  Threads may do so for several
+// partitions of one table, under one mutex.
+void restore_partition(const CheckpointReader& reader, const TableLayout& layout, uint32_t partition,
+                       SparseTable& table, std::mutex& mutex);
+
+// Puts the rows of the holder back, whoever wrote them.
+void restore_dense(const CheckpointReader& reader, const TableLayout& layout, const RowDeal& deal,
+                   DenseTable& table);
+
+}  // namespace ps
+
+#endif  // PS_PS_TABLE_CHECKPOINT_H_

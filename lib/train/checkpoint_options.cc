@@ -1,0 +1,54 @@
+#include "train/checkpoint_options.h"
+
+#include "base/error.h"
+
+namespace ps {
+
+const ObjectSpec<CheckpointOptions>& CheckpointOptions::spec() {
+  static const ObjectSpec<CheckpointOptions> spec = [] {
+    const Json number_or_text = {{"anyOf", Json::array({{{"type", "number"}}, {{"type", "string"}}})}};
+    ObjectSpec<CheckpointOptions> s;
+    s.field("directory", &CheckpointOptions::directory,
+            "folder in which step-000000100 and so on are written, empty: no checkpoints");
+    s.field("period", &CheckpointOptions::period,
+            "time between two checkpoints, as \"5m\" or in seconds, 0: not by time")
+        .type = number_or_text;
+    s.field("steps", &CheckpointOptions::steps, "steps between two checkpoints, 0: not by steps").at_least(0);
+    s.field("keep", &CheckpointOptions::keep, "newest checkpoints that are kept").at_least(1);
+    s.field("full_every", &CheckpointOptions::full_every,
+            "every so many checkpoints one holds all rows; those between hold what changed since then")
+        .at_least(1);
+    s.field("compression", &CheckpointOptions::compression, "of the files").one_of({"zstd", "none"});
+    s.field("bandwidth", &CheckpointOptions::bandwidth,
+            "bytes a second that are written at most, as \"100M\", 0: no limit")
+        .type = number_or_text;
+    s.check([](const CheckpointOptions& options, std::string_view) {
+      options.period_seconds();
+      options.bytes_per_second();
+    });
+    return s;
+  }();
+  return spec;
+}
+
+double CheckpointOptions::period_seconds() const {
+  std::optional<double> seconds;
+  if (period.is_number()) seconds = period.get<double>();
+  if (period.is_string()) seconds = parse_seconds(period.get<std::string>());
+  if (seconds && *seconds >= 0) return *seconds;
+  fail(Code::kUsage, "checkpoint.period: ", period.dump(),
+       " is not a time; expected \"5m\", \"30s\" or seconds");
+}
+
+double CheckpointOptions::bytes_per_second() const {
+  std::optional<double> bytes;
+  if (bandwidth.is_number()) bytes = bandwidth.get<double>();
+  if (bandwidth.is_string()) {
+    if (auto parsed = parse_bytes(bandwidth.get<std::string>())) bytes = static_cast<double>(*parsed);
+  }
+  if (bytes && *bytes >= 0) return *bytes;
+  fail(Code::kUsage, "checkpoint.bandwidth: ", bandwidth.dump(),
+       " is not a number of bytes; expected \"100M\" or bytes");
+}
+
+}  // namespace ps

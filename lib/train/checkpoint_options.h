@@ -1,0 +1,30 @@
+// The "checkpoint" section of the job file.
+#ifndef PS_TRAIN_CHECKPOINT_OPTIONS_H_
+#define PS_TRAIN_CHECKPOINT_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "config/spec.h"
+
+namespace ps {
+
+struct CheckpointOptions {
+  std::string directory;  // empty: no checkpoints
+  Json period = "5m";     // a duration, or seconds; 0: not by time
+  int64_t steps = 0;      // 0: not by steps
+  int keep = 2;           // newest checkpoints that are kept
+  int full_every = 1;     // every so many checkpoints, all rows are written
+  std::string compression = "zstd";
+  Json bandwidth = 0;  // bytes a second, as "100M"; 0: no limit
+
+  static const ObjectSpec<CheckpointOptions>& spec();
+
+  // Of period and bandwidth.  Throw kUsage "checkpoint.period: …".
+  double period_seconds() const;
+  double bytes_per_second() const;
+};
+
+}  // namespace ps
+
+#endif  // PS_TRAIN_CHECKPOINT_OPTIONS_H_

@@ -1,0 +1,150 @@
+#include "train/checkpointer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/checkpoint_file_writer.h"
+
+namespace ps {
+
+// Lets bytes through at a rate.  Any thread.
+class Checkpointer::Rate {
+ public:
+  explicit Rate(double bytes_per_second) : bytes_per_second_(bytes_per_second) {}
+
+  void take(uint64_t bytes) {
+    double wait = 0;
+    {
+      std::lock_guard lock(mutex_);
+      const double now = monotonic_seconds();
+      free_at_ = std::max(free_at_, now);
+      wait = free_at_ - now;
+      free_at_ += static_cast<double>(bytes) / bytes_per_second_;
+    }
+    if (wait > 0) std::this_thread::sleep_for(std::chrono::duration<double>(wait));
+  }
+
+ private:
+  const double bytes_per_second_;
+  std::mutex mutex_;
+  double free_at_ = 0;  // guarded by mutex_: when all that was taken has had its time
+};
+
+Checkpointer::Checkpointer(const CheckpointOptions& options, Json job, uint64_t generation, ThreadPool& pool,
+                           Log& log, FileSystem& files)
+    : options_(options),
+      job_(std::move(job)),
+      generation_(generation),
+      pool_(pool),
+      log_(log),
+      files_(files),
+      last_time_(monotonic_seconds()) {
+  const double bytes_per_second = options_.bytes_per_second();
+  if (bytes_per_second > 0) rate_ = std::make_unique<Rate>(bytes_per_second);
+}
+
+Checkpointer::~Checkpointer() = default;
+
+void Checkpointer::begin_new() {
+  files_.make_directories(options_.directory);
+  if (checkpoint_steps(options_.directory).empty()) return;
+  fail(Code::kUsage, "checkpoint.directory: ", quote(options_.directory),
+       " holds checkpoints of an earlier run: --resume goes on from them; else name another folder");
+}
+
+std::unique_ptr<CheckpointReader> Checkpointer::open_newest() {
+  auto reader = open_newest_checkpoint(options_.directory, pool_, [&](const Error& error) {
+    log_.warning("damaged, so an earlier checkpoint is looked for: ", error.message());
+  });
+  check_job(*reader);
+  last_step_ = reader->manifest().step;
+  return reader;
+}
+
+void Checkpointer::check_job(const CheckpointReader& reader) const {
+  const Json flat = job_.flatten(), theirs = reader.manifest().job.flatten();
+  auto differ = [&](const std::string& key) {
+    auto here = flat.find(key), there = theirs.find(key);
+    std::string path = key.substr(1);
+    std::replace(path.begin(), path.end(), '/', '.');
+    fail(Code::kUsage, quote(reader.folder()), " is of another job: ", path, " is ",
+         there == theirs.end() ? "not given" : there->dump(), " there and ",
+         here == flat.end() ? "not given" : here->dump(), " here; --init-model takes its weights alone");
+  };
+  for (const auto& [key, value] : flat.items()) {
+    if (!theirs.contains(key) || theirs.at(key) != value) differ(key);
+  }
+  for (const auto& [key, value] : theirs.items()) {
+    if (!flat.contains(key)) differ(key);
+  }
+}
+
+bool Checkpointer::due(int64_t step) const {
+  if (options_.steps > 0 && step % options_.steps == 0) return true;
+  const double period = options_.period_seconds();
+  return period > 0 && monotonic_seconds() >= last_time_ + period;
+}
+
+bool Checkpointer::write(int64_t step, const LocalStore& store, const CheckpointStates& states) {
+  if (step == last_step_) return true;
+  last_time_ = monotonic_seconds();
+  const std::string folder = join_path(options_.directory, step_folder(step));
+  try {
+    begin_checkpoint(files_, options_.directory, step);
+    const Manifest manifest = write_parts(folder, step, store, states);
+    commit_checkpoint(files_, options_.directory, manifest);
+    note_written(folder, manifest);
+    return true;
+  } catch (const Error& error) {
+    log_.error("checkpoint at step ", step, " failed, the one before it stays: ", error.message());
+  }
+  try {
+    files_.remove(folder);
+  } catch (const Error& error) {
+    log_.warning(error.message());
+  }
+  return false;
+}
+
+// The checkpoint counts already: what goes wrong from here on does not take it away.
+void Checkpointer::note_written(const std::string& folder, const Manifest& manifest) {
+  last_step_ = manifest.step;
+  uint64_t bytes = 0;
+  for (const FileEntry& file : manifest.files) bytes += file.sum.bytes;
+  log_.info("Checkpoint ", manifest.base ? "of what changed " : "", "at step ", manifest.step, ": ",
+            human_bytes(bytes), " in ", significant(monotonic_seconds() - last_time_, 3), " s to ", folder);
+  try {
+    if (manifest.base) {
+      ++since_full_;
+    } else if (options_.full_every > 1) {
+      base_.reset();
+      base_ = std::make_unique<CheckpointReader>(folder);
+      since_full_ = 0;
+    }
+    prune_checkpoints(files_, options_.directory, manifest.step, options_.keep);
+  } catch (const Error& error) {
+    log_.warning("after checkpoint at step ", manifest.step, ": ", error.message());
+  }
+}
+
+Manifest Checkpointer::write_parts(const std::string& folder, int64_t step, const LocalStore& store,
+                                   const CheckpointStates& states) {
+  CheckpointTarget target{folder, {&files_, options_.compression == "none" ? 0 : 1}, nullptr};
+  if (rate_) target.writing.before_write = [this](uint64_t bytes) { rate_->take(bytes); };
+  if (base_ && since_full_ + 1 < options_.full_every) target.base = base_.get();
+  Manifest manifest{.step = step, .generation = generation_, .job = job_, .tables = store.layouts()};
+  if (target.base) manifest.base = {step_folder(base_->manifest().step), base_->checksum()};
+  manifest.files = store.save(target);
+  CheckpointFileWriter writer(target, "state.psc");
+  for (const auto& [name, bytes] : states) writer.state(name, bytes);
+  manifest.files.push_back(writer.finish());
+  return manifest;
+}
+
+}  // namespace ps

@@ -1,0 +1,68 @@
+// Checkpointer: writes the checkpoints of a job that runs in one process, and opens the newest to go on from.
+// Used by ps-train.
+#ifndef PS_TRAIN_CHECKPOINTER_H_
+#define PS_TRAIN_CHECKPOINTER_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/file_system.h"
+#include "base/log.h"
+#include "base/thread_pool.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "ps/local_store.h"
+#include "train/checkpoint_options.h"
+
+namespace ps {
+
+// Bytes by name: what others want to find again.
+using CheckpointStates = std::map<std::string, std::string>;
+
+// One owner thread.  What it is given outlives it.
+class Checkpointer {
+ public:
+  // `job` is what must be equal to go on; `generation` tells this process from others.
+  Checkpointer(const CheckpointOptions& options, Json job, uint64_t generation, ThreadPool& pool, Log& log,
+               FileSystem& files = system_files());
+  ~Checkpointer();
+
+  // Makes the directory.  Throws kUsage when it holds checkpoints already: those of an earlier run must not
+  // be mixed with this one's.
+  void begin_new();
+
+  // The newest checkpoint that is whole; warns of those that are damaged.  Throws kUsage when there is none,
+  // or when it is of another job, and kCorrupt when all are damaged.
+  std::unique_ptr<CheckpointReader> open_newest();
+
+  // True when a checkpoint is wanted after this step, by the number of steps or by the clock.
+  bool due(int64_t step) const;
+
+  // Writes the checkpoint of this step, unless it was the last one written.  When the disk is full or fails,
+  // it says so in the log, takes away what it wrote, and returns false: the checkpoint before stays valid.
+  bool write(int64_t step, const LocalStore& store, const CheckpointStates& states);
+
+ private:
+  void note_written(const std::string& folder, const Manifest& manifest);
+  Manifest write_parts(const std::string& folder, int64_t step, const LocalStore& store,
+                       const CheckpointStates& states);
+  void check_job(const CheckpointReader& reader) const;
+
+  const CheckpointOptions options_;
+  const Json job_;
+  const uint64_t generation_;
+  ThreadPool& pool_;
+  Log& log_;
+  FileSystem& files_;
+
+  class Rate;
+  std::unique_ptr<Rate> rate_;              // null: no limit
+  std::unique_ptr<CheckpointReader> base_;  // the last full one, when increments are wanted
+  int since_full_ = 0;                      // increments that build on it
+  int64_t last_step_ = -1;                  // written, or resumed from
+  double last_time_;                        // of monotonic_seconds
+};
+
+}  // namespace ps
+
+#endif  // PS_TRAIN_CHECKPOINTER_H_

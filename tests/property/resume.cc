@@ -1,0 +1,255 @@
+// A run that is stopped at any step and goes on from its checkpoint gives the same bits as one that is not:
+// for every optimizer, schedules, averages, evaluators and orders of examples.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "data/reader.h"
+#include "ps/local_store.h"
+#include "support/faulty_files.h"
+#include "support/scratch_folder.h"
+#include "train/checkpointer.h"
+#include "train/trainer.h"
+
+namespace ps {
+namespace {
+
+constexpr int kDim = 300;
+
+// A wide part with sparse update, a dense part with statistics, and one dense table reached by ids.
+const Json kModel = {
+    {"layers",
+     Json::array(
+         {{{"name", "wide"}, {"type", "fc"}, {"input", "features"}, {"size", 2}, {"sparse_update", true}},
+          {{"name", "deep"}, {"type", "fc"}, {"input", "features"}, {"size", 3}, {"activation", "tanh"}},
+          {{"name", "dropped"}, {"type", "dropout"}, {"input", "deep"}, {"rate", 0.2}},
+          {{"name", "normed"}, {"type", "batch_norm"}, {"input", "dropped"}},
+          {{"name", "deeper"}, {"type", "fc"}, {"input", "normed"}, {"size", 1}},
+          {{"name", "flat"}, {"type", "fc"}, {"input", "wide"}, {"size", 1}},
+          {{"name", "score"}, {"type", "add"}, {"input", {"flat", "deeper"}}}})},
+    {"cost", {{"type", "binary_cross_entropy"}, {"input", "score"}}},
+    {"evaluators", {"auc", "classification_error"}}};
+
+std::string make_data(int examples) {
+  Random random(7, 7);
+  std::string text;
+  for (int i = 0; i < examples; ++i) {
+    text += random.below(2) ? "1" : "0";
+    for (int k = 0; k < 5; ++k) text += cat(" ", random.below(kDim), ":", significant(random.uniform(), 3));
+    text += "\n";
+  }
+  return text;
+}
+
+struct Outcome {
+  std::vector<uint64_t> keys;
+  std::vector<float> weights;
+  std::vector<std::string> results;  // of the passes, without times
+
+  bool operator==(const Outcome&) const = default;
+};
+
+// One process that trains: stops after some steps, or trains to its end.
+struct Process {
+  Process(const std::string& data_path, const Json& optimizer, const std::string& shuffle, ThreadPool& pool)
+      : reader(data(shuffle), {data_path}, {.threads = 1, .passes = kPasses}),
+        network(ModelOptions::spec().parse(kModel, "model"), reader.schema(), 1),
+        store(network.parameters(), make_optimizer_plan(optimizer, "mean"), UINT64_MAX, pool),
+        trainer(network, store, pool, TrainOptions{.log_period = 3}, group, reporter) {}
+
+  static DataOptions data(const std::string& shuffle) {
+    DataOptions out;
+    out.format = "libsvm";
+    out.dim = kDim;
+    out.batch_size = 16;
+    out.shuffle = shuffle;
+    out.shuffle_window = 50;
+    return out;
+  }
+
+  void train(int64_t stop_after, Outcome& outcome) {
+    auto stop = [&] { return trainer.step() >= stop_after; };
+    for (int pass = trainer.pass(); pass < kPasses && !stop(); ++pass) {
+      PassResult result = trainer.train_pass(pass, reader, stop);
+      if (result.interrupted) return;
+      outcome.results.push_back(
+          cat(pass, " ", result.batches, " ", result.average_cost, result.evaluators.dump()));
+    }
+  }
+
+  void read_weights(Outcome& outcome) {
+    for (size_t p = 0; p < network.parameters().size(); ++p) {
+      const ParameterSpec& spec = network.parameters()[p];
+      const int number = static_cast<int>(p);
+      std::vector<float> weights(static_cast<size_t>(spec.rows * spec.cols));
+      if (spec.sparse) {
+        const std::vector<uint64_t> keys = store.keys(number);
+        store.read_rows(number, keys, weights.data());
+        outcome.keys.insert(outcome.keys.end(), keys.begin(), keys.end());
+      } else {
+        store.read_all(number, weights.data());
+      }
+      outcome.weights.insert(outcome.weights.end(), weights.begin(), weights.end());
+    }
+  }
+
+  static constexpr int kPasses = 2;
+  BatchReader reader;
+  Network<float> network;
+  LocalStore store;
+  LocalGroup group;
+  Log log{"test", LogLevel::kError};
+  Reporter reporter{log, ProgressMode::kNever, ""};
+  Trainer trainer;
+};
+
+class Resume : public testing::Test {
+ protected:
+  Resume() { write_file(path_, make_data(300)); }
+
+  std::unique_ptr<Checkpointer> checkpointer(const CheckpointOptions& options,
+                                             FileSystem& files = system_files()) {
+    return std::make_unique<Checkpointer>(options, Json{{"model", "of the test"}}, 1, pool_, log_, files);
+  }
+
+  // The checkpoint of a process, as ps-train writes it.
+  static bool write(Checkpointer& keeper, const Process& process) {
+    std::string position;
+    process.trainer.save(position);
+    return keeper.write(process.trainer.step(), process.store, {{"trainer/0", position}});
+  }
+
+  static void restore(const CheckpointReader& reader, Process& process) {
+    process.store.restore(reader);
+    const std::string position = reader.state("trainer/0");
+    ByteReader in(position);
+    process.trainer.load(in);
+  }
+
+  // Trains in processes that each end after `steps`, none of which knows more than the checkpoint.
+  Outcome train(const Json& optimizer, const std::string& shuffle, int64_t steps, int full_every = 1) {
+    Outcome outcome;
+    ScratchFolder scratch;
+    FaultyFiles files(scratch.path());  // does not wait for the disk
+    CheckpointOptions options{.directory = scratch.path("checkpoints"), .full_every = full_every};
+    auto keeper = checkpointer(options, files);
+    keeper->begin_new();
+    for (int64_t stop = steps;; stop += steps) {
+      Process process(path_, optimizer, shuffle, pool_);
+      if (stop > steps) restore(*keeper->open_newest(), process);
+      process.train(stop, outcome);
+      if (process.trainer.pass() == Process::kPasses) {
+        process.read_weights(outcome);
+        return outcome;
+      }
+      EXPECT_TRUE(write(*keeper, process));
+      if (full_every == 1) keeper = checkpointer(options, files);
+    }
+  }
+
+  ScratchFolder folder_;
+  const std::string path_ = folder_.path("data.libsvm");
+  ThreadPool pool_{2};
+  Log log_{"test", LogLevel::kError};
+};
+
+TEST_F(Resume, EveryOptimizerGoesOnWithTheSameBits) {
+  for (const OptimizerEntry* entry : optimizer_catalog()) {
+    const Json optimizer = {{"type", entry->name}, {"learning_rate", 0.1}};
+    EXPECT_EQ(train(optimizer, "none", 15), train(optimizer, "none", INT64_MAX)) << entry->name;
+  }
+}
+
+TEST_F(Resume, DecayAveragesAndSchedulesGoOnWithTheSameBits) {
+  const Json decay = {{"type", "momentum"},   {"momentum", 0.9},
+                      {"learning_rate", 0.1}, {"l1", 1e-4},
+                      {"l2", 1e-3},           {"schedule", {{"type", "poly"}, {"a", 0.01}, {"b", 0.5}}}};
+  const Json average = {
+      {"type", "adagrad"}, {"learning_rate", 0.1}, {"l2", 1e-3}, {"average", {{"begin_step", 7}}}};
+  for (const Json& optimizer : {decay, average}) {
+    EXPECT_EQ(train(optimizer, "none", 11), train(optimizer, "none", INT64_MAX)) << optimizer;
+  }
+}
+
+TEST_F(Resume, EveryOrderOfExamplesGoesOnWithTheSameBits) {
+  const Json optimizer = {{"type", "adagrad"}, {"learning_rate", 0.1}};
+  for (const char* shuffle : {"none", "window", "full"}) {
+    EXPECT_EQ(train(optimizer, shuffle, 13), train(optimizer, shuffle, INT64_MAX)) << shuffle;
+  }
+}
+
+TEST_F(Resume, IncrementsGoOnWithTheSameBits) {
+  const Json optimizer = {{"type", "momentum"}, {"momentum", 0.9}, {"learning_rate", 0.1}, {"l2", 1e-3}};
+  EXPECT_EQ(train(optimizer, "none", 5, /*full_every=*/3), train(optimizer, "none", INT64_MAX));
+}
+
+TEST_F(Resume, OtherDataThatAreShorterAreRefused) {
+  ScratchFolder scratch;
+  FaultyFiles files(scratch.path());
+  auto keeper = checkpointer({.directory = scratch.path("checkpoints")}, files);
+  Outcome outcome;
+  const Json optimizer = {{"type", "sgd"}};
+  {
+    Process process(path_, optimizer, "none", pool_);
+    process.train(12, outcome);
+    ASSERT_TRUE(write(*keeper, process));
+  }
+  write_file(path_, make_data(50));
+  Process process(path_, optimizer, "none", pool_);
+  restore(*keeper->open_newest(), process);
+  const Error error = error_of([&] { process.train(100, outcome); });
+  EXPECT_EQ(error.code(), Code::kUsage);
+  EXPECT_THAT(error.message(), testing::HasSubstr("the data have 4 batches, but 12 were trained on"));
+}
+
+TEST_F(Resume, AFullDiskFailsOneCheckpointAndTrainingGoesOn) {
+  FaultyFiles files(folder_.path());
+  const CheckpointOptions options{.directory = folder_.path("checkpoints"), .steps = 5};
+  auto keeper = checkpointer(options, files);
+  keeper->begin_new();
+  Outcome outcome;
+  Process process(path_, {{"type", "adagrad"}}, "none", pool_);
+  process.train(5, outcome);
+  ASSERT_TRUE(keeper->due(5) && !keeper->due(6));
+  ASSERT_TRUE(write(*keeper, process));
+  for (int error : {ENOSPC, EIO}) {
+    for (int64_t call : {0, 3, 40, 90}) {
+      Process next(path_, {{"type", "adagrad"}}, "none", pool_);
+      restore(*keeper->open_newest(), next);
+      next.train(9, outcome);
+      files.fail_at(call, error, /*lasting=*/true);
+      EXPECT_FALSE(write(*keeper, next));
+      files.heal();
+      EXPECT_EQ(keeper->open_newest()->manifest().step, 5);
+      EXPECT_TRUE(write(*keeper, next)) << "once there is room";
+      EXPECT_EQ(keeper->open_newest()->manifest().step, 9);
+      files.remove(folder_.path("checkpoints"));
+      Process again(path_, {{"type", "adagrad"}}, "none", pool_);
+      again.train(5, outcome);
+      auto writer = checkpointer(options, files);
+      ASSERT_TRUE(write(*writer, again));
+    }
+  }
+}
+
+TEST_F(Resume, ACheckpointOfAnotherJobIsRefused) {
+  const CheckpointOptions options{.directory = folder_.path("checkpoints")};
+  FaultyFiles files(folder_.path());
+  Process process(path_, {{"type", "sgd"}}, "none", pool_);
+  Outcome outcome;
+  process.train(3, outcome);
+  auto keeper = checkpointer(options, files);
+  ASSERT_TRUE(write(*keeper, process));
+  Checkpointer other(options, {{"model", "another"}}, 1, pool_, log_);
+  const Error error = error_of([&] { other.open_newest(); });
+  EXPECT_EQ(error.code(), Code::kUsage);
+  EXPECT_THAT(error.message(), testing::HasSubstr("model is \"of the test\" there and \"another\" here"));
+  EXPECT_THAT(error_of([&] { other.begin_new(); }).message(), testing::HasSubstr("--resume"));
+  Process wider(path_, {{"type", "momentum"}}, "none", pool_);
+  EXPECT_THAT(error_of([&] { wider.store.restore(*keeper->open_newest()); }).message(),
+              testing::HasSubstr("state arrays"));
+}
+
+}  // namespace
+}  // namespace ps
