@@ -85,7 +85,10 @@ ps::Program program() {
                .job_key = "cluster.trainers"},
               {.name = "init-model",
                .argument = "PATH",
-               .help = "start from a saved model: pass-00000 or its file",
+               .help = "start from a saved model or a checkpoint",
+               .details = "A folder pass-00000, a safetensors file of ours or anyone's, whose tensors have "
+                          "the names "
+                          "and shapes of the parameters, or a checkpoint, whose weights alone are taken.",
                .group = "Task"},
               {.name = "checkpoint-dir",
                .argument = "DIR",

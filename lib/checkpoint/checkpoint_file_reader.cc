@@ -15,7 +15,8 @@ class SectionRows final : public RowCursor {
   const RowBlock* next() override {
     while (next_ < end_ && reader_.chunks()[next_].id != kKeysChunk) ++next_;
     if (next_ >= end_) return nullptr;
-    read_rows(reader_, next_, section_, buffers_, rows_);
+    ChunkBuffers buffers;  // not kept: a merge has many cursors open
+    read_rows(reader_, next_, section_, buffers, rows_);
     return &rows_;
   }
 
@@ -24,7 +25,6 @@ class SectionRows final : public RowCursor {
   const Section& section_;
   size_t next_;
   const size_t end_;
-  ChunkBuffers buffers_;
   RowBlock rows_;
 };
 

@@ -76,7 +76,8 @@ Section decode_section(std::string_view bytes) {
 }
 
 size_t rows_of_a_block(const TableLayout& layout) {
-  constexpr uint64_t kBlockBytes = 1 << 20;
+  // A byte plane is then one block of zstd, and a merge of all partitions holds some 40 MB.
+  constexpr uint64_t kBlockBytes = 512 << 10;
   return std::max<uint64_t>(1, kBlockBytes / layout.row_bytes());
 }
 

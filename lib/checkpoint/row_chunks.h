@@ -45,7 +45,7 @@ std::string encode_section(const Section& section);
 // Throws kCorrupt, without a place.
 Section decode_section(std::string_view bytes);
 
-// Rows that make a block of about a megabyte.
+// Rows that make a block of about half a megabyte.
 size_t rows_of_a_block(const TableLayout& layout);
 
 void write_keys(ChunkWriter& writer, uint32_t id, std::span<const uint64_t> keys);

@@ -48,7 +48,7 @@ class MergedRows final : public RowCursor {
   MergedRows(const TableLayout& layout, std::unique_ptr<RowCursor> base, std::unique_ptr<RowCursor> changes,
              std::unique_ptr<KeyCursor> gone)
       : layout_(layout),
-        block_rows_(rows_of_a_block(layout)),
+        block_rows_(rows_of_a_block(layout) / 8 + 1),
         base_cursor_(std::move(base)),
         changes_cursor_(std::move(changes)),
         base_(base_cursor_.get()),

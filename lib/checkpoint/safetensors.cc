@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "config/json.h"
+#include "math/half.h"
 
 namespace ps {
 
@@ -49,23 +50,29 @@ int64_t TensorInfo::elements() const {
   return count;
 }
 
-SafetensorsWriter::SafetensorsWriter(const std::string& path, std::vector<TensorInfo> tensors,
-                                     const Metadata& metadata)
-    : file_(path) {
+std::string safetensors_header(std::vector<TensorInfo>& tensors, const Metadata& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
+  uint64_t begin = 0;
   for (TensorInfo& tensor : tensors) {
-    uint64_t bytes = byte_count(tensor).value();
+    tensor.begin = begin;
+    tensor.bytes = byte_count(tensor).value();
+    begin += tensor.bytes;
     header[tensor.name] = {
-        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {expected_, expected_ + bytes}}};
-    expected_ += bytes;
+        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, begin}}};
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');
   std::string prefix;
   put(prefix, static_cast<uint64_t>(text.size()));
-  file_.write(prefix);
-  file_.write(text);
+  return prefix + text;
+}
+
+SafetensorsWriter::SafetensorsWriter(const std::string& path, std::vector<TensorInfo> tensors,
+                                     const Metadata& metadata)
+    : file_(path) {
+  file_.write(safetensors_header(tensors, metadata));
+  for (const TensorInfo& tensor : tensors) expected_ += tensor.bytes;
 }
 
 void SafetensorsWriter::write(std::string_view bytes) {
@@ -163,6 +170,20 @@ void SafetensorsReader::read_bytes(const TensorInfo& tensor, uint64_t offset, vo
     position += static_cast<uint64_t>(count);
     bytes -= static_cast<uint64_t>(count);
   }
+}
+
+void SafetensorsReader::read_floats(const TensorInfo& tensor, int64_t first, std::span<float> out) const {
+  if (tensor.dtype == "F32") return read(tensor, first, out);
+  auto convert = [&]<class Stored>(Stored, auto to_float) {
+    std::vector<Stored> stored(out.size());
+    read<Stored>(tensor, first, stored);
+    std::transform(stored.begin(), stored.end(), out.begin(), to_float);
+  };
+  if (tensor.dtype == "F16") return convert(uint16_t{}, from_half);
+  if (tensor.dtype == "BF16") return convert(uint16_t{}, from_bfloat16);
+  if (tensor.dtype == "F64") return convert(double{}, [](double value) { return static_cast<float>(value); });
+  fail(Code::kUsage, path_, ": tensor ", quote(tensor.name), " is ", tensor.dtype,
+       ", expected F32, F16, BF16 or F64");
 }
 
 }  // namespace ps

@@ -25,6 +25,9 @@ struct TensorInfo {
 
 using Metadata = std::map<std::string, std::string>;
 
+// What stands before the buffer of a file with these tensors, in their order; sets their offsets.
+std::string safetensors_header(std::vector<TensorInfo>& tensors, const Metadata& metadata);
+
 // Writes a file whose tensors are known, with their shapes, before their bytes.  The file appears at
 // commit().
 class SafetensorsWriter {
@@ -68,6 +71,9 @@ class SafetensorsReader {
   void read(const TensorInfo& tensor, int64_t first, std::span<Scalar> out) const {
     read_bytes(tensor, static_cast<uint64_t>(first) * sizeof(Scalar), out.data(), out.size_bytes());
   }
+
+  // The same as floats, of a tensor of any floating type; throws kUsage for other types.
+  void read_floats(const TensorInfo& tensor, int64_t first, std::span<float> out) const;
 
  private:
   void parse_header(const std::string& header, uint64_t file_bytes);

@@ -14,6 +14,8 @@
 #include "data/output.h"
 #include "data/reader.h"
 #include "data/writer.h"
+#include "job/checkpoint_model.h"
+#include "job/checkpoint_report.h"
 #include "job/parameter_home.h"
 #include "job/run_checkpoints.h"
 #include "train/model_file.h"
@@ -147,6 +149,12 @@ void Run::resume() {
 }
 
 void Run::load_weights() {
+  if (is_checkpoint(options_.init_model)) {
+    const CheckpointReader reader(checkpoint_folder(options_.init_model));
+    CheckpointModel model(reader, {});
+    load_model(model, network_->parameters(), home_->store());
+    return;
+  }
   if (!options_.init_model.empty()) {
     load_model(options_.init_model, network_->parameters(), home_->store());
     return;

@@ -33,60 +33,134 @@ void write_rows(SafetensorsWriter& writer, ParameterStore& store, int parameter,
   }
 }
 
-void check_shape(const SafetensorsReader& model, const TensorInfo& tensor, const std::string& dtype,
-                 const std::vector<int64_t>& shape) {
-  if (tensor.dtype == dtype && tensor.shape == shape) return;
+[[noreturn]] void fail_shape(const SafetensorsReader& model, const TensorInfo& tensor,
+                             const std::string& expected) {
   fail(Code::kUsage, model.path(), ": ", quote(tensor.name), " is ", tensor.dtype, " ",
-       shape_text(tensor.shape), ", the job expects ", dtype, " ", shape_text(shape));
+       shape_text(tensor.shape), ", the job expects ", expected);
 }
+
+// Others write a column or a row as a vector: extents of 1 do not count.
+std::vector<int64_t> without_ones(std::vector<int64_t> shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
+// The rows of one parameter in a model file.
+class StoredRows {
+ public:
+  StoredRows(const SafetensorsReader& model, const ParameterSpec& spec)
+      : model_(model),
+        name_(spec.name),
+        cols_(spec.cols),
+        bound_(static_cast<uint64_t>(spec.rows)),
+        keys_(model.find(spec.name + ".keys")),
+        scales_(model.find(spec.name + ".scales")) {
+    const TensorInfo* rows = model.find(keys_ ? spec.name + ".rows" : spec.name);
+    if (rows == nullptr) fail(Code::kUsage, model.path(), ": no parameter ", quote(spec.name));
+    rows_ = rows;
+    count_ = keys_ ? keys_->elements() : spec.rows;
+    if (keys_ && (keys_->dtype != "U64" || keys_->shape.size() != 1)) fail_shape(model, *keys_, "U64 keys");
+    const std::vector<int64_t> shape = {count_, cols_};
+    if (without_ones(rows_->shape) != without_ones(shape)) fail_shape(model, *rows_, shape_text(shape));
+    const bool scaled = rows_->dtype == "I8";
+    if (!scaled) scales_ = nullptr;
+    if (scaled && (scales_ == nullptr || scales_->dtype != "F32" || scales_->elements() != count_)) {
+      fail_shape(model, *rows_, "a scale for each row beside it");
+    }
+  }
+
+  int64_t count() const { return count_; }
+
+  // Rows [first, first + keys.size()).
+  void read(int64_t first, std::span<uint64_t> keys, std::span<float> rows) {
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint64_t>(first) + i;
+    if (keys_) model_.read<uint64_t>(*keys_, first, keys);
+    for (uint64_t key : keys) check_key(key);
+    if (scales_) return read_scaled(first, keys.size(), rows);
+    model_.read_floats(*rows_, first * cols_, rows);
+  }
+
+ private:
+  void check_key(uint64_t key) {
+    if (key < next_key_) {
+      fail(Code::kCorrupt, model_.path(), ": keys of ", quote(name_), " do not ascend at ", key);
+    }
+    next_key_ = key + 1;
+    if (bound_ == 0 || key < bound_) return;
+    fail(Code::kUsage, model_.path(), ": key ", key, " of ", quote(name_), " is outside the job's ", bound_);
+  }
+
+  void read_scaled(int64_t first, size_t count, std::span<float> rows) const {
+    std::vector<int8_t> units(rows.size());
+    std::vector<float> scales(count);
+    model_.read<int8_t>(*rows_, first * cols_, units);
+    model_.read<float>(*scales_, first, scales);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      rows[i] = static_cast<float>(units[i]) * scales[i / static_cast<size_t>(cols_)];
+    }
+  }
+
+  const SafetensorsReader& model_;
+  const std::string name_;
+  const int64_t cols_;
+  const uint64_t bound_;
+  const TensorInfo *keys_, *scales_, *rows_ = nullptr;  // keys and scales: null without
+  int64_t count_ = 0;
+  uint64_t next_key_ = 0;
+};
 
 // Calls take(keys, rows) for pieces of a sparse tensor pair, or of a whole matrix whose row numbers are the
 // keys.
 template <class Take>
 void each_rows(const SafetensorsReader& model, const ParameterSpec& spec, Take&& take) {
-  const TensorInfo* keys = model.find(spec.name + ".keys");
-  const TensorInfo* rows = model.find(keys ? spec.name + ".rows" : spec.name);
-  if (rows == nullptr) fail(Code::kUsage, model.path(), ": no parameter ", quote(spec.name));
-  int64_t count = keys ? keys->elements() : spec.rows;
-  if (keys) check_shape(model, *keys, "U64", {count});
-  check_shape(model, *rows, "F32", {count, spec.cols});
-  int64_t step = rows_at_once(spec.cols);
-  std::vector<uint64_t> key_buffer;
-  std::vector<float> row_buffer;
-  for (int64_t begin = 0; begin < count; begin += step) {
-    size_t size = static_cast<size_t>(std::min(step, count - begin));
-    key_buffer.resize(size);
-    row_buffer.resize(size * static_cast<size_t>(spec.cols));
-    for (size_t i = 0; i < size; ++i) key_buffer[i] = static_cast<uint64_t>(begin) + i;
-    if (keys) model.read<uint64_t>(*keys, begin, key_buffer);
-    model.read<float>(*rows, begin * spec.cols, row_buffer);
-    for (uint64_t key : key_buffer) {
-      if (spec.rows == 0 || key < static_cast<uint64_t>(spec.rows)) continue;
-      fail(Code::kUsage, model.path(), ": key ", key, " of ", quote(spec.name), " is outside the job's ",
-           spec.rows);
-    }
-    take(key_buffer, row_buffer.data());
+  StoredRows stored(model, spec);
+  const int64_t step = rows_at_once(spec.cols);
+  std::vector<uint64_t> keys;
+  std::vector<float> rows;
+  for (int64_t begin = 0; begin < stored.count(); begin += step) {
+    const size_t size = static_cast<size_t>(std::min(step, stored.count() - begin));
+    keys.resize(size);
+    rows.resize(size * static_cast<size_t>(spec.cols));
+    stored.read(begin, keys, rows);
+    take(std::span<const uint64_t>(keys), rows.data());
   }
 }
 
-void load_one(const SafetensorsReader& model, const ParameterSpec& spec, int parameter,
-              ParameterStore& store) {
+// Gives a parameter the rows that each(take) hands out.  Rows that a dense one does not get keep the weights
+// that the job starts with.
+template <class Each>
+void load_one(const ParameterSpec& spec, int parameter, ParameterStore& store, Each&& each) {
   if (spec.sparse) {
-    each_rows(model, spec, [&](std::span<const uint64_t> keys, const float* rows) {
-      store.load_rows(parameter, keys, rows);
-    });
+    each([&](std::span<const uint64_t> keys, const float* rows) { store.load_rows(parameter, keys, rows); });
     return;
   }
-  // Rows that a sparse model does not have keep the weights that the job starts with.
   std::vector<float> all(static_cast<size_t>(spec.rows * spec.cols));
   store.read_all(parameter, all.data());
-  each_rows(model, spec, [&](std::span<const uint64_t> keys, const float* rows) {
+  each([&](std::span<const uint64_t> keys, const float* rows) {
     for (size_t i = 0; i < keys.size(); ++i) {
       std::copy_n(rows + static_cast<int64_t>(i) * spec.cols, spec.cols,
                   all.data() + static_cast<int64_t>(keys[i]) * spec.cols);
     }
   });
   store.load_all(parameter, all.data());
+}
+
+void load_stored(const SafetensorsReader& model, const ParameterSpec& spec, int parameter,
+                 ParameterStore& store) {
+  load_one(spec, parameter, store, [&](auto&& take) { each_rows(model, spec, take); });
+}
+
+// The table of this parameter in a model, checked.
+size_t find_table(const ModelSource& model, const ParameterSpec& spec) {
+  for (size_t t = 0; t < model.tables().size(); ++t) {
+    const ModelTable& table = model.tables()[t];
+    if (table.name != spec.name) continue;
+    const uint64_t bound = static_cast<uint64_t>(spec.rows);
+    if (table.width == spec.cols && (bound == 0 || (table.rows > 0 && table.rows <= bound))) return t;
+    fail(Code::kUsage, "the checkpoint's ", quote(spec.name), " is [", table.rows, ", ", table.width,
+         "], the job expects [", spec.rows, ", ", spec.cols, "]");
+  }
+  fail(Code::kUsage, "the checkpoint has no parameter ", quote(spec.name));
 }
 
 }  // namespace
@@ -134,13 +208,24 @@ void save_model(const std::string& path, const std::vector<ParameterSpec>& param
 void load_model(const std::string& path, const std::vector<ParameterSpec>& parameters,
                 ParameterStore& store) {
   SafetensorsReader model(model_file_path(path));
-  for (size_t p = 0; p < parameters.size(); ++p) load_one(model, parameters[p], static_cast<int>(p), store);
+  for (size_t p = 0; p < parameters.size(); ++p)
+    load_stored(model, parameters[p], static_cast<int>(p), store);
+}
+
+void load_model(ModelSource& model, const std::vector<ParameterSpec>& parameters, ParameterStore& store) {
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    const size_t table = find_table(model, parameters[p]);
+    load_one(parameters[p], static_cast<int>(p), store, [&](auto&& take) {
+      auto cursor = model.rows(table);
+      while (const RowBlock* rows = cursor->next()) take(std::span(rows->keys), rows->values.data());
+    });
+  }
 }
 
 void load_parameter(const std::string& path, const std::vector<ParameterSpec>& parameters, size_t index,
                     ParameterStore& store) {
   SafetensorsReader model(model_file_path(path));
-  load_one(model, parameters[index], static_cast<int>(index), store);
+  load_stored(model, parameters[index], static_cast<int>(index), store);
 }
 
 }  // namespace ps

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/model/model_source.h"
 #include "checkpoint/safetensors.h"
 #include "model/parameter.h"
 #include "ps/parameter_store.h"
@@ -29,6 +30,9 @@ void save_model(const std::string& path, const std::vector<ParameterSpec>& param
 // parameter may be loaded from a whole one and the other way round).  Throws kUsage when the model does not
 // fit the job.
 void load_model(const std::string& path, const std::vector<ParameterSpec>& parameters, ParameterStore& store);
+
+// The same from the weights of a checkpoint, all of them up to date.
+void load_model(ModelSource& model, const std::vector<ParameterSpec>& parameters, ParameterStore& store);
 
 // Sets the one parameter `index` from the parameter of the same name in a model file: init "file".
 void load_parameter(const std::string& path, const std::vector<ParameterSpec>& parameters, size_t index,

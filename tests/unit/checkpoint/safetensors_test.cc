@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "base/bytes.h"
 #include "base/error.h"
 
@@ -86,6 +88,23 @@ TEST_F(SafetensorsTest, HolesOverlapsAndLiesAreFound) {
           R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
           4),
       "a name used twice");
+}
+
+// The format allows headers of 100 MB: one that claims more is refused before it is read.
+TEST_F(SafetensorsTest, ALargerHeaderIsRefusedBeforeMemoryIsTaken) {
+  for (uint64_t size : {uint64_t{100'000'001}, uint64_t{1} << 62, UINT64_MAX}) {
+    std::string head;
+    put(head, size);
+    write_file(path_, head + "{}");
+    std::filesystem::resize_file(path_, 200'000'000);  // a hole: it takes no room
+    try {
+      SafetensorsReader reader(path_);
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kCorrupt);
+      EXPECT_THAT(error.message(), testing::HasSubstr(cat("header of ", size, " bytes")));
+    }
+  }
 }
 
 TEST_F(SafetensorsTest, UncommittedFileLeavesNothing) {

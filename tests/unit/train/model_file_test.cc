@@ -91,8 +91,69 @@ TEST_F(ModelFileTest, ModelThatDoesNotSuitIsRefusedByName) {
   EXPECT_THAT(refusal({spec_of("other", true, 3)}), HasSubstr("no parameter 'other'"));
   ParameterSpec wide = spec_of("table", true, 3);
   wide.cols = 4;
-  EXPECT_THAT(refusal({wide}), HasSubstr("'table.rows' is F32 [2, 2], the job expects F32 [2, 4]"));
+  EXPECT_THAT(refusal({wide}), HasSubstr("'table.rows' is F32 [2, 2], the job expects [2, 4]"));
   EXPECT_THAT(refusal({spec_of("table", true, 2)}), HasSubstr("key 2 of 'table' is outside the job's 2"));
+}
+
+// Tensors that others wrote, with the floats 1 and -2 in any type.
+TEST_F(ModelFileTest, ModelsOfOthersAreReadInTheirTypesAndShapes) {
+  const std::map<std::string, std::string> types = {
+      {"F32", std::string("\0\0\x80\x3f\0\0\0\xc0", 8)},
+      {"F16", std::string("\0\x3c\0\xc0", 4)},
+      {"BF16", std::string("\x80\x3f\0\xc0", 4)},
+      {"F64", std::string("\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\xc0", 16)}};
+  for (const auto& [type, bytes] : types) {
+    for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{1, 2}, {2}, {2, 1}}) {
+      SafetensorsWriter writer(path_, {{"table", type, shape, 0, 0}}, {});
+      writer.write(bytes);
+      writer.commit();
+      loaded_.table.clear();
+      load_model(path_, {spec_of("table", true, 1)}, loaded_);
+      EXPECT_THAT(loaded_.table, ElementsAre(testing::Pair(0, ElementsAre(1, -2)))) << type;
+    }
+  }
+}
+
+TEST_F(ModelFileTest, WeightsIn8BitsAreScaledByTheirRow) {
+  SafetensorsWriter writer(path_,
+                           {{"table.keys", "U64", {2}, 0, 0},
+                            {"table.scales", "F32", {2}, 0, 0},
+                            {"table.rows", "I8", {2, 2}, 0, 0}},
+                           {});
+  writer.write_array<uint64_t>(std::vector<uint64_t>{1, 2});
+  writer.write_array<float>(std::vector<float>{0.5f, 2.0f});
+  writer.write_array<int8_t>(std::vector<int8_t>{127, -2, 3, 0});
+  writer.commit();
+  load_model(path_, {spec_of("table", true, 3)}, loaded_);
+  EXPECT_THAT(loaded_.table,
+              ElementsAre(testing::Pair(1, ElementsAre(63.5f, -1)), testing::Pair(2, ElementsAre(6, 0))));
+}
+
+TEST_F(ModelFileTest, KeysThatDoNotAscendAndOtherTypesAreRefused) {
+  auto write = [&](const std::string& keys, const std::string& rows, std::vector<uint64_t> numbers) {
+    SafetensorsWriter writer(path_, {{"table.keys", keys, {2}, 0, 0}, {"table.rows", rows, {2, 2}, 0, 0}},
+                             {});
+    writer.write_array<uint64_t>(numbers);
+    writer.write(std::string(rows == "F32" ? 16 : 4, '\0'));
+    writer.commit();
+  };
+  auto load = [&] { load_model(path_, {spec_of("table", true, 9)}, loaded_); };
+  for (const std::vector<uint64_t>& keys : std::vector<std::vector<uint64_t>>{{3, 3}, {5, 4}}) {
+    write("U64", "F32", keys);
+    try {
+      load();
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kCorrupt);
+      EXPECT_THAT(error.message(), HasSubstr("keys of 'table' do not ascend"));
+    }
+  }
+  write("I64", "F32", {1, 2});
+  EXPECT_THAT(refusal({spec_of("table", true, 9)}), HasSubstr("expects U64 keys"));
+  write("U64", "U8", {1, 2});
+  EXPECT_THAT(refusal({spec_of("table", true, 9)}), HasSubstr("expected F32, F16, BF16 or F64"));
+  write("U64", "I8", {1, 2});
+  EXPECT_THAT(refusal({spec_of("table", true, 9)}), HasSubstr("a scale for each row"));
 }
 
 TEST_F(ModelFileTest, OneParameterCanBeTaken) {

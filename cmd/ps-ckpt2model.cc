@@ -1,0 +1,161 @@
+// ps-ckpt2model: turns a checkpoint into a model file; inspects, verifies and compares checkpoints.
+// ps-ckpt2model(1)
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "checkpoint/model/model_format.h"
+#include "cli/main.h"
+#include "job/checkpoint_model.h"
+#include "job/checkpoint_report.h"
+
+namespace {
+
+using namespace ps;
+
+Program program() {
+  return {
+      .name = "ps-ckpt2model",
+      .summary = "turn a checkpoint into a model file; inspect, verify, compare checkpoints",
+      .synopsis = "CHECKPOINT [--output FILE|-] [--format FORMAT] | --inspect | --verify | --diff OTHER",
+      .positionals = {{.name = "CHECKPOINT", .help = "its folder, or one of checkpoints: the newest counts"}},
+      .flags = with_common_flags(
+          {
+              {.name = "output", .argument = "FILE", .help = "where the model goes, - for standard output"},
+              {.name = "format",
+               .argument = "FORMAT",
+               .help = "format of the model",
+               .details = "See ps-model(5).",
+               .default_text = "safetensors",
+               .choices = model_format_names()},
+              {.name = "type",
+               .argument = "TYPE",
+               .help = "type of the weights; i8 with a scale for each row",
+               .default_text = "f32",
+               .choices = {"f32", "f16", "bf16", "i8"}},
+              {.name = "with-state", .help = "the optimizer's state too"},
+              {.name = "labels",
+               .argument = "L,...",
+               .help = "labels of the classes, for liblinear",
+               .details = "The first is the one that a positive score means, of two.  Else: 1 and -1, or "
+                          "the numbers of the classes from 0 on.",
+               .repeatable = true},
+              {.name = "tables",
+               .argument = "NAME,...",
+               .help = "only these tables",
+               .group = "Choice",
+               .repeatable = true},
+              {.name = "keys",
+               .argument = "A:B|FILE",
+               .help = "only rows with keys from A to B, or in a file, one a line",
+               .details = "Rows of sparse tables; dense parameters are always whole.",
+               .group = "Choice"},
+              {.name = "min-shows",
+               .argument = "N",
+               .help = "only rows that were shown so often",
+               .details = "Of tables that count it.",
+               .group = "Choice"},
+              {.name = "inspect", .help = "say what is in the checkpoint", .group = "Instead"},
+              {.name = "verify", .help = "read all of it, and check every checksum", .group = "Instead"},
+              {.name = "diff",
+               .argument = "OTHER",
+               .help = "compare the weights with those of another checkpoint",
+               .group = "Instead"},
+          },
+          {"log-level", "json"}),
+      .examples = {{.command = "ps-ckpt2model checkpoints --output model.safetensors",
+                    .help = "the newest checkpoint as a model"},
+                   {.command = "ps-ckpt2model checkpoints --format text --output - | head",
+                    .help = "look at some rows"}},
+  };
+}
+
+// "A:B", or a file of keys.
+void choose_keys(const Flags& flags, RowChoice& choice) {
+  const std::string text = flags.text("keys").value_or("");
+  if (text.empty()) return;
+  const std::vector<std::string_view> ends = split(text, ':');
+  if (ends.size() == 2) {
+    const auto first = parse_uint(ends[0]), last = parse_uint(ends[1]);
+    if (first && last && *first <= *last) {
+      choice.first_key = *first;
+      choice.last_key = *last;
+      return;
+    }
+  }
+  std::vector<uint64_t>& keys = choice.keys.emplace();
+  size_t line = 0;
+  for (std::string_view one : split(read_file(text), '\n')) {
+    ++line;
+    if (one.empty()) continue;
+    const std::optional<uint64_t> key = parse_uint(one);
+    if (!key) fail(Code::kData, text, ":", line, ": ", quote(one), " is not a key");
+    keys.push_back(*key);
+  }
+  std::sort(keys.begin(), keys.end());
+}
+
+RowChoice row_choice(const Flags& flags) {
+  RowChoice choice;
+  choice.tables = flags.list("tables");
+  choice.min_shows = flags.number("min-shows", 0);
+  choice.with_state = flags.on("with-state");
+  choose_keys(flags, choice);
+  return choice;
+}
+
+NumberType number_type(const std::string& name) {
+  return name == "f16"    ? NumberType::kF16
+         : name == "bf16" ? NumberType::kBf16
+         : name == "i8"   ? NumberType::kI8
+                          : NumberType::kF32;
+}
+
+void print(const Flags& flags, const Json& json, const std::string& text) {
+  std::fputs(flags.on("json") ? (json.dump() + "\n").c_str() : text.c_str(), stdout);
+}
+
+void verify(const Flags& flags, const CheckpointReader& reader) {
+  ThreadPool pool(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  reader.verify(pool, /*rows=*/true);
+  print(flags, {{"folder", reader.folder()}, {"whole", true}}, cat(reader.folder(), ": whole\n"));
+}
+
+void diff(const Flags& flags, const CheckpointReader& reader, const RowChoice& choice) {
+  const CheckpointReader other_reader(checkpoint_folder(*flags.text("diff")));
+  CheckpointModel model(reader, choice), other(other_reader, choice);
+  const Json comparison = compare_models(model, other);
+  print(flags, comparison, comparison_text(comparison));
+}
+
+int run(const Flags& flags, Log& log) {
+  const CheckpointReader reader(checkpoint_folder(flags.positionals()[0]));
+  RowChoice choice = row_choice(flags);
+  if (flags.on("inspect")) {
+    const Json description = describe_checkpoint(reader);
+    print(flags, description, checkpoint_text(description));
+  } else if (flags.on("verify")) {
+    verify(flags, reader);
+  } else if (flags.given("diff")) {
+    choice.with_state = false;
+    diff(flags, reader, choice);
+  } else if (!flags.given("output")) {
+    fail(Code::kUsage,
+         "nothing to do: give --output, --inspect, --verify or --diff; see ps-ckpt2model --help");
+  } else {
+    const ModelFormat& format = find_model_format(*flags.text("format"));
+    const ModelSettings settings{number_type(*flags.text("type")), flags.list("labels")};
+    CheckpointModel model(reader, choice);
+    write_model(format, model, settings, *flags.text("output"));
+    log.debug("wrote the model of ", reader.folder());
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_main(program(), argc, argv, run);
+}

@@ -1,0 +1,101 @@
+#include "checkpoint/model/model_format.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "data/output.h"
+
+namespace ps {
+
+std::span<const ModelFormat* const> model_format_catalog() {
+  static constexpr const ModelFormat* kAll[] = {&kSafetensorsModel, &kNpzModel, &kPaddleModel,
+                                                &kLiblinearModel, &kTextModel};
+  return kAll;
+}
+
+std::vector<std::string> model_format_names() {
+  std::vector<std::string> names;
+  for (const ModelFormat* format : model_format_catalog()) names.emplace_back(format->name);
+  return names;
+}
+
+const ModelFormat& find_model_format(const std::string& name) {
+  for (const ModelFormat* format : model_format_catalog()) {
+    if (format->name == name) return *format;
+  }
+  const std::vector<std::string> names = model_format_names();
+  fail(Code::kUsage, "unknown format ", quote(name), did_you_mean(name, names), "; expected one of ",
+       join(names, ", "));
+}
+
+namespace {
+
+class FileSink final : public ByteSink {
+ public:
+  explicit FileSink(const std::string& path) : file_(path) {}
+  void write(std::string_view bytes) override { file_.write(bytes); }
+  void commit() { file_.commit(); }
+
+ private:
+  AtomicFile file_;
+};
+
+class PipeSink final : public ByteSink {
+ public:
+  explicit PipeSink(bool binary) : stream_("-", Compression::kNone, binary) {}
+  void write(std::string_view bytes) override { open_ = open_ && stream_.write(bytes); }
+  bool open() const override { return open_; }
+
+ private:
+  OutputStream stream_;
+  bool open_ = true;
+};
+
+// One table of a source.
+class OneTable final : public ModelSource {
+ public:
+  OneTable(ModelSource& source, size_t table)
+      : source_(source), table_(table), tables_{source.tables()[table]} {}
+  const std::vector<ModelTable>& tables() const override { return tables_; }
+  std::unique_ptr<RowCursor> rows(size_t) override { return source_.rows(table_); }
+  void untrained_row(size_t, uint64_t key, float* weights) override {
+    source_.untrained_row(table_, key, weights);
+  }
+  const std::map<std::string, std::string>& metadata() const override { return source_.metadata(); }
+  int index_base() const override { return source_.index_base(); }
+
+ private:
+  ModelSource& source_;
+  const size_t table_;
+  const std::vector<ModelTable> tables_;
+};
+
+void write_file(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
+                const std::string& path) {
+  FileSink sink(path);
+  format.write(source, settings, sink);
+  sink.commit();
+}
+
+}  // namespace
+
+void write_model(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
+                 const std::string& output) {
+  if (settings.type != NumberType::kF32 && !format.other_types) {
+    fail(Code::kUsage, "format ", format.name, " holds floats of 32 bits alone: leave out --type");
+  }
+  const bool folder = format.file_per_table && source.tables().size() != 1;
+  if (output == "-") {
+    if (folder)
+      fail(Code::kUsage, "format ", format.name, " is a file for each table: choose one with --tables");
+    PipeSink sink(format.binary);
+    return format.write(source, settings, sink);
+  }
+  if (!folder) return write_file(format, source, settings, output);
+  make_directories(output);
+  for (size_t t = 0; t < source.tables().size(); ++t) {
+    OneTable one(source, t);
+    write_file(format, one, settings, join_path(output, source.tables()[t].name));
+  }
+}
+
+}  // namespace ps

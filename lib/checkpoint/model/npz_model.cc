@@ -1,0 +1,195 @@
+// npz, numpy's archive: a ZIP file of arrays, stored, written in one go: sizes and checksums follow each
+// array (PKWARE, APPNOTE 6.3.10, 4.3.9 and 4.5.3), in 64 bits since arrays may be large.
+//
+//   file  := entry* directory
+//   entry := local_header name.npy crc32:u32 size:u64 size:u64
+//   .npy  := "\x93NUMPY" 1 0 header_bytes:u16 header array          (numpy.lib.format, version 1.0)
+#include <zlib.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "checkpoint/model/model_format.h"
+#include "checkpoint/model/numbers.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint16_t kVersion = 45;                // needed to read: ZIP64
+constexpr uint16_t kSizesFollow = 1 << 3;        // flag
+constexpr uint16_t kDosTime = 0, kDosDate = 33;  // the first of January 1980
+constexpr uint32_t kIn64Bits = UINT32_MAX;
+
+struct Entry {
+  std::string name;
+  uint64_t offset, bytes;
+  uint32_t checksum;
+};
+
+void put_fields(std::string& out, uint32_t checksum, const std::string& name) {
+  put(out, kVersion);
+  put(out, kSizesFollow);
+  put(out, uint16_t{0});  // stored
+  put(out, kDosTime);
+  put(out, kDosDate);
+  put(out, checksum);
+  put(out, kIn64Bits);
+  put(out, kIn64Bits);
+  put(out, static_cast<uint16_t>(name.size()));
+}
+
+// Writes entries one after the other, and what ends the file.
+class ZipWriter final : public ByteSink {
+ public:
+  explicit ZipWriter(ByteSink& out) : out_(out) {}
+
+  void begin(const std::string& name) {
+    entries_.push_back({name, bytes_, 0, static_cast<uint32_t>(crc32(0, nullptr, 0))});
+    std::string head;
+    put(head, uint32_t{0x04034b50});
+    put_fields(head, 0, name);
+    put(head, uint16_t{20});
+    head += name;
+    put(head, uint16_t{1});  // ZIP64: sizes, which follow
+    put(head, uint16_t{16});
+    put(head, uint64_t{0});
+    put(head, uint64_t{0});
+    put_out(head);
+  }
+
+  void write(std::string_view bytes) override {
+    Entry& entry = entries_.back();
+    entry.checksum = static_cast<uint32_t>(
+        crc32_z(entry.checksum, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+    entry.bytes += bytes.size();
+    put_out(bytes);
+  }
+  bool open() const override { return out_.open(); }
+
+  void end() {
+    const Entry& entry = entries_.back();
+    std::string tail;
+    put(tail, uint32_t{0x08074b50});
+    put(tail, entry.checksum);
+    put(tail, entry.bytes);
+    put(tail, entry.bytes);
+    put_out(tail);
+  }
+
+  void finish() {
+    const uint64_t directory = bytes_;
+    for (const Entry& entry : entries_) put_directory(entry);
+    const uint64_t size = bytes_ - directory, end = bytes_;
+    std::string tail;
+    put(tail, uint32_t{0x06064b50});  // end of the directory, in 64 bits
+    put(tail, uint64_t{44});
+    put(tail, kVersion);
+    put(tail, kVersion);
+    put(tail, uint32_t{0});
+    put(tail, uint32_t{0});
+    put(tail, static_cast<uint64_t>(entries_.size()));
+    put(tail, static_cast<uint64_t>(entries_.size()));
+    put(tail, size);
+    put(tail, directory);
+    put(tail, uint32_t{0x07064b50});  // where that is
+    put(tail, uint32_t{0});
+    put(tail, end);
+    put(tail, uint32_t{1});
+    put(tail, uint32_t{0x06054b50});  // the same in 32 bits: see there
+    put(tail, uint32_t{0});
+    put(tail, UINT16_MAX);
+    put(tail, UINT16_MAX);
+    put(tail, kIn64Bits);
+    put(tail, kIn64Bits);
+    put(tail, uint16_t{0});
+    put_out(tail);
+  }
+
+ private:
+  void put_out(std::string_view bytes) {
+    bytes_ += bytes.size();
+    out_.write(bytes);
+  }
+
+  void put_directory(const Entry& entry) {
+    std::string head;
+    put(head, uint32_t{0x02014b50});
+    put(head, kVersion);
+    put_fields(head, entry.checksum, entry.name);
+    put(head, uint16_t{28});
+    put(head, uint16_t{0});  // no comment
+    put(head, uint16_t{0});  // disk
+    put(head, uint16_t{0});
+    put(head, uint32_t{0});
+    put(head, kIn64Bits);
+    head += entry.name;
+    put(head, uint16_t{1});
+    put(head, uint16_t{24});
+    put(head, entry.bytes);
+    put(head, entry.bytes);
+    put(head, entry.offset);
+    put_out(head);
+  }
+
+  ByteSink& out_;
+  std::vector<Entry> entries_;
+  uint64_t bytes_ = 0;
+};
+
+std::string npy_header(const char* type, const std::vector<uint64_t>& shape) {
+  constexpr size_t kPrefix = 10, kAlignment = 64;
+  std::string text = cat("{'descr': '", type, "', 'fortran_order': False, 'shape': (");
+  for (uint64_t extent : shape) text += cat(extent, ", ");
+  text += "), }";
+  text.append(kAlignment - 1 - (kPrefix + text.size()) % kAlignment, ' ');
+  text += '\n';
+  std::string out = "\x93NUMPY";
+  put(out, uint8_t{1});
+  put(out, uint8_t{0});
+  put(out, static_cast<uint16_t>(text.size()));
+  return out + text;
+}
+
+const char* type_name(NumberType type) {
+  return type == NumberType::kF32 ? "<f4" : type == NumberType::kF16 ? "<f2" : "|i1";
+}
+
+template <class Body>
+void write_array(ZipWriter& zip, const std::string& name, const char* type,
+                 const std::vector<uint64_t>& shape, Body&& body) {
+  zip.begin(name + ".npy");
+  zip.write(npy_header(type, shape));
+  body();
+  zip.end();
+}
+
+void write_table(ModelSource& source, size_t t, NumberType type, ZipWriter& zip) {
+  const ModelTable& table = source.tables()[t];
+  const uint64_t width = static_cast<uint64_t>(table.width);
+  if (!table.whole()) {
+    write_array(zip, table.name + ".keys", "<u8", {table.count}, [&] { write_table_keys(source, t, zip); });
+  }
+  if (type == NumberType::kI8) {
+    write_array(zip, table.name + ".scales", "<f4", {table.count},
+                [&] { write_table_scales(source, t, zip); });
+  }
+  for (int array = 0; array <= table.state_arrays; ++array) {
+    const std::string rows = table.whole() ? table.name : table.name + ".rows";
+    const std::string name = array == 0 ? rows : cat(table.name, ".state.", array - 1);
+    write_array(zip, name, array == 0 ? type_name(type) : "<f4", {table.count, width},
+                [&] { write_table_array(source, t, array, type, zip); });
+  }
+}
+
+void write(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
+  if (settings.type == NumberType::kBf16) fail(Code::kUsage, "format npz: numpy has no bf16; use f16 or f32");
+  ZipWriter zip(out);
+  for (size_t t = 0; t < source.tables().size(); ++t) write_table(source, t, settings.type, zip);
+  zip.finish();
+}
+
+}  // namespace
+
+constinit const ModelFormat kNpzModel = {"npz", "arrays by name, for numpy.load", true, false, true, write};
+
+}  // namespace ps

@@ -1,0 +1,78 @@
+// safetensors, ps-model(5): keys first, then numbers of 4 bytes, then narrower ones, so that all are aligned.
+#include <algorithm>
+
+#include "base/text.h"
+#include "checkpoint/model/model_format.h"
+#include "checkpoint/model/numbers.h"
+#include "checkpoint/safetensors.h"
+
+namespace ps {
+
+namespace {
+
+const char* type_name(NumberType type) {
+  switch (type) {
+    case NumberType::kF32:
+      return "F32";
+    case NumberType::kF16:
+      return "F16";
+    case NumberType::kBf16:
+      return "BF16";
+    case NumberType::kI8:
+      return "I8";
+  }
+  return "";
+}
+
+// A tensor, and how its bytes are written.
+struct Tensor {
+  TensorInfo info;
+  int alignment;
+  std::function<void(ByteSink&)> write;
+};
+
+std::vector<Tensor> tensors_of(ModelSource& source, NumberType type) {
+  std::vector<Tensor> all;
+  for (size_t t = 0; t < source.tables().size(); ++t) {
+    const ModelTable& table = source.tables()[t];
+    const int64_t count = static_cast<int64_t>(table.count);
+    const std::string rows = table.whole() ? table.name : table.name + ".rows";
+    if (!table.whole()) {
+      all.push_back({{table.name + ".keys", "U64", {count}, 0, 0}, 8, [&source, t](ByteSink& out) {
+                       write_table_keys(source, t, out);
+                     }});
+    }
+    if (type == NumberType::kI8) {
+      all.push_back({{table.name + ".scales", "F32", {count}, 0, 0}, 4, [&source, t](ByteSink& out) {
+                       write_table_scales(source, t, out);
+                     }});
+    }
+    for (int array = 0; array <= table.state_arrays; ++array) {
+      const NumberType stored = array == 0 ? type : NumberType::kF32;
+      const std::string name = array == 0 ? rows : cat(table.name, ".state.", array - 1);
+      all.push_back(
+          {{name, type_name(stored), {count, table.width}, 0, 0},
+           bytes_of(stored),
+           [&source, t, array, type](ByteSink& out) { write_table_array(source, t, array, type, out); }});
+    }
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Tensor& a, const Tensor& b) { return a.alignment > b.alignment; });
+  return all;
+}
+
+void write(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
+  const std::vector<Tensor> tensors = tensors_of(source, settings.type);
+  std::vector<TensorInfo> infos;
+  for (const Tensor& tensor : tensors) infos.push_back(tensor.info);
+  out.write(safetensors_header(infos, source.metadata()));
+  for (const Tensor& tensor : tensors) tensor.write(out);
+}
+
+}  // namespace
+
+constinit const ModelFormat kSafetensorsModel = {
+    "safetensors", "tensors by name, as ps-train saves them and --init-model reads them", true, false, true,
+    write};
+
+}  // namespace ps

@@ -1,0 +1,179 @@
+#include "job/checkpoint_model.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "job/checkpoint_states.h"
+#include "model/network.h"
+#include "ps/hello.h"
+#include "ps/optimizer_plan.h"
+#include "ps/table_checkpoint.h"
+
+namespace ps {
+
+struct CheckpointModel::Table {
+  TableLayout layout;
+  ParameterSpec spec;
+  std::unique_ptr<Optimizer<float>> optimizer;  // null: the weights are a statistic
+};
+
+namespace {
+
+// Turns rows as they are kept into rows as they are read.
+class UpToDate final : public RowCursor {
+ public:
+  UpToDate(const TableLayout& layout, const Optimizer<float>* optimizer, bool with_state,
+           std::unique_ptr<RowCursor> from)
+      : layout_(layout), optimizer_(optimizer), with_state_(with_state), from_(std::move(from)) {}
+
+  const RowBlock* next() override {
+    const RowBlock* rows = from_->next();
+    if (rows == nullptr) return nullptr;
+    const int64_t width = layout_.width, values = layout_.values(), out = with_state_ ? values : width;
+    out_.keys = rows->keys;
+    out_.statistics = rows->statistics;
+    out_.values.resize(rows->size() * static_cast<size_t>(out));
+    row_.resize(static_cast<size_t>(values));
+    for (size_t i = 0; i < rows->size(); ++i) {
+      std::copy_n(rows->values.data() + static_cast<int64_t>(i) * values, values, row_.data());
+      float* to = out_.values.data() + static_cast<int64_t>(i) * out;
+      read(rows->stamps.empty() ? -1 : static_cast<int64_t>(rows->stamps[i]), to);
+      if (with_state_) std::copy(row_.begin() + width, row_.end(), to + width);
+    }
+    return &out_;
+  }
+
+ private:
+  // weights [width] <- those of row_, which has seen `steps` steps, or all of them.
+  void read(int64_t steps, float* weights) {
+    const int64_t width = layout_.width;
+    if (optimizer_ == nullptr) {
+      std::copy_n(row_.data(), width, weights);
+      return;
+    }
+    const Row<float> row{row_.data(), row_.data() + width, width, width};
+    if (steps >= 0) optimizer_->catch_up(row, steps, optimizer_->steps());
+    optimizer_->read(row, weights);
+  }
+
+  const TableLayout layout_;
+  const Optimizer<float>* const optimizer_;
+  const bool with_state_;
+  const std::unique_ptr<RowCursor> from_;
+  std::vector<float> row_;
+  RowBlock out_;
+};
+
+Json state_json(const CheckpointReader& reader, const char* name) {
+  try {
+    return parse_json(reader.state(name), name);
+  } catch (const Error& error) {
+    throw Error(Code::kCorrupt, cat(reader.folder(), ": offset 0: ", error.message()));
+  }
+}
+
+}  // namespace
+
+CheckpointModel::CheckpointModel(const CheckpointReader& reader, const RowChoice& choice)
+    : reader_(reader), choice_(choice), job_(Job::spec().parse(state_json(reader, kJobState), "job")) {
+  check_choice();
+  metadata_ = {{"format", "pskit"},
+               {"job", job_.job.name},
+               {"seed", std::to_string(job_.job.seed)},
+               {"step", std::to_string(reader.manifest().step)}};
+  const Network<float> network(job_.model, schema_from_json(state_json(reader, kSchemaState)), job_.job.seed);
+  const OptimizerPlan plan = make_optimizer_plan(job_.optimizer, job_.train.gradient);
+  for (const ParameterSpec& spec : network.parameters()) {
+    const TableLayout* layout = reader.table(spec.name);
+    if (layout == nullptr) fail(Code::kCorrupt, reader.folder(), ": offset 0: no table ", quote(spec.name));
+    const bool chosen = choice_.tables.empty() || std::find(choice_.tables.begin(), choice_.tables.end(),
+                                                            spec.name) != choice_.tables.end();
+    if (!chosen) continue;
+    add_table(*layout, spec, spec.kind == ParameterKind::kStatistic ? nullptr : plan.make(spec.tuning));
+  }
+}
+
+CheckpointModel::~CheckpointModel() = default;
+
+void CheckpointModel::check_choice() const {
+  std::vector<std::string> names;
+  for (const TableLayout& layout : reader_.manifest().tables) names.push_back(layout.name);
+  for (const std::string& name : choice_.tables) {
+    if (reader_.table(name) != nullptr) continue;
+    fail(Code::kUsage, quote(reader_.folder()), ": no table ", quote(name), did_you_mean(name, names),
+         "; it has ", join(names, ", "));
+  }
+}
+
+void CheckpointModel::add_table(const TableLayout& layout, const ParameterSpec& spec,
+                                std::unique_ptr<Optimizer<float>> optimizer) {
+  restore_optimizer(reader_, spec.name, optimizer.get());
+  held_.push_back({layout, spec, std::move(optimizer)});
+  tables_.push_back(
+      {spec.name, layout.sparse, layout.rows, 0, layout.width, choice_.with_state ? layout.state_arrays : 0});
+  tables_.back().count = count_rows(tables_.size() - 1);
+}
+
+// Of a full checkpoint without a choice the manifest knows it; else the rows are gone through once.
+uint64_t CheckpointModel::count_rows(size_t table) {
+  const std::string& name = tables_[table].name;
+  uint64_t count = 0;
+  if (!reader_.manifest().base && !keep_row(held_[table].layout)) {
+    for (const FileEntry& file : reader_.manifest().files) {
+      for (const SectionEntry& section : file.sections) count += section.table == name ? section.rows : 0;
+    }
+    return count;
+  }
+  auto cursor = rows(table);
+  while (const RowBlock* block = cursor->next()) count += block->size();
+  return count;
+}
+
+// Null: all are kept.  Choices are of rows that are reached by keys, not of dense parameters.
+KeepRow CheckpointModel::keep_row(const TableLayout& layout) const {
+  const bool all_keys = !choice_.keys && choice_.first_key == 0 && choice_.last_key == UINT64_MAX;
+  if (!layout.sparse || (all_keys && !choice_.min_shows)) return nullptr;
+  const size_t statistics = layout.statistics.size();
+  const auto found = std::find(layout.statistics.begin(), layout.statistics.end(), "shows");
+  if (choice_.min_shows && found == layout.statistics.end()) {
+    fail(Code::kUsage, "table ", quote(layout.name),
+         " does not count shows, so rows cannot be chosen by them");
+  }
+  const size_t shows = static_cast<size_t>(found - layout.statistics.begin());
+  return [this, statistics, shows](const RowBlock& rows, size_t i) {
+    const uint64_t key = rows.keys[i];
+    if (key < choice_.first_key || key > choice_.last_key) return false;
+    if (choice_.keys && !std::binary_search(choice_.keys->begin(), choice_.keys->end(), key)) return false;
+    return !choice_.min_shows || rows.statistics[i * statistics + shows] >= *choice_.min_shows;
+  };
+}
+
+std::unique_ptr<RowCursor> CheckpointModel::rows(size_t table) {
+  const Table& held = held_[table];
+  std::vector<std::unique_ptr<RowCursor>> cursors;
+  for (uint32_t partition : reader_.partitions(held.layout.name)) {
+    cursors.push_back(reader_.rows(held.layout.name, partition));
+  }
+  auto merged = merged_partitions(held.layout, std::move(cursors), keep_row(held.layout));
+  return std::make_unique<UpToDate>(held.layout, held.optimizer.get(), choice_.with_state, std::move(merged));
+}
+
+void CheckpointModel::untrained_row(size_t table, uint64_t key, float* weights) {
+  const Table& held = held_[table];
+  const int64_t width = held.layout.width;
+  std::vector<float> values(static_cast<size_t>(held.layout.values()));
+  held.spec.initializer.fill(key, {values.data(), static_cast<size_t>(width)});
+  if (held.optimizer) {
+    const Row<float> row{values.data(), values.data() + width, width, width};
+    held.optimizer->initialize(row);
+    held.optimizer->catch_up(row, 0, held.optimizer->steps());
+    held.optimizer->read(row, values.data());
+  }
+  std::copy_n(values.data(), width, weights);
+}
+
+int CheckpointModel::index_base() const {
+  return job_.data.index_base;
+}
+
+}  // namespace ps

@@ -1,0 +1,62 @@
+// CheckpointModel: the weights of a checkpoint as a model: rows in the order of their keys, brought up to
+// date. Used by ps-ckpt2model, and to start from a checkpoint.
+#ifndef PS_JOB_CHECKPOINT_MODEL_H_
+#define PS_JOB_CHECKPOINT_MODEL_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/merged_cursor.h"
+#include "checkpoint/model/model_source.h"
+#include "job/job.h"
+#include "model/parameter.h"
+#include "optim/optimizer.h"
+
+namespace ps {
+
+// Which rows a model has.
+struct RowChoice {
+  std::vector<std::string> tables;            // empty: all
+  std::optional<std::vector<uint64_t>> keys;  // ascending; nothing: all
+  uint64_t first_key = 0, last_key = UINT64_MAX;
+  std::optional<double> min_shows;  // of tables that count how often their rows were shown
+  bool with_state = false;          // the optimizer's too
+};
+
+// Owner thread only; `reader` must outlive it.
+class CheckpointModel final : public ModelSource {
+ public:
+  // Throws kUsage for tables that are not there, kCorrupt when the checkpoint is damaged.
+  CheckpointModel(const CheckpointReader& reader, const RowChoice& choice);
+  ~CheckpointModel() override;
+
+  const std::vector<ModelTable>& tables() const override { return tables_; }
+  std::unique_ptr<RowCursor> rows(size_t table) override;
+  void untrained_row(size_t table, uint64_t key, float* weights) override;
+  const std::map<std::string, std::string>& metadata() const override { return metadata_; }
+  int index_base() const override;
+
+ private:
+  struct Table;
+
+  void add_table(const TableLayout& layout, const ParameterSpec& spec,
+                 std::unique_ptr<Optimizer<float>> optimizer);
+  void check_choice() const;
+  uint64_t count_rows(size_t table);
+  KeepRow keep_row(const TableLayout& layout) const;
+
+  const CheckpointReader& reader_;
+  const RowChoice choice_;
+  Job job_;
+  std::vector<Table> held_;
+  std::vector<ModelTable> tables_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace ps
+
+#endif  // PS_JOB_CHECKPOINT_MODEL_H_

@@ -1,0 +1,114 @@
+#!/bin/bash
+# ps-ckpt2model: every format says what the job would, and is read by tools that are not ours.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+job=$PS_SOURCE/share/jobs/quickstart.json
+
+ps-datagen ctr --samples 8000 --output train.txt
+ps-train "$job" --data train.txt --passes 2 --log-level warning --checkpoint-dir checkpoints --set checkpoint.steps=30 \
+  --set checkpoint.full_every=2 --set checkpoint.keep=3 --set optimizer.l2=0.001 --set optimizer.average='{"begin_step": 5}'
+
+echo "the model of the last checkpoint is the model that was saved, also of an increment and through a pipe"
+ps-ckpt2model checkpoints --output model.safetensors
+cat >same_tensors.py <<'PY'
+import json, struct, sys
+
+def tensors(path):
+    data = open(path, "rb").read()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__")
+    return {n: (t["dtype"], t["shape"], data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
+            for n, t in header.items()}
+
+sys.exit(tensors(sys.argv[1]) != tensors(sys.argv[2]))
+PY
+need python3
+python3 same_tensors.py model.safetensors output/pass-00001/model.safetensors || fail "another model than ps-train saved"
+ps-ckpt2model checkpoints --output - | cmp - model.safetensors
+ps-ckpt2model checkpoints --inspect >inspected
+expect_text inspected 'step 80'
+expect_text inspected 'sparse, '
+ps-ckpt2model checkpoints --verify >verified
+expect_text verified ': whole'
+
+echo "checkpoint, its model, and the model that was saved test the same"
+for model in checkpoints model.safetensors output/pass-00001; do
+  ps-train "$job" --job test --data train.txt --init-model "$model" --log-level warning --json |
+    python3 -c 'import json, sys; t = json.load(sys.stdin)["test"]; print(t["cost"], t["evaluators"])' >>tested
+done
+[[ $(sort -u tested | wc -l) == 1 ]] || fail "different figures: $(cat tested)"
+
+echo "two checkpoints are compared"
+first=$(ls checkpoints | grep step- | head -1)
+ps-ckpt2model "checkpoints/$first" --diff checkpoints >difference
+expect_text difference ' only in the second'
+ps-ckpt2model checkpoints --diff checkpoints --json >difference
+python3 -c 'import json; t = json.load(open("difference")); assert t and all(x["different"] == 0 and x["only_a"] == 0 for x in t)'
+
+echo "rows are chosen by table and by key; text tells the same weights"
+table=$(ps-ckpt2model checkpoints --inspect --json | python3 -c 'import json, sys
+print(next(t["name"] for t in json.load(sys.stdin)["tables"] if t["kind"] == "sparse"))')
+ps-ckpt2model checkpoints --tables "$table" --format text --output all.txt
+awk '$2 >= 100 && $2 <= 300' all.txt >expected.txt
+ps-ckpt2model checkpoints --tables "$table" --keys 100:300 --format text --output chosen.txt
+cmp expected.txt chosen.txt
+awk '{print $2}' expected.txt | tac >keys.txt
+ps-ckpt2model checkpoints --tables "$table" --keys keys.txt --format text --output listed.txt
+cmp expected.txt listed.txt
+{ ps-ckpt2model checkpoints --format text --output - || (($? == 141)); } | head -1 >first.txt
+expect_status 2 ps-ckpt2model checkpoints --tables nothing --output x
+expect_text err "no table 'nothing'"
+expect_status 2 ps-ckpt2model checkpoints --min-shows 1 --output x
+expect_text err 'does not count shows'
+expect_status 2 ps-ckpt2model checkpoints --format npz --type bf16 --output x
+expect_status 2 ps-ckpt2model checkpoints --format text --type f16 --output x
+expect_status 2 ps-ckpt2model checkpoints
+
+echo "PaddlePaddle's files hold whole matrices, and need a bound of the ids"
+expect_status 2 ps-ckpt2model checkpoints --format paddle --tables "$table" --output one.paddle
+expect_text err 'have no bound: set data.dim'
+expect_status 2 ps-ckpt2model checkpoints --format paddle --output -
+expect_text err 'choose one with --tables'
+ps-datagen sparse-binary --samples 300 --dim 120 --nnz 3:20 --format libsvm --output small.libsvm
+ps-train "$PS_SOURCE/share/jobs/a9a.json" --data small.libsvm --passes 1 --log-level warning --save-dir '' --checkpoint-dir small
+ps-ckpt2model small --format paddle --output paddle
+ps-ckpt2model small --format text --output small.txt
+python3 - <<'PY'
+import os, struct
+rows = [line.split() for line in open("small.txt")]
+for name in {row[0] for row in rows}:
+    data = open("paddle/" + name, "rb").read()
+    bound = 1 if name.endswith("bias") else 124
+    assert struct.unpack("<iIQ", data[:16]) == (0, 4, bound), name
+    assert len(data) == 16 + 4 * bound
+    values = struct.unpack(f"<{bound}f", data[16:])
+    mine = {int(row[1]): struct.unpack("<f", struct.pack("<f", float(row[2])))[0] for row in rows if row[0] == name}
+    assert all(values[key] == mine.get(key, 0) for key in range(bound)), name
+assert len(os.listdir("paddle")) == 2
+PY
+
+echo "damage ends it with 5, and leaves no model"
+cp -r checkpoints damaged
+part=$(ls damaged/"$(cut -d' ' -f1 damaged/LATEST)"/part-*.psc | tail -1)
+printf 'damage' | dd of="$part" bs=1 seek=100 conv=notrunc status=none
+expect_status 5 ps-ckpt2model damaged --output broken.safetensors
+expect_text err "$part: "
+expect_text err "offset "
+[[ ! -e broken.safetensors ]] || fail "a model of a damaged checkpoint"
+expect_status 5 ps-ckpt2model damaged --verify
+
+/usr/bin/python3 -c 'import numpy' 2>/dev/null || skip "numpy is not installed"
+echo "numpy reads npz, and safetensors by a script written from ps-model(5)"
+ps-ckpt2model checkpoints --format npz --output model.npz
+for type in f16 bf16 i8; do ps-ckpt2model checkpoints --type $type --output model.$type; done
+ps-ckpt2model checkpoints --format npz --type i8 --with-state --output model_i8.npz
+/usr/bin/python3 "$PS_SOURCE/tests/e2e/read_models.py"
+if /usr/bin/python3 -c 'import safetensors.numpy' 2>/dev/null; then
+  /usr/bin/python3 -c 'import safetensors.numpy, sys; sys.exit(not safetensors.numpy.load_file("model.safetensors"))'
+else
+  echo "(the safetensors package is not installed: its part is left out)"
+fi
+echo passed
