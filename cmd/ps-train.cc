@@ -204,7 +204,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.rank =
       static_cast<int>(flags.integer("rank", 0, INT32_MAX).value_or(launched ? launched->rank : 0));
   options.generation = std::random_device()() + 1ull;
-  ps::RequestSignal shrink(SIGUSR1);
+  ps::RequestSignal shrink(SIGRTMIN);
   options.shrink_asked = [&] { return shrink.take(); };
   options.stop = [&] { return interrupts.requested(); };
   if (launched) {

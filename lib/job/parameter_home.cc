@@ -107,7 +107,7 @@ void check_part(const Job& job, const RunOptions& options) {
     if (job.checkpoint.directory.empty()) {
       fail(Code::kUsage, "--resume: there is no checkpoint.directory: give --checkpoint-dir");
     }
-    if (!server_addresses(job).empty()) fail(Code::kUsage, "--resume: with servers, give it to ps-serve");
+    if (!server_addresses(job).empty()) fail(Code::kUsage, "--resume is for one process: servers write no checkpoints");
   }
   if (server_addresses(job).empty()) {
     if (trainers > 1) fail(Code::kUsage, trainers, " trainers need servers: give --servers");

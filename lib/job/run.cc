@@ -194,13 +194,13 @@ bool Run::train() {
   return finished;
 }
 
-// Of a job without servers, which write their own.  `result` must stay where it is.
+// Of a job without servers: these do not write any.  `result` must stay where it is.
 void Run::start_checkpoints(Json& result) {
   result["passes"] = Json::array();
   LocalStore* store = home_->local();
   if (store == nullptr || job_.checkpoint.directory.empty()) return;
-  checkpoints_ =
-      std::make_unique<RunCheckpoints>(job_, options_, reader_->schema(), *store, *trainer_, pool_, log_);
+  checkpoints_ = std::make_unique<RunCheckpoints>(job_, options_, reader_->schema(), network_->parameters(),
+                                                  *store, *trainer_, pool_, log_);
   if (!options_.resume) {
     checkpoints_->begin_new();
   } else if (!checkpoints_->resume(result)) {

@@ -82,7 +82,13 @@ GeoStore::GeoStore(std::vector<ParameterSpec> specs, const GeoOptions& options, 
       factor_(options.mean ? 1.0f / static_cast<float>(remote.size()) : 1.0f),
       local_(local),
       remote_(remote) {
-  for (const ParameterSpec& spec : specs_) copies_.emplace_back(spec);
+  for (const ParameterSpec& spec : specs_) {
+    if (spec.row_policy) {
+      fail(Code::kUsage, quote(spec.name),
+           ": rows that come and go need the servers to see every batch: ", "not in train.mode geo");
+    }
+    copies_.emplace_back(spec);
+  }
 }
 
 GeoStore::~GeoStore() = default;

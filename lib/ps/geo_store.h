@@ -59,6 +59,7 @@ class GeoStore final : public ParameterStore {
   void read_all(int parameter, float* weights) override;
   void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
   void load_all(int parameter, const float* weights) override;
+  RowReport row_report(int parameter) override { return remote_.row_report(parameter); }
 
  private:
   struct Copy;  // of one parameter

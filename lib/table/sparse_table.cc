@@ -264,23 +264,10 @@ void SparseTable::save_rows(uint32_t partition, size_t at_once,
   std::sort(rows.begin(), rows.end());
   RowBlock block;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const auto [key, row] = rows[i];
-    block.keys.push_back(key);
-    block.values.insert(block.values.end(), row, row + layout_.values());
-    if (layout_.stamped()) block.stamps.push_back(layout_.stamp(row));
+    append_row(layout_, rows[i].first, rows[i].second, block);
     if (block.size() < at_once && i + 1 < rows.size()) continue;
     take(block);
     block.clear();
-  }
-}
-
-void SparseTable::restore_rows(const RowBlock& block, ThreadPool& pool) {
-  std::vector<float*> rows(block.size());
-  rows_->insert(block.keys, rows.data(), pool);
-  const float* values = block.values.data();
-  for (size_t i = 0; i < rows.size(); ++i, values += layout_.values()) {
-    std::copy_n(values, layout_.values(), rows[i]);
-    if (layout_.stamped()) layout_.set_stamp(rows[i], block.stamps[i]);
   }
 }
 

@@ -103,15 +103,12 @@ class SparseTable {
   // in the order of time; some may have a row again.
   std::span<const uint64_t> erased_keys() const { return std::span(erased_).first(erased_before_); }
 
-  // Sets rows, as a snapshot gave them.
+  // Sets rows, as a snapshot or save_rows gave them.
   void restore_rows(const RowBlock& rows, ThreadPool& pool);
 
   // Calls take(rows) with the rows of one partition as they lie, in the order of their keys, up to `at_once`
   // in a block: for checkpoints.  Any thread, while nothing changes the table.
   void save_rows(uint32_t partition, size_t at_once, const std::function<void(const RowBlock&)>& take) const;
-
-  // Adds rows as save_rows gave them; the table has none of their keys.
-  void restore_rows(const RowBlock& rows, ThreadPool& pool);
 
   const Optimizer<float>& optimizer() const { return *optimizer_; }
   Optimizer<float>& optimizer() { return *optimizer_; }
