@@ -54,7 +54,7 @@ class OnServersAndHere final : public ParameterHome {
         here_(job, parameters, pool),
         store_(parameters, *job.train.geo(), *here_.local(), servers_.remote()) {}
   ParameterStore& store() override { return store_; }
-  Group& group() override { return servers_.group(); }
+  Group& group() override { return store_; }
   Json counters() const override { return servers_.counters(); }
   void keep_alive() override { servers_.keep_alive(); }
   const std::string& first_cpu() const { return servers_.first_cpu(); }
@@ -81,7 +81,7 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
   return remote;
 }
 
-void compare_kernels(std::string_view first, Log& log) {
+void warn_of_kernels(std::string_view first, Log& log) {
   const std::string_view ours = cpu_level_name(cpu_level());
   if (ours == first) return;
   log.warning("this trainer has ", ours, " kernels, the one that came first ", first,
@@ -107,7 +107,9 @@ void check_part(const Job& job, const RunOptions& options) {
     if (job.checkpoint.directory.empty()) {
       fail(Code::kUsage, "--resume: there is no checkpoint.directory: give --checkpoint-dir");
     }
-    if (!server_addresses(job).empty()) fail(Code::kUsage, "--resume is for one process: servers write no checkpoints");
+  }
+  if (!job.checkpoint.directory.empty() && options.task == "train" && !server_addresses(job).empty()) {
+    fail(Code::kUsage, "checkpoint.directory: only a process without servers writes checkpoints");
   }
   if (server_addresses(job).empty()) {
     if (trainers > 1) fail(Code::kUsage, trainers, " trainers need servers: give --servers");
@@ -123,13 +125,14 @@ std::unique_ptr<ParameterHome> make_home(const Job& job, const RunOptions& optio
                                          Log& log) {
   if (server_addresses(job).empty()) return std::make_unique<OwnProcess>(job, parameters, pool);
   const RemoteOptions remote = remote_options(job, options, schema, log);
-  if (job.train.geo() && options.task == "train") {
+  if (options.task != "train") return std::make_unique<OnServers>(remote, job, parameters);
+  if (job.train.geo()) {
     auto home = std::make_unique<OnServersAndHere>(remote, job, parameters, pool);
-    compare_kernels(home->first_cpu(), log);
+    warn_of_kernels(home->first_cpu(), log);
     return home;
   }
   auto home = std::make_unique<OnServers>(remote, job, parameters);
-  if (options.task == "train") compare_kernels(home->first_cpu(), log);
+  warn_of_kernels(home->first_cpu(), log);
   return home;
 }
 

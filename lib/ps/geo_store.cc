@@ -1,6 +1,7 @@
 #include "ps/geo_store.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "base/error.h"
@@ -11,7 +12,9 @@ namespace ps {
 
 namespace {
 
-constexpr size_t kRowsAtOnce = 1 << 17;  // of an exchange: what it takes in memory
+// Servers count the exchanges of a round as one batch each, so that it has one; what is left at the end of a
+// pass, which may be all rows, goes out in pieces, for the sake of memory.
+constexpr size_t kAllRows = SIZE_MAX, kRowsAtOnce = 1 << 17;
 
 bool same_bits(const float* a, const float* b, int64_t count) {
   return std::memcmp(a, b, static_cast<size_t>(count) * sizeof(float)) == 0;
@@ -185,23 +188,24 @@ void GeoStore::push(std::span<const KeyPlan> plans, std::span<const ParameterVie
       copy.trained.push_back(plans[p].keys[n]);
     }
   }
-  if (++batches_ == options_.period) exchange();
+  if (++batches_ == options_.period) exchange(kAllRows);
 }
 
 // ---- exchanges
 
 // Ends the round: what it has trained goes out, and comes back as all trainers made it.
-void GeoStore::exchange() {
+void GeoStore::exchange(size_t rows_at_once) {
   ++round_;
   batches_ = 0;
   size_t most = 0;
   for (const Copy& copy : copies_) most = std::max(most, copy.trained.size());
-  for (size_t begin = 0; begin == 0 || begin < most; begin += kRowsAtOnce) {
+  rows_at_once = std::min(rows_at_once, std::max<size_t>(1, most));
+  for (size_t begin = 0; begin == 0 || begin < most; begin += rows_at_once) {
     std::vector<KeyPlan> plans(specs_.size());
     for (size_t p = 0; p < specs_.size(); ++p) {
       const std::vector<uint64_t>& trained = copies_[p].trained;
       if (begin >= trained.size()) continue;
-      const size_t count = std::min(kRowsAtOnce, trained.size() - begin);
+      const size_t count = std::min(rows_at_once, trained.size() - begin);
       plans[p].keys.assign(trained.data() + begin, trained.data() + begin + count);
     }
     exchange_some(plans, begin == 0 ? RemoteStore::Scope::kAll : RemoteStore::Scope::kRows);
@@ -291,7 +295,7 @@ void GeoStore::take_rows(std::span<const KeyPlan> plans, const Views& theirs,
 }
 
 void GeoStore::send_rest() {
-  if (batches_ > 0) exchange();
+  if (batches_ > 0) exchange(kAllRows);
 }
 
 // Rows that were not trained in this round change too: decay moves them, and rounding has left something.
@@ -300,7 +304,7 @@ void GeoStore::end_pass(int64_t pass) {
   constexpr int kMostExchanges = 3;
   pass_ = pass;
   send_rest();
-  for (int again = 0; again < kMostExchanges && find_changed(); ++again) exchange();
+  for (int again = 0; again < kMostExchanges && find_changed(); ++again) exchange(kRowsAtOnce);
   remote_.end_pass(pass);
   ++round_;
   has_whole_ = false;
@@ -350,6 +354,14 @@ void GeoStore::find_changed_rows(size_t p, std::span<const uint64_t> keys) {
     copy.find_or_start(specs_[p], keys[n]);
     copy.trained.push_back(keys[n]);
   }
+}
+
+// A push was a round of batches.
+RunPosition GeoStore::position() const {
+  RunPosition position = remote_.position();
+  position.pass_batches *= options_.period;
+  position.batches *= options_.period;
+  return position;
 }
 
 // ---- models

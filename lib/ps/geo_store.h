@@ -36,8 +36,9 @@ std::vector<ParameterSpec> without_tuning(std::vector<ParameterSpec> specs);
 void check_geo_optimizer(const Json& optimizer);
 
 // One owner thread.  Memory grows with the rows that are used: their weights, optimizer state, and what the
-// servers had of them.
-class GeoStore final : public ParameterStore {
+// servers had of them.  Nothing of it is kept for a process that takes the trainer's rank up: it trains again
+// what was not sent, and its optimizer begins anew.
+class GeoStore final : public ParameterStore, public Group {
  public:
   // `local` has the job's optimizers and holds nothing yet; `remote` is of servers that add; both outlive
   // this.
@@ -61,6 +62,13 @@ class GeoStore final : public ParameterStore {
   void load_all(int parameter, const float* weights) override;
   RowReport row_report(int parameter) override { return remote_.row_report(parameter); }
 
+  int rank() const override { return remote_.rank(); }
+  int size() const override { return remote_.size(); }
+  std::vector<std::string> gather(std::string bytes) override { return remote_.gather(std::move(bytes)); }
+  int leader() const override { return remote_.leader(); }
+  RunPosition position() const override;
+  void end_run() override { remote_.end_run(); }
+
  private:
   struct Copy;  // of one parameter
   using Views = std::vector<ParameterView<float>>;
@@ -68,7 +76,7 @@ class GeoStore final : public ParameterStore {
   void refresh(std::span<const KeyPlan> plans, const Views& mine);
   bool find_missing(std::span<const KeyPlan> plans, std::vector<KeyPlan>& missing,
                     std::vector<std::vector<float*>>& rows);
-  void exchange();
+  void exchange(size_t rows_at_once);
   void exchange_some(std::span<const KeyPlan> plans, RemoteStore::Scope scope);
   std::vector<std::vector<float>> read_copies(std::span<const KeyPlan> plans);
   void fill_differences(std::span<const KeyPlan> plans, RemoteStore::Scope scope,

@@ -66,8 +66,7 @@ TEST_F(WirePage, ItsAnswerIsAsItSays) {
   table.kind = ParameterKind::kRows;
   table.sparse = true;
   table.cols = 2;
-  Shard shard({table}, make_optimizer_plan({{"type", "sgd"}}, "mean"), ShardPlace(), {},
-              std::chrono::seconds(10));
+  Shard shard({table}, make_optimizer_plan({{"type", "sgd"}}, "mean"), ShardPlace(), {}, {});
   std::string parts;
   encode_key_part(0, keys_, parts);
   std::string load = encode_load(1, parts);

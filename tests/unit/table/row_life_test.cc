@@ -27,6 +27,8 @@ class IdlingOptimizer final : public Optimizer<float> {
     for (int64_t i = 0; i < row.width; ++i) row.weight[i] -= scale * gradient[i];
   }
   void read(const Row<float>& row, float* out) const override { std::copy_n(row.weight, row.width, out); }
+  void save(std::string& out) const override { put(out, steps_); }
+  void load(ByteReader& in) override { steps_ = in.get<int64_t>(); }
 
  private:
   int64_t steps_ = 0;

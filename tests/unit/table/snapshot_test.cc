@@ -66,7 +66,7 @@ class SnapshotTest : public testing::TestWithParam<Case> {
     const std::string_view store = GetParam().store;
     return std::make_unique<SparseTable>(
         kWidth, store == "bounded" ? kKeys : 0, Initializer{Distribution::kNormal, 0, 1, 7},
-        GetParam().optimizer->make_float(options, {}), store == "spilled" ? &spill_ : nullptr);
+        GetParam().optimizer->make_float(options, {}), std::nullopt, store == "spilled" ? &spill_ : nullptr);
   }
 
   // Any way in which rows change.

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "table/dense_table.h"
@@ -36,6 +37,8 @@ class CountingOptimizer final : public Optimizer<float> {
     }
   }
   void read(const Row<float>& row, float* out) const override { std::copy_n(row.weight, row.width, out); }
+  void save(std::string& out) const override { put(out, steps_); }
+  void load(ByteReader& in) override { steps_ = in.get<int64_t>(); }
 
  private:
   float rate_ = 0;
@@ -55,6 +58,8 @@ class StillOptimizer final : public Optimizer<float> {
     for (int64_t i = 0; i < row.width; ++i) row.weight[i] -= scale * gradient[i];
   }
   void read(const Row<float>& row, float* out) const override { std::copy_n(row.weight, row.width, out); }
+  void save(std::string& out) const override { put(out, steps_); }
+  void load(ByteReader& in) override { steps_ = in.get<int64_t>(); }
 
  private:
   int64_t steps_ = 0;

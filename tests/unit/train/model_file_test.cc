@@ -38,6 +38,7 @@ class FakeStore final : public ParameterStore {
     for (uint64_t key : keys) table[key].assign(weights, weights + 2), weights += 2;
   }
   void load_all(int, const float* weights) override { matrix.assign(weights, weights + 6); }
+  RowReport row_report(int) override { return {}; }
 };
 
 ParameterSpec spec_of(const std::string& name, bool sparse, int64_t rows) {

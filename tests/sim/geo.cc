@@ -7,7 +7,6 @@
 namespace ps {
 namespace {
 
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -31,15 +30,16 @@ class GeoCluster {
   Cluster& cluster() { return cluster_; }
   void use(std::vector<ParameterSpec> specs) { specs_ = std::move(specs); }
 
-  using Body = std::function<void(GeoStore&, RemoteStore&)>;
-  void spawn(int rank, Body body) {
-    SimHost& host = cluster_.network().host(cat("trainer", rank));
-    host.spawn([this, rank, &host, body = std::move(body)] {
+  using Body = std::function<void(GeoStore&)>;
+  void spawn(int rank, Body body) { spawn(cluster_.options(rank), std::move(body)); }
+  void spawn(const RemoteOptions& options, Body body) {
+    SimHost& host = cluster_.network().host(cat("trainer", options.hello.rank));
+    host.spawn([this, options, &host, body = std::move(body)] {
       ThreadPool pool(1);
       LocalStore local(specs_, job_.plan(), UINT64_MAX, pool);
-      RemoteStore remote(host, cluster_.options(rank), job_.consistency, specs_, job_.types);
+      RemoteStore remote(host, options, job_.consistency, specs_, job_.types);
       GeoStore store(specs_, options_, local, remote);
-      body(store, remote);
+      body(store);
     });
   }
 
@@ -47,10 +47,10 @@ class GeoCluster {
   std::vector<std::vector<float>> train() {
     std::vector<std::vector<float>> weights(static_cast<size_t>(job_.trainers()));
     for (int rank = 0; rank < job_.trainers(); ++rank) {
-      spawn(rank, [this, rank, &weights](GeoStore& store, RemoteStore& remote) {
-        run_trainer(store, job_, rank);
-        weights[static_cast<size_t>(rank)] = all_weights(store);
-        remote.barrier();
+      spawn(rank, [this, rank, &weights](GeoStore& store) {
+        run_trainer(store, store, job_, rank);
+        weights[static_cast<size_t>(rank)] = all_weights(store, job_.small);
+        store.barrier();
       });
     }
     cluster_.run();
@@ -60,7 +60,7 @@ class GeoCluster {
  private:
   const TestJob job_;
   const GeoOptions options_;
-  std::vector<ParameterSpec> specs_ = test_parameters();
+  std::vector<ParameterSpec> specs_ = job_.parameters();
   Cluster cluster_;
 };
 
@@ -111,7 +111,7 @@ float pull_one(GeoStore& store, std::vector<KeyPlan>& plans, std::vector<Paramet
 }
 
 // One step in which all rows of the plan grow by 1.
-void count_up(GeoStore& store, const std::vector<uint64_t>& keys) {
+void count_up(ParameterStore& store, const std::vector<uint64_t>& keys) {
   std::vector<KeyPlan> plans(1);
   plans[0].keys = keys;
   std::vector<ParameterView<float>> views;
@@ -120,7 +120,7 @@ void count_up(GeoStore& store, const std::vector<uint64_t>& keys) {
   store.push(plans, views, {1, 0});
 }
 
-std::vector<float> read(GeoStore& store, const std::vector<uint64_t>& keys) {
+std::vector<float> read(ParameterStore& store, const std::vector<uint64_t>& keys) {
   std::vector<float> rows(keys.size());
   store.read_rows(0, keys, rows.data());
   return rows;
@@ -141,13 +141,13 @@ TEST(Geo, EveryDifferenceIsAddedOnceUnderFaults) {
     SimFaults faults(network, hosts, {.mean_interval = 40ms, .longest = 300ms});
     std::vector<float> counts;
     for (int rank = 0; rank < 4; ++rank) {
-      geo.spawn(rank, [rank, &counts](GeoStore& store, RemoteStore& remote) {
+      geo.spawn(rank, [rank, &counts](GeoStore& store) {
         for (int step = 0; step < 8 * (rank + 1); ++step) {
           count_up(store, {7, 100 + static_cast<uint64_t>(rank)});
         }
         store.end_pass(0);
         if (rank == 0) counts = read(store, {7, 100, 101, 102, 103, 104});
-        remote.barrier();
+        store.barrier();
       });
     }
     geo.cluster().run();
@@ -162,42 +162,76 @@ TEST(Geo, WhatOthersSentIsUsedFromTheNextRoundOn) {
   GeoCluster geo(counting_job(2), {2, false}, 1, 1, 0);
   geo.use(one_table());
   for (int rank = 0; rank < 2; ++rank) {
-    geo.spawn(rank, [rank](GeoStore& store, RemoteStore& remote) {
+    geo.spawn(rank, [rank](GeoStore& store) {
       std::vector<KeyPlan> plans(1);
       plans[0].keys = {5};
       std::vector<ParameterView<float>> views;
       if (rank == 0) {
         count_up(store, {5});
-        remote.barrier();
+        store.barrier();
         EXPECT_EQ(read(store, {5})[0], 1) << "what is read from the servers was sent before";
         count_up(store, {5});
         count_up(store, {5});
-        remote.barrier();
-        remote.barrier();
+        store.barrier();
+        store.barrier();
         return;
       }
       EXPECT_EQ(pull_one(store, plans, views), 0);
-      remote.barrier();
-      remote.barrier();
+      store.barrier();
+      store.barrier();
       EXPECT_EQ(pull_one(store, plans, views), 0) << "the round has read the row already";
       count_up(store, {6});
       count_up(store, {6});
       EXPECT_EQ(pull_one(store, plans, views), 3);
-      remote.barrier();
+      store.barrier();
     });
   }
   geo.cluster().run();
 }
 
-TEST(Geo, AnExchangeOfManyRowsIsCutIntoPieces) {
-  GeoCluster geo(counting_job(1), {2, true}, 1, 1, 1);
-  geo.use(one_table());
-  geo.spawn(0, [](GeoStore& store, RemoteStore&) {
-    std::vector<uint64_t> keys((1 << 17) + 1000);
-    for (size_t i = 0; i < keys.size(); ++i) keys[i] = i * 3;
-    for (int step = 0; step < 5; ++step) count_up(store, keys);
+// At the end of a pass all rows go out that decay has moved.
+TEST(Geo, WhatDecayDidToManyRowsIsThereAtTheEndOfThePass) {
+  TestJob job = counting_job(1);
+  job.optimizer["l2"] = 0.01;
+  std::vector<uint64_t> keys((1 << 17) + 1000);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i * 3;
+  auto train = [&](ParameterStore& store) {
+    for (int step = 0; step < 2; ++step) count_up(store, keys);
+    for (int step = 0; step < 4; ++step) count_up(store, {3});
     store.end_pass(0);
-    EXPECT_THAT(read(store, keys), Each(5));
+    return read(store, keys);
+  };
+  ThreadPool pool(1);
+  LocalStore local(one_table(), job.plan(), UINT64_MAX, pool);
+  const std::vector<float> expected = train(local);
+  GeoCluster geo(job, {2, true}, 1, 1, 1);
+  geo.use(one_table());
+  geo.spawn(0, [&](GeoStore& store) { expect_same_bits(expected, train(store)); });
+  geo.cluster().run();
+}
+
+TEST(Geo, WhoTakesARankUpBeginsBehindTheBatchesThatWereSent) {
+  TestJob job = counting_job(2);
+  GeoCluster geo(job, {3, false}, 1, 1, 0);
+  geo.use(one_table());
+  geo.spawn(1, [](GeoStore& store) {
+    store.barrier();
+    store.end_pass(0);
+    store.barrier();
+  });
+  geo.spawn(0, [&](GeoStore& store) {
+    store.barrier();
+    for (int step = 0; step < 7; ++step) count_up(store, {5});  // six were sent when it goes
+  });
+  geo.cluster().network().at(5s, [&] {
+    geo.spawn(0, [&](GeoStore& store) {
+      EXPECT_TRUE(store.position().resumed);
+      EXPECT_EQ(store.position().pass_batches, 6);
+      count_up(store, {5});
+      store.end_pass(0);
+      EXPECT_THAT(read(store, {5}), ElementsAre(7));
+      store.barrier();
+    });
   });
   geo.cluster().run();
 }
@@ -208,7 +242,7 @@ TEST(Geo, ExchangesTakeFewBytes) {
     GeoCluster geo(counting_job(1), {period, true}, 1, 1, 0);
     geo.use(one_table());
     uint64_t sum = 0;
-    geo.spawn(0, [](GeoStore& store, RemoteStore&) {
+    geo.spawn(0, [](GeoStore& store) {
       std::vector<uint64_t> keys(10000);
       for (size_t i = 0; i < keys.size(); ++i) keys[i] = i * 3;
       for (int step = 0; step < 20; ++step) count_up(store, keys);
@@ -229,7 +263,7 @@ TEST(Geo, DifferencesInHalvesAddUp) {
   job.optimizer["learning_rate"] = 0.01 * (1 + 0x1p-8 / 1.5);
   GeoCluster geo(job, {1, true}, 1, 1, 0);
   geo.use(one_table());
-  geo.spawn(0, [](GeoStore& store, RemoteStore&) {
+  geo.spawn(0, [](GeoStore& store) {
     for (int step = 0; step < 300; ++step) count_up(store, {1});
     store.end_pass(0);
     EXPECT_NEAR(read(store, {1})[0], 300 * 0.01 * (1 + 0x1p-8 / 1.5), 1e-3);
