@@ -117,6 +117,7 @@ void RemoteStore::begin_pull(std::span<const KeyPlan> plans) {
 
 void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode,
                        std::vector<ParameterView<float>>& views) {
+  StepTimer timer(*this);
   const bool begun = mode == PullMode::kTrain && next_->plans == plans.data();
   if (!begun) begin_exchange(plans, mode, Scope::kAll, /*push_follows=*/true);
   end_exchange(plans, mode, views);
@@ -124,6 +125,7 @@ void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode,
 
 void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode, Scope scope,
                        std::vector<ParameterView<float>>& views) {
+  StepTimer timer(*this);
   begin_exchange(plans, mode, scope, /*push_follows=*/false);
   end_exchange(plans, mode, views);
 }

@@ -74,7 +74,8 @@ class Shard {
 
   // A trainer has connected, or lost a connection.  Another process than before takes the rank's part in the
   // run up.  The next run, with the weights as they are, begins when a rank returns that has ended the last
-  // one, or trainers of another number come, and none of the last run has a connection: the job's first shard
+  // one, or trainers of another number come, and none of the last run has a connection, or none has had one
+  // for the timeout: the job's first shard
   // judges that, the others begin with those whom it sends.
   //
   // join throws kUnavailable while another process has the rank or the last run goes on, kFenced when the
@@ -119,7 +120,8 @@ class Shard {
   struct Gathering;
 
   bool running() const;
-  bool begins_run(const Member& member) const;
+  bool is_left(Time now) const;
+  bool begins_run(const Member& member, Time now) const;
   void admit(const Member& member, Time now);
   void begin_run(const Member& member, Time now);
   void take_over(Trainer& trainer, uint64_t generation);

@@ -28,7 +28,7 @@ void Shard::admit(const Member& member, Time now) {
     fail(Code::kFenced, "the run of trainer ", member.rank,
          " is not known here any more: the server was restarted, or another run has begun");
   }
-  if (begins_run(member)) {
+  if (begins_run(member, now)) {
     if (running()) fail(Code::kUnavailable, "another run has to end first");
     begin_run(member, now);
   }
@@ -47,9 +47,17 @@ bool Shard::running() const {
   return std::ranges::any_of(trainers_, [](const Trainer& trainer) { return trainer.connections > 0; });
 }
 
-bool Shard::begins_run(const Member& member) const {
+// Nobody has had a connection for as long as a trainer would have been waited for: whoever comes begins anew.
+bool Shard::is_left(Time now) const {
+  return std::ranges::all_of(trainers_, [&](const Trainer& trainer) {
+    return trainer.connections == 0 && now >= add_time(trainer.gone_since, loss_.timeout);
+  });
+}
+
+bool Shard::begins_run(const Member& member, Time now) const {
   if (trainers_.empty()) return true;
   if (member.run != 0) return member.run != run_;
+  if (!loss_.go_on && is_left(now)) return true;
   const bool same_size = trainers_.size() == static_cast<size_t>(member.trainers);
   return same_size ? trainers_[static_cast<size_t>(member.rank)].ended : !running();
 }

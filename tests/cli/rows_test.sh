@@ -13,7 +13,8 @@ check_rows() {
       home["boost/program_options"] = "cli"
       home["boost"] = "net ps"
       home["nlohmann"] = "config"
-      home["zstd.h"] = home["zlib.h"] = "base data chunk"
+      home["zstd.h"] = "base data chunk"
+      home["zlib.h"] = "base data checkpoint"
       home["xxhash.h"] = "base"
       home["absl"] = home["libcuckoo"] = home["tsl"] = "bench"
       split("arpa linux netinet sys", folders)

@@ -16,7 +16,8 @@ cat >job.json <<'JSON'
     "layers": [{"name": "score", "type": "fc", "input": "features", "size": 4, "activation": "softmax", "sparse_update": true}],
     "cost": {"type": "cross_entropy", "input": "score"}
   },
-  "optimizer": {"type": "adagrad", "learning_rate": 0.1}
+  "optimizer": {"type": "adagrad", "learning_rate": 0.1},
+  "cluster": {"trainer_timeout": 0.2}
 }
 JSON
 
@@ -51,6 +52,7 @@ echo "peak: $peak MiB"
 ((peak > 40 && peak < 120)) || fail "the server has taken $peak MiB, expected 96 and its own code"
 ps-train job.json --job predict --servers "$address" --data small.txt >predictions 2>/dev/null
 [[ $(wc -l <predictions) == 1000 ]] || fail "$(wc -l <predictions) predictions"
+sleep 0.3 # the run of the trainer that failed is over when nobody has been there for trainer_timeout
 ps-train job.json --data small.txt --servers "$address" --save-dir '' --json >small.json 2>small.err || fail "$(cat small.err)"
 expect_text small.json '"samples":1000'
 

@@ -86,7 +86,7 @@ trainer=$!
 exec 3>slow
 head -200 train.txt >&3
 while ! grep -q 'Batch=\|batch' asked.err; do kill -0 "$trainer" || fail "$(cat asked.err)"; done
-kill -USR1 "$trainer"
+kill -s RTMIN "$trainer"
 sed -n 201,600p train.txt >&3
 exec 3>&-
 wait "$trainer" || fail "the trainer ended with $?: $(cat asked.err)"

@@ -130,7 +130,6 @@ TEST(Rows, OfATableWithoutAPolicyThereIsNoReport) {
   cluster.spawn(0, [](RemoteStore& store) {
     EXPECT_THROW(store.row_report(0), Error);
     EXPECT_THROW(store.row_report(99), Error);
-    store.end_run();
   });
   cluster.run();
 }
