@@ -93,7 +93,7 @@ void BatchRouter::deal_keys(size_t p, std::span<const uint64_t> keys, std::span<
                             const Coding& coding, std::vector<std::vector<typename Coding::Entry>>& dealt) {
   for (auto& entries : dealt) entries.clear();
   for (size_t n = 0; n < keys.size(); ++n) dealt[shard_of(p, keys[n])].push_back(coding.entry(keys[n], n));
-  const size_t most = std::max<size_t>(1, kMessageBytes / row_bytes(specs_[p]));
+  const size_t most = std::max<size_t>(1, kRowMessageBytes / row_bytes(specs_[p]));
   auto key_of = [&](const auto& entry) { return coding.key(entry); };
   for (size_t shard = 0; shard < dealt.size(); ++shard) {
     auto& entries = dealt[shard];
@@ -108,7 +108,7 @@ void BatchRouter::deal_keys(size_t p, std::span<const uint64_t> keys, std::span<
 template <class Coding>
 void BatchRouter::add_entries(size_t p, size_t shard, std::span<const typename Coding::Entry> entries,
                               std::span<const KeyCount> counts, const Coding& coding) {
-  Bundle& bundle = room_for(shard, entries.size() * row_bytes(specs_[p]));
+  Bundle& bundle = room_for(shard, entries.size() * row_bytes(specs_[p]), kRowMessageBytes);
   Piece& piece = bundle.pieces.emplace_back();
   piece.parameter = static_cast<uint32_t>(p);
   piece.by_keys = true;
@@ -132,7 +132,7 @@ void BatchRouter::add_all(size_t p) {
     const int64_t rows = deal(p, shard).own_rows();
     for (int64_t first = 0; first < rows; first += most) {
       const int64_t count = std::min(most, rows - first);
-      Bundle& bundle = room_for(shard, static_cast<uint64_t>(count) * row_bytes(specs_[p]));
+      Bundle& bundle = room_for(shard, static_cast<uint64_t>(count) * row_bytes(specs_[p]), kMessageBytes);
       bundle.pieces.push_back({static_cast<uint32_t>(p), false, {}, first, count});
       const size_t at = bundle.parts.size();
       encode_range_part(static_cast<uint32_t>(p), static_cast<uint64_t>(first), static_cast<uint64_t>(count),
@@ -142,10 +142,10 @@ void BatchRouter::add_all(size_t p) {
   }
 }
 
-// The last bundle, or a new one when these bytes would make it too large.
-Bundle& BatchRouter::room_for(size_t shard, uint64_t bytes) {
+// The last bundle, or a new one when these bytes would make it larger than `most`.
+Bundle& BatchRouter::room_for(size_t shard, uint64_t bytes, uint64_t most) {
   std::vector<Bundle>& bundles = bundles_[shard];
-  if (bundles.empty() || bundles.back().bytes + bytes > kMessageBytes) bundles.emplace_back();
+  if (bundles.empty() || bundles.back().bytes + bytes > most) bundles.emplace_back();
   bundles.back().bytes += bytes;
   return bundles.back();
 }

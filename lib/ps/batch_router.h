@@ -65,7 +65,7 @@ class BatchRouter {
   template <class Coding>
   void add_entries(size_t p, size_t shard, std::span<const typename Coding::Entry> entries,
                    std::span<const KeyCount> counts, const Coding& coding);
-  Bundle& room_for(size_t shard, uint64_t bytes);
+  Bundle& room_for(size_t shard, uint64_t bytes, uint64_t most);
 
   const std::span<const ParameterSpec> specs_;
   const std::vector<ShardPlace> places_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "base/error.h"
 
@@ -16,6 +17,36 @@ struct ShardTables::Holder {
 };
 
 namespace {
+
+// Whether every key is larger than those of the contributions before.
+bool ascending(std::span<const Contribution> contributions) {
+  std::optional<uint64_t> last;
+  for (const Contribution& contribution : contributions) {
+    const std::vector<uint64_t>& keys = contribution.part->keys;
+    if (keys.empty()) continue;
+    if (last && keys.front() <= *last) return false;
+    last = keys.back();
+  }
+  return true;
+}
+
+// out[n] <- rows[n], all of `cols` floats.  Rows of some cache lines are copied by lines: a call of memmove
+// for each took longer than the copying.
+float* copy_rows(std::span<float* const> rows, size_t cols, float* out) {
+  constexpr size_t kLine = 64 / sizeof(float), kMostLines = 16;
+  if (cols == 1) {
+    for (const float* row : rows) *out++ = *row;
+    return out;
+  }
+  if (cols % kLine != 0 || cols > kMostLines * kLine) {
+    for (const float* row : rows) out = std::copy_n(row, cols, out);
+    return out;
+  }
+  for (const float* row : rows) {
+    for (size_t j = 0; j < cols; j += kLine, out += kLine) std::memcpy(out, row + j, kLine * sizeof(float));
+  }
+  return out;
+}
 
 [[noreturn]] void fail_key(const ParameterSpec& spec, uint64_t key) {
   fail(Code::kData, quote(spec.name), ": key ", key, " is not of this shard");
@@ -133,7 +164,7 @@ void ShardTables::read_keys(Holder& holder, const Part& part, PullMode mode, flo
   if (holder.sparse) {
     plan_.keys.assign(part.keys.begin(), part.keys.end());
     holder.sparse->pull(plan_, pool_, rows_);
-    for (const float* row : rows_) out = std::copy_n(row, cols, out);
+    copy_rows(rows_, static_cast<size_t>(cols), out);
     return;
   }
   for (uint64_t key : part.keys) {
@@ -168,21 +199,33 @@ ExactSquares ShardTables::squares(size_t parameter, std::span<const Contribution
   const int64_t cols = holder.spec->cols;
   if ((!holder.sparse && !holder.dense) || contributions.empty()) return sum;
   if (holder.spec->kind == ParameterKind::kRows) {
-    const float* gradients = row_gradients(holder, contributions);
-    sum.add(gradients, static_cast<int64_t>(plan_.keys.size()) * cols);
+    gather_rows(holder, contributions);
+    for (const auto& piece : pieces_) sum.add(piece.gradients, static_cast<int64_t>(piece.rows) * cols);
   } else if (holder.spec->kind == ParameterKind::kMatrix) {
     sum.add(matrix_gradient(holder, contributions), holder.dense->rows() * cols);
   }
   return sum;
 }
 
-// plan_ <- the keys of the contributions; returns the sums of their gradients.
-const float* ShardTables::row_gradients(Holder& holder, std::span<const Contribution> contributions) {
-  if (contributions.size() != 1) return sum_rows(holder, contributions);
-  const Part& part = *contributions[0].part;
-  plan_.keys.assign(part.keys.begin(), part.keys.end());
-  plan_.counts.assign(part.counts.begin(), part.counts.end());
-  return contributions[0].floats;
+// plan_ <- the keys of the contributions, pieces_ <- the sums of their gradients: where no two have the same
+// key, as in the pieces of one trainer's push, these lie where they came.
+void ShardTables::gather_rows(Holder& holder, std::span<const Contribution> contributions) {
+  pieces_.clear();
+  const bool in_one_piece = holder.sparse && holder.sparse->has_policy();
+  const bool in_place = contributions.size() == 1 || (!in_one_piece && ascending(contributions));
+  if (!in_place) {
+    const float* sums = sum_rows(holder, contributions);
+    pieces_.push_back({sums, plan_.keys.size()});
+    return;
+  }
+  plan_.keys.clear();
+  plan_.counts.clear();
+  for (const Contribution& contribution : contributions) {
+    const Part& part = *contribution.part;
+    plan_.keys.insert(plan_.keys.end(), part.keys.begin(), part.keys.end());
+    plan_.counts.insert(plan_.counts.end(), part.counts.begin(), part.counts.end());
+    pieces_.push_back({contribution.floats, part.keys.size()});
+  }
 }
 
 const float* ShardTables::matrix_gradient(Holder& holder, std::span<const Contribution> contributions) {
@@ -193,13 +236,14 @@ const float* ShardTables::matrix_gradient(Holder& holder, std::span<const Contri
 
 void ShardTables::apply_rows(Holder& holder, std::span<const Contribution> contributions,
                              const StepSize& step) {
-  const float* gradients = row_gradients(holder, contributions);
+  gather_rows(holder, contributions);
   if (holder.sparse) {
     holder.sparse->pull(plan_, pool_, rows_);
-    holder.sparse->push(plan_, rows_, gradients, step.scale, step.learning_rate, pool_);
+    holder.sparse->push(plan_, rows_, pieces_, step.scale, step.learning_rate, pool_);
     holder.sparse->end_step(step.shrink, pool_);
     return;
   }
+  const float* gradients = pieces_.size() == 1 ? pieces_[0].gradients : sum_rows(holder, contributions);
   for (uint64_t& key : plan_.keys) key = static_cast<uint64_t>(holder.deal.local(static_cast<int64_t>(key)));
   holder.dense->push_rows(plan_, gradients, step.scale, step.learning_rate, pool_);
 }

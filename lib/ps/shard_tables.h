@@ -80,7 +80,7 @@ class ShardTables {
   void read_floats(const Part& part, PullMode mode, float* out);
   void read_keys(Holder& holder, const Part& part, PullMode mode, float* out);
   void read_range(const Holder& holder, const Part& part, PullMode mode, float* out) const;
-  const float* row_gradients(Holder& holder, std::span<const Contribution> contributions);
+  void gather_rows(Holder& holder, std::span<const Contribution> contributions);
   const float* matrix_gradient(Holder& holder, std::span<const Contribution> contributions);
   void apply_rows(Holder& holder, std::span<const Contribution> contributions, const StepSize& step);
   void apply_matrix(Holder& holder, std::span<const Contribution> contributions, const StepSize& step);
@@ -99,6 +99,7 @@ class ShardTables {
   KeyPlanner planner_;
   KeyPlan plan_;
   std::vector<float*> rows_;
+  std::vector<SparseTable::GradientPiece> pieces_;  // of the keys of plan_
   std::vector<float> sums_, floats_;
 };
 

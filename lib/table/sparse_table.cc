@@ -185,17 +185,32 @@ void SparseTable::read_row(uint64_t key, float* found, std::span<float> scratch,
 
 void SparseTable::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
                        double learning_rate, ThreadPool& pool) {
+  const GradientPiece piece{gradients, rows.size()};
+  push(plan, rows, {&piece, 1}, scale, learning_rate, pool);
+}
+
+void SparseTable::push(const KeyPlan& plan, std::span<float* const> rows,
+                       std::span<const GradientPiece> pieces, float scale, double learning_rate,
+                       ThreadPool& pool) {
   PS_CHECK(rows.size() == plan.keys.size());
-  if (life_) return push_some(plan, rows, gradients, scale, learning_rate, pool);
+  if (life_) {
+    PS_CHECK(pieces.size() == 1);
+    return push_some(plan, rows, pieces[0].gradients, scale, learning_rate, pool);
+  }
   about_to_write(plan.keys);
   optimizer_->begin_step(learning_rate);
   const int64_t steps = optimizer_->steps();
-  pool.for_each(static_cast<int64_t>(rows.size()), block_, [&](int64_t begin, int64_t end) {
-    std::span<float* const> block(rows.data() + begin, static_cast<size_t>(end - begin));
-    optimizer_->update_rows(block, width(), gradients + begin * width(), scale);
-    if (!layout_.stamped()) return;
-    for (float* row : block) layout_.set_stamp(row, steps);
-  });
+  for (const GradientPiece& piece : pieces) {
+    const std::span<float* const> own = rows.first(piece.rows);
+    rows = rows.subspan(piece.rows);
+    pool.for_each(static_cast<int64_t>(own.size()), block_, [&](int64_t begin, int64_t end) {
+      std::span<float* const> block(own.data() + begin, static_cast<size_t>(end - begin));
+      optimizer_->update_rows(block, width(), piece.gradients + begin * width(), scale);
+      if (!layout_.stamped()) return;
+      for (float* row : block) layout_.set_stamp(row, steps);
+    });
+  }
+  PS_CHECK(rows.empty());
 }
 
 void SparseTable::load_rows(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool) {

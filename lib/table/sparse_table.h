@@ -49,6 +49,15 @@ class SparseTable {
   void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
             double learning_rate, ThreadPool& pool);
 
+  // The same where the gradients lie in several places, in the order of the rows: in one, for a table with a
+  // policy.
+  struct GradientPiece {
+    const float* gradients;  // [rows, width]
+    size_t rows;
+  };
+  void push(const KeyPlan& plan, std::span<float* const> rows, std::span<const GradientPiece> pieces,
+            float scale, double learning_rate, ThreadPool& pool);
+
   // After a step and at the end of a pass: judges the rows, when the policy says so or the step asked for it.
   void end_step(bool shrink_asked, ThreadPool& pool) {
     if (life_) shrink_after_step(shrink_asked, pool);

@@ -88,6 +88,15 @@ TEST_F(ShardTest, PiecesOfAPushAreOneStepInAnyOrder) {
   EXPECT_THAT(weights({7, 8}), ElementsAre(-1, -2));
 }
 
+TEST_F(ShardTest, PiecesOfAPushMayAscendOrHaveTheSameKeys) {
+  make(1);
+  for (uint64_t second : {9, 8}) {
+    push_piece(0, {.step = 9 - second, .info = {1, 0}, .piece = 0, .num_pieces = 2}, {7, 8}, 1);
+    push_piece(0, {.step = 9 - second, .info = {1, 0}, .piece = 1, .num_pieces = 2}, {second}, 2);
+  }
+  EXPECT_THAT(weights({7, 8, 9}), ElementsAre(-2, -4, -2)) << "8 has 1, then 1 + 2";
+}
+
 TEST_F(ShardTest, AStepThatAllEndIsNotAppliedAndEndsThePass) {
   make(2);
   auto ended = push_end(0, 0);

@@ -134,6 +134,18 @@ TEST_P(SparseTableTest, PullGivesRowsInThePlansOrderWhereTheyLie) {
   for (size_t n = 0; n < rows_.size(); ++n) EXPECT_EQ(rows_[n], first[plan.keys[n]]) << "rows never move";
 }
 
+TEST_P(SparseTableTest, GradientsThatLieInPiecesAreOneStep) {
+  KeyPlan plan = plan_of({7, 8, 9});
+  table_.pull(plan, pool_, rows_);
+  const std::vector<float> first = {1, 2, 3, 4}, second = {5, 6};
+  const std::vector<SparseTable::GradientPiece> pieces = {
+      {first.data(), 2}, {nullptr, 0}, {second.data(), 1}};
+  table_.push(plan, rows_, pieces, 1, 1, pool_);
+  EXPECT_THAT(read(7), ElementsAre(99, 98));
+  EXPECT_THAT(read(8), ElementsAre(97, 96));
+  EXPECT_THAT(read(9), ElementsAre(95, 94));
+}
+
 TEST_P(SparseTableTest, LoadedRowStartsAfreshWithItsWeights) {
   train({7}, 1, 1);
   table_.load_rows(std::vector<uint64_t>{7, 8}, std::vector<float>{1, 2, 3, 4}.data(), pool_);
