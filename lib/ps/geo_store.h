@@ -49,6 +49,8 @@ class GeoStore final : public ParameterStore, public Group {
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
+  StoreTimes times() const override { return remote_.times(); }
+  bool may_wait() const override { return true; }
   double learning_rate() const override { return local_.learning_rate(); }
 
   // Sends all that is left, then waits for the others.

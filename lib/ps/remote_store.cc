@@ -294,6 +294,11 @@ Done RemoteStore::take_done(uint64_t step, const Frame& frame) {
   return done;
 }
 
+void RemoteStore::finish_pushes() {
+  StepTimer timer(*this);
+  wait_for_steps_before(step_);
+}
+
 void RemoteStore::wait_for_steps_before(uint64_t step) {
   links_.wait([&] { return unanswered_.empty() || unanswered_.begin()->first >= step; });
 }

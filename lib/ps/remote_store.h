@@ -42,7 +42,7 @@ class RemoteStore final : public ParameterStore, public Group {
   void prepare_push(std::span<const KeyPlan> plans, Scope scope, std::vector<ParameterView<float>>& views);
 
   // Waits until all pushes are applied.
-  void finish_pushes() { wait_for_steps_before(step_); }
+  void finish_pushes();
 
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
