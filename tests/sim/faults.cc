@@ -166,7 +166,7 @@ TEST(Faults, WhateverGoesWrongEveryJobEndsAsIfNothingHad) {
                           totals.returned, ", pushes repeated ", totals.pushes_repeated, ", pulls repeated ",
                           totals.pulls_repeated)
                           .c_str());
-  if (one > 0 || testing::Test::HasFailure()) return;
+  if (one > 0 || count < 100 || testing::Test::HasFailure()) return;
   EXPECT_GT(totals.kills, 50u);
   EXPECT_GT(totals.returned, totals.kills);
   EXPECT_GT(totals.pushes_repeated, 50u) << "no push was ever sent twice: the test proves nothing";

@@ -64,6 +64,8 @@ TEST_F(StatusServiceTest, MetricsNameShardsTablesAndTrainers) {
   EXPECT_THAT(text, HasSubstr("# TYPE pskit_shard_pulls_total counter\n"));
   EXPECT_THAT(text, HasSubstr("pskit_shard_pulls_total{shard=\"0\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("pskit_shard_pulls_total{shard=\"1\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE pskit_shard_trainers_returned_total counter\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE pskit_shard_trainers_given_up_total counter\n"));
   EXPECT_THAT(text, HasSubstr("pskit_shard_rows{shard=\"1\",table=\"a \\\"b\\\\\\n\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("pskit_memory_limit_bytes 1073741824\n"));
   EXPECT_THAT(text, HasSubstr("pskit_trainer_lag_steps{shard=\"1\",trainer=\"7\"} 2\n"));
