@@ -38,7 +38,7 @@ enum class Message : uint16_t {
 };
 
 // Larger requests are split by who makes them.
-inline constexpr uint64_t kMessageBytes = 8 << 20;      // about what a message holds
+inline constexpr uint64_t kMessageBytes = 8 << 20;  // about what a message holds
 // About what a message of rows by their keys holds: it stays in a core's cache from the table to the socket
 // and from the socket to the layer, and trainer and shard work on different ones at the same time.
 inline constexpr uint64_t kRowMessageBytes = 1 << 20;
