@@ -55,6 +55,19 @@ ps::Program program() {
                    "what is "
                    "there goes on being served.",
                .group = "Memory"},
+              {.name = "spill-dir",
+               .argument = "DIR",
+               .help = "keep rows not used for long on disk, in this folder",
+               .details = "Files there have no names, and are gone when the server ends, however it does.",
+               .group = "Memory"},
+              {.name = "spill-memory",
+               .argument = "BYTES",
+               .help = "with --spill-dir, memory for the other rows, such as 8G",
+               .details =
+                   "Of all shards together, and part of --max-memory.  A request whose rows take more gets "
+                   "what it needs.  The indexes stay in memory too: some 25 bytes a row.",
+               .group = "Memory",
+               .default_text = "1G"},
           },
           {"set", "print-config", "dry-run", "seed", "cpu", "log-level"}),
       .examples = {{.command = "ps-serve job.json --ports-num 2 --ports-num-for-sparse 2",
@@ -78,6 +91,8 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.port_file = flags.text("port-file").value_or("");
   if (auto port = flags.integer("status-port", 0, 65535)) options.status_port = static_cast<uint16_t>(*port);
   options.max_memory_bytes = flags.bytes("max-memory");
+  options.spill_dir = flags.text("spill-dir").value_or("");
+  options.spill_memory = *flags.bytes("spill-memory");
   options.stop = [&] { return interrupts.requested(); };
   options.dry_run = flags.on("dry-run");
   ps::serve_job(job, options, log);

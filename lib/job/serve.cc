@@ -81,12 +81,22 @@ uint64_t memory_limit(const ServeOptions& options) {
        " ports, expected at least ", human_bytes(least), " (", least, ")");
 }
 
+// Of each shard with sparse parameters.  A folder that cannot be written to is refused now, not when the
+// first trainer comes.
+SpillSettings spill_settings(const ServeOptions& options) {
+  if (options.spill_dir.empty()) return {};
+  RowSpill(options.spill_dir, 0);
+  const int shards = options.ports_num_for_sparse > 0 ? options.ports_num_for_sparse : options.ports_num;
+  return {options.spill_dir, options.spill_memory / static_cast<uint64_t>(shards)};
+}
+
 std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, const ServedJob& job,
                                                  uint64_t max_memory, ServerPorts& ports) {
   std::vector<std::unique_ptr<ShardThread>> shards;
   const int count = options.ports_num + options.ports_num_for_sparse;
   if (options.port + count > 65536) fail(Code::kUsage, "there are no ", count, " ports from ", options.port);
-  const ShardLimits limits = share_memory(max_memory, count);
+  ShardLimits limits = share_memory(max_memory, count);
+  limits.spill = spill_settings(options);
   for (int i = 0; i < count; ++i) {
     uint16_t port = options.port == 0 ? uint16_t{0} : static_cast<uint16_t>(options.port + i);
     shards.push_back(std::make_unique<ShardThread>(Address{options.host, port}, job, limits));

@@ -20,6 +20,8 @@ struct ServeOptions {
   std::string port_file;                     // gets the ports, one a line; empty: none
   std::optional<uint16_t> status_port;       // of the status pages; 0: any that is free
   std::optional<uint64_t> max_memory_bytes;  // of tables and messages; by default, what is available
+  std::string spill_dir;                     // for rows not used for long; empty: they stay in memory
+  uint64_t spill_memory = 0;                 // for the others, with spill_dir
   bool dry_run = false;                      // only check the job
   std::function<bool()> stop;                // asked several times a second
 };

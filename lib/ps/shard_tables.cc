@@ -55,8 +55,11 @@ float* copy_rows(std::span<float* const> rows, size_t cols, float* out) {
 }  // namespace
 
 ShardTables::ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers,
-                         const ShardPlace& place)
+                         const ShardPlace& place, const SpillSettings& spill)
     : specs_(std::move(specs)), place_(place) {
+  if (!spill.directory.empty() && place.sparse >= 0) {
+    spill_ = std::make_unique<RowSpill>(spill.directory, spill.max_bytes);
+  }
   for (size_t p = 0; p < specs_.size(); ++p) {
     const ParameterSpec& spec = specs_[p];
     widths_.push_back(spec.cols);
@@ -65,8 +68,8 @@ ShardTables::ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& 
     if (spec.sparse) {
       // Without a bound: a shard's keys are scattered over all that there may be.
       if (place.sparse >= 0)
-        holder.sparse = std::make_unique<SparseTable>(spec.cols, 0, spec.initializer,
-                                                      optimizers.make(spec.tuning), spec.row_policy);
+        holder.sparse = std::make_unique<SparseTable>(
+            spec.cols, 0, spec.initializer, optimizers.make(spec.tuning), spec.row_policy, spill_.get());
     } else if (place.dense >= 0) {
       std::unique_ptr<Optimizer<float>> optimizer;
       if (spec.kind != ParameterKind::kStatistic) optimizer = optimizers.make(spec.tuning);

@@ -28,7 +28,9 @@ struct Contribution {
 // One owner thread.
 class ShardTables {
  public:
-  ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place);
+  // With `spill`, rows of sparse tables that were not used for long are on disk.
+  ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
+              const SpillSettings& spill = {});
   ~ShardTables();
 
   size_t size() const { return specs_.size(); }
@@ -93,6 +95,7 @@ class ShardTables {
   const ShardPlace place_;
   ThreadPool pool_{1};
   std::vector<int64_t> widths_;
+  std::unique_ptr<RowSpill> spill_;  // or null
   std::vector<Holder> holders_;
 
   // Of the running request.

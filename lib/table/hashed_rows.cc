@@ -41,6 +41,7 @@ class HashedRows final : public RowStore {
     const KeyIndex::Bucket* bucket;
   };
 
+  size_t find_spilled(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const;
   template <class Body>
   void for_each_of(std::span<const uint64_t> keys, Body&& body);
   void deal(std::span<const uint64_t> keys);
@@ -57,6 +58,7 @@ class HashedRows final : public RowStore {
 
 // While the rows of one group are looked up, the index lines of the next are on their way.
 size_t HashedRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const {
+  if (spill_ != nullptr) return find_spilled(keys, rows, missing);
   size_t num_missing = 0;
   std::array<Place, 2 * kGroup> places;
   auto ask = [&](size_t begin, size_t end) {
@@ -134,6 +136,19 @@ size_t HashedRows::find_to_read(std::span<const uint64_t> keys, float** rows, ui
     on_disk[d].partition->rows().plan_read(on_disk[d].number, rows[on_disk[d].place]);
   }
   spill_->read();
+  return num_missing;
+}
+
+size_t HashedRows::find_spilled(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const {
+  size_t num_missing = 0;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const TablePartition& partition = partitions_[key_partition(keys[i])];
+    const uint32_t number = partition.number(keys[i]);
+    const bool is_missing = number == KeyIndex::kNone;
+    rows[i] = is_missing || !partition.rows().is_resident(number) ? nullptr : partition.rows().row(number);
+    missing[num_missing] = static_cast<uint32_t>(i);
+    num_missing += is_missing;
+  }
   return num_missing;
 }
 

@@ -30,8 +30,9 @@ uint32_t RowSlabs::add() {
 void RowSlabs::add_slab() {
   if (spill_ == nullptr) {
     slabs_.push_back(static_cast<float*>(arena_->allocate(slab_bytes())));
+    resident_bytes_ += slab_bytes();
   } else {
-    blocks_.push_back(spill_->add(&slabs_, slab_bytes()));
+    blocks_.push_back(spill_->add(&slabs_, &resident_bytes_, slab_bytes()));
   }
 }
 
@@ -41,9 +42,9 @@ void RowSlabs::plan_read(uint32_t number, float* to) const {
 }
 
 uint64_t RowSlabs::memory_bytes() const {
-  return (spill_ == nullptr ? slabs_.size() * slab_bytes() : 0) + slabs_.size() * sizeof slabs_[0] +
-         blocks_.capacity() * sizeof blocks_[0] + removed_.capacity() * sizeof removed_[0] +
-         marks_.capacity() * sizeof marks_[0];
+  constexpr uint64_t kBlockBytes = sizeof(uint32_t) + RowSpill::kBlockBytes;
+  return resident_bytes_ + slabs_.size() * sizeof slabs_[0] + blocks_.size() * kBlockBytes +
+         removed_.capacity() * sizeof removed_[0] + marks_.capacity() * sizeof marks_[0];
 }
 
 void RowSlabs::remove(uint32_t number) {

@@ -40,9 +40,7 @@ class RowSlabs {
 
   float* row(uint32_t number) const { return slabs_[number >> bits_] + (number & mask_) * stride_; }
   uint32_t size() const { return end_ - static_cast<uint32_t>(removed_.size()); }
-
-  // Without what is the spill's.
-  uint64_t memory_bytes() const;
+  uint64_t memory_bytes() const;  // of slabs, those that are not on disk
 
  private:
   void add_slab();
@@ -54,6 +52,7 @@ class RowSlabs {
   uint32_t bits_, mask_;
   uint32_t end_ = 0;               // beyond all numbers given
   std::vector<float*> slabs_;      // 2^bits_ rows each; null: on disk
+  uint64_t resident_bytes_ = 0;    // of slabs_
   std::vector<uint32_t> blocks_;   // of the spill, those that are slabs_
   std::vector<uint32_t> removed_;  // numbers of no row
   std::vector<uint64_t> marks_;    // bits by number; none are set beyond its end

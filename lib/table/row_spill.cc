@@ -69,10 +69,11 @@ RowSpill::~RowSpill() {
   close(file_);
 }
 
-uint32_t RowSpill::add(std::vector<float*>* slabs, uint64_t bytes) {
+uint32_t RowSpill::add(std::vector<float*>* slabs, uint64_t* resident_bytes, uint64_t bytes) {
   make_room(bytes);
   const uint32_t number = static_cast<uint32_t>(blocks_.size());
-  blocks_.push_back({slabs, nullptr, static_cast<uint32_t>(slabs->size()), true, bytes, kNowhere, request_});
+  blocks_.push_back({slabs, resident_bytes, nullptr, static_cast<uint32_t>(slabs->size()), true, bytes,
+                     kNowhere, request_});
   slabs->push_back(nullptr);
   admit(number, allocate(bytes));
   return number;
@@ -83,6 +84,7 @@ void RowSpill::admit(uint32_t number, float* memory) {
   block.memory = (*block.slabs)[block.slab] = memory;
   resident_.push_back(number);
   resident_bytes_ += block.bytes;
+  *block.resident_bytes += block.bytes;
 }
 
 void RowSpill::pin(uint32_t number) {
@@ -124,6 +126,7 @@ void RowSpill::drop(size_t position) {
   release_memory(block.memory);
   block.memory = (*block.slabs)[block.slab] = nullptr;
   resident_bytes_ -= block.bytes;
+  *block.resident_bytes -= block.bytes;
   resident_[position] = resident_.back();
   resident_.pop_back();
 }

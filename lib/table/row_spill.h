@@ -23,6 +23,7 @@ struct SpillSettings {
 class RowSpill {
  public:
   static constexpr uint64_t kPage = 4096;
+  static constexpr uint64_t kBlockBytes = 64;  // of memory, that a block takes wherever it is
 
   // The file is in `directory`, without a name, and ends with the process.  Blocks in memory take max_bytes;
   // more when a request needs more at once.  Throws kUsage when there can be no file.
@@ -35,8 +36,9 @@ class RowSpill {
   void release() { ++request_; }
 
   // Appends a block to *slabs, in memory and pinned, and returns its number.  *slabs will have null in its
-  // place while it is on disk.  Throws kExhausted or kUnavailable when others cannot be written out.
-  uint32_t add(std::vector<float*>* slabs, uint64_t bytes);
+  // place while it is on disk, and *resident_bytes counts those that are not.  Throws kExhausted or
+  // kUnavailable when others cannot be written out.
+  uint32_t add(std::vector<float*>* slabs, uint64_t* resident_bytes, uint64_t bytes);
 
   // Keeps a block in memory, from the next load() to the next release(), to be written there.
   void pin(uint32_t block);
@@ -58,6 +60,7 @@ class RowSpill {
 
   struct Block {
     std::vector<float*>* slabs;  // its owner's: (*slabs)[slab] is `memory`
+    uint64_t* resident_bytes;    // its owner's
     float* memory;               // null: on disk
     uint32_t slab;
     bool referenced;  // since the hand passed it last
@@ -65,6 +68,7 @@ class RowSpill {
     uint64_t place;   // in the file
     uint64_t pinned;  // the last request that did
   };
+  static_assert(sizeof(Block) <= kBlockBytes);
 
   // A piece of the file to be read.
   struct Read {

@@ -28,8 +28,8 @@ class RowStore {
   virtual size_t find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const = 0;
 
   // Where rows may be on disk: takes those of these keys to memory, where find and insert leave them until
-  // the next fetch of any store of the spill.  To be called before find.  Owner thread.  Throws as
-  // RowSpill::load.
+  // the next fetch of any store of the spill.  To be called before find, which else gives null for what is on
+  // disk.  Owner thread.  Throws as RowSpill::load.
   virtual void fetch(std::span<const uint64_t>) {}
 
   // As find, for reading alone and without a fetch: what is on disk is read into `copies`.  Owner thread

@@ -50,6 +50,7 @@ class TablePartition {
   // The number of a key's row in rows(), or KeyIndex::kNone.
   uint32_t number(uint64_t key) const { return index_.find(key); }
   RowSlabs& rows() { return rows_; }
+  const RowSlabs& rows() const { return rows_; }
 
   // Adds a row for a key that is not there; its floats are not set.  Throws kExhausted without memory.
   float* insert(uint64_t key) {

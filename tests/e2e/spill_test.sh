@@ -1,0 +1,46 @@
+#!/bin/bash
+# A server most of whose rows are on disk: the same model, bit for bit; nothing is left in the folder.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+job=$PS_SOURCE/share/jobs/quickstart.json
+server=
+trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
+
+# serve [flags...]: starts a server; its process is $server, its address $address.
+serve() {
+  mkfifo ready
+  ps-serve "$job" --host 127.0.0.1 --port 0 --port-file port "$@" >ready 2>server.err &
+  server=$!
+  head -1 ready >ready.json
+  address=127.0.0.1:$(head -1 port)
+}
+
+# Bytes of the server's files in `spill`, which have no names.
+spilled_bytes() {
+  local file total=0
+  for file in /proc/$server/fd/*; do
+    [[ $(readlink "$file") == "$scratch"/spill/* ]] || continue
+    total=$((total + $(stat -L -c %s "$file")))
+  done
+  echo $total
+}
+
+ps-datagen ctr --samples 4000 --output train.txt
+mkdir spill
+ps-train "$job" --data train.txt --passes 2 --save-dir alone 2>/dev/null
+
+echo "rows that come back from disk train the model of one process"
+serve --ports-num 2 --spill-dir "$scratch/spill" --spill-memory 64K
+ps-train "$job" --data train.txt --passes 2 --save-dir served --servers "$address" 2>/dev/null
+cmp alone/pass-00001/model.safetensors served/pass-00001/model.safetensors
+bytes=$(spilled_bytes)
+((bytes > 256 * 1024)) || fail "only $bytes bytes were on disk"
+[[ -z $(ls spill) ]] || fail "there are names in the folder: $(ls spill)"
+kill "$server"
+wait "$server"
+
+echo "a folder that is not there is refused"
+expect_status 2 ps-serve "$job" --port 0 --spill-dir "$scratch/nowhere"
+expect_text err "cannot make a file in '$scratch/nowhere'"
