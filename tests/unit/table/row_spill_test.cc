@@ -65,7 +65,7 @@ class RowSpillTest : public testing::TestWithParam<const OptimizerEntry*> {
 };
 
 TEST_P(RowSpillTest, TableLargerThanMemoryHoldsTheSameBits) {
-  constexpr uint64_t kMaxBytes = 300'000;
+  constexpr uint64_t kMaxBytes = 200'000;
   RowSpill spill(testing::TempDir(), kMaxBytes);
   std::unique_ptr<SparseTable> spilled = make_table(&spill), whole = make_table(nullptr);
   Random random(5, 6);
