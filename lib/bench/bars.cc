@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "bench/checkpoint/suite.h"
+#include "bench/process/suite.h"
 #include "bench/pull_push/suite.h"
 
 namespace ps {
@@ -173,10 +175,30 @@ std::vector<BarRow> pull_push_rows() {
   };
 }
 
+std::vector<BarRow> checkpoint_rows() {
+  auto of_disk = [](const char* what) { return at_least(what, 2, Quantity::kLimitShare, "", "%", 0.7, 0.7); };
+  Bar share = figure("serving while a checkpoint is written: throughput, of serving alone", kServingShare,
+                     "x", 0.8, 0.8);
+  share.at_least = true;
+  return {
+      {"checkpoint/write/plain", of_disk("write 2 GB of rows, not compressed: share of the disk")},
+      {"checkpoint/write/zstd", rate("write 2 GB of rows with zstd", 2, 400e6, 400e6)},
+      {"checkpoint/restore/plain", of_disk("restore 2 GB of rows, not compressed: share of the disk")},
+      {"checkpoint/restore/zstd", rate("restore 2 GB of rows with zstd", 2, 400e6, 400e6)},
+      {"checkpoint/restart", seconds("restart to ready, 1 GB of rows with zstd", 2, 5, 5, "")},
+      {"checkpoint/serving", share},
+      {"checkpoint/serving", figure("serving while a checkpoint is written: p99.9 of a request, longer by",
+                                    kTailMilliseconds, "ms", 2, 2)},
+      {"checkpoint/model", rate("ps-ckpt2model of 2 GB of rows", 2, 300e6, 300e6)},
+      {"checkpoint/model",
+       at_threads(2, figure("ps-ckpt2model of 2 GB of rows: memory", kMegabytes, "MB", 200, 200))},
+  };
+}
+
 const std::vector<BarRow>& all_rows() {
   static const std::vector<BarRow> kRows = [] {
     std::vector<BarRow> rows;
-    for (auto part : {training_rows, parse_rows, table_rows, datagen_rows, pull_push_rows}) {
+    for (auto part : {training_rows, parse_rows, table_rows, datagen_rows, pull_push_rows, checkpoint_rows}) {
       for (BarRow& row : part()) rows.push_back(std::move(row));
     }
     return rows;

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "bench/bars.h"
+#include "bench/checkpoint/suite.h"
 #include "bench/datagen/suite.h"
 #include "bench/limits/suite.h"
 #include "bench/parse/suite.h"
@@ -32,6 +33,9 @@ constexpr std::vector<Benchmark> (*kLists[])() = {
     exchange_benchmarks,
     latency_benchmarks,
     served_training,
+    checkpoint_file_benchmarks,
+    checkpoint_serving_benchmarks,
+    checkpoint_model_benchmarks,
 };
 
 }  // namespace

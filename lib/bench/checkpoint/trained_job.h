@@ -1,0 +1,63 @@
+// A job whose table has many rows, each trained a little, and its checkpoints.  Used by the suite
+// `checkpoint`.
+#ifndef PS_BENCH_CHECKPOINT_TRAINED_JOB_H_
+#define PS_BENCH_CHECKPOINT_TRAINED_JOB_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/log.h"
+#include "job/job.h"
+#include "model/network.h"
+#include "ps/local_store.h"
+#include "train/checkpointer.h"
+
+namespace ps {
+
+// Rows of 16 weights with the state of AdaGrad; keys are any 64-bit numbers.
+inline constexpr int64_t kCheckpointWidth = 16;
+inline constexpr uint64_t kCheckpointRowBytes = 8 + 2 * kCheckpointWidth * sizeof(float);
+
+// 2 GB of rows at full size.
+uint64_t checkpoint_rows(double scale);
+
+// The key of row `i`.
+uint64_t checkpoint_key(uint64_t i);
+
+// A gradient as noisy as those of training, in [-1, 1).
+void fill_noise(uint64_t seed, std::span<float> out);
+
+// One owner thread.
+class TrainedJob {
+ public:
+  // With so many rows.
+  TrainedJob(uint64_t rows, int threads);
+
+  LocalStore& store() { return *store_; }
+
+  // Another store, in which nothing has been trained.
+  void forget();
+
+  // As ps-train does: a checkpoint, and the way back from the newest.  write throws kInternal when it failed.
+  void write(const std::string& directory, const std::string& compression);
+  void restore(const std::string& directory);
+
+  // Throws unless the checkpoint has the weights of the store, and no other rows.
+  void expect_weights_of(const std::string& directory);
+
+ private:
+  void train(uint64_t rows);
+  std::unique_ptr<Checkpointer> checkpointer(const std::string& directory, const std::string& compression);
+
+  const Job job_;
+  const DataSchema schema_;
+  Network<float> network_;
+  ThreadPool pool_;
+  Log log_{"ps-bench", LogLevel::kError};
+  std::unique_ptr<LocalStore> store_;
+};
+
+}  // namespace ps
+
+#endif  // PS_BENCH_CHECKPOINT_TRAINED_JOB_H_

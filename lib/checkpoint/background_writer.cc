@@ -1,0 +1,122 @@
+#include "checkpoint/background_writer.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "checkpoint/row_chunks.h"
+
+namespace ps {
+
+namespace {
+
+template <class T>
+void append(const std::vector<T>& from, std::vector<T>& to) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+}  // namespace
+
+BackgroundWriter::BackgroundWriter(CheckpointTarget target, uint64_t max_bytes)
+    : target_(std::move(target)), max_bytes_(max_bytes), block_(std::make_shared<RowBlock>()) {
+  thread_ = std::thread([this] { run(); });
+}
+
+BackgroundWriter::~BackgroundWriter() {
+  if (is_joined_) return;
+  {
+    std::lock_guard lock(mutex_);
+    gives_up_ = ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void BackgroundWriter::begin_file(const std::string& name) {
+  flush();
+  add({[this, name] {
+         end_file();
+         writer_ = std::make_unique<CheckpointFileWriter>(target_, name);
+       },
+       0});
+}
+
+void BackgroundWriter::begin(const TableLayout& layout, uint32_t partition) {
+  flush();
+  layout_ = layout;
+  add({[this, layout, partition] { writer_->begin(layout, partition); }, 0});
+}
+
+void BackgroundWriter::then(std::function<void(CheckpointFileWriter&)> write) {
+  flush();
+  add({[this, write = std::move(write)] { write(*writer_); }, 0});
+}
+
+// Snapshots give a few rows at a time, files have blocks of many.
+void BackgroundWriter::rows(const RowBlock& rows) {
+  append(rows.keys, block_->keys);
+  append(rows.values, block_->values);
+  append(rows.stamps, block_->stamps);
+  append(rows.statistics, block_->statistics);
+  if (block_->size() >= rows_of_a_block(layout_)) flush();
+}
+
+void BackgroundWriter::flush() {
+  if (block_->size() == 0) return;
+  auto block = std::exchange(block_, std::make_shared<RowBlock>());
+  const uint64_t bytes = block->size() * layout_.row_bytes();
+  add({[this, block] { writer_->rows(*block); }, bytes});
+}
+
+void BackgroundWriter::add(Part part) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return part.bytes == 0 || waiting_bytes_ < max_bytes_; });
+  waiting_bytes_ += part.bytes;
+  parts_.push_back(std::move(part));
+  changed_.notify_all();
+}
+
+bool BackgroundWriter::has_room() {
+  std::lock_guard lock(mutex_);
+  return waiting_bytes_ < max_bytes_;
+}
+
+// After an error parts are taken and dropped, so that nobody waits for room.
+void BackgroundWriter::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return ends_ || !parts_.empty(); });
+    if (gives_up_ || parts_.empty()) return;
+    const Part part = std::move(parts_.front());
+    parts_.pop_front();
+    lock.unlock();
+    try {
+      if (!error_) part.write();
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    lock.lock();
+    waiting_bytes_ -= part.bytes;
+    changed_.notify_all();
+  }
+}
+
+void BackgroundWriter::end_file() {
+  if (writer_) files_.push_back(writer_->finish());
+  writer_.reset();
+}
+
+std::vector<FileEntry> BackgroundWriter::finish() {
+  flush();
+  add({[this] { end_file(); }, 0});
+  {
+    std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  is_joined_ = true;
+  if (error_) std::rethrow_exception(error_);
+  return std::move(files_);
+}
+
+}  // namespace ps

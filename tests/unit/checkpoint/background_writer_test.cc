@@ -1,0 +1,79 @@
+#include "checkpoint/background_writer.h"
+
+#include <gtest/gtest.h>
+
+#include "small_checkpoint.h"
+#include "support/faulty_files.h"
+#include "support/scratch_folder.h"
+
+namespace ps {
+namespace {
+
+constexpr uint64_t kKeys = 3000;
+constexpr uint64_t kPartitions = 3;  // of them, a file each
+
+// As a snapshot gives them: a few at a time.
+void give_rows(const RowBlock& all, BackgroundWriter& writer) {
+  for (size_t i = 0; i < all.size(); ++i) {
+    RowBlock one;
+    one.keys = {all.keys[i]};
+    one.values.assign(all.values.begin() + static_cast<ptrdiff_t>(6 * i),
+                      all.values.begin() + static_cast<ptrdiff_t>(6 * (i + 1)));
+    one.stamps = {all.stamps[i]};
+    one.statistics = {all.statistics[i]};
+    writer.rows(one);
+  }
+}
+
+std::vector<FileEntry> write_in_background(const CheckpointTarget& target, uint64_t max_bytes) {
+  BackgroundWriter writer(target, max_bytes);
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    writer.begin_file(cat("part-", p));
+    writer.begin(users_layout(), p);
+    give_rows(user_rows(p, 1, kKeys), writer);
+    writer.then([p](CheckpointFileWriter& file) { file.state(cat("state-", p), "bytes"); });
+  }
+  return writer.finish();
+}
+
+TEST(BackgroundWriter, FilesAreThoseOfWhoeverWaitsForThem) {
+  const ScratchFolder folder;
+  std::vector<FileEntry> expected;
+  system_files().make_directories(folder.path("waiting"));
+  const CheckpointTarget waiting{folder.path("waiting"), {}, nullptr};
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    CheckpointFileWriter writer(waiting, cat("part-", p));
+    writer.begin(users_layout(), p);
+    writer.rows(user_rows(p, 1, kKeys));
+    writer.state(cat("state-", p), "bytes");
+    expected.push_back(writer.finish());
+  }
+  for (uint64_t max_bytes : {1, 1 << 20}) {
+    EXPECT_EQ(write_in_background({folder.path(), {}, nullptr}, max_bytes), expected) << max_bytes;
+  }
+}
+
+TEST(BackgroundWriter, FullDiskComesOutAtTheEndAndNobodyWaitsForRoom) {
+  const ScratchFolder folder;
+  FaultyFiles files(folder.path());
+  files.fail_at(3, ENOSPC, /*lasting=*/true);
+  const Error error = error_of([&] {
+    write_in_background({folder.path(), {.files = &files}, nullptr}, /*max_bytes=*/1);
+  });
+  EXPECT_EQ(error.code(), Code::kExhausted) << error.message();
+}
+
+TEST(BackgroundWriter, WhatIsGivenUpIsNoWholeFile) {
+  const ScratchFolder folder;
+  {
+    BackgroundWriter writer({folder.path(), {}, nullptr}, 1 << 20);
+    writer.begin_file("part-0");
+    writer.begin(users_layout(), 0);
+    give_rows(user_rows(0, 1, kKeys), writer);
+  }
+  if (!exists(folder.path("part-0"))) return;  // not even begun
+  EXPECT_EQ(error_of([&] { CheckpointFileReader reader(folder.path("part-0")); }).code(), Code::kCorrupt);
+}
+
+}  // namespace
+}  // namespace ps
