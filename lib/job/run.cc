@@ -199,8 +199,8 @@ void Run::start_checkpoints(Json& result) {
   result["passes"] = Json::array();
   LocalStore* store = home_->local();
   if (store == nullptr || job_.checkpoint.directory.empty()) return;
-  checkpoints_ = std::make_unique<RunCheckpoints>(job_, options_, reader_->schema(), network_->parameters(),
-                                                  *store, *trainer_, pool_, log_);
+  checkpoints_ =
+      std::make_unique<RunCheckpoints>(job_, options_, reader_->schema(), *store, *trainer_, pool_, log_);
   if (!options_.resume) {
     checkpoints_->begin_new();
   } else if (!checkpoints_->resume(result)) {

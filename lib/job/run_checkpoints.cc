@@ -24,20 +24,13 @@ Json identity(const Job& job) {
 }  // namespace
 
 RunCheckpoints::RunCheckpoints(const Job& job, const RunOptions& options, const DataSchema& schema,
-                               std::span<const ParameterSpec> parameters, LocalStore& store, Trainer& trainer,
-                               ThreadPool& pool, Log& log)
+                               LocalStore& store, Trainer& trainer, ThreadPool& pool, Log& log)
     : description_({{"job", effective_job(job)}, {"schema", to_json(schema)}}),
       store_(store),
       trainer_(trainer),
       log_(log),
       directory_(job.checkpoint.directory),
-      checkpointer_(job.checkpoint, identity(job), options.generation, pool, log) {
-  for (const ParameterSpec& spec : parameters) {
-    if (!spec.row_policy) continue;
-    fail(Code::kUsage, "checkpoint.directory: the rows of ", quote(spec.name),
-         " come and go, and checkpoints do not hold their histories");
-  }
-}
+      checkpointer_(job.checkpoint, identity(job), options.generation, pool, log) {}
 
 bool RunCheckpoints::resume(Json& result) {
   if (checkpoint_steps(directory_).empty()) {

@@ -3,8 +3,6 @@
 #ifndef PS_JOB_RUN_CHECKPOINTS_H_
 #define PS_JOB_RUN_CHECKPOINTS_H_
 
-#include <span>
-
 #include "job/job.h"
 #include "job/run.h"
 #include "ps/local_store.h"
@@ -16,10 +14,8 @@ namespace ps {
 // One owner thread; what it is given outlives it.
 class RunCheckpoints {
  public:
-  // Throws kUsage when the job has what checkpoints cannot hold.
-  RunCheckpoints(const Job& job, const RunOptions& options, const DataSchema& schema,
-                 std::span<const ParameterSpec> parameters, LocalStore& store, Trainer& trainer,
-                 ThreadPool& pool, Log& log);
+  RunCheckpoints(const Job& job, const RunOptions& options, const DataSchema& schema, LocalStore& store,
+                 Trainer& trainer, ThreadPool& pool, Log& log);
 
   // Puts store and trainer where the newest checkpoint was, and adds the results up to there to `result`;
   // false when there is no checkpoint, and training begins anew.

@@ -48,7 +48,7 @@ const ObjectSpec<Expiry>& Expiry::spec() {
     ObjectSpec<Expiry> s;
     s.field("unseen", &Expiry::unseen, "remove rows whose keys have not occurred for more shrinks than this")
         .at_least(0)
-        .at_most(1e9);
+        .at_most(RowHistory::kMostUnseen - 1);
     s.field("below_score", &Expiry::below_score, "remove rows whose score is less").at_least(0);
     return s;
   }();

@@ -5,6 +5,7 @@
 #ifndef PS_OPTIM_ROW_POLICY_H_
 #define PS_OPTIM_ROW_POLICY_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -41,6 +42,8 @@ struct Expiry {
 // What a row remembers of its key: occurrences in examples, in those with a positive label, both decayed, and
 // the shrinks since the last of them.  Doubles, since floats stop counting at 2^24.
 struct RowHistory {
+  static constexpr uint32_t kMostUnseen = 1 << 24;  // counting stops there
+
   double shows = 0, clicks = 0;
   uint32_t unseen = 0;
 
@@ -65,7 +68,7 @@ struct RowPolicy {
 
   // One shrink.
   RowHistory aged(const RowHistory& row) const {
-    return {row.shows * decay, row.clicks * decay, row.unseen == UINT32_MAX ? UINT32_MAX : row.unseen + 1};
+    return {row.shows * decay, row.clicks * decay, std::min(row.unseen + 1, RowHistory::kMostUnseen)};
   }
 
   // Whether a row goes, after aging.  One that training has never seen, as those that come from a model, has

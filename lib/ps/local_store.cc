@@ -228,7 +228,10 @@ FileEntry LocalStore::save_dense_tables(const CheckpointTarget& target) const {
   for (const Holder& holder : holders_) {
     if (holder.dense) save_dense(writer, holder.layout(), *holder.dense, RowDeal::whole(holder.spec.rows), 0);
   }
-  for (const Holder& holder : holders_) save_optimizer(writer, holder.spec.name, holder.optimizer());
+  for (const Holder& holder : holders_) {
+    save_optimizer(writer, holder.spec.name, holder.optimizer());
+    if (holder.sparse) save_policy(writer, holder.spec.name, *holder.sparse);
+  }
   save_step_rule(writer, rule_);
   return writer.finish();
 }
@@ -258,6 +261,9 @@ void LocalStore::restore(const CheckpointReader& reader) {
       restore_partition(reader, holder.layout(), p, *holder.sparse, mutex);
     }
   });
+  for (const Holder& holder : holders_) {
+    if (holder.sparse) restore_policy(reader, holder.spec.name, *holder.sparse);
+  }
 }
 
 }  // namespace ps

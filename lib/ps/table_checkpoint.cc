@@ -16,9 +16,14 @@ std::string optimizer_state(const std::string& table) {
   return "optimizer/" + table;
 }
 
+std::string policy_state(const std::string& table) {
+  return "rows/" + table;
+}
+
 std::string layout_text(const TableLayout& layout) {
   return cat(layout.sparse ? "sparse" : "dense", " [", layout.rows, ", ", layout.width, "] with ",
-             layout.state_arrays, " state arrays", layout.stamped ? " and stamps" : "");
+             layout.state_arrays, " state arrays", layout.stamped ? " and stamps" : "",
+             layout.statistics.empty() ? "" : ", rows that come and go");
 }
 
 // Reads a state that load() takes to its end.
@@ -40,7 +45,8 @@ TableLayout layout_of(const ParameterSpec& spec, const SparseTable& table) {
           .rows = static_cast<uint64_t>(spec.rows),
           .width = spec.cols,
           .state_arrays = static_cast<int>(table.layout().values() / spec.cols) - 1,
-          .stamped = table.layout().stamped()};
+          .stamped = table.layout().stamped(),
+          .statistics = table.layout().statistics()};
 }
 
 TableLayout layout_of(const ParameterSpec& spec, const DenseTable& table) {
@@ -83,6 +89,18 @@ void restore_optimizer(const CheckpointReader& reader, const std::string& table,
                        Optimizer<float>* optimizer) {
   if (optimizer == nullptr) return;
   restore_state(reader, optimizer_state(table), [&](ByteReader& in) { optimizer->load(in); });
+}
+
+void save_policy(CheckpointFileWriter& writer, const std::string& name, const SparseTable& table) {
+  if (!table.has_policy()) return;
+  std::string bytes;
+  table.save_policy(bytes);
+  writer.state(policy_state(name), bytes);
+}
+
+void restore_policy(const CheckpointReader& reader, const std::string& name, SparseTable& table) {
+  if (!table.has_policy()) return;
+  restore_state(reader, policy_state(name), [&](ByteReader& in) { table.load_policy(in); });
 }
 
 void save_step_rule(CheckpointFileWriter& writer, const StepRule& rule) {

@@ -29,6 +29,11 @@ void save_optimizer(CheckpointFileWriter& writer, const std::string& table,
                     const Optimizer<float>* optimizer);
 void restore_optimizer(const CheckpointReader& reader, const std::string& table, Optimizer<float>* optimizer);
 
+// What a table with a policy keeps beside its rows, as state "rows/<table>"; nothing for others.  To be
+// restored after the rows.
+void save_policy(CheckpointFileWriter& writer, const std::string& name, const SparseTable& table);
+void restore_policy(const CheckpointReader& reader, const std::string& name, SparseTable& table);
+
 // As state "step_rule".
 void save_step_rule(CheckpointFileWriter& writer, const StepRule& rule);
 void restore_step_rule(const CheckpointReader& reader, StepRule& rule);

@@ -73,4 +73,31 @@ void CountedKeys::resize(size_t places) {
   }
 }
 
+// size:u64 {key:u64 shows:u16 clicks:u16}[size]
+void CountedKeys::save(std::string& out) const {
+  std::vector<size_t> places;
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    if (counts_[i].shows != 0) places.push_back(i);
+  }
+  std::ranges::sort(places, {}, [this](size_t place) { return keys_[place]; });
+  put(out, size_);
+  for (size_t place : places) {
+    put(out, keys_[place]);
+    put(out, counts_[place].shows);
+    put(out, counts_[place].clicks);
+  }
+}
+
+void CountedKeys::load(ByteReader& in) {
+  constexpr uint64_t kBytes = sizeof(uint64_t) + 2 * sizeof(uint16_t);
+  const uint64_t size = in.get<uint64_t>();
+  if (size > in.remaining() / kBytes) fail(Code::kCorrupt, "counts of ", size, " keys are cut short");
+  for (uint64_t i = 0; i < size; ++i) {
+    const uint64_t key = in.get<uint64_t>();
+    const uint16_t shows = in.get<uint16_t>(), clicks = in.get<uint16_t>();
+    if (shows == 0) fail(Code::kCorrupt, "key ", key, " is counted, but never occurred");
+    add(key, {shows, clicks});
+  }
+}
+
 }  // namespace ps

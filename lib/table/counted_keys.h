@@ -6,8 +6,10 @@
 #define PS_TABLE_COUNTED_KEYS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/hash.h"
 #include "math/key_plan.h"
 
@@ -25,6 +27,10 @@ class CountedKeys {
 
   // Makes the keys at most this many.  What is left does not depend on the order in which keys came.
   void halve_to(uint64_t most);
+
+  // Appends the keys with their counts, ascending; adds what save appended, or throws kCorrupt.
+  void save(std::string& out) const;
+  void load(ByteReader& in);
 
   uint64_t size() const { return size_; }
   uint64_t memory_bytes() const {

@@ -45,6 +45,14 @@ void KeyAdmission::end_step() {
     counted.halve_to(static_cast<uint64_t>(rule_.max_waiting) / kPartitions);
 }
 
+void KeyAdmission::save(std::string& out) const {
+  for (const CountedKeys& counted : counted_) counted.save(out);
+}
+
+void KeyAdmission::load(ByteReader& in) {
+  for (CountedKeys& counted : counted_) counted.load(in);
+}
+
 uint64_t KeyAdmission::waiting() const {
   uint64_t keys = 0;
   for (const CountedKeys& counted : counted_) keys += counted.size();

@@ -26,6 +26,10 @@ class KeyAdmission {
   // After the last key of a step: forgets keys when there are too many.
   void end_step();
 
+  // What is counted, to and from checkpoints.
+  void save(std::string& out) const;
+  void load(ByteReader& in);
+
   uint64_t waiting() const;  // keys that are counted
   uint64_t memory_bytes() const;
 

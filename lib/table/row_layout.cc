@@ -12,7 +12,7 @@ static int64_t padded(int64_t floats, int64_t line) {
   return (whole - floats) * 8 <= floats ? whole : (floats + 3) / 4 * 4;
 }
 
-// Floats that a history takes, which lies at no alignment of its own.
+// Floats that a history takes.
 constexpr int64_t kHistory = 5;
 
 RowLayout::RowLayout(int64_t width, int state_arrays, bool stamped, bool has_history)
@@ -34,20 +34,23 @@ void RowLayout::set_stamp(float* row, int64_t steps) const {
   std::memcpy(row + values_, &stamp, sizeof stamp);
 }
 
+std::vector<std::string> RowLayout::statistics() const {
+  if (!has_history_) return {};
+  return {"shows", "shows_rest", "clicks", "clicks_rest", "unseen"};
+}
+
 RowHistory RowLayout::history(const float* row) const {
   const float* at = row + values_ + stamped_;
-  RowHistory history;
-  std::memcpy(&history.shows, at, sizeof history.shows);
-  std::memcpy(&history.clicks, at + 2, sizeof history.clicks);
-  std::memcpy(&history.unseen, at + 4, sizeof history.unseen);
-  return history;
+  return {double{at[0]} + double{at[1]}, double{at[2]} + double{at[3]}, static_cast<uint32_t>(at[4])};
 }
 
 void RowLayout::set_history(float* row, const RowHistory& history) const {
   float* at = row + values_ + stamped_;
-  std::memcpy(at, &history.shows, sizeof history.shows);
-  std::memcpy(at + 2, &history.clicks, sizeof history.clicks);
-  std::memcpy(at + 4, &history.unseen, sizeof history.unseen);
+  at[0] = static_cast<float>(history.shows);
+  at[1] = static_cast<float>(history.shows - double{at[0]});
+  at[2] = static_cast<float>(history.clicks);
+  at[3] = static_cast<float>(history.clicks - double{at[2]});
+  at[4] = static_cast<float>(history.unseen);
 }
 
 }  // namespace ps

@@ -3,6 +3,8 @@
 #define PS_TABLE_ROW_LAYOUT_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "optim/optimizer.h"
 #include "optim/row_policy.h"
@@ -10,7 +12,9 @@
 namespace ps {
 
 // Weights and state side by side, then the stamp and the history, when there are any.
-//   row := weight[width] state[state_arrays * width] stamp:u32? (shows:f64 clicks:f64 unseen:u32)? padding
+//   row     := weight[width] state[state_arrays * width] stamp:u32? history? padding
+//   history := shows:f32[2] clicks:f32[2] unseen:f32      of two floats, the second is what the first rounds
+//   off
 // A row of up to a cache line never crosses one; a longer one begins with one, when that costs up to 1/8.
 class RowLayout {
  public:
@@ -30,6 +34,9 @@ class RowLayout {
   // Only of stamped rows.
   uint32_t stamp(const float* row) const;
   void set_stamp(float* row, int64_t steps) const;
+
+  // Names of the floats of a history, for checkpoints; none where rows have none.
+  std::vector<std::string> statistics() const;
 
   // Only of rows with a history.
   RowHistory history(const float* row) const;

@@ -209,6 +209,17 @@ std::vector<uint64_t> SparseTable::age_partition(uint32_t partition) {
   return expired;
 }
 
+void SparseTable::save_policy(std::string& out) const {
+  RowReport report = life_->report;
+  for (const uint64_t* figure : report.figures()) put(out, *figure);
+  if (life_->admission) life_->admission->save(out);
+}
+
+void SparseTable::load_policy(ByteReader& in) {
+  for (uint64_t* figure : life_->report.figures()) *figure = in.get<uint64_t>();
+  if (life_->admission) life_->admission->load(in);
+}
+
 RowReport SparseTable::report() const {
   RowReport report = life_ ? life_->report : RowReport{};
   report.rows = size();

@@ -65,6 +65,11 @@ class SparseTable {
   void end_pass(int64_t pass, ThreadPool& pool);
 
   bool has_policy() const { return life_ != nullptr; }
+
+  // What a policy keeps beside the rows, to and from checkpoints: after the rows were restored.  Throws
+  // kCorrupt.
+  void save_policy(std::string& out) const;
+  void load_policy(ByteReader& in);
   RowReport report() const;
 
   // Sets the weights [keys, width] of rows, as if they had just been made with them.  For models.

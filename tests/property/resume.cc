@@ -52,9 +52,10 @@ struct Outcome {
 
 // One process that trains: stops after some steps, or trains to its end.
 struct Process {
-  Process(const std::string& data_path, const Json& optimizer, const std::string& shuffle, ThreadPool& pool)
+  Process(const std::string& data_path, const Json& optimizer, const std::string& shuffle, ThreadPool& pool,
+          const Json& model = kModel)
       : reader(data(shuffle), {data_path}, {.threads = 1, .passes = kPasses}),
-        network(ModelOptions::spec().parse(kModel, "model"), reader.schema(), 1),
+        network(ModelOptions::spec().parse(model, "model"), reader.schema(), 1),
         store(network.parameters(), make_optimizer_plan(optimizer, "mean"), UINT64_MAX, pool),
         trainer(network, store, pool, TrainOptions{.log_period = 3}, group, reporter) {}
 
@@ -87,6 +88,7 @@ struct Process {
         const std::vector<uint64_t> keys = store.keys(number);
         store.read_rows(number, keys, weights.data());
         outcome.keys.insert(outcome.keys.end(), keys.begin(), keys.end());
+        outcome.results.push_back(RowReport::spec().to_json(store.row_report(number)).dump());
       } else {
         store.read_all(number, weights.data());
       }
@@ -128,7 +130,8 @@ class Resume : public testing::Test {
   }
 
   // Trains in processes that each end after `steps`, none of which knows more than the checkpoint.
-  Outcome train(const Json& optimizer, const std::string& shuffle, int64_t steps, int full_every = 1) {
+  Outcome train(const Json& optimizer, const std::string& shuffle, int64_t steps, int full_every = 1,
+                const Json& model = kModel) {
     Outcome outcome;
     ScratchFolder scratch;
     FaultyFiles files(scratch.path());  // does not wait for the disk
@@ -136,7 +139,7 @@ class Resume : public testing::Test {
     auto keeper = checkpointer(options, files);
     keeper->begin_new();
     for (int64_t stop = steps;; stop += steps) {
-      Process process(path_, optimizer, shuffle, pool_);
+      Process process(path_, optimizer, shuffle, pool_, model);
       if (stop > steps) restore(*keeper->open_newest(), process);
       process.train(stop, outcome);
       if (process.trainer.pass() == Process::kPasses) {
@@ -182,6 +185,24 @@ TEST_F(Resume, EveryOrderOfExamplesGoesOnWithTheSameBits) {
 TEST_F(Resume, IncrementsGoOnWithTheSameBits) {
   const Json optimizer = {{"type", "momentum"}, {"momentum", 0.9}, {"learning_rate", 0.1}, {"l2", 1e-3}};
   EXPECT_EQ(train(optimizer, "none", 5, /*full_every=*/3), train(optimizer, "none", INT64_MAX));
+}
+
+// With keys that wait for a row, histories that decide who goes, and increments of rows that are gone.
+TEST_F(Resume, RowsThatComeAndGoGoOnWithTheSameBits) {
+  const Json optimizer = {{"type", "adagrad"}, {"learning_rate", 0.1}, {"l2", 1e-3}};
+  const char* const policies[] = {
+      R"({"admission": {"count": 3}, "expire": {"unseen": 1}, "shrink_steps": 4, "decay": 0.7})",
+      R"({"admission": {"probability": 0.3}, "limit": 128, "when_full": "evict"})",
+      R"({"expire": {"below_score": 0.4}, "shrink_steps": 6, "limit": 256})"};
+  for (const char* policy : policies) {
+    Json model = kModel;
+    model["layers"][0]["weight"]["rows"] = parse_json(policy, "rows");
+    const Outcome undisturbed = train(optimizer, "none", INT64_MAX, 1, model);
+    EXPECT_FALSE(undisturbed.keys.empty());
+    EXPECT_LT(undisturbed.keys.size(), size_t{kDim}) << "nothing goes";
+    EXPECT_EQ(train(optimizer, "none", 7, 1, model), undisturbed) << policy;
+    EXPECT_EQ(train(optimizer, "none", 5, /*full_every=*/3, model), undisturbed) << policy;
+  }
 }
 
 TEST_F(Resume, OtherDataThatAreShorterAreRefused) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/error.h"
 #include "base/random.h"
 
 namespace ps {
@@ -61,6 +62,24 @@ TEST(CountedKeys, AKeyTakes32BytesAtMost) {
     if (key < 16) continue;
     ASSERT_LE(counted.memory_bytes(), (key + 1) * 33) << key;
   }
+}
+
+TEST(CountedKeys, ComeBackFromTheirBytesAndDamageIsTold) {
+  CountedKeys counted, read;
+  for (uint64_t key = 0; key < 1000; ++key) counted.add(key * 977, {static_cast<uint32_t>(1 + key % 5), 1});
+  std::string bytes, again;
+  counted.save(bytes);
+  ByteReader in(bytes);
+  read.load(in);
+  EXPECT_EQ(in.remaining(), 0u);
+  read.save(again);
+  EXPECT_EQ(again, bytes);
+  EXPECT_EQ(read.add(977, {1, 0}), (KeyCount{3, 1}));
+  ByteReader cut(std::string_view(bytes).substr(0, bytes.size() - 1));
+  EXPECT_THROW(CountedKeys().load(cut), Error);
+  bytes[8 + 8] = 0;  // the shows of the first key
+  ByteReader damaged(bytes);
+  EXPECT_THROW(CountedKeys().load(damaged), Error);
 }
 
 }  // namespace

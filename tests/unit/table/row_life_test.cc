@@ -85,6 +85,24 @@ class RowLifeTest : public testing::Test {
   std::vector<float> pulled_;  // what the keys of the last step read as
 };
 
+// Floats would stay at 2^24.
+TEST(RowLayout, HistoriesCountBeyondWhatAFloatHolds) {
+  const RowLayout layout(3, 1, /*stamped=*/true, /*has_history=*/true);
+  std::vector<float> row(static_cast<size_t>(layout.stride()));
+  layout.set_stamp(row.data(), 77);
+  layout.set_history(row.data(), {});
+  for (double shows : {0x1p24, 0x1p40, 0x1p40 + 1, 0.3}) {
+    layout.set_history(row.data(), {shows, 5, 3});
+    const RowHistory read = layout.history(row.data());
+    layout.set_history(row.data(), {read.shows + 1, read.clicks, read.unseen});
+    EXPECT_DOUBLE_EQ(layout.history(row.data()).shows, shows + 1);
+    EXPECT_EQ(layout.history(row.data()).clicks, 5);
+    EXPECT_EQ(layout.history(row.data()).unseen, 3u);
+  }
+  EXPECT_EQ(layout.stamp(row.data()), 77u);
+  EXPECT_EQ(layout.floats(), 6 + 1 + static_cast<int64_t>(layout.statistics().size()));
+}
+
 TEST_F(RowLifeTest, WithoutAdmissionARowIsThereFromItsFirstStepOn) {
   make("{}");
   EXPECT_EQ(read(7), 100);
