@@ -2,6 +2,7 @@
 // ps-ckpt2model(1)
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <thread>
 
 #include "base/error.h"
@@ -57,6 +58,34 @@ Program program() {
                .help = "only rows that were shown so often",
                .details = "Of tables that count it.",
                .group = "Choice"},
+              {.name = "rows",
+               .argument = "SET",
+               .help = "all rows, or those worth serving",
+               .details = "base: of a score of --base-threshold or more, whose keys have occurred within "
+                          "--max-unseen shrinks.  delta: of these, those whose score has grown since the "
+                          "checkpoint --since by --delta-threshold or more.",
+               .group = "Choice",
+               .default_text = "all",
+               .choices = {"all", "base", "delta"}},
+              {.name = "since",
+               .argument = "OTHER",
+               .help = "delta: the checkpoint of the base",
+               .group = "Choice"},
+              {.name = "base-threshold",
+               .argument = "SCORE",
+               .help = "base, delta: least score",
+               .group = "Choice",
+               .default_text = "1.5"},
+              {.name = "delta-threshold",
+               .argument = "SCORE",
+               .help = "delta: least growth of the score",
+               .group = "Choice",
+               .default_text = "0.25"},
+              {.name = "max-unseen",
+               .argument = "N",
+               .help = "base, delta: most shrinks since a key occurred",
+               .group = "Choice",
+               .default_text = "16"},
               {.name = "inspect", .help = "say what is in the checkpoint", .group = "Instead"},
               {.name = "verify", .help = "read all of it, and check every checksum", .group = "Instead"},
               {.name = "diff",
@@ -97,6 +126,20 @@ void choose_keys(const Flags& flags, RowChoice& choice) {
   std::sort(keys.begin(), keys.end());
 }
 
+// base and delta; `since` becomes the checkpoint that a delta is held against.
+void choose_set(const Flags& flags, std::optional<CheckpointReader>& since, RowChoice& choice) {
+  const std::string set = *flags.text("rows");
+  if (flags.given("since") != (set == "delta")) {
+    fail(Code::kUsage, "--rows delta and --since belong together: the checkpoint that the base is of");
+  }
+  if (set == "all") return;
+  choice.set = set == "base" ? RowSet::kBase : RowSet::kDelta;
+  choice.base_threshold = flags.number("base-threshold", 0).value();
+  choice.delta_threshold = flags.number("delta-threshold", 0).value();
+  choice.max_unseen = flags.number("max-unseen", 0).value();
+  if (set == "delta") choice.since = &since.emplace(checkpoint_folder(*flags.text("since")));
+}
+
 RowChoice row_choice(const Flags& flags) {
   RowChoice choice;
   choice.tables = flags.list("tables");
@@ -132,7 +175,9 @@ void diff(const Flags& flags, const CheckpointReader& reader, const RowChoice& c
 
 int run(const Flags& flags, Log& log) {
   const CheckpointReader reader(checkpoint_folder(flags.positionals()[0]));
+  std::optional<CheckpointReader> since;
   RowChoice choice = row_choice(flags);
+  choose_set(flags, since, choice);
   if (flags.on("inspect")) {
     const Json description = describe_checkpoint(reader);
     print(flags, description, checkpoint_text(description));

@@ -118,7 +118,7 @@ void CheckpointModel::add_table(const TableLayout& layout, const ParameterSpec& 
 uint64_t CheckpointModel::count_rows(size_t table) {
   const std::string& name = tables_[table].name;
   uint64_t count = 0;
-  if (!reader_.manifest().base && !keep_row(held_[table].layout)) {
+  if (!reader_.manifest().base && !choice_.chooses(held_[table].layout)) {
     for (const FileEntry& file : reader_.manifest().files) {
       for (const SectionEntry& section : file.sections) count += section.table == name ? section.rows : 0;
     }
@@ -129,32 +129,9 @@ uint64_t CheckpointModel::count_rows(size_t table) {
   return count;
 }
 
-// Null: all are kept.  Choices are of rows that are reached by keys, not of dense parameters.
-KeepRow CheckpointModel::keep_row(const TableLayout& layout) const {
-  const bool all_keys = !choice_.keys && choice_.first_key == 0 && choice_.last_key == UINT64_MAX;
-  if (!layout.sparse || (all_keys && !choice_.min_shows)) return nullptr;
-  const size_t statistics = layout.statistics.size();
-  const auto found = std::find(layout.statistics.begin(), layout.statistics.end(), "shows");
-  if (choice_.min_shows && found == layout.statistics.end()) {
-    fail(Code::kUsage, "table ", quote(layout.name),
-         " does not count shows, so rows cannot be chosen by them");
-  }
-  const size_t shows = static_cast<size_t>(found - layout.statistics.begin());
-  return [this, statistics, shows](const RowBlock& rows, size_t i) {
-    const uint64_t key = rows.keys[i];
-    if (key < choice_.first_key || key > choice_.last_key) return false;
-    if (choice_.keys && !std::binary_search(choice_.keys->begin(), choice_.keys->end(), key)) return false;
-    return !choice_.min_shows || rows.statistics[i * statistics + shows] >= *choice_.min_shows;
-  };
-}
-
 std::unique_ptr<RowCursor> CheckpointModel::rows(size_t table) {
   const Table& held = held_[table];
-  std::vector<std::unique_ptr<RowCursor>> cursors;
-  for (uint32_t partition : reader_.partitions(held.layout.name)) {
-    cursors.push_back(reader_.rows(held.layout.name, partition));
-  }
-  auto merged = merged_partitions(held.layout, std::move(cursors), keep_row(held.layout));
+  auto merged = merged_rows_of(reader_, held.layout, chosen_rows(choice_, reader_, held.layout, held.spec));
   return std::make_unique<UpToDate>(held.layout, held.optimizer.get(), choice_.with_state, std::move(merged));
 }
 

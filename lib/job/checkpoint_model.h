@@ -5,27 +5,17 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "checkpoint/checkpoint_reader.h"
-#include "checkpoint/merged_cursor.h"
 #include "checkpoint/model/model_source.h"
 #include "job/job.h"
+#include "job/row_choice.h"
 #include "model/parameter.h"
 #include "optim/optimizer.h"
 
 namespace ps {
-
-// Which rows a model has.
-struct RowChoice {
-  std::vector<std::string> tables;            // empty: all
-  std::optional<std::vector<uint64_t>> keys;  // ascending; nothing: all
-  uint64_t first_key = 0, last_key = UINT64_MAX;
-  std::optional<double> min_shows;  // of tables that count how often their rows were shown
-  bool with_state = false;          // the optimizer's too
-};
 
 // Owner thread only; `reader` must outlive it.
 class CheckpointModel final : public ModelSource {
@@ -47,7 +37,6 @@ class CheckpointModel final : public ModelSource {
                  std::unique_ptr<Optimizer<float>> optimizer);
   void check_choice() const;
   uint64_t count_rows(size_t table);
-  KeepRow keep_row(const TableLayout& layout) const;
 
   const CheckpointReader& reader_;
   const RowChoice choice_;

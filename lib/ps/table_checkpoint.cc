@@ -103,6 +103,15 @@ void restore_policy(const CheckpointReader& reader, const std::string& name, Spa
   restore_state(reader, policy_state(name), [&](ByteReader& in) { table.load_policy(in); });
 }
 
+uint64_t shrinks_of(const CheckpointReader& reader, const std::string& table) {
+  const std::string bytes = reader.state(policy_state(table));
+  ByteReader in(bytes);
+  const uint64_t shrinks = saved_shrinks(in);
+  if (!in.ok())
+    fail(Code::kCorrupt, reader.folder(), ": offset 0: state of the rows of ", quote(table), " is cut short");
+  return shrinks;
+}
+
 void save_step_rule(CheckpointFileWriter& writer, const StepRule& rule) {
   std::string bytes;
   rule.save(bytes);

@@ -34,6 +34,9 @@ void restore_optimizer(const CheckpointReader& reader, const std::string& table,
 void save_policy(CheckpointFileWriter& writer, const std::string& name, const SparseTable& table);
 void restore_policy(const CheckpointReader& reader, const std::string& name, SparseTable& table);
 
+// Shrinks that the rows of a table with a policy had seen.
+uint64_t shrinks_of(const CheckpointReader& reader, const std::string& table);
+
 // As state "step_rule".
 void save_step_rule(CheckpointFileWriter& writer, const StepRule& rule);
 void restore_step_rule(const CheckpointReader& reader, StepRule& rule);

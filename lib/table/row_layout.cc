@@ -34,14 +34,22 @@ void RowLayout::set_stamp(float* row, int64_t steps) const {
   std::memcpy(row + values_, &stamp, sizeof stamp);
 }
 
+const std::vector<std::string>& RowLayout::history_names() {
+  static const std::vector<std::string> names = {"shows", "shows_rest", "clicks", "clicks_rest", "unseen"};
+  return names;
+}
+
 std::vector<std::string> RowLayout::statistics() const {
-  if (!has_history_) return {};
-  return {"shows", "shows_rest", "clicks", "clicks_rest", "unseen"};
+  return has_history_ ? history_names() : std::vector<std::string>();
+}
+
+RowHistory RowLayout::to_history(const float* statistics) {
+  const float* at = statistics;
+  return {double{at[0]} + double{at[1]}, double{at[2]} + double{at[3]}, static_cast<uint32_t>(at[4])};
 }
 
 RowHistory RowLayout::history(const float* row) const {
-  const float* at = row + values_ + stamped_;
-  return {double{at[0]} + double{at[1]}, double{at[2]} + double{at[3]}, static_cast<uint32_t>(at[4])};
+  return to_history(row + values_ + stamped_);
 }
 
 void RowLayout::set_history(float* row, const RowHistory& history) const {

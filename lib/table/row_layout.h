@@ -37,6 +37,10 @@ class RowLayout {
 
   // Names of the floats of a history, for checkpoints; none where rows have none.
   std::vector<std::string> statistics() const;
+  static const std::vector<std::string>& history_names();
+
+  // A history of the floats that are so named.
+  static RowHistory to_history(const float* statistics);
 
   // Only of rows with a history.
   RowHistory history(const float* row) const;

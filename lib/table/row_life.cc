@@ -193,6 +193,7 @@ void SparseTable::end_pass(int64_t pass, ThreadPool& pool) {
 }
 
 void SparseTable::shrink(ThreadPool& pool) {
+  ++life_->shrinks;
   std::array<std::vector<uint64_t>, RowLife::kPartitions> expired;
   for_each_partition(pool, [&](uint32_t p) { expired[p] = age_partition(p); });
   for (const std::vector<uint64_t>& some : expired) life_->report.expired += erase(some);
@@ -210,14 +211,20 @@ std::vector<uint64_t> SparseTable::age_partition(uint32_t partition) {
 }
 
 void SparseTable::save_policy(std::string& out) const {
+  put(out, life_->shrinks);
   RowReport report = life_->report;
   for (const uint64_t* figure : report.figures()) put(out, *figure);
   if (life_->admission) life_->admission->save(out);
 }
 
 void SparseTable::load_policy(ByteReader& in) {
+  life_->shrinks = saved_shrinks(in);
   for (uint64_t* figure : life_->report.figures()) *figure = in.get<uint64_t>();
   if (life_->admission) life_->admission->load(in);
+}
+
+uint64_t saved_shrinks(ByteReader& in) {
+  return in.get<uint64_t>();
 }
 
 RowReport SparseTable::report() const {

@@ -42,6 +42,7 @@ struct SparseTable::RowLife {
   std::optional<KeyAdmission> admission;
   std::array<uint64_t, kPartitions> sizes{};  // rows of each partition
   RowReport report;                           // but for what there is at present
+  uint64_t shrinks = 0;                       // so far
 
   // Of the running step.
   std::vector<float> stand_ins;  // what keys without a row read as

@@ -203,6 +203,9 @@ class SparseTable {
   std::vector<float*> new_rows_;
 };
 
+// How many shrinks there had been, from the beginning of what save_policy appended.
+uint64_t saved_shrinks(ByteReader& in);
+
 }  // namespace ps
 
 #endif  // PS_TABLE_SPARSE_TABLE_H_
