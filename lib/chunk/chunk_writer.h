@@ -16,7 +16,8 @@ namespace ps {
 // How the bytes of files are written.  Shared by all writers of a checkpoint.
 struct ChunkWriting {
   FileSystem* files = &system_files();
-  int zstd_level = 1;  // 0: not compressed
+  int zstd_level =
+      1;  // of chunks that are not split into byte planes, which have their own; 0: none is compressed
 
   // Called before so many bytes are written, from the writer's thread; may wait, to keep to a bandwidth.
   std::function<void(uint64_t bytes)> before_write = nullptr;
