@@ -24,13 +24,13 @@ class SystemFile final : public OutputFile {
 
   // The disk begins on each piece while the next is made, so that sync has little left to wait for.
   void write(std::string_view bytes) override {
-    constexpr size_t kPiece = size_t{1} << 20;
+    constexpr int64_t kPiece = int64_t{1} << 20;
     while (!bytes.empty()) {
-      ssize_t count = ::write(file_, bytes.data(), std::min(bytes.size(), kPiece));
+      ssize_t count = ::write(file_, bytes.data(), std::min(bytes.size(), static_cast<size_t>(kPiece)));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) fail_errno(Code::kUnavailable, "cannot write", path_, errno);
-      sync_file_range(file_, size_, count, SYNC_FILE_RANGE_WRITE);  // a hint: its errors are those of sync
       size_ += count;
+      if (size_ - begun_ >= kPiece) begin_piece();
       bytes.remove_prefix(static_cast<size_t>(count));
     }
   }
@@ -40,9 +40,17 @@ class SystemFile final : public OutputFile {
   }
 
  private:
+  // Whole pages alone: the last one will be written to again.
+  void begin_piece() {
+    constexpr int64_t kPage = 4096;
+    const int64_t end = size_ / kPage * kPage;
+    sync_file_range(file_, begun_, end - begun_, SYNC_FILE_RANGE_WRITE);  // a hint: its errors are sync's
+    begun_ = end;
+  }
+
   const std::string path_;
   int file_;
-  int64_t size_ = 0;
+  int64_t size_ = 0, begun_ = 0;  // bytes written, and those that the disk was told to begin on
 };
 
 class SystemFiles final : public FileSystem {

@@ -9,14 +9,14 @@ namespace {
 
 class SectionRows final : public RowCursor {
  public:
-  SectionRows(const ChunkReader& reader, const Section& section, size_t begin, size_t end)
-      : reader_(reader), section_(section), next_(begin), end_(end) {}
+  SectionRows(const ChunkReader& reader, const Section& section, size_t begin, size_t end,
+              std::shared_ptr<ChunkBuffers> buffers)
+      : reader_(reader), section_(section), next_(begin), end_(end), buffers_(std::move(buffers)) {}
 
   const RowBlock* next() override {
     while (next_ < end_ && reader_.chunks()[next_].id != kKeysChunk) ++next_;
     if (next_ >= end_) return nullptr;
-    ChunkBuffers buffers;  // not kept: a merge has many cursors open
-    read_rows(reader_, next_, section_, buffers, rows_);
+    read_rows(reader_, next_, section_, *buffers_, rows_);
     return &rows_;
   }
 
@@ -25,6 +25,7 @@ class SectionRows final : public RowCursor {
   const Section& section_;
   size_t next_;
   const size_t end_;
+  const std::shared_ptr<ChunkBuffers> buffers_;
   RowBlock rows_;
 };
 
@@ -119,9 +120,11 @@ const CheckpointFileReader::Place& CheckpointFileReader::place(const Section& se
   PS_CHECK(false);
 }
 
-std::unique_ptr<RowCursor> CheckpointFileReader::rows(const Section& section) const {
+std::unique_ptr<RowCursor> CheckpointFileReader::rows(const Section& section,
+                                                      std::shared_ptr<ChunkBuffers> buffers) const {
   const Place& at = place(section);
-  return std::make_unique<SectionRows>(chunks_, at.section, at.begin, at.end);
+  if (!buffers) buffers = std::make_shared<ChunkBuffers>();
+  return std::make_unique<SectionRows>(chunks_, at.section, at.begin, at.end, std::move(buffers));
 }
 
 std::unique_ptr<KeyCursor> CheckpointFileReader::gone(const Section& section) const {

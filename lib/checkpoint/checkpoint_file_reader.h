@@ -25,8 +25,10 @@ class CheckpointFileReader {
   // The section of this partition, or null.
   const Section* section(const std::string& table, uint32_t partition) const;
 
-  // Rows and deletions of a section that is there; the file must outlive the cursors.
-  std::unique_ptr<RowCursor> rows(const Section& section) const;
+  // Rows and deletions of a section that is there; the file must outlive the cursors.  Cursors of one thread
+  // may share buffers.
+  std::unique_ptr<RowCursor> rows(const Section& section,
+                                  std::shared_ptr<ChunkBuffers> buffers = nullptr) const;
   std::unique_ptr<KeyCursor> gone(const Section& section) const;
 
   std::string state(const std::string& name) const;

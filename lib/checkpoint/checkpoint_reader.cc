@@ -92,11 +92,12 @@ void CheckpointReader::check_sections(const CheckpointFileReader& file, const Fi
   }
 }
 
-std::unique_ptr<RowCursor> CheckpointReader::rows(const std::string& table, uint32_t partition) const {
+std::unique_ptr<RowCursor> CheckpointReader::rows(const std::string& table, uint32_t partition,
+                                                  std::shared_ptr<ChunkBuffers> buffers) const {
   const CheckpointFileReader& own = file(sections_.at({table, partition}));
   const Section& section = *own.section(table, partition);
-  if (!section.incremental) return own.rows(section);
-  return merged_rows(*this->table(table), base_->rows(table, partition), own.rows(section),
+  if (!section.incremental) return own.rows(section, std::move(buffers));
+  return merged_rows(*this->table(table), base_->rows(table, partition, buffers), own.rows(section, buffers),
                      own.gone(section));
 }
 

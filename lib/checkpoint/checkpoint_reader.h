@@ -35,8 +35,10 @@ class CheckpointReader {
   // True when it has this partition of a table of this very layout.
   bool has(const TableLayout& layout, uint32_t partition) const;
 
-  // The rows of one partition, keys ascending.  The checkpoint must outlive the cursor.
-  std::unique_ptr<RowCursor> rows(const std::string& table, uint32_t partition) const;
+  // The rows of one partition, keys ascending.  The checkpoint must outlive the cursor.  Many cursors of one
+  // thread are smaller when they share buffers.
+  std::unique_ptr<RowCursor> rows(const std::string& table, uint32_t partition,
+                                  std::shared_ptr<ChunkBuffers> buffers = nullptr) const;
 
   std::vector<std::string> states() const;
   bool has_state(const std::string& name) const { return states_.contains(name); }

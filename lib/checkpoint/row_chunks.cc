@@ -1,7 +1,6 @@
 #include "checkpoint/row_chunks.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -31,9 +30,8 @@ void read_array(const ChunkReader& reader, size_t chunk, uint32_t id, uint64_t c
   if (info.raw_bytes != count * sizeof(T)) {
     reader.fail_chunk(chunk, cat(info.raw_bytes, " bytes, expected ", count, " numbers of ", sizeof(T)));
   }
-  const std::string_view bytes = reader.read(chunk, buffers);
   out.resize(count);
-  if (count > 0) std::memcpy(out.data(), bytes.data(), bytes.size());
+  reader.read(chunk, buffers, reinterpret_cast<char*>(out.data()));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -16,12 +17,32 @@ namespace ps {
 
 using namespace chunk_internal;
 
+namespace {
+
+// Memory that is not set when it is taken, which would cost as much as to fill it.
+class Bytes {
+ public:
+  char* take(size_t size) {
+    if (size > capacity_) {
+      capacity_ = size;
+      bytes_ = std::make_unique_for_overwrite<char[]>(size);
+    }
+    return bytes_.get();
+  }
+
+ private:
+  std::unique_ptr<char[]> bytes_;
+  size_t capacity_ = 0;
+};
+
+}  // namespace
+
 struct ChunkBuffers::State {
   struct Free {
     void operator()(ZSTD_DCtx* freed) const { ZSTD_freeDCtx(freed); }
   };
   std::unique_ptr<ZSTD_DCtx, Free> context;
-  std::string stored, planes, raw;
+  Bytes stored, planes, raw;
 };
 
 ChunkBuffers::ChunkBuffers() : state_(std::make_unique<State>()) {}
@@ -184,49 +205,63 @@ void ChunkReader::check_entry(size_t index, uint64_t end) const {
   }
 }
 
-// The checked stored bytes of a chunk.
-std::string_view ChunkReader::stored(size_t index, ChunkBuffers& buffers) const {
+// out [stored_bytes] <- the checked stored bytes of a chunk.
+void ChunkReader::read_stored(size_t index, char* out) const {
   const ChunkInfo& chunk = chunks_[index];
-  std::string& bytes = buffers.state_->stored;
-  bytes.resize(kChunkHeadBytes + chunk.stored_bytes);
-  read_bytes(chunk.offset, bytes.size(), bytes.data());
+  char found[kChunkHeadBytes];
+  iovec pieces[] = {{found, kChunkHeadBytes}, {out, chunk.stored_bytes}};
+  const ssize_t count = preadv(file_, pieces, 2, static_cast<off_t>(chunk.offset));
+  if (count != static_cast<ssize_t>(kChunkHeadBytes + chunk.stored_bytes)) {
+    read_bytes(chunk.offset, kChunkHeadBytes, found);
+    read_bytes(chunk.offset + kChunkHeadBytes, chunk.stored_bytes, out);
+  }
   std::string head = encode_head(chunk);
   put(head, chunk.checksum);
-  if (!bytes.starts_with(head)) fail_chunk(index, "its head is not what the table of chunks says");
-  const std::string_view stored = std::string_view(bytes).substr(kChunkHeadBytes);
-  const uint64_t computed = chunk_checksum(chunk, stored);
+  if (head != std::string_view(found, kChunkHeadBytes)) {
+    fail_chunk(index, "its head is not what the table of chunks says");
+  }
+  const uint64_t computed = chunk_checksum(chunk, {out, chunk.stored_bytes});
   if (computed != chunk.checksum) fail_chunk(index, against(computed, chunk.checksum));
-  return stored;
 }
 
 void ChunkReader::verify(size_t index, ChunkBuffers& buffers) const {
-  stored(index, buffers);
+  read_stored(index, buffers.state_->stored.take(chunks_[index].stored_bytes));
 }
 
 std::string_view ChunkReader::read(size_t index, ChunkBuffers& buffers) const {
+  char* raw = buffers.state_->raw.take(chunks_[index].raw_bytes);
+  read(index, buffers, raw);
+  return {raw, chunks_[index].raw_bytes};
+}
+
+void ChunkReader::read(size_t index, ChunkBuffers& buffers, char* out) const {
   const ChunkInfo& chunk = chunks_[index];
-  const std::string_view bytes = stored(index, buffers);
   const int planes = static_cast<int>(chunk.flags >> kPlanesShift & kPlanesMask);
-  std::string_view plain = bytes;
   ChunkBuffers::State& state = *buffers.state_;
+  char* const plain = planes > 1 ? state.planes.take(chunk.raw_bytes) : out;
   if ((chunk.flags & kZstdChunk) != 0) {
-    if (ZSTD_getFrameContentSize(bytes.data(), bytes.size()) != chunk.raw_bytes) {
-      fail_chunk(index, cat("not a zstd frame of ", chunk.raw_bytes, " bytes"));
-    }
-    if (!state.context) state.context.reset(ZSTD_createDCtx());
-    if (!state.context) fail(Code::kExhausted, path_, ": no memory to decompress with");
-    std::string& out = planes > 1 ? state.planes : state.raw;
-    out.resize(chunk.raw_bytes);
-    size_t size =
-        ZSTD_decompressDCtx(state.context.get(), out.data(), out.size(), bytes.data(), bytes.size());
-    if (ZSTD_isError(size)) fail_chunk(index, cat("zstd: ", ZSTD_getErrorName(size)));
-    if (size != chunk.raw_bytes) fail_chunk(index, cat(size, " bytes unpacked, expected ", chunk.raw_bytes));
-    plain = out;
+    unpack(index, buffers, plain);
+  } else {
+    read_stored(index, plain);
   }
-  if (planes <= 1) return plain;
-  state.raw.resize(chunk.raw_bytes);
-  join_planes(plain, planes, state.raw.data());
-  return state.raw;
+  if (planes > 1) join_planes({plain, chunk.raw_bytes}, planes, out);
+}
+
+// out [raw_bytes] <- what a chunk's zstd frame holds.
+void ChunkReader::unpack(size_t index, ChunkBuffers& buffers, char* out) const {
+  const ChunkInfo& chunk = chunks_[index];
+  ChunkBuffers::State& state = *buffers.state_;
+  char* const stored = state.stored.take(chunk.stored_bytes);
+  read_stored(index, stored);
+  if (ZSTD_getFrameContentSize(stored, chunk.stored_bytes) != chunk.raw_bytes) {
+    fail_chunk(index, cat("not a zstd frame of ", chunk.raw_bytes, " bytes"));
+  }
+  if (!state.context) state.context.reset(ZSTD_createDCtx());
+  if (!state.context) fail(Code::kExhausted, path_, ": no memory to decompress with");
+  const size_t size =
+      ZSTD_decompressDCtx(state.context.get(), out, chunk.raw_bytes, stored, chunk.stored_bytes);
+  if (ZSTD_isError(size)) fail_chunk(index, cat("zstd: ", ZSTD_getErrorName(size)));
+  if (size != chunk.raw_bytes) fail_chunk(index, cat(size, " bytes unpacked, expected ", chunk.raw_bytes));
 }
 
 }  // namespace ps

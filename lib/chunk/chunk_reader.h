@@ -43,6 +43,9 @@ class ChunkReader {
   // The raw bytes of chunk number `index`, good until `buffers` are used again.
   std::string_view read(size_t index, ChunkBuffers& buffers) const;
 
+  // The same into memory of the caller's, for chunks()[index].raw_bytes.
+  void read(size_t index, ChunkBuffers& buffers, char* out) const;
+
   // Checks the stored bytes against their checksum, and no more.
   void verify(size_t index, ChunkBuffers& buffers) const;
 
@@ -60,7 +63,8 @@ class ChunkReader {
   void check_entries(uint64_t end) const;
   void check_entry(size_t index, uint64_t end) const;
   [[noreturn]] void fail_at(uint64_t offset, const std::string& what) const;
-  std::string_view stored(size_t index, ChunkBuffers& buffers) const;
+  void read_stored(size_t index, char* out) const;
+  void unpack(size_t index, ChunkBuffers& buffers, char* out) const;
 
   const std::string path_;
   int file_;

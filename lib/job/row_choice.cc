@@ -109,9 +109,10 @@ KeepRow chosen_rows(const RowChoice& choice, const CheckpointReader& reader, con
 
 std::unique_ptr<RowCursor> merged_rows_of(const CheckpointReader& reader, const TableLayout& layout,
                                           KeepRow keep) {
+  const auto buffers = std::make_shared<ChunkBuffers>();
   std::vector<std::unique_ptr<RowCursor>> cursors;
   for (uint32_t partition : reader.partitions(layout.name)) {
-    cursors.push_back(reader.rows(layout.name, partition));
+    cursors.push_back(reader.rows(layout.name, partition, buffers));
   }
   return merged_partitions(layout, std::move(cursors), std::move(keep));
 }
