@@ -135,6 +135,10 @@ void restore_partition(const CheckpointReader& reader, const TableLayout& layout
   ThreadPool alone(1);
   auto cursor = reader.rows(layout.name, partition);
   while (const RowBlock* rows = cursor->next()) {
+    if (table.restores_partitions()) {
+      table.restore_partition(partition, *rows);
+      continue;
+    }
     std::lock_guard lock(mutex);
     table.restore_rows(*rows, alone);
   }

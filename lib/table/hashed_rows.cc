@@ -24,6 +24,10 @@ class HashedRows final : public RowStore {
   size_t find_to_read(std::span<const uint64_t> keys, float** rows, uint32_t* missing,
                       std::vector<float>& copies) override;
   void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
+  bool adds_to_partitions() const override { return spill_ == nullptr; }
+  void insert_in(uint32_t partition, std::span<const uint64_t> keys, float** rows) override {
+    for (size_t i = 0; i < keys.size(); ++i) rows[i] = partitions_[partition].insert(keys[i]);
+  }
   size_t erase(std::span<const uint64_t> keys) override;
   bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const override {
     return partitions_[partition].scan(cursor, keys);

@@ -1,17 +1,32 @@
 #include "table/row_block.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
 
 namespace ps {
 
-void append_row(const RowLayout& layout, uint64_t key, const float* row, RowBlock& block) {
-  const float* const statistics = row + layout.values() + layout.stamped();
-  block.keys.push_back(key);
-  block.values.insert(block.values.end(), row, row + layout.values());
-  if (layout.stamped()) block.stamps.push_back(layout.stamp(row));
-  block.statistics.insert(block.statistics.end(), statistics, row + layout.floats());
+// Appends `count` floats of each row from `first` on.
+static void append_floats(const float* const* rows, size_t num_rows, size_t first, size_t count,
+                          std::vector<float>& out) {
+  if (count == 0) return;
+  const size_t before = out.size();
+  out.resize(before + num_rows * count);
+  float* to = out.data() + before;
+  for (size_t i = 0; i < num_rows; ++i, to += count) std::memcpy(to, rows[i] + first, count * sizeof(float));
+}
+
+void append_rows(const RowLayout& layout, std::span<const uint64_t> keys, const float* const* rows,
+                 RowBlock& block) {
+  const size_t values = static_cast<size_t>(layout.values());
+  const size_t before_statistics = values + layout.stamped();
+  block.keys.insert(block.keys.end(), keys.begin(), keys.end());
+  append_floats(rows, keys.size(), 0, values, block.values);
+  append_floats(rows, keys.size(), before_statistics,
+                static_cast<size_t>(layout.floats()) - before_statistics, block.statistics);
+  if (!layout.stamped()) return;
+  for (size_t i = 0; i < keys.size(); ++i) block.stamps.push_back(layout.stamp(rows[i]));
 }
 
 void copy_row(const RowLayout& layout, const RowBlock& block, size_t index, float* row) {

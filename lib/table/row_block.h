@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "table/row_layout.h"
@@ -28,8 +29,11 @@ struct RowBlock {
   }
 };
 
-// A row as it lies in a table, to and from a block.
-void append_row(const RowLayout& layout, uint64_t key, const float* row, RowBlock& block);
+// Rows as they lie in a table, to a block: rows[i] is that of keys[i].
+void append_rows(const RowLayout& layout, std::span<const uint64_t> keys, const float* const* rows,
+                 RowBlock& block);
+
+// And back.
 void copy_row(const RowLayout& layout, const RowBlock& block, size_t index, float* row);
 
 }  // namespace ps

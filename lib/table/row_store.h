@@ -43,6 +43,11 @@ class RowStore {
   // kExhausted without memory.  Owner thread.
   virtual void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) = 0;
 
+  // The same for keys of one partition, where adds_to_partitions(): any threads, each with partitions of its
+  // own.
+  virtual bool adds_to_partitions() const { return false; }
+  virtual void insert_in(uint32_t /*partition*/, std::span<const uint64_t>, float** /*rows*/) {}
+
   // Removes the rows of those keys that are there, and returns how many they were.  Their places are the
   // next that insert gives, in a partition the last first.  Owner thread.
   virtual size_t erase(std::span<const uint64_t> keys) = 0;

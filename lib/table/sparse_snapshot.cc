@@ -227,10 +227,11 @@ void SparseSnapshot::copy_rows() {
   rows_.find_to_read(piece_, found_.data(), missing_.data(), copies_);
   for (size_t i = 0; i < piece_.size(); ++i) {
     const uint32_t number = kept == nullptr ? KeyIndex::kNone : kept->index.find(piece_[i]);
-    const float* row = number == KeyIndex::kNone ? found_[i] : kept->rows.row(number);
+    float* row = number == KeyIndex::kNone ? found_[i] : kept->rows.row(number);
     PS_CHECK(row != nullptr && number != kUnwanted);
-    append_row(layout_, piece_[i], row, block_);
+    found_[i] = row;
   }
+  append_rows(layout_, piece_, found_.data(), block_);
 }
 
 void SparseSnapshot::end_partition() {

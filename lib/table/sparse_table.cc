@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/radix_sort.h"
 #include "table/row_life.h"
 
 namespace ps {
@@ -234,6 +235,19 @@ void SparseTable::restore_rows(const RowBlock& rows, ThreadPool& pool) {
   }
 }
 
+bool SparseTable::restores_partitions() const {
+  return rows_->adds_to_partitions() && !life_ && !snapshot_ && !tracks_changes_;
+}
+
+void SparseTable::restore_partition(uint32_t partition, const RowBlock& rows) {
+  PS_CHECK(restores_partitions());
+  std::vector<float*> places(rows.size());
+  std::vector<uint32_t> missing(rows.size());
+  PS_CHECK(rows_->find(rows.keys, places.data(), missing.data()) == rows.size());
+  rows_->insert_in(partition, rows.keys, places.data());
+  for (size_t i = 0; i < places.size(); ++i) copy_row(layout_, rows, i, places[i]);
+}
+
 size_t SparseTable::erase(std::span<const uint64_t> keys) {
   if (snapshot_) snapshot_->keep(keys);
   if (tracks_changes_) note_erased(keys);
@@ -274,13 +288,21 @@ uint64_t SparseTable::memory_bytes() const {
 
 void SparseTable::save_rows(uint32_t partition, size_t at_once,
                             const std::function<void(const RowBlock&)>& take) const {
-  std::vector<std::pair<uint64_t, const float*>> rows;
-  for_each_row(partition, [&](uint64_t key, const float* row) { rows.emplace_back(key, row); });
-  std::sort(rows.begin(), rows.end());
+  constexpr size_t kRows = 256;  // found at a time: their lines are still in the cache when they are copied
+  std::vector<uint64_t> keys;
+  for (uint64_t cursor = 0; rows_->scan(partition, cursor, keys);) continue;
+  radix_sort(keys);
+  std::array<float*, kRows> rows;
+  std::array<uint32_t, kRows> missing;
+  std::vector<float> copies;
   RowBlock block;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    append_row(layout_, rows[i].first, rows[i].second, block);
-    if (block.size() < at_once && i + 1 < rows.size()) continue;
+  for (size_t begin = 0; begin < keys.size();) {
+    const size_t room = std::min(kRows, at_once - block.size());
+    const auto some = std::span(keys).subspan(begin, std::min(room, keys.size() - begin));
+    rows_->find_to_read(some, rows.data(), missing.data(), copies);
+    append_rows(layout_, some, rows.data(), block);
+    begin += some.size();
+    if (block.size() < at_once && begin < keys.size()) continue;
     take(block);
     block.clear();
   }

@@ -120,6 +120,11 @@ class SparseTable {
   // Sets rows, as a snapshot or save_rows gave them.
   void restore_rows(const RowBlock& rows, ThreadPool& pool);
 
+  // The same for rows of one partition that are not there yet: any threads, each with partitions of its own.
+  // Only where restores_partitions().
+  void restore_partition(uint32_t partition, const RowBlock& rows);
+  bool restores_partitions() const;
+
   // Calls take(rows) with the rows of one partition as they lie, in the order of their keys, up to `at_once`
   // in a block: for checkpoints.  Any thread, while nothing changes the table.
   void save_rows(uint32_t partition, size_t at_once, const std::function<void(const RowBlock&)>& take) const;

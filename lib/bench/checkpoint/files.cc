@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "bench/checkpoint/suite.h"
@@ -54,7 +55,7 @@ class CheckpointFiles : public Workload {
   }
 
   std::vector<Figure> figures() const override {
-    return {{"MB on disk", static_cast<double>(bytes_on_disk(directory_)) / 1e6}};
+    return {{"CPU s", cpu_seconds_}, {"MB on disk", static_cast<double>(bytes_on_disk(directory_)) / 1e6}};
   }
 
  protected:
@@ -63,13 +64,18 @@ class CheckpointFiles : public Workload {
   const TemporaryFolder folder_;
   const std::string directory_;
   TrainedJob job_;
+  double cpu_seconds_ = 0;  // of the last run
 };
 
 class WriteCheckpoint final : public CheckpointFiles {
  public:
   using CheckpointFiles::CheckpointFiles;
   void prepare() override { system_files().remove(directory_); }
-  void run() override { job_.write(directory_, compression_); }
+  void run() override {
+    const double before = process_cpu_seconds();
+    job_.write(directory_, compression_);
+    cpu_seconds_ = process_cpu_seconds() - before;
+  }
   void check() override { job_.expect_weights_of(directory_); }
 };
 
@@ -85,7 +91,11 @@ class RestoreCheckpoint final : public CheckpointFiles {
     drop_from_cache(directory_);
   }
 
-  void run() override { job_.restore(directory_); }
+  void run() override {
+    const double before = process_cpu_seconds();
+    job_.restore(directory_);
+    cpu_seconds_ = process_cpu_seconds() - before;
+  }
 
   // The same rows give the same files.
   void check() override {

@@ -221,6 +221,24 @@ TEST_P(SnapshotTest, RestoredTableHoldsTheSameBits) {
   EXPECT_TRUE(copy_of(*restored) == copy_of(*table));
 }
 
+// As checkpoints are restored: partitions by several threads at once, where the table's rows allow it.
+TEST_P(SnapshotTest, PartitionsRestoredAtOnceHoldTheSameBits) {
+  std::unique_ptr<SparseTable> table = make_table(), restored = make_table();
+  write_much(*table, 8);
+  EXPECT_EQ(table->restores_partitions(), std::string_view(GetParam().store) == "any");
+  if (!table->restores_partitions()) return;
+  ThreadPool threads(4);
+  threads.run(1u << kPartitionBits, [&](int64_t index) {
+    const uint32_t partition = static_cast<uint32_t>(index);
+    table->save_rows(partition, 7, [&](const RowBlock& rows) {
+      EXPECT_LE(rows.size(), 7);
+      restored->restore_partition(partition, rows);
+    });
+  });
+  EXPECT_TRUE(copy_of(*restored) == copy_of(*table));
+  EXPECT_EQ(restored->sorted_keys(), table->sorted_keys());
+}
+
 std::vector<Case> cases() {
   std::vector<Case> out;
   for (const OptimizerEntry* entry : optimizer_catalog()) {
