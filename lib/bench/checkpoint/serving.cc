@@ -11,8 +11,8 @@
 #include "bench/process/files.h"
 #include "bench/statistics.h"
 #include "bench/synthetic.h"
-#include "checkpoint/background_writer.h"
 #include "checkpoint/checkpoint_file_reader.h"
+#include "checkpoint/snapshot_writer.h"
 #include "config/catalog.h"
 #include "optim/optimizer.h"
 #include "table/sparse_table.h"
@@ -142,7 +142,7 @@ class Serving final : public Workload {
   // What a request takes includes the sweep that comes before the next.
   void serve_with_checkpoint() {
     note_digest();
-    BackgroundWriter writer({folder_.path(""), {}, nullptr}, kMaxQueued);
+    SnapshotWriter writer({folder_.path(""), {}, nullptr}, kMaxQueued);
     const uint64_t memory_before = table_.memory_bytes();
     with_.clear();
     extra_bytes_ = 0;

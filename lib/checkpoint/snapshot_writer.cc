@@ -1,4 +1,4 @@
-#include "checkpoint/background_writer.h"
+#include "checkpoint/snapshot_writer.h"
 
 #include <utility>
 
@@ -16,12 +16,12 @@ void append(const std::vector<T>& from, std::vector<T>& to) {
 
 }  // namespace
 
-BackgroundWriter::BackgroundWriter(CheckpointTarget target, uint64_t max_bytes)
+SnapshotWriter::SnapshotWriter(CheckpointTarget target, uint64_t max_bytes)
     : target_(std::move(target)), max_bytes_(max_bytes), block_(std::make_shared<RowBlock>()) {
   thread_ = std::thread([this] { run(); });
 }
 
-BackgroundWriter::~BackgroundWriter() {
+SnapshotWriter::~SnapshotWriter() {
   if (is_joined_) return;
   {
     std::lock_guard lock(mutex_);
@@ -31,7 +31,7 @@ BackgroundWriter::~BackgroundWriter() {
   thread_.join();
 }
 
-void BackgroundWriter::begin_file(const std::string& name) {
+void SnapshotWriter::begin_file(const std::string& name) {
   flush();
   add({[this, name] {
          end_file();
@@ -40,19 +40,19 @@ void BackgroundWriter::begin_file(const std::string& name) {
        0});
 }
 
-void BackgroundWriter::begin(const TableLayout& layout, uint32_t partition) {
+void SnapshotWriter::begin(const TableLayout& layout, uint32_t partition) {
   flush();
   layout_ = layout;
   add({[this, layout, partition] { writer_->begin(layout, partition); }, 0});
 }
 
-void BackgroundWriter::then(std::function<void(CheckpointFileWriter&)> write) {
+void SnapshotWriter::then(std::function<void(CheckpointFileWriter&)> write) {
   flush();
   add({[this, write = std::move(write)] { write(*writer_); }, 0});
 }
 
 // Snapshots give a few rows at a time, files have blocks of many.
-void BackgroundWriter::rows(const RowBlock& rows) {
+void SnapshotWriter::rows(const RowBlock& rows) {
   append(rows.keys, block_->keys);
   append(rows.values, block_->values);
   append(rows.stamps, block_->stamps);
@@ -60,14 +60,14 @@ void BackgroundWriter::rows(const RowBlock& rows) {
   if (block_->size() >= rows_of_a_block(layout_)) flush();
 }
 
-void BackgroundWriter::flush() {
+void SnapshotWriter::flush() {
   if (block_->size() == 0) return;
   auto block = std::exchange(block_, std::make_shared<RowBlock>());
   const uint64_t bytes = block->size() * layout_.row_bytes();
   add({[this, block] { writer_->rows(*block); }, bytes});
 }
 
-void BackgroundWriter::add(Part part) {
+void SnapshotWriter::add(Part part) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return part.bytes == 0 || waiting_bytes_ < max_bytes_; });
   waiting_bytes_ += part.bytes;
@@ -75,13 +75,13 @@ void BackgroundWriter::add(Part part) {
   changed_.notify_all();
 }
 
-bool BackgroundWriter::has_room() {
+bool SnapshotWriter::has_room() {
   std::lock_guard lock(mutex_);
   return waiting_bytes_ < max_bytes_;
 }
 
 // After an error parts are taken and dropped, so that nobody waits for room.
-void BackgroundWriter::run() {
+void SnapshotWriter::run() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return ends_ || !parts_.empty(); });
@@ -100,12 +100,12 @@ void BackgroundWriter::run() {
   }
 }
 
-void BackgroundWriter::end_file() {
+void SnapshotWriter::end_file() {
   if (writer_) files_.push_back(writer_->finish());
   writer_.reset();
 }
 
-std::vector<FileEntry> BackgroundWriter::finish() {
+std::vector<FileEntry> SnapshotWriter::finish() {
   flush();
   add({[this] { end_file(); }, 0});
   {

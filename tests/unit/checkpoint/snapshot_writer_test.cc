@@ -1,4 +1,4 @@
-#include "checkpoint/background_writer.h"
+#include "checkpoint/snapshot_writer.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ constexpr uint64_t kKeys = 3000;
 constexpr uint64_t kPartitions = 3;  // of them, a file each
 
 // As a snapshot gives them: a few at a time.
-void give_rows(const RowBlock& all, BackgroundWriter& writer) {
+void give_rows(const RowBlock& all, SnapshotWriter& writer) {
   for (size_t i = 0; i < all.size(); ++i) {
     RowBlock one;
     one.keys = {all.keys[i]};
@@ -26,7 +26,7 @@ void give_rows(const RowBlock& all, BackgroundWriter& writer) {
 }
 
 std::vector<FileEntry> write_in_background(const CheckpointTarget& target, uint64_t max_bytes) {
-  BackgroundWriter writer(target, max_bytes);
+  SnapshotWriter writer(target, max_bytes);
   for (uint32_t p = 0; p < kPartitions; ++p) {
     writer.begin_file(cat("part-", p));
     writer.begin(users_layout(), p);
@@ -36,7 +36,7 @@ std::vector<FileEntry> write_in_background(const CheckpointTarget& target, uint6
   return writer.finish();
 }
 
-TEST(BackgroundWriter, FilesAreThoseOfWhoeverWaitsForThem) {
+TEST(SnapshotWriter, FilesAreThoseOfWhoeverWaitsForThem) {
   const ScratchFolder folder;
   std::vector<FileEntry> expected;
   system_files().make_directories(folder.path("waiting"));
@@ -53,7 +53,7 @@ TEST(BackgroundWriter, FilesAreThoseOfWhoeverWaitsForThem) {
   }
 }
 
-TEST(BackgroundWriter, FullDiskComesOutAtTheEndAndNobodyWaitsForRoom) {
+TEST(SnapshotWriter, FullDiskComesOutAtTheEndAndNobodyWaitsForRoom) {
   const ScratchFolder folder;
   FaultyFiles files(folder.path());
   files.fail_at(3, ENOSPC, /*lasting=*/true);
@@ -63,10 +63,10 @@ TEST(BackgroundWriter, FullDiskComesOutAtTheEndAndNobodyWaitsForRoom) {
   EXPECT_EQ(error.code(), Code::kExhausted) << error.message();
 }
 
-TEST(BackgroundWriter, WhatIsGivenUpIsNoWholeFile) {
+TEST(SnapshotWriter, WhatIsGivenUpIsNoWholeFile) {
   const ScratchFolder folder;
   {
-    BackgroundWriter writer({folder.path(), {}, nullptr}, 1 << 20);
+    SnapshotWriter writer({folder.path(), {}, nullptr}, 1 << 20);
     writer.begin_file("part-0");
     writer.begin(users_layout(), 0);
     give_rows(user_rows(0, 1, kKeys), writer);

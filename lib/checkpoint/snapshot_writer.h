@@ -1,7 +1,7 @@
-// BackgroundWriter: writes the rows that snapshots give out to files of a checkpoint, on a thread of its own,
+// SnapshotWriter: writes the rows that snapshots give out to files of a checkpoint, on a thread of its own,
 // so that who serves rows need not wait for a disk or a compressor.
-#ifndef PS_CHECKPOINT_BACKGROUND_WRITER_H_
-#define PS_CHECKPOINT_BACKGROUND_WRITER_H_
+#ifndef PS_CHECKPOINT_SNAPSHOT_WRITER_H_
+#define PS_CHECKPOINT_SNAPSHOT_WRITER_H_
 
 #include <condition_variable>
 #include <deque>
@@ -18,15 +18,15 @@
 namespace ps {
 
 // One owner thread.  Errors of writing come out of finish(); after one, what is given is dropped.
-class BackgroundWriter {
+class SnapshotWriter {
  public:
   // From `max_bytes` of rows that are not written on, there is no room.
-  BackgroundWriter(CheckpointTarget target, uint64_t max_bytes);
+  SnapshotWriter(CheckpointTarget target, uint64_t max_bytes);
 
   // Without finish() gives up what was not written; its files are then not whole.
-  ~BackgroundWriter();
-  BackgroundWriter(const BackgroundWriter&) = delete;
-  BackgroundWriter& operator=(const BackgroundWriter&) = delete;
+  ~SnapshotWriter();
+  SnapshotWriter(const SnapshotWriter&) = delete;
+  SnapshotWriter& operator=(const SnapshotWriter&) = delete;
 
   // What comes next goes to this file, and to this section of it.
   void begin_file(const std::string& name);
@@ -80,4 +80,4 @@ class BackgroundWriter {
 
 }  // namespace ps
 
-#endif  // PS_CHECKPOINT_BACKGROUND_WRITER_H_
+#endif  // PS_CHECKPOINT_SNAPSHOT_WRITER_H_
