@@ -206,6 +206,8 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.generation = std::random_device()() + 1ull;
   ps::RequestSignal shrink(SIGRTMIN);
   options.shrink_asked = [&] { return shrink.take(); };
+  ps::RequestSignal save(SIGUSR1);
+  options.save_asked = [&] { return save.take(); };
   options.stop = [&] { return interrupts.requested(); };
   if (launched) {
     log.info("Trainer ", launched->rank, " of ", launched->trainers, ", as ", launched->launcher, " says");

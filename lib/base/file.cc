@@ -88,6 +88,16 @@ void make_directories(const std::string& path) {
   system_files().make_directories(path);
 }
 
+void replace_link(const std::string& target, const std::string& path) {
+  const std::string temporary = cat(path, ".tmp", getpid());
+  unlink(temporary.c_str());
+  const bool linked = symlink(target.c_str(), temporary.c_str()) == 0;
+  if (linked && rename(temporary.c_str(), path.c_str()) == 0) return;
+  const int error = errno;
+  unlink(temporary.c_str());
+  fail_errno(Code::kExhausted, "cannot link", path, error);
+}
+
 bool is_directory(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_directory(path, error);

@@ -45,6 +45,10 @@ class AtomicFile {
 void write_file(const std::string& path, std::string_view bytes, FileSystem& files = system_files());
 
 void make_directories(const std::string& path);
+
+// Makes `path` a symbolic link to `target`, in place of the file that is there, if one is.
+void replace_link(const std::string& target, const std::string& path);
+
 bool is_directory(const std::string& path);
 bool exists(const std::string& path);
 

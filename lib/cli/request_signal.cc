@@ -1,5 +1,6 @@
 #include "cli/request_signal.h"
 
+#include <array>
 #include <atomic>
 
 #include "base/error.h"
@@ -8,19 +9,21 @@ namespace ps {
 
 namespace {
 
-std::atomic<bool> in_use{false}, received{false};
+// Reached by the handler, which may use nothing else; by the signal's number.
+std::array<std::atomic<bool>, NSIG> in_use{}, received{};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-void handle(int) {
-  received = true;
+void handle(int number) {
+  received[static_cast<size_t>(number)] = true;
 }
 
 }  // namespace
 
 RequestSignal::RequestSignal(int number) : number_(number) {
-  const bool another = in_use.exchange(true);
+  const size_t index = static_cast<size_t>(number);
+  const bool another = in_use[index].exchange(true);
   PS_CHECK(!another);
-  received = false;
+  received[index] = false;
   struct sigaction action {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;  // nothing has to end for it
@@ -29,11 +32,11 @@ RequestSignal::RequestSignal(int number) : number_(number) {
 
 RequestSignal::~RequestSignal() {
   sigaction(number_, &previous_, nullptr);
-  in_use = false;
+  in_use[static_cast<size_t>(number_)] = false;
 }
 
 bool RequestSignal::take() {
-  return received.exchange(false);
+  return received[static_cast<size_t>(number_)].exchange(false);
 }
 
 }  // namespace ps

@@ -7,8 +7,8 @@
 
 namespace ps {
 
-// From construction to destruction the signal is remembered, and does nothing else.  At most one lives at a
-// time, for the reason that cli/interrupts.h gives.
+// From construction to destruction the signal is remembered, and does nothing else.  At most one of a signal
+// lives at a time, for the reason that cli/interrupts.h gives.
 class RequestSignal {
  public:
   explicit RequestSignal(int number);

@@ -18,6 +18,7 @@
 #include "job/checkpoint_report.h"
 #include "job/parameter_home.h"
 #include "job/run_checkpoints.h"
+#include "job/run_saves.h"
 #include "train/model_file.h"
 #include "train/trainer.h"
 
@@ -25,13 +26,11 @@ namespace ps {
 
 namespace {
 
-constexpr const char* kVocabularyFile = "vocabulary.txt";
-constexpr const char* kJobFile = "job.json";
 const std::vector<std::string> kStandardInput = {"-"};  // when no data are named and it is no terminal
 
 // The words of a model folder, unless the job names others.
 void use_saved_vocabulary(const std::string& model, DataOptions& data) {
-  std::string path = join_path(model, kVocabularyFile);
+  std::string path = join_path(model, kModelVocabulary);
   if (data.text.vocabulary.empty() && is_directory(model) && exists(path)) data.text.vocabulary = path;
 }
 
@@ -69,7 +68,8 @@ class Run {
   void build(const DataSchema& schema);
   void load_weights();
   void resume();
-  void save(const std::string& name);
+  bool save(const std::string& name);
+  void after_batch(bool stopping, const Json& result);
   void start_checkpoints(Json& result);
   bool train_passes(Json& result);
   void report_rows(Json& pass);
@@ -92,6 +92,7 @@ class Run {
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<RunCheckpoints> checkpoints_;  // null: none are written
+  std::unique_ptr<RunSaves> saves_;              // of training
 
   // Asked after each batch and while there is none; the servers hear from this trainer too, then.
   const std::function<bool()> stop_ = [this] {
@@ -181,11 +182,12 @@ bool Run::train() {
   if (!job_.data.test_files.empty())
     test_reader_ = make_reader(job_.data.test_files, "none", job_.train.passes);
   if (say_plan(*reader_)) return true;
-  if (leads() && !job_.train.save_dir.empty())
-    make_directories(job_.train.save_dir);  // before the work, not after it
+  saves_ = std::make_unique<RunSaves>(job_, options_, *home_, network_->parameters(), vocabulary_, log_);
+  if (leads()) saves_->prepare();
   log_.info("Training with ", options_.threads, " threads and ", cpu_level_name(cpu_level()), " kernels");
   Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}, {"cpu", cpu_level_name(cpu_level())}};
   start_checkpoints(result);
+  trainer_->on_batch([&](bool stopping) { after_batch(stopping, result); });
   bool finished = train_passes(result);
   result.update(home_->counters());
   result["peak_memory_bytes"] = peak_memory_bytes();
@@ -206,7 +208,11 @@ void Run::start_checkpoints(Json& result) {
   } else if (!checkpoints_->resume(result)) {
     load_weights();
   }
-  trainer_->on_batch([&](bool stopping) { checkpoints_->after_batch(stopping, result); });
+}
+
+void Run::after_batch(bool stopping, const Json& result) {
+  if (checkpoints_) checkpoints_->after_batch(stopping, result);
+  if (!stopping && options_.save_asked()) saves_->save_asked(trainer_->pass(), trainer_->batches());
 }
 
 bool Run::train_passes(Json& result) {
@@ -217,15 +223,14 @@ bool Run::train_passes(Json& result) {
     result["passes"].push_back(trained.json());
     if (reader_->bad_lines() > 0) log_.warning("skipped ", reader_->bad_lines(), " bad lines in pass ", pass);
     if (trained.interrupted) {
-      save(cat(pass_directory(pass), "-batch-", trained.batches));
+      save(batch_directory(pass, trained.batches));
       return false;
     }
     if (leads()) report_rows(result["passes"].back());
     bool last = pass + 1 == job_.train.passes;
     if (last || (pass + 1) % job_.train.saving_period == 0) {
       const double start = monotonic_seconds();
-      save(pass_directory(pass));
-      result["passes"].back()["save_seconds"] = monotonic_seconds() - start;
+      if (save(pass_directory(pass))) result["passes"].back()["save_seconds"] = monotonic_seconds() - start;
     }
     if (test_reader_ && leads()) result["test"] = trainer_->test(pass, *test_reader_, stop_).json();
     if (options_.stop()) return false;
@@ -248,15 +253,8 @@ void Run::report_rows(Json& pass) {
   }
 }
 
-void Run::save(const std::string& name) {
-  if (!leads() || job_.train.save_dir.empty()) return;
-  std::string folder = join_path(job_.train.save_dir, name);
-  make_directories(folder);
-  log_.info("Saving parameters to ", folder);
-  save_model(join_path(folder, "model.safetensors"), network_->parameters(), home_->store(),
-             {{"format", "pskit"}, {"job", job_.job.name}, {"seed", std::to_string(job_.job.seed)}});
-  if (vocabulary_) vocabulary_->save(join_path(folder, kVocabularyFile));
-  write_file(join_path(folder, kJobFile), effective_job(job_).dump(2) + "\n");
+bool Run::save(const std::string& name) {
+  return leads() && saves_->save(name);
 }
 
 bool Run::test() {

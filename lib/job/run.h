@@ -29,6 +29,8 @@ struct RunOptions {
   std::function<bool()> stop;  // asked after each batch
   // Asked with each batch: whether to shrink tables whose rows come and go.
   std::function<bool()> shrink_asked = [] { return false; };
+  // Asked after each batch: whether to save the model as it then is.
+  std::function<bool()> save_asked = [] { return false; };
 };
 
 // Returns false when `stop` ended it early.

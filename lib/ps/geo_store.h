@@ -68,6 +68,9 @@ class GeoStore final : public ParameterStore, public Group {
   int size() const override { return remote_.size(); }
   std::vector<std::string> gather(std::string bytes) override { return remote_.gather(std::move(bytes)); }
   int leader() const override { return remote_.leader(); }
+  Saver elect_saver(SaveStage stage, const std::string& name) override {
+    return remote_.elect_saver(stage, name);
+  }
   RunPosition position() const override;
   void end_run() override { remote_.end_run(); }
 

@@ -3,6 +3,7 @@
 #ifndef PS_PS_GROUP_H_
 #define PS_PS_GROUP_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,21 @@ struct RunPosition {
   int64_t pass_batches = 0;  // of this rank in this pass, trained already
   bool pass_ended = false;   // all are; what comes after the pass's last batch may not be done
   int64_t batches = 0;       // of this rank in all passes, trained already
+};
+
+// What a trainer that would save a model, or saves one, asks.  On the wire: never renumber.
+enum class SaveStage : uint8_t {
+  kBegin,   // may it?
+  kAsked,   // may it, as a signal asks, which others may have got too?
+  kGoesOn,  // it still saves: to be asked every few seconds
+  kDone,    // the model is whole
+  kFailed,  // it will not be
+};
+
+// Who saves.
+struct Saver {
+  bool elected = false;  // whoever asked; it still is
+  int rank = 0;          // of whoever saves, or did last
 };
 
 // One owner thread.
@@ -32,6 +48,12 @@ class Group {
 
   // The lowest rank that took part in the last gathering: it speaks for all.
   virtual int leader() const { return 0; }
+
+  // Elects one trainer to save what has this name, which nobody has saved yet in this run.
+  virtual Saver elect_saver(SaveStage stage, const std::string& name) {
+    (void)stage, (void)name;
+    return {true, rank()};
+  }
 
   virtual RunPosition position() const { return {}; }
 

@@ -35,6 +35,7 @@ enum class Message : uint16_t {
   kApply,
   kEndRun,
   kRowReport,
+  kSaveLease,
 };
 
 // Larger requests are split by who makes them.

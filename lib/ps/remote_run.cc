@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ps/remote_store.h"
+#include "ps/save_lease.h"
 
 namespace ps {
 
@@ -74,6 +75,12 @@ std::vector<std::string> RemoteStore::gather(std::string bytes) {
   leader_ = static_cast<int>(std::ranges::find_if(all, here) - all.begin());
   for (std::string& given : all) given.erase(0, 1);
   return all;
+}
+
+Saver RemoteStore::elect_saver(SaveStage stage, const std::string& name) {
+  const LeaseRequest request{links_.welcome(0).standing.run, stage, name};
+  Frame frame = links_.call(0, Message::kSaveLease, Payload(encode_lease_request(request)));
+  return decode_saver(frame.body.bytes());
 }
 
 void RemoteStore::end_run() {

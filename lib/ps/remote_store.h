@@ -64,6 +64,7 @@ class RemoteStore final : public ParameterStore, public Group {
   int size() const override { return trainers_; }
   std::vector<std::string> gather(std::string bytes) override;
   RunPosition position() const override { return position_; }
+  Saver elect_saver(SaveStage stage, const std::string& name) override;
   int leader() const override { return leader_; }
   void end_run() override;
 

@@ -76,6 +76,8 @@ class ShardSession final : public Session {
       case Message::kApply:
       case Message::kLoad:
         return kMaxMessageBytes;
+      case Message::kSaveLease:
+        return 1024;
       case Message::kGather:
         return kMaxGatherBytes;
     }
@@ -98,6 +100,7 @@ class ShardSession final : public Session {
       return responder.answer(Payload());
     }
     if (type == Message::kApply) return apply(frame, responder);
+    if (type == Message::kSaveLease) return lease(frame, responder);
     if (type == Message::kEndRun) {
       shard().end_run(member_->rank);
       return responder.answer(Payload());
@@ -163,6 +166,12 @@ class ShardSession final : public Session {
     std::string bytes(in.get_bytes(in.remaining()));
     with_reply(std::make_unique<ResponderReply>(std::move(responder)),
                [&](ReplyPtr& reply) { shard().gather(member_->rank, number, std::move(bytes), reply); });
+  }
+
+  void lease(const Frame& frame, Responder& responder) {
+    const Saver saver = server_.save_lease_.ask(decode_lease_request(frame.body.bytes()), member_->rank,
+                                                member_->generation, server_.loop_.now());
+    responder.answer(Payload(encode_saver(saver)));
   }
 
   ReplyPtr timed(Responder& responder, RequestSeconds& seconds) const {

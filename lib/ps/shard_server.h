@@ -9,6 +9,7 @@
 
 #include "net/server.h"
 #include "ps/hello.h"
+#include "ps/save_lease.h"
 #include "ps/shard.h"
 
 namespace ps {
@@ -63,6 +64,7 @@ class ShardServer {
   Json schema_, place_;  // of the shard
   std::string cpu_;      // of the trainer that came first
   std::unique_ptr<Shard> shard_;
+  SaveLease save_lease_;
   Timer check_timer_;
 
   StatusBoard* board_ = nullptr;

@@ -22,13 +22,14 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 }
 
 void write_rows(SafetensorsWriter& writer, ParameterStore& store, int parameter, int64_t cols,
-                std::span<const uint64_t> keys) {
+                std::span<const uint64_t> keys, const std::function<void()>& on_rows) {
   std::vector<float> buffer;
   for (size_t begin = 0; begin < keys.size();) {
     size_t count = std::min(keys.size() - begin, static_cast<size_t>(rows_at_once(cols)));
     buffer.resize(count * static_cast<size_t>(cols));
     store.read_rows(parameter, keys.subspan(begin, count), buffer.data());
     writer.write_array<float>(buffer);
+    on_rows();
     begin += count;
   }
 }
@@ -171,12 +172,16 @@ std::string pass_directory(int pass) {
   return name;
 }
 
+std::string batch_directory(int pass, int64_t batches) {
+  return cat(pass_directory(pass), "-batch-", batches);
+}
+
 std::string model_file_path(const std::string& path) {
-  return is_directory(path) ? join_path(path, "model.safetensors") : path;
+  return is_directory(path) ? join_path(path, kModelFile) : path;
 }
 
 void save_model(const std::string& path, const std::vector<ParameterSpec>& parameters, ParameterStore& store,
-                const Metadata& metadata) {
+                const Metadata& metadata, const std::function<void()>& on_rows) {
   std::vector<std::vector<uint64_t>> keys(parameters.size());
   std::vector<TensorInfo> tensors;
   for (size_t p = 0; p < parameters.size(); ++p) {
@@ -195,7 +200,7 @@ void save_model(const std::string& path, const std::vector<ParameterSpec>& param
   for (size_t p = 0; p < parameters.size(); ++p) {
     const ParameterSpec& spec = parameters[p];
     if (spec.sparse) {
-      write_rows(writer, store, static_cast<int>(p), spec.cols, keys[p]);
+      write_rows(writer, store, static_cast<int>(p), spec.cols, keys[p], on_rows);
     } else {
       whole.resize(static_cast<size_t>(spec.rows * spec.cols));
       store.read_all(static_cast<int>(p), whole.data());

@@ -4,6 +4,7 @@
 #ifndef PS_TRAIN_MODEL_FILE_H_
 #define PS_TRAIN_MODEL_FILE_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,24 @@ namespace ps {
 // "pass-00007"
 std::string pass_directory(int pass);
 
+// "pass-00007-batch-19": after so many batches of it.
+std::string batch_directory(int pass, int64_t batches);
+
+// What lies in such a folder.
+inline constexpr const char* kModelFile = "model.safetensors";
+inline constexpr const char* kModelJob = "job.json";
+inline constexpr const char* kModelVocabulary = "vocabulary.txt";  // of text
+
 // The model file that `path` means: itself, or model.safetensors in it when it is a folder.
 std::string model_file_path(const std::string& path);
 
 // Writes all parameters.  A sparse one is "<name>.keys" U64 [N], ascending, and "<name>.rows" F32 [N, D];
 // others are
-// "<name>" F32 [rows, cols].  Rows are streamed through a bounded buffer.
-void save_model(const std::string& path, const std::vector<ParameterSpec>& parameters, ParameterStore& store,
-                const Metadata& metadata);
+// "<name>" F32 [rows, cols].  Rows are streamed through a bounded buffer; `on_rows` is called after each of
+// it.
+void save_model(
+    const std::string& path, const std::vector<ParameterSpec>& parameters, ParameterStore& store,
+    const Metadata& metadata, const std::function<void()>& on_rows = [] {});
 
 // Sets parameters from a model file: all of them, each of which must be there with the same shape (a sparse
 // parameter may be loaded from a whole one and the other way round).  Throws kUsage when the model does not

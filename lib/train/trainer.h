@@ -68,6 +68,7 @@ class Trainer {
   void load(ByteReader& in);
   int64_t step() const { return step_; }
   int pass() const { return pass_; }
+  int64_t batches() const { return batches_; }  // of the pass, trained on
 
   // Measures the present weights.  `pass` is for the report; -1 when no training ran.
   TestResult test(int pass, BatchReader& reader, const std::function<bool()>& stop);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ps/hello.h"
 #include "ps/protocol.h"
+#include "ps/save_lease.h"
 
 namespace {
 
@@ -40,7 +41,7 @@ float sum_floats(ps::PushRequest request, std::span<const int64_t> widths) {
 
 void decode(uint8_t which, std::span<const char> body) {
   const int64_t widths[] = {3, 1};
-  switch (which % 7) {
+  switch (which % 8) {
     case 0:
       ps::decode_pull(body);
       break;
@@ -58,6 +59,10 @@ void decode(uint8_t which, std::span<const char> body) {
       break;
     case 5:
       ps::decode_gathered(body);
+      break;
+    case 7:
+      ps::decode_lease_request(body);
+      ps::decode_saver(body);
       break;
     default: {
       ps::Json json = ps::parse_json({body.data(), body.size()}, "hello");

@@ -14,6 +14,14 @@ TEST(RequestSignal, IsTakenOnceAndDoesNothingElse) {
   EXPECT_FALSE(request.take());
 }
 
+TEST(RequestSignal, SignalsAreToldApart) {
+  RequestSignal one(SIGUSR1), other(SIGRTMIN);
+  std::raise(SIGRTMIN);
+  EXPECT_FALSE(one.take());
+  EXPECT_TRUE(other.take());
+  EXPECT_FALSE(other.take());
+}
+
 TEST(RequestSignal, LeavesTheSignalAsItWas) {
   auto previous = std::signal(SIGUSR1, SIG_IGN);
   { RequestSignal request(SIGUSR1); }

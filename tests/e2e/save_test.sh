@@ -1,0 +1,127 @@
+#!/bin/bash
+# Models saved in the midst of a pass, and by trainers of which one is elected.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+job=$PS_SOURCE/share/jobs/quickstart.json
+servers=() trainers=()
+trap 'kill "${servers[@]}" "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+ps-datagen ctr --samples 4000 --output first.txt
+ps-datagen ctr --first 4000 --samples 4000 --output second.txt
+mkfifo first.pipe second.pipe
+
+# until_text FILE TEXT PID: waits until the program has written it.
+until_text() {
+  while ! grep -q "$2" "$1"; do kill -0 "$3" || fail "$(cat "$1")"; done
+}
+
+# batches_in SAVED: after how many batches its one model of an unfinished pass was saved.
+batches_in() {
+  local found=("$1"/pass-00000-batch-*)
+  [[ ${#found[@]} == 1 && -f ${found[0]}/model.safetensors ]] || fail "$1 has $(ls -R "$1")"
+  echo "${found[0]##*-}"
+}
+
+train=(ps-train "$job" --passes 1 --set train.log_period=1)
+
+echo "SIGUSR1 saves the model after the batch that is trained on, and changes nothing"
+"${train[@]}" --data first.txt --save-dir undisturbed --log-level warning
+"${train[@]}" --data first.pipe --save-dir asked 2>asked.err &
+trainers+=($!)
+exec 3>first.pipe
+head -1000 first.txt >&3
+until_text asked.err Batch=2 "${trainers[0]}"
+kill -USR1 "${trainers[0]}"
+tail -n +1001 first.txt >&3
+exec 3>&-
+wait "${trainers[0]}" || fail "$(cat asked.err)"
+cmp undisturbed/pass-00000/model.safetensors asked/pass-00000/model.safetensors
+batches=$(batches_in asked)
+head -$((200 * batches)) first.txt | "${train[@]}" --save-dir cut --log-level warning
+cmp cut/pass-00000/model.safetensors "asked/pass-00000-batch-$batches/model.safetensors"
+"${train[@]}" --job test --init-model "asked/pass-00000-batch-$batches" --data second.txt --log-level warning
+
+echo "training goes on when there is no room for the model"
+mkdir full
+touch full/pass-00000-batch-{1..20}  # no folder can be made there
+"${train[@]}" --data first.pipe --save-dir full 2>full.err &
+trainers=($!)
+exec 3>first.pipe
+head -1000 first.txt >&3
+until_text full.err Batch=2 "${trainers[0]}"
+kill -USR1 "${trainers[0]}"
+tail -n +1001 first.txt >&3
+exec 3>&-
+wait "${trainers[0]}" || fail "$(cat full.err)"
+expect_text full.err 'training goes on: '
+cmp undisturbed/pass-00000/model.safetensors full/pass-00000/model.safetensors
+
+# serve NAME: starts a server; its first port is added to $addresses.
+serve() {
+  mkfifo "$1.ready"
+  ps-serve "$job" --host 127.0.0.1 --port 0 --port-file "$1.port" --ports-num 2 >"$1.ready" 2>"$1.err" &
+  servers+=($!)
+  head -1 "$1.ready" >"$1.out"
+  addresses+=${addresses:+,}127.0.0.1:$(head -1 "$1.port")
+}
+
+# with_servers: starts two new ones.
+with_servers() {
+  [[ ${#servers[@]} == 0 ]] || kill -TERM "${servers[@]}"
+  wait "${servers[@]}"
+  servers=() addresses=
+  rm -f one.* two.*
+  serve one
+  serve two
+}
+
+# pair SAVED DATA...: starts two trainers, each with one of the data; it trains on every other batch of them.
+pair() {
+  local saved=$1 rank
+  shift
+  trainers=()
+  for rank in 0 1; do
+    "${train[@]}" --servers "$addresses" --rank $rank --trainers 2 --save-dir "$saved" --data "$1" 2>"$saved.$rank.err" &
+    trainers+=($!)
+    shift
+  done
+}
+
+end_pair() {
+  for trainer in "${trainers[@]}"; do wait "$trainer" || fail "$(cat ./*.err)"; done
+}
+
+echo "of two trainers that are both asked one saves, in a folder of its own, what all shards had after one step"
+with_servers
+pair both first.pipe second.pipe
+exec 3>first.pipe 4>second.pipe
+head -2000 first.txt | tee /dev/fd/4 >&3
+until_text both.0.err Batch=2 "${trainers[0]}"
+kill -USR1 "${trainers[@]}"
+tail -n +2001 first.txt | tee /dev/fd/4 >&3
+exec 3>&- 4>&-
+end_pair
+batches=$(batches_in both)
+folder=pass-00000-batch-$batches
+[[ $(cat both.?.err | grep -c "Saving parameters to both/trainer-.*/$folder$") == 1 ]] || fail "$(cat both.?.err)"
+[[ $(readlink "both/$folder/model.safetensors") == ../trainer-[01]-*/$folder/model.safetensors ]] || fail "$(ls -l both)"
+[[ $(readlink both/pass-00000/model.safetensors) == ../trainer-0-*/pass-00000/model.safetensors ]] || fail "$(ls -l both)"
+[[ $(find both -name model.safetensors -type f | wc -l) == 2 ]] || fail "$(find both)"
+head -$((400 * batches)) first.txt >part.txt
+with_servers
+pair part part.txt part.txt
+end_pair
+# It also has rows that the next batches have asked for already, with the weights that they begin with.
+for model in part/pass-00000 "both/$folder"; do
+  "${train[@]}" --job predict --init-model $model --data first.txt --log-level warning >>predictions
+done
+head -4000 predictions | cmp - <(tail -4000 predictions)
+[[ $(wc -l <predictions) == 8000 ]]
+with_servers
+pair again first.txt first.txt
+end_pair
+cmp again/pass-00000/model.safetensors both/pass-00000/model.safetensors
+kill -TERM "${servers[@]}"
+wait "${servers[@]}"
+echo passed
