@@ -1,57 +1,106 @@
 #include "checkpoint/merged_cursor.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "base/radix_sort.h"
 #include "checkpoint/row_chunks.h"
 
 namespace ps {
 
 namespace {
 
-// A heap of cursors, that with the lowest key on top.
+// Merges in rounds.  Each cursor has a block in hand; up to the lowest of their last keys, all rows there
+// are lie in these blocks.  A round sorts the places of those rows by key, and copies rows in that order,
+// asking for them ahead: keys of partitions alternate at random, so that every row is from another block.
+// (A heap of cursors, from which rows were taken one at a time, took 8 times as long.)
 class MergedPartitions final : public RowCursor {
  public:
   MergedPartitions(const TableLayout& layout, std::vector<std::unique_ptr<RowCursor>> cursors, KeepRow keep)
       : layout_(layout), keep_(std::move(keep)), cursors_(std::move(cursors)) {
-    for (const auto& cursor : cursors_) {
-      RowStepper stepper(cursor.get());
-      if (stepper.valid()) heap_.push_back(stepper);
-    }
-    std::make_heap(heap_.begin(), heap_.end(), kLater);
+    for (const auto& cursor : cursors_) sources_.push_back({cursor.get(), cursor->next(), 0});
+    drop_ended();
   }
 
   const RowBlock* next() override {
     const size_t block_rows = rows_of_a_block(layout_);
     out_.clear();
-    while (out_.size() < block_rows && !heap_.empty()) {
-      std::pop_heap(heap_.begin(), heap_.end(), kLater);
-      take_run(heap_.back(), block_rows);
-      if (heap_.back().valid()) {
-        std::push_heap(heap_.begin(), heap_.end(), kLater);
-      } else {
-        heap_.pop_back();
-      }
+    while (out_.size() < block_rows && (next_ < round_.size() || begin_round())) {
+      const size_t count = std::min(block_rows - out_.size(), round_.size() - next_);
+      append(std::span(round_).subspan(next_, count));
+      next_ += count;
     }
     return out_.size() > 0 ? &out_ : nullptr;
   }
 
  private:
-  static constexpr auto kLater = [](const RowStepper& a, const RowStepper& b) { return a.key() > b.key(); };
+  struct Source {
+    RowCursor* cursor;
+    const RowBlock* block;
+    size_t index;  // of its first row that no round has had
+  };
 
-  // Takes rows of one cursor as long as its keys are the lowest: all of them, when there is no other.
-  void take_run(RowStepper& from, size_t block_rows) {
-    const bool alone = heap_.size() == 1;
-    const uint64_t limit = alone ? UINT64_MAX : heap_.front().key();
-    do {
-      if (!keep_ || keep_(from.block(), from.index())) append_row(layout_, from.block(), from.index(), out_);
-      from.advance();
-    } while (from.valid() && (alone || from.key() < limit) && out_.size() < block_rows);
+  struct Place {
+    uint64_t key;
+    const RowBlock* block;
+    size_t index;
+  };
+
+  void drop_ended() {
+    std::erase_if(sources_, [](const Source& source) { return source.block == nullptr; });
+  }
+
+  // False when there are no more rows.
+  bool begin_round() {
+    for (Source& source : sources_) {
+      if (source.index < source.block->size()) continue;
+      source.block = source.cursor->next();
+      source.index = 0;
+    }
+    drop_ended();
+    round_.clear();
+    next_ = 0;
+    uint64_t last = UINT64_MAX;
+    for (const Source& source : sources_) last = std::min(last, source.block->keys.back());
+    for (Source& source : sources_) {
+      const std::vector<uint64_t>& keys = source.block->keys;
+      for (; source.index < keys.size() && keys[source.index] <= last; ++source.index) {
+        round_.push_back({keys[source.index], source.block, source.index});
+      }
+    }
+    radix_sort(round_, [](const Place& place) { return place.key; });
+    if (keep_)
+      std::erase_if(round_, [this](const Place& place) { return !keep_(*place.block, place.index); });
+    return !sources_.empty();
+  }
+
+  void append(std::span<const Place> places) {
+    for (const Place& place : places) out_.keys.push_back(place.key);
+    gather(places, static_cast<size_t>(layout_.values()), &RowBlock::values);
+    gather(places, layout_.stamped ? 1 : 0, &RowBlock::stamps);
+    gather(places, layout_.statistics.size(), &RowBlock::statistics);
+  }
+
+  template <class T>
+  void gather(std::span<const Place> places, size_t width, std::vector<T> RowBlock::*array) {
+    constexpr size_t kAhead = 16;  // rows that are on their way
+    if (width == 0) return;
+    std::vector<T>& out = out_.*array;
+    const size_t before = out.size();
+    out.resize(before + places.size() * width);
+    auto row = [&](size_t i) { return (places[i].block->*array).data() + places[i].index * width; };
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (i + kAhead < places.size()) __builtin_prefetch(row(i + kAhead));
+      std::memcpy(out.data() + before + i * width, row(i), width * sizeof(T));
+    }
   }
 
   const TableLayout layout_;
   const KeepRow keep_;
   const std::vector<std::unique_ptr<RowCursor>> cursors_;
-  std::vector<RowStepper> heap_;
+  std::vector<Source> sources_;
+  std::vector<Place> round_;
+  size_t next_ = 0;  // of round_: what is not in out_ yet
   RowBlock out_;
 };
 

@@ -11,7 +11,8 @@
 
 namespace ps {
 
-// No two cursors have a key in common.  Rows for which `keep` says false are left out; null: none is.
+// No two cursors have a key in common.  Rows for which `keep` says false are left out, asked for in the order
+// of their keys; null: none is.
 using KeepRow = std::function<bool(const RowBlock& rows, size_t index)>;
 std::unique_ptr<RowCursor> merged_partitions(const TableLayout& layout,
                                              std::vector<std::unique_ptr<RowCursor>> cursors, KeepRow keep);
