@@ -7,17 +7,8 @@
 
 namespace ps {
 
-namespace {
-
-template <class T>
-void append(const std::vector<T>& from, std::vector<T>& to) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-
-}  // namespace
-
 SnapshotWriter::SnapshotWriter(CheckpointTarget target, uint64_t max_bytes)
-    : target_(std::move(target)), max_bytes_(max_bytes), block_(std::make_shared<RowBlock>()) {
+    : target_(std::move(target)), max_bytes_(max_bytes) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -32,7 +23,6 @@ SnapshotWriter::~SnapshotWriter() {
 }
 
 void SnapshotWriter::begin_file(const std::string& name) {
-  flush();
   add({[this, name] {
          end_file();
          writer_ = std::make_unique<CheckpointFileWriter>(target_, name);
@@ -41,30 +31,23 @@ void SnapshotWriter::begin_file(const std::string& name) {
 }
 
 void SnapshotWriter::begin(const TableLayout& layout, uint32_t partition) {
-  flush();
   layout_ = layout;
   add({[this, layout, partition] { writer_->begin(layout, partition); }, 0});
 }
 
 void SnapshotWriter::then(std::function<void(CheckpointFileWriter&)> write) {
-  flush();
   add({[this, write = std::move(write)] { write(*writer_); }, 0});
 }
 
-// Snapshots give a few rows at a time, files have blocks of many.
-void SnapshotWriter::rows(const RowBlock& rows) {
-  append(rows.keys, block_->keys);
-  append(rows.values, block_->values);
-  append(rows.stamps, block_->stamps);
-  append(rows.statistics, block_->statistics);
-  if (block_->size() >= rows_of_a_block(layout_)) flush();
-}
-
-void SnapshotWriter::flush() {
-  if (block_->size() == 0) return;
-  auto block = std::exchange(block_, std::make_shared<RowBlock>());
-  const uint64_t bytes = block->size() * layout_.row_bytes();
-  add({[this, block] { writer_->rows(*block); }, bytes});
+// Sorting is the thread's too.
+void SnapshotWriter::rows(SnapshotRows&& rows) {
+  const uint64_t bytes = rows.size() * layout_.row_bytes();
+  const size_t at_once = rows_of_a_block(layout_);
+  auto shared = std::make_shared<SnapshotRows>(std::move(rows));  // std::function wants what can be copied
+  add({[this, shared, at_once] {
+         shared->sorted(at_once, [this](const RowBlock& block) { writer_->rows(block); });
+       },
+       bytes});
 }
 
 void SnapshotWriter::add(Part part) {
@@ -106,7 +89,6 @@ void SnapshotWriter::end_file() {
 }
 
 std::vector<FileEntry> SnapshotWriter::finish() {
-  flush();
   add({[this] { end_file(); }, 0});
   {
     std::lock_guard lock(mutex_);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_file_writer.h"
+#include "table/snapshot_rows.h"
 
 namespace ps {
 
@@ -32,8 +33,8 @@ class SnapshotWriter {
   void begin_file(const std::string& name);
   void begin(const TableLayout& layout, uint32_t partition);
 
-  // Copies the rows; waits while there is no room.
-  void rows(const RowBlock& rows);
+  // Waits while there is no room.
+  void rows(SnapshotRows&& rows);
 
   // Anything else to be done with the file, on the thread.
   void then(std::function<void(CheckpointFileWriter&)> write);
@@ -50,7 +51,6 @@ class SnapshotWriter {
     uint64_t bytes;
   };
 
-  void flush();
   void add(Part part);
   void run();
   void end_file();
@@ -59,8 +59,7 @@ class SnapshotWriter {
   const uint64_t max_bytes_;
 
   // Owner thread only.
-  TableLayout layout_;
-  std::shared_ptr<RowBlock> block_;  // rows that are still few
+  TableLayout layout_;  // of the section begun last
   bool is_joined_ = false;
 
   // The writing thread's, until it has ended.

@@ -27,6 +27,8 @@ class ArrayRows final : public RowStore {
   void mark(std::span<const uint64_t> keys) override;
   bool is_marked(uint64_t key) const override { return key < bound_ && rows_.is_marked(numbers_[key]); }
   void clear_marks() override { rows_.clear_marks(); }
+  void capture(std::span<const uint64_t> keys, uint32_t first, std::vector<uint64_t>& captured) override;
+  void clear_captured() override { rows_.clear_captured(); }
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t size() const override { return rows_.size() - 1; }
   uint64_t memory_bytes() const override { return bound_ * sizeof(uint32_t) + rows_.memory_bytes(); }
@@ -87,6 +89,13 @@ size_t ArrayRows::erase(std::span<const uint64_t> keys) {
 void ArrayRows::mark(std::span<const uint64_t> keys) {
   for (uint64_t key : keys) {
     if (key < bound_ && numbers_[key] != 0) rows_.mark(numbers_[key]);
+  }
+}
+
+void ArrayRows::capture(std::span<const uint64_t> keys, uint32_t first, std::vector<uint64_t>& captured) {
+  for (uint64_t key : keys) {
+    if (key >= bound_ || numbers_[key] == 0 || key_partition(key) < first) continue;
+    if (rows_.capture(numbers_[key])) captured.push_back(key);
   }
 }
 

@@ -35,6 +35,8 @@ class HashedRows final : public RowStore {
   void mark(std::span<const uint64_t> keys) override;
   bool is_marked(uint64_t key) const override { return partitions_[key_partition(key)].is_marked(key); }
   void clear_marks() override;
+  void capture(std::span<const uint64_t> keys, uint32_t first, std::vector<uint64_t>& captured) override;
+  void clear_captured() override;
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t size() const override;
   uint64_t memory_bytes() const override;
@@ -197,6 +199,17 @@ void HashedRows::mark(std::span<const uint64_t> keys) {
 
 void HashedRows::clear_marks() {
   for (TablePartition& partition : partitions_) partition.clear_marks();
+}
+
+void HashedRows::capture(std::span<const uint64_t> keys, uint32_t first, std::vector<uint64_t>& captured) {
+  const TablePartition* const begin = &partitions_[first];
+  for_each_of(keys, [&](TablePartition& partition, uint64_t key) {
+    if (&partition >= begin && partition.capture(key)) captured.push_back(key);
+  });
+}
+
+void HashedRows::clear_captured() {
+  for (TablePartition& partition : partitions_) partition.rows().clear_captured();
 }
 
 std::vector<uint64_t> HashedRows::sorted_keys() const {

@@ -33,6 +33,10 @@ class RowSlabs {
   }
   void clear_marks() { std::vector<uint64_t>().swap(marks_); }
 
+  // Another bit, for the running snapshot: false when it was set already.
+  bool capture(uint32_t number);
+  void clear_captured() { std::vector<uint64_t>().swap(captured_); }
+
   // Of slabs that may be on disk.  pin: as RowSpill::pin.  plan_read: stride floats of a row that is there.
   void pin(uint32_t number) { spill_->pin(blocks_[number >> bits_]); }
   bool is_resident(uint32_t number) const { return slabs_[number >> bits_] != nullptr; }
@@ -50,12 +54,13 @@ class RowSlabs {
   RowSpill* spill_;  // or null
   uint64_t stride_;  // floats from a row to the next
   uint32_t bits_, mask_;
-  uint32_t end_ = 0;               // beyond all numbers given
-  std::vector<float*> slabs_;      // 2^bits_ rows each; null: on disk
-  uint64_t resident_bytes_ = 0;    // of slabs_
-  std::vector<uint32_t> blocks_;   // of the spill, those that are slabs_
-  std::vector<uint32_t> removed_;  // numbers of no row
-  std::vector<uint64_t> marks_;    // bits by number; none are set beyond its end
+  uint32_t end_ = 0;                // beyond all numbers given
+  std::vector<float*> slabs_;       // 2^bits_ rows each; null: on disk
+  uint64_t resident_bytes_ = 0;     // of slabs_
+  std::vector<uint32_t> blocks_;    // of the spill, those that are slabs_
+  std::vector<uint32_t> removed_;   // numbers of no row
+  std::vector<uint64_t> marks_;     // bits by number; none are set beyond its end
+  std::vector<uint64_t> captured_;  // the same
 };
 
 }  // namespace ps

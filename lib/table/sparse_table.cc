@@ -115,8 +115,8 @@ size_t SparseTable::num_missing(std::span<const uint64_t> keys) const {
 
 // new_rows_ <- rows, not filled yet, for new_keys_, which have none.
 void SparseTable::insert_new_rows(ThreadPool& pool) {
-  if (snapshot_) snapshot_->leave_out(new_keys_);
   rows_->insert(new_keys_, new_rows_.data(), pool);
+  if (snapshot_) snapshot_->leave_out(new_keys_);
   if (tracks_changes_) rows_->mark(new_keys_);
   if (life_) note_created(new_keys_);
 }

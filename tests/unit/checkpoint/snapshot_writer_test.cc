@@ -12,25 +12,37 @@ namespace {
 constexpr uint64_t kKeys = 3000;
 constexpr uint64_t kPartitions = 3;  // of them, a file each
 
-// As a snapshot gives them: a few at a time.
-void give_rows(const RowBlock& all, SnapshotWriter& writer) {
-  for (size_t i = 0; i < all.size(); ++i) {
-    RowBlock one;
-    one.keys = {all.keys[i]};
-    one.values.assign(all.values.begin() + static_cast<ptrdiff_t>(6 * i),
-                      all.values.begin() + static_cast<ptrdiff_t>(6 * (i + 1)));
-    one.stamps = {all.stamps[i]};
-    one.statistics = {all.statistics[i]};
-    writer.rows(one);
+TableLayout plain_layout() {
+  TableLayout layout = users_layout();
+  layout.statistics.clear();
+  return layout;
+}
+
+RowBlock plain_rows(uint32_t partition) {
+  RowBlock rows = user_rows(partition, 1, kKeys);
+  rows.statistics.clear();
+  return rows;
+}
+
+// As a snapshot gives them: in another order.
+void give_rows(uint32_t partition, SnapshotWriter& writer) {
+  const RowLayout layout(3, 1, /*stamped=*/true);
+  const RowBlock all = plain_rows(partition);
+  SnapshotRows rows(layout);
+  std::vector<float> row(static_cast<size_t>(layout.stride()));
+  for (size_t i = all.size(); i-- > 0;) {
+    copy_row(layout, all, i, row.data());
+    rows.add(all.keys[i], row.data());
   }
+  writer.rows(std::move(rows));
 }
 
 std::vector<FileEntry> write_in_background(const CheckpointTarget& target, uint64_t max_bytes) {
   SnapshotWriter writer(target, max_bytes);
   for (uint32_t p = 0; p < kPartitions; ++p) {
     writer.begin_file(cat("part-", p));
-    writer.begin(users_layout(), p);
-    give_rows(user_rows(p, 1, kKeys), writer);
+    writer.begin(plain_layout(), p);
+    give_rows(p, writer);
     writer.then([p](CheckpointFileWriter& file) { file.state(cat("state-", p), "bytes"); });
   }
   return writer.finish();
@@ -43,8 +55,8 @@ TEST(SnapshotWriter, FilesAreThoseOfWhoeverWaitsForThem) {
   const CheckpointTarget waiting{folder.path("waiting"), {}, nullptr};
   for (uint32_t p = 0; p < kPartitions; ++p) {
     CheckpointFileWriter writer(waiting, cat("part-", p));
-    writer.begin(users_layout(), p);
-    writer.rows(user_rows(p, 1, kKeys));
+    writer.begin(plain_layout(), p);
+    writer.rows(plain_rows(p));
     writer.state(cat("state-", p), "bytes");
     expected.push_back(writer.finish());
   }
@@ -68,8 +80,8 @@ TEST(SnapshotWriter, WhatIsGivenUpIsNoWholeFile) {
   {
     SnapshotWriter writer({folder.path(), {}, nullptr}, 1 << 20);
     writer.begin_file("part-0");
-    writer.begin(users_layout(), 0);
-    give_rows(user_rows(0, 1, kKeys), writer);
+    writer.begin(plain_layout(), 0);
+    give_rows(0, writer);
   }
   if (!exists(folder.path("part-0"))) return;  // not even begun
   EXPECT_EQ(error_of([&] { CheckpointFileReader reader(folder.path("part-0")); }).code(), Code::kCorrupt);

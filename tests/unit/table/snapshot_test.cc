@@ -107,14 +107,17 @@ class SnapshotTest : public testing::TestWithParam<Case> {
   }
 
   SnapshotSink into(Given& given, const SparseTable& table) {
-    return [&](uint32_t partition, const RowBlock& block) {
+    return [&](uint32_t partition, SnapshotRows&& rows) {
       std::vector<float> row(static_cast<size_t>(table.layout().stride()));
-      for (size_t i = 0; i < block.size(); ++i) {
-        ASSERT_EQ(key_partition(block.keys[i]), partition);
-        given.keys.push_back(block.keys[i]);
-        copy_row(table.layout(), block, i, row.data());
-        given.rows.push_back(bits_of(row.data(), table.layout().floats()));
-      }
+      rows.sorted(10, [&](const RowBlock& block) {
+        ASSERT_LE(block.size(), 10);
+        for (size_t i = 0; i < block.size(); ++i) {
+          ASSERT_EQ(key_partition(block.keys[i]), partition);
+          given.keys.push_back(block.keys[i]);
+          copy_row(table.layout(), block, i, row.data());
+          given.rows.push_back(bits_of(row.data(), table.layout().floats()));
+        }
+      });
     };
   }
 
@@ -216,7 +219,9 @@ TEST_P(SnapshotTest, OfChangesIsEmptyWhenThereAreNone) {
 TEST_P(SnapshotTest, RestoredTableHoldsTheSameBits) {
   std::unique_ptr<SparseTable> table = make_table(), restored = make_table();
   write_much(*table, 8);
-  table->begin_snapshot({}, [&](uint32_t, const RowBlock& block) { restored->restore_rows(block, pool_); });
+  table->begin_snapshot({}, [&](uint32_t, SnapshotRows&& rows) {
+    rows.sorted(100, [&](const RowBlock& block) { restored->restore_rows(block, pool_); });
+  });
   while (table->sweep_snapshot(100)) continue;
   EXPECT_TRUE(copy_of(*restored) == copy_of(*table));
 }
@@ -255,7 +260,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, SnapshotTest, testing::ValuesIn(cases()), n
 
 // A writer of ever new rows, that gives sweeps no time: the memory is enough for a tenth of the rows.
 TEST(SnapshotMemory, StaysWithinItsBound) {
-  constexpr uint64_t kRows = 100'000, kMaxBytes = 2 << 20, kKeysOfAPartition = 16 << 10;
+  constexpr uint64_t kRows = 100'000, kMaxBytes = 2 << 20, kPartitionBytes = 256 << 10;
   const RowLayout layout(16, 1, false);
   std::unique_ptr<RowStore> store = make_hashed_rows(layout);
   ThreadPool pool(1);
@@ -265,11 +270,13 @@ TEST(SnapshotMemory, StaysWithinItsBound) {
   store->insert(keys, rows.data(), pool);
   for (size_t i = 0; i < kRows; ++i) std::fill_n(rows[i], layout.floats(), static_cast<float>(keys[i]));
   uint64_t given = 0, most = 0, most_at_once = 0;
-  SparseSnapshot snapshot(layout, *store, {.max_bytes = kMaxBytes}, [&](uint32_t, const RowBlock& block) {
-    for (size_t i = 0; i < block.size(); ++i) {
-      ASSERT_EQ(block.values[i * 32], static_cast<float>(block.keys[i]));
-    }
-    given += block.size();
+  SparseSnapshot snapshot(layout, *store, {.max_bytes = kMaxBytes}, [&](uint32_t, SnapshotRows&& taken) {
+    taken.sorted(taken.size(), [&](const RowBlock& block) {
+      for (size_t i = 0; i < block.size(); ++i) {
+        ASSERT_EQ(block.values[i * 32], static_cast<float>(block.keys[i]));
+      }
+    });
+    given += taken.size();
   });
   for (size_t begin = 0; begin < kRows; begin += 100) {
     const uint64_t before = given;
@@ -280,7 +287,7 @@ TEST(SnapshotMemory, StaysWithinItsBound) {
   }
   while (snapshot.sweep(1000)) continue;
   EXPECT_EQ(given, kRows);
-  EXPECT_LE(most, kMaxBytes + kKeysOfAPartition * sizeof(uint64_t));
+  EXPECT_LE(most, kMaxBytes + kPartitionBytes);
   EXPECT_GT(most, kMaxBytes / 2) << "the bound was put to the test";
   EXPECT_LE(most_at_once, kRows / 20) << "and none of the writers had to wait for all";
 }
