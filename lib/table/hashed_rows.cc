@@ -62,11 +62,14 @@ class HashedRows final : public RowStore {
   std::array<uint32_t, kPartitions + 1> dealt_starts_;
 };
 
-// While the rows of one group are looked up, the index lines of the next are on their way.
+// While the rows of one group are looked up, the index lines of the next are on their way.  Keys that are not
+// in their own bucket, some in ten, wait until the others of the group had their turn: meanwhile the line
+// behind it comes.
 size_t HashedRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const {
   if (spill_ != nullptr) return find_spilled(keys, rows, missing);
   size_t num_missing = 0;
   std::array<Place, 2 * kGroup> places;
+  std::array<size_t, kGroup> late;
   auto ask = [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const TablePartition* partition = &partitions_[key_partition(keys[i])];
@@ -79,7 +82,18 @@ size_t HashedRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* 
   for (size_t begin = 0; begin < keys.size(); begin += kGroup) {
     const size_t end = std::min(begin + kGroup, keys.size());
     ask(end, std::min(end + kGroup, keys.size()));
+    size_t num_late = 0;
     for (size_t i = begin; i < end; ++i) {
+      const Place& place = places[i % places.size()];
+      rows[i] = place.partition->find_here(keys[i], *place.bucket);
+      if (rows[i] != nullptr) {
+        layout_.prefetch(rows[i]);
+        continue;
+      }
+      if (place.bucket->overflowed != 0) __builtin_prefetch(place.bucket + 1);
+      late[num_late++] = i;
+    }
+    for (size_t i : std::span(late).first(num_late)) {
       const Place& place = places[i % places.size()];
       rows[i] = place.partition->find(keys[i], *place.bucket);
       if (rows[i] != nullptr) layout_.prefetch(rows[i]);

@@ -47,6 +47,13 @@ class KeyIndex {
   }
   uint32_t find(uint64_t key) const { return find(key, bucket(key)); }
 
+  // The first look of find, at one bucket alone.  kNone also for a key that is in a later one, which is never
+  // so unless the bucket has overflowed; most often it is the next.
+  static uint32_t find_here(uint64_t key, const Bucket& bucket) {
+    const uint32_t slot = slot_of(bucket, key);
+    return slot < bucket.used ? bucket.numbers[slot] : kNone;
+  }
+
   // Adds a key that is not there.  Throws kExhausted.
   void insert(uint64_t key, uint32_t number);
 

@@ -47,6 +47,12 @@ class TablePartition {
     return number == KeyIndex::kNone ? nullptr : rows_.row(number);
   }
 
+  // The first look of find, as in KeyIndex: null also when a second one may find the row.
+  float* find_here(uint64_t key, const KeyIndex::Bucket& bucket) const {
+    const uint32_t number = KeyIndex::find_here(key, bucket);
+    return number == KeyIndex::kNone ? nullptr : rows_.row(number);
+  }
+
   // The number of a key's row in rows(), or KeyIndex::kNone.
   uint32_t number(uint64_t key) const { return index_.find(key); }
   RowSlabs& rows() { return rows_; }
