@@ -59,8 +59,18 @@ BatchRouter::BatchRouter(std::span<const ParameterSpec> specs, std::vector<Shard
   }
 }
 
-void BatchRouter::begin() {
+void BatchRouter::begin(OnReady on_ready) {
   for (auto& bundles : bundles_) bundles.clear();
+  on_ready_ = std::move(on_ready);
+}
+
+void BatchRouter::end() {
+  for (size_t shard = 0; shard < bundles_.size(); ++shard) finish_last(shard);
+  on_ready_ = nullptr;
+}
+
+void BatchRouter::finish_last(size_t shard) {
+  if (on_ready_ && !bundles_[shard].empty()) on_ready_(shard, bundles_[shard].back());
 }
 
 RowDeal BatchRouter::deal(size_t p, size_t shard) const {
@@ -92,7 +102,13 @@ template <class Coding>
 void BatchRouter::deal_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
                             const Coding& coding, std::vector<std::vector<typename Coding::Entry>>& dealt) {
   for (auto& entries : dealt) entries.clear();
-  for (size_t n = 0; n < keys.size(); ++n) dealt[shard_of(p, keys[n])].push_back(coding.entry(keys[n], n));
+  if (specs_[p].sparse && sparse_shards_.size() == 1) {
+    auto& entries = dealt[sparse_shards_[0]];
+    entries.resize(keys.size());
+    for (size_t n = 0; n < keys.size(); ++n) entries[n] = coding.entry(keys[n], n);
+  } else {
+    for (size_t n = 0; n < keys.size(); ++n) dealt[shard_of(p, keys[n])].push_back(coding.entry(keys[n], n));
+  }
   const size_t most = std::max<size_t>(1, kRowMessageBytes / row_bytes(specs_[p]));
   auto key_of = [&](const auto& entry) { return coding.key(entry); };
   for (size_t shard = 0; shard < dealt.size(); ++shard) {
@@ -144,8 +160,11 @@ void BatchRouter::add_all(size_t p) {
 
 // The last bundle, or a new one when these bytes would make it larger than `most`.
 Bundle& BatchRouter::room_for(size_t shard, uint64_t bytes, uint64_t most) {
-  std::vector<Bundle>& bundles = bundles_[shard];
-  if (bundles.empty() || bundles.back().bytes + bytes > most) bundles.emplace_back();
+  std::deque<Bundle>& bundles = bundles_[shard];
+  if (bundles.empty() || bundles.back().bytes + bytes > most) {
+    finish_last(shard);
+    bundles.emplace_back();
+  }
   bundles.back().bytes += bytes;
   return bundles.back();
 }

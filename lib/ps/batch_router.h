@@ -4,6 +4,8 @@
 #define PS_PS_BATCH_ROUTER_H_
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,8 +41,13 @@ class BatchRouter {
   // `specs` must outlive this; `places` has one element a shard.
   BatchRouter(std::span<const ParameterSpec> specs, std::vector<ShardPlace> places);
 
-  // Drops what was added before.
-  void begin();
+  // Called with a bundle that nothing is added to any more, as soon as that is so: it can be on its way while
+  // the rest is dealt out.
+  using OnReady = std::function<void(size_t shard, Bundle& bundle)>;
+
+  // Drops what was added before.  end() is to be called when all is added.
+  void begin(OnReady on_ready = nullptr);
+  void end();
 
   // Rows of parameter p by their keys, which are unique, with the counts that a push tells of each, if any;
   // or all its rows.
@@ -48,7 +55,7 @@ class BatchRouter {
   void add_all(size_t p);
 
   size_t num_shards() const { return places_.size(); }
-  std::vector<Bundle>& bundles(size_t shard) { return bundles_[shard]; }
+  std::deque<Bundle>& bundles(size_t shard) { return bundles_[shard]; }
   RowDeal deal(size_t p, size_t shard) const;
 
  private:
@@ -66,11 +73,13 @@ class BatchRouter {
   void add_entries(size_t p, size_t shard, std::span<const typename Coding::Entry> entries,
                    std::span<const KeyCount> counts, const Coding& coding);
   Bundle& room_for(size_t shard, uint64_t bytes, uint64_t most);
+  void finish_last(size_t shard);
 
   const std::span<const ParameterSpec> specs_;
   const std::vector<ShardPlace> places_;
   std::vector<size_t> dense_shards_, sparse_shards_;  // by their numbers among their kind
-  std::vector<std::vector<Bundle>> bundles_;          // by shard
+  std::vector<std::deque<Bundle>> bundles_;           // by shard; they do not move
+  OnReady on_ready_;
 
   // Of the keys being added, by shard: those of one of the two.
   std::vector<std::vector<uint64_t>> packed_;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "math/exact_squares.h"
+#include "ps/array_bound.h"
 #include "ps/table_checkpoint.h"
 #include "table/table_partition.h"
 
@@ -61,17 +62,6 @@ double square_sum(const float* values, int64_t count, ThreadPool& pool) {
   ExactSquares total;
   for (const ExactSquares& sum : sums) total.add(sum);
   return total.value();
-}
-
-// How the keys of narrow rows, whose look-up is most of the work, are bounded for SparseTable: while the
-// arrays of all tables stay within `budget` bytes.
-uint64_t array_bound(const ParameterSpec& spec, int state_arrays, uint64_t& budget) {
-  constexpr int64_t kNarrow = 32;  // floats of weights and state
-  const uint64_t bound = static_cast<uint64_t>(spec.rows);
-  if (spec.row_policy || spec.cols * (1 + state_arrays) > kNarrow || bound > budget / sizeof(uint32_t))
-    return 0;
-  budget -= bound * sizeof(uint32_t);
-  return bound;
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ ShardLimits share_memory(uint64_t max_bytes, int shards) {
   ShardLimits limits;
   const uint64_t messages = std::clamp(max_bytes / (16 * count), kLeastMessages, kMostMessages);
   limits.request_bytes = limits.held_bytes = limits.answer_bytes = messages;
+  limits.array_bytes = max_bytes / (64 * count);
   const uint64_t all = std::min(kMessageKinds * messages * count, max_bytes / 2);
   limits.tables = std::make_shared<MemoryBudget>(max_bytes - all);
   return limits;

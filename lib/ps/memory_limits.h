@@ -41,7 +41,9 @@ struct ShardLimits {
   uint64_t request_bytes = uint64_t{1} << 30;  // bodies that come, or that a request is made from
   uint64_t held_bytes = UINT64_MAX;            // what waits for other trainers
   uint64_t answer_bytes = UINT64_MAX;          // what has not been taken by whoever asked
-  SpillSettings spill = {};                    // of rows of sparse tables
+  uint64_t array_bytes = uint64_t{16}
+                         << 20;  // of arrays through which rows are reached, where keys are bounded
+  SpillSettings spill = {};      // of rows of sparse tables
 };
 
 // What each of `shards` gets of `max_bytes`: three sixteenths are for messages, as far as these can use them,

@@ -42,7 +42,7 @@ enum class Message : uint16_t {
 inline constexpr uint64_t kMessageBytes = 8 << 20;  // about what a message holds
 // About what a message of rows by their keys holds: it stays in a core's cache from the table to the socket
 // and from the socket to the layer, and trainer and shard work on different ones at the same time.
-inline constexpr uint64_t kRowMessageBytes = 1 << 20;
+inline constexpr uint64_t kRowMessageBytes = 256 << 10;
 inline constexpr uint64_t kMaxMessageBytes = 64 << 20;  // more is refused
 inline constexpr uint64_t kMaxGatherBytes = 256 << 20;  // what one trainer gives
 
@@ -61,6 +61,7 @@ struct Part {
   uint64_t first = 0, count = 0;  // when not by keys
   bool exact = false;             // its rows are f32, whatever the message's type is
   size_t rows_at = 0;             // of push and load: where in the body its rows are
+  std::vector<float*> places;     // in the shard's table, where its pull found them; empty: not known
 
   uint64_t rows() const { return by_keys ? keys.size() : count; }
 };

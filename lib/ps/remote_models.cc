@@ -33,9 +33,8 @@ std::vector<uint64_t> RemoteStore::keys(int parameter) {
 void RemoteStore::read_rows(int parameter, std::span<const uint64_t> keys, float* weights) {
   wait_for_steps_before(step_);
   const int64_t cols = specs_[static_cast<size_t>(parameter)].cols;
-  reading_->router.begin();
-  reading_->router.add_keys(static_cast<size_t>(parameter), keys);
-  ask(*reading_, PullMode::kRead, step_);
+  ask(*reading_, PullMode::kRead, step_,
+      [&](BatchRouter& router) { router.add_keys(static_cast<size_t>(parameter), keys); });
   await(*reading_, [&](size_t, const Piece& piece, const ArrivedRows& rows) {
     const float* floats = rows.floats();
     for (uint32_t position : piece.positions) {
@@ -49,9 +48,7 @@ void RemoteStore::read_all(int parameter, float* weights) {
   wait_for_steps_before(step_);
   const size_t p = static_cast<size_t>(parameter);
   const int64_t cols = specs_[p].cols;
-  reading_->router.begin();
-  reading_->router.add_all(p);
-  ask(*reading_, PullMode::kRead, step_);
+  ask(*reading_, PullMode::kRead, step_, [p](BatchRouter& router) { router.add_all(p); });
   await(*reading_, [&](size_t shard, const Piece& piece, const ArrivedRows& rows) {
     for_each_run(reading_->router.deal(p, shard), piece.first, piece.rows,
                  [&](int64_t own, int64_t row, int64_t count) {
@@ -76,12 +73,14 @@ RowReport RemoteStore::row_report(int parameter) {
 void RemoteStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {
   reading_->router.begin();
   reading_->router.add_keys(static_cast<size_t>(parameter), keys);
+  reading_->router.end();
   load(weights);
 }
 
 void RemoteStore::load_all(int parameter, const float* weights) {
   reading_->router.begin();
   reading_->router.add_all(static_cast<size_t>(parameter));
+  reading_->router.end();
   load(weights);
 }
 

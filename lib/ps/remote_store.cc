@@ -55,22 +55,24 @@ RemoteStore::~RemoteStore() = default;
 
 // ---- pulls
 
-// What will be pushed has a number, so that its keys need not go out again.
-void RemoteStore::ask(Exchange& exchange, PullMode mode, uint64_t step, bool push_follows) {
+// Shards look for the first rows while the keys of the last are dealt out.  What will be pushed has a number,
+// so that its keys need not go out again.
+void RemoteStore::ask(Exchange& exchange, PullMode mode, uint64_t step, const AddParts& add_parts,
+                      bool push_follows) {
   exchange.arrived.clear();
   exchange.asked = 0;
   exchange.type = mode == PullMode::kTrain ? types_.pull : RowType::kF32;
-  for (size_t s = 0; s < links_.size(); ++s) {
-    for (Bundle& bundle : exchange.router.bundles(s)) {
-      ++exchange.asked;
-      bundle.number = mode == PullMode::kTrain && push_follows ? ++num_pulls_ : 0;
-      const PullHeader header{.step = step, .mode = mode, .type = exchange.type, .number = bundle.number};
-      links_.request(s, Message::kPull, Payload(encode_pull(header, bundle.num_parts(), bundle.parts)),
-                     [&exchange, &bundle, s](Frame frame) {
-                       exchange.arrived.push_back({s, &bundle, std::move(frame)});
-                     });
-    }
-  }
+  exchange.router.begin([&, mode, step, push_follows](size_t s, Bundle& bundle) {
+    ++exchange.asked;
+    bundle.number = mode == PullMode::kTrain && push_follows ? ++num_pulls_ : 0;
+    const PullHeader header{.step = step, .mode = mode, .type = exchange.type, .number = bundle.number};
+    links_.request(s, Message::kPull, Payload(encode_pull(header, bundle.num_parts(), bundle.parts)),
+                   [&exchange, &bundle, s](Frame frame) {
+                     exchange.arrived.push_back({s, &bundle, std::move(frame)});
+                   });
+  });
+  add_parts(exchange.router);
+  exchange.router.end();
 }
 
 // Waits for all answers, and shows their rows.
@@ -94,25 +96,24 @@ RowType RemoteStore::type_of(size_t p, RowType type) const {
   return specs_[p].kind == ParameterKind::kStatistic ? RowType::kF32 : type;
 }
 
-void RemoteStore::route(Exchange& exchange, std::span<const KeyPlan> plans, Scope scope) {
-  exchange.router.begin();
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    if (specs_[p].kind == ParameterKind::kRows) {
-      exchange.router.add_keys(p, plans[p].keys, plans[p].counts);
-    } else if (scope == Scope::kAll) {
-      exchange.router.add_all(p);
+RemoteStore::AddParts RemoteStore::parts_of(std::span<const KeyPlan> plans, Scope scope) const {
+  return [this, plans, scope](BatchRouter& router) {
+    for (size_t p = 0; p < specs_.size(); ++p) {
+      if (specs_[p].kind == ParameterKind::kRows) {
+        router.add_keys(p, plans[p].keys, plans[p].counts);
+      } else if (scope == Scope::kAll) {
+        router.add_all(p);
+      }
     }
-  }
+  };
 }
 
 // Asynchronous trainers do without: they would not see their own last step.
 void RemoteStore::begin_pull(std::span<const KeyPlan> plans) {
   if (consistency_.async) return;
   StepTimer timer(*this);
-  Exchange& next = *next_;
-  route(next, plans);
-  ask(next, PullMode::kTrain, step_ + 1);
-  next.plans = plans.data();
+  ask(*next_, PullMode::kTrain, step_ + 1, parts_of(plans, Scope::kAll));
+  next_->plans = plans.data();
 }
 
 void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode,
@@ -133,8 +134,7 @@ void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode, Scope scop
 void RemoteStore::begin_exchange(std::span<const KeyPlan> plans, PullMode mode, Scope scope,
                                  bool push_follows) {
   links_.wait([this] { return next_->arrived.size() == next_->asked; });  // of a batch that was given up
-  route(*next_, plans, scope);
-  ask(*next_, mode, step_, push_follows);
+  ask(*next_, mode, step_, parts_of(plans, scope), push_follows);
 }
 
 // Waits for the rows, and shows them.
@@ -156,7 +156,9 @@ void RemoteStore::end_exchange(std::span<const KeyPlan> plans, PullMode mode,
 
 void RemoteStore::prepare_push(std::span<const KeyPlan> plans, Scope scope,
                                std::vector<ParameterView<float>>& views) {
-  route(*current_, plans, scope);
+  current_->router.begin();
+  parts_of(plans, scope)(current_->router);
+  current_->router.end();
   views.assign(specs_.size(), {});
   for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], PullMode::kTrain, views[p]);
 }
@@ -221,7 +223,7 @@ void RemoteStore::send_step(std::span<const ParameterView<float>> views, const S
   const uint64_t step = step_++;
   unanswered_[step].shards = links_.size();
   for (size_t s = 0; s < links_.size(); ++s) {
-    std::vector<Bundle>& bundles = current_->router.bundles(s);
+    std::deque<Bundle>& bundles = current_->router.bundles(s);
     const size_t pieces = ended ? 0 : bundles.size();
     PushHeader header{.step = step, .info = info, .ended = ended, .type = types_.push};
     header.num_pieces = static_cast<uint32_t>(std::max<size_t>(1, pieces));

@@ -93,11 +93,13 @@ class RemoteStore final : public ParameterStore, public Group {
   class StepTimer;
   using OnRows = std::function<void(size_t shard, const Piece& piece, const ArrivedRows& rows)>;
 
-  void ask(Exchange& exchange, PullMode mode, uint64_t step, bool push_follows = true);
+  using AddParts = std::function<void(BatchRouter&)>;
+  void ask(Exchange& exchange, PullMode mode, uint64_t step, const AddParts& add_parts,
+           bool push_follows = true);
   void begin_exchange(std::span<const KeyPlan> plans, PullMode mode, Scope scope, bool push_follows);
   void end_exchange(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views);
   void await(Exchange& exchange, const OnRows& on_rows);
-  void route(Exchange& exchange, std::span<const KeyPlan> plans, Scope scope = Scope::kAll);
+  AddParts parts_of(std::span<const KeyPlan> plans, Scope scope) const;
   void place_rows(size_t shard, const Piece& piece, const ArrivedRows& rows);
   RowType type_of(size_t p, RowType type) const;
   void show(size_t p, const KeyPlan& plan, PullMode mode, ParameterView<float>& view);

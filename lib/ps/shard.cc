@@ -23,7 +23,7 @@ Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, 
              const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits)
     : clipping_(specs, optimizers),
       memory_(limits.tables, dense_bytes(specs, optimizers, place)),
-      tables_(std::move(specs), optimizers, place, limits.spill),
+      tables_(std::move(specs), optimizers, place, limits.spill, limits.array_bytes),
       rule_(optimizers.step_rule()),
       consistency_(consistency),
       loss_(loss),

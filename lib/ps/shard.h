@@ -135,6 +135,7 @@ class Shard {
   Push& pending_push(Trainer& trainer, const PushRequest& request);
   void check_room_to_hold(uint64_t bytes);
   Buffer take_answer(uint64_t bytes);
+  Payload make_answer(const PullRequest& request, const std::function<void(char*)>& fill);
   void check_answers(Time now);
   Push* next_push(Trainer& trainer) const;
   std::vector<Trainer*> next_pushers();

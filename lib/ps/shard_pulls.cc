@@ -51,7 +51,10 @@ std::shared_ptr<const Payload> Shard::former_answer(const Trainer& puller, const
 void Shard::answer_pull(Trainer& puller, PullRequest request, Reply& reply) {
   std::shared_ptr<const Payload> rows = former_answer(puller, request);
   const bool repeated = rows != nullptr;
-  if (!repeated) rows = std::make_shared<const Payload>(read(request));
+  if (!repeated) {
+    rows = std::make_shared<const Payload>(
+        make_answer(request, [&](char* out) { tables_.pull(request.parts, request.type, out); }));
+  }
   counters_.pulls_repeated += repeated;
   reply.answer(rows);
   const bool keep = repeated || (keeps_pulls_ && request.step == clock_);
@@ -74,14 +77,20 @@ Buffer Shard::take_answer(uint64_t bytes) {
   fail(Code::kExhausted, what, "; give ps-serve more with --max-memory, or the job more servers");
 }
 
-Payload Shard::read(const PullRequest& request) {
+// The rows that are asked for, which `fill` puts where it is told.
+Payload Shard::make_answer(const PullRequest& request, const std::function<void(char*)>& fill) {
   tables_.check(request.parts);
   if (request.mode == PullMode::kTrain) memory_.make_room(tables_, request.parts);
   Buffer rows = take_answer(tables_.bytes_of(request.parts, request.type));
-  tables_.read(request.parts, request.mode, request.type, rows.data());
+  fill(rows.data());
   ++counters_.pulls;
   counters_.rows_pulled += num_rows(request.parts);
   return Payload(std::move(rows));
+}
+
+Payload Shard::read(const PullRequest& request) {
+  return make_answer(request,
+                     [&](char* out) { tables_.read(request.parts, request.mode, request.type, out); });
 }
 
 void Shard::answer_waiting_pulls() {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "ps/array_bound.h"
 
 namespace ps {
 
@@ -55,7 +56,7 @@ float* copy_rows(std::span<float* const> rows, size_t cols, float* out) {
 }  // namespace
 
 ShardTables::ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers,
-                         const ShardPlace& place, const SpillSettings& spill)
+                         const ShardPlace& place, const SpillSettings& spill, uint64_t array_bytes)
     : specs_(std::move(specs)), place_(place) {
   if (!spill.directory.empty() && place.sparse >= 0) {
     spill_ = std::make_unique<RowSpill>(spill.directory, spill.max_bytes);
@@ -66,10 +67,7 @@ ShardTables::ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& 
     Holder& holder = holders_.emplace_back();
     holder.spec = &spec;
     if (spec.sparse) {
-      // Without a bound: a shard's keys are scattered over all that there may be.
-      if (place.sparse >= 0)
-        holder.sparse = std::make_unique<SparseTable>(
-            spec.cols, 0, spec.initializer, optimizers.make(spec.tuning), spec.row_policy, spill_.get());
+      if (place.sparse >= 0) holder.sparse = make_sparse(spec, optimizers.make(spec.tuning), array_bytes);
     } else if (place.dense >= 0) {
       std::unique_ptr<Optimizer<float>> optimizer;
       if (spec.kind != ParameterKind::kStatistic) optimizer = optimizers.make(spec.tuning);
@@ -81,6 +79,15 @@ ShardTables::ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& 
 }
 
 ShardTables::~ShardTables() = default;
+
+// An array has places for the keys of all shards.
+std::unique_ptr<SparseTable> ShardTables::make_sparse(const ParameterSpec& spec,
+                                                      std::unique_ptr<Optimizer<float>> optimizer,
+                                                      uint64_t& array_bytes) const {
+  const uint64_t bound = spill_ ? 0 : array_bound(spec, optimizer->state_arrays(), array_bytes);
+  return std::make_unique<SparseTable>(spec.cols, bound, spec.initializer, std::move(optimizer),
+                                       spec.row_policy, spill_.get());
+}
 
 void ShardTables::check(std::span<const Part> parts) const {
   for (const Part& part : parts) check(part);
@@ -141,35 +148,43 @@ uint64_t ShardTables::bytes_of(std::span<const Part> parts, RowType type) const 
 }
 
 void ShardTables::read(std::span<const Part> parts, PullMode mode, RowType type, char* out) {
-  for (const Part& part : parts) {
-    if (type_of(part, type) == RowType::kF32) {
-      read_floats(part, mode, reinterpret_cast<float*>(out));
-    } else {
-      const int64_t rows = static_cast<int64_t>(part.rows()), cols = widths_[part.parameter];
-      floats_.resize(static_cast<size_t>(rows * cols));
-      read_floats(part, mode, floats_.data());
-      row_codec(type).encode(floats_.data(), rows, cols, out);
-    }
-    const size_t size = bytes_of(part, type);
-    std::memset(out + size, 0, padded(size) - size);
-    out += padded(size);
+  for (const Part& part : parts) out = read_part(part, mode, type, out);
+}
+
+// Rows that do not stay where they are have no places to remember.
+void ShardTables::pull(std::span<Part> parts, RowType type, char* out) {
+  for (Part& part : parts) {
+    const Holder& holder = holders_[part.parameter];
+    const bool stay = part.by_keys && holder.sparse && holder.sparse->rows_stay();
+    part.places.clear();
+    out = read_part(part, PullMode::kTrain, type, out, stay ? &part.places : nullptr);
   }
 }
 
-void ShardTables::read_floats(const Part& part, PullMode mode, float* out) {
-  Holder& holder = holders_[part.parameter];
-  part.by_keys ? read_keys(holder, part, mode, out) : read_range(holder, part, mode, out);
+// Returns where the next part's rows go.
+char* ShardTables::read_part(const Part& part, PullMode mode, RowType type, char* out, Places* places) {
+  if (type_of(part, type) == RowType::kF32) {
+    read_floats(part, mode, reinterpret_cast<float*>(out), places);
+  } else {
+    const int64_t rows = static_cast<int64_t>(part.rows()), cols = widths_[part.parameter];
+    floats_.resize(static_cast<size_t>(rows * cols));
+    read_floats(part, mode, floats_.data(), places);
+    row_codec(type).encode(floats_.data(), rows, cols, out);
+  }
+  const size_t size = bytes_of(part, type);
+  std::memset(out + size, 0, padded(size) - size);
+  return out + padded(size);
 }
 
-void ShardTables::read_keys(Holder& holder, const Part& part, PullMode mode, float* out) {
+void ShardTables::read_floats(const Part& part, PullMode mode, float* out, Places* places) {
+  Holder& holder = holders_[part.parameter];
+  part.by_keys ? read_keys(holder, part, mode, out, places) : read_range(holder, part, mode, out);
+}
+
+void ShardTables::read_keys(Holder& holder, const Part& part, PullMode mode, float* out, Places* places) {
   const int64_t cols = holder.spec->cols;
   if (holder.sparse && mode == PullMode::kRead) return holder.sparse->read_rows(part.keys, out);
-  if (holder.sparse) {
-    plan_.keys.assign(part.keys.begin(), part.keys.end());
-    holder.sparse->pull(plan_, pool_, rows_);
-    copy_rows(rows_, static_cast<size_t>(cols), out);
-    return;
-  }
+  if (holder.sparse) return pull_keys(holder, part.keys, out, places);
   for (uint64_t key : part.keys) {
     int64_t row = holder.deal.local(static_cast<int64_t>(key));
     if (mode == PullMode::kRead) {
@@ -178,6 +193,19 @@ void ShardTables::read_keys(Holder& holder, const Part& part, PullMode mode, flo
       std::copy_n(holder.dense->values() + row * cols, cols, out);
     }
     out += cols;
+  }
+}
+
+// A block of rows is copied while it is still in the cache that looking it up has brought it to.
+void ShardTables::pull_keys(Holder& holder, std::span<const uint64_t> keys, float* out, Places* places) {
+  constexpr size_t kKeysAtOnce = 1024;
+  while (!keys.empty()) {
+    const auto now = keys.first(std::min(keys.size(), kKeysAtOnce));
+    keys = keys.subspan(now.size());
+    plan_.keys.assign(now.begin(), now.end());
+    holder.sparse->pull(plan_, pool_, rows_);
+    out = copy_rows(rows_, static_cast<size_t>(holder.spec->cols), out);
+    if (places != nullptr) places->insert(places->end(), rows_.begin(), rows_.end());
   }
 }
 
@@ -241,7 +269,7 @@ void ShardTables::apply_rows(Holder& holder, std::span<const Contribution> contr
                              const StepSize& step) {
   gather_rows(holder, contributions);
   if (holder.sparse) {
-    holder.sparse->pull(plan_, pool_, rows_);
+    find_rows(holder, contributions);
     holder.sparse->push(plan_, rows_, pieces_, step.scale, step.learning_rate, pool_);
     holder.sparse->end_step(step.shrink, pool_);
     return;
@@ -249,6 +277,23 @@ void ShardTables::apply_rows(Holder& holder, std::span<const Contribution> contr
   const float* gradients = pieces_.size() == 1 ? pieces_[0].gradients : sum_rows(holder, contributions);
   for (uint64_t& key : plan_.keys) key = static_cast<uint64_t>(holder.deal.local(static_cast<int64_t>(key)));
   holder.dense->push_rows(plan_, gradients, step.scale, step.learning_rate, pool_);
+}
+
+// rows_ <- those of plan_, which gather_rows has made.  What was pulled is still where it was then.
+void ShardTables::find_rows(Holder& holder, std::span<const Contribution> contributions) {
+  auto knows_places = [](const Contribution& each) {
+    return each.part->places.size() == each.part->keys.size();
+  };
+  if (!std::ranges::all_of(contributions, knows_places)) return holder.sparse->pull(plan_, pool_, rows_);
+  const bool summed = pieces_.size() < contributions.size();
+  rows_.clear();
+  if (summed) rows_.resize(plan_.keys.size());
+  for (size_t c = 0; c < contributions.size(); ++c) {
+    const Places& places = contributions[c].part->places;
+    if (!summed) rows_.insert(rows_.end(), places.begin(), places.end());
+    for (size_t i = 0; summed && i < places.size(); ++i) rows_[plan_.uses[c].index[i]] = places[i];
+  }
+  holder.sparse->bring_up_to_date(plan_, rows_, pool_);
 }
 
 // plan_ <- the union of the keys; returns the sums of their gradients.  Who comes first to a key sets its

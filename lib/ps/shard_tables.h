@@ -28,9 +28,10 @@ struct Contribution {
 // One owner thread.
 class ShardTables {
  public:
-  // With `spill`, rows of sparse tables that were not used for long are on disk.
+  // With `spill`, rows of sparse tables that were not used for long are on disk.  `array_bytes`: of arrays
+  // through which rows are reached, at most.
   ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
-              const SpillSettings& spill = {});
+              const SpillSettings& spill = {}, uint64_t array_bytes = 0);
   ~ShardTables();
 
   size_t size() const { return specs_.size(); }
@@ -45,6 +46,10 @@ class ShardTables {
   // Of the parts of a checked request: the bytes that their rows take, each part padded; and the rows.
   uint64_t bytes_of(std::span<const Part> parts, RowType type) const;
   void read(std::span<const Part> parts, PullMode mode, RowType type, char* out);
+
+  // The same for a pull that a push will follow: puts into the parts where their rows are, which then need
+  // not be looked up again.
+  void pull(std::span<Part> parts, RowType type, char* out);
 
   // One step of parameter number `parameter` with the sum of the contributions, which come in the order of
   // ranks and pieces; of a statistic, with their mean.  A lone contribution is used where it lies.
@@ -79,8 +84,16 @@ class ShardTables {
 
   void check(const Part& part) const;
   uint64_t bytes_of(const Part& part, RowType type) const;
-  void read_floats(const Part& part, PullMode mode, float* out);
-  void read_keys(Holder& holder, const Part& part, PullMode mode, float* out);
+  using Places = std::vector<float*>;
+
+  char* read_part(const Part& part, PullMode mode, RowType type, char* out, Places* places = nullptr);
+  void read_floats(const Part& part, PullMode mode, float* out, Places* places);
+  void read_keys(Holder& holder, const Part& part, PullMode mode, float* out, Places* places);
+  void pull_keys(Holder& holder, std::span<const uint64_t> keys, float* out, Places* places);
+  std::unique_ptr<SparseTable> make_sparse(const ParameterSpec& spec,
+                                           std::unique_ptr<Optimizer<float>> optimizer,
+                                           uint64_t& array_bytes) const;
+  void find_rows(Holder& holder, std::span<const Contribution> contributions);
   void read_range(const Holder& holder, const Part& part, PullMode mode, float* out) const;
   void gather_rows(Holder& holder, std::span<const Contribution> contributions);
   const float* matrix_gradient(Holder& holder, std::span<const Contribution> contributions);
@@ -98,7 +111,7 @@ class ShardTables {
   std::unique_ptr<RowSpill> spill_;  // or null
   std::vector<Holder> holders_;
 
-  // Of the running request.
+  // Of the running request.  rows_ are those of plan_.
   KeyPlanner planner_;
   KeyPlan plan_;
   std::vector<float*> rows_;

@@ -11,6 +11,8 @@ namespace ps {
 
 namespace {
 
+constexpr int64_t kAhead = 16;  // rows whose lines are on their way
+
 // Some 200 µs of work and more.  Threads that are woken for less take the cores from those that prepare the
 // next batch: on two cores, passes of a factorisation machine took a third longer.
 int64_t rows_worth_sharing(const RowLayout& layout) {
@@ -26,6 +28,7 @@ SparseTable::SparseTable(int64_t width, uint64_t bound, const Initializer& initi
       layout_(width, optimizer_->state_arrays(), !optimizer_->idle_is_identity(), policy.has_value()),
       initializer_(initializer),
       block_(rows_worth_sharing(layout_)),
+      rows_stay_(!policy && spill == nullptr),
       rows_(bound > 0 ? make_array_rows(layout_, bound)
                       : make_hashed_rows(layout_, policy ? nullptr : spill)) {
   PS_CHECK(bound == 0 || !policy);
@@ -124,6 +127,17 @@ void SparseTable::insert_new_rows(ThreadPool& pool) {
 void SparseTable::bring_up_to_date(float* row) const {
   optimizer_->catch_up(layout_.row(row), layout_.stamp(row), optimizer_->steps());
   layout_.set_stamp(row, optimizer_->steps());
+}
+
+void SparseTable::bring_up_to_date(const KeyPlan& plan, std::span<float* const> rows, ThreadPool& pool) {
+  if (!layout_.stamped()) return;
+  about_to_write(plan.keys);
+  pool.for_each(static_cast<int64_t>(rows.size()), block_, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      if (n + kAhead < end) layout_.prefetch(rows[static_cast<size_t>(n + kAhead)]);
+      bring_up_to_date(rows[static_cast<size_t>(n)]);
+    }
+  });
 }
 
 void SparseTable::fill_initial(uint64_t key, const Row<float>& row) const {

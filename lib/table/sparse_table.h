@@ -40,7 +40,13 @@ class SparseTable {
   // With a policy no row is created before push: what a key without one reads as is good until the next pull.
   void pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*>& rows);
 
-  // The same for reading alone: no row is created or changed; rows[n] points into `copies`.
+  // Whether nothing but erase() takes a row away from where it is: neither a policy nor a spill.
+  bool rows_stay() const { return rows_stay_; }
+
+  // As pull, of rows that it gave before, and that have stayed.
+  void bring_up_to_date(const KeyPlan& plan, std::span<float* const> rows, ThreadPool& pool);
+
+  // The same as pull for reading alone: no row is created or changed; rows[n] points into `copies`.
   void read(const KeyPlan& plan, ThreadPool& pool, std::vector<float>& copies,
             std::vector<float*>& rows) const;
 
@@ -192,6 +198,7 @@ class SparseTable {
   const RowLayout layout_;
   const Initializer initializer_;
   const int64_t block_;  // rows that are one thread's at a time
+  const bool rows_stay_;
   std::unique_ptr<RowStore> rows_;
   std::unique_ptr<RowLife> life_;  // null: no policy
 

@@ -6,6 +6,8 @@
 #include <future>
 #include <thread>
 
+#include "base/memory.h"
+
 namespace ps {
 
 std::unique_ptr<Transport> shaped_transport(Transport& behind, const LinkShape& link) {
@@ -16,9 +18,9 @@ std::unique_ptr<Transport> shaped_transport(Transport& behind, const LinkShape& 
 // One shard and its thread.
 class ServedShards::Shard {
  public:
-  Shard(const ServedJob& job, const LinkShape& link)
+  Shard(const ServedJob& job, const ShardLimits& limits, const LinkShape& link)
       : shaped_(shaped_transport(network_.transport(), link)),
-        server_(shaped_ ? *shaped_ : network_.transport(), {"127.0.0.1", 0}, job) {}
+        server_(shaped_ ? *shaped_ : network_.transport(), {"127.0.0.1", 0}, job, limits) {}
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
@@ -61,8 +63,9 @@ class ServedShards::Shard {
 ServedShards::ServedShards(const ServedJob& job, int ports, const LinkShape& link) : job_(job) {
   ServerPorts all;
   all.dense = all.sparse = ports;
+  const ShardLimits limits = share_memory(available_memory_bytes(), ports);
   for (int i = 0; i < ports; ++i) {
-    shards_.push_back(std::make_unique<Shard>(job, link));
+    shards_.push_back(std::make_unique<Shard>(job, limits, link));
     all.ports.push_back(shards_.back()->address().port);
   }
   for (auto& shard : shards_) shard->start(all);

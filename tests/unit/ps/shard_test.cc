@@ -200,6 +200,23 @@ TEST_F(ShardTest, APullThatWaitedIsRememberedToo) {
   EXPECT_THAT(weights({1, 3}), ElementsAre(-1, -2));
 }
 
+// Row 3 sits out step 1, whose decay it has not seen when it is pulled for step 2.
+TEST_F(ShardTest, RowsAreUpToDateWhenThePushOfTheirPullComes) {
+  optimizer_ = {{"type", "sgd"}, {"learning_rate", 1}, {"l2", 0.5}};
+  auto train = [&](bool by_pull) {
+    make(1, {.staleness = 1});
+    push(0, 0, {1, 3}, 1);
+    pull(0, 1, {1}, 1);
+    pull(0, 2, {3}, 2);
+    by_pull ? push_pulled(0, 1, 1, {1, 1}) : push(0, 1, {1}, 1);
+    by_pull ? push_pulled(0, 2, 2, {1, 1}) : push(0, 2, {3}, 1);
+    return weights({1, 3});
+  };
+  const std::vector<float> expected = train(false);
+  EXPECT_THAT(expected, ElementsAre(-0.75f, -1.25f));
+  EXPECT_EQ(train(true), expected);
+}
+
 TEST_F(ShardTest, AStepThatIsOverForgetsItsPulls) {
   make(1);
   pull(0, 0, {1}, 1);
