@@ -9,7 +9,7 @@
 namespace ps {
 
 Json FieldSpec::schema() const {
-  Json out = type;
+  Json out = type();
   out["description"] = help;
   Json& bounded = out.contains("items") ? out["items"] : out;  // bounds of a list are those of its elements
   if (std::isfinite(minimum)) bounded[exclusive_minimum ? "exclusiveMinimum" : "minimum"] = minimum;

@@ -44,7 +44,7 @@ struct FieldSpec {
   double maximum = std::numeric_limits<double>::infinity();
   bool exclusive_minimum = false;
   std::vector<std::string> choices;  // of a string; empty: any
-  Json type;                         // as in a JSON Schema, e.g. {"type": "integer"}
+  std::function<Json()> type;        // as in a JSON Schema, e.g. {"type": "integer"}
   Json default_value;                // null: none
 
   FieldSpec& at_least(double bound) { return minimum = bound, *this; }
@@ -192,7 +192,7 @@ class ObjectSpec : public AnySpec {
     FieldSpec& added = *spec;
     added.name = std::move(name);
     added.help = std::move(help);
-    added.type = spec_internal::TypeOf<M>::schema();
+    added.type = spec_internal::TypeOf<M>::schema;
     const auto defaults = std::make_unique<T>();
     added.default_value = spec_internal::write((*defaults).*member);
     fields_.push_back(std::move(spec));

@@ -81,7 +81,8 @@ std::string facts(const FieldSpec& field) {
 }
 
 std::string type_name(const FieldSpec& field) {
-  return field.type.contains("type") ? field.type["type"].get<std::string>() : "value";
+  const Json type = field.type();
+  return type.contains("type") ? type["type"].get<std::string>() : "value";
 }
 
 // The keys of one object as a list; `seen` are those told before.

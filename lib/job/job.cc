@@ -25,20 +25,24 @@ std::string read_job(const std::string& path) {
 }
 
 // True when the key at `path` is a string in the schema: "train.save_dir" is one, whatever it looks like.
-bool is_string_key(const Json& schema, std::string_view path) {
-  const Json* place = &schema;
-  for (std::string_view key : split(path, '.')) {
-    auto properties = place->find("properties");
-    if (properties == place->end() || !properties->contains(std::string(key))) return false;
-    place = &properties->at(std::string(key));
+bool is_string_key(std::string_view path) {
+  const std::vector<std::string_view> keys = split(path, '.');
+  Json place;
+  for (const auto& field : Job::spec().fields()) {
+    if (field->name == keys.front()) place = field->type();
   }
-  return place->contains("type") && place->at("type") == "string";
+  for (size_t k = 1; k < keys.size(); ++k) {
+    const std::string key(keys[k]);
+    if (!place.contains("properties") || !place["properties"].contains(key)) return false;
+    place = Json(place["properties"][key]);
+  }
+  return place.contains("type") && place["type"] == "string";
 }
 
-void apply_override(Json& document, const Override& change, const Json& schema) {
+void apply_override(Json& document, const Override& change) {
   if (change.is_list) {
     json_set(document, change.key, Json(change.values).dump());
-  } else if (!change.is_set && is_string_key(schema, change.key)) {
+  } else if (!change.is_set && is_string_key(change.key)) {
     json_set(document, change.key, Json(change.values.back()).dump());
   } else {
     json_set(document, change.key, change.values.back());
@@ -69,7 +73,9 @@ const ObjectSpec<Job>& Job::spec() {
     s.field("job", &Job::job, "name and seed");
     s.field("data", &Job::data, "what is read");
     s.field("model", &Job::model, "layers, cost, evaluators; not needed to convert");
-    s.field("optimizer", &Job::optimizer, "how weights move").type = catalog_schema(optimizer_catalog());
+    s.field("optimizer", &Job::optimizer, "how weights move").type = [] {
+      return catalog_schema(optimizer_catalog());
+    };
     s.field("train", &Job::train, "how the loop runs");
     s.field("cluster", &Job::cluster, "servers and trainers");
     s.field("checkpoint", &Job::checkpoint, "when all state is written, to go on from it");
@@ -83,8 +89,7 @@ Job load_job(const std::string& path, std::span<const Override> overrides) {
   Json document = parse_json(read_job(path), name);
   try {
     spec_internal::expect_object(document, "");
-    Json schema = overrides.empty() ? Json() : job_schema();
-    for (const Override& change : overrides) apply_override(document, change, schema);
+    for (const Override& change : overrides) apply_override(document, change);
     Job job = Job::spec().parse(document, "");
     effective_job(job);  // every entry of every catalogue parses
     if (job.train.geo()) check_geo_optimizer(job.optimizer);

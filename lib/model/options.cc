@@ -7,6 +7,10 @@
 
 namespace ps {
 
+static Json list_of(const Json& items) {
+  return {{"type", "array"}, {"items", items}};
+}
+
 const ObjectSpec<InitOptions>& InitOptions::spec() {
   static const ObjectSpec<InitOptions> spec = [] {
     ObjectSpec<InitOptions> s;
@@ -121,13 +125,16 @@ const ObjectSpec<ModelOptions>& ModelOptions::spec() {
     s.field("layers", &ModelOptions::layers,
             "layers, in any order; each reads slots of the data or other layers")
         .must()
-        .type = {{"type", "array"}, {"items", catalog_schema(layer_catalog())}};
-    s.field("cost", &ModelOptions::cost, "what training makes small").must().type =
-        catalog_schema(cost_catalog());
-    Json evaluator = catalog_schema(evaluator_catalog());
-    evaluator["oneOf"].push_back({{"type", "string"}});
+        .type = [] { return list_of(catalog_schema(layer_catalog())); };
+    s.field("cost", &ModelOptions::cost, "what training makes small").must().type = [] {
+      return catalog_schema(cost_catalog());
+    };
     s.field("evaluators", &ModelOptions::evaluators, "measures to report: names, or objects with a type")
-        .type = {{"type", "array"}, {"items", evaluator}};
+        .type = [] {
+      Json evaluator = catalog_schema(evaluator_catalog());
+      evaluator["oneOf"].push_back({{"type", "string"}});
+      return list_of(evaluator);
+    };
     return s;
   }();
   return spec;

@@ -60,7 +60,7 @@ void add_optimizer_fields(ObjectSpec<Options>& spec) {
              "scale the gradient of all parameters together down to this L2 norm")
       .above(0);
   spec.field("schedule", &Options::schedule, "learning-rate schedule; absent: constant").type =
-      optim_internal::schedule_schema();
+      optim_internal::schedule_schema;
   spec.field("average", &Options::average, "test, predict and save with the mean of the weights over steps");
   spec.check([](const Options& options, std::string_view path) {
     optim_internal::check_schedule(options.schedule, json_path(path, "schedule"));

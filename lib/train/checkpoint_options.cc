@@ -6,7 +6,9 @@ namespace ps {
 
 const ObjectSpec<CheckpointOptions>& CheckpointOptions::spec() {
   static const ObjectSpec<CheckpointOptions> spec = [] {
-    const Json number_or_text = {{"anyOf", Json::array({{{"type", "number"}}, {{"type", "string"}}})}};
+    const auto number_or_text = []() -> Json {
+      return {{"anyOf", Json::array({{{"type", "number"}}, {{"type", "string"}}})}};
+    };
     ObjectSpec<CheckpointOptions> s;
     s.field("directory", &CheckpointOptions::directory,
             "folder in which step-000000100 and so on are written, empty: no checkpoints");

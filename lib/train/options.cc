@@ -15,11 +15,11 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
             "gradients are a step of their own and nobody waits; {\"geo\": k}, each trainer trains a copy of "
             "its own, and sends what it changed every k batches, of which servers add a mean share or, with "
             "\"differences\": \"sum\", all")
-        .type = {
-        {"anyOf", Json::array({{{"enum", {"sync", "async"}}},
-                               {{"type", "object"},
-                                {"properties",
-                                 {{"staleness", {{"type", "integer"}}}, {"geo", {{"type", "integer"}}}}}}})}};
+        .type = []() -> Json {
+      const Json number = {{"type", "integer"}};
+      const Json object = {{"type", "object"}, {"properties", {{"staleness", number}, {"geo", number}}}};
+      return {{"anyOf", {{{"enum", {"sync", "async"}}}, object}}};
+    };
     s.field("max_lag", &TrainOptions::max_lag,
             "async: gradients for weights older than so many steps are dropped and counted, 0: none is")
         .at_least(0);

@@ -36,7 +36,7 @@ struct NceOptions : SampledLayerOptions {
               "what negatives are drawn from: uniform, log_uniform (Zipf's law, classes by falling "
               "frequency) or "
               "{\"file\": path}, the weights of the classes, one a line")
-          .type = noise_schema();
+          .type = noise_schema;
       s.check([](const NceOptions& nce, std::string_view path) {
         check_noise(nce.noise, json_path(path, "noise"));
       });
