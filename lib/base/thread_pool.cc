@@ -19,8 +19,9 @@ struct ThreadPool::State {
   std::condition_variable started, finished;
   const std::function<void(int64_t)>* body = nullptr;
   int64_t blocks = 0;
-  uint64_t loop = 0;  // counts calls of run
-  int working = 0;    // threads still in the loop
+  uint64_t loop = 0;     // counts calls of run
+  bool is_open = false;  // threads may still join the loop
+  int working = 0;       // threads that joined it and are in it
   bool stopping = false;
   std::exception_ptr error;
   std::atomic<int64_t> next{0};
@@ -49,9 +50,10 @@ struct ThreadPool::State {
     uint64_t seen = 0;
     std::unique_lock lock(mutex);
     for (;;) {
-      started.wait(lock, [&] { return stopping || loop != seen; });
+      started.wait(lock, [&] { return stopping || (is_open && loop != seen); });
       if (stopping) return;
       seen = loop;
+      ++working;
       lock.unlock();
       take_blocks();
       lock.lock();
@@ -84,12 +86,14 @@ void ThreadPool::run(int64_t blocks, const std::function<void(int64_t)>& body) {
     state.body = &body;
     state.blocks = blocks;
     state.next.store(0, std::memory_order_relaxed);
-    state.working = threads_ - 1;
+    state.is_open = true;
     ++state.loop;
   }
   state.started.notify_all();
   state.take_blocks();
+  // No block is left: a thread that has not even woken, since others have the cores, is not waited for.
   std::unique_lock lock(state.mutex);
+  state.is_open = false;
   state.finished.wait(lock, [&] { return state.working == 0; });
   if (state.error) std::rethrow_exception(std::exchange(state.error, nullptr));
 }
