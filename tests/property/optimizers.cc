@@ -57,7 +57,7 @@ std::vector<Json> settings(const OptimizerEntry& entry) {
   out.push_back({{"l2", 0.02}, {"average", {{"begin_step", 0}}}});
   size_t count = out.size();
   for (const auto& field : entry.spec().fields()) {
-    if (field->type.value("type", "") != "boolean") continue;
+    if (field->type().value("type", "") != "boolean") continue;
     for (size_t i = 0; i < count; ++i) {
       out.push_back(out[i]);
       out.back()[field->name] = true;
