@@ -1,5 +1,6 @@
 #include "data/example_cache.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/error.h"
@@ -24,6 +25,12 @@ ExampleCache::ExampleCache(const DataOptions& options, const DataSchema& schema,
          " passes need them in memory, and data.cache is 'none': use 'auto'");
   }
   if (required_ || (passes > 1 && options.cache != "none")) restart();
+}
+
+uint64_t ExampleCache::spare_bytes() const {
+  if (!store_) return 0;
+  const uint64_t used = store_->memory_bytes();
+  return used < memory_limit_ ? std::min(memory_limit_ - used, memory_limit_ / 4) : 0;
 }
 
 void ExampleCache::restart() {

@@ -34,6 +34,9 @@ class ExampleCache {
   // Forgets an unfinished pass.
   void restart();
 
+  // Bytes for what is made of the examples and kept with them; 0 while it keeps none.
+  uint64_t spare_bytes() const;
+
   // Of examples held for a shuffle as well; bytes.
   uint64_t memory_limit() const { return memory_limit_; }
 

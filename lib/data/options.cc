@@ -114,7 +114,7 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
     s.field(
         "memory_limit", &DataOptions::memory_limit,
         "of examples kept in memory; empty: half of what is available, or a quarter when files can be read "
-        "again instead");
+        "again instead; a quarter of it at most, where it is left, keeps which keys their batches have");
     s.check(check_data);
     return s;
   }();

@@ -142,6 +142,10 @@ class BatchReader::Impl {
     return {bytes_read_.load(), data_.stream || cache_.whole() ? 0 : data_.total_bytes, examples_.load()};
   }
 
+  uint64_t spare_bytes() const {
+    return options_.shuffle == "none" && settings_.passes > 1 ? cache_.spare_bytes() : 0;
+  }
+
   const DataSet& data() const { return data_; }
   int64_t bad_lines() const { return counter_.count(); }
   void interrupt() { interrupt_.set(); }
@@ -272,6 +276,10 @@ std::shared_ptr<const Vocabulary> BatchReader::vocabulary() const {
 bool BatchReader::may_wait() const {
   return impl_->data().may_wait;
 }
+uint64_t BatchReader::spare_bytes() const {
+  return impl_->spare_bytes();
+}
+
 void BatchReader::begin_pass(int pass) {
   impl_->begin_pass(pass);
 }

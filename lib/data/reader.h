@@ -64,6 +64,10 @@ class BatchReader {
 
   bool may_wait() const;  // for more to come: of a stream
 
+  // Of the pass that was begun: bytes for what is made of its batches and kept, since the next passes have
+  // the same ones.  0: they have not, or are not sure to, or memory is short.
+  uint64_t spare_bytes() const;
+
   // Starts a pass.  Throws kUsage for a second pass over a stream when settings.passes is 1.
   void begin_pass(int pass);
 

@@ -115,6 +115,23 @@ void Network<T>::Impl::prepare(Planners& planners, PreparedBatch& prepared) cons
 }
 
 template <class T>
+bool Network<T>::Impl::plans_repeat() const {
+  return std::all_of(wiring_.lookups.begin(), wiring_.lookups.end(),
+                     [](const Lookup& lookup) { return lookup.slot.has_value(); });
+}
+
+template <class T>
+void Network<T>::Impl::adopt_plans(PreparedBatch& prepared) const {
+  prepared.samples.resize(wiring_.lookups.size());
+  for (size_t p = 0; p < wiring_.parameters.size(); ++p) {
+    if (wiring_.parameters[p].kind != ParameterKind::kRows) continue;
+    for (size_t u = 0; u < wiring_.lookups_of[p].size(); ++u) {
+      prepared.plans[p].uses[u].offsets = key_list(wiring_.lookups_of[p][u], prepared).offsets;
+    }
+  }
+}
+
+template <class T>
 KeyList Network<T>::Impl::key_list(int use, const PreparedBatch& prepared) const {
   const Lookup& lookup = wiring_.lookups[static_cast<size_t>(use)];
   const bool transposed = prepared.training && lookup.transposed;
@@ -266,6 +283,16 @@ typename Network<T>::Planners Network<T>::make_planners() const {
 template <class T>
 void Network<T>::prepare(Planners& planners, PreparedBatch& prepared) const {
   impl_->prepare(planners, prepared);
+}
+
+template <class T>
+bool Network<T>::plans_repeat() const {
+  return impl_->plans_repeat();
+}
+
+template <class T>
+void Network<T>::adopt_plans(PreparedBatch& prepared) const {
+  impl_->adopt_plans(prepared);
 }
 
 template <class T>

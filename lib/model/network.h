@@ -40,6 +40,11 @@ class Network {
   Planners make_planners() const;
   void prepare(Planners& planners, PreparedBatch& prepared) const;
 
+  // Whether plans follow from the batch alone, and are good for another that is equal to it once adopt_plans
+  // has made them refer to that one.
+  bool plans_repeat() const;
+  void adopt_plans(PreparedBatch& prepared) const;
+
   // Owner thread.  views[p] says where the weights of parameters()[p] are.  forward gives the sum of the
   // costs of the batch; backward, after it, sets all gradients (of that sum).  Until then prepared, views and
   // pool must stay.

@@ -37,6 +37,8 @@ class Network<T>::Impl {
 
   Planners make_planners() const { return Planners(wiring_.parameters.size()); }
   void prepare(Planners& planners, PreparedBatch& prepared) const;
+  bool plans_repeat() const;
+  void adopt_plans(PreparedBatch& prepared) const;
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
   void backward();
   Matrix<const float> predictions() const;

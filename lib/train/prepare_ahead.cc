@@ -6,11 +6,12 @@
 namespace ps {
 
 PrepareAhead::PrepareAhead(const Network<float>& network, BatchReader& reader, int threads, bool training,
-                           Steps steps)
+                           Steps steps, KeptPlans kept)
     : network_(network),
       reader_(reader),
       training_(training),
       steps_(steps),
+      kept_(network.plans_repeat() ? kept : KeptPlans()),
       // One in use, one ready, one a thread being made.
       slots_(threads == 0 ? 1 : static_cast<size_t>(threads) + 2),
       planners_(network.make_planners()) {
@@ -50,6 +51,7 @@ const PreparedBatch* PrepareAhead::next(const std::function<bool()>& stop) {
 
 void PrepareAhead::release_current() {
   if (current_ == nullptr) return;
+  if (kept_.cache != nullptr) kept_.cache->give(current_->batch, current_->prepared.plans);
   {
     std::lock_guard lock(mutex_);
     current_->ready = false;
@@ -72,12 +74,20 @@ void PrepareAhead::run() {
   }
 }
 
+void PrepareAhead::plan(Network<float>::Planners& planners, Slot& slot) {
+  if (kept_.cache != nullptr && kept_.cache->take(slot.batch, slot.prepared.plans)) {
+    network_.adopt_plans(slot.prepared);
+  } else {
+    network_.prepare(planners, slot.prepared);
+  }
+}
+
 // Reads and plans the next batch.  False when there is none.
 bool PrepareAhead::prepare(Network<float>::Planners& planners) {
   Slot* slot;
   if (!take_batch(slot)) return false;
   try {
-    network_.prepare(planners, slot->prepared);
+    plan(planners, *slot);
   } catch (...) {
     slot->error = std::current_exception();
   }
@@ -116,6 +126,7 @@ bool PrepareAhead::take_batch(Slot*& slot) {
     changed_.notify_all();
     return false;
   }
+  slot->batch = kept_.first + taken_;
   slot->prepared.training = training_;
   slot->prepared.step = steps_.first + steps_.stride * taken_++;
   return true;

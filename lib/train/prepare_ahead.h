@@ -12,6 +12,7 @@
 
 #include "data/reader.h"
 #include "model/network.h"
+#include "train/plan_cache.h"
 
 namespace ps {
 
@@ -28,9 +29,15 @@ class PrepareAhead {
     int64_t first = 0, stride = 1;
   };
 
+  // Plans that passes over the same batches leave to each other.
+  struct KeptPlans {
+    PlanCache* cache = nullptr;  // null: none
+    int64_t first = 0;           // batches of the pass that come before those here
+  };
+
   // threads: 0 only where reading does not wait, since `stop` is not asked meanwhile.
   PrepareAhead(const Network<float>& network, BatchReader& reader, int threads, bool training,
-               Steps steps = {0, 1});
+               Steps steps = {0, 1}, KeptPlans kept = {nullptr, 0});
   ~PrepareAhead();
   PrepareAhead(const PrepareAhead&) = delete;
   PrepareAhead& operator=(const PrepareAhead&) = delete;
@@ -49,11 +56,13 @@ class PrepareAhead {
  private:
   struct Slot {
     PreparedBatch prepared;
+    int64_t batch = 0;  // of the pass
     std::exception_ptr error;
     bool free = true, ready = false;  // guarded by mutex_; the rest belongs to whoever took the slot
   };
 
   void run();
+  void plan(Network<float>::Planners& planners, Slot& slot);
   bool prepare(Network<float>::Planners& planners);
   bool take_batch(Slot*& slot);
   void release_current();
@@ -63,6 +72,7 @@ class PrepareAhead {
   BatchReader& reader_;
   const bool training_;
   const Steps steps_;
+  const KeptPlans kept_;
 
   std::mutex reading_;  // held by the thread that reads; before mutex_
   std::mutex mutex_;

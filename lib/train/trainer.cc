@@ -116,8 +116,9 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
   const bool resumed = resumed_;
   begin_pass(pass, reader, stop);
   if (!ended_) {
+    plans_.set_limit(reader.spare_bytes());
     PrepareAhead prepare(network_, reader, preparing_threads(reader), /*training=*/true,
-                         {step_ * group_.size() + group_.rank(), group_.size()});
+                         {step_ * group_.size() + group_.rank(), group_.size()}, {&plans_, batches_});
     train_batches(prepare, times, stop);
   }
   PassResult result;

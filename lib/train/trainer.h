@@ -107,6 +107,7 @@ class Trainer {
   // Each batch is measured once: what is current is merged into the whole at every report.
   Measures whole_, current_;
   std::vector<ParameterView<float>> views_;
+  PlanCache plans_;  // of batches of training
 };
 
 }  // namespace ps

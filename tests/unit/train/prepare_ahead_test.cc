@@ -50,13 +50,19 @@ class PrepareAheadTest : public testing::Test {
     BatchReader reader = this->reader(1);
     Network<float> network = this->network(reader);
     reader.begin_pass(0);
-    PrepareAhead prepare(network, reader, threads, /*training=*/true, {5, 2});
+    return pass(network, reader, threads, nullptr);
+  }
+
+  std::vector<std::string> pass(const Network<float>& network, BatchReader& reader, int threads,
+                                PlanCache* plans) {
+    PrepareAhead prepare(network, reader, threads, /*training=*/true, {5, 2}, {plans, 0});
     std::vector<std::string> out;
     while (const PreparedBatch* prepared = prepare.next(kGoOn)) {
       std::string text = cat(prepared->step, ":");
       for (float label : prepared->batch.labels) text += cat(" ", label);
       for (uint64_t key : prepared->plans[0].keys) text += cat(" ", key);
       for (uint32_t index : prepared->plans[0].uses[0].index) text += cat(" ", index);
+      EXPECT_EQ(prepared->plans[0].uses[0].offsets.data(), prepared->batch.slots[0].offsets.data());
       out.push_back(text);
     }
     return out;
@@ -71,6 +77,28 @@ TEST_F(PrepareAheadTest, BatchesAreTheSameWithoutThreads) {
   EXPECT_EQ(alone.size(), 16u);
   EXPECT_EQ(alone, pass(1));
   EXPECT_EQ(alone, pass(3));
+}
+
+TEST_F(PrepareAheadTest, PassesLeavePlansToEachOther) {
+  const std::vector<std::string> alone = pass(0);
+  for (int threads : {0, 2}) {
+    for (uint64_t limit : {uint64_t{0}, uint64_t{20'000}, uint64_t{1} << 30}) {
+      BatchReader reader = this->reader(1);
+      Network<float> network = this->network(reader);
+      PlanCache plans;
+      plans.set_limit(limit);
+      for (int pass = 0; pass < 3; ++pass) {
+        reader.begin_pass(pass);
+        EXPECT_EQ(this->pass(network, reader, threads, &plans), alone) << threads << " " << limit;
+      }
+      EXPECT_LE(plans.memory_bytes(), limit);
+      EXPECT_EQ(plans.memory_bytes() > 0, limit > 0);
+      std::vector<KeyPlan> first;
+      EXPECT_EQ(plans.take(0, first), limit > 0);
+      plans.set_limit(0);
+      EXPECT_EQ(plans.memory_bytes(), 0u);
+    }
+  }
 }
 
 TEST_F(PrepareAheadTest, BadDataAreToldAfterTheBatchesBeforeThem) {
