@@ -130,20 +130,22 @@ class ShapedStream final : public Stream, private Stream::Events {
 
 }  // namespace
 
-ShapedTransport::ShapedTransport(Transport& behind, const LinkShape& shape) : behind_(behind), shape_(shape) {
-  if (shape.bytes_per_second > 0) {
-    bucket_ = std::make_shared<TokenBucket>(shape.bytes_per_second, shape.burst_bytes);
-  }
+ShapedTransport::ShapedTransport(Transport& behind, const LinkShape& shape)
+    : behind_(behind), shape_(shape), accepted_(make_bucket()), connected_(make_bucket()) {}
+
+ShapedTransport::Bucket ShapedTransport::make_bucket() const {
+  if (shape_.bytes_per_second <= 0) return nullptr;
+  return std::make_shared<TokenBucket>(shape_.bytes_per_second, shape_.burst_bytes);
 }
 
-std::unique_ptr<Stream> ShapedTransport::shape(std::unique_ptr<Stream> stream) {
+std::unique_ptr<Stream> ShapedTransport::shape(std::unique_ptr<Stream> stream, const Bucket& bucket) {
   if (!stream) return nullptr;
-  return std::make_unique<ShapedStream>(loop(), std::move(stream), shape_, bucket_);
+  return std::make_unique<ShapedStream>(loop(), std::move(stream), shape_, bucket);
 }
 
 std::unique_ptr<Listener> ShapedTransport::listen(const Address& address, OnAccept on_accept) {
   return behind_.listen(address, [this, on_accept = std::move(on_accept)](std::unique_ptr<Stream> stream) {
-    on_accept(shape(std::move(stream)));
+    on_accept(shape(std::move(stream), accepted_));
   });
 }
 
@@ -152,7 +154,7 @@ std::unique_ptr<ConnectAttempt> ShapedTransport::connect(const Address& address,
   return behind_.connect(
       address, timeout,
       [this, on_connect = std::move(on_connect)](std::unique_ptr<Stream> stream, std::optional<Error> error) {
-        on_connect(shape(std::move(stream)), std::move(error));
+        on_connect(shape(std::move(stream), connected_), std::move(error));
       });
 }
 

@@ -16,9 +16,10 @@ struct LinkShape {
   Duration latency = Duration(0);  // added to every byte
 };
 
-// What streams of this transport write goes out at the given rate, shared by all of them, and late by the
-// latency; what they read is not touched: give the peer a shaped transport too, or put a Proxy between.  Same
-// thread and lifetimes as the transport behind.
+// What streams of this transport write goes out at the given rate, and late by the latency; what they read is
+// not touched: give the peer a shaped transport too, or put a Proxy between.  All streams that were accepted
+// share the rate, and so do all that were connected: the two directions of a Proxy.  Same thread and
+// lifetimes as the transport behind.
 class ShapedTransport final : public Transport {
  public:
   ShapedTransport(Transport& behind, const LinkShape& shape);
@@ -29,11 +30,14 @@ class ShapedTransport final : public Transport {
                                           OnConnect on_connect) override;
 
  private:
-  std::unique_ptr<Stream> shape(std::unique_ptr<Stream> stream);
+  using Bucket = std::shared_ptr<TokenBucket>;  // null: no limit
+
+  Bucket make_bucket() const;
+  std::unique_ptr<Stream> shape(std::unique_ptr<Stream> stream, const Bucket& bucket);
 
   Transport& behind_;
   const LinkShape shape_;
-  std::shared_ptr<TokenBucket> bucket_;  // null: no limit
+  const Bucket accepted_, connected_;
 };
 
 }  // namespace ps

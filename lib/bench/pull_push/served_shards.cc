@@ -7,20 +7,41 @@
 #include <thread>
 
 #include "base/memory.h"
+#include "net/proxy.h"
 
 namespace ps {
 
-std::unique_ptr<Transport> shaped_transport(Transport& behind, const LinkShape& link) {
-  if (link.bytes_per_second <= 0 && link.latency == Duration(0)) return nullptr;
-  return std::make_unique<ShapedTransport>(behind, link);
-}
+// The way to a shard: forwards what comes at its address, and what goes back.
+class ServedShards::Link {
+ public:
+  Link(const LinkShape& shape, const Address& target)
+      : shaped_(network_.transport(), shape), proxy_(shaped_, {"127.0.0.1", 0}, target) {
+    thread_ = std::thread([this] { network_.loop().run(); });
+  }
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  ~Link() {
+    network_.loop().stop();
+    thread_.join();
+  }
+
+  const Address& address() const { return proxy_.address(); }
+
+ private:
+  TcpNetwork network_;
+  ShapedTransport shaped_;
+  Proxy proxy_;
+  std::thread thread_;
+};
 
 // One shard and its thread.
 class ServedShards::Shard {
  public:
   Shard(const ServedJob& job, const ShardLimits& limits, const LinkShape& link)
-      : shaped_(shaped_transport(network_.transport(), link)),
-        server_(shaped_ ? *shaped_ : network_.transport(), {"127.0.0.1", 0}, job, limits) {}
+      : server_(network_.transport(), {"127.0.0.1", 0}, job, limits) {
+    if (link.bytes_per_second > 0) link_ = std::make_unique<Link>(link, server_.address());
+  }
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
@@ -29,7 +50,7 @@ class ServedShards::Shard {
     thread_.join();
   }
 
-  const Address& address() const { return server_.address(); }
+  const Address& address() const { return link_ ? link_->address() : server_.address(); }
 
   void start(const ServerPorts& ports) {
     server_.set_ports(ports);
@@ -55,9 +76,9 @@ class ServedShards::Shard {
 
  private:
   TcpNetwork network_;
-  const std::unique_ptr<Transport> shaped_;  // null: the link is as it is
   ShardServer server_;
   std::thread thread_;
+  std::unique_ptr<Link> link_;  // null: as the loopback device is
 };
 
 ServedShards::ServedShards(const ServedJob& job, int ports, const LinkShape& link) : job_(job) {

@@ -14,13 +14,11 @@
 
 namespace ps {
 
-// The transport with a link of this shape in front; null: the link is as it is.
-std::unique_ptr<Transport> shaped_transport(Transport& behind, const LinkShape& link);
-
 // One owner thread.  Trainers must have gone before it does.
 class ServedShards {
  public:
-  // `link`: of what the shards send.  `job` must outlive this.
+  // `link`: of the way to each shard, in either direction; it has a thread of its own, as what stands
+  // between two machines.  `job` must outlive this.
   ServedShards(const ServedJob& job, int ports, const LinkShape& link);
   ~ServedShards();
 
@@ -33,6 +31,7 @@ class ServedShards {
   uint64_t wire_bytes() const;
 
  private:
+  class Link;
   class Shard;
 
   const ServedJob& job_;

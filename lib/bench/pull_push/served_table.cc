@@ -24,17 +24,15 @@ ParameterSpec table_spec(const ServedTableSettings& settings) {
 
 }  // namespace
 
-ServedTable::ServedTable(const ServedTableSettings& settings)
-    : specs_{table_spec(settings)}, shaped_(shaped_transport(network_.transport(), settings.link)) {
+ServedTable::ServedTable(const ServedTableSettings& settings) : specs_{table_spec(settings)} {
   job_.fingerprint = {{"optimizer", settings.optimizer}};
   job_.parameters = [this](const DataSchema&) { return specs_; };
   job_.optimizers = make_optimizer_plan({{"type", settings.optimizer}, {"learning_rate", kRate}}, "sum");
   job_.consistency.staleness = kStaleness;
   local_ = std::make_unique<LocalStore>(specs_, job_.optimizers, UINT64_MAX, pool_);
   shards_ = std::make_unique<ServedShards>(job_, settings.ports, settings.link);
-  store_ = std::make_unique<RemoteStore>(shaped_ ? *shaped_ : network_.transport(),
-                                         shards_->remote_options({}), job_.consistency, specs_,
-                                         RowTypes{.pull = settings.type, .push = settings.type});
+  store_ = std::make_unique<RemoteStore>(network_.transport(), shards_->remote_options({}), job_.consistency,
+                                         specs_, RowTypes{.pull = settings.type, .push = settings.type});
   fill(settings.rows);
 }
 

@@ -20,7 +20,7 @@ struct ServedTableSettings {
   int ports = 1;
   std::string optimizer = "sgd";
   RowType type = RowType::kF32;  // of rows and gradients on their way
-  LinkShape link = {};           // of what either side sends, beside what the loopback device is
+  LinkShape link = {};           // to each shard, beside what the loopback device is
 };
 
 // One owner thread, which is the trainer's.
@@ -41,7 +41,6 @@ class ServedTable {
   std::unique_ptr<LocalStore> local_;
   std::unique_ptr<ServedShards> shards_;
   TcpNetwork network_;
-  const std::unique_ptr<Transport> shaped_;  // null: the link is as it is
   std::unique_ptr<RemoteStore> store_;
 };
 

@@ -27,7 +27,7 @@ struct ServedCase {
   int batch_size;
   const char *model, *optimizer;  // of the job file
   const char* mode = R"("sync")";
-  LinkShape link = {};  // of what either side sends
+  LinkShape link = {};  // to the shard
 };
 
 bool never() {
@@ -108,9 +108,8 @@ class Served {
       : passes_(task, job, data),
         served_(served_job(job)),
         shards_(served_, 1, task.link),
-        shaped_(shaped_transport(network_.transport(), task.link)),
-        store_(shaped_ ? *shaped_ : network_.transport(), shards_.remote_options(passes_.schema()),
-               job.train.consistency(), passes_.network().parameters()) {
+        store_(network_.transport(), shards_.remote_options(passes_.schema()), job.train.consistency(),
+               passes_.network().parameters()) {
     passes_.begin(store_, store_);
   }
 
@@ -121,7 +120,6 @@ class Served {
   const ServedJob served_;
   ServedShards shards_;
   TcpNetwork network_;
-  const std::unique_ptr<Transport> shaped_;  // null: the link is as it is
   RemoteStore store_;
 };
 

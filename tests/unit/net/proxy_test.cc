@@ -159,6 +159,25 @@ TEST_P(ProxyTest, ALinkOfLessBandwidthAndMoreLatencyCarriesFrames) {
   EXPECT_GE(loop.now() - start, 49ms) << "400 kB there and back at 20 MB/s, and 5 ms each way";
 }
 
+TEST_P(ProxyTest, EachDirectionOfALinkHasItsWholeBandwidth) {
+  server_ =
+      std::make_unique<Server>(world_->server(), world_->any_port(), server_options_, service_.factory());
+  ShapedTransport slow(world_->server(), {.bytes_per_second = 1e6, .burst_bytes = 1000});
+  Proxy proxy(slow, world_->any_port(), server_->address());
+  Channel asking(world_->client(), pool_, proxy.address(), channel_options_);
+  asking.call(kEcho, Payload(), 20s);
+  Loop& loop = world_->client().loop();
+  const Time start = loop.now();
+  int answered = 0;
+  for (int i = 0; i < 10; ++i) {
+    asking.request(kEcho, Payload(pattern(20000)), 20s, [&](Answer) { ++answered; });
+  }
+  loop.run_until([&] { return answered == 10; }, kNever);
+  EXPECT_GE(loop.now() - start, 199ms) << "200 kB one way at 1 MB/s";
+  if (std::string_view(GetParam()) != "simulated") return;  // a machine may be slower
+  EXPECT_LT(loop.now() - start, 399ms) << "answers go back while requests come";
+}
+
 PS_ON_BOTH_NETWORKS(ProxyTest);
 
 }  // namespace
