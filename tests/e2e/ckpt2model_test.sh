@@ -7,8 +7,8 @@ PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
 
 ps-datagen ctr --samples 8000 --output train.txt
-ps-train "$job" --data train.txt --passes 2 --log-level warning --checkpoint-dir checkpoints --set checkpoint.steps=30 \
-  --set checkpoint.full_every=2 --set checkpoint.keep=3 --set optimizer.l2=0.001 --set optimizer.average='{"begin_step": 5}'
+ps-train "$job" --data train.txt --test-data train.txt --passes 2 --log-level warning --json --checkpoint-dir checkpoints --set checkpoint.steps=30 \
+  --set checkpoint.full_every=2 --set checkpoint.keep=3 --set optimizer.l2=0.001 --set optimizer.average='{"begin_step": 5}' >running.json
 
 echo "the model of the last checkpoint is the model that was saved, also of an increment and through a pipe"
 ps-ckpt2model checkpoints --output model.safetensors
@@ -34,12 +34,29 @@ expect_text inspected 'sparse, '
 ps-ckpt2model checkpoints --verify >verified
 expect_text verified ': whole'
 
-echo "checkpoint, its model, and the model that was saved test the same"
+echo "the running job, its checkpoint, its model, and the model that was saved test and predict the same"
+figures() { python3 -c 'import json, sys; t = json.load(sys.stdin)["test"]; print(t["cost"], t["evaluators"])'; }
+figures <running.json >tested
 for model in checkpoints model.safetensors output/pass-00001; do
-  ps-train "$job" --job test --data train.txt --init-model "$model" --log-level warning --json |
-    python3 -c 'import json, sys; t = json.load(sys.stdin)["test"]; print(t["cost"], t["evaluators"])' >>tested
+  ps-train "$job" --job test --data train.txt --init-model "$model" --log-level warning --json | figures >>tested
+  ps-train "$job" --job predict --data train.txt --init-model "$model" --log-level warning | sha256sum >>predicted
 done
-[[ $(sort -u tested | wc -l) == 1 ]] || fail "different figures: $(cat tested)"
+[[ $(wc -l <tested) == 4 && $(sort -u tested | wc -l) == 1 ]] || fail "different figures: $(cat tested)"
+[[ $(sort -u predicted | wc -l) == 1 ]] || fail "different predictions"
+
+echo "so do servers that a job still runs on"
+mkfifo ready
+ps-serve "$job" --host 127.0.0.1 --port 0 --port-file port >ready 2>serve.err &
+server=$!
+trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
+head -1 ready >/dev/null
+servers=127.0.0.1:$(head -1 port)
+ps-train "$job" --data train.txt --test-data train.txt --log-level warning --json --servers "$servers" --save-dir served | figures >served.tested
+ps-train "$job" --job test --data train.txt --servers "$servers" --log-level warning --json | figures >>served.tested
+ps-train "$job" --job test --data train.txt --init-model served/pass-00000 --log-level warning --json | figures >>served.tested
+[[ $(sort -u served.tested | wc -l) == 1 ]] || fail "different figures: $(cat served.tested)"
+kill -TERM $server
+wait $server
 
 echo "two checkpoints are compared"
 first=$(ls checkpoints | grep step- | head -1)

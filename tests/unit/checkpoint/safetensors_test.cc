@@ -74,8 +74,22 @@ TEST_F(SafetensorsTest, HolesOverlapsAndLiesAreFound) {
   expect_corrupt(with_header("[]", 0), "an array for a header");
   expect_corrupt(with_header("{\"a\": 3}", 0), "a number for a tensor");
   expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8), "a hole");
+  expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                             R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})",
+                             12),
+                 "an overlap");
+  expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                             R"("b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}})",
+                             12),
+                 "a hole between two");
   expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4),
                  "the wrong size");
+  expect_corrupt(
+      with_header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[18446744073709551612,0]}})", 4),
+      "a length that overflows");
+  expect_corrupt(
+      with_header(R"({"a":{"dtype":"F32","shape":[0,4611686018427387905],"data_offsets":[0,4]}})", 4),
+      "an empty tensor with bytes");
   expect_corrupt(with_header(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", 4),
                  "an unknown type");
   expect_corrupt(with_header(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4),
@@ -105,6 +119,11 @@ TEST_F(SafetensorsTest, ALargerHeaderIsRefusedBeforeMemoryIsTaken) {
       EXPECT_THAT(error.message(), testing::HasSubstr(cat("header of ", size, " bytes")));
     }
   }
+}
+
+// Deep nesting would take a hundred times the header's memory.
+TEST_F(SafetensorsTest, AHeaderOf99MegabytesOfBracketsIsRefusedAtOnce) {
+  expect_corrupt(with_header(std::string(99'000'000, '['), 0), "brackets");
 }
 
 TEST_F(SafetensorsTest, UncommittedFileLeavesNothing) {
