@@ -63,6 +63,11 @@ bool SnapshotWriter::has_room() {
   return waiting_bytes_ < max_bytes_;
 }
 
+bool SnapshotWriter::is_idle() {
+  std::lock_guard lock(mutex_);
+  return parts_.empty() && !is_writing_;
+}
+
 // After an error parts are taken and dropped, so that nobody waits for room.
 void SnapshotWriter::run() {
   std::unique_lock lock(mutex_);
@@ -71,6 +76,7 @@ void SnapshotWriter::run() {
     if (gives_up_ || parts_.empty()) return;
     const Part part = std::move(parts_.front());
     parts_.pop_front();
+    is_writing_ = true;
     lock.unlock();
     try {
       if (!error_) part.write();
@@ -79,6 +85,7 @@ void SnapshotWriter::run() {
     }
     lock.lock();
     waiting_bytes_ -= part.bytes;
+    is_writing_ = false;
     changed_.notify_all();
   }
 }

@@ -42,6 +42,9 @@ class SnapshotWriter {
   // False: rows() would wait, so that whoever can should give rows later.  A pause is no error.
   bool has_room();
 
+  // True when all that was given is written, but for what ends the last file.
+  bool is_idle();
+
   // Waits until all files are written and synced.  Throws what went wrong with the first that failed.
   std::vector<FileEntry> finish();
 
@@ -72,6 +75,7 @@ class SnapshotWriter {
   std::condition_variable changed_;
   std::deque<Part> parts_;
   uint64_t waiting_bytes_ = 0;  // of parts_ and of the one being written
+  bool is_writing_ = false;
   bool ends_ = false, gives_up_ = false;
 
   std::thread thread_;

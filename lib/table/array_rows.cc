@@ -27,7 +27,7 @@ class ArrayRows final : public RowStore {
   void mark(std::span<const uint64_t> keys) override;
   bool is_marked(uint64_t key) const override { return key < bound_ && rows_.is_marked(numbers_[key]); }
   void clear_marks() override { rows_.clear_marks(); }
-  void capture(std::span<const uint64_t> keys, uint32_t first, std::vector<uint64_t>& captured) override;
+  void capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) override;
   void clear_captured() override { rows_.clear_captured(); }
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t size() const override { return rows_.size() - 1; }
@@ -92,10 +92,15 @@ void ArrayRows::mark(std::span<const uint64_t> keys) {
   }
 }
 
-void ArrayRows::capture(std::span<const uint64_t> keys, uint32_t first, std::vector<uint64_t>& captured) {
+void ArrayRows::capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) {
+  out.keys.clear();
+  out.rows.clear();
   for (uint64_t key : keys) {
     if (key >= bound_ || numbers_[key] == 0 || key_partition(key) < first) continue;
-    if (rows_.capture(numbers_[key])) captured.push_back(key);
+    if (!rows_.capture(numbers_[key])) continue;
+    out.keys.push_back(key);
+    out.rows.push_back(rows_.row(numbers_[key]));
+    layout_.prefetch(out.rows.back());
   }
 }
 

@@ -35,7 +35,7 @@ class HashedRows final : public RowStore {
   void mark(std::span<const uint64_t> keys) override;
   bool is_marked(uint64_t key) const override { return partitions_[key_partition(key)].is_marked(key); }
   void clear_marks() override;
-  void capture(std::span<const uint64_t> keys, uint32_t first, std::vector<uint64_t>& captured) override;
+  void capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) override;
   void clear_captured() override;
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t size() const override;
@@ -215,11 +215,22 @@ void HashedRows::clear_marks() {
   for (TablePartition& partition : partitions_) partition.clear_marks();
 }
 
-void HashedRows::capture(std::span<const uint64_t> keys, uint32_t first, std::vector<uint64_t>& captured) {
+void HashedRows::capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) {
   const TablePartition* const begin = &partitions_[first];
+  out.keys.clear();
+  out.rows.clear();
   for_each_of(keys, [&](TablePartition& partition, uint64_t key) {
-    if (&partition >= begin && partition.capture(key)) captured.push_back(key);
+    const uint32_t number = &partition < begin ? KeyIndex::kNone : partition.number(key);
+    if (number == KeyIndex::kNone || !partition.rows().capture(number)) return;
+    out.keys.push_back(key);
+    if (spill_ != nullptr) return;
+    out.rows.push_back(partition.rows().row(number));
+    layout_.prefetch(out.rows.back());
   });
+  if (spill_ == nullptr) return;
+  std::vector<uint32_t> missing(out.keys.size());
+  out.rows.resize(out.keys.size());
+  find_to_read(out.keys, out.rows.data(), missing.data(), out.copies);
 }
 
 void HashedRows::clear_captured() {

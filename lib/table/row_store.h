@@ -68,9 +68,14 @@ class RowStore {
   virtual bool is_marked(uint64_t key) const = 0;
   virtual void clear_marks() = 0;
 
-  // Another bit on each row, for the running snapshot.  Appends to `captured` those of the keys that have a
-  // row without it, in a partition from `first` on, and sets it there.  Owner thread.
-  virtual void capture(std::span<const uint64_t> keys, uint32_t first, std::vector<uint64_t>& captured) = 0;
+  // Another bit on each row, for the running snapshot.  out <- those of the keys that have a row without it,
+  // in a partition from `first` on, with their rows, to be read; and sets it there.  Owner thread.
+  struct Captured {
+    std::vector<uint64_t> keys;
+    std::vector<float*> rows;
+    std::vector<float> copies;  // of rows on disk
+  };
+  virtual void capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) = 0;
   virtual void clear_captured() = 0;
 
   // Keys of all rows, ascending.

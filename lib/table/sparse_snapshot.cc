@@ -33,7 +33,6 @@ void SparseSnapshot::keep(std::span<const uint64_t> keys) {
 }
 
 void SparseSnapshot::leave_out(std::span<const uint64_t> keys) {
-  captured_.clear();
   rows_.capture(keys, partition_, captured_);
 }
 
@@ -51,16 +50,16 @@ void SparseSnapshot::make_room(uint64_t rows) {
 
 // Copies those rows of the keys that are part of the snapshot and were not copied yet.
 void SparseSnapshot::copy(std::span<const uint64_t> keys) {
-  captured_.clear();
   rows_.capture(keys, partition_, captured_);
-  if (options_.only_changed) std::erase_if(captured_, [&](uint64_t key) { return !rows_.is_marked(key); });
-  found_.resize(captured_.size());
-  missing_.resize(captured_.size());
-  rows_.find_to_read(captured_, found_.data(), missing_.data(), copies_);
-  for (size_t i = 0; i < captured_.size(); ++i)
-    held_[key_partition(captured_[i])].add(captured_[i], found_[i]);
-  copied_rows_ += captured_.size();
-  held_bytes_ += captured_.size() * row_bytes_;
+  uint64_t copied = 0;
+  for (size_t i = 0; i < captured_.keys.size(); ++i) {
+    const uint64_t key = captured_.keys[i];
+    if (options_.only_changed && !rows_.is_marked(key)) continue;
+    held_[key_partition(key)].add(key, captured_.rows[i]);
+    ++copied;
+  }
+  copied_rows_ += copied;
+  held_bytes_ += copied * row_bytes_;
 }
 
 bool SparseSnapshot::sweep(uint64_t rows) {
@@ -76,7 +75,7 @@ uint64_t SparseSnapshot::step() {
     return kPieceWork;
   }
   copy(piece_);
-  return kPieceWork + captured_.size();
+  return kPieceWork + captured_.keys.size();
 }
 
 void SparseSnapshot::give() {

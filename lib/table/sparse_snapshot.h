@@ -74,10 +74,8 @@ class SparseSnapshot {
   uint64_t cursor_ = 0;
 
   // Of the running call.
-  std::vector<uint64_t> piece_, captured_;
-  std::vector<float*> found_;
-  std::vector<uint32_t> missing_;
-  std::vector<float> copies_;
+  std::vector<uint64_t> piece_;
+  RowStore::Captured captured_;
 };
 
 }  // namespace ps

@@ -92,12 +92,6 @@ class TablePartition {
   }
   void clear_marks() { rows_.clear_marks(); }
 
-  // True when the key has a row without the bit of RowSlabs::capture, which it has then.
-  bool capture(uint64_t key) {
-    const uint32_t number = index_.find(key);
-    return number != KeyIndex::kNone && rows_.capture(number);
-  }
-
   uint32_t size() const { return rows_.size(); }
   uint64_t memory_bytes() const { return index_.memory_bytes() + rows_.memory_bytes(); }
 

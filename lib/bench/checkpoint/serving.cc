@@ -148,13 +148,10 @@ class Serving final : public Workload {
     }
   }
 
-  // What a request takes includes the sweep that comes before the next.
+  // Until all is written.  What a request takes includes the sweep that comes before the next.
   void serve_with_checkpoint() {
     note_digest();
     SnapshotWriter writer({folder_.path(""), {}, nullptr}, kMaxQueued);
-    const uint64_t memory_before = table_.memory_bytes();
-    with_.clear();
-    extra_bytes_ = 0;
     uint32_t next = 0;
     auto begin_partitions = [&](uint32_t end) {
       for (; next < end; ++next) {
@@ -166,18 +163,25 @@ class Serving final : public Workload {
       begin_partitions(partition + 1);
       writer.rows(std::move(rows));
     });
+    const uint64_t memory_before = table_.memory_bytes();
     const double cpu = thread_cpu_seconds();
-    while (table_.has_snapshot()) {
+    with_.clear();
+    extra_bytes_ = 0;
+    while (table_.has_snapshot() || !writer.is_idle()) {
       const double start = clock_();
       serve(plans_[step_ % kSets]);
-      const double until = start + (clock_() - start) / (1 - kSweepShare);
-      while (clock_() < until && writer.has_room() && table_.sweep_snapshot(256)) continue;
+      sweep_until(start + (clock_() - start) / (1 - kSweepShare), writer);
+      if (!table_.has_snapshot()) begin_partitions(1u << kPartitionBits);
       with_.push_back(clock_() - start);
       extra_bytes_ = std::max(extra_bytes_, table_.memory_bytes() - memory_before);
     }
     with_cpu_ = thread_cpu_seconds() - cpu;
     begin_partitions(1u << kPartitionBits);
     files_ = writer.finish();
+  }
+
+  void sweep_until(double end, SnapshotWriter& writer) {
+    while (table_.has_snapshot() && clock_() < end && writer.has_room()) table_.sweep_snapshot(256);
   }
 
   const Clock clock_;
