@@ -215,18 +215,32 @@ void HashedRows::clear_marks() {
   for (TablePartition& partition : partitions_) partition.clear_marks();
 }
 
+// In groups, as find: most keys of a writer were copied already, and all that costs is to see it.
 void HashedRows::capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) {
-  const TablePartition* const begin = &partitions_[first];
+  struct Asked {
+    uint64_t key;
+    TablePartition* partition;
+    const KeyIndex::Bucket* bucket;
+  };
+  std::array<Asked, kGroup> asked;
   out.keys.clear();
   out.rows.clear();
-  for_each_of(keys, [&](TablePartition& partition, uint64_t key) {
-    const uint32_t number = &partition < begin ? KeyIndex::kNone : partition.number(key);
-    if (number == KeyIndex::kNone || !partition.rows().capture(number)) return;
-    out.keys.push_back(key);
-    if (spill_ != nullptr) return;
-    out.rows.push_back(partition.rows().row(number));
-    layout_.prefetch(out.rows.back());
-  });
+  for (size_t begin = 0; begin < keys.size(); begin += kGroup) {
+    size_t count = 0;
+    for (uint64_t key : keys.subspan(begin, std::min(kGroup, keys.size() - begin))) {
+      const uint32_t p = key_partition(key);
+      if (p < first) continue;
+      asked[count] = {key, &partitions_[p], &partitions_[p].bucket(key)};
+      __builtin_prefetch(asked[count++].bucket);
+    }
+    for (const Asked& one : std::span(asked).first(count)) {
+      const uint32_t number = one.partition->number(one.key);
+      if (number == KeyIndex::kNone || !one.partition->rows().capture(number)) continue;
+      out.keys.push_back(one.key);
+      if (spill_ == nullptr) out.rows.push_back(one.partition->rows().row(number));
+      if (spill_ == nullptr) layout_.prefetch(out.rows.back());
+    }
+  }
   if (spill_ == nullptr) return;
   std::vector<uint32_t> missing(out.keys.size());
   out.rows.resize(out.keys.size());
