@@ -55,6 +55,21 @@ ps::Program program() {
                    "what is "
                    "there goes on being served.",
                .group = "Memory"},
+              {.name = "checkpoint-dir",
+               .argument = "DIR",
+               .help = "where all state is written, to go on from it",
+               .details = "The same folder for all servers of the job: of one machine, or of a network file "
+                          "system.",
+               .group = "Checkpoints",
+               .job_key = "checkpoint.directory"},
+              {.name = "checkpoint-period",
+               .argument = "TIME",
+               .help = "time between two checkpoints, such as 5m",
+               .group = "Checkpoints",
+               .job_key = "checkpoint.period"},
+              {.name = "resume",
+               .help = "go on from the newest checkpoint, if there is one",
+               .group = "Checkpoints"},
               {.name = "spill-dir",
                .argument = "DIR",
                .help = "keep rows not used for long on disk, in this folder",
@@ -94,6 +109,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.spill_dir = flags.text("spill-dir").value_or("");
   options.spill_memory = *flags.bytes("spill-memory");
   options.stop = [&] { return interrupts.requested(); };
+  options.resume = flags.on("resume");
   options.dry_run = flags.on("dry-run");
   ps::serve_job(job, options, log);
   return 0;

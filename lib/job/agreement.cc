@@ -41,6 +41,15 @@ Json job_fingerprint(const Job& job) {
         {"request_timeout", job.cluster.request_timeout}}}};
 }
 
+Json job_identity(const Job& job) {
+  Json out = job_fingerprint(job);
+  out["data"] = {{"batch_size", job.data.batch_size},
+                 {"shuffle", job.data.shuffle},
+                 {"shuffle_window", job.data.shuffle_window}};
+  out["cluster"]["trainers"] = job.cluster.trainers;
+  return out;
+}
+
 // In mode geo trainers have the optimizers, and servers add.
 ServedJob served_job(const Job& job) {
   const bool geo = job.train.geo().has_value();

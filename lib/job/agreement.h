@@ -16,6 +16,10 @@ std::vector<Address> server_addresses(const Job& job);
 // What must be equal, of the job file.
 Json job_fingerprint(const Job& job);
 
+// The same of a checkpoint from which the job is to go on with the same bits: also how examples become
+// batches.
+Json job_identity(const Job& job);
+
 // What a server needs of the job.  `job` must outlive it.
 ServedJob served_job(const Job& job);
 

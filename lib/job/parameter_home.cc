@@ -74,6 +74,8 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
   remote.hello.rank = options.rank;
   remote.hello.trainers = job.cluster.trainers;
   remote.hello.generation = options.generation;
+  remote.hello.resume = options.resume;
+  remote.hello.lost = options.lost_run;
   remote.hello.cpu = cpu_level_name(cpu_level());
   remote.hello.job = job_fingerprint(job);
   remote.hello.schema = to_json(schema);
@@ -104,12 +106,9 @@ void check_part(const Job& job, const RunOptions& options) {
     if (options.task != "train") fail(Code::kUsage, "--resume is for training");
     if (!options.init_model.empty())
       fail(Code::kUsage, "--resume goes on from a checkpoint: leave out --init-model");
-    if (job.checkpoint.directory.empty()) {
+    if (job.checkpoint.directory.empty() && server_addresses(job).empty()) {
       fail(Code::kUsage, "--resume: there is no checkpoint.directory: give --checkpoint-dir");
     }
-  }
-  if (!job.checkpoint.directory.empty() && options.task == "train" && !server_addresses(job).empty()) {
-    fail(Code::kUsage, "checkpoint.directory: only a process without servers writes checkpoints");
   }
   if (server_addresses(job).empty()) {
     if (trainers > 1) fail(Code::kUsage, trainers, " trainers need servers: give --servers");

@@ -19,6 +19,7 @@
 #include "job/parameter_home.h"
 #include "job/run_checkpoints.h"
 #include "job/run_saves.h"
+#include "ps/shard_links.h"
 #include "train/model_file.h"
 #include "train/trainer.h"
 
@@ -71,6 +72,7 @@ class Run {
   bool save(const std::string& name);
   void after_batch(bool stopping, const Json& result);
   void start_checkpoints(Json& result);
+  bool was_finished() const;
   bool train_passes(Json& result);
   void report_rows(Json& pass);
   void print_result(Json result);
@@ -125,7 +127,8 @@ void Run::build(const DataSchema& schema) {
   network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed);
   if (options_.dry_run) return;
   home_ = make_home(job_, options_, schema, network_->parameters(), pool_, log_);
-  reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics, options_.resume)
+  reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
+                                                   options_.resume || options_.lost_run != 0)
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kNever, "");
   trainer_ =
       std::make_unique<Trainer>(*network_, home_->store(), pool_, job_.train, home_->group(), *reporter_);
@@ -137,7 +140,8 @@ void Run::build(const DataSchema& schema) {
   const bool reads_servers = !job_.cluster.servers.empty() && options_.task != "train";
   if (reads_servers) return;
   if (home_->group().position().resumed) return resume();
-  if (leads() && !options_.resume) load_weights();
+  const bool may_resume = options_.resume && home_->local() != nullptr;
+  if (leads() && !may_resume) load_weights();
   home_->group().barrier();
 }
 
@@ -182,6 +186,7 @@ bool Run::train() {
   if (!job_.data.test_files.empty())
     test_reader_ = make_reader(job_.data.test_files, "none", job_.train.passes);
   if (say_plan(*reader_)) return true;
+  if (was_finished()) return true;
   saves_ = std::make_unique<RunSaves>(job_, options_, *home_, network_->parameters(), vocabulary_, log_);
   if (leads()) saves_->prepare();
   log_.info("Training with ", options_.threads, " threads and ", cpu_level_name(cpu_level()), " kernels");
@@ -196,7 +201,14 @@ bool Run::train() {
   return finished;
 }
 
-// Of a job without servers: these do not write any.  `result` must stay where it is.
+bool Run::was_finished() const {
+  const uint64_t passes = home_->group().finished_passes();
+  if (passes == 0 || passes < static_cast<uint64_t>(job_.train.passes)) return false;
+  log_.info("All ", passes, " passes are done: the run has ended");
+  return true;
+}
+
+// Of a job without servers: these write their own.  `result` must stay where it is.
 void Run::start_checkpoints(Json& result) {
   result["passes"] = Json::array();
   LocalStore* store = home_->local();
@@ -318,15 +330,37 @@ void Run::print_result(Json result) {
   if (options_.json && leads()) std::printf("%s\n", result.dump().c_str());
 }
 
+bool reads_standard_input(const Job& job) {
+  const std::vector<std::string>& files = job.data.files;
+  return files.empty() || std::find(files.begin(), files.end(), "-") != files.end();
+}
+
+// When servers have lost something of the run, all go back to the last checkpoint, and read the data up to
+// there again.
+bool train_with_recovery(const Job& job, RunOptions options, Log& log) {
+  for (;; ++options.generation) {
+    try {
+      return Run(job, options, log).train();
+    } catch (const StateLost& lost) {
+      if (!lost.checkpointed() || options.stop()) throw;
+      if (reads_standard_input(job)) {
+        throw lost.within("the run cannot go back, as standard input cannot be read again");
+      }
+      log.warning("going back to the last checkpoint: ", lost.message());
+      options.lost_run = lost.run();
+    }
+  }
+}
+
 }  // namespace
 
 bool run_job(const Job& job, const RunOptions& options, Log& log) {
   check_part(job, options);
+  if (options.task == "train") return train_with_recovery(job, options, log);
   Run run(job, options, log);
   if (options.task == "test") return run.test();
   if (options.task == "predict") return run.predict();
-  if (options.task == "convert") return run.convert();
-  return run.train();
+  return run.convert();
 }
 
 }  // namespace ps

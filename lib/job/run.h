@@ -26,6 +26,7 @@ struct RunOptions {
   ProgressMode progress = ProgressMode::kAuto;
   int rank = 0;                // of this trainer among cluster.trainers
   uint64_t generation = 1;     // tells this process from others of the same rank
+  uint64_t lost_run = 0;       // of servers, which has to go back to a checkpoint; 0: none
   std::function<bool()> stop;  // asked after each batch
   // Asked with each batch: whether to shrink tables whose rows come and go.
   std::function<bool()> shrink_asked = [] { return false; };

@@ -9,20 +9,6 @@
 
 namespace ps {
 
-namespace {
-
-// What must be equal to go on with the same bits: also how examples become batches.
-Json identity(const Job& job) {
-  Json out = job_fingerprint(job);
-  out["data"] = {{"batch_size", job.data.batch_size},
-                 {"shuffle", job.data.shuffle},
-                 {"shuffle_window", job.data.shuffle_window}};
-  out["cluster"]["trainers"] = job.cluster.trainers;
-  return out;
-}
-
-}  // namespace
-
 RunCheckpoints::RunCheckpoints(const Job& job, const RunOptions& options, const DataSchema& schema,
                                LocalStore& store, Trainer& trainer, ThreadPool& pool, Log& log)
     : description_({{"job", effective_job(job)}, {"schema", to_json(schema)}}),
@@ -30,7 +16,7 @@ RunCheckpoints::RunCheckpoints(const Job& job, const RunOptions& options, const 
       trainer_(trainer),
       log_(log),
       directory_(job.checkpoint.directory),
-      checkpointer_(job.checkpoint, identity(job), options.generation, pool, log) {}
+      checkpointer_(job.checkpoint, job_identity(job), options.generation, pool, log) {}
 
 bool RunCheckpoints::resume(Json& result) {
   if (checkpoint_steps(directory_).empty()) {

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "job/agreement.h"
+#include "job/checkpoint_states.h"
 #include "job/status_thread.h"
 #include "net/tcp/tcp_network.h"
 #include "ps/shard_server.h"
@@ -60,7 +61,8 @@ class ShardThread {
  private:
   void check_drained() {
     Loop& loop = network_.loop();
-    if (server_.num_connections() == 0 || loop.now() >= drain_deadline_) return loop.stop();
+    const bool done = server_.num_connections() == 0 && !server_.writes_checkpoint();
+    if (done || loop.now() >= drain_deadline_) return loop.stop();
     drain_timer_->start_after(std::chrono::milliseconds(10));
   }
 
@@ -88,6 +90,27 @@ SpillSettings spill_settings(const ServeOptions& options) {
   RowSpill(options.spill_dir, 0);
   const int shards = options.ports_num_for_sparse > 0 ? options.ports_num_for_sparse : options.ports_num;
   return {options.spill_dir, options.spill_memory / static_cast<uint64_t>(shards)};
+}
+
+// Where and how checkpoints are written; nowhere, when the job does not say.
+CheckpointSettings checkpoint_settings(const Job& job, const ServeOptions& options, Log& log) {
+  const CheckpointOptions& asked = job.checkpoint;
+  if (asked.directory.empty() && options.resume) {
+    fail(Code::kUsage, "--resume: there is no checkpoint.directory: give --checkpoint-dir");
+  }
+  CheckpointSettings settings;
+  settings.directory = asked.directory;
+  settings.resume = options.resume;
+  settings.steps = asked.steps;
+  settings.period = seconds_duration(asked.period_seconds());
+  settings.keep = asked.keep;
+  settings.zstd_level = asked.compression == "none" ? 0 : 1;
+  if (asked.bytes_per_second() > 0) settings.rate = std::make_shared<WriteRate>(asked.bytes_per_second());
+  settings.job = job_identity(job);
+  settings.states = {{kJobState, effective_job(job).dump()}};
+  settings.log = &log;
+  if (!asked.directory.empty()) make_directories(asked.directory);
+  return settings;
 }
 
 std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, const ServedJob& job,
@@ -141,9 +164,10 @@ void announce(const Job& job, const ServeOptions& options, const ServerPorts& po
 
 void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   constexpr Duration kAskStop = std::chrono::milliseconds(100);
-  const ServedJob served = served_job(job);
+  ServedJob served = served_job(job);
   const uint64_t max_memory = memory_limit(options);
   if (options.dry_run) return;
+  served.checkpoints = checkpoint_settings(job, options, log);
   ServerPorts ports;
   std::vector<std::unique_ptr<ShardThread>> shards = listen(options, served, max_memory, ports);
   std::unique_ptr<StatusThread> status = show_status(job, options, max_memory, shards);

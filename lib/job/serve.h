@@ -22,6 +22,7 @@ struct ServeOptions {
   std::optional<uint64_t> max_memory_bytes;  // of tables and messages; by default, what is available
   std::string spill_dir;                     // for rows not used for long; empty: they stay in memory
   uint64_t spill_memory = 0;                 // for the others, with spill_dir
+  bool resume = false;                       // go on from the newest checkpoint
   bool dry_run = false;                      // only check the job
   std::function<bool()> stop;                // asked several times a second
 };

@@ -10,6 +10,8 @@ namespace ps {
 
 namespace {
 
+constexpr uint32_t kLastCode = 10;  // those above Code's are of the layers above, who name them
+
 constexpr size_t kCheckedBytes = kFrameHeaderBytes - sizeof(uint64_t);
 
 // The header as it lies on the wire: no padding, and little-endian as base/bytes.h asserts.
@@ -99,8 +101,7 @@ std::string encode_error(const Error& error) {
 Error decode_error(std::span<const char> body) {
   ByteReader reader(view(body));
   uint32_t code = reader.get<uint32_t>();
-  bool known =
-      code >= static_cast<uint32_t>(Code::kInternal) && code <= static_cast<uint32_t>(Code::kBelowBar);
+  const bool known = code >= static_cast<uint32_t>(Code::kInternal) && code <= kLastCode;
   if (!reader.ok() || !known) return Error(Code::kInternal, "an error that cannot be read");
   return Error(static_cast<Code>(code), std::string(reader.get_bytes(reader.remaining())));
 }

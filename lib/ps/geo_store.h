@@ -72,6 +72,7 @@ class GeoStore final : public ParameterStore, public Group {
     return remote_.elect_saver(stage, name);
   }
   RunPosition position() const override;
+  uint64_t finished_passes() const override { return remote_.finished_passes(); }
   void end_run() override { remote_.end_run(); }
 
  private:

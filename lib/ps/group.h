@@ -57,7 +57,11 @@ class Group {
 
   virtual RunPosition position() const { return {}; }
 
-  // This trainer has done all that it has to do.
+  // Passes of a run of which everything was done before this process came; 0: there is none.
+  virtual uint64_t finished_passes() const { return 0; }
+
+  // This trainer has done all that it has to do.  Where runs may go back to a checkpoint it waits for the
+  // others.
   virtual void end_run() {}
 
   void barrier() { gather(""); }

@@ -89,6 +89,11 @@ const ObjectSpec<Hello>& Hello::spec() {
     s.field("generation", &Hello::generation, "of its process").at_least(1);
     s.field("known", &Hello::known, "this shard has welcomed it before");
     s.field("run", &Hello::run, "that the job's first shard told it");
+    s.field("resume", &Hello::resume, "who begins a run goes on from the newest checkpoint");
+    s.field("lost", &Hello::lost, "a run some of which is lost, so that another has to begin");
+    s.field("going", &Hello::going, "some trainer has been welcomed by all shards");
+    s.field("recovers", &Hello::recovers, "the run began with what a checkpoint has, or anew");
+    s.field("checkpoint", &Hello::checkpoint, "folder of that checkpoint, empty: there was none");
     s.field("cpu", &Hello::cpu, "level of its kernels");
     s.field("job", &Hello::job, "what must be equal to the server's").must();
     s.field("schema", &Hello::schema, "of the data").must();
@@ -113,6 +118,12 @@ const ObjectSpec<Standing>& Standing::spec() {
     s.field("pass_batches", &Standing::pass_batches, "and in this pass");
     s.field("pass_begun", &Standing::pass_begun, "some trainer's were");
     s.field("gathered", &Standing::gathered, "gatherings that are complete");
+    s.field("going", &Standing::going, "some trainer has been welcomed by all shards");
+    s.field("recovers", &Standing::recovers, "the run began with what a checkpoint has, or anew");
+    s.field("checkpoint", &Standing::checkpoint, "folder of that checkpoint, empty: there was none");
+    s.field("checkpointed", &Standing::checkpointed, "servers write checkpoints");
+    s.field("finished", &Standing::finished, "passes of a run of which everything is done");
+    s.field("cut_at", &Standing::cut_at, "steps after which the next checkpoint begins");
     s.field("was_given_up", &Standing::was_given_up, "the others went on without the trainer until now");
     return s;
   }();

@@ -23,9 +23,14 @@ struct Hello {
   uint64_t generation = 1;  // of the trainer's process
   bool known = false;       // this shard has welcomed it before
   uint64_t run = 0;         // that the job's first shard told it; 0: this is the first
-  std::string cpu;          // level of its kernels
-  Json job;                 // what must be equal to the server's
-  Json schema, place;       // what must be equal to that of whoever came first
+  bool resume = false;      // who begins a run goes on from the newest checkpoint
+  uint64_t lost = 0;        // a run some of which is lost: another has to begin; 0: none
+  bool going = false;       // of the run, as the first shard says: see Standing
+  bool recovers = false;
+  std::string checkpoint;
+  std::string cpu;     // level of its kernels
+  Json job;            // what must be equal to the server's
+  Json schema, place;  // what must be equal to that of whoever came first
 
   static const ObjectSpec<Hello>& spec();
 };

@@ -11,7 +11,7 @@ namespace {
 
 // On the wire: never renumber.
 constexpr uint32_t kPassEnded = 1, kDropped = 2;                           // flags of Done
-constexpr uint8_t kEnded = 1, kShrink = 2;                                 // flags of a push
+constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4;                       // flags of a push
 constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a part
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
@@ -174,7 +174,8 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
   put(out, header.step);
   put(out, static_cast<uint64_t>(header.info.samples));
   put(out, static_cast<uint64_t>(header.info.pass));
-  put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0)));
+  put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
+                                (header.cut ? kCut : 0)));
   put(out, header.type);
   put(out, header.piece);
   put(out, header.num_pieces);
@@ -215,6 +216,7 @@ std::string encode_done(const Done& done) {
   std::string out;
   put(out, done.learning_rate);
   put(out, (done.pass_ended ? kPassEnded : 0) | (done.dropped ? kDropped : 0));
+  put(out, done.cut_at);
   put(out, static_cast<uint32_t>(done.squares.size()));
   for (const ExactSquares& squares : done.squares) squares.save(out);
   return out;
@@ -258,13 +260,14 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.piece = in.get<uint32_t>();
   request.num_pieces = in.get<uint32_t>();
   request.pulled = in.get<uint64_t>();
-  if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink) ||
+  if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink | kCut) ||
       request.piece >= request.num_pieces) {
     fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", piece ", request.piece, " of ",
          request.num_pieces, ", flags ", int{flags});
   }
   request.info = {static_cast<int64_t>(samples), static_cast<int64_t>(pass), (flags & kShrink) != 0};
   request.ended = (flags & kEnded) != 0;
+  request.cut = (flags & kCut) != 0;
   if (request.pulled == 0) request.parts = decode_parts(in, "push");
   if (!in.ok()) cut_short("push");
   request.parts_end = body.size() - in.remaining();
@@ -335,6 +338,7 @@ Done decode_done(std::span<const char> body) {
   uint32_t flags = in.get<uint32_t>();
   done.pass_ended = (flags & kPassEnded) != 0;
   done.dropped = (flags & kDropped) != 0;
+  done.cut_at = in.get<uint64_t>();
   uint32_t num_squares = in.get<uint32_t>();
   if (!in.has(num_squares * kSquaresBytes)) cut_short("done");
   done.squares.resize(num_squares);

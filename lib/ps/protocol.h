@@ -86,6 +86,7 @@ struct PushHeader {
   uint64_t step = 0;
   StepInfo info{};
   bool ended = false;  // the trainer has no data left in this pass
+  bool cut = false;    // a checkpoint is to begin after this step
   RowType type = RowType::kF32;
   uint32_t piece = 0, num_pieces = 1;
   uint64_t pulled = 0;  // the pull whose parts these are; 0: the message has its own
@@ -110,6 +111,7 @@ struct Done {
   double learning_rate = 0;
   bool pass_ended = false;  // no trainer has data left
   bool dropped = false;     // the gradient was too old
+  uint64_t cut_at = 0;      // a checkpoint is to begin when so many steps are applied; 0: not known yet
   std::vector<ExactSquares> squares =
       {};  // by parameter; none: the job does not clip, or nothing was applied
 };
@@ -124,6 +126,10 @@ struct KeysRequest {
   uint64_t first = 0;  // position in the ascending keys
   uint32_t most = 0;
 };
+
+// Before what a trainer gathers: nothing at all is from one that is not there.  The second is of the last
+// gathering of a run with checkpoints, when everything is done.
+inline constexpr char kGathered = 1, kGatheredAtEnd = 2;
 
 // Appends a key list; the keys ascend.
 void encode_keys(std::span<const uint64_t> keys, std::string& out);

@@ -9,8 +9,6 @@ namespace ps {
 
 namespace {
 
-constexpr char kHere = 1;  // before what a trainer gives: nothing at all is from one that is not there
-
 RunPosition position_in(const Standing& standing, bool pass_begun) {
   RunPosition position;
   position.batches = static_cast<int64_t>(standing.batches);
@@ -34,8 +32,9 @@ void RemoteStore::take_up_run() {
   const bool given_up = std::ranges::any_of(all, &Standing::was_given_up);
   const bool late = given_up && !consistency_.async;
   if ((*most)->step - (*least)->step > consistency_.lead() + (late ? 2 : 1)) {
-    fail(Code::kUnavailable, "the servers stand at step ", (*least)->step, " and step ", (*most)->step,
-         " of this run: one was restarted; restart them all");
+    throw StateLost(all[0]->run, all[0]->checkpointed,
+                    cat("the servers stand at step ", (*least)->step, " and step ", (*most)->step,
+                        " of this run: one was restarted; restart them all"));
   }
   const Standing& start = late ? **most : **least;
   auto same_pass = [&start](const Standing* each) { return each->pass == start.pass; };
@@ -46,6 +45,7 @@ void RemoteStore::take_up_run() {
   const bool begun =
       std::ranges::any_of(all, [&](const Standing* each) { return same_pass(each) && each->pass_begun; });
   step_ = start.step;
+  cut_at_ = all[0]->cut_at;
   position_ = position_in(start, begun);
   // Trainers begin with a gathering, and end every pass with one; the first shard sees to them.
   position_.resumed = all[0]->gathered > 0;
@@ -64,9 +64,13 @@ void RemoteStore::fill_steps() {
 }
 
 std::vector<std::string> RemoteStore::gather(std::string bytes) {
+  return gather(kGathered, std::move(bytes));
+}
+
+std::vector<std::string> RemoteStore::gather(char marker, std::string bytes) {
   std::string body;
   put(body, num_gathered_++);
-  body += kHere;
+  body += marker;
   body += bytes;
   Frame frame = links_.call(0, Message::kGather, Payload(std::move(body)));
   std::vector<std::string> all = decode_gathered(frame.body.bytes());
@@ -85,6 +89,8 @@ Saver RemoteStore::elect_saver(SaveStage stage, const std::string& name) {
 
 void RemoteStore::end_run() {
   wait_for_steps_before(step_);
+  // Where a run may go back, nobody goes before all are done: else those who have to would miss him.
+  if (standing().checkpointed) return void(gather(kGatheredAtEnd, ""));
   size_t waiting = links_.size();
   for (size_t s = 0; s < links_.size(); ++s) {
     links_.request(s, Message::kEndRun, Payload(), [&waiting](const Frame&) { --waiting; });

@@ -225,7 +225,8 @@ void RemoteStore::send_step(std::span<const ParameterView<float>> views, const S
   for (size_t s = 0; s < links_.size(); ++s) {
     std::deque<Bundle>& bundles = current_->router.bundles(s);
     const size_t pieces = ended ? 0 : bundles.size();
-    PushHeader header{.step = step, .info = info, .ended = ended, .type = types_.push};
+    PushHeader header{.step = step, .info = info, .ended = ended, .cut = step + 1 == cut_at_};
+    header.type = types_.push;
     header.num_pieces = static_cast<uint32_t>(std::max<size_t>(1, pieces));
     for (; header.piece < header.num_pieces; ++header.piece) {
       send_piece(s, header, pieces == 0 ? nullptr : &bundles[header.piece], views);
@@ -289,6 +290,7 @@ void RemoteStore::apply_measured(uint64_t step) {
 Done RemoteStore::take_done(uint64_t step, const Frame& frame) {
   Done done = decode_done(frame.body.bytes());
   pushes_dropped_ += done.dropped;
+  cut_at_ = std::max(cut_at_, done.cut_at);
   if (step >= done_step_) {
     done_step_ = step;
     last_done_ = done;

@@ -63,6 +63,7 @@ class RemoteStore final : public ParameterStore, public Group {
   int rank() const override { return rank_; }
   int size() const override { return trainers_; }
   std::vector<std::string> gather(std::string bytes) override;
+  uint64_t finished_passes() const override { return standing().finished; }
   RunPosition position() const override { return position_; }
   Saver elect_saver(SaveStage stage, const std::string& name) override;
   int leader() const override { return leader_; }
@@ -115,6 +116,8 @@ class RemoteStore final : public ParameterStore, public Group {
   void add_keyed(Outgoing& out, Payload& payload, const Piece& piece, const Source& source);
   void add_ranges(Outgoing& out, Payload& payload, size_t shard, const Piece& piece, const Source& source);
   void wait_for_steps_before(uint64_t step);
+  const Standing& standing() const { return links_.welcome(0).standing; }
+  std::vector<std::string> gather(char marker, std::string bytes);
   void take_up_run();
   void fill_steps();
   void load(const float* weights);
@@ -133,6 +136,7 @@ class RemoteStore final : public ParameterStore, public Group {
   std::map<uint64_t, Unanswered> unanswered_;  // by step
   Done last_done_;                             // of the latest step that shards have answered,
   uint64_t done_step_ = 0;                     // which is this
+  uint64_t cut_at_ = 0;  // the newest checkpoint that shards have told of begins after so many steps
   int64_t pushes_dropped_ = 0;
   double step_seconds_ = 0, waited_seconds_ = 0;  // in the calls of times(); of these, waiting
   RunPosition position_;                          // where this process began

@@ -28,6 +28,7 @@ Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, 
       consistency_(consistency),
       loss_(loss),
       keeps_pulls_(has_others(place) && !consistency.async && consistency.staleness == 0),
+      is_first_(place.dense == 0),
       held_(limits.held_bytes),
       answers_(limits.answer_bytes),
       gathering_(std::make_unique<Gathering>()) {}
@@ -72,6 +73,7 @@ Shard::Push& Shard::pending_push(Trainer& trainer, const PushRequest& request) {
     push.rank = trainer.rank;
     push.info = request.info;
     push.ended = request.ended;
+    push.cut = request.cut;
     push.num_pieces = request.num_pieces;
   } else if (!push.complete() && (push.num_pieces != request.num_pieces || push.ended != request.ended)) {
     fail(Code::kData, "push: pieces of step ", request.step, " do not belong together");
@@ -85,6 +87,7 @@ Shard::Push& Shard::pending_push(Trainer& trainer, const PushRequest& request) {
 // answered for these is not needed any more.
 void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   Trainer& pusher = trainer(rank);
+  going_ = true;
   if (broken_) throw *broken_;
   check_push(pusher, request);
   if (answer_repeated(pusher, request.step, reply)) {
@@ -161,8 +164,10 @@ void Shard::apply_synchronous() {
     if (pushers.empty()) return;
     std::vector<Push*> pushes;
     int64_t pass = 0;
+    bool cut = false;
     for (Trainer* trainer : pushers) {
       Push* push = next_push(*trainer);
+      cut |= push->cut;
       pass = std::max(pass, push->info.pass);
       if (!push->ended) pushes.push_back(push);
     }
@@ -172,8 +177,11 @@ void Shard::apply_synchronous() {
     pushes.empty() ? tables_.end_pass(pass) : apply_step(pushes);
     done.learning_rate = rule_.learning_rate();
     ++clock_;
+    cut |= done.pass_ended;
+    done.cut_at = cut ? 0 : next_cut();
     for (Trainer* trainer : pushers) finish(*trainer, done);
     if (done.pass_ended) end_pass();
+    if (cut && begin_cut_) begin_cut_(cut_number());
     answer_waiting_pulls();
   }
 }
@@ -202,6 +210,7 @@ void Shard::end_asynchronous_pass() {
     finish(*trainer, {.learning_rate = rule_.learning_rate(), .pass_ended = true});
   }
   end_pass();
+  if (begin_cut_) begin_cut_(cut_number());
 }
 
 void Shard::end_pass() {
@@ -310,6 +319,7 @@ void Shard::finish(Trainer& trainer, const Done& done) {
 
 void Shard::gather(int rank, uint64_t number, std::string bytes, ReplyPtr& reply) {
   trainer(rank);
+  going_ = true;
   Gathering& gathering = *gathering_;
   if (number + 1 == gathering.number) {
     reply->answer(Payload(gathering.last));
@@ -335,9 +345,18 @@ void Shard::finish_gathering() {
   std::vector<std::string> all(trainers_.size());
   for (auto& [rank, given] : gathering.given) all[static_cast<size_t>(rank)] = std::move(given);
   std::vector<ReplyPtr> replies = std::move(gathering.replies);
+  const bool finished = std::ranges::all_of(
+      all, [](const std::string& given) { return given.empty() || given[0] == kGatheredAtEnd; });
+  if (finished) end_finished_run();
   std::string answer = encode_gathered(all);
   gathering = {.number = gathering.number + 1, .given = {}, .replies = {}, .last = std::move(answer)};
   for (ReplyPtr& each : replies) each->answer(Payload(gathering.last));
+}
+
+// Before anybody hears of it: who does may be gone for good.
+void Shard::end_finished_run() {
+  for (Trainer& trainer : trainers_) trainer.ended = true;
+  if (finished_) finished_(pass_);
 }
 
 std::string Shard::keys(const KeysRequest& request) {

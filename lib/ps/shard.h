@@ -19,6 +19,7 @@
 #define PS_PS_SHARD_H_
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +33,7 @@
 #include "ps/consistency.h"
 #include "ps/memory_limits.h"
 #include "ps/protocol.h"
+#include "ps/run_state.h"
 #include "ps/shard_status.h"
 #include "ps/shard_tables.h"
 #include "ps/standing.h"
@@ -56,6 +58,7 @@ struct Member {
   uint64_t generation = 0;  // of its process
   bool known = false;       // says that this shard has welcomed it before
   uint64_t run = 0;         // that the job's first shard told it; 0: this is the first shard
+  bool going = false;       // some trainer has been welcomed by all shards of that run
 };
 
 // What becomes of a trainer without a connection, when the others wait for it.
@@ -78,10 +81,14 @@ class Shard {
   // for the timeout: the job's first shard
   // judges that, the others begin with those whom it sends.
   //
-  // join throws kUnavailable while another process has the rank or the last run goes on, kFenced when the
-  // trainer's run is no more or goes on without it, kUsage when the trainers disagree on their number.
+  // join throws kUnavailable while another process has the rank or the last run goes on, kStateLost when the
+  // trainer's run is no more, kFenced when it goes on without it, kUsage when the trainers disagree on their
+  // number.
   Standing join(const Member& member, Time now);
   void leave(const Member& member, Time now);
+  // Throws kStateLost unless this member, who has joined, takes part in the run.
+  void check(const Member& member) const;
+
   // A trainer has done all that it has to do in this run.
   void end_run(int rank);
 
@@ -96,6 +103,21 @@ class Shard {
   std::string keys(const KeysRequest& request);
   void load(const PushRequest& request);
   RowReport row_report(uint32_t parameter) const { return tables_.row_report(parameter); }
+
+  // For checkpoints.  `begin` is called after the step, of so many, with which one begins: that of the tables
+  // and states as they then are; it begins on all shards after the same.  `wanted` is asked, at the job's
+  // first shard alone, whether one is to begin when so many steps are applied.
+  void on_cut(std::function<void(uint64_t step)> begin, std::function<bool(uint64_t step)> wanted);
+  // Called, at the job's first shard, when the trainers have done all that there is to do.
+  void on_finished(std::function<void(uint64_t passes)> finished) { finished_ = std::move(finished); }
+  ShardTables& tables() { return tables_; }
+  std::map<std::string, std::string> states() const;
+
+  // Before the first run: puts back what a checkpoint has of this shard, and the run that then begins goes
+  // on from there.  Throws as ShardTables::restore.
+  void restore(const CheckpointReader& reader);
+
+  uint64_t run() const { return run_; }  // 0: none has begun
 
   // Looks for trainers that have been gone for too long while others wait: goes on without them, or fails
   // what waits with kFenced, which says that the run cannot go on.  To be called now and then.
@@ -123,9 +145,11 @@ class Shard {
   bool is_left(Time now) const;
   bool begins_run(const Member& member, Time now) const;
   void admit(const Member& member, Time now);
+  [[noreturn]] void refuse_known(const Member& member, bool begins) const;
   void begin_run(const Member& member, Time now);
   void take_over(Trainer& trainer, uint64_t generation);
   void enter(Trainer& trainer);
+  void go_on_from(const RunState& state);
   Standing standing(const Trainer& trainer) const;
   Trainer& trainer(int rank);
   void check_push(const Trainer& trainer, const PushRequest& request) const;
@@ -149,12 +173,15 @@ class Shard {
   void answer_measured(Push& push, const std::vector<ExactSquares>& squares);
   void apply_step(std::span<Push* const> pushes);
   void finish(Trainer& trainer, const Done& done);
+  uint64_t next_cut();
+  uint64_t cut_number() const;
   void end_pass();
   bool may_pull(uint64_t step) const;
   std::shared_ptr<const Payload> former_answer(const Trainer& puller, const PullRequest& request) const;
   void answer_pull(Trainer& puller, PullRequest request, Reply& reply);
   void answer_waiting_pulls();
   void finish_gathering();
+  void end_finished_run();
   bool anything_waits() const;
   void forget_unwanted();
   std::vector<Trainer*> missing_trainers(Time now);
@@ -167,6 +194,7 @@ class Shard {
   const Consistency consistency_;
   const TrainerLoss loss_;
   const bool keeps_pulls_;
+  const bool is_first_;  // with dense parameters, of the job
   ShardCounters counters_;
   std::optional<Error> broken_;  // a step failed half way: nothing goes on from here
   BufferPool held_;              // rows that wait for other trainers: not the connections' memory
@@ -176,8 +204,15 @@ class Shard {
 
   std::optional<std::vector<double>> whole_squares_;  // of the step that is being applied
 
+  std::function<void(uint64_t)> begin_cut_;   // null: there are no checkpoints
+  std::function<bool(uint64_t)> cut_wanted_;  // null: another shard says when
+  std::function<void(uint64_t)> finished_;    // may be null
+  std::optional<RunState> restored_;          // until a run begins with it
+
   // Of the run.
   uint64_t run_ = 0;
+  bool going_ = false;   // a trainer that all shards have welcomed has asked for something
+  uint64_t cut_at_ = 0;  // of the next checkpoint, once that is known
   uint64_t clock_ = 0, pass_ = 0;
   std::vector<Trainer> trainers_;  // by rank
   std::vector<WaitingPull> waiting_pulls_;

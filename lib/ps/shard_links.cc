@@ -74,7 +74,13 @@ void ShardLinks::connect(size_t shard) {
   options.hello = [this, &link, shard] {
     Hello hello = options_.hello;
     hello.known = link.welcome.has_value();
-    hello.run = shard > 0 ? welcome(0).standing.run : 0;
+    if (shard > 0) {
+      const Standing& first = welcome(0).standing;
+      hello.run = first.run;
+      hello.going = first.going;
+      hello.recovers = first.recovers;
+      hello.checkpoint = first.checkpoint;
+    }
     hello.place = to_json(places_[shard]);
     return Payload(Hello::spec().to_json(hello).dump());
   };
@@ -106,6 +112,10 @@ void ShardLinks::wait(const std::function<bool()>& done) {
   const double busy = thread_cpu_seconds() - start_cpu;
   waited_seconds_ += std::max(0.0, monotonic_seconds() - start - busy);
   if (!error_) return;
+  if (error_->code() == kStateLost) {
+    const Standing first = links_[0]->welcome ? welcome(0).standing : Standing();
+    throw StateLost(first.run, first.checkpointed, error_->message());
+  }
   // A run that cannot go on is, to whoever started this process, a peer that is gone.
   if (error_->code() == Code::kFenced) throw Error(Code::kUnavailable, error_->message());
   throw *error_;

@@ -23,9 +23,23 @@ struct RemoteOptions {
   std::function<void(const std::string&)> on_waiting;  // for people
 };
 
+// A server has lost what this trainer had there: the run it took part in is over, and another one may begin.
+// To who knows of none it is a server that is gone.
+class StateLost final : public Error {
+ public:
+  StateLost(uint64_t run, bool checkpointed, const std::string& message)
+      : Error(Code::kUnavailable, message), run_(run), checkpointed_(checkpointed) {}
+  uint64_t run() const { return run_; }
+  bool checkpointed() const { return checkpointed_; }
+
+ private:
+  uint64_t run_;
+  bool checkpointed_;  // the servers' run can go back
+};
+
 // Driven by the owner thread, in wait() alone.  A request is sent again, for as long as it takes, while its
 // server can be reached; the first that fails ends all: wait() throws its error, kUnavailable when a server
-// or another trainer is gone.
+// or another trainer is gone, StateLost.
 class ShardLinks {
  public:
   // Asks the servers for their ports, and greets all shards: the first one first, which says what run it is.

@@ -24,11 +24,9 @@ Standing Shard::join(const Member& member, Time now) {
 
 // A process that was not here before.
 void Shard::admit(const Member& member, Time now) {
-  if (member.known) {
-    fail(Code::kFenced, "the run of trainer ", member.rank,
-         " is not known here any more: the server was restarted, or another run has begun");
-  }
-  if (begins_run(member, now)) {
+  const bool begins = begins_run(member, now);
+  if (member.known || (begins && member.going)) refuse_known(member, begins);
+  if (begins) {
     if (running()) fail(Code::kUnavailable, "another run has to end first");
     begin_run(member, now);
   }
@@ -41,6 +39,15 @@ void Shard::admit(const Member& member, Time now) {
     fail(Code::kUnavailable, "trainer ", member.rank, " is another process; it has to end first");
   }
   take_over(trainer, member.generation);
+}
+
+// One that was here, and another process has its rank; or this shard does not know what it was there for.
+void Shard::refuse_known(const Member& member, bool begins) const {
+  if (!begins && trainers_[static_cast<size_t>(member.rank)].generation != 0) {
+    fail(Code::kFenced, "another process has taken the part of trainer ", member.rank);
+  }
+  fail(kStateLost, "the run of trainer ", member.rank,
+       " is not known here any more: the server was restarted, or another run has begun");
 }
 
 bool Shard::running() const {
@@ -64,7 +71,7 @@ bool Shard::begins_run(const Member& member, Time now) const {
 
 // Runs are known by the generation of whoever began them at the first shard.
 void Shard::begin_run(const Member& member, Time now) {
-  refuse_waiting(Error(Code::kFenced, "another run has begun"));
+  refuse_waiting(Error(kStateLost, "another run has begun"));
   trainers_.clear();
   trainers_.resize(static_cast<size_t>(member.trainers));
   for (size_t rank = 0; rank < trainers_.size(); ++rank) {
@@ -72,8 +79,10 @@ void Shard::begin_run(const Member& member, Time now) {
     trainers_[rank].gone_since = now;
   }
   run_ = member.run != 0 ? member.run : member.generation;
-  clock_ = pass_ = 0;
+  clock_ = pass_ = cut_at_ = 0;
+  going_ = false;
   *gathering_ = {};
+  if (restored_) go_on_from(*std::exchange(restored_, std::nullopt));
 }
 
 // Whole pushes of the process before stay, and make those of this one repeated.
@@ -109,7 +118,9 @@ Standing Shard::standing(const Trainer& trainer) const {
           .pass_batches = trainer.pass_batches,
           .pass_begun = begun,
           .gathered = gathering_->number,
-          .was_given_up = trainer.was_given_up};
+          .was_given_up = trainer.was_given_up,
+          .going = going_,
+          .cut_at = cut_at_};
 }
 
 void Shard::leave(const Member& member, Time now) {
@@ -144,7 +155,7 @@ void Shard::end_run(int rank) {
 
 Shard::Trainer& Shard::trainer(int rank) {
   size_t index = static_cast<size_t>(rank);
-  if (index >= trainers_.size()) fail(Code::kFenced, "the run of trainer ", rank, " has ended");
+  if (index >= trainers_.size()) fail(kStateLost, "the run of trainer ", rank, " has ended");
   return trainers_[index];
 }
 

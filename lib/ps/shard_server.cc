@@ -89,6 +89,8 @@ class ShardSession final : public Session {
     if (type == Message::kDescribe) return responder.answer(Payload(server_.description_));
     if (type == Message::kHello) return greet(frame, responder);
     if (!greeted_) fail(Code::kAuthentication, "a hello has to come first");
+    if (!server_.shard_) fail(kStateLost, "the parameters are not here any more");
+    if (member_) shard().check(*member_);
     if (type == Message::kKeys) {
       return responder.answer(Payload(shard().keys(decode_keys_request(frame.body.bytes()))));
     }
@@ -109,7 +111,7 @@ class ShardSession final : public Session {
   }
 
   void on_closed(const Error&) override {
-    if (member_) shard().leave(*member_, server_.loop_.now());
+    if (member_ && server_.shard_) shard().leave(*member_, server_.loop_.now());
   }
 
  private:
@@ -122,8 +124,8 @@ class ShardSession final : public Session {
     Welcome welcome;
     welcome.cpu = server_.cpu_;
     if (hello.role == "train") {
-      Member member{hello.rank, hello.trainers, hello.generation, hello.known, hello.run};
-      welcome.standing = shard().join(member, server_.loop_.now());
+      Member member{hello.rank, hello.trainers, hello.generation, hello.known, hello.run, hello.going};
+      welcome.standing = server_.join(member);
       member_ = member;
     }
     greeted_ = true;
@@ -209,25 +211,53 @@ ShardServer::ShardServer(Transport& transport, const Address& address, const Ser
 
 ShardServer::~ShardServer() = default;
 
-void ShardServer::admit(const Hello& hello) {
+void ShardServer::check_job(const Hello& hello) const {
   if (hello.protocol != kProtocolVersion) {
     fail(Code::kUsage, "protocol version ", hello.protocol, ", this server speaks ", kProtocolVersion);
   }
   if (auto difference = first_difference(hello.job, job_.fingerprint)) {
     fail(Code::kUsage, "the server has another job: ", *difference, " there");
   }
-  if (shard_) {
-    auto difference = first_difference(hello.schema, schema_, "data.schema");
-    if (!difference) difference = first_difference(hello.place, place_, "servers");
-    if (difference) fail(Code::kUsage, "other trainers differ: ", *difference);
-    return;
+}
+
+void ShardServer::admit(const Hello& hello) {
+  check_job(hello);
+  if (shard_ && has_lost_run(hello)) drop_shard();
+  if (!shard_) return make_shard(hello);
+  auto difference = first_difference(hello.schema, schema_, "data.schema");
+  if (!difference) difference = first_difference(hello.place, place_, "servers");
+  if (difference) fail(Code::kUsage, "other trainers differ: ", *difference);
+}
+
+void ShardServer::make_shard(const Hello& hello) {
+  const ShardPlace place = place_from_json(hello.place);
+  std::vector<ParameterSpec> specs = job_.parameters(schema_from_json(hello.schema));
+  const bool checkpoints = !job_.checkpoints.directory.empty();
+  if (checkpoints && (hello.known || hello.going)) {
+    fail(kStateLost, "the server was restarted: the run of trainer ", hello.rank, " is not known here");
   }
-  shard_ =
-      std::make_unique<Shard>(job_.parameters(schema_from_json(hello.schema)), job_.optimizers,
-                              place_from_json(hello.place), job_.consistency, job_.trainer_loss, limits_);
+  if (checkpoints) check_can_checkpoint(specs);
+  shard_ = std::make_unique<Shard>(std::move(specs), job_.optimizers, place, job_.consistency,
+                                   job_.trainer_loss, limits_);
   schema_ = hello.schema;
   cpu_ = hello.cpu;
   place_ = hello.place;
+  if (!checkpoints) return;
+  try {
+    restore(hello);
+  } catch (const Error&) {
+    drop_shard();
+    throw;
+  }
+  checkpoint_ = std::make_unique<ShardCheckpoint>(loop_, job_.checkpoints, place, shard_->tables());
+  watch_cuts();
+}
+
+// Whoever waits hears of it, and begins anew.
+void ShardServer::drop_shard() {
+  checkpoint_.reset();
+  shard_->refuse_waiting(Error(kStateLost, "the run goes back to a checkpoint"));
+  shard_.reset();
 }
 
 void ShardServer::check_trainers() {
@@ -250,6 +280,7 @@ void ShardServer::publish() {
   status.pull_seconds = pull_seconds_;
   status.push_seconds = push_seconds_;
   if (shard_) shard_->describe(status);
+  if (checkpoint_) status.checkpoints = checkpoint_->counters();
   status.pulls_per_second = pull_rate_.update(status.counters.pulls, status.published);
   status.pushes_per_second = push_rate_.update(status.counters.pushes, status.published);
   board_->publish(std::move(status));

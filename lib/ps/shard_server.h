@@ -11,6 +11,7 @@
 #include "ps/hello.h"
 #include "ps/save_lease.h"
 #include "ps/shard.h"
+#include "ps/shard_checkpoint.h"
 
 namespace ps {
 
@@ -22,6 +23,7 @@ struct ServedJob {
   Consistency consistency;
   TrainerLoss trainer_loss;
   Duration request_timeout = std::chrono::seconds(15);  // a peer without a sign of life for this long is dead
+  CheckpointSettings checkpoints = {};
 };
 
 // Everything runs on the transport's loop.  The shard is made when the first trainer says what its data look
@@ -45,6 +47,9 @@ class ShardServer {
   // before the loop runs.
   void publish_to(StatusBoard& board);
 
+  // Whether a checkpoint is not done.
+  bool writes_checkpoint() const { return checkpoint_ && checkpoint_->busy(); }
+
   size_t num_connections() const { return server_->num_connections(); }
   const NetCounters& net_counters() const { return server_->counters(); }
   const Shard* shard() const { return shard_.get(); }  // null until a trainer came
@@ -54,6 +59,19 @@ class ShardServer {
 
   // Throws kUsage unless the hello is of this job, and makes the shard.
   void admit(const Hello& hello);
+  void check_job(const Hello& hello) const;
+  bool has_lost_run(const Hello& hello) const;
+  void make_shard(const Hello& hello);
+  void check_can_checkpoint(std::span<const ParameterSpec> specs) const;
+  void drop_shard();
+  void restore(const Hello& hello);
+  std::unique_ptr<CheckpointReader> open_checkpoint(const Hello& hello);
+  void check_checkpoint(const CheckpointReader& reader) const;
+  Standing join(const Member& member);
+  void watch_cuts();
+  bool cut_wanted(uint64_t step);
+  void note_finished(uint64_t passes);
+  void read_finished();
   void check_trainers();
   void publish();
 
@@ -65,6 +83,13 @@ class ShardServer {
   std::string cpu_;      // of the trainer that came first
   std::unique_ptr<Shard> shard_;
   SaveLease save_lease_;
+
+  std::unique_ptr<ShardCheckpoint> checkpoint_;  // null: the job has none
+  bool recovers_ = false;        // the shard was made for a run that goes on from a checkpoint, or anew
+  std::string restored_folder_;  // of that checkpoint; empty: there was none
+  uint64_t finished_ = 0;        // passes of a run of which everything is done
+  Time last_cut_{};
+
   Timer check_timer_;
 
   StatusBoard* board_ = nullptr;

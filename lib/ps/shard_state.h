@@ -20,6 +20,7 @@ struct Shard::Push {
   int rank = 0;
   StepInfo info;
   bool ended = false;
+  bool cut = false;
   uint32_t num_pieces = 1;
   std::map<uint32_t, PushRequest> pieces;
   std::vector<ReplyPtr> replies;       // to the last piece, more than one when it was sent again

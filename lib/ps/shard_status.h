@@ -26,6 +26,16 @@ struct ShardCounters {
   uint64_t trainers_given_up = 0, trainers_returned = 0;
 };
 
+// Of a shard's checkpoints.
+struct CheckpointCounters {
+  uint64_t parts_written = 0;  // of the shard's own
+  uint64_t failed = 0, given_up = 0;
+  uint64_t written = 0;  // whole ones, by the job's first shard; the last one's:
+  int64_t last_step = 0;
+  uint64_t last_bytes = 0;
+  double last_seconds = 0;
+};
+
 // How many requests took how long, in buckets with bounds that are about a factor of three apart.
 struct RequestSeconds {
   static constexpr std::array<double, 11> kBounds = {1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10};
@@ -60,6 +70,7 @@ struct ShardStatus {
   Time published{};  // 0: not yet
   uint64_t clock = 0;
   ShardCounters counters;
+  CheckpointCounters checkpoints;
   std::vector<TableStatus> tables;  // none until a trainer has come, as trainers
   std::vector<TrainerStatus> trainers;
   uint64_t message_bytes = 0;  // of requests, of answers, and of pushes that wait for others

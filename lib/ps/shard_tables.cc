@@ -7,15 +7,9 @@
 
 #include "base/error.h"
 #include "ps/array_bound.h"
+#include "ps/shard_tables_state.h"
 
 namespace ps {
-
-struct ShardTables::Holder {
-  const ParameterSpec* spec;
-  RowDeal deal;                         // of what is not sparse
-  std::unique_ptr<SparseTable> sparse;  // at most one of the two: a shard may have none of a parameter
-  std::unique_ptr<DenseTable> dense;
-};
 
 namespace {
 

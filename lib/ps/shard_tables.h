@@ -3,11 +3,15 @@
 #ifndef PS_PS_SHARD_TABLES_H_
 #define PS_PS_SHARD_TABLES_H_
 
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/table_layout.h"
 #include "ps/optimizer_plan.h"
 #include "ps/placement.h"
 #include "ps/protocol.h"
@@ -23,6 +27,18 @@ struct Contribution {
   const float* floats;  // [part->rows(), cols]
   int trainer;
   float share;  // of the step's examples
+};
+
+// Takes what a snapshot gives out; must not throw: it may be called in the midst of a step.
+class SnapshotTarget {
+ public:
+  virtual ~SnapshotTarget() = default;
+
+  // Some rows of a sparse table, as a SnapshotSink takes them.
+  virtual void take_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) = 0;
+
+  // All that the shard has of another one: weights [rows, cols], then the state arrays of the same shape.
+  virtual void take_dense(const TableLayout& layout, const RowDeal& deal, std::vector<float> floats) = 0;
 };
 
 // One owner thread.
@@ -79,6 +95,23 @@ class ShardTables {
   // Of all parameters that this shard has something of.
   std::vector<TableStatus> status() const;
 
+  // Begins a snapshot of all that is here, which `target` is given while the tables go on; up to about
+  // `max_bytes` are kept aside for it.  One that was running ends.
+  void begin_snapshot(uint64_t max_bytes, SnapshotTarget& target);
+
+  // Gives out some more of it, as long as it takes to give `rows`; false when it is done.
+  bool sweep_snapshot(uint64_t rows);
+  void end_snapshot();
+
+  // What a checkpoint says of the tables, and the state of their optimizers, each by one of the shards that
+  // have them.
+  std::vector<TableLayout> layouts() const;
+  std::map<std::string, std::string> optimizer_states() const;
+
+  // Puts back what this shard has of a checkpoint, whoever wrote it, into tables in which nothing has been
+  // trained.  Throws kUsage when it is of other parameters, kCorrupt when it is damaged.
+  void restore(const CheckpointReader& reader);
+
  private:
   struct Holder;
 
@@ -102,6 +135,7 @@ class ShardTables {
   void apply_statistic(Holder& holder, std::span<const Contribution> contributions);
   const float* sum_rows(Holder& holder, std::span<const Contribution> contributions);
   void sum_counts(std::span<const Contribution> contributions);
+  bool sweep(size_t parameter, uint64_t rows);
   const float* sum_ranges(Holder& holder, std::span<const Contribution> contributions);
 
   const std::vector<ParameterSpec> specs_;
@@ -110,6 +144,11 @@ class ShardTables {
   std::vector<int64_t> widths_;
   std::unique_ptr<RowSpill> spill_;  // or null
   std::vector<Holder> holders_;
+
+  // Of the running snapshot: the holder that is swept, and what its dense table gave.
+  SnapshotTarget* snapshot_target_ = nullptr;
+  size_t sweeping_ = 0;
+  std::vector<std::vector<float>> dense_floats_;  // by parameter
 
   // Of the running request.  rows_ are those of plan_.
   KeyPlanner planner_;

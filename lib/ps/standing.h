@@ -4,10 +4,15 @@
 #define PS_PS_STANDING_H_
 
 #include <cstdint>
+#include <string>
 
+#include "base/error.h"
 #include "config/spec.h"
 
 namespace ps {
+
+// A shard has lost what a trainer had there.  On the wire alone: it is no exit status.
+inline constexpr Code kStateLost{10};
 
 struct Standing {
   uint64_t run = 0;           // which it is
@@ -18,6 +23,14 @@ struct Standing {
   bool pass_begun = false;    // some trainer's were
   uint64_t gathered = 0;      // gatherings that are complete
   bool was_given_up = false;  // the others went on without this rank until now
+
+  // Of the job's first shard, for the others.
+  bool going = false;     // some trainer has been welcomed by all shards
+  bool recovers = false;  // the run began with what a checkpoint has, or anew, whatever there was before
+  std::string checkpoint = {};  // the folder of that checkpoint; empty: there was none
+  bool checkpointed = false;    // servers write some, so that a run of which something is lost can go back
+  uint64_t finished = 0;        // passes of a run of which everything is done; 0: it is not
+  uint64_t cut_at = 0;          // steps after which the next checkpoint begins, once that is known
 
   static const ObjectSpec<Standing>& spec();
 };

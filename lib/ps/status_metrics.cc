@@ -100,6 +100,27 @@ void add_requests(MetricsText& text, const ServerStatus& server) {
           &ShardCounters::trainers_given_up);
 }
 
+void add_checkpoints(MetricsText& text, const ServerStatus& server) {
+  auto counter = [&](std::string_view name, std::string_view help, uint64_t CheckpointCounters::*counted) {
+    text.of_shards(server, name, "counter", help,
+                   [&](const ShardStatus& s) { return s.checkpoints.*counted; });
+  };
+  counter("pskit_shard_checkpoint_parts_total", "Parts of checkpoints that the shard has written.",
+          &CheckpointCounters::parts_written);
+  counter("pskit_shard_checkpoints_failed_total", "Checkpoints that could not be written.",
+          &CheckpointCounters::failed);
+  counter("pskit_shard_checkpoints_given_up_total", "Checkpoints that the next one overtook.",
+          &CheckpointCounters::given_up);
+  counter("pskit_shard_checkpoints_total", "Checkpoints that count, at the first shard of the job.",
+          &CheckpointCounters::written);
+  text.of_shards(server, "pskit_shard_checkpoint_step", "gauge", "Step of the last one.",
+                 [](const ShardStatus& s) { return s.checkpoints.last_step; });
+  text.of_shards(server, "pskit_shard_checkpoint_bytes", "gauge", "Size of the last one.",
+                 [](const ShardStatus& s) { return s.checkpoints.last_bytes; });
+  text.of_shards(server, "pskit_shard_checkpoint_seconds", "gauge", "Seconds that the last one took.",
+                 [](const ShardStatus& s) { return s.checkpoints.last_seconds; });
+}
+
 void add_seconds(MetricsText& text, const Labels& labels, const RequestSeconds& seconds) {
   uint64_t count = 0;
   for (size_t b = 0; b < seconds.counts.size(); ++b) {
@@ -171,6 +192,7 @@ std::string metrics_text(const ServerStatus& server) {
   add_process(text, server);
   add_requests(text, server);
   add_request_seconds(text, server);
+  add_checkpoints(text, server);
   add_memory(text, server);
   add_trainers(text, server);
   add_net(text, server);

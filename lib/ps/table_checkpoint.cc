@@ -77,12 +77,36 @@ void save_dense(CheckpointFileWriter& writer, const TableLayout& layout, const D
   }
 }
 
+void save_dense_floats(CheckpointFileWriter& writer, const TableLayout& layout, const RowDeal& deal,
+                       std::span<const float> floats, uint32_t piece) {
+  writer.begin(layout, piece);
+  const size_t cols = static_cast<size_t>(layout.width),
+               arrays = static_cast<size_t>(layout.state_arrays) + 1;
+  const size_t num_rows = floats.size() / (cols * arrays), step = rows_of_a_block(layout);
+  RowBlock block;
+  for (size_t first = 0; first < num_rows; first += step) {
+    block.clear();
+    for (size_t r = first; r < std::min(first + step, num_rows); ++r) {
+      block.keys.push_back(static_cast<uint64_t>(deal.global(static_cast<int64_t>(r))));
+      for (size_t a = 0; a < arrays; ++a) {
+        const std::span<const float> row = floats.subspan((a * num_rows + r) * cols, cols);
+        block.values.insert(block.values.end(), row.begin(), row.end());
+      }
+    }
+    writer.rows(block);
+  }
+}
+
 void save_optimizer(CheckpointFileWriter& writer, const std::string& table,
                     const Optimizer<float>* optimizer) {
-  if (optimizer == nullptr) return;
-  std::string bytes;
-  optimizer->save(bytes);
-  writer.state(optimizer_state(table), bytes);
+  std::map<std::string, std::string> states;
+  add_optimizer_state(table, optimizer, states);
+  for (const auto& [name, bytes] : states) writer.state(name, bytes);
+}
+
+void add_optimizer_state(const std::string& table, const Optimizer<float>* optimizer,
+                         std::map<std::string, std::string>& states) {
+  if (optimizer != nullptr) optimizer->save(states[optimizer_state(table)]);
 }
 
 void restore_optimizer(const CheckpointReader& reader, const std::string& table,
@@ -116,6 +140,10 @@ void save_step_rule(CheckpointFileWriter& writer, const StepRule& rule) {
   std::string bytes;
   rule.save(bytes);
   writer.state(kStepRuleState, bytes);
+}
+
+void add_step_rule_state(const StepRule& rule, std::map<std::string, std::string>& states) {
+  rule.save(states[kStepRuleState]);
 }
 
 void restore_step_rule(const CheckpointReader& reader, StepRule& rule) {

@@ -2,7 +2,10 @@
 #ifndef PS_PS_TABLE_CHECKPOINT_H_
 #define PS_PS_TABLE_CHECKPOINT_H_
 
+#include <map>
 #include <mutex>
+#include <span>
+#include <string>
 
 #include "checkpoint/checkpoint_file_writer.h"
 #include "checkpoint/checkpoint_reader.h"
@@ -27,6 +30,8 @@ void save_dense(CheckpointFileWriter& writer, const TableLayout& layout, const D
 // The optimizer of one table, as state "optimizer/<table>"; null is well.
 void save_optimizer(CheckpointFileWriter& writer, const std::string& table,
                     const Optimizer<float>* optimizer);
+void add_optimizer_state(const std::string& table, const Optimizer<float>* optimizer,
+                         std::map<std::string, std::string>& states);  // among others, to be written
 void restore_optimizer(const CheckpointReader& reader, const std::string& table, Optimizer<float>* optimizer);
 
 // What a table with a policy keeps beside its rows, as state "rows/<table>"; nothing for others.  To be
@@ -39,10 +44,15 @@ uint64_t shrinks_of(const CheckpointReader& reader, const std::string& table);
 
 // As state "step_rule".
 void save_step_rule(CheckpointFileWriter& writer, const StepRule& rule);
+void add_step_rule_state(const StepRule& rule, std::map<std::string, std::string>& states);
 void restore_step_rule(const CheckpointReader& reader, StepRule& rule);
 
 // Throws kUsage unless the checkpoint has this table, in the same layout.
 void check_layout(const CheckpointReader& reader, const TableLayout& layout);
+
+// Writes what a snapshot gave of the rows that one holder has: floats [1 + state arrays, rows, cols].
+void save_dense_floats(CheckpointFileWriter& writer, const TableLayout& layout, const RowDeal& deal,
+                       std::span<const float> floats, uint32_t piece);
 
 // Puts the rows of one partition into a table that has none of them.  Threads may do so for several
 // partitions of one table, under one mutex.

@@ -1,9 +1,6 @@
 #include "train/checkpointer.h"
 
 #include <algorithm>
-#include <chrono>
-#include <mutex>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -12,29 +9,6 @@
 #include "checkpoint/checkpoint_file_writer.h"
 
 namespace ps {
-
-// Lets bytes through at a rate.  Any thread.
-class Checkpointer::Rate {
- public:
-  explicit Rate(double bytes_per_second) : bytes_per_second_(bytes_per_second) {}
-
-  void take(uint64_t bytes) {
-    double wait = 0;
-    {
-      std::lock_guard lock(mutex_);
-      const double now = monotonic_seconds();
-      free_at_ = std::max(free_at_, now);
-      wait = free_at_ - now;
-      free_at_ += static_cast<double>(bytes) / bytes_per_second_;
-    }
-    if (wait > 0) std::this_thread::sleep_for(std::chrono::duration<double>(wait));
-  }
-
- private:
-  const double bytes_per_second_;
-  std::mutex mutex_;
-  double free_at_ = 0;  // guarded by mutex_: when all that was taken has had its time
-};
 
 Checkpointer::Checkpointer(const CheckpointOptions& options, Json job, uint64_t generation, ThreadPool& pool,
                            Log& log, FileSystem& files)
@@ -46,7 +20,7 @@ Checkpointer::Checkpointer(const CheckpointOptions& options, Json job, uint64_t 
       files_(files),
       last_time_(monotonic_seconds()) {
   const double bytes_per_second = options_.bytes_per_second();
-  if (bytes_per_second > 0) rate_ = std::make_unique<Rate>(bytes_per_second);
+  if (bytes_per_second > 0) rate_ = std::make_unique<WriteRate>(bytes_per_second);
 }
 
 Checkpointer::~Checkpointer() = default;

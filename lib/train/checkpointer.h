@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/write_rate.h"
 #include "ps/local_store.h"
 #include "train/checkpoint_options.h"
 
@@ -55,8 +56,7 @@ class Checkpointer {
   Log& log_;
   FileSystem& files_;
 
-  class Rate;
-  std::unique_ptr<Rate> rate_;              // null: no limit
+  std::unique_ptr<WriteRate> rate_;         // null: no limit
   std::unique_ptr<CheckpointReader> base_;  // the last full one, when increments are wanted
   int since_full_ = 0;                      // increments that build on it
   int64_t last_step_ = -1;                  // written, or resumed from

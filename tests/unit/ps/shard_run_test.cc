@@ -32,7 +32,7 @@ TEST_F(ShardTest, AnotherProcessTakesARankUpWhereItWasLeft) {
   push(1, 1, {1}, 1);
   EXPECT_THAT(weights({1}), ElementsAre(-4)) << "half a push is forgotten";
   EXPECT_EQ(shard_->counters().trainers_returned, 1u);
-  EXPECT_THAT(refusal([&] { join(1, 2, 1, /*known=*/true); }, Code::kFenced), HasSubstr("not known here"));
+  EXPECT_THAT(refusal([&] { join(1, 2, 1, /*known=*/true); }, Code::kFenced), HasSubstr("another process"));
 }
 
 TEST_F(ShardTest, StandingTellsOfPassesThatHaveEnded) {
@@ -87,7 +87,7 @@ TEST_F(ShardTest, TheNextRunBeginsWhenARankReturnsThatHasEndedTheLast) {
   EXPECT_EQ(standing.run, 2u);
   EXPECT_EQ(shard_->clock(), 0u);
   EXPECT_THAT(weights({1}), ElementsAre(-1)) << "the weights stay";
-  EXPECT_THAT(refusal([&] { join(0, 1, 1, /*known=*/true); }, Code::kFenced), HasSubstr("not known here"));
+  EXPECT_THAT(refusal([&] { join(0, 1, 1, /*known=*/true); }, Code::kFenced), HasSubstr("another process"));
 }
 
 TEST_F(ShardTest, TheFirstShardSaysForAllWhichRunItIs) {

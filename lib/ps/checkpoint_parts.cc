@@ -1,0 +1,142 @@
+#include "ps/checkpoint_parts.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "ps/table_checkpoint.h"
+
+namespace ps {
+
+namespace {
+
+constexpr std::string_view kWritingPrefix = "writing-", kPartSuffix = ".part";
+constexpr uint64_t kMaxPartBytes = 256 << 20;
+
+std::string run_prefix(uint64_t run) {
+  return cat(kWritingPrefix, checksum_text(run), "-");
+}
+
+// "shard-d0-s1": the numbers of a shard; -1 where it has none of a kind.
+std::string shard_name(const ShardPlace& place) {
+  return cat("shard-d", place.dense, "-s", place.sparse);
+}
+
+std::vector<std::string> part_files(const std::string& folder) {
+  if (!is_directory(folder)) return {};
+  std::vector<std::string> names = list_directory(folder);
+  std::erase_if(names, [](const std::string& name) { return !name.ends_with(kPartSuffix); });
+  return names;
+}
+
+// A full disk is no mistake of whoever started the job.
+template <class Body>
+void as_output(Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    if (error.code() != Code::kUsage) throw;
+    throw Error(Code::kUnavailable, error.message());
+  }
+}
+
+}  // namespace
+
+std::string writing_folder(const Cut& cut) {
+  return cat(run_prefix(cut.run), cut.step);
+}
+
+PartWriter::PartWriter(const std::string& directory, const Cut& cut, const ShardPlace& place,
+                       const ChunkWriting& writing)
+    : target_{join_path(directory, writing_folder(cut)), writing}, cut_(cut), place_(place) {
+  as_output([&] { writing.files->make_directories(target_.folder); });
+}
+
+PartWriter::~PartWriter() = default;
+
+// A file for each table: partitions come in their order, but those of several tables may come by turns.
+void PartWriter::rows(const TableLayout& layout, uint32_t partition, const RowBlock& rows) {
+  auto [place, is_new] = sparse_.try_emplace(layout.name);
+  TableFile& file = place->second;
+  if (is_new) {
+    const std::string name = cat("rows-", place_.sparse, "-", sparse_.size(), ".psc");
+    as_output([&] { file.writer = std::make_unique<CheckpointFileWriter>(target_, name); });
+  }
+  if (is_new || partition != file.partition) file.writer->begin(layout, partition);
+  file.partition = partition;
+  file.writer->rows(rows);
+}
+
+void PartWriter::dense(const TableLayout& layout, const RowDeal& deal, std::span<const float> floats) {
+  const std::string name = cat("dense-", place_.dense, ".psc");
+  if (!dense_) as_output([&] { dense_ = std::make_unique<CheckpointFileWriter>(target_, name); });
+  save_dense_floats(*dense_, layout, deal, floats, static_cast<uint32_t>(deal.holder));
+}
+
+void PartWriter::finish(const std::vector<TableLayout>& layouts,
+                        const std::map<std::string, std::string>& states) {
+  for (auto& [table, file] : sparse_) files_.push_back(file.writer->finish());
+  if (dense_) files_.push_back(dense_->finish());
+  const std::string name = shard_name(place_);
+  if (!states.empty()) {
+    CheckpointFileWriter writer(target_, name + ".psc");
+    for (const auto& [state, bytes] : states) writer.state(state, bytes);
+    files_.push_back(writer.finish());
+  }
+  const Manifest manifest{.step = cut_.step, .generation = cut_.run, .tables = layouts, .files = files_};
+  write_file(join_path(target_.folder, name + std::string(kPartSuffix)), encode_manifest(manifest),
+             *target_.writing.files);
+}
+
+bool parts_complete(const std::string& directory, const Cut& cut, const ShardPlace& place) {
+  std::set<int> dense, sparse;
+  for (const std::string& name : part_files(join_path(directory, writing_folder(cut)))) {
+    ShardPlace of;
+    if (std::sscanf(name.c_str(), "shard-d%d-s%d", &of.dense, &of.sparse) != 2) continue;
+    if (of.dense >= 0) dense.insert(of.dense);
+    if (of.sparse >= 0) sparse.insert(of.sparse);
+  }
+  return dense.size() == static_cast<size_t>(place.num_dense) &&
+         sparse.size() == static_cast<size_t>(place.num_sparse);
+}
+
+uint64_t commit_parts(FileSystem& files, const std::string& directory, const Cut& cut, const Json& job) {
+  const std::string folder = join_path(directory, writing_folder(cut));
+  Manifest whole{.step = cut.step, .generation = cut.run, .job = job};
+  std::set<std::string> tables;
+  for (const std::string& name : part_files(folder)) {
+    const std::string path = join_path(folder, name);
+    Manifest part = decode_manifest(read_file(path, kMaxPartBytes), path);
+    for (TableLayout& layout : part.tables) {
+      if (tables.insert(layout.name).second) whole.tables.push_back(std::move(layout));
+    }
+    std::move(part.files.begin(), part.files.end(), std::back_inserter(whole.files));
+    files.remove(path);
+  }
+  const std::string target = join_path(directory, step_folder(cut.step));
+  files.remove(join_path(target, kManifestFile));
+  files.remove(target);
+  files.rename(folder, target);
+  commit_checkpoint(files, directory, whole);
+  uint64_t bytes = 0;
+  for (const FileEntry& file : whole.files) bytes += file.sum.bytes;
+  return bytes;
+}
+
+void remove_stale_parts(FileSystem& files, const std::string& directory, const Cut& cut) {
+  const std::string prefix = run_prefix(cut.run);
+  for (const std::string& name : list_directory(directory)) {
+    if (!name.starts_with(kWritingPrefix)) continue;
+    const bool own = name.starts_with(prefix);
+    const std::optional<int64_t> step =
+        own ? parse_int(std::string_view(name).substr(prefix.size())) : std::nullopt;
+    if (!step || *step < cut.step) files.remove(join_path(directory, name));
+  }
+}
+
+}  // namespace ps

@@ -1,0 +1,69 @@
+// The parts of a checkpoint that several shards write, and what makes one checkpoint of them.
+//
+// All write into one folder of the checkpoint directory, which is named after the run and the cut:
+// writing-<run>-<step>.  A shard whose files are there and synced leaves a part file beside them, a manifest
+// of its own files.  The job's first shard, once there are those of all, makes the folder step-… of it, with
+// the manifest of all files.  ps-checkpoint(5).
+#ifndef PS_PS_CHECKPOINT_PARTS_H_
+#define PS_PS_CHECKPOINT_PARTS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_file_writer.h"
+#include "ps/placement.h"
+#include "ps/shard_tables.h"
+
+namespace ps {
+
+// Which checkpoint.
+struct Cut {
+  uint64_t run = 0;
+  int64_t step = 0;
+};
+
+std::string writing_folder(const Cut& cut);
+
+// One shard's files.  Any one thread at a time.  Throws as ChunkWriter does.
+class PartWriter {
+ public:
+  // Makes the folder, if it is not there.
+  PartWriter(const std::string& directory, const Cut& cut, const ShardPlace& place,
+             const ChunkWriting& writing);
+  ~PartWriter();
+
+  void rows(const TableLayout& layout, uint32_t partition, const RowBlock& rows);
+  void dense(const TableLayout& layout, const RowDeal& deal, std::span<const float> floats);
+
+  // Writes the states, and then that all is there.
+  void finish(const std::vector<TableLayout>& layouts, const std::map<std::string, std::string>& states);
+
+ private:
+  struct TableFile {
+    std::unique_ptr<CheckpointFileWriter> writer;
+    uint32_t partition = 0;  // whose rows came last
+  };
+
+  const CheckpointTarget target_;
+  const Cut cut_;
+  const ShardPlace place_;
+  std::vector<FileEntry> files_;
+  std::map<std::string, TableFile> sparse_;      // by table
+  std::unique_ptr<CheckpointFileWriter> dense_;  // null: none begun
+};
+
+// Whether the parts of all shards are there; `place` is of one of them.
+bool parts_complete(const std::string& directory, const Cut& cut, const ShardPlace& place);
+
+// Makes the parts a checkpoint: manifest, LATEST.  `job` is what must be equal to go on.  Returns its bytes.
+uint64_t commit_parts(FileSystem& files, const std::string& directory, const Cut& cut, const Json& job);
+
+// Removes what was left half written: all before `cut`, and all of other runs.
+void remove_stale_parts(FileSystem& files, const std::string& directory, const Cut& cut);
+
+}  // namespace ps
+
+#endif  // PS_PS_CHECKPOINT_PARTS_H_

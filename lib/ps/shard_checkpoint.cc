@@ -1,0 +1,176 @@
+#include "ps/shard_checkpoint.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/row_chunks.h"
+
+namespace ps {
+
+// What the writer's tasks share with the loop, which looks at it when the writer is idle.
+struct ShardCheckpoint::Part {
+  std::atomic<bool> given_up = false;
+  std::unique_ptr<PartWriter> writer;
+  std::optional<Error> error;
+  uint64_t bytes = 0;  // of the whole checkpoint, once it counts
+
+  // After an error nothing else is done.
+  template <class Body>
+  void run(Body&& body) {
+    if (given_up || error) return;
+    try {
+      body();
+    } catch (const Error& e) {
+      error = e;
+    }
+  }
+};
+
+ShardCheckpoint::ShardCheckpoint(Loop& loop, const CheckpointSettings& settings, const ShardPlace& place,
+                                 ShardTables& tables)
+    : loop_(loop),
+      settings_(settings),
+      place_(place),
+      tables_(tables),
+      timer_(loop, [this] { work(); }),
+      writer_(settings.memory_bytes / 2, settings.own_thread) {}
+
+ShardCheckpoint::~ShardCheckpoint() {
+  if (part_) part_->given_up = true;
+  tables_.end_snapshot();
+}
+
+void ShardCheckpoint::begin(const Cut& cut, std::map<std::string, std::string> states) {
+  if (busy()) {
+    part_->given_up = true;
+    ++counters_.given_up;
+  }
+  cut_ = cut;
+  states_ = std::move(states);
+  begun_ = loop_.now();
+  part_ = std::make_shared<Part>();
+  writer_.add(0, [this, part = part_, cut] {
+    part->run([&] {
+      ChunkWriting writing{settings_.files, settings_.zstd_level, nullptr};
+      if (settings_.rate) {
+        writing.before_write = [rate = settings_.rate](uint64_t bytes) { rate->take(bytes); };
+      }
+      part->writer = std::make_unique<PartWriter>(settings_.directory, cut, place_, writing);
+    });
+  });
+  tables_.begin_snapshot(settings_.memory_bytes / 2, *this);
+  phase_ = Phase::kSweeping;
+  timer_.start_after(Duration());
+}
+
+void ShardCheckpoint::take_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) {
+  auto taken = std::make_shared<SnapshotRows>(std::move(rows));
+  writer_.add(taken->size() * layout.row_bytes(), [part = part_, layout, partition, taken] {
+    part->run([&] {
+      taken->sorted(rows_of_a_block(layout),
+                    [&](const RowBlock& block) { part->writer->rows(layout, partition, block); });
+    });
+  });
+}
+
+void ShardCheckpoint::take_dense(const TableLayout& layout, const RowDeal& deal, std::vector<float> floats) {
+  const uint64_t bytes = floats.size() * sizeof(float);
+  writer_.add(bytes, [part = part_, layout, deal, floats = std::move(floats)] {
+    part->run([&] { part->writer->dense(layout, deal, floats); });
+  });
+}
+
+// Called again and again until the phase ends.
+void ShardCheckpoint::work() {
+  constexpr Duration kAskWriter = std::chrono::milliseconds(2), kAskOthers = std::chrono::milliseconds(10);
+  if (phase_ == Phase::kSweeping) return sweep();
+  if (!writer_.is_idle()) return timer_.start_after(kAskWriter);
+  if (part_->error) return end_failed(*part_->error);
+  if (phase_ == Phase::kCommitting) return end_committed();
+  if (phase_ == Phase::kWriting) finish_writing();
+  if (phase_ != Phase::kGathering) return;
+  gather();
+  if (busy()) timer_.start_after(kAskOthers);
+}
+
+// A fraction of a millisecond at a time.
+void ShardCheckpoint::sweep() {
+  constexpr uint64_t kRows = 1000;
+  constexpr Duration kAskRoom = std::chrono::milliseconds(1);
+  if (!writer_.has_room()) return timer_.start_after(kAskRoom);
+  if (tables_.sweep_snapshot(kRows)) return timer_.start_after(Duration());
+  writer_.add(0, [part = part_, layouts = tables_.layouts(), states = std::move(states_)] {
+    part->run([&] { part->writer->finish(layouts, states); });
+  });
+  phase_ = Phase::kWriting;
+  timer_.start_after(Duration());
+}
+
+void ShardCheckpoint::finish_writing() {
+  ++counters_.parts_written;
+  gathering_since_ = loop_.now();
+  phase_ = commits() ? Phase::kGathering : Phase::kIdle;
+}
+
+// Waits for the other shards' parts, and makes a checkpoint of all.
+void ShardCheckpoint::gather() {
+  constexpr Duration kLongest = std::chrono::seconds(60);
+  if (parts_complete(settings_.directory, cut_, place_)) return commit();
+  if (loop_.now() - gathering_since_ < kLongest) return;
+  end_failed(Error(Code::kUnavailable,
+                   "the parts of other servers do not come: do all of them have the "
+                   "checkpoint directory?"));
+}
+
+void ShardCheckpoint::commit() {
+  phase_ = Phase::kCommitting;
+  writer_.add(0, [this, part = part_, cut = cut_] {
+    part->run([&] { part->bytes = commit_parts(*settings_.files, settings_.directory, cut, settings_.job); });
+    if (!part->error) prune(cut);
+  });
+}
+
+// The checkpoint counts already: what goes wrong from here on does not take it away.
+void ShardCheckpoint::prune(const Cut& cut) const {
+  try {
+    prune_checkpoints(*settings_.files, settings_.directory, cut.step, settings_.keep);
+    remove_stale_parts(*settings_.files, settings_.directory, cut);
+  } catch (const Error& error) {
+    if (settings_.log == nullptr) return;
+    settings_.log->warning("after the checkpoint at step ", cut.step, ": ", error.message());
+  }
+}
+
+void ShardCheckpoint::end_committed() {
+  phase_ = Phase::kIdle;
+  const double seconds = to_seconds(loop_.now() - begun_);
+  ++counters_.written;
+  counters_.last_step = cut_.step;
+  counters_.last_bytes = part_->bytes;
+  counters_.last_seconds = seconds;
+  if (settings_.log == nullptr) return;
+  settings_.log->info("Checkpoint at step ", cut_.step, ": ", human_bytes(part_->bytes), " in ",
+                      significant(seconds, 3), " s to ",
+                      join_path(settings_.directory, step_folder(cut_.step)));
+}
+
+// The checkpoint before stays valid.
+void ShardCheckpoint::end_failed(const Error& error) {
+  phase_ = Phase::kIdle;
+  ++counters_.failed;
+  if (settings_.log != nullptr) {
+    settings_.log->error("checkpoint at step ", cut_.step,
+                         " failed, the one before it stays: ", error.message());
+  }
+  part_->writer.reset();
+  if (!commits()) return;
+  try {
+    settings_.files->remove(join_path(settings_.directory, writing_folder(cut_)));
+  } catch (const Error& problem) {
+    if (settings_.log != nullptr) settings_.log->warning(problem.message());
+  }
+}
+
+}  // namespace ps

@@ -1,0 +1,93 @@
+// ShardCheckpoint: writes a shard's part of checkpoints while the shard goes on: it sweeps snapshots of the
+// tables between requests, and writes on a thread of its own.  The part of the job's first shard also makes
+// one checkpoint of all parts.  Used by ShardServer.
+#ifndef PS_PS_SHARD_CHECKPOINT_H_
+#define PS_PS_SHARD_CHECKPOINT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/log.h"
+#include "checkpoint/write_rate.h"
+#include "net/loop.h"
+#include "ps/background_writer.h"
+#include "ps/checkpoint_parts.h"
+#include "ps/shard_status.h"
+#include "ps/shard_tables.h"
+
+namespace ps {
+
+// Of all shards of a server.
+struct CheckpointSettings {
+  std::string directory;  // the same one of all servers; empty: no checkpoints
+  bool resume = false;    // whoever begins a run goes on from the newest one
+  int64_t steps = 0;      // between two; 0: not by steps
+  Duration period{};      // 0: not by time
+  int keep = 2;
+  int zstd_level = 1;
+  uint64_t memory_bytes = uint64_t{256} << 20;     // of a shard: rows kept aside, or waiting to be written
+  std::shared_ptr<WriteRate> rate = nullptr;       // null: no limit
+  Json job = {};                                   // what must be equal to go on
+  std::map<std::string, std::string> states = {};  // what else a checkpoint says of the job
+  FileSystem* files = &system_files();
+  Log* log = nullptr;      // null: nothing is said
+  bool own_thread = true;  // else all is written in the loop, for simulated time
+};
+
+// Everything runs on the loop's thread.  What it is given outlives it.
+class ShardCheckpoint final : private SnapshotTarget {
+ public:
+  ShardCheckpoint(Loop& loop, const CheckpointSettings& settings, const ShardPlace& place,
+                  ShardTables& tables);
+  ~ShardCheckpoint() override;
+
+  // Begins a checkpoint of the tables as they are, and of `states`.  One that is not done is given up.
+  void begin(const Cut& cut, std::map<std::string, std::string> states);
+
+  // Until the part is written; of the first shard, until the checkpoint counts, or has failed.
+  bool busy() const { return phase_ != Phase::kIdle; }
+
+  const CheckpointCounters& counters() const { return counters_; }
+
+ private:
+  enum class Phase { kIdle, kSweeping, kWriting, kGathering, kCommitting };
+
+  struct Part;
+
+  void take_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) override;
+  void take_dense(const TableLayout& layout, const RowDeal& deal, std::vector<float> floats) override;
+
+  bool commits() const { return place_.dense == 0; }
+  void work();
+  void sweep();
+  void gather();
+  void finish_writing();
+  void commit();
+  void prune(const Cut& cut) const;
+  void end_committed();
+  void end_failed(const Error& error);
+
+  Loop& loop_;
+  const CheckpointSettings& settings_;
+  const ShardPlace place_;
+  ShardTables& tables_;
+  CheckpointCounters counters_;
+  Timer timer_;
+
+  // Of the running checkpoint.
+  Phase phase_ = Phase::kIdle;
+  Cut cut_;
+  std::map<std::string, std::string> states_;
+  std::shared_ptr<Part> part_;
+  Time begun_{}, gathering_since_{};
+
+  BackgroundWriter writer_;  // the last: its tasks end first
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SHARD_CHECKPOINT_H_

@@ -1,0 +1,111 @@
+// Checkpoints of a shard: when they begin, what a run goes on from.
+#include "ps/run_state.h"
+#include "shard_test.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class CutTest : public ShardTest {
+ protected:
+  void watch(std::vector<uint64_t> wanted = {}) {
+    auto begin = [this](uint64_t step) { begun_.push_back(step); };
+    shard_->on_cut(begin, [wanted = std::move(wanted)](uint64_t step) {
+      return std::ranges::find(wanted, step) != wanted.end();
+    });
+  }
+  OutcomePtr push_marked(int rank, uint64_t step) {
+    return push_piece(rank, {.step = step, .info = {1, 0}, .cut = true}, {1}, 1);
+  }
+
+  std::vector<uint64_t> begun_;  // after so many steps
+};
+
+TEST_F(CutTest, BeginsAfterTheStepWhosePushesAreMarked) {
+  make(2);
+  watch();
+  for (int rank : {0, 1}) push(rank, 0, {1}, 1);
+  push_marked(0, 1);
+  EXPECT_TRUE(begun_.empty());
+  push_marked(1, 1);
+  EXPECT_THAT(begun_, ElementsAre(2));
+  for (int rank : {0, 1}) push(rank, 2, {1}, 1);
+  EXPECT_THAT(begun_, ElementsAre(2));
+}
+
+TEST_F(CutTest, BeginsAtTheEndOfAPassUnasked) {
+  make(2);
+  watch();
+  push(0, 0, {1}, 1);
+  push_end(1, 0);
+  EXPECT_TRUE(begun_.empty());
+  for (int rank : {0, 1}) push_end(rank, 1);
+  EXPECT_THAT(begun_, ElementsAre(2));
+}
+
+TEST_F(CutTest, AsynchronousTrainersEndAPassOnTheSameNumberWhateverTheirOrder) {
+  make(2, {.async = true});
+  watch();
+  for (uint64_t step : {0, 1, 2}) push(1, step, {1}, 1);
+  push(0, 0, {1}, 1);
+  push_end(1, 3);
+  push_end(0, 1);
+  EXPECT_THAT(begun_, ElementsAre(5)) << "four batches and a pass";
+}
+
+// With staleness 1, a trainer may have pushed a step ahead when it hears of the checkpoint.
+TEST_F(CutTest, IsToldBeforeAnyTrainerHasPushedItsStep) {
+  make(1, {.staleness = 1});
+  watch({3});
+  EXPECT_EQ(push(0, 0, {1}, 1)->done().cut_at, 3u) << "applied 1, and step 1 may be on its way";
+  EXPECT_EQ(push(0, 1, {1}, 1)->done().cut_at, 3u);
+  leave(0, 1, 1);
+  EXPECT_EQ(join(0, 1, 2).cut_at, 3u) << "also to another process";
+  EXPECT_EQ(push_marked(0, 2)->done().cut_at, 0u);
+  EXPECT_THAT(begun_, ElementsAre(3));
+}
+
+TEST_F(CutTest, ARunThatGoesOnElsewhereIsNotBegunAnew) {
+  make(1);
+  const Member member{.rank = 0, .trainers = 1, .generation = 5, .run = 9, .going = true};
+  leave(0, 1, 1);
+  EXPECT_THAT(refusal([&] { shard_->join(member, now_); }, kStateLost), HasSubstr("not known here"));
+}
+
+TEST_F(CutTest, WhoIsOfAnotherRunMayDoNothing) {
+  make(1);
+  shard_->check({.rank = 0, .generation = 1});
+  EXPECT_THAT(refusal([&] { shard_->check({.rank = 0, .generation = 2}); }, kStateLost),
+              HasSubstr("another one has begun"));
+}
+
+TEST(RunState, ComesBackAndIsRefusedWhenCut) {
+  const RunState state{7, 1, {{4, 2}, {3, 1}}};
+  std::string bytes;
+  state.save(bytes);
+  ByteReader in(bytes);
+  const RunState back = RunState::load(in);
+  EXPECT_EQ(back.clock, 7u);
+  EXPECT_EQ(back.pass, 1u);
+  EXPECT_EQ(back.trainers[1].pass_batches, 1u);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    ByteReader cut(std::string_view(bytes).substr(0, size));
+    EXPECT_THROW(RunState::load(cut), Error) << size;
+  }
+}
+
+// Batch b of a pass is trainer b mod 3's, and later trainer b mod 2's: what was done is not done again.
+TEST(RunState, BatchesAreDealtAnewToOtherTrainers) {
+  const RunState three{5, 0, {{4, 4}, {3, 3}, {4, 4}}};  // batches 0 to 10
+  const RunState two = three.dealt_to(2);
+  ASSERT_EQ(two.trainers.size(), 2u);
+  EXPECT_EQ(two.trainers[0].pass_batches, 6u);  // 0, 2, ... 10
+  EXPECT_EQ(two.trainers[1].pass_batches, 5u);
+  EXPECT_EQ(three.dealt_to(3).trainers[1].pass_batches, 3u);
+  EXPECT_EQ(RunState({1, 0, {{1, 1}}}).dealt_to(3).trainers[2].pass_batches, 0u);
+}
+
+}  // namespace
+}  // namespace ps
