@@ -2,23 +2,25 @@
 # What the launch scripts share.  Not a program.
 PATH=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/../../build/release/bin:$PATH
 
-servers=1 ports=1 trainers=2
+servers=1 ports=1 trainers=2 restarts=0
 server_ids=() trainer_ids=()
 
-# read_options ARGUMENTS...: sets servers, ports, trainers, hosts, and num_options, how many arguments these took.
+# read_options ARGUMENTS...: sets servers, ports, trainers, restarts, hosts, and num_options, how many arguments these took.
 read_options() {
   local option OPTIND=1
-  while getopts s:p:n:H: option; do
+  while getopts s:p:n:r:H: option; do
     case $option in
       s) servers=$OPTARG ;;
       p) ports=$OPTARG ;;
       n) trainers=$OPTARG ;;
+      r) restarts=$OPTARG ;;
       H) hosts=$OPTARG ;;
       *) usage ;;
     esac
   done
   num_options=$((OPTIND - 1))
   [[ $servers =~ ^[1-9][0-9]*$ && $ports =~ ^[1-9][0-9]*$ && $trainers =~ ^[1-9][0-9]*$ ]] || usage
+  [[ $restarts =~ ^[0-9]+$ ]] || usage
   (($# > num_options)) || usage
 }
 
@@ -34,6 +36,45 @@ wait_for_file() {
     kill -0 "$2" 2>/dev/null || wait "$2"
     sleep 0.02
   done
+}
+
+# free_ports COUNT: prints the first of so many consecutive ports that nobody listens on, below those that the system
+# gives to whoever connects: a server that comes again finds its own free.
+free_ports() {
+  local first port
+  while :; do
+    first=$((10000 + RANDOM % 20000))
+    for ((port = first; port < first + $1; ++port)); do
+      ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || continue 2
+    done
+    echo "$first"
+    return
+  done
+}
+
+# supervise ID_FILE RESTARTS COMMAND...: runs the command, and again when a signal killed it, up to so many times.  The
+# file has its process id.  Ends with its status; what ends this ends it.
+supervise() {
+  local id_file=$1 restarts=$2 id=0 ending=0 status
+  shift 2
+  trap 'ending=1; ((id == 0)) || kill -TERM "$id" 2>/dev/null || true' TERM INT
+  while :; do
+    "$@" &
+    id=$!
+    echo "$id" >"$id_file"
+    ((ending == 0)) || kill -TERM "$id" 2>/dev/null || true
+    status=0
+    wait "$id" || status=$?
+    # A signal ends the waiting, not the process.
+    if ((ending == 1 && status > 128)); then
+      local last=0
+      wait "$id" || last=$?
+      ((last == 127)) || status=$last
+    fi
+    if ((status != 134 && status != 137 && status != 139 || restarts == 0 || ending == 1)); then break; fi
+    restarts=$((restarts - 1))
+  done
+  return "$status"
 }
 
 # Waits for all trainers; ends with the status of the first that fails, and then ends the others.

@@ -1,10 +1,12 @@
 #!/bin/bash
 # Runs a job with servers and trainers on this machine, and ends them together.
 #
-# usage: local.sh [-s SERVERS] [-p PORTS] [-n TRAINERS] JOB.json [ps-train's flags...]
+# usage: local.sh [-s SERVERS] [-p PORTS] [-n TRAINERS] [-r RESTARTS] JOB.json [ps-train's flags...]
 #   -s  servers, 1 unless told
 #   -p  ports of each server for dense parameters, and as many for sparse ones, 1 unless told
 #   -n  trainers, 2 unless told
+#   -r  how often each process is started again when a signal has killed it, 0 unless told; servers need a
+#       checkpoint.directory in PS_SERVE_FLAGS or the job to go on from
 # What the trainers print comes through; trainer 0 speaks for all.  The exit status is that of the first trainer that
 # fails, or 0.  PS_SERVE_FLAGS holds further flags of ps-serve.
 set -euo pipefail
@@ -15,20 +17,32 @@ shift "$num_options"
 scratch=$(mktemp -d)
 trap 'end_servers; rm -rf "$scratch"' EXIT
 
-addresses=
-for ((s = 0; s < servers; ++s)); do
+# One process each, in place of this shell.  A server that comes again has its ports, and its checkpoints.
+run_server() {
+  local server=$1 job=$2 resume=()
+  if [[ -s $scratch/ports.$server ]]; then resume=(--resume); fi
   # shellcheck disable=SC2086  # PS_SERVE_FLAGS is several words
-  ps-serve "$1" --host 127.0.0.1 --port 0 --ports-num "$ports" --ports-num-for-sparse "$ports" \
-    --port-file "$scratch/ports.$s" ${PS_SERVE_FLAGS:-} >"$scratch/ready.$s" &
+  exec ps-serve "$job" --host 127.0.0.1 --port "${first_ports[server]}" --ports-num "$ports" \
+    --ports-num-for-sparse "$ports" --port-file "$scratch/ports.$server" "${resume[@]}" ${PS_SERVE_FLAGS:-} \
+    >"$scratch/ready.$server"
+}
+run_trainer() {
+  exec ps-train "${@:2}" --servers "$addresses" --trainers "$trainers" --rank "$1"
+}
+
+addresses='' first_ports=()
+for ((s = 0; s < servers; ++s)); do
+  first_ports[s]=$(free_ports $((2 * ports)))
+  supervise "$scratch/id.server.$s" "$restarts" run_server "$s" "$1" &
   server_ids+=($!)
 done
 for ((s = 0; s < servers; ++s)); do
   wait_for_file "$scratch/ports.$s" "${server_ids[s]}"
-  addresses+=${addresses:+,}127.0.0.1:$(head -n 1 "$scratch/ports.$s")
+  addresses+=${addresses:+,}127.0.0.1:${first_ports[s]}
 done
 
 for ((rank = trainers - 1; rank >= 0; --rank)); do
-  ps-train "$@" --servers "$addresses" --trainers "$trainers" --rank "$rank" &
+  supervise "$scratch/id.trainer.$rank" "$restarts" run_trainer "$rank" "$@" &
   trainer_ids+=($!)
 done
 wait_for_trainers
