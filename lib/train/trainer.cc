@@ -114,11 +114,12 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
   PassTimes times(store_);
   reporter_.begin(cat("pass ", pass));
   const bool resumed = resumed_;
+  const int64_t skipped = resumed ? batches_ : 0;
   begin_pass(pass, reader, stop);
   if (!ended_) {
     plans_.set_limit(reader.spare_bytes());
     PrepareAhead prepare(network_, reader, preparing_threads(reader), /*training=*/true,
-                         {step_ * group_.size() + group_.rank(), group_.size()}, {&plans_, batches_});
+                         {step_ * group_.size() + group_.rank(), group_.size()}, {&plans_, skipped});
     train_batches(prepare, times, stop);
   }
   PassResult result;
