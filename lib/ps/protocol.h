@@ -42,7 +42,7 @@ enum class Message : uint16_t {
 inline constexpr uint64_t kMessageBytes = 8 << 20;  // about what a message holds
 // About what a message of rows by their keys holds: it stays in a core's cache from the table to the socket
 // and from the socket to the layer, and trainer and shard work on different ones at the same time.
-inline constexpr uint64_t kRowMessageBytes = 256 << 10;
+inline constexpr uint64_t kRowMessageBytes = 512 << 10;
 inline constexpr uint64_t kMaxMessageBytes = 64 << 20;  // more is refused
 inline constexpr uint64_t kMaxGatherBytes = 256 << 20;  // what one trainer gives
 
