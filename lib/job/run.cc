@@ -194,6 +194,7 @@ bool Run::train() {
   start_checkpoints(result);
   trainer_->on_batch([&](bool stopping) { after_batch(stopping, result); });
   bool finished = train_passes(result);
+  saves_->finish();
   result.update(home_->counters());
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;
@@ -224,6 +225,7 @@ void Run::start_checkpoints(Json& result) {
 
 void Run::after_batch(bool stopping, const Json& result) {
   if (checkpoints_) checkpoints_->after_batch(stopping, result);
+  saves_->after_batch();
   if (!stopping && options_.save_asked()) saves_->save_asked(trainer_->pass(), trainer_->batches());
 }
 
@@ -248,6 +250,7 @@ bool Run::train_passes(Json& result) {
     if (options_.stop()) return false;
     if (checkpoints_) checkpoints_->after_pass(result);
   }
+  saves_->finish();
   home_->group().end_run();
   return true;
 }

@@ -71,6 +71,9 @@ class GeoStore final : public ParameterStore, public Group {
   Saver elect_saver(SaveStage stage, const std::string& name) override {
     return remote_.elect_saver(stage, name);
   }
+  bool ask_checkpoint(std::function<void(const AskedCheckpoint&)> done) override {
+    return remote_.ask_checkpoint(std::move(done));
+  }
   RunPosition position() const override;
   uint64_t finished_passes() const override { return remote_.finished_passes(); }
   void end_run() override { remote_.end_run(); }

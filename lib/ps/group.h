@@ -4,6 +4,7 @@
 #define PS_PS_GROUP_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,12 @@ struct Saver {
   int rank = 0;          // of whoever saves, or did last
 };
 
+// What became of a checkpoint that a trainer has asked for.
+struct AskedCheckpoint {
+  bool counts = false;
+  std::string text;  // the name of its folder, or why it does not
+};
+
 // One owner thread.
 class Group {
  public:
@@ -53,6 +60,13 @@ class Group {
   virtual Saver elect_saver(SaveStage stage, const std::string& name) {
     (void)stage, (void)name;
     return {true, rank()};
+  }
+
+  // Has the servers write a checkpoint as soon as a step allows; false when they write none.  `done` is called
+  // while this trainer waits for something else, at the end of that.
+  virtual bool ask_checkpoint(std::function<void(const AskedCheckpoint&)> done) {
+    (void)done;
+    return false;
   }
 
   virtual RunPosition position() const { return {}; }

@@ -36,6 +36,7 @@ enum class Message : uint16_t {
   kEndRun,
   kRowReport,
   kSaveLease,
+  kCheckpoint,
 };
 
 // Larger requests are split by who makes them.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ps/checkpoint_requests.h"
 #include "ps/remote_store.h"
 #include "ps/save_lease.h"
 
@@ -85,6 +86,14 @@ Saver RemoteStore::elect_saver(SaveStage stage, const std::string& name) {
   const LeaseRequest request{links_.welcome(0).standing.run, stage, name};
   Frame frame = links_.call(0, Message::kSaveLease, Payload(encode_lease_request(request)));
   return decode_saver(frame.body.bytes());
+}
+
+bool RemoteStore::ask_checkpoint(std::function<void(const AskedCheckpoint&)> done) {
+  if (!standing().checkpointed) return false;
+  links_.request(0, Message::kCheckpoint, Payload(), [done = std::move(done)](const Frame& frame) {
+    done(decode_asked_checkpoint(frame.body.bytes()));
+  });
+  return true;
 }
 
 void RemoteStore::end_run() {

@@ -66,6 +66,7 @@ class RemoteStore final : public ParameterStore, public Group {
   uint64_t finished_passes() const override { return standing().finished; }
   RunPosition position() const override { return position_; }
   Saver elect_saver(SaveStage stage, const std::string& name) override;
+  bool ask_checkpoint(std::function<void(const AskedCheckpoint&)> done) override;
   int leader() const override { return leader_; }
   void end_run() override;
 

@@ -50,47 +50,46 @@ Saver decode_saver(std::span<const char> body) {
   return {elected, rank};
 }
 
-bool SaveLease::was_saved(const std::string& name) const {
-  return std::ranges::find(saved_, name) != saved_.end();
+SaveLease::Lease* SaveLease::find(const std::string& name) {
+  auto found = std::ranges::find(leases_, name, &Lease::name);
+  return found == leases_.end() ? nullptr : &*found;
 }
 
-bool SaveLease::is_last(const LeaseRequest& request, int rank, uint64_t generation) const {
-  return request.run == run_ && rank == rank_ && generation == generation_ && request.name == name_;
-}
-
-// A process that comes in place of one that saved has its rank: the other is no more.  So is a saver when
-// another trainer is to save what comes after its pass: that ends when all have ended it.
-bool SaveLease::begin(const LeaseRequest& request, int rank, uint64_t generation, Time now) {
-  if (request.run != run_) *this = SaveLease();
+// A process that comes in place of one that saved has its rank: the other is no more.
+Saver SaveLease::begin(const LeaseRequest& request, const Lease& asker, Time now) {
+  if (request.run != run_) leases_.clear();
   run_ = request.run;
-  const bool others = rank != rank_ && rank_ >= 0;
-  const bool asked = request.stage == SaveStage::kAsked;
-  const bool others_save = others && saving_ && now < until_;
-  if (was_saved(request.name) || (others_save && (asked || request.name == name_))) return false;
-  if (asked && others && now < add_time(begun_, kOneSignal)) return false;
-  rank_ = rank;
-  generation_ = generation;
-  name_ = request.name;
-  saving_ = true;
-  begun_ = now;
-  until_ = add_time(now, kLength);
-  return true;
+  auto saves = [&](const Lease& lease) {
+    return lease.rank != asker.rank && !lease.saved && now < lease.until;
+  };
+  const Lease* same = find(request.name);
+  if (same != nullptr && (same->saved || saves(*same))) return {false, same->rank};
+  for (const Lease& lease : leases_) {
+    const bool same_signal =
+        lease.asked && lease.rank != asker.rank && now < add_time(lease.begun, kOneSignal);
+    if (asker.asked && (saves(lease) || same_signal)) return {false, lease.rank};
+  }
+  std::erase_if(leases_, [&](const Lease& lease) { return lease.name == request.name; });
+  leases_.push_back(asker);
+  if (leases_.size() > kMostNames) leases_.pop_front();
+  return {true, asker.rank};
 }
 
 Saver SaveLease::ask(const LeaseRequest& request, int rank, uint64_t generation, Time now) {
-  if (request.stage == SaveStage::kBegin || request.stage == SaveStage::kAsked) {
-    const bool elected = begin(request, rank, generation, now);
-    return {elected, rank_};
+  const bool asked = request.stage == SaveStage::kAsked;
+  if (asked || request.stage == SaveStage::kBegin) {
+    return begin(request, {request.name, rank, generation, asked, false, now, add_time(now, kLength)}, now);
   }
-  if (!is_last(request, rank, generation)) return {false, rank_};
-  if (!saving_) return {request.stage == SaveStage::kDone && was_saved(name_), rank_};  // asked again
-  until_ = add_time(now, kLength);
-  saving_ = request.stage == SaveStage::kGoesOn;
-  if (request.stage == SaveStage::kDone) {
-    saved_.push_back(name_);
-    if (saved_.size() > kMostNames) saved_.pop_front();
+  Lease* lease = request.run == run_ ? find(request.name) : nullptr;
+  if (lease == nullptr) return {false, rank};
+  if (lease->rank != rank || lease->generation != generation) return {false, lease->rank};
+  if (lease->saved) return {request.stage == SaveStage::kDone, rank};  // asked again
+  lease->until = add_time(now, kLength);
+  lease->saved = request.stage == SaveStage::kDone;
+  if (request.stage == SaveStage::kFailed) {
+    std::erase_if(leases_, [&](const Lease& each) { return each.name == request.name; });
   }
-  return {true, rank_};
+  return {true, rank};
 }
 
 }  // namespace ps

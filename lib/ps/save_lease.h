@@ -1,7 +1,8 @@
 // SaveLease: which trainer saves a model.  The job's first shard has it; trainers ask.
 //
-// First come: whoever asks while nobody saves gets it, for some seconds at a time, and renews it while it
-// saves.  Who is gone does not, and it goes to the next that asks.  What was saved is not saved again.
+// First come: whoever asks for what nobody saves gets it, for some seconds at a time, and renews it while it
+// saves.  Who is gone does not, and it goes to the next that asks.  What was saved is not saved again; what a
+// signal asks for is not begun while another trainer saves anything.
 #ifndef PS_PS_SAVE_LEASE_H_
 #define PS_PS_SAVE_LEASE_H_
 
@@ -39,18 +40,20 @@ class SaveLease {
   Saver ask(const LeaseRequest& request, int rank, uint64_t generation, Time now);
 
  private:
-  bool begin(const LeaseRequest& request, int rank, uint64_t generation, Time now);
-  bool is_last(const LeaseRequest& request, int rank, uint64_t generation) const;
-  bool was_saved(const std::string& name) const;
+  struct Lease {
+    std::string name;
+    int rank = 0;
+    uint64_t generation = 0;
+    bool asked = false;  // by a signal
+    bool saved = false;
+    Time begun{}, until{};
+  };
+
+  Lease* find(const std::string& name);
+  Saver begin(const LeaseRequest& request, const Lease& asker, Time now);
 
   uint64_t run_ = 0;
-  std::deque<std::string> saved_;  // names, the newest last
-  // Whoever saves, or did last.
-  int rank_ = -1;
-  uint64_t generation_ = 0;
-  std::string name_;
-  bool saving_ = false;
-  Time begun_{}, until_{};
+  std::deque<Lease> leases_;  // the newest last
 };
 
 }  // namespace ps

@@ -150,6 +150,7 @@ void ShardCheckpoint::end_committed() {
   counters_.last_step = cut_.step;
   counters_.last_bytes = part_->bytes;
   counters_.last_seconds = seconds;
+  on_end_({true, step_folder(cut_.step)});
   if (settings_.log == nullptr) return;
   settings_.log->info("Checkpoint at step ", cut_.step, ": ", human_bytes(part_->bytes), " in ",
                       significant(seconds, 3), " s to ",
@@ -165,6 +166,7 @@ void ShardCheckpoint::end_failed(const Error& error) {
                          " failed, the one before it stays: ", error.message());
   }
   part_->writer.reset();
+  on_end_({false, error.message()});
   if (!commits()) return;
   try {
     settings_.files->remove(join_path(settings_.directory, writing_folder(cut_)));

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "net/loop.h"
 #include "ps/background_writer.h"
 #include "ps/checkpoint_parts.h"
+#include "ps/group.h"
 #include "ps/shard_status.h"
 #include "ps/shard_tables.h"
 
@@ -48,6 +50,9 @@ class ShardCheckpoint final : private SnapshotTarget {
   // Begins a checkpoint of the tables as they are, and of `states`.  One that is not done is given up.
   void begin(const Cut& cut, std::map<std::string, std::string> states);
 
+  // `end` is called when a checkpoint counts, or has failed: of the first shard.
+  void on_end(std::function<void(const AskedCheckpoint&)> end) { on_end_ = std::move(end); }
+
   // Until the part is written; of the first shard, until the checkpoint counts, or has failed.
   bool busy() const { return phase_ != Phase::kIdle; }
 
@@ -77,6 +82,8 @@ class ShardCheckpoint final : private SnapshotTarget {
   ShardTables& tables_;
   CheckpointCounters counters_;
   Timer timer_;
+
+  std::function<void(const AskedCheckpoint&)> on_end_ = [](const AskedCheckpoint&) {};
 
   // Of the running checkpoint.
   Phase phase_ = Phase::kIdle;

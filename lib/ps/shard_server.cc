@@ -65,6 +65,7 @@ class ShardSession final : public Session {
     switch (static_cast<Message>(type)) {
       case Message::kDescribe:
       case Message::kEndRun:
+      case Message::kCheckpoint:
         return 0;
       case Message::kHello:
         return kMaxHelloBytes;
@@ -103,6 +104,9 @@ class ShardSession final : public Session {
     }
     if (type == Message::kApply) return apply(frame, responder);
     if (type == Message::kSaveLease) return lease(frame, responder);
+    if (type == Message::kCheckpoint) {
+      return server_.ask_checkpoint(std::make_unique<ResponderReply>(std::move(responder)));
+    }
     if (type == Message::kEndRun) {
       shard().end_run(member_->rank);
       return responder.answer(Payload());
@@ -256,6 +260,7 @@ void ShardServer::make_shard(const Hello& hello) {
 // Whoever waits hears of it, and begins anew.
 void ShardServer::drop_shard() {
   checkpoint_.reset();
+  checkpoint_requests_.refuse(Error(kStateLost, "the run goes back to a checkpoint"));
   shard_->refuse_waiting(Error(kStateLost, "the run goes back to a checkpoint"));
   shard_.reset();
 }

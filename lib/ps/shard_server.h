@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "net/server.h"
+#include "ps/checkpoint_requests.h"
 #include "ps/hello.h"
 #include "ps/save_lease.h"
 #include "ps/shard.h"
@@ -69,6 +70,7 @@ class ShardServer {
   void check_checkpoint(const CheckpointReader& reader) const;
   Standing join(const Member& member);
   void watch_cuts();
+  void ask_checkpoint(ReplyPtr reply);
   bool cut_wanted(uint64_t step);
   void note_finished(uint64_t passes);
   void read_finished();
@@ -85,6 +87,7 @@ class ShardServer {
   SaveLease save_lease_;
 
   std::unique_ptr<ShardCheckpoint> checkpoint_;  // null: the job has none
+  CheckpointRequests checkpoint_requests_;
   bool recovers_ = false;        // the shard was made for a run that goes on from a checkpoint, or anew
   std::string restored_folder_;  // of that checkpoint; empty: there was none
   uint64_t finished_ = 0;        // passes of a run of which everything is done

@@ -91,6 +91,7 @@ void ShardServer::watch_cuts() {
   const bool decides = place_from_json(place_).dense == 0;
   auto begin = [this, decides](uint64_t step) {
     last_cut_ = loop_.now();
+    checkpoint_requests_.begin();
     std::map<std::string, std::string> states = shard_->states();
     if (decides) {
       states.insert(job_.checkpoints.states.begin(), job_.checkpoints.states.end());
@@ -99,6 +100,7 @@ void ShardServer::watch_cuts() {
     checkpoint_->begin({shard_->run(), static_cast<int64_t>(step)}, std::move(states));
   };
   auto wanted = [this](uint64_t step) { return cut_wanted(step); };
+  checkpoint_->on_end([this](const AskedCheckpoint& end) { checkpoint_requests_.end(end); });
   shard_->on_cut(begin, decides ? std::function<bool(uint64_t)>(wanted) : nullptr);
   if (decides) shard_->on_finished([this](uint64_t passes) { note_finished(passes); });
 }
@@ -128,10 +130,16 @@ void ShardServer::read_finished() {
   finished_ = static_cast<uint64_t>(*passes);
 }
 
+void ShardServer::ask_checkpoint(ReplyPtr reply) {
+  if (checkpoint_ && place_from_json(place_).dense == 0) return checkpoint_requests_.add(std::move(reply));
+  reply->answer(Payload(encode_asked_checkpoint({false, "this server does not begin checkpoints"})));
+}
+
 // None while the last one is not done: it would be given up.
 bool ShardServer::cut_wanted(uint64_t step) {
   const CheckpointSettings& settings = job_.checkpoints;
   if (checkpoint_->busy()) return false;
+  if (checkpoint_requests_.any()) return true;
   if (settings.steps > 0 && step % static_cast<uint64_t>(settings.steps) == 0) return true;
   return settings.period > Duration() && loop_.now() - last_cut_ >= settings.period;
 }

@@ -57,34 +57,34 @@ wait "${trainers[0]}" || fail "$(cat full.err)"
 expect_text full.err 'training goes on: '
 cmp undisturbed/pass-00000/model.safetensors full/pass-00000/model.safetensors
 
-# serve NAME: starts a server; its first port is added to $addresses.
+# serve NAME [flags...]: starts a server; its first port is added to $addresses.
 serve() {
   mkfifo "$1.ready"
-  ps-serve "$job" --host 127.0.0.1 --port 0 --port-file "$1.port" --ports-num 2 >"$1.ready" 2>"$1.err" &
+  ps-serve "$job" --host 127.0.0.1 --port 0 --port-file "$1.port" --ports-num 2 "${@:2}" >"$1.ready" 2>"$1.err" &
   servers+=($!)
   head -1 "$1.ready" >"$1.out"
   addresses+=${addresses:+,}127.0.0.1:$(head -1 "$1.port")
 }
 
-# with_servers: starts two new ones.
+# with_servers [flags...]: starts two new ones.
 with_servers() {
   [[ ${#servers[@]} == 0 ]] || kill -TERM "${servers[@]}"
   wait "${servers[@]}"
   servers=() addresses=
   rm -f one.* two.*
-  serve one
-  serve two
+  serve one "$@"
+  serve two "$@"
 }
 
-# pair SAVED DATA...: starts two trainers, each with one of the data; it trains on every other batch of them.
+# pair SAVED DATA DATA [flags...]: starts two trainers, each with one of the data; it trains on every other batch of them.
 pair() {
-  local saved=$1 rank
-  shift
+  local saved=$1 data=("$2" "$3") rank
+  shift 3
   trainers=()
   for rank in 0 1; do
-    "${train[@]}" --servers "$addresses" --rank $rank --trainers 2 --save-dir "$saved" --data "$1" 2>"$saved.$rank.err" &
+    "${train[@]}" --servers "$addresses" --rank $rank --trainers 2 --save-dir "$saved" --data "${data[rank]}" "$@" \
+      2>"$saved.$rank.err" &
     trainers+=($!)
-    shift
   done
 }
 
@@ -122,6 +122,32 @@ with_servers
 pair again first.txt first.txt
 end_pair
 cmp again/pass-00000/model.safetensors both/pass-00000/model.safetensors
+
+echo "where servers write checkpoints the model is made of one, and nobody waits"
+with_servers --checkpoint-dir checkpoints
+pair made first.pipe second.pipe --checkpoint-dir checkpoints
+exec 3>first.pipe 4>second.pipe
+head -2000 first.txt | tee /dev/fd/4 >&3
+until_text made.0.err Batch=2 "${trainers[0]}"
+kill -USR1 "${trainers[@]}"
+sed -n 2001,3200p first.txt | tee /dev/fd/4 >&3
+until_text one.err 'Checkpoint at step' "${servers[0]}"
+tail -n +3201 first.txt | tee /dev/fd/4 >&3
+exec 3>&- 4>&-
+end_pair
+folder=$(basename made/step-*)
+ps-ckpt2model "checkpoints/$folder" --output - | cmp - "made/$folder/model.safetensors"
+[[ $(readlink "made/$folder/model.safetensors") == ../trainer-[01]-*/$folder/model.safetensors ]] || fail "$(ls -lR made)"
+cmp made/pass-00000/model.safetensors both/pass-00000/model.safetensors
+head -$((400 * 10#${folder#step-})) first.txt >part.txt
+with_servers
+pair steps part.txt part.txt
+end_pair
+rm predictions
+for model in steps/pass-00000 "made/$folder"; do
+  "${train[@]}" --job predict --init-model $model --data first.txt --log-level warning >>predictions
+done
+head -4000 predictions | cmp - <(tail -4000 predictions)
 kill -TERM "${servers[@]}"
 wait "${servers[@]}"
 echo passed

@@ -75,6 +75,15 @@ TEST_F(SaveLeaseTest, OneSignalToAllIsOneModel) {
   EXPECT_TRUE(begins("pass-00000", 1)) << "it ended the pass, as all have, so it does not";
 }
 
+TEST_F(SaveLeaseTest, OneTrainerMayEndWhatItWasAskedForWhileAnotherSavesAPass) {
+  EXPECT_TRUE(is_asked("pass-00000-batch-3", 1));
+  EXPECT_TRUE(begins("pass-00000", 0));
+  EXPECT_TRUE(ask(SaveStage::kDone, "pass-00000-batch-3", 1).elected);
+  EXPECT_TRUE(ask(SaveStage::kDone, "pass-00000", 0).elected);
+  EXPECT_FALSE(ask(SaveStage::kGoesOn, "pass-00001", 0, 7, /*run=*/2).elected);
+  EXPECT_FALSE(begins("pass-00000", 1)) << "a stranger has changed nothing";
+}
+
 TEST_F(SaveLeaseTest, BytesOfRequestsAndAnswers) {
   const LeaseRequest request{5, SaveStage::kDone, "pass-00003"};
   const std::string bytes = encode_lease_request(request);

@@ -1,0 +1,39 @@
+// CheckpointRequests: trainers that have asked for a checkpoint and wait until it counts.  Used by
+// ShardServer of the job's first shard.
+#ifndef PS_PS_CHECKPOINT_REQUESTS_H_
+#define PS_PS_CHECKPOINT_REQUESTS_H_
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ps/group.h"
+#include "ps/shard.h"
+
+namespace ps {
+
+std::string encode_asked_checkpoint(const AskedCheckpoint& answer);
+AskedCheckpoint decode_asked_checkpoint(std::span<const char> body);  // throws kData
+
+// One owner thread.
+class CheckpointRequests {
+ public:
+  // Who asks while a checkpoint is being written gets the next one.
+  void add(ReplyPtr reply) { waiting_.push_back(std::move(reply)); }
+  bool any() const { return !waiting_.empty(); }
+
+  // A checkpoint begins; it counts, or has failed.
+  void begin();
+  void end(const AskedCheckpoint& answer);
+
+  // There will be none.
+  void refuse(const Error& error);
+
+ private:
+  std::vector<ReplyPtr> waiting_, begun_;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_CHECKPOINT_REQUESTS_H_
