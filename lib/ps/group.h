@@ -62,8 +62,8 @@ class Group {
     return {true, rank()};
   }
 
-  // Has the servers write a checkpoint as soon as a step allows; false when they write none.  `done` is called
-  // while this trainer waits for something else, at the end of that.
+  // Has the servers write a checkpoint as soon as a step allows; false when they write none.  `done` is
+  // called while this trainer waits for something else, at the end of that.
   virtual bool ask_checkpoint(std::function<void(const AskedCheckpoint&)> done) {
     (void)done;
     return false;
