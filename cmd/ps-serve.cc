@@ -3,6 +3,7 @@
 
 #include "cli/interrupts.h"
 #include "cli/main.h"
+#include "cli/request_signal.h"
 #include "job/job.h"
 #include "job/serve.h"
 
@@ -109,6 +110,8 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.spill_dir = flags.text("spill-dir").value_or("");
   options.spill_memory = *flags.bytes("spill-memory");
   options.stop = [&] { return interrupts.requested(); };
+  ps::RequestSignal checkpoint(SIGUSR2);
+  options.checkpoint_asked = [&] { return checkpoint.take(); };
   options.resume = flags.on("resume");
   options.dry_run = flags.on("dry-run");
   ps::serve_job(job, options, log);

@@ -208,6 +208,8 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.shrink_asked = [&] { return shrink.take(); };
   ps::RequestSignal save(SIGUSR1);
   options.save_asked = [&] { return save.take(); };
+  ps::RequestSignal checkpoint(SIGUSR2);
+  options.checkpoint_asked = [&] { return checkpoint.take(); };
   options.stop = [&] { return interrupts.requested(); };
   if (launched) {
     log.info("Trainer ", launched->rank, " of ", launched->trainers, ", as ", launched->launcher, " says");

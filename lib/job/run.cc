@@ -70,6 +70,7 @@ class Run {
   void load_weights();
   void resume();
   bool save(const std::string& name);
+  void write_checkpoint(const Json& result);
   void after_batch(bool stopping, const Json& result);
   void start_checkpoints(Json& result);
   bool was_finished() const;
@@ -226,7 +227,20 @@ void Run::start_checkpoints(Json& result) {
 void Run::after_batch(bool stopping, const Json& result) {
   if (checkpoints_) checkpoints_->after_batch(stopping, result);
   saves_->after_batch();
+  if (!stopping && options_.checkpoint_asked()) write_checkpoint(result);
   if (!stopping && options_.save_asked()) saves_->save_asked(trainer_->pass(), trainer_->batches());
+}
+
+// As was asked.  Servers write theirs after one of the next steps.
+void Run::write_checkpoint(const Json& result) {
+  if (checkpoints_) return checkpoints_->write(result);
+  const bool asked = !job_.checkpoint.directory.empty() &&
+                     home_->group().ask_checkpoint([this](const AskedCheckpoint& answer) {
+                       if (answer.counts)
+                         return log_.info("The servers have written checkpoint ", answer.text);
+                       log_.error("the servers have not written a checkpoint: ", answer.text);
+                     });
+  if (!asked) log_.warning("a checkpoint is asked for, but checkpoint.directory is empty");
 }
 
 bool Run::train_passes(Json& result) {

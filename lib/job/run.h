@@ -32,6 +32,8 @@ struct RunOptions {
   std::function<bool()> shrink_asked = [] { return false; };
   // Asked after each batch: whether to save the model as it then is.
   std::function<bool()> save_asked = [] { return false; };
+  // Asked after each batch: whether a checkpoint is to be written.
+  std::function<bool()> checkpoint_asked = [] { return false; };
 };
 
 // Returns false when `stop` ended it early.

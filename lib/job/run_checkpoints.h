@@ -27,10 +27,9 @@ class RunCheckpoints {
   // Writes a checkpoint when it is time, or when training is being stopped.
   void after_batch(bool stopping, const Json& result);
   void after_pass(const Json& result) { write(result); }
-
- private:
   void write(const Json& result);
 
+ private:
   const Json description_;  // of job and data, for whoever reads the checkpoint
   LocalStore& store_;
   Trainer& trainer_;

@@ -56,6 +56,10 @@ class ShardThread {
     });
   }
 
+  void ask_checkpoint() {
+    network_.loop().post([this] { server_.ask_checkpoint(); });
+  }
+
   void join() { thread_.join(); }
 
  private:
@@ -175,7 +179,10 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   announce(job, options, ports, status.get());
   TcpNetwork waiting;
   Loop& loop = waiting.loop();
-  while (!options.stop()) loop.run_until(options.stop, add_time(loop.now(), kAskStop));
+  while (!options.stop()) {
+    loop.run_until(options.stop, add_time(loop.now(), kAskStop));
+    if (options.checkpoint_asked()) shards.front()->ask_checkpoint();
+  }
   log.info("Ending");
   if (status) status->end();
   for (auto& shard : shards) shard->begin_end();

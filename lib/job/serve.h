@@ -24,7 +24,9 @@ struct ServeOptions {
   uint64_t spill_memory = 0;                 // for the others, with spill_dir
   bool resume = false;                       // go on from the newest checkpoint
   bool dry_run = false;                      // only check the job
-  std::function<bool()> stop;                // asked several times a second
+  // Asked several times a second: whether to end, and whether a checkpoint is to be written.
+  std::function<bool()> stop;
+  std::function<bool()> checkpoint_asked = [] { return false; };
 };
 
 // Serves until `stop`, then ends every connection and returns.  Prints a line of JSON to standard output when

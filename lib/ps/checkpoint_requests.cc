@@ -22,6 +22,7 @@ AskedCheckpoint decode_asked_checkpoint(std::span<const char> body) {
 }
 
 void CheckpointRequests::begin() {
+  asked_ = false;
   std::move(waiting_.begin(), waiting_.end(), std::back_inserter(begun_));
   waiting_.clear();
 }

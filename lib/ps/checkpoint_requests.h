@@ -1,5 +1,5 @@
-// CheckpointRequests: trainers that have asked for a checkpoint and wait until it counts.  Used by
-// ShardServer of the job's first shard.
+// CheckpointRequests: who has asked for a checkpoint, and the trainers of them that wait until it counts.
+// Used by ShardServer of the job's first shard.
 #ifndef PS_PS_CHECKPOINT_REQUESTS_H_
 #define PS_PS_CHECKPOINT_REQUESTS_H_
 
@@ -21,7 +21,8 @@ class CheckpointRequests {
  public:
   // Who asks while a checkpoint is being written gets the next one.
   void add(ReplyPtr reply) { waiting_.push_back(std::move(reply)); }
-  bool any() const { return !waiting_.empty(); }
+  void add() { asked_ = true; }  // nobody waits for it
+  bool any() const { return asked_ || !waiting_.empty(); }
 
   // A checkpoint begins; it counts, or has failed.
   void begin();
@@ -31,6 +32,7 @@ class CheckpointRequests {
   void refuse(const Error& error);
 
  private:
+  bool asked_ = false;
   std::vector<ReplyPtr> waiting_, begun_;
 };
 

@@ -48,6 +48,10 @@ class ShardServer {
   // before the loop runs.
   void publish_to(StatusBoard& board);
 
+  // Has a checkpoint begun after one of the next steps, if this is the job's first shard; else says in the
+  // log why not.
+  void ask_checkpoint();
+
   // Whether a checkpoint is not done.
   bool writes_checkpoint() const { return checkpoint_ && checkpoint_->busy(); }
 
@@ -70,6 +74,7 @@ class ShardServer {
   void check_checkpoint(const CheckpointReader& reader) const;
   Standing join(const Member& member);
   void watch_cuts();
+  bool decides_cuts() const;
   void ask_checkpoint(ReplyPtr reply);
   bool cut_wanted(uint64_t step);
   void note_finished(uint64_t passes);

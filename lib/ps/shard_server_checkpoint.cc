@@ -88,7 +88,7 @@ Standing ShardServer::join(const Member& member) {
 
 void ShardServer::watch_cuts() {
   last_cut_ = loop_.now();
-  const bool decides = place_from_json(place_).dense == 0;
+  const bool decides = decides_cuts();
   auto begin = [this, decides](uint64_t step) {
     last_cut_ = loop_.now();
     checkpoint_requests_.begin();
@@ -130,8 +130,21 @@ void ShardServer::read_finished() {
   finished_ = static_cast<uint64_t>(*passes);
 }
 
+bool ShardServer::decides_cuts() const {
+  return checkpoint_ && place_from_json(place_).dense == 0;
+}
+
+void ShardServer::ask_checkpoint() {
+  if (decides_cuts()) return checkpoint_requests_.add();
+  if (job_.checkpoints.log == nullptr) return;
+  job_.checkpoints.log->warning("a checkpoint is asked for, but ",
+                                job_.checkpoints.directory.empty() ? "there is no checkpoint.directory"
+                                : shard_ == nullptr                ? "no trainer has come yet"
+                                                    : "it is the job's first server that begins them");
+}
+
 void ShardServer::ask_checkpoint(ReplyPtr reply) {
-  if (checkpoint_ && place_from_json(place_).dense == 0) return checkpoint_requests_.add(std::move(reply));
+  if (decides_cuts()) return checkpoint_requests_.add(std::move(reply));
   reply->answer(Payload(encode_asked_checkpoint({false, "this server does not begin checkpoints"})));
 }
 
