@@ -25,17 +25,22 @@ batches_in() {
 
 train=(ps-train "$job" --passes 1 --set train.log_period=1)
 
+# ask_in_mid_pass SAVED: trains on the first data, and asks for the model on the way.
+ask_in_mid_pass() {
+  "${train[@]}" --data first.pipe --save-dir "$1" 2>"$1.err" &
+  trainers=($!)
+  exec 3>first.pipe
+  head -1000 first.txt >&3
+  until_text "$1.err" Batch=2 "${trainers[0]}"
+  kill -USR1 "${trainers[0]}"
+  tail -n +1001 first.txt >&3
+  exec 3>&-
+  wait "${trainers[0]}" || fail "$(cat "$1.err")"
+}
+
 echo "SIGUSR1 saves the model after the batch that is trained on, and changes nothing"
 "${train[@]}" --data first.txt --save-dir undisturbed --log-level warning
-"${train[@]}" --data first.pipe --save-dir asked 2>asked.err &
-trainers+=($!)
-exec 3>first.pipe
-head -1000 first.txt >&3
-until_text asked.err Batch=2 "${trainers[0]}"
-kill -USR1 "${trainers[0]}"
-tail -n +1001 first.txt >&3
-exec 3>&-
-wait "${trainers[0]}" || fail "$(cat asked.err)"
+ask_in_mid_pass asked
 cmp undisturbed/pass-00000/model.safetensors asked/pass-00000/model.safetensors
 batches=$(batches_in asked)
 head -$((200 * batches)) first.txt | "${train[@]}" --save-dir cut --log-level warning
@@ -45,15 +50,7 @@ cmp cut/pass-00000/model.safetensors "asked/pass-00000-batch-$batches/model.safe
 echo "training goes on when there is no room for the model"
 mkdir full
 touch full/pass-00000-batch-{1..20}  # no folder can be made there
-"${train[@]}" --data first.pipe --save-dir full 2>full.err &
-trainers=($!)
-exec 3>first.pipe
-head -1000 first.txt >&3
-until_text full.err Batch=2 "${trainers[0]}"
-kill -USR1 "${trainers[0]}"
-tail -n +1001 first.txt >&3
-exec 3>&-
-wait "${trainers[0]}" || fail "$(cat full.err)"
+ask_in_mid_pass full
 expect_text full.err 'training goes on: '
 cmp undisturbed/pass-00000/model.safetensors full/pass-00000/model.safetensors
 

@@ -1,6 +1,8 @@
 // Pulls and pushes of a table while a snapshot of it is written, beside the same without: what a shard and
 // the thread that writes its checkpoint do, without a network.
 #include <algorithm>
+#include <exception>
+#include <memory>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -13,9 +15,11 @@
 #include "bench/statistics.h"
 #include "bench/synthetic.h"
 #include "checkpoint/checkpoint_file_reader.h"
-#include "checkpoint/snapshot_writer.h"
+#include "checkpoint/checkpoint_file_writer.h"
+#include "checkpoint/row_chunks.h"
 #include "config/catalog.h"
 #include "optim/optimizer.h"
+#include "ps/background_writer.h"
 #include "table/sparse_table.h"
 
 namespace ps {
@@ -55,13 +59,12 @@ class Serving final : public Workload {
     serve_with_checkpoint();
   }
 
-  // The files have the rows as they were when the snapshot began.
+  // The file has the rows as they were when the snapshot began.
   void check() override {
     if (with_.empty()) fail(Code::kInternal, "nothing was served");
     uint64_t rows = 0, digest = 0;
-    for (const FileEntry& file : files_) {
-      const CheckpointFileReader reader(folder_.path(file.path));
-      const SectionEntry& section = file.sections.front();
+    const CheckpointFileReader reader(folder_.path(file_.path));
+    for (const SectionEntry& section : file_.sections) {
       auto cursor = reader.rows(*reader.section(section.table, section.partition));
       while (const RowBlock* block = cursor->next()) {
         rows += block->size();
@@ -151,17 +154,15 @@ class Serving final : public Workload {
   // Until all is written.  What a request takes includes the sweep that comes before the next.
   void serve_with_checkpoint() {
     note_digest();
-    SnapshotWriter writer({folder_.path(""), {}, nullptr}, kMaxQueued);
-    uint32_t next = 0;
-    auto begin_partitions = [&](uint32_t end) {
-      for (; next < end; ++next) {
-        writer.begin_file(cat("part-", next));
-        writer.begin(layout_, next);
-      }
-    };
+    const CheckpointTarget target{folder_.path(""), {}, nullptr};
+    CheckpointFileWriter file(target, "rows");
+    std::exception_ptr error;  // of the tasks, as `file` is until all are done
+    BackgroundWriter writer(kMaxQueued, /*own_thread=*/true);
     table_.begin_snapshot({.max_bytes = kMaxKept}, [&](uint32_t partition, SnapshotRows&& rows) {
-      begin_partitions(partition + 1);
-      writer.rows(std::move(rows));
+      auto taken = std::make_shared<SnapshotRows>(std::move(rows));
+      writer.add(taken->size() * layout_.row_bytes(), [this, &file, &error, partition, taken] {
+        if (!error) error = write_partition(partition, *taken, file);
+      });
     });
     const uint64_t memory_before = table_.memory_bytes();
     const double cpu = thread_cpu_seconds();
@@ -171,16 +172,26 @@ class Serving final : public Workload {
       const double start = clock_();
       serve(plans_[step_ % kSets]);
       sweep_until(start + (clock_() - start) / (1 - kSweepShare), writer);
-      if (!table_.has_snapshot()) begin_partitions(1u << kPartitionBits);
       with_.push_back(clock_() - start);
       extra_bytes_ = std::max(extra_bytes_, table_.memory_bytes() - memory_before);
     }
     with_cpu_ = thread_cpu_seconds() - cpu;
-    begin_partitions(1u << kPartitionBits);
-    files_ = writer.finish();
+    if (error) std::rethrow_exception(error);
+    file_ = file.finish();
   }
 
-  void sweep_until(double end, SnapshotWriter& writer) {
+  std::exception_ptr write_partition(uint32_t partition, SnapshotRows& rows,
+                                     CheckpointFileWriter& file) const {
+    try {
+      file.begin(layout_, partition);
+      rows.sorted(rows_of_a_block(layout_), [&](const RowBlock& block) { file.rows(block); });
+      return nullptr;
+    } catch (...) {
+      return std::current_exception();
+    }
+  }
+
+  void sweep_until(double end, const BackgroundWriter& writer) {
     while (table_.has_snapshot() && clock_() < end && writer.has_room()) table_.sweep_snapshot(256);
   }
 
@@ -200,7 +211,7 @@ class Serving final : public Workload {
   std::vector<double> alone_, with_;     // seconds of each request
   double alone_cpu_ = 0, with_cpu_ = 0;  // of the owner's thread
   uint64_t digest_ = 0, extra_bytes_ = 0;
-  std::vector<FileEntry> files_;
+  FileEntry file_;
 };
 
 }  // namespace
