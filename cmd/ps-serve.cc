@@ -21,6 +21,12 @@ ps::Program program() {
                .argument = "HOST",
                .help = "address to listen on; none: all of this machine",
                .group = "Network"},
+              {.name = "advertise",
+               .argument = "HOST",
+               .help = "name or address by which trainers reach this server",
+               .details = "Registered with cluster.discovery.  By default --host, or else the name of this "
+                          "machine.",
+               .group = "Network"},
               {.name = "port",
                .argument = "P",
                .help = "first of consecutive ports, 0: any that are free",
@@ -36,6 +42,11 @@ ps::Program program() {
                .help = "further ports for sparse ones, 0: the same ports have both",
                .group = "Network",
                .default_text = "0"},
+              {.name = "discovery",
+               .argument = "URL",
+               .help = "where servers are found, etcd://HOST:PORT/PREFIX",
+               .group = "Network",
+               .job_key = "cluster.discovery"},
               {.name = "port-file",
                .argument = "FILE",
                .help = "write the ports, one a line",
@@ -71,6 +82,19 @@ ps::Program program() {
               {.name = "resume",
                .help = "go on from the newest checkpoint, if there is one",
                .group = "Checkpoints"},
+              {.name = "durability",
+               .argument = "HOW",
+               .help = "log: what is applied is logged, and nobody goes back",
+               .details = "With none, when a server dies and comes again, all go back to the newest "
+                          "checkpoint.  See DURABILITY.",
+               .group = "Checkpoints",
+               .default_text = "none",
+               .choices = {"none", "log"}},
+              {.name = "scratch-dir",
+               .argument = "DIR",
+               .help = "for files that models are made of, without checkpoints; by default $TMPDIR or /tmp",
+               .details = "All that the server has, compressed, while a trainer copies it.",
+               .group = "Checkpoints"},
               {.name = "spill-dir",
                .argument = "DIR",
                .help = "keep rows not used for long on disk, in this folder",
@@ -101,18 +125,21 @@ int run(const ps::Flags& flags, ps::Log& log) {
   ps::Interrupts interrupts("ps-serve", "ending; once more to end at once");
   ps::ServeOptions options;
   options.host = flags.text("host").value_or("");
+  options.advertise = flags.text("advertise").value_or("");
   options.port = static_cast<uint16_t>(*flags.integer("port", 0, 65535));
   options.ports_num = static_cast<int>(*flags.integer("ports-num", 1, kMostPorts));
   options.ports_num_for_sparse = static_cast<int>(*flags.integer("ports-num-for-sparse", 0, kMostPorts));
   options.port_file = flags.text("port-file").value_or("");
   if (auto port = flags.integer("status-port", 0, 65535)) options.status_port = static_cast<uint16_t>(*port);
   options.max_memory_bytes = flags.bytes("max-memory");
+  options.scratch_dir = flags.text("scratch-dir").value_or(options.scratch_dir);
   options.spill_dir = flags.text("spill-dir").value_or("");
   options.spill_memory = *flags.bytes("spill-memory");
   options.stop = [&] { return interrupts.requested(); };
   ps::RequestSignal checkpoint(SIGUSR2);
   options.checkpoint_asked = [&] { return checkpoint.take(); };
   options.resume = flags.on("resume");
+  options.durable = flags.text("durability") == "log";
   options.dry_run = flags.on("dry-run");
   ps::serve_job(job, options, log);
   return 0;

@@ -48,3 +48,15 @@ programs() {
   for program in "$PS_BIN"/ps-*; do [[ -x $program ]] && basename "$program"; done
   return 0
 }
+
+# end_with_supervisors ID...: ends servers by their supervisors.  One that was killed just now need not come again: its
+# shell ends with 255 when the signal meets it between fork and exec.
+end_with_supervisors() {
+  local id status
+  kill -TERM "$@"
+  for id in "$@"; do
+    status=0
+    wait "$id" || status=$?
+    [[ $status =~ ^(0|137|143|255)$ ]] || fail "a server ended with $status: $(tail -n 5 ./*.err)"
+  done
+}

@@ -98,6 +98,14 @@ void replace_link(const std::string& target, const std::string& path) {
   fail_errno(Code::kExhausted, "cannot link", path, error);
 }
 
+void link_or_copy(const std::string& from, const std::string& to) {
+  unlink(to.c_str());
+  if (link(from.c_str(), to.c_str()) == 0) return;
+  std::error_code error;
+  std::filesystem::copy_file(from, to, error);
+  if (error) fail_errno(Code::kUnavailable, "cannot copy to", to, error.value());
+}
+
 bool is_directory(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_directory(path, error);

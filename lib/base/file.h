@@ -49,6 +49,9 @@ void make_directories(const std::string& path);
 // Makes `path` a symbolic link to `target`, in place of the file that is there, if one is.
 void replace_link(const std::string& target, const std::string& path);
 
+// Makes `to` another name of the file `from`, or, on another disk, a copy of it.
+void link_or_copy(const std::string& from, const std::string& to);
+
 bool is_directory(const std::string& path);
 bool exists(const std::string& path);
 

@@ -36,7 +36,7 @@ class SystemFile final : public OutputFile {
   }
 
   void sync() override {
-    if (fsync(file_) != 0) fail_errno(Code::kUnavailable, "cannot sync", path_, errno);
+    if (fdatasync(file_) != 0) fail_errno(Code::kUnavailable, "cannot sync", path_, errno);
   }
 
  private:
@@ -53,7 +53,18 @@ class SystemFile final : public OutputFile {
   int64_t size_ = 0, begun_ = 0;  // bytes written, and those that the disk was told to begin on
 };
 
-class SystemFiles final : public FileSystem {
+// Leaves it to the system when its bytes reach the disk.
+class UnsyncedFile final : public OutputFile {
+ public:
+  explicit UnsyncedFile(std::unique_ptr<OutputFile> file) : file_(std::move(file)) {}
+  void write(std::string_view bytes) override { file_->write(bytes); }
+  void sync() override {}
+
+ private:
+  const std::unique_ptr<OutputFile> file_;
+};
+
+class SystemFiles : public FileSystem {
  public:
   std::unique_ptr<OutputFile> create(const std::string& path) override {
     return std::make_unique<SystemFile>(path);
@@ -81,11 +92,25 @@ class SystemFiles final : public FileSystem {
   void remove(const std::string& path) override {
     std::error_code error;
     std::filesystem::remove_all(path, error);
-    if (error) fail_errno(Code::kUnavailable, "cannot remove", path, error.value());
+    const bool others_do = error == std::errc::no_such_file_or_directory;  // at the same time
+    if (error && !others_do) fail_errno(Code::kUnavailable, "cannot remove", path, error.value());
   }
 };
 
+class UnsyncedFiles final : public SystemFiles {
+ public:
+  std::unique_ptr<OutputFile> create(const std::string& path) override {
+    return std::make_unique<UnsyncedFile>(SystemFiles::create(path));
+  }
+  void sync_directory(const std::string&) override {}
+};
+
 }  // namespace
+
+FileSystem& unsynced_files() {
+  static UnsyncedFiles files;
+  return files;
+}
 
 FileSystem& system_files() {
   static SystemFiles files;

@@ -46,6 +46,9 @@ class FileSystem {
 // The system's own; has no state.
 FileSystem& system_files();
 
+// The same without syncing, for what nobody needs after a crash.
+FileSystem& unsynced_files();
+
 }  // namespace ps
 
 #endif  // PS_BASE_FILE_SYSTEM_H_

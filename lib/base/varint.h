@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,8 @@ inline char* put_varint(char* out, uint64_t value) {
   return out;
 }
 
+inline constexpr size_t kVarintBlock = 8;  // that are looked at together: often they are all of one byte
+
 // Appends next(), called `count` times.
 template <class Next>
 void append_varints(std::string& out, size_t count, Next&& next) {
@@ -38,7 +41,18 @@ void append_varints(std::string& out, size_t count, Next&& next) {
   for (size_t left = count; left > 0;) {
     const size_t now = std::min(left, kAtOnce);
     char* at = coded.data();
-    for (size_t i = 0; i < now; ++i) at = put_varint(at, next());
+    for (size_t i = 0; i < now; i += kVarintBlock) {
+      std::array<uint64_t, kVarintBlock> values{};
+      const size_t block = std::min(kVarintBlock, now - i);
+      uint64_t any = 0;
+      for (size_t j = 0; j < block; ++j) any |= values[j] = next();
+      if (any < 128) {
+        for (size_t j = 0; j < kVarintBlock; ++j) at[j] = static_cast<char>(values[j]);
+        at += block;
+      } else {
+        for (size_t j = 0; j < block; ++j) at = put_varint(at, values[j]);
+      }
+    }
     out.append(coded.data(), at);
     left -= now;
   }
@@ -56,6 +70,15 @@ inline bool get_long_varint(std::string_view& bytes, uint64_t& value) {
     return true;
   }
   return false;
+}
+
+// Whether a whole block of varints of one byte each comes next.
+inline bool short_varints(std::string_view bytes) {
+  constexpr uint64_t kMore = 0x8080808080808080;
+  uint64_t word;
+  if (bytes.size() < kVarintBlock) return false;
+  std::memcpy(&word, bytes.data(), sizeof word);
+  return (word & kMore) == 0;
 }
 
 inline bool get_varint(std::string_view& bytes, uint64_t& value) {

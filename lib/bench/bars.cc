@@ -139,6 +139,13 @@ std::vector<BarRow> datagen_rows() {
   };
 }
 
+// Training through one server on the same machine.
+Bar over_one_process(const std::string& what) {
+  Bar bar = at_most("", 1, Quantity::kPeerFigure, kCpuSeconds, "x", 2, 2);
+  bar.what = what + ", through a server: processor time, over one process";
+  return bar;
+}
+
 // What is stated of ps-lite: one client, one server, 4 requests in flight, ascending keys, on two cores.
 std::vector<BarRow> pull_push_rows() {
   Bar twice_raw = at_least("one key, there and back: share of the raw round trips", 1, Quantity::kLimitShare,
@@ -163,13 +170,13 @@ std::vector<BarRow> pull_push_rows() {
        figure("wire bytes a key of width 1, of 8 + 4 x width", kWireShare, "x", 0.75, 0.5)},
       {"pull-push/pull/10k-of-16/f16",
        figure("wire bytes a key of width 16 as f16, of 8 + 4 x width", kWireShare, "x", 0.75, 0.5)},
-      {"pull-push/step/10k-of-16/adam/2-ports",
-       of_peer("steps with Adam: 2 ports against 1", 1, "pull-push/step/10k-of-16/adam", 1.3, 1.6)},
-      {"pull-push/train/fc-demo", at_most("fc demo through a server: processor time, over one process", 1,
-                                          Quantity::kPeerFigure, kCpuSeconds, "x", 2, 2)},
+      {"pull-push/busy/adam/2-ports",
+       of_peer("a busy server, steps with Adam: 2 ports against 1", 1, "pull-push/busy/adam", 1.3, 1.6)},
+      {"process/served/fc-demo", over_one_process("fc demo, whole programs")},
+      {"process/served/logistic", over_one_process("logistic regression, batches of 4096, whole programs")},
+      {"pull-push/train/fc-demo", over_one_process("fc demo, passes in memory")},
       {"pull-push/train/logistic",
-       at_most("logistic regression, batches of 4096, through a server: processor time, over one process", 1,
-               Quantity::kPeerFigure, kCpuSeconds, "x", 2, 2)},
+       over_one_process("logistic regression, batches of 4096, passes in memory")},
       {"pull-push/train/deep/1G",
        figure("waiting on a link of 1 Gbit/s and 5 ms, staleness 2", kWaitingPercent, "%", 20, 20)},
   };

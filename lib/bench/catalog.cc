@@ -29,12 +29,15 @@ constexpr std::vector<Benchmark> (*kLists[])() = {
     table_benchmarks,
     train_benchmarks,
     training_benchmarks,
+    served_process_benchmarks,
     process_datagen_benchmarks,
     exchange_benchmarks,
+    redis_benchmarks,
     latency_benchmarks,
     served_training,
     checkpoint_file_benchmarks,
     checkpoint_serving_benchmarks,
+    checkpoint_durability_benchmarks,
     checkpoint_model_benchmarks,
 };
 

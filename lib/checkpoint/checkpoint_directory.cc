@@ -13,20 +13,12 @@ namespace {
 
 constexpr std::string_view kPrefix = "step-";
 
-// The step that a folder's name means.
-std::optional<int64_t> step_of(std::string_view name) {
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  std::optional<int64_t> step = parse_int(name.substr(kPrefix.size()));
-  if (!step || step_folder(*step) != name) return std::nullopt;
-  return step;
-}
-
 // All folders named after a step, whole or not.
 std::vector<int64_t> all_steps(const std::string& directory) {
   std::vector<int64_t> steps;
   if (!is_directory(directory)) return steps;
   for (const std::string& name : list_directory(directory)) {
-    if (std::optional<int64_t> step = step_of(name)) steps.push_back(*step);
+    if (std::optional<int64_t> step = step_of_folder(name)) steps.push_back(*step);
   }
   std::sort(steps.begin(), steps.end());
   return steps;
@@ -59,6 +51,13 @@ std::string step_folder(int64_t step) {
   return name;
 }
 
+std::optional<int64_t> step_of_folder(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  std::optional<int64_t> step = parse_int(name.substr(kPrefix.size()));
+  if (!step || step_folder(*step) != name) return std::nullopt;
+  return step;
+}
+
 std::vector<int64_t> checkpoint_steps(const std::string& directory) {
   std::vector<int64_t> steps = all_steps(directory);
   std::erase_if(steps, [&](int64_t step) {
@@ -76,7 +75,7 @@ std::optional<Latest> read_latest(const std::string& directory) {
   Latest latest{text.substr(0, space), 0};
   const size_t begin = std::min(space + 1, text.size());
   std::from_chars(text.data() + begin, text.data() + text.size(), latest.checksum, 16);
-  if (step_of(latest.folder) && latest_text(latest) == text) return latest;
+  if (step_of_folder(latest.folder) && latest_text(latest) == text) return latest;
   fail(Code::kCorrupt, path, ": offset 0: ", quote(text), " names no checkpoint");
 }
 

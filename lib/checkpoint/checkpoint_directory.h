@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -20,6 +21,9 @@ inline constexpr const char* kLatestFile = "LATEST";
 
 // "step-000012000"
 std::string step_folder(int64_t step);
+
+// The step of a folder of that name; nothing for any other.
+std::optional<int64_t> step_of_folder(std::string_view name);
 
 // The steps of all folders of that name that have a manifest, ascending; empty when there is no such
 // directory.

@@ -162,8 +162,10 @@ class FlagsBuilder {
   }
 
   void add_override(const Flag& flag, const Flags::Value& value) {
+    std::vector<std::string> values = value.values;
+    if (flag.argument.empty()) values = {out_.on(flag.name) ? "true" : "false"};
     out_.overrides_.push_back(
-        {.key = flag.job_key, .values = value.values, .is_list = flag.repeatable, .typed = value.typed});
+        {.key = flag.job_key, .values = std::move(values), .is_list = flag.repeatable, .typed = value.typed});
   }
 
   void add_set(const std::string& text) {

@@ -27,6 +27,10 @@ std::vector<Address> server_addresses(const Job& job) {
   return all;
 }
 
+bool has_servers(const Job& job) {
+  return !job.cluster.discovery.empty() || !server_addresses(job).empty();
+}
+
 Json job_fingerprint(const Job& job) {
   const Json whole = effective_job(job);
   return {

@@ -13,6 +13,9 @@ namespace ps {
 // The servers that the job names; none: one process does all.  Throws kUsage "cluster.servers: …".
 std::vector<Address> server_addresses(const Job& job);
 
+// Whether it has servers, which it names or which are found.
+bool has_servers(const Job& job);
+
 // What must be equal, of the job file.
 Json job_fingerprint(const Job& job);
 

@@ -5,8 +5,10 @@
 #include "base/error.h"
 #include "job/checkpoint_states.h"
 #include "model/network.h"
+#include "ps/geo_store.h"
 #include "ps/hello.h"
 #include "ps/optimizer_plan.h"
+#include "ps/run_state.h"
 #include "ps/table_checkpoint.h"
 
 namespace ps {
@@ -82,8 +84,11 @@ CheckpointModel::CheckpointModel(const CheckpointReader& reader, const RowChoice
                {"seed", std::to_string(job_.job.seed)},
                {"step", std::to_string(reader.manifest().step)}};
   const Network<float> network(job_.model, schema_from_json(state_json(reader, kSchemaState)), job_.job.seed);
-  const OptimizerPlan plan = make_optimizer_plan(job_.optimizer, job_.train.gradient);
-  for (const ParameterSpec& spec : network.parameters()) {
+  const bool adds = job_.train.geo() && reader.has_state(kRunState);  // servers do, and trainers step
+  const OptimizerPlan plan =
+      adds ? addition_plan() : make_optimizer_plan(job_.optimizer, job_.train.gradient);
+  const std::vector<ParameterSpec> specs = adds ? without_tuning(network.parameters()) : network.parameters();
+  for (const ParameterSpec& spec : specs) {
     const TableLayout* layout = reader.table(spec.name);
     if (layout == nullptr) fail(Code::kCorrupt, reader.folder(), ": offset 0: no table ", quote(spec.name));
     const bool chosen = choice_.tables.empty() || std::find(choice_.tables.begin(), choice_.tables.end(),

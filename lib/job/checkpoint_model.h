@@ -30,6 +30,9 @@ class CheckpointModel final : public ModelSource {
   const std::map<std::string, std::string>& metadata() const override { return metadata_; }
   int index_base() const override;
 
+  // Takes the step out of the metadata.
+  void leave_out_step() { metadata_.erase("step"); }
+
  private:
   struct Table;
 

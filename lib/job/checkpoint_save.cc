@@ -9,17 +9,18 @@
 
 namespace ps {
 
-CheckpointSave::CheckpointSave(std::string folder, std::string path)
-    : thread_([this, folder = std::move(folder), path = std::move(path)] { run(folder, path); }) {}
+CheckpointSave::CheckpointSave(std::string folder, std::string path, Of of)
+    : thread_([this, folder = std::move(folder), path = std::move(path), of] { run(folder, path, of); }) {}
 
 CheckpointSave::~CheckpointSave() {
   thread_.join();
 }
 
-void CheckpointSave::run(const std::string& folder, const std::string& path) {
+void CheckpointSave::run(const std::string& folder, const std::string& path, Of of) {
   try {
     const CheckpointReader reader(folder);
     CheckpointModel model(reader, {});
+    if (of == Of::kPass) model.leave_out_step();
     write_model(kSafetensorsModel, model, {}, path);
   } catch (const Error& error) {
     error_ = error;

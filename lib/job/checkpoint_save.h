@@ -16,8 +16,10 @@ namespace ps {
 // One owner thread.
 class CheckpointSave {
  public:
-  // Begins to write the model file `path` of the checkpoint in `folder`.
-  CheckpointSave(std::string folder, std::string path);
+  // Begins to write the model file `path` of the checkpoint in `folder`.  It tells the step, or is that of a
+  // whole pass, as a process without servers would write it.
+  enum class Of { kStep, kPass };
+  CheckpointSave(std::string folder, std::string path, Of of);
   ~CheckpointSave();  // waits
 
   // Whether it is over, after waiting for it up to so many seconds.
@@ -27,7 +29,7 @@ class CheckpointSave {
   const std::optional<Error>& error() const { return error_; }
 
  private:
-  void run(const std::string& folder, const std::string& path);
+  void run(const std::string& folder, const std::string& path, Of of);
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,5 +1,7 @@
 #include "job/cluster.h"
 
+#include "ps/etcd_client.h"
+
 namespace ps {
 
 const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
@@ -8,6 +10,13 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
     s.field("servers", &ClusterOptions::servers,
             "HOST:PORT of each server's first port, the same list on all trainers; none: one process holds "
             "the parameters");
+    s.field("discovery", &ClusterOptions::discovery,
+            "where servers register and trainers find them instead: etcd://HOST:PORT/PREFIX, or several "
+            "HOST:PORT of one etcd with commas between; a prefix for each job");
+    s.field("num_servers", &ClusterOptions::num_servers,
+            "servers of the job, with discovery: trainers wait for so many")
+        .at_least(1)
+        .at_most(1 << 16);
     s.field("trainers", &ClusterOptions::trainers, "processes that train together")
         .at_least(1)
         .at_most(1 << 16);
@@ -37,6 +46,14 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
     s.field("push_error_memory", &ClusterOptions::push_error_memory,
             "memory of a trainer for what rounding took from the gradients of rows, e.g. \"64M\"; beyond it, "
             "that of the rows that have not come for longest is dropped and counted");
+    s.check([](const ClusterOptions& options, std::string_view path) {
+      if (options.discovery.empty()) return;
+      try {
+        parse_etcd_place(options.discovery);
+      } catch (const Error& error) {
+        throw error.within(json_path(path, "discovery"));
+      }
+    });
     s.check([](const ClusterOptions& options, std::string_view path) {
       if (parse_bytes(options.push_error_memory)) return;
       fail(Code::kUsage, json_path(path, "push_error_memory"), ": ", quote(options.push_error_memory),

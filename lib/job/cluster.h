@@ -12,6 +12,8 @@ namespace ps {
 
 struct ClusterOptions {
   std::vector<std::string> servers;  // HOST:PORT, or several with commas between; empty: one process
+  std::string discovery;  // etcd://HOST:PORT/PREFIX, where servers register instead; empty: nowhere
+  int num_servers = 1;    // that are to be there, with discovery
   int trainers = 1;
   double server_timeout = 60, trainer_timeout = 60, request_timeout = 15;  // seconds
   std::string on_trainer_loss = "stop";                                    // stop | continue

@@ -65,9 +65,11 @@ class OnServersAndHere final : public ParameterHome {
   GeoStore store_;
 };
 
-RemoteOptions remote_options(const Job& job, const RunOptions& options, const DataSchema& schema, Log& log) {
+RemoteOptions remote_options(const Job& job, const RunOptions& options, const DataSchema& schema,
+                             ServerFinder& servers, Log& log) {
   RemoteOptions remote;
-  remote.servers = server_addresses(job);
+  remote.servers = servers.find();
+  remote.moved = [&servers] { return servers.moved(); };
   remote.server_timeout = seconds_duration(job.cluster.server_timeout);
   remote.request_timeout = seconds_duration(job.cluster.request_timeout);
   remote.hello.role = options.task == "train" ? "train" : "read";
@@ -75,10 +77,16 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
   remote.hello.trainers = job.cluster.trainers;
   remote.hello.generation = options.generation;
   remote.hello.resume = options.resume;
+  remote.hello.passes = job.train.passes;
   remote.hello.lost = options.lost_run;
   remote.hello.cpu = cpu_level_name(cpu_level());
   remote.hello.job = job_fingerprint(job);
   remote.hello.schema = to_json(schema);
+  // After the last pass nobody waits for whoever reads the rows one by one, which is less work.
+  const bool trains = options.task == "train", by_servers = job.train.load_save_parameters_in_pserver;
+  remote.cuts_at_end = [trains, by_servers, &job](int64_t pass) {
+    return trains && job.train.saves_after(pass) && (by_servers || pass + 1 < job.train.passes);
+  };
   remote.on_waiting = [&log](const std::string& text) { log.info(text); };
   return remote;
 }
@@ -89,6 +97,20 @@ void warn_of_kernels(std::string_view first, Log& log) {
   log.warning("this trainer has ", ours, " kernels, the one that came first ", first,
               ": products of dense matrices may round differently from machine to machine; --cpu on all "
               "trainers fixes them");
+}
+
+std::unique_ptr<ParameterHome> connect(const Job& job, const RemoteOptions& remote, const RunOptions& options,
+                                       const std::vector<ParameterSpec>& parameters, ThreadPool& pool,
+                                       Log& log) {
+  if (options.task != "train") return std::make_unique<OnServers>(remote, job, parameters);
+  if (job.train.geo()) {
+    auto home = std::make_unique<OnServersAndHere>(remote, job, parameters, pool);
+    warn_of_kernels(home->first_cpu(), log);
+    return home;
+  }
+  auto home = std::make_unique<OnServers>(remote, job, parameters);
+  warn_of_kernels(home->first_cpu(), log);
+  return home;
 }
 
 }  // namespace
@@ -106,12 +128,16 @@ void check_part(const Job& job, const RunOptions& options) {
     if (options.task != "train") fail(Code::kUsage, "--resume is for training");
     if (!options.init_model.empty())
       fail(Code::kUsage, "--resume goes on from a checkpoint: leave out --init-model");
-    if (job.checkpoint.directory.empty() && server_addresses(job).empty()) {
+    if (job.checkpoint.directory.empty() && !has_servers(job)) {
       fail(Code::kUsage, "--resume: there is no checkpoint.directory: give --checkpoint-dir");
     }
   }
-  if (server_addresses(job).empty()) {
-    if (trainers > 1) fail(Code::kUsage, trainers, " trainers need servers: give --servers");
+  if (job.train.load_save_parameters_in_pserver && job.checkpoint.directory.empty()) {
+    fail(Code::kUsage,
+         "train.load_save_parameters_in_pserver: there is no checkpoint.directory: give --checkpoint-dir");
+  }
+  if (!has_servers(job)) {
+    if (trainers > 1) fail(Code::kUsage, trainers, " trainers need servers: give --servers or --discovery");
     return;
   }
   if (options.task != "train" && !options.init_model.empty()) {
@@ -120,19 +146,16 @@ void check_part(const Job& job, const RunOptions& options) {
 }
 
 std::unique_ptr<ParameterHome> make_home(const Job& job, const RunOptions& options, const DataSchema& schema,
-                                         const std::vector<ParameterSpec>& parameters, ThreadPool& pool,
-                                         Log& log) {
-  if (server_addresses(job).empty()) return std::make_unique<OwnProcess>(job, parameters, pool);
-  const RemoteOptions remote = remote_options(job, options, schema, log);
-  if (options.task != "train") return std::make_unique<OnServers>(remote, job, parameters);
-  if (job.train.geo()) {
-    auto home = std::make_unique<OnServersAndHere>(remote, job, parameters, pool);
-    warn_of_kernels(home->first_cpu(), log);
-    return home;
+                                         const std::vector<ParameterSpec>& parameters, ServerFinder& servers,
+                                         ThreadPool& pool, Log& log) {
+  if (!has_servers(job)) return std::make_unique<OwnProcess>(job, parameters, pool);
+  for (;;) {
+    try {
+      return connect(job, remote_options(job, options, schema, servers, log), options, parameters, pool, log);
+    } catch (const ServersMoved& moved) {
+      log.info(moved.message());
+    }
   }
-  auto home = std::make_unique<OnServers>(remote, job, parameters);
-  warn_of_kernels(home->first_cpu(), log);
-  return home;
 }
 
 }  // namespace ps

@@ -10,6 +10,7 @@
 #include "data/batch.h"
 #include "job/job.h"
 #include "job/run.h"
+#include "job/server_finder.h"
 #include "ps/group.h"
 #include "ps/local_store.h"
 #include "ps/parameter_store.h"
@@ -37,8 +38,8 @@ void check_part(const Job& job, const RunOptions& options);
 // Connects to the servers, if there are any, telling people whom it waits for.  Throws kUnavailable, kUsage
 // when they have another job, and kExhausted when the parameters do not fit in this process.
 std::unique_ptr<ParameterHome> make_home(const Job& job, const RunOptions& options, const DataSchema& schema,
-                                         const std::vector<ParameterSpec>& parameters, ThreadPool& pool,
-                                         Log& log);
+                                         const std::vector<ParameterSpec>& parameters, ServerFinder& servers,
+                                         ThreadPool& pool, Log& log);
 
 }  // namespace ps
 

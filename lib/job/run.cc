@@ -14,6 +14,7 @@
 #include "data/output.h"
 #include "data/reader.h"
 #include "data/writer.h"
+#include "job/agreement.h"
 #include "job/checkpoint_model.h"
 #include "job/checkpoint_report.h"
 #include "job/parameter_home.h"
@@ -49,8 +50,8 @@ void check_can_hold(const WriterEntry& entry, const DataTraits& traits, const Ba
 // One run of one job: everything that it is made of, in the order in which it is built.
 class Run {
  public:
-  Run(const Job& job, const RunOptions& options, Log& log)
-      : job_(job), options_(options), log_(log), pool_(options.threads), data_(job.data) {
+  Run(const Job& job, const RunOptions& options, ServerFinder& servers, Log& log)
+      : job_(job), options_(options), servers_(servers), log_(log), pool_(options.threads), data_(job.data) {
     if (!options.init_model.empty()) use_saved_vocabulary(options.init_model, data_);
   }
 
@@ -69,7 +70,6 @@ class Run {
   void build(const DataSchema& schema);
   void load_weights();
   void resume();
-  bool save(const std::string& name);
   void write_checkpoint(const Json& result);
   void after_batch(bool stopping, const Json& result);
   void start_checkpoints(Json& result);
@@ -84,6 +84,7 @@ class Run {
 
   const Job& job_;
   const RunOptions& options_;
+  ServerFinder& servers_;
   Log& log_;
   ThreadPool pool_;
   DataOptions data_;
@@ -97,9 +98,11 @@ class Run {
   std::unique_ptr<RunCheckpoints> checkpoints_;  // null: none are written
   std::unique_ptr<RunSaves> saves_;              // of training
 
-  // Asked after each batch and while there is none; the servers hear from this trainer too, then.
+  // Asked after each batch and while there is none; the servers hear from this trainer too, then, and models
+  // that are being made go on.
   const std::function<bool()> stop_ = [this] {
     home_->keep_alive();
+    if (saves_) saves_->go_on();
     return options_.stop();
   };
 };
@@ -127,7 +130,7 @@ std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& pa
 void Run::build(const DataSchema& schema) {
   network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed);
   if (options_.dry_run) return;
-  home_ = make_home(job_, options_, schema, network_->parameters(), pool_, log_);
+  home_ = make_home(job_, options_, schema, network_->parameters(), servers_, pool_, log_);
   reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
                                                    options_.resume || options_.lost_run != 0)
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kNever, "");
@@ -138,8 +141,9 @@ void Run::build(const DataSchema& schema) {
     if (asked) log_.info("Shrinking tables after this step, as was asked");
     return asked;
   });
-  const bool reads_servers = !job_.cluster.servers.empty() && options_.task != "train";
-  if (reads_servers) return;
+  const bool reads_servers = has_servers(job_) && options_.task != "train";
+  if (reads_servers || home_->group().finished()) return;
+  home_->group().on_checkpoint([this](std::string& out) { trainer_->save_figures(out); });
   if (home_->group().position().resumed) return resume();
   const bool may_resume = options_.resume && home_->local() != nullptr;
   if (leads() && !may_resume) load_weights();
@@ -151,7 +155,7 @@ void Run::resume() {
   const RunPosition position = home_->group().position();
   log_.info("Resuming in pass ", position.pass, " after ", position.pass_batches, " batches",
             position.pass_ended ? ", at its end" : "");
-  trainer_->resume(position);
+  trainer_->resume(position, home_->group().restored_states());
 }
 
 void Run::load_weights() {
@@ -188,12 +192,16 @@ bool Run::train() {
     test_reader_ = make_reader(job_.data.test_files, "none", job_.train.passes);
   if (say_plan(*reader_)) return true;
   if (was_finished()) return true;
-  saves_ = std::make_unique<RunSaves>(job_, options_, *home_, network_->parameters(), vocabulary_, log_);
+  saves_ = std::make_unique<RunSaves>(job_, options_, *home_, servers_.etcd(), network_->parameters(),
+                                      vocabulary_, log_);
   if (leads()) saves_->prepare();
   log_.info("Training with ", options_.threads, " threads and ", cpu_level_name(cpu_level()), " kernels");
   Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}, {"cpu", cpu_level_name(cpu_level())}};
   start_checkpoints(result);
   trainer_->on_batch([&](bool stopping) { after_batch(stopping, result); });
+  trainer_->on_pass_end([this] { saves_->finish(); });
+  const RunPosition position = home_->group().position();
+  if (position.resumed && leads()) saves_->take_up(position.pass - 1);
   bool finished = train_passes(result);
   saves_->finish();
   result.update(home_->counters());
@@ -204,9 +212,8 @@ bool Run::train() {
 }
 
 bool Run::was_finished() const {
-  const uint64_t passes = home_->group().finished_passes();
-  if (passes == 0 || passes < static_cast<uint64_t>(job_.train.passes)) return false;
-  log_.info("All ", passes, " passes are done: the run has ended");
+  if (!home_->group().finished()) return false;
+  log_.info("All ", job_.train.passes, " passes are done: the run has ended");
   return true;
 }
 
@@ -226,7 +233,6 @@ void Run::start_checkpoints(Json& result) {
 
 void Run::after_batch(bool stopping, const Json& result) {
   if (checkpoints_) checkpoints_->after_batch(stopping, result);
-  saves_->after_batch();
   if (!stopping && options_.checkpoint_asked()) write_checkpoint(result);
   if (!stopping && options_.save_asked()) saves_->save_asked(trainer_->pass(), trainer_->batches());
 }
@@ -235,7 +241,7 @@ void Run::after_batch(bool stopping, const Json& result) {
 void Run::write_checkpoint(const Json& result) {
   if (checkpoints_) return checkpoints_->write(result);
   const bool asked = !job_.checkpoint.directory.empty() &&
-                     home_->group().ask_checkpoint([this](const AskedCheckpoint& answer) {
+                     home_->group().ask_checkpoint(-1, [this](const AskedCheckpoint& answer) {
                        if (answer.counts)
                          return log_.info("The servers have written checkpoint ", answer.text);
                        log_.error("the servers have not written a checkpoint: ", answer.text);
@@ -251,14 +257,13 @@ bool Run::train_passes(Json& result) {
     result["passes"].push_back(trained.json());
     if (reader_->bad_lines() > 0) log_.warning("skipped ", reader_->bad_lines(), " bad lines in pass ", pass);
     if (trained.interrupted) {
-      save(batch_directory(pass, trained.batches));
+      if (leads()) saves_->save(batch_directory(pass, trained.batches));
       return false;
     }
     if (leads()) report_rows(result["passes"].back());
-    bool last = pass + 1 == job_.train.passes;
-    if (last || (pass + 1) % job_.train.saving_period == 0) {
+    if (leads() && job_.train.saves_after(pass)) {
       const double start = monotonic_seconds();
-      if (save(pass_directory(pass))) result["passes"].back()["save_seconds"] = monotonic_seconds() - start;
+      if (saves_->save_pass(pass)) result["passes"].back()["save_seconds"] = monotonic_seconds() - start;
     }
     if (test_reader_ && leads()) result["test"] = trainer_->test(pass, *test_reader_, stop_).json();
     if (options_.stop()) return false;
@@ -280,10 +285,6 @@ void Run::report_rows(Json& pass) {
               " refused=", report.refused);
     pass["rows"][spec.name] = RowReport::spec().to_json(report);
   }
-}
-
-bool Run::save(const std::string& name) {
-  return leads() && saves_->save(name);
 }
 
 bool Run::test() {
@@ -354,10 +355,10 @@ bool reads_standard_input(const Job& job) {
 
 // When servers have lost something of the run, all go back to the last checkpoint, and read the data up to
 // there again.
-bool train_with_recovery(const Job& job, RunOptions options, Log& log) {
+bool train_with_recovery(const Job& job, RunOptions options, ServerFinder& servers, Log& log) {
   for (;; ++options.generation) {
     try {
-      return Run(job, options, log).train();
+      return Run(job, options, servers, log).train();
     } catch (const StateLost& lost) {
       if (!lost.checkpointed() || options.stop()) throw;
       if (reads_standard_input(job)) {
@@ -373,8 +374,9 @@ bool train_with_recovery(const Job& job, RunOptions options, Log& log) {
 
 bool run_job(const Job& job, const RunOptions& options, Log& log) {
   check_part(job, options);
-  if (options.task == "train") return train_with_recovery(job, options, log);
-  Run run(job, options, log);
+  ServerFinder servers(job, log);
+  if (options.task == "train") return train_with_recovery(job, options, servers, log);
+  Run run(job, options, servers, log);
   if (options.task == "test") return run.test();
   if (options.task == "predict") return run.predict();
   return run.convert();

@@ -1,13 +1,16 @@
 #include "job/run_saves.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "checkpoint/checkpoint_directory.h"
 #include "job/agreement.h"
 #include "ps/save_lease.h"
+#include "ps/shard_links.h"
 #include "train/model_file.h"
 
 namespace ps {
@@ -16,16 +19,48 @@ namespace {
 
 // Of one process: a rank that is started again writes another folder.
 std::string trainer_id(const Job& job, const RunOptions& options) {
-  if (server_addresses(job).empty()) return "";
+  if (!has_servers(job)) return "";
   char id[48];
   std::snprintf(id, sizeof id, "trainer-%d-%llx", options.rank,
                 static_cast<unsigned long long>(options.generation));
   return id;
 }
 
+// What is in the folder of a checkpoint; nothing when there is none.
+std::optional<Manifest> manifest_of(const std::string& checkpoint) {
+  constexpr uint64_t kMaxBytes = 256 << 20;
+  const std::string path = join_path(checkpoint, kManifestFile);
+  if (!exists(path)) return std::nullopt;
+  return decode_manifest(read_file(path, kMaxBytes), path);
+}
+
 }  // namespace
 
-RunSaves::RunSaves(const Job& job, const RunOptions& options, ParameterHome& home,
+// A model that is made of a checkpoint of the servers.  What they answer may come when nobody wants it any
+// more.
+struct RunSaves::Making {
+  ~Making() {
+    made.reset();
+    if (!copies.empty()) system_files().remove(copies);
+  }
+
+  // Whether there is something to do.
+  bool can_go_on() const {
+    return checkpoint && (folder.empty() || (!made && (taken || not_taken)) || (made && made->over(0)));
+  }
+
+  std::string name;                           // by which the saver was elected
+  bool asked = false;                         // by a signal
+  bool taken_up = false;                      // in place of a process that may have been killed saving it
+  std::optional<AskedCheckpoint> checkpoint;  // nothing: the servers have not answered yet
+  std::string folder_name, folder;            // of the model; empty: not begun
+  std::string copies;                         // folder of the servers' files, where these are copied
+  bool taken = false;                         // all are; or not:
+  std::optional<Error> not_taken;
+  std::unique_ptr<CheckpointSave> made;  // null: not begun
+};
+
+RunSaves::RunSaves(const Job& job, const RunOptions& options, ParameterHome& home, EtcdClient* etcd,
                    const std::vector<ParameterSpec>& parameters, std::shared_ptr<const Vocabulary> vocabulary,
                    Log& log)
     : job_(job),
@@ -33,45 +68,76 @@ RunSaves::RunSaves(const Job& job, const RunOptions& options, ParameterHome& hom
       parameters_(parameters),
       vocabulary_(std::move(vocabulary)),
       log_(log),
-      trainer_id_(trainer_id(job, options)) {}
+      trainer_id_(trainer_id(job, options)),
+      election_(etcd, home.group(), options.generation, log) {}
+
+RunSaves::~RunSaves() = default;
 
 void RunSaves::prepare() const {
-  if (!job_.train.save_dir.empty()) make_directories(job_.train.save_dir);
+  if (can_save()) make_directories(job_.train.save_dir);
 }
 
-void RunSaves::say_failed(const std::string& name, const std::string& why) {
-  log_.error("cannot save ", name, ", training goes on: ", why);
+bool RunSaves::save(const std::string& name) {
+  finish();
+  if (!can_save() || !elect(name, SaveStage::kBegin)) return false;
+  save_now(name);
+  return true;
+}
+
+bool RunSaves::save_pass(int pass) {
+  const std::string name = pass_directory(pass);
+  if (!can_save()) return false;
+  finish();
+  if (making_) give_up(Error(Code::kExhausted, "the pass has ended, and its model is saved"));
+  if (!elect(name, SaveStage::kBegin)) return false;
+  if (home_.group().checkpoint_pass() == pass && ask_servers(name, pass)) return false;
+  save_now(name);
+  return true;
+}
+
+void RunSaves::take_up(int64_t pass) {
+  if (pass < 0 || !job_.train.saves_after(pass)) return;
+  const std::string name = pass_directory(static_cast<int>(pass));
+  if (elect(name, SaveStage::kBegin) && ask_servers(name, pass)) making_->taken_up = true;
 }
 
 void RunSaves::save_asked(int pass, int64_t batches) {
   const std::string name = batch_directory(pass, batches);
-  if (job_.train.save_dir.empty()) return log_.warning("a model is asked for, but train.save_dir is empty");
-  if (!asked_name_.empty()) return log_.info("A model is being made already");
+  if (!can_save()) return log_.warning("a model is asked for, but train.save_dir is empty");
+  if (making_) return log_.info("A model is being made already");
+  if (!elect(name, SaveStage::kAsked) || ask_servers(name, -1)) return;
   try {
-    if (!ask_servers(name)) save(name, SaveStage::kAsked);
+    save_now(name);
   } catch (const Error& error) {
     if (error.code() == Code::kUnavailable) throw;
     say_failed(name, error.message());
   }
 }
 
+void RunSaves::say_failed(const std::string& name, const std::string& why) {
+  log_.error("cannot save ", name, ", training goes on: ", why);
+}
+
 bool RunSaves::elect(const std::string& name, SaveStage stage) {
-  const Saver saver = home_.group().elect_saver(stage, name);
+  const Saver saver = election_.ask(stage, name);
   if (!saver.elected) log_.info("Trainer ", saver.rank, " saves, or has saved, ", name);
   renewed_ = monotonic_seconds();
   return saver.elected;
 }
 
-bool RunSaves::save(const std::string& name, SaveStage stage) {
-  if (job_.train.save_dir.empty() || !elect(name, stage)) return false;
+// Reads the store row by row, while nothing may change it.
+void RunSaves::save_now(const std::string& name) {
   try {
-    write(name);
+    const std::string folder = begin_folder(name);
+    save_model(join_path(folder, kModelFile), parameters_, home_.store(),
+               {{"format", "pskit"}, {"job", job_.job.name}, {"seed", std::to_string(job_.job.seed)}},
+               [&] { renew(name); });
+    write_beside(folder);
     publish(name, name);
   } catch (const Error& error) {
-    if (error.code() != Code::kUnavailable) home_.group().elect_saver(SaveStage::kFailed, name);
+    if (error.code() != Code::kUnavailable) election_.ask(SaveStage::kFailed, name);
     throw;
   }
-  return true;
 }
 
 std::string RunSaves::begin_folder(const std::string& name) const {
@@ -79,14 +145,6 @@ std::string RunSaves::begin_folder(const std::string& name) const {
   make_directories(folder);
   log_.info("Saving parameters to ", folder);
   return folder;
-}
-
-void RunSaves::write(const std::string& name) {
-  const std::string folder = begin_folder(name);
-  save_model(join_path(folder, kModelFile), parameters_, home_.store(),
-             {{"format", "pskit"}, {"job", job_.job.name}, {"seed", std::to_string(job_.job.seed)}},
-             [&] { renew(name); });
-  write_beside(folder);
 }
 
 void RunSaves::write_beside(const std::string& folder) const {
@@ -97,82 +155,153 @@ void RunSaves::write_beside(const std::string& folder) const {
 // Who is not the saver any more learns it at the end.
 void RunSaves::renew(const std::string& name) {
   if (monotonic_seconds() - renewed_ < to_seconds(SaveLease::kLength) / 3) return;
-  home_.group().elect_saver(SaveStage::kGoesOn, name);
+  election_.ask(SaveStage::kGoesOn, name);
   renewed_ = monotonic_seconds();
 }
 
+// The model's own file comes last: with it, all is there.
 void RunSaves::publish(const std::string& name, const std::string& folder_name) {
-  Group& group = home_.group();
   if (!trainer_id_.empty()) {
-    const Saver saver = group.elect_saver(SaveStage::kGoesOn, name);
+    const Saver saver = election_.ask(SaveStage::kGoesOn, name);
     if (!saver.elected) {
       return log_.warning("trainer ", saver.rank, " saves now: this model stays in ", trainer_id_);
     }
     const std::string folder = join_path(job_.train.save_dir, folder_name);
+    const std::string own = join_path(join_path(job_.train.save_dir, trainer_id_), folder_name);
     make_directories(folder);
-    for (const char* file : {kModelVocabulary, kModelJob, kModelFile}) {
-      const std::string target = cat("../", trainer_id_, "/", folder_name, "/", file);
-      if (exists(join_path(folder, target))) replace_link(target, join_path(folder, file));
+    std::vector<std::string> files = list_directory(own);
+    std::stable_partition(files.begin(), files.end(), [](const std::string& file) {
+      return file != kModelFile && file != kManifestFile;
+    });
+    for (const std::string& file : files) {
+      replace_link(cat("../", trainer_id_, "/", folder_name, "/", file), join_path(folder, file));
     }
   }
-  group.elect_saver(SaveStage::kDone, name);
+  election_.ask(SaveStage::kDone, name);
 }
 
-// False when they write no checkpoints that this process could read.
-bool RunSaves::ask_servers(const std::string& name) {
-  if (job_.checkpoint.directory.empty() || home_.local() != nullptr) return false;
-  if (!elect(name, SaveStage::kAsked)) return true;
-  if (!home_.group().ask_checkpoint([this](const AskedCheckpoint& answer) { checkpoint_ = answer; }))
+// False when they give out no checkpoints.
+bool RunSaves::ask_servers(const std::string& name, int64_t pass) {
+  auto making = std::make_shared<Making>();
+  making->name = name;
+  making->asked = pass < 0;
+  if (home_.local() != nullptr ||
+      !home_.group().ask_checkpoint(
+          pass, [making](const AskedCheckpoint& answer) { making->checkpoint = answer; })) {
     return false;
-  asked_name_ = name;
+  }
+  making_ = std::move(making);
   return true;
 }
 
-void RunSaves::after_batch() {
-  if (asked_name_.empty()) return;
-  renew(asked_name_);
-  if (checkpoint_ && !made_) begin_model();
-  if (made_ && made_->over(0)) end_model();
+void RunSaves::go_on() {
+  if (!making_) return;
+  renew(making_->name);
+  if (making_->can_go_on()) go_on_now();
 }
 
+// What a signal has asked for is not waited for where the servers have not begun it.
 void RunSaves::finish() {
-  if (asked_name_.empty()) return;
-  if (checkpoint_ && !made_) begin_model();
-  while (made_ && !made_->over(to_seconds(SaveLease::kLength) / 3)) renew(asked_name_);
-  if (made_) return end_model();
-  if (!asked_name_.empty()) give_up("training has ended before the servers had a checkpoint");
-}
-
-void RunSaves::begin_model() {
-  const std::string& name = checkpoint_->text;
-  if (!checkpoint_->counts) return give_up(name);
-  try {
-    if (!name.starts_with("step-") || name.find('/') != std::string::npos) {
-      fail(Code::kData, "the servers' checkpoint is called ", quote(name));
+  constexpr double kLongest = 1;  // seconds
+  while (making_ && (making_->checkpoint || !making_->asked)) {
+    if (making_->made) {
+      making_->made->over(kLongest);
+    } else {
+      home_.group().wait([making = making_] { return making->can_go_on(); }, kLongest);
     }
-    const std::string folder = begin_folder(name);
-    write_beside(folder);
-    made_ = std::make_unique<CheckpointSave>(join_path(job_.checkpoint.directory, name),
-                                             join_path(folder, kModelFile));
-  } catch (const Error& error) {
-    give_up(error.message());
+    go_on();
   }
 }
 
-void RunSaves::end_model() {
-  if (made_->error()) return give_up(made_->error()->message());
-  const std::string name = std::exchange(asked_name_, "");
-  publish(name, checkpoint_->text);
-  made_.reset();
-  checkpoint_.reset();
+void RunSaves::go_on_now() {
+  try {
+    if (making_->folder.empty()) return begin_model();
+    if (making_->made) return end_model();
+    if (making_->not_taken && making_->not_taken->code() == Code::kUnavailable) {
+      return do_without_files(making_->not_taken->message());
+    }
+    if (making_->not_taken) throw *making_->not_taken;
+    make_model(making_->copies);
+  } catch (const StateLost&) {
+    throw;
+  } catch (const Error& error) {
+    if (!making_) throw;
+    give_up(error);
+  }
 }
 
-void RunSaves::give_up(const std::string& why) {
-  const std::string name = std::exchange(asked_name_, "");
-  say_failed(name, why);
-  made_.reset();
-  checkpoint_.reset();
-  home_.group().elect_saver(SaveStage::kFailed, name);
+void RunSaves::begin_model() {
+  const AskedCheckpoint& checkpoint = *making_->checkpoint;
+  if (!checkpoint.counts && making_->taken_up) return drop();  // it was saved then, or is lost
+  if (!checkpoint.counts) return do_without_files(checkpoint.text);
+  if (!step_of_folder(checkpoint.text)) {
+    fail(Code::kData, "the servers' checkpoint is called ", quote(checkpoint.text));
+  }
+  making_->folder_name = making_->asked ? checkpoint.text : making_->name;
+  making_->folder = begin_folder(making_->folder_name);
+  write_beside(making_->folder);
+  const std::string there = join_path(job_.checkpoint.directory, checkpoint.text);
+  const std::optional<Manifest> seen = job_.checkpoint.directory.empty() ? std::nullopt : manifest_of(there);
+  const bool is_it = seen && seen->generation == checkpoint.run;
+  if (job_.train.load_save_parameters_in_pserver) {
+    if (!is_it) fail(Code::kUnavailable, "the servers' files are not in ", quote(there));
+    return seen->base ? make_model(there) : take_over_files(there, *seen);
+  }
+  if (is_it) return make_model(there);
+  making_->copies = making_->folder + ".parts";
+  make_directories(making_->copies);
+  home_.group().take_checkpoint(checkpoint, making_->copies,
+                                [making = making_](const std::optional<Error>& error) {
+                                  making->not_taken = error;
+                                  making->taken = !error;
+                                });
+}
+
+// A server that logs may have come again, and have lost what it wrote down.  When training is over, its rows
+// still are what they were.
+void RunSaves::do_without_files(const std::string& why) {
+  const std::string name = making_->name;
+  if (name != pass_directory(job_.train.passes - 1)) {
+    drop();
+    return say_failed(name, cat("the servers' files: ", why));
+  }
+  log_.warning("the servers' files are not there, so rows are read one by one: ", why);
+  making_ = nullptr;
+  save_now(name);
+}
+
+// The servers have written the model; this process writes what makes it one.
+void RunSaves::take_over_files(const std::string& checkpoint, const Manifest& manifest) {
+  for (const FileEntry& file : manifest.files) {
+    link_or_copy(join_path(checkpoint, file.path), join_path(making_->folder, file.path));
+  }
+  write_file(join_path(making_->folder, kManifestFile), encode_manifest(manifest));
+  end_model();
+}
+
+void RunSaves::make_model(const std::string& checkpoint) {
+  making_->made = std::make_unique<CheckpointSave>(
+      checkpoint, join_path(making_->folder, kModelFile),
+      making_->asked ? CheckpointSave::Of::kStep : CheckpointSave::Of::kPass);
+}
+
+void RunSaves::end_model() {
+  if (making_->made && making_->made->error()) throw *making_->made->error();
+  const std::shared_ptr<Making> ended = std::exchange(making_, nullptr);
+  publish(ended->name, ended->folder_name);
+}
+
+void RunSaves::drop() {
+  const std::shared_ptr<Making> dropped = std::exchange(making_, nullptr);
+  election_.ask(SaveStage::kFailed, dropped->name);
+}
+
+// Training goes on without what a signal has asked for.
+void RunSaves::give_up(const Error& error) {
+  const std::shared_ptr<Making> ended = making_;
+  drop();
+  if (!ended->asked) throw error.within(cat("cannot save ", ended->name));
+  say_failed(ended->name, error.message());
 }
 
 }  // namespace ps

@@ -3,7 +3,9 @@
 //
 // Of a process without servers a model is DIR/pass-00000/.  Of trainers on servers, the one that is elected
 // writes DIR/<trainer id>/pass-00000/, a folder that no other process ever writes, and when all of it is
-// there, makes DIR/pass-00000/ links to it.
+// there, makes DIR/pass-00000/ links to it.  It makes the model of the servers' files of a checkpoint, while
+// the job goes on: it copies these, or reads them where they are, or, when servers are to save by themselves,
+// makes them the model.
 #ifndef PS_JOB_RUN_SAVES_H_
 #define PS_JOB_RUN_SAVES_H_
 
@@ -13,11 +15,13 @@
 #include <vector>
 
 #include "base/log.h"
+#include "checkpoint/manifest.h"
 #include "data/vocabulary.h"
 #include "job/checkpoint_save.h"
 #include "job/job.h"
 #include "job/parameter_home.h"
 #include "job/run.h"
+#include "job/save_election.h"
 #include "model/parameter.h"
 
 namespace ps {
@@ -25,38 +29,54 @@ namespace ps {
 // One owner thread; what it is given outlives it.
 class RunSaves {
  public:
-  RunSaves(const Job& job, const RunOptions& options, ParameterHome& home,
+  // `etcd` may be null.
+  RunSaves(const Job& job, const RunOptions& options, ParameterHome& home, EtcdClient* etcd,
            const std::vector<ParameterSpec>& parameters, std::shared_ptr<const Vocabulary> vocabulary,
            Log& log);
+  ~RunSaves();
 
   // Makes the folder of all: what is wrong with it is known before the work, not after it.
   void prepare() const;
 
   // Saves what the store has as `name`; false when there is nowhere to save it, or this trainer is not the
   // one that does.  Throws when it cannot be written, or read from the servers.
-  bool save(const std::string& name) { return save(name, SaveStage::kBegin); }
+  bool save(const std::string& name);
 
-  // The same in the midst of a pass.  Training goes on when it cannot be written.  Where servers write
-  // checkpoints, nobody waits: the model is made of one that they are asked for, and named after its step.
+  // The same of what the pass has ended with.  With servers it only begins; what goes wrong after that is
+  // thrown by go_on or finish.
+  bool save_pass(int pass);
+
+  // The same of a pass that was over before this process came, if nobody has saved it.
+  void take_up(int64_t pass);
+
+  // The same in the midst of a pass, named after the step of the servers.  Training goes on when it cannot be
+  // written.
   void save_asked(int pass, int64_t batches);
 
-  // To be called after each batch, and at the end of training, when it waits for a model that is being made.
-  void after_batch();
+  // To be called again and again; and before a pass or training ends: waits for what has been begun.
+  void go_on();
   void finish();
 
  private:
-  bool save(const std::string& name, SaveStage stage);
+  struct Making;
+
+  bool can_save() const { return !job_.train.save_dir.empty(); }
   bool elect(const std::string& name, SaveStage stage);
   std::string begin_folder(const std::string& name) const;
-  void write(const std::string& name);
+  void save_now(const std::string& name);
   void write_beside(const std::string& folder) const;
   void publish(const std::string& name, const std::string& folder_name);
   void renew(const std::string& name);
 
-  bool ask_servers(const std::string& name);
+  bool ask_servers(const std::string& name, int64_t pass);
+  void go_on_now();
   void begin_model();
+  void take_over_files(const std::string& checkpoint, const Manifest& manifest);
+  void do_without_files(const std::string& why);
+  void make_model(const std::string& checkpoint);
   void end_model();
-  void give_up(const std::string& why);
+  void drop();
+  void give_up(const Error& error);
   void say_failed(const std::string& name, const std::string& why);
 
   const Job& job_;
@@ -65,12 +85,10 @@ class RunSaves {
   const std::shared_ptr<const Vocabulary> vocabulary_;
   Log& log_;
   const std::string trainer_id_;  // empty: without servers
-  double renewed_ = 0;            // seconds of the clock
+  SaveElection election_;
+  double renewed_ = 0;  // seconds of the clock
 
-  // Of a model that is made of a checkpoint.
-  std::string asked_name_;                     // empty: none is
-  std::optional<AskedCheckpoint> checkpoint_;  // nothing: the servers have not answered yet
-  std::unique_ptr<CheckpointSave> made_;       // null: not begun
+  std::shared_ptr<Making> making_;  // a model of a checkpoint; null: none is being made
 };
 
 }  // namespace ps

@@ -1,5 +1,7 @@
 #include "job/serve.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <thread>
@@ -8,8 +10,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/temporary_folder.h"
 #include "job/agreement.h"
 #include "job/checkpoint_states.h"
+#include "job/server_place.h"
 #include "job/status_thread.h"
 #include "net/tcp/tcp_network.h"
 #include "ps/shard_server.h"
@@ -24,7 +28,12 @@ constexpr Duration kLongestDrain = std::chrono::seconds(5);
 class ShardThread {
  public:
   ShardThread(const Address& address, const ServedJob& job, const ShardLimits& limits)
-      : server_(network_.transport(), address, job, limits) {}
+      : server_(network_.transport(), address, job, limits) {
+    server_.on_failed([this](const Error& error) {
+      failure_ = error;
+      failed_ = true;
+    });
+  }
   ShardThread(const ShardThread&) = delete;
   ShardThread& operator=(const ShardThread&) = delete;
 
@@ -62,6 +71,12 @@ class ShardThread {
 
   void join() { thread_.join(); }
 
+  // Whether the server cannot go on; once joined, throws why.
+  bool failed() const { return failed_; }
+  void check() const {
+    if (failed_) throw *failure_;
+  }
+
  private:
   void check_drained() {
     Loop& loop = network_.loop();
@@ -75,6 +90,8 @@ class ShardThread {
   ShardServer server_;
   std::unique_ptr<Timer> drain_timer_;
   Time drain_deadline_{};
+  std::optional<Error> failure_;  // before failed_
+  std::atomic<bool> failed_ = false;
   std::thread thread_;
 };
 
@@ -96,20 +113,33 @@ SpillSettings spill_settings(const ServeOptions& options) {
   return {options.spill_dir, options.spill_memory / static_cast<uint64_t>(shards)};
 }
 
-// Where and how checkpoints are written; nowhere, when the job does not say.
-CheckpointSettings checkpoint_settings(const Job& job, const ServeOptions& options, Log& log) {
+// Where and how checkpoints are written: in `scratch`, for models alone, when the job does not say.
+CheckpointSettings checkpoint_settings(const Job& job, const ServeOptions& options,
+                                       const std::string& scratch, Log& log) {
   const CheckpointOptions& asked = job.checkpoint;
   if (asked.directory.empty() && options.resume) {
     fail(Code::kUsage, "--resume: there is no checkpoint.directory: give --checkpoint-dir");
   }
+  if (asked.directory.empty() && options.durable) {
+    fail(Code::kUsage, "--durability log: there is no checkpoint.directory: give --checkpoint-dir");
+  }
   CheckpointSettings settings;
+  settings.durable = options.durable;
   settings.directory = asked.directory;
+  if (asked.directory.empty()) {
+    settings.scratch = scratch;
+    settings.files = &unsynced_files();
+  }
   settings.resume = options.resume;
   settings.steps = asked.steps;
   settings.period = seconds_duration(asked.period_seconds());
   settings.keep = asked.keep;
+  settings.full_every = asked.full_every;
   settings.zstd_level = asked.compression == "none" ? 0 : 1;
+  settings.memory_bytes = asked.memory_bytes();
   if (asked.bytes_per_second() > 0) settings.rate = std::make_shared<WriteRate>(asked.bytes_per_second());
+  const int shards = options.ports_num + options.ports_num_for_sparse;
+  settings.memory_bytes = std::max(asked.memory_bytes() / static_cast<uint64_t>(shards), uint64_t{1} << 18);
   settings.job = job_identity(job);
   settings.states = {{kJobState, effective_job(job).dump()}};
   settings.log = &log;
@@ -148,7 +178,7 @@ std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& op
 }
 
 void announce(const Job& job, const ServeOptions& options, const ServerPorts& ports,
-              const StatusThread* status) {
+              std::optional<int> server, const StatusThread* status) {
   if (!options.port_file.empty()) {
     std::string lines;
     for (int port : ports.ports) lines += cat(port, "\n");
@@ -159,6 +189,7 @@ void announce(const Job& job, const ServeOptions& options, const ServerPorts& po
                {"ports", ports.ports},
                {"dense", ports.dense},
                {"sparse", ports.sparse}};
+  if (server) line["server"] = *server;
   if (status != nullptr) line["status_port"] = status->port();
   std::printf("%s\n", line.dump().c_str());
   std::fflush(stdout);
@@ -171,22 +202,34 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   ServedJob served = served_job(job);
   const uint64_t max_memory = memory_limit(options);
   if (options.dry_run) return;
-  served.checkpoints = checkpoint_settings(job, options, log);
+  std::optional<TemporaryFolder> scratch;
+  if (job.checkpoint.directory.empty()) scratch.emplace(options.scratch_dir);
+  served.checkpoints = checkpoint_settings(job, options, scratch ? scratch->path() : "", log);
   ServerPorts ports;
+  std::optional<ServerPlace> place;  // outlives the shards
   std::vector<std::unique_ptr<ShardThread>> shards = listen(options, served, max_memory, ports);
+  place.emplace(job, options, static_cast<uint16_t>(ports.ports.front()), log);
+  if (options.stop()) return;
+  place->protect(served);
   std::unique_ptr<StatusThread> status = show_status(job, options, max_memory, shards);
   for (auto& shard : shards) shard->start(ports);
-  announce(job, options, ports, status.get());
+  announce(job, options, ports, place->number(), status.get());
   TcpNetwork waiting;
   Loop& loop = waiting.loop();
-  while (!options.stop()) {
-    loop.run_until(options.stop, add_time(loop.now(), kAskStop));
+  auto ending = [&] {
+    return options.stop() || std::ranges::any_of(shards, [](const auto& shard) { return shard->failed(); });
+  };
+  while (!ending() && !place->fenced()) {
+    loop.run_until(ending, add_time(loop.now(), kAskStop));
+    place->beat();
     if (options.checkpoint_asked()) shards.front()->ask_checkpoint();
   }
   log.info("Ending");
   if (status) status->end();
   for (auto& shard : shards) shard->begin_end();
   for (auto& shard : shards) shard->join();
+  if (auto why = place->fenced()) throw *why;
+  for (auto& shard : shards) shard->check();
 }
 
 }  // namespace ps

@@ -8,12 +8,14 @@
 #include <string>
 
 #include "base/log.h"
+#include "base/temporary_folder.h"
 #include "job/job.h"
 
 namespace ps {
 
 struct ServeOptions {
   std::string host;                          // to listen on; empty: all addresses
+  std::string advertise;                     // name or number by which others reach this server; empty: host
   uint16_t port = 7164;                      // the first of consecutive ports; 0: any that are free
   int ports_num = 1;                         // shards with dense parameters
   int ports_num_for_sparse = 0;              // shards with sparse ones; 0: the same as those with dense ones
@@ -22,15 +24,18 @@ struct ServeOptions {
   std::optional<uint64_t> max_memory_bytes;  // of tables and messages; by default, what is available
   std::string spill_dir;                     // for rows not used for long; empty: they stay in memory
   uint64_t spill_memory = 0;                 // for the others, with spill_dir
-  bool resume = false;                       // go on from the newest checkpoint
-  bool dry_run = false;                      // only check the job
+  std::string scratch_dir = default_temporary_parent();  // for what trainers make models of
+  bool resume = false;                                   // go on from the newest checkpoint
+  bool durable = false;                                  // what is applied is logged before it is answered
+  bool dry_run = false;                                  // only check the job
   // Asked several times a second: whether to end, and whether a checkpoint is to be written.
   std::function<bool()> stop;
   std::function<bool()> checkpoint_asked = [] { return false; };
 };
 
 // Serves until `stop`, then ends every connection and returns.  Prints a line of JSON to standard output when
-// it is ready.  Throws as ShardServer's constructor does.
+// it is ready.  Throws as ShardServer's constructor does, as ServerPlace does, kFenced when another server
+// has its place, and when a log cannot be written or read.
 void serve_job(const Job& job, const ServeOptions& options, Log& log);
 
 }  // namespace ps

@@ -72,10 +72,22 @@ struct Buffer::Home {
     return data;
   }
 
+  // Counts a buffer of another pool as one of this that is in use; returns an unused one, or null.
+  char* exchange(unsigned size_class) {
+    used_bytes += class_bytes(size_class);
+    if (kept[size_class].empty()) return nullptr;
+    char* spare = kept[size_class].back();
+    kept[size_class].pop_back();
+    kept_bytes -= class_bytes(size_class);
+    return spare;
+  }
+
+  // `data` may be null: it went elsewhere.
   void give_back(char* data, unsigned size_class) {
     size_t bytes = class_bytes(size_class);
     used_bytes -= bytes;
-    if (open && kept_bytes + bytes <= kMaxKept && used_bytes + kept_bytes + bytes <= max_bytes) {
+    if (data != nullptr && open && kept_bytes + bytes <= kMaxKept &&
+        used_bytes + kept_bytes + bytes <= max_bytes) {
       kept[size_class].push_back(data);
       kept_bytes += bytes;
     } else {
@@ -139,6 +151,19 @@ Buffer BufferPool::take(size_t size) {
   buffer.size_ = size;
   buffer.home_ = home_;
   return buffer;
+}
+
+// One lock at a time: pools adopt from each other.
+void BufferPool::adopt(Buffer& buffer) {
+  if (!buffer.home_ || buffer.home_ == home_) return;
+  std::shared_ptr<Buffer::Home> from = std::exchange(buffer.home_, home_);
+  char* spare;
+  {
+    std::lock_guard lock(home_->mutex);
+    spare = home_->exchange(buffer.size_class_);
+  }
+  std::lock_guard lock(from->mutex);
+  from->give_back(spare, buffer.size_class_);
 }
 
 bool BufferPool::fits(size_t size) const {

@@ -71,6 +71,10 @@ class BufferPool {
   // Counted, but never refused: for what answers them, which other limits bound.
   Buffer take(size_t size);
 
+  // Counted here from now on, and there no more: for what is held for longer than the other pool's owner can
+  // spare it.  Gives the other pool an unused buffer of that size for it, if there is one here.
+  void adopt(Buffer& buffer);
+
   // Whether try_take(size) could ever succeed.
   bool fits(size_t size) const;
 

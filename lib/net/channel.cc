@@ -128,6 +128,7 @@ void Channel::give_up(const Error& reason) {
     if (pending.on_answer) callbacks.push_back(take(pending));
   }
   trim();
+  if (callbacks.empty() && options_.on_given_up) return options_.on_given_up(reason);
   for (OnAnswer& callback : callbacks) callback({.frame = {}, .error = reason});
 }
 

@@ -39,6 +39,9 @@ struct ChannelOptions {
   // Throws when the answer will not do: kUnavailable to try again, others end the waiting requests.
   std::function<void(const Frame&)> on_hello{};
 
+  // Called when the server refuses or cannot be reached any more, and no request waits that could tell.
+  std::function<void(const Error&)> on_given_up{};
+
   // For people, before each try but the first: "waiting for 'a:7164': connection refused".
   std::function<void(const std::string&)> on_waiting{};
 };

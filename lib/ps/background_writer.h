@@ -1,5 +1,6 @@
 // BackgroundWriter: does what writes files, one task after the other, on a thread of its own, so that who
-// serves rows need not wait for a disk or a compressor.  Used by ShardCheckpoint.
+// serves rows need not wait for a disk or a compressor, nor is interrupted by what is to be written.  Used by
+// ShardCheckpoint.
 #ifndef PS_PS_BACKGROUND_WRITER_H_
 #define PS_PS_BACKGROUND_WRITER_H_
 

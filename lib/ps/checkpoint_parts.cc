@@ -5,6 +5,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -34,6 +35,21 @@ std::vector<std::string> part_files(const std::string& folder) {
   return names;
 }
 
+// The full checkpoint that a part builds on; null when there is none of this run at that step.
+std::unique_ptr<CheckpointReader> open_base(const std::string& directory, uint64_t run,
+                                            std::optional<int64_t> step) {
+  if (!step) return nullptr;
+  const std::string folder = join_path(directory, step_folder(*step));
+  if (!exists(join_path(folder, kManifestFile))) return nullptr;
+  auto base = std::make_unique<CheckpointReader>(folder);
+  const bool fits = base->manifest().generation == run && !base->manifest().base;
+  return fits ? std::move(base) : nullptr;
+}
+
+bool same_base(const std::optional<BaseEntry>& a, const std::optional<BaseEntry>& b) {
+  return a.has_value() == b.has_value() && (!a || (a->folder == b->folder && a->checksum == b->checksum));
+}
+
 // A full disk is no mistake of whoever started the job.
 template <class Body>
 void as_output(Body&& body) {
@@ -52,23 +68,41 @@ std::string writing_folder(const Cut& cut) {
 }
 
 PartWriter::PartWriter(const std::string& directory, const Cut& cut, const ShardPlace& place,
-                       const ChunkWriting& writing)
-    : target_{join_path(directory, writing_folder(cut)), writing}, cut_(cut), place_(place) {
+                       const ChunkWriting& writing, std::optional<int64_t> base)
+    : base_(open_base(directory, cut.run, base)),
+      target_{join_path(directory, writing_folder(cut)), writing, base_.get()},
+      cut_(cut),
+      place_(place) {
   as_output([&] { writing.files->make_directories(target_.folder); });
 }
 
 PartWriter::~PartWriter() = default;
 
 // A file for each table: partitions come in their order, but those of several tables may come by turns.
-void PartWriter::rows(const TableLayout& layout, uint32_t partition, const RowBlock& rows) {
-  auto [place, is_new] = sparse_.try_emplace(layout.name);
-  TableFile& file = place->second;
-  if (is_new) {
+PartWriter::TableFile& PartWriter::file_of(const TableLayout& layout) {
+  TableFile& file = sparse_[layout.name];
+  if (!file.writer) {
     const std::string name = cat("rows-", place_.sparse, "-", sparse_.size(), ".psc");
     as_output([&] { file.writer = std::make_unique<CheckpointFileWriter>(target_, name); });
   }
-  if (is_new || partition != file.partition) file.writer->begin(layout, partition);
-  file.partition = partition;
+  return file;
+}
+
+// Partitions before `end` that have rows in the base, and none any more.
+void PartWriter::begin_emptied(TableFile& file, const TableLayout& layout, uint32_t end) {
+  for (; file.next < end; ++file.next) {
+    const bool mine = static_cast<int>(file.next) % place_.num_sparse == place_.sparse;
+    if (mine && base_ && base_->has(layout, file.next)) file.writer->begin(layout, file.next);
+  }
+}
+
+void PartWriter::rows(const TableLayout& layout, uint32_t partition, const RowBlock& rows) {
+  TableFile& file = file_of(layout);
+  if (partition >= file.next) {
+    begin_emptied(file, layout, partition);
+    file.writer->begin(layout, partition);
+    file.next = partition + 1;
+  }
   file.writer->rows(rows);
 }
 
@@ -78,8 +112,11 @@ void PartWriter::dense(const TableLayout& layout, const RowDeal& deal, std::span
   save_dense_floats(*dense_, layout, deal, floats, static_cast<uint32_t>(deal.holder));
 }
 
-void PartWriter::finish(const std::vector<TableLayout>& layouts,
-                        const std::map<std::string, std::string>& states) {
+Manifest PartWriter::finish(const std::vector<TableLayout>& layouts,
+                            const std::map<std::string, std::string>& states) {
+  for (const TableLayout& layout : layouts) {
+    if (layout.sparse && base_) begin_emptied(file_of(layout), layout, 1u << kPartitionBits);
+  }
   for (auto& [table, file] : sparse_) files_.push_back(file.writer->finish());
   if (dense_) files_.push_back(dense_->finish());
   const std::string name = shard_name(place_);
@@ -88,9 +125,11 @@ void PartWriter::finish(const std::vector<TableLayout>& layouts,
     for (const auto& [state, bytes] : states) writer.state(state, bytes);
     files_.push_back(writer.finish());
   }
-  const Manifest manifest{.step = cut_.step, .generation = cut_.run, .tables = layouts, .files = files_};
+  Manifest manifest{.step = cut_.step, .generation = cut_.run, .tables = layouts, .files = files_};
+  if (base_) manifest.base = {step_folder(base_->manifest().step), base_->checksum()};
   write_file(join_path(target_.folder, name + std::string(kPartSuffix)), encode_manifest(manifest),
              *target_.writing.files);
+  return manifest;
 }
 
 bool parts_complete(const std::string& directory, const Cut& cut, const ShardPlace& place) {
@@ -109,9 +148,14 @@ uint64_t commit_parts(FileSystem& files, const std::string& directory, const Cut
   const std::string folder = join_path(directory, writing_folder(cut));
   Manifest whole{.step = cut.step, .generation = cut.run, .job = job};
   std::set<std::string> tables;
+  bool first = true;
   for (const std::string& name : part_files(folder)) {
     const std::string path = join_path(folder, name);
     Manifest part = decode_manifest(read_file(path, kMaxPartBytes), path);
+    if (std::exchange(first, false)) whole.base = part.base;
+    if (!same_base(whole.base, part.base)) {
+      fail(Code::kUnavailable, path, " builds on another checkpoint than the parts of other servers");
+    }
     for (TableLayout& layout : part.tables) {
       if (tables.insert(layout.name).second) whole.tables.push_back(std::move(layout));
     }

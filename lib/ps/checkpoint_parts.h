@@ -10,10 +10,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "checkpoint/checkpoint_file_writer.h"
+#include "checkpoint/checkpoint_reader.h"
 #include "ps/placement.h"
 #include "ps/shard_tables.h"
 
@@ -30,23 +32,28 @@ std::string writing_folder(const Cut& cut);
 // One shard's files.  Any one thread at a time.  Throws as ChunkWriter does.
 class PartWriter {
  public:
-  // Makes the folder, if it is not there.
+  // Makes the folder, if it is not there.  Holds what has changed since the full checkpoint of this run at
+  // step `base`, if there is one; else everything.
   PartWriter(const std::string& directory, const Cut& cut, const ShardPlace& place,
-             const ChunkWriting& writing);
+             const ChunkWriting& writing, std::optional<int64_t> base = std::nullopt);
   ~PartWriter();
 
   void rows(const TableLayout& layout, uint32_t partition, const RowBlock& rows);
   void dense(const TableLayout& layout, const RowDeal& deal, std::span<const float> floats);
 
-  // Writes the states, and then that all is there.
-  void finish(const std::vector<TableLayout>& layouts, const std::map<std::string, std::string>& states);
+  // Writes the states, and then that all is there, which it returns.
+  Manifest finish(const std::vector<TableLayout>& layouts, const std::map<std::string, std::string>& states);
 
  private:
   struct TableFile {
     std::unique_ptr<CheckpointFileWriter> writer;
-    uint32_t partition = 0;  // whose rows came last
+    uint32_t next = 0;  // partition: those before have come
   };
 
+  TableFile& file_of(const TableLayout& layout);
+  void begin_emptied(TableFile& file, const TableLayout& layout, uint32_t end);
+
+  const std::unique_ptr<CheckpointReader> base_;  // null: all rows are written
   const CheckpointTarget target_;
   const Cut cut_;
   const ShardPlace place_;
@@ -59,6 +66,7 @@ class PartWriter {
 bool parts_complete(const std::string& directory, const Cut& cut, const ShardPlace& place);
 
 // Makes the parts a checkpoint: manifest, LATEST.  `job` is what must be equal to go on.  Returns its bytes.
+// Throws kUnavailable when the parts build on different checkpoints.
 uint64_t commit_parts(FileSystem& files, const std::string& directory, const Cut& cut, const Json& job);
 
 // Removes what was left half written: all before `cut`, and all of other runs.

@@ -13,6 +13,10 @@
 
 namespace ps {
 
+// Pass -1: as soon as a step allows; else the one that begins at the end of this pass.
+std::string encode_checkpoint_request(int64_t pass);
+int64_t decode_checkpoint_request(std::span<const char> body);  // throws kData
+
 std::string encode_asked_checkpoint(const AskedCheckpoint& answer);
 AskedCheckpoint decode_asked_checkpoint(std::span<const char> body);  // throws kData
 
@@ -21,7 +25,8 @@ class CheckpointRequests {
  public:
   // Who asks while a checkpoint is being written gets the next one.
   void add(ReplyPtr reply) { waiting_.push_back(std::move(reply)); }
-  void add() { asked_ = true; }  // nobody waits for it
+  void add() { asked_ = true; }                                           // nobody waits for it
+  void add_begun(ReplyPtr reply) { begun_.push_back(std::move(reply)); }  // of the one that is being written
   bool any() const { return asked_ || !waiting_.empty(); }
 
   // A checkpoint begins; it counts, or has failed.

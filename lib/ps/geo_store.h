@@ -64,6 +64,7 @@ class GeoStore final : public ParameterStore, public Group {
   void load_all(int parameter, const float* weights) override;
   RowReport row_report(int parameter) override { return remote_.row_report(parameter); }
 
+  uint64_t run() const override { return remote_.run(); }
   int rank() const override { return remote_.rank(); }
   int size() const override { return remote_.size(); }
   std::vector<std::string> gather(std::string bytes) override { return remote_.gather(std::move(bytes)); }
@@ -71,11 +72,21 @@ class GeoStore final : public ParameterStore, public Group {
   Saver elect_saver(SaveStage stage, const std::string& name) override {
     return remote_.elect_saver(stage, name);
   }
-  bool ask_checkpoint(std::function<void(const AskedCheckpoint&)> done) override {
-    return remote_.ask_checkpoint(std::move(done));
+  bool ask_checkpoint(int64_t pass, std::function<void(const AskedCheckpoint&)> done) override {
+    return remote_.ask_checkpoint(pass, std::move(done));
   }
+  int64_t checkpoint_pass() const override { return remote_.checkpoint_pass(); }
+  void take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& folder,
+                       std::function<void(const std::optional<Error>&)> done) override {
+    remote_.take_checkpoint(checkpoint, folder, std::move(done));
+  }
+  void wait(const std::function<bool()>& done, double seconds) override { remote_.wait(done, seconds); }
   RunPosition position() const override;
-  uint64_t finished_passes() const override { return remote_.finished_passes(); }
+  void on_checkpoint(std::function<void(std::string&)> save) override {
+    remote_.on_checkpoint(std::move(save));
+  }
+  std::vector<std::string> restored_states() override { return remote_.restored_states(); }
+  bool finished() const override { return remote_.finished(); }
   void end_run() override { remote_.end_run(); }
 
  private:

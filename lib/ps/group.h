@@ -5,9 +5,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "base/error.h"
 
 namespace ps {
 
@@ -39,6 +42,7 @@ struct Saver {
 struct AskedCheckpoint {
   bool counts = false;
   std::string text;  // the name of its folder, or why it does not
+  uint64_t run = 0;  // whose it is
 };
 
 // One owner thread.
@@ -46,6 +50,7 @@ class Group {
  public:
   virtual ~Group() = default;
 
+  virtual uint64_t run() const { return 0; }  // which it is
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
@@ -62,17 +67,38 @@ class Group {
     return {true, rank()};
   }
 
-  // Has the servers write a checkpoint as soon as a step allows; false when they write none.  `done` is
-  // called while this trainer waits for something else, at the end of that.
-  virtual bool ask_checkpoint(std::function<void(const AskedCheckpoint&)> done) {
-    (void)done;
+  // Has the servers write a checkpoint as soon as a step allows (pass -1), or asks for the one of the end of
+  // a pass; false when they write none.  `done` is called while this trainer waits for something else, at the
+  // end of that.
+  virtual bool ask_checkpoint(int64_t pass, std::function<void(const AskedCheckpoint&)> done) {
+    (void)pass, (void)done;
     return false;
   }
 
+  // The last pass at the end of which this process has had the servers begin a checkpoint; -1: none.
+  virtual int64_t checkpoint_pass() const { return -1; }
+
+  // Copies the servers' files of a checkpoint of this run to `folder`, and makes them one there.  `done` is
+  // called as above, with what went wrong, if something did.
+  virtual void take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& folder,
+                               std::function<void(const std::optional<Error>&)> done) {
+    (void)checkpoint, (void)folder, (void)done;
+  }
+
+  // Waits until done(), or for some time.
+  virtual void wait(const std::function<bool()>& done, double seconds) { (void)done, (void)seconds; }
+  // Where servers write checkpoints in which trainers keep something: `save` is called when this trainer's
+  // part of one is being pushed.
+  virtual void on_checkpoint(std::function<void(std::string& out)> save) { (void)save; }
+
+  // What was kept of this rank in the checkpoint in which it begins, or of several, when the run had another
+  // number of trainers; nothing once it has gone on from there.
+  virtual std::vector<std::string> restored_states() { return {}; }
+
   virtual RunPosition position() const { return {}; }
 
-  // Passes of a run of which everything was done before this process came; 0: there is none.
-  virtual uint64_t finished_passes() const { return 0; }
+  // Everything was done before this process came: there is nothing to take part in.
+  virtual bool finished() const { return false; }
 
   // This trainer has done all that it has to do.  Where runs may go back to a checkpoint it waits for the
   // others.

@@ -88,8 +88,10 @@ const ObjectSpec<Hello>& Hello::spec() {
     s.field("trainers", &Hello::trainers, "how many there are").at_least(1).at_most(1 << 16);
     s.field("generation", &Hello::generation, "of its process").at_least(1);
     s.field("known", &Hello::known, "this shard has welcomed it before");
+    s.field("server", &Hello::server, "number of the server among those of the job").at_least(0);
     s.field("run", &Hello::run, "that the job's first shard told it");
     s.field("resume", &Hello::resume, "who begins a run goes on from the newest checkpoint");
+    s.field("passes", &Hello::passes, "that it trains").at_least(0);
     s.field("lost", &Hello::lost, "a run some of which is lost, so that another has to begin");
     s.field("going", &Hello::going, "some trainer has been welcomed by all shards");
     s.field("recovers", &Hello::recovers, "the run began with what a checkpoint has, or anew");
@@ -122,7 +124,9 @@ const ObjectSpec<Standing>& Standing::spec() {
     s.field("recovers", &Standing::recovers, "the run began with what a checkpoint has, or anew");
     s.field("checkpoint", &Standing::checkpoint, "folder of that checkpoint, empty: there was none");
     s.field("checkpointed", &Standing::checkpointed, "servers write checkpoints");
+    s.field("logged", &Standing::logged, "pushes are logged, and come with their keys");
     s.field("finished", &Standing::finished, "passes of a run of which everything is done");
+    s.field("gives_parts", &Standing::gives_parts, "servers give out their parts of checkpoints");
     s.field("cut_at", &Standing::cut_at, "steps after which the next checkpoint begins");
     s.field("was_given_up", &Standing::was_given_up, "the others went on without the trainer until now");
     return s;

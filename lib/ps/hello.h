@@ -22,8 +22,10 @@ struct Hello {
   int rank = 0, trainers = 1;
   uint64_t generation = 1;  // of the trainer's process
   bool known = false;       // this shard has welcomed it before
+  int server = 0;           // number of the shard's server in the list that all trainers have
   uint64_t run = 0;         // that the job's first shard told it; 0: this is the first
   bool resume = false;      // who begins a run goes on from the newest checkpoint
+  int passes = 0;           // that it trains; 0: it does not say
   uint64_t lost = 0;        // a run some of which is lost: another has to begin; 0: none
   bool going = false;       // of the run, as the first shard says: see Standing
   bool recovers = false;

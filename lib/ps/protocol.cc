@@ -11,7 +11,7 @@ namespace {
 
 // On the wire: never renumber.
 constexpr uint32_t kPassEnded = 1, kDropped = 2;                           // flags of Done
-constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4;                       // flags of a push
+constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kState = 8;           // flags of a push
 constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a part
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
@@ -90,18 +90,55 @@ RowType decode_type(ByteReader& in, std::string_view what) {
   return *type;
 }
 
-// Finds the rows of each part: they fill the body from the end of the parts on.
-void locate_rows(PushRequest& request, Widths widths, std::string_view what) {
+// Gives a request its parts, and finds the rows of each: they fill the body from the end of the parts on.
+void set_parts(PushRequest& request, std::shared_ptr<const std::vector<Part>> parts, Widths widths,
+               std::string_view what) {
+  request.parts = *parts;
+  request.parts_owner = std::move(parts);
+  request.rows_at.clear();
   const size_t size = request.body.size();
   size_t at = padded(request.parts_end);
-  for (Part& part : request.parts) {
+  for (const Part& part : request.parts) {
     if (part.parameter >= widths.size()) fail(Code::kData, what, ": no parameter ", part.parameter);
     uint64_t row_bytes = encoded_row_bytes(type_of(part, request.type), widths[part.parameter]);
     if (at > size || part.rows() > (size - at) / row_bytes) cut_short(what);
-    part.rows_at = at;
+    request.rows_at.push_back(at);
     at += padded(part.rows() * row_bytes);
   }
   if (at != size) fail(Code::kData, what, ": ", size, " bytes, expected ", at);
+}
+
+// Keys from the steps between them.  `next` is the least that the first can be, 0 behind the largest of all;
+// returns what it is behind the last.
+uint64_t take_steps(std::string_view& list, uint64_t next, bool first, std::span<uint64_t> keys) {
+  for (uint64_t& key : keys) {
+    uint64_t step = 0;
+    if (!get_varint(list, step)) cut_short("a list of keys");
+    if (step > UINT64_MAX - next || (!first && next == 0)) fail(Code::kData, "keys pass 64 bits");
+    first = false;
+    key = next + step;
+    next = key + 1;
+  }
+  return next;
+}
+
+// The same of a whole block whose steps are a byte each, which is checked at once: keys that are close to
+// each other, as those of most batches, take a third of the time.
+bool takes_bytes(std::string_view list, std::span<const uint64_t> keys, uint64_t next) {
+  return keys.size() == kVarintBlock && next < UINT64_MAX - 128 * kVarintBlock && short_varints(list);
+}
+
+uint64_t take_bytes(std::string_view& list, uint64_t next, std::span<uint64_t> keys) {
+  for (size_t j = 0; j < kVarintBlock; ++j) {
+    keys[j] = next + static_cast<uint8_t>(list[j]);
+    next = keys[j] + 1;
+  }
+  list.remove_prefix(kVarintBlock);
+  return next;
+}
+
+std::shared_ptr<const std::vector<Part>> share(std::vector<Part> parts) {
+  return std::make_shared<const std::vector<Part>>(std::move(parts));
 }
 
 }  // namespace
@@ -123,12 +160,10 @@ void decode_keys(ByteReader& in, std::vector<uint64_t>& keys) {
   std::string_view list = in.get_bytes(size);
   keys.resize(count);
   uint64_t next = 0;
-  for (size_t i = 0; i < count; ++i) {
-    uint64_t step = 0;
-    if (!get_varint(list, step)) cut_short("a list of keys");
-    if (step > UINT64_MAX - next || (i > 0 && next == 0)) fail(Code::kData, "keys pass 64 bits");
-    keys[i] = next + step;
-    next = keys[i] + 1;
+  for (size_t i = 0; i < count; i += kVarintBlock) {
+    const std::span<uint64_t> block(keys.data() + i, std::min<size_t>(kVarintBlock, count - i));
+    const bool first = i == 0, by_bytes = takes_bytes(list, block, next) && (first || next != 0);
+    next = by_bytes ? take_bytes(list, next, block) : take_steps(list, next, first, block);
   }
   if (!list.empty()) fail(Code::kData, "a list of keys: ", list.size(), " bytes too many");
 }
@@ -175,7 +210,7 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
   put(out, static_cast<uint64_t>(header.info.samples));
   put(out, static_cast<uint64_t>(header.info.pass));
   put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
-                                (header.cut ? kCut : 0)));
+                                (header.cut ? kCut : 0) | (header.state.empty() ? 0 : kState)));
   put(out, header.type);
   put(out, header.piece);
   put(out, header.num_pieces);
@@ -183,6 +218,10 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
   if (header.pulled == 0) {
     put(out, num_parts);
     out += parts;
+  }
+  if (!header.state.empty()) {
+    put(out, static_cast<uint64_t>(header.state.size()));
+    out += header.state;
   }
   pad(out);
   return out;
@@ -207,8 +246,18 @@ std::string encode_apply(const ApplyRequest& request) {
 std::string encode_keys_request(const KeysRequest& request) {
   std::string out;
   put(out, request.parameter);
-  put(out, request.first);
+  put(out, request.cursor.partition);
+  put(out, request.cursor.position);
   put(out, request.most);
+  return out;
+}
+
+std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<const uint64_t> keys) {
+  std::string out;
+  put(out, static_cast<uint8_t>(more));
+  put(out, cursor.partition);
+  put(out, cursor.position);
+  encode_keys(keys, out);
   return out;
 }
 
@@ -250,6 +299,12 @@ PullRequest decode_pull(std::span<const char> body) {
   return request;
 }
 
+static std::string decode_state(ByteReader& in) {
+  const uint64_t size = in.get<uint64_t>();
+  if (!in.has(size)) cut_short("push");
+  return std::string(in.get_bytes(size));
+}
+
 PushRequest decode_push(Buffer body, Widths widths) {
   ByteReader in(text_of(body.bytes()));
   PushRequest request;
@@ -260,7 +315,7 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.piece = in.get<uint32_t>();
   request.num_pieces = in.get<uint32_t>();
   request.pulled = in.get<uint64_t>();
-  if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink | kCut) ||
+  if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink | kCut | kState) ||
       request.piece >= request.num_pieces) {
     fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", piece ", request.piece, " of ",
          request.num_pieces, ", flags ", int{flags});
@@ -268,27 +323,28 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.info = {static_cast<int64_t>(samples), static_cast<int64_t>(pass), (flags & kShrink) != 0};
   request.ended = (flags & kEnded) != 0;
   request.cut = (flags & kCut) != 0;
-  if (request.pulled == 0) request.parts = decode_parts(in, "push");
+  std::vector<Part> parts;
+  if (request.pulled == 0) parts = decode_parts(in, "push");
+  if ((flags & kState) != 0) request.state = decode_state(in);
   if (!in.ok()) cut_short("push");
   request.parts_end = body.size() - in.remaining();
   request.body = std::move(body);
-  if (request.pulled == 0) locate_rows(request, widths, "push");
+  if (request.pulled == 0) set_parts(request, share(std::move(parts)), widths, "push");
   return request;
 }
 
 PushRequest decode_load(Buffer body, Widths widths) {
   ByteReader in(text_of(body.bytes()));
   PushRequest request;
-  request.parts = decode_parts(in, "load");
+  std::vector<Part> parts = decode_parts(in, "load");
   request.parts_end = body.size() - in.remaining();
   request.body = std::move(body);
-  locate_rows(request, widths, "load");
+  set_parts(request, share(std::move(parts)), widths, "load");
   return request;
 }
 
-void set_parts(PushRequest& request, std::vector<Part> parts, Widths widths) {
-  request.parts = std::move(parts);
-  locate_rows(request, widths, "push");
+void set_parts(PushRequest& request, std::shared_ptr<const std::vector<Part>> parts, Widths widths) {
+  set_parts(request, std::move(parts), widths, "push");
 }
 
 void take_floats(PushRequest& request, Widths widths, BufferPool& pool) {
@@ -298,11 +354,13 @@ void take_floats(PushRequest& request, Widths widths, BufferPool& pool) {
   }
   Buffer floats = pool.take(size);
   size_t at = 0;
-  for (Part& part : request.parts) {
+  for (size_t i = 0; i < request.parts.size(); ++i) {
+    const Part& part = request.parts[i];
     const int64_t rows = static_cast<int64_t>(part.rows()), cols = widths[part.parameter];
     row_codec(type_of(part, request.type))
-        .decode(request.body.data() + part.rows_at, rows, cols, reinterpret_cast<float*>(floats.data() + at));
-    part.rows_at = at;
+        .decode(request.body.data() + request.rows_at[i], rows, cols,
+                reinterpret_cast<float*>(floats.data() + at));
+    request.rows_at[i] = at;
     at += padded(static_cast<uint64_t>(rows * cols) * sizeof(float));
   }
   request.type = RowType::kF32;
@@ -325,10 +383,22 @@ KeysRequest decode_keys_request(std::span<const char> body) {
   ByteReader in(text_of(body));
   KeysRequest request;
   request.parameter = in.get<uint32_t>();
-  request.first = in.get<uint64_t>();
+  request.cursor.partition = in.get<uint32_t>();
+  request.cursor.position = in.get<uint64_t>();
   request.most = in.get<uint32_t>();
   expect_end(in, "keys");
   return request;
+}
+
+FoundKeys decode_found_keys(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  FoundKeys found;
+  found.more = in.get<uint8_t>() != 0;
+  found.cursor.partition = in.get<uint32_t>();
+  found.cursor.position = in.get<uint64_t>();
+  decode_keys(in, found.keys);
+  expect_end(in, "found keys");
+  return found;
 }
 
 Done decode_done(std::span<const char> body) {

@@ -8,6 +8,7 @@
 #define PS_PS_PROTOCOL_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include "math/exact_squares.h"
 #include "net/frame.h"
 #include "ps/parameter_store.h"
+#include "table/row_store.h"
 
 namespace ps {
 
@@ -37,6 +39,9 @@ enum class Message : uint16_t {
   kRowReport,
   kSaveLease,
   kCheckpoint,
+  kTrainerStates,
+  kPart,
+  kPartPiece,
 };
 
 // Larger requests are split by who makes them.
@@ -61,7 +66,6 @@ struct Part {
   std::vector<KeyCount> counts;   // of the keys; empty: not told
   uint64_t first = 0, count = 0;  // when not by keys
   bool exact = false;             // its rows are f32, whatever the message's type is
-  size_t rows_at = 0;             // of push and load: where in the body its rows are
   std::vector<float*> places;     // in the shard's table, where its pull found them; empty: not known
 
   uint64_t rows() const { return by_keys ? keys.size() : count; }
@@ -90,17 +94,20 @@ struct PushHeader {
   bool cut = false;    // a checkpoint is to begin after this step
   RowType type = RowType::kF32;
   uint32_t piece = 0, num_pieces = 1;
-  uint64_t pulled = 0;  // the pull whose parts these are; 0: the message has its own
+  uint64_t pulled = 0;     // the pull whose parts these are; 0: the message has its own
+  std::string state = {};  // of the trainer, when it has done this step, for checkpoints; empty: not told
 };
 
 struct PushRequest : PushHeader {
-  std::vector<Part> parts;  // none yet, when they are those of a pull
+  std::span<const Part> parts;  // none yet, when they are those of a pull, which has them too
+  std::shared_ptr<const std::vector<Part>> parts_owner;
+  std::vector<size_t> rows_at;  // in the body, of each part
   Buffer body;
   size_t parts_end = 0;  // in the body
 
-  // When the rows are f32.
+  // Of one of the parts, when the rows are f32.
   const float* floats(const Part& part) const {
-    return reinterpret_cast<const float*>(body.data() + part.rows_at);
+    return reinterpret_cast<const float*>(body.data() + rows_at[static_cast<size_t>(&part - parts.data())]);
   }
 };
 
@@ -122,10 +129,20 @@ struct ApplyRequest {
   std::vector<double> squares;  // of the whole gradient, by parameter
 };
 
+// About how many keys one answer has, at most.
+inline constexpr uint32_t kMostKeys = 1 << 19;
+
 struct KeysRequest {
   uint32_t parameter = 0;
-  uint64_t first = 0;  // position in the ascending keys
-  uint32_t most = 0;
+  ScanCursor cursor{};  // as the answer before gave it
+  uint32_t most = kMostKeys;
+};
+
+// Some of a shard's keys, ascending.
+struct FoundKeys {
+  bool more = false;  // from the cursor on
+  ScanCursor cursor{};
+  std::vector<uint64_t> keys = {};
 };
 
 // Before what a trainer gathers: nothing at all is from one that is not there.  The second is of the last
@@ -150,6 +167,7 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
 std::string encode_load(uint32_t num_parts, std::string_view parts);
 std::string encode_apply(const ApplyRequest& request);
 std::string encode_keys_request(const KeysRequest& request);
+std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<const uint64_t> keys);
 std::string encode_done(const Done& done);
 std::string encode_gathered(std::span<const std::string> all);
 std::string encode_row_report(RowReport report);
@@ -164,13 +182,14 @@ PushRequest decode_push(Buffer body, Widths widths);
 PushRequest decode_load(Buffer body, Widths widths);
 
 // Gives a push whose parts are those of a pull these parts.  Throws kData unless the body has their rows.
-void set_parts(PushRequest& request, std::vector<Part> parts, Widths widths);
+void set_parts(PushRequest& request, std::shared_ptr<const std::vector<Part>> parts, Widths widths);
 
 // Puts the rows into a buffer of `pool`, as f32.
 void take_floats(PushRequest& request, Widths widths, BufferPool& pool);
 
 ApplyRequest decode_apply(std::span<const char> body);
 KeysRequest decode_keys_request(std::span<const char> body);
+FoundKeys decode_found_keys(std::span<const char> body);
 Done decode_done(std::span<const char> body);
 std::vector<std::string> decode_gathered(std::span<const char> body);
 RowReport decode_row_report(std::span<const char> body);

@@ -8,25 +8,23 @@
 
 namespace ps {
 
+// A shard gives a key twice when its index grows meanwhile.
 std::vector<uint64_t> RemoteStore::keys(int parameter) {
-  constexpr uint32_t kMost = 1 << 19;
   wait_for_steps_before(step_);
-  std::vector<uint64_t> all, some;
+  std::vector<uint64_t> all;
   for (size_t s = 0; s < links_.size(); ++s) {
     if (links_.places()[s].sparse < 0) continue;
-    uint64_t total = 0, first = 0;
-    do {
-      KeysRequest request{static_cast<uint32_t>(parameter), first, kMost};
-      Frame frame = links_.call(s, Message::kKeys, Payload(encode_keys_request(request)));
-      ByteReader in({frame.body.data(), frame.body.size()});
-      total = in.get<uint64_t>();
-      decode_keys(in, some);
-      if (some.empty() && first < total) fail(Code::kData, "keys: ", first, " of ", total);
-      all.insert(all.end(), some.begin(), some.end());
-      first += some.size();
-    } while (first < total);
+    FoundKeys found{.more = true};
+    while (found.more) {
+      const KeysRequest request{static_cast<uint32_t>(parameter), found.cursor};
+      const Frame frame = links_.call(s, Message::kKeys, Payload(encode_keys_request(request)));
+      found = decode_found_keys(frame.body.bytes());
+      if (found.more && found.keys.empty()) fail(Code::kData, "keys: none, and there are more");
+      all.insert(all.end(), found.keys.begin(), found.keys.end());
+    }
   }
   radix_sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 

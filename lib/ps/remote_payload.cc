@@ -4,6 +4,7 @@
 
 #include "ps/remote_state.h"
 #include "ps/remote_store.h"
+#include "ps/row_copies.h"
 
 namespace ps {
 
@@ -41,8 +42,9 @@ void RemoteStore::add_keyed(Outgoing& out, Payload& payload, const Piece& piece,
   const float* from = source.begin(piece);
   Buffer& rows = out.copies.emplace_back(links_.pool().take(size));
   if (type == RowType::kF32) {
-    float* to = reinterpret_cast<float*>(rows.data());
-    for (uint32_t position : piece.positions) to = std::copy_n(from + position * cols, cols, to);
+    auto row_at = [&](size_t n) { return from + piece.positions[n] * cols; };
+    copy_rows(piece.positions.size(), static_cast<size_t>(cols), row_at,
+              reinterpret_cast<float*>(rows.data()));
   } else {
     const RowCodec& codec = row_codec(type);
     const std::vector<float*>& errors = errors_[piece.parameter].rows;

@@ -88,12 +88,23 @@ Saver RemoteStore::elect_saver(SaveStage stage, const std::string& name) {
   return decode_saver(frame.body.bytes());
 }
 
-bool RemoteStore::ask_checkpoint(std::function<void(const AskedCheckpoint&)> done) {
-  if (!standing().checkpointed) return false;
-  links_.request(0, Message::kCheckpoint, Payload(), [done = std::move(done)](const Frame& frame) {
+bool RemoteStore::ask_checkpoint(int64_t pass, std::function<void(const AskedCheckpoint&)> done) {
+  if (!standing().gives_parts) return false;
+  auto on_answer = [done = std::move(done)](const Frame& frame) {
     done(decode_asked_checkpoint(frame.body.bytes()));
-  });
+  };
+  links_.request(0, Message::kCheckpoint, Payload(encode_checkpoint_request(pass)), std::move(on_answer));
   return true;
+}
+
+void RemoteStore::wait(const std::function<bool()>& done, double seconds) {
+  links_.wait(done, seconds);
+}
+
+std::vector<std::string> RemoteStore::restored_states() {
+  if (!standing().checkpointed) return {};
+  Frame frame = links_.call(0, Message::kTrainerStates, Payload());
+  return decode_gathered(frame.body.bytes());
 }
 
 void RemoteStore::end_run() {

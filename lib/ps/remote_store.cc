@@ -41,6 +41,7 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
       types_(types),
       rank_(options.hello.rank),
       trainers_(options.hello.trainers),
+      cuts_at_end_(options.cuts_at_end),
       links_(transport, options),
       current_(std::make_unique<Exchange>(specs_, links_.places())),
       next_(std::make_unique<Exchange>(specs_, links_.places())),
@@ -48,7 +49,7 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
       held_(specs_.size()),
       errors_(specs_.size()) {
   check_widths(specs_);
-  if (options.hello.role == "train") take_up_run();
+  if (options.hello.role == "train" && !links_.finished()) take_up_run();
 }
 
 RemoteStore::~RemoteStore() = default;
@@ -222,16 +223,35 @@ void RemoteStore::send_step(std::span<const ParameterView<float>> views, const S
   if (step_ >= lead) wait_for_steps_before(step_ - lead);
   const uint64_t step = step_++;
   unanswered_[step].shards = links_.size();
+  PushHeader header{.step = step, .info = info, .ended = ended, .cut = step + 1 == cut_at_};
+  header.cut |= ended && cut_pass_ == info.pass;
+  header.type = types_.push;
+  const bool tells = tells_state(header.cut, ended);
   for (size_t s = 0; s < links_.size(); ++s) {
     std::deque<Bundle>& bundles = current_->router.bundles(s);
-    const size_t pieces = ended ? 0 : bundles.size();
-    PushHeader header{.step = step, .info = info, .ended = ended, .cut = step + 1 == cut_at_};
-    header.type = types_.push;
-    header.num_pieces = static_cast<uint32_t>(std::max<size_t>(1, pieces));
-    for (; header.piece < header.num_pieces; ++header.piece) {
+    const size_t pieces = ended ? 0 : bundles.size(), sent = std::max<size_t>(1, pieces);
+    header.num_pieces = static_cast<uint32_t>(sent + (tells && s == 0 ? 1 : 0));
+    for (header.piece = 0; header.piece < sent; ++header.piece) {
       send_piece(s, header, pieces == 0 ? nullptr : &bundles[header.piece], views);
     }
+    if (header.piece < header.num_pieces) send_state(header);
   }
+}
+
+// With its mark, and, once, when it has no data left: then it may push nothing more before a checkpoint.
+bool RemoteStore::tells_state(bool cut, bool ended) {
+  if (!save_state_ || !standing().checkpointed) return false;
+  const bool told = ended && state_told_;
+  state_told_ = cut || ended;
+  return state_told_ && !told;
+}
+
+// The last piece of the first shard's; nothing in it when it were too long.
+void RemoteStore::send_state(PushHeader header) {
+  header.type = RowType::kF32;
+  save_state_(header.state);
+  if (header.state.size() > kMaxMessageBytes / 2) header.state.clear();
+  send_piece(0, std::move(header), nullptr, {});
 }
 
 // A shard knows the parts of what was pulled from it, until they are pushed.
@@ -246,7 +266,9 @@ void RemoteStore::send_piece(size_t shard, PushHeader header, Bundle* bundle,
       if (piece.by_keys) return view.row_gradients;
       return specs_[piece.parameter].kind == ParameterKind::kStatistic ? view.value : view.gradient;
     };
-    if (bundle->counted.empty()) header.pulled = std::exchange(bundle->number, 0);
+    // A shard that comes again knows what was pushed, and not all that was pulled.
+    const bool logged = links_.welcome(shard).standing.logged;
+    if (bundle->counted.empty() && !logged) header.pulled = std::exchange(bundle->number, 0);
     payload = with_rows(encode_push(header, bundle->num_parts(), bundle->push_parts()), shard, *bundle,
                         {begin, /*gradients=*/true});
   }
@@ -309,6 +331,7 @@ void RemoteStore::wait_for_steps_before(uint64_t step) {
 
 void RemoteStore::end_pass(int64_t pass) {
   StepTimer timer(*this);
+  cut_pass_ = cuts_at_end_(pass) ? pass : -1;
   do {
     send_step({}, {0, pass}, /*ended=*/true);
     wait_for_steps_before(step_);

@@ -60,13 +60,20 @@ class RemoteStore final : public ParameterStore, public Group {
   // The level of the kernels of the trainer that came first to the servers.
   const std::string& first_cpu() const { return links_.welcome(0).cpu; }
 
+  uint64_t run() const override { return standing().run; }
   int rank() const override { return rank_; }
   int size() const override { return trainers_; }
   std::vector<std::string> gather(std::string bytes) override;
-  uint64_t finished_passes() const override { return standing().finished; }
+  bool finished() const override { return links_.finished(); }
   RunPosition position() const override { return position_; }
   Saver elect_saver(SaveStage stage, const std::string& name) override;
-  bool ask_checkpoint(std::function<void(const AskedCheckpoint&)> done) override;
+  bool ask_checkpoint(int64_t pass, std::function<void(const AskedCheckpoint&)> done) override;
+  int64_t checkpoint_pass() const override { return standing().gives_parts ? cut_pass_ : -1; }
+  void take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& folder,
+                       std::function<void(const std::optional<Error>&)> done) override;
+  void wait(const std::function<bool()>& done, double seconds) override;
+  void on_checkpoint(std::function<void(std::string&)> save) override { save_state_ = std::move(save); }
+  std::vector<std::string> restored_states() override;
   int leader() const override { return leader_; }
   void end_run() override;
 
@@ -107,6 +114,8 @@ class RemoteStore final : public ParameterStore, public Group {
   void show(size_t p, const KeyPlan& plan, PullMode mode, ParameterView<float>& view);
 
   void send_step(std::span<const ParameterView<float>> views, const StepInfo& info, bool ended);
+  bool tells_state(bool cut, bool ended);
+  void send_state(PushHeader header);
   void find_errors(std::span<const KeyPlan> plans);
   void send_piece(size_t shard, PushHeader header, Bundle* bundle,
                   std::span<const ParameterView<float>> views);
@@ -119,6 +128,10 @@ class RemoteStore final : public ParameterStore, public Group {
   void wait_for_steps_before(uint64_t step);
   const Standing& standing() const { return links_.welcome(0).standing; }
   std::vector<std::string> gather(char marker, std::string bytes);
+  struct Taking;  // of a checkpoint's files
+  void take_part(std::shared_ptr<Taking> taking, size_t shard);
+  void take_file(std::shared_ptr<Taking> taking, size_t shard, size_t file);
+  void take_piece(std::shared_ptr<Taking> taking, size_t shard, size_t file, uint64_t offset);
   void take_up_run();
   void fill_steps();
   void load(const float* weights);
@@ -127,6 +140,7 @@ class RemoteStore final : public ParameterStore, public Group {
   const Consistency consistency_;
   const RowTypes types_;
   const int rank_, trainers_;
+  const std::function<bool(int64_t pass)> cuts_at_end_;
   ShardLinks links_;
   std::unique_ptr<Exchange> current_, next_, reading_;  // of this step, the next one, and models
   std::vector<Held> held_;
@@ -138,10 +152,13 @@ class RemoteStore final : public ParameterStore, public Group {
   Done last_done_;                             // of the latest step that shards have answered,
   uint64_t done_step_ = 0;                     // which is this
   uint64_t cut_at_ = 0;  // the newest checkpoint that shards have told of begins after so many steps
+  std::function<void(std::string&)> save_state_;  // null: there is nothing to tell
+  bool state_told_ = false;                       // with the last push, or one before it that ended too
   int64_t pushes_dropped_ = 0;
   double step_seconds_ = 0, waited_seconds_ = 0;  // in the calls of times(); of these, waiting
   RunPosition position_;                          // where this process began
   uint64_t num_gathered_ = 0;
+  int64_t cut_pass_ = -1;  // the last at the end of which this process has had a checkpoint begun
   int leader_ = 0;
 };
 

@@ -10,6 +10,8 @@
 
 namespace ps {
 
+inline constexpr const char* kRunState = "run";  // its name in a checkpoint of servers
+
 struct RunState {
   // Of one trainer: batches that were applied.
   struct Progress {

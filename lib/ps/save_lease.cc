@@ -75,13 +75,22 @@ Saver SaveLease::begin(const LeaseRequest& request, const Lease& asker, Time now
   return {true, asker.rank};
 }
 
+bool SaveLease::saves_pass(Time now) const {
+  return std::ranges::any_of(
+      leases_, [now](const Lease& each) { return !each.asked && !each.saved && now < each.until; });
+}
+
 Saver SaveLease::ask(const LeaseRequest& request, int rank, uint64_t generation, Time now) {
   const bool asked = request.stage == SaveStage::kAsked;
   if (asked || request.stage == SaveStage::kBegin) {
     return begin(request, {request.name, rank, generation, asked, false, now, add_time(now, kLength)}, now);
   }
   Lease* lease = request.run == run_ ? find(request.name) : nullptr;
-  if (lease == nullptr) return {false, rank};
+  if (lease == nullptr && request.run != run_ && run_ != 0) return {false, rank};
+  if (lease == nullptr) {  // this server has come again: who has saved meanwhile has the lease
+    begin(request, {request.name, rank, generation, false, false, now, add_time(now, kLength)}, now);
+    lease = find(request.name);
+  }
   if (lease->rank != rank || lease->generation != generation) return {false, lease->rank};
   if (lease->saved) return {request.stage == SaveStage::kDone, rank};  // asked again
   lease->until = add_time(now, kLength);

@@ -39,6 +39,9 @@ class SaveLease {
   // What a process of trainer `rank` asks.
   Saver ask(const LeaseRequest& request, int rank, uint64_t generation, Time now);
 
+  // Whether somebody saves what a pass has ended with.
+  bool saves_pass(Time now) const;
+
  private:
   struct Lease {
     std::string name;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/radix_sort.h"
 #include "ps/shard_state.h"
 
 namespace ps {
@@ -15,6 +16,17 @@ constexpr uint32_t kMaxPieces = 1 << 20;
 // Whether the job has other shards: then one of them may be a step behind.
 bool has_others(const ShardPlace& place) {
   return place.num_dense > 1 || place.num_sparse > 1 || place.dense < 0 || place.sparse < 0;
+}
+
+std::string_view text_of(const Buffer& buffer) {
+  return {buffer.data(), buffer.size()};
+}
+
+std::string encode_gather(uint64_t number, std::string_view bytes) {
+  std::string body;
+  put(body, number);
+  body += bytes;
+  return body;
 }
 
 }  // namespace
@@ -39,8 +51,8 @@ Shard::~Shard() = default;
 
 void Shard::check_push(const Trainer& trainer, const PushRequest& request) const {
   if (request.step > trainer.next_step + consistency_.lead()) {
-    fail(Code::kData, "push: step ", request.step, " of trainer ", trainer.rank, " comes before step ",
-         trainer.next_step);
+    fail(taken_up_ ? kStateLost : Code::kData, "push: step ", request.step, " of trainer ", trainer.rank,
+         " comes before step ", trainer.next_step);
   }
   if (request.num_pieces > kMaxPieces) fail(Code::kData, "push: ", request.num_pieces, " pieces");
 }
@@ -50,7 +62,8 @@ void Shard::complete(Trainer& trainer, PushRequest& request) {
   if (request.pulled != 0) {
     auto found = trainer.pulls.find(request.pulled);
     if (found == trainer.pulls.end()) fail(Code::kData, "push: there was no pull ", request.pulled);
-    set_parts(request, found->second.request.parts, widths());
+    const std::shared_ptr<const PullRequest>& pull = found->second.request;
+    set_parts(request, {pull, &pull->parts}, widths());
   }
   if (request.ended && !request.parts.empty()) fail(Code::kData, "push: gradients after the end of the data");
   tables_.check_gradients(request.parts);
@@ -99,6 +112,10 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   memory_.make_room(tables_, request.parts);
   check_room_to_hold(tables_.bytes_of(request.parts, RowType::kF32));
   Push& push = pending_push(pusher, request);
+  const bool was_complete = push.complete();
+  if (!was_complete && !push.pieces.contains(request.piece)) {
+    note(ShardEvent::kPush, rank, [&] { return text_of(request.body); });
+  }
   if (request.piece + 1 == request.num_pieces) {
     push.replies.push_back(std::move(reply));
   } else {
@@ -109,7 +126,8 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   const uint32_t piece = request.piece;
   const bool encoded = request.type != RowType::kF32;
   if (encoded) take_floats(request, widths(), held_);
-  const bool is_new = push.pieces.try_emplace(piece, std::move(request)).second;
+  // Another process may tell, or not, what the one before did not, or did: what is whole stays as it is.
+  const bool is_new = !was_complete && push.pieces.try_emplace(piece, std::move(request)).second;
   counters_.pushes += is_new;
   counters_.rows_pushed += is_new ? rows : 0;
   counters_.pushes_repeated += !is_new;
@@ -117,7 +135,7 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   auto waiting = pusher.pushes.find(step);
   // What has to wait for others must not take up the memory of connections, or these could not be heard.
   if (is_new && !encoded && waiting != pusher.pushes.end()) {
-    take_floats(waiting->second.pieces.at(piece), widths(), held_);
+    held_.adopt(waiting->second.pieces.at(piece).body);
   }
 }
 
@@ -164,10 +182,10 @@ void Shard::apply_synchronous() {
     if (pushers.empty()) return;
     std::vector<Push*> pushes;
     int64_t pass = 0;
-    bool cut = false;
+    bool cut = false, cut_at_end = cut_at_ends_;
     for (Trainer* trainer : pushers) {
       Push* push = next_push(*trainer);
-      cut |= push->cut;
+      (push->ended ? cut_at_end : cut) |= push->cut;
       pass = std::max(pass, push->info.pass);
       if (!push->ended) pushes.push_back(push);
     }
@@ -177,40 +195,55 @@ void Shard::apply_synchronous() {
     pushes.empty() ? tables_.end_pass(pass) : apply_step(pushes);
     done.learning_rate = rule_.learning_rate();
     ++clock_;
-    cut |= done.pass_ended;
+    cut |= done.pass_ended && cut_at_end;
     done.cut_at = cut ? 0 : next_cut();
     for (Trainer* trainer : pushers) finish(*trainer, done);
     if (done.pass_ended) end_pass();
-    if (cut && begin_cut_) begin_cut_(cut_number());
+    if (cut && begin_cut_) begin_cut_(cut_number(), done.pass_ended);
     answer_waiting_pulls();
   }
 }
 
 void Shard::apply_asynchronous(Trainer& trainer) {
   Push* push = next_push(trainer);
-  if (push == nullptr) return;
-  if (push->ended) return end_asynchronous_pass();
+  if (push == nullptr || trainer.marked) return;
+  if (push->ended) {
+    take_state(trainer, *push, trainer.batches);
+    begin_aligned_cut();
+    return end_asynchronous_pass();
+  }
   const uint64_t lag = counters_.steps - trainer.pulled_at;
   const bool drop = consistency_.max_lag > 0 && lag > static_cast<uint64_t>(consistency_.max_lag);
   if (!drop && measure({&push, 1})) return;
   std::vector<ExactSquares> squares = push->measured;
   drop ? void(++counters_.pushes_dropped) : apply_step({&push, 1});
-  finish(trainer, {.learning_rate = rule_.learning_rate(), .dropped = drop, .squares = std::move(squares)});
+  trainer.marked = push->cut;
+  const uint64_t cut_at = next_mark(trainer);
+  finish(trainer, {.learning_rate = rule_.learning_rate(),
+                   .dropped = drop,
+                   .cut_at = cut_at,
+                   .squares = std::move(squares)});
+  begin_aligned_cut();
 }
 
 // Answers all trainers once the last of them has ended.
 void Shard::end_asynchronous_pass() {
   const std::vector<Trainer*> pushers = next_pushers();
+  if (std::ranges::any_of(pushers, &Trainer::marked)) return;
   bool all_ended = std::ranges::all_of(pushers, [this](Trainer* each) { return next_push(*each)->ended; });
   if (pushers.empty() || !all_ended) return;
   int64_t pass = 0;
-  for (Trainer* trainer : pushers) pass = std::max(pass, next_push(*trainer)->info.pass);
+  bool cut = cut_at_ends_;
+  for (Trainer* trainer : pushers) {
+    pass = std::max(pass, next_push(*trainer)->info.pass);
+    cut |= next_push(*trainer)->cut;
+  }
   tables_.end_pass(pass);
   for (Trainer* trainer : pushers) {
     finish(*trainer, {.learning_rate = rule_.learning_rate(), .pass_ended = true});
   }
   end_pass();
-  if (begin_cut_) begin_cut_(cut_number());
+  if (cut && begin_cut_) begin_cut_(cut_number(), /*at_end=*/true);
 }
 
 void Shard::end_pass() {
@@ -281,6 +314,7 @@ void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
   bool expected = found != sender.pushes.end() && !found->second.measured.empty() &&
                   request.step == sender.next_step && request.squares.size() == tables_.size();
   if (!expected) fail(Code::kData, "apply: step ", request.step, " is not waiting for it");
+  note(ShardEvent::kApply, rank, [&] { return encode_apply(request); });
   found->second.replies.push_back(std::move(reply));
   whole_squares_ = std::move(request.squares);
   apply_complete(sender);
@@ -306,7 +340,11 @@ void Shard::apply_step(std::span<Push* const> pushes) {
 void Shard::finish(Trainer& trainer, const Done& done) {
   auto found = trainer.pushes.find(trainer.next_step);
   std::vector<ReplyPtr> replies = std::move(found->second.replies);
-  if (!found->second.ended) ++trainer.batches, ++trainer.pass_batches;
+  if (!found->second.ended) {
+    ++trainer.batches, ++trainer.pass_batches;
+    trainer.former_states.clear();
+  }
+  take_state(trainer, found->second, trainer.batches);
   trainer.pushes.erase(found);
   ++trainer.next_step;
   if (!keeps_pulls_) trainer.forget_pulls_before(trainer.next_step);
@@ -330,6 +368,8 @@ void Shard::gather(int rank, uint64_t number, std::string bytes, ReplyPtr& reply
   }
   check_room_to_hold(bytes.size());
   // Who comes after one that died has seen less than it: what came first stays.
+  if (!gathering.given.contains(rank))
+    note(ShardEvent::kGather, rank, [&] { return encode_gather(number, bytes); });
   gathering.given.try_emplace(rank, std::move(bytes));
   gathering.replies.push_back(std::move(reply));
   finish_gathering();
@@ -342,44 +382,50 @@ void Shard::finish_gathering() {
     return trainer.given_up || gathering.given.contains(trainer.rank);
   });
   if (gathering.given.empty() || !all_gave) return;
+  if (std::ranges::all_of(trainers_,
+                          [this](const Trainer& each) { return each.given_up || gave_end(each); })) {
+    if (finished_ && !end_confirmed_) return finished_(pass_);
+    for (Trainer& trainer : trainers_) trainer.ended = true;
+  }
   std::vector<std::string> all(trainers_.size());
   for (auto& [rank, given] : gathering.given) all[static_cast<size_t>(rank)] = std::move(given);
   std::vector<ReplyPtr> replies = std::move(gathering.replies);
-  const bool finished = std::ranges::all_of(
-      all, [](const std::string& given) { return given.empty() || given[0] == kGatheredAtEnd; });
-  if (finished) end_finished_run();
   std::string answer = encode_gathered(all);
   gathering = {.number = gathering.number + 1, .given = {}, .replies = {}, .last = std::move(answer)};
   for (ReplyPtr& each : replies) each->answer(Payload(gathering.last));
 }
 
-// Before anybody hears of it: who does may be gone for good.
-void Shard::end_finished_run() {
-  for (Trainer& trainer : trainers_) trainer.ended = true;
-  if (finished_) finished_(pass_);
+bool Shard::gave_end(const Trainer& trainer) const {
+  auto found = gathering_->given.find(trainer.rank);
+  return found != gathering_->given.end() && found->second.starts_with(kGatheredAtEnd);
 }
 
-std::string Shard::keys(const KeysRequest& request) {
-  if (request.first == 0 || keys_parameter_ != request.parameter) {
-    keys_ = tables_.sorted_keys(request.parameter);
-    keys_parameter_ = request.parameter;
-  }
-  if (request.first > keys_.size()) fail(Code::kData, "keys: ", request.first, " of ", keys_.size());
-  const uint64_t total = keys_.size();
-  const size_t count = std::min<uint64_t>(request.most, total - request.first);
-  std::string out;
-  put(out, total);
-  encode_keys({keys_.data() + request.first, count}, out);
-  if (request.first + count == total) {  // the last piece
-    keys_parameter_.reset();
-    std::vector<uint64_t>().swap(keys_);
-  }
-  return out;
+// What a log was about to end may end now.
+void Shard::on_finished(std::function<void(uint64_t)> finished) {
+  finished_ = std::move(finished);
+  finish_gathering();
+}
+
+void Shard::confirm_end() {
+  note(ShardEvent::kEndCounts, 0, [] { return std::string_view(); });
+  end_confirmed_ = true;
+  finish_gathering();
+  end_confirmed_ = false;
+}
+
+std::string Shard::keys(const KeysRequest& request) const {
+  ScanCursor cursor = request.cursor;
+  std::vector<uint64_t> keys;
+  const uint64_t most = std::min(request.most, kMostKeys);
+  const bool more = tables_.scan_keys(request.parameter, most, cursor, keys);
+  radix_sort(keys);
+  return encode_found_keys(more, cursor, keys);
 }
 
 void Shard::load(const PushRequest& request) {
   tables_.check(request.parts);
   memory_.make_room(tables_, request.parts);
+  note(ShardEvent::kLoad, 0, [&] { return text_of(request.body); });
   for (const Part& part : request.parts) tables_.load(part, request.floats(part));
 }
 

@@ -34,6 +34,7 @@
 #include "ps/memory_limits.h"
 #include "ps/protocol.h"
 #include "ps/run_state.h"
+#include "ps/shard_event.h"
 #include "ps/shard_status.h"
 #include "ps/shard_tables.h"
 #include "ps/standing.h"
@@ -100,22 +101,48 @@ class Shard {
 
   // Reads without taking part in steps; answered at once.
   Payload read(const PullRequest& request);
-  std::string keys(const KeysRequest& request);
+  std::string keys(const KeysRequest& request) const;
   void load(const PushRequest& request);
   RowReport row_report(uint32_t parameter) const { return tables_.row_report(parameter); }
 
   // For checkpoints.  `begin` is called after the step, of so many, with which one begins: that of the tables
   // and states as they then are; it begins on all shards after the same.  `wanted` is asked, at the job's
-  // first shard alone, whether one is to begin when so many steps are applied.
-  void on_cut(std::function<void(uint64_t step)> begin, std::function<bool(uint64_t step)> wanted);
-  // Called, at the job's first shard, when the trainers have done all that there is to do.
-  void on_finished(std::function<void(uint64_t passes)> finished) { finished_ = std::move(finished); }
+  // first shard alone, whether one is to begin when so many steps are applied.  Those `at_end` of a pass are
+  // begun unasked, whatever else is being written: with `at_ends` of every pass, else of those of which a
+  // trainer says so.
+  //
+  // Asynchronous trainers are told, each with the answer to a push, that its next push is its mark.  A shard
+  // applies marks as they come, but nothing that a trainer pushes after its own, until it has those of all
+  // who have data left: so every push is in the checkpoint of all shards, or in none.  Pulls do not wait.
+  void on_cut(std::function<void(uint64_t step, bool at_end)> begin,
+              std::function<bool(uint64_t step)> wanted, bool at_ends = true);
+
+  // The pass after whose end nothing was applied yet.
+  std::optional<uint64_t> pass_just_ended() const;
+
+  // `finished` is called, at the job's first shard, when the trainers have done all that there is to do; they
+  // hear of it after confirm_end, when the end counts: who hears of it may be gone for good.
+  void on_finished(std::function<void(uint64_t passes)> finished);
+  void confirm_end();
   ShardTables& tables() { return tables_; }
   std::map<std::string, std::string> states() const;
+
+  // What trainers had told for the checkpoint in which this one begins: itself, or several whose part it
+  // takes, or part of one's.  Nothing once it has done a batch.
+  Payload trainer_states(int rank);
 
   // Before the first run: puts back what a checkpoint has of this shard, and the run that then begins goes
   // on from there.  Throws as ShardTables::restore.
   void restore(const CheckpointReader& reader);
+
+  // For logs.  `changed` is told of every change before it is made.  What save_image writes after a step, and
+  // the tables as they then are, make a shard with which replay goes on: it makes the same changes again, and
+  // answers nobody.  Both throw kCorrupt when what they are given makes no sense.
+  void on_change(ShardEventSink changed) { changed_ = std::move(changed); }
+  std::string save_image() const;
+  void load_image(std::string_view image);
+  void replay(ShardEvent event, int rank, std::string_view body, Time now);
+  void end_replay(Time now);
 
   uint64_t run() const { return run_; }  // 0: none has begun
 
@@ -129,6 +156,7 @@ class Shard {
   size_t num_waiting() const;  // requests that are not answered
   Widths widths() const { return tables_.widths(); }
   uint64_t clock() const { return clock_; }
+  uint64_t cut_number() const;  // of a checkpoint that would begin now
   const ShardCounters& counters() const { return counters_; }
 
   // Fills in what a shard knows of its status.
@@ -140,6 +168,7 @@ class Shard {
   struct WaitingPull;
   struct AnsweredPull;
   struct Gathering;
+  struct HeldEvent;
 
   bool running() const;
   bool is_left(Time now) const;
@@ -147,6 +176,17 @@ class Shard {
   void admit(const Member& member, Time now);
   [[noreturn]] void refuse_known(const Member& member, bool begins) const;
   void begin_run(const Member& member, Time now);
+  // Tells of a change; body() is what its event has.
+  template <class Body>
+  void note(ShardEvent event, int rank, Body&& body) const {
+    if (changed_) changed_(event, rank, body());
+  }
+  void save_trainer(const Trainer& trainer, std::string& out) const;
+  void load_trainer(ByteReader& in, Trainer& trainer);
+  bool ask_cut(uint64_t number) const;
+  void make_held_event(Time now);
+  void make_again(ShardEvent event, int rank, std::string_view body, Time now);
+  void pull_again(int rank, std::string_view body, ReplyPtr& reply);
   void take_over(Trainer& trainer, uint64_t generation);
   void enter(Trainer& trainer);
   void go_on_from(const RunState& state);
@@ -174,14 +214,17 @@ class Shard {
   void apply_step(std::span<Push* const> pushes);
   void finish(Trainer& trainer, const Done& done);
   uint64_t next_cut();
-  uint64_t cut_number() const;
+  uint64_t next_mark(Trainer& trainer);
+  bool has_data_left(Trainer& trainer) const;
+  void begin_aligned_cut();
+  void take_state(Trainer& trainer, Push& push, uint64_t batches) const;
   void end_pass();
   bool may_pull(uint64_t step) const;
   std::shared_ptr<const Payload> former_answer(const Trainer& puller, const PullRequest& request) const;
   void answer_pull(Trainer& puller, PullRequest request, Reply& reply);
   void answer_waiting_pulls();
   void finish_gathering();
-  void end_finished_run();
+  bool gave_end(const Trainer& trainer) const;
   bool anything_waits() const;
   void forget_unwanted();
   std::vector<Trainer*> missing_trainers(Time now);
@@ -204,23 +247,26 @@ class Shard {
 
   std::optional<std::vector<double>> whole_squares_;  // of the step that is being applied
 
-  std::function<void(uint64_t)> begin_cut_;   // null: there are no checkpoints
-  std::function<bool(uint64_t)> cut_wanted_;  // null: another shard says when
-  std::function<void(uint64_t)> finished_;    // may be null
+  std::function<void(uint64_t, bool)> begin_cut_;  // null: there are no checkpoints
+  std::function<bool(uint64_t)> cut_wanted_;       // null: another shard says when
+  bool cut_at_ends_ = true;                        // of all passes
+  std::function<void(uint64_t)> finished_;         // may be null
+  bool end_confirmed_ = false;
   std::optional<RunState> restored_;          // until a run begins with it
+  std::vector<std::string> restored_states_;  // of its trainers
+  ShardEventSink changed_;                    // null: nobody is told
+  bool taken_up_ = false;                     // from a log, whose end may be lost
+  std::unique_ptr<HeldEvent> held_event_;     // to be made again: what follows it belongs to it
 
   // Of the run.
   uint64_t run_ = 0;
   bool going_ = false;   // a trainer that all shards have welcomed has asked for something
   uint64_t cut_at_ = 0;  // of the next checkpoint, once that is known
+  bool marks_ = false;   // asynchronous: trainers are told to mark what they push
   uint64_t clock_ = 0, pass_ = 0;
   std::vector<Trainer> trainers_;  // by rank
   std::vector<WaitingPull> waiting_pulls_;
   std::unique_ptr<Gathering> gathering_;
-
-  // Of the last request for keys: a list is asked for in pieces.
-  std::optional<uint32_t> keys_parameter_;
-  std::vector<uint64_t> keys_;
 };
 
 }  // namespace ps

@@ -1,5 +1,6 @@
 #include "ps/shard_checkpoint.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -14,6 +15,7 @@ struct ShardCheckpoint::Part {
   std::atomic<bool> given_up = false;
   std::unique_ptr<PartWriter> writer;
   std::optional<Error> error;
+  Manifest manifest;   // of the part, once it is written
   uint64_t bytes = 0;  // of the whole checkpoint, once it counts
 
   // After an error nothing else is done.
@@ -42,26 +44,50 @@ ShardCheckpoint::~ShardCheckpoint() {
   tables_.end_snapshot();
 }
 
-void ShardCheckpoint::begin(const Cut& cut, std::map<std::string, std::string> states) {
+const std::string& ShardCheckpoint::directory() const {
+  return settings_.directory.empty() ? settings_.scratch : settings_.directory;
+}
+
+std::vector<std::string> ShardCheckpoint::folders(const Cut& cut) const {
+  std::vector<std::string> all = {join_path(directory(), writing_folder(cut))};
+  if (!settings_.directory.empty()) all.push_back(join_path(directory(), step_folder(cut.step)));
+  return all;
+}
+
+// All shards have begun the same checkpoints, and choose the same.
+std::optional<int64_t> ShardCheckpoint::choose_base(const Cut& cut, bool full) {
+  if (!full && base_step_ && since_full_ + 1 < settings_.full_every) {
+    ++since_full_;
+    return base_step_;
+  }
+  base_step_ = cut.step;
+  since_full_ = 0;
+  return std::nullopt;
+}
+
+void ShardCheckpoint::begin(const Cut& cut, std::map<std::string, std::string> states, bool full) {
   if (busy()) {
     part_->given_up = true;
     ++counters_.given_up;
+    on_part_(cut_, {std::nullopt, "it was given up for the next one"});
   }
   cut_ = cut;
   states_ = std::move(states);
   begun_ = loop_.now();
   part_ = std::make_shared<Part>();
-  writer_.add(0, [this, part = part_, cut] {
+  writer_.add(0, [this, part = part_, cut, base = choose_base(cut, full)] {
     part->run([&] {
       ChunkWriting writing{settings_.files, settings_.zstd_level, nullptr};
       if (settings_.rate) {
         writing.before_write = [rate = settings_.rate](uint64_t bytes) { rate->take(bytes); };
       }
-      part->writer = std::make_unique<PartWriter>(settings_.directory, cut, place_, writing);
+      if (settings_.directory.empty()) remove_stale_parts(*settings_.files, settings_.scratch, cut);
+      part->writer = std::make_unique<PartWriter>(directory(), cut, place_, writing, base);
     });
   });
   tables_.begin_snapshot(settings_.memory_bytes / 2, *this);
   phase_ = Phase::kSweeping;
+  slices_ = 0;
   timer_.start_after(Duration());
 }
 
@@ -95,23 +121,45 @@ void ShardCheckpoint::work() {
   if (busy()) timer_.start_after(kAskOthers);
 }
 
-// A fraction of a millisecond at a time.
+// A fraction of a millisecond at a time; and, while requests come, a sixth of all time at most, so that they
+// go on at about their rate.
 void ShardCheckpoint::sweep() {
-  constexpr uint64_t kRows = 1000;
   constexpr Duration kAskRoom = std::chrono::milliseconds(1);
+  constexpr int kAtOnce = 50;  // slices: a small table need not wait
+  constexpr int kRest = 5;     // times what sweeping took, by the clock,
+  constexpr Duration kLongestRest =
+      std::chrono::milliseconds(1);  // in which others may have had the processor
   if (!writer_.has_room()) return timer_.start_after(kAskRoom);
-  if (tables_.sweep_snapshot(kRows)) return timer_.start_after(Duration());
+  const bool asked = tables_.num_requests() != std::exchange(requests_seen_, tables_.num_requests());
+  const Time start = loop_.now();
+  if (sweep_some()) {
+    const Duration rest = std::min<Duration>(kRest * (loop_.now() - start), kLongestRest);
+    return timer_.start_after(asked && ++slices_ > kAtOnce ? rest : Duration());
+  }
   writer_.add(0, [part = part_, layouts = tables_.layouts(), states = std::move(states_)] {
-    part->run([&] { part->writer->finish(layouts, states); });
+    part->run([&] { part->manifest = part->writer->finish(layouts, states); });
   });
   phase_ = Phase::kWriting;
   timer_.start_after(Duration());
+}
+
+// Rows are of any size: a few at a time, as long as they are taken quickly.  Returns whether there are more.
+bool ShardCheckpoint::sweep_some() {
+  constexpr uint64_t kRows = 64, kMostRows = 1024;
+  constexpr Duration kLongest = std::chrono::microseconds(200);
+  const Time end = loop_.now() + kLongest;
+  for (uint64_t rows = 0; rows < kMostRows && loop_.now() < end; rows += kRows) {
+    if (!tables_.sweep_snapshot(kRows)) return false;
+  }
+  return true;
 }
 
 void ShardCheckpoint::finish_writing() {
   ++counters_.parts_written;
   gathering_since_ = loop_.now();
   phase_ = commits() ? Phase::kGathering : Phase::kIdle;
+  on_part_(cut_, {part_->manifest, ""});
+  if (settings_.directory.empty()) on_end_({true, step_folder(cut_.step), cut_.run});
 }
 
 // Waits for the other shards' parts, and makes a checkpoint of all.
@@ -150,7 +198,7 @@ void ShardCheckpoint::end_committed() {
   counters_.last_step = cut_.step;
   counters_.last_bytes = part_->bytes;
   counters_.last_seconds = seconds;
-  on_end_({true, step_folder(cut_.step)});
+  on_end_({true, step_folder(cut_.step), cut_.run});
   if (settings_.log == nullptr) return;
   settings_.log->info("Checkpoint at step ", cut_.step, ": ", human_bytes(part_->bytes), " in ",
                       significant(seconds, 3), " s to ",
@@ -166,6 +214,7 @@ void ShardCheckpoint::end_failed(const Error& error) {
                          " failed, the one before it stays: ", error.message());
   }
   part_->writer.reset();
+  on_part_(cut_, {std::nullopt, error.message()});
   on_end_({false, error.message()});
   if (!commits()) return;
   try {

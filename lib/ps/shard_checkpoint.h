@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "checkpoint/write_rate.h"
@@ -18,6 +19,7 @@
 #include "ps/background_writer.h"
 #include "ps/checkpoint_parts.h"
 #include "ps/group.h"
+#include "ps/part_service.h"
 #include "ps/shard_status.h"
 #include "ps/shard_tables.h"
 
@@ -26,17 +28,20 @@ namespace ps {
 // Of all shards of a server.
 struct CheckpointSettings {
   std::string directory;  // the same one of all servers; empty: no checkpoints
+  std::string scratch;    // without a directory: this server's own, for parts that trainers make models of
   bool resume = false;    // whoever begins a run goes on from the newest one
   int64_t steps = 0;      // between two; 0: not by steps
   Duration period{};      // 0: not by time
   int keep = 2;
+  int full_every = 1;  // so many checkpoints, one holds all rows
   int zstd_level = 1;
-  uint64_t memory_bytes = uint64_t{256} << 20;     // of a shard: rows kept aside, or waiting to be written
+  uint64_t memory_bytes = uint64_t{512} << 20;     // of a shard: rows kept aside, or waiting to be written
   std::shared_ptr<WriteRate> rate = nullptr;       // null: no limit
   Json job = {};                                   // what must be equal to go on
   std::map<std::string, std::string> states = {};  // what else a checkpoint says of the job
   FileSystem* files = &system_files();
   Log* log = nullptr;      // null: nothing is said
+  bool durable = false;    // what is applied between two is logged, before it is answered
   bool own_thread = true;  // else all is written in the loop, for simulated time
 };
 
@@ -47,14 +52,25 @@ class ShardCheckpoint final : private SnapshotTarget {
                   ShardTables& tables);
   ~ShardCheckpoint() override;
 
-  // Begins a checkpoint of the tables as they are, and of `states`.  One that is not done is given up.
-  void begin(const Cut& cut, std::map<std::string, std::string> states);
+  // Begins a checkpoint of the tables as they are, and of `states`.  One that is not done is given up.  It
+  // may hold what has changed since an earlier one, unless it is to be `full`.
+  void begin(const Cut& cut, std::map<std::string, std::string> states, bool full);
 
-  // `end` is called when a checkpoint counts, or has failed: of the first shard.
+  // `end` is called when a checkpoint counts, or has failed: of the first shard.  Where each server has a
+  // folder of its own, when the first shard's part is written.
   void on_end(std::function<void(const AskedCheckpoint&)> end) { on_end_ = std::move(end); }
+
+  // `end` is called when this shard's part is written, with what is in it; or with why it will not be.
+  void on_part(std::function<void(const Cut&, const PartAnswer&)> end) { on_part_ = std::move(end); }
+
+  // Where the files of a cut are, or have been moved to.
+  std::vector<std::string> folders(const Cut& cut) const;
 
   // Until the part is written; of the first shard, until the checkpoint counts, or has failed.
   bool busy() const { return phase_ != Phase::kIdle; }
+
+  // Whether it is the part of this one.
+  bool is_writing(uint64_t step) const { return busy() && static_cast<uint64_t>(cut_.step) == step; }
 
   const CheckpointCounters& counters() const { return counters_; }
 
@@ -66,9 +82,12 @@ class ShardCheckpoint final : private SnapshotTarget {
   void take_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) override;
   void take_dense(const TableLayout& layout, const RowDeal& deal, std::vector<float> floats) override;
 
-  bool commits() const { return place_.dense == 0; }
+  const std::string& directory() const;
+  std::optional<int64_t> choose_base(const Cut& cut, bool full);
+  bool commits() const { return place_.dense == 0 && !settings_.directory.empty(); }
   void work();
   void sweep();
+  bool sweep_some();
   void gather();
   void finish_writing();
   void commit();
@@ -84,6 +103,10 @@ class ShardCheckpoint final : private SnapshotTarget {
   Timer timer_;
 
   std::function<void(const AskedCheckpoint&)> on_end_ = [](const AskedCheckpoint&) {};
+  std::function<void(const Cut&, const PartAnswer&)> on_part_ = [](const Cut&, const PartAnswer&) {};
+
+  std::optional<int64_t> base_step_;  // of the last full one that was begun
+  int since_full_ = 0;
 
   // Of the running checkpoint.
   Phase phase_ = Phase::kIdle;
@@ -91,6 +114,8 @@ class ShardCheckpoint final : private SnapshotTarget {
   std::map<std::string, std::string> states_;
   std::shared_ptr<Part> part_;
   Time begun_{}, gathering_since_{};
+  int slices_ = 0;              // of the sweep, while requests came
+  uint64_t requests_seen_ = 0;  // by the tables, when they were last swept
 
   BackgroundWriter writer_;  // the last: its tasks end first
 };

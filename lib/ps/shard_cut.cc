@@ -1,5 +1,6 @@
 // Checkpoints of a shard: when they begin, and how a run goes on from one.
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "ps/shard.h"
@@ -10,13 +11,35 @@ namespace ps {
 
 namespace {
 
-constexpr const char* kRunState = "run";
+// On disk.
+std::string trainer_state(size_t rank) {
+  return cat("trainer-", rank);
+}
 
 }  // namespace
 
-void Shard::on_cut(std::function<void(uint64_t)> begin, std::function<bool(uint64_t)> wanted) {
+void Shard::on_cut(std::function<void(uint64_t, bool)> begin, std::function<bool(uint64_t)> wanted,
+                   bool at_ends) {
   begin_cut_ = std::move(begin);
   cut_wanted_ = std::move(wanted);
+  cut_at_ends_ = at_ends;
+}
+
+std::optional<uint64_t> Shard::pass_just_ended() const {
+  const bool begun =
+      std::ranges::any_of(trainers_, [](const Trainer& each) { return each.pass_batches > 0; });
+  return begun || pass_ == 0 ? std::nullopt : std::optional(pass_ - 1);
+}
+
+// A log tells of it, since it may be the clock that decides.
+bool Shard::ask_cut(uint64_t number) const {
+  if (!cut_wanted_ || !cut_wanted_(number)) return false;
+  note(ShardEvent::kCut, 0, [number] {
+    std::string body;
+    put(body, number);
+    return body;
+  });
+  return true;
 }
 
 // When the next checkpoint begins, which trainers are told with the answers to this step, and shards by
@@ -24,8 +47,45 @@ void Shard::on_cut(std::function<void(uint64_t)> begin, std::function<bool(uint6
 uint64_t Shard::next_cut() {
   if (cut_at_ > clock_) return cut_at_;
   const uint64_t next = clock_ + consistency_.lead() + 1;
-  cut_at_ = cut_wanted_ && cut_wanted_(next) ? next : 0;
+  cut_at_ = ask_cut(next) ? next : 0;
   return cut_at_;
+}
+
+// The same for a trainer of an asynchronous run, which does not begin a step before all shards have answered
+// the one before: its next push is the first that it has not made.
+uint64_t Shard::next_mark(Trainer& trainer) {
+  if (!marks_) marks_ = ask_cut(cut_number() + 1);
+  if (!marks_ || trainer.marked) return 0;
+  if (trainer.mark_at <= trainer.next_step) trainer.mark_at = trainer.next_step + 2;
+  return trainer.mark_at;
+}
+
+bool Shard::has_data_left(Trainer& trainer) const {
+  const Push* push = next_push(trainer);
+  return push == nullptr || !push->ended;
+}
+
+// Begins the checkpoint when the last mark has come, and then applies what has waited for that.  Where all
+// trainers come to the end of the pass without a mark, the checkpoint there is the one that is wanted.
+void Shard::begin_aligned_cut() {
+  auto awaited = [this](Trainer& each) { return !each.given_up && !each.marked && has_data_left(each); };
+  if (std::ranges::any_of(trainers_, awaited)) return;
+  marks_ = false;
+  if (std::ranges::none_of(trainers_, &Trainer::marked)) return;
+  if (begin_cut_) begin_cut_(cut_number(), /*at_end=*/false);
+  for (Trainer& trainer : trainers_) trainer.marked = false;
+  for (Trainer& trainer : trainers_) apply_asynchronous(trainer);
+}
+
+void Shard::take_state(Trainer& trainer, Push& push, uint64_t batches) const {
+  std::string& state = push.pieces.rbegin()->second.state;
+  if (state.empty()) return;
+  trainer.state = std::exchange(state, "");
+  trainer.state_batches = batches;
+}
+
+Payload Shard::trainer_states(int rank) {
+  return Payload(encode_gathered(trainer(rank).former_states));
 }
 
 // By which all shards know a checkpoint.
@@ -38,11 +98,16 @@ uint64_t Shard::cut_number() const {
 
 // What all shards have in common comes from the first.
 std::map<std::string, std::string> Shard::states() const {
-  std::map<std::string, std::string> states = tables_.optimizer_states();
+  std::map<std::string, std::string> states = tables_.states();
   if (!is_first_) return states;
   add_step_rule_state(rule_, states);
   RunState run{cut_number(), pass_, {}};
-  for (const Trainer& trainer : trainers_) run.trainers.push_back({trainer.batches, trainer.pass_batches});
+  for (const Trainer& trainer : trainers_) {
+    if (!trainer.state.empty() && trainer.state_batches == trainer.batches) {
+      states[trainer_state(run.trainers.size())] = trainer.state;
+    }
+    run.trainers.push_back({trainer.batches, trainer.pass_batches});
+  }
   run.save(states[kRunState]);
   return states;
 }
@@ -57,6 +122,10 @@ void Shard::restore(const CheckpointReader& reader) {
   const std::string bytes = reader.state(kRunState);
   ByteReader in(bytes);
   restored_ = RunState::load(in);
+  restored_states_.assign(restored_->trainers.size(), "");
+  for (size_t rank = 0; rank < restored_states_.size(); ++rank) {
+    if (reader.has_state(trainer_state(rank))) restored_states_[rank] = reader.state(trainer_state(rank));
+  }
 }
 
 // As if all trainers had died right after the checkpoint began.  They begin with a gathering, and end every
@@ -71,6 +140,14 @@ void Shard::go_on_from(const RunState& state) {
     trainers_[rank].batches = dealt.trainers[rank].batches;
     trainers_[rank].pass_batches = dealt.trainers[rank].pass_batches;
   }
+  const bool same = restored_states_.size() == trainers_.size();
+  for (size_t rank = 0; rank < restored_states_.size(); ++rank) {
+    Trainer& trainer = trainers_[rank % trainers_.size()];
+    if (restored_states_[rank].empty()) continue;
+    if (same) trainer.state = restored_states_[rank], trainer.state_batches = trainer.batches;
+    trainer.former_states.push_back(std::move(restored_states_[rank]));
+  }
+  restored_states_.clear();
 }
 
 void Shard::check(const Member& member) const {

@@ -17,10 +17,15 @@ ShardLinks::ShardLinks(Transport& transport, RemoteOptions options)
   PS_CHECK(!options_.servers.empty());
   find_shards();
   greet(0, 1);
-  greet(1, addresses_.size());
+  if (!finished()) greet(1, addresses_.size());
 }
 
 ShardLinks::~ShardLinks() = default;
+
+bool ShardLinks::finished() const {
+  const uint64_t passes = static_cast<uint64_t>(options_.hello.passes);
+  return passes > 0 && welcome(0).standing.finished >= passes;
+}
 
 const Welcome& ShardLinks::welcome(size_t shard) const {
   return *links_[shard]->welcome;
@@ -35,27 +40,48 @@ void ShardLinks::greet(size_t first, size_t last) {
   wait([&] { return waiting == 0; });
 }
 
-ChannelOptions ShardLinks::channel_options() const {
+ChannelOptions ShardLinks::channel_options() {
   ChannelOptions options;
   options.give_up_after = options_.server_timeout;
   options.seed = options_.hello.generation;
   options.connection = alive_within(options_.request_timeout);
-  options.on_waiting = options_.on_waiting;
+  options.on_waiting = [this](const std::string& why) { waits(why); };
+  // Who waits for one server must hear that another has lost the run.
+  options.on_given_up = [this](const Error& error) {
+    if (error.code() == kStateLost && !error_) error_ = error;
+  };
   return options;
+}
+
+void ShardLinks::waits(const std::string& why) {
+  if (options_.on_waiting) options_.on_waiting(why);
+  if (error_ || !options_.moved()) return;
+  moved_ = true;
+  error_ = Error(kStateLost, "a server of the job is at another place now");
+}
+
+Frame ShardLinks::describe(Channel& channel) {
+  std::optional<Answer> answer;
+  channel.request(static_cast<uint16_t>(Message::kDescribe), Payload(), kNever,
+                  [&answer](Answer got) { answer.emplace(std::move(got)); });
+  wait([&answer] { return answer.has_value(); });
+  return answer->take();
 }
 
 // Shards are numbered in the order of the servers and of their ports.
 void ShardLinks::find_shards() {
   int num_dense = 0, num_sparse = 0;
-  for (const Address& server : options_.servers) {
+  for (size_t number = 0; number < options_.servers.size(); ++number) {
+    const Address& server = options_.servers[number];
     Channel channel(transport_, pool_, server, channel_options());
-    Frame frame = channel.call(static_cast<uint16_t>(Message::kDescribe), Payload(), kNever);
+    const Frame frame = describe(channel);
     std::string name = cat("server ", quote(to_text(server)));
     Json json = parse_json({frame.body.data(), frame.body.size()}, name);
     ServerPorts ports = ServerPorts::spec().parse(json, name);
     const int count = static_cast<int>(ports.ports.size());
     for (int i = 0; i < count; ++i) {
       addresses_.push_back({server.host, static_cast<uint16_t>(ports.ports[static_cast<size_t>(i)])});
+      servers_.push_back(static_cast<int>(number));
       ShardPlace& place = places_.emplace_back();
       place.dense = i < ports.dense ? num_dense++ : -1;
       place.sparse = i >= count - ports.sparse ? num_sparse++ : -1;
@@ -74,6 +100,7 @@ void ShardLinks::connect(size_t shard) {
   options.hello = [this, &link, shard] {
     Hello hello = options_.hello;
     hello.known = link.welcome.has_value();
+    hello.server = servers_[shard];
     if (shard > 0) {
       const Standing& first = welcome(0).standing;
       hello.run = first.run;
@@ -104,16 +131,22 @@ void ShardLinks::request(size_t shard, Message type, Payload payload, std::funct
                                   std::move(answered));
 }
 
+void ShardLinks::wait(const std::function<bool()>& done, double seconds) {
+  wait_until(done, add_time(transport_.loop().now(), seconds_duration(seconds)));
+}
+
 // What comes is received in here: the thread waits while it has no processor.
-void ShardLinks::wait(const std::function<bool()>& done) {
+void ShardLinks::wait_until(const std::function<bool()>& done, Time deadline) {
   if (!error_ && done()) return;
   const double start = monotonic_seconds(), start_cpu = thread_cpu_seconds();
-  transport_.loop().run_until([&] { return error_ || done(); }, kNever);
+  transport_.loop().run_until([&] { return error_ || done(); }, deadline);
   const double busy = thread_cpu_seconds() - start_cpu;
   waited_seconds_ += std::max(0.0, monotonic_seconds() - start - busy);
   if (!error_) return;
+  const bool takes_part = !links_.empty() && links_[0]->welcome;
+  if (moved_ && !takes_part) throw ServersMoved(error_->message());
   if (error_->code() == kStateLost) {
-    const Standing first = links_[0]->welcome ? welcome(0).standing : Standing();
+    const Standing first = takes_part ? welcome(0).standing : Standing();
     throw StateLost(first.run, first.checkpointed, error_->message());
   }
   // A run that cannot go on is, to whoever started this process, a peer that is gone.

@@ -21,6 +21,11 @@ struct RemoteOptions {
   // A server that shows no sign of life for this long is connected to anew.
   Duration request_timeout = std::chrono::seconds(15);
   std::function<void(const std::string&)> on_waiting;  // for people
+  // Asked while one cannot be reached: whether some server is somewhere else now.
+  std::function<bool()> moved = [] { return false; };
+  // Passes at the end of which the servers are to begin a checkpoint, also where they write none by
+  // themselves.
+  std::function<bool(int64_t pass)> cuts_at_end = [](int64_t) { return false; };
 };
 
 // A server has lost what this trainer had there: the run it took part in is over, and another one may begin.
@@ -37,13 +42,19 @@ class StateLost final : public Error {
   bool checkpointed_;  // the servers' run can go back
 };
 
+// A server is somewhere else, and this trainer takes no part in a run yet: it has to be looked for again.
+class ServersMoved final : public Error {
+ public:
+  explicit ServersMoved(const std::string& message) : Error(Code::kUnavailable, message) {}
+};
+
 // Driven by the owner thread, in wait() alone.  A request is sent again, for as long as it takes, while its
 // server can be reached; the first that fails ends all: wait() throws its error, kUnavailable when a server
-// or another trainer is gone, StateLost.
+// or another trainer is gone, StateLost when a server is another one, or at another place.
 class ShardLinks {
  public:
   // Asks the servers for their ports, and greets all shards: the first one first, which says what run it is.
-  // Throws kUnavailable, and kUsage when they have another job.
+  // Throws kUnavailable, ServersMoved, and kUsage when they have another job.
   ShardLinks(Transport& transport, RemoteOptions options);
   ~ShardLinks();
 
@@ -52,11 +63,15 @@ class ShardLinks {
   const Welcome& welcome(size_t shard) const;  // the first one
   BufferPool& pool() { return pool_; }
 
+  // The first shard has said that all of this run was done before: then there are no links to the others.
+  bool finished() const;
+
   // `on_answer` is called in wait(); what it throws ends all too.
   void request(size_t shard, Message type, Payload payload, std::function<void(Frame)> on_answer);
 
-  // Until done(), which is asked when something came.
-  void wait(const std::function<bool()>& done);
+  // Until done(), which is asked when something came; the second, for some time at most.
+  void wait(const std::function<bool()>& done) { wait_until(done, kNever); }
+  void wait(const std::function<bool()>& done, double seconds);
 
   // Seconds that wait() did nothing but wait.
   double waited_seconds() const { return waited_seconds_; }
@@ -68,7 +83,10 @@ class ShardLinks {
   struct Link;
 
   void find_shards();
-  ChannelOptions channel_options() const;
+  Frame describe(Channel& channel);
+  ChannelOptions channel_options();
+  void waits(const std::string& why);
+  void wait_until(const std::function<bool()>& done, Time deadline);
   void connect(size_t shard);
   void greet(size_t first, size_t last);
 
@@ -77,8 +95,10 @@ class ShardLinks {
   BufferPool pool_;
   std::vector<Address> addresses_;
   std::vector<ShardPlace> places_;
+  std::vector<int> servers_;  // of the shards, by their numbers
   std::vector<std::unique_ptr<Link>> links_;
   std::optional<Error> error_;
+  bool moved_ = false;
   double waited_seconds_ = 0;
 };
 

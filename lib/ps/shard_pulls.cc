@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ps/shard.h"
+#include "ps/shard_image.h"
 #include "ps/shard_state.h"
 
 namespace ps {
@@ -27,7 +28,10 @@ void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
   Trainer& puller = trainer(rank);
   if (broken_) throw *broken_;
   tables_.check(request.parts);
-  puller.pulled_at = counters_.steps;
+  if (keeps_pulls_ || consistency_.async) {
+    note(ShardEvent::kPull, rank, [&] { return encode_again(request); });
+  }
+  if (consistency_.async) puller.pulled_at = counters_.steps;
   if (may_pull(request.step)) {
     answer_pull(puller, std::move(request), *reply);
     return reply.reset();
@@ -39,10 +43,10 @@ void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
 std::shared_ptr<const Payload> Shard::former_answer(const Trainer& puller, const PullRequest& request) const {
   if (!keeps_pulls_) return nullptr;
   for (const auto& [number, pull] : puller.pulls) {
-    if (pull.rows && same_pull(pull.request, request)) return pull.rows;
+    if (pull.rows && same_pull(*pull.request, request)) return pull.rows;
   }
   for (const AnsweredPull& pull : puller.former_pulls) {
-    if (pull.rows && same_pull(pull.request, request)) return pull.rows;
+    if (pull.rows && same_pull(*pull.request, request)) return pull.rows;
   }
   return nullptr;
 }
@@ -58,7 +62,8 @@ void Shard::answer_pull(Trainer& puller, PullRequest request, Reply& reply) {
   counters_.pulls_repeated += repeated;
   reply.answer(rows);
   const bool keep = repeated || (keeps_pulls_ && request.step == clock_);
-  puller.remember({std::move(request), keep ? std::move(rows) : nullptr});
+  puller.remember(
+      {std::make_shared<const PullRequest>(std::move(request)), keep ? std::move(rows) : nullptr});
 }
 
 // Room for an answer; one alone is never too long.  Without it whoever asks is to ask again, until that has

@@ -7,6 +7,17 @@
 
 namespace ps {
 
+namespace {
+
+template <class... Numbers>
+std::string numbers(Numbers... all) {
+  std::string bytes;
+  (put(bytes, all), ...);
+  return bytes;
+}
+
+}  // namespace
+
 Standing Shard::join(const Member& member, Time now) {
   PS_CHECK(member.rank >= 0 && member.rank < member.trainers && member.generation != 0);
   const size_t rank = static_cast<size_t>(member.rank);
@@ -72,21 +83,23 @@ bool Shard::begins_run(const Member& member, Time now) const {
 // Runs are known by the generation of whoever began them at the first shard.
 void Shard::begin_run(const Member& member, Time now) {
   refuse_waiting(Error(kStateLost, "another run has begun"));
+  run_ = member.run != 0 ? member.run : member.generation;
+  note(ShardEvent::kRun, member.rank, [&] { return numbers(run_, static_cast<uint32_t>(member.trainers)); });
   trainers_.clear();
   trainers_.resize(static_cast<size_t>(member.trainers));
   for (size_t rank = 0; rank < trainers_.size(); ++rank) {
     trainers_[rank].rank = static_cast<int>(rank);
     trainers_[rank].gone_since = now;
   }
-  run_ = member.run != 0 ? member.run : member.generation;
   clock_ = pass_ = cut_at_ = 0;
-  going_ = false;
+  going_ = marks_ = false;
   *gathering_ = {};
   if (restored_) go_on_from(*std::exchange(restored_, std::nullopt));
 }
 
 // Whole pushes of the process before stay, and make those of this one repeated.
 void Shard::take_over(Trainer& trainer, uint64_t generation) {
+  note(ShardEvent::kTrainer, trainer.rank, [&] { return numbers(generation); });
   if (trainer.generation != 0) ++counters_.trainers_returned;
   trainer.generation = generation;
   trainer.ended = false;
@@ -120,7 +133,7 @@ Standing Shard::standing(const Trainer& trainer) const {
           .gathered = gathering_->number,
           .was_given_up = trainer.was_given_up,
           .going = going_,
-          .cut_at = cut_at_};
+          .cut_at = consistency_.async ? trainer.mark_at : cut_at_};
 }
 
 void Shard::leave(const Member& member, Time now) {
@@ -150,7 +163,9 @@ size_t Shard::num_waiting() const {
 }
 
 void Shard::end_run(int rank) {
-  trainer(rank).ended = true;
+  Trainer& ending = trainer(rank);
+  note(ShardEvent::kEndRun, rank, [] { return std::string_view(); });
+  ending.ended = true;
 }
 
 Shard::Trainer& Shard::trainer(int rank) {
@@ -168,7 +183,7 @@ std::vector<Shard::Trainer*> Shard::missing_trainers(Time now) {
   std::vector<Trainer*> missing;
   for (Trainer& trainer : trainers_) {
     bool gone = trainer.connections == 0 && now >= add_time(trainer.gone_since, loss_.timeout);
-    if (gone && !trainer.given_up && !trainer.ended) missing.push_back(&trainer);
+    if (gone && !trainer.given_up && !trainer.ended && !gave_end(trainer)) missing.push_back(&trainer);
   }
   return missing;
 }
@@ -197,6 +212,11 @@ void Shard::check_trainers(Time now) {
 // What they have pushed for steps that are not applied counts, if it is whole; alone on its own, without
 // others' steps to be part of, it is dropped.
 void Shard::go_on_without(std::span<Trainer* const> missing) {
+  note(ShardEvent::kGoOn, 0, [&] {
+    std::string ranks;
+    for (const Trainer* trainer : missing) put(ranks, static_cast<int32_t>(trainer->rank));
+    return ranks;
+  });
   for (Trainer* trainer : missing) {
     trainer->given_up = true;
     ++counters_.trainers_given_up;
@@ -205,6 +225,7 @@ void Shard::go_on_without(std::span<Trainer* const> missing) {
     });
   }
   try {
+    if (consistency_.async) begin_aligned_cut();
     consistency_.async ? end_asynchronous_pass() : apply_synchronous();
   } catch (const Error& error) {
     broken_ = error.within(cat("step ", counters_.steps));

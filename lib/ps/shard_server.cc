@@ -65,8 +65,11 @@ class ShardSession final : public Session {
     switch (static_cast<Message>(type)) {
       case Message::kDescribe:
       case Message::kEndRun:
-      case Message::kCheckpoint:
+      case Message::kTrainerStates:
         return 0;
+      case Message::kCheckpoint:
+      case Message::kPart:
+        return 8;
       case Message::kHello:
         return kMaxHelloBytes;
       case Message::kKeys:
@@ -78,6 +81,7 @@ class ShardSession final : public Session {
       case Message::kLoad:
         return kMaxMessageBytes;
       case Message::kSaveLease:
+      case Message::kPartPiece:
         return 1024;
       case Message::kGather:
         return kMaxGatherBytes;
@@ -86,6 +90,7 @@ class ShardSession final : public Session {
   }
 
   void on_request(Frame frame, Responder& responder) override {
+    if (server_.job_.fence != nullptr) server_.job_.fence->check();
     const Message type = static_cast<Message>(frame.header.type);
     if (type == Message::kDescribe) return responder.answer(Payload(server_.description_));
     if (type == Message::kHello) return greet(frame, responder);
@@ -100,16 +105,23 @@ class ShardSession final : public Session {
     if (!member_) fail(Code::kAuthentication, "who only reads may not change anything");
     if (type == Message::kLoad) {
       shard().load(decode_load(std::move(frame.body), shard().widths()));
-      return responder.answer(Payload());
+      return server_.when_synced(reply_to(responder))->answer(Payload());
     }
     if (type == Message::kApply) return apply(frame, responder);
     if (type == Message::kSaveLease) return lease(frame, responder);
     if (type == Message::kCheckpoint) {
-      return server_.ask_checkpoint(std::make_unique<ResponderReply>(std::move(responder)));
+      return server_.ask_checkpoint(decode_checkpoint_request(frame.body.bytes()), reply_to(responder));
     }
+    if (type == Message::kPart) {
+      return server_.ask_part(decode_part_request(frame.body.bytes()), reply_to(responder));
+    }
+    if (type == Message::kPartPiece) {
+      return responder.answer(Payload(server_.parts_.read(decode_part_piece(frame.body.bytes()))));
+    }
+    if (type == Message::kTrainerStates) return responder.answer(shard().trainer_states(member_->rank));
     if (type == Message::kEndRun) {
       shard().end_run(member_->rank);
-      return responder.answer(Payload());
+      return server_.when_synced(reply_to(responder))->answer(Payload());
     }
     type == Message::kPush ? push(std::move(frame), responder) : gather(frame, responder);
   }
@@ -124,8 +136,17 @@ class ShardSession final : public Session {
   void greet(const Frame& frame, Responder& responder) {
     Hello hello = Hello::spec().parse(parse_json(text_of(frame), "hello"), "hello");
     if (greeted_) fail(Code::kData, "a second hello");
-    server_.admit(hello);
+    server_.check_job(hello);
+    if (server_.job_.fence != nullptr) server_.job_.fence->claim(hello.server);
     Welcome welcome;
+    if (server_.has_finished(hello)) {
+      welcome.cpu = hello.cpu;
+      welcome.standing = {.checkpointed = true, .finished = server_.finished_};
+      greeted_ = true;
+      link_.establish();
+      return responder.answer(Payload(Welcome::spec().to_json(welcome).dump()));
+    }
+    server_.admit(hello);
     welcome.cpu = server_.cpu_;
     if (hello.role == "train") {
       Member member{hello.rank, hello.trainers, hello.generation, hello.known, hello.run, hello.going};
@@ -134,7 +155,7 @@ class ShardSession final : public Session {
     }
     greeted_ = true;
     link_.establish();
-    responder.answer(Payload(Welcome::spec().to_json(welcome).dump()));
+    server_.when_synced(reply_to(responder))->answer(Payload(Welcome::spec().to_json(welcome).dump()));
   }
 
   void report_rows(const Frame& frame, Responder& responder) {
@@ -155,13 +176,14 @@ class ShardSession final : public Session {
 
   void push(Frame frame, Responder& responder) {
     PushRequest request = decode_push(std::move(frame.body), shard().widths());
-    with_reply(timed(responder, server_.push_seconds_),
+    if (server_.log_ && request.pulled != 0) fail(Code::kData, "push: it is to be logged, and has no keys");
+    with_reply(server_.when_synced(timed(responder, server_.push_seconds_)),
                [&](ReplyPtr& reply) { shard().push(member_->rank, std::move(request), reply); });
   }
 
   void apply(const Frame& frame, Responder& responder) {
     ApplyRequest request = decode_apply(frame.body.bytes());
-    with_reply(std::make_unique<ResponderReply>(std::move(responder)),
+    with_reply(server_.when_synced(reply_to(responder)),
                [&](ReplyPtr& reply) { shard().apply(member_->rank, std::move(request), reply); });
   }
 
@@ -170,7 +192,7 @@ class ShardSession final : public Session {
     uint64_t number = in.get<uint64_t>();
     if (!in.ok()) fail(Code::kData, "gather: the body is cut short");
     std::string bytes(in.get_bytes(in.remaining()));
-    with_reply(std::make_unique<ResponderReply>(std::move(responder)),
+    with_reply(server_.when_synced(reply_to(responder)),
                [&](ReplyPtr& reply) { shard().gather(member_->rank, number, std::move(bytes), reply); });
   }
 
@@ -178,6 +200,10 @@ class ShardSession final : public Session {
     const Saver saver = server_.save_lease_.ask(decode_lease_request(frame.body.bytes()), member_->rank,
                                                 member_->generation, server_.loop_.now());
     responder.answer(Payload(encode_saver(saver)));
+  }
+
+  static ReplyPtr reply_to(Responder& responder) {
+    return std::make_unique<ResponderReply>(std::move(responder));
   }
 
   ReplyPtr timed(Responder& responder, RequestSeconds& seconds) const {
@@ -205,6 +231,12 @@ ShardServer::ShardServer(Transport& transport, const Address& address, const Ser
     : loop_(transport.loop()),
       job_(job),
       limits_(limits),
+      parts_([this](const Cut& cut) { return checkpoint_->folders(cut); }),
+      fail_timer_(loop_,
+                  [this] {
+                    drain();
+                    on_failed_(*failed_);
+                  }),
       check_timer_(loop_, [this] { check_trainers(); }),
       publish_timer_(loop_, [this] { publish(); }),
       server_(std::make_unique<Server>(
@@ -225,7 +257,8 @@ void ShardServer::check_job(const Hello& hello) const {
 }
 
 void ShardServer::admit(const Hello& hello) {
-  check_job(hello);
+  if (failed_) throw *failed_;
+  if (!shard_) take_up_log(hello);
   if (shard_ && has_lost_run(hello)) drop_shard();
   if (!shard_) return make_shard(hello);
   auto difference = first_difference(hello.schema, schema_, "data.schema");
@@ -233,40 +266,46 @@ void ShardServer::admit(const Hello& hello) {
   if (difference) fail(Code::kUsage, "other trainers differ: ", *difference);
 }
 
+void ShardServer::new_shard(const Json& schema, const Json& place, const std::string& cpu) {
+  std::vector<ParameterSpec> specs = job_.parameters(schema_from_json(schema));
+  shard_ = std::make_unique<Shard>(std::move(specs), job_.optimizers, place_from_json(place),
+                                   job_.consistency, job_.trainer_loss, limits_);
+  schema_ = schema;
+  cpu_ = cpu;
+  place_ = place;
+}
+
 void ShardServer::make_shard(const Hello& hello) {
-  const ShardPlace place = place_from_json(hello.place);
-  std::vector<ParameterSpec> specs = job_.parameters(schema_from_json(hello.schema));
-  const bool checkpoints = !job_.checkpoints.directory.empty();
-  if (checkpoints && (hello.known || hello.going)) {
+  if (has_directory() && (hello.known || hello.going)) {
     fail(kStateLost, "the server was restarted: the run of trainer ", hello.rank, " is not known here");
   }
-  if (checkpoints) check_can_checkpoint(specs);
-  shard_ = std::make_unique<Shard>(std::move(specs), job_.optimizers, place, job_.consistency,
-                                   job_.trainer_loss, limits_);
-  schema_ = hello.schema;
-  cpu_ = hello.cpu;
-  place_ = hello.place;
-  if (!checkpoints) return;
+  new_shard(hello.schema, hello.place, hello.cpu);
   try {
-    restore(hello);
+    if (has_directory()) restore(hello);
   } catch (const Error&) {
     drop_shard();
     throw;
   }
-  checkpoint_ = std::make_unique<ShardCheckpoint>(loop_, job_.checkpoints, place, shard_->tables());
+  if (has_directory()) begin_log();
   watch_cuts();
 }
 
 // Whoever waits hears of it, and begins anew.
 void ShardServer::drop_shard() {
+  ending_ = 0;
   checkpoint_.reset();
-  checkpoint_requests_.refuse(Error(kStateLost, "the run goes back to a checkpoint"));
-  shard_->refuse_waiting(Error(kStateLost, "the run goes back to a checkpoint"));
+  const Error lost(kStateLost, "the run goes back to a checkpoint");
+  checkpoint_requests_.refuse(lost);
+  parts_.refuse(lost);
+  shard_->refuse_waiting(lost);
+  if (log_) log_->end(lost);
   shard_.reset();
+  log_.reset();
 }
 
 void ShardServer::check_trainers() {
   if (shard_) shard_->check_trainers(loop_.now());
+  if (log_) log_->prune();
   check_timer_.start_after(kCheckInterval);
 }
 
@@ -286,6 +325,7 @@ void ShardServer::publish() {
   status.push_seconds = push_seconds_;
   if (shard_) shard_->describe(status);
   if (checkpoint_) status.checkpoints = checkpoint_->counters();
+  if (log_) status.log = log_->counters();
   status.pulls_per_second = pull_rate_.update(status.counters.pulls, status.published);
   status.pushes_per_second = push_rate_.update(status.counters.pushes, status.published);
   board_->publish(std::move(status));
@@ -293,7 +333,10 @@ void ShardServer::publish() {
 }
 
 void ShardServer::drain() {
-  if (shard_) shard_->refuse_waiting(Error(Code::kUnavailable, "the server is ending"));
+  const Error ending(Code::kUnavailable, "the server is ending");
+  if (shard_) shard_->refuse_waiting(ending);
+  parts_.refuse(ending);
+  if (log_) log_->end(ending);
   server_->drain();
 }
 

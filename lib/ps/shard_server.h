@@ -9,7 +9,10 @@
 
 #include "net/server.h"
 #include "ps/checkpoint_requests.h"
+#include "ps/fence.h"
 #include "ps/hello.h"
+#include "ps/push_log.h"
+#include "ps/push_log_reader.h"
 #include "ps/save_lease.h"
 #include "ps/shard.h"
 #include "ps/shard_checkpoint.h"
@@ -25,6 +28,7 @@ struct ServedJob {
   TrainerLoss trainer_loss;
   Duration request_timeout = std::chrono::seconds(15);  // a peer without a sign of life for this long is dead
   CheckpointSettings checkpoints = {};
+  Fence* fence = nullptr;  // null: nobody takes a server's place
 };
 
 // Everything runs on the transport's loop.  The shard is made when the first trainer says what its data look
@@ -52,8 +56,12 @@ class ShardServer {
   // log why not.
   void ask_checkpoint();
 
+  // `failed` is told when this server cannot go on: its log cannot be written, or not be read.  Everything is
+  // refused from then on.  To be called before the loop runs.
+  void on_failed(std::function<void(const Error&)> failed) { on_failed_ = std::move(failed); }
+
   // Whether a checkpoint is not done.
-  bool writes_checkpoint() const { return checkpoint_ && checkpoint_->busy(); }
+  bool writes_checkpoint() const { return has_directory() && checkpoint_ && checkpoint_->busy(); }
 
   size_t num_connections() const { return server_->num_connections(); }
   const NetCounters& net_counters() const { return server_->counters(); }
@@ -66,19 +74,39 @@ class ShardServer {
   void admit(const Hello& hello);
   void check_job(const Hello& hello) const;
   bool has_lost_run(const Hello& hello) const;
+  void new_shard(const Json& schema, const Json& place, const std::string& cpu);
   void make_shard(const Hello& hello);
-  void check_can_checkpoint(std::span<const ParameterSpec> specs) const;
+  bool has_directory() const { return !job_.checkpoints.directory.empty(); }
+  bool can_checkpoint() const;
+  void end_checkpoint(const AskedCheckpoint& end);
+  void begin_checkpoint(uint64_t step, bool at_end);
   void drop_shard();
   void restore(const Hello& hello);
   std::unique_ptr<CheckpointReader> open_checkpoint(const Hello& hello);
   void check_checkpoint(const CheckpointReader& reader) const;
   Standing join(const Member& member);
   void watch_cuts();
+  std::string log_folder() const;
+  void check_log_is_new() const;
+  void begin_log();
+  void write_log(LogEnd end);
+  void take_up_log(const Hello& hello);
+  bool is_of_this_shard(const LogOwner& owner) const;
+  std::unique_ptr<CheckpointReader> newest_checkpoint() const;
+  void replay(PushLogReader& log, const CheckpointReader* checkpoint);
+  bool restore_for_log(const CheckpointReader& checkpoint);
+  void warn_of_damage(const Error& error) const;
+  ReplyPtr when_synced(ReplyPtr reply);
+  void end_for_good(const Error& error);
   bool decides_cuts() const;
-  void ask_checkpoint(ReplyPtr reply);
+  void ask_checkpoint(int64_t pass, ReplyPtr reply);
+  void ask_part(uint64_t step, ReplyPtr reply);
   bool cut_wanted(uint64_t step);
-  void note_finished(uint64_t passes);
+  bool goes_back(const Hello& hello) const;
+  bool has_finished(const Hello& hello);
+  void end_run();
   void read_finished();
+  void forget_finished();
   void check_trainers();
   void publish();
 
@@ -91,11 +119,22 @@ class ShardServer {
   std::unique_ptr<Shard> shard_;
   SaveLease save_lease_;
 
-  std::unique_ptr<ShardCheckpoint> checkpoint_;  // null: the job has none
+  // Null: the job has none, and no models are made of the tables either.
+  std::unique_ptr<ShardCheckpoint> checkpoint_;
   CheckpointRequests checkpoint_requests_;
+  PartService parts_;
+  std::optional<uint64_t> cut_pass_;  // at the end of which the last checkpoint began; none: in its midst
+  AskedCheckpoint last_end_;          // of that one, once it is done
+  std::unique_ptr<PushLog> log_;      // null: there is none
+  bool log_looked_for_ = false;
+  std::optional<CheckpointId> restored_;  // what the shard began with
+  std::optional<Error> failed_;           // for good
+  std::function<void(const Error&)> on_failed_ = [](const Error&) {};
+  Timer fail_timer_;
   bool recovers_ = false;        // the shard was made for a run that goes on from a checkpoint, or anew
   std::string restored_folder_;  // of that checkpoint; empty: there was none
   uint64_t finished_ = 0;        // passes of a run of which everything is done
+  uint64_t ending_ = 0;          // passes of a run that ends with the checkpoint that is being written
   Time last_cut_{};
 
   Timer check_timer_;

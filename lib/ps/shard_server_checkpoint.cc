@@ -1,4 +1,6 @@
 // A shard server's checkpoints: what its shard goes on from, and when it writes some.
+#include <utility>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
@@ -28,24 +30,29 @@ bool ShardServer::has_lost_run(const Hello& hello) const {
   return shard_->run() != 0 || hello.checkpoint != restored_folder_;
 }
 
-void ShardServer::check_can_checkpoint(std::span<const ParameterSpec> specs) const {
-  for (const ParameterSpec& spec : specs) {
-    if (!spec.row_policy) continue;
-    fail(Code::kUsage, "checkpoint.directory: the rows of ", quote(spec.name),
-         " come and go, and the checkpoints of servers do not hold their histories");
-  }
+// Whether there are any, or models are made of the tables.
+bool ShardServer::can_checkpoint() const {
+  return has_directory() || !job_.checkpoints.scratch.empty();
+}
+
+// Whether the run that begins with this hello is one that goes on.
+bool ShardServer::goes_back(const Hello& hello) const {
+  return hello.recovers || hello.resume || hello.lost != 0 || job_.checkpoints.resume;
 }
 
 // What the first shard says, the others do.
 void ShardServer::restore(const Hello& hello) {
   restored_folder_.clear();
-  recovers_ = hello.recovers || hello.resume || hello.lost != 0 || job_.checkpoints.resume;
-  if (hello.run == 0) read_finished();
+  restored_.reset();
+  recovers_ = goes_back(hello);
+  if (hello.run == 0) recovers_ ? read_finished() : forget_finished();
+  check_log_is_new();
   std::unique_ptr<CheckpointReader> reader = open_checkpoint(hello);
   if (!reader) return;
   check_checkpoint(*reader);
   shard_->restore(*reader);
   restored_folder_ = step_folder(reader->manifest().step);
+  restored_ = {reader->manifest().step, reader->manifest().generation};
   if (job_.checkpoints.log != nullptr) job_.checkpoints.log->info("Going on from ", reader->folder());
 }
 
@@ -79,7 +86,9 @@ Standing ShardServer::join(const Member& member) {
   const uint64_t before = shard_->run();
   Standing standing = shard_->join(member, loop_.now());
   if (before != 0 && before != standing.run) recovers_ = false;
-  standing.checkpointed = checkpoint_ != nullptr;
+  standing.checkpointed = checkpoint_ != nullptr && has_directory();
+  standing.gives_parts = checkpoint_ != nullptr;
+  standing.logged = log_ != nullptr;
   standing.finished = finished_;
   standing.recovers = recovers_;
   standing.checkpoint = recovers_ ? restored_folder_ : "";
@@ -87,34 +96,72 @@ Standing ShardServer::join(const Member& member) {
 }
 
 void ShardServer::watch_cuts() {
+  if (!can_checkpoint()) return;
+  checkpoint_ =
+      std::make_unique<ShardCheckpoint>(loop_, job_.checkpoints, place_from_json(place_), shard_->tables());
   last_cut_ = loop_.now();
   const bool decides = decides_cuts();
-  auto begin = [this, decides](uint64_t step) {
-    last_cut_ = loop_.now();
-    checkpoint_requests_.begin();
-    std::map<std::string, std::string> states = shard_->states();
-    if (decides) {
-      states.insert(job_.checkpoints.states.begin(), job_.checkpoints.states.end());
-      states[kSchemaState] = schema_.dump();
-    }
-    checkpoint_->begin({shard_->run(), static_cast<int64_t>(step)}, std::move(states));
-  };
+  auto begin = [this](uint64_t step, bool at_end) { begin_checkpoint(step, at_end); };
   auto wanted = [this](uint64_t step) { return cut_wanted(step); };
-  checkpoint_->on_end([this](const AskedCheckpoint& end) { checkpoint_requests_.end(end); });
-  shard_->on_cut(begin, decides ? std::function<bool(uint64_t)>(wanted) : nullptr);
-  if (decides) shard_->on_finished([this](uint64_t passes) { note_finished(passes); });
+  checkpoint_->on_end([this](const AskedCheckpoint& end) { end_checkpoint(end); });
+  checkpoint_->on_part([this](const Cut& cut, const PartAnswer& part) { parts_.add(cut, part); });
+  shard_->on_cut(begin, decides ? std::function<bool(uint64_t)>(wanted) : nullptr, has_directory());
+  if (!decides || !has_directory()) return;
+  shard_->on_finished([this](uint64_t passes) {
+    ending_ = passes;
+    if (!checkpoint_->busy()) end_run();
+  });
 }
 
-// Who comes after the others have gone is told that there is nothing left to do, also by a server that was
-// restarted.
-void ShardServer::note_finished(uint64_t passes) {
-  finished_ = passes;
+// One at the end of a pass may take the place of one that is being made: what that builds on is not sure.
+void ShardServer::begin_checkpoint(uint64_t step, bool at_end) {
+  last_cut_ = loop_.now();
+  if (cut_pass_ && checkpoint_->busy()) checkpoint_requests_.end({false, "it was given up for the next one"});
+  cut_pass_ = at_end ? shard_->pass_just_ended() : std::nullopt;
+  last_end_ = {};
+  checkpoint_requests_.begin();
+  std::map<std::string, std::string> states = shard_->states();
+  if (decides_cuts()) {
+    states.insert(job_.checkpoints.states.begin(), job_.checkpoints.states.end());
+    states[kSchemaState] = schema_.dump();
+  }
+  checkpoint_->begin({shard_->run(), static_cast<int64_t>(step)}, std::move(states), at_end);
+  if (log_) log_->begin_base({static_cast<int64_t>(step), shard_->run()}, shard_->save_image());
+}
+
+void ShardServer::end_checkpoint(const AskedCheckpoint& end) {
+  last_end_ = end;
+  checkpoint_requests_.end(end);
+  if (ending_ != 0) end_run();
+}
+
+// The checkpoint of the end counts, or has failed.  Until here every server that dies takes all back, so that
+// nobody may leave; from here on whoever comes is told that there is nothing left to do, also by a server
+// that was restarted.
+void ShardServer::end_run() {
+  finished_ = std::exchange(ending_, 0);
   try {
-    write_file(join_path(job_.checkpoints.directory, kFinishedFile), cat(passes, "\n"),
+    write_file(join_path(job_.checkpoints.directory, kFinishedFile), cat(finished_, "\n"),
                *job_.checkpoints.files);
   } catch (const Error& error) {
     if (job_.checkpoints.log != nullptr) job_.checkpoints.log->error(error.message());
   }
+  shard_->confirm_end();
+}
+
+// Whether a trainer's process that was not here before has nothing to do any more: it needs neither a run nor
+// the other shards.
+bool ShardServer::has_finished(const Hello& hello) {
+  if (job_.checkpoints.directory.empty() || hello.role != "train") return false;
+  if (hello.run != 0 || hello.known || hello.passes == 0) return false;
+  if (!shard_ && !goes_back(hello)) return false;
+  if (!shard_) read_finished();
+  return finished_ >= static_cast<uint64_t>(hello.passes);
+}
+
+void ShardServer::forget_finished() {
+  finished_ = 0;
+  job_.checkpoints.files->remove(join_path(job_.checkpoints.directory, kFinishedFile));
 }
 
 void ShardServer::read_finished() {
@@ -122,7 +169,6 @@ void ShardServer::read_finished() {
   finished_ = 0;
   const std::string path = join_path(job_.checkpoints.directory, kFinishedFile);
   if (!exists(path)) return;
-  if (!recovers_) return job_.checkpoints.files->remove(path);
   const std::string text = read_file(path, kMaxBytes);
   const std::optional<int64_t> passes = parse_int(std::string_view(text).substr(0, text.find('\n')));
   if (!passes || *passes < 0)
@@ -135,24 +181,40 @@ bool ShardServer::decides_cuts() const {
 }
 
 void ShardServer::ask_checkpoint() {
-  if (decides_cuts()) return checkpoint_requests_.add();
+  if (decides_cuts() && has_directory()) return checkpoint_requests_.add();
   if (job_.checkpoints.log == nullptr) return;
   job_.checkpoints.log->warning("a checkpoint is asked for, but ",
-                                job_.checkpoints.directory.empty() ? "there is no checkpoint.directory"
-                                : shard_ == nullptr                ? "no trainer has come yet"
+                                !has_directory()    ? "there is no checkpoint.directory"
+                                : shard_ == nullptr ? "no trainer has come yet"
                                                     : "it is the job's first server that begins them");
 }
 
-void ShardServer::ask_checkpoint(ReplyPtr reply) {
-  if (decides_cuts()) return checkpoint_requests_.add(std::move(reply));
-  reply->answer(Payload(encode_asked_checkpoint({false, "this server does not begin checkpoints"})));
+// Of one that begins as soon as a step allows, or of the one that began at the end of `pass`, if that is not
+// -1.
+void ShardServer::ask_checkpoint(int64_t pass, ReplyPtr reply) {
+  if (decides_cuts() && pass < 0) return checkpoint_requests_.add(std::move(reply));
+  AskedCheckpoint answer{false, "this server does not begin checkpoints"};
+  if (decides_cuts()) {
+    const bool is_last = cut_pass_ && *cut_pass_ == static_cast<uint64_t>(pass);
+    if (is_last && checkpoint_->busy()) return checkpoint_requests_.add_begun(std::move(reply));
+    answer = is_last ? last_end_ : AskedCheckpoint{false, cat("none has begun at the end of pass ", pass)};
+  }
+  reply->answer(Payload(encode_asked_checkpoint(answer)));
 }
 
-// None while the last one is not done: it would be given up.
+// What this shard has forgotten, since it was restarted, does not come any more.
+void ShardServer::ask_part(uint64_t step, ReplyPtr reply) {
+  const bool comes = step > shard_->cut_number() || (checkpoint_ && checkpoint_->is_writing(step));
+  parts_.ask(step, comes, std::move(reply));
+}
+
+// None while the last one is not done: it would be given up.  And none while a model is made of the last: a
+// run that goes back then comes to the end of that pass, and saves it again.
 bool ShardServer::cut_wanted(uint64_t step) {
   const CheckpointSettings& settings = job_.checkpoints;
-  if (checkpoint_->busy()) return false;
+  if (checkpoint_->busy() || save_lease_.saves_pass(loop_.now())) return false;
   if (checkpoint_requests_.any()) return true;
+  if (!has_directory()) return false;
   if (settings.steps > 0 && step % static_cast<uint64_t>(settings.steps) == 0) return true;
   return settings.period > Duration() && loop_.now() - last_cut_ >= settings.period;
 }

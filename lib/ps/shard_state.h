@@ -30,7 +30,7 @@ struct Shard::Push {
 };
 
 struct Shard::AnsweredPull {
-  PullRequest request;
+  std::shared_ptr<const PullRequest> request;  // its parts are its push's too
   std::shared_ptr<const Payload> rows;  // what the answer was, should it have to be given again; or null
 };
 
@@ -50,6 +50,12 @@ struct Shard::Trainer {
   std::map<uint64_t, Push> pushes;         // by step
   std::deque<Done> done;                   // of the steps before next_step, the last one last
   uint64_t pulled_at = 0;                  // asynchronous: steps applied when it pulled last
+  bool marked = false;   // asynchronous: what it pushes from here on comes after the next checkpoint
+  uint64_t mark_at = 0;  // and the last it was told of begins, for it, after so many of its steps
+
+  std::string state;                       // for checkpoints, as it told last; empty: it has not
+  uint64_t state_batches = 0;              // how many it had then
+  std::vector<std::string> former_states;  // of those whose part it takes up, until it does something
 
   // What it has pulled for steps that it has not pushed, by number: the push may say so instead of sending
   // the keys again.  In synchronous mode also for the last step that was applied here, until it is known to
@@ -59,14 +65,14 @@ struct Shard::Trainer {
 
   void remember(AnsweredPull&& pull) {
     constexpr size_t kMostPulls = 4096;  // of a whole message each: gigabytes of rows
-    const uint64_t number = pull.request.number;
+    const uint64_t number = pull.request->number;
     if (number == 0) return;
     pulls.insert_or_assign(number, std::move(pull));
     if (pulls.size() > kMostPulls) pulls.erase(pulls.begin());
   }
   void forget_pulls_before(uint64_t step) {
-    std::erase_if(pulls, [step](const auto& each) { return each.second.request.step < step; });
-    std::erase_if(former_pulls, [step](const AnsweredPull& each) { return each.request.step < step; });
+    std::erase_if(pulls, [step](const auto& each) { return each.second.request->step < step; });
+    std::erase_if(former_pulls, [step](const AnsweredPull& each) { return each.request->step < step; });
   }
 };
 
@@ -74,6 +80,14 @@ struct Shard::WaitingPull {
   int rank;
   PullRequest request;
   ReplyPtr reply;
+};
+
+// Of a log that is read, and how many steps a checkpoint was then said to begin after.
+struct Shard::HeldEvent {
+  ShardEvent event;
+  int rank;
+  std::string body;
+  std::vector<uint64_t> cuts;
 };
 
 // What the trainers gather, and what the last gathering came to, should an answer be lost.

@@ -36,6 +36,14 @@ struct CheckpointCounters {
   double last_seconds = 0;
 };
 
+// Of a shard's log.
+struct LogCounters {
+  uint64_t events = 0;  // changes of the shard
+  uint64_t syncs = 0;   // of many at once
+  uint64_t bytes = 0;
+  uint64_t replayed = 0;  // changes that this process made again when it came
+};
+
 // How many requests took how long, in buckets with bounds that are about a factor of three apart.
 struct RequestSeconds {
   static constexpr std::array<double, 11> kBounds = {1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10};
@@ -71,6 +79,7 @@ struct ShardStatus {
   uint64_t clock = 0;
   ShardCounters counters;
   CheckpointCounters checkpoints;
+  LogCounters log;
   std::vector<TableStatus> tables;  // none until a trainer has come, as trainers
   std::vector<TrainerStatus> trainers;
   uint64_t message_bytes = 0;  // of requests, of answers, and of pushes that wait for others

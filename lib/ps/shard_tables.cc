@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ps/array_bound.h"
+#include "ps/row_copies.h"
 #include "ps/shard_tables_state.h"
 
 namespace ps {
@@ -23,24 +24,6 @@ bool ascending(std::span<const Contribution> contributions) {
     last = keys.back();
   }
   return true;
-}
-
-// out[n] <- rows[n], all of `cols` floats.  Rows of some cache lines are copied by lines: a call of memmove
-// for each took longer than the copying.
-float* copy_rows(std::span<float* const> rows, size_t cols, float* out) {
-  constexpr size_t kLine = 64 / sizeof(float), kMostLines = 16;
-  if (cols == 1) {
-    for (const float* row : rows) *out++ = *row;
-    return out;
-  }
-  if (cols % kLine != 0 || cols > kMostLines * kLine) {
-    for (const float* row : rows) out = std::copy_n(row, cols, out);
-    return out;
-  }
-  for (const float* row : rows) {
-    for (size_t j = 0; j < cols; j += kLine, out += kLine) std::memcpy(out, row + j, kLine * sizeof(float));
-  }
-  return out;
 }
 
 [[noreturn]] void fail_key(const ParameterSpec& spec, uint64_t key) {
@@ -142,11 +125,13 @@ uint64_t ShardTables::bytes_of(std::span<const Part> parts, RowType type) const 
 }
 
 void ShardTables::read(std::span<const Part> parts, PullMode mode, RowType type, char* out) {
+  ++num_requests_;
   for (const Part& part : parts) out = read_part(part, mode, type, out);
 }
 
 // Rows that do not stay where they are have no places to remember.
 void ShardTables::pull(std::span<Part> parts, RowType type, char* out) {
+  ++num_requests_;
   for (Part& part : parts) {
     const Holder& holder = holders_[part.parameter];
     const bool stay = part.by_keys && holder.sparse && holder.sparse->rows_stay();
@@ -198,7 +183,8 @@ void ShardTables::pull_keys(Holder& holder, std::span<const uint64_t> keys, floa
     keys = keys.subspan(now.size());
     plan_.keys.assign(now.begin(), now.end());
     holder.sparse->pull(plan_, pool_, rows_);
-    out = copy_rows(rows_, static_cast<size_t>(holder.spec->cols), out);
+    out = copy_rows(
+        rows_.size(), static_cast<size_t>(holder.spec->cols), [this](size_t n) { return rows_[n]; }, out);
     if (places != nullptr) places->insert(places->end(), rows_.begin(), rows_.end());
   }
 }
@@ -389,12 +375,16 @@ void ShardTables::load(const Part& part, const float* floats) {
   holder.dense->reset_range(first, count);
 }
 
-std::vector<uint64_t> ShardTables::sorted_keys(size_t parameter) const {
+bool ShardTables::scan_keys(size_t parameter, uint64_t most, ScanCursor& cursor,
+                            std::vector<uint64_t>& keys) const {
   if (parameter >= specs_.size() || !specs_[parameter].sparse) {
     fail(Code::kData, "parameter ", parameter, " is not sparse");
   }
   const Holder& holder = holders_[parameter];
-  return holder.sparse ? holder.sparse->sorted_keys() : std::vector<uint64_t>();
+  while (holder.sparse && holder.sparse->scan_keys(cursor, keys)) {
+    if (keys.size() >= most) return true;
+  }
+  return false;
 }
 
 uint64_t ShardTables::memory_bytes() const {

@@ -80,10 +80,14 @@ class ShardTables {
   // Sets weights, as if training began with them.
   void load(const Part& part, const float* floats);
 
-  // Keys of a sparse parameter's rows, ascending.  Throws kData when it is none.
-  std::vector<uint64_t> sorted_keys(size_t parameter) const;
+  // Appends keys of a sparse parameter's rows, about `most` of them, as RowStore::scan_all gives them; false
+  // when there are no more.  Throws kData when it is none.
+  bool scan_keys(size_t parameter, uint64_t most, ScanCursor& cursor, std::vector<uint64_t>& keys) const;
 
   uint64_t memory_bytes() const;
+
+  // Calls of read and pull so far: whether anybody wants anything.
+  uint64_t num_requests() const { return num_requests_; }
 
   // What rows for all keys of the parts would take, if none had one yet; and those that have none.
   uint64_t row_bytes(std::span<const Part> parts) const;
@@ -103,10 +107,10 @@ class ShardTables {
   bool sweep_snapshot(uint64_t rows);
   void end_snapshot();
 
-  // What a checkpoint says of the tables, and the state of their optimizers, each by one of the shards that
-  // have them.
+  // What a checkpoint says of the tables, and what this shard has to say beside their rows: the state of
+  // their optimizers, each by one of the shards that have them, and of their policies.
   std::vector<TableLayout> layouts() const;
-  std::map<std::string, std::string> optimizer_states() const;
+  std::map<std::string, std::string> states() const;
 
   // Puts back what this shard has of a checkpoint, whoever wrote it, into tables in which nothing has been
   // trained.  Throws kUsage when it is of other parameters, kCorrupt when it is damaged.
@@ -156,6 +160,8 @@ class ShardTables {
   std::vector<float*> rows_;
   std::vector<SparseTable::GradientPiece> pieces_;  // of the keys of plan_
   std::vector<float> sums_, floats_;
+
+  uint64_t num_requests_ = 0;
 };
 
 }  // namespace ps

@@ -68,10 +68,11 @@ std::vector<TableLayout> ShardTables::layouts() const {
   return all;
 }
 
-// All shards have taken the same steps, so that one of them speaks for all.
-std::map<std::string, std::string> ShardTables::optimizer_states() const {
+// All shards have taken the same steps, so that one of them speaks for all; policies are each shard's own.
+std::map<std::string, std::string> ShardTables::states() const {
   std::map<std::string, std::string> states;
   for (const Holder& holder : holders_) {
+    if (holder.sparse) add_policy_state(holder.spec->name, *holder.sparse, place_, states);
     if (holder.sparse && place_.sparse == 0) {
       add_optimizer_state(holder.spec->name, &holder.sparse->optimizer(), states);
     }
@@ -100,6 +101,9 @@ void ShardTables::restore(const CheckpointReader& reader) {
       const TableLayout layout = layout_of(*holder.spec, *holder.sparse);
       if (reader.has(layout, partition)) restore_partition(reader, layout, partition, *holder.sparse, mutex);
     }
+  }
+  for (Holder& holder : holders_) {
+    if (holder.sparse) restore_policy(reader, holder.spec->name, place_, *holder.sparse);
   }
 }
 

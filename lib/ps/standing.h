@@ -29,7 +29,9 @@ struct Standing {
   bool recovers = false;  // the run began with what a checkpoint has, or anew, whatever there was before
   std::string checkpoint = {};  // the folder of that checkpoint; empty: there was none
   bool checkpointed = false;    // servers write some, so that a run of which something is lost can go back
+  bool gives_parts = false;     // servers give out their parts of checkpoints
   uint64_t finished = 0;        // passes of a run of which everything is done; 0: it is not
+  bool logged = false;          // pushes are logged, and come with their keys
   uint64_t cut_at = 0;          // steps after which the next checkpoint begins, once that is known
 
   static const ObjectSpec<Standing>& spec();

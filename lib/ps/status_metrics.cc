@@ -121,6 +121,18 @@ void add_checkpoints(MetricsText& text, const ServerStatus& server) {
                  [](const ShardStatus& s) { return s.checkpoints.last_seconds; });
 }
 
+void add_logs(MetricsText& text, const ServerStatus& server) {
+  auto counter = [&](std::string_view name, std::string_view help, uint64_t LogCounters::*counted) {
+    text.of_shards(server, name, "counter", help, [&](const ShardStatus& s) { return s.log.*counted; });
+  };
+  counter("pskit_shard_log_events_total", "Changes that were logged.", &LogCounters::events);
+  counter("pskit_shard_log_bytes_total", "Bytes that were logged.", &LogCounters::bytes);
+  counter("pskit_shard_log_syncs_total", "How often the log was synced, for many changes at once.",
+          &LogCounters::syncs);
+  counter("pskit_shard_log_replayed_total", "Changes of its log that the server made again when it came.",
+          &LogCounters::replayed);
+}
+
 void add_seconds(MetricsText& text, const Labels& labels, const RequestSeconds& seconds) {
   uint64_t count = 0;
   for (size_t b = 0; b < seconds.counts.size(); ++b) {
@@ -193,6 +205,7 @@ std::string metrics_text(const ServerStatus& server) {
   add_requests(text, server);
   add_request_seconds(text, server);
   add_checkpoints(text, server);
+  add_logs(text, server);
   add_memory(text, server);
   add_trainers(text, server);
   add_net(text, server);

@@ -20,6 +20,10 @@ std::string policy_state(const std::string& table) {
   return "rows/" + table;
 }
 
+std::string policy_state(const std::string& table, int shard) {
+  return cat("rows/", table, "/", shard);
+}
+
 std::string layout_text(const TableLayout& layout) {
   return cat(layout.sparse ? "sparse" : "dense", " [", layout.rows, ", ", layout.width, "] with ",
              layout.state_arrays, " state arrays", layout.stamped ? " and stamps" : "",
@@ -124,11 +128,36 @@ void save_policy(CheckpointFileWriter& writer, const std::string& name, const Sp
 
 void restore_policy(const CheckpointReader& reader, const std::string& name, SparseTable& table) {
   if (!table.has_policy()) return;
-  restore_state(reader, policy_state(name), [&](ByteReader& in) { table.load_policy(in); });
+  restore_state(reader, policy_state(name), [&](ByteReader& in) {
+    table.set_report(table.load_policy(in, [](uint32_t) { return true; }));
+  });
+}
+
+void add_policy_state(const std::string& name, const SparseTable& table, const ShardPlace& place,
+                      std::map<std::string, std::string>& states) {
+  if (table.has_policy()) table.save_policy(states[policy_state(name, place.sparse)]);
+}
+
+// Each partition's counts are in the state of the shard that had it.  Whatever came of the policy so far is
+// some shard's of those that there are now: only the sum is told.
+void restore_policy(const CheckpointReader& reader, const std::string& name, const ShardPlace& place,
+                    SparseTable& table) {
+  if (!table.has_policy()) return;
+  RowReport sum;
+  for (int shard = 0; reader.has_state(policy_state(name, shard)); ++shard) {
+    restore_state(reader, policy_state(name, shard), [&](ByteReader& in) {
+      const RowReport report = table.load_policy(in, [&](uint32_t partition) {
+        return static_cast<int>(partition) % place.num_sparse == place.sparse;
+      });
+      if (shard % place.num_sparse == place.sparse) sum.add(report);
+    });
+  }
+  table.set_report(sum);
 }
 
 uint64_t shrinks_of(const CheckpointReader& reader, const std::string& table) {
-  const std::string bytes = reader.state(policy_state(table));
+  const std::string whole = policy_state(table);
+  const std::string bytes = reader.state(reader.has_state(whole) ? whole : policy_state(table, 0));
   ByteReader in(bytes);
   const uint64_t shrinks = saved_shrinks(in);
   if (!in.ok())

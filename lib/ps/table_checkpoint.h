@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint_file_writer.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "model/parameter.h"
+#include "ps/placement.h"
 #include "ps/step_rule.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
@@ -38,6 +39,13 @@ void restore_optimizer(const CheckpointReader& reader, const std::string& table,
 // restored after the rows.
 void save_policy(CheckpointFileWriter& writer, const std::string& name, const SparseTable& table);
 void restore_policy(const CheckpointReader& reader, const std::string& name, SparseTable& table);
+
+// The same of one of the shards that have the table, as state "rows/<table>/<shard>": `place` says which.
+// They may be others, more or fewer, than those that were saved.
+void add_policy_state(const std::string& name, const SparseTable& table, const ShardPlace& place,
+                      std::map<std::string, std::string>& states);
+void restore_policy(const CheckpointReader& reader, const std::string& name, const ShardPlace& place,
+                    SparseTable& table);
 
 // Shrinks that the rows of a table with a policy had seen.
 uint64_t shrinks_of(const CheckpointReader& reader, const std::string& table);

@@ -24,6 +24,7 @@ class ArrayRows final : public RowStore {
   void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
   size_t erase(std::span<const uint64_t> keys) override;
   bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const override;
+  bool scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const override;
   void mark(std::span<const uint64_t> keys) override;
   bool is_marked(uint64_t key) const override { return key < bound_ && rows_.is_marked(numbers_[key]); }
   void clear_marks() override { rows_.clear_marks(); }
@@ -117,20 +118,25 @@ bool ArrayRows::scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>
 
 // Whether a key has a row cannot be guessed: no branch.  By blocks, since memory is dear when it is touched
 // for the first time, and a vector made at full size would be touched twice.
-std::vector<uint64_t> ArrayRows::sorted_keys() const {
+bool ArrayRows::scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const {
   constexpr uint64_t kBlock = 1024;
+  if (cursor.position >= bound_) return false;
   uint64_t block[kBlock];
+  const uint64_t end = std::min(cursor.position + kBlock, bound_);
+  size_t count = 0;
+  for (uint64_t key = cursor.position; key < end; ++key) {
+    block[count] = key;
+    count += numbers_[key] != 0;
+  }
+  keys.insert(keys.end(), block, block + count);
+  cursor.position = end;
+  return true;
+}
+
+std::vector<uint64_t> ArrayRows::sorted_keys() const {
   std::vector<uint64_t> keys;
   keys.reserve(size());
-  for (uint64_t begin = 0; begin < bound_; begin += kBlock) {
-    const uint64_t end = std::min(begin + kBlock, bound_);
-    size_t count = 0;
-    for (uint64_t key = begin; key < end; ++key) {
-      block[count] = key;
-      count += numbers_[key] != 0;
-    }
-    keys.insert(keys.end(), block, block + count);
-  }
+  for (ScanCursor cursor; scan_all(cursor, keys);) continue;
   return keys;
 }
 

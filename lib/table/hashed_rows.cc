@@ -32,6 +32,7 @@ class HashedRows final : public RowStore {
   bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const override {
     return partitions_[partition].scan(cursor, keys);
   }
+  bool scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const override;
   void mark(std::span<const uint64_t> keys) override;
   bool is_marked(uint64_t key) const override { return partitions_[key_partition(key)].is_marked(key); }
   void clear_marks() override;
@@ -251,12 +252,17 @@ void HashedRows::clear_captured() {
   for (TablePartition& partition : partitions_) partition.rows().clear_captured();
 }
 
+bool HashedRows::scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const {
+  for (; cursor.partition < partitions_.size(); cursor = {cursor.partition + 1, 0}) {
+    if (scan(cursor.partition, cursor.position, keys)) return true;
+  }
+  return false;
+}
+
 std::vector<uint64_t> HashedRows::sorted_keys() const {
   std::vector<uint64_t> keys;
   keys.reserve(size());
-  for (const TablePartition& partition : partitions_) {
-    for (uint64_t cursor = 0; partition.scan(cursor, keys);) continue;
-  }
+  for (ScanCursor cursor; scan_all(cursor, keys);) continue;
   radix_sort(keys);
   return keys;
 }

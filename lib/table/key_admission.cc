@@ -49,8 +49,11 @@ void KeyAdmission::save(std::string& out) const {
   for (const CountedKeys& counted : counted_) counted.save(out);
 }
 
-void KeyAdmission::load(ByteReader& in) {
-  for (CountedKeys& counted : counted_) counted.load(in);
+void KeyAdmission::load(ByteReader& in, const std::function<bool(uint32_t)>& mine) {
+  for (uint32_t partition = 0; partition < counted_.size(); ++partition) {
+    CountedKeys others;
+    (mine(partition) ? counted_[partition] : others).load(in);
+  }
 }
 
 uint64_t KeyAdmission::waiting() const {

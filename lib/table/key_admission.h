@@ -3,6 +3,7 @@
 #define PS_TABLE_KEY_ADMISSION_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -26,9 +27,9 @@ class KeyAdmission {
   // After the last key of a step: forgets keys when there are too many.
   void end_step();
 
-  // What is counted, to and from checkpoints.
+  // What is counted, to and from checkpoints: load adds what was counted in those partitions that are `mine`.
   void save(std::string& out) const;
-  void load(ByteReader& in);
+  void load(ByteReader& in, const std::function<bool(uint32_t partition)>& mine);
 
   uint64_t waiting() const;  // keys that are counted
   uint64_t memory_bytes() const;

@@ -217,10 +217,16 @@ void SparseTable::save_policy(std::string& out) const {
   if (life_->admission) life_->admission->save(out);
 }
 
-void SparseTable::load_policy(ByteReader& in) {
+RowReport SparseTable::load_policy(ByteReader& in, const ChoosePartition& mine) {
+  RowReport report;
   life_->shrinks = saved_shrinks(in);
-  for (uint64_t* figure : life_->report.figures()) *figure = in.get<uint64_t>();
-  if (life_->admission) life_->admission->load(in);
+  for (uint64_t* figure : report.figures()) *figure = in.get<uint64_t>();
+  if (life_->admission) life_->admission->load(in, mine);
+  return report;
+}
+
+void SparseTable::set_report(const RowReport& report) {
+  life_->report = report;
 }
 
 uint64_t saved_shrinks(ByteReader& in) {

@@ -13,6 +13,12 @@
 
 namespace ps {
 
+// Where a look at the keys of all rows has come to.
+struct ScanCursor {
+  uint32_t partition = 0;
+  uint64_t position = 0;
+};
+
 // Rows never move while they are there, unless there is a spill.  Index lines, then rows, lie anywhere in
 // memory, and a core can wait for some sixty lines at once: keys are looked up many at a time, in groups, all
 // of whose lines have been asked for.
@@ -56,6 +62,9 @@ class RowStore {
   // there are no more.  Between two calls rows may come and go: a key that is there all the time is given
   // once, or, as the index grows, twice.
   virtual bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const = 0;
+
+  // The same for all partitions.
+  virtual bool scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const = 0;
 
   // Calls prepare(keys), then body(key, row) for each of them, until all rows of a partition had their turn,
   // in no order that means anything.  Both may write the rows, but not insert or erase.

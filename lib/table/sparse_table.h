@@ -72,10 +72,13 @@ class SparseTable {
 
   bool has_policy() const { return life_ != nullptr; }
 
-  // What a policy keeps beside the rows, to and from checkpoints: after the rows were restored.  Throws
-  // kCorrupt.
+  // What a policy keeps beside the rows, to and from checkpoints: after the rows were restored, of those
+  // partitions that are `mine`, what a table saved that had them among others.  load_policy returns what came
+  // of the policy there, of which set_report gives this table its part; it throws kCorrupt.
+  using ChoosePartition = std::function<bool(uint32_t partition)>;
   void save_policy(std::string& out) const;
-  void load_policy(ByteReader& in);
+  RowReport load_policy(ByteReader& in, const ChoosePartition& mine);
+  void set_report(const RowReport& report);
   RowReport report() const;
 
   // Sets the weights [keys, width] of rows, as if they had just been made with them.  For models.
@@ -140,6 +143,11 @@ class SparseTable {
 
   // Keys of all rows, ascending.
   std::vector<uint64_t> sorted_keys() const { return rows_->sorted_keys(); }
+
+  // Some of them, as RowStore::scan_all gives them.
+  bool scan_keys(ScanCursor& cursor, std::vector<uint64_t>& keys) const {
+    return rows_->scan_all(cursor, keys);
+  }
 
   // weights [keys, width] <- what read() gives for these keys.  Any thread, while nothing changes the table.
   void read_rows(std::span<const uint64_t> keys, float* weights) const;

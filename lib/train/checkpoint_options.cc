@@ -4,6 +4,18 @@
 
 namespace ps {
 
+namespace {
+
+// Of a number, or of one with a unit; nothing when it is neither.
+std::optional<double> bytes_of(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_string()) return std::nullopt;
+  auto parsed = parse_bytes(value.get<std::string>());
+  return parsed ? std::optional(static_cast<double>(*parsed)) : std::nullopt;
+}
+
+}  // namespace
+
 const ObjectSpec<CheckpointOptions>& CheckpointOptions::spec() {
   static const ObjectSpec<CheckpointOptions> spec = [] {
     const auto number_or_text = []() -> Json {
@@ -24,9 +36,15 @@ const ObjectSpec<CheckpointOptions>& CheckpointOptions::spec() {
     s.field("bandwidth", &CheckpointOptions::bandwidth,
             "bytes a second that are written at most, as \"100M\", 0: no limit")
         .type = number_or_text;
+    s.field(
+         "memory", &CheckpointOptions::memory,
+         "bytes that each shard of a server may use while it writes one, as \"512M\": half for rows as they "
+         "were, of which training has changed others, half for those that wait to be written")
+        .type = number_or_text;
     s.check([](const CheckpointOptions& options, std::string_view) {
       options.period_seconds();
       options.bytes_per_second();
+      options.memory_bytes();
     });
     return s;
   }();
@@ -43,14 +61,18 @@ double CheckpointOptions::period_seconds() const {
 }
 
 double CheckpointOptions::bytes_per_second() const {
-  std::optional<double> bytes;
-  if (bandwidth.is_number()) bytes = bandwidth.get<double>();
-  if (bandwidth.is_string()) {
-    if (auto parsed = parse_bytes(bandwidth.get<std::string>())) bytes = static_cast<double>(*parsed);
-  }
+  std::optional<double> bytes = bytes_of(bandwidth);
   if (bytes && *bytes >= 0) return *bytes;
   fail(Code::kUsage, "checkpoint.bandwidth: ", bandwidth.dump(),
        " is not a number of bytes; expected \"100M\" or bytes");
+}
+
+uint64_t CheckpointOptions::memory_bytes() const {
+  constexpr double kLeast = 1 << 20, kMost = 1e18;
+  std::optional<double> bytes = bytes_of(memory);
+  if (bytes && *bytes >= kLeast && *bytes <= kMost) return static_cast<uint64_t>(*bytes);
+  fail(Code::kUsage, "checkpoint.memory: ", memory.dump(),
+       " is not a number of bytes, of 1M at least; expected \"512M\" or bytes");
 }
 
 }  // namespace ps

@@ -16,13 +16,15 @@ struct CheckpointOptions {
   int keep = 2;           // newest checkpoints that are kept
   int full_every = 1;     // every so many checkpoints, all rows are written
   std::string compression = "zstd";
-  Json bandwidth = 0;  // bytes a second, as "100M"; 0: no limit
+  Json bandwidth = 0;    // bytes a second, as "100M"; 0: no limit
+  Json memory = "512M";  // bytes, of each shard of a server
 
   static const ObjectSpec<CheckpointOptions>& spec();
 
-  // Of period and bandwidth.  Throw kUsage "checkpoint.period: …".
+  // Of period, bandwidth and memory.  Throw kUsage "checkpoint.period: …".
   double period_seconds() const;
   double bytes_per_second() const;
+  uint64_t memory_bytes() const;
 };
 
 }  // namespace ps

@@ -31,6 +31,10 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
     s.field("saving_period", &TrainOptions::saving_period,
             "passes between two saved models; the last pass is always saved")
         .at_least(1);
+    s.field(
+        "load_save_parameters_in_pserver", &TrainOptions::load_save_parameters_in_pserver,
+        "with servers: a saved model is the files of their checkpoint, to which the trainer adds a manifest; "
+        "checkpoint.directory has to be theirs, and seen by the trainer");
     s.check([](const TrainOptions& options, std::string_view) { options.consistency(); });
     return s;
   }();
@@ -48,6 +52,10 @@ std::optional<int64_t> number_of(const Json& mode, const char* name, int64_t lea
 }
 
 }  // namespace
+
+bool TrainOptions::saves_after(int64_t pass) const {
+  return !save_dir.empty() && (pass + 1 == passes || (pass + 1) % saving_period == 0);
+}
 
 Consistency TrainOptions::consistency() const {
   constexpr int64_t kMostStaleness = 1000;

@@ -19,8 +19,12 @@ struct TrainOptions {
   int64_t log_period = 100;         // batches between reports
   std::string save_dir = "output";  // pass-00000/ … are made here after each pass; empty: nothing is saved
   int saving_period = 1;            // passes between saves; the last pass is always saved
+  bool load_save_parameters_in_pserver = false;  // servers write models by themselves
 
   static const ObjectSpec<TrainOptions>& spec();
+
+  // Whether a model is saved after this pass.
+  bool saves_after(int64_t pass) const;
 
   // Of mode and max_lag.  Throws kUsage "train.mode: …".
   Consistency consistency() const;

@@ -69,12 +69,42 @@ void Trainer::load(ByteReader& in) {
   resumed_ = exact_ = true;
 }
 
-void Trainer::resume(const RunPosition& position) {
+void Trainer::resume(const RunPosition& position, std::span<const std::string> states) {
   step_ = position.batches;
   pass_ = static_cast<int>(position.pass);
   batches_ = position.pass_batches;
   ended_ = position.pass_ended;
   resumed_ = true;
+  take_figures(states);
+}
+
+// figures := left_out:i64 state                       (left_out: batches before those that were measured)
+void Trainer::save_figures(std::string& out) const {
+  put(out, left_out_);
+  save(out);
+}
+
+// Of the pass that goes on; one's own state also knows its batches, of which geo servers see only exchanges.
+void Trainer::take_figures(std::span<const std::string> states) {
+  Trainer other(network_, store_, pool_, options_, group_, reporter_);
+  for (const std::string& state : states) {
+    ByteReader in(state);
+    const int64_t left_out = in.get<int64_t>();
+    other.load(in);
+    if (other.pass_ != pass_) continue;
+    counted_ = true;
+    if (states.size() == 1) {
+      left_out_ = std::max<int64_t>(0, left_out);
+      batches_ = other.batches_;
+      std::swap(whole_, other.whole_);
+      std::swap(current_, other.current_);
+      if (reports() || ended_) merge_current();  // in the order of the undisturbed run
+      batches_ += left_out_;                     // until they are passed over
+      return;
+    }
+    whole_.merge(other.whole_);
+    whole_.merge(other.current_);
+  }
 }
 
 void Trainer::begin_pass(int pass, BatchReader& reader, const std::function<bool()>& stop) {
@@ -82,11 +112,14 @@ void Trainer::begin_pass(int pass, BatchReader& reader, const std::function<bool
   if (resumed_) {
     PS_CHECK(pass == pass_);
     resumed_ = false;
-    if (ended_) batches_ = 0;
-    return skip_batches(reader, stop);
+    if (!ended_) skip_batches(reader, stop);
+    if (exact_) return;
+    if (!counted_) left_out_ = batches_;  // figures are of what is still to come
+    batches_ -= left_out_;
+    return;
   }
   pass_ = pass;
-  batches_ = 0;
+  batches_ = left_out_ = 0;
   whole_.reset();
   current_.reset();
 }
@@ -100,7 +133,6 @@ void Trainer::skip_batches(BatchReader& reader, const std::function<bool()>& sto
     fail(Code::kUsage, "the data have ", b, " batches, but ", batches_,
          " were trained on before the checkpoint: they are other data");
   }
-  if (!exact_) batches_ = 0;  // figures are of what is still to come
 }
 
 // As many as compute: reading and planning take as long as what the loop itself does with narrow rows.  A
@@ -127,7 +159,10 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
   result.batches = batches_;
   result.interrupted = stop();
   if (!result.interrupted) {
-    if (!ended_) store_.end_pass(pass);
+    if (!ended_) {
+      before_pass_end_();
+      store_.end_pass(pass);
+    }
     merge_group(result);
   }
   check_not_empty(whole_.samples(), result.interrupted || resumed);
@@ -147,11 +182,9 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
 void Trainer::train_batches(PrepareAhead& prepare, PassTimes& times, const std::function<bool()>& stop) {
   auto next = [&] { return times.reading([&] { return prepare.next(stop); }); };
   while (const PreparedBatch* prepared = stop() ? nullptr : next()) {
-    double cost = train_batch(*prepared, prepare.peek());
-    current_.add(cost, network_.predictions(), prepared->batch);
-    ++batches_;
+    train_batch(*prepared, prepare.peek());
     reporter_.advance(whole_.samples() + current_.samples(), prepare.fraction_read());
-    if (options_.log_period > 0 && batches_ % options_.log_period == 0) {
+    if (reports()) {
       whole_.merge(current_);
       reporter_.batch(pass_, batches_, whole_, current_, store_.learning_rate(), times);
       current_.reset();
@@ -159,6 +192,10 @@ void Trainer::train_batches(PrepareAhead& prepare, PassTimes& times, const std::
     after_batch_(/*stopping=*/false);
   }
   if (stop()) after_batch_(/*stopping=*/true);
+  merge_current();
+}
+
+void Trainer::merge_current() {
   whole_.merge(current_);
   current_.reset();
 }
@@ -181,16 +218,17 @@ void Trainer::merge_group(PassResult& result) {
   }
 }
 
-// `next` is the batch after this one, when it is ready.
-double Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* next) {
+// `next` is the batch after this one, when it is ready.  What is pushed is measured before: a checkpoint of
+// servers has both or neither.
+void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* next) {
   store_.pull(prepared.plans, PullMode::kTrain, views_);
   if (next != nullptr) store_.begin_pull(next->plans);
   double cost = forward(prepared);
   check_finite(cost, prepared);
+  current_.add(cost, network_.predictions(), prepared.batch);
+  ++batches_, ++step_;
   network_.backward();
   store_.push(prepared.plans, views_, {prepared.batch.size(), pass_, shrink_asked_()});
-  ++step_;
-  return cost;
 }
 
 // Messages about labels and ids count examples from the beginning of their batch.

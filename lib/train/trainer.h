@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,9 +46,9 @@ class Trainer {
   Trainer(Network<float>& network, ParameterStore& store, ThreadPool& pool, const TrainOptions& options,
           Group& group, Reporter& reporter);
 
-  // Takes a run up at `position`, before its first pass.  Of that pass, figures are of what is still to come,
-  // and of the other trainers.
-  void resume(const RunPosition& position);
+  // Takes a run up at `position`, before its first pass.  Figures of that pass are of what was trained up to
+  // `states`, which trainers have saved there, and of what is still to come.  Throws kCorrupt.
+  void resume(const RunPosition& position, std::span<const std::string> states = {});
 
   // `asked` is called once a step: when it says so, the rows of tables whose rows come and go are judged
   // after the step, on all servers at once.
@@ -62,10 +63,17 @@ class Trainer {
   // which save() tells all.
   void on_batch(std::function<void(bool stopping)> after_batch) { after_batch_ = std::move(after_batch); }
 
+  // `before_end` is called before the trainer ends its part of a pass.
+  void on_pass_end(std::function<void()> before_end) { before_pass_end_ = std::move(before_end); }
+
   // How far training has come, for checkpoints: step, pass, batches of it, figures.  After load, the next
   // pass must be pass(), and leaves out the batches that were trained on.  load throws kCorrupt.
   void save(std::string& out) const;
   void load(ByteReader& in);
+
+  // What resume() takes as a state, in the midst of a step: its batch counts.
+  void save_figures(std::string& out) const;
+
   int64_t step() const { return step_; }
   int pass() const { return pass_; }
   int64_t batches() const { return batches_; }  // of the pass, trained on
@@ -81,10 +89,13 @@ class Trainer {
  private:
   int preparing_threads(const BatchReader& reader) const;
 
+  void take_figures(std::span<const std::string> states);
   void begin_pass(int pass, BatchReader& reader, const std::function<bool()>& stop);
   void skip_batches(BatchReader& reader, const std::function<bool()>& stop);
   void train_batches(PrepareAhead& prepare, PassTimes& times, const std::function<bool()>& stop);
-  double train_batch(const PreparedBatch& prepared, const PreparedBatch* next);
+  void train_batch(const PreparedBatch& prepared, const PreparedBatch* next);
+  bool reports() const { return options_.log_period > 0 && batches_ % options_.log_period == 0; }
+  void merge_current();
   void merge_group(PassResult& result);
   double evaluate_batch(const PreparedBatch& prepared);
   double forward(const PreparedBatch& prepared);
@@ -98,11 +109,14 @@ class Trainer {
 
   std::function<bool()> shrink_asked_ = [] { return false; };
   std::function<void(bool)> after_batch_ = [](bool) {};
+  std::function<void()> before_pass_end_ = [] {};
   int64_t step_ = 0;      // of training, over all passes
   int pass_ = 0;          // that runs, or comes next
   int64_t batches_ = 0;   // of this pass, trained on
   bool resumed_ = false;  // before its first pass
   bool exact_ = false;    // by load: all that was trained on must be there again
+  int64_t left_out_ = 0;  // of this pass, trained on before batches_, and not in the figures
+  bool counted_ = false;  // resumed with the figures of the batches that were trained on
   bool ended_ = false;    // resumed in a pass of which nothing is left
   // Each batch is measured once: what is current is merged into the whole at every report.
   Measures whole_, current_;

@@ -52,17 +52,31 @@ free_ports() {
   done
 }
 
+# What supervise starts: says who it is, and becomes the command.
+run_supervised() {
+  echo "$BASHPID" >"$id_file"
+  if [[ $(type -t "$1") == function ]]; then "$@"; else exec "$@"; fi
+}
+
+# A signal to a shell that was just forked is lost, as the trap of the one before is its own until it is taken away: what
+# has said who it is has none any more.
+end_supervised() {
+  until [[ -s $id_file ]]; do kill -0 "$id" 2>/dev/null || return 0; sleep 0.01; done
+  kill -TERM "$id" 2>/dev/null || true
+}
+
 # supervise ID_FILE RESTARTS COMMAND...: runs the command, and again when a signal killed it, up to so many times.  The
 # file has its process id.  Ends with its status; what ends this ends it.
 supervise() {
-  local id_file=$1 restarts=$2 id=0 ending=0 status
+  local id_file=$1 restarts=$2 id=0 ending=0 status=143
   shift 2
-  trap 'ending=1; ((id == 0)) || kill -TERM "$id" 2>/dev/null || true' TERM INT
-  while :; do
-    "$@" &
+  trap 'ending=1; ((id == 0)) || end_supervised' TERM INT
+  while ((ending == 0)); do
+    id=0
+    : >"$id_file"
+    run_supervised "$@" &
     id=$!
-    echo "$id" >"$id_file"
-    ((ending == 0)) || kill -TERM "$id" 2>/dev/null || true
+    ((ending == 0)) || end_supervised
     status=0
     wait "$id" || status=$?
     # A signal ends the waiting, not the process.

@@ -86,6 +86,11 @@ check_whole_programs() {
   jq -e '.results[-1] | .name == "process/logistic-passes" and .figures.cores == 1 and .figures.MB > 1 and
          .figures.rows > 0 and .figures.loss > 0 and (.seconds | length == 2)' "$scratch/process.json" \
     >"$scratch/out" || fail "not the result expected: $(cat "$scratch/process.json")"
+  "$bench" process --filter process/served/fc-demo "${quick[@]}" --size 0.1 --scratch "$scratch/programs" \
+    --cache "$scratch/cache" --json >"$scratch/served.json"
+  jq -e '.results | map({key: .name, value: .figures}) | from_entries |
+         .["process/served/fc-demo"]["CPU s"] > .["process/served/fc-demo/alone"]["CPU s"]' "$scratch/served.json" \
+    >"$scratch/out" || fail "a server takes no processor time: $(cat "$scratch/served.json")"
   [[ -z $(ls -A "$scratch/programs") ]] || fail "files are left in the scratch folder"
 }
 

@@ -65,18 +65,11 @@ trainers_ended() {
 
 # finish_job: until the trainers have ended.
 finish_job() {
-  local rank s status
+  local rank
   for rank in 0 1 2; do
     wait "${supervisors[2 + rank]}" || fail "seed $seed: trainer $rank ended with $?: $(tail -n 5 ./*.err)"
   done
-  # A server that was killed just now need not come again: its shell ends with 255 when the signal meets it between
-  # fork and exec.
-  for s in 0 1; do kill -TERM "${supervisors[s]}"; done
-  for s in 0 1; do
-    status=0
-    wait "${supervisors[s]}" || status=$?
-    [[ $status =~ ^(0|137|143|255)$ ]] || fail "seed $seed: server $s ended with $status: $(tail -n 5 ./*.err)"
-  done
+  end_with_supervisors "${supervisors[@]:0:2}"
   supervisors=()
 }
 
@@ -107,7 +100,7 @@ cat >job.json <<'JSON'
   },
   "optimizer": {"type": "momentum", "momentum": 0.9, "learning_rate": 0.01, "l2": 0.0001},
   "train": {"log_period": 100000},
-  "checkpoint": {"directory": "checkpoints", "period": 0, "steps": 15},
+  "checkpoint": {"directory": "checkpoints", "period": 0, "steps": 15, "full_every": 3},
   "cluster": {"server_timeout": 30, "trainer_timeout": 30}
 }
 JSON

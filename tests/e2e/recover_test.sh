@@ -7,7 +7,8 @@ source "$PS_SOURCE/share/launch/common.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
-servers=() trainers=() checkpoints=() # process ids
+servers=() trainers=()        # process ids
+checkpoints=() job_flags=()   # flags
 trap 'kill -9 "${servers[@]}" "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
 # serve S PORTS [flags...]: server number S, on the ports that it had before, if any.
@@ -18,7 +19,7 @@ serve() {
   rm -f "ready.$s"
   mkfifo "ready.$s"
   ps-serve "$job" --host 127.0.0.1 --port "$port" --port-file "ports.$s" --ports-num "$ports" \
-    --ports-num-for-sparse "$ports" "${checkpoints[@]}" "$@" >"ready.$s" 2>>"serve.$s.err" &
+    --ports-num-for-sparse "$ports" "${checkpoints[@]}" "${job_flags[@]}" "$@" >"ready.$s" 2>>"serve.$s.err" &
   servers[s]=$!
   head -1 "ready.$s" >"serve.$s.out"
   [[ -s serve.$s.out ]] || fail "server $s: $(cat "serve.$s.err")"
@@ -37,13 +38,14 @@ train() {
   shift 4
   ps-train "$job" --servers "$(addresses "$num_servers")" --trainers "$num_trainers" --data train.txt --passes 4 \
     --set data.batch_size=15 --set train.log_period=1000 --set cluster.server_timeout=20 --rank "$rank" \
-    --save-dir "$folder" "$@" >"$folder.$rank.out" 2>>"$folder.$rank.err" &
+    --save-dir "$folder" "${job_flags[@]}" "$@" >"$folder.$rank.out" 2>>"$folder.$rank.err" &
   trainers[rank]=$!
 }
 
-# await FILE TEXT: until the file, which grows, has it.
+# await FILE TEXT [COUNT]: until the file, which grows, has so many lines with it.
 await() {
-  timeout 60 grep -qm1 -- "$2" <(tail -n +1 -F --pid=$$ "$1" 2>/dev/null) || fail "'$2' does not come in $1"
+  timeout 60 grep -m"${3:-1}" -- "$2" <(tail -n +1 -F --pid=$$ "$1" 2>/dev/null) >/dev/null ||
+    fail "'$2' does not come in $1"
 }
 
 # murder ID
@@ -72,7 +74,12 @@ end_servers() {
 # same_model FOLDER: the models of all passes are those of the undisturbed run.
 same_model() {
   local pass
-  for pass in 0 1 2 3; do cmp "calm/pass-0000$pass/model.safetensors" "$1/pass-0000$pass/model.safetensors"; done
+  for pass in 0 1 2 3; do cmp "calm/pass-0000$pass/model.safetensors" "$1/pass-0000$pass/model.safetensors" || fail "another model"; done
+}
+
+# same_figures FOLDER PASS: what is printed of the pass is that of the undisturbed run.
+same_figures() {
+  cmp <(grep "Pass=$2 " calm.0.err) <(grep "Pass=$2 " "$1.0.err" | tail -1) || fail "other figures of pass $2: $1"
 }
 
 ps-datagen ctr --samples 10000 --output train.txt
@@ -84,42 +91,78 @@ for rank in 0 1 2; do train $rank calm 2 3; done
 finish 0 1 2
 end_servers
 
-echo "checkpoints change nothing"
-checkpoints=(--checkpoint-dir written --set checkpoint.steps=10)
+# murder_servers: all of them, who keep their ports.
+murder_servers() {
+  local id
+  for id in "${servers[@]}"; do murder "$id"; done
+  servers=()
+}
+
+echo "checkpoints change nothing; nobody leaves before the last one counts, however slowly it is written"
+checkpoints=(--checkpoint-dir written --set checkpoint.steps=10 --set checkpoint.bandwidth=200K)
 for s in 0 1; do serve $s 2; done
 for rank in 0 1 2; do train $rank written 2 3; done
 finish 0 1 2
-end_servers
+murder_servers
 same_model written
 expect_text serve.0.err 'Checkpoint at step '
 ps-ckpt2model written --verify
-
-echo "a server that is killed and started again, with every process of the job"
-checkpoints=(--checkpoint-dir killed.d --set checkpoint.steps=10)
-for s in 0 1; do serve $s 2; done
-for rank in 0 1 2; do train $rank killed 2 3; done
-for victim in 1 0; do
-  await serve.0.err 'Checkpoint at step .* killed.d/'
-  : >serve.0.err
-  murder "${servers[$victim]}"
-  serve $victim 2 --resume
-  await killed.0.err 'going back to the last checkpoint'
-  : >killed.0.err
+for model in written calm/pass-00003; do
+  ps-train "$job" --job predict --init-model "$model" --data train.txt --log-level warning | sha256sum >>predicted
 done
-finish 0 1 2
-end_servers
-same_model killed
+[[ $(sort -u predicted | wc -l) == 1 ]] || fail "the last checkpoint is not that of the end"
 
-# interrupt_job FOLDER: begins the job with 2 servers and 3 trainers, and kills all of it once there is a checkpoint.
-interrupt_job() {
-  local id
-  checkpoints=(--checkpoint-dir "$1.d" --set checkpoint.steps=10)
+echo "who was killed at the end, and comes when the others have gone, has nothing left to do"
+for s in 0 1; do serve $s 2 --resume; done
+train 2 late 2 3
+finish 2
+expect_text late.2.err 'All 4 passes are done'
+for s in 0 1; do murder "${servers[$s]}"; serve $s 2 --resume; done
+train 0 late 2 3
+finish 0
+expect_text late.0.err 'All 4 passes are done'
+[[ ! -e late ]] || fail "it trained again"
+end_servers
+
+# servers_die: both servers of a job are killed and started again; false when it had ended before.
+servers_die() {
+  local victim
+  rm -rf killed killed.*
   : >serve.0.err
   for s in 0 1; do serve $s 2; done
-  for rank in 0 1 2; do train $rank "$1" 2 3; done
-  await serve.0.err "Checkpoint at step .* $1.d/"
-  for id in "${servers[@]}" "${trainers[@]}"; do murder "$id"; done
-  rm -f ports.*
+  for rank in 0 1 2; do train $rank killed 2 3; done
+  await serve.0.err 'Checkpoint at step .* killed.d/'
+  for victim in 1 0; do
+    murder "${servers[$victim]}"
+    serve $victim 2 --resume
+  done
+  finish 0 1 2
+  end_servers
+  same_model killed
+  grep -q 'going back to the last checkpoint' killed.0.err
+}
+
+echo "servers are killed and started again"
+checkpoints=(--checkpoint-dir killed.d --set checkpoint.steps=10)
+servers_die || servers_die || servers_die || fail "nobody has gone back"
+
+# interrupt_job FOLDER [COUNT]: begins the job with 2 servers and 3 trainers, and kills all of it once there are so many
+# checkpoints; again, when it had ended by then.
+interrupt_job() {
+  local ended=1
+  checkpoints=(--checkpoint-dir "$1.d" --set checkpoint.steps=10)
+  while ((ended)); do
+    rm -rf "$1" "$1".*
+    : >serve.0.err
+    for s in 0 1; do serve $s 2; done
+    for rank in 0 1 2; do train $rank "$1" 2 3; done
+    await serve.0.err "Checkpoint at step .* $1.d/" "${2:-1}"
+    ended=0
+    kill -9 "${trainers[@]}" 2>/dev/null || ended=1
+    kill -9 "${servers[@]}"
+    wait "${servers[@]}" "${trainers[@]}" 2>/dev/null || true
+    rm -f ports.*
+  done
   servers=() trainers=()
 }
 
@@ -131,6 +174,7 @@ finish 0 1 2
 end_servers
 cmp calm/pass-00003/model.safetensors moved/pass-00003/model.safetensors
 expect_text moved.0.err 'Resuming in pass '
+same_figures moved 3
 
 echo "and what was done is not done again"
 for s in 0 1; do serve $s 2 --resume; done
@@ -157,4 +201,42 @@ wait "${trainers[0]}" || status=$?
 expect_text mixed.0.err 'holds checkpoints of an earlier run: --resume goes on from them'
 trainers=()
 end_servers
+
+# in_the_midst: a job is killed, and goes on, in the midst of a pass; false when it went on at the end of one.
+in_the_midst() {
+  rm -rf loose*
+  interrupt_job loose
+  for s in 0 1; do serve $s 2 --resume; done
+  for rank in 0 1 2; do train $rank loose 2 3 --resume; done
+  finish 0 1 2
+  end_servers
+  grep 'Pass=' loose.0.err | sort -u >passes
+  [[ $(grep -c 'samples=10000 ' passes) == $(wc -l <passes) ]] || fail "figures of a part of a pass: $(<passes)"
+  ! grep 'Resuming in pass' loose.0.err | grep -q 'at its end'
+}
+
+echo "asynchronous trainers, and those with copies of their own, go on in the midst of a pass"
+for mode in async '{"geo":5}'; do
+  job_flags=(--set "train.mode=$mode" --set data.batch_size=5)
+  in_the_midst || in_the_midst || in_the_midst || fail "there is no checkpoint in the midst of a pass: $mode"
+done
+
+echo "rows that come and go, and checkpoints of what has changed, on other servers"
+job=$PS_SOURCE/share/jobs/ctr_rows.json
+job_flags=(--set model.layers.0.weight.rows.shrink_steps=7 --set checkpoint.full_every=3 --set checkpoint.keep=100)
+checkpoints=()
+for s in 0 1; do serve $s 2; done
+for rank in 0 1 2; do train $rank rows 2 3; done
+finish 0 1 2
+end_servers
+interrupt_job changed
+for s in 0 1 2; do serve $s 1 --resume; done
+for rank in 0 1 2; do train $rank changed 3 3 --resume; done
+finish 0 1 2
+end_servers
+cmp rows/pass-00003/model.safetensors changed/pass-00003/model.safetensors
+cmp <(grep 'Rows of' rows.0.err | tail -1) <(grep 'Rows of' changed.0.err | tail -1)
+expect_text rows.0.err 'expired='
+grep -q '"base"' changed.d/*/MANIFEST.json || fail "no checkpoint is of what has changed"
+for folder in changed.d/step-*; do ps-ckpt2model "$folder" --verify >verified; done
 echo passed

@@ -89,62 +89,95 @@ end_pair() {
   for trainer in "${trainers[@]}"; do wait "$trainer" || fail "$(cat ./*.err)"; done
 }
 
+# ask_pair SAVED TRAINS_ON [flags...]: two trainers on both halves of the first data, asked for the model on the way; the
+# last data come once TRAINS_ON, a command, has ended.  $folder is that of the model.
+ask_pair() {
+  local saved=$1 trains_on=$2
+  shift 2
+  pair "$saved" first.pipe second.pipe "$@"
+  exec 3>first.pipe 4>second.pipe
+  head -2000 first.txt | tee /dev/fd/4 >&3
+  until_text "$saved.0.err" Batch=2 "${trainers[0]}"
+  kill -USR1 "${trainers[@]}"
+  sed -n 2001,3200p first.txt | tee /dev/fd/4 >&3
+  $trains_on
+  tail -n +3201 first.txt | tee /dev/fd/4 >&3
+  exec 3>&- 4>&-
+  end_pair
+  folder=$(basename "$saved"/step-*)
+  [[ -f $saved/$folder/job.json ]] || fail "$(ls -lR "$saved")"
+}
+
+# expect_steps SAVED TRAINED: the model in $folder predicts what one does that was trained so far and no further.
+expect_steps() {
+  local model
+  with_servers
+  head -$((400 * 10#${folder#step-})) first.txt >part.txt
+  pair "$2" part.txt part.txt
+  end_pair
+  # It also has rows that the next batches have asked for already, with the weights that they begin with.
+  rm -f predictions
+  for model in "$2/pass-00000" "$1/$folder"; do
+    "${train[@]}" --job predict --init-model "$model" --data first.txt --log-level warning >>predictions
+  done
+  head -4000 predictions | cmp - <(tail -4000 predictions)
+  [[ $(wc -l <predictions) == 8000 ]]
+}
+
+until_model_is_begun() {
+  while ! grep -qs 'Saving parameters to .*/step-' both.?.err; do kill -0 "${trainers[0]}" || fail "$(cat both.?.err)"; done
+}
+
 echo "of two trainers that are both asked one saves, in a folder of its own, what all shards had after one step"
 with_servers
-pair both first.pipe second.pipe
-exec 3>first.pipe 4>second.pipe
-head -2000 first.txt | tee /dev/fd/4 >&3
-until_text both.0.err Batch=2 "${trainers[0]}"
-kill -USR1 "${trainers[@]}"
-tail -n +2001 first.txt | tee /dev/fd/4 >&3
-exec 3>&- 4>&-
-end_pair
-batches=$(batches_in both)
-folder=pass-00000-batch-$batches
+ask_pair both until_model_is_begun
 [[ $(cat both.?.err | grep -c "Saving parameters to both/trainer-.*/$folder$") == 1 ]] || fail "$(cat both.?.err)"
 [[ $(readlink "both/$folder/model.safetensors") == ../trainer-[01]-*/$folder/model.safetensors ]] || fail "$(ls -l both)"
 [[ $(readlink both/pass-00000/model.safetensors) == ../trainer-0-*/pass-00000/model.safetensors ]] || fail "$(ls -l both)"
 [[ $(find both -name model.safetensors -type f | wc -l) == 2 ]] || fail "$(find both)"
-head -$((400 * batches)) first.txt >part.txt
-with_servers
-pair part part.txt part.txt
-end_pair
-# It also has rows that the next batches have asked for already, with the weights that they begin with.
-for model in part/pass-00000 "both/$folder"; do
-  "${train[@]}" --job predict --init-model $model --data first.txt --log-level warning >>predictions
-done
-head -4000 predictions | cmp - <(tail -4000 predictions)
-[[ $(wc -l <predictions) == 8000 ]]
+[[ -z $(find both -name '*.parts') ]] || fail "the servers' files are left: $(find both)"
+expect_steps both part
 with_servers
 pair again first.txt first.txt
 end_pair
 cmp again/pass-00000/model.safetensors both/pass-00000/model.safetensors
 
-echo "where servers write checkpoints the model is made of one, and nobody waits"
+echo "where servers write checkpoints that the trainers see, the model is made of one where it is"
+until_checkpoint() { until_text one.err 'Checkpoint at step' "${servers[0]}"; }
 with_servers --checkpoint-dir checkpoints
-pair made first.pipe second.pipe --checkpoint-dir checkpoints
-exec 3>first.pipe 4>second.pipe
-head -2000 first.txt | tee /dev/fd/4 >&3
-until_text made.0.err Batch=2 "${trainers[0]}"
-kill -USR1 "${trainers[@]}"
-sed -n 2001,3200p first.txt | tee /dev/fd/4 >&3
-until_text one.err 'Checkpoint at step' "${servers[0]}"
-tail -n +3201 first.txt | tee /dev/fd/4 >&3
-exec 3>&- 4>&-
-end_pair
-folder=$(basename made/step-*)
+ask_pair made until_checkpoint --checkpoint-dir checkpoints
 ps-ckpt2model "checkpoints/$folder" --output - | cmp - "made/$folder/model.safetensors"
-[[ $(readlink "made/$folder/model.safetensors") == ../trainer-[01]-*/$folder/model.safetensors ]] || fail "$(ls -lR made)"
 cmp made/pass-00000/model.safetensors both/pass-00000/model.safetensors
-head -$((400 * 10#${folder#step-})) first.txt >part.txt
-with_servers
-pair steps part.txt part.txt
+expect_steps made steps
+
+echo "where they do not see them, of copies"
+with_servers --checkpoint-dir hidden
+ask_pair copied until_checkpoint
+cmp copied/pass-00000/model.safetensors both/pass-00000/model.safetensors
+ps-ckpt2model "hidden/$folder" --output - | cmp - "copied/$folder/model.safetensors"
+
+echo "servers that save by themselves leave the trainer nothing but the manifest to write"
+expect_status 2 "${train[@]}" --data first.txt --load-save-parameters-in-pserver
+expect_text err 'there is no checkpoint.directory'
+with_servers --checkpoint-dir theirs
+pair own first.txt first.txt --checkpoint-dir theirs --load-save-parameters-in-pserver
 end_pair
-rm predictions
-for model in steps/pass-00000 "made/$folder"; do
-  "${train[@]}" --job predict --init-model $model --data first.txt --log-level warning >>predictions
+[[ ! -e own/pass-00000/model.safetensors && -L own/pass-00000/MANIFEST.json ]] || fail "$(ls -l own/pass-00000)"
+ps-ckpt2model own/pass-00000 --verify
+rm -r theirs
+for model in own both; do
+  "${train[@]}" --job predict --init-model $model/pass-00000 --data second.txt --log-level warning >"$model.predictions"
 done
-head -4000 predictions | cmp - <(tail -4000 predictions)
+cmp own.predictions both.predictions
+
+echo "nothing is left of what servers kept for trainers"
+mkdir scratch
+with_servers --scratch-dir scratch
+[[ -n $(ls scratch) ]]
+pair scratched first.txt first.txt
+end_pair
+cmp scratched/pass-00000/model.safetensors both/pass-00000/model.safetensors
 kill -TERM "${servers[@]}"
 wait "${servers[@]}"
+[[ -z $(ls scratch) ]] || fail "$(find scratch)"
 echo passed

@@ -29,7 +29,7 @@ float sum_floats(ps::PushRequest request, std::span<const int64_t> widths) {
     parts[1].by_keys = false;
     parts[1].count = 4;
     parts[1].exact = true;
-    ps::set_parts(request, std::move(parts), widths);
+    ps::set_parts(request, std::make_shared<const std::vector<ps::Part>>(std::move(parts)), widths);
   }
   ps::take_floats(request, widths, pool);
   for (const ps::Part& part : request.parts) {

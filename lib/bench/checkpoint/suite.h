@@ -9,14 +9,14 @@
 
 namespace ps {
 
-std::vector<Benchmark> checkpoint_file_benchmarks();     // files.cc: write, restore, restart
-std::vector<Benchmark> checkpoint_serving_benchmarks();  // serving.cc: pulls and pushes meanwhile
-std::vector<Benchmark> checkpoint_model_benchmarks();    // model.cc: ps-ckpt2model
+std::vector<Benchmark> checkpoint_file_benchmarks();        // files.cc: write, restore, restart
+std::vector<Benchmark> checkpoint_serving_benchmarks();     // serving.cc: pulls and pushes meanwhile
+std::vector<Benchmark> checkpoint_durability_benchmarks();  // durability.cc: steps, logged and not
+std::vector<Benchmark> checkpoint_model_benchmarks();       // model.cc: ps-ckpt2model
 
 // Figures that have bars.
 inline constexpr const char* kServingShare = "of serving alone";
 inline constexpr const char* kTailMilliseconds = "p99.9 +ms";
-inline constexpr const char* kExtraMegabytes = "extra MB";
 
 }  // namespace ps
 

@@ -1,6 +1,7 @@
 #include "bench/process/child.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <spawn.h>
 #include <sys/resource.h>
@@ -9,6 +10,8 @@
 
 #include <cerrno>
 #include <climits>
+#include <csignal>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -46,7 +49,8 @@ class OneCore {
 };
 
 // posix_spawn rather than fork: no page table is copied, however much memory this process has.
-int spawn(const Command& command, pid_t& process) {
+// `output` is a file to write to, or -1: command.output.
+int spawn(const Command& command, pid_t& process, int output = -1) {
   std::vector<std::string> words = command.words;
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -55,7 +59,11 @@ int spawn(const Command& command, pid_t& process) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, command.output.c_str(), kReplace, 0644);
+  if (output >= 0) {
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  } else {
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, command.output.c_str(), kReplace, 0644);
+  }
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, command.errors.c_str(), kReplace, 0644);
   OneCore pinned(command.one_core);
   int error = posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
@@ -74,13 +82,7 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
-}  // namespace
-
-Usage run_child(const Command& command) {
-  pid_t process = -1;
-  if (int error = spawn(command, process); error != 0) {
-    fail_errno(Code::kUnavailable, "cannot start", command.words[0], error);
-  }
+Usage wait_for(const Command& command, pid_t process) {
   int status = 0;
   rusage usage{};
   while (wait4(process, &status, 0, &usage) < 0) {
@@ -93,6 +95,59 @@ Usage run_child(const Command& command) {
   }
   return {seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime),
           static_cast<uint64_t>(usage.ru_maxrss) * 1024};
+}
+
+}  // namespace
+
+Usage run_child(const Command& command) {
+  pid_t process = -1;
+  if (int error = spawn(command, process); error != 0) {
+    fail_errno(Code::kUnavailable, "cannot start", command.words[0], error);
+  }
+  return wait_for(command, process);
+}
+
+RunningChild::RunningChild(const Command& command) : command_(command) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) < 0)
+    fail_errno(Code::kExhausted, "cannot make a pipe for", command.words[0], errno);
+  output_ = ends[0];
+  const int error = spawn(command_, process_, ends[1]);
+  close(ends[1]);
+  if (error == 0) return;
+  close(output_);
+  fail_errno(Code::kUnavailable, "cannot start", command.words[0], error);
+}
+
+RunningChild::~RunningChild() {
+  close(output_);
+  if (process_ < 0) return;
+  kill(process_, SIGKILL);
+  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+std::string RunningChild::line() {
+  constexpr int kMinute = 60000;  // ms
+  size_t end;
+  while ((end = read_.find('\n')) == std::string::npos) {
+    pollfd ready{output_, POLLIN, 0};
+    char bytes[4096];
+    const bool there = poll(&ready, 1, kMinute) > 0;
+    const ssize_t count = there ? read(output_, bytes, sizeof bytes) : 0;
+    if (count <= 0) {
+      fail(Code::kInternal, quote(join(command_.words, " ")),
+           " printed nothing: ", last_line(command_.errors));
+    }
+    read_.append(bytes, static_cast<size_t>(count));
+  }
+  std::string line = read_.substr(0, end);
+  read_.erase(0, end + 1);
+  return line;
+}
+
+Usage RunningChild::end() {
+  kill(process_, SIGTERM);
+  return wait_for(command_, std::exchange(process_, -1));
 }
 
 void expect_program(const std::string& name, const std::string& origin) {

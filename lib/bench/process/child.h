@@ -2,6 +2,8 @@
 #ifndef PS_BENCH_PROCESS_CHILD_H_
 #define PS_BENCH_PROCESS_CHILD_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,6 +25,31 @@ struct Usage {
 // Runs it, with no standard input, to its end.  Throws kUnavailable when there is no such program; kInternal,
 // with the last line of `errors`, when it did not end with status 0.
 Usage run_child(const Command& command);
+
+// One that runs beside this process, as a server does.  One owner thread.
+class RunningChild {
+ public:
+  // Starts it; what it prints is read here, and command.output is not used.  Throws as run_child.
+  explicit RunningChild(const Command& command);
+
+  // Kills it, if it was not ended.
+  ~RunningChild();
+  RunningChild(const RunningChild&) = delete;
+  RunningChild& operator=(const RunningChild&) = delete;
+
+  // The next line that it prints.  Throws kInternal, with the last line of its errors, when it ends, or a
+  // minute goes by, before it has printed one.
+  std::string line();
+
+  // Asks it to end, by SIGTERM, and waits until it has.  Throws as run_child.
+  Usage end();
+
+ private:
+  const Command command_;
+  pid_t process_ = -1;
+  int output_ = -1;  // read end of a pipe
+  std::string read_;
+};
 
 // Throws kUnavailable, saying where it comes from, unless there is such a program.
 void expect_program(const std::string& name, const std::string& origin);

@@ -84,21 +84,6 @@ void rewrite_once(const std::string& from, const std::string& to, const RewriteL
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder(const std::string& parent) : path_(join_path(parent, "ps-bench-XXXXXX")) {
-  if (mkdtemp(path_.data()) == nullptr) {
-    fail_errno(Code::kUnavailable, "cannot make a folder in", parent, errno);
-  }
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string TemporaryFolder::path(std::string_view name) const {
-  return join_path(path_, name);
-}
-
 DataFiles cached_data(const BenchSettings& settings, const SyntheticKind& kind, uint64_t full_samples) {
   Source source(kind, settings.scale);
   DataFiles files;

@@ -1,5 +1,4 @@
-// Files of benchmarks of whole processes: data that is made once a machine, and folders that go with their
-// owner.
+// Files of benchmarks of whole processes: data that is made once a machine.
 #ifndef PS_BENCH_PROCESS_FILES_H_
 #define PS_BENCH_PROCESS_FILES_H_
 
@@ -8,25 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/temporary_folder.h"
 #include "bench/benchmark.h"
 #include "bench/synthetic.h"
 
 namespace ps {
-
-// A folder of its own, gone with all that is in it when its owner is.  One owner thread.
-class TemporaryFolder {
- public:
-  // Throws kUnavailable when it cannot be made in `parent`.
-  explicit TemporaryFolder(const std::string& parent);
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string path(std::string_view name) const;
-
- private:
-  std::string path_;
-};
 
 // Examples in files, and others of the same law, which nothing is trained on.
 struct DataFiles {

@@ -12,6 +12,7 @@
 namespace ps {
 
 std::vector<Benchmark> training_benchmarks();         // training.cc: ps-train
+std::vector<Benchmark> served_process_benchmarks();   // served.cc: ps-train through ps-serve
 std::vector<Benchmark> process_datagen_benchmarks();  // datagen.cc: ps-datagen, and numpy
 
 Benchmark liblinear_benchmark(const std::string& name);      // liblinear.cc
@@ -27,6 +28,7 @@ void expect_learned(double held_out_loss, uint64_t samples);
 // Figures that are compared between programs.
 inline constexpr const char* kHeldOutLoss = "held-out loss";
 inline constexpr const char* kMegabytes = "MB";
+inline constexpr const char* kCpuSeconds = "CPU s";
 
 inline constexpr double kBytesOfMegabyte = 1e6;
 

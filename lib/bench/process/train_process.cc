@@ -9,8 +9,8 @@ namespace ps {
 
 namespace {
 
-std::string program_path(const std::string& folder) {
-  std::string path = join_path(folder, "ps-train");
+std::string program_path(const std::string& folder, const char* name) {
+  std::string path = join_path(folder, name);
   if (!exists(path))
     fail(Code::kUnavailable, "there is no ", quote(path), "; build it, or install all programs");
   return path;
@@ -25,10 +25,12 @@ void read_model(const std::string& path, TrainRun& run) {
 
 }  // namespace
 
-TrainProcess::TrainProcess(const BenchSettings& settings, const Json& job)
-    : program_(program_path(settings.programs)),
+TrainProcess::TrainProcess(const BenchSettings& settings, const Json& job, bool one_core)
+    : programs_(settings.programs),
+      program_(program_path(programs_, "ps-train")),
       threads_(settings.threads),
       passes_(job.at("train").at("passes").get<int>()),
+      one_core_(one_core),
       folder_(settings.scratch) {
   write_file(folder_.path("job.json"), job.dump());
 }
@@ -38,17 +40,39 @@ Command TrainProcess::command(const std::string& data) const {
                     "--json", "--progress", "never"},
           .output = folder_.path("result.json"),
           .errors = folder_.path("messages"),
-          .one_core = on_one_core(threads_)};
+          .one_core = one_core_};
 }
 
 std::string TrainProcess::model() const {
   return join_path(folder_.path("models"), pass_directory(passes_ - 1));
 }
 
-void TrainProcess::train(const std::string& data) {
+Command TrainProcess::training(const std::string& data) const {
   Command training = command(data);
   training.words.insert(training.words.end(), {"--save-dir", folder_.path("models")});
-  usage_ = run_child(training);
+  return training;
+}
+
+void TrainProcess::train(const std::string& data) {
+  usage_ = run_child(training(data));
+}
+
+// The first line that the server prints says where it listens.
+void TrainProcess::train_served(const std::string& data) {
+  RunningChild server({.words = {program_path(programs_, "ps-serve"), folder_.path("job.json"), "--host",
+                                 "127.0.0.1", "--port", "0"},
+                       .errors = folder_.path("server-messages"),
+                       .one_core = one_core_});
+  const Json ready = parse_json(server.line(), "ps-serve");
+  Command trainer = training(data);
+  const std::string port = std::to_string(ready.at("ports").at(0).get<int>());
+  trainer.words.insert(trainer.words.end(), {"--servers", cat("127.0.0.1:", port)});
+  usage_ = run_child(trainer);
+  usage_.cpu_seconds += server.end().cpu_seconds;
+}
+
+std::string TrainProcess::model_bytes() const {
+  return read_file(model_file_path(model()));
 }
 
 double TrainProcess::test(const std::string& data) const {

@@ -20,17 +20,21 @@ struct TrainRun {
   };
   std::vector<Pass> passes;
   uint64_t rows = 0;  // of sparse parameters in the last model
-  Usage usage;
+  Usage usage;        // with a server: processor time of both, peak of the trainer
 };
 
 // One owner thread; its files are gone when it is.
 class TrainProcess {
  public:
-  // `job` as in ps-job(5), without files.  Throws kUnavailable where there is no ps-train.
-  TrainProcess(const BenchSettings& settings, const Json& job);
+  // `job` as in ps-job(5), without files; `one_core`: it is kept on one.  Throws kUnavailable where there is
+  // no ps-train.
+  TrainProcess(const BenchSettings& settings, const Json& job, bool one_core);
 
   // Trains, and saves models where the job says.
   void train(const std::string& data);
+
+  // The same through a server of one port on this machine, which runs from before it to after it.
+  void train_served(const std::string& data);
 
   // The average loss of the model of the last train() on other data.
   double test(const std::string& data) const;
@@ -38,12 +42,17 @@ class TrainProcess {
   // Of the last train(), its model read back.  Throws kInternal when there was none.
   TrainRun result() const;
 
+  // The file of the last model, as it was saved.
+  std::string model_bytes() const;
+
  private:
   Command command(const std::string& data) const;
+  Command training(const std::string& data) const;
   std::string model() const;
 
-  const std::string program_;
+  const std::string programs_, program_;
   const int threads_, passes_;
+  const bool one_core_;
   const TemporaryFolder folder_;
   Usage usage_;
 };

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "bench/process/jobs.h"
 #include "bench/process/suite.h"
 #include "bench/process/train_process.h"
 #include "bench/resident.h"
@@ -19,13 +20,6 @@ namespace {
 // defaults, 0.3159 in the first pass against 0.3152, and 0.3008 against 0.3023 on held-out data.
 constexpr float kRate = 0.1f, kEpsilon = 1;
 
-constexpr const char* kLogistic = R"({
-  "model": {
-    "layers": [{"name": "score", "type": "fc", "input": "features", "size": 1, "sparse_update": true,
-                "weight": {"init": {"type": "zero"}}}],
-    "cost": {"type": "binary_cross_entropy", "input": "score"}},
-  "optimizer": {"type": "adagrad", "learning_rate": 0.1, "epsilon": 1}})";
-
 constexpr const char* kFactorisation = R"({
   "model": {
     "layers": [{"name": "linear", "type": "fc", "input": "features", "size": 1, "sparse_update": true,
@@ -34,27 +28,6 @@ constexpr const char* kFactorisation = R"({
                {"name": "score", "type": "add", "input": ["linear", "pairs"]}],
     "cost": {"type": "binary_cross_entropy", "input": "score"}},
   "optimizer": {"type": "adagrad", "learning_rate": 0.01, "epsilon": 1e-6}})";
-
-// share/jobs/sparse_binary.json: PaddlePaddle's demo.
-constexpr const char* kDemo = R"({
-  "model": {
-    "layers": [{"name": "hidden1", "type": "fc", "input": "features", "size": 256, "activation": "tanh",
-                "sparse_update": true},
-               {"name": "hidden2", "type": "fc", "input": "hidden1", "size": 32, "activation": "tanh"},
-               {"name": "output", "type": "fc", "input": "hidden2", "size": 2, "activation": "softmax"}],
-    "cost": {"type": "cross_entropy", "input": "output"},
-    "evaluators": ["classification_error", "auc"]},
-  "optimizer": {"type": "sparse_momentum", "momentum": 0.9, "learning_rate": 0.001}})";
-
-// As many examples, ids in them and labels 1 as the demo's data have: 2002, 100 on average, 4.
-SynthOptions demo_ids() {
-  SynthOptions options;
-  options.dim = 18182296;
-  options.nnz = {11, 190};
-  options.zipf = 1.1;
-  options.positive_rate = 0.002;
-  return options;
-}
 
 struct TrainingCase {
   const char *name, *help;
@@ -71,11 +44,10 @@ struct TrainingCase {
 };
 
 Json job_of(const TrainingCase& task, int64_t dim) {
-  Json job = Json::parse(task.job);
-  job["data"] = {{"format", task.data.format}, {"batch_size", task.batch_size}};
+  Json job = process_job(task.job, task.data.format, task.batch_size);
   if (task.known_dim) job["data"]["dim"] = dim;
-  job["train"] = {
-      {"passes", task.passes}, {"gradient", "sum"}, {"log_period", 0}, {"saving_period", task.saving_period}};
+  job["train"]["passes"] = task.passes;
+  job["train"]["saving_period"] = task.saving_period;
   return job;
 }
 
@@ -99,7 +71,7 @@ class Training final : public Workload {
       : task_(task),
         cores_(on_one_core(settings.threads) ? 1 : settings.threads),
         files_(cached_data(settings, task.data, task.full_samples)),
-        process_(settings, job_of(task, files_.dim)) {
+        process_(settings, job_of(task, files_.dim), on_one_core(settings.threads)) {
     if (task.has_plain) plain_loss_ = plain_loss(task, files_);
   }
 
@@ -139,7 +111,7 @@ class Training final : public Workload {
   std::vector<Figure> figures() const override {
     std::vector<Figure> out = {
         {"cores", static_cast<double>(cores_)},
-        {"CPU s", result_.usage.cpu_seconds},
+        {kCpuSeconds, result_.usage.cpu_seconds},
         {kMegabytes, static_cast<double>(result_.usage.peak_bytes) / kBytesOfMegabyte},
         {"rows", static_cast<double>(result_.rows)},
         {"loss", result_.passes.back().cost},
@@ -171,7 +143,7 @@ const std::vector<TrainingCase>& cases() {
        .full_samples = kFortySamples,
        .ids = 40,
        .batch_size = 1024,
-       .job = kLogistic,
+       .job = kLogisticJob,
        .has_plain = true,
        .has_held_out = true},
       {.name = "logistic-hashed",
@@ -180,7 +152,7 @@ const std::vector<TrainingCase>& cases() {
        .full_samples = kFortySamples,
        .ids = 40,
        .batch_size = 1024,
-       .job = kLogistic,
+       .job = kLogisticJob,
        .known_dim = false,
        .has_plain = true},
       {.name = "logistic-passes",
@@ -189,7 +161,7 @@ const std::vector<TrainingCase>& cases() {
        .full_samples = kFortySamples,
        .ids = 40,
        .batch_size = 1024,
-       .job = kLogistic,
+       .job = kLogisticJob,
        .passes = 4,
        .has_plain = true,
        .saving_period = 4},
@@ -205,10 +177,10 @@ const std::vector<TrainingCase>& cases() {
       {.name = "fc-demo",
        .help = "PaddlePaddle's sparse_binary demo, 18,182,296 x 256, a pass after the first",
        .data = {"sparse-binary", "paddle_sparse_binary", demo_ids()},
-       .full_samples = 2002,
+       .full_samples = kDemoSamples,
        .ids = 100.5,
-       .batch_size = 200,
-       .job = kDemo,
+       .batch_size = kDemoBatch,
+       .job = kDemoJob,
        .passes = 4},
   };
   return kCases;

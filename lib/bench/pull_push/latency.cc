@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-constexpr TableCase kOneKey = {
+const TableCase kOneKey = {
     .name = "round-trip", .help = "one row of 16, there and back", .keys = 1, .sets = 64};
 
 class RoundTrips final : public TableWorkload {

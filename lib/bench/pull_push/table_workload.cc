@@ -29,7 +29,8 @@ ServedTableSettings table_settings(const BenchSettings& settings, const TableCas
           .ports = task.ports,
           .optimizer = task.optimizer,
           .type = task.type,
-          .link = task.link};
+          .link = task.link,
+          .checkpoints = task.checkpoints};
 }
 
 // Drawn at random, each once.  As many as the table has are all its keys.
@@ -51,14 +52,19 @@ std::vector<KeyPlan> random_plans(const BenchSettings& settings, const TableCase
   return plans;
 }
 
-float gradient(uint64_t key, int64_t column) {
-  return static_cast<float>((key + static_cast<uint64_t>(column)) % 16) / 16 - 0.5f;
+constexpr size_t kPattern = 16;
+
+// Of 16 kinds, so that a trainer need not compute them: from pattern[key % 16] on, which goes on as often as
+// a row is wide.
+std::vector<float> gradient_pattern(int64_t width) {
+  std::vector<float> pattern(kPattern + static_cast<size_t>(width));
+  for (size_t i = 0; i < pattern.size(); ++i) pattern[i] = static_cast<float>(i % kPattern) / kPattern - 0.5f;
+  return pattern;
 }
 
-void fill_gradients(const KeyPlan& plan, int64_t width, float* out) {
-  for (uint64_t key : plan.keys) {
-    for (int64_t j = 0; j < width; ++j) *out++ = gradient(key, j);
-  }
+void fill_gradients(const KeyPlan& plan, const std::vector<float>& pattern, float* out) {
+  const size_t width = pattern.size() - kPattern;
+  for (uint64_t key : plan.keys) out = std::copy_n(pattern.data() + key % kPattern, width, out);
 }
 
 }  // namespace
@@ -66,8 +72,10 @@ void fill_gradients(const KeyPlan& plan, int64_t width, float* out) {
 TableWorkload::TableWorkload(const BenchSettings& settings, const TableCase& task)
     : task_(task),
       clock_(settings.clock),
+      num_rows_(scaled(settings.scale, task.rows)),
       table_(table_settings(settings, task)),
-      plans_(random_plans(settings, task)) {}
+      plans_(random_plans(settings, task)),
+      pattern_(gradient_pattern(task.width)) {}
 
 TableWorkload::Section::Section(TableWorkload& workload)
     : workload_(workload),
@@ -103,7 +111,7 @@ std::vector<Figure> TableWorkload::figures() const {
 }
 
 void TableWorkload::set_gradients(size_t set) {
-  fill_gradients(plans_[set], task_.width, views_[0].row_gradients);
+  fill_gradients(plans_[set], pattern_, views_[0].row_gradients);
 }
 
 void TableWorkload::push(size_t set) {
@@ -111,19 +119,22 @@ void TableWorkload::push(size_t set) {
   local_steps_.push_back(set);
 }
 
-void TableWorkload::take_local_steps() {
+void TableWorkload::take_local_steps(size_t count) {
   std::vector<ParameterView<float>> views;
-  for (size_t set : local_steps_) {
+  count = std::min(count, local_steps_.size());
+  for (size_t i = 0; i < count; ++i) {
+    const size_t set = local_steps_[i];
     table_.local().pull(plan(set), PullMode::kTrain, views);
-    fill_gradients(plans_[set], task_.width, views[0].row_gradients);
+    fill_gradients(plans_[set], pattern_, views[0].row_gradients);
     table_.local().push(plan(set), views, {.samples = 1, .pass = 0});
   }
-  local_steps_.clear();
+  local_steps_.erase(local_steps_.begin(), local_steps_.begin() + static_cast<ptrdiff_t>(count));
+  num_local_steps_ += count;
 }
 
 void TableWorkload::check() {
   if (done_ == 0) fail(Code::kInternal, "no keys went there or back");
-  take_local_steps();
+  take_local_steps(local_steps_.size());
   for (size_t set = 0; set < plans_.size(); ++set) expect_local_weights(set);
 }
 

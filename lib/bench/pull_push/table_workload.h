@@ -22,6 +22,7 @@ struct TableCase {
   const char* optimizer = "sgd";
   RowType type = RowType::kF32;  // of rows and gradients on their way
   LinkShape link = {};
+  std::string checkpoints = {};  // as in ServedTableSettings
 };
 
 // One owner thread.
@@ -54,24 +55,31 @@ class TableWorkload : public Workload {
   };
 
   void begin_run();
+  uint64_t num_rows() const { return num_rows_; }  // of the table
   std::span<const KeyPlan> plan(size_t set) const { return {&plans_[set], 1}; }
   void set_gradients(size_t set);
   void push(size_t set);
 
+  // Gives the table in this process the first `count` of the steps that it was not given yet.
+  void take_local_steps(size_t count);
+  size_t num_local_steps() const { return num_local_steps_; }  // that it was given
+
   const TableCase task_;
   const Clock clock_;
+  const uint64_t num_rows_;
   ServedTable table_;
   std::vector<KeyPlan> plans_;
   std::vector<ParameterView<float>> views_;  // of the last pull
   uint64_t done_ = 0;                        // keys of the last run
 
  private:
-  void take_local_steps();
   void expect_local_weights(size_t set);
 
+  const std::vector<float> pattern_;  // of gradients
   double seconds_ = 0, client_seconds_ = 0, server_seconds_ = 0;
   uint64_t wire_bytes_ = 0;
   std::vector<size_t> local_steps_;  // sets pushed that the table in this process was not given yet
+  size_t num_local_steps_ = 0;
 };
 
 }  // namespace ps

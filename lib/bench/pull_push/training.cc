@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "bench/process/suite.h"
 #include "bench/pull_push/served_shards.h"
 #include "bench/pull_push/suite.h"
 #include "bench/train/cases.h"

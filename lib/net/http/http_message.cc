@@ -10,6 +10,8 @@ namespace ps {
 
 namespace http = boost::beast::http;
 
+// ---- requests
+
 struct HttpRequestParser::Beast {
   http::request_parser<http::empty_body> parser;
 };
@@ -48,6 +50,59 @@ HttpRequestParser::State HttpRequestParser::finish() {
   std::string_view target(message.target().data(), message.target().size());
   request_.path = target.substr(0, target.find('?'));
   return State::kRequest;
+}
+
+// ---- answers
+
+struct HttpAnswerParser::Beast {
+  http::response_parser<http::string_body> parser;
+};
+
+namespace {
+
+[[noreturn]] void fail_answer(const boost::system::error_code& error) {
+  fail(Code::kData, "the answer is no HTTP that can be read: ", error.message());
+}
+
+}  // namespace
+
+HttpAnswerParser::HttpAnswerParser(uint32_t max_header_bytes, uint64_t max_body_bytes)
+    : beast_(std::make_unique<Beast>()) {
+  beast_->parser.header_limit(max_header_bytes);
+  beast_->parser.body_limit(max_body_bytes);
+  beast_->parser.eager(true);
+}
+
+HttpAnswerParser::~HttpAnswerParser() = default;
+
+void HttpAnswerParser::parse(std::string_view bytes) {
+  rest_.append(bytes);
+  boost::system::error_code error;
+  rest_.erase(0, beast_->parser.put(boost::asio::buffer(rest_), error));
+  if (error && error != http::error::need_more) fail_answer(error);
+}
+
+void HttpAnswerParser::end() {
+  boost::system::error_code error;
+  if (beast_->parser.got_some()) beast_->parser.put_eof(error);
+  if (error && error != http::error::partial_message) fail_answer(error);
+  if (!done()) fail(Code::kUnavailable, "the connection ended before the answer");
+}
+
+bool HttpAnswerParser::done() const {
+  return beast_->parser.is_done();
+}
+
+HttpAnswer HttpAnswerParser::take() {
+  http::response<http::string_body> message = beast_->parser.release();
+  return {static_cast<int>(message.result_int()), std::move(message.body())};
+}
+
+// ---- text
+
+std::string http_post_text(const std::string& host, const HttpPost& post) {
+  return cat("POST ", post.target, " HTTP/1.1\r\nHost: ", host, "\r\nContent-Type: ", post.type,
+             "\r\nContent-Length: ", post.body.size(), "\r\nConnection: close\r\n\r\n", post.body);
 }
 
 std::string http_response_text(const HttpResponse& response, bool head_only, bool keep_alive) {

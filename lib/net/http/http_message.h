@@ -1,5 +1,5 @@
-// The bytes of HTTP/1.1: requests out of what a client sends, responses as text.  Boost.Beast does it.  Used
-// by HttpServer.
+// The bytes of HTTP/1.1: requests out of what a client sends, answers out of what a server does, and both as
+// text.  Boost.Beast reads them.  Used by HttpServer and http_post.
 #ifndef PS_NET_HTTP_HTTP_MESSAGE_H_
 #define PS_NET_HTTP_HTTP_MESSAGE_H_
 
@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "net/http/http_client.h"
 #include "net/http/http_server.h"
 
 namespace ps {
@@ -44,6 +45,32 @@ class HttpRequestParser {
   HttpResponse refusal_;
   bool head_only_ = false, keep_alive_ = true;
 };
+
+// Owner thread only.
+class HttpAnswerParser {
+ public:
+  HttpAnswerParser(uint32_t max_header_bytes, uint64_t max_body_bytes);
+  ~HttpAnswerParser();
+
+  // Takes what came next.  Throws kData when it is no HTTP, or too long.
+  void parse(std::string_view bytes);
+
+  // The connection has ended, which may be the end of the answer.  Throws kData as parse, and kUnavailable
+  // when half of it is there.
+  void end();
+
+  // Whether the answer is whole: then it may be taken, once.
+  bool done() const;
+  HttpAnswer take();
+
+ private:
+  struct Beast;
+  std::unique_ptr<Beast> beast_;
+  std::string rest_;  // received and not parsed: part of a line
+};
+
+// The bytes of a request that ends its connection.
+std::string http_post_text(const std::string& host, const HttpPost& post);
 
 // The bytes of a response; of a HEAD request's, without the body.
 std::string http_response_text(const HttpResponse& response, bool head_only, bool keep_alive);

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/temporary_folder.h"
 
 namespace ps {
 namespace {
@@ -101,6 +102,27 @@ TEST_F(FileTest, FaultsNameTheirSubject) {
   } catch (const Error& error) {
     EXPECT_EQ(error.message(), cat("cannot open ", quote(path("none")), ": no such file or directory"));
   }
+}
+
+TEST_F(FileTest, AFileHasAnotherNameOrACopy) {
+  write_file(path("one"), "bytes");
+  write_file(path("two"), "what was there");
+  link_or_copy(path("one"), path("two"));
+  system_files().remove(path("one"));
+  EXPECT_EQ(read_file(path("two")), "bytes");
+  EXPECT_EQ(refusal([&] { link_or_copy(path("none"), path("two")); }), Code::kUnavailable);
+}
+
+TEST_F(FileTest, ATemporaryFolderGoesWithWhatIsInIt) {
+  std::string left;
+  {
+    const TemporaryFolder folder(folder_);
+    left = folder.path();
+    write_file(folder.path("file"), "bytes", unsynced_files());
+    EXPECT_EQ(read_file(join_path(left, "file")), "bytes");
+  }
+  EXPECT_FALSE(exists(left));
+  EXPECT_EQ(refusal([&] { TemporaryFolder(path("none")); }), Code::kUnavailable);
 }
 
 TEST_F(FileTest, FoldersAreMadeAndListedInOrder) {

@@ -28,6 +28,7 @@ BenchSettings smallest(int threads) {
 // They are built with this test, beside it.
 TEST(Catalog, ProgramsThatBenchmarksRunAreThere) {
   EXPECT_TRUE(exists(program_folder() + "/ps-train"));
+  EXPECT_TRUE(exists(program_folder() + "/ps-serve"));
   EXPECT_TRUE(exists(program_folder() + "/ps-datagen"));
 }
 

@@ -1,3 +1,4 @@
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -46,6 +47,36 @@ TEST_F(ProcessTest, OneThatIsNotThereIsUnavailable) {
   EXPECT_EQ(message_of([] { expect_program("ps-no-such-program", "ask elsewhere"); }),
             "4 'ps-no-such-program' is not installed; ask elsewhere");
   EXPECT_EQ(message_of([] { expect_program("true", "it is everywhere"); }), "nothing thrown");
+}
+
+TEST_F(ProcessTest, OneThatRunsBesideIsHeardAndEnded) {
+  RunningChild child(shell("trap 'exit 0' TERM; echo ready; echo and; while :; do sleep 0.01; done"));
+  EXPECT_EQ(child.line(), "ready");
+  EXPECT_EQ(child.line(), "and");
+  EXPECT_GT(child.end().peak_bytes, 0u);
+}
+
+TEST_F(ProcessTest, OneThatEndsBeforeItSaysAnythingIsAnError) {
+  RunningChild child(shell("echo why >&2; exit 3"));
+  EXPECT_THAT(message_of([&] { child.line(); }), HasSubstr("printed nothing: why"));
+  EXPECT_THAT(message_of([] { RunningChild({.words = {"ps-no-such-program"}}); }),
+              StartsWith("4 cannot start"));
+}
+
+TEST_F(ProcessTest, OneThatEndsBadlyIsAnError) {
+  RunningChild child(shell("trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done"));
+  child.line();
+  EXPECT_THAT(message_of([&] { child.end(); }), HasSubstr("ended with status 3"));
+}
+
+TEST_F(ProcessTest, OneThatIsNotEndedGoesWithItsOwner) {
+  pid_t process = 0;
+  {
+    RunningChild child(shell("trap '' TERM; echo $$; while :; do sleep 0.01; done"));
+    process = static_cast<pid_t>(std::stol(child.line()));
+    EXPECT_EQ(kill(process, 0), 0);
+  }
+  EXPECT_EQ(kill(process, 0), -1);
 }
 
 TEST_F(ProcessTest, PinnedChildHasOneCoreAndItsParentKeepsItsOwn) {

@@ -186,6 +186,15 @@ TEST_F(FlagsTest, OverridesComeInOrderOfPrecedence) {
   EXPECT_THAT(overrides[3].values, ElementsAre("c=d"));
 }
 
+TEST_F(FlagsTest, ASwitchOverridesWithTrue) {
+  Program program = program_;
+  program.flags.push_back({.name = "by-servers", .help = "let servers save", .job_key = "train.by_servers"});
+  const std::vector<std::string> arguments = {"count", "--by-servers"};
+  const Flags flags = Flags::parse(program, arguments, [](const std::string&) { return nullptr; });
+  ASSERT_EQ(flags.overrides().size(), 1u);
+  EXPECT_THAT(flags.overrides()[0].values, ElementsAre("true"));
+}
+
 TEST_F(FlagsTest, SetWithoutAKeyIsRefused) {
   EXPECT_THAT(parse_refusal({"--set", "passes"}), HasSubstr("--set 'passes': expected KEY=VALUE"));
   EXPECT_THAT(parse_refusal({"--set", "=1"}), HasSubstr("expected KEY=VALUE"));

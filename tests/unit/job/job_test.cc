@@ -83,6 +83,19 @@ TEST_F(JobTest, TypesOfRowsOnTheirWay) {
               HasSubstr("'much' is not a number of bytes"));
 }
 
+TEST_F(JobTest, MemoryOfACheckpoint) {
+  auto memory = [](const char* value) {
+    return std::vector<Override>{
+        {.key = "checkpoint.memory", .values = {value}, .is_set = true, .typed = "--set"}};
+  };
+  EXPECT_EQ(load(kJob).checkpoint.memory_bytes(), uint64_t{512} << 20);
+  EXPECT_EQ(load(kJob, memory("2G")).checkpoint.memory_bytes(), uint64_t{2} << 30);
+  EXPECT_EQ(load(kJob, memory("3000000")).checkpoint.memory_bytes(), 3000000u);
+  for (const char* wrong : {"much", "0", "1K", "-1", "true"}) {
+    EXPECT_THAT(refusal(kJob, memory(wrong)), HasSubstr("checkpoint.memory")) << wrong;
+  }
+}
+
 TEST_F(JobTest, EffectiveJobIsAJobThatMeansTheSame) {
   Json effective = effective_job(load(kJob));
   EXPECT_EQ(effective["optimizer"]["l1"], 0.0) << "defaults are filled in";

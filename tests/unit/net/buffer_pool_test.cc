@@ -92,6 +92,36 @@ TEST(BufferPool, ManyThreadsGiveBackAtOnce) {
   EXPECT_EQ(pool.bytes_in_use(), 0u);
 }
 
+TEST(BufferPool, WhatIsAdoptedIsCountedThereAndMakesRoomHere) {
+  bool room = false;
+  BufferPool from(10000, [&room] { room = true; }), to;
+  std::optional<Buffer> buffer = from.try_take(8192);
+  EXPECT_FALSE(from.try_take(8192));
+  buffer->data()[8191] = 'x';
+  to.adopt(*buffer);
+  EXPECT_TRUE(room);
+  EXPECT_EQ(from.bytes_in_use(), 0u);
+  EXPECT_EQ(to.bytes_in_use(), 8192u);
+  EXPECT_EQ(buffer->data()[8191], 'x') << "it is the same memory";
+  to.adopt(*buffer);
+  EXPECT_EQ(to.bytes_in_use(), 8192u) << "its own already";
+  buffer.reset();
+  EXPECT_EQ(to.bytes_kept(), 8192u);
+}
+
+TEST(BufferPool, UnusedBuffersGoBackForThoseThatAreAdopted) {
+  BufferPool from, to;
+  {
+    Buffer first = from.take(8192);
+    to.adopt(first);
+  }
+  EXPECT_EQ(to.bytes_kept(), 8192u);
+  Buffer second = from.take(8192);
+  to.adopt(second);
+  EXPECT_EQ(to.bytes_kept(), 0u);
+  EXPECT_EQ(from.bytes_kept(), 8192u);
+}
+
 TEST(BufferPool, AShortenedBufferGoesBackWhole) {
   BufferPool pool;
   {

@@ -1,6 +1,7 @@
 #include "ps/background_writer.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <future>
 #include <thread>
@@ -20,6 +21,17 @@ TEST(BackgroundWriter, DoesTasksInTheirOrder) {
     ASSERT_EQ(done.size(), 100u);
     for (int i = 0; i < 100; ++i) EXPECT_EQ(done[static_cast<size_t>(i)], i);
   }
+}
+
+TEST(BackgroundWriter, GivesWayToTheThreadThatServes) {
+  const int own = sched_getscheduler(0);
+  for (bool own_thread : {false, true}) {
+    std::promise<int> told;
+    BackgroundWriter writer(/*max_bytes=*/1, own_thread);
+    writer.add(0, [&] { told.set_value(sched_getscheduler(0)); });
+    EXPECT_EQ(told.get_future().get(), own_thread ? SCHED_BATCH : own);
+  }
+  EXPECT_EQ(sched_getscheduler(0), own) << "the thread of its owner stays as it was";
 }
 
 TEST(BackgroundWriter, HasNoRoomWhileHalfOfItIsUsed) {

@@ -112,6 +112,26 @@ TEST_F(MemoryTest, ATableThatIsFullGoesOnServingItsRows) {
   EXPECT_EQ(pull(keys(rows + 5000, 1000), PullMode::kRead), 0);
 }
 
+TEST_F(MemoryTest, KeysComeInPagesOfWhichTheShardKeepsNone) {
+  make(tables_of(32 * kMebi));
+  const uint64_t rows = fill();
+  std::vector<uint64_t> all;
+  FoundKeys found{.more = true};
+  while (found.more) {
+    const std::string page = shard_->keys({.cursor = found.cursor, .most = 1000});
+    EXPECT_LT(page.size(), 16u << 10);
+    found = decode_found_keys(page);
+    EXPECT_TRUE(std::ranges::is_sorted(found.keys));
+    all.insert(all.end(), found.keys.begin(), found.keys.end());
+  }
+  std::ranges::sort(all);
+  EXPECT_EQ(all, keys(0, rows));
+  for (const ScanCursor cursor : {ScanCursor{64, 0}, {~0u, ~0ull}, {63, ~0ull}}) {
+    EXPECT_FALSE(decode_found_keys(shard_->keys({.cursor = cursor})).more) << "a cursor from nowhere";
+  }
+  EXPECT_ANY_THROW(shard_->keys({.parameter = 1}));
+}
+
 TEST_F(MemoryTest, ShardsShareWhatThereIs) {
   ShardLimits limits = tables_of(32 * kMebi);
   make(limits);

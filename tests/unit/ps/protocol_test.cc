@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/varint.h"
 #include "ps/hello.h"
 
 namespace ps {
@@ -64,6 +65,31 @@ TEST(Protocol, KeysComeBackFromFewBytes) {
   decode_keys(in, read);
   EXPECT_EQ(read, keys);
   EXPECT_EQ(in.remaining(), 0u);
+}
+
+// Whether they come in blocks of close ones, or here and there, up to the last there is.
+TEST(Protocol, KeysComeBackHoweverCloseTheyAre) {
+  for (uint64_t begin : {uint64_t{0}, UINT64_MAX - 3000}) {
+    for (size_t count = 0; count < 40; ++count) {
+      std::vector<uint64_t> keys, read;
+      uint64_t next = begin;
+      for (size_t i = 0; i < count; ++i, ++next) keys.push_back(next += i % 11 == 10 ? 300 : i % 3);
+      if (count > 20) keys.back() = begin == 0 ? keys.back() : UINT64_MAX;
+      std::string bytes;
+      encode_keys(keys, bytes);
+      ByteReader in(bytes);
+      decode_keys(in, read);
+      EXPECT_EQ(read, keys) << count << " from " << begin;
+    }
+  }
+  std::string bytes;
+  put(bytes, uint32_t{16});
+  put(bytes, uint32_t{16 + 9});
+  append_varints(bytes, 16,
+                 [first = true]() mutable { return std::exchange(first, false) ? UINT64_MAX : 0; });
+  std::vector<uint64_t> read;
+  ByteReader in(bytes);
+  expect_refused([&] { decode_keys(in, read); }, "short steps after the last key");
 }
 
 TEST(Protocol, KeysBeyond64BitsAreRefused) {
@@ -169,9 +195,10 @@ TEST(Protocol, UnknownTypesOfRowsAreRefused) {
 TEST(Protocol, EveryCutOfAMessageIsRefused) {
   const std::string pull = encode_pull({.step = 7}, 2, two_parts()), push = a_push();
   const std::string load = encode_load(2, two_parts()) + floats_of_two_parts();
-  const std::string keys = encode_keys_request({1, 2, 3}), done = encode_done({0.5, true, false});
+  const std::string keys = encode_keys_request({1, {2, 3}, 4}), done = encode_done({0.5, true, false});
   const std::string apply = encode_apply({3, {0.5, 1}}), measured = encode_done({.squares = {{}, {}}});
   const std::string gathered = encode_gathered(std::vector<std::string>{"one", "", "three"});
+  const std::string found = encode_found_keys(true, {1, 2}, std::vector<uint64_t>{3, 1000});
   const std::string report = encode_row_report({1, 2, 3, 4, 5, 6});
   auto cut = [](const std::string& whole, auto&& decode, const char* name) {
     for (size_t size = 0; size < whole.size(); ++size) {
@@ -190,6 +217,8 @@ TEST(Protocol, EveryCutOfAMessageIsRefused) {
       load, [](const std::string& bytes) { decode_load(buffer_of(bytes), kWidths); }, "load");
   cut(
       keys, [](const std::string& bytes) { decode_keys_request(bytes); }, "keys");
+  cut(
+      found, [](const std::string& bytes) { decode_found_keys(bytes); }, "found keys");
   cut(
       done, [](const std::string& bytes) { decode_done(bytes); }, "done");
   cut(

@@ -57,6 +57,15 @@ TEST_F(SaveLeaseTest, WhatWasSavedIsNotSavedAgainAndWhatFailedIs) {
   EXPECT_TRUE(ask(SaveStage::kBegin, "pass-00000", 0, 8, /*run=*/2).elected) << "in another run";
 }
 
+// Elected by the process before.
+TEST_F(SaveLeaseTest, WhoSavesWhenTheServerComesAgainGoesOn) {
+  EXPECT_TRUE(ask(SaveStage::kGoesOn, "pass-00000", 1).elected);
+  EXPECT_FALSE(begins("pass-00000", 0));
+  EXPECT_TRUE(ask(SaveStage::kDone, "pass-00000", 1).elected);
+  EXPECT_FALSE(ask(SaveStage::kGoesOn, "pass-00001", 1, 7, /*run=*/2).elected)
+      << "another run is not taken up so";
+}
+
 TEST_F(SaveLeaseTest, AProcessThatTakesARankUpSavesInItsPlace) {
   EXPECT_TRUE(begins("pass-00000", 0, 7));
   EXPECT_TRUE(begins("pass-00000", 0, 8));

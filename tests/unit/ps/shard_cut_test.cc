@@ -10,17 +10,26 @@ using testing::HasSubstr;
 
 class CutTest : public ShardTest {
  protected:
-  void watch(std::vector<uint64_t> wanted = {}) {
-    auto begin = [this](uint64_t step) { begun_.push_back(step); };
-    shard_->on_cut(begin, [wanted = std::move(wanted)](uint64_t step) {
+  void watch(std::vector<uint64_t> wanted = {}, bool at_ends = true) {
+    auto begin = [this](uint64_t step, bool) {
+      begun_.push_back(step);
+      passes_ended_.push_back(shard_->pass_just_ended());
+    };
+    auto is_wanted = [wanted = std::move(wanted)](uint64_t step) {
       return std::ranges::find(wanted, step) != wanted.end();
-    });
+    };
+    shard_->on_cut(begin, is_wanted, at_ends);
   }
   OutcomePtr push_marked(int rank, uint64_t step) {
     return push_piece(rank, {.step = step, .info = {1, 0}, .cut = true}, {1}, 1);
   }
 
+  OutcomePtr push_marked_end(int rank, uint64_t step) {
+    return push_body(rank, encode_push({.step = step, .ended = true, .cut = true}, 0, ""));
+  }
+
   std::vector<uint64_t> begun_;  // after so many steps
+  std::vector<std::optional<uint64_t>> passes_ended_;
 };
 
 TEST_F(CutTest, BeginsAfterTheStepWhosePushesAreMarked) {
@@ -43,6 +52,28 @@ TEST_F(CutTest, BeginsAtTheEndOfAPassUnasked) {
   EXPECT_TRUE(begun_.empty());
   for (int rank : {0, 1}) push_end(rank, 1);
   EXPECT_THAT(begun_, ElementsAre(2));
+}
+
+TEST_F(CutTest, BeginsAtTheEndOfThosePassesAloneThatTrainersMark) {
+  for (const bool async : {false, true}) {
+    begun_.clear();
+    passes_ended_.clear();
+    make(2, {.async = async});
+    watch({}, /*at_ends=*/false);
+    for (int rank : {0, 1}) push(rank, 0, {1}, 1);
+    for (int rank : {0, 1}) push_end(rank, 1);
+    EXPECT_THAT(begun_, ElementsAre());
+    for (int rank : {0, 1}) push(rank, 2, {1}, 1);
+    push_marked_end(0, 3);
+    if (!async) {
+      push(1, 3, {1}, 1);
+      push_marked_end(0, 4);
+    }
+    EXPECT_THAT(begun_, ElementsAre()) << "trainer 0 has no data left, but the pass has not ended";
+    push_end(1, async ? 3 : 4);
+    EXPECT_EQ(begun_.size(), 1u);
+    EXPECT_THAT(passes_ended_, ElementsAre(std::optional<uint64_t>(1)));
+  }
 }
 
 TEST_F(CutTest, AsynchronousTrainersEndAPassOnTheSameNumberWhateverTheirOrder) {
@@ -79,6 +110,39 @@ TEST_F(CutTest, WhoIsOfAnotherRunMayDoNothing) {
   shard_->check({.rank = 0, .generation = 1});
   EXPECT_THAT(refusal([&] { shard_->check({.rank = 0, .generation = 2}); }, kStateLost),
               HasSubstr("another one has begun"));
+}
+
+std::string at_end() {
+  return std::string(1, kGatheredAtEnd);
+}
+
+TEST_F(CutTest, NobodyHearsOfTheEndBeforeItCounts) {
+  make(2);
+  std::vector<uint64_t> finished;
+  shard_->on_finished([&](uint64_t passes) { finished.push_back(passes); });
+  for (int rank : {0, 1}) push_end(rank, 0);
+  OutcomePtr first = gather(0, 0, at_end());
+  EXPECT_TRUE(finished.empty());
+  OutcomePtr second = gather(1, 0, at_end());
+  EXPECT_THAT(finished, ElementsAre(1));
+  EXPECT_TRUE(first->waits() && second->waits());
+  leave(0, 2, 1);
+  join(0, 2, 2);  // another process, which asks again
+  OutcomePtr again = gather(0, 0, at_end());
+  EXPECT_TRUE(again->waits());
+  shard_->confirm_end();
+  EXPECT_TRUE(again->answer && second->answer);
+}
+
+TEST_F(CutTest, WhoHasSaidThatAllIsDoneIsNotMissed) {
+  make(2);
+  shard_->on_finished([](uint64_t) {});
+  OutcomePtr other = gather(1, 0, at_end());
+  gather(0, 0, at_end());
+  leave(0, 2, 1);
+  now_ = add_time(now_, std::chrono::seconds(100));
+  shard_->check_trainers(now_);
+  EXPECT_TRUE(other->waits()) << "for the last checkpoint, however long that takes";
 }
 
 TEST(RunState, ComesBackAndIsRefusedWhenCut) {

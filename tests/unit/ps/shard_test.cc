@@ -245,20 +245,5 @@ TEST_F(ShardTest, RowsComeInTheTypeThatIsAskedFor) {
   EXPECT_EQ(pull(0, 1, {1})->floats(1)[0], -1 - 0x1p-13f);
 }
 
-TEST_F(ShardTest, KeysComeInPieces) {
-  make(1);
-  push(0, 0, {4, 6, 9}, 1);
-  std::vector<uint64_t> all;
-  for (uint64_t first = 0; first < 3; first += 2) {
-    std::string answer = shard_->keys({0, first, 2});
-    ByteReader in(answer);
-    EXPECT_EQ(in.get<uint64_t>(), 3u);
-    std::vector<uint64_t> some;
-    decode_keys(in, some);
-    all.insert(all.end(), some.begin(), some.end());
-  }
-  EXPECT_THAT(all, ElementsAre(4, 6, 9));
-}
-
 }  // namespace
 }  // namespace ps

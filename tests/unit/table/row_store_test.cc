@@ -108,6 +108,10 @@ TEST_P(RowStoreTest, KeysThatComeAndGoAreThoseOfAMap) {
   EXPECT_EQ(store_->size(), expected.size());
   EXPECT_EQ(store_->sorted_keys(), keys);
   EXPECT_EQ(keys_by_partition(), keys);
+  std::vector<uint64_t> scanned;
+  for (ScanCursor cursor; store_->scan_all(cursor, scanned);) continue;
+  std::ranges::sort(scanned);
+  EXPECT_EQ(scanned, keys);
 }
 
 TEST_P(RowStoreTest, PlacesOfErasedRowsAreTakenBeforeMemoryGrows) {

@@ -1,0 +1,132 @@
+// Steps of a trainer through a shard that writes checkpoints, with a log of what it applies and without.
+#include "base/error.h"
+#include "base/memory.h"
+#include "bench/checkpoint/suite.h"
+#include "bench/process/files.h"
+#include "bench/pull_push/served_shards.h"
+#include "bench/synthetic.h"
+#include "ps/remote_store.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kFullRows = 4'000'000, kKeysOfAStep = 10'000, kFullSteps = 400;
+constexpr int64_t kWidth = 16;
+constexpr double kRate = 0.125;
+
+// Random rows of 16, each pulled, and pushed a gradient of ones.  In step with the shard, or asynchronous.
+class DurableSteps final : public Workload {
+ public:
+  DurableSteps(const BenchSettings& settings, bool durable, bool async)
+      : steps_(scaled_samples(settings.scale, kFullSteps)),
+        rows_(scaled_samples(settings.scale, kFullRows)),
+        clock_(settings.clock),
+        folder_(settings.scratch),
+        specs_{table_spec()},
+        job_(job(durable, async)),
+        shards_(job_, 1, {}),
+        store_(network_.transport(), shards_.remote_options({}), job_.consistency, specs_) {}
+
+  void run() override {
+    const double start = clock_(), start_cpu = shards_.cpu_seconds();
+    for (uint64_t i = 0; i < steps_; ++i) step();
+    store_.finish_pushes();
+    seconds_ = clock_() - start;
+    cpu_seconds_ = shards_.cpu_seconds() - start_cpu;
+  }
+
+  // Each push has moved each weight of its rows by the rate.
+  void check() override {
+    if (done_ == 0) fail(Code::kInternal, "nothing was pushed");
+    const std::vector<uint64_t> keys = store_.keys(0);
+    std::vector<float> weights(keys.size() * kWidth);
+    store_.read_rows(0, keys, weights.data());
+    double sum = 0;
+    for (float weight : weights) sum -= weight;
+    const auto pushed = static_cast<uint64_t>(sum / kRate / static_cast<double>(kWidth) + 0.5);
+    expect_equal("rows pushed", pushed, done_ * num_keys());
+  }
+
+  Work work() const override { return {.items = static_cast<double>(steps_)}; }
+  std::optional<double> seconds() const override { return seconds_; }
+  std::vector<Figure> figures() const override {
+    return {{"ms a step", 1e3 * seconds_ / static_cast<double>(steps_)},
+            {"shard's CPU ms a step", 1e3 * cpu_seconds_ / static_cast<double>(steps_)}};
+  }
+
+ private:
+  static ParameterSpec table_spec() {
+    ParameterSpec spec;
+    spec.name = "table";
+    spec.kind = ParameterKind::kRows;
+    spec.sparse = true;
+    spec.cols = kWidth;
+    return spec;
+  }
+
+  ServedJob job(bool durable, bool async) const {
+    ServedJob job;
+    job.fingerprint = Json::object();
+    job.parameters = [this](const DataSchema&) { return specs_; };
+    job.optimizers = make_optimizer_plan({{"type", "sgd"}, {"learning_rate", kRate}}, "sum");
+    job.consistency.async = async;
+    job.checkpoints.directory = folder_.path("");
+    job.checkpoints.job = Json::object();
+    job.checkpoints.durable = durable;
+    return job;
+  }
+
+  uint64_t num_keys() const { return std::min(kKeysOfAStep, std::max<uint64_t>(1, rows_ / 4)); }
+
+  // Keys that are about evenly far from each other, others in each step.
+  void step() {
+    const uint64_t stride = rows_ / num_keys();
+    plan_.keys.resize(num_keys());
+    for (uint64_t i = 0; i < plan_.keys.size(); ++i) plan_.keys[i] = i * stride + (done_ * 7 + i) % stride;
+    store_.pull({&plan_, 1}, PullMode::kTrain, views_);
+    std::fill_n(views_[0].row_gradients, plan_.keys.size() * kWidth, 1.0f);
+    store_.push({&plan_, 1}, views_, {1, 0});
+    ++done_;
+  }
+
+  const uint64_t steps_, rows_;
+  const Clock clock_;
+  const TemporaryFolder folder_;
+  const std::vector<ParameterSpec> specs_;
+  const ServedJob job_;
+  ServedShards shards_;
+  TcpNetwork network_;
+  RemoteStore store_;
+  KeyPlan plan_;
+  std::vector<ParameterView<float>> views_;
+  uint64_t done_ = 0;  // steps, of all runs
+  double seconds_ = 0, cpu_seconds_ = 0;
+};
+
+MakeWorkload make(bool durable, bool async) {
+  return [durable, async](const BenchSettings& settings) {
+    return std::make_unique<DurableSteps>(settings, durable, async);
+  };
+}
+
+}  // namespace
+
+std::vector<Benchmark> checkpoint_durability_benchmarks() {
+  const std::string what = "pull and push 10,000 rows of 16 through a server, in step with it";
+  const std::string async = "the same without waiting for others";
+  return {
+      {.name = "checkpoint/durability/none", .help = what, .unit = "steps", .make = make(false, false)},
+      {.name = "checkpoint/durability/log",
+       .help = what + ", logged",
+       .unit = "steps",
+       .make = make(true, false)},
+      {.name = "checkpoint/durability/none/async", .help = async, .unit = "steps", .make = make(false, true)},
+      {.name = "checkpoint/durability/log/async",
+       .help = async + ", logged",
+       .unit = "steps",
+       .make = make(true, true)},
+  };
+}
+
+}  // namespace ps

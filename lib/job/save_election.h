@@ -1,0 +1,35 @@
+// SaveElection: asks who saves a model, etcd where the job has one, else the job's first server.  Used by
+// RunSaves.
+#ifndef PS_JOB_SAVE_ELECTION_H_
+#define PS_JOB_SAVE_ELECTION_H_
+
+#include <optional>
+#include <string>
+
+#include "base/log.h"
+#include "ps/etcd_election.h"
+#include "ps/group.h"
+
+namespace ps {
+
+// One owner thread; what it is given outlives it.
+class SaveElection {
+ public:
+  // `etcd` may be null.  `generation` is that of this process.
+  SaveElection(EtcdClient* etcd, Group& group, uint64_t generation, Log& log);
+
+  // As Group::elect_saver.  While etcd cannot be reached, the first server elects; who was elected before
+  // goes on.
+  Saver ask(SaveStage stage, const std::string& name);
+
+ private:
+  std::optional<EtcdElection> etcd_;
+  Group& group_;
+  const uint64_t generation_;
+  Log& log_;
+  std::string by_group_;  // what the first server has elected last, without etcd
+};
+
+}  // namespace ps
+
+#endif  // PS_JOB_SAVE_ELECTION_H_

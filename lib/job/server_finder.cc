@@ -1,0 +1,87 @@
+#include "job/server_finder.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "job/agreement.h"
+#include "net/backoff.h"
+#include "ps/etcd_registration.h"
+
+namespace ps {
+
+namespace {
+
+constexpr Duration kEtcdTimeout = std::chrono::seconds(2);
+
+}  // namespace
+
+ServerFinder::ServerFinder(const Job& job, Log& log) : job_(job), log_(log) {
+  if (job.cluster.discovery.empty()) return;
+  client_ = std::make_unique<EtcdClient>(network_.transport(), parse_etcd_place(job.cluster.discovery),
+                                         kEtcdTimeout);
+}
+
+ServerFinder::~ServerFinder() = default;
+
+std::vector<Address> ServerFinder::find() {
+  known_ = client_ ? await_all() : server_addresses(job_);
+  return known_;
+}
+
+// Nothing while not all are there; `missing` says who.
+std::optional<std::vector<Address>> ServerFinder::look(std::string& missing) {
+  const size_t count = static_cast<size_t>(job_.cluster.num_servers);
+  std::vector<std::optional<Address>> found(count);
+  for (const RegisteredServer& server : registered_servers(*client_)) {
+    const size_t number = static_cast<size_t>(server.number);
+    if (number < count) found[number] = parse_address(server.address);
+  }
+  std::vector<Address> all;
+  for (size_t number = 0; number < count; ++number) {
+    if (found[number]) {
+      all.push_back(*found[number]);
+    } else {
+      missing += cat(missing.empty() ? "server " : ", ", number);
+    }
+  }
+  if (missing.empty()) return all;
+  missing += cat(" of ", count, " is not registered in ", client_->place().text);
+  return std::nullopt;
+}
+
+std::vector<Address> ServerFinder::await_all() {
+  const double begin = monotonic_seconds();
+  Backoff backoff({}, Random(static_cast<uint64_t>(begin * 1e9), 0));
+  Loop& loop = network_.loop();
+  for (;;) {
+    std::string missing;
+    try {
+      if (auto all = look(missing)) return *all;
+    } catch (const Error& error) {
+      if (error.code() != Code::kUnavailable) throw;
+      if (!known_.empty()) {
+        log_.warning("going on with the servers that are known, without etcd: ", error.message());
+        return known_;
+      }
+      missing = error.message();
+    }
+    if (monotonic_seconds() - begin >= job_.cluster.server_timeout) fail(Code::kUnavailable, missing);
+    log_.info("waiting: ", missing);
+    loop.run_until([] { return false; }, add_time(loop.now(), backoff.next()));
+  }
+}
+
+// Asked while something else waits: not more often than once a second.
+bool ServerFinder::moved() {
+  const double now = monotonic_seconds();
+  if (!client_ || now - looked_ < 1) return false;
+  looked_ = now;
+  try {
+    std::string missing;
+    const auto all = look(missing);
+    return all && *all != known_;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace ps

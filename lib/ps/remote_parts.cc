@@ -1,0 +1,117 @@
+// How a remote store copies the servers' files of a checkpoint: all shards at the same time, each a file
+// after the other, a piece at a time, so that pulls and pushes wait for one piece at most.
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/manifest.h"
+#include "ps/part_service.h"
+#include "ps/remote_store.h"
+
+namespace ps {
+
+// What the callbacks share until the last shard is done.
+struct RemoteStore::Taking {
+  uint64_t step = 0;
+  std::string folder;
+  std::function<void(const std::optional<Error>&)> done;
+
+  struct Part {
+    std::vector<FileEntry> files;
+    std::unique_ptr<OutputFile> out;  // of the file that is being copied
+  };
+  std::vector<Part> parts;  // by shard
+  Manifest whole;           // of what has come
+  size_t shards_left = 0;
+  bool failed = false;  // done() was called
+
+  // What goes wrong on this side is told, and ends nothing else.
+  template <class Body>
+  void run(Body&& body) {
+    if (failed) return;
+    try {
+      body();
+    } catch (const Error& error) {
+      failed = true;
+      parts.clear();
+      done(error);
+    }
+  }
+
+  void add(size_t shard, Manifest part) {
+    for (TableLayout& layout : part.tables) {
+      auto known = [&](const TableLayout& each) { return each.name == layout.name; };
+      if (std::ranges::none_of(whole.tables, known)) whole.tables.push_back(std::move(layout));
+    }
+    for (const FileEntry& file : part.files) {
+      if (file.path.find('/') != std::string::npos) fail(Code::kData, "a part has a file ", quote(file.path));
+      whole.files.push_back(file);
+    }
+    parts[shard].files = std::move(part.files);
+  }
+
+  void finish() {
+    write_file(join_path(folder, kManifestFile), encode_manifest(whole), unsynced_files());
+    done(std::nullopt);
+  }
+};
+
+void RemoteStore::take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& folder,
+                                  std::function<void(const std::optional<Error>&)> done) {
+  const std::optional<int64_t> step = step_of_folder(checkpoint.text);
+  if (!step)
+    return done(Error(Code::kData, cat("the servers' checkpoint is called ", quote(checkpoint.text))));
+  auto taking = std::make_shared<Taking>();
+  taking->step = static_cast<uint64_t>(*step);
+  taking->folder = folder;
+  taking->done = std::move(done);
+  taking->parts.resize(links_.size());
+  taking->whole.step = *step;
+  taking->whole.generation = checkpoint.run;
+  taking->shards_left = links_.size();
+  for (size_t s = 0; s < links_.size(); ++s) take_part(taking, s);
+}
+
+void RemoteStore::take_part(std::shared_ptr<Taking> taking, size_t shard) {
+  links_.request(shard, Message::kPart, Payload(encode_part_request(taking->step)),
+                 [this, taking, shard](const Frame& frame) {
+                   PartAnswer answer = decode_part_answer(frame.body.bytes());
+                   taking->run([&] {
+                     if (!answer.part) fail(Code::kUnavailable, "a server's part: ", answer.why);
+                     taking->add(shard, std::move(*answer.part));
+                     take_file(taking, shard, 0);
+                   });
+                 });
+}
+
+void RemoteStore::take_file(std::shared_ptr<Taking> taking, size_t shard, size_t file) {
+  Taking::Part& part = taking->parts[shard];
+  part.out.reset();
+  if (file == part.files.size()) {
+    if (--taking->shards_left == 0) taking->finish();
+    return;
+  }
+  part.out = unsynced_files().create(join_path(taking->folder, part.files[file].path));
+  take_piece(std::move(taking), shard, file, 0);
+}
+
+void RemoteStore::take_piece(std::shared_ptr<Taking> taking, size_t shard, size_t file, uint64_t offset) {
+  const FileEntry& entry = taking->parts[shard].files[file];
+  if (offset == entry.sum.bytes) return take_file(std::move(taking), shard, file + 1);
+  const uint64_t size = std::min<uint64_t>(kPartPieceBytes, entry.sum.bytes - offset);
+  const PartPiece piece{taking->step, offset, static_cast<uint32_t>(size), entry.path};
+  links_.request(shard, Message::kPartPiece, Payload(encode_part_piece(piece)),
+                 [this, taking, shard, file, offset, size](const Frame& frame) {
+                   const auto bytes = decode_part_bytes(frame.body.bytes());
+                   taking->run([&] {
+                     if (!bytes || bytes->size() != size) {
+                       fail(Code::kUnavailable, "a server has not kept its part until it was copied");
+                     }
+                     taking->parts[shard].out->write(*bytes);
+                     take_piece(taking, shard, file, offset + size);
+                   });
+                 });
+}
+
+}  // namespace ps

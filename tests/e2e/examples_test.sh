@@ -1,0 +1,42 @@
+#!/bin/bash
+# Every example runs, in a copy of the tree beside the programs under test, and prints what it promises.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+mkdir -p tree/build/release/bin tools
+cp -r "$PS_SOURCE/examples" "$PS_SOURCE/share" tree
+cp "$PS_BIN"/ps-* tree/build/release/bin
+# There is nothing to install or to build.
+printf '#!/bin/sh\nexit 0\n' | tee tools/cmake >tree/examples/setup.sh
+chmod +x tools/cmake tree/examples/setup.sh
+PATH=$scratch/tools:$PS_BIN:$PATH
+
+# run NAME TEXT...: the example ends well, and says each of the texts.
+run() {
+  local name=$1 text
+  shift
+  echo "examples/$name"
+  tree/examples/"$name" >"$name.out" 2>&1 || fail "$name ended with $?: $(tail -n 20 "$name.out")"
+  for text in "$@"; do expect_text "$name.out" "$text"; done
+}
+
+run quickstart.sh '"auc"' 'Eval: auc='
+run cluster.sh 'the weights are equal' 'the weights of one trainer are equal, bit for bit'
+run resume.sh 'the same model'
+run kill_and_resume.sh 'the same model'
+run more_servers.sh 'the same model'
+if command -v etcd >/dev/null; then
+  run find_servers.sh 'the same model'
+else
+  echo "without etcd: examples/find_servers.sh not run"
+fi
+if command -v etcd >/dev/null; then
+  run find_servers.sh 'the same model' 'ended with status 8'
+else
+  echo "examples/find_servers.sh is left out: etcd is not installed" | tee find_servers.sh.out
+fi
+# setup.sh is what installs; read_model.sh has a test of its own; find_servers.sh needs etcd.
+for script in tree/examples/*.sh; do
+  name=${script##*/}
+  [[ $name == setup.sh || $name == read_model.sh || $name == find_servers.sh || -e $name.out ]] || fail "$name is not tried here"
+done

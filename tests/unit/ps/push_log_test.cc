@@ -1,0 +1,244 @@
+// Logs: what was said to be on the disk comes back, whatever happens to the process and the disk.
+#include "ps/push_log.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <set>
+
+#include "net/sim/sim_host.h"
+#include "net/sim/sim_network.h"
+#include "ps/push_log_reader.h"
+#include "support/damage.h"
+#include "support/faulty_files.h"
+#include "support/scratch_folder.h"
+
+namespace ps {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using Texts = std::vector<std::string>;
+
+class PushLogTest : public testing::Test {
+ protected:
+  void open(LogEnd end = {}) {
+    if (end.header.prior == 0) end.header.is_base = true;
+    end.header.owner = {Json::object(), Json::object(), Json::object(), "baseline", false, ""};
+    PushLogSettings settings{.folder = folder_, .files = &files_, .own_thread = false};
+    settings.newest_checkpoint = [this] { return newest_; };
+    log_ = std::make_unique<PushLog>(network_.host("server").loop(), settings,
+                                     [this](const Error& error) { errors_.push_back(error); });
+    log_->begin(std::move(end));
+  }
+  void add(const std::string& text) {
+    log_->add(ShardEvent::kPush, 3, text);
+    log_->when_synced([this, text](const Error* error) { (error ? refused_ : synced_).push_back(text); });
+  }
+  void turn() {
+    network_.run_until([] { return false; }, network_.now() + 1s);
+  }
+  // A batch of its own for each.
+  void add_all(const Texts& texts) {
+    for (const std::string& text : texts) add(text), turn();
+  }
+
+  struct Read {
+    Texts texts;
+    LogEnd end;
+  };
+  std::optional<Read> read(std::optional<CheckpointId> checkpoint = {}) {
+    std::optional<PushLogReader> log = PushLogReader::open(folder_, checkpoint, why_);
+    if (!log) return std::nullopt;
+    Read result;
+    result.end = log->read([&](ShardEvent event, int rank, std::string_view body) {
+      EXPECT_EQ(event, ShardEvent::kPush);
+      EXPECT_EQ(rank, 3);
+      result.texts.emplace_back(body);
+    });
+    return result;
+  }
+  Texts texts(std::optional<CheckpointId> checkpoint = {}) {
+    std::optional<Read> result = read(checkpoint);
+    return result ? result->texts : Texts{"no log"};
+  }
+  // Writes a log while this call fails, and has a crash; false when there are not so many calls.
+  bool acknowledges_what_stays(int error, int64_t call, FaultyFiles::Loss loss) {
+    SCOPED_TRACE(cat("error ", error, " at call ", call));
+    synced_.clear();
+    refused_.clear();
+    errors_.clear();
+    files_.remove(folder_);
+    files_.fail_at(call, error);
+    open();
+    add_all({"a", "b"});
+    log_->begin_base({7, 9}, "image");
+    add_all({"c", "d"});
+    log_.reset();
+    files_.heal();
+    EXPECT_LE(errors_.size(), 1u) << "said once";
+    for (const Error& each : errors_) {
+      EXPECT_EQ(each.code(), error == ENOSPC ? Code::kExhausted : Code::kUnavailable);
+    }
+    EXPECT_EQ(synced_.size() + refused_.size(), 4u);
+    EXPECT_EQ(refused_.empty(), errors_.empty());
+    files_.crash(loss);
+    const Texts back = texts();
+    if (!synced_.empty()) {
+      EXPECT_GE(back.size(), synced_.size());
+      EXPECT_TRUE(std::equal(synced_.begin(), synced_.end(), back.begin()));
+    }
+    return !errors_.empty();
+  }
+  std::string segment(uint64_t number) const { return join_path(folder_, segment_file(number)); }
+
+  ScratchFolder scratch_;
+  const std::string folder_ = scratch_.path("log-d0-s0");
+  FaultyFiles files_{scratch_.path()};
+  SimNetwork network_{1};
+  std::unique_ptr<PushLog> log_;
+  std::string newest_, why_;
+  Texts synced_, refused_;
+  std::vector<Error> errors_;
+};
+
+TEST_F(PushLogTest, WhatComesInOneTurnIsSyncedOnce) {
+  open();
+  turn();
+  const uint64_t before = log_->counters().syncs;
+  for (const char* text : {"a", "b", "c"}) add(text);
+  EXPECT_THAT(synced_, IsEmpty());
+  turn();
+  EXPECT_THAT(synced_, ElementsAre("a", "b", "c"));
+  EXPECT_EQ(log_->counters().syncs, before + 1);
+  EXPECT_THAT(texts(), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(PushLogTest, GoesOnInANewSegmentWhoeverDiesHoweverOften) {
+  open();
+  add_all({"a", "b"});
+  open(read()->end);
+  turn();  // dies before anything came
+  open(read()->end);
+  turn();
+  open(read()->end);
+  add_all({"c"});
+  EXPECT_THAT(texts(), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(PushLogTest, ALogWithoutEventsIsOne) {
+  open();
+  turn();
+  EXPECT_THAT(texts(), IsEmpty());
+  EXPECT_FALSE(read(CheckpointId{5, 1}).has_value());
+  EXPECT_THAT(why_, HasSubstr("goes on from the beginning, not from that at step 5"));
+}
+
+// What was before the checkpoint is kept until that counts.
+TEST_F(PushLogTest, BeginsAnewWithACheckpointThatCounts) {
+  open();
+  add_all({"a"});
+  log_->begin_base({7, 9}, "image");
+  add_all({"b"});
+  EXPECT_THAT(texts(), ElementsAre("a", "b"));
+  EXPECT_THAT(texts(CheckpointId{7, 9}), ElementsAre("b"));
+  EXPECT_THAT(texts(CheckpointId{7, 8}), ElementsAre("no log"));
+  log_->prune();
+  EXPECT_THAT(texts(), ElementsAre("a", "b")) << "it does not count yet";
+  newest_ = "step-000000007";
+  log_->prune();
+  EXPECT_THAT(texts(), ElementsAre("no log"));
+  EXPECT_EQ(PushLogReader::open(folder_, CheckpointId{7, 9}, why_)->image(), "image");
+  EXPECT_THAT(log_segments(folder_), ElementsAre(2));
+}
+
+TEST_F(PushLogTest, AnotherRunsLogIsRemovedWhenItsSuccessorHasBegun) {
+  open();
+  add_all({"a"});
+  open();
+  add_all({"b"});
+  EXPECT_THAT(texts(), ElementsAre("b"));
+  EXPECT_THAT(log_segments(folder_), ElementsAre(2));
+}
+
+// Every call of the file system fails once, and then the power does.
+TEST_F(PushLogTest, NothingIsAcknowledgedThatACrashTakes) {
+  for (const int error : {ENOSPC, EIO}) {
+    for (const auto loss : {FaultyFiles::Loss::kNamesAndBytes, FaultyFiles::Loss::kBytes}) {
+      int64_t call = 0;
+      while (acknowledges_what_stays(error, call, loss)) ++call;
+      EXPECT_GT(call, 15);
+    }
+  }
+}
+
+TEST_F(PushLogTest, ATornTailOfAnyLengthIsCutOff) {
+  open();
+  turn();
+  add_all({"a", "b", std::string(200, 'c')});
+  std::set<Texts> seen;
+  with_each_cut(segment(1), [&](const std::string& what) {
+    SCOPED_TRACE(what);
+    seen.insert(texts());
+  });
+  EXPECT_THAT(seen, ElementsAre(Texts{}, Texts{"a"}, Texts{"a", "b"}, Texts{"no log"}));
+}
+
+// Of the last batch, nothing can say whether it was ever whole.
+TEST_F(PushLogTest, EveryFlippedBitIsFoundOrIsInTheLastBatch) {
+  open();
+  add_all({"a", "b"});
+  const uint64_t last = std::filesystem::file_size(segment(1));
+  add_all({"c"});
+  int found = 0, cut = 0;
+  with_each_bit_flipped(segment(1), [&](const std::string& what) {
+    SCOPED_TRACE(what);
+    const uint64_t offset = static_cast<uint64_t>(std::stoll(what.substr(4))) / 8;
+    Texts back;
+    const Error error = error_of([&] { back = texts(); });
+    if (offset >= last) {
+      EXPECT_THAT(back, ElementsAre("a", "b"));
+      ++cut;
+    } else if (offset >= kSegmentMagic.size() && offset < kBatchAlignment) {
+      EXPECT_THAT(back, ElementsAre("a", "b", "c")) << "nothing is there";
+    } else {
+      EXPECT_EQ(error.code(), Code::kCorrupt) << error.message();
+      EXPECT_THAT(error.message(), HasSubstr("000000001.psl: offset "));
+      ++found;
+    }
+  });
+  EXPECT_GT(found, 1000);
+  EXPECT_GT(cut, 100);
+}
+
+// Also its last batch: that is in the next one, if it has to be.
+TEST_F(PushLogTest, DamageOfASegmentThatIsContinuedIsFound) {
+  open();
+  add_all({"a", "b"});
+  open(read()->end);
+  add_all({"c"});
+  with_each_bit_flipped(segment(1), [&](const std::string& what) {
+    SCOPED_TRACE(what);
+    Texts back;
+    const Error error = error_of([&] { back = texts(); });
+    if (error.message().empty()) {
+      EXPECT_THAT(back, ElementsAre("a", "b", "c"));
+    } else {
+      EXPECT_EQ(error.code(), Code::kCorrupt) << error.message();
+    }
+  });
+  with_each_cut(segment(1), [&](const std::string& what) {
+    SCOPED_TRACE(what);
+    Texts back;
+    const Error error = error_of([&] { back = texts(); });
+    if (error.message().empty()) {
+      EXPECT_THAT(back, ElementsAre("a", "b", "c"));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace ps

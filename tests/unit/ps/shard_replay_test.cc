@@ -1,0 +1,130 @@
+// A shard that makes its changes again becomes the same, wherever the log ends, and goes on the same.
+#include "base/random.h"
+#include "shard_test.h"
+
+namespace ps {
+namespace {
+
+struct Change {
+  ShardEvent event;
+  int rank;
+  std::string body;
+};
+
+class ReplayTest : public ShardTest, public testing::WithParamInterface<Consistency> {
+ protected:
+  ReplayTest() {
+    place_ = {.num_dense = 2};  // answers to pulls are remembered
+    loss_.go_on = true;
+  }
+
+  void begin() {
+    make(0, GetParam());
+    watch();
+    for (int rank = 0; rank < kTrainers; ++rank) join(rank, kTrainers, 1);
+  }
+  void watch() {
+    shard_->on_change([this](ShardEvent event, int rank, std::string_view body) {
+      changes_.push_back({event, rank, std::string(body)});
+    });
+  }
+
+  // Something that a trainer may do next, as (seed, number) says.
+  void act(uint64_t seed, uint64_t number) {
+    Random random(seed, number);
+    const int rank = static_cast<int>(random.below(kTrainers));
+    uint64_t& step = steps_[rank];
+    if (random.below(20) == 0) return take_part_anew(rank, number);
+    if (random.below(20) == 0) return gather(rank);
+    std::vector<uint64_t> keys;
+    for (uint64_t key = random.below(5); key < 100; key += 1 + random.below(30)) keys.push_back(key);
+    pull(rank, step, keys, ++pulls_);
+    if (random.below(3) == 0) return;
+    const PushHeader header{.step = step, .info = {1, 0}, .num_pieces = 2};
+    push_piece(rank, header, keys, static_cast<float>(random.uniform()));
+    if (random.below(5) == 0) return;
+    PushHeader last = header;
+    last.piece = 1;
+    last.cut = true;
+    const OutcomePtr outcome = push_piece(rank, last, keys, 1);
+    waiting_[rank] = outcome;
+    for (int each = 0; each < kTrainers; ++each) {
+      if (waiting_[each] && !waiting_[each]->waits()) ++steps_[each], waiting_[each] = nullptr;
+    }
+  }
+  void take_part_anew(int rank, uint64_t generation) {
+    leave(rank, kTrainers, generations_[rank]);
+    generations_[rank] = 1000 + generation;
+    steps_[rank] = join(rank, kTrainers, generations_[rank]).step;
+    waiting_[rank] = nullptr;
+  }
+  void gather(int rank) { ShardTest::gather(rank, 0, cat("from ", rank)); }
+
+  // Another shard, which is told the image and the changes since.
+  std::unique_ptr<Shard> again(std::string_view image, size_t since) {
+    std::unique_ptr<Shard> first = std::move(shard_);
+    make(0, GetParam());
+    std::swap(first, shard_);
+    if (!image.empty()) first->load_image(image);
+    for (size_t i = since; i < changes_.size(); ++i) {
+      const Change& change = changes_[i];
+      first->replay(change.event, change.rank, change.body, now_);
+    }
+    first->end_replay(now_);
+    return first;
+  }
+
+  std::vector<float> table(Shard& shard) {
+    std::vector<uint64_t> keys(100);
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+    std::string parts;
+    encode_key_part(0, keys, parts);
+    const Payload rows = shard.read(decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts)));
+    const float* floats = reinterpret_cast<const float*>(rows.head.data());
+    return {floats, floats + 200};
+  }
+
+  static constexpr int kTrainers = 3;
+  std::vector<Change> changes_;
+  uint64_t steps_[kTrainers] = {}, generations_[kTrainers] = {1, 1, 1};
+  OutcomePtr waiting_[kTrainers];
+  uint64_t pulls_ = 0;
+};
+
+TEST_P(ReplayTest, BecomesTheSameWhereverTheLogEnds) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    SCOPED_TRACE(seed);
+    changes_.clear();
+    begin();
+    std::fill(std::begin(steps_), std::end(steps_), 0);
+    std::fill(std::begin(generations_), std::end(generations_), 1);
+    std::fill(std::begin(waiting_), std::end(waiting_), nullptr);
+    for (uint64_t number = 0; number < 150; ++number) {
+      act(seed, number);
+      std::unique_ptr<Shard> other = again("", 0);
+      ASSERT_EQ(other->save_image(), shard_->save_image()) << number;
+      ASSERT_EQ(table(*other), table(*shard_)) << number;
+    }
+    EXPECT_GT(shard_->counters().steps, 5u);
+    EXPECT_GT(shard_->counters().trainers_returned, 2u);
+  }
+}
+
+TEST_P(ReplayTest, ItsImageIsAllThatItRemembersOfItsRun) {
+  begin();
+  for (uint64_t number = 0; number < 100; ++number) {
+    act(77, number);
+    const std::string image = shard_->save_image();
+    EXPECT_EQ(again(image, changes_.size())->save_image(), image) << number;
+    for (size_t size = 1; size < image.size(); size += 1 + image.size() / 50) {
+      EXPECT_THROW(again(std::string_view(image).substr(0, size), changes_.size()), Error) << size;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, ReplayTest,
+                         testing::Values(Consistency{}, Consistency{.staleness = 2},
+                                         Consistency{.async = true, .max_lag = 4}));
+
+}  // namespace
+}  // namespace ps
