@@ -50,7 +50,9 @@ struct RunSaves::Making {
   }
 
   std::string name;                           // by which the saver was elected
+  int64_t pass = -1;                          // -1: in the midst of one
   bool asked = false;                         // by a signal
+  int tries = 1;                              // to get the files
   bool taken_up = false;                      // in place of a process that may have been killed saving it
   std::optional<AskedCheckpoint> checkpoint;  // nothing: the servers have not answered yet
   std::string folder_name, folder;            // of the model; empty: not begun
@@ -184,6 +186,7 @@ void RunSaves::publish(const std::string& name, const std::string& folder_name) 
 bool RunSaves::ask_servers(const std::string& name, int64_t pass) {
   auto making = std::make_shared<Making>();
   making->name = name;
+  making->pass = pass;
   making->asked = pass < 0;
   if (home_.local() != nullptr ||
       !home_.group().ask_checkpoint(
@@ -217,10 +220,7 @@ void RunSaves::go_on_now() {
   try {
     if (making_->folder.empty()) return begin_model();
     if (making_->made) return end_model();
-    if (making_->not_taken && making_->not_taken->code() == Code::kUnavailable) {
-      return do_without_files(making_->not_taken->message());
-    }
-    if (making_->not_taken) throw *making_->not_taken;
+    if (making_->not_taken) return ask_again(*making_->not_taken);
     make_model(making_->copies);
   } catch (const StateLost&) {
     throw;
@@ -248,7 +248,7 @@ void RunSaves::begin_model() {
     return seen->base ? make_model(there) : take_over_files(there, *seen);
   }
   if (is_it) return make_model(there);
-  making_->copies = making_->folder + ".parts";
+  making_->copies = cat(making_->folder, ".parts-", making_->tries);
   make_directories(making_->copies);
   home_.group().take_checkpoint(checkpoint, making_->copies,
                                 [making = making_](const std::optional<Error>& error) {
@@ -257,8 +257,21 @@ void RunSaves::begin_model() {
                                 });
 }
 
-// A server that logs may have come again, and have lost what it wrote down.  When training is over, its rows
-// still are what they were.
+// A server that logs, and has come again in the midst of the copying, still has its files, or writes them
+// again.
+void RunSaves::ask_again(const Error& why) {
+  constexpr int kMostTries = 10;
+  if (why.code() != Code::kUnavailable) throw why;
+  const std::shared_ptr<Making> last = making_;
+  if (last->asked || last->tries == kMostTries || !ask_servers(last->name, last->pass)) {
+    return do_without_files(why.message());
+  }
+  making_->taken_up = last->taken_up;
+  making_->tries = last->tries + 1;
+  log_.warning("the servers' files are asked for again: ", why.message());
+}
+
+// When training is over, the servers' rows still are what they were.
 void RunSaves::do_without_files(const std::string& why) {
   const std::string name = making_->name;
   if (name != pass_directory(job_.train.passes - 1)) {

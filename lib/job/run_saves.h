@@ -72,6 +72,7 @@ class RunSaves {
   void go_on_now();
   void begin_model();
   void take_over_files(const std::string& checkpoint, const Manifest& manifest);
+  void ask_again(const Error& why);
   void do_without_files(const std::string& why);
   void make_model(const std::string& checkpoint);
   void end_model();

@@ -16,7 +16,7 @@ namespace ps {
 
 namespace {
 
-constexpr std::string_view kWritingPrefix = "writing-", kPartSuffix = ".part";
+constexpr std::string_view kWritingPrefix = "writing-", kPartSuffix = ".part", kFileSuffix = ".psc";
 constexpr uint64_t kMaxPartBytes = 256 << 20;
 
 std::string run_prefix(uint64_t run) {
@@ -26,6 +26,24 @@ std::string run_prefix(uint64_t run) {
 // "shard-d0-s1": the numbers of a shard; -1 where it has none of a kind.
 std::string shard_name(const ShardPlace& place) {
   return cat("shard-d", place.dense, "-s", place.sparse);
+}
+
+std::string rows_prefix(const ShardPlace& place) {
+  return cat("rows-", place.sparse, "-");
+}
+
+std::string dense_file(const ShardPlace& place) {
+  return cat("dense-", place.dense, kFileSuffix);
+}
+
+// Where the parts of a cut are: before, or after, whoever makes a checkpoint of them has begun to.
+std::string parts_folder(const std::string& directory, const Cut& cut) {
+  const std::string writing = join_path(directory, writing_folder(cut));
+  return is_directory(writing) ? writing : join_path(directory, step_folder(cut.step));
+}
+
+Manifest read_part(const std::string& path) {
+  return decode_manifest(read_file(path, kMaxPartBytes), path);
 }
 
 std::vector<std::string> part_files(const std::string& folder) {
@@ -82,7 +100,7 @@ PartWriter::~PartWriter() = default;
 PartWriter::TableFile& PartWriter::file_of(const TableLayout& layout) {
   TableFile& file = sparse_[layout.name];
   if (!file.writer) {
-    const std::string name = cat("rows-", place_.sparse, "-", sparse_.size(), ".psc");
+    const std::string name = cat(rows_prefix(place_), sparse_.size(), kFileSuffix);
     as_output([&] { file.writer = std::make_unique<CheckpointFileWriter>(target_, name); });
   }
   return file;
@@ -107,8 +125,8 @@ void PartWriter::rows(const TableLayout& layout, uint32_t partition, const RowBl
 }
 
 void PartWriter::dense(const TableLayout& layout, const RowDeal& deal, std::span<const float> floats) {
-  const std::string name = cat("dense-", place_.dense, ".psc");
-  if (!dense_) as_output([&] { dense_ = std::make_unique<CheckpointFileWriter>(target_, name); });
+  if (!dense_)
+    as_output([&] { dense_ = std::make_unique<CheckpointFileWriter>(target_, dense_file(place_)); });
   save_dense_floats(*dense_, layout, deal, floats, static_cast<uint32_t>(deal.holder));
 }
 
@@ -121,7 +139,7 @@ Manifest PartWriter::finish(const std::vector<TableLayout>& layouts,
   if (dense_) files_.push_back(dense_->finish());
   const std::string name = shard_name(place_);
   if (!states.empty()) {
-    CheckpointFileWriter writer(target_, name + ".psc");
+    CheckpointFileWriter writer(target_, cat(name, kFileSuffix));
     for (const auto& [state, bytes] : states) writer.state(state, bytes);
     files_.push_back(writer.finish());
   }
@@ -132,9 +150,29 @@ Manifest PartWriter::finish(const std::vector<TableLayout>& layouts,
   return manifest;
 }
 
+std::optional<Manifest> find_part(const std::string& directory, const Cut& cut, const ShardPlace& place) {
+  for (const std::string& folder : {writing_folder(cut), step_folder(cut.step)}) {
+    const std::string path =
+        join_path(join_path(directory, folder), shard_name(place) + std::string(kPartSuffix));
+    if (!exists(path)) continue;
+    Manifest part = read_part(path);
+    if (part.generation == cut.run) return part;
+  }
+  return std::nullopt;
+}
+
+Manifest part_of(const Manifest& whole, const ShardPlace& place) {
+  Manifest part = whole;
+  std::erase_if(part.files, [&](const FileEntry& file) {
+    return !file.path.starts_with(rows_prefix(place)) && file.path != dense_file(place) &&
+           file.path != cat(shard_name(place), kFileSuffix);
+  });
+  return part;
+}
+
 bool parts_complete(const std::string& directory, const Cut& cut, const ShardPlace& place) {
   std::set<int> dense, sparse;
-  for (const std::string& name : part_files(join_path(directory, writing_folder(cut)))) {
+  for (const std::string& name : part_files(parts_folder(directory, cut))) {
     ShardPlace of;
     if (std::sscanf(name.c_str(), "shard-d%d-s%d", &of.dense, &of.sparse) != 2) continue;
     if (of.dense >= 0) dense.insert(of.dense);
@@ -145,28 +183,31 @@ bool parts_complete(const std::string& directory, const Cut& cut, const ShardPla
 }
 
 uint64_t commit_parts(FileSystem& files, const std::string& directory, const Cut& cut, const Json& job) {
-  const std::string folder = join_path(directory, writing_folder(cut));
+  const std::string folder = parts_folder(directory, cut);
+  const std::vector<std::string> parts = part_files(folder);
   Manifest whole{.step = cut.step, .generation = cut.run, .job = job};
   std::set<std::string> tables;
   bool first = true;
-  for (const std::string& name : part_files(folder)) {
-    const std::string path = join_path(folder, name);
-    Manifest part = decode_manifest(read_file(path, kMaxPartBytes), path);
+  for (const std::string& name : parts) {
+    Manifest part = read_part(join_path(folder, name));
     if (std::exchange(first, false)) whole.base = part.base;
     if (!same_base(whole.base, part.base)) {
-      fail(Code::kUnavailable, path, " builds on another checkpoint than the parts of other servers");
+      fail(Code::kUnavailable, join_path(folder, name),
+           " builds on another checkpoint than the parts of other servers");
     }
     for (TableLayout& layout : part.tables) {
       if (tables.insert(layout.name).second) whole.tables.push_back(std::move(layout));
     }
     std::move(part.files.begin(), part.files.end(), std::back_inserter(whole.files));
-    files.remove(path);
   }
   const std::string target = join_path(directory, step_folder(cut.step));
-  files.remove(join_path(target, kManifestFile));
-  files.remove(target);
-  files.rename(folder, target);
+  if (folder != target) {
+    files.remove(join_path(target, kManifestFile));
+    files.remove(target);
+    files.rename(folder, target);
+  }
   commit_checkpoint(files, directory, whole);
+  for (const std::string& name : parts) files.remove(join_path(target, name));
   uint64_t bytes = 0;
   for (const FileEntry& file : whole.files) bytes += file.sum.bytes;
   return bytes;

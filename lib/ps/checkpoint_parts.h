@@ -3,7 +3,8 @@
 // All write into one folder of the checkpoint directory, which is named after the run and the cut:
 // writing-<run>-<step>.  A shard whose files are there and synced leaves a part file beside them, a manifest
 // of its own files.  The job's first shard, once there are those of all, makes the folder step-… of it, with
-// the manifest of all files.  ps-checkpoint(5).
+// the manifest of all files, and then removes the part files: a shard that comes again finds its part at any
+// time, and does not write it over.  ps-checkpoint(5).
 #ifndef PS_PS_CHECKPOINT_PARTS_H_
 #define PS_PS_CHECKPOINT_PARTS_H_
 
@@ -28,6 +29,13 @@ struct Cut {
 };
 
 std::string writing_folder(const Cut& cut);
+
+// On which full checkpoint the next increment builds.  All shards of a run have begun the same checkpoints,
+// so that they choose the same.
+struct Increments {
+  int64_t full_step = -1;  // of the last full one that was begun; -1: none
+  int64_t since_full = 0;  // that were begun
+};
 
 // One shard's files.  Any one thread at a time.  Throws as ChunkWriter does.
 class PartWriter {
@@ -61,6 +69,12 @@ class PartWriter {
   std::map<std::string, TableFile> sparse_;      // by table
   std::unique_ptr<CheckpointFileWriter> dense_;  // null: none begun
 };
+
+// This shard's part, if it is there and whole: one that a process before this one has written.
+std::optional<Manifest> find_part(const std::string& directory, const Cut& cut, const ShardPlace& place);
+
+// The same of a checkpoint that counts.
+Manifest part_of(const Manifest& whole, const ShardPlace& place);
 
 // Whether the parts of all shards are there; `place` is of one of them.
 bool parts_complete(const std::string& directory, const Cut& cut, const ShardPlace& place);

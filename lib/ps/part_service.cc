@@ -91,6 +91,11 @@ void PartService::ask(uint64_t step, bool comes, ReplyPtr reply) {
   waiting_.emplace(step, std::move(reply));
 }
 
+bool PartService::knows(uint64_t step) const {
+  return std::ranges::any_of(
+      written_, [step](const Written& each) { return static_cast<uint64_t>(each.cut.step) == step; });
+}
+
 void PartService::add(const Cut& cut, const PartAnswer& part) {
   const uint64_t step = static_cast<uint64_t>(cut.step);
   auto [first, last] = waiting_.equal_range(step);

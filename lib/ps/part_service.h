@@ -54,6 +54,9 @@ class PartService {
   // Answered when the part is written, or will not be; at once unless it `comes`.
   void ask(uint64_t step, bool comes, ReplyPtr reply);
 
+  // Whether it has been told of that part.
+  bool knows(uint64_t step) const;
+
   // A part is written, or will not be.
   void add(const Cut& cut, const PartAnswer& part);
 

@@ -113,10 +113,12 @@ void PushLog::begin(LogEnd end) {
   start_commit();
 }
 
-void PushLog::begin_base(const CheckpointId& checkpoint, std::string image) {
+void PushLog::begin_base(const CheckpointId& checkpoint, std::string image, const Increments& increments) {
   SegmentHeader header;
   header.is_base = header.has_image = true;
   header.checkpoint = checkpoint;
+  header.full_step = increments.full_step;
+  header.since_full = increments.since_full;
   header.owner = owner_;
   work_.push_back({std::move(header), std::move(image), ""});
   start_commit();

@@ -52,6 +52,9 @@ const ObjectSpec<SegmentHeader>& SegmentHeader::spec() {
     s.field("is_base", &SegmentHeader::is_base, "all before is in a checkpoint, or there was nothing");
     s.field("checkpoint", &SegmentHeader::checkpoint, "that checkpoint");
     s.field("has_image", &SegmentHeader::has_image, "the image of the shard follows");
+    s.field("full_step", &SegmentHeader::full_step, "of the checkpoint that increments build on")
+        .at_least(-1);
+    s.field("since_full", &SegmentHeader::since_full, "increments that build on it").at_least(0);
     s.field("owner", &SegmentHeader::owner, "whose log it is").must();
     return s;
   }();

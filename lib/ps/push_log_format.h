@@ -50,6 +50,9 @@ struct SegmentHeader {
   std::optional<CheckpointId> checkpoint;
   bool has_image = false;  // with the image of the shard: that checkpoint was made in its run
 
+  // The full checkpoint on which the next increment builds, -1: none; and how many build on it.
+  int64_t full_step = -1, since_full = 0;
+
   LogOwner owner;
 
   static const ObjectSpec<SegmentHeader>& spec();

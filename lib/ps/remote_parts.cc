@@ -40,6 +40,7 @@ struct RemoteStore::Taking {
   }
 
   void add(size_t shard, Manifest part) {
+    if (part.base) fail(Code::kUnavailable, "a part holds only what has changed since ", part.base->folder);
     for (TableLayout& layout : part.tables) {
       auto known = [&](const TableLayout& each) { return each.name == layout.name; };
       if (std::ranges::none_of(whole.tables, known)) whole.tables.push_back(std::move(layout));

@@ -136,8 +136,9 @@ class Shard {
   void restore(const CheckpointReader& reader);
 
   // For logs.  `changed` is told of every change before it is made.  What save_image writes after a step, and
-  // the tables as they then are, make a shard with which replay goes on: it makes the same changes again, and
-  // answers nobody.  Both throw kCorrupt when what they are given makes no sense.
+  // the tables as they then are, make a shard with which replay goes on: it makes the same changes again,
+  // begins the same checkpoints, and answers nobody.  All is done after end_replay.  They throw kCorrupt when
+  // what they are given makes no sense.
   void on_change(ShardEventSink changed) { changed_ = std::move(changed); }
   std::string save_image() const;
   void load_image(std::string_view image);
@@ -185,6 +186,7 @@ class Shard {
   void load_trainer(ByteReader& in, Trainer& trainer);
   bool ask_cut(uint64_t number) const;
   void make_held_event(Time now);
+  void go_on_from_image();
   void make_again(ShardEvent event, int rank, std::string_view body, Time now);
   void pull_again(int rank, std::string_view body, ReplyPtr& reply);
   void take_over(Trainer& trainer, uint64_t generation);

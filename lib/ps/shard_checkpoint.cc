@@ -54,15 +54,22 @@ std::vector<std::string> ShardCheckpoint::folders(const Cut& cut) const {
   return all;
 }
 
-// All shards have begun the same checkpoints, and choose the same.
 std::optional<int64_t> ShardCheckpoint::choose_base(const Cut& cut, bool full) {
-  if (!full && base_step_ && since_full_ + 1 < settings_.full_every) {
-    ++since_full_;
-    return base_step_;
+  if (!full && increments_.full_step >= 0 && increments_.since_full + 1 < settings_.full_every) {
+    ++increments_.since_full;
+    return increments_.full_step;
   }
-  base_step_ = cut.step;
-  since_full_ = 0;
+  increments_ = {.full_step = cut.step};
   return std::nullopt;
+}
+
+bool ShardCheckpoint::take_up_part() {
+  std::optional<Manifest> written = find_part(directory(), cut_, place_);
+  if (!written) return false;
+  part_->manifest = std::move(*written);
+  phase_ = Phase::kWriting;
+  timer_.start_after(Duration());
+  return true;
 }
 
 void ShardCheckpoint::begin(const Cut& cut, std::map<std::string, std::string> states, bool full) {
@@ -75,14 +82,16 @@ void ShardCheckpoint::begin(const Cut& cut, std::map<std::string, std::string> s
   states_ = std::move(states);
   begun_ = loop_.now();
   part_ = std::make_shared<Part>();
-  writer_.add(0, [this, part = part_, cut, base = choose_base(cut, full)] {
+  const std::optional<int64_t> base_step = choose_base(cut, full);
+  if (take_up_part()) return;
+  writer_.add(0, [this, part = part_, cut, base_step] {
     part->run([&] {
       ChunkWriting writing{settings_.files, settings_.zstd_level, nullptr};
       if (settings_.rate) {
         writing.before_write = [rate = settings_.rate](uint64_t bytes) { rate->take(bytes); };
       }
       if (settings_.directory.empty()) remove_stale_parts(*settings_.files, settings_.scratch, cut);
-      part->writer = std::make_unique<PartWriter>(directory(), cut, place_, writing, base);
+      part->writer = std::make_unique<PartWriter>(directory(), cut, place_, writing, base_step);
     });
   });
   tables_.begin_snapshot(settings_.memory_bytes / 2, *this);

@@ -53,8 +53,13 @@ class ShardCheckpoint final : private SnapshotTarget {
   ~ShardCheckpoint() override;
 
   // Begins a checkpoint of the tables as they are, and of `states`.  One that is not done is given up.  It
-  // may hold what has changed since an earlier one, unless it is to be `full`.
+  // may hold what has changed since an earlier one, unless it is to be `full`.  A part that is there already,
+  // of the process before this one, is not written again.
   void begin(const Cut& cut, std::map<std::string, std::string> states, bool full);
+
+  // For a shard that takes up what another process has begun.
+  void set_increments(const Increments& increments) { increments_ = increments; }
+  const Increments& increments() const { return increments_; }
 
   // `end` is called when a checkpoint counts, or has failed: of the first shard.  Where each server has a
   // folder of its own, when the first shard's part is written.
@@ -84,6 +89,7 @@ class ShardCheckpoint final : private SnapshotTarget {
 
   const std::string& directory() const;
   std::optional<int64_t> choose_base(const Cut& cut, bool full);
+  bool take_up_part();
   bool commits() const { return place_.dense == 0 && !settings_.directory.empty(); }
   void work();
   void sweep();
@@ -105,8 +111,7 @@ class ShardCheckpoint final : private SnapshotTarget {
   std::function<void(const AskedCheckpoint&)> on_end_ = [](const AskedCheckpoint&) {};
   std::function<void(const Cut&, const PartAnswer&)> on_part_ = [](const Cut&, const PartAnswer&) {};
 
-  std::optional<int64_t> base_step_;  // of the last full one that was begun
-  int since_full_ = 0;
+  Increments increments_;
 
   // Of the running checkpoint.
   Phase phase_ = Phase::kIdle;

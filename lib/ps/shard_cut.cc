@@ -72,8 +72,8 @@ void Shard::begin_aligned_cut() {
   if (std::ranges::any_of(trainers_, awaited)) return;
   marks_ = false;
   if (std::ranges::none_of(trainers_, &Trainer::marked)) return;
-  if (begin_cut_) begin_cut_(cut_number(), /*at_end=*/false);
   for (Trainer& trainer : trainers_) trainer.marked = false;
+  if (begin_cut_) begin_cut_(cut_number(), /*at_end=*/false);
   for (Trainer& trainer : trainers_) apply_asynchronous(trainer);
 }
 

@@ -136,7 +136,7 @@ void Shard::save_trainer(const Trainer& trainer, std::string& out) const {
   out += pulls;
 }
 
-// Steps whose pushes are all there follow at once, as they did when the image was made.
+// What follows at once is held, as an event is.
 void Shard::load_image(std::string_view image) {
   ByteReader in(image);
   for (uint64_t* number : {&run_, &clock_, &pass_, &cut_at_, &counters_.steps}) *number = in.get<uint64_t>();
@@ -164,8 +164,7 @@ void Shard::load_image(std::string_view image) {
   if (!in.ok() || in.remaining() > 0) fail(Code::kCorrupt, "the image of a shard has another length");
   restored_.reset();
   restored_states_.clear();
-  if (consistency_.async) begin_aligned_cut();
-  for (Trainer& trainer : trainers_) apply_complete(trainer);
+  held_event_ = std::make_unique<HeldEvent>(HeldEvent{ShardEvent::kCut, 0, "", {}});
 }
 
 void Shard::load_trainer(ByteReader& in, Trainer& trainer) {

@@ -1,5 +1,6 @@
 // A shard makes again what its log says that it has made.
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "ps/shard.h"
@@ -39,11 +40,12 @@ void Shard::replay(ShardEvent event, int rank, std::string_view body, Time now) 
 void Shard::make_held_event(Time now) {
   const std::unique_ptr<HeldEvent> held = std::move(held_event_);
   if (!held) return;
-  cut_wanted_ = [&held](uint64_t number) {
+  auto decided = [&held](uint64_t number) {
     return std::ranges::find(held->cuts, number) != held->cuts.end();
   };
+  const auto wanted = std::exchange(cut_wanted_, decided);
   make_again(held->event, held->rank, held->body, now);
-  cut_wanted_ = nullptr;
+  cut_wanted_ = wanted;
 }
 
 void Shard::make_again(ShardEvent event, int rank, std::string_view body, Time now) {
@@ -81,9 +83,15 @@ void Shard::make_again(ShardEvent event, int rank, std::string_view body, Time n
     case ShardEvent::kEndCounts:
       return confirm_end();
     case ShardEvent::kCut:
-      break;
+      return go_on_from_image();
   }
   fail(Code::kCorrupt, "there is no event ", static_cast<int>(event), " of ", body.size(), " bytes");
+}
+
+// Steps whose pushes are all there follow at once, as they did when the image was made.
+void Shard::go_on_from_image() {
+  if (consistency_.async) begin_aligned_cut();
+  for (Trainer& trainer : trainers_) apply_complete(trainer);
 }
 
 // One that was refused, for want of memory, was asked again.

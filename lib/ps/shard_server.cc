@@ -288,6 +288,7 @@ void ShardServer::make_shard(const Hello& hello) {
   }
   if (has_directory()) begin_log();
   watch_cuts();
+  watch_end();
 }
 
 // Whoever waits hears of it, and begins anew.

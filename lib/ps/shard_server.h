@@ -70,6 +70,13 @@ class ShardServer {
  private:
   friend class ShardSession;
 
+  // The last checkpoint that was begun while a log was read, and the shard as it then was.
+  struct ReplayedCut {
+    CheckpointId id;
+    std::string image;
+    Increments increments;
+  };
+
   // Throws kUsage unless the hello is of this job, and makes the shard.
   void admit(const Hello& hello);
   void check_job(const Hello& hello) const;
@@ -86,6 +93,7 @@ class ShardServer {
   void check_checkpoint(const CheckpointReader& reader) const;
   Standing join(const Member& member);
   void watch_cuts();
+  void watch_end();
   std::string log_folder() const;
   void check_log_is_new() const;
   void begin_log();
@@ -95,12 +103,16 @@ class ShardServer {
   std::unique_ptr<CheckpointReader> newest_checkpoint() const;
   void replay(PushLogReader& log, const CheckpointReader* checkpoint);
   bool restore_for_log(const CheckpointReader& checkpoint);
+  void load_image(const PushLogReader& log);
+  void go_on_with_log(LogEnd end);
   void warn_of_damage(const Error& error) const;
   ReplyPtr when_synced(ReplyPtr reply);
   void end_for_good(const Error& error);
-  bool decides_cuts() const;
+  bool is_first() const { return place_from_json(place_).dense == 0; }
+  bool decides_cuts() const { return checkpoint_ && is_first(); }
   void ask_checkpoint(int64_t pass, ReplyPtr reply);
   void ask_part(uint64_t step, ReplyPtr reply);
+  void look_for_part(uint64_t step);
   bool cut_wanted(uint64_t step);
   bool goes_back(const Hello& hello) const;
   bool has_finished(const Hello& hello);
@@ -126,6 +138,7 @@ class ShardServer {
   std::optional<uint64_t> cut_pass_;  // at the end of which the last checkpoint began; none: in its midst
   AskedCheckpoint last_end_;          // of that one, once it is done
   std::unique_ptr<PushLog> log_;      // null: there is none
+  std::optional<ReplayedCut> replayed_cut_;
   bool log_looked_for_ = false;
   std::optional<CheckpointId> restored_;  // what the shard began with
   std::optional<Error> failed_;           // for good

@@ -100,13 +100,15 @@ void ShardServer::watch_cuts() {
   checkpoint_ =
       std::make_unique<ShardCheckpoint>(loop_, job_.checkpoints, place_from_json(place_), shard_->tables());
   last_cut_ = loop_.now();
-  const bool decides = decides_cuts();
   auto begin = [this](uint64_t step, bool at_end) { begin_checkpoint(step, at_end); };
   auto wanted = [this](uint64_t step) { return cut_wanted(step); };
   checkpoint_->on_end([this](const AskedCheckpoint& end) { end_checkpoint(end); });
   checkpoint_->on_part([this](const Cut& cut, const PartAnswer& part) { parts_.add(cut, part); });
-  shard_->on_cut(begin, decides ? std::function<bool(uint64_t)>(wanted) : nullptr, has_directory());
-  if (!decides || !has_directory()) return;
+  shard_->on_cut(begin, is_first() ? std::function<bool(uint64_t)>(wanted) : nullptr, has_directory());
+}
+
+void ShardServer::watch_end() {
+  if (!is_first() || !has_directory()) return;
   shard_->on_finished([this](uint64_t passes) {
     ending_ = passes;
     if (!checkpoint_->busy()) end_run();
@@ -125,8 +127,11 @@ void ShardServer::begin_checkpoint(uint64_t step, bool at_end) {
     states.insert(job_.checkpoints.states.begin(), job_.checkpoints.states.end());
     states[kSchemaState] = schema_.dump();
   }
-  checkpoint_->begin({shard_->run(), static_cast<int64_t>(step)}, std::move(states), at_end);
-  if (log_) log_->begin_base({static_cast<int64_t>(step), shard_->run()}, shard_->save_image());
+  const Cut cut{shard_->run(), static_cast<int64_t>(step)};
+  checkpoint_->begin(cut, std::move(states), at_end);
+  if (!job_.checkpoints.durable) return;
+  const ReplayedCut begun{{cut.step, cut.run}, shard_->save_image(), checkpoint_->increments()};
+  log_ ? log_->begin_base(begun.id, begun.image, begun.increments) : void(replayed_cut_ = begun);
 }
 
 void ShardServer::end_checkpoint(const AskedCheckpoint& end) {
@@ -176,10 +181,6 @@ void ShardServer::read_finished() {
   finished_ = static_cast<uint64_t>(*passes);
 }
 
-bool ShardServer::decides_cuts() const {
-  return checkpoint_ && place_from_json(place_).dense == 0;
-}
-
 void ShardServer::ask_checkpoint() {
   if (decides_cuts() && has_directory()) return checkpoint_requests_.add();
   if (job_.checkpoints.log == nullptr) return;
@@ -202,10 +203,23 @@ void ShardServer::ask_checkpoint(int64_t pass, ReplyPtr reply) {
   reply->answer(Payload(encode_asked_checkpoint(answer)));
 }
 
-// What this shard has forgotten, since it was restarted, does not come any more.
+// What this shard has forgotten, since it was restarted, and is in no checkpoint, does not come any more.
 void ShardServer::ask_part(uint64_t step, ReplyPtr reply) {
   const bool comes = step > shard_->cut_number() || (checkpoint_ && checkpoint_->is_writing(step));
+  if (!comes && !parts_.knows(step) && has_directory()) look_for_part(step);
   parts_.ask(step, comes, std::move(reply));
+}
+
+void ShardServer::look_for_part(uint64_t step) {
+  const Cut cut{shard_->run(), static_cast<int64_t>(step)};
+  const std::string folder = join_path(job_.checkpoints.directory, step_folder(cut.step));
+  try {
+    const CheckpointReader reader(folder);
+    if (reader.manifest().generation != cut.run) return;
+    parts_.add(cut, {part_of(reader.manifest(), place_from_json(place_)), ""});
+  } catch (const Error& error) {
+    if (job_.checkpoints.log != nullptr) job_.checkpoints.log->warning("no model of it: ", error.message());
+  }
 }
 
 // None while the last one is not done: it would be given up.  And none while a model is made of the last: a

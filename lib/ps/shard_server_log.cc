@@ -1,4 +1,5 @@
 // A shard server's log: what it writes, and how a server that comes again takes the run up where it was.
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -146,26 +147,47 @@ void ShardServer::replay(PushLogReader& log, const CheckpointReader* checkpoint)
   const LogOwner& owner = log.base().owner;
   new_shard(owner.schema, owner.place, owner.cpu);
   recovers_ = true;
-  if (place_from_json(place_).dense == 0) {
+  if (is_first()) {
     read_finished();
     shard_->on_finished([](uint64_t) {});
   }
   recovers_ = owner.recovers;
   restored_folder_ = owner.checkpoint;
   if (checkpoint != nullptr && !restore_for_log(*checkpoint)) return;
-  if (log.base().has_image) shard_->load_image(log.image());
+  if (log.base().has_image) load_image(log);
+  watch_cuts();
+  if (checkpoint_) checkpoint_->set_increments({log.base().full_step, log.base().since_full});
   uint64_t events = 0;
   LogEnd end = log.read([&](ShardEvent event, int rank, std::string_view body) {
     shard_->replay(event, rank, body, loop_.now());
     ++events;
   });
   shard_->end_replay(loop_.now());
-  write_log(std::move(end));
+  go_on_with_log(std::move(end));
   log_->note_replayed(events);
-  watch_cuts();
+  watch_end();
   if (job_.checkpoints.log == nullptr) return;
   job_.checkpoints.log->info("Taking the run up at step ", shard_->clock(), ", with ", events, " changes of ",
                              log_folder(), ", in ", significant(to_seconds(loop_.now() - begun), 3), " s");
+}
+
+// A crash may have come between the last event and the segment of the checkpoint that began with it.
+void ShardServer::go_on_with_log(LogEnd end) {
+  const std::optional<ReplayedCut> cut = std::exchange(replayed_cut_, std::nullopt);
+  auto is_of_cut = [&](const SegmentHeader& header) {
+    return header.is_base && header.checkpoint == cut->id;
+  };
+  const bool has_base = !cut || is_of_cut(end.header) || std::ranges::any_of(end.chain, is_of_cut);
+  write_log(std::move(end));
+  if (!has_base) log_->begin_base(cut->id, cut->image, cut->increments);
+}
+
+// As the shard was when a checkpoint began that counts now.
+void ShardServer::load_image(const PushLogReader& log) {
+  shard_->load_image(log.image());
+  cut_pass_ = shard_->pass_just_ended();
+  const CheckpointId& checkpoint = *log.base().checkpoint;
+  last_end_ = {true, step_folder(checkpoint.step), checkpoint.run};
 }
 
 // Once, and in a turn of its own: connections end.

@@ -82,7 +82,8 @@ struct Shard::WaitingPull {
   ReplyPtr reply;
 };
 
-// Of a log that is read, and how many steps a checkpoint was then said to begin after.
+// Of a log that is read, and how many steps a checkpoint was then said to begin after.  kCut: what followed
+// the image at once.
 struct Shard::HeldEvent {
   ShardEvent event;
   int rank;

@@ -139,6 +139,8 @@ for name in async staleness geo; do
     done
   done
   end_servers
-  [[ -s $name/pass-00002/model.safetensors ]] || fail "seed $seed, $name: no model"
+  for ((pass = 0; pass < passes; ++pass)); do
+    [[ -s $name/pass-0000$pass/model.safetensors ]] || fail "seed $seed, $name: no model of pass $pass"
+  done
   echo "$name: $kills servers killed, every step is applied once"
 done

@@ -21,6 +21,12 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
   void begin() {
     make(0, GetParam());
     watch();
+    cuts_.clear();
+    shard_->on_cut(
+        [this](uint64_t step, bool) {
+          cuts_.push_back({step, shard_->save_image(), changes_.size()});
+        },
+        [](uint64_t step) { return step % 3 == 0; });
     for (int rank = 0; rank < kTrainers; ++rank) join(rank, kTrainers, 1);
   }
   void watch() {
@@ -40,31 +46,38 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     for (uint64_t key = random.below(5); key < 100; key += 1 + random.below(30)) keys.push_back(key);
     pull(rank, step, keys, ++pulls_);
     if (random.below(3) == 0) return;
-    const PushHeader header{.step = step, .info = {1, 0}, .num_pieces = 2};
+    const bool cut = step + 1 == cut_at_[rank];
+    const PushHeader header{.step = step, .info = {1, 0}, .cut = cut, .num_pieces = 2};
     push_piece(rank, header, keys, static_cast<float>(random.uniform()));
     if (random.below(5) == 0) return;
     PushHeader last = header;
     last.piece = 1;
-    last.cut = true;
     const OutcomePtr outcome = push_piece(rank, last, keys, 1);
     waiting_[rank] = outcome;
     for (int each = 0; each < kTrainers; ++each) {
-      if (waiting_[each] && !waiting_[each]->waits()) ++steps_[each], waiting_[each] = nullptr;
+      if (!waiting_[each] || waiting_[each]->waits()) continue;
+      cut_at_[each] = std::max(cut_at_[each], waiting_[each]->done().cut_at);
+      ++steps_[each], waiting_[each] = nullptr;
     }
   }
   void take_part_anew(int rank, uint64_t generation) {
     leave(rank, kTrainers, generations_[rank]);
     generations_[rank] = 1000 + generation;
-    steps_[rank] = join(rank, kTrainers, generations_[rank]).step;
+    const Standing standing = join(rank, kTrainers, generations_[rank]);
+    steps_[rank] = standing.step;
+    cut_at_[rank] = standing.cut_at;
     waiting_[rank] = nullptr;
   }
   void gather(int rank) { ShardTest::gather(rank, 0, cat("from ", rank)); }
 
-  // Another shard, which is told the image and the changes since.
+  // Another shard, which is told the image and the changes since, and decides on nothing by itself.
   std::unique_ptr<Shard> again(std::string_view image, size_t since) {
     std::unique_ptr<Shard> first = std::move(shard_);
     make(0, GetParam());
     std::swap(first, shard_);
+    cuts_again_.clear();
+    first->on_cut([this](uint64_t step, bool) { cuts_again_.push_back(step); },
+                  [](uint64_t) { return false; });
     if (!image.empty()) first->load_image(image);
     for (size_t i = since; i < changes_.size(); ++i) {
       const Change& change = changes_[i];
@@ -84,9 +97,25 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     return {floats, floats + 200};
   }
 
+  // The steps of the checkpoints that have begun, but for the first so many.
+  std::vector<uint64_t> cuts_behind(size_t count) const {
+    std::vector<uint64_t> steps;
+    for (size_t i = count; i < cuts_.size(); ++i) steps.push_back(cuts_[i].step);
+    return steps;
+  }
+
   static constexpr int kTrainers = 3;
+
+  // A checkpoint that has begun, the shard as it then was, and how many changes there were.
+  struct BegunCut {
+    uint64_t step;
+    std::string image;
+    size_t changes;
+  };
+  std::vector<BegunCut> cuts_;
+  std::vector<uint64_t> cuts_again_;
   std::vector<Change> changes_;
-  uint64_t steps_[kTrainers] = {}, generations_[kTrainers] = {1, 1, 1};
+  uint64_t steps_[kTrainers] = {}, generations_[kTrainers] = {1, 1, 1}, cut_at_[kTrainers] = {};
   OutcomePtr waiting_[kTrainers];
   uint64_t pulls_ = 0;
 };
@@ -99,14 +128,17 @@ TEST_P(ReplayTest, BecomesTheSameWhereverTheLogEnds) {
     std::fill(std::begin(steps_), std::end(steps_), 0);
     std::fill(std::begin(generations_), std::end(generations_), 1);
     std::fill(std::begin(waiting_), std::end(waiting_), nullptr);
+    std::fill(std::begin(cut_at_), std::end(cut_at_), 0);
     for (uint64_t number = 0; number < 150; ++number) {
       act(seed, number);
       std::unique_ptr<Shard> other = again("", 0);
       ASSERT_EQ(other->save_image(), shard_->save_image()) << number;
       ASSERT_EQ(table(*other), table(*shard_)) << number;
+      ASSERT_EQ(cuts_again_, cuts_behind(0)) << number;
     }
     EXPECT_GT(shard_->counters().steps, 5u);
     EXPECT_GT(shard_->counters().trainers_returned, 2u);
+    EXPECT_FALSE(cuts_.empty());
   }
 }
 
@@ -119,6 +151,16 @@ TEST_P(ReplayTest, ItsImageIsAllThatItRemembersOfItsRun) {
     for (size_t size = 1; size < image.size(); size += 1 + image.size() / 50) {
       EXPECT_THROW(again(std::string_view(image).substr(0, size), changes_.size()), Error) << size;
     }
+  }
+}
+
+TEST_P(ReplayTest, BeginsTheSameCheckpointsFromWhereOneBegan) {
+  begin();
+  for (uint64_t number = 0; number < 600; ++number) act(5, number);
+  ASSERT_GT(cuts_.size(), 3u);
+  for (size_t i = 0; i < cuts_.size(); ++i) {
+    again(cuts_[i].image, cuts_[i].changes);
+    EXPECT_EQ(cuts_again_, cuts_behind(i + 1)) << i;
   }
 }
 
