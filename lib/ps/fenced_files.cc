@@ -1,6 +1,9 @@
 #include "ps/fenced_files.h"
 
+#include <filesystem>
 #include <utility>
+
+#include "base/file.h"
 
 namespace ps {
 
@@ -48,7 +51,11 @@ void FencedFiles::make_directories(const std::string& path) {
   files_.make_directories(path);
 }
 
+// File by file, as there may be many: the server may be stopped, and replaced, among them.
 void FencedFiles::remove(const std::string& path) {
+  if (is_directory(path) && !std::filesystem::is_symlink(path)) {
+    for (const std::string& name : list_directory(path)) remove(join_path(path, name));
+  }
   fence_.check_now();
   files_.remove(path);
 }

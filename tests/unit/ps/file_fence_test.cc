@@ -42,6 +42,23 @@ class FileFenceTest : public testing::Test {
   Time now_ = 100s;
 };
 
+// The system's files; after each that is removed something else happens.
+class HauntedFiles final : public FileSystem {
+ public:
+  explicit HauntedFiles(std::function<void()> happens) : happens_(std::move(happens)) {}
+  std::unique_ptr<OutputFile> create(const std::string& path) override { return system_files().create(path); }
+  void rename(const std::string& from, const std::string& to) override { system_files().rename(from, to); }
+  void sync_directory(const std::string& path) override { system_files().sync_directory(path); }
+  void make_directories(const std::string& path) override { system_files().make_directories(path); }
+  void remove(const std::string& path) override {
+    system_files().remove(path);
+    happens_();
+  }
+
+ private:
+  const std::function<void()> happens_;
+};
+
 TEST_F(FileFenceTest, ServersOfOneJobShareAFolder) {
   auto first = make("a"), second = make("b");
   EXPECT_EQ(claim(*first, 0), kNone);
@@ -134,6 +151,18 @@ TEST_F(FileFenceTest, WhatIsWrittenIsLookedAtWheneverTheLastLookWas) {
   EXPECT_EQ(error_of([&] { files.create(folder_.path("more")); }).code(), Code::kFenced);
   EXPECT_EQ(error_of([&] { files.make_directories(folder_.path("more")); }).code(), Code::kFenced);
   EXPECT_EQ(error_of([&] { files.sync_directory(folder_.path()); }).code(), Code::kFenced);
+}
+
+TEST_F(FileFenceTest, WhoIsReplacedWhileItRemovesAFolderLeavesTheRest) {
+  auto stopped = make("a"), successor = make("b");
+  ASSERT_EQ(claim(*stopped), kNone);
+  HauntedFiles haunted([&] { successor->seize(0); });
+  FencedFiles files(haunted, *stopped);
+  files.make_directories(folder_.path("step-1"));
+  for (const char* name : {"step-1/a", "step-1/b"}) files.create(folder_.path(name));
+  EXPECT_EQ(error_of([&] { files.remove(folder_.path("step-1")); }).code(), Code::kFenced);
+  EXPECT_FALSE(exists(folder_.path("step-1/a")));
+  EXPECT_TRUE(exists(folder_.path("step-1/b")));
 }
 
 TEST_F(FileFenceTest, OfTwoNewcomersOneTakesThePlace) {
