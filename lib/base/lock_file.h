@@ -1,5 +1,6 @@
 // LockFile: a file that tells others whether its owner is there.  A lock on it says that the owner's process
-// has not ended, the time of its last change that it has not stopped either.  Used by FileFence.
+// has not ended, the time of its last change that it has not stopped either.  Used by FileFence and
+// TemporaryFolder.
 #ifndef PS_BASE_LOCK_FILE_H_
 #define PS_BASE_LOCK_FILE_H_
 

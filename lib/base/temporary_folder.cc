@@ -1,5 +1,7 @@
 #include "base/temporary_folder.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -9,20 +11,55 @@
 
 namespace ps {
 
+namespace {
+
+constexpr std::string_view kPrefix = "pskit-", kLock = "owner.lock";
+
+void remove_quietly(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
+// False where it cannot be told.
+bool is_left(const std::string& folder) {
+  try {
+    const std::optional<LockFileState> state = lock_file_state(join_path(folder, kLock));
+    return state && !state->locked;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
 std::string default_temporary_parent() {
   const char* chosen = std::getenv("TMPDIR");
   return chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
 }
 
-TemporaryFolder::TemporaryFolder(const std::string& parent) : path_(join_path(parent, "pskit-XXXXXX")) {
+void remove_left_folders(const std::string& parent) {
+  if (!is_directory(parent)) return;
+  for (const std::string& name : list_directory(parent)) {
+    const std::string folder = join_path(parent, name);
+    if (name.starts_with(kPrefix) && is_left(folder)) remove_quietly(folder);
+  }
+}
+
+TemporaryFolder::TemporaryFolder(const std::string& parent)
+    : path_(join_path(parent, cat(kPrefix, "XXXXXX"))) {
   if (mkdtemp(path_.data()) == nullptr) {
     fail_errno(Code::kUnavailable, "cannot make a folder in", parent, errno);
+  }
+  try {
+    lock_ = LockFile::create(path(kLock), cat("process ", getpid(), "\n"));
+  } catch (const Error&) {
+    remove_quietly(path_);
+    throw;
   }
 }
 
 TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  remove_quietly(path_);
 }
 
 std::string TemporaryFolder::path(std::string_view name) const {

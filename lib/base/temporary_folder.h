@@ -2,13 +2,19 @@
 #ifndef PS_BASE_TEMPORARY_FOLDER_H_
 #define PS_BASE_TEMPORARY_FOLDER_H_
 
+#include <memory>
 #include <string>
 #include <string_view>
+
+#include "base/lock_file.h"
 
 namespace ps {
 
 // $TMPDIR, else /tmp.
 std::string default_temporary_parent();
+
+// Removes the temporary folders in `parent` whose processes were killed, as far as this user may.
+void remove_left_folders(const std::string& parent);
 
 class TemporaryFolder {
  public:
@@ -23,6 +29,7 @@ class TemporaryFolder {
 
  private:
   std::string path_;
+  std::unique_ptr<LockFile> lock_;  // in the folder, as long as this process lives
 };
 
 }  // namespace ps

@@ -203,7 +203,10 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   const uint64_t max_memory = memory_limit(options);
   if (options.dry_run) return;
   std::optional<TemporaryFolder> scratch;
-  if (job.checkpoint.directory.empty()) scratch.emplace(options.scratch_dir);
+  if (job.checkpoint.directory.empty()) {
+    remove_left_folders(options.scratch_dir);
+    scratch.emplace(options.scratch_dir);
+  }
   served.checkpoints = checkpoint_settings(job, options, scratch ? scratch->path() : "", log);
   ServerPorts ports;
   std::optional<ServerPlace> place;  // outlives the shards

@@ -113,6 +113,21 @@ TEST_F(FileTest, AFileHasAnotherNameOrACopy) {
   EXPECT_EQ(refusal([&] { link_or_copy(path("none"), path("two")); }), Code::kUnavailable);
 }
 
+TEST_F(FileTest, TemporaryFoldersOfProcessesThatWereKilledAreRemoved) {
+  const TemporaryFolder alive(folder_);
+  const std::string left = path("pskit-killed");
+  make_directories(join_path(left, "rows"));
+  // One that ends leaves its file, and not the lock on it.
+  LockFile::create(join_path(left, "owner.lock"), "process 1\n");
+  make_directories(path("pskit-strange"));
+  make_directories(path("other"));
+  remove_left_folders(folder_);
+  EXPECT_FALSE(exists(left));
+  EXPECT_TRUE(exists(alive.path()));
+  EXPECT_TRUE(exists(path("pskit-strange")));
+  EXPECT_TRUE(exists(path("other")));
+}
+
 TEST_F(FileTest, ATemporaryFolderGoesWithWhatIsInIt) {
   std::string left;
   {
