@@ -2,18 +2,9 @@
 
 #include <utility>
 
-#include "base/clock.h"
 #include "net/backoff.h"
 
 namespace ps {
-
-namespace {
-
-Time now() {
-  return seconds_duration(monotonic_seconds());
-}
-
-}  // namespace
 
 // A call takes less than what is left of a lease after two renewals that failed.
 EtcdFence::EtcdFence(EtcdFenceOptions options, Log& log)
@@ -24,6 +15,7 @@ EtcdFence::EtcdFence(EtcdFenceOptions options, Log& log)
       registration_(client_, options_.registration) {
   enter();
   number_ = registration_.number();
+  renewed_ = now();
   if (number_ >= 0) thread_ = std::thread([this] { work(); });
 }
 
@@ -99,6 +91,10 @@ void EtcdFence::check() {
   if (now().count() < valid_until_) return;
   std::unique_lock lock(mutex_);
   while (!fenced_ && !ending_ && now().count() >= valid_until_) {
+    if (unsure_) {
+      fail(Code::kUnavailable, "this server was stopped for longer than its lease, and ", options_.place.text,
+           " does not say whether its place is still its own");
+    }
     asked_ = true;
     changed_.notify_all();
     changed_.wait_for(lock, lease_);
@@ -124,8 +120,7 @@ void EtcdFence::work() {
   }
 }
 
-// What counts is when it was asked: this process may have been stopped before it saw the answer.  Without an
-// answer nothing is known, and the server goes on for now.
+// What counts is when it was asked: this process may have been stopped before it saw the answer.
 void EtcdFence::renew() {
   const Time asked = now();
   try {
@@ -136,22 +131,44 @@ void EtcdFence::renew() {
     }
     if (!reachable_) log_.info(options_.place.text, " is there again");
     reachable_ = true;
+    renewed_ = asked;
+    std::lock_guard lock(mutex_);
+    unsure_ = false;
     valid_until_ = add_time(asked, lease_ / 2).count();
   } catch (const Error& error) {
-    if (error.code() != Code::kFenced) return say_unreachable(error);
-    std::lock_guard lock(mutex_);
-    fenced_ = error;
-    valid_until_ = 0;
+    if (error.code() != Code::kFenced) {
+      go_on_without(asked, error);
+    } else {
+      std::lock_guard lock(mutex_);
+      fenced_ = error;
+      valid_until_ = 0;
+    }
+    renewed_ = now();
   }
 }
 
-void EtcdFence::say_unreachable(const Error& error) {
-  if (reachable_) {
+// Without an answer nothing is known.  Trainers have been with the server all the time, and it goes on for
+// now, unless it was stopped: then they may have gone to another one.
+void EtcdFence::go_on_without(Time asked, const Error& error) {
+  std::lock_guard lock(mutex_);
+  const bool was_unsure = unsure_;
+  unsure_ |= was_stopped(asked);
+  if (unsure_ && !was_unsure) {
+    log_.warning("stopped for longer than the lease: answering nobody without ", options_.place.text, ": ",
+                 error.message());
+  } else if (reachable_) {
     log_.warning("going on with the trainers that are here, without ", options_.place.text, ": ",
                  error.message());
   }
   reachable_ = false;
-  valid_until_ = add_time(now(), lease_ / 2).count();
+  valid_until_ = unsure_ ? 0 : add_time(now(), lease_ / 2).count();
+}
+
+// Since the last try to renew the lease, or during one that began at `asked`.  Tries begin a fourth of a
+// lease after one another, and take a fourth at each endpoint at most.
+bool EtcdFence::was_stopped(Time asked) const {
+  const Duration longest = lease_ / 4 * static_cast<int64_t>(options_.place.endpoints.size());
+  return asked - renewed_ >= lease_ * 3 / 4 || now() - asked >= longest + lease_ / 2;
 }
 
 }  // namespace ps

@@ -4,7 +4,8 @@
 // A thread of its own renews the lease.  While etcd cannot be reached, the server goes on with the trainers
 // that know it; when etcd is there again and the lease has ended meanwhile, it registers anew, unless another
 // server had its place: then it is fenced.  A server that was stopped for half a lease asks before it
-// answers anybody.
+// answers anybody; one whose lease has run out while it was stopped answers nobody until etcd has said that
+// its place is still its own.
 #ifndef PS_PS_ETCD_FENCE_H_
 #define PS_PS_ETCD_FENCE_H_
 
@@ -15,6 +16,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "net/tcp/tcp_network.h"
@@ -28,6 +30,7 @@ struct EtcdFenceOptions {
   RegistrationOptions registration;
   Duration give_up_after = std::chrono::seconds(60);  // without etcd, before the server is registered
   std::function<bool()> stop;                         // asked while it waits for that
+  std::function<Time()> now = [] { return seconds_duration(monotonic_seconds()); };
 };
 
 // claim and check on any thread.  What it is given outlives it.
@@ -50,7 +53,9 @@ class EtcdFence final : public Fence {
   [[noreturn]] void fail_taken();
   void work();
   void renew();
-  void say_unreachable(const Error& error);
+  void go_on_without(Time asked, const Error& error);
+  bool was_stopped(Time asked) const;
+  Time now() const { return options_.now(); }
 
   const EtcdFenceOptions options_;
   Log& log_;
@@ -62,6 +67,7 @@ class EtcdFence final : public Fence {
 
   // Guarded by mutex_.
   bool ending_ = false, asked_ = false;
+  bool unsure_ = false;  // this process was stopped, and etcd has not been reached since
   std::optional<Error> fenced_;
 
   // Of the constructor, then of the thread.
@@ -69,6 +75,7 @@ class EtcdFence final : public Fence {
   EtcdClient client_;
   EtcdRegistration registration_;
   bool reachable_ = true;
+  Time renewed_{};  // when the lease was last renewed, or a try to do so has failed
 
   int number_ = -1;  // constant from then on
   std::thread thread_;
