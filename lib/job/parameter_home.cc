@@ -38,6 +38,7 @@ class OnServers final : public ParameterHome {
     return {{"pushes_dropped", store_.pushes_dropped()}, {"errors_dropped", store_.errors_dropped()}};
   }
   void keep_alive() override { network_.loop().poll(); }
+  void settle(double seconds) override { store_.settle(seconds); }
   const std::string& first_cpu() const { return store_.first_cpu(); }
 
  private:
@@ -57,6 +58,7 @@ class OnServersAndHere final : public ParameterHome {
   Group& group() override { return store_; }
   Json counters() const override { return servers_.counters(); }
   void keep_alive() override { servers_.keep_alive(); }
+  void settle(double seconds) override { servers_.settle(seconds); }
   const std::string& first_cpu() const { return servers_.first_cpu(); }
 
  private:
@@ -87,6 +89,7 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
   remote.cuts_at_end = [trains, by_servers, &job](int64_t pass) {
     return trains && job.train.saves_after(pass) && (by_servers || pass + 1 < job.train.passes);
   };
+  remote.stop = options.stop;
   remote.on_waiting = [&log](const std::string& text) { log.info(text); };
   return remote;
 }

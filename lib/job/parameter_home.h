@@ -28,6 +28,9 @@ class ParameterHome {
   // To be called at least every few seconds: lets servers know that this process lives.
   virtual void keep_alive() {}
 
+  // To be called by a process that ends early, before it saves, as RemoteStore::settle.
+  virtual void settle(double seconds) { (void)seconds; }
+
   // What happened on the way to servers, for the result of a run: {"pushes_dropped": 0, …}.
   virtual Json counters() const { return Json::object(); }
 };

@@ -257,6 +257,8 @@ bool Run::train_passes(Json& result) {
     result["passes"].push_back(trained.json());
     if (reader_->bad_lines() > 0) log_.warning("skipped ", reader_->bad_lines(), " bad lines in pass ", pass);
     if (trained.interrupted) {
+      // Whoever is behind may be at work on its batch; for what others save it need only be on its way.
+      home_->settle(leads() ? 3 : 1);
       if (leads()) saves_->save(batch_directory(pass, trained.batches));
       return false;
     }
@@ -370,16 +372,25 @@ bool train_with_recovery(const Job& job, RunOptions options, ServerFinder& serve
   }
 }
 
-}  // namespace
-
-bool run_job(const Job& job, const RunOptions& options, Log& log) {
-  check_part(job, options);
-  ServerFinder servers(job, log);
+bool run_task(const Job& job, const RunOptions& options, ServerFinder& servers, Log& log) {
   if (options.task == "train") return train_with_recovery(job, options, servers, log);
   Run run(job, options, servers, log);
   if (options.task == "test") return run.test();
   if (options.task == "predict") return run.predict();
   return run.convert();
+}
+
+}  // namespace
+
+bool run_job(const Job& job, const RunOptions& options, Log& log) {
+  check_part(job, options);
+  ServerFinder servers(job, options.stop, log);
+  try {
+    return run_task(job, options, servers, log);
+  } catch (const WaitStopped& stopped) {
+    log.info(stopped.message());
+    return false;
+  }
 }
 
 }  // namespace ps

@@ -27,7 +27,7 @@ struct RunOptions {
   int rank = 0;                // of this trainer among cluster.trainers
   uint64_t generation = 1;     // tells this process from others of the same rank
   uint64_t lost_run = 0;       // of servers, which has to go back to a checkpoint; 0: none
-  std::function<bool()> stop;  // asked after each batch
+  std::function<bool()> stop;  // asked after each batch, and while it waits for others
   // Asked with each batch: whether to shrink tables whose rows come and go.
   std::function<bool()> shrink_asked = [] { return false; };
   // Asked after each batch: whether to save the model as it then is.

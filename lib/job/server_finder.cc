@@ -5,6 +5,7 @@
 #include "job/agreement.h"
 #include "net/backoff.h"
 #include "ps/etcd_registration.h"
+#include "ps/shard_links.h"
 
 namespace ps {
 
@@ -14,7 +15,8 @@ constexpr Duration kEtcdTimeout = std::chrono::seconds(2);
 
 }  // namespace
 
-ServerFinder::ServerFinder(const Job& job, Log& log) : job_(job), log_(log) {
+ServerFinder::ServerFinder(const Job& job, std::function<bool()> stop, Log& log)
+    : job_(job), stop_(std::move(stop)), log_(log) {
   if (job.cluster.discovery.empty()) return;
   client_ = std::make_unique<EtcdClient>(network_.transport(), parse_etcd_place(job.cluster.discovery),
                                          kEtcdTimeout);
@@ -66,7 +68,7 @@ std::vector<Address> ServerFinder::await_all() {
     }
     if (monotonic_seconds() - begin >= job_.cluster.server_timeout) fail(Code::kUnavailable, missing);
     log_.info("waiting: ", missing);
-    loop.run_until([] { return false; }, add_time(loop.now(), backoff.next()));
+    if (loop.run_until(stop_, add_time(loop.now(), backoff.next()))) throw WaitStopped();
   }
 }
 

@@ -3,6 +3,7 @@
 #ifndef PS_JOB_SERVER_FINDER_H_
 #define PS_JOB_SERVER_FINDER_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,12 +19,13 @@ namespace ps {
 // One owner thread.  What it is given outlives it.
 class ServerFinder {
  public:
-  ServerFinder(const Job& job, Log& log);
+  // `stop` is asked while it waits: whether this process is to end.
+  ServerFinder(const Job& job, std::function<bool()> stop, Log& log);
   ~ServerFinder();
 
   // In their order; none: one process does all.  Waits for those that are not registered yet, saying for
-  // whom, as long as the job allows: then throws kUnavailable.  While etcd cannot be reached, those that were
-  // known last are the answer.
+  // whom, as long as the job allows: then throws kUnavailable; and WaitStopped when it is to stop.  While
+  // etcd cannot be reached, those that were known last are the answer.
   std::vector<Address> find();
 
   // Whether some server has another address than find() gave last.  Quick, also without etcd.
@@ -37,6 +39,7 @@ class ServerFinder {
   std::vector<Address> await_all();
 
   const Job& job_;
+  const std::function<bool()> stop_;
   Log& log_;
   TcpNetwork network_;
   std::unique_ptr<EtcdClient> client_;

@@ -73,8 +73,11 @@ std::vector<std::string> RemoteStore::gather(char marker, std::string bytes) {
   put(body, num_gathered_++);
   body += marker;
   body += bytes;
-  Frame frame = links_.call(0, Message::kGather, Payload(std::move(body)));
-  std::vector<std::string> all = decode_gathered(frame.body.bytes());
+  auto answer = std::make_shared<std::optional<Frame>>();  // may come when nobody waits any more
+  links_.request(0, Message::kGather, Payload(std::move(body)),
+                 [answer](Frame frame) { answer->emplace(std::move(frame)); });
+  links_.wait_for_others([&answer] { return answer->has_value(); });
+  std::vector<std::string> all = decode_gathered((*answer)->body.bytes());
   if (all.size() != static_cast<size_t>(trainers_)) fail(Code::kData, "gather: ", all.size(), " answers");
   auto here = [](const std::string& given) { return !given.empty(); };
   leader_ = static_cast<int>(std::ranges::find_if(all, here) - all.begin());

@@ -78,7 +78,8 @@ void RemoteStore::ask(Exchange& exchange, PullMode mode, uint64_t step, const Ad
 
 // Waits for all answers, and shows their rows.
 void RemoteStore::await(Exchange& exchange, const OnRows& on_rows) {
-  links_.wait([&] { return exchange.arrived.size() == exchange.asked; });
+  const auto all_came = [&] { return exchange.arrived.size() == exchange.asked; };
+  &exchange == reading_.get() ? links_.wait(all_came) : links_.wait_for_others(all_came);
   for (Arrived& arrived : exchange.arrived) {
     std::span<char> left = arrived.frame.body.bytes();
     for (const Piece& piece : arrived.bundle->pieces) {
@@ -134,7 +135,8 @@ void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode, Scope scop
 
 void RemoteStore::begin_exchange(std::span<const KeyPlan> plans, PullMode mode, Scope scope,
                                  bool push_follows) {
-  links_.wait([this] { return next_->arrived.size() == next_->asked; });  // of a batch that was given up
+  // Of a batch that was given up.
+  links_.wait_for_others([this] { return next_->arrived.size() == next_->asked; });
   ask(*next_, mode, step_, parts_of(plans, scope), push_follows);
 }
 
@@ -282,7 +284,9 @@ void RemoteStore::send_piece(size_t shard, PushHeader header, Bundle* bundle,
 // A shard has answered a push: it is done, or, where gradients are clipped by norm, measured.
 void RemoteStore::pushed(size_t shard, uint64_t step, const Frame& frame) {
   const Done done = take_done(step, frame);
-  Unanswered& waiting = unanswered_[step];
+  const auto found = unanswered_.find(step);
+  if (found == unanswered_.end()) return;  // given up by settle
+  Unanswered& waiting = found->second;
   ++waiting.pushed;
   if (done.squares.size() == specs_.size()) {
     waiting.measured.push_back(shard);
@@ -302,7 +306,8 @@ void RemoteStore::apply_measured(uint64_t step) {
   for (size_t shard : waiting.measured) {
     links_.request(shard, Message::kApply, Payload(encode_apply(request)), [this, step](const Frame& frame) {
       take_done(step, frame);
-      if (--unanswered_[step].shards == 0) unanswered_.erase(step);
+      const auto found = unanswered_.find(step);
+      if (found != unanswered_.end() && --found->second.shards == 0) unanswered_.erase(found);
     });
   }
   if (waiting.shards == 0) unanswered_.erase(step);
@@ -325,8 +330,13 @@ void RemoteStore::finish_pushes() {
   wait_for_steps_before(step_);
 }
 
+void RemoteStore::settle(double seconds) {
+  links_.wait([this] { return unanswered_.empty(); }, seconds);
+  unanswered_.clear();
+}
+
 void RemoteStore::wait_for_steps_before(uint64_t step) {
-  links_.wait([&] { return unanswered_.empty() || unanswered_.begin()->first >= step; });
+  links_.wait_for_others([&] { return unanswered_.empty() || unanswered_.begin()->first >= step; });
 }
 
 void RemoteStore::end_pass(int64_t pass) {

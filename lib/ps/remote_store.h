@@ -44,6 +44,10 @@ class RemoteStore final : public ParameterStore, public Group {
   // Waits until all pushes are applied.
   void finish_pushes();
 
+  // To be called by a process that ends before its run does: what it has pushed is applied when this returns,
+  // unless that takes longer, as others have ended too.  Then models are read as if it had not been pushed.
+  void settle(double seconds);
+
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
   StoreTimes times() const override { return {waited_seconds_, step_seconds_ - waited_seconds_}; }

@@ -37,7 +37,7 @@ void ShardLinks::greet(size_t first, size_t last) {
     connect(s);
     request(s, Message::kDescribe, Payload(), [&waiting](Frame) { --waiting; });
   }
-  wait([&] { return waiting == 0; });
+  wait_for_others([&] { return waiting == 0; });
 }
 
 ChannelOptions ShardLinks::channel_options() {
@@ -54,7 +54,9 @@ ChannelOptions ShardLinks::channel_options() {
 }
 
 void ShardLinks::waits(const std::string& why) {
+  constexpr double kLongest = 5;
   if (options_.on_waiting) options_.on_waiting(why);
+  if (!error_ && stopping_seconds() >= kLongest) error_ = Error(Code::kUnavailable, why);
   if (error_ || !options_.moved()) return;
   moved_ = true;
   error_ = Error(kStateLost, "a server of the job is at another place now");
@@ -64,7 +66,7 @@ Frame ShardLinks::describe(Channel& channel) {
   std::optional<Answer> answer;
   channel.request(static_cast<uint16_t>(Message::kDescribe), Payload(), kNever,
                   [&answer](Answer got) { answer.emplace(std::move(got)); });
-  wait([&answer] { return answer.has_value(); });
+  wait_for_others([&answer] { return answer.has_value(); });
   return answer->take();
 }
 
@@ -133,6 +135,25 @@ void ShardLinks::request(size_t shard, Message type, Payload payload, std::funct
 
 void ShardLinks::wait(const std::function<bool()>& done, double seconds) {
   wait_until(done, add_time(transport_.loop().now(), seconds_duration(seconds)));
+}
+
+// Trainers of one job are told to end at about the same time.  What is on its way when the first of them is
+// comes to all: the same step is then the last of all of them.
+void ShardLinks::wait_for_others(const std::function<bool()>& done) {
+  constexpr double kAskStop = 0.1, kLonger = 0.5;
+  if (!options_.stop) return wait(done);
+  bool came = false;
+  for (;;) {
+    wait([&] { return came = done(); }, kAskStop);
+    if (came) return;
+    if (stopping_seconds() >= kLonger) throw WaitStopped();
+  }
+}
+
+double ShardLinks::stopping_seconds() {
+  if (!options_.stop || !options_.stop()) return 0;
+  if (!stopping_since_) stopping_since_ = monotonic_seconds();
+  return monotonic_seconds() - *stopping_since_;
 }
 
 // What comes is received in here: the thread waits while it has no processor.

@@ -23,6 +23,9 @@ struct RemoteOptions {
   std::function<void(const std::string&)> on_waiting;  // for people
   // Asked while one cannot be reached: whether some server is somewhere else now.
   std::function<bool()> moved = [] { return false; };
+  // Asked several times a second by whoever waits: whether this process is to end.  It is not to wait long
+  // for a server then.  Null: never.
+  std::function<bool()> stop;
   // Passes at the end of which the servers are to begin a checkpoint, also where they write none by
   // themselves.
   std::function<bool(int64_t pass)> cuts_at_end = [](int64_t) { return false; };
@@ -46,6 +49,12 @@ class StateLost final : public Error {
 class ServersMoved final : public Error {
  public:
   explicit ServersMoved(const std::string& message) : Error(Code::kUnavailable, message) {}
+};
+
+// This process is to end, and what it waits for may never come: others may have ended too.
+class WaitStopped final : public Error {
+ public:
+  WaitStopped() : Error(Code::kUnavailable, "ended while it waited for others") {}
 };
 
 // Driven by the owner thread, in wait() alone.  A request is sent again, for as long as it takes, while its
@@ -73,6 +82,10 @@ class ShardLinks {
   void wait(const std::function<bool()>& done) { wait_until(done, kNever); }
   void wait(const std::function<bool()>& done, double seconds);
 
+  // As the first, for what depends on other processes: throws WaitStopped a short while after this one was
+  // told to end.
+  void wait_for_others(const std::function<bool()>& done);
+
   // Seconds that wait() did nothing but wait.
   double waited_seconds() const { return waited_seconds_; }
 
@@ -86,6 +99,7 @@ class ShardLinks {
   Frame describe(Channel& channel);
   ChannelOptions channel_options();
   void waits(const std::string& why);
+  double stopping_seconds();
   void wait_until(const std::function<bool()>& done, Time deadline);
   void connect(size_t shard);
   void greet(size_t first, size_t last);
@@ -99,6 +113,7 @@ class ShardLinks {
   std::vector<std::unique_ptr<Link>> links_;
   std::optional<Error> error_;
   bool moved_ = false;
+  std::optional<double> stopping_since_;  // of the clock
   double waited_seconds_ = 0;
 };
 

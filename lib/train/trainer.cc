@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "ps/shard_links.h"
 
 namespace ps {
 
@@ -157,14 +158,7 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
   PassResult result;
   result.pass = pass;
   result.batches = batches_;
-  result.interrupted = stop();
-  if (!result.interrupted) {
-    if (!ended_) {
-      before_pass_end_();
-      store_.end_pass(pass);
-    }
-    merge_group(result);
-  }
+  result.interrupted = stop() || !end_with_others(result);
   check_not_empty(whole_.samples(), result.interrupted || resumed);
   result.samples = whole_.samples();
   result.average_cost = whole_.average_cost();
@@ -179,10 +173,24 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
   return result;
 }
 
+// False when this process is to end before the others have.
+bool Trainer::end_with_others(PassResult& result) {
+  try {
+    if (!ended_) {
+      before_pass_end_();
+      store_.end_pass(result.pass);
+    }
+    merge_group(result);
+    return true;
+  } catch (const WaitStopped&) {
+    return false;
+  }
+}
+
 void Trainer::train_batches(PrepareAhead& prepare, PassTimes& times, const std::function<bool()>& stop) {
   auto next = [&] { return times.reading([&] { return prepare.next(stop); }); };
   while (const PreparedBatch* prepared = stop() ? nullptr : next()) {
-    train_batch(*prepared, prepare.peek());
+    if (!try_train_batch(*prepared, prepare.peek())) break;
     reporter_.advance(whole_.samples() + current_.samples(), prepare.fraction_read());
     if (reports()) {
       whole_.merge(current_);
@@ -206,15 +214,26 @@ void Trainer::merge_group(PassResult& result) {
   std::string state;
   put(state, result.batches);
   whole_.save(state);
+  const std::vector<std::string> states = group_.gather(std::move(state));
   Measures other(network_.make_evaluators());
   result.batches = 0;
   whole_.reset();
-  for (const std::string& bytes : group_.gather(std::move(state))) {
+  for (const std::string& bytes : states) {
     if (bytes.empty()) continue;  // of one that is not there any more
     ByteReader in(bytes);
     result.batches += in.get<int64_t>();
     other.load(in);
     whole_.merge(other);
+  }
+}
+
+// False when this process is to end, and the others do not come to this batch.
+bool Trainer::try_train_batch(const PreparedBatch& prepared, const PreparedBatch* next) {
+  try {
+    train_batch(prepared, next);
+    return true;
+  } catch (const WaitStopped&) {
+    return false;
   }
 }
 

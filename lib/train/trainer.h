@@ -93,6 +93,8 @@ class Trainer {
   void begin_pass(int pass, BatchReader& reader, const std::function<bool()>& stop);
   void skip_batches(BatchReader& reader, const std::function<bool()>& stop);
   void train_batches(PrepareAhead& prepare, PassTimes& times, const std::function<bool()>& stop);
+  bool end_with_others(PassResult& result);
+  bool try_train_batch(const PreparedBatch& prepared, const PreparedBatch* next);
   void train_batch(const PreparedBatch& prepared, const PreparedBatch* next);
   bool reports() const { return options_.log_period > 0 && batches_ % options_.log_period == 0; }
   void merge_current();
