@@ -12,6 +12,9 @@ namespace {
 // What one connection may read before it is the others' turn.
 constexpr uint64_t kTurnBytes = uint64_t{1} << 20;
 
+// So much is written before the turn ends: the peer works on it, and it is still in this core's cache.
+constexpr uint64_t kWorthWriting = uint64_t{64} << 10;
+
 // Often enough that no time-out is missed by more than a quarter of itself.
 Duration tick_of(const ConnectionOptions& options) {
   Duration shortest = std::min({options.alive_interval, options.silence_timeout / 4, options.slow_timeout / 4,
@@ -161,8 +164,8 @@ bool Connection::send(const FrameHeader& header, std::shared_ptr<const Payload> 
   if (!open()) return true;
   ++counters_.frames_sent;
   writer_.add(header, std::move(payload));
-  // Inside a turn of reading all answers are written together, unless they become many.
-  if (!reading_ || writer_.queued_bytes() > options_.max_queued_bytes) flush();
+  // Inside a turn of reading small answers are written together.
+  if (!reading_ || writer_.queued_bytes() >= kWorthWriting) flush();
   if (writer_.queued_bytes() <= options_.max_queued_bytes) return true;
   drain_waits_ = true;
   return false;

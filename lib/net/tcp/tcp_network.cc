@@ -18,6 +18,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
+#include <vector>
 
 namespace ps {
 
@@ -31,6 +32,9 @@ class TcpLoop final : public Loop {
  public:
   asio::io_context& context() { return context_; }
 
+  // Runs `task` before the loop waits: what a system call per wait costs is spent when nobody waits for it.
+  void before_waiting(Task task) { before_waiting_.push_back(std::move(task)); }
+
   Time now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
 
   void post(Task task) override { asio::post(context_, std::move(task)); }
@@ -42,6 +46,7 @@ class TcpLoop final : public Loop {
     limit.start_at(deadline);
     while (!done()) {
       if (late) return false;
+      prepare_to_wait();
       context_.run_one();
     }
     return true;
@@ -53,21 +58,35 @@ class TcpLoop final : public Loop {
   bool run_ready(const std::function<bool()>& done) {
     for (int i = 0; i < kMaxReady; ++i) {
       if (done()) return true;
+      prepare_to_wait();
       if (context_.poll_one() == 0) return false;
     }
     return done();
   }
 
+  void prepare_to_wait() {
+    for (Task& task : before_waiting_) task();
+    before_waiting_.clear();
+  }
+
+  // One that is earlier stays, and asks for this one when it comes.
   void set_alarm(Time time) override {
+    if (time <= now()) return asio::post(context_, [this] { fire_timers(); });
+    if (alarm_time_ <= time) return;
+    alarm_time_ = time;
     alarm_.expires_at(std::chrono::steady_clock::time_point(time));
     alarm_.async_wait([this](error_code error) {
-      if (!error) fire_timers();
+      if (error) return;
+      alarm_time_ = kNever;
+      fire_timers();
     });
   }
 
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};
   asio::steady_timer alarm_{context_};
+  Time alarm_time_ = kNever;          // of alarm_
+  std::vector<Task> before_waiting_;  // none starts another
 };
 
 Error make_error(std::string_view what, const Address& address, error_code error) {
@@ -117,7 +136,8 @@ tcp::socket register_anew(tcp::socket socket) {
 // Reads and writes go straight to the system; Asio tells when they would not block.
 class TcpStream final : public Stream {
  public:
-  explicit TcpStream(tcp::socket socket) : state_(std::make_shared<State>(std::move(socket))) {
+  TcpStream(TcpLoop& loop, tcp::socket socket)
+      : loop_(loop), state_(std::make_shared<State>(std::move(socket))) {
     set_options(state_->socket);
     error_code unknown;
     tcp::endpoint endpoint = state_->socket.remote_endpoint(unknown);
@@ -144,9 +164,12 @@ class TcpStream final : public Stream {
 
   void wait_readable() override {
     if (std::exchange(state_->waits_readable, true)) return;
-    state_->socket.async_wait(tcp::socket::wait_read, [state = state_](error_code error) {
-      state->waits_readable = false;
-      if (state->events != nullptr && error != asio::error::operation_aborted) state->events->on_readable();
+    loop_.before_waiting([state = state_] {
+      if (!state->socket.is_open()) return;
+      state->socket.async_wait(tcp::socket::wait_read, [state](error_code error) {
+        state->waits_readable = false;
+        if (state->events != nullptr && error != asio::error::operation_aborted) state->events->on_readable();
+      });
     });
   }
 
@@ -195,6 +218,7 @@ class TcpStream final : public Stream {
     return {.error = errno == EINTR ? EAGAIN : errno};
   }
 
+  TcpLoop& loop_;
   std::shared_ptr<State> state_;
   std::string peer_;
 };
@@ -218,7 +242,8 @@ tcp::endpoint listening_endpoint(asio::io_context& context, const Address& addre
 class TcpListener final : public Listener {
  public:
   TcpListener(TcpLoop& loop, const Address& address, Transport::OnAccept on_accept)
-      : acceptor_(std::make_shared<tcp::acceptor>(loop.context())),
+      : loop_(loop),
+        acceptor_(std::make_shared<tcp::acceptor>(loop.context())),
         on_accept_(std::move(on_accept)),
         retry_(loop, [this] { accept(); }) {
     tcp::endpoint endpoint = listening_endpoint(loop.context(), address);
@@ -254,13 +279,14 @@ class TcpListener final : public Listener {
       if (!acceptor->is_open()) return;
       if (!error) {
         accept();
-        return on_accept_(std::make_unique<TcpStream>(std::move(socket)));
+        return on_accept_(std::make_unique<TcpStream>(loop_, std::move(socket)));
       }
       if (error == asio::error::connection_aborted) return accept();
       retry_.start_after(kRetry);
     });
   }
 
+  TcpLoop& loop_;
   std::shared_ptr<tcp::acceptor> acceptor_;
   Transport::OnAccept on_accept_;
   Timer retry_;
@@ -279,8 +305,9 @@ class TcpAttempt final : public ConnectAttempt {
 
  private:
   struct State : std::enable_shared_from_this<State> {
-    State(TcpLoop& loop, Address to, Transport::OnConnect callback)
-        : address(std::move(to)),
+    State(TcpLoop& own_loop, Address to, Transport::OnConnect callback)
+        : loop(own_loop),
+          address(std::move(to)),
           on_connect(std::move(callback)),
           resolver(loop.context()),
           socket(loop.context()),
@@ -301,7 +328,8 @@ class TcpAttempt final : public ConnectAttempt {
       asio::async_connect(
           socket, endpoints, [self = shared_from_this()](error_code error, const tcp::endpoint&) {
             if (error) return self->finish(nullptr, make_error("cannot connect to", self->address, error));
-            self->finish(std::make_unique<TcpStream>(register_anew(std::move(self->socket))), std::nullopt);
+            self->finish(std::make_unique<TcpStream>(self->loop, register_anew(std::move(self->socket))),
+                         std::nullopt);
           });
     }
 
@@ -319,6 +347,7 @@ class TcpAttempt final : public ConnectAttempt {
       return std::exchange(on_connect, nullptr);
     }
 
+    TcpLoop& loop;
     const Address address;
     Transport::OnConnect on_connect;  // null: has been called, or given up
     tcp::resolver resolver;
