@@ -113,11 +113,18 @@ void BatchRouter::deal_keys(size_t p, std::span<const uint64_t> keys, std::span<
   auto key_of = [&](const auto& entry) { return coding.key(entry); };
   for (size_t shard = 0; shard < dealt.size(); ++shard) {
     auto& entries = dealt[shard];
-    if (!std::ranges::is_sorted(entries, {}, key_of)) radix_sort(entries, key_of);
-    for (size_t begin = 0; begin < entries.size(); begin += most) {
-      const size_t count = std::min(most, entries.size() - begin);
-      add_entries(p, shard, {entries.data() + begin, count}, counts, coding);
+    size_t begin = 0;
+    auto add_sorted = [&](size_t end) {
+      while (end - begin >= most || (end == entries.size() && begin < end)) {
+        const size_t count = std::min(most, end - begin);
+        add_entries(p, shard, {entries.data() + begin, count}, counts, coding);
+        begin += count;
+      }
+    };
+    if (!std::ranges::is_sorted(entries, {}, key_of)) {
+      entries.size() <= most ? radix_sort(entries, key_of) : radix_sort_in_turn(entries, key_of, add_sorted);
     }
+    add_sorted(entries.size());
   }
 }
 

@@ -76,22 +76,27 @@ void RemoteStore::ask(Exchange& exchange, PullMode mode, uint64_t step, const Ad
   exchange.router.end();
 }
 
-// Waits for all answers, and shows their rows.
+// Shows the rows of all answers, those of the first while the others are on their way.
 void RemoteStore::await(Exchange& exchange, const OnRows& on_rows) {
-  const auto all_came = [&] { return exchange.arrived.size() == exchange.asked; };
-  &exchange == reading_.get() ? links_.wait(all_came) : links_.wait_for_others(all_came);
-  for (Arrived& arrived : exchange.arrived) {
-    std::span<char> left = arrived.frame.body.bytes();
-    for (const Piece& piece : arrived.bundle->pieces) {
-      const RowType type = type_of(piece.parameter, exchange.type);
-      const int64_t cols = specs_[piece.parameter].cols;
-      const size_t size = padded(static_cast<uint64_t>(piece.rows) * encoded_row_bytes(type, cols));
-      if (size > left.size()) fail(Code::kData, "a server answered a pull with too few rows");
-      on_rows(arrived.shard, piece, {left.data(), type, cols});
-      left = left.subspan(size);
-    }
-    if (!left.empty()) fail(Code::kData, "a server answered a pull with too many rows");
+  size_t shown = 0;
+  const auto all_shown = [&] {
+    while (shown < exchange.arrived.size()) show_rows(exchange.arrived[shown++], exchange.type, on_rows);
+    return shown == exchange.asked;
+  };
+  &exchange == reading_.get() ? links_.wait(all_shown) : links_.wait_for_others(all_shown);
+}
+
+void RemoteStore::show_rows(Arrived& arrived, RowType pulled_as, const OnRows& on_rows) const {
+  std::span<char> left = arrived.frame.body.bytes();
+  for (const Piece& piece : arrived.bundle->pieces) {
+    const RowType type = type_of(piece.parameter, pulled_as);
+    const int64_t cols = specs_[piece.parameter].cols;
+    const size_t size = padded(static_cast<uint64_t>(piece.rows) * encoded_row_bytes(type, cols));
+    if (size > left.size()) fail(Code::kData, "a server answered a pull with too few rows");
+    on_rows(arrived.shard, piece, {left.data(), type, cols});
+    left = left.subspan(size);
   }
+  if (!left.empty()) fail(Code::kData, "a server answered a pull with too many rows");
 }
 
 RowType RemoteStore::type_of(size_t p, RowType type) const {

@@ -112,6 +112,7 @@ class RemoteStore final : public ParameterStore, public Group {
   void begin_exchange(std::span<const KeyPlan> plans, PullMode mode, Scope scope, bool push_follows);
   void end_exchange(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views);
   void await(Exchange& exchange, const OnRows& on_rows);
+  void show_rows(Arrived& arrived, RowType pulled_as, const OnRows& on_rows) const;
   AddParts parts_of(std::span<const KeyPlan> plans, Scope scope) const;
   void place_rows(size_t shard, const Piece& piece, const ArrivedRows& rows);
   RowType type_of(size_t p, RowType type) const;

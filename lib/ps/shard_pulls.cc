@@ -56,8 +56,10 @@ void Shard::answer_pull(Trainer& puller, PullRequest request, Reply& reply) {
   std::shared_ptr<const Payload> rows = former_answer(puller, request);
   const bool repeated = rows != nullptr;
   if (!repeated) {
-    rows = std::make_shared<const Payload>(
-        make_answer(request, [&](char* out) { tables_.pull(request.parts, request.type, out); }));
+    rows = std::make_shared<const Payload>(make_answer(request, [&](char* out) {
+      if (request.number == 0) return tables_.read(request.parts, request.mode, request.type, out);
+      tables_.pull(request.parts, request.type, out);
+    }));
   }
   counters_.pulls_repeated += repeated;
   reply.answer(rows);

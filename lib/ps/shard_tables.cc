@@ -136,6 +136,7 @@ void ShardTables::pull(std::span<Part> parts, RowType type, char* out) {
     const Holder& holder = holders_[part.parameter];
     const bool stay = part.by_keys && holder.sparse && holder.sparse->rows_stay();
     part.places.clear();
+    if (stay) part.places.reserve(part.keys.size());
     out = read_part(part, PullMode::kTrain, type, out, stay ? &part.places : nullptr);
   }
 }

@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-// One pull after the other, each waited for, as by a trainer that does not ask ahead.
+// One pull after the other, each waited for, as by a trainer that does not ask ahead; no pushes follow.
 class Pulls final : public TableWorkload {
  public:
   using TableWorkload::TableWorkload;
@@ -18,7 +18,7 @@ class Pulls final : public TableWorkload {
     begin_run();
     Section section(*this);
     for (size_t set = 0; set < plans_.size(); ++set) {
-      table_.store().pull(plan(set), PullMode::kTrain, views_);
+      table_.store().pull(plan(set), PullMode::kTrain, RemoteStore::Scope::kAll, views_);
       done_ += plans_[set].keys.size();
     }
   }

@@ -1,4 +1,4 @@
-// One row at a time, and nothing at all.
+// One row at a time, for which nothing is pushed, and nothing at all.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -27,7 +27,7 @@ class RoundTrips final : public TableWorkload {
     Section section(*this);
     for (; done_ < trips_; ++done_) {
       const double start = clock_();
-      table_.store().pull(plan(done_ % plans_.size()), PullMode::kTrain, views_);
+      table_.store().pull(plan(done_ % plans_.size()), PullMode::kTrain, RemoteStore::Scope::kAll, views_);
       micros_.push_back(1e6 * (clock_() - start));
     }
   }
