@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "checkpoint/manifest_lock.h"
 
 namespace ps {
 
@@ -98,6 +99,10 @@ void commit_checkpoint(FileSystem& files, const std::string& directory, const Ma
 
 void prune_checkpoints(FileSystem& files, const std::string& directory, int64_t step, int keep) {
   std::set<std::string> kept;
+  auto keep_with_base = [&](int64_t one, const Manifest& manifest) {
+    kept.insert(step_folder(one));
+    if (manifest.base) kept.insert(manifest.base->folder);
+  };
   const std::vector<int64_t> steps = all_steps(directory);
   int count = 0;
   for (auto at = steps.rbegin(); at != steps.rend() && count < keep; ++at) {
@@ -105,11 +110,17 @@ void prune_checkpoints(FileSystem& files, const std::string& directory, int64_t 
     std::optional<Manifest> manifest = whole_manifest(directory, *at);
     if (!manifest) continue;
     ++count;
-    kept.insert(step_folder(*at));
-    if (manifest->base) kept.insert(manifest->base->folder);
+    keep_with_base(*at, *manifest);
   }
-  for (int64_t one : steps) {
-    if (!kept.contains(step_folder(one))) remove_checkpoint(files, join_path(directory, step_folder(one)));
+  // The newest first: whoever reads one is about to read what it builds on.
+  for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
+    if (kept.contains(step_folder(*at))) continue;
+    const std::string folder = join_path(directory, step_folder(*at));
+    if (remove_unless_read(files, join_path(folder, kManifestFile))) {
+      files.remove(folder);
+    } else if (std::optional<Manifest> manifest = whole_manifest(directory, *at)) {
+      keep_with_base(*at, *manifest);
+    }
   }
 }
 

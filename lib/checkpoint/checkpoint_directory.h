@@ -46,7 +46,8 @@ std::string begin_checkpoint(FileSystem& files, const std::string& directory, in
 void commit_checkpoint(FileSystem& files, const std::string& directory, const Manifest& manifest);
 
 // Removes all checkpoints but the newest `keep` up to `step`, and what those build on.  Those after `step`
-// are of a future that was given up.  Call it once the checkpoint of `step` counts.
+// are of a future that was given up.  What somebody reads stays until the next time.  Call it once the
+// checkpoint of `step` counts.
 void prune_checkpoints(FileSystem& files, const std::string& directory, int64_t step, int keep);
 
 // The checkpoint that LATEST names, or, when that is damaged, the newest of the others that is whole: all of

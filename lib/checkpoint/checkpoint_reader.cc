@@ -19,7 +19,8 @@ TableLayout without_names(TableLayout layout) {
 
 }  // namespace
 
-CheckpointReader::CheckpointReader(const std::string& folder) : folder_(folder) {
+CheckpointReader::CheckpointReader(const std::string& folder)
+    : folder_(folder), lock_(join_path(folder, kManifestFile)) {
   const std::string path = join_path(folder_, kManifestFile);
   const std::string text = read_file(path, kMaxManifestBytes);
   manifest_ = decode_manifest(text, path);

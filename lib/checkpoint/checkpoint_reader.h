@@ -13,11 +13,13 @@
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint_file_reader.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/manifest_lock.h"
 #include "checkpoint/row_cursor.h"
 
 namespace ps {
 
-// Any threads may read.  Damage throws kCorrupt "file: … offset …: what is wrong".
+// Any threads may read.  Damage throws kCorrupt "file: … offset …: what is wrong".  While it is there, the
+// checkpoint is not removed as an old one is, nor what it builds on.
 class CheckpointReader {
  public:
   // Reads the manifest of a folder step-…, and those of what it builds on; files are opened as they are
@@ -62,6 +64,7 @@ class CheckpointReader {
   void verify_rows(const SectionEntry& entry) const;
 
   const std::string folder_;
+  const ManifestLock lock_;
   Manifest manifest_;
   uint64_t checksum_ = 0;
   std::unique_ptr<CheckpointReader> base_;  // null: this one is full

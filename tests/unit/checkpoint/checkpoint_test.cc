@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "checkpoint/manifest_lock.h"
 #include "small_checkpoint.h"
 #include "support/scratch_folder.h"
 
@@ -138,10 +139,39 @@ TEST_F(CheckpointTest, OnlyTheNewestAreKeptWithWhatTheyBuildOn) {
   EXPECT_THAT(checkpoint_steps(small_.directory), ElementsAre(1, 2, 3, 4));
   prune_checkpoints(system_files(), small_.directory, 4, 2);
   EXPECT_THAT(checkpoint_steps(small_.directory), ElementsAre(1, 3, 4));
+  base.reset();
   small_.write(5);
   prune_checkpoints(system_files(), small_.directory, 5, 1);
   EXPECT_THAT(checkpoint_steps(small_.directory), ElementsAre(5));
   EXPECT_THAT(list_directory(small_.directory), ElementsAre("LATEST", "step-000000005"));
+}
+
+TEST_F(CheckpointTest, WhatSomebodyReadsIsRemovedTheNextTime) {
+  small_.write(1);
+  small_.write(2, open(1).get());
+  auto reader = open(2);
+  for (int64_t step : {3, 4, 5}) small_.write(step);
+  auto prune = [&] { prune_checkpoints(system_files(), small_.directory, 5, 1); };
+  prune();
+  EXPECT_THAT(checkpoint_steps(small_.directory), ElementsAre(1, 2, 5)) << "with what it builds on";
+  EXPECT_EQ(read_contents(*reader), small_.contents(2));
+  auto another = open(2);
+  reader.reset();
+  prune();
+  EXPECT_THAT(checkpoint_steps(small_.directory), ElementsAre(1, 2, 5)) << "another one reads it";
+  another.reset();
+  prune();
+  EXPECT_THAT(list_directory(small_.directory), ElementsAre("LATEST", "step-000000005"));
+}
+
+// Of a checkpoint that is being read, what it builds on may not have been opened yet.
+TEST_F(CheckpointTest, WhatSomebodyBeginsToReadKeepsItsBase) {
+  small_.write(1);
+  small_.write(2, open(1).get());
+  small_.write(3);
+  const ManifestLock reading(file(2, kManifestFile));
+  prune_checkpoints(system_files(), small_.directory, 3, 1);
+  EXPECT_THAT(checkpoint_steps(small_.directory), ElementsAre(1, 2, 3));
 }
 
 TEST_F(CheckpointTest, AFutureThatWasGivenUpIsRemovedOnceItsSuccessorCounts) {

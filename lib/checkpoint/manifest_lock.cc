@@ -1,0 +1,54 @@
+#include "checkpoint/manifest_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+// Whether somebody has a lock that this one does not go with.
+bool others_have(int file, int operation) {
+  return flock(file, operation | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+bool has_name(int file) {
+  struct stat status {};
+  return fstat(file, &status) == 0 && status.st_nlink > 0;
+}
+
+}  // namespace
+
+// Who removes it has the lock until its name is gone: so what has a name once it is locked will keep it.
+ManifestLock::ManifestLock(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (file_ < 0) fail_errno(Code::kUsage, "cannot open", path, errno);
+  if (!others_have(file_, LOCK_SH) && has_name(file_)) return;
+  close(file_);
+  fail_errno(Code::kUsage, "cannot open", path, ENOENT);
+}
+
+ManifestLock::~ManifestLock() {
+  close(file_);
+}
+
+bool remove_unless_read(FileSystem& files, const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return true;
+  const bool is_read = others_have(file, LOCK_EX);
+  try {
+    if (!is_read) files.remove(path);
+  } catch (...) {
+    close(file);
+    throw;
+  }
+  close(file);
+  return !is_read;
+}
+
+}  // namespace ps
