@@ -204,10 +204,13 @@ bool LocalStore::any_sparse() const {
 }
 
 std::vector<FileEntry> LocalStore::save(const CheckpointTarget& target) const {
+  std::vector<KeyLists> lists;
+  for (const Holder& holder : holders_)
+    lists.push_back(holder.sparse ? holder.sparse->list_keys() : KeyLists());
   std::vector<FileEntry> files(1 + (any_sparse() ? size_t{1} << kPartitionBits : 0));
   pool_.run(static_cast<int64_t>(files.size()), [&](int64_t i) {
     files[static_cast<size_t>(i)] =
-        i == 0 ? save_dense_tables(target) : save_partitions(target, static_cast<uint32_t>(i) - 1);
+        i == 0 ? save_dense_tables(target) : save_partitions(target, lists, static_cast<uint32_t>(i) - 1);
   });
   return files;
 }
@@ -226,12 +229,14 @@ FileEntry LocalStore::save_dense_tables(const CheckpointTarget& target) const {
   return writer.finish();
 }
 
-FileEntry LocalStore::save_partitions(const CheckpointTarget& target, uint32_t partition) const {
+FileEntry LocalStore::save_partitions(const CheckpointTarget& target, std::span<const KeyLists> lists,
+                                      uint32_t partition) const {
   char name[32];
   std::snprintf(name, sizeof name, "part-%03u-of-%03u.psc", partition, 1u << kPartitionBits);
   CheckpointFileWriter writer(target, name);
-  for (const Holder& holder : holders_) {
-    if (holder.sparse) save_partition(writer, holder.layout(), *holder.sparse, partition);
+  for (size_t p = 0; p < holders_.size(); ++p) {
+    if (!holders_[p].sparse) continue;
+    save_partition(writer, holders_[p].layout(), *holders_[p].sparse, lists[p], partition);
   }
   return writer.finish();
 }

@@ -51,7 +51,8 @@ class LocalStore final : public ParameterStore {
 
   bool any_sparse() const;
   FileEntry save_dense_tables(const CheckpointTarget& target) const;
-  FileEntry save_partitions(const CheckpointTarget& target, uint32_t partition) const;
+  FileEntry save_partitions(const CheckpointTarget& target, std::span<const KeyLists> lists,
+                            uint32_t partition) const;
   void push_one(Holder& holder, const KeyPlan& plan, const ParameterView<float>& view, const StepSize& step);
   std::vector<float> clipped_scales(std::span<const KeyPlan> plans,
                                     std::span<const ParameterView<float>> views, float scale);

@@ -61,9 +61,10 @@ TableLayout layout_of(const ParameterSpec& spec, const DenseTable& table) {
 }
 
 void save_partition(CheckpointFileWriter& writer, const TableLayout& layout, const SparseTable& table,
-                    uint32_t partition) {
+                    const KeyLists& lists, uint32_t partition) {
   writer.begin(layout, partition);
-  table.save_rows(partition, rows_of_a_block(layout), [&](const RowBlock& rows) { writer.rows(rows); });
+  table.save_rows(partition, lists, rows_of_a_block(layout),
+                  [&](const RowBlock& rows) { writer.rows(rows); });
 }
 
 void save_dense(CheckpointFileWriter& writer, const TableLayout& layout, const DenseTable& table,

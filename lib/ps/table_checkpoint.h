@@ -20,9 +20,9 @@ namespace ps {
 TableLayout layout_of(const ParameterSpec& spec, const SparseTable& table);
 TableLayout layout_of(const ParameterSpec& spec, const DenseTable& table);
 
-// Writes one partition as it is now: nothing may change the table meanwhile.
+// Writes one partition as it is now: nothing may change the table meanwhile, nor since its keys were listed.
 void save_partition(CheckpointFileWriter& writer, const TableLayout& layout, const SparseTable& table,
-                    uint32_t partition);
+                    const KeyLists& lists, uint32_t partition);
 
 // Writes the rows that one holder has, as piece number `piece` of the table.
 void save_dense(CheckpointFileWriter& writer, const TableLayout& layout, const DenseTable& table,

@@ -17,6 +17,7 @@ class ArrayRows final : public RowStore {
         bound_(bound),
         numbers_(static_cast<uint32_t*>(arena_.allocate(bound * sizeof(uint32_t)))),
         rows_(layout, kSlabBytes, arena_) {
+    PS_CHECK(bound <= kMaxBound);
     rows_.add();
   }
 
@@ -24,6 +25,7 @@ class ArrayRows final : public RowStore {
   void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
   size_t erase(std::span<const uint64_t> keys) override;
   bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const override;
+  bool scans_partitions() const override { return false; }
   bool scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const override;
   void mark(std::span<const uint64_t> keys) override;
   bool is_marked(uint64_t key) const override { return key < bound_ && rows_.is_marked(numbers_[key]); }
@@ -35,7 +37,9 @@ class ArrayRows final : public RowStore {
   uint64_t memory_bytes() const override { return bound_ * sizeof(uint32_t) + rows_.memory_bytes(); }
 
  private:
-  static constexpr uint64_t kSlabBytes = 128 << 10;
+  void ask(std::span<const uint64_t> keys) const;
+
+  static constexpr uint64_t kSlabBytes = 128 << 10, kMaxBound = uint64_t{1} << 32;
 
   const RowLayout layout_;
   const uint64_t bound_;
@@ -44,18 +48,20 @@ class ArrayRows final : public RowStore {
   RowSlabs rows_;            // row 0 is nobody's
 };
 
+// Has the index lines of the first group of these keys come.
+void ArrayRows::ask(std::span<const uint64_t> keys) const {
+  for (uint64_t key : keys.first(std::min(kGroup, keys.size()))) {
+    if (key < bound_) __builtin_prefetch(&numbers_[key]);
+  }
+}
+
 // While the rows of one group are looked up, the index lines of the next are on their way.
 size_t ArrayRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const {
   size_t num_missing = 0;
-  auto ask = [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      if (keys[i] < bound_) __builtin_prefetch(&numbers_[keys[i]]);
-    }
-  };
-  ask(0, std::min(kGroup, keys.size()));
+  ask(keys);
   for (size_t begin = 0; begin < keys.size(); begin += kGroup) {
     const size_t end = std::min(begin + kGroup, keys.size());
-    ask(end, std::min(end + kGroup, keys.size()));
+    ask(keys.subspan(end));
     for (size_t i = begin; i < end; ++i) {
       const uint32_t number = keys[i] < bound_ ? numbers_[keys[i]] : 0;
       float* const row = rows_.row(number);
@@ -96,11 +102,15 @@ void ArrayRows::mark(std::span<const uint64_t> keys) {
 void ArrayRows::capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) {
   out.keys.clear();
   out.rows.clear();
-  for (uint64_t key : keys) {
-    if (key >= bound_ || numbers_[key] == 0 || key_partition(key) < first) continue;
-    if (!rows_.capture(numbers_[key])) continue;
+  ask(keys);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (i % kGroup == 0) ask(keys.subspan(std::min(i + kGroup, keys.size())));
+    const uint64_t key = keys[i];
+    if (key >= bound_ || key_partition(key) < first) continue;
+    const uint32_t number = numbers_[key];
+    if (number == 0 || !rows_.capture(number)) continue;
     out.keys.push_back(key);
-    out.rows.push_back(rows_.row(numbers_[key]));
+    out.rows.push_back(rows_.row(number));
     layout_.prefetch(out.rows.back());
   }
 }

@@ -63,7 +63,12 @@ class RowStore {
   // once, or, as the index grows, twice.
   virtual bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const = 0;
 
-  // The same for all partitions.
+  // Whether scan looks at the rows of its partition alone; else at all rows each time, so that whoever goes
+  // through all partitions lists their keys before (key_lists.h).  Keys are then below 2^32, and scan_all
+  // gives them in ascending order.
+  virtual bool scans_partitions() const { return true; }
+
+  // As scan, for all partitions.
   virtual bool scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const = 0;
 
   // Calls prepare(keys), then body(key, row) for each of them, until all rows of a partition had their turn,
@@ -112,8 +117,8 @@ void RowStore::for_each_row(uint32_t partition, Prepare&& prepare, Body&& body) 
 // For any keys: hash indexes.  With `spill`, which must outlive it, rows may be on disk; the indexes are not.
 std::unique_ptr<RowStore> make_hashed_rows(const RowLayout& layout, RowSpill* spill = nullptr);
 
-// For keys below `bound`: an array of row numbers, 4 bytes for each key that there may be.  It takes one
-// line a look-up as the hash index does, but no comparing and no splitting.
+// For keys below `bound`, which is up to 2^32: an array of row numbers, 4 bytes for each key that there may
+// be.  It takes one line a look-up as the hash index does, but no comparing and no splitting.
 std::unique_ptr<RowStore> make_array_rows(const RowLayout& layout, uint64_t bound);
 
 }  // namespace ps

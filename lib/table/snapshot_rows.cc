@@ -1,21 +1,53 @@
 #include "table/snapshot_rows.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "base/radix_sort.h"
 
 namespace ps {
 
-SnapshotRows::SnapshotRows(const RowLayout& layout)
-    : layout_(layout),
-      floats_(static_cast<size_t>(layout.floats())),
-      slab_rows_(std::max<size_t>(1, kSlabBytes / sizeof(float) / floats_)) {}
+// Slabs of what malloc gives from memory that it has, where larger pieces would be mapped, and cleared.
+static uint32_t slab_bits(size_t row_floats) {
+  constexpr size_t kSlabBytes = 64 << 10;
+  const size_t rows = std::max<size_t>(1, kSlabBytes / sizeof(float) / row_floats);
+  return static_cast<uint32_t>(std::bit_width(rows)) - 1;
+}
+
+SnapshotSlabs::SnapshotSlabs(const RowLayout& layout)
+    : row_floats_(static_cast<size_t>(layout.floats())), bits_(slab_bits(row_floats_)) {}
+
+SnapshotSlabs::Slab SnapshotSlabs::take() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      Slab slab = std::move(free_.back());
+      free_.pop_back();
+      return slab;
+    }
+  }
+  return std::make_unique_for_overwrite<float[]>(row_floats_ << bits_);
+}
+
+void SnapshotSlabs::give_back(std::vector<Slab> slabs) {
+  std::lock_guard lock(mutex_);
+  free_.insert(free_.end(), std::make_move_iterator(slabs.begin()), std::make_move_iterator(slabs.end()));
+}
+
+SnapshotRows::SnapshotRows(const RowLayout& layout, std::shared_ptr<SnapshotSlabs> memory)
+    : layout_(layout), memory_(std::move(memory)) {}
+
+SnapshotRows::~SnapshotRows() {
+  if (!slabs_.empty()) memory_->give_back(std::move(slabs_));
+}
 
 void SnapshotRows::add(uint64_t key, const float* row) {
-  const size_t place = keys_.size() % slab_rows_;
-  if (place == 0) slabs_.push_back(std::make_unique_for_overwrite<float[]>(slab_rows_ * floats_));
-  std::memcpy(slabs_.back().get() + place * floats_, row, floats_ * sizeof(float));
+  const size_t index = keys_.size();
+  if (index >> memory_->bits() == slabs_.size()) slabs_.push_back(memory_->take());
+  std::memcpy(this->row(index), row, memory_->row_floats() * sizeof(float));
   keys_.push_back(key);
 }
 

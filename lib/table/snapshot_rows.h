@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -15,10 +16,34 @@
 
 namespace ps {
 
+// Memory for the rows of one snapshot, in slabs: what was written out is used again, since memory that is
+// touched for the first time costs as much as copying rows to it.  Any thread.
+class SnapshotSlabs {
+ public:
+  using Slab = std::unique_ptr<float[]>;
+
+  explicit SnapshotSlabs(const RowLayout& layout);
+
+  size_t row_floats() const { return row_floats_; }
+  uint32_t bits() const { return bits_; }  // a slab holds 2^bits rows
+
+  Slab take();
+  void give_back(std::vector<Slab> slabs);
+
+ private:
+  const size_t row_floats_;
+  const uint32_t bits_;
+  std::mutex mutex_;
+  std::vector<Slab> free_;  // guarded by mutex_
+};
+
 // One owner thread at a time.
 class SnapshotRows {
  public:
-  explicit SnapshotRows(const RowLayout& layout);
+  SnapshotRows(const RowLayout& layout, std::shared_ptr<SnapshotSlabs> memory);
+  ~SnapshotRows();
+  SnapshotRows(SnapshotRows&&) = default;
+  SnapshotRows& operator=(SnapshotRows&&) = default;
 
   // Copies the row of a key that is not among them yet.
   void add(uint64_t key, const float* row);
@@ -29,17 +54,15 @@ class SnapshotRows {
   void sorted(size_t at_once, const std::function<void(const RowBlock&)>& take) const;
 
  private:
-  // What malloc gives from memory that it has, where larger pieces would be mapped, and cleared, each time.
-  static constexpr size_t kSlabBytes = 64 << 10;
-
-  const float* row(size_t index) const {
-    return slabs_[index / slab_rows_].get() + index % slab_rows_ * floats_;
+  float* row(size_t index) const {
+    const size_t mask = (size_t{1} << memory_->bits()) - 1;
+    return slabs_[index >> memory_->bits()].get() + (index & mask) * memory_->row_floats();
   }
 
   RowLayout layout_;
-  size_t floats_, slab_rows_;
+  std::shared_ptr<SnapshotSlabs> memory_;
   std::vector<uint64_t> keys_;
-  std::vector<std::unique_ptr<float[]>> slabs_;
+  std::vector<SnapshotSlabs::Slab> slabs_;
 };
 
 }  // namespace ps

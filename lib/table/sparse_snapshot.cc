@@ -15,9 +15,10 @@ SparseSnapshot::SparseSnapshot(const RowLayout& layout, RowStore& rows, const Sn
       options_(options),
       sink_(std::move(sink)),
       row_bytes_(sizeof(uint64_t) + static_cast<uint64_t>(layout.floats()) * sizeof(float)),
-      total_rows_(rows.size()) {
+      total_rows_(rows.size()),
+      memory_(std::make_shared<SnapshotSlabs>(layout)) {
   held_.reserve(kPartitions);
-  for (uint32_t p = 0; p < kPartitions; ++p) held_.emplace_back(layout);
+  for (uint32_t p = 0; p < kPartitions; ++p) held_.emplace_back(layout, memory_);
 }
 
 SparseSnapshot::~SparseSnapshot() {
@@ -39,9 +40,10 @@ void SparseSnapshot::leave_out(std::span<const uint64_t> keys) {
 // From half of the memory on, sweeps as many rows for each that is kept as there are left for each that there
 // is room for: so the sweep ends before the memory does, and no one writer waits for all of it.
 void SparseSnapshot::make_room(uint64_t rows) {
-  if (held_bytes_ < options_.max_bytes / 2) return;
+  if (memory_bytes() < options_.max_bytes / 2) return;
   auto room = [&] {
-    return options_.max_bytes > held_bytes_ ? (options_.max_bytes - held_bytes_) / row_bytes_ : 0;
+    const uint64_t used = memory_bytes();
+    return options_.max_bytes > used ? (options_.max_bytes - used) / row_bytes_ : 0;
   };
   const uint64_t left = total_rows_ > copied_rows_ ? total_rows_ - copied_rows_ : 0;
   sweep(rows * left / std::max<uint64_t>(room(), 1));
@@ -70,7 +72,7 @@ bool SparseSnapshot::sweep(uint64_t rows) {
 // Returns how many rows' work it was.  A key that is given twice, as its segment split, is copied once.
 uint64_t SparseSnapshot::step() {
   piece_.clear();
-  if (!rows_.scan(partition_, cursor_, piece_)) {
+  if (!next_piece()) {
     give();
     return kPieceWork;
   }
@@ -78,9 +80,37 @@ uint64_t SparseSnapshot::step() {
   return kPieceWork + captured_.keys.size();
 }
 
+// piece_ <- some more keys of the partition, or none while they are looked for; false when there are no more.
+bool SparseSnapshot::next_piece() {
+  if (rows_.scans_partitions()) return rows_.scan(partition_, cursor_, piece_);
+  if (!lists_.has(partition_)) begin_lists();
+  if (!listing_) return next_listed();
+  listing_ = lists_.look(rows_);
+  return true;
+}
+
+bool SparseSnapshot::next_listed() {
+  constexpr uint64_t kKeys = 1024;
+  const std::span<const uint32_t> keys = lists_.of(partition_);
+  const auto some = keys.subspan(cursor_, std::min(kKeys, keys.size() - cursor_));
+  piece_.assign(some.begin(), some.end());
+  cursor_ += some.size();
+  return !some.empty();
+}
+
+// Of as many partitions at a time as there is memory for: of one at least.
+void SparseSnapshot::begin_lists() {
+  const uint64_t partition_bytes = 1 + rows_.size() * sizeof(uint32_t) / kPartitions;
+  const uint64_t count =
+      std::clamp<uint64_t>(options_.max_bytes / 4 / partition_bytes, 1, kPartitions - partition_);
+  lists_ = KeyLists(partition_, partition_ + static_cast<uint32_t>(count));
+  listing_ = true;
+}
+
 void SparseSnapshot::give() {
-  SnapshotRows rows = std::exchange(held_[partition_], SnapshotRows(layout_));
+  SnapshotRows rows = std::exchange(held_[partition_], SnapshotRows(layout_, memory_));
   held_bytes_ -= rows.size() * row_bytes_;
+  if (lists_.has(partition_)) lists_.forget(partition_);
   const uint32_t partition = partition_++;
   cursor_ = 0;
   if (rows.size() > 0) sink_(partition, std::move(rows));

@@ -9,9 +9,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "table/key_lists.h"
 #include "table/row_store.h"
 #include "table/snapshot_rows.h"
 #include "table/table_partition.h"
@@ -24,7 +26,8 @@ using SnapshotSink = std::function<void(uint32_t partition, SnapshotRows&& rows)
 
 struct SnapshotOptions {
   bool only_changed = false;  // only rows that are marked in the store
-  // For copied rows, beside those of one partition; from half of it on, writers wait for sweeps.
+  // For copied rows, beside those of one partition, and for lists of keys, which take up to a quarter of it;
+  // from half of it on, writers wait for sweeps.
   uint64_t max_bytes = uint64_t{1} << 28;
 };
 
@@ -48,7 +51,7 @@ class SparseSnapshot {
   // all are given.
   bool sweep(uint64_t rows);
 
-  uint64_t memory_bytes() const { return held_bytes_; }
+  uint64_t memory_bytes() const { return held_bytes_ + lists_.memory_bytes(); }
 
  private:
   static constexpr uint32_t kPartitions = 1u << kPartitionBits;
@@ -56,6 +59,9 @@ class SparseSnapshot {
   void make_room(uint64_t rows);
   void copy(std::span<const uint64_t> keys);
   uint64_t step();
+  bool next_piece();
+  bool next_listed();
+  void begin_lists();
   void give();
 
   const RowLayout layout_;
@@ -66,12 +72,15 @@ class SparseSnapshot {
   const uint64_t total_rows_;  // of the store, at the moment
   uint64_t copied_rows_ = 0;
 
+  const std::shared_ptr<SnapshotSlabs> memory_;
   std::vector<SnapshotRows> held_;  // of each partition, until it is given
   uint64_t held_bytes_ = 0;
 
   // Of the sweep: it has given all partitions before this one, and is there in it.
   uint32_t partition_ = 0;
   uint64_t cursor_ = 0;
+  KeyLists lists_;        // of this partition and some after it, where they are listed before
+  bool listing_ = false;  // lists_ has not seen all rows yet
 
   // Of the running call.
   std::vector<uint64_t> piece_;

@@ -300,12 +300,25 @@ uint64_t SparseTable::memory_bytes() const {
          (life_ && life_->admission ? life_->admission->memory_bytes() : 0);
 }
 
-void SparseTable::save_rows(uint32_t partition, size_t at_once,
-                            const std::function<void(const RowBlock&)>& take) const {
-  constexpr size_t kRows = 256;  // found at a time: their lines are still in the cache when they are copied
+KeyLists SparseTable::list_keys() const {
+  if (rows_->scans_partitions()) return {};
+  KeyLists lists(0, 1u << kPartitionBits);
+  while (lists.look(*rows_)) continue;
+  return lists;
+}
+
+std::vector<uint64_t> SparseTable::keys_of(uint32_t partition, const KeyLists& lists) const {
+  if (lists.has(partition)) return {lists.of(partition).begin(), lists.of(partition).end()};
   std::vector<uint64_t> keys;
   for (uint64_t cursor = 0; rows_->scan(partition, cursor, keys);) continue;
   radix_sort(keys);
+  return keys;
+}
+
+void SparseTable::save_rows(uint32_t partition, const KeyLists& lists, size_t at_once,
+                            const std::function<void(const RowBlock&)>& take) const {
+  constexpr size_t kRows = 256;  // found at a time: their lines are still in the cache when they are copied
+  const std::vector<uint64_t> keys = keys_of(partition, lists);
   std::array<float*, kRows> rows;
   std::array<uint32_t, kRows> missing;
   std::vector<float> copies;

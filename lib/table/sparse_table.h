@@ -135,8 +135,12 @@ class SparseTable {
   bool restores_partitions() const;
 
   // Calls take(rows) with the rows of one partition as they lie, in the order of their keys, up to `at_once`
-  // in a block: for checkpoints.  Any thread, while nothing changes the table.
-  void save_rows(uint32_t partition, size_t at_once, const std::function<void(const RowBlock&)>& take) const;
+  // in a block: for checkpoints.  Any thread, while nothing changes the table since `lists` were made of it.
+  void save_rows(uint32_t partition, const KeyLists& lists, size_t at_once,
+                 const std::function<void(const RowBlock&)>& take) const;
+
+  // The keys of those partitions that are not found without them.
+  KeyLists list_keys() const;
 
   const Optimizer<float>& optimizer() const { return *optimizer_; }
   Optimizer<float>& optimizer() { return *optimizer_; }
@@ -183,6 +187,7 @@ class SparseTable {
   void create_candidates(std::vector<Candidate>& candidates, bool caught_up, ThreadPool& pool);
   void refuse_surplus(std::vector<Candidate>& candidates);
   void evict_surplus(ThreadPool& pool);
+  std::vector<uint64_t> keys_of(uint32_t partition, const KeyLists& lists) const;
   std::vector<uint64_t> least_valuable(uint32_t partition, size_t count) const;
   void shrink_after_step(bool asked, ThreadPool& pool);
   void shrink(ThreadPool& pool);

@@ -232,10 +232,11 @@ TEST_P(SnapshotTest, PartitionsRestoredAtOnceHoldTheSameBits) {
   write_much(*table, 8);
   EXPECT_EQ(table->restores_partitions(), std::string_view(GetParam().store) == "any");
   if (!table->restores_partitions()) return;
+  const KeyLists lists = table->list_keys();
   ThreadPool threads(4);
   threads.run(1u << kPartitionBits, [&](int64_t index) {
     const uint32_t partition = static_cast<uint32_t>(index);
-    table->save_rows(partition, 7, [&](const RowBlock& rows) {
+    table->save_rows(partition, lists, 7, [&](const RowBlock& rows) {
       EXPECT_LE(rows.size(), 7);
       restored->restore_partition(partition, rows);
     });
