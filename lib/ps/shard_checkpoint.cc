@@ -134,8 +134,9 @@ void ShardCheckpoint::work() {
 // go on at about their rate.
 void ShardCheckpoint::sweep() {
   constexpr Duration kAskRoom = std::chrono::milliseconds(1);
-  constexpr int kAtOnce = 50;  // slices: a small table need not wait
-  constexpr int kRest = 5;     // times what sweeping took, by the clock,
+  constexpr int kAtOnce =
+      4;                    // slices: a small table need not wait, nor a request for more than a millisecond
+  constexpr int kRest = 5;  // times what sweeping took, by the clock,
   constexpr Duration kLongestRest =
       std::chrono::milliseconds(1);  // in which others may have had the processor
   if (!writer_.has_room()) return timer_.start_after(kAskRoom);
