@@ -207,13 +207,14 @@ uint64_t commit_parts(FileSystem& files, const std::string& directory, const Cut
     files.rename(folder, target);
   }
   commit_checkpoint(files, directory, whole);
-  for (const std::string& name : parts) files.remove(join_path(target, name));
   uint64_t bytes = 0;
   for (const FileEntry& file : whole.files) bytes += file.sum.bytes;
   return bytes;
 }
 
 void remove_stale_parts(FileSystem& files, const std::string& directory, const Cut& cut) {
+  const std::string whole = join_path(directory, step_folder(cut.step));
+  for (const std::string& name : part_files(whole)) files.remove(join_path(whole, name));
   const std::string prefix = run_prefix(cut.run);
   for (const std::string& name : list_directory(directory)) {
     if (!name.starts_with(kWritingPrefix)) continue;

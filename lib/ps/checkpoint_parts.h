@@ -83,7 +83,8 @@ bool parts_complete(const std::string& directory, const Cut& cut, const ShardPla
 // Throws kUnavailable when the parts build on different checkpoints.
 uint64_t commit_parts(FileSystem& files, const std::string& directory, const Cut& cut, const Json& job);
 
-// Removes what was left half written: all before `cut`, and all of other runs.
+// Removes what was left half written: all before `cut`, and all of other runs; and of the checkpoint of `cut`
+// itself, once it counts, the manifests of its parts.
 void remove_stale_parts(FileSystem& files, const std::string& directory, const Cut& cut);
 
 }  // namespace ps
