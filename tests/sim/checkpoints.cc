@@ -1,0 +1,152 @@
+// Servers whose disk fails: the checkpoint that it meets fails, and nothing else.
+#include <cerrno>
+
+#include "checkpoint/checkpoint_directory.h"
+#include "cluster.h"
+#include "support/faulty_files.h"
+#include "support/scratch_folder.h"
+
+namespace ps {
+namespace {
+
+// One trainer of two servers, which asks for checkpoints and goes on training until they are done.
+class FailingDisk : public testing::Test {
+ protected:
+  FailingDisk() {
+    job_.small = true;
+    job_.steps = {{0}};  // as it likes
+  }
+
+  // What a run does with its store; the weights are then those of a process that took as many steps alone.
+  void run(const std::function<void(RemoteStore&)>& body) {
+    system_files().remove(directory_);
+    Log log("ps-serve", LogLevel::kInfo);
+    Cluster cluster(job_, 2, 1, 0);
+    CheckpointSettings& settings = cluster.served().checkpoints;
+    settings.directory = directory_;
+    settings.files = &files_;
+    settings.job = Json::object();
+    settings.log = &log;
+    settings.own_thread = false;
+    for (size_t s = 0; s < 2; ++s) cluster.shards()[s]->publish_to(boards_[s]);
+    files_.make_directories(directory_);
+    steps_ = 0;
+    std::vector<float> weights;
+    cluster.spawn(0, [&](RemoteStore& store) {
+      store.barrier();
+      body(store);
+      weights = all_weights(store, /*small=*/true);
+      store.end_run();
+    });
+    testing::internal::CaptureStderr();
+    cluster.run();
+    log_ = testing::internal::GetCapturedStderr();
+    expect_same_bits(weights, weights_alone());
+  }
+
+  AskedCheckpoint checkpoint(RemoteStore& store) {
+    std::optional<AskedCheckpoint> end;
+    store.ask_checkpoint(-1, [&](const AskedCheckpoint& one) { end = one; });
+    while (!end) {
+      step(store, steps_++);
+      store.wait([&] { return end.has_value(); }, 5);
+    }
+    return *end;
+  }
+
+  // Of the checkpoint that a restart would take, all of which is verified.
+  std::string newest() {
+    ThreadPool pool(1);
+    auto unexpected = [](const Error& damage) { ADD_FAILURE() << damage.message(); };
+    return cat("step-", open_newest_checkpoint(directory_, pool, unexpected)->manifest().step);
+  }
+
+  void expect_whole(const AskedCheckpoint& checkpoint) {
+    ThreadPool pool(1);
+    CheckpointReader(join_path(directory_, checkpoint.text)).verify(pool, /*rows=*/true);
+  }
+
+  // All of it is there and LATEST names it, but a loss of power might take that back: it does not count.
+  static bool is_just_not_synced(const AskedCheckpoint& failed) {
+    return failed.text.starts_with("cannot sync folder");
+  }
+
+  static std::string name_of(const AskedCheckpoint& checkpoint) {
+    return cat("step-", step_of_folder(checkpoint.text).value_or(-1));
+  }
+
+  // As the status pages tell it.
+  uint64_t num_failed() const {
+    return boards_[0].latest().checkpoints.failed + boards_[1].latest().checkpoints.failed;
+  }
+
+  ScratchFolder scratch_;
+  FaultyFiles files_{scratch_.path()};
+  const std::string directory_ = scratch_.path("checkpoints");
+  TestJob job_;
+  StatusBoard boards_[2];
+  std::string log_;
+
+ private:
+  void step(ParameterStore& store, int64_t number) {
+    const TestBatch batch = job_.batch(0, number);
+    std::vector<ParameterView<float>> views;
+    store.pull(batch.plans, PullMode::kTrain, views);
+    batch.fill(0, number, job_.parameters(), views);
+    store.push(batch.plans, views, {batch.samples, 0});
+  }
+
+  std::vector<float> weights_alone() {
+    ThreadPool pool(1);
+    LocalStore store(job_.parameters(), job_.plan(), UINT64_MAX, pool);
+    for (int64_t number = 0; number < steps_; ++number) step(store, number);
+    return all_weights(store, /*small=*/true);
+  }
+
+  int64_t steps_ = 0;
+};
+
+// A full disk stays full until there is room; an error of writing, syncing, renaming comes once.  One that
+// comes after the checkpoint counts, as old ones are removed, does not take it away.
+TEST_F(FailingDisk, FailsOneCheckpointAtWhateverCallAndTrainingGoesOn) {
+  for (const auto& [error, text] :
+       {std::pair(ENOSPC, "no space left"), std::pair(EIO, "input/output error")}) {
+    int num_failures = 0;
+    bool met = true;
+    for (int64_t call = 0; met; ++call) {
+      const int64_t before = files_.failed();
+      bool counts = true;
+      run([&](RemoteStore& store) {
+        const AskedCheckpoint first = checkpoint(store);
+        ASSERT_TRUE(first.counts) << first.text;
+        files_.fail_at(call, error, /*lasting=*/error == ENOSPC);
+        const AskedCheckpoint second = checkpoint(store);
+        files_.heal();
+        counts = second.counts;
+        expect_whole(first);
+        if (counts) {
+          ASSERT_EQ(newest(), name_of(second)) << "call " << call;
+        } else if (!is_just_not_synced(second)) {
+          ASSERT_EQ(newest(), name_of(first)) << "call " << call << ": " << second.text;
+        }
+        const AskedCheckpoint third = checkpoint(store);
+        ASSERT_TRUE(third.counts) << "call " << call << ": " << third.text;
+        ASSERT_EQ(newest(), name_of(third));
+        store.wait([] { return false; }, 2);  // for the status pages
+      });
+      met = files_.failed() > before;
+      ASSERT_TRUE(met || counts) << "call " << call;
+      ASSERT_TRUE(counts || num_failed() > 0) << "call " << call;
+      const char* const said = counts ? "" : "failed, the one before it stays";
+      ASSERT_THAT(log_, testing::HasSubstr(said)) << "call " << call;
+      if (met) {
+        ASSERT_THAT(log_, testing::HasSubstr(text)) << "call " << call;
+      }
+      num_failures += !counts;
+    }
+    EXPECT_GT(num_failures, 20) << "files, manifests, names";
+  }
+}
+
+}  // namespace
+}  // namespace ps
