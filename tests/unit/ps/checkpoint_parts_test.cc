@@ -62,6 +62,7 @@ TEST_F(CheckpointPartsTest, WhoeverDiesWhileACheckpointIsMadeOfThemMakesItAgain)
   ASSERT_TRUE(find(1));
   ASSERT_TRUE(parts_complete(folder_.path(), kCut, place(0)));
   EXPECT_GT(commit(), 0u);
+  remove_stale_parts(system_files(), folder_.path(), kCut);
   const CheckpointReader reader(folder_.path(step_folder(kStep)));
   EXPECT_EQ(reader.state("state of 1"), "something");
   EXPECT_THAT(list_directory(reader.folder()),
