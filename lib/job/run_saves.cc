@@ -224,6 +224,8 @@ void RunSaves::go_on_now() {
     make_model(making_->copies);
   } catch (const StateLost&) {
     throw;
+  } catch (const WaitStopped&) {
+    throw;
   } catch (const Error& error) {
     if (!making_) throw;
     give_up(error);
