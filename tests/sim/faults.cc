@@ -7,48 +7,29 @@
 //
 //   PS_SIM_SEED=17 sim_faults        that seed alone
 //   PS_SIM_SEEDS=5000 sim_faults     more of them
-#include <cstdlib>
-
 #include "cluster.h"
+#include "seeds.h"
 
 namespace ps {
 namespace {
 
-int64_t number_from_environment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::atoll(text) : otherwise;
-}
-
 const SimLink kLink = {.latency = 1ms, .jitter = 3ms, .bytes_per_second = 2e7, .split = true};
 
 // What a seed chooses.
-struct Plan {
+struct Plan : ClusterSize {
   TestJob job;
-  int servers, ports, sparse_ports;
   bool proxied;
   int kills;
 
-  explicit Plan(Random& random) {
-    auto from = [&random](int low, int high) {
-      return low + static_cast<int>(random.below(static_cast<uint64_t>(high - low + 1)));
-    };
-    servers = from(1, 3);
-    ports = from(1, 2);
-    sparse_ports = from(0, 2);
-    const char* const kOptimizers[] = {"sgd", "momentum", "adam", "ftrl"};
-    job.optimizer = {{"type", kOptimizers[from(0, 3)]}, {"learning_rate", 0.05}};
-    if (from(0, 2) == 0) job.optimizer["clip_global_norm"] = 0.5;
-    const int mode = from(0, 5);
+  explicit Plan(Random& random) : ClusterSize(random) {
+    draw_optimizer(random, job);
+    const int mode = draw(random, 0, 5);
     job.consistency.async = mode == 0;
-    job.consistency.staleness = mode == 1 ? from(1, 3) : 0;
+    job.consistency.staleness = mode == 1 ? draw(random, 1, 3) : 0;
     job.small = true;
-    const int passes = from(1, 3);
-    job.steps.assign(static_cast<size_t>(from(1, 4)), {});
-    for (std::vector<int>& trainer : job.steps) {
-      for (int pass = 0; pass < passes; ++pass) trainer.push_back(from(0, 6));
-    }
-    proxied = from(0, 1) == 0;
-    kills = from(0, 3);
+    draw_steps(random, job, 4, 0, 6);
+    proxied = draw(random, 0, 1) == 0;
+    kills = draw(random, 0, 3);
   }
 
   bool synchronous() const { return !job.consistency.async && job.consistency.staleness == 0; }
@@ -150,23 +131,13 @@ void run_seed(uint64_t seed, Totals& totals) {
 }
 
 TEST(Faults, WhateverGoesWrongEveryJobEndsAsIfNothingHad) {
-  const int64_t one = number_from_environment("PS_SIM_SEED", 0);
-  const int64_t count = number_from_environment("PS_SIM_SEEDS", 100);
   Totals totals;
-  const int64_t first = one > 0 ? one : 1;
-  for (int64_t seed = first; seed < first + (one > 0 ? 1 : count) && !testing::Test::HasFailure(); ++seed) {
-    SCOPED_TRACE(cat("PS_SIM_SEED=", seed));
-    try {
-      run_seed(static_cast<uint64_t>(seed), totals);
-    } catch (const Error& error) {
-      ADD_FAILURE() << error.message();
-    }
-  }
+  const bool many = many_seeds_pass([&](uint64_t seed) { run_seed(seed, totals); });
   std::printf("%s\n", cat("faults ", totals.faults, ", trainers killed ", totals.kills, ", ranks returned ",
                           totals.returned, ", pushes repeated ", totals.pushes_repeated, ", pulls repeated ",
                           totals.pulls_repeated)
                           .c_str());
-  if (one > 0 || count < 100 || testing::Test::HasFailure()) return;
+  if (!many) return;
   EXPECT_GT(totals.kills, 50u);
   EXPECT_GT(totals.returned, totals.kills);
   EXPECT_GT(totals.pushes_repeated, 50u) << "no push was ever sent twice: the test proves nothing";

@@ -7,11 +7,10 @@
 //
 //   PS_SIM_SEED=17 sim_recovery        that seed alone
 //   PS_SIM_SEEDS=5000 sim_recovery     more of them
-#include <cstdlib>
-
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "cluster.h"
+#include "seeds.h"
 #include "support/crashing_files.h"
 #include "support/scratch_folder.h"
 
@@ -25,34 +24,21 @@ struct Totals {
 };
 
 // What a seed chooses.
-struct Plan {
+struct Plan : ClusterSize {
   TestJob job;
-  int servers, ports, sparse_ports;
   int64_t steps;   // between two checkpoints
   int full_every;  // so many
   bool durable;
   int crashes;
 
-  explicit Plan(Random& random) {
-    auto from = [&random](int low, int high) {
-      return low + static_cast<int>(random.below(static_cast<uint64_t>(high - low + 1)));
-    };
-    servers = from(1, 3);
-    ports = from(1, 2);
-    sparse_ports = from(0, 2);
-    const char* const kOptimizers[] = {"sgd", "momentum", "adam", "ftrl"};
-    job.optimizer = {{"type", kOptimizers[from(0, 3)]}, {"learning_rate", 0.05}};
-    if (from(0, 2) == 0) job.optimizer["clip_global_norm"] = 0.5;
+  explicit Plan(Random& random) : ClusterSize(random) {
+    draw_optimizer(random, job);
     job.small = true;
-    const int passes = from(1, 3);
-    job.steps.assign(static_cast<size_t>(from(1, 3)), {});
-    for (std::vector<int>& trainer : job.steps) {
-      for (int pass = 0; pass < passes; ++pass) trainer.push_back(from(2, 10));
-    }
-    steps = from(1, 4);
-    full_every = from(1, 3);
-    durable = from(0, 3) == 0;
-    crashes = from(2, 5);
+    draw_steps(random, job, 3, 2, 10);
+    steps = draw(random, 1, 4);
+    full_every = draw(random, 1, 3);
+    durable = draw(random, 0, 3) == 0;
+    crashes = draw(random, 2, 5);
   }
 };
 
@@ -260,29 +246,14 @@ void run_seed(uint64_t seed, Totals& totals) {
   expect_same_bits(expected, cluster.weights());
 }
 
-int64_t number_from_environment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::atoll(text) : otherwise;
-}
-
 TEST(Recovery, WhoeverCrashesTheJobEndsAsIfNobodyHad) {
-  const int64_t one = number_from_environment("PS_SIM_SEED", 0);
-  const int64_t count = one > 0 ? 1 : number_from_environment("PS_SIM_SEEDS", 100);
-  const int64_t first = one > 0 ? one : 1;
   Totals totals;
-  for (int64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
-    SCOPED_TRACE(cat("PS_SIM_SEED=", seed));
-    try {
-      run_seed(static_cast<uint64_t>(seed), totals);
-    } catch (const Error& error) {
-      ADD_FAILURE() << error.message();
-    }
-  }
+  const bool many = many_seeds_pass([&](uint64_t seed) { run_seed(seed, totals); });
   std::printf("%s\n", cat("servers crashed ", totals.server_crashes, ", trainers crashed ",
                           totals.trainer_crashes, ", times a trainer went back ", totals.went_back,
                           ", increments gone on from ", totals.increments, ", bytes lost ", totals.lost_bytes)
                           .c_str());
-  if (count < 100 || testing::Test::HasFailure()) return;
+  if (!many) return;
   EXPECT_GT(totals.server_crashes, 50u);
   EXPECT_GT(totals.trainer_crashes, 30u);
   EXPECT_GT(totals.went_back, 30u) << "nobody ever went back: the test proves nothing";

@@ -1,0 +1,70 @@
+// Seeds of simulated clusters, and what tests draw with them: a hundred seeds a run, or one or others, as
+// PS_SIM_SEED and PS_SIM_SEEDS say.
+#ifndef PS_TESTS_SIM_SEEDS_H_
+#define PS_TESTS_SIM_SEEDS_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "cluster.h"
+
+namespace ps {
+
+inline int64_t number_from_environment(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::atoll(text) : otherwise;
+}
+
+// Calls run(seed) until one fails, which is printed.  Returns whether all of a hundred or more have passed:
+// so many that what is rare has come about.
+template <class Run>
+bool many_seeds_pass(Run&& run) {
+  const int64_t one = number_from_environment("PS_SIM_SEED", 0);
+  const int64_t count = one > 0 ? 1 : number_from_environment("PS_SIM_SEEDS", 100);
+  const int64_t first = one > 0 ? one : 1;
+  for (int64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(cat("PS_SIM_SEED=", seed));
+    try {
+      run(static_cast<uint64_t>(seed));
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.message();
+    }
+  }
+  return count >= 100 && !testing::Test::HasFailure();
+}
+
+// One of low..high.
+inline int draw(Random& random, int low, int high) {
+  return low + static_cast<int>(random.below(static_cast<uint64_t>(high - low + 1)));
+}
+
+// What is drawn of every cluster, first.
+struct ClusterSize {
+  int servers, ports, sparse_ports;
+
+  explicit ClusterSize(Random& random)
+      : servers(draw(random, 1, 3)), ports(draw(random, 1, 2)), sparse_ports(draw(random, 0, 2)) {}
+};
+
+inline void draw_optimizer(Random& random, TestJob& job) {
+  const char* const kOptimizers[] = {"sgd", "momentum", "adam", "ftrl"};
+  job.optimizer = {{"type", kOptimizers[draw(random, 0, 3)]}, {"learning_rate", 0.05}};
+  if (draw(random, 0, 2) == 0) job.optimizer["clip_global_norm"] = 0.5;
+}
+
+// Steps of up to `most_trainers` in each of up to three passes, `fewest` to `most`.
+inline void draw_steps(Random& random, TestJob& job, int most_trainers, int fewest, int most) {
+  const int passes = draw(random, 1, 3);
+  job.steps.assign(static_cast<size_t>(draw(random, 1, most_trainers)), {});
+  for (std::vector<int>& trainer : job.steps) {
+    for (int pass = 0; pass < passes; ++pass) trainer.push_back(draw(random, fewest, most));
+  }
+}
+
+}  // namespace ps
+
+#endif  // PS_TESTS_SIM_SEEDS_H_
