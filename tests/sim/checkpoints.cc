@@ -110,17 +110,21 @@ class FailingDisk : public testing::Test {
 // comes after the checkpoint counts, as old ones are removed, does not take it away.  Each meets every third
 // call, and other ones: some hundred runs of the cluster would take a minute.
 TEST_F(FailingDisk, FailsOneCheckpointAtWhateverCallAndTrainingGoesOn) {
-  for (const auto& [error, text] :
-       {std::pair(ENOSPC, "no space left"), std::pair(EIO, "input/output error")}) {
+  struct Failure {
+    int error;
+    const char* text;
+  };
+  for (const Failure& failure : {Failure{ENOSPC, "no space left"}, Failure{EIO, "input/output error"}}) {
+    const bool lasting = failure.error == ENOSPC;
     int num_failures = 0;
     bool met = true;
-    for (int64_t call = error == ENOSPC ? 0 : 1; met; call += 3) {
+    for (int64_t call = lasting ? 0 : 1; met; call += 3) {
       const int64_t before = files_.failed();
       bool counts = true;
       run([&](RemoteStore& store) {
         const AskedCheckpoint first = checkpoint(store);
         ASSERT_TRUE(first.counts) << first.text;
-        files_.fail_at(call, error, /*lasting=*/error == ENOSPC);
+        files_.fail_at(call, failure.error, lasting);
         const AskedCheckpoint second = checkpoint(store);
         files_.heal();
         counts = second.counts;
@@ -141,7 +145,7 @@ TEST_F(FailingDisk, FailsOneCheckpointAtWhateverCallAndTrainingGoesOn) {
       const char* const said = counts ? "" : "failed, the one before it stays";
       ASSERT_THAT(log_, testing::HasSubstr(said)) << "call " << call;
       if (met) {
-        ASSERT_THAT(log_, testing::HasSubstr(text)) << "call " << call;
+        ASSERT_THAT(log_, testing::HasSubstr(failure.text)) << "call " << call;
       }
       num_failures += !counts;
     }
