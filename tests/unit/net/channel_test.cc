@@ -102,9 +102,11 @@ TEST_P(ChannelTest, AnsweredRequestsAreNotSentAgain) {
 
 TEST_P(ChannelTest, ADeadlineIsKeptWithAndWithoutAServer) {
   serve();
-  ask(kLater, "never", 20ms);
   ask(kEcho, "now", 10s);
+  run_until_answers(1);
+  ask(kLater, "never", 20ms);
   run_until_answers(2);
+  run_until_asked(2);
   ASSERT_EQ(answers_.errors.size(), 1u);
   EXPECT_EQ(answers_.errors[0].code(), Code::kUnavailable);
   EXPECT_EQ(answers_.errors[0].message(),
