@@ -60,3 +60,25 @@ end_with_supervisors() {
     [[ $status =~ ^(0|137|143|255)$ ]] || fail "a server ended with $status: $(tail -n 5 ./*.err)"
   done
 }
+
+# write_job NAME CHECKPOINT: job.json, for data of 5000 ids, whose processes are to be killed; CHECKPOINT is that key.
+write_job() {
+  cat >job.json <<JSON
+{
+  "job": {"name": "$1"},
+  "data": {"format": "paddle_sparse_binary", "dim": 5000, "batch_size": 20},
+  "model": {
+    "layers": [
+      {"name": "hidden", "type": "fc", "input": "features", "size": 8, "activation": "tanh", "sparse_update": true},
+      {"name": "output", "type": "fc", "input": "hidden", "size": 2, "activation": "softmax"}
+    ],
+    "cost": {"type": "cross_entropy", "input": "output"},
+    "evaluators": ["auc"]
+  },
+  "optimizer": {"type": "momentum", "momentum": 0.9, "learning_rate": 0.01, "l2": 0.0001},
+  "train": {"log_period": 100000},
+  "checkpoint": $2,
+  "cluster": {"server_timeout": 30, "trainer_timeout": 30}
+}
+JSON
+}

@@ -134,11 +134,11 @@ void ShardCheckpoint::work() {
 // go on at about their rate.
 void ShardCheckpoint::sweep() {
   constexpr Duration kAskRoom = std::chrono::milliseconds(1);
-  constexpr int kAtOnce =
-      4;                    // slices: a small table need not wait, nor a request for more than a millisecond
-  constexpr int kRest = 5;  // times what sweeping took, by the clock,
-  constexpr Duration kLongestRest =
-      std::chrono::milliseconds(1);  // in which others may have had the processor
+  // Slices: a small table need not wait, nor a request for more than a millisecond.
+  constexpr int kAtOnce = 4;
+  // Times what sweeping took, by the clock, in which others may have had the processor.
+  constexpr int kRest = 5;
+  constexpr Duration kLongestRest = std::chrono::milliseconds(1);
   if (!writer_.has_room()) return timer_.start_after(kAskRoom);
   const bool asked = tables_.num_requests() != std::exchange(requests_seen_, tables_.num_requests());
   const Time start = loop_.now();

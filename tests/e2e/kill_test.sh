@@ -86,24 +86,7 @@ kill_some() {
   done
 }
 
-cat >job.json <<'JSON'
-{
-  "job": {"name": "killed"},
-  "data": {"format": "paddle_sparse_binary", "dim": 5000, "batch_size": 20},
-  "model": {
-    "layers": [
-      {"name": "hidden", "type": "fc", "input": "features", "size": 8, "activation": "tanh", "sparse_update": true},
-      {"name": "output", "type": "fc", "input": "hidden", "size": 2, "activation": "softmax"}
-    ],
-    "cost": {"type": "cross_entropy", "input": "output"},
-    "evaluators": ["auc"]
-  },
-  "optimizer": {"type": "momentum", "momentum": 0.9, "learning_rate": 0.01, "l2": 0.0001},
-  "train": {"log_period": 100000},
-  "checkpoint": {"directory": "checkpoints", "period": 0, "steps": 15, "full_every": 3},
-  "cluster": {"server_timeout": 30, "trainer_timeout": 30}
-}
-JSON
+write_job killed '{"directory": "checkpoints", "period": 0, "steps": 15, "full_every": 3}'
 ps-datagen sparse-binary --dim 5000 --samples 12000 --output train.txt
 
 start_job calm
