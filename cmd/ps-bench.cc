@@ -14,6 +14,7 @@
 #include "cli/interrupts.h"
 #include "cli/main.h"
 #include "cli/progress.h"
+#include "config/json.h"
 
 namespace {
 

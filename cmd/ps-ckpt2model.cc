@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "checkpoint/model/model_format.h"
 #include "cli/main.h"
+#include "config/json.h"
 #include "job/checkpoint_model.h"
 #include "job/checkpoint_report.h"
 

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "cli/interrupts.h"
 #include "cli/main.h"
+#include "config/json.h"
 #include "data/output.h"
 #include "data/synth/stream.h"
 

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "bench/bars.h"
 #include "bench/report.h"
+#include "config/json.h"
 
 namespace ps {
 

@@ -7,7 +7,7 @@
 
 #include "bench/machine.h"
 #include "bench/runner.h"
-#include "config/json.h"
+#include "config/fwd.h"
 
 namespace ps {
 

@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 #include "base/text.h"
 #include "cli/version.h"
+#include "config/json.h"
 
 namespace ps {
 

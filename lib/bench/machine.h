@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "config/json.h"
+#include "config/fwd.h"
 
 namespace ps {
 

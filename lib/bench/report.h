@@ -10,6 +10,7 @@
 
 #include "bench/machine.h"
 #include "bench/runner.h"
+#include "config/fwd.h"
 
 namespace ps {
 

@@ -54,7 +54,7 @@ struct ManifestJson {
   int64_t version = kVersion, oldest_reader = 1;
   int64_t step = 0;
   uint64_t generation = 0;
-  int64_t partitions = int64_t{1} << kPartitionBits;
+  int64_t partitions = kPartitions;
   std::optional<BaseJson> base;
   Json job;
   std::vector<TableJson> tables;
@@ -157,7 +157,7 @@ FileEntry decode_file(const FileJson& json, const std::map<std::string, const Ta
   for (const SectionJson& section : json.sections) {
     auto found = tables.find(section.table);
     if (found == tables.end()) fail(Code::kCorrupt, quote(json.path), ": no table ", quote(section.table));
-    if (found->second->sparse && section.partition >= int64_t{1} << kPartitionBits) {
+    if (found->second->sparse && section.partition >= kPartitions) {
       fail(Code::kCorrupt, quote(json.path), ": no partition ", section.partition);
     }
     file.sections.push_back({section.table, static_cast<uint32_t>(section.partition),
@@ -182,8 +182,8 @@ void check_unique(const Manifest& manifest) {
 }
 
 Manifest from_json(const ManifestJson& json) {
-  if (json.partitions != int64_t{1} << kPartitionBits) {
-    fail(Code::kCorrupt, json.partitions, " partitions, expected ", 1 << kPartitionBits);
+  if (json.partitions != kPartitions) {
+    fail(Code::kCorrupt, json.partitions, " partitions, expected ", kPartitions);
   }
   Manifest manifest;
   manifest.step = json.step;

@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-constexpr size_t kColumns = 78;
+constexpr size_t kSourceColumns = 78;
 
 // Backslashes are roff's own; a line must not begin with a control character.
 std::string escape(std::string_view text) {
@@ -70,7 +70,7 @@ std::string manual_text(std::string_view text) {
     size_t end = rest.find(".  ");
     std::string one = end == std::string::npos ? rest : rest.substr(0, end + 1);
     rest = end == std::string::npos ? "" : rest.substr(end + 3);
-    for (const std::string& line : wrap(escape(one), kColumns)) {
+    for (const std::string& line : wrap(escape(one), kSourceColumns)) {
       bool control = line[0] == '.' || line[0] == '\'';
       out += cat(control ? "\\&" : "", line, "\n");
     }

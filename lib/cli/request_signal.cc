@@ -10,11 +10,11 @@ namespace ps {
 namespace {
 
 // Reached by the handler, which may use nothing else; by the signal's number.
-std::array<std::atomic<bool>, NSIG> in_use{}, received{};
+std::array<std::atomic<bool>, NSIG> in_use{}, asked{};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-void handle(int number) {
-  received[static_cast<size_t>(number)] = true;
+void note(int number) {
+  asked[static_cast<size_t>(number)] = true;
 }
 
 }  // namespace
@@ -23,9 +23,9 @@ RequestSignal::RequestSignal(int number) : number_(number) {
   const size_t index = static_cast<size_t>(number);
   const bool another = in_use[index].exchange(true);
   PS_CHECK(!another);
-  received[index] = false;
+  asked[index] = false;
   struct sigaction action {};
-  action.sa_handler = handle;
+  action.sa_handler = note;
   action.sa_flags = SA_RESTART;  // nothing has to end for it
   sigaction(number_, &action, &previous_);
 }
@@ -36,7 +36,7 @@ RequestSignal::~RequestSignal() {
 }
 
 bool RequestSignal::take() {
-  return received[static_cast<size_t>(number_)].exchange(false);
+  return asked[static_cast<size_t>(number_)].exchange(false);
 }
 
 }  // namespace ps

@@ -9,17 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "config/fwd.h"
 #include "config/spec.h"
 
 namespace ps {
-
-// What every entry has; a kind of thing derives its own entry with a factory:
-//   struct OptimizerEntry : CatalogEntry { std::unique_ptr<Optimizer> (*make)(const Json&, …); };
-struct CatalogEntry {
-  std::string_view name;     // the "type" in the job file
-  std::string_view help;     // one sentence, for lists and manuals
-  const AnySpec& (*spec)();  // keys beside "type"
-};
 
 // The entry that `object.type` names.  Throws kUsage "path.type: unknown <kind> 'x' (did you mean 'y'?)".
 template <class Entry>

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace ps {
+#include "config/fwd.h"
 
-using Json = nlohmann::ordered_json;  // keeps the order of keys, as people wrote them
+namespace ps {
 
 // The document in `text`.  Throws kUsage "name:line:column: what" on a syntax error, and on a duplicate key,
 // which most parsers drop in silence, a number beyond double, or more than 100 levels.

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "config/spec.h"
 #include "data/format.h"
 #include "data/records.h"
 

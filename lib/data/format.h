@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/catalog.h"
+#include "config/fwd.h"
 #include "data/batch.h"
 #include "data/options.h"
 #include "data/source.h"

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/spec.h"
 #include "data/format.h"
 #include "data/transform.h"
 

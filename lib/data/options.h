@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/spec.h"
+#include "config/fwd.h"
 #include "data/batch.h"
 
 namespace ps {

@@ -19,7 +19,7 @@ struct DataTraits {
   enum Content {
     kFeatures,   // labels and slots
     kSentences,  // one sparse slot whose keys are the numbers of words, in order, repeats included; no labels
-    kCriteo,     // the slots that writer_criteo.cc says
+    kCriteo,     // the slots that writers/criteo.cc says
   };
   DataSchema schema;
   Content content = kFeatures;

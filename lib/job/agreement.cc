@@ -1,6 +1,7 @@
 #include "job/agreement.h"
 
 #include "base/error.h"
+#include "config/json.h"
 #include "model/network.h"
 #include "ps/geo_store.h"
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "config/fwd.h"
 #include "job/job.h"
 #include "net/transport.h"
 #include "ps/shard_server.h"

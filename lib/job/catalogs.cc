@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cli/manual.h"
+#include "config/spec.h"
 #include "data/format.h"
 #include "job/job.h"
 #include "model/activation.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "config/spec.h"
 #include "job/checkpoint_states.h"
 #include "model/network.h"
 #include "ps/geo_store.h"

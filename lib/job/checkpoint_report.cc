@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "config/json.h"
 
 namespace ps {
 

@@ -6,7 +6,7 @@
 
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/model/model_source.h"
-#include "config/json.h"
+#include "config/fwd.h"
 
 namespace ps {
 

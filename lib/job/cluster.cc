@@ -1,5 +1,6 @@
 #include "job/cluster.h"
 
+#include "config/spec.h"
 #include "ps/etcd_client.h"
 
 namespace ps {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "config/spec.h"
+#include "config/fwd.h"
 #include "ps/row_types.h"
 
 namespace ps {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "config/catalog.h"
 #include "model/cost.h"
 #include "model/evaluator.h"
 #include "model/layer.h"

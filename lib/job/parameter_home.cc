@@ -3,6 +3,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "config/json.h"
 #include "job/agreement.h"
 #include "net/tcp/tcp_network.h"
 #include "ps/geo_store.h"

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/thread_pool.h"
+#include "config/json.h"
 #include "data/batch.h"
 #include "job/job.h"
 #include "job/run.h"

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "config/spec.h"
 #include "data/output.h"
 #include "data/reader.h"
 #include "data/writer.h"

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "config/json.h"
 #include "job/agreement.h"
 #include "job/checkpoint_states.h"
 #include "ps/hello.h"

@@ -3,6 +3,7 @@
 #ifndef PS_JOB_RUN_CHECKPOINTS_H_
 #define PS_JOB_RUN_CHECKPOINTS_H_
 
+#include "config/json.h"
 #include "job/job.h"
 #include "job/run.h"
 #include "ps/local_store.h"

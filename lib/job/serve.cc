@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/temporary_folder.h"
+#include "config/json.h"
 #include "job/agreement.h"
 #include "job/checkpoint_states.h"
 #include "job/server_place.h"

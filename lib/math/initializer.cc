@@ -14,6 +14,7 @@ namespace ps {
   extern const InitialKernels kInitialKernels; \
   }
 PS_FOR_CPU_LEVELS(PS_DECLARE)
+#undef PS_DECLARE
 
 #define PS_ADDRESS(level) &level::kInitialKernels,
 

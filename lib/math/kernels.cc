@@ -12,6 +12,7 @@ namespace ps {
   extern const MathKernels<double> kDoubleKernels; \
   }
 PS_FOR_CPU_LEVELS(PS_DECLARE)
+#undef PS_DECLARE
 
 #define PS_FLOAT(level) &level::kFloatKernels,
 #define PS_DOUBLE(level) &level::kDoubleKernels,

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/thread_pool.h"
-#include "config/catalog.h"
+#include "config/fwd.h"
 #include "data/batch.h"
 #include "math/matrix.h"
 

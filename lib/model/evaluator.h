@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "config/catalog.h"
+#include "config/fwd.h"
 #include "data/batch.h"
 #include "math/matrix.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "config/catalog.h"
+
 namespace ps {
 
 namespace {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "config/json.h"
 #include "data/batch.h"
 #include "model/cost.h"
 #include "model/layer.h"

@@ -16,7 +16,7 @@
 
 #include "base/random.h"
 #include "base/thread_pool.h"
-#include "config/catalog.h"
+#include "config/fwd.h"
 #include "data/batch.h"
 #include "math/key_plan.h"
 #include "math/matrix.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/catalog.h"
 #include "model/network_impl.h"
 
 namespace ps {

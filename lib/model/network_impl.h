@@ -3,6 +3,7 @@
 #define PS_MODEL_NETWORK_IMPL_H_
 
 #include "base/hash.h"
+#include "config/json.h"
 #include "math/blocks.h"
 #include "model/activation.h"
 #include "model/network.h"

@@ -1,5 +1,6 @@
 #include "model/options.h"
 
+#include "config/catalog.h"
 #include "model/activation.h"
 #include "model/cost.h"
 #include "model/evaluator.h"

@@ -24,10 +24,6 @@ struct WireHeader {
 static_assert(sizeof(WireHeader) == kFrameHeaderBytes &&
               offsetof(WireHeader, header_checksum) == kCheckedBytes);
 
-std::string_view view(ConstBytes bytes) {
-  return {bytes.data(), bytes.size()};
-}
-
 uint64_t header_checksum(const char* header) {
   return hash_bytes({header, kCheckedBytes});
 }
@@ -83,11 +79,11 @@ uint64_t Payload::size() const {
 }
 
 uint64_t Payload::checksum() const {
-  if (parts.empty()) return hash_bytes(view(head.bytes()));
-  if (parts.size() == 1 && head.size() == 0) return hash_bytes(view(parts[0]));
+  if (parts.empty()) return hash_bytes(text_of(head.bytes()));
+  if (parts.size() == 1 && head.size() == 0) return hash_bytes(text_of(parts[0]));
   ByteHasher hasher;
-  hasher.update(view(head.bytes()));
-  for (ConstBytes part : parts) hasher.update(view(part));
+  hasher.update(text_of(head.bytes()));
+  for (ConstBytes part : parts) hasher.update(text_of(part));
   return hasher.digest();
 }
 
@@ -99,7 +95,7 @@ std::string encode_error(const Error& error) {
 }
 
 Error decode_error(std::span<const char> body) {
-  ByteReader reader(view(body));
+  ByteReader reader(text_of(body));
   uint32_t code = reader.get<uint32_t>();
   const bool known = code >= static_cast<uint32_t>(Code::kInternal) && code <= kLastCode;
   if (!reader.ok() || !known) return Error(Code::kInternal, "an error that cannot be read");

@@ -5,14 +5,6 @@
 
 namespace ps {
 
-namespace {
-
-std::string_view view(ConstBytes bytes) {
-  return {bytes.data(), bytes.size()};
-}
-
-}  // namespace
-
 ReadState FrameReader::next(Stream& stream, Frame& frame) {
   if (!has_header_) {
     if (ReadState state = read_header(stream); state != ReadState::kFrame) return state;
@@ -108,7 +100,7 @@ ReadState FrameReader::read_body(Stream& stream) {
       continue;
     }
     size_t got = std::min<uint64_t>(bytes_received_ - before, rest.size());
-    hasher_.update(view(rest.first(got)));  // while the bytes are still in the cache
+    hasher_.update(text_of(rest.first(got)));  // while the bytes are still in the cache
     received_ += got;
   }
   return ReadState::kFrame;
@@ -117,7 +109,7 @@ ReadState FrameReader::read_body(Stream& stream) {
 ReadState FrameReader::finish_body(Frame& frame) {
   has_header_ = has_body_ = false;
   if (!problem_) {
-    uint64_t checksum = at_once_ ? hash_bytes(view(body_.bytes())) : hasher_.digest();
+    uint64_t checksum = at_once_ ? hash_bytes(text_of(body_.bytes())) : hasher_.digest();
     if (checksum != header_.body_checksum) {
       problem_.emplace(Code::kUnavailable, "the body of a frame was damaged on the way");
     }

@@ -22,6 +22,10 @@ namespace ps {
 using ConstBytes = std::span<const char>;
 using MutableBytes = std::span<char>;
 
+inline std::string_view text_of(ConstBytes bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
 struct Address {
   std::string host;   // a name or a number, IPv6 without brackets; empty to listen on all
   uint16_t port = 0;  // 0 to listen on any port that is free

@@ -2,6 +2,7 @@
 //   h <- rho h + (1 - rho) g^2        d = g sqrt((u + epsilon) / (h + epsilon))
 //   u <- rho u + (1 - rho) d^2        w <- soft((1 - eta l2) w - eta d, eta l1)
 // State: h, u.  Lazy: h and u stay while the row sits out steps; weight decay does not.
+#include "config/spec.h"
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
 

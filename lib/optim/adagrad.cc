@@ -1,5 +1,6 @@
 // AdaGrad, Duchi et al., JMLR 2011:  h <- h + g^2;  w <- soft((1 - eta l2) w - eta g / sqrt(h + epsilon), eta
 // l1). State: h.  Weight decay uses the global rate, as in Loshchilov and Hutter, ICLR 2019.
+#include "config/spec.h"
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
 

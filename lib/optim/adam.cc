@@ -6,6 +6,7 @@
 // at first.
 #include <cmath>
 
+#include "config/spec.h"
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
 

@@ -4,6 +4,7 @@
 // State: m, u.  Lazy as Adam is; t counts the steps of the job.
 #include <cmath>
 
+#include "config/spec.h"
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
 

@@ -3,6 +3,7 @@
 // State: h.  n steps with zero gradient: h <- rho^n h.
 #include <cmath>
 
+#include "config/spec.h"
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
 

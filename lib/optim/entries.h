@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "config/catalog.h"
 #include "optim/optimizer.h"
 #include "optim/options.h"
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "config/spec.h"
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
 

@@ -13,6 +13,7 @@ namespace ps {
   extern const IdleKernels<double> kDoubleIdleKernels; \
   }
 PS_FOR_CPU_LEVELS(PS_DECLARE)
+#undef PS_DECLARE
 
 #define PS_FLOAT(level) &level::kFloatIdleKernels,
 #define PS_DOUBLE(level) &level::kDoubleIdleKernels,

@@ -3,6 +3,7 @@
 //   d <- -eta (g + l2 w)        m <- k m + d
 //   heavy ball: w <- soft(w + m, eta l1)        Nesterov: w <- soft(w + k m + d, eta l1)
 // State: m.
+#include "config/spec.h"
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
 

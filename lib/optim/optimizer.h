@@ -14,7 +14,7 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "config/catalog.h"
+#include "config/fwd.h"
 
 namespace ps {
 

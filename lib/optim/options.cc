@@ -1,5 +1,6 @@
 #include "optim/options.h"
 
+#include "config/catalog.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 

@@ -6,6 +6,7 @@
 // n steps with zero gradient:  v <- rho^n v + rho^n (1 - rho^n) f^2,  f <- rho^n f.
 #include <cmath>
 
+#include "config/spec.h"
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
 

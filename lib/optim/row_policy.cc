@@ -1,5 +1,7 @@
 #include "optim/row_policy.h"
 
+#include "config/spec.h"
+
 namespace ps {
 
 namespace {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "config/spec.h"
+#include "config/fwd.h"
 
 namespace ps {
 

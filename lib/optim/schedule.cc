@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "config/catalog.h"
+
 namespace ps {
 
 namespace {

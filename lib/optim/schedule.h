@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "config/catalog.h"
+#include "config/fwd.h"
 
 namespace ps {
 

@@ -1,4 +1,5 @@
 // Stochastic gradient descent:  w <- soft(w - eta (g + l2 w), eta l1).  No state.
+#include "config/spec.h"
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "config/json.h"
 #include "ps/table_checkpoint.h"
 
 namespace ps {
@@ -133,7 +134,7 @@ void PartWriter::dense(const TableLayout& layout, const RowDeal& deal, std::span
 Manifest PartWriter::finish(const std::vector<TableLayout>& layouts,
                             const std::map<std::string, std::string>& states) {
   for (const TableLayout& layout : layouts) {
-    if (layout.sparse && base_) begin_emptied(file_of(layout), layout, 1u << kPartitionBits);
+    if (layout.sparse && base_) begin_emptied(file_of(layout), layout, kPartitions);
   }
   for (auto& [table, file] : sparse_) files_.push_back(file.writer->finish());
   if (dense_) files_.push_back(dense_->finish());

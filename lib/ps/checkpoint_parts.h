@@ -17,6 +17,7 @@
 
 #include "checkpoint/checkpoint_file_writer.h"
 #include "checkpoint/checkpoint_reader.h"
+#include "config/fwd.h"
 #include "ps/placement.h"
 #include "ps/shard_tables.h"
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "config/json.h"
 #include "net/http/http_client.h"
 
 namespace ps {

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/json.h"
+#include "config/fwd.h"
 #include "net/transport.h"
 
 namespace ps {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "config/catalog.h"
 #include "optim/options.h"
 #include "ps/keyed_rows.h"
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "config/fwd.h"
 #include "ps/consistency.h"
 #include "ps/local_store.h"
 #include "ps/remote_store.h"

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "config/spec.h"
+
 namespace ps {
 
 namespace {

@@ -207,7 +207,7 @@ std::vector<FileEntry> LocalStore::save(const CheckpointTarget& target) const {
   std::vector<KeyLists> lists;
   for (const Holder& holder : holders_)
     lists.push_back(holder.sparse ? holder.sparse->list_keys() : KeyLists());
-  std::vector<FileEntry> files(1 + (any_sparse() ? size_t{1} << kPartitionBits : 0));
+  std::vector<FileEntry> files(1 + (any_sparse() ? kPartitions : 0));
   pool_.run(static_cast<int64_t>(files.size()), [&](int64_t i) {
     files[static_cast<size_t>(i)] =
         i == 0 ? save_dense_tables(target) : save_partitions(target, lists, static_cast<uint32_t>(i) - 1);
@@ -232,7 +232,7 @@ FileEntry LocalStore::save_dense_tables(const CheckpointTarget& target) const {
 FileEntry LocalStore::save_partitions(const CheckpointTarget& target, std::span<const KeyLists> lists,
                                       uint32_t partition) const {
   char name[32];
-  std::snprintf(name, sizeof name, "part-%03u-of-%03u.psc", partition, 1u << kPartitionBits);
+  std::snprintf(name, sizeof name, "part-%03u-of-%03u.psc", partition, kPartitions);
   CheckpointFileWriter writer(target, name);
   for (size_t p = 0; p < holders_.size(); ++p) {
     if (!holders_[p].sparse) continue;
@@ -249,7 +249,7 @@ void LocalStore::restore(const CheckpointReader& reader) {
     if (holder.dense) restore_dense(reader, holder.layout(), RowDeal::whole(holder.spec.rows), *holder.dense);
   }
   std::mutex mutex;
-  pool_.run(int64_t{1} << kPartitionBits, [&](int64_t partition) {
+  pool_.run(kPartitions, [&](int64_t partition) {
     for (const Holder& holder : holders_) {
       const uint32_t p = static_cast<uint32_t>(partition);
       if (!holder.sparse || !reader.has(holder.layout(), p)) continue;

@@ -1,5 +1,6 @@
 #include "ps/optimizer_plan.h"
 
+#include "config/catalog.h"
 #include "optim/options.h"
 
 namespace ps {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "config/fwd.h"
 #include "optim/optimizer.h"
 #include "ps/step_rule.h"
 

@@ -7,16 +7,13 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "net/transport.h"
 
 namespace ps {
 
 namespace {
 
 constexpr size_t kRemembered = 4;  // parts
-
-std::string_view text_of(std::span<const char> body) {
-  return {body.data(), body.size()};
-}
 
 }  // namespace
 

@@ -15,10 +15,6 @@ constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kState = 8;           // fl
 constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a part
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
-std::string_view text_of(std::span<const char> bytes) {
-  return {bytes.data(), bytes.size()};
-}
-
 [[noreturn]] void cut_short(std::string_view what) {
   fail(Code::kData, what, ": the body is cut short");
 }

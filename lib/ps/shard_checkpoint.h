@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "checkpoint/write_rate.h"
+#include "config/json.h"
 #include "net/loop.h"
 #include "ps/background_writer.h"
 #include "ps/checkpoint_parts.h"

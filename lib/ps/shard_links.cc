@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "config/spec.h"
 
 namespace ps {
 

@@ -1,6 +1,7 @@
 #include "ps/shard_server.h"
 
 #include "base/error.h"
+#include "config/spec.h"
 
 namespace ps {
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "config/spec.h"
 #include "net/server.h"
 #include "ps/checkpoint_requests.h"
 #include "ps/fence.h"

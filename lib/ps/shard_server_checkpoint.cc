@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "config/json.h"
 #include "ps/shard_server.h"
 
 namespace ps {

@@ -94,7 +94,7 @@ void ShardTables::restore(const CheckpointReader& reader) {
   }
   if (place_.sparse < 0) return;
   std::mutex mutex;
-  for (uint32_t partition = 0; partition < 1u << kPartitionBits; ++partition) {
+  for (uint32_t partition = 0; partition < kPartitions; ++partition) {
     if (static_cast<int>(partition) % place_.num_sparse != place_.sparse) continue;
     for (Holder& holder : holders_) {
       if (!holder.sparse) continue;

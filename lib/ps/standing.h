@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "config/spec.h"
+#include "config/fwd.h"
 
 namespace ps {
 

@@ -1,3 +1,4 @@
+#include "config/json.h"
 #include "ps/status_service.h"
 
 namespace ps {

@@ -6,7 +6,7 @@
 namespace ps {
 
 // Floats given at a time.
-static constexpr uint64_t kBlock = 64 << 10;
+static constexpr uint64_t kSweptFloats = 64 << 10;
 
 DenseSnapshot::DenseSnapshot(const Parts& parts, uint64_t max_bytes, DenseSink sink)
     : parts_(parts), max_bytes_(max_bytes), sink_(std::move(sink)) {}
@@ -20,7 +20,7 @@ std::span<const float> DenseSnapshot::from(uint64_t first) const {
 
 void DenseSnapshot::keep() {
   if (is_copied_) return;
-  while ((size() - given_) * sizeof(float) > max_bytes_) sweep(kBlock);
+  while ((size() - given_) * sizeof(float) > max_bytes_) sweep(kSweptFloats);
   copy_.reserve(size() - given_);
   for (uint64_t first = given_; first < size();) {
     const std::span<const float> rest = from(first);
@@ -35,7 +35,7 @@ bool DenseSnapshot::sweep(uint64_t floats) {
   const uint64_t end = floats < size() - given_ ? given_ + floats : size();
   while (given_ < end) {
     const std::span<const float> rest = from(given_);
-    const std::span<const float> block = rest.first(std::min({kBlock, end - given_, rest.size()}));
+    const std::span<const float> block = rest.first(std::min({kSweptFloats, end - given_, rest.size()}));
     const uint64_t first = std::exchange(given_, given_ + block.size());
     sink_(first, block);
   }

@@ -7,7 +7,7 @@
 namespace ps {
 
 // Weights that one thread moves at a time.
-static constexpr int64_t kBlock = 4096;
+static constexpr int64_t kFloatsAtOnce = 4096;
 
 DenseTable::DenseTable(int64_t rows, int64_t cols, const Initializer& initializer,
                        std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool)
@@ -20,7 +20,7 @@ DenseTable::DenseTable(const RowDeal& deal, int64_t cols, const Initializer& ini
   values_ = std::make_unique_for_overwrite<float[]>(count);
   if (optimizer_)
     state_ = std::make_unique_for_overwrite<float[]>(count * static_cast<size_t>(optimizer_->state_arrays()));
-  int64_t rows_at_once = std::max<int64_t>(1, kBlock / cols_);
+  int64_t rows_at_once = std::max<int64_t>(1, kFloatsAtOnce / cols_);
   pool.for_each(rows_, rows_at_once, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       initializer.fill(static_cast<uint64_t>(deal.global(r)),
@@ -57,7 +57,7 @@ Row<float> DenseTable::block(int64_t begin, int64_t end) const {
 void DenseTable::reset_state(ThreadPool& pool) {
   if (!optimizer_) return;
   about_to_write();
-  pool.for_each(size(), kBlock,
+  pool.for_each(size(), kFloatsAtOnce,
                 [&](int64_t begin, int64_t end) { optimizer_->initialize(block(begin, end)); });
 }
 
@@ -70,7 +70,7 @@ void DenseTable::reset_range(int64_t first, int64_t count) {
 void DenseTable::push(const float* gradient, float scale, double learning_rate, ThreadPool& pool) {
   about_to_write();
   optimizer_->begin_step(learning_rate);
-  pool.for_each(size(), kBlock, [&](int64_t begin, int64_t end) {
+  pool.for_each(size(), kFloatsAtOnce, [&](int64_t begin, int64_t end) {
     optimizer_->update(block(begin, end), gradient + begin, scale);
   });
 }
@@ -105,7 +105,7 @@ void DenseTable::push_rows(const KeyPlan& plan, const float* gradients, float sc
     touched[n] = {static_cast<int64_t>(plan.keys[n]), static_cast<int64_t>(n)};
   }
   std::sort(touched.begin(), touched.end());
-  int64_t rows_at_once = std::max<int64_t>(1, kBlock / cols_);
+  int64_t rows_at_once = std::max<int64_t>(1, kFloatsAtOnce / cols_);
   pool.for_each(rows_, rows_at_once, [&](int64_t begin, int64_t end) {
     std::vector<float> gradient(static_cast<size_t>((end - begin) * cols_), 0.0f);
     auto next = std::lower_bound(touched.begin(), touched.end(), std::pair<int64_t, int64_t>(begin, 0));
@@ -117,7 +117,7 @@ void DenseTable::push_rows(const KeyPlan& plan, const float* gradients, float sc
 }
 
 void DenseTable::read(float* out, ThreadPool& pool) const {
-  pool.for_each(size(), kBlock, [&](int64_t begin, int64_t end) {
+  pool.for_each(size(), kFloatsAtOnce, [&](int64_t begin, int64_t end) {
     if (optimizer_) {
       optimizer_->read(block(begin, end), out + begin);
     } else if (out != values_.get()) {

@@ -10,8 +10,6 @@ namespace ps {
 
 namespace {
 
-constexpr size_t kPartitions = size_t{1} << kPartitionBits;
-
 class HashedRows final : public RowStore {
  public:
   HashedRows(const RowLayout& layout, RowSpill* spill) : layout_(layout), spill_(spill) {

@@ -8,8 +8,6 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kPartitions = uint64_t{1} << kPartitionBits;
-
 // Sets these numbers apart from those of initial weights, which have the same seed.
 constexpr uint64_t kStream = 0x61646d697373696f;
 

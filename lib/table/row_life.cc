@@ -13,8 +13,8 @@ namespace ps {
 // Of all partitions.  What is kept for snapshots is the owner's alone to write.
 template <class Body>
 void SparseTable::for_each_partition(ThreadPool& pool, Body&& body) {
-  const int64_t at_once = snapshot_ || tracks_changes_ ? int64_t{RowLife::kPartitions} : 1;
-  pool.for_each(RowLife::kPartitions, at_once, [&](int64_t first, int64_t last) {
+  const int64_t at_once = snapshot_ || tracks_changes_ ? int64_t{kPartitions} : 1;
+  pool.for_each(kPartitions, at_once, [&](int64_t first, int64_t last) {
     for (int64_t p = first; p < last; ++p) body(static_cast<uint32_t>(p));
   });
 }
@@ -153,7 +153,7 @@ void SparseTable::evict_surplus(ThreadPool& pool) {
   constexpr uint64_t kShare = 16;
   const uint64_t limit = life_->partition_limit(), largest = *std::ranges::max_element(life_->sizes);
   if (!life_->limited() || !life_->policy.evicts() || largest <= limit) return;
-  std::array<std::vector<uint64_t>, RowLife::kPartitions> keys;
+  std::array<std::vector<uint64_t>, kPartitions> keys;
   for_each_partition(pool, [&](uint32_t p) {
     const uint64_t size = life_->sizes[p];
     if (size > limit) keys[p] = least_valuable(p, size - (limit - limit / kShare));
@@ -194,7 +194,7 @@ void SparseTable::end_pass(int64_t pass, ThreadPool& pool) {
 
 void SparseTable::shrink(ThreadPool& pool) {
   ++life_->shrinks;
-  std::array<std::vector<uint64_t>, RowLife::kPartitions> expired;
+  std::array<std::vector<uint64_t>, kPartitions> expired;
   for_each_partition(pool, [&](uint32_t p) { expired[p] = age_partition(p); });
   for (const std::vector<uint64_t>& some : expired) life_->report.expired += erase(some);
 }

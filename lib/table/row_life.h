@@ -22,8 +22,6 @@ struct SparseTable::Candidate {
 };
 
 struct SparseTable::RowLife {
-  static constexpr uint32_t kPartitions = uint32_t{1} << kPartitionBits;
-
   RowLife(const RowPolicy& its_policy, uint64_t seed) : policy(its_policy) {
     if (policy.admission) admission.emplace(*policy.admission, seed);
   }

@@ -5,7 +5,7 @@
 
 namespace ps {
 
-static constexpr size_t kBlock = 256;       // keys taken at a time: their lines stay in the nearest caches
+static constexpr size_t kSweptKeys = 256;   // keys taken at a time: their lines stay in the nearest caches
 static constexpr uint64_t kPieceWork = 64;  // in rows: what one call of RowStore::scan costs at least
 
 SparseSnapshot::SparseSnapshot(const RowLayout& layout, RowStore& rows, const SnapshotOptions& options,
@@ -26,8 +26,8 @@ SparseSnapshot::~SparseSnapshot() {
 }
 
 void SparseSnapshot::keep(std::span<const uint64_t> keys) {
-  for (size_t begin = 0; begin < keys.size() && partition_ < kPartitions; begin += kBlock) {
-    const auto block = keys.subspan(begin, std::min(kBlock, keys.size() - begin));
+  for (size_t begin = 0; begin < keys.size() && partition_ < kPartitions; begin += kSweptKeys) {
+    const auto block = keys.subspan(begin, std::min(kSweptKeys, keys.size() - begin));
     make_room(block.size());
     copy(block);
   }
@@ -47,7 +47,7 @@ void SparseSnapshot::make_room(uint64_t rows) {
   };
   const uint64_t left = total_rows_ > copied_rows_ ? total_rows_ - copied_rows_ : 0;
   sweep(rows * left / std::max<uint64_t>(room(), 1));
-  while (room() < rows && sweep(kBlock)) continue;
+  while (room() < rows && sweep(kSweptKeys)) continue;
 }
 
 // Copies those rows of the keys that are part of the snapshot and were not copied yet.

@@ -54,8 +54,6 @@ class SparseSnapshot {
   uint64_t memory_bytes() const { return held_bytes_ + lists_.memory_bytes(); }
 
  private:
-  static constexpr uint32_t kPartitions = 1u << kPartitionBits;
-
   void make_room(uint64_t rows);
   void copy(std::span<const uint64_t> keys);
   uint64_t step();

@@ -302,7 +302,7 @@ uint64_t SparseTable::memory_bytes() const {
 
 KeyLists SparseTable::list_keys() const {
   if (rows_->scans_partitions()) return {};
-  KeyLists lists(0, 1u << kPartitionBits);
+  KeyLists lists(0, kPartitions);
   while (lists.look(*rows_)) continue;
   return lists;
 }

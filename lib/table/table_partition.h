@@ -18,6 +18,7 @@ namespace ps {
 
 // Tables have 2^kPartitionBits partitions: enough that threads and shards share them evenly.
 inline constexpr int kPartitionBits = 6;
+inline constexpr uint32_t kPartitions = 1u << kPartitionBits;
 
 // The partition of a key: the high bits of its hash.
 inline uint32_t key_partition(uint64_t key) {

@@ -1,6 +1,7 @@
 #include "train/checkpoint_options.h"
 
 #include "base/error.h"
+#include "config/spec.h"
 
 namespace ps {
 

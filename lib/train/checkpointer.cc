@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_file_writer.h"
+#include "config/json.h"
 
 namespace ps {
 

@@ -12,6 +12,7 @@
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/write_rate.h"
+#include "config/json.h"
 #include "ps/local_store.h"
 #include "train/checkpoint_options.h"
 

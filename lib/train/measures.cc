@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "config/json.h"
 
 namespace ps {
 

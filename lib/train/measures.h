@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/json.h"
+#include "config/fwd.h"
 #include "model/evaluator.h"
 #include "model/network.h"
 

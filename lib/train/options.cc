@@ -1,5 +1,7 @@
 #include "train/options.h"
 
+#include "config/spec.h"
+
 namespace ps {
 
 const ObjectSpec<TrainOptions>& TrainOptions::spec() {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "config/json.h"
+
 namespace ps {
 
 Json PassTimes::json() const {

@@ -3,7 +3,7 @@
 #define PS_TRAIN_PASS_TIMES_H_
 
 #include "base/clock.h"
-#include "config/json.h"
+#include "config/fwd.h"
 #include "ps/parameter_store.h"
 
 namespace ps {

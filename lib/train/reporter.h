@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "cli/progress.h"
-#include "config/json.h"
+#include "config/fwd.h"
 #include "train/measures.h"
 #include "train/pass_times.h"
 

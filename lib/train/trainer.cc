@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "config/json.h"
 #include "ps/shard_links.h"
 
 namespace ps {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "config/json.h"
 #include "data/reader.h"
 #include "model/network.h"
 #include "ps/group.h"

@@ -6,13 +6,6 @@ target_compile_options(ps_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion -W
 target_include_directories(ps_flags INTERFACE ${CMAKE_SOURCE_DIR}/lib)
 set(CMAKE_CXX_FLAGS_RELEASE "-O3")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
-if(PS_SANITIZE)
-  # To be built soon rather than to run fast: half the time of -O1 -g with clang, three quarters with g++; only kernels,
-  # where tests spend their time, are optimised (Rows.cmake).
-  set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
-  add_compile_options(-fsanitize=${PS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  add_link_options(-fsanitize=${PS_SANITIZE})
-endif()
 if(PS_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()

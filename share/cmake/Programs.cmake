@@ -5,6 +5,7 @@ foreach(source ${programs})
   get_filename_component(program ${source} NAME_WE)
   add_executable(${program} ${source})
   target_link_libraries(${program} PRIVATE ps_job)
+  ps_use_precompiled(${program} ps_base)
   list(APPEND PS_PROGRAMS ${program})
 endforeach()
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/error.h"
+#include "config/spec.h"
 #include "ps/hello.h"
 #include "ps/protocol.h"
 #include "ps/save_lease.h"

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/random.h"
+#include "config/spec.h"
 #include "count_allocations.h"
 #include "data/reader.h"
 #include "ps/local_store.h"

@@ -1,6 +1,7 @@
 // The gradient of every cost in the catalogue, and of the layers that are costs, against finite differences.
 #include <map>
 
+#include "config/json.h"
 #include "gradient_check.h"
 
 namespace ps {

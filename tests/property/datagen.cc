@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "config/json.h"
 #include "data/synth/count_law.h"
 #include "data/synth/feature_law.h"
 #include "data/synth/generator.h"

@@ -13,6 +13,7 @@
 
 #include "../unit/model/network_bench.h"
 #include "base/random.h"
+#include "config/json.h"
 
 namespace ps {
 

@@ -1,4 +1,5 @@
 // Every layer of the catalogue, and every activation, against finite differences.
+#include "config/json.h"
 #include "gradient_check.h"
 #include "layer_cases.h"
 #include "model/activation.h"

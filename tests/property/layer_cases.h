@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "config/json.h"
 #include "model/layer.h"
 
 namespace ps {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "config/spec.h"
 #include "optim/kernels/arithmetic.h"
 #include "optim/optimizer.h"
 #include "optim/options.h"

@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "config/spec.h"
 #include "data/reader.h"
 #include "ps/local_store.h"
 #include "support/faulty_files.h"

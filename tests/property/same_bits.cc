@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "config/spec.h"
 #include "data/reader.h"
 #include "ps/local_store.h"
 #include "train/trainer.h"

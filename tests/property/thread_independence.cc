@@ -1,6 +1,7 @@
 // Every layer gives the same bits with any number of threads, forward and backward, at each level of
 // instruction sets that this processor has.
 #include "base/cpu.h"
+#include "config/json.h"
 #include "gradient_check.h"
 #include "layer_cases.h"
 

@@ -3,6 +3,7 @@
 
 #include "checkpoint/checkpoint_directory.h"
 #include "cluster.h"
+#include "config/json.h"
 #include "support/faulty_files.h"
 #include "support/scratch_folder.h"
 

@@ -1,5 +1,6 @@
 // Whole clusters in one process, on simulated time and network.
 #include "cluster.h"
+#include "config/json.h"
 
 namespace ps {
 namespace {

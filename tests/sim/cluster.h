@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "config/json.h"
 #include "net/proxy.h"
 #include "net/sim/sim_faults.h"
 #include "net/sim/sim_host.h"

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "cluster.h"
+#include "config/json.h"
 #include "ps/geo_store.h"
 
 namespace ps {

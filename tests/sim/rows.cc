@@ -1,5 +1,6 @@
 // Tables whose rows come and go: what comes and goes does not depend on who holds the table.
 #include "cluster.h"
+#include "config/spec.h"
 
 namespace ps {
 namespace {

@@ -6,18 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "cluster.h"
+#include "support/environment.h"
 
 namespace ps {
-
-inline int64_t number_from_environment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::atoll(text) : otherwise;
-}
 
 // Calls run(seed) until one fails, which is printed.  Returns whether all of a hundred or more have passed:
 // so many that what is rare has come about.

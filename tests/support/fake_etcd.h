@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "config/json.h"
 #include "net/tcp/tcp_network.h"
 #include "ps/etcd_client.h"
 

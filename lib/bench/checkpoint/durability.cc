@@ -5,6 +5,7 @@
 #include "bench/process/files.h"
 #include "bench/pull_push/served_shards.h"
 #include "bench/synthetic.h"
+#include "config/json.h"
 #include "ps/remote_store.h"
 
 namespace ps {

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "bench/benchmark.h"
 #include "bench/synthetic.h"
+#include "config/spec.h"
 #include "job/checkpoint_states.h"
 #include "ps/hello.h"
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "bench/datagen/suite.h"
 #include "bench/synthetic.h"
 #include "data/synth/stream.h"

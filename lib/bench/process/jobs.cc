@@ -1,5 +1,7 @@
 #include "bench/process/jobs.h"
 
+#include "config/json.h"
+
 namespace ps {
 
 SynthOptions demo_ids() {

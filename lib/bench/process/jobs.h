@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "config/json.h"
+#include "config/fwd.h"
 #include "data/synth/generator.h"
 
 namespace ps {

@@ -5,6 +5,7 @@
 #include "bench/process/jobs.h"
 #include "bench/process/suite.h"
 #include "bench/process/train_process.h"
+#include "config/json.h"
 
 namespace ps {
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/safetensors.h"
+#include "config/json.h"
 #include "train/model_file.h"
 
 namespace ps {

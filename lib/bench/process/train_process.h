@@ -7,7 +7,7 @@
 
 #include "bench/process/child.h"
 #include "bench/process/files.h"
-#include "config/json.h"
+#include "config/fwd.h"
 
 namespace ps {
 

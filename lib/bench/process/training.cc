@@ -10,6 +10,7 @@
 #include "bench/resident.h"
 #include "bench/statistics.h"
 #include "bench/train/plain_logistic.h"
+#include "config/json.h"
 #include "data/reader.h"
 
 namespace ps {

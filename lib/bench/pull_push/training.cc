@@ -11,6 +11,7 @@
 #include "bench/pull_push/served_shards.h"
 #include "bench/pull_push/suite.h"
 #include "bench/train/cases.h"
+#include "config/spec.h"
 #include "job/agreement.h"
 #include "job/job.h"
 #include "ps/local_store.h"

@@ -7,6 +7,7 @@
 #include "bench/train/cases.h"
 #include "bench/train/plain_logistic.h"
 #include "bench/train/suite.h"
+#include "config/spec.h"
 #include "job/job.h"
 #include "ps/local_store.h"
 #include "train/trainer.h"

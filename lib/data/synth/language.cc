@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "config/json.h"
 #include "data/synth/count_law.h"
 #include "data/synth/generator.h"
 #include "data/synth/zipf.h"

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "config/json.h"
 #include "data/synth/count_law.h"
 #include "data/synth/generator.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/json.h"
+
 namespace ps {
 
 // Examples in the same bin count as ties: the error of the AUC is below 1e-5.

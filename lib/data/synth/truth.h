@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/json.h"
+#include "config/fwd.h"
 #include "data/synth/generator.h"
 
 namespace ps {

@@ -60,6 +60,10 @@ struct MathKernels {
 // Those of cpu_level().
 template <class T>
 const MathKernels<T>& math_kernels();
+template <>
+const MathKernels<float>& math_kernels();
+template <>
+const MathKernels<double>& math_kernels();
 
 }  // namespace ps
 

@@ -1,5 +1,7 @@
 #include "model/costs/cost_entry.h"
 
+#include "config/spec.h"
+
 namespace ps {
 
 const ObjectSpec<CostOptions>& CostOptions::spec() {

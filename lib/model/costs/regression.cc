@@ -1,6 +1,7 @@
 // Costs of the residual r = prediction - label.
 #include <cmath>
 
+#include "config/spec.h"
 #include "model/costs/cost_entry.h"
 
 namespace ps {

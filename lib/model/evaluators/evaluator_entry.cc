@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "config/spec.h"
+
 namespace ps {
 
 const ObjectSpec<NoEvaluatorOptions>& NoEvaluatorOptions::spec() {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "config/spec.h"
 #include "model/evaluator.h"
 
 namespace ps {

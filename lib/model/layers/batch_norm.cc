@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/spec.h"
 #include "math/blocks.h"
 #include "model/layers/layer_entry.h"
 

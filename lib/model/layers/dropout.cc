@@ -1,3 +1,4 @@
+#include "config/spec.h"
 #include "math/blocks.h"
 #include "model/layers/layer_entry.h"
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "config/spec.h"
 #include "math/dense_kernels.h"
 #include "math/gemm.h"
 #include "math/sparse_kernels.h"

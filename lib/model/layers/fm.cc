@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "config/spec.h"
 #include "math/sparse_kernels.h"
 #include "model/layers/layer_entry.h"
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string_view>
 
+#include "config/spec.h"
 #include "model/layer.h"
 
 namespace ps {

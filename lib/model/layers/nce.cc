@@ -9,6 +9,7 @@
 // Tests are exact: -log softmax(s)(t) over all classes, so that e^cost is the perplexity.
 #include <cmath>
 
+#include "config/spec.h"
 #include "math/blocks.h"
 #include "model/labels.h"
 #include "model/layers/layer_entry.h"

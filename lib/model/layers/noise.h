@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "config/json.h"
+#include "config/fwd.h"
 
 namespace ps {
 

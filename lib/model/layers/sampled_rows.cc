@@ -1,5 +1,6 @@
 #include "model/layers/sampled_rows.h"
 
+#include "config/spec.h"
 #include "math/blocks.h"
 #include "model/labels.h"
 #include "model/layers/layer_entry.h"

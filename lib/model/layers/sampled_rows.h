@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/spec.h"
 #include "model/layer.h"
 
 namespace ps {

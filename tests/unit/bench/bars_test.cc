@@ -5,6 +5,7 @@
 #include "bench/bars_report.h"
 #include "bench/catalog.h"
 #include "bench_test.h"
+#include "config/json.h"
 
 namespace ps {
 namespace {

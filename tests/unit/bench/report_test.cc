@@ -1,6 +1,7 @@
 #include "bench/report.h"
 
 #include "bench_test.h"
+#include "config/json.h"
 
 namespace ps {
 namespace {

@@ -1,7 +1,7 @@
 // The "data" section of the job file.
 #include "data/options.h"
 
-#include "config/json.h"
+#include "config/spec.h"
 #include "data/format.h"
 #include "data_test.h"
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "config/json.h"
 
 namespace ps {
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "config/catalog.h"
 #include "model/cost.h"
 
 namespace ps {

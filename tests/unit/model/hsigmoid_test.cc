@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "config/json.h"
 #include "one_layer.h"
 
 namespace ps {

@@ -1,6 +1,7 @@
 // Layers on numbers small enough to compute by hand.  The cost "sum" passes their output on as predictions.
 #include <gmock/gmock.h>
 
+#include "config/json.h"
 #include "network_bench.h"
 
 namespace ps {

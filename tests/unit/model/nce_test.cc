@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "config/json.h"
 #include "model/layers/noise.h"
 #include "one_layer.h"
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "config/spec.h"
 #include "model/network.h"
 
 namespace ps {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "config/spec.h"
 #include "network_bench.h"
 
 namespace ps {

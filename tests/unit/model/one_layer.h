@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "config/json.h"
 #include "model/network.h"
 
 namespace ps {

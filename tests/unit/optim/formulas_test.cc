@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "config/catalog.h"
 #include "optim/optimizer.h"
 
 namespace ps {

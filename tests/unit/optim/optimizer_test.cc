@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "config/catalog.h"
 #include "optim/options.h"
 
 namespace ps {

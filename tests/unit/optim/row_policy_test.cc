@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "config/spec.h"
 
 namespace ps {
 namespace {

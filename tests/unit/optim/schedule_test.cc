@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "config/spec.h"
 
 namespace ps {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "config/json.h"
 #include "optim/optimizer.h"
 
 namespace ps {

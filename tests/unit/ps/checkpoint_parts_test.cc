@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "config/json.h"
 #include "support/scratch_folder.h"
 
 namespace ps {

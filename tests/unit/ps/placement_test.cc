@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "config/json.h"
 #include "ps/step_rule.h"
 
 namespace ps {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/varint.h"
+#include "config/json.h"
 #include "ps/hello.h"
 
 namespace ps {

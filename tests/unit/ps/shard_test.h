@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "config/json.h"
 #include "ps/shard.h"
 
 namespace ps {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "config/spec.h"
 #include "table/sparse_table.h"
 #include "table/table_partition.h"
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "config/json.h"
 #include "table/sparse_table.h"
 
 namespace ps {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "config/catalog.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
 

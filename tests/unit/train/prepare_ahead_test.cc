@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "config/spec.h"
 #include "ps/local_store.h"
 #include "train/trainer.h"
 
