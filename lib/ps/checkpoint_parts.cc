@@ -132,16 +132,17 @@ void PartWriter::dense(const TableLayout& layout, const RowDeal& deal, std::span
 }
 
 Manifest PartWriter::finish(const std::vector<TableLayout>& layouts,
-                            const std::map<std::string, std::string>& states) {
+                            const std::map<std::string, std::string>& states, const SharedStates& shared) {
   for (const TableLayout& layout : layouts) {
     if (layout.sparse && base_) begin_emptied(file_of(layout), layout, kPartitions);
   }
   for (auto& [table, file] : sparse_) files_.push_back(file.writer->finish());
   if (dense_) files_.push_back(dense_->finish());
   const std::string name = shard_name(place_);
-  if (!states.empty()) {
+  if (!states.empty() || !shared.empty()) {
     CheckpointFileWriter writer(target_, cat(name, kFileSuffix));
     for (const auto& [state, bytes] : states) writer.state(state, bytes);
+    for (const auto& [state, bytes] : shared) writer.state(state, *bytes);
     files_.push_back(writer.finish());
   }
   Manifest manifest{.step = cut_.step, .generation = cut_.run, .tables = layouts, .files = files_};

@@ -19,6 +19,7 @@
 #include "checkpoint/checkpoint_reader.h"
 #include "config/fwd.h"
 #include "ps/placement.h"
+#include "ps/run_state.h"
 #include "ps/shard_tables.h"
 
 namespace ps {
@@ -51,7 +52,8 @@ class PartWriter {
   void dense(const TableLayout& layout, const RowDeal& deal, std::span<const float> floats);
 
   // Writes the states, and then that all is there, which it returns.
-  Manifest finish(const std::vector<TableLayout>& layouts, const std::map<std::string, std::string>& states);
+  Manifest finish(const std::vector<TableLayout>& layouts, const std::map<std::string, std::string>& states,
+                  const SharedStates& shared = {});
 
  private:
   struct TableFile {

@@ -27,6 +27,20 @@ class ErrorMemory {
   // zeros at first.  The keys, of one step, are unique.  Good until the next call.
   void find(std::span<const uint64_t> keys, std::vector<float*>& errors);
 
+  // For checkpoints: calls body(key, error, young) for each row, of the younger generation or the older one.
+  template <class Body>
+  void for_each(Body&& body) const {
+    for (size_t n = 0; n < young_->size(); ++n) body(young_->keys()[n], young_->row(n), /*young=*/true);
+    for (size_t n = 0; n < old_->size(); ++n) {
+      const uint64_t key = old_->keys()[n];
+      if (young_->find(key) == nullptr) body(key, old_->row(n), /*young=*/false);
+    }
+  }
+
+  // The error of a key, to be set to what for_each told; with those of all keys, what find gives and drops
+  // from here on is the same as there.
+  float* put_back(uint64_t key, bool young) { return (young ? young_ : old_)->find_or_add(key); }
+
   uint64_t rows() const { return young_->size() + old_->size() - num_moved_; }
   uint64_t dropped() const { return dropped_; }  // errors of rows, so far
 

@@ -10,9 +10,9 @@ namespace ps {
 namespace {
 
 // On the wire: never renumber.
-constexpr uint32_t kPassEnded = 1, kDropped = 2;                           // flags of Done
-constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kState = 8;           // flags of a push
-constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a part
+constexpr uint32_t kPassEnded = 1, kDropped = 2;                                // flags of Done
+constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kState = 8, kErrors = 16;  // flags of a push
+constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;       // forms of a part
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
 [[noreturn]] void cut_short(std::string_view what) {
@@ -200,13 +200,19 @@ std::string encode_pull(const PullHeader& header, uint32_t num_parts, std::strin
   return out;
 }
 
+static void put_sized(std::string& out, std::string_view bytes) {
+  put(out, static_cast<uint64_t>(bytes.size()));
+  out += bytes;
+}
+
 std::string encode_push(const PushHeader& header, uint32_t num_parts, std::string_view parts) {
   std::string out;
   put(out, header.step);
   put(out, static_cast<uint64_t>(header.info.samples));
   put(out, static_cast<uint64_t>(header.info.pass));
   put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
-                                (header.cut ? kCut : 0) | (header.state.empty() ? 0 : kState)));
+                                (header.cut ? kCut : 0) | (header.state.empty() ? 0 : kState) |
+                                (header.errors ? kErrors : 0)));
   put(out, header.type);
   put(out, header.piece);
   put(out, header.num_pieces);
@@ -215,10 +221,8 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
     put(out, num_parts);
     out += parts;
   }
-  if (!header.state.empty()) {
-    put(out, static_cast<uint64_t>(header.state.size()));
-    out += header.state;
-  }
+  if (!header.state.empty()) put_sized(out, header.state);
+  if (header.errors) put_sized(out, *header.errors);
   pad(out);
   return out;
 }
@@ -267,6 +271,21 @@ std::string encode_done(const Done& done) {
   return out;
 }
 
+std::string encode_errors_request(uint32_t number) {
+  std::string out;
+  put(out, number);
+  return out;
+}
+
+std::string encode_kept_errors(const KeptErrors& kept) {
+  std::string out;
+  put(out, static_cast<uint8_t>(kept.known));
+  put(out, kept.batches);
+  put(out, kept.num_pieces);
+  out += kept.piece;
+  return out;
+}
+
 std::string encode_gathered(std::span<const std::string> all) {
   std::string out;
   put(out, static_cast<uint32_t>(all.size()));
@@ -295,7 +314,7 @@ PullRequest decode_pull(std::span<const char> body) {
   return request;
 }
 
-static std::string decode_state(ByteReader& in) {
+static std::string take_sized(ByteReader& in) {
   const uint64_t size = in.get<uint64_t>();
   if (!in.has(size)) cut_short("push");
   return std::string(in.get_bytes(size));
@@ -311,7 +330,7 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.piece = in.get<uint32_t>();
   request.num_pieces = in.get<uint32_t>();
   request.pulled = in.get<uint64_t>();
-  if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink | kCut | kState) ||
+  if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink | kCut | kState | kErrors) ||
       request.piece >= request.num_pieces) {
     fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", piece ", request.piece, " of ",
          request.num_pieces, ", flags ", int{flags});
@@ -321,7 +340,8 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.cut = (flags & kCut) != 0;
   std::vector<Part> parts;
   if (request.pulled == 0) parts = decode_parts(in, "push");
-  if ((flags & kState) != 0) request.state = decode_state(in);
+  if ((flags & kState) != 0) request.state = take_sized(in);
+  if ((flags & kErrors) != 0) request.errors = take_sized(in);
   if (!in.ok()) cut_short("push");
   request.parts_end = body.size() - in.remaining();
   request.body = std::move(body);
@@ -411,6 +431,24 @@ Done decode_done(std::span<const char> body) {
   for (ExactSquares& squares : done.squares) squares.load(in);
   expect_end(in, "done");
   return done;
+}
+
+uint32_t decode_errors_request(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  const uint32_t number = in.get<uint32_t>();
+  expect_end(in, "errors");
+  return number;
+}
+
+KeptErrors decode_kept_errors(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  KeptErrors kept;
+  kept.known = in.get<uint8_t>() != 0;
+  kept.batches = in.get<uint64_t>();
+  kept.num_pieces = in.get<uint32_t>();
+  if (!in.ok()) cut_short("kept errors");
+  kept.piece = in.get_bytes(in.remaining());
+  return kept;
 }
 
 std::vector<std::string> decode_gathered(std::span<const char> body) {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +43,7 @@ enum class Message : uint16_t {
   kTrainerStates,
   kPart,
   kPartPiece,
+  kKeptErrors,
 };
 
 // Larger requests are split by who makes them.
@@ -96,6 +98,8 @@ struct PushHeader {
   uint32_t piece = 0, num_pieces = 1;
   uint64_t pulled = 0;     // the pull whose parts these are; 0: the message has its own
   std::string state = {};  // of the trainer, when it has done this step, for checkpoints; empty: not told
+  // Some of what rounding has taken from its gradients, for checkpoints: see ErrorPieces.
+  std::optional<std::string> errors = {};
 };
 
 struct PushRequest : PushHeader {
@@ -122,6 +126,14 @@ struct Done {
   uint64_t cut_at = 0;      // a checkpoint is to begin when so many steps are applied; 0: not known yet
   std::vector<ExactSquares> squares =
       {};  // by parameter; none: the job does not clip, or nothing was applied
+};
+
+// A piece of what rounding had taken from a trainer's gradients when it told a shard last.
+struct KeptErrors {
+  bool known = false;    // it has pushed nothing since that has made them others
+  uint64_t batches = 0;  // how many it had done then
+  uint32_t num_pieces = 0;
+  std::string_view piece = {};  // the one that was asked for, if there is one
 };
 
 struct ApplyRequest {
@@ -169,6 +181,8 @@ std::string encode_apply(const ApplyRequest& request);
 std::string encode_keys_request(const KeysRequest& request);
 std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<const uint64_t> keys);
 std::string encode_done(const Done& done);
+std::string encode_errors_request(uint32_t number);
+std::string encode_kept_errors(const KeptErrors& kept);
 std::string encode_gathered(std::span<const std::string> all);
 std::string encode_row_report(RowReport report);
 
@@ -191,6 +205,8 @@ ApplyRequest decode_apply(std::span<const char> body);
 KeysRequest decode_keys_request(std::span<const char> body);
 FoundKeys decode_found_keys(std::span<const char> body);
 Done decode_done(std::span<const char> body);
+uint32_t decode_errors_request(std::span<const char> body);
+KeptErrors decode_kept_errors(std::span<const char> body);  // points into the body
 std::vector<std::string> decode_gathered(std::span<const char> body);
 RowReport decode_row_report(std::span<const char> body);
 

@@ -1,5 +1,4 @@
 // The rows of what a remote store sends.
-#include <algorithm>
 #include <array>
 
 #include "ps/remote_state.h"
@@ -88,32 +87,6 @@ void RemoteStore::add_ranges(Outgoing& out, Payload& payload, size_t shard, cons
                  to += static_cast<size_t>(count) * row_bytes;
                });
   add_padding(payload, size);
-}
-
-// Before the rows of a step are encoded, since what is kept must not depend on how they are spread over the
-// shards.
-void RemoteStore::find_errors(std::span<const KeyPlan> plans) {
-  const uint64_t num_keyed = static_cast<uint64_t>(std::count_if(
-      specs_.begin(), specs_.end(), [](const ParameterSpec& s) { return s.kind == ParameterKind::kRows; }));
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    Errors& errors = errors_[p];
-    if (specs_[p].kind == ParameterKind::kMatrix) {
-      errors.whole.resize(static_cast<size_t>(specs_[p].rows * specs_[p].cols));
-    } else if (specs_[p].kind == ParameterKind::kRows) {
-      if (!errors.by_key) {
-        errors.by_key = std::make_unique<ErrorMemory>(specs_[p].cols, types_.error_bytes / num_keyed);
-      }
-      errors.by_key->find(plans[p].keys, errors.rows);
-    }
-  }
-}
-
-uint64_t RemoteStore::errors_dropped() const {
-  uint64_t dropped = 0;
-  for (const Errors& errors : errors_) {
-    if (errors.by_key) dropped += errors.by_key->dropped();
-  }
-  return dropped;
 }
 
 }  // namespace ps

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "ps/error_memory.h"
+#include "ps/error_pieces.h"
 #include "ps/remote_store.h"
 
 namespace ps {
@@ -41,6 +43,27 @@ struct RemoteStore::Errors {
   std::unique_ptr<ErrorMemory> by_key;
   std::vector<float*> rows;  // of the running step, in the plan's order
   std::vector<float> whole;  // of what is pushed whole
+};
+
+// What a push tells of the trainer: its state, to the first shard; and what rounding took, in pieces that are
+// dealt over the shards, which need not have the rows themselves.
+struct RemoteStore::Told {
+  size_t rank, num_shards;
+  bool state = false;
+  std::optional<ErrorPieces> errors = {};  // nothing: not told
+
+  bool has_state(size_t shard) const { return state && shard == 0; }
+  size_t error_piece(size_t shard, size_t n) const {
+    return (shard + num_shards - rank % num_shards) % num_shards + n * num_shards;
+  }
+  // One at least, though it be empty, so that all shards know that they are told.
+  size_t num_errors(size_t shard) const {
+    if (!errors) return 0;
+    size_t count = 1;
+    while (error_piece(shard, count) < errors->size()) ++count;
+    return count;
+  }
+  size_t num_pieces(size_t shard) const { return num_errors(shard) + (has_state(shard) ? 1 : 0); }
 };
 
 // Where the rows of a message come from: those of piece p begin at begin(p).

@@ -233,32 +233,19 @@ void RemoteStore::send_step(std::span<const ParameterView<float>> views, const S
   PushHeader header{.step = step, .info = info, .ended = ended, .cut = step + 1 == cut_at_};
   header.cut |= ended && cut_pass_ == info.pass;
   header.type = types_.push;
-  const bool tells = tells_state(header.cut, ended);
+  const Told told = what_to_tell(header.cut, ended);
+  std::vector<PushHeader> headers(links_.size(), header);
   for (size_t s = 0; s < links_.size(); ++s) {
     std::deque<Bundle>& bundles = current_->router.bundles(s);
     const size_t pieces = ended ? 0 : bundles.size(), sent = std::max<size_t>(1, pieces);
-    header.num_pieces = static_cast<uint32_t>(sent + (tells && s == 0 ? 1 : 0));
-    for (header.piece = 0; header.piece < sent; ++header.piece) {
-      send_piece(s, header, pieces == 0 ? nullptr : &bundles[header.piece], views);
+    PushHeader& own = headers[s];
+    own.num_pieces = static_cast<uint32_t>(sent + told.num_pieces(s));
+    for (; own.piece < sent; ++own.piece) {
+      send_piece(s, own, pieces == 0 ? nullptr : &bundles[own.piece], views);
     }
-    if (header.piece < header.num_pieces) send_state(header);
   }
-}
-
-// With its mark, and, once, when it has no data left: then it may push nothing more before a checkpoint.
-bool RemoteStore::tells_state(bool cut, bool ended) {
-  if (!save_state_ || !standing().checkpointed) return false;
-  const bool told = ended && state_told_;
-  state_told_ = cut || ended;
-  return state_told_ && !told;
-}
-
-// The last piece of the first shard's; nothing in it when it were too long.
-void RemoteStore::send_state(PushHeader header) {
-  header.type = RowType::kF32;
-  save_state_(header.state);
-  if (header.state.size() > kMaxMessageBytes / 2) header.state.clear();
-  send_piece(0, std::move(header), nullptr, {});
+  // When rounding has taken what it takes of this step.
+  for (size_t s = 0; s < links_.size(); ++s) tell(told, s, headers[s]);
 }
 
 // A shard knows the parts of what was pulled from it, until they are pushed.

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ps/batch_router.h"
@@ -17,6 +18,8 @@
 #include "ps/shard_links.h"
 
 namespace ps {
+
+enum class ErrorRows : uint8_t;
 
 // One owner thread, which also drives the network, while it waits.  All throw kUnavailable when a server or
 // another trainer is gone for longer than the job allows.
@@ -95,6 +98,7 @@ class RemoteStore final : public ParameterStore, public Group {
   struct Errors;    // of one parameter's gradients
   struct Source;    // of the rows of a message
   struct Outgoing;  // the memory of a message that is on its way
+  struct Told;      // beside gradients, for checkpoints
 
   // A step that not all shards have applied.
   struct Unanswered {
@@ -119,9 +123,13 @@ class RemoteStore final : public ParameterStore, public Group {
   void show(size_t p, const KeyPlan& plan, PullMode mode, ParameterView<float>& view);
 
   void send_step(std::span<const ParameterView<float>> views, const StepInfo& info, bool ended);
-  bool tells_state(bool cut, bool ended);
-  void send_state(PushHeader header);
+  Told what_to_tell(bool cut, bool ended);
+  Errors& errors_of(size_t p);
   void find_errors(std::span<const KeyPlan> plans);
+  void tell(const Told& told, size_t shard, PushHeader& header);
+  void take_up_errors(bool given_up);
+  bool take_errors_of(size_t shard);
+  void put_error_back(size_t p, ErrorRows rows, uint64_t key, std::string_view error);
   void send_piece(size_t shard, PushHeader header, Bundle* bundle,
                   std::span<const ParameterView<float>> views);
   void pushed(size_t shard, uint64_t step, const Frame& frame);
@@ -158,7 +166,7 @@ class RemoteStore final : public ParameterStore, public Group {
   uint64_t done_step_ = 0;                     // which is this
   uint64_t cut_at_ = 0;  // the newest checkpoint that shards have told of begins after so many steps
   std::function<void(std::string&)> save_state_;  // null: there is nothing to tell
-  bool state_told_ = false;                       // with the last push, or one before it that ended too
+  bool state_told_ = false;  // and errors: with the last push, or one before it that ended too
   int64_t pushes_dropped_ = 0;
   double step_seconds_ = 0, waited_seconds_ = 0;  // in the calls of times(); of these, waiting
   RunPosition position_;                          // where this process began

@@ -3,6 +3,8 @@
 #define PS_PS_RUN_STATE_H_
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,9 @@
 namespace ps {
 
 inline constexpr const char* kRunState = "run";  // its name in a checkpoint of servers
+
+// States by their names, which a checkpoint that is being written shares with the run that goes on.
+using SharedStates = std::map<std::string, std::shared_ptr<const std::string>>;
 
 struct RunState {
   // Of one trainer: batches that were applied.

@@ -111,6 +111,7 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   complete(pusher, request);
   memory_.make_room(tables_, request.parts);
   check_room_to_hold(tables_.bytes_of(request.parts, RowType::kF32));
+  if (request.errors) check_room_for_errors(request.errors->size());
   Push& push = pending_push(pusher, request);
   const bool was_complete = push.complete();
   if (!was_complete && !push.pieces.contains(request.piece)) {
@@ -125,6 +126,7 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   const uint64_t step = request.step, rows = num_rows(request.parts);
   const uint32_t piece = request.piece;
   const bool encoded = request.type != RowType::kF32;
+  if (request.parts.empty()) request.body = Buffer();  // what it tells of its trainer is beside it
   if (encoded) take_floats(request, widths(), held_);
   // Another process may tell, or not, what the one before did not, or did: what is whole stays as it is.
   const bool is_new = !was_complete && push.pieces.try_emplace(piece, std::move(request)).second;
@@ -150,11 +152,14 @@ void Shard::apply_complete(Trainer& trainer) {
 }
 
 void Shard::check_room_to_hold(uint64_t bytes) {
-  if (held_.try_take(bytes)) return;
+  if (!held_.try_take(bytes)) refuse_to_hold(bytes);
+}
+
+void Shard::refuse_to_hold(uint64_t bytes) {
   ++counters_.refused_for_memory;
-  fail(Code::kExhausted, "what waits for other trainers takes ", human_bytes(held_.bytes_in_use()),
-       " already, and has no room for ", human_bytes(bytes),
-       " more; give ps-serve more with --max-memory, or the job more servers");
+  fail(Code::kExhausted, "what waits for other trainers takes ",
+       human_bytes(held_.bytes_in_use() + error_bytes()), " already, and has no room for ",
+       human_bytes(bytes), " more; give ps-serve more with --max-memory, or the job more servers");
 }
 
 // What the trainer has pushed for its next step, when it is whole.

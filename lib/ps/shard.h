@@ -126,10 +126,14 @@ class Shard {
   void confirm_end();
   ShardTables& tables() { return tables_; }
   std::map<std::string, std::string> states() const;
+  SharedStates error_states() const;
 
   // What trainers had told for the checkpoint in which this one begins: itself, or several whose part it
   // takes, or part of one's.  Nothing once it has done a batch.
   Payload trainer_states(int rank);
+
+  // What rounding had taken from the trainer's gradients when it told this shard last: one piece of it.
+  Payload kept_errors(int rank, uint32_t number);
 
   // Before the first run: puts back what a checkpoint has of this shard, and the run that then begins goes
   // on from there.  Throws as ShardTables::restore.
@@ -200,6 +204,8 @@ class Shard {
   void apply_complete(Trainer& trainer);
   Push& pending_push(Trainer& trainer, const PushRequest& request);
   void check_room_to_hold(uint64_t bytes);
+  void check_room_for_errors(uint64_t bytes);
+  [[noreturn]] void refuse_to_hold(uint64_t bytes);
   Buffer take_answer(uint64_t bytes);
   Payload make_answer(const PullRequest& request, const std::function<void(char*)>& fill);
   void check_answers(Time now);
@@ -220,6 +226,9 @@ class Shard {
   bool has_data_left(Trainer& trainer) const;
   void begin_aligned_cut();
   void take_state(Trainer& trainer, Push& push, uint64_t batches) const;
+  void take_errors(Trainer& trainer, Push& push) const;
+  void restore_errors(const CheckpointReader& reader);
+  uint64_t error_bytes() const;
   void end_pass();
   bool may_pull(uint64_t step) const;
   std::shared_ptr<const Payload> former_answer(const Trainer& puller, const PullRequest& request) const;
@@ -256,9 +265,10 @@ class Shard {
   bool end_confirmed_ = false;
   std::optional<RunState> restored_;          // until a run begins with it
   std::vector<std::string> restored_states_;  // of its trainers
-  ShardEventSink changed_;                    // null: nobody is told
-  bool taken_up_ = false;                     // from a log, whose end may be lost
-  std::unique_ptr<HeldEvent> held_event_;     // to be made again: what follows it belongs to it
+  std::vector<std::vector<std::shared_ptr<const std::string>>> restored_errors_;
+  ShardEventSink changed_;                 // null: nobody is told
+  bool taken_up_ = false;                  // from a log, whose end may be lost
+  std::unique_ptr<HeldEvent> held_event_;  // to be made again: what follows it belongs to it
 
   // Of the run.
   uint64_t run_ = 0;

@@ -72,7 +72,8 @@ bool ShardCheckpoint::take_up_part() {
   return true;
 }
 
-void ShardCheckpoint::begin(const Cut& cut, std::map<std::string, std::string> states, bool full) {
+void ShardCheckpoint::begin(const Cut& cut, std::map<std::string, std::string> states, bool full,
+                            SharedStates shared) {
   if (busy()) {
     part_->given_up = true;
     ++counters_.given_up;
@@ -80,6 +81,7 @@ void ShardCheckpoint::begin(const Cut& cut, std::map<std::string, std::string> s
   }
   cut_ = cut;
   states_ = std::move(states);
+  shared_states_ = std::move(shared);
   begun_ = loop_.now();
   part_ = std::make_shared<Part>();
   const std::optional<int64_t> base_step = choose_base(cut, full);
@@ -146,8 +148,9 @@ void ShardCheckpoint::sweep() {
     const Duration rest = std::min<Duration>(kRest * (loop_.now() - start), kLongestRest);
     return timer_.start_after(asked && ++slices_ > kAtOnce ? rest : Duration());
   }
-  writer_.add(0, [part = part_, layouts = tables_.layouts(), states = std::move(states_)] {
-    part->run([&] { part->manifest = part->writer->finish(layouts, states); });
+  writer_.add(0, [part = part_, layouts = tables_.layouts(), states = std::move(states_),
+                  shared = std::exchange(shared_states_, {})] {
+    part->run([&] { part->manifest = part->writer->finish(layouts, states, shared); });
   });
   phase_ = Phase::kWriting;
   timer_.start_after(Duration());

@@ -53,10 +53,10 @@ class ShardCheckpoint final : private SnapshotTarget {
                   ShardTables& tables);
   ~ShardCheckpoint() override;
 
-  // Begins a checkpoint of the tables as they are, and of `states`.  One that is not done is given up.  It
+  // Begins a checkpoint of the tables as they are, and of the states.  One that is not done is given up.  It
   // may hold what has changed since an earlier one, unless it is to be `full`.  A part that is there already,
   // of the process before this one, is not written again.
-  void begin(const Cut& cut, std::map<std::string, std::string> states, bool full);
+  void begin(const Cut& cut, std::map<std::string, std::string> states, bool full, SharedStates shared = {});
 
   // For a shard that takes up what another process has begun.
   void set_increments(const Increments& increments) { increments_ = increments; }
@@ -118,6 +118,7 @@ class ShardCheckpoint final : private SnapshotTarget {
   Phase phase_ = Phase::kIdle;
   Cut cut_;
   std::map<std::string, std::string> states_;
+  SharedStates shared_states_;
   std::shared_ptr<Part> part_;
   Time begun_{}, gathering_since_{};
   int slices_ = 0;              // of the sweep, while requests came

@@ -53,8 +53,14 @@ struct Shard::Trainer {
   bool marked = false;   // asynchronous: what it pushes from here on comes after the next checkpoint
   uint64_t mark_at = 0;  // and the last it was told of begins, for it, after so many of its steps
 
-  std::string state;                       // for checkpoints, as it told last; empty: it has not
-  uint64_t state_batches = 0;              // how many it had then
+  std::string state;           // for checkpoints, as it told last; empty: it has not
+  uint64_t state_batches = 0;  // how many it had then
+  // What rounding had taken from its gradients when it told last, in pieces, and how many batches it had
+  // then: until it has done more.
+  std::vector<std::shared_ptr<const std::string>> errors;
+  std::optional<uint64_t> errors_batches = 0;
+  bool knows_errors() const { return errors_batches == batches; }
+
   std::vector<std::string> former_states;  // of those whose part it takes up, until it does something
 
   // What it has pulled for steps that it has not pushed, by number: the push may say so instead of sending

@@ -111,6 +111,7 @@ class ShardTables {
   // their optimizers, each by one of the shards that have them, and of their policies.
   std::vector<TableLayout> layouts() const;
   std::map<std::string, std::string> states() const;
+  const ShardPlace& place() const { return place_; }
 
   // Puts back what this shard has of a checkpoint, whoever wrote it, into tables in which nothing has been
   // trained.  Throws kUsage when it is of other parameters, kCorrupt when it is damaged.

@@ -13,6 +13,7 @@ kills_wanted=${1:-25}
 passes=3 kills_a_job=9
 seed=${PS_TEST_SEED:-$RANDOM}
 RANDOM=$seed
+types=(--set cluster.push_type=f16) # what rounding takes from gradients comes back too
 supervisors=() first_ports=()
 trap 'end_all; rm -rf "$scratch"' EXIT
 
@@ -29,12 +30,12 @@ end_all() {
 run_server() {
   local resume=()
   if [[ -s ports.$1 ]]; then resume=(--resume); fi
-  exec ps-serve job.json --host 127.0.0.1 --port "${first_ports[$1]}" --ports-num 2 --port-file "ports.$1" "${resume[@]}" \
-    >>"serve.$1.out" 2>>"serve.$1.err"
+  exec ps-serve job.json --host 127.0.0.1 --port "${first_ports[$1]}" --ports-num 2 --port-file "ports.$1" \
+    "${resume[@]}" "${types[@]}" >>"serve.$1.out" 2>>"serve.$1.err"
 }
 run_trainer() {
   exec ps-train job.json --servers "127.0.0.1:$(head -1 ports.0),127.0.0.1:$(head -1 ports.1)" --trainers 3 \
-    --rank "$1" --data train.txt --passes $passes --save-dir "$folder" >>"train.$1.out" 2>>"train.$1.err"
+    --rank "$1" --data train.txt --passes $passes --save-dir "$folder" "${types[@]}" >>"train.$1.out" 2>>"train.$1.err"
 }
 
 # start_job FOLDER: all of it, under supervisors; models go to the folder.

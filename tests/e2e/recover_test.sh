@@ -221,9 +221,10 @@ for mode in async '{"geo":5}'; do
   in_the_midst || in_the_midst || in_the_midst || fail "there is no checkpoint in the midst of a pass: $mode"
 done
 
-echo "rows that come and go, and checkpoints of what has changed, on other servers"
+echo "rows that come and go, gradients that are rounded, and checkpoints of what has changed, on other servers"
 job=$PS_SOURCE/share/jobs/ctr_rows.json
-job_flags=(--set model.layers.0.weight.rows.shrink_steps=7 --set checkpoint.full_every=3 --set checkpoint.keep=100)
+job_flags=(--set model.layers.0.weight.rows.shrink_steps=7 --set checkpoint.full_every=3 --set checkpoint.keep=100
+  --set cluster.push_type=int8 --set cluster.push_error_memory=100K)
 checkpoints=()
 for s in 0 1; do serve $s 2; done
 for rank in 0 1 2; do train $rank rows 2 3; done

@@ -1,9 +1,9 @@
 // Servers and trainers that crash, and come again, in jobs with checkpoints: a hundred seeds a run.
 //
-// A seed chooses the servers and their ports, the trainers and their data, the optimizer, how often
-// checkpoints are written and which of them are whole, whether pushes are logged, and who is killed when.
-// What a server has not synced is lost with its machine.  Whoever died comes again; all go back to the newest
-// checkpoint, and the job ends with the bits of the undisturbed run.
+// A seed chooses the servers and their ports, the trainers and their data, the optimizer, how gradients are
+// rounded, how often checkpoints are written and which of them are whole, whether pushes are logged, and who
+// is killed when.  What a server has not synced is lost with its machine.  Whoever died comes again; all go
+// back to the newest checkpoint, and the job ends with the bits of the undisturbed run.
 //
 //   PS_SIM_SEED=17 sim_recovery        that seed alone
 //   PS_SIM_SEEDS=5000 sim_recovery     more of them
@@ -39,6 +39,9 @@ struct Plan : ClusterSize {
     full_every = draw(random, 1, 3);
     durable = draw(random, 0, 3) == 0;
     crashes = draw(random, 2, 5);
+    constexpr RowType kTypes[] = {RowType::kF32, RowType::kF16, RowType::kBf16, RowType::kInt8};
+    job.types.push = kTypes[draw(random, 0, 3)];
+    if (draw(random, 0, 1) == 1) job.types.error_bytes = 2000;  // of a few rows alone
   }
 };
 
@@ -203,7 +206,7 @@ class RecoveringCluster {
     options.hello.lost = lost;
     options.hello.job = {{"optimizer", plan_.job.optimizer}};
     options.hello.schema = to_json(DataSchema());
-    RemoteStore store(host, options, plan_.job.consistency, plan_.job.parameters());
+    RemoteStore store(host, options, plan_.job.consistency, plan_.job.parameters(), plan_.job.types);
     if (store.finished()) return;
     run_trainer(store, store, plan_.job, rank);
     if (store.leader() == rank) weights_ = all_weights(store, plan_.job.small);

@@ -71,6 +71,9 @@ class MemoryTest : public testing::Test {
     encode_key_part(0, keys, parts);
     std::string body = encode_push({.step = step_, .info = {1, 0}}, 1, parts);
     body.resize(body.size() + keys.size() * 16 * sizeof(float));
+    return push(rank, body);
+  }
+  int push(int rank, std::string_view body) {
     Buffer buffer = pool_.take(body.size());
     std::copy(body.begin(), body.end(), buffer.data());
     return outcome([&](ReplyPtr& reply) {
@@ -174,6 +177,27 @@ TEST_F(MemoryTest, WhatWaitsForOtherTrainersIsBounded) {
   EXPECT_EQ(push(0, keys(0, 5000)), 0);
   EXPECT_EQ(push(1, keys(0, 5000)), 0);
   EXPECT_EQ(shard_->clock(), 1u);
+}
+
+TEST_F(MemoryTest, WhatTrainersTellOfRoundingIsBoundedBesideIt) {
+  ShardLimits limits;
+  limits.held_bytes = kMebi;
+  make(limits, 2);
+  PushHeader header{.info = {1, 0}, .num_pieces = 3, .errors = std::string(640 << 10, 'x')};
+  auto push_next = [&](int rank) { return push(rank, encode_push(header, 0, "")); };
+  EXPECT_EQ(push_next(0), 0);
+  ++header.piece;
+  EXPECT_EQ(push_next(0), kExhausted);
+  EXPECT_THAT(message_, HasSubstr("640"));
+  header.errors = "little";
+  EXPECT_EQ(push_next(0), 0);
+  header.errors.reset();
+  ++header.piece;
+  EXPECT_EQ(push_next(0), 0);
+  header.num_pieces = 1, header.piece = 0;
+  EXPECT_EQ(push_next(1), 0);
+  EXPECT_EQ(shard_->clock(), 1u);
+  EXPECT_EQ(shard_->error_states().size(), 2u);
 }
 
 TEST_F(MemoryTest, WithoutRoomForAnswersPullsArePutOffAndAfterLongRefused) {

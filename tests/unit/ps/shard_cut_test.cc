@@ -28,6 +28,40 @@ class CutTest : public ShardTest {
     return push_body(rank, encode_push({.step = step, .ended = true, .cut = true}, 0, ""));
   }
 
+  // A push with a checkpoint behind it, if one is to be, which tells these errors of its trainer.
+  void push_telling(int rank, PushHeader header, const std::vector<std::string>& errors) {
+    header.info.samples = 1;
+    header.num_pieces = static_cast<uint32_t>(1 + errors.size());
+    if (header.ended) push_body(rank, encode_push(header, 0, ""));
+    if (!header.ended) push_piece(rank, header, {1}, 1);
+    for (const std::string& error : errors) {
+      ++header.piece;
+      header.errors = error;
+      push_body(rank, encode_push(header, 0, ""));
+    }
+  }
+
+  // "batches: pieces", as the shard answers.
+  std::string kept_errors(int rank) {
+    std::string all;
+    for (uint32_t number = 0;; ++number) {
+      const Payload payload = shard_->kept_errors(rank, number);
+      std::string body;
+      for (ConstBytes part : payload.parts) body.append(part.data(), part.size());
+      const KeptErrors kept = decode_kept_errors(body);
+      if (!kept.known) return "not known";
+      if (number == 0) all = cat(kept.batches, ":");
+      if (number >= kept.num_pieces) return all;
+      all += " " + std::string(kept.piece);
+    }
+  }
+
+  std::vector<std::string> error_states() {
+    std::vector<std::string> all;
+    for (const auto& [name, bytes] : shard_->error_states()) all.push_back(name + " = " + *bytes);
+    return all;
+  }
+
   std::vector<uint64_t> begun_;  // after so many steps
   std::vector<std::optional<uint64_t>> passes_ended_;
 };
@@ -96,6 +130,40 @@ TEST_F(CutTest, IsToldBeforeAnyTrainerHasPushedItsStep) {
   EXPECT_EQ(join(0, 1, 2).cut_at, 3u) << "also to another process";
   EXPECT_EQ(push_marked(0, 2)->done().cut_at, 0u);
   EXPECT_THAT(begun_, ElementsAre(3));
+}
+
+TEST_F(CutTest, WhatRoundingTookIsKeptUntilItsTrainerDoesMore) {
+  for (const bool async : {false, true}) {
+    make(2, {.async = async});
+    watch();
+    EXPECT_EQ(kept_errors(0), "0:") << "before the first step nothing was taken";
+    push_telling(0, {.step = 0, .cut = true}, {"one", "", "two"});
+    EXPECT_EQ(kept_errors(0), async ? "1: one two" : "0:") << "the step is not applied";
+    push_telling(1, {.step = 0, .cut = true}, {""});
+    EXPECT_EQ(kept_errors(0), "1: one two");
+    EXPECT_EQ(kept_errors(1), "1:");
+    EXPECT_THAT(error_states(), ElementsAre("errors/0/d0-s0/0 = one", "errors/0/d0-s0/1 = two"));
+    push_end(0, 1);
+    push_telling(1, {.step = 1}, {});
+    EXPECT_EQ(kept_errors(0), "1: one two") << "it has pushed nothing more";
+    EXPECT_EQ(kept_errors(1), "not known");
+    push_telling(1, {.step = 2, .ended = true}, {"three"});
+    if (!async) push_end(0, 2);
+    EXPECT_THAT(error_states(),
+                ElementsAre("errors/0/d0-s0/0 = one", "errors/0/d0-s0/1 = two", "errors/1/d0-s0/0 = three"));
+    for (int rank : {0, 1}) push(rank, rank == 0 && async ? 2 : 3, {1}, 1);
+    EXPECT_THAT(error_states(), ElementsAre());
+    EXPECT_EQ(kept_errors(0), "not known");
+  }
+}
+
+TEST_F(CutTest, WhoComesInPlaceOfATrainerGetsWhatRoundingTookFromIt) {
+  make(1);
+  watch();
+  push_telling(0, {.step = 0, .cut = true}, {"one"});
+  leave(0, 1, 1);
+  join(0, 1, 2);
+  EXPECT_EQ(kept_errors(0), "1: one");
 }
 
 TEST_F(CutTest, ARunThatGoesOnElsewhereIsNotBegunAnew) {

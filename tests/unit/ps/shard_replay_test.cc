@@ -25,6 +25,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     shard_->on_cut(
         [this](uint64_t step, bool) {
           cuts_.push_back({step, shard_->save_image(), changes_.size()});
+          told_.push_back(errors_of(*shard_));
         },
         [](uint64_t step) { return step % 3 == 0; });
     for (int rank = 0; rank < kTrainers; ++rank) join(rank, kTrainers, 1);
@@ -52,6 +53,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     if (random.below(5) == 0) return;
     PushHeader last = header;
     last.piece = 1;
+    if (cut || random.below(4) == 0) last.errors = cat("errors of ", rank, " at ", number);
     const OutcomePtr outcome = push_piece(rank, last, keys, 1);
     waiting_[rank] = outcome;
     for (int each = 0; each < kTrainers; ++each) {
@@ -76,8 +78,13 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     make(0, GetParam());
     std::swap(first, shard_);
     cuts_again_.clear();
-    first->on_cut([this](uint64_t step, bool) { cuts_again_.push_back(step); },
-                  [](uint64_t) { return false; });
+    told_again_.clear();
+    first->on_cut(
+        [this, other = first.get()](uint64_t step, bool) {
+          cuts_again_.push_back(step);
+          told_again_.push_back(errors_of(*other));
+        },
+        [](uint64_t) { return false; });
     if (!image.empty()) first->load_image(image);
     for (size_t i = since; i < changes_.size(); ++i) {
       const Change& change = changes_[i];
@@ -85,6 +92,12 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     }
     first->end_replay(now_);
     return first;
+  }
+
+  static std::string errors_of(const Shard& shard) {
+    std::string all;
+    for (const auto& [name, bytes] : shard.error_states()) all += name + *bytes;
+    return all;
   }
 
   std::vector<float> table(Shard& shard) {
@@ -114,6 +127,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
   };
   std::vector<BegunCut> cuts_;
   std::vector<uint64_t> cuts_again_;
+  std::vector<std::string> told_, told_again_;  // what rounding took, as of the checkpoints
   std::vector<Change> changes_;
   uint64_t steps_[kTrainers] = {}, generations_[kTrainers] = {1, 1, 1}, cut_at_[kTrainers] = {};
   OutcomePtr waiting_[kTrainers];
@@ -161,7 +175,9 @@ TEST_P(ReplayTest, BeginsTheSameCheckpointsFromWhereOneBegan) {
   for (size_t i = 0; i < cuts_.size(); ++i) {
     again(cuts_[i].image, cuts_[i].changes);
     EXPECT_EQ(cuts_again_, cuts_behind(i + 1)) << i;
+    EXPECT_EQ(told_again_, std::vector(told_.begin() + static_cast<ptrdiff_t>(i) + 1, told_.end())) << i;
   }
+  EXPECT_THAT(told_, testing::Contains(testing::HasSubstr("errors of")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, ReplayTest,

@@ -1,0 +1,34 @@
+// What rounding took from gradients, as a checkpoint keeps it.
+#include <cstring>
+
+#include "base/error.h"
+#include "ps/error_pieces.h"
+
+static ps::ParameterSpec spec(ps::ParameterKind kind, bool sparse, int64_t cols) {
+  ps::ParameterSpec spec;
+  spec.kind = kind;
+  spec.sparse = sparse;
+  spec.rows = 20;
+  spec.cols = cols;
+  return spec;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const ps::ParameterSpec specs[] = {spec(ps::ParameterKind::kRows, true, 3),
+                                     spec(ps::ParameterKind::kRows, false, 1),
+                                     spec(ps::ParameterKind::kMatrix, false, 2)};
+  std::vector<float> whole(40);
+  ps::ErrorMemory keyed(3, 1000);
+  try {
+    ps::read_error_piece({reinterpret_cast<const char*>(data), size}, specs,
+                         [&](uint32_t p, ps::ErrorRows rows, uint64_t key, std::string_view error) {
+                           float* to = nullptr;
+                           if (p == 0) to = keyed.put_back(key, rows == ps::ErrorRows::kYoung);
+                           if (p == 2) to = &whole[key * 2];
+                           if (to != nullptr) std::memcpy(to, error.data(), error.size());
+                         });
+  } catch (const ps::Error& error) {
+    PS_CHECK(error.code() == ps::Code::kCorrupt);
+  }
+  return 0;
+}
