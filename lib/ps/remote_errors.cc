@@ -49,7 +49,7 @@ RemoteStore::Told RemoteStore::what_to_tell(bool cut, bool ended) {
   if (!state_told_ || was_told) return told;
   told.state = save_state_ != nullptr;
   if (types_.push == RowType::kF32) return told;
-  told.errors.emplace(kMessageBytes);
+  told.errors.emplace(types_.error_piece_bytes);
   for (size_t p = 0; p < specs_.size(); ++p) {
     const uint32_t parameter = static_cast<uint32_t>(p);
     if (errors_[p].by_key) told.errors->add_keyed(parameter, specs_[p].cols, *errors_[p].by_key);

@@ -42,6 +42,7 @@ struct Plan : ClusterSize {
     constexpr RowType kTypes[] = {RowType::kF32, RowType::kF16, RowType::kBf16, RowType::kInt8};
     job.types.push = kTypes[draw(random, 0, 3)];
     if (draw(random, 0, 1) == 1) job.types.error_bytes = 2000;  // of a few rows alone
+    job.types.error_piece_bytes = draw(random, 0, 1) == 1 ? 200 : 2000;
   }
 };
 
