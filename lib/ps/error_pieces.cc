@@ -38,7 +38,10 @@ void ErrorPieces::add(const Row& row) {
   const size_t last = rows_.size() - 1;
   const uint64_t row_bytes = sizeof row.key + row.error.size_bytes();
   const bool begins = begins_.empty() || last_bytes_ + kHeadBytes + row_bytes > most_bytes_;
-  if (begins) begins_.push_back(last), last_bytes_ = 0;
+  if (begins) {
+    begins_.push_back(last);
+    last_bytes_ = 0;
+  }
   if (begins || !continues_section(last)) last_bytes_ += kHeadBytes;
   last_bytes_ += row_bytes;
 }

@@ -161,12 +161,6 @@ struct FoundKeys {
 // gathering of a run with checkpoints, when everything is done.
 inline constexpr char kGathered = 1, kGatheredAtEnd = 2;
 
-// Appends a key list; the keys ascend.
-void encode_keys(std::span<const uint64_t> keys, std::string& out);
-
-// Throws kData.
-void decode_keys(ByteReader& in, std::vector<uint64_t>& keys);
-
 void encode_key_part(uint32_t parameter, std::span<const uint64_t> keys, std::string& out);
 void encode_counted_part(uint32_t parameter, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
                          std::string& out);

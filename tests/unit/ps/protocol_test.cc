@@ -10,6 +10,7 @@
 #include "base/varint.h"
 #include "config/json.h"
 #include "ps/hello.h"
+#include "ps/key_list.h"
 
 namespace ps {
 namespace {
