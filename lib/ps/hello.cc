@@ -120,7 +120,7 @@ const ObjectSpec<Standing>& Standing::spec() {
     s.field("pass", &Standing::pass, "passes that have ended");
     s.field("batches", &Standing::batches, "of the trainer that were applied");
     s.field("pass_batches", &Standing::pass_batches, "and in this pass");
-    s.field("pass_begun", &Standing::pass_begun, "some trainer's were");
+    s.field("pass_begun", &Standing::pass_begun, "some trainer's were, or this one has pushed");
     s.field("gathered", &Standing::gathered, "gatherings that are complete");
     s.field("going", &Standing::going, "some trainer has been welcomed by all shards");
     s.field("recovers", &Standing::recovers, "the run began with what a checkpoint has, or anew");

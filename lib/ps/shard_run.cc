@@ -122,8 +122,13 @@ void Shard::enter(Trainer& trainer) {
   std::erase_if(trainer.pushes, [&](const auto& push) { return push.first < trainer.next_step; });
 }
 
+// Who has pushed for a pass has done what follows the one before, or has its model made of what the servers
+// keep: to save what they have now would be too late as soon as the others push too.
 Standing Shard::standing(const Trainer& trainer) const {
-  bool begun = std::ranges::any_of(trainers_, [](const Trainer& each) { return each.pass_batches > 0; });
+  auto is_batch = [](const auto& push) { return push.second.complete() && !push.second.ended; };
+  const bool begun =
+      std::ranges::any_of(trainer.pushes, is_batch) ||
+      std::ranges::any_of(trainers_, [](const Trainer& each) { return each.pass_batches > 0; });
   return {.run = run_,
           .step = trainer.next_step,
           .pass = pass_,

@@ -20,7 +20,7 @@ struct Standing {
   uint64_t pass = 0;          // passes that have ended
   uint64_t batches = 0;       // of this trainer that were applied, in all passes
   uint64_t pass_batches = 0;  // and in this pass
-  bool pass_begun = false;    // some trainer's were
+  bool pass_begun = false;    // some trainer's were, or this one has pushed
   uint64_t gathered = 0;      // gatherings that are complete
   bool was_given_up = false;  // the others went on without this rank until now
 

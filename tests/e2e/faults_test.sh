@@ -56,7 +56,7 @@ end_server() {
   wait "$server" || fail "the server ended with $?"
 }
 
-ps-datagen ctr --samples 10000 --output train.txt
+ps-datagen ctr --samples 30000 --output train.txt
 
 echo "the undisturbed run"
 serve

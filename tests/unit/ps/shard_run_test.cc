@@ -48,6 +48,17 @@ TEST_F(ShardTest, StandingTellsOfPassesThatHaveEnded) {
   EXPECT_FALSE(standing.pass_begun);
 }
 
+// What it does after a pass is done, or on its way: the others' pushes may change the rows at any moment.
+TEST_F(ShardTest, APassHasBegunForWhoHasPushedForIt) {
+  make(2);
+  for (int rank : {0, 1}) push(rank, 0, {1}, 1);
+  for (int rank : {0, 1}) push_end(rank, 1);
+  push_piece(0, {.step = 2, .info = {1, 1}, .piece = 0, .num_pieces = 1}, {1}, 8);
+  for (int rank : {0, 1}) leave(rank, 2, 1);
+  EXPECT_TRUE(join(0, 2, 7).pass_begun);
+  EXPECT_FALSE(join(1, 2, 7).pass_begun);
+}
+
 // The process that returns computes its step again, while this shard has it already and others have not.
 TEST_F(ShardTest, APullForTheStepBeforeIsAnsweredAsTheFirstTime) {
   place_ = {.num_dense = 2};
