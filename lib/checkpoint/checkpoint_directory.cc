@@ -141,8 +141,9 @@ static std::optional<Latest> trusted_latest(const std::string& directory,
   }
 }
 
-std::unique_ptr<CheckpointReader> open_newest_checkpoint(const std::string& directory, ThreadPool& pool,
-                                                         const std::function<void(const Error&)>& on_damage) {
+std::unique_ptr<CheckpointReader> open_newest_checkpoint(
+    const std::string& directory, const std::function<void(const CheckpointReader&)>& read,
+    const std::function<void(const Error&)>& on_damage) {
   std::optional<Error> first;
   auto note = [&](const Error& error) {
     if (!first) first = Error(Code::kCorrupt, error.message());
@@ -156,11 +157,14 @@ std::unique_ptr<CheckpointReader> open_newest_checkpoint(const std::string& dire
     if (!latest || step_folder(*step) != latest->folder) names.push_back(step_folder(*step));
   }
   for (const std::string& name : names) {
+    std::unique_ptr<CheckpointReader> reader;
     try {
-      auto reader = std::make_unique<CheckpointReader>(join_path(directory, name));
-      reader->verify(pool, /*rows=*/false);
+      reader = std::make_unique<CheckpointReader>(join_path(directory, name));
+      read(*reader);
       return reader;
     } catch (const Error& error) {
+      const bool is_damage = error.code() == Code::kCorrupt || error.code() == Code::kUnavailable;
+      if (reader && !is_damage) throw;
       note(error);
     }
   }

@@ -50,11 +50,13 @@ void commit_checkpoint(FileSystem& files, const std::string& directory, const Ma
 // checkpoint of `step` counts.
 void prune_checkpoints(FileSystem& files, const std::string& directory, int64_t step, int keep);
 
-// The checkpoint that LATEST names, or, when that is damaged, the newest of the others that is whole: all of
-// it is verified.  `on_damage` is told of each damage.  Throws kUsage when the directory holds no checkpoint,
-// kCorrupt when all are damaged: the first damage.
-std::unique_ptr<CheckpointReader> open_newest_checkpoint(const std::string& directory, ThreadPool& pool,
-                                                         const std::function<void(const Error&)>& on_damage);
+// The checkpoint that LATEST names, or, when that is damaged, the newest of the others that is whole.  `read`
+// reads all of it that counts and throws kCorrupt or kUnavailable where it is damaged; other errors end the
+// search.  `on_damage` is told of each damage.  Throws kUsage when the directory holds no checkpoint, kCorrupt
+// when all are damaged: the first damage.
+std::unique_ptr<CheckpointReader> open_newest_checkpoint(
+    const std::string& directory, const std::function<void(const CheckpointReader&)>& read,
+    const std::function<void(const Error&)>& on_damage);
 
 }  // namespace ps
 

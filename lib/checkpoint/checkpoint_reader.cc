@@ -114,6 +114,10 @@ std::string CheckpointReader::state(const std::string& name) const {
   return file(found->second).state(name);
 }
 
+void CheckpointReader::verify_states() const {
+  for (const auto& [name, index] : states_) file(index).state(name);
+}
+
 // The rows of each section must be as many as the manifest says; read alone, without the base.
 void CheckpointReader::verify_rows(const SectionEntry& entry) const {
   const CheckpointFileReader& own = file(sections_.at({entry.table, entry.partition}));

@@ -48,6 +48,9 @@ class CheckpointReader {
   // Throws kCorrupt when there is none of this name.
   std::string state(const std::string& name) const;
 
+  // Reads every state.
+  void verify_states() const;
+
   // Reads every byte that a restore would read and checks it against its checksums; with `rows`, also that
   // all rows make sense.
   void verify(ThreadPool& pool, bool rows) const;

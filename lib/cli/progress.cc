@@ -62,7 +62,7 @@ std::string bar(double fraction, int columns) {
 ProgressMode progress_mode(const Flags& flags) {
   std::string mode = flags.text("progress").value_or("auto");
   if (mode == "always") return ProgressMode::kAlways;
-  return mode == "never" ? ProgressMode::kNever : ProgressMode::kAuto;
+  return mode == "never" ? ProgressMode::kOff : ProgressMode::kAuto;
 }
 
 std::string progress_line(const ProgressTask& task, double done, double seconds, int width) {

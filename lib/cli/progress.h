@@ -11,7 +11,7 @@
 
 namespace ps {
 
-enum class ProgressMode { kAuto, kAlways, kNever };  // auto: when standard error is a terminal
+enum class ProgressMode { kAuto, kAlways, kOff };  // auto: when standard error is a terminal
 
 // --progress of the common flags.
 ProgressMode progress_mode(const Flags& flags);

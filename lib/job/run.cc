@@ -134,7 +134,7 @@ void Run::build(const DataSchema& schema) {
   home_ = make_home(job_, options_, schema, network_->parameters(), servers_, pool_, log_);
   reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
                                                    options_.resume || options_.lost_run != 0)
-                      : std::make_unique<Reporter>(quiet_log_, ProgressMode::kNever, "");
+                      : std::make_unique<Reporter>(quiet_log_, ProgressMode::kOff, "");
   trainer_ =
       std::make_unique<Trainer>(*network_, home_->store(), pool_, job_.train, home_->group(), *reporter_);
   trainer_->on_shrink_request([this] {

@@ -24,8 +24,7 @@ bool RunCheckpoints::resume(Json& result) {
     log_.info("No checkpoint in ", directory_, ": training begins anew");
     return false;
   }
-  std::unique_ptr<CheckpointReader> reader = checkpointer_.open_newest();
-  store_.restore(*reader);
+  std::unique_ptr<CheckpointReader> reader = checkpointer_.restore_newest(store_);
   const std::string position = reader->state(kTrainerState);
   ByteReader in(position);
   trainer_.load(in);

@@ -68,21 +68,35 @@ double square_sum(const float* values, int64_t count, ThreadPool& pool) {
 
 LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers,
                        uint64_t memory_limit, ThreadPool& pool)
-    : pool_(pool), clipping_(parameters, optimizers), rule_(optimizers.step_rule()) {
+    : pool_(pool),
+      optimizers_(optimizers),
+      memory_limit_(memory_limit),
+      clipping_(parameters, optimizers),
+      rule_(optimizers.step_rule()) {
   check_memory(parameters, optimizers, memory_limit);
-  uint64_t array_budget = memory_limit / 64;
-  for (const ParameterSpec& spec : parameters) {
-    Holder& holder = holders_.emplace_back();
-    holder.spec = spec;
+  for (const ParameterSpec& spec : parameters) holders_.emplace_back().spec = spec;
+  make_tables();
+}
+
+// Those that are there go first: there may not be memory for both.
+void LocalStore::make_tables() {
+  for (Holder& holder : holders_) {
+    holder.sparse.reset();
+    holder.dense.reset();
+  }
+  rule_ = optimizers_.step_rule();
+  uint64_t array_budget = memory_limit_ / 64;
+  for (Holder& holder : holders_) {
+    const ParameterSpec& spec = holder.spec;
     std::unique_ptr<Optimizer<float>> optimizer;
-    if (spec.kind != ParameterKind::kStatistic) optimizer = optimizers.make(spec.tuning);
+    if (spec.kind != ParameterKind::kStatistic) optimizer = optimizers_.make(spec.tuning);
     if (spec.sparse) {
       const uint64_t bound = array_bound(spec, optimizer->state_arrays(), array_budget);
       holder.sparse = std::make_unique<SparseTable>(spec.cols, bound, spec.initializer, std::move(optimizer),
                                                     spec.row_policy);
     } else {
       holder.dense =
-          std::make_unique<DenseTable>(spec.rows, spec.cols, spec.initializer, std::move(optimizer), pool);
+          std::make_unique<DenseTable>(spec.rows, spec.cols, spec.initializer, std::move(optimizer), pool_);
     }
   }
 }
@@ -243,6 +257,15 @@ FileEntry LocalStore::save_partitions(const CheckpointTarget& target, std::span<
 
 void LocalStore::restore(const CheckpointReader& reader) {
   for (const Holder& holder : holders_) check_layout(reader, holder.layout());
+  try {
+    take(reader);
+  } catch (...) {
+    make_tables();
+    throw;
+  }
+}
+
+void LocalStore::take(const CheckpointReader& reader) {
   restore_step_rule(reader, rule_);
   for (const Holder& holder : holders_) {
     restore_optimizer(reader, holder.spec.name, holder.optimizer());

@@ -42,13 +42,16 @@ class LocalStore final : public ParameterStore {
   std::vector<TableLayout> layouts() const;
   std::vector<FileEntry> save(const CheckpointTarget& target) const;
 
-  // Into a store in which nothing has been trained.  Throws kUsage when the checkpoint is of other
-  // parameters, kCorrupt when it is damaged.
+  // Into a store in which nothing has been trained; after an error it is again as it was made.  Every byte
+  // that it takes is checked.  Throws kUsage when the checkpoint is of other parameters, kCorrupt when it is
+  // damaged.
   void restore(const CheckpointReader& reader);
 
  private:
   struct Holder;  // one parameter's table and buffers
 
+  void make_tables();
+  void take(const CheckpointReader& reader);
   bool any_sparse() const;
   FileEntry save_dense_tables(const CheckpointTarget& target) const;
   FileEntry save_partitions(const CheckpointTarget& target, std::span<const KeyLists> lists,
@@ -58,6 +61,8 @@ class LocalStore final : public ParameterStore {
                                     std::span<const ParameterView<float>> views, float scale);
 
   ThreadPool& pool_;
+  const OptimizerPlan optimizers_;
+  const uint64_t memory_limit_;
   const Clipping clipping_;
   StepRule rule_;
   std::vector<Holder> holders_;

@@ -69,7 +69,8 @@ std::unique_ptr<CheckpointReader> ShardServer::open_checkpoint(const Hello& hell
          " holds checkpoints of an earlier run: --resume goes on from them; else name another folder");
   }
   ThreadPool pool(1);
-  return open_newest_checkpoint(directory, pool, [this](const Error& error) {
+  auto verify = [&](const CheckpointReader& reader) { reader.verify(pool, /*rows=*/false); };
+  return open_newest_checkpoint(directory, verify, [this](const Error& error) {
     if (job_.checkpoints.log == nullptr) return;
     job_.checkpoints.log->warning("damaged, so an earlier checkpoint is looked for: ", error.message());
   });

@@ -59,8 +59,8 @@ class StepRule {
   double learning_rate() const { return learning_rate_; }  // of the last step
 
  private:
-  const std::shared_ptr<const Schedule> schedule_;
-  const bool mean_;
+  std::shared_ptr<const Schedule> schedule_;
+  bool mean_;
   int64_t samples_ = 0, steps_ = 0;  // of all steps so far
   double learning_rate_ = 0;
 };

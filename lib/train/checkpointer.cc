@@ -33,11 +33,17 @@ void Checkpointer::begin_new() {
        " holds checkpoints of an earlier run: --resume goes on from them; else name another folder");
 }
 
-std::unique_ptr<CheckpointReader> Checkpointer::open_newest() {
-  auto reader = open_newest_checkpoint(options_.directory, pool_, [&](const Error& error) {
+// What is read is checked as it is read: to do so before would take the processor twice, and the disk would
+// wait the second time.
+std::unique_ptr<CheckpointReader> Checkpointer::restore_newest(LocalStore& store) {
+  auto read = [&](const CheckpointReader& reader) {
+    check_job(reader);
+    reader.verify_states();
+    store.restore(reader);
+  };
+  auto reader = open_newest_checkpoint(options_.directory, read, [&](const Error& error) {
     log_.warning("damaged, so an earlier checkpoint is looked for: ", error.message());
   });
-  check_job(*reader);
   last_step_ = reader->manifest().step;
   return reader;
 }

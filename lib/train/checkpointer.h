@@ -1,4 +1,4 @@
-// Checkpointer: writes the checkpoints of a job that runs in one process, and opens the newest to go on from.
+// Checkpointer: writes the checkpoints of a job that runs in one process, and goes on from the newest.
 // Used by ps-train.
 #ifndef PS_TRAIN_CHECKPOINTER_H_
 #define PS_TRAIN_CHECKPOINTER_H_
@@ -33,9 +33,10 @@ class Checkpointer {
   // be mixed with this one's.
   void begin_new();
 
-  // The newest checkpoint that is whole; warns of those that are damaged.  Throws kUsage when there is none,
-  // or when it is of another job, and kCorrupt when all are damaged.
-  std::unique_ptr<CheckpointReader> open_newest();
+  // Fills a store in which nothing has been trained from the newest checkpoint that is whole, all of which is
+  // then checked, and returns that; warns of those that are damaged.  Throws kUsage when there is none, or
+  // when it is of another job, and kCorrupt when all are damaged.
+  std::unique_ptr<CheckpointReader> restore_newest(LocalStore& store);
 
   // True when a checkpoint is wanted after this step, by the number of steps or by the clock.
   bool due(int64_t step) const;

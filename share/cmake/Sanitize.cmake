@@ -45,4 +45,8 @@ function(ps_join_sources target)
   list(FILTER sources INCLUDE REGEX "lib/[^/]+/[^/]+/")
   set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  # g++ takes what a source keeps to itself for what is in a header.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
 endfunction()

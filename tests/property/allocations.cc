@@ -50,7 +50,7 @@ int64_t allocations_of_a_pass(const std::string& path, int64_t batch_size) {
                    pool);
   LocalGroup group;
   Log log("test", LogLevel::kError);
-  Reporter reporter(log, ProgressMode::kNever, "");
+  Reporter reporter(log, ProgressMode::kOff, "");
   Trainer trainer(network, store, pool, TrainOptions{}, group, reporter);
   auto go_on = [] { return false; };
   trainer.train_pass(0, reader, go_on);

@@ -8,6 +8,7 @@
 #include "config/spec.h"
 #include "data/reader.h"
 #include "ps/local_store.h"
+#include "support/damage.h"
 #include "support/faulty_files.h"
 #include "support/scratch_folder.h"
 #include "train/checkpointer.h"
@@ -103,7 +104,7 @@ struct Process {
   LocalStore store;
   LocalGroup group;
   Log log{"test", LogLevel::kError};
-  Reporter reporter{log, ProgressMode::kNever, ""};
+  Reporter reporter{log, ProgressMode::kOff, ""};
   Trainer trainer;
 };
 
@@ -123,11 +124,18 @@ class Resume : public testing::Test {
     return keeper.write(process.trainer.step(), process.store, {{"trainer/0", position}});
   }
 
-  static void restore(const CheckpointReader& reader, Process& process) {
-    process.store.restore(reader);
-    const std::string position = reader.state("trainer/0");
+  // Returns the step of the checkpoint.
+  static int64_t restore(Checkpointer& keeper, Process& process) {
+    const auto reader = keeper.restore_newest(process.store);
+    const std::string position = reader->state("trainer/0");
     ByteReader in(position);
     process.trainer.load(in);
+    return reader->manifest().step;
+  }
+
+  int64_t newest_step(Checkpointer& keeper) {
+    Process process(path_, {{"type", "adagrad"}}, "none", pool_);
+    return restore(keeper, process);
   }
 
   // Trains in processes that each end after `steps`, none of which knows more than the checkpoint.
@@ -141,7 +149,7 @@ class Resume : public testing::Test {
     keeper->begin_new();
     for (int64_t stop = steps;; stop += steps) {
       Process process(path_, optimizer, shuffle, pool_, model);
-      if (stop > steps) restore(*keeper->open_newest(), process);
+      if (stop > steps) restore(*keeper, process);
       process.train(stop, outcome);
       if (process.trainer.pass() == Process::kPasses) {
         process.read_weights(outcome);
@@ -219,10 +227,53 @@ TEST_F(Resume, OtherDataThatAreShorterAreRefused) {
   }
   write_file(path_, make_data(50));
   Process process(path_, optimizer, "none", pool_);
-  restore(*keeper->open_newest(), process);
+  restore(*keeper, process);
   const Error error = error_of([&] { process.train(100, outcome); });
   EXPECT_EQ(error.code(), Code::kUsage);
   EXPECT_THAT(error.message(), testing::HasSubstr("the data have 4 batches, but 12 were trained on"));
+}
+
+// It is found while rows are taken already, which leave no trace.
+TEST_F(Resume, WhatIsDamagedLeavesTheCheckpointBefore) {
+  constexpr int kTries = 300;
+  Json model = kModel;
+  model["layers"][0]["weight"]["rows"] = parse_json(R"({"admission": {"count": 2}})", "rows");
+  const Json optimizer = {{"type", "momentum"}, {"momentum", 0.9}, {"l2", 1e-3}};
+  FaultyFiles files(folder_.path());
+  auto keeper = checkpointer({.directory = folder_.path("checkpoints")}, files);
+  Process process(path_, optimizer, "none", pool_, model);
+  Outcome outcome;
+  for (int64_t step : {5, 10}) {
+    process.train(step, outcome);
+    ASSERT_TRUE(write(*keeper, process));
+  }
+  auto restored = [&](int64_t step) {
+    Process next(path_, optimizer, "none", pool_, model);
+    EXPECT_EQ(restore(*keeper, next), step);
+    Outcome found;
+    next.train(step + 3, found);
+    next.read_weights(found);
+    return found;
+  };
+  const std::string folder = folder_.path("checkpoints/step-000000010");
+  const std::vector<std::string> names = list_directory(folder);
+  const Outcome newest = restored(10);
+  overwrite(join_path(folder, names[0]), 0, "damage");
+  const Outcome before = restored(5);
+  ASSERT_NE(newest, before);
+  write(*keeper, process);
+  Random random(5, 5);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < kTries; ++i) {
+    const std::string path = join_path(folder, names[random.below(names.size())]), whole = read_file(path);
+    const size_t byte = random.below(whole.size());
+    SCOPED_TRACE(cat("byte ", byte, " of ", path));
+    overwrite(path, byte, std::string(1, static_cast<char>(whole[byte] ^ 1 << random.below(8))));
+    ASSERT_EQ(restored(5), before);
+    overwrite(path, byte, whole.substr(byte, 1));
+  }
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(restored(10), newest);
 }
 
 TEST_F(Resume, AFullDiskFailsOneCheckpointAndTrainingGoesOn) {
@@ -238,14 +289,14 @@ TEST_F(Resume, AFullDiskFailsOneCheckpointAndTrainingGoesOn) {
   for (int error : {ENOSPC, EIO}) {
     for (int64_t call : {0, 3, 40, 90}) {
       Process next(path_, {{"type", "adagrad"}}, "none", pool_);
-      restore(*keeper->open_newest(), next);
+      restore(*keeper, next);
       next.train(9, outcome);
       files.fail_at(call, error, /*lasting=*/true);
       EXPECT_FALSE(write(*keeper, next));
       files.heal();
-      EXPECT_EQ(keeper->open_newest()->manifest().step, 5);
+      EXPECT_EQ(newest_step(*keeper), 5);
       EXPECT_TRUE(write(*keeper, next)) << "once there is room";
-      EXPECT_EQ(keeper->open_newest()->manifest().step, 9);
+      EXPECT_EQ(newest_step(*keeper), 9);
       files.remove(folder_.path("checkpoints"));
       Process again(path_, {{"type", "adagrad"}}, "none", pool_);
       again.train(5, outcome);
@@ -264,12 +315,12 @@ TEST_F(Resume, ACheckpointOfAnotherJobIsRefused) {
   auto keeper = checkpointer(options, files);
   ASSERT_TRUE(write(*keeper, process));
   Checkpointer other(options, {{"model", "another"}}, 1, pool_, log_);
-  const Error error = error_of([&] { other.open_newest(); });
+  const Error error = error_of([&] { other.restore_newest(process.store); });
   EXPECT_EQ(error.code(), Code::kUsage);
   EXPECT_THAT(error.message(), testing::HasSubstr("model is \"of the test\" there and \"another\" here"));
   EXPECT_THAT(error_of([&] { other.begin_new(); }).message(), testing::HasSubstr("--resume"));
   Process wider(path_, {{"type", "momentum"}}, "none", pool_);
-  EXPECT_THAT(error_of([&] { wider.store.restore(*keeper->open_newest()); }).message(),
+  EXPECT_THAT(error_of([&] { keeper->restore_newest(wider.store); }).message(),
               testing::HasSubstr("state arrays"));
 }
 

@@ -72,7 +72,7 @@ class SameBits : public testing::Test {
     LocalStore store(network.parameters(), make_optimizer_plan(optimizer, "mean"), UINT64_MAX, pool);
     LocalGroup group;
     Log log("test", LogLevel::kError);
-    Reporter reporter(log, ProgressMode::kNever, "");
+    Reporter reporter(log, ProgressMode::kOff, "");
     Trainer trainer(network, store, pool, TrainOptions{}, group, reporter);
     auto go_on = [] { return false; };
     Outcome outcome{};

@@ -4,9 +4,11 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "bench/benchmark.h"
 #include "bench/synthetic.h"
+#include "checkpoint/checkpoint_directory.h"
 #include "config/spec.h"
 #include "job/checkpoint_states.h"
 #include "ps/hello.h"
@@ -98,15 +100,15 @@ void TrainedJob::write(const std::string& directory, const std::string& compress
 }
 
 void TrainedJob::restore(const std::string& directory) {
-  store_->restore(*checkpointer(directory, "none")->open_newest());
+  checkpointer(directory, "none")->restore_newest(*store_);
 }
 
 void TrainedJob::expect_weights_of(const std::string& directory) {
-  const auto reader = checkpointer(directory, "none")->open_newest();
+  const CheckpointReader checkpoint(join_path(directory, step_folder(1)));
   std::vector<float> weights;
   uint64_t found = 0;
-  for (uint32_t partition : reader->partitions(kTable)) {
-    auto cursor = reader->rows(kTable, partition);
+  for (uint32_t partition : checkpoint.partitions(kTable)) {
+    auto cursor = checkpoint.rows(kTable, partition);
     while (const RowBlock* rows = cursor->next()) {
       weights.resize(rows->size() * kCheckpointWidth);
       store_->read_rows(0, rows->keys, weights.data());

@@ -2,15 +2,13 @@
 // trainer on a slow link waits.  Each run is one more pass over data in memory.
 #include <time.h>
 
-// Before net/loop.h, whose kNever g++ 12 would take to be shadowed by that of ProgressMode.
-#include "cli/progress.h"
-
 #include "base/error.h"
 #include "base/memory.h"
 #include "bench/process/suite.h"
 #include "bench/pull_push/served_shards.h"
 #include "bench/pull_push/suite.h"
 #include "bench/train/cases.h"
+#include "cli/progress.h"
 #include "config/spec.h"
 #include "job/agreement.h"
 #include "job/job.h"
@@ -80,7 +78,7 @@ class Passes {
   ThreadPool pool_{1};
   Network<float> network_;
   Log log_{"ps-bench", LogLevel::kError};
-  Reporter reporter_{log_, ProgressMode::kNever, ""};
+  Reporter reporter_{log_, ProgressMode::kOff, ""};
   std::unique_ptr<Trainer> trainer_;
   PassResult result_;
   int passes_ = 0;

@@ -80,7 +80,7 @@ class TrainPasses final : public Workload {
         store_(network_.parameters(), make_optimizer_plan(job_.optimizer, job_.train.gradient),
                available_memory_bytes(), pool_),
         log_("ps-bench", LogLevel::kError),
-        reporter_(log_, ProgressMode::kNever, "") {
+        reporter_(log_, ProgressMode::kOff, "") {
     trainer_ = std::make_unique<Trainer>(network_, store_, pool_, job_.train, group_, reporter_);
     if (task.has_plain) plain_loss_ = plain_loss(*reader_, data_.options.dim);
     untrained_cost_ = trainer_->test(-1, *reader_, never).cost;

@@ -186,8 +186,10 @@ TEST_F(CheckpointTest, AFutureThatWasGivenUpIsRemovedOnceItsSuccessorCounts) {
 }
 
 TEST_F(CheckpointTest, AnEmptyFolderHasNoCheckpoint) {
-  ThreadPool pool(1);
-  const Error error = error_of([&] { open_newest_checkpoint(folder_.path(), pool, [](const Error&) {}); });
+  const Error error = error_of([&] {
+    open_newest_checkpoint(
+        folder_.path(), [](const CheckpointReader&) {}, [](const Error&) {});
+  });
   EXPECT_EQ(error.code(), Code::kUsage);
   EXPECT_THAT(error.message(), HasSubstr("no checkpoint in"));
 }

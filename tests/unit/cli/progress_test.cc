@@ -54,7 +54,7 @@ TEST(Progress, IsSilentWhenToldOrWhenNobodyWatches) {
   double now = 0;
   Log log("ps-sample", LogLevel::kInfo);
   testing::internal::CaptureStderr();  // a file: not a terminal
-  for (ProgressMode mode : {ProgressMode::kNever, ProgressMode::kAuto}) {
+  for (ProgressMode mode : {ProgressMode::kOff, ProgressMode::kAuto}) {
     Progress progress(log, mode, {"pass 1", "samples", 100}, [&] { return now += 1; });
     progress.update(50);
   }

@@ -130,7 +130,7 @@ TEST_F(PrepareAheadTest, TrainingOnOneThreadStartsNoOther) {
                    make_optimizer_plan({{"type", "sgd"}, {"learning_rate", 0.1}}, "mean"), UINT64_MAX, pool);
   LocalGroup group;
   Log log("test", LogLevel::kError);
-  Reporter reporter(log, ProgressMode::kNever, "");
+  Reporter reporter(log, ProgressMode::kOff, "");
   Trainer trainer(network, store, pool, TrainOptions{}, group, reporter);
   auto num_threads = [] {
     const std::filesystem::directory_iterator tasks("/proc/self/task");
