@@ -6,7 +6,7 @@
 #   --quick     only those labelled quick: unit, property and fuzz replays
 #   --clang     builds everything with clang 14, optimised; runs nothing
 #   --sanitize  builds everything with clang 14 and the address and undefined-behaviour sanitizers, and runs the quick
-#               tests; builds and runs those in which threads meet with g++ 12 and the thread sanitizer
+#               tests; builds and runs those in which threads meet with the thread sanitizer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,7 +45,7 @@ case ${1:-} in
     ;;
   --sanitize)
     # Ten times as slow: less of what is done hundreds of times.
-    export PS_SIM_SEEDS=25 PS_DAMAGE_EVERY=13
+    export PS_SIM_SEEDS=25 PS_TRY_EVERY=13
     build asan
     run_tests asan -L quick
     build tsan threaded_tests

@@ -26,7 +26,7 @@ std::string run_prefix(uint64_t run) {
 
 // "shard-d0-s1": the numbers of a shard; -1 where it has none of a kind.
 std::string shard_name(const ShardPlace& place) {
-  return cat("shard-d", place.dense, "-s", place.sparse);
+  return "shard-" + place_name(place);
 }
 
 std::string rows_prefix(const ShardPlace& place) {

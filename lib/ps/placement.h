@@ -4,7 +4,9 @@
 #define PS_PS_PLACEMENT_H_
 
 #include <cstdint>
+#include <string>
 
+#include "base/error.h"
 #include "model/parameter.h"
 #include "table/row_deal.h"
 #include "table/table_partition.h"
@@ -19,6 +21,11 @@ struct ShardPlace {
 
   bool operator==(const ShardPlace&) const = default;
 };
+
+// "d0-s1": in names of files and states.  On disk.
+inline std::string place_name(const ShardPlace& place) {
+  return cat("d", place.dense, "-s", place.sparse);
+}
 
 // Partitions are dealt round over the shards with sparse parameters.
 inline int shard_of_key(uint64_t key, int num_sparse) {

@@ -56,11 +56,11 @@ uint64_t Shard::error_bytes() const {
 
 SharedStates Shard::error_states() const {
   SharedStates states;
-  const ShardPlace& place = tables_.place();
+  const std::string place = place_name(tables_.place());
   for (const Trainer& trainer : trainers_) {
     if (!trainer.knows_errors()) continue;
     for (size_t piece = 0; piece < trainer.errors.size(); ++piece) {
-      states[cat(kPrefix, trainer.rank, "/d", place.dense, "-s", place.sparse, "/", piece)] =
+      states[cat(kPrefix, trainer.rank, "/", place, "/", piece)] =
           trainer.errors[piece];
     }
   }

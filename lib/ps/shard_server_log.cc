@@ -40,8 +40,7 @@ ReplyPtr ShardServer::when_synced(ReplyPtr reply) {
 }
 
 std::string ShardServer::log_folder() const {
-  const ShardPlace place = place_from_json(place_);
-  return join_path(job_.checkpoints.directory, cat("log-d", place.dense, "-s", place.sparse));
+  return join_path(job_.checkpoints.directory, "log-" + place_name(place_from_json(place_)));
 }
 
 void ShardServer::check_log_is_new() const {

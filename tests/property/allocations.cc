@@ -1,4 +1,4 @@
-// The hot path allocates nothing per example: batches of twice the size cost no more allocations.
+// The hot path allocates for blocks and batches, not for examples.
 #include <gtest/gtest.h>
 
 #include "base/file.h"
@@ -7,17 +7,16 @@
 #include "count_allocations.h"
 #include "data/reader.h"
 #include "ps/local_store.h"
+#include "support/scratch_folder.h"
 #include "train/trainer.h"
 
 namespace ps {
 namespace {
 
-constexpr int kExamples = 20000;
-
-std::string make_data() {
+std::string make_data(int examples) {
   Random random(3, 3);
   std::string text;
-  for (int i = 0; i < kExamples; ++i) {
+  for (int i = 0; i < examples; ++i) {
     text += random.below(2) ? "1" : "0";
     for (int k = 0; k < 10; ++k) text += cat(" ", random.below(1000), ":", k + 1);
     text += "\n";
@@ -60,13 +59,36 @@ int64_t allocations_of_a_pass(const std::string& path, int64_t batch_size) {
 }
 
 TEST(Allocations, DoNotGrowWithTheExamplesOfABatch) {
-  std::string path = testing::TempDir() + "allocations.libsvm";
-  write_file(path, make_data());
+  constexpr int kExamples = 20000;
+  ScratchFolder folder;
+  const std::string path = folder.path("data.libsvm");
+  write_file(path, make_data(kExamples));
   int64_t small = allocations_of_a_pass(path, 100), large = allocations_of_a_pass(path, 1000);
   RecordProperty("allocations_of_200_batches", static_cast<int>(small));
   RecordProperty("allocations_of_20_batches", static_cast<int>(large));
   EXPECT_LT(small, kExamples / 2) << "200 batches";
   EXPECT_LT(large, small) << "a tenth of the batches";
+}
+
+TEST(Allocations, ReadingTakesFewForTheFirstPassToo) {
+  constexpr int kExamples = 60000;
+  ScratchFolder folder;
+  const std::string path = folder.path("data.libsvm");
+  write_file(path, make_data(kExamples));
+  for (const char* shuffle : {"none", "window", "full"}) {
+    DataOptions options;
+    options.format = "libsvm";
+    options.shuffle = shuffle;
+    options.shuffle_window = 1000;
+    BatchReader reader(options, {path}, {.threads = 2});
+    Batch batch;
+    const int64_t before = count_allocations();
+    reader.begin_pass(0);
+    int64_t examples = 0;
+    while (reader.next(batch)) examples += batch.size();
+    EXPECT_EQ(examples, kExamples);
+    EXPECT_LT(count_allocations() - before, kExamples / 10) << shuffle;
+  }
 }
 
 }  // namespace

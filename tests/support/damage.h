@@ -1,5 +1,5 @@
 // Every bit flipped and every length cut, in place: writing a file anew for each would wait for the disk.  Of
-// each one in PS_DAMAGE_EVERY, if that is set: a number prime to 8, so that the bits of a byte take turns.
+// each one in PS_TRY_EVERY, if that is set: a number prime to 8, so that the bits of a byte take turns.
 #ifndef PS_TESTS_SUPPORT_DAMAGE_H_
 #define PS_TESTS_SUPPORT_DAMAGE_H_
 
@@ -19,15 +19,11 @@ inline void overwrite(const std::string& path, uint64_t offset, std::string_view
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-inline size_t damage_every() {
-  return static_cast<size_t>(number_from_environment("PS_DAMAGE_EVERY", 1));
-}
-
 // Calls check(what) with each bit of the file changed, which then is whole again.
 template <class Check>
 void with_each_bit_flipped(const std::string& path, Check&& check) {
   const std::string whole = read_file(path);
-  for (size_t bit = 0; bit < whole.size() * 8; bit += damage_every()) {
+  for (size_t bit = 0; bit < whole.size() * 8; bit += static_cast<size_t>(try_every())) {
     overwrite(path, bit / 8, std::string(1, static_cast<char>(whole[bit / 8] ^ 1 << bit % 8)));
     check("bit " + std::to_string(bit) + " of " + path);
     overwrite(path, bit / 8, whole.substr(bit / 8, 1));
@@ -38,7 +34,7 @@ void with_each_bit_flipped(const std::string& path, Check&& check) {
 template <class Check>
 void with_each_cut(const std::string& path, Check&& check) {
   const std::string whole = read_file(path);
-  for (size_t gone = 1; gone <= whole.size(); gone += damage_every()) {
+  for (size_t gone = 1; gone <= whole.size(); gone += static_cast<size_t>(try_every())) {
     const size_t size = whole.size() - gone;
     std::filesystem::resize_file(path, size);
     check(path + " cut to " + std::to_string(size));

@@ -11,6 +11,7 @@
 #include "bench/pages.h"
 #include "bench/process/child.h"
 #include "cli/progress.h"
+#include "support/environment.h"
 
 namespace ps {
 namespace {
@@ -75,7 +76,7 @@ TEST(Catalog, EveryBenchmarkGivesTheRightAnswerAtAnyNumberOfThreads) {
   int right = 0;
   for (const Benchmark& benchmark : benchmark_catalog()) {
     SCOPED_TRACE(benchmark.name);
-    right += is_right(benchmark, 1);
+    if (!benchmark.threaded || try_every() == 1) right += is_right(benchmark, 1);
     if (benchmark.threaded) is_right(benchmark, 3);
   }
   EXPECT_GT(right, 0);

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "data/feature_run.h"
+#include "support/environment.h"
 
 namespace ps {
 
@@ -88,7 +89,7 @@ TEST(FeatureRun, TakesIdsOfEveryLength) {
 
 TEST(FeatureRun, RoundsValuesAsTheCarefulScannerDoes) {
   Random random(5, 6);
-  for (int i = 0; i < 200000; ++i) {
+  for (int64_t i = tries(200000); i > 0; --i) {
     std::string text = std::to_string(random.next64());
     text.resize(1 + random.below(12));
     if (random.below(4) > 0) text.insert(random.below(text.size() + 1), 1, '.');

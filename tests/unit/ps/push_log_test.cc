@@ -202,13 +202,13 @@ TEST_F(PushLogTest, EveryFlippedBitIsFoundOrIsInTheLastBatch) {
     const Error error = error_of([&] { back = texts(); });
     if (offset >= last) {
       EXPECT_THAT(back, ElementsAre("a", "b"));
-      cut += damage_every();
+      cut += static_cast<uint64_t>(try_every());
     } else if (offset >= kSegmentMagic.size() && offset < kBatchAlignment) {
       EXPECT_THAT(back, ElementsAre("a", "b", "c")) << "nothing is there";
     } else {
       EXPECT_EQ(error.code(), Code::kCorrupt) << error.message();
       EXPECT_THAT(error.message(), HasSubstr("000000001.psl: offset "));
-      found += damage_every();
+      found += static_cast<uint64_t>(try_every());
     }
   });
   EXPECT_GT(found, 1000);

@@ -1,6 +1,7 @@
 // A shard that makes its changes again becomes the same, wherever the log ends, and goes on the same.
 #include "base/random.h"
 #include "shard_test.h"
+#include "support/environment.h"
 
 namespace ps {
 namespace {
@@ -135,7 +136,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
 };
 
 TEST_P(ReplayTest, BecomesTheSameWhereverTheLogEnds) {
-  for (uint64_t seed = 0; seed < 5; ++seed) {
+  for (uint64_t seed = 0; seed < static_cast<uint64_t>(tries(5)); ++seed) {
     SCOPED_TRACE(seed);
     changes_.clear();
     begin();
@@ -162,7 +163,7 @@ TEST_P(ReplayTest, ItsImageIsAllThatItRemembersOfItsRun) {
     act(77, number);
     const std::string image = shard_->save_image();
     EXPECT_EQ(again(image, changes_.size())->save_image(), image) << number;
-    for (size_t size = 1; size < image.size(); size += 1 + image.size() / 50) {
+    for (size_t size = 1; size < image.size(); size += 1 + image.size() / static_cast<size_t>(tries(50))) {
       EXPECT_THROW(again(std::string_view(image).substr(0, size), changes_.size()), Error) << size;
     }
   }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "support/environment.h"
 #include "table/table_partition.h"
 
 namespace ps {
@@ -73,7 +74,7 @@ TEST_P(RowStoreTest, ErasedRowIsGoneAndItsPlaceIsTheNext) {
 TEST_P(RowStoreTest, KeysThatComeAndGoAreThoseOfAMap) {
   Random random(3, 4);
   std::map<uint64_t, float*> expected;
-  for (int round = 0; round < 60; ++round) {
+  for (int64_t round = tries(60); round > 0; --round) {
     std::set<uint64_t> fresh;
     std::vector<uint64_t> gone;
     for (int i = 0; i < 2000; ++i) {
@@ -156,14 +157,14 @@ INSTANTIATE_TEST_SUITE_P(Bounds, RowStoreTest, testing::Values(0, 200'000),
 // each of 64 partitions, a slab of rows of 16 KiB, and a segment of up to 8 KiB.
 TEST(HashedRowsMemory, RowTakesItsFloatsAndAtMost24BytesAtEverySize) {
   constexpr uint64_t kConstant = 64 * (16 + 8) << 10;
-  constexpr uint64_t kMost = 10'000'000;
+  const uint64_t most = static_cast<uint64_t>(tries(10'000'000));
   const RowLayout layout(1, 0, false);
   const uint64_t row_bytes = static_cast<uint64_t>(layout.stride()) * sizeof(float) + 24;
   std::unique_ptr<RowStore> store = make_hashed_rows(layout);
   ThreadPool pool(1);
   std::vector<uint64_t> keys;
   std::vector<float*> rows;
-  for (uint64_t size = 10'000, next = 0; size <= kMost; size += size * 7 / 100) {
+  for (uint64_t size = 10'000, next = 0; size <= most; size += size * 7 / 100) {
     for (; next < size; ++next) keys.push_back(next);
     rows.resize(keys.size());
     store->insert(keys, rows.data(), pool);
@@ -182,7 +183,7 @@ TEST(HashedRowsMemory, ShardsRowTakesNoMoreThanATables) {
     std::vector<uint64_t> keys;
     std::vector<float*> rows;
     for (uint64_t size = 300'000, next = 0; size <= 700'000; size += size * 7 / 100) {
-      for (; store->size() + keys.size() < size; ++next) {
+      for (const uint64_t more = size - store->size(); keys.size() < more; ++next) {
         if (key_partition(next) % 4 == shard) keys.push_back(next);
       }
       rows.resize(keys.size());
