@@ -93,6 +93,23 @@ void CheckpointReader::check_sections(const CheckpointFileReader& file, const Fi
   }
 }
 
+uint64_t CheckpointReader::max_rows(const std::string& table, uint32_t partition) const {
+  const auto found = sections_.find({table, partition});
+  if (found == sections_.end()) return 0;
+  uint64_t rows = base_ ? base_->max_rows(table, partition) : 0;
+  for (const SectionEntry& section : manifest_.files[found->second].sections) {
+    if (section.table == table && section.partition == partition) rows += section.rows;
+  }
+  return rows;
+}
+
+void CheckpointReader::read_ahead(const std::string& table, uint32_t partition) const {
+  const auto found = sections_.find({table, partition});
+  if (found == sections_.end()) return;
+  file(found->second).chunks().read_ahead();
+  if (base_) base_->read_ahead(table, partition);
+}
+
 std::unique_ptr<RowCursor> CheckpointReader::rows(const std::string& table, uint32_t partition,
                                                   std::shared_ptr<ChunkBuffers> buffers) const {
   const CheckpointFileReader& own = file(sections_.at({table, partition}));
@@ -135,6 +152,8 @@ void CheckpointReader::verify_rows(const SectionEntry& entry) const {
 
 void CheckpointReader::verify(ThreadPool& pool, bool rows) const {
   pool.run(static_cast<int64_t>(files_.size()), [&](int64_t i) {
+    const size_t next = static_cast<size_t>(i + pool.threads());
+    if (next < files_.size()) file(next).chunks().read_ahead();
     const ChunkReader& chunks = file(static_cast<size_t>(i)).chunks();
     ChunkBuffers buffers;
     for (size_t c = 0; c < chunks.chunks().size(); ++c) chunks.verify(c, buffers);

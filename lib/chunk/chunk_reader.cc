@@ -224,6 +224,11 @@ void ChunkReader::read_stored(size_t index, char* out) const {
   if (computed != chunk.checksum) fail_chunk(index, against(computed, chunk.checksum));
 }
 
+// Advice only: whatever comes of it, reading works.
+void ChunkReader::read_ahead() const {
+  posix_fadvise(file_, 0, 0, POSIX_FADV_WILLNEED);
+}
+
 void ChunkReader::verify(size_t index, ChunkBuffers& buffers) const {
   read_stored(index, buffers.state_->stored.take(chunks_[index].stored_bytes));
 }

@@ -46,6 +46,9 @@ class ChunkReader {
   // The same into memory of the caller's, for chunks()[index].raw_bytes.
   void read(size_t index, ChunkBuffers& buffers, char* out) const;
 
+  // Has the system read the file while the caller does something else.
+  void read_ahead() const;
+
   // Checks the stored bytes against their checksum, and no more.
   void verify(size_t index, ChunkBuffers& buffers) const;
 

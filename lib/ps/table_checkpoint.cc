@@ -191,10 +191,11 @@ void check_layout(const CheckpointReader& reader, const TableLayout& layout) {
 void restore_partition(const CheckpointReader& reader, const TableLayout& layout, uint32_t partition,
                        SparseTable& table, std::mutex& mutex) {
   ThreadPool alone(1);
+  const uint64_t expected = reader.max_rows(layout.name, partition);
   auto cursor = reader.rows(layout.name, partition);
   while (const RowBlock* rows = cursor->next()) {
     if (table.restores_partitions()) {
-      table.restore_partition(partition, *rows);
+      table.restore_partition(partition, *rows, expected);
       continue;
     }
     std::lock_guard lock(mutex);

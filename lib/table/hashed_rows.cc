@@ -23,9 +23,8 @@ class HashedRows final : public RowStore {
                       std::vector<float>& copies) override;
   void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
   bool adds_to_partitions() const override { return spill_ == nullptr; }
-  void insert_in(uint32_t partition, std::span<const uint64_t> keys, float** rows) override {
-    for (size_t i = 0; i < keys.size(); ++i) rows[i] = partitions_[partition].insert(keys[i]);
-  }
+  void insert_in(uint32_t partition, std::span<const uint64_t> keys, float** rows) override;
+  void reserve_in(uint32_t partition, uint64_t rows) override { partitions_[partition].reserve(rows); }
   size_t erase(std::span<const uint64_t> keys) override;
   bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const override {
     return partitions_[partition].scan(cursor, keys);
@@ -184,6 +183,15 @@ void HashedRows::insert(std::span<const uint64_t> keys, float** rows, ThreadPool
       }
     }
   });
+}
+
+void HashedRows::insert_in(uint32_t partition, std::span<const uint64_t> keys, float** rows) {
+  constexpr size_t kAhead = 16;  // keys whose index lines are on their way
+  TablePartition& own = partitions_[partition];
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (i + kAhead < keys.size()) __builtin_prefetch(&own.bucket(keys[i + kAhead]), /*rw=*/1);
+    rows[i] = own.insert(keys[i]);
+  }
 }
 
 // Sorts the keys' positions by partition, by counting.

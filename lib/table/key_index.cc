@@ -1,6 +1,7 @@
 #include "table/key_index.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
 
@@ -23,6 +24,17 @@ KeyIndex::KeyIndex(HugeArena& arena, uint32_t num_buckets)
 
 void KeyIndex::add_segment(uint32_t depth) {
   segments_.push_back({static_cast<Bucket*>(arena_->allocate(num_buckets_ * sizeof(Bucket))), 0, depth, 0});
+}
+
+void KeyIndex::reserve(uint64_t keys) {
+  if (segments_.size() > 1 || segments_[0].keys > 0) return;
+  uint32_t depth = 0;
+  while (depth < kMaxReservedDepth && keys >> depth > max_keys_) ++depth;
+  segments_.reserve(size_t{1} << depth);
+  segments_[0].depth = depth;
+  while (segments_.size() < size_t{1} << depth) add_segment(depth);
+  directory_.resize(segments_.size());
+  std::iota(directory_.begin(), directory_.end(), 0u);
 }
 
 // From the key's own bucket on, as far as marks like the key's say that one overflowed.

@@ -57,6 +57,9 @@ class KeyIndex {
   // Adds a key that is not there.  Throws kExhausted.
   void insert(uint64_t key, uint32_t number);
 
+  // Makes room for so many keys, where there are none yet: less work than to grow as they come.
+  void reserve(uint64_t keys);
+
   // Removes a key, and returns its number, or kNone.
   uint32_t erase(uint64_t key);
 
@@ -70,7 +73,7 @@ class KeyIndex {
  private:
   // The hash's low bits choose the bucket, the next ones the directory's entry, four the mark; its high bits
   // are the partition.
-  static constexpr uint32_t kBucketBits = 16, kMaxDepth = 22, kMarkShift = kBucketBits + kMaxDepth;
+  static constexpr uint32_t kBucketBits = 16, kMaxDepth = 22, kMaxReservedDepth = 16, kMarkShift = kBucketBits + kMaxDepth;
 
   struct Segment {
     Bucket* buckets;

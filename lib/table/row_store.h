@@ -54,6 +54,9 @@ class RowStore {
   virtual bool adds_to_partitions() const { return false; }
   virtual void insert_in(uint32_t /*partition*/, std::span<const uint64_t>, float** /*rows*/) {}
 
+  // Makes room for so many rows of a partition that has none, likewise.
+  virtual void reserve_in(uint32_t /*partition*/, uint64_t /*rows*/) {}
+
   // Removes the rows of those keys that are there, and returns how many they were.  Their places are the
   // next that insert gives, in a partition the last first.  Owner thread.
   virtual size_t erase(std::span<const uint64_t> keys) = 0;

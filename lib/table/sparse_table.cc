@@ -253,11 +253,10 @@ bool SparseTable::restores_partitions() const {
   return rows_->adds_to_partitions() && !life_ && !snapshot_ && !tracks_changes_;
 }
 
-void SparseTable::restore_partition(uint32_t partition, const RowBlock& rows) {
+void SparseTable::restore_partition(uint32_t partition, const RowBlock& rows, uint64_t expected) {
   PS_CHECK(restores_partitions());
   std::vector<float*> places(rows.size());
-  std::vector<uint32_t> missing(rows.size());
-  PS_CHECK(rows_->find(rows.keys, places.data(), missing.data()) == rows.size());
+  rows_->reserve_in(partition, expected);
   rows_->insert_in(partition, rows.keys, places.data());
   for (size_t i = 0; i < places.size(); ++i) copy_row(layout_, rows, i, places[i]);
 }

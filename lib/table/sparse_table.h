@@ -129,9 +129,9 @@ class SparseTable {
   // Sets rows, as a snapshot or save_rows gave them.
   void restore_rows(const RowBlock& rows, ThreadPool& pool);
 
-  // The same for rows of one partition that are not there yet: any threads, each with partitions of its own.
-  // Only where restores_partitions().
-  void restore_partition(uint32_t partition, const RowBlock& rows);
+  // The same for rows of one partition, none of which is there yet, and of which `expected` will come: any
+  // threads, each with partitions of its own.  Only where restores_partitions().
+  void restore_partition(uint32_t partition, const RowBlock& rows, uint64_t expected);
   bool restores_partitions() const;
 
   // Calls take(rows) with the rows of one partition as they lie, in the order of their keys, up to `at_once`

@@ -71,6 +71,9 @@ class TablePartition {
     return rows_.row(number);
   }
 
+  // As KeyIndex::reserve.
+  void reserve(uint64_t rows) { index_.reserve(rows); }
+
   // Removes the row of a key, whose place the next insertion takes.  False when there is none.
   bool erase(uint64_t key) {
     const uint32_t number = index_.erase(key);
