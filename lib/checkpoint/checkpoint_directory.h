@@ -52,8 +52,8 @@ void prune_checkpoints(FileSystem& files, const std::string& directory, int64_t 
 
 // The checkpoint that LATEST names, or, when that is damaged, the newest of the others that is whole.  `read`
 // reads all of it that counts and throws kCorrupt or kUnavailable where it is damaged; other errors end the
-// search.  `on_damage` is told of each damage.  Throws kUsage when the directory holds no checkpoint, kCorrupt
-// when all are damaged: the first damage.
+// search.  `on_damage` is told of each damage.  Throws kUsage when the directory holds no checkpoint,
+// kCorrupt when all are damaged: the first damage.
 std::unique_ptr<CheckpointReader> open_newest_checkpoint(
     const std::string& directory, const std::function<void(const CheckpointReader&)>& read,
     const std::function<void(const Error&)>& on_damage);

@@ -60,8 +60,7 @@ SharedStates Shard::error_states() const {
   for (const Trainer& trainer : trainers_) {
     if (!trainer.knows_errors()) continue;
     for (size_t piece = 0; piece < trainer.errors.size(); ++piece) {
-      states[cat(kPrefix, trainer.rank, "/", place, "/", piece)] =
-          trainer.errors[piece];
+      states[cat(kPrefix, trainer.rank, "/", place, "/", piece)] = trainer.errors[piece];
     }
   }
   return states;

@@ -73,7 +73,8 @@ class KeyIndex {
  private:
   // The hash's low bits choose the bucket, the next ones the directory's entry, four the mark; its high bits
   // are the partition.
-  static constexpr uint32_t kBucketBits = 16, kMaxDepth = 22, kMaxReservedDepth = 16, kMarkShift = kBucketBits + kMaxDepth;
+  static constexpr uint32_t kBucketBits = 16, kMaxDepth = 22, kMaxReservedDepth = 16,
+                            kMarkShift = kBucketBits + kMaxDepth;
 
   struct Segment {
     Bucket* buckets;
