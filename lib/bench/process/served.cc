@@ -1,4 +1,6 @@
-// ps-train through ps-serve on the same machine, beside ps-train alone: what a server costs.
+// ps-train through ps-serve on the same machine, beside ps-train alone: what a server costs.  All of it on
+// one core: two programs that share the units of a core, as two processors of a virtual machine may, would
+// each be told of the time that the other took from it.
 #include <memory>
 
 #include "base/error.h"
@@ -33,7 +35,7 @@ class ServedProcess final : public Workload {
       : task_(task),
         served_(served),
         files_(cached_data(settings, task.data, task.full_samples)),
-        process_(settings, job_of(task, files_.dim), /*one_core=*/false) {}
+        process_(settings, job_of(task, files_.dim), /*one_core=*/true) {}
 
   void run() override {
     served_ ? process_.train_served(files_.train) : process_.train(files_.train);
