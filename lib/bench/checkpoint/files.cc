@@ -129,14 +129,15 @@ Benchmark benchmark(const char* name, const char* help, const char* compression,
 std::vector<Benchmark> checkpoint_file_benchmarks() {
   constexpr const char* kWriteLimit = "limits/disk/write";
   constexpr const char* kReadLimit = "limits/disk/read";
-  return {benchmark<WriteCheckpoint>("write/plain", "2 GB of rows to a checkpoint, not compressed", "none",
-                                     kWriteLimit),
-          benchmark<WriteCheckpoint>("write/zstd", "the same, compressed", "zstd", kWriteLimit),
-          benchmark<RestoreCheckpoint>("restore/plain", "2 GB of rows from a checkpoint, checked as they are read",
-                                       "none", kReadLimit),
-          benchmark<RestoreCheckpoint>("restore/zstd", "the same, compressed", "zstd", kReadLimit),
-          benchmark<RestoreCheckpoint>("restart", "1 GB of rows from a checkpoint, as a restart does", "zstd",
-                                       kReadLimit, kRestartShare)};
+  return {
+      benchmark<WriteCheckpoint>("write/plain", "2 GB of rows to a checkpoint, not compressed", "none",
+                                 kWriteLimit),
+      benchmark<WriteCheckpoint>("write/zstd", "the same, compressed", "zstd", kWriteLimit),
+      benchmark<RestoreCheckpoint>(
+          "restore/plain", "2 GB of rows from a checkpoint, checked as they are read", "none", kReadLimit),
+      benchmark<RestoreCheckpoint>("restore/zstd", "the same, compressed", "zstd", kReadLimit),
+      benchmark<RestoreCheckpoint>("restart", "1 GB of rows from a checkpoint, as a restart does", "zstd",
+                                   kReadLimit, kRestartShare)};
 }
 
 }  // namespace ps
