@@ -40,6 +40,8 @@ class HashedRows final : public RowStore {
   uint64_t memory_bytes() const override;
 
  private:
+  static constexpr size_t kAhead = 16;  // keys whose index lines are on their way
+
   struct Place {
     const TablePartition* partition;
     const KeyIndex::Bucket* bucket;
@@ -105,7 +107,6 @@ size_t HashedRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* 
 // Calls body(partition, key) for all keys in their order.
 template <class Body>
 void HashedRows::for_each_of(std::span<const uint64_t> keys, Body&& body) {
-  constexpr size_t kAhead = 16;  // keys whose index lines are on their way
   for (size_t i = 0; i < keys.size(); ++i) {
     if (i + kAhead < keys.size()) {
       const uint64_t next = keys[i + kAhead];
@@ -186,7 +187,6 @@ void HashedRows::insert(std::span<const uint64_t> keys, float** rows, ThreadPool
 }
 
 void HashedRows::insert_in(uint32_t partition, std::span<const uint64_t> keys, float** rows) {
-  constexpr size_t kAhead = 16;  // keys whose index lines are on their way
   TablePartition& own = partitions_[partition];
   for (size_t i = 0; i < keys.size(); ++i) {
     if (i + kAhead < keys.size()) __builtin_prefetch(&own.bucket(keys[i + kAhead]), /*rw=*/1);
