@@ -103,11 +103,12 @@ uint64_t CheckpointReader::max_rows(const std::string& table, uint32_t partition
   return rows;
 }
 
-void CheckpointReader::read_ahead(const std::string& table, uint32_t partition) const {
-  const auto found = sections_.find({table, partition});
-  if (found == sections_.end()) return;
-  file(found->second).chunks().read_ahead();
-  if (base_) base_->read_ahead(table, partition);
+void CheckpointReader::read_ahead(uint32_t partition) const {
+  for (const TableLayout& layout : manifest_.tables) {
+    const auto found = sections_.find({layout.name, partition});
+    if (layout.sparse && found != sections_.end()) file(found->second).chunks().read_ahead();
+  }
+  if (base_) base_->read_ahead(partition);
 }
 
 std::unique_ptr<RowCursor> CheckpointReader::rows(const std::string& table, uint32_t partition,

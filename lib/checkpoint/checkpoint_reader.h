@@ -40,8 +40,9 @@ class CheckpointReader {
   // How many rows it has of a partition, or a few more when it builds on another one.
   uint64_t max_rows(const std::string& table, uint32_t partition) const;
 
-  // Has the system read what rows() will need of a partition, while the caller does something else.
-  void read_ahead(const std::string& table, uint32_t partition) const;
+  // Has the system read what rows() will need of a partition of all sparse tables, while the caller does
+  // something else.  There may be no such partition.
+  void read_ahead(uint32_t partition) const;
 
   // The rows of one partition, keys ascending.  The checkpoint must outlive the cursor.  Many cursors of one
   // thread are smaller when they share buffers.
