@@ -7,4 +7,6 @@ std::vector<std::string_view> cpu_features() {
   return {};
 }
 
+void clear_wide_registers() {}
+
 }  // namespace ps

@@ -1,4 +1,6 @@
 // The compiler's own look at CPUID, which also asks whether the operating system saves the wide registers.
+#include <immintrin.h>
+
 #include "base/cpu.h"
 
 namespace ps {
@@ -18,6 +20,14 @@ std::vector<std::string_view> cpu_features() {
   add(__builtin_cpu_supports("avx512dq"), "avx512dq");
   add(__builtin_cpu_supports("avx512vl"), "avx512vl");
   return features;
+}
+
+[[gnu::target("avx")]] static void zero_upper() {
+  _mm256_zeroupper();
+}
+
+void clear_wide_registers() {
+  if (__builtin_cpu_supports("avx")) zero_upper();
 }
 
 }  // namespace ps

@@ -7,10 +7,16 @@
 
 #include <new>
 
+#include "base/cpu.h"
+
 namespace ps {
 
+// The library's widest kernels do not clear the registers that they have used.
 uint64_t hash_bytes(std::string_view bytes, uint64_t seed) {
-  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+  constexpr size_t kMostWithout = 240;  // bytes that it has no such kernels for
+  const uint64_t hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+  if (bytes.size() > kMostWithout) clear_wide_registers();
+  return hash;
 }
 
 void ByteHasher::reset() {
@@ -20,10 +26,13 @@ void ByteHasher::reset() {
 
 void ByteHasher::update(std::string_view piece) {
   XXH3_64bits_update(reinterpret_cast<XXH3_state_t*>(state_), piece.data(), piece.size());
+  clear_wide_registers();
 }
 
 uint64_t ByteHasher::digest() const {
-  return XXH3_64bits_digest(reinterpret_cast<const XXH3_state_t*>(state_));
+  const uint64_t hash = XXH3_64bits_digest(reinterpret_cast<const XXH3_state_t*>(state_));
+  clear_wide_registers();
+  return hash;
 }
 
 }  // namespace ps
