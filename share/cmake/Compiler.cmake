@@ -9,9 +9,11 @@ set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
 if(PS_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
+# ccache keeps what is compiled with precompiled headers when it is told that their definitions and times do not matter.
 find_program(PS_CCACHE ccache)
 if(PS_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${PS_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${PS_CCACHE})
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()
 
 # The levels of instruction sets that kernels (lib/*/kernels/*.cc) are compiled for, each with its flags: the words of

@@ -54,9 +54,10 @@ endfunction()
 
 ps_library(base       ROW 0 USES Threads::Threads PkgConfig::zstd PkgConfig::xxhash ZLIB::ZLIB)
 target_sources(ps_base PRIVATE ${CMAKE_SOURCE_DIR}/lib/base/cpu_features_${PS_CPU_FEATURES}.cc)
-ps_precompile(ps_base <algorithm> <array> <atomic> <bit> <chrono> <cmath> <condition_variable> <cstring> <deque>
-              <filesystem> <fstream> <functional> <map> <memory> <mutex> <numeric> <optional> <set> <span> <string>
-              <string_view> <thread> <vector> <nlohmann/json.hpp>)
+set(PS_COMMON_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <condition_variable> <cstring> <deque>
+    <filesystem> <fstream> <functional> <map> <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view>
+    <thread> <vector> <nlohmann/json.hpp>)
+ps_precompile(ps_base ${PS_COMMON_HEADERS})
 ps_library(math       ROW 1 USES Eigen3::Eigen)
 ps_library(config     ROW 1 USES nlohmann_json::nlohmann_json)
 ps_library(net        ROW 1 USES Boost::headers)

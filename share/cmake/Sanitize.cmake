@@ -22,12 +22,6 @@ set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
 add_compile_options(-fsanitize=${PS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
 add_link_options(-fsanitize=${PS_SANITIZE} -fuse-ld=lld)
 
-# ccache keeps what is compiled with such headers when it is told that their definitions and times do not matter.
-if(PS_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${PS_CCACHE})
-  add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
-endif()
-
 function(ps_precompile target)
   target_precompile_headers(${target} PRIVATE ${ARGN})
 endfunction()
