@@ -56,7 +56,7 @@ struct RunSaves::Making {
   bool taken_up = false;                      // in place of a process that may have been killed saving it
   std::optional<AskedCheckpoint> checkpoint;  // nothing: the servers have not answered yet
   std::string folder_name, folder;            // of the model; empty: not begun
-  std::string copies;                         // folder of the servers' files, where these are copied
+  std::string copies;                         // directory of the servers' checkpoint, where it is copied
   bool taken = false;                         // all are; or not:
   std::optional<Error> not_taken;
   std::unique_ptr<CheckpointSave> made;  // null: not begun
@@ -221,7 +221,7 @@ void RunSaves::go_on_now() {
     if (making_->folder.empty()) return begin_model();
     if (making_->made) return end_model();
     if (making_->not_taken) return ask_again(*making_->not_taken);
-    make_model(making_->copies);
+    make_model(join_path(making_->copies, making_->checkpoint->text));
   } catch (const StateLost&) {
     throw;
   } catch (const WaitStopped&) {
@@ -251,7 +251,6 @@ void RunSaves::begin_model() {
   }
   if (is_it) return make_model(there);
   making_->copies = cat(making_->folder, ".parts-", making_->tries);
-  make_directories(making_->copies);
   home_.group().take_checkpoint(checkpoint, making_->copies,
                                 [making = making_](const std::optional<Error>& error) {
                                   making->not_taken = error;

@@ -65,10 +65,6 @@ std::unique_ptr<CheckpointReader> open_base(const std::string& directory, uint64
   return fits ? std::move(base) : nullptr;
 }
 
-bool same_base(const std::optional<BaseEntry>& a, const std::optional<BaseEntry>& b) {
-  return a.has_value() == b.has_value() && (!a || (a->folder == b->folder && a->checksum == b->checksum));
-}
-
 // A full disk is no mistake of whoever started the job.
 template <class Body>
 void as_output(Body&& body) {
@@ -193,7 +189,7 @@ uint64_t commit_parts(FileSystem& files, const std::string& directory, const Cut
   for (const std::string& name : parts) {
     Manifest part = read_part(join_path(folder, name));
     if (std::exchange(first, false)) whole.base = part.base;
-    if (!same_base(whole.base, part.base)) {
+    if (whole.base != part.base) {
       fail(Code::kUnavailable, join_path(folder, name),
            " builds on another checkpoint than the parts of other servers");
     }

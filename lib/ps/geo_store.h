@@ -77,9 +77,9 @@ class GeoStore final : public ParameterStore, public Group {
     return remote_.ask_checkpoint(pass, std::move(done));
   }
   int64_t checkpoint_pass() const override { return remote_.checkpoint_pass(); }
-  void take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& folder,
+  void take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& directory,
                        std::function<void(const std::optional<Error>&)> done) override {
-    remote_.take_checkpoint(checkpoint, folder, std::move(done));
+    remote_.take_checkpoint(checkpoint, directory, std::move(done));
   }
   void wait(const std::function<bool()>& done, double seconds) override { remote_.wait(done, seconds); }
   RunPosition position() const override;

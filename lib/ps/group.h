@@ -78,11 +78,12 @@ class Group {
   // The last pass at the end of which this process has had the servers begin a checkpoint; -1: none.
   virtual int64_t checkpoint_pass() const { return -1; }
 
-  // Copies the servers' files of a checkpoint of this run to `folder`, and makes them one there.  `done` is
-  // called as above, with what went wrong, if something did.
-  virtual void take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& folder,
+  // Copies the servers' files of a checkpoint of this run, and of the one that it builds on, to folders of
+  // their names in `directory`, and makes them checkpoints there.  `done` is called as above, with what went
+  // wrong, if something did.
+  virtual void take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& directory,
                                std::function<void(const std::optional<Error>&)> done) {
-    (void)checkpoint, (void)folder, (void)done;
+    (void)checkpoint, (void)directory, (void)done;
   }
 
   // Waits until done(), or for some time.

@@ -1,5 +1,6 @@
 // How a remote store copies the servers' files of a checkpoint: all shards at the same time, each a file
-// after the other, a piece at a time, so that pulls and pushes wait for one piece at most.
+// after the other, a piece at a time, so that pulls and pushes wait for one piece at most.  The checkpoint on
+// which it builds, if there is one, comes after it.
 #include <algorithm>
 
 #include "base/error.h"
@@ -16,6 +17,7 @@ struct RemoteStore::Taking {
   uint64_t step = 0;
   std::string folder;
   std::function<void(const std::optional<Error>&)> done;
+  std::shared_ptr<Taking> increment;  // which builds on this one, and waits for it; may be null
 
   struct Part {
     std::vector<FileEntry> files;
@@ -23,7 +25,7 @@ struct RemoteStore::Taking {
   };
   std::vector<Part> parts;  // by shard
   Manifest whole;           // of what has come
-  size_t shards_left = 0;
+  size_t shards_left = 0, shards_begun = 0;
   bool failed = false;  // done() was called
 
   // What goes wrong on this side is told, and ends nothing else.
@@ -40,7 +42,11 @@ struct RemoteStore::Taking {
   }
 
   void add(size_t shard, Manifest part) {
-    if (part.base) fail(Code::kUnavailable, "a part holds only what has changed since ", part.base->folder);
+    if (shards_begun++ == 0) whole.base = part.base;
+    if (whole.base != part.base) {
+      fail(Code::kUnavailable, "the servers' parts build on different checkpoints");
+    }
+    if (part.base && increment) fail(Code::kData, part.base->folder, " is the base of a base");
     for (TableLayout& layout : part.tables) {
       auto known = [&](const TableLayout& each) { return each.name == layout.name; };
       if (std::ranges::none_of(whole.tables, known)) whole.tables.push_back(std::move(layout));
@@ -52,26 +58,44 @@ struct RemoteStore::Taking {
     parts[shard].files = std::move(part.files);
   }
 
+  // The copies are a checkpoint.  What builds on this one builds on the copy from here on.
   void finish() {
-    write_file(join_path(folder, kManifestFile), encode_manifest(whole), unsynced_files());
-    done(std::nullopt);
+    const std::string manifest = encode_manifest(whole);
+    write_file(join_path(folder, kManifestFile), manifest, unsynced_files());
+    if (!increment) return done(std::nullopt);
+    increment->whole.base->checksum = manifest_checksum(manifest);
+    increment->finish();
   }
 };
 
-void RemoteStore::take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& folder,
+void RemoteStore::take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& directory,
                                   std::function<void(const std::optional<Error>&)> done) {
-  const std::optional<int64_t> step = step_of_folder(checkpoint.text);
-  if (!step)
-    return done(Error(Code::kData, cat("the servers' checkpoint is called ", quote(checkpoint.text))));
   auto taking = std::make_shared<Taking>();
-  taking->step = static_cast<uint64_t>(*step);
-  taking->folder = folder;
+  taking->whole.generation = checkpoint.run;
   taking->done = std::move(done);
+  taking->run([&] { take_all(taking, directory, checkpoint.text); });
+}
+
+void RemoteStore::take_all(const std::shared_ptr<Taking>& taking, const std::string& directory,
+                           const std::string& name) {
+  const std::optional<int64_t> step = step_of_folder(name);
+  if (!step) fail(Code::kData, "the servers' checkpoint is called ", quote(name));
+  taking->step = static_cast<uint64_t>(*step);
+  taking->folder = join_path(directory, name);
+  make_directories(taking->folder);
   taking->parts.resize(links_.size());
   taking->whole.step = *step;
-  taking->whole.generation = checkpoint.run;
   taking->shards_left = links_.size();
   for (size_t s = 0; s < links_.size(); ++s) take_part(taking, s);
+}
+
+void RemoteStore::end_all(const std::shared_ptr<Taking>& taking) {
+  if (!taking->whole.base) return taking->finish();
+  auto base = std::make_shared<Taking>();
+  base->whole.generation = taking->whole.generation;
+  base->done = taking->done;
+  base->increment = taking;
+  base->run([&] { take_all(base, parent_directory(taking->folder), taking->whole.base->folder); });
 }
 
 void RemoteStore::take_part(std::shared_ptr<Taking> taking, size_t shard) {
@@ -90,7 +114,7 @@ void RemoteStore::take_file(std::shared_ptr<Taking> taking, size_t shard, size_t
   Taking::Part& part = taking->parts[shard];
   part.out.reset();
   if (file == part.files.size()) {
-    if (--taking->shards_left == 0) taking->finish();
+    if (--taking->shards_left == 0) end_all(taking);
     return;
   }
   part.out = unsynced_files().create(join_path(taking->folder, part.files[file].path));

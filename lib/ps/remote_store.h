@@ -76,7 +76,7 @@ class RemoteStore final : public ParameterStore, public Group {
   Saver elect_saver(SaveStage stage, const std::string& name) override;
   bool ask_checkpoint(int64_t pass, std::function<void(const AskedCheckpoint&)> done) override;
   int64_t checkpoint_pass() const override { return standing().gives_parts ? cut_pass_ : -1; }
-  void take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& folder,
+  void take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& directory,
                        std::function<void(const std::optional<Error>&)> done) override;
   void wait(const std::function<bool()>& done, double seconds) override;
   void on_checkpoint(std::function<void(std::string&)> save) override { save_state_ = std::move(save); }
@@ -142,6 +142,8 @@ class RemoteStore final : public ParameterStore, public Group {
   const Standing& standing() const { return links_.welcome(0).standing; }
   std::vector<std::string> gather(char marker, std::string bytes);
   struct Taking;  // of a checkpoint's files
+  void take_all(const std::shared_ptr<Taking>& taking, const std::string& directory, const std::string& name);
+  void end_all(const std::shared_ptr<Taking>& taking);
   void take_part(std::shared_ptr<Taking> taking, size_t shard);
   void take_file(std::shared_ptr<Taking> taking, size_t shard, size_t file);
   void take_piece(std::shared_ptr<Taking> taking, size_t shard, size_t file, uint64_t offset);

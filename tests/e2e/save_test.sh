@@ -89,15 +89,16 @@ end_pair() {
   for trainer in "${trainers[@]}"; do wait "$trainer" || fail "$(cat ./*.err)"; done
 }
 
-# ask_pair SAVED TRAINS_ON [flags...]: two trainers on both halves of the first data, asked for the model on the way; the
-# last data come once TRAINS_ON, a command, has ended.  $folder is that of the model.
+# ask_pair SAVED ASKED TRAINS_ON [flags...]: two trainers on both halves of the first data, asked for the model on the way,
+# once ASKED, a command, has ended; the last data come once TRAINS_ON has ended.  $folder is that of the model.
 ask_pair() {
-  local saved=$1 trains_on=$2
-  shift 2
+  local saved=$1 asked=$2 trains_on=$3
+  shift 3
   pair "$saved" first.pipe second.pipe "$@"
   exec 3>first.pipe 4>second.pipe
   head -2000 first.txt | tee /dev/fd/4 >&3
   until_text "$saved.0.err" Batch=2 "${trainers[0]}"
+  $asked
   kill -USR1 "${trainers[@]}"
   sed -n 2001,3200p first.txt | tee /dev/fd/4 >&3
   $trains_on
@@ -125,17 +126,17 @@ expect_steps() {
 }
 
 until_model_is_begun() {
-  while ! grep -qs 'Saving parameters to .*/step-' both.?.err; do kill -0 "${trainers[0]}" || fail "$(cat both.?.err)"; done
+  while ! grep -qs 'Saving parameters to .*/step-' "$saved".?.err; do kill -0 "${trainers[0]}" || fail "$(cat "$saved".?.err)"; done
 }
 
 echo "of two trainers that are both asked one saves, in a folder of its own, what all shards had after one step"
 with_servers
-ask_pair both until_model_is_begun
+ask_pair both : until_model_is_begun
 [[ $(cat both.?.err | grep -c "Saving parameters to both/trainer-.*/$folder$") == 1 ]] || fail "$(cat both.?.err)"
 [[ $(readlink "both/$folder/model.safetensors") == ../trainer-[01]-*/$folder/model.safetensors ]] || fail "$(ls -l both)"
 [[ $(readlink both/pass-00000/model.safetensors) == ../trainer-0-*/pass-00000/model.safetensors ]] || fail "$(ls -l both)"
 [[ $(find both -name model.safetensors -type f | wc -l) == 2 ]] || fail "$(find both)"
-[[ -z $(find both -name '*.parts') ]] || fail "the servers' files are left: $(find both)"
+[[ -z $(find both -name '*.parts-*') ]] || fail "the servers' files are left: $(find both)"
 expect_steps both part
 with_servers
 pair again first.txt first.txt
@@ -145,16 +146,25 @@ cmp again/pass-00000/model.safetensors both/pass-00000/model.safetensors
 echo "where servers write checkpoints that the trainers see, the model is made of one where it is"
 until_checkpoint() { until_text one.err 'Checkpoint at step' "${servers[0]}"; }
 with_servers --checkpoint-dir checkpoints
-ask_pair made until_checkpoint --checkpoint-dir checkpoints
+ask_pair made : until_checkpoint --checkpoint-dir checkpoints
 ps-ckpt2model "checkpoints/$folder" --output - | cmp - "made/$folder/model.safetensors"
 cmp made/pass-00000/model.safetensors both/pass-00000/model.safetensors
 expect_steps made steps
 
 echo "where they do not see them, of copies"
 with_servers --checkpoint-dir hidden
-ask_pair copied until_checkpoint
+ask_pair copied : until_checkpoint
 cmp copied/pass-00000/model.safetensors both/pass-00000/model.safetensors
 ps-ckpt2model "hidden/$folder" --output - | cmp - "copied/$folder/model.safetensors"
+
+echo "also of the checkpoint on which that one builds"
+increments=(--set checkpoint.steps=1 --set checkpoint.full_every=1000 --set checkpoint.keep=1000)
+with_servers --checkpoint-dir built_on "${increments[@]}"
+ask_pair based until_checkpoint until_model_is_begun "${increments[@]}"
+grep -q '"base"' "built_on/$folder/MANIFEST.json" || fail "$(ls -R built_on)"
+cmp based/pass-00000/model.safetensors both/pass-00000/model.safetensors
+ps-ckpt2model "built_on/$folder" --output - | cmp - "based/$folder/model.safetensors"
+[[ -z $(find based -name '*.parts-*') ]] || fail "the servers' files are left: $(find based)"
 
 echo "servers that save by themselves leave the trainer nothing but the manifest to write"
 expect_status 2 "${train[@]}" --data first.txt --load-save-parameters-in-pserver
