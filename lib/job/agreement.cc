@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "config/json.h"
 #include "model/network.h"
-#include "ps/geo_store.h"
+#include "ps/geo_plan.h"
 
 namespace ps {
 

@@ -6,7 +6,7 @@
 #include "config/spec.h"
 #include "job/checkpoint_states.h"
 #include "model/network.h"
-#include "ps/geo_store.h"
+#include "ps/geo_plan.h"
 #include "ps/hello.h"
 #include "ps/optimizer_plan.h"
 #include "ps/run_state.h"

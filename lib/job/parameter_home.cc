@@ -30,8 +30,10 @@ class OwnProcess final : public ParameterHome {
 
 class OnServers final : public ParameterHome {
  public:
-  OnServers(const RemoteOptions& options, const Job& job, const std::vector<ParameterSpec>& parameters)
-      : store_(network_.transport(), options, job.train.consistency(), parameters, job.cluster.row_types()) {}
+  OnServers(const RemoteOptions& options, const Job& job, const std::vector<ParameterSpec>& parameters,
+            OwnState* own = nullptr)
+      : store_(network_.transport(), options, job.train.consistency(), parameters, job.cluster.row_types(),
+               own) {}
   ParameterStore& store() override { return store_; }
   Group& group() override { return store_; }
   RemoteStore& remote() { return store_; }
@@ -52,9 +54,10 @@ class OnServersAndHere final : public ParameterHome {
  public:
   OnServersAndHere(const RemoteOptions& options, const Job& job, const std::vector<ParameterSpec>& parameters,
                    ThreadPool& pool)
-      : servers_(options, job, parameters),
-        here_(job, parameters, pool),
-        store_(parameters, *job.train.geo(), *here_.local(), servers_.remote()) {}
+      : here_(job, parameters, pool),
+        copies_(parameters, job.train.geo()->period, *here_.local()),
+        servers_(options, job, parameters, &copies_),
+        store_(*job.train.geo(), copies_, servers_.remote()) {}
   ParameterStore& store() override { return store_; }
   Group& group() override { return store_; }
   Json counters() const override { return servers_.counters(); }
@@ -63,8 +66,9 @@ class OnServersAndHere final : public ParameterHome {
   const std::string& first_cpu() const { return servers_.first_cpu(); }
 
  private:
-  OnServers servers_;
   OwnProcess here_;
+  GeoCopies copies_;
+  OnServers servers_;
   GeoStore store_;
 };
 

@@ -182,6 +182,11 @@ class OptionsSchedule : public Schedule {
     return options_.warmup ? rate * options_.warmup->factor(progress) : rate;
   }
 
+  bool counts_steps() const override {
+    const bool constant = std::is_same_v<Options, Constant>;
+    return (!constant && options_.unit != "passes") || (options_.warmup && options_.warmup->unit != "passes");
+  }
+
  private:
   const Options options_;
   const double learning_rate_;

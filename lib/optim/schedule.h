@@ -24,6 +24,9 @@ class Schedule {
 
   // The rate of the step that begins at `progress`.
   virtual double rate(const TrainingProgress& progress) const = 0;
+
+  // Whether samples or steps make a difference to it; else the pass alone does, or nothing.
+  virtual bool counts_steps() const = 0;
 };
 
 struct ScheduleEntry : CatalogEntry {

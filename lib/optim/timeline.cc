@@ -223,6 +223,7 @@ void Timeline::load(ByteReader& in, int64_t steps) {
     const double rate = in.get<double>();
     const int64_t count = in.get<int64_t>();
     if (!in.ok() || !std::isfinite(rate) || count <= 0 || count > steps - this->steps()) break;
+    if (IdleStep(rule_, rate).keep < 0) break;
     for (int64_t t = 0; t < count; ++t) append(rate);
   }
   if (this->steps() != steps) {

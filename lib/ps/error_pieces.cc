@@ -40,7 +40,7 @@ void ErrorPieces::add(const Row& row) {
   const bool begins = begins_.empty() || last_bytes_ + kHeadBytes + row_bytes > most_bytes_;
   if (begins) {
     begins_.push_back(last);
-    last_bytes_ = 0;
+    last_bytes_ = sizeof(PieceKind);
   }
   if (begins || !continues_section(last)) last_bytes_ += kHeadBytes;
   last_bytes_ += row_bytes;
@@ -53,6 +53,7 @@ bool ErrorPieces::continues_section(size_t row) const {
 
 std::string ErrorPieces::encode(size_t piece) const {
   std::string out;
+  put(out, PieceKind::kErrors);
   const size_t begin = begins_[piece], end = piece + 1 < size() ? begins_[piece + 1] : rows_.size();
   for (size_t row = begin, next = begin; row < end; row = next) {
     for (++next; next < end && continues_section(next);) ++next;
@@ -70,6 +71,7 @@ std::string ErrorPieces::encode(size_t piece) const {
 void read_error_piece(std::string_view piece, std::span<const ParameterSpec> specs,
                       const OnErrorRow& on_row) {
   ByteReader in(piece);
+  if (in.get<PieceKind>() != PieceKind::kErrors) fail(Code::kCorrupt, kDamaged, "it is something else");
   while (in.remaining() > 0) {
     const uint32_t parameter = in.get<uint32_t>();
     const ErrorRows rows = in.get<ErrorRows>();

@@ -1,5 +1,5 @@
 // What rounding has taken from a trainer's gradients, as checkpoints of servers keep it: in pieces, each of
-// which says what rows it has, so that any shard may keep any of them.  Used by RemoteStore.
+// which says what rows it has.  Used by RemoteStore.
 #ifndef PS_PS_ERROR_PIECES_H_
 #define PS_PS_ERROR_PIECES_H_
 
@@ -12,6 +12,7 @@
 
 #include "model/parameter.h"
 #include "ps/error_memory.h"
+#include "ps/kept_pieces.h"
 
 namespace ps {
 
@@ -25,10 +26,10 @@ enum class ErrorRows : uint8_t {
 // Rows in pieces of about so many bytes, of one row at least.  They lie elsewhere, and stay there: pieces
 // have the errors as they are when they are encoded.
 //
-// piece   := section...
+// piece   := kind:u8 section...                            kind: PieceKind::kErrors
 // section := parameter:u32 rows:u8 count:u32 row[count]
 // row     := key:u64 f32[cols]
-class ErrorPieces {
+class ErrorPieces final : public PieceSource {
  public:
   explicit ErrorPieces(uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
@@ -36,8 +37,8 @@ class ErrorPieces {
   void add_whole(uint32_t parameter, int64_t cols, std::span<const float> errors);
   void add_keyed(uint32_t parameter, int64_t cols, const ErrorMemory& errors);
 
-  size_t size() const { return begins_.size(); }
-  std::string encode(size_t piece) const;
+  size_t size() const override { return begins_.size(); }
+  std::string encode(size_t piece) const override;
 
  private:
   struct Row {
@@ -60,8 +61,8 @@ class ErrorPieces {
 using OnErrorRow =
     std::function<void(uint32_t parameter, ErrorRows rows, uint64_t key, std::string_view error)>;
 
-// Throws kCorrupt, after some of the rows or none, unless all that the piece has are rows of these
-// parameters.
+// Throws kCorrupt, after some of the rows or none, unless it is a piece of this kind, and all that it has are
+// rows of these parameters.
 void read_error_piece(std::string_view piece, std::span<const ParameterSpec> specs, const OnErrorRow& on_row);
 
 }  // namespace ps

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
-#include "config/catalog.h"
-#include "optim/options.h"
-#include "ps/keyed_rows.h"
 
 namespace ps {
 
@@ -23,79 +21,36 @@ bool same_bits(const float* a, const float* b, int64_t count) {
 
 }  // namespace
 
-// What the servers had, when it was last read, of the rows that batches have used, or of a whole parameter.
-struct GeoStore::Copy {
-  explicit Copy(const ParameterSpec& spec)
-      : rows(std::make_unique<KeyedRows>(spec.cols + 1)), cols(static_cast<size_t>(spec.cols)) {}
-
-  // Behind a row's floats stand the round in which it was read, and whether this round has trained it.
-  static constexpr uint32_t kTrained = 1u << 31;
-  uint32_t mark(const float* row) const {
-    uint32_t mark;
-    std::memcpy(&mark, row + cols, sizeof mark);
-    return mark;
-  }
-  void set_mark(float* row, uint32_t mark) const { std::memcpy(row + cols, &mark, sizeof mark); }
-
-  // A row that was never read is what rows begin with, as it is everywhere.
-  float* find_or_start(const ParameterSpec& spec, uint64_t key) {
-    if (float* row = rows->find(key)) return row;
-    float* row = rows->add(key);
-    spec.initializer.fill(key, {row, cols});
-    return row;
-  }
-
-  std::unique_ptr<KeyedRows> rows;
-  size_t cols;
-  std::vector<float> whole;
-  std::vector<float*> current;    // the rows of the batch that was pulled
-  std::vector<uint64_t> trained;  // keys that this round has trained
-};
-
-OptimizerPlan addition_plan() {
-  constexpr double kAdd = -1;  // the rate with which a step w <- w - rate g adds
-  OptimizerPlan descent = make_optimizer_plan({{"type", "sgd"}}, "sum");
-  OptimizerPlan plan;
-  plan.make = [make = descent.make](const ParameterTuning&) { return make({}); };
-  plan.schedule = make_schedule(Json(), kAdd, "schedule");
-  plan.mean = false;
-  return plan;
-}
-
-void check_geo_optimizer(const Json& optimizer) {
-  const OptimizerEntry& entry = find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer");
-  if (entry.weights_from_state) {
-    fail(Code::kUsage, "optimizer.type: ", entry.name,
-         " makes weights from its own state, so trainers in train.mode geo could not take over those of "
-         "others");
-  }
-  if (parse_optimizer_options(optimizer, "optimizer").average) {
-    fail(Code::kUsage, "optimizer.average: in train.mode geo, servers do not know the means of weights");
-  }
-}
-
-std::vector<ParameterSpec> without_tuning(std::vector<ParameterSpec> specs) {
-  for (ParameterSpec& spec : specs) spec.tuning = {};
-  return specs;
-}
-
-GeoStore::GeoStore(std::vector<ParameterSpec> specs, const GeoOptions& options, LocalStore& local,
-                   RemoteStore& remote)
-    : specs_(std::move(specs)),
+GeoStore::GeoStore(const GeoOptions& options, GeoCopies& copies, RemoteStore& remote)
+    : specs_(copies.specs()),
       options_(options),
       factor_(options.mean ? 1.0f / static_cast<float>(remote.size()) : 1.0f),
-      local_(local),
-      remote_(remote) {
+      copies_(copies),
+      local_(copies.local()),
+      remote_(remote),
+      position_(find_position()) {
   for (const ParameterSpec& spec : specs_) {
-    if (spec.row_policy) {
-      fail(Code::kUsage, quote(spec.name),
-           ": rows that come and go need the servers to see every batch: ", "not in train.mode geo");
-    }
-    copies_.emplace_back(spec);
+    if (!spec.row_policy) continue;
+    fail(Code::kUsage, quote(spec.name),
+         ": rows that come and go need the servers to see every batch: ", "not in train.mode geo");
   }
+  if (copies_.taken_up()) end_former_exchange();
 }
 
-GeoStore::~GeoStore() = default;
+// A push was a round of batches, if no more is known.
+RunPosition GeoStore::find_position() {
+  RunPosition position = remote_.position();
+  GeoProgress& progress = copies_.progress;
+  if (copies_.taken_up()) {
+    position.batches = progress.batches;
+    if (position.pass == progress.pass && !position.pass_ended) position.pass_batches = progress.pass_batches;
+  } else {
+    position.pass_batches *= options_.period;
+    position.batches *= options_.period;
+  }
+  progress = {position.pass, position.pass_batches, position.batches};
+  return position;
+}
 
 // ---- batches
 
@@ -114,12 +69,12 @@ bool GeoStore::find_missing(std::span<const KeyPlan> plans, std::vector<KeyPlan>
   bool any = false;
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (specs_[p].kind != ParameterKind::kRows) continue;
-    Copy& copy = copies_[p];
+    GeoCopy& copy = copies_[p];
     copy.current.resize(plans[p].keys.size());
     for (size_t n = 0; n < copy.current.size(); ++n) {
       float* base = copy.find_or_start(specs_[p], plans[p].keys[n]);
       copy.current[n] = base;
-      if ((copy.mark(base) & ~Copy::kTrained) == round_) continue;
+      if ((copy.mark(base) & ~GeoCopy::kTrained) == round_) continue;
       missing[p].keys.push_back(plans[p].keys[n]);
       rows[p].push_back(base);
       any = true;
@@ -180,12 +135,13 @@ bool GeoStore::take(const float* theirs, int64_t count, bool sent, float* base, 
 void GeoStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                     const StepInfo& info) {
   local_.push(plans, views, info);
-  pass_ = info.pass;
+  begin_pass(info.pass);
+  ++copies_.progress.pass_batches, ++copies_.progress.batches;
   for (size_t p = 0; p < specs_.size(); ++p) {
-    Copy& copy = copies_[p];
+    GeoCopy& copy = copies_[p];
     for (size_t n = 0; n < copy.current.size(); ++n) {
-      if ((copy.mark(copy.current[n]) & Copy::kTrained) != 0) continue;
-      copy.set_mark(copy.current[n], round_ | Copy::kTrained);
+      if ((copy.mark(copy.current[n]) & GeoCopy::kTrained) != 0) continue;
+      copy.set_mark(copy.current[n], round_ | GeoCopy::kTrained);
       copy.trained.push_back(plans[p].keys[n]);
     }
   }
@@ -199,7 +155,7 @@ void GeoStore::exchange(size_t rows_at_once) {
   ++round_;
   batches_ = 0;
   size_t most = 0;
-  for (const Copy& copy : copies_) most = std::max(most, copy.trained.size());
+  for (const GeoCopy& copy : copies_) most = std::max(most, copy.trained.size());
   rows_at_once = std::min(rows_at_once, std::max<size_t>(1, most));
   for (size_t begin = 0; begin == 0 || begin < most; begin += rows_at_once) {
     std::vector<KeyPlan> plans(specs_.size());
@@ -211,20 +167,47 @@ void GeoStore::exchange(size_t rows_at_once) {
     }
     exchange_some(plans, begin == 0 ? RemoteStore::Scope::kAll : RemoteStore::Scope::kRows);
   }
-  for (Copy& copy : copies_) copy.trained.clear();
+  for (GeoCopy& copy : copies_) copy.trained.clear();
 }
 
 void GeoStore::exchange_some(std::span<const KeyPlan> plans, RemoteStore::Scope scope) {
-  Views whole, differences, theirs;
+  Views whole, differences;
   std::vector<std::vector<float>> mine = read_copies(plans);
   local_.pull(std::vector<KeyPlan>(specs_.size()), PullMode::kTrain, whole);
   remote_.prepare_push(plans, scope, differences);
   fill_differences(plans, scope, mine, whole, differences);
-  remote_.push(plans, differences, {1, pass_});
+  mark_sent(plans, scope);
+  remote_.push(plans, differences, {1, copies_.progress.pass});
   remote_.finish_pushes();
-  remote_.pull(plans, PullMode::kTrain, scope, theirs);
+  end_exchange(plans, mine);
+}
+
+// Takes over what the servers have made of what was on its way to them.
+void GeoStore::end_exchange(std::span<const KeyPlan> plans, std::span<std::vector<float>> mine) {
+  const bool with_whole = std::exchange(copies_.whole_is_sent, false);
+  Views whole, theirs;
+  local_.pull(std::vector<KeyPlan>(specs_.size()), PullMode::kTrain, whole);
+  remote_.pull(plans, PullMode::kTrain, with_whole ? RemoteStore::Scope::kAll : RemoteStore::Scope::kRows,
+               theirs);
   take_rows(plans, theirs, mine);
-  if (scope == RemoteStore::Scope::kAll) take_whole(theirs, /*sent=*/true, whole);
+  if (with_whole) take_whole(theirs, /*sent=*/true, whole);
+}
+
+// That in which the process before told its state.
+void GeoStore::end_former_exchange() {
+  const std::vector<KeyPlan> plans = copies_.sent_keys();
+  const auto has_keys = [](const KeyPlan& plan) { return !plan.keys.empty(); };
+  if (!copies_.whole_is_sent && std::ranges::none_of(plans, has_keys)) return;
+  std::vector<std::vector<float>> mine = read_copies(plans);
+  end_exchange(plans, mine);
+}
+
+// For checkpoints, which have it as it is during the push.
+void GeoStore::mark_sent(std::span<const KeyPlan> plans, RemoteStore::Scope scope) {
+  copies_.whole_is_sent = scope == RemoteStore::Scope::kAll;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    for (uint64_t key : plans[p].keys) copies_[p].set_mark(copies_[p].rows->find(key), GeoCopy::kSent);
+  }
 }
 
 // The weights of rows, up to date.  Copies, because bringing rows themselves up to date here would change how
@@ -295,6 +278,12 @@ void GeoStore::take_rows(std::span<const KeyPlan> plans, const Views& theirs,
   }
 }
 
+void GeoStore::begin_pass(int64_t pass) {
+  if (copies_.progress.pass == pass) return;
+  copies_.progress.pass = pass;
+  copies_.progress.pass_batches = 0;
+}
+
 void GeoStore::send_rest() {
   if (batches_ > 0) exchange(kAllRows);
 }
@@ -303,7 +292,7 @@ void GeoStore::send_rest() {
 // What rounding leaves of what it left is nothing.
 void GeoStore::end_pass(int64_t pass) {
   constexpr int kMostExchanges = 3;
-  pass_ = pass;
+  begin_pass(pass);
   send_rest();
   for (int again = 0; again < kMostExchanges && find_changed(); ++again) exchange(kRowsAtOnce);
   remote_.end_pass(pass);
@@ -340,7 +329,7 @@ void GeoStore::find_changed_rows(size_t p) {
 }
 
 void GeoStore::find_changed_rows(size_t p, std::span<const uint64_t> keys) {
-  Copy& copy = copies_[p];
+  GeoCopy& copy = copies_[p];
   std::vector<KeyPlan> plans(specs_.size());
   plans[p].keys.assign(keys.begin(), keys.end());
   const std::vector<float> mine = std::move(read_copies(plans)[p]);
@@ -355,14 +344,6 @@ void GeoStore::find_changed_rows(size_t p, std::span<const uint64_t> keys) {
     copy.find_or_start(specs_[p], keys[n]);
     copy.trained.push_back(keys[n]);
   }
-}
-
-// A push was a round of batches.
-RunPosition GeoStore::position() const {
-  RunPosition position = remote_.position();
-  position.pass_batches *= options_.period;
-  position.batches *= options_.period;
-  return position;
 }
 
 // ---- models

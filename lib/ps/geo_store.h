@@ -20,32 +20,20 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "config/fwd.h"
 #include "ps/consistency.h"
+#include "ps/geo_copies.h"
 #include "ps/local_store.h"
 #include "ps/remote_store.h"
 
 namespace ps {
 
-// What servers of such a job do with what they get: they add it.  Their parameters have no tuning: that is
-// for the trainers.
-OptimizerPlan addition_plan();
-std::vector<ParameterSpec> without_tuning(std::vector<ParameterSpec> specs);
-
-// Throws kUsage "optimizer…" when trainers of such a job cannot use this one: where weights are made from
-// state, those of the servers would not last, and where they are averaged, servers could not say the means.
-void check_geo_optimizer(const Json& optimizer);
-
 // One owner thread.  Memory grows with the rows that are used: their weights, optimizer state, and what the
-// servers had of them.  Nothing of it is kept for a process that takes the trainer's rank up: it trains again
-// what was not sent, and its optimizer begins anew.
+// servers had of them.  Servers that write checkpoints keep all of it for the process that takes the
+// trainer's rank up from one; what was not sent that trains again.
 class GeoStore final : public ParameterStore, public Group {
  public:
-  // `local` has the job's optimizers and holds nothing yet; `remote` is of servers that add; both outlive
-  // this.
-  GeoStore(std::vector<ParameterSpec> specs, const GeoOptions& options, LocalStore& local,
-           RemoteStore& remote);
-  ~GeoStore() override;
+  // `remote` is of servers that add, and has the copies for its own state; both outlive this.
+  GeoStore(const GeoOptions& options, GeoCopies& copies, RemoteStore& remote);
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
@@ -82,7 +70,7 @@ class GeoStore final : public ParameterStore, public Group {
     remote_.take_checkpoint(checkpoint, directory, std::move(done));
   }
   void wait(const std::function<bool()>& done, double seconds) override { remote_.wait(done, seconds); }
-  RunPosition position() const override;
+  RunPosition position() const override { return position_; }
   void on_checkpoint(std::function<void(std::string&)> save) override {
     remote_.on_checkpoint(std::move(save));
   }
@@ -91,14 +79,18 @@ class GeoStore final : public ParameterStore, public Group {
   void end_run() override { remote_.end_run(); }
 
  private:
-  struct Copy;  // of one parameter
   using Views = std::vector<ParameterView<float>>;
 
+  RunPosition find_position();
+  void begin_pass(int64_t pass);
   void refresh(std::span<const KeyPlan> plans, const Views& mine);
   bool find_missing(std::span<const KeyPlan> plans, std::vector<KeyPlan>& missing,
                     std::vector<std::vector<float*>>& rows);
   void exchange(size_t rows_at_once);
   void exchange_some(std::span<const KeyPlan> plans, RemoteStore::Scope scope);
+  void mark_sent(std::span<const KeyPlan> plans, RemoteStore::Scope scope);
+  void end_exchange(std::span<const KeyPlan> plans, std::span<std::vector<float>> mine);
+  void end_former_exchange();
   std::vector<std::vector<float>> read_copies(std::span<const KeyPlan> plans);
   void fill_differences(std::span<const KeyPlan> plans, RemoteStore::Scope scope,
                         std::span<const std::vector<float>> mine, const Views& whole, Views& out) const;
@@ -112,17 +104,17 @@ class GeoStore final : public ParameterStore, public Group {
 
   float difference(float weight, float base) const { return (weight - base) * factor_; }
 
-  const std::vector<ParameterSpec> specs_;
+  const std::vector<ParameterSpec>& specs_;
   const GeoOptions options_;
   const float factor_;  // of differences
+  GeoCopies& copies_;
   LocalStore& local_;
   RemoteStore& remote_;
-  std::vector<Copy> copies_;
 
   uint32_t round_ = 1;
-  int64_t batches_ = 0;  // of this round
-  int64_t pass_ = 0;
+  int64_t batches_ = 0;     // of this round
   bool has_whole_ = false;  // the parameters that batches use whole are of this round
+  const RunPosition position_;
 };
 
 }  // namespace ps

@@ -285,4 +285,79 @@ void LocalStore::take(const CheckpointReader& reader) {
   }
 }
 
+// ---- copies of a trainer's own
+
+TableLayout LocalStore::layout(int parameter) const {
+  return holders_[static_cast<size_t>(parameter)].layout();
+}
+
+void LocalStore::copy_rows(int parameter, std::span<const uint64_t> keys, RowBlock& rows) const {
+  const Holder& holder = holders_[static_cast<size_t>(parameter)];
+  if (holder.sparse) return holder.sparse->copy_rows(keys, rows);
+  rows.clear();
+  std::vector<float> row;
+  for (uint64_t key : keys) {
+    holder.dense->save_rows(static_cast<int64_t>(key), 1, row);
+    rows.keys.push_back(key);
+    rows.values.insert(rows.values.end(), row.begin(), row.end());
+  }
+}
+
+void LocalStore::put_rows(int parameter, const RowBlock& rows) {
+  Holder& holder = holders_[static_cast<size_t>(parameter)];
+  if (holder.sparse) return holder.sparse->restore_rows(rows, pool_);
+  const int64_t values = holder.layout().values();
+  for (size_t n = 0; n < rows.size(); ++n) {
+    holder.dense->restore_row(static_cast<int64_t>(rows.keys[n]),
+                              rows.values.data() + static_cast<int64_t>(n) * values);
+  }
+}
+
+int64_t LocalStore::steps() const {
+  for (const Holder& holder : holders_) {
+    if (const Optimizer<float>* optimizer = holder.optimizer()) return optimizer->steps();
+  }
+  return 0;
+}
+
+// optimizers := (size:u64 state[size])[parameters that have one]
+void LocalStore::save_optimizers(std::string& out) const {
+  for (const Holder& holder : holders_) {
+    if (holder.optimizer() == nullptr) continue;
+    std::string state;
+    holder.optimizer()->save(state);
+    put(out, static_cast<uint64_t>(state.size()));
+    out += state;
+  }
+}
+
+// A state begins with the number of its steps, and takes as long to load as these are many.
+void LocalStore::load_optimizers(ByteReader& in, int64_t steps) {
+  for (const Holder& holder : holders_) {
+    if (holder.optimizer() == nullptr) continue;
+    const uint64_t size = in.get<uint64_t>();
+    const std::string_view bytes = in.get_bytes(size);
+    ByteReader state(bytes), first(bytes);
+    const bool matches = first.get<int64_t>() == steps && first.ok();
+    if (matches) holder.optimizer()->load(state);
+    if (!matches || !state.ok() || state.remaining() > 0) {
+      fail(Code::kCorrupt, "the optimizer of ", quote(holder.spec.name), " is not as it is after ", steps,
+           " steps");
+    }
+  }
+}
+
+void LocalStore::advance_schedule(ByteReader& in) {
+  StepRule other = rule_;
+  other.load(in);
+  if (other.samples() >= rule_.samples()) rule_ = other;
+}
+
+bool LocalStore::remembers_steps() const {
+  return optimizers_.schedule->counts_steps() || std::ranges::any_of(holders_, [](const Holder& holder) {
+           const Optimizer<float>* optimizer = holder.optimizer();
+           return optimizer != nullptr && (optimizer->state_arrays() > 0 || !optimizer->idle_is_identity());
+         });
+}
+
 }  // namespace ps

@@ -47,6 +47,24 @@ class LocalStore final : public ParameterStore {
   // damaged.
   void restore(const CheckpointReader& reader);
 
+  // For a trainer whose copies these are, of which servers write the checkpoints (GeoCopies).  Of rows that
+  // are there, as they lie: by their keys, or numbers.
+  TableLayout layout(int parameter) const;
+  void copy_rows(int parameter, std::span<const uint64_t> keys, RowBlock& rows) const;
+  void put_rows(int parameter, const RowBlock& rows);
+
+  // The optimizers, after so many steps.  load is for a store that has trained nothing; throws kCorrupt.
+  int64_t steps() const;
+  void save_optimizers(std::string& out) const;
+  void load_optimizers(ByteReader& in, int64_t steps);
+
+  // How far the schedule has come: the further of this store's and of one that was saved.  Throws kCorrupt.
+  void save_schedule(std::string& out) const { rule_.save(out); }
+  void advance_schedule(ByteReader& in);
+
+  // Whether there is more to know than weights to do the next steps as they would be done here.
+  bool remembers_steps() const;
+
  private:
   struct Holder;  // one parameter's table and buffers
 

@@ -11,9 +11,9 @@ namespace ps {
 namespace {
 
 // On the wire: never renumber.
-constexpr uint32_t kPassEnded = 1, kDropped = 2;                                // flags of Done
-constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kState = 8, kErrors = 16;  // flags of a push
-constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;       // forms of a part
+constexpr uint32_t kPassEnded = 1, kDropped = 2;                              // flags of Done
+constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kState = 8, kKept = 16;  // flags of a push
+constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;     // forms of a part
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
 [[noreturn]] void cut_short(std::string_view what) {
@@ -149,7 +149,7 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
   put(out, static_cast<uint64_t>(header.info.pass));
   put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
                                 (header.cut ? kCut : 0) | (header.state.empty() ? 0 : kState) |
-                                (header.errors ? kErrors : 0)));
+                                (header.kept ? kKept : 0)));
   put(out, header.type);
   put(out, header.piece);
   put(out, header.num_pieces);
@@ -159,7 +159,7 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
     out += parts;
   }
   if (!header.state.empty()) put_sized(out, header.state);
-  if (header.errors) put_sized(out, *header.errors);
+  if (header.kept) put_sized(out, *header.kept);
   pad(out);
   return out;
 }
@@ -208,13 +208,13 @@ std::string encode_done(const Done& done) {
   return out;
 }
 
-std::string encode_errors_request(uint32_t number) {
+std::string encode_kept_request(uint32_t number) {
   std::string out;
   put(out, number);
   return out;
 }
 
-std::string encode_kept_errors(const KeptErrors& kept) {
+std::string encode_kept_piece(const KeptPiece& kept) {
   std::string out;
   put(out, static_cast<uint8_t>(kept.known));
   put(out, kept.batches);
@@ -267,7 +267,7 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.piece = in.get<uint32_t>();
   request.num_pieces = in.get<uint32_t>();
   request.pulled = in.get<uint64_t>();
-  if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink | kCut | kState | kErrors) ||
+  if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink | kCut | kState | kKept) ||
       request.piece >= request.num_pieces) {
     fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", piece ", request.piece, " of ",
          request.num_pieces, ", flags ", int{flags});
@@ -278,7 +278,7 @@ PushRequest decode_push(Buffer body, Widths widths) {
   std::vector<Part> parts;
   if (request.pulled == 0) parts = decode_parts(in, "push");
   if ((flags & kState) != 0) request.state = take_sized(in);
-  if ((flags & kErrors) != 0) request.errors = take_sized(in);
+  if ((flags & kKept) != 0) request.kept = take_sized(in);
   if (!in.ok()) cut_short("push");
   request.parts_end = body.size() - in.remaining();
   request.body = std::move(body);
@@ -370,20 +370,20 @@ Done decode_done(std::span<const char> body) {
   return done;
 }
 
-uint32_t decode_errors_request(std::span<const char> body) {
+uint32_t decode_kept_request(std::span<const char> body) {
   ByteReader in(text_of(body));
   const uint32_t number = in.get<uint32_t>();
-  expect_end(in, "errors");
+  expect_end(in, "kept piece");
   return number;
 }
 
-KeptErrors decode_kept_errors(std::span<const char> body) {
+KeptPiece decode_kept_piece(std::span<const char> body) {
   ByteReader in(text_of(body));
-  KeptErrors kept;
+  KeptPiece kept;
   kept.known = in.get<uint8_t>() != 0;
   kept.batches = in.get<uint64_t>();
   kept.num_pieces = in.get<uint32_t>();
-  if (!in.ok()) cut_short("kept errors");
+  if (!in.ok()) cut_short("kept piece");
   kept.piece = in.get_bytes(in.remaining());
   return kept;
 }

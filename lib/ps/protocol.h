@@ -43,7 +43,7 @@ enum class Message : uint16_t {
   kTrainerStates,
   kPart,
   kPartPiece,
-  kKeptErrors,
+  kKeptPiece,
 };
 
 // Larger requests are split by who makes them.
@@ -98,8 +98,7 @@ struct PushHeader {
   uint32_t piece = 0, num_pieces = 1;
   uint64_t pulled = 0;     // the pull whose parts these are; 0: the message has its own
   std::string state = {};  // of the trainer, when it has done this step, for checkpoints; empty: not told
-  // Some of what rounding has taken from its gradients, for checkpoints: see ErrorPieces.
-  std::optional<std::string> errors = {};
+  std::optional<std::string> kept = {};  // a piece of what it alone has, likewise: see ps/kept_pieces.h
 };
 
 struct PushRequest : PushHeader {
@@ -128,8 +127,8 @@ struct Done {
       {};  // by parameter; none: the job does not clip, or nothing was applied
 };
 
-// A piece of what rounding had taken from a trainer's gradients when it told a shard last.
-struct KeptErrors {
+// A piece of what a trainer had of its own when it told a shard last.
+struct KeptPiece {
   bool known = false;    // it has pushed nothing since that has made them others
   uint64_t batches = 0;  // how many it had done then
   uint32_t num_pieces = 0;
@@ -175,8 +174,8 @@ std::string encode_apply(const ApplyRequest& request);
 std::string encode_keys_request(const KeysRequest& request);
 std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<const uint64_t> keys);
 std::string encode_done(const Done& done);
-std::string encode_errors_request(uint32_t number);
-std::string encode_kept_errors(const KeptErrors& kept);
+std::string encode_kept_request(uint32_t number);
+std::string encode_kept_piece(const KeptPiece& kept);
 std::string encode_gathered(std::span<const std::string> all);
 std::string encode_row_report(RowReport report);
 
@@ -199,8 +198,8 @@ ApplyRequest decode_apply(std::span<const char> body);
 KeysRequest decode_keys_request(std::span<const char> body);
 FoundKeys decode_found_keys(std::span<const char> body);
 Done decode_done(std::span<const char> body);
-uint32_t decode_errors_request(std::span<const char> body);
-KeptErrors decode_kept_errors(std::span<const char> body);  // points into the body
+uint32_t decode_kept_request(std::span<const char> body);
+KeptPiece decode_kept_piece(std::span<const char> body);  // points into the body
 std::vector<std::string> decode_gathered(std::span<const char> body);
 RowReport decode_row_report(std::span<const char> body);
 

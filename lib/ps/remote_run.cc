@@ -51,7 +51,7 @@ void RemoteStore::take_up_run() {
   // Trainers begin with a gathering, and end every pass with one; the first shard sees to them.
   position_.resumed = all[0]->gathered > 0;
   if (position_.resumed) num_gathered_ = static_cast<uint64_t>(position_.pass) + 1;
-  take_up_errors(given_up);
+  take_up_kept(given_up);
   if (late) fill_steps();
 }
 

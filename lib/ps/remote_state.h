@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ps/error_memory.h"
-#include "ps/error_pieces.h"
+#include "ps/kept_pieces.h"
 #include "ps/remote_store.h"
 
 namespace ps {
@@ -45,25 +45,32 @@ struct RemoteStore::Errors {
   std::vector<float> whole;  // of what is pushed whole
 };
 
-// What a push tells of the trainer: its state, to the first shard; and what rounding took, in pieces that are
+// What a push tells of the trainer: its state, to the first shard; and what it alone has, in pieces that are
 // dealt over the shards, which need not have the rows themselves.
 struct RemoteStore::Told {
   size_t rank, num_shards;
   bool state = false;
-  std::optional<ErrorPieces> errors = {};  // nothing: not told
+  std::vector<std::unique_ptr<PieceSource>> kept = {};  // none: that is not told
 
   bool has_state(size_t shard) const { return state && shard == 0; }
-  size_t error_piece(size_t shard, size_t n) const {
-    return (shard + num_shards - rank % num_shards) % num_shards + n * num_shards;
+  size_t size() const {
+    size_t size = 0;
+    for (const auto& source : kept) size += source->size();
+    return size;
   }
-  // One at least, though it be empty, so that all shards know that they are told.
-  size_t num_errors(size_t shard) const {
-    if (!errors) return 0;
-    size_t count = 1;
-    while (error_piece(shard, count) < errors->size()) ++count;
-    return count;
+  std::string encode(size_t piece) const {
+    auto source = kept.begin();
+    for (; piece >= (*source)->size(); ++source) piece -= (*source)->size();
+    return (*source)->encode(piece);
   }
-  size_t num_pieces(size_t shard) const { return num_errors(shard) + (has_state(shard) ? 1 : 0); }
+  size_t shard_of(size_t piece) const { return (rank + piece) % num_shards; }
+
+  // Messages to a shard; one says that there are no more pieces, or none at all.
+  size_t num_messages(size_t shard) const {
+    const size_t first = (shard + num_shards - rank % num_shards) % num_shards;
+    const size_t pieces = kept.empty() ? 0 : (size() + num_shards - 1 - first) / num_shards + 1;
+    return pieces + (has_state(shard) ? 1 : 0);
+  }
 };
 
 // Where the rows of a message come from: those of piece p begin at begin(p).

@@ -35,10 +35,11 @@ class RemoteStore::StepTimer {
 };
 
 RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, const Consistency& consistency,
-                         std::vector<ParameterSpec> specs, const RowTypes& types)
+                         std::vector<ParameterSpec> specs, const RowTypes& types, OwnState* own)
     : specs_(std::move(specs)),
       consistency_(consistency),
       types_(types),
+      own_(own),
       rank_(options.hello.rank),
       trainers_(options.hello.trainers),
       cuts_at_end_(options.cuts_at_end),
@@ -239,18 +240,18 @@ void RemoteStore::send_step(std::span<const ParameterView<float>> views, const S
     std::deque<Bundle>& bundles = current_->router.bundles(s);
     const size_t pieces = ended ? 0 : bundles.size(), sent = std::max<size_t>(1, pieces);
     PushHeader& own = headers[s];
-    own.num_pieces = static_cast<uint32_t>(sent + told.num_pieces(s));
+    own.num_pieces = static_cast<uint32_t>(sent + told.num_messages(s));
     for (; own.piece < sent; ++own.piece) {
       send_piece(s, own, pieces == 0 ? nullptr : &bundles[own.piece], views);
     }
   }
   // When rounding has taken what it takes of this step.
-  for (size_t s = 0; s < links_.size(); ++s) tell(told, s, headers[s]);
+  tell(told, headers);
 }
 
 // A shard knows the parts of what was pulled from it, until they are pushed.
 void RemoteStore::send_piece(size_t shard, PushHeader header, Bundle* bundle,
-                             std::span<const ParameterView<float>> views) {
+                             std::span<const ParameterView<float>> views, std::function<void()> on_answer) {
   Payload payload;
   if (bundle == nullptr) {
     payload = Payload(encode_push(header, 0, ""));
@@ -267,10 +268,12 @@ void RemoteStore::send_piece(size_t shard, PushHeader header, Bundle* bundle,
                         {begin, /*gradients=*/true});
   }
   const bool last = header.piece + 1 == header.num_pieces;
-  auto on_answer = [this, last, shard, step = header.step](const Frame& frame) {
+  auto answered = [this, last, shard, step = header.step,
+                   on_answer = std::move(on_answer)](const Frame& frame) {
+    if (on_answer) on_answer();
     if (last) pushed(shard, step, frame);
   };
-  links_.request(shard, Message::kPush, std::move(payload), std::move(on_answer));
+  links_.request(shard, Message::kPush, std::move(payload), std::move(answered));
 }
 
 // A shard has answered a push: it is done, or, where gradients are clipped by norm, measured.

@@ -13,6 +13,7 @@
 #include "ps/batch_router.h"
 #include "ps/consistency.h"
 #include "ps/group.h"
+#include "ps/kept_pieces.h"
 #include "ps/parameter_store.h"
 #include "ps/row_types.h"
 #include "ps/shard_links.h"
@@ -29,9 +30,11 @@ enum class ErrorRows : uint8_t;
 // that is.
 class RemoteStore final : public ParameterStore, public Group {
  public:
-  // Throws kUsage when the servers have another job.
+  // Throws kUsage when the servers have another job; StateLost when the process before this one has not left
+  // what it takes to do the same as that.  `own`, where there is one, must outlive this: what it has is in
+  // the servers' checkpoints, with what is pushed, and it takes that up here.
   RemoteStore(Transport& transport, const RemoteOptions& options, const Consistency& consistency,
-              std::vector<ParameterSpec> specs, const RowTypes& types = {});
+              std::vector<ParameterSpec> specs, const RowTypes& types = {}, OwnState* own = nullptr);
   ~RemoteStore() override;
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
@@ -126,12 +129,17 @@ class RemoteStore final : public ParameterStore, public Group {
   Told what_to_tell(bool cut, bool ended);
   Errors& errors_of(size_t p);
   void find_errors(std::span<const KeyPlan> plans);
-  void tell(const Told& told, size_t shard, PushHeader& header);
-  void take_up_errors(bool given_up);
-  bool take_errors_of(size_t shard);
   void put_error_back(size_t p, ErrorRows rows, uint64_t key, std::string_view error);
+  std::unique_ptr<PieceSource> error_pieces() const;
+  void tell(const Told& told, std::span<PushHeader> headers);
+  void send_kept(size_t shard, PushHeader& header, std::string piece, std::function<void()> on_answer);
+  void take_up_kept(bool given_up);
+  bool is_known(const KeptPiece& kept) const;
+  KeptPiece ask_kept(size_t shard, uint32_t number, Frame& frame);
+  void take_kept_of(size_t shard);
+  void take_kept(std::string_view piece);
   void send_piece(size_t shard, PushHeader header, Bundle* bundle,
-                  std::span<const ParameterView<float>> views);
+                  std::span<const ParameterView<float>> views, std::function<void()> on_answer = {});
   void pushed(size_t shard, uint64_t step, const Frame& frame);
   void apply_measured(uint64_t step);
   Done take_done(uint64_t step, const Frame& frame);
@@ -154,6 +162,7 @@ class RemoteStore final : public ParameterStore, public Group {
   const std::vector<ParameterSpec> specs_;
   const Consistency consistency_;
   const RowTypes types_;
+  OwnState* const own_;  // null: none
   const int rank_, trainers_;
   const std::function<bool(int64_t pass)> cuts_at_end_;
   ShardLinks links_;
@@ -168,7 +177,8 @@ class RemoteStore final : public ParameterStore, public Group {
   uint64_t done_step_ = 0;                     // which is this
   uint64_t cut_at_ = 0;  // the newest checkpoint that shards have told of begins after so many steps
   std::function<void(std::string&)> save_state_;  // null: there is nothing to tell
-  bool state_told_ = false;  // and errors: with the last push, or one before it that ended too
+  bool state_told_ = false;       // and the rest: with the last push, or one before it that ended too
+  size_t kept_on_their_way_ = 0;  // pieces
   int64_t pushes_dropped_ = 0;
   double step_seconds_ = 0, waited_seconds_ = 0;  // in the calls of times(); of these, waiting
   RunPosition position_;                          // where this process began

@@ -111,7 +111,7 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   complete(pusher, request);
   memory_.make_room(tables_, request.parts);
   check_room_to_hold(tables_.bytes_of(request.parts, RowType::kF32));
-  if (request.errors) check_room_for_errors(request.errors->size());
+  if (request.kept) check_room_for_kept(request.kept->size());
   Push& push = pending_push(pusher, request);
   const bool was_complete = push.complete();
   if (!was_complete && !push.pieces.contains(request.piece)) {
@@ -158,8 +158,8 @@ void Shard::check_room_to_hold(uint64_t bytes) {
 void Shard::refuse_to_hold(uint64_t bytes) {
   ++counters_.refused_for_memory;
   fail(Code::kExhausted, "what waits for other trainers takes ",
-       human_bytes(held_.bytes_in_use() + error_bytes()), " already, and has no room for ",
-       human_bytes(bytes), " more; give ps-serve more with --max-memory, or the job more servers");
+       human_bytes(held_.bytes_in_use() + kept_bytes()), " already, and has no room for ", human_bytes(bytes),
+       " more; give ps-serve more with --max-memory, or the job more servers");
 }
 
 // What the trainer has pushed for its next step, when it is whole.

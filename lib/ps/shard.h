@@ -31,6 +31,7 @@
 #include "net/loop.h"
 #include "ps/clipping.h"
 #include "ps/consistency.h"
+#include "ps/kept_pieces.h"
 #include "ps/memory_limits.h"
 #include "ps/protocol.h"
 #include "ps/run_state.h"
@@ -126,14 +127,14 @@ class Shard {
   void confirm_end();
   ShardTables& tables() { return tables_; }
   std::map<std::string, std::string> states() const;
-  SharedStates error_states() const;
+  SharedStates kept_states() const;
 
   // What trainers had told for the checkpoint in which this one begins: itself, or several whose part it
   // takes, or part of one's.  Nothing once it has done a batch.
   Payload trainer_states(int rank);
 
-  // What rounding had taken from the trainer's gradients when it told this shard last: one piece of it.
-  Payload kept_errors(int rank, uint32_t number);
+  // A piece of what the trainer had of its own when it told this shard last.
+  Payload kept_piece(int rank, uint32_t number);
 
   // Before the first run: puts back what a checkpoint has of this shard, and the run that then begins goes
   // on from there.  Throws as ShardTables::restore.
@@ -204,7 +205,7 @@ class Shard {
   void apply_complete(Trainer& trainer);
   Push& pending_push(Trainer& trainer, const PushRequest& request);
   void check_room_to_hold(uint64_t bytes);
-  void check_room_for_errors(uint64_t bytes);
+  void check_room_for_kept(uint64_t bytes);
   [[noreturn]] void refuse_to_hold(uint64_t bytes);
   Buffer take_answer(uint64_t bytes);
   Payload make_answer(const PullRequest& request, const std::function<void(char*)>& fill);
@@ -226,9 +227,10 @@ class Shard {
   bool has_data_left(Trainer& trainer) const;
   void begin_aligned_cut();
   void take_state(Trainer& trainer, Push& push, uint64_t batches) const;
-  void take_errors(Trainer& trainer, Push& push) const;
-  void restore_errors(const CheckpointReader& reader);
-  uint64_t error_bytes() const;
+  void take_kept(Trainer& trainer, Push& push) const;
+  void restore_kept(const CheckpointReader& reader);
+  void give_to_all();
+  uint64_t kept_bytes() const;
   void end_pass();
   bool may_pull(uint64_t step) const;
   std::shared_ptr<const Payload> former_answer(const Trainer& puller, const PullRequest& request) const;
@@ -265,10 +267,10 @@ class Shard {
   bool end_confirmed_ = false;
   std::optional<RunState> restored_;          // until a run begins with it
   std::vector<std::string> restored_states_;  // of its trainers
-  std::vector<std::vector<std::shared_ptr<const std::string>>> restored_errors_;
-  ShardEventSink changed_;                 // null: nobody is told
-  bool taken_up_ = false;                  // from a log, whose end may be lost
-  std::unique_ptr<HeldEvent> held_event_;  // to be made again: what follows it belongs to it
+  std::vector<KeptPieces> restored_kept_;     // likewise
+  ShardEventSink changed_;                    // null: nobody is told
+  bool taken_up_ = false;                     // from a log, whose end may be lost
+  std::unique_ptr<HeldEvent> held_event_;     // to be made again: what follows it belongs to it
 
   // Of the run.
   uint64_t run_ = 0;

@@ -78,7 +78,7 @@ void Shard::begin_aligned_cut() {
 }
 
 void Shard::take_state(Trainer& trainer, Push& push, uint64_t batches) const {
-  take_errors(trainer, push);
+  take_kept(trainer, push);
   std::string& state = push.pieces.rbegin()->second.state;
   if (state.empty()) return;
   trainer.state = std::exchange(state, "");
@@ -127,7 +127,7 @@ void Shard::restore(const CheckpointReader& reader) {
   for (size_t rank = 0; rank < restored_states_.size(); ++rank) {
     if (reader.has_state(trainer_state(rank))) restored_states_[rank] = reader.state(trainer_state(rank));
   }
-  restore_errors(reader);
+  restore_kept(reader);
 }
 
 // As if all trainers had died right after the checkpoint began.  They begin with a gathering, and end every
@@ -141,18 +141,19 @@ void Shard::go_on_from(const RunState& state) {
     trainers_[rank].next_step = clock_;
     trainers_[rank].batches = dealt.trainers[rank].batches;
     trainers_[rank].pass_batches = dealt.trainers[rank].pass_batches;
-    trainers_[rank].errors_batches = trainers_[rank].batches;
+    trainers_[rank].kept_batches = trainers_[rank].batches;
   }
   const bool same = restored_states_.size() == trainers_.size();
+  if (!same) give_to_all();
   for (size_t rank = 0; rank < restored_states_.size(); ++rank) {
     Trainer& trainer = trainers_[rank % trainers_.size()];
-    if (same) trainer.errors = std::move(restored_errors_[rank]);
+    if (same) trainer.kept = std::move(restored_kept_[rank]);
     if (restored_states_[rank].empty()) continue;
     if (same) trainer.state = restored_states_[rank], trainer.state_batches = trainer.batches;
     trainer.former_states.push_back(std::move(restored_states_[rank]));
   }
   restored_states_.clear();
-  restored_errors_.clear();
+  restored_kept_.clear();
 }
 
 void Shard::check(const Member& member) const {

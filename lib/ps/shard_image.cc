@@ -33,7 +33,7 @@ std::string_view text_of(const Payload& payload) {
 }
 
 constexpr uint8_t kEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kMarked = 8,
-                  kKnowsErrors = 16;  // on disk: never renumber
+                  kKnowsKept = 16;  // on disk: never renumber
 
 }  // namespace
 
@@ -101,7 +101,7 @@ std::string Shard::save_image() const {
 // trainer := generation:u64 next_step:u64 batches:u64 pass_batches:u64 pulled_at:u64 mark_at:u64
 //            state_batches:u64 flags:u8 state:text former:u32 text[former]
 //            done:u32 text[done] pieces:u32 push:text[pieces] pulls:u32 answered[pulls]
-//            errors:u32 text[errors], if a flag says so
+//            kept:u32 text[kept], if a flag says so
 // answered := former:u8 pull:text rows:text
 //
 // Of the pulls, those whose answer may have to be given again.
@@ -112,7 +112,7 @@ void Shard::save_trainer(const Trainer& trainer, std::string& out) const {
   }
   put(out, static_cast<uint8_t>((trainer.ended ? kEnded : 0) | (trainer.given_up ? kGivenUp : 0) |
                                 (trainer.was_given_up ? kWasGivenUp : 0) | (trainer.marked ? kMarked : 0) |
-                                (trainer.knows_errors() ? kKnowsErrors : 0)));
+                                (trainer.knows_kept() ? kKnowsKept : 0)));
   put_text(out, trainer.state);
   put(out, static_cast<uint32_t>(trainer.former_states.size()));
   for (const std::string& state : trainer.former_states) put_text(out, state);
@@ -137,9 +137,9 @@ void Shard::save_trainer(const Trainer& trainer, std::string& out) const {
   for (const AnsweredPull& pull : trainer.former_pulls) add(pull, true);
   put(out, count);
   out += pulls;
-  if (!trainer.knows_errors()) return;
-  put(out, static_cast<uint32_t>(trainer.errors.size()));
-  for (const auto& piece : trainer.errors) put_text(out, *piece);
+  if (!trainer.knows_kept()) return;
+  put(out, static_cast<uint32_t>(trainer.kept.size()));
+  for (const auto& piece : trainer.kept) put_text(out, *piece);
 }
 
 // What follows at once is held, as an event is.
@@ -170,7 +170,7 @@ void Shard::load_image(std::string_view image) {
   if (!in.ok() || in.remaining() > 0) fail(Code::kCorrupt, "the image of a shard has another length");
   restored_.reset();
   restored_states_.clear();
-  restored_errors_.clear();
+  restored_kept_.clear();
   held_event_ = std::make_unique<HeldEvent>(HeldEvent{ShardEvent::kCut, 0, "", {}});
 }
 
@@ -210,11 +210,11 @@ void Shard::load_trainer(ByteReader& in, Trainer& trainer) {
       trainer.remember(std::move(pull));
     }
   }
-  trainer.errors_batches.reset();
-  if ((flags & kKnowsErrors) == 0) return;
-  trainer.errors_batches = trainer.batches;
+  trainer.kept_batches.reset();
+  if ((flags & kKnowsKept) == 0) return;
+  trainer.kept_batches = trainer.batches;
   for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
-    trainer.errors.push_back(std::make_shared<const std::string>(take_text(in)));
+    trainer.kept.push_back(std::make_shared<const std::string>(take_text(in)));
   }
 }
 

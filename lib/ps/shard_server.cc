@@ -68,7 +68,7 @@ class ShardSession final : public Session {
       case Message::kEndRun:
       case Message::kTrainerStates:
         return 0;
-      case Message::kKeptErrors:
+      case Message::kKeptPiece:
         return 4;
       case Message::kCheckpoint:
       case Message::kPart:
@@ -122,9 +122,9 @@ class ShardSession final : public Session {
       return responder.answer(Payload(server_.parts_.read(decode_part_piece(frame.body.bytes()))));
     }
     if (type == Message::kTrainerStates) return responder.answer(shard().trainer_states(member_->rank));
-    if (type == Message::kKeptErrors) {
-      const uint32_t number = decode_errors_request(frame.body.bytes());
-      return responder.answer(shard().kept_errors(member_->rank, number));
+    if (type == Message::kKeptPiece) {
+      const uint32_t number = decode_kept_request(frame.body.bytes());
+      return responder.answer(shard().kept_piece(member_->rank, number));
     }
     if (type == Message::kEndRun) {
       shard().end_run(member_->rank);

@@ -130,7 +130,7 @@ void ShardServer::begin_checkpoint(uint64_t step, bool at_end) {
     states[kSchemaState] = schema_.dump();
   }
   const Cut cut{shard_->run(), static_cast<int64_t>(step)};
-  checkpoint_->begin(cut, std::move(states), at_end, shard_->error_states());
+  checkpoint_->begin(cut, std::move(states), at_end, shard_->kept_states());
   if (!job_.checkpoints.durable) return;
   const ReplayedCut begun{{cut.step, cut.run}, shard_->save_image(), checkpoint_->increments()};
   log_ ? log_->begin_base(begun.id, begun.image, begun.increments) : void(replayed_cut_ = begun);

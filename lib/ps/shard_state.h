@@ -55,11 +55,11 @@ struct Shard::Trainer {
 
   std::string state;           // for checkpoints, as it told last; empty: it has not
   uint64_t state_batches = 0;  // how many it had then
-  // What rounding had taken from its gradients when it told last, in pieces, and how many batches it had
-  // then: until it has done more.
-  std::vector<std::shared_ptr<const std::string>> errors;
-  std::optional<uint64_t> errors_batches = 0;
-  bool knows_errors() const { return errors_batches == batches; }
+  // What it had of its own when it told last, in pieces, and how many batches it had then: until it has done
+  // more.
+  KeptPieces kept;
+  std::optional<uint64_t> kept_batches = 0;
+  bool knows_kept() const { return kept_batches == batches; }
 
   std::vector<std::string> former_states;  // of those whose part it takes up, until it does something
 

@@ -55,6 +55,7 @@ class StepRule {
     if (!in.ok() || samples_ < 0 || steps_ < 0) fail(Code::kCorrupt, "state of the schedule is cut short");
   }
 
+  int64_t samples() const { return samples_; }
   int64_t steps() const { return steps_; }
   double learning_rate() const { return learning_rate_; }  // of the last step
 

@@ -314,6 +314,15 @@ std::vector<uint64_t> SparseTable::keys_of(uint32_t partition, const KeyLists& l
   return keys;
 }
 
+void SparseTable::copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const {
+  std::vector<float*> found(keys.size());
+  std::vector<uint32_t> missing(keys.size());
+  std::vector<float> copies;
+  PS_CHECK(rows_->find_to_read(keys, found.data(), missing.data(), copies) == 0);
+  rows.clear();
+  append_rows(layout_, keys, found.data(), rows);
+}
+
 void SparseTable::save_rows(uint32_t partition, const KeyLists& lists, size_t at_once,
                             const std::function<void(const RowBlock&)>& take) const {
   constexpr size_t kRows = 256;  // found at a time: their lines are still in the cache when they are copied

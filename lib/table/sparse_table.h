@@ -139,6 +139,9 @@ class SparseTable {
   void save_rows(uint32_t partition, const KeyLists& lists, size_t at_once,
                  const std::function<void(const RowBlock&)>& take) const;
 
+  // rows <- those of some keys, each of which has one, likewise.
+  void copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const;
+
   // The keys of those partitions that are not found without them.
   KeyLists list_keys() const;
 

@@ -146,16 +146,16 @@ echo "servers are killed and started again"
 checkpoints=(--checkpoint-dir killed.d --set checkpoint.steps=10)
 servers_die || servers_die || servers_die || fail "nobody has gone back"
 
-# interrupt_job FOLDER [COUNT]: begins the job with 2 servers and 3 trainers, and kills all of it once there are so many
-# checkpoints; again, when it had ended by then.
+# interrupt_job FOLDER [COUNT] [TRAINERS]: begins the job with 2 servers and 3 trainers, or so many, and kills all of it
+# once there are so many checkpoints; again, when it had ended by then.
 interrupt_job() {
-  local ended=1
+  local ended=1 rank
   checkpoints=(--checkpoint-dir "$1.d" --set checkpoint.steps=10)
   while ((ended)); do
     rm -rf "$1" "$1".*
     : >serve.0.err
     for s in 0 1; do serve $s 2; done
-    for rank in 0 1 2; do train $rank "$1" 2 3; done
+    for ((rank = 0; rank < ${3:-3}; ++rank)); do train $rank "$1" 2 "${3:-3}"; done
     await serve.0.err "Checkpoint at step .* $1.d/" "${2:-1}"
     ended=0
     kill -9 "${trainers[@]}" 2>/dev/null || ended=1
@@ -220,6 +220,40 @@ for mode in async '{"geo":5}'; do
   job_flags=(--set "train.mode=$mode" --set data.batch_size=5)
   in_the_midst || in_the_midst || in_the_midst || fail "there is no checkpoint in the midst of a pass: $mode"
 done
+
+echo "a trainer alone with copies of its own goes on with its optimizer and its schedule: the same models"
+job_flags=(--set 'train.mode={"geo":3}' --set 'optimizer={"type":"adam","learning_rate":0.01,"l2":0.0001,
+  "schedule":{"type":"poly","a":0.001,"b":0.5}}')
+checkpoints=()
+for s in 0 1; do serve $s 2; done
+train 0 adam 2 1
+finish 0
+end_servers
+interrupt_job copies 7 1
+for s in 0 1 2; do serve $s 1 --resume; done
+train 0 copies 3 1 --resume
+finish 0
+end_servers
+expect_text copies.0.err 'Resuming in pass '
+cmp adam/pass-00003/model.safetensors copies/pass-00003/model.safetensors || fail "another model"
+cmp <(grep 'Pass=3 ' adam.0.err) <(grep 'Pass=3 ' copies.0.err | tail -1) || fail "other figures"
+
+echo "and, killed alone, goes back to the last checkpoint by itself"
+interrupt_trainer() {
+  rm -rf alone alone.*
+  : >serve.0.err
+  checkpoints=(--checkpoint-dir alone.d --set checkpoint.steps=10)
+  for s in 0 1; do serve $s 2; done
+  train 0 alone 2 1
+  await serve.0.err 'Checkpoint at step .* alone.d/' 5
+  murder "${trainers[0]}"
+  train 0 alone 2 1
+  finish 0
+  end_servers
+  cmp adam/pass-00003/model.safetensors alone/pass-00003/model.safetensors || fail "another model"
+  grep -q 'going back to the last checkpoint' alone.0.err
+}
+interrupt_trainer || interrupt_trainer || interrupt_trainer || interrupt_trainer || fail "nobody has gone back"
 
 echo "rows that come and go, gradients that are rounded, and checkpoints of what has changed, on other servers"
 job=$PS_SOURCE/share/jobs/ctr_rows.json

@@ -3,6 +3,7 @@
 
 #include "cluster.h"
 #include "config/json.h"
+#include "ps/geo_plan.h"
 #include "ps/geo_store.h"
 
 namespace ps {
@@ -38,8 +39,9 @@ class GeoCluster {
     host.spawn([this, options, &host, body = std::move(body)] {
       ThreadPool pool(1);
       LocalStore local(specs_, job_.plan(), UINT64_MAX, pool);
-      RemoteStore remote(host, options, job_.consistency, specs_, job_.types);
-      GeoStore store(specs_, options_, local, remote);
+      GeoCopies copies(specs_, options_.period, local);
+      RemoteStore remote(host, options, job_.consistency, specs_, job_.types, &copies);
+      GeoStore store(options_, copies, remote);
       body(store);
     });
   }

@@ -94,7 +94,7 @@ TEST(ErrorPieces, AreOfBoundedSizeAndHaveEachRowOnce) {
     std::vector<float> back(whole.size(), -1);
     size_t keyed = 0;
     for (const std::string& piece : pieces) {
-      EXPECT_LE(piece.size(), std::max<uint64_t>(most_bytes, 9 + 8 + kCols * sizeof(float)));
+      EXPECT_LE(piece.size(), std::max<uint64_t>(most_bytes, 1 + 9 + 8 + kCols * sizeof(float)));
       read_error_piece(piece, specs(),
                        [&](uint32_t parameter, ErrorRows, uint64_t key, std::string_view error) {
                          if (parameter == 0) return void(++keyed);
@@ -119,6 +119,10 @@ std::string refusal(std::string_view piece) {
   return "accepted";
 }
 
+std::string piece_of(const std::string& sections) {
+  return "\1" + sections;
+}
+
 std::string section(uint32_t parameter, int rows, uint64_t key) {
   std::string piece;
   put(piece, parameter);
@@ -130,15 +134,18 @@ std::string section(uint32_t parameter, int rows, uint64_t key) {
 }
 
 TEST(ErrorPieces, WhatMakesNoSenseIsRefused) {
-  EXPECT_EQ(refusal(section(0, 1, UINT64_MAX) + section(1, 0, 39)), "accepted");
-  EXPECT_THAT(refusal(section(3, 1, 0)), testing::HasSubstr("no parameter 3"));
-  EXPECT_THAT(refusal(section(0, 0, 0)), testing::HasSubstr("no rows of kind 0"));
-  EXPECT_THAT(refusal(section(0, 3, 0)), testing::HasSubstr("no rows of kind 3"));
-  EXPECT_THAT(refusal(section(1, 2, 0)), testing::HasSubstr("no rows of kind 2"));
-  EXPECT_THAT(refusal(section(2, 0, 0)), testing::HasSubstr("no rows of kind 0"));
-  EXPECT_THAT(refusal(section(1, 0, 40)), testing::HasSubstr("no row 40"));
-  const std::string piece = section(0, 1, 7);
-  for (size_t size = 1; size < piece.size(); ++size) EXPECT_NE(refusal(piece.substr(0, size)), "accepted");
+  EXPECT_EQ(refusal(piece_of(section(0, 1, UINT64_MAX) + section(1, 0, 39))), "accepted");
+  EXPECT_THAT(refusal(piece_of(section(3, 1, 0))), testing::HasSubstr("no parameter 3"));
+  EXPECT_THAT(refusal(piece_of(section(0, 0, 0))), testing::HasSubstr("no rows of kind 0"));
+  EXPECT_THAT(refusal(piece_of(section(0, 3, 0))), testing::HasSubstr("no rows of kind 3"));
+  EXPECT_THAT(refusal(piece_of(section(1, 2, 0))), testing::HasSubstr("no rows of kind 2"));
+  EXPECT_THAT(refusal(piece_of(section(2, 0, 0))), testing::HasSubstr("no rows of kind 0"));
+  EXPECT_THAT(refusal(piece_of(section(1, 0, 40))), testing::HasSubstr("no row 40"));
+  const std::string piece = piece_of(section(0, 1, 7));
+  EXPECT_THAT(refusal(""), testing::HasSubstr("something else"));
+  EXPECT_THAT(refusal("\4" + section(0, 1, 7)), testing::HasSubstr("something else"));
+  EXPECT_EQ(refusal("\1"), "accepted") << "a piece without rows";
+  for (size_t size = 2; size < piece.size(); ++size) EXPECT_NE(refusal(piece.substr(0, size)), "accepted");
   for (size_t i = 0; i < piece.size(); ++i) {
     std::string flipped = piece;
     flipped[i] = static_cast<char>(flipped[i] ^ 0x80);

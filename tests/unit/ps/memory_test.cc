@@ -179,25 +179,25 @@ TEST_F(MemoryTest, WhatWaitsForOtherTrainersIsBounded) {
   EXPECT_EQ(shard_->clock(), 1u);
 }
 
-TEST_F(MemoryTest, WhatTrainersTellOfRoundingIsBoundedBesideIt) {
+TEST_F(MemoryTest, WhatTrainersTellOfThemselvesIsBoundedBesideIt) {
   ShardLimits limits;
   limits.held_bytes = kMebi;
   make(limits, 2);
-  PushHeader header{.info = {1, 0}, .num_pieces = 3, .errors = std::string(640 << 10, 'x')};
+  PushHeader header{.info = {1, 0}, .num_pieces = 3, .kept = std::string(640 << 10, 'x')};
   auto push_next = [&](int rank) { return push(rank, encode_push(header, 0, "")); };
   EXPECT_EQ(push_next(0), 0);
   ++header.piece;
   EXPECT_EQ(push_next(0), kExhausted);
   EXPECT_THAT(message_, HasSubstr("640"));
-  header.errors = "little";
+  header.kept = "little";
   EXPECT_EQ(push_next(0), 0);
-  header.errors.reset();
+  header.kept.reset();
   ++header.piece;
   EXPECT_EQ(push_next(0), 0);
   header.num_pieces = 1, header.piece = 0;
   EXPECT_EQ(push_next(1), 0);
   EXPECT_EQ(shard_->clock(), 1u);
-  EXPECT_EQ(shard_->error_states().size(), 2u);
+  EXPECT_EQ(shard_->kept_states().size(), 2u);
 }
 
 TEST_F(MemoryTest, WithoutRoomForAnswersPullsArePutOffAndAfterLongRefused) {

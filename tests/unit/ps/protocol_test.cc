@@ -251,26 +251,25 @@ TEST(Protocol, DamagedMessagesAreRefusedOrMeanSomethingElse) {
   }
 }
 
-TEST(Protocol, WhatRoundingTookComesBack) {
-  const PushHeader header{.step = 9, .state = "figures", .errors = "some"};
-  const std::string push = encode_push(header, 0, ""), none = encode_push({.errors = ""}, 0, "");
+TEST(Protocol, WhatATrainerTellsComesBack) {
+  const PushHeader header{.step = 9, .state = "figures", .kept = "some"};
+  const std::string push = encode_push(header, 0, ""), none = encode_push({.kept = ""}, 0, "");
   EXPECT_EQ(decode_push(buffer_of(push), kWidths).state, "figures");
-  EXPECT_EQ(decode_push(buffer_of(push), kWidths).errors, "some");
-  EXPECT_EQ(decode_push(buffer_of(none), kWidths).errors, "") << "told that there are none";
-  EXPECT_EQ(decode_push(buffer_of(encode_push({}, 0, "")), kWidths).errors, std::nullopt);
-  const std::string request = encode_errors_request(7), answer = encode_kept_errors({true, 5, 3, "piece"});
-  EXPECT_EQ(decode_errors_request(request), 7u);
-  const KeptErrors kept = decode_kept_errors(answer);
+  EXPECT_EQ(decode_push(buffer_of(push), kWidths).kept, "some");
+  EXPECT_EQ(decode_push(buffer_of(none), kWidths).kept, "") << "told that there are none";
+  EXPECT_EQ(decode_push(buffer_of(encode_push({}, 0, "")), kWidths).kept, std::nullopt);
+  const std::string request = encode_kept_request(7), answer = encode_kept_piece({true, 5, 3, "piece"});
+  EXPECT_EQ(decode_kept_request(request), 7u);
+  const KeptPiece kept = decode_kept_piece(answer);
   EXPECT_TRUE(kept.known);
   EXPECT_EQ(kept.batches, 5u);
   EXPECT_EQ(kept.num_pieces, 3u);
   EXPECT_EQ(kept.piece, "piece");
   for (size_t size = 0; size < answer.size() - kept.piece.size(); ++size) {
-    expect_refused([&] { decode_kept_errors(std::string_view(answer).substr(0, size)); },
-                   cat(size, " bytes"));
+    expect_refused([&] { decode_kept_piece(std::string_view(answer).substr(0, size)); }, cat(size, " bytes"));
   }
   for (size_t size = 0; size < request.size(); ++size) {
-    expect_refused([&] { decode_errors_request(std::string_view(request).substr(0, size)); }, "a request");
+    expect_refused([&] { decode_kept_request(std::string_view(request).substr(0, size)); }, "a request");
   }
   for (const std::string_view told : {"figures", "some"}) {
     const size_t size_at = push.find(told) - sizeof(uint64_t);

@@ -28,27 +28,27 @@ class CutTest : public ShardTest {
     return push_body(rank, encode_push({.step = step, .ended = true, .cut = true}, 0, ""));
   }
 
-  // A push with a checkpoint behind it, if one is to be, which tells these errors of its trainer.
-  void push_telling(int rank, PushHeader header, const std::vector<std::string>& errors) {
+  // A push with a checkpoint behind it, if one is to be, which tells these pieces of its trainer.
+  void push_telling(int rank, PushHeader header, const std::vector<std::string>& pieces) {
     header.info.samples = 1;
-    header.num_pieces = static_cast<uint32_t>(1 + errors.size());
+    header.num_pieces = static_cast<uint32_t>(1 + pieces.size());
     if (header.ended) push_body(rank, encode_push(header, 0, ""));
     if (!header.ended) push_piece(rank, header, {1}, 1);
-    for (const std::string& error : errors) {
+    for (const std::string& piece : pieces) {
       ++header.piece;
-      header.errors = error;
+      header.kept = piece;
       push_body(rank, encode_push(header, 0, ""));
     }
   }
 
   // "batches: pieces", as the shard answers.
-  std::string kept_errors(int rank) {
+  std::string kept_piece(int rank) {
     std::string all;
     for (uint32_t number = 0;; ++number) {
-      const Payload payload = shard_->kept_errors(rank, number);
+      const Payload payload = shard_->kept_piece(rank, number);
       std::string body;
       for (ConstBytes part : payload.parts) body.append(part.data(), part.size());
-      const KeptErrors kept = decode_kept_errors(body);
+      const KeptPiece kept = decode_kept_piece(body);
       if (!kept.known) return "not known";
       if (number == 0) all = cat(kept.batches, ":");
       if (number >= kept.num_pieces) return all;
@@ -56,9 +56,9 @@ class CutTest : public ShardTest {
     }
   }
 
-  std::vector<std::string> error_states() {
+  std::vector<std::string> kept_states() {
     std::vector<std::string> all;
-    for (const auto& [name, bytes] : shard_->error_states()) all.push_back(name + " = " + *bytes);
+    for (const auto& [name, bytes] : shard_->kept_states()) all.push_back(name + " = " + *bytes);
     return all;
   }
 
@@ -132,38 +132,38 @@ TEST_F(CutTest, IsToldBeforeAnyTrainerHasPushedItsStep) {
   EXPECT_THAT(begun_, ElementsAre(3));
 }
 
-TEST_F(CutTest, WhatRoundingTookIsKeptUntilItsTrainerDoesMore) {
+TEST_F(CutTest, WhatATrainerTellsIsKeptUntilItDoesMore) {
   for (const bool async : {false, true}) {
     make(2, {.async = async});
     watch();
-    EXPECT_EQ(kept_errors(0), "0:") << "before the first step nothing was taken";
+    EXPECT_EQ(kept_piece(0), "0:") << "before the first step there is nothing";
     push_telling(0, {.step = 0, .cut = true}, {"one", "", "two"});
-    EXPECT_EQ(kept_errors(0), async ? "1: one two" : "0:") << "the step is not applied";
+    EXPECT_EQ(kept_piece(0), async ? "1: one two" : "0:") << "the step is not applied";
     push_telling(1, {.step = 0, .cut = true}, {""});
-    EXPECT_EQ(kept_errors(0), "1: one two");
-    EXPECT_EQ(kept_errors(1), "1:");
-    EXPECT_THAT(error_states(), ElementsAre("errors/0/d0-s0/0 = one", "errors/0/d0-s0/1 = two"));
+    EXPECT_EQ(kept_piece(0), "1: one two");
+    EXPECT_EQ(kept_piece(1), "1:");
+    EXPECT_THAT(kept_states(), ElementsAre("kept/0/d0-s0/0 = one", "kept/0/d0-s0/1 = two"));
     push_end(0, 1);
     push_telling(1, {.step = 1}, {});
-    EXPECT_EQ(kept_errors(0), "1: one two") << "it has pushed nothing more";
-    EXPECT_EQ(kept_errors(1), "not known");
+    EXPECT_EQ(kept_piece(0), "1: one two") << "it has pushed nothing more";
+    EXPECT_EQ(kept_piece(1), "not known");
     push_telling(1, {.step = 2, .ended = true}, {"three"});
     if (!async) push_end(0, 2);
-    EXPECT_THAT(error_states(),
-                ElementsAre("errors/0/d0-s0/0 = one", "errors/0/d0-s0/1 = two", "errors/1/d0-s0/0 = three"));
+    EXPECT_THAT(kept_states(),
+                ElementsAre("kept/0/d0-s0/0 = one", "kept/0/d0-s0/1 = two", "kept/1/d0-s0/0 = three"));
     for (int rank : {0, 1}) push(rank, rank == 0 && async ? 2 : 3, {1}, 1);
-    EXPECT_THAT(error_states(), ElementsAre());
-    EXPECT_EQ(kept_errors(0), "not known");
+    EXPECT_THAT(kept_states(), ElementsAre());
+    EXPECT_EQ(kept_piece(0), "not known");
   }
 }
 
-TEST_F(CutTest, WhoComesInPlaceOfATrainerGetsWhatRoundingTookFromIt) {
+TEST_F(CutTest, WhoComesInPlaceOfATrainerGetsWhatItTold) {
   make(1);
   watch();
   push_telling(0, {.step = 0, .cut = true}, {"one"});
   leave(0, 1, 1);
   join(0, 1, 2);
-  EXPECT_EQ(kept_errors(0), "1: one");
+  EXPECT_EQ(kept_piece(0), "1: one");
 }
 
 TEST_F(CutTest, ARunThatGoesOnElsewhereIsNotBegunAnew) {

@@ -26,7 +26,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     shard_->on_cut(
         [this](uint64_t step, bool) {
           cuts_.push_back({step, shard_->save_image(), changes_.size()});
-          told_.push_back(errors_of(*shard_));
+          told_.push_back(kept_of(*shard_));
         },
         [](uint64_t step) { return step % 3 == 0; });
     for (int rank = 0; rank < kTrainers; ++rank) join(rank, kTrainers, 1);
@@ -54,7 +54,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     if (random.below(5) == 0) return;
     PushHeader last = header;
     last.piece = 1;
-    if (cut || random.below(4) == 0) last.errors = cat("errors of ", rank, " at ", number);
+    if (cut || random.below(4) == 0) last.kept = cat("kept of ", rank, " at ", number);
     const OutcomePtr outcome = push_piece(rank, last, keys, 1);
     waiting_[rank] = outcome;
     for (int each = 0; each < kTrainers; ++each) {
@@ -83,7 +83,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     first->on_cut(
         [this, other = first.get()](uint64_t step, bool) {
           cuts_again_.push_back(step);
-          told_again_.push_back(errors_of(*other));
+          told_again_.push_back(kept_of(*other));
         },
         [](uint64_t) { return false; });
     if (!image.empty()) first->load_image(image);
@@ -95,9 +95,9 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     return first;
   }
 
-  static std::string errors_of(const Shard& shard) {
+  static std::string kept_of(const Shard& shard) {
     std::string all;
-    for (const auto& [name, bytes] : shard.error_states()) all += name + *bytes;
+    for (const auto& [name, bytes] : shard.kept_states()) all += name + *bytes;
     return all;
   }
 
@@ -178,7 +178,7 @@ TEST_P(ReplayTest, BeginsTheSameCheckpointsFromWhereOneBegan) {
     EXPECT_EQ(cuts_again_, cuts_behind(i + 1)) << i;
     EXPECT_EQ(told_again_, std::vector(told_.begin() + static_cast<ptrdiff_t>(i) + 1, told_.end())) << i;
   }
-  EXPECT_THAT(told_, testing::Contains(testing::HasSubstr("errors of")));
+  EXPECT_THAT(told_, testing::Contains(testing::HasSubstr("kept of")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, ReplayTest,

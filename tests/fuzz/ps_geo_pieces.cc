@@ -1,0 +1,36 @@
+// What a trainer has of copies of its own, as a checkpoint keeps it.
+//
+// input := (size:u16 piece[size])...
+#include "base/bytes.h"
+#include "base/error.h"
+#include "config/json.h"
+#include "ps/geo_copies.h"
+
+static ps::ParameterSpec spec(ps::ParameterKind kind, bool sparse, int64_t cols) {
+  ps::ParameterSpec spec;
+  spec.kind = kind;
+  spec.sparse = sparse;
+  spec.rows = 20;
+  spec.cols = cols;
+  return spec;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::vector<ps::ParameterSpec> specs = {spec(ps::ParameterKind::kRows, true, 3),
+                                                spec(ps::ParameterKind::kRows, false, 1),
+                                                spec(ps::ParameterKind::kMatrix, false, 2)};
+  ps::ThreadPool pool(1);
+  const ps::Json momentum = {{"type", "momentum"}, {"learning_rate", 0.1}, {"l2", 0.01}};
+  ps::LocalStore local(specs, ps::make_optimizer_plan(momentum, "sum"), UINT64_MAX, pool);
+  ps::GeoCopies copies(specs, /*period=*/2, local);
+  ps::ByteReader in({reinterpret_cast<const char*>(data), size});
+  try {
+    while (in.ok() && in.remaining() > 0) copies.take(in.get_bytes(in.get<uint16_t>()));
+    copies.end_taking(/*batches=*/50);
+    const auto pieces = copies.pieces(1000);
+    for (size_t n = 0; n < pieces->size(); ++n) PS_CHECK(!pieces->encode(n).empty());
+  } catch (const ps::Error& error) {
+    PS_CHECK(error.code() == ps::Code::kCorrupt);
+  }
+  return 0;
+}

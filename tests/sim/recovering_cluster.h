@@ -1,0 +1,261 @@
+// Servers that write checkpoints to one folder and trainers that go back to them, on a simulated network,
+// whose processes and machines crash.
+#ifndef PS_TESTS_SIM_RECOVERING_CLUSTER_H_
+#define PS_TESTS_SIM_RECOVERING_CLUSTER_H_
+
+#include "base/file.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "cluster.h"
+#include "ps/geo_plan.h"
+#include "ps/geo_store.h"
+#include "seeds.h"
+#include "support/crashing_files.h"
+#include "support/scratch_folder.h"
+
+namespace ps {
+
+// Of all runs.
+struct Totals {
+  uint64_t server_crashes = 0, trainer_crashes = 0, went_back = 0, increments = 0, lost_bytes = 0;
+};
+
+// What is run.
+struct RecoveryPlan : ClusterSize {
+  using ClusterSize::ClusterSize;
+
+  TestJob job;
+  std::optional<GeoOptions> geo = {};              // trainers train copies of their own
+  std::vector<ParameterSpec> own_parameters = {};  // instead of the job's
+  int64_t steps = 2;                               // between two checkpoints
+  int full_every = 1;                              // so many
+  bool durable = false;
+  int crashes = 0;
+
+  std::vector<ParameterSpec> parameters() const {
+    return own_parameters.empty() ? job.parameters() : own_parameters;
+  }
+};
+
+// Servers that write checkpoints to one folder, and trainers that go back to them.
+class RecoveringCluster {
+ public:
+  // `resume`: what is in the folder is gone on from, by other servers perhaps.
+  RecoveringCluster(const RecoveryPlan& plan, const std::string& folder, uint64_t seed, Totals& totals,
+                    bool resume = false)
+      : plan_(plan), totals_(totals), folder_(folder), resume_(resume), network_(seed), random_(seed, 78) {
+    network_.set_default_link(link());
+    for (int s = 0; s < plan.servers; ++s) {
+      servers_.push_back(std::make_unique<HostedServer>());
+      HostedServer& server = *servers_.back();
+      server.host = &network_.host(cat("server", s));
+      describe(server);
+      start(server);
+      addresses_.push_back(server.shards[0]->address());
+    }
+  }
+  ~RecoveringCluster() { stop(); }
+
+  static SimLink link() { return {.latency = 1ms, .jitter = 3ms, .bytes_per_second = 2e7, .split = true}; }
+
+  // What a trainer with copies of its own does.
+  std::function<void(GeoStore&, int rank)> geo_body = [this](GeoStore& store, int rank) {
+    train(store, store, rank);
+  };
+
+  SimNetwork& network() { return network_; }
+  const std::vector<float>& weights() const { return weights_; }
+
+  void start_trainers() {
+    for (int rank = 0; rank < plan_.job.trainers(); ++rank) start_trainer(rank);
+  }
+
+  void start_trainer(int rank) {
+    SimHost& host = trainer_host(rank);
+    host.spawn([this, rank, &host] {
+      for (uint64_t lost = 0;;) {
+        try {
+          return take_part(rank, host, lost);
+        } catch (const StateLost& error) {
+          if (!error.checkpointed()) throw;
+          lost = error.run();
+          ++totals_.went_back;
+        }
+      }
+    });
+  }
+
+  // Its process is killed, its machine ends, or that ends at one of the next things that it does with a file;
+  // it comes again `later`.  Nothing when it is down already.
+  enum class Crash { kProcess, kMachine, kMachineAtFile };
+  void crash_server(size_t s, Duration later, Crash crash) {
+    HostedServer& server = *servers_[s];
+    if (server.shards.empty()) return;
+    if (crash == Crash::kMachineAtFile) {
+      const auto ends = [this, &server, later] {
+        server.host->crash();
+        network_.at(network_.now(), [this, &server, later] { end_server(server, later, /*machine=*/true); });
+      };
+      return server.files.end_at(random_.below(kMostFileCalls), ends);
+    }
+    if (crash == Crash::kMachine) server.host->crash();
+    end_server(server, later, crash == Crash::kMachine);
+  }
+
+  void crash_trainer(int rank, Duration later, bool power_fails) {
+    SimHost& host = trainer_host(rank);
+    if (power_fails) host.crash();
+    const bool killed = host.kill();
+    if (power_fails) host.restart();
+    if (!killed) return;
+    ++totals_.trainer_crashes;
+    again(later, [this, rank] { start_trainer(rank); });
+  }
+
+  // Somebody, and sometimes all servers together.
+  void crash_some() {
+    const Duration later = std::chrono::milliseconds(random_.below(3000));
+    const size_t victim = random_.below(servers_.size() + plan_.job.steps.size() + 1);
+    const Crash crash = static_cast<Crash>(random_.below(3));
+    if (victim < servers_.size()) return crash_server(victim, later, crash);
+    if (victim > servers_.size()) {
+      return crash_trainer(static_cast<int>(victim - servers_.size()) - 1, later, random_.below(2) == 0);
+    }
+    for (size_t s = 0; s < servers_.size(); ++s) crash_server(s, later, crash);
+  }
+
+  // All processes are killed.
+  void stop() {
+    for (int rank = 0; rank < plan_.job.trainers(); ++rank) trainer_host(rank).kill();
+    for (auto& server : servers_) server->shards.clear();
+  }
+
+  // Until all that was started has ended.
+  void run() {
+    ASSERT_TRUE(network_.run_until([this] { return num_pending_ == 0 && network_.processes_ended(); },
+                                   network_.now() + 3600s))
+        << "the trainers do not end";
+  }
+
+ private:
+  struct HostedServer {
+    SimHost* host;
+    CrashingFiles files;
+    ServedJob served;
+    std::vector<std::unique_ptr<ShardServer>> shards;  // none: it is down
+    ServerPorts ports;
+  };
+
+  // Of two checkpoints or three.
+  static constexpr uint64_t kMostFileCalls = 150;
+
+  void end_server(HostedServer& server, Duration later, bool machine) {
+    if (server.shards.empty()) return;
+    ++totals_.server_crashes;
+    server.shards.clear();
+    if (machine) totals_.lost_bytes += server.files.crash();
+    again(later, [this, &server] {
+      server.host->restart();
+      server.served.checkpoints.resume = true;
+      totals_.increments += newest_is_increment();
+      start(server);
+    });
+  }
+
+  SimHost& trainer_host(int rank) { return network_.host(cat("trainer", rank)); }
+
+  std::vector<ParameterSpec> served_parameters() const {
+    return plan_.geo ? without_tuning(plan_.parameters()) : plan_.parameters();
+  }
+
+  void describe(HostedServer& server) {
+    ServedJob& served = server.served;
+    served.fingerprint = {{"optimizer", plan_.job.optimizer}};
+    served.parameters = [parameters = served_parameters()](const DataSchema&) { return parameters; };
+    served.optimizers = plan_.geo ? addition_plan() : plan_.job.plan();
+    served.consistency = plan_.job.consistency;
+    served.checkpoints.directory = folder_;
+    served.checkpoints.resume = resume_;
+    served.checkpoints.steps = plan_.steps;
+    served.checkpoints.full_every = plan_.full_every;
+    served.checkpoints.job = served.fingerprint;
+    served.checkpoints.durable = plan_.durable;
+    served.checkpoints.own_thread = false;
+    served.checkpoints.files = &server.files;
+    server.ports.dense = plan_.ports;
+    server.ports.sparse = plan_.sparse_ports > 0 ? plan_.sparse_ports : plan_.ports;
+    server.ports.ports.assign(static_cast<size_t>(plan_.ports + plan_.sparse_ports), 0);
+  }
+
+  // On the ports that it had before, if any.
+  void start(HostedServer& server) {
+    for (int& port : server.ports.ports) {
+      const Address address{server.host->name(), static_cast<uint16_t>(port)};
+      server.shards.push_back(std::make_unique<ShardServer>(*server.host, address, server.served));
+      port = server.shards.back()->address().port;
+    }
+    for (auto& shard : server.shards) shard->set_ports(server.ports);
+  }
+
+  void again(Duration later, std::function<void()> start) {
+    ++num_pending_;
+    network_.at(network_.now() + later, [this, start = std::move(start)] {
+      --num_pending_;
+      start();
+    });
+  }
+
+  bool newest_is_increment() const {
+    const std::vector<int64_t> steps = checkpoint_steps(folder_);
+    if (steps.empty()) return false;
+    return CheckpointReader(join_path(folder_, step_folder(steps.back()))).manifest().base.has_value();
+  }
+
+  void take_part(int rank, SimHost& host, uint64_t lost) {
+    RemoteOptions options;
+    options.servers = addresses_;
+    options.hello.rank = rank;
+    options.hello.trainers = plan_.job.trainers();
+    options.hello.generation = ++num_processes_;
+    options.hello.passes = static_cast<int>(plan_.job.steps[0].size());
+    options.hello.lost = lost;
+    options.hello.job = {{"optimizer", plan_.job.optimizer}};
+    options.hello.schema = to_json(DataSchema());
+    options.hello.resume = resume_;
+    if (plan_.geo) return take_geo_part(options, host);
+    RemoteStore store(host, options, plan_.job.consistency, plan_.job.parameters(), plan_.job.types);
+    if (!store.finished()) train(store, store, rank);
+  }
+
+  void take_geo_part(const RemoteOptions& options, SimHost& host) {
+    ThreadPool pool(1);
+    LocalStore local(plan_.parameters(), plan_.job.plan(), UINT64_MAX, pool);
+    GeoCopies copies(plan_.parameters(), plan_.geo->period, local);
+    RemoteStore remote(host, options, plan_.job.consistency, plan_.parameters(), plan_.job.types, &copies);
+    if (remote.finished()) return;
+    GeoStore store(*plan_.geo, copies, remote);
+    geo_body(store, options.hello.rank);
+  }
+
+  template <class Store>
+  void train(Store& store, Group& group, int rank) {
+    run_trainer(store, group, plan_.job, rank);
+    if (group.leader() == rank) weights_ = all_weights(store, plan_.job.small);
+    group.end_run();
+  }
+
+  const RecoveryPlan& plan_;
+  Totals& totals_;
+  const std::string folder_;
+  const bool resume_;
+  SimNetwork network_;
+  Random random_;
+  std::vector<std::unique_ptr<HostedServer>> servers_;
+  std::vector<Address> addresses_;
+  uint64_t num_processes_ = 100;
+  int num_pending_ = 0;  // that are to be started again
+  std::vector<float> weights_;
+};
+
+}  // namespace ps
+
+#endif  // PS_TESTS_SIM_RECOVERING_CLUSTER_H_
