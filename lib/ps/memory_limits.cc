@@ -84,11 +84,17 @@ bool TableMemory::resize(uint64_t bytes) {
   return true;
 }
 
+bool TableMemory::set_aside(uint64_t bytes) {
+  if (!resize(taken_ - aside_ + bytes)) return false;
+  aside_ = bytes;
+  return true;
+}
+
 // At first as if no key had a row; only when that does not fit are the keys looked up.
 void TableMemory::make_room(const ShardTables& tables, std::span<const Part> parts) {
   const uint64_t most = tables.row_bytes(parts);
   if (most <= room_) return void(room_ -= most);
-  const uint64_t used = tables.memory_bytes();
+  const uint64_t used = tables.memory_bytes() + aside_;
   if (used > taken_) budget_->take(used - taken_), taken_ = used;
   room_ = 0;
   if (resize(used + most + kAhead)) return void(room_ = kAhead);

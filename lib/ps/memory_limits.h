@@ -75,6 +75,9 @@ class TableMemory {
   // have none yet.
   void make_room(const ShardTables& tables, std::span<const Part> parts);
 
+  // So many bytes of the budget are for something else; false when it has not so many.
+  bool set_aside(uint64_t bytes);
+
   // How often there was none.
   uint64_t refused() const { return refused_; }
 
@@ -83,6 +86,7 @@ class TableMemory {
 
   const std::shared_ptr<MemoryBudget> budget_;
   uint64_t taken_ = 0;  // of the budget
+  uint64_t aside_ = 0;  // of it
   uint64_t room_ = 0;   // of it, that no row has used since this was counted
   uint64_t refused_ = 0;
 };

@@ -226,8 +226,9 @@ class Shard {
   uint64_t next_mark(Trainer& trainer);
   bool has_data_left(Trainer& trainer) const;
   void begin_aligned_cut();
-  void take_state(Trainer& trainer, Push& push, uint64_t batches) const;
-  void take_kept(Trainer& trainer, Push& push) const;
+  void take_state(Trainer& trainer, Push& push, uint64_t batches);
+  void take_kept(Trainer& trainer, Push& push);
+  bool set_aside_kept(uint64_t more);
   void restore_kept(const CheckpointReader& reader);
   void give_to_all();
   uint64_t kept_bytes() const;

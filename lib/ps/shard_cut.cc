@@ -77,7 +77,7 @@ void Shard::begin_aligned_cut() {
   for (Trainer& trainer : trainers_) apply_asynchronous(trainer);
 }
 
-void Shard::take_state(Trainer& trainer, Push& push, uint64_t batches) const {
+void Shard::take_state(Trainer& trainer, Push& push, uint64_t batches) {
   take_kept(trainer, push);
   std::string& state = push.pieces.rbegin()->second.state;
   if (state.empty()) return;

@@ -23,7 +23,7 @@ std::optional<uint64_t> rank_of(std::string_view state) {
 }  // namespace
 
 // What it pushes makes those that it has told before others, unless it tells.
-void Shard::take_kept(Trainer& trainer, Push& push) const {
+void Shard::take_kept(Trainer& trainer, Push& push) {
   bool told = false;
   KeptPieces kept;
   for (auto& [number, piece] : push.pieces) {
@@ -33,13 +33,21 @@ void Shard::take_kept(Trainer& trainer, Push& push) const {
     piece.kept.reset();
   }
   if (!told && push.ended) return;
+  const bool had_some = !trainer.kept.empty();
   trainer.kept = std::move(kept);
+  if (had_some) set_aside_kept(0);
   trainer.kept_batches = told ? std::optional(trainer.batches) : std::nullopt;
 }
 
-// It comes beside what waits for other trainers, and stays until the trainer's next step.
+// It comes beside what waits for other trainers, and stays until the trainer's next step; when it is more
+// than there is for these, it takes of what tables may use.
 void Shard::check_room_for_kept(uint64_t bytes) {
-  if (!held_.fits(held_.bytes_in_use() + kept_bytes() + bytes)) refuse_to_hold(bytes);
+  if (!set_aside_kept(bytes)) refuse_to_hold(bytes);
+}
+
+bool Shard::set_aside_kept(uint64_t more) {
+  const uint64_t bytes = kept_bytes() + more;
+  return memory_.set_aside(held_.fits(held_.bytes_in_use() + bytes) ? 0 : bytes);
 }
 
 // Of all trainers.

@@ -182,13 +182,20 @@ TEST_F(MemoryTest, WhatWaitsForOtherTrainersIsBounded) {
 TEST_F(MemoryTest, WhatTrainersTellOfThemselvesIsBoundedBesideIt) {
   ShardLimits limits;
   limits.held_bytes = kMebi;
+  limits.tables = std::make_shared<MemoryBudget>(1200 << 10);
   make(limits, 2);
-  PushHeader header{.info = {1, 0}, .num_pieces = 3, .kept = std::string(640 << 10, 'x')};
+  PushHeader header{.info = {1, 0}, .num_pieces = 4, .kept = std::string(640 << 10, 'x')};
+  const uint64_t before = limits.tables->used_bytes();
   auto push_next = [&](int rank) { return push(rank, encode_push(header, 0, "")); };
   EXPECT_EQ(push_next(0), 0);
+  EXPECT_EQ(limits.tables->used_bytes(), before);
+  ++header.piece;
+  header.kept = std::string(400 << 10, 'x');
+  EXPECT_EQ(push_next(0), 0);
+  EXPECT_EQ(limits.tables->used_bytes(), before + (1040 << 10)) << "more than there is room for beside";
   ++header.piece;
   EXPECT_EQ(push_next(0), kExhausted);
-  EXPECT_THAT(message_, HasSubstr("640"));
+  EXPECT_THAT(message_, HasSubstr("400"));
   header.kept = "little";
   EXPECT_EQ(push_next(0), 0);
   header.kept.reset();
@@ -197,7 +204,12 @@ TEST_F(MemoryTest, WhatTrainersTellOfThemselvesIsBoundedBesideIt) {
   header.num_pieces = 1, header.piece = 0;
   EXPECT_EQ(push_next(1), 0);
   EXPECT_EQ(shard_->clock(), 1u);
-  EXPECT_EQ(shard_->kept_states().size(), 2u);
+  EXPECT_EQ(shard_->kept_states().size(), 3u);
+  header.kept.reset();
+  for (int rank : {0, 1}) {
+    EXPECT_EQ(push(rank, encode_push({.step = 1, .info = {1, 0}}, 0, "")), 0);
+  }
+  EXPECT_EQ(limits.tables->used_bytes(), before) << "it is forgotten";
 }
 
 TEST_F(MemoryTest, WithoutRoomForAnswersPullsArePutOffAndAfterLongRefused) {
