@@ -160,7 +160,10 @@ inline void train_pass(ParameterStore& store, const TestJob& job, int rank, int6
 }
 
 // What a trainer does.  A process that takes a rank's part up passes over what is trained already.
-inline void run_trainer(ParameterStore& store, Group& group, const TestJob& job, int rank) {
+using AfterPass = std::function<void(int64_t pass)>;
+inline void run_trainer(
+    ParameterStore& store, Group& group, const TestJob& job, int rank,
+    const AfterPass& after_pass = [](int64_t) {}) {
   const RunPosition start = group.position();
   if (!start.resumed) group.barrier();
   int64_t step = start.batches;
@@ -169,17 +172,22 @@ inline void run_trainer(ParameterStore& store, Group& group, const TestJob& job,
     if (!first || !start.pass_ended) {
       train_pass(store, job, rank, pass, first ? start.pass_batches : 0, step);
     }
+    after_pass(pass);
     group.gather("figures");
   }
 }
 
-// The job with one trainer, in one process.
-inline std::vector<float> train_locally(const TestJob& job) {
+// The job with one trainer, in one process: its weights after each pass, and at the end.
+inline std::vector<std::vector<float>> train_passes_locally(const TestJob& job) {
   ThreadPool pool(1);
   LocalStore store(job.parameters(), job.plan(), UINT64_MAX, pool);
   LocalGroup group;
-  run_trainer(store, group, job, 0);
-  return all_weights(store, job.small);
+  std::vector<std::vector<float>> weights;
+  run_trainer(store, group, job, 0, [&](int64_t) { weights.push_back(all_weights(store, job.small)); });
+  return weights;
+}
+inline std::vector<float> train_locally(const TestJob& job) {
+  return train_passes_locally(job).back();
 }
 
 inline void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) {

@@ -65,6 +65,9 @@ class RecoveringCluster {
   SimNetwork& network() { return network_; }
   const std::vector<float>& weights() const { return weights_; }
 
+  // After each pass, where trainers train copies of their own.
+  const std::map<int64_t, std::vector<float>>& passes() const { return passes_; }
+
   void start_trainers() {
     for (int rank = 0; rank < plan_.job.trainers(); ++rank) start_trainer(rank);
   }
@@ -238,7 +241,10 @@ class RecoveringCluster {
 
   template <class Store>
   void train(Store& store, Group& group, int rank) {
-    run_trainer(store, group, plan_.job, rank);
+    const auto keep = [&](int64_t pass) {
+      if (plan_.geo) passes_[pass] = all_weights(store, plan_.job.small);
+    };
+    run_trainer(store, group, plan_.job, rank, keep);
     if (group.leader() == rank) weights_ = all_weights(store, plan_.job.small);
     group.end_run();
   }
@@ -254,6 +260,7 @@ class RecoveringCluster {
   uint64_t num_processes_ = 100;
   int num_pending_ = 0;  // that are to be started again
   std::vector<float> weights_;
+  std::map<int64_t, std::vector<float>> passes_;
 };
 
 }  // namespace ps
