@@ -43,9 +43,9 @@ std::vector<std::string> cpu_choices();
 // lacking.
 CpuLevel find_cpu_level(std::string_view choice, std::span<const std::string_view> features);
 
-// Clears the upper parts of the vector registers, as compilers do at the end of what uses them.  Where a library
-// has left something there, code for any processor of the kind has to keep it with every instruction: libm's
-// expm1f took five times as long.
+// Clears the upper parts of the vector registers, as compilers do at the end of what uses them.  Where a
+// library has left something there, code for any processor of the kind has to keep it with every instruction:
+// libm's expm1f took five times as long.
 void clear_wide_registers();
 
 }  // namespace ps

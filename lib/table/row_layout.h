@@ -46,8 +46,8 @@ class RowLayout {
   RowHistory history(const float* row) const;
   void set_history(float* row, const RowHistory& history) const;
 
-  // Asks for the row's first lines, and that of the stamp, which is read first; the processor follows by itself
-  // once work on it has begun.
+  // Asks for the row's first lines, and that of the stamp, which is read first; the processor follows by
+  // itself once work on it has begun.
   void prefetch(const float* row) const {
     __builtin_prefetch(row, 1);
     if (values_ > kLine) __builtin_prefetch(row + kLine, 1);

@@ -1,7 +1,7 @@
 # Builds with sanitizers, PS_SANITIZE, are made to be built soon rather than to run fast.  Not optimised but for kernels,
 # where tests spend their time: half the time of -O1 -g.  Headers of third parties compiled once, and the sources of a
-# library many at a time: a third of what is left.  Other builds have none of this: they find a source that does not
-# include what it uses.  With clang: g++ takes twice as long, and has warnings for what it finds in joined sources.
+# library many at a time: a third of what is left.  Other builds do none of this in lib/ and cmd/: they find a source that
+# does not include what it uses.  With clang: g++ takes twice as long, and has warnings for what it finds in joined sources.
 #
 #   ps_precompile(TARGET HEADERS...)       compiles these headers, as TARGET is compiled
 #   ps_use_precompiled(TARGET FROM)        has TARGET use those of FROM

@@ -25,7 +25,7 @@ struct Found {
 
 Found scan(std::string text, Key base = 0) {
   size_t size = text.size();
-  text += '\n' + std::string(16, '\0');
+  text.append(1, '\n').append(16, '\0');
   const char* p = text.data();
   FeatureRun run;
   scan_run<':', ' ', false>(p, base, run);
@@ -37,7 +37,7 @@ Found scan(std::string text, Key base = 0) {
 
 // A number as scan_float reads it.
 float careful(std::string text) {
-  text += ' ' + std::string(16, '\0');
+  text.append(1, ' ').append(16, '\0');
   const char* p = text.data();
   float value = -1;
   EXPECT_EQ(scan_float(p, value), Scan::kNumber) << text;
@@ -124,7 +124,7 @@ TEST(FeatureRun, FromTwoPlacesStopsWhereOneRunWould) {
       begins.push_back(text.size());
       text += i == odd ? "7:x " : cat(i, ":", i % 3 ? 1 : 2, " ");
     }
-    text += '\n' + std::string(16, '\0');
+    text.append(1, '\n').append(16, '\0');
     const char* p = text.data();
     FeatureRun first, second;
     scan_two_runs<':', ' ', false>(p, text.data() + begins[kFeatures / 2], 0, first, second);
@@ -139,7 +139,7 @@ TEST(FeatureRun, FromTwoPlacesStopsWhereOneRunWould) {
 
 TEST(FeatureRun, TakesAsManyIdsAsAreAskedFor) {
   auto ids = [](std::string text, uint64_t most) {
-    text += '\n' + std::string(16, '\0');
+    text.append(1, '\n').append(16, '\0');
     const char* p = text.data();
     FeatureRun run;
     scan_ids<' '>(p, most, run);
