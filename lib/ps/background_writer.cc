@@ -23,11 +23,12 @@ struct SchedulingAttributes {
 };
 
 // For the calling thread alone: when it wakes, it does not take the processor from who serves; who serves
-// takes it at once, since Linux, from 6.12 on, lets a thread of shorter slices do so; and when more threads
-// want a processor than there are, it has a third of the share of each other.  With the lowest priority no
-// checkpoint came to its end where trainers wanted all of two cores.
+// takes it at once, since Linux, from 6.12 on, lets a thread of shorter slices do so unless it has had more
+// than its share, of which the lower priority gives it more; and when more threads want a processor than
+// there are, it has a tenth of the share of each other.  With the lowest priority no checkpoint came to its
+// end where trainers wanted all of two cores.
 void give_way() {
-  constexpr int kLowerBy = 5, kLowest = 19;
+  constexpr int kLowerBy = 10, kLowest = 19;
   constexpr uint64_t kLongestSlice = 100'000'000;  // ns
   SchedulingAttributes attributes{};
   attributes.size = sizeof attributes;

@@ -132,14 +132,14 @@ void ShardCheckpoint::work() {
   if (busy()) timer_.start_after(kAskOthers);
 }
 
-// A fraction of a millisecond at a time; and, while requests come, a sixth of all time at most, so that they
-// go on at about their rate.
+// A fraction of a millisecond at a time; and, while requests come, an eleventh of all time at most, so that
+// they go on at about their rate.
 void ShardCheckpoint::sweep() {
   constexpr Duration kAskRoom = std::chrono::milliseconds(1);
   // Slices: a small table need not wait, nor a request for more than a millisecond.
   constexpr int kAtOnce = 4;
   // Times what sweeping took, by the clock, in which others may have had the processor.
-  constexpr int kRest = 5;
+  constexpr int kRest = 10;
   constexpr Duration kLongestRest = std::chrono::milliseconds(1);
   if (!writer_.has_room()) return timer_.start_after(kAskRoom);
   const bool asked = tables_.num_requests() != std::exchange(requests_seen_, tables_.num_requests());
@@ -159,7 +159,7 @@ void ShardCheckpoint::sweep() {
 // Rows are of any size: a few at a time, as long as they are taken quickly.  Returns whether there are more.
 bool ShardCheckpoint::sweep_some() {
   constexpr uint64_t kRows = 64, kMostRows = 1024;
-  constexpr Duration kLongest = std::chrono::microseconds(200);
+  constexpr Duration kLongest = std::chrono::microseconds(100);
   const Time end = loop_.now() + kLongest;
   for (uint64_t rows = 0; rows < kMostRows && loop_.now() < end; rows += kRows) {
     if (!tables_.sweep_snapshot(kRows)) return false;

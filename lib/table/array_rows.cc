@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "base/error.h"
@@ -10,13 +13,41 @@ namespace ps {
 
 namespace {
 
+// A bit for each key that there may be.  Pages of it take memory when one of theirs is set.
+class KeyBits {
+ public:
+  explicit KeyBits(uint64_t bound) : num_words_(bound / 64 + 1) {}
+
+  bool has(uint64_t key) const { return words_ != nullptr && (words_[key / 64] >> key % 64 & 1) != 0; }
+  void set(uint64_t key) {
+    if (words_ == nullptr) words_.reset(static_cast<uint64_t*>(std::calloc(num_words_, sizeof(uint64_t))));
+    if (words_ == nullptr) throw std::bad_alloc();
+    words_[key / 64] |= uint64_t{1} << key % 64;
+  }
+  void reset(uint64_t key) {
+    if (has(key)) words_[key / 64] &= ~(uint64_t{1} << key % 64);
+  }
+  void clear() { words_.reset(); }
+  uint64_t memory_bytes() const { return words_ == nullptr ? 0 : num_words_ * sizeof(uint64_t); }
+
+ private:
+  struct Free {
+    void operator()(uint64_t* words) const { std::free(words); }
+  };
+
+  uint64_t num_words_;
+  std::unique_ptr<uint64_t[], Free> words_;  // null: none is set
+};
+
 class ArrayRows final : public RowStore {
  public:
   ArrayRows(const RowLayout& layout, uint64_t bound)
       : layout_(layout),
         bound_(bound),
         numbers_(static_cast<uint32_t*>(arena_.allocate(bound * sizeof(uint32_t)))),
-        rows_(layout, kSlabBytes, arena_) {
+        rows_(layout, kSlabBytes, arena_),
+        marked_(bound),
+        captured_(bound) {
     PS_CHECK(bound <= kMaxBound);
     rows_.add();
   }
@@ -28,13 +59,16 @@ class ArrayRows final : public RowStore {
   bool scans_partitions() const override { return false; }
   bool scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const override;
   void mark(std::span<const uint64_t> keys) override;
-  bool is_marked(uint64_t key) const override { return key < bound_ && rows_.is_marked(numbers_[key]); }
-  void clear_marks() override { rows_.clear_marks(); }
+  bool is_marked(uint64_t key) const override { return key < bound_ && marked_.has(key); }
+  void clear_marks() override { marked_.clear(); }
   void capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) override;
-  void clear_captured() override { rows_.clear_captured(); }
+  void clear_captured() override { captured_.clear(); }
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t size() const override { return rows_.size() - 1; }
-  uint64_t memory_bytes() const override { return bound_ * sizeof(uint32_t) + rows_.memory_bytes(); }
+  uint64_t memory_bytes() const override {
+    return bound_ * sizeof(uint32_t) + rows_.memory_bytes() + marked_.memory_bytes() +
+           captured_.memory_bytes();
+  }
 
  private:
   void ask(std::span<const uint64_t> keys) const;
@@ -46,6 +80,7 @@ class ArrayRows final : public RowStore {
   HugeArena arena_;
   uint32_t* const numbers_;  // [bound], 0: no row
   RowSlabs rows_;            // row 0 is nobody's
+  KeyBits marked_, captured_;
 };
 
 // Has the index lines of the first group of these keys come.
@@ -88,31 +123,39 @@ size_t ArrayRows::erase(std::span<const uint64_t> keys) {
   for (uint64_t key : keys) {
     if (key >= bound_ || numbers_[key] == 0) continue;
     rows_.remove(std::exchange(numbers_[key], 0));
+    marked_.reset(key);
     ++erased;
   }
   return erased;
 }
 
+// Most keys of a writer have their bit already, which lies beside that of the key before.
 void ArrayRows::mark(std::span<const uint64_t> keys) {
   for (uint64_t key : keys) {
-    if (key < bound_ && numbers_[key] != 0) rows_.mark(numbers_[key]);
+    if (key < bound_ && !marked_.has(key) && numbers_[key] != 0) marked_.set(key);
   }
 }
 
 void ArrayRows::capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) {
   out.keys.clear();
-  out.rows.clear();
-  ask(keys);
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (i % kGroup == 0) ask(keys.subspan(std::min(i + kGroup, keys.size())));
-    const uint64_t key = keys[i];
-    if (key >= bound_ || key_partition(key) < first) continue;
-    const uint32_t number = numbers_[key];
-    if (number == 0 || !rows_.capture(number)) continue;
-    out.keys.push_back(key);
-    out.rows.push_back(rows_.row(number));
-    layout_.prefetch(out.rows.back());
+  for (uint64_t key : keys) {
+    if (key < bound_ && !captured_.has(key) && key_partition(key) >= first) out.keys.push_back(key);
   }
+  out.rows.resize(out.keys.size());
+  size_t count = 0;
+  ask(out.keys);
+  for (size_t i = 0; i < out.keys.size(); ++i) {
+    if (i % kGroup == 0) ask(std::span(out.keys).subspan(std::min(i + kGroup, out.keys.size())));
+    const uint64_t key = out.keys[i];
+    const uint32_t number = numbers_[key];
+    if (number == 0 || captured_.has(key)) continue;
+    captured_.set(key);
+    out.keys[count] = key;
+    out.rows[count] = rows_.row(number);
+    layout_.prefetch(out.rows[count++]);
+  }
+  out.keys.resize(count);
+  out.rows.resize(count);
 }
 
 // Every partition looks at the whole array, of which it has but a part: some 1 ns a key that there may be.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/error.h"
 #include "base/radix_sort.h"
@@ -131,13 +132,24 @@ void SparseTable::bring_up_to_date(float* row) const {
 
 void SparseTable::bring_up_to_date(const KeyPlan& plan, std::span<float* const> rows, ThreadPool& pool) {
   if (!layout_.stamped()) return;
-  about_to_write(plan.keys);
-  pool.for_each(static_cast<int64_t>(rows.size()), block_, [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) {
-      if (n + kAhead < end) layout_.prefetch(rows[static_cast<size_t>(n + kAhead)]);
-      bring_up_to_date(rows[static_cast<size_t>(n)]);
-    }
-  });
+  const size_t most = most_at_once(pool);
+  for (size_t first = 0; first < rows.size(); first += most) {
+    const size_t count = std::min(most, rows.size() - first);
+    const std::span<float* const> own = rows.subspan(first, count);
+    about_to_write(std::span(plan.keys).subspan(first, count));
+    pool.for_each(static_cast<int64_t>(count), block_, [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        if (n + kAhead < end) layout_.prefetch(own[static_cast<size_t>(n + kAhead)]);
+        bring_up_to_date(own[static_cast<size_t>(n)]);
+      }
+    });
+  }
+}
+
+// Rows that a snapshot has just copied are in the nearest caches: there they are written, if one thread does.
+size_t SparseTable::most_at_once(const ThreadPool& pool) const {
+  constexpr size_t kRows = 256;
+  return snapshot_ && pool.threads() == 1 ? kRows : std::numeric_limits<size_t>::max();
 }
 
 void SparseTable::fill_initial(uint64_t key, const Row<float>& row) const {
@@ -212,18 +224,25 @@ void SparseTable::push(const KeyPlan& plan, std::span<float* const> rows,
     PS_CHECK(pieces.size() == 1);
     return push_some(plan, rows, pieces[0].gradients, scale, learning_rate, pool);
   }
-  about_to_write(plan.keys);
   optimizer_->begin_step(learning_rate);
   const int64_t steps = optimizer_->steps();
+  const size_t most = most_at_once(pool);
+  std::span<const uint64_t> keys = plan.keys;
   for (const GradientPiece& piece : pieces) {
-    const std::span<float* const> own = rows.first(piece.rows);
-    rows = rows.subspan(piece.rows);
-    pool.for_each(static_cast<int64_t>(own.size()), block_, [&](int64_t begin, int64_t end) {
-      std::span<float* const> block(own.data() + begin, static_cast<size_t>(end - begin));
-      optimizer_->update_rows(block, width(), piece.gradients + begin * width(), scale);
-      if (!layout_.stamped()) return;
-      for (float* row : block) layout_.set_stamp(row, steps);
-    });
+    for (size_t first = 0; first < piece.rows;) {
+      const size_t count = std::min(most, piece.rows - first);
+      const std::span<float* const> own = rows.first(count);
+      const float* const gradients = piece.gradients + static_cast<int64_t>(first) * width();
+      about_to_write(keys.first(count));
+      pool.for_each(static_cast<int64_t>(count), block_, [&](int64_t begin, int64_t end) {
+        std::span<float* const> block(own.data() + begin, static_cast<size_t>(end - begin));
+        optimizer_->update_rows(block, width(), gradients + begin * width(), scale);
+        if (!layout_.stamped()) return;
+        for (float* row : block) layout_.set_stamp(row, steps);
+      });
+      rows = rows.subspan(count), keys = keys.subspan(count);
+      first += count;
+    }
   }
   PS_CHECK(rows.empty());
 }

@@ -28,7 +28,7 @@ TEST(BackgroundWriter, DoesTasksInTheirOrder) {
 
 TEST(BackgroundWriter, GivesWayToTheThreadThatServes) {
   auto standing = [] { return std::pair(sched_getscheduler(0), getpriority(PRIO_PROCESS, 0)); };
-  const auto own = standing(), behind = std::pair(SCHED_BATCH, std::min(own.second + 5, 19));
+  const auto own = standing(), behind = std::pair(SCHED_BATCH, std::min(own.second + 10, 19));
   for (bool own_thread : {false, true}) {
     std::promise<std::pair<int, int>> told;
     BackgroundWriter writer(/*max_bytes=*/1, own_thread);

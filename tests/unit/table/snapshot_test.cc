@@ -72,8 +72,9 @@ class SnapshotTest : public testing::TestWithParam<Case> {
 
   // Any way in which rows change.
   void write(SparseTable& table, Random& random) {
+    const size_t count = random.below(8) == 0 ? 600 : 40;  // more than are written at once, or fewer
     std::set<uint64_t> chosen;
-    while (chosen.size() < 40) chosen.insert(random.below(kKeys));
+    while (chosen.size() < count) chosen.insert(random.below(kKeys));
     std::vector<uint64_t> keys(chosen.begin(), chosen.end());
     const uint32_t way = random.next32() % 8;
     if (way == 0) {
