@@ -116,7 +116,7 @@ void GeoCopies::take_steps(ByteReader& in) {
 }
 
 void GeoCopies::take_rows(ByteReader& in) {
-  constexpr size_t kRowsAtOnce = 256;  // put into a table
+  constexpr size_t kPutAtOnce = 256;  // put into a table
   while (in.remaining() > 0) {
     const uint32_t p = in.get<uint32_t>(), count = in.get<uint32_t>();
     if (!in.ok() || p >= specs_.size() || specs_[p].kind == ParameterKind::kStatistic) {
@@ -126,7 +126,7 @@ void GeoCopies::take_rows(ByteReader& in) {
     RowBlock block;
     for (uint32_t n = 0; n < count; ++n) {
       take_row(p, layout, in, block);
-      if (block.size() < kRowsAtOnce && n + 1 < count) continue;
+      if (block.size() < kPutAtOnce && n + 1 < count) continue;
       local_.put_rows(static_cast<int>(p), block);
       block.clear();
     }

@@ -9,7 +9,7 @@ namespace ps {
 namespace {
 
 constexpr uint64_t kSectionBytes = 8;
-constexpr size_t kRowsAtOnce = 256;  // copied from a table
+constexpr size_t kCopiedAtOnce = 256;  // copied from a table
 
 std::string begin_piece(PieceKind kind) {
   std::string out;
@@ -97,7 +97,7 @@ void GeoPieces::encode_rows(const Run& run, std::string& out) const {
   std::vector<uint64_t> keys;
   RowBlock rows;
   for (uint64_t done = 0; done < run.count; done += keys.size()) {
-    copies_.list_keys(p, run.first + done, std::min<uint64_t>(kRowsAtOnce, run.count - done), keys);
+    copies_.list_keys(p, run.first + done, std::min<uint64_t>(kCopiedAtOnce, run.count - done), keys);
     copies_.local_.copy_rows(static_cast<int>(p), keys, rows);
     for (size_t n = 0; n < keys.size(); ++n) {
       bool sent = false;
