@@ -368,6 +368,10 @@ void Shard::gather(int rank, uint64_t number, std::string bytes, ReplyPtr& reply
     reply->answer(Payload(gathering.last));
     return reply.reset();
   }
+  if (number + 2 == gathering.number && !gathering.former.empty()) {
+    reply->answer(Payload(gathering.former));
+    return reply.reset();
+  }
   if (number != gathering.number) {
     fail(Code::kData, "gather: number ", number, ", expected ", gathering.number);
   }
@@ -396,7 +400,11 @@ void Shard::finish_gathering() {
   for (auto& [rank, given] : gathering.given) all[static_cast<size_t>(rank)] = std::move(given);
   std::vector<ReplyPtr> replies = std::move(gathering.replies);
   std::string answer = encode_gathered(all);
-  gathering = {.number = gathering.number + 1, .given = {}, .replies = {}, .last = std::move(answer)};
+  gathering = {.number = gathering.number + 1,
+               .given = {},
+               .replies = {},
+               .last = std::move(answer),
+               .former = std::move(gathering.last)};
   for (ReplyPtr& each : replies) each->answer(Payload(gathering.last));
 }
 

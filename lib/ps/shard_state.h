@@ -97,12 +97,13 @@ struct Shard::HeldEvent {
   std::vector<uint64_t> cuts;
 };
 
-// What the trainers gather, and what the last gathering came to, should an answer be lost.
+// What the trainers gather, and what the last gathering came to, should an answer be lost; and the one
+// before, for who has to end its last pass again when all have ended the run.
 struct Shard::Gathering {
   uint64_t number = 0;
   std::map<int, std::string> given;  // by rank
   std::vector<ReplyPtr> replies;
-  std::string last;
+  std::string last, former;
 };
 
 }  // namespace ps

@@ -202,6 +202,23 @@ TEST_F(CutTest, NobodyHearsOfTheEndBeforeItCounts) {
   EXPECT_TRUE(again->answer && second->answer);
 }
 
+// Another process that is there when the end comes ends its last pass once more, and then the run.
+TEST_F(CutTest, WhoDiesBeforeTheEndCountsMayEndThePassOnceMore) {
+  make(2);
+  for (int rank : {0, 1}) push_end(rank, 0);
+  for (int rank : {0, 1}) gather(rank, 0, cat("pass of ", rank));
+  gather(1, 1, at_end());
+  leave(1, 2, 1);
+  join(1, 2, 2);
+  gather(0, 1, at_end());
+  OutcomePtr pass = gather(1, 0, "pass of another process");
+  ASSERT_TRUE(pass->answer);
+  EXPECT_THAT(decode_gathered(*pass->answer), ElementsAre("pass of 0", "pass of 1"));
+  OutcomePtr end = gather(1, 1, at_end());
+  ASSERT_TRUE(end->answer);
+  EXPECT_THAT(decode_gathered(*end->answer), ElementsAre(at_end(), at_end()));
+}
+
 TEST_F(CutTest, WhoHasSaidThatAllIsDoneIsNotMissed) {
   make(2);
   shard_->on_finished([](uint64_t) {});
