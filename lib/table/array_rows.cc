@@ -1,10 +1,8 @@
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <utility>
 
 #include "base/error.h"
+#include "table/row_bits.h"
 #include "table/row_slabs.h"
 #include "table/row_store.h"
 #include "table/table_partition.h"
@@ -13,41 +11,13 @@ namespace ps {
 
 namespace {
 
-// A bit for each key that there may be.  Pages of it take memory when one of theirs is set.
-class KeyBits {
- public:
-  explicit KeyBits(uint64_t bound) : num_words_(bound / 64 + 1) {}
-
-  bool has(uint64_t key) const { return words_ != nullptr && (words_[key / 64] >> key % 64 & 1) != 0; }
-  void set(uint64_t key) {
-    if (words_ == nullptr) words_.reset(static_cast<uint64_t*>(std::calloc(num_words_, sizeof(uint64_t))));
-    if (words_ == nullptr) throw std::bad_alloc();
-    words_[key / 64] |= uint64_t{1} << key % 64;
-  }
-  void reset(uint64_t key) {
-    if (has(key)) words_[key / 64] &= ~(uint64_t{1} << key % 64);
-  }
-  void clear() { words_.reset(); }
-  uint64_t memory_bytes() const { return words_ == nullptr ? 0 : num_words_ * sizeof(uint64_t); }
-
- private:
-  struct Free {
-    void operator()(uint64_t* words) const { std::free(words); }
-  };
-
-  uint64_t num_words_;
-  std::unique_ptr<uint64_t[], Free> words_;  // null: none is set
-};
-
 class ArrayRows final : public RowStore {
  public:
   ArrayRows(const RowLayout& layout, uint64_t bound)
       : layout_(layout),
         bound_(bound),
         numbers_(static_cast<uint32_t*>(arena_.allocate(bound * sizeof(uint32_t)))),
-        rows_(layout, kSlabBytes, arena_),
-        marked_(bound),
-        captured_(bound) {
+        rows_(layout, kSlabBytes, arena_) {
     PS_CHECK(bound <= kMaxBound);
     rows_.add();
   }
@@ -59,7 +29,7 @@ class ArrayRows final : public RowStore {
   bool scans_partitions() const override { return false; }
   bool scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const override;
   void mark(std::span<const uint64_t> keys) override;
-  bool is_marked(uint64_t key) const override { return key < bound_ && marked_.has(key); }
+  bool is_marked(uint64_t key) const override { return marked_.has(key); }
   void clear_marks() override { marked_.clear(); }
   void capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) override;
   void clear_captured() override { captured_.clear(); }
@@ -78,9 +48,9 @@ class ArrayRows final : public RowStore {
   const RowLayout layout_;
   const uint64_t bound_;
   HugeArena arena_;
-  uint32_t* const numbers_;  // [bound], 0: no row
-  RowSlabs rows_;            // row 0 is nobody's
-  KeyBits marked_, captured_;
+  uint32_t* const numbers_;    // [bound], 0: no row
+  RowSlabs rows_;              // row 0 is nobody's
+  RowBits marked_, captured_;  // by key
 };
 
 // Has the index lines of the first group of these keys come.
@@ -132,7 +102,7 @@ size_t ArrayRows::erase(std::span<const uint64_t> keys) {
 // Most keys of a writer have their bit already, which lies beside that of the key before.
 void ArrayRows::mark(std::span<const uint64_t> keys) {
   for (uint64_t key : keys) {
-    if (key < bound_ && !marked_.has(key) && numbers_[key] != 0) marked_.set(key);
+    if (key < bound_ && !marked_.has(key) && numbers_[key] != 0) marked_.set(key, bound_);
   }
 }
 
@@ -148,8 +118,7 @@ void ArrayRows::capture(std::span<const uint64_t> keys, uint32_t first, Captured
     if (i % kGroup == 0) ask(std::span(out.keys).subspan(std::min(i + kGroup, out.keys.size())));
     const uint64_t key = out.keys[i];
     const uint32_t number = numbers_[key];
-    if (number == 0 || captured_.has(key)) continue;
-    captured_.set(key);
+    if (number == 0 || !captured_.set(key, bound_)) continue;
     out.keys[count] = key;
     out.rows[count] = rows_.row(number);
     layout_.prefetch(out.rows[count++]);

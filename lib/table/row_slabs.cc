@@ -44,26 +44,12 @@ void RowSlabs::plan_read(uint32_t number, float* to) const {
 uint64_t RowSlabs::memory_bytes() const {
   constexpr uint64_t kBlockBytes = sizeof(uint32_t) + RowSpill::kBlockBytes;
   return resident_bytes_ + slabs_.size() * sizeof slabs_[0] + blocks_.size() * kBlockBytes +
-         removed_.capacity() * sizeof removed_[0] +
-         (marks_.capacity() + captured_.capacity()) * sizeof marks_[0];
+         removed_.capacity() * sizeof removed_[0] + marked_.memory_bytes() + captured_.memory_bytes();
 }
 
 void RowSlabs::remove(uint32_t number) {
   removed_.push_back(number);
-  if (is_marked(number)) marks_[number / 64] &= ~(uint64_t{1} << number % 64);
-}
-
-bool RowSlabs::capture(uint32_t number) {
-  if (number / 64 >= captured_.size()) captured_.resize(size_t{end_} / 64 + 1);
-  uint64_t& bits = captured_[number / 64];
-  const uint64_t before = bits;
-  bits |= uint64_t{1} << number % 64;
-  return bits != before;
-}
-
-void RowSlabs::mark(uint32_t number) {
-  if (number / 64 >= marks_.size()) marks_.resize(size_t{end_} / 64 + 1);
-  marks_[number / 64] |= uint64_t{1} << number % 64;
+  marked_.reset(number);
 }
 
 }  // namespace ps

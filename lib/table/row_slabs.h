@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/huge_pages.h"
+#include "table/row_bits.h"
 #include "table/row_layout.h"
 #include "table/row_spill.h"
 
@@ -27,15 +28,13 @@ class RowSlabs {
   void remove(uint32_t number);
 
   // A mark on a row, one bit: new ones have none.
-  void mark(uint32_t number);
-  bool is_marked(uint32_t number) const {
-    return number / 64 < marks_.size() && (marks_[number / 64] >> number % 64 & 1) != 0;
-  }
-  void clear_marks() { std::vector<uint64_t>().swap(marks_); }
+  void mark(uint32_t number) { marked_.set(number, end_); }
+  bool is_marked(uint32_t number) const { return marked_.has(number); }
+  void clear_marks() { marked_.clear(); }
 
   // Another bit, for the running snapshot: false when it was set already.
-  bool capture(uint32_t number);
-  void clear_captured() { std::vector<uint64_t>().swap(captured_); }
+  bool capture(uint32_t number) { return captured_.set(number, end_); }
+  void clear_captured() { captured_.clear(); }
 
   // Of slabs that may be on disk.  pin: as RowSpill::pin.  plan_read: stride floats of a row that is there.
   void pin(uint32_t number) { spill_->pin(blocks_[number >> bits_]); }
@@ -54,13 +53,12 @@ class RowSlabs {
   RowSpill* spill_;  // or null
   uint64_t stride_;  // floats from a row to the next
   uint32_t bits_, mask_;
-  uint32_t end_ = 0;                // beyond all numbers given
-  std::vector<float*> slabs_;       // 2^bits_ rows each; null: on disk
-  uint64_t resident_bytes_ = 0;     // of slabs_
-  std::vector<uint32_t> blocks_;    // of the spill, those that are slabs_
-  std::vector<uint32_t> removed_;   // numbers of no row
-  std::vector<uint64_t> marks_;     // bits by number; none are set beyond its end
-  std::vector<uint64_t> captured_;  // the same
+  uint32_t end_ = 0;               // beyond all numbers given
+  std::vector<float*> slabs_;      // 2^bits_ rows each; null: on disk
+  uint64_t resident_bytes_ = 0;    // of slabs_
+  std::vector<uint32_t> blocks_;   // of the spill, those that are slabs_
+  std::vector<uint32_t> removed_;  // numbers of no row
+  RowBits marked_, captured_;      // by number
 };
 
 }  // namespace ps

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "base/error.h"
 #include "base/radix_sort.h"
@@ -12,7 +11,7 @@ namespace ps {
 
 namespace {
 
-constexpr int64_t kAhead = 16;  // rows whose lines are on their way
+constexpr size_t kAhead = 16;  // rows whose lines are on their way
 
 // Some 200 µs of work and more.  Threads that are woken for less take the cores from those that prepare the
 // next batch: on two cores, passes of a factorisation machine took a third longer.
@@ -132,24 +131,28 @@ void SparseTable::bring_up_to_date(float* row) const {
 
 void SparseTable::bring_up_to_date(const KeyPlan& plan, std::span<float* const> rows, ThreadPool& pool) {
   if (!layout_.stamped()) return;
-  const size_t most = most_at_once(pool);
-  for (size_t first = 0; first < rows.size(); first += most) {
-    const size_t count = std::min(most, rows.size() - first);
-    const std::span<float* const> own = rows.subspan(first, count);
-    about_to_write(std::span(plan.keys).subspan(first, count));
-    pool.for_each(static_cast<int64_t>(count), block_, [&](int64_t begin, int64_t end) {
-      for (int64_t n = begin; n < end; ++n) {
-        if (n + kAhead < end) layout_.prefetch(own[static_cast<size_t>(n + kAhead)]);
-        bring_up_to_date(own[static_cast<size_t>(n)]);
-      }
-    });
-  }
+  write_rows(plan.keys, rows, pool, [&](std::span<float* const> block, size_t) {
+    for (size_t n = 0; n < block.size(); ++n) {
+      if (n + kAhead < block.size()) layout_.prefetch(block[n + kAhead]);
+      bring_up_to_date(block[n]);
+    }
+  });
 }
 
 // Rows that a snapshot has just copied are in the nearest caches: there they are written, if one thread does.
-size_t SparseTable::most_at_once(const ThreadPool& pool) const {
-  constexpr size_t kRows = 256;
-  return snapshot_ && pool.threads() == 1 ? kRows : std::numeric_limits<size_t>::max();
+template <class Body>
+void SparseTable::write_rows(std::span<const uint64_t> keys, std::span<float* const> rows, ThreadPool& pool,
+                             Body&& body) {
+  constexpr size_t kCopied = 256;
+  const size_t most = snapshot_ && pool.threads() == 1 ? kCopied : std::max<size_t>(1, rows.size());
+  for (size_t begin = 0; begin < rows.size(); begin += most) {
+    const size_t count = std::min(most, rows.size() - begin);
+    about_to_write(keys.subspan(begin, count));
+    pool.for_each(static_cast<int64_t>(count), block_, [&](int64_t first, int64_t last) {
+      const size_t start = begin + static_cast<size_t>(first);
+      body(rows.subspan(start, static_cast<size_t>(last - first)), start);
+    });
+  }
 }
 
 void SparseTable::fill_initial(uint64_t key, const Row<float>& row) const {
@@ -225,26 +228,22 @@ void SparseTable::push(const KeyPlan& plan, std::span<float* const> rows,
     return push_some(plan, rows, pieces[0].gradients, scale, learning_rate, pool);
   }
   optimizer_->begin_step(learning_rate);
-  const int64_t steps = optimizer_->steps();
-  const size_t most = most_at_once(pool);
   std::span<const uint64_t> keys = plan.keys;
   for (const GradientPiece& piece : pieces) {
-    for (size_t first = 0; first < piece.rows;) {
-      const size_t count = std::min(most, piece.rows - first);
-      const std::span<float* const> own = rows.first(count);
-      const float* const gradients = piece.gradients + static_cast<int64_t>(first) * width();
-      about_to_write(keys.first(count));
-      pool.for_each(static_cast<int64_t>(count), block_, [&](int64_t begin, int64_t end) {
-        std::span<float* const> block(own.data() + begin, static_cast<size_t>(end - begin));
-        optimizer_->update_rows(block, width(), gradients + begin * width(), scale);
-        if (!layout_.stamped()) return;
-        for (float* row : block) layout_.set_stamp(row, steps);
-      });
-      rows = rows.subspan(count), keys = keys.subspan(count);
-      first += count;
-    }
+    update(keys.first(piece.rows), rows.first(piece.rows), piece.gradients, scale, pool);
+    keys = keys.subspan(piece.rows), rows = rows.subspan(piece.rows);
   }
   PS_CHECK(rows.empty());
+}
+
+void SparseTable::update(std::span<const uint64_t> keys, std::span<float* const> rows, const float* gradients,
+                         float scale, ThreadPool& pool) {
+  const int64_t steps = optimizer_->steps();
+  write_rows(keys, rows, pool, [&](std::span<float* const> block, size_t first) {
+    optimizer_->update_rows(block, width(), gradients + static_cast<int64_t>(first) * width(), scale);
+    if (!layout_.stamped()) return;
+    for (float* row : block) layout_.set_stamp(row, steps);
+  });
 }
 
 void SparseTable::load_rows(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool) {

@@ -181,7 +181,12 @@ class SparseTable {
     if (snapshot_) snapshot_->keep(keys);
     if (tracks_changes_) rows_->mark(keys);
   }
-  size_t most_at_once(const ThreadPool& pool) const;
+  // body(block, first): writes these rows, which begin with rows[first].
+  template <class Body>
+  void write_rows(std::span<const uint64_t> keys, std::span<float* const> rows, ThreadPool& pool,
+                  Body&& body);
+  void update(std::span<const uint64_t> keys, std::span<float* const> rows, const float* gradients,
+              float scale, ThreadPool& pool);
   void note_erased(std::span<const uint64_t> keys);
   void pull_some(const KeyPlan& plan, std::span<float*> rows, ThreadPool& pool);
   void push_some(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
