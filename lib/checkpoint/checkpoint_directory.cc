@@ -29,15 +29,6 @@ std::string latest_text(const Latest& latest) {
   return cat(latest.folder, " ", checksum_text(latest.checksum), "\n");
 }
 
-// The manifest of a step, or nothing when there is none that is whole.
-std::optional<Manifest> whole_manifest(const std::string& directory, int64_t step) {
-  try {
-    return CheckpointReader(join_path(directory, step_folder(step))).manifest();
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
 // A folder whose manifest is gone is no checkpoint, also when the rest of it is still being removed.
 void remove_checkpoint(FileSystem& files, const std::string& folder) {
   files.remove(join_path(folder, kManifestFile));
@@ -65,6 +56,14 @@ std::vector<int64_t> checkpoint_steps(const std::string& directory) {
     return !exists(join_path(join_path(directory, step_folder(step)), kManifestFile));
   });
   return steps;
+}
+
+std::optional<Manifest> whole_manifest(const std::string& directory, int64_t step) {
+  try {
+    return CheckpointReader(join_path(directory, step_folder(step))).manifest();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 std::optional<Latest> read_latest(const std::string& directory) {

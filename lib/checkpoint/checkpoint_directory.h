@@ -29,6 +29,9 @@ std::optional<int64_t> step_of_folder(std::string_view name);
 // directory.
 std::vector<int64_t> checkpoint_steps(const std::string& directory);
 
+// The manifest of the checkpoint at that step; nothing when there is none, or it is damaged.
+std::optional<Manifest> whole_manifest(const std::string& directory, int64_t step);
+
 // What LATEST names.  `folder` is a name within the directory.
 struct Latest {
   std::string folder;

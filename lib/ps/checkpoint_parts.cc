@@ -47,11 +47,31 @@ Manifest read_part(const std::string& path) {
   return decode_manifest(read_file(path, kMaxPartBytes), path);
 }
 
+// Nothing when there is none, or it goes away while it is looked for.
+std::optional<Manifest> find_manifest(const std::string& path) {
+  try {
+    return read_part(path);
+  } catch (const Error&) {
+    if (exists(path)) throw;
+    return std::nullopt;
+  }
+}
+
 std::vector<std::string> part_files(const std::string& folder) {
   if (!is_directory(folder)) return {};
   std::vector<std::string> names = list_directory(folder);
   std::erase_if(names, [](const std::string& name) { return !name.ends_with(kPartSuffix); });
   return names;
+}
+
+// A shard's part of a checkpoint that counts.
+Manifest part_of(const Manifest& whole, const ShardPlace& place) {
+  Manifest part = whole;
+  std::erase_if(part.files, [&](const FileEntry& file) {
+    return !file.path.starts_with(rows_prefix(place)) && file.path != dense_file(place) &&
+           file.path != cat(shard_name(place), kFileSuffix);
+  });
+  return part;
 }
 
 // The full checkpoint that a part builds on; null when there is none of this run at that step.
@@ -148,24 +168,16 @@ Manifest PartWriter::finish(const std::vector<TableLayout>& layouts,
   return manifest;
 }
 
+// Where it may be, in the order in which it comes there: another shard may make a checkpoint of it meanwhile.
 std::optional<Manifest> find_part(const std::string& directory, const Cut& cut, const ShardPlace& place) {
   for (const std::string& folder : {writing_folder(cut), step_folder(cut.step)}) {
-    const std::string path =
-        join_path(join_path(directory, folder), shard_name(place) + std::string(kPartSuffix));
-    if (!exists(path)) continue;
-    Manifest part = read_part(path);
-    if (part.generation == cut.run) return part;
+    std::optional<Manifest> part =
+        find_manifest(join_path(join_path(directory, folder), shard_name(place) + std::string(kPartSuffix)));
+    if (part && part->generation == cut.run) return part;
   }
-  return std::nullopt;
-}
-
-Manifest part_of(const Manifest& whole, const ShardPlace& place) {
-  Manifest part = whole;
-  std::erase_if(part.files, [&](const FileEntry& file) {
-    return !file.path.starts_with(rows_prefix(place)) && file.path != dense_file(place) &&
-           file.path != cat(shard_name(place), kFileSuffix);
-  });
-  return part;
+  const std::optional<Manifest> whole = whole_manifest(directory, cut.step);
+  if (!whole || whole->generation != cut.run) return std::nullopt;
+  return part_of(*whole, place);
 }
 
 bool parts_complete(const std::string& directory, const Cut& cut, const ShardPlace& place) {
@@ -180,24 +192,29 @@ bool parts_complete(const std::string& directory, const Cut& cut, const ShardPla
          sparse.size() == static_cast<size_t>(place.num_sparse);
 }
 
+Manifest join_parts(std::span<const Manifest> parts) {
+  Manifest whole{.base = parts.front().base};
+  std::set<std::string> tables;
+  for (const Manifest& part : parts) {
+    if (part.base != whole.base) {
+      fail(Code::kUnavailable, "the parts of different servers build on different checkpoints");
+    }
+    for (const TableLayout& layout : part.tables) {
+      if (tables.insert(layout.name).second) whole.tables.push_back(layout);
+    }
+    whole.files.insert(whole.files.end(), part.files.begin(), part.files.end());
+  }
+  return whole;
+}
+
 uint64_t commit_parts(FileSystem& files, const std::string& directory, const Cut& cut, const Json& job) {
   const std::string folder = parts_folder(directory, cut);
-  const std::vector<std::string> parts = part_files(folder);
-  Manifest whole{.step = cut.step, .generation = cut.run, .job = job};
-  std::set<std::string> tables;
-  bool first = true;
-  for (const std::string& name : parts) {
-    Manifest part = read_part(join_path(folder, name));
-    if (std::exchange(first, false)) whole.base = part.base;
-    if (whole.base != part.base) {
-      fail(Code::kUnavailable, join_path(folder, name),
-           " builds on another checkpoint than the parts of other servers");
-    }
-    for (TableLayout& layout : part.tables) {
-      if (tables.insert(layout.name).second) whole.tables.push_back(std::move(layout));
-    }
-    std::move(part.files.begin(), part.files.end(), std::back_inserter(whole.files));
-  }
+  std::vector<Manifest> parts;
+  for (const std::string& name : part_files(folder)) parts.push_back(read_part(join_path(folder, name)));
+  Manifest whole = join_parts(parts);
+  whole.step = cut.step;
+  whole.generation = cut.run;
+  whole.job = job;
   const std::string target = join_path(directory, step_folder(cut.step));
   if (folder != target) {
     files.remove(join_path(target, kManifestFile));

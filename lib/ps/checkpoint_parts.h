@@ -12,32 +12,21 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "checkpoint/checkpoint_file_writer.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "config/fwd.h"
+#include "ps/cut.h"
 #include "ps/placement.h"
 #include "ps/run_state.h"
 #include "ps/shard_tables.h"
 
 namespace ps {
 
-// Which checkpoint.
-struct Cut {
-  uint64_t run = 0;
-  int64_t step = 0;
-};
-
 std::string writing_folder(const Cut& cut);
-
-// On which full checkpoint the next increment builds.  All shards of a run have begun the same checkpoints,
-// so that they choose the same.
-struct Increments {
-  int64_t full_step = -1;  // of the last full one that was begun; -1: none
-  int64_t since_full = 0;  // that were begun
-};
 
 // One shard's files.  Any one thread at a time.  Throws as ChunkWriter does.
 class PartWriter {
@@ -73,17 +62,19 @@ class PartWriter {
   std::unique_ptr<CheckpointFileWriter> dense_;  // null: none begun
 };
 
-// This shard's part, if it is there and whole: one that a process before this one has written.
+// This shard's part, if it is there and whole, or in a checkpoint that counts: one that a process before this
+// one has written.
 std::optional<Manifest> find_part(const std::string& directory, const Cut& cut, const ShardPlace& place);
-
-// The same of a checkpoint that counts.
-Manifest part_of(const Manifest& whole, const ShardPlace& place);
 
 // Whether the parts of all shards are there; `place` is of one of them.
 bool parts_complete(const std::string& directory, const Cut& cut, const ShardPlace& place);
 
+// The base, tables and files of the checkpoint whose parts these are.  Throws kUnavailable when they build on
+// different checkpoints.
+Manifest join_parts(std::span<const Manifest> parts);
+
 // Makes the parts a checkpoint: manifest, LATEST.  `job` is what must be equal to go on.  Returns its bytes.
-// Throws kUnavailable when the parts build on different checkpoints.
+// Throws as join_parts.
 uint64_t commit_parts(FileSystem& files, const std::string& directory, const Cut& cut, const Json& job);
 
 // Removes what was left half written: all before `cut`, and all of other runs; and of the checkpoint of `cut`

@@ -113,7 +113,7 @@ void PushLog::begin(LogEnd end) {
   start_commit();
 }
 
-void PushLog::begin_base(const CheckpointId& checkpoint, std::string image, const Increments& increments) {
+void PushLog::begin_base(const Cut& checkpoint, std::string image, const Increments& increments) {
   SegmentHeader header;
   header.is_base = header.has_image = true;
   header.checkpoint = checkpoint;

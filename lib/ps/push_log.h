@@ -16,7 +16,7 @@
 #include "base/file_system.h"
 #include "net/loop.h"
 #include "ps/background_writer.h"
-#include "ps/checkpoint_parts.h"
+#include "ps/cut.h"
 #include "ps/push_log_format.h"
 #include "ps/shard_status.h"
 
@@ -45,7 +45,7 @@ class PushLog {
   void begin(LogEnd end);
 
   // Begins a segment with a checkpoint that is being made of what has been added so far.
-  void begin_base(const CheckpointId& checkpoint, std::string image, const Increments& increments = {});
+  void begin_base(const Cut& checkpoint, std::string image, const Increments& increments = {});
 
   void add(ShardEvent event, int rank, std::string_view body);
 

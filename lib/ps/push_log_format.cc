@@ -19,11 +19,11 @@ uint64_t aligned(uint64_t offset) {
 
 }  // namespace
 
-const ObjectSpec<CheckpointId>& CheckpointId::spec() {
-  static const ObjectSpec<CheckpointId> spec = [] {
-    ObjectSpec<CheckpointId> s;
-    s.field("step", &CheckpointId::step, "of the job").must().at_least(0);
-    s.field("run", &CheckpointId::run, "in which it was written").must();
+const ObjectSpec<Cut>& Cut::spec() {
+  static const ObjectSpec<Cut> spec = [] {
+    ObjectSpec<Cut> s;
+    s.field("step", &Cut::step, "of the job").must().at_least(0);
+    s.field("run", &Cut::run, "in which it was written").must();
     return s;
   }();
   return spec;

@@ -14,18 +14,10 @@
 #include <vector>
 
 #include "config/spec.h"
+#include "ps/cut.h"
 #include "ps/shard_event.h"
 
 namespace ps {
-
-// A checkpoint, by the step and the run in which it was written.
-struct CheckpointId {
-  int64_t step = 0;
-  uint64_t run = 0;
-
-  bool operator==(const CheckpointId&) const = default;
-  static const ObjectSpec<CheckpointId>& spec();
-};
 
 // Whose log it is: what must be equal to take it up, and what the shard then has to be told.
 struct LogOwner {
@@ -47,7 +39,7 @@ struct SegmentHeader {
 
   // Whether all that came before is in a checkpoint, or there was nothing; and in which.
   bool is_base = false;
-  std::optional<CheckpointId> checkpoint;
+  std::optional<Cut> checkpoint;
   bool has_image = false;  // with the image of the shard: that checkpoint was made in its run
 
   // The full checkpoint on which the next increment builds, -1: none; and how many build on it.

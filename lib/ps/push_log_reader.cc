@@ -161,8 +161,7 @@ std::vector<uint64_t> log_segments(const std::string& folder) {
 }
 
 std::optional<PushLogReader> PushLogReader::open(const std::string& folder,
-                                                 const std::optional<CheckpointId>& checkpoint,
-                                                 std::string& why) {
+                                                 const std::optional<Cut>& checkpoint, std::string& why) {
   PushLogReader log(folder);
   std::vector<uint64_t> numbers = log_segments(folder);
   std::optional<SegmentBegin> segment = last_segment(folder, numbers);

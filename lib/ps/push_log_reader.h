@@ -18,8 +18,8 @@ class PushLogReader {
  public:
   // The log that leads on from the checkpoint, or, without one, from the beginning.  Nothing when there is
   // none in the folder, or it goes on from something else: then `why` says so.
-  static std::optional<PushLogReader> open(const std::string& folder,
-                                           const std::optional<CheckpointId>& checkpoint, std::string& why);
+  static std::optional<PushLogReader> open(const std::string& folder, const std::optional<Cut>& checkpoint,
+                                           std::string& why);
 
   const SegmentHeader& base() const { return chain_.front(); }
   const std::string& image() const { return image_; }  // of the base

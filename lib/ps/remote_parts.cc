@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/manifest.h"
+#include "ps/checkpoint_parts.h"
 #include "ps/part_service.h"
 #include "ps/remote_store.h"
 
@@ -14,18 +15,15 @@ namespace ps {
 
 // What the callbacks share until the last shard is done.
 struct RemoteStore::Taking {
-  uint64_t step = 0;
+  uint64_t run_of_servers = 0, step = 0;
   std::string folder;
   std::function<void(const std::optional<Error>&)> done;
   std::shared_ptr<Taking> increment;  // which builds on this one, and waits for it; may be null
 
-  struct Part {
-    std::vector<FileEntry> files;
-    std::unique_ptr<OutputFile> out;  // of the file that is being copied
-  };
-  std::vector<Part> parts;  // by shard
-  Manifest whole;           // of what has come
-  size_t shards_left = 0, shards_begun = 0;
+  std::vector<Manifest> parts;                     // by shard, as they come
+  std::vector<std::unique_ptr<OutputFile>> files;  // by shard, those that are being copied
+  size_t shards_left = 0;
+  Manifest whole;       // once all are there
   bool failed = false;  // done() was called
 
   // What goes wrong on this side is told, and ends nothing else.
@@ -36,26 +34,23 @@ struct RemoteStore::Taking {
       body();
     } catch (const Error& error) {
       failed = true;
-      parts.clear();
+      files.clear();
       done(error);
     }
   }
 
   void add(size_t shard, Manifest part) {
-    if (shards_begun++ == 0) whole.base = part.base;
-    if (whole.base != part.base) {
-      fail(Code::kUnavailable, "the servers' parts build on different checkpoints");
-    }
-    if (part.base && increment) fail(Code::kData, part.base->folder, " is the base of a base");
-    for (TableLayout& layout : part.tables) {
-      auto known = [&](const TableLayout& each) { return each.name == layout.name; };
-      if (std::ranges::none_of(whole.tables, known)) whole.tables.push_back(std::move(layout));
-    }
     for (const FileEntry& file : part.files) {
       if (file.path.find('/') != std::string::npos) fail(Code::kData, "a part has a file ", quote(file.path));
-      whole.files.push_back(file);
     }
-    parts[shard].files = std::move(part.files);
+    parts[shard] = std::move(part);
+  }
+
+  void join() {
+    whole = join_parts(parts);
+    whole.step = static_cast<int64_t>(step);
+    whole.generation = run_of_servers;
+    if (whole.base && increment) fail(Code::kData, whole.base->folder, " is the base of a base");
   }
 
   // The copies are a checkpoint.  What builds on this one builds on the copy from here on.
@@ -71,7 +66,7 @@ struct RemoteStore::Taking {
 void RemoteStore::take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& directory,
                                   std::function<void(const std::optional<Error>&)> done) {
   auto taking = std::make_shared<Taking>();
-  taking->whole.generation = checkpoint.run;
+  taking->run_of_servers = checkpoint.run;
   taking->done = std::move(done);
   taking->run([&] { take_all(taking, directory, checkpoint.text); });
 }
@@ -84,15 +79,16 @@ void RemoteStore::take_all(const std::shared_ptr<Taking>& taking, const std::str
   taking->folder = join_path(directory, name);
   make_directories(taking->folder);
   taking->parts.resize(links_.size());
-  taking->whole.step = *step;
+  taking->files.resize(links_.size());
   taking->shards_left = links_.size();
   for (size_t s = 0; s < links_.size(); ++s) take_part(taking, s);
 }
 
 void RemoteStore::end_all(const std::shared_ptr<Taking>& taking) {
+  taking->join();
   if (!taking->whole.base) return taking->finish();
   auto base = std::make_shared<Taking>();
-  base->whole.generation = taking->whole.generation;
+  base->run_of_servers = taking->run_of_servers;
   base->done = taking->done;
   base->increment = taking;
   base->run([&] { take_all(base, parent_directory(taking->folder), taking->whole.base->folder); });
@@ -111,13 +107,13 @@ void RemoteStore::take_part(std::shared_ptr<Taking> taking, size_t shard) {
 }
 
 void RemoteStore::take_file(std::shared_ptr<Taking> taking, size_t shard, size_t file) {
-  Taking::Part& part = taking->parts[shard];
-  part.out.reset();
-  if (file == part.files.size()) {
+  const std::vector<FileEntry>& files = taking->parts[shard].files;
+  taking->files[shard].reset();
+  if (file == files.size()) {
     if (--taking->shards_left == 0) end_all(taking);
     return;
   }
-  part.out = unsynced_files().create(join_path(taking->folder, part.files[file].path));
+  taking->files[shard] = unsynced_files().create(join_path(taking->folder, files[file].path));
   take_piece(std::move(taking), shard, file, 0);
 }
 
@@ -133,7 +129,7 @@ void RemoteStore::take_piece(std::shared_ptr<Taking> taking, size_t shard, size_
                      if (!bytes || bytes->size() != size) {
                        fail(Code::kUnavailable, "a server has not kept its part until it was copied");
                      }
-                     taking->parts[shard].out->write(*bytes);
+                     taking->files[shard]->write(*bytes);
                      take_piece(taking, shard, file, offset + size);
                    });
                  });

@@ -364,12 +364,9 @@ void Shard::gather(int rank, uint64_t number, std::string bytes, ReplyPtr& reply
   trainer(rank);
   going_ = true;
   Gathering& gathering = *gathering_;
-  if (number + 1 == gathering.number) {
-    reply->answer(Payload(gathering.last));
-    return reply.reset();
-  }
-  if (number + 2 == gathering.number && !gathering.former.empty()) {
-    reply->answer(Payload(gathering.former));
+  const uint64_t behind = gathering.number - number;
+  if ((behind == 1 || behind == 2) && !gathering.answers[behind - 1].empty()) {
+    reply->answer(Payload(gathering.answers[behind - 1]));
     return reply.reset();
   }
   if (number != gathering.number) {
@@ -403,9 +400,8 @@ void Shard::finish_gathering() {
   gathering = {.number = gathering.number + 1,
                .given = {},
                .replies = {},
-               .last = std::move(answer),
-               .former = std::move(gathering.last)};
-  for (ReplyPtr& each : replies) each->answer(Payload(gathering.last));
+               .answers = {std::move(answer), std::move(gathering.answers[0])}};
+  for (ReplyPtr& each : replies) each->answer(Payload(gathering.answers[0]));
 }
 
 bool Shard::gave_end(const Trainer& trainer) const {

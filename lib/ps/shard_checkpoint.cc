@@ -84,6 +84,7 @@ void ShardCheckpoint::begin(const Cut& cut, std::map<std::string, std::string> s
   shared_states_ = std::move(shared);
   begun_ = loop_.now();
   part_ = std::make_shared<Part>();
+  logged_ = !settings_.durable;
   const std::optional<int64_t> base_step = choose_base(cut, full);
   if (take_up_part()) return;
   writer_.add(0, [this, part = part_, cut, base_step] {
@@ -148,6 +149,7 @@ void ShardCheckpoint::sweep() {
     const Duration rest = std::min<Duration>(kRest * (loop_.now() - start), kLongestRest);
     return timer_.start_after(asked && ++slices_ > kAtOnce ? rest : Duration());
   }
+  if (!logged_) return timer_.start_after(kAskRoom);
   writer_.add(0, [part = part_, layouts = tables_.layouts(), states = std::move(states_),
                   shared = std::exchange(shared_states_, {})] {
     part->run([&] { part->manifest = part->writer->finish(layouts, states, shared); });

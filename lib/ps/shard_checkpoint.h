@@ -72,6 +72,10 @@ class ShardCheckpoint final : private SnapshotTarget {
   // Where the files of a cut are, or have been moved to.
   std::vector<std::string> folders(const Cut& cut) const;
 
+  // With a log, a part is not whole before this is said of it: what follows the checkpoint is on the disk,
+  // for who comes in place of this shard when the checkpoint counts.
+  void note_logged(const Cut& cut) { logged_ = logged_ || cut == cut_; }
+
   // Until the part is written; of the first shard, until the checkpoint counts, or has failed.
   bool busy() const { return phase_ != Phase::kIdle; }
 
@@ -121,6 +125,7 @@ class ShardCheckpoint final : private SnapshotTarget {
   SharedStates shared_states_;
   std::shared_ptr<Part> part_;
   Time begun_{}, gathering_since_{};
+  bool logged_ = false;
   int slices_ = 0;              // of the sweep, while requests came
   uint64_t requests_seen_ = 0;  // by the tables, when they were last swept
 

@@ -80,7 +80,7 @@ std::string Shard::save_image() const {
   for (bool flag : {going_, marks_}) put(out, static_cast<uint8_t>(flag));
   rule_.save(out);
   put(out, gathering_->number);
-  put_text(out, gathering_->last);
+  for (const std::string& answer : gathering_->answers) put_text(out, answer);
   put(out, static_cast<uint32_t>(gathering_->given.size()));
   for (const auto& [rank, given] : gathering_->given) {
     put(out, static_cast<uint32_t>(rank));
@@ -150,7 +150,7 @@ void Shard::load_image(std::string_view image) {
   rule_.load(in);
   *gathering_ = {};
   gathering_->number = in.get<uint64_t>();
-  gathering_->last = take_text(in);
+  for (std::string& answer : gathering_->answers) answer = take_text(in);
   for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
     const int rank = static_cast<int>(in.get<uint32_t>());
     gathering_->given[rank] = take_text(in);

@@ -73,7 +73,7 @@ class ShardServer {
 
   // The last checkpoint that was begun while a log was read, and the shard as it then was.
   struct ReplayedCut {
-    CheckpointId id;
+    Cut id;
     std::string image;
     Increments increments;
   };
@@ -106,6 +106,7 @@ class ShardServer {
   bool restore_for_log(const CheckpointReader& checkpoint);
   void load_image(const PushLogReader& log);
   void go_on_with_log(LogEnd end);
+  void note_logged(const ReplayedCut& cut);
   void warn_of_damage(const Error& error) const;
   ReplyPtr when_synced(ReplyPtr reply);
   void end_for_good(const Error& error);
@@ -141,8 +142,8 @@ class ShardServer {
   std::unique_ptr<PushLog> log_;      // null: there is none
   std::optional<ReplayedCut> replayed_cut_;
   bool log_looked_for_ = false;
-  std::optional<CheckpointId> restored_;  // what the shard began with
-  std::optional<Error> failed_;           // for good
+  std::optional<Cut> restored_;  // what the shard began with
+  std::optional<Error> failed_;  // for good
   std::function<void(const Error&)> on_failed_ = [](const Error&) {};
   Timer fail_timer_;
   bool recovers_ = false;        // the shard was made for a run that goes on from a checkpoint, or anew

@@ -53,7 +53,7 @@ void ShardServer::restore(const Hello& hello) {
   check_checkpoint(*reader);
   shard_->restore(*reader);
   restored_folder_ = step_folder(reader->manifest().step);
-  restored_ = {reader->manifest().step, reader->manifest().generation};
+  restored_ = {reader->manifest().generation, reader->manifest().step};
   if (job_.checkpoints.log != nullptr) job_.checkpoints.log->info("Going on from ", reader->folder());
 }
 
@@ -132,8 +132,10 @@ void ShardServer::begin_checkpoint(uint64_t step, bool at_end) {
   const Cut cut{shard_->run(), static_cast<int64_t>(step)};
   checkpoint_->begin(cut, std::move(states), at_end, shard_->kept_states());
   if (!job_.checkpoints.durable) return;
-  const ReplayedCut begun{{cut.step, cut.run}, shard_->save_image(), checkpoint_->increments()};
-  log_ ? log_->begin_base(begun.id, begun.image, begun.increments) : void(replayed_cut_ = begun);
+  const ReplayedCut begun{cut, shard_->save_image(), checkpoint_->increments()};
+  if (!log_) return void(replayed_cut_ = begun);
+  log_->begin_base(begun.id, begun.image, begun.increments);
+  note_logged(begun);
 }
 
 void ShardServer::end_checkpoint(const AskedCheckpoint& end) {
@@ -214,14 +216,8 @@ void ShardServer::ask_part(uint64_t step, ReplyPtr reply) {
 
 void ShardServer::look_for_part(uint64_t step) {
   const Cut cut{shard_->run(), static_cast<int64_t>(step)};
-  const std::string folder = join_path(job_.checkpoints.directory, step_folder(cut.step));
-  try {
-    const CheckpointReader reader(folder);
-    if (reader.manifest().generation != cut.run) return;
-    parts_.add(cut, {part_of(reader.manifest(), place_from_json(place_)), ""});
-  } catch (const Error& error) {
-    if (job_.checkpoints.log != nullptr) job_.checkpoints.log->warning("no model of it: ", error.message());
-  }
+  std::optional<Manifest> part = find_part(job_.checkpoints.directory, cut, place_from_json(place_));
+  if (part) parts_.add(cut, {std::move(*part), ""});
 }
 
 // None while the last one is not done: it would be given up.  And none while a model is made of the last: a

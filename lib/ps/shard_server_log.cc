@@ -86,8 +86,8 @@ void ShardServer::take_up_log(const Hello& hello) {
   place_ = hello.place;
   try {
     const std::unique_ptr<CheckpointReader> checkpoint = newest_checkpoint();
-    std::optional<CheckpointId> id;
-    if (checkpoint) id = {checkpoint->manifest().step, checkpoint->manifest().generation};
+    std::optional<Cut> id;
+    if (checkpoint) id = {checkpoint->manifest().generation, checkpoint->manifest().step};
     std::string why;
     std::optional<PushLogReader> log = PushLogReader::open(log_folder(), id, why);
     if (!why.empty() && job_.checkpoints.log != nullptr) job_.checkpoints.log->warning(why);
@@ -99,13 +99,16 @@ void ShardServer::take_up_log(const Hello& hello) {
   }
 }
 
-// Null: there is none, or it is damaged; then there is no log that goes on from it.
+// Null: there is none, or it is damaged; then there is no log that goes on from it.  Another shard may just
+// make the next one of parts that are all there, and remove this one.
 std::unique_ptr<CheckpointReader> ShardServer::newest_checkpoint() const {
+  const std::string& directory = job_.checkpoints.directory;
+  std::string folder;
   try {
-    const std::string& directory = job_.checkpoints.directory;
-    const std::string folder = newest_folder(directory);
+    folder = newest_folder(directory);
     return folder.empty() ? nullptr : std::make_unique<CheckpointReader>(join_path(directory, folder));
   } catch (const Error& error) {
+    if (!folder.empty() && newest_folder(directory) != folder) return newest_checkpoint();
     warn_of_damage(error);
     return nullptr;
   }
@@ -179,13 +182,21 @@ void ShardServer::go_on_with_log(LogEnd end) {
   const bool has_base = !cut || is_of_cut(end.header) || std::ranges::any_of(end.chain, is_of_cut);
   write_log(std::move(end));
   if (!has_base) log_->begin_base(cut->id, cut->image, cut->increments);
+  if (cut) note_logged(*cut);
+}
+
+// As soon as the log is.
+void ShardServer::note_logged(const ReplayedCut& cut) {
+  log_->when_synced([this, cut = cut.id](const Error* error) {
+    if (error == nullptr) checkpoint_->note_logged(cut);
+  });
 }
 
 // As the shard was when a checkpoint began that counts now.
 void ShardServer::load_image(const PushLogReader& log) {
   shard_->load_image(log.image());
   cut_pass_ = shard_->pass_just_ended();
-  const CheckpointId& checkpoint = *log.base().checkpoint;
+  const Cut& checkpoint = *log.base().checkpoint;
   last_end_ = {true, step_folder(checkpoint.step), checkpoint.run};
 }
 

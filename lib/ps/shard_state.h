@@ -2,6 +2,8 @@
 #ifndef PS_PS_SHARD_STATE_H_
 #define PS_PS_SHARD_STATE_H_
 
+#include <array>
+
 #include "ps/shard.h"
 
 namespace ps {
@@ -97,13 +99,13 @@ struct Shard::HeldEvent {
   std::vector<uint64_t> cuts;
 };
 
-// What the trainers gather, and what the last gathering came to, should an answer be lost; and the one
-// before, for who has to end its last pass again when all have ended the run.
+// What the trainers gather, and what the last gatherings came to, the newest first: should an answer be lost,
+// and for who has to end its last pass again when all have ended the run.
 struct Shard::Gathering {
   uint64_t number = 0;
   std::map<int, std::string> given;  // by rank
   std::vector<ReplyPtr> replies;
-  std::string last, former;
+  std::array<std::string, 2> answers;
 };
 
 }  // namespace ps

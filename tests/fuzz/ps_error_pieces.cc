@@ -3,20 +3,12 @@
 
 #include "base/error.h"
 #include "ps/error_pieces.h"
-
-static ps::ParameterSpec spec(ps::ParameterKind kind, bool sparse, int64_t cols) {
-  ps::ParameterSpec spec;
-  spec.kind = kind;
-  spec.sparse = sparse;
-  spec.rows = 20;
-  spec.cols = cols;
-  return spec;
-}
+#include "support/test_parameter.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const ps::ParameterSpec specs[] = {spec(ps::ParameterKind::kRows, true, 3),
-                                     spec(ps::ParameterKind::kRows, false, 1),
-                                     spec(ps::ParameterKind::kMatrix, false, 2)};
+  const ps::ParameterSpec specs[] = {ps::test_parameter("table", ps::ParameterKind::kRows, true, 20, 3),
+                                     ps::test_parameter("embedding", ps::ParameterKind::kRows, false, 20, 1),
+                                     ps::test_parameter("matrix", ps::ParameterKind::kMatrix, false, 20, 2)};
   std::vector<float> whole(40);
   ps::ErrorMemory keyed(3, 1000);
   try {

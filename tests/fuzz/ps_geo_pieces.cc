@@ -5,20 +5,13 @@
 #include "base/error.h"
 #include "config/json.h"
 #include "ps/geo_copies.h"
-
-static ps::ParameterSpec spec(ps::ParameterKind kind, bool sparse, int64_t cols) {
-  ps::ParameterSpec spec;
-  spec.kind = kind;
-  spec.sparse = sparse;
-  spec.rows = 20;
-  spec.cols = cols;
-  return spec;
-}
+#include "support/test_parameter.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::vector<ps::ParameterSpec> specs = {spec(ps::ParameterKind::kRows, true, 3),
-                                                spec(ps::ParameterKind::kRows, false, 1),
-                                                spec(ps::ParameterKind::kMatrix, false, 2)};
+  const std::vector<ps::ParameterSpec> specs = {
+      ps::test_parameter("table", ps::ParameterKind::kRows, true, 20, 3),
+      ps::test_parameter("embedding", ps::ParameterKind::kRows, false, 20, 1),
+      ps::test_parameter("matrix", ps::ParameterKind::kMatrix, false, 20, 2)};
   ps::ThreadPool pool(1);
   const ps::Json momentum = {{"type", "momentum"}, {"learning_rate", 0.1}, {"l2", 0.01}};
   ps::LocalStore local(specs, ps::make_optimizer_plan(momentum, "sum"), UINT64_MAX, pool);

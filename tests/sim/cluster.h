@@ -21,22 +21,11 @@
 #include "ps/local_store.h"
 #include "ps/remote_store.h"
 #include "ps/shard_server.h"
+#include "support/test_parameter.h"
 
 namespace ps {
 
 using namespace std::chrono_literals;
-
-inline ParameterSpec test_parameter(std::string name, ParameterKind kind, bool sparse, int64_t rows,
-                                    int64_t cols) {
-  ParameterSpec spec;
-  spec.name = std::move(name);
-  spec.kind = kind;
-  spec.sparse = sparse;
-  spec.rows = rows;
-  spec.cols = cols;
-  spec.initializer = {Distribution::kNormal, 0, 0.5, 7};
-  return spec;
-}
 
 // One parameter of each kind; the matrix and the embedding have several blocks, unless they are to be small.
 inline std::vector<ParameterSpec> test_parameters(bool small = false) {

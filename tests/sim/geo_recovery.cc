@@ -66,12 +66,7 @@ void run_seed(uint64_t seed, Totals& totals) {
   const auto expected = train_calmly(plan, seed, calm_time);
   const ScratchFolder folder;
   RecoveringCluster cluster(plan, folder.path(), seed, totals);
-  for (int crash = 0; crash < plan.crashes; ++crash) {
-    const Time when = seconds_duration(to_seconds(2 * calm_time) * random.uniform());
-    cluster.network().at(when, [&cluster] { cluster.crash_some(); });
-  }
-  cluster.start_trainers();
-  cluster.run();
+  cluster.train_through_crashes(calm_time, random);
   expect_passes(expected, cluster);
 }
 

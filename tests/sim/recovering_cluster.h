@@ -132,6 +132,16 @@ class RecoveringCluster {
     for (auto& server : servers_) server->shards.clear();
   }
 
+  // To its end, while somebody crashes now and then in about twice the time that it takes when nobody does.
+  void train_through_crashes(Time calm_time, Random& random) {
+    for (int crash = 0; crash < plan_.crashes; ++crash) {
+      const Time when = seconds_duration(to_seconds(2 * calm_time) * random.uniform());
+      network_.at(when, [this] { crash_some(); });
+    }
+    start_trainers();
+    run();
+  }
+
   // Until all that was started has ended.
   void run() {
     ASSERT_TRUE(network_.run_until([this] { return num_pending_ == 0 && network_.processes_ended(); },

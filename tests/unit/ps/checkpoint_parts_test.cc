@@ -68,8 +68,9 @@ TEST_F(CheckpointPartsTest, WhoeverDiesWhileACheckpointIsMadeOfThemMakesItAgain)
   EXPECT_EQ(reader.state("state of 1"), "something");
   EXPECT_THAT(list_directory(reader.folder()),
               testing::UnorderedElementsAre(kManifestFile, "shard-d0-s0.psc", "shard-d1-s1.psc"));
-  EXPECT_FALSE(find(1)) << "it is in a checkpoint";
-  EXPECT_THAT(paths(part_of(reader.manifest(), place(1))), ElementsAre("shard-d1-s1.psc"));
+  ASSERT_TRUE(find(1)) << "it is in a checkpoint that counts";
+  EXPECT_THAT(paths(*find(1)), ElementsAre("shard-d1-s1.psc"));
+  EXPECT_FALSE(find(1, 8)) << "of another run";
 }
 
 TEST_F(CheckpointPartsTest, ACheckpointTakesThePlaceOfAnotherRunsOfTheSameStep) {

@@ -9,29 +9,19 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "config/json.h"
+#include "support/test_parameter.h"
 
 namespace ps {
 namespace {
 
 constexpr int64_t kPeriod = 3;
 
-ParameterSpec spec(std::string name, ParameterKind kind, bool sparse, int64_t rows, int64_t cols) {
-  ParameterSpec spec;
-  spec.name = std::move(name);
-  spec.kind = kind;
-  spec.sparse = sparse;
-  spec.rows = rows;
-  spec.cols = cols;
-  spec.initializer = {Distribution::kNormal, 0, 0.5, 7};
-  return spec;
-}
-
 std::vector<ParameterSpec> specs() {
-  return {spec("table", ParameterKind::kRows, true, 0, 3),
-          spec("bounded", ParameterKind::kRows, true, 500, 1),
-          spec("embedding", ParameterKind::kRows, false, 30, 2),
-          spec("matrix", ParameterKind::kMatrix, false, 10, 5),
-          spec("running", ParameterKind::kStatistic, false, 1, 4)};
+  return {test_parameter("table", ParameterKind::kRows, true, 0, 3),
+          test_parameter("bounded", ParameterKind::kRows, true, 500, 1),
+          test_parameter("embedding", ParameterKind::kRows, false, 30, 2),
+          test_parameter("matrix", ParameterKind::kMatrix, false, 10, 5),
+          test_parameter("running", ParameterKind::kStatistic, false, 1, 4)};
 }
 
 OptimizerPlan plan(const char* type = "momentum") {

@@ -51,7 +51,7 @@ class PushLogTest : public testing::Test {
     Texts texts;
     LogEnd end;
   };
-  std::optional<Read> read(std::optional<CheckpointId> checkpoint = {}) {
+  std::optional<Read> read(std::optional<Cut> checkpoint = {}) {
     std::optional<PushLogReader> log = PushLogReader::open(folder_, checkpoint, why_);
     if (!log) return std::nullopt;
     Read result;
@@ -62,7 +62,7 @@ class PushLogTest : public testing::Test {
     });
     return result;
   }
-  Texts texts(std::optional<CheckpointId> checkpoint = {}) {
+  Texts texts(std::optional<Cut> checkpoint = {}) {
     std::optional<Read> result = read(checkpoint);
     return result ? result->texts : Texts{"no log"};
   }
@@ -76,7 +76,7 @@ class PushLogTest : public testing::Test {
     files_.fail_at(call, error);
     open();
     add_all({"a", "b"});
-    log_->begin_base({7, 9}, "image");
+    log_->begin_base({9, 7}, "image");
     add_all({"c", "d"});
     log_.reset();
     files_.heal();
@@ -134,7 +134,7 @@ TEST_F(PushLogTest, ALogWithoutEventsIsOne) {
   open();
   turn();
   EXPECT_THAT(texts(), IsEmpty());
-  EXPECT_FALSE(read(CheckpointId{5, 1}).has_value());
+  EXPECT_FALSE(read(Cut{1, 5}).has_value());
   EXPECT_THAT(why_, HasSubstr("goes on from the beginning, not from that at step 5"));
 }
 
@@ -142,17 +142,17 @@ TEST_F(PushLogTest, ALogWithoutEventsIsOne) {
 TEST_F(PushLogTest, BeginsAnewWithACheckpointThatCounts) {
   open();
   add_all({"a"});
-  log_->begin_base({7, 9}, "image");
+  log_->begin_base({9, 7}, "image");
   add_all({"b"});
   EXPECT_THAT(texts(), ElementsAre("a", "b"));
-  EXPECT_THAT(texts(CheckpointId{7, 9}), ElementsAre("b"));
-  EXPECT_THAT(texts(CheckpointId{7, 8}), ElementsAre("no log"));
+  EXPECT_THAT(texts(Cut{9, 7}), ElementsAre("b"));
+  EXPECT_THAT(texts(Cut{8, 7}), ElementsAre("no log"));
   log_->prune();
   EXPECT_THAT(texts(), ElementsAre("a", "b")) << "it does not count yet";
   newest_ = "step-000000007";
   log_->prune();
   EXPECT_THAT(texts(), ElementsAre("no log"));
-  EXPECT_EQ(PushLogReader::open(folder_, CheckpointId{7, 9}, why_)->image(), "image");
+  EXPECT_EQ(PushLogReader::open(folder_, Cut{9, 7}, why_)->image(), "image");
   EXPECT_THAT(log_segments(folder_), ElementsAre(2));
 }
 
