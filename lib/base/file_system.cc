@@ -6,68 +6,175 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <new>
+#include <utility>
 
+#include "base/async_write.h"
 #include "base/error.h"
 
 namespace ps {
 
 namespace {
 
+// A large file goes past the system's cache, which has better to keep than what nobody reads soon: copying
+// into it would take as much of the processor as making the bytes does.  Pieces of it are gathered, and
+// written while the next is gathered.  Once synced, or where the file system has no direct access, bytes are
+// written as they come; so are those of a file of which the system may choose when they reach the disk.
 class SystemFile final : public OutputFile {
  public:
-  explicit SystemFile(const std::string& path) : path_(path) {
+  SystemFile(const std::string& path, bool synced) : path_(path), synced_(synced), gathers_(synced) {
     file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file_ < 0) fail_errno(Code::kUsage, "cannot create", path, errno);
   }
-  ~SystemFile() override { close(file_); }
+
+  ~SystemFile() override {
+    try {
+      flush();
+    } catch (const Error&) {  // as promised: what is not synced may be lost
+    }
+    close(file_);
+  }
+
+  void write(std::string_view bytes) override {
+    while (gathers_ && !bytes.empty()) {
+      const std::string_view some = bytes.substr(0, kPieceBytes - gathered_);
+      if (!piece_) piece_ = new_piece();
+      std::memcpy(piece_.get() + gathered_, some.data(), some.size());
+      gathered_ += some.size();
+      bytes.remove_prefix(some.size());
+      if (gathered_ == kPieceBytes) end_piece();
+    }
+    write_through(bytes);
+  }
+
+  void sync() override {
+    if (!synced_) return;
+    flush();
+    check(error_ == 0 && fdatasync(file_) != 0 ? errno : error_);
+  }
+
+ private:
+  static constexpr size_t kPieceBytes = size_t{1} << 20;
+  static constexpr size_t kPage = 4096;  // direct access reads whole ones
+
+  struct Free {
+    void operator()(char* piece) const { std::free(piece); }
+  };
+  using Piece = std::unique_ptr<char, Free>;
+
+  static Piece new_piece() {
+    Piece piece(static_cast<char*>(std::aligned_alloc(kPage, kPieceBytes)));
+    if (!piece) throw std::bad_alloc();
+    return piece;
+  }
+
+  void end_piece() {
+    end_writing();
+    if (!gathers_ || !begin_direct() || !has_blocks(offset_ + kPieceBytes)) return flush();
+    const std::string_view bytes(piece_.get(), std::exchange(gathered_, 0));
+    written_ = std::move(piece_);
+    const int error = direct_->start(file_, offset_, bytes);
+    offset_ += bytes.size();
+    if (error != 0) end_refused(error);
+  }
+
+  bool begin_direct() {
+    if (direct_) return true;
+    direct_ = AsyncWrite::make();
+    if (direct_ && fcntl(file_, F_SETFL, O_DIRECT) != 0) direct_.reset();
+    return direct_ != nullptr;
+  }
+
+  // Where a file has blocks, writes do not wait for each other.
+  bool has_blocks(uint64_t end) {
+    constexpr uint64_t kAtOnce = uint64_t{32} << 20;
+    if (end <= allocated_) return true;
+    const bool got = fallocate(file_, 0, static_cast<off_t>(allocated_), kAtOnce) == 0;
+    allocated_ += got ? kAtOnce : 0;
+    return got;
+  }
+
+  // The piece before is written.
+  void end_writing() {
+    const int error = direct_ ? direct_->wait() : 0;
+    if (error != 0) end_refused(error);
+    written_.reset();
+  }
+
+  // Direct access may be granted, and then refused: the piece is written through the cache.
+  void end_refused(int error) {
+    if (error != EINVAL) check(error);
+    end_direct();
+    offset_ -= kPieceBytes;
+    write_through({written_.get(), kPieceBytes});
+  }
+
+  // From here on all goes through the cache.
+  void end_direct() {
+    gathers_ = false;
+    if (!direct_) return;
+    direct_.reset();
+    if (fcntl(file_, F_SETFL, 0) != 0) check(errno);
+  }
+
+  // All that was gathered is written.
+  void flush() {
+    end_writing();
+    end_direct();
+    const bool is_longer = std::exchange(allocated_, 0) > offset_;
+    if (is_longer && ftruncate(file_, static_cast<off_t>(offset_)) != 0) check(errno);
+    const Piece piece = std::move(piece_);
+    write_through({piece.get(), std::exchange(gathered_, 0)});
+  }
 
   // The disk begins on each piece while the next is made, so that sync has little left to wait for.
-  void write(std::string_view bytes) override {
-    constexpr int64_t kPiece = int64_t{1} << 20;
+  void write_through(std::string_view bytes) {
     while (!bytes.empty()) {
-      ssize_t count = ::write(file_, bytes.data(), std::min(bytes.size(), static_cast<size_t>(kPiece)));
+      const size_t some = std::min(bytes.size(), kPieceBytes);
+      const ssize_t count = pwrite(file_, bytes.data(), some, static_cast<off_t>(offset_));
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail_errno(Code::kUnavailable, "cannot write", path_, errno);
-      size_ += count;
-      if (size_ - begun_ >= kPiece) begin_piece();
+      if (count < 0) check(errno);
+      offset_ += static_cast<uint64_t>(count);
+      if (offset_ - begun_ >= kPieceBytes) begin_piece();
       bytes.remove_prefix(static_cast<size_t>(count));
     }
   }
 
-  void sync() override {
-    if (fdatasync(file_) != 0) fail_errno(Code::kUnavailable, "cannot sync", path_, errno);
-  }
-
- private:
   // Whole pages alone: the last one will be written to again.
   void begin_piece() {
-    constexpr int64_t kPage = 4096;
-    const int64_t end = size_ / kPage * kPage;
-    sync_file_range(file_, begun_, end - begun_, SYNC_FILE_RANGE_WRITE);  // a hint: its errors are sync's
+    const uint64_t end = offset_ / kPage * kPage;
+    const auto begin = static_cast<off_t>(begun_), bytes = static_cast<off_t>(end - begun_);
+    sync_file_range(file_, begin, bytes, SYNC_FILE_RANGE_WRITE);  // a hint: its errors are sync's
     begun_ = end;
   }
 
+  // Once there was an error, there is no success any more.
+  void check(int error) {
+    if (error_ == 0) error_ = error;
+    if (error_ != 0) fail_errno(Code::kUnavailable, "cannot write", path_, error_);
+  }
+
   const std::string path_;
+  const bool synced_;
   int file_;
-  int64_t size_ = 0, begun_ = 0;  // bytes written, and those that the disk was told to begin on
-};
-
-// Leaves it to the system when its bytes reach the disk.
-class UnsyncedFile final : public OutputFile {
- public:
-  explicit UnsyncedFile(std::unique_ptr<OutputFile> file) : file_(std::move(file)) {}
-  void write(std::string_view bytes) override { file_->write(bytes); }
-  void sync() override {}
-
- private:
-  const std::unique_ptr<OutputFile> file_;
+  int error_ = 0;  // an errno: the first
+  bool gathers_;   // bytes, to write pieces of them
+  Piece piece_;
+  size_t gathered_ = 0;                 // bytes in it
+  Piece written_;                       // the one before, while it is
+  std::unique_ptr<AsyncWrite> direct_;  // null: the file is not past the cache
+  uint64_t offset_ = 0;                 // of what is written next
+  uint64_t allocated_ = 0;              // bytes of the file, some of which may not be written to
+  uint64_t begun_ = 0;                  // bytes that the disk was told to begin on
 };
 
 class SystemFiles : public FileSystem {
  public:
   std::unique_ptr<OutputFile> create(const std::string& path) override {
-    return std::make_unique<SystemFile>(path);
+    return std::make_unique<SystemFile>(path, /*synced=*/true);
   }
 
   void rename(const std::string& from, const std::string& to) override {
@@ -100,7 +207,7 @@ class SystemFiles : public FileSystem {
 class UnsyncedFiles final : public SystemFiles {
  public:
   std::unique_ptr<OutputFile> create(const std::string& path) override {
-    return std::make_unique<UnsyncedFile>(SystemFiles::create(path));
+    return std::make_unique<SystemFile>(path, /*synced=*/false);
   }
   void sync_directory(const std::string&) override {}
 };

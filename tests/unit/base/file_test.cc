@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 
@@ -24,6 +27,12 @@ class FileTest : public testing::Test {
   ~FileTest() override { std::filesystem::remove_all(folder_); }
 
   std::string path(const std::string& name) const { return join_path(folder_, name); }
+
+  static std::string pattern(size_t size) {
+    std::string bytes(size, 0);
+    for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 2'654'435'761u >> 13);
+    return bytes;
+  }
 
   // The code of the Error that `action` throws.
   template <class Action>
@@ -102,6 +111,54 @@ TEST_F(FileTest, FaultsNameTheirSubject) {
   } catch (const Error& error) {
     EXPECT_EQ(error.message(), cat("cannot open ", quote(path("none")), ": no such file or directory"));
   }
+}
+
+// Large files go past the system's cache where they can: on a disk, and not on all file systems in memory.
+TEST_F(FileTest, FilesOfAnySizeAreWrittenWhole) {
+  constexpr size_t kMiB = size_t{1} << 20;
+  const std::string in_memory = "/dev/shm";
+  std::vector<std::string> names = {path("file")};
+  const TemporaryFolder other(is_directory(in_memory) ? in_memory : folder_);
+  names.push_back(other.path("file"));
+  for (const std::string& name : names) {
+    for (size_t size : {size_t{0}, size_t{1}, kMiB - 1, kMiB, 3 * kMiB + 5, 40 * kMiB}) {
+      const std::string bytes = pattern(size), more = pattern(2 * kMiB + 7);
+      auto file = system_files().create(name);
+      for (size_t at = 0, some = 1; at < size; at += some, some = some * 3 % 700'001) {
+        file->write(std::string_view(bytes).substr(at, some));
+      }
+      file->sync();
+      EXPECT_TRUE(read_file(name) == bytes) << name << ", " << size << " bytes";
+      file->write(more);
+      file->sync();
+      EXPECT_TRUE(read_file(name) == bytes + more) << name << ", more than " << size << " bytes";
+    }
+    { system_files().create(name)->write(pattern(5 * kMiB)); }
+    EXPECT_TRUE(read_file(name) == pattern(5 * kMiB)) << "a file that was closed and not synced";
+  }
+}
+
+// A sync that followed would be a success, of a file with a hole.
+TEST_F(FileTest, AfterAnErrorAFileStaysOneThatFailed) {
+  auto full = system_files().create("/dev/full");
+  full->write("bytes");
+  EXPECT_EQ(refusal([&] { full->sync(); }), Code::kExhausted);
+  EXPECT_EQ(refusal([&] { full->sync(); }), Code::kExhausted);
+
+  rlimit unlimited;
+  getrlimit(RLIMIT_FSIZE, &unlimited);
+  const rlimit limited{size_t{5} << 19, unlimited.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &limited);
+  auto file = system_files().create(path("file"));
+  const std::string piece = pattern(size_t{1} << 20);
+  const Code code = refusal([&] {
+    for (int i = 0; i < 8; ++i) file->write(piece);
+  });
+  setrlimit(RLIMIT_FSIZE, &unlimited);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(code, Code::kUnavailable);
+  EXPECT_EQ(refusal([&] { file->sync(); }), Code::kUnavailable);
 }
 
 TEST_F(FileTest, AFileHasAnotherNameOrACopy) {
