@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <new>
 #include <utility>
 
-#include "base/async_write.h"
+#include "base/async_io.h"
 #include "base/error.h"
+#include "base/huge_pages.h"
 
 namespace ps {
 
@@ -30,19 +29,18 @@ class SystemFile final : public OutputFile {
     if (file_ < 0) fail_errno(Code::kUsage, "cannot create", path, errno);
   }
 
+  // What was gathered and not synced is lost: who is given up, or fenced, writes no more.
   ~SystemFile() override {
-    try {
-      flush();
-    } catch (const Error&) {  // as promised: what is not synced may be lost
-    }
+    direct_.reset();
     close(file_);
   }
 
   void write(std::string_view bytes) override {
     while (gathers_ && !bytes.empty()) {
+      if (!memory_ && small_.size() + bytes.size() <= kSmallBytes) return void(small_.append(bytes));
+      if (!memory_) begin_pieces();
       const std::string_view some = bytes.substr(0, kPieceBytes - gathered_);
-      if (!piece_) piece_ = new_piece();
-      std::memcpy(piece_.get() + gathered_, some.data(), some.size());
+      std::memcpy(piece(number_) + gathered_, some.data(), some.size());
       gathered_ += some.size();
       bytes.remove_prefix(some.size());
       if (gathered_ == kPieceBytes) end_piece();
@@ -57,33 +55,32 @@ class SystemFile final : public OutputFile {
   }
 
  private:
-  static constexpr size_t kPieceBytes = size_t{1} << 20;
-  static constexpr size_t kPage = 4096;  // direct access reads whole ones
+  static constexpr size_t kPieceBytes = size_t{1} << 20, kSmallBytes = 64 << 10;
 
-  struct Free {
-    void operator()(char* piece) const { std::free(piece); }
-  };
-  using Piece = std::unique_ptr<char, Free>;
-
-  static Piece new_piece() {
-    Piece piece(static_cast<char*>(std::aligned_alloc(kPage, kPieceBytes)));
-    if (!piece) throw std::bad_alloc();
-    return piece;
+  // On a huge page, which the disk is told of at once: of small ones, one by one.
+  void begin_pieces() {
+    memory_ = std::make_unique<HugeArena>();
+    pieces_ = static_cast<char*>(memory_->allocate(2 * kPieceBytes));
+    gathered_ = small_.copy(piece(number_), small_.size());
+    small_ = {};
   }
+
+  char* piece(size_t number) const { return pieces_ + number % 2 * kPieceBytes; }
 
   void end_piece() {
     end_writing();
     if (!gathers_ || !begin_direct() || !has_blocks(offset_ + kPieceBytes)) return flush();
-    const std::string_view bytes(piece_.get(), std::exchange(gathered_, 0));
-    written_ = std::move(piece_);
-    const int error = direct_->start(file_, offset_, bytes);
-    offset_ += bytes.size();
+    const int error = direct_->write(file_, offset_, {piece(number_), kPieceBytes});
+    offset_ += kPieceBytes;
+    ++number_;
+    gathered_ = 0;
+    is_writing_ = true;
     if (error != 0) end_refused(error);
   }
 
   bool begin_direct() {
     if (direct_) return true;
-    direct_ = AsyncWrite::make();
+    direct_ = AsyncIo::make();
     if (direct_ && fcntl(file_, F_SETFL, O_DIRECT) != 0) direct_.reset();
     return direct_ != nullptr;
   }
@@ -99,17 +96,20 @@ class SystemFile final : public OutputFile {
 
   // The piece before is written.
   void end_writing() {
-    const int error = direct_ ? direct_->wait() : 0;
-    if (error != 0) end_refused(error);
-    written_.reset();
+    if (!is_writing_) return;
+    const AsyncIo::Result result = direct_->wait();
+    if (result.error != 0) return end_refused(result.error);
+    is_writing_ = false;
+    if (result.bytes != kPieceBytes) check(EIO);
   }
 
   // Direct access may be granted, and then refused: the piece is written through the cache.
   void end_refused(int error) {
+    is_writing_ = false;
     if (error != EINVAL) check(error);
     end_direct();
     offset_ -= kPieceBytes;
-    write_through({written_.get(), kPieceBytes});
+    write_through({piece(number_ - 1), kPieceBytes});
   }
 
   // From here on all goes through the cache.
@@ -126,8 +126,9 @@ class SystemFile final : public OutputFile {
     end_direct();
     const bool is_longer = std::exchange(allocated_, 0) > offset_;
     if (is_longer && ftruncate(file_, static_cast<off_t>(offset_)) != 0) check(errno);
-    const Piece piece = std::move(piece_);
-    write_through({piece.get(), std::exchange(gathered_, 0)});
+    write_through(memory_ ? std::string_view(piece(number_), gathered_) : small_);
+    memory_.reset();
+    small_ = {};
   }
 
   // The disk begins on each piece while the next is made, so that sync has little left to wait for.
@@ -145,6 +146,7 @@ class SystemFile final : public OutputFile {
 
   // Whole pages alone: the last one will be written to again.
   void begin_piece() {
+    constexpr uint64_t kPage = 4096;
     const uint64_t end = offset_ / kPage * kPage;
     const auto begin = static_cast<off_t>(begun_), bytes = static_cast<off_t>(end - begun_);
     sync_file_range(file_, begin, bytes, SYNC_FILE_RANGE_WRITE);  // a hint: its errors are sync's
@@ -160,15 +162,17 @@ class SystemFile final : public OutputFile {
   const std::string path_;
   const bool synced_;
   int file_;
-  int error_ = 0;  // an errno: the first
-  bool gathers_;   // bytes, to write pieces of them
-  Piece piece_;
-  size_t gathered_ = 0;                 // bytes in it
-  Piece written_;                       // the one before, while it is
-  std::unique_ptr<AsyncWrite> direct_;  // null: the file is not past the cache
-  uint64_t offset_ = 0;                 // of what is written next
-  uint64_t allocated_ = 0;              // bytes of the file, some of which may not be written to
-  uint64_t begun_ = 0;                  // bytes that the disk was told to begin on
+  int error_ = 0;                      // an errno: the first
+  bool gathers_;                       // bytes, to write pieces of them
+  std::string small_;                  // what was gathered, as long as it is little; then
+  std::unique_ptr<HugeArena> memory_;  // of two pieces
+  char* pieces_ = nullptr;             // filled by turns
+  size_t number_ = 0, gathered_ = 0;   // of the piece that is filled; bytes in it
+  bool is_writing_ = false;            // the one before
+  std::unique_ptr<AsyncIo> direct_;    // null: the file is not past the cache
+  uint64_t offset_ = 0;                // of what is written next
+  uint64_t allocated_ = 0;             // bytes of the file, some of which may not be written to
+  uint64_t begun_ = 0;                 // bytes that the disk was told to begin on
 };
 
 class SystemFiles : public FileSystem {

@@ -23,7 +23,7 @@ char* map_region(size_t bytes) {
   void* mapped = mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) {
-    fail(Code::kExhausted, "cannot map ", human_bytes(bytes), " for a table: ", std::strerror(errno));
+    fail(Code::kExhausted, "cannot map ", human_bytes(bytes), " of memory: ", std::strerror(errno));
   }
   char* begin = static_cast<char*>(mapped);
   if (!huge) return begin;

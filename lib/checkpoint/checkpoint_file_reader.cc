@@ -123,7 +123,10 @@ const CheckpointFileReader::Place& CheckpointFileReader::place(const Section& se
 std::unique_ptr<RowCursor> CheckpointFileReader::rows(const Section& section,
                                                       std::shared_ptr<ChunkBuffers> buffers) const {
   const Place& at = place(section);
-  if (!buffers) buffers = std::make_shared<ChunkBuffers>();
+  if (!buffers) {
+    buffers = std::make_shared<ChunkBuffers>();
+    chunks_.read_ahead(at.begin, at.end, *buffers);
+  }
   return std::make_unique<SectionRows>(chunks_, at.section, at.begin, at.end, std::move(buffers));
 }
 

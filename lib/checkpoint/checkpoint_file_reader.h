@@ -26,7 +26,7 @@ class CheckpointFileReader {
   const Section* section(const std::string& table, uint32_t partition) const;
 
   // Rows and deletions of a section that is there; the file must outlive the cursors.  Cursors of one thread
-  // may share buffers.
+  // may share buffers; without, all rows are read ahead.
   std::unique_ptr<RowCursor> rows(const Section& section,
                                   std::shared_ptr<ChunkBuffers> buffers = nullptr) const;
   std::unique_ptr<KeyCursor> gone(const Section& section) const;

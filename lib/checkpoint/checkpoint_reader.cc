@@ -103,14 +103,6 @@ uint64_t CheckpointReader::max_rows(const std::string& table, uint32_t partition
   return rows;
 }
 
-void CheckpointReader::read_ahead(uint32_t partition) const {
-  for (const TableLayout& layout : manifest_.tables) {
-    const auto found = sections_.find({layout.name, partition});
-    if (layout.sparse && found != sections_.end()) file(found->second).chunks().read_ahead();
-  }
-  if (base_) base_->read_ahead(partition);
-}
-
 std::unique_ptr<RowCursor> CheckpointReader::rows(const std::string& table, uint32_t partition,
                                                   std::shared_ptr<ChunkBuffers> buffers) const {
   const CheckpointFileReader& own = file(sections_.at({table, partition}));
@@ -137,11 +129,12 @@ void CheckpointReader::verify_states() const {
 }
 
 // The rows of each section must be as many as the manifest says; read alone, without the base.
-void CheckpointReader::verify_rows(const SectionEntry& entry) const {
+void CheckpointReader::verify_rows(const SectionEntry& entry,
+                                   const std::shared_ptr<ChunkBuffers>& buffers) const {
   const CheckpointFileReader& own = file(sections_.at({entry.table, entry.partition}));
   const Section& section = *own.section(entry.table, entry.partition);
   uint64_t rows = 0, gone = 0;
-  auto row_cursor = own.rows(section);
+  auto row_cursor = own.rows(section, buffers);
   while (const RowBlock* block = row_cursor->next()) rows += block->size();
   auto gone_cursor = own.gone(section);
   while (const std::vector<uint64_t>* keys = gone_cursor->next()) gone += keys->size();
@@ -156,10 +149,12 @@ void CheckpointReader::verify(ThreadPool& pool, bool rows) const {
     const size_t next = static_cast<size_t>(i + pool.threads());
     if (next < files_.size()) file(next).chunks().read_ahead();
     const ChunkReader& chunks = file(static_cast<size_t>(i)).chunks();
-    ChunkBuffers buffers;
-    for (size_t c = 0; c < chunks.chunks().size(); ++c) chunks.verify(c, buffers);
+    const auto buffers = std::make_shared<ChunkBuffers>();
+    for (size_t c = 0; c < chunks.chunks().size(); ++c) chunks.verify(c, *buffers);
     if (!rows) return;
-    for (const SectionEntry& entry : manifest_.files[static_cast<size_t>(i)].sections) verify_rows(entry);
+    for (const SectionEntry& entry : manifest_.files[static_cast<size_t>(i)].sections) {
+      verify_rows(entry, buffers);
+    }
   });
   if (base_) base_->verify(pool, rows);
 }

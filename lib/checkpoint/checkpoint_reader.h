@@ -40,12 +40,8 @@ class CheckpointReader {
   // How many rows it has of a partition, or a few more when it builds on another one.
   uint64_t max_rows(const std::string& table, uint32_t partition) const;
 
-  // Has the system read what rows() will need of a partition of all sparse tables, while the caller does
-  // something else.  There may be no such partition.
-  void read_ahead(uint32_t partition) const;
-
   // The rows of one partition, keys ascending.  The checkpoint must outlive the cursor.  Many cursors of one
-  // thread are smaller when they share buffers.
+  // thread are smaller when they share buffers; one that has its own reads ahead.
   std::unique_ptr<RowCursor> rows(const std::string& table, uint32_t partition,
                                   std::shared_ptr<ChunkBuffers> buffers = nullptr) const;
 
@@ -71,7 +67,7 @@ class CheckpointReader {
 
   const CheckpointFileReader& file(size_t index) const;
   void check_sections(const CheckpointFileReader& file, const FileEntry& entry) const;
-  void verify_rows(const SectionEntry& entry) const;
+  void verify_rows(const SectionEntry& entry, const std::shared_ptr<ChunkBuffers>& buffers) const;
 
   const std::string folder_;
   const ManifestLock lock_;

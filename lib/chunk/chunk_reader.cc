@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/bytes.h"
+#include "base/direct_input.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "chunk/planes.h"
@@ -43,6 +44,8 @@ struct ChunkBuffers::State {
   };
   std::unique_ptr<ZSTD_DCtx, Free> context;
   Bytes stored, planes, raw;
+  const ChunkReader* file = nullptr;   // that is read ahead
+  std::unique_ptr<DirectInput> ahead;  // or null
 };
 
 ChunkBuffers::ChunkBuffers() : state_(std::make_unique<State>()) {}
@@ -205,16 +208,26 @@ void ChunkReader::check_entry(size_t index, uint64_t end) const {
   }
 }
 
+// head [kChunkHeadBytes], out [stored_bytes] <- a chunk as it is in the file.
+void ChunkReader::read_unchecked(const ChunkInfo& chunk, ChunkBuffers& buffers, char* head, char* out) const {
+  const ChunkBuffers::State& state = *buffers.state_;
+  const uint64_t body = chunk.offset + kChunkHeadBytes;
+  if (state.ahead && state.file == this && state.ahead->read(chunk.offset, {head, kChunkHeadBytes}) &&
+      state.ahead->read(body, {out, chunk.stored_bytes})) {
+    return;
+  }
+  iovec pieces[] = {{head, kChunkHeadBytes}, {out, chunk.stored_bytes}};
+  const ssize_t count = preadv(file_, pieces, 2, static_cast<off_t>(chunk.offset));
+  if (count == static_cast<ssize_t>(kChunkHeadBytes + chunk.stored_bytes)) return;
+  read_bytes(chunk.offset, kChunkHeadBytes, head);
+  read_bytes(body, chunk.stored_bytes, out);
+}
+
 // out [stored_bytes] <- the checked stored bytes of a chunk.
-void ChunkReader::read_stored(size_t index, char* out) const {
+void ChunkReader::read_stored(size_t index, ChunkBuffers& buffers, char* out) const {
   const ChunkInfo& chunk = chunks_[index];
   char found[kChunkHeadBytes];
-  iovec pieces[] = {{found, kChunkHeadBytes}, {out, chunk.stored_bytes}};
-  const ssize_t count = preadv(file_, pieces, 2, static_cast<off_t>(chunk.offset));
-  if (count != static_cast<ssize_t>(kChunkHeadBytes + chunk.stored_bytes)) {
-    read_bytes(chunk.offset, kChunkHeadBytes, found);
-    read_bytes(chunk.offset + kChunkHeadBytes, chunk.stored_bytes, out);
-  }
+  read_unchecked(chunk, buffers, found, out);
   std::string head = encode_head(chunk);
   put(head, chunk.checksum);
   if (head != std::string_view(found, kChunkHeadBytes)) {
@@ -229,8 +242,18 @@ void ChunkReader::read_ahead() const {
   posix_fadvise(file_, 0, 0, POSIX_FADV_WILLNEED);
 }
 
+void ChunkReader::read_ahead(size_t begin, size_t end, ChunkBuffers& buffers) const {
+  if (begin >= end) return;
+  const ChunkInfo& last = chunks_[end - 1];
+  const uint64_t from = chunks_[begin].offset, to = last.offset + kChunkHeadBytes + last.stored_bytes;
+  buffers.state_->file = this;
+  buffers.state_->ahead = DirectInput::open(file_, from, to);
+  if (buffers.state_->ahead) return;
+  posix_fadvise(file_, static_cast<off_t>(from), static_cast<off_t>(to - from), POSIX_FADV_WILLNEED);
+}
+
 void ChunkReader::verify(size_t index, ChunkBuffers& buffers) const {
-  read_stored(index, buffers.state_->stored.take(chunks_[index].stored_bytes));
+  read_stored(index, buffers, buffers.state_->stored.take(chunks_[index].stored_bytes));
 }
 
 std::string_view ChunkReader::read(size_t index, ChunkBuffers& buffers) const {
@@ -247,7 +270,7 @@ void ChunkReader::read(size_t index, ChunkBuffers& buffers, char* out) const {
   if ((chunk.flags & kZstdChunk) != 0) {
     unpack(index, buffers, plain);
   } else {
-    read_stored(index, plain);
+    read_stored(index, buffers, plain);
   }
   if (planes > 1) join_planes({plain, chunk.raw_bytes}, planes, out);
 }
@@ -257,7 +280,7 @@ void ChunkReader::unpack(size_t index, ChunkBuffers& buffers, char* out) const {
   const ChunkInfo& chunk = chunks_[index];
   ChunkBuffers::State& state = *buffers.state_;
   char* const stored = state.stored.take(chunk.stored_bytes);
-  read_stored(index, stored);
+  read_stored(index, buffers, stored);
   if (ZSTD_getFrameContentSize(stored, chunk.stored_bytes) != chunk.raw_bytes) {
     fail_chunk(index, cat("not a zstd frame of ", chunk.raw_bytes, " bytes"));
   }

@@ -49,6 +49,10 @@ class ChunkReader {
   // Has the system read the file while the caller does something else.
   void read_ahead() const;
 
+  // The same of chunks `begin` to `end`, which `buffers` will then read once, one after the other: they need
+  // not come to the system's cache.
+  void read_ahead(size_t begin, size_t end, ChunkBuffers& buffers) const;
+
   // Checks the stored bytes against their checksum, and no more.
   void verify(size_t index, ChunkBuffers& buffers) const;
 
@@ -66,7 +70,8 @@ class ChunkReader {
   void check_entries(uint64_t end) const;
   void check_entry(size_t index, uint64_t end) const;
   [[noreturn]] void fail_at(uint64_t offset, const std::string& what) const;
-  void read_stored(size_t index, char* out) const;
+  void read_unchecked(const ChunkInfo& chunk, ChunkBuffers& buffers, char* head, char* out) const;
+  void read_stored(size_t index, ChunkBuffers& buffers, char* out) const;
   void unpack(size_t index, ChunkBuffers& buffers, char* out) const;
 
   const std::string path_;

@@ -274,7 +274,6 @@ void LocalStore::take(const CheckpointReader& reader) {
   std::mutex mutex;
   pool_.run(kPartitions, [&](int64_t partition) {
     const uint32_t p = static_cast<uint32_t>(partition);
-    reader.read_ahead(p + static_cast<uint32_t>(pool_.threads()));
     for (const Holder& holder : holders_) {
       if (!holder.sparse || !reader.has(holder.layout(), p)) continue;
       restore_partition(reader, holder.layout(), p, *holder.sparse, mutex);

@@ -96,7 +96,6 @@ void ShardTables::restore(const CheckpointReader& reader) {
   std::mutex mutex;
   for (uint32_t partition = 0; partition < kPartitions; ++partition) {
     if (static_cast<int>(partition) % place_.num_sparse != place_.sparse) continue;
-    reader.read_ahead(partition + static_cast<uint32_t>(place_.num_sparse));
     for (Holder& holder : holders_) {
       if (!holder.sparse) continue;
       const TableLayout layout = layout_of(*holder.spec, *holder.sparse);

@@ -40,7 +40,7 @@ class CrashingFiles final : public FileSystem {
 
   std::unique_ptr<OutputFile> create(const std::string& path) override {
     call();
-    auto file = std::make_unique<File>(*this, path, system_files().create(path));
+    auto file = std::make_unique<File>(*this, path, unsynced_files().create(path));
     unsynced_[path] = {};
     return file;
   }

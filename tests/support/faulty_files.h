@@ -49,7 +49,7 @@ class FaultyFiles final : public FileSystem {
       if (!node) {
         system_files().make_directories(path);
       } else {
-        system_files().create(path)->write(node->synced);
+        unsynced_files().create(path)->write(node->synced);
         node->written = node->synced;
       }
     }
@@ -59,7 +59,7 @@ class FaultyFiles final : public FileSystem {
   std::unique_ptr<OutputFile> create(const std::string& path) override {
     std::lock_guard lock(mutex_);
     check("cannot create", path);
-    auto file = system_files().create(path);
+    auto file = unsynced_files().create(path);
     auto node = std::make_shared<Node>();
     names_[path] = node;
     return std::make_unique<File>(*this, path, std::move(file), node);

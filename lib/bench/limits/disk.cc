@@ -1,7 +1,7 @@
 // A file in the scratch folder, written and read through the system's cache and past it.
 //
-// Each write is of a new file, as those of checkpoints, logs and models are, and ends with fdatasync: to write
-// over blocks that a file has can be much faster.  Reads begin with nothing in the cache.
+// Each write is of a new file, as those of checkpoints, logs and models are, and ends with fdatasync: to
+// write over blocks that a file has can be much faster.  Reads begin with nothing in the cache.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kFullBytes = uint64_t{1} << 28;
+constexpr uint64_t kFullBytes = uint64_t{1} << 30;   // more than caches of processors have
 constexpr uint64_t kBlockBytes = uint64_t{1} << 20;  // of a read or write: aligned as direct access wants it
 
 // A nameless file: it goes with the process, however that ends.

@@ -101,9 +101,9 @@ TEST_F(ChunkTest, EveryCutAndEveryAdditionIsFound) {
                 [&](const std::string& what) { ASSERT_EQ(read_error().code(), Code::kCorrupt) << what; });
   EXPECT_EQ(read_error().message(), "");
   const std::string whole = read_file(path_);
-  system_files().create(path_)->write(whole + "x");
+  write_file(path_, whole + "x");
   EXPECT_EQ(read_error().code(), Code::kCorrupt);
-  system_files().create(path_)->write(whole + whole);
+  write_file(path_, whole + whole);
   EXPECT_EQ(read_error().code(), Code::kCorrupt);
 }
 
@@ -118,7 +118,7 @@ TEST_F(ChunkTest, AChunkCountsOnlyWhereItWasWritten) {
   const size_t chunk = 32 + 5;
   std::string swapped = bytes.substr(0, 32) + bytes.substr(32 + chunk, chunk) + bytes.substr(32, chunk) +
                         bytes.substr(32 + 2 * chunk);
-  system_files().create(path_)->write(swapped);
+  write_file(path_, swapped);
   EXPECT_THAT(read_error().message(), HasSubstr("chunk 0 at offset 32: "));
 }
 

@@ -1,0 +1,91 @@
+#include "base/direct_input.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kPage = 4096;  // direct access reads whole ones
+
+// A read that shall not wait would have the system read ahead.
+bool is_cached(int file, uint64_t offset) {
+  void* page = mmap(nullptr, kPage, PROT_READ, MAP_SHARED, file, static_cast<off_t>(offset / kPage * kPage));
+  if (page == MAP_FAILED) return false;
+  unsigned char resident = 0;
+  mincore(page, kPage, &resident);
+  munmap(page, kPage);
+  return (resident & 1) != 0;
+}
+
+}  // namespace
+
+std::unique_ptr<DirectInput> DirectInput::open(int file, uint64_t begin, uint64_t end) {
+  constexpr uint64_t kFewBytes = 2 * kPieceBytes;
+  if (end - begin < kFewBytes || is_cached(file, begin + (end - begin) / 2)) return nullptr;
+  const int again = ::open(cat("/proc/self/fd/", file).c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
+  if (again < 0) return nullptr;
+  std::unique_ptr<DirectInput> input(new DirectInput(again, begin, end));
+  char* bytes = static_cast<char*>(input->memory_.allocate(input->pieces_.size() * kPieceBytes));
+  for (Piece& piece : input->pieces_) {
+    piece.bytes = std::exchange(bytes, bytes + kPieceBytes);
+    piece.io = AsyncIo::make();
+    if (!piece.io || !input->begin_piece(piece)) return nullptr;
+  }
+  return input->end_reading(input->pieces_[0]) ? std::move(input) : nullptr;
+}
+
+DirectInput::DirectInput(int file, uint64_t begin, uint64_t end)
+    : file_(file), end_(end), offset_(begin), asked_(begin / kPage * kPage) {}
+
+// What is on its way needs its memory.
+DirectInput::~DirectInput() {
+  for (Piece& piece : pieces_) piece.io.reset();
+  close(file_);
+}
+
+bool DirectInput::read(uint64_t offset, std::span<char> out) {
+  if (failed_ || offset != offset_) return false;
+  while (!out.empty()) {
+    const Piece* piece = &pieces_[number_ % pieces_.size()];
+    if (offset_ == piece->end) {
+      failed_ = !next_piece();
+      if (failed_) return false;
+      continue;
+    }
+    const size_t some = std::min<size_t>(out.size(), piece->end - offset_);
+    std::memcpy(out.data(), piece->bytes + (offset_ - piece->begin), some);
+    out = out.subspan(some);
+    offset_ += some;
+  }
+  return true;
+}
+
+// One that is at the end of the file is short.
+bool DirectInput::begin_piece(Piece& piece) {
+  piece.begin = piece.end = asked_;
+  if (asked_ >= end_) return true;
+  asked_ += kPieceBytes;
+  return piece.io->read(file_, piece.begin, {piece.bytes, kPieceBytes}) == 0;
+}
+
+bool DirectInput::end_reading(Piece& piece) {
+  const AsyncIo::Result result = piece.io->wait();
+  piece.end = piece.begin + result.bytes;
+  return result.error == 0 && piece.begin <= offset_ && offset_ < piece.end;
+}
+
+bool DirectInput::next_piece() {
+  if (!begin_piece(pieces_[number_ % pieces_.size()])) return false;
+  return end_reading(pieces_[++number_ % pieces_.size()]);
+}
+
+}  // namespace ps
