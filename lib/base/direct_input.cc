@@ -14,15 +14,16 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kPage = 4096;  // direct access reads whole ones
+constexpr uint64_t kDirectUnit = 4096;  // direct access reads whole ones
 
 // A read that shall not wait would have the system read ahead.
 bool is_cached(int file, uint64_t offset) {
-  void* page = mmap(nullptr, kPage, PROT_READ, MAP_SHARED, file, static_cast<off_t>(offset / kPage * kPage));
+  void* page = mmap(nullptr, kDirectUnit, PROT_READ, MAP_SHARED, file,
+                    static_cast<off_t>(offset / kDirectUnit * kDirectUnit));
   if (page == MAP_FAILED) return false;
   unsigned char resident = 0;
-  mincore(page, kPage, &resident);
-  munmap(page, kPage);
+  mincore(page, kDirectUnit, &resident);
+  munmap(page, kDirectUnit);
   return (resident & 1) != 0;
 }
 
@@ -44,7 +45,7 @@ std::unique_ptr<DirectInput> DirectInput::open(int file, uint64_t begin, uint64_
 }
 
 DirectInput::DirectInput(int file, uint64_t begin, uint64_t end)
-    : file_(file), end_(end), offset_(begin), asked_(begin / kPage * kPage) {}
+    : file_(file), end_(end), offset_(begin), asked_(begin / kDirectUnit * kDirectUnit) {}
 
 // What is on its way needs its memory.
 DirectInput::~DirectInput() {
