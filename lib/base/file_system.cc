@@ -1,6 +1,7 @@
 #include "base/file_system.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,13 +86,16 @@ class SystemFile final : public OutputFile {
     return direct_ != nullptr;
   }
 
-  // Where a file has blocks, writes do not wait for each other.
+  // Where a file has blocks, writes do not wait for each other.  To ask for more than the process may have in
+  // a file would end it.
   bool has_blocks(uint64_t end) {
-    constexpr uint64_t kAtOnce = uint64_t{32} << 20;
+    constexpr uint64_t kAtOnce = uint64_t{8} << 20;
     if (end <= allocated_) return true;
-    const bool got = fallocate(file_, 0, static_cast<off_t>(allocated_), kAtOnce) == 0;
-    allocated_ += got ? kAtOnce : 0;
-    return got;
+    rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < allocated_ + kAtOnce) return false;
+    if (fallocate(file_, 0, static_cast<off_t>(allocated_), kAtOnce) != 0) return false;
+    allocated_ += kAtOnce;
+    return true;
   }
 
   // The piece before is written.

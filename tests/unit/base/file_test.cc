@@ -19,6 +19,22 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+// Of the files of this process, until it goes.
+class SizeLimit {
+ public:
+  explicit SizeLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~SizeLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+  SizeLimit(const SizeLimit&) = delete;
+  SizeLimit& operator=(const SizeLimit&) = delete;
+
+ private:
+  rlimit before_;
+};
+
 class FileTest : public testing::Test {
  protected:
   FileTest() : folder_(testing::TempDir() + "/pskit-file-XXXXXX") {
@@ -152,20 +168,24 @@ TEST_F(FileTest, AfterAnErrorAFileStaysOneThatFailed) {
   EXPECT_EQ(refusal([&] { full->sync(); }), Code::kExhausted);
   EXPECT_EQ(refusal([&] { full->sync(); }), Code::kExhausted);
 
-  rlimit unlimited;
-  getrlimit(RLIMIT_FSIZE, &unlimited);
-  const rlimit limited{size_t{5} << 19, unlimited.rlim_max};
+  const SizeLimit limit(size_t{5} << 19);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  setrlimit(RLIMIT_FSIZE, &limited);
   auto file = system_files().create(path("file"));
   const std::string piece = pattern(size_t{1} << 20);
   const Code code = refusal([&] {
     for (int i = 0; i < 8; ++i) file->write(piece);
   });
-  setrlimit(RLIMIT_FSIZE, &unlimited);
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(code, Code::kUnavailable);
   EXPECT_EQ(refusal([&] { file->sync(); }), Code::kUnavailable);
+}
+
+// The system ends a process that asks for more.
+TEST_F(FileTest, AFileMayBeAsLargeAsTheLimit) {
+  const std::string bytes = pattern(size_t{10} << 20);
+  const SizeLimit limit(bytes.size());
+  write_file(path("file"), bytes);
+  EXPECT_TRUE(read_file(path("file")) == bytes);
 }
 
 TEST_F(FileTest, AFileHasAnotherNameOrACopy) {
