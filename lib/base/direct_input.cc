@@ -70,12 +70,13 @@ bool DirectInput::read(uint64_t offset, std::span<char> out) {
   return true;
 }
 
-// One that is at the end of the file is short.
+// The last one is short.
 bool DirectInput::begin_piece(Piece& piece) {
   piece.begin = piece.end = asked_;
   if (asked_ >= end_) return true;
+  const uint64_t left = (end_ - asked_ + kDirectUnit - 1) / kDirectUnit * kDirectUnit;
   asked_ += kPieceBytes;
-  return piece.io->read(file_, piece.begin, {piece.bytes, kPieceBytes}) == 0;
+  return piece.io->read(file_, piece.begin, {piece.bytes, std::min<uint64_t>(left, kPieceBytes)}) == 0;
 }
 
 bool DirectInput::end_reading(Piece& piece) {

@@ -106,7 +106,7 @@ class ShardServer {
   bool restore_for_log(const CheckpointReader& checkpoint);
   void load_image(const PushLogReader& log);
   void go_on_with_log(LogEnd end);
-  void note_logged(const ReplayedCut& cut);
+  void note_logged(const Cut& cut);
   void warn_of_damage(const Error& error) const;
   ReplyPtr when_synced(ReplyPtr reply);
   void end_for_good(const Error& error);

@@ -135,7 +135,7 @@ void ShardServer::begin_checkpoint(uint64_t step, bool at_end) {
   const ReplayedCut begun{cut, shard_->save_image(), checkpoint_->increments()};
   if (!log_) return void(replayed_cut_ = begun);
   log_->begin_base(begun.id, begun.image, begun.increments);
-  note_logged(begun);
+  note_logged(cut);
 }
 
 void ShardServer::end_checkpoint(const AskedCheckpoint& end) {

@@ -182,12 +182,12 @@ void ShardServer::go_on_with_log(LogEnd end) {
   const bool has_base = !cut || is_of_cut(end.header) || std::ranges::any_of(end.chain, is_of_cut);
   write_log(std::move(end));
   if (!has_base) log_->begin_base(cut->id, cut->image, cut->increments);
-  if (cut) note_logged(*cut);
+  if (cut) note_logged(cut->id);
 }
 
 // As soon as the log is.
-void ShardServer::note_logged(const ReplayedCut& cut) {
-  log_->when_synced([this, cut = cut.id](const Error* error) {
+void ShardServer::note_logged(const Cut& cut) {
+  log_->when_synced([this, cut](const Error* error) {
     if (error == nullptr) checkpoint_->note_logged(cut);
   });
 }
