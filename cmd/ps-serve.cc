@@ -51,6 +51,12 @@ ps::Program program() {
                .argument = "FILE",
                .help = "write the ports, one a line",
                .group = "Network"},
+              {.name = "tcp-only",
+               .help = "no Unix sockets beside the ports",
+               .details =
+                   "Trainers of this machine then come through the loopback device, as those of others "
+                   "come through theirs: for who watches or shapes what passes there.",
+               .group = "Network"},
               {.name = "status-port",
                .argument = "P",
                .help = "serve status pages and metrics, 0: on any port",
@@ -127,6 +133,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.host = flags.text("host").value_or("");
   options.advertise = flags.text("advertise").value_or("");
   options.port = static_cast<uint16_t>(*flags.integer("port", 0, 65535));
+  options.tcp_only = flags.on("tcp-only");
   options.ports_num = static_cast<int>(*flags.integer("ports-num", 1, kMostPorts));
   options.ports_num_for_sparse = static_cast<int>(*flags.integer("ports-num-for-sparse", 0, kMostPorts));
   options.port_file = flags.text("port-file").value_or("");

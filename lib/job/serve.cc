@@ -28,8 +28,9 @@ constexpr Duration kLongestDrain = std::chrono::seconds(5);
 // One shard with its network.  Made and ended on the owner's thread; in between it runs on its own.
 class ShardThread {
  public:
-  ShardThread(const Address& address, const ServedJob& job, const ShardLimits& limits)
-      : server_(network_.transport(), address, job, limits) {
+  ShardThread(const Address& address, const TcpOptions& options, const ServedJob& job,
+              const ShardLimits& limits)
+      : network_(options), server_(network_.transport(), address, job, limits) {
     server_.on_failed([this](const Error& error) {
       failure_ = error;
       failed_ = true;
@@ -155,9 +156,10 @@ std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, co
   if (options.port + count > 65536) fail(Code::kUsage, "there are no ", count, " ports from ", options.port);
   ShardLimits limits = share_memory(max_memory, count);
   limits.spill = spill_settings(options);
+  const TcpOptions network = {.local = !options.tcp_only};
   for (int i = 0; i < count; ++i) {
     uint16_t port = options.port == 0 ? uint16_t{0} : static_cast<uint16_t>(options.port + i);
-    shards.push_back(std::make_unique<ShardThread>(Address{options.host, port}, job, limits));
+    shards.push_back(std::make_unique<ShardThread>(Address{options.host, port}, network, job, limits));
     ports.ports.push_back(shards.back()->port());
   }
   ports.dense = options.ports_num;

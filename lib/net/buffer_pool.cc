@@ -1,5 +1,7 @@
 #include "net/buffer_pool.h"
 
+#include <sys/mman.h>
+
 #include <array>
 #include <bit>
 #include <mutex>
@@ -7,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/huge_pages.h"
 
 namespace ps {
 
@@ -29,14 +32,22 @@ unsigned class_of(size_t size) {
   return size_class;
 }
 
+// On huge pages from this size on, where the system has them.
+constexpr size_t kWorthHugePages = 2 * HugeArena::kHugePage;
+
+std::align_val_t alignment_of(size_t bytes) {
+  return std::align_val_t(bytes < kWorthHugePages ? Buffer::kAlignment : HugeArena::kHugePage);
+}
+
 char* new_bytes(size_t bytes) {
-  void* data = ::operator new(bytes, std::align_val_t(Buffer::kAlignment), std::nothrow);
+  void* data = ::operator new(bytes, alignment_of(bytes), std::nothrow);
   if (data == nullptr) fail(Code::kExhausted, "no memory for ", human_bytes(bytes), " of a frame");
+  if (bytes >= kWorthHugePages) madvise(data, bytes, MADV_HUGEPAGE);
   return static_cast<char*>(data);
 }
 
-void delete_bytes(char* data) {
-  ::operator delete(data, std::align_val_t(Buffer::kAlignment));
+void delete_bytes(char* data, size_t bytes) {
+  ::operator delete(data, alignment_of(bytes));
 }
 
 }  // namespace
@@ -50,9 +61,9 @@ struct Buffer::Home {
 
   // Under the mutex, as all that follows.
   void drop_kept() {
-    for (std::vector<char*>& list : kept) {
-      for (char* data : list) delete_bytes(data);
-      list.clear();
+    for (unsigned c = 0; c < kNumClasses; ++c) {
+      for (char* data : kept[c]) delete_bytes(data, class_bytes(c));
+      kept[c].clear();
     }
     kept_bytes = 0;
   }
@@ -91,7 +102,7 @@ struct Buffer::Home {
       kept[size_class].push_back(data);
       kept_bytes += bytes;
     } else {
-      delete_bytes(data);
+      delete_bytes(data, bytes);
     }
     if (std::exchange(refused, false) && on_room) on_room();
   }

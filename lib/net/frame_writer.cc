@@ -21,7 +21,7 @@ void FrameWriter::add(FrameHeader header, std::shared_ptr<const Payload> payload
 }
 
 int FrameWriter::flush(Stream& stream) {
-  std::array<ConstBytes, kMaxSpans> spans;
+  std::array<ConstBytes, Stream::kMaxSpans> spans;
   while (!queue_.empty()) {
     size_t count = gather(spans);
     IoResult result = stream.write(std::span(spans).first(count));
@@ -32,15 +32,15 @@ int FrameWriter::flush(Stream& stream) {
 }
 
 // The pieces that are next, as many as one write takes.
-size_t FrameWriter::gather(std::array<ConstBytes, kMaxSpans>& spans) const {
+size_t FrameWriter::gather(std::array<ConstBytes, Stream::kMaxSpans>& spans) const {
   size_t count = 0, first = piece_index_, skipped = piece_sent_;
   for (const Outgoing& frame : queue_) {
-    for (size_t i = first; i < frame.num_pieces() && count < kMaxSpans; ++i) {
+    for (size_t i = first; i < frame.num_pieces() && count < Stream::kMaxSpans; ++i) {
       ConstBytes rest = frame.piece(i).subspan(skipped);
       skipped = 0;
       if (!rest.empty()) spans[count++] = rest;
     }
-    if (count == kMaxSpans) break;
+    if (count == Stream::kMaxSpans) break;
     first = 0;
   }
   return count;

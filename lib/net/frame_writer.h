@@ -36,9 +36,7 @@ class FrameWriter {
     ConstBytes piece(size_t index) const;  // the header, the head, the parts
   };
 
-  static constexpr size_t kMaxSpans = 64;
-
-  size_t gather(std::array<ConstBytes, kMaxSpans>& spans) const;
+  size_t gather(std::array<ConstBytes, Stream::kMaxSpans>& spans) const;
   void advance(size_t bytes);
 
   std::deque<Outgoing> queue_;

@@ -61,6 +61,9 @@ class Stream {
 
   virtual ~Stream() = default;
 
+  // Spans of which one call takes notice; the rest waits for the next.
+  static constexpr size_t kMaxSpans = 256;
+
   // Without waiting: moves what can be moved at once into or out of the spans, in order.  A read of fewer
   // bytes than asked for has taken all there was.  At least one byte must be asked for.
   virtual IoResult read(std::span<const MutableBytes> into) = 0;

@@ -11,6 +11,9 @@ namespace {
 
 alignas(kFloatAlignment) constexpr std::array<char, kFloatAlignment> kPadding{};
 
+// Gradients of rows from this size on are sent from where they lie, one by one.
+constexpr size_t kWorthPointing = 512;
+
 ConstBytes bytes_of(const float* floats, int64_t count) {
   return {reinterpret_cast<const char*>(floats), static_cast<size_t>(count) * sizeof(float)};
 }
@@ -33,12 +36,18 @@ Payload RemoteStore::with_rows(std::string head, size_t shard, const Bundle& bun
   return payload;
 }
 
-// Copied into their order, as the type says.
+// Copied into their order, as the type says, or sent in it.
 void RemoteStore::add_keyed(Outgoing& out, Payload& payload, const Piece& piece, const Source& source) {
   const RowType type = source.gradients ? types_.push : RowType::kF32;
   const int64_t cols = specs_[piece.parameter].cols;
   const size_t row_bytes = encoded_row_bytes(type, cols), size = static_cast<size_t>(piece.rows) * row_bytes;
   const float* from = source.begin(piece);
+  if (source.gradients && type == RowType::kF32 && row_bytes >= kWorthPointing) {
+    out.gradients.push_back(held_[piece.parameter].gradients);
+    payload.parts.reserve(payload.parts.size() + piece.positions.size() + 1);
+    for (uint32_t position : piece.positions) payload.parts.push_back(bytes_of(from + position * cols, cols));
+    return add_padding(payload, size);
+  }
   Buffer& rows = out.copies.emplace_back(links_.pool().take(size));
   if (type == RowType::kF32) {
     auto row_at = [&](size_t n) { return from + piece.positions[n] * cols; };

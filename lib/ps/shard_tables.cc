@@ -164,9 +164,10 @@ void ShardTables::read_keys(Holder& holder, const Part& part, PullMode mode, flo
 
 // A block of rows is copied while it is still in the cache that looking it up has brought it to.
 void ShardTables::pull_keys(Holder& holder, std::span<const uint64_t> keys, float* out, Places* places) {
-  constexpr size_t kKeysAtOnce = 1024;
+  constexpr uint64_t kBytesAtOnce = 256 << 10, kFewest = 64, kMost = 1024;
+  const uint64_t keys_at_once = std::clamp(kBytesAtOnce / holder.sparse->row_bytes(), kFewest, kMost);
   while (!keys.empty()) {
-    const auto now = keys.first(std::min(keys.size(), kKeysAtOnce));
+    const auto now = keys.first(std::min(keys.size(), keys_at_once));
     keys = keys.subspan(now.size());
     plan_.keys.assign(now.begin(), now.end());
     holder.sparse->pull(plan_, pool_, rows_);

@@ -27,10 +27,11 @@ namespace ps {
 
 using namespace std::chrono_literals;
 
-// One parameter of each kind; the matrix and the embedding have several blocks, unless they are to be small.
+// One parameter of each kind; the matrix and the embedding have several blocks, and the embedding's gradients
+// are sent from where they lie, unless they are to be small.
 inline std::vector<ParameterSpec> test_parameters(bool small = false) {
   return {test_parameter("table", ParameterKind::kRows, true, 0, 3),
-          test_parameter("embedding", ParameterKind::kRows, false, small ? 400 : 9000, 4),
+          test_parameter("embedding", ParameterKind::kRows, false, 400, small ? 4 : 130),
           test_parameter("matrix", ParameterKind::kMatrix, false, 40, small ? 5 : 1000),
           test_parameter("bias", ParameterKind::kMatrix, false, 1, 5),
           test_parameter("running", ParameterKind::kStatistic, false, 1, 4)};

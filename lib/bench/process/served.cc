@@ -7,6 +7,7 @@
 #include "bench/process/jobs.h"
 #include "bench/process/suite.h"
 #include "bench/process/train_process.h"
+#include "bench/resident.h"
 #include "config/json.h"
 
 namespace ps {
@@ -22,6 +23,8 @@ struct ServedCase {
   int passes;
 };
 
+constexpr double kWarmBytes = 1e9;  // before each run: more than both programs take
+
 Json job_of(const ServedCase& task, int64_t dim) {
   Json job = process_job(task.job, task.data.format, task.batch_size);
   job["data"]["dim"] = dim;
@@ -35,7 +38,13 @@ class ServedProcess final : public Workload {
       : task_(task),
         served_(served),
         files_(cached_data(settings, task.data, task.full_samples)),
+        warm_bytes_(static_cast<uint64_t>(settings.scale * kWarmBytes)),
         process_(settings, job_of(task, files_.dim), /*one_core=*/true) {}
+
+  void prepare() override {
+    warm_free_memory(warm_bytes_);
+    begin_peak();
+  }
 
   void run() override {
     served_ ? process_.train_served(files_.train) : process_.train(files_.train);
@@ -69,6 +78,7 @@ class ServedProcess final : public Workload {
   const ServedCase task_;
   const bool served_;
   const DataFiles files_;
+  const uint64_t warm_bytes_;
   TrainProcess process_;
   TrainRun result_;  // of the last run
 };

@@ -1,24 +1,14 @@
 #include "net/tcp/tcp_network.h"
 
-// A loop is run by one thread, and what others post passes a mutex: Asio's fences around handlers order
-// nothing, and the thread sanitizer of g++ does not know them.
-#define BOOST_ASIO_DISABLE_FENCED_BLOCK
-
-#include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <boost/asio/connect.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ip/v6_only.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
-#include <vector>
+#include <utility>
+
+#include "net/tcp/asio.h"
+#include "net/tcp/local_socket.h"
+#include "net/tcp/socket_stream.h"
+#include "net/tcp/tcp_loop.h"
 
 namespace ps {
 
@@ -27,67 +17,7 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
-
-class TcpLoop final : public Loop {
- public:
-  asio::io_context& context() { return context_; }
-
-  // Runs `task` before the loop waits: what a system call per wait costs is spent when nobody waits for it.
-  void before_waiting(Task task) { before_waiting_.push_back(std::move(task)); }
-
-  Time now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
-
-  void post(Task task) override { asio::post(context_, std::move(task)); }
-
-  bool run_until(const std::function<bool()>& done, Time deadline) override {
-    if (deadline <= now()) return run_ready(done);
-    bool late = false;
-    Timer limit(*this, [&late] { late = true; });
-    limit.start_at(deadline);
-    while (!done()) {
-      if (late) return false;
-      prepare_to_wait();
-      context_.run_one();
-    }
-    return true;
-  }
-
- private:
-  static constexpr int kMaxReady = 1000;  // events that poll handles when each brings forth another
-
-  bool run_ready(const std::function<bool()>& done) {
-    for (int i = 0; i < kMaxReady; ++i) {
-      if (done()) return true;
-      prepare_to_wait();
-      if (context_.poll_one() == 0) return false;
-    }
-    return done();
-  }
-
-  void prepare_to_wait() {
-    for (Task& task : before_waiting_) task();
-    before_waiting_.clear();
-  }
-
-  // One that is earlier stays, and asks for this one when it comes.
-  void set_alarm(Time time) override {
-    if (time <= now()) return asio::post(context_, [this] { fire_timers(); });
-    if (alarm_time_ <= time) return;
-    alarm_time_ = time;
-    alarm_.expires_at(std::chrono::steady_clock::time_point(time));
-    alarm_.async_wait([this](error_code error) {
-      if (error) return;
-      alarm_time_ = kNever;
-      fire_timers();
-    });
-  }
-
-  asio::io_context context_{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work_{context_.get_executor()};
-  asio::steady_timer alarm_{context_};
-  Time alarm_time_ = kNever;          // of alarm_
-  std::vector<Task> before_waiting_;  // none starts another
-};
+using LocalProtocol = asio::local::stream_protocol;
 
 Error make_error(std::string_view what, const Address& address, error_code error) {
   if (error.category() != boost::system::system_category()) {
@@ -105,20 +35,6 @@ Address to_address(const tcp::endpoint& endpoint) {
   return {endpoint.address().to_string(), endpoint.port()};
 }
 
-// Options only help; a socket that refuses one works without.
-void set_options(tcp::socket& socket) {
-  using KeepIdle = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
-  using KeepInterval = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPINTVL>;
-  using KeepCount = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPCNT>;
-  error_code ignored;
-  socket.non_blocking(true, ignored);
-  socket.set_option(tcp::no_delay(true), ignored);
-  socket.set_option(tcp::socket::keep_alive(true), ignored);
-  socket.set_option(KeepIdle(10), ignored);
-  socket.set_option(KeepInterval(5), ignored);
-  socket.set_option(KeepCount(3), ignored);
-}
-
 // Connecting leaves a socket registered for writing too, and then every wait for reading would wake the loop
 // once more, at once: the same socket, registered like an accepted one.
 tcp::socket register_anew(tcp::socket socket) {
@@ -133,95 +49,11 @@ tcp::socket register_anew(tcp::socket socket) {
   return anew;
 }
 
-// Reads and writes go straight to the system; Asio tells when they would not block.
-class TcpStream final : public Stream {
- public:
-  TcpStream(TcpLoop& loop, tcp::socket socket)
-      : loop_(loop), state_(std::make_shared<State>(std::move(socket))) {
-    set_options(state_->socket);
-    error_code unknown;
-    tcp::endpoint endpoint = state_->socket.remote_endpoint(unknown);
-    peer_ = unknown ? "a peer that has gone" : to_text(to_address(endpoint));
-  }
-
-  ~TcpStream() override {
-    state_->events = nullptr;
-    error_code ignored;
-    state_->socket.close(ignored);
-  }
-
-  IoResult read(std::span<const MutableBytes> into) override {
-    Vectors vectors;
-    msghdr message = vectors.fill(into);
-    return result(recvmsg(state_->socket.native_handle(), &message, 0));
-  }
-
-  IoResult write(std::span<const ConstBytes> from) override {
-    Vectors vectors;
-    msghdr message = vectors.fill(from);
-    return result(sendmsg(state_->socket.native_handle(), &message, MSG_NOSIGNAL));
-  }
-
-  void wait_readable() override {
-    if (std::exchange(state_->waits_readable, true)) return;
-    loop_.before_waiting([state = state_] {
-      if (!state->socket.is_open()) return;
-      state->socket.async_wait(tcp::socket::wait_read, [state](error_code error) {
-        state->waits_readable = false;
-        if (state->events != nullptr && error != asio::error::operation_aborted) state->events->on_readable();
-      });
-    });
-  }
-
-  void wait_writable() override {
-    if (std::exchange(state_->waits_writable, true)) return;
-    state_->socket.async_wait(tcp::socket::wait_write, [state = state_](error_code error) {
-      state->waits_writable = false;
-      if (state->events != nullptr && error != asio::error::operation_aborted) state->events->on_writable();
-    });
-  }
-
-  void shutdown_write() override {
-    error_code ignored;
-    state_->socket.shutdown(tcp::socket::shutdown_send, ignored);
-  }
-
-  void set_events(Events* events) override { state_->events = events; }
-  const std::string& peer() const override { return peer_; }
-
- private:
-  // Outlives the stream while the loop holds a handler.
-  struct State {
-    explicit State(tcp::socket open_socket) : socket(std::move(open_socket)) {}
-    tcp::socket socket;
-    Events* events = nullptr;
-    bool waits_readable = false, waits_writable = false;
-  };
-
-  struct Vectors {
-    static constexpr size_t kMax = 64;
-    std::array<iovec, kMax> vectors;
-
-    template <class Bytes>
-    msghdr fill(std::span<const Bytes> spans) {
-      msghdr message{};
-      message.msg_iov = vectors.data();
-      for (const Bytes& span : spans.first(std::min(spans.size(), kMax))) {
-        vectors[message.msg_iovlen++] = {const_cast<char*>(span.data()), span.size()};
-      }
-      return message;
-    }
-  };
-
-  static IoResult result(ssize_t moved) {
-    if (moved >= 0) return {.bytes = static_cast<size_t>(moved)};
-    return {.error = errno == EINTR ? EAGAIN : errno};
-  }
-
-  TcpLoop& loop_;
-  std::shared_ptr<State> state_;
-  std::string peer_;
-};
+std::string peer_of(const tcp::socket& socket) {
+  error_code unknown;
+  const tcp::endpoint endpoint = socket.remote_endpoint(unknown);
+  return unknown ? "a peer that has gone" : to_text(to_address(endpoint));
+}
 
 // An empty host listens on all addresses, of both families where the system has both.
 tcp::endpoint listening_endpoint(asio::io_context& context, const Address& address) {
@@ -239,65 +71,104 @@ tcp::endpoint listening_endpoint(asio::io_context& context, const Address& addre
   return results.begin()->endpoint();
 }
 
-class TcpListener final : public Listener {
+// Takes connections from one acceptor, while the listener lives.
+template <class Protocol>
+class Accepting {
  public:
-  TcpListener(TcpLoop& loop, const Address& address, Transport::OnAccept on_accept)
-      : loop_(loop),
-        acceptor_(std::make_shared<tcp::acceptor>(loop.context())),
-        on_accept_(std::move(on_accept)),
-        retry_(loop, [this] { accept(); }) {
-    tcp::endpoint endpoint = listening_endpoint(loop.context(), address);
-    try {
-      acceptor_->open(endpoint.protocol());
-      acceptor_->set_option(tcp::acceptor::reuse_address(true));
-      if (address.host.empty() && endpoint.protocol() == tcp::v6()) {
-        acceptor_->set_option(asio::ip::v6_only(false));
-      }
-      acceptor_->bind(endpoint);
-      acceptor_->listen();
-    } catch (const boost::system::system_error& error) {
-      throw make_error("cannot listen on", address, error.code());
-    }
-    address_ = {address.host, acceptor_->local_endpoint().port()};
-    accept();
-  }
+  using Acceptor = typename Protocol::acceptor;
+  using Socket = typename Protocol::socket;
+  using OnSocket = std::function<void(Socket)>;
 
-  ~TcpListener() override {
+  Accepting(TcpLoop& loop, OnSocket on_socket)
+      : acceptor_(std::make_shared<Acceptor>(loop.context())),
+        on_socket_(std::move(on_socket)),
+        retry_(loop, [this] { accept(); }) {}
+  ~Accepting() {
     error_code ignored;
     acceptor_->close(ignored);
   }
+  Accepting(const Accepting&) = delete;
+  Accepting& operator=(const Accepting&) = delete;
 
-  const Address& address() const override { return address_; }
-
- private:
-  static constexpr Duration kRetry =
-      std::chrono::milliseconds(50);  // when the process has no descriptors left
+  Acceptor& acceptor() { return *acceptor_; }
 
   // The handler holds the acceptor: one that is not open any more tells that the listener has gone.
   void accept() {
-    acceptor_->async_accept([this, acceptor = acceptor_](error_code error, tcp::socket socket) {
+    acceptor_->async_accept([this, acceptor = acceptor_](error_code error, Socket socket) {
       if (!acceptor->is_open()) return;
       if (!error) {
         accept();
-        return on_accept_(std::make_unique<TcpStream>(loop_, std::move(socket)));
+        return on_socket_(std::move(socket));
       }
       if (error == asio::error::connection_aborted) return accept();
       retry_.start_after(kRetry);
     });
   }
 
-  TcpLoop& loop_;
-  std::shared_ptr<tcp::acceptor> acceptor_;
-  Transport::OnAccept on_accept_;
+ private:
+  static constexpr Duration kRetry =
+      std::chrono::milliseconds(50);  // when the process has no descriptors left
+
+  std::shared_ptr<Acceptor> acceptor_;
+  OnSocket on_socket_;
   Timer retry_;
+};
+
+class TcpListener final : public Listener {
+ public:
+  TcpListener(TcpLoop& loop, const Address& address, bool local, Transport::OnAccept on_accept)
+      : on_accept_(std::move(on_accept)),
+        ports_(loop,
+               [this, &loop](tcp::socket socket) {
+                 std::string peer = peer_of(socket);
+                 on_accept_(make_socket_stream(loop, std::move(socket), std::move(peer)));
+               }),
+        local_(loop, [this, &loop](LocalProtocol::socket socket) {
+          std::string peer = cat("process ", peer_process(socket.native_handle()), " of this machine");
+          on_accept_(make_socket_stream(loop, std::move(socket), std::move(peer)));
+        }) {
+    const tcp::endpoint endpoint = listening_endpoint(loop.context(), address);
+    listen_on(endpoint, address);
+    ports_.accept();
+    if (!local) return;
+    error_code error;
+    const std::string host = address.host.empty() ? "" : endpoint.address().to_string();
+    const int descriptor = listen_locally(local_name(host, address_.port));
+    if (descriptor < 0) return;
+    local_.acceptor().assign(LocalProtocol(), descriptor, error);
+    error ? void(close(descriptor)) : local_.accept();
+  }
+
+  const Address& address() const override { return address_; }
+
+ private:
+  void listen_on(const tcp::endpoint& endpoint, const Address& address) {
+    tcp::acceptor& acceptor = ports_.acceptor();
+    try {
+      acceptor.open(endpoint.protocol());
+      acceptor.set_option(tcp::acceptor::reuse_address(true));
+      if (address.host.empty() && endpoint.protocol() == tcp::v6()) {
+        acceptor.set_option(asio::ip::v6_only(false));
+      }
+      acceptor.bind(endpoint);
+      acceptor.listen();
+    } catch (const boost::system::system_error& error) {
+      throw make_error("cannot listen on", address, error.code());
+    }
+    address_ = {address.host, acceptor.local_endpoint().port()};
+  }
+
+  Transport::OnAccept on_accept_;
   Address address_;
+  Accepting<tcp> ports_;
+  Accepting<LocalProtocol> local_;  // beside the port; not open where the name is taken, or not wanted
 };
 
 // Resolving and connecting are steps of one state, which the handlers hold until they have run.
 class TcpAttempt final : public ConnectAttempt {
  public:
-  TcpAttempt(TcpLoop& loop, Address address, Duration timeout, Transport::OnConnect on_connect)
-      : state_(std::make_shared<State>(loop, std::move(address), std::move(on_connect))) {
+  TcpAttempt(TcpLoop& loop, Address address, bool local, Duration timeout, Transport::OnConnect on_connect)
+      : state_(std::make_shared<State>(loop, std::move(address), local, std::move(on_connect))) {
     state_->limit.start_after(timeout);
     state_->resolve();
   }
@@ -305,9 +176,10 @@ class TcpAttempt final : public ConnectAttempt {
 
  private:
   struct State : std::enable_shared_from_this<State> {
-    State(TcpLoop& own_loop, Address to, Transport::OnConnect callback)
+    State(TcpLoop& own_loop, Address to, bool tries_local, Transport::OnConnect callback)
         : loop(own_loop),
           address(std::move(to)),
+          local(tries_local),
           on_connect(std::move(callback)),
           resolver(loop.context()),
           socket(loop.context()),
@@ -325,12 +197,28 @@ class TcpAttempt final : public ConnectAttempt {
     }
 
     void connect(const tcp::resolver::results_type& endpoints) {
+      if (local && connect_to_neighbour(endpoints.begin()->endpoint())) return;
       asio::async_connect(
           socket, endpoints, [self = shared_from_this()](error_code error, const tcp::endpoint&) {
             if (error) return self->finish(nullptr, make_error("cannot connect to", self->address, error));
-            self->finish(std::make_unique<TcpStream>(self->loop, register_anew(std::move(self->socket))),
-                         std::nullopt);
+            tcp::socket connected = register_anew(std::move(self->socket));
+            std::string peer = peer_of(connected);
+            self->finish(make_socket_stream(self->loop, std::move(connected), std::move(peer)), std::nullopt);
           });
+    }
+
+    // False when none listens there.
+    bool connect_to_neighbour(const tcp::endpoint& endpoint) {
+      if (!is_own_address(endpoint.data(), static_cast<unsigned>(endpoint.size()))) return false;
+      int descriptor = connect_locally(local_name(endpoint.address().to_string(), endpoint.port()));
+      if (descriptor < 0) descriptor = connect_locally(local_name("", endpoint.port()));
+      if (descriptor < 0) return false;
+      LocalProtocol::socket connected(loop.context());
+      error_code error;
+      connected.assign(LocalProtocol(), descriptor, error);
+      if (error) return close(descriptor), false;
+      finish(make_socket_stream(loop, std::move(connected), to_text(to_address(endpoint))), std::nullopt);
+      return true;
     }
 
     void finish(std::unique_ptr<Stream> stream, std::optional<Error> error) {
@@ -349,6 +237,7 @@ class TcpAttempt final : public ConnectAttempt {
 
     TcpLoop& loop;
     const Address address;
+    const bool local;
     Transport::OnConnect on_connect;  // null: has been called, or given up
     tcp::resolver resolver;
     tcp::socket socket;
@@ -360,31 +249,34 @@ class TcpAttempt final : public ConnectAttempt {
 
 class TcpTransport final : public Transport {
  public:
-  explicit TcpTransport(TcpLoop& loop) : loop_(loop) {}
+  TcpTransport(TcpLoop& loop, const TcpOptions& options) : loop_(loop), local_(options.local) {}
 
   Loop& loop() override { return loop_; }
 
   std::unique_ptr<Listener> listen(const Address& address, OnAccept on_accept) override {
-    return std::make_unique<TcpListener>(loop_, address, std::move(on_accept));
+    return std::make_unique<TcpListener>(loop_, address, local_, std::move(on_accept));
   }
 
   std::unique_ptr<ConnectAttempt> connect(const Address& address, Duration timeout,
                                           OnConnect on_connect) override {
-    return std::make_unique<TcpAttempt>(loop_, address, timeout, std::move(on_connect));
+    return std::make_unique<TcpAttempt>(loop_, address, local_, timeout, std::move(on_connect));
   }
 
  private:
   TcpLoop& loop_;
+  const bool local_;
 };
 
 }  // namespace
 
 struct TcpNetwork::State {
+  explicit State(const TcpOptions& options) : transport(loop, options) {}
+
   TcpLoop loop;
-  TcpTransport transport{loop};
+  TcpTransport transport;
 };
 
-TcpNetwork::TcpNetwork() : state_(std::make_unique<State>()) {}
+TcpNetwork::TcpNetwork(const TcpOptions& options) : state_(std::make_unique<State>(options)) {}
 TcpNetwork::~TcpNetwork() = default;
 
 Loop& TcpNetwork::loop() {

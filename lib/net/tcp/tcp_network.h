@@ -10,6 +10,12 @@
 
 namespace ps {
 
+struct TcpOptions {
+  // A listener has a Unix socket beside its port, and whoever connects to an address of this machine tries
+  // that first (net/tcp/local_socket.h).
+  bool local = true;
+};
+
 // A loop and the transport that runs on it.  Owned by one thread; construction and destruction may be on
 // another, as long as nothing runs.  Must outlive all its listeners, streams, attempts and timers.
 //
@@ -19,7 +25,7 @@ namespace ps {
 // some.
 class TcpNetwork {
  public:
-  TcpNetwork();
+  explicit TcpNetwork(const TcpOptions& options = {});
   ~TcpNetwork();
 
   Loop& loop();

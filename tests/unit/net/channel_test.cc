@@ -5,7 +5,7 @@
 namespace ps {
 namespace {
 
-class ChannelTest : public BothNetworks {
+class ChannelTest : public EveryNetwork {
  protected:
   ChannelTest() {
     options_.on_waiting = [this](const std::string& message) { waiting_.push_back(message); };
@@ -282,7 +282,7 @@ TEST_P(ChannelTest, TheErrorOfACallIsThrown) {
   EXPECT_THROW(channel().call(kLater, Payload(), 10ms), Error);
 }
 
-PS_ON_BOTH_NETWORKS(ChannelTest);
+PS_ON_EVERY_NETWORK(ChannelTest);
 
 }  // namespace
 }  // namespace ps

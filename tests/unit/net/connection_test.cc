@@ -86,7 +86,7 @@ std::string frame_bytes(FrameHeader header, const std::string& body) {
   return bytes + body;
 }
 
-class ConnectionTest : public BothNetworks {
+class ConnectionTest : public EveryNetwork {
  protected:
   void connect() {
     listener_ = world_->server().listen(world_->any_port(), [this](std::unique_ptr<Stream> stream) {
@@ -317,7 +317,7 @@ TEST_P(ConnectionTest, ANoticeIsTheReason) {
   EXPECT_EQ(owner_.reason->code(), Code::kFenced);
 }
 
-PS_ON_BOTH_NETWORKS(ConnectionTest);
+PS_ON_EVERY_NETWORK(ConnectionTest);
 
 }  // namespace
 }  // namespace ps

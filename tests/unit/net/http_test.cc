@@ -40,7 +40,7 @@ struct Client final : Stream::Events {
   bool ended = false, reads = true;
 };
 
-class HttpTest : public BothNetworks {
+class HttpTest : public EveryNetwork {
  protected:
   void serve(const HttpOptions& options = {}) {
     server_ = std::make_unique<HttpServer>(world_->server(), world_->any_port(), options,
@@ -196,7 +196,7 @@ TEST_P(HttpTest, TheServerMayEndWhileClientsAreThere) {
   run_until([&] { return idle->ended && asking->ended; });
 }
 
-PS_ON_BOTH_NETWORKS(HttpTest);
+PS_ON_EVERY_NETWORK(HttpTest);
 
 }  // namespace
 }  // namespace ps

@@ -12,7 +12,7 @@
 namespace ps {
 namespace {
 
-class LoopTest : public BothNetworks {
+class LoopTest : public EveryNetwork {
  protected:
   Loop& loop() { return world_->client().loop(); }
 };
@@ -104,7 +104,7 @@ TEST_P(LoopTest, WhatAHandlerThrowsComesOutAndTheLoopGoesOn) {
   run_until([&ran] { return ran; });
 }
 
-PS_ON_BOTH_NETWORKS(LoopTest);
+PS_ON_EVERY_NETWORK(LoopTest);
 
 TEST(SimLoop, TimersStartedAndStoppedAtRandomFireAsASortedListSays) {
   for (uint64_t seed = 0; seed < 20; ++seed) {

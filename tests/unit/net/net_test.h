@@ -47,6 +47,7 @@ class SimWorld final : public World {
 
 class TcpWorld final : public World {
  public:
+  explicit TcpWorld(bool local) : network({.local = local}) {}
   Transport& client() override { return network.transport(); }
   Transport& server() override { return network.transport(); }
   Address any_port() override { return {"127.0.0.1", 0}; }
@@ -56,14 +57,14 @@ class TcpWorld final : public World {
   TcpNetwork network;
 };
 
-// Tests for which both must do the same.
-class BothNetworks : public testing::TestWithParam<const char*> {
+// Tests for which all must do the same: simulated, over TCP, and over Unix sockets beside TCP's ports.
+class EveryNetwork : public testing::TestWithParam<const char*> {
  protected:
-  BothNetworks() {
+  EveryNetwork() {
     if (std::string(GetParam()) == "simulated") {
       world_ = std::make_unique<SimWorld>();
     } else {
-      world_ = std::make_unique<TcpWorld>();
+      world_ = std::make_unique<TcpWorld>(std::string(GetParam()) == "local");
     }
   }
   void run_until(const std::function<bool()>& done) {
@@ -77,8 +78,8 @@ class BothNetworks : public testing::TestWithParam<const char*> {
   std::unique_ptr<World> world_;
 };
 
-#define PS_ON_BOTH_NETWORKS(Suite)                                               \
-  INSTANTIATE_TEST_SUITE_P(Networks, Suite, testing::Values("simulated", "tcp"), \
+#define PS_ON_EVERY_NETWORK(Suite)                                                        \
+  INSTANTIATE_TEST_SUITE_P(Networks, Suite, testing::Values("simulated", "tcp", "local"), \
                            [](const auto& each) { return std::string(each.param); })
 
 // Types of requests of the test service.

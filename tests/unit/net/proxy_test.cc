@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kBody = 3000;
 
-class ProxyTest : public BothNetworks {
+class ProxyTest : public EveryNetwork {
  protected:
   ProxyTest() {
     channel_options_.backoff.first = 2ms;
@@ -178,7 +178,7 @@ TEST_P(ProxyTest, EachDirectionOfALinkHasItsWholeBandwidth) {
   EXPECT_LT(loop.now() - start, 399ms) << "answers go back while requests come";
 }
 
-PS_ON_BOTH_NETWORKS(ProxyTest);
+PS_ON_EVERY_NETWORK(ProxyTest);
 
 }  // namespace
 }  // namespace ps

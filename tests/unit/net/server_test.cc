@@ -7,7 +7,7 @@
 namespace ps {
 namespace {
 
-class ServerTest : public BothNetworks {
+class ServerTest : public EveryNetwork {
  protected:
   void serve() { serve(service_.factory()); }
   void serve(Server::SessionFactory factory) {
@@ -253,7 +253,7 @@ TEST_P(ServerTest, AnAnswerForSomebodyWhoHasGoneGoesNowhere) {
   EXPECT_EQ(answers_.count(), 0u);
 }
 
-PS_ON_BOTH_NETWORKS(ServerTest);
+PS_ON_EVERY_NETWORK(ServerTest);
 
 }  // namespace
 }  // namespace ps

@@ -55,7 +55,7 @@ struct End final : Stream::Events {
   int error = 0;
 };
 
-class TransportTest : public BothNetworks {
+class TransportTest : public EveryNetwork {
  protected:
   void connect() { connect(world_->client(), world_->server()); }
 
@@ -181,7 +181,7 @@ TEST_P(TransportTest, TheConnectionsOfAShapedLinkShareItsRate) {
   EXPECT_GE(loop.now() - start, 99ms);
 }
 
-PS_ON_BOTH_NETWORKS(TransportTest);
+PS_ON_EVERY_NETWORK(TransportTest);
 
 class TcpTest : public TransportTest {};
 
@@ -256,7 +256,7 @@ TEST_P(TcpTest, AnAddressOfAnotherHostCannotBeListenedOn) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, TcpTest, testing::Values("tcp"));
+INSTANTIATE_TEST_SUITE_P(Networks, TcpTest, testing::Values("tcp", "local"));
 
 }  // namespace
 }  // namespace ps

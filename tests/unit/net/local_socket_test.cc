@@ -1,0 +1,134 @@
+// Unix sockets beside TCP's ports: who takes them, and that all works where they are not to be had.
+#include "net/tcp/local_socket.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "net/tcp/tcp_network.h"
+
+namespace ps {
+namespace {
+
+using namespace std::chrono_literals;
+
+class LocalSocketTest : public testing::Test {
+ protected:
+  std::unique_ptr<Listener> listen(TcpNetwork& network, const Address& address) {
+    return network.transport().listen(address,
+                                      [this](std::unique_ptr<Stream> stream) { far_ = std::move(stream); });
+  }
+
+  // Who the listener says has come: "process …" of one that came over a Unix socket.
+  std::string comes_as(TcpNetwork& network, const Address& address) {
+    near_.reset();
+    far_.reset();
+    auto attempt =
+        network.transport().connect(address, 5s, [this](std::unique_ptr<Stream> stream, auto error) {
+          EXPECT_FALSE(error) << error->what();
+          near_ = std::move(stream);
+        });
+    network.loop().run_until([this] { return near_ && far_; }, add_time(network.loop().now(), 10s));
+    return far_ ? far_->peer() : "nobody";
+  }
+
+  TcpNetwork network_, with_tcp_only_{{.local = false}};
+  std::unique_ptr<Stream> near_, far_;
+  const std::string this_process_ = cat("process ", getpid(), " of this machine");
+};
+
+bool is_own(const char* text) {
+  sockaddr_in v4{};
+  v4.sin_family = AF_INET;
+  v4.sin_port = htons(7164);
+  if (inet_pton(AF_INET, text, &v4.sin_addr) == 1) {
+    return is_own_address(reinterpret_cast<const sockaddr*>(&v4), sizeof v4);
+  }
+  sockaddr_in6 v6{};
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(7164);
+  EXPECT_EQ(inet_pton(AF_INET6, text, &v6.sin6_addr), 1);
+  return is_own_address(reinterpret_cast<const sockaddr*>(&v6), sizeof v6);
+}
+
+TEST_F(LocalSocketTest, ANeighbourComesOverIt) {
+  const auto listener = listen(network_, {"127.0.0.1", 0});
+  EXPECT_EQ(comes_as(network_, listener->address()), this_process_);
+  EXPECT_EQ(near_->peer(), to_text(listener->address())) << "that is how messages name it";
+}
+
+TEST_F(LocalSocketTest, WhoListensEverywhereIsFoundAtAnyAddress) {
+  const auto listener = listen(network_, {"", 0});
+  for (const char* host : {"127.0.0.1", "127.0.0.2", "localhost"}) {
+    EXPECT_EQ(comes_as(network_, {host, listener->address().port}), this_process_) << host;
+  }
+}
+
+// Two listeners may have one port, of different addresses.
+TEST_F(LocalSocketTest, TheAddressIsPartOfTheName) {
+  const auto listener = listen(network_, {"127.0.0.1", 0});
+  const auto other = listen(with_tcp_only_, {"127.0.0.2", listener->address().port});
+  EXPECT_EQ(connect_locally(local_name("127.0.0.2", listener->address().port)), -1);
+  const int connected = connect_locally(local_name("127.0.0.1", listener->address().port));
+  EXPECT_GE(connected, 0);
+  close(connected);
+}
+
+TEST_F(LocalSocketTest, WithoutOneTcpDoes) {
+  const auto listener = listen(with_tcp_only_, {"127.0.0.1", 0});
+  EXPECT_EQ(connect_locally(local_name("127.0.0.1", listener->address().port)), -1);
+  EXPECT_TRUE(comes_as(with_tcp_only_, listener->address()).starts_with("127.0.0.1:"));
+}
+
+TEST_F(LocalSocketTest, WithoutTheNameTcpDoes) {
+  const uint16_t port = listen(with_tcp_only_, {"127.0.0.1", 0})->address().port;  // free again
+  const int taken = listen_locally(local_name("127.0.0.1", port));
+  ASSERT_GE(taken, 0);
+  EXPECT_EQ(listen_locally(local_name("127.0.0.1", port)), -1);
+  const auto listener = listen(network_, {"127.0.0.1", port});
+  close(taken);
+  EXPECT_TRUE(comes_as(network_, listener->address()).starts_with("127.0.0.1:"));
+}
+
+// The system notes who listens; only root can be another for a while.
+TEST_F(LocalSocketTest, AnotherUsersSocketIsNotTrusted) {
+  constexpr uid_t kNobody = 65534;
+  const std::string name = local_name("127.0.0.1", 1);
+  const bool root = geteuid() == 0;
+  if (root) {
+    ASSERT_EQ(seteuid(kNobody), 0);
+  }
+  const int listener = listen_locally(name);
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  ASSERT_GE(listener, 0);
+  const int connected = connect_locally(name);
+  EXPECT_EQ(connected < 0, root);
+  if (connected >= 0) close(connected);
+  close(listener);
+}
+
+TEST_F(LocalSocketTest, AListenerTakesItsNameWithIt) {
+  auto listener = listen(network_, {"127.0.0.1", 0});
+  const std::string name = local_name("127.0.0.1", listener->address().port);
+  EXPECT_EQ(listen_locally(name), -1);
+  listener.reset();
+  const int again = listen_locally(name);
+  EXPECT_GE(again, 0);
+  close(again);
+}
+
+TEST_F(LocalSocketTest, KnowsTheAddressesOfThisMachine) {
+  EXPECT_TRUE(is_own("127.0.0.1"));
+  EXPECT_TRUE(is_own("127.1.2.3"));
+  EXPECT_FALSE(is_own("192.0.2.1"));  // of no machine: RFC 5737
+  EXPECT_FALSE(is_own("2001:db8::1"));
+}
+
+}  // namespace
+}  // namespace ps
