@@ -78,7 +78,7 @@ class ServedShards::Shard {
   TcpNetwork network_;
   ShardServer server_;
   std::thread thread_;
-  std::unique_ptr<Link> link_;  // null: as the loopback device is
+  std::unique_ptr<Link> link_;  // null: nothing in between
 };
 
 ServedShards::ServedShards(const ServedJob& job, int ports, const LinkShape& link) : job_(job) {
