@@ -45,7 +45,7 @@ class OnServers final : public ParameterHome {
   const std::string& first_cpu() const { return store_.first_cpu(); }
 
  private:
-  TcpNetwork network_;
+  TcpNetwork network_{{.local = true}};
   RemoteStore store_;
 };
 

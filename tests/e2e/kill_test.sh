@@ -26,11 +26,13 @@ end_all() {
   supervisors=()
 }
 
-# One process, in place of this shell.  A server that comes again has its port and its checkpoints.
+# One process, in place of this shell.  A server that comes again has its port and its checkpoints.  Trainers come to
+# the first over TCP, to the second over Unix sockets.
 run_server() {
-  local resume=()
+  local resume=() ways=()
   if [[ -s ports.$1 ]]; then resume=(--resume); fi
-  exec ps-serve job.json --host 127.0.0.1 --port "${first_ports[$1]}" --ports-num 2 --port-file "ports.$1" \
+  if (($1 == 0)); then ways=(--tcp-only); fi
+  exec ps-serve job.json --host 127.0.0.1 --port "${first_ports[$1]}" --ports-num 2 --port-file "ports.$1" "${ways[@]}" \
     "${resume[@]}" "${types[@]}" >>"serve.$1.out" 2>>"serve.$1.err"
 }
 run_trainer() {

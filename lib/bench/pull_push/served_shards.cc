@@ -29,7 +29,7 @@ class ServedShards::Link {
   const Address& address() const { return proxy_.address(); }
 
  private:
-  TcpNetwork network_;
+  TcpNetwork network_{{.local = true}};
   ShapedTransport shaped_;
   Proxy proxy_;
   std::thread thread_;
@@ -75,7 +75,7 @@ class ServedShards::Shard {
   }
 
  private:
-  TcpNetwork network_;
+  TcpNetwork network_{{.local = true}};
   ShardServer server_;
   std::thread thread_;
   std::unique_ptr<Link> link_;  // null: nothing in between

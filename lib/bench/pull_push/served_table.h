@@ -41,7 +41,7 @@ class ServedTable {
   ThreadPool pool_{1};
   std::unique_ptr<LocalStore> local_;
   std::unique_ptr<ServedShards> shards_;
-  TcpNetwork network_;
+  TcpNetwork network_{{.local = true}};
   std::unique_ptr<RemoteStore> store_;
 };
 

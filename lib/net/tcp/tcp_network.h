@@ -11,9 +11,9 @@
 namespace ps {
 
 struct TcpOptions {
-  // A listener has a Unix socket beside its port, and whoever connects to an address of this machine tries
+  // If so, a listener has a Unix socket beside its port, and who connects to an address of this machine tries
   // that first (net/tcp/local_socket.h).
-  bool local = true;
+  bool local = false;
 };
 
 // A loop and the transport that runs on it.  Owned by one thread; construction and destruction may be on

@@ -36,7 +36,7 @@ class LocalSocketTest : public testing::Test {
     return far_ ? far_->peer() : "nobody";
   }
 
-  TcpNetwork network_, with_tcp_only_{{.local = false}};
+  TcpNetwork network_{{.local = true}}, with_tcp_only_;
   std::unique_ptr<Stream> near_, far_;
   const std::string this_process_ = cat("process ", getpid(), " of this machine");
 };
