@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "bench/pull_push/suite.h"
+#include "bench/resident.h"
 #include "codec/row_codec.h"
 
 namespace ps {
@@ -52,6 +53,8 @@ std::vector<KeyPlan> random_plans(const BenchSettings& settings, const TableCase
   return plans;
 }
 
+constexpr double kWarmBytes = 1e9;  // before each run
+
 constexpr size_t kPattern = 16;
 
 // Of 16 kinds, so that a trainer need not compute them: from pattern[key % 16] on, which goes on as often as
@@ -75,7 +78,8 @@ TableWorkload::TableWorkload(const BenchSettings& settings, const TableCase& tas
       num_rows_(scaled(settings.scale, task.rows)),
       table_(table_settings(settings, task)),
       plans_(random_plans(settings, task)),
-      pattern_(gradient_pattern(task.width)) {}
+      pattern_(gradient_pattern(task.width)),
+      warm_bytes_(static_cast<uint64_t>(settings.scale * kWarmBytes)) {}
 
 TableWorkload::Section::Section(TableWorkload& workload)
     : workload_(workload),
@@ -89,6 +93,11 @@ TableWorkload::Section::~Section() {
   workload_.client_seconds_ += thread_cpu_seconds() - client_start_;
   workload_.server_seconds_ += workload_.table_.shards().cpu_seconds() - server_start_;
   workload_.wire_bytes_ += workload_.table_.shards().wire_bytes() - wire_start_;
+}
+
+// The system moves messages through memory that it has free.
+void TableWorkload::prepare() {
+  warm_free_memory(warm_bytes_);
 }
 
 void TableWorkload::begin_run() {

@@ -30,6 +30,7 @@ class TableWorkload : public Workload {
  public:
   TableWorkload(const BenchSettings& settings, const TableCase& task);
 
+  void prepare() override;
   Work work() const override;
   std::optional<double> seconds() const override { return seconds_; }
 
@@ -76,6 +77,7 @@ class TableWorkload : public Workload {
   void expect_local_weights(size_t set);
 
   const std::vector<float> pattern_;  // of gradients
+  const uint64_t warm_bytes_;
   double seconds_ = 0, client_seconds_ = 0, server_seconds_ = 0;
   uint64_t wire_bytes_ = 0;
   std::vector<size_t> local_steps_;  // sets pushed that the table in this process was not given yet
