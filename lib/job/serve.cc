@@ -156,7 +156,7 @@ std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, co
   if (options.port + count > 65536) fail(Code::kUsage, "there are no ", count, " ports from ", options.port);
   ShardLimits limits = share_memory(max_memory, count);
   limits.spill = spill_settings(options);
-  const TcpOptions network = {.local = !options.tcp_only};
+  const TcpOptions network = {.local = options.local_sockets};
   for (int i = 0; i < count; ++i) {
     uint16_t port = options.port == 0 ? uint16_t{0} : static_cast<uint16_t>(options.port + i);
     shards.push_back(std::make_unique<ShardThread>(Address{options.host, port}, network, job, limits));

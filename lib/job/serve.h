@@ -17,7 +17,7 @@ struct ServeOptions {
   std::string host;                          // to listen on; empty: all addresses
   std::string advertise;                     // name or number by which others reach this server; empty: host
   uint16_t port = 7164;                      // the first of consecutive ports; 0: any that are free
-  bool tcp_only = false;                     // no Unix sockets beside them
+  bool local_sockets = false;                // Unix sockets beside them
   int ports_num = 1;                         // shards with dense parameters
   int ports_num_for_sparse = 0;              // shards with sparse ones; 0: the same as those with dense ones
   std::string port_file;                     // gets the ports, one a line; empty: none

@@ -76,12 +76,12 @@ end_servers
 
 echo "three trainers give the same bits from run to run, and what one process gives with the batches joined"
 serve_two
-expect_text /proc/net/unix "@pskit:$address"
+! grep -qF "@pskit:$address" /proc/net/unix || fail "there is a Unix socket beside the port"
 train_three three
 end_servers
 [[ ! -s three.1 && ! -s three.2 ]] || fail "a trainer beside the first wrote to standard output"
-serve only --tcp-only
-! grep -qF "@pskit:$address" /proc/net/unix || fail "there is a Unix socket beside the port"
+serve only --local-sockets
+expect_text /proc/net/unix "@pskit:$address"
 addresses=$address
 train_three again
 end_servers

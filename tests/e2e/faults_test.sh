@@ -13,7 +13,7 @@ trap 'kill -9 $server "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' E
 serve() {
   rm -f ready
   mkfifo ready
-  ps-serve "$job" --host 127.0.0.1 --port 0 --port-file ports --ports-num 2 --ports-num-for-sparse 2 --tcp-only "$@" \
+  ps-serve "$job" --host 127.0.0.1 --port 0 --port-file ports --ports-num 2 --ports-num-for-sparse 2 "$@" \
     >ready 2>serve.err &
   server=$!
   head -1 ready >serve.out

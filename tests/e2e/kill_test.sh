@@ -31,7 +31,7 @@ end_all() {
 run_server() {
   local resume=() ways=()
   if [[ -s ports.$1 ]]; then resume=(--resume); fi
-  if (($1 == 0)); then ways=(--tcp-only); fi
+  if (($1 == 1)); then ways=(--local-sockets); fi
   exec ps-serve job.json --host 127.0.0.1 --port "${first_ports[$1]}" --ports-num 2 --port-file "ports.$1" "${ways[@]}" \
     "${resume[@]}" "${types[@]}" >>"serve.$1.out" 2>>"serve.$1.err"
 }

@@ -97,7 +97,7 @@ class DurableSteps final : public Workload {
   const std::vector<ParameterSpec> specs_;
   const ServedJob job_;
   ServedShards shards_;
-  TcpNetwork network_{{.local = true}};
+  TcpNetwork network_;
   RemoteStore store_;
   KeyPlan plan_;
   std::vector<ParameterView<float>> views_;

@@ -61,7 +61,7 @@ void TrainProcess::train(const std::string& data) {
 // The first line that the server prints says where it listens.
 void TrainProcess::train_served(const std::string& data) {
   RunningChild server({.words = {program_path(programs_, "ps-serve"), folder_.path("job.json"), "--host",
-                                 "127.0.0.1", "--port", "0"},
+                                 "127.0.0.1", "--port", "0", "--local-sockets"},
                        .errors = folder_.path("server-messages"),
                        .one_core = one_core_});
   const Json ready = parse_json(server.line(), "ps-serve");

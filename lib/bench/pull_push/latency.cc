@@ -15,10 +15,15 @@ namespace {
 const TableCase kOneKey = {
     .name = "round-trip", .help = "one row of 16, there and back", .keys = 1, .sets = 64};
 
+TableCase locally(TableCase task) {
+  task.local = true;
+  return task;
+}
+
 class RoundTrips final : public TableWorkload {
  public:
-  explicit RoundTrips(const BenchSettings& settings)
-      : TableWorkload(settings, kOneKey),
+  RoundTrips(const BenchSettings& settings, const TableCase& task)
+      : TableWorkload(settings, task),
         trips_(std::max<uint64_t>(64, static_cast<uint64_t>(settings.scale * 8192))) {}
 
   void run() override {
@@ -75,15 +80,24 @@ class Idle final : public TableWorkload {
 }  // namespace
 
 std::vector<Benchmark> latency_benchmarks() {
-  return {{.name = "pull-push/round-trip",
-           .help = kOneKey.help,
-           .unit = "trips",
-           .make = [](const BenchSettings& settings) { return std::make_unique<RoundTrips>(settings); },
-           .limit = "limits/tcp/round-trip"},
-          {.name = "pull-push/idle",
-           .help = "one pull, then nothing for a second",
-           .unit = "trips",
-           .make = [](const BenchSettings& settings) { return std::make_unique<Idle>(settings); }}};
+  return {
+      {.name = "pull-push/round-trip",
+       .help = kOneKey.help,
+       .unit = "trips",
+       .make = [](const BenchSettings& settings) { return std::make_unique<RoundTrips>(settings, kOneKey); },
+       .limit = "limits/tcp/round-trip"},
+      {.name = "pull-push/round-trip/local",
+       .help = "the same over a Unix socket",
+       .unit = "trips",
+       .make =
+           [](const BenchSettings& settings) {
+             return std::make_unique<RoundTrips>(settings, locally(kOneKey));
+           },
+       .limit = "limits/tcp/round-trip"},
+      {.name = "pull-push/idle",
+       .help = "one pull, then nothing for a second",
+       .unit = "trips",
+       .make = [](const BenchSettings& settings) { return std::make_unique<Idle>(settings); }}};
 }
 
 }  // namespace ps

@@ -29,7 +29,7 @@ class ServedShards::Link {
   const Address& address() const { return proxy_.address(); }
 
  private:
-  TcpNetwork network_{{.local = true}};
+  TcpNetwork network_;
   ShapedTransport shaped_;
   Proxy proxy_;
   std::thread thread_;
@@ -38,8 +38,8 @@ class ServedShards::Link {
 // One shard and its thread.
 class ServedShards::Shard {
  public:
-  Shard(const ServedJob& job, const ShardLimits& limits, const LinkShape& link)
-      : server_(network_.transport(), {"127.0.0.1", 0}, job, limits) {
+  Shard(const ServedJob& job, const ShardLimits& limits, const LinkShape& link, bool local)
+      : network_({.local = local}), server_(network_.transport(), {"127.0.0.1", 0}, job, limits) {
     if (link.bytes_per_second > 0) link_ = std::make_unique<Link>(link, server_.address());
   }
   Shard(const Shard&) = delete;
@@ -75,18 +75,18 @@ class ServedShards::Shard {
   }
 
  private:
-  TcpNetwork network_{{.local = true}};
+  TcpNetwork network_;
   ShardServer server_;
   std::thread thread_;
   std::unique_ptr<Link> link_;  // null: nothing in between
 };
 
-ServedShards::ServedShards(const ServedJob& job, int ports, const LinkShape& link) : job_(job) {
+ServedShards::ServedShards(const ServedJob& job, int ports, const LinkShape& link, bool local) : job_(job) {
   ServerPorts all;
   all.dense = all.sparse = ports;
   const ShardLimits limits = share_memory(available_memory_bytes(), ports);
   for (int i = 0; i < ports; ++i) {
-    shards_.push_back(std::make_unique<Shard>(job, limits, link));
+    shards_.push_back(std::make_unique<Shard>(job, limits, link, local));
     all.ports.push_back(shards_.back()->address().port);
   }
   for (auto& shard : shards_) shard->start(all);

@@ -18,8 +18,8 @@ namespace ps {
 class ServedShards {
  public:
   // `link`: of the way to each shard, in either direction; it has a thread of its own, as what stands
-  // between two machines.  `job` must outlive this.
-  ServedShards(const ServedJob& job, int ports, const LinkShape& link);
+  // between two machines.  `local`: there are Unix sockets beside the ports.  `job` must outlive this.
+  ServedShards(const ServedJob& job, int ports, const LinkShape& link, bool local = false);
   ~ServedShards();
 
   // For a trainer, the only one.

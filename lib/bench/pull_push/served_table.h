@@ -21,6 +21,7 @@ struct ServedTableSettings {
   std::string optimizer = "sgd";
   RowType type = RowType::kF32;  // of rows and gradients on their way
   LinkShape link = {};           // to each shard, beside what the loopback device is
+  bool local = false;            // over Unix sockets
   std::string checkpoints = {};  // folder of the shards' checkpoints, made when asked for; empty: none are
 };
 

@@ -31,6 +31,7 @@ ServedTableSettings table_settings(const BenchSettings& settings, const TableCas
           .optimizer = task.optimizer,
           .type = task.type,
           .link = task.link,
+          .local = task.local,
           .checkpoints = task.checkpoints};
 }
 

@@ -122,7 +122,7 @@ class Served {
   Passes passes_;
   const ServedJob served_;
   ServedShards shards_;
-  TcpNetwork network_{{.local = true}};
+  TcpNetwork network_;
   RemoteStore store_;
 };
 
