@@ -20,6 +20,11 @@ uint64_t begin_peak();
 // for 2 MiB); what is measured afterwards is then the program, and not the host.
 void warm_free_memory(uint64_t bytes);
 
+// What trainers, servers and the system's messages between them take in a benchmark of this scale, at most.
+inline uint64_t served_bytes(double scale) {
+  return static_cast<uint64_t>(1e9 * scale);
+}
+
 }  // namespace ps
 
 #endif  // PS_BENCH_RESIDENT_H_

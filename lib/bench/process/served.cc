@@ -23,8 +23,6 @@ struct ServedCase {
   int passes;
 };
 
-constexpr double kWarmBytes = 1e9;  // before each run: more than both programs take
-
 Json job_of(const ServedCase& task, int64_t dim) {
   Json job = process_job(task.job, task.data.format, task.batch_size);
   job["data"]["dim"] = dim;
@@ -38,7 +36,7 @@ class ServedProcess final : public Workload {
       : task_(task),
         served_(served),
         files_(cached_data(settings, task.data, task.full_samples)),
-        warm_bytes_(static_cast<uint64_t>(settings.scale * kWarmBytes)),
+        warm_bytes_(served_bytes(settings.scale)),
         process_(settings, job_of(task, files_.dim), /*one_core=*/true) {}
 
   void prepare() override {

@@ -54,8 +54,6 @@ std::vector<KeyPlan> random_plans(const BenchSettings& settings, const TableCase
   return plans;
 }
 
-constexpr double kWarmBytes = 1e9;  // before each run
-
 constexpr size_t kPattern = 16;
 
 // Of 16 kinds, so that a trainer need not compute them: from pattern[key % 16] on, which goes on as often as
@@ -80,7 +78,7 @@ TableWorkload::TableWorkload(const BenchSettings& settings, const TableCase& tas
       table_(table_settings(settings, task)),
       plans_(random_plans(settings, task)),
       pattern_(gradient_pattern(task.width)),
-      warm_bytes_(static_cast<uint64_t>(settings.scale * kWarmBytes)) {}
+      warm_bytes_(served_bytes(settings.scale)) {}
 
 TableWorkload::Section::Section(TableWorkload& workload)
     : workload_(workload),

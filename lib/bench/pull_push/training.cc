@@ -21,8 +21,6 @@ namespace ps {
 
 namespace {
 
-constexpr double kWarmBytes = 1e9;  // before each run: more than tables and messages take
-
 struct ServedCase {
   const char *name, *help;
   SyntheticKind data;
@@ -135,7 +133,7 @@ class JobPasses final : public Workload {
         data_(make_synthetic(task.data, settings.scale, task.full_samples)),
         home_(task, job_, data_),
         untrained_cost_(home_.passes().test()),
-        warm_bytes_(static_cast<uint64_t>(settings.scale * kWarmBytes)) {}
+        warm_bytes_(served_bytes(settings.scale)) {}
 
   void prepare() override { warm_free_memory(warm_bytes_); }
 

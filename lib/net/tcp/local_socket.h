@@ -20,8 +20,8 @@ std::string local_name(const std::string& host, uint16_t port);
 // Whether an address, of family AF_INET or AF_INET6, is one of this machine's.
 bool is_own_address(const sockaddr* address, unsigned size);
 
-// Non-blocking descriptors, or -1: the name is taken; nobody of this user, and not root, listens there, or
-// somebody is too busy to take more.
+// Non-blocking descriptors, or -1, with errno set for who listens: the name is taken; nobody of this user,
+// and not root, listens there, or somebody is too busy to take more.
 int listen_locally(const std::string& name);
 int connect_locally(const std::string& name);
 

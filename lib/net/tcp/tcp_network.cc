@@ -134,9 +134,10 @@ class TcpListener final : public Listener {
     error_code error;
     const std::string host = address.host.empty() ? "" : endpoint.address().to_string();
     const int descriptor = listen_locally(local_name(host, address_.port));
-    if (descriptor < 0) return;
-    local_.acceptor().assign(LocalProtocol(), descriptor, error);
-    error ? void(close(descriptor)) : local_.accept();
+    if (descriptor >= 0) local_.acceptor().assign(LocalProtocol(), descriptor, error);
+    if (descriptor < 0) error.assign(errno, boost::system::system_category());
+    if (error) throw make_error("cannot listen on the Unix socket beside", address_, error);
+    local_.accept();
   }
 
   const Address& address() const override { return address_; }
@@ -161,7 +162,7 @@ class TcpListener final : public Listener {
   Transport::OnAccept on_accept_;
   Address address_;
   Accepting<tcp> ports_;
-  Accepting<LocalProtocol> local_;  // beside the port; not open where the name is taken, or not wanted
+  Accepting<LocalProtocol> local_;  // beside the port; open if it is wanted
 };
 
 // Resolving and connecting are steps of one state, which the handlers hold until they have run.

@@ -84,14 +84,22 @@ TEST_F(LocalSocketTest, WithoutOneTcpDoes) {
   EXPECT_TRUE(comes_as(with_tcp_only_, listener->address()).starts_with("127.0.0.1:"));
 }
 
-TEST_F(LocalSocketTest, WithoutTheNameTcpDoes) {
+TEST_F(LocalSocketTest, ANameThatIsTakenIsAsAPortThatIs) {
   const uint16_t port = listen(with_tcp_only_, {"127.0.0.1", 0})->address().port;  // free again
   const int taken = listen_locally(local_name("127.0.0.1", port));
   ASSERT_GE(taken, 0);
   EXPECT_EQ(listen_locally(local_name("127.0.0.1", port)), -1);
-  const auto listener = listen(network_, {"127.0.0.1", port});
+  try {
+    listen(network_, {"127.0.0.1", port});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnavailable);
+    EXPECT_NE(error.message().find(cat("Unix socket beside '127.0.0.1:", port, "'")), std::string::npos)
+        << error.message();
+  }
   close(taken);
-  EXPECT_TRUE(comes_as(network_, listener->address()).starts_with("127.0.0.1:"));
+  const auto listener = listen(network_, {"127.0.0.1", port});
+  EXPECT_EQ(comes_as(network_, listener->address()), this_process_);
 }
 
 // The system notes who listens; only root can be another for a while.
