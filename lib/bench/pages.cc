@@ -42,7 +42,7 @@ Pages::~Pages() {
   if (mapping_ != nullptr) munmap(mapping_, mapped_);
 }
 
-Part part_of(int64_t items, int threads, int64_t index) {
+ThreadPart thread_part(int64_t items, int threads, int64_t index) {
   return {items * index / threads, items * (index + 1) / threads};
 }
 

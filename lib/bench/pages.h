@@ -35,10 +35,10 @@ class Pages {
 };
 
 // Cuts [0, items) for `threads`: thread t has [begin, end).
-struct Part {
+struct ThreadPart {
   int64_t begin, end;
 };
-Part part_of(int64_t items, int threads, int64_t index);
+ThreadPart thread_part(int64_t items, int threads, int64_t index);
 
 // The largest power of two of `unit`s, but at least one, within scale * full.
 uint64_t scaled_power(double scale, uint64_t full, uint64_t unit);

@@ -1,13 +1,13 @@
 #include "bench/resident.h"
 
 #include <malloc.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 
 #include "base/memory.h"
-#include "bench/pages.h"
 
 namespace ps {
 
@@ -24,10 +24,24 @@ uint64_t begin_peak() {
   return resident_bytes();
 }
 
-void warm_free_memory(uint64_t bytes) {
-  constexpr size_t kSmallPage = 4096;
-  Pages pages(std::min(bytes, available_memory_bytes() / 2), PageKind::kHuge);
+static constexpr size_t kSmallPage = 4096;
+
+// Of so many bytes, or half of what is free, each touched.
+static Pages touched_pages(uint64_t bytes, PageKind kind) {
+  Pages pages(std::min(bytes, available_memory_bytes() / 2), kind);
   for (size_t at = 0; at < pages.size(); at += kSmallPage) pages.data()[at] = 1;
+  return pages;
+}
+
+void warm_free_memory(uint64_t bytes) {
+  touched_pages(bytes, PageKind::kHuge);
+}
+
+WarmMemory::WarmMemory(uint64_t bytes) : held_(touched_pages(bytes, PageKind::kSmall)) {
+  constexpr size_t kPiece = 512 << 10;
+  for (size_t at = 0; at + kPiece <= held_.size(); at += kPiece) {
+    madvise(held_.data() + at + kSmallPage, kPiece - kSmallPage, MADV_DONTNEED);
+  }
 }
 
 }  // namespace ps

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "bench/pages.h"
+
 namespace ps {
 
 uint64_t resident_bytes();
@@ -15,10 +17,23 @@ uint64_t resident_bytes();
 // starts with what its parent holds.
 uint64_t begin_peak();
 
-// Takes so much memory, or half of what is free, and gives it back.  On a virtual machine the first touch of
-// memory that its host has not given yet costs 60 times as much as of other memory (5 ms instead of 0.09 ms
-// for 2 MiB); what is measured afterwards is then the program, and not the host.
+// Takes so much memory, or half of what is free, and gives it back, for who wants huge pages next.  On a
+// virtual machine the first touch of memory that its host has not given yet costs 60 times as much as of
+// other memory (5 ms instead of 0.09 ms for 2 MiB); what is measured afterwards is then the program, and not
+// the host.
 void warm_free_memory(uint64_t bytes);
+
+// Memory that a virtual machine's host gives once, free for whoever wants it in small pages while this lives.
+// Free memory in pieces of 2 MiB a host takes back, 2 s after they became free, and all processors stand
+// still for up to 40 ms while it does; so one page of each half of MiB is held, and the pieces stay smaller.
+class WarmMemory {
+ public:
+  // Of so many bytes, or half of what is free.
+  explicit WarmMemory(uint64_t bytes);
+
+ private:
+  const Pages held_;
+};
 
 // What trainers, servers and the system's messages between them take in a benchmark of this scale, at most.
 inline uint64_t served_bytes(double scale) {

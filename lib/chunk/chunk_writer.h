@@ -16,10 +16,11 @@ namespace ps {
 // How the bytes of files are written.  Shared by all writers of a checkpoint.
 struct ChunkWriting {
   FileSystem* files = &system_files();
-  int zstd_level =
-      1;  // of chunks that are not split into byte planes, which have their own; 0: none is compressed
+  // Of chunks that are not split into byte planes, which have their own; 0: none is compressed.
+  int zstd_level = 1;
 
-  // Called before so many bytes are written, from the writer's thread; may wait, to keep to a bandwidth.
+  // Called before so many bytes are written, from the writer's thread; may wait, to keep to a bandwidth, or
+  // give way to other threads.
   std::function<void(uint64_t bytes)> before_write = nullptr;
 };
 

@@ -22,23 +22,26 @@ struct SchedulingAttributes {
   uint64_t runtime, deadline, period;
 };
 
-// For the calling thread alone: when it wakes, it does not take the processor from who serves; who serves
-// takes it at once, since Linux, from 6.12 on, lets a thread of shorter slices do so unless it has had more
-// than its share, of which the lower priority gives it more; and when more threads want a processor than
-// there are, it has a tenth of the share of each other.  With the lowest priority no checkpoint came to its
-// end where trainers wanted all of two cores.
-void give_way() {
+// For the calling thread alone: when it wakes, it does not take the processor from who serves; and when more
+// threads want a processor than there are, it has a tenth of the share of each other.  With the lowest
+// priority no checkpoint came to its end where trainers wanted all of two cores.  Its slices are the shortest
+// there are, from Linux 6.12 on, since what is left of one is lost when it gives way.
+void lower_priority() {
   constexpr int kLowerBy = 10, kLowest = 19;
-  constexpr uint64_t kLongestSlice = 100'000'000;  // ns
+  constexpr uint64_t kShortestSlice = 100'000;  // ns
   SchedulingAttributes attributes{};
   attributes.size = sizeof attributes;
   attributes.policy = SCHED_BATCH;
   attributes.nice = std::min(getpriority(PRIO_PROCESS, 0) + kLowerBy, kLowest);
-  attributes.runtime = kLongestSlice;
+  attributes.runtime = kShortestSlice;
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 }  // namespace
+
+void BackgroundWriter::give_way() {
+  sched_yield();
+}
 
 BackgroundWriter::BackgroundWriter(uint64_t max_bytes, bool own_thread) : max_bytes_(max_bytes) {
   if (own_thread) thread_ = std::thread([this] { work(); });
@@ -76,7 +79,7 @@ bool BackgroundWriter::is_idle() const {
 }
 
 void BackgroundWriter::work() {
-  give_way();
+  lower_priority();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return ending_ || !tasks_.empty(); });

@@ -16,6 +16,10 @@ namespace ps {
 // One owner thread.
 class BackgroundWriter {
  public:
+  // To be called by tasks every fraction of a millisecond of work: lets a thread that wants this processor
+  // have it.  Linux asks only every 4 ms whether one that woke up just after it slept may.
+  static void give_way();
+
   // Up to `max_bytes` wait to be written; who adds more waits.  Without a thread of its own every task is
   // done by add, for tests on simulated time.
   BackgroundWriter(uint64_t max_bytes, bool own_thread);

@@ -89,10 +89,11 @@ void ShardCheckpoint::begin(const Cut& cut, std::map<std::string, std::string> s
   if (take_up_part()) return;
   writer_.add(0, [this, part = part_, cut, base_step] {
     part->run([&] {
-      ChunkWriting writing{settings_.files, settings_.zstd_level, nullptr};
-      if (settings_.rate) {
-        writing.before_write = [rate = settings_.rate](uint64_t bytes) { rate->take(bytes); };
-      }
+      const ChunkWriting writing{settings_.files, settings_.zstd_level,
+                                 [rate = settings_.rate](uint64_t bytes) {
+                                   BackgroundWriter::give_way();
+                                   if (rate) rate->take(bytes);
+                                 }};
       if (settings_.directory.empty()) remove_stale_parts(*settings_.files, settings_.scratch, cut);
       part->writer = std::make_unique<PartWriter>(directory(), cut, place_, writing, base_step);
     });

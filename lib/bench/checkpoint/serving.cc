@@ -8,6 +8,7 @@
 #include "bench/checkpoint/suite.h"
 #include "bench/process/files.h"
 #include "bench/pull_push/table_workload.h"
+#include "bench/resident.h"
 #include "bench/statistics.h"
 #include "checkpoint/checkpoint_reader.h"
 
@@ -47,7 +48,11 @@ class Serving final : private ServingFolder, public TableWorkload {
   explicit Serving(const BenchSettings& settings)
       : ServingFolder(settings.scratch),
         TableWorkload(settings, serving_case(folder.path("checkpoints"))),
-        steps_(std::max<uint64_t>(16, static_cast<uint64_t>(settings.scale * kFullSteps))) {}
+        steps_(std::max<uint64_t>(16, static_cast<uint64_t>(settings.scale * kFullSteps))),
+        warm_memory_(served_bytes(settings.scale)) {}
+
+  // A run is so long that a host would take free memory in the middle of it.
+  void prepare() override {}
 
   void run() override {
     begin_run();
@@ -124,6 +129,7 @@ class Serving final : private ServingFolder, public TableWorkload {
   }
 
   const uint64_t steps_;
+  const WarmMemory warm_memory_;
   size_t next_set_ = 0;
   std::vector<float> weights_;  // of a block
 

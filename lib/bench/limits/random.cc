@@ -47,7 +47,7 @@ class IndependentLines final : public Workload {
 
   void run() override {
     pool_.run(pool_.threads(), [&](int64_t index) {
-      Part part = part_of(reads_, pool_.threads(), index);
+      const ThreadPart part = thread_part(reads_, pool_.threads(), index);
       const uint64_t* memory = words();
       uint64_t sum = 0;
       visit_ahead(
@@ -144,7 +144,7 @@ class ChangedRows final : public Workload {
     ++runs_;
     // Every thread has rows of its own, as every thread of a table has its partitions.
     pool_.run(pool_.threads(), [&](int64_t index) {
-      Part part = part_of(changes_, pool_.threads(), index);
+      const ThreadPart part = thread_part(changes_, pool_.threads(), index);
       float* memory = pages_.as<float>().data() + index * static_cast<int64_t>(mask_ + 1) * width_;
       auto address = [&](uint64_t row) { return memory + static_cast<int64_t>(row) * width_; };
       visit_ahead(part.begin, part.end, mask_, address, [&](uint64_t row) {

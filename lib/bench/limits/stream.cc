@@ -44,7 +44,7 @@ class Read final : public Workload {
   void run() override {
     pool_.run(pool_.threads(), [&](int64_t index) {
       // Whole groups of the eight words that sum_words takes at a time.
-      Part part = part_of(static_cast<int64_t>(pages_.size() / 64), pool_.threads(), index);
+      const ThreadPart part = thread_part(static_cast<int64_t>(pages_.size() / 64), pool_.threads(), index);
       sums_[index] = sum_words(pages_.as<uint64_t>().data() + part.begin * 8, (part.end - part.begin) * 8);
     });
   }
@@ -72,7 +72,7 @@ class Copy final : public Workload {
 
   void run() override {
     pool_.run(pool_.threads(), [&](int64_t index) {
-      Part part = part_of(static_cast<int64_t>(from_.size()), pool_.threads(), index);
+      const ThreadPart part = thread_part(static_cast<int64_t>(from_.size()), pool_.threads(), index);
       std::memcpy(to_.data() + part.begin, from_.data() + part.begin, part.end - part.begin);
     });
   }
@@ -98,7 +98,7 @@ class FirstTouch final : public Workload {
 
   void run() override {
     pool_.run(pool_.threads(), [&](int64_t index) {
-      Part part = part_of(static_cast<int64_t>(bytes_ / kPageBytes), pool_.threads(), index);
+      const ThreadPart part = thread_part(static_cast<int64_t>(bytes_ / kPageBytes), pool_.threads(), index);
       for (int64_t page = part.begin; page < part.end; ++page) {
         *const_cast<volatile char*>(pages_->data() + page * kPageBytes) = 1;
       }

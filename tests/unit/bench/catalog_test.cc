@@ -108,7 +108,7 @@ TEST(Pages, BothKindsAreZeroAndAligned) {
 TEST(Pages, PartsCoverAllItemsOnce) {
   int64_t next = 0;
   for (int64_t index = 0; index < 7; ++index) {
-    Part part = part_of(100, 7, index);
+    const ThreadPart part = thread_part(100, 7, index);
     EXPECT_EQ(part.begin, next);
     next = part.end;
   }
