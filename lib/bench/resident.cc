@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "base/memory.h"
 
@@ -35,6 +37,13 @@ static Pages touched_pages(uint64_t bytes, PageKind kind) {
 
 void warm_free_memory(uint64_t bytes) {
   touched_pages(bytes, PageKind::kHuge);
+}
+
+void warm_quiet_memory(uint64_t bytes) {
+  constexpr uint64_t kMuch = 500'000'000;
+  constexpr auto kUntilLooked = std::chrono::milliseconds(2500);
+  const Pages pages = touched_pages(bytes, PageKind::kHuge);
+  if (pages.size() >= kMuch) std::this_thread::sleep_for(kUntilLooked);
 }
 
 WarmMemory::WarmMemory(uint64_t bytes) : held_(touched_pages(bytes, PageKind::kSmall)) {

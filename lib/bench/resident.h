@@ -23,6 +23,10 @@ uint64_t begin_peak();
 // the host.
 void warm_free_memory(uint64_t bytes);
 
+// The same, for a run of a second or two: what became free before has been taken back by then, 2 s later, and
+// not in the middle of the run.  Takes 2.5 s, unless it is but little.
+void warm_quiet_memory(uint64_t bytes);
+
 // Memory that a virtual machine's host gives once, free for whoever wants it in small pages while this lives.
 // Free memory in pieces of 2 MiB a host takes back, 2 s after they became free, and all processors stand
 // still for up to 40 ms while it does; so one page of each half of MiB is held, and the pieces stay smaller.

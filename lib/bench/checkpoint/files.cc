@@ -88,7 +88,7 @@ class RestoreCheckpoint final : public CheckpointFiles {
 
   void prepare() override {
     job_.forget();
-    warm_free_memory(rows_ * kCheckpointRowBytes * 5 / 4);
+    warm_quiet_memory(rows_ * kCheckpointRowBytes * 5 / 4);
     drop_from_cache(directory_);
   }
 

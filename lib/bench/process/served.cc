@@ -40,7 +40,7 @@ class ServedProcess final : public Workload {
         process_(settings, job_of(task, files_.dim), /*one_core=*/true) {}
 
   void prepare() override {
-    warm_free_memory(warm_bytes_);
+    warm_quiet_memory(warm_bytes_);
     begin_peak();
   }
 
