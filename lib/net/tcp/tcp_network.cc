@@ -134,8 +134,12 @@ class TcpListener final : public Listener {
     error_code error;
     const std::string host = address.host.empty() ? "" : endpoint.address().to_string();
     const int descriptor = listen_locally(local_name(host, address_.port));
-    if (descriptor >= 0) local_.acceptor().assign(LocalProtocol(), descriptor, error);
-    if (descriptor < 0) error.assign(errno, boost::system::system_category());
+    if (descriptor < 0) {
+      error.assign(errno, boost::system::system_category());
+    } else {
+      local_.acceptor().assign(LocalProtocol(), descriptor, error);
+      if (error) close(descriptor);
+    }
     if (error) throw make_error("cannot listen on the Unix socket beside", address_, error);
     local_.accept();
   }
