@@ -34,9 +34,9 @@ Program program() {
                .choices = model_format_names()},
               {.name = "type",
                .argument = "TYPE",
-               .help = "type of the weights; i8 with a scale for each row",
+               .help = "type of the weights; int8 with a scale for each row",
                .default_text = "f32",
-               .choices = {"f32", "f16", "bf16", "i8"}},
+               .choices = {"f32", "f16", "bf16", "int8"}},
               {.name = "with-state", .help = "the optimizer's state too"},
               {.name = "labels",
                .argument = "L,...",
@@ -153,7 +153,7 @@ RowChoice row_choice(const Flags& flags) {
 NumberType number_type(const std::string& name) {
   return name == "f16"    ? NumberType::kF16
          : name == "bf16" ? NumberType::kBf16
-         : name == "i8"   ? NumberType::kI8
+         : name == "int8" ? NumberType::kI8
                           : NumberType::kF32;
 }
 

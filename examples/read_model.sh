@@ -17,11 +17,11 @@ mkdir -p "$output"
 "$bin/ps-train" "$job" --data "$output/train.txt" --save-dir "$output" --checkpoint-dir "$output/checkpoints" --log-level warning
 "$bin/ps-train" "$job" --job predict --init-model "$output/pass-00000" --data "$output/clicks.txt" --output "$output/expected" --log-level warning
 cp "$output/pass-00000/model.safetensors" "$output/saved.safetensors"
-for type in f32 f16 i8; do
+for type in f32 f16 int8; do
   "$bin/ps-ckpt2model" "$output/checkpoints" --type $type --output "$output/$type.safetensors"
 done
 
-for model in saved f32 f16 i8; do
+for model in saved f32 f16 int8; do
   "$python" examples/read_model.py "$output/$model.safetensors" "$output/clicks.txt" >"$output/predictions"
   paste "$output/expected" "$output/predictions" | awk -v model=$model '
     { difference = $1 > $2 ? $1 - $2 : $2 - $1; if (difference > largest) largest = difference }

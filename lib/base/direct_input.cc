@@ -39,9 +39,10 @@ std::unique_ptr<DirectInput> DirectInput::open(int file, uint64_t begin, uint64_
   for (Piece& piece : input->pieces_) {
     piece.bytes = std::exchange(bytes, bytes + kPieceBytes);
     piece.io = AsyncIo::make();
-    if (!piece.io || !input->begin_piece(piece)) return nullptr;
+    if (!piece.io) return nullptr;
   }
-  return input->end_reading(input->pieces_[0]) ? std::move(input) : nullptr;
+  const bool begun = input->begin_piece(input->pieces_[0]) && input->next_piece(0);
+  return begun ? std::move(input) : nullptr;
 }
 
 DirectInput::DirectInput(int file, uint64_t begin, uint64_t end)
@@ -56,14 +57,14 @@ DirectInput::~DirectInput() {
 bool DirectInput::read(uint64_t offset, std::span<char> out) {
   if (failed_ || offset != offset_) return false;
   while (!out.empty()) {
-    const Piece* piece = &pieces_[number_ % pieces_.size()];
-    if (offset_ == piece->end) {
-      failed_ = !next_piece();
+    const Piece& piece = pieces_[current_];
+    if (offset_ == piece.end) {
+      failed_ = !next_piece(1 - current_);
       if (failed_) return false;
       continue;
     }
-    const size_t some = std::min<size_t>(out.size(), piece->end - offset_);
-    std::memcpy(out.data(), piece->bytes + (offset_ - piece->begin), some);
+    const size_t some = std::min<size_t>(out.size(), piece.end - offset_);
+    std::memcpy(out.data(), piece.bytes + (offset_ - piece.begin), some);
     out = out.subspan(some);
     offset_ += some;
   }
@@ -85,9 +86,12 @@ bool DirectInput::end_reading(Piece& piece) {
   return result.error == 0 && piece.begin <= offset_ && offset_ < piece.end;
 }
 
-bool DirectInput::next_piece() {
-  if (!begin_piece(pieces_[number_ % pieces_.size()])) return false;
-  return end_reading(pieces_[++number_ % pieces_.size()]);
+// One read is on its way at a time.  Those that wait behind it would not make a disk faster that takes a
+// piece as large as this apart, and one that tells of reads only when it has nothing left to do, as some
+// hosts' virtual disks do, would tell later of this one.
+bool DirectInput::next_piece(size_t next) {
+  current_ = next;
+  return end_reading(pieces_[next]) && begin_piece(pieces_[1 - next]);
 }
 
 }  // namespace ps

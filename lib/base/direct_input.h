@@ -39,7 +39,7 @@ class DirectInput {
   DirectInput(int file, uint64_t begin, uint64_t end);
   bool begin_piece(Piece& piece);
   bool end_reading(Piece& piece);
-  bool next_piece();
+  bool next_piece(size_t next);
 
   const int file_;
   const uint64_t end_;
@@ -47,7 +47,7 @@ class DirectInput {
   uint64_t asked_;               // where the pieces end that have been begun
   HugeArena memory_;             // on a huge page, which the disk is told of at once
   std::array<Piece, 2> pieces_;  // used by turns
-  size_t number_ = 0;            // of the piece that offset_ is in, or at the end of
+  size_t current_ = 0;           // the piece that offset_ is in, or at the end of
   bool failed_ = false;
 };
 

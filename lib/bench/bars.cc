@@ -213,19 +213,13 @@ const std::vector<BarRow>& all_rows() {
   return kRows;
 }
 
-std::optional<double> figure_of(const Result& result, const std::string& name) {
-  for (const Figure& figure : result.figures) {
-    if (figure.name == name) return figure.value;
-  }
-  return std::nullopt;
-}
-
 // The figure, over the least of the same among the peers that ran.
 std::optional<double> of_best_peer(const Bar& bar, const Result& result, std::span<const Result> results) {
-  std::optional<double> own = figure_of(result, bar.of), best;
+  if (std::optional<double> ratio = figure_of(result.of_peers, bar.of)) return ratio;
+  std::optional<double> own = figure_of(result.figures, bar.of), best;
   for (const auto& [name, ratio] : result.peers) {
     const Result* peer = find_result(results, name, result.threads);
-    std::optional<double> theirs = peer == nullptr ? std::nullopt : figure_of(*peer, bar.of);
+    std::optional<double> theirs = peer == nullptr ? std::nullopt : figure_of(peer->figures, bar.of);
     if (theirs && (!best || *theirs < *best)) best = theirs;
   }
   if (!own || !best) return std::nullopt;
@@ -269,7 +263,7 @@ std::optional<double> measured(const Bar& bar, const Result& result, std::span<c
     case Quantity::kSeconds:
       return result.median_seconds();
     case Quantity::kFigure:
-      return figure_of(result, bar.of);
+      return figure_of(result.figures, bar.of);
     case Quantity::kLimitShare:
       return result.of_limit;
     case Quantity::kPeerRate:

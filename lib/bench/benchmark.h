@@ -108,6 +108,11 @@ struct Benchmark {
   std::string limit = {};  // benchmark that bounds its rate; empty: none
   std::vector<std::string> peers =
       {};  // benchmarks that do the same another way; the first that runs is shown
+
+  // Whether limit and peers run again beside it, by turns: for what goes up and down with the machine, as
+  // disks and memory of virtual machines do.
+  bool paired = false;
+
   std::vector<Bar> bars = {};
 
   std::string suite() const { return name.substr(0, name.find('/')); }

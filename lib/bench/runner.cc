@@ -18,14 +18,18 @@ class Planner {
 
   // Adds the task after those that it is set beside.
   void add(const Benchmark& benchmark, int threads) {
-    Task task{&benchmark, benchmark.threaded ? threads : 1};
+    Task task{&benchmark, benchmark.threaded ? threads : 1, {}};
     auto same = [&](const Task& other) {
       return other.benchmark == task.benchmark && other.threads == task.threads;
     };
     if (std::any_of(tasks_.begin(), tasks_.end(), same)) return;
-    if (!benchmark.limit.empty()) add(find(benchmark.limit), task.threads);
-    for (const std::string& peer : benchmark.peers) add(find(peer), task.threads);
-    tasks_.push_back(task);
+    std::vector<std::string> others = benchmark.peers;
+    if (!benchmark.limit.empty()) others.insert(others.begin(), benchmark.limit);
+    for (const std::string& other : others) {
+      add(find(other), task.threads);
+      if (benchmark.paired) task.beside.push_back(&find(other));
+    }
+    tasks_.push_back(std::move(task));
   }
 
   std::vector<Task> take() { return std::move(tasks_); }
@@ -47,6 +51,15 @@ bool is_chosen(const Benchmark& benchmark, std::span<const std::string> suites, 
   return std::any_of(suites.begin(), suites.end(), fits) && benchmark.name.find(filter) != std::string::npos;
 }
 
+double amount_of(const Work& work, const std::string& unit) {
+  return unit == "B" ? work.bytes : work.items;
+}
+
+// What the work asks of a limit of this unit.
+double amount_of_limit(const Work& work, const std::string& unit) {
+  return work.of_limit > 0 ? work.of_limit : amount_of(work, unit);
+}
+
 // Of each figure over the runs; every run has the same ones.
 std::vector<Figure> medians(const std::vector<std::vector<Figure>>& runs) {
   std::vector<Figure> out = runs.front();
@@ -59,6 +72,13 @@ std::vector<Figure> medians(const std::vector<std::vector<Figure>>& runs) {
 }
 
 }  // namespace
+
+std::optional<double> figure_of(std::span<const Figure> figures, std::string_view name) {
+  for (const Figure& figure : figures) {
+    if (figure.name == name) return figure.value;
+  }
+  return std::nullopt;
+}
 
 std::vector<Task> plan_tasks(std::span<const Benchmark> catalog, std::span<const std::string> suites,
                              const std::string& filter, std::span<const int> threads, bool barred) {
@@ -93,6 +113,52 @@ double Result::best_seconds() const {
   return std::max(kLeastSeconds, quantile(seconds, 0));
 }
 
+// A workload, and what its timed runs came to.
+class Runner::TimedRuns {
+ public:
+  TimedRuns(const Benchmark& benchmark, const BenchSettings& settings)
+      : benchmark_(&benchmark), clock_(settings.clock), workload_(benchmark.make(settings)) {}
+
+  void warm() {
+    workload_->prepare();
+    workload_->run();
+  }
+
+  void check() { workload_->check(); }
+
+  void time() {
+    workload_->prepare();
+    const double start = clock_();
+    workload_->run();
+    const double elapsed = clock_() - start;
+    seconds_.push_back(workload_->seconds().value_or(elapsed));
+    figures_.push_back(workload_->figures());
+  }
+
+  const Benchmark& benchmark() const { return *benchmark_; }
+  Work work() const { return workload_->work(); }
+  const std::vector<double>& seconds() const { return seconds_; }
+  const std::vector<std::vector<Figure>>& figures() const { return figures_; }
+
+  // The median over the runs of how fast this was, at `amount` a run, beside the run of `other` before it.
+  double median_ratio(double amount, const TimedRuns& other) const {
+    const double others_amount = amount_of(other.work(), other.benchmark_->unit);
+    std::vector<double> ratios;
+    for (size_t run = 0; run < seconds_.size(); ++run) {
+      ratios.push_back(amount / std::max(kLeastSeconds, seconds_[run]) /
+                       (others_amount / std::max(kLeastSeconds, other.seconds_[run])));
+    }
+    return median(std::move(ratios));
+  }
+
+ private:
+  const Benchmark* benchmark_;
+  Clock clock_;
+  std::unique_ptr<Workload> workload_;
+  std::vector<double> seconds_;
+  std::vector<std::vector<Figure>> figures_;
+};
+
 Result Runner::run(const Task& task) {
   const Benchmark& benchmark = *task.benchmark;
   Result result;
@@ -103,53 +169,85 @@ Result Runner::run(const Task& task) {
   BenchSettings settings = settings_;
   settings.threads = task.threads;
   try {
-    std::unique_ptr<Workload> workload;
+    std::optional<TimedRuns> own;
     try {
-      workload = benchmark.make(settings);
+      own.emplace(benchmark, settings);
     } catch (const Error& error) {
       if (error.code() != Code::kUnavailable) throw;
       result.skipped = error.message();
       return result;
     }
-    int runs = benchmark.most_runs > 0 ? std::min(runs_, benchmark.most_runs) : runs_;
-    time_runs(*workload, runs, result);
+    std::vector<TimedRuns> beside = make_beside(task, settings);
+    const int runs = benchmark.most_runs > 0 ? std::min(runs_, benchmark.most_runs) : runs_;
+    time_runs(*own, beside, runs, result);
+    compare(benchmark, result);
+    compare_pairs(*own, beside, result);
   } catch (const Error& error) {
     throw error.within(benchmark.name);
   }
-  compare(benchmark, result);
   done_.push_back(result);
   return result;
 }
 
-void Runner::time_runs(Workload& workload, int runs, Result& result) const {
-  workload.prepare();
-  workload.run();  // warms caches, and gives the answer to check
-  workload.check();
-  std::vector<std::vector<Figure>> figures;
-  for (int i = 0; i < runs; ++i) {
-    workload.prepare();
-    double start = settings_.clock();
-    workload.run();
-    double elapsed = settings_.clock() - start;
-    result.seconds.push_back(workload.seconds().value_or(elapsed));
-    figures.push_back(workload.figures());
+// Those that the machine can run.
+std::vector<Runner::TimedRuns> Runner::make_beside(const Task& task, const BenchSettings& settings) const {
+  std::vector<TimedRuns> beside;
+  for (const Benchmark* benchmark : task.beside) {
+    const Result* ran = find_result(done_, benchmark->name, task.threads);
+    if (ran == nullptr) continue;
+    BenchSettings its = settings;
+    its.threads = ran->threads;
+    beside.emplace_back(*benchmark, its).warm();
   }
-  workload.check();
-  result.work = workload.work();
-  result.figures = medians(figures);
+  return beside;
+}
+
+void Runner::time_runs(TimedRuns& own, std::vector<TimedRuns>& beside, int runs, Result& result) const {
+  own.warm();  // fills caches, and gives the answer to check
+  own.check();
+  for (int i = 0; i < runs; ++i) {
+    for (TimedRuns& other : beside) other.time();
+    own.time();
+  }
+  own.check();
+  result.seconds = own.seconds();
+  result.work = own.work();
+  result.figures = medians(own.figures());
 }
 
 void Runner::compare(const Benchmark& benchmark, Result& result) const {
   if (const Result* limit = find_result(done_, benchmark.limit, result.threads)) {
-    double amount = result.work.of_limit > 0 ? result.work.of_limit
-                    : limit->unit == "B"     ? result.work.bytes
-                                             : result.work.items;
-    result.of_limit = amount / result.median_seconds() / limit->median_rate();
+    result.of_limit =
+        amount_of_limit(result.work, limit->unit) / result.median_seconds() / limit->median_rate();
   }
   for (const std::string& name : benchmark.peers) {
     if (const Result* peer = find_result(done_, name, result.threads)) {
       result.peers.emplace_back(name, result.median_rate() / peer->median_rate());
     }
+  }
+}
+
+// Puts what comes of pairs of runs in place of what comes of medians.
+void Runner::compare_pairs(const TimedRuns& own, const std::vector<TimedRuns>& beside, Result& result) const {
+  for (const TimedRuns& other : beside) {
+    if (other.benchmark().name == result.limit) {
+      result.of_limit = own.median_ratio(amount_of_limit(own.work(), other.benchmark().unit), other);
+    }
+    for (auto& [name, ratio] : result.peers) {
+      if (name == other.benchmark().name) ratio = own.median_ratio(amount_of(own.work(), result.unit), other);
+    }
+  }
+  for (const Figure& figure : result.figures) {
+    std::vector<double> ratios;
+    for (size_t run = 0; run < own.seconds().size(); ++run) {
+      std::optional<double> least;
+      for (const TimedRuns& other : beside) {
+        const std::optional<double> value = figure_of(other.figures()[run], figure.name);
+        if (value && (!least || *value < *least)) least = value;
+      }
+      if (least) ratios.push_back(*figure_of(own.figures()[run], figure.name) / *least);
+    }
+    if (!ratios.empty()) result.of_peers.push_back({figure.name, median(std::move(ratios))});
   }
 }
 

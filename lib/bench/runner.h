@@ -19,6 +19,7 @@ namespace ps {
 struct Task {
   const Benchmark* benchmark;
   int threads;
+  std::vector<const Benchmark*> beside = {};  // of a paired benchmark: its limit and its peers
 };
 
 // The tasks of the suites ("all" among them: every one) whose names hold `filter`, each after the limit and
@@ -36,9 +37,10 @@ struct Result {
   std::vector<Figure> figures;  // medians over the runs
 
   std::string limit;                                  // benchmark that bounds it; empty: none
-  std::optional<double> of_limit;                     // share of the limit's rate, by the medians
+  std::optional<double> of_limit;                     // share of the limit's rate
   std::vector<std::pair<std::string, double>> peers;  // that ran, with how many times faster this is
-  std::optional<double> of_baseline;                  // rate over that of the baseline, by the medians
+  std::vector<Figure> of_peers;       // figures of a paired benchmark, over the least of a peer's
+  std::optional<double> of_baseline;  // rate over that of the baseline, by the medians
 
   double amount() const { return unit == "B" ? work.bytes : work.items; }  // of a run, in the unit
   double median_seconds() const;
@@ -46,6 +48,8 @@ struct Result {
   double median_rate() const { return amount() / median_seconds(); }  // units a second
   double best_rate() const { return amount() / best_seconds(); }
 };
+
+std::optional<double> figure_of(std::span<const Figure> figures, std::string_view name);
 
 // The result of the benchmark, if it ran, at as many threads, or at 1 where that is all there is; else null.
 const Result* find_result(std::span<const Result> results, std::string_view name, int threads);
@@ -56,12 +60,18 @@ class Runner {
   Runner(BenchSettings settings, int runs) : settings_(std::move(settings)), runs_(runs) {}
 
   // Sets it up, runs it once and checks the answer, times the runs, and checks again.  What is wrong is
-  // thrown with the benchmark's name.  Limit and peers count when the runner ran them before.
+  // thrown with the benchmark's name.  Limit and peers count when the runner ran them before, by the medians;
+  // those of a paired benchmark run again, each before every timed run, and what counts is the median over
+  // the runs of how they compare.
   Result run(const Task& task);
 
  private:
-  void time_runs(Workload& workload, int runs, Result& result) const;
+  class TimedRuns;
+
+  std::vector<TimedRuns> make_beside(const Task& task, const BenchSettings& settings) const;
+  void time_runs(TimedRuns& own, std::vector<TimedRuns>& beside, int runs, Result& result) const;
   void compare(const Benchmark& benchmark, Result& result) const;
+  void compare_pairs(const TimedRuns& own, const std::vector<TimedRuns>& beside, Result& result) const;
 
   const BenchSettings settings_;
   const int runs_;

@@ -205,7 +205,11 @@ bool Run::train() {
   if (position.resumed && leads()) saves_->take_up(position.pass - 1);
   bool finished = train_passes(result);
   saves_->finish();
-  result.update(home_->counters());
+  const Json counters = home_->counters();
+  if (const int64_t dropped = counters.value("pushes_dropped", int64_t{0}); dropped > 0) {
+    log_.warning(dropped, " pushes came later than train.max_lag allows, and were dropped");
+  }
+  result.update(counters);
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;
   print_result(std::move(result));

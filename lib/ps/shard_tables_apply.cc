@@ -86,7 +86,8 @@ void ShardTables::apply_rows(Holder& holder, std::span<const Contribution> contr
   holder.dense->push_rows(plan_, gradients, step.scale, step.learning_rate, pool_);
 }
 
-// rows_ <- those of plan_, which gather_rows has made.  What was pulled is still where it was then.
+// rows_ <- those of plan_, which gather_rows has made, up to date.  What was pulled is still where it was
+// then, and as it was, unless a step has come between.
 void ShardTables::find_rows(Holder& holder, std::span<const Contribution> contributions) {
   auto knows_places = [](const Contribution& each) {
     return each.part->places.size() == each.part->keys.size();
@@ -100,6 +101,10 @@ void ShardTables::find_rows(Holder& holder, std::span<const Contribution> contri
     if (!summed) rows_.insert(rows_.end(), places.begin(), places.end());
     for (size_t i = 0; summed && i < places.size(); ++i) rows_[plan_.uses[c].index[i]] = places[i];
   }
+  auto is_of_this_step = [&](const Contribution& each) {
+    return each.part->places_step == holder.sparse->optimizer().steps();
+  };
+  if (std::ranges::all_of(contributions, is_of_this_step)) return;
   holder.sparse->bring_up_to_date(plan_, rows_, pool_);
 }
 

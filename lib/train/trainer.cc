@@ -86,7 +86,8 @@ void Trainer::save_figures(std::string& out) const {
   save(out);
 }
 
-// Of the pass that goes on; one's own state also knows its batches, of which geo servers see only exchanges.
+// Of the pass that goes on.  The state of whoever stood here before is one's own, and knows more than
+// figures; those of a run of other trainers, among whom the batches were dealt in another way, are added up.
 void Trainer::take_figures(std::span<const std::string> states) {
   Trainer other(network_, store_, pool_, options_, group_, reporter_);
   for (const std::string& state : states) {
@@ -95,7 +96,8 @@ void Trainer::take_figures(std::span<const std::string> states) {
     other.load(in);
     if (other.pass_ != pass_) continue;
     counted_ = true;
-    if (states.size() == 1) {
+    const bool own = states.size() == 1 && (ended_ || left_out + other.batches_ == batches_);
+    if (own) {
       left_out_ = std::max<int64_t>(0, left_out);
       batches_ = other.batches_;
       std::swap(whole_, other.whole_);

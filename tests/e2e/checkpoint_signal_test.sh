@@ -1,5 +1,6 @@
 #!/bin/bash
-# SIGUSR2 has a checkpoint written: by a process alone, and by servers, which or whose trainers are asked.
+# Checkpoints that SIGUSR2 asks for, of a process alone, and of servers, which or whose trainers are asked; and those
+# that come when it is time.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 cd "$scratch"
@@ -41,6 +42,20 @@ until_text alone.err 'Checkpoint .*alone/step-' $trainer
 end_training alone.err
 [[ $(ls -d alone/step-* | wc -l) == 2 ]] || fail "$(ls alone)"
 
+# feed_until FILE TEXT PID...: goes on giving data, until one of the programs has written it.
+feed_until() {
+  while ! grep -q "$2" "$1"; do
+    kill -0 "${@:3}" || fail "$(cat ./*.err)"
+    sed -n 1001,1200p data.txt >&3
+    sleep 0.05
+  done
+}
+
+echo "a process when it is time"
+begin_training due.err --checkpoint-dir due --set checkpoint.period=1
+feed_until due.err 'Checkpoint .*due/step-' $trainer
+end_training due.err
+
 echo "a process without checkpoints says so and goes on"
 begin_training none.err
 kill -USR2 $trainer
@@ -48,20 +63,20 @@ sed -n 1001,2000p data.txt >&3
 until_text none.err 'checkpoint.directory is empty' $trainer
 end_training none.err
 
-# served WHOM: both of SERVER and TRAINER may be asked.
+# served WHOM: both of SERVER and TRAINER may be asked; nobody is when it is time.
 served() {
+  local period=0
+  if [[ $1 == time ]]; then period=1; fi
   ps-serve "$job" --host 127.0.0.1 --port 0 --port-file port --ports-num 2 --checkpoint-dir "$1" \
-    --checkpoint-period 0 >ready.pipe 2>"$1.serve.err" &
+    --checkpoint-period $period >ready.pipe 2>"$1.serve.err" &
   server=$!
   programs+=($server)
   head -1 ready.pipe >"$1.out"
   begin_training "$1.err" --servers "127.0.0.1:$(head -1 port)" --checkpoint-dir "$1"
-  if [[ $1 == server ]]; then kill -USR2 $server; else kill -USR2 $trainer; fi
+  if [[ $1 == server ]]; then kill -USR2 $server; fi
+  if [[ $1 == trainer ]]; then kill -USR2 $trainer; fi
   # It begins after one of the next steps, whenever the signal is seen.
-  while ! grep -q 'Checkpoint at step' "$1.serve.err"; do
-    kill -0 $server && kill -0 $trainer || fail "$(cat "$1".err "$1.serve.err")"
-    sed -n 1001,1200p data.txt >&3
-  done
+  feed_until "$1.serve.err" 'Checkpoint at step' $server $trainer
   end_training "$1.err"
   [[ $(ls -d "$1"/step-* | wc -l) -ge 1 ]] || fail "$(ls "$1")"
   kill -TERM $server
@@ -69,6 +84,8 @@ served() {
 }
 echo "a server"
 served server
+echo "servers when it is time"
+served time
 echo "a trainer, whose servers do"
 served trainer
 expect_text trainer.err 'The servers have written checkpoint step-'

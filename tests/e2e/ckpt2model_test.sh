@@ -28,6 +28,18 @@ PY
 need python3
 python3 same_tensors.py model.safetensors output/pass-00001/model.safetensors || fail "another model than ps-train saved"
 ps-ckpt2model checkpoints --output - | cmp - model.safetensors
+mkfifo pipe
+cat pipe >piped.safetensors &
+ps-ckpt2model checkpoints --output pipe
+wait $!
+cmp piped.safetensors model.safetensors
+[[ -p pipe ]] || fail "the pipe was replaced"
+mkdir elsewhere
+: >elsewhere/linked
+ln -s elsewhere/linked link
+ps-ckpt2model checkpoints --output link
+cmp elsewhere/linked model.safetensors
+[[ -L link ]] || fail "the link was replaced"
 ps-ckpt2model checkpoints --inspect >inspected
 expect_text inspected 'step 80'
 expect_text inspected 'sparse, '
@@ -82,6 +94,8 @@ expect_status 2 ps-ckpt2model checkpoints --min-shows 1 --output x
 expect_text err 'does not count shows'
 expect_status 2 ps-ckpt2model checkpoints --format npz --type bf16 --output x
 expect_status 2 ps-ckpt2model checkpoints --format text --type f16 --output x
+expect_status 2 ps-ckpt2model checkpoints --format paddle --with-state --output x
+expect_text err 'holds no state of the optimizer'
 expect_status 2 ps-ckpt2model checkpoints
 
 echo "PaddlePaddle's files hold whole matrices, and need a bound of the ids"
@@ -120,8 +134,8 @@ expect_status 5 ps-ckpt2model damaged --verify
 /usr/bin/python3 -c 'import numpy' 2>/dev/null || skip "numpy is not installed"
 echo "numpy reads npz, and safetensors by a script written from ps-model(5)"
 ps-ckpt2model checkpoints --format npz --output model.npz
-for type in f16 bf16 i8; do ps-ckpt2model checkpoints --type $type --output model.$type; done
-ps-ckpt2model checkpoints --format npz --type i8 --with-state --output model_i8.npz
+for type in f16 bf16 int8; do ps-ckpt2model checkpoints --type $type --output model.$type; done
+ps-ckpt2model checkpoints --format npz --type int8 --with-state --output model_i8.npz
 /usr/bin/python3 "$PS_SOURCE/tests/e2e/read_models.py"
 if /usr/bin/python3 -c 'import safetensors.numpy' 2>/dev/null; then
   /usr/bin/python3 -c 'import safetensors.numpy, sys; sys.exit(not safetensors.numpy.load_file("model.safetensors"))'

@@ -26,11 +26,6 @@ run resume.sh 'the same model'
 run kill_and_resume.sh 'the same model'
 run more_servers.sh 'the same model'
 if command -v etcd >/dev/null; then
-  run find_servers.sh 'the same model'
-else
-  echo "without etcd: examples/find_servers.sh not run"
-fi
-if command -v etcd >/dev/null; then
   run find_servers.sh 'the same model' 'ended with status 8'
 else
   echo "examples/find_servers.sh is left out: etcd is not installed" | tee find_servers.sh.out

@@ -184,13 +184,40 @@ end_servers
 expect_text again.0.err 'All 4 passes are done'
 [[ ! -e again ]] || fail "it trained again"
 
-echo "it goes on with 2 trainers instead of 3"
-interrupt_job fewer
+echo "the newest checkpoint is damaged: the one before is used"
+until (($(find hurt.d -maxdepth 1 -name 'step-*' 2>/dev/null | wc -l) > 1)); do interrupt_job hurt 2; done
+newest=hurt.d/$(sed 's/ .*//' hurt.d/LATEST)
+rows=$(find "$newest" -name 'rows-*.psc' | sort | head -1)
+printf damage | dd of="$rows" bs=1 seek=$(($(stat -c %s "$rows") / 2)) conv=notrunc status=none
 for s in 0 1; do serve $s 2 --resume; done
-for rank in 0 1; do train $rank fewer 2 2 --resume; done
-finish 0 1
+for rank in 0 1 2; do train $rank hurt 2 3 --resume; done
+finish 0 1 2
 end_servers
-[[ -s fewer/pass-00003/model.safetensors ]] || fail "no model"
+cmp calm/pass-00003/model.safetensors hurt/pass-00003/model.safetensors
+cat serve.?.err >serve.err
+expect_text serve.err "$rows"
+
+# goes_on_with FOLDER TRAINERS: so many take up what 3 began, in the midst of a pass: of a checkpoint at its end the one
+# before is used.  Every pass has each example once.
+goes_on_with() {
+  local folder=$1 trainers_now=$2 steps_of_a_pass=224 newest rank pass
+  interrupt_job "$folder" 2
+  newest=$(sed 's/ .*//' "$folder.d/LATEST")
+  if ((10#${newest#step-} % steps_of_a_pass == 0)); then rm -r "$folder.d/$newest"; fi
+  for s in 0 1; do serve $s 2 --resume; done
+  for ((rank = 0; rank < trainers_now; ++rank)); do train "$rank" "$folder" 2 "$trainers_now" --resume; done
+  finish $(seq 0 $((trainers_now - 1)))
+  end_servers
+  [[ -s $folder/pass-00003/model.safetensors ]] || fail "no model"
+  grep -q 'Resuming in pass [0-9]* after [1-9]' "$folder.0.err" || fail "no pass was half done: $(grep Resuming "$folder.0.err")"
+  for pass in 0 1 2 3; do
+    if grep "Pass=$pass " "$folder.0.err" | tail -1 | grep -v 'samples=10000 '; then fail "not every example once"; fi
+  done
+}
+
+echo "it goes on with 2 trainers instead of 3, or with 4"
+goes_on_with fewer 2
+goes_on_with more 4
 
 echo "checkpoints of an earlier run are not mixed with another's"
 for s in 0 1; do serve $s 2; done

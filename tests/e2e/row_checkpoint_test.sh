@@ -104,7 +104,7 @@ expect_rows '20 <= key <= 5000000 and score(*now) >= 1.5 and now[0] >= 40' --row
 
 echo "every format and type takes the choice; dense parameters stay whole"
 rows=$(chosen --rows base | wc -l)
-ps-ckpt2model counted --rows base --type i8 --with-state --output base.safetensors
+ps-ckpt2model counted --rows base --type int8 --with-state --output base.safetensors
 python3 - "$rows" <<'PY'
 import json, struct, sys
 data = open("base.safetensors", "rb").read()

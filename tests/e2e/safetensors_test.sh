@@ -16,7 +16,7 @@ fi
 ps-datagen ctr --samples 5000 --output train.txt
 ps-train "$PS_SOURCE/share/jobs/quickstart.json" --data train.txt --save-dir saved --checkpoint-dir checkpoints \
   --log-level warning
-for type in f32 f16 bf16 i8; do ps-ckpt2model checkpoints --type $type --output $type.safetensors; done
+for type in f32 f16 bf16 int8; do ps-ckpt2model checkpoints --type $type --output $type.safetensors; done
 ps-ckpt2model checkpoints --format text --output expected.txt
 python3 - <<'PY'
 import math, struct
@@ -41,7 +41,7 @@ def floats(tensor):
     return struct.unpack(f"<{len(data)}b", data)
 
 for path, tolerance in (("saved/pass-00000/model.safetensors", 0), ("f32.safetensors", 0), ("f16.safetensors", 2**-10),
-                        ("bf16.safetensors", 2**-7), ("i8.safetensors", 2**-6)):
+                        ("bf16.safetensors", 2**-7), ("int8.safetensors", 2**-6)):
     found = tensors(path)
     compared = 0
     for name in [name for name in found if name.endswith(".keys")]:

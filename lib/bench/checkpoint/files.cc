@@ -122,7 +122,8 @@ Benchmark benchmark(const char* name, const char* help, const char* compression,
                 return std::make_unique<Kind>(settings, rows, compression);
               },
           .threaded = true,
-          .limit = limit};
+          .limit = limit,
+          .paired = true};
 }
 
 }  // namespace

@@ -118,6 +118,7 @@ std::vector<Benchmark> served_process_benchmarks() {
     out.push_back(benchmark(task, /*served=*/false));
     Benchmark served = benchmark(task, /*served=*/true);
     served.peers = {out.back().name};
+    served.paired = true;
     out.push_back(std::move(served));
   }
   return out;

@@ -249,6 +249,7 @@ std::vector<Benchmark> served_training() {
     out.push_back(benchmark<Alone>(task, "/alone"));
     Benchmark served = benchmark<Served>(task, "");
     served.peers = {out.back().name};
+    served.paired = true;
     out.push_back(std::move(served));
   }
   out.push_back(benchmark<Served>(kDeepCase, ""));

@@ -1,5 +1,8 @@
 #include "checkpoint/model/model_format.h"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "data/output.h"
@@ -41,7 +44,7 @@ class FileSink final : public ByteSink {
 
 class PipeSink final : public ByteSink {
  public:
-  explicit PipeSink(bool binary) : stream_("-", Compression::kNone, binary) {}
+  PipeSink(const std::string& path, bool binary) : stream_(path, Compression::kNone, binary) {}
   void write(std::string_view bytes) override { open_ = open_ && stream_.write(bytes); }
   bool open() const override { return open_; }
 
@@ -69,9 +72,17 @@ class OneTable final : public ModelSource {
   const std::vector<ModelTable> tables_;
 };
 
+// A pipe or a device, which takes bytes as they come, and must not be replaced by a file.
+bool is_stream(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+         !std::filesystem::is_directory(status);
+}
+
 void write_file(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
                 const std::string& path) {
-  FileSink sink(path);
+  FileSink sink(std::filesystem::is_symlink(path) ? std::filesystem::weakly_canonical(path).string() : path);
   format.write(source, settings, sink);
   sink.commit();
 }
@@ -83,11 +94,15 @@ void write_model(const ModelFormat& format, ModelSource& source, const ModelSett
   if (settings.type != NumberType::kF32 && !format.other_types) {
     fail(Code::kUsage, "format ", format.name, " holds floats of 32 bits alone: leave out --type");
   }
+  auto has_state = [](const ModelTable& table) { return table.state_arrays > 0; };
+  if (!format.holds_state && std::ranges::any_of(source.tables(), has_state)) {
+    fail(Code::kUsage, "format ", format.name, " holds no state of the optimizer: leave out --with-state");
+  }
   const bool folder = format.file_per_table && source.tables().size() != 1;
-  if (output == "-") {
+  if (output == "-" || is_stream(output)) {
     if (folder)
       fail(Code::kUsage, "format ", format.name, " is a file for each table: choose one with --tables");
-    PipeSink sink(format.binary);
+    PipeSink sink(output, format.binary);
     return format.write(source, settings, sink);
   }
   if (!folder) return write_file(format, source, settings, output);

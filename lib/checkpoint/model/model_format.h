@@ -35,6 +35,7 @@ struct ModelFormat {
   bool binary;            // not for terminals
   bool file_per_table;    // each table is a file of its own; the source that write gets has one table
   bool other_types;       // than f32
+  bool holds_state;       // of the optimizer
   void (*write)(ModelSource& source, const ModelSettings& settings, ByteSink& out);
 };
 
@@ -50,7 +51,8 @@ std::vector<std::string> model_format_names();
 const ModelFormat& find_model_format(const std::string& name);
 
 // Writes the model to a file, to a folder of files when the format has one for each table and there are
-// several, or to standard output ("-").  A file appears whole or not at all.
+// several, or to standard output ("-").  A file appears whole or not at all, unless it is a pipe or a device;
+// a link goes on pointing to it.
 void write_model(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
                  const std::string& output);
 

@@ -190,6 +190,7 @@ void write(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
 
 }  // namespace
 
-constinit const ModelFormat kNpzModel = {"npz", "arrays by name, for numpy.load", true, false, true, write};
+constinit const ModelFormat kNpzModel = {"npz", "arrays by name, for numpy.load", true, false, true, true,
+                                         write};
 
 }  // namespace ps

@@ -71,6 +71,7 @@ void write(ModelSource& source, const ModelSettings&, ByteSink& out) {
 }  // namespace
 
 constinit const ModelFormat kPaddleModel = {
-    "paddle", "a folder of PaddlePaddle's v1 parameter files, whole matrices", true, true, false, write};
+    "paddle", "a folder of PaddlePaddle's v1 parameter files, whole matrices", true, true, false, false,
+    write};
 
 }  // namespace ps

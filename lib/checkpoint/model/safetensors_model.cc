@@ -72,7 +72,9 @@ void write(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
 }  // namespace
 
 constinit const ModelFormat kSafetensorsModel = {
-    "safetensors", "tensors by name, as ps-train saves them and --init-model reads them", true, false, true,
+    "safetensors", "tensors by name, as ps-train saves them and --init-model reads them",
+    true,          false,
+    true,          true,
     write};
 
 }  // namespace ps

@@ -38,7 +38,7 @@ void write(ModelSource& source, const ModelSettings&, ByteSink& out) {
 
 }  // namespace
 
-constinit const ModelFormat kTextModel = {"text", "a line a row: table, key, values", false, false, false,
-                                          write};
+constinit const ModelFormat kTextModel = {
+    "text", "a line a row: table, key, values", false, false, false, true, write};
 
 }  // namespace ps

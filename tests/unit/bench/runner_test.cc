@@ -13,7 +13,7 @@ using testing::Pair;
 
 class RunnerTest : public testing::Test {
  protected:
-  Result run(const Benchmark& benchmark, int threads = 1) { return runner_.run({&benchmark, threads}); }
+  Result run(const Benchmark& benchmark, int threads = 1) { return runner_.run({&benchmark, threads, {}}); }
 
   // "name threads" of what is planned.
   std::vector<std::string> plan(const std::vector<Benchmark>& catalog, std::vector<std::string> suites,
@@ -106,6 +106,41 @@ TEST_F(RunnerTest, ResultIsSetBesideItsLimitAndItsPeers) {
   EXPECT_THAT(result.peers, ElementsAre(Pair("a/slow", 4.0)));
 }
 
+// A machine that is slow in some runs: by the medians, which are of different runs, nothing could be told.
+TEST_F(RunnerTest, EachRunOfAPairedBenchmarkIsComparedWithThoseRightBeforeIt) {
+  Script limit{.seconds = {100, 1, 9, 1, 9, 9}, .work = {.bytes = 10}};
+  Script peer{.seconds = {100, 3, 27, 3, 27, 27}, .work = {.bytes = 10}, .figure = {9, 5, 45, 5, 45, 45}};
+  script_.seconds = {100, 2, 18, 2, 18, 2};
+  script_.figure = {1, 10, 90, 10, 90, 10};
+  const Benchmark of_limit = scripted("limits/it", limit, now_), of_peer = scripted("a/peer", peer, now_);
+  Benchmark benchmark = scripted("a/b", script_, now_);
+  benchmark.limit = of_limit.name;
+  benchmark.peers = {of_peer.name};
+  benchmark.paired = true;
+  run(of_limit);
+  run(of_peer);
+  limit.events = peer.events = "";
+  const Result result = runner_.run({&benchmark, 1, {&of_limit, &of_peer}});
+  EXPECT_EQ(limit.events, "prprprprprpr");
+  EXPECT_DOUBLE_EQ(*result.of_limit, 0.5);
+  EXPECT_THAT(result.peers, ElementsAre(Pair("a/peer", testing::DoubleEq(1.5))));
+  ASSERT_EQ(result.of_peers.size(), 1);
+  EXPECT_EQ(result.of_peers[0].name, "bytes a row");
+  EXPECT_DOUBLE_EQ(result.of_peers[0].value, 2);
+}
+
+TEST_F(RunnerTest, PairedBenchmarkRunsWithoutWhatTheMachineLacks) {
+  Benchmark lacking = scripted("a/peer", script_, now_);
+  lacking.make = [](const BenchSettings&) -> std::unique_ptr<Workload> { fail(Code::kUnavailable, "none"); };
+  run(lacking);
+  Benchmark benchmark = scripted("a/b", script_, now_);
+  benchmark.peers = {lacking.name};
+  benchmark.paired = true;
+  const Result result = runner_.run({&benchmark, 1, {&lacking}});
+  EXPECT_TRUE(result.peers.empty());
+  EXPECT_TRUE(result.of_peers.empty());
+}
+
 TEST_F(RunnerTest, ShareOfALimitInAnotherUnitComesFromWhatTheRunNeedsOfIt) {
   Script lines{.seconds = {1}, .work = {.items = 100}};
   Benchmark limit = scripted("limits/lines", lines, now_);
@@ -153,6 +188,16 @@ TEST_F(PlanTest, EachIsPlannedOnceForEachNumberOfThreadsThatItCanUse) {
   EXPECT_THAT(plan(catalog_, {"all", "limits"}, "", {1, 2, 1}),
               ElementsAre("limits/read 1", "limits/read 2", "limits/disk 1", "parse/text/strtod 1",
                           "parse/text 1", "parse/text 2"));
+}
+
+TEST_F(PlanTest, PairedBenchmarkKnowsWhatItRunsBeside) {
+  catalog_[2].paired = true;
+  const std::vector<std::string> suites = {"parse"};
+  const std::vector<int> threads = {1};
+  const std::vector<Task> tasks = plan_tasks(catalog_, suites, "text", threads);
+  ASSERT_EQ(tasks.size(), 3);
+  EXPECT_THAT(tasks[0].beside, ElementsAre());
+  EXPECT_THAT(tasks[2].beside, ElementsAre(&catalog_[0], &catalog_[3]));
 }
 
 TEST_F(PlanTest, WithBarsAloneTheOthersAreLeftOut) {
