@@ -180,8 +180,7 @@ Result Runner::run(const Task& task) {
     std::vector<TimedRuns> beside = make_beside(task, settings);
     const int runs = benchmark.most_runs > 0 ? std::min(runs_, benchmark.most_runs) : runs_;
     time_runs(*own, beside, runs, result);
-    compare(benchmark, result);
-    compare_pairs(*own, beside, result);
+    compare(*own, beside, result);
   } catch (const Error& error) {
     throw error.within(benchmark.name);
   }
@@ -215,28 +214,27 @@ void Runner::time_runs(TimedRuns& own, std::vector<TimedRuns>& beside, int runs,
   result.figures = medians(own.figures());
 }
 
-void Runner::compare(const Benchmark& benchmark, Result& result) const {
-  if (const Result* limit = find_result(done_, benchmark.limit, result.threads)) {
-    result.of_limit =
-        amount_of_limit(result.work, limit->unit) / result.median_seconds() / limit->median_rate();
+// By pairs of runs with those that ran beside it, else by medians.
+void Runner::compare(const TimedRuns& own, const std::vector<TimedRuns>& beside, Result& result) const {
+  const auto ratio_to = [&](const Result& other, double amount) {
+    for (const TimedRuns& runs : beside) {
+      if (runs.benchmark().name == other.name) return own.median_ratio(amount, runs);
+    }
+    return amount / result.median_seconds() / other.median_rate();
+  };
+  if (const Result* limit = find_result(done_, result.limit, result.threads)) {
+    result.of_limit = ratio_to(*limit, amount_of_limit(result.work, limit->unit));
   }
-  for (const std::string& name : benchmark.peers) {
+  for (const std::string& name : own.benchmark().peers) {
     if (const Result* peer = find_result(done_, name, result.threads)) {
-      result.peers.emplace_back(name, result.median_rate() / peer->median_rate());
+      result.peers.emplace_back(name, ratio_to(*peer, amount_of(result.work, result.unit)));
     }
   }
+  compare_figures(own, beside, result);
 }
 
-// Puts what comes of pairs of runs in place of what comes of medians.
-void Runner::compare_pairs(const TimedRuns& own, const std::vector<TimedRuns>& beside, Result& result) const {
-  for (const TimedRuns& other : beside) {
-    if (other.benchmark().name == result.limit) {
-      result.of_limit = own.median_ratio(amount_of_limit(own.work(), other.benchmark().unit), other);
-    }
-    for (auto& [name, ratio] : result.peers) {
-      if (name == other.benchmark().name) ratio = own.median_ratio(amount_of(own.work(), result.unit), other);
-    }
-  }
+// To the least among those that ran beside it.
+void Runner::compare_figures(const TimedRuns& own, const std::vector<TimedRuns>& beside, Result& result) {
   for (const Figure& figure : result.figures) {
     std::vector<double> ratios;
     for (size_t run = 0; run < own.seconds().size(); ++run) {

@@ -70,8 +70,8 @@ class Runner {
 
   std::vector<TimedRuns> make_beside(const Task& task, const BenchSettings& settings) const;
   void time_runs(TimedRuns& own, std::vector<TimedRuns>& beside, int runs, Result& result) const;
-  void compare(const Benchmark& benchmark, Result& result) const;
-  void compare_pairs(const TimedRuns& own, const std::vector<TimedRuns>& beside, Result& result) const;
+  void compare(const TimedRuns& own, const std::vector<TimedRuns>& beside, Result& result) const;
+  static void compare_figures(const TimedRuns& own, const std::vector<TimedRuns>& beside, Result& result);
 
   const BenchSettings settings_;
   const int runs_;

@@ -122,8 +122,10 @@ void ShardTables::pull(std::span<Part> parts, RowType type, char* out) {
     const Holder& holder = holders_[part.parameter];
     const bool stay = part.by_keys && holder.sparse && holder.sparse->rows_stay();
     part.places.clear();
-    if (stay) part.places.reserve(part.keys.size());
-    if (stay) part.places_step = holder.sparse->optimizer().steps();
+    if (stay) {
+      part.places.reserve(part.keys.size());
+      part.places_step = holder.sparse->optimizer().steps();
+    }
     out = read_part(part, PullMode::kTrain, type, out, stay ? &part.places : nullptr);
   }
 }

@@ -29,9 +29,8 @@ SparseTable::SparseTable(int64_t width, uint64_t bound, const Initializer& initi
       initializer_(initializer),
       block_(rows_worth_sharing(layout_)),
       rows_stay_(!policy && spill == nullptr),
-      rows_(bound > 0 ? make_array_rows(layout_, bound)
-                      : make_hashed_rows(layout_, policy ? nullptr : spill)) {
-  PS_CHECK(bound == 0 || !policy);
+      rows_(bound > 0 ? make_array_rows(layout_, bound) : make_hashed_rows(layout_, spill)) {
+  PS_CHECK(bound == 0 || (!policy && spill == nullptr));
   if (policy) life_ = std::make_unique<RowLife>(*policy, initializer.seed);
 }
 

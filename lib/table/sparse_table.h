@@ -26,9 +26,9 @@ namespace ps {
 class SparseTable {
  public:
   // Keys are below `bound`, and reached through an array of 4 bytes for each that there may be; or any keys,
-  // through hash indexes, when it is 0, as it is with a policy.  With a `spill`, which must outlive the
-  // table, neither bound nor policy, rows may be on disk: what pull gives is then good until the next call
-  // for any table of the spill but push, and read_rows is for the owner thread alone.
+  // through hash indexes, when it is 0, as it is with a policy and with a spill.  With a `spill`, which
+  // must outlive the table, rows may be on disk: what pull gives is then good until the next call for any
+  // table of the spill but push, and read_rows is for the owner thread alone.
   SparseTable(int64_t width, uint64_t bound, const Initializer& initializer,
               std::unique_ptr<Optimizer<float>> optimizer,
               const std::optional<RowPolicy>& policy = std::nullopt, RowSpill* spill = nullptr);

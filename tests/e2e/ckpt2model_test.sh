@@ -135,7 +135,7 @@ expect_status 5 ps-ckpt2model damaged --verify
 echo "numpy reads npz, and safetensors by a script written from ps-model(5)"
 ps-ckpt2model checkpoints --format npz --output model.npz
 for type in f16 bf16 int8; do ps-ckpt2model checkpoints --type $type --output model.$type; done
-ps-ckpt2model checkpoints --format npz --type int8 --with-state --output model_i8.npz
+ps-ckpt2model checkpoints --format npz --type int8 --with-state --output model_int8.npz
 /usr/bin/python3 "$PS_SOURCE/tests/e2e/read_models.py"
 if /usr/bin/python3 -c 'import safetensors.numpy' 2>/dev/null; then
   /usr/bin/python3 -c 'import safetensors.numpy, sys; sys.exit(not safetensors.numpy.load_file("model.safetensors"))'

@@ -2,6 +2,7 @@
 # The launch scripts: all give the same model, and end what they started.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
+source "$PS_SOURCE/share/launch/common.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
 launch=$PS_SOURCE/share/launch
@@ -16,26 +17,6 @@ same_model() {
 # nothing_left: no process of the job is there any more.
 nothing_left() {
   if pgrep -f "$job" >left; then fail "still there: $(cat left)"; fi
-}
-
-# free_port: a port that nothing listens on, with three more after it.
-free_port() {
-  python3 - <<'PY'
-import random, socket
-while True:
-    first = random.randrange(30100, 32700)  # where other tests look for none
-    held = []
-    try:
-        for port in range(first, first + 4):
-            held.append(socket.create_server(("127.0.0.1", port)))
-    except OSError:
-        continue
-    finally:
-        for one in held:
-            one.close()
-    print(first)
-    break
-PY
 }
 
 ps-datagen ctr --samples 3000 --output train.txt
@@ -56,7 +37,7 @@ nothing_left
 echo "ssh.sh runs what it is told on the hosts, here all the same one"
 printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >fake_ssh
 chmod +x fake_ssh
-PS_SSH=$PWD/fake_ssh PS_PORT=$(free_port) "$launch/ssh.sh" -H localhost -s 2 -n 3 "$job" "${flags[@]}" \
+PS_SSH=$PWD/fake_ssh PS_PORT=$(free_ports 4) "$launch/ssh.sh" -H localhost -s 2 -n 3 "$job" "${flags[@]}" \
   --save-dir ssh >/dev/null 2>err || fail "ssh.sh: $(cat err)"
 same_model ssh
 nothing_left
@@ -90,7 +71,7 @@ done
 exit "$status"
 SH
 chmod +x scontrol srun
-SLURM_JOB_NODELIST=nodes PATH=$PWD:$PATH PS_PORT=$(free_port) "$launch/slurm.sh" -s 1 -n 3 "$job" "${flags[@]}" \
+SLURM_JOB_NODELIST=nodes PATH=$PWD:$PATH PS_PORT=$(free_ports 4) "$launch/slurm.sh" -s 1 -n 3 "$job" "${flags[@]}" \
   --save-dir slurm >/dev/null 2>err || fail "slurm.sh: $(cat err)"
 same_model slurm
 expect_text err "Trainer 1 of 3, as Slurm says"
@@ -115,14 +96,14 @@ fi
 echo "mpirun gives the trainers their ranks"
 need mpirun
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-PS_PORT=$(free_port) PS_MPIRUN_FLAGS="--mca btl_tcp_if_include lo" "$launch/mpirun.sh" -s 2 -n 3 "$job" "${flags[@]}" \
+PS_PORT=$(free_ports 4) PS_MPIRUN_FLAGS="--mca btl_tcp_if_include lo" "$launch/mpirun.sh" -s 2 -n 3 "$job" "${flags[@]}" \
   --save-dir mpirun >/dev/null 2>err || fail "mpirun.sh: $(cat err)"
 same_model mpirun
 expect_text err "Trainer 2 of 3, as Open MPI says"
 nothing_left
 
 echo "so does a line of mpirun with the server and four trainers"
-port=$(free_port)
+port=$(free_ports 4)
 status=0
 timeout 60 mpirun --oversubscribe -n 1 sh -c "ps-serve '$job' --host 127.0.0.1 --port $port >/dev/null & id=\$!
   while [ ! -e line/pass-00000/job.json ]; do sleep 0.02; done; kill -TERM \$id; wait \$id" : \

@@ -33,7 +33,7 @@ for name, array in model.items():
         assert (np.diff(array.astype(np.int64)) > 0).all(), name
 
 half, brain, small = (read_safetensors("model." + kind) for kind in ("f16", "bf16", "int8"))
-with_state = np.load("model_i8.npz")
+with_state = np.load("model_int8.npz")
 for name, array in model.items():
     if name.endswith(".keys"):
         continue

@@ -42,9 +42,22 @@ train() {
   trainers[rank]=$!
 }
 
-# await FILE TEXT [COUNT]: until the file, which grows, has so many lines with it.
+# slowly ID: so that checkpoints are written before the job is done, a process is halted most of the time, until nobody
+# says that it shall be slow any more: for `halt` seconds each time.
+halt=0.02
+slowly() {
+  touch slow
+  while [[ -e slow ]] && kill -STOP "$1" 2>/dev/null; do
+    sleep "$halt"
+    kill -CONT "$1" 2>/dev/null || true
+    sleep 0.005
+  done &
+}
+
+# await FILE TEXT [COUNT]: until the file, which grows, has so many lines with it.  (grep is content with one, where it
+# writes to /dev/null.)
 await() {
-  timeout 60 grep -m"${3:-1}" -- "$2" <(tail -n +1 -F --pid=$$ "$1" 2>/dev/null) >/dev/null ||
+  timeout 60 grep -m"${3:-1}" -- "$2" <(tail -n +1 -F --pid=$$ "$1" 2>/dev/null) >awaited ||
     fail "'$2' does not come in $1"
 }
 
@@ -124,6 +137,12 @@ expect_text late.0.err 'All 4 passes are done'
 [[ ! -e late ]] || fail "it trained again"
 end_servers
 
+# until_true COMMAND...: runs it, in slower and slower jobs, until it is true.
+until_true() {
+  for halt in 0.02 0.05 0.1 0.2; do ! "$@" || return 0; done
+  fail "it never came about: $*"
+}
+
 # servers_die: both servers of a job are killed and started again; false when it had ended before.
 servers_die() {
   local victim
@@ -131,11 +150,13 @@ servers_die() {
   : >serve.0.err
   for s in 0 1; do serve $s 2; done
   for rank in 0 1 2; do train $rank killed 2 3; done
+  slowly "${trainers[0]}"
   await serve.0.err 'Checkpoint at step .* killed.d/'
   for victim in 1 0; do
     murder "${servers[$victim]}"
     serve $victim 2 --resume
   done
+  rm slow
   finish 0 1 2
   end_servers
   same_model killed
@@ -144,36 +165,47 @@ servers_die() {
 
 echo "servers are killed and started again"
 checkpoints=(--checkpoint-dir killed.d --set checkpoint.steps=10)
-servers_die || servers_die || servers_die || fail "nobody has gone back"
+until_true servers_die
 
-# interrupt_job FOLDER [COUNT] [TRAINERS]: begins the job with 2 servers and 3 trainers, or so many, and kills all of it
-# once there are so many checkpoints; again, when it had ended by then.
-interrupt_job() {
-  local ended=1 rank
-  checkpoints=(--checkpoint-dir "$1.d" --set checkpoint.steps=10)
-  while ((ended)); do
-    rm -rf "$1" "$1".*
-    : >serve.0.err
-    for s in 0 1; do serve $s 2; done
-    for ((rank = 0; rank < ${3:-3}; ++rank)); do train $rank "$1" 2 "${3:-3}"; done
-    await serve.0.err "Checkpoint at step .* $1.d/" "${2:-1}"
-    ended=0
-    kill -9 "${trainers[@]}" 2>/dev/null || ended=1
-    kill -9 "${servers[@]}"
-    wait "${servers[@]}" "${trainers[@]}" 2>/dev/null || true
-    rm -f ports.*
-  done
+# interrupt FOLDER COUNT TRAINERS: begins the job with 2 servers and so many trainers, and kills all of it once there have
+# been so many checkpoints; false when it had ended by then.
+interrupt() {
+  local folder=$1 rank status=0
+  rm -rf "$folder" "$folder".*
+  : >serve.0.err
+  for s in 0 1; do serve $s 2; done
+  for ((rank = 0; rank < $3; ++rank)); do train $rank "$folder" 2 "$3"; done
+  slowly "${trainers[0]}"
+  await serve.0.err "Checkpoint at step .* $folder.d/" "$2"
+  kill -9 "${trainers[@]}" 2>/dev/null || status=1
+  rm slow
+  kill -9 "${servers[@]}"
+  wait "${servers[@]}" "${trainers[@]}" 2>/dev/null || true
+  rm -f ports.*
   servers=() trainers=()
+  return $status
+}
+
+# resume FOLDER SERVERS PORTS TRAINERS: goes on with it to its end.
+resume() {
+  local s rank
+  for ((s = 0; s < $2; ++s)); do serve "$s" "$3" --resume; done
+  for ((rank = 0; rank < $4; ++rank)); do train "$rank" "$1" "$2" "$4" --resume; done
+  finish $(seq 0 $(($4 - 1)))
+  end_servers
+}
+
+# in_the_midst FOLDER COUNT TRAINERS SERVERS PORTS TRAINERS_THEN: the job is interrupted, and others go on with it; false unless it was in the midst of a pass.  `meanwhile` is called between the two.
+meanwhile=true
+in_the_midst() {
+  checkpoints=(--checkpoint-dir "$1.d" --set checkpoint.steps=10)
+  interrupt "$1" "$2" "$3" && $meanwhile && resume "$1" "$4" "$5" "$6" &&
+    grep -q 'Resuming in pass [0-9]* after [1-9][0-9]* batches$' "$1.0.err"
 }
 
 echo "all of a job is killed, and goes on with 3 servers of other ports: the same models"
-interrupt_job moved
-for s in 0 1 2; do serve $s 1 --resume; done
-for rank in 0 1 2; do train $rank moved 3 3 --resume; done
-finish 0 1 2
-end_servers
+until_true in_the_midst moved 1 3 3 1 3
 cmp calm/pass-00003/model.safetensors moved/pass-00003/model.safetensors
-expect_text moved.0.err 'Resuming in pass '
 same_figures moved 3
 
 echo "and what was done is not done again"
@@ -185,39 +217,35 @@ expect_text again.0.err 'All 4 passes are done'
 [[ ! -e again ]] || fail "it trained again"
 
 echo "the newest checkpoint is damaged: the one before is used"
-until (($(find hurt.d -maxdepth 1 -name 'step-*' 2>/dev/null | wc -l) > 1)); do interrupt_job hurt 2; done
-newest=hurt.d/$(sed 's/ .*//' hurt.d/LATEST)
-rows=$(find "$newest" -name 'rows-*.psc' | sort | head -1)
-printf damage | dd of="$rows" bs=1 seek=$(($(stat -c %s "$rows") / 2)) conv=notrunc status=none
-for s in 0 1; do serve $s 2 --resume; done
-for rank in 0 1 2; do train $rank hurt 2 3 --resume; done
-finish 0 1 2
-end_servers
+# damage_newest: false when there is no other one.
+damage_newest() {
+  local newest
+  newest=hurt.d/$(sed 's/ .*//' hurt.d/LATEST)
+  rows=$(find "$newest" -name 'rows-*.psc' | sort | head -1)
+  printf damage | dd of="$rows" bs=1 seek=$(($(stat -c %s "$rows") / 2)) conv=notrunc status=none
+  (($(find hurt.d -maxdepth 1 -name 'step-*' | wc -l) > 1))
+}
+meanwhile=damage_newest
+until_true in_the_midst hurt 2 3 2 2 3
+meanwhile=true
 cmp calm/pass-00003/model.safetensors hurt/pass-00003/model.safetensors
 cat serve.?.err >serve.err
 expect_text serve.err "$rows"
 
-# goes_on_with FOLDER TRAINERS: so many take up what 3 began, in the midst of a pass: of a checkpoint at its end the one
-# before is used.  Every pass has each example once.
-goes_on_with() {
-  local folder=$1 trainers_now=$2 steps_of_a_pass=224 newest rank pass
-  interrupt_job "$folder" 2
-  newest=$(sed 's/ .*//' "$folder.d/LATEST")
-  if ((10#${newest#step-} % steps_of_a_pass == 0)); then rm -r "$folder.d/$newest"; fi
-  for s in 0 1; do serve $s 2 --resume; done
-  for ((rank = 0; rank < trainers_now; ++rank)); do train "$rank" "$folder" 2 "$trainers_now" --resume; done
-  finish $(seq 0 $((trainers_now - 1)))
-  end_servers
-  [[ -s $folder/pass-00003/model.safetensors ]] || fail "no model"
-  grep -q 'Resuming in pass [0-9]* after [1-9]' "$folder.0.err" || fail "no pass was half done: $(grep Resuming "$folder.0.err")"
+# each_example_once FOLDER: in every pass, by whom it ever was trained.
+each_example_once() {
+  local pass
   for pass in 0 1 2 3; do
-    if grep "Pass=$pass " "$folder.0.err" | tail -1 | grep -v 'samples=10000 '; then fail "not every example once"; fi
+    if grep "Pass=$pass " "$1.0.err" | tail -1 | grep -v 'samples=10000 '; then fail "not every example once"; fi
   done
 }
 
 echo "it goes on with 2 trainers instead of 3, or with 4"
-goes_on_with fewer 2
-goes_on_with more 4
+for trainers_then in 2 4; do
+  until_true in_the_midst dealt 1 3 2 2 $trainers_then
+  [[ -s dealt/pass-00003/model.safetensors ]] || fail "no model"
+  each_example_once dealt
+done
 
 echo "checkpoints of an earlier run are not mixed with another's"
 for s in 0 1; do serve $s 2; done
@@ -229,23 +257,11 @@ expect_text mixed.0.err 'holds checkpoints of an earlier run: --resume goes on f
 trainers=()
 end_servers
 
-# in_the_midst: a job is killed, and goes on, in the midst of a pass; false when it went on at the end of one.
-in_the_midst() {
-  rm -rf loose*
-  interrupt_job loose
-  for s in 0 1; do serve $s 2 --resume; done
-  for rank in 0 1 2; do train $rank loose 2 3 --resume; done
-  finish 0 1 2
-  end_servers
-  grep 'Pass=' loose.0.err | sort -u >passes
-  [[ $(grep -c 'samples=10000 ' passes) == $(wc -l <passes) ]] || fail "figures of a part of a pass: $(<passes)"
-  ! grep 'Resuming in pass' loose.0.err | grep -q 'at its end'
-}
-
 echo "asynchronous trainers, and those with copies of their own, go on in the midst of a pass"
 for mode in async '{"geo":5}'; do
   job_flags=(--set "train.mode=$mode" --set data.batch_size=5)
-  in_the_midst || in_the_midst || in_the_midst || fail "there is no checkpoint in the midst of a pass: $mode"
+  until_true in_the_midst loose 1 3 2 2 3
+  each_example_once loose
 done
 
 echo "a trainer alone with copies of its own goes on with its optimizer and its schedule: the same models"
@@ -256,12 +272,7 @@ for s in 0 1; do serve $s 2; done
 train 0 adam 2 1
 finish 0
 end_servers
-interrupt_job copies 7 1
-for s in 0 1 2; do serve $s 1 --resume; done
-train 0 copies 3 1 --resume
-finish 0
-end_servers
-expect_text copies.0.err 'Resuming in pass '
+until_true in_the_midst copies 7 1 3 1 1
 cmp adam/pass-00003/model.safetensors copies/pass-00003/model.safetensors || fail "another model"
 cmp <(grep 'Pass=3 ' adam.0.err) <(grep 'Pass=3 ' copies.0.err | tail -1) || fail "other figures"
 
@@ -272,15 +283,17 @@ interrupt_trainer() {
   checkpoints=(--checkpoint-dir alone.d --set checkpoint.steps=10)
   for s in 0 1; do serve $s 2; done
   train 0 alone 2 1
+  slowly "${trainers[0]}"
   await serve.0.err 'Checkpoint at step .* alone.d/' 5
   murder "${trainers[0]}"
+  rm slow
   train 0 alone 2 1
   finish 0
   end_servers
   cmp adam/pass-00003/model.safetensors alone/pass-00003/model.safetensors || fail "another model"
   grep -q 'going back to the last checkpoint' alone.0.err
 }
-interrupt_trainer || interrupt_trainer || interrupt_trainer || interrupt_trainer || fail "nobody has gone back"
+until_true interrupt_trainer
 
 echo "rows that come and go, gradients that are rounded, and checkpoints of what has changed, on other servers"
 job=$PS_SOURCE/share/jobs/ctr_rows.json
@@ -291,11 +304,7 @@ for s in 0 1; do serve $s 2; done
 for rank in 0 1 2; do train $rank rows 2 3; done
 finish 0 1 2
 end_servers
-interrupt_job changed
-for s in 0 1 2; do serve $s 1 --resume; done
-for rank in 0 1 2; do train $rank changed 3 3 --resume; done
-finish 0 1 2
-end_servers
+until_true in_the_midst changed 1 3 3 1 3
 cmp rows/pass-00003/model.safetensors changed/pass-00003/model.safetensors
 cmp <(grep 'Rows of' rows.0.err | tail -1) <(grep 'Rows of' changed.0.err | tail -1)
 expect_text rows.0.err 'expired='

@@ -4,8 +4,7 @@ set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
-job=$PS_SOURCE/share/jobs/quickstart.json
-server=
+job= server=
 trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
 # serve [flags...]: starts a server; its process is $server, its address $address.
@@ -27,19 +26,30 @@ spilled_bytes() {
   echo $total
 }
 
+# same_with_spill JOB: it trains the same model as a process alone, with most of its rows on disk.
+same_with_spill() {
+  local bytes
+  job=$1
+  rm -rf alone served ready
+  ps-train "$job" --data train.txt --passes 2 --save-dir alone 2>/dev/null
+  serve --ports-num 2 --spill-dir "$scratch/spill" --spill-memory 64K
+  ps-train "$job" --data train.txt --passes 2 --save-dir served --servers "$address" 2>/dev/null
+  cmp alone/pass-00001/model.safetensors served/pass-00001/model.safetensors
+  bytes=$(spilled_bytes)
+  ((bytes > 256 * 1024)) || fail "only $bytes bytes were on disk"
+  [[ -z $(ls spill) ]] || fail "there are names in the folder: $(ls spill)"
+  kill "$server"
+  wait "$server"
+}
+
 ps-datagen ctr --samples 4000 --output train.txt
 mkdir spill
-ps-train "$job" --data train.txt --passes 2 --save-dir alone 2>/dev/null
 
 echo "rows that come back from disk train the model of one process"
-serve --ports-num 2 --spill-dir "$scratch/spill" --spill-memory 64K
-ps-train "$job" --data train.txt --passes 2 --save-dir served --servers "$address" 2>/dev/null
-cmp alone/pass-00001/model.safetensors served/pass-00001/model.safetensors
-bytes=$(spilled_bytes)
-((bytes > 256 * 1024)) || fail "only $bytes bytes were on disk"
-[[ -z $(ls spill) ]] || fail "there are names in the folder: $(ls spill)"
-kill "$server"
-wait "$server"
+same_with_spill "$PS_SOURCE/share/jobs/quickstart.json"
+
+echo "so do rows that come and go by a policy"
+same_with_spill "$PS_SOURCE/share/jobs/ctr_rows.json"
 
 echo "a folder that is not there is refused"
 expect_status 2 ps-serve "$job" --port 0 --spill-dir "$scratch/nowhere"

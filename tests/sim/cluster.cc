@@ -207,6 +207,21 @@ TEST(Cluster, AnotherJobIsRefusedWithWhatDiffers) {
   }
 }
 
+TEST(Cluster, AnotherVersionOfTheProtocolIsRefused) {
+  Cluster cluster(TestJob(), 1, 1, 0);
+  RemoteOptions options = cluster.options(0);
+  options.hello.protocol = kProtocolVersion + 1;
+  cluster.spawn(options, [](RemoteStore&) { FAIL() << "connected"; });
+  try {
+    cluster.run();
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUsage);
+    EXPECT_THAT(error.message(), HasSubstr(cat("protocol version ", kProtocolVersion + 1,
+                                               ", this server speaks ", kProtocolVersion)));
+  }
+}
+
 TEST(Cluster, ATrainerThatNeverComesIsNamed) {
   TestJob job;
   job.steps = {{3}, {3}};

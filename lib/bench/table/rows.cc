@@ -259,10 +259,14 @@ std::unique_ptr<Workload> make_workload(const BenchSettings& settings, const Mak
   return std::make_unique<Kind>(settings, make);
 }
 
+constexpr Operation kPull = {"pull", "rows found, and their 16 weights read", "limits/lines",
+                             make_workload<Pull>};
+constexpr Operation kPush = {"push", "rows found, and 16 weights moved by AdaGrad", "limits/lines",
+                             make_workload<Push>};
 constexpr Operation kOperations[] = {
     {"find", "rows found by their ids", "limits/lines", make_workload<Find>},
-    {"pull", "rows found, and their 16 weights read", "limits/lines", make_workload<Pull>},
-    {"push", "rows found, and 16 weights moved by AdaGrad", "limits/lines", make_workload<Push>},
+    kPull,
+    kPush,
     {"grow", "rows added to an empty table; memory in multiples of the rows' bytes", "", make_workload<Grow>},
 };
 
@@ -275,6 +279,36 @@ constexpr Peer kPeers[] = {{"libcuckoo", make_libcuckoo_table},
                            {"flat_hash_map", make_absl_table},
                            {"robin_map", make_robin_map_table},
                            {"unordered_map", make_unordered_map_table}};
+
+// Of a table that is larger than its memory: fewer rows than of the others, of which a quarter has room.
+constexpr double kSpilledScale = 0.2, kSpilledRoom = 0.25;
+
+using MakeSpilled = std::function<std::unique_ptr<RowTable>(ThreadPool& pool, const std::string& directory,
+                                                            uint64_t memory_bytes)>;
+
+Benchmark spilled_benchmark(const std::string& name, const std::string& help, const Operation& operation,
+                            const MakeSpilled& make) {
+  return {
+      .name = name, .help = help, .unit = "rows", .make = [&operation, make](const BenchSettings& settings) {
+        BenchSettings smaller = settings;
+        smaller.scale *= kSpilledScale;
+        const double room = kSpilledRoom * static_cast<double>(num_rows(smaller.scale)) * kBenchRowBytes;
+        return operation.make(smaller, [&](ThreadPool& pool) {
+          return make(pool, smaller.scratch, static_cast<uint64_t>(room));
+        });
+      }};
+}
+
+void add_spilled(const Operation& operation, std::vector<Benchmark>& out) {
+  const std::string name = cat("table/spill/", operation.name), peer = name + "/rocksdb";
+  const std::string help = cat(operation.help, ", of a table of four times its memory");
+  out.push_back(spilled_benchmark(peer, help, operation,
+                                  [](ThreadPool&, const std::string& directory, uint64_t memory_bytes) {
+                                    return make_rocksdb_table(directory, memory_bytes);
+                                  }));
+  out.push_back(spilled_benchmark(name, help, operation, make_spilled_rows));
+  out.back().peers.push_back(peer);
+}
 
 Benchmark benchmark(const std::string& name, const Operation& operation, const MakeRowTable& make) {
   return {
@@ -299,6 +333,8 @@ std::vector<Benchmark> table_benchmarks() {
     }
     out.push_back(own);
   }
+  add_spilled(kPull, out);
+  add_spilled(kPush, out);
   return out;
 }
 

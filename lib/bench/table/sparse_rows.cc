@@ -17,8 +17,10 @@ std::unique_ptr<Optimizer<float>> adagrad() {
 
 class SparseRows final : public RowTable {
  public:
-  explicit SparseRows(ThreadPool& pool)
-      : pool_(pool), table_(kBenchWidth, /*bound=*/0, Initializer{}, adagrad()) {}
+  explicit SparseRows(ThreadPool& pool, std::unique_ptr<RowSpill> spill = nullptr)
+      : pool_(pool),
+        spill_(std::move(spill)),
+        table_(kBenchWidth, /*bound=*/0, Initializer{}, adagrad(), std::nullopt, spill_.get()) {}
 
   void insert(const KeyPlan& plan) override { table_.pull(plan, pool_, rows_); }
 
@@ -65,6 +67,7 @@ class SparseRows final : public RowTable {
   };
 
   ThreadPool& pool_;
+  const std::unique_ptr<RowSpill> spill_;  // null: all rows are in memory
   SparseTable table_;
   std::vector<float*> rows_;
   std::vector<float> gradients_;  // all 1
@@ -75,6 +78,11 @@ class SparseRows final : public RowTable {
 
 std::unique_ptr<RowTable> make_sparse_rows(ThreadPool& pool) {
   return std::make_unique<SparseRows>(pool);
+}
+
+std::unique_ptr<RowTable> make_spilled_rows(ThreadPool& pool, const std::string& directory,
+                                            uint64_t memory_bytes) {
+  return std::make_unique<SparseRows>(pool, std::make_unique<RowSpill>(directory, memory_bytes));
 }
 
 }  // namespace ps

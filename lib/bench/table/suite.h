@@ -2,7 +2,9 @@
 #ifndef PS_BENCH_TABLE_SUITE_H_
 #define PS_BENCH_TABLE_SUITE_H_
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "bench/benchmark.h"
@@ -10,8 +12,10 @@
 
 namespace ps {
 
-// Of SparseTable; sparse_rows.cc.
+// Of SparseTable; sparse_rows.cc.  The second keeps those of `memory_bytes` in memory, the others in a file.
 std::unique_ptr<RowTable> make_sparse_rows(ThreadPool& pool);
+std::unique_ptr<RowTable> make_spilled_rows(ThreadPool& pool, const std::string& directory,
+                                            uint64_t memory_bytes);
 
 std::vector<Benchmark> table_benchmarks();
 

@@ -143,6 +143,6 @@ void write(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
 }  // namespace
 
 constinit const ModelFormat kLiblinearModel = {
-    "liblinear", "a linear model, for liblinear-predict", false, false, false, false, write};
+    .name = "liblinear", .help = "a linear model, for liblinear-predict", .write = write};
 
 }  // namespace ps

@@ -31,11 +31,11 @@ struct ModelSettings {
 
 struct ModelFormat {
   std::string_view name;
-  std::string_view help;  // a phrase for --help and the manual
-  bool binary;            // not for terminals
-  bool file_per_table;    // each table is a file of its own; the source that write gets has one table
-  bool other_types;       // than f32
-  bool holds_state;       // of the optimizer
+  std::string_view help;        // a phrase for --help and the manual
+  bool binary = false;          // not for terminals
+  bool file_per_table = false;  // each table is a file of its own; the source that write gets has one table
+  bool other_types = false;     // than f32
+  bool holds_state = false;     // of the optimizer
   void (*write)(ModelSource& source, const ModelSettings& settings, ByteSink& out);
 };
 

@@ -190,7 +190,11 @@ void write(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
 
 }  // namespace
 
-constinit const ModelFormat kNpzModel = {"npz", "arrays by name, for numpy.load", true, false, true, true,
-                                         write};
+constinit const ModelFormat kNpzModel = {.name = "npz",
+                                         .help = "arrays by name, for numpy.load",
+                                         .binary = true,
+                                         .other_types = true,
+                                         .holds_state = true,
+                                         .write = write};
 
 }  // namespace ps

@@ -71,7 +71,10 @@ void write(ModelSource& source, const ModelSettings&, ByteSink& out) {
 }  // namespace
 
 constinit const ModelFormat kPaddleModel = {
-    "paddle", "a folder of PaddlePaddle's v1 parameter files, whole matrices", true, true, false, false,
-    write};
+    .name = "paddle",
+    .help = "a folder of PaddlePaddle's v1 parameter files, whole matrices",
+    .binary = true,
+    .file_per_table = true,
+    .write = write};
 
 }  // namespace ps

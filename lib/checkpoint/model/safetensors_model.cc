@@ -72,9 +72,11 @@ void write(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
 }  // namespace
 
 constinit const ModelFormat kSafetensorsModel = {
-    "safetensors", "tensors by name, as ps-train saves them and --init-model reads them",
-    true,          false,
-    true,          true,
-    write};
+    .name = "safetensors",
+    .help = "tensors by name, as ps-train saves them and --init-model reads them",
+    .binary = true,
+    .other_types = true,
+    .holds_state = true,
+    .write = write};
 
 }  // namespace ps

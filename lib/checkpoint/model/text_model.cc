@@ -39,6 +39,6 @@ void write(ModelSource& source, const ModelSettings&, ByteSink& out) {
 }  // namespace
 
 constinit const ModelFormat kTextModel = {
-    "text", "a line a row: table, key, values", false, false, false, true, write};
+    .name = "text", .help = "a line a row: table, key, values", .holds_state = true, .write = write};
 
 }  // namespace ps

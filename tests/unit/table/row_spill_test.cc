@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "config/json.h"
+#include "config/spec.h"
 #include "table/sparse_table.h"
 
 namespace ps {
@@ -20,14 +21,16 @@ constexpr int64_t kWidth = 8;
 
 class RowSpillTest : public testing::TestWithParam<const OptimizerEntry*> {
  protected:
-  std::unique_ptr<SparseTable> make_table(RowSpill* spill) {
+  std::unique_ptr<SparseTable> make_table(RowSpill* spill,
+                                          const std::optional<RowPolicy>& policy = std::nullopt) {
     return std::make_unique<SparseTable>(kWidth, 0, Initializer{Distribution::kNormal, 0, 1, 7},
-                                         GetParam()->make_float({{"l2", 0.01}}, {}), std::nullopt, spill);
+                                         GetParam()->make_float({{"l2", 0.01}}, {}), policy, spill);
   }
 
   static KeyPlan plan_of(const std::set<uint64_t>& keys) {
     KeyPlan plan;
     plan.keys.assign(keys.begin(), keys.end());
+    for (uint64_t key : keys) plan.counts.push_back({1, key % 3 == 0});
     return plan;
   }
 
@@ -46,6 +49,7 @@ class RowSpillTest : public testing::TestWithParam<const OptimizerEntry*> {
     for (const float* row : rows) pulled.insert(pulled.end(), row, row + kWidth);
     for (size_t i = 0; i < gradients.size(); ++i) gradients[i] = pulled[i] + static_cast<float>(i % 5);
     table.push(plan, rows, gradients.data(), 0.1f, 0.1, pool_);
+    table.end_step(/*shrink_asked=*/false, pool_);
     return pulled;
   }
 
@@ -88,6 +92,32 @@ TEST_P(RowSpillTest, TableLargerThanMemoryHoldsTheSameBits) {
   EXPECT_LT(spill.memory_bytes(), 2 * kMaxBytes);
   EXPECT_EQ(spilled->sorted_keys(), whole->sorted_keys());
   EXPECT_TRUE(rows_of(*spilled) == rows_of(*whole));
+}
+
+// Those that come are new and old rows, or are not to be had; those that go are on disk and in memory.
+TEST_P(RowSpillTest, RowsComeAndGoAsTheyDoInMemory) {
+  constexpr uint64_t kMaxBytes = 100'000;
+  const char* const kPolicies[] = {
+      R"({"limit": 4096, "when_full": "evict", "decay": 0.5, "expire": {"unseen": 9}, "shrink_steps": 20})",
+      R"({"admission": {"count": 2}, "limit": 2048, "expire": {"below_score": 0.5}, "shrink_steps": 50})"};
+  for (const char* text : kPolicies) {
+    SCOPED_TRACE(text);
+    const RowPolicy policy = RowPolicy::spec().parse(parse_json(text, "rows"), "rows");
+    RowSpill spill(testing::TempDir(), kMaxBytes);
+    std::unique_ptr<SparseTable> spilled = make_table(&spill, policy), whole = make_table(nullptr, policy);
+    Random random(7, 8);
+    for (int step = 0; step < 400; ++step) {
+      const KeyPlan plan = plan_of(draw(random));
+      ASSERT_EQ(train(*spilled, plan), train(*whole, plan)) << step;
+      ASSERT_EQ(spilled->report(), whole->report()) << step;
+    }
+    EXPECT_GT(whole->report().expired, 0u);
+    EXPECT_GT(whole->report().evicted + whole->report().refused, 0u);
+    EXPECT_GT(spill.blocks_read(), 1000u);
+    EXPECT_LT(spill.memory_bytes(), 2 * kMaxBytes);
+    EXPECT_EQ(spilled->sorted_keys(), whole->sorted_keys());
+    EXPECT_TRUE(rows_of(*spilled) == rows_of(*whole));
+  }
 }
 
 // Rows that come in every second request are hardly ever what leaves: were the blocks that came first those
