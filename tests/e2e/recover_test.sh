@@ -95,7 +95,7 @@ same_figures() {
   cmp <(grep "Pass=$2 " calm.0.err) <(grep "Pass=$2 " "$1.0.err" | tail -1) || fail "other figures of pass $2: $1"
 }
 
-ps-datagen ctr --samples 10000 --output train.txt
+ps-datagen ctr --samples 5000 --output train.txt
 
 echo "the undisturbed run"
 checkpoints=()
@@ -236,7 +236,7 @@ expect_text serve.err "$rows"
 each_example_once() {
   local pass
   for pass in 0 1 2 3; do
-    if grep "Pass=$pass " "$1.0.err" | tail -1 | grep -v 'samples=10000 '; then fail "not every example once"; fi
+    if grep "Pass=$pass " "$1.0.err" | tail -1 | grep -v 'samples=5000 '; then fail "not every example once"; fi
   done
 }
 
