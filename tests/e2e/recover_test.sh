@@ -119,6 +119,8 @@ finish 0 1 2
 murder_servers
 same_model written
 expect_text serve.0.err 'Checkpoint at step '
+awk '/^Checkpoint at step/ && ($6 != "KiB" || $5 * 1024 / $8 > 1.3 * 2 * 200000)' serve.0.err >fast
+[[ ! -s fast ]] || fail "two servers write faster than they may: $(<fast)"
 ps-ckpt2model written --verify
 for model in written calm/pass-00003; do
   ps-train "$job" --job predict --init-model "$model" --data train.txt --log-level warning | sha256sum >>predicted
