@@ -179,13 +179,25 @@ expect_text err 'optimizer.type: ftrl makes weights from its own state'
 job=$PS_SOURCE/share/jobs/quickstart.json
 
 echo "more trainers than files deal the batches, as many deal the files; one without data ends with the others"
-head -60 train.txt >small.txt
+cp train.txt whole.txt
+head -60 whole.txt >small.txt
+cp small.txt train.txt
 serve only
 addresses=$address
-cp train.txt whole.txt
-cp small.txt train.txt
-train_three few
+train_three batches
 end_servers
+sed -n 61,75p whole.txt >second.txt
+: >none.txt
+serve only
+addresses=$address
+train_three files --data second.txt --data none.txt --log-level debug
+end_servers
+python3 - <<'PY'
+import json
+for name, samples in (("batches", 60), ("files", 75)):
+    passes = json.load(open(name + ".0"))["passes"]
+    assert [each["samples"] for each in passes] == 2 * [samples], (name, passes)
+PY
 
 echo "a server that is not there is named"
 expect_status 4 ps-train "$job" --data small.txt --servers 127.0.0.1:1 --set cluster.server_timeout=0.5

@@ -77,21 +77,37 @@ kill -TERM "${servers[@]}"
 for server in "${servers[@]}"; do wait "$server"; done
 servers=()
 
-echo "by signal a trainer has the tables shrink"
+# shrink_by_signal NAME [flags...]: a trainer of asked.json is told to, between two batches.
+shrink_by_signal() {
+  local name=$1 trainer
+  shift
+  ps-train asked.json --passes 1 --data slow --save-dir '' --set data.batch_size=100 --set train.log_period=1 --json "$@" \
+    >"$name.out" 2>"$name.err" &
+  trainer=$!
+  exec 3>slow
+  head -200 train.txt >&3
+  while ! grep -q 'Batch=' "$name.err"; do kill -0 "$trainer" || fail "$(cat "$name.err")"; done
+  kill -s RTMIN "$trainer"
+  sed -n 201,600p train.txt >&3
+  exec 3>&-
+  wait "$trainer" || fail "the trainer ended with $?: $(cat "$name.err")"
+  expect_text "$name.err" 'Shrinking tables'
+  expect_figures "$name.out" 'rows["expired"] > 0'
+}
 with_rows '{"expire": {"unseen": 0}, "shrink_passes": 0}' asked.json
 mkfifo slow
-ps-train asked.json --passes 1 --data slow --save-dir '' --set data.batch_size=100 --set train.log_period=1 --json \
-  >asked.out 2>asked.err &
-trainer=$!
-exec 3>slow
-head -200 train.txt >&3
-while ! grep -q 'Batch=\|batch' asked.err; do kill -0 "$trainer" || fail "$(cat asked.err)"; done
-kill -s RTMIN "$trainer"
-sed -n 201,600p train.txt >&3
-exec 3>&-
-wait "$trainer" || fail "the trainer ended with $?: $(cat asked.err)"
-expect_text asked.err 'Shrinking tables'
-expect_figures asked.out 'rows["expired"] > 0'
+
+echo "by signal a trainer has the tables shrink"
+shrink_by_signal asked
+
+echo "those of all servers"
+job=asked.json addresses=
+serve left --ports-num 2
+serve right --ports-num 2
+shrink_by_signal asked_served --servers "$addresses"
+kill -TERM "${servers[@]}"
+for server in "${servers[@]}"; do wait "$server"; done
+servers=()
 
 echo "a policy that nothing could follow is refused, with its place"
 echo '1 1:1' >one.libsvm
