@@ -233,13 +233,14 @@ void Runner::compare(const TimedRuns& own, const std::vector<TimedRuns>& beside,
   compare_figures(own, beside, result);
 }
 
-// To the least among those that ran beside it.
+// To the least among the peers that ran beside it.
 void Runner::compare_figures(const TimedRuns& own, const std::vector<TimedRuns>& beside, Result& result) {
   for (const Figure& figure : result.figures) {
     std::vector<double> ratios;
     for (size_t run = 0; run < own.seconds().size(); ++run) {
       std::optional<double> least;
       for (const TimedRuns& other : beside) {
+        if (other.benchmark().name == result.limit) continue;
         const std::optional<double> value = figure_of(other.figures()[run], figure.name);
         if (value && (!least || *value < *least)) least = value;
       }

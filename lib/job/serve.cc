@@ -107,9 +107,13 @@ uint64_t memory_limit(const ServeOptions& options) {
 }
 
 // Of each shard with sparse parameters.  A folder that cannot be written to is refused now, not when the
-// first trainer comes.
-SpillSettings spill_settings(const ServeOptions& options) {
+// first trainer comes; so is memory that rows would be refused before they have filled it.
+SpillSettings spill_settings(const ServeOptions& options, uint64_t table_bytes) {
   if (options.spill_dir.empty()) return {};
+  if (options.spill_memory > table_bytes) {
+    fail(Code::kUsage, "--spill-memory is ", human_bytes(options.spill_memory), ", but tables have ",
+         human_bytes(table_bytes), " of --max-memory");
+  }
   RowSpill(options.spill_dir, 0);
   const int shards = options.ports_num_for_sparse > 0 ? options.ports_num_for_sparse : options.ports_num;
   return {options.spill_dir, options.spill_memory / static_cast<uint64_t>(shards)};
@@ -155,7 +159,7 @@ std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, co
   const int count = options.ports_num + options.ports_num_for_sparse;
   if (options.port + count > 65536) fail(Code::kUsage, "there are no ", count, " ports from ", options.port);
   ShardLimits limits = share_memory(max_memory, count);
-  limits.spill = spill_settings(options);
+  limits.spill = spill_settings(options, limits.tables->max_bytes());
   const TcpOptions network = {.local = options.local_sockets};
   for (int i = 0; i < count; ++i) {
     uint16_t port = options.port == 0 ? uint16_t{0} : static_cast<uint16_t>(options.port + i);

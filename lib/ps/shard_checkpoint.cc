@@ -146,7 +146,13 @@ void ShardCheckpoint::sweep() {
   if (!writer_.has_room()) return timer_.start_after(kAskRoom);
   const bool asked = tables_.num_requests() != std::exchange(requests_seen_, tables_.num_requests());
   const Time start = loop_.now();
-  if (sweep_some()) {
+  bool more = false;
+  try {
+    more = sweep_some();
+  } catch (const Error& error) {
+    return give_up_sweep(error);
+  }
+  if (more) {
     const Duration rest = std::min<Duration>(kRest * (loop_.now() - start), kLongestRest);
     return timer_.start_after(asked && ++slices_ > kAtOnce ? rest : Duration());
   }
@@ -168,6 +174,14 @@ bool ShardCheckpoint::sweep_some() {
     if (!tables_.sweep_snapshot(kRows)) return false;
   }
   return true;
+}
+
+// Rows could not be read.  What the writer has been given comes to its end before the checkpoint does.
+void ShardCheckpoint::give_up_sweep(const Error& error) {
+  tables_.end_snapshot();
+  writer_.add(0, [part = part_, error] { part->run([&] { throw error; }); });
+  phase_ = Phase::kWriting;
+  timer_.start_after(Duration());
 }
 
 void ShardCheckpoint::finish_writing() {

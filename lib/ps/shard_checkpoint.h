@@ -99,6 +99,7 @@ class ShardCheckpoint final : private SnapshotTarget {
   void work();
   void sweep();
   bool sweep_some();
+  void give_up_sweep(const Error& error);
   void gather();
   void finish_writing();
   void commit();

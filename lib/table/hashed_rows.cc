@@ -176,6 +176,12 @@ void HashedRows::insert(std::span<const uint64_t> keys, float** rows, ThreadPool
   constexpr size_t kKeysWorthSharing = 1024;
   deal(keys);
   const bool is_shared = keys.size() >= kKeysWorthSharing && spill_ == nullptr;
+  if (spill_ != nullptr) {
+    for (size_t p = 0; p < kPartitions; ++p) {
+      partitions_[p].rows().pin_next(dealt_starts_[p + 1] - dealt_starts_[p]);
+    }
+    spill_->load();
+  }
   const int64_t at_once = is_shared ? 1 : int64_t{kPartitions};
   pool.for_each(kPartitions, at_once, [&](int64_t first, int64_t last) {
     for (size_t p = static_cast<size_t>(first); p < static_cast<size_t>(last); ++p) {

@@ -13,7 +13,7 @@ namespace ps {
 // Of all partitions.  What is kept for snapshots, and what is on disk, is the owner's alone.
 template <class Body>
 void SparseTable::for_each_partition(ThreadPool& pool, Body&& body) {
-  const bool shared = !snapshot_ && !tracks_changes_ && rows_->adds_to_partitions();
+  const bool shared = !snapshot_ && !tracks_changes_ && !spilled_;
   const int64_t at_once = shared ? 1 : int64_t{kPartitions};
   pool.for_each(kPartitions, at_once, [&](int64_t first, int64_t last) {
     for (int64_t p = first; p < last; ++p) body(static_cast<uint32_t>(p));
@@ -126,15 +126,6 @@ void SparseTable::create_candidates(std::vector<Candidate>& candidates, bool cau
 void SparseTable::note_created(std::span<const uint64_t> keys) {
   for (uint64_t key : keys) ++life_->sizes[key_partition(key)];
   life_->report.created += keys.size();
-}
-
-// Before they are erased; some may not be there.
-void SparseTable::note_gone(std::span<const uint64_t> keys) {
-  std::vector<float*> rows(keys.size());
-  std::vector<uint32_t> missing(keys.size());
-  missing.resize(rows_->find(keys, rows.data(), missing.data()));
-  for (uint64_t key : keys) --life_->sizes[key_partition(key)];
-  for (uint32_t place : missing) ++life_->sizes[key_partition(keys[place])];
 }
 
 // Of the new keys of a partition, the smallest get the rows that there is room for.

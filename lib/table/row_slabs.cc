@@ -27,6 +27,11 @@ uint32_t RowSlabs::add() {
   return number;
 }
 
+void RowSlabs::pin_next(uint64_t rows) {
+  const size_t known = std::min<uint64_t>(rows, removed_.size());
+  for (uint32_t number : std::span(removed_).last(known)) pin(number);
+}
+
 void RowSlabs::add_slab() {
   if (spill_ == nullptr) {
     slabs_.push_back(static_cast<float*>(arena_->allocate(slab_bytes())));

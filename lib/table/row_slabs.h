@@ -1,4 +1,5 @@
-// RowSlabs: rows by number, in slabs that never move.  Used by what gives rows their numbers.
+// RowSlabs: rows by number, in slabs that never move while they are in memory.  Used by what gives rows their
+// numbers.
 #ifndef PS_TABLE_ROW_SLABS_H_
 #define PS_TABLE_ROW_SLABS_H_
 
@@ -23,6 +24,10 @@ class RowSlabs {
   // Adds a row, whose floats are not set, and returns its number.  Throws kExhausted without memory, or after
   // 2^32 - 2 rows.
   uint32_t add();
+
+  // Has the places that the next `rows` calls of add() give in memory from the next RowSpill::load() on, but
+  // for those behind all rows.
+  void pin_next(uint64_t rows);
 
   // Its place is the next that add() gives.
   void remove(uint32_t number);

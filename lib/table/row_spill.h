@@ -2,9 +2,9 @@
 // used by RowSlabs and HashedRows.
 //
 // A block is the memory of one slab, of a page or so.  Each has its own place in one file, from the first
-// time that it is written out on: nothing in the file is ever dead.  Which blocks stay in memory is decided
-// by second chance (the clock): rows that came up together lie together, so those of frequent keys, which
-// come up first, have blocks of their own.
+// time that it is written out on: of the file, what is dead are the places of erased rows, which new ones
+// get.  Which blocks stay in memory is decided by second chance (the clock): rows that came up together lie
+// together, so those of frequent keys, which come up first, have blocks of their own.
 #ifndef PS_TABLE_ROW_SPILL_H_
 #define PS_TABLE_ROW_SPILL_H_
 

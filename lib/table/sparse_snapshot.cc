@@ -26,6 +26,15 @@ SparseSnapshot::~SparseSnapshot() {
 }
 
 void SparseSnapshot::keep(std::span<const uint64_t> keys) {
+  if (error_) return;
+  try {
+    keep_some(keys);
+  } catch (const Error& error) {
+    error_ = error;
+  }
+}
+
+void SparseSnapshot::keep_some(std::span<const uint64_t> keys) {
   for (size_t begin = 0; begin < keys.size() && partition_ < kPartitions; begin += kSweptKeys) {
     const auto block = keys.subspan(begin, std::min(kSweptKeys, keys.size() - begin));
     make_room(block.size());
@@ -65,6 +74,7 @@ void SparseSnapshot::copy(std::span<const uint64_t> keys) {
 }
 
 bool SparseSnapshot::sweep(uint64_t rows) {
+  if (error_) throw *error_;
   for (uint64_t done = 0; done < rows && partition_ < kPartitions;) done += step();
   return partition_ < kPartitions;
 }

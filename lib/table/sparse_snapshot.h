@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/error.h"
 #include "table/key_lists.h"
 #include "table/row_store.h"
 #include "table/snapshot_rows.h"
@@ -41,19 +43,21 @@ class SparseSnapshot {
   SparseSnapshot& operator=(const SparseSnapshot&) = delete;
 
   // To be called before the rows of these keys are written, erased or marked.  May sweep, and so call the
-  // sink, when it would hold more than max_bytes.
+  // sink, when it would hold more than max_bytes.  Rows that cannot be read are an error of the next sweep:
+  // a writer has nothing to do with what went wrong.
   void keep(std::span<const uint64_t> keys);
 
   // To be called when rows of these keys were made: they are not part of the snapshot.
   void leave_out(std::span<const uint64_t> keys);
 
   // Copies some `rows` of what is left, or does as much work on the way there: some 50 ns each.  False when
-  // all are given.
+  // all are given.  Throws as RowSpill::load when rows could not be read: then it comes to nothing.
   bool sweep(uint64_t rows);
 
   uint64_t memory_bytes() const { return held_bytes_ + lists_.memory_bytes(); }
 
  private:
+  void keep_some(std::span<const uint64_t> keys);
   void make_room(uint64_t rows);
   void copy(std::span<const uint64_t> keys);
   uint64_t step();
@@ -73,6 +77,8 @@ class SparseSnapshot {
   const std::shared_ptr<SnapshotSlabs> memory_;
   std::vector<SnapshotRows> held_;  // of each partition, until it is given
   uint64_t held_bytes_ = 0;
+
+  std::optional<Error> error_;  // rows could not be read: nothing more is kept or given
 
   // Of the sweep: it has given all partitions before this one, and is there in it.
   uint32_t partition_ = 0;

@@ -28,9 +28,10 @@ SparseTable::SparseTable(int64_t width, uint64_t bound, const Initializer& initi
       layout_(width, optimizer_->state_arrays(), !optimizer_->idle_is_identity(), policy.has_value()),
       initializer_(initializer),
       block_(rows_worth_sharing(layout_)),
-      rows_stay_(!policy && spill == nullptr),
+      spilled_(spill != nullptr),
+      rows_stay_(!policy && !spilled_),
       rows_(bound > 0 ? make_array_rows(layout_, bound) : make_hashed_rows(layout_, spill)) {
-  PS_CHECK(bound == 0 || (!policy && spill == nullptr));
+  PS_CHECK(bound == 0 || rows_stay_);
   if (policy) life_ = std::make_unique<RowLife>(*policy, initializer.seed);
 }
 
@@ -115,9 +116,14 @@ size_t SparseTable::num_missing(std::span<const uint64_t> keys) const {
   return count;
 }
 
-// new_rows_ <- rows, not filled yet, for new_keys_, which have none.
+// new_rows_ <- rows, not filled yet, for new_keys_, which have none; all of them or, when it throws, none.
 void SparseTable::insert_new_rows(ThreadPool& pool) {
-  rows_->insert(new_keys_, new_rows_.data(), pool);
+  try {
+    rows_->insert(new_keys_, new_rows_.data(), pool);
+  } catch (...) {
+    rows_->erase(new_keys_);
+    throw;
+  }
   if (snapshot_) snapshot_->leave_out(new_keys_);
   if (tracks_changes_) rows_->mark(new_keys_);
   if (life_) note_created(new_keys_);
@@ -172,7 +178,8 @@ void SparseTable::read(const KeyPlan& plan, ThreadPool& pool, std::vector<float>
   const size_t width = static_cast<size_t>(this->width());
   copies.resize(plan.keys.size() * width);
   rows.resize(plan.keys.size());
-  pool.for_each(static_cast<int64_t>(rows.size()), block_, [&](int64_t first, int64_t last) {
+  const int64_t size = static_cast<int64_t>(rows.size());
+  pool.for_each(size, spilled_ ? size : block_, [&](int64_t first, int64_t last) {
     const size_t begin = static_cast<size_t>(first), end = static_cast<size_t>(last);
     for (size_t n = begin; n < end; ++n) rows[n] = copies.data() + n * width;
     read_rows(std::span(plan.keys).subspan(begin, end - begin), copies.data() + begin * width);
@@ -280,19 +287,30 @@ void SparseTable::restore_partition(uint32_t partition, const RowBlock& rows, ui
 
 size_t SparseTable::erase(std::span<const uint64_t> keys) {
   if (snapshot_) snapshot_->keep(keys);
-  if (tracks_changes_) note_erased(keys);
-  if (life_) note_gone(keys);
+  if (tracks_changes_ || life_) note_gone(keys);
   return rows_->erase(keys);
 }
 
-void SparseTable::note_erased(std::span<const uint64_t> keys) {
+// Calls body(key) for those that have a row, wherever it is.
+template <class Body>
+void SparseTable::for_each_present(std::span<const uint64_t> keys, Body&& body) const {
   std::vector<float*> rows(keys.size());
   std::vector<uint32_t> missing(keys.size());
-  std::vector<float> copies;
-  rows_->find_to_read(keys, rows.data(), missing.data(), copies);
+  missing.resize(rows_->find(keys, rows.data(), missing.data()));
+  size_t m = 0;
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (rows[i] != nullptr) erased_.push_back(keys[i]);
+    const bool is_missing = m < missing.size() && missing[m] == i;
+    m += is_missing;
+    if (!is_missing) body(keys[i]);
   }
+}
+
+// Before rows are erased; some may not be there.
+void SparseTable::note_gone(std::span<const uint64_t> keys) {
+  for_each_present(keys, [this](uint64_t key) {
+    if (tracks_changes_) erased_.push_back(key);
+    if (life_) --life_->sizes[key_partition(key)];
+  });
 }
 
 void SparseTable::begin_snapshot(const SnapshotOptions& options, SnapshotSink sink) {

@@ -135,7 +135,8 @@ class SparseTable {
   bool restores_partitions() const;
 
   // Calls take(rows) with the rows of one partition as they lie, in the order of their keys, up to `at_once`
-  // in a block: for checkpoints.  Any thread, while nothing changes the table since `lists` were made of it.
+  // in a block: for checkpoints.  Any thread, while nothing changes the table since `lists` were made of it;
+  // with a spill, the owner's.
   void save_rows(uint32_t partition, const KeyLists& lists, size_t at_once,
                  const std::function<void(const RowBlock&)>& take) const;
 
@@ -187,7 +188,8 @@ class SparseTable {
                   Body&& body);
   void update(std::span<const uint64_t> keys, std::span<float* const> rows, const float* gradients,
               float scale, ThreadPool& pool);
-  void note_erased(std::span<const uint64_t> keys);
+  template <class Body>
+  void for_each_present(std::span<const uint64_t> keys, Body&& body) const;
   void pull_some(const KeyPlan& plan, std::span<float*> rows, ThreadPool& pool);
   void push_some(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
                  double learning_rate, ThreadPool& pool);
@@ -220,7 +222,7 @@ class SparseTable {
   const RowLayout layout_;
   const Initializer initializer_;
   const int64_t block_;  // rows that are one thread's at a time
-  const bool rows_stay_;
+  const bool spilled_, rows_stay_;
   std::unique_ptr<RowStore> rows_;
   std::unique_ptr<RowLife> life_;  // null: no policy
 

@@ -1,7 +1,7 @@
 // TablePartition: the rows of one table whose keys hash to one partition.  The unit that a thread or a shard
 // owns.
 //
-// A row never moves: its address is good until it is erased.
+// A row never moves: its address is good until it is erased, or its slab leaves memory for a spill.
 #ifndef PS_TABLE_TABLE_PARTITION_H_
 #define PS_TABLE_TABLE_PARTITION_H_
 

@@ -44,8 +44,9 @@ end_training alone.err
 
 # feed_until FILE TEXT PID...: goes on giving data, until one of the programs has written it.
 feed_until() {
+  local id
   while ! grep -q "$2" "$1"; do
-    kill -0 "${@:3}" || fail "$(cat ./*.err)"
+    for id in "${@:3}"; do kill -0 "$id" || fail "$(cat ./*.err)"; done
     sed -n 1001,1200p data.txt >&3
     sleep 0.05
   done

@@ -40,6 +40,10 @@ ln -s elsewhere/linked link
 ps-ckpt2model checkpoints --output link
 cmp elsewhere/linked model.safetensors
 [[ -L link ]] || fail "the link was replaced"
+rm elsewhere/linked
+ps-ckpt2model checkpoints --output link
+cmp elsewhere/linked model.safetensors || fail "what the link points to was not made"
+[[ -L link ]] || fail "the link was replaced"
 ps-ckpt2model checkpoints --inspect >inspected
 expect_text inspected 'step 80'
 expect_text inspected 'sparse, '

@@ -54,11 +54,11 @@ slowly() {
   done &
 }
 
-# await FILE TEXT [COUNT]: until the file, which grows, has so many lines with it.  (grep is content with one, where it
-# writes to /dev/null.)
+# await FILE TEXT COUNT ID: until the file, which grows while the process runs, has so many lines with it; false when the
+# process has ended before.  (grep is content with one line, where it writes to /dev/null.)
 await() {
-  timeout 60 grep -m"${3:-1}" -- "$2" <(tail -n +1 -F --pid=$$ "$1" 2>/dev/null) >awaited ||
-    fail "'$2' does not come in $1"
+  timeout 60 grep -m"$3" -- "$2" <(tail -n +1 -F --pid="$4" "$1" 2>/dev/null) >awaited || true
+  (($(wc -l <awaited) == $3))
 }
 
 # murder ID
@@ -119,7 +119,9 @@ finish 0 1 2
 murder_servers
 same_model written
 expect_text serve.0.err 'Checkpoint at step '
-awk '/^Checkpoint at step/ && ($6 != "KiB" || $5 * 1024 / $8 > 1.3 * 2 * 200000)' serve.0.err >fast
+sed -n 's/.*Checkpoint at step [0-9]*: \([0-9.]*\) KiB in \([0-9.]*\) s .*/\1 \2/p' serve.0.err >written.sizes
+[[ -s written.sizes ]] || fail "$(cat serve.0.err)"
+awk '$1 * 1024 / $2 > 1.3 * 2 * 200000' written.sizes >fast
 [[ ! -s fast ]] || fail "two servers write faster than they may: $(<fast)"
 ps-ckpt2model written --verify
 for model in written calm/pass-00003; do
@@ -153,7 +155,7 @@ servers_die() {
   for s in 0 1; do serve $s 2; done
   for rank in 0 1 2; do train $rank killed 2 3; done
   slowly "${trainers[0]}"
-  await serve.0.err 'Checkpoint at step .* killed.d/'
+  await serve.0.err 'Checkpoint at step .* killed.d/' 1 "${trainers[0]}" || true
   for victim in 1 0; do
     murder "${servers[$victim]}"
     serve $victim 2 --resume
@@ -178,7 +180,7 @@ interrupt() {
   for s in 0 1; do serve $s 2; done
   for ((rank = 0; rank < $3; ++rank)); do train $rank "$folder" 2 "$3"; done
   slowly "${trainers[0]}"
-  await serve.0.err "Checkpoint at step .* $folder.d/" "$2"
+  await serve.0.err "Checkpoint at step .* $folder.d/" "$2" "${trainers[0]}" || status=1
   kill -9 "${trainers[@]}" 2>/dev/null || status=1
   rm slow
   kill -9 "${servers[@]}"
@@ -197,7 +199,8 @@ resume() {
   end_servers
 }
 
-# in_the_midst FOLDER COUNT TRAINERS SERVERS PORTS TRAINERS_THEN: the job is interrupted, and others go on with it; false unless it was in the midst of a pass.  `meanwhile` is called between the two.
+# in_the_midst FOLDER COUNT TRAINERS SERVERS PORTS TRAINERS_THEN: the job is interrupted, and others go on with it; false
+# unless it was in the midst of a pass.  `meanwhile` is called between the two.
 meanwhile=true
 in_the_midst() {
   checkpoints=(--checkpoint-dir "$1.d" --set checkpoint.steps=10)
@@ -224,7 +227,8 @@ damage_newest() {
   local newest
   newest=hurt.d/$(sed 's/ .*//' hurt.d/LATEST)
   rows=$(find "$newest" -name 'rows-*.psc' | sort | head -1)
-  printf damage | dd of="$rows" bs=1 seek=$(($(stat -c %s "$rows") / 2)) conv=notrunc status=none
+  [[ -n $rows ]] || fail "there are no rows in $newest"
+  printf damage | dd of="$rows" bs=1 seek=$(($(stat -c %s "$rows") / 2)) conv=notrunc status=none || fail "dd"
   (($(find hurt.d -maxdepth 1 -name 'step-*' | wc -l) > 1))
 }
 meanwhile=damage_newest
@@ -238,7 +242,7 @@ expect_text serve.err "$rows"
 each_example_once() {
   local pass
   for pass in 0 1 2 3; do
-    if grep "Pass=$pass " "$1.0.err" | tail -1 | grep -v 'samples=5000 '; then fail "not every example once"; fi
+    grep "Pass=$pass " "$1.0.err" | tail -1 | grep -q 'samples=5000 ' || fail "pass $pass: not every example once"
   done
 }
 
@@ -286,8 +290,9 @@ interrupt_trainer() {
   for s in 0 1; do serve $s 2; done
   train 0 alone 2 1
   slowly "${trainers[0]}"
-  await serve.0.err 'Checkpoint at step .* alone.d/' 5
-  murder "${trainers[0]}"
+  await serve.0.err 'Checkpoint at step .* alone.d/' 5 "${trainers[0]}" || true
+  kill -9 "${trainers[0]}" || true
+  wait "${trainers[0]}" 2>/dev/null || true
   rm slow
   train 0 alone 2 1
   finish 0

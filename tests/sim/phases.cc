@@ -1,4 +1,6 @@
 // One fault in one frame, at every phase of frames of every type, in both directions: no bit changes.
+#include <filesystem>
+
 #include "cluster.h"
 #include "config/spec.h"
 #include "support/scratch_folder.h"
@@ -26,7 +28,7 @@ class Phases : public testing::TestWithParam<Message> {
   // The job, with a proxy in front of every port of its servers.
   virtual Outcome run(const Proxy::Script& script) = 0;
 
-  // With the fault in the second frame of its type and direction, of each shard.
+  // With the fault in the second frame of its type and direction.
   void survive(ProxyDirection direction, const ProxyFault& fault) {
     SCOPED_TRACE(cat("fault ", int{fault.kind}, " at byte ", fault.at_byte,
                      direction == ProxyDirection::kToTarget ? " to a server" : " to a trainer"));
@@ -176,6 +178,7 @@ class CheckpointedJob {
       });
     }
     cluster.run();
+    for (auto& shard : cluster.shards()) EXPECT_EQ(shard->shard()->counters().steps, resume ? 2u : 6u);
   }
 
   static void load(RemoteStore& store) {
@@ -227,7 +230,9 @@ class PhasesOfResuming : public Phases {
   PhasesOfResuming() { CheckpointedJob().begin(folder_.path(), kNoFault); }
 
   Outcome run(const Proxy::Script& script) override {
-    return CheckpointedJob().go_on(folder_.path(), script);
+    const ScratchFolder copy;
+    std::filesystem::copy(folder_.path(), copy.path(), std::filesystem::copy_options::recursive);
+    return CheckpointedJob().go_on(copy.path(), script);
   }
 
  private:

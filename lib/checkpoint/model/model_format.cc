@@ -80,9 +80,21 @@ bool is_stream(const std::string& path) {
          !std::filesystem::is_directory(status);
 }
 
+// Where a link points to, through others, whether there is anything or not.
+std::filesystem::path behind_links(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;
+  for (int link = 0; link < kMostLinks; ++link) {
+    std::error_code none;
+    const std::filesystem::path target = std::filesystem::read_symlink(path, none);
+    if (none) return path;
+    path = path.parent_path() / target;
+  }
+  fail(Code::kUsage, "too many links at ", quote(path.string()));
+}
+
 void write_file(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
                 const std::string& path) {
-  FileSink sink(std::filesystem::is_symlink(path) ? std::filesystem::weakly_canonical(path).string() : path);
+  FileSink sink(behind_links(path));
   format.write(source, settings, sink);
   sink.commit();
 }

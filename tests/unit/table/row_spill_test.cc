@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -10,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "config/catalog.h"
 #include "config/json.h"
 #include "config/spec.h"
 #include "table/sparse_table.h"
@@ -172,6 +176,98 @@ TEST(RowSpillFile, FolderThatIsNotThereIsNamed) {
     EXPECT_EQ(error.code(), Code::kUsage);
     EXPECT_THAT(error.message(), testing::HasSubstr("/nowhere/at-all"));
   }
+}
+
+// The largest that a file of this process may be, until the end of the scope.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit lower{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &lower);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_;
+};
+
+// Cuts all that was spilled.
+void lose_spilled_rows() {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code none;
+    if (std::filesystem::read_symlink(entry.path(), none).filename().string().starts_with("ps-spill-")) {
+      ASSERT_EQ(ftruncate(std::stoi(entry.path().filename()), 0), 0);
+    }
+  }
+}
+
+class RowsOfAdagrad : public testing::Test {
+ protected:
+  std::unique_ptr<SparseTable> make_table(RowSpill* spill) {
+    const OptimizerEntry& adagrad = find_entry(optimizer_catalog(), {{"type", "adagrad"}}, "", "optimizer");
+    return std::make_unique<SparseTable>(kWidth, 0, Initializer{}, adagrad.make_float(Json::object(), {}),
+                                         std::nullopt, spill);
+  }
+
+  // A step of keys begin to begin + 99.
+  void train(SparseTable& table, uint64_t begin) {
+    KeyPlan plan;
+    for (uint64_t key = begin; key < begin + 100; ++key) plan.keys.push_back(key);
+    std::vector<float*> rows;
+    table.pull(plan, pool_, rows);
+    const std::vector<float> gradients(rows.size() * kWidth, 1.0f);
+    table.push(plan, rows, gradients.data(), 1, 0.1, pool_);
+  }
+
+  std::vector<float> weights_of(const SparseTable& table) {
+    const std::vector<uint64_t> keys = table.sorted_keys();
+    std::vector<float> weights(keys.size() * kWidth);
+    table.read_rows(keys, weights.data());
+    return weights;
+  }
+
+  ThreadPool pool_{1};
+};
+
+TEST_F(RowsOfAdagrad, OfARequestThatADiskHasNoRoomForThereAreNone) {
+  RowSpill spill(testing::TempDir(), 100'000);
+  std::unique_ptr<SparseTable> spilled = make_table(&spill), whole = make_table(nullptr);
+  uint64_t begin = 0;
+  {
+    const FileSizeLimit limit(300'000);
+    EXPECT_THROW(
+        for (; begin < 100'000; begin += 100) {
+          train(*spilled, begin);
+          train(*whole, begin);
+        },
+        Error);
+  }
+  ASSERT_GT(begin, 1000u);
+  EXPECT_EQ(spilled->sorted_keys(), whole->sorted_keys());
+  EXPECT_EQ(weights_of(*spilled), weights_of(*whole));
+  for (uint64_t again : {begin, uint64_t{0}}) {
+    train(*spilled, again);
+    train(*whole, again);
+  }
+  EXPECT_EQ(weights_of(*spilled), weights_of(*whole)) << "with room it goes on";
+}
+
+TEST_F(RowsOfAdagrad, ThatCannotBeReadEndTheSnapshotAndNotWhoWrites) {
+  RowSpill spill(testing::TempDir(), 100'000);
+  std::unique_ptr<SparseTable> table = make_table(&spill);
+  for (uint64_t begin = 0; begin < 10'000; begin += 100) train(*table, begin);
+  lose_spilled_rows();
+  table->begin_snapshot({}, [](uint32_t, SnapshotRows&&) {});
+  const std::vector<uint64_t> oldest = {0, 1, 2, 3};
+  EXPECT_EQ(table->erase(oldest), oldest.size());
+  EXPECT_THROW(while (table->sweep_snapshot(1000)){}, Error);
+  table->end_snapshot();
+  EXPECT_EQ(table->size(), 10'000 - oldest.size());
 }
 
 // Blocks of any size, also of no whole pages.

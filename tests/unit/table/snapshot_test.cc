@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "config/catalog.h"
+#include "config/spec.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
 
@@ -25,6 +26,7 @@ KeyPlan plan_of(std::vector<uint64_t> keys) {
   KeyList list{offsets, keys};
   KeyPlan plan;
   planner.plan({&list, 1}, plan);
+  plan.counts.assign(plan.keys.size(), {1, 0});
   return plan;
 }
 
@@ -52,7 +54,7 @@ struct Given {
 
 struct Case {
   const OptimizerEntry* optimizer;
-  const char* store;  // any, bounded or spilled
+  const char* store;  // any, bounded, spilled, or evicting: rows come and go, and are spilled
 };
 
 // Names of failing cases.
@@ -65,9 +67,14 @@ class SnapshotTest : public testing::TestWithParam<Case> {
   std::unique_ptr<SparseTable> make_table() {
     const Json options = {{"l2", 0.01}};
     const std::string_view store = GetParam().store;
+    std::optional<RowPolicy> policy;
+    if (store == "evicting") {
+      policy = RowPolicy::spec().parse({{"limit", 4096}, {"when_full", "evict"}}, "rows");
+    }
+    const bool spills = store == "spilled" || store == "evicting";
     return std::make_unique<SparseTable>(
         kWidth, store == "bounded" ? kKeys : 0, Initializer{Distribution::kNormal, 0, 1, 7},
-        GetParam().optimizer->make_float(options, {}), std::nullopt, store == "spilled" ? &spill_ : nullptr);
+        GetParam().optimizer->make_float(options, {}), policy, spills ? &spill_ : nullptr);
   }
 
   // Any way in which rows change.
@@ -250,7 +257,7 @@ TEST_P(SnapshotTest, PartitionsRestoredAtOnceHoldTheSameBits) {
 std::vector<Case> cases() {
   std::vector<Case> out;
   for (const OptimizerEntry* entry : optimizer_catalog()) {
-    for (const char* store : {"any", "bounded", "spilled"}) out.push_back({entry, store});
+    for (const char* store : {"any", "bounded", "spilled", "evicting"}) out.push_back({entry, store});
   }
   return out;
 }
