@@ -95,7 +95,9 @@ fi
 
 echo "mpirun gives the trainers their ranks"
 need mpirun
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# A folder of its own, which is there: its processes, when they make it all at once, may fail.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_orte_tmpdir_base=$scratch
+mkdir "ompi.$(uname -n).$EUID"
 PS_PORT=$(free_ports 4) PS_MPIRUN_FLAGS="--mca btl_tcp_if_include lo" "$launch/mpirun.sh" -s 2 -n 3 "$job" "${flags[@]}" \
   --save-dir mpirun >/dev/null 2>err || fail "mpirun.sh: $(cat err)"
 same_model mpirun

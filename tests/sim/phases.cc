@@ -3,6 +3,7 @@
 
 #include "cluster.h"
 #include "config/spec.h"
+#include "support/environment.h"
 #include "support/scratch_folder.h"
 
 namespace ps {
@@ -30,6 +31,7 @@ class Phases : public testing::TestWithParam<Message> {
 
   // With the fault in the second frame of its type and direction.
   void survive(ProxyDirection direction, const ProxyFault& fault) {
+    if (num_faults_++ % try_every() != 0) return;
     SCOPED_TRACE(cat("fault ", int{fault.kind}, " at byte ", fault.at_byte,
                      direction == ProxyDirection::kToTarget ? " to a server" : " to a trainer"));
     int seen = 0;
@@ -53,6 +55,7 @@ class Phases : public testing::TestWithParam<Message> {
   }
 
   Outcome calm_;
+  int64_t num_faults_ = 0;  // that there are, tried or not
 };
 
 std::string name_of(const testing::TestParamInfo<Message>& info) {

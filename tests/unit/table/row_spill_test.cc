@@ -102,22 +102,22 @@ TEST_P(RowSpillTest, TableLargerThanMemoryHoldsTheSameBits) {
 TEST_P(RowSpillTest, RowsComeAndGoAsTheyDoInMemory) {
   constexpr uint64_t kMaxBytes = 100'000;
   const char* const kPolicies[] = {
-      R"({"limit": 4096, "when_full": "evict", "decay": 0.5, "expire": {"unseen": 9}, "shrink_steps": 20})",
-      R"({"admission": {"count": 2}, "limit": 2048, "expire": {"below_score": 0.5}, "shrink_steps": 50})"};
+      R"({"limit": 4096, "when_full": "evict", "decay": 0.5, "expire": {"unseen": 3}, "shrink_steps": 20})",
+      R"({"admission": {"count": 2}, "limit": 640, "expire": {"below_score": 0.5}, "shrink_steps": 50})"};
   for (const char* text : kPolicies) {
     SCOPED_TRACE(text);
     const RowPolicy policy = RowPolicy::spec().parse(parse_json(text, "rows"), "rows");
     RowSpill spill(testing::TempDir(), kMaxBytes);
     std::unique_ptr<SparseTable> spilled = make_table(&spill, policy), whole = make_table(nullptr, policy);
     Random random(7, 8);
-    for (int step = 0; step < 400; ++step) {
+    for (int step = 0; step < 160; ++step) {
       const KeyPlan plan = plan_of(draw(random));
       ASSERT_EQ(train(*spilled, plan), train(*whole, plan)) << step;
       ASSERT_EQ(spilled->report(), whole->report()) << step;
     }
     EXPECT_GT(whole->report().expired, 0u);
     EXPECT_GT(whole->report().evicted + whole->report().refused, 0u);
-    EXPECT_GT(spill.blocks_read(), 1000u);
+    EXPECT_GT(spill.blocks_read(), 500u);
     EXPECT_LT(spill.memory_bytes(), 2 * kMaxBytes);
     EXPECT_EQ(spilled->sorted_keys(), whole->sorted_keys());
     EXPECT_TRUE(rows_of(*spilled) == rows_of(*whole));
