@@ -179,7 +179,7 @@ void SparseTable::read(const KeyPlan& plan, ThreadPool& pool, std::vector<float>
   copies.resize(plan.keys.size() * width);
   rows.resize(plan.keys.size());
   const int64_t size = static_cast<int64_t>(rows.size());
-  pool.for_each(size, spilled_ ? size : block_, [&](int64_t first, int64_t last) {
+  pool.for_each(size, spilled_ ? std::max<int64_t>(size, 1) : block_, [&](int64_t first, int64_t last) {
     const size_t begin = static_cast<size_t>(first), end = static_cast<size_t>(last);
     for (size_t n = begin; n < end; ++n) rows[n] = copies.data() + n * width;
     read_rows(std::span(plan.keys).subspan(begin, end - begin), copies.data() + begin * width);
@@ -291,26 +291,20 @@ size_t SparseTable::erase(std::span<const uint64_t> keys) {
   return rows_->erase(keys);
 }
 
-// Calls body(key) for those that have a row, wherever it is.
-template <class Body>
-void SparseTable::for_each_present(std::span<const uint64_t> keys, Body&& body) const {
+// Before rows are erased; some may not be there.
+void SparseTable::note_gone(std::span<const uint64_t> keys) {
   std::vector<float*> rows(keys.size());
   std::vector<uint32_t> missing(keys.size());
   missing.resize(rows_->find(keys, rows.data(), missing.data()));
-  size_t m = 0;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const bool is_missing = m < missing.size() && missing[m] == i;
-    m += is_missing;
-    if (!is_missing) body(keys[i]);
+  auto next_missing = missing.begin();
+  for (uint32_t place = 0; place < keys.size(); ++place) {
+    if (next_missing != missing.end() && *next_missing == place) {
+      ++next_missing;
+      continue;
+    }
+    if (tracks_changes_) erased_.push_back(keys[place]);
+    if (life_) --life_->sizes[key_partition(keys[place])];
   }
-}
-
-// Before rows are erased; some may not be there.
-void SparseTable::note_gone(std::span<const uint64_t> keys) {
-  for_each_present(keys, [this](uint64_t key) {
-    if (tracks_changes_) erased_.push_back(key);
-    if (life_) --life_->sizes[key_partition(key)];
-  });
 }
 
 void SparseTable::begin_snapshot(const SnapshotOptions& options, SnapshotSink sink) {

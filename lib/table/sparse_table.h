@@ -188,8 +188,6 @@ class SparseTable {
                   Body&& body);
   void update(std::span<const uint64_t> keys, std::span<float* const> rows, const float* gradients,
               float scale, ThreadPool& pool);
-  template <class Body>
-  void for_each_present(std::span<const uint64_t> keys, Body&& body) const;
   void pull_some(const KeyPlan& plan, std::span<float*> rows, ThreadPool& pool);
   void push_some(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
                  double learning_rate, ThreadPool& pool);

@@ -311,7 +311,7 @@ for s in 0 1; do serve $s 2; done
 for rank in 0 1 2; do train $rank rows 2 3; done
 finish 0 1 2
 end_servers
-until_true in_the_midst changed 1 3 3 1 3
+until_true in_the_midst changed 3 3 3 1 3
 cmp rows/pass-00003/model.safetensors changed/pass-00003/model.safetensors
 cmp <(grep 'Rows of' rows.0.err | tail -1) <(grep 'Rows of' changed.0.err | tail -1)
 expect_text rows.0.err 'expired='
