@@ -143,17 +143,10 @@ std::vector<BarRow> datagen_rows() {
   };
 }
 
-// Training through one server on the same machine: a bar of the programs that train; of their passes alone,
-// where nothing is read, it is wanted.
+// Training through one server on the same machine.
 Bar over_one_process(const std::string& what) {
   Bar bar = at_most("", 1, Quantity::kPeerFigure, kCpuSeconds, "x", 2, 2);
   bar.what = what + ", through a server: processor time, over one process";
-  return bar;
-}
-
-Bar of_passes(const std::string& what) {
-  Bar bar = over_one_process(what + ", passes in memory");
-  bar.must.reset();
   return bar;
 }
 
@@ -185,8 +178,9 @@ std::vector<BarRow> pull_push_rows() {
        of_peer("a busy server, steps with Adam: 2 ports against 1", 1, "pull-push/busy/adam", 1.3, 1.6)},
       {"process/served/fc-demo", over_one_process("fc demo, whole programs")},
       {"process/served/logistic", over_one_process("logistic regression, batches of 4096, whole programs")},
-      {"pull-push/train/fc-demo", of_passes("fc demo")},
-      {"pull-push/train/logistic", of_passes("logistic regression, batches of 4096")},
+      {"pull-push/train/fc-demo", over_one_process("fc demo, passes in memory")},
+      {"pull-push/train/logistic",
+       over_one_process("logistic regression, batches of 4096, passes in memory")},
       {"pull-push/train/deep/1G",
        figure("waiting on a link of 1 Gbit/s and 5 ms, staleness 2", kWaitingPercent, "%", 20, 20)},
   };
