@@ -193,33 +193,31 @@ TEST(Cluster, WeightsThatAreLoadedAreTheOnesThatAreRead) {
   cluster.run();
 }
 
-TEST(Cluster, AnotherJobIsRefusedWithWhatDiffers) {
-  Cluster cluster(job_with({{"type", "sgd"}, {"learning_rate", 0.1}}), 1, 1, 0);
-  RemoteOptions options = cluster.options(0);
-  options.hello.job["optimizer"]["learning_rate"] = 0.2;
+// A trainer that comes so is told why it may not take part.
+void expect_refused(Cluster& cluster, const RemoteOptions& options, const std::string& why) {
   cluster.spawn(options, [](RemoteStore&) { FAIL() << "connected"; });
   try {
     cluster.run();
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kUsage);
-    EXPECT_THAT(error.message(), HasSubstr("optimizer.learning_rate is 0.2, not 0.1"));
+    EXPECT_THAT(error.message(), HasSubstr(why));
   }
+}
+
+TEST(Cluster, AnotherJobIsRefusedWithWhatDiffers) {
+  Cluster cluster(job_with({{"type", "sgd"}, {"learning_rate", 0.1}}), 1, 1, 0);
+  RemoteOptions options = cluster.options(0);
+  options.hello.job["optimizer"]["learning_rate"] = 0.2;
+  expect_refused(cluster, options, "optimizer.learning_rate is 0.2, not 0.1");
 }
 
 TEST(Cluster, AnotherVersionOfTheProtocolIsRefused) {
   Cluster cluster(TestJob(), 1, 1, 0);
   RemoteOptions options = cluster.options(0);
   options.hello.protocol = kProtocolVersion + 1;
-  cluster.spawn(options, [](RemoteStore&) { FAIL() << "connected"; });
-  try {
-    cluster.run();
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Code::kUsage);
-    EXPECT_THAT(error.message(), HasSubstr(cat("protocol version ", kProtocolVersion + 1,
-                                               ", this server speaks ", kProtocolVersion)));
-  }
+  expect_refused(cluster, options,
+                 cat("protocol version ", kProtocolVersion + 1, ", this server speaks ", kProtocolVersion));
 }
 
 TEST(Cluster, ATrainerThatNeverComesIsNamed) {
