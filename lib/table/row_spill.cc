@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <functional>
 #include <new>
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace ps {
 
@@ -17,6 +19,10 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};  // a cache line, as RowLayout wants it
 constexpr size_t kMaxStaging = 1 << 20;
+
+uint64_t checksum_of(const float* memory, uint64_t bytes) {
+  return hash_bytes({reinterpret_cast<const char*>(memory), bytes});
+}
 
 uint64_t whole_pages(uint64_t bytes) {
   return (bytes + RowSpill::kPage - 1) / RowSpill::kPage * RowSpill::kPage;
@@ -73,7 +79,7 @@ uint32_t RowSpill::add(std::vector<float*>* slabs, uint64_t* resident_bytes, uin
   make_room(bytes);
   const uint32_t number = static_cast<uint32_t>(blocks_.size());
   blocks_.push_back({slabs, resident_bytes, nullptr, static_cast<uint32_t>(slabs->size()), true, bytes,
-                     kNowhere, request_});
+                     kNowhere, request_, 0});
   slabs->push_back(nullptr);
   admit(number, allocate(bytes));
   return number;
@@ -103,7 +109,7 @@ void RowSpill::load() {
   for (uint32_t number : wanted) {
     Block& block = blocks_[number];
     float* const memory = allocate(block.bytes);
-    reads_.push_back({block.place, block.bytes, memory});
+    reads_.push_back({number, 0, block.bytes, memory});
     admit(number, memory);
   }
   blocks_read_ += wanted.size();
@@ -132,19 +138,39 @@ void RowSpill::drop(size_t position) {
 }
 
 void RowSpill::plan_read(uint32_t number, uint64_t offset, uint64_t bytes, float* to) {
-  reads_.push_back({blocks_[number].place + offset, bytes, to});
+  reads_.push_back({number, offset, bytes, to});
 }
 
 // In the order of the file; the system is told of all before the first is waited for.
 void RowSpill::read() {
   std::vector<Read> reads = std::exchange(reads_, {});
-  std::sort(reads.begin(), reads.end(), [](const Read& a, const Read& b) { return a.place < b.place; });
+  std::sort(reads.begin(), reads.end(),
+            [this](const Read& a, const Read& b) { return blocks_[a.block].place < blocks_[b.block].place; });
   for (const Read& each : reads) {
-    posix_fadvise(file_, static_cast<off_t>(each.place), static_cast<off_t>(each.bytes), POSIX_FADV_WILLNEED);
+    const Block& block = blocks_[each.block];
+    posix_fadvise(file_, static_cast<off_t>(block.place), static_cast<off_t>(block.bytes),
+                  POSIX_FADV_WILLNEED);
   }
+  const Block* held = nullptr;  // in whole_
   for (const Read& each : reads) {
-    read_fully(file_, directory_, each.place, reinterpret_cast<char*>(each.to), each.bytes);
+    const Block& block = blocks_[each.block];
+    if (each.bytes == block.bytes) {
+      read_block(block, each.to);
+      continue;
+    }
+    if (held != &block) {
+      whole_.resize(block.bytes / sizeof(float));
+      read_block(block, whole_.data());
+      held = &block;
+    }
+    std::memcpy(each.to, reinterpret_cast<const char*>(whole_.data()) + each.offset, each.bytes);
   }
+}
+
+void RowSpill::read_block(const Block& block, float* to) {
+  read_fully(file_, directory_, block.place, reinterpret_cast<char*>(to), block.bytes);
+  if (checksum_of(to, block.bytes) == block.checksum) return;
+  fail(Code::kCorrupt, "spilled rows in ", quote(directory_), " are damaged at offset ", block.place);
 }
 
 // Writes out what is cold, more than is needed now, so that what is written is large.
@@ -194,6 +220,7 @@ void RowSpill::write_victims() {
       begin = block.place;
     }
     const char* const bytes = reinterpret_cast<const char*>(block.memory);
+    block.checksum = checksum_of(block.memory, block.bytes);
     staging_.insert(staging_.end(), bytes, bytes + block.bytes);
     staging_.resize(whole_pages(staging_.size()));
   }

@@ -4,7 +4,8 @@
 // A block is the memory of one slab, of a page or so.  Each has its own place in one file, from the first
 // time that it is written out on: of the file, what is dead are the places of erased rows, which new ones
 // get.  Which blocks stay in memory is decided by second chance (the clock): rows that came up together lie
-// together, so those of frequent keys, which come up first, have blocks of their own.
+// together, so those of frequent keys, which come up first, have blocks of their own.  A block is read as a
+// whole, and is what was written: its checksum stays in memory.
 #ifndef PS_TABLE_ROW_SPILL_H_
 #define PS_TABLE_ROW_SPILL_H_
 
@@ -46,7 +47,7 @@ class RowSpill {
   void load();
 
   // Reads `bytes` of a block that is on disk, from `offset` on, into `to`: when the next call of read is
-  // over.
+  // over, which throws as load.
   void plan_read(uint32_t block, uint64_t offset, uint64_t bytes, float* to);
   void read();
 
@@ -65,14 +66,16 @@ class RowSpill {
     uint32_t slab;
     bool referenced;  // since the hand passed it last
     uint64_t bytes;
-    uint64_t place;   // in the file
-    uint64_t pinned;  // the last request that did
+    uint64_t place;     // in the file
+    uint64_t pinned;    // the last request that did
+    uint64_t checksum;  // of what is in the file
   };
   static_assert(sizeof(Block) <= kBlockBytes);
 
-  // A piece of the file to be read.
+  // A piece of a block to be read.
   struct Read {
-    uint64_t place, bytes;
+    uint32_t block;
+    uint64_t offset, bytes;
     float* to;
   };
 
@@ -84,6 +87,7 @@ class RowSpill {
   void drop_last(size_t blocks);
   void drop(size_t position);
   void flush(uint64_t place);
+  void read_block(const Block& block, float* to);
 
   const std::string directory_;
   const uint64_t max_bytes_;
@@ -102,6 +106,7 @@ class RowSpill {
   std::vector<size_t> victims_;   // places in resident_
   std::vector<char> staging_;     // blocks that follow each other in the file
   std::vector<Read> reads_;
+  std::vector<float> whole_;  // a block of which pieces are read
 };
 
 }  // namespace ps

@@ -53,6 +53,35 @@ same_with_spill "$PS_SOURCE/share/jobs/ctr_rows.json" --set model.layers.0.weigh
 grep -q 'expired=[1-9]' served.err || fail "no row went: $(tail -n 3 served.err)"
 
 job=$PS_SOURCE/share/jobs/quickstart.json
+echo "rows that are lost on disk end a checkpoint, and neither the server nor who trains others"
+rm -f ready
+mkfifo data.pipe
+# Half of the rows' memory: enough for those of the examples that come again and again, so that no step reads.
+serve --spill-dir "$scratch/spill" --spill-memory 2500K --checkpoint-dir checkpoints --checkpoint-period 0
+ps-train "$job" --data data.pipe --passes 1 --save-dir '' --servers "$address" --set data.batch_size=20 \
+  --set data.shuffle=none --set train.log_period=1 2>lossy.err &
+trainer=$!
+exec 3>data.pipe
+cat train.txt >&3
+# feed_until FILE TEXT: the same examples again and again, until FILE has the text.
+feed_until() {
+  while ! grep -q "$2" "$1"; do
+    kill -0 $trainer || fail "$(tail -n 3 lossy.err)"
+    for _ in {1..20}; do head -20 train.txt; done >&3
+    sleep 0.05
+  done
+}
+feed_until lossy.err 'Batch=300 '
+for file in /proc/$server/fd/*; do
+  if [[ $(readlink "$file") == "$scratch"/spill/* ]]; then : >"$file"; fi
+done
+kill -USR2 $server
+feed_until server.err 'failed, the one before it stays: spilled rows in'
+exec 3>&-
+wait $trainer || fail "the trainer ended with $?: $(tail -n 3 lossy.err)"
+kill $server
+wait $server
+
 echo "a folder that is not there is refused, and more memory than there is"
 expect_status 2 ps-serve "$job" --port 0 --spill-dir "$scratch/nowhere"
 expect_text err "cannot make a file in '$scratch/nowhere'"

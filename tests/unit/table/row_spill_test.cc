@@ -196,12 +196,13 @@ class FileSizeLimit {
   rlimit before_;
 };
 
-// Cuts all that was spilled.
-void lose_spilled_rows() {
+// Calls body(descriptor) for the files of all spills.
+template <class Body>
+void for_each_spill_file(Body&& body) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code none;
     if (std::filesystem::read_symlink(entry.path(), none).filename().string().starts_with("ps-spill-")) {
-      ASSERT_EQ(ftruncate(std::stoi(entry.path().filename()), 0), 0);
+      body(std::stoi(entry.path().filename()));
     }
   }
 }
@@ -261,13 +262,41 @@ TEST_F(RowsOfAdagrad, ThatCannotBeReadEndTheSnapshotAndNotWhoWrites) {
   RowSpill spill(testing::TempDir(), 100'000);
   std::unique_ptr<SparseTable> table = make_table(&spill);
   for (uint64_t begin = 0; begin < 10'000; begin += 100) train(*table, begin);
-  lose_spilled_rows();
+  for_each_spill_file([](int file) { ASSERT_EQ(ftruncate(file, 0), 0); });
   table->begin_snapshot({}, [](uint32_t, SnapshotRows&&) {});
   const std::vector<uint64_t> oldest = {0, 1, 2, 3};
   EXPECT_EQ(table->erase(oldest), oldest.size());
   EXPECT_THROW(while (table->sweep_snapshot(1000)){}, Error);
   table->end_snapshot();
   EXPECT_EQ(table->size(), 10'000 - oldest.size());
+}
+
+// Whoever reads it: as a whole to be written, or a piece.
+TEST(RowSpillFile, DamageIsNoticed) {
+  constexpr uint64_t kBytes = 4096;
+  RowSpill spill(testing::TempDir(), kBytes);
+  std::vector<float*> slabs;
+  uint64_t resident = 0;
+  const uint32_t first = spill.add(&slabs, &resident, kBytes);
+  std::fill_n(slabs[0], kBytes / sizeof(float), 1.0f);
+  spill.release();
+  spill.add(&slabs, &resident, kBytes);
+  ASSERT_EQ(slabs[0], nullptr);
+  for_each_spill_file([](int file) { ASSERT_EQ(pwrite(file, "x", 1, kBytes - 3), 1); });
+
+  spill.release();
+  spill.pin(first);
+  try {
+    spill.load();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kCorrupt);
+    EXPECT_THAT(error.what(), testing::HasSubstr("are damaged at offset 0"));
+  }
+  EXPECT_EQ(slabs[0], nullptr) << "nobody may use it";
+  float head;
+  spill.plan_read(first, 0, sizeof head, &head);
+  EXPECT_THROW(spill.read(), Error);
 }
 
 // Blocks of any size, also of no whole pages.
