@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <functional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -38,45 +36,6 @@ void radix_sort(std::vector<T>& items, KeyOf key_of = {}) {
     }
     for (const T& item : items) sorted[places[key_of(item) >> (8 * d) & 255]++] = item;
     items.swap(sorted);
-  }
-}
-
-// One round: `to` <- the items of `from`, in the order of key_of(item) >> shift & mask, stably.  Returns
-// where each digit's items end.
-template <class T, class KeyOf>
-std::array<size_t, 256> deal_by_digit(std::span<const T> from, T* to, const KeyOf& key_of, unsigned shift,
-                                      unsigned mask) {
-  std::array<size_t, 256> places{};
-  for (const T& item : from) ++places[key_of(item) >> shift & mask];
-  size_t total = 0;
-  for (size_t& place : std::span(places).first(mask + 1)) total += std::exchange(place, total);
-  for (const T& item : from) to[places[key_of(item) >> shift & mask]++] = item;
-  return places;
-}
-
-// Sorts in the same order from the highest digit down, one bucket of it after the other, each of which stays
-// in the cache; calls sorted(end) after each: items before `end` are in their places, and may be used while
-// the others are not.
-template <class T, class KeyOf, class Sorted>
-void radix_sort_in_turn(std::vector<T>& items, const KeyOf& key_of, Sorted&& sorted) {
-  using Unsigned = std::decay_t<std::invoke_result_t<KeyOf, const T&>>;
-  constexpr unsigned kBucketBits = 6, kDigitBits = 8;
-  Unsigned any = 0, all = ~Unsigned{0};
-  for (const T& item : items) any |= key_of(item), all &= key_of(item);
-  const unsigned bits = static_cast<unsigned>(std::bit_width(static_cast<Unsigned>(any ^ all)));
-  const unsigned low_bits = bits - std::min(bits, kBucketBits),
-                 rounds = (low_bits + kDigitBits - 1) / kDigitBits;
-  const unsigned digit_bits = rounds == 0 ? 0 : (low_bits + rounds - 1) / rounds;
-  std::vector<T> dealt(items.size());
-  const auto ends = deal_by_digit<T>(items, dealt.data(), key_of, low_bits, (1u << kBucketBits) - 1);
-  size_t begin = 0;
-  for (const size_t end : std::span(ends).first(size_t{1} << kBucketBits)) {
-    std::span<T> from(dealt.data() + begin, end - begin), to(items.data() + begin, end - begin);
-    for (unsigned round = 0; round < rounds; ++round, std::swap(from, to)) {
-      deal_by_digit<T>(from, to.data(), key_of, round * digit_bits, (1u << digit_bits) - 1);
-    }
-    if (rounds % 2 == 0) std::copy(from.begin(), from.end(), to.begin());
-    sorted(begin = end);
   }
 }
 

@@ -38,8 +38,12 @@ struct KeyCount {
   bool operator==(const KeyCount&) const = default;
 };
 
+// In which order a plan has its keys.  The first takes no work; over a network ascending keys take the fewest
+// bytes, and rows that lie behind each other at both ends need not be copied into another order.
+enum class KeyOrder { kFirstAppearance, kAscending };
+
 struct KeyPlan {
-  std::vector<uint64_t> keys;    // [N], unique, in the order of first appearance
+  std::vector<uint64_t> keys;    // [N], unique
   std::vector<KeyUse> uses;      // one for each KeyList, in order
   std::vector<KeyCount> counts;  // [N], or empty: nobody asked for them
 };
@@ -51,6 +55,8 @@ void count_keys(std::span<const float> labels, KeyPlan& plan);
 // Makes plans.  Keeps its scratch memory from one to the next; one thread at a time.
 class KeyPlanner {
  public:
+  explicit KeyPlanner(KeyOrder order = KeyOrder::kFirstAppearance) : order_(order) {}
+
   // The plan of some lists over the same table, which must outlive `plan`: it refers to their offsets.
   void plan(std::span<const KeyList> lists, KeyPlan& plan);
 
@@ -60,8 +66,12 @@ class KeyPlanner {
  private:
   void begin_table(size_t num_ids);
   uint32_t number_keys(std::span<const uint64_t> ids, uint32_t num_keys, uint32_t* index);
+  void sort_keys(KeyPlan& plan);
+  template <class Entry, class Coding>
+  void rank_keys(std::vector<Entry>& entries, const Coding& coding, std::vector<uint64_t>& keys);
   void transpose(uint32_t num_keys, KeyUse& use);
 
+  const KeyOrder order_;
   std::vector<uint64_t> keys_;    // unique so far, and room for one of each id and one more
   std::vector<uint32_t> counts_;  // of each key: ids that hold it; then where the next one goes
 
@@ -71,6 +81,15 @@ class KeyPlanner {
   uint32_t stamp_ = 1;
   size_t mask_ = 0;
   int shift_ = 0;
+
+  // Of keys that are sorted: where each goes, and those of one of the two.
+  struct NumberedKey {
+    uint64_t key;
+    uint32_t number;
+  };
+  std::vector<uint32_t> ranks_;
+  std::vector<uint64_t> packed_;
+  std::vector<NumberedKey> numbered_;
 };
 
 }  // namespace ps

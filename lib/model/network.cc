@@ -277,8 +277,8 @@ const std::vector<ParameterSpec>& Network<T>::parameters() const {
 }
 
 template <class T>
-typename Network<T>::Planners Network<T>::make_planners() const {
-  return impl_->make_planners();
+typename Network<T>::Planners Network<T>::make_planners(KeyOrder order) const {
+  return impl_->make_planners(order);
 }
 
 template <class T>

@@ -37,7 +37,7 @@ class Network {
   // .training and .step.  Different threads may prepare different batches at once, each with its own
   // Planners.
   using Planners = std::vector<KeyPlanner>;
-  Planners make_planners() const;
+  Planners make_planners(KeyOrder order = KeyOrder::kFirstAppearance) const;
   void prepare(Planners& planners, PreparedBatch& prepared) const;
 
   // Whether plans follow from the batch alone, and are good for another that is equal to it once adopt_plans

@@ -36,7 +36,9 @@ class Network<T>::Impl {
  public:
   Impl(const ModelOptions& options, const DataSchema& schema, uint64_t seed);
 
-  Planners make_planners() const { return Planners(wiring_.parameters.size()); }
+  Planners make_planners(KeyOrder order) const {
+    return Planners(wiring_.parameters.size(), KeyPlanner(order));
+  }
   void prepare(Planners& planners, PreparedBatch& prepared) const;
   bool plans_repeat() const;
   void adopt_plans(PreparedBatch& prepared) const;

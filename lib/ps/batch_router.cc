@@ -1,9 +1,8 @@
 #include "ps/batch_router.h"
 
 #include <algorithm>
-#include <bit>
 
-#include "base/radix_sort.h"
+#include "base/error.h"
 
 namespace ps {
 
@@ -15,42 +14,16 @@ uint64_t row_bytes(const ParameterSpec& spec) {
   return static_cast<uint64_t>(spec.cols) * sizeof(float) + kKeyBytes;
 }
 
-// The part of a push, in the order of the piece.
-void add_counted(const Piece& piece, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
+// The part of a push.
+void add_counted(uint32_t parameter, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
                  std::string& out) {
-  if (counts.empty()) return encode_key_part(piece.parameter, keys, out);
-  std::vector<KeyCount> ordered;
-  for (uint32_t position : piece.positions) ordered.push_back(counts[position]);
-  encode_counted_part(piece.parameter, keys, ordered, out);
+  counts.empty() ? encode_key_part(parameter, keys, out) : encode_counted_part(parameter, keys, counts, out);
 }
-
-// How a key and its position make an entry.  Both in one word, where they fit, sort twice as fast.
-struct PackedCoding {
-  using Entry = uint64_t;
-  Entry entry(uint64_t key, size_t position) const { return key << position_bits | position; }
-  uint64_t key(Entry entry) const { return entry >> position_bits; }
-  uint32_t position(Entry entry) const {
-    return static_cast<uint32_t>(entry & ((uint64_t{1} << position_bits) - 1));
-  }
-  int position_bits;
-};
-
-template <class WideEntry>
-struct WideCoding {
-  using Entry = WideEntry;
-  Entry entry(uint64_t key, size_t position) const { return {key, static_cast<uint32_t>(position)}; }
-  uint64_t key(const Entry& entry) const { return entry.key; }
-  uint32_t position(const Entry& entry) const { return entry.position; }
-};
 
 }  // namespace
 
 BatchRouter::BatchRouter(std::span<const ParameterSpec> specs, std::vector<ShardPlace> places)
-    : specs_(specs),
-      places_(std::move(places)),
-      bundles_(places_.size()),
-      packed_(places_.size()),
-      entries_(places_.size()) {
+    : specs_(specs), places_(std::move(places)), bundles_(places_.size()), dealt_(places_.size()) {
   dense_shards_.resize(static_cast<size_t>(places_[0].num_dense));
   sparse_shards_.resize(static_cast<size_t>(places_[0].num_sparse));
   for (size_t s = 0; s < places_.size(); ++s) {
@@ -89,64 +62,48 @@ size_t BatchRouter::shard_of(size_t p, uint64_t key) const {
 
 // Keys go out in ascending order, which takes the fewest bytes.
 void BatchRouter::add_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts) {
-  const int position_bits = static_cast<int>(std::bit_width(keys.size()));
-  uint64_t any = 0;
-  for (uint64_t key : keys) any |= key;
-  if (any >> (64 - position_bits - 1) >> 1 == 0) {
-    return deal_keys(p, keys, counts, PackedCoding{position_bits}, packed_);
-  }
-  deal_keys(p, keys, counts, WideCoding<Entry>(), entries_);
+  PS_CHECK(std::ranges::is_sorted(keys));
+  const bool one_shard = specs_[p].sparse && sparse_shards_.size() == 1;
+  one_shard ? add_pieces(p, sparse_shards_[0], keys, {}, counts) : deal_keys(p, keys, counts);
 }
 
-template <class Coding>
-void BatchRouter::deal_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
-                            const Coding& coding, std::vector<std::vector<typename Coding::Entry>>& dealt) {
-  for (auto& entries : dealt) entries.clear();
-  if (specs_[p].sparse && sparse_shards_.size() == 1) {
-    auto& entries = dealt[sparse_shards_[0]];
-    entries.resize(keys.size());
-    for (size_t n = 0; n < keys.size(); ++n) entries[n] = coding.entry(keys[n], n);
-  } else {
-    for (size_t n = 0; n < keys.size(); ++n) dealt[shard_of(p, keys[n])].push_back(coding.entry(keys[n], n));
+void BatchRouter::deal_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts) {
+  for (Dealt& dealt : dealt_) dealt.keys.clear(), dealt.positions.clear(), dealt.counts.clear();
+  for (size_t n = 0; n < keys.size(); ++n) {
+    Dealt& dealt = dealt_[shard_of(p, keys[n])];
+    dealt.keys.push_back(keys[n]);
+    dealt.positions.push_back(static_cast<uint32_t>(n));
+    if (!counts.empty()) dealt.counts.push_back(counts[n]);
   }
+  for (size_t shard = 0; shard < dealt_.size(); ++shard) {
+    add_pieces(p, shard, dealt_[shard].keys, dealt_[shard].positions, dealt_[shard].counts);
+  }
+}
+
+// Without positions they are those of the keys themselves.
+void BatchRouter::add_pieces(size_t p, size_t shard, std::span<const uint64_t> keys,
+                             std::span<const uint32_t> positions, std::span<const KeyCount> counts) {
   const size_t most = std::max<size_t>(1, kRowMessageBytes / row_bytes(specs_[p]));
-  auto key_of = [&](const auto& entry) { return coding.key(entry); };
-  for (size_t shard = 0; shard < dealt.size(); ++shard) {
-    auto& entries = dealt[shard];
-    size_t begin = 0;
-    auto add_sorted = [&](size_t end) {
-      while (end - begin >= most || (end == entries.size() && begin < end)) {
-        const size_t count = std::min(most, end - begin);
-        add_entries(p, shard, {entries.data() + begin, count}, counts, coding);
-        begin += count;
-      }
-    };
-    if (!std::ranges::is_sorted(entries, {}, key_of)) {
-      entries.size() <= most ? radix_sort(entries, key_of) : radix_sort_in_turn(entries, key_of, add_sorted);
+  for (size_t begin = 0; begin < keys.size(); begin += most) {
+    const size_t count = std::min(most, keys.size() - begin);
+    const auto own_keys = keys.subspan(begin, count);
+    Bundle& bundle = room_for(shard, count * row_bytes(specs_[p]), kRowMessageBytes);
+    Piece& piece = bundle.pieces.emplace_back();
+    piece.parameter = static_cast<uint32_t>(p);
+    piece.by_keys = true;
+    piece.rows = static_cast<int64_t>(count);
+    if (positions.empty()) {
+      piece.first = static_cast<int64_t>(begin);
+    } else {
+      piece.positions.assign(positions.begin() + begin, positions.begin() + begin + count);
     }
-    add_sorted(entries.size());
+    if (!counts.empty() || !bundle.counted.empty()) {
+      if (bundle.counted.empty()) bundle.counted = bundle.parts;
+      add_counted(piece.parameter, own_keys, counts.empty() ? counts : counts.subspan(begin, count),
+                  bundle.counted);
+    }
+    encode_key_part(piece.parameter, own_keys, bundle.parts);
   }
-}
-
-template <class Coding>
-void BatchRouter::add_entries(size_t p, size_t shard, std::span<const typename Coding::Entry> entries,
-                              std::span<const KeyCount> counts, const Coding& coding) {
-  Bundle& bundle = room_for(shard, entries.size() * row_bytes(specs_[p]), kRowMessageBytes);
-  Piece& piece = bundle.pieces.emplace_back();
-  piece.parameter = static_cast<uint32_t>(p);
-  piece.by_keys = true;
-  piece.rows = static_cast<int64_t>(entries.size());
-  keys_.resize(entries.size());
-  piece.positions.resize(entries.size());
-  for (size_t i = 0; i < entries.size(); ++i) {
-    keys_[i] = coding.key(entries[i]);
-    piece.positions[i] = coding.position(entries[i]);
-  }
-  if (!counts.empty() || !bundle.counted.empty()) {
-    if (bundle.counted.empty()) bundle.counted = bundle.parts;
-    add_counted(piece, keys_, counts, bundle.counted);
-  }
-  encode_key_part(piece.parameter, keys_, bundle.parts);
 }
 
 void BatchRouter::add_all(size_t p) {
@@ -156,7 +113,7 @@ void BatchRouter::add_all(size_t p) {
     for (int64_t first = 0; first < rows; first += most) {
       const int64_t count = std::min(most, rows - first);
       Bundle& bundle = room_for(shard, static_cast<uint64_t>(count) * row_bytes(specs_[p]), kMessageBytes);
-      bundle.pieces.push_back({static_cast<uint32_t>(p), false, {}, first, count});
+      bundle.pieces.push_back({static_cast<uint32_t>(p), false, first, count, {}});
       const size_t at = bundle.parts.size();
       encode_range_part(static_cast<uint32_t>(p), static_cast<uint64_t>(first), static_cast<uint64_t>(count),
                         specs_[p].kind == ParameterKind::kStatistic, bundle.parts);

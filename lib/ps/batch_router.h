@@ -19,8 +19,15 @@ namespace ps {
 struct Piece {
   uint32_t parameter;
   bool by_keys;
-  std::vector<uint32_t> positions;  // by keys: of its rows among the keys that were asked for
-  int64_t first = 0, rows = 0;      // rows of the shard's own, from first on; by keys: their number
+  // Rows of the shard's own, from first on.  By keys: of those that were asked for, from first on; unless
+  // they are here and there, in `positions`.
+  int64_t first = 0, rows = 0;
+  std::vector<uint32_t> positions;
+
+  bool in_sequence() const { return positions.empty(); }
+  int64_t position(int64_t row) const {
+    return in_sequence() ? first + row : static_cast<int64_t>(positions[static_cast<size_t>(row)]);
+  }
 };
 
 // The parts of one message.
@@ -49,8 +56,8 @@ class BatchRouter {
   void begin(OnReady on_ready = nullptr);
   void end();
 
-  // Rows of parameter p by their keys, which are unique, with the counts that a push tells of each, if any;
-  // or all its rows.
+  // Rows of parameter p by their keys, which ascend, with the counts that a push tells of each, if any; or
+  // all its rows.
   void add_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts = {});
   void add_all(size_t p);
 
@@ -59,19 +66,17 @@ class BatchRouter {
   RowDeal deal(size_t p, size_t shard) const;
 
  private:
-  // A key and its place among those that were asked for.
-  struct Entry {
-    uint64_t key;
-    uint32_t position;
+  // Keys of one shard.
+  struct Dealt {
+    std::vector<uint64_t> keys;
+    std::vector<uint32_t> positions;  // among those that were asked for
+    std::vector<KeyCount> counts;
   };
 
   size_t shard_of(size_t p, uint64_t key) const;
-  template <class Coding>
-  void deal_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
-                 const Coding& coding, std::vector<std::vector<typename Coding::Entry>>& dealt);
-  template <class Coding>
-  void add_entries(size_t p, size_t shard, std::span<const typename Coding::Entry> entries,
-                   std::span<const KeyCount> counts, const Coding& coding);
+  void deal_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts);
+  void add_pieces(size_t p, size_t shard, std::span<const uint64_t> keys, std::span<const uint32_t> positions,
+                  std::span<const KeyCount> counts);
   Bundle& room_for(size_t shard, uint64_t bytes, uint64_t most);
   void finish_last(size_t shard);
 
@@ -80,11 +85,7 @@ class BatchRouter {
   std::vector<size_t> dense_shards_, sparse_shards_;  // by their numbers among their kind
   std::vector<std::deque<Bundle>> bundles_;           // by shard; they do not move
   OnReady on_ready_;
-
-  // Of the keys being added, by shard: those of one of the two.
-  std::vector<std::vector<uint64_t>> packed_;
-  std::vector<std::vector<Entry>> entries_;
-  std::vector<uint64_t> keys_;  // of a piece
+  std::vector<Dealt> dealt_;  // of the keys being added, by shard
 };
 
 }  // namespace ps

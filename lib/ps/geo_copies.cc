@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/radix_sort.h"
 #include "ps/geo_pieces.h"
 
 namespace ps {
@@ -44,6 +45,7 @@ std::vector<KeyPlan> GeoCopies::sent_keys() const {
     for (size_t n = 0; n < rows.size(); ++n) {
       if ((copies_[p].mark(rows.row(n)) & GeoCopy::kSent) != 0) plans[p].keys.push_back(rows.keys()[n]);
     }
+    radix_sort(plans[p].keys);
   }
   return plans;
 }

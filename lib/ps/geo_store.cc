@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/radix_sort.h"
 
 namespace ps {
 
@@ -155,7 +156,10 @@ void GeoStore::exchange(size_t rows_at_once) {
   ++round_;
   batches_ = 0;
   size_t most = 0;
-  for (const GeoCopy& copy : copies_) most = std::max(most, copy.trained.size());
+  for (GeoCopy& copy : copies_) {
+    radix_sort(copy.trained);
+    most = std::max(most, copy.trained.size());
+  }
   rows_at_once = std::min(rows_at_once, std::max<size_t>(1, most));
   for (size_t begin = 0; begin == 0 || begin < most; begin += rows_at_once) {
     std::vector<KeyPlan> plans(specs_.size());

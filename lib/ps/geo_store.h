@@ -40,6 +40,7 @@ class GeoStore final : public ParameterStore, public Group {
             const StepInfo& info) override;
   StoreTimes times() const override { return remote_.times(); }
   bool may_wait() const override { return true; }
+  KeyOrder key_order() const override { return KeyOrder::kAscending; }
   double learning_rate() const override { return local_.learning_rate(); }
 
   // Sends all that is left, then waits for the others.

@@ -31,6 +31,9 @@ class ParameterStore {
  public:
   virtual ~ParameterStore() = default;
 
+  // That plans should have, whichever of its calls they are for.
+  virtual KeyOrder key_order() const { return KeyOrder::kFirstAppearance; }
+
   // views[p] <- the weights of parameter p, up to date with all steps pushed: whole, or the rows of plans[p].
   // Gradient buffers are set too in kTrain.  Good until the next pull.
   virtual void pull(std::span<const KeyPlan> plans, PullMode mode,
@@ -54,8 +57,9 @@ class ParameterStore {
   // This trainer has no more data in pass `pass`: waits until the others have none either.
   virtual void end_pass(int64_t pass) = 0;
 
-  // For models.  Of a sparse parameter: the keys of its rows, ascending, and the weights of some of them
-  // [keys, cols].  Of others: all weights [rows, cols].  Weights are those that PullMode::kRead gives.
+  // For models.  Of a sparse parameter: the keys of its rows, ascending, and the weights of some of them,
+  // which ascend [keys, cols].  Of others: all weights [rows, cols].  Weights are those that PullMode::kRead
+  // gives.
   virtual std::vector<uint64_t> keys(int parameter) = 0;
   virtual void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) = 0;
   virtual void read_all(int parameter, float* weights) = 0;
@@ -66,7 +70,7 @@ class ParameterStore {
   // What came of a sparse parameter's policy, which it must have.
   virtual RowReport row_report(int parameter) = 0;
 
-  // Sets weights, as if training began with them.
+  // Sets weights, as if training began with them.  Keys ascend.
   virtual void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) = 0;
   virtual void load_all(int parameter, const float* weights) = 0;
 };

@@ -35,9 +35,8 @@ void RemoteStore::read_rows(int parameter, std::span<const uint64_t> keys, float
       [&](BatchRouter& router) { router.add_keys(static_cast<size_t>(parameter), keys); });
   await(*reading_, [&](size_t, const Piece& piece, const ArrivedRows& rows) {
     const float* floats = rows.floats();
-    for (uint32_t position : piece.positions) {
-      std::copy_n(floats, cols, weights + position * cols);
-      floats += cols;
+    for (int64_t n = 0; n < piece.rows; ++n, floats += cols) {
+      std::copy_n(floats, cols, weights + piece.position(n) * cols);
     }
   });
 }

@@ -36,30 +36,31 @@ Payload RemoteStore::with_rows(std::string head, size_t shard, const Bundle& bun
   return payload;
 }
 
-// Copied into their order, as the type says, or sent in it.
+// Sent from where they lie where that is in their order, or as a copy, of the type, that is.
 void RemoteStore::add_keyed(Outgoing& out, Payload& payload, const Piece& piece, const Source& source) {
   const RowType type = source.gradients ? types_.push : RowType::kF32;
   const int64_t cols = specs_[piece.parameter].cols;
   const size_t row_bytes = encoded_row_bytes(type, cols), size = static_cast<size_t>(piece.rows) * row_bytes;
   const float* from = source.begin(piece);
-  if (source.gradients && type == RowType::kF32 && row_bytes >= kWorthPointing) {
+  const bool in_place = source.gradients && type == RowType::kF32;
+  if (in_place && (piece.in_sequence() || row_bytes >= kWorthPointing)) {
     out.gradients.push_back(held_[piece.parameter].gradients);
-    payload.parts.reserve(payload.parts.size() + piece.positions.size() + 1);
+    if (piece.in_sequence()) payload.parts.push_back(bytes_of(from + piece.first * cols, piece.rows * cols));
     for (uint32_t position : piece.positions) payload.parts.push_back(bytes_of(from + position * cols, cols));
     return add_padding(payload, size);
   }
   Buffer& rows = out.copies.emplace_back(links_.pool().take(size));
   if (type == RowType::kF32) {
-    auto row_at = [&](size_t n) { return from + piece.positions[n] * cols; };
-    copy_rows(piece.positions.size(), static_cast<size_t>(cols), row_at,
+    auto row_at = [&](size_t n) { return from + piece.position(static_cast<int64_t>(n)) * cols; };
+    copy_rows(static_cast<size_t>(piece.rows), static_cast<size_t>(cols), row_at,
               reinterpret_cast<float*>(rows.data()));
   } else {
     const RowCodec& codec = row_codec(type);
     const std::vector<float*>& errors = errors_[piece.parameter].rows;
     char* to = rows.data();
-    for (uint32_t position : piece.positions) {
-      codec.encode_with_error(from + position * cols, errors[position], 1, cols, to);
-      to += row_bytes;
+    for (int64_t n = 0; n < piece.rows; ++n, to += row_bytes) {
+      const int64_t position = piece.position(n);
+      codec.encode_with_error(from + position * cols, errors[static_cast<size_t>(position)], 1, cols, to);
     }
   }
   payload.parts.push_back(rows.bytes());

@@ -194,9 +194,8 @@ void RemoteStore::place_rows(size_t shard, const Piece& piece, const ArrivedRows
     held.in_frame = floats;
     return;
   }
-  for (uint32_t position : piece.positions) {
-    held.rows[position] = floats;
-    floats += spec.cols;
+  for (int64_t n = 0; n < piece.rows; ++n, floats += spec.cols) {
+    held.rows[static_cast<size_t>(piece.position(n))] = floats;
   }
 }
 

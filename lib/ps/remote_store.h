@@ -58,6 +58,7 @@ class RemoteStore final : public ParameterStore, public Group {
             const StepInfo& info) override;
   StoreTimes times() const override { return {waited_seconds_, step_seconds_ - waited_seconds_}; }
   bool may_wait() const override { return true; }
+  KeyOrder key_order() const override { return KeyOrder::kAscending; }
   double learning_rate() const override { return last_done_.learning_rate; }
   void end_pass(int64_t pass) override;
   std::vector<uint64_t> keys(int parameter) override;

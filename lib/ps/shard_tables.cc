@@ -123,7 +123,7 @@ void ShardTables::pull(std::span<Part> parts, RowType type, char* out) {
     const bool stay = part.by_keys && holder.sparse && holder.sparse->rows_stay();
     part.places.clear();
     if (stay) {
-      part.places.reserve(part.keys.size());
+      part.places.resize(part.keys.size());
       part.places_step = holder.sparse->optimizer().steps();
     }
     out = read_part(part, PullMode::kTrain, type, out, stay ? &part.places : nullptr);
@@ -169,14 +169,14 @@ void ShardTables::read_keys(Holder& holder, const Part& part, PullMode mode, flo
 void ShardTables::pull_keys(Holder& holder, std::span<const uint64_t> keys, float* out, Places* places) {
   constexpr uint64_t kBytesAtOnce = 256 << 10, kFewest = 64, kMost = 1024;
   const uint64_t keys_at_once = std::clamp(kBytesAtOnce / holder.sparse->row_bytes(), kFewest, kMost);
-  while (!keys.empty()) {
-    const auto now = keys.first(std::min(keys.size(), keys_at_once));
-    keys = keys.subspan(now.size());
-    plan_.keys.assign(now.begin(), now.end());
-    holder.sparse->pull(plan_, pool_, rows_);
+  rows_.resize(keys_at_once);
+  for (size_t begin = 0; begin < keys.size(); begin += keys_at_once) {
+    const size_t count = std::min(keys.size() - begin, keys_at_once);
+    const auto rows =
+        places != nullptr ? std::span(*places).subspan(begin, count) : std::span(rows_).first(count);
+    holder.sparse->pull(keys.subspan(begin, count), pool_, rows);
     out = copy_rows(
-        rows_.size(), static_cast<size_t>(holder.spec->cols), [this](size_t n) { return rows_[n]; }, out);
-    if (places != nullptr) places->insert(places->end(), rows_.begin(), rows_.end());
+        count, static_cast<size_t>(holder.spec->cols), [rows](size_t n) { return rows[n]; }, out);
   }
 }
 

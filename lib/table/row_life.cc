@@ -21,8 +21,8 @@ void SparseTable::for_each_partition(ThreadPool& pool, Body&& body) {
 }
 
 // What is not there reads from a copy: of zeros, all the same one, or of initial weights.
-void SparseTable::pull_some(const KeyPlan& plan, std::span<float*> rows, ThreadPool& pool) {
-  const size_t num_missing = find_all(plan.keys, rows, pool), cols = static_cast<size_t>(width());
+void SparseTable::pull_some(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool) {
+  const size_t num_missing = find_all(keys, rows, pool), cols = static_cast<size_t>(width());
   std::vector<float>& stand_ins = life_->stand_ins;
   if (life_->admission) {
     stand_ins.assign(cols, 0.0f);
@@ -33,7 +33,7 @@ void SparseTable::pull_some(const KeyPlan& plan, std::span<float*> rows, ThreadP
   std::vector<float> scratch(static_cast<size_t>(layout_.values()));
   const Row<float> copy = layout_.row(scratch.data());
   for (size_t m = 0; m < num_missing; ++m) {
-    fill_initial(plan.keys[missing_[m]], copy);
+    fill_initial(keys[missing_[m]], copy);
     if (layout_.stamped()) optimizer_->catch_up(copy, 0, optimizer_->steps());
     rows[missing_[m]] = stand_ins.data() + m * cols;
     std::copy_n(copy.weight, cols, rows[missing_[m]]);

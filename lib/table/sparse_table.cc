@@ -39,8 +39,11 @@ SparseTable::~SparseTable() = default;
 
 void SparseTable::pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*>& rows) {
   rows.resize(plan.keys.size());
-  if (life_) return pull_some(plan, rows, pool);
-  find_or_create(plan.keys, rows, pool);
+  pull(plan.keys, pool, rows);
+}
+
+void SparseTable::pull(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows) {
+  life_ ? pull_some(keys, rows, pool) : find_or_create(keys, rows, pool);
 }
 
 // rows[i] <- the row of keys[i], up to date.

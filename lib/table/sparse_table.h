@@ -39,6 +39,7 @@ class SparseTable {
   //
   // With a policy no row is created before push: what a key without one reads as is good until the next pull.
   void pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*>& rows);
+  void pull(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows);
 
   // Whether nothing but erase() takes a row away from where it is: neither a policy nor a spill.
   bool rows_stay() const { return rows_stay_; }
@@ -188,7 +189,7 @@ class SparseTable {
                   Body&& body);
   void update(std::span<const uint64_t> keys, std::span<float* const> rows, const float* gradients,
               float scale, ThreadPool& pool);
-  void pull_some(const KeyPlan& plan, std::span<float*> rows, ThreadPool& pool);
+  void pull_some(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool);
   void push_some(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
                  double learning_rate, ThreadPool& pool);
   void train_rows(const KeyPlan& plan, const float* gradients, float scale, ThreadPool& pool);

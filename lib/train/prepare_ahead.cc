@@ -5,17 +5,17 @@
 
 namespace ps {
 
-PrepareAhead::PrepareAhead(const Network<float>& network, BatchReader& reader, int threads, bool training,
-                           Steps steps, KeptPlans kept)
+PrepareAhead::PrepareAhead(const Network<float>& network, BatchReader& reader, const Options& options)
     : network_(network),
       reader_(reader),
-      training_(training),
-      steps_(steps),
-      kept_(network.plans_repeat() ? kept : KeptPlans()),
+      training_(options.training),
+      key_order_(options.key_order),
+      steps_(options.steps),
+      kept_(network.plans_repeat() ? options.kept : KeptPlans()),
       // One in use, one ready, one a thread being made.
-      slots_(threads == 0 ? 1 : static_cast<size_t>(threads) + 2),
-      planners_(network.make_planners()) {
-  for (int t = 0; t < threads; ++t) threads_.emplace_back([this] { run(); });
+      slots_(options.threads == 0 ? 1 : static_cast<size_t>(options.threads) + 2),
+      planners_(network.make_planners(key_order_)) {
+  for (int t = 0; t < options.threads; ++t) threads_.emplace_back([this] { run(); });
 }
 
 PrepareAhead::~PrepareAhead() {
@@ -69,7 +69,7 @@ const PreparedBatch* PrepareAhead::peek() {
 }
 
 void PrepareAhead::run() {
-  Network<float>::Planners planners = network_.make_planners();
+  Network<float>::Planners planners = network_.make_planners(key_order_);
   while (prepare(planners)) {
   }
 }

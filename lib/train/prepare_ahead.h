@@ -35,9 +35,15 @@ class PrepareAhead {
     int64_t first = 0;           // batches of the pass that come before those here
   };
 
-  // threads: 0 only where reading does not wait, since `stop` is not asked meanwhile.
-  PrepareAhead(const Network<float>& network, BatchReader& reader, int threads, bool training,
-               Steps steps = {0, 1}, KeptPlans kept = {nullptr, 0});
+  struct Options {
+    int threads = 0;  // 0 only where reading does not wait, since `stop` is not asked meanwhile
+    bool training = false;
+    KeyOrder key_order = KeyOrder::kFirstAppearance;
+    Steps steps = {};
+    KeptPlans kept = {};
+  };
+
+  PrepareAhead(const Network<float>& network, BatchReader& reader, const Options& options);
   ~PrepareAhead();
   PrepareAhead(const PrepareAhead&) = delete;
   PrepareAhead& operator=(const PrepareAhead&) = delete;
@@ -71,6 +77,7 @@ class PrepareAhead {
   const Network<float>& network_;
   BatchReader& reader_;
   const bool training_;
+  const KeyOrder key_order_;
   const Steps steps_;
   const KeptPlans kept_;
 

@@ -146,6 +146,10 @@ int Trainer::preparing_threads(const BatchReader& reader) const {
   return alone ? 0 : pool_.threads();
 }
 
+PrepareAhead::Options Trainer::to_evaluate(const BatchReader& reader) const {
+  return {.threads = preparing_threads(reader), .key_order = store_.key_order()};
+}
+
 PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop) {
   PassTimes times(store_);
   reporter_.begin(cat("pass ", pass));
@@ -154,8 +158,12 @@ PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::functio
   begin_pass(pass, reader, stop);
   if (!ended_) {
     plans_.set_limit(reader.spare_bytes());
-    PrepareAhead prepare(network_, reader, preparing_threads(reader), /*training=*/true,
-                         {step_ * group_.size() + group_.rank(), group_.size()}, {&plans_, skipped});
+    PrepareAhead prepare(network_, reader,
+                         {.threads = preparing_threads(reader),
+                          .training = true,
+                          .key_order = store_.key_order(),
+                          .steps = {step_ * group_.size() + group_.rank(), group_.size()},
+                          .kept = {&plans_, skipped}});
     train_batches(prepare, times, stop);
   }
   PassResult result;
@@ -272,7 +280,7 @@ TestResult Trainer::test(int pass, BatchReader& reader, const std::function<bool
   Measures measures(network_.make_evaluators());
   reporter_.begin("test");
   reader.begin_pass(0);
-  PrepareAhead prepare(network_, reader, preparing_threads(reader), /*training=*/false);
+  PrepareAhead prepare(network_, reader, to_evaluate(reader));
   while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
     double cost = evaluate_batch(*prepared);
     measures.add(cost, network_.predictions(), prepared->batch);
@@ -290,7 +298,7 @@ int64_t Trainer::predict(BatchReader& reader, const std::function<bool()>& stop,
   int64_t samples = 0;
   std::string lines;
   reader.begin_pass(0);
-  PrepareAhead prepare(network_, reader, preparing_threads(reader), /*training=*/false);
+  PrepareAhead prepare(network_, reader, to_evaluate(reader));
   while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
     evaluate_batch(*prepared);
     Matrix<const float> predictions = network_.predictions();

@@ -93,6 +93,7 @@ class Trainer {
   void take_figures(std::span<const std::string> states);
   void begin_pass(int pass, BatchReader& reader, const std::function<bool()>& stop);
   void skip_batches(BatchReader& reader, const std::function<bool()>& stop);
+  PrepareAhead::Options to_evaluate(const BatchReader& reader) const;
   void train_batches(PrepareAhead& prepare, PassTimes& times, const std::function<bool()>& stop);
   bool end_with_others(PassResult& result);
   bool try_train_batch(const PreparedBatch& prepared, const PreparedBatch* next);

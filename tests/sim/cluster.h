@@ -49,9 +49,9 @@ class TestBatch {
     const std::vector<float> labels = {1, 0};
     KeyList list{offsets, ids};
     plans.resize(5);
-    KeyPlanner().plan({&list, 1}, plans[1]);
+    KeyPlanner(KeyOrder::kAscending).plan({&list, 1}, plans[1]);
     for (uint64_t& id : ids) id = id * 0x9e3779b97f4a7c15;  // spread over 64 bits
-    KeyPlanner().plan({&list, 1}, plans[0]);
+    KeyPlanner(KeyOrder::kAscending).plan({&list, 1}, plans[0]);
     if (counted) count_keys(labels, plans[0]);
     for (KeyPlan& plan : plans) plan.uses.clear();
     samples = 10 + rank;

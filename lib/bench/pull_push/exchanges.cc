@@ -142,16 +142,15 @@ std::vector<TableCase> step_cases() {
 }
 
 // A server that is the bottleneck: rows of a table beyond the caches, each set from another part of memory,
-// stepped by Adam, for a trainer that has little to do: it gives ascending keys, which it need not sort, and
-// gradients that it need not compute.  It has five steps in flight, so that no port waits for it.
+// stepped by Adam, for a trainer that has little to do: it gives gradients that it need not compute.  It has
+// five steps in flight, so that no port waits for it.
 std::vector<TableCase> busy_cases() {
   const TableCase one = {
       .name = "adam",
       .help =
-          "10,000 ascending keys of 4 million rows of 16 at a time, each of 128 sets in turn pulled, and "
+          "10,000 keys of 4 million rows of 16 at a time, each of 128 sets in turn pulled, and "
           "pushed to Adam: a shard has three times its trainer's work",
       .sets = 128,
-      .ascending = true,
       .optimizer = "adam"};
   TableCase two = one;
   two.name = "adam/2-ports";

@@ -35,7 +35,7 @@ ServedTableSettings table_settings(const BenchSettings& settings, const TableCas
           .checkpoints = task.checkpoints};
 }
 
-// Drawn at random, each once.  As many as the table has are all its keys.
+// Drawn at random, each once, ascending.  As many as the table has are all its keys.
 std::vector<KeyPlan> random_plans(const BenchSettings& settings, const TableCase& task) {
   const uint64_t rows = scaled(settings.scale, task.rows);
   const size_t count = keys_of_a_set(settings, task);
@@ -49,7 +49,7 @@ std::vector<KeyPlan> random_plans(const BenchSettings& settings, const TableCase
       if (!drawn[key]) plan.keys.push_back(key);
       drawn[key] = true;
     }
-    if (task.ascending) std::sort(plan.keys.begin(), plan.keys.end());
+    std::sort(plan.keys.begin(), plan.keys.end());
   }
   return plans;
 }

@@ -1,5 +1,6 @@
-// What the benchmarks of a served table share: sets of random keys, what the two sides took, and the same
-// table in this process to compare with.  Used by the suite `pull-push`.
+// What the benchmarks of a served table share: sets of random keys, ascending as a trainer's plans have them,
+// what the two sides took, and the same table in this process to compare with.  Used by the suite
+// `pull-push`.
 #ifndef PS_BENCH_PULL_PUSH_TABLE_WORKLOAD_H_
 #define PS_BENCH_PULL_PUSH_TABLE_WORKLOAD_H_
 
@@ -17,7 +18,6 @@ struct TableCase {
   double rows = 4e6;  // of the table
   double keys = 1e4;  // of a set
   int sets = 32;      // different ones, one after the other in a run
-  bool ascending = false;
   int ports = 1;
   const char* optimizer = "sgd";
   RowType type = RowType::kF32;  // of rows and gradients on their way

@@ -39,25 +39,5 @@ TEST(RadixSort, KeepsTheOrderOfItemsWithTheSameKey) {
   }
 }
 
-TEST(RadixSort, InTurnSaysWhichItemsAreInTheirPlaces) {
-  Random random(9, 10);
-  for (uint64_t bits : {0, 5, 6, 7, 14, 22, 25, 64}) {
-    for (size_t size : {0, 1, 2, 5000}) {
-      std::vector<uint64_t> keys(size);
-      for (uint64_t& key : keys) key = bits == 0 ? 5 : random.next64() >> (64 - bits);
-      std::vector<uint64_t> expected = keys;
-      std::sort(expected.begin(), expected.end());
-      size_t end = 0;
-      radix_sort_in_turn(keys, std::identity(), [&](size_t now) {
-        ASSERT_TRUE(end <= now &&
-                    std::equal(keys.begin(), keys.begin() + static_cast<ptrdiff_t>(now), expected.begin()));
-        end = now;
-      });
-      EXPECT_EQ(end, size);
-      EXPECT_EQ(keys, expected);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace ps

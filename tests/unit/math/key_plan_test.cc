@@ -153,6 +153,33 @@ TEST(KeyPlan, WithoutTransposeLeavesThatPartEmpty) {
   }
 }
 
+// Keys that fit into a word with their numbers, and keys that do not.
+TEST(KeyPlan, OfAscendingKeysSaysTheSameOfEachId) {
+  for (const bool wide : {false, true}) {
+    KeyPlanner first_come, ascending(KeyOrder::kAscending);
+    for (uint64_t seed = 0; seed < 5; ++seed) {
+      Planned expected = random_lists(seed, 500), sorted;
+      for (size_t i = 0; i < expected.keys.size(); ++i) {
+        if (!wide) {
+          for (uint64_t& key : expected.keys[i]) key >>= 30;
+        }
+        sorted.add(expected.offsets[i], expected.keys[i]);
+      }
+      expected.make(first_come);
+      sorted.make(ascending);
+      EXPECT_FALSE(std::ranges::is_sorted(expected.plan.keys));
+      std::ranges::sort(expected.plan.keys);
+      EXPECT_EQ(sorted.plan.keys, expected.plan.keys);
+      for (size_t u = 0; u < sorted.keys.size(); ++u) {
+        for (size_t k = 0; k < sorted.keys[u].size(); ++k) {
+          ASSERT_EQ(sorted.plan.keys[sorted.plan.uses[u].index[k]], sorted.keys[u][k]);
+        }
+        expect_transposed(sorted.plan.uses[u]);
+      }
+    }
+  }
+}
+
 TEST(KeyPlan, LikeAnotherIsWhatPlanningGivesTransposedOrNot) {
   for (bool transposed : {false, true}) {
     for (bool other_transposed : {false, true}) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace ps {
@@ -40,6 +41,45 @@ TEST(BatchRouterTest, ABundleIsReadyWhenItIsFullAndEachIsOnce) {
       bytes[shard] -= bundles[b].parts.size();
     }
     EXPECT_EQ(bytes[shard], 0u) << "nothing was added to a bundle that was ready";
+  }
+}
+
+// Whatever the number of shards: each key goes to one, and comes with its own counts.
+TEST(BatchRouterTest, EachPieceKnowsTheKeysOfItsRows) {
+  const std::vector<ParameterSpec> specs{table("dense", false), table("sparse", true)};
+  std::vector<uint64_t> keys(30000);
+  std::vector<KeyCount> counts(keys.size());
+  for (size_t n = 0; n < keys.size(); ++n) {
+    keys[n] = 3 * n;
+    counts[n] = {static_cast<uint32_t>(7 + n % 50), static_cast<uint32_t>(n % 7)};
+  }
+  for (const int shards : {1, 3}) {
+    std::vector<ShardPlace> places;
+    for (int s = 0; s < shards; ++s) places.push_back({shards, s, shards, s});
+    BatchRouter router(specs, places);
+    router.begin();
+    router.add_keys(1, keys, counts);
+    router.end();
+    std::vector<int> seen(keys.size());
+    for (size_t shard = 0; shard < places.size(); ++shard) {
+      for (const Bundle& bundle : router.bundles(shard)) {
+        const std::vector<Part> parts =
+            decode_pull(encode_pull({}, bundle.num_parts(), bundle.push_parts())).parts;
+        ASSERT_EQ(parts.size(), bundle.pieces.size());
+        for (size_t i = 0; i < parts.size(); ++i) {
+          const Piece& piece = bundle.pieces[i];
+          EXPECT_EQ(piece.in_sequence(), shards == 1);
+          ASSERT_EQ(static_cast<size_t>(piece.rows), parts[i].keys.size());
+          for (int64_t row = 0; row < piece.rows; ++row) {
+            const size_t n = static_cast<size_t>(piece.position(row)), r = static_cast<size_t>(row);
+            ++seen[n];
+            ASSERT_EQ(parts[i].keys[r], keys[n]);
+            ASSERT_EQ(parts[i].counts[r], counts[n]);
+          }
+        }
+      }
+    }
+    EXPECT_EQ(std::ranges::count(seen, 1), std::ssize(keys));
   }
 }
 

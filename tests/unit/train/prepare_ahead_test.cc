@@ -56,7 +56,8 @@ class PrepareAheadTest : public testing::Test {
 
   std::vector<std::string> pass(const Network<float>& network, BatchReader& reader, int threads,
                                 PlanCache* plans) {
-    PrepareAhead prepare(network, reader, threads, /*training=*/true, {5, 2}, {plans, 0});
+    PrepareAhead prepare(network, reader,
+                         {.threads = threads, .training = true, .steps = {5, 2}, .kept = {plans, 0}});
     std::vector<std::string> out;
     while (const PreparedBatch* prepared = prepare.next(kGoOn)) {
       std::string text = cat(prepared->step, ":");
@@ -108,7 +109,7 @@ TEST_F(PrepareAheadTest, BadDataAreToldAfterTheBatchesBeforeThem) {
     BatchReader reader = this->reader(1);
     Network<float> network = this->network(reader);
     reader.begin_pass(0);
-    PrepareAhead prepare(network, reader, threads, /*training=*/true);
+    PrepareAhead prepare(network, reader, {.threads = threads, .training = true});
     for (int batch = 0; batch < 3; ++batch) EXPECT_NE(prepare.next(kGoOn), nullptr) << threads;
     try {
       while (prepare.next(kGoOn) != nullptr) {
