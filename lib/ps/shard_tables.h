@@ -136,6 +136,9 @@ class ShardTables {
   void gather_rows(Holder& holder, std::span<const Contribution> contributions);
   const float* matrix_gradient(Holder& holder, std::span<const Contribution> contributions);
   void apply_rows(Holder& holder, std::span<const Contribution> contributions, const StepSize& step);
+  void apply_sparse(Holder& holder, std::span<const Contribution> contributions, const StepSize& step);
+  bool lie_apart(const Holder& holder, std::span<const Contribution> contributions) const;
+  void use_rows_in_place(Holder& holder, std::span<const Contribution> contributions);
   void apply_matrix(Holder& holder, std::span<const Contribution> contributions, const StepSize& step);
   void apply_statistic(Holder& holder, std::span<const Contribution> contributions);
   const float* sum_rows(Holder& holder, std::span<const Contribution> contributions);
@@ -155,11 +158,11 @@ class ShardTables {
   size_t sweeping_ = 0;
   std::vector<std::vector<float>> dense_floats_;  // by parameter
 
-  // Of the running request.  rows_ are those of plan_.
+  // Of the running request.
   KeyPlanner planner_;
   KeyPlan plan_;
   std::vector<float*> rows_;
-  std::vector<SparseTable::GradientPiece> pieces_;  // of the keys of plan_
+  std::vector<SparseTable::GradientPiece> pieces_;
   std::vector<float> sums_, floats_;
 
   uint64_t num_requests_ = 0;

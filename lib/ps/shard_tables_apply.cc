@@ -21,6 +21,10 @@ bool ascending(std::span<const Contribution> contributions) {
   return true;
 }
 
+bool knows_places(const Contribution& each) {
+  return each.part->places.size() == each.part->keys.size();
+}
+
 }  // namespace
 
 void ShardTables::apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step) {
@@ -38,22 +42,26 @@ ExactSquares ShardTables::squares(size_t parameter, std::span<const Contribution
   if ((!holder.sparse && !holder.dense) || contributions.empty()) return sum;
   if (holder.spec->kind == ParameterKind::kRows) {
     gather_rows(holder, contributions);
-    for (const auto& piece : pieces_) sum.add(piece.gradients, static_cast<int64_t>(piece.rows) * cols);
+    for (const auto& piece : pieces_) sum.add(piece.gradients, std::ssize(piece.keys) * cols);
   } else if (holder.spec->kind == ParameterKind::kMatrix) {
     sum.add(matrix_gradient(holder, contributions), holder.dense->rows() * cols);
   }
   return sum;
 }
 
-// plan_ <- the keys of the contributions, pieces_ <- the sums of their gradients: where no two have the same
-// key, as in the pieces of one trainer's push, these lie where they came.
+// Whether no two have the same key, as the pieces of one trainer's push; a policy needs them in one.
+bool ShardTables::lie_apart(const Holder& holder, std::span<const Contribution> contributions) const {
+  if (contributions.size() == 1) return true;
+  return !(holder.sparse && holder.sparse->has_policy()) && ascending(contributions);
+}
+
+// plan_ <- the keys of the contributions, pieces_ <- theirs, without rows: gradients that lie apart, where
+// they came, or the sums of all.
 void ShardTables::gather_rows(Holder& holder, std::span<const Contribution> contributions) {
   pieces_.clear();
-  const bool in_one_piece = holder.sparse && holder.sparse->has_policy();
-  const bool in_place = contributions.size() == 1 || (!in_one_piece && ascending(contributions));
-  if (!in_place) {
+  if (!lie_apart(holder, contributions)) {
     const float* sums = sum_rows(holder, contributions);
-    pieces_.push_back({sums, plan_.keys.size()});
+    pieces_.push_back({plan_.keys, {}, sums});
     return;
   }
   plan_.keys.clear();
@@ -62,7 +70,7 @@ void ShardTables::gather_rows(Holder& holder, std::span<const Contribution> cont
     const Part& part = *contribution.part;
     plan_.keys.insert(plan_.keys.end(), part.keys.begin(), part.keys.end());
     plan_.counts.insert(plan_.counts.end(), part.counts.begin(), part.counts.end());
-    pieces_.push_back({contribution.floats, part.keys.size()});
+    pieces_.push_back({part.keys, {}, contribution.floats});
   }
 }
 
@@ -74,38 +82,76 @@ const float* ShardTables::matrix_gradient(Holder& holder, std::span<const Contri
 
 void ShardTables::apply_rows(Holder& holder, std::span<const Contribution> contributions,
                              const StepSize& step) {
-  gather_rows(holder, contributions);
   if (holder.sparse) {
-    find_rows(holder, contributions);
-    holder.sparse->push(plan_, rows_, pieces_, step.scale, step.learning_rate, pool_);
-    holder.sparse->end_step(step.shrink, pool_);
-    return;
+    apply_sparse(holder, contributions, step);
+    return holder.sparse->end_step(step.shrink, pool_);
   }
+  gather_rows(holder, contributions);
   const float* gradients = pieces_.size() == 1 ? pieces_[0].gradients : sum_rows(holder, contributions);
   for (uint64_t& key : plan_.keys) key = static_cast<uint64_t>(holder.deal.local(static_cast<int64_t>(key)));
   holder.dense->push_rows(plan_, gradients, step.scale, step.learning_rate, pool_);
 }
 
-// rows_ <- those of plan_, which gather_rows has made, up to date.  What was pulled is still where it was
-// then, and as it was, unless a step has come between.
+void ShardTables::apply_sparse(Holder& holder, std::span<const Contribution> contributions,
+                               const StepSize& step) {
+  SparseTable& table = *holder.sparse;
+  if (table.rows_stay() && lie_apart(holder, contributions)) {
+    use_rows_in_place(holder, contributions);
+    return table.push(pieces_, step.scale, step.learning_rate, pool_);
+  }
+  gather_rows(holder, contributions);
+  find_rows(holder, contributions);
+  if (pieces_.size() == 1) {
+    return table.push(plan_, rows_, pieces_[0].gradients, step.scale, step.learning_rate, pool_);
+  }
+  size_t begin = 0;
+  for (auto& piece : pieces_) {
+    piece.rows = std::span(rows_).subspan(begin, piece.keys.size());
+    begin += piece.keys.size();
+  }
+  table.push(pieces_, step.scale, step.learning_rate, pool_);
+}
+
+// pieces_ <- the contributions, with their rows up to date.  What was pulled is still where it was then, and
+// as it was, unless a step has come between.
+void ShardTables::use_rows_in_place(Holder& holder, std::span<const Contribution> contributions) {
+  SparseTable& table = *holder.sparse;
+  size_t num_unknown = 0;
+  for (const Contribution& each : contributions)
+    num_unknown += knows_places(each) ? 0 : each.part->keys.size();
+  rows_.resize(num_unknown);
+  pieces_.clear();
+  std::span<float*> unknown(rows_);
+  for (const Contribution& each : contributions) {
+    const Part& part = *each.part;
+    std::span<float* const> rows = part.places;
+    if (!knows_places(each)) {
+      rows = unknown.first(part.keys.size());
+      table.pull(part.keys, pool_, unknown.first(part.keys.size()));
+      unknown = unknown.subspan(part.keys.size());
+    } else if (part.places_step != table.optimizer().steps()) {
+      table.bring_up_to_date(part.keys, rows, pool_);
+    }
+    pieces_.push_back({part.keys, rows, each.floats});
+  }
+}
+
+// rows_ <- those of plan_, which gather_rows has made, up to date.
 void ShardTables::find_rows(Holder& holder, std::span<const Contribution> contributions) {
-  auto knows_places = [](const Contribution& each) {
-    return each.part->places.size() == each.part->keys.size();
-  };
-  if (!std::ranges::all_of(contributions, knows_places)) return holder.sparse->pull(plan_, pool_, rows_);
   const bool summed = pieces_.size() < contributions.size();
-  rows_.clear();
-  if (summed) rows_.resize(plan_.keys.size());
+  if (!summed || !std::ranges::all_of(contributions, knows_places)) {
+    return holder.sparse->pull(plan_, pool_, rows_);
+  }
+  rows_.resize(plan_.keys.size());
   for (size_t c = 0; c < contributions.size(); ++c) {
     const Places& places = contributions[c].part->places;
-    if (!summed) rows_.insert(rows_.end(), places.begin(), places.end());
-    for (size_t i = 0; summed && i < places.size(); ++i) rows_[plan_.uses[c].index[i]] = places[i];
+    for (size_t i = 0; i < places.size(); ++i) rows_[plan_.uses[c].index[i]] = places[i];
   }
   auto is_of_this_step = [&](const Contribution& each) {
     return each.part->places_step == holder.sparse->optimizer().steps();
   };
   if (std::ranges::all_of(contributions, is_of_this_step)) return;
-  holder.sparse->bring_up_to_date(plan_, rows_, pool_);
+  holder.sparse->bring_up_to_date(plan_.keys, rows_, pool_);
 }
 
 // plan_ <- the union of the keys; returns the sums of their gradients.  Who comes first to a key sets its

@@ -137,9 +137,10 @@ void SparseTable::bring_up_to_date(float* row) const {
   layout_.set_stamp(row, optimizer_->steps());
 }
 
-void SparseTable::bring_up_to_date(const KeyPlan& plan, std::span<float* const> rows, ThreadPool& pool) {
+void SparseTable::bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows,
+                                   ThreadPool& pool) {
   if (!layout_.stamped()) return;
-  write_rows(plan.keys, rows, pool, [&](std::span<float* const> block, size_t) {
+  write_rows(keys, rows, pool, [&](std::span<float* const> block, size_t) {
     for (size_t n = 0; n < block.size(); ++n) {
       if (n + kAhead < block.size()) layout_.prefetch(block[n + kAhead]);
       bring_up_to_date(block[n]);
@@ -224,25 +225,17 @@ void SparseTable::read_row(uint64_t key, float* found, std::span<float> scratch,
 
 void SparseTable::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
                        double learning_rate, ThreadPool& pool) {
-  const GradientPiece piece{gradients, rows.size()};
-  push(plan, rows, {&piece, 1}, scale, learning_rate, pool);
+  PS_CHECK(rows.size() == plan.keys.size());
+  if (life_) return push_some(plan, rows, gradients, scale, learning_rate, pool);
+  const GradientPiece piece{plan.keys, rows, gradients};
+  push({&piece, 1}, scale, learning_rate, pool);
 }
 
-void SparseTable::push(const KeyPlan& plan, std::span<float* const> rows,
-                       std::span<const GradientPiece> pieces, float scale, double learning_rate,
+void SparseTable::push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
                        ThreadPool& pool) {
-  PS_CHECK(rows.size() == plan.keys.size());
-  if (life_) {
-    PS_CHECK(pieces.size() == 1);
-    return push_some(plan, rows, pieces[0].gradients, scale, learning_rate, pool);
-  }
+  PS_CHECK(!life_);
   optimizer_->begin_step(learning_rate);
-  std::span<const uint64_t> keys = plan.keys;
-  for (const GradientPiece& piece : pieces) {
-    update(keys.first(piece.rows), rows.first(piece.rows), piece.gradients, scale, pool);
-    keys = keys.subspan(piece.rows), rows = rows.subspan(piece.rows);
-  }
-  PS_CHECK(rows.empty());
+  for (const GradientPiece& piece : pieces) update(piece.keys, piece.rows, piece.gradients, scale, pool);
 }
 
 void SparseTable::update(std::span<const uint64_t> keys, std::span<float* const> rows, const float* gradients,

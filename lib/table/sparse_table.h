@@ -45,7 +45,7 @@ class SparseTable {
   bool rows_stay() const { return rows_stay_; }
 
   // As pull, of rows that it gave before, and that have stayed.
-  void bring_up_to_date(const KeyPlan& plan, std::span<float* const> rows, ThreadPool& pool);
+  void bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows, ThreadPool& pool);
 
   // The same as pull for reading alone: no row is created or changed; rows[n] points into `copies`.
   void read(const KeyPlan& plan, ThreadPool& pool, std::vector<float>& copies,
@@ -56,14 +56,13 @@ class SparseTable {
   void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
             double learning_rate, ThreadPool& pool);
 
-  // The same where the gradients lie in several places, in the order of the rows: in one, for a table with a
-  // policy.
+  // The same of rows here and there, each once; not for a table with a policy.
   struct GradientPiece {
-    const float* gradients;  // [rows, width]
-    size_t rows;
+    std::span<const uint64_t> keys;
+    std::span<float* const> rows;  // as pull gave them
+    const float* gradients;        // [keys, width]
   };
-  void push(const KeyPlan& plan, std::span<float* const> rows, std::span<const GradientPiece> pieces,
-            float scale, double learning_rate, ThreadPool& pool);
+  void push(std::span<const GradientPiece> pieces, float scale, double learning_rate, ThreadPool& pool);
 
   // After a step and at the end of a pass: judges the rows, when the policy says so or the step asked for it.
   void end_step(bool shrink_asked, ThreadPool& pool) {

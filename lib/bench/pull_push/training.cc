@@ -29,6 +29,7 @@ struct ServedCase {
   const char *model, *optimizer;  // of the job file
   const char* mode = R"("sync")";
   LinkShape link = {};  // to the shard
+  bool local = false;   // over a Unix socket
 };
 
 bool never() {
@@ -108,7 +109,8 @@ class Served {
   Served(const ServedCase& task, const Job& job, const SyntheticData& data)
       : passes_(task, job, data),
         served_(served_job(job)),
-        shards_(served_, 1, task.link),
+        shards_(served_, 1, task.link, task.local),
+        network_({.local = task.local}),
         store_(network_.transport(), shards_.remote_options(passes_.schema()), job.train.consistency(),
                passes_.network().parameters()) {
     passes_.begin(store_, store_);
@@ -232,9 +234,12 @@ const ServedCase kDeepCase = {"deep/1G",
                               {.bytes_per_second = 125e6, .latency = std::chrono::microseconds(2500)}};
 
 template <class Home>
-Benchmark benchmark(const ServedCase& task, const std::string& where) {
-  return {.name = cat("pull-push/train/", task.name, where),
-          .help = cat(task.help, where.empty() ? ", through a shard" : ", in one process"),
+Benchmark benchmark(const ServedCase& task, const std::string& variant) {
+  const char* where = std::is_same_v<Home, Alone> ? ", in one process"
+                      : task.local                ? ", through a shard, over a Unix socket"
+                                                  : ", through a shard";
+  return {.name = cat("pull-push/train/", task.name, variant),
+          .help = cat(task.help, where),
           .unit = "examples",
           .make = [task](const BenchSettings& settings) {
             return std::make_unique<JobPasses<Home>>(settings, task);
@@ -247,10 +252,14 @@ std::vector<Benchmark> served_training() {
   std::vector<Benchmark> out;
   for (const ServedCase& task : {kLogisticCase, kDemoCase}) {
     out.push_back(benchmark<Alone>(task, "/alone"));
-    Benchmark served = benchmark<Served>(task, "");
-    served.peers = {out.back().name};
-    served.paired = true;
-    out.push_back(std::move(served));
+    const std::string alone = out.back().name;
+    ServedCase local = task;
+    local.local = true;
+    for (Benchmark served : {benchmark<Served>(task, ""), benchmark<Served>(local, "/local")}) {
+      served.peers = {alone};
+      served.paired = true;
+      out.push_back(std::move(served));
+    }
   }
   out.push_back(benchmark<Served>(kDeepCase, ""));
   return out;

@@ -138,9 +138,12 @@ TEST_P(SparseTableTest, GradientsThatLieInPiecesAreOneStep) {
   KeyPlan plan = plan_of({7, 8, 9});
   table_.pull(plan, pool_, rows_);
   const std::vector<float> first = {1, 2, 3, 4}, second = {5, 6};
-  const std::vector<SparseTable::GradientPiece> pieces = {
-      {first.data(), 2}, {nullptr, 0}, {second.data(), 1}};
-  table_.push(plan, rows_, pieces, 1, 1, pool_);
+  const std::span<const uint64_t> keys(plan.keys);
+  const std::span<float* const> rows(rows_);
+  const std::vector<SparseTable::GradientPiece> pieces = {{keys.first(2), rows.first(2), first.data()},
+                                                          {{}, {}, nullptr},
+                                                          {keys.last(1), rows.last(1), second.data()}};
+  table_.push(pieces, 1, 1, pool_);
   EXPECT_THAT(read(7), ElementsAre(99, 98));
   EXPECT_THAT(read(8), ElementsAre(97, 96));
   EXPECT_THAT(read(9), ElementsAre(95, 94));
