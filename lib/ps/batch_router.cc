@@ -1,6 +1,7 @@
 #include "ps/batch_router.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 
@@ -62,7 +63,7 @@ size_t BatchRouter::shard_of(size_t p, uint64_t key) const {
 
 // Keys go out in ascending order, which takes the fewest bytes.
 void BatchRouter::add_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts) {
-  PS_CHECK(std::ranges::is_sorted(keys));
+  PS_CHECK(std::ranges::adjacent_find(keys, std::greater_equal<>()) == keys.end());
   const bool one_shard = specs_[p].sparse && sparse_shards_.size() == 1;
   one_shard ? add_pieces(p, sparse_shards_[0], keys, {}, counts) : deal_keys(p, keys, counts);
 }
@@ -76,7 +77,9 @@ void BatchRouter::deal_keys(size_t p, std::span<const uint64_t> keys, std::span<
     if (!counts.empty()) dealt.counts.push_back(counts[n]);
   }
   for (size_t shard = 0; shard < dealt_.size(); ++shard) {
-    add_pieces(p, shard, dealt_[shard].keys, dealt_[shard].positions, dealt_[shard].counts);
+    const Dealt& dealt = dealt_[shard];
+    if (dealt.keys.size() == keys.size()) return add_pieces(p, shard, keys, {}, counts);
+    add_pieces(p, shard, dealt.keys, dealt.positions, dealt.counts);
   }
 }
 

@@ -31,7 +31,8 @@ class ParameterStore {
  public:
   virtual ~ParameterStore() = default;
 
-  // That plans should have, whichever of its calls they are for.
+  // That the plans it is given must have: where keys are to ascend, others are a fault of the caller's, which
+  // ends the process.
   virtual KeyOrder key_order() const { return KeyOrder::kFirstAppearance; }
 
   // views[p] <- the weights of parameter p, up to date with all steps pushed: whole, or the rows of plans[p].

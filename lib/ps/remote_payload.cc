@@ -36,7 +36,8 @@ Payload RemoteStore::with_rows(std::string head, size_t shard, const Bundle& bun
   return payload;
 }
 
-// Sent from where they lie where that is in their order, or as a copy, of the type, that is.
+// Gradients of f32 are sent from where they lie, together if they are in sequence, one by one if they are
+// wide; others are copied into their order, as the type says.
 void RemoteStore::add_keyed(Outgoing& out, Payload& payload, const Piece& piece, const Source& source) {
   const RowType type = source.gradients ? types_.push : RowType::kF32;
   const int64_t cols = specs_[piece.parameter].cols;

@@ -20,10 +20,6 @@ namespace {
 constexpr std::align_val_t kAlignment{64};  // a cache line, as RowLayout wants it
 constexpr size_t kMaxStaging = 1 << 20;
 
-uint64_t checksum_of(const float* memory, uint64_t bytes) {
-  return hash_bytes({reinterpret_cast<const char*>(memory), bytes});
-}
-
 uint64_t whole_pages(uint64_t bytes) {
   return (bytes + RowSpill::kPage - 1) / RowSpill::kPage * RowSpill::kPage;
 }
@@ -146,8 +142,10 @@ void RowSpill::read() {
   std::vector<Read> reads = std::exchange(reads_, {});
   std::sort(reads.begin(), reads.end(),
             [this](const Read& a, const Read& b) { return blocks_[a.block].place < blocks_[b.block].place; });
+  const Block* told = nullptr;
   for (const Read& each : reads) {
     const Block& block = blocks_[each.block];
+    if (std::exchange(told, &block) == &block) continue;
     posix_fadvise(file_, static_cast<off_t>(block.place), static_cast<off_t>(block.bytes),
                   POSIX_FADV_WILLNEED);
   }
@@ -169,7 +167,7 @@ void RowSpill::read() {
 
 void RowSpill::read_block(const Block& block, float* to) {
   read_fully(file_, directory_, block.place, reinterpret_cast<char*>(to), block.bytes);
-  if (checksum_of(to, block.bytes) == block.checksum) return;
+  if (hash_bytes({reinterpret_cast<const char*>(to), block.bytes}) == block.checksum) return;
   fail(Code::kCorrupt, "spilled rows in ", quote(directory_), " are damaged at offset ", block.place);
 }
 
@@ -220,8 +218,8 @@ void RowSpill::write_victims() {
       begin = block.place;
     }
     const char* const bytes = reinterpret_cast<const char*>(block.memory);
-    block.checksum = checksum_of(block.memory, block.bytes);
     staging_.insert(staging_.end(), bytes, bytes + block.bytes);
+    block.checksum = hash_bytes({staging_.data() + staging_.size() - block.bytes, block.bytes});
     staging_.resize(whole_pages(staging_.size()));
   }
   flush(begin);

@@ -47,7 +47,7 @@ class RowSpill {
   void load();
 
   // Reads `bytes` of a block that is on disk, from `offset` on, into `to`: when the next call of read is
-  // over, which throws as load.
+  // over, which throws kUnavailable or kCorrupt.
   void plan_read(uint32_t block, uint64_t offset, uint64_t bytes, float* to);
   void read();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "base/error.h"
 
@@ -83,10 +84,10 @@ class StoredRows {
 
  private:
   void check_key(uint64_t key) {
-    if (key < next_key_) {
+    if (last_key_ && key <= *last_key_) {
       fail(Code::kCorrupt, model_.path(), ": keys of ", quote(name_), " do not ascend at ", key);
     }
-    next_key_ = key + 1;
+    last_key_ = key;
     if (bound_ == 0 || key < bound_) return;
     fail(Code::kUsage, model_.path(), ": key ", key, " of ", quote(name_), " is outside the job's ", bound_);
   }
@@ -107,7 +108,7 @@ class StoredRows {
   const uint64_t bound_;
   const TensorInfo *keys_, *scales_, *rows_ = nullptr;  // keys and scales: null without
   int64_t count_ = 0;
-  uint64_t next_key_ = 0;
+  std::optional<uint64_t> last_key_;
 };
 
 // Calls take(keys, rows) for pieces of a sparse tensor pair, or of a whole matrix whose row numbers are the
