@@ -260,4 +260,19 @@ Manifest decode_manifest(std::string_view text, const std::string& name) {
   }
 }
 
+Manifest join_manifests(std::span<const Manifest> parts) {
+  Manifest whole{.base = parts.front().base};
+  std::set<std::string> tables;
+  for (const Manifest& part : parts) {
+    if (part.base != whole.base) {
+      fail(Code::kUnavailable, "the parts of different servers build on different checkpoints");
+    }
+    for (const TableLayout& layout : part.tables) {
+      if (tables.insert(layout.name).second) whole.tables.push_back(layout);
+    }
+    whole.files.insert(whole.files.end(), part.files.begin(), part.files.end());
+  }
+  return whole;
+}
+
 }  // namespace ps

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,10 @@ uint64_t manifest_checksum(std::string_view text);
 // Checks everything that can be checked without the files.  `name` begins the messages.  Throws kCorrupt
 // "name: offset 12: …".
 Manifest decode_manifest(std::string_view text, const std::string& name);
+
+// The base, tables and files of the checkpoint whose shards have these manifests.  Throws kUnavailable when
+// they build on different checkpoints.
+Manifest join_manifests(std::span<const Manifest> parts);
 
 }  // namespace ps
 

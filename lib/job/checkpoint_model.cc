@@ -6,11 +6,11 @@
 #include "config/spec.h"
 #include "job/checkpoint_states.h"
 #include "model/network.h"
-#include "ps/geo_plan.h"
-#include "ps/hello.h"
-#include "ps/optimizer_plan.h"
-#include "ps/run_state.h"
-#include "ps/table_checkpoint.h"
+#include "optim/optimizer_plan.h"
+#include "ps/client/local_sgd_plan.h"
+#include "ps/server/run_state.h"
+#include "ps/wire/hello.h"
+#include "store/table_checkpoint.h"
 
 namespace ps {
 

@@ -12,8 +12,8 @@
 #include "checkpoint/model/model_source.h"
 #include "job/job.h"
 #include "job/row_choice.h"
-#include "model/parameter.h"
 #include "optim/optimizer.h"
+#include "optim/parameter.h"
 
 namespace ps {
 

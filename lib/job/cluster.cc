@@ -1,7 +1,7 @@
 #include "job/cluster.h"
 
 #include "config/spec.h"
-#include "ps/etcd_client.h"
+#include "membership/etcd_client.h"
 
 namespace ps {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "codec/row_types.h"
 #include "config/fwd.h"
-#include "ps/row_types.h"
 
 namespace ps {
 

@@ -12,7 +12,7 @@
 #include "model/layer.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
-#include "ps/geo_plan.h"
+#include "ps/client/local_sgd_plan.h"
 
 namespace ps {
 

@@ -4,11 +4,11 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "config/json.h"
-#include "job/agreement.h"
+#include "job/fingerprint.h"
 #include "net/tcp/tcp_network.h"
-#include "ps/geo_store.h"
-#include "ps/local_store.h"
-#include "ps/remote_store.h"
+#include "ps/client/local_sgd_store.h"
+#include "ps/client/remote_store.h"
+#include "store/local_store.h"
 
 namespace ps {
 
@@ -31,7 +31,7 @@ class OwnProcess final : public ParameterHome {
 class OnServers final : public ParameterHome {
  public:
   OnServers(const RemoteOptions& options, const Job& job, const std::vector<ParameterSpec>& parameters,
-            OwnState* own = nullptr)
+            TrainerState* own = nullptr)
       : store_(network_.transport(), options, job.train.consistency(), parameters, job.cluster.row_types(),
                own) {}
   ParameterStore& store() override { return store_; }
@@ -67,9 +67,9 @@ class OnServersAndHere final : public ParameterHome {
 
  private:
   OwnProcess here_;
-  GeoCopies copies_;
+  LocalSgdCopies copies_;
   OnServers servers_;
-  GeoStore store_;
+  LocalSgdStore store_;
 };
 
 RemoteOptions remote_options(const Job& job, const RunOptions& options, const DataSchema& schema,

@@ -12,9 +12,9 @@
 #include "job/job.h"
 #include "job/run.h"
 #include "job/server_finder.h"
-#include "ps/group.h"
-#include "ps/local_store.h"
-#include "ps/parameter_store.h"
+#include "store/group.h"
+#include "store/local_store.h"
+#include "store/parameter_store.h"
 
 namespace ps {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ps/table_checkpoint.h"
+#include "store/table_checkpoint.h"
 #include "table/row_layout.h"
 
 namespace ps {

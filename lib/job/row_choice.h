@@ -10,7 +10,7 @@
 
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/merged_cursor.h"
-#include "model/parameter.h"
+#include "optim/parameter.h"
 
 namespace ps {
 

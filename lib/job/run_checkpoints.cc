@@ -4,9 +4,9 @@
 #include "base/error.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "config/json.h"
-#include "job/agreement.h"
 #include "job/checkpoint_states.h"
-#include "ps/hello.h"
+#include "job/fingerprint.h"
+#include "ps/wire/hello.h"
 
 namespace ps {
 

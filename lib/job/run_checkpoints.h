@@ -6,7 +6,7 @@
 #include "config/json.h"
 #include "job/job.h"
 #include "job/run.h"
-#include "ps/local_store.h"
+#include "store/local_store.h"
 #include "train/checkpointer.h"
 #include "train/trainer.h"
 

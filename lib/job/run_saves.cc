@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
-#include "job/agreement.h"
-#include "ps/save_lease.h"
-#include "ps/shard_links.h"
+#include "job/fingerprint.h"
+#include "membership/save_lease.h"
+#include "ps/client/shard_links.h"
 #include "train/model_file.h"
 
 namespace ps {
@@ -53,7 +53,7 @@ struct RunSaves::Making {
   int64_t pass = -1;                          // -1: in the midst of one
   bool asked = false;                         // by a signal
   int tries = 1;                              // to get the files
-  bool taken_up = false;                      // in place of a process that may have been killed saving it
+  bool resumed = false;                       // in place of a process that may have been killed saving it
   std::optional<AskedCheckpoint> checkpoint;  // nothing: the servers have not answered yet
   std::string folder_name, folder;            // of the model; empty: not begun
   std::string copies;                         // directory of the servers' checkpoint, where it is copied
@@ -100,7 +100,7 @@ bool RunSaves::save_pass(int pass) {
 void RunSaves::take_up(int64_t pass) {
   if (pass < 0 || !job_.train.saves_after(pass)) return;
   const std::string name = pass_directory(static_cast<int>(pass));
-  if (elect(name, SaveStage::kBegin) && ask_servers(name, pass)) making_->taken_up = true;
+  if (elect(name, SaveStage::kBegin) && ask_servers(name, pass)) making_->resumed = true;
 }
 
 void RunSaves::save_asked(int pass, int64_t batches) {
@@ -234,7 +234,7 @@ void RunSaves::go_on_now() {
 
 void RunSaves::begin_model() {
   const AskedCheckpoint& checkpoint = *making_->checkpoint;
-  if (!checkpoint.counts && making_->taken_up) return drop();  // it was saved then, or is lost
+  if (!checkpoint.counts && making_->resumed) return drop();  // it was saved then, or is lost
   if (!checkpoint.counts) return do_without_files(checkpoint.text);
   if (!step_of_folder(checkpoint.text)) {
     fail(Code::kData, "the servers' checkpoint is called ", quote(checkpoint.text));
@@ -267,7 +267,7 @@ void RunSaves::ask_again(const Error& why) {
   if (last->asked || last->tries == kMostTries || !ask_servers(last->name, last->pass)) {
     return do_without_files(why.message());
   }
-  making_->taken_up = last->taken_up;
+  making_->resumed = last->resumed;
   making_->tries = last->tries + 1;
   log_.warning("the servers' files are asked for again: ", why.message());
 }

@@ -22,7 +22,7 @@
 #include "job/parameter_home.h"
 #include "job/run.h"
 #include "job/save_election.h"
-#include "model/parameter.h"
+#include "optim/parameter.h"
 
 namespace ps {
 

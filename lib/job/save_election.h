@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/log.h"
-#include "ps/etcd_election.h"
-#include "ps/group.h"
+#include "membership/etcd_election.h"
+#include "store/group.h"
 
 namespace ps {
 

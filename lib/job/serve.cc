@@ -12,12 +12,12 @@
 #include "base/memory.h"
 #include "base/temporary_folder.h"
 #include "config/json.h"
-#include "job/agreement.h"
 #include "job/checkpoint_states.h"
-#include "job/server_place.h"
+#include "job/fingerprint.h"
+#include "job/server_lease.h"
 #include "job/status_thread.h"
 #include "net/tcp/tcp_network.h"
-#include "ps/shard_server.h"
+#include "ps/server/shard_server.h"
 
 namespace ps {
 
@@ -216,7 +216,7 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   }
   served.checkpoints = checkpoint_settings(job, options, scratch ? scratch->path() : "", log);
   ServerPorts ports;
-  std::optional<ServerPlace> place;  // outlives the shards
+  std::optional<ServerLease> place;  // outlives the shards
   std::vector<std::unique_ptr<ShardThread>> shards = listen(options, served, max_memory, ports);
   place.emplace(job, options, static_cast<uint16_t>(ports.ports.front()), log);
   if (options.stop()) return;

@@ -35,7 +35,7 @@ struct ServeOptions {
 };
 
 // Serves until `stop`, then ends every connection and returns.  Prints a line of JSON to standard output when
-// it is ready.  Throws as ShardServer's constructor does, as ServerPlace does, kFenced when another server
+// it is ready.  Throws as ShardServer's constructor does, as ServerLease does, kFenced when another server
 // has its place, and when a log cannot be written or read.
 void serve_job(const Job& job, const ServeOptions& options, Log& log);
 

@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "job/agreement.h"
+#include "job/fingerprint.h"
+#include "membership/etcd_registration.h"
 #include "net/backoff.h"
-#include "ps/etcd_registration.h"
-#include "ps/shard_links.h"
+#include "ps/client/shard_links.h"
 
 namespace ps {
 

@@ -11,8 +11,8 @@
 
 #include "base/log.h"
 #include "job/job.h"
+#include "membership/etcd_client.h"
 #include "net/tcp/tcp_network.h"
-#include "ps/etcd_client.h"
 
 namespace ps {
 

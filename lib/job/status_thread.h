@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "net/tcp/tcp_network.h"
-#include "ps/status_service.h"
+#include "ps/status/status_service.h"
 
 namespace ps {
 

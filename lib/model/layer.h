@@ -21,7 +21,7 @@
 #include "math/key_plan.h"
 #include "math/matrix.h"
 #include "model/options.h"
-#include "model/parameter.h"
+#include "optim/parameter.h"
 
 namespace ps {
 

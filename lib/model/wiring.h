@@ -10,7 +10,7 @@
 
 #include "model/graph.h"
 #include "model/layer.h"
-#include "model/parameter.h"
+#include "optim/parameter.h"
 
 namespace ps {
 

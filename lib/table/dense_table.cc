@@ -11,9 +11,9 @@ static constexpr int64_t kFloatsAtOnce = 4096;
 
 DenseTable::DenseTable(int64_t rows, int64_t cols, const Initializer& initializer,
                        std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool)
-    : DenseTable(RowDeal::whole(rows), cols, initializer, std::move(optimizer), pool) {}
+    : DenseTable(BlockCyclicRows::whole(rows), cols, initializer, std::move(optimizer), pool) {}
 
-DenseTable::DenseTable(const RowDeal& deal, int64_t cols, const Initializer& initializer,
+DenseTable::DenseTable(const BlockCyclicRows& deal, int64_t cols, const Initializer& initializer,
                        std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool)
     : rows_(deal.own_rows()), cols_(cols), optimizer_(std::move(optimizer)) {
   size_t count = static_cast<size_t>(size());

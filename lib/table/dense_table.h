@@ -12,8 +12,8 @@
 #include "math/initializer.h"
 #include "math/key_plan.h"
 #include "optim/optimizer.h"
+#include "table/block_cyclic.h"
 #include "table/dense_snapshot.h"
-#include "table/row_deal.h"
 
 namespace ps {
 
@@ -25,7 +25,7 @@ class DenseTable {
              std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool);
 
   // The rows that one holder has of a parameter; all numbers of rows below are its own.
-  DenseTable(const RowDeal& deal, int64_t cols, const Initializer& initializer,
+  DenseTable(const BlockCyclicRows& deal, int64_t cols, const Initializer& initializer,
              std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool);
 
   // Bytes that a table of this shape will hold.

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/radix_sort.h"
-#include "table/row_life.h"
+#include "table/row_policy_state.h"
 
 namespace ps {
 
@@ -32,7 +32,7 @@ SparseTable::SparseTable(int64_t width, uint64_t bound, const Initializer& initi
       rows_stay_(!policy && !spilled_),
       rows_(bound > 0 ? make_array_rows(layout_, bound) : make_hashed_rows(layout_, spill)) {
   PS_CHECK(bound == 0 || rows_stay_);
-  if (policy) life_ = std::make_unique<RowLife>(*policy, initializer.seed);
+  if (policy) life_ = std::make_unique<RowPolicyState>(*policy, initializer.seed);
 }
 
 SparseTable::~SparseTable() = default;

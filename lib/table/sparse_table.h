@@ -174,8 +174,8 @@ class SparseTable {
  private:
   static constexpr uint64_t kIndexBytes = 24;  // a row, at most
 
-  struct RowLife;    // what a policy needs
-  struct Candidate;  // for a row
+  struct RowPolicyState;  // what a policy needs
+  struct Candidate;       // for a row
 
   // To be called before the rows of these keys are written.
   void about_to_write(std::span<const uint64_t> keys) {
@@ -222,7 +222,7 @@ class SparseTable {
   const int64_t block_;  // rows that are one thread's at a time
   const bool spilled_, rows_stay_;
   std::unique_ptr<RowStore> rows_;
-  std::unique_ptr<RowLife> life_;  // null: no policy
+  std::unique_ptr<RowPolicyState> life_;  // null: no policy
 
   std::unique_ptr<SparseSnapshot> snapshot_;  // the running one
   bool tracks_changes_ = false;

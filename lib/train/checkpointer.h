@@ -13,7 +13,7 @@
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/write_rate.h"
 #include "config/json.h"
-#include "ps/local_store.h"
+#include "store/local_store.h"
 #include "train/checkpoint_options.h"
 
 namespace ps {

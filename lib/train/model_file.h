@@ -10,8 +10,8 @@
 
 #include "checkpoint/model/model_source.h"
 #include "checkpoint/safetensors.h"
-#include "model/parameter.h"
-#include "ps/parameter_store.h"
+#include "optim/parameter.h"
+#include "store/parameter_store.h"
 
 namespace ps {
 

@@ -70,14 +70,14 @@ Consistency TrainOptions::consistency() const {
        R"( is not "sync", "async", {"staleness": n} or {"geo": k, "differences": "mean" or "sum"})");
 }
 
-std::optional<GeoOptions> TrainOptions::geo() const {
+std::optional<LocalSgdOptions> TrainOptions::geo() const {
   constexpr int64_t kMostBatches = 1000000;
   auto period = number_of(mode, "geo", 1, kMostBatches);
   if (!period) return std::nullopt;
   const Json differences = mode.value("differences", Json("mean"));
   const bool known = differences == "mean" || differences == "sum";
   if (!known || mode.size() != 1 + mode.count("differences")) return std::nullopt;
-  return GeoOptions{*period, differences == "mean"};
+  return LocalSgdOptions{*period, differences == "mean"};
 }
 
 }  // namespace ps

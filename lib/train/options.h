@@ -7,7 +7,7 @@
 #include <string>
 
 #include "config/spec.h"
-#include "ps/consistency.h"
+#include "ps/wire/consistency.h"
 
 namespace ps {
 
@@ -30,7 +30,7 @@ struct TrainOptions {
   Consistency consistency() const;
 
   // When the mode is geo.
-  std::optional<GeoOptions> geo() const;
+  std::optional<LocalSgdOptions> geo() const;
 };
 
 }  // namespace ps

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "config/fwd.h"
-#include "ps/parameter_store.h"
+#include "store/parameter_store.h"
 
 namespace ps {
 

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "config/json.h"
-#include "ps/shard_links.h"
+#include "ps/client/shard_links.h"
 
 namespace ps {
 

@@ -4,7 +4,7 @@ set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 cd "$PS_SOURCE"
 
-kMaxLines=500
+kMaxLines=600
 broken=
 report() {
   echo "$*"

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "ps/etcd_client.h"
+#include "membership/etcd_client.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view answer(reinterpret_cast<const char*>(data), size);

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "config/spec.h"
-#include "ps/hello.h"
-#include "ps/protocol.h"
-#include "ps/save_lease.h"
+#include "membership/save_lease.h"
+#include "ps/wire/hello.h"
+#include "ps/wire/protocol.h"
 
 namespace {
 
@@ -24,16 +24,16 @@ float sum_floats(ps::PushRequest request, std::span<const int64_t> widths) {
   static ps::BufferPool pool;
   float sum = 0;
   if (request.pulled != 0) {
-    std::vector<ps::Part> parts(2);
+    std::vector<ps::RowSlice> parts(2);
     parts[0].keys = {1, 5, 9};
     parts[1].parameter = 1;
     parts[1].by_keys = false;
     parts[1].count = 4;
     parts[1].exact = true;
-    ps::set_parts(request, std::make_shared<const std::vector<ps::Part>>(std::move(parts)), widths);
+    ps::set_parts(request, std::make_shared<const std::vector<ps::RowSlice>>(std::move(parts)), widths);
   }
   ps::take_floats(request, widths, pool);
-  for (const ps::Part& part : request.parts) {
+  for (const ps::RowSlice& part : request.parts) {
     const uint64_t count = part.rows() * static_cast<uint64_t>(widths[part.parameter]);
     for (uint64_t i = 0; i < count; ++i) sum += request.floats(part)[i];
   }

@@ -6,7 +6,7 @@
 #include "config/spec.h"
 #include "count_allocations.h"
 #include "data/reader.h"
-#include "ps/local_store.h"
+#include "store/local_store.h"
 #include "support/scratch_folder.h"
 #include "train/trainer.h"
 

@@ -7,7 +7,7 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "config/spec.h"
 #include "data/reader.h"
-#include "ps/local_store.h"
+#include "store/local_store.h"
 #include "support/damage.h"
 #include "support/faulty_files.h"
 #include "support/scratch_folder.h"

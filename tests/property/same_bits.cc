@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "config/spec.h"
 #include "data/reader.h"
-#include "ps/local_store.h"
+#include "store/local_store.h"
 #include "train/trainer.h"
 
 namespace ps {

@@ -14,13 +14,13 @@
 
 #include "base/random.h"
 #include "config/json.h"
-#include "net/proxy.h"
+#include "net/sim/proxy.h"
 #include "net/sim/sim_faults.h"
 #include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
-#include "ps/local_store.h"
-#include "ps/remote_store.h"
-#include "ps/shard_server.h"
+#include "ps/client/remote_store.h"
+#include "ps/server/shard_server.h"
+#include "store/local_store.h"
 #include "support/test_parameter.h"
 
 namespace ps {

@@ -72,8 +72,8 @@ std::string name_of(const testing::TestParamInfo<Message>& info) {
       {Message::kRowReport, "RowReport"},
       {Message::kSaveLease, "SaveLease"},
       {Message::kCheckpoint, "Checkpoint"},
-      {Message::kPart, "Part"},
-      {Message::kPartPiece, "PartPiece"},
+      {Message::kPart, "RowSlice"},
+      {Message::kPartPiece, "CheckpointShardSlice"},
       {Message::kTrainerStates, "TrainerStates"},
       {Message::kKeptPiece, "KeptPiece"},
   };

@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "cluster.h"
-#include "ps/geo_plan.h"
-#include "ps/geo_store.h"
+#include "ps/client/local_sgd_plan.h"
+#include "ps/client/local_sgd_store.h"
 #include "seeds.h"
 #include "support/crashing_files.h"
 #include "support/scratch_folder.h"
@@ -24,7 +24,7 @@ struct RecoveryPlan : ClusterSize {
   using ClusterSize::ClusterSize;
 
   TestJob job;
-  std::optional<GeoOptions> geo = {};              // trainers train copies of their own
+  std::optional<LocalSgdOptions> geo = {};         // trainers train copies of their own
   std::vector<ParameterSpec> own_parameters = {};  // instead of the job's
   int64_t steps = 2;                               // between two checkpoints
   int full_every = 1;                              // so many
@@ -58,7 +58,7 @@ class RecoveringCluster {
   static SimLink link() { return {.latency = 1ms, .jitter = 3ms, .bytes_per_second = 2e7, .split = true}; }
 
   // What a trainer with copies of its own does.
-  std::function<void(GeoStore&, int rank)> geo_body = [this](GeoStore& store, int rank) {
+  std::function<void(LocalSgdStore&, int rank)> geo_body = [this](LocalSgdStore& store, int rank) {
     train(store, store, rank);
   };
 
@@ -242,10 +242,10 @@ class RecoveringCluster {
   void take_geo_part(const RemoteOptions& options, SimHost& host) {
     ThreadPool pool(1);
     LocalStore local(plan_.parameters(), plan_.job.plan(), UINT64_MAX, pool);
-    GeoCopies copies(plan_.parameters(), plan_.geo->period, local);
+    LocalSgdCopies copies(plan_.parameters(), plan_.geo->period, local);
     RemoteStore remote(host, options, plan_.job.consistency, plan_.parameters(), plan_.job.types, &copies);
     if (remote.finished()) return;
-    GeoStore store(*plan_.geo, copies, remote);
+    LocalSgdStore store(*plan_.geo, copies, remote);
     geo_body(store, options.hello.rank);
   }
 

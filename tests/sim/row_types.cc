@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "cluster.h"
-#include "ps/error_memory.h"
+#include "codec/residual_rows.h"
 
 namespace ps {
 namespace {
@@ -122,9 +122,9 @@ TEST(ErrorFeedback, NoStepsErrorIsLost) {
   cluster.run();
 }
 
-TEST(ErrorMemory, KeepsWhatIsUsedAndDropsTheOldest) {
+TEST(ResidualRows, KeepsWhatIsUsedAndDropsTheOldest) {
   constexpr int64_t kWidth = 4;
-  ErrorMemory memory(kWidth, 20 * KeyedRows::row_bytes(kWidth));
+  ResidualRows memory(kWidth, 20 * KeyedRows::row_bytes(kWidth));
   std::vector<float*> errors;
   for (uint64_t step = 0; step < 100; ++step) {
     const std::vector<uint64_t> keys = {1, 1000 + step};  // one that always comes, others that never do again
@@ -138,8 +138,8 @@ TEST(ErrorMemory, KeepsWhatIsUsedAndDropsTheOldest) {
   EXPECT_GT(memory.dropped(), 0u);
 }
 
-TEST(ErrorMemory, AStepLargerThanTheLimitKeepsItsErrorsApart) {
-  ErrorMemory memory(1, 1);
+TEST(ResidualRows, AStepLargerThanTheLimitKeepsItsErrorsApart) {
+  ResidualRows memory(1, 1);
   std::vector<uint64_t> keys(1000);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = i * i;
   std::vector<float*> errors;

@@ -1,6 +1,6 @@
 // Which trainer saves a model, when several would, and when those who do are gone.
 #include "cluster.h"
-#include "ps/save_lease.h"
+#include "membership/save_lease.h"
 
 namespace ps {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "config/json.h"
+#include "membership/etcd_client.h"
 #include "net/tcp/tcp_network.h"
-#include "ps/etcd_client.h"
 
 namespace ps {
 

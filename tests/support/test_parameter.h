@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "model/parameter.h"
+#include "optim/parameter.h"
 
 namespace ps {
 

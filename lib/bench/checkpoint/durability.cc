@@ -6,7 +6,7 @@
 #include "bench/pull_push/served_shards.h"
 #include "bench/synthetic.h"
 #include "config/json.h"
-#include "ps/remote_store.h"
+#include "ps/client/remote_store.h"
 
 namespace ps {
 

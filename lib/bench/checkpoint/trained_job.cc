@@ -11,7 +11,7 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "config/spec.h"
 #include "job/checkpoint_states.h"
-#include "ps/hello.h"
+#include "ps/wire/hello.h"
 
 namespace ps {
 

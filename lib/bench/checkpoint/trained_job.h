@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "job/job.h"
 #include "model/network.h"
-#include "ps/local_store.h"
+#include "store/local_store.h"
 #include "train/checkpointer.h"
 
 namespace ps {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/memory.h"
-#include "net/proxy.h"
+#include "net/sim/proxy.h"
 
 namespace ps {
 

@@ -9,8 +9,8 @@
 
 #include "net/shaped_transport.h"
 #include "net/tcp/tcp_network.h"
-#include "ps/shard_links.h"
-#include "ps/shard_server.h"
+#include "ps/client/shard_links.h"
+#include "ps/server/shard_server.h"
 
 namespace ps {
 

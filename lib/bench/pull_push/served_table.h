@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bench/pull_push/served_shards.h"
-#include "ps/local_store.h"
-#include "ps/remote_store.h"
+#include "ps/client/remote_store.h"
+#include "store/local_store.h"
 
 namespace ps {
 

@@ -11,10 +11,10 @@
 #include "bench/train/cases.h"
 #include "cli/progress.h"
 #include "config/spec.h"
-#include "job/agreement.h"
+#include "job/fingerprint.h"
 #include "job/job.h"
-#include "ps/local_store.h"
-#include "ps/remote_store.h"
+#include "ps/client/remote_store.h"
+#include "store/local_store.h"
 #include "train/trainer.h"
 
 namespace ps {

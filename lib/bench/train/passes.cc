@@ -9,7 +9,7 @@
 #include "bench/train/suite.h"
 #include "config/spec.h"
 #include "job/job.h"
-#include "ps/local_store.h"
+#include "store/local_store.h"
 #include "train/trainer.h"
 
 namespace ps {

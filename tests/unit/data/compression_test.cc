@@ -55,7 +55,7 @@ TEST_F(Compression, MembersAndFramesFollowEachOther) {
             expected);
 }
 
-// Cut anywhere but between members, the file must be refused, after the lines that were whole.
+// CheckpointStep anywhere but between members, the file must be refused, after the lines that were whole.
 TEST_F(Compression, AFileCutShortIsCorrupt) {
   std::string text = sample_lines(12);
   for (const std::string& stored :

@@ -1,5 +1,5 @@
 // What networks do to frames, at every phase of a frame: every request is answered, with its own answer.
-#include "net/proxy.h"
+#include "net/sim/proxy.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "ps/batch_router.h"
+#include "ps/wire/batch_router.h"
 
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ TEST(BatchRouterTest, EachPieceKnowsTheKeysOfItsRows) {
     std::vector<int> seen(keys.size());
     for (size_t shard = 0; shard < places.size(); ++shard) {
       for (const Bundle& bundle : router.bundles(shard)) {
-        const std::vector<Part> parts =
+        const std::vector<RowSlice> parts =
             decode_pull(encode_pull({}, bundle.num_parts(), bundle.push_parts())).parts;
         ASSERT_EQ(parts.size(), bundle.pieces.size());
         for (size_t i = 0; i < parts.size(); ++i) {

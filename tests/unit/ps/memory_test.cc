@@ -1,5 +1,5 @@
 // Memory limits: of tables, and of what waits.
-#include "ps/memory_limits.h"
+#include "ps/server/memory_limits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "ps/protocol.h"
+#include "ps/wire/protocol.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include "base/random.h"
 #include "base/varint.h"
 #include "config/json.h"
-#include "ps/hello.h"
-#include "ps/key_list.h"
+#include "ps/wire/hello.h"
+#include "ps/wire/key_list.h"
 
 namespace ps {
 namespace {
@@ -124,7 +124,7 @@ TEST(Protocol, FloatsOfAPushAreAlignedWhereTheyCame) {
   EXPECT_EQ(push.piece, 1u);
   EXPECT_EQ(push.num_pieces, 2u);
   ASSERT_EQ(push.parts.size(), 2u);
-  for (const Part& part : push.parts) {
+  for (const RowSlice& part : push.parts) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(push.floats(part)) % kFloatAlignment, 0u);
   }
   EXPECT_EQ(push.floats(push.parts[0])[5], 6);

@@ -1,5 +1,5 @@
 // Logs: what was said to be on the disk comes back, whatever happens to the process and the disk.
-#include "ps/push_log.h"
+#include "ps/log/push_log.h"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 #include "config/json.h"
 #include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
-#include "ps/push_log_reader.h"
+#include "ps/log/push_log_reader.h"
 #include "support/damage.h"
 #include "support/faulty_files.h"
 #include "support/scratch_folder.h"
@@ -51,7 +51,7 @@ class PushLogTest : public testing::Test {
     Texts texts;
     LogEnd end;
   };
-  std::optional<Read> read(std::optional<Cut> checkpoint = {}) {
+  std::optional<Read> read(std::optional<CheckpointStep> checkpoint = {}) {
     std::optional<PushLogReader> log = PushLogReader::open(folder_, checkpoint, why_);
     if (!log) return std::nullopt;
     Read result;
@@ -62,7 +62,7 @@ class PushLogTest : public testing::Test {
     });
     return result;
   }
-  Texts texts(std::optional<Cut> checkpoint = {}) {
+  Texts texts(std::optional<CheckpointStep> checkpoint = {}) {
     std::optional<Read> result = read(checkpoint);
     return result ? result->texts : Texts{"no log"};
   }
@@ -134,7 +134,7 @@ TEST_F(PushLogTest, ALogWithoutEventsIsOne) {
   open();
   turn();
   EXPECT_THAT(texts(), IsEmpty());
-  EXPECT_FALSE(read(Cut{1, 5}).has_value());
+  EXPECT_FALSE(read(CheckpointStep{1, 5}).has_value());
   EXPECT_THAT(why_, HasSubstr("goes on from the beginning, not from that at step 5"));
 }
 
@@ -145,14 +145,14 @@ TEST_F(PushLogTest, BeginsAnewWithACheckpointThatCounts) {
   log_->begin_base({9, 7}, "image");
   add_all({"b"});
   EXPECT_THAT(texts(), ElementsAre("a", "b"));
-  EXPECT_THAT(texts(Cut{9, 7}), ElementsAre("b"));
-  EXPECT_THAT(texts(Cut{8, 7}), ElementsAre("no log"));
+  EXPECT_THAT(texts(CheckpointStep{9, 7}), ElementsAre("b"));
+  EXPECT_THAT(texts(CheckpointStep{8, 7}), ElementsAre("no log"));
   log_->prune();
   EXPECT_THAT(texts(), ElementsAre("a", "b")) << "it does not count yet";
   newest_ = "step-000000007";
   log_->prune();
   EXPECT_THAT(texts(), ElementsAre("no log"));
-  EXPECT_EQ(PushLogReader::open(folder_, Cut{9, 7}, why_)->image(), "image");
+  EXPECT_EQ(PushLogReader::open(folder_, CheckpointStep{9, 7}, why_)->image(), "image");
   EXPECT_THAT(log_segments(folder_), ElementsAre(2));
 }
 

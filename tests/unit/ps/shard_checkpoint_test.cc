@@ -1,5 +1,5 @@
 // One shard's checkpoints, in simulated time: what has to be on the disk before one counts.
-#include "ps/shard_checkpoint.h"
+#include "ps/server/shard_checkpoint.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class ShardCheckpointTest : public testing::Test {
 
   bool counts() const { return read_latest(folder_.path()).has_value(); }
 
-  static constexpr Cut kCut{7, 12};
+  static constexpr CheckpointStep kCut{7, 12};
   ScratchFolder folder_;
   SimNetwork network_{1};
   SimHost host_{network_, "server"};

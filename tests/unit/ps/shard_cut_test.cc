@@ -1,5 +1,5 @@
 // Checkpoints of a shard: when they begin, what a run goes on from.
-#include "ps/run_state.h"
+#include "ps/server/run_state.h"
 #include "shard_test.h"
 
 namespace ps {

@@ -125,7 +125,7 @@ class TwoShards : public MarksTest {
   void restart(int rank) {
     Sender& sender = senders_[static_cast<size_t>(rank)];
     const uint64_t old = sender.generation++;
-    Standing standings[2];
+    RunStatus standings[2];
     for (int s : {0, 1}) {
       at(s, [&] {
         leave(rank, kTrainers, old);

@@ -25,7 +25,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     cuts_.clear();
     shard_->on_cut(
         [this](uint64_t step, bool) {
-          cuts_.push_back({step, shard_->save_image(), changes_.size()});
+          cuts_.push_back({step, shard_->save_snapshot(), changes_.size()});
           told_.push_back(kept_of(*shard_));
         },
         [](uint64_t step) { return step % 3 == 0; });
@@ -66,9 +66,9 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
   void take_part_anew(int rank, uint64_t generation) {
     leave(rank, kTrainers, generations_[rank]);
     generations_[rank] = 1000 + generation;
-    const Standing standing = join(rank, kTrainers, generations_[rank]);
-    steps_[rank] = standing.step;
-    cut_at_[rank] = standing.cut_at;
+    const RunStatus run_status = join(rank, kTrainers, generations_[rank]);
+    steps_[rank] = run_status.step;
+    cut_at_[rank] = run_status.cut_at;
     waiting_[rank] = nullptr;
   }
   void gather(int rank) { ShardTest::gather(rank, 0, cat("from ", rank)); }
@@ -86,7 +86,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
           told_again_.push_back(kept_of(*other));
         },
         [](uint64_t) { return false; });
-    if (!image.empty()) first->load_image(image);
+    if (!image.empty()) first->load_snapshot(image);
     for (size_t i = since; i < changes_.size(); ++i) {
       const Change& change = changes_[i];
       first->replay(change.event, change.rank, change.body, now_);
@@ -147,7 +147,7 @@ TEST_P(ReplayTest, BecomesTheSameWhereverTheLogEnds) {
     for (uint64_t number = 0; number < 150; ++number) {
       act(seed, number);
       std::unique_ptr<Shard> other = again("", 0);
-      ASSERT_EQ(other->save_image(), shard_->save_image()) << number;
+      ASSERT_EQ(other->save_snapshot(), shard_->save_snapshot()) << number;
       ASSERT_EQ(table(*other), table(*shard_)) << number;
       ASSERT_EQ(cuts_again_, cuts_behind(0)) << number;
     }
@@ -161,8 +161,8 @@ TEST_P(ReplayTest, ItsImageIsAllThatItRemembersOfItsRun) {
   begin();
   for (uint64_t number = 0; number < 100; ++number) {
     act(77, number);
-    const std::string image = shard_->save_image();
-    EXPECT_EQ(again(image, changes_.size())->save_image(), image) << number;
+    const std::string image = shard_->save_snapshot();
+    EXPECT_EQ(again(image, changes_.size())->save_snapshot(), image) << number;
     for (size_t size = 1; size < image.size(); size += 1 + image.size() / static_cast<size_t>(tries(50))) {
       EXPECT_THROW(again(std::string_view(image).substr(0, size), changes_.size()), Error) << size;
     }

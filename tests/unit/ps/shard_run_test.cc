@@ -24,11 +24,11 @@ TEST_F(ShardTest, AnotherProcessTakesARankUpWhereItWasLeft) {
   push(0, 1, {1}, 1);
   push_piece(1, {.step = 1, .info = {1, 0}, .piece = 0, .num_pieces = 2}, {1}, 8);  // and dies
   leave(1, 2, 1);
-  Standing standing = join(1, 2, 7);
-  EXPECT_EQ(standing.step, 1u);
-  EXPECT_EQ(standing.batches, 1u);
-  EXPECT_EQ(standing.pass_batches, 1u);
-  EXPECT_TRUE(standing.pass_begun);
+  RunStatus run_status = join(1, 2, 7);
+  EXPECT_EQ(run_status.step, 1u);
+  EXPECT_EQ(run_status.batches, 1u);
+  EXPECT_EQ(run_status.pass_batches, 1u);
+  EXPECT_TRUE(run_status.pass_begun);
   push(1, 1, {1}, 1);
   EXPECT_THAT(weights({1}), ElementsAre(-4)) << "half a push is forgotten";
   EXPECT_EQ(shard_->counters().trainers_returned, 1u);
@@ -40,12 +40,12 @@ TEST_F(ShardTest, StandingTellsOfPassesThatHaveEnded) {
   push(0, 0, {1}, 1);
   push_end(0, 1);
   leave(0, 1, 1);
-  Standing standing = join(0, 1, 2);
-  EXPECT_EQ(standing.step, 2u);
-  EXPECT_EQ(standing.pass, 1u);
-  EXPECT_EQ(standing.batches, 1u);
-  EXPECT_EQ(standing.pass_batches, 0u);
-  EXPECT_FALSE(standing.pass_begun);
+  RunStatus run_status = join(0, 1, 2);
+  EXPECT_EQ(run_status.step, 2u);
+  EXPECT_EQ(run_status.pass, 1u);
+  EXPECT_EQ(run_status.batches, 1u);
+  EXPECT_EQ(run_status.pass_batches, 0u);
+  EXPECT_FALSE(run_status.pass_begun);
 }
 
 // What it does after a pass is done, or on its way: the others' pushes may change the rows at any moment.
@@ -93,9 +93,9 @@ TEST_F(ShardTest, TheNextRunBeginsWhenARankReturnsThatHasEndedTheLast) {
   shard_->end_run(0);
   EXPECT_THAT(refusal([&] { join(0, 1, 2); }, Code::kUnavailable), HasSubstr("another run has to end first"));
   leave(0, 1, 1);
-  const Standing standing = join(0, 1, 2);
-  EXPECT_EQ(standing.step, 0u);
-  EXPECT_EQ(standing.run, 2u);
+  const RunStatus run_status = join(0, 1, 2);
+  EXPECT_EQ(run_status.step, 0u);
+  EXPECT_EQ(run_status.run, 2u);
   EXPECT_EQ(shard_->clock(), 0u);
   EXPECT_THAT(weights({1}), ElementsAre(-1)) << "the weights stay";
   EXPECT_THAT(refusal([&] { join(0, 1, 1, /*known=*/true); }, Code::kFenced), HasSubstr("another process"));
@@ -166,10 +166,10 @@ TEST_F(ShardGoesOnTest, ATrainerThatWasGivenUpEntersAtThePresentStep) {
   push(0, 0, {1}, 1);
   lose(1, 2);
   push(0, 1, {1}, 1);
-  Standing standing = join(1, 2, 7);
-  EXPECT_TRUE(standing.was_given_up);
-  EXPECT_EQ(standing.step, 2u);
-  EXPECT_EQ(standing.batches, 0u);
+  RunStatus run_status = join(1, 2, 7);
+  EXPECT_TRUE(run_status.was_given_up);
+  EXPECT_EQ(run_status.step, 2u);
+  EXPECT_EQ(run_status.batches, 0u);
   auto waiting = push(0, 2, {1}, 1);
   EXPECT_TRUE(waiting->waits()) << "it is one of them again";
   push(1, 2, {1}, 10);

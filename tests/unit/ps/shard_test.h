@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "config/json.h"
-#include "ps/shard.h"
+#include "ps/server/shard.h"
 
 namespace ps {
 
@@ -65,7 +65,7 @@ class ShardTest : public testing::Test {
     return send([&](ReplyPtr& reply) { shard_->apply(rank, {step, std::move(squares)}, reply); });
   }
 
-  Standing join(int rank, int trainers, uint64_t generation, bool known = false, uint64_t run = 0) {
+  RunStatus join(int rank, int trainers, uint64_t generation, bool known = false, uint64_t run = 0) {
     return shard_->join({rank, trainers, generation, known, run}, now_);
   }
   OutcomePtr gather(int rank, uint64_t number, const std::string& bytes) {

@@ -1,5 +1,5 @@
 // The status pages, made from figures that are given.
-#include "ps/status_service.h"
+#include "ps/status/status_service.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "base/file.h"
-#include "ps/protocol.h"
-#include "ps/shard.h"
+#include "ps/server/shard.h"
+#include "ps/wire/protocol.h"
 
 namespace ps {
 namespace {

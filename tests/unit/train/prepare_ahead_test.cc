@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "config/spec.h"
-#include "ps/local_store.h"
+#include "store/local_store.h"
 #include "train/trainer.h"
 
 namespace ps {

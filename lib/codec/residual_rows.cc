@@ -1,0 +1,34 @@
+#include "codec/residual_rows.h"
+
+#include <algorithm>
+
+namespace ps {
+
+ResidualRows::ResidualRows(int64_t width, uint64_t max_bytes)
+    : width_(width),
+      max_young_(std::max<uint64_t>(1, max_bytes / KeyedRows::row_bytes(width) / 2)),
+      young_(std::make_unique<KeyedRows>(width)),
+      old_(std::make_unique<KeyedRows>(width)) {}
+
+void ResidualRows::find(std::span<const uint64_t> keys, std::vector<float*>& errors) {
+  if (young_->size() >= max_young_) {
+    dropped_ += old_->size() - num_moved_;
+    num_moved_ = 0;
+    old_ = std::move(young_);
+    young_ = std::make_unique<KeyedRows>(width_);
+  }
+  errors.resize(keys.size());
+  for (size_t n = 0; n < keys.size(); ++n) errors[n] = find(keys[n]);
+}
+
+float* ResidualRows::find(uint64_t key) {
+  if (float* row = young_->find(key)) return row;
+  float* row = young_->add(key);
+  if (const float* older = old_->find(key)) {
+    std::copy_n(older, width_, row);
+    ++num_moved_;
+  }
+  return row;
+}
+
+}  // namespace ps

@@ -1,0 +1,258 @@
+#include "membership/etcd_client.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "config/json.h"
+#include "net/http/http_client.h"
+
+namespace ps {
+
+namespace {
+
+constexpr std::string_view kScheme = "etcd://";
+constexpr uint16_t kDefaultPort = 2379;
+constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+[[noreturn]] void fail_shape(std::string_view what) {
+  fail(Code::kData, "the answer has no ", what, " that can be read");
+}
+
+// The field of an object; null when it has none.
+const Json& field(const Json& json, const char* name) {
+  static const Json null;
+  if (!json.is_object()) fail_shape(name);
+  const auto found = json.find(name);
+  return found == json.end() ? null : *found;
+}
+
+// 64-bit numbers come as strings; 0 does not come.
+int64_t number(const Json& json, const char* name) {
+  const Json& value = field(json, name);
+  if (value.is_null()) return 0;
+  if (value.is_number_integer()) return value.get<int64_t>();
+  if (value.is_string()) {
+    if (const std::optional<int64_t> parsed = parse_int(value.get_ref<const std::string&>())) return *parsed;
+  }
+  fail_shape(name);
+}
+
+std::string bytes(const Json& json, const char* name) {
+  const Json& value = field(json, name);
+  if (value.is_null()) return "";
+  if (value.is_string()) {
+    if (std::optional<std::string> decoded = from_base64(value.get_ref<const std::string&>()))
+      return *decoded;
+  }
+  fail_shape(name);
+}
+
+EtcdEntry entry_of(const Json& json) {
+  return {.key = bytes(json, "key"),
+          .value = bytes(json, "value"),
+          .create_revision = number(json, "create_revision"),
+          .mod_revision = number(json, "mod_revision")};
+}
+
+Json parse_answer(std::string_view text) {
+  try {
+    return parse_json(text, "answer");
+  } catch (const Error& error) {
+    fail(Code::kData, "the answer is no JSON: ", error.message());
+  }
+}
+
+// Of gRPC, grpc.github.io/grpc/core/md_doc_statuscodes.html.
+Code code_of(int64_t grpc, int status) {
+  constexpr std::array<int64_t, 7> kMayPass = {2, 4, 5, 8, 10, 13, 14};
+  if (grpc == 7 || grpc == 16 || status == 401 || status == 403) return Code::kAuthentication;
+  if (std::ranges::count(kMayPass, grpc) > 0 || status >= 500) return Code::kUnavailable;
+  return grpc != 0 ? Code::kUsage : Code::kData;
+}
+
+// What it says is quoted: it may be anybody who answers there.
+[[noreturn]] void fail_refused(int status, const std::string& body) {
+  constexpr size_t kMostText = 200;
+  int64_t grpc = 0;
+  std::string text = body;
+  try {
+    const Json json = parse_answer(body);
+    grpc = number(json, "code");
+    const Json& message = field(json, "message");
+    if (message.is_string()) text = message.get<std::string>();
+  } catch (const Error&) {
+    // No etcd, or one of another kind: the status has to do.
+  }
+  fail(code_of(grpc, status), "answered with status ", status, ": ", quote(text.substr(0, kMostText)));
+}
+
+Json compare(const std::string& key, const EtcdCondition& condition) {
+  const char* name = condition.created ? "create_revision" : "mod_revision";
+  return {{"key", to_base64(key)},
+          {"target", condition.created ? "CREATE" : "MOD"},
+          {"result", "EQUAL"},
+          {name, std::to_string(condition.revision)}};
+}
+
+}  // namespace
+
+// ---- places
+
+EtcdPlace parse_etcd_place(const std::string& text) {
+  std::string_view rest = text;
+  if (!rest.starts_with(kScheme)) {
+    fail(Code::kUsage, quote(text), " is no place to be found in; expected etcd://HOST:PORT/PREFIX");
+  }
+  rest.remove_prefix(kScheme.size());
+  const size_t slash = std::min(rest.find('/'), rest.size());
+  EtcdPlace place{.endpoints = {}, .prefix = std::string(rest.substr(slash)), .text = text};
+  for (std::string_view one : split(rest.substr(0, slash), ',')) {
+    place.endpoints.push_back(parse_address(one, kDefaultPort));
+  }
+  if (!place.prefix.ends_with('/')) place.prefix += '/';
+  return place;
+}
+
+// ---- answers
+
+std::vector<EtcdEntry> decode_etcd_list(std::string_view answer) {
+  const Json json = parse_answer(answer);
+  const Json& found = field(json, "kvs");
+  if (!found.is_null() && !found.is_array()) fail_shape("kvs");
+  std::vector<EtcdEntry> entries;
+  for (const Json& entry : found) entries.push_back(entry_of(entry));
+  return entries;
+}
+
+std::optional<int64_t> decode_etcd_commit(std::string_view answer) {
+  const Json json = parse_answer(answer);
+  const Json& succeeded = field(json, "succeeded");
+  if (succeeded.is_null() || succeeded == false) return std::nullopt;
+  const int64_t revision = number(field(json, "header"), "revision");
+  if (succeeded != true || revision <= 0) fail_shape("revision");
+  return revision;
+}
+
+int64_t decode_etcd_grant(std::string_view answer) {
+  const int64_t lease = number(parse_answer(answer), "ID");
+  if (lease == 0) fail_shape("ID");
+  return lease;
+}
+
+bool decode_etcd_keep_alive(std::string_view answer, int64_t lease) {
+  const Json json = parse_answer(answer);
+  const Json& result = field(json, "result");
+  if (number(result, "ID") != lease) fail_shape("ID");
+  return number(result, "TTL") > 0;
+}
+
+// ---- requests
+
+EtcdClient::EtcdClient(Transport& transport, EtcdPlace place, Duration timeout)
+    : transport_(transport), place_(std::move(place)), timeout_(timeout) {
+  PS_CHECK(!place_.endpoints.empty());
+}
+
+std::vector<EtcdEntry> EtcdClient::list(std::string_view prefix) {
+  const std::string first = full(prefix);
+  std::string end = first;  // after all that begin with it
+  ++end.back();
+  std::vector<EtcdEntry> entries =
+      decode_etcd_list(call("/v3/kv/range", {{"key", to_base64(first)}, {"range_end", to_base64(end)}}));
+  for (EtcdEntry& entry : entries) {
+    if (!entry.key.starts_with(first)) fail_shape("key");
+    entry.key.erase(0, place_.prefix.size());
+  }
+  return entries;
+}
+
+std::optional<int64_t> EtcdClient::put_if(const std::vector<EtcdCondition>& conditions,
+                                          const std::vector<EtcdPut>& puts) {
+  Json operations = Json::array();
+  for (const EtcdPut& put : puts) {
+    operations.push_back({{"request_put",
+                           {{"key", to_base64(full(put.key))},
+                            {"value", to_base64(put.value)},
+                            {"lease", std::to_string(put.lease)}}}});
+  }
+  return commit(conditions, std::move(operations));
+}
+
+std::optional<int64_t> EtcdClient::erase_if(const std::vector<EtcdCondition>& conditions,
+                                            const std::string& key) {
+  return commit(conditions, Json::array({{{"request_delete_range", {{"key", to_base64(full(key))}}}}}));
+}
+
+std::optional<int64_t> EtcdClient::commit(const std::vector<EtcdCondition>& conditions, Json operations) {
+  Json request = {{"compare", Json::array()}, {"success", std::move(operations)}};
+  for (const EtcdCondition& condition : conditions) {
+    request["compare"].push_back(compare(full(condition.key), condition));
+  }
+  return decode_etcd_commit(call("/v3/kv/txn", request));
+}
+
+int64_t EtcdClient::grant(int64_t seconds) {
+  return decode_etcd_grant(call("/v3/lease/grant", {{"TTL", std::to_string(seconds)}}));
+}
+
+bool EtcdClient::keep_alive(int64_t lease) {
+  return decode_etcd_keep_alive(call("/v3/lease/keepalive", {{"ID", std::to_string(lease)}}), lease);
+}
+
+void EtcdClient::revoke(int64_t lease) {
+  call("/v3/lease/revoke", {{"ID", std::to_string(lease)}});
+}
+
+// The endpoint that answered last is asked first; a change whose answer was lost may be made twice, which
+// conditions make harmless.
+std::string EtcdClient::call(const std::string& path, const Json& request) {
+  const HttpPost post{.target = path, .body = request.dump()};
+  for (size_t tries = 1;; ++tries) {
+    const Address& address = place_.endpoints[endpoint_];
+    try {
+      HttpAnswer answer = http_post(transport_, address, post, {.timeout = timeout_});
+      if (answer.status != 200) fail_refused(answer.status, answer.body);
+      return std::move(answer.body);
+    } catch (const Error& error) {
+      if (error.code() != Code::kUnavailable || tries >= place_.endpoints.size()) throw error.within("etcd");
+      endpoint_ = (endpoint_ + 1) % place_.endpoints.size();
+    }
+  }
+}
+
+// ---- base64
+
+std::string to_base64(std::string_view bytes) {
+  std::string out;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t group = 0;  // 24 bits
+    for (size_t k = 0; k < 3; ++k) {
+      group = group << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0);
+    }
+    for (size_t k = 0; k < 4; ++k) {
+      out += i + k > bytes.size() ? '=' : kDigits[group >> (18 - 6 * k) & 63];
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> from_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  std::string out;
+  uint32_t group = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool pads = i + padding >= text.size();
+    const size_t digit = pads ? 0 : kDigits.find(text[i]);
+    if (digit == std::string_view::npos) return std::nullopt;
+    group = group << 6 | static_cast<uint32_t>(digit);
+    if (i % 4 < 3) continue;
+    for (int shift : {16, 8, 0}) out += static_cast<char>(group >> shift & 255);
+    group = 0;
+  }
+  out.resize(out.size() - padding);
+  return out;
+}
+
+}  // namespace ps

@@ -1,0 +1,63 @@
+#include "membership/fenced_files.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "base/file.h"
+
+namespace ps {
+
+namespace {
+
+// Of many writes each compares two times.
+class FencedFile final : public OutputFile {
+ public:
+  FencedFile(std::unique_ptr<OutputFile> file, FileFence& fence) : file_(std::move(file)), fence_(fence) {}
+
+  void write(std::string_view bytes) override {
+    fence_.check();
+    file_->write(bytes);
+  }
+
+  void sync() override {
+    fence_.check_now();
+    file_->sync();
+  }
+
+ private:
+  const std::unique_ptr<OutputFile> file_;
+  FileFence& fence_;
+};
+
+}  // namespace
+
+std::unique_ptr<OutputFile> FencedFiles::create(const std::string& path) {
+  fence_.check_now();
+  return std::make_unique<FencedFile>(files_.create(path), fence_);
+}
+
+void FencedFiles::rename(const std::string& from, const std::string& to) {
+  fence_.check_now();
+  files_.rename(from, to);
+}
+
+void FencedFiles::sync_directory(const std::string& path) {
+  fence_.check_now();
+  files_.sync_directory(path);
+}
+
+void FencedFiles::make_directories(const std::string& path) {
+  fence_.check_now();
+  files_.make_directories(path);
+}
+
+// File by file, as there may be many: the server may be stopped, and replaced, among them.
+void FencedFiles::remove(const std::string& path) {
+  if (is_directory(path) && !std::filesystem::is_symlink(path)) {
+    for (const std::string& name : list_directory(path)) remove(join_path(path, name));
+  }
+  fence_.check_now();
+  files_.remove(path);
+}
+
+}  // namespace ps

@@ -1,0 +1,18 @@
+#include "optim/optimizer_plan.h"
+
+#include "config/catalog.h"
+#include "optim/options.h"
+
+namespace ps {
+
+OptimizerPlan make_optimizer_plan(const Json& optimizer, std::string_view gradient) {
+  const OptimizerEntry& entry = find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer");
+  OptimizerOptions common = parse_optimizer_options(optimizer, "optimizer");
+  auto make = [&entry, numbers = without_type(optimizer)](const ParameterTuning& tuning) {
+    return entry.make_float(numbers, tuning);
+  };
+  return {make, make_schedule(common.schedule, common.learning_rate, "optimizer.schedule"),
+          gradient == "mean", common.clip_norm, common.clip_global_norm};
+}
+
+}  // namespace ps

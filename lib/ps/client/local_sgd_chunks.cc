@@ -1,0 +1,114 @@
+#include "ps/client/local_sgd_chunks.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kSectionBytes = 8;
+constexpr size_t kCopiedAtOnce = 256;  // copied from a table
+
+std::string begin_piece(StateChunkKind kind) {
+  std::string out;
+  put(out, kind);
+  return out;
+}
+
+// At most.
+uint64_t row_bytes(const TableLayout& layout) {
+  const uint64_t floats = static_cast<uint64_t>(layout.width + layout.values());
+  return sizeof(uint64_t) + sizeof(uint8_t) + sizeof(uint32_t) + floats * sizeof(float);
+}
+
+}  // namespace
+
+LocalSgdChunks::LocalSgdChunks(const LocalSgdCopies& copies, uint64_t most_bytes)
+    : copies_(copies), most_bytes_(most_bytes) {
+  uint64_t rows = 0;
+  for (size_t p = 0; p < copies.specs().size(); ++p) {
+    rows += copies.num_rows(p);
+    add_rows(static_cast<uint32_t>(p), copies.num_rows(p));
+  }
+  const LocalSgdProgress& progress = copies.progress;
+  for (int64_t number : {progress.pass, progress.pass_batches, progress.batches}) put(known_, number);
+  put(known_, rows);
+  put(known_, copies.local_.steps());
+  copies.local_.save_optimizers(known_);
+}
+
+// Fills the last piece, then begins others.
+void LocalSgdChunks::add_rows(uint32_t parameter, uint64_t rows) {
+  const uint64_t bytes = row_bytes(copies_.local_.layout(static_cast<int>(parameter)));
+  for (uint64_t first = 0; first < rows;) {
+    const uint64_t used = last_bytes_ + kSectionBytes;
+    uint64_t room = used < most_bytes_ ? (most_bytes_ - used) / bytes : 0;
+    if (begins_.empty() || room == 0) {
+      begins_.push_back(runs_.size());
+      last_bytes_ = sizeof(StateChunkKind);
+      const uint64_t empty = last_bytes_ + kSectionBytes;
+      room = empty < most_bytes_ ? std::max<uint64_t>(1, (most_bytes_ - empty) / bytes) : 1;
+    }
+    const uint64_t count = std::min(room, rows - first);
+    runs_.push_back({parameter, first, count});
+    last_bytes_ += kSectionBytes + count * bytes;
+    first += count;
+  }
+}
+
+size_t LocalSgdChunks::num_known() const {
+  return (known_.size() + most_bytes_ - 1) / most_bytes_;
+}
+
+size_t LocalSgdChunks::size() const {
+  return 1 + num_known() + begins_.size();
+}
+
+std::string LocalSgdChunks::encode(size_t piece) const {
+  if (piece == 0) {
+    std::string out = begin_piece(StateChunkKind::kSchedule);
+    copies_.local_.save_schedule(out);
+    return out;
+  }
+  if (piece <= num_known()) return encode_steps(piece - 1);
+  const size_t n = piece - 1 - num_known();
+  const size_t end = n + 1 < begins_.size() ? begins_[n + 1] : runs_.size();
+  std::string out = begin_piece(StateChunkKind::kRows);
+  for (size_t run = begins_[n]; run < end; ++run) encode_rows(runs_[run], out);
+  return out;
+}
+
+std::string LocalSgdChunks::encode_steps(size_t part) const {
+  std::string out = begin_piece(StateChunkKind::kSteps);
+  const uint64_t offset = part * most_bytes_;
+  put(out, offset);
+  put(out, static_cast<uint64_t>(known_.size()));
+  out += std::string_view(known_).substr(offset, most_bytes_);
+  return out;
+}
+
+void LocalSgdChunks::encode_rows(const Run& run, std::string& out) const {
+  const size_t p = run.parameter, cols = static_cast<size_t>(copies_.specs()[p].cols);
+  const size_t values = static_cast<size_t>(copies_.local_.layout(static_cast<int>(p)).values());
+  put(out, run.parameter);
+  put(out, static_cast<uint32_t>(run.count));
+  std::vector<uint64_t> keys;
+  RowBlock rows;
+  for (uint64_t done = 0; done < run.count; done += keys.size()) {
+    copies_.list_keys(p, run.first + done, std::min<uint64_t>(kCopiedAtOnce, run.count - done), keys);
+    copies_.local_.copy_rows(static_cast<int>(p), keys, rows);
+    for (size_t n = 0; n < keys.size(); ++n) {
+      bool sent = false;
+      const float* base = copies_.base_of(p, keys[n], sent);
+      put(out, keys[n]);
+      put(out, static_cast<uint8_t>((base != nullptr ? kLocalSgdBase : 0) | (sent ? kLocalSgdSent : 0)));
+      if (base != nullptr) put_array(out, std::span(base, cols));
+      if (!rows.stamps.empty()) put(out, rows.stamps[n]);
+      put_array(out, std::span<const float>(rows.values).subspan(n * values, values));
+    }
+  }
+}
+
+}  // namespace ps

@@ -1,0 +1,208 @@
+#include "ps/client/local_sgd_copies.h"
+
+#include <map>
+
+#include "base/error.h"
+#include "base/radix_sort.h"
+#include "ps/client/local_sgd_chunks.h"
+
+namespace ps {
+
+namespace {
+
+template <class... Parts>
+[[noreturn]] void damaged(const Parts&... parts) {
+  fail(Code::kCorrupt, "what was kept of the trainer's copies is damaged: ", parts...);
+}
+
+}  // namespace
+
+struct LocalSgdCopies::Taking {
+  bool has_schedule = false;
+  std::map<uint64_t, std::string> known;  // by offset
+  uint64_t known_bytes = 0;               // of all, as they say
+  uint64_t rows = 0;
+};
+
+float* LocalSgdCopy::find_or_start(const ParameterSpec& spec, uint64_t key) {
+  if (float* row = rows->find(key)) return row;
+  float* row = rows->add(key);
+  spec.initializer.fill(key, {row, cols});
+  return row;
+}
+
+LocalSgdCopies::LocalSgdCopies(std::vector<ParameterSpec> specs, int64_t period, LocalStore& local)
+    : specs_(std::move(specs)), period_(period), local_(local), taking_(std::make_unique<Taking>()) {
+  for (const ParameterSpec& spec : specs_) copies_.emplace_back(spec);
+}
+
+LocalSgdCopies::~LocalSgdCopies() = default;
+
+std::vector<KeyPlan> LocalSgdCopies::sent_keys() const {
+  std::vector<KeyPlan> plans(specs_.size());
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    const KeyedRows& rows = *copies_[p].rows;
+    for (size_t n = 0; n < rows.size(); ++n) {
+      if ((copies_[p].mark(rows.row(n)) & LocalSgdCopy::kSent) != 0) plans[p].keys.push_back(rows.keys()[n]);
+    }
+    radix_sort(plans[p].keys);
+  }
+  return plans;
+}
+
+// ---- telling
+
+std::unique_ptr<StateChunkSource> LocalSgdCopies::pieces(uint64_t most_bytes) const {
+  return std::make_unique<LocalSgdChunks>(*this, most_bytes);
+}
+
+// Rows of a sparse table are those that batches have used.  Each step moves all of another; servers have
+// values that no optimizer moves.
+uint64_t LocalSgdCopies::num_rows(size_t p) const {
+  if (specs_[p].kind == ParameterKind::kStatistic) return 0;
+  return specs_[p].sparse ? copies_[p].rows->size() : static_cast<uint64_t>(specs_[p].rows);
+}
+
+void LocalSgdCopies::list_keys(size_t p, uint64_t first, uint64_t count, std::vector<uint64_t>& keys) const {
+  keys.clear();
+  for (uint64_t n = first; n < first + count; ++n) {
+    keys.push_back(specs_[p].sparse ? copies_[p].rows->keys()[n] : n);
+  }
+}
+
+const float* LocalSgdCopies::base_of(size_t p, uint64_t key, bool& sent) const {
+  const LocalSgdCopy& copy = copies_[p];
+  if (specs_[p].kind == ParameterKind::kMatrix) {
+    if (copy.whole.empty()) return nullptr;
+    sent = whole_is_sent;
+    return copy.whole.data() + key * copy.cols;
+  }
+  const float* base = copy.rows->find(key);
+  sent = base != nullptr && (copy.mark(base) & LocalSgdCopy::kSent) != 0;
+  return base;
+}
+
+// ---- taking up
+
+void LocalSgdCopies::take(std::string_view piece) {
+  PS_CHECK(taking_ != nullptr);
+  ByteReader in(piece);
+  switch (in.get<StateChunkKind>()) {
+    case StateChunkKind::kSchedule:
+      return take_schedule(in);
+    case StateChunkKind::kSteps:
+      return take_steps(in);
+    case StateChunkKind::kRows:
+      return take_rows(in);
+    case StateChunkKind::kErrors:
+      break;
+  }
+  damaged("a piece of kind ", piece.empty() ? 0 : static_cast<int>(piece[0]));
+}
+
+void LocalSgdCopies::take_schedule(ByteReader& in) {
+  local_.advance_schedule(in);
+  if (in.remaining() > 0) damaged("a schedule of another length");
+  taking_->has_schedule = true;
+}
+
+void LocalSgdCopies::take_steps(ByteReader& in) {
+  const uint64_t offset = in.get<uint64_t>(), total = in.get<uint64_t>();
+  const std::string_view bytes = in.get_bytes(in.remaining());
+  const bool other = !taking_->known.empty() && taking_->known_bytes != total;
+  if (!in.ok() || bytes.empty() || other || offset > total || bytes.size() > total - offset) {
+    damaged(bytes.size(), " bytes at ", offset, " of ", total);
+  }
+  taking_->known_bytes = total;
+  if (!taking_->known.try_emplace(offset, bytes).second) damaged("bytes at ", offset, " come twice");
+}
+
+void LocalSgdCopies::take_rows(ByteReader& in) {
+  constexpr size_t kPutAtOnce = 256;  // put into a table
+  while (in.remaining() > 0) {
+    const uint32_t p = in.get<uint32_t>(), count = in.get<uint32_t>();
+    if (!in.ok() || p >= specs_.size() || specs_[p].kind == ParameterKind::kStatistic) {
+      damaged("rows of parameter ", p);
+    }
+    const TableLayout layout = local_.layout(static_cast<int>(p));
+    RowBlock block;
+    for (uint32_t n = 0; n < count; ++n) {
+      take_row(p, layout, in, block);
+      if (block.size() < kPutAtOnce && n + 1 < count) continue;
+      local_.put_rows(static_cast<int>(p), block);
+      block.clear();
+    }
+    taking_->rows += count;
+  }
+}
+
+// Appends the row to the block.
+void LocalSgdCopies::take_row(size_t p, const TableLayout& layout, ByteReader& in, RowBlock& block) {
+  const ParameterSpec& spec = specs_[p];
+  const size_t values = static_cast<size_t>(layout.values());
+  const uint64_t key = in.get<uint64_t>();
+  const uint8_t flags = in.get<uint8_t>();
+  const size_t left = (flags & kLocalSgdBase) * static_cast<size_t>(spec.cols) * sizeof(float) +
+                      (layout.stamped ? sizeof(uint32_t) : 0) + values * sizeof(float);
+  if (!in.has(left)) damaged("rows of ", quote(spec.name), " are cut short");
+  if (flags > (kLocalSgdBase | kLocalSgdSent) || (spec.sparse && (flags & kLocalSgdBase) == 0) ||
+      flags == kLocalSgdSent) {
+    damaged("row ", key, " of ", quote(spec.name), " has flags ", int{flags});
+  }
+  const bool bounded = spec.rows > 0 || !spec.sparse;
+  if (bounded && key >= static_cast<uint64_t>(spec.rows)) damaged(quote(spec.name), " has no row ", key);
+  if ((flags & kLocalSgdBase) != 0) take_base(p, key, flags, in);
+  block.keys.push_back(key);
+  if (layout.stamped) block.stamps.push_back(in.get<uint32_t>());
+  block.values.resize(block.keys.size() * values);
+  in.get_array(std::span(block.values).last(values));
+}
+
+void LocalSgdCopies::take_base(size_t p, uint64_t key, uint8_t flags, ByteReader& in) {
+  const ParameterSpec& spec = specs_[p];
+  LocalSgdCopy& copy = copies_[p];
+  const bool sent = (flags & kLocalSgdSent) != 0;
+  if (spec.kind == ParameterKind::kMatrix) {
+    copy.whole.resize(static_cast<size_t>(spec.rows) * copy.cols);
+    whole_is_sent |= sent;
+    return in.get_array(std::span(copy.whole).subspan(key * copy.cols, copy.cols));
+  }
+  if (copy.rows->find(key) != nullptr) damaged("row ", key, " of ", quote(spec.name), " comes twice");
+  float* base = copy.rows->add(key);
+  in.get_array(std::span(base, copy.cols));
+  copy.set_mark(base, sent ? LocalSgdCopy::kSent : 0);
+}
+
+// Trainers of another number have told no more than their schedules; who begins, nothing.
+void LocalSgdCopies::end_taking(uint64_t batches) {
+  const std::unique_ptr<Taking> taking = std::move(taking_);
+  if (taking->known.empty() && taking->rows == 0) return;
+  std::string known;
+  for (const auto& [offset, bytes] : taking->known) {
+    if (offset != known.size()) damaged("there is nothing at ", known.size(), " of ", taking->known_bytes);
+    known += bytes;
+  }
+  if (known.size() != taking->known_bytes || !taking->has_schedule) damaged("some of it is missing");
+  ByteReader in(known);
+  end_known(in, taking->rows, batches);
+  resumed_ = true;
+}
+
+// A batch is a step, and a push that of a period at most.
+void LocalSgdCopies::end_known(ByteReader& in, uint64_t rows, uint64_t batches) {
+  for (int64_t* number : {&progress.pass, &progress.pass_batches, &progress.batches}) {
+    *number = in.get<int64_t>();
+    if (*number < 0) damaged("counts below 0");
+  }
+  const uint64_t all_rows = in.get<uint64_t>();
+  const int64_t steps = in.get<int64_t>();
+  if (!in.ok() || all_rows != rows) damaged(rows, " rows, expected ", all_rows);
+  const uint64_t period = static_cast<uint64_t>(period_);
+  if (steps < 0 || (static_cast<uint64_t>(steps) + period - 1) / period > batches) {
+    damaged(steps, " steps in ", batches, " rounds of ", period);
+  }
+  local_.load_optimizers(in, steps);
+  if (!in.ok() || in.remaining() > 0) damaged("what is known of its steps has another length");
+}
+
+}  // namespace ps

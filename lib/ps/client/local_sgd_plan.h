@@ -1,0 +1,25 @@
+// What a job whose trainers train copies of their own (LocalSgdStore) asks of its servers and of its
+// optimizer.
+#ifndef PS_PS_CLIENT_LOCAL_SGD_PLAN_H_
+#define PS_PS_CLIENT_LOCAL_SGD_PLAN_H_
+
+#include <vector>
+
+#include "config/fwd.h"
+#include "optim/optimizer_plan.h"
+#include "optim/parameter.h"
+
+namespace ps {
+
+// What servers of such a job do with what they get: they add it.  Their parameters have no tuning: that is
+// for the trainers.
+OptimizerPlan addition_plan();
+std::vector<ParameterSpec> without_tuning(std::vector<ParameterSpec> specs);
+
+// Throws kUsage "optimizer…" when trainers of such a job cannot use this one: where weights are made from
+// state, those of the servers would not last, and where they are averaged, servers could not say the means.
+void check_geo_optimizer(const Json& optimizer);
+
+}  // namespace ps
+
+#endif  // PS_PS_CLIENT_LOCAL_SGD_PLAN_H_

@@ -1,0 +1,381 @@
+#include "ps/client/local_sgd_store.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/radix_sort.h"
+
+namespace ps {
+
+namespace {
+
+// Servers count the exchanges of a round as one batch each, so that it has one; what is left at the end of a
+// pass, which may be all rows, goes out in pieces, for the sake of memory.
+constexpr size_t kAllRows = SIZE_MAX, kRowsAtOnce = 1 << 17;
+
+bool same_bits(const float* a, const float* b, int64_t count) {
+  return std::memcmp(a, b, static_cast<size_t>(count) * sizeof(float)) == 0;
+}
+
+}  // namespace
+
+LocalSgdStore::LocalSgdStore(const LocalSgdOptions& options, LocalSgdCopies& copies, RemoteStore& remote)
+    : specs_(copies.specs()),
+      options_(options),
+      factor_(options.mean ? 1.0f / static_cast<float>(remote.size()) : 1.0f),
+      copies_(copies),
+      local_(copies.local()),
+      remote_(remote),
+      position_(find_position()) {
+  for (const ParameterSpec& spec : specs_) {
+    if (!spec.row_policy) continue;
+    fail(Code::kUsage, quote(spec.name),
+         ": rows that come and go need the servers to see every batch: ", "not in train.mode geo");
+  }
+  if (copies_.resumed()) end_former_exchange();
+}
+
+// A push was a round of batches, if no more is known.
+RunPosition LocalSgdStore::find_position() {
+  RunPosition position = remote_.position();
+  LocalSgdProgress& progress = copies_.progress;
+  if (copies_.resumed()) {
+    position.batches = progress.batches;
+    if (position.pass == progress.pass && !position.pass_ended) position.pass_batches = progress.pass_batches;
+  } else {
+    position.pass_batches *= options_.period;
+    position.batches *= options_.period;
+  }
+  progress = {position.pass, position.pass_batches, position.batches};
+  return position;
+}
+
+// ---- batches
+
+void LocalSgdStore::pull(std::span<const KeyPlan> plans, PullMode mode, Views& views) {
+  if (mode == PullMode::kRead) {
+    send_rest();
+    return remote_.pull(plans, mode, views);
+  }
+  local_.pull(plans, mode, views);
+  refresh(plans, views);
+}
+
+// Lists the keys, and this trainer's rows, that this round has not read yet; false when there are none.
+bool LocalSgdStore::find_missing(std::span<const KeyPlan> plans, std::vector<KeyPlan>& missing,
+                                 std::vector<std::vector<float*>>& rows) {
+  bool any = false;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (specs_[p].kind != ParameterKind::kRows) continue;
+    LocalSgdCopy& copy = copies_[p];
+    copy.current.resize(plans[p].keys.size());
+    for (size_t n = 0; n < copy.current.size(); ++n) {
+      float* base = copy.find_or_start(specs_[p], plans[p].keys[n]);
+      copy.current[n] = base;
+      if ((copy.mark(base) & ~LocalSgdCopy::kTrained) == round_) continue;
+      missing[p].keys.push_back(plans[p].keys[n]);
+      rows[p].push_back(base);
+      any = true;
+    }
+  }
+  return any;
+}
+
+// Asks for what this round has not read yet.
+void LocalSgdStore::refresh(std::span<const KeyPlan> plans, const Views& mine) {
+  std::vector<KeyPlan> missing(specs_.size());
+  std::vector<std::vector<float*>> bases(specs_.size());
+  if (!find_missing(plans, missing, bases) && has_whole_) return;
+  Views theirs;
+  remote_.pull(missing, PullMode::kTrain, has_whole_ ? RemoteStore::Scope::kRows : RemoteStore::Scope::kAll,
+               theirs);
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    size_t next = 0;
+    for (size_t n = 0; next < bases[p].size(); ++n) {
+      float* base = bases[p][next];
+      if (copies_[p].current[n] != base) continue;
+      take(theirs[p].rows[next++], specs_[p].cols, /*sent=*/false, base, mine[p].rows[n]);
+      copies_[p].set_mark(base, round_);
+    }
+  }
+  if (!has_whole_) take_whole(theirs, /*sent=*/false, mine);
+}
+
+void LocalSgdStore::take_whole(const Views& theirs, bool sent, const Views& mine) {
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    const int64_t count = specs_[p].rows * specs_[p].cols;
+    std::vector<float>& whole = copies_[p].whole;
+    if (specs_[p].kind == ParameterKind::kStatistic) {
+      std::copy_n(theirs[p].value, count, mine[p].value);
+    } else if (specs_[p].kind == ParameterKind::kMatrix) {
+      if (whole.empty()) whole.assign(mine[p].value, mine[p].value + count);
+      take(theirs[p].value, count, sent, whole.data(), mine[p].value);
+    }
+  }
+  has_whole_ = true;
+}
+
+// base and mine <- what the servers have now.  Where that is what this trainer expects, since nobody else has
+// changed it, its own weight stays: it has not been rounded as often.  Returns whether one has changed.
+bool LocalSgdStore::take(const float* theirs, int64_t count, bool sent, float* base, float* mine) const {
+  const bool expects = !sent || factor_ == 1;
+  bool changed = false;
+  for (int64_t j = 0; j < count; ++j) {
+    const float expected = sent ? base[j] + difference(mine[j], base[j]) : base[j];
+    const bool stays = expects && theirs[j] == expected;
+    if (!stays) mine[j] = theirs[j];
+    changed |= !stays;
+    base[j] = theirs[j];
+  }
+  return changed;
+}
+
+void LocalSgdStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                         const StepInfo& info) {
+  local_.push(plans, views, info);
+  begin_pass(info.pass);
+  ++copies_.progress.pass_batches, ++copies_.progress.batches;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    LocalSgdCopy& copy = copies_[p];
+    for (size_t n = 0; n < copy.current.size(); ++n) {
+      if ((copy.mark(copy.current[n]) & LocalSgdCopy::kTrained) != 0) continue;
+      copy.set_mark(copy.current[n], round_ | LocalSgdCopy::kTrained);
+      copy.trained.push_back(plans[p].keys[n]);
+    }
+  }
+  if (++batches_ == options_.period) exchange(kAllRows);
+}
+
+// ---- exchanges
+
+// Ends the round: what it has trained goes out, and comes back as all trainers made it.
+void LocalSgdStore::exchange(size_t rows_at_once) {
+  ++round_;
+  batches_ = 0;
+  size_t most = 0;
+  for (LocalSgdCopy& copy : copies_) {
+    radix_sort(copy.trained);
+    most = std::max(most, copy.trained.size());
+  }
+  rows_at_once = std::min(rows_at_once, std::max<size_t>(1, most));
+  for (size_t begin = 0; begin == 0 || begin < most; begin += rows_at_once) {
+    std::vector<KeyPlan> plans(specs_.size());
+    for (size_t p = 0; p < specs_.size(); ++p) {
+      const std::vector<uint64_t>& trained = copies_[p].trained;
+      if (begin >= trained.size()) continue;
+      const size_t count = std::min(rows_at_once, trained.size() - begin);
+      plans[p].keys.assign(trained.data() + begin, trained.data() + begin + count);
+    }
+    exchange_some(plans, begin == 0 ? RemoteStore::Scope::kAll : RemoteStore::Scope::kRows);
+  }
+  for (LocalSgdCopy& copy : copies_) copy.trained.clear();
+}
+
+void LocalSgdStore::exchange_some(std::span<const KeyPlan> plans, RemoteStore::Scope scope) {
+  Views whole, differences;
+  std::vector<std::vector<float>> mine = read_copies(plans);
+  local_.pull(std::vector<KeyPlan>(specs_.size()), PullMode::kTrain, whole);
+  remote_.prepare_push(plans, scope, differences);
+  fill_differences(plans, scope, mine, whole, differences);
+  mark_sent(plans, scope);
+  remote_.push(plans, differences, {1, copies_.progress.pass});
+  remote_.finish_pushes();
+  end_exchange(plans, mine);
+}
+
+// Takes over what the servers have made of what was on its way to them.
+void LocalSgdStore::end_exchange(std::span<const KeyPlan> plans, std::span<std::vector<float>> mine) {
+  const bool with_whole = std::exchange(copies_.whole_is_sent, false);
+  Views whole, theirs;
+  local_.pull(std::vector<KeyPlan>(specs_.size()), PullMode::kTrain, whole);
+  remote_.pull(plans, PullMode::kTrain, with_whole ? RemoteStore::Scope::kAll : RemoteStore::Scope::kRows,
+               theirs);
+  take_rows(plans, theirs, mine);
+  if (with_whole) take_whole(theirs, /*sent=*/true, whole);
+}
+
+// That in which the process before told its state.
+void LocalSgdStore::end_former_exchange() {
+  const std::vector<KeyPlan> plans = copies_.sent_keys();
+  const auto has_keys = [](const KeyPlan& plan) { return !plan.keys.empty(); };
+  if (!copies_.whole_is_sent && std::ranges::none_of(plans, has_keys)) return;
+  std::vector<std::vector<float>> mine = read_copies(plans);
+  end_exchange(plans, mine);
+}
+
+// For checkpoints, which have it as it is during the push.
+void LocalSgdStore::mark_sent(std::span<const KeyPlan> plans, RemoteStore::Scope scope) {
+  copies_.whole_is_sent = scope == RemoteStore::Scope::kAll;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    for (uint64_t key : plans[p].keys) copies_[p].set_mark(copies_[p].rows->find(key), LocalSgdCopy::kSent);
+  }
+}
+
+// The weights of rows, up to date.  Copies, because bringing rows themselves up to date here would change how
+// training rounds.
+std::vector<std::vector<float>> LocalSgdStore::read_copies(std::span<const KeyPlan> plans) {
+  std::vector<std::vector<float>> copies(specs_.size());
+  Views views;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (plans[p].keys.empty()) continue;
+    const size_t cols = static_cast<size_t>(specs_[p].cols);
+    copies[p].resize(plans[p].keys.size() * cols);
+    if (specs_[p].sparse) {
+      local_.read_rows(static_cast<int>(p), plans[p].keys, copies[p].data());
+      continue;
+    }
+    std::vector<KeyPlan> one(specs_.size());
+    one[p].keys = plans[p].keys;
+    local_.pull(one, PullMode::kTrain, views);
+    for (size_t n = 0; n < one[p].keys.size(); ++n) {
+      std::copy_n(views[p].rows[n], cols, copies[p].data() + n * cols);
+    }
+  }
+  return copies;
+}
+
+// Statistics, which no optimizer moves, go out as they are.
+void LocalSgdStore::fill_differences(std::span<const KeyPlan> plans, RemoteStore::Scope scope,
+                                     std::span<const std::vector<float>> mine, const Views& whole,
+                                     Views& out) const {
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    const int64_t cols = specs_[p].cols;
+    const float* from = mine[p].data();
+    float* to = out[p].row_gradients;
+    for (uint64_t key : plans[p].keys) {
+      const float* base = copies_[p].rows->find(key);
+      for (int64_t j = 0; j < cols; ++j) *to++ = difference(*from++, base[j]);
+    }
+    if (scope == RemoteStore::Scope::kRows) continue;
+    if (specs_[p].kind == ParameterKind::kStatistic) out[p].value = whole[p].value;
+    if (specs_[p].kind != ParameterKind::kMatrix) continue;
+    for (int64_t i = 0; i < specs_[p].rows * cols; ++i) {
+      out[p].gradient[i] = difference(whole[p].value[i], copies_[p].whole[static_cast<size_t>(i)]);
+    }
+  }
+}
+
+// `mine` are copies: the rows that come back changed are set.
+void LocalSgdStore::take_rows(std::span<const KeyPlan> plans, const Views& theirs,
+                              std::span<std::vector<float>> mine) {
+  std::vector<KeyPlan> changed(specs_.size());
+  std::vector<std::vector<const float*>> weights(specs_.size());
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    float* copy = mine[p].data();
+    for (size_t n = 0; n < plans[p].keys.size(); ++n, copy += specs_[p].cols) {
+      float* base = copies_[p].rows->find(plans[p].keys[n]);
+      copies_[p].set_mark(base, round_);
+      if (!take(theirs[p].rows[n], specs_[p].cols, /*sent=*/true, base, copy)) continue;
+      changed[p].keys.push_back(plans[p].keys[n]);
+      weights[p].push_back(copy);
+    }
+  }
+  Views rows;
+  local_.pull(changed, PullMode::kTrain, rows);
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    for (size_t n = 0; n < weights[p].size(); ++n) {
+      std::copy_n(weights[p][n], specs_[p].cols, rows[p].rows[n]);
+    }
+  }
+}
+
+void LocalSgdStore::begin_pass(int64_t pass) {
+  if (copies_.progress.pass == pass) return;
+  copies_.progress.pass = pass;
+  copies_.progress.pass_batches = 0;
+}
+
+void LocalSgdStore::send_rest() {
+  if (batches_ > 0) exchange(kAllRows);
+}
+
+// Rows that were not trained in this round change too: decay moves them, and rounding has left something.
+// What rounding leaves of what it left is nothing.
+void LocalSgdStore::end_pass(int64_t pass) {
+  constexpr int kMostExchanges = 3;
+  begin_pass(pass);
+  send_rest();
+  for (int again = 0; again < kMostExchanges && find_changed(); ++again) exchange(kRowsAtOnce);
+  remote_.end_pass(pass);
+  ++round_;
+  has_whole_ = false;
+}
+
+// Lists what differs from what the servers had, as if the round had trained it; false when nothing does.
+bool LocalSgdStore::find_changed() {
+  Views whole;
+  local_.pull(std::vector<KeyPlan>(specs_.size()), PullMode::kTrain, whole);
+  bool any = false;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    const std::vector<float>& base = copies_[p].whole;
+    any |= !base.empty() && !same_bits(base.data(), whole[p].value, static_cast<int64_t>(base.size()));
+    if (specs_[p].kind == ParameterKind::kRows) find_changed_rows(p);
+    any |= !copies_[p].trained.empty();
+  }
+  return any;
+}
+
+// Each step moves all rows of a parameter that is not sparse, also those that no batch has used.
+void LocalSgdStore::find_changed_rows(size_t p) {
+  constexpr size_t kKeysAtOnce = 4096;
+  const std::vector<uint64_t> used(copies_[p].rows->keys().begin(), copies_[p].rows->keys().end());
+  const size_t total = specs_[p].sparse ? used.size() : static_cast<size_t>(specs_[p].rows);
+  std::vector<uint64_t> keys;
+  for (size_t begin = 0; begin < total; begin += kKeysAtOnce) {
+    const size_t count = std::min(kKeysAtOnce, total - begin);
+    keys.resize(count);
+    for (size_t n = 0; n < count; ++n) keys[n] = specs_[p].sparse ? used[begin + n] : begin + n;
+    find_changed_rows(p, keys);
+  }
+}
+
+void LocalSgdStore::find_changed_rows(size_t p, std::span<const uint64_t> keys) {
+  LocalSgdCopy& copy = copies_[p];
+  std::vector<KeyPlan> plans(specs_.size());
+  plans[p].keys.assign(keys.begin(), keys.end());
+  const std::vector<float> mine = std::move(read_copies(plans)[p]);
+  std::vector<float> first(copy.cols);
+  for (size_t n = 0; n < keys.size(); ++n) {
+    const float* base = copy.rows->find(keys[n]);
+    if (base == nullptr) {
+      specs_[p].initializer.fill(keys[n], first);
+      base = first.data();
+    }
+    if (same_bits(mine.data() + n * copy.cols, base, specs_[p].cols)) continue;
+    copy.find_or_start(specs_[p], keys[n]);
+    copy.trained.push_back(keys[n]);
+  }
+}
+
+// ---- models
+
+std::vector<uint64_t> LocalSgdStore::keys(int parameter) {
+  send_rest();
+  return remote_.keys(parameter);
+}
+
+void LocalSgdStore::read_rows(int parameter, std::span<const uint64_t> keys, float* weights) {
+  send_rest();
+  remote_.read_rows(parameter, keys, weights);
+}
+
+void LocalSgdStore::read_all(int parameter, float* weights) {
+  send_rest();
+  remote_.read_all(parameter, weights);
+}
+
+void LocalSgdStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {
+  remote_.load_rows(parameter, keys, weights);
+  ++round_;
+}
+
+void LocalSgdStore::load_all(int parameter, const float* weights) {
+  remote_.load_all(parameter, weights);
+  ++round_;
+  has_whole_ = false;
+}
+
+}  // namespace ps

@@ -1,0 +1,123 @@
+// LocalSgdStore: a trainer's own copy of the parameters it uses, trained in its own process, which every so
+// many batches sends what it changed to the servers and takes over what all together made of it.
+//
+// This is local SGD (Stich, ICLR 2019) with servers between the trainers, as in PaddlePaddle's Geo-SGD.
+// Nobody waits: differences are pushes of asynchronous servers, which add them, each once.  A row is asked
+// for when a batch first uses it in a round, a round being the batches from one exchange to the next: no
+// weight that is used was read from the servers before the last exchange.
+//
+// What rounding costs: a server's weight s becomes s + d, where d = w - b is the difference of the trainer's
+// weight w and of b, which it last read, and either operation rounds.  Where s was b, so that nobody else has
+// changed it, the trainer knows what the sum is; it goes on with w, and what is left goes out with the next
+// difference, which is then exact.  A trainer alone has so, and leaves on the servers at the end of a pass,
+// the bits that it would have without servers.
+#ifndef PS_PS_CLIENT_LOCAL_SGD_STORE_H_
+#define PS_PS_CLIENT_LOCAL_SGD_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "ps/client/local_sgd_copies.h"
+#include "ps/client/remote_store.h"
+#include "ps/wire/consistency.h"
+#include "store/local_store.h"
+
+namespace ps {
+
+// One owner thread.  Memory grows with the rows that are used: their weights, optimizer state, and what the
+// servers had of them.  Servers that write checkpoints keep all of it for the process that takes the
+// trainer's rank up from one; what was not sent that trains again.
+class LocalSgdStore final : public ParameterStore, public Group {
+ public:
+  // `remote` is of servers that add, and has the copies for its own state; both outlive this.
+  LocalSgdStore(const LocalSgdOptions& options, LocalSgdCopies& copies, RemoteStore& remote);
+
+  void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
+  void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+            const StepInfo& info) override;
+  StoreTimes times() const override { return remote_.times(); }
+  bool may_wait() const override { return true; }
+  KeyOrder key_order() const override { return KeyOrder::kAscending; }
+  double learning_rate() const override { return local_.learning_rate(); }
+
+  // Sends all that is left, then waits for the others.
+  void end_pass(int64_t pass) override;
+
+  // Of the servers, after what is left was sent.
+  std::vector<uint64_t> keys(int parameter) override;
+  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override;
+  void read_all(int parameter, float* weights) override;
+  void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
+  void load_all(int parameter, const float* weights) override;
+  RowReport row_report(int parameter) override { return remote_.row_report(parameter); }
+
+  uint64_t run() const override { return remote_.run(); }
+  int rank() const override { return remote_.rank(); }
+  int size() const override { return remote_.size(); }
+  std::vector<std::string> gather(std::string bytes) override { return remote_.gather(std::move(bytes)); }
+  int leader() const override { return remote_.leader(); }
+  Saver elect_saver(SaveStage stage, const std::string& name) override {
+    return remote_.elect_saver(stage, name);
+  }
+  bool ask_checkpoint(int64_t pass, std::function<void(const AskedCheckpoint&)> done) override {
+    return remote_.ask_checkpoint(pass, std::move(done));
+  }
+  int64_t checkpoint_pass() const override { return remote_.checkpoint_pass(); }
+  void take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& directory,
+                       std::function<void(const std::optional<Error>&)> done) override {
+    remote_.take_checkpoint(checkpoint, directory, std::move(done));
+  }
+  void wait(const std::function<bool()>& done, double seconds) override { remote_.wait(done, seconds); }
+  RunPosition position() const override { return position_; }
+  void on_checkpoint(std::function<void(std::string&)> save) override {
+    remote_.on_checkpoint(std::move(save));
+  }
+  std::vector<std::string> restored_states() override { return remote_.restored_states(); }
+  bool finished() const override { return remote_.finished(); }
+  void end_run() override { remote_.end_run(); }
+
+ private:
+  using Views = std::vector<ParameterView<float>>;
+
+  RunPosition find_position();
+  void begin_pass(int64_t pass);
+  void refresh(std::span<const KeyPlan> plans, const Views& mine);
+  bool find_missing(std::span<const KeyPlan> plans, std::vector<KeyPlan>& missing,
+                    std::vector<std::vector<float*>>& rows);
+  void exchange(size_t rows_at_once);
+  void exchange_some(std::span<const KeyPlan> plans, RemoteStore::Scope scope);
+  void mark_sent(std::span<const KeyPlan> plans, RemoteStore::Scope scope);
+  void end_exchange(std::span<const KeyPlan> plans, std::span<std::vector<float>> mine);
+  void end_former_exchange();
+  std::vector<std::vector<float>> read_copies(std::span<const KeyPlan> plans);
+  void fill_differences(std::span<const KeyPlan> plans, RemoteStore::Scope scope,
+                        std::span<const std::vector<float>> mine, const Views& whole, Views& out) const;
+  void take_rows(std::span<const KeyPlan> plans, const Views& theirs, std::span<std::vector<float>> mine);
+  void take_whole(const Views& theirs, bool sent, const Views& mine);
+  bool take(const float* theirs, int64_t count, bool sent, float* base, float* mine) const;
+  bool find_changed();
+  void find_changed_rows(size_t p);
+  void find_changed_rows(size_t p, std::span<const uint64_t> keys);
+  void send_rest();
+
+  float difference(float weight, float base) const { return (weight - base) * factor_; }
+
+  const std::vector<ParameterSpec>& specs_;
+  const LocalSgdOptions options_;
+  const float factor_;  // of differences
+  LocalSgdCopies& copies_;
+  LocalStore& local_;
+  RemoteStore& remote_;
+
+  uint32_t round_ = 1;
+  int64_t batches_ = 0;     // of this round
+  bool has_whole_ = false;  // the parameters that batches use whole are of this round
+  const RunPosition position_;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_CLIENT_LOCAL_SGD_STORE_H_

@@ -1,0 +1,70 @@
+// What rounding has taken from a trainer's gradients, as checkpoints of servers keep it: in pieces, each of
+// which says what rows it has.  Used by RemoteStore.
+#ifndef PS_PS_CLIENT_RESIDUAL_CHUNKS_H_
+#define PS_PS_CLIENT_RESIDUAL_CHUNKS_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codec/residual_rows.h"
+#include "optim/parameter.h"
+#include "ps/wire/trainer_state_chunks.h"
+
+namespace ps {
+
+// On disk: never renumber.
+enum class ErrorRows : uint8_t {
+  kWhole,  // of a parameter that is pushed whole, by their numbers
+  kYoung,  // of an ResidualRows's generations, by their keys
+  kOld,
+};
+
+// Rows in pieces of about so many bytes, of one row at least.  They lie elsewhere, and stay there: pieces
+// have the errors as they are when they are encoded.
+//
+// piece   := kind:u8 section...                            kind: StateChunkKind::kErrors
+// section := parameter:u32 rows:u8 count:u32 row[count]
+// row     := key:u64 f32[cols]
+class ResidualChunks final : public StateChunkSource {
+ public:
+  explicit ResidualChunks(uint64_t most_bytes) : most_bytes_(most_bytes) {}
+
+  // errors [rows, cols]
+  void add_whole(uint32_t parameter, int64_t cols, std::span<const float> errors);
+  void add_keyed(uint32_t parameter, int64_t cols, const ResidualRows& errors);
+
+  size_t size() const override { return begins_.size(); }
+  std::string encode(size_t piece) const override;
+
+ private:
+  struct Row {
+    uint32_t parameter;
+    ErrorRows rows;
+    uint64_t key;
+    std::span<const float> error;
+  };
+
+  void add(const Row& row);
+  bool continues_section(size_t row) const;
+
+  const uint64_t most_bytes_;
+  std::vector<Row> rows_;
+  std::vector<size_t> begins_;  // of the pieces, among the rows
+  uint64_t last_bytes_ = 0;     // of the last piece, at most
+};
+
+// error[cols], as it lies in the piece.
+using OnErrorRow =
+    std::function<void(uint32_t parameter, ErrorRows rows, uint64_t key, std::string_view error)>;
+
+// Throws kCorrupt, after some of the rows or none, unless it is a piece of this kind, and all that it has are
+// rows of these parameters.
+void read_error_piece(std::string_view piece, std::span<const ParameterSpec> specs, const OnErrorRow& on_row);
+
+}  // namespace ps
+
+#endif  // PS_PS_CLIENT_RESIDUAL_CHUNKS_H_

@@ -1,0 +1,186 @@
+#include "ps/client/shard_links.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "config/spec.h"
+
+namespace ps {
+
+struct ShardLinks::Link {
+  std::optional<Welcome> welcome;  // the first
+  std::unique_ptr<Channel> channel;
+};
+
+ShardLinks::ShardLinks(Transport& transport, RemoteOptions options)
+    : transport_(transport), options_(std::move(options)) {
+  PS_CHECK(!options_.servers.empty());
+  find_shards();
+  greet(0, 1);
+  if (!finished()) greet(1, addresses_.size());
+}
+
+ShardLinks::~ShardLinks() = default;
+
+bool ShardLinks::finished() const {
+  const uint64_t passes = static_cast<uint64_t>(options_.hello.passes);
+  return passes > 0 && welcome(0).run_status.finished >= passes;
+}
+
+const Welcome& ShardLinks::welcome(size_t shard) const {
+  return *links_[shard]->welcome;
+}
+
+void ShardLinks::greet(size_t first, size_t last) {
+  size_t waiting = last - first;
+  for (size_t s = first; s < last; ++s) {
+    connect(s);
+    request(s, Message::kDescribe, Payload(), [&waiting](Frame) { --waiting; });
+  }
+  wait_for_others([&] { return waiting == 0; });
+}
+
+ChannelOptions ShardLinks::channel_options() {
+  ChannelOptions options;
+  options.give_up_after = options_.server_timeout;
+  options.seed = options_.hello.generation;
+  options.connection = alive_within(options_.request_timeout);
+  options.on_waiting = [this](const std::string& why) { waits(why); };
+  // Who waits for one server must hear that another has lost the run.
+  options.on_given_up = [this](const Error& error) {
+    if (error.code() == kStateLost && !error_) error_ = error;
+  };
+  return options;
+}
+
+void ShardLinks::waits(const std::string& why) {
+  constexpr double kLongest = 5;
+  if (options_.on_waiting) options_.on_waiting(why);
+  if (!error_ && stopping_seconds() >= kLongest) error_ = Error(Code::kUnavailable, why);
+  if (error_ || !options_.moved()) return;
+  moved_ = true;
+  error_ = Error(kStateLost, "a server of the job is at another place now");
+}
+
+Frame ShardLinks::describe(Channel& channel) {
+  std::optional<Answer> answer;
+  channel.request(static_cast<uint16_t>(Message::kDescribe), Payload(), kNever,
+                  [&answer](Answer got) { answer.emplace(std::move(got)); });
+  wait_for_others([&answer] { return answer.has_value(); });
+  return answer->take();
+}
+
+// Shards are numbered in the order of the servers and of their ports.
+void ShardLinks::find_shards() {
+  int num_dense = 0, num_sparse = 0;
+  for (size_t number = 0; number < options_.servers.size(); ++number) {
+    const Address& server = options_.servers[number];
+    Channel channel(transport_, pool_, server, channel_options());
+    const Frame frame = describe(channel);
+    std::string name = cat("server ", quote(to_text(server)));
+    Json json = parse_json({frame.body.data(), frame.body.size()}, name);
+    ServerPorts ports = ServerPorts::spec().parse(json, name);
+    const int count = static_cast<int>(ports.ports.size());
+    for (int i = 0; i < count; ++i) {
+      addresses_.push_back({server.host, static_cast<uint16_t>(ports.ports[static_cast<size_t>(i)])});
+      servers_.push_back(static_cast<int>(number));
+      ShardPlace& place = places_.emplace_back();
+      place.dense = i < ports.dense ? num_dense++ : -1;
+      place.sparse = i >= count - ports.sparse ? num_sparse++ : -1;
+    }
+  }
+  for (ShardPlace& place : places_) {
+    place.num_dense = num_dense;
+    place.num_sparse = num_sparse;
+  }
+}
+
+void ShardLinks::connect(size_t shard) {
+  Link& link = *links_.emplace_back(std::make_unique<Link>());
+  ChannelOptions options = channel_options();
+  options.hello_type = static_cast<uint16_t>(Message::kHello);
+  options.hello = [this, &link, shard] {
+    Hello hello = options_.hello;
+    hello.known = link.welcome.has_value();
+    hello.server = servers_[shard];
+    if (shard > 0) {
+      const RunStatus& first = welcome(0).run_status;
+      hello.run = first.run;
+      hello.going = first.going;
+      hello.recovers = first.recovers;
+      hello.checkpoint = first.checkpoint;
+    }
+    hello.place = to_json(places_[shard]);
+    return Payload(Hello::spec().to_json(hello).dump());
+  };
+  options.on_hello = [&link](const Frame& frame) {
+    if (link.welcome) return;
+    Json json = parse_json({frame.body.data(), frame.body.size()}, "welcome");
+    link.welcome = Welcome::spec().parse(json, "welcome");
+  };
+  link.channel = std::make_unique<Channel>(transport_, pool_, addresses_[shard], std::move(options));
+}
+
+void ShardLinks::request(size_t shard, Message type, Payload payload, std::function<void(Frame)> on_answer) {
+  auto answered = [this, on_answer = std::move(on_answer)](Answer answer) {
+    try {
+      on_answer(answer.take());
+    } catch (const Error& error) {
+      if (!error_) error_ = error;
+    }
+  };
+  links_[shard]->channel->request(static_cast<uint16_t>(type), std::move(payload), kNever,
+                                  std::move(answered));
+}
+
+void ShardLinks::wait(const std::function<bool()>& done, double seconds) {
+  wait_until(done, add_time(transport_.loop().now(), seconds_duration(seconds)));
+}
+
+// Trainers of one job are told to end at about the same time.  What is on its way when the first of them is
+// comes to all: the same step is then the last of all of them.
+void ShardLinks::wait_for_others(const std::function<bool()>& done) {
+  constexpr double kAskStop = 0.1, kLonger = 0.5;
+  if (!options_.stop) return wait(done);
+  bool came = false;
+  for (;;) {
+    wait([&] { return came = done(); }, kAskStop);
+    if (came) return;
+    if (stopping_seconds() >= kLonger) throw WaitStopped();
+  }
+}
+
+double ShardLinks::stopping_seconds() {
+  if (!options_.stop || !options_.stop()) return 0;
+  if (!stopping_since_) stopping_since_ = monotonic_seconds();
+  return monotonic_seconds() - *stopping_since_;
+}
+
+// What comes is received in here: the thread waits while it has no processor.
+void ShardLinks::wait_until(const std::function<bool()>& done, Time deadline) {
+  if (!error_ && done()) return;
+  const double start = monotonic_seconds(), start_cpu = thread_cpu_seconds();
+  transport_.loop().run_until([&] { return error_ || done(); }, deadline);
+  const double busy = thread_cpu_seconds() - start_cpu;
+  waited_seconds_ += std::max(0.0, monotonic_seconds() - start - busy);
+  if (!error_) return;
+  const bool takes_part = !links_.empty() && links_[0]->welcome;
+  if (moved_ && !takes_part) throw ServersMoved(error_->message());
+  if (error_->code() == kStateLost) {
+    const RunStatus first = takes_part ? welcome(0).run_status : RunStatus();
+    throw StateLost(first.run, first.checkpointed, error_->message());
+  }
+  // A run that cannot go on is, to whoever started this process, a peer that is gone.
+  if (error_->code() == Code::kFenced) throw Error(Code::kUnavailable, error_->message());
+  throw *error_;
+}
+
+Frame ShardLinks::call(size_t shard, Message type, Payload payload) {
+  std::optional<Frame> answer;
+  request(shard, type, std::move(payload), [&answer](Frame frame) { answer.emplace(std::move(frame)); });
+  wait([&answer] { return answer.has_value(); });
+  return std::move(*answer);
+}
+
+}  // namespace ps

@@ -1,0 +1,203 @@
+#include "ps/log/push_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/file.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "ps/log/push_log_reader.h"
+
+namespace ps {
+
+// The segments on the disk.  Used by the writer's tasks alone.
+class PushLog::Files {
+ public:
+  explicit Files(PushLogSettings settings) : settings_(std::move(settings)) {}
+
+  void set_chain(std::vector<SegmentHeader> chain) { chain_ = std::move(chain); }
+
+  // Returns the bytes written, which are on the disk.
+  uint64_t write(std::vector<Work>& work) {
+    uint64_t bytes = 0;
+    for (Work& each : work) bytes += each.segment ? begin(each) : add(each.events);
+    file_->sync();
+    return bytes;
+  }
+
+  void prune() {
+    const bool has_successor = std::any_of(chain_.begin() + !chain_.empty(), chain_.end(),
+                                           [](const SegmentHeader& segment) { return segment.is_base; });
+    if (!has_successor) return;
+    const std::string newest = settings_.newest_checkpoint();
+    auto base = std::find_if(chain_.rbegin(), chain_.rend(), [&newest](const SegmentHeader& segment) {
+      return segment.is_base && segment.checkpoint && step_folder(segment.checkpoint->step) == newest;
+    });
+    if (base == chain_.rend()) return;
+    chain_.erase(chain_.begin(), base.base() - 1);
+    remove_others();
+  }
+
+ private:
+  uint64_t add(const std::string& events) {
+    const std::string batch = encode_batch(offset_, events);
+    file_->write(batch);
+    offset_ += batch.size();
+    return batch.size();
+  }
+
+  uint64_t begin(Work& work) {
+    SegmentHeader header = std::move(*work.segment);
+    const bool first = !file_;
+    if (first) {
+      settings_.files->make_directories(settings_.folder);
+      const std::vector<uint64_t> numbers = log_segments(settings_.folder);
+      header.number = numbers.empty() ? 1 : numbers.back() + 1;
+    } else {
+      file_->sync();
+      header.prior = chain_.back().number;
+      header.prior_end = offset_;
+      header.number = header.prior + 1;
+    }
+    const std::string bytes = encode_segment(header, work.image, work.events);
+    file_ = settings_.files->create(join_path(settings_.folder, segment_file(header.number)));
+    file_->write(bytes);
+    file_->sync();
+    settings_.files->sync_directory(settings_.folder);
+    offset_ = bytes.size();
+    chain_.push_back(std::move(header));
+    if (first) {
+      settings_.files->sync_directory(parent_directory(settings_.folder));
+      remove_others();
+    }
+    return bytes.size();
+  }
+
+  // Removes the segments that are not of the chain.
+  void remove_others() const {
+    for (uint64_t number : log_segments(settings_.folder)) {
+      const bool needed = std::ranges::any_of(
+          chain_, [number](const SegmentHeader& segment) { return segment.number == number; });
+      if (!needed) settings_.files->remove(join_path(settings_.folder, segment_file(number)));
+    }
+  }
+
+  const PushLogSettings settings_;
+  std::vector<SegmentHeader> chain_;  // that are needed, the one being written last
+  std::unique_ptr<OutputFile> file_;
+  uint64_t offset_ = 0;
+};
+
+// Outlives the log, for what was posted to the loop before it ended.
+struct PushLog::Link {
+  PushLog* log;
+};
+
+PushLog::PushLog(Loop& loop, PushLogSettings settings, std::function<void(const Error&)> on_error)
+    : loop_(loop),
+      on_error_(std::move(on_error)),
+      timer_(loop, [this] { commit(); }),
+      link_(std::make_shared<Link>(Link{this})),
+      files_(std::make_unique<Files>(settings)),
+      writer_(UINT64_MAX, settings.own_thread) {}
+
+PushLog::~PushLog() {
+  end(Error(Code::kUnavailable, "the server is ending"));
+  link_->log = nullptr;
+}
+
+void PushLog::begin(LogEnd end) {
+  PS_CHECK(work_.empty() && added_ == 0);
+  owner_ = end.header.owner;
+  files_->set_chain(std::move(end.chain));
+  work_.push_back({std::move(end.header), std::move(end.image), std::move(end.events)});
+  start_commit();
+}
+
+void PushLog::begin_base(const CheckpointStep& checkpoint, std::string image, const Increments& increments) {
+  SegmentHeader header;
+  header.is_base = header.has_image = true;
+  header.checkpoint = checkpoint;
+  header.full_step = increments.full_step;
+  header.since_full = increments.since_full;
+  header.owner = owner_;
+  work_.push_back({std::move(header), std::move(image), ""});
+  start_commit();
+}
+
+void PushLog::add(ShardEvent event, int rank, std::string_view body) {
+  if (work_.empty()) work_.emplace_back();
+  append_event(event, rank, body, work_.back().events);
+  ++counters_.events;
+  start_commit();
+}
+
+void PushLog::when_synced(Done done) {
+  if (error_) return done(&*error_);
+  if (synced_ == added_) return done(nullptr);
+  waiting_.push_back({added_, std::move(done)});
+}
+
+void PushLog::end(const Error& error) {
+  if (!error_) error_ = error;
+  work_.clear();
+  timer_.stop();
+  for (Waiting& waiting : std::exchange(waiting_, {})) waiting.done(&*error_);
+}
+
+void PushLog::fail(const Error& error) {
+  if (error_) return;
+  end(error);
+  on_error_(error);
+}
+
+// What is added in the same turn of the loop, or while the last batch is written, is the next batch.
+void PushLog::start_commit() {
+  ++added_;
+  if (error_) return work_.clear();
+  if (!committing_ && !timer_.started()) timer_.start_after(Duration());
+}
+
+void PushLog::commit() {
+  committing_ = true;
+  auto work = std::make_shared<std::vector<Work>>(std::exchange(work_, {}));
+  writer_.add(0, [this, work, position = added_, link = link_] {
+    uint64_t bytes = 0;
+    std::optional<Error> error;
+    try {
+      bytes = files_->write(*work);
+    } catch (const Error& e) {
+      error = e;
+    }
+    loop_.post([link, position, bytes, error] {
+      if (link->log != nullptr) link->log->committed(position, bytes, error);
+    });
+  });
+}
+
+void PushLog::committed(uint64_t position, uint64_t bytes, const std::optional<Error>& error) {
+  committing_ = false;
+  if (error) return fail(*error);
+  synced_ = position;
+  ++counters_.syncs;
+  counters_.bytes += bytes;
+  if (!work_.empty()) commit();
+  while (!waiting_.empty() && waiting_.front().position <= synced_) {
+    const Done done = std::move(waiting_.front().done);
+    waiting_.pop_front();
+    done(nullptr);
+  }
+}
+
+// What cannot be removed now is tried again later.
+void PushLog::prune() {
+  if (error_ || committing_) return;
+  writer_.add(0, [this] {
+    try {
+      files_->prune();
+    } catch (const Error&) {
+      return;
+    }
+  });
+}
+
+}  // namespace ps

@@ -1,0 +1,214 @@
+#include "ps/log/push_log_reader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "config/spec.h"
+
+namespace ps {
+
+namespace {
+
+struct SegmentBegin {
+  SegmentHeader header;
+  std::string image, events;
+};
+
+// One segment, batch after batch.
+class SegmentReader {
+ public:
+  // With `end`, all before that offset was synced, and nothing behind it counts.
+  SegmentReader(std::string path, std::optional<uint64_t> end)
+      : path_(std::move(path)), in_(path_, std::ios::binary), is_last_(!end) {
+    std::error_code error;
+    size_ = std::filesystem::file_size(path_, error);
+    if (!in_ || error) fail_errno(Code::kCorrupt, "cannot open", path_, errno);
+    if (end && *end > size_) fail_at(size_, cat("the file ends, expected ", *end, " bytes"));
+    if (end) size_ = *end;
+  }
+
+  uint64_t offset() const { return offset_; }  // of the batch that next() gave
+
+  // The bytes of the next batch; nothing at the end.
+  std::optional<std::string> next() {
+    offset_ = next_;
+    if (offset_ == size_) return std::nullopt;
+    if (std::optional<std::string> bytes = batch()) return bytes;
+    if (!is_last_ || is_batch_behind(offset_ + kBatchAlignment)) {
+      fail_at(offset_, "the log is damaged: a batch does not have its checksum");
+    }
+    return std::nullopt;
+  }
+
+  // What the segment begins with; nothing when a crash came before that was whole.
+  std::optional<SegmentBegin> begin() {
+    const bool begins = read(0, kSegmentMagic.size()) == kSegmentMagic;
+    offset_ = next_ = kBatchAlignment;
+    const std::optional<std::string> bytes = batch();
+    if (begins && bytes) return parse(*bytes);
+    if (!is_last_ || is_batch_behind(std::max(next_, 2 * kBatchAlignment))) {
+      fail_at(0, "the log is damaged: its segment does not begin as one");
+    }
+    return std::nullopt;
+  }
+
+  [[noreturn]] void fail_at(uint64_t offset, const std::string& what, Code code = Code::kCorrupt) const {
+    fail(code, path_, ": offset ", offset, ": ", what);
+  }
+
+ private:
+  SegmentBegin parse(const std::string& bytes) const {
+    const std::string name = cat(path_, ": offset ", kBatchAlignment);
+    ByteReader in(bytes);
+    const std::string_view text = in.get_bytes(in.get<uint64_t>()), image = in.get_bytes(in.get<uint64_t>());
+    try {
+      SegmentHeader header = SegmentHeader::spec().parse(parse_json(text, name), name);
+      return {std::move(header), std::string(image), std::string(in.get_bytes(in.remaining()))};
+    } catch (const Error& error) {
+      throw Error(Code::kCorrupt, error.message());
+    }
+  }
+
+  // Shorter at the end of the file.
+  std::string read(uint64_t offset, uint64_t size) {
+    std::string bytes(offset < size_ ? std::min(size, size_ - offset) : 0, '\0');
+    in_.clear();
+    in_.seekg(static_cast<std::streamoff>(offset));
+    in_.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (!in_) fail_at(offset, "cannot be read");
+    return bytes;
+  }
+
+  // The one at next_, if it is whole.
+  std::optional<std::string> batch() {
+    const std::string head = read(next_, kBatchHeadBytes);
+    const std::optional<uint64_t> size = decode_batch_head(next_, head);
+    if (!size || *size > size_ - next_ - kBatchHeadBytes) return std::nullopt;
+    const uint64_t end = next_ + kBatchHeadBytes + *size;
+    std::string bytes = read(next_ + kBatchHeadBytes, *size);
+    const std::string rest = read(end, -end % kBatchAlignment);
+    const bool whole = rest.size() == -end % kBatchAlignment &&
+                       std::ranges::count(rest, '\0') == static_cast<std::ptrdiff_t>(rest.size());
+    if (!whole || !batch_is_whole(head, bytes)) return std::nullopt;
+    next_ = end + rest.size();
+    return bytes;
+  }
+
+  // Whether a batch begins at `begin` or behind: it was written when what is before was on the disk.
+  bool is_batch_behind(uint64_t begin) {
+    constexpr uint64_t kPiece = uint64_t{1} << 20;
+    for (uint64_t at = begin; at < size_; at += kPiece) {
+      const std::string piece = read(at, kPiece + kBatchHeadBytes);
+      for (uint64_t i = 0; i < kPiece && i + kBatchHeadBytes <= piece.size(); i += kBatchAlignment) {
+        if (decode_batch_head(at + i, std::string_view(piece).substr(i, kBatchHeadBytes))) return true;
+      }
+    }
+    return false;
+  }
+
+  const std::string path_;
+  std::ifstream in_;
+  const bool is_last_;
+  uint64_t size_ = 0;
+  uint64_t offset_ = 0, next_ = 0;
+};
+
+// Calls body(event, rank, bytes) for the events of a batch.
+template <class Body>
+void for_each_event(std::string_view batch, Body&& body) {
+  ByteReader in(batch);
+  while (in.remaining() > 0) {
+    const ShardEvent event = in.get<ShardEvent>();
+    const int rank = in.get<int32_t>();
+    const uint64_t size = in.get<uint64_t>();
+    if (!in.has(size)) fail(Code::kCorrupt, "an event is cut short");
+    body(event, rank, in.get_bytes(size));
+  }
+}
+
+SegmentHeader continuation(const SegmentHeader& header, uint64_t end) {
+  SegmentHeader next;
+  next.prior = header.number;
+  next.prior_end = end;
+  next.owner = header.owner;
+  return next;
+}
+
+// The newest segment that was begun; the numbers of those that were not, or are older, are taken off.
+std::optional<SegmentBegin> last_segment(const std::string& folder, std::vector<uint64_t>& numbers) {
+  for (; !numbers.empty(); numbers.pop_back()) {
+    SegmentReader reader(join_path(folder, segment_file(numbers.back())), std::nullopt);
+    if (std::optional<SegmentBegin> begin = reader.begin()) return begin;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<uint64_t> log_segments(const std::string& folder) {
+  std::vector<uint64_t> numbers;
+  if (!is_directory(folder)) return numbers;
+  for (const std::string& name : list_directory(folder)) {
+    if (std::optional<uint64_t> number = segment_number(name)) numbers.push_back(*number);
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+std::optional<PushLogReader> PushLogReader::open(const std::string& folder,
+                                                 const std::optional<CheckpointStep>& checkpoint,
+                                                 std::string& why) {
+  PushLogReader log(folder);
+  std::vector<uint64_t> numbers = log_segments(folder);
+  std::optional<SegmentBegin> segment = last_segment(folder, numbers);
+  if (!segment) return std::nullopt;
+  for (;;) {
+    const SegmentHeader& header = segment->header;
+    log.chain_.insert(log.chain_.begin(), header);
+    if (header.is_base && header.checkpoint == checkpoint) break;
+    if (header.prior == 0 || !std::ranges::binary_search(numbers, header.prior)) {
+      why = cat(folder, " goes on from ",
+                header.checkpoint ? cat("the checkpoint at step ", header.checkpoint->step) : "the beginning",
+                ", not from ", checkpoint ? cat("that at step ", checkpoint->step) : "there");
+      return std::nullopt;
+    }
+    SegmentReader reader(join_path(folder, segment_file(header.prior)), header.prior_end);
+    segment = reader.begin();
+  }
+  log.image_ = std::move(segment->image);
+  return log;
+}
+
+LogEnd PushLogReader::read(const std::function<void(ShardEvent, int rank, std::string_view body)>& on_event) {
+  LogEnd end;
+  for (size_t i = 0; i < chain_.size(); ++i) {
+    const bool last = i + 1 == chain_.size();
+    const std::optional<uint64_t> limit = last ? std::nullopt : std::optional(chain_[i + 1].prior_end);
+    SegmentReader reader(join_path(folder_, segment_file(chain_[i].number)), limit);
+    auto give = [&](std::string_view events) {
+      try {
+        for_each_event(events, on_event);
+      } catch (const Error& error) {
+        reader.fail_at(reader.offset(), error.message(), error.code());
+      }
+    };
+    std::optional<SegmentBegin> begin = reader.begin();
+    give(begin->events);
+    if (last) {  // without a batch behind its first, it is written again
+      end = {
+          {chain_.begin(), chain_.end() - 1}, chain_[i], std::move(begin->image), std::move(begin->events)};
+    }
+    while (std::optional<std::string> batch = reader.next()) {
+      give(*batch);
+      if (last) end = {chain_, continuation(chain_[i], reader.offset()), "", std::move(*batch)};
+    }
+  }
+  return end;
+}
+
+}  // namespace ps

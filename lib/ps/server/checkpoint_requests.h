@@ -1,0 +1,39 @@
+// CheckpointRequests: who has asked for a checkpoint, and the trainers of them that wait until it counts.
+// Used by ShardServer of the job's first shard.
+#ifndef PS_PS_SERVER_CHECKPOINT_REQUESTS_H_
+#define PS_PS_SERVER_CHECKPOINT_REQUESTS_H_
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ps/server/shard.h"
+#include "ps/wire/checkpoint_messages.h"
+
+namespace ps {
+
+// One owner thread.
+class CheckpointRequests {
+ public:
+  // Who asks while a checkpoint is being written gets the next one.
+  void add(ReplyPtr reply) { waiting_.push_back(std::move(reply)); }
+  void add() { asked_ = true; }                                           // nobody waits for it
+  void add_begun(ReplyPtr reply) { begun_.push_back(std::move(reply)); }  // of the one that is being written
+  bool any() const { return asked_ || !waiting_.empty(); }
+
+  // A checkpoint begins; it counts, or has failed.
+  void begin();
+  void end(const AskedCheckpoint& answer);
+
+  // There will be none.
+  void refuse(const Error& error);
+
+ private:
+  bool asked_ = false;
+  std::vector<ReplyPtr> waiting_, begun_;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_CHECKPOINT_REQUESTS_H_

@@ -1,0 +1,109 @@
+#include "ps/server/memory_limits.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "ps/server/shard_tables.h"
+
+namespace ps {
+
+namespace {
+
+// A message is about 8 MiB long, kMessageBytes, and lies in a buffer up to a fifth longer.
+constexpr uint64_t kLeastMessages = uint64_t{16} << 20;
+constexpr uint64_t kMostMessages = uint64_t{1} << 30;
+constexpr int kMessageKinds = 3;
+
+// Taken ahead of need: counting a table's memory costs a microsecond, this much lasts for some 100,000 rows.
+constexpr uint64_t kAhead = uint64_t{8} << 20;
+
+constexpr const char* kWayOut = "; give ps-serve more with --max-memory, or the job more servers";
+
+}  // namespace
+
+bool MemoryBudget::try_take(uint64_t bytes) {
+  uint64_t used = used_;
+  do {
+    if (used > max_bytes_ || bytes > max_bytes_ - used) return false;
+  } while (!used_.compare_exchange_weak(used, used + bytes));
+  return true;
+}
+
+ShardLimits share_memory(uint64_t max_bytes, int shards) {
+  const uint64_t count = static_cast<uint64_t>(shards);
+  ShardLimits limits;
+  const uint64_t messages = std::clamp(max_bytes / (16 * count), kLeastMessages, kMostMessages);
+  limits.request_bytes = limits.held_bytes = limits.answer_bytes = messages;
+  limits.array_bytes = max_bytes / (64 * count);
+  const uint64_t all = std::min(kMessageKinds * messages * count, max_bytes / 2);
+  limits.tables = std::make_shared<MemoryBudget>(max_bytes - all);
+  return limits;
+}
+
+uint64_t least_memory_bytes(int shards) {
+  return 2 * kMessageKinds * kLeastMessages * static_cast<uint64_t>(shards);
+}
+
+DenseBytes dense_bytes(std::span<const ParameterSpec> specs, const OptimizerPlan& optimizers,
+                       const ShardPlace& place) {
+  DenseBytes sum;
+  for (size_t p = 0; p < specs.size() && place.dense >= 0; ++p) {
+    const ParameterSpec& spec = specs[p];
+    if (spec.sparse) continue;
+    int arrays = spec.kind == ParameterKind::kStatistic ? 0 : optimizers.make(spec.tuning)->state_arrays();
+    BlockCyclicRows deal = dense_blocks(spec, static_cast<int64_t>(p), place.num_dense, place.dense);
+    uint64_t bytes = DenseTable::bytes_needed(deal.own_rows(), spec.cols, arrays);
+    sum.total = bytes > UINT64_MAX - sum.total ? UINT64_MAX : sum.total + bytes;
+    if (bytes > sum.largest) sum.largest = bytes, sum.worst = &spec;
+  }
+  return sum;
+}
+
+TableMemory::TableMemory(std::shared_ptr<MemoryBudget> budget, const DenseBytes& dense)
+    : budget_(std::move(budget)) {
+  if (resize(dense.total)) return;
+  const ParameterSpec& worst = *dense.worst;
+  fail(Code::kExhausted, "dense parameters need ", human_bytes(dense.total), " (", dense.total,
+       " bytes) on this shard, tables have ", human_bytes(budget_->used_bytes()), " of ",
+       human_bytes(budget_->max_bytes()), "; the largest, ", quote(worst.name), " [", worst.rows, ", ",
+       worst.cols, "] with its optimizer state, needs ", human_bytes(dense.largest), kWayOut,
+       worst.kind == ParameterKind::kRows
+           ? ", or the layer \"sparse_update\": true, which keeps only the rows that are used"
+           : "");
+}
+
+TableMemory::~TableMemory() {
+  budget_->give_back(taken_);
+}
+
+// taken_ <- bytes, if the budget has them.
+bool TableMemory::resize(uint64_t bytes) {
+  if (bytes > taken_ && !budget_->try_take(bytes - taken_)) return false;
+  if (bytes < taken_) budget_->give_back(taken_ - bytes);
+  taken_ = bytes;
+  return true;
+}
+
+bool TableMemory::set_aside(uint64_t bytes) {
+  if (!resize(taken_ - aside_ + bytes)) return false;
+  aside_ = bytes;
+  return true;
+}
+
+// At first as if no key had a row; only when that does not fit are the keys looked up.
+void TableMemory::make_room(const ShardTables& tables, std::span<const RowSlice> parts) {
+  const uint64_t most = tables.row_bytes(parts);
+  if (most <= room_) return void(room_ -= most);
+  const uint64_t used = tables.memory_bytes() + aside_;
+  if (used > taken_) budget_->take(used - taken_), taken_ = used;
+  room_ = 0;
+  if (resize(used + most + kAhead)) return void(room_ = kAhead);
+  if (resize(used + most)) return;
+  const uint64_t needed = tables.missing_row_bytes(parts);
+  if (resize(used + needed)) return;
+  ++refused_;
+  fail(Code::kExhausted, "new rows need ", human_bytes(needed), ", tables have ",
+       human_bytes(budget_->used_bytes()), " of ", human_bytes(budget_->max_bytes()), kWayOut);
+}
+
+}  // namespace ps

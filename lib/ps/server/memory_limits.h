@@ -1,0 +1,96 @@
+// How much memory a server may take, and how its shards share it.  Made by serve_job, kept by Shard and
+// ShardServer.
+#ifndef PS_PS_SERVER_MEMORY_LIMITS_H_
+#define PS_PS_SERVER_MEMORY_LIMITS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "optim/optimizer_plan.h"
+#include "ps/wire/protocol.h"
+#include "store/placement.h"
+#include "table/row_spill.h"
+
+namespace ps {
+
+class ShardTables;
+
+// Of the tables of all shards of a server.  Any thread.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(uint64_t max_bytes = UINT64_MAX) : max_bytes_(max_bytes) {}
+
+  bool try_take(uint64_t bytes);
+  void take(uint64_t bytes) { used_ += bytes; }  // what is used already, beyond the limit if need be
+  void give_back(uint64_t bytes) { used_ -= bytes; }
+
+  uint64_t max_bytes() const { return max_bytes_; }
+  uint64_t used_bytes() const { return used_; }
+
+ private:
+  const uint64_t max_bytes_;
+  std::atomic<uint64_t> used_ = 0;
+};
+
+// Of one shard.
+struct ShardLimits {
+  std::shared_ptr<MemoryBudget> tables = std::make_shared<MemoryBudget>();  // of all shards together
+  uint64_t request_bytes = uint64_t{1} << 30;  // bodies that come, or that a request is made from
+  uint64_t held_bytes = UINT64_MAX;            // what waits for other trainers
+  uint64_t answer_bytes = UINT64_MAX;          // what has not been taken by whoever asked
+  uint64_t array_bytes = uint64_t{16}
+                         << 20;  // of arrays through which rows are reached, where keys are bounded
+  SpillSettings spill = {};      // of rows of sparse tables
+};
+
+// What each of `shards` gets of `max_bytes`: three sixteenths are for messages, as far as these can use them,
+// the rest for tables.
+ShardLimits share_memory(uint64_t max_bytes, int shards);
+
+// The least that so many shards work with.
+uint64_t least_memory_bytes(int shards);
+
+// What the dense parameters of a shard take.
+struct DenseBytes {
+  uint64_t total = 0, largest = 0;
+  const ParameterSpec* worst = nullptr;  // the largest, of the specs; null when there is none
+};
+DenseBytes dense_bytes(std::span<const ParameterSpec> specs, const OptimizerPlan& optimizers,
+                       const ShardPlace& place);
+
+// One shard's part of the budget: what its tables use, and some more, so that it need not be counted for
+// every request.  Owner thread.
+class TableMemory {
+ public:
+  // Takes what the shard begins with; throws kExhausted, naming the largest parameter.
+  TableMemory(std::shared_ptr<MemoryBudget> budget, const DenseBytes& dense);
+  ~TableMemory();
+  TableMemory(const TableMemory&) = delete;
+  TableMemory& operator=(const TableMemory&) = delete;
+
+  // Returns when all keys of `parts` may have rows; throws kExhausted when there is no room for those that
+  // have none yet.
+  void make_room(const ShardTables& tables, std::span<const RowSlice> parts);
+
+  // So many bytes of the budget are for something else; false when it has not so many.
+  bool set_aside(uint64_t bytes);
+
+  // How often there was none.
+  uint64_t refused() const { return refused_; }
+
+ private:
+  bool resize(uint64_t bytes);
+
+  const std::shared_ptr<MemoryBudget> budget_;
+  uint64_t taken_ = 0;  // of the budget
+  uint64_t aside_ = 0;  // of it
+  uint64_t room_ = 0;   // of it, that no row has used since this was counted
+  uint64_t refused_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_MEMORY_LIMITS_H_

@@ -1,0 +1,56 @@
+#include "ps/server/run_state.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace ps {
+
+// state := clock:u64 pass:u64 trainers:u32 (batches:u64 pass_batches:u64)[trainers]
+void RunState::save(std::string& out) const {
+  put(out, clock);
+  put(out, pass);
+  put(out, static_cast<uint32_t>(trainers.size()));
+  for (const Progress& trainer : trainers) {
+    put(out, trainer.batches);
+    put(out, trainer.pass_batches);
+  }
+}
+
+RunState RunState::load(ByteReader& in) {
+  RunState state;
+  state.clock = in.get<uint64_t>();
+  state.pass = in.get<uint64_t>();
+  const uint32_t count = in.get<uint32_t>();
+  if (!in.has(count * sizeof(Progress)) || count == 0) fail(Code::kCorrupt, "state of the run is cut short");
+  state.trainers.resize(count);
+  for (Progress& trainer : state.trainers) {
+    trainer.batches = in.get<uint64_t>();
+    trainer.pass_batches = in.get<uint64_t>();
+  }
+  if (!in.ok() || in.remaining() > 0) fail(Code::kCorrupt, "state of the run has another length");
+  return state;
+}
+
+bool RunState::pass_begun() const {
+  return std::ranges::any_of(trainers, [](const Progress& each) { return each.pass_batches > 0; });
+}
+
+RunState RunState::dealt_to(size_t num_trainers) const {
+  if (trainers.size() == num_trainers) return *this;
+  Progress total;
+  for (const Progress& trainer : trainers) {
+    total.batches += trainer.batches;
+    total.pass_batches += trainer.pass_batches;
+  }
+  auto share = [num_trainers](uint64_t batches, uint64_t rank) {
+    return batches <= rank ? 0 : (batches - rank + num_trainers - 1) / num_trainers;
+  };
+  RunState dealt{clock, pass, {}};
+  for (uint64_t rank = 0; rank < num_trainers; ++rank) {
+    dealt.trainers.push_back({share(total.batches, rank), share(total.pass_batches, rank)});
+  }
+  return dealt;
+}
+
+}  // namespace ps

@@ -1,0 +1,43 @@
+// RunState: how far a run had come at a checkpoint, as far as its servers know.  Used by Shard.
+#ifndef PS_PS_SERVER_RUN_STATE_H_
+#define PS_PS_SERVER_RUN_STATE_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace ps {
+
+inline constexpr const char* kRunState = "run";  // its name in a checkpoint of servers
+
+// States by their names, which a checkpoint that is being written shares with the run that goes on.
+using SharedStates = std::map<std::string, std::shared_ptr<const std::string>>;
+
+struct RunState {
+  // Of one trainer: batches that were applied.
+  struct Progress {
+    uint64_t batches = 0, pass_batches = 0;  // in the run, in this pass
+  };
+
+  uint64_t clock = 0, pass = 0;    // steps applied, passes ended
+  std::vector<Progress> trainers;  // by rank
+
+  void save(std::string& out) const;
+
+  // Throws kCorrupt unless it is all that `in` has.
+  static RunState load(ByteReader& in);
+
+  bool pass_begun() const;
+
+  // The same for so many trainers.  Those of another number have, of the batches of the pass that are done,
+  // the ones that would have been theirs: batch b is that of trainer b mod their number.
+  RunState dealt_to(size_t num_trainers) const;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_RUN_STATE_H_

@@ -1,0 +1,258 @@
+#include "ps/server/shard_checkpoint.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/row_chunks.h"
+
+namespace ps {
+
+// What the writer's tasks share with the loop, which looks at it when the writer is idle.
+struct ShardCheckpoint::RowSlice {
+  std::atomic<bool> given_up = false;
+  std::unique_ptr<CheckpointShardWriter> writer;
+  std::optional<Error> error;
+  Manifest manifest;   // of the part, once it is written
+  uint64_t bytes = 0;  // of the whole checkpoint, once it counts
+
+  // After an error nothing else is done.
+  template <class Body>
+  void run(Body&& body) {
+    if (given_up || error) return;
+    try {
+      body();
+    } catch (const Error& e) {
+      error = e;
+    }
+  }
+};
+
+ShardCheckpoint::ShardCheckpoint(Loop& loop, const CheckpointSettings& settings, const ShardPlace& place,
+                                 ShardTables& tables)
+    : loop_(loop),
+      settings_(settings),
+      place_(place),
+      tables_(tables),
+      timer_(loop, [this] { work(); }),
+      writer_(settings.memory_bytes / 2, settings.own_thread) {}
+
+ShardCheckpoint::~ShardCheckpoint() {
+  if (part_) part_->given_up = true;
+  tables_.end_snapshot();
+}
+
+const std::string& ShardCheckpoint::directory() const {
+  return settings_.directory.empty() ? settings_.scratch : settings_.directory;
+}
+
+std::vector<std::string> ShardCheckpoint::folders(const CheckpointStep& cut) const {
+  std::vector<std::string> all = {join_path(directory(), writing_folder(cut))};
+  if (!settings_.directory.empty()) all.push_back(join_path(directory(), step_folder(cut.step)));
+  return all;
+}
+
+std::optional<int64_t> ShardCheckpoint::choose_base(const CheckpointStep& cut, bool full) {
+  if (!full && increments_.full_step >= 0 && increments_.since_full + 1 < settings_.full_every) {
+    ++increments_.since_full;
+    return increments_.full_step;
+  }
+  increments_ = {.full_step = cut.step};
+  return std::nullopt;
+}
+
+bool ShardCheckpoint::take_up_part() {
+  std::optional<Manifest> written = find_part(directory(), cut_, place_);
+  if (!written) return false;
+  part_->manifest = std::move(*written);
+  phase_ = Phase::kWriting;
+  timer_.start_after(Duration());
+  return true;
+}
+
+void ShardCheckpoint::begin(const CheckpointStep& cut, std::map<std::string, std::string> states, bool full,
+                            SharedStates shared) {
+  if (busy()) {
+    part_->given_up = true;
+    ++counters_.given_up;
+    on_part_(cut_, {std::nullopt, "it was given up for the next one"});
+  }
+  cut_ = cut;
+  states_ = std::move(states);
+  shared_states_ = std::move(shared);
+  begun_ = loop_.now();
+  part_ = std::make_shared<RowSlice>();
+  logged_ = !settings_.durable;
+  const std::optional<int64_t> base_step = choose_base(cut, full);
+  if (take_up_part()) return;
+  writer_.add(0, [this, part = part_, cut, base_step] {
+    part->run([&] {
+      const ChunkWriting writing{settings_.files, settings_.zstd_level,
+                                 [rate = settings_.rate](uint64_t bytes) {
+                                   BackgroundWriter::give_way();
+                                   if (rate) rate->take(bytes);
+                                 }};
+      if (settings_.directory.empty()) remove_stale_parts(*settings_.files, settings_.scratch, cut);
+      part->writer = std::make_unique<CheckpointShardWriter>(directory(), cut, place_, writing, base_step);
+    });
+  });
+  tables_.begin_snapshot(settings_.memory_bytes / 2, *this);
+  phase_ = Phase::kSweeping;
+  slices_ = 0;
+  timer_.start_after(Duration());
+}
+
+void ShardCheckpoint::take_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) {
+  auto taken = std::make_shared<SnapshotRows>(std::move(rows));
+  writer_.add(taken->size() * layout.row_bytes(), [part = part_, layout, partition, taken] {
+    part->run([&] {
+      taken->sorted(rows_of_a_block(layout),
+                    [&](const RowBlock& block) { part->writer->rows(layout, partition, block); });
+    });
+  });
+}
+
+void ShardCheckpoint::take_dense(const TableLayout& layout, const BlockCyclicRows& deal,
+                                 std::vector<float> floats) {
+  const uint64_t bytes = floats.size() * sizeof(float);
+  writer_.add(bytes, [part = part_, layout, deal, floats = std::move(floats)] {
+    part->run([&] { part->writer->dense(layout, deal, floats); });
+  });
+}
+
+// Called again and again until the phase ends.
+void ShardCheckpoint::work() {
+  constexpr Duration kAskWriter = std::chrono::milliseconds(2), kAskOthers = std::chrono::milliseconds(10);
+  if (phase_ == Phase::kSweeping) return sweep();
+  if (!writer_.is_idle()) return timer_.start_after(kAskWriter);
+  if (part_->error) return end_failed(*part_->error);
+  if (phase_ == Phase::kCommitting) return end_committed();
+  if (phase_ == Phase::kWriting) finish_writing();
+  if (phase_ != Phase::kGathering) return;
+  gather();
+  if (busy()) timer_.start_after(kAskOthers);
+}
+
+// A fraction of a millisecond at a time; and, while requests come, an eleventh of all time at most, so that
+// they go on at about their rate.
+void ShardCheckpoint::sweep() {
+  constexpr Duration kAskRoom = std::chrono::milliseconds(1);
+  // Slices: a small table need not wait, nor a request for more than a millisecond.
+  constexpr int kAtOnce = 4;
+  // Times what sweeping took, by the clock, in which others may have had the processor.
+  constexpr int kRest = 10;
+  constexpr Duration kLongestRest = std::chrono::milliseconds(1);
+  if (!writer_.has_room()) return timer_.start_after(kAskRoom);
+  const bool asked = tables_.num_requests() != std::exchange(requests_seen_, tables_.num_requests());
+  const Time start = loop_.now();
+  bool more = false;
+  try {
+    more = sweep_some();
+  } catch (const Error& error) {
+    return give_up_sweep(error);
+  }
+  if (more) {
+    const Duration rest = std::min<Duration>(kRest * (loop_.now() - start), kLongestRest);
+    return timer_.start_after(asked && ++slices_ > kAtOnce ? rest : Duration());
+  }
+  if (!logged_) return timer_.start_after(kAskRoom);
+  writer_.add(0, [part = part_, layouts = tables_.layouts(), states = std::move(states_),
+                  shared = std::exchange(shared_states_, {})] {
+    part->run([&] { part->manifest = part->writer->finish(layouts, states, shared); });
+  });
+  phase_ = Phase::kWriting;
+  timer_.start_after(Duration());
+}
+
+// Rows are of any size: a few at a time, as long as they are taken quickly.  Returns whether there are more.
+bool ShardCheckpoint::sweep_some() {
+  constexpr uint64_t kRows = 64, kMostRows = 1024;
+  constexpr Duration kLongest = std::chrono::microseconds(100);
+  const Time end = loop_.now() + kLongest;
+  for (uint64_t rows = 0; rows < kMostRows && loop_.now() < end; rows += kRows) {
+    if (!tables_.sweep_snapshot(kRows)) return false;
+  }
+  return true;
+}
+
+// Rows could not be read.  What the writer has been given comes to its end before the checkpoint does.
+void ShardCheckpoint::give_up_sweep(const Error& error) {
+  tables_.end_snapshot();
+  writer_.add(0, [part = part_, error] { part->run([&] { throw error; }); });
+  phase_ = Phase::kWriting;
+  timer_.start_after(Duration());
+}
+
+void ShardCheckpoint::finish_writing() {
+  ++counters_.parts_written;
+  gathering_since_ = loop_.now();
+  phase_ = commits() ? Phase::kGathering : Phase::kIdle;
+  on_part_(cut_, {part_->manifest, ""});
+  if (settings_.directory.empty()) on_end_({true, step_folder(cut_.step), cut_.run});
+}
+
+// Waits for the other shards' parts, and makes a checkpoint of all.
+void ShardCheckpoint::gather() {
+  constexpr Duration kLongest = std::chrono::seconds(60);
+  if (parts_complete(settings_.directory, cut_, place_)) return commit();
+  if (loop_.now() - gathering_since_ < kLongest) return;
+  end_failed(Error(Code::kUnavailable,
+                   "the parts of other servers do not come: do all of them have the "
+                   "checkpoint directory?"));
+}
+
+void ShardCheckpoint::commit() {
+  phase_ = Phase::kCommitting;
+  writer_.add(0, [this, part = part_, cut = cut_] {
+    part->run([&] { part->bytes = commit_parts(*settings_.files, settings_.directory, cut, settings_.job); });
+    if (!part->error) prune(cut);
+  });
+}
+
+// The checkpoint counts already: what goes wrong from here on does not take it away.
+void ShardCheckpoint::prune(const CheckpointStep& cut) const {
+  try {
+    prune_checkpoints(*settings_.files, settings_.directory, cut.step, settings_.keep);
+    remove_stale_parts(*settings_.files, settings_.directory, cut);
+  } catch (const Error& error) {
+    if (settings_.log == nullptr) return;
+    settings_.log->warning("after the checkpoint at step ", cut.step, ": ", error.message());
+  }
+}
+
+void ShardCheckpoint::end_committed() {
+  phase_ = Phase::kIdle;
+  const double seconds = to_seconds(loop_.now() - begun_);
+  ++counters_.written;
+  counters_.last_step = cut_.step;
+  counters_.last_bytes = part_->bytes;
+  counters_.last_seconds = seconds;
+  on_end_({true, step_folder(cut_.step), cut_.run});
+  if (settings_.log == nullptr) return;
+  settings_.log->info("Checkpoint at step ", cut_.step, ": ", human_bytes(part_->bytes), " in ",
+                      significant(seconds, 3), " s to ",
+                      join_path(settings_.directory, step_folder(cut_.step)));
+}
+
+// The checkpoint before stays valid.
+void ShardCheckpoint::end_failed(const Error& error) {
+  phase_ = Phase::kIdle;
+  ++counters_.failed;
+  if (settings_.log != nullptr) {
+    settings_.log->error("checkpoint at step ", cut_.step,
+                         " failed, the one before it stays: ", error.message());
+  }
+  part_->writer.reset();
+  on_part_(cut_, {std::nullopt, error.message()});
+  on_end_({false, error.message()});
+  if (!commits()) return;
+  try {
+    settings_.files->remove(join_path(settings_.directory, writing_folder(cut_)));
+  } catch (const Error& problem) {
+    if (settings_.log != nullptr) settings_.log->warning(problem.message());
+  }
+}
+
+}  // namespace ps

@@ -1,0 +1,133 @@
+// What a shard tells of itself a few times a second, and where it leaves it for another thread.  Filled in by
+// Shard and ShardServer, read by StatusService.
+#ifndef PS_PS_STATUS_SHARD_STATUS_H_
+#define PS_PS_STATUS_SHARD_STATUS_H_
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/counters.h"
+#include "net/loop.h"
+
+namespace ps {
+
+// Of requests, each only grows.
+struct ShardCounters {
+  uint64_t steps = 0;                    // applied
+  uint64_t pulls = 0, rows_pulled = 0;   // answered
+  uint64_t pushes = 0, rows_pushed = 0;  // accepted
+  uint64_t pushes_repeated = 0, pushes_dropped = 0;
+  uint64_t refused_for_memory = 0;
+  uint64_t pulls_repeated = 0;  // answered with what was answered before
+  uint64_t trainers_given_up = 0, trainers_returned = 0;
+};
+
+// Of a shard's checkpoints.
+struct CheckpointCounters {
+  uint64_t parts_written = 0;  // of the shard's own
+  uint64_t failed = 0, given_up = 0;
+  uint64_t written = 0;  // whole ones, by the job's first shard; the last one's:
+  int64_t last_step = 0;
+  uint64_t last_bytes = 0;
+  double last_seconds = 0;
+};
+
+// Of a shard's log.
+struct LogCounters {
+  uint64_t events = 0;  // changes of the shard
+  uint64_t syncs = 0;   // of many at once
+  uint64_t bytes = 0;
+  uint64_t replayed = 0;  // changes that this process made again when it came
+};
+
+// How many requests took how long, in buckets with bounds that are about a factor of three apart.
+struct RequestSeconds {
+  static constexpr std::array<double, 11> kBounds = {1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10};
+
+  std::array<uint64_t, kBounds.size() + 1> counts{};  // up to each bound, above the one before; then the rest
+  double sum = 0;
+
+  void add(double seconds) {
+    size_t bucket = 0;
+    while (bucket < kBounds.size() && seconds > kBounds[bucket]) ++bucket;
+    ++counts[bucket];
+    sum += seconds;
+  }
+};
+
+// A parameter, as far as one shard has it.
+struct TableStatus {
+  std::string name;
+  bool sparse = false;
+  uint64_t rows = 0, bytes = 0;
+};
+
+struct TrainerStatus {
+  int rank = 0;
+  int connections = 0;  // 0: gone, or not there yet
+  uint64_t clock = 0;   // steps that it has pushed
+  uint64_t lag = 0;     // steps behind the trainer that is furthest
+};
+
+struct ShardStatus {
+  int port = 0;
+  Time published{};  // 0: not yet
+  uint64_t clock = 0;
+  ShardCounters counters;
+  CheckpointCounters checkpoints;
+  LogCounters log;
+  std::vector<TableStatus> tables;  // none until a trainer has come, as trainers
+  std::vector<TrainerStatus> trainers;
+  uint64_t message_bytes = 0;  // of requests, of answers, and of pushes that wait for others
+  uint64_t connections = 0;
+  NetCounters net;
+  RequestSeconds pull_seconds, push_seconds;
+  double pulls_per_second = 0, pushes_per_second = 0;  // over the last seconds
+
+  uint64_t rows() const {
+    uint64_t sum = 0;
+    for (const TableStatus& table : tables) sum += table.rows;
+    return sum;
+  }
+  uint64_t table_bytes() const {
+    uint64_t sum = 0;
+    for (const TableStatus& table : tables) sum += table.bytes;
+    return sum;
+  }
+};
+
+// Any thread.  The lock is held for the copy alone: whoever reads never keeps a shard waiting for longer.
+class StatusBoard {
+ public:
+  void publish(ShardStatus status) {
+    std::lock_guard lock(mutex_);
+    std::swap(latest_, status);
+  }
+  ShardStatus latest() const {
+    std::lock_guard lock(mutex_);
+    return latest_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  ShardStatus latest_;  // guarded by mutex_
+};
+
+// How fast a counter grows, smoothed over some two seconds.
+class RateMeter {
+ public:
+  double update(uint64_t total, Time now);
+
+ private:
+  uint64_t total_ = 0;
+  Time time_{};
+  double rate_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_STATUS_SHARD_STATUS_H_

@@ -1,0 +1,46 @@
+#include "config/json.h"
+#include "ps/status/status_service.h"
+
+namespace ps {
+
+namespace {
+
+Json shard_json(const ShardStatus& shard, Time now) {
+  Json json = {{"port", shard.port},
+               {"age_seconds", to_seconds(now - shard.published)},
+               {"clock", shard.clock},
+               {"steps", shard.counters.steps},
+               {"rows", shard.rows()},
+               {"table_bytes", shard.table_bytes()},
+               {"message_bytes", shard.message_bytes},
+               {"pulls_per_second", shard.pulls_per_second},
+               {"pushes_per_second", shard.pushes_per_second},
+               {"connections", shard.connections},
+               {"tables", Json::array()},
+               {"trainers", Json::array()}};
+  for (const TableStatus& table : shard.tables) {
+    json["tables"].push_back(
+        {{"name", table.name}, {"sparse", table.sparse}, {"rows", table.rows}, {"bytes", table.bytes}});
+  }
+  for (const TrainerStatus& trainer : shard.trainers) {
+    json["trainers"].push_back({{"rank", trainer.rank},
+                                {"connections", trainer.connections},
+                                {"clock", trainer.clock},
+                                {"lag", trainer.lag}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string status_json(const ServerStatus& server) {
+  Json json = {{"job", server.job},
+               {"uptime_seconds", server.uptime_seconds},
+               {"memory_bytes", server.resident_bytes},
+               {"memory_limit_bytes", server.memory_limit},
+               {"shards", Json::array()}};
+  for (const ShardStatus& shard : server.shards) json["shards"].push_back(shard_json(shard, server.now));
+  return json.dump();
+}
+
+}  // namespace ps

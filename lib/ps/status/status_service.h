@@ -1,0 +1,63 @@
+// StatusService: the pages of ps-serve --status-port, made from what the shards have published.
+#ifndef PS_PS_STATUS_STATUS_SERVICE_H_
+#define PS_PS_STATUS_STATUS_SERVICE_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/http/http_server.h"
+#include "ps/status/shard_status.h"
+
+namespace ps {
+
+// One server, as its pages show it.
+struct ServerStatus {
+  std::string job;
+  double uptime_seconds = 0;
+  Time now{};
+  uint64_t resident_bytes = 0;  // of the process
+  uint64_t memory_limit = 0;    // of tables and messages
+  double cpu_seconds = 0;
+  std::vector<ShardStatus> shards;
+};
+
+// /metrics, in the text format of Prometheus, and what the page at / asks for every second.
+std::string metrics_text(const ServerStatus& server);
+std::string status_json(const ServerStatus& server);
+
+// The page: HTML that shows status.json, with a script of its own.
+extern const char* const kStatusPage;
+
+// answer() belongs to the thread of `loop`.
+class StatusService {
+ public:
+  // A shard that has published nothing for this long is taken for dead; while it works through one long
+  // request, such as the list of 100 million keys, it does not.
+  static constexpr Duration kDeadAfter = std::chrono::seconds(60);
+
+  // The boards are those of the server's shards, and outlive this, as the loop does.
+  StatusService(Loop& loop, std::string job, uint64_t memory_limit, std::vector<const StatusBoard*> boards);
+
+  HttpResponse answer(const HttpRequest& request) const;
+
+  // From now on the server is not ready.  Any thread.
+  void end() { ending_ = true; }
+
+ private:
+  ServerStatus status() const;
+  HttpResponse live() const;
+  HttpResponse ready() const;
+
+  Loop& loop_;
+  const std::string job_;
+  const uint64_t memory_limit_;
+  const std::vector<const StatusBoard*> boards_;
+  const Time started_;
+  std::atomic<bool> ending_ = false;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_STATUS_STATUS_SERVICE_H_

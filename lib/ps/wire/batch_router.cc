@@ -1,0 +1,139 @@
+#include "ps/wire/batch_router.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kKeyBytes = 20;  // at most, coded, with its counts
+
+uint64_t row_bytes(const ParameterSpec& spec) {
+  return static_cast<uint64_t>(spec.cols) * sizeof(float) + kKeyBytes;
+}
+
+// The part of a push.
+void add_counted(uint32_t parameter, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
+                 std::string& out) {
+  counts.empty() ? encode_key_part(parameter, keys, out) : encode_counted_part(parameter, keys, counts, out);
+}
+
+}  // namespace
+
+BatchRouter::BatchRouter(std::span<const ParameterSpec> specs, std::vector<ShardPlace> places)
+    : specs_(specs), places_(std::move(places)), bundles_(places_.size()), dealt_(places_.size()) {
+  dense_shards_.resize(static_cast<size_t>(places_[0].num_dense));
+  sparse_shards_.resize(static_cast<size_t>(places_[0].num_sparse));
+  for (size_t s = 0; s < places_.size(); ++s) {
+    if (places_[s].dense >= 0) dense_shards_[static_cast<size_t>(places_[s].dense)] = s;
+    if (places_[s].sparse >= 0) sparse_shards_[static_cast<size_t>(places_[s].sparse)] = s;
+  }
+}
+
+void BatchRouter::begin(OnReady on_ready) {
+  for (auto& bundles : bundles_) bundles.clear();
+  on_ready_ = std::move(on_ready);
+}
+
+void BatchRouter::end() {
+  for (size_t shard = 0; shard < bundles_.size(); ++shard) finish_last(shard);
+  on_ready_ = nullptr;
+}
+
+void BatchRouter::finish_last(size_t shard) {
+  if (on_ready_ && !bundles_[shard].empty()) on_ready_(shard, bundles_[shard].back());
+}
+
+BlockCyclicRows BatchRouter::deal(size_t p, size_t shard) const {
+  const ShardPlace& place = places_[shard];
+  return dense_blocks(specs_[p], static_cast<int64_t>(p), place.num_dense, place.dense);
+}
+
+size_t BatchRouter::shard_of(size_t p, uint64_t key) const {
+  if (specs_[p].sparse) {
+    return sparse_shards_[static_cast<size_t>(shard_of_key(key, places_[0].num_sparse))];
+  }
+  BlockCyclicRows deal = dense_blocks(specs_[p], static_cast<int64_t>(p), places_[0].num_dense, 0);
+  int64_t holder = deal.holder_of(static_cast<int64_t>(key));
+  return dense_shards_[static_cast<size_t>(dense_shard(deal, static_cast<int64_t>(p), holder))];
+}
+
+// Keys go out in ascending order, which takes the fewest bytes.
+void BatchRouter::add_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts) {
+  PS_CHECK(std::ranges::adjacent_find(keys, std::greater_equal<>()) == keys.end());
+  const bool one_shard = specs_[p].sparse && sparse_shards_.size() == 1;
+  one_shard ? add_pieces(p, sparse_shards_[0], keys, {}, counts) : deal_keys(p, keys, counts);
+}
+
+void BatchRouter::deal_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts) {
+  for (Dealt& dealt : dealt_) dealt.keys.clear(), dealt.positions.clear(), dealt.counts.clear();
+  for (size_t n = 0; n < keys.size(); ++n) {
+    Dealt& dealt = dealt_[shard_of(p, keys[n])];
+    dealt.keys.push_back(keys[n]);
+    dealt.positions.push_back(static_cast<uint32_t>(n));
+    if (!counts.empty()) dealt.counts.push_back(counts[n]);
+  }
+  for (size_t shard = 0; shard < dealt_.size(); ++shard) {
+    const Dealt& dealt = dealt_[shard];
+    if (dealt.keys.size() == keys.size()) return add_pieces(p, shard, keys, {}, counts);
+    add_pieces(p, shard, dealt.keys, dealt.positions, dealt.counts);
+  }
+}
+
+// Without positions they are those of the keys themselves.
+void BatchRouter::add_pieces(size_t p, size_t shard, std::span<const uint64_t> keys,
+                             std::span<const uint32_t> positions, std::span<const KeyCount> counts) {
+  const size_t most = std::max<size_t>(1, kRowMessageBytes / row_bytes(specs_[p]));
+  for (size_t begin = 0; begin < keys.size(); begin += most) {
+    const size_t count = std::min(most, keys.size() - begin);
+    const auto own_keys = keys.subspan(begin, count);
+    Bundle& bundle = room_for(shard, count * row_bytes(specs_[p]), kRowMessageBytes);
+    Piece& piece = bundle.pieces.emplace_back();
+    piece.parameter = static_cast<uint32_t>(p);
+    piece.by_keys = true;
+    piece.rows = static_cast<int64_t>(count);
+    if (positions.empty()) {
+      piece.first = static_cast<int64_t>(begin);
+    } else {
+      piece.positions.assign(positions.begin() + begin, positions.begin() + begin + count);
+    }
+    if (!counts.empty() || !bundle.counted.empty()) {
+      if (bundle.counted.empty()) bundle.counted = bundle.parts;
+      add_counted(piece.parameter, own_keys, counts.empty() ? counts : counts.subspan(begin, count),
+                  bundle.counted);
+    }
+    encode_key_part(piece.parameter, own_keys, bundle.parts);
+  }
+}
+
+void BatchRouter::add_all(size_t p) {
+  const int64_t most = std::max<int64_t>(1, static_cast<int64_t>(kMessageBytes / row_bytes(specs_[p])));
+  for (size_t shard : dense_shards_) {
+    const int64_t rows = deal(p, shard).own_rows();
+    for (int64_t first = 0; first < rows; first += most) {
+      const int64_t count = std::min(most, rows - first);
+      Bundle& bundle = room_for(shard, static_cast<uint64_t>(count) * row_bytes(specs_[p]), kMessageBytes);
+      bundle.pieces.push_back({static_cast<uint32_t>(p), false, first, count, {}});
+      const size_t at = bundle.parts.size();
+      encode_range_part(static_cast<uint32_t>(p), static_cast<uint64_t>(first), static_cast<uint64_t>(count),
+                        specs_[p].kind == ParameterKind::kStatistic, bundle.parts);
+      if (!bundle.counted.empty()) bundle.counted.append(bundle.parts, at);
+    }
+  }
+}
+
+// The last bundle, or a new one when these bytes would make it larger than `most`.
+Bundle& BatchRouter::room_for(size_t shard, uint64_t bytes, uint64_t most) {
+  std::deque<Bundle>& bundles = bundles_[shard];
+  if (bundles.empty() || bundles.back().bytes + bytes > most) {
+    finish_last(shard);
+    bundles.emplace_back();
+  }
+  bundles.back().bytes += bytes;
+  return bundles.back();
+}
+
+}  // namespace ps

@@ -1,0 +1,93 @@
+// BatchRouter: what of a batch goes to which shard, in messages of bounded size.  Used by RemoteStore, for
+// the pull and the push of a batch alike.
+#ifndef PS_PS_WIRE_BATCH_ROUTER_H_
+#define PS_PS_WIRE_BATCH_ROUTER_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ps/wire/protocol.h"
+#include "store/placement.h"
+
+namespace ps {
+
+// A part of a message, as the trainer sees it.
+struct Piece {
+  uint32_t parameter;
+  bool by_keys;
+  // Rows of the shard's own, from first on.  By keys: of those that were asked for, from first on; unless
+  // they are here and there, in `positions`.
+  int64_t first = 0, rows = 0;
+  std::vector<uint32_t> positions;
+
+  bool in_sequence() const { return positions.empty(); }
+  int64_t position(int64_t row) const {
+    return in_sequence() ? first + row : static_cast<int64_t>(positions[static_cast<size_t>(row)]);
+  }
+};
+
+// The parts of one message.
+struct Bundle {
+  std::string parts;    // encoded
+  std::string counted;  // the same with the counts of keys, for a push; empty: nothing is counted
+  std::vector<Piece> pieces;
+  uint64_t bytes = 0;   // about what pieces and their rows take
+  uint64_t number = 0;  // of the message that pulled it; 0: none has
+
+  uint32_t num_parts() const { return static_cast<uint32_t>(pieces.size()); }
+  const std::string& push_parts() const { return counted.empty() ? parts : counted; }
+};
+
+// One owner thread.
+class BatchRouter {
+ public:
+  // `specs` must outlive this; `places` has one element a shard.
+  BatchRouter(std::span<const ParameterSpec> specs, std::vector<ShardPlace> places);
+
+  // Called with a bundle that nothing is added to any more, as soon as that is so: it can be on its way while
+  // the rest is dealt out.
+  using OnReady = std::function<void(size_t shard, Bundle& bundle)>;
+
+  // Drops what was added before.  end() is to be called when all is added.
+  void begin(OnReady on_ready = nullptr);
+  void end();
+
+  // Rows of parameter p by their keys, which ascend, with the counts that a push tells of each, if any; or
+  // all its rows.
+  void add_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts = {});
+  void add_all(size_t p);
+
+  size_t num_shards() const { return places_.size(); }
+  std::deque<Bundle>& bundles(size_t shard) { return bundles_[shard]; }
+  BlockCyclicRows deal(size_t p, size_t shard) const;
+
+ private:
+  // Keys of one shard.
+  struct Dealt {
+    std::vector<uint64_t> keys;
+    std::vector<uint32_t> positions;  // among those that were asked for
+    std::vector<KeyCount> counts;
+  };
+
+  size_t shard_of(size_t p, uint64_t key) const;
+  void deal_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts);
+  void add_pieces(size_t p, size_t shard, std::span<const uint64_t> keys, std::span<const uint32_t> positions,
+                  std::span<const KeyCount> counts);
+  Bundle& room_for(size_t shard, uint64_t bytes, uint64_t most);
+  void finish_last(size_t shard);
+
+  const std::span<const ParameterSpec> specs_;
+  const std::vector<ShardPlace> places_;
+  std::vector<size_t> dense_shards_, sparse_shards_;  // by their numbers among their kind
+  std::vector<std::deque<Bundle>> bundles_;           // by shard; they do not move
+  OnReady on_ready_;
+  std::vector<Dealt> dealt_;  // of the keys being added, by shard
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_WIRE_BATCH_ROUTER_H_

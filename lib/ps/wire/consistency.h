@@ -1,0 +1,26 @@
+// How far trainers may run apart.  Used by shards and by the remote store.
+#ifndef PS_PS_WIRE_CONSISTENCY_H_
+#define PS_PS_WIRE_CONSISTENCY_H_
+
+#include <cstdint>
+
+namespace ps {
+
+struct Consistency {
+  bool async = false;     // every push is a step of its own
+  int64_t staleness = 0;  // else: steps by which the weights that a step uses may be behind; 0: synchronous
+  int64_t max_lag = 0;    // async: gradients for weights older than so many steps are dropped; 0: none is
+
+  // Steps that a trainer may have pushed and that are not applied yet, beside the last.
+  uint64_t lead() const { return async ? 0 : static_cast<uint64_t>(staleness); }
+};
+
+// Of trainers that train copies of their own, and bring them together now and then.
+struct LocalSgdOptions {
+  int64_t period = 1;  // batches between two exchanges
+  bool mean = true;    // of the trainers' differences; else their sum
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_WIRE_CONSISTENCY_H_

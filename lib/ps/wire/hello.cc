@@ -1,0 +1,202 @@
+#include "ps/wire/hello.h"
+
+#include <set>
+
+#include "config/spec.h"
+
+namespace ps {
+
+namespace {
+
+struct SlotText {
+  std::string name;
+  bool dense = false;
+  int64_t dim = 0;
+
+  static const ObjectSpec<SlotText>& spec() {
+    static const ObjectSpec<SlotText> spec = [] {
+      ObjectSpec<SlotText> s;
+      s.field("name", &SlotText::name, "name of the slot");
+      s.field("dense", &SlotText::dense, "whether it has a value for every column");
+      s.field("dim", &SlotText::dim, "columns, or ids are below it").at_least(0);
+      return s;
+    }();
+    return spec;
+  }
+};
+
+struct SchemaText {
+  std::vector<SlotText> slots;
+
+  static const ObjectSpec<SchemaText>& spec() {
+    static const ObjectSpec<SchemaText> spec = [] {
+      ObjectSpec<SchemaText> s;
+      s.field("slots", &SchemaText::slots, "fields of an example");
+      return s;
+    }();
+    return spec;
+  }
+};
+
+const ObjectSpec<ShardPlace>& place_spec() {
+  static const ObjectSpec<ShardPlace> spec = [] {
+    constexpr double kMostShards = 1 << 16;
+    ObjectSpec<ShardPlace> s;
+    s.field("num_dense", &ShardPlace::num_dense, "shards with dense parameters")
+        .at_least(1)
+        .at_most(kMostShards);
+    s.field("dense", &ShardPlace::dense, "number among them, or -1").at_least(-1);
+    s.field("num_sparse", &ShardPlace::num_sparse, "shards with sparse parameters")
+        .at_least(1)
+        .at_most(kMostShards);
+    s.field("sparse", &ShardPlace::sparse, "number among them, or -1").at_least(-1);
+    s.check([](const ShardPlace& place, std::string_view path) {
+      if (place.dense < place.num_dense && place.sparse < place.num_sparse) return;
+      fail(Code::kUsage, path, ": a shard's number is not below the number of shards");
+    });
+    return s;
+  }();
+  return spec;
+}
+
+std::optional<std::string> first_difference_inside(const Json& found, const Json& expected,
+                                                   const std::string& path) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : expected.items()) keys.insert(key);
+  for (const auto& [key, value] : found.items()) keys.insert(key);
+  for (const std::string& key : keys) {
+    Json none;
+    const Json& ours = expected.contains(key) ? expected.at(key) : none;
+    const Json& theirs = found.contains(key) ? found.at(key) : none;
+    if (auto difference = first_difference(theirs, ours, json_path(path, key))) return difference;
+  }
+  return std::nullopt;
+}
+
+std::string shown(const Json& value) {
+  constexpr size_t kLongest = 80;
+  std::string text = value.is_null() ? "absent" : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
+}
+
+}  // namespace
+
+const ObjectSpec<Hello>& Hello::spec() {
+  static const ObjectSpec<Hello> spec = [] {
+    ObjectSpec<Hello> s;
+    s.field("protocol", &Hello::protocol, "version that the trainer speaks").must();
+    s.field("role", &Hello::role, "what it wants").one_of({"train", "read"});
+    s.field("rank", &Hello::rank, "of the trainer").at_least(0);
+    s.field("trainers", &Hello::trainers, "how many there are").at_least(1).at_most(1 << 16);
+    s.field("generation", &Hello::generation, "of its process").at_least(1);
+    s.field("known", &Hello::known, "this shard has welcomed it before");
+    s.field("server", &Hello::server, "number of the server among those of the job").at_least(0);
+    s.field("run", &Hello::run, "that the job's first shard told it");
+    s.field("resume", &Hello::resume, "who begins a run goes on from the newest checkpoint");
+    s.field("passes", &Hello::passes, "that it trains").at_least(0);
+    s.field("lost", &Hello::lost, "a run some of which is lost, so that another has to begin");
+    s.field("going", &Hello::going, "some trainer has been welcomed by all shards");
+    s.field("recovers", &Hello::recovers, "the run began with what a checkpoint has, or anew");
+    s.field("checkpoint", &Hello::checkpoint, "folder of that checkpoint, empty: there was none");
+    s.field("cpu", &Hello::cpu, "level of its kernels");
+    s.field("job", &Hello::job, "what must be equal to the server's").must();
+    s.field("schema", &Hello::schema, "of the data").must();
+    s.field("place", &Hello::place, "of the shard among those of the job").must();
+    s.check([](const Hello& hello, std::string_view path) {
+      if (hello.rank < hello.trainers) return;
+      fail(Code::kUsage, json_path(path, "rank"), ": ", hello.rank, " is not below ", hello.trainers,
+           " trainers");
+    });
+    return s;
+  }();
+  return spec;
+}
+
+const ObjectSpec<RunStatus>& RunStatus::spec() {
+  static const ObjectSpec<RunStatus> spec = [] {
+    ObjectSpec<RunStatus> s;
+    s.field("run", &RunStatus::run, "which it is");
+    s.field("step", &RunStatus::step, "the trainer's first that was not applied");
+    s.field("pass", &RunStatus::pass, "passes that have ended");
+    s.field("batches", &RunStatus::batches, "of the trainer that were applied");
+    s.field("pass_batches", &RunStatus::pass_batches, "and in this pass");
+    s.field("pass_begun", &RunStatus::pass_begun, "some trainer's were, or this one has pushed");
+    s.field("gathered", &RunStatus::gathered, "gatherings that are complete");
+    s.field("going", &RunStatus::going, "some trainer has been welcomed by all shards");
+    s.field("recovers", &RunStatus::recovers, "the run began with what a checkpoint has, or anew");
+    s.field("checkpoint", &RunStatus::checkpoint, "folder of that checkpoint, empty: there was none");
+    s.field("checkpointed", &RunStatus::checkpointed, "servers write checkpoints");
+    s.field("logged", &RunStatus::logged, "pushes are logged, and come with their keys");
+    s.field("finished", &RunStatus::finished, "passes of a run of which everything is done");
+    s.field("gives_parts", &RunStatus::gives_parts, "servers give out their parts of checkpoints");
+    s.field("cut_at", &RunStatus::cut_at, "steps after which the next checkpoint begins");
+    s.field("was_given_up", &RunStatus::was_given_up, "the others went on without the trainer until now");
+    return s;
+  }();
+  return spec;
+}
+
+const ObjectSpec<Welcome>& Welcome::spec() {
+  static const ObjectSpec<Welcome> spec = [] {
+    ObjectSpec<Welcome> s;
+    s.field("protocol", &Welcome::protocol, "version that the server speaks").must();
+    s.field("cpu", &Welcome::cpu, "level of the kernels of the trainer that came first");
+    s.field("run_status", &Welcome::run_status, "where the run stands");
+    return s;
+  }();
+  return spec;
+}
+
+const ObjectSpec<ServerPorts>& ServerPorts::spec() {
+  static const ObjectSpec<ServerPorts> spec = [] {
+    ObjectSpec<ServerPorts> s;
+    s.field("ports", &ServerPorts::ports, "of the shards").at_least(1).at_most(65535);
+    s.field("dense", &ServerPorts::dense, "how many, from the first on, have dense parameters").at_least(1);
+    s.field("sparse", &ServerPorts::sparse, "how many, up to the last, have sparse ones").at_least(1);
+    s.check([](const ServerPorts& server, std::string_view path) {
+      int count = static_cast<int>(server.ports.size());
+      if (server.dense <= count && server.sparse <= count) return;
+      fail(Code::kUsage, path, ": ", count, " ports are too few");
+    });
+    return s;
+  }();
+  return spec;
+}
+
+Json to_json(const DataSchema& schema) {
+  SchemaText text;
+  for (const SlotSchema& slot : schema.slots) text.slots.push_back({slot.name, slot.dense, slot.dim});
+  return SchemaText::spec().to_json(text);
+}
+
+DataSchema schema_from_json(const Json& json) {
+  DataSchema schema;
+  for (const SlotText& slot : SchemaText::spec().parse(json, "schema").slots) {
+    schema.slots.push_back({slot.name, slot.dense, slot.dim});
+  }
+  return schema;
+}
+
+Json to_json(const ShardPlace& place) {
+  return place_spec().to_json(place);
+}
+
+ShardPlace place_from_json(const Json& json) {
+  return place_spec().parse(json, "place");
+}
+
+std::optional<std::string> first_difference(const Json& found, const Json& expected,
+                                            const std::string& path) {
+  if (found == expected) return std::nullopt;
+  if (found.is_object() && expected.is_object()) return first_difference_inside(found, expected, path);
+  if (found.is_array() && expected.is_array() && found.size() == expected.size()) {
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (auto difference = first_difference(found[i], expected[i], json_path(path, std::to_string(i))))
+        return difference;
+    }
+    return std::nullopt;
+  }
+  return cat(path, " is ", shown(found), ", not ", shown(expected));
+}
+
+}  // namespace ps

@@ -1,0 +1,69 @@
+// Hello: how a trainer introduces itself to a shard, and what both must have in common.  JSON, so that a
+// mismatch can be told by its path.
+#ifndef PS_PS_WIRE_HELLO_H_
+#define PS_PS_WIRE_HELLO_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/spec.h"
+#include "data/batch.h"
+#include "ps/wire/protocol.h"
+#include "ps/wire/run_status.h"
+#include "store/placement.h"
+
+namespace ps {
+
+struct Hello {
+  int protocol = kProtocolVersion;
+  std::string role = "train";  // train: takes part in steps; read: reads alone, and has no rank
+  int rank = 0, trainers = 1;
+  uint64_t generation = 1;  // of the trainer's process
+  bool known = false;       // this shard has welcomed it before
+  int server = 0;           // number of the shard's server in the list that all trainers have
+  uint64_t run = 0;         // that the job's first shard told it; 0: this is the first
+  bool resume = false;      // who begins a run goes on from the newest checkpoint
+  int passes = 0;           // that it trains; 0: it does not say
+  uint64_t lost = 0;        // a run some of which is lost: another has to begin; 0: none
+  bool going = false;       // of the run, as the first shard says: see RunStatus
+  bool recovers = false;
+  std::string checkpoint;
+  std::string cpu;     // level of its kernels
+  Json job;            // what must be equal to the server's
+  Json schema, place;  // what must be equal to that of whoever came first
+
+  static const ObjectSpec<Hello>& spec();
+};
+
+// What a shard answers.
+struct Welcome {
+  int protocol = kProtocolVersion;
+  std::string cpu;       // of the trainer that came first
+  RunStatus run_status;  // of who trains
+
+  static const ObjectSpec<Welcome>& spec();
+};
+
+// The ports of a server's shards, of which the first `dense` have dense parameters and the last `sparse`
+// sparse ones: the answer to describe.
+struct ServerPorts {
+  std::vector<int> ports;
+  int dense = 0, sparse = 0;
+
+  static const ObjectSpec<ServerPorts>& spec();
+};
+
+Json to_json(const DataSchema& schema);
+DataSchema schema_from_json(const Json& json);  // throws kUsage
+Json to_json(const ShardPlace& place);
+ShardPlace place_from_json(const Json& json);  // throws kUsage
+
+// Where two documents differ first: "optimizer.learning_rate is 0.1, not 0.2"; nothing when they are equal.
+std::optional<std::string> first_difference(const Json& found, const Json& expected,
+                                            const std::string& path = "");
+
+}  // namespace ps
+
+#endif  // PS_PS_WIRE_HELLO_H_

@@ -1,0 +1,68 @@
+#include "ps/wire/key_list.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+// Keys from the steps between them.  `next` is the least that the first can be, 0 behind the largest of all;
+// returns what it is behind the last.
+uint64_t take_steps(std::string_view& list, uint64_t next, bool first, std::span<uint64_t> keys) {
+  for (uint64_t& key : keys) {
+    uint64_t step = 0;
+    if (!get_varint(list, step)) fail(Code::kData, "a list of keys is cut short");
+    if (step > UINT64_MAX - next || (!first && next == 0)) fail(Code::kData, "keys pass 64 bits");
+    first = false;
+    key = next + step;
+    next = key + 1;
+  }
+  return next;
+}
+
+// The same of a whole block whose steps are a byte each, which is checked at once: keys that are close to
+// each other, as those of most batches, take a third of the time.
+bool takes_bytes(std::string_view list, std::span<const uint64_t> keys, uint64_t next) {
+  return keys.size() == kVarintBlock && next < UINT64_MAX - 128 * kVarintBlock && short_varints(list);
+}
+
+uint64_t take_bytes(std::string_view& list, uint64_t next, std::span<uint64_t> keys) {
+  for (size_t j = 0; j < kVarintBlock; ++j) {
+    keys[j] = next + static_cast<uint8_t>(list[j]);
+    next = keys[j] + 1;
+  }
+  list.remove_prefix(kVarintBlock);
+  return next;
+}
+
+}  // namespace
+
+void encode_keys(std::span<const uint64_t> keys, std::string& out) {
+  put(out, static_cast<uint32_t>(keys.size()));
+  uint64_t next = 0;
+  const uint64_t* key = keys.data();
+  put_varints(out, keys.size(), [&] {
+    const uint64_t step = *key - next;
+    next = *key++ + 1;
+    return step;
+  });
+}
+
+void decode_keys(ByteReader& in, std::vector<uint64_t>& keys) {
+  uint32_t count = in.get<uint32_t>(), size = in.get<uint32_t>();
+  if (!in.has(size) || count > size) fail(Code::kData, "a list of ", count, " keys is cut short");
+  std::string_view list = in.get_bytes(size);
+  keys.resize(count);
+  uint64_t next = 0;
+  for (size_t i = 0; i < count; i += kVarintBlock) {
+    const std::span<uint64_t> block(keys.data() + i, std::min<size_t>(kVarintBlock, count - i));
+    const bool first = i == 0, by_bytes = takes_bytes(list, block, next) && (first || next != 0);
+    next = by_bytes ? take_bytes(list, next, block) : take_steps(list, next, first, block);
+  }
+  if (!list.empty()) fail(Code::kData, "a list of keys: ", list.size(), " bytes too many");
+}
+
+}  // namespace ps

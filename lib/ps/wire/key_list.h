@@ -1,0 +1,35 @@
+// Lists of keys as messages have them, ascending: the steps between them, in varints, after the number of
+// keys and of bytes.  ps-wire(5).
+#ifndef PS_PS_WIRE_KEY_LIST_H_
+#define PS_PS_WIRE_KEY_LIST_H_
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/varint.h"
+
+namespace ps {
+
+// Appends a key list; the keys ascend.
+void encode_keys(std::span<const uint64_t> keys, std::string& out);
+
+// Throws kData.
+void decode_keys(ByteReader& in, std::vector<uint64_t>& keys);
+
+// Appends `count` varints, next() each, after the number of their bytes.
+template <class Next>
+void put_varints(std::string& out, size_t count, Next&& next) {
+  const size_t size_at = out.size();
+  put(out, uint32_t{0});
+  append_varints(out, count, next);
+  const uint32_t size = static_cast<uint32_t>(out.size() - size_at - sizeof(uint32_t));
+  std::memcpy(out.data() + size_at, &size, sizeof size);
+}
+
+}  // namespace ps
+
+#endif  // PS_PS_WIRE_KEY_LIST_H_

@@ -1,0 +1,411 @@
+#include "ps/wire/protocol.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/varint.h"
+#include "ps/wire/key_list.h"
+
+namespace ps {
+
+namespace {
+
+// On the wire: never renumber.
+constexpr uint32_t kPassEnded = 1, kDropped = 2;                              // flags of Done
+constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kState = 8, kKept = 16;  // flags of a push
+constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;     // forms of a part
+constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
+
+[[noreturn]] void cut_short(std::string_view what) {
+  fail(Code::kData, what, ": the body is cut short");
+}
+
+void expect_end(const ByteReader& in, std::string_view what) {
+  if (!in.ok()) cut_short(what);
+  if (in.remaining() > 0) fail(Code::kData, what, ": ", in.remaining(), " bytes too many");
+}
+
+void pad(std::string& out) {
+  out.resize(padded(out.size()), '\0');
+}
+
+void decode_counts(ByteReader& in, RowSlice& part) {
+  std::string_view list = in.get_bytes(in.get<uint32_t>());
+  part.counts.resize(part.keys.size());
+  for (KeyCount& count : part.counts) {
+    uint64_t shows = 0, clicks = 0;
+    if (!get_varint(list, shows) || !get_varint(list, clicks)) cut_short("counts of keys");
+    if (shows == 0 || shows > UINT32_MAX || clicks > shows) {
+      fail(Code::kData, "a key is shown ", shows, " times and clicked ", clicks, " times");
+    }
+    count = {static_cast<uint32_t>(shows), static_cast<uint32_t>(clicks)};
+  }
+  if (!list.empty()) fail(Code::kData, "counts of keys: ", list.size(), " bytes too many");
+}
+
+RowSlice decode_part(ByteReader& in) {
+  RowSlice part;
+  part.parameter = in.get<uint32_t>();
+  uint8_t form = in.get<uint8_t>();
+  if (form > kExactRange) fail(Code::kData, "a part has the unknown form ", int{form});
+  part.by_keys = form == kByKeys || form == kCounted;
+  part.exact = form == kExactRange;
+  if (part.by_keys) {
+    decode_keys(in, part.keys);
+    if (form == kCounted) decode_counts(in, part);
+  } else {
+    part.first = in.get<uint64_t>();
+    part.count = in.get<uint64_t>();
+  }
+  return part;
+}
+
+std::vector<RowSlice> decode_parts(ByteReader& in, std::string_view what) {
+  constexpr size_t kSmallestPart = 13;
+  uint32_t num_parts = in.get<uint32_t>();
+  if (!in.has(num_parts * kSmallestPart)) cut_short(what);
+  std::vector<RowSlice> parts(num_parts);
+  for (RowSlice& part : parts) part = decode_part(in);
+  if (!in.ok()) cut_short(what);
+  return parts;
+}
+
+RowType decode_type(ByteReader& in, std::string_view what) {
+  const uint8_t number = in.get<uint8_t>();
+  std::optional<RowType> type = find_row_type(number);
+  if (!type) fail(Code::kData, what, ": unknown type of rows ", int{number});
+  return *type;
+}
+
+// Gives a request its parts, and finds the rows of each: they fill the body from the end of the parts on.
+void set_parts(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> parts, Widths widths,
+               std::string_view what) {
+  request.parts = *parts;
+  request.parts_owner = std::move(parts);
+  request.rows_at.clear();
+  const size_t size = request.body.size();
+  size_t at = padded(request.parts_end);
+  for (const RowSlice& part : request.parts) {
+    if (part.parameter >= widths.size()) fail(Code::kData, what, ": no parameter ", part.parameter);
+    uint64_t row_bytes = encoded_row_bytes(type_of(part, request.type), widths[part.parameter]);
+    if (at > size || part.rows() > (size - at) / row_bytes) cut_short(what);
+    request.rows_at.push_back(at);
+    at += padded(part.rows() * row_bytes);
+  }
+  if (at != size) fail(Code::kData, what, ": ", size, " bytes, expected ", at);
+}
+
+std::shared_ptr<const std::vector<RowSlice>> share(std::vector<RowSlice> parts) {
+  return std::make_shared<const std::vector<RowSlice>>(std::move(parts));
+}
+
+}  // namespace
+
+void encode_key_part(uint32_t parameter, std::span<const uint64_t> keys, std::string& out) {
+  put(out, parameter);
+  put(out, kByKeys);
+  encode_keys(keys, out);
+}
+
+void encode_counted_part(uint32_t parameter, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
+                         std::string& out) {
+  put(out, parameter);
+  put(out, kCounted);
+  encode_keys(keys, out);
+  size_t i = 0;
+  put_varints(out, 2 * counts.size(), [&] {
+    const KeyCount& count = counts[i / 2];
+    return i++ % 2 == 0 ? count.shows : count.clicks;
+  });
+}
+
+void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, bool exact, std::string& out) {
+  put(out, parameter);
+  put(out, exact ? kExactRange : kRange);
+  put(out, first);
+  put(out, count);
+}
+
+std::string encode_pull(const PullHeader& header, uint32_t num_parts, std::string_view parts) {
+  std::string out;
+  put(out, header.step);
+  put(out, static_cast<uint8_t>(header.mode == PullMode::kRead));
+  put(out, header.type);
+  put(out, header.number);
+  put(out, num_parts);
+  out += parts;
+  return out;
+}
+
+static void put_sized(std::string& out, std::string_view bytes) {
+  put(out, static_cast<uint64_t>(bytes.size()));
+  out += bytes;
+}
+
+std::string encode_push(const PushHeader& header, uint32_t num_parts, std::string_view parts) {
+  std::string out;
+  put(out, header.step);
+  put(out, static_cast<uint64_t>(header.info.samples));
+  put(out, static_cast<uint64_t>(header.info.pass));
+  put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
+                                (header.cut ? kCut : 0) | (header.state.empty() ? 0 : kState) |
+                                (header.kept ? kKept : 0)));
+  put(out, header.type);
+  put(out, header.piece);
+  put(out, header.num_pieces);
+  put(out, header.pulled);
+  if (header.pulled == 0) {
+    put(out, num_parts);
+    out += parts;
+  }
+  if (!header.state.empty()) put_sized(out, header.state);
+  if (header.kept) put_sized(out, *header.kept);
+  pad(out);
+  return out;
+}
+
+std::string encode_load(uint32_t num_parts, std::string_view parts) {
+  std::string out;
+  put(out, num_parts);
+  out += parts;
+  pad(out);
+  return out;
+}
+
+std::string encode_apply(const ApplyRequest& request) {
+  std::string out;
+  put(out, request.step);
+  put(out, static_cast<uint32_t>(request.squares.size()));
+  put_array(out, std::span<const double>(request.squares));
+  return out;
+}
+
+std::string encode_keys_request(const KeysRequest& request) {
+  std::string out;
+  put(out, request.parameter);
+  put(out, request.cursor.partition);
+  put(out, request.cursor.position);
+  put(out, request.most);
+  return out;
+}
+
+std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<const uint64_t> keys) {
+  std::string out;
+  put(out, static_cast<uint8_t>(more));
+  put(out, cursor.partition);
+  put(out, cursor.position);
+  encode_keys(keys, out);
+  return out;
+}
+
+std::string encode_done(const Done& done) {
+  std::string out;
+  put(out, done.learning_rate);
+  put(out, (done.pass_ended ? kPassEnded : 0) | (done.dropped ? kDropped : 0));
+  put(out, done.cut_at);
+  put(out, static_cast<uint32_t>(done.squares.size()));
+  for (const ExactSquares& squares : done.squares) squares.save(out);
+  return out;
+}
+
+std::string encode_kept_request(uint32_t number) {
+  std::string out;
+  put(out, number);
+  return out;
+}
+
+std::string encode_kept_piece(const KeptPiece& kept) {
+  std::string out;
+  put(out, static_cast<uint8_t>(kept.known));
+  put(out, kept.batches);
+  put(out, kept.num_pieces);
+  out += kept.piece;
+  return out;
+}
+
+std::string encode_gathered(std::span<const std::string> all) {
+  std::string out;
+  put(out, static_cast<uint32_t>(all.size()));
+  for (const std::string& bytes : all) put(out, static_cast<uint64_t>(bytes.size()));
+  for (const std::string& bytes : all) out += bytes;
+  return out;
+}
+
+std::string encode_row_report(RowReport report) {
+  std::string out;
+  for (const uint64_t* figure : report.figures()) put(out, *figure);
+  return out;
+}
+
+PullRequest decode_pull(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  PullRequest request;
+  request.step = in.get<uint64_t>();
+  uint8_t mode = in.get<uint8_t>();
+  if (mode > 1) fail(Code::kData, "pull: unknown mode ", int{mode});
+  request.mode = mode == 1 ? PullMode::kRead : PullMode::kTrain;
+  request.type = decode_type(in, "pull");
+  request.number = in.get<uint64_t>();
+  request.parts = decode_parts(in, "pull");
+  expect_end(in, "pull");
+  return request;
+}
+
+static std::string take_sized(ByteReader& in) {
+  const uint64_t size = in.get<uint64_t>();
+  if (!in.has(size)) cut_short("push");
+  return std::string(in.get_bytes(size));
+}
+
+PushRequest decode_push(Buffer body, Widths widths) {
+  ByteReader in(text_of(body.bytes()));
+  PushRequest request;
+  request.step = in.get<uint64_t>();
+  uint64_t samples = in.get<uint64_t>(), pass = in.get<uint64_t>();
+  uint8_t flags = in.get<uint8_t>();
+  request.type = decode_type(in, "push");
+  request.piece = in.get<uint32_t>();
+  request.num_pieces = in.get<uint32_t>();
+  request.pulled = in.get<uint64_t>();
+  if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink | kCut | kState | kKept) ||
+      request.piece >= request.num_pieces) {
+    fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", piece ", request.piece, " of ",
+         request.num_pieces, ", flags ", int{flags});
+  }
+  request.info = {static_cast<int64_t>(samples), static_cast<int64_t>(pass), (flags & kShrink) != 0};
+  request.ended = (flags & kEnded) != 0;
+  request.cut = (flags & kCut) != 0;
+  std::vector<RowSlice> parts;
+  if (request.pulled == 0) parts = decode_parts(in, "push");
+  if ((flags & kState) != 0) request.state = take_sized(in);
+  if ((flags & kKept) != 0) request.kept = take_sized(in);
+  if (!in.ok()) cut_short("push");
+  request.parts_end = body.size() - in.remaining();
+  request.body = std::move(body);
+  if (request.pulled == 0) set_parts(request, share(std::move(parts)), widths, "push");
+  return request;
+}
+
+PushRequest decode_load(Buffer body, Widths widths) {
+  ByteReader in(text_of(body.bytes()));
+  PushRequest request;
+  std::vector<RowSlice> parts = decode_parts(in, "load");
+  request.parts_end = body.size() - in.remaining();
+  request.body = std::move(body);
+  set_parts(request, share(std::move(parts)), widths, "load");
+  return request;
+}
+
+void set_parts(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> parts, Widths widths) {
+  set_parts(request, std::move(parts), widths, "push");
+}
+
+void take_floats(PushRequest& request, Widths widths, BufferPool& pool) {
+  size_t size = 0;
+  for (const RowSlice& part : request.parts) {
+    size += padded(part.rows() * static_cast<uint64_t>(widths[part.parameter]) * sizeof(float));
+  }
+  Buffer floats = pool.take(size);
+  size_t at = 0;
+  for (size_t i = 0; i < request.parts.size(); ++i) {
+    const RowSlice& part = request.parts[i];
+    const int64_t rows = static_cast<int64_t>(part.rows()), cols = widths[part.parameter];
+    row_codec(type_of(part, request.type))
+        .decode(request.body.data() + request.rows_at[i], rows, cols,
+                reinterpret_cast<float*>(floats.data() + at));
+    request.rows_at[i] = at;
+    at += padded(static_cast<uint64_t>(rows * cols) * sizeof(float));
+  }
+  request.type = RowType::kF32;
+  request.body = std::move(floats);
+}
+
+ApplyRequest decode_apply(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  ApplyRequest request;
+  request.step = in.get<uint64_t>();
+  uint32_t count = in.get<uint32_t>();
+  if (!in.has(count * sizeof(double))) cut_short("apply");
+  request.squares.resize(count);
+  in.get_array(std::span<double>(request.squares));
+  expect_end(in, "apply");
+  return request;
+}
+
+KeysRequest decode_keys_request(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  KeysRequest request;
+  request.parameter = in.get<uint32_t>();
+  request.cursor.partition = in.get<uint32_t>();
+  request.cursor.position = in.get<uint64_t>();
+  request.most = in.get<uint32_t>();
+  expect_end(in, "keys");
+  return request;
+}
+
+FoundKeys decode_found_keys(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  FoundKeys found;
+  found.more = in.get<uint8_t>() != 0;
+  found.cursor.partition = in.get<uint32_t>();
+  found.cursor.position = in.get<uint64_t>();
+  decode_keys(in, found.keys);
+  expect_end(in, "found keys");
+  return found;
+}
+
+Done decode_done(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  Done done;
+  done.learning_rate = in.get<double>();
+  uint32_t flags = in.get<uint32_t>();
+  done.pass_ended = (flags & kPassEnded) != 0;
+  done.dropped = (flags & kDropped) != 0;
+  done.cut_at = in.get<uint64_t>();
+  uint32_t num_squares = in.get<uint32_t>();
+  if (!in.has(num_squares * kSquaresBytes)) cut_short("done");
+  done.squares.resize(num_squares);
+  for (ExactSquares& squares : done.squares) squares.load(in);
+  expect_end(in, "done");
+  return done;
+}
+
+uint32_t decode_kept_request(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  const uint32_t number = in.get<uint32_t>();
+  expect_end(in, "kept piece");
+  return number;
+}
+
+KeptPiece decode_kept_piece(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  KeptPiece kept;
+  kept.known = in.get<uint8_t>() != 0;
+  kept.batches = in.get<uint64_t>();
+  kept.num_pieces = in.get<uint32_t>();
+  if (!in.ok()) cut_short("kept piece");
+  kept.piece = in.get_bytes(in.remaining());
+  return kept;
+}
+
+std::vector<std::string> decode_gathered(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  uint32_t count = in.get<uint32_t>();
+  if (!in.has(count * sizeof(uint64_t))) cut_short("gather");
+  std::vector<uint64_t> sizes(count);
+  in.get_array(std::span<uint64_t>(sizes));
+  std::vector<std::string> all;
+  for (uint64_t size : sizes) all.emplace_back(in.get_bytes(size));
+  expect_end(in, "gather");
+  return all;
+}
+
+RowReport decode_row_report(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  RowReport report;
+  for (uint64_t* figure : report.figures()) *figure = in.get<uint64_t>();
+  expect_end(in, "row report");
+  return report;
+}
+
+}  // namespace ps

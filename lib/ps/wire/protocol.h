@@ -1,0 +1,209 @@
+// What trainers and shards say to each other: the bodies of frames.
+//
+// The grammar stands in ps-wire(5).  In short: requests name rows in parts, by keys or by a range of the
+// shard's own numbers; rows follow in the order of the parts, each part's padded with zeros to a multiple of
+// 64 bytes, so that floats lie where kernels want them.  What a trainer pushes has most often the parts of a
+// message that it pulled: it then gives that message's number, and the keys do not travel again.
+#ifndef PS_PS_WIRE_PROTOCOL_H_
+#define PS_PS_WIRE_PROTOCOL_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "codec/row_codec.h"
+#include "math/exact_squares.h"
+#include "net/frame.h"
+#include "store/parameter_store.h"
+#include "table/row_store.h"
+
+namespace ps {
+
+inline constexpr int kProtocolVersion = 1;
+
+// On the wire: never renumber.
+enum class Message : uint16_t {
+  kDescribe = kFirstUserType,
+  kHello,
+  kPull,
+  kPush,
+  kKeys,
+  kLoad,
+  kGather,
+  kApply,
+  kEndRun,
+  kRowReport,
+  kSaveLease,
+  kCheckpoint,
+  kTrainerStates,
+  kPart,
+  kPartPiece,
+  kKeptPiece,
+};
+
+// Larger requests are split by who makes them.
+inline constexpr uint64_t kMessageBytes = 8 << 20;  // about what a message holds
+// About what a message of rows by their keys holds: it stays in a core's cache from the table to the socket
+// and from the socket to the layer, and trainer and shard work on different ones at the same time.
+inline constexpr uint64_t kRowMessageBytes = 512 << 10;
+inline constexpr uint64_t kMaxMessageBytes = 64 << 20;  // more is refused
+inline constexpr uint64_t kMaxGatherBytes = 256 << 20;  // what one trainer gives
+
+inline constexpr size_t kFloatAlignment = 64;
+
+inline size_t padded(size_t bytes) {
+  return (bytes + kFloatAlignment - 1) / kFloatAlignment * kFloatAlignment;
+}
+
+// Rows of one parameter: by their keys, ascending, or a range of the shard's own.
+struct RowSlice {
+  uint32_t parameter = 0;
+  bool by_keys = true;
+  std::vector<uint64_t> keys;
+  std::vector<KeyCount> counts;   // of the keys; empty: not told
+  uint64_t first = 0, count = 0;  // when not by keys
+  bool exact = false;             // its rows are f32, whatever the message's type is
+  std::vector<float*> places;     // in the shard's table, where its pull found them; empty: not known
+  int64_t places_step = 0;        // of the table, which that pull has brought the rows up to date with
+
+  uint64_t rows() const { return by_keys ? keys.size() : count; }
+};
+
+// How the rows of a part travel in a message of type `type`.
+inline RowType type_of(const RowSlice& part, RowType type) {
+  return part.exact ? RowType::kF32 : type;
+}
+
+struct PullHeader {
+  uint64_t step = 0;
+  PullMode mode = PullMode::kTrain;
+  RowType type = RowType::kF32;  // of the answer
+  uint64_t number = 0;           // of this message among those of its trainer to this shard; 0: none
+};
+
+struct PullRequest : PullHeader {
+  std::vector<RowSlice> parts;
+};
+
+struct PushHeader {
+  uint64_t step = 0;
+  StepInfo info{};
+  bool ended = false;  // the trainer has no data left in this pass
+  bool cut = false;    // a checkpoint is to begin after this step
+  RowType type = RowType::kF32;
+  uint32_t piece = 0, num_pieces = 1;
+  uint64_t pulled = 0;     // the pull whose parts these are; 0: the message has its own
+  std::string state = {};  // of the trainer, when it has done this step, for checkpoints; empty: not told
+  std::optional<std::string> kept = {};  // a piece of what it alone has, likewise: see ps/kept_pieces.h
+};
+
+struct PushRequest : PushHeader {
+  std::span<const RowSlice> parts;  // none yet, when they are those of a pull, which has them too
+  std::shared_ptr<const std::vector<RowSlice>> parts_owner;
+  std::vector<size_t> rows_at;  // in the body, of each part
+  Buffer body;
+  size_t parts_end = 0;  // in the body
+
+  // Of one of the parts, when the rows are f32.
+  const float* floats(const RowSlice& part) const {
+    return reinterpret_cast<const float*>(body.data() + rows_at[static_cast<size_t>(&part - parts.data())]);
+  }
+};
+
+// The answer to the last piece of a push, and to apply.
+//
+// A job that clips by norm applies a step in two: the shards answer a push with the squares of their parts of
+// the gradient, and apply the step when a trainer sends them the sums of all.
+struct Done {
+  double learning_rate = 0;
+  bool pass_ended = false;  // no trainer has data left
+  bool dropped = false;     // the gradient was too old
+  uint64_t cut_at = 0;      // a checkpoint is to begin when so many steps are applied; 0: not known yet
+  std::vector<ExactSquares> squares =
+      {};  // by parameter; none: the job does not clip, or nothing was applied
+};
+
+// A piece of what a trainer had of its own when it told a shard last.
+struct KeptPiece {
+  bool known = false;    // it has pushed nothing since that has made them others
+  uint64_t batches = 0;  // how many it had done then
+  uint32_t num_pieces = 0;
+  std::string_view piece = {};  // the one that was asked for, if there is one
+};
+
+struct ApplyRequest {
+  uint64_t step = 0;
+  std::vector<double> squares;  // of the whole gradient, by parameter
+};
+
+// About how many keys one answer has, at most.
+inline constexpr uint32_t kMostKeys = 1 << 19;
+
+struct KeysRequest {
+  uint32_t parameter = 0;
+  ScanCursor cursor{};  // as the answer before gave it
+  uint32_t most = kMostKeys;
+};
+
+// Some of a shard's keys, ascending.
+struct FoundKeys {
+  bool more = false;  // from the cursor on
+  ScanCursor cursor{};
+  std::vector<uint64_t> keys = {};
+};
+
+// Before what a trainer gathers: nothing at all is from one that is not there.  The second is of the last
+// gathering of a run with checkpoints, when everything is done.
+inline constexpr char kGathered = 1, kGatheredAtEnd = 2;
+
+void encode_key_part(uint32_t parameter, std::span<const uint64_t> keys, std::string& out);
+void encode_counted_part(uint32_t parameter, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
+                         std::string& out);
+void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, bool exact, std::string& out);
+
+// `parts` are num_parts encoded ones, of a push none when header.pulled says which they are.  What push and
+// load return is padded: rows follow.
+std::string encode_pull(const PullHeader& header, uint32_t num_parts, std::string_view parts);
+std::string encode_push(const PushHeader& header, uint32_t num_parts, std::string_view parts);
+std::string encode_load(uint32_t num_parts, std::string_view parts);
+std::string encode_apply(const ApplyRequest& request);
+std::string encode_keys_request(const KeysRequest& request);
+std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<const uint64_t> keys);
+std::string encode_done(const Done& done);
+std::string encode_kept_request(uint32_t number);
+std::string encode_kept_piece(const KeptPiece& kept);
+std::string encode_gathered(std::span<const std::string> all);
+std::string encode_row_report(RowReport report);
+
+// How many columns a parameter has; 0 when there is none of this number.
+using Widths = std::span<const int64_t>;
+
+// All throw kData "what is wrong" unless the whole body is well-formed; they say nothing of what the numbers
+// in it mean.
+PullRequest decode_pull(std::span<const char> body);
+PushRequest decode_push(Buffer body, Widths widths);
+PushRequest decode_load(Buffer body, Widths widths);
+
+// Gives a push whose parts are those of a pull these parts.  Throws kData unless the body has their rows.
+void set_parts(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> parts, Widths widths);
+
+// Puts the rows into a buffer of `pool`, as f32.
+void take_floats(PushRequest& request, Widths widths, BufferPool& pool);
+
+ApplyRequest decode_apply(std::span<const char> body);
+KeysRequest decode_keys_request(std::span<const char> body);
+FoundKeys decode_found_keys(std::span<const char> body);
+Done decode_done(std::span<const char> body);
+uint32_t decode_kept_request(std::span<const char> body);
+KeptPiece decode_kept_piece(std::span<const char> body);  // points into the body
+std::vector<std::string> decode_gathered(std::span<const char> body);
+RowReport decode_row_report(std::span<const char> body);
+
+}  // namespace ps
+
+#endif  // PS_PS_WIRE_PROTOCOL_H_

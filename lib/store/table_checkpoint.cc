@@ -1,0 +1,225 @@
+#include "store/table_checkpoint.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "checkpoint/row_chunks.h"
+
+namespace ps {
+
+namespace {
+
+constexpr const char* kStepRuleState = "step_rule";
+
+std::string optimizer_state(const std::string& table) {
+  return "optimizer/" + table;
+}
+
+std::string policy_state(const std::string& table) {
+  return "rows/" + table;
+}
+
+std::string policy_state(const std::string& table, int shard) {
+  return cat("rows/", table, "/", shard);
+}
+
+std::string layout_text(const TableLayout& layout) {
+  return cat(layout.sparse ? "sparse" : "dense", " [", layout.rows, ", ", layout.width, "] with ",
+             layout.state_arrays, " state arrays", layout.stamped ? " and stamps" : "",
+             layout.statistics.empty() ? "" : ", rows that come and go");
+}
+
+// Reads a state that load() takes to its end.
+template <class Load>
+void restore_state(const CheckpointReader& reader, const std::string& name, Load&& load) {
+  const std::string bytes = reader.state(name);
+  ByteReader in(bytes);
+  load(in);
+  if (!in.ok() || in.remaining() > 0) {
+    fail(Code::kCorrupt, reader.folder(), ": offset 0: state ", quote(name), " is not as this job writes it");
+  }
+}
+
+}  // namespace
+
+TableLayout layout_of(const ParameterSpec& spec, const SparseTable& table) {
+  return {.name = spec.name,
+          .sparse = true,
+          .rows = static_cast<uint64_t>(spec.rows),
+          .width = spec.cols,
+          .state_arrays = static_cast<int>(table.layout().values() / spec.cols) - 1,
+          .stamped = table.layout().stamped(),
+          .statistics = table.layout().statistics()};
+}
+
+TableLayout layout_of(const ParameterSpec& spec, const DenseTable& table) {
+  return {.name = spec.name,
+          .rows = static_cast<uint64_t>(spec.rows),
+          .width = spec.cols,
+          .state_arrays = table.state_arrays()};
+}
+
+void save_partition(CheckpointFileWriter& writer, const TableLayout& layout, const SparseTable& table,
+                    const KeyLists& lists, uint32_t partition) {
+  writer.begin(layout, partition);
+  table.save_rows(partition, lists, rows_of_a_block(layout),
+                  [&](const RowBlock& rows) { writer.rows(rows); });
+}
+
+void save_dense(CheckpointFileWriter& writer, const TableLayout& layout, const DenseTable& table,
+                const BlockCyclicRows& deal, uint32_t piece) {
+  writer.begin(layout, piece);
+  const int64_t step = static_cast<int64_t>(rows_of_a_block(layout));
+  RowBlock rows;
+  for (int64_t first = 0; first < table.rows(); first += step) {
+    const int64_t count = std::min(step, table.rows() - first);
+    rows.clear();
+    for (int64_t r = first; r < first + count; ++r)
+      rows.keys.push_back(static_cast<uint64_t>(deal.global(r)));
+    table.save_rows(first, count, rows.values);
+    writer.rows(rows);
+  }
+}
+
+void save_dense_floats(CheckpointFileWriter& writer, const TableLayout& layout, const BlockCyclicRows& deal,
+                       std::span<const float> floats, uint32_t piece) {
+  writer.begin(layout, piece);
+  const size_t cols = static_cast<size_t>(layout.width),
+               arrays = static_cast<size_t>(layout.state_arrays) + 1;
+  const size_t num_rows = floats.size() / (cols * arrays), step = rows_of_a_block(layout);
+  RowBlock block;
+  for (size_t first = 0; first < num_rows; first += step) {
+    block.clear();
+    for (size_t r = first; r < std::min(first + step, num_rows); ++r) {
+      block.keys.push_back(static_cast<uint64_t>(deal.global(static_cast<int64_t>(r))));
+      for (size_t a = 0; a < arrays; ++a) {
+        const std::span<const float> row = floats.subspan((a * num_rows + r) * cols, cols);
+        block.values.insert(block.values.end(), row.begin(), row.end());
+      }
+    }
+    writer.rows(block);
+  }
+}
+
+void save_optimizer(CheckpointFileWriter& writer, const std::string& table,
+                    const Optimizer<float>* optimizer) {
+  std::map<std::string, std::string> states;
+  add_optimizer_state(table, optimizer, states);
+  for (const auto& [name, bytes] : states) writer.state(name, bytes);
+}
+
+void add_optimizer_state(const std::string& table, const Optimizer<float>* optimizer,
+                         std::map<std::string, std::string>& states) {
+  if (optimizer != nullptr) optimizer->save(states[optimizer_state(table)]);
+}
+
+void restore_optimizer(const CheckpointReader& reader, const std::string& table,
+                       Optimizer<float>* optimizer) {
+  if (optimizer == nullptr) return;
+  restore_state(reader, optimizer_state(table), [&](ByteReader& in) { optimizer->load(in); });
+}
+
+void save_policy(CheckpointFileWriter& writer, const std::string& name, const SparseTable& table) {
+  if (!table.has_policy()) return;
+  std::string bytes;
+  table.save_policy(bytes);
+  writer.state(policy_state(name), bytes);
+}
+
+void restore_policy(const CheckpointReader& reader, const std::string& name, SparseTable& table) {
+  if (!table.has_policy()) return;
+  restore_state(reader, policy_state(name), [&](ByteReader& in) {
+    table.set_report(table.load_policy(in, [](uint32_t) { return true; }));
+  });
+}
+
+void add_policy_state(const std::string& name, const SparseTable& table, const ShardPlace& place,
+                      std::map<std::string, std::string>& states) {
+  if (table.has_policy()) table.save_policy(states[policy_state(name, place.sparse)]);
+}
+
+// Each partition's counts are in the state of the shard that had it.  Whatever came of the policy so far is
+// some shard's of those that there are now: only the sum is told.
+void restore_policy(const CheckpointReader& reader, const std::string& name, const ShardPlace& place,
+                    SparseTable& table) {
+  if (!table.has_policy()) return;
+  RowReport sum;
+  for (int shard = 0; reader.has_state(policy_state(name, shard)); ++shard) {
+    restore_state(reader, policy_state(name, shard), [&](ByteReader& in) {
+      const RowReport report = table.load_policy(in, [&](uint32_t partition) {
+        return static_cast<int>(partition) % place.num_sparse == place.sparse;
+      });
+      if (shard % place.num_sparse == place.sparse) sum.add(report);
+    });
+  }
+  table.set_report(sum);
+}
+
+uint64_t shrinks_of(const CheckpointReader& reader, const std::string& table) {
+  const std::string whole = policy_state(table);
+  const std::string bytes = reader.state(reader.has_state(whole) ? whole : policy_state(table, 0));
+  ByteReader in(bytes);
+  const uint64_t shrinks = saved_shrinks(in);
+  if (!in.ok())
+    fail(Code::kCorrupt, reader.folder(), ": offset 0: state of the rows of ", quote(table), " is cut short");
+  return shrinks;
+}
+
+void save_step_rule(CheckpointFileWriter& writer, const StepRule& rule) {
+  std::string bytes;
+  rule.save(bytes);
+  writer.state(kStepRuleState, bytes);
+}
+
+void add_step_rule_state(const StepRule& rule, std::map<std::string, std::string>& states) {
+  rule.save(states[kStepRuleState]);
+}
+
+void restore_step_rule(const CheckpointReader& reader, StepRule& rule) {
+  restore_state(reader, kStepRuleState, [&](ByteReader& in) { rule.load(in); });
+}
+
+void check_layout(const CheckpointReader& reader, const TableLayout& layout) {
+  const TableLayout* found = reader.table(layout.name);
+  if (found == nullptr) fail(Code::kUsage, quote(reader.folder()), ": no parameter ", quote(layout.name));
+  if (*found == layout) return;
+  fail(Code::kUsage, quote(reader.folder()), ": ", quote(layout.name), " is ", layout_text(*found),
+       ", the job expects ", layout_text(layout));
+}
+
+void restore_partition(const CheckpointReader& reader, const TableLayout& layout, uint32_t partition,
+                       SparseTable& table, std::mutex& mutex) {
+  ThreadPool alone(1);
+  const uint64_t expected = reader.max_rows(layout.name, partition);
+  auto cursor = reader.rows(layout.name, partition);
+  while (const RowBlock* rows = cursor->next()) {
+    if (table.restores_partitions()) {
+      table.restore_partition(partition, *rows, expected);
+      continue;
+    }
+    std::lock_guard lock(mutex);
+    table.restore_rows(*rows, alone);
+  }
+}
+
+void restore_dense(const CheckpointReader& reader, const TableLayout& layout, const BlockCyclicRows& deal,
+                   DenseTable& table) {
+  int64_t restored = 0;
+  for (uint32_t piece : reader.partitions(layout.name)) {
+    auto cursor = reader.rows(layout.name, piece);
+    while (const RowBlock* rows = cursor->next()) {
+      for (size_t i = 0; i < rows->size(); ++i) {
+        const int64_t row = static_cast<int64_t>(rows->keys[i]);
+        if (deal.holder_of(row) != deal.holder) continue;
+        table.restore_row(deal.local(row), rows->values.data() + static_cast<int64_t>(i) * layout.values());
+        ++restored;
+      }
+    }
+  }
+  if (restored == table.rows()) return;
+  fail(Code::kCorrupt, reader.folder(), ": offset 0: ", quote(layout.name), " has ", restored, " rows of ",
+       table.rows());
+}
+
+}  // namespace ps

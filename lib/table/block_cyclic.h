@@ -1,0 +1,39 @@
+// BlockCyclicRows: which rows of a dense parameter one of several holders has.  Blocks of rows are dealt
+// round, so that every holder has its share of every parameter.  Used by dense tables, and by whoever looks
+// for a row.
+#ifndef PS_TABLE_BLOCK_CYCLIC_H_
+#define PS_TABLE_BLOCK_CYCLIC_H_
+
+#include <algorithm>
+#include <cstdint>
+
+namespace ps {
+
+// The holder's own rows are numbered from 0, in the order of the parameter's.
+struct BlockCyclicRows {
+  int64_t rows = 0;        // of the whole parameter
+  int64_t block_rows = 1;  // of a block; the last one may have fewer
+  int64_t holders = 1;
+  int64_t holder = 0;
+
+  static BlockCyclicRows whole(int64_t rows) { return {rows, std::max<int64_t>(1, rows), 1, 0}; }
+
+  int64_t holder_of(int64_t row) const { return row / block_rows % holders; }
+
+  int64_t own_rows() const {
+    int64_t blocks = (rows + block_rows - 1) / block_rows;
+    int64_t own = (blocks - holder + holders - 1) / holders;
+    bool has_last = blocks > 0 && (blocks - 1) % holders == holder;
+    return own * block_rows - (has_last ? blocks * block_rows - rows : 0);
+  }
+
+  // Between numbers of the parameter's rows and of the holder's own.
+  int64_t global(int64_t own) const {
+    return (own / block_rows * holders + holder) * block_rows + own % block_rows;
+  }
+  int64_t local(int64_t row) const { return row / block_rows / holders * block_rows + row % block_rows; }
+};
+
+}  // namespace ps
+
+#endif  // PS_TABLE_BLOCK_CYCLIC_H_

@@ -1,0 +1,29 @@
+// What a trainer has of copies of its own, as a checkpoint keeps it.
+//
+// input := (size:u16 piece[size])...
+#include "base/bytes.h"
+#include "base/error.h"
+#include "config/json.h"
+#include "ps/client/local_sgd_copies.h"
+#include "support/test_parameter.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::vector<ps::ParameterSpec> specs = {
+      ps::test_parameter("table", ps::ParameterKind::kRows, true, 20, 3),
+      ps::test_parameter("embedding", ps::ParameterKind::kRows, false, 20, 1),
+      ps::test_parameter("matrix", ps::ParameterKind::kMatrix, false, 20, 2)};
+  ps::ThreadPool pool(1);
+  const ps::Json momentum = {{"type", "momentum"}, {"learning_rate", 0.1}, {"l2", 0.01}};
+  ps::LocalStore local(specs, ps::make_optimizer_plan(momentum, "sum"), UINT64_MAX, pool);
+  ps::LocalSgdCopies copies(specs, /*period=*/2, local);
+  ps::ByteReader in({reinterpret_cast<const char*>(data), size});
+  try {
+    while (in.ok() && in.remaining() > 0) copies.take(in.get_bytes(in.get<uint16_t>()));
+    copies.end_taking(/*batches=*/50);
+    const auto pieces = copies.pieces(1000);
+    for (size_t n = 0; n < pieces->size(); ++n) PS_CHECK(!pieces->encode(n).empty());
+  } catch (const ps::Error& error) {
+    PS_CHECK(error.code() == ps::Code::kCorrupt);
+  }
+  return 0;
+}

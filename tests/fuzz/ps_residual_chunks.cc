@@ -1,0 +1,26 @@
+// What rounding took from gradients, as a checkpoint keeps it.
+#include <cstring>
+
+#include "base/error.h"
+#include "ps/client/residual_chunks.h"
+#include "support/test_parameter.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const ps::ParameterSpec specs[] = {ps::test_parameter("table", ps::ParameterKind::kRows, true, 20, 3),
+                                     ps::test_parameter("embedding", ps::ParameterKind::kRows, false, 20, 1),
+                                     ps::test_parameter("matrix", ps::ParameterKind::kMatrix, false, 20, 2)};
+  std::vector<float> whole(40);
+  ps::ResidualRows keyed(3, 1000);
+  try {
+    ps::read_error_piece({reinterpret_cast<const char*>(data), size}, specs,
+                         [&](uint32_t p, ps::ErrorRows rows, uint64_t key, std::string_view error) {
+                           float* to = nullptr;
+                           if (p == 0) to = keyed.put_back(key, rows == ps::ErrorRows::kYoung);
+                           if (p == 2) to = &whole[key * 2];
+                           if (to != nullptr) std::memcpy(to, error.data(), error.size());
+                         });
+  } catch (const ps::Error& error) {
+    PS_CHECK(error.code() == ps::Code::kCorrupt);
+  }
+  return 0;
+}

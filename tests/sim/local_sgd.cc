@@ -1,0 +1,294 @@
+// Trainers that train copies of their own, and bring them together now and then.
+#include <cmath>
+
+#include "cluster.h"
+#include "config/json.h"
+#include "ps/client/local_sgd_plan.h"
+#include "ps/client/local_sgd_store.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TestJob geo_job(Json optimizer) {
+  TestJob job;
+  job.optimizer = std::move(optimizer);
+  job.consistency.async = true;
+  return job;
+}
+
+// A cluster whose servers add.
+class GeoCluster {
+ public:
+  GeoCluster(const TestJob& job, const LocalSgdOptions& options, int servers, int ports, int sparse_ports,
+             uint64_t seed = 1)
+      : job_(job), options_(options), cluster_(job, servers, ports, sparse_ports, seed) {
+    cluster_.served().optimizers = addition_plan();
+    cluster_.served().parameters = [this](const DataSchema&) { return without_tuning(specs_); };
+  }
+
+  Cluster& cluster() { return cluster_; }
+  void use(std::vector<ParameterSpec> specs) { specs_ = std::move(specs); }
+
+  using Body = std::function<void(LocalSgdStore&)>;
+  void spawn(int rank, Body body) { spawn(cluster_.options(rank), std::move(body)); }
+  void spawn(const RemoteOptions& options, Body body) {
+    SimHost& host = cluster_.network().host(cat("trainer", options.hello.rank));
+    host.spawn([this, options, &host, body = std::move(body)] {
+      ThreadPool pool(1);
+      LocalStore local(specs_, job_.plan(), UINT64_MAX, pool);
+      LocalSgdCopies copies(specs_, options_.period, local);
+      RemoteStore remote(host, options, job_.consistency, specs_, job_.types, &copies);
+      LocalSgdStore store(options_, copies, remote);
+      body(store);
+    });
+  }
+
+  // The whole job; the servers' weights after it, as each trainer reads them.
+  std::vector<std::vector<float>> train() {
+    std::vector<std::vector<float>> weights(static_cast<size_t>(job_.trainers()));
+    for (int rank = 0; rank < job_.trainers(); ++rank) {
+      spawn(rank, [this, rank, &weights](LocalSgdStore& store) {
+        run_trainer(store, store, job_, rank);
+        weights[static_cast<size_t>(rank)] = all_weights(store, job_.small);
+        store.barrier();
+      });
+    }
+    cluster_.run();
+    return weights;
+  }
+
+ private:
+  const TestJob job_;
+  const LocalSgdOptions options_;
+  std::vector<ParameterSpec> specs_ = job_.parameters();
+  Cluster cluster_;
+};
+
+class EveryGeoOptimizer : public testing::TestWithParam<const OptimizerEntry*> {};
+
+TEST_P(EveryGeoOptimizer, GivesOneTrainerTheBitsOfOneProcess) {
+  TestJob job = geo_job({{"type", GetParam()->name}, {"learning_rate", 0.05}, {"l2", 0.001}});
+  job.optimizer["schedule"] = {{"type", "poly"}, {"a", 0.01}, {"b", 0.5}};
+  job.optimizer["clip_global_norm"] = 0.5;
+  const std::vector<float> local = train_locally(job);
+  expect_same_bits(local, GeoCluster(job, {1, true}, 1, 1, 0).train()[0]);
+  expect_same_bits(local, GeoCluster(job, {3, false}, 3, 2, 2).train()[0]);
+  expect_same_bits(local, GeoCluster(job, {100, true}, 1, 1, 1).train()[0]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, EveryGeoOptimizer, testing::ValuesIn(optimizer_catalog()),
+                         [](const auto& each) { return std::string(each.param->name); });
+
+TEST(Geo, TrainersWithUnequalDataEndTogetherWithTheSameWeights) {
+  TestJob job = geo_job({{"type", "adagrad"}, {"learning_rate", 0.05}});
+  job.steps = {{8, 2}, {6, 3}, {0, 1}};
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    GeoCluster geo(job, {3, true}, 2, 1, 1, seed);
+    geo.cluster().network().set_default_link({.latency = 1ms, .jitter = 20ms, .split = true});
+    const auto weights = geo.train();
+    expect_same_bits(weights[0], weights[1]);
+    expect_same_bits(weights[0], weights[2]);
+  }
+}
+
+// One table of width 1 that begins with zeros.
+std::vector<ParameterSpec> one_table() {
+  ParameterSpec spec = test_parameter("table", ParameterKind::kRows, true, 0, 1);
+  spec.initializer = {};
+  return {spec};
+}
+
+// Plain descent of rate 1, so that a gradient of -1 counts.
+TestJob counting_job(int trainers) {
+  TestJob job = geo_job({{"type", "sgd"}, {"learning_rate", 1}});
+  job.steps.assign(static_cast<size_t>(trainers), {});
+  return job;
+}
+
+float pull_one(LocalSgdStore& store, std::vector<KeyPlan>& plans, std::vector<ParameterView<float>>& views) {
+  store.pull(plans, PullMode::kTrain, views);
+  return views[0].rows[0][0];
+}
+
+// One step in which all rows of the plan grow by 1.
+void count_up(ParameterStore& store, const std::vector<uint64_t>& keys) {
+  std::vector<KeyPlan> plans(1);
+  plans[0].keys = keys;
+  std::vector<ParameterView<float>> views;
+  store.pull(plans, PullMode::kTrain, views);
+  std::fill_n(views[0].row_gradients, keys.size(), -1.0f);
+  store.push(plans, views, {1, 0});
+}
+
+std::vector<float> read(ParameterStore& store, const std::vector<uint64_t>& keys) {
+  std::vector<float> rows(keys.size());
+  store.read_rows(0, keys, rows.data());
+  return rows;
+}
+
+// Every difference is added once, whatever the network does: the counts come out, which are exact in floats.
+TEST(Geo, EveryDifferenceIsAddedOnceUnderFaults) {
+  uint64_t repeated = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const bool mean = seed % 2 == 0;
+    GeoCluster geo(counting_job(4), {1 + static_cast<int64_t>(seed % 3), mean}, 2, 1, 1, seed);
+    geo.use(one_table());
+    SimNetwork& network = geo.cluster().network();
+    network.set_default_link({.latency = 2ms, .jitter = 5ms, .bytes_per_second = 2e7, .split = true});
+    std::vector<SimHost*> hosts = geo.cluster().hosts();
+    for (int rank = 0; rank < 4; ++rank) hosts.push_back(&network.host(cat("trainer", rank)));
+    SimFaults faults(network, hosts, {.mean_interval = 40ms, .longest = 300ms});
+    std::vector<float> counts;
+    for (int rank = 0; rank < 4; ++rank) {
+      geo.spawn(rank, [rank, &counts](LocalSgdStore& store) {
+        for (int step = 0; step < 8 * (rank + 1); ++step) {
+          count_up(store, {7, 100 + static_cast<uint64_t>(rank)});
+        }
+        store.end_pass(0);
+        if (rank == 0) counts = read(store, {7, 100, 101, 102, 103, 104});
+        store.barrier();
+      });
+    }
+    geo.cluster().run();
+    const float share = mean ? 0.25f : 1;
+    EXPECT_THAT(counts, ElementsAre(80 * share, 8 * share, 16 * share, 24 * share, 32 * share, 0));
+    for (auto& shard : geo.cluster().shards()) repeated += shard->shard()->counters().pushes_repeated;
+  }
+  EXPECT_GT(repeated, 0u) << "no push was ever sent twice: the test proves nothing";
+}
+
+TEST(Geo, WhatOthersSentIsUsedFromTheNextRoundOn) {
+  GeoCluster geo(counting_job(2), {2, false}, 1, 1, 0);
+  geo.use(one_table());
+  for (int rank = 0; rank < 2; ++rank) {
+    geo.spawn(rank, [rank](LocalSgdStore& store) {
+      std::vector<KeyPlan> plans(1);
+      plans[0].keys = {5};
+      std::vector<ParameterView<float>> views;
+      if (rank == 0) {
+        count_up(store, {5});
+        store.barrier();
+        EXPECT_EQ(read(store, {5})[0], 1) << "what is read from the servers was sent before";
+        count_up(store, {5});
+        count_up(store, {5});
+        store.barrier();
+        store.barrier();
+        return;
+      }
+      EXPECT_EQ(pull_one(store, plans, views), 0);
+      store.barrier();
+      store.barrier();
+      EXPECT_EQ(pull_one(store, plans, views), 0) << "the round has read the row already";
+      count_up(store, {6});
+      count_up(store, {6});
+      EXPECT_EQ(pull_one(store, plans, views), 3);
+      store.barrier();
+    });
+  }
+  geo.cluster().run();
+}
+
+// At the end of a pass all rows go out that decay has moved.
+TEST(Geo, WhatDecayDidToManyRowsIsThereAtTheEndOfThePass) {
+  TestJob job = counting_job(1);
+  job.optimizer["l2"] = 0.01;
+  std::vector<uint64_t> keys((1 << 17) + 1000);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i * 3;
+  auto train = [&](ParameterStore& store) {
+    for (int step = 0; step < 2; ++step) count_up(store, keys);
+    for (int step = 0; step < 4; ++step) count_up(store, {3});
+    store.end_pass(0);
+    return read(store, keys);
+  };
+  ThreadPool pool(1);
+  LocalStore local(one_table(), job.plan(), UINT64_MAX, pool);
+  const std::vector<float> expected = train(local);
+  GeoCluster geo(job, {2, true}, 1, 1, 1);
+  geo.use(one_table());
+  geo.spawn(0, [&](LocalSgdStore& store) { expect_same_bits(expected, train(store)); });
+  geo.cluster().run();
+}
+
+TEST(Geo, WhoTakesARankUpBeginsBehindTheBatchesThatWereSent) {
+  TestJob job = counting_job(2);
+  GeoCluster geo(job, {3, false}, 1, 1, 0);
+  geo.use(one_table());
+  geo.spawn(1, [](LocalSgdStore& store) {
+    store.barrier();
+    store.end_pass(0);
+    store.barrier();
+  });
+  geo.spawn(0, [&](LocalSgdStore& store) {
+    store.barrier();
+    for (int step = 0; step < 7; ++step) count_up(store, {5});  // six were sent when it goes
+  });
+  geo.cluster().network().at(5s, [&] {
+    geo.spawn(0, [&](LocalSgdStore& store) {
+      EXPECT_TRUE(store.position().resumed);
+      EXPECT_EQ(store.position().pass_batches, 6);
+      count_up(store, {5});
+      store.end_pass(0);
+      EXPECT_THAT(read(store, {5}), ElementsAre(7));
+      store.barrier();
+    });
+  });
+  geo.cluster().run();
+}
+
+// Keys that come again and again travel once a round.
+TEST(Geo, ExchangesTakeFewBytes) {
+  auto bytes = [](int64_t period) {
+    GeoCluster geo(counting_job(1), {period, true}, 1, 1, 0);
+    geo.use(one_table());
+    uint64_t sum = 0;
+    geo.spawn(0, [](LocalSgdStore& store) {
+      std::vector<uint64_t> keys(10000);
+      for (size_t i = 0; i < keys.size(); ++i) keys[i] = i * 3;
+      for (int step = 0; step < 20; ++step) count_up(store, keys);
+    });
+    geo.cluster().run();
+    for (auto& shard : geo.cluster().shards()) {
+      sum += shard->net_counters().bytes_received + shard->net_counters().bytes_sent;
+    }
+    return static_cast<double>(sum);
+  };
+  EXPECT_LT(bytes(10), bytes(1) / 6);
+}
+
+// Differences are rounded as gradients are, and what rounding takes goes out with the next ones.
+TEST(Geo, DifferencesInHalvesAddUp) {
+  TestJob job = counting_job(1);
+  job.types.push = RowType::kBf16;
+  job.optimizer["learning_rate"] = 0.01 * (1 + 0x1p-8 / 1.5);
+  GeoCluster geo(job, {1, true}, 1, 1, 0);
+  geo.use(one_table());
+  geo.spawn(0, [](LocalSgdStore& store) {
+    for (int step = 0; step < 300; ++step) count_up(store, {1});
+    store.end_pass(0);
+    EXPECT_NEAR(read(store, {1})[0], 300 * 0.01 * (1 + 0x1p-8 / 1.5), 1e-3);
+  });
+  geo.cluster().run();
+}
+
+TEST(Geo, OptimizersThatItCannotHaveAreRefused) {
+  auto refusal = [](const Json& optimizer) -> std::string {
+    try {
+      check_geo_optimizer(optimizer);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kUsage);
+      return error.message();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(refusal({{"type", "ftrl"}}),
+              HasSubstr("optimizer.type: ftrl makes weights from its own state"));
+  EXPECT_THAT(refusal({{"type", "sgd"}, {"average", {{"begin_step", 3}}}}), HasSubstr("optimizer.average"));
+  EXPECT_EQ(refusal({{"type", "adam"}}), "accepted");
+}
+
+}  // namespace
+}  // namespace ps
