@@ -122,11 +122,6 @@ Buffer::~Buffer() {
   home_->give_back(data_, size_class_);
 }
 
-void Buffer::shorten(size_t size) {
-  PS_CHECK(size <= size_);
-  size_ = size;
-}
-
 BufferPool::BufferPool(uint64_t max_bytes, std::function<void()> on_room)
     : home_(std::make_shared<Buffer::Home>(max_bytes)) {
   home_->on_room = std::move(on_room);

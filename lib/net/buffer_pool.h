@@ -33,9 +33,6 @@ class Buffer {
   std::span<char> bytes() { return {data_, size_}; }
   std::span<const char> bytes() const { return {data_, size_}; }
 
-  // Leaves the first `size` bytes, for whoever took room for the most it could need.
-  void shorten(size_t size);
-
  private:
   friend class BufferPool;
   struct Home;

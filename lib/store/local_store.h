@@ -2,18 +2,12 @@
 #ifndef PS_STORE_LOCAL_STORE_H_
 #define PS_STORE_LOCAL_STORE_H_
 
-#include <memory>
-#include <optional>
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "checkpoint/checkpoint_file_writer.h"
-#include "checkpoint/checkpoint_reader.h"
 #include "optim/clipping.h"
-#include "optim/optimizer_plan.h"
 #include "store/parameter_store.h"
-#include "table/dense_table.h"
-#include "table/sparse_table.h"
+#include "store/parameter_tables.h"
 
 namespace ps {
 
@@ -37,53 +31,57 @@ class LocalStore final : public ParameterStore {
   void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
   void load_all(int parameter, const float* weights) override;
 
-  // All parameters with their state, and the schedule.  The rows of a partition of all sparse tables are one
-  // file, all dense tables another.
-  std::vector<TableLayout> layouts() const;
+  // All parameters with their state, and the schedule, as ParameterTables::save writes them.
+  std::vector<TableLayout> layouts() const { return tables_.layouts(); }
   std::vector<FileEntry> save(const CheckpointTarget& target) const;
 
-  // Into a store in which nothing has been trained; after an error it is again as it was made.  Every byte
-  // that it takes is checked.  Throws kUsage when the checkpoint is of other parameters, kCorrupt when it is
-  // damaged.
+  // Into a store in which nothing has been trained; after an error it is again as it was made.  Throws as
+  // ParameterTables::restore.
   void restore(const CheckpointReader& reader);
 
-  // For a trainer whose copies these are, of which servers write the checkpoints (LocalSgdCopies).  Of rows
-  // that are there, as they lie: by their keys, or numbers.
-  TableLayout layout(int parameter) const;
-  void copy_rows(int parameter, std::span<const uint64_t> keys, RowBlock& rows) const;
-  void put_rows(int parameter, const RowBlock& rows);
+  // For a trainer whose copies these are, of which servers write the checkpoints (LocalSgdCopies).  copy_rows
+  // takes rows that are there, by their keys, as they lie; put_rows sets them.
+  TableLayout layout(int parameter) const { return tables_.layout(static_cast<size_t>(parameter)); }
+  void copy_rows(int parameter, std::span<const uint64_t> keys, RowBlock& rows) const {
+    table(parameter).copy_rows(keys, rows);
+  }
+  void put_rows(int parameter, const RowBlock& rows) { table(parameter).restore_rows(rows, pool_); }
 
   // The optimizers, after so many steps.  load is for a store that has trained nothing; throws kCorrupt.
   int64_t steps() const;
   void save_optimizers(std::string& out) const;
   void load_optimizers(ByteReader& in, int64_t steps);
 
-  // How far the schedule has come: the further of this store's and of one that was saved.  Throws kCorrupt.
+  // advance_schedule takes the schedule that save_schedule wrote when that has come further than this store's.
+  // Throws kCorrupt.
   void save_schedule(std::string& out) const { rule_.save(out); }
   void advance_schedule(ByteReader& in);
 
-  // Whether there is more to know than weights to do the next steps as they would be done here.
+  // True when the next steps depend on more than the weights.
   bool remembers_steps() const;
 
  private:
-  struct Holder;  // one parameter's table and buffers
+  // The buffers that one parameter's views point into, from a pull to the next.
+  struct Buffers {
+    std::vector<float*> rows;      // of the last pull, when reached by ids
+    std::vector<float> copies;     // the weights that kRead gives
+    std::vector<float> gradients;  // [N, cols] or [rows, cols]
+  };
 
-  void make_tables();
-  void take(const CheckpointReader& reader);
-  bool any_sparse() const;
-  FileEntry save_dense_tables(const CheckpointTarget& target) const;
-  FileEntry save_partitions(const CheckpointTarget& target, std::span<const KeyLists> lists,
-                            uint32_t partition) const;
-  void push_one(Holder& holder, const KeyPlan& plan, const ParameterView<float>& view, const StepSize& step);
+  Table& table(int parameter) const { return *tables_.table(static_cast<size_t>(parameter)); }
+  void pull_rows(size_t parameter, const KeyPlan& plan, PullMode mode, ParameterView<float>& view);
+  void pull_all(size_t parameter, PullMode mode, ParameterView<float>& view);
+  void push_one(size_t parameter, const KeyPlan& plan, const ParameterView<float>& view,
+                const StepSize& step);
   std::vector<float> clipped_scales(std::span<const KeyPlan> plans,
                                     std::span<const ParameterView<float>> views, float scale);
 
   ThreadPool& pool_;
   const OptimizerPlan optimizers_;
-  const uint64_t memory_limit_;
   const Clipping clipping_;
   StepRule rule_;
-  std::vector<Holder> holders_;
+  ParameterTables tables_;
+  std::vector<Buffers> buffers_;  // by parameter
 };
 
 }  // namespace ps

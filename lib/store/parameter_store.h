@@ -20,7 +20,7 @@ namespace ps {
 // changes, and averaged weights are given where the job averages).
 enum class PullMode { kTrain, kRead };
 
-// What a store has taken of its owner's time, in seconds.
+// The time of its owner that a store has taken, in seconds.
 struct StoreTimes {
   double waiting = 0;        // for servers, and by way of them for other trainers
   double communicating = 0;  // making, sending, receiving and reading messages
@@ -52,14 +52,14 @@ class ParameterStore {
   virtual void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                     const StepInfo& info) = 0;
 
-  // Of the last step that is known to be applied; 0 before the first.
+  // The rate of the last step that is known to be applied; 0 before the first.
   virtual double learning_rate() const = 0;
 
   // This trainer has no more data in pass `pass`: waits until the others have none either.
   virtual void end_pass(int64_t pass) = 0;
 
-  // For models.  Of a sparse parameter: the keys of its rows, ascending, and the weights of some of them,
-  // which ascend [keys, cols].  Of others: all weights [rows, cols].  Weights are those that PullMode::kRead
+  // For models.  A sparse parameter gives the keys of its rows, ascending, and the weights [keys, cols] of some
+  // of them, whose keys ascend; another gives all weights [rows, cols].  Weights are those that PullMode::kRead
   // gives.
   virtual std::vector<uint64_t> keys(int parameter) = 0;
   virtual void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) = 0;
@@ -68,7 +68,7 @@ class ParameterStore {
   // In pull, begin_pull, push and end_pass so far; zero in one process, where all of it is computing.
   virtual StoreTimes times() const { return {}; }
 
-  // What came of a sparse parameter's policy, which it must have.
+  // Counts the rows that came and went by a sparse parameter's policy, which it must have.
   virtual RowReport row_report(int parameter) = 0;
 
   // Sets weights, as if training began with them.  Keys ascend.

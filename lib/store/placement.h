@@ -13,7 +13,7 @@
 
 namespace ps {
 
-// One shard among the shards of a job.  Those with dense parameters are numbered in the order of the servers
+// One shard among the shards of a job.  Shards with dense parameters are numbered in the order of the servers
 // and their ports, those with sparse ones likewise; a shard may be both.
 struct ShardPlace {
   int num_dense = 1, dense = 0;    // -1: has no dense parameters

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "checkpoint/row_chunks.h"
+#include "table/row_policy_state.h"
 
 namespace ps {
 
@@ -43,48 +44,27 @@ void restore_state(const CheckpointReader& reader, const std::string& name, Load
 
 }  // namespace
 
-TableLayout layout_of(const ParameterSpec& spec, const SparseTable& table) {
+TableLayout layout_of(const ParameterSpec& spec, const Table& table) {
+  const RowFormat format = table.format();
   return {.name = spec.name,
-          .sparse = true,
+          .sparse = format.sparse,
           .rows = static_cast<uint64_t>(spec.rows),
           .width = spec.cols,
-          .state_arrays = static_cast<int>(table.layout().values() / spec.cols) - 1,
-          .stamped = table.layout().stamped(),
-          .statistics = table.layout().statistics()};
+          .state_arrays = format.state_arrays,
+          .stamped = format.stamped,
+          .statistics = format.statistics};
 }
 
-TableLayout layout_of(const ParameterSpec& spec, const DenseTable& table) {
-  return {.name = spec.name,
-          .rows = static_cast<uint64_t>(spec.rows),
-          .width = spec.cols,
-          .state_arrays = table.state_arrays()};
-}
-
-void save_partition(CheckpointFileWriter& writer, const TableLayout& layout, const SparseTable& table,
+void save_partition(CheckpointFileWriter& writer, const TableLayout& layout, const Table& table,
                     const KeyLists& lists, uint32_t partition) {
   writer.begin(layout, partition);
   table.save_rows(partition, lists, rows_of_a_block(layout),
                   [&](const RowBlock& rows) { writer.rows(rows); });
 }
 
-void save_dense(CheckpointFileWriter& writer, const TableLayout& layout, const DenseTable& table,
-                const BlockCyclicRows& deal, uint32_t piece) {
-  writer.begin(layout, piece);
-  const int64_t step = static_cast<int64_t>(rows_of_a_block(layout));
-  RowBlock rows;
-  for (int64_t first = 0; first < table.rows(); first += step) {
-    const int64_t count = std::min(step, table.rows() - first);
-    rows.clear();
-    for (int64_t r = first; r < first + count; ++r)
-      rows.keys.push_back(static_cast<uint64_t>(deal.global(r)));
-    table.save_rows(first, count, rows.values);
-    writer.rows(rows);
-  }
-}
-
-void save_dense_floats(CheckpointFileWriter& writer, const TableLayout& layout, const BlockCyclicRows& deal,
-                       std::span<const float> floats, uint32_t piece) {
-  writer.begin(layout, piece);
+void save_dense_floats(CheckpointFileWriter& writer, const TableLayout& layout, const BlockCyclicRows& blocks,
+                       std::span<const float> floats, uint32_t partition) {
+  writer.begin(layout, partition);
   const size_t cols = static_cast<size_t>(layout.width),
                arrays = static_cast<size_t>(layout.state_arrays) + 1;
   const size_t num_rows = floats.size() / (cols * arrays), step = rows_of_a_block(layout);
@@ -92,7 +72,7 @@ void save_dense_floats(CheckpointFileWriter& writer, const TableLayout& layout, 
   for (size_t first = 0; first < num_rows; first += step) {
     block.clear();
     for (size_t r = first; r < std::min(first + step, num_rows); ++r) {
-      block.keys.push_back(static_cast<uint64_t>(deal.global(static_cast<int64_t>(r))));
+      block.keys.push_back(static_cast<uint64_t>(blocks.global(static_cast<int64_t>(r))));
       for (size_t a = 0; a < arrays; ++a) {
         const std::span<const float> row = floats.subspan((a * num_rows + r) * cols, cols);
         block.values.insert(block.values.end(), row.begin(), row.end());
@@ -120,40 +100,40 @@ void restore_optimizer(const CheckpointReader& reader, const std::string& table,
   restore_state(reader, optimizer_state(table), [&](ByteReader& in) { optimizer->load(in); });
 }
 
-void save_policy(CheckpointFileWriter& writer, const std::string& name, const SparseTable& table) {
-  if (!table.has_policy()) return;
+void save_policy(CheckpointFileWriter& writer, const std::string& name, const Table& table) {
+  if (table.policy() == nullptr) return;
   std::string bytes;
-  table.save_policy(bytes);
+  table.policy()->save(bytes);
   writer.state(policy_state(name), bytes);
 }
 
-void restore_policy(const CheckpointReader& reader, const std::string& name, SparseTable& table) {
-  if (!table.has_policy()) return;
-  restore_state(reader, policy_state(name), [&](ByteReader& in) {
-    table.set_report(table.load_policy(in, [](uint32_t) { return true; }));
-  });
-}
-
-void add_policy_state(const std::string& name, const SparseTable& table, const ShardPlace& place,
+void add_policy_state(const std::string& name, const Table& table, const ShardPlace& place,
                       std::map<std::string, std::string>& states) {
-  if (table.has_policy()) table.save_policy(states[policy_state(name, place.sparse)]);
+  if (table.policy() != nullptr) table.policy()->save(states[policy_state(name, place.sparse)]);
 }
 
-// Each partition's counts are in the state of the shard that had it.  Whatever came of the policy so far is
-// some shard's of those that there are now: only the sum is told.
+// Each partition's counts are in the state of the shard that had it, or in the one state of a process that
+// had all.  A report has no partitions: each goes to one shard of those that there are now, so that their sum
+// stays.
 void restore_policy(const CheckpointReader& reader, const std::string& name, const ShardPlace& place,
-                    SparseTable& table) {
-  if (!table.has_policy()) return;
+                    Table& table) {
+  RowPolicyState* policy = table.policy();
+  if (policy == nullptr) return;
   RowReport sum;
-  for (int shard = 0; reader.has_state(policy_state(name, shard)); ++shard) {
-    restore_state(reader, policy_state(name, shard), [&](ByteReader& in) {
-      const RowReport report = table.load_policy(in, [&](uint32_t partition) {
+  auto restore = [&](const std::string& state, int writer) {
+    restore_state(reader, state, [&](ByteReader& in) {
+      const RowReport report = policy->load(in, [&](uint32_t partition) {
         return static_cast<int>(partition) % place.num_sparse == place.sparse;
       });
-      if (shard % place.num_sparse == place.sparse) sum.add(report);
+      if (writer % place.num_sparse == place.sparse) sum.add(report);
     });
+  };
+  const bool by_shards = !reader.has_state(policy_state(name)) && reader.has_state(policy_state(name, 0));
+  if (!by_shards) restore(policy_state(name), 0);
+  for (int shard = 0; by_shards && reader.has_state(policy_state(name, shard)); ++shard) {
+    restore(policy_state(name, shard), shard);
   }
-  table.set_report(sum);
+  policy->set_report(sum);
 }
 
 uint64_t shrinks_of(const CheckpointReader& reader, const std::string& table) {
@@ -189,7 +169,7 @@ void check_layout(const CheckpointReader& reader, const TableLayout& layout) {
 }
 
 void restore_partition(const CheckpointReader& reader, const TableLayout& layout, uint32_t partition,
-                       SparseTable& table, std::mutex& mutex) {
+                       Table& table, std::mutex& mutex) {
   ThreadPool alone(1);
   const uint64_t expected = reader.max_rows(layout.name, partition);
   auto cursor = reader.rows(layout.name, partition);
@@ -203,23 +183,16 @@ void restore_partition(const CheckpointReader& reader, const TableLayout& layout
   }
 }
 
-void restore_dense(const CheckpointReader& reader, const TableLayout& layout, const BlockCyclicRows& deal,
-                   DenseTable& table) {
-  int64_t restored = 0;
-  for (uint32_t piece : reader.partitions(layout.name)) {
-    auto cursor = reader.rows(layout.name, piece);
-    while (const RowBlock* rows = cursor->next()) {
-      for (size_t i = 0; i < rows->size(); ++i) {
-        const int64_t row = static_cast<int64_t>(rows->keys[i]);
-        if (deal.holder_of(row) != deal.holder) continue;
-        table.restore_row(deal.local(row), rows->values.data() + static_cast<int64_t>(i) * layout.values());
-        ++restored;
-      }
-    }
+void restore_dense(const CheckpointReader& reader, const TableLayout& layout, Table& table) {
+  ThreadPool alone(1);
+  uint64_t restored = 0;
+  for (uint32_t partition : reader.partitions(layout.name)) {
+    auto cursor = reader.rows(layout.name, partition);
+    while (const RowBlock* rows = cursor->next()) restored += table.restore_rows(*rows, alone);
   }
-  if (restored == table.rows()) return;
+  if (restored == table.size()) return;
   fail(Code::kCorrupt, reader.folder(), ": offset 0: ", quote(layout.name), " has ", restored, " rows of ",
-       table.rows());
+       table.size());
 }
 
 }  // namespace ps

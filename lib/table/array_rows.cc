@@ -4,14 +4,14 @@
 #include "base/error.h"
 #include "table/row_bits.h"
 #include "table/row_slabs.h"
-#include "table/row_store.h"
+#include "table/row_storage.h"
 #include "table/table_partition.h"
 
 namespace ps {
 
 namespace {
 
-class ArrayRows final : public RowStore {
+class ArrayRows final : public RowStorage {
  public:
   ArrayRows(const RowLayout& layout, uint64_t bound)
       : layout_(layout),
@@ -28,16 +28,12 @@ class ArrayRows final : public RowStore {
   bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const override;
   bool scans_partitions() const override { return false; }
   bool scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const override;
-  void mark(std::span<const uint64_t> keys) override;
-  bool is_marked(uint64_t key) const override { return marked_.has(key); }
-  void clear_marks() override { marked_.clear(); }
   void capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) override;
   void clear_captured() override { captured_.clear(); }
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t size() const override { return rows_.size() - 1; }
   uint64_t memory_bytes() const override {
-    return bound_ * sizeof(uint32_t) + rows_.memory_bytes() + marked_.memory_bytes() +
-           captured_.memory_bytes();
+    return bound_ * sizeof(uint32_t) + rows_.memory_bytes() + captured_.memory_bytes();
   }
 
  private:
@@ -48,12 +44,12 @@ class ArrayRows final : public RowStore {
   const RowLayout layout_;
   const uint64_t bound_;
   HugeArena arena_;
-  uint32_t* const numbers_;    // [bound], 0: no row
-  RowSlabs rows_;              // row 0 is nobody's
-  RowBits marked_, captured_;  // by key
+  uint32_t* const numbers_;  // [bound], 0: no row
+  RowSlabs rows_;            // row 0 is nobody's
+  RowBits captured_;         // by key
 };
 
-// Has the index lines of the first group of these keys come.
+// Asks for the index lines of the first group of these keys.
 void ArrayRows::ask(std::span<const uint64_t> keys) const {
   for (uint64_t key : keys.first(std::min(kGroup, keys.size()))) {
     if (key < bound_) __builtin_prefetch(&numbers_[key]);
@@ -72,7 +68,7 @@ size_t ArrayRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* m
       float* const row = rows_.row(number);
       layout_.prefetch(row);
       rows[i] = number == 0 ? nullptr : row;
-      missing[num_missing] = static_cast<uint32_t>(i);  // which are, cannot be guessed: no branch
+      missing[num_missing] = static_cast<uint32_t>(i);  // the processor cannot guess which are: no branch
       num_missing += number == 0;
     }
   }
@@ -93,17 +89,9 @@ size_t ArrayRows::erase(std::span<const uint64_t> keys) {
   for (uint64_t key : keys) {
     if (key >= bound_ || numbers_[key] == 0) continue;
     rows_.remove(std::exchange(numbers_[key], 0));
-    marked_.reset(key);
     ++erased;
   }
   return erased;
-}
-
-// Most keys of a writer have their bit already, which lies beside that of the key before.
-void ArrayRows::mark(std::span<const uint64_t> keys) {
-  for (uint64_t key : keys) {
-    if (key < bound_ && !marked_.has(key) && numbers_[key] != 0) marked_.set(key, bound_);
-  }
 }
 
 void ArrayRows::capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) {
@@ -138,8 +126,8 @@ bool ArrayRows::scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>
   return true;
 }
 
-// Whether a key has a row cannot be guessed: no branch.  By blocks, since memory is dear when it is touched
-// for the first time, and a vector made at full size would be touched twice.
+// The loop has no branch, since the processor cannot guess which keys have rows.  It goes by blocks, since
+// memory is dear when it is touched for the first time, and a vector made at full size would be touched twice.
 bool ArrayRows::scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const {
   constexpr uint64_t kBlock = 1024;
   if (cursor.position >= bound_) return false;
@@ -164,7 +152,7 @@ std::vector<uint64_t> ArrayRows::sorted_keys() const {
 
 }  // namespace
 
-std::unique_ptr<RowStore> make_array_rows(const RowLayout& layout, uint64_t bound) {
+std::unique_ptr<RowStorage> make_array_rows(const RowLayout& layout, uint64_t bound) {
   return std::make_unique<ArrayRows>(layout, bound);
 }
 

@@ -35,7 +35,7 @@ KeyCount CountedKeys::add(uint64_t key, const KeyCount& count) {
   return {known.shows, known.clicks};
 }
 
-// Those behind it move up, unless they are at home nearer than the gap.
+// The keys behind it move up, unless they are at home nearer than the gap.
 void CountedKeys::remove(uint64_t key) {
   size_t gap = place_of(key);
   PS_CHECK(counts_[gap].shows != 0);

@@ -25,7 +25,7 @@ class CountedKeys {
 
   void remove(uint64_t key);  // which must be there
 
-  // Makes the keys at most this many.  What is left does not depend on the order in which keys came.
+  // Makes the keys at most this many.  The keys that are left do not depend on the order in which they came.
   void halve_to(uint64_t most);
 
   // Appends the keys with their counts, ascending; adds what save appended, or throws kCorrupt.

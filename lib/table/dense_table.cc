@@ -1,6 +1,7 @@
 #include "table/dense_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -13,21 +14,21 @@ DenseTable::DenseTable(int64_t rows, int64_t cols, const Initializer& initialize
                        std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool)
     : DenseTable(BlockCyclicRows::whole(rows), cols, initializer, std::move(optimizer), pool) {}
 
-DenseTable::DenseTable(const BlockCyclicRows& deal, int64_t cols, const Initializer& initializer,
+DenseTable::DenseTable(const BlockCyclicRows& blocks, int64_t cols, const Initializer& initializer,
                        std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool)
-    : rows_(deal.own_rows()), cols_(cols), optimizer_(std::move(optimizer)) {
-  size_t count = static_cast<size_t>(size());
+    : blocks_(blocks), rows_(blocks.own_rows()), cols_(cols), optimizer_(std::move(optimizer)) {
+  const size_t count = static_cast<size_t>(num_weights());
   values_ = std::make_unique_for_overwrite<float[]>(count);
   if (optimizer_)
     state_ = std::make_unique_for_overwrite<float[]>(count * static_cast<size_t>(optimizer_->state_arrays()));
-  int64_t rows_at_once = std::max<int64_t>(1, kFloatsAtOnce / cols_);
+  const int64_t rows_at_once = std::max<int64_t>(1, kFloatsAtOnce / cols_);
   pool.for_each(rows_, rows_at_once, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      initializer.fill(static_cast<uint64_t>(deal.global(r)),
+      initializer.fill(static_cast<uint64_t>(blocks_.global(r)),
                        {values_.get() + r * cols_, static_cast<size_t>(cols_)});
     }
   });
-  reset_state(pool);
+  reset_state(0, rows_, pool);
 }
 
 uint64_t DenseTable::bytes_needed(int64_t rows, int64_t cols, int state_arrays) {
@@ -37,148 +38,221 @@ uint64_t DenseTable::bytes_needed(int64_t rows, int64_t cols, int state_arrays) 
 }
 
 uint64_t DenseTable::memory_bytes() const {
-  return floats() * sizeof(float) + (snapshot_ ? snapshot_->memory_bytes() : 0);
+  return num_floats() * sizeof(float) + (snapshot_ ? snapshot_->memory_bytes() : 0);
 }
 
-uint64_t DenseTable::floats() const {
-  return static_cast<uint64_t>(size()) *
-         static_cast<uint64_t>(1 + (optimizer_ ? optimizer_->state_arrays() : 0));
+uint64_t DenseTable::num_floats() const {
+  return static_cast<uint64_t>(num_weights()) * static_cast<uint64_t>(1 + state_arrays());
 }
+
+// The row of a key that this holder must have.
+int64_t DenseTable::own_row(uint64_t key) const {
+  const int64_t row = static_cast<int64_t>(key);
+  const int64_t own = blocks_.holders == 1 ? row : blocks_.local(row);
+  PS_CHECK(own >= 0 &&
+           own < rows_);  // the reader of data refuses ids outside dim, and a shard keys of others
+  return own;
+}
+
+Row<float> DenseTable::block(int64_t begin, int64_t end) const {
+  return {values_.get() + begin, state_.get() + begin, end - begin, num_weights()};
+}
+
+void DenseTable::reset_state(int64_t first, int64_t count, ThreadPool& pool) {
+  if (!optimizer_) return;
+  const int64_t start = first * cols_;
+  pool.for_each(count * cols_, kFloatsAtOnce, [&](int64_t begin, int64_t end) {
+    optimizer_->initialize(block(start + begin, start + end));
+  });
+}
+
+// ---- by key
+
+void DenseTable::pull(std::span<const uint64_t> keys, ThreadPool&, std::span<float*> rows) {
+  for (size_t n = 0; n < keys.size(); ++n) rows[n] = values_.get() + own_row(keys[n]) * cols_;
+}
+
+void DenseTable::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
+                      double learning_rate, ThreadPool& pool) {
+  PS_CHECK(rows.size() == plan.keys.size());
+  const GradientPiece piece{plan.keys, rows, gradients};
+  push({&piece, 1}, scale, learning_rate, pool);
+}
+
+// Sweeps the table in blocks of rows; each block's gradient is gathered from the pieces, whose rows are found
+// through the list of (row, gradient) sorted by row.
+void DenseTable::push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
+                      ThreadPool& pool) {
+  about_to_write();
+  optimizer_->begin_step(learning_rate);
+  size_t num_touched = 0;
+  for (const GradientPiece& piece : pieces) num_touched += piece.rows.size();
+  std::vector<std::pair<int64_t, const float*>> touched;
+  touched.reserve(num_touched);
+  for (const GradientPiece& piece : pieces) {
+    const float* gradient = piece.gradients;
+    for (float* row : piece.rows) {
+      touched.push_back({(row - values_.get()) / cols_, gradient});
+      gradient += cols_;
+    }
+  }
+  std::ranges::sort(touched, {}, &std::pair<int64_t, const float*>::first);
+  const int64_t rows_at_once = std::max<int64_t>(1, kFloatsAtOnce / cols_);
+  pool.for_each(rows_, rows_at_once, [&](int64_t begin, int64_t end) {
+    std::vector<float> gradient(static_cast<size_t>((end - begin) * cols_), 0.0f);
+    auto next = std::ranges::lower_bound(touched, begin, {}, &std::pair<int64_t, const float*>::first);
+    for (; next != touched.end() && next->first < end; ++next) {
+      std::copy_n(next->second, cols_, gradient.data() + (next->first - begin) * cols_);
+    }
+    optimizer_->update(block(begin * cols_, end * cols_), gradient.data(), scale);
+  });
+}
+
+void DenseTable::read_rows(std::span<const uint64_t> keys, float* weights) const {
+  for (uint64_t key : keys) {
+    read_range(own_row(key), 1, weights);
+    weights += cols_;
+  }
+}
+
+void DenseTable::load_rows(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool) {
+  for (uint64_t key : keys) {
+    load_range(own_row(key), 1, weights, pool);
+    weights += cols_;
+  }
+}
+
+bool DenseTable::scan_keys(ScanCursor& cursor, std::vector<uint64_t>& keys) const {
+  constexpr uint64_t kAtOnce = 1024;
+  const uint64_t end = std::min(cursor.position + kAtOnce, size());
+  if (cursor.position >= end) return false;
+  for (; cursor.position < end; ++cursor.position) {
+    keys.push_back(static_cast<uint64_t>(blocks_.global(static_cast<int64_t>(cursor.position))));
+  }
+  return true;
+}
+
+std::vector<uint64_t> DenseTable::sorted_keys() const {
+  std::vector<uint64_t> keys;
+  for (ScanCursor cursor; scan_keys(cursor, keys);) continue;
+  return keys;
+}
+
+// ---- by number
 
 float* DenseTable::values() {
   about_to_write();
   return values_.get();
 }
 
-Row<float> DenseTable::block(int64_t begin, int64_t end) const {
-  return {values_.get() + begin, state_.get() + begin, end - begin, size()};
-}
-
-void DenseTable::reset_state(ThreadPool& pool) {
-  if (!optimizer_) return;
-  about_to_write();
-  pool.for_each(size(), kFloatsAtOnce,
-                [&](int64_t begin, int64_t end) { optimizer_->initialize(block(begin, end)); });
-}
-
-void DenseTable::reset_range(int64_t first, int64_t count) {
-  if (!optimizer_) return;
-  about_to_write();
-  optimizer_->initialize(block(first * cols_, (first + count) * cols_));
-}
-
-void DenseTable::push(const float* gradient, float scale, double learning_rate, ThreadPool& pool) {
+void DenseTable::push_all(const float* gradient, float scale, double learning_rate, ThreadPool& pool) {
   about_to_write();
   optimizer_->begin_step(learning_rate);
-  pool.for_each(size(), kFloatsAtOnce, [&](int64_t begin, int64_t end) {
+  pool.for_each(num_weights(), kFloatsAtOnce, [&](int64_t begin, int64_t end) {
     optimizer_->update(block(begin, end), gradient + begin, scale);
   });
 }
 
-void DenseTable::pull_rows(const KeyPlan& plan, std::vector<float*>& rows) {
-  rows.resize(plan.keys.size());
-  for (size_t n = 0; n < rows.size(); ++n) {
-    PS_CHECK(plan.keys[n] < static_cast<uint64_t>(rows_));  // the reader refuses ids outside dim
-    rows[n] = values_.get() + static_cast<int64_t>(plan.keys[n]) * cols_;
-  }
-}
-
-void DenseTable::read_rows(const KeyPlan& plan, std::vector<float>& copies, std::vector<float*>& rows) const {
-  rows.resize(plan.keys.size());
-  copies.resize(rows.size() * static_cast<size_t>(cols_));
-  for (size_t n = 0; n < rows.size(); ++n) {
-    rows[n] = copies.data() + static_cast<int64_t>(n) * cols_;
-    int64_t begin = static_cast<int64_t>(plan.keys[n]) * cols_;
-    PS_CHECK(begin + cols_ <= size());
-    optimizer_->read(block(begin, begin + cols_), rows[n]);
-  }
-}
-
-// Sweeps the table in blocks of rows; each block's gradient is gathered from the plan, whose rows are found
-// through the list of (row, position) sorted by row.
-void DenseTable::push_rows(const KeyPlan& plan, const float* gradients, float scale, double learning_rate,
-                           ThreadPool& pool) {
-  about_to_write();
-  optimizer_->begin_step(learning_rate);
-  std::vector<std::pair<int64_t, int64_t>> touched(plan.keys.size());
-  for (size_t n = 0; n < touched.size(); ++n) {
-    touched[n] = {static_cast<int64_t>(plan.keys[n]), static_cast<int64_t>(n)};
-  }
-  std::sort(touched.begin(), touched.end());
-  int64_t rows_at_once = std::max<int64_t>(1, kFloatsAtOnce / cols_);
-  pool.for_each(rows_, rows_at_once, [&](int64_t begin, int64_t end) {
-    std::vector<float> gradient(static_cast<size_t>((end - begin) * cols_), 0.0f);
-    auto next = std::lower_bound(touched.begin(), touched.end(), std::pair<int64_t, int64_t>(begin, 0));
-    for (; next != touched.end() && next->first < end; ++next) {
-      std::copy_n(gradients + next->second * cols_, cols_, gradient.data() + (next->first - begin) * cols_);
-    }
-    optimizer_->update(block(begin * cols_, end * cols_), gradient.data(), scale);
-  });
-}
-
-void DenseTable::read(float* out, ThreadPool& pool) const {
-  pool.for_each(size(), kFloatsAtOnce, [&](int64_t begin, int64_t end) {
+void DenseTable::read_all(float* out, ThreadPool& pool) const {
+  pool.for_each(num_weights(), kFloatsAtOnce, [&](int64_t begin, int64_t end) {
     if (optimizer_) {
       optimizer_->read(block(begin, end), out + begin);
-    } else if (out != values_.get()) {
+    } else {
       std::copy(values_.get() + begin, values_.get() + end, out + begin);
     }
   });
 }
 
 void DenseTable::read_range(int64_t first, int64_t count, float* out) const {
+  if (!optimizer_) return copy_range(first, count, out);
   PS_CHECK(first >= 0 && count >= 0 && first + count <= rows_);
-  int64_t begin = first * cols_, end = begin + count * cols_;
-  if (optimizer_) {
-    optimizer_->read(block(begin, end), out);
-  } else {
-    std::copy(values_.get() + begin, values_.get() + end, out);
-  }
+  optimizer_->read(block(first * cols_, (first + count) * cols_), out);
 }
 
-void DenseTable::begin_snapshot(uint64_t max_bytes, DenseSink sink) {
-  PS_CHECK(!snapshot_);
-  const size_t weights = static_cast<size_t>(size());
-  const DenseSnapshot::Parts parts = {std::span<const float>(values_.get(), weights),
-                                      std::span<const float>(state_.get(), floats() - weights)};
-  snapshot_ = std::make_unique<DenseSnapshot>(parts, max_bytes, std::move(sink));
-}
-
-bool DenseTable::sweep_snapshot(uint64_t floats) {
-  if (snapshot_ && !snapshot_->sweep(floats)) end_snapshot();
-  return snapshot_ != nullptr;
-}
-
-void DenseTable::restore(uint64_t first, std::span<const float> floats) {
-  const uint64_t weights = static_cast<uint64_t>(size());
-  PS_CHECK(first <= this->floats() && floats.size() <= this->floats() - first);
-  about_to_write();
-  const size_t own = first < weights ? std::min<size_t>(floats.size(), weights - first) : 0;
-  if (own > 0) std::copy_n(floats.data(), own, values_.get() + first);
-  if (own < floats.size()) {
-    std::copy_n(floats.data() + own, floats.size() - own, state_.get() + (first + own - weights));
-  }
-}
-
-void DenseTable::save_rows(int64_t first, int64_t count, std::vector<float>& values) const {
+void DenseTable::copy_range(int64_t first, int64_t count, float* out) const {
   PS_CHECK(first >= 0 && count >= 0 && first + count <= rows_);
-  values.clear();
-  for (int64_t begin = first * cols_; begin < (first + count) * cols_; begin += cols_) {
-    values.insert(values.end(), values_.get() + begin, values_.get() + begin + cols_);
-    for (int array = 0; array < state_arrays(); ++array) {
-      const float* state = state_.get() + array * size() + begin;
-      values.insert(values.end(), state, state + cols_);
-    }
-  }
+  std::copy_n(values_.get() + first * cols_, count * cols_, out);
 }
 
-void DenseTable::restore_row(int64_t row, const float* values) {
-  PS_CHECK(row >= 0 && row < rows_);
+void DenseTable::load_range(int64_t first, int64_t count, const float* weights, ThreadPool& pool) {
+  PS_CHECK(first >= 0 && count >= 0 && first + count <= rows_);
   about_to_write();
-  std::copy_n(values, cols_, values_.get() + row * cols_);
+  std::copy_n(weights, count * cols_, values_.get() + first * cols_);
+  reset_state(first, count, pool);
+}
+
+// ---- checkpoints
+
+// rows <- its weights, then its state arrays, behind those that are there.
+void DenseTable::append_row(int64_t row, RowBlock& rows) const {
+  rows.keys.push_back(static_cast<uint64_t>(blocks_.global(row)));
+  const float* weights = values_.get() + row * cols_;
+  rows.values.insert(rows.values.end(), weights, weights + cols_);
   for (int array = 0; array < state_arrays(); ++array) {
-    std::copy_n(values + (1 + array) * cols_, cols_, state_.get() + array * size() + row * cols_);
+    const float* state = state_.get() + array * num_weights() + row * cols_;
+    rows.values.insert(rows.values.end(), state, state + cols_);
   }
+}
+
+void DenseTable::save_rows(uint32_t, const KeyLists&, size_t at_once,
+                           const std::function<void(const RowBlock&)>& take) const {
+  RowBlock block;
+  for (int64_t row = 0; row < rows_; ++row) {
+    append_row(row, block);
+    if (block.size() < at_once && row + 1 < rows_) continue;
+    take(block);
+    block.clear();
+  }
+}
+
+void DenseTable::copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const {
+  rows.clear();
+  for (uint64_t key : keys) append_row(own_row(key), rows);
+}
+
+uint64_t DenseTable::restore_rows(const RowBlock& rows, ThreadPool&) {
+  about_to_write();
+  const float* values = rows.values.data();
+  uint64_t restored = 0;
+  for (uint64_t key : rows.keys) {
+    const float* from = std::exchange(values, values + (1 + state_arrays()) * cols_);
+    if (blocks_.holder_of(static_cast<int64_t>(key)) != blocks_.holder) continue;
+    const int64_t row = own_row(key);
+    std::copy_n(from, cols_, values_.get() + row * cols_);
+    for (int array = 0; array < state_arrays(); ++array) {
+      std::copy_n(from + (1 + array) * cols_, cols_, state_.get() + array * num_weights() + row * cols_);
+    }
+    ++restored;
+  }
+  return restored;
+}
+
+void DenseTable::begin_snapshot(uint64_t max_bytes, TableSink sink) {
+  PS_CHECK(!snapshot_);
+  const size_t weights = static_cast<size_t>(num_weights());
+  const DenseSnapshot::Parts parts = {std::span<const float>(values_.get(), weights),
+                                      std::span<const float>(state_.get(), num_floats() - weights)};
+  snapshot_sink_ = std::move(sink);
+  snapshot_floats_.reserve(num_floats());
+  snapshot_ =
+      std::make_unique<DenseSnapshot>(parts, max_bytes, [this](uint64_t, std::span<const float> some) {
+        snapshot_floats_.insert(snapshot_floats_.end(), some.begin(), some.end());
+      });
+}
+
+bool DenseTable::sweep_snapshot(uint64_t rows) {
+  constexpr uint64_t kFloatsARow = 256;  // that are copied in the time of a sparse row
+  if (!snapshot_) return false;
+  if (snapshot_->sweep(rows * kFloatsARow)) return true;
+  snapshot_sink_.whole(std::exchange(snapshot_floats_, {}));
+  end_snapshot();
+  return false;
+}
+
+void DenseTable::end_snapshot() {
+  snapshot_.reset();
+  snapshot_floats_ = {};
+  snapshot_sink_ = {};
 }
 
 }  // namespace ps

@@ -8,91 +8,95 @@
 #include <span>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "math/initializer.h"
-#include "math/key_plan.h"
-#include "optim/optimizer.h"
 #include "table/block_cyclic.h"
 #include "table/dense_snapshot.h"
+#include "table/table.h"
 
 namespace ps {
 
-// Owner thread only; work is shared over the pool by blocks of fixed size.
-class DenseTable {
+// Keys are numbers of the parameter's rows.  Owner thread only; work is shared over the pool by blocks of fixed
+// size.
+class DenseTable final : public Table, public WholeTable {
  public:
   // Without an optimizer the values are a statistic, which only its layer moves.
   DenseTable(int64_t rows, int64_t cols, const Initializer& initializer,
              std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool);
 
-  // The rows that one holder has of a parameter; all numbers of rows below are its own.
-  DenseTable(const BlockCyclicRows& deal, int64_t cols, const Initializer& initializer,
+  // The rows that one block-cyclic owner has of a parameter.
+  DenseTable(const BlockCyclicRows& blocks, int64_t cols, const Initializer& initializer,
              std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool);
 
   // Bytes that a table of this shape will hold.
   static uint64_t bytes_needed(int64_t rows, int64_t cols, int state_arrays);
 
-  // To be read and written: a running snapshot takes it for a write.
-  float* values();
-  int64_t rows() const { return rows_; }
-  int64_t cols() const { return cols_; }
-  uint64_t memory_bytes() const;
+  RowFormat format() const override { return {.state_arrays = state_arrays()}; }
+  int64_t width() const override { return cols_; }
+  uint64_t size() const override { return static_cast<uint64_t>(rows_); }
+  uint64_t memory_bytes() const override;
+  Optimizer<float>* optimizer() const override { return optimizer_.get(); }
+  WholeTable* whole() override { return this; }
 
-  // One step with gradient [rows, cols].
-  void push(const float* gradient, float scale, double learning_rate, ThreadPool& pool);
+  using Table::pull;
+  void pull(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows) override;
+  bool rows_stay() const override { return true; }
+  void bring_up_to_date(std::span<const uint64_t>, std::span<float* const>, ThreadPool&) override {}
 
-  // rows[n] <- the weights of row plan.keys[n], where they lie.
-  void pull_rows(const KeyPlan& plan, std::vector<float*>& rows);
+  // All other rows have a step with a gradient of zero.
+  void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
+            double learning_rate, ThreadPool& pool) override;
+  void push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
+            ThreadPool& pool) override;
 
-  // The same for reading alone: rows[n] points into `copies`.
-  void read_rows(const KeyPlan& plan, std::vector<float>& copies, std::vector<float*>& rows) const;
+  void read_rows(std::span<const uint64_t> keys, float* weights) const override;
+  void read_rows(std::span<const uint64_t> keys, float* weights, ThreadPool&) const override {
+    read_rows(keys, weights);
+  }
+  void load_rows(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool) override;
+  bool scan_keys(ScanCursor& cursor, std::vector<uint64_t>& keys) const override;
+  std::vector<uint64_t> sorted_keys() const override;
+  uint64_t new_row_bytes() const override { return 0; }
+  size_t num_missing(std::span<const uint64_t>) const override { return 0; }
 
-  // One step with gradients [N, cols] of the plan's rows, and zero for all others.
-  void push_rows(const KeyPlan& plan, const float* gradients, float scale, double learning_rate,
-                 ThreadPool& pool);
+  uint32_t num_partitions() const override { return 1; }
+  KeyLists list_keys() const override { return {}; }
+  void save_rows(uint32_t partition, const KeyLists& lists, size_t at_once,
+                 const std::function<void(const RowBlock&)>& take) const override;
+  void copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const override;
+  uint64_t restore_rows(const RowBlock& rows, ThreadPool& pool) override;
 
-  // out [rows, cols] <- the weights to test and save with.  out may be values().
-  void read(float* out, ThreadPool& pool) const;
+  void begin_snapshot(uint64_t max_bytes, TableSink sink) override;
+  bool sweep_snapshot(uint64_t rows) override;
+  void end_snapshot() override;
+  bool has_snapshot() const override { return snapshot_ != nullptr; }
 
-  // The same of rows [first, first + count).
-  void read_range(int64_t first, int64_t count, float* out) const;
-
-  // values [count, cols (1 + state arrays)] <- rows as they lie, weights and then state; and back: for
-  // checkpoints.
-  void save_rows(int64_t first, int64_t count, std::vector<float>& values) const;
-  void restore_row(int64_t row, const float* values);
-
-  int state_arrays() const { return optimizer_ ? optimizer_->state_arrays() : 0; }
-  const Optimizer<float>* optimizer() const { return optimizer_.get(); }  // null: none
-  Optimizer<float>* optimizer() { return optimizer_.get(); }
-
-  // After values() were overwritten from a model: all of them, or those of rows [first, first + count).
-  void reset_state(ThreadPool& pool);
-  void reset_range(int64_t first, int64_t count);
-
-  // Floats of weights and state, in the order in which a snapshot gives them.
-  uint64_t floats() const;
-
-  // Begins a snapshot of them; then as of a SparseTable.  What is left when the table is written next is
-  // copied, up to max_bytes of it.
-  void begin_snapshot(uint64_t max_bytes, DenseSink sink);
-  bool sweep_snapshot(uint64_t floats);
-  void end_snapshot() { snapshot_.reset(); }
-  bool has_snapshot() const { return snapshot_ != nullptr; }
-
-  // Sets floats from `first` on, as a snapshot gave them.
-  void restore(uint64_t first, std::span<const float> floats);
+  float* values() override;
+  void push_all(const float* gradient, float scale, double learning_rate, ThreadPool& pool) override;
+  void read_all(float* out, ThreadPool& pool) const override;
+  void read_range(int64_t first, int64_t count, float* out) const override;
+  void copy_range(int64_t first, int64_t count, float* out) const override;
+  void load_range(int64_t first, int64_t count, const float* weights, ThreadPool& pool) override;
 
  private:
   void about_to_write() {
     if (snapshot_) snapshot_->keep();
   }
+  int state_arrays() const { return optimizer_ ? optimizer_->state_arrays() : 0; }
+  int64_t num_weights() const { return rows_ * cols_; }
+  uint64_t num_floats() const;
+  int64_t own_row(uint64_t key) const;
   Row<float> block(int64_t begin, int64_t end) const;
-  int64_t size() const { return rows_ * cols_; }
+  void reset_state(int64_t first, int64_t count, ThreadPool& pool);
+  void append_row(int64_t row, RowBlock& rows) const;
 
+  const BlockCyclicRows blocks_;
   const int64_t rows_, cols_;
-  std::unique_ptr<Optimizer<float>> optimizer_;
+  const std::unique_ptr<Optimizer<float>> optimizer_;
   std::unique_ptr<float[]> values_, state_;  // [rows, cols], [state arrays, rows, cols]
-  std::unique_ptr<DenseSnapshot> snapshot_;  // the running one
+
+  std::unique_ptr<DenseSnapshot> snapshot_;  // the running one, or null
+  std::vector<float> snapshot_floats_;       // what it gave so far
+  TableSink snapshot_sink_;
 };
 
 }  // namespace ps

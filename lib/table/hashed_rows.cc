@@ -3,14 +3,14 @@
 #include <utility>
 
 #include "base/radix_sort.h"
-#include "table/row_store.h"
+#include "table/row_storage.h"
 #include "table/table_partition.h"
 
 namespace ps {
 
 namespace {
 
-class HashedRows final : public RowStore {
+class HashedRows final : public RowStorage {
  public:
   HashedRows(const RowLayout& layout, RowSpill* spill) : layout_(layout), spill_(spill) {
     partitions_.reserve(kPartitions);
@@ -30,13 +30,11 @@ class HashedRows final : public RowStore {
     return partitions_[partition].scan(cursor, keys);
   }
   bool scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const override;
-  void mark(std::span<const uint64_t> keys) override;
-  bool is_marked(uint64_t key) const override { return partitions_[key_partition(key)].is_marked(key); }
-  void clear_marks() override;
   void capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) override;
   void clear_captured() override;
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t size() const override;
+  uint64_t partition_size(uint32_t partition) const override { return partitions_[partition].size(); }
   uint64_t memory_bytes() const override;
 
  private:
@@ -57,7 +55,7 @@ class HashedRows final : public RowStore {
   HugeArena arena_;        // of all partitions
   std::vector<TablePartition> partitions_;
 
-  // Of the running insert: positions of the keys by partition, those of p beginning at dealt_starts_[p].
+  // During insert: positions of the keys by partition, those of p beginning at dealt_starts_[p].
   std::vector<uint32_t> dealt_;
   std::array<uint32_t, kPartitions + 1> dealt_starts_;
 };
@@ -220,14 +218,6 @@ size_t HashedRows::erase(std::span<const uint64_t> keys) {
   return erased;
 }
 
-void HashedRows::mark(std::span<const uint64_t> keys) {
-  for_each_of(keys, [](TablePartition& partition, uint64_t key) { partition.mark(key); });
-}
-
-void HashedRows::clear_marks() {
-  for (TablePartition& partition : partitions_) partition.clear_marks();
-}
-
 // In groups, as find: most keys of a writer were copied already, and all that costs is to see it.
 void HashedRows::capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) {
   struct Asked {
@@ -293,7 +283,7 @@ uint64_t HashedRows::memory_bytes() const {
 
 }  // namespace
 
-std::unique_ptr<RowStore> make_hashed_rows(const RowLayout& layout, RowSpill* spill) {
+std::unique_ptr<RowStorage> make_hashed_rows(const RowLayout& layout, RowSpill* spill) {
   return std::make_unique<HashedRows>(layout, spill);
 }
 

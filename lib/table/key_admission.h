@@ -13,7 +13,7 @@
 
 namespace ps {
 
-// What it decides depends on the seed, and on each partition's keys and steps: not on the order of keys
+// Its decisions depend on the seed, and on each partition's keys and steps: not on the order of keys
 // within a step, nor on who has which partitions.  One thread at a time.
 class KeyAdmission {
  public:
@@ -27,7 +27,7 @@ class KeyAdmission {
   // After the last key of a step: forgets keys when there are too many.
   void end_step();
 
-  // What is counted, to and from checkpoints: load adds what was counted in those partitions that are `mine`.
+  // The counts, to and from checkpoints: load adds those of the partitions that are `mine`.
   void save(std::string& out) const;
   void load(ByteReader& in, const std::function<bool(uint32_t partition)>& mine);
 

@@ -9,8 +9,8 @@ namespace ps {
 
 static_assert(sizeof(KeyIndex::Bucket) == 64);
 
-// Of a segment's slots, those used when it splits.  From 0.75 to 0.85, look-ups take 12 % longer, since more
-// buckets overflow, and a key 2.9 bytes less.
+// The share of a segment's slots that is used when it splits.  From 0.75 to 0.85, look-ups take 12 % longer,
+// since more buckets overflow, and a key 2.9 bytes less.
 static constexpr double kMaxFill = 0.82;
 
 KeyIndex::KeyIndex(HugeArena& arena, uint32_t num_buckets)

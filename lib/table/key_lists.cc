@@ -4,7 +4,7 @@
 
 namespace ps {
 
-bool KeyLists::look(const RowStore& rows) {
+bool KeyLists::look(const RowStorage& rows) {
   piece_.clear();
   if (!rows.scan_all(cursor_, piece_)) return false;
   for (uint64_t key : piece_) {

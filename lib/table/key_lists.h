@@ -1,5 +1,5 @@
 // KeyLists: the keys of some partitions of a table that does not keep its rows by partition, found in one
-// look at all its rows.  Used by whoever goes through the partitions one after the other.
+// look at all its rows.  Used by snapshots and checkpoints, which take the partitions one after the other.
 #ifndef PS_TABLE_KEY_LISTS_H_
 #define PS_TABLE_KEY_LISTS_H_
 
@@ -7,22 +7,22 @@
 #include <span>
 #include <vector>
 
-#include "table/row_store.h"
+#include "table/row_storage.h"
 
 namespace ps {
 
 // One owner thread while it looks; then any may read.
 class KeyLists {
  public:
-  // Of no partition.
+  // Lists no partition.
   KeyLists() = default;
 
-  // Of partitions [first, end).
+  // Lists partitions [first, end).
   KeyLists(uint32_t first, uint32_t end) : first_(first), lists_(end - first) {}
 
   // Appends the keys of some thousand more rows; false when all had their turn.  Between two calls rows may
   // come and go: keys that are there all the time are listed once.
-  bool look(const RowStore& rows);
+  bool look(const RowStorage& rows);
 
   bool has(uint32_t partition) const { return partition >= first_ && partition - first_ < lists_.size(); }
 

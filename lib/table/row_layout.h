@@ -18,7 +18,7 @@ namespace ps {
 // A row of up to a cache line never crosses one; a longer one begins with one, when that costs up to 1/8.
 class RowLayout {
  public:
-  // Rows that zero gradients never change need no stamp: the steps that they have seen.  Those that come and
+  // Rows that zero gradients never change need no stamp: the steps that they have seen.  Rows that come and
   // go have a history.
   RowLayout(int64_t width, int state_arrays, bool stamped, bool has_history = false);
 

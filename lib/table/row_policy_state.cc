@@ -1,7 +1,3 @@
-// What a policy changes in a sparse table.
-//
-// Nothing here depends on the order of keys in a plan, nor on which partitions the table has: each decides on
-// its own rows, by keys, histories and steps.
 #include "table/row_policy_state.h"
 
 #include <algorithm>
@@ -10,152 +6,159 @@
 
 namespace ps {
 
-// Of all partitions.  What is kept for snapshots, and what is on disk, is the owner's alone.
-template <class Body>
-void SparseTable::for_each_partition(ThreadPool& pool, Body&& body) {
-  const bool shared = !snapshot_ && !tracks_changes_ && !spilled_;
-  const int64_t at_once = shared ? 1 : int64_t{kPartitions};
-  pool.for_each(kPartitions, at_once, [&](int64_t first, int64_t last) {
-    for (int64_t p = first; p < last; ++p) body(static_cast<uint32_t>(p));
-  });
+RowPolicyState::RowPolicyState(const RowPolicy& policy, uint64_t seed, TrainedRows& rows)
+    : policy_(policy), rows_(rows) {
+  if (policy_.admission) admission_.emplace(*policy_.admission, seed);
 }
 
-// What is not there reads from a copy: of zeros, all the same one, or of initial weights.
-void SparseTable::pull_some(std::span<const uint64_t> keys, std::span<float*> rows, ThreadPool& pool) {
-  const size_t num_missing = find_all(keys, rows, pool), cols = static_cast<size_t>(width());
-  std::vector<float>& stand_ins = life_->stand_ins;
-  if (life_->admission) {
-    stand_ins.assign(cols, 0.0f);
-    for (size_t m = 0; m < num_missing; ++m) rows[missing_[m]] = stand_ins.data();
+// A key without a row reads from a stand-in: with admission one of zeros, which all such keys share; else one
+// of its own, with its initial weights.
+void RowPolicyState::pull(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows) {
+  const std::span<const uint32_t> missing = rows_.find(keys, pool, rows);
+  const size_t cols = static_cast<size_t>(rows_.width());
+  if (admission_) {
+    stand_ins_.assign(cols, 0.0f);
+    for (uint32_t position : missing) rows[position] = stand_ins_.data();
     return;
   }
-  stand_ins.resize(num_missing * cols);
-  std::vector<float> scratch(static_cast<size_t>(layout_.values()));
-  const Row<float> copy = layout_.row(scratch.data());
-  for (size_t m = 0; m < num_missing; ++m) {
-    fill_initial(keys[missing_[m]], copy);
-    if (layout_.stamped()) optimizer_->catch_up(copy, 0, optimizer_->steps());
-    rows[missing_[m]] = stand_ins.data() + m * cols;
-    std::copy_n(copy.weight, cols, rows[missing_[m]]);
+  stand_ins_.resize(missing.size() * cols);
+  std::vector<float> scratch(static_cast<size_t>(rows_.layout().values()));
+  for (size_t m = 0; m < missing.size(); ++m) {
+    rows[missing[m]] = stand_ins_.data() + m * cols;
+    rows_.initial_weights(keys[missing[m]], scratch, rows[missing[m]]);
   }
 }
 
 // Without admission a key has a row from this step on, and is trained by it; with admission, from the next.
-void SparseTable::push_some(const KeyPlan& plan, std::span<float* const> rows, const float* gradients,
-                            float scale, double learning_rate, ThreadPool& pool) {
+void RowPolicyState::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients,
+                          float scale, double learning_rate, ThreadPool& pool) {
   PS_CHECK(plan.counts.size() == plan.keys.size());
-  about_to_write(plan.keys);
-  RowPolicyState& life = *life_;
-  life.trained.assign(rows.begin(), rows.end());
-  life.absent.clear();
-  for (size_t n = 0; n < rows.size(); ++n) {
-    if (!life.is_stand_in(rows[n])) continue;
-    life.trained[n] = nullptr;
-    life.absent.push_back({plan.keys[n], static_cast<uint32_t>(n), plan.counts[n]});
-  }
-  if (!life.admission) {
-    create_candidates(life.absent, /*caught_up=*/true, pool);
-    for (size_t i = 0; i < life.absent.size(); ++i) life.trained[life.absent[i].place] = new_rows_[i];
-  }
-  optimizer_->begin_step(learning_rate);
-  train_rows(plan, gradients, scale, pool);
-  if (life.admission) create_admitted(pool);
+  rows_.about_to_write(plan.keys);
+  find_absent(plan, rows);
+  if (!admission_) create_now(pool);
+  rows_.optimizer().begin_step(learning_rate);
+  train(plan, gradients, scale, pool);
+  if (admission_) create_admitted(pool);
   evict_surplus(pool);
 }
 
+// trained_ <- the plan's rows that are there, absent_ <- the other keys.
+void RowPolicyState::find_absent(const KeyPlan& plan, std::span<float* const> rows) {
+  trained_.assign(rows.begin(), rows.end());
+  absent_.clear();
+  for (size_t n = 0; n < rows.size(); ++n) {
+    if (!is_stand_in(rows[n])) continue;
+    trained_[n] = nullptr;
+    absent_.push_back({plan.keys[n], static_cast<uint32_t>(n), plan.counts[n]});
+  }
+}
+
 // The step's gradients and counts for the rows that are there.
-void SparseTable::train_rows(const KeyPlan& plan, const float* gradients, float scale, ThreadPool& pool) {
-  const std::vector<float*>& rows = life_->trained;
+void RowPolicyState::train(const KeyPlan& plan, const float* gradients, float scale, ThreadPool& pool) {
+  const RowLayout& layout = rows_.layout();
+  const Optimizer<float>& optimizer = rows_.optimizer();
   auto train_run = [&](int64_t begin, int64_t end) {
-    std::span<float* const> run(rows.data() + begin, static_cast<size_t>(end - begin));
-    optimizer_->update_rows(run, width(), gradients + begin * width(), scale);
+    std::span<float* const> run(trained_.data() + begin, static_cast<size_t>(end - begin));
+    optimizer.update_rows(run, rows_.width(), gradients + begin * rows_.width(), scale);
     for (int64_t n = begin; n < end; ++n) {
-      float* row = rows[static_cast<size_t>(n)];
+      float* row = trained_[static_cast<size_t>(n)];
       const KeyCount& count = plan.counts[static_cast<size_t>(n)];
-      const RowHistory old = layout_.history(row);
-      layout_.set_history(row, {old.shows + count.shows, old.clicks + count.clicks, 0});
-      if (layout_.stamped()) layout_.set_stamp(row, optimizer_->steps());
+      const RowHistory old = layout.history(row);
+      layout.set_history(row, {old.shows + count.shows, old.clicks + count.clicks, 0});
+      if (layout.stamped()) layout.set_stamp(row, optimizer.steps());
     }
   };
-  pool.for_each(static_cast<int64_t>(rows.size()), block_, [&](int64_t first, int64_t last) {
-    for (int64_t begin = first; begin < last; ++begin) {
-      int64_t end = begin;
-      while (end < last && rows[static_cast<size_t>(end)] != nullptr) ++end;
-      if (end > begin) train_run(begin, end);
-      begin = end;
-    }
-  });
+  pool.for_each(static_cast<int64_t>(trained_.size()), rows_.rows_at_once(),
+                [&](int64_t first, int64_t last) {
+                  for (int64_t begin = first; begin < last; ++begin) {
+                    int64_t end = begin;
+                    while (end < last && trained_[static_cast<size_t>(end)] != nullptr) ++end;
+                    if (end > begin) train_run(begin, end);
+                    begin = end;
+                  }
+                });
 }
 
-void SparseTable::create_admitted(ThreadPool& pool) {
-  RowPolicyState& life = *life_;
+// Gives the absent keys rows as if these had been there all the time, for this step to train.
+void RowPolicyState::create_now(ThreadPool& pool) {
+  insert_absent(pool);
+  for (size_t i = 0; i < absent_.size(); ++i) {
+    rows_.start_row(new_keys_[i], new_rows_[i]);
+    trained_[absent_[i].position] = new_rows_[i];
+  }
+}
+
+// Counts the absent keys, and gives those that are admitted rows with the history of what was counted.
+void RowPolicyState::create_admitted(ThreadPool& pool) {
   size_t num_admitted = 0;
-  for (const Candidate& candidate : life.absent) {
-    const auto total = life.admission->occur(candidate.key, candidate.count, optimizer_->steps());
-    if (total) life.absent[num_admitted++] = {candidate.key, candidate.place, *total};
+  for (const Candidate& candidate : absent_) {
+    const auto total = admission_->occur(candidate.key, candidate.count, rows_.optimizer().steps());
+    if (total) absent_[num_admitted++] = {candidate.key, candidate.position, *total};
   }
-  life.absent.resize(num_admitted);
-  life.admission->end_step();
-  create_candidates(life.absent, /*caught_up=*/false, pool);
-  for (size_t i = 0; i < life.absent.size(); ++i) {
-    const KeyCount& count = life.absent[i].count;
-    layout_.set_history(new_rows_[i], {double{1} * count.shows, double{1} * count.clicks, 0});
+  absent_.resize(num_admitted);
+  admission_->end_step();
+  insert_absent(pool);
+  for (size_t i = 0; i < absent_.size(); ++i) {
+    const KeyCount& count = absent_[i].count;
+    rows_.start_row_now(new_keys_[i], new_rows_[i]);
+    rows_.layout().set_history(new_rows_[i], {double{1} * count.shows, double{1} * count.clicks, 0});
   }
 }
 
-// new_rows_[i] <- a new row for candidates[i], of which those that there is no room for are taken out first.
-// Rows have their initial weights, brought up to date with all steps if they are to be `caught_up`: as if
-// they had been there all the time.
-void SparseTable::create_candidates(std::vector<Candidate>& candidates, bool caught_up, ThreadPool& pool) {
-  if (life_->limited() && !life_->policy.evicts()) refuse_surplus(candidates);
+// new_rows_[i] <- a new row, not filled, for new_keys_[i], the key of absent_[i].  Keys for which there is no
+// room are taken out of absent_ before.
+void RowPolicyState::insert_absent(ThreadPool& pool) {
+  if (limited() && !policy_.evicts()) refuse_surplus();
   new_keys_.clear();
-  for (const Candidate& candidate : candidates) new_keys_.push_back(candidate.key);
+  for (const Candidate& candidate : absent_) new_keys_.push_back(candidate.key);
   new_rows_.resize(new_keys_.size());
   if (new_keys_.empty()) return;
-  insert_new_rows(pool);
-  for (size_t i = 0; i < new_keys_.size(); ++i) {
-    if (caught_up) {
-      start_row(new_keys_[i], new_rows_[i]);
-      continue;
-    }
-    fill_initial(new_keys_[i], layout_.row(new_rows_[i]));
-    if (layout_.stamped()) layout_.set_stamp(new_rows_[i], optimizer_->steps());
-  }
+  rows_.insert(new_keys_, pool, new_rows_);
+  report_.created += new_keys_.size();
 }
 
-void SparseTable::note_created(std::span<const uint64_t> keys) {
-  for (uint64_t key : keys) ++life_->sizes[key_partition(key)];
-  life_->report.created += keys.size();
-}
-
-// Of the new keys of a partition, the smallest get the rows that there is room for.
-void SparseTable::refuse_surplus(std::vector<Candidate>& candidates) {
-  std::sort(candidates.begin(), candidates.end(),
+// The smallest new keys of a partition get the rows that there is room for.
+void RowPolicyState::refuse_surplus() {
+  std::sort(absent_.begin(), absent_.end(),
             [](const Candidate& a, const Candidate& b) { return a.key < b.key; });
-  auto sizes = life_->sizes;
+  std::array<uint64_t, kPartitions> sizes = partition_sizes();
   size_t num_kept = 0;
-  for (const Candidate& candidate : candidates) {
-    if (sizes[key_partition(candidate.key)]++ < life_->partition_limit()) candidates[num_kept++] = candidate;
+  for (const Candidate& candidate : absent_) {
+    if (sizes[key_partition(candidate.key)]++ < partition_limit()) absent_[num_kept++] = candidate;
   }
-  life_->report.refused += candidates.size() - num_kept;
-  candidates.resize(num_kept);
+  report_.refused += absent_.size() - num_kept;
+  absent_.resize(num_kept);
+}
+
+std::array<uint64_t, kPartitions> RowPolicyState::partition_sizes() const {
+  std::array<uint64_t, kPartitions> sizes;
+  for (uint32_t p = 0; p < kPartitions; ++p) sizes[p] = rows_.storage().partition_size(p);
+  return sizes;
 }
 
 // Takes a sixteenth of a partition's rows out at once: to find them is to look at all.
-void SparseTable::evict_surplus(ThreadPool& pool) {
+void RowPolicyState::evict_surplus(ThreadPool& pool) {
   constexpr uint64_t kShare = 16;
-  const uint64_t limit = life_->partition_limit(), largest = *std::ranges::max_element(life_->sizes);
-  if (!life_->limited() || !life_->policy.evicts() || largest <= limit) return;
+  if (!limited() || !policy_.evicts()) return;
+  const std::array<uint64_t, kPartitions> sizes = partition_sizes();
+  const uint64_t limit = partition_limit();
+  if (*std::ranges::max_element(sizes) <= limit) return;
   std::array<std::vector<uint64_t>, kPartitions> keys;
-  for_each_partition(pool, [&](uint32_t p) {
-    const uint64_t size = life_->sizes[p];
-    if (size > limit) keys[p] = least_valuable(p, size - (limit - limit / kShare));
+  rows_.for_each_partition(pool, [&](uint32_t p) {
+    if (sizes[p] > limit) keys[p] = least_valuable(p, sizes[p] - (limit - limit / kShare));
   });
-  for (const std::vector<uint64_t>& some : keys) life_->report.evicted += erase(some);
+  report_.evicted += erase_all(keys);
 }
 
-// Those of the lowest score; of these the longest unseen; of these the smallest keys.
-std::vector<uint64_t> SparseTable::least_valuable(uint32_t partition, size_t count) const {
+uint64_t RowPolicyState::erase_all(std::span<const std::vector<uint64_t>> keys) {
+  uint64_t erased = 0;
+  for (const std::vector<uint64_t>& some : keys) erased += rows_.erase(some);
+  return erased;
+}
+
+// The keys of the rows with the lowest score; of equal ones, those that are the longest unseen; of these the
+// smallest.
+std::vector<uint64_t> RowPolicyState::least_valuable(uint32_t partition, size_t count) const {
   struct Value {
     double score;
     uint32_t unseen;
@@ -167,9 +170,10 @@ std::vector<uint64_t> SparseTable::least_valuable(uint32_t partition, size_t cou
     }
   };
   std::vector<Value> values;
-  for_each_row(partition, [&](uint64_t key, const float* row) {
-    const RowHistory history = layout_.history(row);
-    values.push_back({life_->policy.score_of(history), history.unseen, key});
+  const TrainedRows& rows = rows_;
+  rows.for_each_row(partition, [&](uint64_t key, const float* row) {
+    const RowHistory history = rows.layout().history(row);
+    values.push_back({policy_.score_of(history), history.unseen, key});
   });
   std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(count), values.end());
   std::vector<uint64_t> keys;
@@ -177,59 +181,56 @@ std::vector<uint64_t> SparseTable::least_valuable(uint32_t partition, size_t cou
   return keys;
 }
 
-void SparseTable::shrink_after_step(bool asked, ThreadPool& pool) {
-  if (asked || life_->policy.shrinks_after_step(optimizer_->steps())) shrink(pool);
+void RowPolicyState::end_step(bool shrink_asked, ThreadPool& pool) {
+  if (shrink_asked || policy_.shrinks_after_step(rows_.optimizer().steps())) shrink(pool);
 }
 
-void SparseTable::end_pass(int64_t pass, ThreadPool& pool) {
-  if (life_ && life_->policy.shrinks_after_pass(pass)) shrink(pool);
+void RowPolicyState::end_pass(int64_t pass, ThreadPool& pool) {
+  if (policy_.shrinks_after_pass(pass)) shrink(pool);
 }
 
-void SparseTable::shrink(ThreadPool& pool) {
-  ++life_->shrinks;
+void RowPolicyState::shrink(ThreadPool& pool) {
+  ++shrinks_;
   std::array<std::vector<uint64_t>, kPartitions> expired;
-  for_each_partition(pool, [&](uint32_t p) { expired[p] = age_partition(p); });
-  for (const std::vector<uint64_t>& some : expired) life_->report.expired += erase(some);
+  rows_.for_each_partition(pool, [&](uint32_t p) { expired[p] = age_partition(p); });
+  report_.expired += erase_all(expired);
 }
 
-// Returns the keys of rows that are to go.
-std::vector<uint64_t> SparseTable::age_partition(uint32_t partition) {
+// Returns the keys of rows that have expired.
+std::vector<uint64_t> RowPolicyState::age_partition(uint32_t partition) {
   std::vector<uint64_t> expired;
-  for_each_row(partition, [&](uint64_t key, float* row) {
-    const RowHistory history = life_->policy.aged(layout_.history(row));
-    layout_.set_history(row, history);
-    if (life_->policy.expires(history)) expired.push_back(key);
+  rows_.for_each_row(partition, [&](uint64_t key, float* row) {
+    const RowHistory history = policy_.aged(rows_.layout().history(row));
+    rows_.layout().set_history(row, history);
+    if (policy_.expires(history)) expired.push_back(key);
   });
   return expired;
 }
 
-void SparseTable::save_policy(std::string& out) const {
-  put(out, life_->shrinks);
-  RowReport report = life_->report;
+// policy := shrinks:u64 report:u64[6] admission?
+void RowPolicyState::save(std::string& out) const {
+  put(out, shrinks_);
+  RowReport report = report_;
   for (const uint64_t* figure : report.figures()) put(out, *figure);
-  if (life_->admission) life_->admission->save(out);
+  if (admission_) admission_->save(out);
 }
 
-RowReport SparseTable::load_policy(ByteReader& in, const ChoosePartition& mine) {
+RowReport RowPolicyState::load(ByteReader& in, const ChoosePartition& mine) {
   RowReport report;
-  life_->shrinks = saved_shrinks(in);
+  shrinks_ = saved_shrinks(in);
   for (uint64_t* figure : report.figures()) *figure = in.get<uint64_t>();
-  if (life_->admission) life_->admission->load(in, mine);
+  if (admission_) admission_->load(in, mine);
   return report;
-}
-
-void SparseTable::set_report(const RowReport& report) {
-  life_->report = report;
 }
 
 uint64_t saved_shrinks(ByteReader& in) {
   return in.get<uint64_t>();
 }
 
-RowReport SparseTable::report() const {
-  RowReport report = life_ ? life_->report : RowReport{};
-  report.rows = size();
-  if (life_ && life_->admission) report.waiting = life_->admission->waiting();
+RowReport RowPolicyState::report() const {
+  RowReport report = report_;
+  report.rows = rows_.size();
+  if (admission_) report.waiting = admission_->waiting();
   return report;
 }
 

@@ -1,52 +1,104 @@
-// RowPolicyState: what a sparse table whose rows come and go keeps beside them.  Used by SparseTable's own
-// sources alone.
+// RowPolicyState: makes and removes the rows of a sparse table by a policy.  A key gets a row by admission or
+// by its first gradient, and loses it when a shrink finds it expired or when the table is full.  Used by
+// SparseTable, by the stores that end steps and passes, and by checkpoints.
 #ifndef PS_TABLE_ROW_POLICY_STATE_H_
 #define PS_TABLE_ROW_POLICY_STATE_H_
 
 #include <array>
+#include <functional>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
+#include "base/bytes.h"
+#include "base/thread_pool.h"
+#include "math/key_plan.h"
 #include "optim/row_policy.h"
 #include "table/key_admission.h"
-#include "table/sparse_table.h"
 #include "table/table_partition.h"
+#include "table/trained_rows.h"
 
 namespace ps {
 
-// A key of the running step without a row.
-struct SparseTable::Candidate {
-  uint64_t key;
-  uint32_t place;  // in the plan
-  KeyCount count;  // its history, should it get one
-};
+// Nothing here depends on the order of keys in a plan, nor on which partitions the table has: each decides on
+// its own rows, by keys, histories and steps.  Owner thread only; the rows must outlive it.
+class RowPolicyState {
+ public:
+  // `seed`: of the job and the table.
+  RowPolicyState(const RowPolicy& policy, uint64_t seed, TrainedRows& rows);
 
-struct SparseTable::RowPolicyState {
-  RowPolicyState(const RowPolicy& its_policy, uint64_t seed) : policy(its_policy) {
-    if (policy.admission) admission.emplace(*policy.admission, seed);
-  }
+  // As Table::pull and Table::push.
+  void pull(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows);
+  void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
+            double learning_rate, ThreadPool& pool);
 
-  // Whether a partition may have more rows than this is the limit's; each partition has a share of its own,
-  // so that it does not matter who has which.
-  bool limited() const { return policy.limit > 0; }
-  uint64_t partition_limit() const { return static_cast<uint64_t>(policy.limit) / kPartitions; }
+  // After a step and at the end of a pass: shrinks when the policy says so, or when the step asked for it.
+  void end_step(bool shrink_asked, ThreadPool& pool);
+  void end_pass(int64_t pass, ThreadPool& pool);
 
-  // Whether a pointer that pull gave is of a row that is not there.
+  // Counts rows that a model or a checkpoint has made.
+  void note_created(size_t rows) { report_.created += rows; }
+
+  // The state that the policy keeps beside the rows, to and from checkpoints.  load comes after the rows were
+  // restored, takes the partitions that are `mine` from a table that had them among others, and returns the
+  // report that stands there; it throws kCorrupt.  set_report gives this table its share of all such reports.
+  using ChoosePartition = std::function<bool(uint32_t partition)>;
+  void save(std::string& out) const;
+  RowReport load(ByteReader& in, const ChoosePartition& mine);
+  void set_report(const RowReport& report) { report_ = report; }
+
+  // With the rows and the waiting keys that there are at present.
+  RowReport report() const;
+
+  uint64_t memory_bytes() const { return admission_ ? admission_->memory_bytes() : 0; }
+
+ private:
+  // A key of the running step without a row.
+  struct Candidate {
+    uint64_t key;
+    uint32_t position;  // in the plan
+    KeyCount count;     // its history, should it get a row
+  };
+
+  // Each partition has a share of the limit of its own, so that it does not matter which shard has it.
+  bool limited() const { return policy_.limit > 0; }
+  uint64_t partition_limit() const { return static_cast<uint64_t>(policy_.limit) / kPartitions; }
+
+  // True for a pointer that pull gave in place of a row that is not there.
   bool is_stand_in(const float* row) const {
-    return row >= stand_ins.data() && row < stand_ins.data() + stand_ins.size();
+    return row >= stand_ins_.data() && row < stand_ins_.data() + stand_ins_.size();
   }
 
-  const RowPolicy policy;
-  std::optional<KeyAdmission> admission;
-  std::array<uint64_t, kPartitions> sizes{};  // rows of each partition
-  RowReport report;                           // but for what there is at present
-  uint64_t shrinks = 0;                       // so far
+  void find_absent(const KeyPlan& plan, std::span<float* const> rows);
+  void train(const KeyPlan& plan, const float* gradients, float scale, ThreadPool& pool);
+  void create_now(ThreadPool& pool);
+  void create_admitted(ThreadPool& pool);
+  void insert_absent(ThreadPool& pool);
+  void refuse_surplus();
+  void evict_surplus(ThreadPool& pool);
+  std::vector<uint64_t> least_valuable(uint32_t partition, size_t count) const;
+  void shrink(ThreadPool& pool);
+  std::vector<uint64_t> age_partition(uint32_t partition);
+  uint64_t erase_all(std::span<const std::vector<uint64_t>> keys);
+  std::array<uint64_t, kPartitions> partition_sizes() const;
 
-  // Of the running step.
-  std::vector<float> stand_ins;  // what keys without a row read as
-  std::vector<float*> trained;   // of the plan's keys; null: has no row
-  std::vector<Candidate> absent;
+  const RowPolicy policy_;
+  TrainedRows& rows_;
+  std::optional<KeyAdmission> admission_;
+  RowReport report_;      // but for what there is at present
+  uint64_t shrinks_ = 0;  // so far
+
+  // During a step.
+  std::vector<float> stand_ins_;   // weights that keys without a row read as
+  std::vector<float*> trained_;    // rows of the plan's keys; null: has no row
+  std::vector<Candidate> absent_;  // keys without a row
+  std::vector<uint64_t> new_keys_;
+  std::vector<float*> new_rows_;  // of new_keys_
 };
+
+// Reads the number of shrinks so far, from the beginning of what RowPolicyState::save appended.
+uint64_t saved_shrinks(ByteReader& in);
 
 }  // namespace ps
 

@@ -49,12 +49,11 @@ void RowSlabs::plan_read(uint32_t number, float* to) const {
 uint64_t RowSlabs::memory_bytes() const {
   constexpr uint64_t kBlockBytes = sizeof(uint32_t) + RowSpill::kBlockBytes;
   return resident_bytes_ + slabs_.size() * sizeof slabs_[0] + blocks_.size() * kBlockBytes +
-         removed_.capacity() * sizeof removed_[0] + marked_.memory_bytes() + captured_.memory_bytes();
+         removed_.capacity() * sizeof removed_[0] + captured_.memory_bytes();
 }
 
 void RowSlabs::remove(uint32_t number) {
   removed_.push_back(number);
-  marked_.reset(number);
 }
 
 }  // namespace ps

@@ -25,23 +25,18 @@ class RowSlabs {
   // 2^32 - 2 rows.
   uint32_t add();
 
-  // Has the places that the next `rows` calls of add() give in memory from the next RowSpill::load() on, but
-  // for those behind all rows.
+  // Pins the places of removed rows that the next `rows` calls of add() give: they are in memory from the
+  // next RowSpill::load() on.
   void pin_next(uint64_t rows);
 
   // Its place is the next that add() gives.
   void remove(uint32_t number);
 
-  // A mark on a row, one bit: new ones have none.
-  void mark(uint32_t number) { marked_.set(number, end_); }
-  bool is_marked(uint32_t number) const { return marked_.has(number); }
-  void clear_marks() { marked_.clear(); }
-
-  // Another bit, for the running snapshot: false when it was set already.
+  // Sets a row's bit for the running snapshot; false when it was set already.
   bool capture(uint32_t number) { return captured_.set(number, end_); }
   void clear_captured() { captured_.clear(); }
 
-  // Of slabs that may be on disk.  pin: as RowSpill::pin.  plan_read: stride floats of a row that is there.
+  // For slabs that may be on disk.  pin is RowSpill::pin; plan_read reads stride floats of a row that is there.
   void pin(uint32_t number) { spill_->pin(blocks_[number >> bits_]); }
   bool is_resident(uint32_t number) const { return slabs_[number >> bits_] != nullptr; }
   void plan_read(uint32_t number, float* to) const;
@@ -63,7 +58,7 @@ class RowSlabs {
   uint64_t resident_bytes_ = 0;    // of slabs_
   std::vector<uint32_t> blocks_;   // of the spill, those that are slabs_
   std::vector<uint32_t> removed_;  // numbers of no row
-  RowBits marked_, captured_;      // by number
+  RowBits captured_;               // by number
 };
 
 }  // namespace ps

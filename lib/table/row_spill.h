@@ -101,7 +101,7 @@ class RowSpill {
   size_t hand_ = 0;
   uint64_t blocks_read_ = 0, blocks_written_ = 0;
 
-  // Of one call.
+  // During one call.
   std::vector<uint32_t> wanted_;  // pinned, but on disk
   std::vector<size_t> victims_;   // places in resident_
   std::vector<char> staging_;     // blocks that follow each other in the file

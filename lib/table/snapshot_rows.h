@@ -1,5 +1,5 @@
-// SnapshotRows: rows of one partition as they were when they were taken.  What a snapshot gives out; sorted
-// by whoever has the time, since the table's owner has not.
+// SnapshotRows: rows of one partition as they were when a snapshot copied them.  The thread that writes a
+// checkpoint sorts them, since the table's owner has no time for it.  Used by snapshots and their takers.
 #ifndef PS_TABLE_SNAPSHOT_ROWS_H_
 #define PS_TABLE_SNAPSHOT_ROWS_H_
 
@@ -64,6 +64,10 @@ class SnapshotRows {
   std::vector<uint64_t> keys_;
   std::vector<SnapshotSlabs::Slab> slabs_;
 };
+
+// Takes the rows of one partition that has some.  Partitions come in their order.  It must not throw, since a
+// writer of the table may call it, in the midst of a step.
+using SnapshotSink = std::function<void(uint32_t partition, SnapshotRows&& rows)>;
 
 }  // namespace ps
 

@@ -6,13 +6,13 @@
 namespace ps {
 
 static constexpr size_t kSweptKeys = 256;   // keys taken at a time: their lines stay in the nearest caches
-static constexpr uint64_t kPieceWork = 64;  // in rows: what one call of RowStore::scan costs at least
+static constexpr uint64_t kPieceWork = 64;  // in rows: what one call of RowStorage::scan costs at least
 
-SparseSnapshot::SparseSnapshot(const RowLayout& layout, RowStore& rows, const SnapshotOptions& options,
+SparseSnapshot::SparseSnapshot(const RowLayout& layout, RowStorage& rows, uint64_t max_bytes,
                                SnapshotSink sink)
     : layout_(layout),
       rows_(rows),
-      options_(options),
+      max_bytes_(max_bytes),
       sink_(std::move(sink)),
       row_bytes_(sizeof(uint64_t) + static_cast<uint64_t>(layout.floats()) * sizeof(float)),
       total_rows_(rows.size()),
@@ -49,10 +49,10 @@ void SparseSnapshot::leave_out(std::span<const uint64_t> keys) {
 // From half of the memory on, sweeps as many rows for each that is kept as there are left for each that there
 // is room for: so the sweep ends before the memory does, and no one writer waits for all of it.
 void SparseSnapshot::make_room(uint64_t rows) {
-  if (memory_bytes() < options_.max_bytes / 2) return;
+  if (memory_bytes() < max_bytes_ / 2) return;
   auto room = [&] {
     const uint64_t used = memory_bytes();
-    return options_.max_bytes > used ? (options_.max_bytes - used) / row_bytes_ : 0;
+    return max_bytes_ > used ? (max_bytes_ - used) / row_bytes_ : 0;
   };
   const uint64_t left = total_rows_ > copied_rows_ ? total_rows_ - copied_rows_ : 0;
   sweep(rows * left / std::max<uint64_t>(room(), 1));
@@ -62,12 +62,10 @@ void SparseSnapshot::make_room(uint64_t rows) {
 // Copies those rows of the keys that are part of the snapshot and were not copied yet.
 void SparseSnapshot::copy(std::span<const uint64_t> keys) {
   rows_.capture(keys, partition_, captured_);
-  uint64_t copied = 0;
+  const uint64_t copied = captured_.keys.size();
   for (size_t i = 0; i < captured_.keys.size(); ++i) {
     const uint64_t key = captured_.keys[i];
-    if (options_.only_changed && !rows_.is_marked(key)) continue;
     held_[key_partition(key)].add(key, captured_.rows[i]);
-    ++copied;
   }
   copied_rows_ += copied;
   held_bytes_ += copied * row_bytes_;
@@ -108,11 +106,10 @@ bool SparseSnapshot::next_listed() {
   return !some.empty();
 }
 
-// Of as many partitions at a time as there is memory for: of one at least.
+// Lists as many partitions at a time as there is memory for, and one at least.
 void SparseSnapshot::begin_lists() {
   const uint64_t partition_bytes = 1 + rows_.size() * sizeof(uint32_t) / kPartitions;
-  const uint64_t count =
-      std::clamp<uint64_t>(options_.max_bytes / 4 / partition_bytes, 1, kPartitions - partition_);
+  const uint64_t count = std::clamp<uint64_t>(max_bytes_ / 4 / partition_bytes, 1, kPartitions - partition_);
   lists_ = KeyLists(partition_, partition_ + static_cast<uint32_t>(count));
   listing_ = true;
 }

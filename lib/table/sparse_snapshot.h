@@ -1,14 +1,13 @@
 // SparseSnapshot: the rows of a sparse table as they were at one moment, given out in small steps while the
-// table goes on.  Used by SparseTable, for checkpoints.
+// table goes on.  Used by TrainedRows, for checkpoints.
 //
-// Copy on write: each row is copied once, by the sweep or by whoever says that it is about to be written,
-// whichever comes first; a bit beside the row tells that it was.  Rows are given out a partition at a time,
+// Copy on write: each row is copied once, by the sweep or by the writer that is about to change it, whichever
+// comes first; a bit beside the row tells that it was.  Rows are given out a partition at a time,
 // in the order in which they were copied: sorting them is for another thread (snapshot_rows.h).
 #ifndef PS_TABLE_SPARSE_SNAPSHOT_H_
 #define PS_TABLE_SPARSE_SNAPSHOT_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,33 +15,23 @@
 
 #include "base/error.h"
 #include "table/key_lists.h"
-#include "table/row_store.h"
+#include "table/row_storage.h"
 #include "table/snapshot_rows.h"
 #include "table/table_partition.h"
 
 namespace ps {
 
-// Takes the rows of one partition that has some.  Partitions come in their order.  It must not throw: it may
-// be called by a writer, who has nothing to do with what went wrong.
-using SnapshotSink = std::function<void(uint32_t partition, SnapshotRows&& rows)>;
-
-struct SnapshotOptions {
-  bool only_changed = false;  // only rows that are marked in the store
-  // For copied rows, beside those of one partition, and for lists of keys, which take up to a quarter of it;
-  // from half of it on, writers wait for sweeps.
-  uint64_t max_bytes = uint64_t{1} << 28;
-};
-
 // Owner thread only.  The store must outlive it.
 class SparseSnapshot {
  public:
-  // The moment is that of the call.
-  SparseSnapshot(const RowLayout& layout, RowStore& rows, const SnapshotOptions& options, SnapshotSink sink);
+  // The moment is that of the call.  `max_bytes`: for copied rows, beside those of one partition, and for
+  // lists of keys, which take up to a quarter of it; from half of it on, writers wait for sweeps.
+  SparseSnapshot(const RowLayout& layout, RowStorage& rows, uint64_t max_bytes, SnapshotSink sink);
   ~SparseSnapshot();
   SparseSnapshot(const SparseSnapshot&) = delete;
   SparseSnapshot& operator=(const SparseSnapshot&) = delete;
 
-  // To be called before the rows of these keys are written, erased or marked.  May sweep, and so call the
+  // To be called before the rows of these keys are written or erased.  May sweep, and so call the
   // sink, when it would hold more than max_bytes.  Rows that cannot be read are an error of the next sweep:
   // a writer has nothing to do with what went wrong.
   void keep(std::span<const uint64_t> keys);
@@ -67,8 +56,8 @@ class SparseSnapshot {
   void give();
 
   const RowLayout layout_;
-  RowStore& rows_;
-  const SnapshotOptions options_;
+  RowStorage& rows_;
+  const uint64_t max_bytes_;
   const SnapshotSink sink_;
   const uint64_t row_bytes_;
   const uint64_t total_rows_;  // of the store, at the moment
@@ -80,15 +69,15 @@ class SparseSnapshot {
 
   std::optional<Error> error_;  // rows could not be read: nothing more is kept or given
 
-  // Of the sweep: it has given all partitions before this one, and is there in it.
+  // How far the sweep is: it has given all partitions before this one, and is at the cursor in it.
   uint32_t partition_ = 0;
   uint64_t cursor_ = 0;
   KeyLists lists_;        // of this partition and some after it, where they are listed before
   bool listing_ = false;  // lists_ has not seen all rows yet
 
-  // Of the running call.
+  // During a call.
   std::vector<uint64_t> piece_;
-  RowStore::Captured captured_;
+  RowStorage::Captured captured_;
 };
 
 }  // namespace ps

@@ -28,7 +28,8 @@ inline uint32_t key_partition(uint64_t key) {
 // Buckets of the segments of a partition's index: the powers of 2 from 128 down to 64, in as many steps as
 // there are partitions.  So they split one after the other while a table doubles, and its indexes take much
 // the same at all sizes: 18.5 / KeyIndex's greatest fill bytes a key, where all together would take from 12.8
-// to 25.6.  Those of every n-th partition, which one of n shards has, are spread as evenly.
+// to 25.6.  The partitions that one of n shards has, every n-th, are spread as
+// evenly.
 inline uint32_t segment_buckets(uint32_t partition) {
   const double halvings = partition / static_cast<double>(1u << kPartitionBits);
   return static_cast<uint32_t>(std::lround(KeyIndex::kMaxBuckets * std::exp2(-halvings)));
@@ -84,17 +85,6 @@ class TablePartition {
 
   // Appends the keys of some more rows, from cursor 0 on; false when there are no more.  As KeyIndex::scan.
   bool scan(uint64_t& cursor, std::vector<uint64_t>& keys) const { return index_.scan(cursor, keys); }
-
-  // Marks on rows, as in RowSlabs; of a key without a row there is none.
-  void mark(uint64_t key) {
-    const uint32_t number = index_.find(key);
-    if (number != KeyIndex::kNone) rows_.mark(number);
-  }
-  bool is_marked(uint64_t key) const {
-    const uint32_t number = index_.find(key);
-    return number != KeyIndex::kNone && rows_.is_marked(number);
-  }
-  void clear_marks() { rows_.clear_marks(); }
 
   uint32_t size() const { return rows_.size(); }
   uint64_t memory_bytes() const { return index_.memory_bytes() + rows_.memory_bytes(); }

@@ -34,8 +34,6 @@ class ScoreHistogram {
   // by weight.  NaN when there are none of a class.
   double area() const;
 
-  size_t distinct_scores() const { return compact(), entries_.size(); }
-
   // count:u64, then count x { key:u32 positive:f64 negative:f64 } by ascending key.
   void save(std::string& out) const;
   void load(ByteReader& in);  // throws kCorrupt

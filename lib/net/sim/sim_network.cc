@@ -29,10 +29,6 @@ SimNetwork::Route& SimNetwork::route(SimHost& from, SimHost& to) {
   return found->second;
 }
 
-void SimNetwork::set_link(SimHost& from, SimHost& to, const SimLink& link) {
-  route(from, to).link = link;
-}
-
 void SimNetwork::cut(SimHost& one, SimHost& other) {
   std::vector<SimSide*> sides(one.sides_.begin(), one.sides_.end());
   for (SimSide* side : sides) {

@@ -45,7 +45,6 @@ class SimNetwork {
   SimHost& host(const std::string& name);
 
   void set_default_link(const SimLink& link) { default_link_ = link; }
-  void set_link(SimHost& from, SimHost& to, const SimLink& link);  // one direction
 
   // ---- faults; those of pairs act in both directions
 

@@ -44,21 +44,6 @@ uint64_t least_memory_bytes(int shards) {
   return 2 * kMessageKinds * kLeastMessages * static_cast<uint64_t>(shards);
 }
 
-DenseBytes dense_bytes(std::span<const ParameterSpec> specs, const OptimizerPlan& optimizers,
-                       const ShardPlace& place) {
-  DenseBytes sum;
-  for (size_t p = 0; p < specs.size() && place.dense >= 0; ++p) {
-    const ParameterSpec& spec = specs[p];
-    if (spec.sparse) continue;
-    int arrays = spec.kind == ParameterKind::kStatistic ? 0 : optimizers.make(spec.tuning)->state_arrays();
-    BlockCyclicRows deal = dense_blocks(spec, static_cast<int64_t>(p), place.num_dense, place.dense);
-    uint64_t bytes = DenseTable::bytes_needed(deal.own_rows(), spec.cols, arrays);
-    sum.total = bytes > UINT64_MAX - sum.total ? UINT64_MAX : sum.total + bytes;
-    if (bytes > sum.largest) sum.largest = bytes, sum.worst = &spec;
-  }
-  return sum;
-}
-
 TableMemory::TableMemory(std::shared_ptr<MemoryBudget> budget, const DenseBytes& dense)
     : budget_(std::move(budget)) {
   if (resize(dense.total)) return;

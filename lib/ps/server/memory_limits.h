@@ -9,16 +9,15 @@
 #include <span>
 #include <vector>
 
-#include "optim/optimizer_plan.h"
 #include "ps/wire/protocol.h"
-#include "store/placement.h"
+#include "store/dense_bytes.h"
 #include "table/row_spill.h"
 
 namespace ps {
 
 class ShardTables;
 
-// Of the tables of all shards of a server.  Any thread.
+// The memory that the tables of all shards of a server may take, and how much they use.  Any thread.
 class MemoryBudget {
  public:
   explicit MemoryBudget(uint64_t max_bytes = UINT64_MAX) : max_bytes_(max_bytes) {}
@@ -35,7 +34,7 @@ class MemoryBudget {
   std::atomic<uint64_t> used_ = 0;
 };
 
-// Of one shard.
+// The limits of one shard.
 struct ShardLimits {
   std::shared_ptr<MemoryBudget> tables = std::make_shared<MemoryBudget>();  // of all shards together
   uint64_t request_bytes = uint64_t{1} << 30;  // bodies that come, or that a request is made from
@@ -46,20 +45,12 @@ struct ShardLimits {
   SpillSettings spill = {};      // of rows of sparse tables
 };
 
-// What each of `shards` gets of `max_bytes`: three sixteenths are for messages, as far as these can use them,
+// Divides `max_bytes` among `shards`: three sixteenths are for messages, as far as these can use them,
 // the rest for tables.
 ShardLimits share_memory(uint64_t max_bytes, int shards);
 
 // The least that so many shards work with.
 uint64_t least_memory_bytes(int shards);
-
-// What the dense parameters of a shard take.
-struct DenseBytes {
-  uint64_t total = 0, largest = 0;
-  const ParameterSpec* worst = nullptr;  // the largest, of the specs; null when there is none
-};
-DenseBytes dense_bytes(std::span<const ParameterSpec> specs, const OptimizerPlan& optimizers,
-                       const ShardPlace& place);
 
 // One shard's part of the budget: what its tables use, and some more, so that it need not be counted for
 // every request.  Owner thread.
@@ -75,10 +66,10 @@ class TableMemory {
   // have none yet.
   void make_room(const ShardTables& tables, std::span<const RowSlice> parts);
 
-  // So many bytes of the budget are for something else; false when it has not so many.
+  // Keeps so many bytes of the budget for something else; false when it has not so many.
   bool set_aside(uint64_t bytes);
 
-  // How often there was none.
+  // How often there was no room.
   uint64_t refused() const { return refused_; }
 
  private:

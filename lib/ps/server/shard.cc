@@ -123,13 +123,14 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
     reply->answer(Payload());
     reply.reset();
   }
-  const uint64_t step = request.step, rows = num_rows(request.parts);
+  const uint64_t step = request.step, pull = request.pulled, rows = num_rows(request.parts);
   const uint32_t piece = request.piece;
   const bool encoded = request.type != RowType::kF32;
   if (request.parts.empty()) request.body = Buffer();  // what it tells of its trainer is beside it
   if (encoded) take_floats(request, widths(), held_);
   // Another process may tell, or not, what the one before did not, or did: what is whole stays as it is.
   const bool is_new = !was_complete && push.pieces.try_emplace(piece, std::move(request)).second;
+  if (is_new && pull != 0) push.pulled[piece] = pusher.pulls.at(pull).pulled;
   counters_.pushes += is_new;
   counters_.rows_pushed += is_new ? rows : 0;
   counters_.pushes_repeated += !is_new;
@@ -275,8 +276,12 @@ std::vector<std::vector<Contribution>> Shard::contributions_of(std::span<Push* c
                       ? 1
                       : static_cast<float>(push->info.samples) / static_cast<float>(total.samples);
     for (const auto& [piece, request] : push->pieces) {
-      for (const RowSlice& part : request.parts) {
-        contributions[part.parameter].push_back({&part, request.floats(part), push->rank, share});
+      const auto found = push->pulled.find(piece);
+      const PulledRows* pulled = found != push->pulled.end() ? found->second.get() : nullptr;
+      for (size_t s = 0; s < request.parts.size(); ++s) {
+        const RowSlice& part = request.parts[s];
+        const RowPointers* rows = pulled != nullptr ? &(*pulled)[s] : nullptr;
+        contributions[part.parameter].push_back({&part, request.floats(part), push->rank, share, rows});
       }
     }
   }

@@ -55,17 +55,18 @@ std::shared_ptr<const Payload> Shard::former_answer(const Trainer& puller, const
 void Shard::answer_pull(Trainer& puller, PullRequest request, Reply& reply) {
   std::shared_ptr<const Payload> rows = former_answer(puller, request);
   const bool repeated = rows != nullptr;
+  std::shared_ptr<const PulledRows> pulled;
   if (!repeated) {
     rows = std::make_shared<const Payload>(make_answer(request, [&](char* out) {
       if (request.number == 0) return tables_.read(request.parts, request.mode, request.type, out);
-      tables_.pull(request.parts, request.type, out);
+      pulled = std::make_shared<const PulledRows>(tables_.pull(request.parts, request.type, out));
     }));
   }
   counters_.pulls_repeated += repeated;
   reply.answer(rows);
   const bool keep = repeated || (keeps_pulls_ && request.step == clock_);
-  puller.remember(
-      {std::make_shared<const PullRequest>(std::move(request)), keep ? std::move(rows) : nullptr});
+  puller.remember({std::make_shared<const PullRequest>(std::move(request)), keep ? std::move(rows) : nullptr,
+                   std::move(pulled)});
 }
 
 // Room for an answer; one alone is never too long.  Without it whoever asks is to ask again, until that has

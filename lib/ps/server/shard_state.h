@@ -25,6 +25,7 @@ struct Shard::Push {
   bool cut = false;
   uint32_t num_pieces = 1;
   std::map<uint32_t, PushRequest> pieces;
+  std::map<uint32_t, std::shared_ptr<const PulledRows>> pulled;  // by piece, where a pull has found its rows
   std::vector<ReplyPtr> replies;       // to the last piece, more than one when it was sent again
   std::vector<ExactSquares> measured;  // of the step, once that was told to the trainer: apply is next
 
@@ -34,6 +35,7 @@ struct Shard::Push {
 struct Shard::AnsweredPull {
   std::shared_ptr<const PullRequest> request;  // its parts are its push's too
   std::shared_ptr<const Payload> rows;  // what the answer was, should it have to be given again; or null
+  std::shared_ptr<const PulledRows> pulled = nullptr;  // where it found its rows; null: not known
 };
 
 struct Shard::Trainer {

@@ -3,17 +3,18 @@
 #include <array>
 #include <optional>
 
-#include "ps/server/shard_tables_state.h"
+#include "ps/server/shard_tables.h"
+#include "table/row_policy_state.h"
 
 namespace ps {
 
 namespace {
 
-// Whether every key is larger than those of the contributions before.
+// True when every key is larger than those of the contributions before.
 bool ascending(std::span<const Contribution> contributions) {
   std::optional<uint64_t> last;
   for (const Contribution& contribution : contributions) {
-    const std::vector<uint64_t>& keys = contribution.part->keys;
+    const std::vector<uint64_t>& keys = contribution.slice->keys;
     if (keys.empty()) continue;
     if (last && keys.front() <= *last) return false;
     last = keys.back();
@@ -21,147 +22,140 @@ bool ascending(std::span<const Contribution> contributions) {
   return true;
 }
 
-bool knows_places(const Contribution& each) {
-  return each.part->places.size() == each.part->keys.size();
+bool knows_rows(const Contribution& each) {
+  return each.pulled != nullptr && each.pulled->rows.size() == each.slice->keys.size();
 }
 
 }  // namespace
 
 void ShardTables::apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step) {
-  Holder& holder = holders_[parameter];
-  if (!holder.sparse && !holder.dense) return;
-  if (holder.spec->kind == ParameterKind::kRows) return apply_rows(holder, contributions, step);
-  if (holder.spec->kind == ParameterKind::kMatrix) return apply_matrix(holder, contributions, step);
-  apply_statistic(holder, contributions);
+  Table* table = tables_.table(parameter);
+  if (table == nullptr) return;
+  const ParameterKind kind = tables_.spec(parameter).kind;
+  if (kind == ParameterKind::kRows) return apply_rows(*table, contributions, step);
+  if (kind == ParameterKind::kStatistic) return apply_statistic(*table, contributions);
+  const float* gradient = matrix_gradient(*table, contributions);
+  table->whole()->push_all(gradient, step.scale, step.learning_rate, pool_);
 }
 
 ExactSquares ShardTables::squares(size_t parameter, std::span<const Contribution> contributions) {
-  Holder& holder = holders_[parameter];
+  const Table* table = tables_.table(parameter);
   ExactSquares sum;
-  const int64_t cols = holder.spec->cols;
-  if ((!holder.sparse && !holder.dense) || contributions.empty()) return sum;
-  if (holder.spec->kind == ParameterKind::kRows) {
-    gather_rows(holder, contributions);
-    for (const auto& piece : pieces_) sum.add(piece.gradients, std::ssize(piece.keys) * cols);
-  } else if (holder.spec->kind == ParameterKind::kMatrix) {
-    sum.add(matrix_gradient(holder, contributions), holder.dense->rows() * cols);
+  if (table == nullptr || contributions.empty()) return sum;
+  const int64_t cols = table->width();
+  const ParameterKind kind = tables_.spec(parameter).kind;
+  if (kind == ParameterKind::kRows) {
+    gather_rows(*table, contributions);
+    for (const GradientPiece& piece : pieces_) sum.add(piece.gradients, std::ssize(piece.keys) * cols);
+  } else if (kind == ParameterKind::kMatrix) {
+    sum.add(matrix_gradient(*table, contributions), static_cast<int64_t>(table->size()) * cols);
   }
   return sum;
 }
 
-// Whether no two have the same key, as the pieces of one trainer's push; a policy needs them in one.
-bool ShardTables::lie_apart(const Holder& holder, std::span<const Contribution> contributions) const {
+// True when no two contributions have the same key, as the pieces of one trainer's push.  A policy needs all
+// keys in one piece.
+bool ShardTables::lie_apart(const Table& table, std::span<const Contribution> contributions) const {
   if (contributions.size() == 1) return true;
-  return !(holder.sparse && holder.sparse->has_policy()) && ascending(contributions);
+  return table.policy() == nullptr && ascending(contributions);
 }
 
 // plan_ <- the keys of the contributions, pieces_ <- theirs, without rows: gradients that lie apart, where
 // they came, or the sums of all.
-void ShardTables::gather_rows(Holder& holder, std::span<const Contribution> contributions) {
+void ShardTables::gather_rows(const Table& table, std::span<const Contribution> contributions) {
   pieces_.clear();
-  if (!lie_apart(holder, contributions)) {
-    const float* sums = sum_rows(holder, contributions);
+  if (!lie_apart(table, contributions)) {
+    const float* sums = sum_rows(table, contributions);
     pieces_.push_back({plan_.keys, {}, sums});
     return;
   }
   plan_.keys.clear();
   plan_.counts.clear();
   for (const Contribution& contribution : contributions) {
-    const RowSlice& part = *contribution.part;
-    plan_.keys.insert(plan_.keys.end(), part.keys.begin(), part.keys.end());
-    plan_.counts.insert(plan_.counts.end(), part.counts.begin(), part.counts.end());
-    pieces_.push_back({part.keys, {}, contribution.floats});
+    const RowSlice& slice = *contribution.slice;
+    plan_.keys.insert(plan_.keys.end(), slice.keys.begin(), slice.keys.end());
+    plan_.counts.insert(plan_.counts.end(), slice.counts.begin(), slice.counts.end());
+    pieces_.push_back({slice.keys, {}, contribution.floats});
   }
 }
 
-const float* ShardTables::matrix_gradient(Holder& holder, std::span<const Contribution> contributions) {
-  bool whole = contributions.size() == 1 &&
-               contributions[0].part->count == static_cast<uint64_t>(holder.dense->rows());
-  return whole ? contributions[0].floats : sum_ranges(holder, contributions);
+const float* ShardTables::matrix_gradient(const Table& table, std::span<const Contribution> contributions) {
+  const bool whole = contributions.size() == 1 && contributions[0].slice->count == table.size();
+  return whole ? contributions[0].floats : sum_ranges(table, contributions);
 }
 
-void ShardTables::apply_rows(Holder& holder, std::span<const Contribution> contributions,
+void ShardTables::apply_rows(Table& table, std::span<const Contribution> contributions,
                              const StepSize& step) {
-  if (holder.sparse) {
-    apply_sparse(holder, contributions, step);
-    return holder.sparse->end_step(step.shrink, pool_);
-  }
-  gather_rows(holder, contributions);
-  const float* gradients = pieces_.size() == 1 ? pieces_[0].gradients : sum_rows(holder, contributions);
-  for (uint64_t& key : plan_.keys) key = static_cast<uint64_t>(holder.deal.local(static_cast<int64_t>(key)));
-  holder.dense->push_rows(plan_, gradients, step.scale, step.learning_rate, pool_);
+  push_rows(table, contributions, step);
+  if (table.policy() != nullptr) table.policy()->end_step(step.shrink, pool_);
 }
 
-void ShardTables::apply_sparse(Holder& holder, std::span<const Contribution> contributions,
-                               const StepSize& step) {
-  SparseTable& table = *holder.sparse;
-  if (table.rows_stay() && lie_apart(holder, contributions)) {
-    use_rows_in_place(holder, contributions);
+void ShardTables::push_rows(Table& table, std::span<const Contribution> contributions, const StepSize& step) {
+  if (table.rows_stay() && lie_apart(table, contributions)) {
+    use_rows_in_place(table, contributions);
     return table.push(pieces_, step.scale, step.learning_rate, pool_);
   }
-  gather_rows(holder, contributions);
-  find_rows(holder, contributions);
+  gather_rows(table, contributions);
+  find_rows(table, contributions);
   if (pieces_.size() == 1) {
     return table.push(plan_, rows_, pieces_[0].gradients, step.scale, step.learning_rate, pool_);
   }
   size_t begin = 0;
-  for (auto& piece : pieces_) {
+  for (GradientPiece& piece : pieces_) {
     piece.rows = std::span(rows_).subspan(begin, piece.keys.size());
     begin += piece.keys.size();
   }
   table.push(pieces_, step.scale, step.learning_rate, pool_);
 }
 
-// pieces_ <- the contributions, with their rows up to date.  What was pulled is still where it was then, and
-// as it was, unless a step has come between.
-void ShardTables::use_rows_in_place(Holder& holder, std::span<const Contribution> contributions) {
-  SparseTable& table = *holder.sparse;
+// pieces_ <- the contributions, with their rows up to date.  A row that was pulled is still where it was then,
+// and as it was, unless a step has come between.
+void ShardTables::use_rows_in_place(Table& table, std::span<const Contribution> contributions) {
   size_t num_unknown = 0;
   for (const Contribution& each : contributions)
-    num_unknown += knows_places(each) ? 0 : each.part->keys.size();
+    num_unknown += knows_rows(each) ? 0 : each.slice->keys.size();
   rows_.resize(num_unknown);
   pieces_.clear();
   std::span<float*> unknown(rows_);
   for (const Contribution& each : contributions) {
-    const RowSlice& part = *each.part;
-    std::span<float* const> rows = part.places;
-    if (!knows_places(each)) {
-      rows = unknown.first(part.keys.size());
-      table.pull(part.keys, pool_, unknown.first(part.keys.size()));
-      unknown = unknown.subspan(part.keys.size());
-    } else if (part.places_step != table.optimizer().steps()) {
-      table.bring_up_to_date(part.keys, rows, pool_);
+    const std::vector<uint64_t>& keys = each.slice->keys;
+    std::span<float* const> rows;
+    if (!knows_rows(each)) {
+      rows = unknown.first(keys.size());
+      table.pull(keys, pool_, unknown.first(keys.size()));
+      unknown = unknown.subspan(keys.size());
+    } else {
+      rows = each.pulled->rows;
+      if (each.pulled->step != table.optimizer()->steps()) table.bring_up_to_date(keys, rows, pool_);
     }
-    pieces_.push_back({part.keys, rows, each.floats});
+    pieces_.push_back({keys, rows, each.floats});
   }
 }
 
 // rows_ <- those of plan_, which gather_rows has made, up to date.
-void ShardTables::find_rows(Holder& holder, std::span<const Contribution> contributions) {
+void ShardTables::find_rows(Table& table, std::span<const Contribution> contributions) {
   const bool summed = pieces_.size() < contributions.size();
-  if (!summed || !std::ranges::all_of(contributions, knows_places)) {
-    return holder.sparse->pull(plan_, pool_, rows_);
-  }
+  if (!summed || !std::ranges::all_of(contributions, knows_rows)) return table.pull(plan_, pool_, rows_);
   rows_.resize(plan_.keys.size());
   for (size_t c = 0; c < contributions.size(); ++c) {
-    const Places& places = contributions[c].part->places;
-    for (size_t i = 0; i < places.size(); ++i) rows_[plan_.uses[c].index[i]] = places[i];
+    const std::vector<float*>& rows = contributions[c].pulled->rows;
+    for (size_t i = 0; i < rows.size(); ++i) rows_[plan_.uses[c].index[i]] = rows[i];
   }
   auto is_of_this_step = [&](const Contribution& each) {
-    return each.part->places_step == holder.sparse->optimizer().steps();
+    return each.pulled->step == table.optimizer()->steps();
   };
   if (std::ranges::all_of(contributions, is_of_this_step)) return;
-  holder.sparse->bring_up_to_date(plan_.keys, rows_, pool_);
+  table.bring_up_to_date(plan_.keys, rows_, pool_);
 }
 
-// plan_ <- the union of the keys; returns the sums of their gradients.  Who comes first to a key sets its
-// row, the others add.
-const float* ShardTables::sum_rows(Holder& holder, std::span<const Contribution> contributions) {
-  const size_t cols = static_cast<size_t>(holder.spec->cols);
+// plan_ <- the union of the keys; returns the sums of their gradients.  The first contribution with a key sets
+// its row, the others add.
+const float* ShardTables::sum_rows(const Table& table, std::span<const Contribution> contributions) {
+  const size_t cols = static_cast<size_t>(table.width());
   std::vector<std::array<uint32_t, 2>> offsets(contributions.size());
   std::vector<KeyList> lists;
   for (size_t c = 0; c < contributions.size(); ++c) {
-    const std::vector<uint64_t>& keys = contributions[c].part->keys;
+    const std::vector<uint64_t>& keys = contributions[c].slice->keys;
     offsets[c] = {0, static_cast<uint32_t>(keys.size())};
     lists.push_back({offsets[c], keys});
   }
@@ -185,11 +179,11 @@ const float* ShardTables::sum_rows(Holder& holder, std::span<const Contribution>
   return sums_.data();
 }
 
-// plan_.counts <- the sums of what the contributions count.
+// plan_.counts <- the sums of the contributions' counts.
 void ShardTables::sum_counts(std::span<const Contribution> contributions) {
   plan_.counts.clear();
   for (size_t c = 0; c < contributions.size(); ++c) {
-    const std::vector<KeyCount>& counts = contributions[c].part->counts;
+    const std::vector<KeyCount>& counts = contributions[c].slice->counts;
     if (!counts.empty()) plan_.counts.resize(plan_.keys.size());
     for (size_t i = 0; i < counts.size(); ++i) {
       KeyCount& sum = plan_.counts[plan_.uses[c].index[i]];
@@ -199,18 +193,13 @@ void ShardTables::sum_counts(std::span<const Contribution> contributions) {
   }
 }
 
-void ShardTables::apply_matrix(Holder& holder, std::span<const Contribution> contributions,
-                               const StepSize& step) {
-  holder.dense->push(matrix_gradient(holder, contributions), step.scale, step.learning_rate, pool_);
-}
-
-// The sums of what the trainers gave, in pieces.  The first trainer sets, the others add.
-const float* ShardTables::sum_ranges(Holder& holder, std::span<const Contribution> contributions) {
-  const int64_t cols = holder.spec->cols;
-  sums_.assign(static_cast<size_t>(holder.dense->rows() * cols), 0.0f);
+// Returns the sums of the trainers' gradients, which come in pieces.  The first trainer sets, the others add.
+const float* ShardTables::sum_ranges(const Table& table, std::span<const Contribution> contributions) {
+  const int64_t cols = table.width();
+  sums_.assign(static_cast<size_t>(table.size()) * static_cast<size_t>(cols), 0.0f);
   for (const Contribution& contribution : contributions) {
-    float* to = sums_.data() + static_cast<int64_t>(contribution.part->first) * cols;
-    const int64_t count = static_cast<int64_t>(contribution.part->count) * cols;
+    float* to = sums_.data() + static_cast<int64_t>(contribution.slice->first) * cols;
+    const int64_t count = static_cast<int64_t>(contribution.slice->count) * cols;
     if (contribution.trainer == contributions[0].trainer) {
       std::copy_n(contribution.floats, count, to);
     } else {
@@ -220,12 +209,12 @@ const float* ShardTables::sum_ranges(Holder& holder, std::span<const Contributio
   return sums_.data();
 }
 
-// Each trainer's values have the weight of its examples; of one alone, they are taken as they are.
-void ShardTables::apply_statistic(Holder& holder, std::span<const Contribution> contributions) {
-  const int64_t cols = holder.spec->cols;
+// Each trainer's values have the weight of its examples; those of a lone trainer are taken as they are.
+void ShardTables::apply_statistic(Table& table, std::span<const Contribution> contributions) {
+  const int64_t cols = table.width();
   for (const Contribution& contribution : contributions) {
-    float* to = holder.dense->values() + static_cast<int64_t>(contribution.part->first) * cols;
-    const int64_t count = static_cast<int64_t>(contribution.part->count) * cols;
+    float* to = table.whole()->values() + static_cast<int64_t>(contribution.slice->first) * cols;
+    const int64_t count = static_cast<int64_t>(contribution.slice->count) * cols;
     const float share = contribution.share;
     if (share == 1) {
       std::copy_n(contribution.floats, count, to);

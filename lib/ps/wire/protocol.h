@@ -20,7 +20,7 @@
 #include "math/exact_squares.h"
 #include "net/frame.h"
 #include "store/parameter_store.h"
-#include "table/row_store.h"
+#include "table/row_storage.h"
 
 namespace ps {
 
@@ -68,8 +68,6 @@ struct RowSlice {
   std::vector<KeyCount> counts;   // of the keys; empty: not told
   uint64_t first = 0, count = 0;  // when not by keys
   bool exact = false;             // its rows are f32, whatever the message's type is
-  std::vector<float*> places;     // in the shard's table, where its pull found them; empty: not known
-  int64_t places_step = 0;        // of the table, which that pull has brought the rows up to date with
 
   uint64_t rows() const { return by_keys ? keys.size() : count; }
 };

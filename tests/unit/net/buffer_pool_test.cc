@@ -122,15 +122,5 @@ TEST(BufferPool, UnusedBuffersGoBackForThoseThatAreAdopted) {
   EXPECT_EQ(from.bytes_kept(), 8192u);
 }
 
-TEST(BufferPool, AShortenedBufferGoesBackWhole) {
-  BufferPool pool;
-  {
-    Buffer buffer = pool.take(10000);
-    buffer.shorten(1);
-    EXPECT_EQ(buffer.size(), 1u);
-  }
-  EXPECT_EQ(pool.bytes_in_use(), 0u);
-}
-
 }  // namespace
 }  // namespace ps

@@ -35,7 +35,7 @@ class IdlingOptimizer final : public Optimizer<float> {
   int64_t steps_ = 0;
 };
 
-class RowLifeTest : public testing::Test {
+class RowPolicyStateTest : public testing::Test {
  protected:
   void make(const char* policy) {
     const Initializer initializer{Distribution::kConstant, 100, 0, 5};
@@ -54,7 +54,7 @@ class RowLifeTest : public testing::Test {
     for (const float* row : rows) pulled_.push_back(row[1]);
     std::vector<float> gradients(keys.size() * 2, 1.0f);
     table_->push(plan, rows, gradients.data(), 1, 1, pool_);
-    table_->end_step(shrink, pool_);
+    table_->policy()->end_step(shrink, pool_);
   }
 
   float read(uint64_t key) {
@@ -66,8 +66,8 @@ class RowLifeTest : public testing::Test {
 
   RowHistory history(uint64_t key) {
     RowHistory found;
-    table_->for_each_row(key_partition(key), [&](uint64_t other, const float* row) {
-      if (other == key) found = table_->layout().history(row);
+    table_->rows().for_each_row(key_partition(key), [&](uint64_t other, const float* row) {
+      if (other == key) found = table_->rows().layout().history(row);
     });
     return found;
   }
@@ -104,7 +104,7 @@ TEST(RowLayout, HistoriesCountBeyondWhatAFloatHolds) {
   EXPECT_EQ(layout.floats(), 6 + 1 + static_cast<int64_t>(layout.statistics().size()));
 }
 
-TEST_F(RowLifeTest, WithoutAdmissionARowIsThereFromItsFirstStepOn) {
+TEST_F(RowPolicyStateTest, WithoutAdmissionARowIsThereFromItsFirstStepOn) {
   make("{}");
   EXPECT_EQ(read(7), 100);
   train({7}, {2, 1});
@@ -117,13 +117,13 @@ TEST_F(RowLifeTest, WithoutAdmissionARowIsThereFromItsFirstStepOn) {
   EXPECT_EQ(read(9), 98) << "and those of a key that never came";
 }
 
-TEST_F(RowLifeTest, ARowIsMadeAfterSoManyOccurrencesAndReadsAsZeroBefore) {
+TEST_F(RowPolicyStateTest, ARowIsMadeAfterSoManyOccurrencesAndReadsAsZeroBefore) {
   make(R"({"admission": {"count": 3}})");
   EXPECT_EQ(read(7), 0);
   train({7}, {2, 1});
   EXPECT_THAT(pulled_, ElementsAre(0));
   EXPECT_EQ(table_->size(), 0u);
-  EXPECT_EQ(table_->report().waiting, 1u);
+  EXPECT_EQ(table_->policy()->report().waiting, 1u);
   train({7, 8}, {1, 0});
   EXPECT_THAT(pulled_, ElementsAre(0, 0)) << "until the step is done";
   EXPECT_THAT(table_->sorted_keys(), ElementsAre(7));
@@ -133,10 +133,10 @@ TEST_F(RowLifeTest, ARowIsMadeAfterSoManyOccurrencesAndReadsAsZeroBefore) {
   EXPECT_THAT(pulled_, ElementsAre(100));
   EXPECT_EQ(read(7), 99);
   EXPECT_EQ(read(8), 0);
-  EXPECT_EQ(table_->report(), (RowReport{.rows = 1, .waiting = 1, .created = 1}));
+  EXPECT_EQ(table_->policy()->report(), (RowReport{.rows = 1, .waiting = 1, .created = 1}));
 }
 
-TEST_F(RowLifeTest, AnOccurrenceAdmitsWithTheProbabilityThatIsAsked) {
+TEST_F(RowPolicyStateTest, AnOccurrenceAdmitsWithTheProbabilityThatIsAsked) {
   make(R"({"admission": {"probability": 0.25}})");
   std::vector<uint64_t> keys(40000);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = i * 31;
@@ -149,13 +149,13 @@ TEST_F(RowLifeTest, AnOccurrenceAdmitsWithTheProbabilityThatIsAsked) {
   EXPECT_NEAR(static_cast<double>(table_->size()), 17500, 500);
 }
 
-TEST_F(RowLifeTest, ShrinksDecayAgeAndRemove) {
+TEST_F(RowPolicyStateTest, ShrinksDecayAgeAndRemove) {
   make(R"({"decay": 0.5, "expire": {"unseen": 1, "below_score": 0.3}, "shrink_passes": 2})");
   train({1}, {10, 0});  // worth 1
   train({2}, {2, 2});   // worth 2
-  table_->end_pass(0, pool_);
+  table_->policy()->end_pass(0, pool_);
   EXPECT_EQ(history(1), (RowHistory{10, 0, 0})) << "every second pass shrinks";
-  table_->end_pass(1, pool_);
+  table_->policy()->end_pass(1, pool_);
   EXPECT_EQ(history(1), (RowHistory{5, 0, 1}));
   EXPECT_EQ(history(2), (RowHistory{1, 1, 1}));
   train({2}, {1, 0}, /*shrink=*/true);
@@ -163,22 +163,22 @@ TEST_F(RowLifeTest, ShrinksDecayAgeAndRemove) {
   EXPECT_EQ(history(2), (RowHistory{1, 0.5, 1})) << "seen, then aged";
   train({3}, {1000, 1000}, /*shrink=*/true);
   EXPECT_THAT(table_->sorted_keys(), ElementsAre(3)) << "2 has not been seen for two shrinks";
-  EXPECT_EQ(table_->report(), (RowReport{.rows = 1, .created = 3, .expired = 2}));
+  EXPECT_EQ(table_->policy()->report(), (RowReport{.rows = 1, .created = 3, .expired = 2}));
   EXPECT_EQ(read(1), 100 - 4) << "as if it had never been there";
 }
 
-TEST_F(RowLifeTest, StepsShrinkToo) {
+TEST_F(RowPolicyStateTest, StepsShrinkToo) {
   make(R"({"expire": {"unseen": 0}, "shrink_steps": 2, "shrink_passes": 0})");
   train({1});
   train({2});
   EXPECT_EQ(table_->size(), 0u) << "a shrink counts before it judges";
   train({3});
   EXPECT_THAT(table_->sorted_keys(), ElementsAre(3));
-  table_->end_pass(0, pool_);
+  table_->policy()->end_pass(0, pool_);
   EXPECT_EQ(table_->size(), 1u);
 }
 
-TEST_F(RowLifeTest, AFullPartitionRefusesNewRowsTheSmallestKeysFirstServed) {
+TEST_F(RowPolicyStateTest, AFullPartitionRefusesNewRowsTheSmallestKeysFirstServed) {
   make(R"({"limit": 128})");  // two a partition
   const std::vector<uint64_t> keys = neighbours(4);
   train({keys[3]});
@@ -186,14 +186,14 @@ TEST_F(RowLifeTest, AFullPartitionRefusesNewRowsTheSmallestKeysFirstServed) {
   EXPECT_THAT(table_->sorted_keys(), ElementsAre(keys[0], keys[3]));
   EXPECT_EQ(read(keys[1]), 100 - 2) << "reads as if no gradient had come";
   train({keys[1], keys[3]});
-  EXPECT_EQ(table_->report(), (RowReport{.rows = 2, .created = 2, .refused = 3}));
+  EXPECT_EQ(table_->policy()->report(), (RowReport{.rows = 2, .created = 2, .refused = 3}));
   train({keys[3]}, {1, 0});
   EXPECT_EQ(table_->erase(std::vector<uint64_t>{keys[3], keys[2]}), 1u);
   train({keys[1]});
   EXPECT_THAT(table_->sorted_keys(), ElementsAre(keys[0], keys[1])) << "there was room again";
 }
 
-TEST_F(RowLifeTest, AFullPartitionGivesUpItsLeastValuableRows) {
+TEST_F(RowPolicyStateTest, AFullPartitionGivesUpItsLeastValuableRows) {
   make(R"({"limit": 192, "when_full": "evict"})");  // three a partition
   const std::vector<uint64_t> keys = neighbours(6);
   train({keys[0]}, {10, 0});  // worth 1
@@ -201,14 +201,14 @@ TEST_F(RowLifeTest, AFullPartitionGivesUpItsLeastValuableRows) {
   train({keys[2]}, {50, 0});  // worth 5
   train({keys[3]}, {2, 1});   // worth 1.1
   EXPECT_THAT(table_->sorted_keys(), ElementsAre(keys[1], keys[2], keys[3])) << "the smaller of equals goes";
-  table_->end_pass(0, pool_);
+  table_->policy()->end_pass(0, pool_);
   train({keys[1]}, {0, 0});  // as old as the next, worth less
   train({keys[4]}, {10, 0});
   EXPECT_THAT(table_->sorted_keys(), ElementsAre(keys[2], keys[3], keys[4]));
-  EXPECT_EQ(table_->report(), (RowReport{.rows = 3, .created = 5, .evicted = 2}));
+  EXPECT_EQ(table_->policy()->report(), (RowReport{.rows = 3, .created = 5, .evicted = 2}));
 }
 
-TEST_F(RowLifeTest, OfEqualWorthTheLongestUnseenGoes) {
+TEST_F(RowPolicyStateTest, OfEqualWorthTheLongestUnseenGoes) {
   make(R"({"limit": 128, "when_full": "evict", "decay": 1})");
   const std::vector<uint64_t> keys = neighbours(3);
   train({keys[0]}, {4, 0});
@@ -218,7 +218,7 @@ TEST_F(RowLifeTest, OfEqualWorthTheLongestUnseenGoes) {
   EXPECT_THAT(table_->sorted_keys(), ElementsAre(keys[0], keys[2])) << "though its key is smaller";
 }
 
-TEST_F(RowLifeTest, EvictionMakesRoomForASixteenthAtOnce) {
+TEST_F(RowPolicyStateTest, EvictionMakesRoomForASixteenthAtOnce) {
   make(R"({"limit": 2048, "when_full": "evict"})");  // 32 a partition
   const std::vector<uint64_t> keys = neighbours(34);
   train({keys.begin(), keys.begin() + 32}, {5, 0});
@@ -228,25 +228,25 @@ TEST_F(RowLifeTest, EvictionMakesRoomForASixteenthAtOnce) {
   EXPECT_EQ(table_->sorted_keys().front(), keys[3]);
 }
 
-TEST_F(RowLifeTest, RowsOfAModelAreThereAtOnceAndHaveNoScoreToFail) {
+TEST_F(RowPolicyStateTest, RowsOfAModelAreThereAtOnceAndHaveNoScoreToFail) {
   make(R"({"admission": {"count": 5}, "expire": {"unseen": 1, "below_score": 10}})");
   const std::vector<uint64_t> keys = {7};
   const std::vector<float> weights = {3, 3};
   table_->load_rows(keys, weights.data(), pool_);
   EXPECT_EQ(read(7), 3);
-  table_->end_pass(0, pool_);
+  table_->policy()->end_pass(0, pool_);
   EXPECT_EQ(table_->size(), 1u);
-  table_->end_pass(1, pool_);
+  table_->policy()->end_pass(1, pool_);
   EXPECT_EQ(table_->size(), 0u) << "but they grow old";
 }
 
-TEST_F(RowLifeTest, KeysThatWaitAreBounded) {
+TEST_F(RowPolicyStateTest, KeysThatWaitAreBounded) {
   make(R"({"admission": {"count": 9, "max_waiting": 640}})");
   std::vector<uint64_t> keys(100000);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
   train({1, 2, 3}, {8, 0});
   train(keys);
-  EXPECT_LE(table_->report().waiting, 640u);
+  EXPECT_LE(table_->policy()->report().waiting, 640u);
   EXPECT_EQ(table_->sorted_keys(), (std::vector<uint64_t>{1, 2, 3})) << "counted before any is forgotten";
 }
 

@@ -18,7 +18,8 @@ namespace {
 using testing::ElementsAreArray;
 
 constexpr int64_t kWidth = 3;
-constexpr uint64_t kKeys = 6000;  // that there may be
+constexpr uint64_t kKeys = 6000;     // that there may be
+constexpr uint64_t kMuch = 1 << 28;  // bytes for a snapshot
 
 KeyPlan plan_of(std::vector<uint64_t> keys) {
   KeyPlanner planner;
@@ -30,7 +31,7 @@ KeyPlan plan_of(std::vector<uint64_t> keys) {
   return plan;
 }
 
-// What rows hold, as bits: stamps are no numbers.
+// The floats of a row, as bits: stamps are no numbers.
 using Bits = std::vector<uint32_t>;
 
 Bits bits_of(const float* row, int64_t floats) {
@@ -39,7 +40,7 @@ Bits bits_of(const float* row, int64_t floats) {
   return bits;
 }
 
-// What a snapshot gave, in its order.
+// The rows that a snapshot gave, in its order.
 struct Given {
   std::vector<uint64_t> keys;
   std::vector<Bits> rows;
@@ -91,7 +92,7 @@ class SnapshotTest : public testing::TestWithParam<Case> {
       table.load_rows(keys, weights.data(), pool_);
     } else if (way == 2) {
       const uint32_t partition = random.next32() % (1u << kPartitionBits);
-      table.for_each_row(partition, [](uint64_t, float* row) { row[0] += 1; });
+      table.rows().for_each_row(partition, [](uint64_t, float* row) { row[0] += 1; });
     } else {
       train(table, keys);
     }
@@ -109,32 +110,33 @@ class SnapshotTest : public testing::TestWithParam<Case> {
   static std::map<uint64_t, Bits> copy_of(const SparseTable& table) {
     std::map<uint64_t, Bits> copy;
     for (uint32_t p = 0; p < 1u << kPartitionBits; ++p) {
-      table.for_each_row(
-          p, [&](uint64_t key, const float* row) { copy[key] = bits_of(row, table.layout().floats()); });
+      table.rows().for_each_row(p, [&](uint64_t key, const float* row) {
+        copy[key] = bits_of(row, table.rows().layout().floats());
+      });
     }
     return copy;
   }
 
   SnapshotSink into(Given& given, const SparseTable& table) {
     return [&](uint32_t partition, SnapshotRows&& rows) {
-      std::vector<float> row(static_cast<size_t>(table.layout().stride()));
+      std::vector<float> row(static_cast<size_t>(table.rows().layout().stride()));
       rows.sorted(10, [&](const RowBlock& block) {
         ASSERT_LE(block.size(), 10);
         for (size_t i = 0; i < block.size(); ++i) {
           ASSERT_EQ(key_partition(block.keys[i]), partition);
           given.keys.push_back(block.keys[i]);
-          copy_row(table.layout(), block, i, row.data());
-          given.rows.push_back(bits_of(row.data(), table.layout().floats()));
+          copy_row(table.rows().layout(), block, i, row.data());
+          given.rows.push_back(bits_of(row.data(), table.rows().layout().floats()));
         }
       });
     };
   }
 
   // A whole snapshot, with writes in between that come from `seed`.
-  Given snapshot(SparseTable& table, const SnapshotOptions& options, uint64_t seed) {
+  Given snapshot(SparseTable& table, uint64_t seed) {
     Random random(seed, 1);
     Given given;
-    table.begin_snapshot(options, into(given, table));
+    table.begin_snapshot(kMuch, {.rows = into(given, table)});
     do {
       for (uint64_t writes = random.below(4); writes > 0; --writes) write(table, random);
     } while (table.sweep_snapshot(random.below(2000)));
@@ -156,7 +158,7 @@ TEST_P(SnapshotTest, GivesTheRowsAsTheyWereWhateverIsWrittenMeanwhile) {
   for (uint64_t seed = 0; seed < 2; ++seed) {
     write_much(*table, seed);
     const std::map<uint64_t, Bits> expected = copy_of(*table);
-    const Given given = snapshot(*table, {}, seed);
+    const Given given = snapshot(*table, seed);
     EXPECT_EQ(given.keys.size(), expected.size()) << "each key once";
     EXPECT_TRUE(given.by_key() == expected) << "seed " << seed;
     EXPECT_FALSE(copy_of(*table) == expected) << "the table went on";
@@ -167,8 +169,8 @@ TEST_P(SnapshotTest, ComesInOneOrderHoweverItIsSwept) {
   std::unique_ptr<SparseTable> first = make_table(), second = make_table();
   write_much(*first, 1);
   write_much(*second, 1);
-  const Given given = snapshot(*first, {}, 10);
-  EXPECT_TRUE(given == snapshot(*second, {}, 11)) << "other writes, other steps";
+  const Given given = snapshot(*first, 10);
+  EXPECT_TRUE(given == snapshot(*second, 11)) << "other writes, other steps";
   auto place = [](uint64_t key) { return std::pair(key_partition(key), key); };
   EXPECT_TRUE(std::is_sorted(given.keys.begin(), given.keys.end(),
                              [&](uint64_t a, uint64_t b) { return place(a) < place(b); }));
@@ -179,58 +181,19 @@ TEST_P(SnapshotTest, EndsByTheWritersAloneWhenThereIsNoRoom) {
   write_much(*table, 5);
   const std::map<uint64_t, Bits> expected = copy_of(*table);
   Given given;
-  table->begin_snapshot({.max_bytes = 0}, into(given, *table));
+  table->begin_snapshot(0, {.rows = into(given, *table)});
   train(*table, {1, 2, 3, 4, 5});
   EXPECT_TRUE(given.by_key() == expected);
   EXPECT_FALSE(table->sweep_snapshot(1));
 }
 
-TEST_P(SnapshotTest, OfChangesHoldsThemAloneAndMakesTheOlderOneNew) {
-  std::unique_ptr<SparseTable> table = make_table();
-  table->track_changes();
-  write_much(*table, 3);
-  const Given base = snapshot(*table, {}, 20);  // with writes after it began
-  for (uint64_t seed = 30; seed < 33; ++seed) {
-    train(*table, {seed, 9, kKeys - 1});
-    table->erase(std::vector<uint64_t>{9, kKeys - 1});
-    train(*table, {9});
-    const std::map<uint64_t, Bits> before = base.by_key(), expected = copy_of(*table);
-    const Given changes = snapshot(*table, {.only_changed = true}, seed);
-    const std::span<const uint64_t> erased = table->erased_keys();
-
-    std::map<uint64_t, Bits> restored = before;
-    for (uint64_t key : erased) restored.erase(key);
-    for (const auto& [key, row] : changes.by_key()) restored[key] = row;
-    EXPECT_TRUE(restored == expected) << "seed " << seed;
-    EXPECT_LT(changes.keys.size(), expected.size()) << "rows that nobody touched are left out";
-    for (const auto& [key, row] : expected) {
-      auto old = before.find(key);
-      if (old != before.end() && old->second == row) continue;
-      EXPECT_TRUE(std::find(changes.keys.begin(), changes.keys.end(), key) != changes.keys.end());
-    }
-  }
-}
-
-TEST_P(SnapshotTest, OfChangesIsEmptyWhenThereAreNone) {
-  std::unique_ptr<SparseTable> table = make_table();
-  table->track_changes();
-  write_much(*table, 3);
-  Given base, changes;
-  table->begin_snapshot({}, into(base, *table));
-  while (table->sweep_snapshot(1000)) continue;
-  table->begin_snapshot({.only_changed = true}, into(changes, *table));
-  write_much(*table, 4);
-  while (table->sweep_snapshot(1000)) continue;
-  EXPECT_TRUE(changes.keys.empty()) << "what changed after it began is the next one's";
-  EXPECT_TRUE(table->erased_keys().empty());
-}
-
 TEST_P(SnapshotTest, RestoredTableHoldsTheSameBits) {
   std::unique_ptr<SparseTable> table = make_table(), restored = make_table();
   write_much(*table, 8);
-  table->begin_snapshot({}, [&](uint32_t, SnapshotRows&& rows) {
+  auto restore = [&](uint32_t, SnapshotRows&& rows) {
     rows.sorted(100, [&](const RowBlock& block) { restored->restore_rows(block, pool_); });
-  });
+  };
+  table->begin_snapshot(kMuch, {.rows = restore});
   while (table->sweep_snapshot(100)) continue;
   EXPECT_TRUE(copy_of(*restored) == copy_of(*table));
 }
@@ -272,7 +235,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, SnapshotTest, testing::ValuesIn(cases()), n
 TEST(SnapshotMemory, StaysWithinItsBound) {
   constexpr uint64_t kRows = 100'000, kMaxBytes = 2 << 20, kPartitionBytes = 256 << 10;
   const RowLayout layout(16, 1, false);
-  std::unique_ptr<RowStore> store = make_hashed_rows(layout);
+  std::unique_ptr<RowStorage> store = make_hashed_rows(layout);
   ThreadPool pool(1);
   std::vector<uint64_t> keys(kRows);
   for (uint64_t i = 0; i < kRows; ++i) keys[i] = i * 7919;
@@ -280,7 +243,7 @@ TEST(SnapshotMemory, StaysWithinItsBound) {
   store->insert(keys, rows.data(), pool);
   for (size_t i = 0; i < kRows; ++i) std::fill_n(rows[i], layout.floats(), static_cast<float>(keys[i]));
   uint64_t given = 0, most = 0, most_at_once = 0;
-  SparseSnapshot snapshot(layout, *store, {.max_bytes = kMaxBytes}, [&](uint32_t, SnapshotRows&& taken) {
+  SparseSnapshot snapshot(layout, *store, kMaxBytes, [&](uint32_t, SnapshotRows&& taken) {
     taken.sorted(taken.size(), [&](const RowBlock& block) {
       for (size_t i = 0; i < block.size(); ++i) {
         ASSERT_EQ(block.values[i * 32], static_cast<float>(block.keys[i]));
@@ -309,13 +272,14 @@ class DenseSnapshotTest : public testing::TestWithParam<uint64_t> {
     return entry.make_float({{"momentum", 0.9}}, {});
   }
 
+  static TableSink into(std::vector<float>& given) {
+    return {.whole = [&given](std::vector<float> floats) { given = std::move(floats); }};
+  }
+
   static std::vector<float> copy_of(DenseTable& table) {
     std::vector<float> copy;
-    table.begin_snapshot(0, [&](uint64_t first, std::span<const float> floats) {
-      ASSERT_EQ(first, copy.size());
-      copy.insert(copy.end(), floats.begin(), floats.end());
-    });
-    while (table.sweep_snapshot(1 << 20)) continue;
+    table.begin_snapshot(0, into(copy));
+    while (table.sweep_snapshot(1 << 12)) continue;
     return copy;
   }
 
@@ -326,39 +290,54 @@ class DenseSnapshotTest : public testing::TestWithParam<uint64_t> {
 };
 
 TEST_P(DenseSnapshotTest, GivesTheFloatsAsTheyWereWhateverIsWrittenMeanwhile) {
-  table_.push(gradient_.data(), 1, 0.1, pool_);
+  table_.push_all(gradient_.data(), 1, 0.1, pool_);
   const std::vector<float> weights(table_.values(), table_.values() + 70'000);
   const std::vector<float> expected = copy_of(table_);
-  ASSERT_EQ(expected.size(), table_.floats());
+  ASSERT_EQ(expected.size(), 2 * 70'000) << "weights and one state array";
   ASSERT_THAT(std::span(expected).first(70'000), ElementsAreArray(weights));
   const KeyPlan plan = plan_of({5, 17});
+  std::vector<float*> rows;
+  RowBlock block;
   const uint64_t bytes = table_.memory_bytes();
-  for (int writer = 0; writer < 4; ++writer) {
+  for (int writer = 0; writer < 5; ++writer) {
     const std::vector<float> before = copy_of(table_);
+    table_.pull(plan, pool_, rows);
+    table_.copy_rows(std::vector<uint64_t>{3}, block);
+    for (float& value : block.values) value += 1;
     std::vector<float> given;
-    table_.begin_snapshot(GetParam(), [&](uint64_t first, std::span<const float> floats) {
-      ASSERT_EQ(first, given.size());
-      given.insert(given.end(), floats.begin(), floats.end());
-    });
-    table_.sweep_snapshot(1000);
-    if (writer == 0) table_.push(gradient_.data(), 1, 0.1, pool_);
-    if (writer == 1) table_.push_rows(plan, gradient_.data(), 1, 0.1, pool_);
+    table_.begin_snapshot(GetParam(), into(given));
+    table_.sweep_snapshot(4);
+    if (writer == 0) table_.push_all(gradient_.data(), 1, 0.1, pool_);
+    if (writer == 1) table_.push(plan, rows, gradient_.data(), 1, 0.1, pool_);
     if (writer == 2) table_.values()[69'999] = 7;
-    if (writer == 3) table_.restore(69'990, std::span(gradient_).first(20));
+    if (writer == 3) table_.restore_rows(block, pool_);
+    if (writer == 4) table_.load_range(998, 2, gradient_.data(), pool_);
     EXPECT_LE(table_.memory_bytes(), bytes + GetParam());
-    while (table_.sweep_snapshot(1000)) continue;
+    while (table_.sweep_snapshot(4)) continue;
+    EXPECT_FALSE(table_.has_snapshot());
     EXPECT_TRUE(given == before) << writer;
     EXPECT_FALSE(copy_of(table_) == before) << writer;
   }
 }
 
-TEST_P(DenseSnapshotTest, RestoredTableHoldsTheSameBits) {
-  table_.push(gradient_.data(), 1, 0.1, pool_);
-  DenseTable restored(1000, 70, initializer_, momentum(), pool_);
-  table_.begin_snapshot(
-      GetParam(), [&](uint64_t first, std::span<const float> floats) { restored.restore(first, floats); });
-  while (table_.sweep_snapshot(12'345)) continue;
-  EXPECT_TRUE(copy_of(restored) == copy_of(table_));
+TEST(DenseTableRows, RestoredRowsHoldTheSameBits) {
+  ThreadPool pool(1);
+  const Initializer initializer{Distribution::kNormal, 0, 1, 3};
+  const OptimizerEntry& entry = find_entry(optimizer_catalog(), {{"type", "momentum"}}, "", "optimizer");
+  DenseTable table(100, 7, initializer, entry.make_float({{"momentum", 0.9}}, {}), pool);
+  DenseTable restored(100, 7, initializer, entry.make_float({{"momentum", 0.9}}, {}), pool);
+  const std::vector<float> gradient(700, 0.5f);
+  table.push_all(gradient.data(), 1, 0.1, pool);
+  uint64_t rows = 0;
+  table.save_rows(0, {}, 9, [&](const RowBlock& block) {
+    EXPECT_LE(block.size(), 9);
+    rows += restored.restore_rows(block, pool);
+  });
+  EXPECT_EQ(rows, 100);
+  RowBlock expected, found;
+  table.copy_rows(table.sorted_keys(), expected);
+  restored.copy_rows(table.sorted_keys(), found);
+  EXPECT_EQ(found.values, expected.values);
 }
 
 INSTANTIATE_TEST_SUITE_P(Room, DenseSnapshotTest, testing::Values(0, 300'000, 1 << 30));

@@ -140,9 +140,9 @@ TEST_P(SparseTableTest, GradientsThatLieInPiecesAreOneStep) {
   const std::vector<float> first = {1, 2, 3, 4}, second = {5, 6};
   const std::span<const uint64_t> keys(plan.keys);
   const std::span<float* const> rows(rows_);
-  const std::vector<SparseTable::GradientPiece> pieces = {{keys.first(2), rows.first(2), first.data()},
-                                                          {{}, {}, nullptr},
-                                                          {keys.last(1), rows.last(1), second.data()}};
+  const std::vector<GradientPiece> pieces = {{keys.first(2), rows.first(2), first.data()},
+                                             {{}, {}, nullptr},
+                                             {keys.last(1), rows.last(1), second.data()}};
   table_.push(pieces, 1, 1, pool_);
   EXPECT_THAT(read(7), ElementsAre(99, 98));
   EXPECT_THAT(read(8), ElementsAre(97, 96));
@@ -172,10 +172,10 @@ TEST_P(SparseTableTest, RowsOfAllPartitionsAreAllRows) {
   train(keys, 1, 0.5);
   std::set<uint64_t> seen;
   for (uint32_t p = 0; p < 1u << kPartitionBits; ++p) {
-    table_.for_each_row(p, [&](uint64_t key, float* row) {
+    table_.rows().for_each_row(p, [&](uint64_t key, float* row) {
       EXPECT_EQ(key_partition(key), p);
       EXPECT_EQ(row[0], 99.5f);
-      EXPECT_EQ(table_.layout().stamp(row), 1);
+      EXPECT_EQ(table_.rows().layout().stamp(row), 1);
       seen.insert(key);
     });
   }
@@ -220,17 +220,56 @@ TEST_P(SparseTableTest, ReadOfManyKeysMixesThoseWithAndWithoutRows) {
   std::vector<uint64_t> all;
   for (uint64_t key = 0; key < 3000; ++key) all.push_back(key);
   KeyPlan plan = plan_of(all);
-  std::vector<float> copies;
-  table_.read(plan, pool_, copies, rows_);
+  std::vector<float> weights(all.size() * 2);
+  table_.read_rows(plan.keys, weights.data(), pool_);
   for (size_t n = 0; n < all.size(); ++n) {
     float expected = plan.keys[n] % 3 == 0 ? 99.5f : 99.0f;
-    ASSERT_EQ(rows_[n][1], expected) << "an update of 0.5, or a step sat out: key " << plan.keys[n];
+    ASSERT_EQ(weights[n * 2 + 1], expected) << "an update of 0.5, or a step sat out: key " << plan.keys[n];
   }
   EXPECT_EQ(table_.size(), keys.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Bounds, SparseTableTest, testing::Values(0, 5'000'000),
                          [](const auto& bound) { return bound.param == 0 ? "any" : "bounded"; });
+
+// The same steps through the interface, by keys, for a table of the rows that were used and one of all rows.
+TEST(TableInterface, SparseAndDenseRowsAreTheSameBits) {
+  constexpr uint64_t kRows = 200;
+  ThreadPool pool(2);
+  const Initializer initializer{Distribution::kNormal, 0, 1, 3};
+  SparseTable sparse(3, 0, initializer, std::make_unique<StillOptimizer>());
+  DenseTable dense(kRows, 3, initializer, std::make_unique<StillOptimizer>(), pool);
+  Table* tables[] = {&sparse, &dense};
+  Random random(7, 8);
+  for (int step = 0; step < 20; ++step) {
+    std::set<uint64_t> chosen;
+    while (chosen.size() < 20) chosen.insert(random.below(kRows));
+    const std::vector<uint64_t> keys(chosen.begin(), chosen.end());
+    std::vector<float> gradients(keys.size() * 3);
+    for (float& gradient : gradients) gradient = static_cast<float>(random.below(9)) - 4;
+    for (Table* table : tables) {
+      std::vector<float*> rows(keys.size());
+      table->pull(keys, pool, rows);
+      ASSERT_TRUE(table->rows_stay());
+      const std::span<const uint64_t> all(keys);
+      const GradientPiece pieces[] = {{all.first(7), std::span(rows).first(7), gradients.data()},
+                                      {all.subspan(7), std::span(rows).subspan(7), gradients.data() + 21}};
+      table->push(pieces, 0.5f, 0.25, pool);
+    }
+    if (step == 10) {
+      for (Table* table : tables) table->load_rows(keys, gradients.data(), pool);
+    }
+  }
+  std::vector<uint64_t> keys;
+  for (uint64_t key = 0; key < kRows; ++key) keys.push_back(key);
+  std::vector<float> of_sparse(kRows * 3), of_dense(kRows * 3);
+  sparse.read_rows(keys, of_sparse.data(), pool);
+  dense.read_rows(keys, of_dense.data(), pool);
+  EXPECT_EQ(of_sparse, of_dense);
+  EXPECT_EQ(dense.sorted_keys(), keys);
+  EXPECT_EQ(sparse.num_missing(keys), kRows - sparse.size());
+  EXPECT_EQ(dense.num_missing(keys), 0);
+}
 
 TEST(SparseTableBound, KeyThatIsNotBelowItIsRefused) {
   ThreadPool pool(1);
@@ -320,9 +359,32 @@ TEST(DenseTableTest, RowsWithoutGradientAreStepsWithZeroGradient) {
       gradient[plan.keys[n] * 3 + d] = gradients[n * 3 + d];
     }
   }
-  whole.push(gradient.data(), 0.5f, 0.1, pool);
-  by_rows.push_rows(plan, gradients.data(), 0.5f, 0.1, pool);
+  whole.push_all(gradient.data(), 0.5f, 0.1, pool);
+  std::vector<float*> rows;
+  by_rows.pull(plan, pool, rows);
+  by_rows.push(plan, rows, gradients.data(), 0.5f, 0.1, pool);
   EXPECT_THAT(std::span(by_rows.values(), 150), ElementsAreArray(whole.values(), 150));
+}
+
+// The rows of the second of three owners, in blocks of 4.
+TEST(DenseTableTest, OwnerOfBlocksHasTheRowsOfTheWholeByTheirKeys) {
+  ThreadPool pool(1);
+  const Initializer initializer{Distribution::kNormal, 0, 1, 3};
+  const BlockCyclicRows blocks{50, 4, 3, 1};
+  DenseTable whole(50, 3, initializer, std::make_unique<CountingOptimizer>(), pool);
+  DenseTable own(blocks, 3, initializer, std::make_unique<CountingOptimizer>(), pool);
+  const std::vector<uint64_t> keys = own.sorted_keys();
+  ASSERT_EQ(keys.size(), own.size());
+  for (uint64_t key : keys) EXPECT_EQ(blocks.holder_of(static_cast<int64_t>(key)), 1) << key;
+  RowBlock all, some;
+  whole.copy_rows(whole.sorted_keys(), all);
+  for (float& value : all.values) value += 1;
+  EXPECT_EQ(whole.restore_rows(all, pool), 50);
+  EXPECT_EQ(own.restore_rows(all, pool), own.size()) << "rows of other owners are left out";
+  whole.copy_rows(keys, all);
+  own.copy_rows(keys, some);
+  EXPECT_EQ(some.keys, keys);
+  EXPECT_EQ(some.values, all.values);
 }
 
 TEST(DenseTableTest, ByteCountOfHugeShapesSaturates) {

@@ -1,4 +1,4 @@
-#include "table/row_store.h"
+#include "table/row_storage.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,10 +16,10 @@ namespace {
 
 using testing::ElementsAre;
 
-// Of keys of any value, and of keys below a bound.
-class RowStoreTest : public testing::TestWithParam<uint64_t> {
+// With keys of any value, and with keys below a bound.
+class RowStorageTest : public testing::TestWithParam<uint64_t> {
  protected:
-  static std::unique_ptr<RowStore> make(const RowLayout& layout) {
+  static std::unique_ptr<RowStorage> make(const RowLayout& layout) {
     return GetParam() == 0 ? make_hashed_rows(layout) : make_array_rows(layout, GetParam());
   }
 
@@ -44,12 +44,14 @@ class RowStoreTest : public testing::TestWithParam<uint64_t> {
   std::vector<uint64_t> keys_by_partition() {
     std::vector<uint64_t> keys;
     for (uint32_t p = 0; p < 1u << kPartitionBits; ++p) {
+      const size_t before = keys.size();
       auto none = [](std::span<const uint64_t>) {};
       store_->for_each_row(p, none, [&](uint64_t key, float* row) {
         EXPECT_EQ(key_partition(key), p);
         EXPECT_EQ(row, find(key));
         keys.push_back(key);
       });
+      EXPECT_EQ(store_->partition_size(p), keys.size() - before);
     }
     std::sort(keys.begin(), keys.end());
     return keys;
@@ -57,10 +59,10 @@ class RowStoreTest : public testing::TestWithParam<uint64_t> {
 
   ThreadPool pool_{2};
   const RowLayout layout_{3, 0, false};
-  std::unique_ptr<RowStore> store_ = make(layout_);
+  std::unique_ptr<RowStorage> store_ = make(layout_);
 };
 
-TEST_P(RowStoreTest, ErasedRowIsGoneAndItsPlaceIsTheNext) {
+TEST_P(RowStorageTest, ErasedRowIsGoneAndItsPlaceIsTheNext) {
   std::vector<float*> rows = insert({5, 6});
   EXPECT_EQ(store_->erase(std::vector<uint64_t>{5, 77}), 1) << "77 has no row";
   EXPECT_EQ(find(5), nullptr);
@@ -71,7 +73,7 @@ TEST_P(RowStoreTest, ErasedRowIsGoneAndItsPlaceIsTheNext) {
   EXPECT_THAT(store_->sorted_keys(), ElementsAre(5, 6));
 }
 
-TEST_P(RowStoreTest, KeysThatComeAndGoAreThoseOfAMap) {
+TEST_P(RowStorageTest, KeysThatComeAndGoAreThoseOfAMap) {
   Random random(3, 4);
   std::map<uint64_t, float*> expected;
   for (int64_t round = tries(60); round > 0; --round) {
@@ -115,7 +117,7 @@ TEST_P(RowStoreTest, KeysThatComeAndGoAreThoseOfAMap) {
   EXPECT_EQ(scanned, keys);
 }
 
-TEST_P(RowStoreTest, PlacesOfErasedRowsAreTakenBeforeMemoryGrows) {
+TEST_P(RowStorageTest, PlacesOfErasedRowsAreTakenBeforeMemoryGrows) {
   std::vector<uint64_t> keys;
   for (uint64_t key = 0; key < 40'000; ++key) keys.push_back(key);
   insert(keys);
@@ -130,7 +132,7 @@ TEST_P(RowStoreTest, PlacesOfErasedRowsAreTakenBeforeMemoryGrows) {
 }
 
 // Keys given while others come and go: what a sweep in small steps sees.
-TEST_P(RowStoreTest, ScanGivesEveryKeyThatIsThereAllTheTime) {
+TEST_P(RowStorageTest, ScanGivesEveryKeyThatIsThereAllTheTime) {
   std::vector<uint64_t> stay;
   for (uint64_t key = 0; key < 60'000; key += 2) stay.push_back(key);
   insert(stay);
@@ -150,7 +152,7 @@ TEST_P(RowStoreTest, ScanGivesEveryKeyThatIsThereAllTheTime) {
   for (uint64_t key : stay) ASSERT_TRUE(seen.contains(key)) << key;
 }
 
-INSTANTIATE_TEST_SUITE_P(Bounds, RowStoreTest, testing::Values(0, 200'000),
+INSTANTIATE_TEST_SUITE_P(Bounds, RowStorageTest, testing::Values(0, 200'000),
                          [](const auto& bound) { return bound.param == 0 ? "any" : "bounded"; });
 
 // Sizes from 10^4 to 10^7 in steps of 7 %: growth must not be caught at a lucky moment.  The constant: of
@@ -160,7 +162,7 @@ TEST(HashedRowsMemory, RowTakesItsFloatsAndAtMost24BytesAtEverySize) {
   const uint64_t most = static_cast<uint64_t>(tries(10'000'000));
   const RowLayout layout(1, 0, false);
   const uint64_t row_bytes = static_cast<uint64_t>(layout.stride()) * sizeof(float) + 24;
-  std::unique_ptr<RowStore> store = make_hashed_rows(layout);
+  std::unique_ptr<RowStorage> store = make_hashed_rows(layout);
   ThreadPool pool(1);
   std::vector<uint64_t> keys;
   std::vector<float*> rows;
@@ -178,7 +180,7 @@ TEST(HashedRowsMemory, RowTakesItsFloatsAndAtMost24BytesAtEverySize) {
 TEST(HashedRowsMemory, ShardsRowTakesNoMoreThanATables) {
   const RowLayout layout(1, 0, false);
   for (uint32_t shard : {0u, 3u}) {
-    std::unique_ptr<RowStore> store = make_hashed_rows(layout);
+    std::unique_ptr<RowStorage> store = make_hashed_rows(layout);
     ThreadPool pool(1);
     std::vector<uint64_t> keys;
     std::vector<float*> rows;

@@ -1,6 +1,7 @@
-// RowStore: where the rows of a sparse table are, by key.  Used by SparseTable.
-#ifndef PS_TABLE_ROW_STORE_H_
-#define PS_TABLE_ROW_STORE_H_
+// RowStorage: where the rows of a sparse table are, by key: behind hash indexes, or behind an array.  Used by
+// TrainedRows and by snapshots.
+#ifndef PS_TABLE_ROW_STORAGE_H_
+#define PS_TABLE_ROW_STORAGE_H_
 
 #include <cstdint>
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace ps {
 
-// Where a look at the keys of all rows has come to.
+// How far a scan of the keys of all rows has come.
 struct ScanCursor {
   uint32_t partition = 0;
   uint64_t position = 0;
@@ -22,11 +23,11 @@ struct ScanCursor {
 // Rows never move while they are there, unless there is a spill.  Index lines, then rows, lie anywhere in
 // memory, and a core can wait for some sixty lines at once: keys are looked up many at a time, in groups, all
 // of whose lines have been asked for.
-class RowStore {
+class RowStorage {
  public:
   static constexpr size_t kGroup = 64;
 
-  virtual ~RowStore() = default;
+  virtual ~RowStorage() = default;
 
   // rows[i] <- the row of keys[i], its first lines asked for, or null.  Puts the places i of those that are
   // not there into missing, ascending, which must have room for all, and returns how many they are.  Any
@@ -66,9 +67,9 @@ class RowStore {
   // once, or, as the index grows, twice.
   virtual bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const = 0;
 
-  // Whether scan looks at the rows of its partition alone; else at all rows each time, so that whoever goes
-  // through all partitions lists their keys before (key_lists.h).  Keys are then below 2^32, and scan_all
-  // gives them in ascending order.
+  // True when scan looks at the rows of its partition alone.  Else it looks at all rows each time, so that a
+  // caller that goes through all partitions lists their keys before (key_lists.h); keys are then below 2^32,
+  // and scan_all gives them in ascending order.
   virtual bool scans_partitions() const { return true; }
 
   // As scan, for all partitions.
@@ -79,13 +80,7 @@ class RowStore {
   template <class Prepare, class Body>
   void for_each_row(uint32_t partition, Prepare&& prepare, Body&& body);
 
-  // A mark on each row, which new rows do not have: that it changed since marks were cleared.  Keys without a
-  // row are ignored.  Owner thread.
-  virtual void mark(std::span<const uint64_t> keys) = 0;
-  virtual bool is_marked(uint64_t key) const = 0;
-  virtual void clear_marks() = 0;
-
-  // Another bit on each row, for the running snapshot.  out <- those of the keys that have a row without it,
+  // A bit on each row, for the running snapshot.  out <- those of the keys that have a row without it,
   // in a partition from `first` on, with their rows, to be read; and sets it there.  Owner thread.
   struct Captured {
     std::vector<uint64_t> keys;
@@ -99,11 +94,15 @@ class RowStore {
   virtual std::vector<uint64_t> sorted_keys() const = 0;
 
   virtual uint64_t size() const = 0;
+
+  // Rows of one partition.  This one counts their keys.
+  virtual uint64_t partition_size(uint32_t partition) const;
+
   virtual uint64_t memory_bytes() const = 0;
 };
 
 template <class Prepare, class Body>
-void RowStore::for_each_row(uint32_t partition, Prepare&& prepare, Body&& body) {
+void RowStorage::for_each_row(uint32_t partition, Prepare&& prepare, Body&& body) {
   std::vector<uint64_t> keys;
   std::vector<float*> rows;
   std::vector<uint32_t> missing;
@@ -117,13 +116,19 @@ void RowStore::for_each_row(uint32_t partition, Prepare&& prepare, Body&& body) 
   }
 }
 
+inline uint64_t RowStorage::partition_size(uint32_t partition) const {
+  std::vector<uint64_t> keys;
+  for (uint64_t cursor = 0; scan(partition, cursor, keys);) continue;
+  return keys.size();
+}
+
 // For any keys: hash indexes.  With `spill`, which must outlive it, rows may be on disk; the indexes are not.
-std::unique_ptr<RowStore> make_hashed_rows(const RowLayout& layout, RowSpill* spill = nullptr);
+std::unique_ptr<RowStorage> make_hashed_rows(const RowLayout& layout, RowSpill* spill = nullptr);
 
 // For keys below `bound`, which is up to 2^32: an array of row numbers, 4 bytes for each key that there may
 // be.  It takes one line a look-up as the hash index does, but no comparing and no splitting.
-std::unique_ptr<RowStore> make_array_rows(const RowLayout& layout, uint64_t bound);
+std::unique_ptr<RowStorage> make_array_rows(const RowLayout& layout, uint64_t bound);
 
 }  // namespace ps
 
-#endif  // PS_TABLE_ROW_STORE_H_
+#endif  // PS_TABLE_ROW_STORAGE_H_

@@ -1,0 +1,310 @@
+#include "table/trained_rows.h"
+
+#include <array>
+
+#include "base/error.h"
+#include "base/radix_sort.h"
+
+namespace ps {
+
+namespace {
+
+constexpr size_t kAhead = 16;  // rows whose lines are on their way
+
+// Some 200 µs of work and more.  Threads that are woken for less take the cores from those that prepare the
+// next batch: on two cores, passes of a factorisation machine took a third longer.
+int64_t rows_worth_sharing(const RowLayout& layout) {
+  return std::clamp<int64_t>((512 << 10) / layout.stride(), 256, 64 << 10);
+}
+
+}  // namespace
+
+TrainedRows::TrainedRows(int64_t width, uint64_t bound, const Initializer& initializer,
+                         std::unique_ptr<Optimizer<float>> optimizer, const std::optional<RowPolicy>& policy,
+                         RowSpill* spill)
+    : optimizer_(std::move(optimizer)),
+      layout_(width, optimizer_->state_arrays(), !optimizer_->idle_is_identity(), policy.has_value()),
+      initializer_(initializer),
+      block_(rows_worth_sharing(layout_)),
+      spilled_(spill != nullptr),
+      absent_reads_zero_(policy && policy->admission),
+      storage_(bound > 0 ? make_array_rows(layout_, bound) : make_hashed_rows(layout_, spill)) {
+  PS_CHECK(bound == 0 || (!policy && !spilled_));
+}
+
+TrainedRows::~TrainedRows() = default;
+
+uint64_t TrainedRows::memory_bytes() const {
+  return storage_->memory_bytes() + (snapshot_ ? snapshot_->memory_bytes() : 0);
+}
+
+// ---- finding and making rows
+
+std::span<const uint32_t> TrainedRows::find(std::span<const uint64_t> keys, ThreadPool& pool,
+                                            std::span<float*> rows) {
+  storage_->fetch(keys);
+  if (layout_.stamped()) about_to_write(keys);  // being brought up to date is a change
+  const int64_t size = static_cast<int64_t>(keys.size());
+  if (missing_.size() < keys.size()) missing_.resize(keys.size());
+  block_missing_.assign(static_cast<size_t>((size + block_ - 1) / block_), 0);
+  pool.for_each(size, block_, [&](int64_t first, int64_t last) {
+    const size_t begin = static_cast<size_t>(first), count = static_cast<size_t>(last - first);
+    block_missing_[static_cast<size_t>(first / block_)] =
+        find_block(keys.subspan(begin, count), rows.subspan(begin, count), missing_.data() + begin);
+  });
+  size_t num_missing = 0;
+  for (size_t block = 0; block < block_missing_.size(); ++block) {
+    const size_t begin = block * static_cast<size_t>(block_);
+    for (size_t m = begin; m < begin + block_missing_[block]; ++m) {
+      missing_[num_missing++] = missing_[m] + static_cast<uint32_t>(begin);
+    }
+  }
+  return std::span(missing_).first(num_missing);
+}
+
+// Brings what it finds up to date, and puts the positions of what it does not find into `missing`.
+size_t TrainedRows::find_block(std::span<const uint64_t> keys, std::span<float*> rows,
+                               uint32_t* missing) const {
+  constexpr size_t kAtOnce = 256;  // rows whose lines stay in the first-level cache
+  size_t num_missing = 0;
+  for (size_t begin = 0; begin < keys.size(); begin += kAtOnce) {
+    const size_t count = std::min(kAtOnce, keys.size() - begin);
+    const size_t more =
+        storage_->find(keys.subspan(begin, count), rows.data() + begin, missing + num_missing);
+    for (size_t m = num_missing; m < num_missing + more; ++m) missing[m] += static_cast<uint32_t>(begin);
+    num_missing += more;
+    if (!layout_.stamped()) continue;
+    for (float* row : rows.subspan(begin, count)) {
+      if (row != nullptr) bring_up_to_date(row);
+    }
+  }
+  return num_missing;
+}
+
+size_t TrainedRows::find_or_create(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows) {
+  const std::span<const uint32_t> missing = find(keys, pool, rows);
+  if (missing.empty()) return 0;
+  new_keys_.resize(missing.size());
+  new_rows_.resize(missing.size());
+  for (size_t i = 0; i < missing.size(); ++i) new_keys_[i] = keys[missing[i]];
+  insert(new_keys_, pool, new_rows_);
+  pool.for_each(static_cast<int64_t>(missing.size()), block_, [&](int64_t begin, int64_t end) {
+    for (size_t i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      start_row(new_keys_[i], new_rows_[i]);
+      rows[missing[i]] = new_rows_[i];
+    }
+  });
+  return missing.size();
+}
+
+void TrainedRows::insert(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows) {
+  try {
+    storage_->insert(keys, rows.data(), pool);
+  } catch (...) {
+    storage_->erase(keys);
+    throw;
+  }
+  if (snapshot_) snapshot_->leave_out(keys);
+}
+
+size_t TrainedRows::num_missing(std::span<const uint64_t> keys) const {
+  constexpr size_t kKeysAtOnce = 256;
+  std::array<float*, kKeysAtOnce> rows;
+  std::array<uint32_t, kKeysAtOnce> missing;
+  size_t count = 0;
+  for (size_t begin = 0; begin < keys.size(); begin += kKeysAtOnce) {
+    const size_t size = std::min(kKeysAtOnce, keys.size() - begin);
+    count += storage_->find(keys.subspan(begin, size), rows.data(), missing.data());
+  }
+  return count;
+}
+
+size_t TrainedRows::erase(std::span<const uint64_t> keys) {
+  about_to_write(keys);
+  return storage_->erase(keys);
+}
+
+// ---- filling and updating rows
+
+void TrainedRows::fill_initial(uint64_t key, const Row<float>& row) const {
+  initializer_.fill(key, {row.weight, static_cast<size_t>(width())});
+  optimizer_->initialize(row);
+}
+
+void TrainedRows::start_row(uint64_t key, float* row) const {
+  fill_initial(key, layout_.row(row));
+  if (layout_.has_history()) layout_.set_history(row, {});
+  if (!layout_.stamped()) return;
+  layout_.set_stamp(row, 0);
+  bring_up_to_date(row);
+}
+
+void TrainedRows::start_row_now(uint64_t key, float* row) const {
+  fill_initial(key, layout_.row(row));
+  if (layout_.has_history()) layout_.set_history(row, {});
+  if (layout_.stamped()) layout_.set_stamp(row, optimizer_->steps());
+}
+
+void TrainedRows::initial_weights(uint64_t key, std::span<float> scratch, float* weights) const {
+  const Row<float> copy = layout_.row(scratch.data());
+  fill_initial(key, copy);
+  if (layout_.stamped()) optimizer_->catch_up(copy, 0, optimizer_->steps());
+  std::copy_n(copy.weight, width(), weights);
+}
+
+void TrainedRows::bring_up_to_date(float* row) const {
+  optimizer_->catch_up(layout_.row(row), layout_.stamp(row), optimizer_->steps());
+  layout_.set_stamp(row, optimizer_->steps());
+}
+
+void TrainedRows::bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows,
+                                   ThreadPool& pool) {
+  if (!layout_.stamped()) return;
+  write(keys, rows, pool, [&](std::span<float* const> block, size_t) {
+    for (size_t n = 0; n < block.size(); ++n) {
+      if (n + kAhead < block.size()) layout_.prefetch(block[n + kAhead]);
+      bring_up_to_date(block[n]);
+    }
+  });
+}
+
+// Rows that a snapshot has just copied are in the nearest caches: there they are written, if one thread does.
+template <class Body>
+void TrainedRows::write(std::span<const uint64_t> keys, std::span<float* const> rows, ThreadPool& pool,
+                        Body&& body) {
+  constexpr size_t kCopied = 256;
+  const size_t most = snapshot_ && pool.threads() == 1 ? kCopied : std::max<size_t>(1, rows.size());
+  for (size_t begin = 0; begin < rows.size(); begin += most) {
+    const size_t count = std::min(most, rows.size() - begin);
+    about_to_write(keys.subspan(begin, count));
+    pool.for_each(static_cast<int64_t>(count), block_, [&](int64_t first, int64_t last) {
+      const size_t start = begin + static_cast<size_t>(first);
+      body(rows.subspan(start, static_cast<size_t>(last - first)), start);
+    });
+  }
+}
+
+void TrainedRows::update(std::span<const uint64_t> keys, std::span<float* const> rows, const float* gradients,
+                         float scale, ThreadPool& pool) {
+  const int64_t steps = optimizer_->steps();
+  write(keys, rows, pool, [&](std::span<float* const> block, size_t first) {
+    optimizer_->update_rows(block, width(), gradients + static_cast<int64_t>(first) * width(), scale);
+    if (!layout_.stamped()) return;
+    for (float* row : block) layout_.set_stamp(row, steps);
+  });
+}
+
+size_t TrainedRows::load(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool) {
+  std::vector<float*> rows(keys.size());
+  const size_t created = find_or_create(keys, pool, rows);
+  about_to_write(keys);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::copy_n(weights + static_cast<int64_t>(i) * width(), width(), rows[i]);
+    optimizer_->initialize(layout_.row(rows[i]));
+    if (layout_.has_history()) layout_.set_history(rows[i], {});
+    if (layout_.stamped()) layout_.set_stamp(rows[i], optimizer_->steps());
+  }
+  return created;
+}
+
+size_t TrainedRows::restore(const RowBlock& block, ThreadPool& pool) {
+  std::vector<float*> rows(block.size());
+  const size_t created = find_or_create(block.keys, pool, rows);
+  about_to_write(block.keys);
+  for (size_t i = 0; i < rows.size(); ++i) copy_row(layout_, block, i, rows[i]);
+  return created;
+}
+
+void TrainedRows::restore_partition(uint32_t partition, const RowBlock& block, uint64_t expected) {
+  PS_CHECK(restores_partitions());
+  std::vector<float*> rows(block.size());
+  storage_->reserve_in(partition, expected);
+  storage_->insert_in(partition, block.keys, rows.data());
+  for (size_t i = 0; i < rows.size(); ++i) copy_row(layout_, block, i, rows[i]);
+}
+
+// ---- reading
+
+void TrainedRows::read(std::span<const uint64_t> keys, float* weights) const {
+  constexpr size_t kKeysAtOnce = 256;
+  std::array<float*, kKeysAtOnce> found;
+  std::array<uint32_t, kKeysAtOnce> missing;
+  std::vector<float> scratch(static_cast<size_t>(layout_.values())), copies;
+  for (size_t begin = 0; begin < keys.size(); begin += kKeysAtOnce) {
+    const size_t count = std::min(kKeysAtOnce, keys.size() - begin);
+    const size_t num_missing =
+        storage_->find_to_read(keys.subspan(begin, count), found.data(), missing.data(), copies);
+    if (num_missing == 0 && !layout_.stamped()) {
+      optimizer_->read_rows({found.data(), count}, width(), weights + begin * static_cast<size_t>(width()));
+      continue;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      read_row(keys[begin + i], found[i], scratch, weights + (begin + i) * static_cast<size_t>(width()));
+    }
+  }
+}
+
+// A row that time changes is read from a copy, so that reading never changes what training does next.
+void TrainedRows::read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const {
+  if (found != nullptr && !layout_.stamped()) return optimizer_->read(layout_.row(found), weights);
+  if (found == nullptr && absent_reads_zero_) return void(std::fill_n(weights, width(), 0.0f));
+  const Row<float> copy = layout_.row(scratch.data());
+  if (found != nullptr) {
+    std::copy_n(found, layout_.values(), scratch.data());
+  } else {
+    fill_initial(key, copy);
+  }
+  optimizer_->catch_up(copy, found != nullptr ? layout_.stamp(found) : 0, optimizer_->steps());
+  optimizer_->read(copy, weights);
+}
+
+std::vector<uint64_t> TrainedRows::keys_of(uint32_t partition, const KeyLists& lists) const {
+  if (lists.has(partition)) return {lists.of(partition).begin(), lists.of(partition).end()};
+  std::vector<uint64_t> keys;
+  for (uint64_t cursor = 0; storage_->scan(partition, cursor, keys);) continue;
+  radix_sort(keys);
+  return keys;
+}
+
+void TrainedRows::copy(std::span<const uint64_t> keys, RowBlock& rows) const {
+  std::vector<float*> found(keys.size());
+  std::vector<uint32_t> missing(keys.size());
+  std::vector<float> copies;
+  PS_CHECK(storage_->find_to_read(keys, found.data(), missing.data(), copies) == 0);
+  rows.clear();
+  append_rows(layout_, keys, found.data(), rows);
+}
+
+void TrainedRows::save(uint32_t partition, const KeyLists& lists, size_t at_once,
+                       const std::function<void(const RowBlock&)>& take) const {
+  constexpr size_t kRows = 256;  // found at a time: their lines are still in the cache when they are copied
+  const std::vector<uint64_t> keys = keys_of(partition, lists);
+  std::array<float*, kRows> rows;
+  std::array<uint32_t, kRows> missing;
+  std::vector<float> copies;
+  RowBlock block;
+  for (size_t begin = 0; begin < keys.size();) {
+    const size_t room = std::min(kRows, at_once - block.size());
+    const auto some = std::span(keys).subspan(begin, std::min(room, keys.size() - begin));
+    storage_->find_to_read(some, rows.data(), missing.data(), copies);
+    append_rows(layout_, some, rows.data(), block);
+    begin += some.size();
+    if (block.size() < at_once && begin < keys.size()) continue;
+    take(block);
+    block.clear();
+  }
+}
+
+// ---- snapshots
+
+void TrainedRows::begin_snapshot(uint64_t max_bytes, SnapshotSink sink) {
+  PS_CHECK(!snapshot_);
+  snapshot_ = std::make_unique<SparseSnapshot>(layout_, *storage_, max_bytes, std::move(sink));
+}
+
+bool TrainedRows::sweep_snapshot(uint64_t rows) {
+  if (snapshot_ && !snapshot_->sweep(rows)) end_snapshot();
+  return snapshot_ != nullptr;
+}
+
+}  // namespace ps

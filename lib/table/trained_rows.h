@@ -1,0 +1,167 @@
+// TrainedRows: the rows that a sparse table has, with the optimizer that trains them.  Finds and makes rows,
+// brings them up to date with all steps begun, updates them, and has the running snapshot copy them before
+// they change.  Used by SparseTable and RowPolicyState.
+#ifndef PS_TABLE_TRAINED_ROWS_H_
+#define PS_TABLE_TRAINED_ROWS_H_
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "math/initializer.h"
+#include "optim/optimizer.h"
+#include "optim/row_policy.h"
+#include "table/key_lists.h"
+#include "table/row_block.h"
+#include "table/row_layout.h"
+#include "table/row_storage.h"
+#include "table/sparse_snapshot.h"
+#include "table/table_partition.h"
+
+namespace ps {
+
+// Owner thread only, but for reading while nothing changes the rows; without a spill any thread may read.
+class TrainedRows {
+ public:
+  // As the constructor of SparseTable.  Rows have a history when there is a policy, and keys without a row read
+  // as zero when it admits them.
+  TrainedRows(int64_t width, uint64_t bound, const Initializer& initializer,
+              std::unique_ptr<Optimizer<float>> optimizer, const std::optional<RowPolicy>& policy,
+              RowSpill* spill);
+  ~TrainedRows();
+  TrainedRows(const TrainedRows&) = delete;
+  TrainedRows& operator=(const TrainedRows&) = delete;
+
+  Optimizer<float>& optimizer() const { return *optimizer_; }
+  const RowLayout& layout() const { return layout_; }
+  const RowStorage& storage() const { return *storage_; }
+  int64_t width() const { return layout_.width(); }
+  uint64_t size() const { return storage_->size(); }
+  uint64_t memory_bytes() const;
+  bool spilled() const { return spilled_; }
+
+  // Rows that are one thread's at a time.
+  int64_t rows_at_once() const { return block_; }
+
+  // rows[i] <- the row of keys[i], up to date, or null.  Returns the positions in `keys` of those without a
+  // row, ascending; good until the next call of find.
+  std::span<const uint32_t> find(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows);
+
+  // The same, and makes the rows that are not there.  Returns how many these were.
+  size_t find_or_create(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows);
+
+  // rows[i] <- a new row for keys[i], which differ and have none; its floats are not set.  Either all keys get
+  // one or, when it throws, none.
+  void insert(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows);
+
+  // Fills a new row.  start_row: as if it had been there from the first step on.  start_row_now: as if it had
+  // seen all steps begun, and none had changed it.
+  void start_row(uint64_t key, float* row) const;
+  void start_row_now(uint64_t key, float* row) const;
+
+  // weights [width] <- those that start_row gives; `scratch` has layout().values() floats.
+  void initial_weights(uint64_t key, std::span<float> scratch, float* weights) const;
+
+  void bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows, ThreadPool& pool);
+
+  // The step begun last, with gradients [keys, width].
+  void update(std::span<const uint64_t> keys, std::span<float* const> rows, const float* gradients,
+              float scale, ThreadPool& pool);
+
+  // To be called before the rows of these keys are written.
+  void about_to_write(std::span<const uint64_t> keys) {
+    if (snapshot_) snapshot_->keep(keys);
+  }
+
+  // Sets the weights [keys, width] of rows, as if they had just been made with them, and rows as they lay in a
+  // block.  Return how many rows they made.
+  size_t load(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool);
+  size_t restore(const RowBlock& rows, ThreadPool& pool);
+
+  // As Table::restore_partition.
+  bool restores_partitions() const { return storage_->adds_to_partitions() && !snapshot_; }
+  void restore_partition(uint32_t partition, const RowBlock& rows, uint64_t expected);
+
+  // Removes the rows of those keys that have one, and returns how many they were.
+  size_t erase(std::span<const uint64_t> keys);
+
+  // weights [keys, width] <- those to test and save with.
+  void read(std::span<const uint64_t> keys, float* weights) const;
+  size_t num_missing(std::span<const uint64_t> keys) const;
+
+  // As Table::save_rows and Table::copy_rows.
+  void save(uint32_t partition, const KeyLists& lists, size_t at_once,
+            const std::function<void(const RowBlock&)>& take) const;
+  void copy(std::span<const uint64_t> keys, RowBlock& rows) const;
+
+  // Calls body(key, row) for the rows of one of the partitions of table_partition.h, in no order that means
+  // anything: rows as they lie, not brought up to date.  It may write the row, but not insert or erase.
+  template <class Body>
+  void for_each_row(uint32_t partition, Body&& body) {
+    auto prepare = [this](std::span<const uint64_t> keys) {
+      storage_->fetch(keys);
+      about_to_write(keys);
+    };
+    storage_->for_each_row(partition, prepare, body);
+  }
+
+  // The same for reading alone.
+  template <class Body>
+  void for_each_row(uint32_t partition, Body&& body) const {
+    auto read = [&](uint64_t key, const float* row) { body(key, row); };
+    storage_->for_each_row(
+        partition, [](std::span<const uint64_t>) {}, read);
+  }
+
+  // Calls body(partition) for all partitions, shared over the pool; not while there is a snapshot or a spill,
+  // which belong to the owner's thread.
+  template <class Body>
+  void for_each_partition(ThreadPool& pool, Body&& body) const {
+    const int64_t at_once = snapshot_ || spilled_ ? int64_t{kPartitions} : 1;
+    pool.for_each(kPartitions, at_once, [&](int64_t first, int64_t last) {
+      for (int64_t p = first; p < last; ++p) body(static_cast<uint32_t>(p));
+    });
+  }
+
+  // As Table::begin_snapshot and what follows it there.
+  void begin_snapshot(uint64_t max_bytes, SnapshotSink sink);
+  bool sweep_snapshot(uint64_t rows);
+  void end_snapshot() { snapshot_.reset(); }
+  bool has_snapshot() const { return snapshot_ != nullptr; }
+
+ private:
+  // body(block, first): writes these rows, which begin with rows[first].
+  template <class Body>
+  void write(std::span<const uint64_t> keys, std::span<float* const> rows, ThreadPool& pool, Body&& body);
+  size_t find_block(std::span<const uint64_t> keys, std::span<float*> rows, uint32_t* missing) const;
+  void fill_initial(uint64_t key, const Row<float>& row) const;
+  void bring_up_to_date(float* row) const;
+  void read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const;
+  std::vector<uint64_t> keys_of(uint32_t partition, const KeyLists& lists) const;
+
+  const std::unique_ptr<Optimizer<float>> optimizer_;
+  const RowLayout layout_;
+  const Initializer initializer_;
+  const int64_t block_;  // rows_at_once()
+  const bool spilled_;
+  const bool absent_reads_zero_;  // keys without a row wait for admission
+  const std::unique_ptr<RowStorage> storage_;
+  std::unique_ptr<SparseSnapshot> snapshot_;  // the running one, or null
+
+  // During find: positions of keys without a row.  While they are looked for, block i of the keys has
+  // block_missing_[i] of them in missing_ from i block_ on.
+  std::vector<uint32_t> missing_;
+  std::vector<size_t> block_missing_;
+
+  // During find_or_create: the keys without a row, and their new rows.
+  std::vector<uint64_t> new_keys_;
+  std::vector<float*> new_rows_;
+};
+
+}  // namespace ps
+
+#endif  // PS_TABLE_TRAINED_ROWS_H_
