@@ -1,5 +1,5 @@
-// BlockCodec: what codecs share that encode each block of so many values on its own, in a number of bytes that depends
-// on the number of values alone.
+// BlockCodec: what codecs share that encode each block of so many values on its own, in a number of bytes
+// that depends on the number of values alone.
 //
 //   bytes := block[ceil(n / size)]      the last one may be of fewer values
 #ifndef PS_CODEC_BLOCK_CODEC_H_

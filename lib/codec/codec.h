@@ -1,8 +1,9 @@
-// Codec: gradients of one parameter as bytes of any length, and what the bytes do not hold as the codec's own state.
-// Used by strategies for what trainers send, and by ps-bench.
+// Codec: gradients of one parameter as bytes of any length, and what the bytes do not hold as the codec's own
+// state.  Used by strategies for what trainers send, and by ps-bench.
 //
-// A codec that loses keeps its residual (error feedback; Seide et al., Interspeech 2014): what encoding took from
-// values is added to the values of the next call, so that in the long run all of it arrives.  After each call
+// A codec that loses keeps its residual (error feedback; Seide et al., Interspeech 2014): what encoding took
+// from values is added to the values of the next call, so that in the long run all of it arrives.  After each
+// call
 //
 //   values + old residual = decoded values + new residual
 //
@@ -42,28 +43,29 @@ class Codec {
  public:
   virtual ~Codec() = default;
 
-  // Encodes the gradient of a dense parameter: values [rows, cols].  Replaces `bytes`.  Throws kData, naming its
-  // index, when a value or its sum with the residual is not finite; the residual is then of no use any more.
+  // Encodes the gradient of a dense parameter: values [rows, cols].  Replaces `bytes`.  Throws kData, naming
+  // its index, when a value or its sum with the residual is not finite; the residual is then of no use any
+  // more.
   void encode(std::span<const float> values, std::string& bytes);
 
   // Encodes rows of a sparse parameter: values [keys, cols].  Keys are unique.  Otherwise as encode.
   void encode_rows(std::span<const uint64_t> keys, std::span<const float> values, std::string& bytes);
 
-  // values [n, cols] <- what encode or encode_rows made of as many.  Throws kCorrupt for bytes that they cannot have
-  // made; then `values` may hold anything.
+  // values [n, cols] <- what encode or encode_rows made of as many.  Throws kCorrupt for bytes that they
+  // cannot have made; then `values` may hold anything.
   virtual void decode(std::string_view bytes, std::span<float> values) const = 0;
 
   // Of a dense parameter; empty when the codec keeps none.
   std::span<const float> residual() const { return residual_; }
 
-  // Residuals and all else that calls have changed, for checkpoints.  load is for a new codec of the same entry,
-  // options and target; it throws kCorrupt.  With it, what comes is the same bytes.
+  // Residuals and all else that calls have changed, for checkpoints.  load is for a new codec of the same
+  // entry, options and target; it throws kCorrupt.  With it, what comes is the same bytes.
   void save(std::string& out) const;
   void load(ByteReader& in);
 
  protected:
-  // A gradient to encode: `residual`, as long as `values`, is to be added and then set to what the bytes do not
-  // hold; null when nothing is kept.  `step` counts the calls.
+  // A gradient to encode: `residual`, as long as `values`, is to be added and then set to what the bytes do
+  // not hold; null when nothing is kept.  `step` counts the calls.
   struct Encoding {
     std::span<const float> values;
     float* residual;
@@ -78,7 +80,8 @@ class Codec {
   virtual void save_state(std::string&) const {}
   virtual void load_state(ByteReader&) {}
 
-  // sums <- values + residual, in place of the residual, or the values as they are where none is kept.  Throws kData.
+  // sums <- values + residual, in place of the residual, or the values as they are where none is kept.
+  // Throws kData.
   static std::span<const float> add_residual(const Encoding& in);
 
   // Throws kData "value i of a gradient is nan" for a value of `in`, or for its sum with the residual.

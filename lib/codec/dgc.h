@@ -1,8 +1,8 @@
-// Deep Gradient Compression: Lin et al., ICLR 2018.  A trainer sends the thousandth of a parameter's values that have
-// most to say, and keeps the rest until it is large enough.  Used by the strategy of that name.
+// Deep Gradient Compression: Lin et al., ICLR 2018.  A trainer sends the thousandth of a parameter's values
+// that have most to say, and keeps the rest until it is large enough.  Used by the strategy of that name.
 //
-// With N trainers, each has for a parameter w its gradient g, scaled as that of the whole step would be, so that the mean
-// of all g is the step's gradient:
+// With N trainers, each has for a parameter w its gradient g, scaled as that of the whole step would be, so
+// that the mean of all g is the step's gradient:
 //
 //   g <- g min(1, c N^(1/2) / |g|)           local clipping: g / N, the trainer's share, is clipped to c N^(-1/2)
 //   d <- -rate (g + l2 w)                    weight-decay correction
@@ -12,14 +12,15 @@
 //   v <- 0, u <- 0 there                     momentum factor masking
 //   w <- w + (sum of what all have sent) / N
 //
-// The rate is in the moves from the beginning, as in the optimizer `momentum`, so v is what the weights still have to
-// move by, and u and v go through changes of the rate as that optimizer does.  Where values are rounded to be sent, v
-// keeps the rest.
+// The rate is in the moves from the beginning, as in the optimizer `momentum`, so v is what the weights still
+// have to move by, and u and v go through changes of the rate as that optimizer does.  Where values are
+// rounded to be sent, v keeps the rest.
 //
-// Where k is all values, at sparsity 0 and before rampup_begin_step, nothing is kept back and nothing masked: gradients
-// are exchanged whole, and the parameter and u, which is the same on all trainers then, move as in `momentum`, bit for
-// bit.  u goes on from there when compression begins.  (Compression does not end again, since u and v then differ from
-// one trainer to the next: the options refuse a sparsity of 0 after another one.)
+// Where k is all values, at sparsity 0 and before rampup_begin_step, nothing is kept back and nothing masked:
+// gradients are exchanged whole, and the parameter and u, which is the same on all trainers then, move as in
+// `momentum`, bit for bit.  u goes on from there when compression begins.  (Compression does not end again,
+// since u and v then differ from one trainer to the next: the options refuse a sparsity of 0 after another
+// one.)
 #ifndef PS_CODEC_DGC_H_
 #define PS_CODEC_DGC_H_
 
@@ -50,8 +51,8 @@ struct DgcGradient {
   float rate = 0;                 // learning rate of the step
 };
 
-// What one trainer keeps of one parameter.  One owner thread.  Steps are numbered from 0, and each is one call of
-// step_whole or step_sparse, as selected() says.
+// What one trainer keeps of one parameter.  One owner thread.  Steps are numbered from 0, and each is one
+// call of step_whole or step_sparse, as selected() says.
 class DeepGradientCompression {
  public:
   DeepGradientCompression(const DgcOptions& options, const DgcTarget& target);
@@ -65,17 +66,19 @@ class DeepGradientCompression {
   // The next step with a whole gradient, that of all trainers together.  Moves `weights` [elements].
   void step_whole(const DgcGradient& gradient, std::span<float> weights);
 
-  // The next step with this trainer's own gradient.  Appends the selected moves to `bytes`, in the encoding of the
-  // options.  Throws kData when a move is not finite; the state is then of no use any more.
+  // The next step with this trainer's own gradient.  Appends the selected moves to `bytes`, in the encoding
+  // of the options.  Throws kData when a move is not finite; the state is then of no use any more.
   void step_sparse(const DgcGradient& gradient, std::span<const float> weights, std::string& bytes);
 
   // weights [elements] += moves / N, the moves being the sum of what all trainers sent in a step.
   void apply(const SparsePart& moves, std::span<float> weights) const;
 
-  // Takes moves back that this trainer, as the owner of a part, has not passed on: they go out with later ones.
+  // Takes moves back that this trainer, as the owner of a part, has not passed on: they go out with later
+  // ones.
   void keep(const SparsePart& moves);
 
-  // steps, u and v, for checkpoints.  load is for a new object of the same options and target; it throws kCorrupt.
+  // steps, u and v, for checkpoints.  load is for a new object of the same options and target; it throws
+  // kCorrupt.
   void save(std::string& out) const;
   void load(ByteReader& in);
 

@@ -1,4 +1,5 @@
-// Low rank: PowerSGD (Vogels et al., NeurIPS 2019), one step of power iteration that starts from the last factor:
+// Low rank: PowerSGD (Vogels et al., NeurIPS 2019), one step of power iteration that starts from the last
+// factor:
 //
 //   M [rows, cols]: values + residual
 //   P <- M Q          P <- Gram-Schmidt(P)          Q <- M^T P          decoded: P Q^T
@@ -6,8 +7,8 @@
 //   bytes := P:f32[rank, rows] Q:f32[rank, cols]     a vector after the other
 //          | f32[rows, cols]                         where that is no more bytes
 //
-// Each vector of Q is made a unit one before it is used again; where it has become zero, as for a matrix of lower rank,
-// it is drawn anew by (seed, key of the parameter, step, index).  Sums run in one order.
+// Each vector of Q is made a unit one before it is used again; where it has become zero, as for a matrix of
+// lower rank, it is drawn anew by (seed, key of the parameter, step, index).  Sums run in one order.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -13,8 +13,8 @@ namespace ps {
 
 namespace {
 
-// Of the values in a sample, so many are to be above the threshold: the share of all that are above it is then right
-// within 1 / sqrt(256), 6 %, if neighbours are not alike.
+// Of the values in a sample, so many are to be above the threshold: the share of all that are above it is
+// then right within 1 / sqrt(256), 6 %, if neighbours are not alike.
 constexpr uint64_t kSampleHits = 256;
 constexpr uint64_t kLeastSample = 4096;
 constexpr double kMargin = 1.25;  // more than are wanted: three to four times the error above
@@ -25,8 +25,9 @@ uint32_t size_of(float value) {
   return std::bit_cast<uint32_t>(value) & 0x7fffffff;
 }
 
-// One digit of a radix selection: of the values whose bits above the digit are `above`, counts each digit from the
-// largest down until `rank` of them are reached, takes those before it off `rank`, and returns the digit.
+// One digit of a radix selection: of the values whose bits above the digit are `above`, counts each digit
+// from the largest down until `rank` of them are reached, takes those before it off `rank`, and returns the
+// digit.
 template <int kShift, int kBits>
 uint32_t digit_of_rank(std::span<const float> values, uint32_t above, uint64_t& rank) {
   std::array<uint64_t, 1 << kBits> counts{};
@@ -49,7 +50,8 @@ uint32_t size_of_rank(std::span<const float> values, uint64_t count) {
   return high << 20 | middle << 9 | low;
 }
 
-// The values are cut into as many stretches as the sample has lines, and each gives the line at a place drawn for it.
+// The values are cut into as many stretches as the sample has lines, and each gives the line at a place drawn
+// for it.
 void Selector::begin(uint64_t size, uint64_t count, uint64_t draw) {
   PS_CHECK(size <= kMaxSparseSize && count <= size);
   size_ = size, count_ = count;

@@ -1,10 +1,10 @@
-// Selection of the values that are largest in size, at the rate at which memory is read.  Used by the codec top_k and by
-// Deep Gradient Compression.
+// Selection of the values that are largest in size, at the rate at which memory is read.  Used by the codec
+// top_k and by Deep Gradient Compression.
 //
-// A threshold is estimated from a sample, so that somewhat more values than are wanted pass it; a single pass collects
-// them, and among them alone the largest are selected exactly (Lin et al., ICLR 2018, hierarchical selection).  When
-// enough have passed, the result is therefore that of an exact selection: the `count` largest sizes, and among equal
-// ones those with the lowest index.  Zeros are never selected.
+// A threshold is estimated from a sample, so that somewhat more values than are wanted pass it; a single pass
+// collects them, and among them alone the largest are selected exactly (Lin et al., ICLR 2018, hierarchical
+// selection).  When enough have passed, the result is therefore that of an exact selection: the `count`
+// largest sizes, and among equal ones those with the lowest index.  Zeros are never selected.
 #ifndef PS_CODEC_SELECTION_H_
 #define PS_CODEC_SELECTION_H_
 

@@ -1,8 +1,10 @@
 // Whole numbers of 8 or 16 bits with one scale a chunk, a power of two.
 //
-//   block := exponent:i16 value:i8[n] | value:i16[n]      a value is value x 2^exponent, exponent in [-126, 129 - bits]
+//   block := exponent:i16 (value:i8[n] | value:i16[n])      exponent in [-126, 129 - bits]
+//   a value is value x 2^exponent
 //
-// The exponent is the least at which the largest size of the chunk fits, so that a value and its residual are exact.
+// The exponent is the least at which the largest size of the chunk fits, so that a value and its residual are
+// exact.
 #include "codec/shared_scale.h"
 
 #include <cmath>

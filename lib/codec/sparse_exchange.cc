@@ -38,8 +38,8 @@ SparsePart add_two(const SparsePart& first, const SparsePart& second) {
   return sum;
 }
 
-// Bytes that a varint of a run takes on the average, when each value is selected with probability p: a run of at least r
-// has probability (1 - p)^r.
+// Bytes that a varint of a run takes on the average, when each value is selected with probability p: a run of
+// at least r has probability (1 - p)^r.
 double varint_bytes(double p) {
   double bytes = 1;
   for (int bits = 7; bits < 35; bits += 7) bytes += std::pow(1 - p, std::exp2(bits));

@@ -1,20 +1,22 @@
-// How trainers add up sparse parts of one parameter, as pure functions of the parts in the order of ranks: the exchange
-// itself is the communicator's.  Used by strategies that send sparse parts, and by the cost model.
+// How trainers add up sparse parts of one parameter, as pure functions of the parts in the order of ranks:
+// the exchange itself is the communicator's.  Used by strategies that send sparse parts, and by the cost
+// model.
 //
-// With n values, N trainers, k values sent by each, a union of U indices, and B bytes for an entry, a trainer receives
+// With n values, N trainers, k values sent by each, a union of U indices, and B bytes for an entry, a trainer
+// receives
 //
 //   all-gather      (N - 1) k B                        everyone has all parts, and adds them
-//   owner-split     (N - 1) / N (k + U) B              trainer r owns [n r / N, n (r + 1) / N): it is sent the entries
-//                                                      there, adds them, and sends the sum to all
-//   balanced        (N - 1) / N (k + min(k, U)) B      as owner-split, but an owner passes on k / N entries at most and
-//                                                      keeps the rest for later: 2 k B, whatever N
-//                                                      (Li and Hoefler, "Near-optimal sparse allreduce", PPoPP 2022)
+//   owner-split     (N - 1) / N (k + U) B              trainer r owns [n r / N, n (r + 1) / N): it is sent
+//                                                      the entries there, adds them, and sends the sum to all
+//   balanced        (N - 1) / N (k + min(k, U)) B      as owner-split, but an owner passes on k / N entries
+//                                                      at most, and keeps the rest: 2 k B, whatever N (Li
+//                                                      and Hoefler, PPoPP 2022)
 //   dense           2 (N - 1) / N 4 n                  the whole gradient, reduced and gathered
 //
 // U is what is measured, or n (1 - (1 - k / n)^N) when trainers choose without regard to each other.
 //
-// An index's values are added in the order of ranks wherever they meet, so that all-gather, owner-split and a dense
-// reduction in that order give the same bits.
+// An index's values are added in the order of ranks wherever they meet, so that all-gather, owner-split and a
+// dense reduction in that order give the same bits.
 #ifndef PS_CODEC_SPARSE_EXCHANGE_H_
 #define PS_CODEC_SPARSE_EXCHANGE_H_
 
@@ -41,15 +43,15 @@ struct ExchangeSizes {
   std::optional<double> union_size = std::nullopt;   // U, if it was measured
 };
 
-// Bytes of an entry, on the average over parts of k of n values.  An index that does not fit a run, or a longer varint,
-// counts as often as it comes when indices are drawn at random.
+// Bytes of an entry, on the average over parts of k of n values.  An index that does not fit a run, or a
+// longer varint, counts as often as it comes when indices are drawn at random.
 double entry_bytes(SparseEncoding encoding, uint64_t elements, uint64_t selected);
 
 // Bytes that one trainer receives, by the formulas above.
 double exchange_bytes(SparseExchange exchange, const ExchangeSizes& sizes);
 
-// The one that moves the fewest bytes; the first above where two are alike.  `may_keep` says that owners can keep
-// entries back, as balanced asks.
+// The one that moves the fewest bytes; the first above where two are alike.  `may_keep` says that owners can
+// keep entries back, as balanced asks.
 SparseExchange cheapest_exchange(const ExchangeSizes& sizes, bool may_keep);
 
 // First index of trainer `rank`'s part, n rank / N.

@@ -1,5 +1,5 @@
-// Threshold: Strom, "Scalable distributed DNN training using commodity GPU cloud computing", Interspeech 2015.  A value
-// whose size is at least tau is sent as tau or -tau; the residual keeps the rest.
+// Threshold: Strom, "Scalable distributed DNN training using commodity GPU cloud computing", Interspeech
+// 2015.  A value whose size is at least tau is sent as tau or -tau; the residual keeps the rest.
 //
 //   bytes := element:u32[k]      index x 2 + 1 for -tau, ascending
 //

@@ -1,5 +1,5 @@
-// Top-k sparsification with error feedback: Aji and Heafield, "Sparse communication for distributed gradient descent",
-// EMNLP 2017; Stich et al., "Sparsified SGD with memory", NeurIPS 2018.
+// Top-k sparsification with error feedback: Aji and Heafield, "Sparse communication for distributed gradient
+// descent", EMNLP 2017; Stich et al., "Sparsified SGD with memory", NeurIPS 2018.
 //
 //   bytes := a sparse part (codec/sparse_part.h)
 #include <algorithm>

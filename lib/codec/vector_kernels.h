@@ -1,4 +1,5 @@
-// The vector kernels (codec/kernels/vector_kernels.h) for the level of instruction sets in use.  Used by the codecs.
+// The vector kernels (codec/kernels/vector_kernels.h) for the level of instruction sets in use.  Used by the
+// codecs.
 #ifndef PS_CODEC_VECTOR_KERNELS_H_
 #define PS_CODEC_VECTOR_KERNELS_H_
 

@@ -1,5 +1,5 @@
-// Encoded gradients, by the decoders of all codecs and of sparse parts.  The first byte says which one, the second how
-// many values are expected.
+// Encoded gradients, by the decoders of all codecs and of sparse parts.  The first byte says which one, the
+// second how many values are expected.
 #include <cmath>
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
-// The thousandth of many values that is largest in size: by a sampled threshold, exactly, and by others' means.
+// The thousandth of many values that is largest in size: by a sampled threshold, exactly, and by others'
+// means.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// The suites `codec`: gradients to bytes and back, by every codec of the catalogue; and `dgc`: what Deep Gradient
-// Compression does on one trainer.
+// The suites `codec`: gradients to bytes and back, by every codec of the catalogue; and `dgc`: what Deep
+// Gradient Compression does on one trainer.
 #ifndef PS_BENCH_CODEC_SUITE_H_
 #define PS_BENCH_CODEC_SUITE_H_
 

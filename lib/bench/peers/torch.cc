@@ -52,8 +52,8 @@ while source.readline():
     print(total / examples, flush=True)
 )python";
 
-// The same for selections.  Standard input: the number of values, how many are wanted and the way as a line, then the
-// values (float32); then a line for each selection, answered by how many were selected.
+// The same for selections.  Standard input: the number of values, how many are wanted and the way as a line,
+// then the values (float32); then a line for each selection, answered by how many were selected.
 constexpr const char* kSelectionScript = R"python(
 import sys
 try:

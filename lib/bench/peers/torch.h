@@ -1,4 +1,5 @@
-// python3-torch on the same examples and gradients, in a process of its own.  Used by the suites `train` and `dgc`.
+// python3-torch on the same examples and gradients, in a process of its own.  Used by the suites `train` and
+// `dgc`.
 #ifndef PS_BENCH_PEERS_TORCH_H_
 #define PS_BENCH_PEERS_TORCH_H_
 
@@ -56,8 +57,8 @@ class TorchTraining {
 // Selection of the values that are largest in size.  One owner thread.
 class TorchSelection {
  public:
-  // Hands over the values.  With `sampled`, the threshold is taken from every hundredth value, as the authors of DGC do
-  // it; else by torch.topk of all.  Throws kUnavailable when torch is not installed.
+  // Hands over the values.  With `sampled`, the threshold is taken from every hundredth value, as the authors
+  // of DGC do it; else by torch.topk of all.  Throws kUnavailable when torch is not installed.
   TorchSelection(std::span<const float> values, size_t count, bool sampled);
 
   // Selects once more, with one thread; returns how many values there are.

@@ -1,5 +1,5 @@
-// Helpers of loops that compilers vectorise: sizes of floats, and 16 lanes.  Always inlined, since it is compiled for
-// several levels.
+// Helpers of loops that compilers vectorise: sizes of floats, and 16 lanes.  Always inlined, since it is
+// compiled for several levels.
 #ifndef PS_CODEC_KERNELS_LANES_H_
 #define PS_CODEC_KERNELS_LANES_H_
 

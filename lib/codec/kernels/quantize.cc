@@ -8,8 +8,8 @@ namespace {
 
 constexpr float kRounder = 0x1.8p23f;  // its last bit is 1: adding it rounds to whole numbers, ties to even
 
-// 32 bits from two words and an index: a multiplicative hash of the index, mixed twice.  Philox gives the words, a
-// pair for each block; within it numbers only have to be unrelated to the values.
+// 32 bits from two words and an index: a multiplicative hash of the index, mixed twice.  Philox gives the
+// words, a pair for each block; within it numbers only have to be unrelated to the values.
 [[gnu::always_inline]] inline uint32_t mix(uint32_t index, uint32_t first, uint32_t second) {
   uint32_t x = index * 0x9E3779B9u + first;
   x = (x ^ x >> 16) * 0x21F0AAADu + second;
@@ -61,7 +61,8 @@ struct SignSums {
 
 }  // namespace
 
-// 16 bits of chance: with 8 of the value's own sum they are what a float holds exactly, so that no sum reaches 256.
+// 16 bits of chance: with 8 of the value's own sum they are what a float holds exactly, so that no sum
+// reaches 256.
 void round_bytes(const float* __restrict values, int64_t n, float scale, const uint32_t random[4],
                  signed char* __restrict out) {
   const uint32_t first = random[0] ^ random[2], second = random[1] ^ random[3];

@@ -1,7 +1,8 @@
 // Values above a threshold, and the step of DGC that makes such values.
 //
-// Of a thousand values one is selected: a block of 128 is looked at one by one only when its largest size, which takes
-// an instruction for each register, reaches the threshold.  A block with many is written without branches.
+// Of a thousand values one is selected: a block of 128 is looked at one by one only when its largest size,
+// which takes an instruction for each register, reaches the threshold.  A block with many is written without
+// branches.
 #include "codec/kernels/lanes.h"
 #include "codec/kernels/level.h"
 

@@ -1,9 +1,9 @@
-// The loops over values that codecs and Deep Gradient Compression are made of, compiled once for each level of
-// instruction sets, as a table of functions.  Used by the files of codec/ through codec/vector_kernels.h.
+// The loops over values that codecs and Deep Gradient Compression are made of, compiled once for each level
+// of instruction sets, as a table of functions.  Used by the files of codec/ through codec/vector_kernels.h.
 //
-// A size is the 31 bits of a float without its sign: sizes compare as the floats' absolute values do, infinities
-// and NaN above all numbers.  Sums run in 16 lanes, value i in lane i mod 16, which are then added in order: every
-// level gives the same bits.
+// A size is the 31 bits of a float without its sign: sizes compare as the floats' absolute values do,
+// infinities and NaN above all numbers.  Sums run in 16 lanes, value i in lane i mod 16, which are then added
+// in order: every level gives the same bits.
 #ifndef PS_CODEC_KERNELS_VECTOR_KERNELS_H_
 #define PS_CODEC_KERNELS_VECTOR_KERNELS_H_
 
@@ -45,16 +45,18 @@ struct VectorKernels {
   uint32_t (*largest_size)(const float* values, int64_t n);
   double (*sum_of_squares)(const float* values, int64_t n);
 
-  // Appends to `out` the values with a size of at least `least` > 0 and their indices, counted from `first`; returns
-  // how many there are.
+  // Appends to `out` the values with a size of at least `least` > 0 and their indices, counted from `first`;
+  // returns how many there are.
   int64_t (*collect)(const float* values, int64_t n, uint32_t first, uint32_t least, Collected out);
 
-  // The step, and the same for the new residuals.  `largest` becomes the largest size of one, if it is larger.
+  // The step, and the same for the new residuals.  `largest` becomes the largest size of one, if it is
+  // larger.
   int64_t (*dgc_step)(const DgcStep& step, int64_t n, uint32_t first, uint32_t least, Collected out,
                       uint32_t& largest);
 
-  // Stochastic rounding to bytes: value i becomes floor(value / scale + u), u in [0, 1) drawn from the 128 bits of
-  // `random` and i, and is kept within 127.  scale > 0, and values are no larger than 127 scale but for rounding.
+  // Stochastic rounding to bytes: value i becomes floor(value / scale + u), u in [0, 1) drawn from the 128
+  // bits of `random` and i, and is kept within 127.  scale > 0, and values are no larger than 127 scale but
+  // for rounding.
   void (*round_bytes)(const float* values, int64_t n, float scale, const uint32_t random[4],
                       signed char* out);
   void (*scale_bytes)(const signed char* in, int64_t n, float scale, float* values);

@@ -263,7 +263,8 @@ TEST(Codec, NoRowsAreNoBytesThatDecode) {
   }
 }
 
-// Bytes that are cut short or changed give an error or some values: never a crash, and never an exception of another kind.
+// Bytes that are cut short or changed give an error or some values: never a crash, and never an exception of
+// another kind.
 TEST(Codec, DamagedBytesAreRefusedOrDecoded) {
   for (const Json& object : every_codec()) {
     std::unique_ptr<Codec> codec = made(object, {40, 33});

@@ -155,7 +155,8 @@ TEST(Dgc, SparsityZeroIsDenseMomentumToTheBit) {
   }
 }
 
-// Momentum that was there when compression began goes on: without new gradients the weights get there in the end.
+// Momentum that was there when compression began goes on: without new gradients the weights get there in the
+// end.
 TEST(Dgc, MomentumCarriesOverWhenCompressionBegins) {
   DgcOptions options;
   options.rampup_begin_step = 5;
@@ -355,7 +356,8 @@ std::vector<double> ratios(const Net& net) {
 }
 
 TEST(Dgc, SendsAsFewBytesAsWasPublished) {
-  // 25,557,032 values, published 277: run lengths of 16 bits have 6 bytes a value, 276.8; varints a little less.
+  // 25,557,032 values, published 277: run lengths of 16 bits have 6 bytes a value, 276.8; varints a little
+  // less.
   const std::vector<double> resnet = ratios(resnet50());
   EXPECT_EQ(std::round(resnet[static_cast<size_t>(SparseEncoding::kRun16)]), 277);
   EXPECT_GE(resnet[static_cast<size_t>(SparseEncoding::kVarint)], 277);
