@@ -209,10 +209,33 @@ std::vector<BarRow> checkpoint_rows() {
   };
 }
 
+Bar of_copy(const char* what) {
+  return at_least(what, 1, Quantity::kLimitShare, "", "%", 0.3, 0.6);
+}
+
+std::vector<BarRow> codec_rows() {
+  Bar selection = of_peer("DGC: the largest thousandth of 64 M floats", 1, "dgc/select/torch-sampled", 6, 10);
+  selection.stated = {"dgc/select/torch-sampled", "torch: 1.28 GB/s"};
+  return {
+      {"codec/fp16/encode", of_copy("fp16: encode, share of memory copied")},
+      {"codec/fp16/decode", of_copy("fp16: decode, share of memory copied")},
+      {"codec/bf16/encode", of_copy("bf16: encode, share of memory copied")},
+      {"codec/bf16/decode", of_copy("bf16: decode, share of memory copied")},
+      {"codec/int8/encode", of_copy("int8: encode, share of memory copied")},
+      {"codec/int8/decode", of_copy("int8: decode, share of memory copied")},
+      {"codec/one_bit/encode-feedback", of_copy("1-bit: encode with residual, share of memory copied")},
+      {"codec/one_bit/decode", of_copy("1-bit: decode, share of memory copied")},
+      {"dgc/select/sampled", selection},
+      {"dgc/step", at_least("DGC: a whole local step, memory traffic, share of a copy's", 1,
+                            Quantity::kLimitShare, "", "%", 0.6, 0.9)},
+  };
+}
+
 const std::vector<BarRow>& all_rows() {
   static const std::vector<BarRow> kRows = [] {
     std::vector<BarRow> rows;
-    for (auto part : {training_rows, parse_rows, table_rows, datagen_rows, pull_push_rows, checkpoint_rows}) {
+    for (auto part :
+         {training_rows, parse_rows, table_rows, datagen_rows, pull_push_rows, checkpoint_rows, codec_rows}) {
       for (BarRow& row : part()) rows.push_back(std::move(row));
     }
     return rows;

@@ -4,6 +4,7 @@
 
 #include "bench/bars.h"
 #include "bench/checkpoint/suite.h"
+#include "bench/codec/suite.h"
 #include "bench/datagen/suite.h"
 #include "bench/limits/suite.h"
 #include "bench/parse/suite.h"
@@ -39,6 +40,9 @@ constexpr std::vector<Benchmark> (*kLists[])() = {
     checkpoint_serving_benchmarks,
     checkpoint_durability_benchmarks,
     checkpoint_model_benchmarks,
+    codec_benchmarks,
+    selection_benchmarks,
+    dgc_step_benchmarks,
 };
 
 }  // namespace

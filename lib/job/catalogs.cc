@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cli/manual.h"
+#include "codec/codec.h"
 #include "config/spec.h"
 #include "data/format.h"
 #include "job/job.h"
@@ -20,7 +21,7 @@ namespace {
 struct Listing {
   std::string kind;   // "optimizers"
   std::string title;  // heading in the manual
-  std::string where;  // where in the job file
+  std::string where;  // where in the job file; empty: ps-bench alone uses them
   std::vector<const CatalogEntry*> entries;
 };
 
@@ -36,7 +37,8 @@ std::vector<Listing> listings() {
           listing("costs", "Costs", "model.cost", cost_catalog()),
           listing("evaluators", "Evaluators", "model.evaluators", evaluator_catalog()),
           listing("optimizers", "Optimizers", "optimizer", optimizer_catalog()),
-          listing("schedules", "Learning-rate schedules", "optimizer.schedule", schedule_catalog())};
+          listing("schedules", "Learning-rate schedules", "optimizer.schedule", schedule_catalog()),
+          listing("codecs", "Codecs", "", codec_catalog())};
 }
 
 // Text of the manual: a sentence ends in two spaces there, and help texts have one.
@@ -177,7 +179,7 @@ std::string job_keys_manual() {
                     section("cluster", "cluster", ClusterOptions::spec()) +
                     section("checkpoint", "checkpoint", CheckpointOptions::spec());
   for (const Listing& list : listings()) {
-    if (list.kind != "formats") out += catalog_section(list);
+    if (list.kind != "formats" && !list.where.empty()) out += catalog_section(list);
   }
   return out;
 }

@@ -10,7 +10,7 @@ one=(limits --filter limits/hash "${quick[@]}")
 check_benchmarks_are_listed() {
   "$bench" --list >"$scratch/list"
   local name
-  for name in limits/read limits/lines limits/tcp/round-trip limits/disk/write; do
+  for name in limits/read limits/lines limits/tcp/round-trip limits/disk/write codec/int8/encode dgc/step; do
     grep -qx "$name" "$scratch/list" || fail "--list does not name $name"
   done
 }

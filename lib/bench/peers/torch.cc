@@ -52,6 +52,33 @@ while source.readline():
     print(total / examples, flush=True)
 )python";
 
+// The same for selections.  Standard input: the number of values, how many are wanted and the way as a line,
+// then the values (float32); then a line for each selection, answered by how many were selected.
+constexpr const char* kSelectionScript = R"python(
+import sys
+try:
+    import torch
+except ImportError:
+    sys.exit()
+print("present", flush=True)
+source = sys.stdin.buffer
+size, count, way = source.readline().split()
+size, count = int(size), int(count)
+torch.set_num_threads(1)
+values = torch.frombuffer(bytearray(source.read(size * 4)), dtype=torch.float32)
+print("ready", flush=True)
+while source.readline():
+    sizes = values.abs()
+    if way == b"sampled":
+        sample = sizes[::100]
+        threshold = torch.topk(sample, max(1, count // 100)).values.min()
+        indices = (sizes >= threshold).nonzero().view(-1)
+    else:
+        indices = torch.topk(sizes, count, sorted=False).indices
+    chosen = values[indices]
+    print(chosen.numel(), flush=True)
+)python";
+
 // python3 with `socket` as its standard input and output; -1 when there is none.
 pid_t start_python(std::string script, int socket) {
   posix_spawn_file_actions_t actions;
@@ -104,17 +131,41 @@ std::string PythonProcess::receive_line() {
   return line;
 }
 
+namespace {
+
+void expect_torch(PythonProcess& python) {
+  if (python.receive_line() == "present") return;
+  fail(Code::kUnavailable, "python3 has no torch; Debian's is python3-torch");
+}
+
+}  // namespace
+
 TorchTraining::TorchTraining(const TorchTask& task, std::span<const uint64_t> keys,
                              std::span<const float> labels)
     : python_(kScript) {
-  if (python_.receive_line() != "present")
-    fail(Code::kUnavailable, "python3 has no torch; Debian's is python3-torch");
+  expect_torch(python_);
   std::string head = cat(task.dim, " ", task.width, " ", task.ids, " ", task.batch_size, " ", task.threads,
                          " ", task.learning_rate, " ", labels.size(), "\n");
   python_.send_all(head.data(), head.size());
   python_.send_all(keys.data(), keys.size_bytes());
   python_.send_all(labels.data(), labels.size_bytes());
   if (python_.receive_line() != "ready") fail(Code::kInternal, "python3 did not take the examples");
+}
+
+TorchSelection::TorchSelection(std::span<const float> values, size_t count, bool sampled)
+    : python_(kSelectionScript) {
+  expect_torch(python_);
+  const std::string head = cat(values.size(), " ", count, " ", sampled ? "sampled" : "topk", "\n");
+  python_.send_all(head.data(), head.size());
+  python_.send_all(values.data(), values.size_bytes());
+  if (python_.receive_line() != "ready") fail(Code::kInternal, "python3 did not take the values");
+}
+
+uint64_t TorchSelection::select() {
+  python_.send_all("select\n", 7);
+  const std::optional<double> found = parse_double(python_.receive_line());
+  if (!found) fail(Code::kInternal, "python3 selected nothing");
+  return static_cast<uint64_t>(*found);
 }
 
 double TorchTraining::train_pass() {

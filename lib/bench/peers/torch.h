@@ -1,4 +1,5 @@
-// python3-torch on the same examples, in a process of its own.  Used by the suite `train`.
+// python3-torch on the same examples and gradients, in a process of its own.  Used by the suites `train` and
+// `dgc`.
 #ifndef PS_BENCH_PEERS_TORCH_H_
 #define PS_BENCH_PEERS_TORCH_H_
 
@@ -48,6 +49,20 @@ class TorchTraining {
 
   // Trains on all examples once more; returns the average loss.
   double train_pass();
+
+ private:
+  PythonProcess python_;
+};
+
+// Selection of the values that are largest in size.  One owner thread.
+class TorchSelection {
+ public:
+  // Hands over the values.  With `sampled`, the threshold is taken from every hundredth value, as the authors
+  // of DGC do it; else by torch.topk of all.  Throws kUnavailable when torch is not installed.
+  TorchSelection(std::span<const float> values, size_t count, bool sampled);
+
+  // Selects once more, with one thread; returns how many values there are.
+  uint64_t select();
 
  private:
   PythonProcess python_;

@@ -32,7 +32,7 @@ struct FloatRows {
 
 template <class Format>
 struct HalfRows {
-  typedef uint16_t Coded __attribute__((may_alias));
+  typedef uint16_t Coded __attribute__((may_alias, aligned(1)));  // a frame may put them anywhere
 
   static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
     Coded* out = reinterpret_cast<Coded*>(encoded);

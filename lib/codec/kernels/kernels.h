@@ -6,7 +6,7 @@
 
 namespace ps {
 
-// Rows lie one behind the other, on both sides.  Encoded ones are aligned as a uint16_t is.
+// Rows lie one behind the other, on both sides.  Encoded ones may lie at any address.
 struct RowCodec {
   // encoded <- values [rows, cols]
   void (*encode)(const float* values, int64_t rows, int64_t cols, char* encoded);

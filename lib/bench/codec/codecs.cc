@@ -1,0 +1,112 @@
+// Every codec of the catalogue: encoding with its residual, as training does, encoding alone, and decoding.
+#include <cmath>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "bench/codec/suite.h"
+#include "bench/pages.h"
+#include "codec/codec.h"
+#include "config/catalog.h"
+
+namespace ps {
+
+std::vector<float> bench_gradient(size_t size, uint64_t stream) {
+  std::vector<float> values(size);
+  for (size_t i = 0; i < size; ++i) {
+    // The sum of four uniform numbers is nearly normal.
+    const uint64_t bits = hash_key(stream << 40 | i);
+    int32_t sum = -131070;
+    for (int word = 0; word < 4; ++word) sum += static_cast<int32_t>(bits >> 16 * word & 0xffff);
+    values[i] = static_cast<float>(sum) * (i / 64 % 128 == 0 ? 2.6e-7f : 2.6e-9f);
+  }
+  return values;
+}
+
+namespace {
+
+constexpr int64_t kCols = 1024;
+
+enum class Task { kEncode, kEncodeAlone, kDecode };
+
+class CodecRuns final : public Workload {
+ public:
+  CodecRuns(const CodecEntry& entry, Task task, const BenchSettings& settings)
+      : task_(task),
+        values_(bench_gradient(scaled_power(settings.scale, 1 << 24, 1 << 16), 1)),
+        back_(values_.size()) {
+    Json object = {{"type", entry.name}};
+    if (task != Task::kEncode && entry.name != "none") object["error_feedback"] = false;
+    const int64_t rows = static_cast<int64_t>(values_.size()) / kCols;
+    codec_ = make_codec(object, "codec", {.rows = rows, .cols = kCols});
+    codec_->encode(values_, bytes_);
+  }
+
+  void prepare() override { old_.assign(codec_->residual().begin(), codec_->residual().end()); }
+
+  void run() override {
+    task_ == Task::kDecode ? codec_->decode(bytes_, back_) : codec_->encode(values_, bytes_);
+  }
+
+  // Decoded values and the new residual are values and the old one.
+  void check() override {
+    codec_->decode(bytes_, back_);
+    const std::span<const float> kept = codec_->residual();
+    double errors = 0, squares = 0;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      const double sum = static_cast<double>(values_[i]) + (old_.empty() ? 0 : static_cast<double>(old_[i]));
+      const double back = static_cast<double>(back_[i]),
+                   whole = back + (kept.empty() ? 0 : static_cast<double>(kept[i]));
+      const double bound = 1e-6 * std::max(std::fabs(sum), std::fabs(back)) + 1e-30;
+      const bool right = kept.empty() ? std::isfinite(back) : std::fabs(whole - sum) <= bound;
+      if (!right) fail(Code::kInternal, "value ", i, " is ", whole, " in all, expected ", sum);
+      errors += (sum - back) * (sum - back);
+      squares += sum * sum;
+    }
+    error_ = std::sqrt(errors / squares);
+    if (error_ > 2) fail(Code::kInternal, "the error is ", error_, " of the gradient");
+  }
+
+  Work work() const override { return {.bytes = static_cast<double>(values_.size() * sizeof(float))}; }
+
+  std::vector<Figure> figures() const override {
+    const double ratio =
+        static_cast<double>(values_.size() * sizeof(float)) / static_cast<double>(bytes_.size());
+    return {{"ratio", ratio}, {"relative error", error_}};
+  }
+
+ private:
+  const Task task_;
+  const std::vector<float> values_;
+  std::vector<float> back_, old_;
+  std::unique_ptr<Codec> codec_;
+  std::string bytes_;
+  double error_ = 0;
+};
+
+void add(std::vector<Benchmark>& out, const CodecEntry& entry, Task task, const char* name,
+         const char* help) {
+  out.push_back({.name = cat("codec/", entry.name, "/", name),
+                 .help = cat(entry.name, ": ", help),
+                 .unit = "B",
+                 .make =
+                     [&entry, task](const BenchSettings& settings) {
+                       return std::make_unique<CodecRuns>(entry, task, settings);
+                     },
+                 .limit = "limits/copy",
+                 .paired = true});
+}
+
+}  // namespace
+
+std::vector<Benchmark> codec_benchmarks() {
+  std::vector<Benchmark> out;
+  for (const CodecEntry* entry : codec_catalog()) {
+    if (entry->name != "none")
+      add(out, *entry, Task::kEncode, "encode-feedback", "floats encoded, residuals kept");
+    add(out, *entry, Task::kEncodeAlone, "encode", "floats encoded");
+    add(out, *entry, Task::kDecode, "decode", "floats decoded");
+  }
+  return out;
+}
+
+}  // namespace ps

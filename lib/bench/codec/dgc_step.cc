@@ -1,0 +1,70 @@
+// A whole local step of Deep Gradient Compression: accumulation, selection, masking, encoding.
+#include "base/error.h"
+#include "bench/codec/suite.h"
+#include "bench/pages.h"
+#include "codec/dgc.h"
+
+namespace ps {
+
+namespace {
+
+class LocalStep final : public Workload {
+ public:
+  LocalStep(DgcOptions options, const BenchSettings& settings)
+      : options_(std::move(options)),
+        gradient_(bench_gradient(scaled_power(settings.scale, 1 << 26, 1 << 20), 3)),
+        weights_(gradient_.size()),
+        dgc_(options_, {.shape = {static_cast<int64_t>(gradient_.size()) / 1024, 1024}, .num_trainers = 4}) {}
+
+  void prepare() override { bytes_.clear(); }
+
+  void run() override { dgc_.step_sparse({gradient_, 1, 0.01f}, weights_, bytes_); }
+
+  // What was sent is gone from both states, and nothing that is left is larger.
+  void check() override {
+    SparsePart part;
+    decode_sparse(find_sparse_encoding(options_.encoding), bytes_, gradient_.size(), part);
+    const double share = static_cast<double>(part.size()) / (static_cast<double>(gradient_.size()) / 1000);
+    if (share < kLeastSelected || share > 1) fail(Code::kInternal, part.size(), " values were sent");
+    std::vector<float> sent = part.value;
+    const uint32_t least = size_of_rank(sent, sent.size()), left = size_of_rank(dgc_.residual(), 1);
+    for (uint32_t index : part.index) {
+      const bool gone = dgc_.residual()[index] == 0 && dgc_.velocity()[index] == 0;
+      if (!gone) fail(Code::kInternal, "value ", index, " was sent, and is still kept");
+    }
+    if (left > least) fail(Code::kInternal, "a value that is kept is larger than one that was sent");
+  }
+
+  // Gradient, u and v are read, u and v written; a copy, whose bytes count once, reads and writes.
+  Work work() const override {
+    return {.bytes = static_cast<double>(gradient_.size() * sizeof(float)) * 5 / 2};
+  }
+
+  std::vector<Figure> figures() const override {
+    return {
+        {"ratio", static_cast<double>(gradient_.size() * sizeof(float)) / static_cast<double>(bytes_.size())},
+        {"bytes a value",
+         static_cast<double>(bytes_.size()) / (static_cast<double>(gradient_.size()) / 1000)}};
+  }
+
+ private:
+  const DgcOptions options_;
+  const std::vector<float> gradient_, weights_;
+  DeepGradientCompression dgc_;
+  std::string bytes_;
+};
+
+}  // namespace
+
+std::vector<Benchmark> dgc_step_benchmarks() {
+  return {
+      {.name = "dgc/step",
+       .help = "a local step on 64 M floats at 99.9 %: half of the bytes that it reads and writes",
+       .unit = "B",
+       .make =
+           [](const BenchSettings& settings) { return std::make_unique<LocalStep>(DgcOptions{}, settings); },
+       .limit = "limits/copy",
+       .paired = true}};
+}
+
+}  // namespace ps

@@ -1,0 +1,52 @@
+#include "codec/block_codec.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "codec/vector_kernels.h"
+
+namespace ps {
+
+int64_t BlockCodec::all_bytes(int64_t n) const {
+  const int64_t rest = n % block_size_;
+  return n / block_size_ * encoded_bytes(block_size_) + (rest > 0 ? encoded_bytes(rest) : 0);
+}
+
+// All of a block is done while it is in the first-level cache.
+void BlockCodec::encode_values(const Encoding& in, std::string& bytes) {
+  const VectorKernels& kernels = vector_kernels();
+  const int64_t n = static_cast<int64_t>(in.values.size());
+  bytes.resize(static_cast<size_t>(all_bytes(n)));
+  char* out = bytes.data();
+  Block block{in.step, 0};
+  for (int64_t begin = 0; begin < n; begin += block_size_, ++block.index) {
+    const int64_t size = std::min(block_size_, n - begin);
+    const float* values = in.values.data() + begin;
+    float* sums = in.residual != nullptr ? in.residual + begin : nullptr;
+    const uint32_t largest =
+        sums != nullptr ? kernels.add(values, size, sums) : kernels.largest_size(values, size);
+    if (largest >= kInfiniteSize) refuse(in);
+    encode_block(sums != nullptr ? sums : values, size, block, out);
+    if (sums != nullptr) {
+      decode_block(out, size, decoded_.data());
+      kernels.subtract(decoded_.data(), size, sums);
+    }
+    out += encoded_bytes(size);
+  }
+}
+
+void BlockCodec::decode(std::string_view bytes, std::span<float> values) const {
+  const int64_t n = static_cast<int64_t>(values.size());
+  if (static_cast<int64_t>(bytes.size()) != all_bytes(n)) {
+    fail(Code::kCorrupt, "encoded gradient: ", bytes.size(), " bytes, expected ", all_bytes(n), " for ", n,
+         " values");
+  }
+  const char* from = bytes.data();
+  for (int64_t begin = 0; begin < n; begin += block_size_) {
+    const int64_t size = std::min(block_size_, n - begin);
+    decode_block(from, size, values.data() + begin);
+    from += encoded_bytes(size);
+  }
+}
+
+}  // namespace ps

@@ -1,0 +1,43 @@
+// BlockCodec: what codecs share that encode each block of so many values on its own, in a number of bytes
+// that depends on the number of values alone.
+//
+//   bytes := block[ceil(n / size)]      the last one may be of fewer values
+#ifndef PS_CODEC_BLOCK_CODEC_H_
+#define PS_CODEC_BLOCK_CODEC_H_
+
+#include "codec/codec.h"
+
+namespace ps {
+
+class BlockCodec : public Codec {
+ public:
+  void decode(std::string_view bytes, std::span<float> values) const final;
+
+ protected:
+  struct Block {
+    uint64_t step, index;
+  };
+
+  BlockCodec(const CodecTarget& target, bool keeps_residual, int64_t block_size)
+      : Codec(target, keeps_residual), block_size_(block_size), decoded_(static_cast<size_t>(block_size)) {}
+
+  // What a block of n values takes, n <= block_size.
+  virtual int64_t encoded_bytes(int64_t n) const = 0;
+
+  // out [encoded_bytes(n)] <- values [n], which are finite.  Throws kData.
+  virtual void encode_block(const float* values, int64_t n, Block block, char* out) const = 0;
+
+  // values [n] <- in [encoded_bytes(n)].  Throws kCorrupt.
+  virtual void decode_block(const char* in, int64_t n, float* values) const = 0;
+
+ private:
+  void encode_values(const Encoding& in, std::string& bytes) final;
+  int64_t all_bytes(int64_t n) const;
+
+  const int64_t block_size_;
+  std::vector<float> decoded_;  // of a block
+};
+
+}  // namespace ps
+
+#endif  // PS_CODEC_BLOCK_CODEC_H_

@@ -1,0 +1,107 @@
+#include "codec/codec.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "codec/vector_kernels.h"
+#include "config/catalog.h"
+
+namespace ps {
+
+Codec::Codec(const CodecTarget& target, bool keeps_residual) : target_(target) {
+  PS_CHECK(target.rows >= 0 && target.cols > 0);
+  if (!keeps_residual) return;
+  if (target.rows > 0) {
+    residual_.resize(static_cast<size_t>(target.rows * target.cols));
+  } else {
+    rows_.emplace(target.cols, target.residual_bytes);
+  }
+}
+
+void Codec::encode(std::span<const float> values, std::string& bytes) {
+  PS_CHECK(values.size() == static_cast<size_t>(target_.rows * target_.cols));
+  encode_values({values, residual_.empty() ? nullptr : residual_.data(), steps_}, bytes);
+  ++steps_;
+}
+
+void Codec::encode_rows(std::span<const uint64_t> keys, std::span<const float> values, std::string& bytes) {
+  const size_t cols = static_cast<size_t>(target_.cols);
+  PS_CHECK(target_.rows == 0 && values.size() == keys.size() * cols);
+  float* residual = nullptr;
+  if (rows_) {
+    rows_->find(keys, errors_);
+    gathered_.resize(values.size());
+    for (size_t n = 0; n < keys.size(); ++n) std::copy_n(errors_[n], cols, &gathered_[n * cols]);
+    residual = gathered_.data();
+  }
+  encode_values({values, residual, steps_}, bytes);
+  ++steps_;
+  if (rows_) {
+    for (size_t n = 0; n < keys.size(); ++n) std::copy_n(&gathered_[n * cols], cols, errors_[n]);
+  }
+}
+
+std::span<const float> Codec::add_residual(const Encoding& in) {
+  const int64_t n = static_cast<int64_t>(in.values.size());
+  const VectorKernels& kernels = vector_kernels();
+  const uint32_t size = in.residual != nullptr ? kernels.add(in.values.data(), n, in.residual)
+                                               : kernels.largest_size(in.values.data(), n);
+  if (size >= kInfiniteSize) refuse(in);
+  return {in.residual != nullptr ? in.residual : in.values.data(), in.values.size()};
+}
+
+void Codec::refuse(const Encoding& in) {
+  for (size_t i = 0; i < in.values.size(); ++i) {
+    if (!std::isfinite(in.values[i])) fail(Code::kData, "value ", i, " of a gradient is ", in.values[i]);
+  }
+  size_t i = 0;
+  while (i + 1 < in.values.size() && in.residual != nullptr && std::isfinite(in.residual[i])) ++i;
+  fail(Code::kData, "value ", i, " of a gradient is too large: ", in.values[i],
+       " and what is left of former ones overflow");
+}
+
+// state := steps:u64 dense | rows      dense := f32[rows x cols], where residuals are kept
+// rows := rows:u64 (key:u64 young:u8 f32[cols])[rows]                        then the codec's own state
+void Codec::save(std::string& out) const {
+  put(out, steps_);
+  put_array<float>(out, residual_);
+  if (rows_) {
+    put(out, rows_->rows());
+    rows_->for_each([&](uint64_t key, const float* row, bool young) {
+      put(out, key);
+      put(out, static_cast<uint8_t>(young));
+      put_array<float>(out, {row, static_cast<size_t>(target_.cols)});
+    });
+  }
+  save_state(out);
+}
+
+void Codec::load(ByteReader& in) {
+  PS_CHECK(steps_ == 0);
+  steps_ = in.get<uint64_t>();
+  in.get_array<float>(residual_);
+  if (rows_) load_rows(in);
+  load_state(in);
+  if (!in.ok()) fail(Code::kCorrupt, "state of a codec is cut short");
+}
+
+void Codec::load_rows(ByteReader& in) {
+  const size_t cols = static_cast<size_t>(target_.cols);
+  const uint64_t count = in.get<uint64_t>();
+  if (count > in.remaining() / (sizeof(uint64_t) + 1 + cols * sizeof(float))) {
+    fail(Code::kCorrupt, "state of a codec: ", count, " residuals in ", in.remaining(), " bytes");
+  }
+  for (uint64_t n = 0; n < count; ++n) {
+    const uint64_t key = in.get<uint64_t>();
+    const bool young = in.get<uint8_t>() != 0;
+    in.get_array<float>({rows_->put_back(key, young), cols});
+  }
+}
+
+std::unique_ptr<Codec> make_codec(const Json& object, std::string_view path, const CodecTarget& target) {
+  const CodecEntry& entry = find_entry(codec_catalog(), object, path, "codec");
+  entry.spec().complete(without_type(object), path);  // errors that name the path
+  return entry.make(object, target);
+}
+
+}  // namespace ps

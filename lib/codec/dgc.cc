@@ -1,0 +1,167 @@
+#include "codec/dgc.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "codec/vector_kernels.h"
+#include "optim/step_kernels.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kChunk = 1 << 16;  // values that one call of the kernel takes
+
+uint64_t num_elements(const DgcTarget& target) {
+  uint64_t elements = 1;
+  for (int64_t size : target.shape) elements *= static_cast<uint64_t>(size);
+  return elements;
+}
+
+// One step of the optimizer `momentum`, by its own loop.
+template <bool kNesterov>
+void move_whole(const DgcOptions& options, const DgcGradient& gradient, std::span<float> weights,
+                std::vector<float>& velocity) {
+  const MomentumStep<float, kNesterov> step{.momentum = static_cast<float>(options.momentum),
+                                            .eta = gradient.rate,
+                                            .l2 = static_cast<float>(options.l2),
+                                            .threshold = 0};
+  const int64_t n = static_cast<int64_t>(weights.size());
+  step_kernels<MomentumStep<float, kNesterov>>().row(
+      step, {weights.data(), velocity.data(), n, n, gradient.values.data(), gradient.scale,
+             std::numeric_limits<float>::infinity()});
+}
+
+}  // namespace
+
+DeepGradientCompression::DeepGradientCompression(const DgcOptions& options, const DgcTarget& target)
+    : options_(options),
+      encoding_(find_sparse_encoding(options.encoding)),
+      num_trainers_(target.num_trainers),
+      seed_(hash_key(target.seed) ^ hash_key(~target.key)),
+      elements_(num_elements(target)),
+      compressed_(dgc_compresses(options, target.shape)),
+      velocity_(elements_),
+      residual_(compressed_ ? elements_ : 0),
+      selector_(options.selection == "exact" ? Selection::kExact : Selection::kSampled) {
+  PS_CHECK(num_trainers_ > 0);
+}
+
+void DeepGradientCompression::step_whole(const DgcGradient& gradient, std::span<float> weights) {
+  PS_CHECK(gradient.values.size() == elements_ && weights.size() == elements_ && selected() == elements_);
+  options_.nesterov ? move_whole<true>(options_, gradient, weights, velocity_)
+                    : move_whole<false>(options_, gradient, weights, velocity_);
+  ++steps_;
+}
+
+// The norm is that of g, N times the share's.
+float DeepGradientCompression::clipped_scale(const DgcGradient& gradient) const {
+  if (!options_.clip_norm) return gradient.scale;
+  const double squares =
+      vector_kernels().sum_of_squares(gradient.values.data(), static_cast<int64_t>(elements_));
+  const double norm = std::sqrt(squares) * std::fabs(static_cast<double>(gradient.scale));
+  const double bound = *options_.clip_norm * std::sqrt(static_cast<double>(num_trainers_));
+  return norm > bound ? static_cast<float>(static_cast<double>(gradient.scale) * (bound / norm))
+                      : gradient.scale;
+}
+
+void DeepGradientCompression::step_sparse(const DgcGradient& gradient, std::span<const float> weights,
+                                          std::string& bytes) {
+  PS_CHECK(gradient.values.size() == elements_ && weights.size() == elements_);
+  const uint64_t count = selected();
+  PS_CHECK(count < elements_);
+  selector_.begin(elements_, count, seed_ + hash_key(static_cast<uint64_t>(steps_)));
+  uint32_t largest = 0;
+  accumulate(gradient, weights, largest);
+  if (largest >= kInfiniteSize) {
+    const auto odd =
+        std::find_if_not(residual_.begin(), residual_.end(), [](float v) { return std::isfinite(v); });
+    fail(Code::kData, "value ", odd - residual_.begin(), " of a gradient makes a move that is ", *odd);
+  }
+  selector_.finish(residual_, part_);
+  round_values(encoding_, part_.value);
+  for (size_t i = 0; i < part_.size(); ++i) {
+    residual_[part_.index[i]] -= part_.value[i];
+    if (options_.factor_masking) velocity_[part_.index[i]] = 0;
+  }
+  encode_sparse(encoding_, part_, bytes);
+  ++steps_;
+}
+
+// A single pass over gradient, u and v, which collects what is to be selected from.
+void DeepGradientCompression::accumulate(const DgcGradient& gradient, std::span<const float> weights,
+                                         uint32_t& largest) {
+  const float scale = clipped_scale(gradient);
+  const uint32_t least = least_from_sample(gradient, weights, scale);
+  for (uint64_t begin = 0; begin < elements_; begin += kChunk) {
+    const int64_t n = static_cast<int64_t>(std::min(kChunk, elements_ - begin));
+    const DgcStep step{.gradient = gradient.values.data() + begin,
+                       .weights = options_.l2 > 0 ? weights.data() + begin : nullptr,
+                       .velocity = velocity_.data() + begin,
+                       .residual = residual_.data() + begin,
+                       .scale = scale,
+                       .rate = gradient.rate,
+                       .momentum = static_cast<float>(options_.momentum),
+                       .l2 = static_cast<float>(options_.l2),
+                       .nesterov = options_.nesterov};
+    selector_.collected(
+        vector_kernels().dgc_step(step, n, static_cast<uint32_t>(begin), least, selector_.room(n), largest));
+  }
+}
+
+// The step on copies of the sample's lines alone, whose v the threshold is taken from.
+uint32_t DeepGradientCompression::least_from_sample(const DgcGradient& gradient,
+                                                    std::span<const float> weights, float scale) {
+  constexpr uint64_t kLine = Selector::kLine;
+  const std::span<const uint64_t> lines = selector_.lines();
+  const size_t size = lines.size() * kLine;
+  sample_.resize(3 * size);
+  for (size_t n = 0; n < lines.size(); ++n) {
+    std::copy_n(&gradient.values[lines[n]], kLine, &sample_[n * kLine]);
+    if (options_.l2 > 0) std::copy_n(&weights[lines[n]], kLine, &sample_[size + n * kLine]);
+    std::copy_n(&velocity_[lines[n]], kLine, &sample_[2 * size + n * kLine]);
+    std::copy_n(&residual_[lines[n]], kLine, &selector_.sample()[n * kLine]);
+  }
+  const DgcStep step{.gradient = sample_.data(),
+                     .weights = options_.l2 > 0 ? sample_.data() + size : nullptr,
+                     .velocity = sample_.data() + 2 * size,
+                     .residual = selector_.sample().data(),
+                     .scale = scale,
+                     .rate = gradient.rate,
+                     .momentum = static_cast<float>(options_.momentum),
+                     .l2 = static_cast<float>(options_.l2),
+                     .nesterov = options_.nesterov};
+  uint32_t largest = 0;
+  const int64_t n = static_cast<int64_t>(size);
+  vector_kernels().dgc_step(step, n, 0, kInfiniteSize, selector_.room(n), largest);
+  return selector_.least();
+}
+
+void DeepGradientCompression::apply(const SparsePart& moves, std::span<float> weights) const {
+  PS_CHECK(weights.size() == elements_);
+  const float share = 1.0f / static_cast<float>(num_trainers_);
+  for (size_t i = 0; i < moves.size(); ++i) weights[moves.index[i]] += share * moves.value[i];
+}
+
+void DeepGradientCompression::keep(const SparsePart& moves) {
+  for (size_t i = 0; i < moves.size(); ++i) residual_[moves.index[i]] += moves.value[i];
+}
+
+// state := steps:i64 u:f32[elements] v:f32[elements]      v where the parameter is compressed
+void DeepGradientCompression::save(std::string& out) const {
+  put(out, steps_);
+  put_array<float>(out, velocity_);
+  put_array<float>(out, residual_);
+}
+
+void DeepGradientCompression::load(ByteReader& in) {
+  PS_CHECK(steps_ == 0);
+  steps_ = in.get<int64_t>();
+  in.get_array<float>(velocity_);
+  in.get_array<float>(residual_);
+  if (!in.ok() || steps_ < 0) fail(Code::kCorrupt, "state of Deep Gradient Compression is cut short");
+}
+
+}  // namespace ps

@@ -1,0 +1,46 @@
+// What a job says about Deep Gradient Compression, which parameters it compresses, and how much at which
+// step.  Used by codec/dgc.h and by strategies.
+#ifndef PS_CODEC_DGC_OPTIONS_H_
+#define PS_CODEC_DGC_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/fwd.h"
+
+namespace ps {
+
+struct DgcOptions {
+  double momentum = 0.9;
+  bool nesterov = false;
+  double l2 = 0;
+  std::optional<double> clip_norm;
+  std::vector<double> sparsity = {0.999};
+  int64_t rampup_begin_step = 0;
+  int64_t rampup_step = 1;
+  std::string exclude = "1-d";
+  std::optional<int64_t> min_elements;
+  std::string selection = "sampled";
+  std::string encoding = "run16";
+  bool factor_masking = true;
+
+  static const ObjectSpec<DgcOptions>& spec();
+};
+
+// Whether the rule compresses a parameter of this shape.  `min_elements` takes the place of `exclude`.
+bool dgc_compresses(const DgcOptions& options, std::span<const int64_t> shape);
+
+// How many of `elements` values a step sends; `elements`, at sparsity 0 and before rampup_begin_step, means
+// that the gradient is exchanged whole.
+//
+// PaddlePaddle's meaning, in integers: from rampup_begin_step on, entry (step - begin) x entries /
+// rampup_step of `sparsity` counts, at most the last one.  1 - sparsity is taken in parts of 10^9, and what
+// is sent is rounded down, but to 1 at least.
+uint64_t dgc_selected(const DgcOptions& options, int64_t step, uint64_t elements);
+
+}  // namespace ps
+
+#endif  // PS_CODEC_DGC_OPTIONS_H_

@@ -1,0 +1,123 @@
+// Values to few bits, and back.
+#include "codec/kernels/lanes.h"
+#include "codec/kernels/level.h"
+
+namespace ps::PS_CPU_NAMESPACE {
+
+namespace {
+
+constexpr float kRounder = 0x1.8p23f;  // its last bit is 1: adding it rounds to whole numbers, ties to even
+
+// 32 bits from two words and an index: a multiplicative hash of the index, mixed twice.  Philox gives the
+// words, a pair for each block; within it numbers only have to be unrelated to the values.
+[[gnu::always_inline]] inline uint32_t mix(uint32_t index, uint32_t first, uint32_t second) {
+  uint32_t x = index * 0x9E3779B9u + first;
+  x = (x ^ x >> 16) * 0x21F0AAADu + second;
+  x = (x ^ x >> 15) * 0xD35A2D97u;
+  return x ^ x >> 15;
+}
+
+[[gnu::always_inline]] inline float smaller(float x, float y) {
+  return y < x ? y : x;
+}
+
+template <class Whole>
+[[gnu::always_inline]] inline void encode_lattice(const float* __restrict values, int64_t n, Lattice lattice,
+                                                  Whole* __restrict out) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float below = smaller(values[i] * lattice.per_scale, lattice.bound);
+    const float within = -smaller(-below, lattice.bound);
+    out[i] = static_cast<Whole>(static_cast<int32_t>(within + kRounder - kRounder));
+  }
+}
+
+template <class Whole>
+[[gnu::always_inline]] inline void decode_lattice(const Whole* __restrict in, int64_t n, float scale,
+                                                  float* __restrict values) {
+  for (int64_t i = 0; i < n; ++i) values[i] = scale * static_cast<float>(in[i]);
+}
+
+struct SignSums {
+  float positive[kLanes], negative[kLanes];
+  int32_t num_negative[kLanes];
+};
+
+// 16 values that are bit `bit` of the words.
+[[gnu::always_inline]] inline void add_signs(const float* values, int64_t bit, SignSums& sums,
+                                             uint32_t* words) {
+  for (int64_t l = 0; l < kLanes; ++l) {
+    const float value = values[l];
+    const uint32_t negative = bits_of(value) >> 31;
+    words[l] |= negative << bit;
+    sums.num_negative[l] += static_cast<int32_t>(negative);
+    sums.positive[l] += negative != 0 ? 0 : value;
+    sums.negative[l] += negative != 0 ? value : 0;
+  }
+}
+
+[[gnu::always_inline]] inline float mean(float sum, int64_t count) {
+  return count > 0 ? sum / static_cast<float>(count) : 0;
+}
+
+}  // namespace
+
+// 16 bits of chance: with 8 of the value's own sum they are what a float holds exactly, so that no sum
+// reaches 256.
+void round_bytes(const float* __restrict values, int64_t n, float scale, const uint32_t random[4],
+                 signed char* __restrict out) {
+  const uint32_t first = random[0] ^ random[2], second = random[1] ^ random[3];
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t bits = mix(static_cast<uint32_t>(i), first, second) >> 16;
+    const float chance = static_cast<float>(static_cast<int32_t>(bits)) * 0x1p-16f;
+    const int32_t above = static_cast<int32_t>(values[i] / scale + 128.0f + chance) - 128;
+    out[i] = static_cast<signed char>(above > 127 ? 127 : above < -127 ? -127 : above);
+  }
+}
+
+void scale_bytes(const signed char* in, int64_t n, float scale, float* values) {
+  decode_lattice(in, n, scale, values);
+}
+
+SignBlock encode_signs(const float* values, int64_t n, uint32_t* words) {
+  SignSums sums{};
+  for (int64_t begin = 0; begin < n; begin += kSignGroup, words += kLanes) {
+    for (int64_t l = 0; l < kLanes; ++l) words[l] = 0;
+    const int64_t size = n - begin < kSignGroup ? n - begin : kSignGroup, whole = size / kLanes;
+    for (int64_t bit = 0; bit < whole; ++bit) add_signs(values + begin + bit * kLanes, bit, sums, words);
+    if (whole * kLanes == size) continue;
+    float last[kLanes] = {};  // zeros change no sum
+    __builtin_memcpy(last, values + begin + whole * kLanes,
+                     static_cast<uint64_t>(size - whole * kLanes) * sizeof(float));
+    add_signs(last, whole, sums, words);
+  }
+  const int64_t num_negative = sum_lanes(sums.num_negative);
+  return {mean(sum_lanes(sums.positive), n - num_negative), mean(sum_lanes(sums.negative), num_negative)};
+}
+
+void decode_signs(const uint32_t* words, SignBlock block, int64_t n, float* values) {
+  for (int64_t begin = 0; begin < n; begin += kSignGroup, words += kLanes) {
+    const int64_t size = n - begin < kSignGroup ? n - begin : kSignGroup, whole = size / kLanes;
+    for (int64_t bit = 0; bit < whole; ++bit) {
+      float* to = values + begin + bit * kLanes;
+      for (int64_t l = 0; l < kLanes; ++l)
+        to[l] = (words[l] >> bit & 1) != 0 ? block.negative : block.positive;
+    }
+    for (int64_t i = whole * kLanes; i < size; ++i) {
+      values[begin + i] = (words[i % kLanes] >> whole & 1) != 0 ? block.negative : block.positive;
+    }
+  }
+}
+
+void encode_lattice8(const float* values, int64_t n, Lattice lattice, signed char* out) {
+  encode_lattice(values, n, lattice, out);
+}
+
+void encode_lattice16(const float* values, int64_t n, Lattice lattice, int16_t* out) {
+  encode_lattice(values, n, lattice, out);
+}
+
+void decode_lattice16(const int16_t* in, int64_t n, float scale, float* values) {
+  decode_lattice(in, n, scale, values);
+}
+
+}  // namespace ps::PS_CPU_NAMESPACE

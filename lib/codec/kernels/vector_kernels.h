@@ -1,0 +1,82 @@
+// The loops over values that codecs and Deep Gradient Compression are made of, compiled once for each level
+// of instruction sets, as a table of functions.  Used by the files of codec/ through codec/vector_kernels.h.
+//
+// A size is the 31 bits of a float without its sign: sizes compare as the floats' absolute values do,
+// infinities and NaN above all numbers.  Sums run in 16 lanes, value i in lane i mod 16, which are then added
+// in order: every level gives the same bits.
+#ifndef PS_CODEC_KERNELS_VECTOR_KERNELS_H_
+#define PS_CODEC_KERNELS_VECTOR_KERNELS_H_
+
+#include <cstdint>
+
+namespace ps {
+
+inline constexpr int64_t kSignGroup = 512;  // values whose signs share 16 words of 32 bits
+
+// Values of one bit: value i of a group is bit i / 16 of word i mod 16, 1 when it is negative.
+struct SignBlock {
+  float positive, negative;  // what a value that is not negative, or is negative, decodes to
+};
+
+// A lattice of floats: whole numbers in [-bound, bound] times a power of two.
+struct Lattice {
+  float per_scale;  // 2^-e
+  float bound;
+};
+
+// One step of DGC for `n` values from `first` on.  codec/dgc.h gives the formula.
+struct DgcStep {
+  const float* gradient;
+  const float* weights;  // null: no weight decay
+  float *velocity, *residual;
+  float scale, rate, momentum, l2;
+  bool nesterov;
+};
+
+// Values that a selection collects, with room for all of those that are looked at.
+struct Collected {
+  uint32_t* index;
+  float* value;
+};
+
+struct VectorKernels {
+  // sums [n] += values [n]; returns the largest size of a sum.
+  uint32_t (*add)(const float* values, int64_t n, float* sums);
+  uint32_t (*largest_size)(const float* values, int64_t n);
+  double (*sum_of_squares)(const float* values, int64_t n);
+
+  // Appends to `out` the values with a size of at least `least` > 0 and their indices, counted from `first`;
+  // returns how many there are.
+  int64_t (*collect)(const float* values, int64_t n, uint32_t first, uint32_t least, Collected out);
+
+  // The step, and the same for the new residuals.  `largest` becomes the largest size of one, if it is
+  // larger.
+  int64_t (*dgc_step)(const DgcStep& step, int64_t n, uint32_t first, uint32_t least, Collected out,
+                      uint32_t& largest);
+
+  // Stochastic rounding to bytes: value i becomes floor(value / scale + u), u in [0, 1) drawn from the 128
+  // bits of `random` and i, and is kept within 127.  scale > 0, and values are no larger than 127 scale but
+  // for rounding.
+  void (*round_bytes)(const float* values, int64_t n, float scale, const uint32_t random[4],
+                      signed char* out);
+  void (*scale_bytes)(const signed char* in, int64_t n, float scale, float* values);
+
+  // words [16 ceil(n / 512)] <- signs, and the means of both kinds; the values are finite.
+  SignBlock (*encode_signs)(const float* values, int64_t n, uint32_t* words);
+  void (*decode_signs)(const uint32_t* words, SignBlock block, int64_t n, float* values);
+
+  // Rounding to nearest, ties to even, and to the bound.
+  void (*encode_lattice8)(const float* values, int64_t n, Lattice lattice, signed char* out);
+  void (*encode_lattice16)(const float* values, int64_t n, Lattice lattice, int16_t* out);
+  void (*decode_lattice16)(const int16_t* in, int64_t n, float scale, float* values);
+
+  // sums [n] -= decoded [n], zero where that is no number.
+  void (*subtract)(const float* decoded, int64_t n, float* sums);
+
+  float (*dot)(const float* x, const float* y, int64_t n);
+  void (*add_scaled)(const float* x, float scale, int64_t n, float* sums);  // sums += scale x
+};
+
+}  // namespace ps
+
+#endif  // PS_CODEC_KERNELS_VECTOR_KERNELS_H_

@@ -1,0 +1,131 @@
+#include "codec/selection.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "codec/vector_kernels.h"
+
+namespace ps {
+
+namespace {
+
+// Of the values in a sample, so many are to be above the threshold: the share of all that are above it is
+// then right within 1 / sqrt(256), 6 %, if neighbours are not alike.
+constexpr uint64_t kSampleHits = 256;
+constexpr uint64_t kLeastSample = 4096;
+constexpr double kMargin = 1.25;  // more than are wanted: three to four times the error above
+
+constexpr int64_t kChunk = 1 << 16;  // values that room is made for at once
+
+uint32_t size_of(float value) {
+  return std::bit_cast<uint32_t>(value) & 0x7fffffff;
+}
+
+// One digit of a radix selection: of the values whose bits above the digit are `above`, counts each digit
+// from the largest down until `rank` of them are reached, takes those before it off `rank`, and returns the
+// digit.
+template <int kShift, int kBits>
+uint32_t digit_of_rank(std::span<const float> values, uint32_t above, uint64_t& rank) {
+  std::array<uint64_t, 1 << kBits> counts{};
+  for (float value : values) {
+    const uint32_t size = size_of(value);
+    counts[size >> kShift & ((1u << kBits) - 1)] += size >> (kShift + kBits) == above ? 1 : 0;
+  }
+  uint32_t digit = (1u << kBits) - 1;
+  for (; digit > 0 && counts[digit] < rank; --digit) rank -= counts[digit];
+  return digit;
+}
+
+}  // namespace
+
+uint32_t size_of_rank(std::span<const float> values, uint64_t count) {
+  if (count > values.size() || count == 0) return 0;
+  const uint32_t high = digit_of_rank<20, 11>(values, 0, count);
+  const uint32_t middle = digit_of_rank<9, 11>(values, high, count);
+  const uint32_t low = digit_of_rank<0, 9>(values, high << 11 | middle, count);
+  return high << 20 | middle << 9 | low;
+}
+
+// The values are cut into as many stretches as the sample has lines, and each gives the line at a place drawn
+// for it.
+void Selector::begin(uint64_t size, uint64_t count, uint64_t draw) {
+  PS_CHECK(size <= kMaxSparseSize && count <= size);
+  size_ = size, count_ = count;
+  num_collected_ = 0;
+  lines_.clear(), sample_.clear();
+  if (count == 0) return;
+  const uint64_t wanted = std::max(kLeastSample, kSampleHits * size / count);
+  if (wanted * 4 > size) return;
+  const uint64_t num_lines = wanted / kLine, stretch = size / kLine / num_lines;
+  for (uint64_t n = 0; n < num_lines; ++n) {
+    lines_.push_back((n * stretch + hash_key(draw + n) % stretch) * kLine);
+  }
+  sample_.resize(num_lines * kLine);
+}
+
+uint32_t Selector::least() {
+  if (count_ == 0 || sample_.empty())
+    return kInfiniteSize;  // collects nothing: finish selects from all values
+  const double share = static_cast<double>(count_) / static_cast<double>(size_);
+  const double rank = std::ceil(share * kMargin * static_cast<double>(sample_.size()));
+  return std::max(1u, size_of_rank(sample_, static_cast<uint64_t>(rank)));
+}
+
+Collected Selector::room(int64_t n) {
+  const size_t needed = num_collected_ + static_cast<size_t>(n);
+  if (index_.size() < needed) {
+    index_.resize(std::max(needed, index_.size() * 2));
+    value_.resize(index_.size());
+  }
+  return {index_.data() + num_collected_, value_.data() + num_collected_};
+}
+
+void Selector::collect_all(std::span<const float> values, uint32_t least) {
+  num_collected_ = 0;
+  for (size_t begin = 0; begin < values.size(); begin += kChunk) {
+    const int64_t n = static_cast<int64_t>(std::min<size_t>(kChunk, values.size() - begin));
+    const Collected out = room(n);
+    collected(vector_kernels().collect(values.data() + begin, n, static_cast<uint32_t>(begin), least, out));
+  }
+}
+
+// All above the size of rank count_, and of those that have it the first ones.
+void Selector::keep_largest(SparsePart& part) const {
+  const std::span<const float> values(value_.data(), num_collected_);
+  const uint32_t least = num_collected_ > count_ ? size_of_rank(values, count_) : 0;
+  uint64_t equal = count_;
+  if (least > 0) {
+    for (float value : values) equal -= size_of(value) > least ? 1 : 0;
+  }
+  for (size_t i = 0; i < num_collected_; ++i) {
+    const uint32_t size = size_of(value_[i]);
+    if (size < least || (size == least && equal == 0)) continue;
+    if (size == least) --equal;
+    part.index.push_back(index_[i]);
+    part.value.push_back(value_[i]);
+  }
+}
+
+void Selector::finish(std::span<const float> values, SparsePart& part) {
+  part.clear();
+  if (count_ == 0) return;
+  const double enough = kind_ == Selection::kExact || sample_.empty() ? 1 : kLeastSelected;
+  if (static_cast<double>(num_collected_) < enough * static_cast<double>(count_)) {
+    collect_all(values, std::max(1u, size_of_rank(values, count_)));
+  }
+  keep_largest(part);
+}
+
+void Selector::select(std::span<const float> values, uint64_t count, uint64_t draw, SparsePart& part) {
+  begin(values.size(), count, draw);
+  for (size_t n = 0; n < lines_.size(); ++n) std::copy_n(&values[lines_[n]], kLine, &sample_[n * kLine]);
+  const uint32_t size = least();
+  if (size < kInfiniteSize) collect_all(values, size);
+  finish(values, part);
+}
+
+}  // namespace ps

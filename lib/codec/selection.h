@@ -1,0 +1,80 @@
+// Selection of the values that are largest in size, at the rate at which memory is read.  Used by the codec
+// top_k and by Deep Gradient Compression.
+//
+// A threshold is estimated from a sample, so that somewhat more values than are wanted pass it; a single pass
+// collects them, and among them alone the largest are selected exactly (Lin et al., ICLR 2018, hierarchical
+// selection).  When enough have passed, the result is therefore that of an exact selection: the `count`
+// largest sizes, and among equal ones those with the lowest index.  Zeros are never selected.
+#ifndef PS_CODEC_SELECTION_H_
+#define PS_CODEC_SELECTION_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "codec/kernels/vector_kernels.h"
+#include "codec/sparse_part.h"
+
+namespace ps {
+
+enum class Selection {
+  kSampled,  // between 0.8 count and count values, or all that are not zero if there are fewer
+  kExact,    // count values
+};
+
+inline constexpr double kLeastSelected = 0.8;
+
+// The size of the value with the count-th largest size; 0 when count is more than there are.
+uint32_t size_of_rank(std::span<const float> values, uint64_t count);
+
+// A selection of `count` of values [0, size) in steps, for values that are made while they are looked at:
+//
+//   1. begin chooses the lines of the sample; each holds kLine values.
+//   2. The caller puts their values into sample(), in order.
+//   3. The caller goes through all values in order, with a kernel that collects those of at least least() into
+//      room(n), and says how many by collected().
+//   4. finish looks at the values once more only when too few were collected.
+//
+// One owner thread.  It keeps its memory for the next selection.
+class Selector {
+ public:
+  static constexpr int64_t kLine = 16;  // floats of a cache line
+
+  explicit Selector(Selection kind) : kind_(kind) {}
+
+  // The lines depend on `draw` and on the numbers alone.  size <= kMaxSparseSize.
+  void begin(uint64_t size, uint64_t count, uint64_t draw);
+
+  // First values of the lines; none for what is selected without a sample.
+  std::span<const uint64_t> lines() const { return lines_; }
+  std::span<float> sample() { return sample_; }
+
+  // The least size to collect.  After sample() is filled.
+  uint32_t least();
+
+  // Room for n more values.
+  Collected room(int64_t n);
+  void collected(int64_t n) { num_collected_ += static_cast<size_t>(n); }
+
+  // part <- the selected ones of `values`, which are those that were looked at.
+  void finish(std::span<const float> values, SparsePart& part);
+
+  // begin to finish, for values that are there.
+  void select(std::span<const float> values, uint64_t count, uint64_t draw, SparsePart& part);
+
+ private:
+  void collect_all(std::span<const float> values, uint32_t least);
+  void keep_largest(SparsePart& part) const;
+
+  const Selection kind_;
+  uint64_t size_ = 0, count_ = 0;
+  std::vector<uint64_t> lines_;
+  std::vector<float> sample_;
+  std::vector<uint32_t> index_;  // of what was collected, and room for more
+  std::vector<float> value_;
+  size_t num_collected_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_CODEC_SELECTION_H_

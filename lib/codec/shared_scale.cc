@@ -1,0 +1,167 @@
+// Whole numbers of 8 or 16 bits with one scale a chunk, a power of two.
+//
+//   block := exponent:i16 (value:i8[n] | value:i16[n])      exponent in [-126, 129 - bits]
+//   a value is value x 2^exponent
+//
+// The exponent is the least at which the largest size of the chunk fits, so that a value and its residual are
+// exact.
+#include "codec/shared_scale.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/error.h"
+#include "codec/block_codec.h"
+#include "codec/entries.h"
+#include "codec/vector_kernels.h"
+
+namespace ps {
+
+namespace {
+
+constexpr int kLeastExponent = -126;  // the scale and its inverse are normal floats
+constexpr int kMaxParts = 1 << 15;
+constexpr int kSharedBits = 32;  // below the largest scale, that a sum keeps
+
+struct SharedScaleOptions : FeedbackOptions {
+  int64_t chunk = 4096;
+  int bits = 8;
+
+  static const ObjectSpec<SharedScaleOptions>& spec() {
+    static const ObjectSpec<SharedScaleOptions> spec = [] {
+      ObjectSpec<SharedScaleOptions> s;
+      s.field("chunk", &SharedScaleOptions::chunk, "values that share a scale").at_least(1).at_most(65536);
+      s.field("bits", &SharedScaleOptions::bits, "of a whole number, 8 or 16").at_least(8).at_most(16);
+      add_feedback_field(s);
+      s.check([](const SharedScaleOptions& options, std::string_view path) {
+        if (options.bits == 8 || options.bits == 16) return;
+        fail(Code::kUsage, json_path(path, "bits"), ": ", options.bits, ", expected 8 or 16");
+      });
+      return s;
+    }();
+    return spec;
+  }
+};
+
+int64_t chunk_bytes(int bits, int64_t n) {
+  return int64_t{sizeof(int16_t)} + n * bits / 8;
+}
+
+// At which the largest float has bits - 1 bits: a larger one would round it up to infinity.
+int largest_exponent(int bits) {
+  return 129 - bits;
+}
+
+int read_exponent(const char* in, int bits) {
+  int16_t exponent;
+  std::memcpy(&exponent, in, sizeof exponent);
+  if (exponent < kLeastExponent || exponent > largest_exponent(bits)) {
+    fail(Code::kCorrupt, "encoded gradient: exponent ", exponent, " of a scale");
+  }
+  return exponent;
+}
+
+// The whole number of value i of a chunk.
+int64_t whole_number(const char* chunk, int bits, int64_t i) {
+  if (bits == 8) return static_cast<signed char>(chunk[2 + i]);
+  int16_t value;
+  std::memcpy(&value, chunk + 2 + 2 * i, sizeof value);
+  return value;
+}
+
+class SharedScaleCodec final : public BlockCodec {
+ public:
+  SharedScaleCodec(const SharedScaleOptions& options, const CodecTarget& target)
+      : BlockCodec(target, options.error_feedback, options.chunk),
+        bits_(options.bits),
+        bound_(static_cast<float>((1 << (options.bits - 1)) - 1)) {}
+
+ private:
+  int64_t encoded_bytes(int64_t n) const override { return chunk_bytes(bits_, n); }
+
+  void encode_block(const float* values, int64_t n, Block, char* out) const override {
+    const VectorKernels& kernels = vector_kernels();
+    const int exponent = exponent_of(std::bit_cast<float>(kernels.largest_size(values, n)));
+    const int16_t stored = static_cast<int16_t>(exponent);
+    std::memcpy(out, &stored, sizeof stored);
+    const Lattice lattice{std::ldexp(1.0f, -exponent), bound_};
+    if (bits_ == 8) {
+      kernels.encode_lattice8(values, n, lattice, reinterpret_cast<signed char*>(out + sizeof stored));
+    } else {
+      std::vector<int16_t> whole(static_cast<size_t>(n));
+      kernels.encode_lattice16(values, n, lattice, whole.data());
+      std::memcpy(out + sizeof stored, whole.data(), whole.size() * sizeof(int16_t));
+    }
+  }
+
+  void decode_block(const char* in, int64_t n, float* values) const override {
+    const float scale = std::ldexp(1.0f, read_exponent(in, bits_));
+    const char* from = in + sizeof(int16_t);
+    if (bits_ == 8) {
+      vector_kernels().scale_bytes(reinterpret_cast<const signed char*>(from), n, scale, values);
+    } else {
+      std::vector<int16_t> whole(static_cast<size_t>(n));
+      std::memcpy(whole.data(), from, whole.size() * sizeof(int16_t));
+      vector_kernels().decode_lattice16(whole.data(), n, scale, values);
+    }
+  }
+
+  int exponent_of(float largest) const {
+    if (largest == 0) return kLeastExponent;
+    int exponent = std::ilogb(largest) - (bits_ - 2);
+    if (std::ldexp(largest, -exponent) > bound_) ++exponent;
+    return std::clamp(exponent, kLeastExponent, largest_exponent(bits_));
+  }
+
+  const int bits_;
+  const float bound_;
+};
+
+// Adds a part's chunk in units of 2^(exponent - 32).
+void add_chunk(const char* chunk, int bits, int64_t n, int exponent, std::vector<int64_t>& wholes) {
+  const int shift = read_exponent(chunk, bits) - exponent + kSharedBits;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t whole = whole_number(chunk, bits, i);
+    wholes[static_cast<size_t>(i)] += shift >= 0 ? whole * (int64_t{1} << shift)
+                                                 : std::llrint(std::ldexp(static_cast<double>(whole), shift));
+  }
+}
+
+}  // namespace
+
+void sum_shared_scale(const SharedScaleFormat& format, std::span<const std::string_view> parts,
+                      std::span<float> sums) {
+  PS_CHECK(parts.size() <= kMaxParts && (format.bits == 8 || format.bits == 16));
+  const int64_t n = static_cast<int64_t>(sums.size()), stride = chunk_bytes(format.bits, format.chunk);
+  const int64_t rest = n % format.chunk;
+  const int64_t bytes = n / format.chunk * stride + (rest > 0 ? chunk_bytes(format.bits, rest) : 0);
+  for (std::string_view part : parts) {
+    if (static_cast<int64_t>(part.size()) != bytes) {
+      fail(Code::kCorrupt, "encoded gradient: ", part.size(), " bytes, expected ", bytes, " for ", n,
+           " values");
+    }
+  }
+  std::vector<int64_t> wholes;
+  for (int64_t begin = 0, at = 0; begin < n; begin += format.chunk, at += stride) {
+    const int64_t size = std::min(format.chunk, n - begin);
+    int exponent = std::numeric_limits<int>::min();
+    for (std::string_view part : parts)
+      exponent = std::max(exponent, read_exponent(part.data() + at, format.bits));
+    wholes.assign(static_cast<size_t>(size), 0);
+    for (std::string_view part : parts) add_chunk(part.data() + at, format.bits, size, exponent, wholes);
+    for (int64_t i = 0; i < size; ++i) {
+      const double whole = static_cast<double>(wholes[static_cast<size_t>(i)]);
+      sums[static_cast<size_t>(begin + i)] =
+          parts.empty() ? 0 : static_cast<float>(std::ldexp(whole, exponent - kSharedBits));
+    }
+  }
+}
+
+constinit const CodecEntry kSharedScaleIntCodec = codec_entry<SharedScaleCodec, SharedScaleOptions>(
+    "shared_scale_int",
+    "Whole numbers of 8 or 16 bits, with one scale a chunk, a power of two. Sums of encoded "
+    "gradients are integers: the same bits in any order.");
+
+}  // namespace ps

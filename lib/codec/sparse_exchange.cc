@@ -1,0 +1,153 @@
+#include "codec/sparse_exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "base/error.h"
+#include "codec/selection.h"
+
+namespace ps {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kNames = {"all_gather", "owner_split", "balanced", "dense"};
+
+// Entries [begin, end) of a part.
+SparsePart slice(const SparsePart& part, size_t begin, size_t end) {
+  return {{part.index.begin() + static_cast<int64_t>(begin), part.index.begin() + static_cast<int64_t>(end)},
+          {part.value.begin() + static_cast<int64_t>(begin), part.value.begin() + static_cast<int64_t>(end)}};
+}
+
+// The sum of two parts; where both have an index, `first` comes first.
+SparsePart add_two(const SparsePart& first, const SparsePart& second) {
+  SparsePart sum;
+  sum.index.reserve(first.size() + second.size());
+  sum.value.reserve(first.size() + second.size());
+  size_t a = 0, b = 0;
+  while (a < first.size() || b < second.size()) {
+    const bool has_a = b == second.size() || (a < first.size() && first.index[a] <= second.index[b]);
+    const bool has_b = a == first.size() || (b < second.size() && second.index[b] <= first.index[a]);
+    sum.index.push_back(has_a ? first.index[a] : second.index[b]);
+    sum.value.push_back(has_a && has_b ? first.value[a] + second.value[b]
+                        : has_a        ? first.value[a]
+                                       : second.value[b]);
+    a += has_a ? 1 : 0, b += has_b ? 1 : 0;
+  }
+  return sum;
+}
+
+// Bytes that a varint of a run takes on the average, when each value is selected with probability p: a run of
+// at least r has probability (1 - p)^r.
+double varint_bytes(double p) {
+  double bytes = 1;
+  for (int bits = 7; bits < 35; bits += 7) bytes += std::pow(1 - p, std::exp2(bits));
+  return bytes;
+}
+
+}  // namespace
+
+std::string_view sparse_exchange_name(SparseExchange exchange) {
+  return kNames[static_cast<size_t>(exchange)];
+}
+
+double entry_bytes(SparseEncoding encoding, uint64_t elements, uint64_t selected) {
+  const double p = elements > 0 ? static_cast<double>(selected) / static_cast<double>(elements) : 1;
+  const double skips = std::pow(1 - p, 65535.0);  // runs of 65535 before an index: a geometric series
+  switch (encoding) {
+    case SparseEncoding::kIndex32:
+      return 8;
+    case SparseEncoding::kRun16:
+      return 6 + (skips < 1 ? 2 * skips / (1 - skips) : 0);
+    case SparseEncoding::kVarint:
+      return 4 + varint_bytes(p);
+    case SparseEncoding::kVarintF16:
+      return 2 + varint_bytes(p);
+  }
+  return 0;
+}
+
+double exchange_bytes(SparseExchange exchange, const ExchangeSizes& sizes) {
+  const double n = static_cast<double>(sizes.elements), k = static_cast<double>(sizes.selected);
+  const double trainers = sizes.num_trainers, others = trainers - 1;
+  const double drawn = n > 0 ? n * (1 - std::pow(1 - k / n, trainers)) : 0;
+  const double together = sizes.union_size.value_or(drawn);
+  const double bytes = entry_bytes(sizes.encoding, sizes.elements, sizes.selected);
+  switch (exchange) {
+    case SparseExchange::kAllGather:
+      return others * k * bytes;
+    case SparseExchange::kOwnerSplit:
+      return others / trainers * (k + together) * bytes;
+    case SparseExchange::kBalanced:
+      return others / trainers * (k + std::min(k, together)) * bytes;
+    case SparseExchange::kDense:
+      return 2 * others / trainers * sizeof(float) * n;
+  }
+  return 0;
+}
+
+SparseExchange cheapest_exchange(const ExchangeSizes& sizes, bool may_keep) {
+  SparseExchange best = SparseExchange::kAllGather;
+  for (SparseExchange other :
+       {SparseExchange::kOwnerSplit, SparseExchange::kBalanced, SparseExchange::kDense}) {
+    if (other == SparseExchange::kBalanced && !may_keep) continue;
+    if (exchange_bytes(other, sizes) < exchange_bytes(best, sizes)) best = other;
+  }
+  return best;
+}
+
+uint64_t owner_begin(uint64_t elements, int num_trainers, int rank) {
+  PS_CHECK(elements <= kMaxSparseSize && rank >= 0 && rank <= num_trainers);
+  return elements * static_cast<uint64_t>(rank) / static_cast<uint64_t>(num_trainers);
+}
+
+std::vector<SparsePart> split_by_owner(const SparsePart& part, uint64_t elements, int num_trainers) {
+  std::vector<SparsePart> parts;
+  size_t begin = 0;
+  for (int rank = 0; rank < num_trainers; ++rank) {
+    const uint64_t bound = owner_begin(elements, num_trainers, rank + 1);
+    const auto end = std::lower_bound(part.index.begin(), part.index.end(), bound) - part.index.begin();
+    parts.push_back(slice(part, begin, static_cast<size_t>(end)));
+    begin = static_cast<size_t>(end);
+  }
+  PS_CHECK(begin == part.size());
+  return parts;
+}
+
+SparsePart add_parts(std::span<const SparsePart> parts) {
+  SparsePart sum;
+  for (const SparsePart& part : parts) sum = add_two(sum, part);
+  return sum;
+}
+
+SparsePart join_parts(std::span<const SparsePart> parts) {
+  SparsePart all;
+  for (const SparsePart& part : parts) {
+    PS_CHECK(part.index.empty() || all.index.empty() || part.index.front() > all.index.back());
+    all.index.insert(all.index.end(), part.index.begin(), part.index.end());
+    all.value.insert(all.value.end(), part.value.begin(), part.value.end());
+  }
+  return all;
+}
+
+// Among equal sizes those with the lowest index stay.
+SparsePart split_off_smallest(SparsePart& part, uint64_t count) {
+  SparsePart kept, rest;
+  if (count >= part.size()) return rest;
+  const uint32_t least = count > 0 ? size_of_rank(part.value, count) : UINT32_MAX;
+  uint64_t equal = count;
+  for (float value : part.value) equal -= (std::bit_cast<uint32_t>(value) & 0x7fffffff) > least ? 1 : 0;
+  for (size_t i = 0; i < part.size(); ++i) {
+    const uint32_t size = std::bit_cast<uint32_t>(part.value[i]) & 0x7fffffff;
+    const bool stays = size > least || (size == least && equal > 0);
+    if (stays && size == least) --equal;
+    SparsePart& to = stays ? kept : rest;
+    to.index.push_back(part.index[i]);
+    to.value.push_back(part.value[i]);
+  }
+  part = std::move(kept);
+  return rest;
+}
+
+}  // namespace ps

@@ -1,0 +1,87 @@
+// Threshold: Strom, "Scalable distributed DNN training using commodity GPU cloud computing", Interspeech
+// 2015.  A value whose size is at least tau is sent as tau or -tau; the residual keeps the rest.
+//
+//   bytes := element:u32[k]      index x 2 + 1 for -tau, ascending
+//
+// decoded + residual differs from the sum by one rounding where the sum is more than twice tau.
+#include <bit>
+#include <cmath>
+
+#include "base/error.h"
+#include "codec/entries.h"
+#include "codec/sparse_part.h"
+#include "codec/vector_kernels.h"
+
+namespace ps {
+
+namespace {
+
+struct ThresholdOptions : FeedbackOptions {
+  double tau = 0.001;
+
+  static const ObjectSpec<ThresholdOptions>& spec() {
+    static const ObjectSpec<ThresholdOptions> spec = [] {
+      ObjectSpec<ThresholdOptions> s;
+      s.field("tau", &ThresholdOptions::tau, "size from which on a value is sent, as this size")
+          .at_least(1e-30)
+          .at_most(1e30);
+      add_feedback_field(s);
+      return s;
+    }();
+    return spec;
+  }
+};
+
+class ThresholdCodec final : public Codec {
+ public:
+  ThresholdCodec(const ThresholdOptions& options, const CodecTarget& target)
+      : Codec(target, options.error_feedback), tau_(static_cast<float>(options.tau)) {}
+
+  void decode(std::string_view bytes, std::span<float> values) const override {
+    if (bytes.size() % sizeof(uint32_t) != 0)
+      fail(Code::kCorrupt, "encoded gradient: ", bytes.size(), " bytes");
+    std::fill(values.begin(), values.end(), 0.0f);
+    ByteReader in(bytes);
+    uint64_t next = 0;
+    while (in.remaining() > 0) {
+      const uint32_t element = in.get<uint32_t>(), index = element >> 1;
+      if (index < next || index >= values.size()) fail(Code::kCorrupt, "encoded gradient: index ", index);
+      values[index] = (element & 1) != 0 ? -tau_ : tau_;
+      next = uint64_t{index} + 1;
+    }
+  }
+
+ private:
+  void encode_values(const Encoding& in, std::string& bytes) override {
+    PS_CHECK(in.values.size() <= kMaxSparseSize);
+    const std::span<const float> sums = add_residual(in);
+    bytes.clear();
+    found_.index.resize(std::min<size_t>(kChunk, sums.size()));
+    found_.value.resize(found_.index.size());
+    for (size_t begin = 0; begin < sums.size(); begin += kChunk) {
+      const int64_t n = static_cast<int64_t>(std::min<size_t>(kChunk, sums.size() - begin));
+      const int64_t count =
+          vector_kernels().collect(sums.data() + begin, n, static_cast<uint32_t>(begin),
+                                   std::bit_cast<uint32_t>(tau_), {found_.index.data(), found_.value.data()});
+      for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+        const bool negative = found_.value[i] < 0;
+        put(bytes, found_.index[i] << 1 | (negative ? 1u : 0u));
+        if (in.residual != nullptr) in.residual[found_.index[i]] -= negative ? -tau_ : tau_;
+      }
+    }
+  }
+
+  static constexpr size_t kChunk = 1 << 16;  // values looked at by one call
+
+  const float tau_;
+  SparsePart found_;
+};
+
+}  // namespace
+
+constinit const CodecEntry kThresholdCodec = codec_entry<ThresholdCodec, ThresholdOptions>(
+    "threshold",
+    "Values of at least a size, sent as this size with their sign and index in 32 bits. It needs error "
+    "feedback to converge.");
+
+}  // namespace ps

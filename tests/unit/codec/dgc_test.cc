@@ -1,0 +1,461 @@
+#include "codec/dgc.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "config/catalog.h"
+#include "optim/optimizer.h"
+
+namespace ps {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats normal_values(uint64_t stream, size_t size) {
+  Random random(43, stream);
+  Floats all(size);
+  for (float& value : all) value = static_cast<float>(random.normal());
+  return all;
+}
+
+// DGC the plain way: the formulas of codec/dgc.h one after the other, and a sort.
+struct PlainDgc {
+  DgcOptions options;
+  int num_trainers;
+  Floats u, v;
+
+  SparsePart step(const Floats& gradient, float scale, float rate, const Floats& weights, uint64_t count) {
+    float factor = scale;
+    if (options.clip_norm) {
+      double squares = 0;
+      for (float g : gradient) squares += static_cast<double>(g) * static_cast<double>(g);
+      const double share = std::sqrt(squares) * static_cast<double>(scale) / num_trainers;
+      const double bound = *options.clip_norm / std::sqrt(num_trainers);
+      if (share > bound) factor = static_cast<float>(static_cast<double>(scale) * bound / share);
+    }
+    const float m = static_cast<float>(options.momentum), l2 = static_cast<float>(options.l2);
+    for (size_t i = 0; i < v.size(); ++i) {
+      float g = gradient[i] * factor;
+      if (l2 > 0) g += l2 * weights[i];
+      const float d = -rate * g;
+      u[i] = m * u[i] + d;
+      v[i] += options.nesterov ? m * u[i] + d : u[i];
+    }
+    return send(count);
+  }
+
+  SparsePart send(uint64_t count) {
+    std::vector<uint32_t> order(v.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t a, uint32_t b) { return std::fabs(v[a]) > std::fabs(v[b]); });
+    order.resize(count);
+    std::sort(order.begin(), order.end());
+    SparsePart part;
+    for (uint32_t i : order) {
+      if (v[i] == 0) continue;
+      part.index.push_back(i);
+      part.value.push_back(v[i]);
+    }
+    round_values(find_sparse_encoding(options.encoding), part.value);
+    for (size_t n = 0; n < part.size(); ++n) {
+      v[part.index[n]] -= part.value[n];
+      if (options.factor_masking) u[part.index[n]] = 0;
+    }
+    return part;
+  }
+};
+
+// Norms are summed in other orders: the scale may differ in its last bits.
+void expect_near(std::span<const float> found, const Floats& expected, double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(found[i], expected[i], tolerance) << i;
+}
+
+void expect_plain(const DgcOptions& options, const std::vector<int64_t>& shape) {
+  DeepGradientCompression dgc(options, {.shape = shape, .num_trainers = 3, .seed = 1, .key = 2});
+  const size_t size = dgc.elements();
+  PlainDgc plain{options, 3, Floats(size), Floats(size)};
+  Floats weights = normal_values(99, size), plain_weights = weights;
+  const double tolerance = options.clip_norm ? 1e-5 : 0;
+  for (uint64_t step = 0; step < 60; ++step) {
+    const Floats gradient = normal_values(step, size);
+    const uint64_t count = dgc.selected();
+    ASSERT_LT(count, size);
+    const SparsePart expected = plain.step(gradient, 0.5f, 0.1f, plain_weights, count);
+    std::string bytes;
+    SparsePart part;
+    dgc.step_sparse({gradient, 0.5f, 0.1f}, weights, bytes);
+    decode_sparse(find_sparse_encoding(options.encoding), bytes, size, part);
+    ASSERT_EQ(part.index, expected.index) << step;
+    expect_near(part.value, expected.value, tolerance);
+    expect_near(dgc.velocity(), plain.u, tolerance);
+    expect_near(dgc.residual(), plain.v, tolerance);
+    dgc.apply(part, weights);
+    for (size_t i = 0; i < expected.size(); ++i)
+      plain_weights[expected.index[i]] += expected.value[i] * (1.0f / 3);
+    expect_near(weights, plain_weights, tolerance);
+  }
+}
+
+TEST(Dgc, IsThePlainAlgorithm) {
+  DgcOptions options;
+  options.selection = "exact";
+  options.sparsity = {0.75, 0.9375, 0.99};
+  options.rampup_step = 30;
+  expect_plain(options, {50, 40});
+  for (const std::string& encoding : sparse_encoding_names()) {
+    options.encoding = encoding;
+    expect_plain(options, {30, 41});
+  }
+  options.nesterov = true;
+  options.l2 = 0.01;
+  expect_plain(options, {50, 40});
+  options.factor_masking = false;
+  expect_plain(options, {50, 40});
+  options.nesterov = false;
+  expect_plain(options, {257, 400});  // so many that a threshold comes from a sample
+  options.clip_norm = 3;
+  options.factor_masking = true;
+  expect_plain(options, {50, 40});
+}
+
+// As the optimizer `momentum` of lib/optim, which is the definition.
+TEST(Dgc, SparsityZeroIsDenseMomentumToTheBit) {
+  for (bool nesterov : {false, true}) {
+    for (double l2 : {0.0, 0.02}) {
+      DgcOptions options;
+      options.nesterov = nesterov, options.l2 = l2, options.sparsity = {0};
+      DeepGradientCompression dgc(options, {.shape = {37, 11}, .num_trainers = 4});
+      const Json object = {{"type", "momentum"}, {"momentum", 0.9}, {"nesterov", nesterov}, {"l2", l2}};
+      const OptimizerEntry& entry = find_entry(optimizer_catalog(), object, "optimizer", "optimizer");
+      std::unique_ptr<Optimizer<float>> momentum = entry.make_float(object, {});
+      Floats weights = normal_values(7, 407), dense = weights, state(407);
+      const Row<float> row{dense.data(), state.data(), 407, 407};
+      momentum->initialize(row);
+      for (uint64_t step = 0; step < 100; ++step) {
+        const Floats gradient = normal_values(step, 407);
+        const double rate = 0.1 / (1 + static_cast<double>(step / 10));
+        ASSERT_EQ(dgc.selected(), dgc.elements());
+        dgc.step_whole({gradient, 0.25f, static_cast<float>(rate)}, weights);
+        momentum->begin_step(rate);
+        momentum->update(row, gradient.data(), 0.25f);
+        ASSERT_EQ(weights, dense) << step;
+        ASSERT_EQ(Floats(dgc.velocity().begin(), dgc.velocity().end()), state) << step;
+      }
+    }
+  }
+}
+
+// Momentum that was there when compression began goes on: without new gradients the weights get there in the
+// end.
+TEST(Dgc, MomentumCarriesOverWhenCompressionBegins) {
+  DgcOptions options;
+  options.rampup_begin_step = 5;
+  options.sparsity = {0.9};
+  options.factor_masking = false;
+  DeepGradientCompression dgc(options, {.shape = {20, 20}});
+  Floats weights(400), dense(400), u(400);
+  const Floats zeros(400);
+  for (int step = 0; step < 500; ++step) {
+    const Floats gradient = step < 5 ? normal_values(static_cast<uint64_t>(step), 400) : zeros;
+    for (size_t i = 0; i < 400; ++i) u[i] = 0.9f * u[i] - 0.1f * gradient[i], dense[i] += u[i];
+    if (step < 5) {
+      ASSERT_EQ(dgc.selected(), 400u);
+      dgc.step_whole({gradient, 1, 0.1f}, weights);
+      continue;
+    }
+    ASSERT_EQ(dgc.selected(), 40u);
+    std::string bytes;
+    SparsePart part;
+    dgc.step_sparse({gradient, 1, 0.1f}, weights, bytes);
+    decode_sparse(SparseEncoding::kRun16, bytes, 400, part);
+    dgc.apply(part, weights);
+  }
+  expect_near(weights, dense, 1e-5);
+}
+
+TEST(Dgc, RampUpHasPaddlesMeaningInIntegers) {
+  DgcOptions options;
+  options.sparsity = {0.75, 0.9375, 0.984375, 0.996, 0.999};
+  options.rampup_step = 100;
+  options.rampup_begin_step = 10;
+  EXPECT_EQ(dgc_selected(options, 0, 100'000), 100'000u);
+  EXPECT_EQ(dgc_selected(options, 9, 100'000), 100'000u);
+  const uint64_t expected[] = {25'000, 6'250, 1'562, 400, 100};
+  for (int64_t step = 0; step < 200; ++step) {
+    ASSERT_EQ(dgc_selected(options, 10 + step, 100'000), expected[std::min<int64_t>(step / 20, 4)]) << step;
+  }
+  EXPECT_EQ(dgc_selected(options, 1'000'000'000'000, kMaxSparseSize), kMaxSparseSize / 1000);
+  EXPECT_EQ(dgc_selected({}, 0, 1000), 1u);
+  EXPECT_EQ(dgc_selected({}, 0, 10), 1u);
+}
+
+TEST(Dgc, TheRuleSaysWhatIsCompressed) {
+  DgcOptions options;
+  const std::vector<int64_t> bias = {50'000}, column = {50'000, 1}, matrix = {3, 2},
+                             convolution = {64, 3, 7, 7};
+  EXPECT_FALSE(dgc_compresses(options, bias));
+  EXPECT_FALSE(dgc_compresses(options, column));
+  EXPECT_TRUE(dgc_compresses(options, matrix));
+  EXPECT_TRUE(dgc_compresses(options, convolution));
+  options.exclude = "none";
+  EXPECT_TRUE(dgc_compresses(options, bias));
+  options.min_elements = 16384;
+  EXPECT_TRUE(dgc_compresses(options, bias));
+  EXPECT_FALSE(dgc_compresses(options, matrix));
+  EXPECT_FALSE(dgc_compresses(options, convolution));
+  DeepGradientCompression whole({}, {.shape = bias});
+  EXPECT_EQ(whole.selected(), 50'000u);
+}
+
+TEST(Dgc, OptionsOutOfRangeAreRefused) {
+  for (const Json& wrong :
+       {Json{{"sparsity", Json::array()}}, Json{{"sparsity", {0.9, 1}}}, Json{{"sparsity", {0.5, 0}}},
+        Json{{"momentum", 1}}, Json{{"encoding", "run8"}}, Json{{"rampup_step", 0}}}) {
+    EXPECT_THROW(DgcOptions::spec().parse(wrong, "strategy"), Error) << wrong.dump();
+  }
+  EXPECT_EQ(DgcOptions::spec().parse({{"sparsity", {0, 0.75, 0.999}}}, "strategy").sparsity.size(), 3u);
+}
+
+TEST(Dgc, ALoadedOneGoesOnWithTheSameBits) {
+  DgcOptions options;
+  options.sparsity = {0.99};
+  const DgcTarget target{.shape = {300, 300}, .num_trainers = 2, .seed = 9, .key = 1};
+  DeepGradientCompression dgc(options, target), twin(options, target);
+  const Floats weights(90'000);
+  std::string bytes, other, state;
+  for (uint64_t step = 0; step < 4; ++step)
+    dgc.step_sparse({normal_values(step, 90'000), 1, 0.1f}, weights, bytes);
+  dgc.save(state);
+  ByteReader in(state);
+  twin.load(in);
+  EXPECT_EQ(twin.steps(), 4);
+  for (uint64_t step = 4; step < 8; ++step) {
+    bytes.clear(), other.clear();
+    dgc.step_sparse({normal_values(step, 90'000), 1, 0.1f}, weights, bytes);
+    twin.step_sparse({normal_values(step, 90'000), 1, 0.1f}, weights, other);
+    ASSERT_EQ(bytes, other);
+  }
+  ByteReader cut(std::string_view(state).substr(0, state.size() - 1));
+  DeepGradientCompression third(options, target);
+  EXPECT_THROW(third.load(cut), Error);
+}
+
+TEST(Dgc, EveryLevelGivesTheSameBits) {
+  DgcOptions options;
+  options.l2 = 0.01, options.clip_norm = 1, options.sparsity = {0.998}, options.nesterov = true;
+  const DgcTarget target{.shape = {317, 401}, .num_trainers = 2};
+  const Floats weights = normal_values(77, 317 * 401);
+  std::string first;
+  for (CpuLevel level : possible_levels(cpu_features())) {
+    set_cpu_level(level);
+    DeepGradientCompression dgc(options, target);
+    std::string bytes;
+    for (uint64_t step = 0; step < 3; ++step)
+      dgc.step_sparse({normal_values(step, 317 * 401), 1, 0.1f}, weights, bytes);
+    dgc.save(bytes);
+    if (level == CpuLevel::kBaseline) first = bytes;
+    EXPECT_EQ(bytes, first) << cpu_level_name(level);
+  }
+}
+
+TEST(Dgc, WhatIsNotFiniteIsRefusedWithItsIndex) {
+  for (float odd : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    DeepGradientCompression dgc({}, {.shape = {100, 100}});
+    Floats gradient = normal_values(1, 10'000);
+    gradient[4321] = odd;
+    std::string bytes;
+    try {
+      dgc.step_sparse({gradient, 1, 0.1f}, gradient, bytes);
+      FAIL() << "took " << odd;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kData);
+      EXPECT_NE(error.message().find("value 4321 "), std::string::npos) << error.message();
+    }
+  }
+}
+
+// A network's published shapes, all its tensors of more than one dimension first.
+struct Net {
+  std::vector<std::vector<int64_t>> tensors;
+  int64_t one_dimensional;  // values
+};
+
+Net resnet50() {
+  Net net{{{64, 3, 7, 7}, {1000, 2048}}, 2 * 64 + 1000};
+  int64_t in = 64;
+  auto convolution = [&](int64_t out, int64_t from, int64_t size) {
+    net.tensors.push_back({out, from, size, size});
+    net.one_dimensional += 2 * out;  // of the batch normalisation that follows
+  };
+  const std::pair<int64_t, int> stages[] = {{64, 3}, {128, 4}, {256, 6}, {512, 3}};
+  for (auto [middle, blocks] : stages) {
+    for (int block = 0; block < blocks; ++block) {
+      convolution(middle, in, 1);
+      convolution(middle, middle, 3);
+      convolution(4 * middle, middle, 1);
+      if (block == 0) convolution(4 * middle, in, 1);
+      in = 4 * middle;
+    }
+  }
+  return net;
+}
+
+Net alexnet() {
+  return {{{96, 3, 11, 11},
+           {256, 48, 5, 5},
+           {384, 256, 3, 3},
+           {384, 192, 3, 3},
+           {256, 192, 3, 3},
+           {4096, 9216},
+           {4096, 4096},
+           {1000, 4096}},
+          96 + 256 + 384 + 384 + 256 + 4096 + 4096 + 1000};
+}
+
+// Of random values with a long tail.
+Floats many_values(uint64_t stream, size_t size) {
+  Floats all(size);
+  for (size_t i = 0; i < size; ++i) {
+    const float x = static_cast<float>(static_cast<int32_t>(hash_key(stream << 40 | i))) * 0x1p-31f;
+    all[i] = x * x * x;
+  }
+  return all;
+}
+
+// Dense bytes over those that a step of DGC sends, for each encoding.
+std::vector<double> ratios(const Net& net) {
+  const double rest = 4.0 * static_cast<double>(net.one_dimensional);
+  double dense = rest;
+  std::vector<double> sent(std::size(kSparseEncodings), rest);
+  for (size_t key = 0; key < net.tensors.size(); ++key) {
+    DeepGradientCompression dgc({}, {.shape = net.tensors[key], .num_trainers = 4, .key = key});
+    const Floats gradient = many_values(key, dgc.elements());
+    std::string bytes;
+    SparsePart part;
+    dgc.step_sparse({gradient, 1, 0.1f}, gradient, bytes);
+    decode_sparse(SparseEncoding::kRun16, bytes, dgc.elements(), part);
+    dense += 4.0 * static_cast<double>(dgc.elements());
+    for (SparseEncoding encoding : kSparseEncodings) {
+      bytes.clear();
+      encode_sparse(encoding, part, bytes);
+      sent[static_cast<size_t>(encoding)] += static_cast<double>(bytes.size());
+    }
+  }
+  for (double& one : sent) one = dense / one;
+  return sent;
+}
+
+TEST(Dgc, SendsAsFewBytesAsWasPublished) {
+  // 25,557,032 values, published 277: run lengths of 16 bits have 6 bytes a value, 276.8; varints a little
+  // less.
+  const std::vector<double> resnet = ratios(resnet50());
+  EXPECT_EQ(std::round(resnet[static_cast<size_t>(SparseEncoding::kRun16)]), 277);
+  EXPECT_GE(resnet[static_cast<size_t>(SparseEncoding::kVarint)], 277);
+  EXPECT_GE(resnet[static_cast<size_t>(SparseEncoding::kVarintF16)], 320);
+  // 60,965,224 values, published 597.
+  EXPECT_GE(ratios(alexnet())[static_cast<size_t>(SparseEncoding::kRun16)], 597);
+}
+
+// Logistic regression on four trainers; labels by a known plane, and some of them wrong.
+class Regression {
+ public:
+  static constexpr size_t kRows = 20, kCols = 50, kSize = kRows * kCols, kExamples = 4000;
+
+  Regression() : truth_(normal_values(1, kSize)) {
+    Random random(2, 2);
+    for (size_t n = 0; n < kExamples; ++n) {
+      inputs_.push_back(normal_values(100 + n, kSize));
+      const bool wrong = random.below(20) == 0;
+      labels_.push_back((dot(truth_, inputs_[n]) > 0) != wrong ? 1.0f : 0.0f);
+    }
+  }
+
+  // The mean gradient of 8 examples.
+  Floats gradient(const Floats& weights, uint64_t step, uint64_t trainer) const {
+    Floats sum(kSize);
+    for (uint64_t b = 0; b < 8; ++b) {
+      const size_t n = ((step * 4 + trainer) * 8 + b) * 7 % kExamples;
+      const float error = 1 / (1 + std::exp(-dot(weights, inputs_[n]))) - labels_[n];
+      for (size_t i = 0; i < kSize; ++i) sum[i] += error * inputs_[n][i] / 8;
+    }
+    return sum;
+  }
+
+  double loss(const Floats& weights) const {
+    double sum = 0;
+    for (size_t n = 0; n < kExamples; ++n) {
+      const double score = static_cast<double>(dot(weights, inputs_[n])) * (labels_[n] > 0 ? 1 : -1);
+      sum += std::log1p(std::exp(-score));
+    }
+    return sum / kExamples;
+  }
+
+ private:
+  static float dot(const Floats& x, const Floats& y) {
+    return std::inner_product(x.begin(), x.end(), y.begin(), 0.0f);
+  }
+
+  const Floats truth_;
+  std::vector<Floats> inputs_;
+  Floats labels_;
+};
+
+double loss_after(const Regression& task, const DgcOptions& options, int steps,
+                  uint64_t* values_sent = nullptr) {
+  std::vector<DeepGradientCompression> trainers;
+  for (uint64_t key = 0; key < 4; ++key)
+    trainers.push_back({options, {.shape = {20, 50}, .num_trainers = 4, .seed = key}});
+  Floats weights(Regression::kSize);
+  for (int step = 0; step < steps; ++step) {
+    std::vector<Floats> gradients;
+    for (uint64_t t = 0; t < 4; ++t)
+      gradients.push_back(task.gradient(weights, static_cast<uint64_t>(step), t));
+    if (trainers[0].selected() == trainers[0].elements()) {
+      Floats mean(Regression::kSize);
+      for (const Floats& g : gradients) {
+        for (size_t i = 0; i < g.size(); ++i) mean[i] += g[i];
+      }
+      trainers[0].step_whole({mean, 0.25f, 0.05f}, weights);
+      for (size_t t = 1; t < 4; ++t) {
+        Floats same = weights;
+        trainers[t].step_whole({mean, 0.25f, 0.05f}, same);
+      }
+      continue;
+    }
+    std::vector<SparsePart> parts(4);
+    for (size_t t = 0; t < 4; ++t) {
+      std::string bytes;
+      trainers[t].step_sparse({gradients[t], 1, 0.05f}, weights, bytes);
+      decode_sparse(SparseEncoding::kRun16, bytes, Regression::kSize, parts[t]);
+      if (values_sent != nullptr) *values_sent += parts[t].size();
+    }
+    for (const SparsePart& part : parts) trainers[0].apply(part, weights);
+  }
+  return task.loss(weights);
+}
+
+TEST(Dgc, FourTrainersReachTheDenseLossAtAHundredthOfTheValues) {
+  const Regression task;
+  DgcOptions dense, sparse;
+  dense.sparsity = {0};
+  sparse.sparsity = {0.75, 0.9375, 0.984375, 0.99};
+  sparse.rampup_step = 100;
+  uint64_t sent = 0;
+  const double expected = loss_after(task, dense, 1000), found = loss_after(task, sparse, 1000, &sent);
+  EXPECT_LT(expected, 0.5);  // 0.69 at the beginning
+  EXPECT_LT(found, expected + 0.02);
+  EXPECT_EQ(sent, 4u * (25 * 250 + 25 * 62 + 25 * 15 + 925 * 10));
+}
+
+}  // namespace
+}  // namespace ps

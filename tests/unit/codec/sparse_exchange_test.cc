@@ -1,0 +1,146 @@
+#include "codec/sparse_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/random.h"
+
+namespace ps {
+namespace {
+
+constexpr uint64_t kSize = 10'000;
+
+SparsePart random_part(uint64_t stream, uint64_t count) {
+  Random random(13, stream);
+  SparsePart part;
+  for (uint64_t i = 0; i < kSize; ++i) {
+    if (random.below(kSize) >= count) continue;
+    part.index.push_back(static_cast<uint32_t>(i));
+    part.value.push_back(static_cast<float>(random.normal()));
+  }
+  return part;
+}
+
+std::vector<SparsePart> random_parts(int num_trainers, uint64_t count) {
+  std::vector<SparsePart> parts;
+  for (int rank = 0; rank < num_trainers; ++rank)
+    parts.push_back(random_part(static_cast<uint64_t>(rank), count));
+  return parts;
+}
+
+// As a dense reduction in the order of ranks has it.
+std::vector<float> dense_sum(const std::vector<SparsePart>& parts) {
+  std::vector<float> sum(kSize);
+  for (const SparsePart& part : parts) {
+    for (size_t i = 0; i < part.size(); ++i) sum[part.index[i]] += part.value[i];
+  }
+  return sum;
+}
+
+std::vector<float> scattered(const SparsePart& part) {
+  return dense_sum({part});
+}
+
+// Every trainer's part, cut for the owners, added by each owner, and gathered.
+SparsePart owner_split_sum(const std::vector<SparsePart>& parts) {
+  const int num_trainers = static_cast<int>(parts.size());
+  std::vector<SparsePart> sums;
+  std::vector<std::vector<SparsePart>> cut;
+  for (const SparsePart& part : parts) cut.push_back(split_by_owner(part, kSize, num_trainers));
+  for (size_t owner = 0; owner < parts.size(); ++owner) {
+    std::vector<SparsePart> own;
+    for (const auto& pieces : cut) own.push_back(pieces[owner]);
+    sums.push_back(add_parts(own));
+    for (uint32_t index : sums.back().index) {
+      EXPECT_GE(index, owner_begin(kSize, num_trainers, static_cast<int>(owner)));
+      EXPECT_LT(index, owner_begin(kSize, num_trainers, static_cast<int>(owner) + 1));
+    }
+  }
+  return join_parts(sums);
+}
+
+TEST(SparseExchange, AllGatherOwnerSplitAndDenseGiveTheSameBits) {
+  for (int num_trainers : {1, 2, 3, 7, 16}) {
+    for (uint64_t count : {uint64_t{0}, uint64_t{10}, uint64_t{1000}, uint64_t{6000}, kSize}) {
+      const std::vector<SparsePart> parts = random_parts(num_trainers, count);
+      const SparsePart gathered = add_parts(parts);
+      ASSERT_EQ(owner_split_sum(parts), gathered) << num_trainers << " " << count;
+      ASSERT_EQ(scattered(gathered), dense_sum(parts));
+      ASSERT_TRUE(std::is_sorted(gathered.index.begin(), gathered.index.end()));
+    }
+  }
+}
+
+TEST(SparseExchange, SplittingOffLosesNothing) {
+  const SparsePart whole = random_part(3, 500);
+  for (uint64_t count : {uint64_t{0}, uint64_t{1}, uint64_t{100}, uint64_t{whole.size()}, uint64_t{9999}}) {
+    SparsePart kept = whole;
+    const SparsePart rest = split_off_smallest(kept, count);
+    EXPECT_EQ(kept.size(), std::min<uint64_t>(count, whole.size()));
+    EXPECT_EQ(add_parts(std::vector<SparsePart>{kept, rest}), whole);
+    float least = 1e30f;
+    for (float value : kept.value) least = std::min(least, std::fabs(value));
+    for (float value : rest.value) EXPECT_LE(std::fabs(value), least);
+  }
+  SparsePart equal{{1, 5, 9}, {2, -2, 2}};
+  EXPECT_EQ(split_off_smallest(equal, 2), (SparsePart{{9}, {2}}));
+}
+
+// What trainers really receive, counted in bytes of real parts, is what the formulas say.
+TEST(SparseExchange, FormulasAreTheBytesThatGo) {
+  constexpr uint64_t kSelected = 100;
+  for (SparseEncoding encoding : kSparseEncodings) {
+    for (int num_trainers : {2, 5}) {
+      const std::vector<SparsePart> parts = random_parts(num_trainers, kSelected);
+      double gathered = 0, split = 0;
+      for (const SparsePart& part : parts) {
+        std::string bytes;
+        encode_sparse(encoding, part, bytes);
+        gathered += static_cast<double>(bytes.size()) * (num_trainers - 1) / num_trainers;
+        for (const SparsePart& piece : split_by_owner(part, kSize, num_trainers)) {
+          bytes.clear();
+          encode_sparse(encoding, piece, bytes);
+          split += static_cast<double>(bytes.size()) * (num_trainers - 1) / num_trainers / num_trainers;
+        }
+      }
+      std::string bytes;
+      encode_sparse(encoding, add_parts(parts), bytes);
+      split += static_cast<double>(bytes.size()) * (num_trainers - 1) / num_trainers;
+      const ExchangeSizes sizes{kSize, kSelected, num_trainers, encoding};
+      // Each trainer drew 100 values with a deviation of 10.
+      EXPECT_NEAR(exchange_bytes(SparseExchange::kAllGather, sizes) / gathered, 1, 0.15);
+      EXPECT_NEAR(exchange_bytes(SparseExchange::kOwnerSplit, sizes) / split, 1, 0.15);
+    }
+  }
+}
+
+TEST(SparseExchange, ChoosesTheFewestBytes) {
+  ExchangeSizes sizes{.elements = 1'000'000, .selected = 1000, .num_trainers = 2};
+  EXPECT_EQ(cheapest_exchange(sizes, false), SparseExchange::kAllGather);  // k against (k + 2 k) / 2
+  EXPECT_EQ(exchange_bytes(SparseExchange::kAllGather, sizes), 6000);
+  EXPECT_EQ(exchange_bytes(SparseExchange::kDense, sizes), 4e6);
+  EXPECT_EQ(cheapest_exchange(sizes, true), SparseExchange::kAllGather);
+  sizes.num_trainers = 64;
+  EXPECT_EQ(cheapest_exchange(sizes, true), SparseExchange::kBalanced);
+  EXPECT_NEAR(exchange_bytes(SparseExchange::kBalanced, sizes), 2 * 63.0 / 64 * 6000, 1e-6);
+  sizes.union_size = 1500;  // trainers choose alike
+  EXPECT_EQ(cheapest_exchange(sizes, false), SparseExchange::kOwnerSplit);
+  sizes.selected = 500'000, sizes.union_size.reset();
+  EXPECT_EQ(cheapest_exchange(sizes, true), SparseExchange::kBalanced);
+  EXPECT_EQ(cheapest_exchange(sizes, false), SparseExchange::kDense);
+  sizes.encoding = SparseEncoding::kIndex32;
+  sizes.selected = 600'000;
+  EXPECT_EQ(cheapest_exchange(sizes, true), SparseExchange::kDense);
+}
+
+TEST(SparseExchange, EntriesHaveTheBytesOfTheReference) {
+  EXPECT_EQ(entry_bytes(SparseEncoding::kIndex32, 1'000'000, 1000), 8);
+  EXPECT_NEAR(entry_bytes(SparseEncoding::kRun16, 1'000'000, 1000), 6, 1e-6);
+  EXPECT_GT(entry_bytes(SparseEncoding::kRun16, kMaxSparseSize, 10'000), 10);
+  EXPECT_NEAR(entry_bytes(SparseEncoding::kVarint, 1'000'000, 1000), 5.88, 0.01);
+}
+
+}  // namespace
+}  // namespace ps
