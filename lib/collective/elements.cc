@@ -12,7 +12,6 @@ void add(MutableBytes into, ConstBytes other) {
   T* sums = reinterpret_cast<T*>(into.data());
   const T* terms = reinterpret_cast<const T*>(other.data());
   const size_t count = into.size() / sizeof(T);
-#pragma GCC ivdep
   for (size_t i = 0; i < count; ++i) sums[i] += terms[i];
 }
 

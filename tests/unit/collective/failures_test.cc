@@ -228,6 +228,53 @@ TEST_F(Failures, AnErrorIsForGood) {
   ASSERT_TRUE(ranks_.run_until_ended(kSize));
 }
 
+// ---- threads that share memory, and TCP
+
+void expect_named(const RankErrors& errors, int bad) {
+  for (size_t rank = 0; rank < errors.size(); ++rank) {
+    if (static_cast<int>(rank) == bad) continue;
+    ASSERT_TRUE(errors[rank]) << rank;
+    EXPECT_EQ(errors[rank]->code(), Code::kUnavailable);
+    EXPECT_THAT(errors[rank]->message(), HasSubstr(cat("rank ", bad)));
+  }
+}
+
+void train_but_fail_on_rank_2(ExchangeCommunicator& communicator) {
+  std::vector<float> data(100000);
+  for (int i = 0; i < 3; ++i) communicator.all_reduce(data);
+  if (communicator.rank() == 2) fail(Code::kData, "bad input");
+  train(communicator);
+}
+
+TEST(ThreadFailures, ARankThatEndsByAnExceptionIsNamed) {
+  for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {
+    expect_named(run_shared(kSize, algorithm->name, train_but_fail_on_rank_2), 2);
+  }
+}
+
+TEST(TcpFailures, ARankThatEndsByAnExceptionIsNamed) {
+  for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {
+    expect_named(run_tcp(kSize, algorithm->name, train_but_fail_on_rank_2), 2);
+  }
+}
+
+// Rank 3 stays out until all others have given up.
+TEST(ThreadFailures, ARankThatIsSilentIsNamedByAllOthers) {
+  for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {
+    auto communicators =
+        make_thread_communicators({.size = kSize, .algorithm = algorithm->name, .timeout = 50ms});
+    std::atomic<int> num_ended = 0;
+    std::promise<void> all_ended;
+    const RankErrors errors = run_threads(kSize, [&](int rank) {
+      if (rank == 3) return all_ended.get_future().wait();
+      const auto error = error_of([&] { train(*communicators[static_cast<size_t>(rank)]); });
+      if (++num_ended == kSize - 1) all_ended.set_value();
+      throw *error;
+    });
+    expect_named(errors, 3);
+  }
+}
+
 // ---- wrong hellos
 
 class WrongHello : public Failures {
