@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "collective/algorithm.h"
+#include "collective/blame.h"
 #include "collective/net/messages.h"
 #include "unit/collective/ranks.h"
 
@@ -258,8 +259,8 @@ TEST(TcpFailures, ARankThatEndsByAnExceptionIsNamed) {
   }
 }
 
-// Rank 3 stays out until all others have given up.
-TEST(ThreadFailures, ARankThatIsSilentIsNamedByAllOthers) {
+// Rank 3 stays out until all others have given up, for the one reason that the first of them found.
+TEST(ThreadFailures, ARankThatIsSilentEndsTheCollectiveOfAllOthers) {
   for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {
     auto communicators =
         make_thread_communicators({.size = kSize, .algorithm = algorithm->name, .timeout = 50ms});
@@ -271,8 +272,39 @@ TEST(ThreadFailures, ARankThatIsSilentIsNamedByAllOthers) {
       if (++num_ended == kSize - 1) all_ended.set_value();
       throw *error;
     });
-    expect_named(errors, 3);
+    for (int rank : {0, 1, 2, 4}) {
+      const auto& error = errors[static_cast<size_t>(rank)];
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code(), Code::kUnavailable);
+      EXPECT_EQ(error->message(), errors[0]->message());
+    }
   }
+}
+
+// ---- who is to blame
+
+using Waits = std::map<int, std::vector<int>>;
+
+std::string blamed(const Waits& waits, std::vector<int> awaited) {
+  const Blame blame = find_blame(0, awaited, [&](int rank) -> std::optional<std::vector<int>> {
+    const auto found = waits.find(rank);
+    return found == waits.end() ? std::nullopt : std::optional(found->second);
+  });
+  return cat(ranks_text(blame.ranks), ": ", blame.what);
+}
+
+TEST(Blame, IsOnTheRankAtTheEndOfTheChainThatDoesNotAnswer) {
+  EXPECT_EQ(blamed({}, {4}), "rank 4: silent");
+  EXPECT_EQ(blamed({{4, {3}}, {3, {2}}}, {4}), "rank 2: silent");
+  EXPECT_EQ(blamed({{4, {3, 1}}, {2, {0}}}, {4, 2}), "ranks 1 and 3: silent");
+}
+
+TEST(Blame, IsOnARankThatDoesSomethingElse) {
+  EXPECT_EQ(blamed({{4, {3}}, {3, {}}}, {4}), "rank 3: not taking part");
+}
+
+TEST(Blame, IsOnThoseWhoAreWaitedForWhenAllWaitForEachOther) {
+  EXPECT_EQ(blamed({{4, {3}}, {3, {0}}, {2, {0}}, {1, {0}}}, {4, 2, 1}), "ranks 1, 2 and 4: sending nothing");
 }
 
 // ---- wrong hellos
