@@ -32,6 +32,13 @@ constexpr SizeCase kSizes[] = {
 };
 constexpr int kRanks[] = {2, 4};
 
+// Smaller ones stay what they are named for: their calls are scaled alone.
+size_t scaled_bytes(double scale, size_t bytes) {
+  constexpr size_t kLeast = size_t{64} << 10;
+  const double scaled = scale * static_cast<double>(bytes / sizeof(float)) * sizeof(float);
+  return std::min(bytes, std::max(kLeast, static_cast<size_t>(scaled) / sizeof(float) * sizeof(float)));
+}
+
 int scaled_calls(double scale, int calls) {
   return std::max(2, static_cast<int>(std::lround(scale * calls)));
 }
@@ -65,37 +72,35 @@ class Sums final : public Workload {
   Sums(const BenchSettings& settings, int ranks, const SizeCase& size, const AllReduceAlgorithm* algorithm,
        MakeRankSum make)
       : ranks_(ranks),
-        bytes_(size.bytes),
+        bytes_(scaled_bytes(settings.scale, size.bytes)),
         calls_(scaled_calls(settings.scale, size.calls)),
         algorithm_(algorithm),
         clock_(settings.clock),
-        data_(static_cast<size_t>(ranks), std::vector<float>(size.bytes / sizeof(float))),
+        data_(static_cast<size_t>(ranks), std::vector<float>(bytes_ / sizeof(float))),
         sent_(static_cast<size_t>(ranks)),
         team_(ranks, std::move(make)) {}
 
-  // One call for the check, and one so that whoever chooses has chosen.
+  // The first call is that in which whoever chooses has to measure.
   void prepare() override {
     team_.run([this](int rank, RankSum& sum) {
-      std::vector<float>& own = data_[static_cast<size_t>(rank)];
-      for (size_t i = 0; i < own.size(); ++i) own[i] = given(rank, i);
-      sum.all_reduce(own);
-      wrong_ += count_wrong(own, ranks_);
-      std::ranges::fill(own, 0.0f);
-      sum.all_reduce(own);
+      std::ranges::fill(data_[static_cast<size_t>(rank)], 0.0f);
+      sum.all_reduce(data_[static_cast<size_t>(rank)]);
     });
+    wrong_ = data_.size() * data_[0].size();
   }
 
+  // Ends with a call, not timed, whose sum is known.
   void run() override {
     micros_.clear();
-    team_.run([this](int rank, RankSum& sum) {
-      const uint64_t before = sum.bytes_sent();
-      for (int call = 0; call < calls_; ++call) {
-        const double begin = clock_();
-        sum.all_reduce(data_[static_cast<size_t>(rank)]);
-        if (rank == 0) micros_.push_back(1e6 * (clock_() - begin));
-      }
-      sent_[static_cast<size_t>(rank)] = sum.bytes_sent() - before;
+    std::atomic<uint64_t> wrong = 0;
+    team_.run([&](int rank, RankSum& sum) {
+      std::vector<float>& own = data_[static_cast<size_t>(rank)];
+      time_calls(rank, sum, own);
+      for (size_t i = 0; i < own.size(); ++i) own[i] = given(rank, i);
+      sum.all_reduce(own);
+      wrong += count_wrong(own, ranks_);
     });
+    wrong_ = wrong;
   }
 
   void check() override { expect_equal("wrong values", wrong_, 0); }
@@ -122,6 +127,16 @@ class Sums final : public Workload {
   }
 
  private:
+  void time_calls(int rank, RankSum& sum, std::span<float> own) {
+    const uint64_t before = sum.bytes_sent();
+    for (int call = 0; call < calls_; ++call) {
+      const double begin = clock_();
+      sum.all_reduce(own);
+      if (rank == 0) micros_.push_back(1e6 * (clock_() - begin));
+    }
+    sent_[static_cast<size_t>(rank)] = sum.bytes_sent() - before;
+  }
+
   const int ranks_;
   const size_t bytes_;
   const int calls_;
@@ -130,7 +145,7 @@ class Sums final : public Workload {
   std::vector<std::vector<float>> data_;  // by rank
   std::vector<uint64_t> sent_;            // by rank, in the last run
   std::vector<double> micros_;            // of the calls of the last run, on rank 0
-  std::atomic<uint64_t> wrong_ = 0;
+  uint64_t wrong_ = 0;                    // values, on all ranks, after the last run
   RankTeam team_;
 };
 
@@ -138,12 +153,16 @@ class OpenMpiSums final : public Workload {
  public:
   OpenMpiSums(const BenchSettings& settings, int ranks, const SizeCase& size)
       : ranks_(ranks),
-        bytes_(size.bytes),
+        bytes_(scaled_bytes(settings.scale, size.bytes)),
         calls_(scaled_calls(settings.scale, size.calls)),
         program_(settings.scratch) {}
 
+  void prepare() override { result_ = {}; }
   void run() override { result_ = program_.run(ranks_, bytes_ / sizeof(float), calls_); }
-  void check() override { expect_equal("wrong values", result_.wrong, 0); }
+  void check() override {
+    expect_equal("calls", result_.micros.size(), static_cast<uint64_t>(calls_));
+    expect_equal("wrong values", result_.wrong, 0);
+  }
   Work work() const override {
     return {.bytes = static_cast<double>(bytes_) * calls_, .items = static_cast<double>(calls_)};
   }

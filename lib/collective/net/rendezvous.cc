@@ -64,7 +64,7 @@ class Meeting {
 
   // Runs the loop until done(), or until the deadline: false.  Throws when a rank that had come is gone.
   bool wait(const std::function<bool()>& done) {
-    auto gone = [this](const auto& link) { return link && (link->gave_up() || link->lost()); };
+    auto gone = [](const auto& link) { return link && (link->gave_up() || link->lost()); };
     loop_.run_until([&] { return std::ranges::any_of(links_, gone) || done(); }, deadline());
     for (int rank = 0; rank < options_.size; ++rank) {
       if (gone(links_[static_cast<size_t>(rank)])) fail_gone(rank);
