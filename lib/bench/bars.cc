@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bench/all_reduce/suite.h"
 #include "bench/checkpoint/suite.h"
 #include "bench/process/suite.h"
 #include "bench/pull_push/suite.h"
@@ -231,11 +232,56 @@ std::vector<BarRow> codec_rows() {
   };
 }
 
+// Beside Open MPI, at its defaults over TCP, and Gloo; at 1 KB Open MPI spins, and ours waits.
+std::vector<BarRow> all_reduce_rows() {
+  struct Beside {
+    const char *benchmark, *what, *peer;
+    double must, want;
+  };
+  constexpr Beside kBeside[] = {
+      {"all-reduce/2-ranks/1K/auto", "all-reduce of 1 KB, 2 ranks, of Open MPI",
+       "all-reduce/2-ranks/1K/open-mpi", 0.2, 0.3},
+      {"all-reduce/2-ranks/64K/auto", "all-reduce of 64 KB, 2 ranks, of Open MPI",
+       "all-reduce/2-ranks/64K/open-mpi", 0.7, 1},
+      {"all-reduce/2-ranks/4M/auto", "all-reduce of 4 MB, 2 ranks, of Open MPI",
+       "all-reduce/2-ranks/4M/open-mpi", 0.7, 1},
+      {"all-reduce/2-ranks/64M/auto", "all-reduce of 64 MB, 2 ranks, of Open MPI",
+       "all-reduce/2-ranks/64M/open-mpi", 1.2, 2},
+      {"all-reduce/4-ranks/64K/auto", "all-reduce of 64 KB, 4 ranks, of Open MPI",
+       "all-reduce/4-ranks/64K/open-mpi", 0.7, 1},
+      {"all-reduce/4-ranks/4M/auto", "all-reduce of 4 MB, 4 ranks, of Open MPI",
+       "all-reduce/4-ranks/4M/open-mpi", 0.7, 1},
+      {"all-reduce/4-ranks/64M/auto", "all-reduce of 64 MB, 4 ranks, of Open MPI",
+       "all-reduce/4-ranks/64M/open-mpi", 0.7, 1},
+      {"all-reduce/2-ranks/64K/auto", "all-reduce of 64 KB, 2 ranks, of Gloo", "all-reduce/2-ranks/64K/gloo",
+       1.5, 3},
+      {"all-reduce/4-ranks/64K/auto", "all-reduce of 64 KB, 4 ranks, of Gloo", "all-reduce/4-ranks/64K/gloo",
+       1.5, 3},
+  };
+  std::vector<BarRow> rows;
+  for (const Beside& row : kBeside) {
+    rows.push_back({row.benchmark, of_peer(row.what, 1, row.peer, row.must, row.want)});
+  }
+  rows.push_back({"all-reduce/2-ranks/64K/auto",
+                  figure("all-reduce of 64 KB, 2 ranks: p99 of a call", kCallTail, "x median", 5, 5)});
+  rows.push_back({"all-reduce/4-ranks/64K/auto",
+                  figure("all-reduce of 64 KB, 4 ranks: p99 of a call", kCallTail, "x median", 5, 5)});
+  for (const char* name : {"all-reduce/2-ranks/64K/choice", "all-reduce/4-ranks/4M/choice"}) {
+    rows.push_back({name, at_most("all-reduce, automatic choice: time, over the best of what it chooses from",
+                                  1, Quantity::kPeerFigure, kCallMicros, "x", 1.25, 1.1)});
+  }
+  for (const char* name : {"all-reduce/4-ranks/4M/direct", "all-reduce/4-ranks/4M/tree"}) {
+    rows.push_back({name, figure("all-reduce: bytes that the busiest rank sends, off the formula", kBytesOff,
+                                 "%", 1, 0)});
+  }
+  return rows;
+}
+
 const std::vector<BarRow>& all_rows() {
   static const std::vector<BarRow> kRows = [] {
     std::vector<BarRow> rows;
-    for (auto part :
-         {training_rows, parse_rows, table_rows, datagen_rows, pull_push_rows, checkpoint_rows, codec_rows}) {
+    for (auto part : {training_rows, parse_rows, table_rows, datagen_rows, pull_push_rows, checkpoint_rows,
+                      codec_rows, all_reduce_rows}) {
       for (BarRow& row : part()) rows.push_back(std::move(row));
     }
     return rows;

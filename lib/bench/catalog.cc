@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "bench/all_reduce/suite.h"
 #include "bench/bars.h"
 #include "bench/checkpoint/suite.h"
 #include "bench/codec/suite.h"
@@ -36,6 +37,7 @@ constexpr std::vector<Benchmark> (*kLists[])() = {
     redis_benchmarks,
     latency_benchmarks,
     served_training,
+    all_reduce_benchmarks,
     checkpoint_file_benchmarks,
     checkpoint_serving_benchmarks,
     checkpoint_durability_benchmarks,

@@ -13,11 +13,12 @@ check_rows() {
       home["Eigen"] = "math model"
       home["boost/program_options"] = "cli"
       home["boost"] = "net"
+      home["mpi.h"] = "collective"
       home["nlohmann"] = "config"
       home["zstd.h"] = "base data chunk"
       home["zlib.h"] = "base data checkpoint"
       home["xxhash.h"] = "base"
-      home["absl"] = home["libcuckoo"] = home["rocksdb"] = home["tsl"] = "bench"
+      home["absl"] = home["gloo"] = home["libcuckoo"] = home["rocksdb"] = home["tsl"] = "bench"
       split("arpa linux netinet sys", folders)
       for (i in folders) system_folder[folders[i]] = 1
     }

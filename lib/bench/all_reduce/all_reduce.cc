@@ -1,0 +1,250 @@
+// Time, bandwidth and wrong values of an all-reduce, by algorithm, ranks and size, as nccl-tests tell them.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <memory>
+
+#include "base/error.h"
+#include "bench/all_reduce/open_mpi.h"
+#include "bench/all_reduce/rank_team.h"
+#include "bench/all_reduce/suite.h"
+#include "bench/peers/gloo.h"
+#include "bench/statistics.h"
+#include "collective/algorithm.h"
+#include "collective/exchange_communicator.h"
+
+namespace ps {
+
+namespace {
+
+struct SizeCase {
+  const char* name;
+  size_t bytes;
+  int calls;  // of a run
+};
+
+// Calls of about a second or two.
+constexpr SizeCase kSizes[] = {
+    {"1K", size_t{1} << 10, 10000},
+    {"64K", size_t{64} << 10, 10000},
+    {"4M", size_t{4} << 20, 64},
+    {"64M", size_t{64} << 20, 4},
+};
+constexpr int kRanks[] = {2, 4};
+
+// Smaller ones stay what they are named for: their calls are scaled alone.
+size_t scaled_bytes(double scale, size_t bytes) {
+  constexpr size_t kLeast = size_t{64} << 10;
+  const double scaled = scale * static_cast<double>(bytes / sizeof(float)) * sizeof(float);
+  return std::min(bytes, std::max(kLeast, static_cast<size_t>(scaled) / sizeof(float) * sizeof(float)));
+}
+
+int scaled_calls(double scale, int calls) {
+  return std::max(2, static_cast<int>(std::lround(scale * calls)));
+}
+
+// What rank r gives to element i, such that the sum over the ranks is exact.
+float given(int rank, size_t i) {
+  return static_cast<float>(static_cast<int>(i % 1021) * (rank + 1));
+}
+
+uint64_t count_wrong(std::span<const float> sums, int ranks) {
+  uint64_t wrong = 0;
+  const int weights = ranks * (ranks + 1) / 2;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    wrong += sums[i] != static_cast<float>(static_cast<int>(i % 1021) * weights);
+  }
+  return wrong;
+}
+
+// nccl-tests' names: the algorithm's bandwidth is bytes by time, the bus's what a link carries in the best
+// algorithm.
+std::vector<Figure> figures_of(const std::vector<double>& micros, size_t bytes, int ranks) {
+  const double typical = median(micros), algorithm = static_cast<double>(bytes) / typical / 1e3;
+  return {{kCallMicros, typical},
+          {kCallTail, quantile(micros, 0.99) / typical},
+          {"algorithm GB/s", algorithm},
+          {"bus GB/s", algorithm * 2 * (ranks - 1) / ranks}};
+}
+
+class Sums final : public Workload {
+ public:
+  Sums(const BenchSettings& settings, int ranks, const SizeCase& size, const AllReduceAlgorithm* algorithm,
+       MakeRankSum make)
+      : ranks_(ranks),
+        bytes_(scaled_bytes(settings.scale, size.bytes)),
+        calls_(scaled_calls(settings.scale, size.calls)),
+        algorithm_(algorithm),
+        clock_(settings.clock),
+        data_(static_cast<size_t>(ranks), std::vector<float>(bytes_ / sizeof(float))),
+        sent_(static_cast<size_t>(ranks)),
+        team_(ranks, std::move(make)) {}
+
+  // The first call is that in which whoever chooses has to measure.
+  void prepare() override {
+    team_.run([this](int rank, RankSum& sum) {
+      std::ranges::fill(data_[static_cast<size_t>(rank)], 0.0f);
+      sum.all_reduce(data_[static_cast<size_t>(rank)]);
+    });
+    wrong_ = data_.size() * data_[0].size();
+  }
+
+  // Ends with a call, not timed, whose sum is known.
+  void run() override {
+    micros_.clear();
+    std::atomic<uint64_t> wrong = 0;
+    team_.run([&](int rank, RankSum& sum) {
+      std::vector<float>& own = data_[static_cast<size_t>(rank)];
+      time_calls(rank, sum, own);
+      for (size_t i = 0; i < own.size(); ++i) own[i] = given(rank, i);
+      sum.all_reduce(own);
+      wrong += count_wrong(own, ranks_);
+    });
+    wrong_ = wrong;
+  }
+
+  void check() override { expect_equal("wrong values", wrong_, 0); }
+
+  Work work() const override {
+    return {.bytes = static_cast<double>(bytes_) * calls_, .items = static_cast<double>(calls_)};
+  }
+
+  std::optional<double> seconds() const override {
+    double sum = 0;
+    for (double micros : micros_) sum += micros;
+    return sum / 1e6;
+  }
+
+  std::vector<Figure> figures() const override {
+    std::vector<Figure> figures = figures_of(micros_, bytes_, ranks_);
+    figures.push_back({"wrong values", static_cast<double>(wrong_)});
+    if (algorithm_ != nullptr) {
+      const double most = static_cast<double>(*std::ranges::max_element(sent_)) / calls_;
+      const double expected = algorithm_->most_sent(static_cast<double>(bytes_), ranks_);
+      figures.push_back({kBytesOff, 100 * std::abs(most / expected - 1)});
+    }
+    return figures;
+  }
+
+ private:
+  void time_calls(int rank, RankSum& sum, std::span<float> own) {
+    const uint64_t before = sum.bytes_sent();
+    for (int call = 0; call < calls_; ++call) {
+      const double begin = clock_();
+      sum.all_reduce(own);
+      if (rank == 0) micros_.push_back(1e6 * (clock_() - begin));
+    }
+    sent_[static_cast<size_t>(rank)] = sum.bytes_sent() - before;
+  }
+
+  const int ranks_;
+  const size_t bytes_;
+  const int calls_;
+  const AllReduceAlgorithm* const algorithm_;  // null: the bytes are not known
+  const Clock clock_;
+  std::vector<std::vector<float>> data_;  // by rank
+  std::vector<uint64_t> sent_;            // by rank, in the last run
+  std::vector<double> micros_;            // of the calls of the last run, on rank 0
+  uint64_t wrong_ = 0;                    // values, on all ranks, after the last run
+  RankTeam team_;
+};
+
+class OpenMpiSums final : public Workload {
+ public:
+  OpenMpiSums(const BenchSettings& settings, int ranks, const SizeCase& size)
+      : ranks_(ranks),
+        bytes_(scaled_bytes(settings.scale, size.bytes)),
+        calls_(scaled_calls(settings.scale, size.calls)),
+        program_(settings.scratch) {}
+
+  void prepare() override { result_ = {}; }
+  void run() override { result_ = program_.run(ranks_, bytes_ / sizeof(float), calls_); }
+  void check() override {
+    expect_equal("calls", result_.micros.size(), static_cast<uint64_t>(calls_));
+    expect_equal("wrong values", result_.wrong, 0);
+  }
+  Work work() const override {
+    return {.bytes = static_cast<double>(bytes_) * calls_, .items = static_cast<double>(calls_)};
+  }
+  std::optional<double> seconds() const override { return result_.seconds; }
+  std::vector<Figure> figures() const override { return figures_of(result_.micros, bytes_, ranks_); }
+
+ private:
+  const int ranks_;
+  const size_t bytes_;
+  const int calls_;
+  OpenMpiProgram program_;
+  OpenMpiResult result_;
+};
+
+std::string case_name(int ranks, const SizeCase& size, const std::string& what) {
+  return cat("all-reduce/", ranks, "-ranks/", size.name, "/", what);
+}
+
+std::string case_help(int ranks, const SizeCase& size, const std::string& what) {
+  return cat(size.name, "B of floats over ", ranks, " ranks, ", what);
+}
+
+Benchmark ours(int ranks, const SizeCase& size, const std::string& algorithm) {
+  const AllReduceAlgorithm* entry = algorithm == kAutomatic ? nullptr : &all_reduce_algorithm(algorithm);
+  Benchmark out{
+      .name = case_name(ranks, size, algorithm),
+      .help = case_help(ranks, size, entry == nullptr ? "automatic choice" : cat("algorithm ", algorithm)),
+      .unit = "B",
+      .make = [=](const BenchSettings& settings) {
+        return std::make_unique<Sums>(settings, ranks, size, entry, make_net_sums(ranks, algorithm));
+      }};
+  if (entry != nullptr) return out;
+  out.peers = {case_name(ranks, size, "open-mpi"), case_name(ranks, size, "gloo")};
+  out.paired = true;
+  return out;
+}
+
+// The automatic choice beside those that it chooses from.
+Benchmark choice(int ranks, const SizeCase& size) {
+  Benchmark out = ours(ranks, size, kAutomatic);
+  out.name = case_name(ranks, size, "choice");
+  out.help = case_help(ranks, size, "automatic choice beside what it chooses from");
+  out.peers.clear();
+  for (const AllReduceAlgorithm* each : all_reduce_catalog()) {
+    if (each->in_rank_order) out.peers.push_back(case_name(ranks, size, each->name));
+  }
+  return out;
+}
+
+Benchmark open_mpi(int ranks, const SizeCase& size) {
+  return {.name = case_name(ranks, size, "open-mpi"),
+          .help = case_help(ranks, size, "Open MPI over TCP"),
+          .unit = "B",
+          .make = [=](const BenchSettings& settings) {
+            return std::make_unique<OpenMpiSums>(settings, ranks, size);
+          }};
+}
+
+Benchmark gloo(int ranks, const SizeCase& size) {
+  return {.name = case_name(ranks, size, "gloo"),
+          .help = case_help(ranks, size, "Gloo over TCP"),
+          .unit = "B",
+          .make = [=](const BenchSettings& settings) {
+            return std::make_unique<Sums>(settings, ranks, size, nullptr, make_gloo_sums(ranks));
+          }};
+}
+
+}  // namespace
+
+std::vector<Benchmark> all_reduce_benchmarks() {
+  std::vector<Benchmark> out;
+  for (int ranks : kRanks) {
+    for (const SizeCase& size : kSizes) {
+      for (const AllReduceAlgorithm* each : all_reduce_catalog())
+        out.push_back(ours(ranks, size, each->name));
+      out.push_back(choice(ranks, size));
+      out.push_back(open_mpi(ranks, size));
+      out.push_back(gloo(ranks, size));
+      out.push_back(ours(ranks, size, kAutomatic));
+    }
+  }
+  return out;
+}
+
+}  // namespace ps

@@ -1,0 +1,112 @@
+#include "bench/all_reduce/rank_team.h"
+
+#include <future>
+#include <utility>
+
+#include "collective/net_communicator.h"
+#include "net/tcp/tcp_network.h"
+
+namespace ps {
+
+namespace {
+
+class NetSum final : public RankSum {
+ public:
+  explicit NetSum(const NetCommunicatorOptions& options)
+      : communicator_(make_net_communicator(network_.transport(), options)) {}
+
+  void all_reduce(std::span<float> data) override { communicator_->all_reduce(data); }
+
+  uint64_t bytes_sent() const override {
+    uint64_t bytes = 0;
+    for (int to = 0; to < communicator_->size(); ++to) bytes += communicator_->bytes_sent(to);
+    return bytes;
+  }
+
+ private:
+  TcpNetwork network_;
+  const std::unique_ptr<ExchangeCommunicator> communicator_;
+};
+
+}  // namespace
+
+MakeRankSum make_net_sums(int size, const std::string& algorithm) {
+  auto listening = std::make_shared<std::promise<Address>>();
+  std::shared_future<Address> where = listening->get_future().share();
+  return [=](int rank) {
+    NetCommunicatorOptions options;
+    options.rank = rank, options.size = size;
+    options.algorithm = algorithm;
+    options.listen = {"127.0.0.1", 0};
+    options.rendezvous = rank == 0 ? options.listen : where.get();
+    options.on_listening = [&](const Address& address) { listening->set_value(address); };
+    return std::make_unique<NetSum>(options);
+  };
+}
+
+RankTeam::RankTeam(int size, MakeRankSum make) : num_busy_(static_cast<size_t>(size)) {
+  for (int rank = 0; rank < size; ++rank) threads_.emplace_back([this, rank, make] { work(rank, make); });
+  try {
+    await_all();
+  } catch (...) {
+    for (std::thread& thread : threads_) thread.join();
+    throw;
+  }
+}
+
+RankTeam::~RankTeam() {
+  {
+    std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  begins_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void RankTeam::run(const Body& body) {
+  {
+    std::lock_guard lock(mutex_);
+    body_ = &body;
+    num_busy_ = threads_.size();
+    ++round_;
+  }
+  begins_.notify_all();
+  await_all();
+}
+
+void RankTeam::await_all() {
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [this] { return num_busy_ == 0; });
+  if (error_) {
+    stops_ = true;
+    begins_.notify_all();
+    std::rethrow_exception(std::exchange(error_, nullptr));
+  }
+}
+
+void RankTeam::take_part(const std::function<void()>& part) {
+  std::exception_ptr error;
+  try {
+    part();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  std::lock_guard lock(mutex_);
+  if (error && !error_) error_ = error;
+  if (--num_busy_ == 0) ended_.notify_all();
+}
+
+void RankTeam::work(int rank, const MakeRankSum& make) {
+  std::unique_ptr<RankSum> sum;
+  take_part([&] { sum = make(rank); });
+  for (uint64_t done = 0; sum != nullptr; ++done) {
+    std::unique_lock lock(mutex_);
+    begins_.wait(lock, [&] { return stops_ || round_ > done; });
+    if (stops_) return;
+    const Body& body = *body_;
+    lock.unlock();
+    take_part([&] { body(rank, *sum); });
+  }
+}
+
+}  // namespace ps

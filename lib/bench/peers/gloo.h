@@ -1,0 +1,14 @@
+// Gloo's all-reduce between threads, over TCP on the loopback device.  Used by the suite `all-reduce`.
+#ifndef PS_BENCH_PEERS_GLOO_H_
+#define PS_BENCH_PEERS_GLOO_H_
+
+#include "bench/all_reduce/rank_team.h"
+
+namespace ps {
+
+// Throws kUnavailable where Gloo was not installed when this was built.
+MakeRankSum make_gloo_sums(int size);
+
+}  // namespace ps
+
+#endif  // PS_BENCH_PEERS_GLOO_H_

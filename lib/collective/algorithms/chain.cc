@@ -1,0 +1,63 @@
+// All-reduce along a chain: sums travel from rank 0 upwards, each rank adding its own, and the whole sum
+// travels back down.
+//
+// Chunks follow one another, so that all links carry something at the same time: rank r takes what comes from
+// below and from above in the order in which it comes.  The sum of a chunk is x0 + x1 + ... in rank order.
+#include <array>
+
+#include "collective/algorithms/entries.h"
+
+namespace ps {
+
+namespace {
+
+// The highest rank, where sums are complete.
+void run_top(Exchange& exchange, const Chunks& chunks) {
+  const int below = exchange.rank() - 1;
+  for (size_t c = 0; c < chunks.num(); ++c) {
+    add_received_chunk(exchange, below, chunks.at(c));
+    exchange.send(below, chunks.at(c).bytes());
+  }
+}
+
+// Chunks [0, added) have gone up, [0, done) have come back.
+void run_middle(Exchange& exchange, const Chunks& chunks) {
+  const int below = exchange.rank() - 1, above = exchange.rank() + 1;
+  size_t added = 0, done = 0;
+  while (done < chunks.num()) {
+    const std::array<int, 2> both = {below, above};
+    const int from = added < chunks.num() ? exchange.await(both) : above;
+    if (from == below) {
+      add_received_chunk(exchange, below, chunks.at(added));
+      exchange.send(above, chunks.at(added++).bytes());
+    } else {
+      receive_chunk(exchange, above, chunks.at(done));
+      exchange.send(below, chunks.at(done++).bytes());
+    }
+  }
+}
+
+void run(Exchange& exchange, Elements data) {
+  const Chunks chunks(data);
+  if (exchange.rank() == exchange.size() - 1) return run_top(exchange, chunks);
+  if (exchange.rank() > 0) return run_middle(exchange, chunks);
+  send_chunks(exchange, 1, data);
+  receive_chunks(exchange, 1, data);
+}
+
+double most_sent(double data_bytes, int size) {
+  return size == 2 ? data_bytes : 2 * data_bytes;
+}
+
+}  // namespace
+
+constexpr AllReduceAlgorithm kChainAllReduce = {
+    .name = "chain",
+    .help = "sums go up from rank to rank, in rank order, and come back down",
+    .number = 2,
+    .in_rank_order = true,
+    .run = run,
+    .most_sent = most_sent,
+};
+
+}  // namespace ps

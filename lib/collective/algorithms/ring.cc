@@ -1,0 +1,52 @@
+// All-reduce around a ring: p - 1 steps in which sums of parts travel to the next rank, which adds its own,
+// and p - 1 steps in which the sums do the round.
+//
+// The sum of part q begins at rank q and ends at rank q - 1: x[q] + x[q + 1] + ... around the ring.
+#include "collective/algorithms/entries.h"
+
+namespace ps {
+
+namespace {
+
+void run(Exchange& exchange, Elements data) {
+  const int rank = exchange.rank(), size = exchange.size();
+  const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
+  // The part that rank - steps owns.
+  auto part_behind = [&](int steps) {
+    const ElementRange range = even_part(data.count(), size, (rank - steps + 2 * size) % size);
+    return data.part(range.begin, range.count());
+  };
+  send_chunks(exchange, next, part_behind(0));
+  // The last of these sums is complete: its sending is the first step around.
+  for (int step = 1; step < size; ++step) {
+    const Chunks chunks(part_behind(step));
+    for (size_t c = 0; c < chunks.num(); ++c) {
+      add_received_chunk(exchange, previous, chunks.at(c));
+      exchange.send(next, chunks.at(c).bytes());
+    }
+  }
+  for (int step = 0; step < size - 1; ++step) {
+    const Chunks chunks(part_behind(step));
+    for (size_t c = 0; c < chunks.num(); ++c) {
+      receive_chunk(exchange, previous, chunks.at(c));
+      if (step < size - 2) exchange.send(next, chunks.at(c).bytes());
+    }
+  }
+}
+
+double most_sent(double data_bytes, int size) {
+  return 2.0 * (size - 1) / size * data_bytes;
+}
+
+}  // namespace
+
+constexpr AllReduceAlgorithm kRingAllReduce = {
+    .name = "ring",
+    .help = "sums of parts go around a ring twice",
+    .number = 3,
+    .in_rank_order = false,
+    .run = run,
+    .most_sent = most_sent,
+};
+
+}  // namespace ps

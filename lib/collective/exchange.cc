@@ -1,0 +1,42 @@
+#include "collective/exchange.h"
+
+namespace ps {
+
+const char* collective_name(Collective collective) {
+  switch (collective) {
+    case Collective::kAllReduce:
+      return "all-reduce";
+    case Collective::kReduceScatter:
+      return "reduce-scatter";
+    case Collective::kAllGather:
+      return "all-gather";
+    case Collective::kBroadcast:
+      return "broadcast";
+    case Collective::kGather:
+      return "gather";
+    case Collective::kBarrier:
+      return "barrier";
+  }
+  return "unknown collective";
+}
+
+std::string to_text(const CollectiveCall& call) {
+  return cat(collective_name(call.collective), " ", call.number);
+}
+
+void check_same_call(int from, const CollectiveCall& found, const CollectiveCall& expected) {
+  if (found == expected) return;
+  if (found.collective == expected.collective && found.number == expected.number) {
+    fail(Code::kUsage, "rank ", from, " uses algorithm ", int{found.algorithm}, " for ", to_text(expected),
+         ", this rank ", int{expected.algorithm});
+  }
+  fail(Code::kUsage, "rank ", from, " is at ", to_text(found), ", this rank at ", to_text(expected),
+       ": all ranks must call the same collectives in the same order");
+}
+
+void fail_size(int from, const CollectiveCall& call, uint64_t found, uint64_t expected) {
+  fail(Code::kUsage, "rank ", from, " sent ", found, " bytes for ", to_text(call), ", expected ", expected,
+       ": all ranks must call it for as many elements");
+}
+
+}  // namespace ps

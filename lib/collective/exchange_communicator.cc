@@ -1,0 +1,118 @@
+#include "collective/exchange_communicator.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/error.h"
+#include "collective/algorithms/entries.h"
+
+namespace ps {
+
+ExchangeCommunicator::ExchangeCommunicator(std::unique_ptr<Exchange> exchange, const std::string& algorithm,
+                                           Duration timeout)
+    : exchange_(std::move(exchange)),
+      algorithm_(algorithm == kAutomatic ? nullptr : &all_reduce_algorithm(algorithm)),
+      timeout_(timeout) {}
+
+void ExchangeCommunicator::call(Collective collective, uint8_t algorithm, const std::function<void()>& body) {
+  exchange_->begin(collective, algorithm, timeout_);
+  try {
+    body();
+    exchange_->finish();
+  } catch (const Error& error) {
+    exchange_->abandon(error);
+    throw;
+  }
+}
+
+std::vector<ElementRange> ExchangeCommunicator::checked_parts(Elements data,
+                                                              std::span<const size_t> counts) const {
+  std::vector<ElementRange> parts = parts_of_counts(counts);
+  PS_CHECK(parts.size() == static_cast<size_t>(size()) && parts.back().end == data.count());
+  return parts;
+}
+
+void ExchangeCommunicator::all_reduce(Elements data) {
+  if (size() == 1) return;
+  all_reduce_by(algorithm_ != nullptr ? *algorithm_ : choose(data.size_bytes()), data);
+}
+
+void ExchangeCommunicator::all_reduce_by(const AllReduceAlgorithm& algorithm, Elements data) {
+  if (size() == 1) return;
+  call(Collective::kAllReduce, algorithm.number, [&] { algorithm.run(*exchange_, data); });
+}
+
+void ExchangeCommunicator::reduce_scatter(Elements data, std::span<const size_t> counts) {
+  const std::vector<ElementRange> parts = checked_parts(data, counts);
+  if (size() == 1) return;
+  call(Collective::kReduceScatter, 0, [&] { reduce_scatter_directly(*exchange_, data, parts); });
+}
+
+void ExchangeCommunicator::all_gather(Elements data, std::span<const size_t> counts) {
+  const std::vector<ElementRange> parts = checked_parts(data, counts);
+  if (size() == 1) return;
+  call(Collective::kAllGather, 0, [&] { all_gather_directly(*exchange_, data, parts); });
+}
+
+void ExchangeCommunicator::broadcast(Elements data, int root) {
+  PS_CHECK(root >= 0 && root < size());
+  if (size() == 1) return;
+  call(Collective::kBroadcast, 0, [&] { broadcast_by_tree(*exchange_, data, root); });
+}
+
+std::vector<std::string> ExchangeCommunicator::gather(std::string bytes) {
+  std::vector<std::string> all(static_cast<size_t>(size()));
+  if (size() > 1) {
+    call(Collective::kGather, 0, [&] {
+      for (int i = 1; i < size(); ++i) exchange_->send((rank() + i) % size(), bytes);
+      for (int i = 1; i < size(); ++i) {
+        const int from = (rank() + i) % size();
+        const Buffer got = exchange_->receive_any_size(from);
+        all[static_cast<size_t>(from)].assign(got.data(), got.size());
+      }
+    });
+  }
+  all[static_cast<size_t>(rank())] = std::move(bytes);
+  return all;
+}
+
+// Dissemination: after step k a rank has heard, through others, of the 2^k ranks below it.
+void ExchangeCommunicator::barrier() {
+  if (size() == 1) return;
+  call(Collective::kBarrier, 0, [&] {
+    for (int step = 1; step < size(); step *= 2) {
+      exchange_->send((rank() + step) % size(), {});
+      exchange_->receive((rank() + size() - step) % size(), 0);
+    }
+  });
+}
+
+// The first round is not counted: it meets cold memory, and connections that have sent nothing yet.
+double ExchangeCommunicator::median_seconds(const AllReduceAlgorithm& algorithm, size_t bytes) {
+  std::vector<float> zeros(bytes / sizeof(float));
+  all_reduce_by(algorithm, zeros);
+  std::array<double, 5> seconds;
+  for (double& each : seconds) {
+    const Time begin = exchange_->now();
+    all_reduce_by(algorithm, zeros);
+    each = to_seconds(exchange_->now() - begin);
+  }
+  std::ranges::sort(seconds);
+  return seconds[seconds.size() / 2];
+}
+
+const AllReduceAlgorithm& ExchangeCommunicator::choose(size_t data_bytes) {
+  if (costs_.empty()) {
+    std::vector<AllReduceCost> own;
+    for (const AllReduceAlgorithm* each : all_reduce_catalog()) {
+      if (!each->in_rank_order) continue;
+      const double latency = median_seconds(*each, kLatencyBytes);
+      own.push_back(fit_cost(*each, latency, median_seconds(*each, kBandwidthBytes)));
+    }
+    costs_ = slowest_costs(own, gather(encode_costs(own)));
+  }
+  return cheapest(costs_, data_bytes);
+}
+
+}  // namespace ps

@@ -1,0 +1,57 @@
+// The communicator over an Exchange: collectives as algorithms of messages.  Used by those that make one over
+// `net` or between threads, and by benchmarks, which name the algorithm.
+#ifndef PS_COLLECTIVE_EXCHANGE_COMMUNICATOR_H_
+#define PS_COLLECTIVE_EXCHANGE_COMMUNICATOR_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collective/algorithm.h"
+#include "collective/choice.h"
+#include "collective/communicator.h"
+#include "collective/exchange.h"
+
+namespace ps {
+
+// The algorithm that stands for the cheapest one of those in rank order.
+inline constexpr const char* kAutomatic = "auto";
+
+class ExchangeCommunicator final : public Communicator {
+ public:
+  // `algorithm` is a name of the catalogue or kAutomatic; throws kUsage when it is another.
+  ExchangeCommunicator(std::unique_ptr<Exchange> exchange, const std::string& algorithm, Duration timeout);
+
+  int rank() const override { return exchange_->rank(); }
+  int size() const override { return exchange_->size(); }
+
+  void all_reduce(Elements data) override;
+  using Communicator::reduce_scatter;
+  void reduce_scatter(Elements data, std::span<const size_t> counts) override;
+  using Communicator::all_gather;
+  void all_gather(Elements data, std::span<const size_t> counts) override;
+  void broadcast(Elements data, int root) override;
+  std::vector<std::string> gather(std::string bytes) override;
+  void barrier() override;
+  uint64_t bytes_sent(int to) const override { return exchange_->bytes_sent(to); }
+
+  void all_reduce_by(const AllReduceAlgorithm& algorithm, Elements data);
+
+  // The automatic choice for this size.  The first call measures, with all ranks.
+  const AllReduceAlgorithm& choose(size_t data_bytes);
+
+ private:
+  void call(Collective collective, uint8_t algorithm, const std::function<void()>& body);
+  std::vector<ElementRange> checked_parts(Elements data, std::span<const size_t> counts) const;
+  double median_seconds(const AllReduceAlgorithm& algorithm, size_t bytes);
+
+  const std::unique_ptr<Exchange> exchange_;
+  const AllReduceAlgorithm* const algorithm_;  // null: automatic
+  const Duration timeout_;
+  std::vector<AllReduceCost> costs_;  // empty: not measured yet
+};
+
+}  // namespace ps
+
+#endif  // PS_COLLECTIVE_EXCHANGE_COMMUNICATOR_H_

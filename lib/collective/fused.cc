@@ -1,0 +1,60 @@
+#include "collective/fused.h"
+
+#include <algorithm>
+
+namespace ps {
+
+namespace {
+
+// How many of the first arrays make one all-reduce: at least one.
+size_t num_fused(std::span<const Elements> arrays) {
+  size_t bytes = 0, count = 0;
+  for (const Elements& array : arrays) {
+    if (array.type() != arrays[0].type() || bytes + array.size_bytes() > kFusedBytes) break;
+    bytes += array.size_bytes();
+    ++count;
+  }
+  return std::max<size_t>(count, 1);
+}
+
+template <class T>
+void reduce_together(Communicator& communicator, std::span<const Elements> arrays) {
+  std::vector<T> all;
+  for (const Elements& array : arrays) {
+    const T* values = reinterpret_cast<const T*>(array.bytes().data());
+    all.insert(all.end(), values, values + array.count());
+  }
+  communicator.all_reduce(all);
+  const T* sums = all.data();
+  for (const Elements& array : arrays) {
+    std::copy_n(sums, array.count(), reinterpret_cast<T*>(array.bytes().data()));
+    sums += array.count();
+  }
+}
+
+void reduce_together(Communicator& communicator, std::span<const Elements> arrays) {
+  switch (arrays[0].type()) {
+    case ElementType::kF32:
+      return reduce_together<float>(communicator, arrays);
+    case ElementType::kF64:
+      return reduce_together<double>(communicator, arrays);
+    case ElementType::kI64:
+      return reduce_together<int64_t>(communicator, arrays);
+  }
+}
+
+}  // namespace
+
+void all_reduce_fused(Communicator& communicator, std::span<const Elements> arrays) {
+  while (!arrays.empty()) {
+    const size_t count = num_fused(arrays);
+    if (count == 1) {
+      communicator.all_reduce(arrays[0]);
+    } else {
+      reduce_together(communicator, arrays.first(count));
+    }
+    arrays = arrays.subspan(count);
+  }
+}
+
+}  // namespace ps

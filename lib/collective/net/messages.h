@@ -1,0 +1,77 @@
+// What ranks say to each other over `net`, beside the chunks of collectives: the bodies of frames.
+//
+//   rank_hello := protocol:u32 rank:u32 size:u32 session:u64 fingerprint:u64 port:u16 host:text job:text
+//   roster     := session:u64 num_missing:u32 missing:u32[num_missing] num:u32 {host:text port:u16}[num]
+//   present    := num:u32 rank:u32[num]
+//   text       := length:u16 bytes[length]                                                   (ps-wire(5))
+//
+// Used by the files of this folder.
+#ifndef PS_COLLECTIVE_NET_MESSAGES_H_
+#define PS_COLLECTIVE_NET_MESSAGES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collective/exchange.h"
+#include "net/frame.h"
+#include "net/transport.h"
+
+namespace ps {
+
+inline constexpr uint32_t kCollectiveProtocol = 1;
+
+// Types of frames.  On the wire: never renumber.
+enum class RankFrame : uint16_t {
+  kHello = 64,  // of whoever connects, the first frame
+  kRoster,      // of rank 0: who is missing, and in the end where everybody listens
+  kChunk,       // of a collective, which the frame's request_id tells
+  kRollCall,    // who is there?
+  kPresent,     // the answer
+  kGaveUp,      // an error: the collective has failed
+  kLeaves,      // nothing more will come, and that is as it should be
+};
+
+inline constexpr int kMaxRanks = 1 << 16;
+inline constexpr size_t kMaxNameBytes = 1024;  // of a host or a job
+inline constexpr uint64_t kMaxHelloBytes = 4096;
+inline constexpr uint64_t kMaxRosterBytes = uint64_t{16} << 20;
+inline constexpr uint64_t kMaxPresentBytes = 4 * (uint64_t{kMaxRanks} + 1);
+inline constexpr uint64_t kMaxGatheredBytes = uint64_t{256} << 20;  // what one rank gives
+
+// How a rank introduces itself: to rank 0, and then with the session that this told it to the others.
+struct RankHello {
+  uint32_t protocol = kCollectiveProtocol;
+  int rank = 0, size = 1;
+  uint64_t session = 0;      // 0: it does not know yet
+  uint64_t fingerprint = 0;  // of what the ranks must have in common
+  Address listens;           // an empty host: that from which it comes
+  std::string job;           // for messages
+
+  bool operator==(const RankHello&) const = default;
+};
+
+struct Roster {
+  uint64_t session = 0;
+  std::vector<int> missing;
+  std::vector<Address> addresses;  // by rank, when none is missing
+
+  bool operator==(const Roster&) const = default;
+};
+
+// The decoders throw kUsage for bytes that are no such message, and for ranks out of range.
+std::string encode_rank_hello(const RankHello& hello);
+RankHello decode_rank_hello(std::string_view body);
+std::string encode_roster(const Roster& roster);
+Roster decode_roster(std::string_view body);
+std::string encode_present(const std::vector<int>& waits_for);
+std::vector<int> decode_present(std::string_view body);
+
+// A call as the request_id of its chunks: collective:u8 algorithm:u8 0:u16 number:u32, the first byte lowest.
+uint64_t encode_call(const CollectiveCall& call);
+CollectiveCall decode_call(uint64_t request_id);
+
+}  // namespace ps
+
+#endif  // PS_COLLECTIVE_NET_MESSAGES_H_

@@ -1,0 +1,154 @@
+#include "collective/net/net_exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "collective/blame.h"
+#include "collective/net/rendezvous.h"
+
+namespace ps {
+
+NetExchange::NetExchange(Loop& loop, std::unique_ptr<BufferPool> pool, int rank,
+                         std::vector<std::unique_ptr<RankLink>> links)
+    : loop_(loop), pool_(std::move(pool)), rank_(rank), links_(std::move(links)) {
+  for (const auto& each : links_) {
+    if (each != nullptr) each->on_roll_call([this] { return waits_for_; });
+  }
+}
+
+// Nobody is told when an exception ends this rank: it looks like what it is.
+NetExchange::~NetExchange() {
+  if (broken_ || std::uncaught_exceptions() > exceptions_) return;
+  for (const auto& each : links_) {
+    if (each != nullptr) each->leave();
+  }
+  say_goodbye(loop_, links_, kNever);
+}
+
+void NetExchange::begin(Collective collective, uint8_t algorithm, Duration timeout) {
+  if (broken_) throw *broken_;
+  call_ = {collective, algorithm, call_.number + 1};
+  begun_ = loop_.now();
+  timeout_ = timeout;
+}
+
+void NetExchange::finish() {
+  flush();
+}
+
+void NetExchange::abandon(const Error& reason) {
+  broken_ = reason;
+  for (const auto& each : links_) {
+    if (each != nullptr) each->give_up(reason);
+  }
+  say_goodbye(loop_, links_, add_time(begun_, timeout_));
+}
+
+// ---- messages
+
+void NetExchange::send(int to, ConstBytes bytes) {
+  auto payload = std::make_shared<Payload>();
+  if (!bytes.empty()) payload->parts.push_back(bytes);
+  link(to).send(RankFrame::kChunk, encode_call(call_), std::move(payload));
+}
+
+Buffer NetExchange::receive(int from, size_t size) {
+  Buffer body = receive_any_size(from);
+  if (body.size() != size) fail_size(from, call_, body.size(), size);
+  return body;
+}
+
+Buffer NetExchange::receive_any_size(int from) {
+  await({&from, 1});
+  const FrameHeader& header = link(from).first_header();
+  if (header.type != static_cast<uint16_t>(RankFrame::kChunk)) {
+    fail(Code::kUsage, rank_text(from, link(from)), " sent a frame of type ", header.type, " in ",
+         to_text(call_));
+  }
+  check_same_call(from, decode_call(header.request_id), call_);
+  return std::move(link(from).take_frame().body);
+}
+
+std::optional<int> NetExchange::first_heard(std::span<const int> from) const {
+  for (int rank : from) {
+    if (link(rank).has_frame()) return rank;
+  }
+  return std::nullopt;
+}
+
+int NetExchange::await(std::span<const int> from) {
+  if (std::optional<int> heard = first_heard(from)) return *heard;
+  wait({from.begin(), from.end()}, [&] { return first_heard(from).has_value(); });
+  return *first_heard(from);
+}
+
+std::vector<int> NetExchange::unflushed() const {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank != rank_ && !link(rank).flushed()) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+void NetExchange::flush() {
+  if (std::vector<int> waiting = unflushed(); !waiting.empty()) {
+    wait(std::move(waiting), [this] { return unflushed().empty(); });
+  }
+}
+
+// ---- waiting
+
+void NetExchange::wait(std::vector<int> awaited, const std::function<bool()>& done) {
+  waits_for_ = std::move(awaited);
+  if (!run_until(done, add_time(begun_, timeout_ / 4 * 3)) && !hold_roll_call(done)) fail_late();
+  waits_for_.clear();
+}
+
+// Whether done() came before the deadline.  Throws when it cannot come any more.
+bool NetExchange::run_until(const std::function<bool()>& done, Time deadline) {
+  if (loop_.run_until([&] { return done() || trouble(); }, deadline) && !done()) throw *trouble();
+  return done();
+}
+
+// What another rank says of the cause is better than what its closing says.
+std::optional<Error> NetExchange::trouble() const {
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank != rank_ && link(rank).gave_up()) {
+      return link(rank).gave_up()->within(rank_text(rank, link(rank)));
+    }
+  }
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank != rank_ && link(rank).lost()) {
+      return Error(Code::kUnavailable,
+                   cat(rank_text(rank, link(rank)), " is gone: ", link(rank).closed()->message()));
+    }
+  }
+  for (int rank : waits_for_) {
+    if (link(rank).left()) {
+      return Error(Code::kUnavailable, cat(rank_text(rank, link(rank)), " has left before ", to_text(call_)));
+    }
+  }
+  return std::nullopt;
+}
+
+// Asks all ranks, also whom they wait for.  True when what was waited for has come after all.
+bool NetExchange::hold_roll_call(const std::function<bool()>& done) {
+  auto answered = [](const auto& each) { return each == nullptr || !each->open() || each->present(); };
+  for (const auto& each : links_) {
+    if (each != nullptr) each->call_roll();
+  }
+  run_until([&] { return done() || std::ranges::all_of(links_, answered); },
+            add_time(begun_, timeout_ / 8 * 7));
+  return done();
+}
+
+void NetExchange::fail_late() const {
+  const Blame blame = find_blame(rank_, waits_for_, [&](int rank) { return link(rank).present(); });
+  std::string who =
+      blame.ranks.size() == 1 ? rank_text(blame.ranks[0], link(blame.ranks[0])) : ranks_text(blame.ranks);
+  fail(Code::kUnavailable, who, blame.ranks.size() == 1 ? " is " : " are ", blame.what, ": ", to_text(call_),
+       " took more than ", to_seconds(timeout_ / 4 * 3), " s");
+}
+
+}  // namespace ps

@@ -1,0 +1,67 @@
+// The Exchange between processes.  Used by make_net_communicator.
+#ifndef PS_COLLECTIVE_NET_NET_EXCHANGE_H_
+#define PS_COLLECTIVE_NET_NET_EXCHANGE_H_
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "collective/exchange.h"
+#include "collective/net/rank_link.h"
+
+namespace ps {
+
+// Every two ranks have a link, so that each hears at once of any that dies.
+//
+// A collective that does not go on for three quarters of its time holds a roll call (collective/blame.h);
+// what is left of the time is for answers, and for telling the others.
+class NetExchange final : public Exchange {
+ public:
+  // links[r] goes to rank r and uses the loop and the pool; the own one is null.
+  NetExchange(Loop& loop, std::unique_ptr<BufferPool> pool, int rank,
+              std::vector<std::unique_ptr<RankLink>> links);
+  ~NetExchange() override;
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(links_.size()); }
+  Time now() const override { return loop_.now(); }
+
+  void begin(Collective collective, uint8_t algorithm, Duration timeout) override;
+  void finish() override;
+  void abandon(const Error& reason) override;
+  void send(int to, ConstBytes bytes) override;
+  void flush() override;
+  Buffer receive(int from, size_t size) override;
+  Buffer receive_any_size(int from) override;
+  int await(std::span<const int> from) override;
+  uint64_t bytes_sent(int to) const override { return to == rank_ ? 0 : link(to).bytes_sent(); }
+
+ private:
+  RankLink& link(int rank) const { return *links_[static_cast<size_t>(rank)]; }
+  std::optional<int> first_heard(std::span<const int> from) const;
+  std::vector<int> unflushed() const;
+
+  void wait(std::vector<int> awaited, const std::function<bool()>& done);
+  bool run_until(const std::function<bool()>& done, Time deadline);
+  std::optional<Error> trouble() const;
+  bool hold_roll_call(const std::function<bool()>& done);
+  [[noreturn]] void fail_late() const;
+
+  Loop& loop_;
+  const std::unique_ptr<BufferPool> pool_;
+  const int rank_;
+  const int exceptions_ = std::uncaught_exceptions();
+  const std::vector<std::unique_ptr<RankLink>> links_;
+
+  CollectiveCall call_;
+  Time begun_{};
+  Duration timeout_{};
+  std::vector<int> waits_for_;  // while it waits
+  std::optional<Error> broken_;
+};
+
+}  // namespace ps
+
+#endif  // PS_COLLECTIVE_NET_NET_EXCHANGE_H_

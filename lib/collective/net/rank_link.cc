@@ -1,0 +1,171 @@
+#include "collective/net/rank_link.h"
+
+#include <utility>
+
+#include "collective/parts.h"
+
+namespace ps {
+
+namespace {
+
+// Written and not yet taken by the system: a few chunks, so that checksums are made just before the bytes are
+// written, while they are in the cache.
+constexpr uint64_t kMaxQueuedBytes = 4 * kChunkBytes;
+
+// Arrived and not yet asked for: from here on the peer is not read, and waits.  More than any rank of an
+// all-reduce can be ahead by for long; a broadcast's root could be ahead without end.
+constexpr uint64_t kMaxInboxBytes = uint64_t{64} << 20;
+
+// How long a rank may be silent is for collectives to say: between two of them a rank may work for long, and
+// its loop does not run then.
+ConnectionOptions connection_options() {
+  ConnectionOptions options;
+  options.max_queued_bytes = kMaxQueuedBytes;
+  options.silence_timeout = options.slow_timeout = options.stall_timeout = kNever;
+  return options;
+}
+
+}  // namespace
+
+RankLink::RankLink(Loop& loop, BufferPool& pool, std::unique_ptr<Stream> stream, Trust trust)
+    : trust_(trust),
+      connection_(std::make_unique<Connection>(loop, std::move(stream), pool, connection_options(), counters_,
+                                               static_cast<Connection::Handler&>(*this))) {}
+
+void RankLink::trust() {
+  trust_ = Trust::kTrusted;
+  connection_->resume_reading();
+}
+
+// ---- sending
+
+void RankLink::send(RankFrame type, uint64_t request_id, std::shared_ptr<const Payload> payload) {
+  if (!open()) return;
+  const FrameHeader header{.type = static_cast<uint16_t>(type), .request_id = request_id};
+  outbox_.push_back({header, std::move(payload)});
+  pump();
+}
+
+void RankLink::send(RankFrame type, std::string body) {
+  send(type, 0, std::make_shared<Payload>(std::move(body)));
+}
+
+void RankLink::pump() {
+  while (!outbox_.empty() && !blocked_ && connection_->open()) {
+    Outgoing next = std::move(outbox_.front());
+    outbox_.pop_front();
+    blocked_ = !connection_->send(next.header, std::move(next.payload));
+  }
+}
+
+void RankLink::on_drained() {
+  blocked_ = false;
+  pump();
+}
+
+void RankLink::call_roll() {
+  present_.reset();
+  send(RankFrame::kRollCall, 0, nullptr);
+  // The answer may stand behind much that is not asked for.
+  if (std::exchange(paused_, false)) connection_->resume_reading();
+}
+
+void RankLink::answer_roll_call() {
+  if (waits_for_) send(RankFrame::kPresent, encode_present(waits_for_()));
+}
+
+void RankLink::give_up(const Error& reason) {
+  outbox_.clear();
+  if (!open()) return;
+  const FrameHeader header{.type = static_cast<uint16_t>(RankFrame::kGaveUp), .flags = kFlagError};
+  connection_->send(header, std::make_shared<Payload>(encode_error(reason)));
+  connection_->close();
+}
+
+void RankLink::leave() {
+  if (!open()) return;
+  connection_->send({.type = static_cast<uint16_t>(RankFrame::kLeaves)}, nullptr);
+  connection_->close();
+}
+
+void RankLink::cut() {
+  outbox_.clear();
+  connection_->fail(Error(Code::kUnavailable, "closed"));
+}
+
+// ---- receiving
+
+std::optional<uint64_t> RankLink::max_body_bytes(const FrameHeader& header) {
+  const RankFrame type = static_cast<RankFrame>(header.type);
+  if (type == RankFrame::kHello) return kMaxHelloBytes;
+  if (type == RankFrame::kGaveUp) return kMaxErrorBytes;
+  if (trust_ == Trust::kStranger) return std::nullopt;
+  switch (type) {
+    case RankFrame::kRoster:
+      return kMaxRosterBytes;
+    case RankFrame::kChunk:
+      return decode_call(header.request_id).collective == Collective::kGather ? kMaxGatheredBytes
+                                                                              : kChunkBytes;
+    case RankFrame::kPresent:
+      return kMaxPresentBytes;
+    case RankFrame::kRollCall:
+    case RankFrame::kLeaves:
+      return 0;
+    default:
+      return std::nullopt;
+  }
+}
+
+void RankLink::on_frame(Frame frame) {
+  switch (static_cast<RankFrame>(frame.header.type)) {
+    case RankFrame::kRollCall:
+      return answer_roll_call();
+    case RankFrame::kPresent:
+      try {
+        present_ = decode_present(text_of(frame.body.bytes()));
+      } catch (const Error& error) {
+        connection_->fail(error);
+      }
+      return;
+    case RankFrame::kGaveUp:
+      gave_up_ = decode_error(frame.body.bytes());
+      return;
+    case RankFrame::kLeaves:
+      left_ = true;
+      return;
+    default:
+      return take_in(std::move(frame));
+  }
+}
+
+void RankLink::take_in(Frame frame) {
+  inbox_bytes_ += frame.body.size();
+  inbox_.push_back(std::move(frame));
+  if (trust_ == Trust::kStranger) return connection_->pause_reading();
+  if (inbox_bytes_ <= kMaxInboxBytes) return;
+  paused_ = true;
+  connection_->pause_reading();
+}
+
+Frame RankLink::take_frame() {
+  Frame frame = std::move(inbox_.front());
+  inbox_.pop_front();
+  inbox_bytes_ -= frame.body.size();
+  if (paused_ && inbox_bytes_ <= kMaxInboxBytes / 2) {
+    paused_ = false;
+    connection_->resume_reading();
+  }
+  return frame;
+}
+
+// Nothing is sent twice: a frame that was damaged on the way is lost, and the rank with it.
+void RankLink::on_refused(const FrameHeader&, const Error& problem) {
+  connection_->fail(problem);
+}
+
+void RankLink::on_closed(const Error& reason) {
+  outbox_.clear();
+  closed_ = reason;
+}
+
+}  // namespace ps

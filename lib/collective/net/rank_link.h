@@ -1,0 +1,98 @@
+// The connection to another rank.  Used by the rendezvous (collective/net/rendezvous.h), where it begins as
+// that of a stranger, and by NetExchange.
+#ifndef PS_COLLECTIVE_NET_RANK_LINK_H_
+#define PS_COLLECTIVE_NET_RANK_LINK_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collective/net/messages.h"
+#include "net/connection.h"
+#include "net/counters.h"
+
+namespace ps {
+
+// Keeps what arrives until it is asked for, and what is to be sent until the connection takes it.  The loop's
+// thread owns it.  Its state changes while the loop runs; whoever waits looks at it from run_until.
+class RankLink final : private Connection::Handler {
+ public:
+  // A stranger may say hello and nothing else, and is not read after that until he is trusted.
+  enum class Trust { kStranger, kTrusted };
+
+  RankLink(Loop& loop, BufferPool& pool, std::unique_ptr<Stream> stream, Trust trust);
+
+  void trust();
+
+  // `payload` may be null: an empty body.
+  void send(RankFrame type, uint64_t request_id, std::shared_ptr<const Payload> payload);
+  void send(RankFrame type, std::string body);
+
+  // Everything has been written, or there is nobody to write to.
+  bool flushed() const { return !open() || (outbox_.empty() && connection_->queued_bytes() == 0); }
+
+  // Frames of the types hello, roster and chunk, in order.
+  bool has_frame() const { return !inbox_.empty(); }
+  const FrameHeader& first_header() const { return inbox_.front().header; }
+  Frame take_frame();
+
+  // Called for a roll call: the ranks that are waited for.
+  void on_roll_call(std::function<std::vector<int>()> waits_for) { waits_for_ = std::move(waits_for); }
+  void call_roll();
+  // The answer to the last roll call, when it has come.
+  const std::optional<std::vector<int>>& present() const { return present_; }
+
+  // Drops what is not written yet, tells the peer why, and closes.
+  void give_up(const Error& reason);
+  // Tells the peer that this rank leaves, and closes.
+  void leave();
+  // Ends at once; nothing that was to be sent is touched again.
+  void cut();
+
+  bool open() const { return !closed_; }
+  const std::optional<Error>& closed() const { return closed_; }    // why
+  const std::optional<Error>& gave_up() const { return gave_up_; }  // what the peer told
+  bool left() const { return left_; }
+  // The connection has ended although the peer said nothing about it.
+  bool lost() const { return closed_ && !left_ && !gave_up_; }
+
+  const std::string& peer() const { return connection_->peer(); }
+  uint64_t bytes_sent() const { return counters_.bytes_sent; }
+
+ private:
+  struct Outgoing {
+    FrameHeader header;
+    std::shared_ptr<const Payload> payload;
+  };
+
+  std::optional<uint64_t> max_body_bytes(const FrameHeader& header) override;
+  void on_frame(Frame frame) override;
+  void on_refused(const FrameHeader& header, const Error& problem) override;
+  void on_drained() override;
+  void on_closed(const Error& reason) override;
+
+  void pump();
+  void take_in(Frame frame);
+  void answer_roll_call();
+
+  NetCounters counters_;
+  Trust trust_;
+  std::deque<Frame> inbox_;
+  uint64_t inbox_bytes_ = 0;
+  bool paused_ = false;  // the inbox is full
+  std::deque<Outgoing> outbox_;
+  bool blocked_ = false;  // the connection has enough to write
+  std::function<std::vector<int>()> waits_for_;
+  std::optional<std::vector<int>> present_;
+  std::optional<Error> closed_, gave_up_;
+  bool left_ = false;
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace ps
+
+#endif  // PS_COLLECTIVE_NET_RANK_LINK_H_

@@ -1,0 +1,309 @@
+#include "collective/net/rendezvous.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "collective/blame.h"
+#include "net/backoff.h"
+
+namespace ps {
+
+namespace {
+
+constexpr Duration kGoodbye = std::chrono::seconds(1);
+
+// Who connects and does not say hello is kept, up to so many beside the ranks.
+constexpr size_t kMaxStrangers = 1024;
+
+using Links = std::vector<std::unique_ptr<RankLink>>;
+
+class Meeting {
+ public:
+  Meeting(Transport& transport, BufferPool& pool, const NetCommunicatorOptions& options)
+      : transport_(transport),
+        loop_(transport.loop()),
+        pool_(pool),
+        options_(options),
+        begin_(loop_.now()),
+        links_(static_cast<size_t>(options.size)),
+        addresses_(static_cast<size_t>(options.size)) {}
+
+  Links run() {
+    try {
+      if (options_.rank == 0) {
+        host();
+      } else {
+        take_part();
+      }
+    } catch (const Error& error) {
+      for (const auto& link : links_) {
+        if (link != nullptr) link->give_up(error);
+      }
+      say_goodbye(loop_, links_, add_time(begin_, options_.join_timeout));
+      throw;
+    }
+    return std::move(links_);
+  }
+
+ private:
+  // The last eighth of the time is for telling the others.
+  Time deadline() const { return add_time(begin_, options_.join_timeout / 8 * 7); }
+  RankLink* link(int rank) const { return links_[static_cast<size_t>(rank)].get(); }
+  bool is_missing(int rank) const { return rank != options_.rank && link(rank) == nullptr; }
+  std::string seconds_text() const { return cat(to_seconds(options_.join_timeout), " s"); }
+
+  std::vector<int> missing() const {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < options_.size; ++rank) {
+      if (is_missing(rank)) ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
+  // Runs the loop until done(), or until the deadline: false.  Throws when a rank that had come is gone.
+  bool wait(const std::function<bool()>& done) {
+    auto gone = [](const auto& link) { return link && (link->gave_up() || link->lost()); };
+    loop_.run_until([&] { return std::ranges::any_of(links_, gone) || done(); }, deadline());
+    for (int rank = 0; rank < options_.size; ++rank) {
+      if (gone(links_[static_cast<size_t>(rank)])) fail_gone(rank);
+    }
+    return done();
+  }
+
+  [[noreturn]] void fail_gone(int rank) const {
+    const RankLink& gone = *link(rank);
+    if (gone.gave_up()) throw gone.gave_up()->within(rank_text(rank, gone));
+    throw Error(Code::kUnavailable, cat(rank_text(rank, gone), " is gone: ", gone.closed()->message()));
+  }
+
+  [[noreturn]] void fail_missing(const std::vector<int>& ranks) const {
+    fail(Code::kUnavailable, ranks_text(ranks), ranks.size() == 1 ? " has" : " have", " not come within ",
+         seconds_text(), refused_.empty() ? "" : "; refused was ", refused_);
+  }
+
+  void listen(const Address& address) {
+    listener_ = transport_.listen(address, [this](std::unique_ptr<Stream> stream) {
+      if (strangers_.size() >= kMaxStrangers + static_cast<size_t>(options_.size)) return;
+      strangers_.push_back(
+          std::make_unique<RankLink>(loop_, pool_, std::move(stream), RankLink::Trust::kStranger));
+    });
+  }
+
+  // ---- strangers
+
+  bool stranger_spoke() const {
+    return std::ranges::any_of(strangers_, [](const auto& each) { return each->has_frame(); });
+  }
+
+  // Those who said hello become ranks, or are told why not.  Returns whether any became one.
+  bool greet_strangers() {
+    bool any = false;
+    std::erase_if(strangers_, [](const auto& each) { return !each->open() && !each->has_frame(); });
+    for (auto& stranger : strangers_) {
+      if (!stranger->has_frame()) continue;
+      const Frame frame = stranger->take_frame();
+      try {
+        const RankHello hello = decode_rank_hello(text_of(frame.body.bytes()));
+        check(hello);
+        any = true;
+        welcome(hello, std::move(stranger));
+      } catch (const Error& error) {
+        refused_ = cat(quote(stranger->peer()), ": ", error.message());
+        stranger->give_up(error);
+      }
+    }
+    std::erase(strangers_, nullptr);
+    return any;
+  }
+
+  void check(const RankHello& hello) const {
+    if (hello.job != options_.job) {
+      fail(Code::kUsage, "rank ", hello.rank, " is of job ", quote(hello.job), ", expected ",
+           quote(options_.job));
+    }
+    if (hello.size != options_.size) {
+      fail(Code::kUsage, "rank ", hello.rank, " is one of ", hello.size, " ranks, expected ", options_.size);
+    }
+    if (hello.fingerprint != options_.fingerprint) {
+      fail(Code::kUsage, "rank ", hello.rank, " runs another configuration of job ", quote(options_.job));
+    }
+    if (hello.session != session_) fail(Code::kUsage, "rank ", hello.rank, " is of another run");
+    if (hello.rank <= options_.rank || !is_missing(hello.rank)) {
+      fail(Code::kUsage, "rank ", hello.rank, " is taken");
+    }
+  }
+
+  void welcome(const RankHello& hello, std::unique_ptr<RankLink> stranger) {
+    Address& address = addresses_[static_cast<size_t>(hello.rank)];
+    address = hello.listens;
+    if (address.host.empty()) address.host = parse_address(stranger->peer(), 1).host;
+    stranger->trust();
+    links_[static_cast<size_t>(hello.rank)] = std::move(stranger);
+  }
+
+  // ---- rank 0
+
+  void host() {
+    if (options_.size == 1) return;
+    listen(options_.rendezvous);
+    if (options_.on_listening) options_.on_listening(listener_->address());
+    while (!missing().empty()) {
+      if (!wait([this] { return stranger_spoke(); })) fail_missing(missing());
+      if (greet_strangers()) send_roster();
+    }
+  }
+
+  // Whoever waits knows for whom, so that he can name them too.
+  void send_roster() {
+    Roster roster;
+    roster.missing = missing();
+    if (roster.missing.empty()) {
+      const uint64_t session = hash_bytes(options_.job, options_.nonce);
+      roster.session = std::max<uint64_t>(session, 1);
+      roster.addresses = addresses_;
+    }
+    const std::string body = encode_roster(roster);
+    for (const auto& each : links_) {
+      if (each != nullptr) each->send(RankFrame::kRoster, body);
+    }
+  }
+
+  // ---- the other ranks
+
+  void take_part() {
+    listen(options_.listen);
+    links_[0] = std::make_unique<RankLink>(loop_, pool_, connect_to_host(), RankLink::Trust::kTrusted);
+    introduce(0);
+    await_roster();
+    connect_to_lower();
+    while (!missing().empty()) {
+      if (!wait([this] { return stranger_spoke() || !connected_.empty(); })) fail_missing(missing());
+      take_connected();
+      greet_strangers();
+    }
+  }
+
+  void introduce(int rank) {
+    link(rank)->send(RankFrame::kHello, encode_rank_hello({.rank = options_.rank,
+                                                           .size = options_.size,
+                                                           .session = session_,
+                                                           .fingerprint = options_.fingerprint,
+                                                           .listens = listener_->address(),
+                                                           .job = options_.job}));
+  }
+
+  // Tries until somebody listens at the rendezvous.
+  std::unique_ptr<Stream> connect_to_host() {
+    Backoff backoff({.longest = std::chrono::seconds(1)}, Random(options_.nonce, options_.rank));
+    std::optional<Error> last_error;
+    while (loop_.now() < deadline()) {
+      std::unique_ptr<Stream> stream;
+      bool answered = false;
+      auto attempt = transport_.connect(options_.rendezvous, deadline() - loop_.now(),
+                                        [&](std::unique_ptr<Stream> made, std::optional<Error> error) {
+                                          answered = true;
+                                          stream = std::move(made);
+                                          if (error) last_error = error;
+                                        });
+      wait([&] { return answered; });
+      if (stream != nullptr) return stream;
+      pause(backoff.next());
+    }
+    fail(Code::kUnavailable, "rank 0 at ", quote(to_text(options_.rendezvous)), " has not come within ",
+         seconds_text(), last_error ? ": " : "", last_error ? last_error->message() : "");
+  }
+
+  void pause(Duration duration) {
+    bool over = false;
+    Timer timer(loop_, [&over] { over = true; });
+    timer.start_after(duration);
+    wait([&over] { return over; });
+  }
+
+  void await_roster() {
+    std::vector<int> absent;
+    while (true) {
+      if (!wait([this] { return link(0)->has_frame(); })) {
+        if (!absent.empty()) fail_missing(absent);
+        fail(Code::kUnavailable, rank_text(0, *link(0)), " has not answered within ", seconds_text());
+      }
+      const Frame frame = link(0)->take_frame();
+      if (frame.header.type != static_cast<uint16_t>(RankFrame::kRoster)) {
+        fail(Code::kUsage, rank_text(0, *link(0)), " sent no roster");
+      }
+      Roster roster = decode_roster(text_of(frame.body.bytes()));
+      absent = roster.missing;
+      if (!absent.empty()) continue;
+      if (roster.addresses.size() != links_.size()) {
+        fail(Code::kUsage, rank_text(0, *link(0)), " sent ", roster.addresses.size(), " addresses, expected ",
+             links_.size());
+      }
+      session_ = roster.session;
+      addresses_ = std::move(roster.addresses);
+      return;
+    }
+  }
+
+  void connect_to_lower() {
+    for (int rank = 1; rank < options_.rank; ++rank) {
+      attempts_.push_back(
+          transport_.connect(addresses_[static_cast<size_t>(rank)], deadline() - loop_.now(),
+                             [this, rank](std::unique_ptr<Stream> stream, std::optional<Error> error) {
+                               connected_.push_back({rank, std::move(stream), std::move(error)});
+                             }));
+    }
+  }
+
+  void take_connected() {
+    for (Connected& each : std::exchange(connected_, {})) {
+      if (each.error) throw each.error->within(cat("rank ", each.rank));
+      links_[static_cast<size_t>(each.rank)] =
+          std::make_unique<RankLink>(loop_, pool_, std::move(each.stream), RankLink::Trust::kTrusted);
+      introduce(each.rank);
+    }
+  }
+
+  struct Connected {
+    int rank;
+    std::unique_ptr<Stream> stream;
+    std::optional<Error> error;
+  };
+
+  Transport& transport_;
+  Loop& loop_;
+  BufferPool& pool_;
+  const NetCommunicatorOptions& options_;
+  const Time begin_;
+  uint64_t session_ = 0;
+  Links links_;
+  std::vector<Address> addresses_;  // where ranks listen
+  Links strangers_;                 // who connected and has not been greeted, or was refused
+  std::string refused_;             // the last one, and why
+  std::vector<Connected> connected_;
+  std::vector<std::unique_ptr<ConnectAttempt>> attempts_;
+  std::unique_ptr<Listener> listener_;
+};
+
+}  // namespace
+
+std::string rank_text(int rank, const RankLink& link) {
+  return cat("rank ", rank, " at ", quote(link.peer()));
+}
+
+void say_goodbye(Loop& loop, std::span<const std::unique_ptr<RankLink>> links, Time deadline) {
+  auto ended = [](const auto& link) { return link == nullptr || !link->open(); };
+  loop.run_until([&] { return std::ranges::all_of(links, ended); },
+                 std::min(deadline, add_time(loop.now(), kGoodbye)));
+  for (const auto& link : links) {
+    if (link != nullptr) link->cut();
+  }
+}
+
+std::vector<std::unique_ptr<RankLink>> meet(Transport& transport, BufferPool& pool,
+                                            const NetCommunicatorOptions& options) {
+  return Meeting(transport, pool, options).run();
+}
+
+}  // namespace ps

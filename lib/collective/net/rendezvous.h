@@ -1,0 +1,26 @@
+// How ranks find each other.  Used by make_net_communicator, whose header tells the steps.
+#ifndef PS_COLLECTIVE_NET_RENDEZVOUS_H_
+#define PS_COLLECTIVE_NET_RENDEZVOUS_H_
+
+#include <memory>
+#include <vector>
+
+#include "collective/net/rank_link.h"
+#include "collective/net_communicator.h"
+
+namespace ps {
+
+// A link to every other rank, by rank; the own one is null.  Errors are those of make_net_communicator.
+std::vector<std::unique_ptr<RankLink>> meet(Transport& transport, BufferPool& pool,
+                                            const NetCommunicatorOptions& options);
+
+// Runs the loop, for a while or until `deadline`, so that what links were told last reaches their peers, who
+// then close them; then cuts what is left.
+void say_goodbye(Loop& loop, std::span<const std::unique_ptr<RankLink>> links, Time deadline);
+
+// "rank 2 at '10.0.0.7:41234'".
+std::string rank_text(int rank, const RankLink& link);
+
+}  // namespace ps
+
+#endif  // PS_COLLECTIVE_NET_RENDEZVOUS_H_

@@ -1,0 +1,24 @@
+#include "collective/net_communicator.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "collective/net/net_exchange.h"
+#include "collective/net/rendezvous.h"
+
+namespace ps {
+
+std::unique_ptr<ExchangeCommunicator> make_net_communicator(Transport& transport,
+                                                            const NetCommunicatorOptions& options) {
+  if (options.size < 1 || options.size > kMaxRanks || options.rank < 0 || options.rank >= options.size) {
+    fail(Code::kUsage, "rank ", options.rank, " of ", options.size, ", expected one below a size of at most ",
+         kMaxRanks);
+  }
+  auto pool = std::make_unique<BufferPool>();
+  std::vector<std::unique_ptr<RankLink>> links = meet(transport, *pool, options);
+  auto exchange =
+      std::make_unique<NetExchange>(transport.loop(), std::move(pool), options.rank, std::move(links));
+  return std::make_unique<ExchangeCommunicator>(std::move(exchange), options.algorithm, options.timeout);
+}
+
+}  // namespace ps

@@ -1,0 +1,68 @@
+// How an array is divided: into one part for each rank, and each part into chunks that travel on their own.
+// Used by the algorithms and by communicators.
+#ifndef PS_COLLECTIVE_PARTS_H_
+#define PS_COLLECTIVE_PARTS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "collective/elements.h"
+
+namespace ps {
+
+// Elements [begin, end).
+struct ElementRange {
+  size_t begin = 0, end = 0;
+  size_t count() const { return end - begin; }
+};
+
+// Part `index` of `count` elements cut into `num_parts` whose sizes differ by at most one, the larger first.
+inline ElementRange even_part(size_t count, int num_parts, int index) {
+  const size_t parts = static_cast<size_t>(num_parts), i = static_cast<size_t>(index);
+  const size_t size = count / parts, larger = count % parts;
+  const size_t begin = i * size + std::min(i, larger);
+  return {begin, begin + size + (i < larger ? 1 : 0)};
+}
+
+// The ranges of parts of the given sizes, one behind the other.
+inline std::vector<ElementRange> parts_of_counts(std::span<const size_t> counts) {
+  std::vector<ElementRange> parts;
+  size_t begin = 0;
+  for (size_t count : counts) {
+    parts.push_back({begin, begin + count});
+    begin += count;
+  }
+  return parts;
+}
+
+inline std::vector<ElementRange> even_parts(size_t count, int num_parts) {
+  std::vector<ElementRange> parts;
+  for (int i = 0; i < num_parts; ++i) parts.push_back(even_part(count, num_parts, i));
+  return parts;
+}
+
+// A chunk fits a core's second cache with what it is added to, and is long enough that the cost of a message
+// is small beside that of its bytes.  Sizes of chunks must be the same on all ranks.
+inline constexpr size_t kChunkBytes = size_t{128} << 10;
+
+// The pieces in which a part travels: chunk i of num().
+class Chunks {
+ public:
+  explicit Chunks(Elements part) : part_(part), most_(kChunkBytes / part.element_bytes()) {}
+
+  size_t num() const { return (part_.count() + most_ - 1) / most_; }
+  Elements at(size_t index) const {
+    const size_t first = index * most_;
+    return part_.part(first, std::min(most_, part_.count() - first));
+  }
+
+ private:
+  Elements part_;
+  size_t most_;
+};
+
+}  // namespace ps
+
+#endif  // PS_COLLECTIVE_PARTS_H_

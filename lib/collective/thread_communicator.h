@@ -1,0 +1,28 @@
+// Communicators between the threads of one process.  Used by tests and by programs with several trainers in a
+// process; NetCommunicator is the same between processes.
+#ifndef PS_COLLECTIVE_THREAD_COMMUNICATOR_H_
+#define PS_COLLECTIVE_THREAD_COMMUNICATOR_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collective/exchange_communicator.h"
+#include "net/loop.h"
+
+namespace ps {
+
+struct ThreadCommunicatorOptions {
+  int size = 1;
+  std::string algorithm = kAutomatic;
+  Duration timeout = std::chrono::seconds(60);  // of a collective
+};
+
+// One for each rank, each to be given to a thread of its own.  They share memory, and live independently.
+std::vector<std::unique_ptr<ExchangeCommunicator>> make_thread_communicators(
+    const ThreadCommunicatorOptions& options);
+
+}  // namespace ps
+
+#endif  // PS_COLLECTIVE_THREAD_COMMUNICATOR_H_

@@ -1,0 +1,197 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <future>
+#include <mutex>
+
+#include "base/hash.h"
+#include "collective/algorithm.h"
+#include "collective/fused.h"
+#include "unit/collective/ranks.h"
+
+namespace ps {
+namespace {
+
+using Run = RankErrors (*)(int size, const std::string& algorithm, const RankBody& body);
+
+struct Ground {
+  const char* name;
+  Run run;
+};
+
+// Every way to exchange messages gives the same bits.
+class OnEveryGround : public testing::TestWithParam<Ground> {
+ protected:
+  void run(int size, const RankBody& body) { run(size, "direct", body); }
+  void run(int size, const std::string& algorithm, const RankBody& body) {
+    const RankErrors errors = GetParam().run(size, algorithm, body);
+    for (size_t rank = 0; rank < errors.size(); ++rank) {
+      ASSERT_FALSE(errors[rank]) << "rank " << rank << " of " << size << ": " << errors[rank]->message();
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Grounds, OnEveryGround,
+                         testing::Values(Ground{"threads", run_shared}, Ground{"tcp", run_tcp},
+                                         Ground{"simulated", run_simulated}),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+uint64_t bits_of(const std::vector<float>& values) {
+  return hash_bytes({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+}
+
+// Empty, one, odd, one that no number of ranks divides; around the limits of one round and of a chunk.
+constexpr size_t kSizes[] = {0, 1, 3, 1000, 4099, 70001};
+constexpr uint64_t kSeed = 11;
+
+// Sums of the reference algorithm that runs on one thread.
+TEST_P(OnEveryGround, AlgorithmsInRankOrderHaveTheBitsOfSumsInRankOrder) {
+  for (int size = 1; size <= 9; ++size) {
+    std::vector<std::vector<float>> expected;
+    for (size_t count : kSizes) expected.push_back(sum_in_rank_order(kSeed, size, count));
+    run(size, [&](ExchangeCommunicator& communicator) {
+      for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {
+        if (!algorithm->in_rank_order) continue;
+        for (size_t i = 0; i < std::size(kSizes); ++i) {
+          std::vector<float> data = rank_floats(kSeed, communicator.rank(), kSizes[i]);
+          communicator.all_reduce_by(*algorithm, data);
+          EXPECT_EQ(bits_of(data), bits_of(expected[i]))
+              << algorithm->name << ", " << size << " ranks, " << kSizes[i];
+        }
+      }
+    });
+  }
+}
+
+TEST_P(OnEveryGround, AllAlgorithmsSumIntegersExactly) {
+  for (int size = 1; size <= 9; ++size) {
+    run(size, [&](ExchangeCommunicator& communicator) {
+      for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {
+        for (size_t count : kSizes) {
+          std::vector<float> floats(count);
+          std::vector<double> doubles(count);
+          std::vector<int64_t> integers(count);
+          for (size_t i = 0; i < count; ++i) {
+            const int64_t value = static_cast<int64_t>(i % 1000) * (communicator.rank() + 1);
+            floats[i] = static_cast<float>(value);
+            doubles[i] = static_cast<double>(value) + 0.5;
+            integers[i] = value + (int64_t{1} << 60) - 1;
+          }
+          communicator.all_reduce_by(*algorithm, floats);
+          communicator.all_reduce_by(*algorithm, doubles);
+          communicator.all_reduce_by(*algorithm, integers);
+          size_t wrong = 0;
+          for (size_t i = 0; i < count; ++i) {
+            const uint64_t sum = i % 1000 * static_cast<uint64_t>(size * (size + 1) / 2);
+            const uint64_t wrapped = sum + static_cast<uint64_t>(size) * ((uint64_t{1} << 60) - 1);
+            wrong += floats[i] != static_cast<float>(sum);
+            wrong += doubles[i] != static_cast<double>(sum) + 0.5 * size;
+            wrong += static_cast<uint64_t>(integers[i]) != wrapped;
+          }
+          EXPECT_EQ(wrong, 0u) << algorithm->name << ", " << size << " ranks, " << count;
+        }
+      }
+    });
+  }
+}
+
+struct Golden {
+  const char* algorithm;
+  int size;
+  uint64_t bits;
+};
+
+// Of 4099 floats of seed 11; each algorithm adds in an order of its own, for good.
+constexpr Golden kGolden[] = {
+    {"direct", 5, 0xde7a324b9b393b59},
+    {"chain", 5, 0xde7a324b9b393b59},
+    {"ring", 2, 0xf1e01cf144ce665},
+    {"ring", 5, 0xe1fe95f0d22fd6ae},
+    {"ring", 8, 0xc24dcbb5909f3767},
+    {"halving_doubling", 2, 0xf1e01cf144ce665},
+    {"halving_doubling", 5, 0x4743530d80056064},
+    {"halving_doubling", 8, 0xdaf635de4767a870},
+    {"tree", 2, 0xf1e01cf144ce665},
+    {"tree", 5, 0xef71d36f7c8297e0},
+    {"tree", 8, 0x310f4a738e7401c9},
+};
+
+TEST_P(OnEveryGround, EachAlgorithmHasItsOwnBitsOnAllRanksAndRuns) {
+  for (const Golden& golden : kGolden) {
+    run(golden.size, golden.algorithm, [&](ExchangeCommunicator& communicator) {
+      std::vector<float> data = rank_floats(kSeed, communicator.rank(), 4099);
+      communicator.all_reduce(data);
+      EXPECT_EQ(bits_of(data), golden.bits)
+          << golden.algorithm << ", " << golden.size << " ranks: 0x" << std::hex << bits_of(data);
+    });
+  }
+}
+
+TEST_P(OnEveryGround, FusedArraysHaveTheBitsOfSingleOnes) {
+  constexpr size_t kCounts[] = {3, 0, 500, 250000, 1, 7, 20000, 20000};
+  run(4, [&](ExchangeCommunicator& communicator) {
+    std::vector<std::vector<float>> arrays;
+    for (uint64_t i = 0; i < std::size(kCounts); ++i) {
+      arrays.push_back(rank_floats(i, communicator.rank(), kCounts[i]));
+    }
+    std::vector<double> doubles = {1.5, 2.0 * communicator.rank()};
+    std::vector<Elements> views(arrays.begin(), arrays.end());
+    views.insert(views.begin() + 2, doubles);
+    all_reduce_fused(communicator, views);
+    for (uint64_t i = 0; i < std::size(kCounts); ++i) {
+      EXPECT_EQ(bits_of(arrays[i]), bits_of(sum_in_rank_order(i, 4, kCounts[i]))) << i;
+    }
+    EXPECT_THAT(doubles, testing::ElementsAre(6, 12));
+  });
+}
+
+TEST_P(OnEveryGround, FusingSendsFewerMessages) {
+  run(2, [&](ExchangeCommunicator& communicator) {
+    std::vector<std::vector<float>> arrays(100, std::vector<float>(4));
+    const std::vector<Elements> views(arrays.begin(), arrays.end());
+    all_reduce_fused(communicator, views);
+    const uint64_t sent = communicator.bytes_sent(1 - communicator.rank());
+    EXPECT_LE(sent, 100 * 4 * sizeof(float) + 1000);
+  });
+}
+
+// Whatever the choice is, it is that of all ranks, and its sums run in rank order.
+TEST_P(OnEveryGround, TheAutomaticChoiceIsTheSameOnAllRanks) {
+  std::mutex mutex;
+  std::map<size_t, std::set<std::string>> chosen;
+  run(3, kAutomatic, [&](ExchangeCommunicator& communicator) {
+    for (size_t bytes = 64; bytes <= size_t{64} << 20; bytes *= 2) {
+      const AllReduceAlgorithm& algorithm = communicator.choose(bytes);
+      EXPECT_TRUE(algorithm.in_rank_order);
+      std::lock_guard lock(mutex);
+      chosen[bytes].insert(algorithm.name);
+    }
+    std::vector<float> data = rank_floats(kSeed, communicator.rank(), 5000);
+    communicator.all_reduce(data);
+    EXPECT_EQ(bits_of(data), bits_of(sum_in_rank_order(kSeed, 3, 5000)));
+  });
+  for (const auto& [bytes, names] : chosen) EXPECT_EQ(names.size(), 1u) << bytes;
+}
+
+// Seeded, so that what fails fails again.
+TEST_P(OnEveryGround, RandomSizesAndRanksSumInRankOrder) {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    Random random(seed, 99);
+    const int size = 1 + static_cast<int>(random.below(9));
+    std::vector<size_t> counts;
+    for (int i = 0; i < 5; ++i) counts.push_back(random.below(uint64_t{1} << (1 + random.below(17))));
+    run(size, [&](ExchangeCommunicator& communicator) {
+      for (size_t count : counts) {
+        const AllReduceAlgorithm& algorithm = all_reduce_algorithm(count % 2 == 0 ? "direct" : "chain");
+        std::vector<float> data = rank_floats(seed, communicator.rank(), count);
+        communicator.all_reduce_by(algorithm, data);
+        EXPECT_EQ(bits_of(data), bits_of(sum_in_rank_order(seed, size, count)))
+            << "seed " << seed << ", " << algorithm.name << ", " << size << " ranks, " << count;
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace ps

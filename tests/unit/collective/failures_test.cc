@@ -1,0 +1,404 @@
+// Ranks that die, fall silent, or never come, on simulated time: every other rank is told which one, within
+// the deadline.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "collective/algorithm.h"
+#include "collective/blame.h"
+#include "collective/net/messages.h"
+#include "unit/collective/ranks.h"
+
+namespace ps {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kSize = 5;
+constexpr Duration kTimeout = 40s;
+
+// All-reduces without end.
+void train(ExchangeCommunicator& communicator) {
+  std::vector<float> data(100000);
+  while (true) communicator.all_reduce(data);
+}
+
+class Failures : public testing::Test {
+ protected:
+  Failures() : ranks_(kSize) { ranks_.options.timeout = ranks_.options.join_timeout = kTimeout; }
+
+  // Every rank but `bad` ended with an error that names it, and not later than `since` + the timeout.
+  void expect_blamed(int bad, Time since, const std::string& what = "") {
+    auto ended = [&] { return ranks_.ended_at.size() - ranks_.ended_at.count(bad) == kSize - 1; };
+    ASSERT_TRUE(ranks_.network.run_until(ended, ranks_.network.now() + 3600s)) << "ranks hang";
+    for (int rank = 0; rank < kSize; ++rank) {
+      if (rank == bad) continue;
+      const auto& error = ranks_.errors[static_cast<size_t>(rank)];
+      ASSERT_TRUE(error) << what << ", rank " << rank;
+      EXPECT_EQ(error->code(), Code::kUnavailable) << error->message();
+      EXPECT_THAT(error->message(), HasSubstr(cat("rank ", bad))) << what << ", rank " << rank;
+      EXPECT_LE(to_seconds(ranks_.ended_at[rank] - since), to_seconds(kTimeout)) << what << ", rank " << rank;
+    }
+  }
+
+  SimRanks ranks_;
+};
+
+class EveryAlgorithm : public Failures, public testing::WithParamInterface<const AllReduceAlgorithm*> {
+ protected:
+  EveryAlgorithm() { ranks_.options.algorithm = GetParam()->name; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, EveryAlgorithm, testing::ValuesIn(all_reduce_catalog()),
+                         [](const auto& each) { return std::string(each.param->name); });
+
+TEST_P(EveryAlgorithm, ARankThatDiesIsNamedByAllOthersAtOnce) {
+  ranks_.start_all(train);
+  ranks_.network.run_for(12ms);
+  ranks_.host(2).kill();
+  const Time died = ranks_.network.now();
+  expect_blamed(2, died);
+  for (const auto& [rank, ended] : ranks_.ended_at) {
+    if (rank != 2) {
+      EXPECT_LE(ended - died, 3s) << rank;
+    }
+  }
+}
+
+TEST_P(EveryAlgorithm, ARankThatFallsSilentIsNamedByAllOthersWithinTheDeadline) {
+  ranks_.start_all(train);
+  ranks_.network.run_for(12ms);
+  ranks_.host(3).pause();
+  expect_blamed(3, ranks_.network.now());
+}
+
+TEST_P(EveryAlgorithm, AHostWhosePowerFailsIsNamedByAllOthersWithinTheDeadline) {
+  ranks_.start_all(train);
+  ranks_.network.run_for(12ms);
+  ranks_.host(1).crash();
+  expect_blamed(1, ranks_.network.now());
+}
+
+// It is alive, and waits for something else, without end.
+TEST_P(EveryAlgorithm, ARankThatDoesNotCallIsNamedByAllOthersWithinTheDeadline) {
+  Time stopped{};
+  ranks_.start_all([&](ExchangeCommunicator& communicator) {
+    std::vector<float> data(100000);
+    for (int i = 0; communicator.rank() != 4 || i < 3; ++i) communicator.all_reduce(data);
+    stopped = ranks_.network.now();
+    ranks_.host(4).loop().run_until([] { return false; }, kNever);
+  });
+  expect_blamed(4, stopped + 1s);
+}
+
+// Any moment of the meeting and of the first collectives.
+TEST_F(Failures, ARankThatDiesAtAnyMomentIsNamedByAllOthers) {
+  for (int step = 0; step < 40; ++step) {
+    SimRanks ranks(3);
+    ranks.options.timeout = ranks.options.join_timeout = kTimeout;
+    ranks.options.algorithm = "direct";
+    ranks.start_all(train);
+    const int bad = step % 3;
+    ranks.network.run_for(step * 50us);
+    ranks.host(bad).kill();
+    const Time died = ranks.network.now();
+    ASSERT_TRUE(ranks.run_until_ended(2)) << "step " << step;
+    for (int rank = 0; rank < 3; ++rank) {
+      if (rank == bad) continue;
+      const auto& error = ranks.errors[static_cast<size_t>(rank)];
+      ASSERT_TRUE(error);
+      EXPECT_THAT(error->message(), HasSubstr(cat("rank ", bad))) << "step " << step << ", rank " << rank;
+      EXPECT_LE(ranks.ended_at[rank] - died, kTimeout) << "step " << step;
+    }
+  }
+}
+
+TEST_F(Failures, ARankThatNeverComesIsNamedByAllOthers) {
+  for (int bad = 0; bad < kSize; ++bad) {
+    ranks_.~SimRanks();
+    new (&ranks_) SimRanks(kSize);
+    ranks_.options.join_timeout = kTimeout;
+    for (int rank = 0; rank < kSize; ++rank) {
+      if (rank != bad) ranks_.start(rank, train);
+    }
+    expect_blamed(bad, ranks_.network.now(), "meeting");
+  }
+}
+
+TEST_F(Failures, AllRanksThatNeverComeAreNamed) {
+  for (int rank : {0, 2, 3}) ranks_.start(rank, train);
+  ASSERT_TRUE(ranks_.run_until_ended(3));
+  for (int rank : {0, 2, 3}) {
+    ASSERT_TRUE(ranks_.errors[static_cast<size_t>(rank)]);
+    EXPECT_THAT(ranks_.errors[static_cast<size_t>(rank)]->message(),
+                HasSubstr("ranks 1 and 4 have not come within 40 s"));
+  }
+}
+
+TEST_F(Failures, ARankThatComesLateIsWaitedFor) {
+  for (int rank : {1, 2, 3, 4}) ranks_.start(rank, [](ExchangeCommunicator& each) { each.barrier(); });
+  ranks_.network.run_for(20s);
+  ranks_.start(0, [](ExchangeCommunicator& each) { each.barrier(); });
+  ASSERT_TRUE(ranks_.run_until_ended(kSize));
+  for (const auto& error : ranks_.errors) EXPECT_FALSE(error) << error->message();
+}
+
+TEST_F(Failures, ALongComputationBetweenCollectivesIsNoFailure) {
+  ranks_.start_all([&](ExchangeCommunicator& communicator) {
+    for (int i = 0; i < 3; ++i) {
+      communicator.barrier();
+      Loop& loop = ranks_.host(communicator.rank()).loop();
+      if (communicator.rank() == i) loop.run_until([] { return false; }, loop.now() + kTimeout / 2);
+    }
+    communicator.barrier();
+  });
+  ASSERT_TRUE(ranks_.run_until_ended(kSize));
+  for (const auto& error : ranks_.errors) EXPECT_FALSE(error) << error->message();
+}
+
+TEST_F(Failures, ARankThatEndsByAnExceptionIsNamed) {
+  ranks_.start_all([](ExchangeCommunicator& communicator) {
+    communicator.barrier();
+    if (communicator.rank() == 2) fail(Code::kData, "bad input");
+    train(communicator);
+  });
+  ASSERT_TRUE(ranks_.run_until_ended(kSize));
+  EXPECT_EQ(ranks_.errors[2]->message(), "bad input");
+  ranks_.errors[2].reset();
+  expect_blamed(2, ranks_.network.now());
+}
+
+TEST_F(Failures, ARankThatLeavesIsNamedByThoseWhoWaitForIt) {
+  ranks_.start_all([](ExchangeCommunicator& communicator) {
+    communicator.barrier();
+    if (communicator.rank() != 2) train(communicator);
+  });
+  ASSERT_TRUE(ranks_.run_until_ended(kSize));
+  EXPECT_FALSE(ranks_.errors[2]);
+  expect_blamed(2, ranks_.network.now());
+}
+
+// Who has everything may leave while others still receive.
+TEST_F(Failures, ARankThatLeavesAfterTheLastCollectiveDisturbsNobody) {
+  ranks_.network.set_default_link({.latency = 1ms, .jitter = 5ms, .bytes_per_second = 1e7, .split = true});
+  for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {
+    const RankErrors errors = run_simulated(7, algorithm->name, [](ExchangeCommunicator& communicator) {
+      std::vector<float> data(100000);
+      communicator.all_reduce(data);
+    });
+    for (const auto& error : errors) EXPECT_FALSE(error) << algorithm->name << ": " << error->message();
+  }
+}
+
+TEST_F(Failures, DifferentCallsAreTold) {
+  ranks_.start_all([](ExchangeCommunicator& communicator) {
+    std::vector<float> data(10);
+    communicator.rank() == 1 ? communicator.barrier() : communicator.all_reduce(data);
+  });
+  ASSERT_TRUE(ranks_.run_until_ended(kSize));
+  bool told = false;
+  for (const auto& error : ranks_.errors) {
+    ASSERT_TRUE(error);
+    told = told || error->message().find("all ranks must call the same collectives") != std::string::npos;
+  }
+  EXPECT_TRUE(told);
+}
+
+TEST_F(Failures, DifferentNumbersOfElementsAreTold) {
+  ranks_.options.algorithm = "direct";
+  ranks_.start_all([](ExchangeCommunicator& communicator) {
+    std::vector<float> data(communicator.rank() == 1 ? 11 : 10);
+    communicator.all_reduce(data);
+  });
+  ASSERT_TRUE(ranks_.run_until_ended(kSize));
+  bool told = false;
+  for (const auto& error : ranks_.errors) {
+    ASSERT_TRUE(error);
+    told = told || error->message().find("sent 44 bytes for all-reduce 1, expected 40") != std::string::npos;
+  }
+  EXPECT_TRUE(told);
+}
+
+TEST_F(Failures, AnErrorIsForGood) {
+  ranks_.start_all([](ExchangeCommunicator& communicator) {
+    if (communicator.rank() == 0) return;
+    const auto first = error_of([&] { train(communicator); });
+    const auto second = error_of([&] { communicator.barrier(); });
+    ASSERT_TRUE(first && second);
+    EXPECT_EQ(second->message(), first->message());
+  });
+  ASSERT_TRUE(ranks_.run_until_ended(kSize));
+}
+
+// ---- threads that share memory, and TCP
+
+void expect_named(const RankErrors& errors, int bad) {
+  for (size_t rank = 0; rank < errors.size(); ++rank) {
+    if (static_cast<int>(rank) == bad) continue;
+    ASSERT_TRUE(errors[rank]) << rank;
+    EXPECT_EQ(errors[rank]->code(), Code::kUnavailable);
+    EXPECT_THAT(errors[rank]->message(), HasSubstr(cat("rank ", bad)));
+  }
+}
+
+void train_but_fail_on_rank_2(ExchangeCommunicator& communicator) {
+  std::vector<float> data(100000);
+  for (int i = 0; i < 3; ++i) communicator.all_reduce(data);
+  if (communicator.rank() == 2) fail(Code::kData, "bad input");
+  train(communicator);
+}
+
+TEST(ThreadFailures, ARankThatEndsByAnExceptionIsNamed) {
+  for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {
+    expect_named(run_shared(kSize, algorithm->name, train_but_fail_on_rank_2), 2);
+  }
+}
+
+TEST(TcpFailures, ARankThatEndsByAnExceptionIsNamed) {
+  for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {
+    expect_named(run_tcp(kSize, algorithm->name, train_but_fail_on_rank_2), 2);
+  }
+}
+
+// Rank 3 stays out until all others have given up, for the one reason that the first of them found.
+TEST(ThreadFailures, ARankThatIsSilentEndsTheCollectiveOfAllOthers) {
+  for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {
+    auto communicators =
+        make_thread_communicators({.size = kSize, .algorithm = algorithm->name, .timeout = 50ms});
+    std::atomic<int> num_ended = 0;
+    std::promise<void> all_ended;
+    const RankErrors errors = run_threads(kSize, [&](int rank) {
+      if (rank == 3) return all_ended.get_future().wait();
+      const auto error = error_of([&] { train(*communicators[static_cast<size_t>(rank)]); });
+      if (++num_ended == kSize - 1) all_ended.set_value();
+      throw *error;
+    });
+    for (int rank : {0, 1, 2, 4}) {
+      const auto& error = errors[static_cast<size_t>(rank)];
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code(), Code::kUnavailable);
+      EXPECT_EQ(error->message(), errors[0]->message());
+    }
+  }
+}
+
+// ---- who is to blame
+
+using Waits = std::map<int, std::vector<int>>;
+
+std::string blamed(const Waits& waits, std::vector<int> awaited) {
+  const Blame blame = find_blame(0, awaited, [&](int rank) -> std::optional<std::vector<int>> {
+    const auto found = waits.find(rank);
+    return found == waits.end() ? std::nullopt : std::optional(found->second);
+  });
+  return cat(ranks_text(blame.ranks), ": ", blame.what);
+}
+
+TEST(Blame, IsOnTheRankAtTheEndOfTheChainThatDoesNotAnswer) {
+  EXPECT_EQ(blamed({}, {4}), "rank 4: silent");
+  EXPECT_EQ(blamed({{4, {3}}, {3, {2}}}, {4}), "rank 2: silent");
+  EXPECT_EQ(blamed({{4, {3, 1}}, {2, {0}}}, {4, 2}), "ranks 1 and 3: silent");
+}
+
+TEST(Blame, IsOnARankThatDoesSomethingElse) {
+  EXPECT_EQ(blamed({{4, {3}}, {3, {}}}, {4}), "rank 3: not taking part");
+}
+
+TEST(Blame, IsOnThoseWhoAreWaitedForWhenAllWaitForEachOther) {
+  EXPECT_EQ(blamed({{4, {3}}, {3, {0}}, {2, {0}}, {1, {0}}}, {4, 2, 1}), "ranks 1, 2 and 4: sending nothing");
+}
+
+// ---- wrong hellos
+
+class WrongHello : public Failures {
+ protected:
+  // A second rank 1, different by `change`, comes first.  It is told why it may not take part, and the others
+  // meet without it.
+  void expect_refused(const std::function<void(NetCommunicatorOptions&)>& change, const std::string& why) {
+    RankErrors errors(1);
+    NetCommunicatorOptions wrong = ranks_.options;
+    wrong.rank = 1;
+    change(wrong);
+    SimHost& host = ranks_.network.host("stranger");
+    bool refused = false;
+    host.spawn([&] {
+      errors[0] = error_of([&] { make_net_communicator(host, wrong); });
+      refused = true;
+    });
+    for (int rank : {0, 2, 3, 4}) ranks_.start(rank, [](ExchangeCommunicator& each) { each.barrier(); });
+    ASSERT_TRUE(ranks_.network.run_until([&] { return refused; }, 30s));
+    ASSERT_TRUE(errors[0]);
+    EXPECT_EQ(errors[0]->code(), Code::kUsage);
+    EXPECT_THAT(errors[0]->message(), HasSubstr(why));
+    EXPECT_LE(ranks_.network.now(), 5s);
+    ranks_.start(1, [](ExchangeCommunicator& each) { each.barrier(); });
+    ASSERT_TRUE(ranks_.run_until_ended(kSize));
+    for (const auto& error : ranks_.errors) EXPECT_FALSE(error) << error->message();
+  }
+};
+
+TEST_F(WrongHello, AnotherJob) {
+  expect_refused([](auto& options) { options.job = "b"; }, "rank 1 is of job 'b', expected ''");
+}
+
+TEST_F(WrongHello, AnotherConfiguration) {
+  expect_refused([](auto& options) { options.fingerprint = 7; }, "runs another configuration");
+}
+
+TEST_F(WrongHello, AnotherSize) {
+  expect_refused([](auto& options) { options.size = 4; }, "rank 1 is one of 4 ranks, expected 5");
+}
+
+TEST_F(WrongHello, AnotherProtocolVersion) {
+  std::string hello = encode_rank_hello({});
+  hello[0] = 2;
+  const auto error = error_of([&] { decode_rank_hello(hello); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->message(), "version 2 of the collectives' protocol, expected 1");
+}
+
+TEST_F(WrongHello, ARankThatIsTaken) {
+  auto barrier = [](ExchangeCommunicator& each) { each.barrier(); };
+  for (int rank : {0, 2, 3, 4}) ranks_.start(rank, barrier);
+  ranks_.network.run_for(1s);
+  std::optional<Error> error;
+  bool refused = false;
+  NetCommunicatorOptions wrong = ranks_.options;
+  wrong.rank = 2;
+  SimHost& host = ranks_.network.host("stranger");
+  host.spawn([&] {
+    error = error_of([&] { make_net_communicator(host, wrong); });
+    refused = true;
+  });
+  ASSERT_TRUE(ranks_.network.run_until([&] { return refused; }, 30s));
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message(), HasSubstr("rank 2 is taken"));
+  ranks_.start(1, barrier);
+  ASSERT_TRUE(ranks_.run_until_ended(kSize));
+  for (const auto& each : ranks_.errors) EXPECT_FALSE(each) << each->message();
+}
+
+// Whoever knocks and says nothing, or something else, is not taken for a rank, and holds nobody up.
+TEST_F(WrongHello, Strangers) {
+  auto barrier = [](ExchangeCommunicator& each) { each.barrier(); };
+  for (int rank : {0, 2, 3, 4}) ranks_.start(rank, barrier);
+  ranks_.network.run_for(1s);
+  SimHost& host = ranks_.network.host("stranger");
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::vector<std::unique_ptr<ConnectAttempt>> attempts;
+  for (const std::string text :
+       {"", "GET / HTTP/1.1\r\n\r\n", "PSK1", "PSK1 and so on, for longer than a header is ......"}) {
+    attempts.push_back(host.connect({"rank0", 7000}, 1s, [&, text](std::unique_ptr<Stream> stream, auto) {
+      const ConstBytes bytes(text);
+      if (!text.empty()) stream->write({&bytes, 1});
+      streams.push_back(std::move(stream));
+    }));
+  }
+  ranks_.network.run_for(1s);
+  ASSERT_EQ(streams.size(), 4u);
+  ranks_.start(1, barrier);
+  ASSERT_TRUE(ranks_.run_until_ended(kSize));
+  for (const auto& each : ranks_.errors) EXPECT_FALSE(each) << each->message();
+}
+
+}  // namespace
+}  // namespace ps

@@ -1,0 +1,97 @@
+// What ranks say to each other on the wire: read back, damaged, and as ps-wire(5) shows it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "collective/net/messages.h"
+
+namespace ps {
+namespace {
+
+const RankHello kHello = {.rank = 2, .size = 3, .fingerprint = 7, .listens = {"", 41234}, .job = "mnist"};
+
+Roster roster() {
+  Roster roster;
+  roster.session = 5;
+  roster.addresses = {{"a", 1}, {"10.0.0.7", 7164}, {"::1", 65535}};
+  return roster;
+}
+
+TEST(RankMessages, AreReadBack) {
+  EXPECT_EQ(decode_rank_hello(encode_rank_hello(kHello)), kHello);
+  EXPECT_EQ(decode_roster(encode_roster(roster())), roster());
+  EXPECT_EQ(decode_present(encode_present({4, 0, 9})), (std::vector<int>{4, 0, 9}));
+  const CollectiveCall call{Collective::kAllReduce, 5, 4000000000u};
+  EXPECT_EQ(decode_call(encode_call(call)), call);
+}
+
+// Every prefix is refused; a flipped byte is refused or is another message.
+template <class Message, class Decode>
+void expect_damage_is_found(const std::string& body, const Message& message, Decode decode) {
+  for (size_t size = 0; size < body.size(); ++size) {
+    EXPECT_THROW(decode(body.substr(0, size)), Error) << size;
+  }
+  EXPECT_THROW(decode(body + '\0'), Error);
+  for (size_t i = 0; i < body.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = body;
+      damaged[i] = static_cast<char>(damaged[i] ^ (1 << bit));
+      try {
+        EXPECT_NE(decode(damaged), message) << i;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Code::kUsage);
+      }
+    }
+  }
+}
+
+TEST(RankMessages, DamageIsFound) {
+  expect_damage_is_found(encode_rank_hello(kHello), kHello, decode_rank_hello);
+  expect_damage_is_found(encode_roster(roster()), roster(), decode_roster);
+  expect_damage_is_found(encode_present({4, 0, 9}), std::vector<int>{4, 0, 9}, decode_present);
+}
+
+TEST(RankMessages, ListsThatClaimMoreThanThereIsAllocateNothing) {
+  std::string body(8, '\0');
+  body += "\xff\xff\xff\xff";
+  EXPECT_THROW(decode_roster(body), Error);
+  EXPECT_THROW(decode_present(body.substr(8)), Error);
+}
+
+// The display that follows `.\" EXAMPLE name`.
+std::string example(const std::string& name) {
+  const std::string page = read_file(PS_WIRE_PAGE);
+  const std::string begin = ".\\\" EXAMPLE " + name + "\n.Bd -literal -offset indent\n";
+  const size_t at = page.find(begin);
+  if (at == std::string::npos) return "no such example";
+  const size_t first = at + begin.size();
+  return page.substr(first, page.find(".Ed\n", first) - first);
+}
+
+std::string hex(std::string_view bytes) {
+  constexpr size_t kBytesPerLine = 16;
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string out;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const uint8_t byte = static_cast<uint8_t>(bytes[i]);
+    out += {kDigits[byte >> 4], kDigits[byte & 15]};
+    out += i % kBytesPerLine == kBytesPerLine - 1 || i + 1 == bytes.size() ? '\n' : ' ';
+  }
+  return out;
+}
+
+TEST(RankMessages, TheHelloIsAsThePageSays) {
+  const Payload payload(encode_rank_hello(kHello));
+  FrameHeader header{.type = static_cast<uint16_t>(RankFrame::kHello)};
+  header.body_bytes = payload.size();
+  header.body_checksum = payload.checksum();
+  std::array<char, kFrameHeaderBytes> bytes;
+  encode_header(header, bytes);
+  EXPECT_EQ(example("rank_hello"), hex(std::string(bytes.begin(), bytes.end()) + encode_rank_hello(kHello)));
+}
+
+}  // namespace
+}  // namespace ps
