@@ -45,6 +45,7 @@ class Cost {
 // Keys that every cost has; a cost's own options derive from these and include this spec.
 struct CostOptions {
   std::string input;  // the layer that is measured
+  double factor = 1;  // multiplies the cost
 
   static const ObjectSpec<CostOptions>& spec();
 };

@@ -1,3 +1,5 @@
+// Says what a network is made of, in words and in numbers.
+#include "model/network.h"
 #include "model/wiring.h"
 
 namespace ps {
@@ -12,11 +14,20 @@ std::string human_count(double count) {
   return significant(count, 3) + kUnits[unit];
 }
 
+std::string width_of_output(const Wiring& wiring, size_t node) {
+  return wiring.images[node] ? to_string(*wiring.images[node]) : std::to_string(wiring.cols[node]);
+}
+
 std::string widths_of_inputs(const LayerNode& node, const DataSchema& schema, const Wiring& wiring) {
   std::string widths;
   for (const InputRef& input : node.inputs) {
-    int64_t cols = input.kind == InputKind::kLayer ? wiring.cols[input.index] : schema.slots[input.index].dim;
-    append(widths, cat(widths.empty() ? "" : " + ", cols == 0 ? "any id" : std::to_string(cols)));
+    if (!widths.empty()) append(widths, " + ");
+    if (input.kind == InputKind::kLayer) {
+      append(widths, width_of_output(wiring, input.index));
+    } else {
+      const int64_t dim = schema.slots[input.index].dim;
+      append(widths, dim == 0 ? "any id" : std::to_string(dim));
+    }
   }
   return widths;
 }
@@ -40,14 +51,43 @@ std::string describe_parameters(const LayerNode& node, const Wiring& wiring, siz
   return out;
 }
 
+LayerSize layer_size(const LayerNode& node, const DataSchema& schema, const Wiring& wiring, size_t index) {
+  LayerSize size;
+  size.name = node.name;
+  size.type = node.entry->name;
+  size.outputs = wiring.cols[index];
+  for (const InputRef& input : node.inputs) {
+    if (input.kind == InputKind::kLayer) size.inputs += wiring.cols[input.index];
+    if (input.kind == InputKind::kDenseSlot) size.inputs += schema.slots[input.index].dim;
+  }
+  const std::optional<ImageShape>& image = wiring.images[index];
+  for (const auto& [suffix, parameter] : wiring.parameters_of[index]) {
+    const ParameterSpec& spec = wiring.parameters[static_cast<size_t>(parameter)];
+    const int64_t weights = spec.rows * spec.cols;
+    if (spec.kind == ParameterKind::kMatrix) size.multiply_adds += weights * (image ? image->plane() : 1);
+    if (spec.kind == ParameterKind::kStatistic || spec.sparse) continue;
+    if (spec.name != cat(node.name, ".", suffix)) continue;  // another layer's
+    size.weights += weights;
+    if (spec.rows == 1) size.biases += weights;
+  }
+  return size;
+}
+
 }  // namespace
+
+std::vector<LayerSize> layer_sizes(const Graph& graph, const DataSchema& schema, const Wiring& wiring) {
+  std::vector<LayerSize> sizes;
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    sizes.push_back(layer_size(graph.nodes[i], schema, wiring, i));
+  return sizes;
+}
 
 std::string describe(const Graph& graph, const DataSchema& schema, const Wiring& wiring) {
   std::string out;
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const LayerNode& node = graph.nodes[i];
     append(out, cat(node.name, ": ", node.entry->name, " ", widths_of_inputs(node, schema, wiring), " -> ",
-                    wiring.cols[i]));
+                    width_of_output(wiring, i)));
     if (node.activation != "linear") append(out, " " + node.activation);
     append(out, describe_parameters(node, wiring, i));
     if (node.share_with) append(out, cat(", shares with ", graph.nodes[*node.share_with].name));

@@ -23,6 +23,11 @@ LayerNode read_layer(const Json& given, const std::string& path) {
   return node;
 }
 
+CostNode read_cost(const Json& given, const std::string& path) {
+  const CostEntry& entry = find_entry(cost_catalog(), given, path, "cost");
+  return {path, &entry, entry.spec().complete(without_type(given), path)};
+}
+
 // The name that share_with gives, or empty.
 std::string shared_name(const LayerNode& node) {
   auto found = node.object.find("share_with");
@@ -39,13 +44,16 @@ class GraphBuilder {
       graph_.nodes.push_back(read_layer(layer, cat("model.layers.", graph_.nodes.size())));
       add_name(graph_.nodes.size() - 1);
     }
-    graph_.cost = &find_entry(cost_catalog(), options.cost, "model.cost", "cost");
-    graph_.cost_object = graph_.cost->spec().complete(without_type(options.cost), "model.cost");
+    graph_.costs.push_back(read_cost(options.cost, "model.cost"));
+    spec_internal::expect_array(options.auxiliary_costs, "model.auxiliary_costs");
+    for (const Json& cost : options.auxiliary_costs)
+      graph_.costs.push_back(read_cost(cost, cat("model.auxiliary_costs.", graph_.costs.size() - 1)));
   }
 
   Graph build() {
     for (LayerNode& node : graph_.nodes) resolve(node);
-    graph_.cost_input = find_layer(graph_.cost_object["input"].get<std::string>(), "model.cost.input");
+    for (CostNode& cost : graph_.costs)
+      cost.input = find_layer(cost.object["input"].get<std::string>(), cost.path + ".input");
     marks_.resize(graph_.nodes.size());
     for (size_t i = 0; i < graph_.nodes.size(); ++i) visit(i);
     reorder();
@@ -141,18 +149,18 @@ class GraphBuilder {
       }
       if (node.share_with) node.share_with = place[*node.share_with];
     }
-    graph_.cost_input = place[graph_.cost_input];
+    for (CostNode& cost : graph_.costs) cost.input = place[cost.input];
     graph_.nodes = std::move(ordered);
   }
 
   void check_all_used() const {
     std::vector<bool> used(graph_.nodes.size());
-    used[graph_.cost_input] = true;
+    for (const CostNode& cost : graph_.costs) used[cost.input] = true;
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
       const LayerNode& node = graph_.nodes[i];
       if (!used[i]) {
         fail(Code::kUsage, node.path, ": layer ", quote(node.name), " does not lead to the cost's input ",
-             quote(graph_.nodes[graph_.cost_input].name));
+             quote(graph_.nodes[graph_.costs.front().input].name));
       }
       for (const InputRef& input : node.inputs) {
         if (input.kind == InputKind::kLayer) used[input.index] = true;

@@ -32,16 +32,21 @@ struct LayerNode {
   bool weight_set = false, bias_set = false;  // these keys say something else than their defaults
 };
 
+struct CostNode {
+  std::string path;  // in the job file: "model.cost"
+  const CostEntry* entry = nullptr;
+  Json object;       // without "type", defaults filled in
+  size_t input = 0;  // in Graph::nodes
+};
+
 struct Graph {
   std::vector<LayerNode> nodes;
-  const CostEntry* cost = nullptr;
-  Json cost_object;       // without "type", defaults filled in
-  size_t cost_input = 0;  // in nodes
+  std::vector<CostNode> costs;  // the main one, then auxiliary ones
 };
 
 // Throws kUsage "model.layers.2.input: …": for unknown names, names used twice or by a slot too, cycles, and
-// layers that lead to no cost.  A layer's share_with counts as something that it reads, except for leading to
-// the cost.
+// layers that lead to no cost (an auxiliary one is enough).  A layer's share_with counts as something that it
+// reads, except for leading to the cost.
 Graph make_graph(const ModelOptions& options, const DataSchema& schema);
 
 }  // namespace ps

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "data/batch.h"
 #include "math/key_plan.h"
 #include "math/matrix.h"
+#include "model/image_shape.h"
 #include "model/options.h"
 #include "optim/parameter.h"
 
@@ -31,6 +33,7 @@ struct InputInfo {
   std::string name;
   InputKind kind;
   int64_t cols;  // kLayer, kDenseSlot: values per example; kSparseSlot: the dim of its ids, 0: any
+  std::optional<ImageShape> image;  // kLayer: when it gives an image
 };
 
 // What a layer may do while the network is built.  Implemented by Network.
@@ -59,8 +62,9 @@ class LayerSetup {
   virtual int use_input(int parameter, int input, bool transposed) = 0;
   virtual int use_samples(int parameter) = 0;
 
-  // Values per example of the layer's output.  To be called exactly once.
+  // Values per example of the layer's output, or the image that they are.  One is to be called, once.
   virtual void set_output(int64_t cols) = 0;
+  virtual void set_image_output(const ImageShape& image) = 0;
 };
 
 // Ids that a layer draws for a batch ahead of forward: KeyList by value.

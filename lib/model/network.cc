@@ -11,7 +11,7 @@ template <class T>
 Network<T>::Impl::Impl(const ModelOptions& options, const DataSchema& schema, uint64_t seed)
     : schema_(schema), graph_(make_graph(options, schema_)) {
   for (size_t i = 0; i < graph_.nodes.size(); ++i) make_node(i, seed);
-  make_cost();
+  for (const CostNode& cost : graph_.costs) make_cost(cost);
   read_evaluators(options.evaluators);
   dense_slots_.resize(schema_.slots.size());
 }
@@ -41,21 +41,24 @@ void Network<T>::Impl::make_node(size_t index, uint64_t seed) {
 }
 
 template <class T>
-void Network<T>::Impl::make_cost() {
-  const LayerNode& node = graph_.nodes[graph_.cost_input];
-  if (nodes_[graph_.cost_input].layer->is_cost() && graph_.cost->name != "sum") {
-    fail(Code::kUsage, "model.cost.type: layer ", quote(node.name), " (", node.entry->name,
-         ") gives costs already, which the cost 'sum' takes, found ", quote(graph_.cost->name));
+void Network<T>::Impl::make_cost(const CostNode& cost) {
+  const LayerNode& node = graph_.nodes[cost.input];
+  if (nodes_[cost.input].layer->is_cost() && cost.entry->name != "sum") {
+    fail(Code::kUsage, cost.path, ".type: layer ", quote(node.name), " (", node.entry->name,
+         ") gives costs already, which the cost 'sum' takes, found ", quote(cost.entry->name));
   }
-  CostInput input{wiring_.cols[graph_.cost_input], node.activation};
+  CostState<T>& state = costs_.emplace_back();
+  state.input = cost.input;
+  state.factor = static_cast<T>(cost.object["factor"].get<double>());
+  CostInput input{wiring_.cols[cost.input], node.activation};
   try {
     if constexpr (std::is_same_v<T, float>) {
-      cost_ = graph_.cost->make_float(graph_.cost_object, input);
+      state.cost = cost.entry->make_float(cost.object, input);
     } else {
-      cost_ = graph_.cost->make_double(graph_.cost_object, input);
+      state.cost = cost.entry->make_double(cost.object, input);
     }
   } catch (const Error& error) {
-    throw error.within("model.cost");
+    throw error.within(cost.path);
   }
 }
 
@@ -78,14 +81,14 @@ void Network<T>::Impl::read_evaluators(const Json& evaluators) {
 template <class T>
 std::unique_ptr<Evaluator> Network<T>::Impl::make_evaluator(size_t index) const {
   const auto& [entry, object] = evaluators_[index];
-  return entry->make(object, wiring_.cols[graph_.cost_input]);
+  return entry->make(object, wiring_.cols[main_cost().input]);
 }
 
 template <class T>
 std::vector<std::unique_ptr<Evaluator>> Network<T>::Impl::make_evaluators() const {
   std::vector<std::unique_ptr<Evaluator>> made;
   for (const auto& [entry, object] : evaluators_)
-    made.push_back(entry->make(object, nodes_[graph_.cost_input].cols));
+    made.push_back(entry->make(object, nodes_[main_cost().input].cols));
   return made;
 }
 
@@ -154,7 +157,12 @@ double Network<T>::Impl::forward(const PreparedBatch& prepared, std::span<const 
   convert_dense_slots();
   resize_outputs();
   for (size_t i = 0; i < nodes_.size(); ++i) forward_node(i);
-  return evaluate_cost();
+  double sum = evaluate(costs_.front());
+  const Matrix<const T> outputs = output(main_cost().input);
+  predictions_.resize(static_cast<size_t>(outputs.size()));
+  main_cost().cost->predict(outputs, predictions_);
+  for (size_t i = 1; i < costs_.size() && prepared.training; ++i) sum += evaluate(costs_[i]);
+  return sum;
 }
 
 // Batches hold floats: other networks get a copy of their own type.
@@ -192,28 +200,28 @@ void Network<T>::Impl::forward_node(size_t index) {
   NodeState<T>& node = nodes_[index];
   Run run(*this, index);
   node.layer->forward(run);
-  if (index == graph_.cost_input && cost_skips_activation())
-    logits_.assign(node.output.begin(), node.output.end());
+  for (CostState<T>& state : costs_) {
+    if (state.input == index && state.cost->takes_logits())
+      state.logits.assign(node.output.begin(), node.output.end());
+  }
   activate(node.activation, *pool_, output(index));
 }
 
 template <class T>
-double Network<T>::Impl::evaluate_cost() {
-  const Matrix<const T> outputs = output(graph_.cost_input);
-  const size_t size = static_cast<size_t>(outputs.size());
-  costs_.resize(static_cast<size_t>(outputs.rows));
-  Matrix<T> cost_gradient;
+double Network<T>::Impl::evaluate(CostState<T>& state) {
+  const Matrix<const T> outputs = output(state.input);
+  state.costs.resize(static_cast<size_t>(outputs.rows));
+  Matrix<T> gradient;
   if (prepared_->training) {
-    cost_gradient_.resize(size);
-    cost_gradient = {cost_gradient_.data(), outputs.rows, outputs.cols};
+    state.gradient.resize(static_cast<size_t>(outputs.size()));
+    gradient = {state.gradient.data(), outputs.rows, outputs.cols};
   }
-  Matrix<const T> scores{cost_skips_activation() ? logits_.data() : outputs.data, outputs.rows, outputs.cols};
-  cost_->evaluate(scores, prepared_->batch, *pool_, costs_, cost_gradient);
-  predictions_.resize(size);
-  cost_->predict(outputs, predictions_);
+  Matrix<const T> scores = outputs;
+  if (state.cost->takes_logits()) scores.data = state.logits.data();
+  state.cost->evaluate(scores, prepared_->batch, *pool_, state.costs, gradient);
   double sum = 0;
-  for (T cost : costs_) sum += static_cast<double>(cost);
-  return sum;
+  for (T cost : state.costs) sum += static_cast<double>(cost);
+  return static_cast<double>(state.factor) * sum;
 }
 
 template <class T>
@@ -242,26 +250,30 @@ void Network<T>::Impl::zero_gradients() {
   for (NodeState<T>& node : nodes_) zero(node.gradient.data(), static_cast<int64_t>(node.gradient.size()));
 }
 
-// The gradient of the cost joins before the activation when the cost took the logits, else after it.
+// The gradient of a cost joins before the activation when the cost took the logits, else after it.
+template <class T>
+void Network<T>::Impl::add_cost_gradients(size_t index, bool before_activation) {
+  std::vector<T>& gradient = nodes_[index].gradient;
+  for (const CostState<T>& state : costs_) {
+    if (state.input != index || state.cost->takes_logits() != before_activation) continue;
+    for (size_t i = 0; i < gradient.size(); ++i) gradient[i] += state.factor * state.gradient[i];
+  }
+}
+
 template <class T>
 void Network<T>::Impl::backward_node(size_t index) {
-  NodeState<T>& node = nodes_[index];
-  auto add_cost_gradient = [&] {
-    for (size_t i = 0; i < node.gradient.size(); ++i) node.gradient[i] += cost_gradient_[i];
-  };
-  const bool before = index == graph_.cost_input && cost_skips_activation();
-  const bool after = index == graph_.cost_input && !cost_skips_activation();
-  if (after) add_cost_gradient();
-  activation_backward(node.activation, *pool_, Matrix<const T>(output(index)), gradient(index));
-  if (before) add_cost_gradient();
+  add_cost_gradients(index, /*before_activation=*/false);
+  activation_backward(nodes_[index].activation, *pool_, Matrix<const T>(output(index)), gradient(index));
+  add_cost_gradients(index, /*before_activation=*/true);
   Run run(*this, index);
-  node.layer->backward(run);
+  nodes_[index].layer->backward(run);
 }
 
 template <class T>
 Matrix<const float> Network<T>::Impl::predictions() const {
   PS_CHECK(prepared_ != nullptr);
-  return {predictions_.data(), static_cast<int64_t>(costs_.size()), nodes_[graph_.cost_input].cols};
+  const NodeState<T>& node = nodes_[main_cost().input];
+  return {predictions_.data(), static_cast<int64_t>(main_cost().costs.size()), node.cols};
 }
 
 template <class T>
@@ -315,6 +327,11 @@ Matrix<const float> Network<T>::predictions() const {
 template <class T>
 std::vector<std::unique_ptr<Evaluator>> Network<T>::make_evaluators() const {
   return impl_->make_evaluators();
+}
+
+template <class T>
+std::vector<LayerSize> Network<T>::layer_sizes() const {
+  return impl_->layer_sizes();
 }
 
 template <class T>

@@ -23,6 +23,17 @@ struct NodeState {
   std::vector<T> gradient;  // [B, cols], of output; before the activation once backward reached the node
 };
 
+// One cost at work.
+template <class T>
+struct CostState {
+  std::unique_ptr<Cost<T>> cost;
+  size_t input;             // node
+  T factor;                 // of the cost and its gradient
+  std::vector<T> logits;    // [B, C] of the input, before its activation, when the cost takes them
+  std::vector<T> costs;     // [B]
+  std::vector<T> gradient;  // [B, C]
+};
+
 // Stream of the numbers that sample_keys draws; layers use small streams.
 inline constexpr uint64_t kSampleStream = ~uint64_t{0};
 
@@ -46,6 +57,7 @@ class Network<T>::Impl {
   void backward();
   Matrix<const float> predictions() const;
   std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
+  std::vector<LayerSize> layer_sizes() const { return ps::layer_sizes(graph_, schema_, wiring_); }
   std::string describe() const { return ps::describe(graph_, schema_, wiring_); }
   const std::vector<ParameterSpec>& parameters() const { return wiring_.parameters; }
 
@@ -54,35 +66,34 @@ class Network<T>::Impl {
 
   void make_node(size_t index, uint64_t seed);
   KeyList key_list(int use, const PreparedBatch& prepared) const;
-  void make_cost();
+  void make_cost(const CostNode& cost);
   void read_evaluators(const Json& evaluators);
   std::unique_ptr<Evaluator> make_evaluator(size_t index) const;
   void convert_dense_slots();
   void resize_outputs();
   void forward_node(size_t index);
   void backward_node(size_t index);
-  double evaluate_cost();
+  double evaluate(CostState<T>& state);
+  void add_cost_gradients(size_t node, bool before_activation);
   void zero_gradients();
 
   Matrix<T> output(size_t node) { return {nodes_[node].output.data(), batch_size(), nodes_[node].cols}; }
   Matrix<T> gradient(size_t node) { return {nodes_[node].gradient.data(), batch_size(), nodes_[node].cols}; }
   Matrix<const T> dense_slot(size_t slot) const;
   int64_t batch_size() const { return prepared_->batch.size(); }
-  bool cost_skips_activation() const { return cost_->takes_logits(); }
+  const CostState<T>& main_cost() const { return costs_.front(); }
 
   // Constant after construction.
   const DataSchema schema_;
   Graph graph_;
   Wiring wiring_;
-  std::unique_ptr<Cost<T>> cost_;
   std::vector<std::pair<const EvaluatorEntry*, Json>> evaluators_;
 
   // Owner thread.
   std::vector<NodeState<T>> nodes_;
   std::vector<std::vector<T>> dense_slots_;  // by slot; empty when the batch's own floats serve
-  std::vector<T> logits_;                    // [B, C] of the cost's input, before its activation
-  std::vector<T> costs_, cost_gradient_;     // [B], [B, C]
-  std::vector<float> predictions_;           // [B, C]
+  std::vector<CostState<T>> costs_;          // as in graph_
+  std::vector<float> predictions_;           // [B, C] of the main cost's input
   const PreparedBatch* prepared_ = nullptr;  // of the last forward, as are the next two
   std::span<const ParameterView<T>> views_;
   ThreadPool* pool_ = nullptr;

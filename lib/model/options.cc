@@ -18,9 +18,9 @@ const ObjectSpec<InitOptions>& InitOptions::spec() {
     s.field("type", &InitOptions::type,
             "how weights start: default (what the layer says), zero, constant (mean), normal (mean, "
             "deviation), uniform "
-            "(mean ± deviation), smart (normal, deviation 1/sqrt(fan-in)), file (the parameter of this name "
-            "in a model)")
-        .one_of({"default", "zero", "constant", "normal", "uniform", "smart", "file"});
+            "(mean ± deviation), smart (normal, deviation 1/sqrt(fan-in)), he (the same, sqrt(2/fan-in), for "
+            "relu), file (the parameter of this name in a model)")
+        .one_of({"default", "zero", "constant", "normal", "uniform", "smart", "he", "file"});
     s.field("mean", &InitOptions::mean, "centre of the distribution");
     s.field("deviation", &InitOptions::deviation, "standard deviation, or half the width of uniform")
         .at_least(0);
@@ -130,6 +130,9 @@ const ObjectSpec<ModelOptions>& ModelOptions::spec() {
     s.field("cost", &ModelOptions::cost, "what training makes small").must().type = [] {
       return catalog_schema(cost_catalog());
     };
+    s.field("auxiliary_costs", &ModelOptions::auxiliary_costs,
+            "costs of other layers that training makes small as well; tests and predictions leave them out")
+        .type = [] { return list_of(catalog_schema(cost_catalog())); };
     s.field("evaluators", &ModelOptions::evaluators, "measures to report: names, or objects with a type")
         .type = [] {
       Json evaluator = catalog_schema(evaluator_catalog());

@@ -14,10 +14,11 @@ namespace ps {
 
 // How a parameter's weights start.
 struct InitOptions {
-  std::string type = "default";  // default | zero | constant | normal | uniform | smart | file
+  std::string type = "default";  // default | zero | constant | normal | uniform | smart | he | file
   double mean = 0;
-  double deviation = 0.01;  // normal, uniform; smart is normal with 1 / sqrt(fan-in)
-  std::string path;         // file: a model to take the parameter of the same name from
+  double deviation =
+      0.01;          // normal, uniform; smart is normal with 1 / sqrt(fan-in), he with sqrt(2 / fan-in)
+  std::string path;  // file: a model to take the parameter of the same name from
 
   static const ObjectSpec<InitOptions>& spec();
 };
@@ -79,9 +80,10 @@ struct WeightedLayerOptions : LayerOptions {
 };
 
 struct ModelOptions {
-  Json layers = Json::array();      // objects with "type": entries of layer_catalog()
-  Json cost;                        // an object with "type": an entry of cost_catalog(), and "input", a layer
-  Json evaluators = Json::array();  // names, or objects with "type": entries of evaluator_catalog()
+  Json layers = Json::array();  // objects with "type": entries of layer_catalog()
+  Json cost;                    // an object with "type": an entry of cost_catalog(), and "input", a layer
+  Json auxiliary_costs = Json::array();  // more of these, which training makes small as well
+  Json evaluators = Json::array();       // names, or objects with "type": entries of evaluator_catalog()
 
   static const ObjectSpec<ModelOptions>& spec();
 };

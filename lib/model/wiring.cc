@@ -21,12 +21,13 @@ Initializer make_initializer(const LayerSetup::Request& request, uint64_t seed) 
   if (type == "constant") return {Distribution::kConstant, init.mean, 0, seed};
   if (type == "normal") return {Distribution::kNormal, init.mean, init.deviation, seed};
   if (type == "uniform") return {Distribution::kUniform, init.mean, init.deviation, seed};
-  if (type != "smart") return {Distribution::kZero, 0, 0, seed};  // zero, and file until it is read
+  if (type != "smart" && type != "he") return {Distribution::kZero, 0, 0, seed};  // file: until it is read
   if (request.fan_in <= 0) {
-    fail(Code::kUsage, request.suffix,
-         ".init.type: 'smart' needs a known number of inputs (give the slot a dim)");
+    fail(Code::kUsage, request.suffix, ".init.type: ", quote(type),
+         " needs a known number of inputs (give the slot a dim)");
   }
-  return {Distribution::kNormal, init.mean, 1 / std::sqrt(static_cast<double>(request.fan_in)), seed};
+  const double gain = type == "he" ? 2 : 1;
+  return {Distribution::kNormal, init.mean, std::sqrt(gain / static_cast<double>(request.fan_in)), seed};
 }
 
 ParameterSpec make_spec(const LayerSetup::Request& request, const std::string& name, ParameterKind kind,
@@ -49,8 +50,9 @@ std::string shape_of(const ParameterSpec& spec) {
 
 InputInfo input_info(const InputRef& input, const std::string& name, const DataSchema& schema,
                      const Wiring& wiring) {
-  int64_t cols = input.kind == InputKind::kLayer ? wiring.cols[input.index] : schema.slots[input.index].dim;
-  return {name, input.kind, cols};
+  if (input.kind == InputKind::kLayer)
+    return {name, input.kind, wiring.cols[input.index], wiring.images[input.index]};
+  return {name, input.kind, schema.slots[input.index].dim, std::nullopt};
 }
 
 }  // namespace
@@ -59,6 +61,7 @@ NodeSetup::NodeSetup(const Graph& graph, const DataSchema& schema, uint64_t seed
     : node_(graph.nodes[node]), index_(node), graph_(graph), seed_(seed), wiring_(wiring) {
   PS_CHECK(wiring.cols.size() == node);
   wiring.cols.push_back(0);
+  wiring.images.emplace_back();
   wiring.parameters_of.emplace_back();
   for (size_t i = 0; i < node_.inputs.size(); ++i) {
     inputs_.push_back(input_info(node_.inputs[i], node_.input_names[i], schema, wiring));
@@ -173,6 +176,11 @@ int NodeSetup::add_lookup(int parameter, std::optional<size_t> slot, bool transp
 void NodeSetup::set_output(int64_t cols) {
   PS_CHECK(wiring_.cols[index_] == 0 && cols > 0);
   wiring_.cols[index_] = cols;
+}
+
+void NodeSetup::set_image_output(const ImageShape& image) {
+  set_output(image.size());
+  wiring_.images[index_] = image;
 }
 
 void NodeSetup::finish() const {

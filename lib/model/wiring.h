@@ -24,12 +24,15 @@ struct Lookup {
   bool transposed;             // backward needs the transposed part of the use
 };
 
+struct LayerSize;  // model/network.h
+
 struct Wiring {
   std::vector<ParameterSpec> parameters;
   std::vector<Lookup> lookups;
   std::vector<std::vector<int>> lookups_of;               // by parameter: lookups of its plan, in order
   std::vector<std::map<std::string, int>> parameters_of;  // by node, by suffix
   std::vector<int64_t> cols;                              // by node: values per example
+  std::vector<std::optional<ImageShape>> images;          // by node: when these are an image
 
   // The first parameter before this one that looks up the same ids in the same order, as the linear and the
   // pairwise part of a factorisation machine do; or none.
@@ -48,6 +51,7 @@ class NodeSetup final : public LayerSetup {
   int use_input(int parameter, int input, bool transposed) override;
   int use_samples(int parameter) override;
   void set_output(int64_t cols) override;
+  void set_image_output(const ImageShape& image) override;
 
   // To be called when the layer is made.  Throws kUsage when share_with shared nothing.
   void finish() const;
@@ -65,6 +69,9 @@ class NodeSetup final : public LayerSetup {
   Wiring& wiring_;
   bool shared_ = false;
 };
+
+// Sizes of the layers, in the graph's order.
+std::vector<LayerSize> layer_sizes(const Graph& graph, const DataSchema& schema, const Wiring& wiring);
 
 // "hidden1: fc 18182296 -> 256 tanh, sparse update, 4.65 G weights", a line a layer.
 std::string describe(const Graph& graph, const DataSchema& schema, const Wiring& wiring);

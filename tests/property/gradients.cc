@@ -54,5 +54,17 @@ TEST(Gradients, OfALayerThatIsReadTwiceAddUp) {
     "cost": {"type": "cross_entropy", "input": "c"}})"));
 }
 
+// One auxiliary cost takes logits, the other does not, and both read layers that the main cost reads too.
+TEST(Gradients, OfAuxiliaryCostsJoinThoseOfTheMainOne) {
+  expect_gradients_match(Json::parse(R"({
+    "layers": [{"type": "fc", "name": "a", "input": "ids", "size": 3, "activation": "tanh"},
+               {"type": "fc", "name": "side", "input": "a", "size": 2, "activation": "softmax"},
+               {"type": "fc", "name": "value", "input": "a", "size": 1, "activation": "tanh"},
+               {"type": "fc", "name": "out", "input": ["a", "side"], "size": 2, "activation": "softmax"}],
+    "cost": {"type": "cross_entropy", "input": "out"},
+    "auxiliary_costs": [{"type": "cross_entropy", "input": "side", "factor": 0.3},
+                        {"type": "squared_error", "input": "value", "factor": 2}]})"));
+}
+
 }  // namespace
 }  // namespace ps

@@ -1,15 +1,10 @@
-// Products of dense matrices, by Eigen: the build gives Eigen's namespace another name at each level
-// (-DEigen=Eigen_LEVEL), or the linker would take one level's functions for all.
-#include <Eigen/Core>
-
+// Products of dense matrices, by Eigen.
+#include "math/kernels/eigen.h"
 #include "math/kernels/level.h"
 
 namespace ps::PS_CPU_NAMESPACE {
 
 namespace {
-
-template <class T>
-using Dense = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 // Rows of m.
 template <class T>
@@ -25,10 +20,7 @@ Eigen::Map<const Dense<T>> map(Matrix<const T> m) {
 // Rows of m that are added to.
 template <class T>
 Eigen::Map<Dense<T>> block(Matrix<T> m, Block rows) {
-  // Eigen splits long sums to fit the caches of the processor it finds.  Fixed sizes make every processor sum
-  // in the same order.  32 KiB, 512 KiB, 4 MiB are what today's servers have a core.
-  static const bool fixed = (Eigen::setCpuCacheSizes(32 << 10, 512 << 10, 4 << 20), true);
-  static_cast<void>(fixed);
+  fix_order_of_sums();
   return {m.data + rows.begin * m.cols, rows.end - rows.begin, m.cols};
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "math/convolution_shape.h"
 #include "math/matrix.h"
 
 namespace ps {
@@ -55,6 +56,13 @@ struct MathKernels {
   void (*add_product)(Matrix<const T> a, Matrix<const T> b, Block rows, Matrix<T> out);
   void (*add_product_transposed_left)(Matrix<const T> a, Matrix<const T> b, Block rows, Matrix<T> out);
   void (*add_product_transposed_right)(Matrix<const T> a, Matrix<const T> b, Block rows, Matrix<T> out);
+
+  // math/convolution.h, for one image.  `columns` [scratch_size] is overwritten.
+  void (*convolve)(const ConvolutionShape& shape, const T* image, const T* weight, T* columns, T* out);
+  void (*convolution_image_gradient)(const ConvolutionShape& shape, const T* out_gradient, const T* weight,
+                                     T* columns, T* image_gradient);
+  void (*convolution_weight_gradient)(const ConvolutionShape& shape, const T* image, const T* out_gradient,
+                                      T* columns, T* weight_gradient);
 };
 
 // Those of cpu_level().

@@ -35,6 +35,14 @@ template <class T>
 void add_product_transposed_left(Matrix<const T> a, Matrix<const T> b, Block rows, Matrix<T> out);
 template <class T>
 void add_product_transposed_right(Matrix<const T> a, Matrix<const T> b, Block rows, Matrix<T> out);
+template <class T>
+void convolve(const ConvolutionShape& shape, const T* image, const T* weight, T* columns, T* out);
+template <class T>
+void convolution_image_gradient(const ConvolutionShape& shape, const T* out_gradient, const T* weight,
+                                T* columns, T* image_gradient);
+template <class T>
+void convolution_weight_gradient(const ConvolutionShape& shape, const T* image, const T* out_gradient,
+                                 T* columns, T* weight_gradient);
 
 }  // namespace ps::PS_CPU_NAMESPACE
 

@@ -16,7 +16,10 @@ static constexpr MathKernels<T> table() {
           .add_columns = add_columns<T>,
           .add_product = add_product<T>,
           .add_product_transposed_left = add_product_transposed_left<T>,
-          .add_product_transposed_right = add_product_transposed_right<T>};
+          .add_product_transposed_right = add_product_transposed_right<T>,
+          .convolve = convolve<T>,
+          .convolution_image_gradient = convolution_image_gradient<T>,
+          .convolution_weight_gradient = convolution_weight_gradient<T>};
 }
 
 extern const MathKernels<float> kFloatKernels = table<float>();

@@ -8,6 +8,8 @@ const ObjectSpec<CostOptions>& CostOptions::spec() {
   static const ObjectSpec<CostOptions> spec = [] {
     ObjectSpec<CostOptions> s;
     s.field("input", &CostOptions::input, "the layer whose output is measured").must();
+    s.field("factor", &CostOptions::factor, "multiplies the cost: its share beside auxiliary costs")
+        .at_least(0);
     return s;
   }();
   return spec;

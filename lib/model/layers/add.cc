@@ -1,4 +1,5 @@
 #include "math/dense_kernels.h"
+#include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
 
 namespace ps {
@@ -17,7 +18,8 @@ class Add final : public Layer<T> {
       fail(Code::kUsage, "input: add takes inputs of one width, found ", quote(first.name), " with ",
            first.cols, " and ", quote(input.name), " with ", input.cols);
     }
-    setup.set_output(first.cols);
+    const std::optional<ImageShape> image = common_image(setup.inputs());
+    image ? setup.set_image_output(*image) : setup.set_output(first.cols);
   }
 
   void forward(LayerRun<T>& run) override {
@@ -41,6 +43,6 @@ class Add final : public Layer<T> {
 }  // namespace
 
 extern const LayerEntry kAddLayer = layer_entry<LayerOptions, Add>(
-    "add", "the sum of its inputs (layers, dense slots), which have one width");
+    "add", "the sum of its inputs (layers, dense slots), which have one width; of images, an image");
 
 }  // namespace ps

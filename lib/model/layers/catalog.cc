@@ -5,12 +5,26 @@
 namespace ps {
 
 extern const LayerEntry kFcLayer, kEmbeddingLayer, kConcatLayer, kAddLayer, kDropoutLayer, kBatchNormLayer,
-    kFmLayer, kCrossLayer, kNceLayer, kHsigmoidLayer;
+    kFmLayer, kCrossLayer, kNceLayer, kHsigmoidLayer, kConv2dLayer, kMaxPoolLayer, kAveragePoolLayer,
+    kGlobalAveragePoolLayer, kLocalResponseNormLayer;
 
 std::span<const LayerEntry* const> layer_catalog() {
   static constexpr std::array kCatalog = {
-      &kFcLayer,        &kEmbeddingLayer, &kConcatLayer, &kAddLayer, &kDropoutLayer,
-      &kBatchNormLayer, &kFmLayer,        &kCrossLayer,  &kNceLayer, &kHsigmoidLayer,
+      &kFcLayer,
+      &kEmbeddingLayer,
+      &kConcatLayer,
+      &kAddLayer,
+      &kDropoutLayer,
+      &kBatchNormLayer,
+      &kFmLayer,
+      &kCrossLayer,
+      &kNceLayer,
+      &kHsigmoidLayer,
+      &kConv2dLayer,
+      &kMaxPoolLayer,
+      &kAveragePoolLayer,
+      &kGlobalAveragePoolLayer,
+      &kLocalResponseNormLayer,
   };
   return kCatalog;
 }

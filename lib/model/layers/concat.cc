@@ -1,9 +1,22 @@
 #include "math/dense_kernels.h"
+#include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
 
 namespace ps {
 
 namespace {
+
+// Images of one height and width, side by side, are the image of all their channels.
+std::optional<ImageShape> joined_image(std::span<const InputInfo> inputs) {
+  std::optional<ImageShape> joined = inputs.front().image;
+  for (const InputInfo& input : inputs.subspan(1)) {
+    if (!joined || !input.image || input.image->height != joined->height ||
+        input.image->width != joined->width)
+      return std::nullopt;
+    joined->channels += input.image->channels;
+  }
+  return joined;
+}
 
 // output [B, sum of widths]: the inputs side by side.
 template <class T>
@@ -16,7 +29,8 @@ class Concat final : public Layer<T> {
       widths_.push_back(input.cols);
       cols += input.cols;
     }
-    setup.set_output(cols);
+    const std::optional<ImageShape> image = joined_image(setup.inputs());
+    image ? setup.set_image_output(*image) : setup.set_output(cols);
   }
 
   void forward(LayerRun<T>& run) override {
@@ -47,7 +61,10 @@ class Concat final : public Layer<T> {
 
 }  // namespace
 
-extern const LayerEntry kConcatLayer = layer_entry<LayerOptions, Concat>(
-    "concat", "the values of its inputs (layers, dense slots) side by side");
+extern const LayerEntry kConcatLayer =
+    layer_entry<LayerOptions, Concat>("concat",
+                                      "the values of its inputs (layers, dense slots) side by side: of "
+                                      "images of one height and width, an image of all their "
+                                      "channels");
 
 }  // namespace ps

@@ -1,5 +1,6 @@
 #include "config/spec.h"
 #include "math/blocks.h"
+#include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
 
 namespace ps {
@@ -32,7 +33,7 @@ class Dropout final : public Layer<T> {
   Dropout(const DropoutOptions& options, LayerSetup& setup) : rate_(options.rate) {
     require_dense_inputs(setup, "dropout");
     require_one_input(setup, "dropout");
-    setup.set_output(setup.inputs().front().cols);
+    set_output_like(setup.inputs().front(), setup);
   }
 
   void forward(LayerRun<T>& run) override {

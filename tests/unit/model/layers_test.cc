@@ -1,6 +1,8 @@
 // Layers on numbers small enough to compute by hand.  The cost "sum" passes their output on as predictions.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "config/json.h"
 #include "network_bench.h"
 
@@ -223,10 +225,109 @@ TEST_F(Layers, ActivationsAreWhatTheirNamesSay) {
   EXPECT_THAT(activated("exponential"), ElementsAre(FloatEq(0.36787945f), FloatEq(1.0686475e13f)));
 }
 
+// A layer of images on x, a dense slot of two values.
+constexpr const char* kImage = R"("input": "x", "channels": 1, "height": 1, "width": 2)";
+
+TEST_F(Layers, Conv2dSumsEachFilterOverTheImageAndItsPadding) {
+  add({}, {}, {3, 4});
+  build(cat(R"([{"name": "out", "type": "conv2d", "filters": 2, "kernel": 3, "padding": 1, )", kImage, "}]")
+            .c_str());
+  load();
+  set("out.weight", {0, 0, 0, 1, 10, 100, 0, 0, 0, 9, 9, 9, 0, 1, 0, 9, 9, 9});
+  set("out.bias", {1000, 2000});
+  // Row 1 of a filter lies on the image: 1 x 0 + 10 x 3 + 100 x 4, and 1 x 3 + 10 x 4 + 100 x 0.
+  EXPECT_THAT(forward(), ElementsAre(1430, 1043, 2003, 2004));
+  bench_->backward();
+  EXPECT_THAT(gradient("out.bias"), ElementsAre(2, 2));
+  EXPECT_THAT(gradient("out.weight"), ElementsAre(0, 0, 0, 3, 7, 4, 0, 0, 0, 0, 0, 0, 3, 7, 4, 0, 0, 0));
+}
+
+TEST_F(Layers, PoolsTakeTheLargestOrTheMeanOfWhatTheirWindowsHold) {
+  add({}, {}, {1, 2});
+  auto pooled = [&](const std::string& type, const std::string& keys) {
+    build(cat(R"([{"name": "out", "type": ")", type, R"(", "input": "c")", keys, R"(},
+               {"name": "c", "type": "conv2d", "filters": 3, "kernel": 1, "bias": false, )",
+              kImage, "}]")
+              .c_str());
+    load();
+    set("c.weight", {1, -2, 10});  // channels (1, 2), (-2, -4), (10, 20)
+    return forward();
+  };
+  const std::string wide = R"(, "kernel": 3, "padding": 1, "stride": 2)";
+  EXPECT_THAT(pooled("max_pool", wide), ElementsAre(2, -2, 20));
+  EXPECT_THAT(pooled("average_pool", wide), ElementsAre(1.5, -3, 15));
+  EXPECT_THAT(pooled("max_pool", R"(, "kernel": 1, "stride": 2)"), ElementsAre(1, -2, 10));
+  EXPECT_THAT(pooled("max_pool", R"(, "kernel": 1)"), ElementsAre(1, 2, -2, -4, 10, 20));
+  EXPECT_THAT(pooled("global_average_pool", ""), ElementsAre(1.5, -3, 15));
+}
+
+// Three values with windows of two, two apart: the last value is alone in a window, or in none.
+TEST_F(Layers, PoolsWithCeilModeReachPastTheEdge) {
+  add({}, {}, {1, 2});
+  auto pooled = [&](const char* mode) {
+    build(cat(R"([{"name": "out", "type": "average_pool", "kernel": 2, "stride": 2, "input": "b",
+                   "channels": 1, "height": 3, "width": 3, "ceil_mode": )",
+              mode, R"(}, {"name": "b", "type": "fc", "input": "x", "size": 9}])")
+              .c_str());
+    load();
+    set("b.weight", std::vector<float>(18, 0));
+    set("b.bias", {1, 3, 5, 5, 7, 9, 11, 13, 15});
+    return forward();
+  };
+  EXPECT_THAT(pooled("false"), ElementsAre(4));
+  EXPECT_THAT(pooled("true"), ElementsAre(4, 7, 12, 15));
+}
+
+TEST_F(Layers, LocalResponseNormDividesByTheChannelsBeside) {
+  add({}, {}, {1, 2});
+  build(R"([{"name": "out", "type": "local_response_norm", "input": "b", "size": 3, "alpha": 0.5, "beta": 2,
+             "k": 1, "channels": 3, "height": 1, "width": 1},
+            {"name": "b", "type": "fc", "input": "x", "size": 3, "bias": false}])");
+  load();
+  set("b.weight", {2, 0, 4, 0, 0, 0});  // channels 2, 0, 4
+  EXPECT_THAT(forward(), ElementsAre(FloatEq(2.0f / 9), 0, FloatEq(4.0f / 81)));
+}
+
+TEST_F(Layers, BatchNormOfAnImageTakesEachChannelOverExamplesAndPlaces) {
+  add({}, {}, {1, 3});
+  add({}, {}, {5, 7});
+  build(R"([{"name": "out", "type": "batch_norm", "input": "c", "epsilon": 1e-8, "momentum": 0},
+            {"name": "c", "type": "conv2d", "filters": 2, "kernel": 1, "bias": false,
+             "input": "x", "channels": 1, "height": 1, "width": 2}])");
+  load();
+  set("c.weight", {1, -2});  // mean 4, variance 5; mean -8, variance 20
+  set("out.weight", {1, 1});
+  set("out.bias", {0, 0});
+  const float near = 1 / std::sqrt(5.0f), far = 3 * near;
+  EXPECT_THAT(forward(), ElementsAre(FloatEq(-far), FloatEq(-near), FloatEq(far), FloatEq(near),
+                                     FloatEq(near), FloatEq(far), FloatEq(-near), FloatEq(-far)));
+  EXPECT_THAT(bench_->weights(bench_->find("out.mean")), ElementsAre(4, -8));
+  EXPECT_THAT(bench_->weights(bench_->find("out.variance")), ElementsAre(FloatEq(5), FloatEq(20)));
+}
+
+TEST_F(Layers, AuxiliaryCostsCountInTrainingAlone) {
+  add({}, {}, {1, 2});
+  bench_ = std::make_unique<NetworkBench<float>>(Json::parse(R"({
+        "layers": [{"name": "out", "type": "concat", "input": "x"}, {"name": "b", "type": "concat", "input": "x"}],
+        "cost": {"type": "sum", "input": "out", "factor": 2},
+        "auxiliary_costs": [{"type": "sum", "input": "b", "factor": 10}]})"),
+                                                 schema_);
+  load();
+  EXPECT_THAT(forward(), ElementsAre(1, 2));
+  EXPECT_EQ(cost_, 36);
+  load(/*training=*/false);
+  EXPECT_THAT(forward(), ElementsAre(1, 2));
+  EXPECT_EQ(cost_, 6);
+}
+
 // The loop may keep a step with no data left.
 TEST_F(Layers, AnEmptyBatchCostsNothingAndHasZeroGradients) {
   build(R"([{"name": "out", "type": "fc", "input": ["ids", "h"], "size": 2, "activation": "softmax"},
-            {"name": "h", "type": "batch_norm", "input": "c"},
+            {"name": "h", "type": "batch_norm", "input": "n"},
+            {"name": "n", "type": "local_response_norm", "input": "p"},
+            {"name": "p", "type": "max_pool", "input": "v", "kernel": 1},
+            {"name": "v", "type": "conv2d", "input": "c", "channels": 2, "height": 1, "width": 1, "kernel": 1,
+             "filters": 2},
             {"name": "c", "type": "cross", "input": "d"},
             {"name": "d", "type": "dropout", "input": "x"}])");
   load();
@@ -235,6 +336,7 @@ TEST_F(Layers, AnEmptyBatchCostsNothingAndHasZeroGradients) {
   bench_->backward();
   EXPECT_THAT(gradient("out.bias"), ElementsAre(0, 0));
   EXPECT_THAT(gradient("out.weight1"), ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(gradient("v.weight"), ElementsAre(0, 0, 0, 0));
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ TEST(Network, NamesThePlaceOfAWrongName) {
   EXPECT_EQ(refusal(model_of(R"([{"name": "out", "type": "fcc", "input": "ids", "size": 2}])")),
             "model.layers.0.type: unknown layer 'fcc' (did you mean 'fc'?); expected one of fc, embedding, "
             "concat, add, "
-            "dropout, batch_norm, fm, cross, nce, hsigmoid");
+            "dropout, batch_norm, fm, cross, nce, hsigmoid, conv2d, max_pool, average_pool, "
+            "global_average_pool, local_response_norm");
   EXPECT_EQ(refusal(model_of(
                 R"([{"name": "out", "type": "fc", "input": "ids", "size": 2, "activation": "tahn"}])")),
             "model.layers.0.activation: unknown value 'tahn' (did you mean 'tanh'?); expected one of linear, "
@@ -58,6 +59,86 @@ TEST(Network, NamesThePlaceOfAWrongName) {
   EXPECT_EQ(refusal(model_of(R"([{"name": "out", "type": "fc", "input": "ids", "size": 2}])",
                              R"({"type": "cross_entropy", "input": "ids"})")),
             "model.cost.input: 'ids' is a slot of the data, expected a layer");
+}
+
+// A model whose first layer reads the dense slot x, of three values.
+std::string refusal_of_first(const std::string& first) {
+  return refusal(
+      model_of(cat("[", first, R"(, {"name": "out", "type": "fc", "input": "a", "size": 2}])").c_str()));
+}
+
+TEST(Network, SaysWhichSizeOfAnImageIsWrong) {
+  EXPECT_EQ(
+      refusal_of_first(R"({"name": "a", "type": "conv2d", "input": "x", "filters": 2, "kernel": 1})"),
+      "model.layers.0.channels: missing, since input 'x' is no image (give channels, height and width)");
+  EXPECT_EQ(refusal_of_first(R"({"name": "a", "type": "conv2d", "input": "x", "filters": 2, "kernel": 1,
+                                 "channels": 3})"),
+            "model.layers.0.height: missing, since the image's other sizes are given");
+  EXPECT_EQ(refusal_of_first(R"({"name": "a", "type": "max_pool", "input": "x", "kernel": 1, "channels": 3,
+                                 "height": 2, "width": 1})"),
+            "model.layers.0.channels: an image of 3x2x1 has 6 values, found 'x' with 3");
+  EXPECT_EQ(
+      refusal_of_first(R"({"name": "a", "type": "global_average_pool", "input": "ids"})"),
+      "model.layers.0.input: global_average_pool takes layers and dense slots, found 'ids', a sparse slot "
+      "(an fc or embedding layer makes a layer of it)");
+  const std::string image = R"("channels": 3, "height": 1, "width": 1, "input": "x")";
+  EXPECT_EQ(
+      refusal_of_first(cat(R"({"name": "a", "type": "conv2d", "filters": 2, "kernel": 2, )", image, "}")),
+      "model.layers.0.kernel: 2 is larger than the image, 3x1x1, with a padding of 0");
+  EXPECT_EQ(refusal_of_first(cat(
+                R"({"name": "a", "type": "conv2d", "filters": 2, "kernel": 1, "padding": 1, )", image, "}")),
+            "model.layers.0.padding: 1 is too large, expected below kernel, 1");
+  EXPECT_EQ(refusal_of_first(cat(
+                R"({"name": "a", "type": "conv2d", "filters": 2, "kernel": 1, "groups": 3, )", image, "}")),
+            "model.layers.0.groups: 3 does not divide the 2 filters");
+  EXPECT_EQ(
+      refusal_of_first(cat(R"({"name": "b", "type": "conv2d", "filters": 2, "kernel": 1, )", image,
+                           R"(}, {"name": "a", "type": "batch_norm", "input": "b", "channels": 1, "height": 2,
+                                        "width": 1})")),
+      "model.layers.1.channels: 1x2x1 is not the image that layer 'b' gives, 2x1x1 (leave channels, "
+      "height and width out)");
+}
+
+TEST(Network, KeepsTheShapeOfAnImageOnTheWay) {
+  Network<float> network = network_of(
+      R"([{"name": "a", "type": "conv2d", "filters": 4, "kernel": 3, "padding": 1, "input": "x", "channels": 1,
+           "height": 3, "width": 1},
+          {"name": "b", "type": "dropout", "input": "a"}, {"name": "c", "type": "add", "input": ["a", "b"]},
+          {"name": "d", "type": "concat", "input": ["a", "c"]}, {"name": "e", "type": "batch_norm", "input": "d"},
+          {"name": "f", "type": "conv2d", "filters": 2, "kernel": 1, "groups": 2, "input": "e"},
+          {"name": "out", "type": "fc", "input": "f", "size": 2}])");
+  EXPECT_EQ(network.describe(),
+            "a: conv2d 3 -> 4x3x1, 40 weights\n"
+            "b: dropout 4x3x1 -> 4x3x1\n"
+            "c: add 4x3x1 + 4x3x1 -> 4x3x1\n"
+            "d: concat 4x3x1 + 4x3x1 -> 8x3x1\n"
+            "e: batch_norm 8x3x1 -> 8x3x1, 32 weights\n"
+            "f: conv2d 8x3x1 -> 2x3x1, 10 weights\n"
+            "out: fc 2x3x1 -> 2, 14 weights\n");
+  const std::vector<LayerSize> sizes = network.layer_sizes();
+  ASSERT_EQ(sizes.size(), 7u);
+  EXPECT_EQ(sizes[0].multiply_adds, 120);
+  EXPECT_EQ(sizes[3].inputs, 24);
+  EXPECT_EQ(sizes[4].weights, 16) << "running statistics are no weights";
+  EXPECT_EQ(sizes[5].weights, 10);
+  EXPECT_EQ(sizes[5].biases, 2);
+  EXPECT_EQ(sizes[6].inputs, 6);
+}
+
+TEST(Network, InitHeHasTwiceTheVarianceOfSmart) {
+  Network<float> network = network_of(
+      R"([{"name": "a", "type": "conv2d", "filters": 1, "kernel": 1, "input": "x", "channels": 3, "height": 1,
+           "width": 1, "weight": {"init": {"type": "he"}}},
+          {"name": "out", "type": "fc", "input": "a", "size": 2}])");
+  EXPECT_DOUBLE_EQ(network.parameters()[0].initializer.deviation, std::sqrt(2.0 / 3));
+}
+
+TEST(Network, NamesThePlaceOfAWrongAuxiliaryCost) {
+  Json model = model_of(R"([{"name": "out", "type": "fc", "input": "ids", "size": 2}])");
+  model["auxiliary_costs"] = Json::array({{{"type", "cross_entropy"}, {"input", "oat"}}});
+  EXPECT_EQ(refusal(model), "model.auxiliary_costs.0.input: unknown layer 'oat' (did you mean 'out'?)");
+  model["auxiliary_costs"][0] = {{"type", "huber"}, {"input", "out"}};
+  EXPECT_EQ(refusal(model), "model.auxiliary_costs.0: huber takes one value per example, found 2");
 }
 
 TEST(Network, RefusesNamesThatMeanTwoThings) {

@@ -1,0 +1,56 @@
+// What layers of images share: the keys that give the shape of an image and of a window moved over it.  Used
+// by conv2d, the pools, local_response_norm and batch_norm.
+#ifndef PS_MODEL_LAYERS_IMAGE_KEYS_H_
+#define PS_MODEL_LAYERS_IMAGE_KEYS_H_
+
+#include <optional>
+#include <string_view>
+
+#include "config/spec.h"
+#include "model/layer.h"
+
+namespace ps {
+
+// The image that a layer reads; all 0: as the layer below says.  Options derive from it beside LayerOptions.
+struct ImageKeys {
+  int64_t channels = 0, height = 0, width = 0;
+
+  static const ObjectSpec<ImageKeys>& spec();
+};
+
+// The shape of the image that `input` holds, from the keys or from the layer it is; none when neither says.
+// Throws when they contradict each other or the input's width.
+std::optional<ImageShape> find_image(const ImageKeys& keys, const InputInfo& input);
+
+// The same for a layer that takes one input, an image: throws when there is none.
+ImageShape require_image(const ImageKeys& keys, const LayerSetup& setup, std::string_view layer);
+
+// The one image shape that all inputs have; none when they differ, or one has none.
+std::optional<ImageShape> common_image(std::span<const InputInfo> inputs);
+
+// set_output for a layer that keeps the width of its input and, when it has one, its image shape.
+void set_output_like(const InputInfo& input, LayerSetup& setup);
+
+// Throws unless a window of kernel x kernel values fits the image with its padding, and sees part of the
+// image wherever it is.
+void check_window(const ImageShape& image, int64_t kernel, int64_t padding);
+
+// The sum of value(i) for i in [0, count): eight sums, each in order, added in order.  One alone would wait
+// for each addition.
+template <class T, class Value>
+T plane_sum(int64_t count, const Value& value) {
+  constexpr int64_t kSums = 8;
+  T sums[kSums] = {};
+  int64_t i = 0;
+  for (; i + kSums <= count; i += kSums) {
+    for (int64_t s = 0; s < kSums; ++s) sums[s] += value(i + s);
+  }
+  for (; i < count; ++i) sums[i % kSums] += value(i);
+  T sum = sums[0];
+  for (int64_t s = 1; s < kSums; ++s) sum += sums[s];
+  return sum;
+}
+
+}  // namespace ps
+
+#endif  // PS_MODEL_LAYERS_IMAGE_KEYS_H_
