@@ -147,6 +147,26 @@ KeyList Network<T>::Impl::key_list(int use, const PreparedBatch& prepared) const
 template <class T>
 double Network<T>::Impl::forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
                                  ThreadPool& pool) {
+  forward_nodes(prepared, views, pool);
+  return evaluate_cost();
+}
+
+template <class T>
+void Network<T>::Impl::predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
+                               ThreadPool& pool) {
+  forward_nodes(prepared, views, pool);
+  make_predictions();
+}
+
+template <class T>
+void Network<T>::Impl::check_label(float label) const {
+  cost_->check_label(label);
+  for (const NodeState<T>& node : nodes_) node.layer->check_label(label);
+}
+
+template <class T>
+void Network<T>::Impl::forward_nodes(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
+                                     ThreadPool& pool) {
   PS_CHECK(views.size() == wiring_.parameters.size());
   prepared_ = &prepared;
   views_ = views;
@@ -154,7 +174,6 @@ double Network<T>::Impl::forward(const PreparedBatch& prepared, std::span<const 
   convert_dense_slots();
   resize_outputs();
   for (size_t i = 0; i < nodes_.size(); ++i) forward_node(i);
-  return evaluate_cost();
 }
 
 // Batches hold floats: other networks get a copy of their own type.
@@ -200,20 +219,25 @@ void Network<T>::Impl::forward_node(size_t index) {
 template <class T>
 double Network<T>::Impl::evaluate_cost() {
   const Matrix<const T> outputs = output(graph_.cost_input);
-  const size_t size = static_cast<size_t>(outputs.size());
   costs_.resize(static_cast<size_t>(outputs.rows));
   Matrix<T> cost_gradient;
   if (prepared_->training) {
-    cost_gradient_.resize(size);
+    cost_gradient_.resize(static_cast<size_t>(outputs.size()));
     cost_gradient = {cost_gradient_.data(), outputs.rows, outputs.cols};
   }
   Matrix<const T> scores{cost_skips_activation() ? logits_.data() : outputs.data, outputs.rows, outputs.cols};
   cost_->evaluate(scores, prepared_->batch, *pool_, costs_, cost_gradient);
-  predictions_.resize(size);
-  cost_->predict(outputs, predictions_);
+  make_predictions();
   double sum = 0;
   for (T cost : costs_) sum += static_cast<double>(cost);
   return sum;
+}
+
+template <class T>
+void Network<T>::Impl::make_predictions() {
+  const Matrix<const T> outputs = output(graph_.cost_input);
+  predictions_.resize(static_cast<size_t>(outputs.size()));
+  cost_->predict(outputs, predictions_);
 }
 
 template <class T>
@@ -261,7 +285,7 @@ void Network<T>::Impl::backward_node(size_t index) {
 template <class T>
 Matrix<const float> Network<T>::Impl::predictions() const {
   PS_CHECK(prepared_ != nullptr);
-  return {predictions_.data(), static_cast<int64_t>(costs_.size()), nodes_[graph_.cost_input].cols};
+  return {predictions_.data(), batch_size(), nodes_[graph_.cost_input].cols};
 }
 
 template <class T>
@@ -300,6 +324,22 @@ template <class T>
 double Network<T>::forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
                            ThreadPool& pool) {
   return impl_->forward(prepared, views, pool);
+}
+
+template <class T>
+void Network<T>::predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
+                         ThreadPool& pool) {
+  impl_->predict(prepared, views, pool);
+}
+
+template <class T>
+bool Network<T>::predicts_costs() const {
+  return impl_->predicts_costs();
+}
+
+template <class T>
+void Network<T>::check_label(float label) const {
+  impl_->check_label(label);
 }
 
 template <class T>
