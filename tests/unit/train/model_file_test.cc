@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "support/damage.h"
+#include "support/scratch_folder.h"
 
 namespace ps {
 namespace {
