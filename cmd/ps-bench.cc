@@ -42,23 +42,29 @@ Program program() {
                .argument = "N",
                .help = "timed runs of each benchmark, after one that is checked",
                .group = "measuring",
-               .default_text = "5"},
+               .default_text = "5",
+               .brief = true},
               {.name = "threads",
                .argument = "T,...",
                .help = "numbers of threads to measure at",
                .group = "measuring",
-               .default_text = "1,2"},
+               .default_text = "1,2",
+               .brief = true},
               {.name = "size",
                .argument = "S",
                .help = "small, full, or a factor for the sizes of data",
-               .details = "Full is 1, what results are quoted at; small is 0.01, enough to see it run.",
+               .details = "Full is 1, what results are quoted at, and the default with --bars and "
+                          "--baseline: it takes "
+                          "minutes and gigabytes.  Small is 0.01, enough to see it run.",
                .group = "measuring",
-               .default_text = "full"},
+               .default_text = "small",
+               .brief = true},
               {.name = "filter",
                .argument = "TEXT",
                .help = "only benchmarks with TEXT in their names",
                .details = "The limits and peers that they are set beside are measured too.",
-               .group = "measuring"},
+               .group = "measuring",
+               .brief = true},
               {.name = "scratch",
                .argument = "DIR",
                .help = "folder for the files of benchmarks; default: the current one",
@@ -81,10 +87,12 @@ Program program() {
                    "the limit, and what peers did in the same run or, where they did not run, what is "
                    "stated of them elsewhere.  The limits of the run follow.  The exit status does not "
                    "depend on the verdicts.",
-               .group = "output"},
+               .group = "output",
+               .brief = true},
               {.name = "markdown", .help = "print the bars as a table of Markdown", .group = "output"},
               {.name = "list",
                .help = "describe the benchmarks, and end",
+               .brief = true,
                .standalone = true,
                .environment = false},
               {.name = "json-stream",
@@ -93,7 +101,8 @@ Program program() {
               {.name = "baseline",
                .argument = "FILE",
                .help = "compare with a former run, printed by --json",
-               .group = "output"},
+               .group = "output",
+               .brief = true},
               {.name = "fail-below",
                .argument = "R",
                .help = "end with status 9 when a rate is below R times the baseline's",
@@ -133,7 +142,8 @@ std::vector<int> thread_counts(const Flags& flags) {
 }
 
 double size_factor(const Flags& flags) {
-  std::string text = *flags.text("size");
+  const bool quoted = flags.on("bars") || flags.given("baseline");
+  const std::string text = quoted && !flags.given("size") ? "full" : *flags.text("size");
   if (text == "full") return 1;
   if (text == "small") return 0.01;
   std::optional<double> factor = parse_double(text);

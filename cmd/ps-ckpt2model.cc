@@ -12,6 +12,8 @@
 #include "config/json.h"
 #include "job/checkpoint_model.h"
 #include "job/checkpoint_report.h"
+#include "job/saved_model.h"
+#include "train/model_file.h"
 
 namespace {
 
@@ -20,23 +22,31 @@ using namespace ps;
 Program program() {
   return {
       .name = "ps-ckpt2model",
-      .summary = "turn a checkpoint into a model file; inspect, verify, compare checkpoints",
-      .synopsis = "CHECKPOINT [--output FILE|-] [--format FORMAT] | --inspect | --verify | --diff OTHER",
-      .positionals = {{.name = "CHECKPOINT", .help = "its folder, or one of checkpoints: the newest counts"}},
+      .summary = "turn a checkpoint or a model into a model file; inspect, verify, compare checkpoints",
+      .synopsis =
+          "CHECKPOINT|MODEL [--output FILE|-] [--format FORMAT] | --inspect | --verify | --diff OTHER",
+      .positionals = {{.name = "CHECKPOINT",
+                       .help = "its folder, or one of checkpoints: the newest counts; or a saved model: "
+                               "pass-00000, or the file in it"}},
       .flags = with_common_flags(
           {
-              {.name = "output", .argument = "FILE", .help = "where the model goes, - for standard output"},
+              {.name = "output",
+               .argument = "FILE",
+               .help = "where the model goes, - for standard output",
+               .brief = true},
               {.name = "format",
                .argument = "FORMAT",
                .help = "format of the model",
                .details = "See ps-model(5).",
                .default_text = "safetensors",
-               .choices = model_format_names()},
+               .choices = model_format_names(),
+               .brief = true},
               {.name = "type",
                .argument = "TYPE",
                .help = "type of the weights; int8 with a scale for each row",
                .default_text = "f32",
-               .choices = {"f32", "f16", "bf16", "int8"}},
+               .choices = {"f32", "f16", "bf16", "int8"},
+               .brief = true},
               {.name = "with-state", .help = "the optimizer's state too"},
               {.name = "labels",
                .argument = "L,...",
@@ -48,7 +58,8 @@ Program program() {
                .argument = "NAME,...",
                .help = "only these tables",
                .group = "Choice",
-               .repeatable = true},
+               .repeatable = true,
+               .brief = true},
               {.name = "keys",
                .argument = "A:B|FILE",
                .help = "only rows with keys from A to B, or in a file, one a line",
@@ -87,12 +98,19 @@ Program program() {
                .help = "base, delta: most shrinks since a key occurred",
                .group = "Choice",
                .default_text = "16"},
-              {.name = "inspect", .help = "say what is in the checkpoint", .group = "Instead"},
-              {.name = "verify", .help = "read all of it, and check every checksum", .group = "Instead"},
+              {.name = "inspect",
+               .help = "say what is in the checkpoint, by its manifest",
+               .group = "Instead",
+               .brief = true},
+              {.name = "verify",
+               .help = "read all of it, and check every checksum",
+               .group = "Instead",
+               .brief = true},
               {.name = "diff",
                .argument = "OTHER",
                .help = "compare the weights with those of another checkpoint",
-               .group = "Instead"},
+               .group = "Instead",
+               .brief = true},
           },
           {"log-level", "json"}),
       .examples = {{.command = "ps-ckpt2model checkpoints --output model.safetensors",
@@ -174,8 +192,54 @@ void diff(const Flags& flags, const CheckpointReader& reader, const RowChoice& c
   print(flags, comparison, comparison_text(comparison));
 }
 
+// One thing at a time: to inspect and to verify are not the same, and neither writes a model.
+void check_modes(const Flags& flags) {
+  std::vector<std::string> modes;
+  for (const char* mode : {"inspect", "verify", "diff", "output"}) {
+    const bool on = std::string_view(mode) == "diff" || std::string_view(mode) == "output" ? flags.given(mode)
+                                                                                           : flags.on(mode);
+    if (on) modes.push_back(flags.typed(mode));
+  }
+  if (modes.size() > 1) {
+    fail(Code::kUsage, join(modes, " and "), " exclude each other: give one; see ps-ckpt2model --help");
+  }
+  if (modes.empty()) {
+    fail(Code::kUsage,
+         "nothing to do: give --output, --inspect, --verify or --diff; see ps-ckpt2model --help");
+  }
+  if (flags.given("output")) return;
+  for (const char* name : {"format", "type", "labels"}) {
+    if (flags.given(name)) flags.refuse(name, "is of models that --output writes");
+  }
+}
+
+ModelSettings model_settings(const Flags& flags) {
+  return {number_type(*flags.text("type")), flags.list("labels")};
+}
+
+// A saved model has weights alone: what asks for more is refused.
+void convert_model(const Flags& flags, const std::string& path) {
+  for (const char* name : {"inspect", "diff", "with-state", "keys", "min-shows", "rows", "since"}) {
+    if (flags.given(name))
+      flags.refuse(name, cat("is for checkpoints, and ", quote(path), " is a saved model"));
+  }
+  SavedModel model(path, flags.list("tables"));
+  if (!flags.on("verify")) {
+    return write_model(find_model_format(*flags.text("format")), model, model_settings(flags),
+                       *flags.text("output"));
+  }
+  model.verify();
+  print(flags, {{"file", model.path()}, {"whole", true}}, cat(model.path(), ": whole\n"));
+}
+
 int run(const Flags& flags, Log& log) {
-  const CheckpointReader reader(checkpoint_folder(flags.positionals()[0]));
+  check_modes(flags);
+  const std::string& path = flags.positionals()[0];
+  if (!is_checkpoint(path) && exists(model_file_path(path)) && !is_directory(model_file_path(path))) {
+    convert_model(flags, path);
+    return 0;
+  }
+  const CheckpointReader reader(checkpoint_folder(path));
   std::optional<CheckpointReader> since;
   RowChoice choice = row_choice(flags);
   choose_set(flags, since, choice);
@@ -187,14 +251,10 @@ int run(const Flags& flags, Log& log) {
   } else if (flags.given("diff")) {
     choice.with_state = false;
     diff(flags, reader, choice);
-  } else if (!flags.given("output")) {
-    fail(Code::kUsage,
-         "nothing to do: give --output, --inspect, --verify or --diff; see ps-ckpt2model --help");
   } else {
-    const ModelFormat& format = find_model_format(*flags.text("format"));
-    const ModelSettings settings{number_type(*flags.text("type")), flags.list("labels")};
     CheckpointModel model(reader, choice);
-    write_model(format, model, settings, *flags.text("output"));
+    write_model(find_model_format(*flags.text("format")), model, model_settings(flags),
+                *flags.text("output"));
     log.debug("wrote the model of ", reader.folder());
   }
   return 0;

@@ -20,7 +20,8 @@ ps::Program program() {
               {.name = "host",
                .argument = "HOST",
                .help = "address to listen on; none: all of this machine",
-               .group = "Network"},
+               .group = "Network",
+               .brief = true},
               {.name = "advertise",
                .argument = "HOST",
                .help = "name or address by which trainers reach this server",
@@ -31,17 +32,20 @@ ps::Program program() {
                .argument = "P",
                .help = "first of consecutive ports, 0: any that are free",
                .group = "Network",
-               .default_text = "7164"},
+               .default_text = "7164",
+               .brief = true},
               {.name = "ports-num",
                .argument = "N",
                .help = "ports, each a thread, for dense parameters",
                .group = "Network",
-               .default_text = "1"},
+               .default_text = "1",
+               .brief = true},
               {.name = "ports-num-for-sparse",
                .argument = "M",
                .help = "further ports for sparse ones, 0: the same ports have both",
                .group = "Network",
-               .default_text = "0"},
+               .default_text = "0",
+               .brief = true},
               {.name = "discovery",
                .argument = "URL",
                .help = "where servers are found, etcd://HOST:PORT/PREFIX",
@@ -50,7 +54,8 @@ ps::Program program() {
               {.name = "port-file",
                .argument = "FILE",
                .help = "write the ports, one a line",
-               .group = "Network"},
+               .group = "Network",
+               .brief = true},
               {.name = "local-sockets",
                .help = "Unix sockets beside the ports, for trainers of this machine",
                .details = "A request there and back takes little more than half the time, and, where trainer "
@@ -63,23 +68,27 @@ ps::Program program() {
                .details = "HTTP, for whoever can reach the port: / for people, /metrics for Prometheus, "
                           "/livez and /readyz "
                           "for supervisors.  Without it there are none.",
-               .group = "Network"},
+               .group = "Network",
+               .brief = true},
               {.name = "max-memory",
                .argument = "BYTES",
                .help = "most memory of tables and messages",
                .details =
-                   "Such as 4G.  By default, what is available when the server begins.  Messages share three "
+                   "Such as 4G.  By default, what is available when the server begins.  Messages share "
+                   "three "
                    "sixteenths of it; a row for which the rest has no room is refused with status 6, and "
                    "what is "
                    "there goes on being served.",
-               .group = "Memory"},
+               .group = "Memory",
+               .brief = true},
               {.name = "checkpoint-dir",
                .argument = "DIR",
                .help = "where all state is written, to go on from it",
                .details = "The same folder for all servers of the job: of one machine, or of a network file "
                           "system.",
                .group = "Checkpoints",
-               .job_key = "checkpoint.directory"},
+               .job_key = "checkpoint.directory",
+               .brief = true},
               {.name = "checkpoint-period",
                .argument = "TIME",
                .help = "time between two checkpoints, such as 5m",
@@ -87,7 +96,8 @@ ps::Program program() {
                .job_key = "checkpoint.period"},
               {.name = "resume",
                .help = "go on from the newest checkpoint, if there is one",
-               .group = "Checkpoints"},
+               .group = "Checkpoints",
+               .brief = true},
               {.name = "durability",
                .argument = "HOW",
                .help = "log: what is applied is logged, and nobody goes back",
@@ -109,9 +119,9 @@ ps::Program program() {
               {.name = "spill-memory",
                .argument = "BYTES",
                .help = "with --spill-dir, memory for the other rows, such as 8G",
-               .details =
-                   "Of all shards together, and part of --max-memory.  A request whose rows take more gets "
-                   "what it needs.  The indexes stay in memory too: some 25 bytes a row.",
+               .details = "Of all shards together, and part of --max-memory.  A request whose rows take "
+                          "more gets "
+                          "what it needs.  The indexes stay in memory too: some 25 bytes a row.",
                .group = "Memory",
                .default_text = "1G"},
           },
@@ -122,6 +132,8 @@ ps::Program program() {
 }
 
 int run(const ps::Flags& flags, ps::Log& log) {
+  if (flags.given("spill-memory") && !flags.given("spill-dir"))
+    flags.refuse("spill-memory", "needs --spill-dir");
   constexpr int kMostPorts = 1024;
   ps::Job job = ps::load_job(flags.positionals()[0], flags.overrides());
   if (flags.on("print-config")) {
@@ -155,5 +167,5 @@ int run(const ps::Flags& flags, ps::Log& log) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return ps::run_main(program(), argc, argv, run);
+  return ps::run_main(ps::with_beginnings(program(), "set", ps::settable_keys()), argc, argv, run);
 }

@@ -1,5 +1,6 @@
 // ps-train: trains, tests, predicts or converts, as a job file says.  ps-train(1)
 #include <cstdio>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -18,7 +19,8 @@ ps::Program program() {
       .name = "ps-train",
       .summary = "train, test or predict with sparse models, as a job file says",
       .synopsis = "JOB.json [--data FILE|- ...] [--test-data FILE ...] [--job TASK] [flags]",
-      .positionals = {{.name = "JOB.json", .help = "the job file, ps-job(5)"}},
+      .positionals = {{.name = "JOB.json",
+                       .help = "the job file, ps-job(5), or the name of a ready-made job: quickstart"}},
       .flags = ps::with_common_flags(
           {
               {.name = "data",
@@ -26,13 +28,15 @@ ps::Program program() {
                .help = "what to read, - for standard input",
                .group = "Data",
                .repeatable = true,
-               .job_key = "data.files"},
+               .job_key = "data.files",
+               .brief = true},
               {.name = "test-data",
                .argument = "FILE",
                .help = "held-out data to test on after each pass",
                .group = "Data",
                .repeatable = true,
-               .job_key = "data.test_files"},
+               .job_key = "data.test_files",
+               .brief = true},
               {.name = "format",
                .argument = "FORMAT",
                .help = "format of the data, auto to recognise it",
@@ -48,12 +52,14 @@ ps::Program program() {
                .help = "what to do",
                .group = "Task",
                .default_text = "train",
-               .choices = {"train", "test", "predict", "convert"}},
+               .choices = {"train", "test", "predict", "convert"},
+               .brief = true},
               {.name = "passes",
                .argument = "N",
                .help = "times through the data",
                .group = "Task",
-               .job_key = "train.passes"},
+               .job_key = "train.passes",
+               .brief = true},
               {.name = "threads",
                .argument = "T",
                .help = "threads, which never change a result; 0: one a core",
@@ -65,7 +71,8 @@ ps::Program program() {
                .details = "The first port of each; every trainer names the same servers in the same order.",
                .group = "Cluster",
                .repeatable = true,
-               .job_key = "cluster.servers"},
+               .job_key = "cluster.servers",
+               .brief = true},
               {.name = "discovery",
                .argument = "URL",
                .help = "where servers are found, etcd://HOST:PORT/PREFIX",
@@ -81,11 +88,12 @@ ps::Program program() {
               {.name = "trainers",
                .argument = "W",
                .help = "trainers that share the data",
-               .details =
-                   "Of W files or more, trainer R has every W-th, from file R on.  Else every trainer reads "
-                   "all of the data and trains on every W-th batch, from batch R on: a step of W trainers "
-                   "has "
-                   "the examples that a batch W times as large has in one process.",
+               .details = "Of W files or more, trainer R has every W-th, from file R on.  Else every "
+                          "trainer reads "
+                          "all of the data and trains on every W-th batch, from batch R on: a step of W "
+                          "trainers "
+                          "has "
+                          "the examples that a batch W times as large has in one process.",
                .group = "Cluster",
                .job_key = "cluster.trainers"},
               {.name = "init-model",
@@ -94,21 +102,25 @@ ps::Program program() {
                .details = "A folder pass-00000, a safetensors file of ours or anyone's, whose tensors have "
                           "the names "
                           "and shapes of the parameters, or a checkpoint, whose weights alone are taken.",
-               .group = "Task"},
+               .group = "Task",
+               .brief = true},
               {.name = "checkpoint-dir",
                .argument = "DIR",
                .help = "where all state is written, to go on from it",
                .group = "Output",
-               .job_key = "checkpoint.directory"},
+               .job_key = "checkpoint.directory",
+               .brief = true},
               {.name = "resume",
                .help = "go on from the newest checkpoint, if there is one",
                .details = "The rest of the run gives the same bits as if it had not been interrupted.",
-               .group = "Task"},
+               .group = "Task",
+               .brief = true},
               {.name = "save-dir",
                .argument = "DIR",
                .help = "where pass-00000 and so on are saved, '' for nowhere",
                .group = "Output",
-               .job_key = "train.save_dir"},
+               .job_key = "train.save_dir",
+               .brief = true},
               {.name = "load-save-parameters-in-pserver",
                .help = "have servers write models by themselves",
                .details = "A model is then the files of a checkpoint in --checkpoint-dir, which this trainer "
@@ -119,7 +131,8 @@ ps::Program program() {
                .argument = "FILE",
                .help = "where predictions and converted data go",
                .group = "Output",
-               .default_text = "-"},
+               .default_text = "-",
+               .brief = true},
               {.name = "output-format",
                .argument = "FORMAT",
                .help = "format that --job convert writes",
@@ -134,6 +147,7 @@ ps::Program program() {
                .help = "list what a job file may name, and exit",
                .group = "Output",
                .choices = ps::catalog_kinds(),
+               .brief = true,
                .standalone = true,
                .environment = false},
               {.name = "print-schema",
@@ -144,7 +158,7 @@ ps::Program program() {
               {.name = "dump-job-keys", .hidden = true, .standalone = true, .environment = false},
           },
           {"set", "print-config", "dry-run", "seed", "cpu", "log-level", "progress", "json"}),
-      .examples = {{.command = "ps-datagen ctr | ps-train job.json --data -", .help = "train on a pipe"},
+      .examples = {{.command = "ps-datagen ctr | ps-train quickstart", .help = "train on a pipe"},
                    {.command =
                         "ps-train job.json --job test --init-model output/pass-00000 --data held_out.txt",
                     .help = "test a saved model"}},
@@ -192,8 +206,30 @@ std::vector<ps::Override> overrides(const ps::Flags& flags,
   return all;
 }
 
+// Flags that each task has no use for.  Variables of the environment are for several commands: of them nothing is
+// said.
+void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
+  static const std::map<std::string, std::vector<const char*>> kUnused = {
+      {"train", {"output", "output-format"}},
+      {"test", {"output", "output-format", "passes", "save-dir", "checkpoint-dir", "rank"}},
+      {"predict",
+       {"output-format", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank"}},
+      {"convert",
+       {"passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank", "servers",
+        "discovery", "init-model"}}};
+  const std::string task = *flags.text("job");
+  for (const char* name : kUnused.at(task)) {
+    if (!flags.given(name) || !flags.typed(name).starts_with("-")) continue;
+    log.warning(flags.typed(name), " is ignored: --job ", task, " has no use for it");
+  }
+  if (task == "test" && flags.given("test-data") && flags.given("data")) {
+    log.warning("--data is ignored: --job test reads --test-data");
+  }
+}
+
 int run(const ps::Flags& flags, ps::Log& log) {
   if (answer_alone(flags)) return 0;
+  warn_of_unused(flags, log);
   const std::optional<ps::LaunchedTrainer> launched = find_launched(flags);
   ps::Job job = ps::load_job(flags.positionals()[0], overrides(flags, launched));
   if (flags.on("print-config")) {
@@ -232,5 +268,5 @@ int run(const ps::Flags& flags, ps::Log& log) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return ps::run_main(program(), argc, argv, run);
+  return ps::run_main(ps::with_beginnings(program(), "set", ps::settable_keys()), argc, argv, run);
 }

@@ -8,6 +8,10 @@ cd "$(dirname "$0")/.."
 bin=${PS_BIN:-build/release/bin}
 output=${1:-build/read_model}
 python=${PYTHON:-python3}
+"$python" -c 'import numpy' 2>/dev/null || { echo "numpy is missing: apt-get install python3-numpy" >&2; exit 1; }
+for program in ps-datagen ps-train ps-ckpt2model; do
+  [[ -x $bin/$program ]] || cmake --build --preset release --target $program
+done
 job=share/jobs/quickstart.json
 rm -rf "$output"
 mkdir -p "$output"

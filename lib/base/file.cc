@@ -65,6 +65,11 @@ void AtomicFile::write(std::string_view bytes) {
   }
 }
 
+void AtomicFile::overwrite(uint64_t offset, std::string_view bytes) {
+  flush();
+  file_->overwrite(offset, bytes);
+}
+
 void AtomicFile::flush() {
   file_->write(buffer_);
   buffer_.clear();

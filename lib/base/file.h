@@ -27,6 +27,7 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::string_view bytes);
+  void overwrite(uint64_t offset, std::string_view bytes);  // as OutputFile's
   uint64_t size() const { return size_; }
 
   // Sync, rename, sync the folder: after it the file is there whole, also after a loss of power.

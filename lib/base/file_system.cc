@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,20 @@ namespace ps {
 
 namespace {
 
+// A descriptor of a file that was not there, or -1 and errno.  A device is opened as it is.
+int create_new(const std::string& path) {
+  constexpr int kFlags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
+  const auto create = [&] { return open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0666); };
+  const int file = create();
+  if (file >= 0 || errno != EEXIST) return file;
+  struct stat status;
+  if (lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
+    return open(path.c_str(), kFlags);
+  }
+  unlink(path.c_str());
+  return create();
+}
+
 // A large file goes past the system's cache, which has better to keep than what nobody reads soon: copying
 // into it would take as much of the processor as making the bytes does.  Pieces of it are gathered, and
 // written while the next is gathered.  Once synced, or where the file system has no direct access, bytes are
@@ -26,7 +41,7 @@ namespace {
 class SystemFile final : public OutputFile {
  public:
   SystemFile(const std::string& path, bool synced) : path_(path), synced_(synced), gathers_(synced) {
-    file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    file_ = create_new(path);
     if (file_ < 0) fail_errno(Code::kUsage, "cannot create", path, errno);
   }
 
@@ -47,6 +62,18 @@ class SystemFile final : public OutputFile {
       if (gathered_ == kPieceBytes) end_piece();
     }
     write_through(bytes);
+  }
+
+  void overwrite(uint64_t offset, std::string_view bytes) override {
+    flush();
+    PS_CHECK(offset + bytes.size() <= offset_);
+    while (!bytes.empty()) {
+      const ssize_t count = pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) check(errno);
+      offset += static_cast<uint64_t>(count);
+      bytes.remove_prefix(static_cast<size_t>(count));
+    }
   }
 
   void sync() override {

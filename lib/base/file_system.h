@@ -3,6 +3,7 @@
 #ifndef PS_BASE_FILE_SYSTEM_H_
 #define PS_BASE_FILE_SYSTEM_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,10 @@ class OutputFile {
 
   virtual void write(std::string_view bytes) = 0;
 
+  // Puts bytes in place of as many that were written before, from `offset` on.  What is written next still
+  // goes to the end.
+  virtual void overwrite(uint64_t offset, std::string_view bytes) = 0;
+
   // When it returns, all that was written is on the disk.  After an error the file must be given up: the
   // system may have dropped what it could not write, and would call a second sync a success.
   virtual void sync() = 0;
@@ -27,7 +32,8 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // A new file, or an old one made empty.  Throws kUsage when it cannot be made.
+  // A new file.  One that is there is taken away first, and a link goes, not what it points to: whoever can
+  // put links into the folder gets nothing else written.  Throws kUsage when the file cannot be made.
   virtual std::unique_ptr<OutputFile> create(const std::string& path) = 0;
 
   // `to` is replaced whole.

@@ -2,13 +2,15 @@
 
 #include <cstdio>
 
+#include "base/printable.h"
+
 namespace ps {
 
 void Log::write(LogLevel level, const std::string& message) {
   if (!shows(level)) return;
   static constexpr const char* kNames[] = {": error: ", ": warning: ", "", ": debug: "};
   std::string line = level == LogLevel::kInfo ? "" : cat(program_, kNames[static_cast<int>(level)]);
-  line += message;
+  line += printable(message);  // some of it may come from a peer or a file
   line += '\n';
   std::lock_guard lock(mutex_);
   if (status_shown_) line.insert(0, "\r\x1b[K");

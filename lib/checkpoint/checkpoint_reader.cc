@@ -19,7 +19,9 @@ TableLayout without_names(TableLayout layout) {
 
 }  // namespace
 
-CheckpointReader::CheckpointReader(const std::string& folder)
+CheckpointReader::CheckpointReader(const std::string& folder) : CheckpointReader(folder, Part::kWhole) {}
+
+CheckpointReader::CheckpointReader(const std::string& folder, Part part)
     : folder_(folder), lock_(join_path(folder, kManifestFile)) {
   const std::string path = join_path(folder_, kManifestFile);
   const std::string text = read_file(path, kMaxManifestBytes);
@@ -33,9 +35,13 @@ CheckpointReader::CheckpointReader(const std::string& folder)
     for (const std::string& state : entry.states) states_[state] = i;
   }
   if (!manifest_.base) return;
+  if (part == Part::kBase) {
+    fail(Code::kCorrupt, path, ": offset 0: another checkpoint builds on it, and it builds on ",
+         quote(manifest_.base->folder), ", expected a full one");
+  }
   const std::string base = join_path(parent_directory(folder_), manifest_.base->folder);
-  base_ = std::make_unique<CheckpointReader>(base);
-  if (base_->checksum() == manifest_.base->checksum && !base_->manifest().base) return;
+  base_.reset(new CheckpointReader(base, Part::kBase));
+  if (base_->checksum() == manifest_.base->checksum) return;
   fail(Code::kCorrupt, path, ": offset 0: ", quote(base), " is not the checkpoint that it builds on");
 }
 

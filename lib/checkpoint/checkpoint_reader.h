@@ -59,6 +59,9 @@ class CheckpointReader {
   void verify(ThreadPool& pool, bool rows) const;
 
  private:
+  enum class Part { kWhole, kBase };  // kBase: another builds on it, so that it must be a full one
+  CheckpointReader(const std::string& folder, Part part);
+
   struct OpenFile {
     const FileEntry* entry;
     std::mutex mutex;

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <cstdio>
 #include <optional>
 
 #include "base/bytes.h"
@@ -19,10 +21,36 @@ namespace ps {
 // file := header_bytes:u64 header[header_bytes] buffer             (huggingface/safetensors; ps-model(5))
 // header is JSON: {"__metadata__": {string: string}, name: {"dtype", "shape", "data_offsets": [begin, end]},
 // …}, padded with spaces so that the buffer is 8-aligned; tensors lie in the buffer without holes.
+//
+// Of ours the metadata have also
+//   "format_version": "2"
+//   "checksum": header_sum { " " tensor_sum }      16 hexadecimal digits each: XXH3 of the header's bytes, with
+//                                                  zeros for header_sum, and of the bytes of each tensor in
+//                                                  their order in the buffer
 
 namespace {
 
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // what the format allows
+
+// Keys of the metadata.  A file that has the version, which came with the checksums, must have those too: so
+// that damage to either key is found.
+constexpr const char *kChecksumKey = "checksum", *kVersionKey = "format_version", *kVersion = "2";
+constexpr size_t kSumDigits = 16;
+
+std::string sum_text(uint64_t sum) {
+  char text[kSumDigits + 1];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(sum));
+  return text;
+}
+
+// Where the header's own sum stands in its text, as we write it.
+std::optional<size_t> find_header_sum(std::string_view header) {
+  const std::string before = cat("\"", kChecksumKey, "\":\"");
+  const size_t place = header.find(before);
+  if (place == std::string_view::npos || header.size() < place + before.size() + kSumDigits)
+    return std::nullopt;
+  return place + before.size();
+}
 
 uint64_t element_bytes(const std::string& dtype) {
   static const std::map<std::string, uint64_t> kBytes = {
@@ -50,19 +78,53 @@ int64_t TensorInfo::elements() const {
   return count;
 }
 
-std::string safetensors_header(std::vector<TensorInfo>& tensors, const Metadata& metadata) {
-  Json header = Json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+SafetensorsHeader::SafetensorsHeader(std::vector<TensorInfo> tensors, const Metadata& metadata)
+    : tensors_(std::move(tensors)), metadata_(metadata) {
   uint64_t begin = 0;
-  for (TensorInfo& tensor : tensors) {
+  for (TensorInfo& tensor : tensors_) {
     tensor.begin = begin;
     tensor.bytes = byte_count(tensor).value();
     begin += tensor.bytes;
-    header[tensor.name] = {
-        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, begin}}};
+  }
+  sums_.resize(tensors_.size());
+  metadata_[kVersionKey] = kVersion;
+  end_tensors();
+}
+
+void SafetensorsHeader::add(std::string_view bytes) {
+  while (!bytes.empty()) {
+    PS_CHECK(!whole());
+    const std::string_view part = bytes.substr(0, tensors_[tensor_].bytes - taken_);
+    hasher_.update(part);
+    taken_ += part.size();
+    bytes.remove_prefix(part.size());
+    end_tensors();
+  }
+}
+
+// Those of which all bytes were seen: empty ones too.
+void SafetensorsHeader::end_tensors() {
+  for (; !whole() && taken_ == tensors_[tensor_].bytes; ++tensor_) {
+    sums_[tensor_] = hasher_.digest();
+    hasher_.reset();
+    taken_ = 0;
+  }
+}
+
+std::string SafetensorsHeader::text() const {
+  std::string sums(kSumDigits, '0');
+  for (uint64_t sum : sums_) sums += cat(" ", whole() ? sum_text(sum) : std::string(kSumDigits, '0'));
+  Json header = Json::object();
+  header["__metadata__"] = metadata_;
+  header["__metadata__"][kChecksumKey] = sums;
+  for (const TensorInfo& tensor : tensors_) {
+    header[tensor.name] = {{"dtype", tensor.dtype},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {tensor.begin, tensor.begin + tensor.bytes}}};
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');
+  if (whole()) text.replace(find_header_sum(text).value(), kSumDigits, sum_text(hash_bytes(text)));
   std::string prefix;
   put(prefix, static_cast<uint64_t>(text.size()));
   return prefix + text;
@@ -70,35 +132,38 @@ std::string safetensors_header(std::vector<TensorInfo>& tensors, const Metadata&
 
 SafetensorsWriter::SafetensorsWriter(const std::string& path, std::vector<TensorInfo> tensors,
                                      const Metadata& metadata)
-    : file_(path) {
-  file_.write(safetensors_header(tensors, metadata));
-  for (const TensorInfo& tensor : tensors) expected_ += tensor.bytes;
+    : file_(path), header_(std::move(tensors), metadata) {
+  file_.write(header_.text());
 }
 
 void SafetensorsWriter::write(std::string_view bytes) {
-  written_ += bytes.size();
-  PS_CHECK(written_ <= expected_);
+  header_.add(bytes);
   file_.write(bytes);
 }
 
 void SafetensorsWriter::commit() {
-  PS_CHECK(written_ == expected_);
+  PS_CHECK(header_.whole());
+  file_.overwrite(0, header_.text());
   file_.commit();
 }
 
+SafetensorsReader::Descriptor::~Descriptor() {
+  if (number >= 0) close(number);
+}
+
 SafetensorsReader::SafetensorsReader(std::string path) : path_(std::move(path)) {
-  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file_ < 0) fail_errno(Code::kUsage, "cannot open", path_, errno);
+  file_.number = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file_.number < 0) fail_errno(Code::kUsage, "cannot open", path_, errno);
   struct stat status;
-  if (fstat(file_, &status) != 0) fail_errno(Code::kUsage, "cannot read", path_, errno);
+  if (fstat(file_.number, &status) != 0) fail_errno(Code::kUsage, "cannot read", path_, errno);
+  if (!S_ISREG(status.st_mode)) fail(Code::kUsage, quote(path_), " is not a file");
   uint64_t file_bytes = static_cast<uint64_t>(status.st_size), header_bytes = 0;
-  if (file_bytes < 8 || pread(file_, &header_bytes, 8, 0) != 8)
+  if (file_bytes < 8 || pread(file_.number, &header_bytes, 8, 0) != 8)
     fail(Code::kCorrupt, path_, ": shorter than its header");
-  if (header_bytes > kMaxHeaderBytes || header_bytes > file_bytes - 8) {
-    fail(Code::kCorrupt, path_, ": header of ", header_bytes, " bytes in a file of ", file_bytes);
-  }
+  if (header_bytes > kMaxHeaderBytes || header_bytes > file_bytes - 8)
+    refuse_header(header_bytes, file_bytes);
   std::string header(header_bytes, '\0');
-  if (pread(file_, header.data(), header.size(), 8) != static_cast<ssize_t>(header_bytes)) {
+  if (pread(file_.number, header.data(), header.size(), 8) != static_cast<ssize_t>(header_bytes)) {
     fail(Code::kCorrupt, path_, ": header is cut short");
   }
   buffer_start_ = 8 + header_bytes;
@@ -109,10 +174,51 @@ SafetensorsReader::SafetensorsReader(std::string path) : path_(std::move(path)) 
   } catch (const Error& error) {
     throw Error(Code::kCorrupt, error.message());
   }
+  check_header(header);
 }
 
-SafetensorsReader::~SafetensorsReader() {
-  close(file_);
+// Files of other formats have a text or a signature where the size of the header should be.
+void SafetensorsReader::refuse_header(uint64_t header_bytes, uint64_t file_bytes) const {
+  char head[9] = {};
+  if (pread(file_.number, head, sizeof head, 0) < 8 || header_bytes <= kMaxHeaderBytes || head[8] == '{') {
+    fail(Code::kCorrupt, path_, ": header of ", header_bytes, " bytes in a file of ", file_bytes);
+  }
+  const std::string_view text(head, 8);
+  const bool printable = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= ' ' && c < '\x7f') || c == '\n' || c == '\t' || c == '\r';
+  });
+  fail(Code::kCorrupt, quote(path_), " is not a safetensors file, as models are: it begins with ",
+       quote(text),
+       text.starts_with("PK") ? ", as npz and other ZIP files do"
+       : printable            ? ", as a text does"
+                              : "",
+       " (a header of ", header_bytes, " bytes in a file of ", file_bytes, ")");
+}
+
+// header_sum is of the header with zeros in its own place.
+void SafetensorsReader::check_header(const std::string& header) {
+  const auto found = metadata_.find(kChecksumKey);
+  if (found == metadata_.end()) {
+    if (!metadata_.contains(kVersionKey)) return;  // of others, or of an earlier version
+    fail(Code::kCorrupt, path_, ": header: the checksums are not there");
+  }
+  const std::vector<std::string_view> words = split(found->second, ' ');
+  for (std::string_view word : words) {
+    uint64_t sum = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), sum, 16);
+    if (error != std::errc() || end != word.data() + word.size() || sum_text(sum) != word) {
+      fail(Code::kCorrupt, path_, ": header: ", quote(word), " is not a checksum");
+    }
+    sums_.push_back(sum);
+  }
+  std::string zeroed = header;
+  const std::optional<size_t> place = find_header_sum(header);
+  if (place) zeroed.replace(*place, kSumDigits, std::string(kSumDigits, '0'));
+  if (!place || sums_.size() != tensors_.size() + 1 || hash_bytes(zeroed) != sums_.front()) {
+    fail(Code::kCorrupt, path_, ": header: its checksum is ", sum_text(hash_bytes(zeroed)), ", expected ",
+         words.front());
+  }
+  sums_.erase(sums_.begin());
 }
 
 void SafetensorsReader::parse_header(const std::string& header, uint64_t buffer_bytes) {
@@ -157,22 +263,52 @@ const TensorInfo* SafetensorsReader::find(const std::string& name) const {
   return nullptr;
 }
 
-void SafetensorsReader::read_bytes(const TensorInfo& tensor, uint64_t offset, void* out,
-                                   uint64_t bytes) const {
+void SafetensorsReader::read_bytes(const TensorInfo& tensor, uint64_t offset, void* out, uint64_t bytes) {
+  read_stored(tensor, offset, static_cast<char*>(out), bytes);
+  if (!sums_.empty()) check_bytes(tensor, offset, {static_cast<const char*>(out), bytes});
+}
+
+void SafetensorsReader::read_stored(const TensorInfo& tensor, uint64_t offset, char* out,
+                                    uint64_t bytes) const {
   PS_CHECK(offset + bytes <= tensor.bytes);
-  char* next = static_cast<char*>(out);
   uint64_t position = buffer_start_ + tensor.begin + offset;
   while (bytes > 0) {
-    ssize_t count = pread(file_, next, bytes, static_cast<off_t>(position));
+    ssize_t count = pread(file_.number, out, bytes, static_cast<off_t>(position));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) fail(Code::kCorrupt, path_, ": tensor ", quote(tensor.name), " is cut short");
-    next += count;
+    out += count;
     position += static_cast<uint64_t>(count);
     bytes -= static_cast<uint64_t>(count);
   }
 }
 
-void SafetensorsReader::read_floats(const TensorInfo& tensor, int64_t first, std::span<float> out) const {
+// A tensor is begun anew whenever its first bytes are read.
+void SafetensorsReader::check_bytes(const TensorInfo& tensor, uint64_t offset, std::string_view bytes) {
+  Sum& sum = being_read_[&tensor];
+  if (offset == 0) {
+    sum.next = 0;
+    sum.hasher.reset();
+  }
+  if (sum.next != offset) return;
+  sum.hasher.update(bytes);
+  sum.next += bytes.size();
+  if (sum.next < tensor.bytes) return;
+  const uint64_t expected = sums_[static_cast<size_t>(&tensor - tensors_.data())];
+  if (sum.hasher.digest() == expected) return;
+  fail(Code::kCorrupt, path_, ": tensor ", quote(tensor.name), ": its checksum is ",
+       sum_text(sum.hasher.digest()), ", expected ", sum_text(expected));
+}
+
+void SafetensorsReader::verify(const TensorInfo& tensor) {
+  constexpr uint64_t kPieceBytes = 1 << 20;
+  std::string piece;
+  for (uint64_t offset = 0; offset < tensor.bytes; offset += piece.size()) {
+    piece.resize(std::min(kPieceBytes, tensor.bytes - offset));
+    read_bytes(tensor, offset, piece.data(), piece.size());
+  }
+}
+
+void SafetensorsReader::read_floats(const TensorInfo& tensor, int64_t first, std::span<float> out) {
   if (tensor.dtype == "F32") return read(tensor, first, out);
   auto convert = [&]<class Stored>(Stored, auto to_float) {
     std::vector<Stored> stored(out.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 
+#include "base/count_text.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -257,12 +258,18 @@ std::optional<Parsed> Flags::get(std::string_view name, std::string_view kind, P
 }
 
 std::optional<int64_t> Flags::integer(std::string_view name, int64_t minimum, int64_t maximum) const {
-  return get(name, "an integer", minimum, maximum, parse_int);
+  return get(name, "an integer, such as 1000, 1M or 1e6", minimum, maximum, parse_count);
 }
 
 std::optional<uint64_t> Flags::unsigned_integer(std::string_view name, uint64_t minimum,
                                                 uint64_t maximum) const {
-  return get(name, "a whole number", minimum, maximum, parse_uint);
+  auto parse = [](std::string_view text) -> std::optional<uint64_t> {
+    if (std::optional<uint64_t> plain = parse_uint(text)) return plain;
+    const std::optional<int64_t> count = parse_count(text);
+    if (!count || *count < 0) return std::nullopt;
+    return static_cast<uint64_t>(*count);
+  };
+  return get(name, "a whole number, such as 1000, 1M or 1e6", minimum, maximum, parse);
 }
 
 std::optional<double> Flags::number(std::string_view name, double minimum, double maximum) const {

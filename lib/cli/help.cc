@@ -106,12 +106,33 @@ std::vector<FlagGroup> flag_groups(const Program& program) {
   return groups;
 }
 
-std::string help_text(const Program& program) {
+namespace {
+
+// What both kinds of help begin with.
+std::string help_head(const Program& program) {
   std::string out = hanging(cat(program.name, " - "), program.summary) + '\n';
   out += hanging(cat("usage: ", program.name, " "), program.synopsis);
   out += '\n';
   for (const Positional& positional : program.positionals)
     out += entry(positional.name, right_part(positional));
+  return out;
+}
+
+}  // namespace
+
+std::string brief_help_text(const Program& program) {
+  std::string out = help_head(program);
+  for (const FlagGroup& group : flag_groups(program)) {
+    for (const Flag& flag : group.flags) {
+      if (flag.brief) out += entry(left_part(flag), flag.help);
+    }
+  }
+  if (!program.examples.empty()) out += cat("\nexample:\n", shell_lines(program.examples.front().command));
+  return out + cat("\nAll flags: ", program.name, " --help-all.  More: man ", program.name, ".\n");
+}
+
+std::string help_text(const Program& program) {
+  std::string out = help_head(program);
   for (const FlagGroup& group : flag_groups(program)) {
     out += cat("\n", group.name, ":\n");
     for (const Flag& flag : group.flags) out += entry(left_part(flag), right_part(flag));

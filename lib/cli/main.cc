@@ -10,11 +10,13 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/launcher.h"
 #include "cli/manual.h"
+#include "cli/variables.h"
 
 namespace ps {
 
@@ -46,7 +48,8 @@ void choose_cpu_level(const Flags& flags) {
 
 // What --help and the like print, or nothing.
 std::string answer(const Program& program, const Flags& flags) {
-  if (flags.on("help")) return help_text(program);
+  if (flags.on("help-all")) return help_text(program);
+  if (flags.on("help")) return brief_help_text(program);
   if (flags.on("version")) return version_line(program);
   if (flags.on("dump-man-options")) return manual_options(program);
   if (flags.given("dump-completion")) return completion(program, *flags.text("dump-completion"));
@@ -62,6 +65,7 @@ int run(const Program& program, const std::vector<std::string>& arguments, const
   }
   if (has_flag(program, "cpu")) choose_cpu_level(flags);
   Log log(program.name, log_level(program, flags));
+  warn_of_unknown_variables(program, process_variables(), log);
   return body(flags, log);
 }
 
@@ -70,7 +74,7 @@ int run(const Program& program, const std::vector<std::string>& arguments, const
 int run_and_report(const Program& program, const std::vector<std::string>& arguments, const Body& body) {
   auto report = [&](const std::string& what, Code code) {
     std::fflush(stdout);  // results so far come before the message when both go to one place
-    std::fprintf(stderr, "%s: %s\n", program.name.c_str(), what.c_str());
+    std::fprintf(stderr, "%s: %s\n", program.name.c_str(), printable(what).c_str());
     return static_cast<int>(code);
   };
   try {

@@ -18,6 +18,7 @@ std::vector<Flag> shared_flags() {
        .details = "The key is a dotted path, with numbers for the elements of lists.  "
                   "The value is JSON, or a string if it does not parse as JSON.",
        .repeatable = true,
+       .brief = true,
        .environment = false},
       {.name = "print-config",
        .help = "print the job as it would run, as JSON, and end",
@@ -54,7 +55,13 @@ std::vector<Flag> universal_flags() {
   return {
       {.name = "help",
        .letter = 'h',
-       .help = "print this help and end",
+       .help = "print the flags used most and end",
+       .brief = true,
+       .standalone = true,
+       .environment = false},
+      {.name = "help-all",
+       .help = "print all flags and end",
+       .brief = true,
        .standalone = true,
        .environment = false},
       {.name = "version",
@@ -85,6 +92,13 @@ std::vector<Flag> with_common_flags(std::vector<Flag> own, const std::vector<std
     if (name == "seed" && has_job) own.back().job_key = "job.seed";
   }
   return own;
+}
+
+Program with_beginnings(Program program, const std::string& name, std::vector<std::string> beginnings) {
+  for (Flag& flag : program.flags) {
+    if (flag.name == name) flag.beginnings = std::move(beginnings);
+  }
+  return program;
 }
 
 std::vector<Flag> all_flags(const Program& program) {

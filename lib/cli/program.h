@@ -24,12 +24,14 @@ struct Flag {
   // The value when neither flag nor environment gives one.  Empty: the getters give nothing, and the job file
   // or the program decides.
   std::string default_text = {};
-  std::vector<std::string> choices = {};  // the only values allowed; empty: any
-  bool repeatable = false;                // every occurrence counts; otherwise the last one wins
+  std::vector<std::string> choices = {};     // the only values allowed; empty: any
+  std::vector<std::string> beginnings = {};  // of values, for completion to offer: "train.passes="
+  bool repeatable = false;                   // every occurrence counts; otherwise the last one wins
 
   // "train.passes": the key of the job file that this flag overrides (Flags::overrides); empty: none.
   std::string job_key = {};
 
+  bool brief = false;       // shown by --help; the others by --help-all alone
   bool hidden = false;      // parsed, but in no help, manual or completion
   bool standalone = false;  // with it the positional arguments may be missing: --list-layers
   bool environment = true;  // may be given as PS_<NAME>
@@ -60,11 +62,14 @@ struct Program {
 };
 
 // Flags that several programs share, worded once, by name: set, print-config, dry-run, seed, log-level,
-// progress, json.  --help, --version, and the hidden --dump-man-options and --dump-completion need no
+// progress, json.  --help, --help-all, --version, and the hidden --dump-man-options and --dump-completion need no
 // mention: run_main has them.  Append them to the program's own:
 //   program.flags = with_common_flags({…own…}, {"set", "seed", "log-level"});
 // In a program with --set, which has a job file, --seed overrides job.seed.
 std::vector<Flag> with_common_flags(std::vector<Flag> own, const std::vector<std::string>& common);
+
+// The program, whose flag `name` has these beginnings.
+Program with_beginnings(Program program, const std::string& name, std::vector<std::string> beginnings);
 
 // The program's flags, and those that every program has: the table that parser, help and pages walk.
 std::vector<Flag> all_flags(const Program& program);

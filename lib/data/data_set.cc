@@ -29,6 +29,16 @@ static DataSchema schema_of(const FormatEntry& format, const DataOptions& option
   }
 }
 
+static void check_labels(const DataOptions& options, const FormatEntry& format) {
+  if (options.labelled()) return;
+  if (format.always_labelled) {
+    fail(Code::kUsage, "data.labels: false, but files of format ", quote(format.name), " always have labels");
+  }
+  if (options.label_use == LabelUse::kNeeded) {
+    fail(Code::kUsage, "data.labels: false, but to train and to test takes labels; predict does without");
+  }
+}
+
 DataSet open_data_set(const DataOptions& options, const std::vector<std::string>& paths,
                       const SourceContext& context, std::shared_ptr<const Vocabulary> vocabulary) {
   DataSet data;
@@ -40,6 +50,7 @@ DataSet open_data_set(const DataOptions& options, const std::vector<std::string>
   if (!named || named->needs_head) head = data.blocks->head(name);
   if (!named && head.empty()) fail(Code::kData, name, ": no data, so that the format is unknown");
   data.format = named ? named : &recognize_format(options, head, name);
+  check_labels(options, *data.format);
   data.blocks->set_format(*data.format);
   data.parsed_schema = schema_of(*data.format, options, head, name);
   data.schema = transformed_schema(options, data.parsed_schema);

@@ -6,6 +6,7 @@
 #define PS_DATA_FORMAT_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,10 +55,16 @@ struct Parsed {
   std::vector<BadLine> bad;
 };
 
-// Makes examples of blocks.  Constant: many threads use one parser.
+// Throws kData when a label makes no sense to whoever uses it: "label 7.5 is not a class of 10".
+using LabelCheck = std::function<void(float label)>;
+
+// Makes examples of blocks.  Constant once it is used: many threads use one parser.
 class Parser {
  public:
   virtual ~Parser() = default;
+
+  // Lines whose label is refused are bad lines; formats without lines have none of those.
+  virtual void check_labels(LabelCheck check) { (void)check; }
 
   // Replaces `out`.  A bad line is listed in `out.bad`; anything worse is thrown.
   virtual void parse(const Block& block, Parsed& out) const = 0;
@@ -78,6 +85,7 @@ struct FormatEntry : CatalogEntry {
   DataSchema (*schema)(const DataOptions& data, std::string_view head);
   std::unique_ptr<Splitter> (*split)(const DataOptions& data, ByteSource& source);
   std::unique_ptr<Parser> (*make)(const ParserSetup& setup);
+  bool always_labelled = false;  // its files hold labels by themselves
 };
 
 // For FormatEntry::schema, of formats with one slot; and for FormatEntry::make.

@@ -8,10 +8,11 @@
 namespace ps {
 
 void LineParser::parse_or_reject(const char* p, const char* end, const Block& block, uint64_t line,
-                                 Parsed& out) const {
+                                 bool checks, Parsed& out) const {
   int64_t size = out.batch.size();
   try {
     parse_line(p, end, out.batch);
+    if (checks && out.batch.size() > size) label_check_(out.batch.labels.back());
   } catch (const Error& error) {
     if (error.code() != Code::kData) throw;
     out.batch.truncate(schema_, size);
@@ -19,7 +20,22 @@ void LineParser::parse_or_reject(const char* p, const char* end, const Block& bl
   }
 }
 
+// Nearly all blocks are right: which line is not is looked for only then.
 void LineParser::parse(const Block& block, Parsed& out) const {
+  parse_lines(block, /*checks=*/false, out);
+  if (label_check_ && !labels_fit(out.batch)) parse_lines(block, /*checks=*/true, out);
+}
+
+bool LineParser::labels_fit(const Batch& batch) const {
+  try {
+    for (float label : batch.labels) label_check_(label);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void LineParser::parse_lines(const Block& block, bool checks, Parsed& out) const {
   out.batch.clear(schema_);
   out.bad.clear();
   std::string_view text = block.text();
@@ -27,7 +43,7 @@ void LineParser::parse(const Block& block, Parsed& out) const {
   for (uint64_t line = block.place; p < stop && out.bad.size() <= max_bad_lines_; ++line) {
     const char* newline = static_cast<const char*>(std::memchr(p, '\n', static_cast<size_t>(stop - p)));
     const char* end = newline > p && newline[-1] == '\r' ? newline - 1 : newline;
-    if (end > p) parse_or_reject(p, end, block, line, out);
+    if (end > p) parse_or_reject(p, end, block, line, checks, out);
     p = newline + 1;
   }
 }

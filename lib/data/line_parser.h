@@ -3,6 +3,7 @@
 #define PS_DATA_LINE_PARSER_H_
 
 #include <cstdint>
+#include <utility>
 
 #include "data/format.h"
 
@@ -14,6 +15,7 @@ class LineParser : public Parser {
       : schema_(setup.schema), max_bad_lines_(static_cast<uint64_t>(setup.options.max_bad_lines)) {}
 
   void parse(const Block& block, Parsed& out) const final;
+  void check_labels(LabelCheck check) final { label_check_ = std::move(check); }
 
  protected:
   // Appends the example of a line, or nothing; labels come last.  The line is [p, end), without \r, not
@@ -24,9 +26,14 @@ class LineParser : public Parser {
   const DataSchema schema_;
 
  private:
-  void parse_or_reject(const char* p, const char* end, const Block& block, uint64_t line, Parsed& out) const;
+  // With or without looking at labels.
+  void parse_lines(const Block& block, bool checks, Parsed& out) const;
+  void parse_or_reject(const char* p, const char* end, const Block& block, uint64_t line, bool checks,
+                       Parsed& out) const;
+  bool labels_fit(const Batch& batch) const;
 
   const uint64_t max_bad_lines_;
+  LabelCheck label_check_;  // empty: all labels are right
 };
 
 }  // namespace ps

@@ -91,6 +91,10 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
     s.field("index_base", &DataOptions::index_base, "libsvm: the lowest id in the file")
         .at_least(0)
         .at_most(1);
+    s.field(
+        "labels", &DataOptions::labels,
+        "false: examples have no labels, for --job predict alone; the place of the label is left out of the "
+        "line.  Absent: they have labels, but for lines of criteo with 39 columns");
     s.field("text", &DataOptions::text, "text: words and their context");
     s.field("batch_size", &DataOptions::batch_size, "examples in a batch").at_least(1).at_most(1 << 20);
     s.field("shuffle", &DataOptions::shuffle,

@@ -31,6 +31,13 @@ struct TextOptions {
   static const ObjectSpec<TextOptions>& spec();
 };
 
+// What labels are for.  Not in the job file: the task decides.
+enum class LabelUse {
+  kKept,     // as the data have them; 0 where there are none
+  kNeeded,   // data without labels are refused
+  kIgnored,  // they need not make sense; data in which they cannot be told from features are refused
+};
+
 struct DataOptions {
   std::string format = "auto";
   std::vector<std::string> files;  // files, lists of files (*.list), folders, or "-"
@@ -41,6 +48,8 @@ struct DataOptions {
   std::string label_slot;          // multislot: the slot that is the label; empty: the last one
   int index_base = 0;              // libsvm: the lowest id, 0 or 1
   TextOptions text;
+  std::optional<bool> labels;  // whether examples have them; nothing: as the format tells
+  LabelUse label_use = LabelUse::kKept;
   int64_t batch_size = 200;
   std::string shuffle = "none";     // none | window | full
   int64_t shuffle_window = 100000;  // examples
@@ -61,6 +70,8 @@ struct DataOptions {
   DataSchema single_slot() const;   // "features"
   DataSchema listed_slots() const;  // the slots, less the label
   size_t label_index() const;       // of the label among the slots
+
+  bool labelled() const { return labels.value_or(true); }
 };
 
 }  // namespace ps

@@ -124,6 +124,7 @@ class BatchReader::Impl {
       counter_ = BadLineCounter(options_.max_bad_lines, settings_.log);
       start_pipeline();
     }
+    from_memory_ = cache_.whole() ? own_part(cache_.store().size()) : 0;
     begun_ = true;
   }
 
@@ -139,11 +140,17 @@ class BatchReader::Impl {
   }
 
   ReaderProgress progress() const {
-    return {bytes_read_.load(), data_.stream || cache_.whole() ? 0 : data_.total_bytes, examples_.load()};
+    if (from_memory_) return {bytes_read_.load(), 0, examples_.load(), from_memory_.load()};
+    return {bytes_read_.load(), data_.stream ? 0 : data_.total_bytes, examples_.load(), 0};
   }
 
   uint64_t spare_bytes() const {
     return options_.shuffle == "none" && settings_.passes > 1 ? cache_.spare_bytes() : 0;
+  }
+
+  void check_labels(LabelCheck check) {
+    PS_CHECK(!begun_);
+    data_.parser->check_labels(std::move(check));
   }
 
   const DataSet& data() const { return data_; }
@@ -151,6 +158,11 @@ class BatchReader::Impl {
   void interrupt() { interrupt_.set(); }
 
  private:
+  // Of so many examples; a share that skips batches has nearly as many as the others.
+  uint64_t own_part(int64_t examples) const {
+    return static_cast<uint64_t>(skips_batches_ ? examples / settings_.num_shares : examples);
+  }
+
   // The next batch of the data; false at the end.
   bool take(Batch& batch) {
     batch.clear(data_.schema);
@@ -256,6 +268,7 @@ class BatchReader::Impl {
   std::unique_ptr<ExampleOrder> order_;  // made by the first next() of a pass
   Random random_{0, 0};
   std::atomic<uint64_t> examples_{0};
+  std::atomic<uint64_t> from_memory_{0};  // examples of the pass, when it is served from memory
 };
 
 BatchReader::BatchReader(const DataOptions& options, const std::vector<std::string>& paths,
@@ -280,6 +293,9 @@ uint64_t BatchReader::spare_bytes() const {
   return impl_->spare_bytes();
 }
 
+void BatchReader::check_labels(std::function<void(float label)> check) {
+  impl_->check_labels(std::move(check));
+}
 void BatchReader::begin_pass(int pass) {
   impl_->begin_pass(pass);
 }

@@ -13,6 +13,7 @@
 #define PS_DATA_READER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -41,9 +42,10 @@ struct ReaderSettings {
 };
 
 struct ReaderProgress {
-  uint64_t bytes_read = 0;   // in this pass, as stored; read-ahead included
-  uint64_t total_bytes = 0;  // of a pass; 0: unknown, as of a stream, or of a pass served from memory
-  uint64_t examples = 0;     // handed out in this pass
+  uint64_t bytes_read = 0;      // in this pass, as stored; read-ahead included
+  uint64_t total_bytes = 0;     // of a pass; 0: unknown, as of a stream, or of a pass served from memory
+  uint64_t examples = 0;        // handed out in this pass
+  uint64_t total_examples = 0;  // of a pass served from memory; else 0
 };
 
 // One owner thread, but for interrupt.
@@ -63,6 +65,10 @@ class BatchReader {
   std::shared_ptr<const Vocabulary> vocabulary() const;  // of text, else null
 
   bool may_wait() const;  // for more to come: of a stream
+
+  // Bad lines are also those whose label `check` refuses with kData, on any thread.  To be called before the
+  // first pass.
+  void check_labels(std::function<void(float label)> check);
 
   // Of the pass that was begun: bytes for what is made of its batches and kept, since the next passes have
   // the same ones.  0: they have not, or are not sure to, or memory is short.

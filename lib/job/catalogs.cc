@@ -1,6 +1,7 @@
 // Lists of all catalogues, and the generated part of ps-job(5).
 #include <algorithm>
 
+#include "base/file.h"
 #include "cli/manual.h"
 #include "codec/codec.h"
 #include "config/spec.h"
@@ -11,6 +12,7 @@
 #include "model/evaluator.h"
 #include "model/layer.h"
 #include "optim/optimizer.h"
+#include "optim/options.h"
 #include "optim/schedule.h"
 
 namespace ps {
@@ -115,6 +117,20 @@ std::vector<std::string> common_keys(const Listing& list) {
   return common;
 }
 
+// "a.b=" for each key of a schema; those of the entries of a catalogue together.
+void collect_keys(const Json& schema, const std::string& path, std::vector<std::string>& keys) {
+  for (const char* choice : {"oneOf", "anyOf"}) {
+    if (!schema.contains(choice)) continue;
+    for (const Json& one : schema[choice]) collect_keys(one, path, keys);
+  }
+  if (!schema.contains("properties")) return;
+  for (const auto& [name, value] : schema["properties"].items()) {
+    const std::string key = json_path(path, name);
+    keys.push_back(key + "=");
+    collect_keys(value, key, keys);
+  }
+}
+
 std::string section(const std::string& title, const std::string& name, const AnySpec& spec) {
   return cat(".Ss ", title, "\nKeys of\n.Cm ", name, " :\n.Pp\n", key_list(spec, {}));
 }
@@ -141,7 +157,7 @@ std::string catalog_section(const Listing& list) {
 }  // namespace
 
 std::vector<std::string> catalog_kinds() {
-  std::vector<std::string> kinds = {"activations"};
+  std::vector<std::string> kinds = {"activations", "jobs"};
   for (const Listing& list : listings()) kinds.push_back(list.kind);
   return kinds;
 }
@@ -150,6 +166,12 @@ std::string list_catalog(const std::string& kind) {
   std::string out;
   if (kind == "activations") {
     for (const std::string& name : activation_names()) out += name + "\n";
+    return out;
+  }
+  if (kind == "jobs") {
+    const std::string folder = job_folder();
+    for (const std::string& file : folder.empty() ? std::vector<std::string>{} : list_directory(folder))
+      out += cat(file.substr(0, file.find('.')), "\n");
     return out;
   }
   for (const Listing& list : listings()) {
@@ -181,7 +203,16 @@ std::string job_keys_manual() {
   for (const Listing& list : listings()) {
     if (list.kind != "formats" && !list.where.empty()) out += catalog_section(list);
   }
-  return out;
+  return out + section("average", "optimizer.average", AverageOptions::spec()) +
+         section("warmup", "warmup, in optimizer.schedule", warmup_spec());
+}
+
+std::vector<std::string> settable_keys() {
+  std::vector<std::string> keys;
+  collect_keys(Job::spec().schema(), "", keys);
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
 }
 
 }  // namespace ps

@@ -1,9 +1,11 @@
 #include "job/job.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 
+#include "base/count_text.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "config/catalog.h"
@@ -25,8 +27,8 @@ std::string read_job(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(std::cin), {});
 }
 
-// True when the key at `path` is a string in the schema: "train.save_dir" is one, whatever it looks like.
-bool is_string_key(std::string_view path) {
+// True when the key at `path` has this type in the schema: "train.save_dir" is a string, whatever it looks like.
+bool is_key_of(std::string_view path, const char* type) {
   const std::vector<std::string_view> keys = split(path, '.');
   Json place;
   for (const auto& field : Job::spec().fields()) {
@@ -37,17 +39,44 @@ bool is_string_key(std::string_view path) {
     if (!place.contains("properties") || !place["properties"].contains(key)) return false;
     place = Json(place["properties"][key]);
   }
-  return place.contains("type") && place["type"] == "string";
+  return place.contains("type") && place["type"] == type;
 }
 
 void apply_override(Json& document, const Override& change) {
   if (change.is_list) {
     json_set(document, change.key, Json(change.values).dump());
-  } else if (!change.is_set && is_string_key(change.key)) {
+  } else if (!change.is_set && is_key_of(change.key, "string")) {
     json_set(document, change.key, Json(change.values.back()).dump());
+  } else if (auto count = parse_count(change.values.back());
+             !change.is_set && count && is_key_of(change.key, "integer")) {
+    json_set(document, change.key, std::to_string(*count));
   } else {
     json_set(document, change.key, change.values.back());
   }
+}
+
+// The last override of the key that an error is about, or of one above it; null when the file said it.
+const Override* blamed(std::span<const Override> overrides, const Error& error) {
+  for (size_t i = overrides.size(); i-- > 0;) {
+    const std::string& key = overrides[i].key;
+    const bool is_it = error.message().starts_with(key) && error.message().size() > key.size() &&
+                       (error.message()[key.size()] == ':' || error.message()[key.size()] == '.');
+    if (is_it) return &overrides[i];
+  }
+  return nullptr;
+}
+
+// "--passes: found string 'two', expected an integer"; of --set the key is told too.
+Error blame(const Override& change, const Error& error) {
+  if (change.is_set) return Error(error.code(), cat(change.typed, " ", error.message()));
+  const std::string rest = error.message().substr(change.key.size());
+  return Error(error.code(), cat(change.typed, rest));
+}
+
+std::string executable_folder() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "" : program.parent_path().string();
 }
 
 template <class Entry>
@@ -85,9 +114,32 @@ const ObjectSpec<Job>& Job::spec() {
   return spec;
 }
 
+std::string job_folder() {
+  const std::string folder = executable_folder();
+  for (const char* place : {"../share/pskit/jobs", "../../../share/jobs"}) {
+    const std::string jobs = join_path(folder, place);
+    if (!folder.empty() && is_directory(jobs)) return std::filesystem::path(jobs).lexically_normal().string();
+  }
+  return "";
+}
+
+std::string find_job(const std::string& name) {
+  if (name == "-" || exists(name) || name.find('/') != std::string::npos) return name;
+  const std::string folder = job_folder();
+  if (folder.empty()) return name;
+  for (const std::string& file : {name, name + ".json"}) {
+    if (const std::string path = join_path(folder, file); exists(path)) return path;
+  }
+  std::vector<std::string> names;
+  for (const std::string& file : list_directory(folder)) names.push_back(file.substr(0, file.find('.')));
+  fail(Code::kUsage, "cannot open ", quote(name), ": no such file, and no ready-made job of that name",
+       did_you_mean(name, names), "; ps-train --list jobs names those");
+}
+
 Job load_job(const std::string& path, std::span<const Override> overrides) {
-  std::string name = path == "-" ? "standard input" : path;
-  Json document = parse_json(read_job(path), name);
+  const std::string file = find_job(path);
+  std::string name = file == "-" ? "standard input" : file;
+  Json document = parse_json(read_job(file), name);
   try {
     spec_internal::expect_object(document, "");
     for (const Override& change : overrides) apply_override(document, change);
@@ -96,6 +148,7 @@ Job load_job(const std::string& path, std::span<const Override> overrides) {
     if (job.train.geo()) check_geo_optimizer(job.optimizer);
     return job;
   } catch (const Error& error) {
+    if (const Override* change = blamed(overrides, error)) throw blame(*change, error);
     throw error.within(name);
   }
 }

@@ -34,6 +34,13 @@ struct Job {
   static const ObjectSpec<Job>& spec();
 };
 
+// Where the job `name` is: a file, "-", or, of a name without a folder, one of the ready-made jobs that were
+// installed, with or without ".json".  Throws kUsage when there is none.
+std::string find_job(const std::string& name);
+
+// The folder of the ready-made jobs, of what is installed or of the tree that was built; empty: there is none.
+std::string job_folder();
+
 // Reads the job file ("-": standard input), lays the overrides of flags and environment over it, and checks
 // all of it.  Throws kUsage "job.json: optimizer.type: …".
 Job load_job(const std::string& path, std::span<const Override> overrides);
@@ -51,6 +58,9 @@ std::string job_keys_manual();
 // evaluators, formats.
 std::string list_catalog(const std::string& kind);
 std::vector<std::string> catalog_kinds();
+
+// "train.passes=" and so on: how a --set may begin, of all keys that are not in lists.
+std::vector<std::string> settable_keys();
 
 }  // namespace ps
 

@@ -54,6 +54,8 @@ class Run {
   Run(const Job& job, const RunOptions& options, ServerFinder& servers, Log& log)
       : job_(job), options_(options), servers_(servers), log_(log), pool_(options.threads), data_(job.data) {
     if (!options.init_model.empty()) use_saved_vocabulary(options.init_model, data_);
+    if (options.task == "train" || options.task == "test") data_.label_use = LabelUse::kNeeded;
+    if (options.task == "predict") data_.label_use = LabelUse::kIgnored;
   }
 
   bool train();
@@ -69,6 +71,7 @@ class Run {
   std::unique_ptr<BatchReader> make_reader(const std::vector<std::string>& paths, const std::string& shuffle,
                                            int passes, Share share = {0, 1});
   void build(const DataSchema& schema);
+  void check_has_model() const;
   void load_weights();
   void resume();
   void write_checkpoint(const Json& result);
@@ -76,6 +79,8 @@ class Run {
   void start_checkpoints(Json& result);
   bool was_finished() const;
   bool train_passes(Json& result);
+  void end_finished();
+  void save_interrupted(int pass, int64_t batches);
   void report_rows(Json& pass);
   void print_result(Json result);
 
@@ -130,11 +135,15 @@ std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& pa
 
 void Run::build(const DataSchema& schema) {
   network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed);
+  check_has_model();
+  if (data_.label_use == LabelUse::kNeeded)
+    reader_->check_labels([this](float label) { network_->check_label(label); });
   if (options_.dry_run) return;
   home_ = make_home(job_, options_, schema, network_->parameters(), servers_, pool_, log_);
   reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
                                                    options_.resume || options_.lost_run != 0)
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kOff, "");
+  if (!job_.train.log_period) reporter_->space_batches(1);
   trainer_ =
       std::make_unique<Trainer>(*network_, home_->store(), pool_, job_.train, home_->group(), *reporter_);
   trainer_->on_shrink_request([this] {
@@ -146,9 +155,21 @@ void Run::build(const DataSchema& schema) {
   if (reads_servers || home_->group().finished()) return;
   home_->group().on_checkpoint([this](std::string& out) { trainer_->save_figures(out); });
   if (home_->group().position().resumed) return resume();
+  if (leads() && options_.task == "train" && !options_.resume && options_.lost_run == 0)
+    check_no_models(job_.train.save_dir);
   const bool may_resume = options_.resume && home_->local() != nullptr;
   if (leads() && !may_resume) load_weights();
   home_->group().barrier();
+}
+
+// Weights that a job begins with would give an answer too, which nobody wants.
+void Run::check_has_model() const {
+  if (options_.task == "train" || !options_.init_model.empty() || has_servers(job_)) return;
+  const std::vector<ParameterSpec>& parameters = network_->parameters();
+  auto from_file = [](const ParameterSpec& spec) { return !spec.init_file.empty(); };
+  if (std::all_of(parameters.begin(), parameters.end(), from_file)) return;
+  fail(Code::kUsage, "no model to ", options_.task,
+       " with: give --init-model PATH (a folder pass-00000, a model file or a checkpoint), or --servers");
 }
 
 // Takes the part of a process that had this rank before.
@@ -189,8 +210,10 @@ bool Run::train() {
   reader_ = make_reader(job_.data.files, job_.data.shuffle, job_.train.passes,
                         {options_.rank, job_.cluster.trainers});
   build(reader_->schema());
-  if (!job_.data.test_files.empty())
+  if (!job_.data.test_files.empty()) {
     test_reader_ = make_reader(job_.data.test_files, "none", job_.train.passes);
+    test_reader_->check_labels([this](float label) { network_->check_label(label); });
+  }
   if (say_plan(*reader_)) return true;
   if (was_finished()) return true;
   saves_ = std::make_unique<RunSaves>(job_, options_, *home_, servers_.etcd(), network_->parameters(),
@@ -213,6 +236,8 @@ bool Run::train() {
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;
   print_result(std::move(result));
+  saves_->check();
+  if (checkpoints_) checkpoints_->check();
   return finished;
 }
 
@@ -254,7 +279,17 @@ void Run::write_checkpoint(const Json& result) {
   if (!asked) log_.warning("a checkpoint is asked for, but checkpoint.directory is empty");
 }
 
+// Of a process without servers that goes on from its last checkpoint; the model may not have been saved then.
+void Run::end_finished() {
+  log_.info("All ", job_.train.passes, " passes are done: there is nothing left to train");
+  const int last = job_.train.passes - 1;
+  const std::string model = join_path(job_.train.save_dir, pass_directory(last));
+  if (last < 0 || job_.train.save_dir.empty() || exists(join_path(model, kModelFile))) return;
+  saves_->save_pass(last);
+}
+
 bool Run::train_passes(Json& result) {
+  if (options_.resume && home_->local() != nullptr && trainer_->pass() >= job_.train.passes) end_finished();
   for (int pass = trainer_->pass(); pass < job_.train.passes; ++pass) {
     PassResult trained = trainer_->train_pass(pass, *reader_, stop_);
     if (leads() && options_.rank > 0)
@@ -264,7 +299,7 @@ bool Run::train_passes(Json& result) {
     if (trained.interrupted) {
       // Whoever is behind may be at work on its batch; for what others save it need only be on its way.
       home_->settle(leads() ? 3 : 1);
-      if (leads()) saves_->save(batch_directory(pass, trained.batches));
+      if (leads()) save_interrupted(pass, trained.batches);
       return false;
     }
     if (leads()) report_rows(result["passes"].back());
@@ -279,6 +314,11 @@ bool Run::train_passes(Json& result) {
   saves_->finish();
   home_->group().end_run();
   return true;
+}
+
+void Run::save_interrupted(int pass, int64_t batches) {
+  if (trainer_->step() == 0) return log_.info("Nothing was trained, so that no model is saved");
+  saves_->save(batch_directory(pass, batches));
 }
 
 // Of the tables whose rows come and go.
@@ -314,6 +354,9 @@ bool Run::test() {
 bool Run::predict() {
   reader_ = make_reader(job_.data.files, "none", 1);
   build(reader_->schema());
+  if (network_->predicts_costs() && !data_.labelled()) {
+    fail(Code::kUsage, "data.labels: false, but what this network predicts is the cost of the label");
+  }
   if (say_plan(*reader_)) return true;
   OutputStream output(options_.output, Compression::kNone, /*binary=*/false);
   bool open = true;

@@ -37,6 +37,10 @@ void RunCheckpoints::after_batch(bool stopping, const Json& result) {
   if (stopping || checkpointer_.due(trainer_.step())) write(result);
 }
 
+void RunCheckpoints::check() const {
+  if (checkpointer_.failure()) throw *checkpointer_.failure();
+}
+
 void RunCheckpoints::write(const Json& result) {
   std::string position;
   trainer_.save(position);

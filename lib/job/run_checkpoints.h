@@ -30,6 +30,9 @@ class RunCheckpoints {
   void after_pass(const Json& result) { write(result); }
   void write(const Json& result);
 
+  // At the end: throws why the last one could not be written, if it could not.
+  void check() const;
+
  private:
   const Json description_;  // of job and data, for whoever reads the checkpoint
   LocalStore& store_;

@@ -75,8 +75,27 @@ RunSaves::RunSaves(const Job& job, const RunOptions& options, ParameterHome& hom
 
 RunSaves::~RunSaves() = default;
 
+void check_no_models(const std::string& save_dir) {
+  if (save_dir.empty() || !is_directory(save_dir)) return;
+  for (const std::string& name : list_directory(save_dir)) {
+    const std::string folder = join_path(save_dir, name);
+    const bool named = name.starts_with("pass-") || step_of_folder(name);
+    if (!named || !(exists(join_path(folder, kModelFile)) || exists(join_path(folder, kManifestFile))))
+      continue;
+    fail(Code::kUsage, "train.save_dir: ", quote(save_dir), " holds models of an earlier run, as ",
+         quote(name),
+         ": name another folder with --save-dir, or take them away; --resume goes on with that run");
+  }
+}
+
 void RunSaves::prepare() const {
   if (can_save()) make_directories(job_.train.save_dir);
+}
+
+void RunSaves::check() const {
+  if (num_failed_ == 0) return;
+  fail(Code::kUnavailable, num_failed_, " of ", num_passes_,
+       " models could not be saved; the first: ", first_failure_);
 }
 
 bool RunSaves::save(const std::string& name) {
@@ -92,6 +111,7 @@ bool RunSaves::save_pass(int pass) {
   finish();
   if (making_) give_up(Error(Code::kExhausted, "the pass has ended, and its model is saved"));
   if (!elect(name, SaveStage::kBegin)) return false;
+  ++num_passes_;
   if (home_.group().checkpoint_pass() == pass && ask_servers(name, pass)) return false;
   save_now(name);
   return true;
@@ -149,9 +169,12 @@ std::string RunSaves::begin_folder(const std::string& name) const {
   return folder;
 }
 
+// Another task with this job file reads data of its own: it does not name those that were trained on.
 void RunSaves::write_beside(const std::string& folder) const {
   if (vocabulary_) vocabulary_->save(join_path(folder, kModelVocabulary));
-  write_file(join_path(folder, kModelJob), effective_job(job_).dump(2) + "\n");
+  Json job = effective_job(job_);
+  job["data"]["files"] = job["data"]["test_files"] = Json::array();
+  write_file(join_path(folder, kModelJob), job.dump(2) + "\n");
 }
 
 // Who is not the saver any more learns it at the end.
@@ -272,12 +295,16 @@ void RunSaves::ask_again(const Error& why) {
   log_.warning("the servers' files are asked for again: ", why.message());
 }
 
-// When training is over, the servers' rows still are what they were.
-void RunSaves::do_without_files(const std::string& why) {
+// When training is over, the servers' rows still are what they were.  `why` is a copy: the text is often one of
+// what is dropped here.
+void RunSaves::do_without_files(std::string why) {
   const std::string name = making_->name;
+  const bool asked = making_->asked;
   if (name != pass_directory(job_.train.passes - 1)) {
     drop();
-    return say_failed(name, cat("the servers' files: ", why));
+    why = cat("the servers' files: ", why);
+    if (!asked && num_failed_++ == 0) first_failure_ = cat(name, ": ", why);
+    return say_failed(name, why);
   }
   log_.warning("the servers' files are not there, so rows are read one by one: ", why);
   making_ = nullptr;

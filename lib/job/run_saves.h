@@ -38,6 +38,10 @@ class RunSaves {
   // Makes the folder of all: what is wrong with it is known before the work, not after it.
   void prepare() const;
 
+  // At the end: throws how many of the models of passes that this trainer was to save it could not, and why
+  // the first, if there is one.
+  void check() const;
+
   // Saves what the store has as `name`; false when there is nowhere to save it, or this trainer is not the
   // one that does.  Throws when it cannot be written, or read from the servers.
   bool save(const std::string& name);
@@ -73,7 +77,7 @@ class RunSaves {
   void begin_model();
   void take_over_files(const std::string& checkpoint, const Manifest& manifest);
   void ask_again(const Error& why);
-  void do_without_files(const std::string& why);
+  void do_without_files(std::string why);
   void make_model(const std::string& checkpoint);
   void end_model();
   void drop();
@@ -89,8 +93,15 @@ class RunSaves {
   SaveElection election_;
   double renewed_ = 0;  // seconds of the clock
 
+  int num_passes_ = 0, num_failed_ = 0;  // models of passes: begun, and of them not saved
+  std::string first_failure_;
+
   std::shared_ptr<Making> making_;  // a model of a checkpoint; null: none is being made
 };
+
+// Before a run begins: throws kUsage when models of another run are in the folder of models, so that passes of
+// two runs are never mixed.
+void check_no_models(const std::string& save_dir);
 
 }  // namespace ps
 

@@ -19,6 +19,11 @@ class FencedFile final : public OutputFile {
     file_->write(bytes);
   }
 
+  void overwrite(uint64_t offset, std::string_view bytes) override {
+    fence_.check();
+    file_->overwrite(offset, bytes);
+  }
+
   void sync() override {
     fence_.check_now();
     file_->sync();

@@ -32,6 +32,9 @@ class Cost {
   virtual void evaluate(Matrix<const T> scores, const Batch& batch, ThreadPool& pool, std::span<T> costs,
                         Matrix<T> gradient) const = 0;
 
+  // Throws kData when no example may have this label ("label 7.5 is not a class of 10").  Any thread.
+  virtual void check_label(float label) const { (void)label; }
+
   // What predictions and evaluators see: probabilities for classification, values for regression.
   //   output [B, C]: the input layer's output, after its activation  ->  predictions [B, C]
   virtual void predict(Matrix<const T> output, std::span<float> predictions) const = 0;

@@ -10,6 +10,14 @@ int64_t class_of(float label, int64_t classes) {
   return static_cast<float>(index) == label ? index : -1;
 }
 
+void check_class(float label, int64_t classes) {
+  if (class_of(label, classes) < 0) fail(Code::kData, "label ", label, " is not a class of ", classes);
+}
+
+void check_binary(float label) {
+  if (label != 0 && label != 1 && label != -1) fail(Code::kData, "label ", label, " is not 0, 1 or -1");
+}
+
 void check_classes(std::span<const float> labels, int64_t classes) {
   for (size_t b = 0; b < labels.size(); ++b) {
     if (class_of(labels[b], classes) >= 0) continue;

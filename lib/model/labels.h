@@ -18,6 +18,10 @@ inline bool is_positive(float label) {
   return label > 0;
 }
 
+// Throw kData for a label that is no class ("label 7.5 is not a class of 10"), or none of -1, 0 and 1.
+void check_class(float label, int64_t classes);
+void check_binary(float label);
+
 // Throw kData for the first label that is no class ("label 7.5 of example 12 is not a class of 10"), or is
 // none of -1, 0 and 1.  Examples are counted from 0, in the batch.
 void check_classes(std::span<const float> labels, int64_t classes);

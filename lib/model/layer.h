@@ -117,6 +117,9 @@ class Layer {
 
   // True when the output already is a cost an example [B, 1] (nce, hsigmoid).
   virtual bool is_cost() const { return false; }
+
+  // Of such a layer: as Cost::check_label.
+  virtual void check_label(float label) const { (void)label; }
 };
 
 struct LayerEntry : CatalogEntry {

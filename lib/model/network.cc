@@ -150,6 +150,29 @@ KeyList Network<T>::Impl::key_list(int use, const PreparedBatch& prepared) const
 template <class T>
 double Network<T>::Impl::forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
                                  ThreadPool& pool) {
+  forward_nodes(prepared, views, pool);
+  double sum = evaluate(costs_.front());
+  make_predictions();
+  for (size_t i = 1; i < costs_.size() && prepared.training; ++i) sum += evaluate(costs_[i]);
+  return sum;
+}
+
+template <class T>
+void Network<T>::Impl::predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
+                               ThreadPool& pool) {
+  forward_nodes(prepared, views, pool);
+  make_predictions();
+}
+
+template <class T>
+void Network<T>::Impl::check_label(float label) const {
+  for (const CostState<T>& state : costs_) state.cost->check_label(label);
+  for (const NodeState<T>& node : nodes_) node.layer->check_label(label);
+}
+
+template <class T>
+void Network<T>::Impl::forward_nodes(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
+                                     ThreadPool& pool) {
   PS_CHECK(views.size() == wiring_.parameters.size());
   prepared_ = &prepared;
   views_ = views;
@@ -157,12 +180,6 @@ double Network<T>::Impl::forward(const PreparedBatch& prepared, std::span<const 
   convert_dense_slots();
   resize_outputs();
   for (size_t i = 0; i < nodes_.size(); ++i) forward_node(i);
-  double sum = evaluate(costs_.front());
-  const Matrix<const T> outputs = output(main_cost().input);
-  predictions_.resize(static_cast<size_t>(outputs.size()));
-  main_cost().cost->predict(outputs, predictions_);
-  for (size_t i = 1; i < costs_.size() && prepared.training; ++i) sum += evaluate(costs_[i]);
-  return sum;
 }
 
 // Batches hold floats: other networks get a copy of their own type.
@@ -225,6 +242,13 @@ double Network<T>::Impl::evaluate(CostState<T>& state) {
 }
 
 template <class T>
+void Network<T>::Impl::make_predictions() {
+  const Matrix<const T> outputs = output(main_cost().input);
+  predictions_.resize(static_cast<size_t>(outputs.size()));
+  main_cost().cost->predict(outputs, predictions_);
+}
+
+template <class T>
 void Network<T>::Impl::backward() {
   PS_CHECK(prepared_ != nullptr && prepared_->training);
   zero_gradients();
@@ -272,8 +296,7 @@ void Network<T>::Impl::backward_node(size_t index) {
 template <class T>
 Matrix<const float> Network<T>::Impl::predictions() const {
   PS_CHECK(prepared_ != nullptr);
-  const NodeState<T>& node = nodes_[main_cost().input];
-  return {predictions_.data(), static_cast<int64_t>(main_cost().costs.size()), node.cols};
+  return {predictions_.data(), batch_size(), nodes_[main_cost().input].cols};
 }
 
 template <class T>
@@ -312,6 +335,22 @@ template <class T>
 double Network<T>::forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
                            ThreadPool& pool) {
   return impl_->forward(prepared, views, pool);
+}
+
+template <class T>
+void Network<T>::predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
+                         ThreadPool& pool) {
+  impl_->predict(prepared, views, pool);
+}
+
+template <class T>
+bool Network<T>::predicts_costs() const {
+  return impl_->predicts_costs();
+}
+
+template <class T>
+void Network<T>::check_label(float label) const {
+  impl_->check_label(label);
 }
 
 template <class T>

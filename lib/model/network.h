@@ -61,7 +61,16 @@ class Network {
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
   void backward();
 
-  // Of the last forward: [B, C].
+  // The same without a cost: labels are not looked at.  Not for networks whose predictions are costs.
+  void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
+
+  // True when predictions are costs, which need labels (nce, hsigmoid).
+  bool predicts_costs() const;
+
+  // Throws kData "label 7.5 is not a class of 10".  Any thread.
+  void check_label(float label) const;
+
+  // Of the last forward or predict: [B, C].
   Matrix<const float> predictions() const;
 
   // Fresh evaluators, as the job file lists them.

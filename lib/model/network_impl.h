@@ -54,6 +54,9 @@ class Network<T>::Impl {
   bool plans_repeat() const;
   void adopt_plans(PreparedBatch& prepared) const;
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
+  void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
+  bool predicts_costs() const { return nodes_[graph_.cost_input].layer->is_cost(); }
+  void check_label(float label) const;
   void backward();
   Matrix<const float> predictions() const;
   std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
@@ -71,10 +74,13 @@ class Network<T>::Impl {
   std::unique_ptr<Evaluator> make_evaluator(size_t index) const;
   void convert_dense_slots();
   void resize_outputs();
+  void forward_nodes(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
+                     ThreadPool& pool);
   void forward_node(size_t index);
   void backward_node(size_t index);
   double evaluate(CostState<T>& state);
   void add_cost_gradients(size_t node, bool before_activation);
+  void make_predictions();
   void zero_gradients();
 
   Matrix<T> output(size_t node) { return {nodes_[node].output.data(), batch_size(), nodes_[node].cols}; }

@@ -139,6 +139,10 @@ const ObjectSpec<ModelOptions>& ModelOptions::spec() {
       evaluator["oneOf"].push_back({{"type", "string"}});
       return list_of(evaluator);
     };
+    s.check([](const ModelOptions& model, std::string_view path) {
+      spec_internal::expect_array(model.layers, json_path(path, "layers"));
+      spec_internal::expect_array(model.evaluators, json_path(path, "evaluators"));
+    });
     return s;
   }();
   return spec;

@@ -19,7 +19,8 @@ const ObjectSpec<ParameterTuning>& ParameterTuning::spec() {
   static const ObjectSpec<ParameterTuning> spec = [] {
     ObjectSpec<ParameterTuning> s;
     s.field("learning_rate", &ParameterTuning::learning_rate, "multiplies the global rate; 0 freezes")
-        .at_least(0);
+        .at_least(0)
+        .at_most(kLargestRate);
     s.field("l1", &ParameterTuning::l1, "L1 weight decay instead of the optimizer's").at_least(0);
     s.field("l2", &ParameterTuning::l2, "L2 weight decay instead of the optimizer's").at_least(0);
     s.field("momentum", &ParameterTuning::momentum, "momentum instead of the optimizer's, below 1")

@@ -43,11 +43,15 @@ void check_schedule(const Json& schedule, std::string_view path);
 void check_below_one(double value, std::string_view path);
 }  // namespace optim_internal
 
+// Weights and what moves them are floats: a larger rate would be infinite.
+inline constexpr double kLargestRate = 1e38;
+
 template <class Options>
 void add_optimizer_fields(ObjectSpec<Options>& spec) {
   spec.field("learning_rate", &Options::learning_rate,
              "step size, before schedule and the parameter's own factor")
-      .at_least(0);
+      .at_least(0)
+      .at_most(kLargestRate);
   spec.field("l1", &Options::l1, "L1 weight decay: each step moves weights towards zero by rate x l1")
       .at_least(0);
   spec.field("l2", &Options::l2, "L2 weight decay: each step scales weights by 1 - rate x l2").at_least(0);

@@ -223,6 +223,10 @@ std::span<const ScheduleEntry* const> schedule_catalog() {
   return kCatalog;
 }
 
+const AnySpec& warmup_spec() {
+  return WarmupOptions::spec();
+}
+
 std::unique_ptr<Schedule> make_schedule(const Json& object, double learning_rate, std::string_view path) {
   if (object.is_null()) return kConstant.make(Json::object(), learning_rate, path);
   return find_entry(schedule_catalog(), object, path, "schedule").make(object, learning_rate, path);

@@ -36,6 +36,9 @@ struct ScheduleEntry : CatalogEntry {
 // Every schedule, in the order of the manual.
 std::span<const ScheduleEntry* const> schedule_catalog();
 
+// The keys of warmup, which every schedule has.
+const AnySpec& warmup_spec();
+
 // The schedule that `object` (with its "type") describes; constant when it is null.  Throws kUsage.
 std::unique_ptr<Schedule> make_schedule(const Json& object, double learning_rate, std::string_view path);
 

@@ -74,6 +74,7 @@ bool Checkpointer::due(int64_t step) const {
 
 bool Checkpointer::write(int64_t step, const LocalStore& store, const CheckpointStates& states) {
   if (step == last_step_) return true;
+  failure_.reset();
   last_time_ = monotonic_seconds();
   const std::string folder = join_path(options_.directory, step_folder(step));
   try {
@@ -84,6 +85,7 @@ bool Checkpointer::write(int64_t step, const LocalStore& store, const Checkpoint
     return true;
   } catch (const Error& error) {
     log_.error("checkpoint at step ", step, " failed, the one before it stays: ", error.message());
+    failure_ = error.within(cat("the last checkpoint, at step ", step, ", failed"));
   }
   try {
     files_.remove(folder);

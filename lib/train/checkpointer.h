@@ -5,8 +5,10 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "base/error.h"
 #include "base/file_system.h"
 #include "base/log.h"
 #include "base/thread_pool.h"
@@ -45,6 +47,9 @@ class Checkpointer {
   // it says so in the log, takes away what it wrote, and returns false: the checkpoint before stays valid.
   bool write(int64_t step, const LocalStore& store, const CheckpointStates& states);
 
+  // Why the last write failed; nothing when it did not.
+  const std::optional<Error>& failure() const { return failure_; }
+
  private:
   void note_written(const std::string& folder, const Manifest& manifest);
   Manifest write_parts(const std::string& folder, int64_t step, const LocalStore& store,
@@ -62,6 +67,7 @@ class Checkpointer {
   std::unique_ptr<CheckpointReader> base_;  // the last full one, when increments are wanted
   int since_full_ = 0;                      // increments that build on it
   int64_t last_step_ = -1;                  // written, or resumed from
+  std::optional<Error> failure_;            // of the last write
   double last_time_;                        // of monotonic_seconds
 };
 

@@ -29,7 +29,8 @@ class Measures {
   void load(ByteReader& in);
 
   int64_t samples() const { return samples_; }
-  double average_cost() const { return samples_ == 0 ? 0 : cost_ / static_cast<double>(samples_); }
+  // Over the weights of the examples, as evaluators take their means.
+  double average_cost() const { return weight_ > 0 ? cost_ / weight_ : 0; }
   std::vector<std::pair<std::string, double>> values() const;
 
   // "auc=0.79 classification_error=0.15"
@@ -40,6 +41,7 @@ class Measures {
 
  private:
   int64_t samples_ = 0;
+  double weight_ = 0;  // of all examples: their number where they have none
   double cost_ = 0;
   std::vector<std::unique_ptr<Evaluator>> evaluators_;
 };

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 
 #include "base/error.h"
+#include "checkpoint/model/model_format.h"
+#include "train/stored_rows.h"
 
 namespace ps {
 
@@ -16,106 +17,30 @@ int64_t rows_at_once(int64_t cols) {
   return std::max<int64_t>(1, kBufferFloats / cols);
 }
 
-std::string shape_text(const std::vector<int64_t>& shape) {
-  std::string out = "[";
-  for (size_t i = 0; i < shape.size(); ++i) out += cat(i > 0 ? ", " : "", shape[i]);
-  return out + "]";
+void check_finite(const std::string& parameter, std::span<const float> rows, int64_t cols) {
+  for (size_t begin = 0, row = 0; begin < rows.size(); begin += static_cast<size_t>(cols), ++row)
+    check_finite_row(parameter, row, rows.subspan(begin, static_cast<size_t>(cols)));
 }
 
-void write_rows(SafetensorsWriter& writer, ParameterStore& store, int parameter, int64_t cols,
-                std::span<const uint64_t> keys, const std::function<void()>& on_rows) {
+void write_rows(SafetensorsWriter& writer, ParameterStore& store, int parameter, const std::string& name,
+                int64_t cols, std::span<const uint64_t> keys, const std::function<void()>& on_rows) {
   std::vector<float> buffer;
   for (size_t begin = 0; begin < keys.size();) {
     size_t count = std::min(keys.size() - begin, static_cast<size_t>(rows_at_once(cols)));
     buffer.resize(count * static_cast<size_t>(cols));
     store.read_rows(parameter, keys.subspan(begin, count), buffer.data());
+    check_finite_rows(name, keys.subspan(begin, count), buffer);
     writer.write_array<float>(buffer);
     on_rows();
     begin += count;
   }
 }
 
-[[noreturn]] void fail_shape(const SafetensorsReader& model, const TensorInfo& tensor,
-                             const std::string& expected) {
-  fail(Code::kUsage, model.path(), ": ", quote(tensor.name), " is ", tensor.dtype, " ",
-       shape_text(tensor.shape), ", the job expects ", expected);
-}
-
-// Others write a column or a row as a vector: extents of 1 do not count.
-std::vector<int64_t> without_ones(std::vector<int64_t> shape) {
-  std::erase(shape, 1);
-  return shape;
-}
-
-// The rows of one parameter in a model file.
-class StoredRows {
- public:
-  StoredRows(const SafetensorsReader& model, const ParameterSpec& spec)
-      : model_(model),
-        name_(spec.name),
-        cols_(spec.cols),
-        bound_(static_cast<uint64_t>(spec.rows)),
-        keys_(model.find(spec.name + ".keys")),
-        scales_(model.find(spec.name + ".scales")) {
-    const TensorInfo* rows = model.find(keys_ ? spec.name + ".rows" : spec.name);
-    if (rows == nullptr) fail(Code::kUsage, model.path(), ": no parameter ", quote(spec.name));
-    rows_ = rows;
-    count_ = keys_ ? keys_->elements() : spec.rows;
-    if (keys_ && (keys_->dtype != "U64" || keys_->shape.size() != 1)) fail_shape(model, *keys_, "U64 keys");
-    const std::vector<int64_t> shape = {count_, cols_};
-    if (without_ones(rows_->shape) != without_ones(shape)) fail_shape(model, *rows_, shape_text(shape));
-    const bool scaled = rows_->dtype == "I8";
-    if (!scaled) scales_ = nullptr;
-    if (scaled && (scales_ == nullptr || scales_->dtype != "F32" || scales_->elements() != count_)) {
-      fail_shape(model, *rows_, "a scale for each row beside it");
-    }
-  }
-
-  int64_t count() const { return count_; }
-
-  // Rows [first, first + keys.size()).
-  void read(int64_t first, std::span<uint64_t> keys, std::span<float> rows) {
-    for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint64_t>(first) + i;
-    if (keys_) model_.read<uint64_t>(*keys_, first, keys);
-    for (uint64_t key : keys) check_key(key);
-    if (scales_) return read_scaled(first, keys.size(), rows);
-    model_.read_floats(*rows_, first * cols_, rows);
-  }
-
- private:
-  void check_key(uint64_t key) {
-    if (last_key_ && key <= *last_key_) {
-      fail(Code::kCorrupt, model_.path(), ": keys of ", quote(name_), " do not ascend at ", key);
-    }
-    last_key_ = key;
-    if (bound_ == 0 || key < bound_) return;
-    fail(Code::kUsage, model_.path(), ": key ", key, " of ", quote(name_), " is outside the job's ", bound_);
-  }
-
-  void read_scaled(int64_t first, size_t count, std::span<float> rows) const {
-    std::vector<int8_t> units(rows.size());
-    std::vector<float> scales(count);
-    model_.read<int8_t>(*rows_, first * cols_, units);
-    model_.read<float>(*scales_, first, scales);
-    for (size_t i = 0; i < rows.size(); ++i) {
-      rows[i] = static_cast<float>(units[i]) * scales[i / static_cast<size_t>(cols_)];
-    }
-  }
-
-  const SafetensorsReader& model_;
-  const std::string name_;
-  const int64_t cols_;
-  const uint64_t bound_;
-  const TensorInfo *keys_, *scales_, *rows_ = nullptr;  // keys and scales: null without
-  int64_t count_ = 0;
-  std::optional<uint64_t> last_key_;
-};
-
 // Calls take(keys, rows) for pieces of a sparse tensor pair, or of a whole matrix whose row numbers are the
 // keys.
 template <class Take>
-void each_rows(const SafetensorsReader& model, const ParameterSpec& spec, Take&& take) {
-  StoredRows stored(model, spec);
+void each_rows(SafetensorsReader& model, const ParameterSpec& spec, Take&& take) {
+  StoredRows stored(model, {spec.name, spec.rows, spec.cols});
   const int64_t step = rows_at_once(spec.cols);
   std::vector<uint64_t> keys;
   std::vector<float> rows;
@@ -147,8 +72,7 @@ void load_one(const ParameterSpec& spec, int parameter, ParameterStore& store, E
   store.load_all(parameter, all.data());
 }
 
-void load_stored(const SafetensorsReader& model, const ParameterSpec& spec, int parameter,
-                 ParameterStore& store) {
+void load_stored(SafetensorsReader& model, const ParameterSpec& spec, int parameter, ParameterStore& store) {
   load_one(spec, parameter, store, [&](auto&& take) { each_rows(model, spec, take); });
 }
 
@@ -201,10 +125,11 @@ void save_model(const std::string& path, const std::vector<ParameterSpec>& param
   for (size_t p = 0; p < parameters.size(); ++p) {
     const ParameterSpec& spec = parameters[p];
     if (spec.sparse) {
-      write_rows(writer, store, static_cast<int>(p), spec.cols, keys[p], on_rows);
+      write_rows(writer, store, static_cast<int>(p), spec.name, spec.cols, keys[p], on_rows);
     } else {
       whole.resize(static_cast<size_t>(spec.rows * spec.cols));
       store.read_all(static_cast<int>(p), whole.data());
+      check_finite(spec.name, whole, spec.cols);
       writer.write_array<float>(whole);
     }
   }
@@ -223,7 +148,10 @@ void load_model(ModelSource& model, const std::vector<ParameterSpec>& parameters
     const size_t table = find_table(model, parameters[p]);
     load_one(parameters[p], static_cast<int>(p), store, [&](auto&& take) {
       auto cursor = model.rows(table);
-      while (const RowBlock* rows = cursor->next()) take(std::span(rows->keys), rows->values.data());
+      while (const RowBlock* rows = cursor->next()) {
+        check_finite_rows(parameters[p].name, rows->keys, rows->values);
+        take(std::span(rows->keys), rows->values.data());
+      }
     });
   }
 }

@@ -29,7 +29,7 @@ inline constexpr const char* kModelVocabulary = "vocabulary.txt";  // of text
 // The model file that `path` means: itself, or model.safetensors in it when it is a folder.
 std::string model_file_path(const std::string& path);
 
-// Writes all parameters.  A sparse one is "<name>.keys" U64 [N], ascending, and "<name>.rows" F32 [N, D];
+// Writes all parameters, whose weights must be finite: kData names the first that is not.  A sparse one is "<name>.keys" U64 [N], ascending, and "<name>.rows" F32 [N, D];
 // others are
 // "<name>" F32 [rows, cols].  Rows are streamed through a bounded buffer; `on_rows` is called after each of
 // it.
@@ -39,7 +39,7 @@ void save_model(
 
 // Sets parameters from a model file: all of them, each of which must be there with the same shape (a sparse
 // parameter may be loaded from a whole one and the other way round).  Throws kUsage when the model does not
-// fit the job.
+// fit the job, kCorrupt when it is damaged, and kData when a weight is not finite.
 void load_model(const std::string& path, const std::vector<ParameterSpec>& parameters, ParameterStore& store);
 
 // The same from the weights of a checkpoint, all of them up to date.

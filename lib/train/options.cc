@@ -26,7 +26,9 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
             "async: gradients for weights older than so many steps are dropped and counted, 0: none is")
         .at_least(0);
     s.field("log_period", &TrainOptions::log_period,
-            "batches between two reports, 0: only at the end of a pass")
+            "batches between two reports, 0: only at the end of a pass; absent: 100, of which a line is "
+            "shown once "
+            "a second at most")
         .at_least(0);
     s.field("save_dir", &TrainOptions::save_dir,
             "folder in which pass-00000 and so on are saved, empty: none");

@@ -13,10 +13,10 @@ namespace ps {
 
 struct TrainOptions {
   int passes = 1;
-  std::string gradient = "mean";    // over the examples of a batch: sum | mean
-  Json mode = "sync";               // of several trainers: "sync", "async", {"staleness": n}, {"geo": k}
-  int64_t max_lag = 0;              // async: older gradients are dropped
-  int64_t log_period = 100;         // batches between reports
+  std::string gradient = "mean";      // over the examples of a batch: sum | mean
+  Json mode = "sync";                 // of several trainers: "sync", "async", {"staleness": n}, {"geo": k}
+  int64_t max_lag = 0;                // async: older gradients are dropped
+  std::optional<int64_t> log_period;  // batches between reports; nothing: 100, and a second between lines
   std::string save_dir = "output";  // pass-00000/ … are made here after each pass; empty: nothing is saved
   int saving_period = 1;            // passes between saves; the last pass is always saved
   bool load_save_parameters_in_pserver = false;  // servers write models by themselves

@@ -134,8 +134,11 @@ bool PrepareAhead::take_batch(Slot*& slot) {
 
 void PrepareAhead::note_progress() {
   ReaderProgress progress = reader_.progress();
-  if (progress.total_bytes == 0) return;
-  double fraction = static_cast<double>(progress.bytes_read) / static_cast<double>(progress.total_bytes);
+  const bool from_memory = progress.total_examples > 0;
+  const uint64_t done = from_memory ? progress.examples : progress.bytes_read;
+  const uint64_t total = from_memory ? progress.total_examples : progress.total_bytes;
+  if (total == 0) return;
+  double fraction = static_cast<double>(done) / static_cast<double>(total);
   fraction_.store(std::min(fraction, 1.0), std::memory_order_relaxed);
 }
 

@@ -15,8 +15,12 @@ static std::FILE* open_metrics(const std::string& path, bool append) {
   return file;
 }
 
-Reporter::Reporter(Log& log, ProgressMode progress, const std::string& metrics, bool append)
-    : log_(log), mode_(progress), metrics_(open_metrics(metrics, append), [](std::FILE* file) {
+Reporter::Reporter(Log& log, ProgressMode progress, const std::string& metrics, bool append,
+                   std::function<double()> clock)
+    : log_(log),
+      mode_(progress),
+      clock_(std::move(clock)),
+      metrics_(open_metrics(metrics, append), [](std::FILE* file) {
         if (file != nullptr && file != stdout) std::fclose(file);
       }) {}
 
@@ -31,11 +35,23 @@ void Reporter::advance(int64_t samples, double done) {
   if (progress_) progress_->update(count, done > 0 ? count / done : 0);
 }
 
+// The first line comes as soon as it can.
+bool Reporter::shows_batch() {
+  if (batch_period_ == 0) return true;
+  const double now = clock_();
+  if (now < next_batch_) return false;
+  next_batch_ = now + batch_period_;
+  return true;
+}
+
 void Reporter::batch(int pass, int64_t batch, const Measures& whole, const Measures& current,
                      double learning_rate, const PassTimes& times) {
-  log_.info(" Batch=", batch, " samples=", whole.samples(), " AvgCost=", significant(whole.average_cost(), 6),
-            " CurrentCost=", significant(current.average_cost(), 6), " Eval: ", whole.text(),
-            " CurrentEval: ", current.text());
+  if (shows_batch()) {
+    log_.info(" Batch=", batch, " samples=", whole.samples(),
+              " AvgCost=", significant(whole.average_cost(), 6),
+              " CurrentCost=", significant(current.average_cost(), 6), " Eval: ", whole.text(),
+              " CurrentEval: ", current.text());
+  }
   if (!metrics_) return;
   Json line = {{"event", "batch"},
                {"pass", pass},

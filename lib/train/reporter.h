@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cli/progress.h"
 #include "config/fwd.h"
@@ -21,11 +22,15 @@ class Reporter {
  public:
   // `metrics` is a file for JSON lines, made anew or appended to, "-" standard output, or empty.  Throws
   // kUsage when it cannot be made.
-  Reporter(Log& log, ProgressMode progress, const std::string& metrics, bool append = false);
+  Reporter(Log& log, ProgressMode progress, const std::string& metrics, bool append = false,
+           std::function<double()> clock = monotonic_seconds);
   ~Reporter();
 
   void begin(const std::string& label);        // a pass or a test, for the bar
   void advance(int64_t samples, double done);  // `done` in [0, 1], or negative when unknown
+
+  // Lines of batches are shown only so many seconds after the one before; metrics have all of them.
+  void space_batches(double seconds) { batch_period_ = seconds; }
 
   // "Batch=… samples=… AvgCost=… CurrentCost=… Eval: … CurrentEval: …"
   void batch(int pass, int64_t batch, const Measures& whole, const Measures& current, double learning_rate,
@@ -40,10 +45,13 @@ class Reporter {
   Log& log() { return log_; }
 
  private:
+  bool shows_batch();
   void write_metrics(const Json& line);
 
   Log& log_;
   const ProgressMode mode_;
+  const std::function<double()> clock_;
+  double batch_period_ = 0, next_batch_ = 0;  // seconds; of the clock
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<std::FILE, void (*)(std::FILE*)> metrics_;
 };

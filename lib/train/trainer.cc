@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/clock.h"
@@ -16,6 +17,19 @@ void check_finite(double cost, const PreparedBatch& prepared) {
   if (std::isfinite(cost)) return;
   fail(Code::kData, "cost of batch ", prepared.step, " is ", cost,
        ": training has diverged; try a smaller learning rate, clipping, or a look at the values of the data");
+}
+
+bool all_finite(Matrix<const float> values) {
+  return std::all_of(values.data, values.data + values.size(),
+                     [](float value) { return std::isfinite(value); });
+}
+
+void check_model_finite(bool finite, const PreparedBatch& prepared) {
+  if (finite) return;
+  fail(Code::kData, "batch ", prepared.step,
+       ": what the model makes of it is not finite: the model has diverged in training, or the values of the "
+       "data "
+       "are beyond it");
 }
 
 void check_not_empty(int64_t samples, bool stopped) {
@@ -275,6 +289,12 @@ double Trainer::evaluate_batch(const PreparedBatch& prepared) {
   return forward(prepared);
 }
 
+void Trainer::predict_batch(const PreparedBatch& prepared) {
+  if (network_.predicts_costs()) return void(evaluate_batch(prepared));
+  store_.pull(prepared.plans, PullMode::kRead, views_);
+  network_.predict(prepared, views_, pool_);
+}
+
 TestResult Trainer::test(int pass, BatchReader& reader, const std::function<bool()>& stop) {
   double start = monotonic_seconds();
   Measures measures(network_.make_evaluators());
@@ -283,6 +303,7 @@ TestResult Trainer::test(int pass, BatchReader& reader, const std::function<bool
   PrepareAhead prepare(network_, reader, to_evaluate(reader));
   while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
     double cost = evaluate_batch(*prepared);
+    check_model_finite(std::isfinite(cost), *prepared);
     measures.add(cost, network_.predictions(), prepared->batch);
     reporter_.advance(measures.samples(), prepare.fraction_read());
   }
@@ -300,8 +321,9 @@ int64_t Trainer::predict(BatchReader& reader, const std::function<bool()>& stop,
   reader.begin_pass(0);
   PrepareAhead prepare(network_, reader, to_evaluate(reader));
   while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
-    evaluate_batch(*prepared);
+    predict_batch(*prepared);
     Matrix<const float> predictions = network_.predictions();
+    check_model_finite(all_finite(predictions), *prepared);
     lines.clear();
     for (int64_t b = 0; b < predictions.rows; ++b) {
       for (int64_t c = 0; c < predictions.cols; ++c) {

@@ -79,11 +79,12 @@ class Trainer {
   int pass() const { return pass_; }
   int64_t batches() const { return batches_; }  // of the pass, trained on
 
-  // Measures the present weights.  `pass` is for the report; -1 when no training ran.
+  // Measures the present weights; kData when the cost of a batch is not finite.  `pass` is for the report; -1 when no training ran.
   TestResult test(int pass, BatchReader& reader, const std::function<bool()>& stop);
 
   // Calls `write` with lines of text, one an example in the order of the input: its C predictions, with
-  // spaces between, each in the shortest decimals that read back the same.  Returns the number of examples.
+  // spaces between, each in the shortest decimals that read back the same.  Labels are not looked at, unless
+  // predictions are costs.  Returns the number of examples; kData when a prediction is not finite.
   int64_t predict(BatchReader& reader, const std::function<bool()>& stop,
                   const std::function<void(std::string_view)>& write);
 
@@ -98,10 +99,15 @@ class Trainer {
   bool end_with_others(PassResult& result);
   bool try_train_batch(const PreparedBatch& prepared, const PreparedBatch* next);
   void train_batch(const PreparedBatch& prepared, const PreparedBatch* next);
-  bool reports() const { return options_.log_period > 0 && batches_ % options_.log_period == 0; }
+  bool reports() const {
+    constexpr int64_t kPeriod = 100;  // unless the job says another
+    const int64_t period = options_.log_period.value_or(kPeriod);
+    return period > 0 && batches_ % period == 0;
+  }
   void merge_current();
   void merge_group(PassResult& result);
   double evaluate_batch(const PreparedBatch& prepared);
+  void predict_batch(const PreparedBatch& prepared);
   double forward(const PreparedBatch& prepared);
 
   Network<float>& network_;

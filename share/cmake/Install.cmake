@@ -1,5 +1,6 @@
 # Where a Unix user expects things, and a Debian package of them.  Completions come from the programs' own tables of
-# flags, pages of man1 belong to a program and are installed with it.
+# flags, pages of man1 belong to a program and are installed with it.  What was not built is left out: the quickstart
+# builds two programs.
 include(GNUInstallDirs)
 set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
     WORLD_READ WORLD_EXECUTE)
@@ -13,11 +14,11 @@ function(ps_completion program shell file destination)
                      COMMAND ${program} --dump-completion ${shell} > ${output}
                      COMMENT "Completion of ${program} for ${shell}")
   add_custom_target(completion_${program}_${shell} ALL DEPENDS ${output})
-  install(FILES ${output} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/${destination})
+  install(FILES ${output} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/${destination} OPTIONAL)
 endfunction()
 
 foreach(program ${PS_PROGRAMS})
-  install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
   install(FILES ${CMAKE_SOURCE_DIR}/man/man1/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
   ps_completion(${program} bash ${program} bash-completion/completions)
   ps_completion(${program} zsh _${program} zsh/vendor-completions)
@@ -28,6 +29,9 @@ foreach(section 5 7)
   file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/man/man${section}/*.${section})
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
+# The tour by the name that people try: man pskit.
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/man/pskit.7 CONTENT ".so man7/ps.7\n")
+install(FILES ${CMAKE_BINARY_DIR}/man/pskit.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/share/jobs ${CMAKE_SOURCE_DIR}/share/launch
         DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit USE_SOURCE_PERMISSIONS)
 
@@ -38,7 +42,7 @@ add_custom_command(OUTPUT ${schema} DEPENDS ps-train
                    COMMAND ps-train --print-schema > ${schema}
                    COMMENT "JSON Schema of job files")
 add_custom_target(schema ALL DEPENDS ${schema})
-install(FILES ${schema} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit/schema)
+install(FILES ${schema} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit/schema OPTIONAL)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${PS_DOC_DIR})
 
 # Rewrites what is generated in the manual pages.

@@ -9,7 +9,9 @@ check_help() {
   expect_text "$scratch/out" "usage: $program"
   [[ ! -s $scratch/err ]] || fail "$program --help talks on standard error"
   if grep -nE '^.{81}' "$scratch/out"; then fail "$program --help is wider than 80 columns"; fi
-  (($(wc -l <"$scratch/out") <= 70)) || fail "$program --help is longer than 70 lines"
+  (($(wc -l <"$scratch/out") <= 24)) || fail "$program --help is longer than a screen of 24 lines"
+  expect_status 0 "$PS_BIN/$program" --help-all
+  if grep -nE '^.{81}' "$scratch/out"; then fail "$program --help-all is wider than 80 columns"; fi
   expect_status 0 "$PS_BIN/$program" --version
   [[ $(wc -l <"$scratch/out") == 1 ]] || fail "$program --version is not one line"
 }
@@ -32,7 +34,7 @@ check_completions() {
     COMP_WORDS=($program --hel); COMP_CWORD=1; _${program//-/_}; echo \${COMPREPLY[@]}
     COMP_WORDS=($program --progress n); COMP_CWORD=2; _${program//-/_}; echo \${COMPREPLY[@]}"
   expect_text "$scratch/out" "--help"
-  if "$PS_BIN/$program" --help | grep -q -- --progress; then expect_text "$scratch/out" "never"; fi
+  if "$PS_BIN/$program" --help-all | grep -q -- --progress; then expect_text "$scratch/out" "never"; fi
 
   "$PS_BIN/$program" --dump-completion zsh >"$scratch/_$program"
   if command -v zsh >/dev/null; then zsh -n "$scratch/_$program" || fail "zsh cannot read the completion of $program"; fi

@@ -67,10 +67,10 @@ expect_text err 'bad.txt:4: '
 expect_status 0 ps-train "$job" --data bad.txt --save-dir '' --max-bad-lines 1
 expect_text err 'skipped 1 bad lines'
 
-echo "a label that the cost cannot take ends it with 3 and its batch"
+echo "a label that the cost cannot take ends it with 3 and its line"
 echo "2 3:1" >label.libsvm
 expect_status 3 ps-train "$PS_SOURCE/share/jobs/a9a.json" --data label.libsvm --save-dir ''
-expect_text err 'batch 0: label 2 of example 0 is not 0, 1 or -1'
+expect_text err 'label.libsvm:1: label 2 is not 0, 1 or -1'
 
 echo "a format that would lose values is refused"
 echo "1 3:0.5" >valued.libsvm

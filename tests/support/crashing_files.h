@@ -85,6 +85,11 @@ class CrashingFiles final : public FileSystem {
       written_ += bytes.size();
       files_.unsynced_[path_] = {written_, synced_};
     }
+    void overwrite(uint64_t offset, std::string_view bytes) override {
+      files_.call();
+      file_->overwrite(offset, bytes);
+      files_.unsynced_[path_] = {written_, synced_};
+    }
     void sync() override {
       files_.call();
       synced_ = written_;

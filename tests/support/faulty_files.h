@@ -117,6 +117,15 @@ class FaultyFiles final : public FileSystem {
       file_->write(bytes);
       node_->written += bytes;
     }
+    void overwrite(uint64_t offset, std::string_view bytes) override {
+      std::lock_guard lock(files_.mutex_);
+      PS_CHECK(!given_up_);
+      given_up_ = true;
+      files_.check("cannot write", path_);
+      given_up_ = false;
+      file_->overwrite(offset, bytes);
+      node_->written.replace(offset, bytes.size(), bytes);
+    }
     void sync() override {
       std::lock_guard lock(files_.mutex_);
       PS_CHECK(!given_up_);

@@ -43,7 +43,7 @@ class ModelOfCheckpoint final : public Workload {
 
   void check() override {
     if (!ran_) fail(Code::kInternal, "ps-ckpt2model was not run");
-    const SafetensorsReader model(folder_.path("model"));
+    SafetensorsReader model(folder_.path("model"));
     const TensorInfo* keys = model.find(cat(kTable, ".keys"));
     const TensorInfo* weights = model.find(cat(kTable, ".rows"));
     if (keys == nullptr || weights == nullptr) fail(Code::kInternal, "the model has no table");

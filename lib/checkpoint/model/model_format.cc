@@ -1,6 +1,7 @@
 #include "checkpoint/model/model_format.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "base/error.h"
@@ -36,6 +37,11 @@ class FileSink final : public ByteSink {
  public:
   explicit FileSink(const std::string& path) : file_(path) {}
   void write(std::string_view bytes) override { file_.write(bytes); }
+  bool replace_head(std::string_view bytes) override {
+    file_.overwrite(0, bytes);
+    return true;
+  }
+  bool can_replace_head() const override { return true; }
   void commit() { file_.commit(); }
 
  private:
@@ -72,6 +78,44 @@ class OneTable final : public ModelSource {
   const std::vector<ModelTable> tables_;
 };
 
+// Rows whose weights are numbers.
+class FiniteRows final : public RowCursor {
+ public:
+  FiniteRows(std::unique_ptr<RowCursor> from, const ModelTable& table)
+      : from_(std::move(from)), table_(table) {}
+
+  const RowBlock* next() override {
+    const RowBlock* rows = from_->next();
+    for (size_t i = 0; rows != nullptr && i < rows->size(); ++i) {
+      check_finite_row(table_.name, rows->keys[i],
+                       {rows->values.data() + static_cast<int64_t>(i) * table_.values(),
+                        static_cast<size_t>(table_.width)});
+    }
+    return rows;
+  }
+
+ private:
+  const std::unique_ptr<RowCursor> from_;
+  const ModelTable& table_;
+};
+
+class FiniteModel final : public ModelSource {
+ public:
+  explicit FiniteModel(ModelSource& source) : source_(source) {}
+  const std::vector<ModelTable>& tables() const override { return source_.tables(); }
+  std::unique_ptr<RowCursor> rows(size_t table) override {
+    return std::make_unique<FiniteRows>(source_.rows(table), source_.tables()[table]);
+  }
+  void untrained_row(size_t table, uint64_t key, float* weights) override {
+    source_.untrained_row(table, key, weights);
+  }
+  const std::map<std::string, std::string>& metadata() const override { return source_.metadata(); }
+  int index_base() const override { return source_.index_base(); }
+
+ private:
+  ModelSource& source_;
+};
+
 // A pipe or a device, which takes bytes as they come, and must not be replaced by a file.
 bool is_stream(const std::string& path) {
   std::error_code error;
@@ -101,8 +145,16 @@ void write_file(const ModelFormat& format, ModelSource& source, const ModelSetti
 
 }  // namespace
 
-void write_model(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
+void check_finite_row(const std::string& table, uint64_t key, std::span<const float> weights) {
+  const auto bad = std::find_if(weights.begin(), weights.end(), [](float w) { return !std::isfinite(w); });
+  if (bad == weights.end()) return;
+  fail(Code::kData, "the model is not finite: a weight of ", quote(table), ", row ", key, ", is ", *bad,
+       ": training has diverged");
+}
+
+void write_model(const ModelFormat& format, ModelSource& given, const ModelSettings& settings,
                  const std::string& output) {
+  FiniteModel source(given);
   if (settings.type != NumberType::kF32 && !format.other_types) {
     fail(Code::kUsage, "format ", format.name, " holds floats of 32 bits alone: leave out --type");
   }

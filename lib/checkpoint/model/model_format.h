@@ -17,6 +17,10 @@ class ByteSink {
   virtual ~ByteSink() = default;
   virtual void write(std::string_view bytes) = 0;
 
+  // Puts bytes in place of the first ones that were written.  False when they cannot be taken back.
+  virtual bool replace_head(std::string_view) { return false; }
+  virtual bool can_replace_head() const { return false; }
+
   // False once nobody reads any more: what is still written is dropped.
   virtual bool open() const { return true; }
 };
@@ -50,7 +54,10 @@ std::vector<std::string> model_format_names();
 // Throws kUsage "unknown format …".
 const ModelFormat& find_model_format(const std::string& name);
 
-// Writes the model to a file, to a folder of files when the format has one for each table and there are
+// Throws kData when a weight of a row is infinite or no number.
+void check_finite_row(const std::string& table, uint64_t key, std::span<const float> weights);
+
+// Writes the model, whose weights must be finite (else kData), to a file, to a folder of files when the format has one for each table and there are
 // several, or to standard output ("-").  A file appears whole or not at all, unless it is a pipe or a device;
 // a link goes on pointing to it.
 void write_model(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,

@@ -61,12 +61,39 @@ std::vector<Tensor> tensors_of(ModelSource& source, NumberType type) {
   return all;
 }
 
+// Takes the checksums of what goes through it.
+class Summed final : public ByteSink {
+ public:
+  explicit Summed(SafetensorsHeader& header) : header_(header) {}
+  void pass_on(ByteSink& out) { out_ = &out; }
+  void write(std::string_view bytes) override {
+    header_.add(bytes);
+    if (out_ != nullptr) out_->write(bytes);
+  }
+
+ private:
+  SafetensorsHeader& header_;
+  ByteSink* out_ = nullptr;  // null: nowhere
+};
+
+// The checksums come before the bytes that they are of: into a file they are written last, and where bytes
+// cannot be taken back, the model is gone through once more.
 void write(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
   const std::vector<Tensor> tensors = tensors_of(source, settings.type);
   std::vector<TensorInfo> infos;
   for (const Tensor& tensor : tensors) infos.push_back(tensor.info);
-  out.write(safetensors_header(infos, source.metadata()));
-  for (const Tensor& tensor : tensors) tensor.write(out);
+  SafetensorsHeader header(std::move(infos), source.metadata());
+  Summed summed(header);
+  if (!out.can_replace_head()) {
+    for (const Tensor& tensor : tensors) tensor.write(summed);
+    out.write(header.text());
+    for (const Tensor& tensor : tensors) tensor.write(out);
+    return;
+  }
+  out.write(header.text());
+  summed.pass_on(out);
+  for (const Tensor& tensor : tensors) tensor.write(summed);
+  out.replace_head(header.text());
 }
 
 }  // namespace

@@ -85,8 +85,12 @@ class CriteoParser : public LineParser {
   explicit CriteoParser(const ParserSetup& setup)
       : LineParser(setup),
         dim_(static_cast<Key>(setup.schema.slots.back().dim)),
-        labelled_(columns(first_line(setup.head)) != kIntegers + kCategories),
-        columns_(static_cast<size_t>(kIntegers + kCategories + labelled_)) {}
+        labelled_(setup.options.labels.value_or(columns(first_line(setup.head)) != kIntegers + kCategories)),
+        columns_(static_cast<size_t>(kIntegers + kCategories + labelled_)) {
+    if (labelled_ || setup.options.label_use != LabelUse::kNeeded) return;
+    fail(Code::kData, "the first line has ", kIntegers + kCategories,
+         " columns, and so no label, which to train and to test takes");
+  }
 
  private:
   void parse_line(const char* p, const char* end, Batch& batch) const override {

@@ -1,7 +1,9 @@
 // libsvm and svmlight text (Chang and Lin, "LIBSVM", 2011), with the additions of others.
 //
 //   line    = [ example ] [ "#" comment ]
-//   example = label [ ":" weight ] [ "qid:" uint ] { index [ ":" value ] }          a value left out is 1
+//   example = label [ ":" weight ] features
+//           | features                                                               with data.labels false
+//   features = [ "qid:" uint ] { index [ ":" value ] }                               a value left out is 1
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -30,6 +32,8 @@ class LibsvmParser : public LineParser {
   explicit LibsvmParser(const ParserSetup& setup)
       : LineParser(setup),
         base_(static_cast<Key>(setup.options.index_base)),
+        labelled_(setup.options.labelled()),
+        guesses_(setup.options.label_use == LabelUse::kIgnored && !setup.options.labels),
         slot_(setup.schema.slots[0], base_) {}
 
  private:
@@ -37,7 +41,7 @@ class LibsvmParser : public LineParser {
     skip_blanks(p);
     if (p == end || *p == '#') return;
     float label = 0, weight = 1;
-    parse_label(p, end, label, weight);
+    if (labelled_) parse_label(p, end, label, weight);
     skip_blanks(p);
     uint64_t group = 0;
     if (*p == 'q') parse_group(p, end, group);
@@ -52,7 +56,7 @@ class LibsvmParser : public LineParser {
     batch.labels.push_back(label);
   }
 
-  static void parse_label(const char*& p, const char* end, float& label, float& weight) {
+  void parse_label(const char*& p, const char* end, float& label, float& weight) const {
     if (is_digit(p[0]) && p[1] == ' ') {  // the label of nearly every line
       label = static_cast<float>(*p++ - '0');
       return;
@@ -61,6 +65,11 @@ class LibsvmParser : public LineParser {
     Scan found = scan_float(p, label);
     if (found != Scan::kNumber || !(at_end(p, end) || *p == ':')) fail_number(found, "label", begin, end);
     if (*p != ':') return;
+    if (guesses_) {
+      fail(Code::kUsage, quote(token_at(begin, end)),
+           " at the beginning of a line is a label with its weight, or the first feature of a line without a "
+           "label: say which with --set data.labels=true or false");
+    }
     begin = ++p;
     found = scan_float(p, weight);
     if (found != Scan::kNumber || !at_end(p, end)) fail_number(found, "weight", begin, end);
@@ -119,19 +128,23 @@ class LibsvmParser : public LineParser {
   }
 
   const Key base_;
+  const bool labelled_;
+  const bool guesses_;  // nobody has said whether there are labels, and nobody needs them
   const FeatureSlot slot_;
 };
 
-// A label, and then nothing, or "qid:", or an id with a colon.
-bool recognize(std::string_view line, const DataOptions&) {
+// A label, if there are any, and then nothing, or "qid:", or an id with a colon.
+bool recognize(std::string_view line, const DataOptions& data) {
   std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
   const char *p = padded.data(), *end = p + line.size();
   float number;
   skip_blanks(p);
-  if (scan_float(p, number) != Scan::kNumber || (*p == ':' && scan_float(++p, number) != Scan::kNumber))
-    return false;
-  if (!at_end(p, end)) return false;
-  skip_blanks(p);
+  if (data.labelled()) {
+    if (scan_float(p, number) != Scan::kNumber || (*p == ':' && scan_float(++p, number) != Scan::kNumber))
+      return false;
+    if (!at_end(p, end)) return false;
+    skip_blanks(p);
+  }
   uint64_t id;
   return p == end || *p == '#' || std::string_view(p).starts_with("qid:") || (scan_uint(p, id) && *p == ':');
 }

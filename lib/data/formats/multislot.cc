@@ -2,6 +2,8 @@
 //
 //   line = slot { " " slot } [ blanks ]
 //   slot = count { " " value }            count values: ids of a sparse slot, numbers of a dense one
+//
+// With data.labels false the line does not have the slot that is the label.
 #include <memory>
 
 #include "data/feature_run.h"
@@ -23,13 +25,14 @@ class MultislotParser : public LineParser {
   explicit MultislotParser(const ParserSetup& setup)
       : LineParser(setup), options_(setup.options.slots), label_(setup.options.label_index()) {
     for (size_t i = 0; i < options_.size(); ++i) {
+      if (i == label_ && !setup.options.labelled()) continue;
       if (i == label_) {
-        fields_.push_back({.kind = kLabel});
+        fields_.push_back({.kind = kLabel, .option = i});
         continue;
       }
       const SlotSchema& slot = setup.schema.slots[slots_.size()];
       Key largest = slot.dim == 0 ? UINT64_MAX : static_cast<Key>(slot.dim) - 1;
-      fields_.push_back({slot.dense ? kDense : kSparse, slots_.size(), largest});
+      fields_.push_back({slot.dense ? kDense : kSparse, slots_.size(), largest, i});
       slots_.emplace_back(slot);
     }
   }
@@ -41,7 +44,7 @@ class MultislotParser : public LineParser {
       const Field& field = fields_[i];
       bool plain = field.kind == kSparse ? take_slot(p, field, batch.slots[field.slot])
                                          : field.kind == kLabel && take_label(p, end, label);
-      if (!plain) parse_field(p, end, i, batch, label);
+      if (!plain) parse_field(p, end, field.option, batch, label);
     }
     skip_blanks(p);
     if (p != end) fail(Code::kData, quote(token_at(p, end)), " after the last slot");
@@ -53,6 +56,7 @@ class MultislotParser : public LineParser {
     Kind kind;
     size_t slot = 0;  // of the batch
     Key largest = 0;  // id
+    size_t option = 0;
   };
 
   // A sparse slot as most are: up to 9 ids of up to 8 digits, one blank before and behind each number. False,

@@ -1,6 +1,7 @@
 // The text of PaddlePaddle's demo sparse_train/sparse_binary.
 //
-//   line = flag "," label { "," id " 1" }            all whole numbers; the flag is not used
+//   line = flag [ "," label ] { "," id " 1" }        all whole numbers; the flag is not used; with data.labels
+//                                                    false there is no label
 #include <memory>
 
 #include "data/feature_run.h"
@@ -18,14 +19,14 @@ constexpr uint64_t kLargestLabel = uint64_t{1} << 24;  // up to here floats hold
 class PaddleSparseBinaryParser : public LineParser {
  public:
   explicit PaddleSparseBinaryParser(const ParserSetup& setup)
-      : LineParser(setup), slot_(setup.schema.slots[0]) {}
+      : LineParser(setup), labelled_(setup.options.labelled()), slot_(setup.schema.slots[0]) {}
 
  private:
   void parse_line(const char* p, const char* end, Batch& batch) const override {
-    uint64_t flag, label;
+    uint64_t flag, label = 0;
     parse_uint_before_comma(p, end, "flag", flag);
-    if (p == end) fail(Code::kData, "no label after the flag");
-    parse_uint_before_comma(++p, end, "label", label);
+    if (labelled_ && p == end) fail(Code::kData, "no label after the flag");
+    if (labelled_) parse_uint_before_comma(++p, end, "label", label);
     if (label > kLargestLabel) fail(Code::kData, "label ", label, " is larger than ", kLargestLabel);
     SlotData& slot = batch.slots[0];
     slot_.begin(slot);
@@ -67,15 +68,17 @@ class PaddleSparseBinaryParser : public LineParser {
     slot_.add(slot, key);
   }
 
+  const bool labelled_;
   const FeatureSlot slot_;
 };
 
-// Two whole numbers, and then nothing or "id 1".
-bool recognize(std::string_view line, const DataOptions&) {
+// Two whole numbers, or one where there are no labels, and then nothing or "id 1".
+bool recognize(std::string_view line, const DataOptions& data) {
   std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
   const char* p = padded.data();
   uint64_t number;
-  if (!scan_uint(p, number) || *p++ != ',' || !scan_uint(p, number)) return false;
+  if (!scan_uint(p, number)) return false;
+  if (data.labelled() && (*p++ != ',' || !scan_uint(p, number))) return false;
   return *p == '\0' || (*p++ == ',' && scan_uint(p, number) && *p == ' ');
 }
 

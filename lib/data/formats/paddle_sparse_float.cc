@@ -1,6 +1,6 @@
 // The text of PaddlePaddle's demo sparse_train/sparse_float.
 //
-//   line = label { "," id " " value }
+//   line = [ label "," ] id " " value { "," id " " value } | label       with data.labels false there is no label
 #include <memory>
 
 #include "data/feature_run.h"
@@ -16,22 +16,29 @@ namespace {
 class PaddleSparseFloatParser : public LineParser {
  public:
   explicit PaddleSparseFloatParser(const ParserSetup& setup)
-      : LineParser(setup), slot_(setup.schema.slots[0]) {}
+      : LineParser(setup), labelled_(setup.options.labelled()), slot_(setup.schema.slots[0]) {}
 
  private:
   void parse_line(const char* p, const char* end, Batch& batch) const override {
-    const char* begin = p;
     float label = 0;
-    Scan found = scan_float(p, label);
-    if (found != Scan::kNumber || !(p == end || *p == ',')) fail_number(found, "label", begin, end);
+    if (labelled_) parse_label(p, end, label);
     SlotData& slot = batch.slots[0];
     slot_.begin(slot);
-    while (p != end) {
-      parse_runs(++p, slot);
-      parse_feature(p, end, slot);
-    }
+    if (!labelled_) parse_features(p, end, slot);
+    while (p != end) parse_features(++p, end, slot);
     slot_.end(slot);
     batch.labels.push_back(label);
+  }
+
+  static void parse_label(const char*& p, const char* end, float& label) {
+    const char* begin = p;
+    const Scan found = scan_float(p, label);
+    if (found != Scan::kNumber || !(p == end || *p == ',')) fail_number(found, "label", begin, end);
+  }
+
+  void parse_features(const char*& p, const char* end, SlotData& slot) const {
+    parse_runs(p, slot);
+    parse_feature(p, end, slot);
   }
 
   // Whatever is not plain, or refused, is left for parse_feature; at least the last feature of the line is.
@@ -61,16 +68,18 @@ class PaddleSparseFloatParser : public LineParser {
     slot_.add(slot, key, value);
   }
 
+  const bool labelled_;
   const FeatureSlot slot_;
 };
 
-// A number, a comma, and "id value".
-bool recognize(std::string_view line, const DataOptions&) {
+// A number and a comma, if there are labels, and "id value".
+bool recognize(std::string_view line, const DataOptions& data) {
   std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
   const char* p = padded.data();
   float label;
   uint64_t id;
-  return scan_float(p, label) == Scan::kNumber && *p++ == ',' && scan_uint(p, id) && *p == ' ';
+  if (data.labelled() && (scan_float(p, label) != Scan::kNumber || *p++ != ',')) return false;
+  return scan_uint(p, id) && *p == ' ';
 }
 
 }  // namespace

@@ -72,6 +72,7 @@ const FormatEntry kRecords = {
       return std::make_unique<RecordsSplitter>(source);
     },
     make_parser<RecordsParser>,
+    /*always_labelled=*/true,
 };
 
 }  // namespace ps

@@ -107,6 +107,7 @@ const FormatEntry kText = {
       return std::make_unique<TextSplitter>(source, data.text.context);
     },
     make_parser<TextParser>,
+    /*always_labelled=*/true,
 };
 
 }  // namespace ps

@@ -27,6 +27,8 @@ class BinaryCrossEntropy final : public Cost<T> {
     });
   }
 
+  void check_label(float label) const override { check_binary(label); }
+
   void predict(Matrix<const T> output, std::span<float> predictions) const override {
     if (sigmoid_) return copy_predictions(output, predictions);
     for (int64_t i = 0; i < output.size(); ++i) {

@@ -15,7 +15,8 @@ constexpr int64_t kBlock = 16;  // examples
 template <class T>
 class CrossEntropy final : public Cost<T> {
  public:
-  CrossEntropy(const CostOptions&, const CostInput& input) : softmax_(input.activation == "softmax") {
+  CrossEntropy(const CostOptions&, const CostInput& input)
+      : softmax_(input.activation == "softmax"), classes_(input.cols) {
     if (input.cols < 2) {
       fail(Code::kUsage, "cross_entropy takes a value for each of two or more classes, found ", input.cols,
            " (binary_cross_entropy takes one)");
@@ -37,6 +38,8 @@ class CrossEntropy final : public Cost<T> {
       }
     });
   }
+
+  void check_label(float label) const override { check_class(label, classes_); }
 
   void predict(Matrix<const T> output, std::span<float> predictions) const override {
     copy_predictions(output, predictions);
@@ -82,6 +85,7 @@ class CrossEntropy final : public Cost<T> {
   }
 
   const bool softmax_;
+  const int64_t classes_;
 };
 
 }  // namespace

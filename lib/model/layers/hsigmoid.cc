@@ -24,6 +24,7 @@ class Hsigmoid final : public Layer<T> {
         rows_(declare_sampled_rows(setup, "hsigmoid", options, options.num_classes - 1)) {}
 
   bool is_cost() const override { return true; }
+  void check_label(float label) const override { check_class(label, classes_); }
 
   // The inner nodes above each label, from the leaf up.
   void sample_keys(const Batch& batch, bool, Random, SampledKeys& out) const override {

@@ -75,6 +75,7 @@ class Nce final : public Layer<T> {
         rows_(declare_sampled_rows(setup, "nce", with_bias_default(options), options.num_classes)) {}
 
   bool is_cost() const override { return true; }
+  void check_label(float label) const override { check_class(label, classes_); }
 
   // In training the label and the negatives of each example; in tests all classes, once, as example 0's.
   void sample_keys(const Batch& batch, bool training, Random random, SampledKeys& out) const override {

@@ -27,10 +27,10 @@ th:first-child, td:first-child { text-align: left; }
 <h2>Shards</h2>
 <table id="shards"><thead><tr><th>port<th>clock<th>rows<th>tables<th>messages<th>pulls/s<th>pushes/s<th>connections</tr>
 </thead><tbody></tbody></table>
-<h2>Tables</h2>
-<table id="tables"><thead><tr><th>name<th>kind<th>rows<th>memory</tr></thead><tbody></tbody></table>
 <h2>Trainers</h2>
 <table id="trainers"><thead><tr><th>rank<th>clock<th>lag<th>connections</tr></thead><tbody></tbody></table>
+<h2>Tables</h2>
+<table id="tables"><thead><tr><th>name<th>kind<th>rows<th>memory</tr></thead><tbody></tbody></table>
 <script>
 "use strict";
 const kPeriod = 1000, kLateSeconds = 5;
@@ -41,7 +41,7 @@ function bytes(n) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
   while (n >= 1024 && unit + 1 < units.length) { n /= 1024; ++unit; }
-  return (unit === 0 ? n : n.toPrecision(3)) + " " + units[unit];
+  return (unit === 0 ? n : n < 99.95 ? n.toPrecision(3) : Math.round(n)) + " " + units[unit];
 }
 // rows: lists of cells; late: whether a row is shown as such.
 function fill(id, rows, late = () => false) {

@@ -114,20 +114,22 @@ const ObjectSpec<Hello>& Hello::spec() {
 
 const ObjectSpec<RunStatus>& RunStatus::spec() {
   static const ObjectSpec<RunStatus> spec = [] {
+    constexpr double kMostSteps = 1e15, kMostPasses = INT32_MAX;  // what a trainer counts on from
     ObjectSpec<RunStatus> s;
     s.field("run", &RunStatus::run, "which it is");
-    s.field("step", &RunStatus::step, "the trainer's first that was not applied");
-    s.field("pass", &RunStatus::pass, "passes that have ended");
-    s.field("batches", &RunStatus::batches, "of the trainer that were applied");
-    s.field("pass_batches", &RunStatus::pass_batches, "and in this pass");
+    s.field("step", &RunStatus::step, "the trainer's first that was not applied").at_most(kMostSteps);
+    s.field("pass", &RunStatus::pass, "passes that have ended").at_most(kMostPasses);
+    s.field("batches", &RunStatus::batches, "of the trainer that were applied").at_most(kMostSteps);
+    s.field("pass_batches", &RunStatus::pass_batches, "and in this pass").at_most(kMostSteps);
     s.field("pass_begun", &RunStatus::pass_begun, "some trainer's were, or this one has pushed");
-    s.field("gathered", &RunStatus::gathered, "gatherings that are complete");
+    s.field("gathered", &RunStatus::gathered, "gatherings that are complete").at_most(kMostSteps);
     s.field("going", &RunStatus::going, "some trainer has been welcomed by all shards");
     s.field("recovers", &RunStatus::recovers, "the run began with what a checkpoint has, or anew");
     s.field("checkpoint", &RunStatus::checkpoint, "folder of that checkpoint, empty: there was none");
     s.field("checkpointed", &RunStatus::checkpointed, "servers write checkpoints");
     s.field("logged", &RunStatus::logged, "pushes are logged, and come with their keys");
-    s.field("finished", &RunStatus::finished, "passes of a run of which everything is done");
+    s.field("finished", &RunStatus::finished, "passes of a run of which everything is done")
+        .at_most(kMostPasses);
     s.field("gives_parts", &RunStatus::gives_parts, "servers give out their parts of checkpoints");
     s.field("cut_at", &RunStatus::cut_at, "steps after which the next checkpoint begins");
     s.field("was_given_up", &RunStatus::was_given_up, "the others went on without the trainer until now");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -64,6 +65,34 @@ class FileTest : public testing::Test {
 
   std::string folder_;
 };
+
+TEST_F(FileTest, ALinkInPlaceOfATemporaryFileIsNotFollowed) {
+  write_file(path("precious"), "mine");
+  std::filesystem::create_symlink(path("precious"), path(cat("a.tmp", getpid())));
+  write_file(path("a"), "new");
+  EXPECT_EQ(read_file(path("precious")), "mine");
+  EXPECT_EQ(read_file(path("a")), "new");
+}
+
+TEST_F(FileTest, ANewFileLeavesOtherNamesOfTheOldOneAlone) {
+  write_file(path("old"), "kept");
+  link_or_copy(path("old"), path("other"));
+  system_files().create(path("old"))->write("changed");
+  EXPECT_EQ(read_file(path("other")), "kept");
+}
+
+TEST_F(FileTest, BytesInTheMidstOfAFileAreOverwritten) {
+  for (size_t size : {size_t{100}, size_t{3} << 20}) {
+    std::string bytes = pattern(size);
+    AtomicFile file(path("a"));
+    file.write(bytes);
+    file.overwrite(10, "head");
+    file.write("tail");
+    file.commit();
+    bytes.replace(10, 4, "head");
+    EXPECT_TRUE(read_file(path("a")) == bytes + "tail") << size;
+  }
+}
 
 TEST_F(FileTest, WhatWasWrittenIsRead) {
   std::string bytes(3 << 20, 'x');

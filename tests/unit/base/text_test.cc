@@ -6,6 +6,8 @@
 #include <bit>
 #include <cmath>
 
+#include "base/count_text.h"
+#include "base/printable.h"
 #include "base/random.h"
 
 namespace ps {
@@ -42,6 +44,23 @@ TEST(Text, NumbersParseWholeOrNotAtAll) {
     EXPECT_EQ(parse_uint(text), std::nullopt) << text;
   for (const char* text : {"", "9223372036854775808", "1e3"})
     EXPECT_EQ(parse_int(text), std::nullopt) << text;
+}
+
+TEST(Text, CountsAreWholeAndDecimal) {
+  EXPECT_EQ(parse_count("1M"), 1000000);
+  EXPECT_EQ(parse_count("2.5k"), 2500);
+  EXPECT_EQ(parse_count("1e6"), 1000000);
+  EXPECT_EQ(parse_count("-3"), -3);
+  EXPECT_EQ(parse_count("9223372036854775807"), INT64_MAX);
+  for (const char* text : {"", "M", "1.5", "1.0001k", "1e300", "1Mi", "nan", "k1"})
+    EXPECT_EQ(parse_count(text), std::nullopt) << text;
+}
+
+TEST(Text, ControlCharactersDoNotReachATerminal) {
+  EXPECT_EQ(printable("a\tb\nc"), "a\tb\nc");
+  EXPECT_EQ(printable("\x1b[31mred\x7f\r"), "\\x1b[31mred\\x7f\\x0d");
+  EXPECT_EQ(printable("caf\xc3\xa9 \xc2\x9b"), "caf\xc3\xa9 \\xc2\\x9b");
+  EXPECT_EQ(printable(std::string("\0", 1)), "\\x00");
 }
 
 TEST(Text, BytesAreExactAndBinary) {

@@ -39,6 +39,18 @@ class DamageTest : public testing::Test {
   Error damage_{Code::kInternal, ""};
 };
 
+TEST_F(DamageTest, ACheckpointThatBuildsOnItselfIsRefused) {
+  small_.write(1);
+  const std::string folder = join_path(small_.directory, step_folder(1));
+  Manifest manifest = CheckpointReader(folder).manifest();
+  manifest.base = BaseEntry{step_folder(1), 0};
+  write_file(join_path(folder, kManifestFile), encode_manifest(manifest));
+  const Error error = error_of([&] { CheckpointReader reader(folder); });
+  EXPECT_EQ(error.code(), Code::kCorrupt);
+  EXPECT_THAT(error.message(),
+              HasSubstr("another checkpoint builds on it, and it builds on 'step-000000001'"));
+}
+
 TEST_F(DamageTest, EveryBitAndEveryCutIsFoundAndTheCheckpointBeforeIsUsed) {
   small_.num_keys = 3;
   small_.write(1);

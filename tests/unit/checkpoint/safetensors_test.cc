@@ -7,6 +7,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "support/damage.h"
+#include "support/scratch_folder.h"
 
 namespace ps {
 namespace {
@@ -54,6 +56,55 @@ TEST_F(SafetensorsTest, ReadsWhatWasWritten) {
   reader.read<float>(*reader.find("t.rows"), 3, part);
   EXPECT_THAT(part, testing::ElementsAre(4, 5));
   EXPECT_EQ(reader.find("missing"), nullptr);
+}
+
+void read_all(const std::string& path) {
+  SafetensorsReader reader(path);
+  for (const TensorInfo& tensor : reader.tensors()) reader.verify(tensor);
+}
+
+TEST_F(SafetensorsTest, EveryFlippedBitIsFound) {
+  write_sample();
+  read_all(path_);
+  with_each_bit_flipped(path_, [&](const std::string& what) {
+    const Error error = error_of([&] { read_all(path_); });
+    EXPECT_EQ(error.code(), Code::kCorrupt) << what << ": " << error.message();
+  });
+}
+
+TEST_F(SafetensorsTest, WhatIsReadInOrderIsCheckedAtItsEnd) {
+  write_sample();
+  std::string whole = read_file(path_);
+  whole[whole.size() - 24] ^= 1;  // in the first row
+  write_file(path_, whole);
+  SafetensorsReader reader(path_);
+  std::vector<float> row(3);
+  reader.read<float>(*reader.find("t.rows"), 0, row);
+  const Error error = error_of([&] { reader.read<float>(*reader.find("t.rows"), 3, row); });
+  EXPECT_EQ(error.code(), Code::kCorrupt);
+  EXPECT_THAT(error.message(), HasSubstr("tensor 't.rows': its checksum is"));
+}
+
+TEST_F(SafetensorsTest, FilesOfOthersNeedNoChecksums) {
+  write_file(path_, with_header(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4));
+  EXPECT_NO_THROW(read_all(path_));
+}
+
+TEST_F(SafetensorsTest, ARefusedFileIsClosed) {
+  write_file(path_, with_header("[]", 0));
+  const size_t before = list_directory("/proc/self/fd").size();
+  for (int i = 0; i < 10; ++i) EXPECT_THROW(SafetensorsReader reader(path_), Error);
+  EXPECT_EQ(list_directory("/proc/self/fd").size(), before);
+}
+
+TEST_F(SafetensorsTest, FilesOfOtherFormatsAreCalledWhatTheyAre) {
+  write_file(path_, "PK\x03\x04\x14\x01\x01\x01 weights.npy and so on");
+  EXPECT_THAT(
+      error_of([&] { read_all(path_); }).message(),
+      testing::AllOf(HasSubstr("is not a safetensors file"), HasSubstr("as npz and other ZIP files do")));
+  write_file(path_, "score.weight0 17 0.25\nscore.weight0 18 0.5\n");
+  EXPECT_THAT(error_of([&] { read_all(path_); }).message(),
+              HasSubstr("it begins with 'score.we', as a text does"));
 }
 
 TEST_F(SafetensorsTest, BufferIsAligned) {

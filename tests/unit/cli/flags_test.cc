@@ -114,6 +114,10 @@ TEST_F(FlagsTest, UnitsAreUnderstood) {
   Flags flags = parse({"--memory", "1.5G", "--period", "250ms"});
   EXPECT_EQ(flags.bytes("memory"), 1536ull << 20);
   EXPECT_EQ(flags.seconds("period"), 0.25);
+  for (const char* text : {"1500000", "1.5M", "1500k", "15e5"}) {
+    EXPECT_EQ(parse({"--passes", text}).integer("passes"), 1500000) << text;
+    EXPECT_EQ(parse({"--passes", text}).unsigned_integer("passes"), 1500000u) << text;
+  }
 }
 
 TEST_F(FlagsTest, BadValuesAreRefusedByTheNameThatWasTyped) {
@@ -133,7 +137,7 @@ TEST_F(FlagsTest, NumbersOutsideTheTypeAreRefused) {
   for (const char* text : {"nan", "inf", "1e309", "", " 1", "0x10", "1,5"}) {
     EXPECT_THROW(parse({"--rate", text}).number("rate"), Error) << text;
   }
-  for (const char* text : {"9223372036854775808", "1.5", "1e3", "--"}) {
+  for (const char* text : {"9223372036854775808", "1.5", "1.5e0", "1Q", "k", "1e300", "--"}) {
     EXPECT_THROW(parse({"--passes", text}).integer("passes"), Error) << text;
   }
   EXPECT_THROW(parse({"--passes", "-1"}).unsigned_integer("passes"), Error);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/completion.h"
 #include "cli/manual.h"
+#include "cli/variables.h"
 #include "sample_program.h"
 
 namespace ps {
@@ -36,6 +37,14 @@ TEST(Help, ShowsEveryVisibleFlagOnceAndNoHiddenOne) {
     if (flag.letter) row = cat("  -", flag.letter, ", ", flag_text(flag.name));
     EXPECT_EQ(help.find(row) != std::string::npos, !flag.hidden) << flag.name;
   }
+}
+
+TEST(Help, TheShortOneShowsWhatIsUsedMostOnAScreen) {
+  Program program = sample_program();
+  program.flags[0].brief = true;
+  std::string text = brief_help_text(program);
+  EXPECT_THAT(text, AllOf(HasSubstr("--data"), HasSubstr("--help-all"), Not(HasSubstr("--passes N"))));
+  EXPECT_LE(split(text, '\n').size(), 24u);
 }
 
 TEST(Help, GroupsStandInOrderOfFirstMentionAndGeneralLast) {
@@ -78,6 +87,23 @@ TEST(Completion, OffersFlagsChoicesFilesAndFolders) {
       completion(program, "fish"),
       AllOf(HasSubstr("-s d -l data -r -F"), HasSubstr("-a 'auto always never'"), Not(HasSubstr("secret"))));
   EXPECT_THROW(completion(program, "csh"), Error);
+}
+
+TEST(Completion, OffersBeginningsOfValues) {
+  const Program program = with_beginnings(sample_program(), "set", {"train.passes=", "job.seed="});
+  EXPECT_THAT(completion(program, "bash"), HasSubstr("compopt -o nospace"));
+  EXPECT_THAT(completion(program, "zsh"), HasSubstr("train.passes= job.seed="));
+  EXPECT_THAT(completion(program, "fish"), HasSubstr("'train.passes= job.seed='"));
+}
+
+TEST(Variables, ThoseThatMeanNothingAreNamed) {
+  testing::internal::CaptureStderr();
+  Log log("ps-sample", LogLevel::kInfo);
+  warn_of_unknown_variables(sample_program(), {"PS_BATCH_SIZE", "PS_PASES", "PS_SPILL_DIR", "PS_XYZZY"}, log);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, AllOf(HasSubstr("PS_PASES in the environment is no variable of ps-sample"),
+                          HasSubstr("(did you mean 'PS_PASSES'?)"), HasSubstr("PS_XYZZY"),
+                          Not(HasSubstr("BATCH_SIZE in")), Not(HasSubstr("SPILL_DIR"))));
 }
 
 TEST(Completion, QuotesWhatAShellWouldRead) {

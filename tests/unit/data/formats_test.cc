@@ -28,6 +28,55 @@ TEST_F(Formats, LibsvmTakesWeightsGroupsCommentsBlankLinesAndMissingValues) {
                           "0.5*1@0 features:", "2*1@0 features:5=1"));
 }
 
+TEST_F(Formats, WithoutLabelsTheirPlaceIsLeftOutAndEveryFeatureIsTaken) {
+  DataOptions libsvm = options_for("libsvm", 8);
+  libsvm.labels = false;
+  EXPECT_THAT(read(libsvm, "1:1 2:1\nqid:4 3:0.5\n7\n"),
+              ElementsAre("0*1@0 features:1,2", "0*1@4 features:3=0.5", "0*1@0 features:7"));
+  DataOptions binary = options_for("paddle_sparse_binary", 8);
+  binary.labels = false;
+  EXPECT_THAT(read(binary, "0,5 1,7 1\n1\n"), ElementsAre("0 features:5,7", "0 features:"));
+  DataOptions values = options_for("paddle_sparse_float", 8);
+  values.labels = false;
+  EXPECT_THAT(read(values, "5 0.25,7 3\n1 2\n"), ElementsAre("0 features:5=0.25,7=3", "0 features:1=2"));
+  DataOptions slots = options_for("multislot");
+  slots.slots = {{"a"}, {"label"}, {"b"}};
+  slots.label_slot = "label";
+  EXPECT_THAT(read(slots, "2 5 6 1 1 1 7\n"), ElementsAre("1 a:5,6 b:7"));
+  slots.labels = false;
+  EXPECT_THAT(read(slots, "2 5 6 1 7\n1 3 0\n"), ElementsAre("0 a:5,6 b:7", "0 a:3 b:"));
+  EXPECT_THAT(error_of(options_for("records"), ""), testing::Not(testing::HasSubstr("labels")));
+  DataOptions text = options_for("text");
+  text.labels = false;
+  EXPECT_THAT(error_of(text, "a b c\n"), testing::HasSubstr("files of format 'text' always have labels"));
+}
+
+TEST_F(Formats, WithoutLabelsFormatsAreRecognised) {
+  DataOptions options = options_for("auto");
+  options.labels = false;
+  EXPECT_EQ(recognize_format(options, "1:1 2:1\n", "data").name, "libsvm");
+  EXPECT_EQ(recognize_format(options, "0,5 1\n", "data").name, "paddle_sparse_binary");
+  EXPECT_EQ(recognize_format(options, "5 0.25,7 3\n", "data").name, "paddle_sparse_float");
+}
+
+TEST_F(Formats, WhatMayBeALabelOrAFeatureIsRefusedWhereLabelsAreNotNeeded) {
+  DataOptions options = options_for("libsvm", 8);
+  options.label_use = LabelUse::kIgnored;
+  EXPECT_THAT(error_of(options, "1:1 2:1\n"), testing::HasSubstr("2: '1:1' at the beginning of a line"));
+  EXPECT_THAT(read(options, "1 2:1\n"), ElementsAre("1 features:2"));
+  options.labels = true;
+  EXPECT_THAT(read(options, "1:2 2:1\n"), ElementsAre("1*2@0 features:2"));
+}
+
+TEST_F(Formats, TrainingRefusesLinesOfCriteoWithoutLabels) {
+  std::string line = "1";
+  for (int i = 1; i < 39; ++i) line += '\t';
+  DataOptions options = options_for("criteo");
+  EXPECT_EQ(error_of(options, line + "\n"), "");
+  options.label_use = LabelUse::kNeeded;
+  EXPECT_THAT(error_of(options, line + "\n"), testing::HasSubstr("no label"));
+}
+
 TEST_F(Formats, LibsvmIndexBaseOneMovesIdsDown) {
   DataOptions options = options_for("libsvm", 3);
   options.index_base = 1;

@@ -33,7 +33,7 @@ class JobTest : public testing::Test {
       load(text, overrides);
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Code::kUsage);
-      EXPECT_THAT(error.message(), HasSubstr(path_)) << "which file";
+      EXPECT_THAT(error.message(), HasSubstr(overrides.empty() ? path_ : overrides.front().typed)) << "who said it";
       return error.message();
     }
     return "accepted";
@@ -51,6 +51,27 @@ TEST_F(JobTest, FlagsLieOverTheFileAndKeepTheTypeOfTheKey) {
   EXPECT_EQ(job.train.save_dir, "123");
   EXPECT_THAT(job.data.files, testing::ElementsAre("a", "b"));
   EXPECT_EQ(job.optimizer["l2"], 0.25);
+}
+
+TEST_F(JobTest, WhoGaveAWrongValueIsTold) {
+  EXPECT_THAT(refusal(kJob, {{.key = "train.passes", .values = {"two"}, .typed = "--passes"}}),
+              testing::StartsWith("--passes: found string 'two', expected an integer"));
+  EXPECT_THAT(refusal(kJob, {{.key = "data.dim", .values = {"-1"}, .is_set = true, .typed = "--set"}}),
+              testing::StartsWith("--set data.dim: -1 is too small"));
+  EXPECT_EQ(load(kJob, {{.key = "data.dim", .values = {"2M"}, .typed = "--dim"}}).data.dim, 2000000);
+}
+
+TEST_F(JobTest, TextWhereAListBelongsIsRefused) {
+  for (const char* key : {"model.layers", "model.evaluators"}) {
+    EXPECT_THAT(refusal(kJob, {{.key = key, .values = {"auc"}, .is_set = true, .typed = "--set"}}),
+                HasSubstr("found string 'auc', expected an array"));
+  }
+}
+
+TEST_F(JobTest, SettableKeysAreThoseOfAllSections) {
+  const std::vector<std::string> keys = settable_keys();
+  for (const char* key : {"train.passes=", "data.batch_size=", "optimizer.momentum=", "checkpoint.directory="})
+    EXPECT_THAT(keys, testing::Contains(key));
 }
 
 TEST_F(JobTest, ModesOfTraining) {
@@ -78,9 +99,9 @@ TEST_F(JobTest, TypesOfRowsOnTheirWay) {
   EXPECT_EQ(job.cluster.row_types().pull, RowType::kF32);
   EXPECT_EQ(job.cluster.row_types().push, RowType::kInt8);
   EXPECT_EQ(job.cluster.row_types().error_bytes, 1024u);
-  EXPECT_THAT(refusal(kJob, {{.key = "cluster.pull_type", .values = {"f64"}, .typed = "--set"}}),
+  EXPECT_THAT(refusal(kJob, {{.key = "cluster.pull_type", .values = {"f64"}, .is_set = true, .typed = "--set"}}),
               HasSubstr("cluster.pull_type"));
-  EXPECT_THAT(refusal(kJob, {{.key = "cluster.push_error_memory", .values = {"much"}, .typed = "--set"}}),
+  EXPECT_THAT(refusal(kJob, {{.key = "cluster.push_error_memory", .values = {"much"}, .is_set = true, .typed = "--set"}}),
               HasSubstr("'much' is not a number of bytes"));
 }
 

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 
 #include "base/error.h"
+#include "support/damage.h"
+#include "support/scratch_folder.h"
 
 namespace ps {
 namespace {
@@ -51,6 +54,8 @@ ParameterSpec spec_of(const std::string& name, bool sparse, int64_t rows) {
   return spec;
 }
 
+const float kNan = std::numeric_limits<float>::quiet_NaN();
+
 class ModelFileTest : public testing::Test {
  protected:
   ModelFileTest() {
@@ -94,6 +99,35 @@ TEST_F(ModelFileTest, ModelThatDoesNotSuitIsRefusedByName) {
   wide.cols = 4;
   EXPECT_THAT(refusal({wide}), HasSubstr("'table.rows' is F32 [2, 2], the job expects [2, 4]"));
   EXPECT_THAT(refusal({spec_of("table", true, 2)}), HasSubstr("key 2 of 'table' is outside the job's 2"));
+}
+
+TEST_F(ModelFileTest, EveryFlippedBitIsFound) {
+  with_each_bit_flipped(path_, [&](const std::string& what) {
+    const std::vector<ParameterSpec> all = {spec_of("table", true, 3), spec_of("matrix", false, 3)};
+    const Error error = error_of([&] { load_model(path_, all, loaded_); });
+    EXPECT_EQ(error.code(), Code::kCorrupt) << what << ": " << error.message();
+  });
+}
+
+TEST_F(ModelFileTest, WeightsThatAreNotFiniteAreNeitherSavedNorLoaded) {
+  const std::vector<ParameterSpec> all = {spec_of("table", true, 3), spec_of("matrix", false, 3)};
+  saved_.table[2][1] = kNan;
+  Error error = error_of([&] { save_model(path_ + ".new", all, saved_, {}); });
+  EXPECT_EQ(error.code(), Code::kData);
+  EXPECT_THAT(error.message(), HasSubstr("a weight of 'table', row 2, is nan"));
+  saved_.table[2][1] = 0;
+  saved_.matrix[3] = std::numeric_limits<float>::infinity();
+  error = error_of([&] { save_model(path_ + ".new", all, saved_, {}); });
+  EXPECT_THAT(error.message(), HasSubstr("a weight of 'matrix', row 1, is inf"));
+  EXPECT_FALSE(exists(path_ + ".new"));
+  {
+    SafetensorsWriter writer(path_, {{"matrix", "F32", {3, 2}, 0, 0}}, {});
+    writer.write_array<float>(saved_.matrix);
+    writer.commit();
+  }
+  error = error_of([&] { load_model(path_, {spec_of("matrix", false, 3)}, loaded_); });
+  EXPECT_EQ(error.code(), Code::kData);
+  EXPECT_THAT(error.message(), HasSubstr("model_file_test.safetensors: the model is not finite"));
 }
 
 // Tensors that others wrote, with the floats 1 and -2 in any type.

@@ -1,0 +1,49 @@
+// SavedModel: a model that was saved, as a source of other formats.  Used by ps-ckpt2model.
+#ifndef PS_JOB_SAVED_MODEL_H_
+#define PS_JOB_SAVED_MODEL_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/model/model_source.h"
+#include "checkpoint/safetensors.h"
+#include "job/job.h"
+#include "optim/parameter.h"
+
+namespace ps {
+
+// Owner thread only.  Each cursor reads a part of the file in order, which checks it.
+class SavedModel final : public ModelSource {
+ public:
+  // `path` is a model file, or a folder pass-00000, whose job.json tells how rows begin that were never trained;
+  // `tables` names those that are wanted, empty: all.  Throws kUsage, kCorrupt.
+  SavedModel(const std::string& path, const std::vector<std::string>& tables);
+
+  const std::vector<ModelTable>& tables() const override { return tables_; }
+  std::unique_ptr<RowCursor> rows(size_t table) override;
+  void untrained_row(size_t table, uint64_t key, float* weights) override;
+  const std::map<std::string, std::string>& metadata() const override { return metadata_; }
+  int index_base() const override { return job_ ? job_->data.index_base : 0; }
+
+  // Reads every byte.
+  void verify();
+  const std::string& path() const { return file_.path(); }
+
+ private:
+  void read_job(const std::string& path);
+  void add_table(const TensorInfo& tensor);
+  const ParameterSpec* spec_of(const std::string& name) const;
+
+  SafetensorsReader file_;
+  std::optional<Job> job_;
+  std::vector<ParameterSpec> specs_;  // of the job, if it tells them
+  std::vector<ModelTable> tables_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace ps
+
+#endif  // PS_JOB_SAVED_MODEL_H_
