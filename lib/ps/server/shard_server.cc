@@ -99,7 +99,7 @@ class ShardSession final : public Session {
     if (type == Message::kHello) return greet(frame, responder);
     if (!greeted_) fail(Code::kAuthentication, "a hello has to come first");
     if (!server_.shard_) fail(kStateLost, "the parameters are not here any more");
-    if (member_) shard().check(*member_);
+    if (member_) shard().roster().check(*member_);
     if (type == Message::kKeys) {
       return responder.answer(Payload(shard().keys(decode_keys_request(frame.body.bytes()))));
     }
@@ -107,7 +107,7 @@ class ShardSession final : public Session {
     if (type == Message::kPull) return pull(frame, responder);
     if (!member_) fail(Code::kAuthentication, "who only reads may not change anything");
     if (type == Message::kLoad) {
-      shard().load(decode_load(std::move(frame.body), shard().widths()));
+      shard().load(decode_load(std::move(frame.body), shard().tables().widths()));
       return server_.when_synced(reply_to(responder))->answer(Payload());
     }
     if (type == Message::kApply) return apply(frame, responder);
@@ -121,10 +121,10 @@ class ShardSession final : public Session {
     if (type == Message::kPartPiece) {
       return responder.answer(Payload(server_.parts_.read(decode_shard_slice(frame.body.bytes()))));
     }
-    if (type == Message::kTrainerStates) return responder.answer(shard().trainer_states(member_->rank));
+    if (type == Message::kTrainerStates) return responder.answer(shard().trainer_states().former_states(member_->rank));
     if (type == Message::kKeptPiece) {
       const uint32_t number = decode_kept_request(frame.body.bytes());
-      return responder.answer(shard().kept_piece(member_->rank, number));
+      return responder.answer(shard().state_chunk(member_->rank, number));
     }
     if (type == Message::kEndRun) {
       shard().end_run(member_->rank);
@@ -169,7 +169,7 @@ class ShardSession final : public Session {
     ByteReader in(text_of(frame));
     const uint32_t parameter = in.get<uint32_t>();
     if (!in.ok() || in.remaining() > 0) fail(Code::kData, "row report: the body is not 4 bytes");
-    responder.answer(Payload(encode_row_report(shard().row_report(parameter))));
+    responder.answer(Payload(encode_row_report(shard().tables().row_report(parameter))));
   }
 
   // Training pulls may wait for the clock; others are answered at once.
@@ -182,7 +182,7 @@ class ShardSession final : public Session {
   }
 
   void push(Frame frame, Responder& responder) {
-    PushRequest request = decode_push(std::move(frame.body), shard().widths());
+    PushRequest request = decode_push(std::move(frame.body), shard().tables().widths());
     if (server_.log_ && request.pulled != 0) fail(Code::kData, "push: it is to be logged, and has no keys");
     with_reply(server_.when_synced(timed(responder, server_.push_seconds_)),
                [&](ReplyPtr& reply) { shard().push(member_->rank, std::move(request), reply); });
@@ -195,12 +195,9 @@ class ShardSession final : public Session {
   }
 
   void gather(const Frame& frame, Responder& responder) {
-    ByteReader in(text_of(frame));
-    uint64_t number = in.get<uint64_t>();
-    if (!in.ok()) fail(Code::kData, "gather: the body is cut short");
-    std::string bytes(in.get_bytes(in.remaining()));
+    GatherRequest request = decode_gather(text_of(frame));
     with_reply(server_.when_synced(reply_to(responder)),
-               [&](ReplyPtr& reply) { shard().gather(member_->rank, number, std::move(bytes), reply); });
+               [&](ReplyPtr& reply) { shard().gather(member_->rank, std::move(request), reply); });
   }
 
   void lease(const Frame& frame, Responder& responder) {

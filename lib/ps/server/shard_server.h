@@ -34,6 +34,7 @@ struct ServedJob {
 
 // Everything runs on the transport's loop.  The shard is made when the first trainer says what its data look
 // like.
+class ShardReplay;
 class ShardServer {
  public:
   // Listens from now on; throws as Server does.  `job` must outlive this.
@@ -104,7 +105,7 @@ class ShardServer {
   std::unique_ptr<CheckpointReader> newest_checkpoint() const;
   void replay(PushLogReader& log, const CheckpointReader* checkpoint);
   bool restore_for_log(const CheckpointReader& checkpoint);
-  void load_snapshot(const PushLogReader& log);
+  void load_snapshot(const PushLogReader& log, ShardReplay& replay);
   void go_on_with_log(LogEnd end);
   void note_logged(const CheckpointStep& cut);
   void warn_of_damage(const Error& error) const;

@@ -26,9 +26,9 @@ Json without_cluster(Json job) {
 // any run but that in which all go back.
 bool ShardServer::has_lost_run(const Hello& hello) const {
   if (job_.checkpoints.directory.empty() || hello.role != "train") return false;
-  if (hello.run == 0) return hello.lost != 0 && hello.lost == shard_->run();
-  if (!hello.recovers || hello.run == shard_->run()) return false;
-  return shard_->run() != 0 || hello.checkpoint != restored_folder_;
+  if (hello.run == 0) return hello.lost != 0 && hello.lost == shard_->roster().run();
+  if (!hello.recovers || hello.run == shard_->roster().run()) return false;
+  return shard_->roster().run() != 0 || hello.checkpoint != restored_folder_;
 }
 
 // Whether there are any, or models are made of the tables.
@@ -85,7 +85,7 @@ void ShardServer::check_checkpoint(const CheckpointReader& reader) const {
 
 // A run that begins without going back leaves nothing to do to the other shards.
 RunStatus ShardServer::join(const Member& member) {
-  const uint64_t before = shard_->run();
+  const uint64_t before = shard_->roster().run();
   RunStatus run_status = shard_->join(member, loop_.now());
   if (before != 0 && before != run_status.run) recovers_ = false;
   run_status.checkpointed = checkpoint_ != nullptr && has_directory();
@@ -107,7 +107,7 @@ void ShardServer::watch_cuts() {
   checkpoint_->on_end([this](const AskedCheckpoint& end) { end_checkpoint(end); });
   checkpoint_->on_part(
       [this](const CheckpointStep& cut, const CheckpointShardAnswer& part) { parts_.add(cut, part); });
-  shard_->on_cut(begin, is_first() ? std::function<bool(uint64_t)>(wanted) : nullptr, has_directory());
+  shard_->on_checkpoint(begin, is_first() ? std::function<bool(uint64_t)>(wanted) : nullptr, has_directory());
 }
 
 void ShardServer::watch_end() {
@@ -122,7 +122,7 @@ void ShardServer::watch_end() {
 void ShardServer::begin_checkpoint(uint64_t step, bool at_end) {
   last_cut_ = loop_.now();
   if (cut_pass_ && checkpoint_->busy()) checkpoint_requests_.end({false, "it was given up for the next one"});
-  cut_pass_ = at_end ? shard_->pass_just_ended() : std::nullopt;
+  cut_pass_ = at_end ? shard_->steps().pass_just_ended() : std::nullopt;
   last_end_ = {};
   checkpoint_requests_.begin();
   std::map<std::string, std::string> states = shard_->states();
@@ -130,8 +130,8 @@ void ShardServer::begin_checkpoint(uint64_t step, bool at_end) {
     states.insert(job_.checkpoints.states.begin(), job_.checkpoints.states.end());
     states[kSchemaState] = schema_.dump();
   }
-  const CheckpointStep cut{shard_->run(), static_cast<int64_t>(step)};
-  checkpoint_->begin(cut, std::move(states), at_end, shard_->kept_states());
+  const CheckpointStep cut{shard_->roster().run(), static_cast<int64_t>(step)};
+  checkpoint_->begin(cut, std::move(states), at_end, shard_->trainer_states().chunk_states(shard_->tables().place()));
   if (!job_.checkpoints.durable) return;
   const ReplayedCut begun{cut, shard_->save_snapshot(), checkpoint_->increments()};
   if (!log_) return void(replayed_cut_ = begun);
@@ -210,13 +210,13 @@ void ShardServer::ask_checkpoint(int64_t pass, ReplyPtr reply) {
 
 // What this shard has forgotten, since it was restarted, and is in no checkpoint, does not come any more.
 void ShardServer::ask_part(uint64_t step, ReplyPtr reply) {
-  const bool comes = step > shard_->cut_number() || (checkpoint_ && checkpoint_->is_writing(step));
+  const bool comes = step > shard_->steps().checkpoint_number() || (checkpoint_ && checkpoint_->is_writing(step));
   if (!comes && !parts_.knows(step) && has_directory()) look_for_part(step);
   parts_.ask(step, comes, std::move(reply));
 }
 
 void ShardServer::look_for_part(uint64_t step) {
-  const CheckpointStep cut{shard_->run(), static_cast<int64_t>(step)};
+  const CheckpointStep cut{shard_->roster().run(), static_cast<int64_t>(step)};
   std::optional<Manifest> part = find_part(job_.checkpoints.directory, cut, place_from_json(place_));
   if (part) parts_.add(cut, {std::move(*part), ""});
 }

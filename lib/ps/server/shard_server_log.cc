@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
+#include "ps/server/shard_replay.h"
 #include "ps/server/shard_server.h"
 
 namespace ps {
@@ -156,20 +157,21 @@ void ShardServer::replay(PushLogReader& log, const CheckpointReader* checkpoint)
   recovers_ = owner.recovers;
   restored_folder_ = owner.checkpoint;
   if (checkpoint != nullptr && !restore_for_log(*checkpoint)) return;
-  if (log.base().has_image) load_snapshot(log);
+  ShardReplay replay(*shard_);
+  if (log.base().has_image) load_snapshot(log, replay);
   watch_cuts();
   if (checkpoint_) checkpoint_->set_increments({log.base().full_step, log.base().since_full});
   uint64_t events = 0;
   LogEnd end = log.read([&](ShardEvent event, int rank, std::string_view body) {
-    shard_->replay(event, rank, body, loop_.now());
+    replay.add(event, rank, body, loop_.now());
     ++events;
   });
-  shard_->end_replay(loop_.now());
+  replay.end(loop_.now());
   go_on_with_log(std::move(end));
   log_->note_replayed(events);
   watch_end();
   if (job_.checkpoints.log == nullptr) return;
-  job_.checkpoints.log->info("Taking the run up at step ", shard_->clock(), ", with ", events, " changes of ",
+  job_.checkpoints.log->info("Taking the run up at step ", shard_->steps().clock(), ", with ", events, " changes of ",
                              log_folder(), ", in ", significant(to_seconds(loop_.now() - begun), 3), " s");
 }
 
@@ -193,9 +195,9 @@ void ShardServer::note_logged(const CheckpointStep& cut) {
 }
 
 // As the shard was when a checkpoint began that counts now.
-void ShardServer::load_snapshot(const PushLogReader& log) {
-  shard_->load_snapshot(log.image());
-  cut_pass_ = shard_->pass_just_ended();
+void ShardServer::load_snapshot(const PushLogReader& log, ShardReplay& replay) {
+  replay.load_snapshot(log.image());
+  cut_pass_ = shard_->steps().pass_just_ended();
   const CheckpointStep& checkpoint = *log.base().checkpoint;
   last_end_ = {true, step_folder(checkpoint.step), checkpoint.run};
 }
