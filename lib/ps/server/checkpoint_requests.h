@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/server/shard.h"
+#include "ps/server/reply.h"
 #include "ps/wire/checkpoint_messages.h"
 
 namespace ps {

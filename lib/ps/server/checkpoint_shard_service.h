@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "ps/server/checkpoint_shards.h"
-#include "ps/server/shard.h"
+#include "ps/server/reply.h"
 #include "ps/wire/checkpoint_messages.h"
 
 namespace ps {

@@ -5,426 +5,262 @@
 
 #include "base/error.h"
 #include "base/radix_sort.h"
-#include "ps/server/shard_state.h"
+#include "ps/server/snapshot_fields.h"
+#include "ps/server/step_clocks.h"
+#include "store/table_checkpoint.h"
 
 namespace ps {
 
 namespace {
 
-constexpr uint32_t kMaxPieces = 1 << 20;
+constexpr uint32_t kMaxSlices = 1 << 20;  // of a push
 
-// Whether the job has other shards: then one of them may be a step behind.
+// The job has other shards: one of them may be a step behind.
 bool has_others(const ShardPlace& place) {
   return place.num_dense > 1 || place.num_sparse > 1 || place.dense < 0 || place.sparse < 0;
+}
+
+bool keeps_answers(const ShardPlace& place, const Consistency& consistency) {
+  return has_others(place) && !consistency.async && consistency.staleness == 0;
 }
 
 std::string_view text_of(const Buffer& buffer) {
   return {buffer.data(), buffer.size()};
 }
 
-std::string encode_gather(uint64_t number, std::string_view bytes) {
-  std::string body;
-  put(body, number);
-  body += bytes;
-  return body;
+// Gives the push the row slices that it has of a pull.
+void use_pulled_rows(const PullHistory& pulls, PushRequest& request, Widths widths) {
+  if (request.pulled == 0) return;
+  const AnsweredPull* pull = pulls.find(request.pulled);
+  if (pull == nullptr) fail(Code::kData, "push: there was no pull ", request.pulled);
+  set_parts(request, {pull->request, &pull->request->parts}, widths);
+}
+
+// The slices of a push before the last are answered when they have come: only the step's end is waited for.
+void answer_or_wait(const PushRequest& request, PendingPush& push, ReplyPtr& reply) {
+  if (request.piece + 1 == request.num_pieces) return push.replies.push_back(std::move(reply));
+  reply->answer(Payload());
+  reply.reset();
 }
 
 }  // namespace
 
 Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
              const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits)
-    : clipping_(specs, optimizers),
-      memory_(limits.tables, dense_bytes(specs, optimizers, place)),
-      tables_(std::move(specs), optimizers, place, limits.spill, limits.array_bytes),
-      rule_(optimizers.step_rule()),
-      consistency_(consistency),
-      loss_(loss),
-      keeps_pulls_(has_others(place) && !consistency.async && consistency.staleness == 0),
+    : memory_(limits.tables, dense_bytes(specs, optimizers, place)),
+      tables_(specs, optimizers, place, limits.spill, limits.array_bytes),
       is_first_(place.dense == 0),
-      held_(limits.held_bytes),
-      answers_(limits.answer_bytes),
-      gathering_(std::make_unique<Gathering>()) {}
+      roster_(loss),
+      applier_(specs, optimizers, tables_, counters_),
+      pulls_(tables_, memory_, counters_, limits.answer_bytes, keeps_answers(place, consistency)),
+      held_(limits.held_bytes, memory_, counters_),
+      checkpoints_(changes_),
+      clock_(make_step_clock(consistency,
+                             {roster_, applier_, states_, pulls_, held_, checkpoints_, counters_})) {}
 
 Shard::~Shard() = default;
 
-// ---- pushes
-
-void Shard::check_push(const Trainer& trainer, const PushRequest& request) const {
-  if (request.step > trainer.next_step + consistency_.lead()) {
-    fail(resumed_ ? kStateLost : Code::kData, "push: step ", request.step, " of trainer ", trainer.rank,
-         " comes before step ", trainer.next_step);
-  }
-  if (request.num_pieces > kMaxPieces) fail(Code::kData, "push: ", request.num_pieces, " pieces");
-}
-
-// Gives the push the parts that it has of a pull, and looks at all of them.
-void Shard::complete(Trainer& trainer, PushRequest& request) {
-  if (request.pulled != 0) {
-    auto found = trainer.pulls.find(request.pulled);
-    if (found == trainer.pulls.end()) fail(Code::kData, "push: there was no pull ", request.pulled);
-    const std::shared_ptr<const PullRequest>& pull = found->second.request;
-    set_parts(request, {pull, &pull->parts}, widths());
-  }
-  if (request.ended && !request.parts.empty()) fail(Code::kData, "push: gradients after the end of the data");
-  tables_.check_gradients(request.parts);
-}
-
-// Answers for a step that was applied already, if it was.
-bool Shard::answer_repeated(Trainer& trainer, uint64_t step, ReplyPtr& reply) {
-  if (step >= trainer.next_step) return false;
-  uint64_t back = trainer.next_step - step;
-  if (back > trainer.done.size()) fail(Code::kData, "step ", step, " is long past");
-  reply->answer(Payload(encode_done(trainer.done[trainer.done.size() - back])));
-  reply.reset();
-  return true;
-}
-
-Shard::Push& Shard::pending_push(Trainer& trainer, const PushRequest& request) {
-  auto [place, is_new] = trainer.pushes.try_emplace(request.step);
-  Push& push = place->second;
-  if (is_new) {
-    push.rank = trainer.rank;
-    push.info = request.info;
-    push.ended = request.ended;
-    push.cut = request.cut;
-    push.num_pieces = request.num_pieces;
-  } else if (!push.complete() && (push.num_pieces != request.num_pieces || push.ended != request.ended)) {
-    fail(Code::kData, "push: pieces of step ", request.step, " do not belong together");
-  }
-  return push;
-}
-
-// The pieces before the last are answered when they have come: only the step's end is waited for.
-//
-// In synchronous mode a trainer pushes a step when all shards have applied those before: then what was
-// answered for these is not needed any more.
-void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
-  Trainer& pusher = trainer(rank);
-  going_ = true;
-  if (broken_) throw *broken_;
-  check_push(pusher, request);
-  if (answer_repeated(pusher, request.step, reply)) {
-    ++counters_.pushes_repeated;
-    return;
-  }
-  if (keeps_pulls_) pusher.forget_pulls_before(request.step);
-  complete(pusher, request);
-  memory_.make_room(tables_, request.parts);
-  check_room_to_hold(tables_.bytes_of(request.parts, RowType::kF32));
-  if (request.kept) check_room_for_kept(request.kept->size());
-  Push& push = pending_push(pusher, request);
-  const bool was_complete = push.complete();
-  if (!was_complete && !push.pieces.contains(request.piece)) {
-    note(ShardEvent::kPush, rank, [&] { return text_of(request.body); });
-  }
-  if (request.piece + 1 == request.num_pieces) {
-    push.replies.push_back(std::move(reply));
-  } else {
-    reply->answer(Payload());
-    reply.reset();
-  }
-  const uint64_t step = request.step, pull = request.pulled, rows = num_rows(request.parts);
-  const uint32_t piece = request.piece;
-  const bool encoded = request.type != RowType::kF32;
-  if (request.parts.empty()) request.body = Buffer();  // what it tells of its trainer is beside it
-  if (encoded) take_floats(request, widths(), held_);
-  // Another process may tell, or not, what the one before did not, or did: what is whole stays as it is.
-  const bool is_new = !was_complete && push.pieces.try_emplace(piece, std::move(request)).second;
-  if (is_new && pull != 0) push.pulled[piece] = pusher.pulls.at(pull).pulled;
-  counters_.pushes += is_new;
-  counters_.rows_pushed += is_new ? rows : 0;
-  counters_.pushes_repeated += !is_new;
-  apply_complete(pusher);
-  auto waiting = pusher.pushes.find(step);
-  // What has to wait for others must not take up the memory of connections, or these could not be heard.
-  if (is_new && !encoded && waiting != pusher.pushes.end()) {
-    held_.adopt(waiting->second.pieces.at(piece).body);
-  }
-}
-
-// Applies what can be applied now that something came from `trainer`.
-void Shard::apply_complete(Trainer& trainer) {
+template <class Body>
+void Shard::step(Body&& body) {
   try {
-    consistency_.async ? apply_asynchronous(trainer) : apply_synchronous();
+    body();
   } catch (const Error& error) {
     broken_ = error.within(cat("step ", counters_.steps));
     refuse_waiting(*broken_);
   }
 }
 
-void Shard::check_room_to_hold(uint64_t bytes) {
-  if (!held_.try_take(bytes)) refuse_to_hold(bytes);
-}
+// ---- trainers that come and go
 
-void Shard::refuse_to_hold(uint64_t bytes) {
-  ++counters_.refused_for_memory;
-  fail(Code::kExhausted, "what waits for other trainers takes ",
-       human_bytes(held_.bytes_in_use() + kept_bytes()), " already, and has no room for ", human_bytes(bytes),
-       " more; give ps-serve more with --max-memory, or the job more servers");
-}
-
-// What the trainer has pushed for its next step, when it is whole.
-Shard::Push* Shard::next_push(Trainer& trainer) const {
-  auto found = trainer.pushes.find(trainer.next_step);
-  return found != trainer.pushes.end() && found->second.complete() ? &found->second : nullptr;
-}
-
-// In rank order, those whose pushes make the next step, which is whole; none when somebody's is missing.  Who
-// was given up takes part as far as its pushes go, who returned after that from its first step on.
-std::vector<Shard::Trainer*> Shard::next_pushers() {
-  std::vector<Trainer*> pushers;
-  for (Trainer& trainer : trainers_) {
-    if (!consistency_.async && trainer.next_step > clock_) continue;
-    const bool there = next_push(trainer) != nullptr;
-    if (!there && !trainer.given_up) return {};
-    if (there) pushers.push_back(&trainer);
-  }
-  return pushers;
-}
-
-void Shard::apply_synchronous() {
-  for (;;) {
-    const std::vector<Trainer*> pushers = next_pushers();
-    if (pushers.empty()) return;
-    std::vector<Push*> pushes;
-    int64_t pass = 0;
-    bool cut = false, cut_at_end = cut_at_ends_;
-    for (Trainer* trainer : pushers) {
-      Push* push = next_push(*trainer);
-      (push->ended ? cut_at_end : cut) |= push->cut;
-      pass = std::max(pass, push->info.pass);
-      if (!push->ended) pushes.push_back(push);
+RunStatus Shard::join(const Member& member, Time now) {
+  PS_CHECK(member.rank >= 0 && member.rank < member.trainers && member.generation != 0);
+  if (!roster_.has(member)) {
+    const bool begins = roster_.begins_run(member, now);
+    if (begins) {
+      roster_.check_can_begin(member);
+      begin_run(member.run != 0 ? member.run : member.generation, member, now);
     }
-    if (measure(pushes)) return;
-    Done done{.pass_ended = pushes.empty()};
-    if (!pushes.empty()) done.squares = pushes[0]->measured;
-    pushes.empty() ? tables_.end_pass(pass) : apply_step(pushes);
-    done.learning_rate = rule_.learning_rate();
-    ++clock_;
-    cut |= done.pass_ended && cut_at_end;
-    done.cut_at = cut ? 0 : next_cut();
-    for (Trainer* trainer : pushers) finish(*trainer, done);
-    if (done.pass_ended) end_pass();
-    if (cut && begin_cut_) begin_cut_(cut_number(), done.pass_ended);
-    answer_waiting_pulls();
+    roster_.check_can_take_over(member);
+    take_over(member.rank, member.generation);
   }
+  roster_.connect(member.rank);
+  return run_status(roster_.at(member.rank));
 }
 
-void Shard::apply_asynchronous(Trainer& trainer) {
-  Push* push = next_push(trainer);
-  if (push == nullptr || trainer.marked) return;
-  if (push->ended) {
-    take_state(trainer, *push, trainer.batches);
-    begin_aligned_cut();
-    return end_asynchronous_pass();
-  }
-  const uint64_t lag = counters_.steps - trainer.pulled_at;
-  const bool drop = consistency_.max_lag > 0 && lag > static_cast<uint64_t>(consistency_.max_lag);
-  if (!drop && measure({&push, 1})) return;
-  std::vector<ExactSquares> squares = push->measured;
-  drop ? void(++counters_.pushes_dropped) : apply_step({&push, 1});
-  trainer.marked = push->cut;
-  const uint64_t cut_at = next_mark(trainer);
-  finish(trainer, {.learning_rate = rule_.learning_rate(),
-                   .dropped = drop,
-                   .cut_at = cut_at,
-                   .squares = std::move(squares)});
-  begin_aligned_cut();
+void Shard::begin_run(uint64_t run, const Member& member, Time now) {
+  refuse_waiting(Error(kStateLost, "another run has begun"));
+  const uint32_t num_trainers = static_cast<uint32_t>(member.trainers);
+  changes_.note(ShardEvent::kRun, member.rank, [&] { return event_of_numbers(run, num_trainers); });
+  roster_.begin_run(run, member.trainers, now);
+  clock_->restart(num_trainers);
+  states_.restart(num_trainers);
+  pulls_.restart(num_trainers);
+  gathering_.restart(0);
+  checkpoints_.plan() = {};
+  going_ = false;
+  if (!restored_) return;
+  const RunState from = std::exchange(restored_, std::nullopt)->dealt_to(num_trainers);
+  clock_->resume_from(from);
+  states_.resume(from);
+  // As if all trainers had died right after the checkpoint began: they begin with a gathering, and end every
+  // pass with one.
+  gathering_.restart(from.pass + (from.pass_begun() ? 1 : 0));
 }
 
-// Answers all trainers once the last of them has ended.
-void Shard::end_asynchronous_pass() {
-  const std::vector<Trainer*> pushers = next_pushers();
-  if (std::ranges::any_of(pushers, &Trainer::marked)) return;
-  bool all_ended = std::ranges::all_of(pushers, [this](Trainer* each) { return next_push(*each)->ended; });
-  if (pushers.empty() || !all_ended) return;
-  int64_t pass = 0;
-  bool cut = cut_at_ends_;
-  for (Trainer* trainer : pushers) {
-    pass = std::max(pass, next_push(*trainer)->info.pass);
-    cut |= next_push(*trainer)->cut;
-  }
-  tables_.end_pass(pass);
-  for (Trainer* trainer : pushers) {
-    finish(*trainer, {.learning_rate = rule_.learning_rate(), .pass_ended = true});
-  }
-  end_pass();
-  if (cut && begin_cut_) begin_cut_(cut_number(), /*at_end=*/true);
+void Shard::take_over(int rank, uint64_t generation) {
+  RosterEntry& trainer = roster_.at(rank);
+  changes_.note(ShardEvent::kTrainer, rank, [&] { return event_of_numbers(generation); });
+  if (trainer.generation != 0) ++counters_.trainers_returned;
+  roster_.take_over(trainer, generation);
+  pulls_.history(rank).take_over();
+  clock_->take_over(rank, trainer.was_given_up);
 }
 
-void Shard::end_pass() {
-  ++pass_;
-  for (Trainer& trainer : trainers_) trainer.pass_batches = 0;
+// A trainer that has pushed for a pass has done what follows the one before, or has its model made of what the
+// servers keep: to save what they have now would be too late as soon as the others push too.
+RunStatus Shard::run_status(const RosterEntry& trainer) const {
+  const TrainerSteps& steps = clock_->trainer(trainer.rank);
+  auto is_batch = [](const auto& push) { return push.second.complete() && !push.second.ended; };
+  const bool begun = std::ranges::any_of(steps.pushes, is_batch) || clock_->pass_begun();
+  return {.run = roster_.run(),
+          .step = steps.next_step,
+          .pass = clock_->pass(),
+          .batches = steps.batches,
+          .pass_batches = steps.pass_batches,
+          .pass_begun = begun,
+          .gathered = gathering_.number(),
+          .was_given_up = trainer.was_given_up,
+          .going = going_,
+          .cut_at = clock_->next_checkpoint(trainer.rank)};
 }
 
-StepInfo Shard::sum_up(std::span<Push* const> pushes) const {
-  StepInfo total;
-  for (const Push* push : pushes) {
-    total.samples += push->info.samples;
-    total.pass = std::max(total.pass, push->info.pass);
-    total.shrink |= push->info.shrink;
-  }
-  return total;
+void Shard::leave(const Member& member, Time now) {
+  if (!roster_.has(member)) return;
+  roster_.disconnect(member, now);
+  forget_unwanted();
 }
 
-// By parameter, in the order of ranks and pieces.
-std::vector<std::vector<Contribution>> Shard::contributions_of(std::span<Push* const> pushes,
-                                                               const StepInfo& total) const {
-  std::vector<std::vector<Contribution>> contributions(tables_.size());
-  for (const Push* push : pushes) {
-    float share = pushes.size() == 1 || total.samples == 0
-                      ? 1
-                      : static_cast<float>(push->info.samples) / static_cast<float>(total.samples);
-    for (const auto& [piece, request] : push->pieces) {
-      const auto found = push->pulled.find(piece);
-      const PulledRows* pulled = found != push->pulled.end() ? found->second.get() : nullptr;
-      for (size_t s = 0; s < request.parts.size(); ++s) {
-        const RowSlice& part = request.parts[s];
-        const RowPointers* rows = pulled != nullptr ? &(*pulled)[s] : nullptr;
-        contributions[part.parameter].push_back({&part, request.floats(part), push->rank, share, rows});
-      }
-    }
-  }
-  return contributions;
+void Shard::end_run(int rank) {
+  RosterEntry& ending = roster_.at(rank);
+  changes_.note(ShardEvent::kEndRun, rank, empty_event);
+  ending.ended = true;
 }
 
-// Where gradients are clipped by norm: tells the trainers the squares of this shard's part of the step, and
-// returns true until the sums of all shards have come back.
-bool Shard::measure(std::span<Push* const> pushes) {
-  if (!clipping_.any() || pushes.empty() || whole_squares_) return false;
-  std::vector<ExactSquares> squares = pushes[0]->measured;
-  if (squares.empty()) {
-    squares.resize(tables_.size());
-    auto contributions = contributions_of(pushes, sum_up(pushes));
-    for (size_t p = 0; p < squares.size(); ++p) {
-      if (clipping_.needs(p)) squares[p] = tables_.squares(p, contributions[p]);
-    }
-  }
-  if (consistency_.async) {
-    answer_measured(*pushes[0], squares);
-    return true;
-  }
-  for (Trainer* trainer : next_pushers()) answer_measured(*next_push(*trainer), squares);
-  return true;
+void Shard::check_trainers(Time now) {
+  pulls_.check_room(now);
+  if (!anything_waits()) return;
+  std::vector<int> missing = roster_.missing(now);
+  std::erase_if(missing, [this](int rank) { return gathering_.has_given_end(rank); });
+  if (missing.empty()) return;
+  if (roster_.loss().go_on && roster_.anybody_connected()) return go_on_without(missing);
+  std::vector<std::string> ranks;
+  for (int rank : missing) ranks.push_back(std::to_string(rank));
+  refuse_waiting(
+      Error(Code::kFenced,
+            cat("no connection from trainer ", ps::join(ranks, ", "), " of ", roster_.size(), " for ",
+                significant(to_seconds(roster_.loss().timeout), 3), " s, at step ", clock_->clock())));
 }
 
-void Shard::answer_measured(Push& push, const std::vector<ExactSquares>& squares) {
-  push.measured = squares;
-  for (ReplyPtr& reply : std::exchange(push.replies, {})) {
-    reply->answer(Payload(encode_done({.learning_rate = rule_.learning_rate(), .squares = squares})));
+void Shard::go_on_without(std::span<const int> ranks) {
+  changes_.note(ShardEvent::kGoOn, 0, [&] {
+    std::string body;
+    for (int rank : ranks) put(body, static_cast<int32_t>(rank));
+    return body;
+  });
+  for (int rank : ranks) {
+    roster_.at(rank).given_up = true;
+    ++counters_.trainers_given_up;
   }
+  step([&] { clock_->go_on_without(ranks); });
+  if (!broken_) finish_gathering();
+}
+
+// ---- pulls and pushes
+
+void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
+  roster_.at(rank);
+  if (broken_) throw *broken_;
+  tables_.check(request.parts);
+  if (clock_->logs_pulls()) changes_.note(ShardEvent::kPull, rank, [&] { return encode_again(request); });
+  clock_->note_pull(rank);
+  if (!clock_->may_pull(request.step)) return pulls_.wait(rank, std::move(request), std::move(reply));
+  pulls_.answer(rank, std::move(request), clock_->clock(), *reply);
+  reply.reset();
+}
+
+void Shard::check_push(int rank, const PushRequest& request) const {
+  const uint64_t next = clock_->trainer(rank).next_step;
+  if (request.step > next + clock_->lead()) {
+    fail(resumed_ ? kStateLost : Code::kData, "push: step ", request.step, " of trainer ", rank,
+         " comes before step ", next);
+  }
+  if (request.num_pieces > kMaxSlices) fail(Code::kData, "push: ", request.num_pieces, " pieces");
+}
+
+void Shard::check_room(const PushRequest& request) {
+  memory_.make_room(tables_, request.parts);
+  const uint64_t bytes = tables_.bytes_of(request.parts, RowType::kF32);
+  if (!held_.has_room(bytes)) held_.refuse(bytes, chunk_bytes());
+  if (!request.kept) return;
+  const uint64_t more = request.kept->size();
+  if (!held_.set_chunk_bytes(chunk_bytes() + more)) held_.refuse(more, chunk_bytes());
+}
+
+// In synchronous mode a trainer pushes a step when all shards have applied those before: then the answers for
+// these are not needed any more.
+void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
+  roster_.at(rank);
+  going_ = true;
+  if (broken_) throw *broken_;
+  check_push(rank, request);
+  if (clock_->answer_repeated(rank, request.step, reply)) return void(++counters_.pushes_repeated);
+  if (pulls_.keeps_answers()) pulls_.history(rank).forget_before(request.step);
+  use_pulled_rows(pulls_.history(rank), request, tables_.widths());
+  if (request.ended && !request.parts.empty()) fail(Code::kData, "push: gradients after the end of the data");
+  tables_.check_gradients(request.parts);
+  check_room(request);
+  PendingPush& push = clock_->pending_push(rank, request);
+  const bool is_new = !push.complete() && !push.slices.contains(request.piece);
+  if (is_new) changes_.note(ShardEvent::kPush, rank, [&] { return text_of(request.body); });
+  answer_or_wait(request, push, reply);
+  const uint64_t number = request.step;
+  const uint32_t slice = request.piece;
+  is_new ? hold(push, std::move(request)) : void(++counters_.pushes_repeated);
+  step([&] { clock_->advance(rank); });
+  if (is_new) move_if_waiting(rank, number, slice);
+}
+
+void Shard::hold(PendingPush& push, PushRequest request) {
+  if (request.parts.empty()) request.body = Buffer();  // what it tells of its trainer is beside it
+  if (request.type != RowType::kF32) take_floats(request, tables_.widths(), held_.pool());
+  ++counters_.pushes;
+  for (const RowSlice& slice : request.parts) counters_.rows_pushed += slice.rows();
+  const uint32_t number = request.piece;
+  if (request.pulled != 0)
+    push.pulled.emplace(number, pulls_.history(push.rank).find(request.pulled)->pulled);
+  push.slices.emplace(number, std::move(request));
+}
+
+// A push that has to wait for others must not take up the memory of connections, or these could not be heard.
+void Shard::move_if_waiting(int rank, uint64_t step, uint32_t slice) {
+  auto& pushes = clock_->trainer(rank).pushes;
+  auto waiting = pushes.find(step);
+  if (waiting == pushes.end()) return;
+  PushRequest& request = waiting->second.slices.at(slice);
+  if (request.type == RowType::kF32) held_.pool().adopt(request.body);
 }
 
 // All trainers send the same sums: the first that come apply the step.
 void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
-  Trainer& sender = trainer(rank);
+  roster_.at(rank);
   if (broken_) throw *broken_;
-  if (answer_repeated(sender, request.step, reply)) return;
-  auto found = sender.pushes.find(request.step);
-  bool expected = found != sender.pushes.end() && !found->second.measured.empty() &&
-                  request.step == sender.next_step && request.squares.size() == tables_.size();
-  if (!expected) fail(Code::kData, "apply: step ", request.step, " is not waiting for it");
-  note(ShardEvent::kApply, rank, [&] { return encode_apply(request); });
-  found->second.replies.push_back(std::move(reply));
-  whole_squares_ = std::move(request.squares);
-  apply_complete(sender);
-  whole_squares_.reset();
-}
-
-// One step with the sum of these pushes, which come in rank order.
-void Shard::apply_step(std::span<Push* const> pushes) {
-  const StepInfo total = sum_up(pushes);
-  const StepSize step = rule_.next(total);
-  const std::vector<double> no_squares(tables_.size());
-  const std::vector<float> scales =
-      clipping_.scales(whole_squares_ ? *whole_squares_ : no_squares, step.scale);
-  whole_squares_.reset();  // those of the next step are others
-  auto contributions = contributions_of(pushes, total);
-  for (size_t p = 0; p < contributions.size(); ++p) {
-    tables_.apply(p, contributions[p], {step.learning_rate, scales[p], step.shrink});
-  }
-  ++counters_.steps;
-}
-
-// Ends a trainer's next step.
-void Shard::finish(Trainer& trainer, const Done& done) {
-  auto found = trainer.pushes.find(trainer.next_step);
-  std::vector<ReplyPtr> replies = std::move(found->second.replies);
-  if (!found->second.ended) {
-    ++trainer.batches, ++trainer.pass_batches;
-    trainer.former_states.clear();
-  }
-  take_state(trainer, found->second, trainer.batches);
-  trainer.pushes.erase(found);
-  ++trainer.next_step;
-  if (!keeps_pulls_) trainer.forget_pulls_before(trainer.next_step);
-  trainer.done.push_back(done);
-  if (trainer.done.size() > consistency_.lead() + 1) trainer.done.pop_front();
-  for (ReplyPtr& reply : replies) reply->answer(Payload(encode_done(done)));
-}
-
-// ---- the rest
-
-void Shard::gather(int rank, uint64_t number, std::string bytes, ReplyPtr& reply) {
-  trainer(rank);
-  going_ = true;
-  Gathering& gathering = *gathering_;
-  const uint64_t behind = gathering.number - number;
-  if ((behind == 1 || behind == 2) && !gathering.answers[behind - 1].empty()) {
-    reply->answer(Payload(gathering.answers[behind - 1]));
-    return reply.reset();
-  }
-  if (number != gathering.number) {
-    fail(Code::kData, "gather: number ", number, ", expected ", gathering.number);
-  }
-  check_room_to_hold(bytes.size());
-  // Who comes after one that died has seen less than it: what came first stays.
-  if (!gathering.given.contains(rank))
-    note(ShardEvent::kGather, rank, [&] { return encode_gather(number, bytes); });
-  gathering.given.try_emplace(rank, std::move(bytes));
-  gathering.replies.push_back(std::move(reply));
-  finish_gathering();
-}
-
-// Those who were given up give nothing.
-void Shard::finish_gathering() {
-  Gathering& gathering = *gathering_;
-  bool all_gave = std::ranges::all_of(trainers_, [&gathering](const Trainer& trainer) {
-    return trainer.given_up || gathering.given.contains(trainer.rank);
-  });
-  if (gathering.given.empty() || !all_gave) return;
-  if (std::ranges::all_of(trainers_,
-                          [this](const Trainer& each) { return each.given_up || gave_end(each); })) {
-    if (finished_ && !end_confirmed_) return finished_(pass_);
-    for (Trainer& trainer : trainers_) trainer.ended = true;
-  }
-  std::vector<std::string> all(trainers_.size());
-  for (auto& [rank, given] : gathering.given) all[static_cast<size_t>(rank)] = std::move(given);
-  std::vector<ReplyPtr> replies = std::move(gathering.replies);
-  std::string answer = encode_gathered(all);
-  gathering = {.number = gathering.number + 1,
-               .given = {},
-               .replies = {},
-               .answers = {std::move(answer), std::move(gathering.answers[0])}};
-  for (ReplyPtr& each : replies) each->answer(Payload(gathering.answers[0]));
-}
-
-bool Shard::gave_end(const Trainer& trainer) const {
-  auto found = gathering_->given.find(trainer.rank);
-  return found != gathering_->given.end() && found->second.starts_with(kGatheredAtEnd);
-}
-
-// What a log was about to end may end now.
-void Shard::on_finished(std::function<void(uint64_t)> finished) {
-  finished_ = std::move(finished);
-  finish_gathering();
-}
-
-void Shard::confirm_end() {
-  note(ShardEvent::kEndCounts, 0, [] { return std::string_view(); });
-  end_confirmed_ = true;
-  finish_gathering();
-  end_confirmed_ = false;
+  if (clock_->answer_repeated(rank, request.step, reply)) return;
+  PendingPush& push = clock_->measured_push(rank, request);
+  changes_.note(ShardEvent::kApply, rank, [&] { return encode_apply(request); });
+  push.replies.push_back(std::move(reply));
+  applier_.set_whole_squares(std::move(request.squares));
+  step([&] { clock_->advance(rank); });
+  applier_.clear_whole_squares();
 }
 
 std::string Shard::keys(const KeysRequest& request) const {
@@ -439,21 +275,147 @@ std::string Shard::keys(const KeysRequest& request) const {
 void Shard::load(const PushRequest& request) {
   tables_.check(request.parts);
   memory_.make_room(tables_, request.parts);
-  note(ShardEvent::kLoad, 0, [&] { return text_of(request.body); });
-  for (const RowSlice& part : request.parts) tables_.load(part, request.floats(part));
+  changes_.note(ShardEvent::kLoad, 0, [&] { return text_of(request.body); });
+  for (const RowSlice& slice : request.parts) tables_.load(slice, request.floats(slice));
 }
 
-// A trainer's clock counts what it has pushed, so that the one that the others wait for is behind.
+// ---- gatherings, and the end of the run
+
+void Shard::gather(int rank, GatherRequest request, ReplyPtr& reply) {
+  roster_.at(rank);
+  going_ = true;
+  if (gathering_.answer_former(request.number, reply)) return;
+  const uint64_t bytes = request.bytes.size();
+  if (!held_.has_room(bytes)) held_.refuse(bytes, chunk_bytes());
+  if (!gathering_.has_given(rank)) {
+    changes_.note(ShardEvent::kGather, rank, [&] { return encode_gather(request.number, request.bytes); });
+  }
+  gathering_.give(rank, std::move(request.bytes));
+  gathering_.add_reply(std::move(reply));
+  finish_gathering();
+}
+
+// Trainers that were given up give nothing.
+void Shard::finish_gathering(bool end_confirmed) {
+  auto all_have = [this](auto&& gave) {
+    return std::ranges::all_of(std::as_const(roster_).trainers(), [&](const RosterEntry& trainer) {
+      return trainer.given_up || gave(trainer.rank);
+    });
+  };
+  if (gathering_.is_empty() || !all_have([this](int rank) { return gathering_.has_given(rank); })) return;
+  if (all_have([this](int rank) { return gathering_.has_given_end(rank); })) {
+    if (finished_ && !end_confirmed) return finished_(clock_->pass());
+    for (RosterEntry& trainer : roster_.trainers()) trainer.ended = true;
+  }
+  gathering_.finish(roster_.size());
+}
+
+// What a log was about to end may end now.
+void Shard::on_finished(std::function<void(uint64_t)> finished) {
+  finished_ = std::move(finished);
+  finish_gathering();
+}
+
+void Shard::confirm_end() {
+  changes_.note(ShardEvent::kEndCounts, 0, empty_event);
+  finish_gathering(/*end_confirmed=*/true);
+}
+
+// ---- checkpoints, snapshots and replay
+
+// The first shard says what all shards have in common.
+std::map<std::string, std::string> Shard::states() const {
+  std::map<std::string, std::string> states = tables_.states();
+  if (!is_first_) return states;
+  add_step_rule_state(applier_.rule(), states);
+  RunState run{clock_->checkpoint_number(), clock_->pass(), {}};
+  for (const TrainerSteps& trainer : clock_->trainers()) {
+    states_.add_state(trainer.rank, trainer.batches, states);
+    run.trainers.push_back({trainer.batches, trainer.pass_batches});
+  }
+  run.save(states[kRunState]);
+  return states;
+}
+
+Payload Shard::state_chunk(int rank, uint32_t number) const {
+  roster_.at(rank);
+  return states_.chunk(rank, clock_->trainer(rank).batches, number);
+}
+
+void Shard::restore(const CheckpointReader& reader) {
+  if (!reader.has_state(kRunState)) {
+    fail(Code::kUsage, quote(reader.folder()),
+         " was written by a process without servers; --init-model takes its weights");
+  }
+  tables_.restore(reader);
+  restore_step_rule(reader, applier_.rule());
+  const std::string bytes = reader.state(kRunState);
+  ByteReader in(bytes);
+  restored_ = RunState::load(in);
+  states_.restore(reader, restored_->trainers.size(), tables_.place());
+}
+
+SnapshotParts Shard::snapshot_parts() {
+  return {roster_, *clock_, checkpoints_, applier_,  gathering_, states_,
+          pulls_,  held_,   tables_,      counters_, going_};
+}
+
+std::string Shard::save_snapshot() {
+  return save_shard_snapshot(snapshot_parts());
+}
+
+void Shard::load_snapshot(std::string_view snapshot,
+                          const std::function<void(int rank, std::string_view body)>& pull) {
+  load_shard_snapshot(snapshot, snapshot_parts(), pull);
+  restored_.reset();
+  states_.forget_restored();
+}
+
+void Shard::resume() {
+  clock_->begin_aligned_checkpoint();
+  for (const RosterEntry& trainer : roster_.trainers()) step([&] { clock_->advance(trainer.rank); });
+}
+
+void Shard::end_replay(Time now) {
+  resumed_ = true;
+  for (RosterEntry& trainer : roster_.trainers()) trainer.gone_since = now;
+  forget_unwanted();
+}
+
+// ---- requests that wait, and status
+
+// What was asked over connections that are gone has been, or will be, asked again.
+void Shard::forget_unwanted() {
+  pulls_.forget_unwanted();
+  gathering_.forget_unwanted();
+  clock_->forget_unwanted();
+}
+
+size_t Shard::num_waiting() const {
+  return pulls_.num_waiting() + gathering_.num_waiting() + clock_->num_waiting();
+}
+
+bool Shard::anything_waits() const {
+  return pulls_.num_waiting() > 0 || gathering_.num_waiting() > 0 || clock_->holds_pushes();
+}
+
+void Shard::refuse_waiting(const Error& error) {
+  std::vector<ReplyPtr> replies;
+  gathering_.take_replies(replies);
+  pulls_.take_replies(replies);
+  clock_->take_replies(replies);
+  for (ReplyPtr& reply : replies) reply->fail(error);
+}
+
 void Shard::describe(ShardStatus& status) const {
-  status.clock = clock_;
+  status.clock = clock_->clock();
   status.counters = counters_;
   status.counters.refused_for_memory += memory_.refused();
   status.tables = tables_.status();
-  status.message_bytes += held_.bytes_in_use() + answers_.bytes_in_use();
+  status.message_bytes += held_.bytes_in_use() + pulls_.bytes_in_use();
   uint64_t furthest = 0;
-  for (const Trainer& trainer : trainers_) {
-    uint64_t clock = trainer.next_step;
-    for (const auto& [step, push] : trainer.pushes) clock += push.complete();
+  for (const RosterEntry& trainer : roster_.trainers()) {
+    const uint64_t clock = clock_->trainer(trainer.rank).pushed_steps();
     furthest = std::max(furthest, clock);
     status.trainers.push_back({.rank = trainer.rank, .connections = trainer.connections, .clock = clock});
   }

@@ -1,17 +1,16 @@
-// A shard makes again what its log says that it has made.
+#include "ps/server/shard_replay.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
-#include "ps/server/shard.h"
-#include "ps/server/shard_snapshot.h"
-#include "ps/server/shard_state.h"
+#include "ps/server/snapshot_fields.h"
 
 namespace ps {
 
 namespace {
 
-// Nobody waits for the answers: who asked asks again.
+// Nobody waits for the answers: a trainer whose request was not answered asks again.
 class NoReply final : public Reply {
  public:
   void answer(std::shared_ptr<const Payload>) override {}
@@ -19,97 +18,97 @@ class NoReply final : public Reply {
   bool wanted() const override { return false; }
 };
 
-std::span<const char> bytes_of(std::string_view body) {
-  return {body.data(), body.size()};
+[[noreturn]] void refuse(ShardEvent event, std::string_view body) {
+  fail(Code::kCorrupt, "there is no event ", static_cast<int>(event), " of ", body.size(), " bytes");
 }
 
 }  // namespace
 
-// What was decided while an event was handled follows it in the log.
-void Shard::replay(ShardEvent event, int rank, std::string_view body, Time now) {
+void ShardReplay::load_snapshot(std::string_view snapshot) {
+  shard_.load_snapshot(snapshot, [this](int rank, std::string_view body) { pull(rank, body); });
+  held_ = HeldEvent{ShardEvent::kCut, 0, "", {}};
+}
+
+void ShardReplay::add(ShardEvent event, int rank, std::string_view body, Time now) {
   if (event != ShardEvent::kCut) {
-    make_held_event(now);
-    held_event_ = std::make_unique<HeldEvent>(HeldEvent{event, rank, std::string(body), {}});
+    make_held(now);
+    held_ = HeldEvent{event, rank, std::string(body), {}};
     return;
   }
-  if (!held_event_) fail(Code::kCorrupt, "a checkpoint was decided on by nothing");
+  if (!held_) fail(Code::kCorrupt, "a checkpoint was decided on by nothing");
   ByteReader in(body);
-  held_event_->cuts.push_back(in.get<uint64_t>());
+  held_->checkpoints.push_back(in.get<uint64_t>());
 }
 
-void Shard::make_held_event(Time now) {
-  const std::unique_ptr<HeldEvent> held = std::move(held_event_);
+void ShardReplay::end(Time now) {
+  make_held(now);
+  shard_.end_replay(now);
+}
+
+void ShardReplay::make_held(Time now) {
+  const std::optional<HeldEvent> held = std::exchange(held_, std::nullopt);
   if (!held) return;
   auto decided = [&held](uint64_t number) {
-    return std::ranges::find(held->cuts, number) != held->cuts.end();
+    return std::ranges::find(held->checkpoints, number) != held->checkpoints.end();
   };
-  const auto wanted = std::exchange(cut_wanted_, decided);
-  make_again(held->event, held->rank, held->body, now);
-  cut_wanted_ = wanted;
+  CheckpointAlignment::Wanted wanted = shard_.exchange_wanted(decided);
+  make(held->event, held->rank, held->body, now);
+  shard_.exchange_wanted(std::move(wanted));
 }
 
-void Shard::make_again(ShardEvent event, int rank, std::string_view body, Time now) {
-  constexpr uint32_t kMostTrainers = 1 << 16;
+void ShardReplay::make(ShardEvent event, int rank, std::string_view body, Time now) {
   ByteReader in(body);
   ReplyPtr reply = std::make_unique<NoReply>();
+  const Widths widths = shard_.tables().widths();
   switch (event) {
-    case ShardEvent::kRun: {
-      const uint64_t run = in.get<uint64_t>();
-      const uint32_t trainers = in.get<uint32_t>();
-      if (!in.ok() || run == 0 || trainers == 0 || trainers > kMostTrainers) break;
-      return begin_run({.rank = 0, .trainers = static_cast<int>(trainers), .run = run}, now);
-    }
+    case ShardEvent::kRun:
+      return begin_run(body, now);
     case ShardEvent::kTrainer:
-      return take_over(trainer(rank), in.get<uint64_t>());
+      return shard_.take_over(rank, in.get<uint64_t>());
     case ShardEvent::kGoOn: {
-      std::vector<Trainer*> missing;
-      while (in.remaining() > 0 && in.ok()) missing.push_back(&trainer(in.get<int32_t>()));
-      return go_on_without(missing);
+      std::vector<int> missing;
+      while (in.remaining() > 0 && in.ok()) missing.push_back(in.get<int32_t>());
+      return shard_.go_on_without(missing);
     }
     case ShardEvent::kPull:
-      return pull_again(rank, body, reply);
+      return pull(rank, body);
     case ShardEvent::kPush:
-      return push(rank, decode_push(to_buffer(held_, body), widths()), reply);
+      return shard_.push(rank, decode_push(to_buffer(pool_, body), widths), reply);
     case ShardEvent::kApply:
-      return apply(rank, decode_apply(bytes_of(body)), reply);
-    case ShardEvent::kGather: {
-      const uint64_t number = in.get<uint64_t>();
-      return gather(rank, number, std::string(in.get_bytes(in.remaining())), reply);
-    }
+      return shard_.apply(rank, decode_apply(bytes_of(body)), reply);
+    case ShardEvent::kGather:
+      return shard_.gather(rank, decode_gather(body), reply);
     case ShardEvent::kEndRun:
-      return end_run(rank);
+      return shard_.end_run(rank);
     case ShardEvent::kLoad:
-      return load(decode_load(to_buffer(held_, body), widths()));
+      return shard_.load(decode_load(to_buffer(pool_, body), widths));
     case ShardEvent::kEndCounts:
-      return confirm_end();
+      return shard_.confirm_end();
     case ShardEvent::kCut:
-      return resume_from_snapshot();
+      return shard_.resume();
   }
-  fail(Code::kCorrupt, "there is no event ", static_cast<int>(event), " of ", body.size(), " bytes");
+  refuse(event, body);
 }
 
-// Steps whose pushes are all there follow at once, as they did when the image was made.
-void Shard::resume_from_snapshot() {
-  if (consistency_.async) begin_aligned_cut();
-  for (Trainer& trainer : trainers_) apply_complete(trainer);
+void ShardReplay::begin_run(std::string_view body, Time now) {
+  constexpr uint32_t kMostTrainers = 1 << 16;
+  ByteReader in(body);
+  const uint64_t run = in.get<uint64_t>();
+  const uint32_t trainers = in.get<uint32_t>();
+  if (!in.ok() || run == 0 || trainers == 0 || trainers > kMostTrainers) refuse(ShardEvent::kRun, body);
+  shard_.begin_run(run, {.rank = 0, .trainers = static_cast<int>(trainers)}, now);
 }
 
-// One that was refused, for want of memory, was asked again.
-void Shard::pull_again(int rank, std::string_view body, ReplyPtr& reply) {
+// A pull that was refused, for want of memory, was asked again.
+void ShardReplay::pull(int rank, std::string_view body) {
   PullRequest request = decode_pull(bytes_of(body));
-  trainer(rank);
+  shard_.roster().at(rank);
+  ReplyPtr reply = std::make_unique<NoReply>();
   try {
-    pull(rank, std::move(request), reply);
+    shard_.pull(rank, std::move(request), reply);
   } catch (const Error& error) {
     if (error.code() != Code::kUnavailable && error.code() != Code::kExhausted) throw;
   }
-}
-
-void Shard::end_replay(Time now) {
-  make_held_event(now);
-  resumed_ = true;
-  for (Trainer& trainer : trainers_) trainer.gone_since = now;
-  forget_unwanted();
 }
 
 }  // namespace ps

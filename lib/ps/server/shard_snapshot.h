@@ -1,26 +1,39 @@
-// What a shard's image is made of: the grammar of what Shard::save_snapshot writes.  Used by Shard's own
-// sources alone.
+// Shard snapshots: all that a shard remembers of its run, beside its tables, in bytes.  Written with every
+// checkpoint of a shard that has a log, so that the log goes on from there.  Used by Shard.
 #ifndef PS_PS_SERVER_SHARD_SNAPSHOT_H_
 #define PS_PS_SERVER_SHARD_SNAPSHOT_H_
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
-#include "base/bytes.h"
-#include "ps/wire/protocol.h"
+#include "ps/server/gathering.h"
+#include "ps/server/step_clock.h"
 
 namespace ps {
 
-// The request as a trainer would send it, with its keys; of a push, whose rows are f32, with these too.
-std::string encode_again(const PullRequest& request);
-std::string encode_again(const PushRequest& request, Widths widths);
+// The parts of a shard that are in its snapshot.
+struct SnapshotParts {
+  TrainerRoster& roster;
+  StepClock& clock;
+  CheckpointAlignment& checkpoints;
+  StepApplier& applier;
+  Gathering& gathering;
+  TrainerStates& states;
+  PullService& pulls;
+  HeldMemory& held;
+  const ShardTables& tables;
+  ShardCounters& counters;
+  bool& going;
+};
 
-// text := size:u64 bytes[size].  take_text throws kCorrupt when it is cut short.
-void put_text(std::string& out, std::string_view text);
-std::string_view take_text(ByteReader& in);
+std::string save_shard_snapshot(const SnapshotParts& parts);
 
-// A copy where requests lie.
-Buffer to_buffer(BufferPool& pool, std::string_view bytes);
+// Into a shard that has no run.  `pull` is given every pull that waited.  Throws kCorrupt, and then leaves the
+// shard in no state to go on from.
+void load_shard_snapshot(std::string_view snapshot, const SnapshotParts& parts,
+                         const std::function<void(int rank, std::string_view body)>& pull);
 
 }  // namespace ps
 

@@ -77,7 +77,7 @@ class MemoryTest : public testing::Test {
     Buffer buffer = pool_.take(body.size());
     std::copy(body.begin(), body.end(), buffer.data());
     return outcome([&](ReplyPtr& reply) {
-      shard_->push(rank, decode_push(std::move(buffer), shard_->widths()), reply);
+      shard_->push(rank, decode_push(std::move(buffer), shard_->tables().widths()), reply);
     });
   }
 
@@ -176,7 +176,7 @@ TEST_F(MemoryTest, WhatWaitsForOtherTrainersIsBounded) {
   EXPECT_THAT(message_, HasSubstr("waits for other trainers"));
   EXPECT_EQ(push(0, keys(0, 5000)), 0);
   EXPECT_EQ(push(1, keys(0, 5000)), 0);
-  EXPECT_EQ(shard_->clock(), 1u);
+  EXPECT_EQ(shard_->steps().clock(), 1u);
 }
 
 TEST_F(MemoryTest, WhatTrainersTellOfThemselvesIsBoundedBesideIt) {
@@ -203,8 +203,8 @@ TEST_F(MemoryTest, WhatTrainersTellOfThemselvesIsBoundedBesideIt) {
   EXPECT_EQ(push_next(0), 0);
   header.num_pieces = 1, header.piece = 0;
   EXPECT_EQ(push_next(1), 0);
-  EXPECT_EQ(shard_->clock(), 1u);
-  EXPECT_EQ(shard_->kept_states().size(), 3u);
+  EXPECT_EQ(shard_->steps().clock(), 1u);
+  EXPECT_EQ(shard_->trainer_states().chunk_states(shard_->tables().place()).size(), 3u);
   header.kept.reset();
   for (int rank : {0, 1}) {
     EXPECT_EQ(push(rank, encode_push({.step = 1, .info = {1, 0}}, 0, "")), 0);

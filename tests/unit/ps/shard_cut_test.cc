@@ -13,12 +13,12 @@ class CutTest : public ShardTest {
   void watch(std::vector<uint64_t> wanted = {}, bool at_ends = true) {
     auto begin = [this](uint64_t step, bool) {
       begun_.push_back(step);
-      passes_ended_.push_back(shard_->pass_just_ended());
+      passes_ended_.push_back(shard_->steps().pass_just_ended());
     };
     auto is_wanted = [wanted = std::move(wanted)](uint64_t step) {
       return std::ranges::find(wanted, step) != wanted.end();
     };
-    shard_->on_cut(begin, is_wanted, at_ends);
+    shard_->on_checkpoint(begin, is_wanted, at_ends);
   }
   OutcomePtr push_marked(int rank, uint64_t step) {
     return push_piece(rank, {.step = step, .info = {1, 0}, .cut = true}, {1}, 1);
@@ -45,7 +45,7 @@ class CutTest : public ShardTest {
   std::string kept_piece(int rank) {
     std::string all;
     for (uint32_t number = 0;; ++number) {
-      const Payload payload = shard_->kept_piece(rank, number);
+      const Payload payload = shard_->state_chunk(rank, number);
       std::string body;
       for (ConstBytes part : payload.parts) body.append(part.data(), part.size());
       const KeptPiece kept = decode_kept_piece(body);
@@ -58,7 +58,7 @@ class CutTest : public ShardTest {
 
   std::vector<std::string> kept_states() {
     std::vector<std::string> all;
-    for (const auto& [name, bytes] : shard_->kept_states()) all.push_back(name + " = " + *bytes);
+    for (const auto& [name, bytes] : shard_->trainer_states().chunk_states(shard_->tables().place())) all.push_back(name + " = " + *bytes);
     return all;
   }
 
@@ -175,8 +175,8 @@ TEST_F(CutTest, ARunThatGoesOnElsewhereIsNotBegunAnew) {
 
 TEST_F(CutTest, WhoIsOfAnotherRunMayDoNothing) {
   make(1);
-  shard_->check({.rank = 0, .generation = 1});
-  EXPECT_THAT(refusal([&] { shard_->check({.rank = 0, .generation = 2}); }, kStateLost),
+  shard_->roster().check({.rank = 0, .generation = 1});
+  EXPECT_THAT(refusal([&] { shard_->roster().check({.rank = 0, .generation = 2}); }, kStateLost),
               HasSubstr("another one has begun"));
 }
 

@@ -18,7 +18,7 @@ class MarksTest : public ShardTest {
                       {static_cast<uint64_t>(rank)}, -1);
   }
   void watch(std::map<uint64_t, std::vector<float>>& cuts, std::function<bool(uint64_t)> wanted = nullptr) {
-    shard_->on_cut([this, &cuts](uint64_t number, bool) { cuts[number] = weights(keys_); },
+    shard_->on_checkpoint([this, &cuts](uint64_t number, bool) { cuts[number] = weights(keys_); },
                    std::move(wanted));
   }
 };
@@ -55,7 +55,7 @@ TEST_F(MarksTest, WhoHasNoDataLeftIsNotWaitedFor) {
 TEST_F(MarksTest, WhatATrainerTellsIsKeptAsLongAsItHasDoneNothingElse) {
   make(2, {.async = true});
   std::map<std::string, std::string> kept;
-  shard_->on_cut([&](uint64_t, bool) { kept = shard_->states(); }, nullptr);
+  shard_->on_checkpoint([&](uint64_t, bool) { kept = shard_->states(); }, nullptr);
   push_body(1, encode_push({.step = 0, .ended = true, .state = "all of its data"}, 0, ""));
   push_step(0, 0, false, "old");
   push_step(0, 1, true);

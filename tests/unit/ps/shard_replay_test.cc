@@ -1,4 +1,6 @@
 // A shard that makes its changes again becomes the same, wherever the log ends, and goes on the same.
+#include "ps/server/shard_replay.h"
+#include "base/hash.h"
 #include "base/random.h"
 #include "shard_test.h"
 #include "support/environment.h"
@@ -23,7 +25,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     make(0, GetParam());
     watch();
     cuts_.clear();
-    shard_->on_cut(
+    shard_->on_checkpoint(
         [this](uint64_t step, bool) {
           cuts_.push_back({step, shard_->save_snapshot(), changes_.size()});
           told_.push_back(kept_of(*shard_));
@@ -80,24 +82,26 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     std::swap(first, shard_);
     cuts_again_.clear();
     told_again_.clear();
-    first->on_cut(
+    first->on_checkpoint(
         [this, other = first.get()](uint64_t step, bool) {
           cuts_again_.push_back(step);
           told_again_.push_back(kept_of(*other));
         },
         [](uint64_t) { return false; });
-    if (!image.empty()) first->load_snapshot(image);
+    ShardReplay replay(*first);
+    if (!image.empty()) replay.load_snapshot(image);
     for (size_t i = since; i < changes_.size(); ++i) {
       const Change& change = changes_[i];
-      first->replay(change.event, change.rank, change.body, now_);
+      replay.add(change.event, change.rank, change.body, now_);
     }
-    first->end_replay(now_);
+    replay.end(now_);
     return first;
   }
 
   static std::string kept_of(const Shard& shard) {
     std::string all;
-    for (const auto& [name, bytes] : shard.kept_states()) all += name + *bytes;
+    for (const auto& [name, bytes] : shard.trainer_states().chunk_states(ShardPlace{.num_dense = 2}))
+      all += name + *bytes;
     return all;
   }
 
@@ -179,6 +183,23 @@ TEST_P(ReplayTest, BeginsTheSameCheckpointsFromWhereOneBegan) {
     EXPECT_EQ(told_again_, std::vector(told_.begin() + static_cast<ptrdiff_t>(i) + 1, told_.end())) << i;
   }
   EXPECT_THAT(told_, testing::Contains(testing::HasSubstr("kept of")));
+}
+
+// Logs and checkpoints of former versions hold these bytes.
+TEST_P(ReplayTest, SnapshotsAndEventsAreTheBytesThatTheyWere) {
+  const uint64_t expected = GetParam().async           ? 1861467439304160349u
+                            : GetParam().staleness > 0 ? 4816348875891167631u
+                                                       : 8768277406097950598u;
+  begin();
+  for (uint64_t number = 0; number < 300; ++number) act(5, number);
+  std::string all = shard_->save_snapshot();
+  for (const BegunCut& cut : cuts_) all += cut.image;
+  for (const Change& change : changes_) {
+    put(all, change.event);
+    put(all, static_cast<int32_t>(change.rank));
+    all += change.body;
+  }
+  EXPECT_EQ(hash_bytes(all), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, ReplayTest,

@@ -15,7 +15,7 @@ TEST_F(ShardTest, ARankBelongsToOneProcessAtATime) {
   leave(0, 2, 1);
   join(0, 2, 1, /*known=*/true);  // the same, back again
   push(1, 0, {1}, 1);
-  EXPECT_EQ(shard_->clock(), 1u);
+  EXPECT_EQ(shard_->steps().clock(), 1u);
 }
 
 TEST_F(ShardTest, AnotherProcessTakesARankUpWhereItWasLeft) {
@@ -96,7 +96,7 @@ TEST_F(ShardTest, TheNextRunBeginsWhenARankReturnsThatHasEndedTheLast) {
   const RunStatus run_status = join(0, 1, 2);
   EXPECT_EQ(run_status.step, 0u);
   EXPECT_EQ(run_status.run, 2u);
-  EXPECT_EQ(shard_->clock(), 0u);
+  EXPECT_EQ(shard_->steps().clock(), 0u);
   EXPECT_THAT(weights({1}), ElementsAre(-1)) << "the weights stay";
   EXPECT_THAT(refusal([&] { join(0, 1, 1, /*known=*/true); }, Code::kFenced), HasSubstr("another process"));
 }

@@ -15,7 +15,7 @@ TEST_F(ShardTest, AStepIsTheSumOfAllTrainersAndMovesTheClock) {
   auto second = push(1, 0, {2, 3}, 10);
   EXPECT_EQ(first->done().learning_rate, 1);
   EXPECT_FALSE(second->waits());
-  EXPECT_EQ(shard_->clock(), 1u);
+  EXPECT_EQ(shard_->steps().clock(), 1u);
   EXPECT_THAT(weights({1, 2, 3}), ElementsAre(-1, -11, -10));
 }
 
@@ -125,7 +125,7 @@ TEST_F(ShardTest, AClippedStepIsMeasuredThenAppliedOnce) {
   EXPECT_THAT(weights({1}), ElementsAre(-1.5));
   EXPECT_FALSE(apply(1, 0, {100, 0})->waits());
   EXPECT_THAT(weights({1}), ElementsAre(-1.5));
-  EXPECT_EQ(shard_->clock(), 1u);
+  EXPECT_EQ(shard_->steps().clock(), 1u);
 }
 
 TEST_F(ShardTest, StatisticsAreTheMeanOverExamples) {
@@ -174,7 +174,7 @@ TEST_F(ShardTest, WhatMakesNoSenseIsRefusedAndChangesNothing) {
   EXPECT_THAT(refusal([&] { shard_->read(decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts))); },
                       Code::kData),
               HasSubstr("of 1"));
-  EXPECT_EQ(shard_->clock(), 0u);
+  EXPECT_EQ(shard_->steps().clock(), 0u);
   push(0, 0, {1}, 1);
   EXPECT_THAT(weights({1}), ElementsAre(-1));
 }

@@ -69,7 +69,7 @@ class ShardTest : public testing::Test {
     return shard_->join({rank, trainers, generation, known, run}, now_);
   }
   OutcomePtr gather(int rank, uint64_t number, const std::string& bytes) {
-    return send([&](ReplyPtr& reply) { shard_->gather(rank, number, bytes, reply); });
+    return send([&](ReplyPtr& reply) { shard_->gather(rank, {number, bytes}, reply); });
   }
   void leave(int rank, int trainers, uint64_t generation) {
     shard_->leave({rank, trainers, generation, true}, now_);
@@ -119,7 +119,7 @@ class ShardTest : public testing::Test {
     Buffer buffer = pool_.take(body.size());
     std::copy(body.begin(), body.end(), buffer.data());
     return send([&](ReplyPtr& reply) {
-      shard_->push(rank, decode_push(std::move(buffer), shard_->widths()), reply);
+      shard_->push(rank, decode_push(std::move(buffer), shard_->tables().widths()), reply);
     });
   }
 

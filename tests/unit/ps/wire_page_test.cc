@@ -75,7 +75,7 @@ TEST_F(WirePage, ItsAnswerIsAsItSays) {
   BufferPool pool;
   Buffer body = pool.take(load.size());
   std::copy(load.begin(), load.end(), body.data());
-  shard.load(decode_load(std::move(body), shard.widths()));
+  shard.load(decode_load(std::move(body), shard.tables().widths()));
   EXPECT_EQ(example("answer"), hex(frame({.type = kPull, .flags = kFlagAnswer, .request_id = 2},
                                          shard.read(decode_pull(pull())))));
 }

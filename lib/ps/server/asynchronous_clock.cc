@@ -1,0 +1,107 @@
+#include "ps/server/asynchronous_clock.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ps {
+
+namespace {
+
+bool has_data_left(TrainerSteps& trainer) {
+  const PendingPush* push = trainer.next_push();
+  return push == nullptr || !push->ended;
+}
+
+}  // namespace
+
+void AsynchronousClock::apply_next(TrainerSteps& trainer) {
+  PendingPush* push = trainer.next_push();
+  if (push == nullptr || trainer.marked) return;
+  if (push->ended) {
+    take_state(trainer, *push);
+    begin_aligned_checkpoint();
+    return end_pass_of_all();
+  }
+  const bool drop = max_lag_ > 0 && context_.counters.steps - trainer.pulled_at > max_lag_;
+  if (!drop && wait_for_squares(*push)) return;
+  std::vector<ExactSquares> squares = push->measured;
+  drop ? void(++context_.counters.pushes_dropped) : context_.applier.apply({&push, 1});
+  trainer.marked = push->checkpoint;
+  const uint64_t mark_at = plan_marker(trainer);
+  finish(trainer, {.learning_rate = context_.applier.rule().learning_rate(),
+                   .dropped = drop,
+                   .cut_at = mark_at,
+                   .squares = std::move(squares)});
+  begin_aligned_checkpoint();
+}
+
+// Where gradients are clipped by norm: tells the trainer the squares of this shard's part of its push, and
+// returns true until the sums of all shards have come back.
+bool AsynchronousClock::wait_for_squares(PendingPush& push) {
+  if (!context_.applier.needs_squares()) return false;
+  PendingPush* const alone = &push;
+  answer_measured(push, push.measured.empty() ? context_.applier.squares({&alone, 1}) : push.measured);
+  return true;
+}
+
+// Answers all trainers once the last of them has ended.
+void AsynchronousClock::end_pass_of_all() {
+  const std::vector<TrainerSteps*> all = pushers([](const TrainerSteps&) { return true; });
+  if (std::ranges::any_of(all, &TrainerSteps::marked)) return;
+  if (all.empty() || !std::ranges::all_of(all, [](TrainerSteps* each) { return each->next_push()->ended; })) {
+    return;
+  }
+  int64_t pass = 0;
+  bool checkpoint = context_.checkpoints.at_ends();
+  for (TrainerSteps* trainer : all) {
+    pass = std::max(pass, trainer->next_push()->info.pass);
+    checkpoint |= trainer->next_push()->checkpoint;
+  }
+  context_.applier.end_pass(pass);
+  const Done done{.learning_rate = context_.applier.rule().learning_rate(), .pass_ended = true};
+  for (TrainerSteps* trainer : all) finish(*trainer, done);
+  end_pass();
+  if (checkpoint) context_.checkpoints.begin(checkpoint_number(), /*at_end=*/true);
+}
+
+// Returns which of its steps the trainer is to mark; 0: none.  A trainer does not begin a step before all
+// shards have answered the one before: its next push is the first that it has not made.
+uint64_t AsynchronousClock::plan_marker(TrainerSteps& trainer) {
+  bool& wanted = context_.checkpoints.plan().wants_markers;
+  if (!wanted) wanted = context_.checkpoints.decide(checkpoint_number() + 1);
+  if (!wanted || trainer.marked) return 0;
+  if (trainer.mark_at <= trainer.next_step) trainer.mark_at = trainer.next_step + 2;
+  return trainer.mark_at;
+}
+
+// Where all trainers come to the end of the pass without a barrier marker, the checkpoint there is the one that
+// is wanted.
+void AsynchronousClock::begin_aligned_checkpoint() {
+  auto awaited = [this](TrainerSteps& each) {
+    return !is_given_up(each) && !each.marked && has_data_left(each);
+  };
+  if (std::ranges::any_of(trainers_, awaited)) return;
+  context_.checkpoints.plan().wants_markers = false;
+  if (std::ranges::none_of(trainers_, &TrainerSteps::marked)) return;
+  for (TrainerSteps& trainer : trainers_) trainer.marked = false;
+  context_.checkpoints.begin(checkpoint_number(), /*at_end=*/false);
+  for (TrainerSteps& trainer : trainers_) apply_next(trainer);
+}
+
+// A push alone, without others' to be part of, is dropped; the end of the data counts.
+void AsynchronousClock::go_on_without(std::span<const int> ranks) {
+  for (int rank : ranks) {
+    std::erase_if(trainer(rank).pushes,
+                  [](const auto& push) { return !push.second.complete() || !push.second.ended; });
+  }
+  begin_aligned_checkpoint();
+  end_pass_of_all();
+}
+
+uint64_t AsynchronousClock::checkpoint_number() const {
+  uint64_t number = pass_;
+  for (const TrainerSteps& trainer : trainers_) number += trainer.batches;
+  return number;
+}
+
+}  // namespace ps

@@ -1,0 +1,73 @@
+// CheckpointAlignment: when the next checkpoint of a shard begins, so that it begins on all shards after the
+// same pushes.  Used by Shard and its StepClock.
+#ifndef PS_PS_SERVER_CHECKPOINT_ALIGNMENT_H_
+#define PS_PS_SERVER_CHECKPOINT_ALIGNMENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "ps/server/change_notifier.h"
+
+namespace ps {
+
+// The job's first shard decides on a checkpoint, and tells the trainers with its answers to their pushes.  The
+// other shards hear of it by the pushes themselves: the last push before the checkpoint is a barrier marker.
+//
+// Synchronous trainers are told the step after which the checkpoint begins, and mark their pushes for it.
+// Asynchronous trainers are told, each with the answer to a push, that its next push is its barrier marker.  A
+// shard applies markers as they come, but nothing that a trainer pushes after its own, until it has those of
+// all who have data left: so every push is in the checkpoint of all shards, or in none.  Pulls do not wait.
+//
+// One owner thread.
+class CheckpointAlignment {
+ public:
+  using Begin = std::function<void(uint64_t number, bool at_end)>;
+  using Wanted = std::function<bool(uint64_t number)>;
+
+  explicit CheckpointAlignment(const ChangeNotifier& changes) : changes_(changes) {}
+
+  // See Shard::on_checkpoint.
+  void set(Begin begin, Wanted wanted, bool at_ends) {
+    begin_ = std::move(begin);
+    wanted_ = std::move(wanted);
+    at_ends_ = at_ends;
+  }
+
+  // Lets another decide, as a log that is replayed does.  Returns what decided before.
+  Wanted exchange_wanted(Wanted wanted) { return std::exchange(wanted_, std::move(wanted)); }
+
+  // At the first shard: decides on the checkpoint with this number.  The log is told of it, since it may be
+  // the time that decides.
+  bool decide(uint64_t number) const {
+    if (!wanted_ || !wanted_(number)) return false;
+    changes_.note(ShardEvent::kCut, 0, [number] { return event_of_numbers(number); });
+    return true;
+  }
+
+  void begin(uint64_t number, bool at_end) const {
+    if (begin_) begin_(number, at_end);
+  }
+
+  // Every pass ends with a checkpoint, not only those of which a trainer says so.
+  bool at_ends() const { return at_ends_; }
+
+  // Of the run: how far the next checkpoint has come.
+  struct Plan {
+    uint64_t next_step = 0;      // synchronous: it begins after this step; 0: none is decided on
+    bool wants_markers = false;  // asynchronous: trainers are told to push barrier markers
+  };
+  Plan& plan() { return plan_; }
+  const Plan& plan() const { return plan_; }
+
+ private:
+  const ChangeNotifier& changes_;
+  Begin begin_;    // null: there are no checkpoints
+  Wanted wanted_;  // null: another shard decides
+  bool at_ends_ = true;
+  Plan plan_;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_CHECKPOINT_ALIGNMENT_H_

@@ -1,0 +1,90 @@
+// CheckpointDriver: begins and ends a shard's checkpoints, and answers all who ask for them or their files.
+// Used by ShardHost.
+#ifndef PS_PS_SERVER_CHECKPOINT_DRIVER_H_
+#define PS_PS_SERVER_CHECKPOINT_DRIVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "membership/save_lease.h"
+#include "ps/server/checkpoint_requests.h"
+#include "ps/server/checkpoint_shard_service.h"
+#include "ps/server/served_job.h"
+#include "ps/server/shard.h"
+#include "ps/server/shard_checkpoint.h"
+
+namespace ps {
+
+// Lives as long as the server; shards come and go.  Everything runs on the loop's thread.
+class CheckpointDriver {
+ public:
+  // All outlive this.  No checkpoint begins while `lease` says that a model is made of the last one.
+  CheckpointDriver(Loop& loop, const CheckpointSettings& settings, const SaveLease& lease);
+
+  bool has_directory() const { return !settings_.directory.empty(); }
+
+  // From now on for this shard, unless the job has no checkpoints and makes no models of tables.  Both outlive
+  // the next detach, which tells all who wait that there will be none.
+  void attach(Shard& shard, const ShardIdentity& identity);
+  void detach(const Error& reason);
+  bool is_attached() const { return checkpoint_ != nullptr; }
+  void refuse_waiting(const Error& reason) { shard_files_.refuse(reason); }
+
+  // The shard is the one that decides when checkpoints begin.
+  bool decides() const { return is_attached() && identity_->is_first(); }
+  bool wants(uint64_t number) const;
+
+  // Begins one of the shard as it now is.
+  CheckpointStep begin(uint64_t number, bool at_end);
+  bool busy() const { return checkpoint_ && checkpoint_->busy(); }
+
+  // `ended` is called when a checkpoint counts, or has failed.
+  void on_end(std::function<void()> ended) { on_end_ = std::move(ended); }
+
+  // For a shard with a log.  set_last: the shard is as it was when this checkpoint began, which counts.
+  const Increments& increments() const { return checkpoint_->increments(); }
+  void set_increments(const Increments& increments) { checkpoint_->set_increments(increments); }
+  void note_logged(const CheckpointStep& step) { checkpoint_->note_logged(step); }
+  void set_last(std::optional<uint64_t> pass, const CheckpointStep& step);
+
+  // Has a checkpoint begun after one of the next steps; at another shard than the first, a warning says why
+  // not.
+  void ask();
+
+  // The same, answered when it counts; with a `pass` that is not -1, of the checkpoint at the end of that.
+  void ask(int64_t pass, ReplyPtr reply);
+
+  // This shard's files of a checkpoint, and some bytes of one.
+  void ask_shard_files(uint64_t step, ReplyPtr reply);
+  std::string read(const CheckpointShardSlice& slice) const { return shard_files_.read(slice); }
+
+  // Null: the shard has none.
+  const CheckpointCounters* counters() const { return checkpoint_ ? &checkpoint_->counters() : nullptr; }
+
+ private:
+  void end(const AskedCheckpoint& answer);
+  void find_shard_files(uint64_t step);
+
+  Loop& loop_;
+  const CheckpointSettings& settings_;
+  const SaveLease& lease_;
+  std::function<void()> on_end_ = [] {};
+
+  // Of the shard; null: none is attached.
+  Shard* shard_ = nullptr;
+  const ShardIdentity* identity_ = nullptr;
+  std::unique_ptr<ShardCheckpoint> checkpoint_;
+
+  CheckpointRequests requests_;
+  CheckpointShardService shard_files_;
+  Time last_begun_{};
+  std::optional<uint64_t> last_pass_;  // the last checkpoint began at its end; none: in the midst of a pass
+  AskedCheckpoint last_answer_;        // of the last checkpoint, once it is done
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_CHECKPOINT_DRIVER_H_

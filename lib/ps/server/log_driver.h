@@ -1,0 +1,75 @@
+// LogDriver: a shard's log: begins it, resumes it, and holds answers back until what they follow from is on
+// the disk.  Used by ShardHost.
+#ifndef PS_PS_SERVER_LOG_DRIVER_H_
+#define PS_PS_SERVER_LOG_DRIVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ps/log/push_log.h"
+#include "ps/log/push_log_reader.h"
+#include "ps/server/reply.h"
+#include "ps/server/served_job.h"
+#include "ps/server/shard.h"
+
+namespace ps {
+
+// A checkpoint that has begun, and the shard as it then was.
+struct BegunCheckpoint {
+  CheckpointStep step;
+  std::string snapshot;
+  Increments increments;
+};
+
+// Lives as long as the server; shards come and go.  Everything runs on the loop's thread.
+class LogDriver {
+ public:
+  // Both outlive this.  `on_error` is called when the log cannot be written.
+  LogDriver(Loop& loop, const CheckpointSettings& settings, std::function<void(const Error&)> on_error)
+      : loop_(loop), settings_(settings), on_error_(std::move(on_error)) {}
+
+  bool is_on() const { return log_ != nullptr; }
+
+  // The reply answers when all that was logged until then is on the disk.
+  ReplyPtr when_synced(ReplyPtr reply);
+
+  // For a shard that begins a run, at this place.  Throws kUsage when there is a log that the run does not
+  // resume.  begin: whatever log there was belongs to a run that is over.
+  void check_is_new(const ShardPlace& place, bool recovers) const;
+  void begin(Shard& shard, const ShardIdentity& identity, const RunOrigin& origin);
+
+  // For a shard that resumes a run.  open: the log that goes on from the checkpoint, or, with null, from the
+  // beginning; nothing when there is none for these servers.  Throws kUsage when it is of another job.
+  std::optional<PushLogReader> open(const Json& place, const CheckpointReader* checkpoint) const;
+  void resume(Shard& shard, const ShardPlace& place, LogEnd end, uint64_t events,
+              const std::function<void(const CheckpointStep&)>& on_logged);
+  std::string folder(const ShardPlace& place) const;
+
+  // A checkpoint has begun: the log goes on from it.  `on_logged` is called as soon as that is on the disk. While
+  // a log is replayed, the last checkpoint that begins is held for resume.
+  void begin_checkpoint(BegunCheckpoint begun, std::function<void(const CheckpointStep&)> on_logged);
+
+  // Refuses all answers that are held back, and writes nothing more; close comes after the shard's end.
+  void end(const Error& reason);
+  void close() { log_.reset(); }
+
+  void prune();  // to be called now and then
+  const LogCounters* counters() const { return log_ ? &log_->counters() : nullptr; }
+
+ private:
+  void write(Shard& shard, const ShardPlace& place, LogEnd end);
+  void tell_when_logged(const CheckpointStep& step, std::function<void(const CheckpointStep&)> on_logged);
+
+  Loop& loop_;
+  const CheckpointSettings& settings_;
+  const std::function<void(const Error&)> on_error_;
+  std::unique_ptr<PushLog> log_;             // null: there is none
+  std::optional<BegunCheckpoint> replayed_;  // the last that began while a log was replayed
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_LOG_DRIVER_H_

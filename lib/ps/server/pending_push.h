@@ -1,0 +1,43 @@
+// PendingPush: the part of a trainer's push for one step that has come, and is not applied yet.  Used by
+// StepClock, StepApplier and TrainerStates.
+#ifndef PS_PS_SERVER_PENDING_PUSH_H_
+#define PS_PS_SERVER_PENDING_PUSH_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "ps/server/reply.h"
+#include "ps/server/shard_tables.h"
+#include "ps/wire/protocol.h"
+
+namespace ps {
+
+struct PendingPush {
+  PendingPush() = default;
+  PendingPush(PendingPush&&) = default;
+
+  int rank = 0;
+  StepInfo info;
+  bool ended = false;       // the trainer has no data left in this pass
+  bool checkpoint = false;  // one begins after this step: the push is a barrier marker
+  uint32_t num_slices = 1;
+  std::map<uint32_t, PushRequest> slices;                        // of the message, by number
+  std::map<uint32_t, std::shared_ptr<const PulledRows>> pulled;  // where a pull has found the rows of a slice
+  std::vector<ReplyPtr> replies;       // to the last slice, more than one when it was sent again
+  std::vector<ExactSquares> measured;  // of the step, once the trainer was told them: apply is next
+
+  bool complete() const { return slices.size() == num_slices; }
+
+  // Of the trainer state chunks that it brings.
+  uint64_t chunk_bytes() const {
+    uint64_t bytes = 0;
+    for (const auto& [number, slice] : slices) bytes += slice.kept ? slice.kept->size() : 0;
+    return bytes;
+  }
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_PENDING_PUSH_H_

@@ -1,0 +1,77 @@
+#include "ps/server/run_origin.h"
+
+#include <string>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/thread_pool.h"
+#include "checkpoint/checkpoint_directory.h"
+
+namespace ps {
+
+namespace {
+
+// Servers and trainers may be others than before, and more or fewer.
+Json without_cluster(Json job) {
+  job.erase("cluster");
+  return job;
+}
+
+std::string newest_folder(const std::string& directory) {
+  const std::optional<Latest> latest = read_latest(directory);
+  return latest ? latest->folder : "";
+}
+
+}  // namespace
+
+bool goes_back(const Hello& hello, const CheckpointSettings& settings) {
+  return hello.recovers || hello.resume || hello.lost != 0 || settings.resume;
+}
+
+std::unique_ptr<CheckpointReader> open_origin(const Hello& hello, const CheckpointSettings& settings) {
+  const std::string& directory = settings.directory;
+  if (hello.run != 0) {
+    if (hello.checkpoint.empty()) return nullptr;
+    return std::make_unique<CheckpointReader>(join_path(directory, hello.checkpoint));
+  }
+  if (checkpoint_steps(directory).empty()) return nullptr;
+  if (!goes_back(hello, settings)) {
+    fail(Code::kUsage, "checkpoint.directory: ", quote(directory),
+         " holds checkpoints of an earlier run: --resume goes on from them; else name another folder");
+  }
+  ThreadPool pool(1);
+  auto verify = [&](const CheckpointReader& reader) { reader.verify(pool, /*rows=*/false); };
+  return open_newest_checkpoint(directory, verify, [&settings](const Error& error) {
+    if (settings.log == nullptr) return;
+    settings.log->warning("damaged, so an earlier checkpoint is looked for: ", error.message());
+  });
+}
+
+void check_is_of_job(const CheckpointReader& checkpoint, const CheckpointSettings& settings) {
+  auto difference =
+      first_difference(without_cluster(settings.job), without_cluster(checkpoint.manifest().job));
+  if (!difference) return;
+  fail(Code::kUsage, quote(checkpoint.folder()), " is of another job: ", *difference, " there");
+}
+
+// Another shard may just make the next checkpoint of parts that are all there, and remove this one.
+std::unique_ptr<CheckpointReader> open_for_log(const CheckpointSettings& settings) {
+  std::string folder;
+  try {
+    folder = newest_folder(settings.directory);
+    if (folder.empty()) return nullptr;
+    return std::make_unique<CheckpointReader>(join_path(settings.directory, folder));
+  } catch (const Error& error) {
+    if (!folder.empty() && newest_folder(settings.directory) != folder) return open_for_log(settings);
+    warn_of_damage(settings, error);
+    return nullptr;
+  }
+}
+
+void warn_of_damage(const CheckpointSettings& settings, const Error& error) {
+  if (error.code() != Code::kCorrupt) throw error;
+  if (settings.log == nullptr) return;
+  settings.log->warning("damaged, so that the log after it is of no use: ", error.message());
+}
+
+}  // namespace ps

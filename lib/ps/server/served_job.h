@@ -1,0 +1,53 @@
+// ServedJob: what a server is started with, for all of its shards.  Made by serve_job and by tests, used by
+// ShardServer and its parts.
+#ifndef PS_PS_SERVER_SERVED_JOB_H_
+#define PS_PS_SERVER_SERVED_JOB_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "config/json.h"
+#include "data/batch.h"
+#include "membership/fence.h"
+#include "net/loop.h"
+#include "optim/optimizer_plan.h"
+#include "optim/parameter.h"
+#include "ps/server/shard_checkpoint.h"
+#include "ps/server/trainer_roster.h"
+#include "ps/wire/consistency.h"
+#include "store/placement.h"
+
+namespace ps {
+
+// The job that servers and trainers must agree on.
+struct ServedJob {
+  Json fingerprint;  // what must be equal
+  std::function<std::vector<ParameterSpec>(const DataSchema&)> parameters;
+  OptimizerPlan optimizers;
+  Consistency consistency;
+  TrainerLoss trainer_loss;
+  Duration request_timeout = std::chrono::seconds(15);  // a peer without a sign of life for this long is dead
+  CheckpointSettings checkpoints = {};
+  Fence* fence = nullptr;  // null: nobody takes a server's place
+};
+
+// The job's data and servers as the first trainer told them; every other must tell the same.
+struct ShardIdentity {
+  Json schema, place;
+  std::string cpu;         // level of that trainer's kernels
+  ShardPlace shard_place;  // as `place` has it
+
+  bool is_first() const { return shard_place.dense == 0; }  // of the job's shards
+};
+
+// What a shard's run began with.
+struct RunOrigin {
+  bool recovers = false;  // the run goes on from a checkpoint, or anew, whatever there was before
+  std::string folder;     // of the checkpoint; empty: there was none
+  std::optional<CheckpointStep> step;  // of the checkpoint, when this process has restored it
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_SERVED_JOB_H_

@@ -1,0 +1,275 @@
+#include "ps/server/shard_host.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "ps/server/run_origin.h"
+#include "ps/server/shard_replay.h"
+
+namespace ps {
+
+ShardHost::ShardHost(Loop& loop, const ServedJob& job, const ShardLimits& limits,
+                     std::function<void(const Error&)> on_failed)
+    : loop_(loop),
+      job_(job),
+      limits_(limits),
+      on_failed_(std::move(on_failed)),
+      checkpoints_(loop, job.checkpoints, save_lease_),
+      log_(loop, job.checkpoints, [this](const Error& error) { fail_for_good(error); }),
+      finished_(job.checkpoints) {
+  checkpoints_.on_end([this] {
+    if (ending_ != 0) end_run();
+  });
+}
+
+ShardHost::~ShardHost() = default;
+
+// ---- hellos
+
+void ShardHost::check_job(const Hello& hello) const {
+  if (hello.protocol != kProtocolVersion) {
+    fail(Code::kUsage, "protocol version ", hello.protocol, ", this server speaks ", kProtocolVersion);
+  }
+  if (auto difference = first_difference(hello.job, job_.fingerprint)) {
+    fail(Code::kUsage, "the server has another job: ", *difference, " there");
+  }
+}
+
+bool ShardHost::has_finished(const Hello& hello) {
+  if (!checkpoints_.has_directory() || hello.role != "train") return false;
+  if (hello.run != 0 || hello.known || hello.passes == 0) return false;
+  if (!shard_ && !goes_back(hello, job_.checkpoints)) return false;
+  if (!shard_) finished_.read();
+  return finished_.passes() >= static_cast<uint64_t>(hello.passes);
+}
+
+void ShardHost::admit(const Hello& hello) {
+  if (failed_) throw *failed_;
+  if (!shard_) resume_log(hello);
+  if (shard_ && has_lost_run(hello)) drop_shard();
+  if (!shard_) return make_shard(hello);
+  auto difference = first_difference(hello.schema, identity_.schema, "data.schema");
+  if (!difference) difference = first_difference(hello.place, identity_.place, "servers");
+  if (difference) fail(Code::kUsage, "other trainers differ: ", *difference);
+}
+
+// The shard has a run that is over because some of it is lost elsewhere; or, beside the first shard, any run
+// but that in which all go back.
+bool ShardHost::has_lost_run(const Hello& hello) const {
+  if (!checkpoints_.has_directory() || hello.role != "train") return false;
+  const uint64_t run = shard_->roster().run();
+  if (hello.run == 0) return hello.lost != 0 && hello.lost == run;
+  if (!hello.recovers || hello.run == run) return false;
+  return run != 0 || hello.checkpoint != origin_.folder;
+}
+
+Welcome ShardHost::welcome_finished(const Hello& hello) const {
+  Welcome welcome;
+  welcome.cpu = hello.cpu;
+  welcome.run_status = {.checkpointed = true, .finished = finished_.passes()};
+  return welcome;
+}
+
+Welcome ShardHost::welcome() const {
+  Welcome welcome;
+  welcome.cpu = identity_.cpu;
+  return welcome;
+}
+
+// A run that begins without going back leaves nothing to do to the other shards.
+RunStatus ShardHost::join(const Member& member) {
+  const uint64_t before = shard_->roster().run();
+  RunStatus run_status = shard_->join(member, loop_.now());
+  if (before != 0 && before != run_status.run) origin_.recovers = false;
+  run_status.checkpointed = checkpoints_.is_attached() && checkpoints_.has_directory();
+  run_status.gives_parts = checkpoints_.is_attached();
+  run_status.logged = log_.is_on();
+  run_status.finished = finished_.passes();
+  run_status.recovers = origin_.recovers;
+  run_status.checkpoint = origin_.recovers ? origin_.folder : "";
+  return run_status;
+}
+
+void ShardHost::leave(const Member& member) {
+  if (shard_) shard_->leave(member, loop_.now());
+}
+
+// ---- the shard
+
+void ShardHost::new_shard(const Json& schema, const Json& place, const std::string& cpu) {
+  std::vector<ParameterSpec> specs = job_.parameters(schema_from_json(schema));
+  const ShardPlace shard_place = place_from_json(place);
+  shard_ = std::make_unique<Shard>(std::move(specs), job_.optimizers, shard_place, job_.consistency,
+                                   job_.trainer_loss, limits_);
+  identity_ = {schema, place, cpu, shard_place};
+}
+
+void ShardHost::make_shard(const Hello& hello) {
+  const bool has_directory = checkpoints_.has_directory();
+  if (has_directory && (hello.known || hello.going)) {
+    fail(kStateLost, "the server was restarted: the run of trainer ", hello.rank, " is not known here");
+  }
+  new_shard(hello.schema, hello.place, hello.cpu);
+  try {
+    if (has_directory) restore(hello);
+  } catch (const Error&) {
+    drop_shard();
+    throw;
+  }
+  if (has_directory) log_.begin(*shard_, identity_, origin_);
+  attach();
+  watch_end();
+}
+
+// The others begin with what the first shard says.
+void ShardHost::restore(const Hello& hello) {
+  origin_ = {.recovers = goes_back(hello, job_.checkpoints), .folder = "", .step = {}};
+  if (hello.run == 0) origin_.recovers ? finished_.read() : finished_.forget();
+  log_.check_is_new(identity_.shard_place, origin_.recovers);
+  const std::unique_ptr<CheckpointReader> reader = open_origin(hello, job_.checkpoints);
+  if (!reader) return;
+  check_is_of_job(*reader, job_.checkpoints);
+  shard_->restore(*reader);
+  origin_.folder = step_folder(reader->manifest().step);
+  origin_.step = {reader->manifest().generation, reader->manifest().step};
+  if (job_.checkpoints.log != nullptr) job_.checkpoints.log->info("Going on from ", reader->folder());
+}
+
+// All who wait hear of it, and begin anew.
+void ShardHost::drop_shard() {
+  ending_ = 0;
+  const Error lost(kStateLost, "the run goes back to a checkpoint");
+  checkpoints_.detach(lost);
+  shard_->refuse_waiting(lost);
+  log_.end(lost);
+  shard_.reset();
+  log_.close();
+}
+
+void ShardHost::attach() {
+  checkpoints_.attach(*shard_, identity_);
+  if (!checkpoints_.is_attached()) return;
+  CheckpointAlignment::Wanted wanted;
+  if (identity_.is_first()) wanted = [this](uint64_t number) { return checkpoints_.wants(number); };
+  shard_->on_checkpoint([this](uint64_t number, bool at_end) { begin_checkpoint(number, at_end); },
+                        std::move(wanted), checkpoints_.has_directory());
+}
+
+void ShardHost::begin_checkpoint(uint64_t number, bool at_end) {
+  const CheckpointStep step = checkpoints_.begin(number, at_end);
+  if (!job_.checkpoints.durable) return;
+  log_.begin_checkpoint({step, shard_->save_snapshot(), checkpoints_.increments()},
+                        [this](const CheckpointStep& logged) { checkpoints_.note_logged(logged); });
+}
+
+// ---- the end of the run
+
+void ShardHost::watch_end() {
+  if (!identity_.is_first() || !checkpoints_.has_directory()) return;
+  shard_->on_finished([this](uint64_t passes) {
+    ending_ = passes;
+    if (!checkpoints_.busy()) end_run();
+  });
+}
+
+// The checkpoint of the end counts, or has failed.  Until here every server that dies takes all back, so that
+// nobody may leave.
+void ShardHost::end_run() {
+  finished_.write(std::exchange(ending_, 0));
+  shard_->confirm_end();
+}
+
+// ---- the log
+
+// Makes the shard that the process before had, if its log goes on from the newest checkpoint.  A trainer that
+// begins a run that has nothing before it does not look for a log.
+//
+// An error ends the server: it may not begin anew in place of what is there.
+void ShardHost::resume_log(const Hello& hello) {
+  const bool resumes =
+      job_.checkpoints.resume || hello.resume || hello.known || hello.going || hello.lost != 0;
+  if (!job_.checkpoints.durable || !resumes || std::exchange(log_looked_for_, true)) return;
+  try {
+    const std::unique_ptr<CheckpointReader> checkpoint = open_for_log(job_.checkpoints);
+    std::optional<PushLogReader> log = log_.open(hello.place, checkpoint.get());
+    if (log) replay(*log, checkpoint.get());
+  } catch (const Error& error) {
+    if (shard_) drop_shard();
+    fail_for_good(error.within("the run cannot be taken up"));
+    throw *failed_;
+  }
+}
+
+// False when the checkpoint is damaged.
+bool ShardHost::restore_for_log(const CheckpointReader& checkpoint) {
+  check_is_of_job(checkpoint, job_.checkpoints);
+  try {
+    shard_->restore(checkpoint);
+    return true;
+  } catch (const Error& error) {
+    warn_of_damage(job_.checkpoints, error);
+    shard_.reset();
+    return false;
+  }
+}
+
+void ShardHost::replay(PushLogReader& log, const CheckpointReader* checkpoint) {
+  const Time begun = loop_.now();
+  const SegmentHeader& base = log.base();
+  new_shard(base.owner.schema, base.owner.place, base.owner.cpu);
+  if (identity_.is_first()) {
+    finished_.read();
+    shard_->on_finished([](uint64_t) {});
+  }
+  origin_ = {.recovers = base.owner.recovers, .folder = base.owner.checkpoint, .step = {}};
+  if (checkpoint != nullptr && !restore_for_log(*checkpoint)) return;
+  ShardReplay replay(*shard_);
+  if (base.has_image) {
+    replay.load_snapshot(log.image());
+    checkpoints_.set_last(shard_->steps().pass_just_ended(), *base.checkpoint);
+  }
+  attach();
+  if (checkpoints_.is_attached()) checkpoints_.set_increments({base.full_step, base.since_full});
+  uint64_t events = 0;
+  LogEnd end = log.read([&](ShardEvent event, int rank, std::string_view body) {
+    replay.add(event, rank, body, loop_.now());
+    ++events;
+  });
+  replay.end(loop_.now());
+  log_.resume(*shard_, identity_.shard_place, std::move(end), events,
+              [this](const CheckpointStep& logged) { checkpoints_.note_logged(logged); });
+  watch_end();
+  if (job_.checkpoints.log == nullptr) return;
+  job_.checkpoints.log->info("Taking the run up at step ", shard_->steps().clock(), ", with ", events,
+                             " changes of ", log_.folder(identity_.shard_place), ", in ",
+                             significant(to_seconds(loop_.now() - begun), 3), " s");
+}
+
+void ShardHost::fail_for_good(const Error& error) {
+  if (failed_) return;
+  failed_ = error;
+  if (job_.checkpoints.log != nullptr) job_.checkpoints.log->error(error.message());
+  on_failed_(error);
+}
+
+// ---- now and then
+
+void ShardHost::check() {
+  if (shard_) shard_->check_trainers(loop_.now());
+  log_.prune();
+}
+
+void ShardHost::refuse_waiting(const Error& reason) {
+  if (shard_) shard_->refuse_waiting(reason);
+  checkpoints_.refuse_waiting(reason);
+  log_.end(reason);
+}
+
+void ShardHost::describe(ShardStatus& status) const {
+  if (shard_) shard_->describe(status);
+  if (checkpoints_.counters() != nullptr) status.checkpoints = *checkpoints_.counters();
+  if (log_.counters() != nullptr) status.log = *log_.counters();
+}
+
+}  // namespace ps

@@ -1,0 +1,101 @@
+// ShardHost: makes a server's shard when the first trainer says what its data look like, or out of a
+// checkpoint or a log, drops it when its run is lost, and joins it with its checkpoints and its log.  Used by
+// ShardServer and its sessions.
+#ifndef PS_PS_SERVER_SHARD_HOST_H_
+#define PS_PS_SERVER_SHARD_HOST_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "membership/save_lease.h"
+#include "ps/server/checkpoint_driver.h"
+#include "ps/server/finished_run.h"
+#include "ps/server/log_driver.h"
+#include "ps/server/served_job.h"
+#include "ps/server/shard.h"
+#include "ps/status/shard_status.h"
+#include "ps/wire/hello.h"
+
+namespace ps {
+
+// Knows nothing of connections.  Everything runs on the loop's thread.
+class ShardHost {
+ public:
+  // `job` outlives this.  `on_failed` is called once, when the server cannot go on: its log cannot be written,
+  // or not be read.  Every hello is refused from then on.
+  ShardHost(Loop& loop, const ServedJob& job, const ShardLimits& limits,
+            std::function<void(const Error&)> on_failed);
+  ~ShardHost();
+
+  // Of a hello, in this order: throws kUsage unless it is of this job; says that its trainer's process, which
+  // was not here before, has nothing to do any more, and needs neither a run nor the other shards; makes the
+  // shard, or throws kUsage unless the hello is of the same data and servers as the shard.
+  void check_job(const Hello& hello) const;
+  bool has_finished(const Hello& hello);
+  void admit(const Hello& hello);
+
+  // The answers to the hellos of which has_finished is true, and of those that were admitted.
+  Welcome welcome_finished(const Hello& hello) const;
+  Welcome welcome() const;
+  RunStatus join(const Member& member);  // throws as Shard::join
+  void leave(const Member& member);
+
+  bool has_shard() const { return shard_ != nullptr; }
+  Shard& shard() { return *shard_; }
+  const Shard* shard_or_null() const { return shard_.get(); }
+  CheckpointDriver& checkpoints() { return checkpoints_; }
+  const CheckpointDriver& checkpoints() const { return checkpoints_; }
+  LogDriver& log() { return log_; }
+  SaveLease& save_lease() { return save_lease_; }
+  Fence* fence() const { return job_.fence; }
+  Time now() const { return loop_.now(); }
+
+  // To be called now and then: looks for trainers that are missing, and for segments that are not needed.
+  void check();
+
+  // Fails all that waits.
+  void refuse_waiting(const Error& reason);
+
+  // Fills in what is known here of the shard's status.
+  void describe(ShardStatus& status) const;
+
+ private:
+  bool has_lost_run(const Hello& hello) const;
+  void new_shard(const Json& schema, const Json& place, const std::string& cpu);
+  void make_shard(const Hello& hello);
+  void drop_shard();
+  void attach();
+  void watch_end();
+  void restore(const Hello& hello);
+  void begin_checkpoint(uint64_t number, bool at_end);
+  void end_run();
+
+  void resume_log(const Hello& hello);
+  void replay(PushLogReader& log, const CheckpointReader* checkpoint);
+  bool restore_for_log(const CheckpointReader& checkpoint);
+  void fail_for_good(const Error& error);
+
+  Loop& loop_;
+  const ServedJob& job_;
+  const ShardLimits limits_;
+  const std::function<void(const Error&)> on_failed_;
+
+  ShardIdentity identity_;        // of the shard
+  std::unique_ptr<Shard> shard_;  // null: none was made yet, or its run is lost
+  RunOrigin origin_;              // of its run
+  SaveLease save_lease_;
+  CheckpointDriver checkpoints_;
+  LogDriver log_;
+  bool log_looked_for_ = false;
+
+  FinishedRun finished_;
+  uint64_t ending_ = 0;          // passes of a run that ends with the checkpoint that is being written
+  std::optional<Error> failed_;  // for good
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_SHARD_HOST_H_

@@ -1,0 +1,260 @@
+#include "ps/server/shard_messages.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+std::string_view text_of(const Frame& frame) {
+  return {frame.body.data(), frame.body.size()};
+}
+
+// ---- replies
+
+class ResponderReply final : public Reply {
+ public:
+  explicit ResponderReply(Responder responder) : responder_(std::move(responder)) {}
+  void answer(std::shared_ptr<const Payload> payload) override { responder_.answer(std::move(payload)); }
+  void fail(const Error& error) override { responder_.fail(error); }
+  bool wanted() const override { return responder_.wanted(); }
+
+ private:
+  Responder responder_;
+};
+
+// One that counts how long it took; a refusal does not count.
+class TimedReply final : public Reply {
+ public:
+  TimedReply(Responder responder, const ShardHost& host, RequestSeconds& seconds)
+      : reply_(std::move(responder)), host_(host), start_(host.now()), seconds_(seconds) {}
+  void answer(std::shared_ptr<const Payload> payload) override {
+    reply_.answer(std::move(payload));
+    seconds_.add(to_seconds(host_.now() - start_));
+  }
+  void fail(const Error& error) override { reply_.fail(error); }
+  bool wanted() const override { return reply_.wanted(); }
+
+ private:
+  ResponderReply reply_;
+  const ShardHost& host_;
+  const Time start_;
+  RequestSeconds& seconds_;
+};
+
+ReplyPtr reply_to(Responder& responder) {
+  return std::make_unique<ResponderReply>(std::move(responder));
+}
+
+ReplyPtr synced_reply_to(ShardPeer& peer, Responder& responder) {
+  return peer.host.log().when_synced(reply_to(responder));
+}
+
+ReplyPtr timed(ShardPeer& peer, Responder& responder, RequestSeconds& seconds) {
+  return std::make_unique<TimedReply>(std::move(responder), peer.host, seconds);
+}
+
+// An error that `body` throws is answered through the reply.
+template <class Body>
+void with_reply(ReplyPtr reply, Body&& body) {
+  try {
+    body(reply);
+  } catch (const Error& error) {
+    if (reply) reply->fail(error);
+  }
+}
+
+// ---- codecs: decode(peer, frame) gives the request.
+
+struct Nothing {};
+Nothing no_body(ShardPeer&, Frame) {
+  return {};
+}
+
+Hello hello_body(ShardPeer&, Frame frame) {
+  return Hello::spec().parse(parse_json(text_of(frame), "hello"), "hello");
+}
+
+uint32_t row_report_body(ShardPeer&, Frame frame) {
+  ByteReader in(text_of(frame));
+  const uint32_t parameter = in.get<uint32_t>();
+  if (!in.ok() || in.remaining() > 0) fail(Code::kData, "row report: the body is not 4 bytes");
+  return parameter;
+}
+
+// Of rows, whose widths the shard knows.
+PushRequest push_body(ShardPeer& peer, Frame frame) {
+  return decode_push(std::move(frame.body), peer.host.shard().tables().widths());
+}
+PushRequest load_body(ShardPeer& peer, Frame frame) {
+  return decode_load(std::move(frame.body), peer.host.shard().tables().widths());
+}
+
+GatherRequest gather_body(ShardPeer&, Frame frame) {
+  return decode_gather(text_of(frame));
+}
+
+// Of all others.
+template <auto decode>
+auto bytes_body(ShardPeer&, Frame frame) {
+  return decode(frame.body.bytes());
+}
+
+// ---- handlers: answer(peer, request, responder).
+
+void describe(ShardPeer& peer, Nothing, Responder& responder) {
+  responder.answer(Payload(peer.description));
+}
+
+void greet(ShardPeer& peer, const Hello& hello, Responder& responder) {
+  ShardHost& host = peer.host;
+  if (peer.greeted) fail(Code::kData, "a second hello");
+  host.check_job(hello);
+  if (host.fence() != nullptr) host.fence()->claim(hello.server);
+  const bool finished = host.has_finished(hello);
+  if (!finished) host.admit(hello);
+  Welcome welcome = finished ? host.welcome_finished(hello) : host.welcome();
+  if (!finished && hello.role == "train") {
+    const Member member{hello.rank, hello.trainers, hello.generation, hello.known, hello.run, hello.going};
+    welcome.run_status = host.join(member);
+    peer.member = member;
+  }
+  peer.greeted = true;
+  peer.link.establish();
+  ReplyPtr reply = finished ? reply_to(responder) : synced_reply_to(peer, responder);
+  reply->answer(Payload(Welcome::spec().to_json(welcome).dump()));
+}
+
+void keys(ShardPeer& peer, const KeysRequest& request, Responder& responder) {
+  responder.answer(Payload(peer.host.shard().keys(request)));
+}
+
+void report_rows(ShardPeer& peer, uint32_t parameter, Responder& responder) {
+  responder.answer(Payload(encode_row_report(peer.host.shard().tables().row_report(parameter))));
+}
+
+// Training pulls may wait for the clock; others are answered at once.
+void pull(ShardPeer& peer, PullRequest request, Responder& responder) {
+  Shard& shard = peer.host.shard();
+  if (request.mode == PullMode::kRead) return responder.answer(shard.read(request));
+  if (!peer.member) fail(Code::kAuthentication, "who only reads may not pull to train");
+  with_reply(timed(peer, responder, peer.times.pulls),
+             [&](ReplyPtr& reply) { shard.pull(peer.member->rank, std::move(request), reply); });
+}
+
+void push(ShardPeer& peer, PushRequest request, Responder& responder) {
+  ShardHost& host = peer.host;
+  if (host.log().is_on() && request.pulled != 0) {
+    fail(Code::kData, "push: it is to be logged, and has no keys");
+  }
+  with_reply(host.log().when_synced(timed(peer, responder, peer.times.pushes)),
+             [&](ReplyPtr& reply) { host.shard().push(peer.member->rank, std::move(request), reply); });
+}
+
+void apply(ShardPeer& peer, ApplyRequest request, Responder& responder) {
+  with_reply(synced_reply_to(peer, responder),
+             [&](ReplyPtr& reply) { peer.host.shard().apply(peer.member->rank, std::move(request), reply); });
+}
+
+void gather(ShardPeer& peer, GatherRequest request, Responder& responder) {
+  with_reply(synced_reply_to(peer, responder), [&](ReplyPtr& reply) {
+    peer.host.shard().gather(peer.member->rank, std::move(request), reply);
+  });
+}
+
+void load(ShardPeer& peer, const PushRequest& request, Responder& responder) {
+  peer.host.shard().load(request);
+  synced_reply_to(peer, responder)->answer(Payload());
+}
+
+void end_run(ShardPeer& peer, Nothing, Responder& responder) {
+  peer.host.shard().end_run(peer.member->rank);
+  synced_reply_to(peer, responder)->answer(Payload());
+}
+
+void lease(ShardPeer& peer, const LeaseRequest& request, Responder& responder) {
+  const Member& member = *peer.member;
+  const Saver saver = peer.host.save_lease().ask(request, member.rank, member.generation, peer.host.now());
+  responder.answer(Payload(encode_saver(saver)));
+}
+
+void ask_checkpoint(ShardPeer& peer, int64_t pass, Responder& responder) {
+  peer.host.checkpoints().ask(pass, reply_to(responder));
+}
+
+void ask_shard_files(ShardPeer& peer, uint64_t step, Responder& responder) {
+  peer.host.checkpoints().ask_shard_files(step, reply_to(responder));
+}
+
+void read_shard_file(ShardPeer& peer, const CheckpointShardSlice& slice, Responder& responder) {
+  responder.answer(Payload(peer.host.checkpoints().read(slice)));
+}
+
+void former_states(ShardPeer& peer, Nothing, Responder& responder) {
+  responder.answer(peer.host.shard().trainer_states().former_states(peer.member->rank));
+}
+
+void state_chunk(ShardPeer& peer, uint32_t number, Responder& responder) {
+  responder.answer(peer.host.shard().state_chunk(peer.member->rank, number));
+}
+
+// ---- the table
+
+template <auto decode, auto answer>
+void handle(ShardPeer& peer, Frame frame, Responder& responder) {
+  answer(peer, decode(peer, std::move(frame)), responder);
+}
+
+constexpr uint64_t kSmall = 64, kNamed = 1024;  // a few numbers; with a name
+
+constexpr std::array kMessages = {
+    ShardMessage{Message::kDescribe, 0, Role::kStranger, handle<no_body, describe>},
+    ShardMessage{Message::kHello, kMaxHelloBytes, Role::kStranger, handle<hello_body, greet>},
+    ShardMessage{Message::kKeys, kSmall, Role::kReader, handle<bytes_body<decode_keys_request>, keys>},
+    ShardMessage{Message::kRowReport, kSmall, Role::kReader, handle<row_report_body, report_rows>},
+    ShardMessage{Message::kPull, kMaxMessageBytes, Role::kReader, handle<bytes_body<decode_pull>, pull>},
+    ShardMessage{Message::kPush, kMaxMessageBytes, Role::kTrainer, handle<push_body, push>},
+    ShardMessage{Message::kApply, kMaxMessageBytes, Role::kTrainer, handle<bytes_body<decode_apply>, apply>},
+    ShardMessage{Message::kGather, kMaxGatherBytes, Role::kTrainer, handle<gather_body, gather>},
+    ShardMessage{Message::kLoad, kMaxMessageBytes, Role::kTrainer, handle<load_body, load>},
+    ShardMessage{Message::kEndRun, 0, Role::kTrainer, handle<no_body, end_run>},
+    ShardMessage{Message::kSaveLease, kNamed, Role::kTrainer,
+                 handle<bytes_body<decode_lease_request>, lease>},
+    ShardMessage{Message::kCheckpoint, 8, Role::kTrainer,
+                 handle<bytes_body<decode_checkpoint_request>, ask_checkpoint>},
+    ShardMessage{Message::kPart, 8, Role::kTrainer,
+                 handle<bytes_body<decode_shard_request>, ask_shard_files>},
+    ShardMessage{Message::kPartPiece, kNamed, Role::kTrainer,
+                 handle<bytes_body<decode_shard_slice>, read_shard_file>},
+    ShardMessage{Message::kTrainerStates, 0, Role::kTrainer, handle<no_body, former_states>},
+    ShardMessage{Message::kKeptPiece, 4, Role::kTrainer,
+                 handle<bytes_body<decode_kept_request>, state_chunk>},
+};
+
+}  // namespace
+
+std::span<const ShardMessage> shard_messages() {
+  return kMessages;
+}
+
+const ShardMessage* find_shard_message(uint16_t type) {
+  auto found = std::ranges::find(kMessages, static_cast<Message>(type), &ShardMessage::type);
+  return found == kMessages.end() ? nullptr : &*found;
+}
+
+void check_may_ask(const ShardPeer& peer, const ShardMessage& message) {
+  if (peer.host.fence() != nullptr) peer.host.fence()->check();
+  if (message.may_ask == Role::kStranger) return;
+  if (!peer.greeted) fail(Code::kAuthentication, "a hello has to come first");
+  if (!peer.host.has_shard()) fail(kStateLost, "the parameters are not here any more");
+  if (peer.member) peer.host.shard().roster().check(*peer.member);
+  if (message.may_ask == Role::kTrainer && peer.role() != Role::kTrainer) {
+    fail(Code::kAuthentication, "who only reads may not change anything");
+  }
+}
+
+}  // namespace ps

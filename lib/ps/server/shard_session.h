@@ -1,0 +1,42 @@
+// ShardSession: one connection of a trainer, or of a reader.  Made by ShardServer.
+#ifndef PS_PS_SERVER_SHARD_SESSION_H_
+#define PS_PS_SERVER_SHARD_SESSION_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "net/server.h"
+#include "ps/server/shard_messages.h"
+
+namespace ps {
+
+// Everything runs on the loop's thread.
+class ShardSession final : public Session {
+ public:
+  explicit ShardSession(ShardPeer peer) : peer_(std::move(peer)) {}
+
+  std::optional<uint64_t> max_body_bytes(uint16_t type) override {
+    const ShardMessage* message = find_shard_message(type);
+    return message != nullptr ? std::optional(message->max_body_bytes) : std::nullopt;
+  }
+
+  void on_request(Frame frame, Responder& responder) override {
+    const ShardMessage* message = find_shard_message(frame.header.type);
+    if (message == nullptr) fail(Code::kData, "there is no message of type ", frame.header.type);
+    check_may_ask(peer_, *message);
+    message->handle(peer_, std::move(frame), responder);
+  }
+
+  void on_closed(const Error&) override {
+    if (peer_.member) peer_.host.leave(*peer_.member);
+  }
+
+ private:
+  ShardPeer peer_;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_SHARD_SESSION_H_

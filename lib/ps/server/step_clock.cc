@@ -1,0 +1,152 @@
+#include "ps/server/step_clock.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace ps {
+
+PendingPush* TrainerSteps::next_push() {
+  auto found = pushes.find(next_step);
+  return found != pushes.end() && found->second.complete() ? &found->second : nullptr;
+}
+
+uint64_t TrainerSteps::pushed_steps() const {
+  uint64_t steps = next_step;
+  for (const auto& [step, push] : pushes) steps += push.complete();
+  return steps;
+}
+
+void StepClock::restart(size_t num_trainers) {
+  trainers_.clear();
+  trainers_.resize(num_trainers);
+  for (size_t rank = 0; rank < num_trainers; ++rank) trainers_[rank].rank = static_cast<int>(rank);
+  clock_ = pass_ = 0;
+}
+
+void StepClock::resume_from(const RunState& run) {
+  clock_ = run.clock;
+  pass_ = run.pass;
+  for (size_t rank = 0; rank < trainers_.size(); ++rank) {
+    trainers_[rank].next_step = clock_;
+    trainers_[rank].batches = run.trainers[rank].batches;
+    trainers_[rank].pass_batches = run.trainers[rank].pass_batches;
+  }
+}
+
+bool StepClock::pass_begun() const {
+  return std::ranges::any_of(trainers_, [](const TrainerSteps& each) { return each.pass_batches > 0; });
+}
+
+std::optional<uint64_t> StepClock::pass_just_ended() const {
+  return pass_begun() || pass_ == 0 ? std::nullopt : std::optional(pass_ - 1);
+}
+
+bool StepClock::answer_repeated(int rank, uint64_t step, ReplyPtr& reply) const {
+  const TrainerSteps& pusher = trainer(rank);
+  if (step >= pusher.next_step) return false;
+  const uint64_t back = pusher.next_step - step;
+  if (back > pusher.done.size()) fail(Code::kData, "step ", step, " is long past");
+  reply->answer(Payload(encode_done(pusher.done[pusher.done.size() - back])));
+  reply.reset();
+  return true;
+}
+
+PendingPush& StepClock::pending_push(int rank, const PushRequest& request) {
+  auto [at, is_new] = trainer(rank).pushes.try_emplace(request.step);
+  PendingPush& push = at->second;
+  if (is_new) {
+    push.rank = rank;
+    push.info = request.info;
+    push.ended = request.ended;
+    push.checkpoint = request.cut;
+    push.num_slices = request.num_pieces;
+  } else if (!push.complete() && (push.num_slices != request.num_pieces || push.ended != request.ended)) {
+    fail(Code::kData, "push: pieces of step ", request.step, " do not belong together");
+  }
+  return push;
+}
+
+PendingPush& StepClock::measured_push(int rank, const ApplyRequest& request) {
+  TrainerSteps& sender = trainer(rank);
+  auto found = sender.pushes.find(request.step);
+  const bool expected = found != sender.pushes.end() && !found->second.measured.empty() &&
+                        request.step == sender.next_step &&
+                        request.squares.size() == context_.applier.num_parameters();
+  if (!expected) fail(Code::kData, "apply: step ", request.step, " is not waiting for it");
+  return found->second;
+}
+
+void StepClock::take_over(int rank, bool) {
+  std::erase_if(trainer(rank).pushes, [](const auto& push) { return !push.second.complete(); });
+}
+
+void StepClock::answer_measured(PendingPush& push, const std::vector<ExactSquares>& squares) const {
+  push.measured = squares;
+  const Done done{.learning_rate = context_.applier.rule().learning_rate(), .squares = squares};
+  for (ReplyPtr& reply : std::exchange(push.replies, {})) reply->answer(Payload(encode_done(done)));
+}
+
+void StepClock::take_state(TrainerSteps& trainer, PendingPush& push) {
+  if (!context_.states.take(push, trainer.batches)) return;
+  context_.held.set_chunk_bytes(context_.states.chunk_bytes() + pending_chunk_bytes());
+}
+
+void StepClock::finish(TrainerSteps& trainer, const Done& done) {
+  auto found = trainer.pushes.find(trainer.next_step);
+  std::vector<ReplyPtr> replies = std::move(found->second.replies);
+  if (!found->second.ended) {
+    ++trainer.batches, ++trainer.pass_batches;
+    context_.states.of(trainer.rank).former_states.clear();
+  }
+  take_state(trainer, found->second);
+  trainer.pushes.erase(found);
+  ++trainer.next_step;
+  if (!context_.pulls.keeps_answers()) context_.pulls.history(trainer.rank).forget_before(trainer.next_step);
+  trainer.done.push_back(done);
+  if (trainer.done.size() > lead() + 1) trainer.done.pop_front();
+  for (ReplyPtr& reply : replies) reply->answer(Payload(encode_done(done)));
+}
+
+void StepClock::end_pass() {
+  ++pass_;
+  for (TrainerSteps& trainer : trainers_) trainer.pass_batches = 0;
+}
+
+uint64_t StepClock::pending_chunk_bytes() const {
+  uint64_t bytes = 0;
+  for (const TrainerSteps& trainer : trainers_) {
+    for (const auto& [step, push] : trainer.pushes) bytes += push.chunk_bytes();
+  }
+  return bytes;
+}
+
+size_t StepClock::num_waiting() const {
+  size_t count = 0;
+  for (const TrainerSteps& trainer : trainers_) {
+    for (const auto& [step, push] : trainer.pushes) count += push.replies.size();
+  }
+  return count;
+}
+
+bool StepClock::holds_pushes() const {
+  return std::ranges::any_of(trainers_, [](const TrainerSteps& trainer) { return !trainer.pushes.empty(); });
+}
+
+void StepClock::forget_unwanted() {
+  for (TrainerSteps& trainer : trainers_) {
+    for (auto& [step, push] : trainer.pushes) std::erase_if(push.replies, is_unwanted);
+  }
+}
+
+void StepClock::take_replies(std::vector<ReplyPtr>& out) {
+  for (TrainerSteps& trainer : trainers_) {
+    for (auto& [step, push] : trainer.pushes) {
+      for (ReplyPtr& reply : push.replies) out.push_back(std::move(reply));
+    }
+    trainer.pushes.clear();
+  }
+}
+
+}  // namespace ps

@@ -1,0 +1,165 @@
+// StepClock: whose pushes make the next step of a shard, and when it is applied.  Used by Shard.
+//
+// Each consistency of a job is one implementation: SynchronousClock, StaleClock and AsynchronousClock.
+#ifndef PS_PS_SERVER_STEP_CLOCK_H_
+#define PS_PS_SERVER_STEP_CLOCK_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ps/server/checkpoint_alignment.h"
+#include "ps/server/held_memory.h"
+#include "ps/server/pending_push.h"
+#include "ps/server/pull_service.h"
+#include "ps/server/run_state.h"
+#include "ps/server/step_applier.h"
+#include "ps/server/trainer_roster.h"
+#include "ps/server/trainer_states.h"
+#include "ps/wire/consistency.h"
+
+namespace ps {
+
+// How far one trainer has come.
+struct TrainerSteps {
+  TrainerSteps() = default;
+  TrainerSteps(TrainerSteps&&) = default;
+
+  int rank = 0;
+  uint64_t next_step = 0;                  // the first that was not applied
+  uint64_t batches = 0, pass_batches = 0;  // applied: in the run, in this pass
+  std::map<uint64_t, PendingPush> pushes;  // by step
+  std::deque<Done> done;                   // answers for the steps before next_step, the last one last
+
+  // Asynchronous alone.
+  uint64_t pulled_at = 0;  // steps that the shard had applied when the trainer pulled last
+  bool marked = false;     // its barrier marker has come: its later pushes follow the next checkpoint
+  uint64_t mark_at = 0;    // its steps before that checkpoint, as it was told last
+
+  PendingPush* next_push();       // when it is complete; else null
+  uint64_t pushed_steps() const;  // so that the trainer that others wait for is behind
+};
+
+// The parts of the shard on which its clock works; they outlive it.
+struct StepContext {
+  const TrainerRoster& roster;
+  StepApplier& applier;
+  TrainerStates& states;
+  PullService& pulls;
+  HeldMemory& held;
+  CheckpointAlignment& checkpoints;
+  ShardCounters& counters;
+};
+
+// Counts the steps that are applied, and the passes that have ended.  A step is known by trainer and number:
+// one that was applied is answered again, not applied again.  One owner thread.
+class StepClock {
+ public:
+  explicit StepClock(const StepContext& context) : context_(context) {}
+  virtual ~StepClock() = default;
+  StepClock(const StepClock&) = delete;
+  StepClock& operator=(const StepClock&) = delete;
+
+  // Another run begins, with so many trainers; or goes on from a checkpoint, with as many as that is dealt to.
+  void restart(size_t num_trainers);
+  void resume_from(const RunState& run);
+  void set(uint64_t clock, uint64_t pass) { clock_ = clock, pass_ = pass; }  // of a shard snapshot
+
+  uint64_t clock() const { return clock_; }
+  uint64_t pass() const { return pass_; }
+  TrainerSteps& trainer(int rank) { return trainers_[static_cast<size_t>(rank)]; }
+  const TrainerSteps& trainer(int rank) const { return trainers_[static_cast<size_t>(rank)]; }
+  std::span<const TrainerSteps> trainers() const { return trainers_; }
+
+  bool pass_begun() const;  // some trainer's batch was applied in this pass
+
+  // The pass after whose end nothing was applied yet.
+  std::optional<uint64_t> pass_just_ended() const;
+
+  // Steps that a trainer may have pushed and that are not applied yet, beside the last.
+  virtual uint64_t lead() const { return 0; }
+
+  // A pull for this step may be answered now.
+  virtual bool may_pull(uint64_t step) const = 0;
+  virtual void note_pull(int rank) { (void)rank; }
+
+  // Pulls change what the shard does later: its log has to have them.
+  virtual bool logs_pulls() const { return context_.pulls.keeps_answers(); }
+
+  // Answers for a step that was applied already, if it was; throws kData when that is long past.
+  bool answer_repeated(int rank, uint64_t step, ReplyPtr& reply) const;
+
+  // The push to which a message belongs, begun if it is the first.  Throws kData when it belongs to none.
+  PendingPush& pending_push(int rank, const PushRequest& request);
+
+  // The push whose step waits for these sums of squares.  Throws kData when there is none.
+  PendingPush& measured_push(int rank, const ApplyRequest& request);
+
+  // Applies every step that can be applied now that something came from this trainer.
+  virtual void advance(int rank) = 0;
+
+  // The trainers were given up.  Their pushes for steps that are not applied count if they are complete, and
+  // have others' to be part of.
+  virtual void go_on_without(std::span<const int> ranks) = 0;
+
+  // Another process has the rank.  Complete pushes of the one before stay, and make those of this one
+  // repeated.  `returns`: the rank was given up until now.
+  virtual void take_over(int rank, bool returns);
+
+  // In asynchronous runs: begins the checkpoint when the last barrier marker has come, and then applies what
+  // has waited for that.
+  virtual void begin_aligned_checkpoint() {}
+
+  // By which all shards know the checkpoint that would begin now; and what the trainer is told of the next.
+  virtual uint64_t checkpoint_number() const = 0;
+  virtual uint64_t next_checkpoint(int rank) const = 0;
+
+  uint64_t pending_chunk_bytes() const;  // of trainer state chunks in pushes
+
+  size_t num_waiting() const;
+  bool holds_pushes() const;
+  void forget_unwanted();
+  void take_replies(std::vector<ReplyPtr>& out);  // and forgets all pushes
+
+ protected:
+  // The trainers whose complete pushes make the next step, in the order of ranks, `takes_part(trainer)` saying
+  // who could; none when a push is missing.  A trainer that was given up takes part as far as its pushes go.
+  template <class TakesPart>
+  std::vector<TrainerSteps*> pushers(TakesPart&& takes_part);
+
+  bool is_given_up(const TrainerSteps& trainer) const {
+    return context_.roster.trainers()[static_cast<size_t>(trainer.rank)].given_up;
+  }
+
+  // Tells the trainer the squares, with the answer to its push.
+  void answer_measured(PendingPush& push, const std::vector<ExactSquares>& squares) const;
+
+  void take_state(TrainerSteps& trainer, PendingPush& push);
+  void finish(TrainerSteps& trainer, const Done& done);  // ends its next step
+  void end_pass();
+
+  const StepContext context_;
+  uint64_t clock_ = 0, pass_ = 0;       // steps applied, in runs that are not asynchronous; passes ended
+  std::vector<TrainerSteps> trainers_;  // by rank
+};
+
+template <class TakesPart>
+std::vector<TrainerSteps*> StepClock::pushers(TakesPart&& takes_part) {
+  std::vector<TrainerSteps*> pushers;
+  for (TrainerSteps& trainer : trainers_) {
+    if (!takes_part(trainer)) continue;
+    const bool there = trainer.next_push() != nullptr;
+    if (!there && !is_given_up(trainer)) return {};
+    if (there) pushers.push_back(&trainer);
+  }
+  return pushers;
+}
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_STEP_CLOCK_H_

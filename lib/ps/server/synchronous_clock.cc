@@ -1,0 +1,90 @@
+#include "ps/server/synchronous_clock.h"
+
+#include <algorithm>
+
+namespace ps {
+
+// A trainer that returned after it had been given up takes part from its first step on.
+std::vector<TrainerSteps*> SynchronousClock::next_pushers() {
+  return pushers([this](const TrainerSteps& trainer) { return trainer.next_step <= clock_; });
+}
+
+void SynchronousClock::apply_complete_steps() {
+  for (;;) {
+    const std::vector<TrainerSteps*> pushers = next_pushers();
+    if (pushers.empty() || !apply_next_step(pushers)) return;
+    context_.pulls.answer_waiting([this](uint64_t step) { return may_pull(step); }, clock_);
+  }
+}
+
+// Returns false when the step has to wait for the squares of other shards.
+bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
+  std::vector<PendingPush*> pushes;
+  int64_t pass = 0;
+  bool checkpoint = false, checkpoint_at_end = context_.checkpoints.at_ends();
+  for (TrainerSteps* trainer : pushers) {
+    PendingPush* push = trainer->next_push();
+    (push->ended ? checkpoint_at_end : checkpoint) |= push->checkpoint;
+    pass = std::max(pass, push->info.pass);
+    if (!push->ended) pushes.push_back(push);
+  }
+  if (wait_for_squares(pushes, pushers)) return false;
+  Done done{.pass_ended = pushes.empty()};
+  if (!pushes.empty()) done.squares = pushes[0]->measured;
+  pushes.empty() ? context_.applier.end_pass(pass) : context_.applier.apply(pushes);
+  done.learning_rate = context_.applier.rule().learning_rate();
+  ++clock_;
+  checkpoint |= done.pass_ended && checkpoint_at_end;
+  done.cut_at = checkpoint ? 0 : plan_checkpoint();
+  for (TrainerSteps* trainer : pushers) finish(*trainer, done);
+  if (done.pass_ended) end_pass();
+  if (checkpoint) context_.checkpoints.begin(checkpoint_number(), done.pass_ended);
+  return true;
+}
+
+// Where gradients are clipped by norm: tells the trainers the squares of this shard's part of the step, and
+// returns true until the sums of all shards have come back.
+bool SynchronousClock::wait_for_squares(std::span<PendingPush* const> pushes,
+                                        std::span<TrainerSteps* const> pushers) {
+  if (pushes.empty() || !context_.applier.needs_squares()) return false;
+  std::vector<ExactSquares> squares = pushes[0]->measured;
+  if (squares.empty()) squares = context_.applier.squares(pushes);
+  for (TrainerSteps* trainer : pushers) answer_measured(*trainer->next_push(), squares);
+  return true;
+}
+
+// Returns when the next checkpoint begins, which trainers are told with the answers to this step, and other
+// shards by their pushes: after the first step that no trainer has pushed before it hears of it.
+uint64_t SynchronousClock::plan_checkpoint() {
+  uint64_t& planned = context_.checkpoints.plan().next_step;
+  if (planned > clock_) return planned;
+  const uint64_t next = clock_ + lead() + 1;
+  planned = context_.checkpoints.decide(next) ? next : 0;
+  return planned;
+}
+
+void SynchronousClock::go_on_without(std::span<const int> ranks) {
+  for (int rank : ranks) {
+    std::erase_if(trainer(rank).pushes, [](const auto& push) { return !push.second.complete(); });
+  }
+  apply_complete_steps();
+}
+
+void SynchronousClock::take_over(int rank, bool returns) {
+  StepClock::take_over(rank, returns);
+  if (returns) enter(trainer(rank));
+}
+
+// Takes the trainer in from the present step on; from the next, when the present one is measured without it.
+void SynchronousClock::enter(TrainerSteps& trainer) {
+  const uint64_t clock = clock_;
+  const bool measured = std::ranges::any_of(trainers_, [clock](const TrainerSteps& each) {
+    auto found = each.pushes.find(clock);
+    return found != each.pushes.end() && !found->second.measured.empty();
+  });
+  const bool takes_part = trainer.pushes.contains(clock);
+  trainer.next_step = measured && !takes_part ? clock + 1 : clock;
+  std::erase_if(trainer.pushes, [&](const auto& push) { return push.first < trainer.next_step; });
+}
+
+}  // namespace ps

@@ -1,0 +1,51 @@
+// SynchronousClock and StaleClock: a step is made of one push of every trainer.  Made by make_step_clock.
+#ifndef PS_PS_SERVER_SYNCHRONOUS_CLOCK_H_
+#define PS_PS_SERVER_SYNCHRONOUS_CLOCK_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ps/server/step_clock.h"
+
+namespace ps {
+
+// Applies the sum of the pushes for step s, in the order of ranks, when all have come; then the clock goes on
+// to s + 1, and the pulls for that step are answered.  A trainer without data pushes "ended"; a step that all
+// end is not applied, but ends the pass.
+class SynchronousClock : public StepClock {
+ public:
+  using StepClock::StepClock;
+
+  bool may_pull(uint64_t step) const override { return step <= clock_; }
+  void advance(int) override { apply_complete_steps(); }
+  void go_on_without(std::span<const int> ranks) override;
+  void take_over(int rank, bool returns) override;
+  uint64_t checkpoint_number() const override { return clock_; }
+  uint64_t next_checkpoint(int) const override { return context_.checkpoints.plan().next_step; }
+
+ private:
+  std::vector<TrainerSteps*> next_pushers();
+  void apply_complete_steps();
+  bool apply_next_step(std::span<TrainerSteps* const> pushers);
+  bool wait_for_squares(std::span<PendingPush* const> pushes, std::span<TrainerSteps* const> pushers);
+  uint64_t plan_checkpoint();
+  void enter(TrainerSteps& trainer);
+};
+
+// With staleness n, a pull for step s is answered from clock s - n on: a trainer may be n steps ahead.
+class StaleClock final : public SynchronousClock {
+ public:
+  StaleClock(const StepContext& context, uint64_t staleness)
+      : SynchronousClock(context), staleness_(staleness) {}
+
+  uint64_t lead() const override { return staleness_; }
+  bool may_pull(uint64_t step) const override { return step <= clock_ + staleness_; }
+
+ private:
+  const uint64_t staleness_;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_SYNCHRONOUS_CLOCK_H_

@@ -1,0 +1,117 @@
+#include "ps/server/trainer_roster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "ps/wire/run_status.h"
+
+namespace ps {
+
+RosterEntry& TrainerRoster::at(int rank) {
+  return const_cast<RosterEntry&>(std::as_const(*this).at(rank));
+}
+
+const RosterEntry& TrainerRoster::at(int rank) const {
+  const size_t index = static_cast<size_t>(rank);
+  if (index >= trainers_.size()) fail(kStateLost, "the run of trainer ", rank, " has ended");
+  return trainers_[index];
+}
+
+bool TrainerRoster::has(const Member& member) const {
+  const size_t rank = static_cast<size_t>(member.rank);
+  return rank < trainers_.size() && trainers_[rank].generation == member.generation;
+}
+
+void TrainerRoster::check(const Member& member) const {
+  if (has(member)) return;
+  fail(kStateLost, "the run of trainer ", member.rank, " is over: another one has begun");
+}
+
+bool TrainerRoster::anybody_connected() const {
+  return std::ranges::any_of(trainers_, [](const RosterEntry& trainer) { return trainer.connections > 0; });
+}
+
+// Nobody has had a connection for as long as a trainer would have been waited for: whoever comes begins anew.
+bool TrainerRoster::is_left(Time now) const {
+  return std::ranges::all_of(trainers_, [&](const RosterEntry& trainer) {
+    return trainer.connections == 0 && now >= add_time(trainer.gone_since, loss_.timeout);
+  });
+}
+
+bool TrainerRoster::begins_run(const Member& member, Time now) const {
+  if (trainers_.empty()) return true;
+  if (member.run != 0) return member.run != run_;
+  if (!loss_.go_on && is_left(now)) return true;
+  const bool same_size = trainers_.size() == static_cast<size_t>(member.trainers);
+  return same_size ? trainers_[static_cast<size_t>(member.rank)].ended : !anybody_connected();
+}
+
+void TrainerRoster::check_can_begin(const Member& member) const {
+  if (member.known || member.going) {
+    fail(kStateLost, "the run of trainer ", member.rank,
+         " is not known here any more: the server was restarted, or another run has begun");
+  }
+  if (anybody_connected()) fail(Code::kUnavailable, "another run has to end first");
+}
+
+void TrainerRoster::check_can_take_over(const Member& member) const {
+  const size_t rank = static_cast<size_t>(member.rank);
+  if (member.known && rank < trainers_.size() && trainers_[rank].generation != 0) {
+    fail(Code::kFenced, "another process has taken the part of trainer ", member.rank);
+  }
+  if (member.known) {
+    fail(kStateLost, "the run of trainer ", member.rank,
+         " is not known here any more: the server was restarted, or another run has begun");
+  }
+  if (trainers_.size() != static_cast<size_t>(member.trainers)) {
+    fail(Code::kUsage, "trainer ", member.rank, " was started as one of ", member.trainers,
+         " trainers, the others as ", trainers_.size());
+  }
+  if (trainers_[rank].connections > 0) {
+    fail(Code::kUnavailable, "trainer ", member.rank, " is another process; it has to end first");
+  }
+}
+
+void TrainerRoster::begin_run(uint64_t run, int num_trainers, Time now) {
+  run_ = run;
+  trainers_.assign(static_cast<size_t>(num_trainers), {});
+  for (size_t rank = 0; rank < trainers_.size(); ++rank) {
+    trainers_[rank].rank = static_cast<int>(rank);
+    trainers_[rank].gone_since = now;
+  }
+}
+
+void TrainerRoster::take_over(RosterEntry& trainer, uint64_t generation) {
+  trainer.generation = generation;
+  trainer.ended = false;
+  trainer.was_given_up = std::exchange(trainer.given_up, false);
+}
+
+void TrainerRoster::connect(int rank) {
+  RosterEntry& trainer = at(rank);
+  if (trainer.given_up) {
+    fail(Code::kFenced, "trainer ", rank, " was away for more than ",
+         significant(to_seconds(loss_.timeout), 3),
+         " s, and the others went on without it; start it again to take part");
+  }
+  ++trainer.connections;
+}
+
+void TrainerRoster::disconnect(const Member& member, Time now) {
+  if (!has(member)) return;
+  RosterEntry& trainer = at(member.rank);
+  --trainer.connections;
+  trainer.gone_since = now;
+}
+
+std::vector<int> TrainerRoster::missing(Time now) const {
+  std::vector<int> missing;
+  for (const RosterEntry& trainer : trainers_) {
+    const bool gone = trainer.connections == 0 && now >= add_time(trainer.gone_since, loss_.timeout);
+    if (gone && !trainer.given_up && !trainer.ended) missing.push_back(trainer.rank);
+  }
+  return missing;
+}
+
+}  // namespace ps
