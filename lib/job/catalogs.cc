@@ -11,6 +11,7 @@
 #include "model/layer.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "strategy/strategy.h"
 
 namespace ps {
 
@@ -36,7 +37,8 @@ std::vector<Listing> listings() {
           listing("costs", "Costs", "model.cost", cost_catalog()),
           listing("evaluators", "Evaluators", "model.evaluators", evaluator_catalog()),
           listing("optimizers", "Optimizers", "optimizer", optimizer_catalog()),
-          listing("schedules", "Learning-rate schedules", "optimizer.schedule", schedule_catalog())};
+          listing("schedules", "Learning-rate schedules", "optimizer.schedule", schedule_catalog()),
+          listing("strategies", "Strategies", "train.strategy", strategy_catalog())};
 }
 
 // Text of the manual: a sentence ends in two spaces there, and help texts have one.
