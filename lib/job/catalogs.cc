@@ -14,6 +14,7 @@
 #include "optim/optimizer.h"
 #include "optim/options.h"
 #include "optim/schedule.h"
+#include "strategy/strategy.h"
 
 namespace ps {
 
@@ -40,7 +41,8 @@ std::vector<Listing> listings() {
           listing("evaluators", "Evaluators", "model.evaluators", evaluator_catalog()),
           listing("optimizers", "Optimizers", "optimizer", optimizer_catalog()),
           listing("schedules", "Learning-rate schedules", "optimizer.schedule", schedule_catalog()),
-          listing("codecs", "Codecs", "", codec_catalog())};
+          listing("codecs", "Codecs", "", codec_catalog()),
+          listing("strategies", "Strategies", "train.strategy", strategy_catalog())};
 }
 
 // Text of the manual: a sentence ends in two spaces there, and help texts have one.

@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "config/spec.h"
 #include "job/checkpoint_states.h"
+#include "job/fingerprint.h"
+#include "job/former_keys.h"
 #include "model/network.h"
-#include "optim/optimizer_plan.h"
-#include "ps/client/local_sgd_plan.h"
 #include "ps/server/run_state.h"
 #include "ps/wire/hello.h"
 #include "store/table_checkpoint.h"
@@ -78,24 +78,28 @@ Json state_json(const CheckpointReader& reader, const char* name) {
 }  // namespace
 
 CheckpointModel::CheckpointModel(const CheckpointReader& reader, const RowChoice& choice)
-    : reader_(reader), choice_(choice), job_(Job::spec().parse(state_json(reader, kJobState), "job")) {
+    : reader_(reader),
+      choice_(choice),
+      job_(Job::spec().parse(rename_former_keys(state_json(reader, kJobState)), "job")) {
   check_choice();
   metadata_ = {{"format", "pskit"},
                {"job", job_.job.name},
                {"seed", std::to_string(job_.job.seed)},
                {"step", std::to_string(reader.manifest().step)}};
   const Network<float> network(job_.model, schema_from_json(state_json(reader, kSchemaState)), job_.job.seed);
-  const bool adds = job_.train.geo() && reader.has_state(kRunState);  // servers do, and trainers step
-  const OptimizerPlan plan =
-      adds ? addition_plan() : make_optimizer_plan(job_.optimizer, job_.train.gradient);
-  const std::vector<ParameterSpec> specs = adds ? without_tuning(network.parameters()) : network.parameters();
+  const bool of_servers = reader.has_state(kRunState);
+  const ServerPlan plan = of_servers
+                              ? server_plan(job_)
+                              : ServerPlan{make_optimizer_plan(job_.optimizer, job_.train.gradient), {}};
+  const std::vector<ParameterSpec> specs = plan.parameters(network.parameters());
   for (const ParameterSpec& spec : specs) {
     const TableLayout* layout = reader.table(spec.name);
     if (layout == nullptr) fail(Code::kCorrupt, reader.folder(), ": offset 0: no table ", quote(spec.name));
     const bool chosen = choice_.tables.empty() || std::find(choice_.tables.begin(), choice_.tables.end(),
                                                             spec.name) != choice_.tables.end();
     if (!chosen) continue;
-    add_table(*layout, spec, spec.kind == ParameterKind::kStatistic ? nullptr : plan.make(spec.tuning));
+    add_table(*layout, spec,
+              spec.kind == ParameterKind::kStatistic ? nullptr : plan.optimizers.make(spec.tuning));
   }
 }
 

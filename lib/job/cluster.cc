@@ -35,18 +35,6 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
             "seconds without a sign of life after which a connection is made anew, the same on servers and "
             "trainers")
         .at_least(0.1);
-    s.field(
-         "pull_type", &ClusterOptions::pull_type,
-         "how the weights of a batch travel to a trainer: as floats of 32 or 16 bits, or as bytes with one "
-         "scale a row; those that are tested, saved and predicted with travel as f32")
-        .one_of(row_type_names());
-    s.field("push_type", &ClusterOptions::push_type,
-            "how gradients travel to servers; what rounding takes from a row's gradient is kept, and goes "
-            "out with its next one")
-        .one_of(row_type_names());
-    s.field("push_error_memory", &ClusterOptions::push_error_memory,
-            "memory of a trainer for what rounding took from the gradients of rows, e.g. \"64M\"; beyond it, "
-            "that of the rows that have not come for longest is dropped and counted");
     s.check([](const ClusterOptions& options, std::string_view path) {
       if (options.discovery.empty()) return;
       try {
@@ -55,20 +43,9 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
         throw error.within(json_path(path, "discovery"));
       }
     });
-    s.check([](const ClusterOptions& options, std::string_view path) {
-      if (parse_bytes(options.push_error_memory)) return;
-      fail(Code::kUsage, json_path(path, "push_error_memory"), ": ", quote(options.push_error_memory),
-           " is not a number of bytes; try \"64M\"");
-    });
     return s;
   }();
   return spec;
-}
-
-RowTypes ClusterOptions::row_types() const {
-  return {.pull = find_row_type(pull_type).value(),
-          .push = find_row_type(push_type).value(),
-          .error_bytes = parse_bytes(push_error_memory).value()};
 }
 
 }  // namespace ps

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "codec/row_types.h"
 #include "config/fwd.h"
 
 namespace ps {
@@ -17,11 +16,6 @@ struct ClusterOptions {
   int trainers = 1;
   double server_timeout = 60, trainer_timeout = 60, request_timeout = 15;  // seconds
   std::string on_trainer_loss = "stop";                                    // stop | continue
-  std::string pull_type = "f32", push_type = "f32";  // of rows on their way: f32 | f16 | bf16 | int8
-  std::string push_error_memory = "64M";             // of what rounding takes from gradients
-
-  // Of the last three.
-  RowTypes row_types() const;
 
   static const ObjectSpec<ClusterOptions>& spec();
 };

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "config/json.h"
 #include "model/network.h"
-#include "ps/client/local_sgd_plan.h"
+#include "strategy/strategy.h"
 
 namespace ps {
 
@@ -34,16 +34,11 @@ bool has_servers(const Job& job) {
 
 Json job_fingerprint(const Job& job) {
   const Json whole = effective_job(job);
-  return {
-      {"job", whole["job"]},
-      {"model", whole["model"]},
-      {"optimizer", whole["optimizer"]},
-      {"train", {{"gradient", job.train.gradient}, {"mode", job.train.mode}, {"max_lag", job.train.max_lag}}},
-      {"cluster",
-       {{"pull_type", job.cluster.pull_type},
-        {"push_type", job.cluster.push_type},
-        {"push_error_memory", job.cluster.push_error_memory},
-        {"request_timeout", job.cluster.request_timeout}}}};
+  return {{"job", whole["job"]},
+          {"model", whole["model"]},
+          {"optimizer", whole["optimizer"]},
+          {"train", {{"gradient", job.train.gradient}, {"strategy", whole["train"]["strategy"]}}},
+          {"cluster", {{"request_timeout", job.cluster.request_timeout}}}};
 }
 
 Json job_identity(const Job& job) {
@@ -55,17 +50,23 @@ Json job_identity(const Job& job) {
   return out;
 }
 
-// In mode geo trainers have the optimizers, and servers add.
+ServerPlan server_plan(const Job& job) {
+  const StrategyEntry& strategy = find_strategy(job.train.strategy);
+  if (strategy.serve == nullptr) {
+    fail(Code::kUsage, "train.strategy.type: ", strategy.name, " has no servers");
+  }
+  return strategy.serve(job.train.strategy, make_optimizer_plan(job.optimizer, job.train.gradient));
+}
+
 ServedJob served_job(const Job& job) {
-  const bool geo = job.train.geo().has_value();
-  auto parameters = [&job, geo](const DataSchema& schema) {
-    std::vector<ParameterSpec> specs = Network<float>(job.model, schema, job.job.seed).parameters();
-    return geo ? without_tuning(std::move(specs)) : specs;
+  const ServerPlan plan = server_plan(job);
+  auto parameters = [&job, plan](const DataSchema& schema) {
+    return plan.parameters(Network<float>(job.model, schema, job.job.seed).parameters());
   };
   return {.fingerprint = job_fingerprint(job),
           .parameters = parameters,
-          .optimizers = geo ? addition_plan() : make_optimizer_plan(job.optimizer, job.train.gradient),
-          .consistency = job.train.consistency(),
+          .optimizers = plan.optimizers,
+          .consistency = plan.consistency,
           .trainer_loss = {seconds_duration(job.cluster.trainer_timeout),
                            job.cluster.on_trainer_loss == "continue"},
           .request_timeout = seconds_duration(job.cluster.request_timeout)};

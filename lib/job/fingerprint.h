@@ -1,4 +1,4 @@
-// What the servers and the trainers of a job must agree on.  Used by both.
+// The parts of a job on which its servers and its trainers must agree.  Used by both.
 #ifndef PS_JOB_FINGERPRINT_H_
 #define PS_JOB_FINGERPRINT_H_
 
@@ -8,23 +8,27 @@
 #include "job/job.h"
 #include "net/transport.h"
 #include "ps/server/shard_server.h"
+#include "strategy/strategy.h"
 
 namespace ps {
 
 // The servers that the job names; none: one process does all.  Throws kUsage "cluster.servers: …".
 std::vector<Address> server_addresses(const Job& job);
 
-// Whether it has servers, which it names or which are found.
+// True when it has servers, which it names or which are found.
 bool has_servers(const Job& job);
 
-// What must be equal, of the job file.
+// The parts of the job file that must be equal.
 Json job_fingerprint(const Job& job);
 
 // The same of a checkpoint from which the job is to go on with the same bits: also how examples become
 // batches.
 Json job_identity(const Job& job);
 
-// What a server needs of the job.  `job` must outlive it.
+// The part of the job's servers.  Throws kUsage when its strategy has none.
+ServerPlan server_plan(const Job& job);
+
+// All that a server needs of the job; the same errors.  `job` must outlive it.
 ServedJob served_job(const Job& job);
 
 }  // namespace ps

@@ -9,12 +9,13 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "config/catalog.h"
+#include "job/former_keys.h"
 #include "model/cost.h"
 #include "model/evaluator.h"
 #include "model/layer.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
-#include "ps/client/local_sgd_plan.h"
+#include "strategy/strategy.h"
 
 namespace ps {
 
@@ -106,7 +107,11 @@ const ObjectSpec<Job>& Job::spec() {
     s.field("optimizer", &Job::optimizer, "how weights move").type = [] {
       return catalog_schema(optimizer_catalog());
     };
-    s.field("train", &Job::train, "how the loop runs");
+    s.field("train", &Job::train, "how the loop runs").type = [] {
+      Json schema = TrainOptions::spec().schema();
+      schema["properties"]["strategy"] = strategy_schema();
+      return schema;
+    };
     s.field("cluster", &Job::cluster, "servers and trainers");
     s.field("checkpoint", &Job::checkpoint, "when all state is written, to go on from it");
     return s;
@@ -143,9 +148,10 @@ Job load_job(const std::string& path, std::span<const Override> overrides) {
   try {
     spec_internal::expect_object(document, "");
     for (const Override& change : overrides) apply_override(document, change);
+    refuse_former_keys(document);
     Job job = Job::spec().parse(document, "");
     effective_job(job);  // every entry of every catalogue parses
-    if (job.train.geo()) check_geo_optimizer(job.optimizer);
+    find_strategy(job.train.strategy).check(job.train.strategy, job.optimizer);
     return job;
   } catch (const Error& error) {
     if (const Override* change = blamed(overrides, error)) throw blame(*change, error);
@@ -156,6 +162,7 @@ Job load_job(const std::string& path, std::span<const Override> overrides) {
 Json effective_job(const Job& job) {
   Json out = Job::spec().to_json(job);
   out["optimizer"] = complete(optimizer_catalog(), job.optimizer, "optimizer", "optimizer");
+  out["train"]["strategy"] = complete_strategy(job.train.strategy);
   Json& model = out["model"];
   for (size_t i = 0; i < job.model.layers.size(); ++i) {
     model["layers"][i] = complete(layer_catalog(), job.model.layers[i], cat("model.layers.", i), "layer");

@@ -54,8 +54,8 @@ Json job_schema();
 // The reference of all keys, as the part of ps-job(5) that is generated (mdoc).
 std::string job_keys_manual();
 
-// "name  help" a line for each entry of a catalogue: optimizers, schedules, layers, activations, costs,
-// evaluators, formats.
+// "name  help" a line for each entry of a catalogue: optimizers, schedules, strategies, layers, activations,
+// costs, evaluators, formats.
 std::string list_catalog(const std::string& kind);
 std::vector<std::string> catalog_kinds();
 

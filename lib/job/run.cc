@@ -18,9 +18,9 @@
 #include "job/checkpoint_model.h"
 #include "job/checkpoint_report.h"
 #include "job/fingerprint.h"
-#include "job/parameter_home.h"
 #include "job/run_checkpoints.h"
 #include "job/run_saves.h"
+#include "job/start_strategy.h"
 #include "ps/client/shard_links.h"
 #include "train/model_file.h"
 #include "train/trainer.h"
@@ -85,8 +85,9 @@ class Run {
   void print_result(Json result);
 
   // One trainer speaks for all: it reports, tests and saves.
-  bool leads() const { return options_.rank == (home_ ? home_->group().leader() : 0); }
+  bool leads() const { return options_.rank == (running_ ? strategy().group().leader() : 0); }
   bool say_plan(const BatchReader& reader);
+  Strategy& strategy() const { return **running_; }
 
   const Job& job_;
   const RunOptions& options_;
@@ -98,7 +99,7 @@ class Run {
   std::unique_ptr<BatchReader> reader_, test_reader_;
   std::unique_ptr<Network<float>> network_;
   Log quiet_log_{"ps-train", LogLevel::kWarning};
-  std::unique_ptr<ParameterHome> home_;
+  std::unique_ptr<RunningStrategy> running_;
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<RunCheckpoints> checkpoints_;  // null: none are written
@@ -107,7 +108,7 @@ class Run {
   // Asked after each batch and while there is none; the servers hear from this trainer too, then, and models
   // that are being made go on.
   const std::function<bool()> stop_ = [this] {
-    home_->keep_alive();
+    running_->keep_alive();
     if (saves_) saves_->go_on();
     return options_.stop();
   };
@@ -139,27 +140,27 @@ void Run::build(const DataSchema& schema) {
   if (data_.label_use == LabelUse::kNeeded)
     reader_->check_labels([this](float label) { network_->check_label(label); });
   if (options_.dry_run) return;
-  home_ = make_home(job_, options_, schema, network_->parameters(), servers_, pool_, log_);
+  running_ = start_strategy(job_, options_, schema, network_->parameters(), servers_, pool_, log_);
   reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
                                                    options_.resume || options_.lost_run != 0)
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kOff, "");
   if (!job_.train.log_period) reporter_->space_batches(1);
-  trainer_ =
-      std::make_unique<Trainer>(*network_, home_->store(), pool_, job_.train, home_->group(), *reporter_);
+  trainer_ = std::make_unique<Trainer>(*network_, strategy().store(), pool_, job_.train, strategy().group(),
+                                       *reporter_);
   trainer_->on_shrink_request([this] {
     const bool asked = options_.shrink_asked();
     if (asked) log_.info("Shrinking tables after this step, as was asked");
     return asked;
   });
   const bool reads_servers = has_servers(job_) && options_.task != "train";
-  if (reads_servers || home_->group().finished()) return;
-  home_->group().on_checkpoint([this](std::string& out) { trainer_->save_figures(out); });
-  if (home_->group().position().resumed) return resume();
+  if (reads_servers || strategy().group().finished()) return;
+  strategy().group().on_checkpoint([this](std::string& out) { trainer_->save_figures(out); });
+  if (strategy().group().position().resumed) return resume();
   if (leads() && options_.task == "train" && !options_.resume && options_.lost_run == 0)
     check_no_models(job_.train.save_dir);
-  const bool may_resume = options_.resume && home_->local() != nullptr;
+  const bool may_resume = options_.resume && strategy().local() != nullptr;
   if (leads() && !may_resume) load_weights();
-  home_->group().barrier();
+  strategy().group().barrier();
 }
 
 // Weights that a job begins with would give an answer too, which nobody wants.
@@ -174,26 +175,26 @@ void Run::check_has_model() const {
 
 // Takes the part of a process that had this rank before.
 void Run::resume() {
-  const RunPosition position = home_->group().position();
+  const RunPosition position = strategy().group().position();
   log_.info("Resuming in pass ", position.pass, " after ", position.pass_batches, " batches",
             position.pass_ended ? ", at its end" : "");
-  trainer_->resume(position, home_->group().restored_states());
+  trainer_->resume(position, strategy().group().restored_states());
 }
 
 void Run::load_weights() {
   if (is_checkpoint(options_.init_model)) {
     const CheckpointReader reader(checkpoint_folder(options_.init_model));
     CheckpointModel model(reader, {});
-    load_model(model, network_->parameters(), home_->store());
+    load_model(model, network_->parameters(), strategy().store());
     return;
   }
   if (!options_.init_model.empty()) {
-    load_model(options_.init_model, network_->parameters(), home_->store());
+    load_model(options_.init_model, network_->parameters(), strategy().store());
     return;
   }
   for (size_t p = 0; p < network_->parameters().size(); ++p) {
     const std::string& file = network_->parameters()[p].init_file;
-    if (!file.empty()) load_parameter(file, network_->parameters(), p, home_->store());
+    if (!file.empty()) load_parameter(file, network_->parameters(), p, strategy().store());
   }
 }
 
@@ -216,7 +217,7 @@ bool Run::train() {
   }
   if (say_plan(*reader_)) return true;
   if (was_finished()) return true;
-  saves_ = std::make_unique<RunSaves>(job_, options_, *home_, servers_.etcd(), network_->parameters(),
+  saves_ = std::make_unique<RunSaves>(job_, options_, strategy(), servers_.etcd(), network_->parameters(),
                                       vocabulary_, log_);
   if (leads()) saves_->prepare();
   log_.info("Training with ", options_.threads, " threads and ", cpu_level_name(cpu_level()), " kernels");
@@ -224,13 +225,13 @@ bool Run::train() {
   start_checkpoints(result);
   trainer_->on_batch([&](bool stopping) { after_batch(stopping, result); });
   trainer_->on_pass_end([this] { saves_->finish(); });
-  const RunPosition position = home_->group().position();
+  const RunPosition position = strategy().group().position();
   if (position.resumed && leads()) saves_->take_up(position.pass - 1);
   bool finished = train_passes(result);
   saves_->finish();
-  const Json counters = home_->counters();
+  const Json counters = strategy().counters();
   if (const int64_t dropped = counters.value("pushes_dropped", int64_t{0}); dropped > 0) {
-    log_.warning(dropped, " pushes came later than train.max_lag allows, and were dropped");
+    log_.warning(dropped, " pushes came later than train.strategy.max_lag allows, and were dropped");
   }
   result.update(counters);
   result["peak_memory_bytes"] = peak_memory_bytes();
@@ -242,7 +243,7 @@ bool Run::train() {
 }
 
 bool Run::was_finished() const {
-  if (!home_->group().finished()) return false;
+  if (!strategy().group().finished()) return false;
   log_.info("All ", job_.train.passes, " passes are done: the run has ended");
   return true;
 }
@@ -250,7 +251,7 @@ bool Run::was_finished() const {
 // Of a job without servers: these write their own.  `result` must stay where it is.
 void Run::start_checkpoints(Json& result) {
   result["passes"] = Json::array();
-  LocalStore* store = home_->local();
+  LocalStore* store = strategy().local();
   if (store == nullptr || job_.checkpoint.directory.empty()) return;
   checkpoints_ =
       std::make_unique<RunCheckpoints>(job_, options_, reader_->schema(), *store, *trainer_, pool_, log_);
@@ -271,7 +272,7 @@ void Run::after_batch(bool stopping, const Json& result) {
 void Run::write_checkpoint(const Json& result) {
   if (checkpoints_) return checkpoints_->write(result);
   const bool asked = !job_.checkpoint.directory.empty() &&
-                     home_->group().ask_checkpoint(-1, [this](const AskedCheckpoint& answer) {
+                     strategy().group().ask_checkpoint(-1, [this](const AskedCheckpoint& answer) {
                        if (answer.counts)
                          return log_.info("The servers have written checkpoint ", answer.text);
                        log_.error("the servers have not written a checkpoint: ", answer.text);
@@ -289,7 +290,8 @@ void Run::end_finished() {
 }
 
 bool Run::train_passes(Json& result) {
-  if (options_.resume && home_->local() != nullptr && trainer_->pass() >= job_.train.passes) end_finished();
+  if (options_.resume && strategy().local() != nullptr && trainer_->pass() >= job_.train.passes)
+    end_finished();
   for (int pass = trainer_->pass(); pass < job_.train.passes; ++pass) {
     PassResult trained = trainer_->train_pass(pass, *reader_, stop_);
     if (leads() && options_.rank > 0)
@@ -298,7 +300,7 @@ bool Run::train_passes(Json& result) {
     if (reader_->bad_lines() > 0) log_.warning("skipped ", reader_->bad_lines(), " bad lines in pass ", pass);
     if (trained.interrupted) {
       // Whoever is behind may be at work on its batch; for what others save it need only be on its way.
-      home_->settle(leads() ? 3 : 1);
+      strategy().settle(leads() ? 3 : 1);
       if (leads()) save_interrupted(pass, trained.batches);
       return false;
     }
@@ -312,7 +314,7 @@ bool Run::train_passes(Json& result) {
     if (checkpoints_) checkpoints_->after_pass(result);
   }
   saves_->finish();
-  home_->group().end_run();
+  strategy().group().end_run();
   return true;
 }
 
@@ -326,7 +328,7 @@ void Run::report_rows(Json& pass) {
   for (size_t p = 0; p < network_->parameters().size(); ++p) {
     const ParameterSpec& spec = network_->parameters()[p];
     if (!spec.row_policy) continue;
-    const RowReport report = home_->store().row_report(static_cast<int>(p));
+    const RowReport report = strategy().store().row_report(static_cast<int>(p));
     log_.info("Rows of ", quote(spec.name), ": ", report.rows, ", waiting=", report.waiting,
               " created=", report.created, " expired=", report.expired, " evicted=", report.evicted,
               " refused=", report.refused);

@@ -62,16 +62,16 @@ struct RunSaves::Making {
   std::unique_ptr<CheckpointSave> made;  // null: not begun
 };
 
-RunSaves::RunSaves(const Job& job, const RunOptions& options, ParameterHome& home, EtcdClient* etcd,
+RunSaves::RunSaves(const Job& job, const RunOptions& options, Strategy& strategy, EtcdClient* etcd,
                    const std::vector<ParameterSpec>& parameters, std::shared_ptr<const Vocabulary> vocabulary,
                    Log& log)
     : job_(job),
-      home_(home),
+      strategy_(strategy),
       parameters_(parameters),
       vocabulary_(std::move(vocabulary)),
       log_(log),
       trainer_id_(trainer_id(job, options)),
-      election_(etcd, home.group(), options.generation, log) {}
+      election_(etcd, strategy.group(), options.generation, log) {}
 
 RunSaves::~RunSaves() = default;
 
@@ -112,7 +112,7 @@ bool RunSaves::save_pass(int pass) {
   if (making_) give_up(Error(Code::kExhausted, "the pass has ended, and its model is saved"));
   if (!elect(name, SaveStage::kBegin)) return false;
   ++num_passes_;
-  if (home_.group().checkpoint_pass() == pass && ask_servers(name, pass)) return false;
+  if (strategy_.group().checkpoint_pass() == pass && ask_servers(name, pass)) return false;
   save_now(name);
   return true;
 }
@@ -151,7 +151,7 @@ bool RunSaves::elect(const std::string& name, SaveStage stage) {
 void RunSaves::save_now(const std::string& name) {
   try {
     const std::string folder = begin_folder(name);
-    save_model(join_path(folder, kModelFile), parameters_, home_.store(),
+    save_model(join_path(folder, kModelFile), parameters_, strategy_.store(),
                {{"format", "pskit"}, {"job", job_.job.name}, {"seed", std::to_string(job_.job.seed)}},
                [&] { renew(name); });
     write_beside(folder);
@@ -211,8 +211,8 @@ bool RunSaves::ask_servers(const std::string& name, int64_t pass) {
   making->name = name;
   making->pass = pass;
   making->asked = pass < 0;
-  if (home_.local() != nullptr ||
-      !home_.group().ask_checkpoint(
+  if (strategy_.local() != nullptr ||
+      !strategy_.group().ask_checkpoint(
           pass, [making](const AskedCheckpoint& answer) { making->checkpoint = answer; })) {
     return false;
   }
@@ -233,7 +233,7 @@ void RunSaves::finish() {
     if (making_->made) {
       making_->made->over(kLongest);
     } else {
-      home_.group().wait([making = making_] { return making->can_go_on(); }, kLongest);
+      strategy_.group().wait([making = making_] { return making->can_go_on(); }, kLongest);
     }
     go_on();
   }
@@ -274,11 +274,11 @@ void RunSaves::begin_model() {
   }
   if (is_it) return make_model(there);
   making_->copies = cat(making_->folder, ".parts-", making_->tries);
-  home_.group().take_checkpoint(checkpoint, making_->copies,
-                                [making = making_](const std::optional<Error>& error) {
-                                  making->not_taken = error;
-                                  making->taken = !error;
-                                });
+  strategy_.group().take_checkpoint(checkpoint, making_->copies,
+                                    [making = making_](const std::optional<Error>& error) {
+                                      making->not_taken = error;
+                                      making->taken = !error;
+                                    });
 }
 
 // A server that logs, and has come again in the midst of the copying, still has its files, or writes them

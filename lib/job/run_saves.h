@@ -19,10 +19,10 @@
 #include "data/vocabulary.h"
 #include "job/checkpoint_save.h"
 #include "job/job.h"
-#include "job/parameter_home.h"
 #include "job/run.h"
 #include "job/save_election.h"
 #include "optim/parameter.h"
+#include "strategy/strategy.h"
 
 namespace ps {
 
@@ -30,7 +30,7 @@ namespace ps {
 class RunSaves {
  public:
   // `etcd` may be null.
-  RunSaves(const Job& job, const RunOptions& options, ParameterHome& home, EtcdClient* etcd,
+  RunSaves(const Job& job, const RunOptions& options, Strategy& strategy, EtcdClient* etcd,
            const std::vector<ParameterSpec>& parameters, std::shared_ptr<const Vocabulary> vocabulary,
            Log& log);
   ~RunSaves();
@@ -85,7 +85,7 @@ class RunSaves {
   void say_failed(const std::string& name, const std::string& why);
 
   const Job& job_;
-  ParameterHome& home_;
+  Strategy& strategy_;
   const std::vector<ParameterSpec>& parameters_;
   const std::shared_ptr<const Vocabulary> vocabulary_;
   Log& log_;

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "config/json.h"
-#include "ps/client/shard_links.h"
+#include "store/wait_stopped.h"
 
 namespace ps {
 

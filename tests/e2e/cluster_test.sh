@@ -114,11 +114,11 @@ assert abs(one["evaluators"]["auc"] - many["evaluators"]["auc"]) < 1e-4, (one, m
 PY
 
 echo "rows of 16 bits and of bytes give one model on any servers, and are part of what must agree"
-types=(--set cluster.pull_type=f16 --set cluster.push_type=int8)
+types=(--set train.strategy.pull_type=f16 --set train.strategy.push_type=int8)
 serve_two "${types[@]}"
 train_three coarse "${types[@]}"
 expect_status 2 ps-train "$job" --data train.txt --servers "$addresses"
-expect_text err 'cluster.pull_type is "f32", not "f16"'
+expect_text err 'train.strategy.pull_type is "f32", not "f16"'
 end_servers
 serve only "${types[@]}"
 addresses=$address
@@ -134,12 +134,12 @@ assert 0 < difference < 0.002, (coarse["passes"], exact["passes"])
 PY
 
 echo "bounded staleness and asynchronous training learn too"
-for mode in '{"staleness":2}' '"async"'; do
-  job_mode="$scratch/mode.json"
+for strategy in '{"consistency":"staleness","staleness":2}' '{"consistency":"async"}'; do
+  job_strategy="$scratch/strategy.json"
   python3 -c 'import json, sys
-job = json.load(open(sys.argv[1])); job.setdefault("train", {})["mode"] = json.loads(sys.argv[2])
-json.dump(job, open(sys.argv[3], "w"))' "$PS_SOURCE/share/jobs/quickstart.json" "$mode" "$job_mode"
-  job=$job_mode
+job = json.load(open(sys.argv[1])); job.setdefault("train", {})["strategy"] = json.loads(sys.argv[2])
+json.dump(job, open(sys.argv[3], "w"))' "$PS_SOURCE/share/jobs/quickstart.json" "$strategy" "$job_strategy"
+  job=$job_strategy
   serve_two
   train_three loose
   end_servers
@@ -148,10 +148,10 @@ passes = json.load(open("loose.0"))["passes"]
 assert passes[1]["samples"] == 10000 and passes[1]["avg_cost"] < passes[0]["avg_cost"], passes'
 done
 
-echo "geo: one trainer gives the model of one process, bit for bit, and three learn as much as in step"
+echo "local SGD: one trainer gives the model of one process, bit for bit, and three learn as much as in step"
 python3 -c 'import json, sys
-job = json.load(open(sys.argv[1])); job.setdefault("train", {})["mode"] = {"geo": 5}
-json.dump(job, open(sys.argv[2], "w"))' "$PS_SOURCE/share/jobs/quickstart.json" "$job_mode"
+job = json.load(open(sys.argv[1])); job.setdefault("train", {})["strategy"] = {"type": "local_sgd", "period": 5}
+json.dump(job, open(sys.argv[2], "w"))' "$PS_SOURCE/share/jobs/quickstart.json" "$job_strategy"
 serve_two
 ps-train "$job" --data train.txt --passes 2 --save-dir geo_alone --servers "$addresses" 2>/dev/null
 cmp alone/pass-00001/model.safetensors geo_alone/pass-00001/model.safetensors
@@ -160,8 +160,8 @@ cmp expected predictions
 end_servers
 for differences in mean sum; do
   python3 -c 'import json, sys
-job = json.load(open(sys.argv[1])); job["train"]["mode"] = {"geo": 5, "differences": sys.argv[2]}
-json.dump(job, open(sys.argv[1], "w"))' "$job_mode" "$differences"
+job = json.load(open(sys.argv[1])); job["train"]["strategy"] = {"type": "local_sgd", "period": 5, "differences": sys.argv[2]}
+json.dump(job, open(sys.argv[1], "w"))' "$job_strategy" "$differences"
   serve_two
   train_three "geo_$differences"
   ps-train "$job" --job test --data test.txt --servers "$addresses" --json >"geo_$differences.test" 2>/dev/null
@@ -171,7 +171,7 @@ ps-train "$PS_SOURCE/share/jobs/quickstart.json" --job test --data test.txt --in
 python3 - <<'PY'
 import json
 sync, mean, added = (json.load(open(path + ".test"))["test"]["evaluators"]["auc"] for path in ("sync", "geo_mean", "geo_sum"))
-print(f"AUC of held-out data: in step {sync:.4f}, geo with means {mean:.4f}, with sums {added:.4f}")
+print(f"AUC of held-out data: in step {sync:.4f}, local SGD with means {mean:.4f}, with sums {added:.4f}")
 assert min(mean, added) > sync - 0.02, (sync, mean, added)
 PY
 expect_status 2 ps-train "$job" --data small.txt --set optimizer.type=ftrl

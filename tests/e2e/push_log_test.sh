@@ -106,9 +106,9 @@ applied() {
 # all trainers.  Whoever reads has the logs of servers that were killed at the end read.
 for name in async staleness geo; do
   case $name in
-    async) mode=(--set train.mode=async) expected=$((3 * batches * passes)) ;;
-    staleness) mode=(--set 'train.mode={"staleness": 2}') expected=$((batches * passes)) ;;
-    geo) mode=(--set 'train.mode={"geo": 4}') expected= ;;
+    async) mode=(--set train.strategy.consistency=async) expected=$((3 * batches * passes)) ;;
+    staleness) mode=(--set 'train.strategy={"consistency": "staleness", "staleness": 2}') expected=$((batches * passes)) ;;
+    geo) mode=(--set 'train.strategy={"type": "local_sgd", "period": 4}') expected= ;;
   esac
   start_job $name
   kill_servers

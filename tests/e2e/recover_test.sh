@@ -264,14 +264,14 @@ trainers=()
 end_servers
 
 echo "asynchronous trainers, and those with copies of their own, go on in the midst of a pass"
-for mode in async '{"geo":5}'; do
-  job_flags=(--set "train.mode=$mode" --set data.batch_size=5)
+for strategy in '{"consistency":"async"}' '{"type":"local_sgd","period":5}'; do
+  job_flags=(--set "train.strategy=$strategy" --set data.batch_size=5)
   until_true in_the_midst loose 1 3 2 2 3
   each_example_once loose
 done
 
 echo "a trainer alone with copies of its own goes on with its optimizer and its schedule: the same models"
-job_flags=(--set 'train.mode={"geo":3}' --set 'optimizer={"type":"adam","learning_rate":0.01,"l2":0.0001,
+job_flags=(--set 'train.strategy={"type":"local_sgd","period":3}' --set 'optimizer={"type":"adam","learning_rate":0.01,"l2":0.0001,
   "schedule":{"type":"poly","a":0.001,"b":0.5}}')
 checkpoints=()
 for s in 0 1; do serve $s 2; done
@@ -305,7 +305,7 @@ until_true interrupt_trainer
 echo "rows that come and go, gradients that are rounded, and checkpoints of what has changed, on other servers"
 job=$PS_SOURCE/share/jobs/ctr_rows.json
 job_flags=(--set model.layers.0.weight.rows.shrink_steps=7 --set checkpoint.full_every=3 --set checkpoint.keep=100
-  --set cluster.push_type=int8 --set cluster.push_error_memory=100K)
+  --set train.strategy.push_type=int8 --set train.strategy.residual_memory=100K)
 checkpoints=()
 for s in 0 1; do serve $s 2; done
 for rank in 0 1 2; do train $rank rows 2 3; done

@@ -277,7 +277,7 @@ TEST(Geo, DifferencesInHalvesAddUp) {
 TEST(Geo, OptimizersThatItCannotHaveAreRefused) {
   auto refusal = [](const Json& optimizer) -> std::string {
     try {
-      check_geo_optimizer(optimizer);
+      check_local_sgd_optimizer(optimizer);
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Code::kUsage);
       return error.message();

@@ -21,15 +21,17 @@ namespace ps {
 
 namespace {
 
+constexpr const char* kInStep = R"({"type": "parameter_server"})";
+
 struct ServedCase {
   const char *name, *help;
   SyntheticKind data;
   uint64_t full_samples;
   int batch_size;
-  const char *model, *optimizer;  // of the job file
-  const char* mode = R"("sync")";
-  LinkShape link = {};  // to the shard
-  bool local = false;   // over a Unix socket
+  const char *model, *optimizer;   // of the job file
+  const char* strategy = kInStep;  // of train.strategy
+  LinkShape link = {};             // to the shard
+  bool local = false;              // over a Unix socket
 };
 
 bool never() {
@@ -37,7 +39,8 @@ bool never() {
 }
 
 Job job_of(const ServedCase& task) {
-  Json train = {{"gradient", "sum"}, {"log_period", 0}, {"save_dir", ""}, {"mode", Json::parse(task.mode)}};
+  Json train = {
+      {"gradient", "sum"}, {"log_period", 0}, {"save_dir", ""}, {"strategy", Json::parse(task.strategy)}};
   Json document = {{"model", Json::parse(task.model)},
                    {"optimizer", Json::parse(task.optimizer)},
                    {"train", std::move(train)}};
@@ -111,7 +114,7 @@ class Served {
         served_(served_job(job)),
         shards_(served_, 1, task.link, task.local),
         network_({.local = task.local}),
-        store_(network_.transport(), shards_.remote_options(passes_.schema()), job.train.consistency(),
+        store_(network_.transport(), shards_.remote_options(passes_.schema()), served_.consistency,
                passes_.network().parameters()) {
     passes_.begin(store_, store_);
   }
@@ -154,7 +157,7 @@ class JobPasses final : public Workload {
     if (!(cost < untrained_cost_)) {
       fail(Code::kInternal, "cost after training: ", cost, ", expected less than ", untrained_cost_);
     }
-    if (job_.train.mode != "sync") return;
+    if (std::string_view(task_.strategy) != kInStep) return;
     Alone alone(task_, job_, data_);
     while (alone.passes().passes() < passes.passes()) alone.passes().train();
     const double expected = alone.passes().result().average_cost;
@@ -230,7 +233,7 @@ const ServedCase kDeepCase = {"deep/1G",
                               kLargeBatch,
                               kDeep,
                               kSlowAdagrad,
-                              R"({"staleness": 2})",
+                              R"({"consistency": "staleness", "staleness": 2})",
                               {.bytes_per_second = 125e6, .latency = std::chrono::microseconds(2500)}};
 
 template <class Home>

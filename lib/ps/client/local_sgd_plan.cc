@@ -16,15 +16,17 @@ OptimizerPlan addition_plan() {
   return plan;
 }
 
-void check_geo_optimizer(const Json& optimizer) {
+void check_local_sgd_optimizer(const Json& optimizer) {
   const OptimizerEntry& entry = find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer");
   if (entry.weights_from_state) {
     fail(Code::kUsage, "optimizer.type: ", entry.name,
-         " makes weights from its own state, so trainers in train.mode geo could not take over those of "
-         "others");
+         " makes weights from its own state, so trainers of train.strategy local_sgd could not take over "
+         "those "
+         "of others");
   }
   if (parse_optimizer_options(optimizer, "optimizer").average) {
-    fail(Code::kUsage, "optimizer.average: in train.mode geo, servers do not know the means of weights");
+    fail(Code::kUsage,
+         "optimizer.average: with train.strategy local_sgd, servers do not know the means of weights");
   }
 }
 

@@ -18,7 +18,7 @@ std::vector<ParameterSpec> without_tuning(std::vector<ParameterSpec> specs);
 
 // Throws kUsage "optimizer…" when trainers of such a job cannot use this one: where weights are made from
 // state, those of the servers would not last, and where they are averaged, servers could not say the means.
-void check_geo_optimizer(const Json& optimizer);
+void check_local_sgd_optimizer(const Json& optimizer);
 
 }  // namespace ps
 

@@ -33,7 +33,7 @@ LocalSgdStore::LocalSgdStore(const LocalSgdOptions& options, LocalSgdCopies& cop
   for (const ParameterSpec& spec : specs_) {
     if (!spec.row_policy) continue;
     fail(Code::kUsage, quote(spec.name),
-         ": rows that come and go need the servers to see every batch: ", "not in train.mode geo");
+         ": rows that come and go need the servers to see every batch: not with train.strategy local_sgd");
   }
   if (copies_.resumed()) end_former_exchange();
 }

@@ -22,10 +22,14 @@
 #include "base/thread_pool.h"
 #include "ps/client/local_sgd_copies.h"
 #include "ps/client/remote_store.h"
-#include "ps/wire/consistency.h"
 #include "store/local_store.h"
 
 namespace ps {
+
+struct LocalSgdOptions {
+  int64_t period = 1;  // batches between two exchanges
+  bool mean = true;    // of the trainers' differences; else their sum
+};
 
 // One owner thread.  Memory grows with the rows that are used: their weights, optimizer state, and what the
 // servers had of them.  Servers that write checkpoints keep all of it for the process that takes the

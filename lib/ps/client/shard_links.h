@@ -11,6 +11,7 @@
 #include "net/buffer_pool.h"
 #include "net/channel.h"
 #include "ps/wire/hello.h"
+#include "store/wait_stopped.h"
 
 namespace ps {
 
@@ -49,12 +50,6 @@ class StateLost final : public Error {
 class ServersMoved final : public Error {
  public:
   explicit ServersMoved(const std::string& message) : Error(Code::kUnavailable, message) {}
-};
-
-// This process is to end, and what it waits for may never come: others may have ended too.
-class WaitStopped final : public Error {
- public:
-  WaitStopped() : Error(Code::kUnavailable, "ended while it waited for others") {}
 };
 
 // Driven by the owner thread, in wait() alone.  A request is sent again, for as long as it takes, while its

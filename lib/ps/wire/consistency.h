@@ -15,12 +15,6 @@ struct Consistency {
   uint64_t lead() const { return async ? 0 : static_cast<uint64_t>(staleness); }
 };
 
-// Of trainers that train copies of their own, and bring them together now and then.
-struct LocalSgdOptions {
-  int64_t period = 1;  // batches between two exchanges
-  bool mean = true;    // of the trainers' differences; else their sum
-};
-
 }  // namespace ps
 
 #endif  // PS_PS_WIRE_CONSISTENCY_H_

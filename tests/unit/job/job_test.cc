@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "config/json.h"
+#include "job/former_keys.h"
+#include "strategy/strategy.h"
 
 namespace ps {
 namespace {
@@ -33,10 +35,15 @@ class JobTest : public testing::Test {
       load(text, overrides);
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Code::kUsage);
-      EXPECT_THAT(error.message(), HasSubstr(overrides.empty() ? path_ : overrides.front().typed)) << "who said it";
+      EXPECT_THAT(error.message(), HasSubstr(overrides.empty() ? path_ : overrides.front().typed))
+          << "who said it";
       return error.message();
     }
     return "accepted";
+  }
+
+  static std::vector<Override> strategy(const std::string& object) {
+    return {{.key = "train.strategy", .values = {object}, .is_set = true, .typed = "--set"}};
   }
 
   const std::string path_ = testing::TempDir() + "job_test.json";
@@ -70,39 +77,81 @@ TEST_F(JobTest, TextWhereAListBelongsIsRefused) {
 
 TEST_F(JobTest, SettableKeysAreThoseOfAllSections) {
   const std::vector<std::string> keys = settable_keys();
-  for (const char* key : {"train.passes=", "data.batch_size=", "optimizer.momentum=", "checkpoint.directory="})
+  for (const char* key :
+       {"train.passes=", "data.batch_size=", "optimizer.momentum=", "checkpoint.directory="})
     EXPECT_THAT(keys, testing::Contains(key));
 }
 
-TEST_F(JobTest, ModesOfTraining) {
-  auto mode = [this](const char* text) {
-    return load(kJob, {{.key = "train.mode", .values = {text}, .is_set = true, .typed = "--set"}}).train;
-  };
-  EXPECT_FALSE(mode(R"("sync")").consistency().async);
-  EXPECT_EQ(mode(R"({"staleness": 3})").consistency().staleness, 3);
-  EXPECT_TRUE(mode(R"({"geo": 5})").consistency().async);
-  EXPECT_EQ(mode(R"({"geo": 5})").geo()->period, 5);
-  EXPECT_TRUE(mode(R"({"geo": 5})").geo()->mean);
-  EXPECT_FALSE(mode(R"({"geo": 5, "differences": "sum"})").geo()->mean);
-  EXPECT_FALSE(mode(R"("async")").geo());
-  for (const char* wrong : {R"("geo")", R"({"geo": 0})", R"({"geo": 1.5})",
-                            R"({"geo": 5, "differences": "most"})", R"({"geo": 5, "staleness": 1})",
-                            R"({"staleness": -1})", R"({"staleness": 1, "differences": "sum"})"}) {
-    EXPECT_THAT(refusal(kJob, {{.key = "train.mode", .values = {wrong}, .is_set = true, .typed = "--set"}}),
-                HasSubstr("train.mode"));
+TEST_F(JobTest, TheStrategyIsServersInStepUnlessTheJobNamesAnother) {
+  EXPECT_EQ(effective_job(load(kJob))["train"]["strategy"]["type"], "parameter_server");
+  const Job job = load(kJob, strategy(R"({"type": "local_sgd", "period": 5})"));
+  EXPECT_EQ(effective_job(job)["train"]["strategy"]["differences"], "mean") << "defaults are filled in";
+  EXPECT_THAT(refusal(kJob, strategy(R"({"type": "local_gsd"})")),
+              HasSubstr("train.strategy.type: unknown strategy 'local_gsd' (did you mean 'local_sgd'?)"));
+  EXPECT_THAT(refusal(kJob, strategy(R"("async")")), HasSubstr("train.strategy: found string 'async'"));
+  EXPECT_THAT(refusal(kJob, strategy(R"({"type": "local_sgd"})")),
+              HasSubstr("train.strategy.period: missing"));
+}
+
+TEST_F(JobTest, AStrategyChecksTheOptimizer) {
+  std::vector<Override> both = strategy(R"({"type": "local_sgd", "period": 5})");
+  both.push_back({.key = "optimizer", .values = {R"({"type": "ftrl"})"}, .is_set = true, .typed = "--set"});
+  EXPECT_THAT(refusal(kJob, both), HasSubstr("optimizer.type: ftrl makes weights from its own state"));
+}
+
+TEST_F(JobTest, FormerKeysNameTheNewOnes) {
+  const std::pair<const char*, const char*> kKeys[] = {
+      {"train.mode", "train.mode: is now train.strategy, as in"},
+      {"train.max_lag", "train.max_lag: is now train.strategy.max_lag, as in"},
+      {"cluster.pull_type", "cluster.pull_type: is now train.strategy.pull_type, as in"},
+      {"cluster.push_type", "cluster.push_type: is now train.strategy.push_type, as in"},
+      {"cluster.push_error_memory",
+       "cluster.push_error_memory: is now train.strategy.residual_memory, as in"}};
+  for (const auto& [key, message] : kKeys) {
+    EXPECT_THAT(refusal(kJob, {{.key = key, .values = {"1"}, .is_set = true, .typed = "--set"}}),
+                HasSubstr(message));
   }
 }
 
-TEST_F(JobTest, TypesOfRowsOnTheirWay) {
-  Job job = load(kJob, {{.key = "cluster.push_type", .values = {"int8"}, .typed = "--set"},
-                        {.key = "cluster.push_error_memory", .values = {"1K"}, .typed = "--set"}});
-  EXPECT_EQ(job.cluster.row_types().pull, RowType::kF32);
-  EXPECT_EQ(job.cluster.row_types().push, RowType::kInt8);
-  EXPECT_EQ(job.cluster.row_types().error_bytes, 1024u);
-  EXPECT_THAT(refusal(kJob, {{.key = "cluster.pull_type", .values = {"f64"}, .is_set = true, .typed = "--set"}}),
-              HasSubstr("cluster.pull_type"));
-  EXPECT_THAT(refusal(kJob, {{.key = "cluster.push_error_memory", .values = {"much"}, .is_set = true, .typed = "--set"}}),
-              HasSubstr("'much' is not a number of bytes"));
+// The example in such a message is a job that loads.
+TEST_F(JobTest, FormerKeysShowAnExampleThatLoads) {
+  for (const char* key :
+       {"train.max_lag", "cluster.pull_type", "cluster.push_type", "cluster.push_error_memory"}) {
+    const std::string message =
+        refusal(kJob, {{.key = key, .values = {"1"}, .is_set = true, .typed = "--set"}});
+    const size_t begin = message.find(R"({"type")");
+    ASSERT_NE(begin, std::string::npos) << message;
+    const std::string example = message.substr(begin, message.size() - 1 - begin);
+    EXPECT_EQ(load(kJob, strategy(example)).train.strategy, Json::parse(example));
+  }
+}
+
+TEST(FormerKeys, OfACheckpointAreRenamed) {
+  auto renamed = [](const char* mode) {
+    const Json job = {
+        {"train", {{"mode", Json::parse(mode)}, {"max_lag", 3}}},
+        {"cluster",
+         {{"trainers", 2}, {"pull_type", "f16"}, {"push_type", "int8"}, {"push_error_memory", "1M"}}}};
+    const Json now = rename_former_keys(job);
+    EXPECT_EQ(now["cluster"], Json({{"trainers", 2}}));
+    EXPECT_FALSE(now["train"].contains("mode") || now["train"].contains("max_lag"));
+    const Json strategy = now["train"]["strategy"];
+    find_strategy(strategy).check(strategy, {{"type", "sgd"}});
+    EXPECT_EQ(strategy["residual_memory"], "1M");
+    EXPECT_EQ(strategy["pull_type"], "f16");
+    EXPECT_EQ(strategy["push_type"], "int8");
+    return strategy;
+  };
+  EXPECT_EQ(renamed(R"("sync")")["consistency"], "sync");
+  EXPECT_EQ(renamed(R"("async")")["max_lag"], 3);
+  EXPECT_EQ(renamed(R"({"staleness": 2})")["staleness"], 2);
+  EXPECT_EQ(renamed(R"({"staleness": 0})")["consistency"], "sync");
+  EXPECT_EQ(renamed(R"({"geo": 7, "differences": "sum"})")["differences"], "sum");
+  EXPECT_EQ(renamed(R"({"geo": 7})")["period"], 7);
+  const Json today = {{"train", {{"strategy", {{"type", "local_sgd"}, {"period", 2}}}}}};
+  EXPECT_EQ(rename_former_keys(today), today);
+  const Json wrong = {{"train", {{"mode", "fast"}}}};
+  EXPECT_EQ(rename_former_keys(wrong), wrong) << "the parser refuses it";
 }
 
 TEST_F(JobTest, MemoryOfACheckpoint) {

@@ -1,0 +1,124 @@
+#include "job/start_strategy.h"
+
+#include <optional>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "config/json.h"
+#include "job/fingerprint.h"
+
+namespace ps {
+
+namespace {
+
+RemoteOptions remote_options(const Job& job, const RunOptions& options, const DataSchema& schema,
+                             ServerFinder& servers, Log& log) {
+  RemoteOptions remote;
+  remote.servers = servers.find();
+  remote.moved = [&servers] { return servers.moved(); };
+  remote.server_timeout = seconds_duration(job.cluster.server_timeout);
+  remote.request_timeout = seconds_duration(job.cluster.request_timeout);
+  remote.hello.role = options.task == "train" ? "train" : "read";
+  remote.hello.rank = options.rank;
+  remote.hello.trainers = job.cluster.trainers;
+  remote.hello.generation = options.generation;
+  remote.hello.resume = options.resume;
+  remote.hello.passes = job.train.passes;
+  remote.hello.lost = options.lost_run;
+  remote.hello.cpu = cpu_level_name(cpu_level());
+  remote.hello.job = job_fingerprint(job);
+  remote.hello.schema = to_json(schema);
+  // After the last pass nobody waits for whoever reads the rows one by one, which is less work.
+  const bool trains = options.task == "train", by_servers = job.train.load_save_parameters_in_pserver;
+  remote.cuts_at_end = [trains, by_servers, &job](int64_t pass) {
+    return trains && job.train.saves_after(pass) && (by_servers || pass + 1 < job.train.passes);
+  };
+  remote.stop = options.stop;
+  remote.on_waiting = [&log](const std::string& text) { log.info(text); };
+  return remote;
+}
+
+void warn_of_kernels(std::string_view first, Log& log) {
+  const std::string_view ours = cpu_level_name(cpu_level());
+  if (first.empty() || ours == first) return;
+  log.warning("this trainer has ", ours, " kernels, the one that came first ", first,
+              ": products of dense matrices may round differently from machine to machine; --cpu on all "
+              "trainers fixes them");
+}
+
+}  // namespace
+
+void check_part(const Job& job, const RunOptions& options) {
+  const int trainers = job.cluster.trainers;
+  if (options.rank >= trainers) {
+    fail(Code::kUsage, "rank ", options.rank, " is not below the number of trainers, ", trainers,
+         ": give --trainers");
+  }
+  if (trainers > 1 && options.task != "train") {
+    fail(Code::kUsage, "only training is shared by trainers; ", options.task, " runs in one process");
+  }
+  if (options.resume) {
+    if (options.task != "train") fail(Code::kUsage, "--resume is for training");
+    if (!options.init_model.empty())
+      fail(Code::kUsage, "--resume goes on from a checkpoint: leave out --init-model");
+    if (job.checkpoint.directory.empty() && !has_servers(job)) {
+      fail(Code::kUsage, "--resume: there is no checkpoint.directory: give --checkpoint-dir");
+    }
+  }
+  if (job.train.load_save_parameters_in_pserver && job.checkpoint.directory.empty()) {
+    fail(Code::kUsage,
+         "train.load_save_parameters_in_pserver: there is no checkpoint.directory: give --checkpoint-dir");
+  }
+  const bool needs_servers = find_strategy(job.train.strategy).serve != nullptr;
+  if (!has_servers(job)) {
+    if (trainers == 1 || !needs_servers) return;
+    fail(Code::kUsage, trainers, " trainers need servers: give --servers or --discovery");
+  }
+  if (!needs_servers) {
+    fail(Code::kUsage, "train.strategy.type: ", find_strategy(job.train.strategy).name,
+         " has no servers: leave out cluster.servers, cluster.discovery and --servers");
+  }
+  if (options.task != "train" && !options.init_model.empty()) {
+    fail(Code::kUsage, "--init-model is for training: to ", options.task, " with servers, use their weights");
+  }
+}
+
+RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, const DataSchema& schema,
+                                 const std::vector<ParameterSpec>& parameters, ServerFinder& servers,
+                                 ThreadPool& pool, Log& log) {
+  std::optional<RemoteOptions> remote;
+  if (has_servers(job) || job.cluster.trainers > 1) {
+    network_ = std::make_unique<TcpNetwork>(TcpOptions{.local = true});
+  }
+  if (has_servers(job)) remote = remote_options(job, options, schema, servers, log);
+  const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient);
+  const TrainerSetup setup = {.parameters = parameters,
+                              .optimizers = optimizers,
+                              .pool = pool,
+                              .memory_limit = available_memory_bytes(),
+                              .transport = network_ ? &network_->transport() : nullptr,
+                              .servers = remote ? &*remote : nullptr,
+                              .trains = options.task == "train"};
+  strategy_ = find_strategy(job.train.strategy).make(job.train.strategy, setup);
+  if (setup.trains) warn_of_kernels(strategy_->first_cpu(), log);
+}
+
+void RunningStrategy::keep_alive() {
+  if (network_) network_->loop().poll();
+}
+
+std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions& options,
+                                                const DataSchema& schema,
+                                                const std::vector<ParameterSpec>& parameters,
+                                                ServerFinder& servers, ThreadPool& pool, Log& log) {
+  for (;;) {
+    try {
+      return std::make_unique<RunningStrategy>(job, options, schema, parameters, servers, pool, log);
+    } catch (const ServersMoved& moved) {
+      log.info(moved.message());
+    }
+  }
+}
+
+}  // namespace ps

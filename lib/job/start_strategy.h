@@ -1,0 +1,50 @@
+// RunningStrategy: the strategy of a job at work, and the network that it has.  Used by run_job.
+#ifndef PS_JOB_START_STRATEGY_H_
+#define PS_JOB_START_STRATEGY_H_
+
+#include <memory>
+#include <vector>
+
+#include "base/log.h"
+#include "base/thread_pool.h"
+#include "data/batch.h"
+#include "job/job.h"
+#include "job/run.h"
+#include "job/server_finder.h"
+#include "net/tcp/tcp_network.h"
+#include "strategy/strategy.h"
+
+namespace ps {
+
+// One owner thread.
+class RunningStrategy {
+ public:
+  // Connects to the servers, if there are any, telling people whom it waits for.  Throws as
+  // StrategyEntry::make, and ServersMoved when a server is elsewhere by now.
+  RunningStrategy(const Job& job, const RunOptions& options, const DataSchema& schema,
+                  const std::vector<ParameterSpec>& parameters, ServerFinder& servers, ThreadPool& pool,
+                  Log& log);
+
+  Strategy& operator*() const { return *strategy_; }
+  Strategy* operator->() const { return strategy_.get(); }
+
+  // To be called at least every few seconds: lets servers know that this process lives.
+  void keep_alive();
+
+ private:
+  std::unique_ptr<TcpNetwork> network_;  // null: the process is alone
+  std::unique_ptr<Strategy> strategy_;
+};
+
+// Throws kUsage unless this process can take part in the run that job and options ask for.
+void check_part(const Job& job, const RunOptions& options);
+
+// A RunningStrategy, with servers that are looked for again as long as they move.
+std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions& options,
+                                                const DataSchema& schema,
+                                                const std::vector<ParameterSpec>& parameters,
+                                                ServerFinder& servers, ThreadPool& pool, Log& log);
+
+}  // namespace ps
+
+#endif  // PS_JOB_START_STRATEGY_H_

@@ -1,0 +1,18 @@
+// WaitStopped: thrown by calls of a store, or of a group of trainers, that would wait for other processes.  Used
+// by the training loop and by saves, which end early then.
+#ifndef PS_STORE_WAIT_STOPPED_H_
+#define PS_STORE_WAIT_STOPPED_H_
+
+#include "base/error.h"
+
+namespace ps {
+
+// This process is to end, and the others for which it waits may never come: they may have ended too.
+class WaitStopped final : public Error {
+ public:
+  WaitStopped() : Error(Code::kUnavailable, "ended while it waited for others") {}
+};
+
+}  // namespace ps
+
+#endif  // PS_STORE_WAIT_STOPPED_H_

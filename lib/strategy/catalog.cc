@@ -1,0 +1,38 @@
+#include "config/catalog.h"
+#include "ps/client/local_sgd_plan.h"
+#include "strategy/entries.h"
+
+namespace ps {
+
+namespace {
+
+// The first is that of jobs that name none.
+constexpr const StrategyEntry* kCatalog[] = {&kParameterServer, &kLocalSgd};
+
+}  // namespace
+
+std::span<const StrategyEntry* const> strategy_catalog() {
+  return kCatalog;
+}
+
+const StrategyEntry& find_strategy(const Json& object) {
+  spec_internal::expect_object(object, kStrategyPath);
+  if (!object.contains("type")) return *kCatalog[0];
+  return find_entry(strategy_catalog(), object, kStrategyPath, "strategy");
+}
+
+Json complete_strategy(const Json& object) {
+  return complete_entry(find_strategy(object), object, kStrategyPath);
+}
+
+Json strategy_schema() {
+  Json schema = catalog_schema(strategy_catalog());
+  schema["oneOf"][0].erase("required");  // of the keys of the first, none is required, nor is its type
+  return schema;
+}
+
+std::vector<ParameterSpec> ServerPlan::parameters(std::vector<ParameterSpec> specs) const {
+  return tunes ? specs : without_tuning(std::move(specs));
+}
+
+}  // namespace ps

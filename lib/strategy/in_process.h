@@ -1,0 +1,25 @@
+// The parameters of a trainer without servers: in its own process.  Used by strategies for jobs that have
+// none, where a trainer is alone.
+#ifndef PS_STRATEGY_IN_PROCESS_H_
+#define PS_STRATEGY_IN_PROCESS_H_
+
+#include "strategy/strategy.h"
+
+namespace ps {
+
+class InProcess final : public Strategy {
+ public:
+  explicit InProcess(const TrainerSetup& setup)
+      : store_(setup.parameters, setup.optimizers, setup.memory_limit, setup.pool) {}
+  ParameterStore& store() override { return store_; }
+  Group& group() override { return group_; }
+  LocalStore* local() override { return &store_; }
+
+ private:
+  LocalStore store_;
+  LocalGroup group_;
+};
+
+}  // namespace ps
+
+#endif  // PS_STRATEGY_IN_PROCESS_H_

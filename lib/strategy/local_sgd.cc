@@ -1,0 +1,94 @@
+// Each trainer trains a copy of its own, and servers bring the copies together every so many batches: local
+// SGD (Stich, ICLR 2019), LocalSgdStore.
+#include "config/spec.h"
+#include "ps/client/local_sgd_plan.h"
+#include "ps/client/local_sgd_store.h"
+#include "strategy/entries.h"
+#include "strategy/exchange_options.h"
+#include "strategy/in_process.h"
+#include "strategy/on_servers.h"
+
+namespace ps {
+
+namespace {
+
+constexpr Consistency kConsistency = {.async = true};  // differences are never too old
+
+struct LocalSgdKeys : ExchangeOptions {
+  int64_t period = 1;
+  std::string differences = "mean";
+
+  LocalSgdOptions options() const { return {period, differences == "mean"}; }
+  static const ObjectSpec<LocalSgdKeys>& spec();
+};
+
+const ObjectSpec<LocalSgdKeys>& LocalSgdKeys::spec() {
+  constexpr double kMostBatches = 1e6;
+  static const ObjectSpec<LocalSgdKeys> spec = [] {
+    ObjectSpec<LocalSgdKeys> s;
+    s.field("period", &LocalSgdKeys::period, "batches from one exchange with the servers to the next")
+        .must()
+        .at_least(1)
+        .at_most(kMostBatches);
+    s.field("differences", &LocalSgdKeys::differences,
+            "what servers add of a trainer's changes: its share of the mean over all trainers, or all, for "
+            "their sum")
+        .one_of({"mean", "sum"});
+    s.include(ExchangeOptions::spec());
+    return s;
+  }();
+  return spec;
+}
+
+// A copy in this process, which servers bring together with those of others.
+class LocalSgd final : public Strategy {
+ public:
+  LocalSgd(const LocalSgdKeys& keys, const TrainerSetup& setup)
+      : here_(setup),
+        copies_(setup.parameters, keys.period, *here_.local()),
+        servers_(setup, kConsistency, keys.row_types(), &copies_),
+        store_(keys.options(), copies_, servers_.remote()) {}
+  ParameterStore& store() override { return store_; }
+  Group& group() override { return store_; }
+  void settle(double seconds) override { servers_.settle(seconds); }
+  std::string_view first_cpu() const override { return servers_.first_cpu(); }
+  Json counters() const override { return servers_.counters(); }
+
+ private:
+  InProcess here_;
+  LocalSgdCopies copies_;
+  OnServers servers_;
+  LocalSgdStore store_;
+};
+
+void check(const Json& object, const Json& optimizer) {
+  parse_strategy<LocalSgdKeys>(object);
+  check_local_sgd_optimizer(optimizer);
+}
+
+// Trainers have the optimizers, and servers add.
+ServerPlan serve(const Json& object, const OptimizerPlan&) {
+  parse_strategy<LocalSgdKeys>(object);
+  return {addition_plan(), kConsistency, /*tunes=*/false};
+}
+
+// Who does not train reads the servers' weights.
+std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+  const auto keys = parse_strategy<LocalSgdKeys>(object);
+  if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);
+  if (!setup.trains) return std::make_unique<OnServers>(setup, kConsistency, keys.row_types());
+  return std::make_unique<LocalSgd>(keys, setup);
+}
+
+}  // namespace
+
+constinit const StrategyEntry kLocalSgd = {
+    {"local_sgd",
+     "Each trainer trains a copy of its own, and sends its changes to servers every so many batches, which "
+     "add their mean or their sum.",
+     []() -> const AnySpec& { return LocalSgdKeys::spec(); }},
+    check,
+    serve,
+    make};
+
+}  // namespace ps

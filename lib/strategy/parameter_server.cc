@@ -1,0 +1,87 @@
+// Servers hold the parameters.  Each batch a trainer pulls the rows that it uses, and pushes their gradients,
+// to which the servers apply the job's optimizer.
+#include "config/spec.h"
+#include "strategy/entries.h"
+#include "strategy/exchange_options.h"
+#include "strategy/in_process.h"
+#include "strategy/on_servers.h"
+
+namespace ps {
+
+namespace {
+
+struct ParameterServerOptions : ExchangeOptions {
+  std::string consistency = "sync";
+  int64_t staleness = 0, max_lag = 0;  // steps
+
+  Consistency steps() const { return {consistency == "async", staleness, max_lag}; }
+  void check(std::string_view path) const;
+  static const ObjectSpec<ParameterServerOptions>& spec();
+};
+
+// Each number belongs to one kind of consistency.
+void ParameterServerOptions::check(std::string_view path) const {
+  const bool stale = consistency == "staleness";
+  if (stale && staleness == 0) {
+    fail(Code::kUsage, json_path(path, "staleness"), ": missing (how many steps weights may be behind)");
+  }
+  if (!stale && staleness > 0) {
+    fail(Code::kUsage, json_path(path, "staleness"), ": ", staleness, ", but ",
+         json_path(path, "consistency"), " is ", quote(consistency), ", not 'staleness'");
+  }
+  if (consistency != "async" && max_lag > 0) {
+    fail(Code::kUsage, json_path(path, "max_lag"), ": ", max_lag, ", but ", json_path(path, "consistency"),
+         " is ", quote(consistency), ", not 'async'");
+  }
+}
+
+const ObjectSpec<ParameterServerOptions>& ParameterServerOptions::spec() {
+  constexpr double kMostStaleness = 1000;
+  static const ObjectSpec<ParameterServerOptions> spec = [] {
+    ObjectSpec<ParameterServerOptions> s;
+    s.field("consistency", &ParameterServerOptions::consistency,
+            "sync: every step sums the gradients of all trainers; staleness: the same, but trainers may use "
+            "weights that are some steps behind; async: each trainer's gradients are a step of their own and "
+            "nobody waits")
+        .one_of({"sync", "staleness", "async"});
+    s.field("staleness", &ParameterServerOptions::staleness,
+            "steps by which weights may be behind, with consistency staleness, which needs it")
+        .at_least(0)
+        .at_most(kMostStaleness);
+    s.field("max_lag", &ParameterServerOptions::max_lag,
+            "with consistency async: gradients for weights older than so many steps are dropped and counted, "
+            "0: none is")
+        .at_least(0);
+    s.include(ExchangeOptions::spec());
+    s.check([](const ParameterServerOptions& options, std::string_view path) { options.check(path); });
+    return s;
+  }();
+  return spec;
+}
+
+void check(const Json& object, const Json&) {
+  parse_strategy<ParameterServerOptions>(object);
+}
+
+ServerPlan serve(const Json& object, const OptimizerPlan& optimizers) {
+  return {optimizers, parse_strategy<ParameterServerOptions>(object).steps()};
+}
+
+std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+  const auto options = parse_strategy<ParameterServerOptions>(object);
+  if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);
+  return std::make_unique<OnServers>(setup, options.steps(), options.row_types());
+}
+
+}  // namespace
+
+constinit const StrategyEntry kParameterServer = {
+    {"parameter_server",
+     "Servers hold the parameters: trainers pull the rows that a batch uses, and push their gradients, to "
+     "which servers apply the optimizer. Without servers, one process does both.",
+     []() -> const AnySpec& { return ParameterServerOptions::spec(); }},
+    check,
+    serve,
+    make};
+
+}  // namespace ps

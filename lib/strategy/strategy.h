@@ -1,0 +1,101 @@
+// Strategies: how the trainers of a job bring their work together, as "train.strategy" of the job file says.
+// Used by the job, which makes one for each run, and by servers, which ask it for their part.
+//
+// A strategy is a file of this folder that ends in its entry, and a line in catalog.cc.
+#ifndef PS_STRATEGY_STRATEGY_H_
+#define PS_STRATEGY_STRATEGY_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "config/json.h"
+#include "net/transport.h"
+#include "optim/optimizer_plan.h"
+#include "optim/parameter.h"
+#include "ps/client/shard_links.h"
+#include "ps/wire/consistency.h"
+#include "store/group.h"
+#include "store/local_store.h"
+#include "store/parameter_store.h"
+
+namespace ps {
+
+// The parameters of one run, and the trainers that share them.  One owner thread, which also drives the
+// transport while it waits.
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  virtual ParameterStore& store() = 0;
+  virtual Group& group() = 0;
+
+  // The store, when it is in this process alone: such a process writes its own checkpoints.
+  virtual LocalStore* local() { return nullptr; }
+
+  // To be called by a process that ends before its run does, and before it saves: returns when what this
+  // process has pushed is applied, or after so many seconds.
+  virtual void settle(double seconds) { (void)seconds; }
+
+  // The level of the kernels of the trainer that came first; empty for a trainer alone.
+  virtual std::string_view first_cpu() const { return {}; }
+
+  // What was lost on the way to others, for the result of a run: {"pushes_dropped": 0, …}.
+  virtual Json counters() const { return Json::object(); }
+};
+
+// What a strategy is made from.  The pool and the transport outlive it, the rest is read while it is made.
+struct TrainerSetup {
+  const std::vector<ParameterSpec>& parameters;
+  const OptimizerPlan& optimizers;  // of the job
+  ThreadPool& pool;
+  uint64_t memory_limit;         // bytes that parameters in this process may take
+  Transport* transport;          // null: this process is alone
+  const RemoteOptions* servers;  // null: the job has none
+  bool trains;                   // else this process only reads weights
+};
+
+// What servers do for the trainers of a job.
+struct ServerPlan {
+  OptimizerPlan optimizers;  // applied to what trainers push
+  Consistency consistency;
+  bool tunes = true;  // steps of single parameters are tuned on servers
+
+  // The parameters as servers hold them.
+  std::vector<ParameterSpec> parameters(std::vector<ParameterSpec> specs) const;
+};
+
+// `object` is train.strategy in all of these, and `path` its place in messages.
+struct StrategyEntry : CatalogEntry {
+  // Throws kUsage unless `object` parses and trainers can use this "optimizer".
+  void (*check)(const Json& object, const Json& optimizer);
+
+  // The servers' part; `optimizers` are the job's.  Null: there are no servers, and trainers exchange by
+  // themselves.
+  ServerPlan (*serve)(const Json& object, const OptimizerPlan& optimizers);
+
+  // Connects to the others, if there are any.  Throws kUnavailable, kUsage when they have another job, and
+  // kExhausted when the parameters do not fit in this process.
+  std::unique_ptr<Strategy> (*make)(const Json& object, const TrainerSetup& setup);
+};
+
+// Every strategy, in the order of the manual.
+std::span<const StrategyEntry* const> strategy_catalog();
+
+// The path of all messages about a strategy.
+inline constexpr const char* kStrategyPath = "train.strategy";
+
+// The entry that `object.type` names, or parameter_server without a type.  Throws kUsage.
+const StrategyEntry& find_strategy(const Json& object);
+
+// `object` with its type and every default filled in.  Throws kUsage.
+Json complete_strategy(const Json& object);
+
+// The schema of such an object.
+Json strategy_schema();
+
+}  // namespace ps
+
+#endif  // PS_STRATEGY_STRATEGY_H_

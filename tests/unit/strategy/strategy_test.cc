@@ -1,0 +1,102 @@
+#include "strategy/strategy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "optim/optimizer_plan.h"
+
+namespace ps {
+namespace {
+
+using testing::HasSubstr;
+
+const Json kSgd = {{"type", "sgd"}, {"learning_rate", 0.25}};
+
+std::string refusal(const char* strategy, const Json& optimizer = kSgd) {
+  try {
+    const Json object = Json::parse(strategy);
+    find_strategy(object).check(object, optimizer);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUsage);
+    return error.message();
+  }
+  return "accepted";
+}
+
+ServerPlan plan(const char* strategy) {
+  const Json object = Json::parse(strategy);
+  return find_strategy(object).serve(object, make_optimizer_plan(kSgd, "mean"));
+}
+
+TEST(Strategies, WithoutATypeServersAreInStep) {
+  EXPECT_EQ(find_strategy(Json::object()).name, "parameter_server");
+  const Json whole = complete_strategy(Json::object());
+  EXPECT_EQ(whole["type"], "parameter_server");
+  EXPECT_EQ(whole["consistency"], "sync");
+  EXPECT_EQ(complete_strategy(whole), whole);
+}
+
+TEST(Strategies, ConsistencyHasItsOwnNumbers) {
+  EXPECT_FALSE(plan(R"({"consistency": "sync"})").consistency.async);
+  EXPECT_EQ(plan(R"({"consistency": "staleness", "staleness": 3})").consistency.staleness, 3);
+  EXPECT_EQ(plan(R"({"consistency": "async", "max_lag": 4})").consistency.max_lag, 4);
+  EXPECT_THAT(refusal(R"({"consistency": "staleness"})"), HasSubstr("train.strategy.staleness: missing"));
+  EXPECT_THAT(refusal(R"({"staleness": 3})"), HasSubstr("train.strategy.staleness: 3, but"));
+  EXPECT_THAT(refusal(R"({"consistency": "staleness", "staleness": 1001})"),
+              HasSubstr("train.strategy.staleness: 1001"));
+  EXPECT_THAT(refusal(R"({"consistency": "staleness", "staleness": -1})"),
+              HasSubstr("train.strategy.staleness: -1"));
+  EXPECT_THAT(refusal(R"({"max_lag": 3})"), HasSubstr("train.strategy.max_lag: 3, but"));
+  EXPECT_THAT(refusal(R"({"consistency": "asink"})"), HasSubstr("train.strategy.consistency"));
+}
+
+TEST(Strategies, LocalSgdChecksItsPeriod) {
+  EXPECT_EQ(refusal(R"({"type": "local_sgd", "period": 5, "differences": "sum"})"), "accepted");
+  for (const char* wrong :
+       {R"({"type": "local_sgd"})", R"({"type": "local_sgd", "period": 0})",
+        R"({"type": "local_sgd", "period": 1.5})", R"({"type": "local_sgd", "period": 1000001})"}) {
+    EXPECT_THAT(refusal(wrong), HasSubstr("train.strategy.period")) << wrong;
+  }
+  EXPECT_THAT(refusal(R"({"type": "local_sgd", "period": 5, "differences": "most"})"),
+              HasSubstr("train.strategy.differences"));
+  EXPECT_THAT(refusal(R"({"type": "local_sgd", "period": 5, "consistency": "sync"})"),
+              HasSubstr("train.strategy.consistency: unknown key"));
+}
+
+TEST(Strategies, RowsTravelAsTheirTypesSay) {
+  for (const StrategyEntry* entry : strategy_catalog()) {
+    if (entry->serve == nullptr) continue;
+    const std::string head = cat(R"({"type": ")", entry->name, R"(", "period": 1, )");
+    auto with = [&](const char* key) {
+      std::string text = cat(head, key, "}");
+      if (entry->name != "local_sgd") text.replace(text.find(R"("period": 1, )"), 13, "");
+      return refusal(text.c_str());
+    };
+    EXPECT_EQ(with(R"("pull_type": "f16", "push_type": "int8", "residual_memory": "1K")"), "accepted");
+    EXPECT_THAT(with(R"("pull_type": "f64")"), HasSubstr("train.strategy.pull_type")) << entry->name;
+    EXPECT_THAT(with(R"("residual_memory": "much")"),
+                HasSubstr("train.strategy.residual_memory: 'much' is not a number of bytes"));
+  }
+}
+
+// Servers of trainers that have their own optimizers add: a step of -1 moves a weight by +1.
+TEST(Strategies, ServersOfLocalSgdAddAndTuneNothing) {
+  const ServerPlan adds = plan(R"({"type": "local_sgd", "period": 5})");
+  EXPECT_TRUE(adds.consistency.async);
+  EXPECT_FALSE(adds.optimizers.mean);
+  ParameterSpec spec;
+  spec.tuning.learning_rate = 7;
+  EXPECT_NE(plan("{}").parameters({spec})[0].tuning.learning_rate,
+            adds.parameters({spec})[0].tuning.learning_rate);
+}
+
+TEST(Strategies, TheSchemaRequiresOnlyKeysWithoutDefaults) {
+  const Json schema = strategy_schema();
+  ASSERT_EQ(schema["oneOf"].size(), strategy_catalog().size());
+  EXPECT_FALSE(schema["oneOf"][0].contains("required"));
+  EXPECT_EQ(schema["oneOf"][1]["required"].dump(), R"(["period","type"])");
+}
+
+}  // namespace
+}  // namespace ps
