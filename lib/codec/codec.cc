@@ -1,6 +1,7 @@
 #include "codec/codec.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "codec/vector_kernels.h"

@@ -4,6 +4,8 @@
 //
 // Stochastic rounding goes up as often as makes the mean right, by (seed, key of the parameter, step, index).
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 

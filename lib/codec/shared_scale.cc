@@ -7,6 +7,8 @@
 // exact.
 #include "codec/shared_scale.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>

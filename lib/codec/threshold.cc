@@ -4,6 +4,7 @@
 //   bytes := element:u32[k]      index x 2 + 1 for -tau, ascending
 //
 // decoded + residual differs from the sum by one rounding where the sum is more than twice tau.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 

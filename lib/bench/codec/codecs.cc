@@ -1,4 +1,5 @@
 // Every codec of the catalogue: encoding with its residual, as training does, encoding alone, and decoding.
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
