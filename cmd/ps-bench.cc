@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "bench/bars_report.h"
 #include "bench/catalog.h"
+#include "bench/plan/program.h"
 #include "bench/process/child.h"
 #include "bench/report.h"
 #include "cli/interrupts.h"
@@ -30,7 +31,7 @@ Program program() {
   return {
       .name = "ps-bench",
       .summary = "measure every part, beside the limits of the machine and what others do",
-      .synopsis = "SUITE... [flags]",
+      .synopsis = "SUITE... [flags] | plan JOB.json [flags]",
       .positionals = {{.name = "SUITE",
                        .help = "what to measure; --list names the benchmarks",
                        .choices = suite_choices(),
@@ -113,7 +114,9 @@ Program program() {
       .examples = {{"ps-bench limits", "what this machine can do"},
                    {"ps-bench all --json > base.json", "keep the numbers"},
                    {"ps-bench all --baseline base.json --fail-below 0.9", "compare with them"},
-                   {"ps-bench all --bars --markdown", "the table of the README"}},
+                   {"ps-bench all --bars --markdown", "the table of the README"},
+                   {"ps-bench plan JOB.json --ranks 8 --bandwidth 10G",
+                    "what a cluster would do; see ps-bench plan --help"}},
   };
 }
 
@@ -260,5 +263,7 @@ int run(const Flags& flags, Log& log) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "plan")
+    return run_main(plan_program(), argc - 1, argv + 1, run_plan);
   return run_main(program(), argc, argv, run);
 }

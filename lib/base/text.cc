@@ -104,7 +104,7 @@ std::optional<uint64_t> parse_bytes(std::string_view text) {
 }
 
 std::optional<double> parse_seconds(std::string_view text) {
-  static constexpr Unit kUnits[] = {{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+  static constexpr Unit kUnits[] = {{"", 1}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
   return parse_with_unit(text, kUnits);
 }
 

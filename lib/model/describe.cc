@@ -65,6 +65,7 @@ LayerSize layer_size(const LayerNode& node, const DataSchema& schema, const Wiri
     const ParameterSpec& spec = wiring.parameters[static_cast<size_t>(parameter)];
     const int64_t weights = spec.rows * spec.cols;
     if (spec.kind == ParameterKind::kMatrix) size.multiply_adds += weights * (image ? image->plane() : 1);
+    size.sparse |= spec.sparse;
     if (spec.kind == ParameterKind::kStatistic || spec.sparse) continue;
     if (spec.name != cat(node.name, ".", suffix)) continue;  // another layer's
     size.weights += weights;

@@ -1,0 +1,251 @@
+#include "bench/plan/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "base/text.h"
+#include "config/json.h"
+
+namespace ps {
+
+namespace {
+
+using Cells = std::vector<std::string>;
+
+// Rows of cells under the first one, as aligned columns: the first to the left, numbers to the right.
+std::string aligned(const std::vector<Cells>& rows) {
+  std::vector<size_t> widths(rows.front().size(), 0);
+  for (const Cells& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out;
+  for (const Cells& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string space(widths[i] - row[i].size(), ' ');
+      append(out, i == 0 ? row[i] + space : cat("  ", space, row[i]));
+    }
+    append(out, "\n");
+  }
+  return out;
+}
+
+std::string in_markdown(const std::vector<Cells>& rows) {
+  std::string out;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    append(out, "|");
+    for (const std::string& cell : rows[i]) append(out, cat(" ", cell, " |"));
+    append(out, "\n");
+    for (size_t j = 0; i == 0 && j < rows[i].size(); ++j) append(out, j == 0 ? "|---|" : "---:|");
+    if (i == 0) append(out, "\n");
+  }
+  return out;
+}
+
+std::string table(const std::string& title, const std::vector<Cells>& rows, bool markdown) {
+  return markdown ? cat("\n**", title, "**\n\n", in_markdown(rows)) : cat("\n", title, "\n", aligned(rows));
+}
+
+struct Unit {
+  double size;
+  const char* name;
+};
+
+// "12.3 ms": in the largest unit that leaves a digit before the point.
+std::string with_unit(double value, std::span<const Unit> units) {
+  const Unit* unit = &units.back();
+  for (const Unit& larger : units) {
+    if (std::fabs(value) >= larger.size) {
+      unit = &larger;
+      break;
+    }
+  }
+  return cat(significant(value / unit->size, 3), " ", unit->name);
+}
+
+std::string seconds_text(double seconds) {
+  static constexpr Unit kUnits[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}};
+  return seconds == 0 ? "0" : with_unit(seconds, kUnits);
+}
+
+std::string count_text(double value, const std::string& unit) {
+  static constexpr Unit kUnits[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}};
+  const std::string text = with_unit(value, kUnits) + unit;
+  return text.back() == ' ' ? text.substr(0, text.size() - 1) : text;
+}
+
+std::string megabytes(double bytes) {
+  return significant(bytes / 1e6, 4);
+}
+
+std::string cluster_text(const ClusterParameters& cluster) {
+  return cat(cluster.ranks, " trainers, ", cluster.servers, " servers of ", cluster.ports,
+             " ports, links of ", count_text(8 * cluster.bandwidth, "bit/s"), ", L ",
+             seconds_text(cluster.latency), ", o ", seconds_text(cluster.overhead), ", g ",
+             seconds_text(cluster.gap));
+}
+
+std::vector<Cells> layer_rows(const Plan& plan) {
+  std::vector<Cells> rows = {
+      {"layer", "type", "|W| MB", "|D| MB", "multiply-adds", "data", "model", "split by"}};
+  for (const LayerPlan& layer : plan.layers) {
+    if (layer.size.weights == 0) continue;
+    rows.push_back(
+        {layer.size.name, layer.size.type, megabytes(layer.weight_bytes), megabytes(layer.activation_bytes),
+         count_text(static_cast<double>(layer.size.multiply_adds), ""), seconds_text(layer.data_seconds),
+         layer.model_seconds ? seconds_text(*layer.model_seconds) : "-",
+         layer.model_parallel() ? "model" : "data"});
+  }
+  rows.push_back(
+      {"all", "", megabytes(plan.payload.dense_bytes), megabytes(plan.activation_bytes), "", "", "", ""});
+  return rows;
+}
+
+std::vector<Cells> strategy_rows(const Plan& plan) {
+  std::vector<Cells> rows = {
+      {"strategy", "latency", "overhead", "transfer", "sum", "codec", "exchange", "step", "examples/s"}};
+  for (const StrategyPlan& strategy : plan.strategies) {
+    const ExchangeCost& cost = strategy.exchange;
+    rows.push_back({strategy.name, seconds_text(cost.latency), seconds_text(cost.overhead),
+                    seconds_text(cost.transfer), seconds_text(cost.sum), seconds_text(cost.codec),
+                    seconds_text(cost.total()), seconds_text(strategy.step_seconds),
+                    significant(strategy.examples_per_second, 4)});
+  }
+  return rows;
+}
+
+std::vector<Cells> break_even_rows(const Plan& plan) {
+  std::vector<Cells> rows = {{"break-even point", "at"}};
+  for (const BreakEven& point : plan.break_evens) {
+    const bool rate = point.unit.ends_with("/s");
+    const double value = point.value.value_or(0) * (point.unit == "bit/s" ? 8 : 1);
+    rows.push_back({point.what, !point.value ? "none"
+                                : rate       ? count_text(value, point.unit)
+                                             : significant(value, 6)});
+  }
+  return rows;
+}
+
+Json cost_json(const ExchangeCost& cost) {
+  return {{"latency", cost.latency}, {"overhead", cost.overhead}, {"transfer", cost.transfer},
+          {"sum", cost.sum},         {"codec", cost.codec},       {"total", cost.total()}};
+}
+
+Json layer_json(const LayerPlan& layer) {
+  Json out = {{"name", layer.size.name},
+              {"type", layer.size.type},
+              {"weight_bytes", layer.weight_bytes},
+              {"activation_bytes", layer.activation_bytes},
+              {"multiply_adds", layer.size.multiply_adds}};
+  if (layer.size.weights > 0) out["data_seconds"] = layer.data_seconds;
+  if (layer.model_seconds) out["model_seconds"] = *layer.model_seconds;
+  if (layer.size.weights > 0) out["split_by"] = layer.model_parallel() ? "model" : "data";
+  return out;
+}
+
+}  // namespace
+
+std::string plan_text(const std::string& job, const Plan& plan, bool markdown) {
+  const PlanRequest& request = plan.request;
+  std::string out = cat(job, ": ", megabytes(plan.payload.dense_bytes), " MB of dense weights, ",
+                        megabytes(plan.payload.packed_bytes), " MB after DGC at a density of ",
+                        significant(request.density, 3), "\n", cluster_text(request.cluster), "\n",
+                        seconds_text(request.compute_seconds), " of compute for a step of ", request.batch,
+                        " examples a trainer\n");
+  const bool sparse = std::any_of(request.layers.begin(), request.layers.end(),
+                                  [](const LayerSize& layer) { return layer.sparse; });
+  if (sparse) append(out, "tables of sparse layers are left out: their bytes depend on the data\n");
+  append(out, table("Layers with dense weights, and seconds to exchange each by itself", layer_rows(plan),
+                    markdown));
+  append(out, table("A step", strategy_rows(plan), markdown));
+  append(out, table("Where one way overtakes another", break_even_rows(plan), markdown));
+  append(out, "\n");
+  for (const std::string& line : plan.advice) append(out, cat("- ", line, "\n"));
+  return out;
+}
+
+std::string simulations_text(const std::vector<Simulation>& simulations, bool markdown) {
+  std::vector<Cells> rows = {{"strategy", "steps", "formula", "mean", "median", "slowest", "late trainers",
+                              "links down", "checkpoints"}};
+  for (const Simulation& simulation : simulations) {
+    const SimulatedRun& run = simulation.run;
+    rows.push_back({simulation.name, cat(simulation.steps), seconds_text(simulation.formula_seconds),
+                    seconds_text(run.mean_seconds()), seconds_text(run.quantile_seconds(0.5)),
+                    seconds_text(run.quantile_seconds(1)), cat(run.stragglers), cat(run.link_failures),
+                    cat(run.checkpoints)});
+  }
+  return table("A step on simulated time", rows, markdown);
+}
+
+std::string published_text(const std::vector<PublishedTable>& tables, bool markdown) {
+  std::string out;
+  for (const PublishedTable& published : tables) {
+    std::vector<Cells> rows = {{published.name, "published", "modelled", "error"}};
+    for (const PublishedFigure& figure : published.figures) {
+      rows.push_back({figure.what, significant(figure.published, 4), significant(figure.modelled, 4),
+                      cat(significant(100 * figure.error(), 2), " %")});
+    }
+    append(out, table(cat(published.source, "; ", published.unit, "; ", published.model), rows, markdown));
+  }
+  return out.substr(1);  // without the first empty line
+}
+
+Json plan_json(const std::string& job, const Plan& plan) {
+  Json out = {{"job", job},
+              {"weight_bytes", plan.payload.dense_bytes},
+              {"packed_bytes", plan.payload.packed_bytes},
+              {"activation_bytes", plan.activation_bytes},
+              {"compute_seconds", plan.request.compute_seconds},
+              {"best", plan.strategies[plan.best].name},
+              {"advice", plan.advice}};
+  for (const LayerPlan& layer : plan.layers) out["layers"].push_back(layer_json(layer));
+  for (const StrategyPlan& strategy : plan.strategies) {
+    out["strategies"].push_back({{"name", strategy.name},
+                                 {"exchange_seconds", cost_json(strategy.exchange)},
+                                 {"step_seconds", strategy.step_seconds},
+                                 {"examples_per_second", strategy.examples_per_second}});
+  }
+  for (const BreakEven& point : plan.break_evens) {
+    Json entry = {{"what", point.what}, {"unit", point.unit}, {"value", Json()}};
+    if (point.value) entry["value"] = *point.value * (point.unit == "bit/s" ? 8 : 1);
+    out["break_evens"].push_back(entry);
+  }
+  return out;
+}
+
+Json simulations_json(const std::vector<Simulation>& simulations) {
+  Json out = Json::array();
+  for (const Simulation& simulation : simulations) {
+    const SimulatedRun& run = simulation.run;
+    out.push_back({{"name", simulation.name},
+                   {"formula_seconds", simulation.formula_seconds},
+                   {"mean_seconds", run.mean_seconds()},
+                   {"step_seconds", run.step_seconds},
+                   {"stragglers", run.stragglers},
+                   {"link_failures", run.link_failures},
+                   {"checkpoints", run.checkpoints}});
+  }
+  return out;
+}
+
+Json published_json(const std::vector<PublishedTable>& tables) {
+  Json out = Json::array();
+  for (const PublishedTable& published : tables) {
+    Json figures = Json::array();
+    for (const PublishedFigure& figure : published.figures) {
+      figures.push_back({{"what", figure.what},
+                         {"published", figure.published},
+                         {"modelled", figure.modelled},
+                         {"error", figure.error()}});
+    }
+    out.push_back({{"name", published.name},
+                   {"unit", published.unit},
+                   {"source", published.source},
+                   {"model", published.model},
+                   {"tolerance", published.tolerance},
+                   {"figures", figures}});
+  }
+  return out;
+}
+
+}  // namespace ps

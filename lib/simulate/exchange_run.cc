@@ -1,0 +1,221 @@
+#include "simulate/exchange_run.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "simulate/event_queue.h"
+
+namespace ps {
+
+namespace {
+
+// What one message takes.
+struct MessageTimes {
+  MessageTimes(const ClusterParameters& cluster, double bytes)
+      : slot(message_slot(cluster, bytes)),
+        on_the_way(cluster.latency + cluster.overhead * cluster.contention()),
+        receiving((cluster.bandwidth > 0 ? bytes / cluster.bandwidth : 0) +
+                  cluster.overhead * cluster.contention()) {}
+
+  double whole() const { return on_the_way + receiving; }
+
+  double slot;        // until the next message may follow it, at the sender and at the receiver
+  double on_the_way;  // from its start until its first byte arrives
+  double receiving;   // from its first byte until it is there
+};
+
+using Clocks = std::vector<double>;
+
+// Many senders to many receivers, each pair once for each port.  A sender's messages go round the receivers,
+// beginning at one of its own, so that they do not all meet at the first; a receiver takes them as they
+// arrive. Calls take(receiver, port, time) for each message.
+template <class Ready, class Take>
+void cross(const MessageTimes& message, size_t senders, size_t receivers, size_t ports, const Ready& ready,
+           const Take& take) {
+  Clocks receiver_free(receivers, 0);
+  EventQueue queue;
+  queue.reserve(senders);
+  for (size_t s = 0; s < senders; ++s) queue.push({ready(s, 0), static_cast<uint32_t>(s), 0});
+  while (!queue.empty()) {
+    const Event event = queue.pop();
+    const size_t port = event.index / receivers, receiver = (event.sender + event.index) % receivers;
+    const double begin = std::max(event.time + message.on_the_way, receiver_free[receiver]);
+    receiver_free[receiver] = begin + message.slot;
+    take(receiver, port, begin + message.receiving);
+    const uint32_t next = event.index + 1;
+    if (next == receivers * ports) continue;
+    queue.push(
+        {std::max(event.time + message.slot, ready(event.sender, next / receivers)), event.sender, next});
+  }
+}
+
+void run_server(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+  const size_t servers = static_cast<size_t>(cluster.servers), ports = static_cast<size_t>(cluster.ports);
+  const double part = payload.dense_bytes / static_cast<double>(servers * ports);
+  const MessageTimes message(cluster, part);
+  Clocks shards(servers * ports, 0);  // when a shard has all gradients, then their sum
+  cross(
+      message, clocks.size(), servers, ports, [&](size_t rank, size_t) { return clocks[rank]; },
+      [&](size_t server, size_t port, double time) {
+        double& shard = shards[server * ports + port];
+        shard = std::max(shard, time);
+      });
+  const double sum = work_seconds(cluster, static_cast<double>(cluster.ranks) * part, cluster.sum_rate);
+  for (double& shard : shards) shard += sum;
+  cross(
+      message, servers, clocks.size(), ports,
+      [&](size_t server, size_t port) { return shards[server * ports + port]; },
+      [&](size_t rank, size_t, double time) { clocks[rank] = std::max(clocks[rank], time); });
+}
+
+// Every rank sends `bytes` to every other: in round j, to the j-th after it, and takes that of the j-th
+// before.
+void all_to_all(const ClusterParameters& cluster, double bytes, Clocks& clocks) {
+  const MessageTimes message(cluster, bytes);
+  const size_t ranks = clocks.size();
+  Clocks free(ranks, 0), done = clocks;
+  for (size_t round = 1; round < ranks; ++round) {
+    const double sent = static_cast<double>(round - 1) * message.slot;
+    for (size_t r = 0; r < ranks; ++r) {
+      const size_t from = r >= round ? r - round : r + ranks - round;
+      const double begin = std::max(clocks[from] + sent + message.on_the_way, free[r]);
+      free[r] = begin + message.slot;
+      done[r] = std::max(done[r], begin + message.receiving);
+    }
+  }
+  clocks = std::move(done);
+}
+
+void add_to_all(Clocks& clocks, double seconds) {
+  for (double& clock : clocks) clock += seconds;
+}
+
+void run_direct(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+  const double ranks = static_cast<double>(clocks.size()), part = payload.dense_bytes / ranks;
+  all_to_all(cluster, part, clocks);
+  add_to_all(clocks, work_seconds(cluster, (ranks - 1) * part, cluster.sum_rate));
+  all_to_all(cluster, part, clocks);
+}
+
+void run_dgc(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+  add_to_all(clocks, work_seconds(cluster, payload.dense_bytes, cluster.encode_rate));
+  all_to_all(cluster, payload.packed_bytes, clocks);
+  add_to_all(clocks, work_seconds(cluster, static_cast<double>(clocks.size()) * payload.packed_bytes,
+                                  cluster.decode_rate));
+}
+
+// Chunks from the first of `order` to the last; ready[rank]: when it can add its own.  A rank sends a chunk
+// when it has it and has sent the one before, and adds one at a time.
+void pass_along(const ClusterParameters& cluster, double bytes, int64_t chunks, double add,
+                const std::vector<size_t>& order, Clocks& clocks) {
+  const MessageTimes message(cluster, bytes);
+  Clocks has(static_cast<size_t>(chunks), clocks[order.front()]);  // when the rank at hand has each chunk
+  for (size_t hop = 1; hop < order.size(); ++hop) {
+    double& clock = clocks[order[hop]];
+    double link_free = 0, adder_free = clock;
+    for (double& chunk : has) {
+      const double begin = std::max(chunk, link_free);
+      link_free = begin + message.slot;
+      chunk = adder_free = std::max(begin + message.whole(), adder_free) + add;
+    }
+    clock = std::max(clock, has.back());
+  }
+}
+
+void run_chain(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+  const int64_t chunks = chain_chunks(cluster, payload);
+  const double bytes = payload.dense_bytes / static_cast<double>(chunks);
+  std::vector<size_t> order(clocks.size());
+  for (size_t r = 0; r < order.size(); ++r) order[r] = r;
+  pass_along(cluster, bytes, chunks, work_seconds(cluster, bytes, cluster.sum_rate), order, clocks);
+  std::reverse(order.begin(), order.end());
+  pass_along(cluster, bytes, chunks, 0, order, clocks);
+}
+
+// A message begins when both of its ranks are ready, since each takes part in one message at a time.
+void run_tree(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+  const double message = MessageTimes(cluster, payload.dense_bytes).whole();
+  const double add = work_seconds(cluster, payload.dense_bytes, cluster.sum_rate);
+  const size_t ranks = clocks.size();
+  size_t distance = 1;
+  for (; distance < ranks; distance *= 2) {
+    for (size_t r = 0; r + distance < ranks; r += 2 * distance)
+      clocks[r] = std::max(clocks[r], clocks[r + distance]) + message + add;
+  }
+  while (distance > 1) {
+    distance /= 2;
+    for (size_t r = 0; r + distance < ranks; r += 2 * distance)
+      clocks[r] = clocks[r + distance] = std::max(clocks[r], clocks[r + distance]) + message;
+  }
+}
+
+void run_ring(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+  const double part = payload.dense_bytes / static_cast<double>(clocks.size());
+  const double message = MessageTimes(cluster, part).whole();
+  const double add = work_seconds(cluster, part, cluster.sum_rate);
+  Clocks next(clocks.size());
+  for (size_t step = 0; step < 2 * (clocks.size() - 1); ++step) {
+    const double sum = step < clocks.size() - 1 ? add : 0;
+    for (size_t r = 0; r < clocks.size(); ++r) {
+      const size_t from = r > 0 ? r - 1 : clocks.size() - 1;
+      next[r] = std::max(clocks[r], clocks[from]) + message + sum;
+    }
+    clocks.swap(next);
+  }
+}
+
+// The two ranks of each pair at this distance, below `ranks`, give each other `bytes`, and add for `add`
+// seconds.
+void swap_with_partners(const ClusterParameters& cluster, double bytes, double add, size_t distance,
+                        size_t ranks, Clocks& clocks) {
+  const double message = MessageTimes(cluster, bytes).whole();
+  for (size_t r = 0; r < ranks; ++r) {
+    if (r & distance) continue;
+    clocks[r] = clocks[r + distance] = std::max(clocks[r], clocks[r + distance]) + message + add;
+  }
+}
+
+void run_halving_doubling(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+  const size_t inner = static_cast<size_t>(power_of_two_below(cluster.ranks));
+  const double whole = MessageTimes(cluster, payload.dense_bytes).whole();
+  auto add = [&](double bytes) { return work_seconds(cluster, bytes, cluster.sum_rate); };
+  for (size_t r = inner; r < clocks.size(); ++r)
+    clocks[r - inner] = std::max(clocks[r - inner], clocks[r] + whole) + add(payload.dense_bytes);
+  double bytes = payload.dense_bytes;
+  size_t distance = 1;
+  for (; distance < inner; distance *= 2) {
+    bytes /= 2;
+    swap_with_partners(cluster, bytes, add(bytes), distance, inner, clocks);
+  }
+  for (; distance > 1; bytes *= 2) {
+    distance /= 2;
+    swap_with_partners(cluster, bytes, 0, distance, inner, clocks);
+  }
+  for (size_t r = inner; r < clocks.size(); ++r) clocks[r] = std::max(clocks[r], clocks[r - inner] + whole);
+}
+
+}  // namespace
+
+void run_exchange(Exchange exchange, const ClusterParameters& cluster, const Payload& payload,
+                  std::vector<double>& clocks) {
+  PS_CHECK(static_cast<int64_t>(clocks.size()) == cluster.ranks);
+  if (clocks.size() < 2) return;
+  switch (exchange) {
+    case Exchange::kServer:
+      return run_server(cluster, payload, clocks);
+    case Exchange::kDirect:
+      return run_direct(cluster, payload, clocks);
+    case Exchange::kChain:
+      return run_chain(cluster, payload, clocks);
+    case Exchange::kTree:
+      return run_tree(cluster, payload, clocks);
+    case Exchange::kRing:
+      return run_ring(cluster, payload, clocks);
+    case Exchange::kHalvingDoubling:
+      return run_halving_doubling(cluster, payload, clocks);
+    case Exchange::kDgc:
+      return run_dgc(cluster, payload, clocks);
+  }
+}
+
+}  // namespace ps

@@ -1,0 +1,18 @@
+// One exchange, message by message, among ranks that are ready at different times.  Used by the simulator.
+#ifndef PS_SIMULATE_EXCHANGE_RUN_H_
+#define PS_SIMULATE_EXCHANGE_RUN_H_
+
+#include <vector>
+
+#include "simulate/cost_model.h"
+
+namespace ps {
+
+// clocks [ranks]: when each rank has its gradient  ->  when it has the sum.  When all are ready at once, the
+// last rank has it exchange_cost later.
+void run_exchange(Exchange exchange, const ClusterParameters& cluster, const Payload& payload,
+                  std::vector<double>& clocks);
+
+}  // namespace ps
+
+#endif  // PS_SIMULATE_EXCHANGE_RUN_H_

@@ -1,0 +1,243 @@
+#include "simulate/plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+constexpr double kFloatBytes = 4;
+
+bool has_activations(const LayerSize& layer) {
+  return layer.type == "conv2d" || layer.type == "fc";
+}
+
+LayerPlan plan_layer(const LayerSize& size, const PlanRequest& request) {
+  LayerPlan layer;
+  layer.size = size;
+  layer.weight_bytes = kFloatBytes * static_cast<double>(size.weights);
+  const double examples = static_cast<double>(request.batch * request.cluster.ranks);
+  if (has_activations(size))
+    layer.activation_bytes = kFloatBytes * examples * static_cast<double>(size.inputs);
+  if (size.weights == 0) return layer;
+  auto seconds = [&](double bytes) {
+    return exchange_cost(Exchange::kDirect, request.cluster, {.dense_bytes = bytes}).total();
+  };
+  layer.data_seconds = seconds(layer.weight_bytes);
+  // All-gather of what it reads, then reduce-scatter of its gradient: what `direct` does, the other way
+  // round.
+  if (size.type == "fc") layer.model_seconds = seconds(layer.activation_bytes);
+  return layer;
+}
+
+ExchangeCost share_of(const ExchangeCost& cost, double periods) {
+  return {cost.latency / periods, cost.overhead / periods, cost.transfer / periods, cost.sum / periods,
+          cost.codec / periods};
+}
+
+StrategyPlan plan_strategy(const Strategy& strategy, const PlanRequest& request, const Payload& payload) {
+  const ExchangeEntry& entry = exchange_entry(strategy.exchange);
+  StrategyPlan plan;
+  plan.name = entry.name;
+  plan.help = entry.help;
+  if (strategy.period > 1) {
+    plan.name = cat("local_sgd, k = ", strategy.period);
+    plan.help = cat("weights averaged every ", strategy.period, " steps, by ", entry.name);
+  }
+  plan.strategy = strategy;
+  plan.exchange = share_of(exchange_cost(strategy.exchange, request.cluster, payload),
+                           static_cast<double>(strategy.period));
+  plan.step_seconds = request.compute_seconds + plan.exchange.total();
+  plan.examples_per_second = static_cast<double>(request.batch * request.cluster.ranks) / plan.step_seconds;
+  return plan;
+}
+
+// The fastest of the dense exchanges that add in rank order.
+Exchange best_dense(const ClusterParameters& cluster, const Payload& payload) {
+  Exchange best = Exchange::kServer;
+  for (Exchange other : {Exchange::kDirect, Exchange::kChain}) {
+    if (exchange_cost(other, cluster, payload).total() < exchange_cost(best, cluster, payload).total())
+      best = other;
+  }
+  return best;
+}
+
+double best_dense_seconds(const ClusterParameters& cluster, const Payload& payload) {
+  return exchange_cost(best_dense(cluster, payload), cluster, payload).total();
+}
+
+// The bandwidth, from 1 Mbit/s to 10 Tbit/s, at which pays() turns false, when it is true at the lower end
+// alone.
+template <class Pays>
+std::optional<double> break_even_bandwidth(const Pays& pays) {
+  double low = 1e6 / 8, high = 1e13 / 8;
+  if (!pays(low) || pays(high)) return std::nullopt;
+  while (high / low > 1.0001) {
+    const double middle = std::sqrt(low * high);
+    (pays(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+BreakEven dgc_bandwidth(const PlanRequest& request, const Payload& payload, double gain) {
+  auto pays = [&](double bandwidth) {
+    ClusterParameters cluster = request.cluster;
+    cluster.bandwidth = bandwidth;
+    const double dense = request.compute_seconds + best_dense_seconds(cluster, payload);
+    const double dgc = request.compute_seconds + exchange_cost(Exchange::kDgc, cluster, payload).total();
+    return dgc < dense * (1 - gain);
+  };
+  const std::string than = gain > 0 ? cat(100 * gain, " % shorter") : "shorter";
+  return {cat("bandwidth below which dgc makes a step ", than), "bit/s", break_even_bandwidth(pays)};
+}
+
+BreakEven local_sgd_bandwidth(const PlanRequest& request, const Payload& payload, int64_t period) {
+  auto pays = [&](double bandwidth) {
+    ClusterParameters cluster = request.cluster;
+    cluster.bandwidth = bandwidth;
+    const double dense = best_dense_seconds(cluster, payload);
+    const double rarer = request.compute_seconds + dense / static_cast<double>(period);
+    return rarer < (request.compute_seconds + dense) * (1 - kWorthwhileGain);
+  };
+  return {cat("bandwidth below which local_sgd, k = ", period, " makes a step ", 100 * kWorthwhileGain,
+              " % shorter"),
+          "bit/s", break_even_bandwidth(pays)};
+}
+
+// The rate at which packing takes as long as the dense exchange takes more than DGC's messages.
+BreakEven encode_rate(const PlanRequest& request, const Payload& payload) {
+  const ExchangeCost dgc = exchange_cost(Exchange::kDgc, request.cluster, payload);
+  const double encoding = work_seconds(request.cluster, payload.dense_bytes, request.cluster.encode_rate);
+  const double left = best_dense_seconds(request.cluster, payload) - (dgc.total() - encoding);
+  BreakEven point{"encode rate above which dgc makes a step shorter", "B/s", std::nullopt};
+  if (left > 0) point.value = payload.dense_bytes * request.cluster.contention() / left;
+  return point;
+}
+
+// Servers enough for trainers to lose little by not exchanging among themselves.
+BreakEven enough_servers(const PlanRequest& request, const Payload& payload) {
+  BreakEven point{cat("servers from which a step through them is at most ", 100 * kWorthwhileGain,
+                      " % longer than with direct"),
+                  "servers", std::nullopt};
+  const double direct = exchange_cost(Exchange::kDirect, request.cluster, payload).total();
+  const double allowed = (request.compute_seconds + direct) * (1 + kWorthwhileGain);
+  ClusterParameters cluster = request.cluster;
+  for (cluster.servers = 1; cluster.servers <= request.cluster.ranks && !point.value; ++cluster.servers) {
+    const double server = exchange_cost(Exchange::kServer, cluster, payload).total();
+    if (request.compute_seconds + server <= allowed) point.value = static_cast<double>(cluster.servers);
+  }
+  return point;
+}
+
+std::string percent(double share) {
+  return cat(significant(100 * share, 2), " %");
+}
+
+// Writes Plan::advice.
+class Adviser {
+ public:
+  explicit Adviser(Plan& plan) : plan_(plan), best_(plan.strategies[plan.best]) {}
+
+  void advise() {
+    const double share = best_.exchange.total() / best_.step_seconds;
+    say("use ", best_.name, ": its exchange is ", percent(share), " of a step");
+    advise_on_compression(share);
+    for (const StrategyPlan& other : plan_.strategies) advise_on(other);
+    advise_on_model_parallel();
+  }
+
+ private:
+  template <class... Parts>
+  void say(const Parts&... parts) {
+    plan_.advice.push_back(cat(parts...));
+  }
+
+  double gain(const StrategyPlan& other) const { return 1 - other.step_seconds / best_.step_seconds; }
+
+  void advise_on_compression(double share) {
+    const auto dgc = std::find_if(plan_.strategies.begin(), plan_.strategies.end(), [](const auto& other) {
+      return other.strategy.exchange == Exchange::kDgc;
+    });
+    const double gained = gain(*dgc);
+    if (share < kWorthwhileGain) {
+      say("compression does not pay: without any exchange a step would be ", percent(share), " shorter");
+    } else if (gained < kWorthwhileGain) {
+      say("compression does not pay: dgc would make a step ", percent(std::fabs(gained)),
+          gained < 0 ? " longer, " : " shorter, ", percent(dgc->exchange.codec / dgc->exchange.total()),
+          " of its exchange being the codec");
+    } else {
+      say("compression pays here, if accuracy stays: dgc makes a step ", percent(gained), " shorter");
+    }
+  }
+
+  void advise_on(const StrategyPlan& other) {
+    if (gain(other) < kWorthwhileGain || other.strategy.exchange == Exchange::kDgc) return;
+    if (other.strategy.period > 1) {
+      say(other.name, " makes a step ", percent(gain(other)), " shorter, and trains in another way");
+    } else if (!exchange_entry(other.strategy.exchange).rank_order) {
+      say(other.name, " makes a step ", percent(gain(other)), " shorter, with other bits than servers give");
+    }
+  }
+
+  void advise_on_model_parallel() {
+    std::string names;
+    for (const LayerPlan& layer : plan_.layers) {
+      if (layer.model_parallel()) append(names, cat(names.empty() ? "" : ", ", layer.size.name));
+    }
+    if (!names.empty()) say("model parallel would exchange less than data parallel for ", names);
+  }
+
+  Plan& plan_;
+  const StrategyPlan& best_;
+};
+
+void plan_strategies(Plan& plan) {
+  for (const ExchangeEntry& entry : exchange_catalog())
+    plan.strategies.push_back(plan_strategy({entry.exchange, 1}, plan.request, plan.payload));
+  const Exchange best = best_dense(plan.request.cluster, plan.payload);
+  for (size_t i = 0; i < plan.strategies.size(); ++i) {
+    if (plan.strategies[i].strategy.exchange == best) plan.best = i;
+  }
+  for (int64_t period : plan.request.periods)
+    plan.strategies.push_back(plan_strategy({best, period}, plan.request, plan.payload));
+}
+
+}  // namespace
+
+Payload payload_of(const std::vector<LayerSize>& layers, double density) {
+  constexpr double kPackedBytes = 6;  // a float and 16 bits of run length
+  Payload payload;
+  for (const LayerSize& layer : layers) {
+    const double biases = static_cast<double>(layer.biases);
+    const double others = static_cast<double>(layer.weights) - biases;
+    payload.dense_bytes += kFloatBytes * (biases + others);
+    payload.packed_bytes += kFloatBytes * biases + kPackedBytes * density * others;
+  }
+  return payload;
+}
+
+Plan make_plan(const PlanRequest& request) {
+  Plan plan;
+  plan.request = request;
+  plan.payload = payload_of(request.layers, request.density);
+  if (plan.payload.dense_bytes == 0)
+    fail(Code::kUsage,
+         "model.layers: no dense weights, and tables go through servers: there is nothing to plan");
+  for (const LayerSize& size : request.layers) {
+    plan.layers.push_back(plan_layer(size, request));
+    plan.activation_bytes += plan.layers.back().activation_bytes;
+  }
+  plan_strategies(plan);
+  plan.break_evens = {dgc_bandwidth(request, plan.payload, 0),
+                      dgc_bandwidth(request, plan.payload, kWorthwhileGain),
+                      encode_rate(request, plan.payload), enough_servers(request, plan.payload)};
+  for (int64_t period : request.periods)
+    plan.break_evens.push_back(local_sgd_bandwidth(request, plan.payload, period));
+  Adviser(plan).advise();
+  return plan;
+}
+
+}  // namespace ps

@@ -1,0 +1,64 @@
+#!/bin/bash
+# ps-bench plan: what it prints as a table and as JSON agrees, advice follows the link, a cluster on simulated time
+# equals the formulas, and mistakes are refused.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+PATH=$PS_BIN:$PATH
+nets=$PS_SOURCE/share/jobs/nets
+cd "$scratch"
+
+ps-bench plan "$nets/alexnet.json" --ranks 8 --bandwidth 1G --compute 300ms >slow
+expect_text slow "249.5 MB of dense weights"
+expect_text slow "compression pays here"
+expect_text slow "model parallel would exchange less than data parallel for"
+ps-bench plan "$nets/alexnet.json" --ranks 8 --bandwidth 400G --compute 300ms >fast
+expect_text fast "compression does not pay"
+ps-bench plan "$nets/alexnet.json" --ranks 8 --bandwidth 1G --compute 300ms --markdown >page
+expect_text page "| strategy | latency |"
+
+ps-bench plan "$nets/resnet50.json" --ranks 5 --servers 3 --ports 2 --compute 0.2 --simulate --steps 16 --json >plan.json
+ps-bench plan "$nets/lenet.json" --ranks 300 --servers 40 --simulate --steps 4 --stragglers 0.01 --link-failures 0.01 \
+  --seed 5 --json >noisy.json
+ps-bench plan "$nets/lenet.json" --ranks 300 --servers 40 --simulate --steps 4 --stragglers 0.01 --link-failures 0.01 \
+  --seed 5 --json >again.json
+cmp noisy.json again.json || fail "the same seed gives another run"
+python3 - <<'PY' || fail "plan.json is not as it should be"
+import json
+plan, noisy = json.load(open("plan.json")), json.load(open("noisy.json"))
+assert abs(plan["weight_bytes"] - 4 * 25557032) < 1, plan["weight_bytes"]
+assert abs(plan["weight_bytes"] / plan["packed_bytes"] - 277) < 3
+for entry, run in zip(plan["strategies"], plan["simulated"], strict=True):
+    assert entry["name"] == run["name"]
+    assert abs(run["mean_seconds"] / entry["step_seconds"] - 1) < 0.001, (entry, run["mean_seconds"])
+server = noisy["simulated"][0]
+assert server["stragglers"] > 0 and server["link_failures"] > 0
+assert server["mean_seconds"] > server["formula_seconds"]
+PY
+
+ps-bench plan --published >published
+expect_text published "NiN, 128 GPUs, batch 1024"
+ps-bench plan --published --json | python3 -c '
+import json, sys
+for table in json.load(sys.stdin):
+    for figure in table["figures"]:
+        assert abs(figure["error"]) <= table["tolerance"], figure'
+
+cat >limits.json <<'JSON'
+{"results": [{"name": "limits/tcp/rate", "threads": 1, "median_rate": 2.5e9},
+             {"name": "limits/tcp/round-trip", "threads": 1, "median_rate": 20000}]}
+JSON
+ps-bench plan "$nets/lenet.json" --limits limits.json >limits
+expect_text limits "links of 20 Gbit/s, L 15 us"
+
+expect_status 2 ps-bench plan "$nets/lenet.json" --bandwidth fast
+expect_text err "--bandwidth: 'fast' is not a rate"
+expect_status 2 ps-bench plan "$nets/lenet.json" --periods 1
+expect_status 2 ps-bench plan "$nets/lenet.json" --set data.format=auto
+expect_text err "data.format: 'auto' needs data to look at"
+expect_status 2 ps-bench plan "$PS_SOURCE/share/jobs/a9a.json" --set model.layers.0.bias=false
+expect_text err "nothing to plan"
+echo '{}' >empty.json
+expect_status 2 ps-bench plan "$nets/lenet.json" --limits empty.json
+expect_status 0 ps-bench plan --help
+if grep -nE '^.{81}' out; then fail "ps-bench plan --help is wider than 80 columns"; fi
+echo "plans agree with the simulator and with what was published"

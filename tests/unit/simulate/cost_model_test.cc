@@ -1,0 +1,99 @@
+// Formulas of exchanges by hand, and published measurements beside them.
+#include "simulate/cost_model.h"
+
+#include <gtest/gtest.h>
+
+#include "simulate/published.h"
+
+namespace ps {
+namespace {
+
+// Links of 100 MB/s whose messages cost nothing else.
+ClusterParameters plain_cluster(int64_t ranks) {
+  ClusterParameters cluster;
+  cluster.ranks = ranks;
+  cluster.bandwidth = 1e8;
+  return cluster;
+}
+
+// 1 MB, 10 ms on such a link; 1 kB after DGC.
+constexpr Payload kMegabyte = {.dense_bytes = 1e6, .packed_bytes = 1e3};
+
+double seconds(Exchange exchange, const ClusterParameters& cluster) {
+  return exchange_cost(exchange, cluster, kMegabyte).total();
+}
+
+TEST(CostModel, BytesThroughTheBusiestLinkAreThoseOfTheTextbooks) {
+  const ClusterParameters four = plain_cluster(4);
+  EXPECT_DOUBLE_EQ(seconds(Exchange::kServer, four), 0.08) << "4 MB there and back";
+  EXPECT_DOUBLE_EQ(seconds(Exchange::kDirect, four), 0.015) << "2 (p - 1) / p";
+  EXPECT_DOUBLE_EQ(seconds(Exchange::kRing, four), 0.015);
+  EXPECT_DOUBLE_EQ(seconds(Exchange::kHalvingDoubling, four), 0.015);
+  EXPECT_DOUBLE_EQ(seconds(Exchange::kTree, four), 0.04) << "2 log2(p)";
+  EXPECT_DOUBLE_EQ(seconds(Exchange::kDgc, four), 3e-5) << "(p - 1) packed gradients";
+  ClusterParameters chunks = four;
+  chunks.chunk_bytes = 1e4;
+  EXPECT_NEAR(seconds(Exchange::kChain, chunks), 2 * (100 + 3 - 1) * 1e-4, 1e-12);
+}
+
+TEST(CostModel, ServersShareTheLoadUntilTrainersLinksAreFull) {
+  ClusterParameters cluster = plain_cluster(8);
+  cluster.servers = 4;
+  EXPECT_NEAR(seconds(Exchange::kServer, cluster), 0.04, 1e-12) << "2 p / S";
+  cluster.servers = 16;
+  EXPECT_NEAR(seconds(Exchange::kServer, cluster), 0.02, 1e-12) << "a trainer's own bytes, twice";
+  cluster.servers = 4;
+  cluster.ports = 4;
+  EXPECT_NEAR(seconds(Exchange::kServer, cluster), 0.025, 1e-12) << "three of four ports answer meanwhile";
+}
+
+TEST(CostModel, TermsOfAMessageAreLogGPs) {
+  ClusterParameters cluster = plain_cluster(2);
+  cluster.latency = 1;
+  cluster.overhead = 0.25;
+  cluster.gap = 0.5;
+  cluster.sum_rate = 1e7;
+  const ExchangeCost tree = exchange_cost(Exchange::kTree, cluster, kMegabyte);
+  EXPECT_DOUBLE_EQ(tree.latency, 2);
+  EXPECT_DOUBLE_EQ(tree.overhead, 1);
+  EXPECT_DOUBLE_EQ(tree.transfer, 0.02);
+  EXPECT_DOUBLE_EQ(tree.sum, 0.1);
+  EXPECT_DOUBLE_EQ(tree.codec, 0);
+  cluster.ranks = 4;
+  // Two further messages each way wait for g, which is longer than o and than 2.5 ms of transfer.
+  const ExchangeCost direct = exchange_cost(Exchange::kDirect, cluster, kMegabyte);
+  EXPECT_DOUBLE_EQ(direct.overhead + direct.transfer, 2 * (0.5 + 2 * 0.5 + 0.0025));
+}
+
+TEST(CostModel, ProcessesThatShareCoresWorkSlower) {
+  ClusterParameters cluster = plain_cluster(2);
+  cluster.sum_rate = cluster.encode_rate = cluster.decode_rate = 1e8;
+  cluster.cores = 2;
+  const double alone = exchange_cost(Exchange::kDgc, cluster, kMegabyte).codec;
+  cluster.processes = 6;
+  EXPECT_DOUBLE_EQ(exchange_cost(Exchange::kDgc, cluster, kMegabyte).codec, 3 * alone);
+}
+
+TEST(CostModel, OneRankExchangesNothing) {
+  for (const ExchangeEntry& entry : exchange_catalog())
+    EXPECT_EQ(exchange_cost(entry.exchange, plain_cluster(1), kMegabyte).total(), 0) << entry.name;
+}
+
+TEST(Published, MeasurementsAreWithinTheToleranceOfTheirTable) {
+  const std::vector<PublishedTable> tables = published_tables();
+  ASSERT_EQ(tables.size(), 3u);
+  for (const PublishedTable& table : tables) {
+    for (const PublishedFigure& figure : table.figures)
+      EXPECT_NEAR(figure.modelled, figure.published, table.tolerance * figure.published)
+          << table.name << ": " << figure.what;
+  }
+  EXPECT_EQ(tables[0].figures.size(), 5u);
+  EXPECT_EQ(tables[0].tolerance, 0.065);
+  EXPECT_NEAR(tables[0].figures[0].published, 0.168, 0.0005) << "seconds from the hours of all epochs";
+  EXPECT_NEAR(tables[0].figures[0].modelled, 0.175, 0.0005);
+  EXPECT_EQ(tables[1].tolerance, 0.04);
+  EXPECT_EQ(tables[2].tolerance, 0.05);
+}
+
+}  // namespace
+}  // namespace ps

@@ -1,0 +1,142 @@
+// The simulator against the formulas, and what goes wrong in it.
+#include "simulate/simulator.h"
+
+#include <gmock/gmock.h>
+
+#include "simulate/event_queue.h"
+
+namespace ps {
+namespace {
+
+ClusterParameters plain_cluster(int64_t ranks) {
+  ClusterParameters cluster;
+  cluster.ranks = ranks;
+  cluster.bandwidth = 1e8;
+  return cluster;
+}
+
+constexpr Payload kMegabyte = {.dense_bytes = 1e6, .packed_bytes = 1e3};
+
+double seconds(Exchange exchange, const ClusterParameters& cluster) {
+  return exchange_cost(exchange, cluster, kMegabyte).total();
+}
+
+// Clusters in which each term matters, and numbers of ranks that nothing divides.
+std::vector<ClusterParameters> varied_clusters() {
+  std::vector<ClusterParameters> clusters;
+  for (int64_t ranks : {2, 3, 5, 8, 13, 16, 100}) {
+    for (int64_t servers : {1, 3, 16}) {
+      for (double slow : {0.0, 1.0}) {
+        ClusterParameters cluster = plain_cluster(ranks);
+        cluster.servers = servers;
+        cluster.ports = 1 + servers % 2;
+        cluster.latency = slow * 1e-3;
+        cluster.overhead = slow * 2e-4;
+        cluster.gap = slow * 3e-4;
+        cluster.sum_rate = slow * 7e7;
+        cluster.encode_rate = slow * 3e8;
+        cluster.decode_rate = slow * 2e8;
+        cluster.chunk_bytes = 3e5;
+        cluster.cores = 2;
+        cluster.processes = 3;
+        clusters.push_back(cluster);
+      }
+    }
+  }
+  return clusters;
+}
+
+TEST(Simulator, EqualsTheFormulasWithoutNoise) {
+  constexpr double kCompute = 0.01;
+  for (const ClusterParameters& cluster : varied_clusters()) {
+    for (const ExchangeEntry& entry : exchange_catalog()) {
+      for (int64_t period : {1, 4}) {
+        const SimulatedRun run = simulate({entry.exchange, period}, cluster, kMegabyte, kCompute, 8, {});
+        const double exchange = entry.cost(cluster, kMegabyte).total();
+        const double expected = kCompute + exchange / static_cast<double>(period);
+        if (entry.exchange == Exchange::kServer && cluster.servers > cluster.ranks) {
+          EXPECT_LE(run.mean_seconds(), expected * 1.001) << "some servers have all gradients sooner";
+          EXPECT_GE(run.mean_seconds(), expected * 0.7);
+          continue;
+        }
+        EXPECT_NEAR(run.mean_seconds(), expected, 0.001 * expected)
+            << entry.name << ", " << cluster.ranks << " ranks, " << cluster.servers << " servers, period "
+            << period << ", latency " << cluster.latency;
+      }
+    }
+  }
+}
+
+TEST(Simulator, TheSameSeedGivesTheSameRunAndAnotherSeedAnother) {
+  Noise noise;
+  noise.jitter = 0.2;
+  noise.stragglers = 0.1;
+  noise.link_failures = 0.05;
+  auto run = [&](uint64_t seed) {
+    noise.seed = seed;
+    return simulate({Exchange::kServer, 1}, plain_cluster(20), kMegabyte, 0.1, 50, noise);
+  };
+  const SimulatedRun first = run(1);
+  EXPECT_EQ(first.step_seconds, run(1).step_seconds);
+  EXPECT_NE(first.step_seconds, run(2).step_seconds);
+  EXPECT_NEAR(static_cast<double>(first.stragglers), 100, 40) << "four deviations of 1000 draws";
+  EXPECT_NEAR(static_cast<double>(first.link_failures), 50, 28);
+}
+
+TEST(Simulator, AStepLastsAsLongAsItsSlowestTrainer) {
+  Noise noise;
+  noise.stragglers = 1;
+  noise.straggler_factor = 5;
+  const double exchange = seconds(Exchange::kDirect, plain_cluster(4));
+  EXPECT_NEAR(simulate({}, plain_cluster(4), kMegabyte, 0.1, 3, noise).mean_seconds(), 0.5 + exchange, 1e-9);
+  noise = {};
+  noise.link_failures = 1;
+  noise.repair_seconds = 2;
+  const SimulatedRun rarely = simulate({Exchange::kDirect, 3}, plain_cluster(4), kMegabyte, 0.1, 6, noise);
+  EXPECT_EQ(rarely.link_failures, 8) << "links are needed when there is an exchange";
+  EXPECT_NEAR(rarely.mean_seconds(), 0.1 + (2 + exchange) / 3, 1e-9);
+}
+
+TEST(Simulator, CheckpointsStopAllTrainers) {
+  Noise noise;
+  noise.checkpoint_steps = 4;
+  noise.checkpoint_seconds = 1;
+  const SimulatedRun run = simulate({}, plain_cluster(4), kMegabyte, 0.1, 8, noise);
+  EXPECT_EQ(run.checkpoints, 2);
+  EXPECT_NEAR(run.mean_seconds(), 0.1 + seconds(Exchange::kDirect, plain_cluster(4)) + 0.25, 1e-9);
+  EXPECT_NEAR(run.quantile_seconds(1) - run.quantile_seconds(0.5), 1, 1e-9);
+}
+
+// Trainers that are in time have pushed while a late one still computes: the step takes its time, its own push
+// of 10 ms, and the answers of 640 ms.
+TEST(Simulator, OthersUseTheLinksWhileATrainerIsLate) {
+  Noise noise;
+  noise.stragglers = 0.002;
+  noise.straggler_factor = 100;
+  const ClusterParameters cluster = plain_cluster(64);
+  const SimulatedRun run = simulate({Exchange::kServer, 1}, cluster, kMegabyte, 0.1, 40, noise);
+  ASSERT_GT(run.stragglers, 0);
+  ASSERT_LT(run.stragglers, 20);
+  EXPECT_LT(run.quantile_seconds(1), 10 + 0.01 * static_cast<double>(run.stragglers) + 0.64 + 1e-9);
+  EXPECT_GE(run.quantile_seconds(1), 10 + 0.01 + 0.64 - 1e-9);
+  EXPECT_NEAR(run.quantile_seconds(0), 0.1 + 1.28, 1e-9) << "steps without a late one";
+}
+
+TEST(Simulator, TenThousandTrainersAndAThousandServersEqualTheFormula) {
+  ClusterParameters cluster = plain_cluster(10000);
+  cluster.servers = 1000;
+  const SimulatedRun run = simulate({Exchange::kServer, 1}, cluster, kMegabyte, 0.1, 1, {});
+  const double expected = 0.1 + seconds(Exchange::kServer, cluster);
+  EXPECT_NEAR(run.mean_seconds(), expected, 0.001 * expected);
+}
+
+TEST(EventQueue, GivesEventsByTimeThenBySender) {
+  EventQueue queue;
+  for (uint32_t sender : {3u, 1u, 2u, 0u}) queue.push({sender % 2 == 0 ? 5.0 : 7.0, sender, 0});
+  std::vector<uint32_t> order;
+  while (!queue.empty()) order.push_back(queue.pop().sender);
+  EXPECT_THAT(order, testing::ElementsAre(0, 2, 1, 3));
+}
+
+}  // namespace
+}  // namespace ps
