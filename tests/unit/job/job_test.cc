@@ -33,7 +33,8 @@ class JobTest : public testing::Test {
       load(text, overrides);
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Code::kUsage);
-      EXPECT_THAT(error.message(), HasSubstr(overrides.empty() ? path_ : overrides.front().typed)) << "who said it";
+      EXPECT_THAT(error.message(), HasSubstr(overrides.empty() ? path_ : overrides.front().typed))
+          << "who said it";
       return error.message();
     }
     return "accepted";
@@ -70,7 +71,8 @@ TEST_F(JobTest, TextWhereAListBelongsIsRefused) {
 
 TEST_F(JobTest, SettableKeysAreThoseOfAllSections) {
   const std::vector<std::string> keys = settable_keys();
-  for (const char* key : {"train.passes=", "data.batch_size=", "optimizer.momentum=", "checkpoint.directory="})
+  for (const char* key :
+       {"train.passes=", "data.batch_size=", "optimizer.momentum=", "checkpoint.directory="})
     EXPECT_THAT(keys, testing::Contains(key));
 }
 
@@ -99,10 +101,13 @@ TEST_F(JobTest, TypesOfRowsOnTheirWay) {
   EXPECT_EQ(job.cluster.row_types().pull, RowType::kF32);
   EXPECT_EQ(job.cluster.row_types().push, RowType::kInt8);
   EXPECT_EQ(job.cluster.row_types().error_bytes, 1024u);
-  EXPECT_THAT(refusal(kJob, {{.key = "cluster.pull_type", .values = {"f64"}, .is_set = true, .typed = "--set"}}),
-              HasSubstr("cluster.pull_type"));
-  EXPECT_THAT(refusal(kJob, {{.key = "cluster.push_error_memory", .values = {"much"}, .is_set = true, .typed = "--set"}}),
-              HasSubstr("'much' is not a number of bytes"));
+  EXPECT_THAT(
+      refusal(kJob, {{.key = "cluster.pull_type", .values = {"f64"}, .is_set = true, .typed = "--set"}}),
+      HasSubstr("cluster.pull_type"));
+  EXPECT_THAT(
+      refusal(kJob,
+              {{.key = "cluster.push_error_memory", .values = {"much"}, .is_set = true, .typed = "--set"}}),
+      HasSubstr("'much' is not a number of bytes"));
 }
 
 TEST_F(JobTest, MemoryOfACheckpoint) {
