@@ -66,7 +66,8 @@ class LibsvmParser : public LineParser {
     if (found != Scan::kNumber || !(at_end(p, end) || *p == ':')) fail_number(found, "label", begin, end);
     if (*p != ':') return;
     if (guesses_) {
-      fail(Code::kUsage, quote(token_at(begin, end)),
+      const std::string_view line(begin, static_cast<size_t>(end - begin));
+      fail(Code::kUsage, quote(line.substr(0, line.find_first_of(" \t"))),
            " at the beginning of a line is a label with its weight, or the first feature of a line without a "
            "label: say which with --set data.labels=true or false");
     }

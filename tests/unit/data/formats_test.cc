@@ -32,7 +32,7 @@ TEST_F(Formats, WithoutLabelsTheirPlaceIsLeftOutAndEveryFeatureIsTaken) {
   DataOptions libsvm = options_for("libsvm", 8);
   libsvm.labels = false;
   EXPECT_THAT(read(libsvm, "1:1 2:1\nqid:4 3:0.5\n7\n"),
-              ElementsAre("0*1@0 features:1,2", "0*1@4 features:3=0.5", "0*1@0 features:7"));
+              ElementsAre("0@0 features:1=1,2=1", "0@4 features:3=0.5", "0@0 features:7=1"));
   DataOptions binary = options_for("paddle_sparse_binary", 8);
   binary.labels = false;
   EXPECT_THAT(read(binary, "0,5 1,7 1\n1\n"), ElementsAre("0 features:5,7", "0 features:"));
@@ -65,7 +65,7 @@ TEST_F(Formats, WhatMayBeALabelOrAFeatureIsRefusedWhereLabelsAreNotNeeded) {
   EXPECT_THAT(error_of(options, "1:1 2:1\n"), testing::HasSubstr("2: '1:1' at the beginning of a line"));
   EXPECT_THAT(read(options, "1 2:1\n"), ElementsAre("1 features:2"));
   options.labels = true;
-  EXPECT_THAT(read(options, "1:2 2:1\n"), ElementsAre("1*2@0 features:2"));
+  EXPECT_THAT(read(options, "1:2 2:1\n"), ElementsAre("1*2 features:2"));
 }
 
 TEST_F(Formats, TrainingRefusesLinesOfCriteoWithoutLabels) {

@@ -295,6 +295,16 @@ TEST(Protocol, DoneAndWhatWasGatheredComeBack) {
               ElementsAre("a", "", "bc"));
 }
 
+TEST(Hello, AWelcomeWhoseNumbersNoRunReachesIsRefused) {
+  const Json honest = Welcome::spec().to_json(Welcome{});
+  EXPECT_NO_THROW(Welcome::spec().parse(honest, "welcome"));
+  for (const char* key : {"step", "batches", "pass_batches", "pass", "gathered", "finished"}) {
+    Json lie = honest;
+    lie["run_status"][key] = uint64_t{1} << 63;
+    EXPECT_THROW(Welcome::spec().parse(lie, "welcome"), Error) << key;
+  }
+}
+
 TEST(Hello, SchemaAndPlaceComeBack) {
   DataSchema schema{{{"features", false, 100}, {"price", true, 3}}};
   EXPECT_EQ(to_json(schema_from_json(to_json(schema))), to_json(schema));
