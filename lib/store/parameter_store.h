@@ -20,7 +20,14 @@ namespace ps {
 // changes, and averaged weights are given where the job averages).
 enum class PullMode { kTrain, kRead };
 
-// What a store has taken of its owner's time, in seconds.
+// A pull that was begun.
+struct PullTicket {
+  uint64_t number = 0;  // 0: none was
+
+  explicit operator bool() const { return number != 0; }
+};
+
+// The time of its owner that a store has taken, in seconds.
 struct StoreTimes {
   double waiting = 0;        // for servers, and by way of them for other trainers
   double communicating = 0;  // making, sending, receiving and reading messages
@@ -31,8 +38,8 @@ class ParameterStore {
  public:
   virtual ~ParameterStore() = default;
 
-  // That the plans it is given must have: where keys are to ascend, others are a fault of the caller's, which
-  // ends the process.
+  // The order of keys in plans that it is given: where they are to ascend, others are a fault of the caller's,
+  // which ends the process.
   virtual KeyOrder key_order() const { return KeyOrder::kFirstAppearance; }
 
   // views[p] <- the weights of parameter p, up to date with all steps pushed: whole, or the rows of plans[p].
@@ -40,9 +47,19 @@ class ParameterStore {
   virtual void pull(std::span<const KeyPlan> plans, PullMode mode,
                     std::vector<ParameterView<float>>& views) = 0;
 
-  // Between pull and push: what the next pull to train will ask for, so that it may be on its way already.
-  // `plans` must stay until then.
-  virtual void begin_pull(std::span<const KeyPlan> plans) { (void)plans; }
+  // Between pull and push: begins the next pull to train, so that its rows are on their way meanwhile.  An
+  // empty ticket: nothing was begun, and pull is to be called.
+  virtual PullTicket begin_pull(std::span<const KeyPlan> plans) {
+    (void)plans;
+    return {};
+  }
+
+  // As pull to train, of what was begun last, with the same plans.  A ticket is void after another pull.
+  virtual void finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
+                           std::vector<ParameterView<float>>& views) {
+    (void)ticket;
+    pull(plans, PullMode::kTrain, views);
+  }
 
   // True when calls may wait for others, so that it pays to do something else meanwhile.
   virtual bool may_wait() const { return false; }
@@ -52,15 +69,14 @@ class ParameterStore {
   virtual void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                     const StepInfo& info) = 0;
 
-  // Of the last step that is known to be applied; 0 before the first.
+  // The rate of the last step that is known to be applied; 0 before the first.
   virtual double learning_rate() const = 0;
 
   // This trainer has no more data in pass `pass`: waits until the others have none either.
   virtual void end_pass(int64_t pass) = 0;
 
-  // For models.  Of a sparse parameter: the keys of its rows, ascending, and the weights of some of them,
-  // which ascend [keys, cols].  Of others: all weights [rows, cols].  Weights are those that PullMode::kRead
-  // gives.
+  // For models: the keys of a sparse parameter's rows, ascending, and the weights of some of them, which ascend
+  // [keys, cols]; all weights [rows, cols] of another parameter.  Weights are those that PullMode::kRead gives.
   virtual std::vector<uint64_t> keys(int parameter) = 0;
   virtual void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) = 0;
   virtual void read_all(int parameter, float* weights) = 0;
@@ -68,7 +84,7 @@ class ParameterStore {
   // In pull, begin_pull, push and end_pass so far; zero in one process, where all of it is computing.
   virtual StoreTimes times() const { return {}; }
 
-  // What came of a sparse parameter's policy, which it must have.
+  // The figures of a sparse parameter's row policy, which it must have.
   virtual RowReport row_report(int parameter) = 0;
 
   // Sets weights, as if training began with them.  Keys ascend.
