@@ -64,7 +64,7 @@ class Run {
   bool convert();
 
  private:
-  // What this trainer has of the data.
+  // The share of the data that this trainer reads.
   struct Share {
     int rank = 0, trainers = 1;
   };
@@ -153,9 +153,11 @@ void Run::build(const DataSchema& schema) {
     return asked;
   });
   const bool reads_servers = has_servers(job_) && options_.task != "train";
-  if (reads_servers || strategy().group().finished()) return;
-  strategy().group().on_checkpoint([this](std::string& out) { trainer_->save_figures(out); });
-  if (strategy().group().position().resumed) return resume();
+  if (reads_servers || strategy().run().finished()) return;
+  if (ServerCheckpoints* servers = strategy().run().checkpoints()) {
+    servers->on_checkpoint([this](std::string& out) { trainer_->save_figures(out); });
+  }
+  if (strategy().run().position().resumed) return resume();
   if (leads() && options_.task == "train" && !options_.resume && options_.lost_run == 0)
     check_no_models(job_.train.save_dir);
   const bool may_resume = options_.resume && strategy().local() != nullptr;
@@ -175,10 +177,10 @@ void Run::check_has_model() const {
 
 // Takes the part of a process that had this rank before.
 void Run::resume() {
-  const RunPosition position = strategy().group().position();
+  const RunPosition position = strategy().run().position();
   log_.info("Resuming in pass ", position.pass, " after ", position.pass_batches, " batches",
             position.pass_ended ? ", at its end" : "");
-  trainer_->resume(position, strategy().group().restored_states());
+  trainer_->resume(position, strategy().run().restored_states());
 }
 
 void Run::load_weights() {
@@ -225,7 +227,7 @@ bool Run::train() {
   start_checkpoints(result);
   trainer_->on_batch([&](bool stopping) { after_batch(stopping, result); });
   trainer_->on_pass_end([this] { saves_->finish(); });
-  const RunPosition position = strategy().group().position();
+  const RunPosition position = strategy().run().position();
   if (position.resumed && leads()) saves_->take_up(position.pass - 1);
   bool finished = train_passes(result);
   saves_->finish();
@@ -243,12 +245,12 @@ bool Run::train() {
 }
 
 bool Run::was_finished() const {
-  if (!strategy().group().finished()) return false;
+  if (!strategy().run().finished()) return false;
   log_.info("All ", job_.train.passes, " passes are done: the run has ended");
   return true;
 }
 
-// Of a job without servers: these write their own.  `result` must stay where it is.
+// A job without servers writes them here; servers write their own.  `result` must stay where it is.
 void Run::start_checkpoints(Json& result) {
   result["passes"] = Json::array();
   LocalStore* store = strategy().local();
@@ -268,15 +270,15 @@ void Run::after_batch(bool stopping, const Json& result) {
   if (!stopping && options_.save_asked()) saves_->save_asked(trainer_->pass(), trainer_->batches());
 }
 
-// As was asked.  Servers write theirs after one of the next steps.
+// A signal asks for it.  Servers write theirs after one of the next steps.
 void Run::write_checkpoint(const Json& result) {
   if (checkpoints_) return checkpoints_->write(result);
-  const bool asked = !job_.checkpoint.directory.empty() &&
-                     strategy().group().ask_checkpoint(-1, [this](const AskedCheckpoint& answer) {
-                       if (answer.counts)
-                         return log_.info("The servers have written checkpoint ", answer.text);
-                       log_.error("the servers have not written a checkpoint: ", answer.text);
-                     });
+  ServerCheckpoints* servers = strategy().run().checkpoints();
+  auto on_end = [this](const AskedCheckpoint& answer) {
+    if (answer.counts) return log_.info("The servers have written checkpoint ", answer.text);
+    log_.error("the servers have not written a checkpoint: ", answer.text);
+  };
+  const bool asked = !job_.checkpoint.directory.empty() && servers != nullptr && servers->ask(-1, on_end);
   if (!asked) log_.warning("a checkpoint is asked for, but checkpoint.directory is empty");
 }
 
@@ -314,7 +316,7 @@ bool Run::train_passes(Json& result) {
     if (checkpoints_) checkpoints_->after_pass(result);
   }
   saves_->finish();
-  strategy().group().end_run();
+  strategy().run().end_run();
   return true;
 }
 
@@ -323,7 +325,7 @@ void Run::save_interrupted(int pass, int64_t batches) {
   saves_->save(batch_directory(pass, batches));
 }
 
-// Of the tables whose rows come and go.
+// Reports the tables whose rows come and go.
 void Run::report_rows(Json& pass) {
   for (size_t p = 0; p < network_->parameters().size(); ++p) {
     const ParameterSpec& spec = network_->parameters()[p];

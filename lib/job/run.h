@@ -12,7 +12,7 @@
 
 namespace ps {
 
-// What the command line says beyond the job file.
+// The command line beyond the job file.
 struct RunOptions {
   std::string task = "train";  // train | test | predict | convert
   int threads = 1;

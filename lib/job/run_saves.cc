@@ -17,7 +17,7 @@ namespace ps {
 
 namespace {
 
-// Of one process: a rank that is started again writes another folder.
+// The folder of one process: a rank that is started again writes another one.
 std::string trainer_id(const Job& job, const RunOptions& options) {
   if (!has_servers(job)) return "";
   char id[48];
@@ -26,7 +26,7 @@ std::string trainer_id(const Job& job, const RunOptions& options) {
   return id;
 }
 
-// What is in the folder of a checkpoint; nothing when there is none.
+// The manifest in the folder of a checkpoint; nothing when there is none.
 std::optional<Manifest> manifest_of(const std::string& checkpoint) {
   constexpr uint64_t kMaxBytes = 256 << 20;
   const std::string path = join_path(checkpoint, kManifestFile);
@@ -44,7 +44,7 @@ struct RunSaves::Making {
     if (!copies.empty()) system_files().remove(copies);
   }
 
-  // Whether there is something to do.
+  // True when there is something to do.
   bool can_go_on() const {
     return checkpoint && (folder.empty() || (!made && (taken || not_taken)) || (made && made->over(0)));
   }
@@ -71,7 +71,7 @@ RunSaves::RunSaves(const Job& job, const RunOptions& options, Strategy& strategy
       vocabulary_(std::move(vocabulary)),
       log_(log),
       trainer_id_(trainer_id(job, options)),
-      election_(etcd, strategy.group(), options.generation, log) {}
+      election_(etcd, strategy.group(), strategy.run(), options.generation, log) {}
 
 RunSaves::~RunSaves() = default;
 
@@ -112,7 +112,8 @@ bool RunSaves::save_pass(int pass) {
   if (making_) give_up(Error(Code::kExhausted, "the pass has ended, and its model is saved"));
   if (!elect(name, SaveStage::kBegin)) return false;
   ++num_passes_;
-  if (strategy_.group().checkpoint_pass() == pass && ask_servers(name, pass)) return false;
+  const ServerCheckpoints* servers = strategy_.run().checkpoints();
+  if (servers != nullptr && servers->begun_pass() == pass && ask_servers(name, pass)) return false;
   save_now(name);
   return true;
 }
@@ -177,7 +178,7 @@ void RunSaves::write_beside(const std::string& folder) const {
   write_file(join_path(folder, kModelJob), job.dump(2) + "\n");
 }
 
-// Who is not the saver any more learns it at the end.
+// A trainer that is not the saver any more learns it at the end.
 void RunSaves::renew(const std::string& name) {
   if (monotonic_seconds() - renewed_ < to_seconds(SaveLease::kLength) / 3) return;
   election_.ask(SaveStage::kGoesOn, name);
@@ -211,11 +212,9 @@ bool RunSaves::ask_servers(const std::string& name, int64_t pass) {
   making->name = name;
   making->pass = pass;
   making->asked = pass < 0;
-  if (strategy_.local() != nullptr ||
-      !strategy_.group().ask_checkpoint(
-          pass, [making](const AskedCheckpoint& answer) { making->checkpoint = answer; })) {
-    return false;
-  }
+  ServerCheckpoints* servers = strategy_.run().checkpoints();
+  auto on_end = [making](const AskedCheckpoint& answer) { making->checkpoint = answer; };
+  if (servers == nullptr || !servers->ask(pass, on_end)) return false;
   making_ = std::move(making);
   return true;
 }
@@ -226,14 +225,14 @@ void RunSaves::go_on() {
   if (making_->can_go_on()) go_on_now();
 }
 
-// What a signal has asked for is not waited for where the servers have not begun it.
+// A model that a signal has asked for is not waited for where the servers have not begun it.
 void RunSaves::finish() {
   constexpr double kLongest = 1;  // seconds
   while (making_ && (making_->checkpoint || !making_->asked)) {
     if (making_->made) {
       making_->made->over(kLongest);
     } else {
-      strategy_.group().wait([making = making_] { return making->can_go_on(); }, kLongest);
+      strategy_.run().checkpoints()->wait([making = making_] { return making->can_go_on(); }, kLongest);
     }
     go_on();
   }
@@ -274,11 +273,11 @@ void RunSaves::begin_model() {
   }
   if (is_it) return make_model(there);
   making_->copies = cat(making_->folder, ".parts-", making_->tries);
-  strategy_.group().take_checkpoint(checkpoint, making_->copies,
-                                    [making = making_](const std::optional<Error>& error) {
-                                      making->not_taken = error;
-                                      making->taken = !error;
-                                    });
+  strategy_.run().checkpoints()->copy(checkpoint, making_->copies,
+                                      [making = making_](const std::optional<Error>& error) {
+                                        making->not_taken = error;
+                                        making->taken = !error;
+                                      });
 }
 
 // A server that logs, and has come again in the midst of the copying, still has its files, or writes them

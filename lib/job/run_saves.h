@@ -1,7 +1,7 @@
 // RunSaves: the models that a run saves: after its passes, when it is stopped, and when it is asked to.  Used
 // by run_job.
 //
-// Of a process without servers a model is DIR/pass-00000/.  Of trainers on servers, the one that is elected
+// A process without servers writes a model as DIR/pass-00000/.  On servers, the trainer that is elected
 // writes DIR/<trainer id>/pass-00000/, a folder that no other process ever writes, and when all of it is
 // there, makes DIR/pass-00000/ links to it.  It makes the model of the servers' files of a checkpoint, while
 // the job goes on: it copies these, or reads them where they are, or, when servers are to save by themselves,

@@ -8,7 +8,8 @@
 
 #include "base/log.h"
 #include "membership/etcd_election.h"
-#include "store/group.h"
+#include "store/run_control.h"
+#include "store/trainer_group.h"
 
 namespace ps {
 
@@ -16,18 +17,19 @@ namespace ps {
 class SaveElection {
  public:
   // `etcd` may be null.  `generation` is that of this process.
-  SaveElection(EtcdClient* etcd, Group& group, uint64_t generation, Log& log);
+  SaveElection(EtcdClient* etcd, const TrainerGroup& group, RunControl& run, uint64_t generation, Log& log);
 
-  // As Group::elect_saver.  While etcd cannot be reached, the first server elects; who was elected before
+  // As RunControl::elect_saver.  While etcd cannot be reached, the first server elects; who was elected before
   // goes on.
   Saver ask(SaveStage stage, const std::string& name);
 
  private:
   std::optional<EtcdElection> etcd_;
-  Group& group_;
+  const TrainerGroup& group_;
+  RunControl& run_;
   const uint64_t generation_;
   Log& log_;
-  std::string by_group_;  // what the first server has elected last, without etcd
+  std::string by_server_;  // the name for which the first server has elected a saver last, without etcd
 };
 
 }  // namespace ps

@@ -20,6 +20,13 @@ namespace ps {
 // changes, and averaged weights are given where the job averages).
 enum class PullMode { kTrain, kRead };
 
+// A pull that was begun.
+struct PullTicket {
+  uint64_t number = 0;  // 0: none was
+
+  explicit operator bool() const { return number != 0; }
+};
+
 // The time of its owner that a store has taken, in seconds.
 struct StoreTimes {
   double waiting = 0;        // for servers, and by way of them for other trainers
@@ -31,8 +38,8 @@ class ParameterStore {
  public:
   virtual ~ParameterStore() = default;
 
-  // That the plans it is given must have: where keys are to ascend, others are a fault of the caller's, which
-  // ends the process.
+  // The order of keys in plans that it is given: where they are to ascend, others are a fault of the caller's,
+  // which ends the process.
   virtual KeyOrder key_order() const { return KeyOrder::kFirstAppearance; }
 
   // views[p] <- the weights of parameter p, up to date with all steps pushed: whole, or the rows of plans[p].
@@ -40,9 +47,19 @@ class ParameterStore {
   virtual void pull(std::span<const KeyPlan> plans, PullMode mode,
                     std::vector<ParameterView<float>>& views) = 0;
 
-  // Between pull and push: what the next pull to train will ask for, so that it may be on its way already.
-  // `plans` must stay until then.
-  virtual void begin_pull(std::span<const KeyPlan> plans) { (void)plans; }
+  // Between pull and push: begins the next pull to train, so that its rows are on their way meanwhile.  An
+  // empty ticket: nothing was begun, and pull is to be called.
+  virtual PullTicket begin_pull(std::span<const KeyPlan> plans) {
+    (void)plans;
+    return {};
+  }
+
+  // As pull to train, of what was begun last, with the same plans.  A ticket is void after another pull.
+  virtual void finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
+                           std::vector<ParameterView<float>>& views) {
+    (void)ticket;
+    pull(plans, PullMode::kTrain, views);
+  }
 
   // True when calls may wait for others, so that it pays to do something else meanwhile.
   virtual bool may_wait() const { return false; }

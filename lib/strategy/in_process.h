@@ -12,12 +12,14 @@ class InProcess final : public Strategy {
   explicit InProcess(const TrainerSetup& setup)
       : store_(setup.parameters, setup.optimizers, setup.memory_limit, setup.pool) {}
   ParameterStore& store() override { return store_; }
-  Group& group() override { return group_; }
+  TrainerGroup& group() override { return group_; }
+  RunControl& run() override { return run_; }
   LocalStore* local() override { return &store_; }
 
  private:
   LocalStore store_;
   LocalGroup group_;
+  LocalRun run_;
 };
 
 }  // namespace ps

@@ -49,7 +49,8 @@ class LocalSgd final : public Strategy {
         servers_(setup, kConsistency, keys.row_types(), &copies_),
         store_(keys.options(), copies_, servers_.remote()) {}
   ParameterStore& store() override { return store_; }
-  Group& group() override { return store_; }
+  TrainerGroup& group() override { return servers_.group(); }
+  RunControl& run() override { return servers_.run(); }
   void settle(double seconds) override { servers_.settle(seconds); }
   std::string_view first_cpu() const override { return servers_.first_cpu(); }
   Json counters() const override { return servers_.counters(); }
@@ -72,7 +73,7 @@ ServerPlan serve(const Json& object, const OptimizerPlan&) {
   return {addition_plan(), kConsistency, /*tunes=*/false};
 }
 
-// Who does not train reads the servers' weights.
+// A process that does not train reads the servers' weights.
 std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<LocalSgdKeys>(object);
   if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);

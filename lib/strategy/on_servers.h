@@ -14,7 +14,8 @@ class OnServers final : public Strategy {
             TrainerState* own = nullptr)
       : store_(*setup.transport, *setup.servers, consistency, setup.parameters, types, own) {}
   ParameterStore& store() override { return store_; }
-  Group& group() override { return store_; }
+  TrainerGroup& group() override { return store_.group(); }
+  RunControl& run() override { return store_.run(); }
   RemoteStore& remote() { return store_; }
   void settle(double seconds) override { store_.settle(seconds); }
   std::string_view first_cpu() const override { return store_.first_cpu(); }

@@ -18,9 +18,10 @@
 #include "optim/parameter.h"
 #include "ps/client/shard_links.h"
 #include "ps/wire/consistency.h"
-#include "store/group.h"
 #include "store/local_store.h"
 #include "store/parameter_store.h"
+#include "store/run_control.h"
+#include "store/trainer_group.h"
 
 namespace ps {
 
@@ -30,7 +31,8 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
   virtual ParameterStore& store() = 0;
-  virtual Group& group() = 0;
+  virtual TrainerGroup& group() = 0;
+  virtual RunControl& run() = 0;
 
   // The store, when it is in this process alone: such a process writes its own checkpoints.
   virtual LocalStore* local() { return nullptr; }
@@ -42,11 +44,11 @@ class Strategy {
   // The level of the kernels of the trainer that came first; empty for a trainer alone.
   virtual std::string_view first_cpu() const { return {}; }
 
-  // What was lost on the way to others, for the result of a run: {"pushes_dropped": 0, …}.
+  // The losses on the way to others, for the result of a run: {"pushes_dropped": 0, …}.
   virtual Json counters() const { return Json::object(); }
 };
 
-// What a strategy is made from.  The pool and the transport outlive it, the rest is read while it is made.
+// The things that a strategy is made from.  The pool and the transport outlive it, the rest is read while it is made.
 struct TrainerSetup {
   const std::vector<ParameterSpec>& parameters;
   const OptimizerPlan& optimizers;  // of the job
@@ -57,7 +59,7 @@ struct TrainerSetup {
   bool trains;                   // else this process only reads weights
 };
 
-// What servers do for the trainers of a job.
+// The part of the servers of a job.
 struct ServerPlan {
   OptimizerPlan optimizers;  // applied to what trainers push
   Consistency consistency;

@@ -53,7 +53,7 @@ Json TestResult::json() const {
 }
 
 Trainer::Trainer(Network<float>& network, ParameterStore& store, ThreadPool& pool,
-                 const TrainOptions& options, Group& group, Reporter& reporter)
+                 const TrainOptions& options, TrainerGroup& group, Reporter& reporter)
     : network_(network),
       store_(store),
       pool_(pool),
@@ -100,8 +100,9 @@ void Trainer::save_figures(std::string& out) const {
   save(out);
 }
 
-// Of the pass that goes on.  The state of whoever stood here before is one's own, and knows more than
-// figures; those of a run of other trainers, among whom the batches were dealt in another way, are added up.
+// Figures are of the pass that goes on.  The state of the process that had this rank before is one's own, and
+// knows more than figures; the figures of a run of other trainers, among whom the batches were dealt in another
+// way, are added up.
 void Trainer::take_figures(std::span<const std::string> states) {
   Trainer other(network_, store_, pool_, options_, group_, reporter_);
   for (const std::string& state : states) {
@@ -214,8 +215,9 @@ bool Trainer::end_with_others(PassResult& result) {
 
 void Trainer::train_batches(PrepareAhead& prepare, PassTimes& times, const std::function<bool()>& stop) {
   auto next = [&] { return times.reading([&] { return prepare.next(stop); }); };
+  PullTicket begun;  // of the batch that comes next
   while (const PreparedBatch* prepared = stop() ? nullptr : next()) {
-    if (!try_train_batch(*prepared, prepare.peek())) break;
+    if (!try_train_batch(*prepared, prepare.peek(), begun)) break;
     reporter_.advance(whole_.samples() + current_.samples(), prepare.fraction_read());
     if (reports()) {
       whole_.merge(current_);
@@ -253,20 +255,24 @@ void Trainer::merge_group(PassResult& result) {
 }
 
 // False when this process is to end, and the others do not come to this batch.
-bool Trainer::try_train_batch(const PreparedBatch& prepared, const PreparedBatch* next) {
+bool Trainer::try_train_batch(const PreparedBatch& prepared, const PreparedBatch* next, PullTicket& begun) {
   try {
-    train_batch(prepared, next);
+    train_batch(prepared, next, begun);
     return true;
   } catch (const WaitStopped&) {
     return false;
   }
 }
 
-// `next` is the batch after this one, when it is ready.  What is pushed is measured before: a checkpoint of
-// servers has both or neither.
-void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* next) {
-  store_.pull(prepared.plans, PullMode::kTrain, views_);
-  if (next != nullptr) store_.begin_pull(next->plans);
+// `next` is the batch after this one, when it is ready; `begun`, the pull of this batch, if there is one, becomes
+// that of the next.  The batch is measured before it is pushed: a checkpoint of servers has both or neither.
+void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* next, PullTicket& begun) {
+  if (begun) {
+    store_.finish_pull(begun, prepared.plans, views_);
+  } else {
+    store_.pull(prepared.plans, PullMode::kTrain, views_);
+  }
+  begun = next == nullptr ? PullTicket{} : store_.begin_pull(next->plans);
   double cost = forward(prepared);
   check_finite(cost, prepared);
   current_.add(cost, network_.predictions(), prepared.batch);

@@ -12,8 +12,9 @@
 #include "config/json.h"
 #include "data/reader.h"
 #include "model/network.h"
-#include "store/group.h"
 #include "store/parameter_store.h"
+#include "store/run_control.h"
+#include "store/trainer_group.h"
 #include "train/measures.h"
 #include "train/options.h"
 #include "train/pass_times.h"
@@ -45,7 +46,7 @@ struct TestResult {
 class Trainer {
  public:
   Trainer(Network<float>& network, ParameterStore& store, ThreadPool& pool, const TrainOptions& options,
-          Group& group, Reporter& reporter);
+          TrainerGroup& group, Reporter& reporter);
 
   // Takes a run up at `position`, before its first pass.  Figures of that pass are of what was trained up to
   // `states`, which trainers have saved there, and of what is still to come.  Throws kCorrupt.
@@ -72,7 +73,7 @@ class Trainer {
   void save(std::string& out) const;
   void load(ByteReader& in);
 
-  // What resume() takes as a state, in the midst of a step: its batch counts.
+  // Writes a state for resume(), in the midst of a step: the batch of the step counts.
   void save_figures(std::string& out) const;
 
   int64_t step() const { return step_; }
@@ -97,8 +98,8 @@ class Trainer {
   PrepareAhead::Options to_evaluate(const BatchReader& reader) const;
   void train_batches(PrepareAhead& prepare, PassTimes& times, const std::function<bool()>& stop);
   bool end_with_others(PassResult& result);
-  bool try_train_batch(const PreparedBatch& prepared, const PreparedBatch* next);
-  void train_batch(const PreparedBatch& prepared, const PreparedBatch* next);
+  bool try_train_batch(const PreparedBatch& prepared, const PreparedBatch* next, PullTicket& begun);
+  void train_batch(const PreparedBatch& prepared, const PreparedBatch* next, PullTicket& begun);
   bool reports() const {
     constexpr int64_t kPeriod = 100;  // unless the job says another
     const int64_t period = options_.log_period.value_or(kPeriod);
@@ -114,7 +115,7 @@ class Trainer {
   ParameterStore& store_;
   ThreadPool& pool_;
   const TrainOptions options_;
-  Group& group_;
+  TrainerGroup& group_;
   Reporter& reporter_;
 
   std::function<bool()> shrink_asked_ = [] { return false; };

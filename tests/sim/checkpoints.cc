@@ -35,10 +35,10 @@ class FailingDisk : public testing::Test {
     steps_ = 0;
     std::vector<float> weights;
     cluster.spawn(0, [&](RemoteStore& store) {
-      store.barrier();
+      store.group().barrier();
       body(store);
       weights = all_weights(store, /*small=*/true);
-      store.end_run();
+      store.run().end_run();
     });
     testing::internal::CaptureStderr();
     cluster.run();
@@ -48,10 +48,10 @@ class FailingDisk : public testing::Test {
 
   AskedCheckpoint checkpoint(RemoteStore& store) {
     std::optional<AskedCheckpoint> end;
-    store.ask_checkpoint(-1, [&](const AskedCheckpoint& one) { end = one; });
+    store.checkpoints().ask(-1, [&](const AskedCheckpoint& one) { end = one; });
     while (!end) {
       step(store, steps_++);
-      store.wait([&] { return end.has_value(); }, 5);
+      store.checkpoints().wait([&] { return end.has_value(); }, 5);
     }
     return *end;
   }
@@ -141,7 +141,7 @@ TEST_F(FailingDisk, FailsOneCheckpointAtWhateverCallAndTrainingGoesOn) {
         const AskedCheckpoint third = checkpoint(store);
         ASSERT_TRUE(third.counts) << "call " << call << ": " << third.text;
         ASSERT_EQ(newest(), name_of(third));
-        store.wait([] { return false; }, 2);  // for the status pages
+        store.checkpoints().wait([] { return false; }, 2);  // for the status pages
       });
       met = files_.failed() > before;
       ASSERT_TRUE(met || counts) << "call " << call;

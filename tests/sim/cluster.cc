@@ -167,7 +167,7 @@ TEST(Cluster, WhatTrainersGatherComesInRankOrder) {
     cluster.spawn(rank, [rank](RemoteStore& store) {
       for (int round = 0; round < 3; ++round) {
         EXPECT_THAT(
-            store.gather(cat("r", round, "t", rank)),
+            store.group().gather(cat("r", round, "t", rank)),
             testing::ElementsAre(cat("r", round, "t0"), cat("r", round, "t1"), cat("r", round, "t2")));
       }
     });
@@ -225,7 +225,7 @@ TEST(Cluster, ATrainerThatNeverComesIsNamed) {
   job.steps = {{3}, {3}};
   Cluster cluster(job, 1, 1, 0);
   cluster.served().trainer_loss.timeout = 20s;
-  cluster.spawn(0, [&](RemoteStore& store) { run_trainer(store, store, job, 0); });
+  cluster.spawn(0, [&](RemoteStore& store) { run_trainer(store, store.group(), store.run(), job, 0); });
   try {
     cluster.run();
     FAIL() << "no error";
@@ -245,7 +245,7 @@ TEST(Cluster, TheNextRunGoesOnFromTheWeightsOfTheLast) {
   std::vector<float> before;
   cluster.spawn(options, [&](RemoteStore& store) {
     before = all_weights(store);
-    run_trainer(store, store, job, 0);
+    run_trainer(store, store.group(), store.run(), job, 0);
   });
   cluster.run();
   expect_same_bits(first, before);
@@ -259,7 +259,7 @@ TEST(Cluster, AServerThatDiesEndsTheTrainersWithItsName) {
   cluster.network().at(50ms, [&] { cluster.hosts()[1]->crash(); });
   RemoteOptions options = cluster.options(0);
   options.server_timeout = 10s;
-  cluster.spawn(options, [&](RemoteStore& store) { run_trainer(store, store, job, 0); });
+  cluster.spawn(options, [&](RemoteStore& store) { run_trainer(store, store.group(), store.run(), job, 0); });
   try {
     cluster.run();
     FAIL() << "no error";

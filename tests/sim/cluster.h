@@ -132,29 +132,30 @@ inline std::vector<float> all_weights(ParameterStore& store, bool small = false)
   return all;
 }
 
-// What a trainer does with batches [done, …) of a pass; `step` numbers them over all passes.
+// Trains batches [done, …) of a pass; `step` numbers them over all passes.
 inline void train_pass(ParameterStore& store, const TestJob& job, int rank, int64_t pass, int64_t done,
                        int64_t& step) {
   const std::vector<ParameterSpec> specs = job.parameters();
   const int64_t count = job.steps[static_cast<size_t>(rank)][static_cast<size_t>(pass)];
   std::vector<ParameterView<float>> views;
+  PullTicket begun;  // of the batch that comes next
   auto batch = std::make_unique<TestBatch>(job.batch(rank, step)), next = std::unique_ptr<TestBatch>();
   for (int64_t i = done; i < count; ++i, ++step, batch = std::move(next)) {
-    store.pull(batch->plans, PullMode::kTrain, views);
+    begun ? store.finish_pull(begun, batch->plans, views) : store.pull(batch->plans, PullMode::kTrain, views);
     next = std::make_unique<TestBatch>(job.batch(rank, step + 1));
-    if (i + 1 < count && i % 3 != 2) store.begin_pull(next->plans);
+    begun = i + 1 < count && i % 3 != 2 ? store.begin_pull(next->plans) : PullTicket{};
     batch->fill(rank, step, specs, views);
     store.push(batch->plans, views, {batch->samples, pass, job.shrinks(rank, step)});
   }
   store.end_pass(pass);
 }
 
-// What a trainer does.  A process that takes a rank's part up passes over what is trained already.
+// Takes a trainer's part in a run.  A process that takes a rank's part up passes over what is trained already.
 using AfterPass = std::function<void(int64_t pass)>;
 inline void run_trainer(
-    ParameterStore& store, Group& group, const TestJob& job, int rank,
+    ParameterStore& store, TrainerGroup& group, RunControl& run, const TestJob& job, int rank,
     const AfterPass& after_pass = [](int64_t) {}) {
-  const RunPosition start = group.position();
+  const RunPosition start = run.position();
   if (!start.resumed) group.barrier();
   int64_t step = start.batches;
   for (int64_t pass = start.pass; pass < static_cast<int64_t>(job.steps[0].size()); ++pass) {
@@ -172,8 +173,9 @@ inline std::vector<std::vector<float>> train_passes_locally(const TestJob& job) 
   ThreadPool pool(1);
   LocalStore store(job.parameters(), job.plan(), UINT64_MAX, pool);
   LocalGroup group;
+  LocalRun run;
   std::vector<std::vector<float>> weights;
-  run_trainer(store, group, job, 0, [&](int64_t) { weights.push_back(all_weights(store, job.small)); });
+  run_trainer(store, group, run, job, 0, [&](int64_t) { weights.push_back(all_weights(store, job.small)); });
   return weights;
 }
 inline std::vector<float> train_locally(const TestJob& job) {
@@ -272,10 +274,10 @@ class Cluster {
   // A process that takes the part of trainer `rank` to the end of the job.
   void start_trainer(int rank) {
     spawn(rank, [this, rank](RemoteStore& store) {
-      run_trainer(store, store, job_, rank);
-      if (store.leader() == rank) weights_ = all_weights(store, job_.small);
+      run_trainer(store, store.group(), store.run(), job_, rank);
+      if (store.group().leader() == rank) weights_ = all_weights(store, job_.small);
       ended_.insert(rank);
-      store.end_run();
+      store.run().end_run();
     });
   }
 

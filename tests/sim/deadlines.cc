@@ -57,8 +57,8 @@ TEST_F(Deadlines, ATrainerThatWaitsForAnotherOneIsNotTakenForSilent) {
     SimNetwork& network = cluster.network();
     const Time later = network.now() + 50s;
     network.host("trainer1").loop().run_until([] { return false; }, later);
-    run_trainer(store, store, job_, 1);
-    store.end_run();
+    run_trainer(store, store.group(), store.run(), job_, 1);
+    store.run().end_run();
   });
   cluster.run();
   expect_same_bits(calm_, cluster.weights());

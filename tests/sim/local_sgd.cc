@@ -51,9 +51,9 @@ class GeoCluster {
     std::vector<std::vector<float>> weights(static_cast<size_t>(job_.trainers()));
     for (int rank = 0; rank < job_.trainers(); ++rank) {
       spawn(rank, [this, rank, &weights](LocalSgdStore& store) {
-        run_trainer(store, store, job_, rank);
+        run_trainer(store, store.remote().group(), store.remote().run(), job_, rank);
         weights[static_cast<size_t>(rank)] = all_weights(store, job_.small);
-        store.barrier();
+        store.remote().group().barrier();
       });
     }
     cluster_.run();
@@ -150,7 +150,7 @@ TEST(Geo, EveryDifferenceIsAddedOnceUnderFaults) {
         }
         store.end_pass(0);
         if (rank == 0) counts = read(store, {7, 100, 101, 102, 103, 104});
-        store.barrier();
+        store.remote().group().barrier();
       });
     }
     geo.cluster().run();
@@ -171,22 +171,22 @@ TEST(Geo, WhatOthersSentIsUsedFromTheNextRoundOn) {
       std::vector<ParameterView<float>> views;
       if (rank == 0) {
         count_up(store, {5});
-        store.barrier();
+        store.remote().group().barrier();
         EXPECT_EQ(read(store, {5})[0], 1) << "what is read from the servers was sent before";
         count_up(store, {5});
         count_up(store, {5});
-        store.barrier();
-        store.barrier();
+        store.remote().group().barrier();
+        store.remote().group().barrier();
         return;
       }
       EXPECT_EQ(pull_one(store, plans, views), 0);
-      store.barrier();
-      store.barrier();
+      store.remote().group().barrier();
+      store.remote().group().barrier();
       EXPECT_EQ(pull_one(store, plans, views), 0) << "the round has read the row already";
       count_up(store, {6});
       count_up(store, {6});
       EXPECT_EQ(pull_one(store, plans, views), 3);
-      store.barrier();
+      store.remote().group().barrier();
     });
   }
   geo.cluster().run();
@@ -218,22 +218,22 @@ TEST(Geo, WhoTakesARankUpBeginsBehindTheBatchesThatWereSent) {
   GeoCluster geo(job, {3, false}, 1, 1, 0);
   geo.use(one_table());
   geo.spawn(1, [](LocalSgdStore& store) {
-    store.barrier();
+    store.remote().group().barrier();
     store.end_pass(0);
-    store.barrier();
+    store.remote().group().barrier();
   });
   geo.spawn(0, [&](LocalSgdStore& store) {
-    store.barrier();
+    store.remote().group().barrier();
     for (int step = 0; step < 7; ++step) count_up(store, {5});  // six were sent when it goes
   });
   geo.cluster().network().at(5s, [&] {
     geo.spawn(0, [&](LocalSgdStore& store) {
-      EXPECT_TRUE(store.position().resumed);
-      EXPECT_EQ(store.position().pass_batches, 6);
+      EXPECT_TRUE(store.remote().run().position().resumed);
+      EXPECT_EQ(store.remote().run().position().pass_batches, 6);
       count_up(store, {5});
       store.end_pass(0);
       EXPECT_THAT(read(store, {5}), ElementsAre(7));
-      store.barrier();
+      store.remote().group().barrier();
     });
   });
   geo.cluster().run();

@@ -99,7 +99,7 @@ void move_all(uint64_t seed, uint64_t& went_on) {
   static_cast<ClusterSize&>(plan) = ClusterSize(random);
   RecoveringCluster other(plan, folder.path(), seed + 1, none, /*resume=*/true);
   other.geo_body = [&, body = other.geo_body](LocalSgdStore& store, int rank) {
-    went_on += store.position().batches > 0;
+    went_on += store.remote().run().position().batches > 0;
     body(store, rank);
   };
   other.start_trainers();
@@ -185,12 +185,12 @@ void move_apart(const RecoveryPlan& before, const RecoveryPlan& after, uint64_t 
   {
     RecoveringCluster cluster(before, folder.path(), seed, none);
     cluster.geo_body = [&](LocalSgdStore& store, int rank) {
-      if (!store.position().resumed) store.barrier();
+      if (!store.remote().run().position().resumed) store.remote().group().barrier();
       for (int64_t step = 0; step < kSteps; ++step) {
         train_apart(store, rank, step);
         moved.rates.insert(store.learning_rate());
         moved.steps += rank == 0;
-        store.wait([] { return false; }, 0.01 * (1 + rank));
+        store.remote().checkpoints().wait([] { return false; }, 0.01 * (1 + rank));
       }
     };
     cluster.start_trainers();
@@ -199,17 +199,17 @@ void move_apart(const RecoveryPlan& before, const RecoveryPlan& after, uint64_t 
   }
   RecoveringCluster cluster(after, folder.path(), seed + 1, none, /*resume=*/true);
   cluster.geo_body = [&](LocalSgdStore& store, int rank) {
-    const RunPosition start = store.position();
-    if (!start.resumed) store.barrier();
+    const RunPosition start = store.remote().run().position();
+    if (!start.resumed) store.remote().group().barrier();
     moved.begun_at[rank] = start.batches;
     for (int64_t step = start.batches; step < kSteps; ++step) {
       train_apart(store, rank, step);
       moved.first_rate.try_emplace(rank, store.learning_rate());
     }
     store.end_pass(0);
-    store.barrier();
+    store.remote().group().barrier();
     moved.weights[rank] = weights_of(store, rank);
-    store.end_run();
+    store.remote().run().end_run();
   };
   cluster.start_trainers();
   cluster.run();
@@ -265,15 +265,15 @@ uint64_t replace_one(Json optimizer) {
   RecoveringCluster cluster(plan, folder.path(), 1, totals);
   std::map<int, std::vector<float>> weights;
   cluster.geo_body = [&](LocalSgdStore& store, int rank) {
-    const RunPosition start = store.position();
-    if (!start.resumed) store.barrier();
+    const RunPosition start = store.remote().run().position();
+    if (!start.resumed) store.remote().group().barrier();
     for (int64_t step = start.pass_batches; step < kSteps; ++step) {
       train_apart(store, rank, step);
-      store.wait([] { return false; }, 0.05);
+      store.remote().checkpoints().wait([] { return false; }, 0.05);
     }
     store.end_pass(0);
     weights[rank] = weights_of(store, rank);
-    store.end_run();
+    store.remote().run().end_run();
   };
   for (Duration when : {330ms, 700ms, 1100ms}) {
     cluster.network().at(Time() + when, [&] { cluster.crash_trainer(0, 20ms, /*power_fails=*/false); });

@@ -127,20 +127,20 @@ class CheckpointedJob {
     Outcome outcome;
     run(folder, /*resume=*/false, script, [&](RemoteStore& store, int rank) {
       if (rank == 0) load(store);
-      store.barrier();
+      store.group().barrier();
       int64_t step = 0;
       for (int64_t pass = 0; pass < 2; ++pass) {
         train_pass(store, job_, rank, pass, 0, step);
         if (copies_ && rank == 0) copy_checkpoint(store, pass, join_path(folder, "copies"));
-        store.gather("figures");
+        store.group().gather("figures");
       }
       if (rank == 0) {
-        EXPECT_TRUE(store.elect_saver(SaveStage::kBegin, "model").elected);
+        EXPECT_TRUE(store.run().elect_saver(SaveStage::kBegin, "model").elected);
         outcome.told.push_back(RowReport::spec().to_json(store.row_report(0)).dump());
         outcome.weights = all_weights(store, job_.small);
-        EXPECT_TRUE(store.elect_saver(SaveStage::kDone, "model").elected);
+        EXPECT_TRUE(store.run().elect_saver(SaveStage::kDone, "model").elected);
       }
-      store.gather("the run is left before its end");
+      store.group().gather("the run is left before its end");
     });
     return outcome;
   }
@@ -149,11 +149,11 @@ class CheckpointedJob {
   Outcome go_on(const std::string& folder, const Proxy::Script& script) {
     Outcome outcome;
     run(folder, /*resume=*/true, script, [&](RemoteStore& store, int rank) {
-      const std::vector<std::string> states = store.restored_states();
+      const std::vector<std::string> states = store.run().restored_states();
       if (rank == 0) outcome.told = states;
-      run_trainer(store, store, job_, rank);
+      run_trainer(store, store.group(), store.run(), job_, rank);
       if (rank == 0) outcome.weights = all_weights(store, job_.small);
-      store.gather("the run is left before its end");
+      store.group().gather("the run is left before its end");
     });
     return outcome;
   }
@@ -176,7 +176,7 @@ class CheckpointedJob {
       options.hello.passes = 3;
       options.hello.resume = resume;
       cluster.spawn(options, [&body, rank](RemoteStore& store) {
-        store.on_checkpoint([rank](std::string& state) { state = cat("trainer ", rank); });
+        store.checkpoints().on_checkpoint([rank](std::string& state) { state = cat("trainer ", rank); });
         body(store, rank);
       });
     }
@@ -191,15 +191,15 @@ class CheckpointedJob {
 
   static void copy_checkpoint(RemoteStore& store, int64_t pass, const std::string& copies) {
     std::optional<AskedCheckpoint> asked;
-    EXPECT_TRUE(store.ask_checkpoint(pass, [&](const AskedCheckpoint& one) { asked = one; }));
-    store.wait([&] { return asked.has_value(); }, 60);
+    EXPECT_TRUE(store.checkpoints().ask(pass, [&](const AskedCheckpoint& one) { asked = one; }));
+    store.checkpoints().wait([&] { return asked.has_value(); }, 60);
     ASSERT_TRUE(asked && asked->counts);
     bool copied = false;
-    store.take_checkpoint(*asked, copies, [&](const std::optional<Error>& error) {
+    store.checkpoints().copy(*asked, copies, [&](const std::optional<Error>& error) {
       copied = true;
       EXPECT_FALSE(error) << error->message();
     });
-    store.wait([&] { return copied; }, 60);
+    store.checkpoints().wait([&] { return copied; }, 60);
     ASSERT_TRUE(copied);
     ThreadPool pool(1);
     CheckpointReader(join_path(copies, asked->text)).verify(pool, /*rows=*/true);

@@ -98,7 +98,7 @@ TEST(Places, RowsAreReadWhereLayersUseThemAndGradientsWrittenFromWhereTheyAreMad
   host.spawn([&] {
     NotingTransport transport(host);
     RemoteStore store(transport, cluster.options(0), job.consistency, specs);
-    store.barrier();
+    store.group().barrier();
     const TestBatch batch = job.batch(0, 0);
     const int64_t rows = static_cast<int64_t>(batch.plans[embedding].keys.size());
     const int64_t floats = rows * specs[embedding].cols;
@@ -118,7 +118,7 @@ TEST(Places, RowsAreReadWhereLayersUseThemAndGradientsWrittenFromWhereTheyAreMad
     store.finish_pushes();
     EXPECT_EQ(transport.written.floats_outside(views[embedding].row_gradients, floats), 0);
     store.end_pass(0);
-    store.end_run();
+    store.run().end_run();
   });
   cluster.run();
 }

@@ -59,7 +59,7 @@ class RecoveringCluster {
 
   // What a trainer with copies of its own does.
   std::function<void(LocalSgdStore&, int rank)> geo_body = [this](LocalSgdStore& store, int rank) {
-    train(store, store, rank);
+    train(store, store.remote(), rank);
   };
 
   SimNetwork& network() { return network_; }
@@ -236,7 +236,7 @@ class RecoveringCluster {
     options.hello.resume = resume_;
     if (plan_.geo) return take_geo_part(options, host);
     RemoteStore store(host, options, plan_.job.consistency, plan_.job.parameters(), plan_.job.types);
-    if (!store.finished()) train(store, store, rank);
+    if (!store.run().finished()) train(store, store, rank);
   }
 
   void take_geo_part(const RemoteOptions& options, SimHost& host) {
@@ -244,19 +244,18 @@ class RecoveringCluster {
     LocalStore local(plan_.parameters(), plan_.job.plan(), UINT64_MAX, pool);
     LocalSgdCopies copies(plan_.parameters(), plan_.geo->period, local);
     RemoteStore remote(host, options, plan_.job.consistency, plan_.parameters(), plan_.job.types, &copies);
-    if (remote.finished()) return;
+    if (remote.run().finished()) return;
     LocalSgdStore store(*plan_.geo, copies, remote);
     geo_body(store, options.hello.rank);
   }
 
-  template <class Store>
-  void train(Store& store, Group& group, int rank) {
+  void train(ParameterStore& store, RemoteStore& remote, int rank) {
     const auto keep = [&](int64_t pass) {
       if (plan_.geo) passes_[pass] = all_weights(store, plan_.job.small);
     };
-    run_trainer(store, group, plan_.job, rank, keep);
-    if (group.leader() == rank) weights_ = all_weights(store, plan_.job.small);
-    group.end_run();
+    run_trainer(store, remote.group(), remote.run(), plan_.job, rank, keep);
+    if (remote.group().leader() == rank) weights_ = all_weights(store, plan_.job.small);
+    remote.run().end_run();
   }
 
   const RecoveryPlan& plan_;

@@ -66,7 +66,7 @@ TEST_P(EveryRowType, HasTheSameBitsWithLittleMemoryForErrors) {
   for (int i = 0; i < 2; ++i) {
     Cluster cluster(job, i == 0 ? 1 : 3, 1, i);
     cluster.spawn(0, [&](RemoteStore& store) {
-      run_trainer(store, store, job, 0);
+      run_trainer(store, store.group(), store.run(), job, 0);
       weights[i] = all_weights(store);
       dropped[i] = store.errors_dropped();
     });

@@ -26,7 +26,8 @@ Outcome alone(const TestJob& job, int threads = 1) {
   ThreadPool pool(threads);
   LocalStore store(job.parameters(), job.plan(), UINT64_MAX, pool);
   LocalGroup group;
-  run_trainer(store, group, job, 0);
+  LocalRun run;
+  run_trainer(store, group, run, job, 0);
   return outcome_of(store);
 }
 
@@ -35,9 +36,9 @@ Outcome served(const TestJob& job, int servers, int ports, int sparse_ports, uin
   Outcome outcome;
   for (int rank = 0; rank < job.trainers(); ++rank) {
     cluster.spawn(rank, [&job, &outcome, rank](RemoteStore& store) {
-      run_trainer(store, store, job, rank);
+      run_trainer(store, store.group(), store.run(), job, rank);
       if (rank == 0) outcome = outcome_of(store);
-      store.end_run();
+      store.run().end_run();
     });
   }
   cluster.run();

@@ -28,15 +28,15 @@ TEST_F(Saves, OfTrainersThatAskAtTheSameTimeOneSavesAndAllKnowIt) {
     std::vector<int> elected, told;
     for (int rank = 0; rank < 3; ++rank) {
       cluster.spawn(rank, [&, rank](RemoteStore& store) {
-        store.barrier();
-        const Saver saver = store.elect_saver(SaveStage::kAsked, cat(name_, rank));
+        store.group().barrier();
+        const Saver saver = store.run().elect_saver(SaveStage::kAsked, cat(name_, rank));
         if (saver.elected) elected.push_back(rank);
         told.push_back(saver.rank);
-        store.barrier();
+        store.group().barrier();
         if (saver.elected) {
-          EXPECT_TRUE(store.elect_saver(SaveStage::kDone, cat(name_, rank)).elected);
+          EXPECT_TRUE(store.run().elect_saver(SaveStage::kDone, cat(name_, rank)).elected);
         }
-        store.end_run();
+        store.run().end_run();
       });
     }
     cluster.run();
@@ -51,21 +51,21 @@ TEST_F(Saves, WhenTheSaverIsKilledAnotherOneMaySaveSoon) {
   SimNetwork& network = cluster.network();
   Time killed{}, elected{};
   cluster.spawn(0, [&](RemoteStore& store) {
-    store.barrier();
-    EXPECT_TRUE(store.elect_saver(SaveStage::kBegin, name_).elected);
+    store.group().barrier();
+    EXPECT_TRUE(store.run().elect_saver(SaveStage::kBegin, name_).elected);
     killed = network.now() + 40s;
     network.at(killed, [&] { network.host("trainer0").kill(); });
     for (;;) {  // it saves until it is killed
       work(cluster, 0, SaveLease::kLength / 3);
-      EXPECT_TRUE(store.elect_saver(SaveStage::kGoesOn, name_).elected);
+      EXPECT_TRUE(store.run().elect_saver(SaveStage::kGoesOn, name_).elected);
     }
   });
   cluster.spawn(1, [&](RemoteStore& store) {
-    store.barrier();
+    store.group().barrier();
     work(cluster, 1, 1s);
-    while (!store.elect_saver(SaveStage::kBegin, name_).elected) work(cluster, 1, 1s);
+    while (!store.run().elect_saver(SaveStage::kBegin, name_).elected) work(cluster, 1, 1s);
     elected = network.now();
-    EXPECT_TRUE(store.elect_saver(SaveStage::kDone, name_).elected);
+    EXPECT_TRUE(store.run().elect_saver(SaveStage::kDone, name_).elected);
   });
   cluster.run();
   EXPECT_GT(elected, killed) << "two at once";
@@ -78,20 +78,20 @@ TEST_F(Saves, WhoWasSilentForLongLearnsThatAnotherOneHasSaved) {
   SimNetwork& network = cluster.network();
   bool first_done = false, second_done = false;
   cluster.spawn(0, [&](RemoteStore& store) {
-    store.barrier();
-    EXPECT_TRUE(store.elect_saver(SaveStage::kBegin, name_).elected);
+    store.group().barrier();
+    EXPECT_TRUE(store.run().elect_saver(SaveStage::kBegin, name_).elected);
     network.at(network.now() + 1s, [&] { network.host("trainer0").pause(); });
     network.at(network.now() + 30s, [&] { network.host("trainer0").resume(); });
     work(cluster, 0, 2s);
-    first_done = store.elect_saver(SaveStage::kDone, name_).elected;
-    store.end_run();
+    first_done = store.run().elect_saver(SaveStage::kDone, name_).elected;
+    store.run().end_run();
   });
   cluster.spawn(1, [&](RemoteStore& store) {
-    store.barrier();
+    store.group().barrier();
     work(cluster, 1, SaveLease::kLength + 3s);
-    EXPECT_TRUE(store.elect_saver(SaveStage::kBegin, name_).elected);
-    second_done = store.elect_saver(SaveStage::kDone, name_).elected;
-    store.end_run();
+    EXPECT_TRUE(store.run().elect_saver(SaveStage::kBegin, name_).elected);
+    second_done = store.run().elect_saver(SaveStage::kDone, name_).elected;
+    store.run().end_run();
   });
   cluster.run();
   EXPECT_TRUE(second_done);

@@ -60,7 +60,7 @@ class Serving final : private ServingFolder, public TableWorkload {
     alone_ = serve([&left] { return left-- > 0; });
     AskedCheckpoint checkpoint;
     bool ended = false;
-    table_.store().ask_checkpoint(-1, [&](const AskedCheckpoint& end) {
+    table_.store().checkpoints().ask(-1, [&](const AskedCheckpoint& end) {
       checkpoint = end;
       ended = true;
     });

@@ -18,7 +18,7 @@ class Pulls final : public TableWorkload {
     begin_run();
     Section section(*this);
     for (size_t set = 0; set < plans_.size(); ++set) {
-      table_.store().pull(plan(set), PullMode::kTrain, RemoteStore::Scope::kAll, views_);
+      table_.store().pull(plan(set), PullMode::kTrain, PullScope::kAll, views_);
       done_ += plans_[set].keys.size();
     }
   }
@@ -38,7 +38,7 @@ class Pushes : public TableWorkload {
       between();
       Section section(*this);
       push(set);
-      table_.store().barrier();  // answered by the shard after the push
+      table_.store().group().barrier();  // answered by the shard after the push
       done_ += plans_[set].keys.size();
     }
   }
@@ -74,14 +74,16 @@ class Steps final : public TableWorkload {
   void run() override {
     begin_run();
     Section section(*this);
+    PullTicket begun;  // of the set that comes next
     for (size_t set = 0; set < plans_.size(); ++set) {
-      table_.store().pull(plan(set), PullMode::kTrain, views_);
-      if (set + 1 < plans_.size()) table_.store().begin_pull(plan(set + 1));
+      begun ? table_.store().finish_pull(begun, plan(set), views_)
+            : table_.store().pull(plan(set), PullMode::kTrain, views_);
+      begun = set + 1 < plans_.size() ? table_.store().begin_pull(plan(set + 1)) : PullTicket{};
       set_gradients(set);
       push(set);
       done_ += plans_[set].keys.size();
     }
-    table_.store().barrier();
+    table_.store().group().barrier();
   }
 };
 

@@ -32,7 +32,7 @@ class RoundTrips final : public TableWorkload {
     Section section(*this);
     for (; done_ < trips_; ++done_) {
       const double start = clock_();
-      table_.store().pull(plan(done_ % plans_.size()), PullMode::kTrain, RemoteStore::Scope::kAll, views_);
+      table_.store().pull(plan(done_ % plans_.size()), PullMode::kTrain, PullScope::kAll, views_);
       micros_.push_back(1e6 * (clock_() - start));
     }
   }

@@ -67,7 +67,7 @@ class Passes {
   const DataSchema& schema() const { return reader_->schema(); }
   ThreadPool& pool() { return pool_; }
 
-  void begin(ParameterStore& store, Group& group) {
+  void begin(ParameterStore& store, TrainerGroup& group) {
     trainer_ = std::make_unique<Trainer>(network_, store, pool_, job_.train, group, reporter_);
   }
 
@@ -116,7 +116,7 @@ class Served {
         network_({.local = task.local}),
         store_(network_.transport(), shards_.remote_options(passes_.schema()), served_.consistency,
                passes_.network().parameters()) {
-    passes_.begin(store_, store_);
+    passes_.begin(store_, store_.group());
   }
 
   Passes& passes() { return passes_; }

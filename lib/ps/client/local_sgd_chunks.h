@@ -1,4 +1,4 @@
-// What a trainer has of copies of its own, as checkpoints of servers keep it.  Used by LocalSgdCopies.
+// The copies of a trainer that trains copies of its own, as checkpoints of servers keep them.  Used by LocalSgdCopies.
 //
 //   piece    := kind:u8 schedule | kind:u8 steps | kind:u8 section*          kind: StateChunkKind
 //   schedule := samples:i64 steps:i64 learning_rate:f64

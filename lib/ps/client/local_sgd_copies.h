@@ -2,7 +2,7 @@
 // what the servers had when they were last read.  Used by LocalSgdStore, and by RemoteStore, which has
 // servers write it into their checkpoints.
 //
-// What a process takes up of it goes on as it would have gone on there, to the bit.
+// A process that takes the copies up goes on as the one before would have gone on, to the bit.
 #ifndef PS_PS_CLIENT_LOCAL_SGD_COPIES_H_
 #define PS_PS_CLIENT_LOCAL_SGD_COPIES_H_
 
@@ -19,7 +19,8 @@
 
 namespace ps {
 
-// What the servers had, when it was last read, of the rows that batches have used, or of a whole parameter.
+// The base of one parameter: the rows that batches have used, or the whole parameter, as the servers had it when
+// it was last read.
 // Behind a row's floats stands a mark: the round in which it was read, whether this round has trained it, and
 // whether its difference is on its way.
 struct LocalSgdCopy {
@@ -44,7 +45,7 @@ struct LocalSgdCopy {
   std::vector<uint64_t> trained;  // keys that this round has trained
 };
 
-// What a trainer has done.
+// The batches that a trainer has trained.
 struct LocalSgdProgress {
   int64_t pass = 0, pass_batches = 0;  // in this pass
   int64_t batches = 0;                 // in all
@@ -86,7 +87,7 @@ class LocalSgdCopies final : public TrainerState {
   uint64_t num_rows(size_t p) const;
   void list_keys(size_t p, uint64_t first, uint64_t count, std::vector<uint64_t>& keys) const;
 
-  // What the servers had of a row, null when that is not known, and whether the difference to it is on its
+  // The row as the servers had it, null when that is not known; `sent` says that the difference to it is on its
   // way.
   const float* base_of(size_t p, uint64_t key, bool& sent) const;
 

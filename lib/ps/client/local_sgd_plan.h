@@ -1,5 +1,5 @@
-// What a job whose trainers train copies of their own (LocalSgdStore) asks of its servers and of its
-// optimizer.
+// The part of servers, and the limits of optimizers, in jobs whose trainers train copies of their own
+// (LocalSgdStore).  Used by the strategy local_sgd.
 #ifndef PS_PS_CLIENT_LOCAL_SGD_PLAN_H_
 #define PS_PS_CLIENT_LOCAL_SGD_PLAN_H_
 
@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// What servers of such a job do with what they get: they add it.  Their parameters have no tuning: that is
+// Servers of such a job add what they get.  Their parameters have no tuning: that is
 // for the trainers.
 OptimizerPlan addition_plan();
 std::vector<ParameterSpec> without_tuning(std::vector<ParameterSpec> specs);

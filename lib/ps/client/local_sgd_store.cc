@@ -25,23 +25,25 @@ bool same_bits(const float* a, const float* b, int64_t count) {
 LocalSgdStore::LocalSgdStore(const LocalSgdOptions& options, LocalSgdCopies& copies, RemoteStore& remote)
     : specs_(copies.specs()),
       options_(options),
-      factor_(options.mean ? 1.0f / static_cast<float>(remote.size()) : 1.0f),
+      factor_(options.mean ? 1.0f / static_cast<float>(remote.group().size()) : 1.0f),
       copies_(copies),
       local_(copies.local()),
-      remote_(remote),
-      position_(find_position()) {
+      remote_(remote) {
   for (const ParameterSpec& spec : specs_) {
     if (!spec.row_policy) continue;
     fail(Code::kUsage, quote(spec.name),
          ": rows that come and go need the servers to see every batch: not with train.strategy local_sgd");
   }
+  const RunPosition position = find_position();
+  remote_.run().set_position(position);
+  copies_.progress = {position.pass, position.pass_batches, position.batches};
   if (copies_.resumed()) end_former_exchange();
 }
 
 // A push was a round of batches, if no more is known.
-RunPosition LocalSgdStore::find_position() {
-  RunPosition position = remote_.position();
-  LocalSgdProgress& progress = copies_.progress;
+RunPosition LocalSgdStore::find_position() const {
+  RunPosition position = remote_.run().position();
+  const LocalSgdProgress& progress = copies_.progress;
   if (copies_.resumed()) {
     position.batches = progress.batches;
     if (position.pass == progress.pass && !position.pass_ended) position.pass_batches = progress.pass_batches;
@@ -49,7 +51,6 @@ RunPosition LocalSgdStore::find_position() {
     position.pass_batches *= options_.period;
     position.batches *= options_.period;
   }
-  progress = {position.pass, position.pass_batches, position.batches};
   return position;
 }
 
@@ -90,8 +91,7 @@ void LocalSgdStore::refresh(std::span<const KeyPlan> plans, const Views& mine) {
   std::vector<std::vector<float*>> bases(specs_.size());
   if (!find_missing(plans, missing, bases) && has_whole_) return;
   Views theirs;
-  remote_.pull(missing, PullMode::kTrain, has_whole_ ? RemoteStore::Scope::kRows : RemoteStore::Scope::kAll,
-               theirs);
+  remote_.pull(missing, PullMode::kTrain, has_whole_ ? PullScope::kRows : PullScope::kAll, theirs);
   for (size_t p = 0; p < specs_.size(); ++p) {
     size_t next = 0;
     for (size_t n = 0; next < bases[p].size(); ++n) {
@@ -169,12 +169,12 @@ void LocalSgdStore::exchange(size_t rows_at_once) {
       const size_t count = std::min(rows_at_once, trained.size() - begin);
       plans[p].keys.assign(trained.data() + begin, trained.data() + begin + count);
     }
-    exchange_some(plans, begin == 0 ? RemoteStore::Scope::kAll : RemoteStore::Scope::kRows);
+    exchange_some(plans, begin == 0 ? PullScope::kAll : PullScope::kRows);
   }
   for (LocalSgdCopy& copy : copies_) copy.trained.clear();
 }
 
-void LocalSgdStore::exchange_some(std::span<const KeyPlan> plans, RemoteStore::Scope scope) {
+void LocalSgdStore::exchange_some(std::span<const KeyPlan> plans, PullScope scope) {
   Views whole, differences;
   std::vector<std::vector<float>> mine = read_copies(plans);
   local_.pull(std::vector<KeyPlan>(specs_.size()), PullMode::kTrain, whole);
@@ -191,13 +191,12 @@ void LocalSgdStore::end_exchange(std::span<const KeyPlan> plans, std::span<std::
   const bool with_whole = std::exchange(copies_.whole_is_sent, false);
   Views whole, theirs;
   local_.pull(std::vector<KeyPlan>(specs_.size()), PullMode::kTrain, whole);
-  remote_.pull(plans, PullMode::kTrain, with_whole ? RemoteStore::Scope::kAll : RemoteStore::Scope::kRows,
-               theirs);
+  remote_.pull(plans, PullMode::kTrain, with_whole ? PullScope::kAll : PullScope::kRows, theirs);
   take_rows(plans, theirs, mine);
   if (with_whole) take_whole(theirs, /*sent=*/true, whole);
 }
 
-// That in which the process before told its state.
+// Ends the exchange in which the process before told its state.
 void LocalSgdStore::end_former_exchange() {
   const std::vector<KeyPlan> plans = copies_.sent_keys();
   const auto has_keys = [](const KeyPlan& plan) { return !plan.keys.empty(); };
@@ -207,8 +206,8 @@ void LocalSgdStore::end_former_exchange() {
 }
 
 // For checkpoints, which have it as it is during the push.
-void LocalSgdStore::mark_sent(std::span<const KeyPlan> plans, RemoteStore::Scope scope) {
-  copies_.whole_is_sent = scope == RemoteStore::Scope::kAll;
+void LocalSgdStore::mark_sent(std::span<const KeyPlan> plans, PullScope scope) {
+  copies_.whole_is_sent = scope == PullScope::kAll;
   for (size_t p = 0; p < specs_.size(); ++p) {
     for (uint64_t key : plans[p].keys) copies_[p].set_mark(copies_[p].rows->find(key), LocalSgdCopy::kSent);
   }
@@ -238,7 +237,7 @@ std::vector<std::vector<float>> LocalSgdStore::read_copies(std::span<const KeyPl
 }
 
 // Statistics, which no optimizer moves, go out as they are.
-void LocalSgdStore::fill_differences(std::span<const KeyPlan> plans, RemoteStore::Scope scope,
+void LocalSgdStore::fill_differences(std::span<const KeyPlan> plans, PullScope scope,
                                      std::span<const std::vector<float>> mine, const Views& whole,
                                      Views& out) const {
   for (size_t p = 0; p < specs_.size(); ++p) {
@@ -249,7 +248,7 @@ void LocalSgdStore::fill_differences(std::span<const KeyPlan> plans, RemoteStore
       const float* base = copies_[p].rows->find(key);
       for (int64_t j = 0; j < cols; ++j) *to++ = difference(*from++, base[j]);
     }
-    if (scope == RemoteStore::Scope::kRows) continue;
+    if (scope == PullScope::kRows) continue;
     if (specs_[p].kind == ParameterKind::kStatistic) out[p].value = whole[p].value;
     if (specs_[p].kind != ParameterKind::kMatrix) continue;
     for (int64_t i = 0; i < specs_[p].rows * cols; ++i) {
@@ -293,7 +292,7 @@ void LocalSgdStore::send_rest() {
 }
 
 // Rows that were not trained in this round change too: decay moves them, and rounding has left something.
-// What rounding leaves of what it left is nothing.
+// After a few exchanges nothing is left.
 void LocalSgdStore::end_pass(int64_t pass) {
   constexpr int kMostExchanges = 3;
   begin_pass(pass);

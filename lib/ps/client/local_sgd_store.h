@@ -6,7 +6,7 @@
 // for when a batch first uses it in a round, a round being the batches from one exchange to the next: no
 // weight that is used was read from the servers before the last exchange.
 //
-// What rounding costs: a server's weight s becomes s + d, where d = w - b is the difference of the trainer's
+// Rounding costs little: a server's weight s becomes s + d, where d = w - b is the difference of the trainer's
 // weight w and of b, which it last read, and either operation rounds.  Where s was b, so that nobody else has
 // changed it, the trainer knows what the sum is; it goes on with w, and what is left goes out with the next
 // difference, which is then exact.  A trainer alone has so, and leaves on the servers at the end of a pass,
@@ -34,9 +34,10 @@ struct LocalSgdOptions {
 // One owner thread.  Memory grows with the rows that are used: their weights, optimizer state, and what the
 // servers had of them.  Servers that write checkpoints keep all of it for the process that takes the
 // trainer's rank up from one; what was not sent that trains again.
-class LocalSgdStore final : public ParameterStore, public Group {
+class LocalSgdStore final : public ParameterStore {
  public:
-  // `remote` is of servers that add, and has the copies for its own state; both outlive this.
+  // `remote` is of servers that add, and has the copies for its own state; both outlive this.  The position of
+  // its run becomes that of this trainer's batches, of which several are a push.
   LocalSgdStore(const LocalSgdOptions& options, LocalSgdCopies& copies, RemoteStore& remote);
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
@@ -50,7 +51,7 @@ class LocalSgdStore final : public ParameterStore, public Group {
   // Sends all that is left, then waits for the others.
   void end_pass(int64_t pass) override;
 
-  // Of the servers, after what is left was sent.
+  // Models are those of the servers, after all that is left was sent.
   std::vector<uint64_t> keys(int parameter) override;
   void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override;
   void read_all(int parameter, float* weights) override;
@@ -58,46 +59,24 @@ class LocalSgdStore final : public ParameterStore, public Group {
   void load_all(int parameter, const float* weights) override;
   RowReport row_report(int parameter) override { return remote_.row_report(parameter); }
 
-  uint64_t run() const override { return remote_.run(); }
-  int rank() const override { return remote_.rank(); }
-  int size() const override { return remote_.size(); }
-  std::vector<std::string> gather(std::string bytes) override { return remote_.gather(std::move(bytes)); }
-  int leader() const override { return remote_.leader(); }
-  Saver elect_saver(SaveStage stage, const std::string& name) override {
-    return remote_.elect_saver(stage, name);
-  }
-  bool ask_checkpoint(int64_t pass, std::function<void(const AskedCheckpoint&)> done) override {
-    return remote_.ask_checkpoint(pass, std::move(done));
-  }
-  int64_t checkpoint_pass() const override { return remote_.checkpoint_pass(); }
-  void take_checkpoint(const AskedCheckpoint& checkpoint, const std::string& directory,
-                       std::function<void(const std::optional<Error>&)> done) override {
-    remote_.take_checkpoint(checkpoint, directory, std::move(done));
-  }
-  void wait(const std::function<bool()>& done, double seconds) override { remote_.wait(done, seconds); }
-  RunPosition position() const override { return position_; }
-  void on_checkpoint(std::function<void(std::string&)> save) override {
-    remote_.on_checkpoint(std::move(save));
-  }
-  std::vector<std::string> restored_states() override { return remote_.restored_states(); }
-  bool finished() const override { return remote_.finished(); }
-  void end_run() override { remote_.end_run(); }
+  // The store of the servers, with the group of trainers and the run.
+  RemoteStore& remote() { return remote_; }
 
  private:
   using Views = std::vector<ParameterView<float>>;
 
-  RunPosition find_position();
+  RunPosition find_position() const;
   void begin_pass(int64_t pass);
   void refresh(std::span<const KeyPlan> plans, const Views& mine);
   bool find_missing(std::span<const KeyPlan> plans, std::vector<KeyPlan>& missing,
                     std::vector<std::vector<float*>>& rows);
   void exchange(size_t rows_at_once);
-  void exchange_some(std::span<const KeyPlan> plans, RemoteStore::Scope scope);
-  void mark_sent(std::span<const KeyPlan> plans, RemoteStore::Scope scope);
+  void exchange_some(std::span<const KeyPlan> plans, PullScope scope);
+  void mark_sent(std::span<const KeyPlan> plans, PullScope scope);
   void end_exchange(std::span<const KeyPlan> plans, std::span<std::vector<float>> mine);
   void end_former_exchange();
   std::vector<std::vector<float>> read_copies(std::span<const KeyPlan> plans);
-  void fill_differences(std::span<const KeyPlan> plans, RemoteStore::Scope scope,
+  void fill_differences(std::span<const KeyPlan> plans, PullScope scope,
                         std::span<const std::vector<float>> mine, const Views& whole, Views& out) const;
   void take_rows(std::span<const KeyPlan> plans, const Views& theirs, std::span<std::vector<float>> mine);
   void take_whole(const Views& theirs, bool sent, const Views& mine);
@@ -119,7 +98,6 @@ class LocalSgdStore final : public ParameterStore, public Group {
   uint32_t round_ = 1;
   int64_t batches_ = 0;     // of this round
   bool has_whole_ = false;  // the parameters that batches use whole are of this round
-  const RunPosition position_;
 };
 
 }  // namespace ps

@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kHeadBytes = 9;  // of a section
 constexpr const char* kDamaged = "what rounding took from gradients is damaged: ";
 
-// Of a parameter's rows; how many there are is not known of a sparse one.
+// The head of rows of one parameter.  The number of rows of a sparse parameter is not known here.
 void check_section(const ParameterSpec& spec, ErrorRows rows) {
   const bool whole = rows == ErrorRows::kWhole;
   if (rows <= ErrorRows::kOld && spec.kind == (whole ? ParameterKind::kMatrix : ParameterKind::kRows)) return;

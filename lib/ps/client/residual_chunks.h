@@ -1,5 +1,5 @@
-// What rounding has taken from a trainer's gradients, as checkpoints of servers keep it: in pieces, each of
-// which says what rows it has.  Used by RemoteStore.
+// The residuals of a trainer's gradients, as checkpoints of servers keep them: in chunks, each of which says
+// what rows it has.  Used by Residuals.
 #ifndef PS_PS_CLIENT_RESIDUAL_CHUNKS_H_
 #define PS_PS_CLIENT_RESIDUAL_CHUNKS_H_
 

@@ -47,7 +47,7 @@ ChannelOptions ShardLinks::channel_options() {
   options.seed = options_.hello.generation;
   options.connection = alive_within(options_.request_timeout);
   options.on_waiting = [this](const std::string& why) { waits(why); };
-  // Who waits for one server must hear that another has lost the run.
+  // A trainer that waits for one server must hear that another has lost the run.
   options.on_given_up = [this](const Error& error) {
     if (error.code() == kStateLost && !error_) error_ = error;
   };
@@ -138,8 +138,8 @@ void ShardLinks::wait(const std::function<bool()>& done, double seconds) {
   wait_until(done, add_time(transport_.loop().now(), seconds_duration(seconds)));
 }
 
-// Trainers of one job are told to end at about the same time.  What is on its way when the first of them is
-// comes to all: the same step is then the last of all of them.
+// Trainers of one job are told to end at about the same time.  Messages that are on their way when the first of
+// them is come to all: the same step is then the last of all of them.
 void ShardLinks::wait_for_others(const std::function<bool()>& done) {
   constexpr double kAskStop = 0.1, kLonger = 0.5;
   if (!options_.stop) return wait(done);
@@ -157,7 +157,7 @@ double ShardLinks::stopping_seconds() {
   return monotonic_seconds() - *stopping_since_;
 }
 
-// What comes is received in here: the thread waits while it has no processor.
+// Messages are received in here: the thread waits while it has no processor.
 void ShardLinks::wait_until(const std::function<bool()>& done, Time deadline) {
   if (!error_ && done()) return;
   const double start = monotonic_seconds(), start_cpu = thread_cpu_seconds();

@@ -22,7 +22,7 @@
 #include "ps/server/checkpoint_shards.h"
 #include "ps/server/shard_tables.h"
 #include "ps/status/shard_status.h"
-#include "store/group.h"
+#include "store/run_control.h"
 
 namespace ps {
 

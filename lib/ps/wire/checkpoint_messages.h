@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "checkpoint/manifest.h"
-#include "store/group.h"
+#include "store/run_control.h"
 
 namespace ps {
 

@@ -1,0 +1,137 @@
+#include "ps/client/checkpoint_copier.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "checkpoint/manifest.h"
+#include "ps/wire/checkpoint_messages.h"
+
+namespace ps {
+
+// The callbacks share it until the last shard is done.
+struct CheckpointCopier::Copying {
+  uint64_t run_of_servers = 0, step = 0;
+  std::string folder;
+  std::function<void(const std::optional<Error>&)> done;
+  CopyingPtr increment;  // which builds on this one, and waits for it; may be null
+
+  std::vector<Manifest> parts;                     // by shard, as they come
+  std::vector<std::unique_ptr<OutputFile>> files;  // by shard, those that are being copied
+  size_t shards_left = 0;
+  Manifest whole;       // once all are there
+  bool failed = false;  // done() was called
+
+  // Errors of this side are told, and end nothing else.
+  template <class Body>
+  void run(Body&& body) {
+    if (failed) return;
+    try {
+      body();
+    } catch (const Error& error) {
+      failed = true;
+      files.clear();
+      done(error);
+    }
+  }
+
+  void add(size_t shard, Manifest part) {
+    for (const FileEntry& file : part.files) {
+      if (file.path.find('/') != std::string::npos) fail(Code::kData, "a part has a file ", quote(file.path));
+    }
+    parts[shard] = std::move(part);
+  }
+
+  void join() {
+    whole = join_manifests(parts);
+    whole.step = static_cast<int64_t>(step);
+    whole.generation = run_of_servers;
+    if (whole.base && increment) fail(Code::kData, whole.base->folder, " is the base of a base");
+  }
+
+  // The copies are a checkpoint.  One that builds on this one builds on the copy from here on.
+  void finish() {
+    const std::string manifest = encode_manifest(whole);
+    write_file(join_path(folder, kManifestFile), manifest, unsynced_files());
+    if (!increment) return done(std::nullopt);
+    increment->whole.base->checksum = manifest_checksum(manifest);
+    increment->finish();
+  }
+};
+
+void CheckpointCopier::copy(const AskedCheckpoint& checkpoint, const std::string& directory,
+                            std::function<void(const std::optional<Error>&)> done) {
+  auto copying = std::make_shared<Copying>();
+  copying->run_of_servers = checkpoint.run;
+  copying->done = std::move(done);
+  copying->run([&] { begin(copying, directory, checkpoint.text); });
+}
+
+void CheckpointCopier::begin(const CopyingPtr& copying, const std::string& directory,
+                             const std::string& name) {
+  const std::optional<int64_t> step = step_of_folder(name);
+  if (!step) fail(Code::kData, "the servers' checkpoint is called ", quote(name));
+  copying->step = static_cast<uint64_t>(*step);
+  copying->folder = join_path(directory, name);
+  make_directories(copying->folder);
+  copying->parts.resize(links_.size());
+  copying->files.resize(links_.size());
+  copying->shards_left = links_.size();
+  for (size_t s = 0; s < links_.size(); ++s) ask_shard(copying, s);
+}
+
+void CheckpointCopier::ask_shard(const CopyingPtr& copying, size_t shard) {
+  auto on_answer = [this, copying, shard](const Frame& frame) {
+    CheckpointShardAnswer answer = decode_shard_answer(frame.body.bytes());
+    copying->run([&] {
+      if (!answer.part) fail(Code::kUnavailable, "a server's part: ", answer.why);
+      copying->add(shard, std::move(*answer.part));
+      copy_file(copying, shard, 0);
+    });
+  };
+  links_.request(shard, Message::kPart, Payload(encode_shard_request(copying->step)), std::move(on_answer));
+}
+
+void CheckpointCopier::copy_file(const CopyingPtr& copying, size_t shard, size_t file) {
+  const std::vector<FileEntry>& files = copying->parts[shard].files;
+  copying->files[shard].reset();
+  if (file == files.size()) {
+    if (--copying->shards_left == 0) end(copying);
+    return;
+  }
+  copying->files[shard] = unsynced_files().create(join_path(copying->folder, files[file].path));
+  copy_slice(copying, shard, file, 0);
+}
+
+void CheckpointCopier::copy_slice(const CopyingPtr& copying, size_t shard, size_t file, uint64_t offset) {
+  const FileEntry& entry = copying->parts[shard].files[file];
+  if (offset == entry.sum.bytes) return copy_file(copying, shard, file + 1);
+  const uint64_t size = std::min<uint64_t>(kShardSliceBytes, entry.sum.bytes - offset);
+  const CheckpointShardSlice slice{copying->step, offset, static_cast<uint32_t>(size), entry.path};
+  auto on_answer = [this, copying, shard, file, offset, size](const Frame& frame) {
+    const auto bytes = decode_shard_bytes(frame.body.bytes());
+    copying->run([&] {
+      if (!bytes || bytes->size() != size) {
+        fail(Code::kUnavailable, "a server has not kept its part until it was copied");
+      }
+      copying->files[shard]->write(*bytes);
+      copy_slice(copying, shard, file, offset + size);
+    });
+  };
+  links_.request(shard, Message::kPartPiece, Payload(encode_shard_slice(slice)), std::move(on_answer));
+}
+
+// All shards' files are there: the base of an increment comes next.
+void CheckpointCopier::end(const CopyingPtr& copying) {
+  copying->join();
+  if (!copying->whole.base) return copying->finish();
+  auto base = std::make_shared<Copying>();
+  base->run_of_servers = copying->run_of_servers;
+  base->done = copying->done;
+  base->increment = copying;
+  base->run([&] { begin(base, parent_directory(copying->folder), copying->whole.base->folder); });
+}
+
+}  // namespace ps

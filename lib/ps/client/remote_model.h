@@ -1,0 +1,41 @@
+// RemoteModel: the weights on servers, read and set for models.  Used by RemoteStore.
+#ifndef PS_PS_CLIENT_REMOTE_MODEL_H_
+#define PS_PS_CLIENT_REMOTE_MODEL_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ps/client/remote_pushes.h"
+#include "ps/client/row_exchange.h"
+#include "ps/client/shard_links.h"
+#include "store/parameter_store.h"
+
+namespace ps {
+
+// One owner thread.  All calls wait until the trainer's own pushes are applied, and are those of ParameterStore.
+class RemoteModel {
+ public:
+  // All outlive this.
+  RemoteModel(ShardLinks& links, const std::vector<ParameterSpec>& specs, RemotePushes& pushes);
+
+  std::vector<uint64_t> keys(int parameter);
+  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights);
+  void read_all(int parameter, float* weights);
+  RowReport row_report(int parameter);
+  void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights);
+  void load_all(int parameter, const float* weights);
+
+ private:
+  void read(const RowExchange::AddParts& add_parts, const RowExchange::OnRows& on_rows);
+  void load(const RowExchange::AddParts& add_parts, const float* weights);
+
+  ShardLinks& links_;
+  const std::vector<ParameterSpec>& specs_;
+  RemotePushes& pushes_;
+  RowExchange exchange_;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_CLIENT_REMOTE_MODEL_H_

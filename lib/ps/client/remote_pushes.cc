@@ -1,0 +1,147 @@
+#include "ps/client/remote_pushes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "ps/client/row_message.h"
+
+namespace ps {
+
+RemotePushes::RemotePushes(const Parts& parts, const Consistency& consistency, RowType type,
+                           std::function<bool(int64_t pass)> cuts_at_end)
+    : parts_(parts), consistency_(consistency), type_(type), cuts_at_end_(std::move(cuts_at_end)) {}
+
+void RemotePushes::begin_at(uint64_t step, uint64_t cut_at) {
+  step_ = step;
+  cut_at_ = cut_at;
+}
+
+void RemotePushes::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                        const StepInfo& info) {
+  if (parts_.residuals.used()) parts_.residuals.find(plans);
+  send_step(views, info, /*ended=*/false);
+}
+
+void RemotePushes::end_pass(int64_t pass) {
+  cut_pass_ = cuts_at_end_(pass) ? pass : -1;
+  do {
+    send_step({}, {0, pass}, /*ended=*/true);
+    finish();
+  } while (!last_done_.pass_ended);
+}
+
+// A push has the slices of what was pulled; a shard of which nothing was pulled gets an empty message.  State is
+// told last, when rounding has taken what it takes of this step.
+void RemotePushes::send_step(std::span<const ParameterView<float>> views, const StepInfo& info, bool ended) {
+  const uint64_t lead = consistency_.lead();
+  if (step_ >= lead) wait_for_steps_before(step_ - lead);
+  const uint64_t step = step_++;
+  const size_t num_shards = parts_.links.size();
+  unanswered_[step].shards = num_shards;
+  PushHeader header{.step = step, .info = info, .ended = ended, .cut = step + 1 == cut_at_};
+  header.cut |= ended && cut_pass_ == info.pass;
+  header.type = type_;
+  const ToldState told = parts_.states.next(header.cut, ended);
+  std::vector<PushHeader> headers(num_shards, header);
+  for (size_t s = 0; s < num_shards; ++s) {
+    std::deque<Bundle>& bundles = parts_.pulls.router().bundles(s);
+    const size_t pieces = ended ? 0 : bundles.size(), sent = std::max<size_t>(1, pieces);
+    PushHeader& own = headers[s];
+    own.num_pieces = static_cast<uint32_t>(sent + told.num_messages(s));
+    if (pieces == 0) send(s, own, Payload(encode_push(own, 0, "")));
+    for (size_t n = 0; n < pieces; ++n, ++own.piece) send_rows(s, own, bundles[n], views);
+    own.piece = static_cast<uint32_t>(sent);
+  }
+  parts_.states.tell(told, headers, [this](size_t s, const PushHeader& own, std::function<void()> on_answer) {
+    send(s, own, Payload(encode_push(own, 0, "")), std::move(on_answer));
+  });
+}
+
+// A shard knows the slices of what was pulled from it, until they are pushed; but one that comes again, from its
+// log, knows what was pushed, and not all that was pulled.
+void RemotePushes::send_rows(size_t shard, PushHeader header, Bundle& bundle,
+                             std::span<const ParameterView<float>> views) {
+  auto begin = [&](const Piece& piece) -> const float* {
+    const ParameterView<float>& view = views[piece.parameter];
+    if (piece.by_keys) return view.row_gradients;
+    return parts_.specs[piece.parameter].kind == ParameterKind::kStatistic ? view.value : view.gradient;
+  };
+  const bool logged = parts_.links.welcome(shard).run_status.logged;
+  if (bundle.counted.empty() && !logged) header.pulled = std::exchange(bundle.number, 0);
+  send(shard, header,
+       make_row_message({parts_.specs, parts_.pulls.router(), parts_.links.pool()},
+                        encode_push(header, bundle.num_parts(), bundle.push_parts()), shard, bundle,
+                        {.begin = begin,
+                         .gradients = &parts_.pulls.gradients(),
+                         .type = type_,
+                         .residuals = &parts_.residuals}));
+}
+
+// A step is answered with the last of its messages.
+void RemotePushes::send(size_t shard, const PushHeader& header, Payload payload,
+                        std::function<void()> on_answer) {
+  const bool last = header.piece + 1 == header.num_pieces;
+  auto answered = [this, last, shard, step = header.step,
+                   on_answer = std::move(on_answer)](const Frame& frame) {
+    if (on_answer) on_answer();
+    if (last) pushed(shard, step, frame);
+  };
+  parts_.links.request(shard, Message::kPush, std::move(payload), std::move(answered));
+}
+
+// A shard has answered a push: it is done, or, where gradients are clipped by norm, measured.
+void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
+  const Done done = take_done(step, frame);
+  const auto found = unanswered_.find(step);
+  if (found == unanswered_.end()) return;  // given up by settle
+  Unanswered& waiting = found->second;
+  ++waiting.pushed;
+  if (done.squares.size() == parts_.specs.size()) {
+    waiting.measured.push_back(shard);
+    waiting.squares.resize(parts_.specs.size());
+    for (size_t p = 0; p < parts_.specs.size(); ++p) waiting.squares[p].add(done.squares[p]);
+  } else {
+    --waiting.shards;
+  }
+  if (waiting.pushed == parts_.links.size()) apply_measured(step);
+}
+
+// Tells the shards that wait for it the squares of the whole gradient.
+void RemotePushes::apply_measured(uint64_t step) {
+  Unanswered& waiting = unanswered_[step];
+  ApplyRequest request{step, {}};
+  for (const ExactSquares& squares : waiting.squares) request.squares.push_back(squares.value());
+  for (size_t shard : waiting.measured) {
+    auto applied = [this, step](const Frame& frame) {
+      take_done(step, frame);
+      const auto found = unanswered_.find(step);
+      if (found != unanswered_.end() && --found->second.shards == 0) unanswered_.erase(found);
+    };
+    parts_.links.request(shard, Message::kApply, Payload(encode_apply(request)), std::move(applied));
+  }
+  if (waiting.shards == 0) unanswered_.erase(step);
+}
+
+// An answer that comes again, over a new connection, may come behind those to later steps.
+Done RemotePushes::take_done(uint64_t step, const Frame& frame) {
+  Done done = decode_done(frame.body.bytes());
+  dropped_ += done.dropped;
+  cut_at_ = std::max(cut_at_, done.cut_at);
+  if (step >= done_step_) {
+    done_step_ = step;
+    last_done_ = done;
+  }
+  return done;
+}
+
+void RemotePushes::settle(double seconds) {
+  parts_.links.wait([this] { return unanswered_.empty(); }, seconds);
+  unanswered_.clear();
+}
+
+void RemotePushes::wait_for_steps_before(uint64_t step) {
+  parts_.links.wait_for_others([&] { return unanswered_.empty() || unanswered_.begin()->first >= step; });
+}
+
+}  // namespace ps

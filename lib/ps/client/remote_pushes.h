@@ -1,0 +1,99 @@
+// RemotePushes: the steps of a trainer on their way to the shards: its gradients, the end of its passes, and what
+// the shards answer.  Used by RemoteStore.
+//
+// Steps are numbered from 0 from the beginning of the run.  A push returns when it is on its way; a trainer may
+// be ahead of the shards by as many steps as the job's consistency lets it.
+#ifndef PS_PS_CLIENT_REMOTE_PUSHES_H_
+#define PS_PS_CLIENT_REMOTE_PUSHES_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "math/exact_squares.h"
+#include "ps/client/remote_pulls.h"
+#include "ps/client/residuals.h"
+#include "ps/client/shard_links.h"
+#include "ps/client/trainer_state_link.h"
+#include "ps/wire/consistency.h"
+#include "ps/wire/protocol.h"
+#include "store/parameter_store.h"
+
+namespace ps {
+
+// One owner thread.
+class RemotePushes {
+ public:
+  // The parts of the store that it works with, which outlive it.
+  struct Parts {
+    ShardLinks& links;
+    const std::vector<ParameterSpec>& specs;
+    RemotePulls& pulls;
+    Residuals& residuals;
+    TrainerStateLink& states;
+  };
+  RemotePushes(const Parts& parts, const Consistency& consistency, RowType type,
+               std::function<bool(int64_t pass)> cuts_at_end);
+
+  // The next step, and the newest checkpoint that shards have told of, which begins after so many.
+  void begin_at(uint64_t step, uint64_t cut_at);
+  uint64_t next_step() const { return step_; }
+
+  // Sends the gradients of the batch that was pulled.
+  void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+            const StepInfo& info);
+
+  // Sends empty steps until no trainer has data left in the pass.
+  void end_pass(int64_t pass);
+
+  // Waits until all steps below `step` are applied; of all that were sent.
+  void wait_for_steps_before(uint64_t step);
+  void finish() { wait_for_steps_before(step_); }
+
+  // As finish, for some time at most: then the steps that are not applied are forgotten.
+  void settle(double seconds);
+
+  // The rate of the latest step that shards have answered.
+  double learning_rate() const { return last_done_.learning_rate; }
+
+  // The last pass at the end of which this trainer has had a checkpoint begun; -1: none.
+  int64_t cut_pass() const { return cut_pass_; }
+
+  // Gradients that came too late, each counted once a shard.
+  int64_t dropped() const { return dropped_; }
+
+ private:
+  // A step that not all shards have applied.
+  struct Unanswered {
+    size_t shards = 0, pushed = 0;      // that have not applied it; that have answered its push
+    std::vector<size_t> measured;       // shards that wait for the squares of the whole gradient
+    std::vector<ExactSquares> squares;  // of these, by parameter
+  };
+
+  void send_step(std::span<const ParameterView<float>> views, const StepInfo& info, bool ended);
+  void send_rows(size_t shard, PushHeader header, Bundle& bundle,
+                 std::span<const ParameterView<float>> views);
+  void send(size_t shard, const PushHeader& header, Payload payload, std::function<void()> on_answer = {});
+  void pushed(size_t shard, uint64_t step, const Frame& frame);
+  void apply_measured(uint64_t step);
+  Done take_done(uint64_t step, const Frame& frame);
+
+  const Parts parts_;
+  const Consistency consistency_;
+  const RowType type_;  // of gradients
+  const std::function<bool(int64_t pass)> cuts_at_end_;
+
+  uint64_t step_ = 0;                          // the next to be pushed
+  std::map<uint64_t, Unanswered> unanswered_;  // by step
+  Done last_done_;                             // of the latest step that shards have answered,
+  uint64_t done_step_ = 0;                     // and its number
+  uint64_t cut_at_ = 0;  // steps after which the newest checkpoint begins that shards have told of
+  int64_t cut_pass_ = -1;
+  int64_t dropped_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_CLIENT_REMOTE_PUSHES_H_

@@ -1,0 +1,55 @@
+// RemoteRun: a trainer's part in the run of its job's servers: where it begins, who saves, how it ends.  Used by
+// RemoteStore.
+#ifndef PS_PS_CLIENT_REMOTE_RUN_H_
+#define PS_PS_CLIENT_REMOTE_RUN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ps/client/remote_group.h"
+#include "ps/client/remote_pushes.h"
+#include "ps/client/shard_links.h"
+#include "ps/client/trainer_state_link.h"
+#include "ps/wire/consistency.h"
+#include "store/run_control.h"
+
+namespace ps {
+
+// One owner thread.
+class RemoteRun final : public RunControl {
+ public:
+  // All outlive this; `checkpoints` are those of the servers.
+  RemoteRun(ShardLinks& links, RemoteGroup& group, RemotePushes& pushes, ServerCheckpoints& checkpoints)
+      : links_(links), group_(group), pushes_(pushes), checkpoints_(checkpoints) {}
+
+  // Takes the rank's part up where the shards have it; `states` take up the chunks of the process before.
+  // Throws StateLost when that process has not left all that it takes to do the same as it would have done.
+  void resume(const Consistency& consistency, TrainerStateLink& states);
+
+  uint64_t id() const override { return run_status().run; }
+  RunPosition position() const override { return position_; }
+  bool finished() const override { return links_.finished(); }
+  std::vector<std::string> restored_states() override;
+  Saver elect_saver(SaveStage stage, const std::string& name) override;
+  ServerCheckpoints* checkpoints() override { return &checkpoints_; }
+  void end_run() override;
+
+  // For a store whose pushes are not one a batch: the position, in batches.
+  void set_position(const RunPosition& position) { position_ = position; }
+
+ private:
+  const RunStatus& run_status() const { return links_.welcome(0).run_status; }
+  const RunStatus& find_start(const Consistency& consistency, bool given_up) const;
+  void fill_steps() const;
+
+  ShardLinks& links_;
+  RemoteGroup& group_;
+  RemotePushes& pushes_;
+  ServerCheckpoints& checkpoints_;
+  RunPosition position_;  // where this process began
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_CLIENT_REMOTE_RUN_H_

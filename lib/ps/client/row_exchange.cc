@@ -1,0 +1,58 @@
+#include "ps/client/row_exchange.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace ps {
+
+RowExchange::RowExchange(ShardLinks& links, const std::vector<ParameterSpec>& specs)
+    : links_(links), specs_(specs), router_(specs, links.places()) {}
+
+// Shards look for the first rows while the keys of the last are dealt out.  A message whose rows will be pushed
+// has a number, so that its keys need not go out again.
+void RowExchange::ask(const Request& request, const AddParts& add_parts) {
+  PS_CHECK(arrived());
+  arrived_.clear();
+  asked_ = shown_ = 0;
+  type_ = request.type;
+  router_.begin([this, &request](size_t s, Bundle& bundle) {
+    ++asked_;
+    bundle.number = request.last_number == nullptr ? 0 : ++*request.last_number;
+    const PullHeader header{
+        .step = request.step, .mode = request.mode, .type = type_, .number = bundle.number};
+    links_.request(s, Message::kPull, Payload(encode_pull(header, bundle.num_parts(), bundle.parts)),
+                   [this, &bundle, s](Frame frame) {
+                     arrived_.push_back({s, &bundle, std::move(frame)});
+                   });
+  });
+  add_parts(router_);
+  router_.end();
+}
+
+void RowExchange::route(const AddParts& add_parts) {
+  router_.begin();
+  add_parts(router_);
+  router_.end();
+}
+
+bool RowExchange::show_arrived(const OnRows& on_rows) {
+  while (shown_ < arrived_.size()) show(arrived_[shown_++], on_rows);
+  return shown_ == asked_;
+}
+
+// Statistics travel as f32 whatever the type is.
+void RowExchange::show(Arrived& arrived, const OnRows& on_rows) const {
+  std::span<char> left = arrived.frame.body.bytes();
+  for (const Piece& piece : arrived.bundle->pieces) {
+    const ParameterSpec& spec = specs_[piece.parameter];
+    const RowType type = spec.kind == ParameterKind::kStatistic ? RowType::kF32 : type_;
+    const size_t size = padded(static_cast<uint64_t>(piece.rows) * encoded_row_bytes(type, spec.cols));
+    if (size > left.size()) fail(Code::kData, "a server answered a pull with too few rows");
+    on_rows(arrived.shard, piece, {left.data(), type, spec.cols});
+    left = left.subspan(size);
+  }
+  if (!left.empty()) fail(Code::kData, "a server answered a pull with too many rows");
+}
+
+}  // namespace ps

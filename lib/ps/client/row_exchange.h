@@ -1,0 +1,97 @@
+// RowExchange: rows that are asked of all shards which have some of them, and the answers.  Used by RemotePulls
+// for batches, and by RemoteModel.
+#ifndef PS_PS_CLIENT_ROW_EXCHANGE_H_
+#define PS_PS_CLIENT_ROW_EXCHANGE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "codec/row_codec.h"
+#include "net/frame.h"
+#include "ps/client/shard_links.h"
+#include "ps/wire/batch_router.h"
+#include "store/parameter_store.h"
+
+namespace ps {
+
+// The rows of one slice of an answer, as the frame has them.
+struct ArrivedRows {
+  char* bytes;
+  RowType type;
+  int64_t cols;
+
+  // The rows themselves, when they are f32.
+  float* floats() const { return reinterpret_cast<float*>(bytes); }
+
+  // out [count, cols] <- rows from `first` on
+  void copy(int64_t first, int64_t count, float* out) const {
+    const int64_t row_bytes = static_cast<int64_t>(encoded_row_bytes(type, cols));
+    row_codec(type).decode(bytes + first * row_bytes, count, cols, out);
+  }
+};
+
+// Calls body(own, row, count) for runs of the holder's own rows [first, first + rows) that are neighbours in
+// the parameter too: `own` counts the holder's rows, `row` the parameter's.
+template <class Body>
+void for_each_run(const BlockCyclicRows& deal, int64_t first, int64_t rows, Body&& body) {
+  for (int64_t own = first; own < first + rows;) {
+    int64_t block_end = (own / deal.block_rows + 1) * deal.block_rows;
+    int64_t count = deal.holders == 1 ? first + rows - own : std::min(block_end, first + rows) - own;
+    body(own, deal.global(own), count);
+    own += count;
+  }
+}
+
+// One owner thread.  One request is under way at a time, and its answers stay until the next.
+class RowExchange {
+ public:
+  // Both outlive this.
+  RowExchange(ShardLinks& links, const std::vector<ParameterSpec>& specs);
+
+  struct Request {
+    PullMode mode;
+    uint64_t step;
+    RowType type;           // of the answers
+    uint64_t* last_number;  // the last number that a message got; null: no push follows, and none needs one
+  };
+  using AddParts = std::function<void(BatchRouter&)>;
+  using OnRows = std::function<void(size_t shard, const Piece& piece, const ArrivedRows& rows)>;
+
+  // Sends the request to the shards that have the rows which add_parts names.  The request before must have
+  // arrived.
+  void ask(const Request& request, const AddParts& add_parts);
+
+  // Routes the rows, and asks for nothing: they are to be pushed.
+  void route(const AddParts& add_parts);
+
+  // All answers are here.
+  bool arrived() const { return arrived_.size() == asked_; }
+
+  // Calls on_rows for the answers that came since it was called last; true when those were all.  To be asked
+  // in a wait of the links.
+  bool show_arrived(const OnRows& on_rows);
+
+  BatchRouter& router() { return router_; }
+
+ private:
+  struct Arrived {
+    size_t shard;
+    const Bundle* bundle;
+    Frame frame;
+  };
+
+  void show(Arrived& arrived, const OnRows& on_rows) const;
+
+  ShardLinks& links_;
+  const std::vector<ParameterSpec>& specs_;
+  BatchRouter router_;
+  RowType type_ = RowType::kF32;  // of the answers
+  size_t asked_ = 0, shown_ = 0;  // messages
+  std::vector<Arrived> arrived_;  // in the order of arrival
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_CLIENT_ROW_EXCHANGE_H_

@@ -1,0 +1,140 @@
+#include "ps/client/row_message.h"
+
+#include <array>
+#include <utility>
+
+#include "ps/client/row_exchange.h"
+#include "table/row_copies.h"
+
+namespace ps {
+
+namespace {
+
+alignas(kFloatAlignment) constexpr std::array<char, kFloatAlignment> kPadding{};
+
+// Gradients of rows from this size on are sent from where they lie, one by one.
+constexpr size_t kWorthPointing = 512;
+
+ConstBytes bytes_of(const float* floats, int64_t count) {
+  return {reinterpret_cast<const char*>(floats), static_cast<size_t>(count) * sizeof(float)};
+}
+
+// One message in the making.
+class RowMessage {
+ public:
+  RowMessage(const RowMessageParts& parts, std::string head, const RowSource& source)
+      : parts_(parts), source_(source), payload_(std::move(head)), memory_(std::make_shared<Memory>()) {
+    memory_->head = std::move(payload_.keep);
+  }
+
+  // Gradients of f32 are sent from where they lie, together if they are in sequence, one by one if they are
+  // wide; others are copied into their order, as the type says.
+  void add_keyed(const Piece& piece);
+
+  // Rows [first, first + rows) of the shard's own.
+  void add_ranges(size_t shard, const Piece& piece);
+
+  Payload finish() {
+    payload_.keep = std::move(memory_);
+    return std::move(payload_);
+  }
+
+ private:
+  // The memory into which the payload points.
+  struct Memory {
+    std::shared_ptr<const void> head;
+    std::vector<Buffer> copies;
+    GradientBuffers gradients;
+  };
+
+  void add_padding(size_t size) {
+    if (padded(size) > size) payload_.parts.push_back({kPadding.data(), padded(size) - size});
+  }
+  void encode_keyed(const Piece& piece, RowType type, char* to);
+
+  const RowMessageParts& parts_;
+  const RowSource& source_;
+  Payload payload_;
+  std::shared_ptr<Memory> memory_;
+};
+
+void RowMessage::add_keyed(const Piece& piece) {
+  const RowType type = source_.type;
+  const int64_t cols = parts_.specs[piece.parameter].cols;
+  const size_t row_bytes = encoded_row_bytes(type, cols), size = static_cast<size_t>(piece.rows) * row_bytes;
+  const bool in_place = source_.gradients != nullptr && type == RowType::kF32;
+  if (in_place && (piece.in_sequence() || row_bytes >= kWorthPointing)) {
+    const float* from = source_.begin(piece);
+    memory_->gradients.push_back((*source_.gradients)[piece.parameter]);
+    if (piece.in_sequence()) payload_.parts.push_back(bytes_of(from + piece.first * cols, piece.rows * cols));
+    for (uint32_t position : piece.positions)
+      payload_.parts.push_back(bytes_of(from + position * cols, cols));
+    return add_padding(size);
+  }
+  Buffer& rows = memory_->copies.emplace_back(parts_.pool.take(size));
+  encode_keyed(piece, type, rows.data());
+  payload_.parts.push_back(rows.bytes());
+  add_padding(size);
+}
+
+void RowMessage::encode_keyed(const Piece& piece, RowType type, char* to) {
+  const size_t p = piece.parameter;
+  const int64_t cols = parts_.specs[p].cols;
+  const float* from = source_.begin(piece);
+  if (type == RowType::kF32) {
+    auto row_at = [&](size_t n) { return from + piece.position(static_cast<int64_t>(n)) * cols; };
+    copy_rows(static_cast<size_t>(piece.rows), static_cast<size_t>(cols), row_at,
+              reinterpret_cast<float*>(to));
+    return;
+  }
+  const RowCodec& codec = row_codec(type);
+  const uint64_t row_bytes = encoded_row_bytes(type, cols);
+  for (int64_t n = 0; n < piece.rows; ++n, to += row_bytes) {
+    const int64_t position = piece.position(n);
+    float* residual = source_.residuals->of_position(p, position);
+    codec.encode_with_error(from + position * cols, residual, 1, cols, to);
+  }
+}
+
+// Gradients of f32 are sent from where they lie; statistics and weights are copied.
+void RowMessage::add_ranges(size_t shard, const Piece& piece) {
+  const size_t p = piece.parameter;
+  const int64_t cols = parts_.specs[p].cols;
+  const bool gradient = source_.gradients != nullptr && parts_.specs[p].kind == ParameterKind::kMatrix;
+  const RowType type = gradient ? source_.type : RowType::kF32;
+  const size_t row_bytes = encoded_row_bytes(type, cols), size = static_cast<size_t>(piece.rows) * row_bytes;
+  const float* from = source_.begin(piece);
+  const bool in_place = gradient && type == RowType::kF32;
+  char* to = nullptr;
+  if (in_place) {
+    memory_->gradients.push_back((*source_.gradients)[p]);
+  } else {
+    to = memory_->copies.emplace_back(parts_.pool.take(size)).data();
+    payload_.parts.push_back(memory_->copies.back().bytes());
+  }
+  auto add_run = [&](int64_t, int64_t row, int64_t count) {
+    const float* run = from + row * cols;
+    if (in_place) return payload_.parts.push_back(bytes_of(run, count * cols));
+    if (gradient) {
+      row_codec(type).encode_with_error(run, source_.residuals->of_row(p, row), count, cols, to);
+    } else {
+      row_codec(type).encode(run, count, cols, to);
+    }
+    to += static_cast<size_t>(count) * row_bytes;
+  };
+  for_each_run(parts_.router.deal(p, shard), piece.first, piece.rows, add_run);
+  add_padding(size);
+}
+
+}  // namespace
+
+Payload make_row_message(const RowMessageParts& parts, std::string head, size_t shard, const Bundle& bundle,
+                         const RowSource& source) {
+  RowMessage message(parts, std::move(head), source);
+  for (const Piece& piece : bundle.pieces) {
+    piece.by_keys ? message.add_keyed(piece) : message.add_ranges(shard, piece);
+  }
+  return message.finish();
+}
+
+}  // namespace ps
