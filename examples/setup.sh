@@ -8,7 +8,7 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build pkg-config
-  libboost1.81-dev libboost-program-options1.81-dev libeigen3-dev nlohmann-json3-dev
+  libboost1.81-dev libboost-context1.81-dev libboost-program-options1.81-dev libeigen3-dev nlohmann-json3-dev
   libzstd-dev zlib1g-dev libxxhash-dev
 )
 test_packages=(

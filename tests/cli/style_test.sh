@@ -11,7 +11,7 @@ report() {
   broken=yes
 }
 
-mapfile -t code < <(find lib cmd tests -name '*.h' -o -name '*.cc' | sort)
+mapfile -t code < <(find lib cmd tests -name '*.h' -o -name '*.cc' -o -name '*.cu' | sort)
 mapfile -t scripts < <(find tests examples man .ci -name '*.sh' -o -path .ci/run | sort)
 
 check_sizes() {
@@ -55,7 +55,7 @@ check_scripts() {
 check_format() {
   command -v clang-format >/dev/null || return 0
   printf '%s\n' "${code[@]}" | xargs -P 2 -n 20 clang-format --dry-run --Werror 2>"$scratch/format" && return
-  grep -oE '(lib|cmd|tests)/[A-Za-z0-9_/]+\.(h|cc):' "$scratch/format" | sort -u
+  grep -oE '(lib|cmd|tests)/[A-Za-z0-9_/]+\.(h|cc|cu):' "$scratch/format" | sort -u
   report "the files above differ from what clang-format makes of them"
 }
 

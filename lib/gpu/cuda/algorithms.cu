@@ -1,0 +1,93 @@
+#include "gpu/algorithms.h"
+
+#include <cublas_v2.h>
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_run_length_encode.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cub/device/device_select.cuh>
+
+namespace ps::gpu {
+
+inline namespace PS_GPU_NAMESPACE {
+
+namespace {
+
+// Calls of CUB come twice: with no memory, to say how much they need, and to run.
+template <class Call>
+void run_with(Workspace& workspace, Call call) {
+  size_t bytes = 0;
+  cuda_runtime::check(call(nullptr, bytes), "cannot size an algorithm");
+  void* memory = workspace.reserve(static_cast<int64_t>(bytes == 0 ? 1 : bytes));
+  cuda_runtime::check(call(memory, bytes), "cannot run an algorithm");
+}
+
+void check(cublasStatus_t status, const char* what) {
+  if (status != CUBLAS_STATUS_SUCCESS) fail(Code::kInternal, what, ": ", cublasGetStatusString(status));
+}
+
+// cuBLAS for one call: its state is the stream alone.
+class Blas {
+ public:
+  explicit Blas(const Stream& stream) {
+    check(cublasCreate(&handle_), "cannot start cuBLAS");
+    check(cublasSetStream(handle_, stream.get()), "cannot start cuBLAS");
+    check(cublasSetMathMode(handle_, CUBLAS_PEDANTIC_MATH), "cannot start cuBLAS");
+  }
+  ~Blas() { cublasDestroy(handle_); }
+  Blas(const Blas&) = delete;
+  Blas& operator=(const Blas&) = delete;
+  cublasHandle_t get() const { return handle_; }
+
+ private:
+  cublasHandle_t handle_ = nullptr;
+};
+
+}  // namespace
+
+void sort_pairs(Stream& stream, Workspace& workspace, const KeyPairs& pairs, int num_bits) {
+  run_with(workspace, [&](void* memory, size_t& bytes) {
+    return cub::DeviceRadixSort::SortPairs(memory, bytes, pairs.keys, pairs.sorted_keys, pairs.values,
+                                           pairs.sorted_values, pairs.size, 0, num_bits, stream.get());
+  });
+}
+
+void exclusive_scan(Stream& stream, Workspace& workspace, const uint32_t* in, uint32_t* out, int64_t size) {
+  run_with(workspace, [&](void* memory, size_t& bytes) {
+    return cub::DeviceScan::ExclusiveSum(memory, bytes, in, out, size, stream.get());
+  });
+}
+
+void find_runs(Stream& stream, Workspace& workspace, const uint64_t* keys, int64_t size, uint64_t* run_keys,
+               uint32_t* lengths, uint32_t* num_runs) {
+  run_with(workspace, [&](void* memory, size_t& bytes) {
+    return cub::DeviceRunLengthEncode::Encode(memory, bytes, keys, run_keys, lengths, num_runs, size,
+                                              stream.get());
+  });
+}
+
+void select(Stream& stream, Workspace& workspace, const uint32_t* values, const uint8_t* flags, int64_t size,
+            uint32_t* selected, uint32_t* num_selected) {
+  run_with(workspace, [&](void* memory, size_t& bytes) {
+    return cub::DeviceSelect::Flagged(memory, bytes, values, flags, selected, num_selected, size,
+                                      stream.get());
+  });
+}
+
+// cuBLAS takes matrices by columns: the transposed product of what it takes our rows for.
+void multiply(Stream& stream, const DeviceMatrix& a, const DeviceMatrix& b, int64_t m, int64_t n, int64_t k,
+              float beta, float* c, int64_t stride) {
+  if (m == 0 || n == 0) return;
+  const Blas blas(stream);
+  const float one = 1;
+  const auto operation = [](const DeviceMatrix& matrix) {
+    return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  };
+  check(cublasSgemm_64(blas.get(), operation(b), operation(a), n, m, k, &one, b.data, b.stride, a.data,
+                       a.stride, &beta, c, stride),
+        "cannot multiply");
+}
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps::gpu

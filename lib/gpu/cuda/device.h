@@ -1,0 +1,177 @@
+// Device, DeviceArray, Stream, Event and launch for CUDA: the host's side of gpu/device.h.
+// gpu/emulated/device.h says what they do.  A call of CUDA that fails throws kInternal with CUDA's words, or
+// kExhausted where it is memory.
+#ifndef PS_GPU_CUDA_DEVICE_H_
+#define PS_GPU_CUDA_DEVICE_H_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "base/error.h"
+#include "gpu/shape.h"
+
+namespace ps::gpu::cuda_runtime {
+
+// Throws unless a call went well.
+inline void check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  fail(status == cudaErrorMemoryAllocation ? Code::kExhausted : Code::kInternal, what, ": ",
+       cudaGetErrorString(status));
+}
+
+class Device {
+ public:
+  explicit Device(int ordinal = 0) : ordinal_(ordinal) {
+    check(cudaSetDevice(ordinal), "cannot use the device");
+  }
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  // Calls of this thread are for this device from now on.
+  void use() const { check(cudaSetDevice(ordinal_), "cannot use the device"); }
+
+  void* allocate(uint64_t bytes) {
+    use();
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, bytes == 0 ? 1 : bytes), "no device memory");
+    return memory;
+  }
+  void release(void* memory) { check(cudaFree(memory), "cannot release device memory"); }
+
+  DeviceMemoryInfo memory() const {
+    use();
+    size_t free_bytes = 0, total_bytes = 0;
+    check(cudaMemGetInfo(&free_bytes, &total_bytes), "cannot ask for the device's memory");
+    return {free_bytes, total_bytes};
+  }
+  const DeviceLimits& limits() const { return limits_; }
+  int ordinal() const { return ordinal_; }
+
+ private:
+  const int ordinal_;
+  const DeviceLimits limits_;
+};
+
+template <class T>
+class DeviceArray {
+ public:
+  static_assert(std::is_trivially_copyable_v<T>);
+
+  DeviceArray() = default;
+  DeviceArray(Device& device, int64_t size)
+      : device_(&device),
+        data_(static_cast<T*>(device.allocate(static_cast<uint64_t>(size) * sizeof(T)))),
+        size_(size) {}
+  DeviceArray(DeviceArray&& other) noexcept { swap(other); }
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    DeviceArray(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~DeviceArray() {
+    if (data_ != nullptr) device_->release(data_);
+  }
+
+  T* data() const { return data_; }
+  int64_t size() const { return size_; }
+  uint64_t bytes() const { return static_cast<uint64_t>(size_) * sizeof(T); }
+
+ private:
+  void swap(DeviceArray& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
+
+  Device* device_ = nullptr;
+  T* data_ = nullptr;
+  int64_t size_ = 0;
+};
+
+class Event {
+ public:
+  explicit Event(Device& device) {
+    device.use();
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cannot make an event");
+  }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+class Stream {
+ public:
+  explicit Stream(Device& device) : device_(device) {
+    device.use();
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cannot make a stream");
+  }
+  ~Stream() {
+    cudaStreamSynchronize(stream_);
+    cudaStreamDestroy(stream_);
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Device& device() const { return device_; }
+  cudaStream_t get() const { return stream_; }
+
+  void copy_to_device(void* to, const void* from, uint64_t bytes) {
+    copy(to, from, bytes, cudaMemcpyHostToDevice);
+  }
+  void copy_to_host(void* to, const void* from, uint64_t bytes) {
+    copy(to, from, bytes, cudaMemcpyDeviceToHost);
+  }
+  void copy_on_device(void* to, const void* from, uint64_t bytes) {
+    copy(to, from, bytes, cudaMemcpyDeviceToDevice);
+  }
+  void copy_from_device(void* to, Device& other, const void* from, uint64_t bytes) {
+    check(cudaMemcpyPeerAsync(to, device_.ordinal(), from, other.ordinal(), bytes, stream_),
+          "cannot copy between devices");
+  }
+  void fill(void* to, unsigned char byte, uint64_t bytes) {
+    check(cudaMemsetAsync(to, byte, bytes, stream_), "cannot fill device memory");
+  }
+
+  void record(Event& event) { check(cudaEventRecord(event.get(), stream_), "cannot record an event"); }
+  void wait(const Event& event) {
+    check(cudaStreamWaitEvent(stream_, event.get()), "cannot wait for an event");
+  }
+  void synchronize() { check(cudaStreamSynchronize(stream_), "device"); }
+
+  // The emulator checks; here the device faults.
+  void check_on_device(const void*, uint64_t) const {}
+
+ private:
+  void copy(void* to, const void* from, uint64_t bytes, cudaMemcpyKind kind) {
+    if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, kind, stream_), "cannot copy");
+  }
+
+  Device& device_;
+  cudaStream_t stream_ = nullptr;
+};
+
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), Extent grid, Extent block, uint32_t shared_bytes, Stream& stream,
+            Arguments&&... arguments) {
+  stream.device().use();
+  constexpr uint32_t kWithoutAsking = 48 << 10;
+  if (shared_bytes > kWithoutAsking) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shared_bytes)),
+          "cannot launch");
+  }
+  kernel<<<dim3(grid.x, grid.y, grid.z), dim3(block.x, block.y, block.z), shared_bytes, stream.get()>>>(
+      static_cast<Parameters>(arguments)...);
+  check(cudaGetLastError(), "cannot launch");
+}
+
+}  // namespace ps::gpu::cuda_runtime
+
+#endif  // PS_GPU_CUDA_DEVICE_H_

@@ -1,0 +1,231 @@
+#include "gpu/emulated/device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "gpu/emulated/grid_run.h"
+
+namespace ps::gpu::emulated {
+
+namespace {
+
+// While it lives, work may touch the memory of a device.
+class OpenMemory {
+ public:
+  explicit OpenMemory(const DeviceMemory& memory) : memory_(memory) { memory_.open(); }
+  ~OpenMemory() {
+    if (!closed_) close_after_error();
+  }
+  void close() {
+    closed_ = true;
+    memory_.close();
+  }
+
+ private:
+  // The error on its way says more than that an end was overwritten.
+  void close_after_error() noexcept {
+    try {
+      memory_.close();
+    } catch (const Error&) {
+    }
+  }
+
+  const DeviceMemory& memory_;
+  bool closed_ = false;
+};
+
+// An empty copy may be from or to no memory at all.
+void copy_bytes(void* to, const void* from, uint64_t bytes) {
+  if (bytes > 0) std::memmove(to, from, bytes);
+}
+
+void check_extent(const char* what, const Extent& asked, const Extent& limit) {
+  const auto outside = [](unsigned n, unsigned most) { return n == 0 || n > most; };
+  if (outside(asked.x, limit.x) || outside(asked.y, limit.y) || outside(asked.z, limit.z)) {
+    fail(Code::kInternal, "cannot launch: ", what, " of ", asked.x, " x ", asked.y, " x ", asked.z,
+         ", expected from 1 to ", limit.x, " x ", limit.y, " x ", limit.z);
+  }
+}
+
+}  // namespace
+
+Device::Device(EmulatorOptions options) : options_(options), memory_(options.memory_bytes) {
+  PS_CHECK(options.resident_blocks > 0);
+}
+
+void* Device::allocate(uint64_t bytes) {
+  return memory_.allocate(bytes);
+}
+
+void Device::release(void* memory) noexcept {
+  for (Stream* stream : streams_) stream->settle();
+  memory_.release(memory);
+}
+
+DeviceMemoryInfo Device::memory() const {
+  return memory_.info();
+}
+
+uint64_t Device::draw() {
+  return hash_key(options_.seed ^ 0x5851f42d4c957f2dULL * ++num_drawn_);
+}
+
+void Device::run_some() {
+  if (options_.stream_order != StreamOrder::kRandom) return;
+  for (uint64_t turns = draw() % 3; turns > 0; --turns) {
+    Stream* stream = streams_[draw() % streams_.size()];
+    if (stream->can_run()) stream->run_first();
+  }
+}
+
+Stream::Stream(Device& device) : device_(device) {
+  device_.streams_.push_back(this);
+}
+
+Stream::~Stream() {
+  settle();
+  std::erase(device_.streams_, this);
+}
+
+void Stream::settle() noexcept {
+  try {
+    run_until_empty();
+  } catch (...) {
+    if (error_ == nullptr) error_ = std::current_exception();
+  }
+}
+
+bool Stream::can_run() const {
+  return !queue_.empty() &&
+         (queue_.front().waits_for == nullptr || queue_.front().waits_for->stream == nullptr);
+}
+
+void Stream::push(Item item) {
+  queue_.push_back(std::move(item));
+  device_.run_some();
+}
+
+void Stream::run_first() {
+  Item item = std::move(queue_.front());
+  queue_.pop_front();
+  if (item.records != nullptr) item.records->stream = nullptr;
+  if (!item.work) return;
+  try {
+    item.work();
+  } catch (...) {
+    drop_all();
+    throw;
+  }
+}
+
+// Nobody is left waiting for an event that never comes.
+void Stream::drop_all() noexcept {
+  for (const Item& item : queue_) {
+    if (item.records != nullptr) item.records->stream = nullptr;
+  }
+  queue_.clear();
+}
+
+// Blocked by an event of another stream, perhaps of another device, that one goes on first.
+void Stream::run_until_empty() {
+  while (!queue_.empty()) {
+    device_.run_some();
+    if (can_run()) {
+      run_first();
+    } else if (!queue_.empty()) {
+      Stream* other = queue_.front().waits_for->stream;
+      if (other->can_run()) {
+        other->run_first();
+      } else {
+        other->run_until_empty();
+      }
+    }
+  }
+}
+
+void Stream::synchronize() {
+  run_until_empty();
+  if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void Stream::enqueue(std::function<void()> work) {
+  push({[this, work = std::move(work)] {
+          OpenMemory open(device_.memory_);
+          work();
+          open.close();
+        },
+        nullptr, nullptr});
+}
+
+void Stream::enqueue_kernel(Extent grid, Extent block, uint32_t shared_bytes, std::function<void()> kernel) {
+  const DeviceLimits& limits = device_.limits();
+  check_extent("a grid", grid, limits.grid);
+  check_extent("a block", block, limits.block);
+  if (block.count() > limits.threads_per_block) {
+    fail(Code::kInternal, "cannot launch: a block of ", block.count(), " threads, expected at most ",
+         limits.threads_per_block);
+  }
+  if (shared_bytes > limits.shared_bytes) {
+    fail(Code::kInternal, "cannot launch: ", shared_bytes, " bytes of shared memory, expected at most ",
+         limits.shared_bytes);
+  }
+  const uint64_t seed = hash_key(device_.options_.seed + 0x9e3779b97f4a7c15u * device_.num_launches_++);
+  enqueue([this, seed, shape = LaunchShape{grid, block, shared_bytes}, kernel = std::move(kernel)] {
+    GridRun(device_.options_, seed, device_.pool_).run(shape, kernel);
+  });
+}
+
+void Stream::check_on_device(const void* data, uint64_t bytes) const {
+  if (data == nullptr && bytes == 0) return;
+  if (!device_.memory_.holds(data, bytes)) {
+    fail(Code::kInternal, "a pointer to ", bytes, " bytes is not into one array of the stream's device");
+  }
+}
+
+void Stream::copy_to_device(void* to, const void* from, uint64_t bytes) {
+  check_on_device(to, bytes);
+  if (device_.memory_.touches(from, bytes)) fail(Code::kInternal, "a copy to a device comes from a device");
+  enqueue([=] { copy_bytes(to, from, bytes); });
+}
+
+void Stream::copy_to_host(void* to, const void* from, uint64_t bytes) {
+  check_on_device(from, bytes);
+  if (device_.memory_.touches(to, bytes)) fail(Code::kInternal, "a copy to the host goes to a device");
+  enqueue([=] { copy_bytes(to, from, bytes); });
+}
+
+void Stream::copy_on_device(void* to, const void* from, uint64_t bytes) {
+  check_on_device(to, bytes);
+  check_on_device(from, bytes);
+  enqueue([=] { copy_bytes(to, from, bytes); });
+}
+
+void Stream::copy_from_device(void* to, Device& other, const void* from, uint64_t bytes) {
+  check_on_device(to, bytes);
+  if (!other.memory_.holds(from, bytes))
+    fail(Code::kInternal, "a copy between devices comes from no array of the other");
+  enqueue([=, &other] {
+    OpenMemory open(other.memory_);
+    copy_bytes(to, from, bytes);
+    open.close();
+  });
+}
+
+void Stream::fill(void* to, unsigned char byte, uint64_t bytes) {
+  check_on_device(to, bytes);
+  enqueue([=] { std::memset(to, byte, bytes); });
+}
+
+void Stream::record(Event& event) {
+  event.ticket_ = std::make_shared<Event::Ticket>(Event::Ticket{this});
+  push({nullptr, nullptr, event.ticket_});
+}
+
+void Stream::wait(const Event& event) {
+  if (event.ticket_ != nullptr) push({nullptr, event.ticket_, nullptr});
+}
+
+}  // namespace ps::gpu::emulated

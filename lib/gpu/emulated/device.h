@@ -1,0 +1,169 @@
+// Device, DeviceArray, Stream, Event and launch of the emulator: the host's side of gpu/device.h, whose half
+// for CUDA has the same.  Used by whoever owns device memory or launches kernels.
+//
+// A device belongs to one thread of the system, and so do its arrays, streams and events; several devices may
+// belong to several.  Work is queued on streams and runs when one is waited for, or at random moments before.
+#ifndef PS_GPU_EMULATED_DEVICE_H_
+#define PS_GPU_EMULATED_DEVICE_H_
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "gpu/emulated/device_memory.h"
+#include "gpu/emulated/device_thread.h"
+#include "gpu/emulated/options.h"
+#include "gpu/shape.h"
+
+namespace ps::gpu::emulated {
+
+class Stream;
+struct LaunchShape;
+
+// Outlives what is made of it.
+class Device {
+ public:
+  explicit Device(EmulatorOptions options = {});
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  // Aligned to 256 bytes, holding what it may.  Throws kExhausted.
+  void* allocate(uint64_t bytes);
+
+  // Waits for all work of the device first, as CUDA does; its errors are for those who wait for the streams.
+  void release(void* memory) noexcept;
+
+  DeviceMemoryInfo memory() const;
+  const DeviceLimits& limits() const { return options_.limits; }
+
+ private:
+  friend class Stream;
+  uint64_t draw();
+  void run_some();  // work of any of its streams, when the order is random
+
+  const EmulatorOptions options_;
+  DeviceMemory memory_;
+  ThreadPool pool_;
+  std::vector<Stream*> streams_;
+  uint64_t num_launches_ = 0, num_drawn_ = 0;
+};
+
+// `size` values in the memory of a device.
+template <class T>
+class DeviceArray {
+ public:
+  static_assert(std::is_trivially_copyable_v<T>);
+
+  DeviceArray() = default;
+  DeviceArray(Device& device, int64_t size)
+      : device_(&device),
+        data_(static_cast<T*>(device.allocate(static_cast<uint64_t>(size) * sizeof(T)))),
+        size_(size) {}
+  DeviceArray(DeviceArray&& other) noexcept { swap(other); }
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    DeviceArray(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~DeviceArray() {
+    if (data_ != nullptr) device_->release(data_);
+  }
+
+  T* data() const { return data_; }
+  int64_t size() const { return size_; }
+  uint64_t bytes() const { return static_cast<uint64_t>(size_) * sizeof(T); }
+
+ private:
+  void swap(DeviceArray& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
+
+  Device* device_ = nullptr;
+  T* data_ = nullptr;
+  int64_t size_ = 0;
+};
+
+// A place in a stream: another stream, or the host, waits until all before it is done.
+class Event {
+ public:
+  explicit Event(Device&) {}
+
+ private:
+  friend class Stream;
+  struct Ticket {
+    Stream* stream;  // recorded there; null when done
+  };
+  std::shared_ptr<Ticket> ticket_;  // of the newest record; null: none, and nobody waits
+};
+
+// Work of one device in order.  Sizes are in bytes.  What is wrong with a launch or a copy throws kInternal
+// when it is queued; what goes wrong while it runs, when it runs.  After an error the queue is empty.
+class Stream {
+ public:
+  explicit Stream(Device& device);
+  ~Stream();  // waits; errors of work that nobody waited for are lost
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Device& device() const { return device_; }
+
+  // The host's memory stays as it is until the stream is waited for.
+  void copy_to_device(void* to, const void* from, uint64_t bytes);
+  void copy_to_host(void* to, const void* from, uint64_t bytes);
+  void copy_on_device(void* to, const void* from, uint64_t bytes);
+  void copy_from_device(void* to, Device& other, const void* from, uint64_t bytes);
+  void fill(void* to, unsigned char byte, uint64_t bytes);
+
+  void record(Event& event);
+  void wait(const Event& event);  // what is queued from now on
+  void synchronize();
+
+  // For launch and algorithms: device memory may be touched while `work` runs.
+  void enqueue(std::function<void()> work);
+  void enqueue_kernel(Extent grid, Extent block, uint32_t shared_bytes, std::function<void()> kernel);
+
+  // Throws kInternal unless this much memory of the device begins at `data`, for reading or writing by
+  // kernels; null is nobody's.
+  void check_on_device(const void* data, uint64_t bytes) const;
+
+ private:
+  friend class Device;
+  // One of: work; a wait; a record.
+  struct Item {
+    std::function<void()> work;
+    std::shared_ptr<Event::Ticket> waits_for, records;
+  };
+  void settle() noexcept;
+  bool can_run() const;
+  void push(Item item);
+  void run_first();
+  void run_until_empty();
+  void drop_all() noexcept;
+
+  Device& device_;
+  std::deque<Item> queue_;
+  std::exception_ptr error_;  // of work that nobody has waited for
+};
+
+// Runs kernel(arguments...) on grid x block threads.  Arguments are copied when this is called; those that
+// are pointers point to memory of the stream's device.
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), Extent grid, Extent block, uint32_t shared_bytes, Stream& stream,
+            Arguments&&... arguments) {
+  std::tuple<std::remove_const_t<Parameters>...> values(static_cast<Parameters>(arguments)...);
+  const auto check = [&stream](const auto& value) {
+    if constexpr (std::is_pointer_v<std::remove_cvref_t<decltype(value)>>) stream.check_on_device(value, 0);
+  };
+  std::apply([&](const auto&... each) { (check(each), ...); }, values);
+  stream.enqueue_kernel(grid, block, shared_bytes, [kernel, values] { std::apply(kernel, values); });
+}
+
+}  // namespace ps::gpu::emulated
+
+#endif  // PS_GPU_EMULATED_DEVICE_H_

@@ -1,0 +1,29 @@
+#include <cstdlib>
+
+#include "gpu/emulated/hooks.h"
+
+namespace ps::gpu::emulated::hooks {
+
+const char* sanitizer() {
+  return "";
+}
+
+void create_fiber(StackArea&) {}
+void name_current(StackArea&) {}
+void destroy_fiber(StackArea&) {}
+void forget_frames(const StackArea&) {}
+void leave(StackArea&, const StackArea&) {}
+void arrive(StackArea&, StackArea&) {}
+void release_as(const StackArea&, const StackArea&, void*) {}
+void acquire_as(const StackArea&, const StackArea&, void*) {}
+
+void free_as(const StackArea&, const StackArea&, void* memory) {
+  std::free(memory);
+}
+
+bool close_memory(const void*, size_t) {
+  return false;
+}
+void open_memory(const void*, size_t) {}
+
+}  // namespace ps::gpu::emulated::hooks

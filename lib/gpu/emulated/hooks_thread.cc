@@ -1,0 +1,74 @@
+#include <sanitizer/tsan_interface.h>
+
+#include <cstdlib>
+
+#include "gpu/emulated/hooks.h"
+
+namespace ps::gpu::emulated::hooks {
+
+namespace {
+
+constexpr unsigned kOrdersNothing = 1;
+
+// Within, the sanitizer takes what happens for the fibre's.
+class InTheNameOf {
+ public:
+  InTheNameOf(const StackArea& fiber, const StackArea& self) : self_(self.fiber) {
+    __tsan_switch_to_fiber(fiber.fiber, kOrdersNothing);
+  }
+  ~InTheNameOf() { __tsan_switch_to_fiber(self_, kOrdersNothing); }
+  InTheNameOf(const InTheNameOf&) = delete;
+  InTheNameOf& operator=(const InTheNameOf&) = delete;
+
+ private:
+  void* self_;
+};
+
+}  // namespace
+
+const char* sanitizer() {
+  return "thread";
+}
+
+void create_fiber(StackArea& stack) {
+  stack.fiber = __tsan_create_fiber(0);
+}
+
+void name_current(StackArea& stack) {
+  stack.fiber = __tsan_get_current_fiber();
+}
+
+void destroy_fiber(StackArea& stack) {
+  __tsan_destroy_fiber(stack.fiber);
+  stack.fiber = nullptr;
+}
+
+void forget_frames(const StackArea&) {}
+
+void leave(StackArea&, const StackArea& to) {
+  __tsan_switch_to_fiber(to.fiber, kOrdersNothing);
+}
+
+void arrive(StackArea&, StackArea&) {}
+
+void release_as(const StackArea& fiber, const StackArea& self, void* address) {
+  InTheNameOf scope(fiber, self);
+  __tsan_release(address);
+}
+
+void acquire_as(const StackArea& fiber, const StackArea& self, void* address) {
+  InTheNameOf scope(fiber, self);
+  __tsan_acquire(address);
+}
+
+void free_as(const StackArea& fiber, const StackArea& self, void* memory) {
+  InTheNameOf scope(fiber, self);
+  std::free(memory);
+}
+
+bool close_memory(const void*, size_t) {
+  return false;
+}
+void open_memory(const void*, size_t) {}
+
+}  // namespace ps::gpu::emulated::hooks

@@ -1,0 +1,48 @@
+// Plain types that device code and its callers share: shapes of a launch, orders of atomics, limits of a
+// device. Used by both halves of gpu/device.h, the one for CUDA and the one for the emulator.
+#ifndef PS_GPU_SHAPE_H_
+#define PS_GPU_SHAPE_H_
+
+#include <cstdint>
+
+namespace ps::gpu {
+
+constexpr int kWarpSize = 32;
+constexpr uint32_t kFullWarp = 0xffffffff;  // the mask of all lanes
+
+// Sizes of a grid in blocks, or of a block in threads; as an index, a place in one.
+struct Extent {
+  unsigned x = 1, y = 1, z = 1;
+
+  constexpr Extent() = default;
+  constexpr Extent(unsigned width, unsigned height = 1, unsigned depth = 1)  // NOLINT: a number is a width
+      : x(width), y(height), z(depth) {}
+
+  constexpr uint64_t count() const { return uint64_t{x} * y * z; }
+};
+
+// How an atomic operation orders the others of its thread.  There are no fences: data are published by a
+// release and read after an acquire of the same word, which a race detector understands.
+enum class Order { kRelaxed, kAcquire, kRelease, kAcquireRelease };
+
+// What launches are checked against: of compute capability 9.0.
+struct DeviceLimits {
+  unsigned threads_per_block = 1024;
+  Extent block{1024, 1024, 64};
+  Extent grid{0x7fffffff, 65535, 65535};
+  uint32_t shared_bytes = 227 << 10;  // a block
+};
+
+struct DeviceMemoryInfo {
+  uint64_t free_bytes, total_bytes;
+};
+
+// The blocks of `threads` that `items` need, one thread an item; one block at least, since a grid of none is
+// an error.
+constexpr unsigned blocks_for(uint64_t items, unsigned threads) {
+  return items == 0 ? 1 : static_cast<unsigned>((items + threads - 1) / threads);
+}
+
+}  // namespace ps::gpu
+
+#endif  // PS_GPU_SHAPE_H_

@@ -1,0 +1,58 @@
+# Code for a device.  A kernel is a .cu source over gpu/device.h, which exists twice: lib/gpu/emulated/gpu/device.h and
+# lib/gpu/cuda/gpu/device.h.  The path of includes picks one.  lib/NAME/cuda/*.cu is compiled by this build's compiler
+# for the emulator always, into ps_NAME; and by nvcc with -DPS_CUDA=ON, into objects of the target cuda_objects.
+
+# What the emulator tells the sanitizer that this build has.
+if(PS_SANITIZE MATCHES "address")
+  set(gpu_hooks address)
+elseif(PS_SANITIZE MATCHES "thread")
+  set(gpu_hooks thread)
+else()
+  set(gpu_hooks plain)
+endif()
+target_sources(ps_gpu PRIVATE ${CMAKE_SOURCE_DIR}/lib/gpu/emulated/hooks_${gpu_hooks}.cc)
+target_include_directories(ps_gpu PUBLIC ${CMAKE_SOURCE_DIR}/lib/gpu/emulated)
+
+# A race detector is to see the accesses of kernels, and not those of the scheduler, which orders the threads.
+if(PS_SANITIZE MATCHES "thread")
+  file(GLOB scheduler ${CMAKE_SOURCE_DIR}/lib/gpu/emulated/*.cc)
+  set_source_files_properties(${scheduler} PROPERTIES COMPILE_OPTIONS "-fno-sanitize=thread;-O1"
+                              SKIP_PRECOMPILE_HEADERS ON)
+elseif(PS_SANITIZE)
+  file(GLOB scheduler ${CMAKE_SOURCE_DIR}/lib/gpu/emulated/*.cc)
+  set_source_files_properties(${scheduler} PROPERTIES COMPILE_OPTIONS "-O1" SKIP_PRECOMPILE_HEADERS ON)
+endif()
+
+# Has TARGET compile .cu sources for the emulator.
+function(ps_emulated_sources target)
+  set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES
+                              LANGUAGE CXX COMPILE_OPTIONS "-x;c++" SKIP_UNITY_BUILD_INCLUSION ON)
+  target_sources(${target} PRIVATE ${ARGN})
+endfunction()
+
+# Tables and whatever else is code for a device, emulated: a library of its own beside the one whose folder it is in,
+# since the other does not need it.
+file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/table/cuda/*.cu)
+add_library(ps_table_emulated STATIC)
+ps_emulated_sources(ps_table_emulated ${kernels})
+target_link_libraries(ps_table_emulated PUBLIC ps_gpu ps_optim)
+
+# Objects for CUDA: compute capability 9.0, and PTX for what comes after.  Multiply and add are not fused, as on the CPU.
+option(PS_CUDA "Compile device code for CUDA too, with nvcc" OFF)
+if(PS_CUDA)
+  find_program(PS_NVCC nvcc HINTS /usr/local/cuda/bin REQUIRED)
+  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/*/cuda/*.cu)
+  set(objects)
+  foreach(kernel ${kernels})
+    file(RELATIVE_PATH object ${CMAKE_SOURCE_DIR}/lib ${kernel})
+    string(REPLACE "/" "_" object ${CMAKE_BINARY_DIR}/cuda/${object}.o)
+    add_custom_command(OUTPUT ${object} DEPENDS ${kernel} DEPFILE ${object}.d VERBATIM
+                       COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/cuda
+                       COMMAND ${PS_NVCC} -std=c++20 -O3 -fmad=false "-gencode=arch=compute_90,code=[sm_90,compute_90]"
+                               --expt-relaxed-constexpr -I${CMAKE_SOURCE_DIR}/lib/gpu/cuda -I${CMAKE_SOURCE_DIR}/lib
+                               -MD -MF ${object}.d -c -o ${object} ${kernel}
+                       COMMENT "nvcc ${kernel}")
+    list(APPEND objects ${object})
+  endforeach()
+  add_custom_target(cuda_objects ALL DEPENDS ${objects})
+endif()

@@ -1,0 +1,38 @@
+#!/bin/bash
+# nvcc compiles every kernel that the emulator runs, for compute capability 9.0; no kernel spills registers, and each
+# leaves room for half of the threads that a multiprocessor holds.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$PS_SOURCE"
+
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+[[ -x $nvcc ]] || skip "nvcc is not installed"
+
+kMaxRegisters=64 # of 65536, which 1024 threads share
+
+# compile SOURCE: its object and what ptxas says of each kernel go to $scratch.  Multiply and add are not fused, as on
+# the CPU.
+compile() {
+  "$nvcc" -std=c++20 -O3 -fmad=false -gencode 'arch=compute_90,code=[sm_90,compute_90]' --expt-relaxed-constexpr \
+    -Xptxas -v -Ilib/gpu/cuda -Ilib -Itests -c -o "$scratch/kernel.o" "$1" >"$scratch/ptxas" 2>&1 || {
+    cat "$scratch/ptxas" >&2
+    fail "nvcc cannot compile $1"
+  }
+}
+
+check() {
+  local source=$1 spilled registers
+  spilled=$(grep -oE '[0-9]+ bytes spill (stores|loads)' "$scratch/ptxas" | grep -v '^0 ' || true)
+  [[ -z $spilled ]] || fail "$source: $spilled"
+  # Algorithms of CUB choose their own blocks.
+  [[ $source == lib/gpu/cuda/algorithms.cu ]] && return
+  registers=$(grep -oE 'Used [0-9]+ registers' "$scratch/ptxas" | grep -oE '[0-9]+' | sort -n | tail -1)
+  ((registers <= kMaxRegisters)) || fail "$source: a kernel uses $registers registers, expected at most $kMaxRegisters"
+  echo "$source: $(grep -c 'Used [0-9]* registers' "$scratch/ptxas") kernels, at most $registers registers"
+}
+
+mapfile -t sources < <(find lib tests/gpu -name '*.cu' | sort)
+for source in "${sources[@]}"; do
+  compile "$source"
+  check "$source"
+done
