@@ -13,7 +13,7 @@ check_rows() {
       home["Eigen"] = "math model"
       home["boost/program_options"] = "cli"
       home["boost"] = "net"
-      home["mpi.h"] = "collective"
+      home["mpi.h"] = "bench collective"
       home["nlohmann"] = "config"
       home["zstd.h"] = "base data chunk"
       home["zlib.h"] = "base data checkpoint"
