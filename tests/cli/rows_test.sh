@@ -14,7 +14,7 @@ check_rows() {
       home["boost/context"] = home["sanitizer"] = home["cub"] = home["cuda"] = "gpu"
       home["boost/program_options"] = "cli"
       home["boost"] = "net"
-      home["mpi.h"] = "collective bench"
+      home["mpi.h"] = "bench collective"
       home["nlohmann"] = "config"
       home["zstd.h"] = "base data chunk"
       home["zlib.h"] = "base data checkpoint"
