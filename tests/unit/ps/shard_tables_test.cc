@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <memory>
+#include <vector>
+
 #include "config/json.h"
 #include "config/spec.h"
 #include "support/test_parameter.h"
@@ -55,9 +59,11 @@ class ShardTablesTest : public testing::TestWithParam<bool> {
     Keys keys;
     for (uint64_t key = 0; key < 100; ++key) keys.push_back(key);
     const RowSlice slice = slice_of(keys);
-    std::vector<float> out(200);
-    tables.read({&slice, 1}, PullMode::kRead, RowType::kF32, reinterpret_cast<char*>(out.data()));
-    return out;
+    std::vector<char> out(tables.bytes_of({&slice, 1}, RowType::kF32));
+    tables.read({&slice, 1}, PullMode::kRead, RowType::kF32, out.data());
+    std::vector<float> weights(200);
+    std::memcpy(weights.data(), out.data(), weights.size() * sizeof(float));
+    return weights;
   }
 
   ShardTables known_{specs(), plan(), {}}, searched_{specs(), plan(), {}};
