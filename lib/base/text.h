@@ -52,7 +52,8 @@ std::optional<int64_t> parse_int(std::string_view text);
 std::optional<uint64_t> parse_uint(std::string_view text);
 std::optional<double> parse_double(std::string_view text);
 
-// Bytes: "64K", "1.5M", "2GiB" (binary).  Seconds: "250ms", "10s", "5m", "2h" or a plain number of seconds.
+// Bytes: "64K", "1.5M", "2GiB" (binary).  Seconds: "50us", "250ms", "10s", "5m", "2h" or a plain number of
+// seconds.
 std::optional<uint64_t> parse_bytes(std::string_view text);
 std::optional<double> parse_seconds(std::string_view text);
 

@@ -69,17 +69,18 @@ double best_dense_seconds(const ClusterParameters& cluster, const Payload& paylo
   return exchange_cost(best_dense(cluster, payload), cluster, payload).total();
 }
 
-// The bandwidth, from 1 Mbit/s to 10 Tbit/s, at which pays() turns false, when it is true at the lower end
-// alone.
+// The bandwidth, from 1 Mbit/s to 10 Tbit/s, below which pays() is true.
 template <class Pays>
-std::optional<double> break_even_bandwidth(const Pays& pays) {
+BreakEven break_even_bandwidth(const std::string& what, const Pays& pays) {
   double low = 1e6 / 8, high = 1e13 / 8;
-  if (!pays(low) || pays(high)) return std::nullopt;
+  BreakEven point{what, "bit/s", std::nullopt, pays(high)};
+  if (point.always || !pays(low)) return point;
   while (high / low > 1.0001) {
     const double middle = std::sqrt(low * high);
     (pays(middle) ? low : high) = middle;
   }
-  return low;
+  point.value = low;
+  return point;
 }
 
 BreakEven dgc_bandwidth(const PlanRequest& request, const Payload& payload, double gain) {
@@ -91,7 +92,7 @@ BreakEven dgc_bandwidth(const PlanRequest& request, const Payload& payload, doub
     return dgc < dense * (1 - gain);
   };
   const std::string than = gain > 0 ? cat(100 * gain, " % shorter") : "shorter";
-  return {cat("bandwidth below which dgc makes a step ", than), "bit/s", break_even_bandwidth(pays)};
+  return break_even_bandwidth(cat("bandwidth below which dgc makes a step ", than), pays);
 }
 
 BreakEven local_sgd_bandwidth(const PlanRequest& request, const Payload& payload, int64_t period) {
@@ -102,9 +103,9 @@ BreakEven local_sgd_bandwidth(const PlanRequest& request, const Payload& payload
     const double rarer = request.compute_seconds + dense / static_cast<double>(period);
     return rarer < (request.compute_seconds + dense) * (1 - kWorthwhileGain);
   };
-  return {cat("bandwidth below which local_sgd, k = ", period, " makes a step ", 100 * kWorthwhileGain,
-              " % shorter"),
-          "bit/s", break_even_bandwidth(pays)};
+  return break_even_bandwidth(cat("bandwidth below which local_sgd, k = ", period, " makes a step ",
+                                  100 * kWorthwhileGain, " % shorter"),
+                              pays);
 }
 
 // The rate at which packing takes as long as the dense exchange takes more than DGC's messages.
@@ -112,7 +113,7 @@ BreakEven encode_rate(const PlanRequest& request, const Payload& payload) {
   const ExchangeCost dgc = exchange_cost(Exchange::kDgc, request.cluster, payload);
   const double encoding = work_seconds(request.cluster, payload.dense_bytes, request.cluster.encode_rate);
   const double left = best_dense_seconds(request.cluster, payload) - (dgc.total() - encoding);
-  BreakEven point{"encode rate above which dgc makes a step shorter", "B/s", std::nullopt};
+  BreakEven point{"encode rate above which dgc makes a step shorter", "B/s", std::nullopt, false};
   if (left > 0) point.value = payload.dense_bytes * request.cluster.contention() / left;
   return point;
 }
@@ -121,7 +122,7 @@ BreakEven encode_rate(const PlanRequest& request, const Payload& payload) {
 BreakEven enough_servers(const PlanRequest& request, const Payload& payload) {
   BreakEven point{cat("servers from which a step through them is at most ", 100 * kWorthwhileGain,
                       " % longer than with direct"),
-                  "servers", std::nullopt};
+                  "servers", std::nullopt, false};
   const double direct = exchange_cost(Exchange::kDirect, request.cluster, payload).total();
   const double allowed = (request.compute_seconds + direct) * (1 + kWorthwhileGain);
   ClusterParameters cluster = request.cluster;

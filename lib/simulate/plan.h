@@ -43,10 +43,12 @@ struct StrategyPlan {
   double examples_per_second = 0;  // of all trainers
 };
 
-// A value at which one way overtakes another; nothing where it does not within the range looked at.
+// A value at which one way overtakes another; nothing where it does nowhere within the range looked at, or
+// everywhere (always).
 struct BreakEven {
   std::string what, unit;
   std::optional<double> value;
+  bool always = false;
 };
 
 struct Plan {

@@ -40,7 +40,8 @@ struct SimulatedRun {
 };
 
 // `steps` steps of `compute_seconds` each.  Without noise, and with steps a multiple of the period, their
-// mean is compute_seconds + exchange_cost / period.
+// mean is compute_seconds + exchange_cost / period; through more servers than trainers it is less, since some
+// servers have all gradients sooner, and answer.
 SimulatedRun simulate(const Strategy& strategy, const ClusterParameters& cluster, const Payload& payload,
                       double compute_seconds, int64_t steps, const Noise& noise);
 

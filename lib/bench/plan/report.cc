@@ -119,9 +119,10 @@ std::vector<Cells> break_even_rows(const Plan& plan) {
   for (const BreakEven& point : plan.break_evens) {
     const bool rate = point.unit.ends_with("/s");
     const double value = point.value.value_or(0) * (point.unit == "bit/s" ? 8 : 1);
-    rows.push_back({point.what, !point.value ? "none"
-                                : rate       ? count_text(value, point.unit)
-                                             : significant(value, 6)});
+    rows.push_back({point.what, point.always   ? "any"
+                                : !point.value ? "none"
+                                : rate         ? count_text(value, point.unit)
+                                               : significant(value, 6)});
   }
   return rows;
 }
@@ -206,7 +207,7 @@ Json plan_json(const std::string& job, const Plan& plan) {
                                  {"examples_per_second", strategy.examples_per_second}});
   }
   for (const BreakEven& point : plan.break_evens) {
-    Json entry = {{"what", point.what}, {"unit", point.unit}, {"value", Json()}};
+    Json entry = {{"what", point.what}, {"unit", point.unit}, {"value", Json()}, {"always", point.always}};
     if (point.value) entry["value"] = *point.value * (point.unit == "bit/s" ? 8 : 1);
     out["break_evens"].push_back(entry);
   }

@@ -107,6 +107,15 @@ TEST(Plan, BreakEvenPointsAreWhereOneWayOvertakesTheOther) {
   EXPECT_NEAR(strategy(even, "dgc").step_seconds, strategy(even, "direct").step_seconds, 1e-9);
 }
 
+TEST(Plan, TellsWhenNoBandwidthMakesUpForSums) {
+  PlanRequest request = request_at(1e9);
+  EXPECT_FALSE(make_plan(request).break_evens[4].always);
+  request.cluster.sum_rate = 1e9;  // 35 ms beside 100 ms of compute
+  const BreakEven point = make_plan(request).break_evens[4];
+  EXPECT_TRUE(point.always) << point.what;
+  EXPECT_FALSE(point.value);
+}
+
 // Through S servers 8 trainers exchange in 16 V / S, among themselves in 1.75 V: 5.12 s and 0.56 s at 1 Gbit/s.
 TEST(Plan, TellsHowManyServersAreEnough) {
   PlanRequest request = request_at(1e9);
