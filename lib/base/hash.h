@@ -10,7 +10,7 @@ namespace ps {
 
 // A bijection of 64-bit integers that spreads keys: the finalizer of MurmurHash3 (Appleby).  High bits choose
 // a row's partition, low bits its place in the partition's index.
-inline uint64_t hash_key(uint64_t key) {
+constexpr uint64_t hash_key(uint64_t key) {
   key ^= key >> 33;
   key *= 0xff51afd7ed558ccdULL;
   key ^= key >> 33;

@@ -30,6 +30,13 @@ function(ps_emulated_sources target)
   target_sources(${target} PRIVATE ${ARGN})
 endfunction()
 
+# Tables and whatever else is code for a device, emulated: a library of its own beside the one whose folder it is in,
+# since the other does not need it.
+file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/table/cuda/*.cu)
+add_library(ps_table_emulated STATIC)
+ps_emulated_sources(ps_table_emulated ${kernels})
+target_link_libraries(ps_table_emulated PUBLIC ps_gpu ps_optim)
+
 # Objects for CUDA: compute capability 9.0, and PTX for what comes after.  Multiply and add are not fused, as on the CPU.
 option(PS_CUDA "Compile device code for CUDA too, with nvcc" OFF)
 if(PS_CUDA)

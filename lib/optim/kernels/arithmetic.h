@@ -1,49 +1,51 @@
 // Arithmetic of one weight, for loops that compilers vectorise: no branches, and no calls that stay calls.
 // Always inlined, and made of the compiler's own functions, since it is compiled for several levels of
-// instruction sets.
+// instruction sets; constexpr, since nvcc compiles such functions for a device too.
 #ifndef PS_OPTIM_KERNELS_ARITHMETIC_H_
 #define PS_OPTIM_KERNELS_ARITHMETIC_H_
 
 namespace ps {
 
-[[gnu::always_inline]] inline float absolute(float x) {
+[[gnu::always_inline]] constexpr float absolute(float x) {
   return __builtin_fabsf(x);
 }
-[[gnu::always_inline]] inline double absolute(double x) {
+[[gnu::always_inline]] constexpr double absolute(double x) {
   return __builtin_fabs(x);
 }
-[[gnu::always_inline]] inline float with_sign(float size, float sign) {
+[[gnu::always_inline]] constexpr float with_sign(float size, float sign) {
   return __builtin_copysignf(size, sign);
 }
-[[gnu::always_inline]] inline double with_sign(double size, double sign) {
+[[gnu::always_inline]] constexpr double with_sign(double size, double sign) {
   return __builtin_copysign(size, sign);
 }
-[[gnu::always_inline]] inline float root(float x) {
-  return __builtin_sqrtf(x);
-}
-[[gnu::always_inline]] inline double root(double x) {
-  return __builtin_sqrt(x);
+template <class T>
+[[gnu::always_inline]] constexpr T root(T x) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return __builtin_sqrtf(x);
+  } else {
+    return __builtin_sqrt(x);
+  }
 }
 
 // The first where they are alike, or one is NaN.
 template <class T>
-[[gnu::always_inline]] inline T larger(T x, T y) {
+[[gnu::always_inline]] constexpr T larger(T x, T y) {
   return x < y ? y : x;
 }
 template <class T>
-[[gnu::always_inline]] inline T smaller(T x, T y) {
+[[gnu::always_inline]] constexpr T smaller(T x, T y) {
   return y < x ? y : x;
 }
 
 // x moved towards zero by `threshold` >= 0, stopping there: the proximal step of L1.  NaN stays.
 template <class T>
-[[gnu::always_inline]] inline T soft_threshold(T x, T threshold) {
+[[gnu::always_inline]] constexpr T soft_threshold(T x, T threshold) {
   return with_sign(larger(absolute(x) - threshold, T(0)), x);
 }
 
 // soft_threshold(weight - move, threshold), rounding `weight` once.
 template <class T>
-[[gnu::always_inline]] inline T proximal_step(T weight, T move, T threshold) {
+[[gnu::always_inline]] constexpr T proximal_step(T weight, T move, T threshold) {
   T sign = with_sign(T(1), weight - move);
   T kept = weight - (move + sign * threshold);
   return sign * larger(sign * kept, T(0)) + T(0);  // + 0 makes -0 into 0
@@ -51,7 +53,7 @@ template <class T>
 
 // x in [-bound, bound]; NaN stays.
 template <class T>
-[[gnu::always_inline]] inline T clip(T x, T bound) {
+[[gnu::always_inline]] constexpr T clip(T x, T bound) {
   return smaller(larger(x, -bound), bound);
 }
 

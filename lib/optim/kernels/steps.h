@@ -2,6 +2,8 @@
 // by a gradient.  lib/optim/NAME.cc tells the formula and its source, and makes the constants;
 // lib/optim/kernels/steps.cc has the loops, compiled for each level of instruction sets.
 //
+// Tables in the memory of a device compile them too (lib/table/cuda).
+//
 // A call takes the weight, its two values of state (of which the step uses the first kArrays) and the
 // gradient.
 #ifndef PS_OPTIM_KERNELS_STEPS_H_
@@ -18,7 +20,7 @@ namespace ps {
 template <class T>
 struct Decay {
   T shrink, threshold;  // rate l2, rate l1
-  [[gnu::always_inline]] T operator()(T weight, T move) const {
+  [[gnu::always_inline]] constexpr T operator()(T weight, T move) const {
     return proximal_step(weight, move + shrink * weight, threshold);
   }
 };
@@ -30,7 +32,7 @@ struct SgdStep {
   T eta;
   Decay<T> decay;
 
-  [[gnu::always_inline]] void operator()(T& w, T&, T&, T g) const { w = decay(w, eta * g); }
+  [[gnu::always_inline]] constexpr void operator()(T& w, T&, T&, T g) const { w = decay(w, eta * g); }
 };
 
 template <class T, bool kNesterov>
@@ -39,7 +41,7 @@ struct MomentumStep {
   static constexpr int kArrays = 1;
   T momentum, eta, l2, threshold;
 
-  [[gnu::always_inline]] void operator()(T& w, T& moved, T&, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& moved, T&, T g) const {
     T d = -eta * (g + l2 * w);
     T m = momentum * moved + d;
     moved = m;
@@ -54,7 +56,7 @@ struct AdagradStep {
   T eta, epsilon;
   Decay<T> decay;
 
-  [[gnu::always_inline]] void operator()(T& w, T& squares, T&, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& squares, T&, T g) const {
     T h = squares + g * g;
     squares = h;
     w = decay(w, eta * g / root(h + epsilon));
@@ -68,7 +70,7 @@ struct DecayedAdagradStep {
   T eta, epsilon, rho, fresh;
   Decay<T> decay;
 
-  [[gnu::always_inline]] void operator()(T& w, T& squares, T&, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& squares, T&, T g) const {
     T h = rho * squares + fresh * g * g;
     squares = h;
     w = decay(w, eta * g / root(h + epsilon));
@@ -82,7 +84,7 @@ struct AdadeltaStep {
   T eta, epsilon, rho, fresh;
   Decay<T> decay;
 
-  [[gnu::always_inline]] void operator()(T& w, T& squares, T& moves, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& squares, T& moves, T g) const {
     T h = rho * squares + fresh * g * g;
     T d = g * root((moves + epsilon) / (h + epsilon));
     squares = h;
@@ -98,7 +100,7 @@ struct RmspropStep {
   T eta, epsilon, rho, fresh;
   Decay<T> decay;
 
-  [[gnu::always_inline]] void operator()(T& w, T& variance, T& mean, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& variance, T& mean, T g) const {
     T away = g - mean;
     T v = rho * (variance + fresh * away * away);
     variance = v;
@@ -114,7 +116,7 @@ struct AdamStep {
   T eta, unbias, epsilon, beta1, fresh1, beta2, fresh2;
   Decay<T> decay;
 
-  [[gnu::always_inline]] void operator()(T& w, T& first, T& second, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& first, T& second, T g) const {
     T m = beta1 * first + fresh1 * g;
     T v = beta2 * second + fresh2 * g * g;
     first = m;
@@ -130,7 +132,7 @@ struct AdamaxStep {
   T eta, epsilon, beta1, fresh, beta2;
   Decay<T> decay;
 
-  [[gnu::always_inline]] void operator()(T& w, T& first, T& largest, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& first, T& largest, T g) const {
     T m = beta1 * first + fresh * g;
     T u = larger(absolute(g), beta2 * largest);
     first = m;
@@ -146,7 +148,7 @@ struct FtrlStep {
   T per_alpha, slower, beta, l1, l2;
   T smallest;  // normal number
 
-  [[gnu::always_inline]] void operator()(T& w, T& z, T& squares, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& z, T& squares, T g) const {
     T scaled = g * slower, before = root(squares);
     squares += scaled * scaled;
     T after = root(squares);

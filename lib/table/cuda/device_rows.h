@@ -1,0 +1,100 @@
+// How a table lies in the memory of a device, and the scratch memory of a batch of keys, as kernels see them.
+// Used by DeviceTable and its kernels.
+//
+//   bucket = 32 slots: keys [32], scores [32], a bit a slot that says which are taken, rows [32, stride]
+//   row    = weights [width], state [arrays, width], then up to 3 floats of nothing
+//
+// A key lies in the bucket that the high half of its hash chooses, in any slot.  So all 64-bit keys are
+// legal, a look-up reads one bucket, however full the table is, and a warp that owns a bucket needs no
+// atomics.
+//
+// A batch is sorted by hash.  Equal keys then follow each other, in the order in which they were given, and
+// so do the keys of a bucket: one warp makes all changes of a bucket, in an order that the keys alone decide.
+#ifndef PS_TABLE_CUDA_DEVICE_ROWS_H_
+#define PS_TABLE_CUDA_DEVICE_ROWS_H_
+
+#include <cstdint>
+
+#include "math/initializer.h"
+
+namespace ps {
+
+// What a full bucket loses: the row of the lowest score, and of these the one in the lowest slot.
+enum class RowScore {
+  kAge,    // the number of the call that touched the row last
+  kCount,  // how often its key was given
+  kGiven,  // what came with the key last; a key that comes with less than all of its bucket is refused
+};
+
+// Of what a table's calls did, since it was made.
+struct DeviceTableCounts {
+  uint64_t rows = 0;  // there now
+  uint64_t inserted = 0, evicted = 0, erased = 0;
+  uint64_t refused = 0;  // keys, each counted once a call: every slot of their bucket was another key's
+};
+
+// Rows that a call takes out of the table, in memory for as many as the call has keys; `count` is set.
+//   rows [count, row_floats], scores [count]
+struct RowsOut {
+  uint64_t* keys = nullptr;
+  uint64_t* scores = nullptr;
+  float* rows = nullptr;
+  uint32_t* count = nullptr;
+};
+
+namespace device_table {
+
+constexpr uint32_t kSlots = 32;  // of a bucket: one for each lane
+constexpr uint32_t kNoSlot = 0xffffffff;
+
+enum Outcome : uint32_t { kFound, kInserted, kEvicted, kRefused };
+
+struct Rows {
+  uint64_t* keys;
+  uint64_t* scores;
+  uint32_t* taken;
+  float* rows;
+  DeviceTableCounts* counts;
+  uint32_t num_buckets, width, row_floats, stride;
+};
+
+// Keys of a batch, sorted by hash; a run is one key with all its places.
+struct Batch {
+  const uint64_t* keys;    // [size], as given
+  const uint64_t* scores;  // [size], or null
+  uint32_t size;
+  uint64_t *hashes, *sorted_hashes;  // [size]
+  uint32_t *order, *places;          // [size]: 0, 1, ...; sorted with the hashes
+  uint64_t* run_hashes;              // [num_runs], and so are those that follow
+  uint32_t *lengths, *begins;        // in sorted order
+  uint32_t* num_runs;
+  uint32_t *slots, *outcomes;
+  uint64_t *evicted_keys, *evicted_scores;
+  uint32_t *evicted_flags, *evicted_places;  // [size]
+};
+
+// Initializer, of which a device has no functions.
+struct Initial {
+  Distribution distribution;
+  float mean, deviation;
+  uint64_t seed;
+};
+
+// The state of a row that no step has touched: zero, or, of optimizers that make weights from state (FTRL),
+// -(w slope + sign(w) l1).
+struct InitialState {
+  bool from_weight = false;
+  float slope = 0, l1 = 0;
+};
+
+// How a call scores the rows that it touches.
+struct Scoring {
+  RowScore score;
+  uint64_t call;
+};
+
+}  // namespace device_table
+
+}  // namespace ps
+
+#endif  // PS_TABLE_CUDA_DEVICE_ROWS_H_

@@ -1,0 +1,248 @@
+#include "table/cuda/device_table.h"
+
+#include <limits>
+
+#include "base/error.h"
+#include "table/cuda/device_table_kernels.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+namespace {
+
+using device_table::Batch;
+using device_table::kSlots;
+
+constexpr unsigned kThreads = 128;                // of a block: four warps
+constexpr uint32_t kWideArrays = 5, kArrays = 8;  // of scratch memory, of max_batch each
+
+uint32_t row_floats_of(const DeviceTableOptions& options) {
+  return options.width * (1 + options.arrays);
+}
+
+// Rows begin at multiples of 16 bytes, so that they are read 16 bytes at a time.
+uint32_t stride_of(const DeviceTableOptions& options) {
+  return (row_floats_of(options) + 3) / 4 * 4;
+}
+
+uint64_t buckets_of(const DeviceTableOptions& options) {
+  return options.rows / kSlots + (options.rows % kSlots != 0);
+}
+
+uint64_t bucket_bytes(const DeviceTableOptions& options) {
+  constexpr uint64_t kOfSlot = 2 * sizeof(uint64_t);  // key, score
+  return kSlots * (kOfSlot + stride_of(options) * sizeof(float)) + sizeof(uint32_t);
+}
+
+uint64_t batch_bytes(const DeviceTableOptions& options) {
+  return options.max_batch * (kWideArrays * sizeof(uint64_t) + kArrays * sizeof(uint32_t)) +
+         sizeof(uint32_t) + sizeof(DeviceTableCounts);
+}
+
+const DeviceTableOptions& checked(const DeviceTableOptions& options) {
+  constexpr uint64_t kMaxFloats = 1 << 20, kMaxBuckets = (uint64_t{1} << 27) - 1;
+  if (options.width == 0 || options.width > kMaxFloats || options.arrays > 8) {
+    fail(Code::kUsage, "device table: rows of ", options.width, " weights with ", options.arrays,
+         " arrays of state, expected 1 to ", kMaxFloats, " weights and at most 8 arrays");
+  }
+  if (options.rows == 0 || buckets_of(options) > kMaxBuckets) {
+    fail(Code::kUsage, "device table: ", options.rows, " rows, expected 1 to ", kMaxBuckets * kSlots);
+  }
+  if (options.max_batch == 0 || options.max_batch > 1u << 26) {
+    fail(Code::kUsage, "device table: calls of ", options.max_batch, " keys, expected 1 to ", 1u << 26);
+  }
+  return options;
+}
+
+// One warp for each item, or one thread.
+template <class... Parameters, class... Arguments>
+void run_warps(void (*kernel)(Parameters...), uint64_t items, gpu::Stream& stream, Arguments&&... arguments) {
+  gpu::launch(kernel, gpu::blocks_for(items * gpu::kWarpSize, kThreads), kThreads, 0, stream, arguments...);
+}
+
+template <class... Parameters, class... Arguments>
+void run_threads(void (*kernel)(Parameters...), uint64_t items, gpu::Stream& stream,
+                 Arguments&&... arguments) {
+  gpu::launch(kernel, gpu::blocks_for(items, kThreads), kThreads, 0, stream, arguments...);
+}
+
+device_table::Initial initial_of(const Initializer& initializer) {
+  return {initializer.distribution, static_cast<float>(initializer.mean),
+          static_cast<float>(initializer.deviation), initializer.seed};
+}
+
+}  // namespace
+
+uint64_t DeviceTable::bytes_for(const DeviceTableOptions& options) {
+  checked(options);
+  return buckets_of(options) * bucket_bytes(options) + batch_bytes(options);
+}
+
+uint64_t DeviceTable::rows_for(uint64_t bytes, DeviceTableOptions options) {
+  const uint64_t of_batch = batch_bytes(checked(options));
+  return bytes < of_batch ? 0 : (bytes - of_batch) / bucket_bytes(options) * kSlots;
+}
+
+DeviceTable::DeviceTable(gpu::Device& device, gpu::Stream& stream, const DeviceTableOptions& options)
+    : options_(checked(options)),
+      workspace_(device),
+      keys_(device, static_cast<int64_t>(buckets_of(options) * kSlots)),
+      scores_(device, keys_.size()),
+      taken_(device, static_cast<int64_t>(buckets_of(options))),
+      rows_(device, keys_.size() * stride_of(options)),
+      counts_(device, 1),
+      wide_scratch_(device, int64_t{kWideArrays} * options.max_batch),
+      scratch_(device, int64_t{kArrays} * options.max_batch + 1),
+      view_{keys_.data(),  scores_.data(),         taken_.data(),
+            rows_.data(),  counts_.data(),         static_cast<uint32_t>(taken_.size()),
+            options.width, row_floats_of(options), stride_of(options)} {
+  stream.fill(counts_.data(), 0, counts_.bytes());
+  stream.fill(taken_.data(), 0, taken_.bytes());
+}
+
+void DeviceTable::check(DeviceKeys keys, int64_t most) const {
+  if (keys.size < 0 || keys.size > most) {
+    fail(Code::kInternal, "device table: a call of ", keys.size, " keys, expected at most ", most);
+  }
+  if (options_.score == RowScore::kGiven && keys.scores == nullptr) {
+    fail(Code::kInternal, "device table: keys without scores, by which it evicts");
+  }
+}
+
+Batch DeviceTable::batch_of(DeviceKeys keys) const {
+  const uint64_t each = options_.max_batch;
+  uint64_t* const wide = wide_scratch_.data();
+  uint32_t* const narrow = scratch_.data();
+  Batch batch = {};
+  batch.keys = keys.keys;
+  batch.scores = keys.scores;
+  batch.size = static_cast<uint32_t>(keys.size);
+  batch.hashes = wide;
+  batch.sorted_hashes = wide + each;
+  batch.run_hashes = wide + 2 * each;
+  batch.evicted_keys = wide + 3 * each;
+  batch.evicted_scores = wide + 4 * each;
+  batch.order = narrow;
+  batch.places = narrow + each;
+  batch.lengths = narrow + 2 * each;
+  batch.begins = narrow + 3 * each;
+  batch.slots = narrow + 4 * each;
+  batch.outcomes = narrow + 5 * each;
+  batch.evicted_flags = narrow + 6 * each;
+  batch.evicted_places = narrow + 7 * each;
+  batch.num_runs = narrow + 8 * each;
+  return batch;
+}
+
+Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& evicted) {
+  check(keys, options_.max_batch);
+  const Batch batch = batch_of(keys);
+  ++num_calls_;
+  if (keys.size == 0) {
+    if (evicted.count != nullptr) stream.fill(evicted.count, 0, sizeof(uint32_t));
+    return batch;
+  }
+  // What lies behind the runs is summed up too, and used by nobody.
+  stream.fill(scratch_.data(), 0, scratch_.bytes());
+  run_threads(device_table::hash_keys, batch.size, stream, batch);
+  gpu::sort_pairs(stream, workspace_,
+                  {batch.hashes, batch.order, batch.sorted_hashes, batch.places, keys.size});
+  gpu::find_runs(stream, workspace_, batch.sorted_hashes, keys.size, batch.run_hashes, batch.lengths,
+                 batch.num_runs);
+  gpu::exclusive_scan(stream, workspace_, batch.lengths, batch.begins, keys.size);
+  run_warps(device_table::claim_slots, batch.size, stream, view_, batch,
+            device_table::Scoring{options_.score, num_calls_});
+  gpu::exclusive_scan(stream, workspace_, batch.evicted_flags, batch.evicted_places, keys.size);
+  run_threads(device_table::count_outcomes, batch.size, stream, view_, batch, evicted);
+  if (evicted.count != nullptr)
+    run_warps(device_table::save_evicted, batch.size, stream, view_, batch, evicted);
+  run_warps(device_table::start_rows, batch.size, stream, view_, batch, initial_of(options_.initializer),
+            options_.initial_state);
+  return batch;
+}
+
+void DeviceTable::find(gpu::Stream& stream, DeviceKeys keys, uint8_t* found, float* weights) {
+  if (keys.size == 0) return;
+  run_warps(device_table::find_weights, static_cast<uint64_t>(keys.size), stream, view_, keys.keys,
+            static_cast<uint32_t>(keys.size), found, weights);
+}
+
+void DeviceTable::find_or_insert(gpu::Stream& stream, DeviceKeys keys, float** rows, const RowsOut& evicted) {
+  const Batch batch = prepare(stream, keys, evicted);
+  if (batch.size > 0)
+    run_warps(device_table::point_to_rows, batch.size, stream, view_, keys.keys, batch.size, rows);
+}
+
+void DeviceTable::pull(gpu::Stream& stream, DeviceKeys keys, float* weights, const RowsOut& evicted) {
+  const Batch batch = prepare(stream, keys, evicted);
+  if (batch.size == 0) return;
+  run_warps(device_table::read_weights, batch.size, stream, view_, batch, initial_of(options_.initializer),
+            weights);
+}
+
+template <class Step>
+void DeviceTable::push(gpu::Stream& stream, DeviceKeys keys, const float* gradients, const Step& step,
+                       float scale, float bound, const RowsOut& evicted) {
+  if (Step::kArrays > static_cast<int>(options_.arrays)) {
+    fail(Code::kInternal, "device table: a step with ", Step::kArrays, " arrays of state, rows have ",
+         options_.arrays);
+  }
+  const Batch batch = prepare(stream, keys, evicted);
+  if (batch.size == 0) return;
+  run_warps(device_table::step_rows<Step>, batch.size, stream, view_, batch, gradients, step, scale, bound);
+}
+
+void DeviceTable::insert_and_evict(gpu::Stream& stream, DeviceKeys keys, const float* rows,
+                                   const RowsOut& evicted) {
+  const Batch batch = prepare(stream, keys, evicted);
+  if (batch.size > 0) run_warps(device_table::assign_rows, batch.size, stream, view_, batch, rows);
+}
+
+void DeviceTable::erase(gpu::Stream& stream, DeviceKeys keys) {
+  if (keys.size == 0) return;
+  run_warps(device_table::erase_keys, static_cast<uint64_t>(keys.size), stream, view_, keys.keys,
+            static_cast<uint32_t>(keys.size));
+}
+
+void DeviceTable::clear(gpu::Stream& stream) {
+  stream.fill(taken_.data(), 0, taken_.bytes());
+  run_threads(device_table::forget_rows, 0, stream, view_);
+}
+
+void DeviceTable::export_rows(gpu::Stream& stream, uint32_t first, uint32_t num_buckets, const RowsOut& out) {
+  if (num_buckets > options_.max_batch || first > view_.num_buckets ||
+      num_buckets > view_.num_buckets - first) {
+    fail(Code::kInternal, "device table: buckets ", first, " to ", uint64_t{first} + num_buckets, " of ",
+         view_.num_buckets, ", expected at most ", options_.max_batch, " that are there");
+  }
+  if (num_buckets == 0) return stream.fill(out.count, 0, sizeof(uint32_t));
+  uint32_t* const sizes = scratch_.data();
+  uint32_t* const begins = sizes + options_.max_batch;
+  run_threads(device_table::count_taken, num_buckets, stream, view_, first, num_buckets, sizes);
+  gpu::exclusive_scan(stream, workspace_, sizes, begins, num_buckets);
+  run_warps(device_table::export_buckets, num_buckets, stream, view_, first, num_buckets, begins, out);
+}
+
+void DeviceTable::copy_counts(gpu::Stream& stream, DeviceTableCounts& counts) const {
+  stream.copy_to_host(&counts, counts_.data(), sizeof(counts));
+}
+
+#define PS_PUSH(...)                                                                                        \
+  template void DeviceTable::push(gpu::Stream&, DeviceKeys, const float*, const __VA_ARGS__&, float, float, \
+                                  const RowsOut&);
+PS_PUSH(SgdStep<float>)
+PS_PUSH(MomentumStep<float, false>)
+PS_PUSH(MomentumStep<float, true>)
+PS_PUSH(AdagradStep<float>)
+PS_PUSH(DecayedAdagradStep<float>)
+PS_PUSH(AdadeltaStep<float>)
+PS_PUSH(RmspropStep<float>)
+PS_PUSH(AdamStep<float>)
+PS_PUSH(AdamaxStep<float>)
+PS_PUSH(FtrlStep<float>)
+#undef PS_PUSH
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps
