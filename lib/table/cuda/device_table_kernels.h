@@ -322,8 +322,9 @@ __global__ inline void export_buckets(Rows rows, uint32_t first, uint32_t num_bu
   if (lane == 0 && i == num_buckets - 1) *out.count = to;
 }
 
-// One thread: forgets the rows that `taken` no longer names.
+// One thread of all: forgets the rows that `taken` no longer names.
 __global__ inline void forget_rows(Rows rows) {
+  if (blockIdx.x != 0 || threadIdx.x != 0) return;
   rows.counts->erased += rows.counts->rows;
   rows.counts->rows = 0;
 }
