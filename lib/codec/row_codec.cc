@@ -17,16 +17,16 @@ PS_FOR_CPU_LEVELS(PS_DECLARE)
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames = {"f32", "f16", "bf16", "int8"};
+constexpr std::array<std::string_view, 4> kRowTypeNames = {"f32", "f16", "bf16", "int8"};
 
 }  // namespace
 
 std::string_view row_type_name(RowType type) {
-  return kNames[static_cast<size_t>(type)];
+  return kRowTypeNames[static_cast<size_t>(type)];
 }
 
 std::vector<std::string> row_type_names() {
-  return {kNames.begin(), kNames.end()};
+  return {kRowTypeNames.begin(), kRowTypeNames.end()};
 }
 
 std::optional<RowType> find_row_type(std::string_view name) {
@@ -37,7 +37,7 @@ std::optional<RowType> find_row_type(std::string_view name) {
 }
 
 std::optional<RowType> find_row_type(uint8_t number) {
-  if (number >= kNames.size()) return std::nullopt;
+  if (number >= kRowTypeNames.size()) return std::nullopt;
   return static_cast<RowType>(number);
 }
 

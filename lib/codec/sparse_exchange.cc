@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames = {"all_gather", "owner_split", "balanced", "dense"};
+constexpr std::array<std::string_view, 4> kExchangeNames = {"all_gather", "owner_split", "balanced", "dense"};
 
 // Entries [begin, end) of a part.
 SparsePart slice(const SparsePart& part, size_t begin, size_t end) {
@@ -49,7 +49,7 @@ double varint_bytes(double p) {
 }  // namespace
 
 std::string_view sparse_exchange_name(SparseExchange exchange) {
-  return kNames[static_cast<size_t>(exchange)];
+  return kExchangeNames[static_cast<size_t>(exchange)];
 }
 
 double entry_bytes(SparseEncoding encoding, uint64_t elements, uint64_t selected) {

@@ -13,7 +13,7 @@ namespace ps {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames = {"index32", "run16", "varint", "varint_f16"};
+constexpr std::array<std::string_view, 4> kEncodingNames = {"index32", "run16", "varint", "varint_f16"};
 constexpr uint32_t kLongRun = 65535;
 
 [[noreturn]] void refuse(std::string_view reason) {
@@ -100,12 +100,12 @@ void decode_f16(ByteReader& in, SparsePart& part) {
 }  // namespace
 
 std::vector<std::string> sparse_encoding_names() {
-  return {kNames.begin(), kNames.end()};
+  return {kEncodingNames.begin(), kEncodingNames.end()};
 }
 
 SparseEncoding find_sparse_encoding(std::string_view name) {
   for (SparseEncoding encoding : kSparseEncodings) {
-    if (kNames[static_cast<size_t>(encoding)] == name) return encoding;
+    if (kEncodingNames[static_cast<size_t>(encoding)] == name) return encoding;
   }
   fail(Code::kInternal, "no encoding ", quote(name));
 }

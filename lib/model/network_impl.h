@@ -55,7 +55,7 @@ class Network<T>::Impl {
   void adopt_plans(PreparedBatch& prepared) const;
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
   void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
-  bool predicts_costs() const { return nodes_[graph_.cost_input].layer->is_cost(); }
+  bool predicts_costs() const { return nodes_[main_cost().input].layer->is_cost(); }
   void check_label(float label) const;
   void backward();
   Matrix<const float> predictions() const;
