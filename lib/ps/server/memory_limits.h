@@ -18,7 +18,7 @@ namespace ps {
 
 class ShardTables;
 
-// Of the tables of all shards of a server.  Any thread.
+// The memory of the tables of all shards of a server.  Any thread.
 class MemoryBudget {
  public:
   explicit MemoryBudget(uint64_t max_bytes = UINT64_MAX) : max_bytes_(max_bytes) {}
@@ -35,7 +35,7 @@ class MemoryBudget {
   std::atomic<uint64_t> used_ = 0;
 };
 
-// Of one shard.
+// The limits of one shard.
 struct ShardLimits {
   std::shared_ptr<MemoryBudget> tables = std::make_shared<MemoryBudget>();  // of all shards together
   uint64_t request_bytes = uint64_t{1} << 30;  // bodies that come, or that a request is made from
