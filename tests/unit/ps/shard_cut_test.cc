@@ -58,7 +58,8 @@ class CutTest : public ShardTest {
 
   std::vector<std::string> kept_states() {
     std::vector<std::string> all;
-    for (const auto& [name, bytes] : shard_->trainer_states().chunk_states(shard_->tables().place())) all.push_back(name + " = " + *bytes);
+    for (const auto& [name, bytes] : shard_->trainer_states().chunk_states(shard_->tables().place()))
+      all.push_back(name + " = " + *bytes);
     return all;
   }
 

@@ -19,7 +19,7 @@ class MarksTest : public ShardTest {
   }
   void watch(std::map<uint64_t, std::vector<float>>& cuts, std::function<bool(uint64_t)> wanted = nullptr) {
     shard_->on_checkpoint([this, &cuts](uint64_t number, bool) { cuts[number] = weights(keys_); },
-                   std::move(wanted));
+                          std::move(wanted));
   }
 };
 
