@@ -18,8 +18,8 @@ size_t num_values(const BenchSettings& settings) {
 }
 
 // Values, how many are wanted, and the size that separates them.
-struct Task {
-  explicit Task(const BenchSettings& settings)
+struct SelectionTask {
+  explicit SelectionTask(const BenchSettings& settings)
       : values(bench_gradient(num_values(settings), 2)), count(values.size() / 1000) {
     std::vector<float> sizes(values.size());
     std::transform(values.begin(), values.end(), sizes.begin(), [](float x) { return std::fabs(x); });
@@ -60,7 +60,7 @@ class Selected final : public Workload {
   }
 
  private:
-  const Task task_;
+  const SelectionTask task_;
   const Selection kind_;
   Selector selector_;
   uint64_t draw_ = 1;
@@ -89,7 +89,7 @@ class NthElement final : public Workload {
  private:
   int64_t at() const { return static_cast<int64_t>(task_.count - 1); }
 
-  const Task task_;
+  const SelectionTask task_;
   std::vector<float> sizes_;
 };
 
@@ -112,7 +112,7 @@ class TorchSelected final : public Workload {
   }
 
  private:
-  const Task task_;
+  const SelectionTask task_;
   const bool sampled_;
   TorchSelection torch_;
   uint64_t found_ = 0;

@@ -16,7 +16,7 @@ namespace ps {
 // One owner thread.
 class CheckpointRequests {
  public:
-  // Who asks while a checkpoint is being written gets the next one.
+  // A request that comes while a checkpoint is being written gets the next one.
   void add(ReplyPtr reply) { waiting_.push_back(std::move(reply)); }
   void add() { asked_ = true; }                                           // nobody waits for it
   void add_begun(ReplyPtr reply) { begun_.push_back(std::move(reply)); }  // of the one that is being written

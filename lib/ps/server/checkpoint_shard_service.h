@@ -27,7 +27,7 @@ class CheckpointShardService {
   // Answered when the part is written, or will not be; at once unless it `comes`.
   void ask(uint64_t step, bool comes, ReplyPtr reply);
 
-  // Whether it has been told of that part.
+  // True once it has been told of that part.
   bool knows(uint64_t step) const;
 
   // A part is written, or will not be.

@@ -26,6 +26,16 @@ void PullService::answer(int rank, PullRequest request, uint64_t clock, Reply& r
                      keep ? std::move(rows) : nullptr, std::move(pulled)});
 }
 
+void PullService::check(const PullRequest& request) const {
+  tables_.check(request.parts);
+  uint64_t bytes = 0;
+  for (const RowSlice& slice : request.parts) {
+    bytes += tables_.bytes_of({&slice, 1}, request.type);
+    if (bytes <= kMaxMessageBytes) continue;
+    fail(Code::kData, "pull: the answer would have more than ", human_bytes(kMaxMessageBytes));
+  }
+}
+
 Payload PullService::read(const PullRequest& request) {
   return make_answer(request,
                      [&](char* out) { tables_.read(request.parts, request.mode, request.type, out); });
@@ -49,7 +59,7 @@ Buffer PullService::take_answer(uint64_t bytes) {
 
 // The rows of the request, which `fill` puts where it is told.
 Payload PullService::make_answer(const PullRequest& request, const std::function<void(char*)>& fill) {
-  tables_.check(request.parts);
+  check(request);
   if (request.mode == PullMode::kTrain) memory_.make_room(tables_, request.parts);
   Buffer rows = take_answer(tables_.bytes_of(request.parts, request.type));
   fill(rows.data());

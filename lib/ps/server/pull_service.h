@@ -35,7 +35,11 @@ class PullService {
   // Another run begins, with so many trainers.
   void restart(size_t num_trainers) { histories_ = std::vector<PullHistory>(num_trainers); }
 
-  // Reads rows without taking part in steps.  Throws kUnavailable when there is no room for the answer at
+  // Throws kData unless the rows of the request make one answer, of kMaxMessageBytes at most: a request may
+  // name the same rows many times.
+  void check(const PullRequest& request) const;
+
+  // Reads rows without taking part in steps.  Throws as check, kUnavailable when there is no room for the answer at
   // present, kExhausted when there has been none for long or there is none for the rows.
   Payload read(const PullRequest& request);
 

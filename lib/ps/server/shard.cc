@@ -180,7 +180,7 @@ void Shard::go_on_without(std::span<const int> ranks) {
 void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
   roster_.at(rank);
   if (broken_) throw *broken_;
-  tables_.check(request.parts);
+  pulls_.check(request);
   if (clock_->logs_pulls()) changes_.note(ShardEvent::kPull, rank, [&] { return encode_again(request); });
   clock_->note_pull(rank);
   if (!clock_->may_pull(request.step)) return pulls_.wait(rank, std::move(request), std::move(reply));
@@ -310,7 +310,7 @@ void Shard::finish_gathering(bool end_confirmed) {
   gathering_.finish(roster_.size());
 }
 
-// What a log was about to end may end now.
+// A gathering that a log has left complete may end now.
 void Shard::on_finished(std::function<void(uint64_t)> finished) {
   finished_ = std::move(finished);
   finish_gathering();
@@ -384,7 +384,7 @@ void Shard::end_replay(Time now) {
 
 // ---- requests that wait, and status
 
-// What was asked over connections that are gone has been, or will be, asked again.
+// Requests of connections that are gone have been, or will be, sent again.
 void Shard::forget_unwanted() {
   pulls_.forget_unwanted();
   gathering_.forget_unwanted();

@@ -80,7 +80,7 @@ class Shard {
   void on_finished(std::function<void(uint64_t passes)> finished);
   void confirm_end();
 
-  // What a checkpoint has of this shard beside its tables' rows and the trainers' state chunks.
+  // The states of a checkpoint of this shard: all but its tables' rows and the trainers' state chunks.
   std::map<std::string, std::string> states() const;
 
   // The answer to a trainer that asks for one of its state chunks.
@@ -144,7 +144,7 @@ class Shard {
   ShardTables tables_;
   const bool is_first_;  // with dense parameters, of the job
 
-  // Of the run.
+  // The run.
   ChangeNotifier changes_;
   TrainerRoster roster_;
   StepApplier applier_;

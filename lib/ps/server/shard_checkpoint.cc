@@ -10,7 +10,7 @@
 
 namespace ps {
 
-// What the writer's tasks share with the loop, which looks at it when the writer is idle.
+// The writer's tasks share this with the loop, which looks at it when the writer is idle.
 struct ShardCheckpoint::RowSlice {
   std::atomic<bool> given_up = false;
   std::unique_ptr<CheckpointShardWriter> writer;

@@ -26,7 +26,7 @@
 
 namespace ps {
 
-// Of all shards of a server.
+// How the shards of a server write checkpoints; the same for all of them.
 struct CheckpointSettings {
   std::string directory;  // the same one of all servers; empty: no checkpoints
   std::string scratch;    // without a directory: this server's own, for parts that trainers make models of
@@ -82,7 +82,7 @@ class ShardCheckpoint final : private SnapshotTarget {
   // Until the part is written; of the first shard, until the checkpoint counts, or has failed.
   bool busy() const { return phase_ != Phase::kIdle; }
 
-  // Whether it is the part of this one.
+  // True while it writes its part of this checkpoint.
   bool is_writing(uint64_t step) const { return busy() && static_cast<uint64_t>(cut_.step) == step; }
 
   const CheckpointCounters& counters() const { return counters_; }
@@ -123,7 +123,7 @@ class ShardCheckpoint final : private SnapshotTarget {
 
   Increments increments_;
 
-  // Of the running checkpoint.
+  // The running checkpoint.
   Phase phase_ = Phase::kIdle;
   CheckpointStep cut_;
   std::map<std::string, std::string> states_;

@@ -47,11 +47,19 @@ bool ShardHost::has_finished(const Hello& hello) {
 void ShardHost::admit(const Hello& hello) {
   if (failed_) throw *failed_;
   if (!shard_) resume_log(hello);
-  if (shard_ && has_lost_run(hello)) drop_shard();
+  if (shard_ && has_lost_run(hello)) {
+    check_may_drop(hello);
+    drop_shard();
+  }
   if (!shard_) return make_shard(hello);
   auto difference = first_difference(hello.schema, identity_.schema, "data.schema");
   if (!difference) difference = first_difference(hello.place, identity_.place, "servers");
-  if (difference) fail(Code::kUsage, "other trainers differ: ", *difference);
+  if (!difference) return;
+  const bool nobody_has_trained = shard_->roster().run() == 0;
+  if (!nobody_has_trained || hello.role != "train")
+    fail(Code::kUsage, "other trainers differ: ", *difference);
+  drop_shard();
+  make_shard(hello);
 }
 
 // The shard has a run that is over because some of it is lost elsewhere; or, beside the first shard, any run
@@ -62,6 +70,18 @@ bool ShardHost::has_lost_run(const Hello& hello) const {
   if (hello.run == 0) return hello.lost != 0 && hello.lost == run;
   if (!hello.recovers || hello.run == run) return false;
   return run != 0 || hello.checkpoint != origin_.folder;
+}
+
+// A number of another run is not enough to end this one: the trainer whose rank the hello names must be gone,
+// unless the hello is its own.  A rank that the run does not have takes the place of all.
+void ShardHost::check_may_drop(const Hello& hello) const {
+  const TrainerRoster& roster = shard_->roster();
+  const size_t rank = static_cast<size_t>(hello.rank);
+  const bool has_rank = rank < roster.size();
+  const bool is_own = has_rank && roster.trainers()[rank].generation == hello.generation;
+  const bool held = has_rank ? roster.trainers()[rank].connections > 0 : roster.anybody_connected();
+  if (is_own || !held) return;
+  fail(Code::kUnavailable, "trainer ", hello.rank, " is another process; it has to end first");
 }
 
 Welcome ShardHost::welcome_finished(const Hello& hello) const {

@@ -30,9 +30,10 @@ class ShardHost {
             std::function<void(const Error&)> on_failed);
   ~ShardHost();
 
-  // Of a hello, in this order: throws kUsage unless it is of this job; says that its trainer's process, which
-  // was not here before, has nothing to do any more, and needs neither a run nor the other shards; makes the
-  // shard, or throws kUsage unless the hello is of the same data and servers as the shard.
+  // Each hello goes through these in this order.  check_job throws kUsage unless it is of this job.
+  // has_finished says that its trainer's process, which was not here before, has nothing to do any more, and
+  // needs neither a run nor the other shards.  admit makes the shard, or throws kUsage unless the hello is of
+  // the same data and servers as the shard; a trainer's replaces those of readers while no trainer has come.
   void check_job(const Hello& hello) const;
   bool has_finished(const Hello& hello);
   void admit(const Hello& hello);
@@ -64,6 +65,7 @@ class ShardHost {
 
  private:
   bool has_lost_run(const Hello& hello) const;
+  void check_may_drop(const Hello& hello) const;
   void new_shard(const Json& schema, const Json& place, const std::string& cpu);
   void make_shard(const Hello& hello);
   void drop_shard();

@@ -86,7 +86,7 @@ uint32_t row_report_body(ShardPeer&, Frame frame) {
   return parameter;
 }
 
-// Of rows, whose widths the shard knows.
+// Requests with rows, whose widths the shard knows.
 PushRequest push_body(ShardPeer& peer, Frame frame) {
   return decode_push(std::move(frame.body), peer.host.shard().tables().widths());
 }
@@ -98,7 +98,7 @@ GatherRequest gather_body(ShardPeer&, Frame frame) {
   return decode_gather(text_of(frame));
 }
 
-// Of all others.
+// All other requests.
 template <auto decode>
 auto bytes_body(ShardPeer&, Frame frame) {
   return decode(frame.body.bytes());

@@ -43,7 +43,7 @@ class ShardServer {
   // refused from then on.  To be called before the loop runs.
   void on_failed(std::function<void(const Error&)> failed) { on_failed_ = std::move(failed); }
 
-  // Whether a checkpoint is not done.
+  // True while a checkpoint is being written.
   bool writes_checkpoint() const { return host_.checkpoints().has_directory() && host_.checkpoints().busy(); }
 
   size_t num_connections() const { return server_->num_connections(); }

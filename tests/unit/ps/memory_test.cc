@@ -235,6 +235,22 @@ TEST_F(MemoryTest, WithoutRoomForAnswersPullsArePutOffAndAfterLongRefused) {
   EXPECT_EQ(pull(keys(0, 50000)), 0);  // one that is alone
 }
 
+TEST_F(MemoryTest, APullThatNamesTheSameRowsManyTimesMakesNoAnswerOfManyTimesTheirSize) {
+  shard_ = make({}, {test_parameter("matrix", ParameterKind::kMatrix, false, 1 << 16, 16)});  // 4 MiB
+  for (const PullMode mode : {PullMode::kRead, PullMode::kTrain}) {
+    for (const uint32_t times : {16u, 17u}) {
+      std::string parts;
+      for (uint32_t i = 0; i < times; ++i) encode_range_part(0, 0, 1 << 16, false, parts);
+      const PullRequest request = decode_pull(encode_pull({.mode = mode}, times, parts));
+      const int code = outcome([&](ReplyPtr& reply) {
+        mode == PullMode::kRead ? void(shard_->read(request)) : shard_->pull(0, request, reply);
+      });
+      EXPECT_EQ(code, times == 16 ? 0 : static_cast<int>(Code::kData));
+    }
+  }
+  EXPECT_THAT(message_, HasSubstr("the answer would have more than 64"));
+}
+
 TEST_F(MemoryTest, TablesGetWhatMessagesCannotUse) {
   for (uint64_t bytes : {uint64_t{400} * kMebi, uint64_t{4} << 30, uint64_t{1} << 40}) {
     for (int shards : {1, 3, 4}) {

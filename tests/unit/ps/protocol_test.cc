@@ -300,7 +300,7 @@ TEST(Hello, AWelcomeWhoseNumbersNoRunReachesIsRefused) {
   EXPECT_NO_THROW(Welcome::spec().parse(honest, "welcome"));
   for (const char* key : {"step", "batches", "pass_batches", "pass", "gathered", "finished"}) {
     Json lie = honest;
-    lie["run_status"][key] = uint64_t{1} << 63;
+    lie["standing"][key] = uint64_t{1} << 63;
     EXPECT_THROW(Welcome::spec().parse(lie, "welcome"), Error) << key;
   }
 }
