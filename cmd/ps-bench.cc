@@ -211,7 +211,7 @@ class Output {
  private:
   enum { kTable, kBars, kDocument, kStream } kind_;
   const std::span<const Task> tasks_;
-  const Table table_;
+  const ReportTable table_;
   const Machine machine_;
   const double scale_;
   const int runs_;

@@ -60,7 +60,7 @@ std::string machine_text(const Machine& machine, double scale, int runs) {
              "runs        ", runs, " of each, size ", significant(scale, 3), "\n");
 }
 
-Table::Table(std::span<const Task> tasks, bool has_baseline) : has_baseline_(has_baseline) {
+ReportTable::ReportTable(std::span<const Task> tasks, bool has_baseline) : has_baseline_(has_baseline) {
   size_t name = 0, peer = 4;
   for (const Task& task : tasks) {
     name = std::max(name, task.benchmark->name.size());
@@ -72,7 +72,7 @@ Table::Table(std::span<const Task> tasks, bool has_baseline) : has_baseline_(has
   if (has_baseline) widths_.push_back(kShareWidth);
 }
 
-std::string Table::line(std::span<const std::string> cells, const std::string& rest) const {
+std::string ReportTable::line(std::span<const std::string> cells, const std::string& rest) const {
   std::string out;
   for (size_t i = 0; i < cells.size(); ++i) {
     std::string padding(widths_[i] - std::min(widths_[i], cells[i].size()), ' ');
@@ -84,13 +84,13 @@ std::string Table::line(std::span<const std::string> cells, const std::string& r
   return out + '\n';
 }
 
-std::string Table::header(const Machine& machine, double scale, int runs) const {
+std::string ReportTable::header(const Machine& machine, double scale, int runs) const {
   std::vector<std::string> cells = {"benchmark", "threads", "median", "best", "of limit", "peer"};
   if (has_baseline_) cells.push_back("baseline");
   return cat(machine_text(machine, scale, runs), "\n", line(cells, ""));
 }
 
-std::string Table::row(const Result& result) const {
+std::string ReportTable::row(const Result& result) const {
   std::vector<std::string> cells = {result.name, std::to_string(result.threads)};
   if (!result.skipped.empty()) return line(cells, cat("skipped: ", result.skipped));
   cells.push_back(rate_text(result.median_rate(), result.unit));

@@ -26,10 +26,10 @@ std::string last_part(const std::string& name);
 std::string machine_text(const Machine& machine, double scale, int runs);
 
 // Lines of an aligned table, each ended by \n; they are printed as the results come in.
-class Table {
+class ReportTable {
  public:
   // The names of the tasks say how wide the first column is.  With a baseline there is a column for it.
-  Table(std::span<const Task> tasks, bool has_baseline);
+  ReportTable(std::span<const Task> tasks, bool has_baseline);
 
   std::string header(const Machine& machine, double scale, int runs) const;
   std::string row(const Result& result) const;

@@ -74,7 +74,7 @@ static ExchangeCost times(double count, ExchangeCost cost) {
 // Each trainer sends each shard its part, those of the first ports first; a shard adds when it has all, and answers
 // all.  The busiest link carries max(ranks, servers) messages a port each way, and answers of all ports but the
 // last while parts of later ports still come.
-static ExchangeCost server_cost(const ClusterParameters& cluster, const Payload& payload) {
+static ExchangeCost server_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double shards = static_cast<double>(cluster.servers * cluster.ports);
   const double part = payload.dense_bytes / shards;
   const double messages = static_cast<double>(std::max(cluster.ranks, cluster.servers));
@@ -85,7 +85,7 @@ static ExchangeCost server_cost(const ClusterParameters& cluster, const Payload&
 }
 
 // Each rank owns a part: all send it theirs, it adds, and sends all the sum.
-static ExchangeCost direct_cost(const ClusterParameters& cluster, const Payload& payload) {
+static ExchangeCost direct_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double others = static_cast<double>(cluster.ranks - 1);
   const double part = payload.dense_bytes / static_cast<double>(cluster.ranks);
   ExchangeCost cost = times(2, burst(cluster, others, part));
@@ -93,13 +93,13 @@ static ExchangeCost direct_cost(const ClusterParameters& cluster, const Payload&
   return cost;
 }
 
-int64_t chain_chunks(const ClusterParameters& cluster, const Payload& payload) {
+int64_t chain_chunks(const ClusterParameters& cluster, const StepBytes& payload) {
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(payload.dense_bytes / cluster.chunk_bytes)));
 }
 
 // Chunks go from rank to rank, each adding its own; the last rank's sums go back.  A pipeline of ranks - 1
 // stages takes one chunk through all of them, and for each further chunk the time of the slowest.
-static ExchangeCost chain_cost(const ClusterParameters& cluster, const Payload& payload) {
+static ExchangeCost chain_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double chunks = static_cast<double>(chain_chunks(cluster, payload));
   const double stages = static_cast<double>(cluster.ranks - 1), bytes = payload.dense_bytes / chunks;
   const double slot = message_slot(cluster, bytes);
@@ -115,14 +115,14 @@ static ExchangeCost chain_cost(const ClusterParameters& cluster, const Payload& 
 }
 
 // Binomial: in each round half of the ranks left send all they have to the other half; then back.
-static ExchangeCost tree_cost(const ClusterParameters& cluster, const Payload& payload) {
+static ExchangeCost tree_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double rounds = static_cast<double>(tree_rounds(cluster.ranks));
   ExchangeCost cost = times(2 * rounds, burst(cluster, 1, payload.dense_bytes));
   cost += sum_of(cluster, rounds * payload.dense_bytes);
   return cost;
 }
 
-static ExchangeCost ring_cost(const ClusterParameters& cluster, const Payload& payload) {
+static ExchangeCost ring_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double steps = static_cast<double>(cluster.ranks - 1);
   const double part = payload.dense_bytes / static_cast<double>(cluster.ranks);
   ExchangeCost cost = times(2 * steps, burst(cluster, 1, part));
@@ -132,7 +132,7 @@ static ExchangeCost ring_cost(const ClusterParameters& cluster, const Payload& p
 
 // Partners at distance 1, 2, 4 … exchange halves of what they still add, then double what they have.  Ranks
 // beyond a power of two first give all they have to a partner, and get the sum at the end.
-static ExchangeCost halving_doubling_cost(const ClusterParameters& cluster, const Payload& payload) {
+static ExchangeCost halving_doubling_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const int64_t inner = power_of_two_below(cluster.ranks);
   ExchangeCost cost;
   double bytes = payload.dense_bytes;
@@ -148,7 +148,7 @@ static ExchangeCost halving_doubling_cost(const ClusterParameters& cluster, cons
 }
 
 // Each rank packs its gradient and sends it to all others, which add all that they have.
-static ExchangeCost dgc_cost(const ClusterParameters& cluster, const Payload& payload) {
+static ExchangeCost dgc_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   ExchangeCost cost = burst(cluster, static_cast<double>(cluster.ranks - 1), payload.packed_bytes);
   cost.codec =
       work_seconds(cluster, payload.dense_bytes, cluster.encode_rate) +
@@ -158,44 +158,45 @@ static ExchangeCost dgc_cost(const ClusterParameters& cluster, const Payload& pa
 
 std::span<const ExchangeEntry> exchange_catalog() {
   static constexpr std::array<ExchangeEntry, 7> kCatalog = {{
-      {Exchange::kServer, "server", "through servers, whose shards add", true, server_cost},
-      {Exchange::kDirect, "direct", "each rank adds a part, and sends it to all", true, direct_cost},
-      {Exchange::kChain, "chain", "chunks from rank to rank and back", true, chain_cost},
-      {Exchange::kTree, "tree", "binomial tree, as FireCaffe has it", false, tree_cost},
-      {Exchange::kRing, "ring", "parts around a ring, twice", false, ring_cost},
-      {Exchange::kHalvingDoubling, "halving_doubling", "halves between partners ever farther apart", false,
-       halving_doubling_cost},
-      {Exchange::kDgc, "dgc", "deep gradient compression: packed gradients to all", true, dgc_cost},
+      {ExchangeKind::kServer, "server", "through servers, whose shards add", true, server_cost},
+      {ExchangeKind::kDirect, "direct", "each rank adds a part, and sends it to all", true, direct_cost},
+      {ExchangeKind::kChain, "chain", "chunks from rank to rank and back", true, chain_cost},
+      {ExchangeKind::kTree, "tree", "binomial tree, as FireCaffe has it", false, tree_cost},
+      {ExchangeKind::kRing, "ring", "parts around a ring, twice", false, ring_cost},
+      {ExchangeKind::kHalvingDoubling, "halving_doubling", "halves between partners ever farther apart",
+       false, halving_doubling_cost},
+      {ExchangeKind::kDgc, "dgc", "deep gradient compression: packed gradients to all", true, dgc_cost},
   }};
   return kCatalog;
 }
 
-const ExchangeEntry& exchange_entry(Exchange exchange) {
+const ExchangeEntry& exchange_entry(ExchangeKind exchange) {
   for (const ExchangeEntry& entry : exchange_catalog()) {
     if (entry.exchange == exchange) return entry;
   }
   PS_CHECK(false);
 }
 
-ExchangeCost exchange_cost(Exchange exchange, const ClusterParameters& cluster, const Payload& payload) {
+ExchangeCost exchange_cost(ExchangeKind exchange, const ClusterParameters& cluster,
+                           const StepBytes& payload) {
   return cluster.ranks < 2 ? ExchangeCost{} : exchange_entry(exchange).cost(cluster, payload);
 }
 
-double exchange_messages(Exchange exchange, const ClusterParameters& cluster, const Payload& payload) {
+double exchange_messages(ExchangeKind exchange, const ClusterParameters& cluster, const StepBytes& payload) {
   const double ranks = static_cast<double>(cluster.ranks);
   switch (exchange) {
-    case Exchange::kServer:
+    case ExchangeKind::kServer:
       return 2 * ranks * static_cast<double>(cluster.servers * cluster.ports);
-    case Exchange::kChain:
+    case ExchangeKind::kChain:
       return 2 * (ranks - 1) * static_cast<double>(chain_chunks(cluster, payload));
-    case Exchange::kTree:
+    case ExchangeKind::kTree:
       return 2 * (ranks - 1);
-    case Exchange::kHalvingDoubling:
+    case ExchangeKind::kHalvingDoubling:
       return 2 * ranks * static_cast<double>(tree_rounds(cluster.ranks));
-    case Exchange::kDgc:
+    case ExchangeKind::kDgc:
       return ranks * (ranks - 1);
-    case Exchange::kDirect:
-    case Exchange::kRing:
+    case ExchangeKind::kDirect:
+    case ExchangeKind::kRing:
       return 2 * ranks * (ranks - 1);
   }
   PS_CHECK(false);

@@ -34,7 +34,7 @@ struct ClusterParameters {
 };
 
 // What one rank has to exchange.
-struct Payload {
+struct StepBytes {
   double dense_bytes = 0;
   double packed_bytes = 0;  // the same gradient after DGC
 };
@@ -51,22 +51,22 @@ struct ExchangeCost {
   ExchangeCost& operator+=(const ExchangeCost& other);
 };
 
-enum class Exchange { kServer, kDirect, kChain, kTree, kRing, kHalvingDoubling, kDgc };
+enum class ExchangeKind { kServer, kDirect, kChain, kTree, kRing, kHalvingDoubling, kDgc };
 
 struct ExchangeEntry {
-  Exchange exchange;
+  ExchangeKind exchange;
   std::string_view name;  // "server"
   std::string_view help;
   bool rank_order;  // sums run in rank order: the same bits as through servers
-  ExchangeCost (*cost)(const ClusterParameters& cluster, const Payload& payload);  // of 2 ranks or more
+  ExchangeCost (*cost)(const ClusterParameters& cluster, const StepBytes& payload);  // of 2 ranks or more
 };
 
 // Every exchange, in the order of the manual.
 std::span<const ExchangeEntry> exchange_catalog();
-const ExchangeEntry& exchange_entry(Exchange exchange);
+const ExchangeEntry& exchange_entry(ExchangeKind exchange);
 
 // The cost of an exchange; none for a single rank.
-ExchangeCost exchange_cost(Exchange exchange, const ClusterParameters& cluster, const Payload& payload);
+ExchangeCost exchange_cost(ExchangeKind exchange, const ClusterParameters& cluster, const StepBytes& payload);
 
 // Seconds that pass from one message of `bytes` to the next.
 double message_slot(const ClusterParameters& cluster, double bytes);
@@ -79,10 +79,10 @@ int64_t tree_rounds(int64_t ranks);
 int64_t power_of_two_below(int64_t ranks);
 
 // Messages that one exchange has on all links together.
-double exchange_messages(Exchange exchange, const ClusterParameters& cluster, const Payload& payload);
+double exchange_messages(ExchangeKind exchange, const ClusterParameters& cluster, const StepBytes& payload);
 
 // Pieces of a chain's exchange.
-int64_t chain_chunks(const ClusterParameters& cluster, const Payload& payload);
+int64_t chain_chunks(const ClusterParameters& cluster, const StepBytes& payload);
 
 }  // namespace ps
 

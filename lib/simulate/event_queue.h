@@ -9,12 +9,12 @@
 namespace ps {
 
 // Message number `index` of `sender` is ready at `time`.
-struct Event {
+struct SimulatedEvent {
   double time;
   uint32_t sender, index;
 
   // Events of one time come by sender, so that the order depends on nothing else.
-  bool before(const Event& other) const {
+  bool before(const SimulatedEvent& other) const {
     return time < other.time || (time == other.time && sender < other.sender);
   }
 };
@@ -24,22 +24,22 @@ class EventQueue {
   void reserve(size_t events) { heap_.reserve(events); }
   bool empty() const { return heap_.empty(); }
 
-  void push(const Event& event) {
+  void push(const SimulatedEvent& event) {
     heap_.push_back(event);
     std::push_heap(heap_.begin(), heap_.end(), later);
   }
 
-  Event pop() {
+  SimulatedEvent pop() {
     std::pop_heap(heap_.begin(), heap_.end(), later);
-    const Event event = heap_.back();
+    const SimulatedEvent event = heap_.back();
     heap_.pop_back();
     return event;
   }
 
  private:
-  static bool later(const Event& a, const Event& b) { return b.before(a); }
+  static bool later(const SimulatedEvent& a, const SimulatedEvent& b) { return b.before(a); }
 
-  std::vector<Event> heap_;
+  std::vector<SimulatedEvent> heap_;
 };
 
 }  // namespace ps

@@ -37,7 +37,7 @@ void cross(const MessageTimes& message, size_t senders, size_t receivers, size_t
   queue.reserve(senders);
   for (size_t s = 0; s < senders; ++s) queue.push({ready(s, 0), static_cast<uint32_t>(s), 0});
   while (!queue.empty()) {
-    const Event event = queue.pop();
+    const SimulatedEvent event = queue.pop();
     const size_t port = event.index / receivers, receiver = (event.sender + event.index) % receivers;
     const double begin = std::max(event.time + message.on_the_way, receiver_free[receiver]);
     receiver_free[receiver] = begin + message.slot;
@@ -49,7 +49,7 @@ void cross(const MessageTimes& message, size_t senders, size_t receivers, size_t
   }
 }
 
-void run_server(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+void run_server(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const size_t servers = static_cast<size_t>(cluster.servers), ports = static_cast<size_t>(cluster.ports);
   const double part = payload.dense_bytes / static_cast<double>(servers * ports);
   const MessageTimes message(cluster, part);
@@ -90,14 +90,14 @@ void add_to_all(Clocks& clocks, double seconds) {
   for (double& clock : clocks) clock += seconds;
 }
 
-void run_direct(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+void run_direct(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const double ranks = static_cast<double>(clocks.size()), part = payload.dense_bytes / ranks;
   all_to_all(cluster, part, clocks);
   add_to_all(clocks, work_seconds(cluster, (ranks - 1) * part, cluster.sum_rate));
   all_to_all(cluster, part, clocks);
 }
 
-void run_dgc(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+void run_dgc(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   add_to_all(clocks, work_seconds(cluster, payload.dense_bytes, cluster.encode_rate));
   all_to_all(cluster, payload.packed_bytes, clocks);
   add_to_all(clocks, work_seconds(cluster, static_cast<double>(clocks.size()) * payload.packed_bytes,
@@ -122,7 +122,7 @@ void pass_along(const ClusterParameters& cluster, double bytes, int64_t chunks, 
   }
 }
 
-void run_chain(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+void run_chain(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const int64_t chunks = chain_chunks(cluster, payload);
   const double bytes = payload.dense_bytes / static_cast<double>(chunks);
   std::vector<size_t> order(clocks.size());
@@ -133,7 +133,7 @@ void run_chain(const ClusterParameters& cluster, const Payload& payload, Clocks&
 }
 
 // A message begins when both of its ranks are ready, since each takes part in one message at a time.
-void run_tree(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+void run_tree(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const double message = MessageTimes(cluster, payload.dense_bytes).whole();
   const double add = work_seconds(cluster, payload.dense_bytes, cluster.sum_rate);
   const size_t ranks = clocks.size();
@@ -149,7 +149,7 @@ void run_tree(const ClusterParameters& cluster, const Payload& payload, Clocks& 
   }
 }
 
-void run_ring(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+void run_ring(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const double part = payload.dense_bytes / static_cast<double>(clocks.size());
   const double message = MessageTimes(cluster, part).whole();
   const double add = work_seconds(cluster, part, cluster.sum_rate);
@@ -175,7 +175,7 @@ void swap_with_partners(const ClusterParameters& cluster, double bytes, double a
   }
 }
 
-void run_halving_doubling(const ClusterParameters& cluster, const Payload& payload, Clocks& clocks) {
+void run_halving_doubling(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const size_t inner = static_cast<size_t>(power_of_two_below(cluster.ranks));
   const double whole = MessageTimes(cluster, payload.dense_bytes).whole();
   auto add = [&](double bytes) { return work_seconds(cluster, bytes, cluster.sum_rate); };
@@ -196,24 +196,24 @@ void run_halving_doubling(const ClusterParameters& cluster, const Payload& paylo
 
 }  // namespace
 
-void run_exchange(Exchange exchange, const ClusterParameters& cluster, const Payload& payload,
+void run_exchange(ExchangeKind exchange, const ClusterParameters& cluster, const StepBytes& payload,
                   std::vector<double>& clocks) {
   PS_CHECK(static_cast<int64_t>(clocks.size()) == cluster.ranks);
   if (clocks.size() < 2) return;
   switch (exchange) {
-    case Exchange::kServer:
+    case ExchangeKind::kServer:
       return run_server(cluster, payload, clocks);
-    case Exchange::kDirect:
+    case ExchangeKind::kDirect:
       return run_direct(cluster, payload, clocks);
-    case Exchange::kChain:
+    case ExchangeKind::kChain:
       return run_chain(cluster, payload, clocks);
-    case Exchange::kTree:
+    case ExchangeKind::kTree:
       return run_tree(cluster, payload, clocks);
-    case Exchange::kRing:
+    case ExchangeKind::kRing:
       return run_ring(cluster, payload, clocks);
-    case Exchange::kHalvingDoubling:
+    case ExchangeKind::kHalvingDoubling:
       return run_halving_doubling(cluster, payload, clocks);
-    case Exchange::kDgc:
+    case ExchangeKind::kDgc:
       return run_dgc(cluster, payload, clocks);
   }
 }

@@ -10,7 +10,7 @@ namespace ps {
 
 // clocks [ranks]: when each rank has its gradient  ->  when it has the sum.  When all are ready at once, the
 // last rank has it exchange_cost later.
-void run_exchange(Exchange exchange, const ClusterParameters& cluster, const Payload& payload,
+void run_exchange(ExchangeKind exchange, const ClusterParameters& cluster, const StepBytes& payload,
                   std::vector<double>& clocks);
 
 }  // namespace ps

@@ -24,7 +24,7 @@ LayerPlan plan_layer(const LayerSize& size, const PlanRequest& request) {
     layer.activation_bytes = kFloatBytes * examples * static_cast<double>(size.inputs);
   if (size.weights == 0) return layer;
   auto seconds = [&](double bytes) {
-    return exchange_cost(Exchange::kDirect, request.cluster, {.dense_bytes = bytes}).total();
+    return exchange_cost(ExchangeKind::kDirect, request.cluster, {.dense_bytes = bytes}).total();
   };
   layer.data_seconds = seconds(layer.weight_bytes);
   // All-gather of what it reads, then reduce-scatter of its gradient: what `direct` does, the other way
@@ -38,7 +38,8 @@ ExchangeCost share_of(const ExchangeCost& cost, double periods) {
           cost.codec / periods};
 }
 
-StrategyPlan plan_strategy(const Strategy& strategy, const PlanRequest& request, const Payload& payload) {
+StrategyPlan plan_strategy(const SimulatedStrategy& strategy, const PlanRequest& request,
+                           const StepBytes& payload) {
   const ExchangeEntry& entry = exchange_entry(strategy.exchange);
   StrategyPlan plan;
   plan.name = entry.name;
@@ -56,16 +57,16 @@ StrategyPlan plan_strategy(const Strategy& strategy, const PlanRequest& request,
 }
 
 // The fastest of the dense exchanges that add in rank order.
-Exchange best_dense(const ClusterParameters& cluster, const Payload& payload) {
-  Exchange best = Exchange::kServer;
-  for (Exchange other : {Exchange::kDirect, Exchange::kChain}) {
+ExchangeKind best_dense(const ClusterParameters& cluster, const StepBytes& payload) {
+  ExchangeKind best = ExchangeKind::kServer;
+  for (ExchangeKind other : {ExchangeKind::kDirect, ExchangeKind::kChain}) {
     if (exchange_cost(other, cluster, payload).total() < exchange_cost(best, cluster, payload).total())
       best = other;
   }
   return best;
 }
 
-double best_dense_seconds(const ClusterParameters& cluster, const Payload& payload) {
+double best_dense_seconds(const ClusterParameters& cluster, const StepBytes& payload) {
   return exchange_cost(best_dense(cluster, payload), cluster, payload).total();
 }
 
@@ -83,19 +84,19 @@ BreakEven break_even_bandwidth(const std::string& what, const Pays& pays) {
   return point;
 }
 
-BreakEven dgc_bandwidth(const PlanRequest& request, const Payload& payload, double gain) {
+BreakEven dgc_bandwidth(const PlanRequest& request, const StepBytes& payload, double gain) {
   auto pays = [&](double bandwidth) {
     ClusterParameters cluster = request.cluster;
     cluster.bandwidth = bandwidth;
     const double dense = request.compute_seconds + best_dense_seconds(cluster, payload);
-    const double dgc = request.compute_seconds + exchange_cost(Exchange::kDgc, cluster, payload).total();
+    const double dgc = request.compute_seconds + exchange_cost(ExchangeKind::kDgc, cluster, payload).total();
     return dgc < dense * (1 - gain);
   };
   const std::string than = gain > 0 ? cat(100 * gain, " % shorter") : "shorter";
   return break_even_bandwidth(cat("bandwidth below which dgc makes a step ", than), pays);
 }
 
-BreakEven local_sgd_bandwidth(const PlanRequest& request, const Payload& payload, int64_t period) {
+BreakEven local_sgd_bandwidth(const PlanRequest& request, const StepBytes& payload, int64_t period) {
   auto pays = [&](double bandwidth) {
     ClusterParameters cluster = request.cluster;
     cluster.bandwidth = bandwidth;
@@ -109,8 +110,8 @@ BreakEven local_sgd_bandwidth(const PlanRequest& request, const Payload& payload
 }
 
 // The rate at which packing takes as long as the dense exchange takes more than DGC's messages.
-BreakEven encode_rate(const PlanRequest& request, const Payload& payload) {
-  const ExchangeCost dgc = exchange_cost(Exchange::kDgc, request.cluster, payload);
+BreakEven encode_rate(const PlanRequest& request, const StepBytes& payload) {
+  const ExchangeCost dgc = exchange_cost(ExchangeKind::kDgc, request.cluster, payload);
   const double encoding = work_seconds(request.cluster, payload.dense_bytes, request.cluster.encode_rate);
   const double left = best_dense_seconds(request.cluster, payload) - (dgc.total() - encoding);
   BreakEven point{"encode rate above which dgc makes a step shorter", "B/s", std::nullopt, false};
@@ -119,15 +120,15 @@ BreakEven encode_rate(const PlanRequest& request, const Payload& payload) {
 }
 
 // Servers enough for trainers to lose little by not exchanging among themselves.
-BreakEven enough_servers(const PlanRequest& request, const Payload& payload) {
+BreakEven enough_servers(const PlanRequest& request, const StepBytes& payload) {
   BreakEven point{cat("servers from which a step through them is at most ", 100 * kWorthwhileGain,
                       " % longer than with direct"),
                   "servers", std::nullopt, false};
-  const double direct = exchange_cost(Exchange::kDirect, request.cluster, payload).total();
+  const double direct = exchange_cost(ExchangeKind::kDirect, request.cluster, payload).total();
   const double allowed = (request.compute_seconds + direct) * (1 + kWorthwhileGain);
   ClusterParameters cluster = request.cluster;
   for (cluster.servers = 1; cluster.servers <= request.cluster.ranks && !point.value; ++cluster.servers) {
-    const double server = exchange_cost(Exchange::kServer, cluster, payload).total();
+    const double server = exchange_cost(ExchangeKind::kServer, cluster, payload).total();
     if (request.compute_seconds + server <= allowed) point.value = static_cast<double>(cluster.servers);
   }
   return point;
@@ -160,7 +161,7 @@ class Adviser {
 
   void advise_on_compression(double share) {
     const auto dgc = std::find_if(plan_.strategies.begin(), plan_.strategies.end(), [](const auto& other) {
-      return other.strategy.exchange == Exchange::kDgc;
+      return other.strategy.exchange == ExchangeKind::kDgc;
     });
     const double gained = gain(*dgc);
     if (share < kWorthwhileGain) {
@@ -175,7 +176,7 @@ class Adviser {
   }
 
   void advise_on(const StrategyPlan& other) {
-    if (gain(other) < kWorthwhileGain || other.strategy.exchange == Exchange::kDgc) return;
+    if (gain(other) < kWorthwhileGain || other.strategy.exchange == ExchangeKind::kDgc) return;
     if (other.strategy.period > 1) {
       say(other.name, " makes a step ", percent(gain(other)), " shorter, and trains in another way");
     } else if (!exchange_entry(other.strategy.exchange).rank_order) {
@@ -198,7 +199,7 @@ class Adviser {
 void plan_strategies(Plan& plan) {
   for (const ExchangeEntry& entry : exchange_catalog())
     plan.strategies.push_back(plan_strategy({entry.exchange, 1}, plan.request, plan.payload));
-  const Exchange best = best_dense(plan.request.cluster, plan.payload);
+  const ExchangeKind best = best_dense(plan.request.cluster, plan.payload);
   for (size_t i = 0; i < plan.strategies.size(); ++i) {
     if (plan.strategies[i].strategy.exchange == best) plan.best = i;
   }
@@ -208,9 +209,9 @@ void plan_strategies(Plan& plan) {
 
 }  // namespace
 
-Payload payload_of(const std::vector<LayerSize>& layers, double density) {
+StepBytes payload_of(const std::vector<LayerSize>& layers, double density) {
   constexpr double kPackedBytes = 6;  // a float and 16 bits of run length
-  Payload payload;
+  StepBytes payload;
   for (const LayerSize& layer : layers) {
     const double biases = static_cast<double>(layer.biases);
     const double others = static_cast<double>(layer.weights) - biases;

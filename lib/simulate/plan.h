@@ -37,7 +37,7 @@ struct LayerPlan {
 
 struct StrategyPlan {
   std::string name, help;
-  Strategy strategy;
+  SimulatedStrategy strategy;
   ExchangeCost exchange;  // a step; of local SGD, its share
   double step_seconds = 0;
   double examples_per_second = 0;  // of all trainers
@@ -53,7 +53,7 @@ struct BreakEven {
 
 struct Plan {
   PlanRequest request;
-  Payload payload;
+  StepBytes payload;
   double activation_bytes = 0;  // of all layers
   std::vector<LayerPlan> layers;
   std::vector<StrategyPlan> strategies;  // in the order of the catalogue, then local SGD
@@ -72,7 +72,7 @@ Plan make_plan(const PlanRequest& request);
 
 // What is exchanged each step.  DGC packs weights in tensors of more than one dimension, 6 bytes each of
 // those it sends, and sends others whole: Lin et al., ICLR 2018.
-Payload payload_of(const std::vector<LayerSize>& layers, double density);
+StepBytes payload_of(const std::vector<LayerSize>& layers, double density);
 
 }  // namespace ps
 

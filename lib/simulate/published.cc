@@ -40,11 +40,11 @@ PublishedTable firecaffe() {
     ClusterParameters cluster;
     cluster.ranks = row.ranks;
     cluster.bandwidth = 2.8e9;
-    const Payload payload{.dense_bytes = row.weights_mb * 1e6};
+    const StepBytes payload{.dense_bytes = row.weights_mb * 1e6};
     const double compute = step_seconds(row.one_days * kDay, row.one_epochs, row.batch) / row.ranks;
     table.figures.push_back({cat(row.net, ", ", row.ranks, " GPUs, batch ", row.batch),
                              step_seconds(row.hours * kHour, row.epochs, row.batch),
-                             compute + exchange_cost(Exchange::kTree, cluster, payload).total()});
+                             compute + exchange_cost(ExchangeKind::kTree, cluster, payload).total()});
   }
   return table;
 }
@@ -67,9 +67,9 @@ PublishedTable paddle_dgc() {
     ClusterParameters cluster;
     cluster.bandwidth = row.bits / 8;
     cluster.encode_rate = kBytes / kPacking;
-    const Payload payload{.dense_bytes = kBytes, .packed_bytes = kBytes * 0.001 * 6 / 4};
-    const double momentum = kCompute + exchange_cost(Exchange::kDirect, cluster, payload).total();
-    const double dgc = kCompute + exchange_cost(Exchange::kDgc, cluster, payload).total();
+    const StepBytes payload{.dense_bytes = kBytes, .packed_bytes = kBytes * 0.001 * 6 / 4};
+    const double momentum = kCompute + exchange_cost(ExchangeKind::kDirect, cluster, payload).total();
+    const double dgc = kCompute + exchange_cost(ExchangeKind::kDgc, cluster, payload).total();
     table.figures.push_back({cat(row.link, ", momentum"), row.momentum, momentum});
     table.figures.push_back({cat(row.link, ", DGC"), row.dgc, dgc});
     table.figures.push_back({cat(row.link, ", speed-up"), row.momentum / row.dgc, momentum / dgc});

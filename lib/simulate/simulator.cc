@@ -29,8 +29,8 @@ namespace {
 // The cluster at work: clocks_ says when each trainer has done all that it did so far.
 class SimulatedCluster {
  public:
-  SimulatedCluster(const Strategy& strategy, const ClusterParameters& cluster, const Payload& payload,
-                   double compute_seconds, const Noise& noise)
+  SimulatedCluster(const SimulatedStrategy& strategy, const ClusterParameters& cluster,
+                   const StepBytes& payload, double compute_seconds, const Noise& noise)
       : strategy_(strategy),
         cluster_(cluster),
         payload_(payload),
@@ -70,9 +70,9 @@ class SimulatedCluster {
     ++run_.checkpoints;
   }
 
-  const Strategy strategy_;
+  const SimulatedStrategy strategy_;
   const ClusterParameters cluster_;
-  const Payload payload_;
+  const StepBytes payload_;
   const double compute_seconds_;
   const Noise noise_;
   std::vector<double> clocks_;
@@ -82,8 +82,8 @@ class SimulatedCluster {
 
 }  // namespace
 
-SimulatedRun simulate(const Strategy& strategy, const ClusterParameters& cluster, const Payload& payload,
-                      double compute_seconds, int64_t steps, const Noise& noise) {
+SimulatedRun simulate(const SimulatedStrategy& strategy, const ClusterParameters& cluster,
+                      const StepBytes& payload, double compute_seconds, int64_t steps, const Noise& noise) {
   PS_CHECK(strategy.period > 0);
   SimulatedCluster simulated(strategy, cluster, payload, compute_seconds, noise);
   for (int64_t number = 0; number < steps; ++number) simulated.step(number);

@@ -15,8 +15,8 @@
 namespace ps {
 
 // How training exchanges: every `period` steps (local SGD; 1: after each step).
-struct Strategy {
-  Exchange exchange = Exchange::kDirect;
+struct SimulatedStrategy {
+  ExchangeKind exchange = ExchangeKind::kDirect;
   int64_t period = 1;
 };
 
@@ -42,8 +42,8 @@ struct SimulatedRun {
 // `steps` steps of `compute_seconds` each.  Without noise, and with steps a multiple of the period, their
 // mean is compute_seconds + exchange_cost / period; through more servers than trainers it is less, since some
 // servers have all gradients sooner, and answer.
-SimulatedRun simulate(const Strategy& strategy, const ClusterParameters& cluster, const Payload& payload,
-                      double compute_seconds, int64_t steps, const Noise& noise);
+SimulatedRun simulate(const SimulatedStrategy& strategy, const ClusterParameters& cluster,
+                      const StepBytes& payload, double compute_seconds, int64_t steps, const Noise& noise);
 
 }  // namespace ps
 

@@ -264,7 +264,7 @@ TEST(DeviceTable, PointersOfFindOrInsertAreTheRows) {
 TEST(DeviceTable, CallsOfTooManyKeysAndOfNoScoresAreRefused) {
   DeviceTableOptions options;
   options.max_batch = 4;
-  options.score = RowScore::kGiven;
+  options.score = EvictionScore::kGiven;
   gpu::Device device;
   gpu::Stream stream(device);
   DeviceTable table(device, stream, options);

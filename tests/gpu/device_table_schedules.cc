@@ -116,15 +116,15 @@ class SequentialTable {
   Bucket& bucket_of(uint64_t key) { return buckets_[(hash_key(key) >> 32) * buckets_.size() >> 32]; }
 
   uint64_t score_of(const Call& call, const std::vector<size_t>& places) const {
-    if (options_.score == RowScore::kAge) return num_calls_;
-    return options_.score == RowScore::kCount ? places.size() : call.scores[places.back()];
+    if (options_.score == EvictionScore::kAge) return num_calls_;
+    return options_.score == EvictionScore::kCount ? places.size() : call.scores[places.back()];
   }
 
   Taken* claim_one(const Call& call, const std::vector<size_t>& places,
                    const std::vector<const Taken*>& touched) {
     const uint64_t key = call.keys[places[0]], score = score_of(call, places);
     if (Taken* row = find(key)) {
-      row->score = score + (options_.score == RowScore::kCount ? row->score : 0);
+      row->score = score + (options_.score == EvictionScore::kCount ? row->score : 0);
       return row;
     }
     Bucket& bucket = bucket_of(key);
@@ -135,7 +135,7 @@ class SequentialTable {
         if (place == bucket.end() || (*slot)->score < (*place)->score) place = slot;
       }
       if (place == bucket.end()) return nullptr;
-      if (options_.score == RowScore::kGiven && score < (*place)->score) return nullptr;
+      if (options_.score == EvictionScore::kGiven && score < (*place)->score) return nullptr;
       evicted.push_back(**place);
       ++counts.evicted;
       --counts.rows;
@@ -213,7 +213,7 @@ class Schedule {
     options.arrays = 1;
     options.rows = 1 + random_.below(2 * kSlots);
     options.max_batch = kMaxBatch;
-    options.score = static_cast<RowScore>(random_.below(3));
+    options.score = static_cast<EvictionScore>(random_.below(3));
     options.initializer = {Distribution::kUniform, 0, 1, random_.next64()};
     return options;
   }

@@ -233,7 +233,7 @@ PlanRequest read_request(const Flags& flags, const Job& job) {
 
 // Steps of one strategy: whole periods.
 int64_t steps_of(const Flags& flags, const StrategyPlan& strategy, const PlanRequest& request,
-                 const Payload& payload) {
+                 const StepBytes& payload) {
   constexpr double kMostMessages = 2e8, kUsual = 100;
   const int64_t period = strategy.strategy.period;
   const double messages = exchange_messages(strategy.strategy.exchange, request.cluster, payload);

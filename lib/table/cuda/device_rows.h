@@ -20,7 +20,7 @@
 namespace ps {
 
 // What a full bucket loses: the row of the lowest score, and of these the one in the lowest slot.
-enum class RowScore {
+enum class EvictionScore {
   kAge,    // the number of the call that touched the row last
   kCount,  // how often its key was given
   kGiven,  // what came with the key last; a key that comes with less than all of its bucket is refused
@@ -89,7 +89,7 @@ struct InitialState {
 
 // How a call scores the rows that it touches.
 struct Scoring {
-  RowScore score;
+  EvictionScore score;
   uint64_t call;
 };
 

@@ -105,7 +105,7 @@ void DeviceTable::check(DeviceKeys keys, int64_t most) const {
   if (keys.size < 0 || keys.size > most) {
     fail(Code::kInternal, "device table: a call of ", keys.size, " keys, expected at most ", most);
   }
-  if (options_.score == RowScore::kGiven && keys.scores == nullptr) {
+  if (options_.score == EvictionScore::kGiven && keys.scores == nullptr) {
     fail(Code::kInternal, "device table: keys without scores, by which it evicts");
   }
 }

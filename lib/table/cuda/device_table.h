@@ -26,7 +26,7 @@ struct DeviceTableOptions {
   uint32_t arrays = 0;           // state arrays of `width` each
   uint64_t rows = 32;            // room for this many, rounded up to whole buckets of 32
   uint32_t max_batch = 1 << 16;  // keys of a call, at most
-  RowScore score = RowScore::kAge;
+  EvictionScore score = EvictionScore::kAge;
   Initializer initializer;
   device_table::InitialState initial_state;
 };
@@ -35,7 +35,7 @@ struct DeviceTableOptions {
 struct DeviceKeys {
   const uint64_t* keys;
   int64_t size;
-  const uint64_t* scores = nullptr;  // [size], for RowScore::kGiven
+  const uint64_t* scores = nullptr;  // [size], for EvictionScore::kGiven
 };
 
 class DeviceTable {

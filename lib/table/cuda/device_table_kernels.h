@@ -120,22 +120,23 @@ struct Claimed {
 };
 
 // A place in the bucket for a key.  Keys of the same batch do not evict each other.
-__device__ inline Claimed choose_place(const Slot& slot, uint64_t key, uint64_t score, RowScore scoring) {
+__device__ inline Claimed choose_place(const Slot& slot, uint64_t key, uint64_t score,
+                                       EvictionScore scoring) {
   const uint32_t lane = gpu::lane();
   const uint32_t found = gpu::ballot(kFullWarp, (slot.taken >> lane & 1) != 0 && slot.key == key);
   if (found != 0) return {kFound, gpu::lowest_bit(found)};
   if (slot.taken != kFullWarp) return {kInserted, gpu::lowest_bit(~slot.taken)};
   if (slot.touched == kFullWarp) return {kRefused, 0};
   const uint64_t lowest = lowest_score(slot);
-  if (scoring == RowScore::kGiven && score < lowest) return {kRefused, 0};
+  if (scoring == EvictionScore::kGiven && score < lowest) return {kRefused, 0};
   const bool goes = (slot.touched >> lane & 1) == 0 && slot.score == lowest;
   return {kEvicted, gpu::lowest_bit(gpu::ballot(kFullWarp, goes))};
 }
 
 // Of a run: what it adds to the score of a row that it finds, or gives a new one.
 __device__ inline uint64_t score_of_run(const Batch& batch, uint32_t run, Scoring scoring) {
-  if (scoring.score == RowScore::kAge) return scoring.call;
-  if (scoring.score == RowScore::kCount) return batch.lengths[run];
+  if (scoring.score == EvictionScore::kAge) return scoring.call;
+  if (scoring.score == EvictionScore::kCount) return batch.lengths[run];
   return batch.scores[batch.places[batch.begins[run] + batch.lengths[run] - 1]];
 }
 
@@ -143,7 +144,7 @@ __device__ inline void claim_for_run(const Batch& batch, uint32_t run, uint32_t 
                                      Slot& slot) {
   const uint64_t key = key_of_run(batch, run), score = score_of_run(batch, run, scoring);
   const Claimed claimed = choose_place(slot, key, score, scoring.score);
-  const bool counts_on = claimed.outcome == kFound && scoring.score == RowScore::kCount;
+  const bool counts_on = claimed.outcome == kFound && scoring.score == EvictionScore::kCount;
   if (gpu::lane() == claimed.place) {
     batch.outcomes[run] = claimed.outcome;
     batch.slots[run] = claimed.outcome == kRefused ? kNoSlot : bucket * kSlots + claimed.place;

@@ -44,7 +44,7 @@ TEST_F(ReportTest, RatesHaveThreeDigitsAndAPrefix) {
 }
 
 TEST_F(ReportTest, HeaderNamesTheMachine) {
-  Table table(tasks_, false);
+  ReportTable table(tasks_, false);
   std::string header = table.header(machine_, 0.5, 7);
   EXPECT_THAT(header,
               HasSubstr("processor   P, 2 cores, avx2 kernels\nmemory      3.0 GiB, huge pages: madvise\n"));
@@ -53,7 +53,7 @@ TEST_F(ReportTest, HeaderNamesTheMachine) {
 }
 
 TEST_F(ReportTest, ColumnsAreAligned) {
-  Table table(tasks_, false);
+  ReportTable table(tasks_, false);
   Result full = result("a/much-longer", {1}, 2e9);
   full.of_limit = 0.4567;
   full.peers = {{"a/b/slow", 5.123}, {"a/b/other", 2}};
@@ -70,7 +70,7 @@ TEST_F(ReportTest, ColumnsAreAligned) {
 }
 
 TEST_F(ReportTest, WhatWasSkippedSaysWhy) {
-  Table table(tasks_, false);
+  ReportTable table(tasks_, false);
   Result skipped = result("limits/read", {}, 0);
   skipped.skipped = std::string("libx is not installed");
   EXPECT_EQ(table.row(skipped), "limits/read          1  skipped: libx is not installed\n");

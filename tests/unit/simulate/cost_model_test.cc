@@ -17,34 +17,35 @@ ClusterParameters plain_cluster(int64_t ranks) {
 }
 
 // 1 MB, 10 ms on such a link; 1 kB after DGC.
-constexpr Payload kMegabyte = {.dense_bytes = 1e6, .packed_bytes = 1e3};
+constexpr StepBytes kMegabyte = {.dense_bytes = 1e6, .packed_bytes = 1e3};
 
-double seconds(Exchange exchange, const ClusterParameters& cluster) {
+double seconds(ExchangeKind exchange, const ClusterParameters& cluster) {
   return exchange_cost(exchange, cluster, kMegabyte).total();
 }
 
 TEST(CostModel, BytesThroughTheBusiestLinkAreThoseOfTheTextbooks) {
   const ClusterParameters four = plain_cluster(4);
-  EXPECT_DOUBLE_EQ(seconds(Exchange::kServer, four), 0.08) << "4 MB there and back";
-  EXPECT_DOUBLE_EQ(seconds(Exchange::kDirect, four), 0.015) << "2 (p - 1) / p";
-  EXPECT_DOUBLE_EQ(seconds(Exchange::kRing, four), 0.015);
-  EXPECT_DOUBLE_EQ(seconds(Exchange::kHalvingDoubling, four), 0.015);
-  EXPECT_DOUBLE_EQ(seconds(Exchange::kTree, four), 0.04) << "2 log2(p)";
-  EXPECT_DOUBLE_EQ(seconds(Exchange::kDgc, four), 3e-5) << "(p - 1) packed gradients";
+  EXPECT_DOUBLE_EQ(seconds(ExchangeKind::kServer, four), 0.08) << "4 MB there and back";
+  EXPECT_DOUBLE_EQ(seconds(ExchangeKind::kDirect, four), 0.015) << "2 (p - 1) / p";
+  EXPECT_DOUBLE_EQ(seconds(ExchangeKind::kRing, four), 0.015);
+  EXPECT_DOUBLE_EQ(seconds(ExchangeKind::kHalvingDoubling, four), 0.015);
+  EXPECT_DOUBLE_EQ(seconds(ExchangeKind::kTree, four), 0.04) << "2 log2(p)";
+  EXPECT_DOUBLE_EQ(seconds(ExchangeKind::kDgc, four), 3e-5) << "(p - 1) packed gradients";
   ClusterParameters chunks = four;
   chunks.chunk_bytes = 1e4;
-  EXPECT_NEAR(seconds(Exchange::kChain, chunks), 2 * (100 + 3 - 1) * 1e-4, 1e-12);
+  EXPECT_NEAR(seconds(ExchangeKind::kChain, chunks), 2 * (100 + 3 - 1) * 1e-4, 1e-12);
 }
 
 TEST(CostModel, ServersShareTheLoadUntilTrainersLinksAreFull) {
   ClusterParameters cluster = plain_cluster(8);
   cluster.servers = 4;
-  EXPECT_NEAR(seconds(Exchange::kServer, cluster), 0.04, 1e-12) << "2 p / S";
+  EXPECT_NEAR(seconds(ExchangeKind::kServer, cluster), 0.04, 1e-12) << "2 p / S";
   cluster.servers = 16;
-  EXPECT_NEAR(seconds(Exchange::kServer, cluster), 0.02, 1e-12) << "a trainer's own bytes, twice";
+  EXPECT_NEAR(seconds(ExchangeKind::kServer, cluster), 0.02, 1e-12) << "a trainer's own bytes, twice";
   cluster.servers = 4;
   cluster.ports = 4;
-  EXPECT_NEAR(seconds(Exchange::kServer, cluster), 0.025, 1e-12) << "three of four ports answer meanwhile";
+  EXPECT_NEAR(seconds(ExchangeKind::kServer, cluster), 0.025, 1e-12)
+      << "three of four ports answer meanwhile";
 }
 
 TEST(CostModel, TermsOfAMessageAreLogGPs) {
@@ -53,7 +54,7 @@ TEST(CostModel, TermsOfAMessageAreLogGPs) {
   cluster.overhead = 0.25;
   cluster.gap = 0.5;
   cluster.sum_rate = 1e7;
-  const ExchangeCost tree = exchange_cost(Exchange::kTree, cluster, kMegabyte);
+  const ExchangeCost tree = exchange_cost(ExchangeKind::kTree, cluster, kMegabyte);
   EXPECT_DOUBLE_EQ(tree.latency, 2);
   EXPECT_DOUBLE_EQ(tree.overhead, 1);
   EXPECT_DOUBLE_EQ(tree.transfer, 0.02);
@@ -61,7 +62,7 @@ TEST(CostModel, TermsOfAMessageAreLogGPs) {
   EXPECT_DOUBLE_EQ(tree.codec, 0);
   cluster.ranks = 4;
   // Two further messages each way wait for g, which is longer than o and than 2.5 ms of transfer.
-  const ExchangeCost direct = exchange_cost(Exchange::kDirect, cluster, kMegabyte);
+  const ExchangeCost direct = exchange_cost(ExchangeKind::kDirect, cluster, kMegabyte);
   EXPECT_DOUBLE_EQ(direct.overhead + direct.transfer, 2 * (0.5 + 2 * 0.5 + 0.0025));
 }
 
@@ -69,9 +70,9 @@ TEST(CostModel, ProcessesThatShareCoresWorkSlower) {
   ClusterParameters cluster = plain_cluster(2);
   cluster.sum_rate = cluster.encode_rate = cluster.decode_rate = 1e8;
   cluster.cores = 2;
-  const double alone = exchange_cost(Exchange::kDgc, cluster, kMegabyte).codec;
+  const double alone = exchange_cost(ExchangeKind::kDgc, cluster, kMegabyte).codec;
   cluster.processes = 6;
-  EXPECT_DOUBLE_EQ(exchange_cost(Exchange::kDgc, cluster, kMegabyte).codec, 3 * alone);
+  EXPECT_DOUBLE_EQ(exchange_cost(ExchangeKind::kDgc, cluster, kMegabyte).codec, 3 * alone);
 }
 
 TEST(CostModel, OneRankExchangesNothing) {

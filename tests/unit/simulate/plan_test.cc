@@ -61,7 +61,7 @@ TEST(Plan, CountsBytesOfWeightsAndActivations) {
 // The paper's ratios: 32-bit values and 16-bit run lengths, biases left out.  Lin et al., ICLR 2018.
 TEST(Plan, PacksAlexNetAndResNet50AsPublished) {
   auto ratio = [](int64_t weights, int64_t biases) {
-    const Payload payload = payload_of({layer("net", "fc", 1, weights, biases)}, 0.001);
+    const StepBytes payload = payload_of({layer("net", "fc", 1, weights, biases)}, 0.001);
     return payload.dense_bytes / payload.packed_bytes;
   };
   EXPECT_NEAR(ratio(60965224, 10568), 597, 6);

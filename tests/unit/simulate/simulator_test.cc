@@ -15,9 +15,9 @@ ClusterParameters plain_cluster(int64_t ranks) {
   return cluster;
 }
 
-constexpr Payload kMegabyte = {.dense_bytes = 1e6, .packed_bytes = 1e3};
+constexpr StepBytes kMegabyte = {.dense_bytes = 1e6, .packed_bytes = 1e3};
 
-double seconds(Exchange exchange, const ClusterParameters& cluster) {
+double seconds(ExchangeKind exchange, const ClusterParameters& cluster) {
   return exchange_cost(exchange, cluster, kMegabyte).total();
 }
 
@@ -54,7 +54,7 @@ TEST(Simulator, EqualsTheFormulasWithoutNoise) {
         const SimulatedRun run = simulate({entry.exchange, period}, cluster, kMegabyte, kCompute, 8, {});
         const double exchange = entry.cost(cluster, kMegabyte).total();
         const double expected = kCompute + exchange / static_cast<double>(period);
-        if (entry.exchange == Exchange::kServer && cluster.servers > cluster.ranks) {
+        if (entry.exchange == ExchangeKind::kServer && cluster.servers > cluster.ranks) {
           EXPECT_LE(run.mean_seconds(), expected * 1.001) << "some servers have all gradients sooner";
           EXPECT_GE(run.mean_seconds(), expected * 0.7);
           continue;
@@ -74,7 +74,7 @@ TEST(Simulator, TheSameSeedGivesTheSameRunAndAnotherSeedAnother) {
   noise.link_failures = 0.05;
   auto run = [&](uint64_t seed) {
     noise.seed = seed;
-    return simulate({Exchange::kServer, 1}, plain_cluster(20), kMegabyte, 0.1, 50, noise);
+    return simulate({ExchangeKind::kServer, 1}, plain_cluster(20), kMegabyte, 0.1, 50, noise);
   };
   const SimulatedRun first = run(1);
   EXPECT_EQ(first.step_seconds, run(1).step_seconds);
@@ -87,12 +87,13 @@ TEST(Simulator, AStepLastsAsLongAsItsSlowestTrainer) {
   Noise noise;
   noise.stragglers = 1;
   noise.straggler_factor = 5;
-  const double exchange = seconds(Exchange::kDirect, plain_cluster(4));
+  const double exchange = seconds(ExchangeKind::kDirect, plain_cluster(4));
   EXPECT_NEAR(simulate({}, plain_cluster(4), kMegabyte, 0.1, 3, noise).mean_seconds(), 0.5 + exchange, 1e-9);
   noise = {};
   noise.link_failures = 1;
   noise.repair_seconds = 2;
-  const SimulatedRun rarely = simulate({Exchange::kDirect, 3}, plain_cluster(4), kMegabyte, 0.1, 6, noise);
+  const SimulatedRun rarely =
+      simulate({ExchangeKind::kDirect, 3}, plain_cluster(4), kMegabyte, 0.1, 6, noise);
   EXPECT_EQ(rarely.link_failures, 8) << "links are needed when there is an exchange";
   EXPECT_NEAR(rarely.mean_seconds(), 0.1 + (2 + exchange) / 3, 1e-9);
 }
@@ -103,7 +104,7 @@ TEST(Simulator, CheckpointsStopAllTrainers) {
   noise.checkpoint_seconds = 1;
   const SimulatedRun run = simulate({}, plain_cluster(4), kMegabyte, 0.1, 8, noise);
   EXPECT_EQ(run.checkpoints, 2);
-  EXPECT_NEAR(run.mean_seconds(), 0.1 + seconds(Exchange::kDirect, plain_cluster(4)) + 0.25, 1e-9);
+  EXPECT_NEAR(run.mean_seconds(), 0.1 + seconds(ExchangeKind::kDirect, plain_cluster(4)) + 0.25, 1e-9);
   EXPECT_NEAR(run.quantile_seconds(1) - run.quantile_seconds(0.5), 1, 1e-9);
 }
 
@@ -114,7 +115,7 @@ TEST(Simulator, OthersUseTheLinksWhileATrainerIsLate) {
   noise.stragglers = 0.002;
   noise.straggler_factor = 100;
   const ClusterParameters cluster = plain_cluster(64);
-  const SimulatedRun run = simulate({Exchange::kServer, 1}, cluster, kMegabyte, 0.1, 40, noise);
+  const SimulatedRun run = simulate({ExchangeKind::kServer, 1}, cluster, kMegabyte, 0.1, 40, noise);
   ASSERT_GT(run.stragglers, 0);
   ASSERT_LT(run.stragglers, 20);
   EXPECT_LT(run.quantile_seconds(1), 10 + 0.01 * static_cast<double>(run.stragglers) + 0.64 + 1e-9);
@@ -125,8 +126,8 @@ TEST(Simulator, OthersUseTheLinksWhileATrainerIsLate) {
 TEST(Simulator, TenThousandTrainersAndAThousandServersEqualTheFormula) {
   ClusterParameters cluster = plain_cluster(10000);
   cluster.servers = 1000;
-  const SimulatedRun run = simulate({Exchange::kServer, 1}, cluster, kMegabyte, 0.1, 1, {});
-  const double expected = 0.1 + seconds(Exchange::kServer, cluster);
+  const SimulatedRun run = simulate({ExchangeKind::kServer, 1}, cluster, kMegabyte, 0.1, 1, {});
+  const double expected = 0.1 + seconds(ExchangeKind::kServer, cluster);
   EXPECT_NEAR(run.mean_seconds(), expected, 0.001 * expected);
 }
 
