@@ -1,5 +1,6 @@
 #include "bench/process/train_process.h"
 
+#include <filesystem>
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/safetensors.h"
@@ -48,7 +49,9 @@ std::string TrainProcess::model() const {
   return join_path(folder_.path("models"), pass_directory(passes_ - 1));
 }
 
+// Models of the run before are taken away: ps-train refuses to mix runs.
 Command TrainProcess::training(const std::string& data) const {
+  std::filesystem::remove_all(folder_.path("models"));
   Command training = command(data);
   training.words.insert(training.words.end(), {"--save-dir", folder_.path("models")});
   return training;

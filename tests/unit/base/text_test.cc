@@ -76,7 +76,7 @@ TEST(Text, BytesAreExactAndBinary) {
 
 TEST(Text, SecondsHaveUnits) {
   EXPECT_EQ(parse_seconds("250ms"), 0.25);
-  EXPECT_EQ(parse_seconds("50us"), 50e-6);
+  EXPECT_DOUBLE_EQ(parse_seconds("50us").value(), 50e-6);
   EXPECT_EQ(parse_seconds("5m"), 300.0);
   EXPECT_EQ(parse_seconds("1.5h"), 5400.0);
   EXPECT_EQ(parse_seconds("7"), 7.0);
