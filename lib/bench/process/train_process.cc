@@ -1,6 +1,7 @@
 #include "bench/process/train_process.h"
 
 #include <filesystem>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/safetensors.h"
