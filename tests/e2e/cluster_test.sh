@@ -140,6 +140,7 @@ for strategy in '{"consistency":"staleness","staleness":2}' '{"consistency":"asy
 job = json.load(open(sys.argv[1])); job.setdefault("train", {})["strategy"] = json.loads(sys.argv[2])
 json.dump(job, open(sys.argv[3], "w"))' "$PS_SOURCE/share/jobs/quickstart.json" "$strategy" "$job_strategy"
   job=$job_strategy
+  rm -rf loose
   serve_two
   train_three loose
   end_servers

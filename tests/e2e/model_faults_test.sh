@@ -76,7 +76,7 @@ expect_text err 'is a saved model'
 
 echo "ps-ckpt2model does one thing at a time, and finds damage while it inspects nothing"
 cp -r checkpoints torn
-damage "$(ls torn/step-*/*.psc | head -1)" 100
+damage "$(ls torn/step-*/*.psc | tail -1)" 100
 expect_status 2 ps-ckpt2model torn --inspect --verify
 expect_text err '--inspect and --verify exclude each other'
 expect_status 5 ps-ckpt2model torn --verify
