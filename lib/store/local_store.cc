@@ -144,7 +144,8 @@ void LocalStore::read_all(int parameter, float* weights) {
 }
 
 RowReport LocalStore::row_report(int parameter) {
-  return table(parameter).policy()->report();
+  const Table& rows = table(parameter);
+  return rows.policy() != nullptr ? rows.policy()->report() : RowReport{.rows = rows.size()};
 }
 
 void LocalStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {

@@ -59,6 +59,7 @@ class CodecRuns final : public Workload {
 
   // Decoded values and the new residual are values and the old one.
   void check() override {
+    if (bytes_.empty()) fail(Code::kInternal, "nothing was encoded");
     if (task_ != Task::kDecode) codec_->decode(bytes_, back_);
     const std::span<const float> kept = codec_->residual();
     double errors = 0, squares = 0;
