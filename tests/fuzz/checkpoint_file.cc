@@ -1,5 +1,9 @@
 // A file of a checkpoint: the bytes as they are, and then as the contents of chunks whose checksums are
 // right, so that what lies behind the checksums is reached too.
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -49,6 +53,13 @@ void read_file(const std::string& path) {
   }
 }
 
+// A writer makes its file, and takes no other's: this one is on the disk, and goes when its owner goes.
+struct ScratchFile {
+  ScratchFile() : path(std::filesystem::temp_directory_path() / cat("pskit-fuzz-", getpid())) {}
+  ~ScratchFile() { std::filesystem::remove(path); }
+  const std::string path;
+};
+
 // input := (id:u8 size:u8 bytes[size])*
 void write_chunks(const std::string& path, std::string_view input) {
   ChunkWriter writer(path, kCheckpointFileKind, {});
@@ -68,7 +79,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ps::MemoryPath file;
   file.fill(data, size);
   ps::read_file(file.path());
-  ps::write_chunks(file.path(), {reinterpret_cast<const char*>(data), size});
-  ps::read_file(file.path());
+  const ps::ScratchFile chunks;
+  ps::write_chunks(chunks.path, {reinterpret_cast<const char*>(data), size});
+  ps::read_file(chunks.path);
   return 0;
 }
