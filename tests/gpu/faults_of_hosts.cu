@@ -1,7 +1,7 @@
 // Faults of the host: streams, events, copies, launches.
-#include <numeric>
 #include <vector>
 
+#include "gpu/counting.h"
 #include "gpu/device_data.h"
 #include "gpu/scenario.h"
 
@@ -10,12 +10,6 @@ namespace ps {
 namespace {
 
 constexpr unsigned kThreads = 32;
-
-std::vector<int> counting(int n) {
-  std::vector<int> values(static_cast<size_t>(n));
-  std::iota(values.begin(), values.end(), 1);
-  return values;
-}
 
 __global__ void double_values(const int* in, int* out, unsigned n) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;

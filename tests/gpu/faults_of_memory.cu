@@ -1,7 +1,7 @@
 // Faults of memory: ends, what is not written yet, copies that are under way.
-#include <numeric>
 #include <vector>
 
+#include "gpu/counting.h"
 #include "gpu/device_data.h"
 #include "gpu/scenario.h"
 
@@ -10,12 +10,6 @@ namespace ps {
 namespace {
 
 constexpr unsigned kThreads = 32;
-
-std::vector<int> counting(int n) {
-  std::vector<int> values(static_cast<size_t>(n));
-  std::iota(values.begin(), values.end(), 1);
-  return values;
-}
 
 template <bool kFaulty>
 __global__ void add_one(const int* in, int* out, unsigned n) {

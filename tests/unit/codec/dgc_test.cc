@@ -12,19 +12,13 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "config/catalog.h"
+#include "normal_values.h"
 #include "optim/optimizer.h"
 
 namespace ps {
 namespace {
 
-using Floats = std::vector<float>;
-
-Floats normal_values(uint64_t stream, size_t size) {
-  Random random(43, stream);
-  Floats all(size);
-  for (float& value : all) value = static_cast<float>(random.normal());
-  return all;
-}
+constexpr uint64_t kSeed = 43;
 
 // DGC the plain way: the formulas of codec/dgc.h one after the other, and a sort.
 struct PlainDgc {
@@ -84,10 +78,10 @@ void expect_plain(const DgcOptions& options, const std::vector<int64_t>& shape) 
   DeepGradientCompression dgc(options, {.shape = shape, .num_trainers = 3, .seed = 1, .key = 2});
   const size_t size = dgc.elements();
   PlainDgc plain{options, 3, Floats(size), Floats(size)};
-  Floats weights = normal_values(99, size), plain_weights = weights;
+  Floats weights = normal_values(kSeed, 99, size), plain_weights = weights;
   const double tolerance = options.clip_norm ? 1e-5 : 0;
   for (uint64_t step = 0; step < 60; ++step) {
-    const Floats gradient = normal_values(step, size);
+    const Floats gradient = normal_values(kSeed, step, size);
     const uint64_t count = dgc.selected();
     ASSERT_LT(count, size);
     const SparsePart expected = plain.step(gradient, 0.5f, 0.1f, plain_weights, count);
@@ -138,11 +132,11 @@ TEST(Dgc, SparsityZeroIsDenseMomentumToTheBit) {
       const Json object = {{"type", "momentum"}, {"momentum", 0.9}, {"nesterov", nesterov}, {"l2", l2}};
       const OptimizerEntry& entry = find_entry(optimizer_catalog(), object, "optimizer", "optimizer");
       std::unique_ptr<Optimizer<float>> momentum = entry.make_float(object, {});
-      Floats weights = normal_values(7, 407), dense = weights, state(407);
+      Floats weights = normal_values(kSeed, 7, 407), dense = weights, state(407);
       const Row<float> row{dense.data(), state.data(), 407, 407};
       momentum->initialize(row);
       for (uint64_t step = 0; step < 100; ++step) {
-        const Floats gradient = normal_values(step, 407);
+        const Floats gradient = normal_values(kSeed, step, 407);
         const double rate = 0.1 / (1 + static_cast<double>(step / 10));
         ASSERT_EQ(dgc.selected(), dgc.elements());
         dgc.step_whole({gradient, 0.25f, static_cast<float>(rate)}, weights);
@@ -166,7 +160,7 @@ TEST(Dgc, MomentumCarriesOverWhenCompressionBegins) {
   Floats weights(400), dense(400), u(400);
   const Floats zeros(400);
   for (int step = 0; step < 500; ++step) {
-    const Floats gradient = step < 5 ? normal_values(static_cast<uint64_t>(step), 400) : zeros;
+    const Floats gradient = step < 5 ? normal_values(kSeed, static_cast<uint64_t>(step), 400) : zeros;
     for (size_t i = 0; i < 400; ++i) u[i] = 0.9f * u[i] - 0.1f * gradient[i], dense[i] += u[i];
     if (step < 5) {
       ASSERT_EQ(dgc.selected(), 400u);
@@ -234,15 +228,15 @@ TEST(Dgc, ALoadedOneGoesOnWithTheSameBits) {
   const Floats weights(90'000);
   std::string bytes, other, state;
   for (uint64_t step = 0; step < 4; ++step)
-    dgc.step_sparse({normal_values(step, 90'000), 1, 0.1f}, weights, bytes);
+    dgc.step_sparse({normal_values(kSeed, step, 90'000), 1, 0.1f}, weights, bytes);
   dgc.save(state);
   ByteReader in(state);
   twin.load(in);
   EXPECT_EQ(twin.steps(), 4);
   for (uint64_t step = 4; step < 8; ++step) {
     bytes.clear(), other.clear();
-    dgc.step_sparse({normal_values(step, 90'000), 1, 0.1f}, weights, bytes);
-    twin.step_sparse({normal_values(step, 90'000), 1, 0.1f}, weights, other);
+    dgc.step_sparse({normal_values(kSeed, step, 90'000), 1, 0.1f}, weights, bytes);
+    twin.step_sparse({normal_values(kSeed, step, 90'000), 1, 0.1f}, weights, other);
     ASSERT_EQ(bytes, other);
   }
   ByteReader cut(std::string_view(state).substr(0, state.size() - 1));
@@ -254,14 +248,14 @@ TEST(Dgc, EveryLevelGivesTheSameBits) {
   DgcOptions options;
   options.l2 = 0.01, options.clip_norm = 1, options.sparsity = {0.998}, options.nesterov = true;
   const DgcTarget target{.shape = {317, 401}, .num_trainers = 2};
-  const Floats weights = normal_values(77, 317 * 401);
+  const Floats weights = normal_values(kSeed, 77, 317 * 401);
   std::string first;
   for (CpuLevel level : possible_levels(cpu_features())) {
     set_cpu_level(level);
     DeepGradientCompression dgc(options, target);
     std::string bytes;
     for (uint64_t step = 0; step < 3; ++step)
-      dgc.step_sparse({normal_values(step, 317 * 401), 1, 0.1f}, weights, bytes);
+      dgc.step_sparse({normal_values(kSeed, step, 317 * 401), 1, 0.1f}, weights, bytes);
     dgc.save(bytes);
     if (level == CpuLevel::kBaseline) first = bytes;
     EXPECT_EQ(bytes, first) << cpu_level_name(level);
@@ -271,7 +265,7 @@ TEST(Dgc, EveryLevelGivesTheSameBits) {
 TEST(Dgc, WhatIsNotFiniteIsRefusedWithItsIndex) {
   for (float odd : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     DeepGradientCompression dgc({}, {.shape = {100, 100}});
-    Floats gradient = normal_values(1, 10'000);
+    Floats gradient = normal_values(kSeed, 1, 10'000);
     gradient[4321] = odd;
     std::string bytes;
     try {
@@ -371,10 +365,10 @@ class Regression {
  public:
   static constexpr size_t kRows = 20, kCols = 50, kSize = kRows * kCols, kExamples = 4000;
 
-  Regression() : truth_(normal_values(1, kSize)) {
+  Regression() : truth_(normal_values(kSeed, 1, kSize)) {
     Random random(2, 2);
     for (size_t n = 0; n < kExamples; ++n) {
-      inputs_.push_back(normal_values(100 + n, kSize));
+      inputs_.push_back(normal_values(kSeed, 100 + n, kSize));
       const bool wrong = random.below(20) == 0;
       labels_.push_back((dot(truth_, inputs_[n]) > 0) != wrong ? 1.0f : 0.0f);
     }

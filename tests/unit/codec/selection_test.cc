@@ -8,18 +8,12 @@
 
 #include "base/cpu.h"
 #include "base/random.h"
+#include "normal_values.h"
 
 namespace ps {
 namespace {
 
-using Floats = std::vector<float>;
-
-Floats normal_values(uint64_t stream, size_t size) {
-  Random random(41, stream);
-  Floats all(size);
-  for (float& value : all) value = static_cast<float>(random.normal());
-  return all;
-}
+constexpr uint64_t kSeed = 41;
 
 // The plain way: partitions all by size, equal ones by index, and takes no zeros.
 SparsePart sorted_selection(const Floats& values, uint64_t count) {
@@ -50,7 +44,7 @@ SparsePart selected(Selection kind, const Floats& values, uint64_t count, uint64
 
 TEST(Selection, ExactIsWhatSortingGives) {
   for (size_t size : {1, 2, 15, 127, 128, 129, 5000, 100'000, 300'001}) {
-    Floats values = normal_values(size, size);
+    Floats values = normal_values(kSeed, size, size);
     for (size_t i = 0; i < size; i += 3) values[i] = i % 2 == 0 ? 0.75f : -0.75f;  // many that are equal
     for (uint64_t count : {size_t{0}, size_t{1}, size / 1000, size / 10, size / 2, size}) {
       if (count > size) continue;
@@ -64,7 +58,7 @@ TEST(Selection, SampledIsExactWhereEnoughPassAndInItsBandElsewhere) {
   constexpr size_t kSize = 1 << 18, kCount = kSize / 100;
   int exact = 0;
   for (uint64_t stream = 0; stream < 20; ++stream) {
-    const Floats values = normal_values(stream, kSize);
+    const Floats values = normal_values(kSeed, stream, kSize);
     const SparsePart part = selected(Selection::kSampled, values, kCount, stream);
     ASSERT_LE(part.size(), kCount);
     ASSERT_GE(static_cast<double>(part.size()), kLeastSelected * kCount);
@@ -80,7 +74,7 @@ TEST(Selection, SampledIsExactWhereEnoughPassAndInItsBandElsewhere) {
 TEST(Selection, KeepsItsBandWhereNeighboursAreAlike) {
   constexpr size_t kSize = 1 << 18, kRow = 4096;
   for (uint64_t stream = 0; stream < 5; ++stream) {
-    Floats values = normal_values(stream, kSize);
+    Floats values = normal_values(kSeed, stream, kSize);
     Random random(5, stream);
     for (size_t row = 0; row < kSize / kRow; ++row) {
       const float scale =
@@ -106,7 +100,7 @@ TEST(Selection, ZerosAreNeverSelected) {
 }
 
 TEST(Selection, RanksAreThoseOfSorting) {
-  Floats values = normal_values(3, 4001);
+  Floats values = normal_values(kSeed, 3, 4001);
   values[17] = 0, values[18] = 1e-44f;
   Floats sizes;
   for (float value : values) sizes.push_back(std::fabs(value));
@@ -118,7 +112,7 @@ TEST(Selection, RanksAreThoseOfSorting) {
 }
 
 TEST(Selection, EveryLevelSelectsTheSame) {
-  const Floats values = normal_values(8, 700'003);
+  const Floats values = normal_values(kSeed, 8, 700'003);
   const SparsePart first = selected(Selection::kSampled, values, 700);
   for (CpuLevel level : possible_levels(cpu_features())) {
     set_cpu_level(level);

@@ -1,12 +1,11 @@
-// What ranks say to each other on the wire: read back, damaged, and as ps-wire(5) shows it.
+// The messages of ranks: each is read back, damaged ones are refused, and ps-wire(5) shows them as they are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <array>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "collective/net/messages.h"
+#include "support/wire_page.h"
 
 namespace ps {
 namespace {
@@ -61,36 +60,10 @@ TEST(RankMessages, ListsThatClaimMoreThanThereIsAllocateNothing) {
   EXPECT_THROW(decode_present(body.substr(8)), Error);
 }
 
-// The display that follows `.\" EXAMPLE name`.
-std::string example(const std::string& name) {
-  const std::string page = read_file(PS_WIRE_PAGE);
-  const std::string begin = ".\\\" EXAMPLE " + name + "\n.Bd -literal -offset indent\n";
-  const size_t at = page.find(begin);
-  if (at == std::string::npos) return "no such example";
-  const size_t first = at + begin.size();
-  return page.substr(first, page.find(".Ed\n", first) - first);
-}
-
-std::string hex(std::string_view bytes) {
-  constexpr size_t kBytesPerLine = 16;
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string out;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const uint8_t byte = static_cast<uint8_t>(bytes[i]);
-    out += {kDigits[byte >> 4], kDigits[byte & 15]};
-    out += i % kBytesPerLine == kBytesPerLine - 1 || i + 1 == bytes.size() ? '\n' : ' ';
-  }
-  return out;
-}
-
 TEST(RankMessages, TheHelloIsAsThePageSays) {
-  const Payload payload(encode_rank_hello(kHello));
-  FrameHeader header{.type = static_cast<uint16_t>(RankFrame::kHello)};
-  header.body_bytes = payload.size();
-  header.body_checksum = payload.checksum();
-  std::array<char, kFrameHeaderBytes> bytes;
-  encode_header(header, bytes);
-  EXPECT_EQ(example("rank_hello"), hex(std::string(bytes.begin(), bytes.end()) + encode_rank_hello(kHello)));
+  const FrameHeader header{.type = static_cast<uint16_t>(RankFrame::kHello)};
+  const std::string frame = frame_bytes(header, Payload(encode_rank_hello(kHello)));
+  EXPECT_EQ(page_example(read_file(PS_WIRE_PAGE), "rank_hello"), hex_lines(frame));
 }
 
 }  // namespace

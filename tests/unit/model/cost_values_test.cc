@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "config/catalog.h"
 #include "model/cost.h"
+#include "support/thrown_error.h"
 
 namespace ps {
 namespace {
@@ -49,16 +49,6 @@ Batch labelled(std::vector<float> labels, std::vector<float> weights = {},
   batch.weights = std::move(weights);
   batch.groups = std::move(groups);
   return batch;
-}
-
-std::string error_of(const std::function<void()>& body, Code code) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code);
-    return error.message();
-  }
-  return "nothing was thrown";
 }
 
 TEST(CrossEntropy, OfLogitsIsTheNegativeLogOfSoftmax) {

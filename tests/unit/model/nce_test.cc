@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -11,19 +10,10 @@
 #include "config/json.h"
 #include "model/layers/noise.h"
 #include "one_layer.h"
+#include "support/thrown_error.h"
 
 namespace ps {
 namespace {
-
-std::string error_of(const std::function<void()>& body, Code code) {
-  try {
-    body();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code);
-    return error.message();
-  }
-  return "nothing was thrown";
-}
 
 // A file that is gone with the test.
 class WeightsFile {

@@ -2,46 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-
 #include "base/file.h"
 #include "ps/server/shard.h"
 #include "ps/wire/protocol.h"
+#include "support/wire_page.h"
 
 namespace ps {
 namespace {
 
-// The display that follows `.\" EXAMPLE name`.
 std::string example(const std::string& name) {
-  const std::string page = read_file(PS_WIRE_PAGE);
-  const std::string begin = ".\\\" EXAMPLE " + name + "\n.Bd -literal -offset indent\n";
-  const size_t at = page.find(begin);
-  if (at == std::string::npos) return "no such example";
-  const size_t first = at + begin.size();
-  return page.substr(first, page.find(".Ed\n", first) - first);
-}
-
-std::string hex(std::string_view bytes) {
-  constexpr size_t kBytesPerLine = 16;
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string out;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const uint8_t byte = static_cast<uint8_t>(bytes[i]);
-    out += {kDigits[byte >> 4], kDigits[byte & 15]};
-    out += i % kBytesPerLine == kBytesPerLine - 1 || i + 1 == bytes.size() ? '\n' : ' ';
-  }
-  return out;
-}
-
-std::string frame(FrameHeader header, const Payload& payload) {
-  header.body_bytes = payload.size();
-  header.body_checksum = payload.checksum();
-  std::array<char, kFrameHeaderBytes> bytes;
-  encode_header(header, bytes);
-  std::string out(bytes.data(), bytes.size());
-  out.append(payload.head.data(), payload.head.size());
-  for (ConstBytes part : payload.parts) out.append(part.data(), part.size());
-  return out;
+  return page_example(read_file(PS_WIRE_PAGE), name);
 }
 
 class WirePage : public testing::Test {
@@ -57,7 +27,7 @@ class WirePage : public testing::Test {
 };
 
 TEST_F(WirePage, APullIsAsItSays) {
-  EXPECT_EQ(example("pull"), hex(frame({.type = kPull, .request_id = 2}, Payload(pull()))));
+  EXPECT_EQ(example("pull"), hex_lines(frame_bytes({.type = kPull, .request_id = 2}, Payload(pull()))));
 }
 
 TEST_F(WirePage, ItsAnswerIsAsItSays) {
@@ -76,8 +46,8 @@ TEST_F(WirePage, ItsAnswerIsAsItSays) {
   Buffer body = pool.take(load.size());
   std::copy(load.begin(), load.end(), body.data());
   shard.load(decode_load(std::move(body), shard.tables().widths()));
-  EXPECT_EQ(example("answer"), hex(frame({.type = kPull, .flags = kFlagAnswer, .request_id = 2},
-                                         shard.read(decode_pull(pull())))));
+  EXPECT_EQ(example("answer"), hex_lines(frame_bytes({.type = kPull, .flags = kFlagAnswer, .request_id = 2},
+                                                     shard.read(decode_pull(pull())))));
 }
 
 }  // namespace

@@ -3,48 +3,34 @@
 
 #include <gtest/gtest.h>
 
+#include "plain_cluster.h"
 #include "simulate/published.h"
 
 namespace ps {
 namespace {
 
-// Links of 100 MB/s whose messages cost nothing else.
-ClusterParameters plain_cluster(int64_t ranks) {
-  ClusterParameters cluster;
-  cluster.ranks = ranks;
-  cluster.bandwidth = 1e8;
-  return cluster;
-}
-
-// 1 MB, 10 ms on such a link; 1 kB after DGC.
-constexpr StepBytes kMegabyte = {.dense_bytes = 1e6, .packed_bytes = 1e3};
-
-double seconds(ExchangeKind exchange, const ClusterParameters& cluster) {
-  return exchange_cost(exchange, cluster, kMegabyte).total();
-}
-
 TEST(CostModel, BytesThroughTheBusiestLinkAreThoseOfTheTextbooks) {
   const ClusterParameters four = plain_cluster(4);
-  EXPECT_DOUBLE_EQ(seconds(ExchangeKind::kServer, four), 0.08) << "4 MB there and back";
-  EXPECT_DOUBLE_EQ(seconds(ExchangeKind::kDirect, four), 0.015) << "2 (p - 1) / p";
-  EXPECT_DOUBLE_EQ(seconds(ExchangeKind::kRing, four), 0.015);
-  EXPECT_DOUBLE_EQ(seconds(ExchangeKind::kHalvingDoubling, four), 0.015);
-  EXPECT_DOUBLE_EQ(seconds(ExchangeKind::kTree, four), 0.04) << "2 log2(p)";
-  EXPECT_DOUBLE_EQ(seconds(ExchangeKind::kDgc, four), 3e-5) << "(p - 1) packed gradients";
+  EXPECT_DOUBLE_EQ(formula_seconds(ExchangeKind::kServer, four), 0.08) << "4 MB there and back";
+  EXPECT_DOUBLE_EQ(formula_seconds(ExchangeKind::kDirect, four), 0.015) << "2 (p - 1) / p";
+  EXPECT_DOUBLE_EQ(formula_seconds(ExchangeKind::kRing, four), 0.015);
+  EXPECT_DOUBLE_EQ(formula_seconds(ExchangeKind::kHalvingDoubling, four), 0.015);
+  EXPECT_DOUBLE_EQ(formula_seconds(ExchangeKind::kTree, four), 0.04) << "2 log2(p)";
+  EXPECT_DOUBLE_EQ(formula_seconds(ExchangeKind::kDgc, four), 3e-5) << "(p - 1) packed gradients";
   ClusterParameters chunks = four;
   chunks.chunk_bytes = 1e4;
-  EXPECT_NEAR(seconds(ExchangeKind::kChain, chunks), 2 * (100 + 3 - 1) * 1e-4, 1e-12);
+  EXPECT_NEAR(formula_seconds(ExchangeKind::kChain, chunks), 2 * (100 + 3 - 1) * 1e-4, 1e-12);
 }
 
 TEST(CostModel, ServersShareTheLoadUntilTrainersLinksAreFull) {
   ClusterParameters cluster = plain_cluster(8);
   cluster.servers = 4;
-  EXPECT_NEAR(seconds(ExchangeKind::kServer, cluster), 0.04, 1e-12) << "2 p / S";
+  EXPECT_NEAR(formula_seconds(ExchangeKind::kServer, cluster), 0.04, 1e-12) << "2 p / S";
   cluster.servers = 16;
-  EXPECT_NEAR(seconds(ExchangeKind::kServer, cluster), 0.02, 1e-12) << "a trainer's own bytes, twice";
+  EXPECT_NEAR(formula_seconds(ExchangeKind::kServer, cluster), 0.02, 1e-12) << "a trainer's own bytes, twice";
   cluster.servers = 4;
   cluster.ports = 4;
-  EXPECT_NEAR(seconds(ExchangeKind::kServer, cluster), 0.025, 1e-12)
+  EXPECT_NEAR(formula_seconds(ExchangeKind::kServer, cluster), 0.025, 1e-12)
       << "three of four ports answer meanwhile";
 }
 

@@ -3,23 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include "plain_cluster.h"
 #include "simulate/event_queue.h"
 
 namespace ps {
 namespace {
-
-ClusterParameters plain_cluster(int64_t ranks) {
-  ClusterParameters cluster;
-  cluster.ranks = ranks;
-  cluster.bandwidth = 1e8;
-  return cluster;
-}
-
-constexpr StepBytes kMegabyte = {.dense_bytes = 1e6, .packed_bytes = 1e3};
-
-double seconds(ExchangeKind exchange, const ClusterParameters& cluster) {
-  return exchange_cost(exchange, cluster, kMegabyte).total();
-}
 
 // Clusters in which each term matters, and numbers of ranks that nothing divides.
 std::vector<ClusterParameters> varied_clusters() {
@@ -87,7 +75,7 @@ TEST(Simulator, AStepLastsAsLongAsItsSlowestTrainer) {
   Noise noise;
   noise.stragglers = 1;
   noise.straggler_factor = 5;
-  const double exchange = seconds(ExchangeKind::kDirect, plain_cluster(4));
+  const double exchange = formula_seconds(ExchangeKind::kDirect, plain_cluster(4));
   EXPECT_NEAR(simulate({}, plain_cluster(4), kMegabyte, 0.1, 3, noise).mean_seconds(), 0.5 + exchange, 1e-9);
   noise = {};
   noise.link_failures = 1;
@@ -104,7 +92,8 @@ TEST(Simulator, CheckpointsStopAllTrainers) {
   noise.checkpoint_seconds = 1;
   const SimulatedRun run = simulate({}, plain_cluster(4), kMegabyte, 0.1, 8, noise);
   EXPECT_EQ(run.checkpoints, 2);
-  EXPECT_NEAR(run.mean_seconds(), 0.1 + seconds(ExchangeKind::kDirect, plain_cluster(4)) + 0.25, 1e-9);
+  EXPECT_NEAR(run.mean_seconds(), 0.1 + formula_seconds(ExchangeKind::kDirect, plain_cluster(4)) + 0.25,
+              1e-9);
   EXPECT_NEAR(run.quantile_seconds(1) - run.quantile_seconds(0.5), 1, 1e-9);
 }
 
@@ -127,7 +116,7 @@ TEST(Simulator, TenThousandTrainersAndAThousandServersEqualTheFormula) {
   ClusterParameters cluster = plain_cluster(10000);
   cluster.servers = 1000;
   const SimulatedRun run = simulate({ExchangeKind::kServer, 1}, cluster, kMegabyte, 0.1, 1, {});
-  const double expected = 0.1 + seconds(ExchangeKind::kServer, cluster);
+  const double expected = 0.1 + formula_seconds(ExchangeKind::kServer, cluster);
   EXPECT_NEAR(run.mean_seconds(), expected, 0.001 * expected);
 }
 

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "config/catalog.h"
 #include "config/spec.h"
+#include "plain_plans.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
 
@@ -21,12 +22,9 @@ constexpr int64_t kWidth = 3;
 constexpr uint64_t kKeys = 6000;     // that there may be
 constexpr uint64_t kMuch = 1 << 28;  // bytes for a snapshot
 
-KeyPlan plan_of(std::vector<uint64_t> keys) {
-  KeyPlanner planner;
-  std::vector<uint32_t> offsets = {0, static_cast<uint32_t>(keys.size())};
-  KeyList list{offsets, keys};
-  KeyPlan plan;
-  planner.plan({&list, 1}, plan);
+// A plan whose keys occur once each.
+KeyPlan counted_plan(const std::vector<uint64_t>& keys) {
+  KeyPlan plan = plan_of(keys);
   plan.counts.assign(plan.keys.size(), {1, 0});
   return plan;
 }
@@ -100,7 +98,7 @@ class SnapshotTest : public testing::TestWithParam<Case> {
 
   void train(SparseTable& table, const std::vector<uint64_t>& keys) {
     std::vector<float*> rows;
-    KeyPlan plan = plan_of(keys);
+    KeyPlan plan = counted_plan(keys);
     table.pull(plan, pool_, rows);
     std::vector<float> gradients(rows.size() * kWidth);
     for (size_t i = 0; i < gradients.size(); ++i) gradients[i] = static_cast<float>(i % 7) - 2.5f;
@@ -295,7 +293,7 @@ TEST_P(DenseSnapshotTest, GivesTheFloatsAsTheyWereWhateverIsWrittenMeanwhile) {
   const std::vector<float> expected = copy_of(table_);
   ASSERT_EQ(expected.size(), 2 * 70'000) << "weights and one state array";
   ASSERT_THAT(std::span(expected).first(70'000), ElementsAreArray(weights));
-  const KeyPlan plan = plan_of({5, 17});
+  const KeyPlan plan = counted_plan({5, 17});
   std::vector<float*> rows;
   RowBlock block;
   const uint64_t bytes = table_.memory_bytes();

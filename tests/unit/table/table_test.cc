@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "plain_plans.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
 #include "table/table_partition.h"
@@ -64,15 +65,6 @@ class StillOptimizer final : public Optimizer<float> {
  private:
   int64_t steps_ = 0;
 };
-
-KeyPlan plan_of(std::vector<uint64_t> keys) {
-  KeyPlanner planner;
-  std::vector<uint32_t> offsets = {0, static_cast<uint32_t>(keys.size())};
-  KeyList list{offsets, keys};
-  KeyPlan plan;
-  planner.plan({&list, 1}, plan);
-  return plan;
-}
 
 // With keys of any value, and with keys below a bound.
 class SparseTableTest : public testing::TestWithParam<uint64_t> {
