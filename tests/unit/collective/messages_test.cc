@@ -1,4 +1,4 @@
-// What ranks say to each other on the wire: read back, damaged, and as ps-wire(5) shows it.
+// Messages between ranks: they are read back, refused when damaged, and look as ps-wire(5) shows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
