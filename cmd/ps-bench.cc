@@ -1,4 +1,5 @@
-// ps-bench: measures every part of pskit, beside what the machine can do and what others do.
+// ps-bench: measures every part of pskit, beside the limits of the machine and other projects'
+// implementations.
 #include <unistd.h>
 
 #include <cstdio>
@@ -165,7 +166,7 @@ std::optional<Baseline> read_baseline(const Flags& flags) {
   return Baseline(parse_json(read_file(*path), *path), *path);
 }
 
-// Of this user alone: what lies there is trusted.
+// Returns the folder of cached data, which only this user can access, since its files are used unchecked.
 std::string cache_folder(const Flags& flags) {
   if (std::optional<std::string> folder = flags.text("cache")) return *folder;
   std::string folder = (std::filesystem::temp_directory_path() / cat("ps-bench-", getuid())).string();
@@ -174,7 +175,7 @@ std::string cache_folder(const Flags& flags) {
   return folder;
 }
 
-// How results leave the program while they come in.
+// Prints results as they come in.
 class Output {
  public:
   Output(const Flags& flags, std::span<const Task> tasks, double scale, int runs, bool has_baseline)

@@ -145,7 +145,7 @@ void choose_keys(const Flags& flags, RowChoice& choice) {
   std::sort(keys.begin(), keys.end());
 }
 
-// base and delta; `since` becomes the checkpoint that a delta is held against.
+// Reads --rows base or delta.  For a delta, sets `since` to the checkpoint with which it is compared.
 void choose_set(const Flags& flags, std::optional<CheckpointReader>& since, RowChoice& choice) {
   const std::string set = *flags.text("rows");
   if (flags.given("since") != (set == "delta")) {
@@ -192,7 +192,7 @@ void diff(const Flags& flags, const CheckpointReader& reader, const RowChoice& c
   print(flags, comparison, comparison_text(comparison));
 }
 
-// One thing at a time: to inspect and to verify are not the same, and neither writes a model.
+// Refuses more than one mode: inspecting, verifying and comparing exclude each other and writing a model.
 void check_modes(const Flags& flags) {
   std::vector<std::string> modes;
   for (const char* mode : {"inspect", "verify", "diff", "output"}) {
@@ -217,7 +217,7 @@ ModelSettings model_settings(const Flags& flags) {
   return {number_type(*flags.text("type")), flags.list("labels")};
 }
 
-// A saved model has weights alone: what asks for more is refused.
+// Converts a saved model.  It has weights alone, so flags that ask for more are refused.
 void convert_model(const Flags& flags, const std::string& path) {
   for (const char* name : {"inspect", "diff", "with-state", "keys", "min-shows", "rows", "since"}) {
     if (flags.given(name))

@@ -140,7 +140,7 @@ std::optional<SynthOptions::CountRange> count_range(const Flags& flags) {
   return SynthOptions::CountRange{*minimum, *maximum};
 }
 
-// "50000", "50k", "50k/s", "1.5M/s": examples a second; nothing when there is no bound.
+// "50000", "50k", "50k/s", "1.5M/s": examples a second; nullopt when there is no bound.
 std::optional<double> examples_per_second(const Flags& flags) {
   std::optional<std::string> text = flags.text("rate");
   if (!text) return std::nullopt;
@@ -173,7 +173,7 @@ StreamOptions stream_options(const Flags& flags, const WriterEntry& format) {
   stream.samples = *flags.text("samples") == "inf" ? 0 : *flags.unsigned_integer("samples");
   stream.threads = static_cast<int>(*flags.integer("threads", 1, 1024));
   stream.sorted = format.sorted;
-  // Paced streams are written every 50 ms or so.
+  // Limits blocks so that a paced stream is written about every 50 ms.
   std::optional<double> rate = examples_per_second(flags);
   if (rate) stream.max_block = std::max<int64_t>(1, static_cast<int64_t>(*rate / 20));
   return stream;
@@ -196,7 +196,7 @@ int list_kinds() {
   return 0;
 }
 
-// A sink that keeps pace, and ends when nobody reads.
+// Makes a sink that writes at `rate`, and ends the stream when the reading end has been closed.
 StreamSink paced(OutputStream& output, std::optional<double> rate) {
   auto start = std::chrono::steady_clock::now();
   return [&output, rate, start, done = 0.0](std::string_view bytes, int64_t examples) mutable {

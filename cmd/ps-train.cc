@@ -168,7 +168,7 @@ int threads(const ps::Flags& flags) {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-// Answers the flags that need no job; false when there is none.
+// Answers flags that need no job.  Returns false when none is given.
 bool answer_alone(const ps::Flags& flags) {
   std::string answer;
   if (flags.given("list")) {
@@ -184,13 +184,13 @@ bool answer_alone(const ps::Flags& flags) {
   return true;
 }
 
-// Which trainer this is, unless flags say it.
+// Returns the rank that a launcher has given this trainer, unless flags give one.
 std::optional<ps::LaunchedTrainer> find_launched(const ps::Flags& flags) {
   if (flags.given("rank") || flags.given("trainers")) return std::nullopt;
   return ps::launched_trainer(ps::process_environment());
 }
 
-// The flags' overrides after those of the launcher, which count less.
+// Returns the overrides of the launcher, followed by those of flags, which take precedence.
 std::vector<ps::Override> overrides(const ps::Flags& flags,
                                     const std::optional<ps::LaunchedTrainer>& launched) {
   std::vector<ps::Override> all;
@@ -203,8 +203,8 @@ std::vector<ps::Override> overrides(const ps::Flags& flags,
   return all;
 }
 
-// Flags that each task has no use for.  Variables of the environment are for several commands: of them nothing is
-// said.
+// Warns of flags that the task does not use.  Environment variables are set for several commands, so they cause
+// no warning.
 void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
   static const std::map<std::string, std::vector<const char*>> kUnused = {
       {"train", {"output", "output-format"}},

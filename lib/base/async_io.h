@@ -12,26 +12,27 @@
 
 namespace ps {
 
-// Linux's own asynchronous reads and writes, io_submit(2): the disk is told of them by whoever begins them,
-// so that they need no thread, for which a busy machine might have no processor.  They are asynchronous for
-// files of O_DIRECT, writes where the file has blocks already; others are over when they have begun.  One
-// owner thread; one at a time.
+// Linux's own asynchronous reads and writes, io_submit(2): the thread that begins one submits it to the disk
+// itself, so no helper thread is needed, for which a busy machine might have no processor.  Reads of files
+// opened with O_DIRECT are asynchronous, and so are writes to blocks that such a file has already; every
+// other call has finished when the function that begins it returns.  One owner thread; one read or write at a
+// time.
 class AsyncIo {
  public:
-  // Null where the system has, or allows, none.
+  // Returns null where the system does not offer asynchronous I/O, or refuses another context.
   static std::unique_ptr<AsyncIo> make();
-  ~AsyncIo();  // when nothing is on its way any more
+  ~AsyncIo();  // waits until no read or write is in flight
   AsyncIo(const AsyncIo&) = delete;
   AsyncIo& operator=(const AsyncIo&) = delete;
 
-  // Begin to read, or write, memory that must stay until wait.  Return an errno, or 0.
+  // Begin a read or a write.  Its memory must stay until wait has returned.  Return 0 or an errno.
   int read(int file, uint64_t offset, std::span<char> into);
   int write(int file, uint64_t offset, std::string_view bytes);
 
-  // Until what was begun is over, if anything was.
+  // Blocks until the read or write that was begun has finished; returns at once when none was begun.
   struct Result {
     int error = 0;       // an errno, or 0
-    uint64_t bytes = 0;  // that were read or written
+    uint64_t bytes = 0;  // bytes read or written
   };
   Result wait();
 

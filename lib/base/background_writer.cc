@@ -13,7 +13,7 @@ namespace ps {
 
 namespace {
 
-// What sched_setattr(2) takes.
+// The argument of sched_setattr(2).
 struct SchedulingAttributes {
   uint32_t size, policy;
   uint64_t flags;
@@ -22,10 +22,10 @@ struct SchedulingAttributes {
   uint64_t runtime, deadline, period;
 };
 
-// For the calling thread alone: when it wakes, it does not take the processor from who serves; and when more
-// threads want a processor than there are, it has a tenth of the share of each other.  With the lowest
-// priority no checkpoint came to its end where trainers wanted all of two cores.  Its slices are the shortest
-// there are, from Linux 6.12 on, since what is left of one is lost when it gives way.
+// Lowers the priority of the calling thread alone.  When it wakes, it does not preempt a thread that serves;
+// when more threads are ready than there are processors, it gets a tenth of the share of each other thread.
+// With the lowest priority, checkpoints never ended where trainers kept both of two cores busy.  It asks for
+// the shortest time slice (Linux 6.12 and later), since a thread that yields loses the rest of its slice.
 void lower_priority() {
   constexpr int kLowerBy = 10, kLowest = 19;
   constexpr uint64_t kShortestSlice = 100'000;  // ns
@@ -78,6 +78,8 @@ bool BackgroundWriter::is_idle() const {
   return tasks_.empty();
 }
 
+// The thread's loop.  A task stays at the front of the queue while it runs, so that is_idle() stays false and
+// its bytes stay counted until it has ended.  The lock is released while it runs.
 void BackgroundWriter::work() {
   lower_priority();
   std::unique_lock lock(mutex_);

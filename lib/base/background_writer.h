@@ -1,6 +1,5 @@
-// BackgroundWriter: does what writes files, one task after the other, on a thread of its own, so that who
-// serves rows need not wait for a disk or a compressor, nor is interrupted by what is to be written.  Used by
-// ShardCheckpoint.
+// BackgroundWriter: runs tasks that write files, one after the other, on a thread of its own, so that the
+// thread that serves rows waits neither for a disk nor for a compressor.  Used by ShardCheckpoint.
 #ifndef PS_BASE_BACKGROUND_WRITER_H_
 #define PS_BASE_BACKGROUND_WRITER_H_
 
@@ -16,26 +15,28 @@ namespace ps {
 // One owner thread.
 class BackgroundWriter {
  public:
-  // To be called by tasks every fraction of a millisecond of work: lets a thread that wants this processor
-  // have it.  Linux asks only every 4 ms whether one that woke up just after it slept may.
+  // A task calls this after every fraction of a millisecond of work: it yields the processor to any thread
+  // that is ready to run.  By itself Linux would make a thread that has just woken wait up to 4 ms for it.
   static void give_way();
 
-  // Up to `max_bytes` wait to be written; who adds more waits.  Without a thread of its own every task is
-  // done by add, for tests on simulated time.
+  // The queue holds tasks of up to `max_bytes` together; add blocks while it is full.  Without a thread of
+  // its own, add runs every task at once, for tests on simulated time.
   BackgroundWriter(uint64_t max_bytes, bool own_thread);
 
-  // Does the task that runs to its end, and drops the others.
+  // Waits until the running task has ended, and drops the tasks that have not begun.
   ~BackgroundWriter();
   BackgroundWriter(const BackgroundWriter&) = delete;
   BackgroundWriter& operator=(const BackgroundWriter&) = delete;
 
-  // The task must not throw.  `bytes` is what it holds.
+  // Queues a task, which must not throw.  `bytes` is the memory that the task holds until it has run.
   void add(uint64_t bytes, std::function<void()> task);
 
-  // Whether half of the room is left: who can should wait until then.
+  // Returns true while the queue is at most half full.  A caller that can put work off should add tasks only
+  // then.
   bool has_room() const;
 
-  // Whether all is done: what tasks have changed may then be read.
+  // Returns true if no task is queued or running: results of the tasks may then be read from the owner
+  // thread.
   bool is_idle() const;
 
  private:
@@ -49,7 +50,7 @@ class BackgroundWriter {
   const uint64_t max_bytes_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Task> tasks_;      // guarded by mutex_, as the rest: the first one is running
+  std::deque<Task> tasks_;      // guarded by mutex_, as the rest; the first one is running
   uint64_t waiting_bytes_ = 0;  // of all tasks
   bool ending_ = false;
   std::thread thread_;

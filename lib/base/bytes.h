@@ -1,4 +1,5 @@
-// Little-endian coding of integers and arrays to and from byte strings.  Used by every format of ours.
+// Little-endian coding of integers and arrays to and from byte strings.  Used by every file format and
+// message of the toolkit.
 #ifndef PS_BASE_BYTES_H_
 #define PS_BASE_BYTES_H_
 
@@ -25,8 +26,8 @@ void put_array(std::string& out, std::span<const Scalar> values) {
   if (!values.empty()) out.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
 
-// Reads what put wrote.  A read past the end gives zeros and makes ok() false, for good: check once, at the
-// end, but check a length with has() before allocating for it.
+// Reads what put wrote.  A read past the end gives zeros, and ok() stays false from then on: a caller checks
+// ok() once, at the end, but checks a length with has() before it allocates memory of that length.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}
@@ -43,7 +44,7 @@ class ByteReader {
     return value;
   }
 
-  // Fills `out`; nothing is written when the bytes do not suffice.
+  // Fills `out`; it is left as it was when fewer bytes remain.
   template <class Scalar>
   void get_array(std::span<Scalar> out) {
     if (!has(out.size_bytes())) {

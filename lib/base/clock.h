@@ -13,7 +13,7 @@ inline double monotonic_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Adds the seconds of its life to a sum.
+// Adds the seconds between its construction and its destruction to a sum.
 class ScopedSeconds {
  public:
   explicit ScopedSeconds(double& sum) : sum_(sum) {}
@@ -32,7 +32,7 @@ inline double clock_seconds(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-// Seconds that the calling thread has had a processor, and that all threads have had one.
+// Processor seconds that the calling thread has used, and that all threads of the process have used.
 inline double thread_cpu_seconds() {
   return clock_seconds(CLOCK_THREAD_CPUTIME_ID);
 }

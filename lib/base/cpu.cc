@@ -10,7 +10,8 @@ namespace ps {
 
 namespace {
 
-// Those of the compiler's flags for the level: share/cmake/Compiler.cmake.  Each level needs the ones before.
+// The processor features that the compiler's flags for a level require (share/cmake/Compiler.cmake).  Each
+// level requires those of the lower levels too.
 constexpr std::string_view kNeeds[] = {"avx2",    "fma",      "bmi",      "bmi2",
                                        "avx512f", "avx512bw", "avx512dq", "avx512vl"};
 

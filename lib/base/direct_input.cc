@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kDirectUnit = 4096;  // direct access reads whole ones
 
-// A read that shall not wait would have the system read ahead.
+// Asks mincore(2): a trial read with RWF_NOWAIT would make the system read ahead.
 bool is_cached(int file, uint64_t offset) {
   void* page = mmap(nullptr, kDirectUnit, PROT_READ, MAP_SHARED, file,
                     static_cast<off_t>(offset / kDirectUnit * kDirectUnit));
@@ -48,12 +48,14 @@ std::unique_ptr<DirectInput> DirectInput::open(int file, uint64_t begin, uint64_
 DirectInput::DirectInput(int file, uint64_t begin, uint64_t end)
     : file_(file), end_(end), offset_(begin), asked_(begin / kDirectUnit * kDirectUnit) {}
 
-// What is on its way needs its memory.
+// Waits for reads in flight before their memory is freed.
 DirectInput::~DirectInput() {
   for (Piece& piece : pieces_) piece.io.reset();
   close(file_);
 }
 
+// Copies from the current piece, and moves on to the other piece at its end: while the caller works on the
+// bytes of one, the disk fills the other.
 bool DirectInput::read(uint64_t offset, std::span<char> out) {
   if (failed_ || offset != offset_) return false;
   while (!out.empty()) {
@@ -71,7 +73,7 @@ bool DirectInput::read(uint64_t offset, std::span<char> out) {
   return true;
 }
 
-// The last one is short.
+// Starts reading the next piece; the last piece is shorter than the others.
 bool DirectInput::begin_piece(Piece& piece) {
   piece.begin = piece.end = asked_;
   if (asked_ >= end_) return true;
@@ -86,9 +88,10 @@ bool DirectInput::end_reading(Piece& piece) {
   return result.error == 0 && piece.begin <= offset_ && offset_ < piece.end;
 }
 
-// One read is on its way at a time.  Those that wait behind it would not make a disk faster that takes a
-// piece as large as this apart, and one that tells of reads only when it has nothing left to do, as some
-// hosts' virtual disks do, would tell later of this one.
+// Waits for the read of piece number `next`, makes it the current one, and begins the read of the piece after
+// it into the other buffer.  Only one read is in flight at a time.  Queueing more would not make the disk
+// faster, since it splits a piece of this size into requests anyway; and some virtual disks report finished
+// reads only when their queue is empty, so that a second read would delay the report of the first.
 bool DirectInput::next_piece(size_t next) {
   current_ = next;
   return end_reading(pieces_[next]) && begin_piece(pieces_[1 - next]);

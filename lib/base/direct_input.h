@@ -1,4 +1,4 @@
-// DirectInput: a piece of a file that is read once, from its beginning to its end.  Used by ChunkReader.
+// DirectInput: reads a range of a file once, from its beginning to its end.  Used by ChunkReader.
 #ifndef PS_BASE_DIRECT_INPUT_H_
 #define PS_BASE_DIRECT_INPUT_H_
 
@@ -12,19 +12,19 @@
 
 namespace ps {
 
-// Reads ahead of whoever asks, past the system's cache, which would cost memory, and a copy into it.  One
-// owner thread.
+// Reads ahead of its caller with direct access, since the system's page cache would cost memory and one more
+// copy.  One owner thread.
 class DirectInput {
  public:
-  // Of what is at offsets begin to end of an open file.  Null where that is little, or in the cache, or
-  // cannot be read so: there is nothing to be gained.
+  // Opens the range [begin, end) of an open file.  Returns null where direct access gains nothing: the range
+  // is short, or in the page cache already, or its file system has no direct access.
   static std::unique_ptr<DirectInput> open(int file, uint64_t begin, uint64_t end);
   ~DirectInput();
   DirectInput(const DirectInput&) = delete;
   DirectInput& operator=(const DirectInput&) = delete;
 
-  // The bytes at `offset`, where the last ones ended.  False when they cannot be had in this way, now or
-  // ever: to be read in another.
+  // Fills `out` with the bytes at `offset`, which must be the end of the bytes read last.  Returns false when
+  // direct access failed: the caller must read this and all further bytes in another way.
   bool read(uint64_t offset, std::span<char> out);
 
  private:
@@ -33,7 +33,7 @@ class DirectInput {
   struct Piece {
     char* bytes = nullptr;
     std::unique_ptr<AsyncIo> io;
-    uint64_t begin = 0, end = 0;  // offsets of what is in it
+    uint64_t begin = 0, end = 0;  // offsets in the file of the bytes that it holds
   };
 
   DirectInput(int file, uint64_t begin, uint64_t end);
@@ -43,9 +43,9 @@ class DirectInput {
 
   const int file_;
   const uint64_t end_;
-  uint64_t offset_;              // of what is read next
-  uint64_t asked_;               // where the pieces end that have been begun
-  HugeArena memory_;             // on a huge page, which the disk is told of at once
+  uint64_t offset_;              // offset of the next byte to hand out
+  uint64_t asked_;               // end of the last piece whose read has begun
+  HugeArena memory_;             // on a huge page: one entry of the disk's scatter list
   std::array<Piece, 2> pieces_;  // used by turns
   size_t current_ = 0;           // the piece that offset_ is in, or at the end of
   bool failed_ = false;

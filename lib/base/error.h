@@ -22,7 +22,7 @@ enum class Code {
   kUnavailable = 4,     // peer gone or silent; may be retried
   kCorrupt = 5,         // checksum, truncation or version of a file
   kExhausted = 6,       // memory, disk, descriptors
-  kAuthentication = 7,  // refused
+  kAuthentication = 7,  // the peer or the system refused the credentials
   kFenced = 8,          // another instance owns this role
   kBelowBar = 9,        // benchmark below its bar
 };
@@ -53,7 +53,7 @@ template <class... Parts>
 // are kExhausted, no permission is kAuthentication, else `otherwise`.
 [[noreturn]] void fail_errno(Code otherwise, std::string_view what, std::string_view subject, int error);
 
-// Ends the program with file and line: for our own mistakes only, never for bytes we were given.
+// Ends the program, printing file and line.  For mistakes of the program only, never for bytes from outside.
 [[noreturn]] void abort_check(const char* file, int line, const char* condition);
 
 }  // namespace ps

@@ -51,7 +51,7 @@ AtomicFile::~AtomicFile() {
   try {
     files_.remove(temporary_);
   } catch (const Error&) {
-    // What is left behind has a name that nothing reads.
+    // The temporary file stays behind, under a name that nothing reads.
   }
 }
 

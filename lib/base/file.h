@@ -17,8 +17,8 @@ namespace ps {
 // larger.
 std::string read_file(const std::string& path, uint64_t max_bytes = uint64_t{1} << 30);
 
-// A file being written beside its final path, which it replaces at commit(); without a commit nothing is
-// left. Throws kExhausted when the disk is full, kUnavailable on other errors.  One owner thread.
+// A file being written beside its final path, which it replaces at commit().  Without a commit it is removed.
+// Throws kExhausted when the disk is full, kUnavailable on other errors.  One owner thread.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path, FileSystem& files = system_files());
@@ -30,7 +30,8 @@ class AtomicFile {
   void overwrite(uint64_t offset, std::string_view bytes);  // as OutputFile's
   uint64_t size() const { return size_; }
 
-  // Sync, rename, sync the folder: after it the file is there whole, also after a loss of power.
+  // Syncs the file, renames it, and syncs the folder: when it returns, the whole file survives a loss of
+  // power.
   void commit();
 
  private:

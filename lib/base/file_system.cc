@@ -20,7 +20,8 @@ namespace ps {
 
 namespace {
 
-// A descriptor of a file that was not there, or -1 and errno.  A device is opened as it is.
+// Creates a file that must not exist yet, and returns its descriptor, or -1 with errno set.  A device is
+// opened as it is.
 int create_new(const std::string& path) {
   constexpr int kFlags = O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
   const auto create = [&] { return open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0666); };
@@ -34,10 +35,11 @@ int create_new(const std::string& path) {
   return create();
 }
 
-// A large file goes past the system's cache, which has better to keep than what nobody reads soon: copying
-// into it would take as much of the processor as making the bytes does.  Pieces of it are gathered, and
-// written while the next is gathered.  Once synced, or where the file system has no direct access, bytes are
-// written as they come; so are those of a file of which the system may choose when they reach the disk.
+// A large file is written with direct access, past the page cache: nobody reads it soon, and copying it into
+// the cache would cost as much processor time as producing the bytes.  Bytes are gathered in two pieces by
+// turns: one is filled while the other is being written.  After a sync, or where the file system has no
+// direct access, bytes are written through the cache as they come.  The same holds for unsynced_files(),
+// where the system chooses when bytes reach the disk.
 class SystemFile final : public OutputFile {
  public:
   SystemFile(const std::string& path, bool synced) : path_(path), synced_(synced), gathers_(synced) {
@@ -45,7 +47,8 @@ class SystemFile final : public OutputFile {
     if (file_ < 0) fail_errno(Code::kUsage, "cannot create", path, errno);
   }
 
-  // What was gathered and not synced is lost: who is given up, or fenced, writes no more.
+  // Bytes that were gathered but not synced are lost on purpose: the file was given up, or its owner was
+  // fenced and must not write any more.
   ~SystemFile() override {
     direct_.reset();
     close(file_);
@@ -85,7 +88,8 @@ class SystemFile final : public OutputFile {
  private:
   static constexpr size_t kPieceBytes = size_t{1} << 20, kSmallBytes = 64 << 10;
 
-  // On a huge page, which the disk is told of at once: of small ones, one by one.
+  // Allocates the two pieces on a huge page, which is one entry of the disk's scatter list; small pages would
+  // be one entry each.
   void begin_pieces() {
     memory_ = std::make_unique<HugeArena>();
     pieces_ = static_cast<char*>(memory_->allocate(2 * kPieceBytes));
@@ -95,6 +99,8 @@ class SystemFile final : public OutputFile {
 
   char* piece(size_t number) const { return pieces_ + number % 2 * kPieceBytes; }
 
+  // Called when the current piece is full: waits for the write of the other piece, begins the write of this
+  // one, and goes on filling the other.
   void end_piece() {
     end_writing();
     if (!gathers_ || !begin_direct() || !has_blocks(offset_ + kPieceBytes)) return flush();
@@ -113,8 +119,9 @@ class SystemFile final : public OutputFile {
     return direct_ != nullptr;
   }
 
-  // Where a file has blocks, writes do not wait for each other.  To ask for more than the process may have in
-  // a file would end it.
+  // Allocates blocks ahead of the writes, up to `end` and beyond, and returns false if that fails: only
+  // writes to allocated blocks are asynchronous.  Never asks for more than RLIMIT_FSIZE, since that would end
+  // the process with a signal.
   bool has_blocks(uint64_t end) {
     constexpr uint64_t kAtOnce = uint64_t{8} << 20;
     if (end <= allocated_) return true;
@@ -125,7 +132,7 @@ class SystemFile final : public OutputFile {
     return true;
   }
 
-  // The piece before is written.
+  // Waits until the piece that is being written has reached the disk.
   void end_writing() {
     if (!is_writing_) return;
     const AsyncIo::Result result = direct_->wait();
@@ -134,7 +141,8 @@ class SystemFile final : public OutputFile {
     if (result.bytes != kPieceBytes) check(EIO);
   }
 
-  // Direct access may be granted, and then refused: the piece is written through the cache.
+  // Handles a write that the file system refused although it had opened the file for direct access: the piece
+  // is written through the cache.
   void end_refused(int error) {
     is_writing_ = false;
     if (error != EINVAL) check(error);
@@ -143,7 +151,7 @@ class SystemFile final : public OutputFile {
     write_through({piece(number_ - 1), kPieceBytes});
   }
 
-  // From here on all goes through the cache.
+  // Gives up direct access: all further bytes go through the cache.
   void end_direct() {
     gathers_ = false;
     if (!direct_) return;
@@ -151,7 +159,7 @@ class SystemFile final : public OutputFile {
     if (fcntl(file_, F_SETFL, 0) != 0) check(errno);
   }
 
-  // All that was gathered is written.
+  // Writes all gathered bytes.
   void flush() {
     end_writing();
     end_direct();
@@ -175,7 +183,7 @@ class SystemFile final : public OutputFile {
     }
   }
 
-  // Whole pages alone: the last one will be written to again.
+  // Asks the disk to begin on whole pages alone, since the last page will be written to again.
   void begin_piece() {
     constexpr uint64_t kPage = 4096;
     const uint64_t end = offset_ / kPage * kPage;
@@ -184,7 +192,7 @@ class SystemFile final : public OutputFile {
     begun_ = end;
   }
 
-  // Once there was an error, there is no success any more.
+  // Records the first error and throws it; every later call throws it again.
   void check(int error) {
     if (error_ == 0) error_ = error;
     if (error_ != 0) fail_errno(Code::kUnavailable, "cannot write", path_, error_);
@@ -193,16 +201,16 @@ class SystemFile final : public OutputFile {
   const std::string path_;
   const bool synced_;
   int file_;
-  int error_ = 0;                      // an errno: the first
-  bool gathers_;                       // bytes, to write pieces of them
-  std::string small_;                  // what was gathered, as long as it is little; then
-  std::unique_ptr<HugeArena> memory_;  // of two pieces
-  char* pieces_ = nullptr;             // filled by turns
-  size_t number_ = 0, gathered_ = 0;   // of the piece that is filled; bytes in it
-  bool is_writing_ = false;            // the one before
-  std::unique_ptr<AsyncIo> direct_;    // null: the file is not past the cache
-  uint64_t offset_ = 0;                // of what is written next
-  uint64_t allocated_ = 0;             // bytes of the file, some of which may not be written to
+  int error_ = 0;                      // the first errno, or 0
+  bool gathers_;                       // true: bytes are gathered into pieces for direct access
+  std::string small_;                  // gathered bytes of a file that is still small
+  std::unique_ptr<HugeArena> memory_;  // memory of both pieces; null while the file is small
+  char* pieces_ = nullptr;             // both pieces, filled by turns
+  size_t number_ = 0, gathered_ = 0;   // the piece being filled, and the bytes in it
+  bool is_writing_ = false;            // the other piece is being written
+  std::unique_ptr<AsyncIo> direct_;    // null: bytes go through the cache
+  uint64_t offset_ = 0;                // offset of the next write
+  uint64_t allocated_ = 0;             // bytes of the file that have blocks, written to or not
   uint64_t begun_ = 0;                 // bytes that the disk was told to begin on
 };
 

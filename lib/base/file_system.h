@@ -1,5 +1,6 @@
-// FileSystem: what writing durable files needs of the system.  Code that promises to survive a crash or a
-// full disk takes one, so that a test can fail any call and lose what was not synced.
+// FileSystem: the system calls that writing durable files needs.  Code that promises to survive a crash or a
+// full disk takes one as a parameter, so that a test can let any call fail and lose bytes that were not
+// synced.
 #ifndef PS_BASE_FILE_SYSTEM_H_
 #define PS_BASE_FILE_SYSTEM_H_
 
@@ -14,16 +15,15 @@ namespace ps {
 // kUnavailable on other errors.
 class OutputFile {
  public:
-  virtual ~OutputFile() = default;  // closes it; what is not synced may be lost
+  virtual ~OutputFile() = default;  // closes the file; bytes that are not synced may be lost
 
   virtual void write(std::string_view bytes) = 0;
 
-  // Puts bytes in place of as many that were written before, from `offset` on.  What is written next still
-  // goes to the end.
+  // Replaces bytes that were written before, from `offset` on.  The next write still appends to the end.
   virtual void overwrite(uint64_t offset, std::string_view bytes) = 0;
 
-  // When it returns, all that was written is on the disk.  After an error the file must be given up: the
-  // system may have dropped what it could not write, and would call a second sync a success.
+  // When it returns, all written bytes are on the disk.  After an error the file must be given up: the system
+  // may have dropped the pages that it could not write, and a second sync would report success.
   virtual void sync() = 0;
 };
 
@@ -32,27 +32,28 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // A new file.  One that is there is taken away first, and a link goes, not what it points to: whoever can
-  // put links into the folder gets nothing else written.  Throws kUsage when the file cannot be made.
+  // Creates a new file.  An existing file is removed first.  A symbolic link is removed too, never followed:
+  // otherwise anybody who can put links into the folder could have another file overwritten.  Throws kUsage
+  // when the file cannot be created.
   virtual std::unique_ptr<OutputFile> create(const std::string& path) = 0;
 
-  // `to` is replaced whole.
+  // Replaces `to` atomically.
   virtual void rename(const std::string& from, const std::string& to) = 0;
 
-  // Names made, renamed and removed in a folder are on the disk when it returns.
+  // When it returns, names that were created, renamed and removed in the folder are on the disk.
   virtual void sync_directory(const std::string& path) = 0;
 
-  // The folder and those above it.  Throws kUsage when it cannot be made.
+  // Creates the folder and the folders above it.  Throws kUsage when one cannot be created.
   virtual void make_directories(const std::string& path) = 0;
 
-  // A file, or a folder with all that is in it; it need not be there.
+  // Removes a file, or a folder with everything in it.  Does nothing if it does not exist.
   virtual void remove(const std::string& path) = 0;
 };
 
-// The system's own; has no state.
+// The file system of the operating system.  The object has no state.
 FileSystem& system_files();
 
-// The same without syncing, for what nobody needs after a crash.
+// The same without syncing, for files that nobody needs after a crash.
 FileSystem& unsynced_files();
 
 }  // namespace ps

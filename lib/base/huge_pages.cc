@@ -16,7 +16,8 @@ size_t round_up(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// `bytes` of address space, aligned for huge pages when it is made of them; its memory comes when touched.
+// Maps `bytes` of address space, aligned to huge pages if it is large enough for one.  The system supplies
+// the memory when a page is first touched.
 char* map_region(size_t bytes) {
   const bool huge = bytes >= HugeArena::kHugePage;
   const size_t spare = huge ? HugeArena::kHugePage : 0;
@@ -31,7 +32,7 @@ char* map_region(size_t bytes) {
       round_up(reinterpret_cast<uintptr_t>(begin), HugeArena::kHugePage) - reinterpret_cast<uintptr_t>(begin);
   if (skip > 0) munmap(begin, skip);
   if (skip < spare) munmap(begin + skip + bytes, spare - skip);
-  madvise(begin + skip, bytes, MADV_HUGEPAGE);  // an answer of no leaves ordinary pages, which serve as well
+  madvise(begin + skip, bytes, MADV_HUGEPAGE);  // if the system refuses, ordinary pages serve as well
   return begin + skip;
 }
 
@@ -50,7 +51,8 @@ void* HugeArena::allocate(size_t bytes) {
   return piece;
 }
 
-// Regions double, so that there are few of them, and what the last one wastes is in proportion.
+// Each region is twice as large as the one before, so that there are few of them and the unused end of the
+// last one stays in proportion to the whole.
 void HugeArena::add_region(size_t bytes) {
   size_t size = regions_.empty() ? kFirstRegion : std::min(regions_.back().bytes * 2, largest_region_);
   if (size < bytes) size = bytes;

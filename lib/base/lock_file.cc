@@ -25,7 +25,7 @@ void write_all(int file, std::string_view text, const std::string& path) {
   if (fsync(file) != 0) fail_errno(Code::kUnavailable, "cannot sync", path, errno);
 }
 
-// Gives what is complete its name; false when something has it.
+// Gives the complete file its final name.  Returns false when the name is taken.
 bool publish(const std::string& temporary, const std::string& path) {
   if (link(temporary.c_str(), path.c_str()) == 0) return true;
   if (errno == EEXIST) return false;
@@ -34,8 +34,9 @@ bool publish(const std::string& temporary, const std::string& path) {
 
 }  // namespace
 
-// Made under another name: nobody sees it half written, or not locked yet.  A file system without locks does
-// not keep anybody from having one: who is there is then told by signs of life alone.
+// The file is made under a temporary name, so that nobody sees it half written or before it is locked.  On a
+// file system without locks the file is made all the same: others then recognise a live owner by its calls of
+// touch alone.
 std::unique_ptr<LockFile> LockFile::create(const std::string& path, std::string_view text) {
   std::string temporary = path + ".XXXXXX";
   const int file = mkostemp(temporary.data(), O_CLOEXEC);
@@ -62,7 +63,7 @@ void LockFile::touch() const {
   if (futimens(file_, nullptr) != 0) fail_errno(Code::kUnavailable, "cannot touch", path_, errno);
 }
 
-// A shared lock, so that two who look at the same time do not take each other for the owner.
+// Tries a shared lock, so that two processes that look at the same time do not take each other for the owner.
 std::optional<LockFileState> lock_file_state(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return std::nullopt;

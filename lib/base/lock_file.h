@@ -1,6 +1,6 @@
-// LockFile: a file that tells others whether its owner is there.  A lock on it says that the owner's process
-// has not ended, the time of its last change that it has not stopped either.  Used by FileFence and
-// TemporaryFolder.
+// LockFile: a file that tells others if its owner is alive.  The lock on the file shows that the owner's
+// process exists; the file's time of change shows that the process still makes progress.  Used by FileFence
+// and TemporaryFolder.
 #ifndef PS_BASE_LOCK_FILE_H_
 #define PS_BASE_LOCK_FILE_H_
 
@@ -12,19 +12,19 @@
 
 namespace ps {
 
-// One owner thread.  The file stays when this ends, without its lock; so it does when the process is killed.
+// One owner thread.  The destructor, like the end of the process, releases the lock and leaves the file.
 class LockFile {
  public:
-  // Makes a file of this name and text, durably: from the moment at which others see it, it is locked and
-  // whole.  Null when something has the name.  Throws kExhausted when the disk is full, kUnavailable on other
-  // errors.
+  // Creates a file of this name and text, and syncs it: from the moment at which others see it, it is whole
+  // and locked.  Returns null when the name is taken.  Throws kExhausted when the disk is full, kUnavailable
+  // on other errors.
   static std::unique_ptr<LockFile> create(const std::string& path, std::string_view text);
 
   ~LockFile();
   LockFile(const LockFile&) = delete;
   LockFile& operator=(const LockFile&) = delete;
 
-  // A sign of life.  Throws kUnavailable.
+  // Changes the file's time, as a sign of life.  Throws kUnavailable.
   void touch() const;
 
  private:
@@ -35,11 +35,11 @@ class LockFile {
 };
 
 struct LockFileState {
-  bool locked = false;  // also where the file system cannot tell
-  int64_t touched = 0;  // another number after every sign of life
+  bool locked = false;  // true as well where the file system has no locks
+  int64_t touched = 0;  // changes with every call of touch
 };
 
-// Nothing when there is no such file.  Throws kUnavailable when it cannot be looked at.
+// Returns nullopt when there is no such file.  Throws kUnavailable when its state cannot be read.
 std::optional<LockFileState> lock_file_state(const std::string& path);
 
 }  // namespace ps

@@ -1,4 +1,5 @@
-// Messages for people, on standard error.  A Log is made in main and passed in; nothing else prints.
+// Messages for people, on standard error.  main makes a Log and passes it down; nothing else prints to
+// standard error.
 #ifndef PS_BASE_LOG_H_
 #define PS_BASE_LOG_H_
 

@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-// The number in a file that holds one ("max" and absence: none).
+// Returns the number in a file that holds one; nullopt when the file is missing or says "max".
 std::optional<uint64_t> read_number(const char* path) {
   std::ifstream file(path);
   std::string word;

@@ -4,8 +4,8 @@
 
 namespace ps {
 
-// Continuation bytes of UTF-8 are not looked at; the control characters of 8 bits are two bytes, of which the
-// first is 0xc2.
+// Continuation bytes of UTF-8 are copied unchecked.  The control characters U+0080 to U+009F are two bytes in
+// UTF-8, the first of which is 0xc2.
 std::string printable(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {

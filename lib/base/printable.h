@@ -1,4 +1,4 @@
-// Text from elsewhere, made fit for a terminal.  Used by whatever writes messages.
+// Makes text from files and peers safe to print on a terminal.  Used by everything that writes messages.
 #ifndef PS_BASE_PRINTABLE_H_
 #define PS_BASE_PRINTABLE_H_
 
@@ -7,8 +7,8 @@
 
 namespace ps {
 
-// The text with control characters but tabs and ends of lines, which could move the cursor of a terminal or
-// rewrite what it shows, as \xNN.
+// Returns the text with control characters written as \xNN, except tabs and ends of lines: they could move
+// the cursor of a terminal, or rewrite lines that it shows.
 std::string printable(std::string_view text);
 
 }  // namespace ps

@@ -1,6 +1,6 @@
-// Counter-based random numbers: a number depends on (seed, stream, index) alone, never on who drew before, so
-// that any thread or server may draw any part of a sequence.  Used by initial weights, generators, shuffles,
-// sampling.
+// Counter-based random numbers: a number depends on (seed, stream, index) alone, never on the numbers drawn
+// before, so that any thread or server may draw any part of a sequence.  Used by initial weights, generators,
+// shuffles, sampling.
 //
 // Philox4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 #ifndef PS_BASE_RANDOM_H_

@@ -20,7 +20,8 @@ void remove_quietly(const std::string& path) {
   std::filesystem::remove_all(path, ignored);
 }
 
-// False where it cannot be told.
+// Returns true if the process that made the folder has ended; false if it lives, or if that cannot be found
+// out.
 bool is_left(const std::string& folder) {
   try {
     const std::optional<LockFileState> state = lock_file_state(join_path(folder, kLock));

@@ -1,4 +1,4 @@
-// TemporaryFolder: a folder that goes, with all that is in it, when it is done with.
+// TemporaryFolder: a folder that is removed with everything in it when the object is destroyed.
 #ifndef PS_BASE_TEMPORARY_FOLDER_H_
 #define PS_BASE_TEMPORARY_FOLDER_H_
 
@@ -18,7 +18,8 @@ void remove_left_folders(const std::string& parent);
 
 class TemporaryFolder {
  public:
-  // For this user alone.  Throws kUnavailable when it cannot be made in `parent`.
+  // Creates the folder in `parent` with access for this user alone.  Throws kUnavailable when it cannot be
+  // created.
   explicit TemporaryFolder(const std::string& parent);
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;

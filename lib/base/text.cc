@@ -162,7 +162,7 @@ static size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
   std::string best;
-  // Two slips, or one in three letters, but never all of a short name.
+  // A name may differ in two letters, or in a third of its letters, but a short name never in all of them.
   size_t best_distance = std::min(name.size(), std::max<size_t>(2, name.size() / 3) + 1);
   for (const std::string& candidate : candidates) {
     size_t distance = edit_distance(name, candidate);

@@ -36,7 +36,7 @@ void append(std::string& out, Number part) {
   }
 }
 
-// The parts one after the other; numbers in the shortest decimals that read back the same.
+// Joins the parts; numbers are written with the shortest decimals that read back the same.
 template <class... Parts>
 std::string cat(const Parts&... parts) {
   std::string out;
@@ -47,7 +47,8 @@ std::string cat(const Parts&... parts) {
 // 'text', with bytes that do not print as \xNN, and cut after 80 bytes.
 std::string quote(std::string_view text);
 
-// The whole of `text` as a number, or nothing.  No spaces, no trailing bytes; doubles are finite decimals.
+// Parses the whole of `text` as a number; returns nullopt on spaces or trailing bytes.  Doubles are finite
+// decimals.
 std::optional<int64_t> parse_int(std::string_view text);
 std::optional<uint64_t> parse_uint(std::string_view text);
 std::optional<double> parse_double(std::string_view text);
@@ -66,7 +67,8 @@ std::string significant(double value, int digits);
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
-// The candidate nearest to `name` by edit distance when it is near enough to be a slip, else empty.
+// Returns the candidate nearest to `name` by edit distance if it is near enough to be a typing error, else an
+// empty string.
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
 // " (did you mean 'x'?)", or empty.

@@ -14,7 +14,7 @@
 namespace ps {
 
 struct ThreadPool::State {
-  // Guarded by mutex, but for `next`, from which the threads take blocks.
+  // Guarded by mutex, except `next`: the threads take the number of their next block from it atomically.
   std::mutex mutex;
   std::condition_variable started, finished;
   const std::function<void(int64_t)>* body = nullptr;
@@ -91,7 +91,8 @@ void ThreadPool::run(int64_t blocks, const std::function<void(int64_t)>& body) {
   }
   state.started.notify_all();
   state.take_blocks();
-  // No block is left: a thread that has not even woken, since others have the cores, is not waited for.
+  // No block is left.  A thread that has not woken yet, since other work has the cores, can no longer join:
+  // the loop waits only for the threads that joined it.
   std::unique_lock lock(state.mutex);
   state.is_open = false;
   state.finished.wait(lock, [&] { return state.working == 0; });

@@ -17,8 +17,8 @@ inline constexpr size_t kMaxVarintBytes = 10;
 
 // Writes a varint at `out`, where there must be room for the longest, and returns its end.
 //
-// Keys of one batch are mostly one or two bytes from the last, by turns that no processor can guess: neither
-// this nor get_varint branches on which.
+// Differences between neighbouring keys of a batch mostly take one or two bytes, in an order that branch
+// predictors cannot guess, so neither this nor get_varint branches on the length.
 inline char* put_varint(char* out, uint64_t value) {
   if (value < 1 << 14) {
     const bool two = value >= 128;
@@ -31,9 +31,9 @@ inline char* put_varint(char* out, uint64_t value) {
   return out;
 }
 
-inline constexpr size_t kVarintBlock = 8;  // that are looked at together: often they are all of one byte
+inline constexpr size_t kVarintBlock = 8;  // varints decoded together if, as often, each is one byte
 
-// Appends next(), called `count` times.
+// Calls next() `count` times and appends each result as a varint.
 template <class Next>
 void append_varints(std::string& out, size_t count, Next&& next) {
   constexpr size_t kAtOnce = 256;
@@ -58,7 +58,8 @@ void append_varints(std::string& out, size_t count, Next&& next) {
   }
 }
 
-// Takes a varint off the front of `bytes`; false when there is none, or one of more than 64 bits.
+// Removes a varint from the front of `bytes`. Returns false when there is none, or when it has more than 64
+// bits.
 inline bool get_long_varint(std::string_view& bytes, uint64_t& value) {
   value = 0;
   for (size_t i = 0; i < std::min(bytes.size(), kMaxVarintBytes); ++i) {
@@ -72,7 +73,7 @@ inline bool get_long_varint(std::string_view& bytes, uint64_t& value) {
   return false;
 }
 
-// Whether a whole block of varints of one byte each comes next.
+// Returns true if the next kVarintBlock varints take one byte each.
 inline bool short_varints(std::string_view bytes) {
   constexpr uint64_t kMore = 0x8080808080808080;
   uint64_t word;

@@ -20,7 +20,7 @@ using namespace chunk_internal;
 
 namespace {
 
-// Memory that is not set when it is taken, which would cost as much as to fill it.
+// A buffer that is not set to zero when it is allocated, which would cost as much as filling it.
 class Bytes {
  public:
   char* take(size_t size) {
@@ -44,8 +44,8 @@ struct ChunkBuffers::State {
   };
   std::unique_ptr<ZSTD_DCtx, Free> context;
   Bytes stored, planes, raw;
-  const ChunkReader* file = nullptr;   // that is read ahead
-  std::unique_ptr<DirectInput> ahead;  // or null
+  const ChunkReader* file = nullptr;   // the file that `ahead` reads
+  std::unique_ptr<DirectInput> ahead;  // null: chunks are read through the page cache
 };
 
 ChunkBuffers::ChunkBuffers() : state_(std::make_unique<State>()) {}
@@ -237,7 +237,7 @@ void ChunkReader::read_stored(size_t index, ChunkBuffers& buffers, char* out) co
   if (computed != chunk.checksum) fail_chunk(index, against(computed, chunk.checksum));
 }
 
-// Advice only: whatever comes of it, reading works.
+// This is advice to the system only: its errors do not matter.
 void ChunkReader::read_ahead() const {
   posix_fadvise(file_, 0, 0, POSIX_FADV_WILLNEED);
 }

@@ -1,4 +1,5 @@
-// ChunkReader: reads a chunk file, believing nothing that is not proved by a checksum.  Used by checkpoints.
+// ChunkReader: reads a chunk file, and uses no byte before its checksum has been verified.  Used by
+// checkpoints.
 #ifndef PS_CHUNK_CHUNK_READER_H_
 #define PS_CHUNK_CHUNK_READER_H_
 
@@ -25,12 +26,12 @@ class ChunkBuffers {
 };
 
 // Constant after construction: any threads may read.  Damage throws kCorrupt "path: chunk 3 at offset 4096:
-// what is wrong".
+// reason".
 class ChunkReader {
  public:
-  // Checks header, table and footer: where each chunk lies is known then, and that they fill the file. Throws
-  // kUsage when the file cannot be opened, kCorrupt when it is damaged, of another kind, or needs a newer
-  // reader than `kind.version`.
+  // Checks header, table and footer, and that the chunks of the table fill the file.  Throws kUsage when the
+  // file cannot be opened, kCorrupt when it is damaged, of another kind, or needs a newer reader than
+  // `kind.version`.
   ChunkReader(const std::string& path, const ChunkFileKind& kind);
   ~ChunkReader();
   ChunkReader(const ChunkReader&) = delete;
@@ -43,23 +44,23 @@ class ChunkReader {
   // The raw bytes of chunk number `index`, good until `buffers` are used again.
   std::string_view read(size_t index, ChunkBuffers& buffers) const;
 
-  // The same into memory of the caller's, for chunks()[index].raw_bytes.
+  // The same into the caller's memory, which has room for chunks()[index].raw_bytes.
   void read(size_t index, ChunkBuffers& buffers, char* out) const;
 
-  // Has the system read the file while the caller does something else.
+  // Asks the system to read the file into its cache in the background.
   void read_ahead() const;
 
-  // The same of chunks `begin` to `end`, which `buffers` will then read once, one after the other: they need
-  // not come to the system's cache.
+  // Reads chunks `begin` to `end` ahead into `buffers`, past the system's cache.  The caller then reads them
+  // with `buffers`, once and in order.
   void read_ahead(size_t begin, size_t end, ChunkBuffers& buffers) const;
 
-  // Checks the stored bytes against their checksum, and no more.
+  // Checks the stored bytes against their checksum without unpacking them.
   void verify(size_t index, ChunkBuffers& buffers) const;
 
   // Throws kCorrupt about chunk number `index`.
   [[noreturn]] void fail_chunk(size_t index, const std::string& what) const;
 
-  // For an id that the caller does not know: returns when the chunk may be skipped, else throws.
+  // To be called for a chunk whose id the caller does not know: throws unless the id is marked as optional.
   void skip_unknown(size_t index) const;
 
  private:

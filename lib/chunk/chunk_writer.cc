@@ -16,9 +16,10 @@ struct ChunkWriter::Compressor {
     void operator()(ZSTD_CCtx* freed) const { ZSTD_freeCCtx(freed); }
   };
 
-  // Byte planes of numbers hold hardly any match that pays, but the exponents have few values: so hardly any
-  // match is looked for, and literals are Huffman-coded all the same.  Against level 1, on planes of noisy
-  // floats: 2.1 GB/s for 1.0, back 1.4 times as fast, and as small.
+  // Byte planes of numbers hold few repeated strings, but the planes of exponents have few distinct values.
+  // This level hardly searches for matches, but still Huffman-codes the literals.  Compared with level 1 on
+  // planes of noisy floats, it compresses at 2.1 GB/s instead of 1.0 GB/s, decompresses 1.4 times as fast,
+  // and its output has the same size.
   static constexpr int kPlanesLevel = -50;
 
   void choose(bool is_split, int level) {
@@ -57,7 +58,7 @@ void ChunkWriter::write(std::string_view bytes) {
   bytes_ += bytes.size();
 }
 
-// The planes of `raw`, compressed; `raw` itself when that is not shorter.
+// Splits `raw` into planes and compresses them.  Returns `raw` itself when the result is not shorter.
 std::string_view ChunkWriter::compress(std::string_view raw, int planes) {
   std::string_view from = raw;
   if (planes > 1) {

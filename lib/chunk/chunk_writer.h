@@ -13,14 +13,15 @@
 
 namespace ps {
 
-// How the bytes of files are written.  Shared by all writers of a checkpoint.
+// Options of writing chunk files, shared by all writers of a checkpoint.
 struct ChunkWriting {
   FileSystem* files = &system_files();
-  // Of chunks that are not split into byte planes, which have their own; 0: none is compressed.
+  // Compression level of chunks that are not split into byte planes; chunks of byte planes have a fixed
+  // level. 0: no chunk is compressed.
   int zstd_level = 1;
 
-  // Called before so many bytes are written, from the writer's thread; may wait, to keep to a bandwidth, or
-  // give way to other threads.
+  // The writer calls this on its own thread before it writes `bytes`. The function may block to limit the
+  // bandwidth, or yield to other threads.
   std::function<void(uint64_t bytes)> before_write = nullptr;
 };
 
@@ -35,7 +36,7 @@ class ChunkWriter {
   // Adds a chunk.  `planes` is the width of its numbers when they are to be split into byte planes, else 1.
   void add(uint32_t id, std::string_view raw, int planes = 1);
 
-  // Table, footer, sync.
+  // Writes table and footer, and syncs the file.
   ChunkFileSum finish();
 
   uint64_t bytes() const { return bytes_; }

@@ -8,11 +8,11 @@
 //             checksum:u64
 //   footer := table_offset:u64 file_bytes:u64 checksum:u64 "PSCHUNKE"
 //
-// Numbers are little-endian, checksums XXH3 of 64 bits.  That of the header is of the bytes before it.  That
-// of a chunk is of its bytes, seeded with the checksum of its first 24 bytes, which is seeded with its
-// offset: so that a chunk counts only where it was written.  That of the footer is of its first 16 bytes,
-// seeded with the checksums of header and table, xor-ed: since the table has all the others, it stands for
-// the whole file.
+// Numbers are little-endian, checksums are XXH3 of 64 bits.  The header's checksum covers the bytes before
+// it.  A chunk's checksum covers its stored bytes, and is seeded with the checksum of the chunk's first 24
+// bytes, which is seeded with the chunk's offset: a chunk copied to another place of the file is therefore
+// refused.  The footer's checksum covers its first 16 bytes, and is seeded with the xor of the checksums of
+// header and table: since the table holds all other checksums, it identifies the whole file.
 #ifndef PS_CHUNK_FORMAT_H_
 #define PS_CHUNK_FORMAT_H_
 
@@ -23,13 +23,13 @@
 
 namespace ps {
 
-// Four letters.
+// Makes a chunk's id from four letters.
 constexpr uint32_t chunk_id(const char (&letters)[5]) {
   return static_cast<uint32_t>(letters[0]) | static_cast<uint32_t>(letters[1]) << 8 |
          static_cast<uint32_t>(letters[2]) << 16 | static_cast<uint32_t>(letters[3]) << 24;
 }
 
-// A reader that does not know an id with this bit skips the chunk; any other unknown one ends the reading.
+// A reader skips a chunk with an unknown id if the id has this bit, and refuses the file otherwise.
 inline constexpr uint32_t kOptionalChunk = 0x8000'0000;
 
 // Flags of a chunk: on disk, never renumber.
@@ -38,15 +38,15 @@ inline constexpr uint32_t kPlanesShift = 8;  // bits 8 to 11: how many byte plan
 inline constexpr uint32_t kPlanesMask = 0xf;
 inline constexpr uint32_t kKnownChunkFlags = kZstdChunk | kPlanesMask << kPlanesShift;
 
-// More than any writer puts into a chunk but for rows of tens of millions of numbers; keeps what a damaged or
-// hostile file can ask for within bounds.
+// The largest chunk that a reader accepts, so that a damaged or hostile file cannot make it allocate without
+// bound.  No writer makes larger chunks, except for rows of tens of millions of numbers.
 inline constexpr uint64_t kMaxChunkBytes = 256 << 20;
 
-// What a file says of itself at its beginning.
+// The kind and version that the header of a file names.
 struct ChunkFileKind {
-  std::string_view name;   // of 8 bytes at most
-  uint32_t version;        // of the writer
-  uint32_t oldest_reader;  // the version that a reader must have
+  std::string_view name;   // at most 8 bytes
+  uint32_t version;        // the format version of this writer
+  uint32_t oldest_reader;  // the lowest version that can read the file
 };
 
 struct ChunkInfo {
@@ -56,7 +56,7 @@ struct ChunkInfo {
   uint64_t checksum;
 };
 
-// A file as it was finished: two files with the same checksum are the same.
+// Size and checksum of a finished file.  Files with the same checksum have the same content.
 struct ChunkFileSum {
   uint64_t bytes = 0;
   uint64_t checksum = 0;
@@ -76,7 +76,7 @@ std::string encode_header(const ChunkFileKind& kind);
 // The head of a chunk, without its checksum.
 std::string encode_head(const ChunkInfo& chunk);
 
-// The checksum of a chunk with these bytes, from its other fields.
+// Computes a chunk's checksum from its stored bytes and its other fields.
 uint64_t chunk_checksum(const ChunkInfo& chunk, std::string_view stored);
 
 std::string encode_table(const std::vector<ChunkInfo>& chunks);
@@ -84,7 +84,7 @@ std::string encode_footer(uint64_t table_offset, uint64_t file_bytes, uint64_t s
 
 }  // namespace chunk_internal
 
-// "VALS", with what is no letter as \xNN: for messages.
+// Returns the id as text for messages: "VALS"; bytes that are not letters are written as \xNN.
 std::string chunk_name(uint32_t id);
 
 // 16 hexadecimal digits.

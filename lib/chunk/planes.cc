@@ -8,7 +8,8 @@ namespace ps {
 
 namespace {
 
-// Pieces that stay in the first-level cache while each of their planes is gathered.
+// Numbers are split in blocks of this many, which stay in the first-level cache while their planes are
+// gathered one after the other.
 constexpr size_t kNumbersAtOnce = 1024;
 
 template <size_t kWidth>

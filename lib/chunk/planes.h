@@ -11,7 +11,7 @@ namespace ps {
 // multiple.
 void split_planes(std::string_view bytes, int width, char* out);
 
-// The way back.
+// The inverse of split_planes.
 void join_planes(std::string_view planes, int width, char* out);
 
 }  // namespace ps

@@ -39,7 +39,7 @@ std::vector<std::string> names_of(const std::vector<Flag>& flags) {
   return names;
 }
 
-// Boost takes "--flag=" for a forgotten value; to us it is an empty one, as "--flag ''" is.
+// Boost treats "--flag=" as a missing value; here it means an empty one, like "--flag ''".
 std::vector<std::string> split_empty_values(const std::vector<Flag>& flags,
                                             std::span<const std::string> arguments) {
   std::vector<std::string> out(arguments.begin(), arguments.end());
@@ -55,7 +55,7 @@ std::vector<std::string> split_empty_values(const std::vector<Flag>& flags,
   return out;
 }
 
-// What stands on the command line, in order.
+// Returns the options of the command line in order.
 std::vector<po::option> tokenize(const std::vector<Flag>& flags, std::span<const std::string> arguments,
                                  const std::string& program) {
   namespace style = po::command_line_style;
@@ -89,7 +89,7 @@ void check_choice(const std::vector<std::string>& choices, const std::string& va
 
 }  // namespace
 
-// Fills in a Flags, source by source, each above the one before.
+// Fills in a Flags from each source in turn; a later source overrides the earlier ones.
 class FlagsBuilder {
  public:
   explicit FlagsBuilder(const Program& program) : program_(program), flags_(all_flags(program)) {
@@ -119,7 +119,8 @@ class FlagsBuilder {
         continue;
       }
       const Flag& flag = find(option.string_key);
-      // The first occurrence replaces what lower sources said; later ones of a repeatable flag add to it.
+      // The first occurrence replaces values of lower sources; later occurrences of a repeatable flag add to
+      // it.
       bool first = std::find(typed_.begin(), typed_.end(), flag.name) == typed_.end();
       typed_.push_back(flag.name);
       accept(flag, spelling(flag, option), option.value.empty() ? "1" : option.value[0],

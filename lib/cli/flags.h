@@ -20,33 +20,33 @@ namespace ps {
 // The value of an environment variable, or null.  A program's is std::getenv.  An empty value counts as none.
 using Environment = std::function<const char*(const std::string&)>;
 
-// What a flag says about the job file: the value or values for `key`.
+// The value or values with which a flag overrides a key of the job file.
 struct Override {
   std::string key;                  // dotted path: "train.passes"
   std::vector<std::string> values;  // one, unless is_list
   bool is_list = false;             // the flag is repeatable: the values replace the whole list
-  bool is_set = false;  // from --set: the value is JSON if it parses as such; else it is what was typed
+  bool is_set = false;  // from --set: the value is JSON if it parses as such; else it is the typed text
   std::string typed;    // "--passes" or "PS_PASSES", for messages
 };
 
 // Constant after parsing; any thread may read.  Precedence: flag, then PS_* environment, then the flag's
 // default_text.
 //
-// Every getter gives nothing when there is no value at all, so that the job file may fill in:
+// Every getter returns nullopt when there is no value at all, so that the job file can supply it:
 //   int64_t passes = flags.integer("passes", 1).value_or(job.train.passes);
 // and throws kUsage, with the flag as it was typed, when the value is not of the type or out of [minimum,
-// maximum]. Asking for a flag that is not in the table aborts: that is our mistake.
+// maximum]. Asking for a flag that is not in the table is a mistake of the program, and aborts.
 class Flags {
  public:
   // Throws kUsage for unknown flags, missing or surplus arguments, and values that are not among the choices.
-  // `arguments` are those after the program's name.
+  // `arguments` does not include the program's name.
   static Flags parse(const Program& program, std::span<const std::string> arguments,
                      const Environment& environment);
 
-  // Given on the command line or in the environment.
+  // Returns true if the flag is given on the command line or in the environment.
   bool given(std::string_view name) const;
 
-  // A switch: given, and (in the environment) not "0", "false" or "no".
+  // Returns true if a switch is given and its value in the environment is not "0", "false" or "no".
   bool on(std::string_view name) const;
 
   std::optional<std::string> text(std::string_view name) const;
@@ -66,17 +66,17 @@ class Flags {
   std::vector<std::string> values(std::string_view name) const;
   std::vector<std::string> list(std::string_view name) const;
 
-  // Positional arguments, in order; "-" is one like any other.
+  // Positional arguments, in order; "-" counts as one.
   const std::vector<std::string>& positionals() const { return positionals_; }
 
-  // What flags with a job_key and --set say, in the order of precedence, so that applying them one after the
-  // other leaves the right value: the environment first, then the command line as it was typed.
+  // The overrides by --set and by flags with a job_key, lowest precedence first, so that applying them in
+  // order leaves the right values: the environment, then the command line as it was typed.
   const std::vector<Override>& overrides() const { return overrides_; }
 
-  // "--passes" or "PS_PASSES": whence the value came, for messages.
+  // The source of the value, for messages: "--passes" or "PS_PASSES".
   std::string typed(std::string_view name) const;
 
-  // Throws kUsage "typed: what; try 'ps-x --help'": for checks that the program makes itself.
+  // Throws kUsage "typed: what; try 'ps-x --help'".  For checks of the program's own.
   [[noreturn]] void refuse(std::string_view name, std::string_view what) const;
 
  private:

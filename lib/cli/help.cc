@@ -108,7 +108,7 @@ std::vector<FlagGroup> flag_groups(const Program& program) {
 
 namespace {
 
-// What both kinds of help begin with.
+// The beginning of both kinds of help.
 std::string help_head(const Program& program) {
   std::string out = hanging(cat(program.name, " - "), program.summary) + '\n';
   out += hanging(cat("usage: ", program.name, " "), program.synopsis);

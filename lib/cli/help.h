@@ -13,7 +13,7 @@ namespace ps {
 // Usage, arguments, flags by group and examples, in 80 columns.
 std::string help_text(const Program& program);
 
-// The same of the flags used most, without groups, and with the first example: a screen of 24 lines.
+// The same for the most used flags, without groups, and with the first example: a screen of 24 lines.
 std::string brief_help_text(const Program& program);
 
 // "ps-train 0.1.0 (git 1a2b3c4, boost 1.81.0, …)", one line.

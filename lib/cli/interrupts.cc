@@ -11,14 +11,14 @@ namespace ps {
 
 namespace {
 
-// Reached by the handler, which may use nothing else.  The line is set before the handler is installed.
+// The signal handler uses these and nothing else.  The line is set before the handler is installed.
 std::atomic<int> received{0};
 std::atomic<const std::string*> announcement{nullptr};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<const std::string*>::is_always_lock_free);
 
 void handle(int number) {
   if (received.exchange(number) != 0) {
-    // The second: the default action, taken when this handler returns.
+    // This is the second signal: its default action is taken when this handler returns.
     std::signal(number, SIG_DFL);
     raise(number);
     return;

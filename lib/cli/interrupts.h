@@ -11,9 +11,10 @@ namespace ps {
 // remembered; the second ends the process at once, by that signal's default action (the shell sees 128 + its
 // number).
 //
-// At most one lives at a time: a signal handler can reach nothing but globals, so the number of the signal
-// and the announcement are (in interrupts.cc), with what request_signal.cc has, the only mutable globals of
-// the library.  Any thread may ask. System calls that the signal interrupts return EINTR.
+// At most one object exists at a time, since a signal handler can reach globals alone.  The number of the
+// signal and the announcement (in interrupts.cc) and the variables of request_signal.cc are the only mutable
+// globals of the library.  Any thread may call the getters. System calls that the signal interrupts return
+// EINTR.
 class Interrupts {
  public:
   // `announcement` says what happens next: "ending after this batch; press Ctrl-C again to end at once".
@@ -25,7 +26,7 @@ class Interrupts {
   bool requested() const { return signal_number() != 0; }
   int signal_number() const;  // 0: none yet
 
-  // 128 + the signal's number when one was received, else 0: what a program that finished early returns.
+  // The exit status of a program that ended early: 128 + the signal's number if one was received, else 0.
   int exit_status() const { return requested() ? 128 + signal_number() : 0; }
 
  private:

@@ -10,13 +10,13 @@ namespace ps {
 
 namespace {
 
-// One launcher's names for what we want to know; null where it says nothing.
+// The names of one launcher's variables; null where it has none.
 struct Variables {
   const char* launcher;
   const char* rank;
   const char* trainers;
-  const char* role;          // must be, when it is set,
-  const char* trainer_role;  // this
+  const char* role;          // if this variable is set, its value
+  const char* trainer_role;  // must be this
   const char* servers;       // HOST:PORT,…
 };
 
@@ -28,7 +28,7 @@ constexpr std::array kLaunchers = {
     Variables{"DMLC", "DMLC_TASK_ID", "DMLC_NUM_WORKER", "DMLC_ROLE", "worker", nullptr},
     Variables{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", nullptr, nullptr, nullptr},
     Variables{"PMI", "PMI_RANK", "PMI_SIZE", nullptr, nullptr, nullptr},
-    // SLURM_NTASKS would be there in the script of an allocation too, which is one process.
+    // SLURM_NTASKS is also set in the script of an allocation, which is a single process.
     Variables{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", nullptr, nullptr, nullptr},
 };
 
@@ -46,7 +46,7 @@ int count_of(const Environment& environment, const char* name, int minimum) {
   return static_cast<int>(*number);
 }
 
-// mpirun -n 2 ps-serve … : -n 4 ps-train …: ranks count through all programs of the line, in its order.  Open
+// mpirun -n 2 ps-serve … : -n 4 ps-train …: ranks count through all programs of the command, in order.  Open
 // MPI tells how many processes each has.
 void keep_own_program(const Environment& environment, LaunchedTrainer& found) {
   const std::string sizes = value_of(environment, "OMPI_APP_CTX_NUM_PROCS");

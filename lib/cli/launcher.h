@@ -1,5 +1,5 @@
-// Launcher: which trainer this process is, as whoever started it says in the environment.  Used by ps-train,
-// when neither flags nor PS_RANK and PS_TRAINERS say it.
+// Launcher: finds this trainer's rank in the environment variables of the launcher that started the process.
+// Used by ps-train when neither flags nor PS_RANK and PS_TRAINERS give the rank.
 #ifndef PS_CLI_LAUNCHER_H_
 #define PS_CLI_LAUNCHER_H_
 
@@ -13,12 +13,12 @@ namespace ps {
 
 struct LaunchedTrainer {
   std::string launcher;              // "Open MPI", for people
-  int rank = 0, trainers = 1;        // of the trainers alone, where one launch starts other programs too
+  int rank = 0, trainers = 1;        // counted over trainers alone, also if the launch has other programs
   std::vector<std::string> servers;  // HOST:PORT of each, when the launcher names them
 };
 
-// In this order: PaddlePaddle, DMLC, Open MPI, PMI (MPICH and Intel MPI), Slurm.  Nothing when none of them
-// started this process; in particular not in the shell of a Slurm allocation, which is no task of a step.
+// Tries, in this order, PaddlePaddle, DMLC, Open MPI, PMI (MPICH and Intel MPI), Slurm.  Returns nullopt when
+// none of them started this process; so in the shell of a Slurm allocation, which is not a task of a step.
 // Throws kUsage when their variables make no sense, or are for another role than a trainer's.
 std::optional<LaunchedTrainer> launched_trainer(const Environment& environment);
 

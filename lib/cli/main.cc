@@ -37,7 +37,7 @@ LogLevel log_level(const Program& program, const Flags& flags) {
   return level == "debug" ? LogLevel::kDebug : LogLevel::kInfo;
 }
 
-// Before any kernel runs.
+// Sets the instruction set of kernels.  To be called before any kernel runs.
 void choose_cpu_level(const Flags& flags) {
   try {
     set_cpu_level(find_cpu_level(*flags.text("cpu"), cpu_features()));
@@ -46,7 +46,7 @@ void choose_cpu_level(const Flags& flags) {
   }
 }
 
-// What --help and the like print, or nothing.
+// Returns the output of --help and similar flags; empty when none is given.
 std::string answer(const Program& program, const Flags& flags) {
   if (flags.on("help-all")) return help_text(program);
   if (flags.on("help")) return brief_help_text(program);
@@ -69,8 +69,8 @@ int run(const Program& program, const std::vector<std::string>& arguments, const
   return body(flags, log);
 }
 
-// Runs, and says what went wrong.  Debug builds of the standard library and Boost throw many types: all are
-// caught.
+// Runs the body, and reports its errors.  Debug builds of the standard library and Boost throw many types:
+// all are caught.
 int run_and_report(const Program& program, const std::vector<std::string>& arguments, const Body& body) {
   auto report = [&](const std::string& what, Code code) {
     std::fflush(stdout);  // results so far come before the message when both go to one place
@@ -90,7 +90,7 @@ int run_and_report(const Program& program, const std::vector<std::string>& argum
   }
 }
 
-// What is buffered is written only now: a full disk may show no sooner.
+// Writes buffered output, and returns false if that fails: a full disk may not show any earlier.
 bool flush_standard_output() {
   std::cout.flush();
   bool flushed = std::fflush(stdout) == 0;

@@ -9,7 +9,7 @@
 
 namespace ps {
 
-// What stands between the markers of man/man1/<program>.1: a subsection and a list for each group of flags.
+// The text between the markers of man/man1/<program>.1: a subsection and a list for each group of flags.
 std::string manual_options(const Program& program);
 
 // `text` as lines of mdoc: escaped, wrapped, a new line for a new sentence.

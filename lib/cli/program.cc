@@ -50,7 +50,7 @@ std::vector<Flag> shared_flags() {
   };
 }
 
-// Those that every program has.
+// The flags that every program has.
 std::vector<Flag> universal_flags() {
   return {
       {.name = "help",

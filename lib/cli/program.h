@@ -21,11 +21,11 @@ struct Flag {
   std::string details = {};   // for the manual only: whole sentences
   std::string group = {};     // heading in --help and the manual; empty: "general"
 
-  // The value when neither flag nor environment gives one.  Empty: the getters give nothing, and the job file
-  // or the program decides.
+  // The value when neither flag nor environment gives one.  Empty: the getters return nullopt, and the job
+  // file or the program decides.
   std::string default_text = {};
   std::vector<std::string> choices = {};     // the only values allowed; empty: any
-  std::vector<std::string> beginnings = {};  // of values, for completion to offer: "train.passes="
+  std::vector<std::string> beginnings = {};  // beginnings of values for completion: "train.passes="
   bool repeatable = false;                   // every occurrence counts; otherwise the last one wins
 
   // "train.passes": the key of the job file that this flag overrides (Flags::overrides); empty: none.
@@ -37,13 +37,13 @@ struct Flag {
   bool environment = true;  // may be given as PS_<NAME>
 };
 
-// One positional argument.  Those after a required one that are not required come last.
+// One positional argument.  Required ones come first, optional ones last.
 struct Positional {
   std::string name = {};  // "JOB.json"
   std::string help = {};
   std::vector<std::string> choices = {};  // the only values allowed; empty: any; offered by completion
   bool required = true;
-  bool repeatable = false;  // the last one only: takes all that is left
+  bool repeatable = false;  // the last positional only: takes all further arguments
 };
 
 // A command line worth showing at the end of --help.
@@ -55,31 +55,31 @@ struct Example {
 struct Program {
   std::string name = {};      // "ps-train"
   std::string summary = {};   // a phrase: "train, test or predict as a job file says"
-  std::string synopsis = {};  // what follows the name: "JOB.json [--data FILE|- ...] [flags]"
+  std::string synopsis = {};  // the arguments: "JOB.json [--data FILE|- ...] [flags]"
   std::vector<Positional> positionals = {};
   std::vector<Flag> flags = {};
   std::vector<Example> examples = {};
 };
 
-// Flags that several programs share, worded once, by name: set, print-config, dry-run, seed, log-level,
-// progress, json.  --help, --help-all, --version, and the hidden --dump-man-options and --dump-completion need no
-// mention: run_main has them.  Append them to the program's own:
+// Adds flags that several programs share, and that are worded once, by name: set, print-config, dry-run, seed,
+// log-level, progress, json.  --help, --help-all, --version, and the hidden --dump-man-options and
+// --dump-completion need no mention: run_main has them.  Append them to the program's own:
 //   program.flags = with_common_flags({…own…}, {"set", "seed", "log-level"});
 // In a program with --set, which has a job file, --seed overrides job.seed.
 std::vector<Flag> with_common_flags(std::vector<Flag> own, const std::vector<std::string>& common);
 
-// The program, whose flag `name` has these beginnings.
+// Returns the program with these beginnings for its flag `name`.
 Program with_beginnings(Program program, const std::string& name, std::vector<std::string> beginnings);
 
-// The program's flags, and those that every program has: the table that parser, help and pages walk.
+// The program's flags and the flags of every program: parser, help and manual pages walk this table.
 std::vector<Flag> all_flags(const Program& program);
 
 // "--batch-size"; "PS_BATCH_SIZE".
 std::string flag_text(std::string_view name);
 std::string environment_name(std::string_view name);
 
-// What completion offers for a value, by the flag's argument or the positional's name: files for FILE and
-// names with a suffix such as JOB.json, folders for DIR and DIRECTORY, else nothing.
+// The kind of names that completion offers for a value, judged by the flag's argument or the positional's
+// name: files for FILE and names with a suffix such as JOB.json, folders for DIR and DIRECTORY, else nothing.
 enum class ValueKind { kOther, kFile, kDirectory };
 ValueKind value_kind(std::string_view argument);
 

@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-constexpr double kDrawPeriodSeconds = 0.1;  // faster only flickers
+constexpr double kDrawPeriodSeconds = 0.1;  // a faster bar would flicker
 constexpr int kDefaultWidth = 80;
 
 bool is_shown(ProgressMode mode) {
@@ -24,7 +24,7 @@ int terminal_width() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kDefaultWidth;
 }
 
-// "950", "12.3k", "4.56M": three digits that matter.
+// "950", "12.3k", "4.56M": three significant digits.
 std::string short_count(double value) {
   static constexpr const char* kSuffixes[] = {"", "k", "M", "G", "T"};
   size_t suffix = 0;

@@ -16,7 +16,7 @@ enum class ProgressMode { kAuto, kAlways, kOff };  // auto: when standard error 
 // --progress of the common flags.
 ProgressMode progress_mode(const Flags& flags);
 
-// What is being done: `total` units, or 0 when nobody knows.
+// The task of a progress bar.  `total` is its number of units, or 0 when it is unknown.
 struct ProgressTask {
   std::string label;  // "pass 1"
   std::string unit;   // "samples"
@@ -41,7 +41,7 @@ class Progress {
 
   void update(double done);  // units done so far, in all
 
-  // The same when the total is an estimate that gets better; 0: unknown.
+  // The same with a new estimate of the total; 0: unknown.
   void update(double done, double total) { task_.total = total, update(done); }
 
   void finish();  // clears the line

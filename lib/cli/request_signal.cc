@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-// Reached by the handler, which may use nothing else; by the signal's number.
+// The signal handler uses these and nothing else.  Indexed by the signal's number.
 std::array<std::atomic<bool>, NSIG> in_use{}, asked{};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -26,7 +26,7 @@ RequestSignal::RequestSignal(int number) : number_(number) {
   asked[index] = false;
   struct sigaction action {};
   action.sa_handler = note;
-  action.sa_flags = SA_RESTART;  // nothing has to end for it
+  action.sa_flags = SA_RESTART;  // system calls need not end early
   sigaction(number_, &action, &previous_);
 }
 

@@ -1,5 +1,5 @@
-// RequestSignal: a signal as a request to do something soon.  Used by programs that can be asked while they
-// work.
+// RequestSignal: turns a signal into a request to do something soon.  Used by programs that take requests
+// while they work.
 #ifndef PS_CLI_REQUEST_SIGNAL_H_
 #define PS_CLI_REQUEST_SIGNAL_H_
 
@@ -7,8 +7,8 @@
 
 namespace ps {
 
-// From construction to destruction the signal is remembered, and does nothing else.  At most one of a signal
-// lives at a time, for the reason that cli/interrupts.h gives.
+// From construction to destruction, the arrival of the signal is recorded and has no other effect.  At most
+// one object a signal exists at a time, for the reason given in cli/interrupts.h.
 class RequestSignal {
  public:
   explicit RequestSignal(int number);
@@ -16,7 +16,7 @@ class RequestSignal {
   RequestSignal(const RequestSignal&) = delete;
   RequestSignal& operator=(const RequestSignal&) = delete;
 
-  // Whether the signal has come since this was asked last.  Any thread.
+  // Returns true if the signal has arrived since the last call.  Any thread.
   bool take();
 
  private:

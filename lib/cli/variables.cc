@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::string_view kPrefix = "PS_";
 
-// Of all programs' flags, without the prefix: who sets one for all that a script starts means no slip.
-// tests/cli/programs_test.sh compares them with the programs.
+// The variables of the flags of all programs, without the prefix.  A script may set one for all programs that
+// it starts, so a variable of another program's flag is no mistake.  tests/cli/programs_test.sh compares them
+// with the programs.
 constexpr std::array kOfPrograms = std::to_array<std::string_view>({"ADVERTISE",
                                                                     "BARS",
                                                                     "BASELINE",
@@ -91,7 +92,7 @@ constexpr std::array kOfPrograms = std::to_array<std::string_view>({"ADVERTISE",
                                                                     "WITH_STATE",
                                                                     "ZIPF"});
 
-// Of share/launch, of the tests, and of ps(1).
+// The variables of share/launch, of the tests, and of ps(1).
 constexpr std::array kOfOthers =
     std::to_array<std::string_view>({"BIN", "LAUNCH", "MPIRUN_FLAGS", "PERSONALITY", "SERVE_FLAGS",
                                      "SIM_SEED", "SIM_SEEDS", "SOURCE", "SSH", "TRY_EVERY"});

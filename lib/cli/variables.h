@@ -1,4 +1,4 @@
-// Variables: those of the environment that begin with PS_, and which of them mean something.  Used by run_main.
+// Environment variables that begin with PS_: lists them, and warns of unknown ones.  Used by run_main.
 #ifndef PS_CLI_VARIABLES_H_
 #define PS_CLI_VARIABLES_H_
 
@@ -13,7 +13,8 @@ namespace ps {
 // Names of all variables of this process that begin with PS_.
 std::vector<std::string> process_variables();
 
-// Warns of each that no flag of any program, no script and no test has: a slip would be ignored without a word.
+// Warns of each variable that no flag of any program, no script and no test has: otherwise a misspelt one would
+// be ignored silently.
 void warn_of_unknown_variables(const Program& program, const std::vector<std::string>& names, Log& log);
 
 }  // namespace ps

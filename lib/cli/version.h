@@ -1,5 +1,5 @@
-// What this build is.  The values come from CMake (share/cmake/Version.cmake).  Used by --version
-// and by reports of benchmarks.
+// Version, compiler and libraries of this build.  The values come from CMake (share/cmake/Version.cmake).
+// Used by --version and by reports of benchmarks.
 #ifndef PS_CLI_VERSION_H_
 #define PS_CLI_VERSION_H_
 

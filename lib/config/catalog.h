@@ -14,7 +14,8 @@
 
 namespace ps {
 
-// The entry that `object.type` names.  Throws kUsage "path.type: unknown <kind> 'x' (did you mean 'y'?)".
+// Returns the entry that `object.type` names.  Throws kUsage "path.type: unknown <kind> 'x' (did you mean
+// 'y'?)".
 template <class Entry>
 const Entry& find_entry(std::span<const Entry* const> catalog, const Json& object, std::string_view path,
                         std::string_view kind) {
@@ -33,7 +34,7 @@ const Entry& find_entry(std::span<const Entry* const> catalog, const Json& objec
        "; expected one of ", join(names, ", "));
 }
 
-// `object` without its "type": what the entry's spec parses.
+// Returns `object` without its "type", as the entry's spec parses it.
 inline Json without_type(Json object) {
   object.erase("type");
   return object;

@@ -1,5 +1,5 @@
-// The names of JSON values and specs, for headers that only mention them: what nlohmann/json.hpp has in it
-// takes a compiler a second.  Whoever looks into a value includes config/json.h, whoever defines a spec
+// The names of JSON values and specs, for headers that only mention them: compiling nlohmann/json.hpp takes a
+// second.  Sources that read JSON values include config/json.h; sources that define a spec include
 // config/spec.h.
 #ifndef PS_CONFIG_FWD_H_
 #define PS_CONFIG_FWD_H_
@@ -15,8 +15,8 @@ class AnySpec;
 template <class T>
 class ObjectSpec;
 
-// What every entry of a catalogue has (config/catalog.h); a kind of thing derives its own entry with a
-// factory:
+// The fields that every entry of a catalogue has (config/catalog.h).  Each catalogue derives its own entry
+// from it, with a factory:
 //   struct OptimizerEntry : CatalogEntry { std::unique_ptr<Optimizer> (*make)(const Json&, …); };
 struct CatalogEntry {
   std::string_view name;     // the "type" in the job file

@@ -22,7 +22,7 @@ std::string place(std::string_view text, size_t offset) {
   return cat(line, ":", column);
 }
 
-// What the parser says, without its own prefix of names and numbers.
+// Returns the parser's message without its prefix of names and numbers.
 std::string_view reason(std::string_view message) {
   size_t column = message.find("column");
   size_t start = column == std::string_view::npos ? message.find("] ") : message.find(": ", column);
@@ -32,7 +32,7 @@ std::string_view reason(std::string_view message) {
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view name) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  std::vector<std::set<std::string>> keys;  // keys seen so far of each open object, outermost first
   auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > kMaxDepth) fail(Code::kUsage, name, ": nested deeper than ", kMaxDepth, " levels");
     if (event == Json::parse_event_t::object_start) keys.emplace_back();

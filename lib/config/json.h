@@ -1,4 +1,5 @@
-// JSON documents with places in every error.  Used by the job file, model headers and results.
+// Parsing of JSON documents, with line and column in every error.  Used by the job file, model headers and
+// results.
 #ifndef PS_CONFIG_JSON_H_
 #define PS_CONFIG_JSON_H_
 
@@ -10,18 +11,19 @@
 
 namespace ps {
 
-// The document in `text`.  Throws kUsage "name:line:column: what" on a syntax error, and on a duplicate key,
-// which most parsers drop in silence, a number beyond double, or more than 100 levels.
+// The document in `text`.  Throws kUsage "name:line:column: reason" on a syntax error, on a duplicate key,
+// which most parsers accept silently, on a number beyond the range of double, and on more than 100 levels of
+// nesting.
 Json parse_json(std::string_view text, std::string_view name);
 
 // "path.key", without the dot when path is empty.
 std::string json_path(std::string_view path, std::string_view key);
 
-// "an object", "a string": what a value is, for messages.
+// Names the type of a value for messages: "an object", "a string".
 std::string json_kind(const Json& value);
 
-// Sets the value at a dotted path ("optimizer.learning_rate", "model.layers.0.size"), making objects on the
-// way. `text` is JSON when it parses as JSON, else a string.  Throws kUsage.
+// Sets the value at a dotted path ("optimizer.learning_rate", "model.layers.0.size"), creating the objects on
+// its path.  `text` is taken as JSON if it parses as JSON, else as a string.  Throws kUsage.
 void json_set(Json& document, std::string_view path, std::string_view text);
 
 }  // namespace ps

@@ -64,7 +64,7 @@ void check_range(double value, const FieldSpec& field, std::string_view path) {
 
 template <class Integer>
 void read_integer(const Json& value, const FieldSpec& field, std::string_view path, Integer& out) {
-  // 1e6 and 20.0 are integers to people.
+  // People also write integers as 1e6 or 20.0.
   if (value.is_number_float() && std::floor(value.get<double>()) == value.get<double>() &&
       std::fabs(value.get<double>()) < 0x1p53) {
     return read_integer(Json(static_cast<int64_t>(value.get<double>())), field, path, out);

@@ -35,7 +35,7 @@
 
 namespace ps {
 
-// What the manual and the schema say of a field.
+// One key of an object, as the manual and the schema describe it.
 struct FieldSpec {
   std::string name;
   std::string help;
@@ -43,7 +43,7 @@ struct FieldSpec {
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
   bool exclusive_minimum = false;
-  std::vector<std::string> choices;  // of a string; empty: any
+  std::vector<std::string> choices;  // allowed values of a string; empty: any
   std::function<Json()> type;        // as in a JSON Schema, e.g. {"type": "integer"}
   Json default_value;                // null: none
 
@@ -63,8 +63,7 @@ class AnySpec {
   AnySpec(AnySpec&&) = default;
   virtual ~AnySpec() = default;
 
-  // Throws kUsage "path.key: …" unless `value` is an object that parses.  Defaults are filled in in what
-  // returns.
+  // Returns `value` with defaults filled in.  Throws kUsage "path.key: …" unless it is an object that parses.
   virtual Json complete(const Json& value, std::string_view path) const = 0;
 
   const std::vector<std::unique_ptr<FieldSpec>>& fields() const { return fields_; }
@@ -79,7 +78,7 @@ class AnySpec {
 
 namespace spec_internal {
 
-// One overload a kind of member.  All throw kUsage with the path.
+// Each kind of member has an overload.  All throw kUsage with the path.
 void read(const Json& value, const FieldSpec& field, std::string_view path, bool& out);
 void read(const Json& value, const FieldSpec& field, std::string_view path, int& out);
 void read(const Json& value, const FieldSpec& field, std::string_view path, int64_t& out);
@@ -185,7 +184,8 @@ struct TypeOf<std::map<std::string, T>> {
 template <class T>
 class ObjectSpec : public AnySpec {
  public:
-  // A member by its key; its default is what T{} holds.  Chain at_least, one_of, must … on the result.
+  // Adds a key that sets a member; its default is the member's value in T{}.  Chain at_least, one_of, must …
+  // on the result.
   template <class M, class Owner>
   FieldSpec& field(std::string name, M Owner::*member, std::string help) {
     auto spec = std::make_unique<FieldSpec>();
@@ -203,7 +203,7 @@ class ObjectSpec : public AnySpec {
     return added;
   }
 
-  // The fields and checks of a struct that T derives from.  `base` must outlive this: the static one of its
+  // Adds the fields and checks of a base class of T.  `base` must outlive this: pass the static one of its
   // spec().
   template <class Base>
   void include(const ObjectSpec<Base>& base) {
@@ -217,7 +217,8 @@ class ObjectSpec : public AnySpec {
     for (const auto& validate : base.checks_) checks_.push_back(validate);
   }
 
-  // A last check over all fields: throws kUsage, beginning its message with the path it is given.
+  // Adds a check over all fields, which runs last.  It throws kUsage, and begins its message with the path
+  // that it is given.
   void check(std::function<void(const T&, std::string_view path)> validate) {
     checks_.push_back(std::move(validate));
   }

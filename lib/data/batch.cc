@@ -21,7 +21,7 @@ void Batch::append(const DataSchema& schema, const Batch& other, int64_t index) 
   append_range(schema, other, index, index + 1);
 }
 
-// Appends part [begin, end) of an array that may be left out when all its elements equal `standard`.
+// Appends elements [begin, end) of `in`, an array that is empty when all its elements equal `standard`.
 template <class T>
 static void append_optional(std::vector<T>& out, size_t out_size, const std::vector<T>& in, int64_t begin,
                             int64_t end, T standard) {

@@ -1,4 +1,5 @@
-// Batch: some examples, parsed.  Made by readers and generators, taken by writers, the network and the loop.
+// Batch: some examples, parsed.  Made by readers and generators; used by writers, the network and the
+// training loop.
 #ifndef PS_DATA_BATCH_H_
 #define PS_DATA_BATCH_H_
 
@@ -11,7 +12,8 @@ namespace ps {
 
 using Key = uint64_t;  // id of a feature
 
-// What a slot (one feature field of an example) holds; the same for all examples of a data set.
+// The type of a slot, which is one feature field of an example.  All examples of a data set have the same
+// slots.
 struct SlotSchema {
   std::string name;
   bool dense = false;
@@ -39,7 +41,7 @@ struct SlotData {
   std::vector<Key> keys;          // [K]
   std::vector<float> values;      // [K] or empty; dense: [B * dim]
 
-  // Gives every key a value, before the first one that is not 1 is appended.
+  // Gives every key the value 1.  To be called before the first other value is appended.
   void make_valued() { values.resize(keys.size(), 1.0f); }
   bool valued() const { return !values.empty(); }
 };
@@ -65,10 +67,12 @@ struct Batch {
   // Appends examples [begin, end) of `other`.
   void append_range(const DataSchema& schema, const Batch& other, int64_t begin, int64_t end);
 
-  // Drops example `size` and all after it, also one that is half appended: labels come last.
+  // Drops example `size` and all after it, also an example of which only some fields were appended: its label
+  // comes last.
   void truncate(const DataSchema& schema, int64_t size);
 
-  // Leaves out weights, groups and values that are all standard, so that equal examples make equal batches.
+  // Empties arrays of weights, groups and values whose elements are all standard, so that equal examples make
+  // equal batches.
   void normalize(const DataSchema& schema);
 
   // Bytes that the arrays hold, counting capacity.

@@ -1,4 +1,4 @@
-// The blocks of all inputs, one file after the other.  Used by BatchReader.
+// BlockStream: splits all inputs into blocks, one file after the other.  Used by BatchReader.
 #ifndef PS_DATA_BLOCK_STREAM_H_
 #define PS_DATA_BLOCK_STREAM_H_
 
@@ -20,8 +20,9 @@ class BlockStream {
   BlockStream(std::vector<InputFile> files, const SourceContext& context, const DataOptions& options)
       : files_(std::move(files)), context_(context), options_(options) {}
 
-  // The first bytes of the first file that is not empty, with its first line; waits for them.  `name` is its
-  // name. Empty when all files are.  Before the first next().
+  // Returns the first bytes of the first file that is not empty, at least its first line, and sets `name` to
+  // that file.  Blocks until they have arrived.  Returns no bytes when all files are empty.  To be called
+  // before the first next().
   std::string_view head(std::string& name);
 
   void set_format(const FormatEntry& format) { format_ = &format; }
@@ -39,7 +40,7 @@ class BlockStream {
   const FormatEntry* format_ = nullptr;
   size_t next_file_ = 0;
   std::unique_ptr<ByteSource> source_;
-  std::unique_ptr<Splitter> splitter_;  // of source_, once blocks were asked for
+  std::unique_ptr<Splitter> splitter_;  // splits source_; null until the first block is asked for
 };
 
 }  // namespace ps

@@ -31,7 +31,7 @@ const FormatEntry& find_format(const std::string& name) {
        join(names, ", "));
 }
 
-static constexpr size_t kEnoughText = size_t{1} << 16;  // of a first line without an end
+static constexpr size_t kEnoughText = size_t{1} << 16;  // a longer first line is recognised by its beginning
 
 std::string_view first_line(std::string_view head) {
   if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
@@ -50,7 +50,7 @@ static bool records_header_is_whole(std::string_view head) {
   try {
     return head.size() >= kRecordsHeaderBytes + decode_records_part(head).size;
   } catch (const Error&) {
-    return true;  // what is wrong is said when the schema is read
+    return true;  // reading the schema reports the error
   }
 }
 

@@ -1,4 +1,4 @@
-// What a reader reads: files, their format, the schema, the parser.  Used by BatchReader.
+// DataSet: the files of a reader, their format, their schema and their parser.  Used by BatchReader.
 #ifndef PS_DATA_DATA_SET_H_
 #define PS_DATA_DATA_SET_H_
 
@@ -13,19 +13,20 @@ namespace ps {
 
 struct DataSet {
   std::vector<InputFile> files;
-  bool stream = false;       // one of them can be read only once
-  bool may_wait = false;     // for one of them
-  uint64_t total_bytes = 0;  // of all files, as stored
+  bool stream = false;       // at least one file can be read only once
+  bool may_wait = false;     // reading one of the files may block
+  uint64_t total_bytes = 0;  // stored bytes of all files
   const FormatEntry* format = nullptr;
-  DataSchema parsed_schema;                      // as parsers make examples
+  DataSchema parsed_schema;                      // of the examples that parsers make
   DataSchema schema;                             // after the transformations
   std::shared_ptr<const Vocabulary> vocabulary;  // of text
   std::unique_ptr<Parser> parser;
-  std::unique_ptr<BlockStream> blocks;  // of the first pass, whose first bytes may have been read already
+  std::unique_ptr<BlockStream> blocks;  // for the first pass; its first bytes may have been read already
 };
 
-// Waits for the first bytes where format or schema depend on them.  `options` must outlive the data set; a
-// `vocabulary` is made when it is needed and null.  Throws what BatchReader's constructor does.
+// Opens a data set.  Blocks until the first bytes have arrived if format or schema depend on them.  `options`
+// must outlive the data set; a vocabulary is made if the format needs one and `vocabulary` is null.  Throws
+// what BatchReader's constructor does.
 DataSet open_data_set(const DataOptions& options, const std::vector<std::string>& paths,
                       const SourceContext& context, std::shared_ptr<const Vocabulary> vocabulary);
 

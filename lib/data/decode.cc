@@ -40,7 +40,8 @@ class PlainDecoder : public Decoder {
   size_t used_ = 0;
 };
 
-// What gzip and zstd have in common: a buffer of stored bytes, of which `input_` are not used yet.
+// The common part of the gzip and zstd decoders: a buffer of stored bytes.  `input_` is the part of it that
+// is not decoded yet.
 class CompressedDecoder : public Decoder {
  public:
   explicit CompressedDecoder(std::string head) : buffer_(kInputBytes, '\0') {
@@ -48,6 +49,8 @@ class CompressedDecoder : public Decoder {
     input_ = std::string_view(buffer_).substr(0, head.size());
   }
 
+  // Decodes until there is at least one byte of output, reading stored bytes whenever input_ is used up.  The
+  // end of the file between two members or frames is the end of the data; anywhere else the file is cut short.
   size_t read(RawFile& raw, char* out, size_t size) override {
     for (;;) {
       if (input_.empty() && !flushing_ && !refill(raw)) {
@@ -55,7 +58,8 @@ class CompressedDecoder : public Decoder {
         return 0;
       }
       size_t got = decode(raw, out, size);
-      // A full output may leave more behind that no further input announces.
+      // When the output was full, the decoder may hold further bytes, which the next call must fetch before
+      // it reads more input.
       flushing_ = got == size && !between_;
       if (got > 0) return got;
     }

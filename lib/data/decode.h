@@ -1,4 +1,4 @@
-// Raw files and their decompression: the parts behind ByteSource.
+// Raw files and their decompression.  Used by ByteSource alone.
 #ifndef PS_DATA_DECODE_H_
 #define PS_DATA_DECODE_H_
 
@@ -18,14 +18,14 @@ class RawFile {
   RawFile(const RawFile&) = delete;
   RawFile& operator=(const RawFile&) = delete;
 
-  // As ByteSource::read and ready, for the bytes as they are stored.
+  // Like ByteSource::read and ready, but for the stored bytes, before decompression.
   size_t read(char* out, size_t size);
   bool ready() const;
 
   const std::string& name() const { return name_; }
 
  private:
-  // Waits until a read would not: false when interrupted.
+  // Blocks until a read would return at once.  Returns false when interrupted.
   bool wait() const;
 
   const std::string name_;
@@ -39,7 +39,7 @@ class Decoder {
   virtual ~Decoder() = default;
   virtual size_t read(RawFile& raw, char* out, size_t size) = 0;
 
-  // True when bytes can be had without reading from the file.
+  // Returns true if the decoder holds bytes that it can hand out without reading from the file.
   virtual bool pending() const = 0;
 };
 

@@ -59,7 +59,7 @@ void ExampleStore::pack() {
 }
 
 uint64_t ExampleStore::memory_bytes() const {
-  constexpr uint64_t kAllocation = 16;  // what the allocator adds to an array
+  constexpr uint64_t kAllocation = 16;  // overhead of the allocator, bytes an array
   uint64_t piece_bytes = sizeof(Piece) + schema_.slots.size() * sizeof(PackedSlot);
   return array_bytes_ + arrays_.size() * (sizeof arrays_[0] + kAllocation) + pieces_.size() * piece_bytes +
          open_.memory_bytes();
@@ -71,8 +71,8 @@ void ExampleStore::check_fits() const {
        " (data.memory_limit): read files rather than a stream, with cache 'auto', and use shuffle 'window'");
 }
 
-// Appends elements [begin, end) of an array that is left out while all are standard; `size` elements came
-// before them.
+// Appends elements [begin, end) of `in` to `out`.  Both are empty while all their elements are standard;
+// `size` elements of `out` come before the new ones.
 template <class T>
 static void append_optional(std::vector<T>& out, size_t size, std::span<const T> in, size_t begin, size_t end,
                             T standard) {

@@ -12,11 +12,12 @@
 
 namespace ps {
 
-// A growing array of examples.  They are packed in pieces of kPiece, each with no more memory than it takes:
-// ids in 4 bytes where all of a piece fit.  One thread appends; once that is over, any may read.
+// A growing array of examples.  They are packed in pieces of kPiece examples.  Each piece has exactly the
+// memory that it needs; its ids take 4 bytes if all of them fit.  One thread appends; after that, any thread
+// may read.
 //
-// They lie on ordinary pages: they are read in order, and 160 MB of new huge pages took the system from 0.04
-// s to 0.45 s, as fragmented as memory was, against 0.1 s.
+// Examples lie on ordinary pages, since they are read in order.  The system needed 0.1 s to supply 160 MB of
+// ordinary pages, and 0.04 s to 0.45 s for as many huge pages, depending on how fragmented memory was.
 class ExampleStore {
  public:
   static constexpr int64_t kPiece = 1024;
@@ -26,13 +27,13 @@ class ExampleStore {
 
   void append_range(const Batch& batch, int64_t begin, int64_t end);
 
-  // False once the examples take more than the limit, which check_fits turns into kExhausted: the owner asks
-  // after each append.
+  // Returns false once the examples take more memory than the limit.  The owner calls this, or check_fits,
+  // which throws kExhausted, after each append.
   bool fits() const { return memory_limit_ == 0 || memory_bytes() <= memory_limit_; }
   void check_fits() const;
 
-  // Appends example `index`, or examples [begin, end), to `out`: in the same form whatever pieces they lie
-  // in, once `out` is normalized.
+  // Appends example `index`, or examples [begin, end), to `out`: once `out` is normalized, it does not depend
+  // on the pieces in which they lie.
   void append_to(int64_t index, Batch& out) const { append_range_to(index, index + 1, out); }
   void append_range_to(int64_t begin, int64_t end, Batch& out) const;
 
@@ -41,10 +42,10 @@ class ExampleStore {
   const DataSchema& schema() const { return schema_; }
 
  private:
-  // Of arrays_.  What a Batch leaves out is empty here as well.
+  // The arrays of one slot, in the memory of arrays_. An array that Batch leaves empty is empty here as well.
   struct PackedSlot {
     std::span<const uint32_t> offsets;
-    std::span<const uint32_t> narrow_keys;  // when all fit 32 bits, else keys
+    std::span<const uint32_t> narrow_keys;  // used if all keys fit into 32 bits, else `keys` is
     std::span<const Key> keys;
     std::span<const float> values;
   };

@@ -1,5 +1,6 @@
-// Features as nearly all lines hold them, many at a time.  Used by the parsers of formats with one list of
-// (id, value) to a line; what is not as plain is for their own, careful code, which also finds what is wrong.
+// The fast path for features, which scans many at a time, in the plain form that nearly all lines have.  Used
+// by the parsers of formats with one list of (id, value) to a line.  Each parser has general code of its own
+// for all other forms; that code also reports errors.
 #ifndef PS_DATA_FEATURE_RUN_H_
 #define PS_DATA_FEATURE_RUN_H_
 
@@ -13,8 +14,8 @@
 
 namespace ps {
 
-// Some features, on the stack of the parser: they are appended to a slot together, so that a feature costs
-// neither a growing array nor a check of its own.
+// Some features, on the stack of the parser.  They are appended to a slot together, so that arrays grow and
+// ids are checked once a run, not once a feature.
 struct FeatureRun {
   static constexpr size_t kMost = 128;
 
@@ -40,9 +41,10 @@ inline uint64_t load_bytes(const char* p) {
   return bytes;
 }
 
-// Marks, by its high bit, each byte of p[1] to p[8] that is above kBound (kAbove), or that is not.  Less work
-// than to look for all that is no digit, and the next feature waits for it; what stands before the mark is
-// checked beside.  That the first byte is not asked lets a word of 8 be told from a longer one.
+// Sets the high bit of each byte of p[1] to p[8] that is above kBound (kAbove), or that is not above it
+// (!kAbove).  This single comparison takes less time than finding all bytes that are not digits, and the next
+// feature depends on its result; the bytes before the mark are checked off this critical path.  It skips
+// p[0], so that a word of 8 bytes can be told from a longer one.
 template <bool kAbove, char kBound>
 inline uint64_t mark_ends(const char* p) {
   constexpr uint64_t kEach = 0x0101010101010101u;
@@ -50,16 +52,17 @@ inline uint64_t mark_ends(const char* p) {
   return (kAbove ? sums : ~sums) & (kEach * 0x80);
 }
 
-// The word at p that ends at the lowest of `marks`: '0' taken out, its last byte the highest, zeros below.
+// Returns the word at p that ends at the lowest of `marks`, with '0' xor-ed out of each byte.  The word's
+// last byte is the highest byte of the result; the bytes below its first are zero.
 inline uint64_t take_word(const char* p, uint64_t marks, const char*& end) {
   int last = std::countr_zero(marks);
   end = p + 1 + last / 8;
   return (load_bytes(p) ^ kZeros) << (63 - last);
 }
 
-// A number of digits and at most one point, from take_word.  False when it is anything else, or larger than
-// 2^24: up to there integers are floats without error, as is the power of ten, so that one division rounds as
-// it should.
+// Converts a word from take_word that has digits and at most one point.  Returns false when the word has
+// another form, or its digits make a number above 2^24: up to there integers are exact as floats, and so is
+// the power of ten, so that one division rounds correctly.
 //   single: it has one byte, which must not be the point
 inline bool join_decimal(uint64_t digits, bool single, float& value) {
   static constexpr float kTens[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f};
@@ -69,7 +72,7 @@ inline bool join_decimal(uint64_t digits, bool single, float& value) {
     int point = std::countr_zero(others) & 56;
     bool plain = (digits >> point & 0xff) == ('.' ^ '0') && (others & (others - 1)) == 0 && !single;
     if (!plain) return false;
-    // The digits before the point move up by one byte, over it.
+    // Moves the digits before the point up by one byte, over the point.
     uint64_t before = (uint64_t{1} << point) - 1;
     digits = (digits & before) << 8 | (digits & ~before << 8);
     places = 7 - point / 8;
@@ -79,7 +82,7 @@ inline bool join_decimal(uint64_t digits, bool single, float& value) {
   return mantissa <= uint64_t{1} << 24;
 }
 
-// The value at p, up to `after`; p moves past that.
+// Scans the value at p, which must end in `after`, and moves p past it.
 inline bool take_value(const char*& p, char after, float& value) {
   const char* end = p;
   uint64_t marks = after < ',' ? mark_ends<false, ' '>(p) : mark_ends<false, ','>(p), digits = 0;
@@ -92,7 +95,8 @@ inline bool take_value(const char*& p, char after, float& value) {
   return *end == after;
 }
 
-// The feature at `at` when it is "id kBetween 1 kAfter", of an id of up to 8 digits; `at` moves past it.
+// Scans the feature at `at` if it has the form "id kBetween 1 kAfter" with an id of up to 8 digits, and moves
+// `at` past it.
 template <char kBetween, char kAfter>
 inline bool take_plain(const char*& at, Key& key) {
   constexpr bool kAbove = kBetween > '9';
@@ -110,7 +114,7 @@ inline bool take_plain(const char*& at, Key& key) {
   return true;
 }
 
-// The feature at `at` when it is "id kBetween value after"; `at` moves past it.
+// Scans the feature at `at` if it has the form "id kBetween value after", and moves `at` past it.
 template <char kBetween, bool kOnes>
 inline bool take_valued(const char*& at, char after, Key& key, float& value) {
   constexpr bool kAbove = kBetween > '9';
@@ -162,7 +166,8 @@ inline void extend_run(const char*& p, More more, Key base, FeatureRun& run) {
   p = at;
 }
 
-// Adds as many plain features to `first`, from `a` up to `middle`, as to `second`, from `b`.
+// Scans two runs in turns: one feature from `a` (up to `middle`) into `first`, then one from `b` into
+// `second`.  Stops at the first feature of either that is not plain.
 template <char kBetween, char kAfter>
 inline void extend_both(const char*& a, const char* middle, const char*& b, Key base, FeatureRun& first,
                         FeatureRun& second) {
@@ -191,9 +196,9 @@ inline void extend_both(const char*& a, const char* middle, const char*& b, Key 
 
 }  // namespace scan_internal
 
-// Fills `run` with the features at p that are "id kBetween value kAfter", `base` taken off their ids; p moves
-// past them, and stands where an id should be.  Stops before the first feature that is not of this form, such
-// as the last of a line, and when the run is full.
+// Fills `run` with the features at p of the form "id kBetween value kAfter", subtracts `base` from their ids,
+// and moves p past them, to where the next id should begin.  Stops before the first feature that is not of
+// this form, such as the last of a line, and when the run is full.
 //   kOnes: values are "1", and nothing else is a value
 template <char kBetween, char kAfter, bool kOnes>
 inline void scan_run(const char*& p, Key base, FeatureRun& run) {
@@ -202,11 +207,11 @@ inline void scan_run(const char*& p, Key base, FeatureRun& run) {
       p, [](const char*) { return true; }, base, run);
 }
 
-// The same from two places at once, p and `middle`, which follows a kAfter.  Where a feature begins is known
-// only when the end of the one before is found: one place after the other leaves most of a processor idle.
-// (415 MB of libsvm with values of 1, read and made batches: 0.184 s of processor time instead of 0.222.)
-// `first` ends at `middle`; or before it, at a feature that is not of this form or when it is full, and then
-// `second` is empty.
+// The same from two places at once: p, and `middle`, which must follow a kAfter.  A feature can be scanned
+// only once the end of the feature before it is known, so a single chain of features leaves most of a
+// processor idle; two independent chains fill it.  (415 MB of libsvm with values of 1, read and made batches:
+// 0.184 s of processor time instead of 0.222.) `first` ends at `middle`; or before it, at a feature that is
+// not of this form or when it is full, and then `second` is empty.
 template <char kBetween, char kAfter, bool kOnes>
 inline void scan_two_runs(const char*& p, const char* middle, Key base, FeatureRun& first,
                           FeatureRun& second) {
@@ -223,8 +228,7 @@ inline void scan_two_runs(const char*& p, const char* middle, Key base, FeatureR
   p = q;
 }
 
-// Adds the last feature of a line, which ends at `end`, in kAfter rather than in what stands between
-// features.
+// Adds the last feature of a line.  It ends at `end`, in kAfter rather than in the separator of features.
 template <char kBetween, char kAfter, bool kOnes>
 inline void scan_last(const char*& p, const char* end, Key base, FeatureRun& run) {
   scan_internal::extend_run<kBetween, kAfter, kOnes>(
@@ -232,7 +236,7 @@ inline void scan_last(const char*& p, const char* end, Key base, FeatureRun& run
   p = std::min(p, end);
 }
 
-// As scan_run, for ids without values: "id kAfter", of which it takes up to `most`.
+// Like scan_run for ids without values, of the form "id kAfter".  Scans at most `most` of them.
 template <char kAfter>
 inline void scan_ids(const char*& p, uint64_t most, FeatureRun& run) {
   using namespace scan_internal;

@@ -1,4 +1,4 @@
-// The slot of formats that have one list of (id, value) to a line.  Used by their parsers.
+// FeatureSlot: fills the slot of formats that have one list of (id, value) to a line.  Used by their parsers.
 #ifndef PS_DATA_FEATURES_H_
 #define PS_DATA_FEATURES_H_
 
@@ -11,16 +11,17 @@
 
 namespace ps {
 
-// Puts the features of one example after the other into a slot, sparse or dense as the schema says.
+// Appends the features of examples to a slot, which is sparse or dense as the schema says.
 class FeatureSlot {
  public:
-  // `base` is what was taken off the ids: those below it have come out larger than any.
+  // The parser has subtracted `base` from the ids.  Ids below `base` have wrapped around, and are refused as
+  // too large.
   explicit FeatureSlot(const SlotSchema& schema, Key base = 0)
       : dense_(schema.dense),
         dim_(schema.dim),
         largest_(schema.dim == 0 ? UINT64_MAX - base : static_cast<Key>(schema.dim) - 1) {}
 
-  // Before the first feature of an example, and after the last.
+  // To be called before the first feature of an example; end() after the last.
   void begin(SlotData& slot) const {
     if (dense_) slot.values.resize(slot.values.size() + static_cast<size_t>(dim_), 0.0f);
   }
@@ -38,7 +39,8 @@ class FeatureSlot {
     if (slot.valued() || value != 1.0f) add_value(slot, value);
   }
 
-  // False, and nothing is added, when an id is outside dim: adding them one by one finds which.
+  // Returns false and adds nothing when an id is outside dim.  The caller then adds the features one by one,
+  // and add() names the id.
   bool add_run(SlotData& slot, const FeatureRun& run) const {
     if (run.largest > largest_) return false;
     if (dense_) {

@@ -21,7 +21,7 @@
 
 namespace ps {
 
-// A piece of a file that can be parsed by itself.  Reused: it keeps its memory.
+// A part of a file that can be parsed by itself.  Blocks are reused, and keep their memory.
 struct Block {
   static constexpr size_t kPadding = 16;  // bytes after the text: scanners load 8 at a time
 
@@ -29,7 +29,7 @@ struct Block {
   uint64_t place = 0;                       // number of the first line (from 1), or offset of the first byte
   size_t skip = 0, size = 0;                // the text is bytes [skip, size); more may follow
   std::string bytes;
-  std::string carry;  // what the format needs of the text before
+  std::string carry;  // text before the block that the format needs to parse it
 
   std::string_view text() const { return std::string_view(bytes).substr(skip, size - skip); }
 };
@@ -39,43 +39,44 @@ class Splitter {
  public:
   virtual ~Splitter() = default;
 
-  // False at the end of the file.  What was whole before a fault is given before the fault is thrown.
+  // Returns false at the end of the file.  When the file is damaged, the blocks before the damage are
+  // returned first; then the error is thrown.
   virtual bool next(Block& block) = 0;
 };
 
 // A line that was left out.
 struct BadLine {
-  int64_t before;       // the example of the block that it would have been
-  std::string message;  // "file:line: what is wrong"
+  int64_t before;       // number of good examples of the block before it
+  std::string message;  // "file:line: reason"
 };
 
-// The examples of a block.  Reused: it keeps its memory.
+// The examples of a block.  Reused, it keeps its memory.
 struct Parsed {
   Batch batch;
   std::vector<BadLine> bad;
 };
 
-// Throws kData when a label makes no sense to whoever uses it: "label 7.5 is not a class of 10".
+// Throws kData when a label makes no sense for the task: "label 7.5 is not a class of 10".
 using LabelCheck = std::function<void(float label)>;
 
-// Makes examples of blocks.  Constant once it is used: many threads use one parser.
+// Turns blocks into examples.  Constant once parsing begins: many threads share one parser.
 class Parser {
  public:
   virtual ~Parser() = default;
 
-  // Lines whose label is refused are bad lines; formats without lines have none of those.
+  // A line whose label `check` refuses is a bad line.  Formats without lines do not call `check`.
   virtual void check_labels(LabelCheck check) { (void)check; }
 
-  // Replaces `out`.  A bad line is listed in `out.bad`; anything worse is thrown.
+  // Replaces `out` by the examples of the block.  Lists bad lines in `out.bad`, and throws all other errors.
   virtual void parse(const Block& block, Parsed& out) const = 0;
 };
 
-// What the parser of a data set is made from.
+// The arguments from which the parser of a data set is made.
 struct ParserSetup {
   const DataOptions& options;
-  const DataSchema& schema;  // of the examples as they are parsed, before transformations
+  const DataSchema& schema;  // schema of the parsed examples, before transformations
   std::string_view head;     // the first bytes of the first file, with its first line, or empty
-  std::shared_ptr<const Vocabulary> vocabulary;  // of text
+  std::shared_ptr<const Vocabulary> vocabulary;  // for plain text, else null
 };
 
 struct FormatEntry : CatalogEntry {
@@ -88,7 +89,7 @@ struct FormatEntry : CatalogEntry {
   bool always_labelled = false;  // its files hold labels by themselves
 };
 
-// For FormatEntry::schema, of formats with one slot; and for FormatEntry::make.
+// Formats with one slot use this as their FormatEntry::schema.
 inline DataSchema single_slot_schema(const DataOptions& data, std::string_view) {
   return data.single_slot();
 }
@@ -107,7 +108,7 @@ const FormatEntry& find_format(const std::string& name);
 // The format of a file that begins with `head`.  Throws kData, naming the file, when none fits.
 const FormatEntry& recognize_format(const DataOptions& data, std::string_view head, std::string_view file);
 
-// True when `head` holds all that recognition and FormatEntry::schema need.
+// Returns true if `head` is long enough for recognition and for FormatEntry::schema.
 bool head_is_enough(std::string_view head);
 
 // The first line of `head` that is neither blank nor a comment, without its end.

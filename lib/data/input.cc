@@ -29,7 +29,8 @@ void expand_list(const std::string& path, int depth, std::vector<InputFile>& out
       line.remove_suffix(1);
     if (line.empty() || line[0] == '#') continue;
     std::string within = join_path(folder, line);
-    // Lists are often written from where the program is started: the list's folder comes first, then that.
+    // A path is looked for in the list's folder first, then in the working directory, since people often
+    // write lists with paths relative to it.
     expand(line == "-" || !exists(within) ? std::string(line) : within, depth + 1, out);
   }
 }

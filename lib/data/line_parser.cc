@@ -20,7 +20,8 @@ void LineParser::parse_or_reject(const char* p, const char* end, const Block& bl
   }
 }
 
-// Nearly all blocks are right: which line is not is looked for only then.
+// Nearly all blocks have only good labels, so labels are checked for the block as a whole first.  Only when
+// that fails, the block is parsed again, and the labels are checked line by line.
 void LineParser::parse(const Block& block, Parsed& out) const {
   parse_lines(block, /*checks=*/false, out);
   if (label_check_ && !labels_fit(out.batch)) parse_lines(block, /*checks=*/true, out);

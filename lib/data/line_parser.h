@@ -18,22 +18,22 @@ class LineParser : public Parser {
   void check_labels(LabelCheck check) final { label_check_ = std::move(check); }
 
  protected:
-  // Appends the example of a line, or nothing; labels come last.  The line is [p, end), without \r, not
-  // empty; 8 bytes past the end may be read, and the byte at the end is no part of a number.  Throws kData
-  // "what is wrong".
+  // Appends the example of a line, or nothing for a comment; the label must be appended last.  The line is
+  // [p, end), without \r, and not empty. 8 bytes past the end may be read, and the byte at the end is no part
+  // of a number.  Throws kData with the reason alone.
   virtual void parse_line(const char* p, const char* end, Batch& batch) const = 0;
 
   const DataSchema schema_;
 
  private:
-  // With or without looking at labels.
+  // Parses all lines; checks the label of each if `checks` is true.
   void parse_lines(const Block& block, bool checks, Parsed& out) const;
   void parse_or_reject(const char* p, const char* end, const Block& block, uint64_t line, bool checks,
                        Parsed& out) const;
   bool labels_fit(const Batch& batch) const;
 
   const uint64_t max_bad_lines_;
-  LabelCheck label_check_;  // empty: all labels are right
+  LabelCheck label_check_;  // empty: all labels are accepted
 };
 
 }  // namespace ps

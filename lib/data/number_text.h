@@ -1,4 +1,4 @@
-// Numbers as text, at full speed: into a buffer that the caller has made large enough.  Used by the writers.
+// Writes numbers as text, fast, into a buffer that the caller has made large enough.  Used by the writers.
 #ifndef PS_DATA_NUMBER_TEXT_H_
 #define PS_DATA_NUMBER_TEXT_H_
 
@@ -15,8 +15,8 @@ namespace ps {
 inline constexpr size_t kMaxUintText = 28, kMaxFloatText = 56;
 
 // The eight decimal digits of value < 10^8, one a byte, the first digit in the lowest byte.  All digits at
-// once: value = 10^4 high + low; each half is cut into two numbers of two digits, and each of these into
-// digits, by multiplications that stand for division by 100 and by 10 (exact in the ranges that occur).
+// once: value = 10^4 high + low; each half is split into two numbers of two digits, and each of these into
+// digits, by multiplications that replace divisions by 100 and by 10 (exact in the ranges that occur).
 inline uint64_t eight_digits(uint32_t value) {
   uint64_t halves = value / 10000 | static_cast<uint64_t>(value % 10000) << 32;
   uint64_t hundreds = ((halves * 10486) >> 20) & 0x0000007f'0000007f;
@@ -34,7 +34,7 @@ inline char* write_eight_digits(char* out, uint32_t value) {
   return out + 8;
 }
 
-// Returns the end of what was written.
+// Returns the end of the written digits.
 inline char* write_uint(char* out, uint64_t value) {
   if (value >= 100'000'000) {
     out = write_uint(out, value / 100'000'000);

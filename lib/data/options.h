@@ -1,4 +1,4 @@
-// The "data" section of the job file: what is read, and how it becomes batches.
+// The "data" section of the job file: which files are read, and how their examples become batches.
 #ifndef PS_DATA_OPTIONS_H_
 #define PS_DATA_OPTIONS_H_
 
@@ -21,8 +21,8 @@ struct SlotOptions {
   static const ObjectSpec<SlotOptions>& spec();
 };
 
-// What the reader of plain text makes: word ids by frequency, and the `context` words before each as
-// features.
+// Options of the format `text`: words get ids by frequency, and the features of a word are the `context`
+// words before it.
 struct TextOptions {
   int context = 3;                  // words before the target
   int64_t vocabulary_size = 10000;  // most frequent words of the training files; id 0 stands for all others
@@ -31,7 +31,7 @@ struct TextOptions {
   static const ObjectSpec<TextOptions>& spec();
 };
 
-// What labels are for.  Not in the job file: the task decides.
+// How a task uses labels.  Not a key of the job file: the task decides.
 enum class LabelUse {
   kKept,     // as the data have them; 0 where there are none
   kNeeded,   // data without labels are refused
@@ -42,13 +42,13 @@ struct DataOptions {
   std::string format = "auto";
   std::vector<std::string> files;  // files, lists of files (*.list), folders, or "-"
   std::vector<std::string> test_files;
-  int64_t dim = 0;                 // of the single slot "features"; 0: any 64-bit id
+  int64_t dim = 0;                 // dim of the single slot "features"; 0: any 64-bit id
   bool dense = false;              // the single slot is read as dim dense values
   std::vector<SlotOptions> slots;  // multislot: the slots of a line, in order
   std::string label_slot;          // multislot: the slot that is the label; empty: the last one
   int index_base = 0;              // libsvm: the lowest id, 0 or 1
   TextOptions text;
-  std::optional<bool> labels;  // whether examples have them; nothing: as the format tells
+  std::optional<bool> labels;  // examples have labels, or have none; nullopt: the format decides
   LabelUse label_use = LabelUse::kKept;
   int64_t batch_size = 200;
   std::string shuffle = "none";     // none | window | full
@@ -57,16 +57,17 @@ struct DataOptions {
   bool log_counts = false;          // value v becomes sign(v) log2(1 + |v|); 1 stays 1
   int hash_bits = 0;                // ids hashed into 2^hash_bits; 0: as they are
   int64_t max_bad_lines = 0;        // skipped and counted, up to this many a pass
-  std::string cache = "auto";       // auto | memory | none: whether later passes come from memory
-  std::string memory_limit;         // of examples kept in memory, e.g. "2G"; empty: part of what is available
+  std::string cache = "auto";  // auto | memory | none: later passes are served from memory, or read again
+  std::string memory_limit;    // for examples kept in memory, e.g. "2G"; empty: a part of free memory
 
   static const ObjectSpec<DataOptions>& spec();
 
-  // The schema of batches read with these options from a format other than "auto"; of `records`, whose files
-  // say it themselves, what the options lead to expect.  Throws kUsage when they contradict each other.
+  // Returns the schema of batches that are read with these options from a format other than "auto".  Files of
+  // `records` have a schema of their own; for them it is the schema that the options lead to expect.  Throws
+  // kUsage when they contradict each other.
   DataSchema schema(const std::string& resolved_format) const;
 
-  // The same before ids are hashed: what parsers check ids against.
+  // The schemas before ids are hashed, against which parsers check ids.
   DataSchema single_slot() const;   // "features"
   DataSchema listed_slots() const;  // the slots, less the label
   size_t label_index() const;       // of the label among the slots

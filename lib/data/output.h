@@ -1,4 +1,4 @@
-// Where generated data go: a file or standard output, compressed on the way if asked.  Used by ps-datagen.
+// Output of generated data to a file or to standard output, compressed if asked.  Used by ps-datagen.
 #ifndef PS_DATA_OUTPUT_H_
 #define PS_DATA_OUTPUT_H_
 
@@ -8,11 +8,11 @@
 
 namespace ps {
 
-// Turns bytes into compressed bytes, one stream.  One owner thread.
+// Compresses one stream of bytes.  One owner thread.
 class Encoder {
  public:
   virtual ~Encoder() = default;
-  virtual void write(std::string_view bytes, std::string& out) = 0;  // appends what is ready
+  virtual void write(std::string_view bytes, std::string& out) = 0;  // appends the bytes that are ready
   virtual void finish(std::string& out) = 0;                         // appends the rest
 };
 
@@ -31,10 +31,11 @@ class OutputStream {
   OutputStream(const OutputStream&) = delete;
   OutputStream& operator=(const OutputStream&) = delete;
 
-  // False when nobody reads any more.  Throws kExhausted when the disk is full, kUnavailable on other errors.
+  // Returns false when the reading end of the pipe has been closed.  Throws kExhausted when the disk is full,
+  // kUnavailable on other errors.
   bool write(std::string_view bytes);
 
-  // Writes what compression held back; false as in write.
+  // Writes the bytes that the compressor still holds.  Returns false as write does.
   bool finish();
 
  private:

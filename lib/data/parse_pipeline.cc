@@ -2,7 +2,7 @@
 
 namespace ps {
 
-// One slot is enough for one thread; others are parsed into while one is handed out.
+// A single thread needs one slot.  With more threads, some slots are parsed into while another is handed out.
 ParsePipeline::ParsePipeline(Read read, Parse parse, int threads, bool read_may_wait)
     : read_(std::move(read)),
       parse_(std::move(parse)),

@@ -6,9 +6,10 @@
 //
 //   free --(a thread reads and parses)--> done --(next() hands it out; the next next() takes it back)--> free
 //
-// The consumer's thread is one of them where reading does not wait: it takes a slot while what it needs is
-// not done.  Alone, it parses into one slot that stays in its cache, and nothing is handed from core to core:
-// 415 MB of libsvm took 0.29 s of processor time with a thread beside it, and 0.23 s so.
+// Where reading does not block, the consumer's thread parses as well: it takes a free slot whenever the block
+// that it needs next is not done.  A consumer without other threads parses into one slot, which stays in its
+// cache, and nothing moves from core to core: 415 MB of libsvm took 0.23 s of processor time this way, and
+// 0.29 s with one more thread.
 #ifndef PS_DATA_PARSE_PIPELINE_H_
 #define PS_DATA_PARSE_PIPELINE_H_
 
@@ -30,18 +31,18 @@ class ParsePipeline {
   using Parse = std::function<void(const Block&, Parsed&)>;
 
   // read(block) is called by one thread at a time and is false at the end; parse(block, parsed) by many.
-  //   threads        that parse, the consumer's included
-  //   read_may_wait  for more of a stream: the consumer parses only when it is alone, so that what is done
-  //                  reaches it at once
+  //   threads        threads that parse, the consumer's included
+  //   read_may_wait  a read may block: the consumer parses only if there is no other thread, so that it gets a
+  //                  finished block at once
   ParsePipeline(Read read, Parse parse, int threads, bool read_may_wait);
 
-  // Waits for the threads: a read that may wait for ever must be ended first.
+  // Joins the threads.  The owner must first end a read that may block for ever.
   ~ParsePipeline();
   ParsePipeline(const ParsePipeline&) = delete;
   ParsePipeline& operator=(const ParsePipeline&) = delete;
 
-  // The next parsed block, valid until the next call; null at the end.  Throws what read or parse threw,
-  // after all blocks before; then no more calls.  One consumer thread.
+  // The next parsed block, valid until the next call; null at the end.  Rethrows an error of read or parse
+  // after all blocks before it; no more calls are allowed then.  One consumer thread.
   const Parsed* next();
 
  private:
@@ -54,7 +55,7 @@ class ParsePipeline {
   };
 
   void work();
-  bool can_take() const;  // with mutex_ held, as is `lock` on entry and return
+  bool can_take() const;  // mutex_ must be held, as for take, which releases it while it reads and parses
   void take(std::unique_lock<std::mutex>& lock);
   bool fill(Slot& slot);
   void parse(Slot& slot);

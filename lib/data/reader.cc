@@ -16,10 +16,10 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kShuffleStream = 0x73687566;  // "shuf": apart from all other uses of the seed
+constexpr uint64_t kShuffleStream = 0x73687566;  // "shuf": no other use of the seed has this stream
 constexpr int64_t kBadLinesShown = 10;
 
-// Bad lines of a pass, in the order of the data.
+// Counts the bad lines of a pass, in the order of the data.
 class BadLineCounter {
  public:
   BadLineCounter(int64_t most, Log* log) : most_(most), log_(log) {}
@@ -45,7 +45,7 @@ class BadLineCounter {
   int64_t count_ = 0;
 };
 
-// The examples of a pipeline, up to the bad line that is one too many.
+// The examples of a pipeline, up to the first bad line beyond max_bad_lines.
 class PipelineSource : public ExampleSource {
  public:
   // `cache` gets all examples as well, and is finished at the end.
@@ -85,7 +85,7 @@ class PipelineSource : public ExampleSource {
   ParsePipeline& pipeline_;
   BadLineCounter& counter_;
   ExampleCache& cache_;
-  const BadLine* refused_ = nullptr;  // of the block handed out last
+  const BadLine* refused_ = nullptr;  // the bad line that ends the pass; in the block handed out last
 };
 
 }  // namespace
@@ -158,7 +158,8 @@ class BatchReader::Impl {
   void interrupt() { interrupt_.set(); }
 
  private:
-  // Of so many examples; a share that skips batches has nearly as many as the others.
+  // Returns this trainer's share of so many examples.  If shares skip each other's batches, all have nearly
+  // the same number.
   uint64_t own_part(int64_t examples) const {
     return static_cast<uint64_t>(skips_batches_ ? examples / settings_.num_shares : examples);
   }
@@ -170,13 +171,14 @@ class BatchReader::Impl {
       if (!order_) make_order();
       order_->take(options_.batch_size, batch);
     } catch (const Error&) {
-      // An interrupt cuts the input short, and what follows from that is no fault of the data.
+      // After an interrupt the input ends early; errors that follow from that are not errors of the data.
       if (!interrupt_.is_set()) throw;
     }
     return !interrupt_.is_set() && batch.size() > 0;
   }
 
-  // Leaves the files of this share, if there are enough for all.
+  // Keeps only the files of this share, if there are at least as many files as shares.  Returns true if it
+  // did.
   bool deal_files() {
     const size_t shares = static_cast<size_t>(settings_.num_shares);
     if (data_.stream || data_.files.size() < shares) return false;
@@ -211,6 +213,9 @@ class BatchReader::Impl {
     return std::make_unique<PipelineSource>(*pipeline_, counter_, cache_);
   }
 
+  // A full shuffle needs all examples in memory.  A window shuffles what a source gives, which is the cache
+  // once it holds a whole pass, and the pipeline of files before.  Without a shuffle, batches are copied
+  // straight from either.
   void make_order() {
     if (options_.shuffle == "full") {
       if (!cache_.whole()) load_rest();
@@ -225,7 +230,8 @@ class BatchReader::Impl {
     }
   }
 
-  // A pass was left before its end: a stream cannot be begun again, and files need not be read for nothing.
+  // Called when a pass was left before its end.  A stream cannot be read again, so the rest of it is read
+  // into the cache; a cache of files is dropped, to be filled by the next pass.
   void finish_cache() {
     if (cache_.required()) {
       load_rest();
@@ -234,7 +240,7 @@ class BatchReader::Impl {
     }
   }
 
-  // Takes what is left of the data into the cache.
+  // Reads the rest of the data into the cache.
   void load_rest() {
     std::unique_ptr<ExampleSource> source = make_source();
     const Batch* batch = nullptr;
@@ -243,7 +249,7 @@ class BatchReader::Impl {
     }
   }
 
-  // Offsets are 32 bits.
+  // Refuses batches whose offsets would not fit into 32 bits.
   static void check_size(const Batch& batch) {
     for (const SlotData& slot : batch.slots) {
       if (slot.keys.size() > UINT32_MAX)
@@ -254,16 +260,16 @@ class BatchReader::Impl {
   const DataOptions options_;
   const ReaderSettings settings_;
   Interrupt interrupt_;                  // any thread
-  std::atomic<uint64_t> bytes_read_{0};  // added to by the thread that reads
+  std::atomic<uint64_t> bytes_read_{0};  // the reading thread adds to it
   const SourceContext context_;
-  DataSet data_;  // parser: constant; blocks: the thread that reads
+  DataSet data_;  // parser: constant; blocks: the reading thread
 
   // Owner thread.
   bool begun_ = false;
-  bool skips_batches_ = false;  // of other shares
-  int64_t num_batches_ = 0;     // of all shares, in this pass
+  bool skips_batches_ = false;  // all shares read all files, and skip each other's batches
+  int64_t num_batches_ = 0;     // batches of all shares in this pass
   ExampleCache cache_;
-  BadLineCounter counter_{0, nullptr};  // of the last pass that read the data
+  BadLineCounter counter_{0, nullptr};  // bad lines of the last pass that read files
   std::unique_ptr<ParsePipeline> pipeline_;
   std::unique_ptr<ExampleOrder> order_;  // made by the first next() of a pass
   Random random_{0, 0};

@@ -1,4 +1,5 @@
-// BatchReader: from files or standard input to batches.  Used by training, testing, prediction, conversion.
+// BatchReader: reads files or standard input into batches.  Used by training, testing, prediction,
+// conversion.
 //
 //   BatchReader reader(options, paths, settings);
 //   Network network(…, reader.schema(), …);
@@ -8,7 +9,7 @@
 //   }
 //
 // The batches depend on the options, the bytes of the data, the seed and the pass alone: not on the number of
-// threads, nor on how the bytes arrive.  All have batch_size examples, but for the last of a pass.
+// threads, nor on how the bytes arrive.  All batches have batch_size examples, except the last of a pass.
 #ifndef PS_DATA_READER_H_
 #define PS_DATA_READER_H_
 
@@ -27,7 +28,7 @@
 namespace ps {
 
 struct ReaderSettings {
-  int threads = 1;           // that read and parse, the owner's included: 1 starts none
+  int threads = 1;           // threads that read and parse, the owner's included: 1 starts none
   int passes = 1;            // that will be asked for: with more than one, examples are kept in memory, see
                              // DataOptions::cache
   uint64_t seed = 1;         // of shuffles
@@ -35,24 +36,24 @@ struct ReaderSettings {
   Log* log = nullptr;        // gets a warning for each of the first bad lines
   std::shared_ptr<const Vocabulary> vocabulary = nullptr;  // of text; null: made of these paths
 
-  // The share of one of several trainers.  Of as many files as trainers or more, each has every num_shares-th
-  // file; else all read all, and of the batches each has every num_shares-th: in each round, the shares in
-  // their order are num_shares batches that follow each other in the data.
+  // The share of one of several trainers.  If there are at least as many files as trainers, each trainer
+  // reads every num_shares-th file.  Otherwise all trainers read all files, and each uses every num_shares-th
+  // batch: num_shares batches that follow each other in the data go to shares 0, 1, ….
   int share = 0, num_shares = 1;
 };
 
 struct ReaderProgress {
-  uint64_t bytes_read = 0;      // in this pass, as stored; read-ahead included
-  uint64_t total_bytes = 0;     // of a pass; 0: unknown, as of a stream, or of a pass served from memory
-  uint64_t examples = 0;        // handed out in this pass
-  uint64_t total_examples = 0;  // of a pass served from memory; else 0
+  uint64_t bytes_read = 0;      // stored bytes read in this pass, read-ahead included
+  uint64_t total_bytes = 0;     // stored bytes of a pass; 0: a stream, or a pass served from memory
+  uint64_t examples = 0;        // examples handed out in this pass
+  uint64_t total_examples = 0;  // examples of a pass served from memory; else 0
 };
 
-// One owner thread, but for interrupt.
+// One owner thread, except for interrupt.
 class BatchReader {
  public:
-  // Finds the files and, where format or slots depend on it, waits for the first line.  `options` are copied.
-  // Throws kUsage for paths and options, kData or kCorrupt for a first line or header that cannot be
+  // Finds the files.  Blocks until the first line has arrived if format or slots depend on it.  `options` are
+  // copied.  Throws kUsage for paths and options, kData or kCorrupt for a first line or header that cannot be
   // understood.
   BatchReader(const DataOptions& options, const std::vector<std::string>& paths,
               const ReaderSettings& settings);
@@ -60,33 +61,34 @@ class BatchReader {
   // Joins its threads promptly, also while they wait for a stream.
   ~BatchReader();
 
-  const DataSchema& schema() const;                      // of the batches
+  const DataSchema& schema() const;                      // schema of the batches
   std::string_view format() const;                       // never "auto"
-  std::shared_ptr<const Vocabulary> vocabulary() const;  // of text, else null
+  std::shared_ptr<const Vocabulary> vocabulary() const;  // for plain text, else null
 
-  bool may_wait() const;  // for more to come: of a stream
+  bool may_wait() const;  // next() may block until a stream has more data
 
-  // Bad lines are also those whose label `check` refuses with kData, on any thread.  To be called before the
-  // first pass.
+  // Lines whose label `check` refuses by throwing kData count as bad lines too.  `check` is called on any
+  // thread.  To be called before the first pass.
   void check_labels(std::function<void(float label)> check);
 
-  // Of the pass that was begun: bytes for what is made of its batches and kept, since the next passes have
-  // the same ones.  0: they have not, or are not sure to, or memory is short.
+  // Bytes of memory in which the caller may keep results computed from the batches of the current pass,
+  // because the next passes will have the same batches. 0 if they will not, or may not, or if memory is
+  // short.
   uint64_t spare_bytes() const;
 
   // Starts a pass.  Throws kUsage for a second pass over a stream when settings.passes is 1.
   void begin_pass(int pass);
 
-  // Replaces `batch` by the next one; false at the end of the pass, and once interrupted.  Throws
-  //   kData "file:line: what is wrong"  for the first bad line beyond max_bad_lines, after all batches before
-  //   it kCorrupt "file: …"                for damaged compressed data and records kExhausted when what must
-  //   be kept in memory does not fit
+  // Replaces `batch` by the next one.  Returns false at the end of the pass, and once interrupted.  Throws
+  //   kData "file:line: reason"  for the first bad line beyond max_bad_lines, after all batches before it
+  //   kCorrupt "file: …"         for damaged compressed data and records
+  //   kExhausted                 when examples that must be kept do not fit into memory
   bool next(Batch& batch);
 
   int64_t bad_lines() const;  // skipped in this pass, or in the one that filled the memory it comes from
   ReaderProgress progress() const;
 
-  // Makes next() return false soon, also while it waits.  From any thread, or a signal handler.
+  // Makes next() return false soon, also while it blocks.  To be called from any thread or signal handler.
   void interrupt();
 
  private:

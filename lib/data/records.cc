@@ -23,7 +23,7 @@ namespace ps {
 // A checksum is the XXH3-64 of the bytes that follow, seeded with their number, so that it guards the length.
 namespace {
 
-// Transfers in text mode damage the line end, and are noticed.
+// A transfer in text mode changes the line end of the magic, so that such a file is refused.
 constexpr std::string_view kMagic("PSRECS\r\n", 8);
 constexpr uint32_t kVersion = 1;
 constexpr uint32_t kChunkMagic = 0x43525350, kEndMagic = 0x45525350;  // "PSRC", "PSRE"
@@ -77,7 +77,8 @@ uint64_t example_bytes(const DataSchema& schema, const Batch& batch, int64_t ind
   return bytes;
 }
 
-// The end of the chunk that begins at `begin`: as many examples as fit the target, at least one.
+// Returns the end of the chunk that begins at example `begin`: as many examples as fit the target, at least
+// one.
 int64_t chunk_end(const DataSchema& schema, const Batch& batch, int64_t begin) {
   uint64_t bytes = 0;
   int64_t end = begin;
@@ -95,7 +96,7 @@ void check_sum(const RecordsPart& part, std::string_view bytes, std::string_view
   fail(Code::kCorrupt, "the lengths of ", what, " contradict the size of the chunk");
 }
 
-// Fills `out` with `count` elements, which must be there before anything is allocated.
+// Fills `out` with `count` elements.  Checks that the bytes are there before it allocates.
 template <class T>
 void take(ByteReader& reader, uint64_t count, std::vector<T>& out, std::string_view what) {
   if (count > reader.remaining() / sizeof(T)) fail_lengths(what);
@@ -103,8 +104,8 @@ void take(ByteReader& reader, uint64_t count, std::vector<T>& out, std::string_v
   reader.get_array(std::span<T>(out));
 }
 
-// As integers, the bits of finite floats without their sign lie below those of infinity; the loop has no
-// branch.
+// Throws unless all values are finite.  The bits of finite floats without their sign, read as integers, lie
+// below those of infinity, so the loop takes their maximum without a branch.
 void check_finite(const std::vector<float>& values, std::string_view what) {
   uint32_t largest = 0;
   for (float value : values) largest = std::max(largest, std::bit_cast<uint32_t>(value) & 0x7fffffffu);
@@ -231,7 +232,7 @@ void decode_records_chunk(const DataSchema& schema, const RecordsPart& part, std
   ByteReader reader(bytes);
   uint32_t examples = reader.get<uint32_t>(), flags = reader.get<uint32_t>();
   if (flags & ~(kHasWeights | kHasGroups)) fail(Code::kCorrupt, "chunk: unknown flags ", flags);
-  // Every array is replaced below, and none emptied before: vectors clear what they grow by.
+  // Arrays are resized below without being emptied first: a vector clears only the elements that it grows by.
   batch.slots.resize(schema.slots.size());
   take(reader, examples, batch.labels, "labels");
   take(reader, flags & kHasWeights ? examples : 0, batch.weights, "weights");

@@ -1,11 +1,12 @@
-// `records`: our own binary stream of examples, which needs no parsing.  Written by ps-datagen and by
-// `ps-train --job convert`, read by BatchReader.  The bytes are described in ps-data(5) and above records.cc.
+// `records`: the toolkit's own binary stream of examples, which needs no parsing.  Written by ps-datagen and
+// by `ps-train --job convert`, read by BatchReader.  The bytes are described in ps-data(5) and above
+// records.cc.
 //
 // Encoding is made of functions without state, so that many threads may encode the parts of one stream:
 //   encode_records_header(schema, out);         once
 //   encode_records_chunk(schema, batch, out);   any number of times, in the order of the examples
 //   encode_records_end(out);                    once; a stream without it was cut short
-// Streams one after the other are a stream: the header may come again, with the same schema.
+// Concatenated streams are a stream: the header may be repeated with the same schema.
 #ifndef PS_DATA_RECORDS_H_
 #define PS_DATA_RECORDS_H_
 
@@ -34,20 +35,20 @@ inline constexpr uint64_t kMaxRecordsSchemaBytes = uint64_t{1} << 20,
 // True when `head`, the first bytes of a stream, begins one of ours.
 bool is_records(std::string_view head);
 
-// What follows at a place of a stream, from its first kRecordsHeaderBytes.
+// The head of a part of a stream, decoded from its first kRecordsHeaderBytes: a header, a chunk, or the end.
 struct RecordsPart {
   enum Kind { kHeader, kChunk, kEnd } kind;
   uint64_t size;      // of the schema or the examples that follow
-  uint64_t checksum;  // of these
+  uint64_t checksum;  // checksum of those bytes
 };
 
-// All functions below throw kCorrupt, saying what is wrong, without file and offset: the caller adds them.
+// All functions below throw kCorrupt with the reason alone; the caller adds file and offset.
 RecordsPart decode_records_part(std::string_view head);
 DataSchema decode_records_schema(const RecordsPart& part, std::string_view bytes);
 
-// Replaces `batch` by the examples of a chunk.  Besides the checksum all lengths and offsets are checked, so
-// that no bytes, however made, give a batch that is not one.  Ids outside `schema` and values that are not
-// finite throw kData.
+// Replaces `batch` by the examples of a chunk.  Checks all lengths and offsets as well as the checksum, so
+// that hostile bytes never give an inconsistent batch.  Ids outside `schema` and values that are not finite
+// throw kData.
 void decode_records_chunk(const DataSchema& schema, const RecordsPart& part, std::string_view bytes,
                           Batch& batch);
 

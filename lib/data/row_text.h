@@ -1,4 +1,4 @@
-// One line of text being written at the end of a string.  Used by the writers.
+// RowText: appends one line of text to a string.  Used by the writers.
 #ifndef PS_DATA_ROW_TEXT_H_
 #define PS_DATA_ROW_TEXT_H_
 
@@ -12,10 +12,11 @@
 
 namespace ps {
 
-// Makes room once, writes through a pointer, and cuts the string where the text ends.
+// Reserves the room for the line once, writes through a pointer, and then shortens the string to the end of
+// the text.
 class RowText {
  public:
-  // Room for so many integers and floats, each with up to three marks beside it, and a little more.
+  // Reserves room for so many integers and floats, each with up to three separators, and a little more.
   RowText(std::string& out, size_t integers, size_t floats) : out_(out) {
     size_t begin = out.size();
     out.resize(begin + integers * (kMaxUintText + 3) + floats * (kMaxFloatText + 3) + 64);
@@ -31,11 +32,11 @@ class RowText {
     at_ += text.size();
   }
   void add_uint(uint64_t value) { at_ = write_uint(at_, value); }
-  // Of each key: kBefore, its digits, kBetween, "1".
+  // Writes for each key: kBefore, its digits, kBetween, "1".
   template <char kBefore, char kBetween>
   void add_ids(std::span<const uint64_t> keys) {
     if (keys.empty()) return;
-    // What stands between the digits of two keys is written at once.
+    // Writes the three characters between the digits of two keys at once.
     constexpr uint32_t kMarks = kBetween | '1' << 8 | kBefore << 16;
     char* at = at_;
     *at++ = kBefore;

@@ -8,7 +8,7 @@ namespace ps {
 
 namespace scan_internal {
 
-// The digits after the first 16, one at a time: few numbers have so many.
+// Scans the digits after the first 16 one at a time, since few numbers have so many.
 bool scan_uint_tail(const char*& p, uint64_t& value) {
   bool fits = true;
   for (; is_digit(*p); ++p) {
@@ -26,7 +26,7 @@ static bool names(const char* p, std::string_view word) {
   return true;
 }
 
-// The end of a number: digits, point, digits, exponent.
+// Returns the end of the number at p: digits, point, digits, exponent.
 static const char* number_end(const char* p) {
   while (is_digit(*p) || *p == '.') ++p;
   if (*p != 'e' && *p != 'E') return p;
@@ -46,7 +46,7 @@ Scan scan_float_slow(const char*& p, float& value) {
   const char* end = number_end(begin);
   auto [stop, error] = std::from_chars(begin, end, value);
   if (error == std::errc::result_out_of_range) {
-    // Too small is 0, too large an error; a wider type tells which.
+    // The number is too small, which gives 0, or too large, which is an error; a wider type tells which.
     long double wide = 0;
     if (std::from_chars(begin, end, wide).ec != std::errc() || wide >= 1) return Scan::kNotFinite;
     value = 0;
@@ -69,7 +69,7 @@ constexpr double kDoublePowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e
 // mantissa / 10^places, correctly rounded, when that is cheap; else false.  (Clinger, "How to read floating
 // point numbers accurately", PLDI 1990.)
 bool divide(uint64_t mantissa, int places, float& value) {
-  // Both numbers are floats without error, and one division rounds once.
+  // Both numbers are exact as floats, so the only rounding is that of the division.
   if (mantissa <= uint64_t{1} << 24 && places <= 10) {
     value = static_cast<float>(mantissa) / kFloatPowers[places];
     return true;
@@ -103,7 +103,7 @@ Scan scan_float(const char*& p, float& value) {
       digits += more;
     }
   }
-  // Up to 8 + 8 digits fit; the rest is for the slow path, which also finds what is wrong.
+  // Up to 19 digits fit into the mantissa.  The slow path handles all other numbers, and reports errors.
   bool simple = digits > 0 && digits <= 19 && !is_digit(*q) && *q != '.' && (*q | 0x20) != 'e';
   if (!simple || !divide(mantissa, places, value)) return scan_internal::scan_float_slow(p, value);
   if (negative) value = -value;

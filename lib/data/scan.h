@@ -1,4 +1,4 @@
-// Numbers in text, fast.  Used by the parsers of the formats.
+// Fast scanners of numbers in text.  Used by the parsers of the formats.
 //
 // All functions may read 8 bytes past the digits they scan: a Block has that padding.  A line ends in a byte
 // that is no part of a number, so that no function needs to know where it ends, except for messages.
@@ -15,7 +15,7 @@
 
 namespace ps {
 
-// What a scanner found at a place that should hold a number.
+// The result of scanning text that should be a number.
 enum class Scan { kNumber, kNotNumber, kNotFinite };
 
 inline bool is_digit(char c) {
@@ -28,10 +28,10 @@ inline constexpr uint64_t kPowers[9] = {1, 10, 100, 1000, 10000, 100000, 1000000
 
 inline constexpr uint64_t kZeros = 0x3030303030303030u;
 
-// Marks, by its high bit, each of the 8 bytes that is no digit.  `bytes` has '0' taken out by exclusive or:
-// digits are 0 to 9, and adding 0x76 sets the high bit of anything larger.  A carry into the next byte comes
-// only from a byte beyond ASCII, so that the lowest mark is right, and the one above it if the lowest is of
-// an ASCII byte.
+// Sets the high bit of each of the 8 bytes that is not a digit.  `bytes` is the text xor-ed with '0' in each
+// byte: digits are 0 to 9, and adding 0x76 sets the high bit of anything larger.  A carry into the next byte
+// comes only from a byte beyond ASCII, so that the lowest mark is right, and the one above it if the lowest
+// is of an ASCII byte.
 inline uint64_t other_bytes(uint64_t bytes) {
   return ((bytes + 0x7676767676767676u) | bytes) & 0x8080808080808080u;
 }
@@ -42,15 +42,15 @@ inline int count_digits(uint64_t bytes) {
   return others == 0 ? 8 : std::countr_zero(others) / 8;
 }
 
-// The number of 8 digits, first in the lowest byte: neighbours are joined to pairs, pairs to fours, fours to
-// eight.
+// Returns the number of 8 digits, the first of which is in the lowest byte: joins digits into pairs, pairs
+// into fours, and fours into eight.
 inline uint64_t join_digits(uint64_t digits) {
   uint64_t pairs = (digits * 10 + (digits >> 8)) & 0x00ff00ff00ff00ffu;
   uint64_t fours = (pairs * 100 + (pairs >> 16)) & 0x0000ffff0000ffffu;
   return (fours * 10000 + (fours >> 32)) & 0xffffffffu;
 }
 
-// Takes up to 8 digits at `p`: value = value * 10^n + them.  Returns n.
+// Scans n <= 8 digits at `p`: value = value * 10^n + digits.  Returns n.
 inline int take_digits(const char*& p, uint64_t& value) {
   uint64_t bytes;
   std::memcpy(&bytes, p, 8);
@@ -67,7 +67,8 @@ Scan scan_float_slow(const char*& p, float& value);
 
 }  // namespace scan_internal
 
-// The decimal digits at p, which moves past them.  False when there is none, or the number is 2^64 or more.
+// Scans the decimal digits at p, and moves p past them.  Returns false when there is none, or when the number
+// is 2^64 or more.
 inline bool scan_uint(const char*& p, uint64_t& value) {
   value = 0;
   int count = scan_internal::take_digits(p, value);
@@ -77,10 +78,10 @@ inline bool scan_uint(const char*& p, uint64_t& value) {
 }
 
 // [+-]digits[.digits][e[+-]digits], rounded to the nearest float as std::from_chars does; p moves past it.
-// Infinity, NaN and what overflows are kNotFinite; what underflows is 0.
+// Returns kNotFinite for infinity, NaN and overflow; gives 0 on underflow.
 Scan scan_float(const char*& p, float& value);
 
-// The word at p, for messages: up to a separator or the end of the line.
+// Returns the word at p, up to a separator or the end of the line, for messages.
 std::string_view token_at(const char* p, const char* end);
 
 // Throws kData "<what> '…' is not a number", or "… is not finite".  `what` is "label", "value" ….

@@ -38,7 +38,7 @@ class InOrder : public ExampleOrder {
   const DataSchema schema_;
   const std::unique_ptr<ExampleSource> source_;
   const Batch* from_ = nullptr;
-  int64_t begin_ = 0, end_ = 0;  // of from_, not taken yet
+  int64_t begin_ = 0, end_ = 0;  // examples of from_ that are not taken yet
 };
 
 class StoredInOrder : public ExampleOrder {
@@ -56,8 +56,10 @@ class StoredInOrder : public ExampleOrder {
   int64_t next_ = 0;
 };
 
-// A store to which examples are only added, and the list of those not drawn yet.  When most of the store is
-// drawn, the rest moves to a new one: each example is copied about once more.
+// Keeps the examples of the window in a store, to which examples are only appended, and a list of those that
+// are not drawn yet.  To draw an example is to swap a random element of the list to its end and remove it.
+// When most of the store has been drawn, the rest is copied to a new store: each example is copied about once
+// more.
 class ShuffledWindow : public ExampleOrder {
  public:
   ShuffledWindow(const DataSchema& schema, std::unique_ptr<ExampleSource> source, int64_t window,

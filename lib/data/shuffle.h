@@ -1,7 +1,7 @@
 // Orders in which examples are handed out.  Used by BatchReader.
 //
-// All draw from (seed, pass), in the consumer's thread, so that an order is the same on every run, for any
-// number of threads, and another in every pass.
+// All orders draw random numbers from (seed, pass) on the consumer's thread: an order is the same in every
+// run and for any number of threads, and differs from pass to pass.
 #ifndef PS_DATA_SHUFFLE_H_
 #define PS_DATA_SHUFFLE_H_
 
@@ -15,16 +15,16 @@
 
 namespace ps {
 
-// Examples in the order of the data, some at a time.
+// A source of examples in the order of the data.
 class ExampleSource {
  public:
   virtual ~ExampleSource() = default;
 
-  // The next examples: [begin, end) of *batch, valid until the next call.  False at the end.
+  // Sets the next examples: [begin, end) of *batch, valid until the next call.  Returns false at the end.
   virtual bool next(const Batch*& batch, int64_t& begin, int64_t& end) = 0;
 };
 
-// The examples of a store, in order, which must outlive it.
+// Gives the examples of a store in order.  The store must outlive it.
 class StoreSource : public ExampleSource {
  public:
   explicit StoreSource(const ExampleStore& store) : store_(store) {}
@@ -36,7 +36,7 @@ class StoreSource : public ExampleSource {
   int64_t next_ = 0;
 };
 
-// Where batches take their examples from.
+// An order in which batches are filled with examples.
 class ExampleOrder {
  public:
   virtual ~ExampleOrder() = default;
@@ -45,11 +45,13 @@ class ExampleOrder {
   virtual void take(int64_t size, Batch& batch) = 0;
 };
 
-// As read, or as they lie in a store, which must outlive it: straight from there into the batch.
+// The order of the data, or of a store, which must outlive it.  Examples are copied from there into the batch
+// directly.
 std::unique_ptr<ExampleOrder> in_order(const DataSchema& schema, std::unique_ptr<ExampleSource> source);
 std::unique_ptr<ExampleOrder> in_order(const ExampleStore& store);
 
-// Each drawn at random from the `window` examples that come next.  Holds up to three windows of examples.
+// Draws each example at random from the next `window` examples of the data.  Holds up to three windows of
+// examples.
 std::unique_ptr<ExampleOrder> shuffled_window(const DataSchema& schema, std::unique_ptr<ExampleSource> source,
                                               int64_t window, uint64_t memory_limit, Random random);
 

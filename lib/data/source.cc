@@ -32,7 +32,7 @@ Interrupt::~Interrupt() {
 void Interrupt::set() {
   set_.store(true);
   uint64_t one = 1;
-  // A full counter is readable already: there is nothing to do about a failure.
+  // The write fails only if the counter is full; then the descriptor is readable anyway.
   [[maybe_unused]] ssize_t written = ::write(descriptor_, &one, sizeof one);
 }
 
@@ -44,7 +44,7 @@ bool may_wait(const InputFile& file, const SourceContext& context) {
 
 static int open_input(const InputFile& file, const SourceContext& context) {
   if (file.path == "-") return context.stdin_descriptor;
-  // Opening a pipe must not wait for its writer; wait() does, and can be interrupted.
+  // Opening a pipe must not block until it has a writer; wait() does that, and can be interrupted.
   int descriptor = open(file.path.c_str(), O_RDONLY | O_CLOEXEC | (file.stream ? O_NONBLOCK : 0));
   if (descriptor < 0) fail_errno(Code::kUsage, "cannot open", file.path, errno);
   return descriptor;
@@ -88,7 +88,7 @@ size_t RawFile::read(char* out, size_t size) {
   return 0;
 }
 
-// The first bytes of a file, as far as it takes to choose a decoder.
+// Reads as many first bytes of a file as it takes to choose a decoder.
 static std::string read_head(RawFile& raw) {
   std::string head;
   while (decoder_needs_more(head)) {

@@ -1,5 +1,4 @@
-// Where the bytes come from: files, lists, folders, standard input, plain or compressed.  Used by
-// BatchReader.
+// Sources of bytes: files, lists, folders and standard input, plain or compressed.  Used by BatchReader.
 #ifndef PS_DATA_SOURCE_H_
 #define PS_DATA_SOURCE_H_
 
@@ -12,7 +11,7 @@
 
 namespace ps {
 
-// Ends reads that wait, from any thread or from a signal handler.
+// Ends reads that block.  To be set from any thread or signal handler.
 class Interrupt {
  public:
   Interrupt();
@@ -33,32 +32,34 @@ class Interrupt {
 struct InputFile {
   std::string path;  // "-": standard input
   bool stream = false;
-  uint64_t bytes = 0;  // of a file, as stored
+  uint64_t bytes = 0;  // stored size of a file
 
   std::string name() const { return path == "-" ? "standard input" : path; }
 };
 
 // The inputs that `paths` stand for, in order: files; lists (*.list) of paths, one a line, relative to the
 // list's folder, with blank lines and # comments; folders, whose files are taken in the order of their names,
-// folders within likewise, hidden files and lists left out; "-".  Throws kUsage for what is not there.
+// folders within likewise, hidden files and lists left out; "-".  Throws kUsage for a path that does not
+// exist.
 std::vector<InputFile> expand_inputs(const std::vector<std::string>& paths);
 
-// What all sources of a reader share.
+// State that all sources of a reader share.
 struct SourceContext {
-  int stdin_descriptor = 0;  // what "-" reads
+  int stdin_descriptor = 0;  // the descriptor that "-" stands for
   const Interrupt* interrupt = nullptr;
   std::atomic<uint64_t>* bytes_read = nullptr;  // as stored, before decompression
 };
 
-// True when a read of `file` may wait for more to come: not of a regular file, also as standard input.
+// Returns true if a read of `file` may block until more data arrive: never for a regular file, also if it is
+// standard input.
 bool may_wait(const InputFile& file, const SourceContext& context);
 
-// Turns stored bytes into the bytes of the data.  One for plain bytes, gzip, zstd.
+// Decompresses stored bytes; there is one for plain bytes, one for gzip, one for zstd.
 class Decoder;
 class RawFile;
 
 // The bytes of one input, decompressed when its first bytes say gzip or zstd (members and frames may follow
-// each other; skippable frames are skipped).  Memory stays bounded whatever the bytes say.  One owner thread.
+// each other; skippable frames are skipped).  Memory stays bounded for any input.  One owner thread.
 class ByteSource {
  public:
   ByteSource(const InputFile& file, const SourceContext& context);
@@ -66,14 +67,16 @@ class ByteSource {
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
 
-  // Waits for at least one byte; 0 at the end, and once interrupted.  Throws kCorrupt "name: …" when
-  // compressed data are damaged or cut short, kUnavailable when the system cannot read.
+  // Blocks until there is at least one byte, and returns how many it has read: 0 at the end, and once
+  // interrupted.  Throws kCorrupt "name: …" when compressed data are damaged or cut short, kUnavailable when
+  // the system cannot read.
   size_t read(char* out, size_t size);
 
-  // False when read would wait.
+  // Returns false if read would block.
   bool ready();
 
-  // The first bytes, without taking them: as many as it takes to make enough(bytes) true, or all there are.
+  // Returns the first bytes without consuming them: as many as it takes to make enough(bytes) true, or all
+  // there are.
   std::string_view peek(bool (*enough)(std::string_view));
 
   const std::shared_ptr<const std::string>& name() const { return name_; }
@@ -82,7 +85,7 @@ class ByteSource {
   std::shared_ptr<const std::string> name_;
   std::unique_ptr<RawFile> raw_;
   std::unique_ptr<Decoder> decoder_;
-  std::string peeked_;  // not yet read
+  std::string peeked_;  // bytes that peek has read and read() has not returned yet
   size_t peeked_used_ = 0;
 };
 

@@ -9,7 +9,8 @@
 
 namespace ps {
 
-// Counts 16 bytes at a time: in a piece, the number of lines fits a byte.
+// Counts line ends in pieces of fewer than 256 bytes: the count of a piece fits into 8 bits, so that
+// compilers compare and add 16 bytes at a time.
 static uint64_t count_lines(std::string_view text) {
   constexpr size_t kPiece = 240;
   uint64_t lines = 0;
@@ -21,8 +22,8 @@ static uint64_t count_lines(std::string_view text) {
   return lines;
 }
 
-// Makes room for `size` bytes.  Blocks are used again and again and never made smaller: to grow a string is
-// to clear what will be read over anyway.
+// Makes room for `size` bytes.  Blocks are reused and never shrunk: growing a string clears bytes that the
+// next read overwrites anyway.
 static void make_room(std::string& bytes, size_t size) {
   if (bytes.size() < size) bytes.resize(size);
 }
@@ -53,7 +54,7 @@ size_t LineSplitter::fill(std::string& bytes, size_t& size) {
     if (newline != std::string_view::npos) end = searched + newline + 1;
     searched = size;
     if (size <= kMaxLineBytes) continue;
-    // Only the first line can be too long: none of those after it was there before this read.
+    // Only the first line can be too long: all lines after it began within this read.
     if (std::min(text.find('\n'), size) > kMaxLineBytes) {
       fail(Code::kData, *source_.name(), ":", line_, ": line is longer than ", kMaxLineBytes >> 20, " MiB");
     }
@@ -81,7 +82,7 @@ bool LineSplitter::next(Block& block) {
 }
 
 bool RecordsSplitter::take(Block& block, size_t size) {
-  constexpr size_t kPiece = size_t{1} << 20;  // a length is believed only as far as bytes have come
+  constexpr size_t kPiece = size_t{1} << 20;  // memory for a claimed length grows as its bytes arrive
   size_t begin = block.size, end = begin + size;
   while (block.size < end) {
     make_room(block.bytes, std::min(end, block.size + kPiece));
@@ -116,7 +117,7 @@ bool RecordsSplitter::next(Block& block) {
   try {
     if (!next_part(block)) return false;
   } catch (const Error& error) {
-    if (error.message().starts_with(*block.file)) throw;  // of the source, which has said where
+    if (error.message().starts_with(*block.file)) throw;  // an error of the source names the file already
     throw error.within(cat(*block.file, ": offset ", offset_));
   }
   offset_ += block.size;

@@ -10,9 +10,9 @@
 
 namespace ps {
 
-// Blocks of whole lines, each ended by \n, without a byte order mark.  A block holds what there is without
-// waiting, up to about kBlockBytes, so that a slow pipe is not held back; where blocks end never shows in the
-// batches.
+// Splits text into blocks of whole lines, each ended by \n, without a byte order mark.  A block holds the
+// lines that can be read without blocking, up to about kBlockBytes, so that lines of a slow pipe are not
+// delayed.  Batches do not depend on where blocks end.
 class LineSplitter : public Splitter {
  public:
   // Small enough to stay in the cache of the core that parses it.
@@ -21,23 +21,24 @@ class LineSplitter : public Splitter {
 
   explicit LineSplitter(ByteSource& source) : source_(source) {}
 
-  // Throws kData "file:line: …" when a line is longer than kMaxLineBytes, whatever max_bad_lines says.
+  // Throws kData "file:line: …" when a line is longer than kMaxLineBytes; max_bad_lines does not cover such a
+  // line.
   bool next(Block& block) override;
 
  private:
-  // Reads after the first `size` bytes until a block of whole lines is there, and returns their size: 0 at
-  // the end.
+  // Reads more bytes behind the first `size` until they contain whole lines, and returns the size of these; 0
+  // at the end.
   size_t fill(std::string& bytes, size_t& size);
   bool read_some(std::string& bytes, size_t& size);
 
   ByteSource& source_;
   uint64_t line_ = 1;
-  std::string tail_;  // the line that the last block ended in
+  std::string tail_;  // the beginning of the line in which the last block ended
   bool first_ = true, ended_ = false;
-  std::exception_ptr fault_;  // met after the lines of the last block
+  std::exception_ptr fault_;  // an error behind the lines of the last block, to be thrown by the next call
 };
 
-// A part of a stream of `records`, head included: headers and chunks.
+// Splits a stream of `records` into its headers and chunks, heads included.
 class RecordsSplitter : public Splitter {
  public:
   explicit RecordsSplitter(ByteSource& source) : source_(source) {}
@@ -46,16 +47,17 @@ class RecordsSplitter : public Splitter {
   bool next(Block& block) override;
 
  private:
-  // Appends `size` bytes; false at the end of the file when none is there, kCorrupt when too few are.
+  // Appends `size` bytes to the block.  Returns false at the end of the file; throws kCorrupt when only some
+  // of the bytes are there.
   bool take(Block& block, size_t size);
   bool next_part(Block& block);
 
   ByteSource& source_;
   uint64_t offset_ = 0;
-  bool open_ = false;  // a stream has begun and not ended
+  bool open_ = false;  // a stream has begun and has not ended
 };
 
-// For FormatEntry::split, of formats with one example a line.
+// FormatEntry::split of formats with one example a line.
 std::unique_ptr<Splitter> split_lines(const DataOptions& data, ByteSource& source);
 
 }  // namespace ps

@@ -1,4 +1,4 @@
-// What the job file asks to be done to examples once they are parsed.  Used by BatchReader.
+// Transformations of parsed examples that the job file asks for.  Used by BatchReader.
 #ifndef PS_DATA_TRANSFORM_H_
 #define PS_DATA_TRANSFORM_H_
 
@@ -10,8 +10,8 @@ namespace ps {
 // The schema after the transformations: hashed ids are below 2^hash_bits.
 DataSchema transformed_schema(const DataOptions& data, DataSchema schema);
 
-// Applies log_counts, then unit_length, then hash_bits to all examples.  A slot is scaled by itself; rows of
-// zeros stay as they are.  A value depends on its example alone.
+// Applies log_counts, then unit_length, then hash_bits to all examples.  Each slot of an example is scaled to
+// unit length by itself; rows of zeros stay zero.  A value depends on its example alone.
 void transform(const DataOptions& data, const DataSchema& schema, Batch& batch);
 
 }  // namespace ps

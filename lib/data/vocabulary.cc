@@ -15,9 +15,10 @@ namespace ps {
 namespace {
 
 constexpr size_t kMaxWordBytes = 64;
-constexpr std::string_view kOther = "<other>";  // all that have no id of their own; no text has this word
+constexpr std::string_view kOther =
+    "<other>";  // stands for all words without an id of their own; no text contains it
 
-// A character of a text: its bytes, and whether it is part of a word.
+// A character of a text: its length in bytes, and its role in words.
 struct Character {
   size_t bytes;
   bool in_word;

@@ -1,4 +1,4 @@
-// Words and their ids, for plain text.  Used by the format `text` and by whoever prepares a reader of it.
+// Words and their ids, for plain text.  Used by the format `text`, and where a reader of it is prepared.
 #ifndef PS_DATA_VOCABULARY_H_
 #define PS_DATA_VOCABULARY_H_
 
@@ -13,9 +13,9 @@ namespace ps {
 
 struct DataOptions;
 
-// The next word of a text, from `at` on; empty at the end.  A word is a run of letters, digits, apostrophes
-// within it and bytes of UTF-8 other than those of punctuation (U+0080 to U+00BF, U+2000 to U+207F); no
-// longer ones than 64 bytes are told apart.  Words are not lowered yet: see lower().
+// Returns the next word of a text, from `at` on; an empty one at the end.  A word is a run of letters,
+// digits, apostrophes within it and bytes of UTF-8 other than those of punctuation (U+0080 to U+00BF, U+2000
+// to U+207F); words are compared by their first 64 bytes.  Words are not in lower case yet: see lower().
 std::string_view next_word(std::string_view text, size_t& at);
 
 // Ids 1, 2, … for words by falling frequency, ties by their bytes; id 0 stands for all others.  Constant once
@@ -27,13 +27,13 @@ class Vocabulary {
     uint64_t count;
   };
 
-  // The most frequent size - 1 of the words counted; `total` of all words, listed or not.
+  // Keeps the most frequent size - 1 of the counted words.  `total` counts all words, kept or not.
   Vocabulary(std::vector<Word> counted, int64_t size, uint64_t total);
   Vocabulary(Vocabulary&&) = default;
   Vocabulary(const Vocabulary&) = delete;
 
-  // What the options say: the file data.text.vocabulary, or counted from `paths`.  Streams cannot be read
-  // twice, so counting from one throws kUsage.
+  // Makes the vocabulary that the options ask for: reads the file data.text.vocabulary, or counts the words
+  // of `paths`.  Streams cannot be read twice, so counting from one throws kUsage.
   static std::shared_ptr<const Vocabulary> make(const DataOptions& data,
                                                 const std::vector<std::string>& paths);
 
@@ -42,7 +42,7 @@ class Vocabulary {
   static Vocabulary load(const std::string& path, int64_t size);
   void save(const std::string& path) const;
 
-  // Of a word as next_word gives it.
+  // Returns the id of a word that next_word has returned.
   uint32_t id(std::string_view word) const;
 
   int64_t size() const { return static_cast<int64_t>(words_.size()) + 1; }

@@ -1,5 +1,5 @@
-// Writers of every data format: batches become bytes that the readers turn into the same batches.  Used by
-// ps-datagen and by `ps-train --job convert`.
+// Writers of every data format: they turn batches into bytes that the readers turn back into the same
+// batches.  Used by ps-datagen and by `ps-train --job convert`.
 //
 // Adding a format is a file writer_<name>.cc that ends in one WriterEntry, and a line in writer.cc.
 #ifndef PS_DATA_WRITER_H_
@@ -14,12 +14,12 @@
 
 namespace ps {
 
-// What a source's batches hold, beyond their schema.
+// Facts about the batches of a source that their schema does not tell.
 struct DataTraits {
   enum Content {
     kFeatures,   // labels and slots
     kSentences,  // one sparse slot whose keys are the numbers of words, in order, repeats included; no labels
-    kCriteo,     // the slots that writers/criteo.cc says
+    kCriteo,     // the slots that writers/criteo.cc lists
   };
   DataSchema schema;
   Content content = kFeatures;
@@ -47,16 +47,16 @@ struct WriterEntry {
   std::string_view help;                    // one sentence, for lists and manuals
   bool binary;                              // not fit for a terminal
   bool sorted;                              // other programs want the ids of a row in ascending order
-  void (*check)(const DataTraits& traits);  // throws kUsage when the format cannot express them
+  void (*check)(const DataTraits& traits);  // throws kUsage when the format cannot express such batches
   std::unique_ptr<Writer> (*make)(const DataSchema& schema);
 };
 
 std::span<const WriterEntry* const> writer_catalog();
 
-// Throws kUsage, naming the formats there are.
+// Throws kUsage with the names of all formats.
 const WriterEntry& find_writer(std::string_view format);
 
-// A writer that has been checked to suit.  Throws kUsage.
+// Makes a writer.  Throws kUsage when the format cannot express the batches.
 std::unique_ptr<Writer> make_writer(const WriterEntry& entry, const DataTraits& traits);
 
 // For the writers' own checks: throws kUsage unless the slots are labelled features of sparse ids.

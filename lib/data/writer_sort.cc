@@ -33,9 +33,9 @@ class RowSorter {
  private:
   static constexpr size_t kMaxCounted = 96, kMaxBuckets = 4096, kMaxInBucket = 12;
 
-  // Sorts a short row of different ids below 2^31: as many ids as are smaller stand before an id.  The n^2
-  // comparisons, of which compilers make four at a time, have no branch; for 40 ids this takes half the time
-  // of sort_spread.  False, and nothing is changed, when the row is not like that.
+  // Sorts a short row of different ids below 2^31: the position of an id is the number of smaller ids.  The
+  // n^2 comparisons have no branch, and compilers make four at a time; for 40 ids this takes half the time of
+  // sort_spread.  Returns false and changes nothing when the row is not like that.
   bool sort_by_counting(std::span<Key> keys, std::span<float> values) {
     size_t size = keys.size();
     if (size > kMaxCounted) return false;
@@ -46,7 +46,7 @@ class RowSorter {
     }
     if (bits > INT32_MAX) return false;
     count_smaller(size);
-    // Equal ids would have one place.
+    // Equal ids would share a position; then the sum of positions differs.
     if (std::accumulate(places_.begin(), places_.begin() + size, size_t{0}) != size * (size - 1) / 2)
       return false;
     for (size_t i = 0; i < size; ++i) keys[static_cast<size_t>(places_[i])] = static_cast<Key>(small_[i]);
@@ -56,7 +56,7 @@ class RowSorter {
     return true;
   }
 
-  // places_ [size]: for each of small_ [size], how many are smaller.
+  // places_ [size] <- for each id of small_ [size], how many ids are smaller.
   void count_smaller(size_t size) {
     constexpr size_t kTogether = 8;
     size_t padded = (size + kTogether - 1) / kTogether * kTogether;
@@ -78,11 +78,13 @@ class RowSorter {
     for (size_t k = 0; k < keys.size(); ++k) std::tie(keys[k], values[k]) = pairs_[k];
   }
 
-  // Sorts ids that are spread evenly, as those of a generator or a hash are, twice as fast as std::sort: by
-  // their leading bits into more buckets than there are ids, and these by insertion.  False when many share a
-  // bucket.
+  // Sorts ids that are spread evenly, like the ids of a generator or a hash, twice as fast as std::sort:
+  // distributes them by their leading bits over more buckets than there are ids, then sorts all by insertion.
+  // Returns false when many ids share a bucket.
   bool sort_spread(std::span<Key> keys) {
     size_t num_buckets = std::bit_ceil(2 * keys.size());
+    // Counting sort by the leading bits of each id puts the ids almost in order; the insertion sort below
+    // moves each by a few positions at most.
     Key largest = *std::max_element(keys.begin(), keys.end());
     int shift = std::max(
         0, static_cast<int>(std::bit_width(largest)) - static_cast<int>(std::bit_width(num_buckets - 1)));

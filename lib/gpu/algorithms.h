@@ -1,7 +1,8 @@
-// Algorithms on arrays in device memory that are not worth writing again: CUB and cuBLAS on CUDA, the
-// standard library and Eigen in the emulator, with one contract.  Used by device tables and models.
+// Standard algorithms on arrays in device memory, with the same contract on CUDA, where they call CUB and
+// cuBLAS, and in the emulator, where they call the standard library and Eigen.  Used by device tables and
+// models.
 //
-// All are queued on a stream.  Counts that come out stay on the device.  Outputs do not overlap inputs,
+// All are queued on a stream.  Counts that they compute stay on the device.  Outputs do not overlap inputs,
 // except where a function says so.
 #ifndef PS_GPU_ALGORITHMS_H_
 #define PS_GPU_ALGORITHMS_H_
@@ -14,8 +15,8 @@ namespace ps::gpu {
 
 inline namespace PS_GPU_NAMESPACE {
 
-// Device memory that algorithms use while they run; it grows to the most that one needed.  One for each
-// stream.
+// Device memory that algorithms use while they run.  It grows to the largest size that a call needed.  Each
+// stream needs its own.
 class Workspace {
  public:
   explicit Workspace(Device& device) : device_(device) {}
@@ -48,27 +49,26 @@ void sort_pairs(Stream& stream, Workspace& workspace, const KeyPairs& pairs, int
 // out[i] = in[0] + ... + in[i - 1].  out may be in.
 void exclusive_scan(Stream& stream, Workspace& workspace, const uint32_t* in, uint32_t* out, int64_t size);
 
-// Runs of equal keys: the key and the length of each, and how many there are.
+// Finds runs of equal keys: the key and the length of each run, and their number.
 //   keys [size] -> run_keys, lengths [num_runs <= size]
 void find_runs(Stream& stream, Workspace& workspace, const uint64_t* keys, int64_t size, uint64_t* run_keys,
                uint32_t* lengths, uint32_t* num_runs);
 
-// The values whose flag is not 0, in order.
+// Selects the values whose flag is not 0, in order.
 //   values, flags [size] -> selected [num_selected <= size]
 void select(Stream& stream, Workspace& workspace, const uint32_t* values, const uint8_t* flags, int64_t size,
             uint32_t* selected, uint32_t* num_selected);
 
-// A matrix in rows, which follow each other `stride` apart; `transposed`: its columns are the rows of the
-// operand.
+// A row-major matrix whose rows are `stride` floats apart.  `transposed`: the operand is its transpose.
 struct DeviceMatrix {
   const float* data;
   int64_t stride;
   bool transposed = false;
 };
 
-// c [m, n] = a [m, k] b [k, n] + beta c, c's rows being `stride` apart.  Sums run in an order that is the
-// same each time, and not the same for CUDA and the emulator: an element is off by at most k 2^-23 times the
-// sum of the absolute products.
+// c [m, n] = a [m, k] b [k, n] + beta c, where rows of c are `stride` floats apart.  The order of summation
+// is the same in every call, but differs between CUDA and the emulator: the error of an element is at most k
+// 2^-23 times the sum of the absolute products.
 void multiply(Stream& stream, const DeviceMatrix& a, const DeviceMatrix& b, int64_t m, int64_t n, int64_t k,
               float beta, float* c, int64_t stride);
 

@@ -10,7 +10,7 @@ namespace ps::gpu {
 constexpr int kWarpSize = 32;
 constexpr uint32_t kFullWarp = 0xffffffff;  // the mask of all lanes
 
-// Sizes of a grid in blocks, or of a block in threads; as an index, a place in one.
+// The size of a grid in blocks, or of a block in threads; also the index of a block or a thread.
 struct Extent {
   unsigned x = 1, y = 1, z = 1;
 
@@ -21,24 +21,25 @@ struct Extent {
   constexpr uint64_t count() const { return uint64_t{x} * y * z; }
 };
 
-// How an atomic operation orders the others of its thread.  There are no fences: data are published by a
-// release and read after an acquire of the same word, which a race detector understands.
+// The memory order of an atomic operation.  There are no fences: a thread publishes data by a release, and
+// others read them after an acquire of the same word.  Race detectors understand this pattern, but not
+// fences.
 enum class Order { kRelaxed, kAcquire, kRelease, kAcquireRelease };
 
-// What launches are checked against: of compute capability 9.0.
+// Limits against which launches are checked: those of compute capability 9.0.
 struct DeviceLimits {
   unsigned threads_per_block = 1024;
   Extent block{1024, 1024, 64};
   Extent grid{0x7fffffff, 65535, 65535};
-  uint32_t shared_bytes = 227 << 10;  // a block
+  uint32_t shared_bytes = 227 << 10;  // of a block
 };
 
 struct DeviceMemoryInfo {
   uint64_t free_bytes, total_bytes;
 };
 
-// The blocks of `threads` that `items` need, one thread an item; one block at least, since a grid of none is
-// an error.
+// Returns the number of blocks of `threads` threads for one thread an item; at least one block, since an
+// empty grid is an error.
 constexpr unsigned blocks_for(uint64_t items, unsigned threads) {
   return items == 0 ? 1 : static_cast<unsigned>((items + threads - 1) / threads);
 }

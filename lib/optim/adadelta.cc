@@ -1,7 +1,7 @@
 // AdaDelta, Zeiler, 2012, with a learning rate:
 //   h <- rho h + (1 - rho) g^2        d = g sqrt((u + epsilon) / (h + epsilon))
 //   u <- rho u + (1 - rho) d^2        w <- soft((1 - eta l2) w - eta d, eta l1)
-// State: h, u.  Lazy: h and u stay while the row sits out steps; weight decay does not.
+// State: h, u.  Lazy: steps without a gradient for the row leave h and u unchanged, but apply weight decay.
 #include "config/spec.h"
 #include "optim/entries.h"
 #include "optim/row_optimizer.h"
@@ -40,7 +40,7 @@ class Adadelta final : public RowOptimizer<T> {
   void step_rows(const Rows& rows) const override { this->apply(now(), rows); }
 
  private:
-  // The step begun last, as kernels take it.
+  // The constants of the step begun last, for the kernels.
   AdadeltaStep<T> now() const {
     return {static_cast<T>(this->rate()), epsilon_, rho_, fresh_, this->decay()};
   }

@@ -31,7 +31,7 @@ class Adagrad final : public RowOptimizer<T> {
   void step_rows(const Rows& rows) const override { this->apply(now(), rows); }
 
  private:
-  // The step begun last, as kernels take it.
+  // The constants of the step begun last, for the kernels.
   AdagradStep<T> now() const { return {static_cast<T>(this->rate()), epsilon_, this->decay()}; }
 
   const T epsilon_;

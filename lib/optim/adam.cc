@@ -1,9 +1,9 @@
 // Adam, Kingma and Ba, ICLR 2015, with decoupled decay (AdamW, Loshchilov and Hutter, ICLR 2019):
 //   m <- beta1 m + (1 - beta1) g        v <- beta2 v + (1 - beta2) g^2
 //   w <- soft((1 - eta l2) w - eta (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon), eta l1)
-// State: m, v.  Lazy: m and v stay while the row sits out steps; weight decay does not.  t counts the steps
-// of the job, not of the row, which needs no more state: a row first touched late gets steps of up to 7 eta
-// at first.
+// State: m, v.  Lazy: steps without a gradient for the row leave m and v unchanged, but apply weight decay. t
+// counts the steps of the job, not of the row, which saves state: the first steps of a row that is touched
+// late are up to 7 eta long.
 #include <cmath>
 
 #include "config/spec.h"
@@ -51,7 +51,7 @@ class Adam final : public RowOptimizer<T> {
   void step_rows(const Rows& rows) const override { this->apply(now(), rows); }
 
  private:
-  // The step begun last, as kernels take it.
+  // The constants of the step begun last, for the kernels.
   AdamStep<T> now() const {
     return {.eta = eta_,
             .unbias = unbias_,

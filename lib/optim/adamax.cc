@@ -1,7 +1,7 @@
 // AdaMax, Kingma and Ba, ICLR 2015, section 7.1:
 //   m <- beta1 m + (1 - beta1) g        u <- max(beta2 u, |g|)
 //   w <- soft((1 - eta l2) w - eta / (1 - beta1^t) m / (u + epsilon), eta l1)
-// State: m, u.  Lazy as Adam is; t counts the steps of the job.
+// State: m, u.  Lazy like Adam; t counts the steps of the job.
 #include <cmath>
 
 #include "config/spec.h"
@@ -47,7 +47,7 @@ class Adamax final : public RowOptimizer<T> {
   void step_rows(const Rows& rows) const override { this->apply(now(), rows); }
 
  private:
-  // The step begun last, as kernels take it.
+  // The constants of the step begun last, for the kernels.
   AdamaxStep<T> now() const {
     return {.eta = eta_,
             .epsilon = static_cast<T>(options_.epsilon),

@@ -1,5 +1,5 @@
-// Clipping by norm: each parameter's gradient, and then all together, scaled down to at most a norm.  Used by
-// the local store and by shards, which know of each other's gradients only the squares.
+// Clipping by norm: scales each parameter's gradient down to at most a norm, and then all gradients together.
+// Used by the local store and by shards, which exchange only sums of squares of their gradients.
 #ifndef PS_OPTIM_CLIPPING_H_
 #define PS_OPTIM_CLIPPING_H_
 
@@ -16,16 +16,17 @@ class Clipping {
  public:
   Clipping(std::span<const ParameterSpec> specs, const OptimizerPlan& plan);
 
-  // Whether norms are needed at all, and that of one parameter.
+  // any() returns true if some gradient is clipped by norm; needs(), if the norm of one parameter's gradient
+  // is needed.
   bool any() const { return any_; }
   bool needs(size_t parameter) const { return moves_[parameter] && (limits_[parameter] || global_limit_); }
 
-  // The factor of each parameter's gradient: `scale`, and what clipping leaves of it.
+  // Returns the factor of each parameter's gradient: `scale` times the factor of clipping.
   //   squares [parameters]: sums of squares of the gradients, before `scale`
   std::vector<float> scales(std::span<const double> squares, float scale) const;
 
  private:
-  std::vector<bool> moves_;  // by an optimizer
+  std::vector<bool> moves_;  // an optimizer updates the parameter
   std::vector<std::optional<double>> limits_;
   std::optional<double> global_limit_;
   bool any_ = false;

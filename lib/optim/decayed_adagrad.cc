@@ -1,4 +1,4 @@
-// AdaGrad that forgets (RMSProp without centring):
+// AdaGrad with a decaying sum of squares (RMSProp without centring):
 //   h <- rho h + (1 - rho) g^2;  w <- soft((1 - eta l2) w - eta g / sqrt(h + epsilon), eta l1)
 // State: h.  n steps with zero gradient: h <- rho^n h.
 #include <cmath>
@@ -44,7 +44,7 @@ class DecayedAdagrad final : public RowOptimizer<T> {
   }
 
  private:
-  // The step begun last, as kernels take it.
+  // The constants of the step begun last, for the kernels.
   DecayedAdagradStep<T> now() const {
     return {static_cast<T>(this->rate()), epsilon_, static_cast<T>(rho_), static_cast<T>(1 - rho_),
             this->decay()};

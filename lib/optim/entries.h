@@ -1,4 +1,4 @@
-// The optimizers of this folder, one a file, and what each file ends in.
+// The entries of the optimizers in this folder, and the helpers that make them.
 #ifndef PS_OPTIM_ENTRIES_H_
 #define PS_OPTIM_ENTRIES_H_
 
@@ -31,7 +31,7 @@ std::unique_ptr<Optimizer<T>> make(const Json& object, const ParameterTuning& tu
 
 }  // namespace optim_internal
 
-// The entry of the class template Kind, made from (Options, ParameterTuning).
+// Makes the entry of the class template Kind, which is constructed from (Options, ParameterTuning).
 template <template <class> class Kind, class Options>
 constexpr OptimizerEntry optimizer_entry(std::string_view name, bool lazy, std::string_view help,
                                          bool weights_from_state = false) {
@@ -42,7 +42,7 @@ constexpr OptimizerEntry optimizer_entry(std::string_view name, bool lazy, std::
           optim_internal::make<Kind, double, Options>};
 }
 
-// The spec of Options: what Options::add_fields adds, then what all optimizers have.
+// Makes the spec of Options: the fields of Options::add_fields, then those that all optimizers have.
 template <class Options>
 const ObjectSpec<Options>& optimizer_spec() {
   static const ObjectSpec<Options> spec = [] {

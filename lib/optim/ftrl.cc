@@ -1,10 +1,10 @@
 // FTRL-Proximal, McMahan et al., KDD 2013, algorithm 1.  State per weight: z, n.
 //   n' = n + g^2        sigma = (sqrt(n') - sqrt(n)) / alpha        z <- z + g - sigma w        n <- n'
 //   w <- 0 if |z| <= l1, else -(z - sign(z) l1) / ((beta + sqrt(n)) / alpha + l2)
-// alpha is the learning rate.  Under a schedule, a step at rate eta counts g^2 (alpha / eta)^2 into n: that
-// scales the step as the rate does, and what earlier steps have learned stays (with alpha replaced by eta in
-// the last line, weights would fade to zero with the rate).  A zero gradient changes nothing, so sparse rows
-// need no catch-up. z starts so that the initial weights come out.
+// alpha is the learning rate.  Under a schedule, a step at rate eta adds g^2 (alpha / eta)^2 to n: this
+// scales the step like the rate, and keeps the result of earlier steps (if eta replaced alpha in the last
+// line, weights would fade to zero with the rate).  A zero gradient changes nothing, so sparse rows need no
+// catch-up. z is initialised such that the last line gives the initial weights.
 #include <cmath>
 #include <limits>
 
@@ -60,7 +60,7 @@ class Ftrl final : public RowOptimizer<T> {
   }
 
  private:
-  // The step begun last, as kernels take it.
+  // The constants of the step begun last, for the kernels.
   FtrlStep<T> now() const {
     return {.per_alpha = static_cast<T>(1 / alpha_),
             .slower = static_cast<T>(alpha_ / this->rate()),

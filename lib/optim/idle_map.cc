@@ -119,7 +119,7 @@ void IdleMap::append_full(const IdleMap& next) {
   sm = x.sm + y.sw * x.wm + y.sm * x.mm;
   sc = x.sc + y.sw * x.wc - y.sm * x.mc + y.sc;
   decay = x.decay * y.decay;
-  // Momentum that has decayed to nothing is held by any threshold.
+  // Momentum that has decayed to zero satisfies any threshold.
   hold = std::min(x.hold, x.decay > 0 ? y.hold / x.decay : kInfinity);
 
   Range ww_w = times(y.ww_min, y.ww_max, x.ww), wm_w = times(y.wm_min, y.wm_max, x.mw);

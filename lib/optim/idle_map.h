@@ -1,5 +1,5 @@
-// What steps with zero gradient do to a weight and its momentum: one step, and any number of steps composed
-// into one map.  Used by Timeline, which holds such maps for whole stretches of training.
+// The effect of steps with zero gradient (idle steps) on a weight and its momentum: of one step, and of any
+// number of steps composed into one map.  Used by Timeline, which stores such maps for long ranges of steps.
 #ifndef PS_OPTIM_IDLE_MAP_H_
 #define PS_OPTIM_IDLE_MAP_H_
 
@@ -7,17 +7,17 @@
 
 namespace ps {
 
-// What moves a parameter when its gradient is zero.
+// The parts of an optimizer that change a weight even if its gradient is zero.
 struct IdleRule {
   double momentum = 0;
   bool nesterov = false;
   double l1 = 0, l2 = 0;
 
-  // True when nothing does.
+  // Returns true if steps with zero gradient change nothing.
   bool is_identity() const { return momentum == 0 && l1 == 0 && l2 == 0; }
 };
 
-// One weight with its momentum, and the sum of the weight over the steps it was taken through (for averages).
+// One weight with its momentum, and the sum of the weight over the applied steps (for averages).
 struct IdleWeight {
   double weight;
   double momentum;
@@ -35,42 +35,42 @@ struct IdleStep {
   void apply(IdleWeight& state) const;
 };
 
-// How much of a map is worked out: the rest of it must not be used.
+// The coefficients of a map that are computed; the others must not be used.
 enum class IdleDetail {
-  kDecay,   // no momentum: ww and wc, which say all: see below
+  kDecay,   // no momentum: ww and wc suffice, see below
   kLinear,  // no L1: ww, wm, mw, mm
   kFull,
 };
 
-// n steps in a row.  While the sign of w stays what it was, soft only subtracts a constant, so that the steps
-// are affine and compose; with bounds on how low w may come in between, the map also says when that
-// assumption is safe.  For w >= 0 (for w <= 0 both signs are turned before and after):
+// The composition of n steps.  While w keeps its sign, soft only subtracts a constant, so the steps are
+// affine maps and compose.  The map also bounds the lowest value of w in between, and so tells if that
+// assumption holds for a given weight.  For w >= 0 (for w <= 0, w and m are negated before and after):
 //   w_n = ww w + wm m - wc          m_n = mw w + mm m + mc          w_1 + … + w_n = sw w + sm m - sc
-// With w = 0 held there by L1:      m_n = decay m, as long as |m| <= hold.
-// Without momentum the size of a weight only falls, and zero is never left: if the composed steps would take
-// it past zero, it has stopped there, and w_n = soft(ww w, wc) for every w.
+// If w = 0, L1 holds it there, and m_n = decay m, provided that |m| <= hold.  Without momentum, |w| never
+// grows, and w stays at zero once it is there: if the composed steps would take it past zero, it has stopped
+// at zero, so w_n = soft(ww w, wc) for every w.
 struct IdleMap {
   double ww = 1, wm = 0, wc = 0;
   double mw = 0, mm = 1, mc = 0;
   double sw = 0, sm = 0, sc = 0;
   double decay = 1;  // momentum^n
   double hold = kInfinity;
-  // Bounds on the coefficients of w_1, …, w_n.  A map of no step has min > max.
+  // Bounds on the coefficients of w_1, …, w_n.  The empty map has min > max.
   double ww_min = kInfinity, ww_max = -kInfinity, wm_min = kInfinity, wm_max = -kInfinity,
          wc_max = -kInfinity;
 
-  IdleMap() = default;  // no step
+  IdleMap() = default;  // the empty map
   explicit IdleMap(const IdleStep& step);
 
   // The steps of this map, then those of `next`.
   void append(const IdleMap& next, IdleDetail detail);
   void append(const IdleStep& next, IdleDetail detail);
 
-  // Takes `state` through the steps when L1 is absent.
+  // Applies the steps to `state`, if there is no L1.
   void apply_linear(IdleWeight& state) const;
 
-  // The same with L1, if the weight provably keeps its sign (or stays zero) all through; else false, and
-  // `state` is as it was.  Needs kFull.
+  // The same with L1, if the bounds prove that the weight keeps its sign, or stays zero, in all steps.
+  // Otherwise returns false and leaves `state` unchanged.  Needs kFull.
   bool apply(IdleWeight& state) const;
 
   bool operator==(const IdleMap&) const = default;

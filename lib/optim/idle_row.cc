@@ -20,7 +20,7 @@ PS_FOR_CPU_LEVELS(PS_DECLARE)
 
 namespace {
 
-// Each level's: lib/optim/kernels/idle.cc.
+// The kernels of each level of instruction sets are in lib/optim/kernels/idle.cc.
 template <class T>
 const IdleKernels<T>& idle_kernels();
 
@@ -36,12 +36,13 @@ const IdleKernels<double>& idle_kernels() {
   return *kLevels[static_cast<int>(cpu_level())];
 }
 
-// The mean of `count` numbers, after `more` with the sum `sum` join them.
+// Returns the mean of `count` numbers with mean `mean` and of `more` numbers with sum `sum` together.
 double join_mean(double mean, double count, double sum, double more) {
   return mean + (sum - more * mean) / (count + more);
 }
 
-// All cases: element by element.
+// Handles all cases, one element at a time.  A weight that may change its sign on the way, for which the map
+// does not hold, goes through the timeline in smaller pieces.
 template <class T>
 void advance_elements(const Timeline& timeline, const IdleMap& map, int64_t from, int64_t to,
                       const IdleRow<T>& row) {

@@ -1,4 +1,5 @@
-// Takes the weights of a row, their momentum and their running mean through steps with zero gradient.
+// Applies steps with zero gradient to the weights of a row, their momentum and their running mean.  Used by
+// RowOptimizer to bring rows up to date.
 #ifndef PS_OPTIM_IDLE_ROW_H_
 #define PS_OPTIM_IDLE_ROW_H_
 
@@ -8,22 +9,22 @@
 
 namespace ps {
 
-// The arrays that such steps move, [width] each.
+// The arrays that such steps change, [width] each.
 template <class T>
 struct IdleRow {
   T* weight;
   T* momentum;  // null: none
-  T* mean;      // of the weights over `averaged` steps so far; null: not kept
+  T* mean;      // mean of the weights over `averaged` steps so far; null: no model averaging
   int64_t averaged;
   int64_t width;
 };
 
-// Steps [from, to) of the timeline.  One pass over the row; with L1 and momentum, or L1 and mean, weights
-// that may change sign on the way are looked into one by one.
+// Applies steps [from, to) of the timeline in one pass over the row.  With L1 and momentum, or L1 and mean,
+// weights that may change their sign on the way are computed one by one.
 template <class T>
 void advance_row(const Timeline& timeline, int64_t from, int64_t to, const IdleRow<T>& row);
 
-// The same for weights that nothing moves: only the mean does.
+// The same for weights that idle steps do not change: updates the mean alone.
 template <class T>
 void hold_row(int64_t steps, const IdleRow<T>& row);
 

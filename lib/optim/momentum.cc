@@ -46,7 +46,7 @@ class Momentum final : public RowOptimizer<T> {
   }
 
  private:
-  // The step begun last, as kernels take it.
+  // The constants of the step begun last, for the kernels.
   template <bool kNesterov>
   MomentumStep<T, kNesterov> now() const {
     return {.momentum = momentum_,

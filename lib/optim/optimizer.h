@@ -1,9 +1,9 @@
-// Optimizer: how weights move.  One object a parameter; used by the tables (rows) and dense parameters
-// (blocks).
+// Optimizer: updates weights with gradients.  Each parameter has one object, used by its table for rows
+// (sparse) or blocks (dense).
 //
-// Sparse equals dense: a row that sat out n steps is brought up to date, when next read or updated, by the
-// closed form of what n steps with zero gradient would have done to it.  Entries that cannot say so are
-// marked lazy.
+// Sparse equals dense: when a row is read or updated after n steps in which it had no gradient, catch_up
+// first applies the closed form of n steps with zero gradient.  Entries of optimizers without such a closed
+// form are marked lazy.
 #ifndef PS_OPTIM_OPTIMIZER_H_
 #define PS_OPTIM_OPTIMIZER_H_
 
@@ -28,7 +28,8 @@ struct Row {
   int64_t stride;
 };
 
-// What a layer's "weight" or "bias" may say of its own parameter; what is not said comes from "optimizer".
+// The keys by which a layer's "weight" or "bias" tunes its own parameter; missing ones are taken from
+// "optimizer".
 struct ParameterTuning {
   double learning_rate = 1;      // multiplies the global rate; 0 freezes
   std::optional<double> l1, l2;  // weight decay
@@ -52,25 +53,26 @@ class Optimizer {
   // Sets the state of a row that no step has touched; its weights are set already.
   virtual void initialize(const Row<T>& row) const = 0;
 
-  // Announces the next step and its learning rate (schedule applied, parameter's own factor not).
+  // Begins the next step with its learning rate, to which the schedule has been applied, but not the
+  // parameter's own factor.
   virtual void begin_step(double learning_rate) = 0;
 
-  // Steps begun so far.
+  // The number of steps begun so far.
   virtual int64_t steps() const = 0;
 
-  // True when zero-gradient steps never change weights or state: catch_up then does nothing.
+  // Returns true if steps with zero gradient never change weights or state: catch_up then does nothing.
   virtual bool idle_is_identity() const = 0;
 
-  // Takes a row that has seen steps [0, from) through steps [from, to) with zero gradient.  to <= steps().
+  // Applies steps [from, to) with zero gradient to a row that has seen steps [0, from). to <= steps().
   virtual void catch_up(const Row<T>& row, int64_t from, int64_t to) const = 0;
 
-  // The step begun last, for a row that has seen all before it.  gradient [row.width] is multiplied by
-  // `scale` (1 / batch for means, or what clipping by norm leaves), then clipped by value.
+  // Applies the step begun last to a row that has seen all steps before it. gradient [row.width] is
+  // multiplied by `scale` (1 / batch for means, times the factor of clipping by norm), then clipped by value.
   virtual void update(const Row<T>& row, const T* gradient, T scale) const = 0;
 
-  // The same for rows of `width` that lie anywhere: rows[n] are the weights of one, its state right behind
-  // them in arrays of `width` each.  One call for many rows, since a small row costs less than a virtual
-  // call.
+  // The same for rows of `width` weights anywhere in memory: rows[n] points to the weights of one, and its
+  // state arrays of `width` each lie right behind them.  One call updates many rows, since a small row costs
+  // less than a virtual call.
   //   gradients [rows, width]
   virtual void update_rows(std::span<T* const> rows, int64_t width, const T* gradients, T scale) const {
     for (size_t n = 0; n < rows.size(); ++n) {
@@ -78,13 +80,13 @@ class Optimizer {
     }
   }
 
-  // What steps have changed in the optimizer itself, for checkpoints.  load is for a new one of the same
-  // options; it throws kCorrupt.
+  // Save the state of the optimizer itself, which steps have changed, to a checkpoint, and load it. load must
+  // be called on a new object with the same options; it throws kCorrupt.
   virtual void save(std::string& out) const = 0;
   virtual void load(ByteReader& in) = 0;
 
-  // The weights to test, predict and save with: the row's own, or their average when the job asks for it.
-  // out [row.width] may be row.weight.  The row has seen all steps begun.
+  // Gives the weights to test, predict and save with: the row's weights, or their average if the job asks for
+  // it. out [row.width] may be row.weight.  The row must have seen all steps begun.
   virtual void read(const Row<T>& row, T* out) const = 0;
 
   // The same for rows as update_rows takes them.
@@ -97,8 +99,8 @@ class Optimizer {
 };
 
 struct OptimizerEntry : CatalogEntry {
-  bool lazy;                // rows that sit out steps differ from dense training; the manual says how
-  bool weights_from_state;  // steps make weights anew from state: weights set by others do not last
+  bool lazy;                // idle rows differ from dense training; the manual says how
+  bool weights_from_state;  // a step computes weights from state alone: weights set otherwise are lost
   std::unique_ptr<Optimizer<float>> (*make_float)(const Json& object, const ParameterTuning& tuning);
   std::unique_ptr<Optimizer<double>> (*make_double)(const Json& object, const ParameterTuning& tuning);
 };

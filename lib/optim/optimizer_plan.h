@@ -1,5 +1,5 @@
-// OptimizerPlan: how the optimizer section of a job applies to a list of parameters.  Used by whoever holds
-// them.
+// OptimizerPlan: applies the optimizer section of a job to a list of parameters.  Used by the stores that
+// hold them.
 #ifndef PS_OPTIM_OPTIMIZER_PLAN_H_
 #define PS_OPTIM_OPTIMIZER_PLAN_H_
 
@@ -17,14 +17,14 @@ namespace ps {
 struct OptimizerPlan {
   std::function<std::unique_ptr<Optimizer<float>>(const ParameterTuning&)> make;
   std::shared_ptr<const Schedule> schedule;
-  bool mean = true;                        // the gradient of a step: over its examples, else their sum
-  std::optional<double> clip_norm;         // of each parameter that says nothing itself
-  std::optional<double> clip_global_norm;  // of the gradients of all parameters together
+  bool mean = true;                        // a step's gradient is the mean over its examples, else the sum
+  std::optional<double> clip_norm;         // default for parameters that set none themselves
+  std::optional<double> clip_global_norm;  // for the gradients of all parameters together
 
   StepRule step_rule() const { return StepRule(schedule, mean); }
 };
 
-// The plan of an "optimizer" object; `gradient` is "sum" or "mean".  Throws kUsage "optimizer.type: …".
+// Makes the plan of an "optimizer" object; `gradient` is "sum" or "mean".  Throws kUsage "optimizer.type: …".
 OptimizerPlan make_optimizer_plan(const Json& optimizer, std::string_view gradient);
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// What every optimizer's object in the job file may say beside its own numbers.  The training loop takes
-// learning rate, schedule and clipping by norm from here.
+// The keys that the job file's objects of all optimizers share.  The training loop takes learning rate,
+// schedule and clipping by norm from here.
 #ifndef PS_OPTIM_OPTIONS_H_
 #define PS_OPTIM_OPTIONS_H_
 
@@ -33,8 +33,8 @@ struct OptimizerOptions {
 template <class Options>
 void add_optimizer_fields(ObjectSpec<Options>& spec);
 
-// The part that all optimizers share, of `object` with its "type"; defaults are those of that type.  Throws
-// kUsage.
+// Parses the keys that all optimizers share from `object`, which has a "type"; defaults are those of that
+// type.  Throws kUsage.
 OptimizerOptions parse_optimizer_options(const Json& object, std::string_view path);
 
 namespace optim_internal {
@@ -43,7 +43,7 @@ void check_schedule(const Json& schedule, std::string_view path);
 void check_below_one(double value, std::string_view path);
 }  // namespace optim_internal
 
-// Weights and what moves them are floats: a larger rate would be infinite.
+// Weights and rates are floats: a larger rate would become infinite.
 inline constexpr double kLargestRate = 1e38;
 
 template <class Options>

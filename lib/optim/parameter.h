@@ -1,5 +1,5 @@
-// What a network says of its parameters to those who hold them: names, shapes, start, tuning.  The network
-// itself owns no weights.
+// ParameterSpec: the description that a network gives of each parameter: name, shape, initial weights,
+// tuning.  Used by the stores, which hold the weights; the network itself owns none.
 #ifndef PS_OPTIM_PARAMETER_H_
 #define PS_OPTIM_PARAMETER_H_
 
@@ -14,24 +14,25 @@
 namespace ps {
 
 enum class ParameterKind {
-  kMatrix,     // used whole by every batch: [rows, cols], dense gradient
-  kRows,       // reached by ids: a batch uses some rows, and has gradients for those alone
-  kStatistic,  // moved by its layer in training (batch_norm's running means), not by an optimizer
+  kMatrix,     // every batch uses the whole matrix: [rows, cols], dense gradient
+  kRows,       // rows by id: a batch uses some rows, and has gradients for those alone
+  kStatistic,  // its layer updates it in training (batch_norm's running means), not an optimizer
 };
 
 struct ParameterSpec {
   std::string name;  // "layer.weight", "layer.bias", …
   ParameterKind kind = ParameterKind::kMatrix;
-  bool sparse = false;  // kRows: sparse_update, rows live in a table; else a dense array trained densely
+  bool sparse = false;  // kRows: sparse_update, a sparse table; else a dense table
   int64_t rows = 0;     // kRows: ids are below it, 0: any 64-bit id (sparse only)
   int64_t cols = 0;     // D
   Initializer initializer;
-  std::string init_file;  // a model file to start from, or empty
+  std::string init_file;  // a model file with initial weights, or empty
   ParameterTuning tuning;
-  std::optional<RowPolicy> row_policy;  // sparse: which rows there are; absent: those that were used
+  std::optional<RowPolicy> row_policy;  // sparse: the policy that creates and removes rows; absent: none
 };
 
-// Where the weights of one parameter are during one step.  The owner fills in what the kind has.
+// Pointers to the weights of one parameter during one step.  The owner sets the pointers of the parameter's
+// kind.
 template <class T>
 struct ParameterView {
   T* value = nullptr;          // kMatrix, kStatistic: [rows, cols]

@@ -1,7 +1,8 @@
 // RMSProp, centred: Graves, "Generating sequences with recurrent neural networks", 2013, equations 38 to 41:
 //   h <- rho h + (1 - rho) g^2        f <- rho f + (1 - rho) g
 //   w <- soft((1 - eta l2) w - eta g / sqrt(h - f^2 + epsilon), eta l1)
-// State: v = h - f^2 and f.  v is carried instead of h, because h - f^2 cancels when gradients are alike:
+// State: v = h - f^2 and f.  The state has v instead of h, because h - f^2 suffers cancellation when
+// gradients are alike:
 //   v <- rho v + rho (1 - rho) (g - f)^2, with f before its own step
 // n steps with zero gradient:  v <- rho^n v + rho^n (1 - rho^n) f^2,  f <- rho^n f.
 #include <cmath>
@@ -53,7 +54,7 @@ class Rmsprop final : public RowOptimizer<T> {
   }
 
  private:
-  // The step begun last, as kernels take it.
+  // The constants of the step begun last, for the kernels.
   RmspropStep<T> now() const {
     return {static_cast<T>(this->rate()), epsilon_, static_cast<T>(rho_), static_cast<T>(1 - rho_),
             this->decay()};

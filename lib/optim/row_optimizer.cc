@@ -69,7 +69,7 @@ void RowOptimizer<T>::catch_up(const Row<T>& row, int64_t from, int64_t to) cons
   advance(row, from, to);
 }
 
-// Steps [from, to) on one side of the first step that counts for the average.
+// Applies steps [from, to), all of which lie on the same side of the first step that counts for the average.
 template <class T>
 void RowOptimizer<T>::advance(const Row<T>& row, int64_t from, int64_t to) const {
   IdleRow<T> idle{row.weight, traits_.momentum ? row.state : nullptr, nullptr, 0, row.width};
@@ -108,7 +108,7 @@ void RowOptimizer<T>::read(const Row<T>& row, T* out) const {
 template <class T>
 void RowOptimizer<T>::read_rows(std::span<T* const> rows, int64_t width, T* out) const {
   if (average_) return Optimizer<T>::read_rows(rows, width, out);
-  if (width == 1) {  // a call for each would take as long as the line of the row
+  if (width == 1) {  // a call of memmove for each would take as long as fetching the row's cache line
     for (const T* row : rows) *out++ = *row;
     return;
   }

@@ -1,5 +1,5 @@
-// RowOptimizer: what all optimizers share: the rate of the running step, weight decay and catch-up, clipping
-// by value, model averaging.  A concrete one adds its state and its step.
+// RowOptimizer: the common base of all optimizers.  It has the rate of the current step, weight decay and
+// catch-up, clipping by value, and model averaging; a concrete optimizer adds its state and its step.
 #ifndef PS_OPTIM_ROW_OPTIMIZER_H_
 #define PS_OPTIM_ROW_OPTIMIZER_H_
 
@@ -13,19 +13,19 @@
 
 namespace ps {
 
-// What a concrete optimizer tells of itself.
+// Properties of a concrete optimizer.
 struct RowTraits {
   int arrays = 0;                       // state arrays, without the one for averages
   bool idle_state = false;              // advance_state does something
   bool decays = true;                   // l1 and l2 are weight decay, not part of its own formula
-  std::optional<double> momentum = {};  // its array 0 is momentum, and this how it decays
+  std::optional<double> momentum = {};  // if set, state array 0 is momentum, with this decay factor
   bool nesterov = false;
 };
 
 template <class T>
 class RowOptimizer : public Optimizer<T> {
  public:
-  // Throws kUsage when the tuning asks for what the optimizer does not have.
+  // Throws kUsage when the tuning sets an option that the optimizer does not have.
   RowOptimizer(const OptimizerOptions& options, const ParameterTuning& tuning, const RowTraits& traits);
 
   int state_arrays() const final { return traits_.arrays + (average_ ? 1 : 0); }
@@ -42,20 +42,21 @@ class RowOptimizer : public Optimizer<T> {
   void load(ByteReader& in) final;
 
  protected:
-  // A gradient as update was given it, to be scaled and clipped.
+  // The gradient of update, which is still to be scaled and clipped.
   struct Gradient {
     const T* values;
     T scale, bound;
   };
 
-  // The rows of update_rows, with the gradient of the first; the others follow.
+  // The rows of update_rows, with a pointer to the gradient of the first; the other gradients follow it.
   struct Rows {
     std::span<T* const> starts;
     int64_t width;
     Gradient gradient;
   };
 
-  // The step begun last.  A concrete optimizer calls apply with its constants, one of optim/kernels/steps.h.
+  // Applies the step begun last.  A concrete optimizer calls apply with its constants, a struct of
+  // optim/kernels/steps.h.
   virtual void step(const Row<T>& row, Gradient gradient) const = 0;
   virtual void step_rows(const Rows& rows) const = 0;
 
@@ -70,16 +71,16 @@ class RowOptimizer : public Optimizer<T> {
                                      rows.gradient.values, rows.gradient.scale, rows.gradient.bound});
   }
 
-  // What is left to do for a new step, rate() and steps() being those of it.
+  // Called when a step begins, after rate() and steps() were updated for it.
   virtual void on_begin_step() {}
 
-  // State other than zero for a row that no step has touched.
+  // Sets the state of a row that no step has touched, if it is not zero.
   virtual void initialize_state(const Row<T>&) const {}
 
-  // Takes the state, other than momentum, through `steps` steps with zero gradient.
+  // Applies `steps` steps with zero gradient to the state other than momentum.
   virtual void advance_state(const Row<T>&, int64_t) const {}
 
-  // Rate of the running step, with the parameter's own factor; weight decay in force.
+  // The rate of the current step, times the parameter's own factor; the weight decay in force.
   double rate() const { return rate_; }
   double l1() const { return rule_.l1; }
   double l2() const { return rule_.l2; }
@@ -93,9 +94,9 @@ class RowOptimizer : public Optimizer<T> {
   const RowTraits traits_;
   const double factor_;
   const IdleRule rule_;
-  const T clip_;  // infinite: none
+  const T clip_;  // infinite: no clipping
   const std::optional<AverageOptions> average_;
-  std::unique_ptr<Timeline> timeline_;  // null when no step moves weights by itself
+  std::unique_ptr<Timeline> timeline_;  // null if steps with zero gradient do not change weights
   double rate_ = 0;
   int64_t steps_ = 0;
 };

@@ -6,7 +6,7 @@ namespace ps {
 
 namespace {
 
-constexpr double kMostCounted = 65535;  // what CountedKeys counts to
+constexpr double kMostCounted = 65535;  // the largest count of CountedKeys
 
 }  // namespace
 
@@ -93,7 +93,7 @@ const ObjectSpec<RowPolicy>& RowPolicy::spec() {
             "sixteenth of the partition at once")
         .one_of({"refuse", "evict"});
     s.check([](const RowPolicy& policy, std::string_view path) {
-      constexpr int64_t kPartitions = 64;  // of a table
+      constexpr int64_t kPartitions = 64;  // partitions of a table
       if (policy.limit == 0 || policy.limit >= kPartitions) return;
       fail(Code::kUsage, json_path(path, "limit"), ": ", policy.limit, " is too small, expected 0, or ",
            kPartitions, " and more: a row a partition");

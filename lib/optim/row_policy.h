@@ -1,7 +1,7 @@
-// RowPolicy: which keys of a sparse table get a row, and which rows go again.  A layer's "weight" says it, in
-// "rows"; the tables follow it.
+// RowPolicy: decides which keys of a sparse table get a row, and which rows are removed.  The key "rows" of a
+// layer's "weight" sets it; sparse tables apply it.
 //
-// Time is counted in shrinks: the moments at which all rows are judged.
+// Time is counted in shrinks.  At a shrink, all rows are aged and the expired ones removed.
 #ifndef PS_OPTIM_ROW_POLICY_H_
 #define PS_OPTIM_ROW_POLICY_H_
 
@@ -15,32 +15,32 @@
 
 namespace ps {
 
-// When a key gets a row.  Until then it reads as zero, and its gradients are dropped.
+// The condition on which a key gets a row.  Until then it reads as zero, and its gradients are dropped.
 struct Admission {
-  std::optional<int64_t> count;       // once it has occurred so often
-  std::optional<double> probability;  // each occurrence gives it one with this probability
-  int64_t max_waiting = 1 << 24;      // keys without a row whose occurrences are counted
+  std::optional<int64_t> count;       // admitted when it has occurred this often
+  std::optional<double> probability;  // each occurrence admits it with this probability
+  int64_t max_waiting = 1 << 24;      // the most keys without a row that are counted
 
   static const ObjectSpec<Admission>& spec();
 };
 
-// What a row is worth: its coefficients of clicks, and of shows without a click.
+// The score of a row: the coefficients of clicks, and of shows without a click.
 struct RowScore {
   double non_click = 0.1, click = 1;
 
   static const ObjectSpec<RowScore>& spec();
 };
 
-// Which rows a shrink removes.
+// The condition on which a shrink removes a row.
 struct Expiry {
-  std::optional<int64_t> unseen;      // those that more shrinks than this have passed since their last step
-  std::optional<double> below_score;  // those worth less
+  std::optional<int64_t> unseen;      // more shrinks than this since its last occurrence
+  std::optional<double> below_score;  // its score is lower than this
 
   static const ObjectSpec<Expiry>& spec();
 };
 
-// What a row remembers of its key: occurrences in examples, in those with a positive label, both decayed, and
-// the shrinks since the last of them.  Doubles, since floats stop counting at 2^24.
+// The history of a row's key: its decayed number of occurrences in all examples and in positive examples, and
+// the number of shrinks since the last occurrence.  Doubles, since floats cannot count beyond 2^24.
 struct RowHistory {
   static constexpr uint32_t kMostUnseen = 1 << 24;  // counting stops there
 
@@ -56,7 +56,7 @@ struct RowPolicy {
   double decay = 0.98;
   Expiry expire;
   int64_t shrink_passes = 1, shrink_steps = 0;  // between two shrinks; 0: none for that reason
-  int64_t limit = 0;                            // rows of the table, on all servers together; 0: none
+  int64_t limit = 0;                            // the most rows, on all servers together; 0: no limit
   std::string when_full = "refuse";             // refuse | evict
 
   static const ObjectSpec<RowPolicy>& spec();
@@ -66,13 +66,13 @@ struct RowPolicy {
     return score.non_click * (row.shows - row.clicks) + score.click * row.clicks;
   }
 
-  // One shrink.
+  // Returns the history after one shrink.
   RowHistory aged(const RowHistory& row) const {
     return {row.shows * decay, row.clicks * decay, std::min(row.unseen + 1, RowHistory::kMostUnseen)};
   }
 
-  // Whether a row goes, after aging.  One that training has never seen, as those that come from a model, has
-  // no score to be judged by.
+  // Returns true if a row with this history, after aging, has expired.  A row that never occurred in
+  // training, such as one loaded from a model, is not judged by its score.
   bool expires(const RowHistory& row) const {
     if (expire.unseen && static_cast<int64_t>(row.unseen) > *expire.unseen) return true;
     return expire.below_score && row.shows > 0 && score_of(row) < *expire.below_score;
@@ -82,12 +82,12 @@ struct RowPolicy {
   bool shrinks_after_step(int64_t steps) const { return shrink_steps > 0 && steps % shrink_steps == 0; }
 };
 
-// What came of the policy of a table, or of a part of it.
+// Counts of the decisions of a table's policy, or of a part of the table.
 struct RowReport {
-  uint64_t rows = 0, waiting = 0;     // at present: rows; keys without one that are counted
-  uint64_t created = 0, expired = 0;  // since the table was made, as are the others
+  uint64_t rows = 0, waiting = 0;     // at present: rows, and keys without a row that are counted
+  uint64_t created = 0, expired = 0;  // since the table was made, like the following counts
   uint64_t evicted = 0;
-  uint64_t refused = 0;  // times that a new row was refused for want of room, and its gradient dropped
+  uint64_t refused = 0;  // times that a full table refused a new row, and dropped its gradient
 
   bool operator==(const RowReport&) const = default;
 

@@ -24,7 +24,8 @@ double count(const TrainingProgress& progress, const std::string& unit) {
                                                : progress.pass);
 }
 
-// Multiplies the schedule's own rate by what grows evenly from `start` to 1 over the first `length`.
+// Multiplies the schedule's own rate by a factor that grows linearly from `start` to 1 over the first
+// `length`.
 struct WarmupOptions {
   double length = 0;
   double start = 0;
@@ -114,7 +115,8 @@ struct Cosine : Common {
   }
 };
 
-// Factors by hand: segments [[end, factor], …]; a factor holds while n < end, the last one for ever.
+// Factors listed by the user: segments [[end, factor], …].  A factor holds while n < end, the last one for
+// ever.
 struct Manual : Common {
   std::vector<std::vector<double>> segments;
 

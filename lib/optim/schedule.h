@@ -1,4 +1,5 @@
-// Learning-rate schedules: the rate of a step from how far training has come.  Used by the training loop.
+// Learning-rate schedules: they compute the rate of a step from the progress of training.  Used by the
+// training loop.
 #ifndef PS_OPTIM_SCHEDULE_H_
 #define PS_OPTIM_SCHEDULE_H_
 
@@ -11,7 +12,7 @@
 
 namespace ps {
 
-// How far training has come when a step begins: counts of what lies before it.
+// The progress of training when a step begins: counts of samples, steps and passes before it.
 struct TrainingProgress {
   int64_t samples;
   int64_t step;
@@ -22,10 +23,11 @@ class Schedule {
  public:
   virtual ~Schedule() = default;
 
-  // The rate of the step that begins at `progress`.
+  // Returns the rate of the step that begins at `progress`.
   virtual double rate(const TrainingProgress& progress) const = 0;
 
-  // Whether samples or steps make a difference to it; else the pass alone does, or nothing.
+  // Returns true if the rate depends on samples or steps, false if it depends on the pass alone or is
+  // constant.
   virtual bool counts_steps() const = 0;
 };
 
@@ -36,10 +38,11 @@ struct ScheduleEntry : CatalogEntry {
 // Every schedule, in the order of the manual.
 std::span<const ScheduleEntry* const> schedule_catalog();
 
-// The keys of warmup, which every schedule has.
+// The keys of "warmup", which every schedule has.
 const AnySpec& warmup_spec();
 
-// The schedule that `object` (with its "type") describes; constant when it is null.  Throws kUsage.
+// Makes the schedule that `object` (with its "type") describes; a constant one when it is null.  Throws
+// kUsage.
 std::unique_ptr<Schedule> make_schedule(const Json& object, double learning_rate, std::string_view path);
 
 }  // namespace ps

@@ -25,7 +25,7 @@ class Sgd final : public RowOptimizer<T> {
   void step_rows(const Rows& rows) const override { this->apply(now(), rows); }
 
  private:
-  // The step begun last, as kernels take it.
+  // The constants of the step begun last, for the kernels.
   SgdStep<T> now() const { return {static_cast<T>(this->rate()), this->decay()}; }
 };
 

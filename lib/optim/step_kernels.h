@@ -8,7 +8,7 @@
 
 namespace ps {
 
-// Each level's, for the steps that lib/optim/kernels/steps.cc lists.
+// The loops of the level in use, for the steps that lib/optim/kernels/steps.cc lists.
 #define PS_DECLARE(level)           \
   namespace level {                 \
   template <class Step>             \

@@ -1,5 +1,5 @@
-// StepRule: the learning rate and the scale of the gradient, from step to step.  Used by whoever applies
-// steps: the local store and every shard, which therefore agree.
+// StepRule: computes the learning rate and the scale of the gradient of each step.  Used by the local store
+// and by every shard, which therefore use the same values.
 #ifndef PS_OPTIM_STEP_RULE_H_
 #define PS_OPTIM_STEP_RULE_H_
 
@@ -13,27 +13,27 @@
 
 namespace ps {
 
-// What a trainer knows of the step that its gradients belong to.
+// The facts that a trainer reports about the step of its gradients.
 struct StepInfo {
-  int64_t samples = 0;  // examples that the gradients are summed over
+  int64_t samples = 0;  // number of examples over which the gradients are summed
   int64_t pass = 0;
-  bool shrink = false;  // rows are to be judged after this step, as at the end of a pass (optim/row_policy.h)
+  bool shrink = false;  // the table shrinks after this step, as at the end of a pass (optim/row_policy.h)
 };
 
 struct StepSize {
   double learning_rate = 0;  // schedule applied
-  float scale = 1;           // of the gradients' sum
-  bool shrink = false;       // rows are to be judged after the step
+  float scale = 1;           // factor of the sum of gradients
+  bool shrink = false;       // the table shrinks after the step
 };
 
 // One owner thread.
 class StepRule {
  public:
-  // `mean`: over the examples of a step; else their sum.
+  // `mean`: the gradient of a step is the mean over its examples; otherwise their sum.
   StepRule(std::shared_ptr<const Schedule> schedule, bool mean)
       : schedule_(std::move(schedule)), mean_(mean) {}
 
-  // Begins the next step.
+  // Begins the next step, and returns its rate and scale.
   StepSize next(const StepInfo& info) {
     learning_rate_ = schedule_->rate({samples_, steps_, info.pass});
     samples_ += info.samples;
@@ -42,7 +42,7 @@ class StepRule {
     return {learning_rate_, divide ? 1.0f / static_cast<float>(info.samples) : 1.0f, info.shrink};
   }
 
-  // For checkpoints.  load throws kCorrupt.
+  // Save to and load from checkpoints. load throws kCorrupt.
   void save(std::string& out) const {
     put(out, samples_);
     put(out, steps_);
@@ -57,12 +57,12 @@ class StepRule {
 
   int64_t samples() const { return samples_; }
   int64_t steps() const { return steps_; }
-  double learning_rate() const { return learning_rate_; }  // of the last step
+  double learning_rate() const { return learning_rate_; }  // the rate of the last step
 
  private:
   std::shared_ptr<const Schedule> schedule_;
   bool mean_;
-  int64_t samples_ = 0, steps_ = 0;  // of all steps so far
+  int64_t samples_ = 0, steps_ = 0;  // totals of all steps so far
   double learning_rate_ = 0;
 };
 

@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-// The last run that begins at or before `index`.
+// Returns the last run that begins at or before `index`.
 template <class Run>
 const Run& run_of(const std::deque<Run>& runs, int64_t index) {
   auto after = std::upper_bound(runs.begin(), runs.end(), index,
@@ -22,7 +22,7 @@ const Run& run_of(const std::deque<Run>& runs, int64_t index) {
 
 namespace {
 
-// Runs of steps with one rate.
+// Collects runs of steps with the same rate.
 class RateRuns {
  public:
   void add(double rate, int64_t steps) {
@@ -52,7 +52,7 @@ Timeline::Timeline(const IdleRule& rule, bool sums)
                                    : IdleDetail::kFull) {}
 
 void Timeline::append(double rate) {
-  if (rule_.l1 == 0 && rule_.l2 == 0) rate = 0;  // enters through decay alone: without it all steps are equal
+  if (rule_.l1 == 0 && rule_.l2 == 0) rate = 0;  // without decay the rate has no effect: all steps are equal
   IdleStep step(rule_, rate);
   if (step.keep < 0) {
     fail(Code::kUsage, "optimizer: learning rate ", rate, " times l2 ", rule_.l2,
@@ -78,6 +78,9 @@ void Timeline::seal_leaf() {
   tail_map_ = IdleMap();
 }
 
+// Appends block `index` of a level.  When it is the second of a pair, the pair is composed into one block of
+// the level above, like the carry of a binary counter: a step costs a constant number of compositions on
+// average.
 void Timeline::add_block(size_t level, int64_t index, const IdleMap& map) {
   if (level == levels_.size()) levels_.emplace_back();
   std::deque<BlockRun>& runs = levels_[level];
@@ -128,6 +131,7 @@ void Timeline::walk(int64_t from, int64_t to, OnBlock on_block, OnTail on_tail, 
   }
 }
 
+// Composes the maps of steps [from, to) anew.
 IdleMap Timeline::composed(int64_t from, int64_t to) const {
   IdleMap out;
   auto append_map = [&](const IdleMap& map) { out.append(map, detail_); };
@@ -137,6 +141,9 @@ IdleMap Timeline::composed(int64_t from, int64_t to) const {
   return out;
 }
 
+// A batch asks for the same few ranges for many rows, so a small cache, indexed by `from`, keeps composed
+// maps.  An entry is claimed with a compare-and-swap, filled, and published with a release; a thread that
+// finds another range in its entry, or one that is not ready, composes its own map and returns it.
 IdleMap Timeline::between(int64_t from, int64_t to) const {
   Remembered& entry = remembered_[static_cast<size_t>(from) % remembered_.size()];
   int64_t claimed = 2 * steps(), ready = claimed + 1;
@@ -180,6 +187,9 @@ int64_t Timeline::advance_in_pieces(IdleWeight& state, int64_t from, int64_t to)
   return looked_at;
 }
 
+// Applies a block to a weight: as a whole if its map proves that the weight keeps its sign; otherwise the two
+// halves one after the other, down to single steps at level 0.  A weight changes its sign seldom, so few
+// blocks are divided.  Returns the number of maps and steps applied.
 int64_t Timeline::descend(IdleWeight& state, size_t level, int64_t index) const {
   if (block(level, index).apply(state)) return 1;
   if (level > 0) {

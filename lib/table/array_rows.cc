@@ -45,18 +45,19 @@ class ArrayRows final : public RowStorage {
   const uint64_t bound_;
   HugeArena arena_;
   uint32_t* const numbers_;  // [bound], 0: no row
-  RowSlabs rows_;            // row 0 is nobody's
+  RowSlabs rows_;            // row 0 belongs to no key
   RowBits captured_;         // by key
 };
 
-// Asks for the index lines of the first group of these keys.
+// Prefetches the index lines of the first group of these keys.
 void ArrayRows::ask(std::span<const uint64_t> keys) const {
   for (uint64_t key : keys.first(std::min(kGroup, keys.size()))) {
     if (key < bound_) __builtin_prefetch(&numbers_[key]);
   }
 }
 
-// While the rows of one group are looked up, the index lines of the next are on their way.
+// Works in groups of kGroup keys: while the rows of one group are looked up, the index lines of the next are
+// being fetched from memory.
 size_t ArrayRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const {
   size_t num_missing = 0;
   ask(keys);
@@ -68,7 +69,7 @@ size_t ArrayRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* m
       float* const row = rows_.row(number);
       layout_.prefetch(row);
       rows[i] = number == 0 ? nullptr : row;
-      missing[num_missing] = static_cast<uint32_t>(i);  // the processor cannot guess which are: no branch
+      missing[num_missing] = static_cast<uint32_t>(i);  // without a branch, which could not be predicted
       num_missing += number == 0;
     }
   }
@@ -115,7 +116,7 @@ void ArrayRows::capture(std::span<const uint64_t> keys, uint32_t first, Captured
   out.rows.resize(count);
 }
 
-// Every partition looks at the whole array, of which it has but a part: some 1 ns a key that there may be.
+// Each partition scans the whole array and skips the keys of other partitions, at some 1 ns an element.
 bool ArrayRows::scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const {
   constexpr uint64_t kAtOnce = 64 << 10;
   if (cursor >= bound_) return false;
@@ -126,8 +127,9 @@ bool ArrayRows::scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>
   return true;
 }
 
-// The loop has no branch, since the processor cannot guess which keys have rows.  It goes by blocks, since
-// memory is dear when it is touched for the first time, and a vector made at full size would be touched twice.
+// The inner loop has no branch, since which keys have rows cannot be predicted.  It fills a block on the
+// stack, and appends that to `keys`: the first touch of memory is expensive, and resizing `keys` to the full
+// size beforehand would touch it twice.
 bool ArrayRows::scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const {
   constexpr uint64_t kBlock = 1024;
   if (cursor.position >= bound_) return false;

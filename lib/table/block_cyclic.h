@@ -1,6 +1,6 @@
-// BlockCyclicRows: which rows of a dense parameter one of several holders has.  Blocks of rows are dealt
-// round, so that every holder has its share of every parameter.  Used by dense tables, and by whoever looks
-// for a row.
+// BlockCyclicRows: the rows of a dense parameter that one of several owners has.  Blocks of rows go to the
+// owners in turn (block-cyclic distribution), so that every owner has its share of every parameter.  Used by
+// dense tables, and by clients to find the owner of a row.
 #ifndef PS_TABLE_BLOCK_CYCLIC_H_
 #define PS_TABLE_BLOCK_CYCLIC_H_
 
@@ -9,10 +9,10 @@
 
 namespace ps {
 
-// The holder's own rows are numbered from 0, in the order of the parameter's.
+// An owner numbers its own rows from 0, in the order of the parameter's rows.
 struct BlockCyclicRows {
-  int64_t rows = 0;        // of the whole parameter
-  int64_t block_rows = 1;  // of a block; the last one may have fewer
+  int64_t rows = 0;        // rows of the whole parameter
+  int64_t block_rows = 1;  // rows of a block; the last one may have fewer
   int64_t holders = 1;
   int64_t holder = 0;
 
@@ -27,7 +27,7 @@ struct BlockCyclicRows {
     return own * block_rows - (has_last ? blocks * block_rows - rows : 0);
   }
 
-  // Between numbers of the parameter's rows and of the holder's own.
+  // Convert between row numbers of the parameter and numbers of the owner's rows.
   int64_t global(int64_t own) const {
     return (own / block_rows * holders + holder) * block_rows + own % block_rows;
   }

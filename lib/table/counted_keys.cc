@@ -16,7 +16,7 @@ uint16_t sum(uint32_t a, uint32_t b) {
 
 }  // namespace
 
-// Where the key is, or the free place where it belongs.
+// Returns the slot of the key, or the free slot where it would be inserted.
 size_t CountedKeys::place_of(uint64_t key) const {
   size_t place = home(key);
   while (counts_[place].shows != 0 && keys_[place] != key) place = after(place);
@@ -35,7 +35,8 @@ KeyCount CountedKeys::add(uint64_t key, const KeyCount& count) {
   return {known.shows, known.clicks};
 }
 
-// The keys behind it move up, unless they are at home nearer than the gap.
+// Linear probing must not have gaps: each key behind the removed one moves into the gap, unless its home slot
+// lies behind the gap.  Then the slot that it left is the new gap.
 void CountedKeys::remove(uint64_t key) {
   size_t gap = place_of(key);
   PS_CHECK(counts_[gap].shows != 0);
@@ -61,7 +62,7 @@ void CountedKeys::halve_to(uint64_t most) {
   resize(std::bit_ceil(size_ * 2 + 1));
 }
 
-// Puts all keys anew; the places must be more than the keys.
+// Inserts all keys into a new array of `places` slots, which must be more than the keys.
 void CountedKeys::resize(size_t places) {
   const std::vector<uint64_t> keys = std::exchange(keys_, std::vector<uint64_t>(places));
   const std::vector<Count> counts = std::exchange(counts_, std::vector<Count>(places));

@@ -1,7 +1,8 @@
-// CountedKeys: how often keys have occurred that have no row yet.  Used by KeyAdmission, one a partition.
+// CountedKeys: counts the occurrences of keys that have no row yet.  Used by KeyAdmission, which has one for
+// each partition.
 //
-// Exact, up to a bound of keys; beyond it all counts are halved, and those at 0 forgotten, until the bound
-// holds: keys that occur often stay, those that came once go first.
+// Counts are exact up to a bound of keys.  Beyond it all counts are halved, and keys whose count reaches 0
+// are forgotten, until the bound holds: rare keys are forgotten first.
 #ifndef PS_TABLE_COUNTED_KEYS_H_
 #define PS_TABLE_COUNTED_KEYS_H_
 
@@ -15,7 +16,7 @@
 
 namespace ps {
 
-// One thread at a time.  12 bytes a place, of which at most 3/4 are taken.
+// One thread at a time.  A slot takes 12 bytes; at most 3/4 of the slots are in use.
 class CountedKeys {
  public:
   static constexpr uint32_t kMost = UINT16_MAX;  // counts stop there
@@ -25,10 +26,12 @@ class CountedKeys {
 
   void remove(uint64_t key);  // which must be there
 
-  // Makes the keys at most this many.  The keys that are left do not depend on the order in which they came.
+  // Halves all counts until at most this many keys remain.  Which keys remain does not depend on the order in
+  // which they were added.
   void halve_to(uint64_t most);
 
-  // Appends the keys with their counts, ascending; adds what save appended, or throws kCorrupt.
+  // save appends the keys with their counts, in ascending order. load adds keys and counts that save has
+  // appended; it throws kCorrupt.
   void save(std::string& out) const;
   void load(ByteReader& in);
 
@@ -39,11 +42,11 @@ class CountedKeys {
 
  private:
   struct Count {
-    uint16_t shows, clicks;  // no shows: the place is free
+    uint16_t shows, clicks;  // shows == 0: the slot is free
   };
 
-  // Open addressing, each key at its hash's place or behind it without a gap.  The low bits choose the
-  // place; the high ones are the partition's.
+  // Open addressing with linear probing: each key is in the slot of its hash, or behind it without a gap.
+  // The low bits of the hash choose the slot; the high bits choose the partition.
   size_t home(uint64_t key) const { return hash_key(key) & (keys_.size() - 1); }
   size_t after(size_t place) const { return (place + 1) & (keys_.size() - 1); }
   size_t place_of(uint64_t key) const;

@@ -5,13 +5,13 @@
 
 namespace ps {
 
-// Floats given at a time.
+// The number of floats that one call of the sink gets at most.
 static constexpr uint64_t kSweptFloats = 64 << 10;
 
 DenseSnapshot::DenseSnapshot(const Parts& parts, uint64_t max_bytes, DenseSink sink)
     : parts_(parts), max_bytes_(max_bytes), sink_(std::move(sink)) {}
 
-// From `first` to the end of its part.
+// Returns the floats from `first` to the end of its part: weights or state, or their copy.
 std::span<const float> DenseSnapshot::from(uint64_t first) const {
   if (is_copied_) return std::span(copy_).subspan(first - copied_from_);
   const uint64_t weights = parts_[0].size();

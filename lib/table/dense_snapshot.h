@@ -1,5 +1,5 @@
-// DenseSnapshot: the floats of a dense table as they were at one moment, given out in small steps while the
-// table goes on.  Used by DenseTable, for checkpoints.
+// DenseSnapshot: gives out the floats of a dense table as they were at one moment, in small steps, while
+// training goes on.  Used by DenseTable, for checkpoints.
 #ifndef PS_TABLE_DENSE_SNAPSHOT_H_
 #define PS_TABLE_DENSE_SNAPSHOT_H_
 
@@ -11,24 +11,24 @@
 
 namespace ps {
 
-// Takes floats [first, first + floats.size()) of what a snapshot gives out, which are good until it returns:
-// those of its parts, one after the other, in order.
+// Takes floats [first, first + floats.size()) of a snapshot, which are valid until it returns.  A snapshot
+// gives all floats of its first part in order, then those of the second.
 using DenseSink = std::function<void(uint64_t first, std::span<const float> floats)>;
 
-// Owner thread only.  A step writes all of a dense table, so that what is left when the first comes is copied
-// as a whole.
+// Owner thread only.  A step writes all floats of a dense table, so the first step copies all floats that are
+// not given out yet.
 class DenseSnapshot {
  public:
   using Parts = std::array<std::span<const float>, 2>;  // weights, state
 
-  // The moment is that of the call.
+  // The snapshot holds the values at the time of the call.
   DenseSnapshot(const Parts& parts, uint64_t max_bytes, DenseSink sink);
 
-  // To be called before any of the floats is written.  Calls the sink until no more than max_bytes are left,
-  // and copies these.
+  // To be called before any of the floats is written.  Calls the sink until at most max_bytes remain, and
+  // copies these.
   void keep();
 
-  // Gives out some `floats` of what is left; false when all are given.
+  // Gives out about `floats` more floats.  Returns false when all are given.
   bool sweep(uint64_t floats);
 
   uint64_t memory_bytes() const { return copy_.capacity() * sizeof(float); }

@@ -7,7 +7,7 @@
 
 namespace ps {
 
-// Weights that one thread moves at a time.
+// Weights that one thread updates at a time.
 static constexpr int64_t kFloatsAtOnce = 4096;
 
 DenseTable::DenseTable(int64_t rows, int64_t cols, const Initializer& initializer,
@@ -45,12 +45,13 @@ uint64_t DenseTable::num_floats() const {
   return static_cast<uint64_t>(num_weights()) * static_cast<uint64_t>(1 + state_arrays());
 }
 
-// The row of a key that this holder must have.
+// Returns the owner's number of the row of a key, which this owner must have.
 int64_t DenseTable::own_row(uint64_t key) const {
   const int64_t row = static_cast<int64_t>(key);
   const int64_t own = blocks_.holders == 1 ? row : blocks_.local(row);
-  PS_CHECK(own >= 0 &&
-           own < rows_);  // the reader of data refuses ids outside dim, and a shard keys of others
+  PS_CHECK(
+      own >= 0 &&
+      own < rows_);  // the reader of data refuses ids outside dim, and a shard refuses keys of other shards
   return own;
 }
 
@@ -79,8 +80,9 @@ void DenseTable::push(const KeyPlan& plan, std::span<float* const> rows, const f
   push({&piece, 1}, scale, learning_rate, pool);
 }
 
-// Sweeps the table in blocks of rows; each block's gradient is gathered from the pieces, whose rows are found
-// through the list of (row, gradient) sorted by row.
+// Every weight takes a step, so the loop goes over the whole table in blocks of rows.  It first sorts all
+// (row, gradient) pairs of the pieces by row; each block then finds its pairs by binary search, copies their
+// gradients between zeros, and updates all of its rows at once.
 void DenseTable::push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
                       ThreadPool& pool) {
   about_to_write();
@@ -183,7 +185,7 @@ void DenseTable::load_range(int64_t first, int64_t count, const float* weights, 
 
 // ---- checkpoints
 
-// rows <- its weights, then its state arrays, behind those that are there.
+// Appends a row to `rows`: its weights, then its state arrays.
 void DenseTable::append_row(int64_t row, RowBlock& rows) const {
   rows.keys.push_back(static_cast<uint64_t>(blocks_.global(row)));
   const float* weights = values_.get() + row * cols_;
@@ -241,7 +243,7 @@ void DenseTable::begin_snapshot(uint64_t max_bytes, TableSink sink) {
 }
 
 bool DenseTable::sweep_snapshot(uint64_t rows) {
-  constexpr uint64_t kFloatsARow = 256;  // that are copied in the time of a sparse row
+  constexpr uint64_t kFloatsARow = 256;  // copying so many floats takes as long as copying a sparse row
   if (!snapshot_) return false;
   if (snapshot_->sweep(rows * kFloatsARow)) return true;
   snapshot_sink_.whole(std::exchange(snapshot_floats_, {}));

@@ -1,5 +1,5 @@
-// DenseTable: a parameter that is held and trained whole: matrices, biases, and rows reached by ids without
-// sparse update.  Each step moves every weight.
+// DenseTable: a parameter of which every step updates every weight: matrices, biases, and tables of rows
+// without sparse update.
 #ifndef PS_TABLE_DENSE_TABLE_H_
 #define PS_TABLE_DENSE_TABLE_H_
 
@@ -19,7 +19,7 @@ namespace ps {
 // size.
 class DenseTable final : public Table, public WholeTable {
  public:
-  // Without an optimizer the values are a statistic, which only its layer moves.
+  // Without an optimizer the values are a statistic, which only its layer changes.
   DenseTable(int64_t rows, int64_t cols, const Initializer& initializer,
              std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool);
 
@@ -95,7 +95,7 @@ class DenseTable final : public Table, public WholeTable {
   std::unique_ptr<float[]> values_, state_;  // [rows, cols], [state arrays, rows, cols]
 
   std::unique_ptr<DenseSnapshot> snapshot_;  // the running one, or null
-  std::vector<float> snapshot_floats_;       // what it gave so far
+  std::vector<float> snapshot_floats_;       // the floats that it has given so far
   TableSink snapshot_sink_;
 };
 

@@ -38,7 +38,7 @@ class HashedRows final : public RowStorage {
   uint64_t memory_bytes() const override;
 
  private:
-  static constexpr size_t kAhead = 16;  // keys whose index lines are on their way
+  static constexpr size_t kAhead = 16;  // index lines are prefetched for so many keys ahead
 
   struct Place {
     const TablePartition* partition;
@@ -52,17 +52,19 @@ class HashedRows final : public RowStorage {
 
   const RowLayout layout_;
   RowSpill* const spill_;  // or null
-  HugeArena arena_;        // of all partitions
+  HugeArena arena_;        // memory of all partitions
   std::vector<TablePartition> partitions_;
 
-  // During insert: positions of the keys by partition, those of p beginning at dealt_starts_[p].
+  // During insert: positions of the keys sorted by partition; the positions of partition p begin at
+  // dealt_starts_[p].
   std::vector<uint32_t> dealt_;
   std::array<uint32_t, kPartitions + 1> dealt_starts_;
 };
 
-// While the rows of one group are looked up, the index lines of the next are on their way.  Keys that are not
-// in their own bucket, some in ten, wait until the others of the group had their turn: meanwhile the line
-// behind it comes.
+// Works in groups of kGroup keys: while the rows of one group are looked up, the index lines of the next are
+// being fetched from memory.  About one key in ten is not in its own bucket but in a later one, or is
+// missing.  Such keys are put off until all others of the group are done; meanwhile the cache line of the
+// next bucket arrives.
 size_t HashedRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const {
   if (spill_ != nullptr) return find_spilled(keys, rows, missing);
   size_t num_missing = 0;
@@ -102,7 +104,7 @@ size_t HashedRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* 
   return num_missing;
 }
 
-// Calls body(partition, key) for all keys in their order.
+// Calls body(partition, key) for all keys in order, prefetching their index lines.
 template <class Body>
 void HashedRows::for_each_of(std::span<const uint64_t> keys, Body&& body) {
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -128,7 +130,7 @@ size_t HashedRows::find_to_read(std::span<const uint64_t> keys, float** rows, ui
                                 std::vector<float>& copies) {
   if (spill_ == nullptr) return find(keys, rows, missing);
   struct OnDisk {
-    size_t place;  // in rows
+    size_t place;  // index into `rows`
     TablePartition* partition;
     uint32_t number;
   };
@@ -169,7 +171,9 @@ size_t HashedRows::find_spilled(std::span<const uint64_t> keys, float** rows, ui
   return num_missing;
 }
 
-// Each partition is one thread's, but for a spill, which is the owner's.
+// Each partition belongs to one thread of the pool, so that insertion needs no locks.  With a spill, which
+// belongs to the owner thread, one thread inserts all keys, after the blocks of their rows were brought into
+// memory.
 void HashedRows::insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) {
   constexpr size_t kKeysWorthSharing = 1024;
   deal(keys);
@@ -198,7 +202,8 @@ void HashedRows::insert_in(uint32_t partition, std::span<const uint64_t> keys, f
   }
 }
 
-// Sorts the keys' positions by partition, by counting.
+// Sorts the positions of the keys by partition (a counting sort, which keeps the order of the keys within
+// each).
 void HashedRows::deal(std::span<const uint64_t> keys) {
   std::array<uint32_t, kPartitions> next{};
   for (uint64_t key : keys) ++next[key_partition(key)];
@@ -218,7 +223,8 @@ size_t HashedRows::erase(std::span<const uint64_t> keys) {
   return erased;
 }
 
-// In groups, as find: most keys of a writer were copied already, and all that costs is to see it.
+// Works in groups like find.  Most keys of a writer were copied before; for those the cost is reading the
+// index and their bit.
 void HashedRows::capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) {
   struct Asked {
     uint64_t key;

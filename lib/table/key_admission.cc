@@ -8,7 +8,7 @@ namespace ps {
 
 namespace {
 
-// Sets these numbers apart from those of initial weights, which have the same seed.
+// Makes these random numbers independent of those of initial weights, which use the same seed.
 constexpr uint64_t kStream = 0x61646d697373696f;
 
 }  // namespace
@@ -25,7 +25,8 @@ std::optional<KeyCount> KeyAdmission::occur(uint64_t key, const KeyCount& count,
   return total;
 }
 
-// A number in [0, 1) for each occurrence, of (seed, key, step, occurrence).
+// Draws a number in [0, 1) from (seed, key, step, occurrence) for each occurrence.  Returns true if one is
+// below the probability of admission.
 bool KeyAdmission::draw(uint64_t key, uint32_t shows, int64_t step) const {
   constexpr uint32_t kAtOnce = 4;
   const uint64_t step_seed = seed_ ^ hash_key(static_cast<uint64_t>(step));

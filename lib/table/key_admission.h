@@ -1,4 +1,5 @@
-// KeyAdmission: which keys without a row get one.  Used by SparseTable, whose policy asks for it.
+// KeyAdmission: decides which keys without a row get one.  Used by RowPolicyState, for policies with
+// admission.
 #ifndef PS_TABLE_KEY_ADMISSION_H_
 #define PS_TABLE_KEY_ADMISSION_H_
 
@@ -13,25 +14,26 @@
 
 namespace ps {
 
-// Its decisions depend on the seed, and on each partition's keys and steps: not on the order of keys
-// within a step, nor on who has which partitions.  One thread at a time.
+// Its decisions depend on the seed, and on the keys and steps of each partition.  They depend neither on the
+// order of keys within a step nor on how partitions are spread over shards.  One thread at a time.
 class KeyAdmission {
  public:
-  // `seed`: of the job and the table.
+  // `seed` depends on the job and the table.
   KeyAdmission(const Admission& rule, uint64_t seed);
 
-  // Takes note that a key without a row occurs in step number `step`.  Returns its occurrences so far when
-  // they give it a row, and forgets them.
+  // Counts occurrences of a key without a row in step number `step`.  When the key is admitted, returns all
+  // its occurrences so far, and forgets them; else returns nullopt.
   std::optional<KeyCount> occur(uint64_t key, const KeyCount& count, int64_t step);
 
-  // After the last key of a step: forgets keys when there are too many.
+  // To be called after the last key of a step.  Forgets rare keys when too many are counted.
   void end_step();
 
-  // The counts, to and from checkpoints: load adds those of the partitions that are `mine`.
+  // Save the counts to a checkpoint, and load them from one: load adds the counts of partitions for which
+  // `mine` returns true.
   void save(std::string& out) const;
   void load(ByteReader& in, const std::function<bool(uint32_t partition)>& mine);
 
-  uint64_t waiting() const;  // keys that are counted
+  uint64_t waiting() const;  // number of keys that are counted
   uint64_t memory_bytes() const;
 
  private:

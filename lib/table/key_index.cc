@@ -9,8 +9,8 @@ namespace ps {
 
 static_assert(sizeof(KeyIndex::Bucket) == 64);
 
-// The share of a segment's slots that is used when it splits.  From 0.75 to 0.85, look-ups take 12 % longer,
-// since more buckets overflow, and a key 2.9 bytes less.
+// The share of used slots at which a segment splits.  At 0.85 instead of 0.75, look-ups take 12 % longer,
+// since more buckets overflow, and a key takes 2.9 bytes less.
 static constexpr double kMaxFill = 0.82;
 
 KeyIndex::KeyIndex(HugeArena& arena, uint32_t num_buckets)
@@ -37,7 +37,8 @@ void KeyIndex::reserve(uint64_t keys) {
   std::iota(directory_.begin(), directory_.end(), 0u);
 }
 
-// From the key's own bucket on, as far as marks like the key's say that one overflowed.
+// Searches from the key's own bucket on.  It goes to the next bucket only if a key with the same mark
+// overflowed from this one; otherwise the key is missing.
 KeyIndex::Place KeyIndex::locate(const Segment& segment, uint64_t key, uint64_t hash) const {
   uint32_t b = home_index(hash);
   for (uint32_t i = 0; i < num_buckets_; ++i, b = after(b)) {
@@ -88,7 +89,7 @@ uint32_t KeyIndex::erase(uint64_t key) {
   return number;
 }
 
-// Empties a segment; returns what it held, in `old`.
+// Moves the buckets of a segment to `old`, and leaves the segment empty.
 std::span<KeyIndex::Bucket> KeyIndex::take_buckets(Segment& segment, Bucket (&old)[kMaxBuckets]) const {
   std::copy_n(segment.buckets, num_buckets_, old);
   std::fill_n(segment.buckets, num_buckets_, Bucket{});
@@ -96,7 +97,7 @@ std::span<KeyIndex::Bucket> KeyIndex::take_buckets(Segment& segment, Bucket (&ol
   return {old, num_buckets_};
 }
 
-// Puts the keys where they would be had those that are gone never been there.
+// Inserts all keys of a segment anew, so that no marks of erased keys remain.
 void KeyIndex::clear_marks(Segment& segment) const {
   Bucket old[kMaxBuckets];
   for (const Bucket& bucket : take_buckets(segment, old)) {
@@ -116,11 +117,12 @@ bool KeyIndex::scan(uint64_t& cursor, std::vector<uint64_t>& keys) const {
   return true;
 }
 
-// Splits the segment of `hash`: the keys whose next bit is set go to a new one, and so do the directory's
-// entries that have it set.
+// Splits the segment of `hash`: keys whose next bit of the hash is set move to a new segment, and directory
+// entries with that bit set point to it.  If the segment had a single entry, the directory doubles first: its
+// second half is a copy of the first.
 void KeyIndex::split(uint64_t hash) {
   const uint32_t index = directory_[entry(hash)], depth = segments_[index].depth;
-  if (depth == kMaxDepth)  // of evenly spread keys, more than memory holds
+  if (depth == kMaxDepth)  // memory is full long before if hashes are spread evenly
     fail(Code::kExhausted, "table partition: too many keys whose hashes are alike");
   const uint32_t added = static_cast<uint32_t>(segments_.size());
   add_segment(depth + 1);
@@ -133,7 +135,7 @@ void KeyIndex::split(uint64_t hash) {
   redistribute(segments_[index], segments_[added]);
 }
 
-// Takes the keys out of `low`, and puts each where its bit of the new depth says.
+// Empties `low`, and inserts each key into `low` or `high` by its bit at the new depth.
 void KeyIndex::redistribute(Segment& low, Segment& high) const {
   Bucket old[kMaxBuckets];
   low.depth = high.depth;

@@ -1,12 +1,14 @@
-// KeyIndex: from the keys of one partition to the numbers of their rows.
+// KeyIndex: maps the keys of one partition to the numbers of their rows.  Used by TablePartition.
 //
 // Extendible hashing (Fagin et al., ACM TODS 1979): bits of a key's hash choose an entry of the directory,
-// which names a segment; further bits choose a bucket of it, one cache line.  A segment that is full splits
-// in two, and that is all that growing does: some 500 keys move, 3 µs, and nothing is ever held twice.
+// which names a segment; further bits choose a bucket of it, one cache line.  A full segment splits in two,
+// and growing does nothing else: a split moves some 500 keys in 3 µs, and there is never a second copy of the
+// whole index.
 //
-// Hashes are spread evenly, so all segments of one index are full, and split, at about the same time: with
-// segments of s buckets, memory is 12.8 / fill bytes a key, and fill swings between 1/2 and 1 times the most.
-// Indexes whose segments differ in size swing at different times; their mean swings little.
+// Hashes are spread evenly, so all segments of one index fill up and split at about the same time.  An index
+// takes 12.8 / fill bytes a key, and `fill` varies between half of the maximum and the maximum.  Partitions
+// have segments of different sizes, so their indexes split at different times, and the memory of all together
+// varies little.
 #ifndef PS_TABLE_KEY_INDEX_H_
 #define PS_TABLE_KEY_INDEX_H_
 
@@ -29,16 +31,16 @@ class KeyIndex {
     uint64_t keys[kSlots];
     uint32_t numbers[kSlots];
     uint16_t used;
-    uint16_t overflowed;  // for each key that found it full and is in a later bucket, that key's mark
+    uint16_t overflowed;  // the marks of all keys that found it full and are in a later bucket
   };
 
   // Segments have `num_buckets` each.
   static constexpr uint32_t kMaxBuckets = 128;
   explicit KeyIndex(HugeArena& arena, uint32_t num_buckets = kMaxBuckets);
 
-  // A look-up in two steps, so that a caller with many keys can have their cache lines come at once: the
-  // bucket of a key, to be prefetched, then the key's number, or kNone.  A bucket that was asked for before
-  // an insertion may miss its key, but never gives a wrong number.
+  // A look-up in two steps, so that a caller with many keys can fetch their cache lines at the same time:
+  // `bucket` returns the bucket of a key, to be prefetched; `find` then returns the key's number, or kNone.
+  // If keys were inserted between the two steps, find may miss a key, but never returns a wrong number.
   const Bucket& bucket(uint64_t key) const { return home(hash_key(key)); }
   uint32_t find(uint64_t key, const Bucket& bucket) const {
     uint32_t slot = slot_of(bucket, key);
@@ -47,8 +49,8 @@ class KeyIndex {
   }
   uint32_t find(uint64_t key) const { return find(key, bucket(key)); }
 
-  // The first look of find, at one bucket alone.  kNone also for a key that is in a later one, which is never
-  // so unless the bucket has overflowed; most often it is the next.
+  // The first step of find, which searches one bucket alone.  Returns kNone also for a key in a later bucket,
+  // usually the next, which is possible only if the bucket has overflowed.
   static uint32_t find_here(uint64_t key, const Bucket& bucket) {
     const uint32_t slot = slot_of(bucket, key);
     return slot < bucket.used ? bucket.numbers[slot] : kNone;
@@ -57,15 +59,15 @@ class KeyIndex {
   // Adds a key that is not there.  Throws kExhausted.
   void insert(uint64_t key, uint32_t number);
 
-  // Makes room for so many keys, where there are none yet: less work than to grow as they come.
+  // Makes room for so many keys in an empty index, which is faster than growing key by key.
   void reserve(uint64_t keys);
 
   // Removes a key, and returns its number, or kNone.
   uint32_t erase(uint64_t key);
 
-  // Appends the keys of one more segment, from cursor 0 on, in no order that means anything; false when there
-  // are no more.  Between two calls keys may come and go: one that is there all the time is given once, or,
-  // when its segment was split after it was given, twice.
+  // Appends the keys of one more segment in an arbitrary order, and advances the cursor, which begins at 0.
+  // Returns false at the end.  Keys may be inserted and erased between two calls: a key that is present all
+  // the time is given once, or twice if its segment was split after it was given.
   bool scan(uint64_t& cursor, std::vector<uint64_t>& keys) const;
 
   uint64_t memory_bytes() const;
@@ -79,7 +81,7 @@ class KeyIndex {
   struct Segment {
     Bucket* buckets;
     uint32_t keys;
-    uint32_t depth;  // how many bits its keys share
+    uint32_t depth;  // number of hash bits that all its keys share
     uint32_t stale;  // erased keys whose marks are still in buckets before theirs
   };
 
@@ -94,15 +96,16 @@ class KeyIndex {
     return segments_[directory_[entry(hash)]].buckets[home_index(hash)];
   }
 
-  // The slot whose key is this one, used or not; kSlots when there is none.  No early end, so no branch to
-  // guess.
+  // Returns the slot that holds this key, used or not; kSlots when there is none.  The loop has no early
+  // exit, and so no unpredictable branch.
   static uint32_t slot_of(const Bucket& bucket, uint64_t key) {
     uint32_t slot = Bucket::kSlots;
     for (uint32_t i = Bucket::kSlots; i-- > 0;) slot = bucket.keys[i] == key ? i : slot;
     return slot;
   }
 
-  // One of 16 bits: a key that is not there seldom has the mark of one that overflowed, and ends its search.
+  // Returns a mask with one of 16 bits.  A missing key seldom has the same mark as a key that overflowed, so
+  // its search mostly ends at the first bucket.
   static uint16_t mark(uint64_t hash) { return static_cast<uint16_t>(1u << (hash >> kMarkShift & 15)); }
 
   uint32_t home_index(uint64_t hash) const {
@@ -121,9 +124,9 @@ class KeyIndex {
   std::span<Bucket> take_buckets(Segment& segment, Bucket (&old)[kMaxBuckets]) const;
 
   HugeArena* arena_;
-  uint32_t num_buckets_;             // of a segment
-  uint32_t max_keys_;                // of a segment
-  std::vector<uint32_t> directory_;  // a power of two: number of the segment
+  uint32_t num_buckets_;             // buckets of a segment
+  uint32_t max_keys_;                // keys of a segment at which it splits
+  std::vector<uint32_t> directory_;  // segment numbers; its size is a power of two
   std::vector<Segment> segments_;
 };
 

@@ -10,12 +10,12 @@
 
 namespace ps {
 
-// None is set at first.  Takes no memory until one is, and of a large one only the pages of those that are.
+// All bits are clear at first.  Takes no memory until a bit is set, and then only pages with set bits.
 class RowBits {
  public:
   bool has(uint64_t n) const { return n / 64 < num_words_ && (words_[n / 64] >> n % 64 & 1) != 0; }
 
-  // Sets one of as many as there may be by now; false when it was set already.  Throws std::bad_alloc.
+  // Sets bit n of `count` bits.  Returns false when it was set already.  Throws std::bad_alloc.
   bool set(uint64_t n, uint64_t count) {
     if (n / 64 >= num_words_) grow(count / 64 + 1);
     uint64_t& word = words_[n / 64];
@@ -40,7 +40,7 @@ class RowBits {
     void operator()(uint64_t* words) const { std::free(words); }
   };
 
-  // The system gives cleared pages when they are touched; a vector would touch all.
+  // Mapped memory is zero without being touched; a vector would touch all pages to clear them.
   void grow(uint64_t num_words) {
     auto* words = static_cast<uint64_t*>(std::calloc(num_words, sizeof(uint64_t)));
     if (words == nullptr) throw std::bad_alloc();

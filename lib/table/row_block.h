@@ -1,4 +1,4 @@
-// RowBlock: rows of one table as they are kept: what checkpoints are written from, and what they give back.
+// RowBlock: rows of one table in the form in which checkpoints write and restore them.
 #ifndef PS_TABLE_ROW_BLOCK_H_
 #define PS_TABLE_ROW_BLOCK_H_
 
@@ -12,7 +12,7 @@
 namespace ps {
 
 // Keys are ascending; each has the same number of values: its weights, then its state arrays.  Statistics are
-// what else a row holds, in bits.
+// the other floats of a row, bit for bit.
 struct RowBlock {
   std::vector<uint64_t> keys;
   std::vector<float> values;      // [keys, values a row]
@@ -29,11 +29,11 @@ struct RowBlock {
   }
 };
 
-// Rows as they lie in a table, to a block: rows[i] is that of keys[i].
+// Appends rows of a table to a block: rows[i] is the row of keys[i].
 void append_rows(const RowLayout& layout, std::span<const uint64_t> keys, const float* const* rows,
                  RowBlock& block);
 
-// And back.
+// Copies row number `index` of a block to a row of a table.
 void copy_row(const RowLayout& layout, const RowBlock& block, size_t index, float* row);
 
 }  // namespace ps

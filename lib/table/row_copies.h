@@ -1,5 +1,4 @@
-// Rows that lie here and there, copied behind each other.  Used by shards for what they answer, by trainers
-// for what they push.
+// Gathers rows from memory into one array.  Used by shards for answers to pulls, by trainers for pushes.
 #ifndef PS_TABLE_ROW_COPIES_H_
 #define PS_TABLE_ROW_COPIES_H_
 
@@ -9,8 +8,8 @@
 
 namespace ps {
 
-// out [count, cols] <- the rows at row_at(0) … row_at(count - 1); returns the end of `out`.  Rows of some
-// cache lines are copied by lines: a call of memmove for each took longer than the copying.
+// out [count, cols] <- the rows at row_at(0) … row_at(count - 1); returns the end of `out`.  Rows of a few
+// cache lines are copied line by line, since calling memmove for each took longer than the copying itself.
 template <class RowAt>
 float* copy_rows(size_t count, size_t cols, RowAt&& row_at, float* out) {
   constexpr size_t kLine = 64 / sizeof(float), kMostLines = 16;

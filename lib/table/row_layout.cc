@@ -12,7 +12,7 @@ static int64_t padded(int64_t floats, int64_t line) {
   return (whole - floats) * 8 <= floats ? whole : (floats + 3) / 4 * 4;
 }
 
-// Floats that a history takes.
+// The number of floats of a history.
 constexpr int64_t kHistory = 5;
 
 RowLayout::RowLayout(int64_t width, int state_arrays, bool stamped, bool has_history)

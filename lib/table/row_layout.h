@@ -1,4 +1,4 @@
-// RowLayout: how the floats of a row of a sparse table lie in memory.
+// RowLayout: the layout of a row of a sparse table in memory.
 #ifndef PS_TABLE_ROW_LAYOUT_H_
 #define PS_TABLE_ROW_LAYOUT_H_
 
@@ -11,15 +11,17 @@
 
 namespace ps {
 
-// Weights and state side by side, then the stamp and the history, when there are any.
+// A row holds weights and state, then a stamp and a history if it has them.
 //   row     := weight[width] state[state_arrays * width] stamp:u32? history? padding
-//   history := shows:f32[2] clicks:f32[2] unseen:f32      of two floats, the second is what the first rounds
-//   off
-// A row of up to a cache line never crosses one; a longer one begins with one, when that costs up to 1/8.
+//   history := shows:f32[2] clicks:f32[2] unseen:f32
+// Of two floats, the second is the rounding error of the first.
+//
+// A row of at most a cache line never crosses a line; a longer row begins at a line if the padding for that
+// is at most 1/8 of it.
 class RowLayout {
  public:
-  // Rows that zero gradients never change need no stamp: the steps that they have seen.  Rows that come and
-  // go have a history.
+  // A stamp is the number of steps that a row has seen; rows that zero gradients never change need none.
+  // Rows of a table with a policy have a history.
   RowLayout(int64_t width, int state_arrays, bool stamped, bool has_history = false);
 
   int64_t width() const { return width_; }
@@ -31,7 +33,7 @@ class RowLayout {
 
   Row<float> row(float* start) const { return {start, start + width_, width_, width_}; }
 
-  // Only of stamped rows.
+  // The stamp of a row; only for stamped rows.
   uint32_t stamp(const float* row) const;
   void set_stamp(float* row, int64_t steps) const;
 
@@ -39,15 +41,15 @@ class RowLayout {
   std::vector<std::string> statistics() const;
   static const std::vector<std::string>& history_names();
 
-  // A history of the floats that are so named.
+  // Makes a history from the floats with these names.
   static RowHistory to_history(const float* statistics);
 
-  // Only of rows with a history.
+  // The history of a row; only for rows that have one.
   RowHistory history(const float* row) const;
   void set_history(float* row, const RowHistory& history) const;
 
-  // Asks for the row's first lines, and that of the stamp, which is read first; the processor follows by
-  // itself once work on it has begun.
+  // Prefetches the row's first cache lines, and the line of its stamp, which is read first; the hardware
+  // prefetcher fetches the rest once work on the row has begun.
   void prefetch(const float* row) const {
     __builtin_prefetch(row, 1);
     if (values_ > kLine) __builtin_prefetch(row + kLine, 1);

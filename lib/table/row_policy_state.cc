@@ -11,8 +11,8 @@ RowPolicyState::RowPolicyState(const RowPolicy& policy, uint64_t seed, TrainedRo
   if (policy_.admission) admission_.emplace(*policy_.admission, seed);
 }
 
-// A key without a row reads from a stand-in: with admission one of zeros, which all such keys share; else one
-// of its own, with its initial weights.
+// A key without a row gets a pointer to a stand-in.  With admission, all such keys share one stand-in of
+// zeros; without, each has one of its own with its initial weights.
 void RowPolicyState::pull(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows) {
   const std::span<const uint32_t> missing = rows_.find(keys, pool, rows);
   const size_t cols = static_cast<size_t>(rows_.width());
@@ -29,7 +29,8 @@ void RowPolicyState::pull(std::span<const uint64_t> keys, ThreadPool& pool, std:
   }
 }
 
-// Without admission a key has a row from this step on, and is trained by it; with admission, from the next.
+// Without admission, a key gets its row before this step, which then trains it.  With admission, an admitted
+// key gets its row after the step, and the next step is the first that trains it.
 void RowPolicyState::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients,
                           float scale, double learning_rate, ThreadPool& pool) {
   PS_CHECK(plan.counts.size() == plan.keys.size());
@@ -42,7 +43,7 @@ void RowPolicyState::push(const KeyPlan& plan, std::span<float* const> rows, con
   evict_surplus(pool);
 }
 
-// trained_ <- the plan's rows that are there, absent_ <- the other keys.
+// trained_ <- rows of the plan's keys that have one, absent_ <- the other keys.
 void RowPolicyState::find_absent(const KeyPlan& plan, std::span<float* const> rows) {
   trained_.assign(rows.begin(), rows.end());
   absent_.clear();
@@ -53,7 +54,7 @@ void RowPolicyState::find_absent(const KeyPlan& plan, std::span<float* const> ro
   }
 }
 
-// The step's gradients and counts for the rows that are there.
+// Applies the step's gradients and counts to the existing rows.
 void RowPolicyState::train(const KeyPlan& plan, const float* gradients, float scale, ThreadPool& pool) {
   const RowLayout& layout = rows_.layout();
   const Optimizer<float>& optimizer = rows_.optimizer();
@@ -79,7 +80,8 @@ void RowPolicyState::train(const KeyPlan& plan, const float* gradients, float sc
                 });
 }
 
-// Gives the absent keys rows as if these had been there all the time, for this step to train.
+// Makes rows for the absent keys as if they had existed from the first step on, so that this step trains
+// them.
 void RowPolicyState::create_now(ThreadPool& pool) {
   insert_absent(pool);
   for (size_t i = 0; i < absent_.size(); ++i) {
@@ -88,7 +90,7 @@ void RowPolicyState::create_now(ThreadPool& pool) {
   }
 }
 
-// Counts the absent keys, and gives those that are admitted rows with the history of what was counted.
+// Counts the absent keys.  Admitted keys get rows whose history holds their counts.
 void RowPolicyState::create_admitted(ThreadPool& pool) {
   size_t num_admitted = 0;
   for (const Candidate& candidate : absent_) {
@@ -105,8 +107,8 @@ void RowPolicyState::create_admitted(ThreadPool& pool) {
   }
 }
 
-// new_rows_[i] <- a new row, not filled, for new_keys_[i], the key of absent_[i].  Keys for which there is no
-// room are taken out of absent_ before.
+// new_rows_[i] <- a new row, not filled, for new_keys_[i], the key of absent_[i].  First removes the keys
+// from absent_ for which there is no room.
 void RowPolicyState::insert_absent(ThreadPool& pool) {
   if (limited() && !policy_.evicts()) refuse_surplus();
   new_keys_.clear();
@@ -117,7 +119,8 @@ void RowPolicyState::insert_absent(ThreadPool& pool) {
   report_.created += new_keys_.size();
 }
 
-// The smallest new keys of a partition get the rows that there is room for.
+// Keeps as many absent keys of each partition as it has room for, the smallest keys first, so that the choice
+// does not depend on the order of keys in the plan.
 void RowPolicyState::refuse_surplus() {
   std::sort(absent_.begin(), absent_.end(),
             [](const Candidate& a, const Candidate& b) { return a.key < b.key; });
@@ -136,7 +139,8 @@ std::array<uint64_t, kPartitions> RowPolicyState::partition_sizes() const {
   return sizes;
 }
 
-// Takes a sixteenth of a partition's rows out at once: to find them is to look at all.
+// Evicts a sixteenth of the rows of a full partition at once, since choosing victims takes a scan of all its
+// rows.
 void RowPolicyState::evict_surplus(ThreadPool& pool) {
   constexpr uint64_t kShare = 16;
   if (!limited() || !policy_.evicts()) return;
@@ -156,8 +160,8 @@ uint64_t RowPolicyState::erase_all(std::span<const std::vector<uint64_t>> keys) 
   return erased;
 }
 
-// The keys of the rows with the lowest score; of equal ones, those that are the longest unseen; of these the
-// smallest.
+// Returns the keys of the `count` rows with the lowest score; among equal scores, the longest unseen rows
+// come first, and among those the smallest keys.
 std::vector<uint64_t> RowPolicyState::least_valuable(uint32_t partition, size_t count) const {
   struct Value {
     double score;

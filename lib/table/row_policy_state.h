@@ -1,5 +1,5 @@
 // RowPolicyState: makes and removes the rows of a sparse table by a policy.  A key gets a row by admission or
-// by its first gradient, and loses it when a shrink finds it expired or when the table is full.  Used by
+// by its first gradient, and loses it when it has expired at a shrink or when the table is full.  Used by
 // SparseTable, by the stores that end steps and passes, and by checkpoints.
 #ifndef PS_TABLE_ROW_POLICY_STATE_H_
 #define PS_TABLE_ROW_POLICY_STATE_H_
@@ -21,34 +21,36 @@
 
 namespace ps {
 
-// Nothing here depends on the order of keys in a plan, nor on which partitions the table has: each decides on
-// its own rows, by keys, histories and steps.  Owner thread only; the rows must outlive it.
+// Decisions depend neither on the order of keys in a plan nor on the set of partitions that the table has:
+// each partition decides on its own rows, by keys, histories and steps.  Owner thread only; the rows must
+// outlive it.
 class RowPolicyState {
  public:
-  // `seed`: of the job and the table.
+  // `seed` depends on the job and the table.
   RowPolicyState(const RowPolicy& policy, uint64_t seed, TrainedRows& rows);
 
-  // As Table::pull and Table::push.
+  // Implement Table::pull and Table::push.
   void pull(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows);
   void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
             double learning_rate, ThreadPool& pool);
 
-  // After a step and at the end of a pass: shrinks when the policy says so, or when the step asked for it.
+  // To be called after a step and at the end of a pass.  Shrinks the table if the policy says so, or if the
+  // step asked for it.
   void end_step(bool shrink_asked, ThreadPool& pool);
   void end_pass(int64_t pass, ThreadPool& pool);
 
   // Counts rows that a model or a checkpoint has made.
   void note_created(size_t rows) { report_.created += rows; }
 
-  // The state that the policy keeps beside the rows, to and from checkpoints.  load comes after the rows were
-  // restored, takes the partitions that are `mine` from a table that had them among others, and returns the
-  // report that stands there; it throws kCorrupt.  set_report gives this table its share of all such reports.
+  // save writes the policy's state beside the rows to a checkpoint. load reads it after the rows were
+  // restored: it keeps the partitions for which `mine` returns true, and returns the saved report; it throws
+  // kCorrupt. set_report then sets this table's share of all saved reports.
   using ChoosePartition = std::function<bool(uint32_t partition)>;
   void save(std::string& out) const;
   RowReport load(ByteReader& in, const ChoosePartition& mine);
   void set_report(const RowReport& report) { report_ = report; }
 
-  // With the rows and the waiting keys that there are at present.
+  // Returns the report with the present numbers of rows and waiting keys.
   RowReport report() const;
 
   uint64_t memory_bytes() const { return admission_ ? admission_->memory_bytes() : 0; }
@@ -57,15 +59,16 @@ class RowPolicyState {
   // A key of the running step without a row.
   struct Candidate {
     uint64_t key;
-    uint32_t position;  // in the plan
-    KeyCount count;     // its history, should it get a row
+    uint32_t position;  // index into the plan
+    KeyCount count;     // the history of its row, if it gets one
   };
 
-  // Each partition has a share of the limit of its own, so that it does not matter which shard has it.
+  // The limit of rows is divided among the partitions, so that decisions do not depend on which shard has
+  // which partition.
   bool limited() const { return policy_.limit > 0; }
   uint64_t partition_limit() const { return static_cast<uint64_t>(policy_.limit) / kPartitions; }
 
-  // True for a pointer that pull gave in place of a row that is not there.
+  // Returns true for a pointer to a stand-in, which pull gave for a key without a row.
   bool is_stand_in(const float* row) const {
     return row >= stand_ins_.data() && row < stand_ins_.data() + stand_ins_.size();
   }
@@ -86,18 +89,18 @@ class RowPolicyState {
   const RowPolicy policy_;
   TrainedRows& rows_;
   std::optional<KeyAdmission> admission_;
-  RowReport report_;      // but for what there is at present
-  uint64_t shrinks_ = 0;  // so far
+  RowReport report_;      // without the present numbers of rows and waiting keys
+  uint64_t shrinks_ = 0;  // number of shrinks so far
 
   // During a step.
-  std::vector<float> stand_ins_;   // weights that keys without a row read as
-  std::vector<float*> trained_;    // rows of the plan's keys; null: has no row
+  std::vector<float> stand_ins_;   // weights that pull gives for keys without a row
+  std::vector<float*> trained_;    // rows of the plan's keys; null: the key has no row
   std::vector<Candidate> absent_;  // keys without a row
   std::vector<uint64_t> new_keys_;
-  std::vector<float*> new_rows_;  // of new_keys_
+  std::vector<float*> new_rows_;  // the rows of new_keys_
 };
 
-// Reads the number of shrinks so far, from the beginning of what RowPolicyState::save appended.
+// Reads the number of shrinks from the beginning of the bytes that RowPolicyState::save has appended.
 uint64_t saved_shrinks(ByteReader& in);
 
 }  // namespace ps

@@ -32,7 +32,7 @@ void release_memory(float* memory) {
   ::operator delete(memory, kAlignment);
 }
 
-// Reads all of it; a file of ours that is shorter has lost something.
+// Reads exactly `bytes` bytes.  A shorter file is damaged, since the program wrote those bytes itself.
 void read_fully(int file, const std::string& directory, uint64_t place, char* to, uint64_t bytes) {
   while (bytes > 0) {
     const ssize_t got = pread(file, to, bytes, static_cast<off_t>(place));
@@ -117,12 +117,13 @@ void RowSpill::load() {
   }
 }
 
-// Takes back what was admitted last.
+// Undoes the last `blocks` calls of admit.
 void RowSpill::drop_last(size_t blocks) {
   for (size_t i = 0; i < blocks; ++i) drop(resident_.size() - 1);
 }
 
-// Frees the memory of the block in this place of resident_, which the last takes.
+// Frees the memory of the block at this position of resident_.  The last element of resident_ moves to the
+// position.
 void RowSpill::drop(size_t position) {
   Block& block = blocks_[resident_[position]];
   release_memory(block.memory);
@@ -137,7 +138,9 @@ void RowSpill::plan_read(uint32_t number, uint64_t offset, uint64_t bytes, float
   reads_.push_back({number, offset, bytes, to});
 }
 
-// In the order of the file; the system is told of all before the first is waited for.
+// Carries out the planned reads in the order of the file.  It first announces all of them to the system, so
+// that the disk can work on them together, and then reads one after the other.  A block of which several
+// pieces are wanted is read once, into whole_.
 void RowSpill::read() {
   std::vector<Read> reads = std::exchange(reads_, {});
   std::sort(reads.begin(), reads.end(),
@@ -149,7 +152,7 @@ void RowSpill::read() {
     posix_fadvise(file_, static_cast<off_t>(block.place), static_cast<off_t>(block.bytes),
                   POSIX_FADV_WILLNEED);
   }
-  const Block* held = nullptr;  // in whole_
+  const Block* held = nullptr;  // the block whose bytes are in whole_
   for (const Read& each : reads) {
     const Block& block = blocks_[each.block];
     if (each.bytes == block.bytes) {
@@ -171,7 +174,8 @@ void RowSpill::read_block(const Block& block, float* to) {
   fail(Code::kCorrupt, "spilled rows in ", quote(directory_), " are damaged at offset ", block.place);
 }
 
-// Writes out what is cold, more than is needed now, so that what is written is large.
+// Writes cold blocks to disk until `bytes` more fit into memory.  It frees at least 1/64 of the memory at
+// once, so that writes to the file are large.
 void RowSpill::make_room(uint64_t bytes) {
   if (resident_bytes_ + bytes <= max_bytes_) return;
   choose_victims(std::max(resident_bytes_ + bytes - max_bytes_, max_bytes_ / 64));
@@ -179,8 +183,9 @@ void RowSpill::make_room(uint64_t bytes) {
   drop_victims();
 }
 
-// victims_ <- blocks of `bytes` together that were not referenced since the hand passed last; fewer when so
-// many are pinned.
+// The second-chance (clock) algorithm.  The hand goes round resident_: a block that was referenced since the
+// hand passed it last has its flag cleared; a block that was not becomes a victim.  Stops when the victims
+// take `bytes`, or after two rounds, when pinned blocks leave fewer.
 void RowSpill::choose_victims(uint64_t bytes) {
   victims_.clear();
   uint64_t chosen = 0;
@@ -192,7 +197,7 @@ void RowSpill::choose_victims(uint64_t bytes) {
       victims_.push_back(hand_);
       chosen += block.bytes;
     }
-    block.referenced = !block.referenced;  // true: is not chosen again on the second way round
+    block.referenced = !block.referenced;  // true for a victim, so that the second round skips it
   }
 }
 
@@ -233,7 +238,7 @@ void RowSpill::flush(uint64_t place) {
 
 void RowSpill::drop_victims() {
   std::sort(victims_.begin(), victims_.end(), std::greater<>());
-  for (size_t position : victims_) drop(position);  // the last first
+  for (size_t position : victims_) drop(position);  // from the back, since drop moves the last element
 }
 
 }  // namespace ps

@@ -1,11 +1,11 @@
-// RowSpill: slabs of rows that were not used for long, on disk.  Shared by the sparse tables of one thread;
-// used by RowSlabs and HashedRows.
+// RowSpill: keeps slabs of rows that were not used for long on disk.  Shared by the sparse tables of one
+// thread; used by RowSlabs and HashedRows.
 //
-// A block is the memory of one slab, of a page or so.  Each has its own place in one file, from the first
-// time that it is written out on: of the file, what is dead are the places of erased rows, which new ones
-// get.  Which blocks stay in memory is decided by second chance (the clock): rows that came up together lie
-// together, so those of frequent keys, which come up first, have blocks of their own.  A block is read as a
-// whole, and is what was written: its checksum stays in memory.
+// A block is the memory of one slab, of a page or so.  When it is first written to disk, it gets a fixed
+// place in one file; the only unused bytes of the file are the rows that were erased, and new rows reuse
+// them.  The second-chance (clock) algorithm decides which blocks stay in memory.  Rows that were created
+// together lie in the same block, so the rows of frequent keys, which occur first, share blocks that stay in
+// memory.  A block is read as a whole, and verified against its checksum, which stays in memory.
 #ifndef PS_TABLE_ROW_SPILL_H_
 #define PS_TABLE_ROW_SPILL_H_
 
@@ -16,38 +16,39 @@
 namespace ps {
 
 struct SpillSettings {
-  std::string directory;   // none: rows stay in memory
-  uint64_t max_bytes = 0;  // of rows in memory
+  std::string directory;   // empty: rows stay in memory
+  uint64_t max_bytes = 0;  // limit for the rows in memory
 };
 
-// Owner thread only.  Its users end with it, and are not used after.
+// Owner thread only.  Tables that use a spill must not be used after it is destroyed.
 class RowSpill {
  public:
   static constexpr uint64_t kPage = 4096;
-  static constexpr uint64_t kBlockBytes = 64;  // of memory, that a block takes wherever it is
+  static constexpr uint64_t kBlockBytes = 64;  // memory for the record of a block, also of one on disk
 
-  // The file is in `directory`, without a name, and ends with the process.  Blocks in memory take max_bytes;
-  // more when a request needs more at once.  Throws kUsage when there can be no file.
+  // Creates an unnamed file in `directory`, which disappears with the process.  Blocks in memory take at most
+  // max_bytes, unless a single request needs more.  Throws kUsage when the file cannot be created.
   RowSpill(const std::string& directory, uint64_t max_bytes);
   ~RowSpill();
   RowSpill(const RowSpill&) = delete;
   RowSpill& operator=(const RowSpill&) = delete;
 
-  // Begins a request: blocks pinned before may leave memory.
+  // Begins a new request: blocks that earlier requests pinned may leave memory.
   void release() { ++request_; }
 
-  // Appends a block to *slabs, in memory and pinned, and returns its number.  *slabs will have null in its
-  // place while it is on disk, and *resident_bytes counts those that are not.  Throws kExhausted or
-  // kUnavailable when others cannot be written out.
+  // Appends a new block to *slabs, in memory and pinned, and returns its number.  While the block is on disk,
+  // its element of *slabs is null; *resident_bytes counts the bytes of blocks in memory.  Throws kExhausted
+  // or kUnavailable when other blocks cannot be written to disk.
   uint32_t add(std::vector<float*>* slabs, uint64_t* resident_bytes, uint64_t bytes);
 
-  // Keeps a block in memory, from the next load() to the next release(), to be written there.
+  // Keeps a block in memory from the next load() to the next release(), so that its rows can be written.
   void pin(uint32_t block);
-  // Throws kExhausted, kUnavailable or kCorrupt; then pinned blocks may not be there.
+  // Reads all pinned blocks into memory.  Throws kExhausted, kUnavailable or kCorrupt; pinned blocks may then
+  // be missing.
   void load();
 
-  // Reads `bytes` of a block that is on disk, from `offset` on, into `to`: when the next call of read is
-  // over, which throws kUnavailable or kCorrupt.
+  // Plans to read `bytes` of a block on disk, from `offset` on, into `to`.  The next call of read() carries
+  // it out; it throws kUnavailable or kCorrupt.
   void plan_read(uint32_t block, uint64_t offset, uint64_t bytes, float* to);
   void read();
 
@@ -60,19 +61,19 @@ class RowSpill {
   static constexpr uint64_t kNowhere = UINT64_MAX;
 
   struct Block {
-    std::vector<float*>* slabs;  // its owner's: (*slabs)[slab] is `memory`
-    uint64_t* resident_bytes;    // its owner's
+    std::vector<float*>* slabs;  // the owner's slabs: (*slabs)[slab] is `memory`
+    uint64_t* resident_bytes;    // the owner's count of bytes in memory
     float* memory;               // null: on disk
     uint32_t slab;
-    bool referenced;  // since the hand passed it last
+    bool referenced;  // used since the hand passed it last
     uint64_t bytes;
-    uint64_t place;     // in the file
-    uint64_t pinned;    // the last request that did
-    uint64_t checksum;  // of what is in the file
+    uint64_t place;     // offset in the file
+    uint64_t pinned;    // number of the last request that pinned it
+    uint64_t checksum;  // checksum of its bytes in the file
   };
   static_assert(sizeof(Block) <= kBlockBytes);
 
-  // A piece of a block to be read.
+  // A planned read of some bytes of a block.
   struct Read {
     uint32_t block;
     uint64_t offset, bytes;
@@ -102,11 +103,11 @@ class RowSpill {
   uint64_t blocks_read_ = 0, blocks_written_ = 0;
 
   // During one call.
-  std::vector<uint32_t> wanted_;  // pinned, but on disk
-  std::vector<size_t> victims_;   // places in resident_
-  std::vector<char> staging_;     // blocks that follow each other in the file
+  std::vector<uint32_t> wanted_;  // blocks that are pinned, but on disk
+  std::vector<size_t> victims_;   // positions in resident_
+  std::vector<char> staging_;     // blocks to be written together, adjacent in the file
   std::vector<Read> reads_;
-  std::vector<float> whole_;  // a block of which pieces are read
+  std::vector<float> whole_;  // a block of which only some bytes are wanted
 };
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// RowStorage: where the rows of a sparse table are, by key: behind hash indexes, or behind an array.  Used by
-// TrainedRows and by snapshots.
+// RowStorage: finds and stores the rows of a sparse table by key, through hash indexes or through an array.
+// Used by TrainedRows and by snapshots.
 #ifndef PS_TABLE_ROW_STORAGE_H_
 #define PS_TABLE_ROW_STORAGE_H_
 
@@ -14,78 +14,78 @@
 
 namespace ps {
 
-// How far a scan of the keys of all rows has come.
+// The position of a scan of the keys of all rows.
 struct ScanCursor {
   uint32_t partition = 0;
   uint64_t position = 0;
 };
 
-// Rows never move while they are there, unless there is a spill.  Index lines, then rows, lie anywhere in
-// memory, and a core can wait for some sixty lines at once: keys are looked up many at a time, in groups, all
-// of whose lines have been asked for.
+// Rows never move until they are erased, except with a spill.  A look-up touches a cache line of the index
+// and lines of the row, anywhere in memory.  A core can fetch some sixty lines at the same time, so keys are
+// looked up many at a time: in groups, after the lines of the whole group have been prefetched.
 class RowStorage {
  public:
   static constexpr size_t kGroup = 64;
 
   virtual ~RowStorage() = default;
 
-  // rows[i] <- the row of keys[i], its first lines asked for, or null.  Puts the places i of those that are
-  // not there into missing, ascending, which must have room for all, and returns how many they are.  Any
-  // thread, while nothing is added.
+  // rows[i] <- the row of keys[i], with its first lines prefetched, or null.  Writes the positions i of
+  // missing keys to `missing` in ascending order, which must have room for all keys, and returns their
+  // number.  Any thread, while no thread adds rows.
   virtual size_t find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const = 0;
 
-  // Where rows may be on disk: takes those of these keys to memory, where find and insert leave them until
-  // the next fetch of any store of the spill.  To be called before find, which else gives null for what is on
-  // disk.  Owner thread.  Throws as RowSpill::load.
+  // With a spill: brings the rows of these keys into memory, where they stay until the next call of fetch for
+  // any table of the spill.  To be called before find, which gives null for rows on disk.  Owner thread.
+  // Throws as RowSpill::load does.
   virtual void fetch(std::span<const uint64_t>) {}
 
-  // As find, for reading alone and without a fetch: what is on disk is read into `copies`.  Owner thread
-  // where there is a spill.
+  // Like find, but for reading only and without a fetch: rows on disk are read into `copies`.  Owner thread
+  // if there is a spill.
   virtual size_t find_to_read(std::span<const uint64_t> keys, float** rows, uint32_t* missing,
                               std::vector<float>& /*copies*/) {
     return find(keys, rows, missing);
   }
 
-  // rows[i] <- a new row for keys[i], its floats not set.  The keys differ and are not there yet.  Throws
-  // kExhausted without memory.  Owner thread.
+  // rows[i] <- a new row for keys[i], whose floats are not set.  The keys must be distinct and have no rows
+  // yet.  Throws kExhausted when memory is full.  Owner thread.
   virtual void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) = 0;
 
-  // The same for keys of one partition, where adds_to_partitions(): any threads, each with partitions of its
-  // own.
+  // The same for keys of one partition, if adds_to_partitions(): different threads may insert into different
+  // partitions.
   virtual bool adds_to_partitions() const { return false; }
   virtual void insert_in(uint32_t /*partition*/, std::span<const uint64_t>, float** /*rows*/) {}
 
-  // Makes room for so many rows of a partition that has none, likewise.
+  // Reserves room for so many rows in an empty partition, under the same conditions.
   virtual void reserve_in(uint32_t /*partition*/, uint64_t /*rows*/) {}
 
-  // Removes the rows of those keys that are there, and returns how many they were.  Their places are the
-  // next that insert gives, in a partition the last first.  Owner thread.
+  // Removes the rows of those keys that have one, and returns their number.  Insert reuses their memory,
+  // within a partition the last removed first.  Owner thread.
   virtual size_t erase(std::span<const uint64_t> keys) = 0;
 
-  // Appends the keys of some more rows of a partition, some thousand at most, from cursor 0 on; false when
-  // there are no more.  Between two calls rows may come and go: a key that is there all the time is given
-  // once, or, as the index grows, twice.
+  // Appends the keys of some more rows of a partition, at most some thousand, and advances the cursor, which
+  // begins at 0.  Returns false at the end.  Rows may be added and erased between two calls: a key that is
+  // present all the time is given once, or twice if the index grew meanwhile.
   virtual bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const = 0;
 
-  // True when scan looks at the rows of its partition alone.  Else it looks at all rows each time, so that a
-  // caller that goes through all partitions lists their keys before (key_lists.h); keys are then below 2^32,
-  // and scan_all gives them in ascending order.
+  // Returns true if scan visits the rows of its partition alone.  Otherwise each scan visits all rows, so a
+  // caller that goes through all partitions should list their keys first (key_lists.h); keys are then below
+  // 2^32, and scan_all gives them in ascending order.
   virtual bool scans_partitions() const { return true; }
 
-  // As scan, for all partitions.
+  // Like scan, for all partitions.
   virtual bool scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const = 0;
 
-  // Calls prepare(keys), then body(key, row) for each of them, until all rows of a partition had their turn,
-  // in no order that means anything.  Both may write the rows, but not insert or erase.
+  // Visits all rows of a partition in an arbitrary order: calls prepare(keys) for some of them, then
+  // body(key, row) for each.  Both may write the rows, but neither may insert or erase.
   template <class Prepare, class Body>
   void for_each_row(uint32_t partition, Prepare&& prepare, Body&& body);
 
-  // A bit on each row, for the running snapshot.  out <- those of the keys that have a row without it,
-  // in a partition from `first` on, with their rows, to be read; and sets it there.  Owner thread.
+  // Each row has a bit that tells if the running snapshot has copied it. out <- the keys whose row's bit is
+  // not set, in partitions from `first` on, with their rows for reading; sets the bit of each.  Owner thread.
   struct Captured {
     std::vector<uint64_t> keys;
     std::vector<float*> rows;
-    std::vector<float> copies;  // of rows on disk
+    std::vector<float> copies;  // copies of rows on disk, to which `rows` points
   };
   virtual void capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) = 0;
   virtual void clear_captured() = 0;
@@ -95,7 +95,7 @@ class RowStorage {
 
   virtual uint64_t size() const = 0;
 
-  // Rows of one partition.  This one counts their keys.
+  // Returns the number of rows of a partition.  This implementation scans and counts.
   virtual uint64_t partition_size(uint32_t partition) const;
 
   virtual uint64_t memory_bytes() const = 0;
@@ -122,11 +122,13 @@ inline uint64_t RowStorage::partition_size(uint32_t partition) const {
   return keys.size();
 }
 
-// For any keys: hash indexes.  With `spill`, which must outlive it, rows may be on disk; the indexes are not.
+// Makes a storage with hash indexes, for any keys.  With `spill`, which must outlive it, rows may be on disk;
+// indexes stay in memory.
 std::unique_ptr<RowStorage> make_hashed_rows(const RowLayout& layout, RowSpill* spill = nullptr);
 
-// For keys below `bound`, which is up to 2^32: an array of row numbers, 4 bytes for each key that there may
-// be.  It takes one line a look-up as the hash index does, but no comparing and no splitting.
+// Makes a storage for keys below `bound` <= 2^32, with an array of row numbers: 4 bytes for each possible
+// key.  A look-up touches one cache line, like that of a hash index, but compares no keys, and the array
+// never splits.
 std::unique_ptr<RowStorage> make_array_rows(const RowLayout& layout, uint64_t bound);
 
 }  // namespace ps

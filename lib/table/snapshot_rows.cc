@@ -10,7 +10,8 @@
 
 namespace ps {
 
-// Slabs of what malloc gives from memory that it has, where larger pieces would be mapped, and cleared.
+// Chooses slabs so small that malloc serves them from freed memory; larger ones it would map anew, and the
+// system would clear their pages.
 static uint32_t slab_bits(size_t row_floats) {
   constexpr size_t kSlabBytes = 64 << 10;
   const size_t rows = std::max<size_t>(1, kSlabBytes / sizeof(float) / row_floats);

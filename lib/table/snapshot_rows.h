@@ -1,5 +1,6 @@
-// SnapshotRows: rows of one partition as they were when a snapshot copied them.  The thread that writes a
-// checkpoint sorts them, since the table's owner has no time for it.  Used by snapshots and their takers.
+// SnapshotRows: copies of the rows of one partition, made by a snapshot.  The thread that writes the
+// checkpoint sorts them, to save time of the table's owner thread.  Used by snapshots and by code that writes
+// them.
 #ifndef PS_TABLE_SNAPSHOT_ROWS_H_
 #define PS_TABLE_SNAPSHOT_ROWS_H_
 
@@ -16,8 +17,8 @@
 
 namespace ps {
 
-// Memory for the rows of one snapshot, in slabs: what was written out is used again, since memory that is
-// touched for the first time costs as much as copying rows to it.  Any thread.
+// Memory for the rows of one snapshot, in slabs.  Slabs of written rows are reused, since touching memory for
+// the first time costs as much as copying rows to it.  Any thread.
 class SnapshotSlabs {
  public:
   using Slab = std::unique_ptr<float[]>;
@@ -45,12 +46,12 @@ class SnapshotRows {
   SnapshotRows(SnapshotRows&&) = default;
   SnapshotRows& operator=(SnapshotRows&&) = default;
 
-  // Copies the row of a key that is not among them yet.
+  // Copies the row of a key.  No key may be added twice.
   void add(uint64_t key, const float* row);
 
   size_t size() const { return keys_.size(); }
 
-  // Calls take(rows) with all of them in the order of their keys, up to `at_once` in a block.
+  // Calls take(rows) with all rows in the order of their keys, up to `at_once` in a block.
   void sorted(size_t at_once, const std::function<void(const RowBlock&)>& take) const;
 
  private:
@@ -65,8 +66,8 @@ class SnapshotRows {
   std::vector<SnapshotSlabs::Slab> slabs_;
 };
 
-// Takes the rows of one partition that has some.  Partitions come in their order.  It must not throw, since a
-// writer of the table may call it, in the midst of a step.
+// Takes the rows of one partition; empty partitions are left out.  Partitions come in ascending order.  It
+// must not throw, since a writer of the table may call it in the middle of a step.
 using SnapshotSink = std::function<void(uint32_t partition, SnapshotRows&& rows)>;
 
 }  // namespace ps

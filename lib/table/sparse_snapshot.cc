@@ -5,8 +5,8 @@
 
 namespace ps {
 
-static constexpr size_t kSweptKeys = 256;   // keys taken at a time: their lines stay in the nearest caches
-static constexpr uint64_t kPieceWork = 64;  // in rows: what one call of RowStorage::scan costs at least
+static constexpr size_t kSweptKeys = 256;   // keys swept at a time: their lines stay in the nearest caches
+static constexpr uint64_t kPieceWork = 64;  // fixed cost of a call of RowStorage::scan, in copies of rows
 
 SparseSnapshot::SparseSnapshot(const RowLayout& layout, RowStorage& rows, uint64_t max_bytes,
                                SnapshotSink sink)
@@ -46,8 +46,9 @@ void SparseSnapshot::leave_out(std::span<const uint64_t> keys) {
   rows_.capture(keys, partition_, captured_);
 }
 
-// From half of the memory on, sweeps as many rows for each that is kept as there are left for each that there
-// is room for: so the sweep ends before the memory does, and no one writer waits for all of it.
+// Makes writers sweep once half of the memory is used.  For each row that a writer is about to copy, it
+// sweeps left / room rows, where `left` rows are not copied yet and memory has room for `room` rows: at this
+// rate the sweep ends before the memory is full, and its cost is spread evenly over the writers.
 void SparseSnapshot::make_room(uint64_t rows) {
   if (memory_bytes() < max_bytes_ / 2) return;
   auto room = [&] {
@@ -59,7 +60,7 @@ void SparseSnapshot::make_room(uint64_t rows) {
   while (room() < rows && sweep(kSweptKeys)) continue;
 }
 
-// Copies those rows of the keys that are part of the snapshot and were not copied yet.
+// Copies the rows of those keys that belong to the snapshot and are not copied yet.
 void SparseSnapshot::copy(std::span<const uint64_t> keys) {
   rows_.capture(keys, partition_, captured_);
   const uint64_t copied = captured_.keys.size();
@@ -77,7 +78,8 @@ bool SparseSnapshot::sweep(uint64_t rows) {
   return partition_ < kPartitions;
 }
 
-// Returns how many rows' work it was.  A key that is given twice, as its segment split, is copied once.
+// Copies one piece of the current partition, or gives the partition out when it is complete.  Returns the
+// work done, in rows.  A key that the scan gives twice, since its segment was split, is copied once.
 uint64_t SparseSnapshot::step() {
   piece_.clear();
   if (!next_piece()) {
@@ -88,7 +90,8 @@ uint64_t SparseSnapshot::step() {
   return kPieceWork + captured_.keys.size();
 }
 
-// piece_ <- some more keys of the partition, or none while they are looked for; false when there are no more.
+// piece_ <- some more keys of the partition; none while keys are still being listed.  Returns false at the
+// end.
 bool SparseSnapshot::next_piece() {
   if (rows_.scans_partitions()) return rows_.scan(partition_, cursor_, piece_);
   if (!lists_.has(partition_)) begin_lists();
@@ -106,7 +109,7 @@ bool SparseSnapshot::next_listed() {
   return !some.empty();
 }
 
-// Lists as many partitions at a time as there is memory for, and one at least.
+// Begins a list of the keys of as many partitions as memory allows, but of at least one.
 void SparseSnapshot::begin_lists() {
   const uint64_t partition_bytes = 1 + rows_.size() * sizeof(uint32_t) / kPartitions;
   const uint64_t count = std::clamp<uint64_t>(max_bytes_ / 4 / partition_bytes, 1, kPartitions - partition_);

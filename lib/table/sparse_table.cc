@@ -48,7 +48,7 @@ void SparseTable::push(std::span<const GradientPiece> pieces, float scale, doubl
     rows_.update(piece.keys, piece.rows, piece.gradients, scale, pool);
 }
 
-// Rows on disk are the owner's alone: with a spill one thread reads all.
+// Only the owner thread may read rows on disk, so with a spill one thread reads all rows.
 void SparseTable::read_rows(std::span<const uint64_t> keys, float* weights, ThreadPool& pool) const {
   const int64_t size = static_cast<int64_t>(keys.size());
   const int64_t at_once = rows_.spilled() ? std::max<int64_t>(size, 1) : rows_.rows_at_once();
@@ -64,7 +64,7 @@ void SparseTable::load_rows(std::span<const uint64_t> keys, const float* weights
 }
 
 uint64_t SparseTable::new_row_bytes() const {
-  constexpr uint64_t kIndexBytes = 24;  // a row, at most
+  constexpr uint64_t kIndexBytes = 24;  // the most bytes of index for one row
   return static_cast<uint64_t>(rows_.layout().stride()) * sizeof(float) + kIndexBytes;
 }
 

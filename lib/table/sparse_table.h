@@ -1,6 +1,6 @@
-// SparseTable: the rows of a parameter with sparse update.  A row exists from its first update on; before
-// that it reads as its initial weights, brought up to date like any other row.  With a policy rows come and
-// go as that says.
+// SparseTable: the rows of a parameter with sparse update.  A row exists from its first update on; before, it
+// reads as its initial weights, brought up to date like any other row.  A policy, if there is one, decides
+// when rows are created and removed.
 #ifndef PS_TABLE_SPARSE_TABLE_H_
 #define PS_TABLE_SPARSE_TABLE_H_
 
@@ -18,10 +18,11 @@ namespace ps {
 // Owner thread only; work is shared over the pool.
 class SparseTable final : public Table {
  public:
-  // Keys are below `bound`, and reached through an array of 4 bytes for each that there may be; or any keys,
-  // through hash indexes, when it is 0, as it is with a policy and with a spill.  With a `spill`, which
-  // must outlive the table, rows may be on disk: what pull gives is then good until the next call for any
-  // table of the spill but push, and read_rows is for the owner thread alone.
+  // Keys are below `bound`, and rows are found through an array of 4 bytes for each possible key.  With bound
+  // 0, which a policy or a spill requires, keys are any numbers, and rows are found through hash indexes.
+  // With a `spill`, which must outlive the table, rows may be on disk: pointers that pull gives are then
+  // valid until the next call other than push for any table of the spill, and only the owner thread may call
+  // read_rows.
   SparseTable(int64_t width, uint64_t bound, const Initializer& initializer,
               std::unique_ptr<Optimizer<float>> optimizer,
               const std::optional<RowPolicy>& policy = std::nullopt, RowSpill* spill = nullptr);
@@ -67,8 +68,8 @@ class SparseTable final : public Table {
   bool restores_partitions() const override { return !policy_ && rows_.restores_partitions(); }
   void restore_partition(uint32_t partition, const RowBlock& rows, uint64_t expected) override;
 
-  // Removes rows; those keys that have one then read as if they never had one.  Returns how many they were.
-  // Pointers to other rows stay good.
+  // Removes the rows of these keys, which then read as if they never had one.  Returns the number of removed
+  // rows.  Pointers to other rows stay valid.
   size_t erase(std::span<const uint64_t> keys) { return rows_.erase(keys); }
 
   void begin_snapshot(uint64_t max_bytes, TableSink sink) override {

@@ -9,10 +9,11 @@ namespace ps {
 
 namespace {
 
-constexpr size_t kAhead = 16;  // rows whose lines are on their way
+constexpr size_t kAhead = 16;  // rows are prefetched so far ahead
 
-// Some 200 µs of work and more.  Threads that are woken for less take the cores from those that prepare the
-// next batch: on two cores, passes of a factorisation machine took a third longer.
+// Returns the number of rows below which work is not shared: some 200 µs of work.  Threads that wake up for
+// less take the cores from the threads that prepare the next batch: on two cores, passes of a factorisation
+// machine took a third longer.
 int64_t rows_worth_sharing(const RowLayout& layout) {
   return std::clamp<int64_t>((512 << 10) / layout.stride(), 256, 64 << 10);
 }
@@ -43,7 +44,7 @@ uint64_t TrainedRows::memory_bytes() const {
 std::span<const uint32_t> TrainedRows::find(std::span<const uint64_t> keys, ThreadPool& pool,
                                             std::span<float*> rows) {
   storage_->fetch(keys);
-  if (layout_.stamped()) about_to_write(keys);  // being brought up to date is a change
+  if (layout_.stamped()) about_to_write(keys);  // bringing a row up to date writes it
   const int64_t size = static_cast<int64_t>(keys.size());
   if (missing_.size() < keys.size()) missing_.resize(keys.size());
   block_missing_.assign(static_cast<size_t>((size + block_ - 1) / block_), 0);
@@ -62,7 +63,7 @@ std::span<const uint32_t> TrainedRows::find(std::span<const uint64_t> keys, Thre
   return std::span(missing_).first(num_missing);
 }
 
-// Brings what it finds up to date, and puts the positions of what it does not find into `missing`.
+// Brings the rows that it finds up to date, and writes the positions of keys without a row to `missing`.
 size_t TrainedRows::find_block(std::span<const uint64_t> keys, std::span<float*> rows,
                                uint32_t* missing) const {
   constexpr size_t kAtOnce = 256;  // rows whose lines stay in the first-level cache
@@ -168,7 +169,8 @@ void TrainedRows::bring_up_to_date(std::span<const uint64_t> keys, std::span<flo
   });
 }
 
-// Rows that a snapshot has just copied are in the nearest caches: there they are written, if one thread does.
+// While a snapshot runs, a single thread alternates between copying kCopied rows and writing them, so that
+// the rows are still in the nearest caches when they are written.
 template <class Body>
 void TrainedRows::write(std::span<const uint64_t> keys, std::span<float* const> rows, ThreadPool& pool,
                         Body&& body) {
@@ -244,7 +246,7 @@ void TrainedRows::read(std::span<const uint64_t> keys, float* weights) const {
   }
 }
 
-// A row that time changes is read from a copy, so that reading never changes what training does next.
+// A row that idle steps change is brought up to date in a copy, so that reading never changes the training.
 void TrainedRows::read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const {
   if (found != nullptr && !layout_.stamped()) return optimizer_->read(layout_.row(found), weights);
   if (found == nullptr && absent_reads_zero_) return void(std::fill_n(weights, width(), 0.0f));
@@ -277,7 +279,7 @@ void TrainedRows::copy(std::span<const uint64_t> keys, RowBlock& rows) const {
 
 void TrainedRows::save(uint32_t partition, const KeyLists& lists, size_t at_once,
                        const std::function<void(const RowBlock&)>& take) const {
-  constexpr size_t kRows = 256;  // found at a time: their lines are still in the cache when they are copied
+  constexpr size_t kRows = 256;  // so few at a time that their lines are still in the cache when copied
   const std::vector<uint64_t> keys = keys_of(partition, lists);
   std::array<float*, kRows> rows;
   std::array<uint32_t, kRows> missing;

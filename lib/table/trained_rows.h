@@ -24,11 +24,11 @@
 
 namespace ps {
 
-// Owner thread only, but for reading while nothing changes the rows; without a spill any thread may read.
+// Owner thread only.  Without a spill, any thread may read while no thread changes the rows.
 class TrainedRows {
  public:
-  // As the constructor of SparseTable.  Rows have a history when there is a policy, and keys without a row read
-  // as zero when it admits them.
+  // See the constructor of SparseTable.  Rows have a history if there is a policy; keys without a row read as
+  // zero if it has admission.
   TrainedRows(int64_t width, uint64_t bound, const Initializer& initializer,
               std::unique_ptr<Optimizer<float>> optimizer, const std::optional<RowPolicy>& policy,
               RowSpill* spill);
@@ -44,31 +44,31 @@ class TrainedRows {
   uint64_t memory_bytes() const;
   bool spilled() const { return spilled_; }
 
-  // Rows that are one thread's at a time.
+  // The number of rows that one thread works on at a time.
   int64_t rows_at_once() const { return block_; }
 
-  // rows[i] <- the row of keys[i], up to date, or null.  Returns the positions in `keys` of those without a
-  // row, ascending; good until the next call of find.
+  // rows[i] <- the row of keys[i], up to date, or null.  Returns the positions of keys without a row in
+  // ascending order; valid until the next call of find.
   std::span<const uint32_t> find(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows);
 
-  // The same, and makes the rows that are not there.  Returns how many these were.
+  // The same, but creates missing rows.  Returns the number of created rows.
   size_t find_or_create(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows);
 
-  // rows[i] <- a new row for keys[i], which differ and have none; its floats are not set.  Either all keys get
-  // one or, when it throws, none.
+  // rows[i] <- a new row for keys[i]; its floats are not set.  The keys must be distinct and have no rows.
+  // When it throws, no key has got a row.
   void insert(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows);
 
-  // Fills a new row.  start_row: as if it had been there from the first step on.  start_row_now: as if it had
-  // seen all steps begun, and none had changed it.
+  // Fill a new row. start_row: as if it had existed from the first step on. start_row_now: as if it had seen
+  // all steps begun, and none had changed it.
   void start_row(uint64_t key, float* row) const;
   void start_row_now(uint64_t key, float* row) const;
 
-  // weights [width] <- those that start_row gives; `scratch` has layout().values() floats.
+  // weights [width] <- the weights that start_row writes; `scratch` has layout().values() floats.
   void initial_weights(uint64_t key, std::span<float> scratch, float* weights) const;
 
   void bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows, ThreadPool& pool);
 
-  // The step begun last, with gradients [keys, width].
+  // Applies the step begun last to rows, with gradients [keys, width].
   void update(std::span<const uint64_t> keys, std::span<float* const> rows, const float* gradients,
               float scale, ThreadPool& pool);
 
@@ -77,29 +77,30 @@ class TrainedRows {
     if (snapshot_) snapshot_->keep(keys);
   }
 
-  // Sets the weights [keys, width] of rows, as if they had just been made with them, and rows as they lay in a
-  // block.  Return how many rows they made.
+  // load sets the weights [keys, width] of rows, as if they had just been created with them; restore sets
+  // whole rows from a block.  Both return the number of rows that they created.
   size_t load(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool);
   size_t restore(const RowBlock& rows, ThreadPool& pool);
 
-  // As Table::restore_partition.
+  // See Table::restore_partition.
   bool restores_partitions() const { return storage_->adds_to_partitions() && !snapshot_; }
   void restore_partition(uint32_t partition, const RowBlock& rows, uint64_t expected);
 
-  // Removes the rows of those keys that have one, and returns how many they were.
+  // Removes the rows of those keys that have one, and returns their number.
   size_t erase(std::span<const uint64_t> keys);
 
-  // weights [keys, width] <- those to test and save with.
+  // weights [keys, width] <- the weights to test and save with.
   void read(std::span<const uint64_t> keys, float* weights) const;
   size_t num_missing(std::span<const uint64_t> keys) const;
 
-  // As Table::save_rows and Table::copy_rows.
+  // See Table::save_rows and Table::copy_rows.
   void save(uint32_t partition, const KeyLists& lists, size_t at_once,
             const std::function<void(const RowBlock&)>& take) const;
   void copy(std::span<const uint64_t> keys, RowBlock& rows) const;
 
-  // Calls body(key, row) for the rows of one of the partitions of table_partition.h, in no order that means
-  // anything: rows as they lie, not brought up to date.  It may write the row, but not insert or erase.
+  // Calls body(key, row) for the rows of one partition (table_partition.h) in an arbitrary order.  Rows are
+  // given as they are stored, not brought up to date.  The body may write the row, but must not insert or
+  // erase.
   template <class Body>
   void for_each_row(uint32_t partition, Body&& body) {
     auto prepare = [this](std::span<const uint64_t> keys) {
@@ -109,7 +110,7 @@ class TrainedRows {
     storage_->for_each_row(partition, prepare, body);
   }
 
-  // The same for reading alone.
+  // The same for reading only.
   template <class Body>
   void for_each_row(uint32_t partition, Body&& body) const {
     auto read = [&](uint64_t key, const float* row) { body(key, row); };
@@ -117,8 +118,8 @@ class TrainedRows {
         partition, [](std::span<const uint64_t>) {}, read);
   }
 
-  // Calls body(partition) for all partitions, shared over the pool; not while there is a snapshot or a spill,
-  // which belong to the owner's thread.
+  // Calls body(partition) for all partitions, shared over the pool.  With a snapshot or a spill, which belong
+  // to the owner thread, that thread calls it alone.
   template <class Body>
   void for_each_partition(ThreadPool& pool, Body&& body) const {
     const int64_t at_once = snapshot_ || spilled_ ? int64_t{kPartitions} : 1;
@@ -127,14 +128,14 @@ class TrainedRows {
     });
   }
 
-  // As Table::begin_snapshot and what follows it there.
+  // See Table::begin_snapshot and the methods that follow it there.
   void begin_snapshot(uint64_t max_bytes, SnapshotSink sink);
   bool sweep_snapshot(uint64_t rows);
   void end_snapshot() { snapshot_.reset(); }
   bool has_snapshot() const { return snapshot_ != nullptr; }
 
  private:
-  // body(block, first): writes these rows, which begin with rows[first].
+  // Calls body(block, first) to write rows, where block[0] is rows[first].
   template <class Body>
   void write(std::span<const uint64_t> keys, std::span<float* const> rows, ThreadPool& pool, Body&& body);
   size_t find_block(std::span<const uint64_t> keys, std::span<float*> rows, uint32_t* missing) const;
@@ -152,8 +153,8 @@ class TrainedRows {
   const std::unique_ptr<RowStorage> storage_;
   std::unique_ptr<SparseSnapshot> snapshot_;  // the running one, or null
 
-  // During find: positions of keys without a row.  While they are looked for, block i of the keys has
-  // block_missing_[i] of them in missing_ from i block_ on.
+  // During find: positions of keys without a row.  While threads search, block number i of the keys writes
+  // its block_missing_[i] positions to missing_ from i * block_ on.
   std::vector<uint32_t> missing_;
   std::vector<size_t> block_missing_;
 

@@ -2,7 +2,7 @@
 # lib/gpu/cuda/gpu/device.h.  The path of includes picks one.  lib/NAME/cuda/*.cu is compiled by this build's compiler
 # for the emulator always, into ps_NAME; and by nvcc with -DPS_CUDA=ON, into objects of the target cuda_objects.
 
-# What the emulator tells the sanitizer that this build has.
+# The hooks of the emulator for the sanitizer of this build.
 if(PS_SANITIZE MATCHES "address")
   set(gpu_hooks address)
 elseif(PS_SANITIZE MATCHES "thread")

@@ -1,6 +1,6 @@
-# Where a Unix user expects things, and a Debian package of them.  Completions come from the programs' own tables of
-# flags, pages of man1 belong to a program and are installed with it.  What was not built is left out: the quickstart
-# builds two programs.
+# Installs files where Unix users expect them, and makes a Debian package.  Completions are generated from the
+# programs' own tables of flags; a page of man1 is installed with its program.  Programs that were not built are left
+# out: the quickstart builds only two.
 include(GNUInstallDirs)
 set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
     WORLD_READ WORLD_EXECUTE)

@@ -1,5 +1,5 @@
-# What benchmarks are set beside, where it is installed: lib/bench/peers/NAME.cc is compiled when HEADER is found,
-# else NAME_absent.cc, which says so when it runs.  examples/setup.sh --bench installs them all.
+# Other projects' implementations for comparison in benchmarks: lib/bench/peers/NAME.cc is compiled when HEADER is
+# found, else NAME_absent.cc, which says so when it runs.  examples/setup.sh --bench installs them all.
 function(ps_peer name header)
   cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
   set(folder ${CMAKE_SOURCE_DIR}/lib/bench/peers)

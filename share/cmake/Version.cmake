@@ -1,4 +1,5 @@
-# What --version says: the version, the commit if this is a git tree, and the libraries that were built against.
+# The values that --version prints: the version, the commit if this is a git tree, and the versions of
+# libraries.
 set(PS_REVISION "")
 find_package(Git QUIET)
 if(GIT_FOUND AND EXISTS ${CMAKE_SOURCE_DIR}/.git)

@@ -1,5 +1,4 @@
-# shellcheck shell=bash disable=SC2034
-# What the launch scripts share.  Not a program.
+# shellcheck shell=bash disable=SC2034 Functions that the launch scripts share.  Not a program.
 PATH=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/../../build/release/bin:$PATH
 
 servers=1 ports=1 trainers=2 restarts=0
@@ -52,7 +51,7 @@ free_ports() {
   done
 }
 
-# What supervise starts: says who it is, and becomes the command.
+# The process that supervise starts: it writes its process id, and then runs the command in its own place.
 run_supervised() {
   echo "$BASHPID" >"$id_file"
   if [[ $(type -t "$1") == function ]]; then "$@"; else exec "$@"; fi

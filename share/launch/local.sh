@@ -7,8 +7,8 @@
 #   -n  trainers, 2 unless told
 #   -r  how often each process is started again when a signal has killed it, 0 unless told; servers need a
 #       checkpoint.directory in PS_SERVE_FLAGS or the job to go on from
-# What the trainers print comes through; trainer 0 speaks for all.  The exit status is that of the first trainer that
-# fails, or 0.  PS_SERVE_FLAGS holds further flags of ps-serve.
+# The output of the trainers is passed through; trainer 0 prints for all.  The exit status is that of the first
+# trainer that fails, or 0.  PS_SERVE_FLAGS holds further flags of ps-serve.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 

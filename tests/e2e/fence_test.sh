@@ -45,7 +45,7 @@ expect_end() {
   [[ $status == "$2" ]] || fail "process $1 ended with $status, expected $2: $(tail -n 3 ./*.err 2>&1)"
 }
 
-# What may not change: names, sizes and times.
+# Names, sizes and times of the files that must not change.
 folder() { find checkpoints -mindepth 1 ! -path 'checkpoints/servers*' -printf '%p %s %T@\n' | sort; }
 
 ps-datagen ctr --samples 40000 --output train.txt

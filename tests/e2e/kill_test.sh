@@ -57,7 +57,7 @@ start_job() {
   done
 }
 
-# Whether all trainers have ended, and well.
+# Returns 0 if all trainers have ended; fails the test if one has ended with an error.
 trainers_ended() {
   local rank
   for rank in 0 1 2; do kill -0 "${supervisors[2 + rank]}" 2>/dev/null && return 1; done

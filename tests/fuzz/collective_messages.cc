@@ -1,4 +1,4 @@
-// What ranks say to each other: each message read back from what was read is the same.
+// Messages between ranks: a decoded message is encoded and decoded again without a change.
 #include "base/error.h"
 #include "collective/net/messages.h"
 

@@ -1,4 +1,4 @@
-// What the harnesses of the formats share: bytes through a BatchReader, as one file.
+// Shared by the harnesses of data formats: reads bytes through a BatchReader, as one file.
 #ifndef PS_TESTS_FUZZ_FUZZ_READER_H_
 #define PS_TESTS_FUZZ_FUZZ_READER_H_
 

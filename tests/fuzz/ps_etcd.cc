@@ -1,4 +1,4 @@
-// What etcd, or somebody in its place, answers: each decoder takes it, or says that it is bad data.
+// Answers of etcd, or of an impostor: each decoder accepts them or reports bad data.
 #include <cstddef>
 #include <cstdint>
 #include <functional>

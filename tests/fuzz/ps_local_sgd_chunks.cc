@@ -1,4 +1,4 @@
-// What a trainer has of copies of its own, as a checkpoint keeps it.
+// The copies of weights of a trainer with local SGD, as a checkpoint stores them.
 //
 // input := (size:u16 piece[size])...
 #include "base/bytes.h"

@@ -1,4 +1,4 @@
-// What rounding took from gradients, as a checkpoint keeps it.
+// The residuals of gradients, as a checkpoint stores them.
 #include <cstring>
 
 #include "base/error.h"

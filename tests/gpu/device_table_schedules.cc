@@ -42,7 +42,8 @@ struct Call {
   std::vector<float> values;
 };
 
-// What the pages of DeviceTable say, one key after the other.
+// A reference implementation of the documented behaviour of DeviceTable, which works on one key after the
+// other.
 class SequentialTable {
  public:
   explicit SequentialTable(const DeviceTableOptions& options, uint32_t num_buckets)

@@ -74,7 +74,7 @@ bool failed(int status) {
   return !testing::ExitedWithCode(0)(status);
 }
 
-// What this build is to say of the fault; null: it cannot see it.
+// Returns the report that this build must give of the fault; null if it cannot detect the fault.
 const char* expected_report(const Scenario& scenario) {
   const std::string sanitizer = gpu::emulated::hooks::sanitizer();
   return sanitizer.empty() ? scenario.plain : sanitizer == "address" ? scenario.address : scenario.thread;

@@ -95,7 +95,8 @@ samples, ids = map(int, sys.argv[2:])
 
 def number(path): return float(open(path).read().split()[0])
 
-# Of a batch, in milliseconds: the median by the clock, and the mean of the processor time of server and trainers.
+# The cost of a batch in milliseconds: the median elapsed time, and the mean processor time of server and
+# trainers.
 def cost(name):
     times = [json.loads(line)["seconds"] for line in open(name + ".metrics.0") if '"batch"' in line]
     cpu = number(name + ".after") - number(name + ".before") + sum(number(f"{name}.usage.{rank}") for rank in (0, 1))

@@ -54,7 +54,7 @@ void write_data(const Generator& generator, const WriterEntry& format, const std
   output.finish();
 }
 
-// What a job file would say to read it.
+// Returns the options with which a job file reads such data.
 DataOptions options_to_read(const DataTraits& traits, std::string_view format) {
   DataOptions options;
   options.format = format;

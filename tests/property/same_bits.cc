@@ -1,4 +1,5 @@
-// What must not change a result: threads, tests in between, where rows are held.
+// Results must not depend on the number of threads, on tests in between, or on the place where rows are
+// stored.
 #include <gtest/gtest.h>
 
 #include <cmath>

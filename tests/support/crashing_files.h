@@ -103,7 +103,7 @@ class CrashingFiles final : public FileSystem {
     uint64_t written_ = 0, synced_ = 0;
   };
 
-  // Whether it is this file, or in this folder.
+  // Returns true if `path` is `folder` itself, or lies in it.
   static bool is_in(const std::string& path, const std::string& folder) {
     return path == folder || path.starts_with(folder + "/");
   }

@@ -1,5 +1,6 @@
-// Every bit flipped and every length cut, in place: writing a file anew for each would wait for the disk.  Of
-// each one in PS_TRY_EVERY, if that is set: a number prime to 8, so that the bits of a byte take turns.
+// Flips every bit of a file and cuts it to every length, in place, since writing a new file for each would
+// wait for the disk.  If PS_TRY_EVERY is set, it tries one bit and one length in so many: a number prime to
+// 8, so that all bits of a byte get their turn.
 #ifndef PS_TESTS_SUPPORT_DAMAGE_H_
 #define PS_TESTS_SUPPORT_DAMAGE_H_
 

@@ -13,12 +13,12 @@ inline int64_t number_from_environment(const char* name, int64_t otherwise) {
   return text != nullptr ? std::atoll(text) : otherwise;
 }
 
-// Of what is tried many times in a row, each one in so many is: 1, or PS_TRY_EVERY.
+// A test that tries many similar cases tries one in so many: 1, or PS_TRY_EVERY.
 inline int64_t try_every() {
   return number_from_environment("PS_TRY_EVERY", 1);
 }
 
-// `times`, or the part of it that is tried: 1 at least.
+// Returns the number of cases out of `times` to try: at least 1.
 inline int64_t tries(int64_t times) {
   return (times + try_every() - 1) / try_every();
 }

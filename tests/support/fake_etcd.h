@@ -34,7 +34,7 @@ class FakeEtcd {
     return EtcdClient(network_.transport(), place(), timeout);
   }
 
-  // What a lease has goes with it.
+  // Ends all leases, and deletes their keys.
   void end_leases() {
     for (auto& [id, seconds] : leases) {
       std::erase_if(store, [id = id](const auto& entry) { return entry.second.lease == id; });

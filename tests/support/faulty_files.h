@@ -20,8 +20,8 @@ namespace ps {
 // would have after a loss of power.
 class FaultyFiles final : public FileSystem {
  public:
-  // What a crash takes: names and bytes that were not synced, or the bytes alone, since a system may write
-  // its folders earlier than the files in them.
+  // The losses of a crash: names and bytes that were not synced, or the bytes alone, since a system may write
+  // folders earlier than the files in them.
   enum class Loss { kNamesAndBytes, kBytes };
 
   // Everything happens in `root`, a folder that is there.

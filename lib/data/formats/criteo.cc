@@ -27,8 +27,8 @@ std::ptrdiff_t columns(std::string_view line) {
   return std::count(line.begin(), line.end(), '\t') + 1;
 }
 
-// Where the fields of a line begin, and one past the tab or end after the last: field i is
-// [starts[i], starts[i + 1] - 1).
+// The offsets at which the fields of a line begin, and one past the tab or end after the last field: field i
+// is [starts[i], starts[i + 1] - 1).
 struct Fields {
   static constexpr size_t kMost = kIntegers + kCategories + 1;
   static constexpr size_t kTogether = 64;  // bytes looked at in one go
@@ -39,7 +39,7 @@ struct Fields {
   size_t length(size_t i) const { return starts[i + 1] - starts[i] - 1; }
 };
 
-// A bit for each of the 8 bytes at p that is a tab.
+// Returns a mask of 8 bits; bit i is set if p[i] is a tab.
 uint64_t tab_bits(const char* p) {
   constexpr uint64_t kEach = 0x0101010101010101u, kLow = kEach * 0x7f;
   uint64_t others;
@@ -49,7 +49,8 @@ uint64_t tab_bits(const char* p) {
   return (tabs >> 7) * 0x0102040810204080u >> 56;
 }
 
-// False when there are more fields than there may be.
+// Finds the tabs of a line, 64 bytes at a time.  Returns false when there are more fields than the format
+// allows.
 bool find_fields(const char* p, const char* end, Fields& fields) {
   size_t size = static_cast<size_t>(end - p), found = 1;
   fields.starts[0] = 0;
@@ -67,13 +68,15 @@ bool find_fields(const char* p, const char* end, Fields& fields) {
   return true;
 }
 
-// The whole number of the field, 0 when it is empty.  False unless it has up to 7 digits.
+// Reads a field with an integer of up to 7 digits; an empty field is 0.  Returns false when it has another
+// form.
 bool plain_integer(const char* p, size_t size, float& value) {
   uint64_t bytes;
   std::memcpy(&bytes, p, 8);
   bool negative = *p == '-';
   size_t digits = size - negative;
-  // Moved up so that the last digit is in the highest byte, in two steps since there may be none.
+  // Shifts the last digit into the highest byte; in two steps, since a shift by 64 bits, for an empty field,
+  // is undefined.
   bytes = ((bytes >> 8 * negative) ^ scan_internal::kZeros) << (56 - 8 * (digits & 7)) << 8;
   int32_t magnitude = static_cast<int32_t>(scan_internal::join_digits(bytes));
   value = static_cast<float>(negative ? -magnitude : magnitude);
@@ -97,8 +100,8 @@ class CriteoParser : public LineParser {
     if (!parse_plain(p, end, batch)) parse_any(p, end, batch);
   }
 
-  // A line as nearly all are: integers of up to 7 digits, categories of 8 bytes.  False, and nothing is
-  // appended, when it is anything else.
+  // The fast path for the form that nearly all lines have: integers of up to 7 digits, categories of 8 bytes.
+  // Returns false and appends nothing when the line has another form.
   bool parse_plain(const char* p, const char* end, Batch& batch) const {
     Fields fields;
     if (!find_fields(p, end, fields) || fields.size != columns_) return false;

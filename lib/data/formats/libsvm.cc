@@ -87,9 +87,10 @@ class LibsvmParser : public LineParser {
     }
   }
 
-  // False, and nothing is taken, when the feature at p is not plain, or those of the first run are refused.
+  // The fast path.  Returns false, with p unchanged, when the feature at p is not plain, or an id of the
+  // first run is refused.
   bool parse_runs(const char*& p, const char* end, SlotData& slot) const {
-    constexpr std::ptrdiff_t kMostBytes = 4 * FeatureRun::kMost;  // of a run: a feature has 4 or more
+    constexpr std::ptrdiff_t kMostBytes = 4 * FeatureRun::kMost;  // a feature has at least 4 bytes
     std::ptrdiff_t half = std::min((end - p) / 2, kMostBytes), rest = std::min(end - p - half, kMostBytes);
     const void* blank = std::memchr(p + half, ' ', static_cast<size_t>(rest));
     if (!blank) return false;
@@ -120,7 +121,7 @@ class LibsvmParser : public LineParser {
     slot_.add(slot, key - base_, value);
   }
 
-  // Appends to an array that is left out as long as all its elements are standard.
+  // Appends to an array that stays empty as long as all its elements are standard.
   template <class T>
   static void put_optional(std::vector<T>& values, size_t size, T value, T standard) {
     if (values.empty() && value == standard) return;
@@ -130,11 +131,11 @@ class LibsvmParser : public LineParser {
 
   const Key base_;
   const bool labelled_;
-  const bool guesses_;  // nobody has said whether there are labels, and nobody needs them
+  const bool guesses_;  // data.labels is not set and the task needs no labels: each line's form decides
   const FeatureSlot slot_;
 };
 
-// A label, if there are any, and then nothing, or "qid:", or an id with a colon.
+// Recognises a line of a label, if the data have labels, followed by nothing, "qid:", or an id with a colon.
 bool recognize(std::string_view line, const DataOptions& data) {
   std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
   const char *p = padded.data(), *end = p + line.size();

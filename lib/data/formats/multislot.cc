@@ -59,8 +59,9 @@ class MultislotParser : public LineParser {
     size_t option = 0;
   };
 
-  // A sparse slot as most are: up to 9 ids of up to 8 digits, one blank before and behind each number. False,
-  // and nothing is taken, when it is anything else, which parse_field knows to read or to refuse.
+  // The fast path for the form that most sparse slots have: up to 9 ids of up to 8 digits, with one blank
+  // before and after each number.  Returns false, with p unchanged, for any other form, which parse_field
+  // then reads or refuses.
   static bool take_slot(const char*& p, const Field& field, SlotData& slot) {
     const char* at = p + (*p == ' ');
     if (!is_digit(at[0]) || at[1] != ' ') return false;
@@ -82,7 +83,7 @@ class MultislotParser : public LineParser {
     return true;
   }
 
-  // The same for a label of one digit.
+  // The fast path for a label of one digit.
   static bool take_label(const char*& p, const char* end, float& label) {
     const char* at = p + (*p == ' ');
     if (at[0] != '1' || at[1] != ' ' || !is_digit(at[2]) || !at_end(at + 3, end)) return false;
@@ -91,7 +92,7 @@ class MultislotParser : public LineParser {
     return true;
   }
 
-  // Any field.  Not to be made part of the loop over fields, which it would slow down.
+  // Parses a field of any form.  Must not be inlined into the loop over fields, which it would slow down.
   [[gnu::noinline]] void parse_field(const char*& p, const char* end, size_t i, Batch& batch,
                                      float& label) const {
     uint64_t count = parse_count(p, end, i);
@@ -158,7 +159,8 @@ class MultislotParser : public LineParser {
     for (uint64_t n = 0; n < count; ++n) slot.values.push_back(parse_value(p, end, i));
   }
 
-  // Those with one blank behind each, up to the first that is not plain, or refused.  Returns how many.
+  // Parses ids that are followed by one blank each, up to the first that is not plain or is refused.  Returns
+  // how many it has parsed.
   static uint64_t parse_ids(const char*& p, uint64_t most, const FeatureSlot& slot_of, SlotData& slot) {
     FeatureRun run;
     const char* begin = p;
@@ -181,8 +183,8 @@ class MultislotParser : public LineParser {
 
   const std::vector<SlotOptions> options_;
   const size_t label_;
-  std::vector<Field> fields_;       // of a line
-  std::vector<FeatureSlot> slots_;  // of the batch
+  std::vector<Field> fields_;       // the fields of a line, in order
+  std::vector<FeatureSlot> slots_;  // the slots of the batch
 };
 
 DataSchema schema(const DataOptions& data, std::string_view) {

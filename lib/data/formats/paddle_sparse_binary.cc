@@ -44,7 +44,8 @@ class PaddleSparseBinaryParser : public LineParser {
     if (!scan_uint(p, value) || !(p == end || *p == ',')) fail_number(Scan::kNotNumber, what, begin, end);
   }
 
-  // Whatever is not plain, or refused, is left for parse_feature; at least the last feature of the line is.
+  // The fast path for plain features.  It stops at the first feature that is not plain or is refused, at the
+  // latest before the last feature of the line; parse_feature reads the rest.
   void parse_runs(const char*& p, SlotData& slot) const {
     FeatureRun run;
     const char* begin = p;
@@ -72,7 +73,7 @@ class PaddleSparseBinaryParser : public LineParser {
   const FeatureSlot slot_;
 };
 
-// Two whole numbers, or one where there are no labels, and then nothing or "id 1".
+// Recognises a line of two whole numbers, or one where there are no labels, followed by nothing or by "id 1".
 bool recognize(std::string_view line, const DataOptions& data) {
   std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
   const char* p = padded.data();

@@ -41,7 +41,8 @@ class PaddleSparseFloatParser : public LineParser {
     parse_feature(p, end, slot);
   }
 
-  // Whatever is not plain, or refused, is left for parse_feature; at least the last feature of the line is.
+  // The fast path for plain features.  It stops at the first feature that is not plain or is refused, at the
+  // latest before the last feature of the line; parse_feature reads the rest.
   void parse_runs(const char*& p, SlotData& slot) const {
     FeatureRun run;
     const char* begin = p;
@@ -72,7 +73,7 @@ class PaddleSparseFloatParser : public LineParser {
   const FeatureSlot slot_;
 };
 
-// A number and a comma, if there are labels, and "id value".
+// Recognises a line of a number and a comma, if there are labels, followed by "id value".
 bool recognize(std::string_view line, const DataOptions& data) {
   std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
   const char* p = padded.data();

@@ -44,7 +44,8 @@ class RecordsParser : public Parser {
   const DataSchema schema_;
 };
 
-// What the job file says of dim holds for the ids of a single slot, when it says less than the file.
+// Returns the schema of the file's header.  For a single slot, a dim of the job file that is smaller than the
+// file's replaces it.
 DataSchema schema(const DataOptions& data, std::string_view head) {
   if (!is_records(head)) return data.slots.empty() ? data.single_slot() : data.listed_slots();
   RecordsPart part = decode_records_part(head);

@@ -14,7 +14,7 @@ namespace ps {
 
 namespace {
 
-// Lines whose blocks carry the last words of the text before them.
+// Splits text into blocks of lines.  Each block carries the last words of the text before it.
 class TextSplitter : public Splitter {
  public:
   TextSplitter(ByteSource& source, int context) : lines_(source), context_(static_cast<size_t>(context)) {}
@@ -27,8 +27,8 @@ class TextSplitter : public Splitter {
   }
 
  private:
-  // Only the end of a long text can hold its last words; a word may be cut there, so the first one found is
-  // dropped.
+  // Keeps the last words of `text`. It looks at the last bytes only, and at more of them if they hold too few
+  // words; the first word found there is dropped, since it may be the end of a longer one.
   void remember(std::string_view text) {
     for (size_t tail = 4096;; tail *= 8) {
       bool whole = text.size() <= tail;

@@ -27,7 +27,7 @@ AliasTable::AliasTable(std::span<const double> weights) {
       small.push_back(high);
     }
   }
-  // What is left has height 1 but for rounding.
+  // The remaining columns have height 1, except for rounding errors.
   for (uint32_t i : small) columns_[i] = {0, i};
   for (uint32_t i : large) columns_[i] = {0, i};
 }

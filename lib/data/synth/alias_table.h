@@ -21,7 +21,7 @@ class AliasTable {
   uint32_t draw(uint64_t bits) const {
     uint32_t column = static_cast<uint32_t>(((bits >> 32) * columns_.size()) >> 32);
     const Column& chosen = columns_[column];
-    // Without a branch: nobody could guess the coin.
+    // Without a branch, since no branch predictor can guess the coin.
     uint32_t toss = static_cast<uint32_t>(bits) < chosen.keep;
     return chosen.other ^ ((column ^ chosen.other) & (0 - toss));
   }
@@ -29,7 +29,7 @@ class AliasTable {
  private:
   struct Column {
     uint32_t keep;   // probability of the column's own index, times 2^32
-    uint32_t other;  // what is drawn otherwise; the column itself when it is always kept
+    uint32_t other;  // the index drawn otherwise; the column's own if it is always kept
   };
   std::vector<Column> columns_;
 };

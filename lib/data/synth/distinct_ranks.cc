@@ -9,24 +9,24 @@ namespace {
 
 constexpr int kRankBits = 48;
 
-// With so many places few ids of a row meet another's; those of 40 ids take 4 KB, and none of the usual rows
-// takes more than 16.
+// Returns the size of the hash set for a row of so many ids.  It is so large that collisions are rare; 40 ids
+// take 4 KB, and rows of usual length at most 16 KB.
 constexpr uint64_t places_for(uint64_t ranks) {
   return std::bit_ceil(std::max<uint64_t>(2, ranks <= 256 ? 8 * ranks : 2 * ranks + 2));
 }
 
-// Random numbers that are enough for most rows of 40 ids, repeats included.
+// Returns how many random numbers are drawn ahead: enough for most rows, repeated ids included.
 constexpr uint64_t ahead_for(uint64_t ranks, Coins coins) {
   return ranks * 9 / 4 + 1 + (coins == Coins::kOneEach ? ranks : 0);
 }
 
-// A steep law draws the same few ids for ever: after so many draws, the most frequent ids not yet drawn
-// follow, which is what drawing on would most likely have given.
+// A steep law would draw the same few ids for a very long time.  After so many draws, the row is filled up
+// with the most frequent ids that are not drawn yet, which further draws would most likely have given.
 constexpr uint64_t most_draws(uint64_t count) {
   return 16 * count + 64;
 }
 
-// Rows of up to so many are drawn by draw_few.
+// Rows of up to so many ids are drawn by draw_few.
 constexpr uint64_t kFew = 8;
 
 }  // namespace
@@ -43,27 +43,29 @@ DistinctRanks::Set DistinctRanks::begin_row(uint64_t count) {
   return {places_.data(), round_ << kRankBits, 64 - std::countr_zero(places)};
 }
 
-// False when the rank was there.  Has no branch for that, since nobody could guess it: many draws are of
-// ranks that are drawn often.
+// Returns false if the set has the rank already.  Has no branch for that: repeated ranks are common, and no
+// branch predictor can guess them.
 inline bool DistinctRanks::Set::insert(uint64_t rank) {
   uint64_t entry = rank | round, place = rank * 0x9e3779b97f4a7c15ULL >> shift, difference;
-  // Another rank of this round differs in the low bits alone.
+  // A place that another rank of this round occupies differs from `entry` in the low kRankBits bits alone; a
+  // free place differs in the high bits too.  So the loop probes on exactly while 1 <= difference <
+  // 2^kRankBits.
   while ((difference = places[place] ^ entry) - 1 < (uint64_t{1} << kRankBits) - 1)
     place = (place + 1) & (~uint64_t{0} >> shift);
   places[place] = entry;
   return difference != 0;
 }
 
-// Takes ranks until there are `count`, or `draws` are done, or the numbers drawn ahead are used up.  Returns
-// how many draws are left.
+// Adds ranks until there are `count` of them, or `draws` draws are done, or the numbers drawn ahead are used
+// up.  Returns how many of `draws` remain.
 //
-// How many numbers a draw takes is known only after its first one, so that a draw would wait for the one
-// before.  Therefore the first step is made for every number, whether a draw begins there or not; what is
-// left to wait for is an addition.
+// How many random numbers a draw consumes is known only after its first step, so each draw would depend on
+// the result of the one before.  Therefore a first loop computes the first step for every number, as if a
+// draw began at each; in the second loop, a draw depends on the one before by an addition alone.
 template <Coins kCoins>
 uint64_t DistinctRanks::draw_some(const ZipfLaw& law, uint64_t count, uint64_t draws, Set seen,
                                   ExampleRandom& random) {
-  // A draw takes a number at least, so that there are draws for all of them.
+  // Each draw consumes at least one number, so no more numbers than draws are needed.
   size_t ahead = std::min({ahead_for(count - taken_, kCoins), uint64_t{kMostAhead}, draws});
   for (size_t i = 0; i < ahead + 2; ++i) {
     numbers_[i] = random.peek64(i);
@@ -90,7 +92,8 @@ uint64_t DistinctRanks::draw_some(const ZipfLaw& law, uint64_t count, uint64_t d
   return draws;
 }
 
-// The same ranks, one at a time, for rows so short that a look at all ranks is less than a set.
+// Draws the same ranks one at a time, for rows so short that comparing a rank with all others is faster than
+// a hash set.
 void DistinctRanks::draw_few(const ZipfLaw& law, uint64_t count, Coins coins, ExampleRandom& random) {
   uint64_t draws = most_draws(count);
   for (uint64_t next = 0; taken_ < count;) {

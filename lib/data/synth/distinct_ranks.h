@@ -13,14 +13,14 @@
 
 namespace ps {
 
-// Whether a row needs a random number of its own for each id, as those with values do.
+// kOneEach: each id of a row gets a random number of its own, as rows with values need.
 enum class Coins { kNone, kOneEach };
 
-// Reused: nothing is allocated per row once it has grown.  Scratch of one thread.
+// Scratch memory of one thread.  Reused, it allocates nothing per row once it has grown.
 class DistinctRanks {
  public:
-  // Replaces the ranks by `count` <= law.num_ranks() distinct ones, in the order drawn.  With kOneEach the
-  // number after those of a rank becomes its coin.
+  // Replaces the ranks by `count` <= law.num_ranks() distinct ones, in the order drawn.  With kOneEach, the
+  // random number that follows the numbers of a rank becomes its coin.
   void draw(const ZipfLaw& law, uint64_t count, Coins coins, ExampleRandom& random);
 
   std::span<const uint64_t> ranks() const { return std::span(ranks_).first(taken_); }
@@ -42,7 +42,7 @@ class DistinctRanks {
   template <Coins kCoins>
   uint64_t draw_some(const ZipfLaw& law, uint64_t count, uint64_t draws, Set seen, ExampleRandom& random);
 
-  // Random numbers looked at together; a row of 40 ids needs about 85.
+  // The most random numbers drawn ahead; a row of 40 ids needs about 85.
   static constexpr size_t kMostAhead = 128;
 
   std::vector<uint64_t> places_;
@@ -50,7 +50,7 @@ class DistinctRanks {
   std::vector<uint64_t> ranks_, coins_;  // the first taken_ count
   size_t taken_ = 0;
   std::array<uint64_t, kMostAhead + 2> numbers_;  // drawn ahead
-  std::array<uint32_t, kMostAhead + 2> columns_;  // what the law's first step makes of them
+  std::array<uint32_t, kMostAhead + 2> columns_;  // results of the law's first step for each of numbers_
 };
 
 }  // namespace ps

@@ -14,7 +14,7 @@
 
 namespace ps {
 
-// High and low half of a 128-bit product: an integer in [0, b), and the fraction that was cut off.
+// High and low half of a 128-bit product: an integer in [0, b), and its fraction.
 struct WideProduct {
   uint64_t high, low;
 };
@@ -24,7 +24,7 @@ inline WideProduct multiply_wide(uint64_t a, uint64_t b) {
   return {static_cast<uint64_t>(product >> 64), static_cast<uint64_t>(product)};
 }
 
-// What a sequence is for, so that examples, their calibration and the truth are independent of each other.
+// The use of a sequence: different uses have independent numbers.
 enum class Purpose : uint64_t { kExample, kCalibration, kTruth };
 
 class ExampleRandom {
@@ -36,14 +36,15 @@ class ExampleRandom {
 
   uint64_t next64() { return mix(state_ += kStep); }
 
-  // The number that next64 would give after `ahead` others; and leaving out the next `numbers`.
+  // peek64 returns the number that next64 would return after `ahead` calls; skip leaves out the next
+  // `numbers`.
   uint64_t peek64(uint64_t ahead) const { return mix(state_ + (ahead + 1) * kStep); }
   void skip(uint64_t numbers) { state_ += numbers * kStep; }
 
   static double uniform_of(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }  // [0, 1)
   double uniform() { return uniform_of(next64()); }
 
-  // [0, bound); its bias is below bound / 2^64, which no sample of data can show.
+  // Returns a number in [0, bound).  Its bias is below bound / 2^64, too small to be seen in any data.
   uint64_t below(uint64_t bound) { return multiply_wide(next64(), bound).high; }
 
   double normal() {

@@ -1,5 +1,5 @@
-// Where the ids of synthetic examples come from, and what each says about the label.  Used by sparse-binary,
-// sparse-float, ctr and criteo.
+// FeatureLaw: draws the ids of synthetic examples, and gives each id its true weight for the label.  Used by
+// sparse-binary, sparse-float, ctr and criteo.
 #ifndef PS_DATA_SYNTH_FEATURE_LAW_H_
 #define PS_DATA_SYNTH_FEATURE_LAW_H_
 
@@ -23,8 +23,8 @@ struct Feature {
 };
 
 // Ids in [first_key, first_key + num_keys).  The id of a rank of Zipf's law is a pseudorandom permutation of
-// it, so that hot ids are spread; its true weight depends on (seed, id), and halves with every fourfold
-// rank beyond 1024: nobody could learn the weights of ids that are seen once.  Constant after construction:
+// it, so that hot ids are spread; its true weight depends on (seed, id), and halves with every fourfold rank
+// beyond 1024, since no model can learn the weights of ids that are seen once.  Constant after construction:
 // any thread may draw.
 class FeatureLaw {
  public:
@@ -32,7 +32,7 @@ class FeatureLaw {
 
   uint64_t num_keys() const { return law_.num_ranks(); }
 
-  // Frequent ranks are looked up: the law has asked already whether the rank is one of them.
+  // Looks frequent ranks up in a table, since the law has already tested if the rank is a frequent one.
   Feature draw(ExampleRandom& random) const {
     uint64_t rank = law_.draw(random);
     return rank < hot_.size() ? hot_[rank] : feature(rank);
@@ -53,7 +53,8 @@ class FeatureLaw {
     for (size_t i = 0; i < row.ranks().size(); ++i) sink(feature(row.ranks()[i]), row.coins()[i]);
   }
 
-  // Computed for frequent ranks too, for rows: to look them up costs a branch that nobody could guess.
+  // Computes the feature of any rank, for whole rows: a look-up of the frequent ranks would cost a branch
+  // that predictors cannot guess.
   Feature feature(uint64_t rank) const {
     Key key = first_key_ + permutation_(rank);
     int32_t uniform = static_cast<int32_t>(hash_key(key ^ seed_) >> 32);
@@ -61,7 +62,7 @@ class FeatureLaw {
   }
 
  private:
-  // std::bit_width for numbers below 2^52: from the exponent of a float, which has no branch for 0.
+  // std::bit_width for numbers below 2^52, from the exponent of a double, without a branch for 0.
   static size_t bit_width(uint64_t value) {
     return (std::bit_cast<uint64_t>(static_cast<double>(static_cast<int64_t>(2 * value + 1))) >> 52) - 1023;
   }
@@ -70,8 +71,8 @@ class FeatureLaw {
   Key first_key_;
   ZipfLaw law_;
   Permutation permutation_;
-  std::array<float, 49> scales_;  // of true weights, by the number of bits of the rank
-  std::vector<Feature> hot_;      // of the first ranks
+  std::array<float, 49> scales_;  // scale of true weights, by the number of bits of the rank
+  std::vector<Feature> hot_;      // the features of the first ranks
 };
 
 }  // namespace ps

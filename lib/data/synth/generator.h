@@ -1,5 +1,5 @@
-// Synthetic data of several kinds, whose law is known, so that what can be learned from it is known too. Used
-// by ps-datagen, benchmarks and tests.
+// Synthetic data of several kinds.  Their law is known, so that the score of the best possible model is known
+// too. Used by ps-datagen, benchmarks and tests.
 //
 // Adding a kind is a file that ends in one GeneratorEntry, and a line in catalog.cc.
 #ifndef PS_DATA_SYNTH_GENERATOR_H_
@@ -20,7 +20,8 @@
 
 namespace ps {
 
-// What a user may choose.  A kind's defaults have a value for exactly the parameters that it uses.
+// The parameters that a user may choose.  The defaults of a kind have a value for exactly the parameters that
+// it uses.
 struct SynthOptions {
   struct CountRange {
     int64_t minimum, maximum;
@@ -33,23 +34,23 @@ struct SynthOptions {
   std::optional<double> positive_rate;  // mean of 0/1 labels, in (0, 1)
   std::optional<double> interaction;    // share of the truth that is in pairs of ids, in [0, 1)
 
-  // Takes the parameters that are set in `chosen`.  Throws kUsage for one that this kind does not use, or
-  // that is out of its range.
+  // Copies the parameters that are set in `chosen`.  Throws kUsage for a parameter that this kind does not
+  // use, or whose value is out of range.
   void apply(const SynthOptions& chosen, std::string_view kind);
 
-  // {"dim": …}, those in use.
+  // Returns the parameters in use: {"dim": …}.
   Json to_json() const;
 };
 
-// What Sample::truth says of each example.
+// The meaning of Sample::truth.
 enum class TruthKind {
   kProbability,  // P(label = 1)
   kMean,         // expected label
-  kClass,        // the class that a classifier who knows the law would answer
+  kClass,        // the answer of a classifier that knows the law
   kLogLoss,      // minus the log probability of the example's words under the law, in nats
 };
 
-// Examples, the truth about them, and scratch space.  Reused: nothing is allocated per example once it has
+// Examples, the truth about them, and scratch space.  Reused, it allocates nothing per example once it has
 // grown.
 struct Sample {
   Batch batch;
@@ -62,7 +63,7 @@ class Generator {
  public:
   virtual ~Generator() = default;
 
-  // What the batches hold, for the writer.
+  // Describes the batches, for the writer.
   virtual const DataTraits& traits() const = 0;
   virtual TruthKind truth_kind() const = 0;
 
@@ -73,7 +74,7 @@ class Generator {
   // The most ids or values of one example; blocks are sized by it.
   virtual int64_t max_row_values() const = 0;
 
-  // What is known about the law itself, for --truth; an object.
+  // Returns an object of known facts about the law itself, for --truth.
   virtual Json facts() const { return Json::object(); }
 };
 
@@ -87,7 +88,7 @@ struct GeneratorEntry {
 
 std::span<const GeneratorEntry* const> generator_catalog();
 
-// Throws kUsage, naming the kinds there are.
+// Throws kUsage with the names of all kinds.
 const GeneratorEntry& find_generator(std::string_view name);
 
 }  // namespace ps

@@ -143,7 +143,8 @@ class Language : public Generator {
     return std::find(own, own + j, own[j]) != own + j;
   }
 
-  // The law that one step leaves as it is, by iteration: each step shrinks the distance by 1 - kZipfShare.
+  // Computes the law that one step leaves unchanged by iteration: each step multiplies the distance to it by
+  // 1 - kZipfShare.
   std::vector<double> stationary_law() const {
     std::vector<double> law = zipf_probabilities_, next;
     for (int step = 0; step < 50; ++step) {  // 0.6^50 < 1e-11

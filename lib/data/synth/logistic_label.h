@@ -12,8 +12,8 @@ namespace ps {
 // weights.
 class LogisticLabel {
  public:
-  // Examples drawn to learn the mean and deviation of the score: their positive rate is exact, that of the
-  // data then differs by about 0.002.
+  // Examples that are drawn to estimate mean and deviation of the score.  Their positive rate is exact; the
+  // rate of the data then differs from it by about 0.002.
   static constexpr int kCalibrationExamples = 8192;
 
   // Chooses scale and offset so that the logits of `scores` have deviation `logit_deviation` (2 gives an AUC

@@ -16,7 +16,8 @@ static std::string text_of(SynthOptions::CountRange range) {
   return cat(range.minimum, ":", range.maximum);
 }
 
-// Takes `chosen`, if set, for a parameter that the kind uses and whose bounds hold.
+// Sets the parameter `out` to `chosen`, if that is set.  Throws kUsage if the kind does not use the
+// parameter, or the value is out of bounds.
 template <class T>
 static void take(std::optional<T>& out, const std::optional<T>& chosen, std::string_view kind,
                  std::string_view flag, bool in_range, std::string_view range) {

@@ -9,9 +9,9 @@
 
 namespace ps {
 
-// Numbers below n are cut into a high part below m, at most 64, and a low part of k bits, where m 2^k is at
+// Numbers below n are split into a high part below m, at most 64, and a low part of k bits, where m 2^k is at
 // least n and at most 3 % more (for n above 64).  Each step changes one part by the other, or by itself
-// invertibly.  A result outside [0, n) goes round again, which is rare enough to be predicted.
+// invertibly.  A result outside [0, n) is permuted again, which is so rare that branch prediction works.
 class Permutation {
  public:
   // n in [1, 2^48].  Permutations of different streams are independent.

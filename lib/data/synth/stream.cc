@@ -14,8 +14,8 @@
 namespace ps {
 namespace {
 
-// Examples of a block, and values when rows are long: the batch of a block, its text and the tables of the
-// law then share the second-level cache.
+// The most examples of a block, and the most values if rows are long: the batch of a block, its text and the
+// tables of the law then fit into the second-level cache together.
 constexpr int64_t kBlockExamples = 256, kBlockValues = int64_t{1} << 18;
 // Blocks that threads may be ahead of the sink, for each of them: enough to even out their times.
 constexpr int kBlocksPerThread = 4;
@@ -26,11 +26,11 @@ struct StreamBlock {
   Sample sample;
   std::string bytes;
   std::exception_ptr error;
-  bool done;  // guarded by the stream's mutex; the rest belongs to whoever took the block
+  bool done;  // guarded by the stream's mutex; all else belongs to the thread that took the block
 };
 
-// A ring of blocks: any thread fills the next one, and the caller's, which also fills some, hands them out in
-// order.  So no thread waits for another before it is a whole ring ahead.
+// A ring of blocks.  Each thread fills the next free block; the caller's thread hands the blocks out in
+// order, and fills some itself.  No thread waits for another until it is a whole ring ahead.
 class Stream {
  public:
   Stream(const Generator& generator, const Writer& writer, const StreamOptions& options)
@@ -56,7 +56,8 @@ class Stream {
       if (std::this_thread::get_id() != caller) return fill_blocks();
       if (wanted) wanted = hand_out(sink, truth);
     });
-    // The others may have filled all blocks of a short stream before the caller's thread had a part in it.
+    // The other threads may have filled all blocks of a short stream before the caller's thread hands any
+    // out.
     if (wanted) wanted = hand_out(sink, truth);
     if (!wanted) return;
     frame.clear();
@@ -65,7 +66,7 @@ class Stream {
   }
 
  private:
-  // Every thread but the caller's.
+  // The loop of all threads except the caller's.
   void fill_blocks() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -76,7 +77,8 @@ class Stream {
     }
   }
 
-  // The caller's thread: until the stream ends, or the sink wants no more, which is false.
+  // The loop of the caller's thread.  Returns true at the end of the stream, false when the sink wants no
+  // more.
   bool hand_out(const StreamSink& sink, TruthReport* truth) {
     std::unique_lock lock(mutex_);
     try {
@@ -101,7 +103,8 @@ class Stream {
     }
   }
 
-  // The next block in order, filled, if need be here; null after the last one.
+  // Returns the next block in order; fills it on this thread if no other thread has begun it.  Null after the
+  // last one.
   StreamBlock* next_done(std::unique_lock<std::mutex>& lock) {
     for (;;) {
       StreamBlock& next = blocks_[next_out_ % blocks_.size()];
@@ -116,7 +119,8 @@ class Stream {
     }
   }
 
-  // Gives the next examples to a free block; null when there is none, or no example.
+  // Reserves the next examples for a free block, and returns the block.  Null when no block is free, or no
+  // examples remain.
   StreamBlock* take() {
     uint64_t left = options_.samples == 0 ? UINT64_MAX : options_.samples - planned_;
     if (left == 0 && !ended_) {

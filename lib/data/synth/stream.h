@@ -18,16 +18,16 @@ struct StreamOptions {
   int threads = 1;
   bool sorted = false;                   // ids of a row in ascending order
   int64_t max_block = INT64_MAX;         // examples handed to the sink at once; few for a slow, steady stream
-  std::function<bool()> stop = nullptr;  // asked now and then; true ends the stream early, in good order
+  std::function<bool()> stop = nullptr;  // called now and then; true ends the stream early, but properly
 };
 
-// Takes the next bytes, which hold `examples` examples; false, when nobody wants more, breaks the stream off.
+// Takes the next bytes, which hold `examples` examples.  Returning false breaks the stream off.
 using StreamSink = std::function<bool(std::string_view bytes, int64_t examples)>;
 
-// Generates, formats and hands to `sink`, on the caller's thread, what options say: first the writer's
-// beginning, last its end, each with 0 examples.  The bytes are the same for any number of threads.  Adds
-// what it generated to `truth`, unless null.  Memory is bounded however long the stream.  Throws kUsage when
-// the numbers of the examples would pass 2^64.
+// Generates and formats the examples that `options` ask for, and hands them to `sink` on the caller's thread.
+// The writer's beginning comes first and its end last, each with 0 examples.  The bytes are the same for any
+// number of threads.  Adds the examples to `truth`, unless it is null.  Memory does not grow with the length
+// of the stream.  Throws kUsage when the numbers of the examples would pass 2^64.
 void generate_stream(const Generator& generator, const Writer& writer, const StreamOptions& options,
                      const StreamSink& sink, TruthReport* truth);
 

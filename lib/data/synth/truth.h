@@ -1,4 +1,4 @@
-// What the best possible model would score on the examples that were generated.  Used by ps-datagen --truth.
+// TruthReport: the scores of the best possible model on the generated examples.  Used by ps-datagen --truth.
 #ifndef PS_DATA_SYNTH_TRUTH_H_
 #define PS_DATA_SYNTH_TRUTH_H_
 
@@ -17,7 +17,7 @@ class TruthReport {
 
   void add(const Sample& sample);
 
-  // {"samples": …} and, by kind:
+  // Returns {"samples": …} and further keys by kind:
   //   kProbability  positive_rate, auc (to 1e-5), log_loss: of the true probabilities
   //   kMean         label_mean, label_deviation, rmse: of the true means
   //   kClass        accuracy: of who knows the law
@@ -32,7 +32,7 @@ class TruthReport {
   uint64_t samples_ = 0, words_ = 0;
   double label_sum_ = 0, label_squares_ = 0;
   double loss_ = 0;                              // log loss, squared error, or right answers
-  std::vector<uint64_t> positives_, negatives_;  // by probability
+  std::vector<uint64_t> positives_, negatives_;  // histograms over the true probability
 };
 
 }  // namespace ps

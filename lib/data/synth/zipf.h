@@ -1,11 +1,11 @@
 // Zipf's law over [0, n): rank r is drawn with probability proportional to (r + 1)^-a.  Exact, in constant
 // time and a few kilobytes for any n.  Used by every kind of synthetic data with ids or words.
 //
-// The ranks are cut into ranges: the first 1024 alone, then ranges that grow by 1/64.  An alias table chooses
-// a range by the mass of the step function that lies over the law on it; a rank drawn evenly from the range
-// is then kept with probability law / step, which is at least (64/65)^a, so that all but a few draws are kept
-// without computing a power. (Rejection-inversion, Hörmann and Derflinger 1996, needs a logarithm and an
-// exponential a draw.)
+// The ranks are divided into ranges: each of the first 1024 ranks is one, the following ranges grow by 1/64.
+// An alias table chooses a range by the mass of the step function that lies over the law on it; a rank drawn
+// evenly from the range is then kept with probability law / step, which is at least (64/65)^a, so that nearly
+// all draws are kept without computing a power. (Rejection-inversion, Hörmann and Derflinger 1996, needs a
+// logarithm and an exponential a draw.)
 #ifndef PS_DATA_SYNTH_ZIPF_H_
 #define PS_DATA_SYNTH_ZIPF_H_
 
@@ -23,7 +23,7 @@ class ZipfLaw {
   // num_ranks in [1, 2^48]; exponent >= 0, where 0 is the uniform law.
   ZipfLaw(uint64_t num_ranks, double exponent);
 
-  // Ranks that are drawn as such: for exponents about 1 they take half of all draws.
+  // Ranks that are a range of their own: for exponents about 1 they are half of all draws.
   static constexpr uint64_t kSingleRanks = 1024;
 
   uint64_t num_ranks() const { return num_ranks_; }
@@ -37,17 +37,17 @@ class ZipfLaw {
     }
   }
 
-  // A draw in two steps, for many at a time: from the next random number, and from the one after it, which is
-  // used when the first step gave a range.
+  // A draw in two steps, so that many draws can overlap.  The first step uses one random number; if it chose
+  // a range of several ranks, the second step uses the number after it.
   struct Draw {
     uint64_t rank;
     uint32_t numbers;  // random ones that were used: 1 or 2
-    bool kept;         // else the draw begins again, with the numbers that follow
+    bool kept;         // false: the draw is repeated with the numbers that follow
   };
   uint32_t column(uint64_t bits) const { return table_.draw(bits); }
   Draw finish(uint32_t column, uint64_t bits) const {
-    // A single rank is its distance from the start of an empty range.  Masks, since nobody could guess a
-    // branch, and compilers make one of a question.
+    // A single rank is its distance from the start of an empty range.  The code uses masks, since a branch
+    // could not be predicted, and compilers turn a conditional expression into one.
     uint32_t ranged = 0 - static_cast<uint32_t>(column >= kSingleRanks);
     const Range& range = ranges_[(column - (kSingleRanks - 1)) & ranged];
     WideProduct place = multiply_wide(bits, range.width);
@@ -62,12 +62,12 @@ class ZipfLaw {
     uint64_t surely_kept;  // law / step at the last rank of the range, times 2^64
   };
 
-  // Whether a rank is kept by a coin with `fraction` / 2^64.
+  // Returns true if the rank is kept, given the random fraction `fraction` / 2^64.
   bool kept(const Range& range, uint64_t rank, uint64_t fraction) const;
 
   uint64_t num_ranks_;
   double exponent_;
-  std::vector<Range> ranges_;  // an empty one, and those after the single ranks
+  std::vector<Range> ranges_;  // an empty range, then the ranges behind the single ranks
   AliasTable table_;
 };
 

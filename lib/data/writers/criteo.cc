@@ -2,7 +2,7 @@
 //   "integers"     13 dense values, of which -0 stands for a missing one
 //   "C1" to "C26"  one key each, or none when missing: column * 2^32 + token, written as eight hexadecimal
 //   digits
-// The reader hashes the digits, so its ids are others, one for one.
+// The reader hashes the digits, so its ids differ from these keys, but correspond to them one to one.
 //
 //   line = label { TAB [ integer ] } { TAB [ hex8 ] } (ps-data(5))
 #include <cmath>

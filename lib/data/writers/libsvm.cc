@@ -1,5 +1,5 @@
-// libsvm's format, with zero-based ids as they are.  Several sparse slots of disjoint ids are written one
-// after the other.  Of one dense slot, value i has id i, and zeros are left out.
+// libsvm's format, with ids that begin at zero.  Several sparse slots of disjoint ids are written one after
+// the other.  In a dense slot, value i has id i, and zeros are left out.
 //
 //   line = label [ ":" weight ] [ " qid:" group ] { " " id ":" value } (ps-data(5))
 #include "base/error.h"

@@ -1,5 +1,5 @@
-// PaddlePaddle's MultiSlot format.  The label is the last slot.  An empty sparse slot, which the format does
-// not know, is padded with id 0, which its readers drop.
+// PaddlePaddle's MultiSlot format.  The label is the last slot.  The format has no empty sparse slots: such a
+// slot is padded with id 0, which readers of the format drop.
 //
 //   line = { count " " value { " " value } " " } "1 " label (ps-data(5))
 #include <string>

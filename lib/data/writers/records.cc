@@ -1,4 +1,4 @@
-// Our own binary stream (data/records.h).
+// The toolkit's own binary stream (data/records.h).
 #include "data/records.h"
 #include "data/writer.h"
 

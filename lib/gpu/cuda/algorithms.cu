@@ -13,7 +13,7 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-// Calls of CUB come twice: with no memory, to say how much they need, and to run.
+// Makes a call of CUB twice: first without memory, which returns the size that it needs, then with memory.
 template <class Call>
 void run_with(Workspace& workspace, Call call) {
   size_t bytes = 0;
@@ -26,7 +26,7 @@ void check(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS) fail(Code::kInternal, what, ": ", cublasGetStatusString(status));
 }
 
-// cuBLAS for one call: its state is the stream alone.
+// A cuBLAS handle for one call on a stream.
 class Blas {
  public:
   explicit Blas(const Stream& stream) {
@@ -74,7 +74,8 @@ void select(Stream& stream, Workspace& workspace, const uint32_t* values, const 
   });
 }
 
-// cuBLAS takes matrices by columns: the transposed product of what it takes our rows for.
+// cuBLAS expects column-major matrices.  A row-major matrix reads as its transpose, so this computes the
+// transposed product, b^T a^T.
 void multiply(Stream& stream, const DeviceMatrix& a, const DeviceMatrix& b, int64_t m, int64_t n, int64_t k,
               float beta, float* c, int64_t stride) {
   if (m == 0 || n == 0) return;

@@ -1,6 +1,6 @@
 // Device, DeviceArray, Stream, Event and launch for CUDA: the host's side of gpu/device.h.
-// gpu/emulated/device.h says what they do.  A call of CUDA that fails throws kInternal with CUDA's words, or
-// kExhausted where it is memory.
+// gpu/emulated/device.h documents them.  A CUDA call that fails throws kInternal with CUDA's message, or
+// kExhausted for lack of memory.
 #ifndef PS_GPU_CUDA_DEVICE_H_
 #define PS_GPU_CUDA_DEVICE_H_
 
@@ -15,7 +15,7 @@
 
 namespace ps::gpu::cuda_runtime {
 
-// Throws unless a call went well.
+// Throws unless the call succeeded.
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   fail(status == cudaErrorMemoryAllocation ? Code::kExhausted : Code::kInternal, what, ": ",
@@ -30,7 +30,7 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // Calls of this thread are for this device from now on.
+  // Makes this the current device of the calling thread.
   void use() const { check(cudaSetDevice(ordinal_), "cannot use the device"); }
 
   void* allocate(uint64_t bytes) {
@@ -145,7 +145,7 @@ class Stream {
   }
   void synchronize() { check(cudaStreamSynchronize(stream_), "device"); }
 
-  // The emulator checks; here the device faults.
+  // Only the emulator checks pointers; on CUDA a kernel faults.
   void check_on_device(const void*, uint64_t) const {}
 
  private:

@@ -1,5 +1,5 @@
-// The names that kernels use, for CUDA: one device function or intrinsic each.  gpu/emulated/kernel.h says
-// what they do.
+// The names that kernels use, for CUDA: each is one device function or intrinsic. gpu/emulated/kernel.h
+// documents them.
 #ifndef PS_GPU_CUDA_KERNEL_H_
 #define PS_GPU_CUDA_KERNEL_H_
 

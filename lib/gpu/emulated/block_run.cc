@@ -19,7 +19,7 @@ bool is_strip(const unsigned char* strip, size_t bytes) {
   return std::all_of(strip, strip + bytes, [](unsigned char byte) { return byte == kStripByte; });
 }
 
-// The reductions are of 32-bit numbers.
+// Combines two 32-bit numbers by the operation of a reduction.
 uint32_t reduce(WarpOperation operation, uint32_t x, uint32_t y) {
   switch (operation) {
     case WarpOperation::kReduceAdd:
@@ -66,7 +66,7 @@ uint64_t reduced(const Rendezvous& r, const std::unique_ptr<DeviceThread>* lanes
   return sum;
 }
 
-// The answer that is the same for all lanes, of operations that have one.
+// Returns the result of a warp operation that gives all lanes the same result; 0 for the other operations.
 uint64_t common_answer(const Rendezvous& r, const std::unique_ptr<DeviceThread>* lanes) {
   switch (r.operation) {
     case WarpOperation::kBallot:

@@ -1,5 +1,5 @@
-// The blocks that are resident while a launch runs, with their warps, barriers and shared memory.  Used by
-// GridRun, which owns them; plain state, touched by the scheduler alone.
+// The state of the blocks that are resident while a launch runs: their warps, barriers and shared memory.
+// Used by GridRun, which owns them; only the scheduler touches it.
 #ifndef PS_GPU_EMULATED_BLOCK_RUN_H_
 #define PS_GPU_EMULATED_BLOCK_RUN_H_
 
@@ -14,8 +14,8 @@
 
 namespace ps::gpu::emulated {
 
-// Lanes that wait for each other: those that `mask` names, all in the same operation.  One object for each
-// generation, so that nothing is ordered but those who met; its address is what a race detector knows it by.
+// A meeting of the lanes in `mask` in one warp operation.  Each meeting is an object of its own, whose
+// address is the synchronisation object of the race detector: so only the lanes that met are ordered by it.
 struct Rendezvous {
   WarpOperation operation;
   uint32_t mask;
@@ -23,11 +23,11 @@ struct Rendezvous {
 };
 
 struct Warp {
-  uint32_t alive = 0;  // lanes that have not ended
+  uint32_t alive = 0;  // lanes whose threads have not ended
   std::vector<std::unique_ptr<Rendezvous>> open;
 };
 
-// Heap memory between two strips that nothing may write to.
+// Heap memory between two guard strips, which nothing may write to.
 class GuardedArray {
  public:
   // Throws kExhausted.
@@ -40,10 +40,11 @@ class GuardedArray {
   void* data() const { return memory_ + kStrip; }
   size_t bytes() const { return bytes_; }
 
-  // True unless a write went past an end.  Where a sanitizer watches the strips, always.
+  // Returns false if a write has changed a guard strip.  Always true under a sanitizer that watches the
+  // strips itself.
   bool intact() const;
 
-  // Frees it in the name of a fibre: ~GuardedArray then has nothing to do.
+  // Frees the memory on behalf of a fibre; ~GuardedArray then does nothing.
   void free_as(const StackArea& fiber, const StackArea& self);
 
   static constexpr size_t kStrip = 256;         // bytes, and the alignment of the array
@@ -61,22 +62,22 @@ struct SharedArray {
 
 struct BlockRun {
   Extent index;
-  uint64_t number = 0;  // the same as one number
+  uint64_t number = 0;  // the linear index of the block
   unsigned num_threads = 0, num_alive = 0;
   std::vector<std::unique_ptr<DeviceThread>> threads;
   std::vector<Warp> warps;
   unsigned num_at_barrier = 0;
-  std::unique_ptr<char> barrier;  // the address of this generation
+  std::unique_ptr<char> barrier;  // its address is the synchronisation object of the next barrier
   std::vector<SharedArray> shared;
 };
 
 std::string_view name_of(WarpOperation operation);
 
-// Answers to all lanes of a rendezvous that is complete.  threads: of the whole warp.  Returns an error, or
-// "".
+// Computes the answers to all lanes of a complete rendezvous.  `lanes`: the threads of the whole warp.
+// Returns an error, or "".
 std::string complete(const Rendezvous& rendezvous, std::unique_ptr<DeviceThread>* lanes);
 
-// Lists who waits for what: block, threads, operation, mask, arrived, alive.
+// Lists the threads that wait and their operations: block, threads, operation, mask, arrived, alive.
 std::string describe_waits(const std::vector<std::unique_ptr<BlockRun>>& blocks);
 
 }  // namespace ps::gpu::emulated

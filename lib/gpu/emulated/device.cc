@@ -12,7 +12,7 @@ namespace ps::gpu::emulated {
 
 namespace {
 
-// While it lives, work may touch the memory of a device.
+// Opens the memory of a device to the work of a stream for its own lifetime.
 class OpenMemory {
  public:
   explicit OpenMemory(const DeviceMemory& memory) : memory_(memory) { memory_.open(); }
@@ -25,7 +25,8 @@ class OpenMemory {
   }
 
  private:
-  // The error on its way says more than that an end was overwritten.
+  // Closes the memory without an error of its own, since the error that is being thrown says more than an
+  // overwritten guard strip.
   void close_after_error() noexcept {
     try {
       memory_.close();
@@ -37,7 +38,7 @@ class OpenMemory {
   bool closed_ = false;
 };
 
-// An empty copy may be from or to no memory at all.
+// Copies bytes.  Pointers of an empty copy may be null, which memmove does not allow.
 void copy_bytes(void* to, const void* from, uint64_t bytes) {
   if (bytes > 0) std::memmove(to, from, bytes);
 }
@@ -121,7 +122,7 @@ void Stream::run_first() {
   }
 }
 
-// Nobody is left waiting for an event that never comes.
+// Drops all work of the queue, and marks its events as done, so that no stream waits for them for ever.
 void Stream::drop_all() noexcept {
   for (const Item& item : queue_) {
     if (item.records != nullptr) item.records->stream = nullptr;
@@ -129,7 +130,8 @@ void Stream::drop_all() noexcept {
   queue_.clear();
 }
 
-// Blocked by an event of another stream, perhaps of another device, that one goes on first.
+// Runs all work of this stream.  When its first item waits for an event of another stream, perhaps of another
+// device, that stream runs first.
 void Stream::run_until_empty() {
   while (!queue_.empty()) {
     device_.run_some();

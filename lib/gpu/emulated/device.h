@@ -1,8 +1,9 @@
-// Device, DeviceArray, Stream, Event and launch of the emulator: the host's side of gpu/device.h, whose half
-// for CUDA has the same.  Used by whoever owns device memory or launches kernels.
+// Device, DeviceArray, Stream, Event and launch of the emulator: the host's side of gpu/device.h, with the
+// same names as its CUDA half.  Used by code that owns device memory or launches kernels.
 //
-// A device belongs to one thread of the system, and so do its arrays, streams and events; several devices may
-// belong to several.  Work is queued on streams and runs when one is waited for, or at random moments before.
+// A device belongs to one thread of the process, and so do its arrays, streams and events; other threads may
+// have other devices.  Work is queued on streams, and runs when its stream is waited for, or at random
+// moments before.
 #ifndef PS_GPU_EMULATED_DEVICE_H_
 #define PS_GPU_EMULATED_DEVICE_H_
 
@@ -25,17 +26,18 @@ namespace ps::gpu::emulated {
 class Stream;
 struct LaunchShape;
 
-// Outlives what is made of it.
+// Must outlive its arrays, streams and events.
 class Device {
  public:
   explicit Device(EmulatorOptions options = {});
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // Aligned to 256 bytes, holding what it may.  Throws kExhausted.
+  // Allocates uninitialised memory, aligned to 256 bytes.  Throws kExhausted.
   void* allocate(uint64_t bytes);
 
-  // Waits for all work of the device first, as CUDA does; its errors are for those who wait for the streams.
+  // First waits for all work of the device, as CUDA does.  Errors of that work are thrown when their streams
+  // are waited for.
   void release(void* memory) noexcept;
 
   DeviceMemoryInfo memory() const;
@@ -44,7 +46,7 @@ class Device {
  private:
   friend class Stream;
   uint64_t draw();
-  void run_some();  // work of any of its streams, when the order is random
+  void run_some();  // runs work of random streams, if the order of streams is random
 
   const EmulatorOptions options_;
   DeviceMemory memory_;
@@ -89,7 +91,7 @@ class DeviceArray {
   int64_t size_ = 0;
 };
 
-// A place in a stream: another stream, or the host, waits until all before it is done.
+// A point in the work of a stream.  Another stream, or the host, can wait until all work before it is done.
 class Event {
  public:
   explicit Event(Device&) {}
@@ -97,23 +99,24 @@ class Event {
  private:
   friend class Stream;
   struct Ticket {
-    Stream* stream;  // recorded there; null when done
+    Stream* stream;  // the stream in which it was recorded; null when done
   };
-  std::shared_ptr<Ticket> ticket_;  // of the newest record; null: none, and nobody waits
+  std::shared_ptr<Ticket> ticket_;  // of the last record; null: never recorded, waits return at once
 };
 
-// Work of one device in order.  Sizes are in bytes.  What is wrong with a launch or a copy throws kInternal
-// when it is queued; what goes wrong while it runs, when it runs.  After an error the queue is empty.
+// A queue of work of one device, which runs in order.  Sizes are in bytes.  Wrong arguments of a launch or a
+// copy throw kInternal when it is queued; errors during the work are thrown when it runs.  An error empties
+// the queue.
 class Stream {
  public:
   explicit Stream(Device& device);
-  ~Stream();  // waits; errors of work that nobody waited for are lost
+  ~Stream();  // waits for all work, and drops its errors
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   Device& device() const { return device_; }
 
-  // The host's memory stays as it is until the stream is waited for.
+  // The host must not change its memory until the stream has been waited for.
   void copy_to_device(void* to, const void* from, uint64_t bytes);
   void copy_to_host(void* to, const void* from, uint64_t bytes);
   void copy_on_device(void* to, const void* from, uint64_t bytes);
@@ -121,20 +124,20 @@ class Stream {
   void fill(void* to, unsigned char byte, uint64_t bytes);
 
   void record(Event& event);
-  void wait(const Event& event);  // what is queued from now on
+  void wait(const Event& event);  // work queued from now on runs after the event
   void synchronize();
 
-  // For launch and algorithms: device memory may be touched while `work` runs.
+  // Queues `work`, which may touch device memory while it runs.  Used by launch and algorithms.
   void enqueue(std::function<void()> work);
   void enqueue_kernel(Extent grid, Extent block, uint32_t shared_bytes, std::function<void()> kernel);
 
-  // Throws kInternal unless this much memory of the device begins at `data`, for reading or writing by
-  // kernels; null is nobody's.
+  // Throws kInternal unless [data, data + bytes) is memory of this device, and so can be used by kernels;
+  // null never is.
   void check_on_device(const void* data, uint64_t bytes) const;
 
  private:
   friend class Device;
-  // One of: work; a wait; a record.
+  // An item is work, a wait for an event, or the record of an event.
   struct Item {
     std::function<void()> work;
     std::shared_ptr<Event::Ticket> waits_for, records;
@@ -148,11 +151,11 @@ class Stream {
 
   Device& device_;
   std::deque<Item> queue_;
-  std::exception_ptr error_;  // of work that nobody has waited for
+  std::exception_ptr error_;  // error of finished work, to be thrown by the next wait
 };
 
-// Runs kernel(arguments...) on grid x block threads.  Arguments are copied when this is called; those that
-// are pointers point to memory of the stream's device.
+// Runs kernel(arguments...) on grid x block threads.  Arguments are copied when this is called; pointers
+// among them must point to memory of the stream's device.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), Extent grid, Extent block, uint32_t shared_bytes, Stream& stream,
             Arguments&&... arguments) {

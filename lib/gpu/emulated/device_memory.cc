@@ -10,7 +10,7 @@ uintptr_t address_of(const void* data) {
   return reinterpret_cast<uintptr_t>(data);
 }
 
-// What an array takes of the device: whole units, as on CUDA.
+// Returns the device memory that an array of so many bytes takes: whole units, as on CUDA.
 uint64_t rounded(uint64_t bytes) {
   constexpr uint64_t kUnit = 256;
   return (bytes + kUnit - 1) / kUnit * kUnit;

@@ -1,8 +1,10 @@
-// DeviceMemory: the memory of one emulated device.  It knows every array, so that the host's pointers and a
-// device's are not taken for each other.  Used by Device and Stream of the emulator; one thread owns it.
+// DeviceMemory: the memory of one emulated device.  It knows every array, so that a pointer to host memory is
+// not mistaken for one to device memory, or the other way round.  Used by Device and Stream of the emulator;
+// one thread owns it.
 //
-// Arrays lie on the heap between strips that nothing may write to, and hold a pattern until they are written.
-// Under the address sanitizer they may be touched between open and close alone: while work of a stream runs.
+// Arrays lie on the heap between guard strips, which nothing may write to, and are filled with a pattern when
+// they are allocated.  Under the address sanitizer, they may be touched between open and close only, which is
+// while work of a stream runs.
 #ifndef PS_GPU_EMULATED_DEVICE_MEMORY_H_
 #define PS_GPU_EMULATED_DEVICE_MEMORY_H_
 
@@ -21,18 +23,18 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  // allocate throws kExhausted; release kInternal, for what was not allocated here or was written past an
-  // end.
+  // allocate throws kExhausted. release throws kInternal for memory that was not allocated here, and for an
+  // array with an overwritten guard strip.
   void* allocate(uint64_t bytes);
   void release(void* memory);
 
-  // True where [data, data + bytes) lies in one array; a pointer to an end counts where bytes is 0.
+  // Returns true if [data, data + bytes) lies in one array; if bytes is 0, the end of an array counts too.
   bool holds(const void* data, uint64_t bytes) const;
 
-  // True where any of it lies in an array.
+  // Returns true if any byte of [data, data + bytes) lies in an array.
   bool touches(const void* data, uint64_t bytes) const;
 
-  // Let work touch the arrays.  close throws kInternal where one was written past an end.
+  // open lets work touch the arrays. close ends that, and throws kInternal if a guard strip was overwritten.
   void open() const;
   void close() const;
 
@@ -43,7 +45,7 @@ class DeviceMemory {
 
   const uint64_t total_bytes_;
   uint64_t used_bytes_ = 0;
-  std::map<uintptr_t, GuardedArray> arrays_;  // by where they begin
+  std::map<uintptr_t, GuardedArray> arrays_;  // by their first address
 };
 
 }  // namespace ps::gpu::emulated

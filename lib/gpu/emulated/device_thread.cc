@@ -14,7 +14,7 @@ namespace {
 
 namespace context = boost::context::detail;
 
-// Of one fibre.  Kernels have small frames, and pages that are not touched cost nothing.
+// The stack of one fibre.  Kernels have small frames, and pages that are never touched cost nothing.
 constexpr size_t kStackBytes = 128 << 10;
 
 thread_local constinit DeviceThread* running = nullptr;
@@ -23,7 +23,7 @@ size_t page_bytes() {
   return static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Memory for a stack above a page that faults when a stack grows into it.
+// Maps memory for a stack above a guard page, which faults when the stack overflows into it.
 void* map_stack() {
   const size_t bytes = page_bytes() + kStackBytes;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
@@ -34,7 +34,7 @@ void* map_stack() {
   return memory;
 }
 
-// An exception cannot leave a kernel: it ends the program, as noexcept says.
+// The entry of a fibre.  An exception cannot leave a kernel: noexcept makes it end the program.
 void start(context::transfer_t first) noexcept {
   static_cast<DeviceThread*>(first.data)->live(first.fctx);
 }

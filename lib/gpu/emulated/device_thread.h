@@ -1,9 +1,9 @@
-// DeviceThread: one thread of a running kernel, a fibre on a pooled stack, and what it asks of the scheduler.
-// Used by the names of kernels (gpu/emulated/kernel.h), which fill in a request and suspend, and by GridRun,
-// which answers it.
+// DeviceThread: one thread of a running kernel, which is a fibre on a pooled stack, with its request to the
+// scheduler.  Used by the names of kernels (gpu/emulated/kernel.h), which fill in a request and suspend, and
+// by GridRun, which answers it.
 //
-// The side of the fibre does next to nothing: all that the threads share is touched by the scheduler alone,
-// so that a race detector sees the kernel's own accesses and no others.
+// Code on the fibre only writes a request: the scheduler alone touches state that threads share, so that a
+// race detector sees the accesses of the kernel itself and no others.
 #ifndef PS_GPU_EMULATED_DEVICE_THREAD_H_
 #define PS_GPU_EMULATED_DEVICE_THREAD_H_
 
@@ -35,21 +35,21 @@ enum class WarpOperation : uint8_t {
   kReduceOr,
 };
 
-// A warp operation as one lane calls it.
+// The call of a warp operation by one lane.
 struct WarpCall {
   WarpOperation operation = WarpOperation::kSync;
   uint32_t mask = 0;
   uint64_t value = 0;
-  unsigned from_lane = 0;  // of a shuffle
+  unsigned from_lane = 0;  // shuffles: the lane whose value is read
 };
 
-// An array of shared memory that a thread asks for.
+// The request of a thread for an array of shared memory.
 struct SharedCall {
   const void* site = nullptr;  // a place in the source; one array a block each
   size_t bytes = 0;
 };
 
-// A copy that is under way until its thread waits for it.
+// An asynchronous copy, which may happen at any time until its thread has waited for it.
 struct AsyncCopy {
   void* to;
   const void* from;
@@ -67,19 +67,19 @@ struct DeviceThread {
 
   const StackArea& stack() const { return stack_; }
 
-  // Runs it until it asks for something.  Called by the scheduler, whose stack is `scheduler`.
+  // Runs the fibre until it makes a request.  Called by the scheduler, whose stack is `scheduler`.
   void resume(StackArea& scheduler);
 
-  // Back to the scheduler, until resumed.  Called by the fibre.
+  // Switches to the scheduler with a request, and returns when the fibre is resumed.  Called on the fibre.
   void suspend(Request what);
 
-  // Makes the fibre new, its frames being lost: after an error.
+  // Resets the fibre after an error, dropping its frames without unwinding them.
   void abandon();
 
-  // The whole life of a fibre, on its own stack.  `scheduler` is the context it was first resumed from.
+  // The loop of a fibre on its own stack.  `scheduler` is the context that resumed it first.
   [[noreturn]] void live(void* scheduler);
 
-  // Constant while a block runs on it.
+  // Constant while the thread belongs to a block.
   const std::function<void()>* kernel = nullptr;
   BlockRun* block = nullptr;
   Extent index;       // threadIdx
@@ -92,12 +92,12 @@ struct DeviceThread {
   std::string fault;
 
   // Written by the scheduler before it resumes.
-  uint64_t answer = 0;             // of a warp operation
-  void* shared = nullptr;          // the array asked for
-  int64_t switch_points_left = 0;  // until it suspends at an atomic operation
+  uint64_t answer = 0;             // result of a warp operation
+  void* shared = nullptr;          // the requested array
+  int64_t switch_points_left = 0;  // atomic operations that it passes before it suspends at one
   bool copies_early = false;       // asynchronous copies happen when they are issued
 
-  // The fibre's own.
+  // Touched by the fibre alone.
   std::vector<AsyncCopy> copies;
   int64_t num_commits = 0;
 
@@ -106,12 +106,12 @@ struct DeviceThread {
 
   void* memory_;  // a guard page, then the stack
   StackArea stack_;
-  void* context_ = nullptr;    // of the fibre, while it does not run
-  void* scheduler_ = nullptr;  // of the scheduler, while the fibre runs
+  void* context_ = nullptr;    // context of the fibre while it is suspended
+  void* scheduler_ = nullptr;  // context of the scheduler while the fibre runs
   StackArea* scheduler_stack_ = nullptr;
 };
 
-// Fibres that wait for a block.  They keep their stacks, so that the next launch finds them made.
+// Idle fibres.  They keep their stacks for the next launch.
 class ThreadPool {
  public:
   std::unique_ptr<DeviceThread> take();
@@ -121,7 +121,7 @@ class ThreadPool {
   std::vector<std::unique_ptr<DeviceThread>> threads_;
 };
 
-// The device thread that runs on this thread of the system; null on the host.
+// Returns the device thread that runs on this thread of the process; null outside kernels.
 DeviceThread* running_thread();
 
 }  // namespace ps::gpu::emulated

@@ -11,7 +11,7 @@ namespace ps::gpu::emulated {
 
 namespace {
 
-constexpr int64_t kPointsByLane = 256;  // so that a thread that spins lets others run
+constexpr int64_t kPointsByLane = 256;  // limited, so that a spinning thread lets others run
 constexpr uint64_t kMaxShuffledBlocks = 1 << 20;
 constexpr size_t kDynamicAlignment = 16;
 
@@ -56,7 +56,7 @@ void GridRun::fail_thread(const DeviceThread& thread, const std::string& why) co
 void GridRun::run(const LaunchShape& shape, const std::function<void()>& kernel) {
   shape_ = shape;
   kernel_ = &kernel;
-  gridDim = shape.grid;  // of this thread of the system
+  gridDim = shape.grid;  // thread_local
   blockDim = shape.block;
   const uint64_t num_blocks = shape.grid.count();
   if (in_random_order() && num_blocks <= kMaxShuffledBlocks) {
@@ -88,7 +88,7 @@ void GridRun::start_block() {
   block->barrier = std::make_unique<char>();
   if (shape_.shared_bytes > 0) block->shared.push_back({nullptr, GuardedArray(shape_.shared_bytes)});
   blocks_.push_back(std::move(block));
-  // The launch, and the block's dynamic shared memory, come before all its threads.
+  // The launch, and the creation of dynamic shared memory, happen before all threads of the block.
   hooks::release_as(self_, self_, this);
   for (unsigned rank = 0; rank < blocks_.back()->num_threads; ++rank) start_thread(*blocks_.back(), rank);
 }
@@ -106,6 +106,9 @@ void GridRun::start_thread(BlockRun& block, unsigned rank) {
   block.threads.push_back(std::move(thread));
 }
 
+// Removes the next thread from the queue of ready threads: a random one, if the order is random, else the
+// first.  A thread that waits in a barrier or a warp operation is not in the queue; the last thread to arrive
+// puts all of them back.
 DeviceThread* GridRun::next_ready() {
   if (ready_.empty()) return nullptr;
   if (in_random_order()) std::swap(ready_.front(), ready_[draw() % ready_.size()]);
@@ -114,6 +117,8 @@ DeviceThread* GridRun::next_ready() {
   return thread;
 }
 
+// Runs a thread until its next request.  Barriers and warp operations always suspend it; atomic operations
+// only after switch_points_left of them, so that random orders have both long and short turns.
 void GridRun::step(DeviceThread& thread) {
   if (++num_steps_ > options_.max_steps)
     fail_thread(thread, cat("does not end in ", options_.max_steps, " turns"));
@@ -142,14 +147,15 @@ void GridRun::answer(DeviceThread& thread) {
       return give_shared(thread);
     case Request::kEnd:
       return end_thread(thread);
-    default:  // the text is the fibre's
+    default:  // the fibre has written the text of the fault
       hooks::release_as(thread.stack(), self_, &thread);
       hooks::acquire_as(self_, self_, &thread);
       fail_thread(thread, thread.fault);
   }
 }
 
-// The threads of a block that have ended never come: a barrier waits for all.
+// A barrier waits for all threads of the block.  When one has ended, the others wait for ever, and run()
+// reports that no thread can run.
 void GridRun::arrive_at_barrier(DeviceThread& thread) {
   BlockRun& block = *thread.block;
   hooks::release_as(thread.stack(), self_, block.barrier.get());
@@ -163,6 +169,9 @@ void GridRun::arrive_at_barrier(DeviceThread& thread) {
   block.barrier = std::make_unique<char>();
 }
 
+// A warp may have several open meetings at the same time, one for each mask: lanes that took different
+// branches meet independently, as on a device with independent thread scheduling.  The lane joins the meeting
+// of its mask, or opens one; the last lane of the mask completes it.
 void GridRun::arrive_in_warp(DeviceThread& thread) {
   const WarpCall& call = thread.warp_call;
   const size_t warp_index = thread.rank / kWarpSize;
@@ -199,8 +208,8 @@ void GridRun::complete_warp(BlockRun& block, size_t warp_index, size_t open_inde
   }
 }
 
-// Made when the first thread asks.  That orders nothing between threads: each sees what the scheduler did,
-// which has seen none of them.
+// Gives a thread the address of a shared array, which is created at the first request for it.  This orders no
+// two threads: each acquires the scheduler's actions, and the scheduler has acquired nothing from threads.
 void GridRun::give_shared(DeviceThread& thread) {
   const bool dynamic = thread.request == Request::kDynamicShared;
   const void* site = dynamic ? nullptr : thread.shared_call.site;
@@ -244,7 +253,8 @@ void GridRun::end_block(BlockRun& block) {
   if (num_started_ < shape_.grid.count()) start_block();
 }
 
-// After an error: what the threads did happens before what their fibres do next.
+// Called after an error: resets all fibres and returns them to the pool.  For the race detector, the actions
+// of the threads happen before the next use of their fibres.
 void GridRun::give_back_all() {
   for (auto& block : blocks_) {
     for (auto& thread : block->threads) hooks::release_as(thread->stack(), self_, &end_);

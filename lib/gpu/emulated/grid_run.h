@@ -1,8 +1,8 @@
 // GridRun: the scheduler of one launch.  It runs the threads of a few resident blocks on fibres, in an order
-// that a seed decides, and answers what they ask for.  Used by emulated streams.
+// that a seed decides, and answers their requests.  Used by emulated streams.
 //
-// Nothing is ordered between threads but by barriers, warp operations, the launch and its end: a thread may
-// run far ahead of the others of its warp, as on a device.
+// Only barriers, warp operations, the launch and its end order threads: a thread may run far ahead of the
+// others of its warp, as on a device.
 #ifndef PS_GPU_EMULATED_GRID_RUN_H_
 #define PS_GPU_EMULATED_GRID_RUN_H_
 
@@ -22,18 +22,18 @@ namespace ps::gpu::emulated {
 
 struct LaunchShape {
   Extent grid, block;
-  uint32_t shared_bytes = 0;  // dynamic
+  uint32_t shared_bytes = 0;  // dynamic shared memory of a block
 };
 
 // Lives for one launch, on the thread of its device.
 class GridRun {
  public:
-  // seed: of this launch; options and pool outlive it.
+  // `seed` is the seed of this launch.  Options and pool must outlive it.
   GridRun(const EmulatorOptions& options, uint64_t seed, ThreadPool& pool);
   ~GridRun();
 
-  // Runs every thread of the grid to its end.  Throws kInternal for what no device may be asked: threads that
-  // wait for each other for ever, masks that do not fit, writes past the end of shared memory.
+  // Runs every thread of the grid to its end.  Throws kInternal for faults of the kernel: threads that wait
+  // for each other for ever, wrong masks, writes past the end of shared memory.
   void run(const LaunchShape& shape, const std::function<void()>& kernel);
 
  private:
@@ -60,13 +60,13 @@ class GridRun {
   ThreadPool& pool_;
   LaunchShape shape_;
   const std::function<void()>* kernel_ = nullptr;
-  StackArea self_;    // of whoever called run
-  StackArea reaper_;  // has seen all that ended blocks did, and frees their shared memory
+  StackArea self_;    // the stack on which run was called
+  StackArea reaper_;  // happens after the threads of ended blocks, and frees their shared memory
   std::vector<std::unique_ptr<BlockRun>> blocks_;  // resident
   std::deque<DeviceThread*> ready_;
-  std::vector<uint32_t> block_order_;  // in random order: a permutation, made as it is used
+  std::vector<uint32_t> block_order_;  // if the order is random: a permutation, shuffled as it is used
   uint64_t num_started_ = 0, num_drawn_ = 0, num_steps_ = 0;
-  char end_ = 0;  // the address of the launch's end
+  char end_ = 0;  // its address is the synchronisation object of the launch's end
 };
 
 }  // namespace ps::gpu::emulated

@@ -10,7 +10,7 @@ namespace {
 
 constexpr unsigned kOrdersNothing = 1;
 
-// Within, the sanitizer takes what happens for the fibre's.
+// During its lifetime, the sanitizer attributes accesses to the fibre.
 class InTheNameOf {
  public:
   InTheNameOf(const StackArea& fiber, const StackArea& self) : self_(self.fiber) {

@@ -10,7 +10,7 @@ thread_local constinit Extent thread_index, block_index, block_extent, grid_exte
 
 namespace {
 
-// A kernel's function was called on the host otherwise.
+// Returns the running device thread.  There is none if a function for kernels was called on the host.
 DeviceThread& this_thread() {
   DeviceThread* thread = running_thread();
   PS_CHECK(thread != nullptr);

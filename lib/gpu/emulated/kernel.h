@@ -1,7 +1,7 @@
 // The names that kernels use, for the emulator.  gpu/cuda/kernel.h has the same for CUDA; kernels get one of
 // them through gpu/device.h and use no others.
 //
-// Each call tells the scheduler what the thread is about to do, so that other threads may come before it.
+// Each call first gives the scheduler a chance to run other threads.
 #ifndef PS_GPU_EMULATED_KERNEL_H_
 #define PS_GPU_EMULATED_KERNEL_H_
 
@@ -22,16 +22,16 @@
 
 namespace ps::gpu::emulated {
 
-// Where the thread that runs is.  One for each thread of the system.
+// The indices and extents of the running device thread.  Each thread of the process has its own.
 extern thread_local constinit Extent thread_index, block_index, block_extent, grid_extent;
 
-// What the functions below are made of.
+// The primitives of the functions below.
 void point_of_switching();
 uint64_t meet_in_warp(WarpOperation operation, uint32_t mask, uint64_t value, unsigned from_lane);
 void* shared_memory(const void* site, size_t bytes);
 void* dynamic_shared_memory();
 
-// The site is a type of its own in each place that calls this.
+// `Site` is a type of its own at each place of the source that calls this.
 template <class T, class Site>
 T* shared_array(size_t count, Site) {
   static_assert(std::is_trivial_v<T>, "shared memory is not constructed");
@@ -81,7 +81,7 @@ T atomic_step(T* place, Step step) {
 
 }  // namespace ps::gpu::emulated
 
-// CUDA's own names, which stay.
+// Names that CUDA itself defines.
 #define threadIdx ::ps::gpu::emulated::thread_index
 #define blockIdx ::ps::gpu::emulated::block_index
 #define blockDim ::ps::gpu::emulated::block_extent
@@ -89,7 +89,7 @@ T atomic_step(T* place, Step step) {
 
 namespace ps::gpu {
 
-// All threads of the block.
+// Waits until all threads of the block have called it.
 void sync_block();
 
 // The dynamic shared memory of the launch.
@@ -115,7 +115,7 @@ void atomic_store(T* place, std::type_identity_t<T> value) {
   __atomic_store(place, &value, emulated::write_order(kOrder));
 }
 
-// The value before, for all that follow.
+// This and the following functions return the value before the operation.
 template <Order kOrder, class T>
 T atomic_exchange(T* place, std::type_identity_t<T> value) {
   emulated::point_of_switching();
@@ -124,7 +124,7 @@ T atomic_exchange(T* place, std::type_identity_t<T> value) {
   return before;
 }
 
-// Writes `desired` if `expected` was there.
+// Writes `desired` if the value was `expected`.
 template <Order kOrder, class T>
 T atomic_compare_exchange(T* place, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
   emulated::point_of_switching();
@@ -180,7 +180,7 @@ inline bool all(uint32_t mask, bool vote) {
   return emulated::meet_in_warp(emulated::WarpOperation::kAll, mask, vote, 0) != 0;
 }
 
-// What lane `from` gave, which the mask names.
+// Returns the value of lane `from`, which must be in the mask.
 template <class T>
 T shuffle(uint32_t mask, T value, unsigned from) {
   return emulated::from_bits<T>(emulated::meet_in_warp(emulated::WarpOperation::kShuffle, mask,
@@ -192,7 +192,7 @@ T shuffle_xor(uint32_t mask, T value, unsigned bits) {
   return shuffle(mask, value, lane() ^ bits);
 }
 
-// From the lane `distance` above or below; the own value where there is none.
+// Return the value of the lane `distance` above or below; the lane's own value where there is no such lane.
 template <class T>
 T shuffle_down(uint32_t mask, T value, unsigned distance) {
   return shuffle(mask, value, lane() + distance < kWarpSize ? lane() + distance : lane());
@@ -203,7 +203,7 @@ T shuffle_up(uint32_t mask, T value, unsigned distance) {
   return shuffle(mask, value, lane() >= distance ? lane() - distance : lane());
 }
 
-// The lanes that gave the same value.
+// Returns a mask of the lanes with the same value.
 template <class T>
 uint32_t match_any(uint32_t mask, T value) {
   return static_cast<uint32_t>(
@@ -232,7 +232,7 @@ inline uint32_t reduce_or(uint32_t mask, uint32_t value) {
 
 // A copy of 4, 8 or 16 bytes from global to shared memory, which may happen at any time until this thread has
 // waited for it.  commit_copies makes a group of those issued since the last; wait_copies waits for all
-// groups but the `kLeft` newest.  Others see it after a barrier.
+// groups but the `kLeft` newest.  Other threads see the copied bytes after a barrier.
 void copy_async(void* shared, const void* global, unsigned bytes);
 void commit_copies();
 void wait_copies_but(int64_t left);
@@ -255,7 +255,7 @@ inline int count_ones(uint32_t bits) {
   return std::popcount(bits);
 }
 
-// The place of the lowest bit that is set; bits is not 0.
+// Returns the index of the lowest bit that is set; `bits` must not be 0.
 inline unsigned lowest_bit(uint32_t bits) {
   return static_cast<unsigned>(std::countr_zero(bits));
 }

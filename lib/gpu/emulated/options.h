@@ -8,25 +8,26 @@
 
 namespace ps::gpu::emulated {
 
-// Which thread runs next.  At points of switching (barriers, warp operations, atomics) another may.
+// The order in which threads run.  The scheduler may switch to another thread at barriers, warp operations
+// and atomic operations.
 enum class ScheduleOrder {
-  kByLane,  // the first that can, as long as it can: fast
-  kRandom,  // as the seed says
+  kByLane,  // the first ready thread, for as long as it can run: fast
+  kRandom,  // random, from the seed
   kAlways,  // in turn, a switch at every point
 };
 
-// When the work of streams runs.
+// The time at which the work of streams runs.
 enum class StreamOrder {
   kInOrder,  // when a stream is waited for
-  kRandom,   // as the seed says: at any call, streams interleaved
+  kRandom,   // random, from the seed: at any call, streams interleaved
 };
 
 struct EmulatorOptions {
   uint64_t seed = 0;
   ScheduleOrder order = ScheduleOrder::kByLane;
   StreamOrder stream_order = StreamOrder::kInOrder;
-  unsigned resident_blocks = 4;               // of a launch at a time
-  uint64_t memory_bytes = uint64_t{1} << 32;  // of the device
+  unsigned resident_blocks = 4;               // blocks of a launch that run at the same time
+  uint64_t memory_bytes = uint64_t{1} << 32;  // memory of the device
   uint64_t max_steps = uint64_t{1} << 32;  // of a launch: turns of threads, after which it counts as endless
   DeviceLimits limits;
 };

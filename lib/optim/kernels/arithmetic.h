@@ -1,6 +1,7 @@
-// Arithmetic of one weight, for loops that compilers vectorise: no branches, and no calls that stay calls.
-// Always inlined, and made of the compiler's own functions, since it is compiled for several levels of
-// instruction sets; constexpr, since nvcc compiles such functions for a device too.
+// Arithmetic of one weight, for loops that compilers vectorise: no branches, and no calls that are not
+// inlined.  The functions are always inlined and use compiler built-ins alone, since they are compiled for
+// several levels of instruction sets; they are constexpr, since nvcc compiles such functions for a device
+// too.
 #ifndef PS_OPTIM_KERNELS_ARITHMETIC_H_
 #define PS_OPTIM_KERNELS_ARITHMETIC_H_
 
@@ -27,7 +28,7 @@ template <class T>
   }
 }
 
-// The first where they are alike, or one is NaN.
+// Returns the first argument if both are equal, or if one is NaN.
 template <class T>
 [[gnu::always_inline]] constexpr T larger(T x, T y) {
   return x < y ? y : x;
@@ -37,13 +38,13 @@ template <class T>
   return y < x ? y : x;
 }
 
-// x moved towards zero by `threshold` >= 0, stopping there: the proximal step of L1.  NaN stays.
+// Moves x towards zero by `threshold` >= 0, but not past zero: the proximal step of L1.  NaN stays NaN.
 template <class T>
 [[gnu::always_inline]] constexpr T soft_threshold(T x, T threshold) {
   return with_sign(larger(absolute(x) - threshold, T(0)), x);
 }
 
-// soft_threshold(weight - move, threshold), rounding `weight` once.
+// Returns soft_threshold(weight - move, threshold), rounding `weight` once.
 template <class T>
 [[gnu::always_inline]] constexpr T proximal_step(T weight, T move, T threshold) {
   T sign = with_sign(T(1), weight - move);
@@ -51,7 +52,7 @@ template <class T>
   return sign * larger(sign * kept, T(0)) + T(0);  // + 0 makes -0 into 0
 }
 
-// x in [-bound, bound]; NaN stays.
+// Clamps x to [-bound, bound]; NaN stays NaN.
 template <class T>
 [[gnu::always_inline]] constexpr T clip(T x, T bound) {
   return smaller(larger(x, -bound), bound);

@@ -1,8 +1,9 @@
-// How numbers that steps without gradient move are rounded.
+// Rounding of the results of steps without gradient.
 //
-// Decay takes the same small amount off a weight again and again.  Rounding such steps to float the usual way
-// errs the same way each time, and thousands of them are off by 1e-4; so steps round once, together with the
-// gradient's part, and catch-up, which has no such part, rounds up or down in proportion.
+// Decay subtracts the same small amount from a weight again and again.  Rounding each result to the nearest
+// float makes the same error each time, which adds up to 1e-4 after some thousand steps.  So a step with a
+// gradient rounds decay and gradient together, once; catch-up of idle steps, which has no gradient, uses
+// stochastic rounding.
 //
 // Compiled for several levels of instruction sets: always inlined, like arithmetic.h.
 #ifndef PS_OPTIM_KERNELS_ROUNDING_H_
@@ -15,8 +16,7 @@
 
 namespace ps {
 
-// Numbers spread evenly over all 64-bit numbers, for round_evenly.  They depend on the step and the column
-// alone.
+// Evenly distributed 64-bit numbers for round_evenly.  They depend on the step and the column alone.
 class Dither {
  public:
   [[gnu::always_inline]] explicit Dither(int64_t step)
@@ -27,20 +27,20 @@ class Dither {
   uint64_t value_;
 };
 
-// x as a T, but zero where a T would be subnormal: rows that sit out long would fill with such numbers, which
-// processors take a hundred cycles for.
+// Rounds x to T, and subnormal results to zero: rows that are idle for long would otherwise fill with
+// subnormal numbers, which cost processors a hundred cycles each.
 template <class T>
 [[gnu::always_inline]] inline T round_normal(double x) {
   constexpr double kSmallest = std::numeric_limits<T>::min();
   return static_cast<T>(absolute(x) < kSmallest ? 0.0 : x);
 }
 
-// round_normal, but one of the two neighbours of x, chosen by `dither` such that the mean over all dithers is
-// x. What is a T already stays.
+// Like round_normal, but with stochastic rounding: `dither` chooses one of the two neighbours of x such that
+// the mean over all dithers is x.  Values that T can represent stay unchanged.
 template <class T>
 [[gnu::always_inline]] inline T round_evenly(double x, uint64_t dither) {
   if constexpr (sizeof(T) == sizeof(double)) return x;
-  constexpr int kDropped = 52 - 23;  // bits of the fraction that a float does not have
+  constexpr int kDropped = 52 - 23;  // the bits of a double's fraction that a float lacks
   const uint64_t bits = __builtin_bit_cast(uint64_t, x) + (dither >> (64 - kDropped));
   return round_normal<T>(__builtin_bit_cast(double, bits >> kDropped << kDropped));
 }

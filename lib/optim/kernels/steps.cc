@@ -4,14 +4,15 @@ namespace ps::PS_CPU_NAMESPACE {
 
 namespace {
 
-constexpr int64_t kRowsAhead = 64;  // on their way to the cache
+constexpr int64_t kRowsAhead = 64;  // rows are prefetched so far ahead
 
-// One step of `width` weights.  For all loops, so that each is compiled with what it knows of the width.
+// One step of `width` weights, inlined into all loops: the compiler specialises it for loops with a constant
+// width.
 template <class Step, class T>
 [[gnu::always_inline]] inline void step_weights(const Step& step, T* __restrict weight, T* __restrict first,
                                                 T* __restrict second, const T* __restrict gradient,
                                                 int64_t width, T scale, T bound) {
-// Else g++ unrolls a loop of 8 before it vectorises, and then does not: sgd took three times as long.
+// Without this, g++ unrolls a loop of 8 first and then fails to vectorise it: sgd took three times as long.
 #pragma GCC unroll 1
   for (int64_t i = 0; i < width; ++i) {
     T none = 0;
@@ -23,7 +24,7 @@ template <class Step, class T>
 
 template <class Step, class T>
 void step_row(const Step& given, const StepRow<T>& row) {
-  const Step step = given;  // a copy, which no store can change
+  const Step step = given;  // a copy, since stores to weights might alias `given`
   T* const second = Step::kArrays > 1 ? row.state + row.stride : nullptr;
   step_weights(step, row.weight, row.state, second, row.gradient, row.width, row.scale, row.bound);
 }
@@ -33,7 +34,7 @@ template <class T>
   if (n + kRowsAhead < rows.num_rows) __builtin_prefetch(rows.starts[n + kRowsAhead], 1);
 }
 
-// Rows one after the other; kWidth 0: rows.width.
+// Updates rows one after the other. kWidth: the width of rows, or 0 if it is known only at run time.
 template <int64_t kWidth, class Step, class T>
 [[gnu::always_inline]] inline void step_each(const Step& given, const StepRows<T>& rows, int64_t begin) {
   const Step step = given;
@@ -46,8 +47,9 @@ template <int64_t kWidth, class Step, class T>
   }
 }
 
-// Rows of 1 or 2 weights are brought together to 16, which divide and take roots at once: each on its own
-// takes a division's time.  (Rows of 4 lose more by the way through memory than they gain.)
+// Gathers rows of 1 or 2 weights into blocks of 16 weights, so that divisions and square roots are
+// vectorised; otherwise each row would take the time of a scalar division.  (For rows of 4, gathering costs
+// more than it saves.)
 template <int64_t kWidth, class Step, class T>
 void step_together(const Step& given, const StepRows<T>& rows) {
   constexpr int64_t kWeights = 16, kRows = kWeights / kWidth;

@@ -1,10 +1,10 @@
-// What one step of each optimizer does to one weight: its constants, and a call that moves weight and state
-// by a gradient.  lib/optim/NAME.cc tells the formula and its source, and makes the constants;
+// The step of each optimizer for one weight: a struct of constants with a call operator that updates weight
+// and state with a gradient. lib/optim/NAME.cc gives the formula and its source, and makes the constants;
 // lib/optim/kernels/steps.cc has the loops, compiled for each level of instruction sets.
 //
 // Tables in the memory of a device compile them too (lib/table/cuda).
 //
-// A call takes the weight, its two values of state (of which the step uses the first kArrays) and the
+// The operator takes the weight, its two state values (a step uses the first kArrays of them) and the
 // gradient.
 #ifndef PS_OPTIM_KERNELS_STEPS_H_
 #define PS_OPTIM_KERNELS_STEPS_H_
@@ -15,8 +15,8 @@
 
 namespace ps {
 
-// Takes `move` off a weight, with one step of decay:  soft((1 - rate l2) w - move, rate l1).
-// (Written so that 1 - rate l2, which rounds to 1 in float, is never formed.)
+// Subtracts `move` from a weight, with one step of decay: soft((1 - rate l2) w - move, rate l1).  (Written so
+// that 1 - rate l2, which rounds to 1 in float, is never formed.)
 template <class T>
 struct Decay {
   T shrink, threshold;  // rate l2, rate l1
@@ -146,7 +146,7 @@ struct FtrlStep {
   using Value = T;
   static constexpr int kArrays = 2;
   T per_alpha, slower, beta, l1, l2;
-  T smallest;  // normal number
+  T smallest;  // the smallest positive normal number
 
   [[gnu::always_inline]] constexpr void operator()(T& w, T& z, T& squares, T g) const {
     T scaled = g * slower, before = root(squares);
@@ -159,8 +159,8 @@ struct FtrlStep {
   }
 };
 
-// One row: weight [width], state [arrays, width] with arrays `stride` apart, gradient [width], which is
-// multiplied by `scale` and clipped to [-bound, bound].
+// One row: weight [width], state [arrays, width] with arrays `stride` apart, gradient [width].  The step
+// multiplies the gradient by `scale` and clips it to [-bound, bound].
 template <class T>
 struct StepRow {
   T *weight, *state;
@@ -169,7 +169,7 @@ struct StepRow {
   T scale, bound;
 };
 
-// Rows that lie anywhere, each with its state right behind its weights; gradients [num_rows, width].
+// Rows anywhere in memory, each with its state right behind its weights; gradients [num_rows, width].
 template <class T>
 struct StepRows {
   T* const* starts;

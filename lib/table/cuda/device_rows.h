@@ -1,8 +1,8 @@
-// How a table lies in the memory of a device, and the scratch memory of a batch of keys, as kernels see them.
+// The layout of a table in device memory, and the scratch memory of a batch of keys, as kernels see them.
 // Used by DeviceTable and its kernels.
 //
-//   bucket = 32 slots: keys [32], scores [32], a bit a slot that says which are taken, rows [32, stride]
-//   row    = weights [width], state [arrays, width], then up to 3 floats of nothing
+//   bucket = 32 slots: keys [32], scores [32], a bit a slot that is set while it is taken, rows [32, stride]
+//   row    = weights [width], state [arrays, width], then up to 3 floats of padding
 //
 // A key lies in the bucket that the high half of its hash chooses, in any slot.  So all 64-bit keys are
 // legal, a look-up reads one bucket, however full the table is, and a warp that owns a bucket needs no
@@ -19,21 +19,23 @@
 
 namespace ps {
 
-// What a full bucket loses: the row of the lowest score, and of these the one in the lowest slot.
+// The score by which a full bucket chooses the row to evict: the lowest score, and among equal ones the
+// lowest slot.
 enum class EvictionScore {
   kAge,    // the number of the call that touched the row last
   kCount,  // how often its key was given
-  kGiven,  // what came with the key last; a key that comes with less than all of its bucket is refused
+  kGiven,  // the score last given with the key; a key with a lower score than all rows is refused
 };
 
-// Of what a table's calls did, since it was made.
+// Counts of the effects of all calls since the table was made.
 struct DeviceTableCounts {
-  uint64_t rows = 0;  // there now
+  uint64_t rows = 0;  // rows at present
   uint64_t inserted = 0, evicted = 0, erased = 0;
-  uint64_t refused = 0;  // keys, each counted once a call: every slot of their bucket was another key's
+  uint64_t refused = 0;  // keys without a slot, each counted once a call: their bucket was full
 };
 
-// Rows that a call takes out of the table, in memory for as many as the call has keys; `count` is set.
+// Output memory for the rows that a call removes from the table: room for as many rows as the call has keys.
+// The call sets `count`.
 //   rows [count, row_floats], scores [count]
 struct RowsOut {
   uint64_t* keys = nullptr;
@@ -44,7 +46,7 @@ struct RowsOut {
 
 namespace device_table {
 
-constexpr uint32_t kSlots = 32;  // of a bucket: one for each lane
+constexpr uint32_t kSlots = 32;  // slots of a bucket: one for each lane of a warp
 constexpr uint32_t kNoSlot = 0xffffffff;
 
 enum Outcome : uint32_t { kFound, kInserted, kEvicted, kRefused };
@@ -58,14 +60,14 @@ struct Rows {
   uint32_t num_buckets, width, row_floats, stride;
 };
 
-// Keys of a batch, sorted by hash; a run is one key with all its places.
+// The keys of a batch, sorted by hash.  A run is one key with all its positions in the batch.
 struct Batch {
   const uint64_t* keys;    // [size], as given
   const uint64_t* scores;  // [size], or null
   uint32_t size;
   uint64_t *hashes, *sorted_hashes;  // [size]
   uint32_t *order, *places;          // [size]: 0, 1, ...; sorted with the hashes
-  uint64_t* run_hashes;              // [num_runs], and so are those that follow
+  uint64_t* run_hashes;              // [num_runs], as are the arrays that follow
   uint32_t *lengths, *begins;        // in sorted order
   uint32_t* num_runs;
   uint32_t *slots, *outcomes;
@@ -73,21 +75,21 @@ struct Batch {
   uint32_t *evicted_flags, *evicted_places;  // [size]
 };
 
-// Initializer, of which a device has no functions.
+// The parameters of an Initializer, whose virtual functions a device cannot call.
 struct Initial {
   Distribution distribution;
   float mean, deviation;
   uint64_t seed;
 };
 
-// The state of a row that no step has touched: zero, or, of optimizers that make weights from state (FTRL),
-// -(w slope + sign(w) l1).
+// The state of a row that no step has touched: zero, or -(w slope + sign(w) l1) for optimizers that compute
+// weights from state (FTRL).
 struct InitialState {
   bool from_weight = false;
   float slope = 0, l1 = 0;
 };
 
-// How a call scores the rows that it touches.
+// The scores that a call gives to the rows that it touches.
 struct Scoring {
   EvictionScore score;
   uint64_t call;

@@ -14,8 +14,8 @@ namespace {
 using device_table::Batch;
 using device_table::kSlots;
 
-constexpr unsigned kThreads = 128;                // of a block: four warps
-constexpr uint32_t kWideArrays = 5, kArrays = 8;  // of scratch memory, of max_batch each
+constexpr unsigned kThreads = 128;                // threads of a block: four warps
+constexpr uint32_t kWideArrays = 5, kArrays = 8;  // scratch arrays of max_batch elements: 64 and 32 bits
 
 uint32_t row_floats_of(const DeviceTableOptions& options) {
   return options.width * (1 + options.arrays);
@@ -55,7 +55,7 @@ const DeviceTableOptions& checked(const DeviceTableOptions& options) {
   return options;
 }
 
-// One warp for each item, or one thread.
+// Launches a kernel with one warp for each item; run_threads, with one thread for each.
 template <class... Parameters, class... Arguments>
 void run_warps(void (*kernel)(Parameters...), uint64_t items, gpu::Stream& stream, Arguments&&... arguments) {
   gpu::launch(kernel, gpu::blocks_for(items * gpu::kWarpSize, kThreads), kThreads, 0, stream, arguments...);
@@ -143,7 +143,8 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
     if (evicted.count != nullptr) stream.fill(evicted.count, 0, sizeof(uint32_t));
     return batch;
   }
-  // What lies behind the runs is summed up too, and used by nobody.
+  // Prefix sums run over all elements, also those behind the last run, whose sums nothing uses: clears them
+  // so that no uninitialised memory is read.
   stream.fill(scratch_.data(), 0, scratch_.bytes());
   run_threads(device_table::hash_keys, batch.size, stream, batch);
   gpu::sort_pairs(stream, workspace_,

@@ -1,5 +1,5 @@
-// The kernels of DeviceTable.  Used by device_table.cu alone.  A warp does one thing: a key, a run of equal
-// keys, or a bucket; its lanes are the slots of a bucket, or columns of a row.
+// The kernels of DeviceTable.  Used by device_table.cu alone.  A warp works on one item: a key, a run of
+// equal keys, or a bucket.  Its lanes stand for the slots of a bucket, or for columns of a row.
 #ifndef PS_TABLE_CUDA_DEVICE_TABLE_KERNELS_H_
 #define PS_TABLE_CUDA_DEVICE_TABLE_KERNELS_H_
 
@@ -36,7 +36,7 @@ __device__ inline void add_count(uint64_t* count, uint64_t amount) {
   if (amount != 0) gpu::atomic_add<Order::kRelaxed>(count, amount);
 }
 
-// The slot of a key, for all lanes; kNoSlot where it has none.
+// Returns the slot of a key in all lanes; kNoSlot if it has none.
 __device__ inline uint32_t find_slot(const Rows& rows, uint64_t key) {
   const uint32_t bucket = bucket_of(rows, hash_key(key)), lane = gpu::lane();
   const bool is_here = (rows.taken[bucket] >> lane & 1) != 0 && rows.keys[bucket * kSlots + lane] == key;
@@ -44,7 +44,7 @@ __device__ inline uint32_t find_slot(const Rows& rows, uint64_t key) {
   return here == 0 ? kNoSlot : bucket * kSlots + gpu::lowest_bit(here);
 }
 
-// to [count] <- from, by all lanes: 16 bytes at a time where both are aligned so.
+// to [count] <- from, by all lanes together: 16 bytes at a time if both are aligned to 16.
 __device__ inline void copy_floats(float* to, const float* from, uint32_t count) {
   struct alignas(16) Four {
     float values[4];
@@ -80,7 +80,7 @@ __device__ inline void initial_four(const Initial& initial, uint64_t key, uint32
   for (int n = 0; n < 4; ++n) values[n] = initial.mean + initial.deviation * four[n];
 }
 
-// weights [width] <- those that the key's row begins with.
+// weights [width] <- the initial weights of the key's row.
 __device__ inline void write_initial(const Initial& initial, uint64_t key, float* weights, uint32_t width) {
   for (uint32_t j = gpu::lane(); 4 * j < width; j += gpu::kWarpSize) {
     float values[4];
@@ -97,14 +97,14 @@ __global__ inline void hash_keys(Batch batch) {
   batch.order[i] = i;
 }
 
-// What one lane knows of its slot while its warp owns the bucket.
+// The registers of one lane for its slot of the bucket, while its warp claims slots there.
 struct Slot {
   uint64_t key, score;
-  uint32_t taken;    // by any key, a bit a slot: the same in all lanes
-  uint32_t touched;  // by keys of this batch, likewise
+  uint32_t taken;    // slots with a key, a bit each: the same in all lanes
+  uint32_t touched;  // slots with a key of this batch, likewise
 };
 
-// The lowest score of the slots that are not touched.
+// Returns the lowest score of the slots that are not touched, by a butterfly reduction over the warp.
 __device__ inline uint64_t lowest_score(const Slot& slot) {
   const bool may_go = (slot.touched >> gpu::lane() & 1) == 0;
   uint64_t lowest = may_go ? slot.score : ~uint64_t{0};
@@ -119,7 +119,8 @@ struct Claimed {
   uint32_t outcome, place;
 };
 
-// A place in the bucket for a key.  Keys of the same batch do not evict each other.
+// Chooses a slot of the bucket for a key: the key's own, else a free one, else the untouched slot with the
+// lowest score.  Touched slots are never evicted, so keys of the same batch do not evict each other.
 __device__ inline Claimed choose_place(const Slot& slot, uint64_t key, uint64_t score,
                                        EvictionScore scoring) {
   const uint32_t lane = gpu::lane();
@@ -133,7 +134,8 @@ __device__ inline Claimed choose_place(const Slot& slot, uint64_t key, uint64_t 
   return {kEvicted, gpu::lowest_bit(gpu::ballot(kFullWarp, goes))};
 }
 
-// Of a run: what it adds to the score of a row that it finds, or gives a new one.
+// Returns the score that a run gives to a new row.  With kCount it is added to the score of a row that is
+// there already.
 __device__ inline uint64_t score_of_run(const Batch& batch, uint32_t run, Scoring scoring) {
   if (scoring.score == EvictionScore::kAge) return scoring.call;
   if (scoring.score == EvictionScore::kCount) return batch.lengths[run];
@@ -163,7 +165,8 @@ __device__ inline void claim_for_run(const Batch& batch, uint32_t run, uint32_t 
   slot.touched |= 1u << claimed.place;
 }
 
-// One warp a run; that of a bucket's first run claims slots for all of the bucket.
+// One warp a run.  The warp of a bucket's first run claims slots for all runs of the bucket, one after the
+// other, so that the result does not depend on the order of warps.
 __global__ inline void claim_slots(Rows rows, Batch batch, Scoring scoring) {
   const uint32_t first = warp_index(), num_runs = *batch.num_runs;
   if (first >= num_runs) return;
@@ -172,7 +175,7 @@ __global__ inline void claim_slots(Rows rows, Batch batch, Scoring scoring) {
   const uint32_t place = bucket * kSlots + gpu::lane();
   Slot slot = {rows.keys[place], rows.scores[place], rows.taken[bucket], 0};
   uint32_t end = first;
-  // Rows that this batch finds are touched before any is evicted.
+  // First marks all rows that this batch finds as touched, so that none of them is evicted for another key.
   for (; end < num_runs && bucket_of(rows, batch.run_hashes[end]) == bucket; ++end) {
     const uint64_t key = key_of_run(batch, end);
     slot.touched |= gpu::ballot(kFullWarp, (slot.taken >> gpu::lane() & 1) != 0 && slot.key == key);
@@ -209,7 +212,7 @@ __global__ inline void save_evicted(Rows rows, Batch batch, RowsOut evicted) {
   evicted.scores[to] = batch.evicted_scores[run];
 }
 
-// One warp a run: what a new row begins with.
+// One warp a run: writes initial weights and state of a new row.
 __global__ inline void start_rows(Rows rows, Batch batch, Initial initial, InitialState state) {
   const uint32_t run = warp_index();
   if (run >= *batch.num_runs) return;
@@ -223,7 +226,7 @@ __global__ inline void start_rows(Rows rows, Batch batch, Initial initial, Initi
   }
 }
 
-// One warp a run: the row becomes that of its key's last place.
+// One warp a run: sets the row to the values at the key's last position in the batch.
 //   values [size, row_floats]
 __global__ inline void assign_rows(Rows rows, Batch batch, const float* values) {
   const uint32_t run = warp_index();
@@ -233,7 +236,7 @@ __global__ inline void assign_rows(Rows rows, Batch batch, const float* values) 
               rows.row_floats);
 }
 
-// One warp a key: where its row is, null for none.
+// One warp a key: writes the pointer to its row, or null.
 __global__ inline void point_to_rows(Rows rows, const uint64_t* keys, uint32_t size, float** pointers) {
   const uint32_t i = warp_index();
   if (i >= size) return;
@@ -254,7 +257,7 @@ __global__ inline void find_weights(Rows rows, const uint64_t* keys, uint32_t si
   for (uint32_t c = gpu::lane(); c < rows.width; c += gpu::kWarpSize) out[c] = 0;
 }
 
-// One warp a key: a key that was refused reads as a row that no step has touched.
+// One warp a key: reads its weights.  A refused key reads as a row that no step has touched.
 //   weights [size, width]
 __global__ inline void read_weights(Rows rows, Batch batch, Initial initial, float* weights) {
   const uint32_t i = warp_index();
@@ -300,13 +303,13 @@ __global__ inline void erase_keys(Rows rows, const uint64_t* keys, uint32_t size
   add_count(&rows.counts->rows, ~uint64_t{0});
 }
 
-// One thread a bucket: how many rows it has.
+// One thread a bucket: counts its rows.
 __global__ inline void count_taken(Rows rows, uint32_t first, uint32_t num_buckets, uint32_t* counts) {
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < num_buckets) counts[i] = static_cast<uint32_t>(gpu::count_ones(rows.taken[first + i]));
 }
 
-// One warp a bucket: its rows go to `out` from begins[i] on.
+// One warp a bucket: copies its rows to `out` from begins[i] on.
 __global__ inline void export_buckets(Rows rows, uint32_t first, uint32_t num_buckets, const uint32_t* begins,
                                       RowsOut out) {
   const uint32_t i = warp_index();
@@ -323,7 +326,7 @@ __global__ inline void export_buckets(Rows rows, uint32_t first, uint32_t num_bu
   if (lane == 0 && i == num_buckets - 1) *out.count = to;
 }
 
-// One thread of all: forgets the rows that `taken` no longer names.
+// A single thread: counts all rows as erased; the bits of `taken` were cleared before.
 __global__ inline void forget_rows(Rows rows) {
   if (blockIdx.x != 0 || threadIdx.x != 0) return;
   rows.counts->erased += rows.counts->rows;

@@ -29,14 +29,14 @@ class DirectInputTest : public testing::Test {
   }
   ~DirectInputTest() override { close(file_); }
 
-  // What is in memory is in the cache.
+  // Returns false on a file system in memory, whose files are always in the cache.
   bool is_on_disk() const {
     struct statfs status;
     PS_CHECK(fstatfs(file_, &status) == 0);
     return status.f_type != TMPFS_MAGIC;
   }
 
-  // Whether all from `begin` to `end` comes as it is in the file, in reads of some sizes.
+  // Returns true if reads of several sizes give the file's bytes from `begin` to `end`.
   bool reads(DirectInput& input, uint64_t begin, uint64_t end) {
     std::string out;
     for (uint64_t some = 1; begin < end; begin += out.size(), some = some * 5 % 900'001) {

@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Of the files of this process, until it goes.
+// Limits the size of the files of this process during its lifetime.
 class SizeLimit {
  public:
   explicit SizeLimit(rlim_t bytes) {
@@ -181,7 +181,7 @@ TEST_F(FileTest, FilesOfAnySizeAreWrittenWhole) {
   }
 }
 
-// Of who is fenced, nothing is to be seen.
+// A process that was fenced leaves no trace of its unfinished file.
 TEST_F(FileTest, AFileThatIsGivenUpIsNotWritten) {
   {
     const auto file = system_files().create(path("file"));

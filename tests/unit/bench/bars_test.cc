@@ -174,7 +174,7 @@ TEST_F(BarsReportTest, JsonHasTheNumbers) {
   EXPECT_FALSE(bars_json(tasks, all(), 0.5)[0].contains("verdict"));
 }
 
-// What the bars of the catalogue refer to.
+// Bars of the catalogue refer to benchmarks that exist.
 TEST(BarsOfTheCatalogue, BelongToBenchmarksThatRunAtTheirThreads) {
   std::vector<Benchmark> catalog = benchmark_catalog();
   for (const std::string& name : barred_benchmarks()) {

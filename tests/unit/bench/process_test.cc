@@ -19,7 +19,7 @@ class ProcessTest : public testing::Test {
     return {.words = {"/bin/sh", "-c", script}, .output = folder_.path("out"), .errors = folder_.path("err")};
   }
 
-  // What a script prints.
+  // Returns the output of a script.
   std::string printed(const std::string& script, bool one_core = false) const {
     Command command = shell(script);
     command.one_core = one_core;

@@ -164,7 +164,7 @@ TEST_F(CheckpointTest, WhatSomebodyReadsIsRemovedTheNextTime) {
   EXPECT_THAT(list_directory(small_.directory), ElementsAre("LATEST", "step-000000005"));
 }
 
-// Of a checkpoint that is being read, what it builds on may not have been opened yet.
+// A process that reads an incremental checkpoint may not have opened its base yet.
 TEST_F(CheckpointTest, WhatSomebodyBeginsToReadKeepsItsBase) {
   small_.write(1);
   small_.write(2, open(1).get());

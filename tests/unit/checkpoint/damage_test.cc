@@ -18,7 +18,7 @@ class DamageTest : public testing::Test {
  protected:
   DamageTest() { system_files().make_directories(small_.directory); }
 
-  // What resuming would load, and the first damage it met on the way.
+  // Opens the checkpoint that resuming would load, and records in damage_ the first damage found on the way.
   std::unique_ptr<CheckpointReader> newest() {
     damage_ = Error(Code::kInternal, "");
     auto verify = [&](const CheckpointReader& reader) { reader.verify(pool_, /*rows=*/false); };

@@ -86,7 +86,7 @@ struct SmallCheckpoint {
     commit_checkpoint(*files, directory, manifest);
   }
 
-  // What that wrote.
+  // Returns the contents that write(version) has written.
   Contents contents(int64_t version) const {
     Contents all;
     for (uint32_t p = 0; p < 1u << kPartitionBits; ++p)

@@ -1,4 +1,4 @@
-// What holds for every codec of the catalogue, and the bounds of each.
+// Properties of every codec of the catalogue, and the bounds of each.
 #include "codec/codec.h"
 
 #include <gtest/gtest.h>
@@ -360,7 +360,7 @@ TEST(Codec, AMatrixOfLowRankComesBackWholeAfterAFewSteps) {
     for (float& x : q) x = static_cast<float>(random.normal());
     for (size_t i = 0; i < 2400; ++i) matrix[i] += p[i / 40] * q[i % 40];
   }
-  // Of rank 3: one step with 4 pairs of vectors finds all of it.
+  // The matrix has rank 3: one step with 4 pairs of vectors represents it fully.
   EXPECT_LT(error_of({{"type", "low_rank"}, {"rank", 4}}, matrix, shape), 1e-5);
   EXPECT_GT(error_of({{"type", "low_rank"}, {"rank", 2}}, matrix, shape), 0.05);
   // Power iteration that starts from the last factor finds the best pair, which a single step does not.

@@ -316,7 +316,7 @@ Net alexnet() {
           96 + 256 + 384 + 384 + 256 + 4096 + 4096 + 1000};
 }
 
-// Of random values with a long tail.
+// Random values with a long tail.
 Floats many_values(uint64_t stream, size_t size) {
   Floats all(size);
   for (size_t i = 0; i < size; ++i) {

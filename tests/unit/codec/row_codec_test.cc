@@ -189,7 +189,7 @@ TEST(RowCodec, WhatIsNotFiniteStaysSo) {
   }
 }
 
-// What was sent, and what is still kept, are together what was given.
+// The sent values and the residual add up to the given values.
 TEST(RowCodec, ErrorFeedbackSumsToTheTrueSum) {
   for (RowType type : kRowTypes) {
     for (int64_t cols : {1, 5, 3000}) {
@@ -216,7 +216,7 @@ TEST(RowCodec, ErrorFeedbackSumsToTheTrueSum) {
   }
 }
 
-// What does not fit goes out in the steps that follow; what is not finite leaves nothing behind.
+// A value beyond the range is sent over the following steps; a value that is not finite leaves no residual.
 TEST(RowCodec, ErrorFeedbackKeepsWhatOverflowedAndForgetsWhatIsNotFinite) {
   Floats error = {0};
   std::string encoded(2, '?');

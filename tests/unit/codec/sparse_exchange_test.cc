@@ -88,7 +88,7 @@ TEST(SparseExchange, SplittingOffLosesNothing) {
   EXPECT_EQ(split_off_smallest(equal, 2), (SparsePart{{9}, {2}}));
 }
 
-// What trainers really receive, counted in bytes of real parts, is what the formulas say.
+// The formulas give the bytes that trainers receive, counted over real parts.
 TEST(SparseExchange, FormulasAreTheBytesThatGo) {
   constexpr uint64_t kSelected = 100;
   for (SparseEncoding encoding : kSparseEncodings) {

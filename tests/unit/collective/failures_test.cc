@@ -177,7 +177,7 @@ TEST_F(Failures, ARankThatLeavesIsNamedByThoseWhoWaitForIt) {
   expect_blamed(2, ranks_.network.now());
 }
 
-// Who has everything may leave while others still receive.
+// A rank that has received everything may leave while others still receive.
 TEST_F(Failures, ARankThatLeavesAfterTheLastCollectiveDisturbsNobody) {
   ranks_.network.set_default_link({.latency = 1ms, .jitter = 5ms, .bytes_per_second = 1e7, .split = true});
   for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {

@@ -1,5 +1,6 @@
-// What the tests of collectives share: all ranks of a job at once, as threads that share memory, as threads
-// over loopback TCP, or as hosts of a simulated network; and sums in rank order to compare with.
+// Shared by the tests of collectives: runs all ranks of a job at once, as threads that share memory, as
+// threads over loopback TCP, or as hosts of a simulated network; and computes sums in rank order to compare
+// with.
 #ifndef PS_TESTS_UNIT_COLLECTIVE_RANKS_H_
 #define PS_TESTS_UNIT_COLLECTIVE_RANKS_H_
 
@@ -25,7 +26,7 @@ using namespace std::chrono_literals;
 
 using RankBody = std::function<void(ExchangeCommunicator& communicator)>;
 
-// What became of each rank: nothing, or its error.
+// The error of each rank; nullopt if it succeeded.
 using RankErrors = std::vector<std::optional<Error>>;
 
 inline std::optional<Error> error_of(const std::function<void()>& body) {

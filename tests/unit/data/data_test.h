@@ -1,4 +1,4 @@
-// What the tests of lib/data share: small files, and batches as text.
+// Shared by the tests of lib/data: small files, and batches as text.
 #ifndef PS_TESTS_UNIT_DATA_DATA_TEST_H_
 #define PS_TESTS_UNIT_DATA_DATA_TEST_H_
 
@@ -33,10 +33,11 @@ class DataTest : public testing::Test {
   // The same, one string a batch.
   std::vector<std::string> read_batches(BatchReader& reader, int pass = 0);
 
-  // What reading `bytes` throws: "code: message", with the folder left out of the message; empty if nothing.
+  // Returns the error of reading `bytes`: "code: message", with the folder left out of the message; empty if
+  // there is none.
   std::string error_of(const DataOptions& options, std::string_view bytes, ReaderSettings settings = {});
 
-  // Runs `body` likewise.
+  // Returns the error of running `body`, likewise.
   template <class Body>
   std::string error_from(Body&& body) {
     try {

@@ -76,7 +76,7 @@ TEST_F(LibsvmRuns, AreTheFeaturesOneByOne) {
   }
 }
 
-// What is refused is what comes first, wherever the runs are cut.
+// The first bad feature is reported, wherever a run ends.
 TEST_F(LibsvmRuns, NameTheFirstFeatureThatIsRefused) {
   constexpr int kFeatures = 300;
   DataOptions options = options_for("libsvm", 1000);

@@ -1,4 +1,4 @@
-// Who reads and parses: the consumer's thread is one of the threads, except where it would wait for a stream.
+// Threads of the pipeline: the consumer's thread parses too, except where it would wait for a stream.
 #include "data/parse_pipeline.h"
 
 #include <gtest/gtest.h>

@@ -19,7 +19,7 @@ static Row random_row(uint64_t size, Key bound, Random& random) {
   return row;
 }
 
-// What sort_rows makes of the row, between two others that it must leave alone.
+// Returns the row after sort_rows.  The row stands between two others, which sort_rows must not change.
 static Row sorted(const Row& row, bool valued) {
   DataSchema schema{{{"features", false, 0}}};
   Batch batch;

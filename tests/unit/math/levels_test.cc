@@ -53,7 +53,7 @@ class Levels : public testing::TestWithParam<int64_t> {
   const KeyUse& use() const { return plan_.uses[0]; }
   Columns<float> columns_of(Floats& values, int64_t width) const { return {values.data(), width, width}; }
 
-  // What every sparse kernel gives, one after the other.
+  // Returns the results of all sparse kernels.
   std::vector<Floats> sparse_results(const float* values) {
     Floats bags(above_), sums(above_), squares(above_),
         gradients = row_gradients(), copied = row_gradients(), pairwise = row_gradients(),

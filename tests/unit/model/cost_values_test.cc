@@ -1,4 +1,5 @@
-// What each cost is, by hand; what it refuses; that threads and extreme scores change nothing.
+// Compares each cost with values computed by hand, and tests refused input, several threads and extreme
+// scores.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What each evaluator is, by hand; and, walking the catalogue, what all must do: merge, weigh, survive bad
-// bytes.
+// Compares each evaluator with values computed by hand, and tests for the whole catalogue that evaluators
+// merge, weigh examples, and survive bad bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ struct Examples {
     evaluator.add({predictions.data(), batch.size(), cols}, batch);
   }
 
-  // Those for which keep(i), in the order of the step.
+  // Returns the examples for which keep(i) is true, in the order of the step.
   template <class Keep>
   Examples subset(const Keep& keep, bool backwards = false) const {
     Examples out{cols, {}, {}, {}};

@@ -1,4 +1,4 @@
-// What a network says of the model in a job file: errors, parameters, their start, sharing.
+// Networks made from the model of a job file: errors, parameters, initial weights, sharing.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ Json model_of(const char* layers, const char* cost = R"({"type": "cross_entropy"
   return {{"layers", Json::parse(layers)}, {"cost", Json::parse(cost)}};
 }
 
-// What the network says of a model that it refuses.
+// Returns the error for a model that the network refuses.
 std::string refusal(const Json& model) {
   try {
     Network<float> network(ModelOptions::spec().parse(model, "model"), kSchema, 1);

@@ -64,7 +64,7 @@ class HttpTest : public EveryNetwork {
     return client;
   }
 
-  // What comes until the connection ends.
+  // Sends `bytes`, and returns all bytes that arrive until the connection ends.
   std::string ask(std::string_view bytes) {
     auto client = connect();
     client->send(bytes);

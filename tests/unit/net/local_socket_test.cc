@@ -23,7 +23,7 @@ class LocalSocketTest : public testing::Test {
                                       [this](std::unique_ptr<Stream> stream) { far_ = std::move(stream); });
   }
 
-  // Who the listener says has come: "process …" of one that came over a Unix socket.
+  // Returns the listener's name for a peer that connects: "process …" for one over a Unix socket.
   std::string comes_as(TcpNetwork& network, const Address& address) {
     near_.reset();
     far_.reset();

@@ -1,5 +1,5 @@
-// What the tests of net share: a client's and a server's host, on the simulated network and on loopback TCP,
-// and a service that they use.
+// Shared by the tests of net: the hosts of a client and a server, on the simulated network and on loopback
+// TCP, and a service that they use.
 #ifndef PS_TESTS_UNIT_NET_NET_TEST_H_
 #define PS_TESTS_UNIT_NET_NET_TEST_H_
 
@@ -90,7 +90,7 @@ inline constexpr uint16_t kForget = 19;  // drops the responder
 inline constexpr uint16_t kBusy = 20;    // kUnavailable, as often as TestService::busy says; then as kEcho
 inline constexpr uint16_t kHello = 21;   // establishes
 
-// What every session of a test does, and what came of it.
+// The behaviour of all sessions of a test, and a record of their requests.
 struct TestService {
   struct Later {
     std::string text;

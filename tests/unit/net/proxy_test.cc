@@ -1,4 +1,4 @@
-// What networks do to frames, at every phase of a frame: every request is answered, with its own answer.
+// Faults of a network at every point of a frame: every request gets its own answer all the same.
 #include "net/sim/proxy.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class ProxyTest : public EveryNetwork {
  protected:
   ProxyTest() {
     channel_options_.backoff.first = 2ms;
-    // What is held looks like silence.
+    // A frame that the proxy holds back looks like silence.
     channel_options_.connection.alive_interval = 10ms;
     channel_options_.connection.silence_timeout = 60ms;
     server_options_.connection = channel_options_.connection;

@@ -30,7 +30,7 @@ double soft(double x, double s) {
   return 0;
 }
 
-// What an adaptive optimizer does with its move: decay by the global rate.
+// Applies the update of an adaptive optimizer, with decay by the global rate.
 double decayed(double w, double move, double eta) {
   return soft((1 - eta * kL2) * w - move, eta * kL1);
 }

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What became of a request.
+// The outcome of a request.
 struct Outcome {
   std::optional<CheckpointShardAnswer> answer;
   std::optional<Error> error;

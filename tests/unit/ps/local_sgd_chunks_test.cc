@@ -1,4 +1,4 @@
-// What a trainer has of copies of its own comes back from its pieces, and what is none is refused.
+// A trainer's copies of weights are restored from their chunks, and damaged chunks are refused.
 #include "ps/client/local_sgd_chunks.h"
 
 #include <gmock/gmock.h>
@@ -238,7 +238,7 @@ TEST(LocalSgdChunks, ThatMakeNoSenseAreRefused) {
   EXPECT_THAT(refusal({section(3, 10, 1)}), testing::HasSubstr("'matrix' has no row 10"));
 }
 
-// Of each piece, whatever is changed: it is refused, or read as something else, and nothing worse.
+// A damaged chunk is refused or read as something else, but does nothing worse.
 TEST(LocalSgdChunks, ThatAreDamagedDoNoHarm) {
   Trainer trainer;
   for (uint64_t number = 0; number < 3; ++number) trainer.step(number);

@@ -69,7 +69,7 @@ TEST(Protocol, KeysComeBackFromFewBytes) {
   EXPECT_EQ(in.remaining(), 0u);
 }
 
-// Whether they come in blocks of close ones, or here and there, up to the last there is.
+// Keys in dense blocks and keys far apart, up to the largest key.
 TEST(Protocol, KeysComeBackHoweverCloseTheyAre) {
   for (uint64_t begin : {uint64_t{0}, UINT64_MAX - 3000}) {
     for (size_t count = 0; count < 40; ++count) {

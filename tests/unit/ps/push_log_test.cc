@@ -138,7 +138,7 @@ TEST_F(PushLogTest, ALogWithoutEventsIsOne) {
   EXPECT_THAT(why_, HasSubstr("goes on from the beginning, not from that at step 5"));
 }
 
-// What was before the checkpoint is kept until that counts.
+// Batches before the checkpoint are kept until the checkpoint counts.
 TEST_F(PushLogTest, BeginsAnewWithACheckpointThatCounts) {
   open();
   add_all({"a"});
@@ -188,7 +188,7 @@ TEST_F(PushLogTest, ATornTailOfAnyLengthIsCutOff) {
   EXPECT_THAT(seen, ElementsAre(Texts{}, Texts{"a"}, Texts{"a", "b"}, Texts{"no log"}));
 }
 
-// Of the last batch, nothing can say whether it was ever whole.
+// A damaged last batch cannot be told from one that was never written completely.
 TEST_F(PushLogTest, EveryFlippedBitIsFoundOrIsInTheLastBatch) {
   open();
   add_all({"a", "b"});

@@ -1,4 +1,4 @@
-// What rounding took comes back from its pieces, and what is no such piece is refused.
+// Residuals are restored from their chunks, and anything else is refused.
 #include "ps/client/residual_chunks.h"
 
 #include <gmock/gmock.h>

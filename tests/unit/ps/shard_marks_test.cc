@@ -66,7 +66,7 @@ TEST_F(MarksTest, WhatATrainerTellsIsKeptAsLongAsItHasDoneNothingElse) {
 }
 
 // Trainers that push to two shards as a RemoteStore does: a step when both have answered the one before.
-// What they push arrives in any order, and some are killed and come again.
+// Pushes arrive in any order, and some trainers are killed and restarted.
 class TwoShards : public MarksTest {
  protected:
   struct Sender {
@@ -121,7 +121,8 @@ class TwoShards : public MarksTest {
     sender.answers[0] = sender.answers[1] = nullptr;
   }
 
-  // What has not arrived is lost; another process begins at the first step that some shard has not applied.
+  // Restarts a trainer: pushes that have not arrived are lost, and the new process begins at the first step
+  // that some shard has not applied.
   void restart(int rank) {
     Sender& sender = senders_[static_cast<size_t>(rank)];
     const uint64_t old = sender.generation++;

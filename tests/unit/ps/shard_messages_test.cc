@@ -58,7 +58,7 @@ class ShardHostTest : public testing::Test {
         std::make_unique<ShardHost>(network_.host("server").loop(), job_, ShardLimits(), [](const Error&) {});
   }
 
-  // Of the shard that is not the job's first.
+  // Makes a hello for a shard that is not the job's first.
   Hello hello(uint64_t generation, uint64_t run, int rank = 0, int slots = 1) {
     Hello hello;
     hello.rank = rank;

@@ -1,4 +1,4 @@
-// Who takes part: trainers that come, go, return, and do not come back.
+// The trainers of a run: they join, leave, return, and are given up.
 #include "shard_test.h"
 
 namespace ps {
@@ -48,7 +48,8 @@ TEST_F(ShardTest, StandingTellsOfPassesThatHaveEnded) {
   EXPECT_FALSE(run_status.pass_begun);
 }
 
-// What it does after a pass is done, or on its way: the others' pushes may change the rows at any moment.
+// A pass has begun for a trainer once it has pushed for it: from then on, pushes of others may change the
+// rows at any moment.
 TEST_F(ShardTest, APassHasBegunForWhoHasPushedForIt) {
   make(2);
   for (int rank : {0, 1}) push(rank, 0, {1}, 1);
@@ -150,7 +151,7 @@ TEST_F(ShardGoesOnTest, TheOthersGoOnWithoutATrainerThatIsGone) {
   EXPECT_THAT(refusal([&] { join(1, 3, 1, /*known=*/true); }, Code::kFenced), HasSubstr("start it again"));
 }
 
-// What it pushed as a whole counts where it is, and nothing after the first gap.
+// The steps that a lost trainer pushed completely count, up to the first gap.
 TEST_F(ShardGoesOnTest, WhatATrainerPushedBeforeItWasGoneCounts) {
   make(2, {.staleness = 1});
   push(1, 0, {1}, 5);
@@ -176,7 +177,7 @@ TEST_F(ShardGoesOnTest, ATrainerThatWasGivenUpEntersAtThePresentStep) {
   EXPECT_THAT(weights({1}), ElementsAre(-13));
 }
 
-// What is measured without it is applied without it.
+// A step whose norms were computed without a trainer is applied without it.
 TEST_F(ShardGoesOnTest, ATrainerThatWasGivenUpEntersBehindAStepThatIsMeasured) {
   optimizer_["clip_norm"] = 5;
   make(2);

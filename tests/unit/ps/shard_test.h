@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// What came of one request.
+// The outcome of one request.
 struct Outcome {
   std::optional<std::string> answer;
   std::optional<Error> error;

@@ -46,7 +46,7 @@ class PrepareAheadTest : public testing::Test {
     return Network<float>(ModelOptions::spec().parse(kModel, "model"), reader.schema(), 1);
   }
 
-  // What a pass hands out, in order: step, labels, keys and indices.
+  // Returns everything that a pass hands out, in order: step, labels, keys and indices.
   std::vector<std::string> pass(int threads) {
     BatchReader reader = this->reader(1);
     Network<float> network = this->network(reader);

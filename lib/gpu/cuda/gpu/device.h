@@ -1,4 +1,4 @@
-// All that code for a device uses, for CUDA: compiled by nvcc alone.  gpu/emulated/gpu/device.h is the
+// The CUDA half of the names that device code uses, compiled by nvcc alone. gpu/emulated/gpu/device.h is the
 // emulator's half, with the same names.
 #ifndef PS_GPU_CUDA_GPU_DEVICE_H_
 #define PS_GPU_CUDA_GPU_DEVICE_H_

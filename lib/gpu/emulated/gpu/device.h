@@ -1,6 +1,7 @@
-// All that code for a device uses: names of kernels, memory, streams, launches.  This is the emulator's half;
-// gpu/cuda/gpu/device.h is CUDA's.  The path of includes picks one, and a source that includes it is compiled
-// once for each: what it defines lies in the namespace ps::PS_GPU_NAMESPACE, inline in ps.
+// The names that device code uses: for kernels, memory, streams and launches.  This is the emulator's half;
+// gpu/cuda/gpu/device.h is the CUDA half.  The include path selects one.  A source that includes it is
+// compiled once for each half, and so puts its definitions into the namespace ps::PS_GPU_NAMESPACE, which is
+// inline in ps.
 #ifndef PS_GPU_EMULATED_GPU_DEVICE_H_
 #define PS_GPU_EMULATED_GPU_DEVICE_H_
 
