@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "base/file_system.h"
-#include "base/thread_pool.h"
 #include "checkpoint/checkpoint_reader.h"
 
 namespace ps {

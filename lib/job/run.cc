@@ -52,7 +52,12 @@ void check_can_hold(const WriterEntry& entry, const DataTraits& traits, const Ba
 class Run {
  public:
   Run(const Job& job, const RunOptions& options, ServerFinder& servers, Log& log)
-      : job_(job), options_(options), servers_(servers), log_(log), pool_(options.threads), data_(job.data) {
+      : job_(job),
+        options_(options),
+        servers_(servers),
+        log_(log),
+        device_(options.threads),
+        data_(job.data) {
     if (!options.init_model.empty()) use_saved_vocabulary(options.init_model, data_);
     if (options.task == "train" || options.task == "test") data_.label_use = LabelUse::kNeeded;
     if (options.task == "predict") data_.label_use = LabelUse::kIgnored;
@@ -93,7 +98,7 @@ class Run {
   const RunOptions& options_;
   ServerFinder& servers_;
   Log& log_;
-  ThreadPool pool_;
+  Device device_;
   DataOptions data_;
   std::shared_ptr<const Vocabulary> vocabulary_;  // of text
   std::unique_ptr<BatchReader> reader_, test_reader_;
@@ -140,12 +145,12 @@ void Run::build(const DataSchema& schema) {
   if (data_.label_use == LabelUse::kNeeded)
     reader_->check_labels([this](float label) { network_->check_label(label); });
   if (options_.dry_run) return;
-  running_ = start_strategy(job_, options_, schema, network_->parameters(), servers_, pool_, log_);
+  running_ = start_strategy(job_, options_, schema, network_->parameters(), servers_, device_, log_);
   reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
                                                    options_.resume || options_.lost_run != 0)
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kOff, "");
   if (!job_.train.log_period) reporter_->space_batches(1);
-  trainer_ = std::make_unique<Trainer>(*network_, strategy().store(), pool_, job_.train, strategy().group(),
+  trainer_ = std::make_unique<Trainer>(*network_, strategy().store(), device_, job_.train, strategy().group(),
                                        *reporter_);
   trainer_->on_shrink_request([this] {
     const bool asked = options_.shrink_asked();
@@ -255,8 +260,7 @@ void Run::start_checkpoints(Json& result) {
   result["passes"] = Json::array();
   LocalStore* store = strategy().local();
   if (store == nullptr || job_.checkpoint.directory.empty()) return;
-  checkpoints_ =
-      std::make_unique<RunCheckpoints>(job_, options_, reader_->schema(), *store, *trainer_, pool_, log_);
+  checkpoints_ = std::make_unique<RunCheckpoints>(job_, options_, reader_->schema(), *store, *trainer_, log_);
   if (!options_.resume) {
     checkpoints_->begin_new();
   } else if (!checkpoints_->resume(result)) {

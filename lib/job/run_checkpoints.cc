@@ -11,13 +11,13 @@
 namespace ps {
 
 RunCheckpoints::RunCheckpoints(const Job& job, const RunOptions& options, const DataSchema& schema,
-                               LocalStore& store, Trainer& trainer, ThreadPool& pool, Log& log)
+                               LocalStore& store, Trainer& trainer, Log& log)
     : description_({{"job", effective_job(job)}, {"schema", to_json(schema)}}),
       store_(store),
       trainer_(trainer),
       log_(log),
       directory_(job.checkpoint.directory),
-      checkpointer_(job.checkpoint, job_identity(job), options.generation, pool, log) {}
+      checkpointer_(job.checkpoint, job_identity(job), options.generation, log) {}
 
 bool RunCheckpoints::resume(Json& result) {
   if (checkpoint_steps(directory_).empty()) {

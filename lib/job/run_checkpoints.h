@@ -16,7 +16,7 @@ namespace ps {
 class RunCheckpoints {
  public:
   RunCheckpoints(const Job& job, const RunOptions& options, const DataSchema& schema, LocalStore& store,
-                 Trainer& trainer, ThreadPool& pool, Log& log);
+                 Trainer& trainer, Log& log);
 
   // Puts store and trainer where the newest checkpoint was, and adds the results up to there to `result`;
   // false when there is no checkpoint, and training begins anew.

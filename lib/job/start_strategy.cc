@@ -86,7 +86,7 @@ void check_part(const Job& job, const RunOptions& options) {
 
 RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, const DataSchema& schema,
                                  const std::vector<ParameterSpec>& parameters, ServerFinder& servers,
-                                 ThreadPool& pool, Log& log) {
+                                 Device& device, Log& log) {
   std::optional<RemoteOptions> remote;
   if (has_servers(job) || job.cluster.trainers > 1) {
     network_ = std::make_unique<TcpNetwork>(TcpOptions{.local = true});
@@ -95,7 +95,7 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
   const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient);
   const TrainerSetup setup = {.parameters = parameters,
                               .optimizers = optimizers,
-                              .pool = pool,
+                              .device = device,
                               .memory_limit = available_memory_bytes(),
                               .transport = network_ ? &network_->transport() : nullptr,
                               .servers = remote ? &*remote : nullptr,
@@ -111,10 +111,10 @@ void RunningStrategy::keep_alive() {
 std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions& options,
                                                 const DataSchema& schema,
                                                 const std::vector<ParameterSpec>& parameters,
-                                                ServerFinder& servers, ThreadPool& pool, Log& log) {
+                                                ServerFinder& servers, Device& device, Log& log) {
   for (;;) {
     try {
-      return std::make_unique<RunningStrategy>(job, options, schema, parameters, servers, pool, log);
+      return std::make_unique<RunningStrategy>(job, options, schema, parameters, servers, device, log);
     } catch (const ServersMoved& moved) {
       log.info(moved.message());
     }

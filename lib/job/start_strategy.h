@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/thread_pool.h"
 #include "data/batch.h"
 #include "job/job.h"
 #include "job/run.h"
 #include "job/server_finder.h"
+#include "math/device.h"
 #include "net/tcp/tcp_network.h"
 #include "strategy/strategy.h"
 
@@ -22,7 +22,7 @@ class RunningStrategy {
   // Connects to the servers, if there are any, telling people whom it waits for.  Throws as
   // StrategyEntry::make, and ServersMoved when a server is elsewhere by now.
   RunningStrategy(const Job& job, const RunOptions& options, const DataSchema& schema,
-                  const std::vector<ParameterSpec>& parameters, ServerFinder& servers, ThreadPool& pool,
+                  const std::vector<ParameterSpec>& parameters, ServerFinder& servers, Device& device,
                   Log& log);
 
   Strategy& operator*() const { return *strategy_; }
@@ -43,7 +43,7 @@ void check_part(const Job& job, const RunOptions& options);
 std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions& options,
                                                 const DataSchema& schema,
                                                 const std::vector<ParameterSpec>& parameters,
-                                                ServerFinder& servers, ThreadPool& pool, Log& log);
+                                                ServerFinder& servers, Device& device, Log& log);
 
 }  // namespace ps
 

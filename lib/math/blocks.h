@@ -1,4 +1,4 @@
-// How loops are cut for the thread pool: by the shape of the work alone, so that results do not depend on
+// How loops of kernels are cut into blocks: by the shape of the work alone, so that results do not depend on
 // threads.
 #ifndef PS_MATH_BLOCKS_H_
 #define PS_MATH_BLOCKS_H_

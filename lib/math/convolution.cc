@@ -42,9 +42,9 @@ static void for_images(const ConvolutionShape& shape, int64_t begin, int64_t end
 }
 
 template <class T>
-void convolve(ThreadPool& pool, const ConvolutionShape& shape, Matrix<const T> images, const T* weight,
+void convolve(Device& device, const ConvolutionShape& shape, Matrix<const T> images, const T* weight,
               Matrix<T> out) {
-  pool.for_each(images.rows, block_items(image_work(shape)), [&](int64_t begin, int64_t end) {
+  device.for_each(images.rows, block_items(image_work(shape)), [&](int64_t begin, int64_t end) {
     for_images<T>(shape, begin, end, [&](int64_t i, T* scratch) {
       math_kernels<T>().convolve(shape, images.row(i), weight, scratch, out.row(i));
     });
@@ -52,10 +52,10 @@ void convolve(ThreadPool& pool, const ConvolutionShape& shape, Matrix<const T> i
 }
 
 template <class T>
-void add_convolution_image_gradients(ThreadPool& pool, const ConvolutionShape& shape,
+void add_convolution_image_gradients(Device& device, const ConvolutionShape& shape,
                                      Matrix<const T> out_gradients, const T* weight,
                                      Matrix<T> image_gradients) {
-  pool.for_each(image_gradients.rows, block_items(image_work(shape)), [&](int64_t begin, int64_t end) {
+  device.for_each(image_gradients.rows, block_items(image_work(shape)), [&](int64_t begin, int64_t end) {
     for_images<T>(shape, begin, end, [&](int64_t i, T* scratch) {
       math_kernels<T>().convolution_image_gradient(shape, out_gradients.row(i), weight, scratch,
                                                    image_gradients.row(i));
@@ -70,14 +70,14 @@ static int64_t num_partial_sums(int64_t images, int64_t weights) {
 }
 
 template <class T>
-void add_convolution_weight_gradient(ThreadPool& pool, const ConvolutionShape& shape, Matrix<const T> images,
+void add_convolution_weight_gradient(Device& device, const ConvolutionShape& shape, Matrix<const T> images,
                                      Matrix<const T> out_gradients, std::vector<T>& partial_sums,
                                      T* weight_gradient) {
   if (images.rows == 0) return;
   const int64_t weights = shape.filters * weights_per_filter(shape);
   const int64_t groups = num_partial_sums(images.rows, weights);
   partial_sums.resize(static_cast<size_t>(groups * weights));
-  pool.run(groups, [&](int64_t group) {
+  device.run(groups, [&](int64_t group) {
     T* sums = &partial_sums[static_cast<size_t>(group * weights)];
     std::fill_n(sums, weights, T(0));
     const int64_t begin = images.rows * group / groups, end = images.rows * (group + 1) / groups;
@@ -86,7 +86,7 @@ void add_convolution_weight_gradient(ThreadPool& pool, const ConvolutionShape& s
                                                     sums);
     });
   });
-  pool.for_each(weights, block_items(groups), [&](int64_t begin, int64_t end) {
+  device.for_each(weights, block_items(groups), [&](int64_t begin, int64_t end) {
     for (int64_t group = 0; group < groups; ++group) {
       const T* sums = &partial_sums[static_cast<size_t>(group * weights)];
       for (int64_t i = begin; i < end; ++i) weight_gradient[i] += sums[i];
@@ -94,11 +94,11 @@ void add_convolution_weight_gradient(ThreadPool& pool, const ConvolutionShape& s
   });
 }
 
-#define PS_INSTANTIATE(T)                                                                              \
-  template void convolve(ThreadPool&, const ConvolutionShape&, Matrix<const T>, const T*, Matrix<T>);  \
-  template void add_convolution_image_gradients(ThreadPool&, const ConvolutionShape&, Matrix<const T>, \
-                                                const T*, Matrix<T>);                                  \
-  template void add_convolution_weight_gradient(ThreadPool&, const ConvolutionShape&, Matrix<const T>, \
+#define PS_INSTANTIATE(T)                                                                                    \
+  template void convolve(Device&, const ConvolutionShape&, Matrix<const T>, const T*, Matrix<T>);            \
+  template void add_convolution_image_gradients(Device&, const ConvolutionShape&, Matrix<const T>, const T*, \
+                                                Matrix<T>);                                                  \
+  template void add_convolution_weight_gradient(Device&, const ConvolutionShape&, Matrix<const T>,           \
                                                 Matrix<const T>, std::vector<T>&, T*);
 PS_INSTANTIATE(float)
 PS_INSTANTIATE(double)

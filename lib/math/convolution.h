@@ -9,8 +9,8 @@
 
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "math/convolution_shape.h"
+#include "math/device.h"
 #include "math/matrix.h"
 
 namespace ps {
@@ -25,19 +25,19 @@ ConvolutionShape make_convolution_shape(ConvolutionShape sizes);
 
 // out [B, F OH OW] += images [B, C H W] under the filters `weight` [F, C/G k k]
 template <class T>
-void convolve(ThreadPool& pool, const ConvolutionShape& shape, Matrix<const T> images, const T* weight,
+void convolve(Device& device, const ConvolutionShape& shape, Matrix<const T> images, const T* weight,
               Matrix<T> out);
 
 // image_gradients [B, C H W] += the gradient of the images, of out_gradients [B, F OH OW]
 template <class T>
-void add_convolution_image_gradients(ThreadPool& pool, const ConvolutionShape& shape,
+void add_convolution_image_gradients(Device& device, const ConvolutionShape& shape,
                                      Matrix<const T> out_gradients, const T* weight,
                                      Matrix<T> image_gradients);
 
 // weight_gradient [F, C/G k k] += the gradient of the weights.  `partial_sums` keeps its memory for the next
 // call.
 template <class T>
-void add_convolution_weight_gradient(ThreadPool& pool, const ConvolutionShape& shape, Matrix<const T> images,
+void add_convolution_weight_gradient(Device& device, const ConvolutionShape& shape, Matrix<const T> images,
                                      Matrix<const T> out_gradients, std::vector<T>& partial_sums,
                                      T* weight_gradient);
 

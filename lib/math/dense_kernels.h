@@ -2,25 +2,25 @@
 #ifndef PS_MATH_DENSE_KERNELS_H_
 #define PS_MATH_DENSE_KERNELS_H_
 
-#include "base/thread_pool.h"
+#include "math/device.h"
 #include "math/matrix.h"
 
 namespace ps {
 
 // Every row of out [B, D] <- row [D]
 template <class T>
-void set_rows(ThreadPool& pool, const T* row, Matrix<T> out);
+void set_rows(Device& device, const T* row, Matrix<T> out);
 
 // sums [D] += sum over b of scales[b * scale_stride] * m[b]; scales null means all are 1.  m has `rows` rows.
 template <class T>
-void add_column_sums(ThreadPool& pool, Columns<const T> m, int64_t rows, const T* scales,
-                     int64_t scale_stride, T* sums);
+void add_column_sums(Device& device, Columns<const T> m, int64_t rows, const T* scales, int64_t scale_stride,
+                     T* sums);
 
 // out [rows, D] <- in, and out += in; widths are equal.
 template <class T>
-void copy_columns(ThreadPool& pool, Columns<const T> in, int64_t rows, Columns<T> out);
+void copy_columns(Device& device, Columns<const T> in, int64_t rows, Columns<T> out);
 template <class T>
-void add_columns(ThreadPool& pool, Columns<const T> in, int64_t rows, Columns<T> out);
+void add_columns(Device& device, Columns<const T> in, int64_t rows, Columns<T> out);
 
 }  // namespace ps
 

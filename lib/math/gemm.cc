@@ -9,42 +9,41 @@ namespace ps {
 
 // Calls product(rows) for blocks of rows of `out`, in parallel; `depth` is the length of its sums.
 template <class T, class Product>
-static void for_row_blocks(ThreadPool& pool, Matrix<T> out, int64_t depth, Product&& product) {
+static void for_row_blocks(Device& device, Matrix<T> out, int64_t depth, Product&& product) {
   if (out.size() == 0 || depth == 0) return;
   // Kernels work on panels of rows: blocks below 16 rows would pack the other factor for too little use of
   // it.
   constexpr int64_t kMinRows = 16;
-  pool.for_each(out.rows, std::max(kMinRows, block_items(out.cols * depth)), [&](int64_t begin, int64_t end) {
-    product(Block{begin, end});
-  });
+  device.for_each(out.rows, std::max(kMinRows, block_items(out.cols * depth)),
+                  [&](int64_t begin, int64_t end) {
+                    product(Block{begin, end});
+                  });
 }
 
 template <class T>
-void add_product(ThreadPool& pool, Matrix<const T> a, Matrix<const T> b, Matrix<T> out) {
-  for_row_blocks(pool, out, a.cols, [&](Block rows) { math_kernels<T>().add_product(a, b, rows, out); });
+void add_product(Device& device, Matrix<const T> a, Matrix<const T> b, Matrix<T> out) {
+  for_row_blocks(device, out, a.cols, [&](Block rows) { math_kernels<T>().add_product(a, b, rows, out); });
 }
 
 template <class T>
-void add_product_transposed_left(ThreadPool& pool, Matrix<const T> a, Matrix<const T> b, Matrix<T> out) {
-  for_row_blocks(pool, out, a.rows,
+void add_product_transposed_left(Device& device, Matrix<const T> a, Matrix<const T> b, Matrix<T> out) {
+  for_row_blocks(device, out, a.rows,
                  [&](Block rows) { math_kernels<T>().add_product_transposed_left(a, b, rows, out); });
 }
 
 template <class T>
-void add_product_transposed_right(ThreadPool& pool, Matrix<const T> a, Matrix<const T> b, Matrix<T> out) {
-  for_row_blocks(pool, out, a.cols,
+void add_product_transposed_right(Device& device, Matrix<const T> a, Matrix<const T> b, Matrix<T> out) {
+  for_row_blocks(device, out, a.cols,
                  [&](Block rows) { math_kernels<T>().add_product_transposed_right(a, b, rows, out); });
 }
 
-template void add_product(ThreadPool&, Matrix<const float>, Matrix<const float>, Matrix<float>);
-template void add_product(ThreadPool&, Matrix<const double>, Matrix<const double>, Matrix<double>);
-template void add_product_transposed_left(ThreadPool&, Matrix<const float>, Matrix<const float>,
-                                          Matrix<float>);
-template void add_product_transposed_left(ThreadPool&, Matrix<const double>, Matrix<const double>,
+template void add_product(Device&, Matrix<const float>, Matrix<const float>, Matrix<float>);
+template void add_product(Device&, Matrix<const double>, Matrix<const double>, Matrix<double>);
+template void add_product_transposed_left(Device&, Matrix<const float>, Matrix<const float>, Matrix<float>);
+template void add_product_transposed_left(Device&, Matrix<const double>, Matrix<const double>,
                                           Matrix<double>);
-template void add_product_transposed_right(ThreadPool&, Matrix<const float>, Matrix<const float>,
-                                           Matrix<float>);
-template void add_product_transposed_right(ThreadPool&, Matrix<const double>, Matrix<const double>,
+template void add_product_transposed_right(Device&, Matrix<const float>, Matrix<const float>, Matrix<float>);
+template void add_product_transposed_right(Device&, Matrix<const double>, Matrix<const double>,
                                            Matrix<double>);
 
 }  // namespace ps

@@ -6,22 +6,22 @@
 #ifndef PS_MATH_GEMM_H_
 #define PS_MATH_GEMM_H_
 
-#include "base/thread_pool.h"
+#include "math/device.h"
 #include "math/matrix.h"
 
 namespace ps {
 
 // out [M, N] += a [M, K] b [K, N]
 template <class T>
-void add_product(ThreadPool& pool, Matrix<const T> a, Matrix<const T> b, Matrix<T> out);
+void add_product(Device& device, Matrix<const T> a, Matrix<const T> b, Matrix<T> out);
 
 // out [M, N] += aᵀ b, of a [K, M] and b [K, N]
 template <class T>
-void add_product_transposed_left(ThreadPool& pool, Matrix<const T> a, Matrix<const T> b, Matrix<T> out);
+void add_product_transposed_left(Device& device, Matrix<const T> a, Matrix<const T> b, Matrix<T> out);
 
 // out [M, N] += a bᵀ, of a [M, K] and b [N, K]
 template <class T>
-void add_product_transposed_right(ThreadPool& pool, Matrix<const T> a, Matrix<const T> b, Matrix<T> out);
+void add_product_transposed_right(Device& device, Matrix<const T> a, Matrix<const T> b, Matrix<T> out);
 
 }  // namespace ps
 

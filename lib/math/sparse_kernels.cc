@@ -23,22 +23,22 @@ UseView view(const KeyUse& use, const float* values) {
 
 // Calls body(block) for blocks of examples, in parallel.
 template <class Body>
-void for_examples(ThreadPool& pool, const KeyUse& use, int64_t width, Body&& body) {
+void for_examples(Device& device, const KeyUse& use, int64_t width, Body&& body) {
   const int64_t examples = static_cast<int64_t>(use.offsets.size()) - 1;
   if (examples <= 0) return;
   const int64_t ids_per_example = static_cast<int64_t>(use.index.size()) / examples + 1;
-  pool.for_each(examples, block_items(ids_per_example * width), [&](int64_t begin, int64_t end) {
+  device.for_each(examples, block_items(ids_per_example * width), [&](int64_t begin, int64_t end) {
     body(Block{begin, end});
   });
 }
 
 // Calls body(block) for blocks of touched keys, in parallel.
 template <class Body>
-void for_touched(ThreadPool& pool, const KeyUse& use, int64_t width, Body&& body) {
+void for_touched(Device& device, const KeyUse& use, int64_t width, Body&& body) {
   const int64_t touched = static_cast<int64_t>(use.touched.size());
   if (touched == 0) return;
   const int64_t uses_per_key = static_cast<int64_t>(use.index.size()) / touched + 1;
-  pool.for_each(touched, block_items(uses_per_key * width), [&](int64_t begin, int64_t end) {
+  device.for_each(touched, block_items(uses_per_key * width), [&](int64_t begin, int64_t end) {
     body(Block{begin, end});
   });
 }
@@ -46,78 +46,75 @@ void for_touched(ThreadPool& pool, const KeyUse& use, int64_t width, Body&& body
 }  // namespace
 
 template <class T>
-void add_bags(ThreadPool& pool, const KeyUse& use, const float* values, const T* const* rows,
-              Columns<T> out) {
-  for_examples(pool, use, out.width,
+void add_bags(Device& device, const KeyUse& use, const float* values, const T* const* rows, Columns<T> out) {
+  for_examples(device, use, out.width,
                [&](Block examples) { math_kernels<T>().add_bags(view(use, values), examples, rows, out); });
 }
 
 template <class T>
-void add_bags_and_squares(ThreadPool& pool, const KeyUse& use, const float* values, const T* const* rows,
+void add_bags_and_squares(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                           Columns<T> out, Columns<T> squares) {
-  for_examples(pool, use, out.width, [&](Block examples) {
+  for_examples(device, use, out.width, [&](Block examples) {
     math_kernels<T>().add_bags_and_squares(view(use, values), examples, rows, out, squares);
   });
 }
 
 template <class T>
-void copy_rows(ThreadPool& pool, const KeyUse& use, const float* values, const T* const* rows,
+void copy_rows(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                int64_t row_width, Columns<T> out) {
-  for_examples(pool, use, row_width, [&](Block examples) {
+  for_examples(device, use, row_width, [&](Block examples) {
     math_kernels<T>().copy_rows(view(use, values), examples, rows, row_width, out);
   });
 }
 
 template <class T>
-void add_bag_gradients(ThreadPool& pool, const KeyUse& use, const float* values,
-                       Columns<const T> out_gradient, T* row_gradients) {
+void add_bag_gradients(Device& device, const KeyUse& use, const float* values, Columns<const T> out_gradient,
+                       T* row_gradients) {
   if (!use.transposed()) {
     const int64_t examples = std::max<int64_t>(1, static_cast<int64_t>(use.offsets.size())) - 1;
     math_kernels<T>().scatter_bag_gradients(view(use, values), {0, examples}, out_gradient, row_gradients);
     return;
   }
-  for_touched(pool, use, out_gradient.width, [&](Block touched) {
+  for_touched(device, use, out_gradient.width, [&](Block touched) {
     math_kernels<T>().add_bag_gradients(view(use, values), touched, out_gradient, row_gradients);
   });
 }
 
 template <class T>
-void add_copied_gradients(ThreadPool& pool, const KeyUse& use, const float* values,
+void add_copied_gradients(Device& device, const KeyUse& use, const float* values,
                           Columns<const T> out_gradient, int64_t row_width, T* row_gradients) {
-  for_touched(pool, use, row_width, [&](Block touched) {
+  for_touched(device, use, row_width, [&](Block touched) {
     math_kernels<T>().add_copied_gradients(view(use, values), touched, out_gradient, row_width,
                                            row_gradients);
   });
 }
 
 template <class T>
-void add_pairwise_gradients(ThreadPool& pool, const KeyUse& use, const float* values, const T* const* rows,
+void add_pairwise_gradients(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                             const T* out_gradient, Columns<const T> sums, T* row_gradients) {
-  for_touched(pool, use, sums.width, [&](Block touched) {
+  for_touched(device, use, sums.width, [&](Block touched) {
     math_kernels<T>().add_pairwise_gradients(view(use, values), touched, rows, out_gradient, sums,
                                              row_gradients);
   });
 }
 
-template void add_bags(ThreadPool&, const KeyUse&, const float*, const float* const*, Columns<float>);
-template void add_bags_and_squares(ThreadPool&, const KeyUse&, const float*, const float* const*,
-                                   Columns<float>, Columns<float>);
-template void copy_rows(ThreadPool&, const KeyUse&, const float*, const float* const*, int64_t,
-                        Columns<float>);
-template void add_bag_gradients(ThreadPool&, const KeyUse&, const float*, Columns<const float>, float*);
-template void add_copied_gradients(ThreadPool&, const KeyUse&, const float*, Columns<const float>, int64_t,
+template void add_bags(Device&, const KeyUse&, const float*, const float* const*, Columns<float>);
+template void add_bags_and_squares(Device&, const KeyUse&, const float*, const float* const*, Columns<float>,
+                                   Columns<float>);
+template void copy_rows(Device&, const KeyUse&, const float*, const float* const*, int64_t, Columns<float>);
+template void add_bag_gradients(Device&, const KeyUse&, const float*, Columns<const float>, float*);
+template void add_copied_gradients(Device&, const KeyUse&, const float*, Columns<const float>, int64_t,
                                    float*);
-template void add_pairwise_gradients(ThreadPool&, const KeyUse&, const float*, const float* const*,
-                                     const float*, Columns<const float>, float*);
-template void add_bags(ThreadPool&, const KeyUse&, const float*, const double* const*, Columns<double>);
-template void add_bags_and_squares(ThreadPool&, const KeyUse&, const float*, const double* const*,
+template void add_pairwise_gradients(Device&, const KeyUse&, const float*, const float* const*, const float*,
+                                     Columns<const float>, float*);
+template void add_bags(Device&, const KeyUse&, const float*, const double* const*, Columns<double>);
+template void add_bags_and_squares(Device&, const KeyUse&, const float*, const double* const*,
                                    Columns<double>, Columns<double>);
-template void copy_rows(ThreadPool&, const KeyUse&, const float*, const double* const*, int64_t,
-                        Columns<double>);
-template void add_bag_gradients(ThreadPool&, const KeyUse&, const float*, Columns<const double>, double*);
-template void add_copied_gradients(ThreadPool&, const KeyUse&, const float*, Columns<const double>, int64_t,
+template void copy_rows(Device&, const KeyUse&, const float*, const double* const*, int64_t, Columns<double>);
+template void add_bag_gradients(Device&, const KeyUse&, const float*, Columns<const double>, double*);
+template void add_copied_gradients(Device&, const KeyUse&, const float*, Columns<const double>, int64_t,
                                    double*);
-template void add_pairwise_gradients(ThreadPool&, const KeyUse&, const float*, const double* const*,
+template void add_pairwise_gradients(Device&, const KeyUse&, const float*, const double* const*,
                                      const double*, Columns<const double>, double*);
 
 }  // namespace ps

@@ -7,7 +7,7 @@
 #ifndef PS_MATH_SPARSE_KERNELS_H_
 #define PS_MATH_SPARSE_KERNELS_H_
 
-#include "base/thread_pool.h"
+#include "math/device.h"
 #include "math/key_plan.h"
 #include "math/matrix.h"
 
@@ -22,33 +22,33 @@ inline bool scatters_gradients(int64_t row_width) {
 // out[b] += sum over k of values[k] * rows[index[k]]
 //   rows [N] pointers to D weights  ->  out [B, D]
 template <class T>
-void add_bags(ThreadPool& pool, const KeyUse& use, const float* values, const T* const* rows, Columns<T> out);
+void add_bags(Device& device, const KeyUse& use, const float* values, const T* const* rows, Columns<T> out);
 
 // The same, and in the same look at the rows, element by element:
 //   squares[b] += sum over k of (values[k] * rows[index[k]])^2        squares [B, D]
 template <class T>
-void add_bags_and_squares(ThreadPool& pool, const KeyUse& use, const float* values, const T* const* rows,
+void add_bags_and_squares(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                           Columns<T> out, Columns<T> squares);
 
 // row_gradients[n] += sum over b, k of values[k] * out_gradient[b]
 //   out_gradient [B, D]  ->  row_gradients [N, D]
-// By key when the use is transposed, shared out over the pool; else by example, on the caller's thread, with
+// By key when the use is transposed, shared out over the device; else by example, on the caller's thread, with
 // the same sums in the same order.
 template <class T>
-void add_bag_gradients(ThreadPool& pool, const KeyUse& use, const float* values,
-                       Columns<const T> out_gradient, T* row_gradients);
+void add_bag_gradients(Device& device, const KeyUse& use, const float* values, Columns<const T> out_gradient,
+                       T* row_gradients);
 
 // The rows of an example's ids one after the other: the j-th id of example b gives columns [j D, (j + 1) D)
 // of out[b], multiplied by its value; columns of ids that are not there are 0.  No example has more than
 // out.width / D ids.
 //   rows [N] pointers to D weights  ->  out [B, width]
 template <class T>
-void copy_rows(ThreadPool& pool, const KeyUse& use, const float* values, const T* const* rows,
+void copy_rows(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                int64_t row_width, Columns<T> out);
 
 // Its gradient: row_gradients [N, D] += what out_gradient [B, width] gives each of them.
 template <class T>
-void add_copied_gradients(ThreadPool& pool, const KeyUse& use, const float* values,
+void add_copied_gradients(Device& device, const KeyUse& use, const float* values,
                           Columns<const T> out_gradient, int64_t row_width, T* row_gradients);
 
 // The second-order factorisation machine, Rendle, ICDM 2010, equation 3 and its gradient, with the sums and
@@ -57,7 +57,7 @@ void add_copied_gradients(ThreadPool& pool, const KeyUse& use, const float* valu
 //   row_gradients[n] += sum over b, k of out_gradient[b] * values[k] * (sums[b] - values[k] * rows[n])
 //   out_gradient [B], sums [B, D]  ->  row_gradients [N, D]
 template <class T>
-void add_pairwise_gradients(ThreadPool& pool, const KeyUse& use, const float* values, const T* const* rows,
+void add_pairwise_gradients(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                             const T* out_gradient, Columns<const T> sums, T* row_gradients);
 
 }  // namespace ps

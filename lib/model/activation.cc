@@ -38,15 +38,15 @@ T stanh_slope(T y) {
 constexpr int64_t kWorkPerElement = 16;
 
 template <class T, class Function>
-void for_elements(ThreadPool& pool, Matrix<T> values, Function&& function) {
-  pool.for_each(values.size(), block_items(kWorkPerElement), [&](int64_t begin, int64_t end) {
+void for_elements(Device& device, Matrix<T> values, Function&& function) {
+  device.for_each(values.size(), block_items(kWorkPerElement), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) values.data[i] = function(values.data[i], i);
   });
 }
 
 template <class T, class Body>
-void for_rows(ThreadPool& pool, Matrix<T> values, Body&& body) {
-  pool.for_each(values.rows, block_items(kWorkPerElement * values.cols), [&](int64_t begin, int64_t end) {
+void for_rows(Device& device, Matrix<T> values, Body&& body) {
+  device.for_each(values.rows, block_items(kWorkPerElement * values.cols), [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) body(b);
   });
 }
@@ -84,36 +84,35 @@ Activation find_activation(std::string_view name) {
 }
 
 template <class T>
-void activate(Activation activation, ThreadPool& pool, Matrix<T> values) {
+void activate(Activation activation, Device& device, Matrix<T> values) {
   switch (activation) {
     case Activation::kLinear:
       return;
     case Activation::kSigmoid:
-      return for_elements(pool, values, [](T x, int64_t) { return logistic(x); });
+      return for_elements(device, values, [](T x, int64_t) { return logistic(x); });
     case Activation::kTanh:
-      return for_elements(pool, values, [](T x, int64_t) { return std::tanh(x); });
+      return for_elements(device, values, [](T x, int64_t) { return std::tanh(x); });
     case Activation::kStanh:
-      return for_elements(pool, values,
+      return for_elements(device, values,
                           [](T x, int64_t) { return T(kStanhHeight) * std::tanh(T(kStanhSlope) * x); });
     case Activation::kRelu:
-      return for_elements(pool, values, [](T x, int64_t) { return std::max(x, T(0)); });
+      return for_elements(device, values, [](T x, int64_t) { return std::max(x, T(0)); });
     case Activation::kBrelu:
-      return for_elements(pool, values, [](T x, int64_t) { return std::clamp(x, T(0), T(kBreluTop)); });
+      return for_elements(device, values, [](T x, int64_t) { return std::clamp(x, T(0), T(kBreluTop)); });
     case Activation::kSoftplus:
-      return for_elements(pool, values, [](T x, int64_t) { return log1p_exp(x); });
+      return for_elements(device, values, [](T x, int64_t) { return log1p_exp(x); });
     case Activation::kSoftmax:
-      return for_rows(pool, values, [&](int64_t b) { softmax(values.row(b), values.cols); });
+      return for_rows(device, values, [&](int64_t b) { softmax(values.row(b), values.cols); });
     case Activation::kExponential:
-      return for_elements(pool, values, [](T x, int64_t) { return std::exp(x); });
+      return for_elements(device, values, [](T x, int64_t) { return std::exp(x); });
   }
 }
 
 template <class T>
-void activation_backward(Activation activation, ThreadPool& pool, Matrix<const T> output,
-                         Matrix<T> gradient) {
+void activation_backward(Activation activation, Device& device, Matrix<const T> output, Matrix<T> gradient) {
   // gradient <- gradient x slope(output)
   auto multiply = [&](auto&& slope) {
-    for_elements(pool, gradient, [&](T g, int64_t i) { return g * slope(output.data[i]); });
+    for_elements(device, gradient, [&](T g, int64_t i) { return g * slope(output.data[i]); });
   };
   switch (activation) {
     case Activation::kLinear:
@@ -131,16 +130,16 @@ void activation_backward(Activation activation, ThreadPool& pool, Matrix<const T
     case Activation::kSoftplus:
       return multiply([](T y) { return -std::expm1(-y); });
     case Activation::kSoftmax:
-      return for_rows(pool, gradient,
+      return for_rows(device, gradient,
                       [&](int64_t b) { softmax_backward(output.row(b), gradient.row(b), gradient.cols); });
     case Activation::kExponential:
       return multiply([](T y) { return y; });
   }
 }
 
-template void activate(Activation, ThreadPool&, Matrix<float>);
-template void activate(Activation, ThreadPool&, Matrix<double>);
-template void activation_backward(Activation, ThreadPool&, Matrix<const float>, Matrix<float>);
-template void activation_backward(Activation, ThreadPool&, Matrix<const double>, Matrix<double>);
+template void activate(Activation, Device&, Matrix<float>);
+template void activate(Activation, Device&, Matrix<double>);
+template void activation_backward(Activation, Device&, Matrix<const float>, Matrix<float>);
+template void activation_backward(Activation, Device&, Matrix<const double>, Matrix<double>);
 
 }  // namespace ps

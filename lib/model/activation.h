@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "math/device.h"
 #include "math/matrix.h"
 
 namespace ps {
@@ -32,11 +32,11 @@ Activation find_activation(std::string_view name);
 
 // values [B, C] <- activation(values).
 template <class T>
-void activate(Activation activation, ThreadPool& pool, Matrix<T> values);
+void activate(Activation activation, Device& device, Matrix<T> values);
 
 // gradient [B, C] <- gradient x d(output)/d(input), where output [B, C] is what activate gave.
 template <class T>
-void activation_backward(Activation activation, ThreadPool& pool, Matrix<const T> output, Matrix<T> gradient);
+void activation_backward(Activation activation, Device& device, Matrix<const T> output, Matrix<T> gradient);
 
 }  // namespace ps
 

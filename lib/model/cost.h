@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/thread_pool.h"
 #include "config/fwd.h"
 #include "data/batch.h"
+#include "math/device.h"
 #include "math/matrix.h"
 
 namespace ps {
@@ -29,7 +29,7 @@ class Cost {
   // costs)/d(scores).
   //   scores [B, C]: the input layer's output; before its activation when takes_logits()
   // Throws kData when a label is impossible ("label 7.5 of example 12 is not a class of 10").
-  virtual void evaluate(Matrix<const T> scores, const Batch& batch, ThreadPool& pool, std::span<T> costs,
+  virtual void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                         Matrix<T> gradient) const = 0;
 
   // Throws kData when no example may have this label ("label 7.5 is not a class of 10").  Any thread.

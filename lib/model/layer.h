@@ -2,7 +2,7 @@
 // forward and backward see.  Written for float, and for double so that gradients can be proved by finite
 // differences.
 //
-// Threads: forward and backward run on the owner thread and cut their loops over run.pool() into blocks whose
+// Threads: forward and backward run on the owner thread and cut their loops over run.device() into blocks whose
 // size does not depend on the number of threads, each written by one thread in a fixed order.  So no sum
 // depends on threads.
 #ifndef PS_MODEL_LAYER_H_
@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "base/thread_pool.h"
 #include "config/fwd.h"
 #include "data/batch.h"
+#include "math/device.h"
 #include "math/key_plan.h"
 #include "math/matrix.h"
 #include "model/image_shape.h"
@@ -81,7 +81,7 @@ class LayerRun {
 
   virtual const Batch& batch() const = 0;
   virtual bool training() const = 0;
-  virtual ThreadPool& pool() const = 0;
+  virtual Device& device() const = 0;
 
   // A generator of numbers that depend on (job seed, layer, step, stream) alone.
   virtual Random random(uint64_t stream) const = 0;

@@ -149,8 +149,8 @@ KeyList Network<T>::Impl::key_list(int use, const PreparedBatch& prepared) const
 
 template <class T>
 double Network<T>::Impl::forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
-                                 ThreadPool& pool) {
-  forward_nodes(prepared, views, pool);
+                                 Device& device) {
+  forward_nodes(prepared, views, device);
   double sum = evaluate(costs_.front());
   make_predictions();
   for (size_t i = 1; i < costs_.size() && prepared.training; ++i) sum += evaluate(costs_[i]);
@@ -159,8 +159,8 @@ double Network<T>::Impl::forward(const PreparedBatch& prepared, std::span<const 
 
 template <class T>
 void Network<T>::Impl::predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
-                               ThreadPool& pool) {
-  forward_nodes(prepared, views, pool);
+                               Device& device) {
+  forward_nodes(prepared, views, device);
   make_predictions();
 }
 
@@ -172,11 +172,11 @@ void Network<T>::Impl::check_label(float label) const {
 
 template <class T>
 void Network<T>::Impl::forward_nodes(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
-                                     ThreadPool& pool) {
+                                     Device& device) {
   PS_CHECK(views.size() == wiring_.parameters.size());
   prepared_ = &prepared;
   views_ = views;
-  pool_ = &pool;
+  device_ = &device;
   convert_dense_slots();
   resize_outputs();
   for (size_t i = 0; i < nodes_.size(); ++i) forward_node(i);
@@ -221,7 +221,7 @@ void Network<T>::Impl::forward_node(size_t index) {
     if (state.input == index && state.cost->takes_logits())
       state.logits.assign(node.output.begin(), node.output.end());
   }
-  activate(node.activation, *pool_, output(index));
+  activate(node.activation, *device_, output(index));
 }
 
 template <class T>
@@ -235,7 +235,7 @@ double Network<T>::Impl::evaluate(CostState<T>& state) {
   }
   Matrix<const T> scores = outputs;
   if (state.cost->takes_logits()) scores.data = state.logits.data();
-  state.cost->evaluate(scores, prepared_->batch, *pool_, state.costs, gradient);
+  state.cost->evaluate(scores, prepared_->batch, *device_, state.costs, gradient);
   double sum = 0;
   for (T cost : state.costs) sum += static_cast<double>(cost);
   return static_cast<double>(state.factor) * sum;
@@ -261,8 +261,8 @@ template <class T>
 void Network<T>::Impl::zero_gradients() {
   constexpr int64_t kBlock = 1 << 20;  // elements: 4 MiB, some 200 us
   auto zero = [&](T* data, int64_t size) {
-    pool_->for_each(size, kBlock,
-                    [data](int64_t begin, int64_t end) { std::fill(data + begin, data + end, T(0)); });
+    device_->for_each(size, kBlock,
+                      [data](int64_t begin, int64_t end) { std::fill(data + begin, data + end, T(0)); });
   };
   for (size_t p = 0; p < wiring_.parameters.size(); ++p) {
     const ParameterSpec& spec = wiring_.parameters[p];
@@ -287,7 +287,7 @@ void Network<T>::Impl::add_cost_gradients(size_t index, bool before_activation) 
 template <class T>
 void Network<T>::Impl::backward_node(size_t index) {
   add_cost_gradients(index, /*before_activation=*/false);
-  activation_backward(nodes_[index].activation, *pool_, Matrix<const T>(output(index)), gradient(index));
+  activation_backward(nodes_[index].activation, *device_, Matrix<const T>(output(index)), gradient(index));
   add_cost_gradients(index, /*before_activation=*/true);
   Run run(*this, index);
   nodes_[index].layer->backward(run);
@@ -333,14 +333,14 @@ void Network<T>::adopt_plans(PreparedBatch& prepared) const {
 
 template <class T>
 double Network<T>::forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
-                           ThreadPool& pool) {
-  return impl_->forward(prepared, views, pool);
+                           Device& device) {
+  return impl_->forward(prepared, views, device);
 }
 
 template <class T>
 void Network<T>::predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
-                         ThreadPool& pool) {
-  impl_->predict(prepared, views, pool);
+                         Device& device) {
+  impl_->predict(prepared, views, device);
 }
 
 template <class T>

@@ -58,12 +58,12 @@ class Network {
 
   // Owner thread.  views[p] says where the weights of parameters()[p] are.  forward gives the sum of the
   // costs of the batch; backward, after it, sets all gradients (of that sum).  Until then prepared, views and
-  // pool must stay.
-  double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
+  // device must stay.
+  double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
   void backward();
 
   // The same without a cost: labels are not looked at.  Not for networks whose predictions are costs.
-  void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
+  void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
 
   // True when predictions are costs, which need labels (nce, hsigmoid).
   bool predicts_costs() const;

@@ -53,8 +53,8 @@ class Network<T>::Impl {
   void prepare(Planners& planners, PreparedBatch& prepared) const;
   bool plans_repeat() const;
   void adopt_plans(PreparedBatch& prepared) const;
-  double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
-  void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, ThreadPool& pool);
+  double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
+  void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
   bool predicts_costs() const { return nodes_[main_cost().input].layer->is_cost(); }
   void check_label(float label) const;
   void backward();
@@ -74,8 +74,7 @@ class Network<T>::Impl {
   std::unique_ptr<Evaluator> make_evaluator(size_t index) const;
   void convert_dense_slots();
   void resize_outputs();
-  void forward_nodes(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
-                     ThreadPool& pool);
+  void forward_nodes(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
   void forward_node(size_t index);
   void backward_node(size_t index);
   double evaluate(CostState<T>& state);
@@ -102,7 +101,7 @@ class Network<T>::Impl {
   std::vector<float> predictions_;           // [B, C] of the main cost's input
   const PreparedBatch* prepared_ = nullptr;  // of the last forward, as are the next two
   std::span<const ParameterView<T>> views_;
-  ThreadPool* pool_ = nullptr;
+  Device* device_ = nullptr;
 };
 
 // What the layer of one node sees of the running batch.
@@ -113,7 +112,7 @@ class Network<T>::Impl::Run final : public LayerRun<T> {
 
   const Batch& batch() const override { return impl_.prepared_->batch; }
   bool training() const override { return impl_.prepared_->training; }
-  ThreadPool& pool() const override { return *impl_.pool_; }
+  Device& device() const override { return *impl_.device_; }
   Random random(uint64_t stream) const override {
     return layer_random(impl_.nodes_[node_].seed, impl_.prepared_->step, stream);
   }

@@ -26,10 +26,10 @@ const std::vector<ParameterSpec>& check_memory(const std::vector<ParameterSpec>&
            : "");
 }
 
-double square_sum(const float* values, int64_t count, ThreadPool& pool) {
+double square_sum(const float* values, int64_t count, Device& device) {
   constexpr int64_t kBlock = 16384;
   std::vector<ExactSquares> sums(static_cast<size_t>((count + kBlock - 1) / kBlock));
-  pool.for_each(count, kBlock, [&](int64_t begin, int64_t end) {
+  device.for_each(count, kBlock, [&](int64_t begin, int64_t end) {
     sums[static_cast<size_t>(begin / kBlock)].add(values + begin, end - begin);
   });
   ExactSquares total;
@@ -40,13 +40,13 @@ double square_sum(const float* values, int64_t count, ThreadPool& pool) {
 }  // namespace
 
 LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers,
-                       uint64_t memory_limit, ThreadPool& pool)
-    : pool_(pool),
+                       uint64_t memory_limit, Device& device)
+    : device_(device),
       optimizers_(optimizers),
       clipping_(parameters, optimizers),
       rule_(optimizers.step_rule()),
       tables_(check_memory(parameters, optimizers, memory_limit), optimizers,
-              {.array_bytes = memory_limit / 64}, pool),
+              {.array_bytes = memory_limit / 64}, device),
       buffers_(parameters.size()) {}
 
 LocalStore::~LocalStore() = default;
@@ -68,13 +68,13 @@ void LocalStore::pull_rows(size_t parameter, const KeyPlan& plan, PullMode mode,
   Table& table = *tables_.table(parameter);
   Buffers& buffers = buffers_[parameter];
   if (mode == PullMode::kTrain) {
-    table.pull(plan, pool_, buffers.rows);
+    table.pull(plan, device_, buffers.rows);
   } else {
     const size_t cols = static_cast<size_t>(table.width());
     buffers.copies.resize(plan.keys.size() * cols);
     buffers.rows.resize(plan.keys.size());
     for (size_t n = 0; n < buffers.rows.size(); ++n) buffers.rows[n] = buffers.copies.data() + n * cols;
-    table.read_rows(plan.keys, buffers.copies.data(), pool_);
+    table.read_rows(plan.keys, buffers.copies.data(), device_);
   }
   view.rows = buffers.rows.data();
 }
@@ -88,7 +88,7 @@ void LocalStore::pull_all(size_t parameter, PullMode mode, ParameterView<float>&
   }
   std::vector<float>& copies = buffers_[parameter].copies;
   copies.resize(static_cast<size_t>(spec.rows * spec.cols));
-  table.read_all(copies.data(), pool_);
+  table.read_all(copies.data(), device_);
   view.value = copies.data();
 }
 
@@ -106,10 +106,10 @@ void LocalStore::push_one(size_t parameter, const KeyPlan& plan, const Parameter
   const ParameterKind kind = tables_.spec(parameter).kind;
   if (kind == ParameterKind::kStatistic) return;
   if (kind == ParameterKind::kMatrix) {
-    return table.whole()->push_all(view.gradient, step.scale, step.learning_rate, pool_);
+    return table.whole()->push_all(view.gradient, step.scale, step.learning_rate, device_);
   }
-  table.push(plan, buffers_[parameter].rows, view.row_gradients, step.scale, step.learning_rate, pool_);
-  if (table.policy() != nullptr) table.policy()->end_step(step.shrink, pool_);
+  table.push(plan, buffers_[parameter].rows, view.row_gradients, step.scale, step.learning_rate, device_);
+  if (table.policy() != nullptr) table.policy()->end_step(step.shrink, device_);
 }
 
 void LocalStore::end_pass(int64_t pass) {
@@ -124,7 +124,7 @@ std::vector<float> LocalStore::clipped_scales(std::span<const KeyPlan> plans,
     const ParameterSpec& spec = tables_.spec(p);
     bool by_ids = spec.kind == ParameterKind::kRows;
     int64_t rows = by_ids ? static_cast<int64_t>(plans[p].keys.size()) : spec.rows;
-    squares[p] = square_sum(by_ids ? views[p].row_gradients : views[p].gradient, rows * spec.cols, pool_);
+    squares[p] = square_sum(by_ids ? views[p].row_gradients : views[p].gradient, rows * spec.cols, device_);
   }
   return clipping_.scales(squares, scale);
 }
@@ -136,11 +136,11 @@ std::vector<uint64_t> LocalStore::keys(int parameter) {
 }
 
 void LocalStore::read_rows(int parameter, std::span<const uint64_t> keys, float* weights) {
-  table(parameter).read_rows(keys, weights, pool_);
+  table(parameter).read_rows(keys, weights, device_);
 }
 
 void LocalStore::read_all(int parameter, float* weights) {
-  table(parameter).whole()->read_all(weights, pool_);
+  table(parameter).whole()->read_all(weights, device_);
 }
 
 RowReport LocalStore::row_report(int parameter) {
@@ -149,11 +149,11 @@ RowReport LocalStore::row_report(int parameter) {
 }
 
 void LocalStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {
-  table(parameter).load_rows(keys, weights, pool_);
+  table(parameter).load_rows(keys, weights, device_);
 }
 
 void LocalStore::load_all(int parameter, const float* weights) {
-  table(parameter).whole()->load_range(0, static_cast<int64_t>(table(parameter).size()), weights, pool_);
+  table(parameter).whole()->load_range(0, static_cast<int64_t>(table(parameter).size()), weights, device_);
 }
 
 // ---- checkpoints

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "math/device.h"
 #include "optim/clipping.h"
 #include "store/parameter_store.h"
 #include "store/parameter_tables.h"
@@ -14,9 +14,9 @@ namespace ps {
 class LocalStore final : public ParameterStore {
  public:
   // Throws kExhausted, before anything is allocated, when the dense parameters do not fit in `memory_limit`
-  // bytes. `pool` must outlive the store.
+  // bytes. `device` must outlive the store.
   LocalStore(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers,
-             uint64_t memory_limit, ThreadPool& pool);
+             uint64_t memory_limit, Device& device);
   ~LocalStore() override;
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
@@ -45,7 +45,7 @@ class LocalStore final : public ParameterStore {
   void copy_rows(int parameter, std::span<const uint64_t> keys, RowBlock& rows) const {
     table(parameter).copy_rows(keys, rows);
   }
-  void put_rows(int parameter, const RowBlock& rows) { table(parameter).restore_rows(rows, pool_); }
+  void put_rows(int parameter, const RowBlock& rows) { table(parameter).restore_rows(rows, device_); }
 
   // The optimizers, after so many steps.  load is for a store that has trained nothing; throws kCorrupt.
   int64_t steps() const;
@@ -76,7 +76,7 @@ class LocalStore final : public ParameterStore {
   std::vector<float> clipped_scales(std::span<const KeyPlan> plans,
                                     std::span<const ParameterView<float>> views, float scale);
 
-  ThreadPool& pool_;
+  Device& device_;
   const OptimizerPlan optimizers_;
   const Clipping clipping_;
   StepRule rule_;

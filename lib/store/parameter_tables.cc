@@ -14,11 +14,11 @@
 namespace ps {
 
 ParameterTables::ParameterTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers,
-                                 const TableSettings& settings, ThreadPool& pool)
+                                 const TableSettings& settings, Device& device)
     : specs_(std::move(specs)),
       optimizers_(optimizers),
       settings_(settings),
-      pool_(pool),
+      device_(device),
       tables_(specs_.size()) {
   if (!settings_.spill.directory.empty() && place().sparse >= 0) {
     spill_ = std::make_unique<RowSpill>(settings_.spill.directory, settings_.spill.max_bytes);
@@ -42,7 +42,7 @@ std::unique_ptr<Table> ParameterTables::make(size_t parameter, uint64_t& array_b
   if (spec.kind != ParameterKind::kStatistic) optimizer = optimizers_.make(spec.tuning);
   if (!spec.sparse) {
     return std::make_unique<DenseTable>(blocks(parameter), spec.cols, spec.initializer, std::move(optimizer),
-                                        pool_);
+                                        device_);
   }
   const uint64_t bound = spill_ ? 0 : array_bound(spec, optimizer->state_arrays(), array_bytes);
   return std::make_unique<SparseTable>(spec.cols, bound, spec.initializer, std::move(optimizer),
@@ -68,7 +68,7 @@ std::optional<uint64_t> ParameterTables::foreign_key(size_t parameter, std::span
 
 void ParameterTables::end_pass(int64_t pass) {
   for (const std::unique_ptr<Table>& table : tables_) {
-    if (table && table->policy()) table->policy()->end_pass(pass, pool_);
+    if (table && table->policy()) table->policy()->end_pass(pass, device_);
   }
 }
 
@@ -112,7 +112,7 @@ std::vector<FileEntry> ParameterTables::save(const CheckpointTarget& target,
   std::vector<KeyLists> lists;
   for (const std::unique_ptr<Table>& table : tables_) lists.push_back(table->list_keys());
   std::vector<FileEntry> files(1 + (any_sparse() ? kPartitions : 0));
-  pool_.run(static_cast<int64_t>(files.size()), [&](int64_t i) {
+  device_.run(static_cast<int64_t>(files.size()), [&](int64_t i) {
     files[static_cast<size_t>(i)] = i == 0 ? save_dense_tables(target, states)
                                            : save_partitions(target, lists, static_cast<uint32_t>(i) - 1);
   });
@@ -160,7 +160,7 @@ void ParameterTables::restore(const CheckpointReader& reader) {
 
 void ParameterTables::restore_partitions(const CheckpointReader& reader) {
   std::mutex mutex;
-  pool_.run(kPartitions, [&](int64_t index) {
+  device_.run(kPartitions, [&](int64_t index) {
     const uint32_t partition = static_cast<uint32_t>(index);
     if (static_cast<int>(partition) % place().num_sparse != place().sparse) return;
     for (size_t p = 0; p < size(); ++p) {

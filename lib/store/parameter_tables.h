@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "checkpoint/checkpoint_file_writer.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/table_layout.h"
+#include "math/device.h"
 #include "optim/optimizer_plan.h"
 #include "optim/parameter.h"
 #include "store/placement.h"
@@ -45,9 +45,9 @@ struct TableSettings {
 // One owner thread.  Parameters go by their number in the list of specs.
 class ParameterTables {
  public:
-  // `pool` must outlive the tables.
+  // `device` must outlive the tables.
   ParameterTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers,
-                  const TableSettings& settings, ThreadPool& pool);
+                  const TableSettings& settings, Device& device);
   ~ParameterTables();
   ParameterTables(const ParameterTables&) = delete;
   ParameterTables& operator=(const ParameterTables&) = delete;
@@ -115,7 +115,7 @@ class ParameterTables {
   const std::vector<ParameterSpec> specs_;
   const OptimizerPlan optimizers_;
   const TableSettings settings_;
-  ThreadPool& pool_;
+  Device& device_;
   std::unique_ptr<RowSpill> spill_;             // null: rows stay in memory
   std::vector<std::unique_ptr<Table>> tables_;  // by parameter
   size_t sweeping_ = 0;                         // the table that the running snapshot has come to

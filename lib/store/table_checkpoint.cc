@@ -170,7 +170,7 @@ void check_layout(const CheckpointReader& reader, const TableLayout& layout) {
 
 void restore_partition(const CheckpointReader& reader, const TableLayout& layout, uint32_t partition,
                        Table& table, std::mutex& mutex) {
-  ThreadPool alone(1);
+  Device alone(1);
   const uint64_t expected = reader.max_rows(layout.name, partition);
   auto cursor = reader.rows(layout.name, partition);
   while (const RowBlock* rows = cursor->next()) {
@@ -184,7 +184,7 @@ void restore_partition(const CheckpointReader& reader, const TableLayout& layout
 }
 
 void restore_dense(const CheckpointReader& reader, const TableLayout& layout, Table& table) {
-  ThreadPool alone(1);
+  Device alone(1);
   uint64_t restored = 0;
   for (uint32_t partition : reader.partitions(layout.name)) {
     auto cursor = reader.rows(layout.name, partition);

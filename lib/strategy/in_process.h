@@ -10,7 +10,7 @@ namespace ps {
 class InProcess final : public Strategy {
  public:
   explicit InProcess(const TrainerSetup& setup)
-      : store_(setup.parameters, setup.optimizers, setup.memory_limit, setup.pool) {}
+      : store_(setup.parameters, setup.optimizers, setup.memory_limit, setup.device) {}
   ParameterStore& store() override { return store_; }
   TrainerGroup& group() override { return group_; }
   RunControl& run() override { return run_; }

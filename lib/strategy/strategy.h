@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "config/json.h"
+#include "math/device.h"
 #include "net/transport.h"
 #include "optim/optimizer_plan.h"
 #include "optim/parameter.h"
@@ -48,11 +48,12 @@ class Strategy {
   virtual Json counters() const { return Json::object(); }
 };
 
-// The things that a strategy is made from.  The pool and the transport outlive it, the rest is read while it is made.
+// The things that a strategy is made from.  The device and the transport outlive it, the rest is read while it
+// is made.
 struct TrainerSetup {
   const std::vector<ParameterSpec>& parameters;
   const OptimizerPlan& optimizers;  // of the job
-  ThreadPool& pool;
+  Device& device;
   uint64_t memory_limit;         // bytes that parameters in this process may take
   Transport* transport;          // null: this process is alone
   const RemoteOptions* servers;  // null: the job has none

@@ -23,7 +23,7 @@ class ArrayRows final : public RowStorage {
   }
 
   size_t find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const override;
-  void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
+  void insert(std::span<const uint64_t> keys, float** rows, Device& device) override;
   size_t erase(std::span<const uint64_t> keys) override;
   bool scan(uint32_t partition, uint64_t& cursor, std::vector<uint64_t>& keys) const override;
   bool scans_partitions() const override { return false; }
@@ -76,7 +76,7 @@ size_t ArrayRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* m
   return num_missing;
 }
 
-void ArrayRows::insert(std::span<const uint64_t> keys, float** rows, ThreadPool&) {
+void ArrayRows::insert(std::span<const uint64_t> keys, float** rows, Device&) {
   for (size_t i = 0; i < keys.size(); ++i) {
     if (keys[i] >= bound_) fail(Code::kData, "id ", keys[i], " is not below ", bound_);
     const uint32_t number = rows_.add();

@@ -11,24 +11,24 @@ namespace ps {
 static constexpr int64_t kFloatsAtOnce = 4096;
 
 DenseTable::DenseTable(int64_t rows, int64_t cols, const Initializer& initializer,
-                       std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool)
-    : DenseTable(BlockCyclicRows::whole(rows), cols, initializer, std::move(optimizer), pool) {}
+                       std::unique_ptr<Optimizer<float>> optimizer, Device& device)
+    : DenseTable(BlockCyclicRows::whole(rows), cols, initializer, std::move(optimizer), device) {}
 
 DenseTable::DenseTable(const BlockCyclicRows& blocks, int64_t cols, const Initializer& initializer,
-                       std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool)
+                       std::unique_ptr<Optimizer<float>> optimizer, Device& device)
     : blocks_(blocks), rows_(blocks.own_rows()), cols_(cols), optimizer_(std::move(optimizer)) {
   const size_t count = static_cast<size_t>(num_weights());
   values_ = std::make_unique_for_overwrite<float[]>(count);
   if (optimizer_)
     state_ = std::make_unique_for_overwrite<float[]>(count * static_cast<size_t>(optimizer_->state_arrays()));
   const int64_t rows_at_once = std::max<int64_t>(1, kFloatsAtOnce / cols_);
-  pool.for_each(rows_, rows_at_once, [&](int64_t begin, int64_t end) {
+  device.for_each(rows_, rows_at_once, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       initializer.fill(static_cast<uint64_t>(blocks_.global(r)),
                        {values_.get() + r * cols_, static_cast<size_t>(cols_)});
     }
   });
-  reset_state(0, rows_, pool);
+  reset_state(0, rows_, device);
 }
 
 uint64_t DenseTable::bytes_needed(int64_t rows, int64_t cols, int state_arrays) {
@@ -59,32 +59,32 @@ Row<float> DenseTable::block(int64_t begin, int64_t end) const {
   return {values_.get() + begin, state_.get() + begin, end - begin, num_weights()};
 }
 
-void DenseTable::reset_state(int64_t first, int64_t count, ThreadPool& pool) {
+void DenseTable::reset_state(int64_t first, int64_t count, Device& device) {
   if (!optimizer_) return;
   const int64_t start = first * cols_;
-  pool.for_each(count * cols_, kFloatsAtOnce, [&](int64_t begin, int64_t end) {
+  device.for_each(count * cols_, kFloatsAtOnce, [&](int64_t begin, int64_t end) {
     optimizer_->initialize(block(start + begin, start + end));
   });
 }
 
 // ---- by key
 
-void DenseTable::pull(std::span<const uint64_t> keys, ThreadPool&, std::span<float*> rows) {
+void DenseTable::pull(std::span<const uint64_t> keys, Device&, std::span<float*> rows) {
   for (size_t n = 0; n < keys.size(); ++n) rows[n] = values_.get() + own_row(keys[n]) * cols_;
 }
 
 void DenseTable::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
-                      double learning_rate, ThreadPool& pool) {
+                      double learning_rate, Device& device) {
   PS_CHECK(rows.size() == plan.keys.size());
   const GradientPiece piece{plan.keys, rows, gradients};
-  push({&piece, 1}, scale, learning_rate, pool);
+  push({&piece, 1}, scale, learning_rate, device);
 }
 
 // Every weight takes a step, so the loop goes over the whole table in blocks of rows.  It first sorts all
 // (row, gradient) pairs of the pieces by row; each block then finds its pairs by binary search, copies their
 // gradients between zeros, and updates all of its rows at once.
 void DenseTable::push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
-                      ThreadPool& pool) {
+                      Device& device) {
   about_to_write();
   optimizer_->begin_step(learning_rate);
   size_t num_touched = 0;
@@ -100,7 +100,7 @@ void DenseTable::push(std::span<const GradientPiece> pieces, float scale, double
   }
   std::ranges::sort(touched, {}, &std::pair<int64_t, const float*>::first);
   const int64_t rows_at_once = std::max<int64_t>(1, kFloatsAtOnce / cols_);
-  pool.for_each(rows_, rows_at_once, [&](int64_t begin, int64_t end) {
+  device.for_each(rows_, rows_at_once, [&](int64_t begin, int64_t end) {
     std::vector<float> gradient(static_cast<size_t>((end - begin) * cols_), 0.0f);
     auto next = std::ranges::lower_bound(touched, begin, {}, &std::pair<int64_t, const float*>::first);
     for (; next != touched.end() && next->first < end; ++next) {
@@ -117,9 +117,9 @@ void DenseTable::read_rows(std::span<const uint64_t> keys, float* weights) const
   }
 }
 
-void DenseTable::load_rows(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool) {
+void DenseTable::load_rows(std::span<const uint64_t> keys, const float* weights, Device& device) {
   for (uint64_t key : keys) {
-    load_range(own_row(key), 1, weights, pool);
+    load_range(own_row(key), 1, weights, device);
     weights += cols_;
   }
 }
@@ -147,16 +147,16 @@ float* DenseTable::values() {
   return values_.get();
 }
 
-void DenseTable::push_all(const float* gradient, float scale, double learning_rate, ThreadPool& pool) {
+void DenseTable::push_all(const float* gradient, float scale, double learning_rate, Device& device) {
   about_to_write();
   optimizer_->begin_step(learning_rate);
-  pool.for_each(num_weights(), kFloatsAtOnce, [&](int64_t begin, int64_t end) {
+  device.for_each(num_weights(), kFloatsAtOnce, [&](int64_t begin, int64_t end) {
     optimizer_->update(block(begin, end), gradient + begin, scale);
   });
 }
 
-void DenseTable::read_all(float* out, ThreadPool& pool) const {
-  pool.for_each(num_weights(), kFloatsAtOnce, [&](int64_t begin, int64_t end) {
+void DenseTable::read_all(float* out, Device& device) const {
+  device.for_each(num_weights(), kFloatsAtOnce, [&](int64_t begin, int64_t end) {
     if (optimizer_) {
       optimizer_->read(block(begin, end), out + begin);
     } else {
@@ -176,11 +176,11 @@ void DenseTable::copy_range(int64_t first, int64_t count, float* out) const {
   std::copy_n(values_.get() + first * cols_, count * cols_, out);
 }
 
-void DenseTable::load_range(int64_t first, int64_t count, const float* weights, ThreadPool& pool) {
+void DenseTable::load_range(int64_t first, int64_t count, const float* weights, Device& device) {
   PS_CHECK(first >= 0 && count >= 0 && first + count <= rows_);
   about_to_write();
   std::copy_n(weights, count * cols_, values_.get() + first * cols_);
-  reset_state(first, count, pool);
+  reset_state(first, count, device);
 }
 
 // ---- checkpoints
@@ -212,7 +212,7 @@ void DenseTable::copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const
   for (uint64_t key : keys) append_row(own_row(key), rows);
 }
 
-uint64_t DenseTable::restore_rows(const RowBlock& rows, ThreadPool&) {
+uint64_t DenseTable::restore_rows(const RowBlock& rows, Device&) {
   about_to_write();
   const float* values = rows.values.data();
   uint64_t restored = 0;

@@ -15,17 +15,17 @@
 
 namespace ps {
 
-// Keys are numbers of the parameter's rows.  Owner thread only; work is shared over the pool by blocks of fixed
-// size.
+// Keys are numbers of the parameter's rows.  Owner thread only; work is shared over the device
+// by blocks of fixed size.
 class DenseTable final : public Table, public WholeTable {
  public:
   // Without an optimizer the values are a statistic, which only its layer changes.
   DenseTable(int64_t rows, int64_t cols, const Initializer& initializer,
-             std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool);
+             std::unique_ptr<Optimizer<float>> optimizer, Device& device);
 
   // The rows that one block-cyclic owner has of a parameter.
   DenseTable(const BlockCyclicRows& blocks, int64_t cols, const Initializer& initializer,
-             std::unique_ptr<Optimizer<float>> optimizer, ThreadPool& pool);
+             std::unique_ptr<Optimizer<float>> optimizer, Device& device);
 
   // Bytes that a table of this shape will hold.
   static uint64_t bytes_needed(int64_t rows, int64_t cols, int state_arrays);
@@ -38,21 +38,21 @@ class DenseTable final : public Table, public WholeTable {
   WholeTable* whole() override { return this; }
 
   using Table::pull;
-  void pull(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows) override;
+  void pull(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) override;
   bool rows_stay() const override { return true; }
-  void bring_up_to_date(std::span<const uint64_t>, std::span<float* const>, ThreadPool&) override {}
+  void bring_up_to_date(std::span<const uint64_t>, std::span<float* const>, Device&) override {}
 
   // All other rows have a step with a gradient of zero.
   void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
-            double learning_rate, ThreadPool& pool) override;
+            double learning_rate, Device& device) override;
   void push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
-            ThreadPool& pool) override;
+            Device& device) override;
 
   void read_rows(std::span<const uint64_t> keys, float* weights) const override;
-  void read_rows(std::span<const uint64_t> keys, float* weights, ThreadPool&) const override {
+  void read_rows(std::span<const uint64_t> keys, float* weights, Device&) const override {
     read_rows(keys, weights);
   }
-  void load_rows(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool) override;
+  void load_rows(std::span<const uint64_t> keys, const float* weights, Device& device) override;
   bool scan_keys(ScanCursor& cursor, std::vector<uint64_t>& keys) const override;
   std::vector<uint64_t> sorted_keys() const override;
   uint64_t new_row_bytes() const override { return 0; }
@@ -63,7 +63,7 @@ class DenseTable final : public Table, public WholeTable {
   void save_rows(uint32_t partition, const KeyLists& lists, size_t at_once,
                  const std::function<void(const RowBlock&)>& take) const override;
   void copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const override;
-  uint64_t restore_rows(const RowBlock& rows, ThreadPool& pool) override;
+  uint64_t restore_rows(const RowBlock& rows, Device& device) override;
 
   void begin_snapshot(uint64_t max_bytes, TableSink sink) override;
   bool sweep_snapshot(uint64_t rows) override;
@@ -71,11 +71,11 @@ class DenseTable final : public Table, public WholeTable {
   bool has_snapshot() const override { return snapshot_ != nullptr; }
 
   float* values() override;
-  void push_all(const float* gradient, float scale, double learning_rate, ThreadPool& pool) override;
-  void read_all(float* out, ThreadPool& pool) const override;
+  void push_all(const float* gradient, float scale, double learning_rate, Device& device) override;
+  void read_all(float* out, Device& device) const override;
   void read_range(int64_t first, int64_t count, float* out) const override;
   void copy_range(int64_t first, int64_t count, float* out) const override;
-  void load_range(int64_t first, int64_t count, const float* weights, ThreadPool& pool) override;
+  void load_range(int64_t first, int64_t count, const float* weights, Device& device) override;
 
  private:
   void about_to_write() {
@@ -86,7 +86,7 @@ class DenseTable final : public Table, public WholeTable {
   uint64_t num_floats() const;
   int64_t own_row(uint64_t key) const;
   Row<float> block(int64_t begin, int64_t end) const;
-  void reset_state(int64_t first, int64_t count, ThreadPool& pool);
+  void reset_state(int64_t first, int64_t count, Device& device);
   void append_row(int64_t row, RowBlock& rows) const;
 
   const BlockCyclicRows blocks_;

@@ -21,7 +21,7 @@ class HashedRows final : public RowStorage {
   void fetch(std::span<const uint64_t> keys) override;
   size_t find_to_read(std::span<const uint64_t> keys, float** rows, uint32_t* missing,
                       std::vector<float>& copies) override;
-  void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) override;
+  void insert(std::span<const uint64_t> keys, float** rows, Device& device) override;
   bool adds_to_partitions() const override { return spill_ == nullptr; }
   void insert_in(uint32_t partition, std::span<const uint64_t> keys, float** rows) override;
   void reserve_in(uint32_t partition, uint64_t rows) override { partitions_[partition].reserve(rows); }
@@ -171,10 +171,10 @@ size_t HashedRows::find_spilled(std::span<const uint64_t> keys, float** rows, ui
   return num_missing;
 }
 
-// Each partition belongs to one thread of the pool, so that insertion needs no locks.  With a spill, which
+// Each partition belongs to one thread of the device, so that insertion needs no locks.  With a spill, which
 // belongs to the owner thread, one thread inserts all keys, after the blocks of their rows were brought into
 // memory.
-void HashedRows::insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) {
+void HashedRows::insert(std::span<const uint64_t> keys, float** rows, Device& device) {
   constexpr size_t kKeysWorthSharing = 1024;
   deal(keys);
   const bool is_shared = keys.size() >= kKeysWorthSharing && spill_ == nullptr;
@@ -185,7 +185,7 @@ void HashedRows::insert(std::span<const uint64_t> keys, float** rows, ThreadPool
     spill_->load();
   }
   const int64_t at_once = is_shared ? 1 : int64_t{kPartitions};
-  pool.for_each(kPartitions, at_once, [&](int64_t first, int64_t last) {
+  device.for_each(kPartitions, at_once, [&](int64_t first, int64_t last) {
     for (size_t p = static_cast<size_t>(first); p < static_cast<size_t>(last); ++p) {
       for (uint32_t d = dealt_starts_[p]; d < dealt_starts_[p + 1]; ++d) {
         rows[dealt_[d]] = partitions_[p].insert(keys[dealt_[d]]);

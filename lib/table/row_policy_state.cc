@@ -13,8 +13,8 @@ RowPolicyState::RowPolicyState(const RowPolicy& policy, uint64_t seed, TrainedRo
 
 // A key without a row gets a pointer to a stand-in.  With admission, all such keys share one stand-in of
 // zeros; without, each has one of its own with its initial weights.
-void RowPolicyState::pull(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows) {
-  const std::span<const uint32_t> missing = rows_.find(keys, pool, rows);
+void RowPolicyState::pull(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) {
+  const std::span<const uint32_t> missing = rows_.find(keys, device, rows);
   const size_t cols = static_cast<size_t>(rows_.width());
   if (admission_) {
     stand_ins_.assign(cols, 0.0f);
@@ -32,15 +32,15 @@ void RowPolicyState::pull(std::span<const uint64_t> keys, ThreadPool& pool, std:
 // Without admission, a key gets its row before this step, which then trains it.  With admission, an admitted
 // key gets its row after the step, and the next step is the first that trains it.
 void RowPolicyState::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients,
-                          float scale, double learning_rate, ThreadPool& pool) {
+                          float scale, double learning_rate, Device& device) {
   PS_CHECK(plan.counts.size() == plan.keys.size());
   rows_.about_to_write(plan.keys);
   find_absent(plan, rows);
-  if (!admission_) create_now(pool);
+  if (!admission_) create_now(device);
   rows_.optimizer().begin_step(learning_rate);
-  train(plan, gradients, scale, pool);
-  if (admission_) create_admitted(pool);
-  evict_surplus(pool);
+  train(plan, gradients, scale, device);
+  if (admission_) create_admitted(device);
+  evict_surplus(device);
 }
 
 // trained_ <- rows of the plan's keys that have one, absent_ <- the other keys.
@@ -55,7 +55,7 @@ void RowPolicyState::find_absent(const KeyPlan& plan, std::span<float* const> ro
 }
 
 // Applies the step's gradients and counts to the existing rows.
-void RowPolicyState::train(const KeyPlan& plan, const float* gradients, float scale, ThreadPool& pool) {
+void RowPolicyState::train(const KeyPlan& plan, const float* gradients, float scale, Device& device) {
   const RowLayout& layout = rows_.layout();
   const Optimizer<float>& optimizer = rows_.optimizer();
   auto train_run = [&](int64_t begin, int64_t end) {
@@ -69,21 +69,21 @@ void RowPolicyState::train(const KeyPlan& plan, const float* gradients, float sc
       if (layout.stamped()) layout.set_stamp(row, optimizer.steps());
     }
   };
-  pool.for_each(static_cast<int64_t>(trained_.size()), rows_.rows_at_once(),
-                [&](int64_t first, int64_t last) {
-                  for (int64_t begin = first; begin < last; ++begin) {
-                    int64_t end = begin;
-                    while (end < last && trained_[static_cast<size_t>(end)] != nullptr) ++end;
-                    if (end > begin) train_run(begin, end);
-                    begin = end;
-                  }
-                });
+  device.for_each(static_cast<int64_t>(trained_.size()), rows_.rows_at_once(),
+                  [&](int64_t first, int64_t last) {
+                    for (int64_t begin = first; begin < last; ++begin) {
+                      int64_t end = begin;
+                      while (end < last && trained_[static_cast<size_t>(end)] != nullptr) ++end;
+                      if (end > begin) train_run(begin, end);
+                      begin = end;
+                    }
+                  });
 }
 
 // Makes rows for the absent keys as if they had existed from the first step on, so that this step trains
 // them.
-void RowPolicyState::create_now(ThreadPool& pool) {
-  insert_absent(pool);
+void RowPolicyState::create_now(Device& device) {
+  insert_absent(device);
   for (size_t i = 0; i < absent_.size(); ++i) {
     rows_.start_row(new_keys_[i], new_rows_[i]);
     trained_[absent_[i].position] = new_rows_[i];
@@ -91,7 +91,7 @@ void RowPolicyState::create_now(ThreadPool& pool) {
 }
 
 // Counts the absent keys.  Admitted keys get rows whose history holds their counts.
-void RowPolicyState::create_admitted(ThreadPool& pool) {
+void RowPolicyState::create_admitted(Device& device) {
   size_t num_admitted = 0;
   for (const Candidate& candidate : absent_) {
     const auto total = admission_->occur(candidate.key, candidate.count, rows_.optimizer().steps());
@@ -99,7 +99,7 @@ void RowPolicyState::create_admitted(ThreadPool& pool) {
   }
   absent_.resize(num_admitted);
   admission_->end_step();
-  insert_absent(pool);
+  insert_absent(device);
   for (size_t i = 0; i < absent_.size(); ++i) {
     const KeyCount& count = absent_[i].count;
     rows_.start_row_now(new_keys_[i], new_rows_[i]);
@@ -109,13 +109,13 @@ void RowPolicyState::create_admitted(ThreadPool& pool) {
 
 // new_rows_[i] <- a new row, not filled, for new_keys_[i], the key of absent_[i].  First removes the keys
 // from absent_ for which there is no room.
-void RowPolicyState::insert_absent(ThreadPool& pool) {
+void RowPolicyState::insert_absent(Device& device) {
   if (limited() && !policy_.evicts()) refuse_surplus();
   new_keys_.clear();
   for (const Candidate& candidate : absent_) new_keys_.push_back(candidate.key);
   new_rows_.resize(new_keys_.size());
   if (new_keys_.empty()) return;
-  rows_.insert(new_keys_, pool, new_rows_);
+  rows_.insert(new_keys_, device, new_rows_);
   report_.created += new_keys_.size();
 }
 
@@ -141,14 +141,14 @@ std::array<uint64_t, kPartitions> RowPolicyState::partition_sizes() const {
 
 // Evicts a sixteenth of the rows of a full partition at once, since choosing victims takes a scan of all its
 // rows.
-void RowPolicyState::evict_surplus(ThreadPool& pool) {
+void RowPolicyState::evict_surplus(Device& device) {
   constexpr uint64_t kShare = 16;
   if (!limited() || !policy_.evicts()) return;
   const std::array<uint64_t, kPartitions> sizes = partition_sizes();
   const uint64_t limit = partition_limit();
   if (*std::ranges::max_element(sizes) <= limit) return;
   std::array<std::vector<uint64_t>, kPartitions> keys;
-  rows_.for_each_partition(pool, [&](uint32_t p) {
+  rows_.for_each_partition(device, [&](uint32_t p) {
     if (sizes[p] > limit) keys[p] = least_valuable(p, sizes[p] - (limit - limit / kShare));
   });
   report_.evicted += erase_all(keys);
@@ -185,18 +185,18 @@ std::vector<uint64_t> RowPolicyState::least_valuable(uint32_t partition, size_t 
   return keys;
 }
 
-void RowPolicyState::end_step(bool shrink_asked, ThreadPool& pool) {
-  if (shrink_asked || policy_.shrinks_after_step(rows_.optimizer().steps())) shrink(pool);
+void RowPolicyState::end_step(bool shrink_asked, Device& device) {
+  if (shrink_asked || policy_.shrinks_after_step(rows_.optimizer().steps())) shrink(device);
 }
 
-void RowPolicyState::end_pass(int64_t pass, ThreadPool& pool) {
-  if (policy_.shrinks_after_pass(pass)) shrink(pool);
+void RowPolicyState::end_pass(int64_t pass, Device& device) {
+  if (policy_.shrinks_after_pass(pass)) shrink(device);
 }
 
-void RowPolicyState::shrink(ThreadPool& pool) {
+void RowPolicyState::shrink(Device& device) {
   ++shrinks_;
   std::array<std::vector<uint64_t>, kPartitions> expired;
-  rows_.for_each_partition(pool, [&](uint32_t p) { expired[p] = age_partition(p); });
+  rows_.for_each_partition(device, [&](uint32_t p) { expired[p] = age_partition(p); });
   report_.expired += erase_all(expired);
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/thread_pool.h"
+#include "math/device.h"
 #include "math/key_plan.h"
 #include "optim/row_policy.h"
 #include "table/key_admission.h"
@@ -30,14 +30,14 @@ class RowPolicyState {
   RowPolicyState(const RowPolicy& policy, uint64_t seed, TrainedRows& rows);
 
   // Implement Table::pull and Table::push.
-  void pull(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows);
+  void pull(std::span<const uint64_t> keys, Device& device, std::span<float*> rows);
   void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
-            double learning_rate, ThreadPool& pool);
+            double learning_rate, Device& device);
 
   // To be called after a step and at the end of a pass.  Shrinks the table if the policy says so, or if the
   // step asked for it.
-  void end_step(bool shrink_asked, ThreadPool& pool);
-  void end_pass(int64_t pass, ThreadPool& pool);
+  void end_step(bool shrink_asked, Device& device);
+  void end_pass(int64_t pass, Device& device);
 
   // Counts rows that a model or a checkpoint has made.
   void note_created(size_t rows) { report_.created += rows; }
@@ -74,14 +74,14 @@ class RowPolicyState {
   }
 
   void find_absent(const KeyPlan& plan, std::span<float* const> rows);
-  void train(const KeyPlan& plan, const float* gradients, float scale, ThreadPool& pool);
-  void create_now(ThreadPool& pool);
-  void create_admitted(ThreadPool& pool);
-  void insert_absent(ThreadPool& pool);
+  void train(const KeyPlan& plan, const float* gradients, float scale, Device& device);
+  void create_now(Device& device);
+  void create_admitted(Device& device);
+  void insert_absent(Device& device);
   void refuse_surplus();
-  void evict_surplus(ThreadPool& pool);
+  void evict_surplus(Device& device);
   std::vector<uint64_t> least_valuable(uint32_t partition, size_t count) const;
-  void shrink(ThreadPool& pool);
+  void shrink(Device& device);
   std::vector<uint64_t> age_partition(uint32_t partition);
   uint64_t erase_all(std::span<const std::vector<uint64_t>> keys);
   std::array<uint64_t, kPartitions> partition_sizes() const;

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "math/device.h"
 #include "table/row_layout.h"
 #include "table/row_spill.h"
 
@@ -48,7 +48,7 @@ class RowStorage {
 
   // rows[i] <- a new row for keys[i], whose floats are not set.  The keys must be distinct and have no rows
   // yet.  Throws kExhausted when memory is full.  Owner thread.
-  virtual void insert(std::span<const uint64_t> keys, float** rows, ThreadPool& pool) = 0;
+  virtual void insert(std::span<const uint64_t> keys, float** rows, Device& device) = 0;
 
   // The same for keys of one partition, if adds_to_partitions(): different threads may insert into different
   // partitions.

@@ -27,39 +27,39 @@ uint64_t SparseTable::memory_bytes() const {
   return rows_.memory_bytes() + (policy_ ? policy_->memory_bytes() : 0);
 }
 
-void SparseTable::pull(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows) {
-  if (policy_) return policy_->pull(keys, pool, rows);
-  rows_.find_or_create(keys, pool, rows);
+void SparseTable::pull(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) {
+  if (policy_) return policy_->pull(keys, device, rows);
+  rows_.find_or_create(keys, device, rows);
 }
 
 void SparseTable::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
-                       double learning_rate, ThreadPool& pool) {
+                       double learning_rate, Device& device) {
   PS_CHECK(rows.size() == plan.keys.size());
-  if (policy_) return policy_->push(plan, rows, gradients, scale, learning_rate, pool);
+  if (policy_) return policy_->push(plan, rows, gradients, scale, learning_rate, device);
   const GradientPiece piece{plan.keys, rows, gradients};
-  push({&piece, 1}, scale, learning_rate, pool);
+  push({&piece, 1}, scale, learning_rate, device);
 }
 
 void SparseTable::push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
-                       ThreadPool& pool) {
+                       Device& device) {
   PS_CHECK(!policy_);
   rows_.optimizer().begin_step(learning_rate);
   for (const GradientPiece& piece : pieces)
-    rows_.update(piece.keys, piece.rows, piece.gradients, scale, pool);
+    rows_.update(piece.keys, piece.rows, piece.gradients, scale, device);
 }
 
 // Only the owner thread may read rows on disk, so with a spill one thread reads all rows.
-void SparseTable::read_rows(std::span<const uint64_t> keys, float* weights, ThreadPool& pool) const {
+void SparseTable::read_rows(std::span<const uint64_t> keys, float* weights, Device& device) const {
   const int64_t size = static_cast<int64_t>(keys.size());
   const int64_t at_once = rows_.spilled() ? std::max<int64_t>(size, 1) : rows_.rows_at_once();
-  pool.for_each(size, at_once, [&](int64_t first, int64_t last) {
+  device.for_each(size, at_once, [&](int64_t first, int64_t last) {
     rows_.read(keys.subspan(static_cast<size_t>(first), static_cast<size_t>(last - first)),
                weights + first * width());
   });
 }
 
-void SparseTable::load_rows(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool) {
-  const size_t created = rows_.load(keys, weights, pool);
+void SparseTable::load_rows(std::span<const uint64_t> keys, const float* weights, Device& device) {
+  const size_t created = rows_.load(keys, weights, device);
   if (policy_) policy_->note_created(created);
 }
 
@@ -75,8 +75,8 @@ KeyLists SparseTable::list_keys() const {
   return lists;
 }
 
-uint64_t SparseTable::restore_rows(const RowBlock& rows, ThreadPool& pool) {
-  const size_t created = rows_.restore(rows, pool);
+uint64_t SparseTable::restore_rows(const RowBlock& rows, Device& device) {
+  const size_t created = rows_.restore(rows, device);
   if (policy_) policy_->note_created(created);
   return rows.size();
 }

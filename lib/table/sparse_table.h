@@ -15,7 +15,7 @@
 
 namespace ps {
 
-// Owner thread only; work is shared over the pool.
+// Owner thread only; work is shared over the device.
 class SparseTable final : public Table {
  public:
   // Keys are below `bound`, and rows are found through an array of 4 bytes for each possible key.  With bound
@@ -36,20 +36,20 @@ class SparseTable final : public Table {
   RowPolicyState* policy() const override { return policy_.get(); }
 
   using Table::pull;
-  void pull(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows) override;
+  void pull(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) override;
   bool rows_stay() const override { return !policy_ && !rows_.spilled(); }
   void bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows,
-                        ThreadPool& pool) override {
-    rows_.bring_up_to_date(keys, rows, pool);
+                        Device& device) override {
+    rows_.bring_up_to_date(keys, rows, device);
   }
   void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
-            double learning_rate, ThreadPool& pool) override;
+            double learning_rate, Device& device) override;
   void push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
-            ThreadPool& pool) override;
+            Device& device) override;
 
   void read_rows(std::span<const uint64_t> keys, float* weights) const override { rows_.read(keys, weights); }
-  void read_rows(std::span<const uint64_t> keys, float* weights, ThreadPool& pool) const override;
-  void load_rows(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool) override;
+  void read_rows(std::span<const uint64_t> keys, float* weights, Device& device) const override;
+  void load_rows(std::span<const uint64_t> keys, const float* weights, Device& device) override;
   bool scan_keys(ScanCursor& cursor, std::vector<uint64_t>& keys) const override {
     return rows_.storage().scan_all(cursor, keys);
   }
@@ -64,7 +64,7 @@ class SparseTable final : public Table {
     rows_.save(partition, lists, at_once, take);
   }
   void copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const override { rows_.copy(keys, rows); }
-  uint64_t restore_rows(const RowBlock& rows, ThreadPool& pool) override;
+  uint64_t restore_rows(const RowBlock& rows, Device& device) override;
   bool restores_partitions() const override { return !policy_ && rows_.restores_partitions(); }
   void restore_partition(uint32_t partition, const RowBlock& rows, uint64_t expected) override;
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "math/device.h"
 #include "math/key_plan.h"
 #include "optim/optimizer.h"
 #include "table/key_lists.h"
@@ -44,7 +44,7 @@ struct TableSink {
   std::function<void(std::vector<float> floats)> whole = {};
 };
 
-// Owner thread only, unless a method says otherwise; a table shares its work over the pool.
+// Owner thread only, unless a method says otherwise; a table shares its work over the device.
 class Table {
  public:
   virtual ~Table() = default;
@@ -68,10 +68,10 @@ class Table {
   // rows[n] <- pointer to the weights of keys[n], up to date with all steps begun, which push then updates in
   // place.  Creates missing rows, except in a table with a policy, whose push creates them: there a key
   // without a row gets a pointer to stand-in weights, valid until the next pull.
-  virtual void pull(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows) = 0;
-  void pull(const KeyPlan& plan, ThreadPool& pool, std::vector<float*>& rows) {
+  virtual void pull(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) = 0;
+  void pull(const KeyPlan& plan, Device& device, std::vector<float*>& rows) {
     rows.resize(plan.keys.size());
-    pull(plan.keys, pool, rows);
+    pull(plan.keys, device, rows);
   }
 
   // Returns true if pointers that pull gives stay valid until the row is erased: there is neither a policy
@@ -80,17 +80,17 @@ class Table {
 
   // Does the work of pull for rows whose pointers an earlier pull gave and that are still valid.
   virtual void bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows,
-                                ThreadPool& pool) = 0;
+                                Device& device) = 0;
 
   // Begins the next step, then applies gradients [N, width] to the rows that pull gave for the same plan.  A
   // table with a policy also adds plan.counts to histories, creates rows, and drops the gradients of keys
   // without a row.
   virtual void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
-                    double learning_rate, ThreadPool& pool) = 0;
+                    double learning_rate, Device& device) = 0;
 
   // The same for a step whose gradients lie in several arrays.  Not for a table with a policy.
   virtual void push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
-                    ThreadPool& pool) = 0;
+                    Device& device) = 0;
 
   // ---- reading and models, by key
 
@@ -98,11 +98,11 @@ class Table {
   // while no thread changes the table; with a spill, the owner thread.
   virtual void read_rows(std::span<const uint64_t> keys, float* weights) const = 0;
 
-  // The same for many keys, shared over the pool.
-  virtual void read_rows(std::span<const uint64_t> keys, float* weights, ThreadPool& pool) const = 0;
+  // The same for many keys, shared over the device.
+  virtual void read_rows(std::span<const uint64_t> keys, float* weights, Device& device) const = 0;
 
   // Sets weights [keys, width], as if training began with them.
-  virtual void load_rows(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool) = 0;
+  virtual void load_rows(std::span<const uint64_t> keys, const float* weights, Device& device) = 0;
 
   // Appends the keys of some more rows, as RowStorage::scan_all does.  Returns false at the end.
   virtual bool scan_keys(ScanCursor& cursor, std::vector<uint64_t>& keys) const = 0;
@@ -133,7 +133,7 @@ class Table {
 
   // Sets rows that save_rows, copy_rows or a snapshot gave; skips rows that belong to other owners of the
   // parameter.  Returns the number of rows set.
-  virtual uint64_t restore_rows(const RowBlock& rows, ThreadPool& pool) = 0;
+  virtual uint64_t restore_rows(const RowBlock& rows, Device& device) = 0;
 
   // The same for rows of one partition, none of which exists yet; `expected` rows of it will come in all.
   // Different threads may restore different partitions.  Only if restores_partitions().
@@ -163,17 +163,17 @@ class WholeTable {
   virtual float* values() = 0;
 
   // One step with gradient [size(), width].
-  virtual void push_all(const float* gradient, float scale, double learning_rate, ThreadPool& pool) = 0;
+  virtual void push_all(const float* gradient, float scale, double learning_rate, Device& device) = 0;
 
   // out [size(), width] <- the weights to test and save with.
-  virtual void read_all(float* out, ThreadPool& pool) const = 0;
+  virtual void read_all(float* out, Device& device) const = 0;
 
   // The same for rows [first, first + count).  copy_range gives the weights that the next step trains.
   virtual void read_range(int64_t first, int64_t count, float* out) const = 0;
   virtual void copy_range(int64_t first, int64_t count, float* out) const = 0;
 
   // Sets the weights of rows [first, first + count), as if training began with them.
-  virtual void load_range(int64_t first, int64_t count, const float* weights, ThreadPool& pool) = 0;
+  virtual void load_range(int64_t first, int64_t count, const float* weights, Device& device) = 0;
 };
 
 }  // namespace ps

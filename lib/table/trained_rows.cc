@@ -41,14 +41,14 @@ uint64_t TrainedRows::memory_bytes() const {
 
 // ---- finding and making rows
 
-std::span<const uint32_t> TrainedRows::find(std::span<const uint64_t> keys, ThreadPool& pool,
+std::span<const uint32_t> TrainedRows::find(std::span<const uint64_t> keys, Device& device,
                                             std::span<float*> rows) {
   storage_->fetch(keys);
   if (layout_.stamped()) about_to_write(keys);  // bringing a row up to date writes it
   const int64_t size = static_cast<int64_t>(keys.size());
   if (missing_.size() < keys.size()) missing_.resize(keys.size());
   block_missing_.assign(static_cast<size_t>((size + block_ - 1) / block_), 0);
-  pool.for_each(size, block_, [&](int64_t first, int64_t last) {
+  device.for_each(size, block_, [&](int64_t first, int64_t last) {
     const size_t begin = static_cast<size_t>(first), count = static_cast<size_t>(last - first);
     block_missing_[static_cast<size_t>(first / block_)] =
         find_block(keys.subspan(begin, count), rows.subspan(begin, count), missing_.data() + begin);
@@ -82,14 +82,14 @@ size_t TrainedRows::find_block(std::span<const uint64_t> keys, std::span<float*>
   return num_missing;
 }
 
-size_t TrainedRows::find_or_create(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows) {
-  const std::span<const uint32_t> missing = find(keys, pool, rows);
+size_t TrainedRows::find_or_create(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) {
+  const std::span<const uint32_t> missing = find(keys, device, rows);
   if (missing.empty()) return 0;
   new_keys_.resize(missing.size());
   new_rows_.resize(missing.size());
   for (size_t i = 0; i < missing.size(); ++i) new_keys_[i] = keys[missing[i]];
-  insert(new_keys_, pool, new_rows_);
-  pool.for_each(static_cast<int64_t>(missing.size()), block_, [&](int64_t begin, int64_t end) {
+  insert(new_keys_, device, new_rows_);
+  device.for_each(static_cast<int64_t>(missing.size()), block_, [&](int64_t begin, int64_t end) {
     for (size_t i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       start_row(new_keys_[i], new_rows_[i]);
       rows[missing[i]] = new_rows_[i];
@@ -98,9 +98,9 @@ size_t TrainedRows::find_or_create(std::span<const uint64_t> keys, ThreadPool& p
   return missing.size();
 }
 
-void TrainedRows::insert(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows) {
+void TrainedRows::insert(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) {
   try {
-    storage_->insert(keys, rows.data(), pool);
+    storage_->insert(keys, rows.data(), device);
   } catch (...) {
     storage_->erase(keys);
     throw;
@@ -159,9 +159,9 @@ void TrainedRows::bring_up_to_date(float* row) const {
 }
 
 void TrainedRows::bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows,
-                                   ThreadPool& pool) {
+                                   Device& device) {
   if (!layout_.stamped()) return;
-  write(keys, rows, pool, [&](std::span<float* const> block, size_t) {
+  write(keys, rows, device, [&](std::span<float* const> block, size_t) {
     for (size_t n = 0; n < block.size(); ++n) {
       if (n + kAhead < block.size()) layout_.prefetch(block[n + kAhead]);
       bring_up_to_date(block[n]);
@@ -172,14 +172,14 @@ void TrainedRows::bring_up_to_date(std::span<const uint64_t> keys, std::span<flo
 // While a snapshot runs, a single thread alternates between copying kCopied rows and writing them, so that
 // the rows are still in the nearest caches when they are written.
 template <class Body>
-void TrainedRows::write(std::span<const uint64_t> keys, std::span<float* const> rows, ThreadPool& pool,
+void TrainedRows::write(std::span<const uint64_t> keys, std::span<float* const> rows, Device& device,
                         Body&& body) {
   constexpr size_t kCopied = 256;
-  const size_t most = snapshot_ && pool.threads() == 1 ? kCopied : std::max<size_t>(1, rows.size());
+  const size_t most = snapshot_ && device.threads() == 1 ? kCopied : std::max<size_t>(1, rows.size());
   for (size_t begin = 0; begin < rows.size(); begin += most) {
     const size_t count = std::min(most, rows.size() - begin);
     about_to_write(keys.subspan(begin, count));
-    pool.for_each(static_cast<int64_t>(count), block_, [&](int64_t first, int64_t last) {
+    device.for_each(static_cast<int64_t>(count), block_, [&](int64_t first, int64_t last) {
       const size_t start = begin + static_cast<size_t>(first);
       body(rows.subspan(start, static_cast<size_t>(last - first)), start);
     });
@@ -187,18 +187,18 @@ void TrainedRows::write(std::span<const uint64_t> keys, std::span<float* const> 
 }
 
 void TrainedRows::update(std::span<const uint64_t> keys, std::span<float* const> rows, const float* gradients,
-                         float scale, ThreadPool& pool) {
+                         float scale, Device& device) {
   const int64_t steps = optimizer_->steps();
-  write(keys, rows, pool, [&](std::span<float* const> block, size_t first) {
+  write(keys, rows, device, [&](std::span<float* const> block, size_t first) {
     optimizer_->update_rows(block, width(), gradients + static_cast<int64_t>(first) * width(), scale);
     if (!layout_.stamped()) return;
     for (float* row : block) layout_.set_stamp(row, steps);
   });
 }
 
-size_t TrainedRows::load(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool) {
+size_t TrainedRows::load(std::span<const uint64_t> keys, const float* weights, Device& device) {
   std::vector<float*> rows(keys.size());
-  const size_t created = find_or_create(keys, pool, rows);
+  const size_t created = find_or_create(keys, device, rows);
   about_to_write(keys);
   for (size_t i = 0; i < rows.size(); ++i) {
     std::copy_n(weights + static_cast<int64_t>(i) * width(), width(), rows[i]);
@@ -209,9 +209,9 @@ size_t TrainedRows::load(std::span<const uint64_t> keys, const float* weights, T
   return created;
 }
 
-size_t TrainedRows::restore(const RowBlock& block, ThreadPool& pool) {
+size_t TrainedRows::restore(const RowBlock& block, Device& device) {
   std::vector<float*> rows(block.size());
-  const size_t created = find_or_create(block.keys, pool, rows);
+  const size_t created = find_or_create(block.keys, device, rows);
   about_to_write(block.keys);
   for (size_t i = 0; i < rows.size(); ++i) copy_row(layout_, block, i, rows[i]);
   return created;

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "math/device.h"
 #include "math/initializer.h"
 #include "optim/optimizer.h"
 #include "optim/row_policy.h"
@@ -49,14 +49,14 @@ class TrainedRows {
 
   // rows[i] <- the row of keys[i], up to date, or null.  Returns the positions of keys without a row in
   // ascending order; valid until the next call of find.
-  std::span<const uint32_t> find(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows);
+  std::span<const uint32_t> find(std::span<const uint64_t> keys, Device& device, std::span<float*> rows);
 
   // The same, but creates missing rows.  Returns the number of created rows.
-  size_t find_or_create(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows);
+  size_t find_or_create(std::span<const uint64_t> keys, Device& device, std::span<float*> rows);
 
   // rows[i] <- a new row for keys[i]; its floats are not set.  The keys must be distinct and have no rows.
   // When it throws, no key has got a row.
-  void insert(std::span<const uint64_t> keys, ThreadPool& pool, std::span<float*> rows);
+  void insert(std::span<const uint64_t> keys, Device& device, std::span<float*> rows);
 
   // Fill a new row. start_row: as if it had existed from the first step on. start_row_now: as if it had seen
   // all steps begun, and none had changed it.
@@ -66,11 +66,11 @@ class TrainedRows {
   // weights [width] <- the weights that start_row writes; `scratch` has layout().values() floats.
   void initial_weights(uint64_t key, std::span<float> scratch, float* weights) const;
 
-  void bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows, ThreadPool& pool);
+  void bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows, Device& device);
 
   // Applies the step begun last to rows, with gradients [keys, width].
   void update(std::span<const uint64_t> keys, std::span<float* const> rows, const float* gradients,
-              float scale, ThreadPool& pool);
+              float scale, Device& device);
 
   // To be called before the rows of these keys are written.
   void about_to_write(std::span<const uint64_t> keys) {
@@ -79,8 +79,8 @@ class TrainedRows {
 
   // load sets the weights [keys, width] of rows, as if they had just been created with them; restore sets
   // whole rows from a block.  Both return the number of rows that they created.
-  size_t load(std::span<const uint64_t> keys, const float* weights, ThreadPool& pool);
-  size_t restore(const RowBlock& rows, ThreadPool& pool);
+  size_t load(std::span<const uint64_t> keys, const float* weights, Device& device);
+  size_t restore(const RowBlock& rows, Device& device);
 
   // See Table::restore_partition.
   bool restores_partitions() const { return storage_->adds_to_partitions() && !snapshot_; }
@@ -118,12 +118,12 @@ class TrainedRows {
         partition, [](std::span<const uint64_t>) {}, read);
   }
 
-  // Calls body(partition) for all partitions, shared over the pool.  With a snapshot or a spill, which belong
+  // Calls body(partition) for all partitions, shared over the device.  With a snapshot or a spill, which belong
   // to the owner thread, that thread calls it alone.
   template <class Body>
-  void for_each_partition(ThreadPool& pool, Body&& body) const {
+  void for_each_partition(Device& device, Body&& body) const {
     const int64_t at_once = snapshot_ || spilled_ ? int64_t{kPartitions} : 1;
-    pool.for_each(kPartitions, at_once, [&](int64_t first, int64_t last) {
+    device.for_each(kPartitions, at_once, [&](int64_t first, int64_t last) {
       for (int64_t p = first; p < last; ++p) body(static_cast<uint32_t>(p));
     });
   }
@@ -137,7 +137,7 @@ class TrainedRows {
  private:
   // Calls body(block, first) to write rows, where block[0] is rows[first].
   template <class Body>
-  void write(std::span<const uint64_t> keys, std::span<float* const> rows, ThreadPool& pool, Body&& body);
+  void write(std::span<const uint64_t> keys, std::span<float* const> rows, Device& device, Body&& body);
   size_t find_block(std::span<const uint64_t> keys, std::span<float*> rows, uint32_t* missing) const;
   void fill_initial(uint64_t key, const Row<float>& row) const;
   void bring_up_to_date(float* row) const;

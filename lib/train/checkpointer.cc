@@ -11,12 +11,11 @@
 
 namespace ps {
 
-Checkpointer::Checkpointer(const CheckpointOptions& options, Json job, uint64_t generation, ThreadPool& pool,
-                           Log& log, FileSystem& files)
+Checkpointer::Checkpointer(const CheckpointOptions& options, Json job, uint64_t generation, Log& log,
+                           FileSystem& files)
     : options_(options),
       job_(std::move(job)),
       generation_(generation),
-      pool_(pool),
       log_(log),
       files_(files),
       last_time_(monotonic_seconds()) {

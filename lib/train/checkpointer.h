@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/file_system.h"
 #include "base/log.h"
-#include "base/thread_pool.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/write_rate.h"
 #include "config/json.h"
@@ -27,7 +26,7 @@ using CheckpointStates = std::map<std::string, std::string>;
 class Checkpointer {
  public:
   // `job` is what must be equal to go on; `generation` tells this process from others.
-  Checkpointer(const CheckpointOptions& options, Json job, uint64_t generation, ThreadPool& pool, Log& log,
+  Checkpointer(const CheckpointOptions& options, Json job, uint64_t generation, Log& log,
                FileSystem& files = system_files());
   ~Checkpointer();
 
@@ -59,7 +58,6 @@ class Checkpointer {
   const CheckpointOptions options_;
   const Json job_;
   const uint64_t generation_;
-  ThreadPool& pool_;
   Log& log_;
   FileSystem& files_;
 

@@ -52,11 +52,11 @@ Json TestResult::json() const {
   return {{"samples", samples}, {"cost", cost}, {"evaluators", evaluators}, {"seconds", seconds}};
 }
 
-Trainer::Trainer(Network<float>& network, ParameterStore& store, ThreadPool& pool,
-                 const TrainOptions& options, TrainerGroup& group, Reporter& reporter)
+Trainer::Trainer(Network<float>& network, ParameterStore& store, Device& device, const TrainOptions& options,
+                 TrainerGroup& group, Reporter& reporter)
     : network_(network),
       store_(store),
-      pool_(pool),
+      device_(device),
       options_(options),
       group_(group),
       reporter_(reporter),
@@ -104,7 +104,7 @@ void Trainer::save_figures(std::string& out) const {
 // knows more than figures; the figures of a run of other trainers, among whom the batches were dealt in another
 // way, are added up.
 void Trainer::take_figures(std::span<const std::string> states) {
-  Trainer other(network_, store_, pool_, options_, group_, reporter_);
+  Trainer other(network_, store_, device_, options_, group_, reporter_);
   for (const std::string& state : states) {
     ByteReader in(state);
     const int64_t left_out = in.get<int64_t>();
@@ -157,8 +157,8 @@ void Trainer::skip_batches(BatchReader& reader, const std::function<bool()>& sto
 // As many as compute: reading and planning take as long as what the loop itself does with narrow rows.  A
 // single thread does all by itself, unless there is something to wait for.
 int Trainer::preparing_threads(const BatchReader& reader) const {
-  const bool alone = pool_.threads() == 1 && !reader.may_wait() && !store_.may_wait();
-  return alone ? 0 : pool_.threads();
+  const bool alone = device_.threads() == 1 && !reader.may_wait() && !store_.may_wait();
+  return alone ? 0 : device_.threads();
 }
 
 PrepareAhead::Options Trainer::to_evaluate(const BatchReader& reader) const {
@@ -284,7 +284,7 @@ void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* ne
 // Messages about labels and ids count examples from the beginning of their batch.
 double Trainer::forward(const PreparedBatch& prepared) {
   try {
-    return network_.forward(prepared, views_, pool_);
+    return network_.forward(prepared, views_, device_);
   } catch (const Error& error) {
     throw error.within(cat("batch ", prepared.step));
   }
@@ -298,7 +298,7 @@ double Trainer::evaluate_batch(const PreparedBatch& prepared) {
 void Trainer::predict_batch(const PreparedBatch& prepared) {
   if (network_.predicts_costs()) return void(evaluate_batch(prepared));
   store_.pull(prepared.plans, PullMode::kRead, views_);
-  network_.predict(prepared, views_, pool_);
+  network_.predict(prepared, views_, device_);
 }
 
 TestResult Trainer::test(int pass, BatchReader& reader, const std::function<bool()>& stop) {

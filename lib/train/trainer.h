@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "config/json.h"
 #include "data/reader.h"
+#include "math/device.h"
 #include "model/network.h"
 #include "store/parameter_store.h"
 #include "store/run_control.h"
@@ -45,7 +45,7 @@ struct TestResult {
 // One owner thread; what it is given outlives it and are used by nobody else meanwhile.
 class Trainer {
  public:
-  Trainer(Network<float>& network, ParameterStore& store, ThreadPool& pool, const TrainOptions& options,
+  Trainer(Network<float>& network, ParameterStore& store, Device& device, const TrainOptions& options,
           TrainerGroup& group, Reporter& reporter);
 
   // Takes a run up at `position`, before its first pass.  Figures of that pass are of what was trained up to
@@ -113,7 +113,7 @@ class Trainer {
 
   Network<float>& network_;
   ParameterStore& store_;
-  ThreadPool& pool_;
+  Device& device_;
   const TrainOptions options_;
   TrainerGroup& group_;
   Reporter& reporter_;

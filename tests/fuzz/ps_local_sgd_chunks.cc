@@ -12,9 +12,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       ps::test_parameter("table", ps::ParameterKind::kRows, true, 20, 3),
       ps::test_parameter("embedding", ps::ParameterKind::kRows, false, 20, 1),
       ps::test_parameter("matrix", ps::ParameterKind::kMatrix, false, 20, 2)};
-  ps::ThreadPool pool(1);
+  ps::Device device(1);
   const ps::Json momentum = {{"type", "momentum"}, {"learning_rate", 0.1}, {"l2", 0.01}};
-  ps::LocalStore local(specs, ps::make_optimizer_plan(momentum, "sum"), UINT64_MAX, pool);
+  ps::LocalStore local(specs, ps::make_optimizer_plan(momentum, "sum"), UINT64_MAX, device);
   ps::LocalSgdCopies copies(specs, /*period=*/2, local);
   ps::ByteReader in({reinterpret_cast<const char*>(data), size});
   try {

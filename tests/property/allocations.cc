@@ -26,7 +26,7 @@ std::string make_data(int examples) {
 
 // Allocations of a second pass, when everything has grown to its size.
 int64_t allocations_of_a_pass(const std::string& path, int64_t batch_size) {
-  ThreadPool pool(2);
+  Device device(2);
   DataOptions data;
   data.format = "libsvm";
   data.dim = 1000;
@@ -46,11 +46,11 @@ int64_t allocations_of_a_pass(const std::string& path, int64_t batch_size) {
   Network<float> network(ModelOptions::spec().parse(model, "model"), reader.schema(), 1);
   LocalStore store(network.parameters(),
                    make_optimizer_plan({{"type", "adagrad"}, {"learning_rate", 0.01}}, "mean"), UINT64_MAX,
-                   pool);
+                   device);
   LocalGroup group;
   Log log("test", LogLevel::kError);
   Reporter reporter(log, ProgressMode::kOff, "");
-  Trainer trainer(network, store, pool, TrainOptions{}, group, reporter);
+  Trainer trainer(network, store, device, TrainOptions{}, group, reporter);
   auto go_on = [] { return false; };
   trainer.train_pass(0, reader, go_on);
   int64_t before = count_allocations();

@@ -54,12 +54,12 @@ struct Outcome {
 
 // One process that trains: stops after some steps, or trains to its end.
 struct Process {
-  Process(const std::string& data_path, const Json& optimizer, const std::string& shuffle, ThreadPool& pool,
+  Process(const std::string& data_path, const Json& optimizer, const std::string& shuffle, Device& device,
           const Json& model = kModel)
       : reader(data(shuffle), {data_path}, {.threads = 1, .passes = kPasses}),
         network(ModelOptions::spec().parse(model, "model"), reader.schema(), 1),
-        store(network.parameters(), make_optimizer_plan(optimizer, "mean"), UINT64_MAX, pool),
-        trainer(network, store, pool, TrainOptions{.log_period = 3}, group, reporter) {}
+        store(network.parameters(), make_optimizer_plan(optimizer, "mean"), UINT64_MAX, device),
+        trainer(network, store, device, TrainOptions{.log_period = 3}, group, reporter) {}
 
   static DataOptions data(const std::string& shuffle) {
     DataOptions out;
@@ -114,7 +114,7 @@ class Resume : public testing::Test {
 
   std::unique_ptr<Checkpointer> checkpointer(const CheckpointOptions& options,
                                              FileSystem& files = system_files()) {
-    return std::make_unique<Checkpointer>(options, Json{{"model", "of the test"}}, 1, pool_, log_, files);
+    return std::make_unique<Checkpointer>(options, Json{{"model", "of the test"}}, 1, log_, files);
   }
 
   // The checkpoint of a process, as ps-train writes it.
@@ -134,7 +134,7 @@ class Resume : public testing::Test {
   }
 
   int64_t newest_step(Checkpointer& keeper) {
-    Process process(path_, {{"type", "adagrad"}}, "none", pool_);
+    Process process(path_, {{"type", "adagrad"}}, "none", device_);
     return restore(keeper, process);
   }
 
@@ -148,7 +148,7 @@ class Resume : public testing::Test {
     auto keeper = checkpointer(options, files);
     keeper->begin_new();
     for (int64_t stop = steps;; stop += steps) {
-      Process process(path_, optimizer, shuffle, pool_, model);
+      Process process(path_, optimizer, shuffle, device_, model);
       if (stop > steps) restore(*keeper, process);
       process.train(stop, outcome);
       if (process.trainer.pass() == Process::kPasses) {
@@ -162,7 +162,7 @@ class Resume : public testing::Test {
 
   ScratchFolder folder_;
   const std::string path_ = folder_.path("data.libsvm");
-  ThreadPool pool_{2};
+  Device device_{2};
   Log log_{"test", LogLevel::kError};
 };
 
@@ -221,12 +221,12 @@ TEST_F(Resume, OtherDataThatAreShorterAreRefused) {
   Outcome outcome;
   const Json optimizer = {{"type", "sgd"}};
   {
-    Process process(path_, optimizer, "none", pool_);
+    Process process(path_, optimizer, "none", device_);
     process.train(12, outcome);
     ASSERT_TRUE(write(*keeper, process));
   }
   write_file(path_, make_data(50));
-  Process process(path_, optimizer, "none", pool_);
+  Process process(path_, optimizer, "none", device_);
   restore(*keeper, process);
   const Error error = error_of([&] { process.train(100, outcome); });
   EXPECT_EQ(error.code(), Code::kUsage);
@@ -241,14 +241,14 @@ TEST_F(Resume, WhatIsDamagedLeavesTheCheckpointBefore) {
   FaultyFiles files(folder_.path());
   auto keeper = checkpointer({.directory = folder_.path("checkpoints")}, files);
   for (int64_t step : {5, 10}) {
-    Process process(path_, optimizer, "none", pool_, model);
+    Process process(path_, optimizer, "none", device_, model);
     Outcome outcome;
     if (step > 5) restore(*keeper, process);
     process.train(step, outcome);
     ASSERT_TRUE(write(*keeper, process));
   }
   auto restored = [&](int64_t step) {
-    Process next(path_, optimizer, "none", pool_, model);
+    Process next(path_, optimizer, "none", device_, model);
     EXPECT_EQ(restore(*keeper, next), step);
     Outcome found;
     next.train(step + 3, found);
@@ -282,13 +282,13 @@ TEST_F(Resume, AFullDiskFailsOneCheckpointAndTrainingGoesOn) {
   auto keeper = checkpointer(options, files);
   keeper->begin_new();
   Outcome outcome;
-  Process process(path_, {{"type", "adagrad"}}, "none", pool_);
+  Process process(path_, {{"type", "adagrad"}}, "none", device_);
   process.train(5, outcome);
   ASSERT_TRUE(keeper->due(5) && !keeper->due(6));
   ASSERT_TRUE(write(*keeper, process));
   for (int error : {ENOSPC, EIO}) {
     for (int64_t call : {0, 3, 40, 90}) {
-      Process next(path_, {{"type", "adagrad"}}, "none", pool_);
+      Process next(path_, {{"type", "adagrad"}}, "none", device_);
       restore(*keeper, next);
       next.train(9, outcome);
       files.fail_at(call, error, /*lasting=*/true);
@@ -298,7 +298,7 @@ TEST_F(Resume, AFullDiskFailsOneCheckpointAndTrainingGoesOn) {
       EXPECT_TRUE(write(*keeper, next)) << "once there is room";
       EXPECT_EQ(newest_step(*keeper), 9);
       files.remove(folder_.path("checkpoints"));
-      Process again(path_, {{"type", "adagrad"}}, "none", pool_);
+      Process again(path_, {{"type", "adagrad"}}, "none", device_);
       again.train(5, outcome);
       auto writer = checkpointer(options, files);
       ASSERT_TRUE(write(*writer, again));
@@ -309,17 +309,17 @@ TEST_F(Resume, AFullDiskFailsOneCheckpointAndTrainingGoesOn) {
 TEST_F(Resume, ACheckpointOfAnotherJobIsRefused) {
   const CheckpointOptions options{.directory = folder_.path("checkpoints")};
   FaultyFiles files(folder_.path());
-  Process process(path_, {{"type", "sgd"}}, "none", pool_);
+  Process process(path_, {{"type", "sgd"}}, "none", device_);
   Outcome outcome;
   process.train(3, outcome);
   auto keeper = checkpointer(options, files);
   ASSERT_TRUE(write(*keeper, process));
-  Checkpointer other(options, {{"model", "another"}}, 1, pool_, log_);
+  Checkpointer other(options, {{"model", "another"}}, 1, log_);
   const Error error = error_of([&] { other.restore_newest(process.store); });
   EXPECT_EQ(error.code(), Code::kUsage);
   EXPECT_THAT(error.message(), testing::HasSubstr("model is \"of the test\" there and \"another\" here"));
   EXPECT_THAT(error_of([&] { other.begin_new(); }).message(), testing::HasSubstr("--resume"));
-  Process wider(path_, {{"type", "momentum"}}, "none", pool_);
+  Process wider(path_, {{"type", "momentum"}}, "none", device_);
   EXPECT_THAT(error_of([&] { keeper->restore_newest(wider.store); }).message(),
               testing::HasSubstr("state arrays"));
 }

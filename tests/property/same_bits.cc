@@ -59,7 +59,7 @@ class SameBits : public testing::Test {
   SameBits() : path_(testing::TempDir() + "same_bits.libsvm") { write_file(path_, make_data(3000, kDim)); }
 
   Outcome train(int threads, bool sparse, const Json& optimizer, bool test_in_between = false) {
-    ThreadPool pool(threads);
+    Device device(threads);
     DataOptions data;
     data.format = "libsvm";
     data.dim = kDim;
@@ -70,11 +70,11 @@ class SameBits : public testing::Test {
     settings.passes = 3;
     BatchReader reader(data, {path_}, settings), test_reader(data, {path_}, settings);
     Network<float> network(ModelOptions::spec().parse(wide_and_deep(sparse), "model"), reader.schema(), 1);
-    LocalStore store(network.parameters(), make_optimizer_plan(optimizer, "mean"), UINT64_MAX, pool);
+    LocalStore store(network.parameters(), make_optimizer_plan(optimizer, "mean"), UINT64_MAX, device);
     LocalGroup group;
     Log log("test", LogLevel::kError);
     Reporter reporter(log, ProgressMode::kOff, "");
-    Trainer trainer(network, store, pool, TrainOptions{}, group, reporter);
+    Trainer trainer(network, store, device, TrainOptions{}, group, reporter);
     auto go_on = [] { return false; };
     Outcome outcome{};
     for (int pass = 0; pass < 3; ++pass) {

@@ -100,8 +100,8 @@ class FailingDisk : public testing::Test {
   }
 
   std::vector<float> weights_alone() {
-    ThreadPool pool(1);
-    LocalStore store(job_.parameters(), job_.plan(), UINT64_MAX, pool);
+    Device device(1);
+    LocalStore store(job_.parameters(), job_.plan(), UINT64_MAX, device);
     for (int64_t number = 0; number < steps_; ++number) step(store, number);
     return all_weights(store, /*small=*/true);
   }

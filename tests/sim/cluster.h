@@ -170,8 +170,8 @@ inline void run_trainer(
 
 // The job with one trainer, in one process: its weights after each pass, and at the end.
 inline std::vector<std::vector<float>> train_passes_locally(const TestJob& job) {
-  ThreadPool pool(1);
-  LocalStore store(job.parameters(), job.plan(), UINT64_MAX, pool);
+  Device device(1);
+  LocalStore store(job.parameters(), job.plan(), UINT64_MAX, device);
   LocalGroup group;
   LocalRun run;
   std::vector<std::vector<float>> weights;

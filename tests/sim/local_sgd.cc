@@ -37,8 +37,8 @@ class GeoCluster {
   void spawn(const RemoteOptions& options, Body body) {
     SimHost& host = cluster_.network().host(cat("trainer", options.hello.rank));
     host.spawn([this, options, &host, body = std::move(body)] {
-      ThreadPool pool(1);
-      LocalStore local(specs_, job_.plan(), UINT64_MAX, pool);
+      Device device(1);
+      LocalStore local(specs_, job_.plan(), UINT64_MAX, device);
       LocalSgdCopies copies(specs_, options_.period, local);
       RemoteStore remote(host, options, job_.consistency, specs_, job_.types, &copies);
       LocalSgdStore store(options_, copies, remote);
@@ -204,8 +204,8 @@ TEST(Geo, WhatDecayDidToManyRowsIsThereAtTheEndOfThePass) {
     store.end_pass(0);
     return read(store, keys);
   };
-  ThreadPool pool(1);
-  LocalStore local(one_table(), job.plan(), UINT64_MAX, pool);
+  Device device(1);
+  LocalStore local(one_table(), job.plan(), UINT64_MAX, device);
   const std::vector<float> expected = train(local);
   GeoCluster geo(job, {2, true}, 1, 1, 1);
   geo.use(one_table());

@@ -163,8 +163,8 @@ std::vector<float> weights_of(ParameterStore& store, int rank) {
 }
 
 std::vector<float> train_apart_locally(const RecoveryPlan& plan, int rank) {
-  ThreadPool pool(1);
-  LocalStore store(plan.parameters(), plan.job.plan(), UINT64_MAX, pool);
+  Device device(1);
+  LocalStore store(plan.parameters(), plan.job.plan(), UINT64_MAX, device);
   for (int64_t step = 0; step < kSteps; ++step) train_apart(store, rank, step);
   store.end_pass(0);
   return weights_of(store, rank);

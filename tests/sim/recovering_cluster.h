@@ -240,8 +240,8 @@ class RecoveringCluster {
   }
 
   void take_geo_part(const RemoteOptions& options, SimHost& host) {
-    ThreadPool pool(1);
-    LocalStore local(plan_.parameters(), plan_.job.plan(), UINT64_MAX, pool);
+    Device device(1);
+    LocalStore local(plan_.parameters(), plan_.job.plan(), UINT64_MAX, device);
     LocalSgdCopies copies(plan_.parameters(), plan_.geo->period, local);
     RemoteStore remote(host, options, plan_.job.consistency, plan_.parameters(), plan_.job.types, &copies);
     if (remote.run().finished()) return;

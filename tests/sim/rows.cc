@@ -23,8 +23,8 @@ void expect_same(const Outcome& a, const Outcome& b) {
 }
 
 Outcome alone(const TestJob& job, int threads = 1) {
-  ThreadPool pool(threads);
-  LocalStore store(job.parameters(), job.plan(), UINT64_MAX, pool);
+  Device device(threads);
+  LocalStore store(job.parameters(), job.plan(), UINT64_MAX, device);
   LocalGroup group;
   LocalRun run;
   run_trainer(store, group, run, job, 0);

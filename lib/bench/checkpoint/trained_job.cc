@@ -55,7 +55,10 @@ void fill_noise(uint64_t seed, std::span<float> out) {
 }
 
 TrainedJob::TrainedJob(uint64_t rows, int threads)
-    : job_(make_job()), schema_(make_schema()), network_(job_.model, schema_, job_.job.seed), pool_(threads) {
+    : job_(make_job()),
+      schema_(make_schema()),
+      network_(job_.model, schema_, job_.job.seed),
+      device_(threads) {
   forget();
   train(rows);
 }
@@ -63,7 +66,7 @@ TrainedJob::TrainedJob(uint64_t rows, int threads)
 void TrainedJob::forget() {
   store_.reset();
   store_ = std::make_unique<LocalStore>(
-      network_.parameters(), make_optimizer_plan(job_.optimizer, job_.train.gradient), UINT64_MAX, pool_);
+      network_.parameters(), make_optimizer_plan(job_.optimizer, job_.train.gradient), UINT64_MAX, device_);
 }
 
 // One step for each row.
@@ -86,7 +89,7 @@ std::unique_ptr<Checkpointer> TrainedJob::checkpointer(const std::string& direct
   CheckpointOptions options;
   options.directory = directory;
   options.compression = compression;
-  return std::make_unique<Checkpointer>(options, effective_job(job_), 1, pool_, log_);
+  return std::make_unique<Checkpointer>(options, effective_job(job_), 1, log_);
 }
 
 void TrainedJob::write(const std::string& directory, const std::string& compression) {

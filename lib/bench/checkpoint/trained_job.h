@@ -53,7 +53,7 @@ class TrainedJob {
   const Job job_;
   const DataSchema schema_;
   Network<float> network_;
-  ThreadPool pool_;
+  Device device_;
   Log log_{"ps-bench", LogLevel::kError};
   std::unique_ptr<LocalStore> store_;
 };

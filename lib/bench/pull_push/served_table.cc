@@ -30,7 +30,7 @@ ServedTable::ServedTable(const ServedTableSettings& settings) : specs_{table_spe
   job_.optimizers = make_optimizer_plan({{"type", settings.optimizer}, {"learning_rate", kRate}}, "sum");
   job_.consistency.staleness = kStaleness;
   job_.checkpoints.directory = settings.checkpoints;
-  local_ = std::make_unique<LocalStore>(specs_, job_.optimizers, UINT64_MAX, pool_);
+  local_ = std::make_unique<LocalStore>(specs_, job_.optimizers, UINT64_MAX, device_);
   shards_ = std::make_unique<ServedShards>(job_, settings.ports, settings.link, settings.local);
   store_ = std::make_unique<RemoteStore>(network_.transport(), shards_->remote_options({}), job_.consistency,
                                          specs_, RowTypes{.pull = settings.type, .push = settings.type});

@@ -39,7 +39,7 @@ class ServedTable {
 
   const std::vector<ParameterSpec> specs_;
   ServedJob job_;
-  ThreadPool pool_{1};
+  Device device_{1};
   std::unique_ptr<LocalStore> local_;
   std::unique_ptr<ServedShards> shards_;
   TcpNetwork network_{{.local = true}};

@@ -65,10 +65,10 @@ class Passes {
 
   const Network<float>& network() const { return network_; }
   const DataSchema& schema() const { return reader_->schema(); }
-  ThreadPool& pool() { return pool_; }
+  Device& device() { return device_; }
 
   void begin(ParameterStore& store, TrainerGroup& group) {
-    trainer_ = std::make_unique<Trainer>(network_, store, pool_, job_.train, group, reporter_);
+    trainer_ = std::make_unique<Trainer>(network_, store, device_, job_.train, group, reporter_);
   }
 
   const PassResult& train() { return result_ = trainer_->train_pass(passes_++, *reader_, never); }
@@ -80,7 +80,7 @@ class Passes {
   const Job& job_;
   const MemoryFile file_;
   const std::unique_ptr<BatchReader> reader_;
-  ThreadPool pool_{1};
+  Device device_{1};
   Network<float> network_;
   Log log_{"ps-bench", LogLevel::kError};
   Reporter reporter_{log_, ProgressMode::kOff, ""};
@@ -95,7 +95,7 @@ class Alone {
   Alone(const ServedCase& task, const Job& job, const SyntheticData& data)
       : passes_(task, job, data),
         store_(passes_.network().parameters(), make_optimizer_plan(job.optimizer, job.train.gradient),
-               available_memory_bytes(), passes_.pool()) {
+               available_memory_bytes(), passes_.device()) {
     passes_.begin(store_, group_);
   }
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "base/thread_pool.h"
+#include "math/device.h"
 #include "math/key_plan.h"
 
 namespace ps {
@@ -43,7 +43,7 @@ class RowTable {
 };
 
 // Makes an empty one.  Throws kUnavailable when the library was not installed at build time.
-using MakeRowTable = std::function<std::unique_ptr<RowTable>(ThreadPool& pool)>;
+using MakeRowTable = std::function<std::unique_ptr<RowTable>(Device& device)>;
 
 }  // namespace ps
 

@@ -74,7 +74,7 @@ double thread_seconds() {
 class Batches : public Workload {
  public:
   Batches(const BenchSettings& settings, const MakeRowTable& make, int passes)
-      : passes_(passes), pool_(settings.threads), rows_(num_rows(settings.scale)), table_(make(pool_)) {
+      : passes_(passes), device_(settings.threads), rows_(num_rows(settings.scale)), table_(make(device_)) {
     for (const KeyPlan& plan : plans_of_all(rows_)) table_->insert(plan);
     plans_ = random_plans(rows_, settings.scale);
     for (const KeyPlan& plan : plans_) keys_ += plan.keys.size();
@@ -94,7 +94,7 @@ class Batches : public Workload {
   }
 
   const int passes_;  // over all batches, in a run
-  ThreadPool pool_;
+  Device device_;
   const uint64_t rows_;
   const std::unique_ptr<RowTable> table_;
   std::vector<KeyPlan> plans_;
@@ -187,17 +187,17 @@ class Grow final : public Workload {
   Grow(const BenchSettings& settings, const MakeRowTable& make)
       : make_(make),
         clock_(settings.clock),
-        pool_(settings.threads),
+        device_(settings.threads),
         rows_(num_rows(settings.scale)),
         plans_(plans_of_all(rows_)) {
-    make_(pool_);  // throws here when there is none
+    make_(device_);  // throws here when there is none
   }
 
   void prepare() override {
     table_.reset();
     warm_free_memory(static_cast<uint64_t>(kWarmShare * static_cast<double>(rows_) * kBenchRowBytes));
     before_ = begin_peak();
-    table_ = make_(pool_);
+    table_ = make_(device_);
     wall_.clear(), cpu_.clear();
     wall_.reserve(plans_.size()), cpu_.reserve(plans_.size());
   }
@@ -241,7 +241,7 @@ class Grow final : public Workload {
 
   const MakeRowTable make_;
   const Clock clock_;
-  ThreadPool pool_;
+  Device device_;
   const uint64_t rows_;
   const std::vector<KeyPlan> plans_;
   std::unique_ptr<RowTable> table_;
@@ -283,7 +283,7 @@ constexpr Peer kPeers[] = {{"libcuckoo", make_libcuckoo_table},
 // Of a table that is larger than its memory: fewer rows than of the others, of which a quarter has room.
 constexpr double kSpilledScale = 0.2, kSpilledRoom = 0.25;
 
-using MakeSpilled = std::function<std::unique_ptr<RowTable>(ThreadPool& pool, const std::string& directory,
+using MakeSpilled = std::function<std::unique_ptr<RowTable>(Device& device, const std::string& directory,
                                                             uint64_t memory_bytes)>;
 
 Benchmark spilled_benchmark(const std::string& name, const std::string& help, const Operation& operation,
@@ -293,8 +293,8 @@ Benchmark spilled_benchmark(const std::string& name, const std::string& help, co
         BenchSettings smaller = settings;
         smaller.scale *= kSpilledScale;
         const double room = kSpilledRoom * static_cast<double>(num_rows(smaller.scale)) * kBenchRowBytes;
-        return operation.make(smaller, [&](ThreadPool& pool) {
-          return make(pool, smaller.scratch, static_cast<uint64_t>(room));
+        return operation.make(smaller, [&](Device& device) {
+          return make(device, smaller.scratch, static_cast<uint64_t>(room));
         });
       }};
 }
@@ -303,7 +303,7 @@ void add_spilled(const Operation& operation, std::vector<Benchmark>& out) {
   const std::string name = cat("table/spill/", operation.name), peer = name + "/rocksdb";
   const std::string help = cat(operation.help, ", of a table of four times its memory");
   out.push_back(spilled_benchmark(peer, help, operation,
-                                  [](ThreadPool&, const std::string& directory, uint64_t memory_bytes) {
+                                  [](Device&, const std::string& directory, uint64_t memory_bytes) {
                                     return make_rocksdb_table(directory, memory_bytes);
                                   }));
   out.push_back(spilled_benchmark(name, help, operation, make_spilled_rows));
@@ -329,7 +329,7 @@ std::vector<Benchmark> table_benchmarks() {
     own.threaded = true;
     for (const Peer& peer : kPeers) {
       own.peers.push_back(cat(name, "/", peer.name));
-      out.push_back(benchmark(own.peers.back(), operation, [&peer](ThreadPool&) { return peer.make(); }));
+      out.push_back(benchmark(own.peers.back(), operation, [&peer](Device&) { return peer.make(); }));
     }
     out.push_back(own);
   }

@@ -17,26 +17,26 @@ std::unique_ptr<Optimizer<float>> adagrad() {
 
 class SparseRows final : public RowTable {
  public:
-  explicit SparseRows(ThreadPool& pool, std::unique_ptr<RowSpill> spill = nullptr)
-      : pool_(pool),
+  explicit SparseRows(Device& device, std::unique_ptr<RowSpill> spill = nullptr)
+      : device_(device),
         spill_(std::move(spill)),
         table_(kBenchWidth, /*bound=*/0, Initializer{}, adagrad(), std::nullopt, spill_.get()) {}
 
-  void insert(const KeyPlan& plan) override { table_.pull(plan, pool_, rows_); }
+  void insert(const KeyPlan& plan) override { table_.pull(plan, device_, rows_); }
 
   uint64_t find(const KeyPlan& plan) override {
-    table_.pull(plan, pool_, rows_);
+    table_.pull(plan, device_, rows_);
     return rows_.size();
   }
 
   double sum(const KeyPlan& plan) override {
-    table_.pull(plan, pool_, rows_);
+    table_.pull(plan, device_, rows_);
     // Every thread has its share of the rows, each sum its place: none depends on another.
-    sums_.assign(static_cast<size_t>(pool_.threads()), Sums{});
-    pool_.run(pool_.threads(), [&](int64_t index) {
+    sums_.assign(static_cast<size_t>(device_.threads()), Sums{});
+    device_.run(device_.threads(), [&](int64_t index) {
       int64_t rows = static_cast<int64_t>(rows_.size());
       Sums& sums = sums_[static_cast<size_t>(index)];
-      for (int64_t n = rows * index / pool_.threads(); n < rows * (index + 1) / pool_.threads(); ++n) {
+      for (int64_t n = rows * index / device_.threads(); n < rows * (index + 1) / device_.threads(); ++n) {
         for (int i = 0; i < kBenchWidth; ++i) sums.columns[i] += rows_[static_cast<size_t>(n)][i];
       }
     });
@@ -48,9 +48,9 @@ class SparseRows final : public RowTable {
   }
 
   void update(const KeyPlan& plan) override {
-    table_.pull(plan, pool_, rows_);
+    table_.pull(plan, device_, rows_);
     gradients_.resize(rows_.size() * kBenchWidth, 1.0f);
-    table_.push(plan, rows_, gradients_.data(), 1, kBenchRate, pool_);
+    table_.push(plan, rows_, gradients_.data(), 1, kBenchRate, device_);
   }
 
   uint64_t size() const override { return table_.size(); }
@@ -66,7 +66,7 @@ class SparseRows final : public RowTable {
     float columns[kBenchWidth] = {};
   };
 
-  ThreadPool& pool_;
+  Device& device_;
   const std::unique_ptr<RowSpill> spill_;  // null: all rows are in memory
   SparseTable table_;
   std::vector<float*> rows_;
@@ -76,13 +76,13 @@ class SparseRows final : public RowTable {
 
 }  // namespace
 
-std::unique_ptr<RowTable> make_sparse_rows(ThreadPool& pool) {
-  return std::make_unique<SparseRows>(pool);
+std::unique_ptr<RowTable> make_sparse_rows(Device& device) {
+  return std::make_unique<SparseRows>(device);
 }
 
-std::unique_ptr<RowTable> make_spilled_rows(ThreadPool& pool, const std::string& directory,
+std::unique_ptr<RowTable> make_spilled_rows(Device& device, const std::string& directory,
                                             uint64_t memory_bytes) {
-  return std::make_unique<SparseRows>(pool, std::make_unique<RowSpill>(directory, memory_bytes));
+  return std::make_unique<SparseRows>(device, std::make_unique<RowSpill>(directory, memory_bytes));
 }
 
 }  // namespace ps

@@ -13,8 +13,8 @@
 namespace ps {
 
 // Of SparseTable; sparse_rows.cc.  The second keeps those of `memory_bytes` in memory, the others in a file.
-std::unique_ptr<RowTable> make_sparse_rows(ThreadPool& pool);
-std::unique_ptr<RowTable> make_spilled_rows(ThreadPool& pool, const std::string& directory,
+std::unique_ptr<RowTable> make_sparse_rows(Device& device);
+std::unique_ptr<RowTable> make_spilled_rows(Device& device, const std::string& directory,
                                             uint64_t memory_bytes);
 
 std::vector<Benchmark> table_benchmarks();

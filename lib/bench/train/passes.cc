@@ -75,13 +75,13 @@ class TrainPasses final : public Workload {
         data_(make_synthetic(task.data, settings.scale, task.full_samples)),
         file_(data_.bytes),
         reader_(reader_of(data_, file_, task.batch_size, settings.threads)),
-        pool_(settings.threads),
+        device_(settings.threads),
         network_(job_.model, reader_->schema(), job_.job.seed),
         store_(network_.parameters(), make_optimizer_plan(job_.optimizer, job_.train.gradient),
-               available_memory_bytes(), pool_),
+               available_memory_bytes(), device_),
         log_("ps-bench", LogLevel::kError),
         reporter_(log_, ProgressMode::kOff, "") {
-    trainer_ = std::make_unique<Trainer>(network_, store_, pool_, job_.train, group_, reporter_);
+    trainer_ = std::make_unique<Trainer>(network_, store_, device_, job_.train, group_, reporter_);
     if (task.has_plain) plain_loss_ = plain_loss(*reader_, data_.options.dim);
     untrained_cost_ = trainer_->test(-1, *reader_, never).cost;
   }
@@ -111,7 +111,7 @@ class TrainPasses final : public Workload {
   const SyntheticData data_;
   const MemoryFile file_;
   const std::unique_ptr<BatchReader> reader_;
-  ThreadPool pool_;
+  Device device_;
   Network<float> network_;
   LocalStore store_;
   Log log_;

@@ -17,10 +17,10 @@ class BinaryCrossEntropy final : public Cost<T> {
          quote(input.activation));
   }
 
-  void evaluate(Matrix<const T> scores, const Batch& batch, ThreadPool& pool, std::span<T> costs,
+  void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {
     check_binary(batch.labels);
-    evaluate_each(scores, batch, pool, costs, gradient, [](T score, T label, T& slope) {
+    evaluate_each(scores, batch, device, costs, gradient, [](T score, T label, T& slope) {
       T toward = label > 0 ? -score : score;  // the cost grows with it
       slope = label > 0 ? -logistic(toward) : logistic(toward);
       return log1p_exp(toward);

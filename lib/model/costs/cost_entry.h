@@ -36,10 +36,10 @@ void copy_predictions(Matrix<const T> output, std::span<float> predictions) {
 // Costs of one value per example: cost = weight x loss(value, label, slope), where loss also sets its
 // derivative by the value.
 template <class T, class Loss>
-void evaluate_each(Matrix<const T> scores, const Batch& batch, ThreadPool& pool, std::span<T> costs,
+void evaluate_each(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                    Matrix<T> gradient, const Loss& loss) {
   constexpr int64_t kBlock = 1024;  // examples: some microseconds of work
-  pool.for_each(scores.rows, kBlock, [&](int64_t begin, int64_t end) {
+  device.for_each(scores.rows, kBlock, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       T weight = batch.weight(b), slope = 0;
       costs[static_cast<size_t>(b)] =

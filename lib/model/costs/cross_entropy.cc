@@ -24,11 +24,11 @@ class CrossEntropy final : public Cost<T> {
     if (input.cols > kMaxClasses) fail(Code::kUsage, "cross_entropy takes at most ", kMaxClasses, " classes");
   }
 
-  void evaluate(Matrix<const T> scores, const Batch& batch, ThreadPool& pool, std::span<T> costs,
+  void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {
     check_classes(batch.labels, scores.cols);
     if (!softmax_) check_probabilities(scores, batch);
-    pool.for_each(scores.rows, kBlock, [&](int64_t begin, int64_t end) {
+    device.for_each(scores.rows, kBlock, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         int64_t label = static_cast<int64_t>(batch.labels[static_cast<size_t>(b)]);
         T* slopes = gradient ? gradient.row(b) : nullptr;

@@ -43,11 +43,11 @@ class Ranking final : public Cost<T> {
   Ranking(const CostOptions&, const CostInput& input) { expect_one_value("ranking", input); }
 
   // Every example goes through its own pairs, so that each sum has one writer and one order.
-  void evaluate(Matrix<const T> scores, const Batch& batch, ThreadPool& pool, std::span<T> costs,
+  void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {
     constexpr int64_t kBlockExamples = 16;
     const Groups groups = find_groups(batch);
-    pool.for_each(scores.rows, kBlockExamples, [&](int64_t begin, int64_t end) {
+    device.for_each(scores.rows, kBlockExamples, [&](int64_t begin, int64_t end) {
       for (int64_t place = begin; place < end; ++place) {
         evaluate_example(groups, static_cast<size_t>(place), scores.data, batch, costs, gradient.data);
       }

@@ -74,9 +74,9 @@ class RegressionCost : public Cost<T> {
     expect_one_value(Loss::kName, input);
   }
 
-  void evaluate(Matrix<const T> scores, const Batch& batch, ThreadPool& pool, std::span<T> costs,
+  void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {
-    evaluate_each(scores, batch, pool, costs, gradient,
+    evaluate_each(scores, batch, device, costs, gradient,
                   [this](T score, T label, T& slope) { return loss_(score - label, slope); });
   }
 

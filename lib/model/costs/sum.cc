@@ -12,7 +12,7 @@ class Sum final : public Cost<T> {
  public:
   Sum(const CostOptions&, const CostInput&) {}
 
-  void evaluate(Matrix<const T> scores, const Batch& batch, ThreadPool&, std::span<T> costs,
+  void evaluate(Matrix<const T> scores, const Batch& batch, Device&, std::span<T> costs,
                 Matrix<T> gradient) const override {
     for (int64_t b = 0; b < scores.rows; ++b) {
       T weight = batch.weight(b), sum = 0;

@@ -24,15 +24,15 @@ class Add final : public Layer<T> {
 
   void forward(LayerRun<T>& run) override {
     const int64_t rows = run.output().rows;
-    copy_columns<T>(run.pool(), columns(run.input(0)), rows, columns(run.output()));
+    copy_columns<T>(run.device(), columns(run.input(0)), rows, columns(run.output()));
     for (int i = 1; i < num_inputs_; ++i)
-      add_columns<T>(run.pool(), columns(run.input(i)), rows, columns(run.output()));
+      add_columns<T>(run.device(), columns(run.input(i)), rows, columns(run.output()));
   }
 
   void backward(LayerRun<T>& run) override {
     for (int i = 0; i < num_inputs_; ++i) {
       Matrix<T> below = run.input_gradient(i);
-      if (below) add_columns<T>(run.pool(), columns(run.output_gradient()), below.rows, columns(below));
+      if (below) add_columns<T>(run.device(), columns(run.output_gradient()), below.rows, columns(below));
     }
   }
 

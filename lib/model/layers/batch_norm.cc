@@ -88,7 +88,7 @@ class BatchNorm final : public Layer<T> {
   template <class Body>
   void for_channel_blocks(LayerRun<T>& run, Body&& body) const {
     const int64_t channels = block_items(8 * run.output().rows * plane_);
-    run.pool().for_each(channels_, channels, [&](int64_t begin, int64_t end) {
+    run.device().for_each(channels_, channels, [&](int64_t begin, int64_t end) {
       plane_ == 1 ? body(begin, end, std::integral_constant<int64_t, 1>()) : body(begin, end, plane_);
     });
   }

@@ -36,7 +36,7 @@ class Concat final : public Layer<T> {
   void forward(LayerRun<T>& run) override {
     for_inputs([&](int i, int64_t begin, int64_t width) {
       Matrix<const T> input = run.input(i);
-      copy_columns<T>(run.pool(), columns(input), input.rows, columns(run.output(), begin, width));
+      copy_columns<T>(run.device(), columns(input), input.rows, columns(run.output(), begin, width));
     });
   }
 
@@ -44,7 +44,8 @@ class Concat final : public Layer<T> {
     for_inputs([&](int i, int64_t begin, int64_t width) {
       Matrix<T> below = run.input_gradient(i);
       if (below)
-        add_columns<T>(run.pool(), columns(run.output_gradient(), begin, width), below.rows, columns(below));
+        add_columns<T>(run.device(), columns(run.output_gradient(), begin, width), below.rows,
+                       columns(below));
     });
   }
 

@@ -78,16 +78,16 @@ class Conv2d final : public Layer<T> {
 
   void forward(LayerRun<T>& run) override {
     set_biases(run);
-    convolve<T>(run.pool(), shape_, run.input(0), run.value(weight_).data, run.output());
+    convolve<T>(run.device(), shape_, run.input(0), run.value(weight_).data, run.output());
   }
 
   void backward(LayerRun<T>& run) override {
     const Matrix<const T> gradient = run.output_gradient();
     if (bias_ >= 0) add_bias_gradients(run, gradient);
-    add_convolution_weight_gradient<T>(run.pool(), shape_, run.input(0), gradient, partial_sums_,
+    add_convolution_weight_gradient<T>(run.device(), shape_, run.input(0), gradient, partial_sums_,
                                        run.gradient(weight_).data);
     if (const Matrix<T> below = run.input_gradient(0)) {
-      add_convolution_image_gradients<T>(run.pool(), shape_, gradient, run.value(weight_).data, below);
+      add_convolution_image_gradients<T>(run.device(), shape_, gradient, run.value(weight_).data, below);
     }
   }
 
@@ -97,7 +97,7 @@ class Conv2d final : public Layer<T> {
   void set_biases(LayerRun<T>& run) const {
     const Matrix<T> output = run.output();
     const T* bias = bias_ >= 0 ? run.value(bias_).data : nullptr;
-    run.pool().for_each(output.rows, block_items(output.cols), [&](int64_t begin, int64_t end) {
+    run.device().for_each(output.rows, block_items(output.cols), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin * shape_.filters; i < end * shape_.filters; ++i)
         std::fill_n(output.data + i * plane(), plane(), bias ? bias[i % shape_.filters] : T(0));
     });
@@ -105,15 +105,15 @@ class Conv2d final : public Layer<T> {
 
   void add_bias_gradients(LayerRun<T>& run, Matrix<const T> gradient) const {
     T* bias = run.gradient(bias_).data;
-    run.pool().for_each(shape_.filters, block_items(gradient.rows * plane()),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t f = begin; f < end; ++f) {
-                            for (int64_t b = 0; b < gradient.rows; ++b) {
-                              const T* slopes = gradient.row(b) + f * plane();
-                              bias[f] += plane_sum<T>(plane(), [slopes](int64_t p) { return slopes[p]; });
+    run.device().for_each(shape_.filters, block_items(gradient.rows * plane()),
+                          [&](int64_t begin, int64_t end) {
+                            for (int64_t f = begin; f < end; ++f) {
+                              for (int64_t b = 0; b < gradient.rows; ++b) {
+                                const T* slopes = gradient.row(b) + f * plane();
+                                bias[f] += plane_sum<T>(plane(), [slopes](int64_t p) { return slopes[p]; });
+                              }
                             }
-                          }
-                        });
+                          });
   }
 
   const ConvolutionShape shape_;

@@ -44,7 +44,7 @@ class Cross final : public Layer<T> {
     const int64_t examples = run.output().rows;
     states_.resize(static_cast<size_t>(examples * depth_ * cols_));
     products_.resize(static_cast<size_t>(examples * depth_));
-    for_examples(run.pool(), examples, [&](int64_t b) {
+    for_examples(run.device(), examples, [&](int64_t b) {
       const T* x0 = run.input(0).row(b);
       T* x = run.output().row(b);  // x_l, then x_{l+1}
       std::copy_n(x0, cols_, x);
@@ -64,17 +64,17 @@ class Cross final : public Layer<T> {
     gradients_.resize(states_.size());
     product_gradients_.resize(products_.size());
     input_gradients_.assign(static_cast<size_t>(examples * cols_), T(0));
-    for_examples(run.pool(), examples, [&](int64_t b) { backward_example(run, b); });
+    for_examples(run.device(), examples, [&](int64_t b) { backward_example(run, b); });
     for (int64_t l = 0; l < depth_; ++l) {
       Columns<const T> states{states_.data() + l * cols_, depth_ * cols_, cols_};
       Columns<const T> gradients{gradients_.data() + l * cols_, depth_ * cols_, cols_};
-      add_column_sums<T>(run.pool(), states, examples, product_gradients_.data() + l, depth_,
+      add_column_sums<T>(run.device(), states, examples, product_gradients_.data() + l, depth_,
                          run.gradient(weight_).row(l));
       if (bias_ < 0) continue;
-      add_column_sums<T>(run.pool(), gradients, examples, nullptr, 0, run.gradient(bias_).row(l));
+      add_column_sums<T>(run.device(), gradients, examples, nullptr, 0, run.gradient(bias_).row(l));
     }
     if (Matrix<T> below = run.input_gradient(0)) {
-      add_columns<T>(run.pool(), {input_gradients_.data(), cols_, cols_}, examples, columns(below));
+      add_columns<T>(run.device(), {input_gradients_.data(), cols_, cols_}, examples, columns(below));
     }
   }
 
@@ -117,8 +117,8 @@ class Cross final : public Layer<T> {
   }
 
   template <class Body>
-  void for_examples(ThreadPool& pool, int64_t examples, Body&& body) const {
-    pool.for_each(examples, block_items(4 * depth_ * cols_), [&](int64_t begin, int64_t end) {
+  void for_examples(Device& device, int64_t examples, Body&& body) const {
+    device.for_each(examples, block_items(4 * depth_ * cols_), [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) body(b);
     });
   }

@@ -40,7 +40,7 @@ class Dropout final : public Layer<T> {
     Matrix<const T> input = run.input(0);
     Matrix<T> output = run.output();
     if (run.training()) draw(run, output);
-    for_elements(run.pool(), output, [&](int64_t i) {
+    for_elements(run.device(), output, [&](int64_t i) {
       output.data[i] = run.training() ? input.data[i] * factors_[static_cast<size_t>(i)] : input.data[i];
     });
   }
@@ -49,7 +49,7 @@ class Dropout final : public Layer<T> {
     Matrix<const T> gradient = run.output_gradient();
     Matrix<T> below = run.input_gradient(0);
     if (!below) return;
-    for_elements(run.pool(), below,
+    for_elements(run.device(), below,
                  [&](int64_t i) { below.data[i] += gradient.data[i] * factors_[static_cast<size_t>(i)]; });
   }
 
@@ -60,20 +60,20 @@ class Dropout final : public Layer<T> {
     const T kept = static_cast<T>(1 / (1 - rate_));
     const double dropped = rate_ * 0x1p32;  // numbers below it drop
     constexpr int64_t kWorkPerNumber = 8;
-    run.pool().for_each(output.rows, block_items(kWorkPerNumber * output.cols),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t b = begin; b < end; ++b) {
-                            Random random = run.random(static_cast<uint64_t>(b));
-                            T* factors = &factors_[static_cast<size_t>(b * output.cols)];
-                            for (int64_t d = 0; d < output.cols; ++d)
-                              factors[d] = random.next32() < dropped ? T(0) : kept;
-                          }
-                        });
+    run.device().for_each(output.rows, block_items(kWorkPerNumber * output.cols),
+                          [&](int64_t begin, int64_t end) {
+                            for (int64_t b = begin; b < end; ++b) {
+                              Random random = run.random(static_cast<uint64_t>(b));
+                              T* factors = &factors_[static_cast<size_t>(b * output.cols)];
+                              for (int64_t d = 0; d < output.cols; ++d)
+                                factors[d] = random.next32() < dropped ? T(0) : kept;
+                            }
+                          });
   }
 
   template <class Body>
-  static void for_elements(ThreadPool& pool, Matrix<T> m, Body&& body) {
-    pool.for_each(m.size(), block_items(1), [&](int64_t begin, int64_t end) {
+  static void for_elements(Device& device, Matrix<T> m, Body&& body) {
+    device.for_each(m.size(), block_items(1), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) body(i);
     });
   }

@@ -70,10 +70,10 @@ class Embedding final : public Layer<T> {
       Columns<T> out = columns(run.output(), s * width_, width_);
       if (ids_per_example_ > 0) {
         check_counts(use, s);
-        copy_rows<T>(run.pool(), use, id_values(run.slot(s)), run.rows(weight_), size_, out);
+        copy_rows<T>(run.device(), use, id_values(run.slot(s)), run.rows(weight_), size_, out);
         continue;
       }
-      add_bags<T>(run.pool(), use, id_values(run.slot(s)), run.rows(weight_), out);
+      add_bags<T>(run.device(), use, id_values(run.slot(s)), run.rows(weight_), out);
       if (mean_) divide_by_counts(use, out);
     }
   }
@@ -83,12 +83,12 @@ class Embedding final : public Layer<T> {
       const KeyUse& use = run.use(uses_[static_cast<size_t>(s)]);
       Columns<const T> gradient = columns(run.output_gradient(), s * width_, width_);
       if (ids_per_example_ > 0) {
-        add_copied_gradients<T>(run.pool(), use, id_values(run.slot(s)), gradient, size_,
+        add_copied_gradients<T>(run.device(), use, id_values(run.slot(s)), gradient, size_,
                                 run.row_gradients(weight_));
         continue;
       }
       if (mean_) gradient = mean_gradient(run, use, gradient);
-      add_bag_gradients<T>(run.pool(), use, id_values(run.slot(s)), gradient, run.row_gradients(weight_));
+      add_bag_gradients<T>(run.device(), use, id_values(run.slot(s)), gradient, run.row_gradients(weight_));
     }
   }
 
@@ -117,7 +117,7 @@ class Embedding final : public Layer<T> {
     int64_t examples = run.output().rows;
     scaled_.resize(static_cast<size_t>(examples * width_));
     Columns<T> scaled{scaled_.data(), width_, width_};
-    copy_columns<T>(run.pool(), gradient, examples, scaled);
+    copy_columns<T>(run.device(), gradient, examples, scaled);
     divide_by_counts(use, scaled);
     return scaled;
   }

@@ -55,7 +55,7 @@ class Fc final : public Layer<T> {
 
   void forward(LayerRun<T>& run) override {
     if (bias_ >= 0) {
-      set_rows<T>(run.pool(), run.value(bias_).data, run.output());
+      set_rows<T>(run.device(), run.value(bias_).data, run.output());
     } else {
       std::fill_n(run.output().data, run.output().size(), T(0));
     }
@@ -63,10 +63,10 @@ class Fc final : public Layer<T> {
       const Input& input = inputs_[i];
       int number = static_cast<int>(i);
       if (input.use >= 0) {
-        add_bags<T>(run.pool(), run.use(input.use), id_values(run.slot(number)), run.rows(input.weight),
+        add_bags<T>(run.device(), run.use(input.use), id_values(run.slot(number)), run.rows(input.weight),
                     columns(run.output()));
       } else {
-        add_product<T>(run.pool(), run.input(number), run.value(input.weight), run.output());
+        add_product<T>(run.device(), run.input(number), run.value(input.weight), run.output());
       }
     }
   }
@@ -74,7 +74,8 @@ class Fc final : public Layer<T> {
   void backward(LayerRun<T>& run) override {
     Matrix<const T> gradient = run.output_gradient();
     if (bias_ >= 0) {
-      add_column_sums<T>(run.pool(), columns(gradient), gradient.rows, nullptr, 0, run.gradient(bias_).data);
+      add_column_sums<T>(run.device(), columns(gradient), gradient.rows, nullptr, 0,
+                         run.gradient(bias_).data);
     }
     for (size_t i = 0; i < inputs_.size(); ++i) backward_input(run, static_cast<int>(i), gradient);
   }
@@ -102,13 +103,13 @@ class Fc final : public Layer<T> {
   void backward_input(LayerRun<T>& run, int number, Matrix<const T> gradient) {
     const Input& input = inputs_[static_cast<size_t>(number)];
     if (input.use >= 0) {
-      add_bag_gradients<T>(run.pool(), run.use(input.use), id_values(run.slot(number)), columns(gradient),
+      add_bag_gradients<T>(run.device(), run.use(input.use), id_values(run.slot(number)), columns(gradient),
                            run.row_gradients(input.weight));
       return;
     }
-    add_product_transposed_left<T>(run.pool(), run.input(number), gradient, run.gradient(input.weight));
+    add_product_transposed_left<T>(run.device(), run.input(number), gradient, run.gradient(input.weight));
     if (Matrix<T> below = run.input_gradient(number)) {
-      add_product_transposed_right<T>(run.pool(), gradient, run.value(input.weight), below);
+      add_product_transposed_right<T>(run.device(), gradient, run.value(input.weight), below);
     }
   }
 

@@ -47,7 +47,7 @@ class Fm final : public Layer<T> {
     squares_.assign(sums_.size(), T(0));
     for (size_t s = 0; s < uses_.size(); ++s) {
       const KeyUse& use = run.use(uses_[s]);
-      add_bags_and_squares<T>(run.pool(), use, id_values(run.slot(static_cast<int>(s))), run.rows(weight_),
+      add_bags_and_squares<T>(run.device(), use, id_values(run.slot(static_cast<int>(s))), run.rows(weight_),
                               matrix(sums_), matrix(squares_));
     }
     for (int64_t b = 0; b < output.rows; ++b) {
@@ -61,7 +61,7 @@ class Fm final : public Layer<T> {
 
   void backward(LayerRun<T>& run) override {
     for (size_t s = 0; s < uses_.size(); ++s) {
-      add_pairwise_gradients<T>(run.pool(), run.use(uses_[s]), id_values(run.slot(static_cast<int>(s))),
+      add_pairwise_gradients<T>(run.device(), run.use(uses_[s]), id_values(run.slot(static_cast<int>(s))),
                                 run.rows(weight_), run.output_gradient().data, matrix(sums_),
                                 run.row_gradients(weight_));
     }

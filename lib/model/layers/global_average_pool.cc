@@ -52,7 +52,7 @@ class GlobalAveragePool final : public Layer<T> {
 
   template <class Body>
   void for_planes(LayerRun<T>& run, Body&& body) const {
-    run.pool().for_each(run.output().size(), block_items(image_.plane()), [&](int64_t begin, int64_t end) {
+    run.device().for_each(run.output().size(), block_items(image_.plane()), [&](int64_t begin, int64_t end) {
       for (int64_t plane = begin; plane < end; ++plane) body(plane);
     });
   }

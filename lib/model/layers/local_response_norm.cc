@@ -106,12 +106,12 @@ class LocalResponseNorm final : public Layer<T> {
   template <class Body>
   void for_channels(LayerRun<T>& run, Body&& body) const {
     constexpr int64_t kWorkOfPower = 32;
-    run.pool().for_each(run.output().rows * image_.channels,
-                        block_items((kWorkOfPower + 2 * reach_) * image_.plane()),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t i = begin; i < end; ++i)
-                            body(i / image_.channels, i % image_.channels);
-                        });
+    run.device().for_each(run.output().rows * image_.channels,
+                          block_items((kWorkOfPower + 2 * reach_) * image_.plane()),
+                          [&](int64_t begin, int64_t end) {
+                            for (int64_t i = begin; i < end; ++i)
+                              body(i / image_.channels, i % image_.channels);
+                          });
   }
 
   const int64_t reach_;  // channels on each side

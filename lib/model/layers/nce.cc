@@ -99,7 +99,7 @@ class Nce final : public Layer<T> {
     T* const costs = run.output().data;
     constexpr int64_t kOperations = 128;  // a class takes as long as so many multiplications
     const int64_t block = block_items(kOperations * (negatives_ + 1));
-    run.pool().for_each(run.batch().size(), block, [&](int64_t begin, int64_t end) {
+    run.device().for_each(run.batch().size(), block, [&](int64_t begin, int64_t end) {
       for (size_t b = static_cast<size_t>(begin); b < static_cast<size_t>(end); ++b) {
         costs[b] = 0;
         for (size_t k = drawn.offsets[b]; k < drawn.offsets[b + 1]; ++k) {
@@ -131,7 +131,7 @@ class Nce final : public Layer<T> {
     by_class(use, run.rows(rows_.weight), weight_of_);
     if (rows_.bias >= 0) by_class(run.use(rows_.bias_use), run.rows(rows_.bias), bias_of_);
     const Batch& batch = run.batch();
-    softmax_.costs(run.pool(), run.input(0), weight_of_, bias_of_, batch.labels,
+    softmax_.costs(run.device(), run.input(0), weight_of_, bias_of_, batch.labels,
                    {run.output().data, batch.labels.size()});
   }
 

@@ -55,7 +55,7 @@ Span window(int64_t place, int64_t size, const PoolOptions& options) {
   return {std::max<int64_t>(0, begin), std::min(size, begin + options.kernel)};
 }
 
-// output [B, C, OH, OW] of images [B, C, H, W], plane by plane.  Derived classes pool one window.
+// output [B, C, OH, OW] of images [B, C, H, W], plane by plane.  Derived classes take one window.
 template <class T>
 class Pool : public Layer<T> {
  public:
@@ -71,15 +71,15 @@ class Pool : public Layer<T> {
   template <class Body>
   void for_windows(LayerRun<T>& run, Body&& body) const {
     const int64_t work = out_.plane() * options_.kernel * options_.kernel;
-    run.pool().for_each(run.output().rows * out_.channels, block_items(work),
-                        [&](int64_t begin, int64_t end) {
-                          for (int64_t plane = begin; plane < end; ++plane) {
-                            for (int64_t i = 0; i < out_.plane(); ++i) {
-                              body(plane, i, window(i / out_.width, image_.height, options_),
-                                   window(i % out_.width, image_.width, options_));
+    run.device().for_each(run.output().rows * out_.channels, block_items(work),
+                          [&](int64_t begin, int64_t end) {
+                            for (int64_t plane = begin; plane < end; ++plane) {
+                              for (int64_t i = 0; i < out_.plane(); ++i) {
+                                body(plane, i, window(i / out_.width, image_.height, options_),
+                                     window(i % out_.width, image_.width, options_));
+                              }
                             }
-                          }
-                        });
+                          });
   }
 
   const PoolOptions options_;

@@ -43,7 +43,7 @@ void add_weight_gradients(LayerRun<T>& run, const SampledRows& rows, std::span<c
   T* const gradients = run.row_gradients(rows.weight);
   const int64_t touched = static_cast<int64_t>(use.touched.size());
   const int64_t places = static_cast<int64_t>(use.positions.size()) / std::max<int64_t>(1, touched) + 1;
-  run.pool().for_each(touched, block_items(places * input.cols), [&](int64_t begin, int64_t end) {
+  run.device().for_each(touched, block_items(places * input.cols), [&](int64_t begin, int64_t end) {
     for (size_t m = static_cast<size_t>(begin); m < static_cast<size_t>(end); ++m) {
       T* gradient = gradients + use.touched[m] * input.cols;
       for (uint32_t p = use.starts[m]; p < use.starts[m + 1]; ++p) {
@@ -73,7 +73,7 @@ void add_input_gradients(LayerRun<T>& run, const SampledRows& rows, std::span<co
   const T* const out = run.output_gradient().data;
   const T* const* weight = run.rows(rows.weight);
   const int64_t block = examples_per_block(use, gradient.rows, gradient.cols);
-  run.pool().for_each(gradient.rows, block, [&](int64_t begin, int64_t end) {
+  run.device().for_each(gradient.rows, block, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       for (size_t k = use.offsets[static_cast<size_t>(b)]; k < use.offsets[static_cast<size_t>(b) + 1]; ++k) {
         add_scaled(out[b] * slopes[k], weight[use.index[k]], gradient.cols, gradient.row(b));
@@ -133,7 +133,7 @@ void score_samples(LayerRun<T>& run, const SampledRows& rows, std::vector<T>& sc
   const uint32_t* bias_index = bias ? run.use(rows.bias_use).index.data() : nullptr;
   const int64_t block = examples_per_block(use, input.rows, input.cols);
   scores.resize(use.index.size());
-  run.pool().for_each(input.rows, block, [&](int64_t begin, int64_t end) {
+  run.device().for_each(input.rows, block, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       for (size_t k = use.offsets[static_cast<size_t>(b)]; k < use.offsets[static_cast<size_t>(b) + 1]; ++k) {
         scores[k] = dot(weight[use.index[k]], input.row(b), input.cols);

@@ -12,7 +12,7 @@ namespace ps {
 // Classes go by in blocks, whose rows are first copied side by side; an example's sum of exponentials is
 // scaled down when a larger score comes, so that it never overflows.
 template <class T>
-void SoftmaxOverRows<T>::costs(ThreadPool& pool, Matrix<const T> input, std::span<const T* const> weight,
+void SoftmaxOverRows<T>::costs(Device& device, Matrix<const T> input, std::span<const T* const> weight,
                                std::span<const T* const> bias, std::span<const float> labels,
                                std::span<T> costs) {
   constexpr size_t kClasses = 1024;  // of 64 weights: 256 KiB, which stays in the cache
@@ -20,9 +20,9 @@ void SoftmaxOverRows<T>::costs(ThreadPool& pool, Matrix<const T> input, std::spa
   for (size_t first = 0; first < weight.size(); first += kClasses) {
     const size_t count = std::min(kClasses, weight.size() - first);
     const int64_t classes = static_cast<int64_t>(count);
-    gather(pool, weight.subspan(first, count), input.cols);
-    score(pool, input, bias.empty() ? bias : bias.subspan(first, count), classes);
-    take_in(pool, labels, static_cast<int64_t>(first), classes);
+    gather(device, weight.subspan(first, count), input.cols);
+    score(device, input, bias.empty() ? bias : bias.subspan(first, count), classes);
+    take_in(device, labels, static_cast<int64_t>(first), classes);
   }
   for (size_t b = 0; b < labels.size(); ++b) {
     costs[b] = static_cast<T>(std::log(states_[b].sum) + (states_[b].largest - states_[b].label));
@@ -30,32 +30,32 @@ void SoftmaxOverRows<T>::costs(ThreadPool& pool, Matrix<const T> input, std::spa
 }
 
 template <class T>
-void SoftmaxOverRows<T>::gather(ThreadPool& pool, std::span<const T* const> weight, int64_t cols) {
+void SoftmaxOverRows<T>::gather(Device& device, std::span<const T* const> weight, int64_t cols) {
   const int64_t classes = static_cast<int64_t>(weight.size());
   rows_.resize(weight.size() * static_cast<size_t>(cols));
-  pool.for_each(classes, block_items(cols), [&](int64_t begin, int64_t end) {
+  device.for_each(classes, block_items(cols), [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c)
       std::copy_n(weight[static_cast<size_t>(c)], cols, &rows_[static_cast<size_t>(c * cols)]);
   });
 }
 
 template <class T>
-void SoftmaxOverRows<T>::score(ThreadPool& pool, Matrix<const T> input, std::span<const T* const> bias,
+void SoftmaxOverRows<T>::score(Device& device, Matrix<const T> input, std::span<const T* const> bias,
                                int64_t classes) {
   scores_.assign(static_cast<size_t>(input.rows * classes), 0);
   Matrix<T> scores{scores_.data(), input.rows, classes};
   for (int64_t b = 0; b < input.rows && !bias.empty(); ++b) {
     for (int64_t c = 0; c < classes; ++c) scores.row(b)[c] = *bias[static_cast<size_t>(c)];
   }
-  add_product_transposed_right(pool, input, Matrix<const T>{rows_.data(), classes, input.cols}, scores);
+  add_product_transposed_right(device, input, Matrix<const T>{rows_.data(), classes, input.cols}, scores);
 }
 
 template <class T>
-void SoftmaxOverRows<T>::take_in(ThreadPool& pool, std::span<const float> labels, int64_t first,
+void SoftmaxOverRows<T>::take_in(Device& device, std::span<const float> labels, int64_t first,
                                  int64_t classes) {
   constexpr int64_t kExpOperations = 16;  // an exponential takes as long as so many multiplications
   const int64_t examples = static_cast<int64_t>(labels.size());
-  pool.for_each(examples, block_items(classes * kExpOperations), [&](int64_t begin, int64_t end) {
+  device.for_each(examples, block_items(classes * kExpOperations), [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       State& state = states_[static_cast<size_t>(b)];
       const T* scores = scores_.data() + b * classes;

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/thread_pool.h"
+#include "math/device.h"
 #include "math/matrix.h"
 
 namespace ps {
@@ -19,13 +19,13 @@ class SoftmaxOverRows {
   // bias[c]
   //   input [B, D]; weight [C] pointers to D weights; bias [C] pointers, or empty; labels [B], classes in [0,
   //   C)
-  void costs(ThreadPool& pool, Matrix<const T> input, std::span<const T* const> weight,
+  void costs(Device& device, Matrix<const T> input, std::span<const T* const> weight,
              std::span<const T* const> bias, std::span<const float> labels, std::span<T> costs);
 
  private:
-  void gather(ThreadPool& pool, std::span<const T* const> weight, int64_t cols);
-  void score(ThreadPool& pool, Matrix<const T> input, std::span<const T* const> bias, int64_t classes);
-  void take_in(ThreadPool& pool, std::span<const float> labels, int64_t first, int64_t classes);
+  void gather(Device& device, std::span<const T* const> weight, int64_t cols);
+  void score(Device& device, Matrix<const T> input, std::span<const T* const> bias, int64_t classes);
+  void take_in(Device& device, std::span<const float> labels, int64_t first, int64_t classes);
 
   // Of the classes so far: sum of e^(s - largest), and the label's score.
   struct State {

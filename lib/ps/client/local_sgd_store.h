@@ -19,7 +19,6 @@
 #include <span>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "ps/client/local_sgd_copies.h"
 #include "ps/client/remote_store.h"
 #include "store/local_store.h"

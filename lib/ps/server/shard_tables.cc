@@ -19,7 +19,7 @@ namespace {
 
 ShardTables::ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers,
                          const ShardPlace& place, const SpillSettings& spill, uint64_t array_bytes)
-    : tables_(std::move(specs), optimizers, {place, spill, array_bytes}, pool_) {
+    : tables_(std::move(specs), optimizers, {place, spill, array_bytes}, device_) {
   for (size_t p = 0; p < size(); ++p) widths_.push_back(tables_.spec(p).cols);
 }
 
@@ -139,7 +139,7 @@ void ShardTables::pull_keys(Table& table, std::span<const uint64_t> keys, float*
   for (size_t begin = 0; begin < keys.size(); begin += keys_at_once) {
     const size_t count = std::min(keys.size() - begin, keys_at_once);
     const auto block = rows.empty() ? std::span(rows_).first(count) : rows.subspan(begin, count);
-    table.pull(keys.subspan(begin, count), pool_, block);
+    table.pull(keys.subspan(begin, count), device_, block);
     out = copy_rows(
         count, cols, [block](size_t n) { return block[n]; }, out);
   }
@@ -147,10 +147,10 @@ void ShardTables::pull_keys(Table& table, std::span<const uint64_t> keys, float*
 
 void ShardTables::load(const RowSlice& slice, const float* floats) {
   const ParameterSpec& spec = tables_.spec(slice.parameter);
-  if (slice.by_keys && spec.sparse) return table(slice).load_rows(slice.keys, floats, pool_);
+  if (slice.by_keys && spec.sparse) return table(slice).load_rows(slice.keys, floats, device_);
   if (slice.by_keys) fail(Code::kData, quote(spec.name), " is loaded by numbers of rows");
   const int64_t first = static_cast<int64_t>(slice.first), count = static_cast<int64_t>(slice.count);
-  table(slice).whole()->load_range(first, count, floats, pool_);
+  table(slice).whole()->load_range(first, count, floats, device_);
 }
 
 bool ShardTables::scan_keys(size_t parameter, uint64_t most, ScanCursor& cursor,

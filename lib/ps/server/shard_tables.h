@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "checkpoint/checkpoint_reader.h"
+#include "math/device.h"
 #include "math/exact_squares.h"
 #include "optim/optimizer_plan.h"
 #include "ps/status/shard_status.h"
@@ -130,7 +130,7 @@ class ShardTables {
   void push_rows(Table& table, std::span<const Contribution> contributions, const StepSize& step);
   void apply_statistic(Table& table, std::span<const Contribution> contributions);
 
-  ThreadPool pool_{1};
+  Device device_{1};
   ParameterTables tables_;
   std::vector<int64_t> widths_;  // by parameter
 

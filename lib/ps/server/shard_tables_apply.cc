@@ -35,7 +35,7 @@ void ShardTables::apply(size_t parameter, std::span<const Contribution> contribu
   if (kind == ParameterKind::kRows) return apply_rows(*table, contributions, step);
   if (kind == ParameterKind::kStatistic) return apply_statistic(*table, contributions);
   const float* gradient = matrix_gradient(*table, contributions);
-  table->whole()->push_all(gradient, step.scale, step.learning_rate, pool_);
+  table->whole()->push_all(gradient, step.scale, step.learning_rate, device_);
 }
 
 ExactSquares ShardTables::squares(size_t parameter, std::span<const Contribution> contributions) {
@@ -87,25 +87,25 @@ const float* ShardTables::matrix_gradient(const Table& table, std::span<const Co
 void ShardTables::apply_rows(Table& table, std::span<const Contribution> contributions,
                              const StepSize& step) {
   push_rows(table, contributions, step);
-  if (table.policy() != nullptr) table.policy()->end_step(step.shrink, pool_);
+  if (table.policy() != nullptr) table.policy()->end_step(step.shrink, device_);
 }
 
 void ShardTables::push_rows(Table& table, std::span<const Contribution> contributions, const StepSize& step) {
   if (table.rows_stay() && lie_apart(table, contributions)) {
     use_rows_in_place(table, contributions);
-    return table.push(pieces_, step.scale, step.learning_rate, pool_);
+    return table.push(pieces_, step.scale, step.learning_rate, device_);
   }
   gather_rows(table, contributions);
   find_rows(table, contributions);
   if (pieces_.size() == 1) {
-    return table.push(plan_, rows_, pieces_[0].gradients, step.scale, step.learning_rate, pool_);
+    return table.push(plan_, rows_, pieces_[0].gradients, step.scale, step.learning_rate, device_);
   }
   size_t begin = 0;
   for (GradientPiece& piece : pieces_) {
     piece.rows = std::span(rows_).subspan(begin, piece.keys.size());
     begin += piece.keys.size();
   }
-  table.push(pieces_, step.scale, step.learning_rate, pool_);
+  table.push(pieces_, step.scale, step.learning_rate, device_);
 }
 
 // pieces_ <- the contributions, with their rows up to date.  A row that was pulled is still where it was then,
@@ -122,11 +122,11 @@ void ShardTables::use_rows_in_place(Table& table, std::span<const Contribution> 
     std::span<float* const> rows;
     if (!knows_rows(each)) {
       rows = unknown.first(keys.size());
-      table.pull(keys, pool_, unknown.first(keys.size()));
+      table.pull(keys, device_, unknown.first(keys.size()));
       unknown = unknown.subspan(keys.size());
     } else {
       rows = each.pulled->rows;
-      if (each.pulled->step != table.optimizer()->steps()) table.bring_up_to_date(keys, rows, pool_);
+      if (each.pulled->step != table.optimizer()->steps()) table.bring_up_to_date(keys, rows, device_);
     }
     pieces_.push_back({keys, rows, each.floats});
   }
@@ -135,7 +135,7 @@ void ShardTables::use_rows_in_place(Table& table, std::span<const Contribution> 
 // rows_ <- those of plan_, which gather_rows has made, up to date.
 void ShardTables::find_rows(Table& table, std::span<const Contribution> contributions) {
   const bool summed = pieces_.size() < contributions.size();
-  if (!summed || !std::ranges::all_of(contributions, knows_rows)) return table.pull(plan_, pool_, rows_);
+  if (!summed || !std::ranges::all_of(contributions, knows_rows)) return table.pull(plan_, device_, rows_);
   rows_.resize(plan_.keys.size());
   for (size_t c = 0; c < contributions.size(); ++c) {
     const std::vector<float*>& rows = contributions[c].pulled->rows;
@@ -145,7 +145,7 @@ void ShardTables::find_rows(Table& table, std::span<const Contribution> contribu
     return each.pulled->step == table.optimizer()->steps();
   };
   if (std::ranges::all_of(contributions, is_of_this_step)) return;
-  table.bring_up_to_date(plan_.keys, rows_, pool_);
+  table.bring_up_to_date(plan_.keys, rows_, device_);
 }
 
 // plan_ <- the union of the keys; returns the sums of their gradients.  The first contribution with a key sets

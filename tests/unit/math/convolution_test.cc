@@ -59,16 +59,16 @@ Arrays<T> plain(const ConvolutionShape& shape, const Arrays<T>& in) {
 
 template <class T>
 Arrays<T> computed(const ConvolutionShape& shape, Arrays<T> in, int threads) {
-  ThreadPool pool(threads);
+  Device device(threads);
   Arrays<T> sums{std::vector<T>(in.images.size(), 1), std::vector<T>(in.weights.size(), 1),
                  std::vector<T>(in.outs.size(), 1)};
   auto matrix = [](std::vector<T>& values) {
     return Matrix<T>{values.data(), kImages, static_cast<int64_t>(values.size()) / kImages};
   };
   std::vector<T> scratch;
-  convolve<T>(pool, shape, matrix(in.images), in.weights.data(), matrix(sums.outs));
-  add_convolution_image_gradients<T>(pool, shape, matrix(in.outs), in.weights.data(), matrix(sums.images));
-  add_convolution_weight_gradient<T>(pool, shape, matrix(in.images), matrix(in.outs), scratch,
+  convolve<T>(device, shape, matrix(in.images), in.weights.data(), matrix(sums.outs));
+  add_convolution_image_gradients<T>(device, shape, matrix(in.outs), in.weights.data(), matrix(sums.images));
+  add_convolution_weight_gradient<T>(device, shape, matrix(in.images), matrix(in.outs), scratch,
                                      sums.weights.data());
   return sums;
 }

@@ -31,12 +31,12 @@ TEST_P(Gemm, AddsTheProductThreeWays) {
     a_transposed[static_cast<size_t>(i % k * m + i / k)] = a[static_cast<size_t>(i)];
   for (int64_t i = 0; i < k * n; ++i)
     b_transposed[static_cast<size_t>(i % n * k + i / n)] = b[static_cast<size_t>(i)];
-  ThreadPool pool(2);
+  Device device(2);
   std::vector<float> plain = start, left = start, right = start;
-  add_product<float>(pool, {a.data(), m, k}, {b.data(), k, n}, {plain.data(), m, n});
-  add_product_transposed_left<float>(pool, {a_transposed.data(), k, m}, {b.data(), k, n},
+  add_product<float>(device, {a.data(), m, k}, {b.data(), k, n}, {plain.data(), m, n});
+  add_product_transposed_left<float>(device, {a_transposed.data(), k, m}, {b.data(), k, n},
                                      {left.data(), m, n});
-  add_product_transposed_right<float>(pool, {a.data(), m, k}, {b_transposed.data(), n, k},
+  add_product_transposed_right<float>(device, {a.data(), m, k}, {b_transposed.data(), n, k},
                                       {right.data(), m, n});
   for (int64_t i = 0; i < m * n; ++i) {
     double expected = start[static_cast<size_t>(i)];
@@ -89,15 +89,15 @@ class SparseKernels : public testing::TestWithParam<int64_t> {
   std::vector<uint64_t> keys_;
   KeyPlan plan_;
   std::vector<const float*> rows_;
-  ThreadPool pool_{2};
+  Device device_{2};
 };
 
 // The sums run in the order of the ids, so they are equal to the last bit.
 TEST_P(SparseKernels, BagsAreSumsOfRowsInOrder) {
   std::vector<float> out(above_.size()), expected(above_.size()), ones(above_.size()),
       expected_ones(above_.size());
-  add_bags<float>(pool_, plan_.uses[0], values_.data(), rows_.data(), {out.data(), width_, width_});
-  add_bags<float>(pool_, plan_.uses[0], nullptr, rows_.data(), {ones.data(), width_, width_});
+  add_bags<float>(device_, plan_.uses[0], values_.data(), rows_.data(), {out.data(), width_, width_});
+  add_bags<float>(device_, plan_.uses[0], nullptr, rows_.data(), {ones.data(), width_, width_});
   for_ids([&](int64_t b, uint32_t n, uint32_t k) {
     for (int64_t d = 0; d < width_; ++d) {
       expected[static_cast<size_t>(b * width_ + d)] += values_[k] * rows_[n][d];
@@ -110,7 +110,8 @@ TEST_P(SparseKernels, BagsAreSumsOfRowsInOrder) {
 
 TEST_P(SparseKernels, RowGradientsAreSumsOverTheExamplesOfARowInOrder) {
   std::vector<float> out(rows_.size() * static_cast<size_t>(width_)), expected(out.size());
-  add_bag_gradients<float>(pool_, plan_.uses[0], values_.data(), {above_.data(), width_, width_}, out.data());
+  add_bag_gradients<float>(device_, plan_.uses[0], values_.data(), {above_.data(), width_, width_},
+                           out.data());
   for_ids([&](int64_t b, uint32_t n, uint32_t k) {
     for (int64_t d = 0; d < width_; ++d) {
       expected[n * static_cast<size_t>(width_) + static_cast<size_t>(d)] +=
@@ -127,8 +128,9 @@ TEST_P(SparseKernels, RowGradientsOfAUseThatIsNotTransposedAreTheSameBits) {
   for (const float* values :
        {static_cast<const float*>(nullptr), static_cast<const float*>(values_.data())}) {
     std::vector<float> out(rows_.size() * static_cast<size_t>(width_)), expected(out.size());
-    add_bag_gradients<float>(pool_, plain.uses[0], values, {above_.data(), width_, width_}, out.data());
-    add_bag_gradients<float>(pool_, plan_.uses[0], values, {above_.data(), width_, width_}, expected.data());
+    add_bag_gradients<float>(device_, plain.uses[0], values, {above_.data(), width_, width_}, out.data());
+    add_bag_gradients<float>(device_, plan_.uses[0], values, {above_.data(), width_, width_},
+                             expected.data());
     EXPECT_EQ(out, expected);
   }
 }
@@ -136,11 +138,11 @@ TEST_P(SparseKernels, RowGradientsOfAUseThatIsNotTransposedAreTheSameBits) {
 TEST_P(SparseKernels, FactorisationSumsAndGradientsAreThoseOfItsFormulaInOrder) {
   std::vector<float> sums(above_.size()), squares(above_.size()), expected(above_.size()),
       expected_squares(above_.size());
-  add_bags_and_squares<float>(pool_, plan_.uses[0], values_.data(), rows_.data(),
+  add_bags_and_squares<float>(device_, plan_.uses[0], values_.data(), rows_.data(),
                               {sums.data(), width_, width_}, {squares.data(), width_, width_});
   std::vector<float> out(rows_.size() * static_cast<size_t>(width_)), expected_out(out.size());
   std::vector<float> gradient = random_floats(kExamples, 7);
-  add_pairwise_gradients<float>(pool_, plan_.uses[0], values_.data(), rows_.data(), gradient.data(),
+  add_pairwise_gradients<float>(device_, plan_.uses[0], values_.data(), rows_.data(), gradient.data(),
                                 {above_.data(), width_, width_}, out.data());
   for_ids([&](int64_t b, uint32_t n, uint32_t k) {
     for (int64_t d = 0; d < width_; ++d) {
@@ -160,7 +162,7 @@ TEST_P(SparseKernels, FactorisationSumsAndGradientsAreThoseOfItsFormulaInOrder) 
 TEST_P(SparseKernels, WriteOnlyTheirColumns) {
   const int64_t stride = width_ + 2;
   std::vector<float> out(static_cast<size_t>(kExamples * stride), 7.0f);
-  add_bags<float>(pool_, plan_.uses[0], nullptr, rows_.data(), {out.data() + 1, stride, width_});
+  add_bags<float>(device_, plan_.uses[0], nullptr, rows_.data(), {out.data() + 1, stride, width_});
   for (int64_t b = 0; b < kExamples; ++b) {
     EXPECT_EQ(out[static_cast<size_t>(b * stride)], 7.0f);
     EXPECT_EQ(out[static_cast<size_t>(b * stride + stride - 1)], 7.0f);
@@ -170,9 +172,9 @@ TEST_P(SparseKernels, WriteOnlyTheirColumns) {
 INSTANTIATE_TEST_SUITE_P(Widths, SparseKernels, testing::Values(1, 2, 3, 4, 8, 16, 32, 256, 1024));
 
 TEST(DenseKernels, ColumnSumsScaleRows) {
-  ThreadPool pool(2);
+  Device device(2);
   std::vector<float> m = {1, 2, 3, 4, 5, 6}, scales = {10, 0, 1, 0}, sums = {0.5f, 0};
-  add_column_sums<float>(pool, {m.data() + 1, 3, 2}, 2, scales.data(), 2, sums.data());
+  add_column_sums<float>(device, {m.data() + 1, 3, 2}, 2, scales.data(), 2, sums.data());
   EXPECT_EQ(sums, (std::vector<float>{25.5f, 36}));
 }
 

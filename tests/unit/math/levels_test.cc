@@ -58,14 +58,14 @@ class Levels : public testing::TestWithParam<int64_t> {
     Floats bags(above_), sums(above_), squares(above_),
         gradients = row_gradients(), copied = row_gradients(), pairwise = row_gradients(),
         places(static_cast<size_t>(kExamples * width_ * kMaxIds));
-    add_bags<float>(pool_, use(), values, rows_.data(), columns_of(bags, width_));
-    add_bags_and_squares<float>(pool_, use(), values, rows_.data(), columns_of(sums, width_),
+    add_bags<float>(device_, use(), values, rows_.data(), columns_of(bags, width_));
+    add_bags_and_squares<float>(device_, use(), values, rows_.data(), columns_of(sums, width_),
                                 columns_of(squares, width_));
-    copy_rows<float>(pool_, use(), values, rows_.data(), width_, columns_of(places, width_ * kMaxIds));
-    add_bag_gradients<float>(pool_, use(), values, columns_of(above_, width_), gradients.data());
-    add_copied_gradients<float>(pool_, use(), values, columns_of(places, width_ * kMaxIds), width_,
+    copy_rows<float>(device_, use(), values, rows_.data(), width_, columns_of(places, width_ * kMaxIds));
+    add_bag_gradients<float>(device_, use(), values, columns_of(above_, width_), gradients.data());
+    add_copied_gradients<float>(device_, use(), values, columns_of(places, width_ * kMaxIds), width_,
                                 copied.data());
-    add_pairwise_gradients<float>(pool_, use(), values, rows_.data(), values_.data(),
+    add_pairwise_gradients<float>(device_, use(), values, rows_.data(), values_.data(),
                                   columns_of(sums, width_), pairwise.data());
     return {bags, sums, squares, places, gradients, copied, pairwise};
   }
@@ -79,7 +79,7 @@ class Levels : public testing::TestWithParam<int64_t> {
   std::vector<uint64_t> keys_;
   KeyPlan plan_;
   std::vector<const float*> rows_;
-  ThreadPool pool_{2};
+  Device device_{2};
 };
 
 void expect_same_bits(CpuLevel level, const std::vector<Floats>& results,
@@ -99,8 +99,9 @@ TEST_P(Levels, DenseSumsGiveTheBitsOfTheBaseline) {
   for_levels(
       [&]() -> std::vector<Floats> {
         Floats sums(static_cast<size_t>(width_), 0.25f), added(above_);
-        add_column_sums<float>(pool_, columns_of(above_, width_), kExamples, values_.data(), 1, sums.data());
-        add_columns<float>(pool_, columns_of(above_, width_), kExamples, columns_of(added, width_));
+        add_column_sums<float>(device_, columns_of(above_, width_), kExamples, values_.data(), 1,
+                               sums.data());
+        add_columns<float>(device_, columns_of(above_, width_), kExamples, columns_of(added, width_));
         return {sums, added};
       },
       expect_same_bits);
@@ -114,12 +115,12 @@ TEST_P(Levels, ProductsOfMatricesAreThoseOfTheBaselineToRounding) {
   Floats sizes_a, sizes_b, sizes(static_cast<size_t>(kExamples * width_));
   for (float x : a) sizes_a.push_back(std::fabs(x));
   for (float x : b) sizes_b.push_back(std::fabs(x));
-  add_product<float>(pool_, {sizes_a.data(), kExamples, kDepth}, {sizes_b.data(), kDepth, width_},
+  add_product<float>(device_, {sizes_a.data(), kExamples, kDepth}, {sizes_b.data(), kDepth, width_},
                      {sizes.data(), kExamples, width_});
   for_levels(
       [&] {
         Floats out(sizes.size());
-        add_product<float>(pool_, {a.data(), kExamples, kDepth}, {b.data(), kDepth, width_},
+        add_product<float>(device_, {a.data(), kExamples, kDepth}, {b.data(), kDepth, width_},
                            {out.data(), kExamples, width_});
         return out;
       },

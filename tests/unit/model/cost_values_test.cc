@@ -36,9 +36,9 @@ struct Evaluated {
 
 Evaluated evaluate(const Cost<double>& cost, int64_t cols, std::vector<double> scores, const Batch& batch,
                    int threads = 1) {
-  ThreadPool pool(threads);
+  Device device(threads);
   Evaluated out{std::vector<double>(batch.labels.size()), std::vector<double>(scores.size(), 12345)};
-  cost.evaluate({scores.data(), batch.size(), cols}, batch, pool, out.costs,
+  cost.evaluate({scores.data(), batch.size(), cols}, batch, device, out.costs,
                 {out.gradient.data(), batch.size(), cols});
   return out;
 }
@@ -195,10 +195,10 @@ std::vector<Case> all_costs() {
 template <class T>
 std::vector<T> evaluate_as(const Cost<T>& cost, const std::vector<T>& scores, int64_t cols,
                            const Batch& batch, int threads) {
-  ThreadPool pool(threads);
+  Device device(threads);
   std::vector<T> out(batch.labels.size() + scores.size());
   std::span<T> costs(out.data(), batch.labels.size());
-  cost.evaluate({scores.data(), batch.size(), cols}, batch, pool, costs,
+  cost.evaluate({scores.data(), batch.size(), cols}, batch, device, costs,
                 {out.data() + costs.size(), batch.size(), cols});
   return out;
 }

@@ -22,7 +22,7 @@ class NetworkBench {
   NetworkBench(const Json& model, const DataSchema& schema, int threads = 1, uint64_t seed = 1)
       : network_(ModelOptions::spec().parse(model, "model"), schema, seed),
         planners_(network_.make_planners()),
-        pool_(threads),
+        device_(threads),
         weights_(network_.parameters().size()),
         gradients_(weights_.size()),
         rows_(weights_.size()),
@@ -38,7 +38,7 @@ class NetworkBench {
     for (size_t p = 0; p < weights_.size(); ++p) place(p);
   }
 
-  double forward() { return network_.forward(prepared_, views_, pool_); }
+  double forward() { return network_.forward(prepared_, views_, device_); }
   void backward() { network_.backward(); }
 
   Network<T>& network() { return network_; }
@@ -91,7 +91,7 @@ class NetworkBench {
 
   Network<T> network_;
   typename Network<T>::Planners planners_;
-  ThreadPool pool_;
+  Device device_;
   PreparedBatch prepared_;
   std::vector<std::vector<T>> weights_, gradients_;
   std::vector<std::vector<T*>> rows_;

@@ -20,7 +20,7 @@ class OneLayer {
       : schema_{{{.name = "x", .dense = true, .dim = dim}}},
         network_(options(std::move(layer)), schema_, /*seed=*/1),
         planners_(network_.make_planners()),
-        pool_(threads) {
+        device_(threads) {
     for (const ParameterSpec& spec : network_.parameters()) {
       Random random(17, parameters_.size());
       Parameter& parameter = parameters_.emplace_back();
@@ -39,7 +39,7 @@ class OneLayer {
     prepared_.step = step;
     network_.prepare(planners_, prepared_);
     for (size_t p = 0; p < parameters_.size(); ++p) place(p);
-    network_.forward(prepared_, views_, pool_);
+    network_.forward(prepared_, views_, device_);
     Matrix<const float> predictions = network_.predictions();
     return {predictions.data, predictions.data + predictions.size()};
   }
@@ -100,7 +100,7 @@ class OneLayer {
   DataSchema schema_;
   Network<T> network_;
   typename Network<T>::Planners planners_;
-  ThreadPool pool_;
+  Device device_;
   PreparedBatch prepared_;
   std::vector<Parameter> parameters_;
   std::vector<ParameterView<T>> views_;

@@ -36,7 +36,7 @@ OptimizerPlan plan(const char* type = "momentum") {
 class Trainer {
  public:
   explicit Trainer(const OptimizerPlan& optimizers = plan())
-      : local_(specs(), optimizers, UINT64_MAX, pool_), copies(specs(), kPeriod, local_) {}
+      : local_(specs(), optimizers, UINT64_MAX, device_), copies(specs(), kPeriod, local_) {}
 
   void step(uint64_t seed) {
     Random random(seed, 1);
@@ -84,7 +84,7 @@ class Trainer {
     }
   }
 
-  ThreadPool pool_{1};
+  Device device_{1};
   LocalStore local_;
 
  public:

@@ -28,7 +28,7 @@ ParameterSpec parameter(ParameterKind kind, bool sparse, int64_t rows, int64_t c
 class LocalStoreTest : public testing::Test {
  protected:
   void make(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& plan) {
-    store_ = std::make_unique<LocalStore>(parameters, plan, UINT64_MAX, pool_);
+    store_ = std::make_unique<LocalStore>(parameters, plan, UINT64_MAX, device_);
     plans_.assign(parameters.size(), {});
     for (size_t p = 0; p < parameters.size(); ++p) {
       if (parameters[p].kind != ParameterKind::kRows) continue;
@@ -47,7 +47,7 @@ class LocalStoreTest : public testing::Test {
     store_->push(plans_, views_, {samples, 0});
   }
 
-  ThreadPool pool_{2};
+  Device device_{2};
   std::vector<uint64_t> keys_ = {5, 9};
   std::vector<uint32_t> offsets_ = {0, 2};
   std::vector<KeyPlan> plans_;
@@ -91,7 +91,7 @@ TEST_F(LocalStoreTest, GlobalNormIsThatOfAllGradientsTogether) {
 TEST_F(LocalStoreTest, DenseModelTooLargeIsRefusedBeforeAnythingIsAllocated) {
   std::vector<ParameterSpec> parameters = {parameter(ParameterKind::kRows, false, 18182296, 256)};
   try {
-    LocalStore store(parameters, sgd(), uint64_t{1} << 30, pool_);
+    LocalStore store(parameters, sgd(), uint64_t{1} << 30, device_);
     FAIL() << "18.6 GB fit in 1 GiB";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kExhausted);

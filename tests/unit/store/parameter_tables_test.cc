@@ -49,10 +49,10 @@ class ParameterTablesTest : public testing::Test {
   void train(ParameterTables& tables, size_t parameter, const std::vector<uint64_t>& keys) {
     Table& table = *tables.table(parameter);
     std::vector<float*> rows(keys.size());
-    table.pull(keys, pool_, rows);
+    table.pull(keys, device_, rows);
     const std::vector<float> gradients(keys.size() * 2, 1.0f);
     const GradientPiece piece{keys, rows, gradients.data()};
-    table.push({&piece, 1}, 1, 1, pool_);
+    table.push({&piece, 1}, 1, 1, device_);
   }
 
   std::vector<float> read(const ParameterTables& tables, size_t parameter, uint64_t key) {
@@ -61,7 +61,7 @@ class ParameterTablesTest : public testing::Test {
     return weights;
   }
 
-  ThreadPool pool_{2};
+  Device device_{2};
 };
 
 TEST_F(ParameterTablesTest, EveryKeyIsOfOneShard) {
@@ -69,7 +69,7 @@ TEST_F(ParameterTablesTest, EveryKeyIsOfOneShard) {
   for (size_t parameter : {1, 2}) {
     std::vector<int> owners(20'000);
     for (int shard = 0; shard < kShards; ++shard) {
-      const ParameterTables tables(specs(), momentum(), {.place = {kShards, shard, kShards, shard}}, pool_);
+      const ParameterTables tables(specs(), momentum(), {.place = {kShards, shard, kShards, shard}}, device_);
       for (uint64_t key = 0; key < owners.size(); ++key) {
         const auto foreign = tables.foreign_key(parameter, {&key, 1});
         EXPECT_EQ(foreign.value_or(key), key);
@@ -81,8 +81,8 @@ TEST_F(ParameterTablesTest, EveryKeyIsOfOneShard) {
 }
 
 TEST_F(ParameterTablesTest, ShardHasTheTablesOfItsPlaceAlone) {
-  const ParameterTables dense(specs(), momentum(), {.place = {1, 0, 1, -1}}, pool_);
-  const ParameterTables sparse(specs(), momentum(), {.place = {1, -1, 1, 0}}, pool_);
+  const ParameterTables dense(specs(), momentum(), {.place = {1, 0, 1, -1}}, device_);
+  const ParameterTables sparse(specs(), momentum(), {.place = {1, -1, 1, 0}}, device_);
   EXPECT_EQ(dense.layouts().size(), 2);
   EXPECT_EQ(dense.table(2), nullptr);
   EXPECT_EQ(dense.optimizer(2), nullptr);
@@ -92,7 +92,7 @@ TEST_F(ParameterTablesTest, ShardHasTheTablesOfItsPlaceAlone) {
 }
 
 TEST_F(ParameterTablesTest, TablesMadeAgainAreAsTheyWereAtFirst) {
-  ParameterTables tables(specs(), momentum(), {.array_bytes = 1 << 20}, pool_);
+  ParameterTables tables(specs(), momentum(), {.array_bytes = 1 << 20}, device_);
   for (size_t parameter : {1, 2}) {
     const std::vector<float> before = read(tables, parameter, 7);
     train(tables, parameter, {7, 9});
@@ -106,7 +106,7 @@ TEST_F(ParameterTablesTest, TablesMadeAgainAreAsTheyWereAtFirst) {
 }
 
 TEST_F(ParameterTablesTest, SnapshotGivesAllTablesWhileTheyAreTrained) {
-  ParameterTables tables(specs(), momentum(), {}, pool_);
+  ParameterTables tables(specs(), momentum(), {}, device_);
   std::vector<uint64_t> keys(1000);
   for (uint64_t i = 0; i < keys.size(); ++i) keys[i] = i * 7;
   train(tables, 2, keys);

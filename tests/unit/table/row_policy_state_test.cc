@@ -49,12 +49,12 @@ class RowPolicyStateTest : public testing::Test {
     plan.keys = keys;
     plan.counts.assign(keys.size(), count);
     std::vector<float*> rows;
-    table_->pull(plan, pool_, rows);
+    table_->pull(plan, device_, rows);
     pulled_.clear();
     for (const float* row : rows) pulled_.push_back(row[1]);
     std::vector<float> gradients(keys.size() * 2, 1.0f);
-    table_->push(plan, rows, gradients.data(), 1, 1, pool_);
-    table_->policy()->end_step(shrink, pool_);
+    table_->push(plan, rows, gradients.data(), 1, 1, device_);
+    table_->policy()->end_step(shrink, device_);
   }
 
   float read(uint64_t key) {
@@ -81,7 +81,7 @@ class RowPolicyStateTest : public testing::Test {
     return keys;
   }
 
-  ThreadPool pool_{2};
+  Device device_{2};
   std::unique_ptr<SparseTable> table_;
   std::vector<float> pulled_;  // what the keys of the last step read as
 };
@@ -153,9 +153,9 @@ TEST_F(RowPolicyStateTest, ShrinksDecayAgeAndRemove) {
   make(R"({"decay": 0.5, "expire": {"unseen": 1, "below_score": 0.3}, "shrink_passes": 2})");
   train({1}, {10, 0});  // worth 1
   train({2}, {2, 2});   // worth 2
-  table_->policy()->end_pass(0, pool_);
+  table_->policy()->end_pass(0, device_);
   EXPECT_EQ(history(1), (RowHistory{10, 0, 0})) << "every second pass shrinks";
-  table_->policy()->end_pass(1, pool_);
+  table_->policy()->end_pass(1, device_);
   EXPECT_EQ(history(1), (RowHistory{5, 0, 1}));
   EXPECT_EQ(history(2), (RowHistory{1, 1, 1}));
   train({2}, {1, 0}, /*shrink=*/true);
@@ -174,7 +174,7 @@ TEST_F(RowPolicyStateTest, StepsShrinkToo) {
   EXPECT_EQ(table_->size(), 0u) << "a shrink counts before it judges";
   train({3});
   EXPECT_THAT(table_->sorted_keys(), ElementsAre(3));
-  table_->policy()->end_pass(0, pool_);
+  table_->policy()->end_pass(0, device_);
   EXPECT_EQ(table_->size(), 1u);
 }
 
@@ -201,7 +201,7 @@ TEST_F(RowPolicyStateTest, AFullPartitionGivesUpItsLeastValuableRows) {
   train({keys[2]}, {50, 0});  // worth 5
   train({keys[3]}, {2, 1});   // worth 1.1
   EXPECT_THAT(table_->sorted_keys(), ElementsAre(keys[1], keys[2], keys[3])) << "the smaller of equals goes";
-  table_->policy()->end_pass(0, pool_);
+  table_->policy()->end_pass(0, device_);
   train({keys[1]}, {0, 0});  // as old as the next, worth less
   train({keys[4]}, {10, 0});
   EXPECT_THAT(table_->sorted_keys(), ElementsAre(keys[2], keys[3], keys[4]));
@@ -232,11 +232,11 @@ TEST_F(RowPolicyStateTest, RowsOfAModelAreThereAtOnceAndHaveNoScoreToFail) {
   make(R"({"admission": {"count": 5}, "expire": {"unseen": 1, "below_score": 10}})");
   const std::vector<uint64_t> keys = {7};
   const std::vector<float> weights = {3, 3};
-  table_->load_rows(keys, weights.data(), pool_);
+  table_->load_rows(keys, weights.data(), device_);
   EXPECT_EQ(read(7), 3);
-  table_->policy()->end_pass(0, pool_);
+  table_->policy()->end_pass(0, device_);
   EXPECT_EQ(table_->size(), 1u);
-  table_->policy()->end_pass(1, pool_);
+  table_->policy()->end_pass(1, device_);
   EXPECT_EQ(table_->size(), 0u) << "but they grow old";
 }
 

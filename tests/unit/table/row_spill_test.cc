@@ -48,12 +48,12 @@ class RowSpillTest : public testing::TestWithParam<const OptimizerEntry*> {
 
   std::vector<float> train(SparseTable& table, const KeyPlan& plan) {
     std::vector<float*> rows;
-    table.pull(plan, pool_, rows);
+    table.pull(plan, device_, rows);
     std::vector<float> pulled, gradients(rows.size() * kWidth);
     for (const float* row : rows) pulled.insert(pulled.end(), row, row + kWidth);
     for (size_t i = 0; i < gradients.size(); ++i) gradients[i] = pulled[i] + static_cast<float>(i % 5);
-    table.push(plan, rows, gradients.data(), 0.1f, 0.1, pool_);
-    if (table.policy() != nullptr) table.policy()->end_step(/*shrink_asked=*/false, pool_);
+    table.push(plan, rows, gradients.data(), 0.1f, 0.1, device_);
+    if (table.policy() != nullptr) table.policy()->end_step(/*shrink_asked=*/false, device_);
     return pulled;
   }
 
@@ -70,7 +70,7 @@ class RowSpillTest : public testing::TestWithParam<const OptimizerEntry*> {
     return out;
   }
 
-  ThreadPool pool_{1};
+  Device device_{1};
 };
 
 TEST_P(RowSpillTest, TableLargerThanMemoryHoldsTheSameBits) {
@@ -220,9 +220,9 @@ class RowsOfAdagrad : public testing::Test {
     KeyPlan plan;
     for (uint64_t key = begin; key < begin + 100; ++key) plan.keys.push_back(key);
     std::vector<float*> rows;
-    table.pull(plan, pool_, rows);
+    table.pull(plan, device_, rows);
     const std::vector<float> gradients(rows.size() * kWidth, 1.0f);
-    table.push(plan, rows, gradients.data(), 1, 0.1, pool_);
+    table.push(plan, rows, gradients.data(), 1, 0.1, device_);
   }
 
   std::vector<float> weights_of(const SparseTable& table) {
@@ -232,7 +232,7 @@ class RowsOfAdagrad : public testing::Test {
     return weights;
   }
 
-  ThreadPool pool_{1};
+  Device device_{1};
 };
 
 TEST_F(RowsOfAdagrad, OfARequestThatADiskHasNoRoomForThereAreNone) {

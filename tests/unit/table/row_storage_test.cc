@@ -36,7 +36,7 @@ class RowStorageTest : public testing::TestWithParam<uint64_t> {
 
   std::vector<float*> insert(const std::vector<uint64_t>& keys) {
     std::vector<float*> rows(keys.size());
-    store_->insert(keys, rows.data(), pool_);
+    store_->insert(keys, rows.data(), device_);
     for (size_t i = 0; i < keys.size(); ++i) rows[i][0] = static_cast<float>(keys[i] % 1000);
     return rows;
   }
@@ -57,7 +57,7 @@ class RowStorageTest : public testing::TestWithParam<uint64_t> {
     return keys;
   }
 
-  ThreadPool pool_{2};
+  Device device_{2};
   const RowLayout layout_{3, 0, false};
   std::unique_ptr<RowStorage> store_ = make(layout_);
 };
@@ -163,13 +163,13 @@ TEST(HashedRowsMemory, RowTakesItsFloatsAndAtMost24BytesAtEverySize) {
   const RowLayout layout(1, 0, false);
   const uint64_t row_bytes = static_cast<uint64_t>(layout.stride()) * sizeof(float) + 24;
   std::unique_ptr<RowStorage> store = make_hashed_rows(layout);
-  ThreadPool pool(1);
+  Device device(1);
   std::vector<uint64_t> keys;
   std::vector<float*> rows;
   for (uint64_t size = 10'000, next = 0; size <= most; size += size * 7 / 100) {
     for (; next < size; ++next) keys.push_back(next);
     rows.resize(keys.size());
-    store->insert(keys, rows.data(), pool);
+    store->insert(keys, rows.data(), device);
     keys.clear();
     ASSERT_EQ(store->size(), size);
     ASSERT_LE(store->memory_bytes(), size * row_bytes + kConstant) << size;
@@ -181,7 +181,7 @@ TEST(HashedRowsMemory, ShardsRowTakesNoMoreThanATables) {
   const RowLayout layout(1, 0, false);
   for (uint32_t shard : {0u, 3u}) {
     std::unique_ptr<RowStorage> store = make_hashed_rows(layout);
-    ThreadPool pool(1);
+    Device device(1);
     std::vector<uint64_t> keys;
     std::vector<float*> rows;
     for (uint64_t size = 300'000, next = 0; size <= 700'000; size += size * 7 / 100) {
@@ -189,7 +189,7 @@ TEST(HashedRowsMemory, ShardsRowTakesNoMoreThanATables) {
         if (key_partition(next) % 4 == shard) keys.push_back(next);
       }
       rows.resize(keys.size());
-      store->insert(keys, rows.data(), pool);
+      store->insert(keys, rows.data(), device);
       keys.clear();
       ASSERT_LE(store->memory_bytes(), size * (sizeof(float) + 24) + (64 * 24 << 10)) << size;
     }

@@ -87,7 +87,7 @@ class SnapshotTest : public testing::TestWithParam<Case> {
       table.erase(keys);
     } else if (way == 1) {
       const std::vector<float> weights(keys.size() * kWidth, 0.25f);
-      table.load_rows(keys, weights.data(), pool_);
+      table.load_rows(keys, weights.data(), device_);
     } else if (way == 2) {
       const uint32_t partition = random.next32() % (1u << kPartitionBits);
       table.rows().for_each_row(partition, [](uint64_t, float* row) { row[0] += 1; });
@@ -99,10 +99,10 @@ class SnapshotTest : public testing::TestWithParam<Case> {
   void train(SparseTable& table, const std::vector<uint64_t>& keys) {
     std::vector<float*> rows;
     KeyPlan plan = counted_plan(keys);
-    table.pull(plan, pool_, rows);
+    table.pull(plan, device_, rows);
     std::vector<float> gradients(rows.size() * kWidth);
     for (size_t i = 0; i < gradients.size(); ++i) gradients[i] = static_cast<float>(i % 7) - 2.5f;
-    table.push(plan, rows, gradients.data(), 0.1f, 0.1, pool_);
+    table.push(plan, rows, gradients.data(), 0.1f, 0.1, device_);
   }
 
   static std::map<uint64_t, Bits> copy_of(const SparseTable& table) {
@@ -147,7 +147,7 @@ class SnapshotTest : public testing::TestWithParam<Case> {
     for (int i = 0; i < 150; ++i) write(table, random);
   }
 
-  ThreadPool pool_{1};
+  Device device_{1};
   RowSpill spill_{testing::TempDir(), 64 << 10};  // a tenth of the blocks
 };
 
@@ -189,7 +189,7 @@ TEST_P(SnapshotTest, RestoredTableHoldsTheSameBits) {
   std::unique_ptr<SparseTable> table = make_table(), restored = make_table();
   write_much(*table, 8);
   auto restore = [&](uint32_t, SnapshotRows&& rows) {
-    rows.sorted(100, [&](const RowBlock& block) { restored->restore_rows(block, pool_); });
+    rows.sorted(100, [&](const RowBlock& block) { restored->restore_rows(block, device_); });
   };
   table->begin_snapshot(kMuch, {.rows = restore});
   while (table->sweep_snapshot(100)) continue;
@@ -203,7 +203,7 @@ TEST_P(SnapshotTest, PartitionsRestoredAtOnceHoldTheSameBits) {
   EXPECT_EQ(table->restores_partitions(), std::string_view(GetParam().store) == "any");
   if (!table->restores_partitions()) return;
   const KeyLists lists = table->list_keys();
-  ThreadPool threads(4);
+  Device threads(4);
   threads.run(1u << kPartitionBits, [&](int64_t index) {
     const uint32_t partition = static_cast<uint32_t>(index);
     table->save_rows(partition, lists, 7, [&](const RowBlock& rows) {
@@ -234,11 +234,11 @@ TEST(SnapshotMemory, StaysWithinItsBound) {
   constexpr uint64_t kRows = 100'000, kMaxBytes = 2 << 20, kPartitionBytes = 256 << 10;
   const RowLayout layout(16, 1, false);
   std::unique_ptr<RowStorage> store = make_hashed_rows(layout);
-  ThreadPool pool(1);
+  Device device(1);
   std::vector<uint64_t> keys(kRows);
   for (uint64_t i = 0; i < kRows; ++i) keys[i] = i * 7919;
   std::vector<float*> rows(kRows);
-  store->insert(keys, rows.data(), pool);
+  store->insert(keys, rows.data(), device);
   for (size_t i = 0; i < kRows; ++i) std::fill_n(rows[i], layout.floats(), static_cast<float>(keys[i]));
   uint64_t given = 0, most = 0, most_at_once = 0;
   SparseSnapshot snapshot(layout, *store, kMaxBytes, [&](uint32_t, SnapshotRows&& taken) {
@@ -281,14 +281,14 @@ class DenseSnapshotTest : public testing::TestWithParam<uint64_t> {
     return copy;
   }
 
-  ThreadPool pool_{2};
+  Device device_{2};
   Initializer initializer_{Distribution::kNormal, 0, 1, 3};
-  DenseTable table_{1000, 70, initializer_, momentum(), pool_};
+  DenseTable table_{1000, 70, initializer_, momentum(), device_};
   std::vector<float> gradient_ = std::vector<float>(70'000, 0.5f);
 };
 
 TEST_P(DenseSnapshotTest, GivesTheFloatsAsTheyWereWhateverIsWrittenMeanwhile) {
-  table_.push_all(gradient_.data(), 1, 0.1, pool_);
+  table_.push_all(gradient_.data(), 1, 0.1, device_);
   const std::vector<float> weights(table_.values(), table_.values() + 70'000);
   const std::vector<float> expected = copy_of(table_);
   ASSERT_EQ(expected.size(), 2 * 70'000) << "weights and one state array";
@@ -299,17 +299,17 @@ TEST_P(DenseSnapshotTest, GivesTheFloatsAsTheyWereWhateverIsWrittenMeanwhile) {
   const uint64_t bytes = table_.memory_bytes();
   for (int writer = 0; writer < 5; ++writer) {
     const std::vector<float> before = copy_of(table_);
-    table_.pull(plan, pool_, rows);
+    table_.pull(plan, device_, rows);
     table_.copy_rows(std::vector<uint64_t>{3}, block);
     for (float& value : block.values) value += 1;
     std::vector<float> given;
     table_.begin_snapshot(GetParam(), into(given));
     table_.sweep_snapshot(4);
-    if (writer == 0) table_.push_all(gradient_.data(), 1, 0.1, pool_);
-    if (writer == 1) table_.push(plan, rows, gradient_.data(), 1, 0.1, pool_);
+    if (writer == 0) table_.push_all(gradient_.data(), 1, 0.1, device_);
+    if (writer == 1) table_.push(plan, rows, gradient_.data(), 1, 0.1, device_);
     if (writer == 2) table_.values()[69'999] = 7;
-    if (writer == 3) table_.restore_rows(block, pool_);
-    if (writer == 4) table_.load_range(998, 2, gradient_.data(), pool_);
+    if (writer == 3) table_.restore_rows(block, device_);
+    if (writer == 4) table_.load_range(998, 2, gradient_.data(), device_);
     EXPECT_LE(table_.memory_bytes(), bytes + GetParam());
     while (table_.sweep_snapshot(4)) continue;
     EXPECT_FALSE(table_.has_snapshot());
@@ -319,17 +319,17 @@ TEST_P(DenseSnapshotTest, GivesTheFloatsAsTheyWereWhateverIsWrittenMeanwhile) {
 }
 
 TEST(DenseTableRows, RestoredRowsHoldTheSameBits) {
-  ThreadPool pool(1);
+  Device device(1);
   const Initializer initializer{Distribution::kNormal, 0, 1, 3};
   const OptimizerEntry& entry = find_entry(optimizer_catalog(), {{"type", "momentum"}}, "", "optimizer");
-  DenseTable table(100, 7, initializer, entry.make_float({{"momentum", 0.9}}, {}), pool);
-  DenseTable restored(100, 7, initializer, entry.make_float({{"momentum", 0.9}}, {}), pool);
+  DenseTable table(100, 7, initializer, entry.make_float({{"momentum", 0.9}}, {}), device);
+  DenseTable restored(100, 7, initializer, entry.make_float({{"momentum", 0.9}}, {}), device);
   const std::vector<float> gradient(700, 0.5f);
-  table.push_all(gradient.data(), 1, 0.1, pool);
+  table.push_all(gradient.data(), 1, 0.1, device);
   uint64_t rows = 0;
   table.save_rows(0, {}, 9, [&](const RowBlock& block) {
     EXPECT_LE(block.size(), 9);
-    rows += restored.restore_rows(block, pool);
+    rows += restored.restore_rows(block, device);
   });
   EXPECT_EQ(rows, 100);
   RowBlock expected, found;

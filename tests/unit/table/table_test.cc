@@ -71,9 +71,9 @@ class SparseTableTest : public testing::TestWithParam<uint64_t> {
  protected:
   void train(const std::vector<uint64_t>& keys, float gradient, double rate) {
     KeyPlan plan = plan_of(keys);
-    table_.pull(plan, pool_, rows_);
+    table_.pull(plan, device_, rows_);
     std::vector<float> gradients(plan.keys.size() * 2, gradient);
-    table_.push(plan, rows_, gradients.data(), 1, rate, pool_);
+    table_.push(plan, rows_, gradients.data(), 1, rate, device_);
   }
 
   std::vector<float> read(uint64_t key) {
@@ -82,7 +82,7 @@ class SparseTableTest : public testing::TestWithParam<uint64_t> {
     return weights;
   }
 
-  ThreadPool pool_{2};
+  Device device_{2};
   Initializer initializer_{Distribution::kConstant, 100, 0, 0};
   SparseTable table_{2, GetParam(), initializer_, std::make_unique<CountingOptimizer>()};
   std::vector<float*> rows_;
@@ -116,26 +116,26 @@ TEST_P(SparseTableTest, RowMadeLateIsCaughtUpFromTheFirstStep) {
 
 TEST_P(SparseTableTest, PullGivesRowsInThePlansOrderWhereTheyLie) {
   KeyPlan plan = plan_of({5, 3, 5, 1});
-  table_.pull(plan, pool_, rows_);
+  table_.pull(plan, device_, rows_);
   ASSERT_EQ(rows_.size(), 3);
   std::map<uint64_t, float*> first;
   for (size_t n = 0; n < rows_.size(); ++n) first[plan.keys[n]] = rows_[n];
   for (uint64_t key = 100; key < 5000; ++key) train({key}, 0, 0);
   plan = plan_of({1, 3, 5});
-  table_.pull(plan, pool_, rows_);
+  table_.pull(plan, device_, rows_);
   for (size_t n = 0; n < rows_.size(); ++n) EXPECT_EQ(rows_[n], first[plan.keys[n]]) << "rows never move";
 }
 
 TEST_P(SparseTableTest, GradientsThatLieInPiecesAreOneStep) {
   KeyPlan plan = plan_of({7, 8, 9});
-  table_.pull(plan, pool_, rows_);
+  table_.pull(plan, device_, rows_);
   const std::vector<float> first = {1, 2, 3, 4}, second = {5, 6};
   const std::span<const uint64_t> keys(plan.keys);
   const std::span<float* const> rows(rows_);
   const std::vector<GradientPiece> pieces = {{keys.first(2), rows.first(2), first.data()},
                                              {{}, {}, nullptr},
                                              {keys.last(1), rows.last(1), second.data()}};
-  table_.push(pieces, 1, 1, pool_);
+  table_.push(pieces, 1, 1, device_);
   EXPECT_THAT(read(7), ElementsAre(99, 98));
   EXPECT_THAT(read(8), ElementsAre(97, 96));
   EXPECT_THAT(read(9), ElementsAre(95, 94));
@@ -143,7 +143,7 @@ TEST_P(SparseTableTest, GradientsThatLieInPiecesAreOneStep) {
 
 TEST_P(SparseTableTest, LoadedRowStartsAfreshWithItsWeights) {
   train({7}, 1, 1);
-  table_.load_rows(std::vector<uint64_t>{7, 8}, std::vector<float>{1, 2, 3, 4}.data(), pool_);
+  table_.load_rows(std::vector<uint64_t>{7, 8}, std::vector<float>{1, 2, 3, 4}.data(), device_);
   EXPECT_THAT(read(7), ElementsAre(1, 2));
   EXPECT_THAT(read(8), ElementsAre(3, 4));
 }
@@ -185,7 +185,7 @@ TEST_P(SparseTableTest, GrowthUnderLoadFindsEveryKeyAndMovesNoRow) {
       keys.push_back(GetParam() == 0 ? key : key % GetParam());
     }
     KeyPlan plan = plan_of(keys);
-    table_.pull(plan, pool_, rows_);
+    table_.pull(plan, device_, rows_);
     for (size_t n = 0; n < rows_.size(); ++n) {
       auto [place, is_new] = known.emplace(plan.keys[n], rows_[n]);
       ASSERT_EQ(place->second, rows_[n]) << plan.keys[n];
@@ -197,7 +197,7 @@ TEST_P(SparseTableTest, GrowthUnderLoadFindsEveryKeyAndMovesNoRow) {
   EXPECT_EQ(table_.sorted_keys(), keys);
   EXPECT_EQ(table_.size(), keys.size());
   KeyPlan plan = plan_of(keys);
-  table_.pull(plan, pool_, rows_);
+  table_.pull(plan, device_, rows_);
   for (size_t n = 0; n < rows_.size(); ++n) {
     ASSERT_EQ(rows_[n], known[plan.keys[n]]);
     ASSERT_EQ(rows_[n][0], static_cast<float>(plan.keys[n]));
@@ -213,7 +213,7 @@ TEST_P(SparseTableTest, ReadOfManyKeysMixesThoseWithAndWithoutRows) {
   for (uint64_t key = 0; key < 3000; ++key) all.push_back(key);
   KeyPlan plan = plan_of(all);
   std::vector<float> weights(all.size() * 2);
-  table_.read_rows(plan.keys, weights.data(), pool_);
+  table_.read_rows(plan.keys, weights.data(), device_);
   for (size_t n = 0; n < all.size(); ++n) {
     float expected = plan.keys[n] % 3 == 0 ? 99.5f : 99.0f;
     ASSERT_EQ(weights[n * 2 + 1], expected) << "an update of 0.5, or a step sat out: key " << plan.keys[n];
@@ -227,10 +227,10 @@ INSTANTIATE_TEST_SUITE_P(Bounds, SparseTableTest, testing::Values(0, 5'000'000),
 // The same steps through the interface, by keys, for a table of the rows that were used and one of all rows.
 TEST(TableInterface, SparseAndDenseRowsAreTheSameBits) {
   constexpr uint64_t kRows = 200;
-  ThreadPool pool(2);
+  Device device(2);
   const Initializer initializer{Distribution::kNormal, 0, 1, 3};
   SparseTable sparse(3, 0, initializer, std::make_unique<StillOptimizer>());
-  DenseTable dense(kRows, 3, initializer, std::make_unique<StillOptimizer>(), pool);
+  DenseTable dense(kRows, 3, initializer, std::make_unique<StillOptimizer>(), device);
   Table* tables[] = {&sparse, &dense};
   Random random(7, 8);
   for (int step = 0; step < 20; ++step) {
@@ -241,22 +241,22 @@ TEST(TableInterface, SparseAndDenseRowsAreTheSameBits) {
     for (float& gradient : gradients) gradient = static_cast<float>(random.below(9)) - 4;
     for (Table* table : tables) {
       std::vector<float*> rows(keys.size());
-      table->pull(keys, pool, rows);
+      table->pull(keys, device, rows);
       ASSERT_TRUE(table->rows_stay());
       const std::span<const uint64_t> all(keys);
       const GradientPiece pieces[] = {{all.first(7), std::span(rows).first(7), gradients.data()},
                                       {all.subspan(7), std::span(rows).subspan(7), gradients.data() + 21}};
-      table->push(pieces, 0.5f, 0.25, pool);
+      table->push(pieces, 0.5f, 0.25, device);
     }
     if (step == 10) {
-      for (Table* table : tables) table->load_rows(keys, gradients.data(), pool);
+      for (Table* table : tables) table->load_rows(keys, gradients.data(), device);
     }
   }
   std::vector<uint64_t> keys;
   for (uint64_t key = 0; key < kRows; ++key) keys.push_back(key);
   std::vector<float> of_sparse(kRows * 3), of_dense(kRows * 3);
-  sparse.read_rows(keys, of_sparse.data(), pool);
-  dense.read_rows(keys, of_dense.data(), pool);
+  sparse.read_rows(keys, of_sparse.data(), device);
+  dense.read_rows(keys, of_dense.data(), device);
   EXPECT_EQ(of_sparse, of_dense);
   EXPECT_EQ(dense.sorted_keys(), keys);
   EXPECT_EQ(sparse.num_missing(keys), kRows - sparse.size());
@@ -264,11 +264,11 @@ TEST(TableInterface, SparseAndDenseRowsAreTheSameBits) {
 }
 
 TEST(SparseTableBound, KeyThatIsNotBelowItIsRefused) {
-  ThreadPool pool(1);
+  Device device(1);
   SparseTable table(1, 10, Initializer{}, std::make_unique<StillOptimizer>());
   std::vector<float*> rows;
-  table.pull(plan_of({9}), pool, rows);
-  EXPECT_THROW(table.pull(plan_of({10}), pool, rows), Error);
+  table.pull(plan_of({9}), device, rows);
+  EXPECT_THROW(table.pull(plan_of({10}), device, rows), Error);
   uint64_t key = 10;
   float weight;
   table.read_rows({&key, 1}, &weight);  // as any row that does not exist
@@ -277,7 +277,7 @@ TEST(SparseTableBound, KeyThatIsNotBelowItIsRefused) {
 
 TEST(SparseTableMemory, StaysNearTheRowsWhileItGrows) {
   constexpr uint64_t kRows = 400000;
-  ThreadPool pool(1);
+  Device device(1);
   SparseTable table(16, /*bound=*/0, Initializer{},
                     std::make_unique<StillOptimizer>());  // 16 + 16 floats: 128 bytes
   std::vector<float*> rows;
@@ -285,7 +285,7 @@ TEST(SparseTableMemory, StaysNearTheRowsWhileItGrows) {
   for (uint64_t first = 0; first < kRows; first += 2000) {
     std::vector<uint64_t> keys(2000);
     for (uint64_t i = 0; i < keys.size(); ++i) keys[i] = (first + i) * 977;
-    table.pull(plan_of(keys), pool, rows);
+    table.pull(plan_of(keys), device, rows);
     double ratio = static_cast<double>(table.memory_bytes()) / (static_cast<double>(table.size()) * 128);
     if (table.size() >= 100000) worst = std::max(worst, ratio);
   }
@@ -339,10 +339,10 @@ TEST(TablePartitionTest, FindsEveryKeyOfAnyValueWhileItGrows) {
 }
 
 TEST(DenseTableTest, RowsWithoutGradientAreStepsWithZeroGradient) {
-  ThreadPool pool(2);
+  Device device(2);
   Initializer initializer{Distribution::kNormal, 0, 1, 3};
-  DenseTable whole(50, 3, initializer, std::make_unique<CountingOptimizer>(), pool);
-  DenseTable by_rows(50, 3, initializer, std::make_unique<CountingOptimizer>(), pool);
+  DenseTable whole(50, 3, initializer, std::make_unique<CountingOptimizer>(), device);
+  DenseTable by_rows(50, 3, initializer, std::make_unique<CountingOptimizer>(), device);
   KeyPlan plan = plan_of({49, 0, 17});
   std::vector<float> gradient(150, 0), gradients(9);
   for (size_t n = 0; n < 3; ++n) {
@@ -351,28 +351,28 @@ TEST(DenseTableTest, RowsWithoutGradientAreStepsWithZeroGradient) {
       gradient[plan.keys[n] * 3 + d] = gradients[n * 3 + d];
     }
   }
-  whole.push_all(gradient.data(), 0.5f, 0.1, pool);
+  whole.push_all(gradient.data(), 0.5f, 0.1, device);
   std::vector<float*> rows;
-  by_rows.pull(plan, pool, rows);
-  by_rows.push(plan, rows, gradients.data(), 0.5f, 0.1, pool);
+  by_rows.pull(plan, device, rows);
+  by_rows.push(plan, rows, gradients.data(), 0.5f, 0.1, device);
   EXPECT_THAT(std::span(by_rows.values(), 150), ElementsAreArray(whole.values(), 150));
 }
 
 // The rows of the second of three owners, in blocks of 4.
 TEST(DenseTableTest, OwnerOfBlocksHasTheRowsOfTheWholeByTheirKeys) {
-  ThreadPool pool(1);
+  Device device(1);
   const Initializer initializer{Distribution::kNormal, 0, 1, 3};
   const BlockCyclicRows blocks{50, 4, 3, 1};
-  DenseTable whole(50, 3, initializer, std::make_unique<CountingOptimizer>(), pool);
-  DenseTable own(blocks, 3, initializer, std::make_unique<CountingOptimizer>(), pool);
+  DenseTable whole(50, 3, initializer, std::make_unique<CountingOptimizer>(), device);
+  DenseTable own(blocks, 3, initializer, std::make_unique<CountingOptimizer>(), device);
   const std::vector<uint64_t> keys = own.sorted_keys();
   ASSERT_EQ(keys.size(), own.size());
   for (uint64_t key : keys) EXPECT_EQ(blocks.holder_of(static_cast<int64_t>(key)), 1) << key;
   RowBlock all, some;
   whole.copy_rows(whole.sorted_keys(), all);
   for (float& value : all.values) value += 1;
-  EXPECT_EQ(whole.restore_rows(all, pool), 50);
-  EXPECT_EQ(own.restore_rows(all, pool), own.size()) << "rows of other owners are left out";
+  EXPECT_EQ(whole.restore_rows(all, device), 50);
+  EXPECT_EQ(own.restore_rows(all, device), own.size()) << "rows of other owners are left out";
   whole.copy_rows(keys, all);
   own.copy_rows(keys, some);
   EXPECT_EQ(some.keys, keys);

@@ -126,13 +126,14 @@ TEST_F(PrepareAheadTest, BadDataAreToldAfterTheBatchesBeforeThem) {
 TEST_F(PrepareAheadTest, TrainingOnOneThreadStartsNoOther) {
   BatchReader reader = this->reader(1);
   Network<float> network = this->network(reader);
-  ThreadPool pool(1);
+  Device device(1);
   LocalStore store(network.parameters(),
-                   make_optimizer_plan({{"type", "sgd"}, {"learning_rate", 0.1}}, "mean"), UINT64_MAX, pool);
+                   make_optimizer_plan({{"type", "sgd"}, {"learning_rate", 0.1}}, "mean"), UINT64_MAX,
+                   device);
   LocalGroup group;
   Log log("test", LogLevel::kError);
   Reporter reporter(log, ProgressMode::kOff, "");
-  Trainer trainer(network, store, pool, TrainOptions{}, group, reporter);
+  Trainer trainer(network, store, device, TrainOptions{}, group, reporter);
   auto num_threads = [] {
     const std::filesystem::directory_iterator tasks("/proc/self/task");
     return std::distance(begin(tasks), end(tasks));
