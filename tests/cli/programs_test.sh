@@ -1,5 +1,5 @@
 #!/bin/bash
-# What all programs have in common: help, version, completions, exit statuses.
+# The common behaviour of all programs: help, version, completions, exit statuses.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What a machine can check of the house style (CONTRIBUTING.md).
+# The rules of the house style (CONTRIBUTING.md) that a machine can check.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 cd "$PS_SOURCE"
@@ -12,6 +12,7 @@ report() {
 }
 
 mapfile -t code < <(find lib cmd tests -name '*.h' -o -name '*.cc' -o -name '*.cu' | sort)
+mapfile -t cmake < <(find . -name CMakeLists.txt -not -path './build/*' -o -path './share/cmake/*.cmake' | sed 's|^\./||' | sort)
 mapfile -t scripts < <(find tests examples man .ci -name '*.sh' -o -path .ci/run | sort)
 
 check_sizes() {
@@ -59,7 +60,58 @@ check_format() {
   report "the files above differ from what clang-format makes of them"
 }
 
+# find_riddles FILE...: prints the comment sentences that begin with a word after which no subject can follow: "Whether
+# all is done." says less than "Returns true if no task is queued."  A sentence begins with a comment, or after a full
+# stop, a colon or a semicolon; a line that goes on with the sentence of the line before is none.
+find_riddles() {
+  awk '
+    BEGIN {
+      riddle = "(What|Whether|Of|Who|Whose|Those)"
+      ends = "[.:;?!][\"\x27)]*"
+    }
+    FNR == 1 {
+      mark = FILENAME ~ /\.(h|cc|cu)$/ ? "//" : "#"
+      before = ""
+    }
+    {
+      at = match($0, "(^|[ \t])" mark "([ \t]|$)")
+      if (at == 0) {
+        before = ""
+        next
+      }
+      own_line = substr($0, 1, at) ~ /^[ \t]*(\/|#)?$/
+      text = substr($0, at + RLENGTH)
+      sub(/^[ \t]+/, "", text)
+      begins = !own_line || before == "" || before ~ (ends "$")
+      if ((begins && text ~ ("^" riddle " ")) || text ~ (ends " +" riddle " ")) print FILENAME ":" FNR ": " text
+      before = own_line ? text : ""
+    }' "$@"
+}
+
+# Folders whose comments are still to be rewritten.
+kRiddlesAllowed='^(lib/(bench|checkpoint|codec|collective|job|math|membership|model|net|ps|simulate|train)|tests/sim)/'
+
+check_comments() {
+  local riddles
+  cat >"$scratch/riddles.h" <<'EOF'
+// What is planted here.
+// A sentence that names
+// Whether as a word goes on.  Of these lines, each is found.
+int one;  // Those of a trailing comment.
+// The first ends here:
+// Who begins the next.
+// "Of" in quotes, and Office, are no riddles; nor is one whose word is small.
+EOF
+  [[ $(find_riddles "$scratch/riddles.h" | wc -l) == 4 ]] || report "the rule on comments misses what is planted"
+  riddles=$(printf '%s\n' "${code[@]}" "${cmake[@]}" "${scripts[@]}" | grep -vE "$kRiddlesAllowed" | {
+    mapfile -t files
+    find_riddles "${files[@]}"
+  })
+  [[ -z $riddles ]] || report "$riddles"$'\n'"the comments above begin without a subject"
+}
+
 check_sizes
+check_comments
 check_guards
 check_words
 check_headers

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What a new user gets wrong is said in words that lead on: flags, variables, job files, labels, counts, names of jobs.
+# Messages for mistakes of new users lead to the way out: flags, variables, job files, labels, counts, names of jobs.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 cd "$scratch"
