@@ -9,11 +9,11 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build pkg-config
   libboost1.81-dev libboost-context1.81-dev libboost-program-options1.81-dev libeigen3-dev nlohmann-json3-dev
-  libzstd-dev zlib1g-dev libxxhash-dev
+  libssl-dev libzstd-dev zlib1g-dev libxxhash-dev
 )
 test_packages=(
   ccache clang clang-format libclang-rt-14-dev lld libgmock-dev libgtest-dev
-  bash-completion chromium dpkg-dev etcd-client etcd-server file fish jq liblinear-tools lintian libopenmpi-dev mandoc openmpi-bin procps prometheus python3 python3-numpy python3-yaml zsh zstd
+  bash-completion chromium dpkg-dev etcd-client etcd-server file fish jq liblinear-tools lintian libopenmpi-dev mandoc openmpi-bin openssl procps prometheus python3 python3-numpy python3-yaml zsh zstd
 )
 bench_packages=(libabsl-dev libcuckoo-dev libgloo-dev liblinear-tools libopenmpi-dev librocksdb-dev openmpi-bin python3-numpy python3-torch robin-map-dev)
 case ${1:-} in

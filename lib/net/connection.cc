@@ -46,6 +46,7 @@ Connection::Connection(Loop& loop, std::unique_ptr<Stream> stream, BufferPool& p
       handler_(handler),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
+      access_(stream_->access()),
       reader_(pool, [this](const FrameHeader& header) { return limit(header); }),
       read_timer_(loop, [this] { read_frames(); }),
       tick_timer_(loop, [this] { tick(); }),
@@ -185,7 +186,7 @@ void Connection::flush() {
     write_waits_ = true;
     stream_->wait_writable();
   } else if (error != 0) {
-    fail(Error(Code::kUnavailable, io_error_text(error)));
+    fail(io_error(error));
   }
 }
 

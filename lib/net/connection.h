@@ -95,6 +95,7 @@ class Connection final : private Stream::Events {
   bool open() const { return stream_ != nullptr && !closing_; }
   uint64_t queued_bytes() const { return writer_.queued_bytes(); }
   const std::string& peer() const { return peer_; }
+  Access access() const { return access_; }
 
  private:
   void on_readable() override;
@@ -121,6 +122,7 @@ class Connection final : private Stream::Events {
   Handler& handler_;
   std::unique_ptr<Stream> stream_;  // null once closed
   const std::string peer_;
+  const Access access_;
 
   FrameReader reader_;
   FrameWriter writer_;

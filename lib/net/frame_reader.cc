@@ -133,7 +133,7 @@ ReadState FrameReader::fill(Stream& stream, MutableBytes body) {
   std::array<MutableBytes, 2> into{body, ahead};
   IoResult result = stream.read(std::span(into).subspan(body.empty() ? 1 : 0));
   if (result.blocked()) return drained_ = true, ReadState::kBlocked;
-  if (result.error != 0) return break_off(ReadState::kLost, io_error_text(result.error));
+  if (result.error != 0) return problem_.emplace(io_error(result.error)), ReadState::kLost;
   if (result.ended()) {
     if (!inside_frame()) return ReadState::kEnded;
     return break_off(ReadState::kBroken, "the connection ended inside a frame");

@@ -252,6 +252,11 @@ std::string SessionLink::peer() const {
   return peer ? peer->connection().peer() : "";
 }
 
+Access SessionLink::access() const {
+  std::shared_ptr<ServerPeer> peer = peer_.lock();
+  return peer ? peer->connection().access() : Access::kRead;
+}
+
 void SessionLink::establish() {
   if (std::shared_ptr<ServerPeer> peer = peer_.lock()) peer->establish();
 }

@@ -68,6 +68,9 @@ class SessionLink {
   // For messages; empty when the connection has gone.
   std::string peer() const;
 
+  // What the peer may do; when the connection has gone, the least.
+  Access access() const;
+
   // Ends the handshake: the limits for strangers no longer hold.
   void establish();
 

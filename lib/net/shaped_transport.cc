@@ -64,6 +64,7 @@ class ShapedStream final : public Stream, private Stream::Events {
 
   void set_events(Stream::Events* events) override { events_ = events; }
   const std::string& peer() const override { return behind_->peer(); }
+  Access access() const override { return behind_->access(); }
 
  private:
   struct Piece {

@@ -28,6 +28,7 @@ class ShapedTransport final : public Transport {
   std::unique_ptr<Listener> listen(const Address& address, OnAccept on_accept) override;
   std::unique_ptr<ConnectAttempt> connect(const Address& address, Duration timeout,
                                           OnConnect on_connect) override;
+  uint64_t num_refused() const override { return behind_.num_refused(); }
 
  private:
   using Bucket = std::shared_ptr<TokenBucket>;  // null: no limit

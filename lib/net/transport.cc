@@ -1,5 +1,7 @@
 #include "net/transport.h"
 
+#include <arpa/inet.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -40,6 +42,14 @@ std::string to_text(const Address& address) {
   return brackets ? cat("[", address.host, "]:", address.port) : cat(address.host, ":", address.port);
 }
 
+bool is_loopback(const std::string& host) {
+  if (host == "localhost") return true;
+  in_addr four{};
+  if (inet_pton(AF_INET, host.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
+  in6_addr six{};
+  return inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
 bool IoResult::blocked() const {
   return error == EAGAIN || error == EWOULDBLOCK;
 }
@@ -48,6 +58,11 @@ std::string io_error_text(int error) {
   std::string text = std::strerror(error);
   if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] + 32);
   return text;
+}
+
+Error io_error(int error) {
+  if (error != EKEYREJECTED) return Error(Code::kUnavailable, io_error_text(error));
+  return Error(Code::kAuthentication, "the peer asks for a certificate of an authority that it trusts");
 }
 
 }  // namespace ps

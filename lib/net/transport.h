@@ -1,6 +1,7 @@
 // Byte streams between hosts: the seam between what `net` does and what carries it.  Implemented by TCP
-// (net/tcp/tcp_network.h), by a simulated network (net/sim/sim_network.h) and by a shaped link in front of
-// either (net/shaped_transport.h).  Encryption would be one more.
+// (net/tcp/tcp_network.h), by a simulated network (net/sim/sim_network.h), and by what stands in front of
+// either: a shaped link (net/shaped_transport.h), encryption (net/tls/tls_transport.h), and the proof of a token
+// (net/auth/auth_transport.h).
 //
 // Everything here belongs to the thread of the transport's loop, and the loop and the transport outlive it.
 #ifndef PS_NET_TRANSPORT_H_
@@ -36,6 +37,13 @@ struct Address {
 // "host:port", "[::1]:port" or, with a default port that is not 0, "host".  Throws kUsage.
 Address parse_address(std::string_view text, uint16_t default_port = 0);
 std::string to_text(const Address& address);
+
+// What a peer may do, each also what those before it may.  On the wire (net/auth/authentication.h): never
+// renumber.
+enum class Access : uint8_t { kRead = 1, kTrain = 2, kAdmin = 3 };
+
+// Whether the host is one of those at which this machine alone can be reached: 127.x.y.z, ::1, localhost.
+bool is_loopback(const std::string& host);
 
 // What a read or a write came to.  No error and no bytes: the peer has ended the stream (read only).
 struct IoResult {
@@ -81,10 +89,17 @@ class Stream {
 
   // For messages: "127.0.0.1:4711".
   virtual const std::string& peer() const = 0;
+
+  // What the peer has proven that it may do.  Where nothing has to be proven, it may do everything.
+  virtual Access access() const { return Access::kAdmin; }
 };
 
 // "connection reset by peer".
 std::string io_error_text(int error);
+
+// The error that ends a connection: kAuthentication when the peer does not take this side's certificate
+// (EKEYREJECTED), else kUnavailable.
+Error io_error(int error);
 
 // Accepts until it is destroyed.
 class Listener {
@@ -117,6 +132,9 @@ class Transport {
   // The attempt may be destroyed in it.
   virtual std::unique_ptr<ConnectAttempt> connect(const Address& address, Duration timeout,
                                                   OnConnect on_connect) = 0;
+
+  // Peers that were not let in, because they did not prove what they had to.
+  virtual uint64_t num_refused() const { return 0; }
 };
 
 }  // namespace ps

@@ -61,7 +61,7 @@ set(PS_COMMON_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <condi
 ps_precompile(ps_base ${PS_COMMON_HEADERS})
 ps_library(math ROW 1 USES base PARTIES Eigen3::Eigen)
 ps_library(config ROW 1 USES base PARTIES nlohmann_json::nlohmann_json)
-ps_library(net ROW 1 USES base PARTIES Boost::headers)
+ps_library(net ROW 1 USES base PARTIES Boost::headers OpenSSL::SSL)
 ps_library(chunk ROW 1 USES base)
 ps_library(gpu ROW 1 USES base PARTIES Boost::context Eigen3::Eigen)
 ps_library(cli ROW 1 USES base PARTIES Boost::program_options)

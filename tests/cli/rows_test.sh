@@ -13,7 +13,7 @@ check_rows() {
       home["Eigen"] = "gpu math model"
       home["boost/context"] = home["sanitizer"] = home["cub"] = home["cuda"] = "gpu"
       home["boost/program_options"] = "cli"
-      home["boost"] = "net"
+      home["boost"] = home["openssl"] = "net"
       home["mpi.h"] = "bench collective"
       home["nlohmann"] = "config"
       home["zstd.h"] = "base data chunk"
@@ -108,5 +108,6 @@ plant lib/cli/flags.cc '#include <boost/asio.hpp>'
 plant lib/table/sparse_table.cc '#include <boost/context/fiber.hpp>'
 plant lib/config/spec.cc '#include <zstd.h>'
 plant lib/table/sparse_table.cc '#include <absl/container/flat_hash_map.h>'
+plant lib/job/serve.cc '#include <openssl/ssl.h>'
 plant lib/base/file.cc '#include <fmt/format.h>'
 echo "all includes of $(find "$PS_SOURCE/lib" -name '*.h' -o -name '*.cc' | wc -l) files keep the rows"

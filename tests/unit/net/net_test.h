@@ -82,6 +82,49 @@ class EveryNetwork : public testing::TestWithParam<const char*> {
   INSTANTIATE_TEST_SUITE_P(Networks, Suite, testing::Values("simulated", "tcp", "local"), \
                            [](const auto& each) { return std::string(each.param); })
 
+// A stream that reads all that comes and writes all that it is given.
+struct End final : Stream::Events {
+  explicit End(std::unique_ptr<Stream> open_stream) : stream(std::move(open_stream)) {
+    stream->set_events(this);
+    stream->wait_readable();
+  }
+
+  void send(std::string bytes) {
+    out += bytes;
+    on_writable();
+  }
+
+  void on_readable() override {
+    char bytes[1000];
+    MutableBytes into(bytes);
+    for (;;) {
+      IoResult result = stream->read({&into, 1});
+      if (result.blocked()) return reads ? stream->wait_readable() : void();
+      in.append(bytes, result.bytes);
+      ended = result.ended();
+      error = result.error;
+      if (ended || error != 0) return;
+    }
+  }
+
+  void on_writable() override {
+    while (sent < out.size()) {
+      ConstBytes rest = ConstBytes(out).subspan(sent);
+      ConstBytes from[] = {rest.first(rest.size() / 2), rest.subspan(rest.size() / 2)};
+      IoResult result = stream->write(from);
+      if (result.blocked()) return stream->wait_writable();
+      if (result.error != 0) return void(error = result.error);
+      sent += result.bytes;
+    }
+  }
+
+  std::unique_ptr<Stream> stream;
+  std::string in, out;
+  size_t sent = 0;
+  bool ended = false, reads = true;
+  int error = 0;
+};
+
 // Types of requests of the test service.
 inline constexpr uint16_t kEcho = 16;    // the answer is the request
 inline constexpr uint16_t kLater = 17;   // is answered by TestService::answer_later, last come first

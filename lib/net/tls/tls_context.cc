@@ -1,0 +1,83 @@
+#include "net/tls/tls_context.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "net/tls/tls_session.h"
+
+namespace ps {
+
+namespace {
+
+// So many bytes are read from a connection at once: four records, a tenth of whose cost the system calls are.
+constexpr size_t kReadAheadBytes = 64 << 10;
+
+// A key that has a password is refused; nobody is there to be asked.
+int no_password(char*, int, int, void*) {
+  return 0;
+}
+
+SSL_CTX* make_context(TlsSide side) {
+  SSL_CTX* context = SSL_CTX_new(side == TlsSide::kServer ? TLS_server_method() : TLS_client_method());
+  if (context == nullptr) fail(Code::kInternal, "OpenSSL has no TLS: ", take_openssl_error());
+  SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_num_tickets(context, 0);
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_read_ahead(context, 1);
+  SSL_CTX_set_default_read_buffer_len(context, kReadAheadBytes);
+  SSL_CTX_set_default_passwd_cb(context, no_password);
+  return context;
+}
+
+}  // namespace
+
+std::string take_openssl_error() {
+  const unsigned long error = ERR_peek_error();
+  const char* reason = error != 0 ? ERR_reason_error_string(error) : nullptr;
+  if (reason == nullptr && ERR_SYSTEM_ERROR(error)) reason = std::strerror(ERR_GET_REASON(error));
+  ERR_clear_error();
+  return reason != nullptr ? reason : "no reason given";
+}
+
+TlsContext::TlsContext(const TlsFiles& files, TlsSide side)
+    : side_(side), context_(make_context(side)), streams_(make_stream_method()) {
+  try {
+    if (!files.certificate.empty() || side == TlsSide::kServer) load_certificate(files);
+    if (!files.authority.empty() || side == TlsSide::kClient) load_authority(files.authority);
+  } catch (...) {
+    SSL_CTX_free(context_);
+    BIO_meth_free(streams_);
+    throw;
+  }
+}
+
+TlsContext::~TlsContext() {
+  SSL_CTX_free(context_);
+  BIO_meth_free(streams_);
+}
+
+void TlsContext::load_certificate(const TlsFiles& files) {
+  ERR_clear_error();
+  if (SSL_CTX_use_certificate_chain_file(context_, files.certificate.c_str()) != 1) {
+    fail(Code::kUsage, "certificate ", quote(files.certificate), ": ", take_openssl_error());
+  }
+  if (SSL_CTX_use_PrivateKey_file(context_, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
+    fail(Code::kUsage, "key ", quote(files.key), " of certificate ", quote(files.certificate), ": ",
+         take_openssl_error());
+  }
+}
+
+void TlsContext::load_authority(const std::string& path) {
+  ERR_clear_error();
+  if (SSL_CTX_load_verify_file(context_, path.c_str()) != 1) {
+    fail(Code::kUsage, "authority ", quote(path), ": ", take_openssl_error());
+  }
+  SSL_CTX_set_verify(context_, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+}
+
+}  // namespace ps
