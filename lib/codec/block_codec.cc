@@ -12,7 +12,7 @@ int64_t BlockCodec::all_bytes(int64_t n) const {
   return n / block_size_ * encoded_bytes(block_size_) + (rest > 0 ? encoded_bytes(rest) : 0);
 }
 
-// All of a block is done while it is in the first-level cache.
+// Does all work on a block, sums and residual included, while the block is in the first-level cache.
 void BlockCodec::encode_values(const Encoding& in, std::string& bytes) {
   const VectorKernels& kernels = vector_kernels();
   const int64_t n = static_cast<int64_t>(in.values.size());

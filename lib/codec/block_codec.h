@@ -1,5 +1,5 @@
-// BlockCodec: what codecs share that encode each block of so many values on its own, in a number of bytes
-// that depends on the number of values alone.
+// BlockCodec: the base of codecs that encode each block of values on its own, in a number of bytes that
+// depends on the number of values alone.
 //
 //   bytes := block[ceil(n / size)]      the last one may be of fewer values
 #ifndef PS_CODEC_BLOCK_CODEC_H_
@@ -21,10 +21,10 @@ class BlockCodec : public Codec {
   BlockCodec(const CodecTarget& target, bool keeps_residual, int64_t block_size)
       : Codec(target, keeps_residual), block_size_(block_size), decoded_(static_cast<size_t>(block_size)) {}
 
-  // What a block of n values takes, n <= block_size.
+  // Returns the bytes of a block of n values, n <= block_size.
   virtual int64_t encoded_bytes(int64_t n) const = 0;
 
-  // out [encoded_bytes(n)] <- values [n], which are finite.  Throws kData.
+  // out [encoded_bytes(n)] <- values [n], which must be finite.  Throws kData.
   virtual void encode_block(const float* values, int64_t n, Block block, char* out) const = 0;
 
   // values [n] <- in [encoded_bytes(n)].  Throws kCorrupt.
@@ -35,7 +35,7 @@ class BlockCodec : public Codec {
   int64_t all_bytes(int64_t n) const;
 
   const int64_t block_size_;
-  std::vector<float> decoded_;  // of a block
+  std::vector<float> decoded_;  // decoded values of a block
 };
 
 }  // namespace ps

@@ -101,7 +101,7 @@ void Codec::load_rows(ByteReader& in) {
 
 std::unique_ptr<Codec> make_codec(const Json& object, std::string_view path, const CodecTarget& target) {
   const CodecEntry& entry = find_entry(codec_catalog(), object, path, "codec");
-  entry.spec().complete(without_type(object), path);  // errors that name the path
+  entry.spec().complete(without_type(object), path);  // throws errors that name the path
   return entry.make(object, target);
 }
 

@@ -1,9 +1,8 @@
-// Codec: gradients of one parameter as bytes of any length, and what the bytes do not hold as the codec's own
-// state.  Used by strategies for what trainers send, and by ps-bench.
+// Codec: encodes gradients of one parameter as bytes of any length, and keeps the part that the bytes do not
+// hold as its own state.  Used by strategies for the gradients that trainers send, and by ps-bench.
 //
-// A codec that loses keeps its residual (error feedback; Seide et al., Interspeech 2014): what encoding took
-// from values is added to the values of the next call, so that in the long run all of it arrives.  After each
-// call
+// A lossy codec keeps a residual (error feedback; Seide et al., Interspeech 2014): the error of encoding is
+// added to the values of the next call, so that in the long run the whole gradient arrives.  After each call
 //
 //   values + old residual = decoded values + new residual
 //
@@ -30,42 +29,43 @@ namespace ps {
 
 // The parameter that a codec is made for.
 struct CodecTarget {
-  int64_t rows = 0;   // of a dense parameter; 0: a sparse one, whose rows come by key
-  int64_t cols = 1;   // of a row
-  uint64_t seed = 0;  // of the job
+  int64_t rows = 0;   // rows of a dense parameter; 0: a sparse one, whose rows come by key
+  int64_t cols = 1;   // values of a row
+  uint64_t seed = 0;  // the job's seed
   uint64_t key =
-      0;  // the parameter's number; it, the seed and the index of a value decide what chance decides
-  uint64_t residual_bytes = 64ull << 20;  // about what residuals of a sparse parameter may take
+      0;  // the parameter's number; random decisions depend on it, the seed and the index of a value
+  uint64_t residual_bytes = 64ull << 20;  // limit for residuals of a sparse parameter, about
 };
 
-// One owner thread, but for decode, which any thread may call.
+// One owner thread, except for decode, which any thread may call.
 class Codec {
  public:
   virtual ~Codec() = default;
 
   // Encodes the gradient of a dense parameter: values [rows, cols].  Replaces `bytes`.  Throws kData, naming
-  // its index, when a value or its sum with the residual is not finite; the residual is then of no use any
-  // more.
+  // its index, when a value or its sum with the residual is not finite; the residual must then not be used
+  // any more.
   void encode(std::span<const float> values, std::string& bytes);
 
-  // Encodes rows of a sparse parameter: values [keys, cols].  Keys are unique.  Otherwise as encode.
+  // Encodes rows of a sparse parameter: values [keys, cols].  Keys must be unique.  Otherwise like encode.
   void encode_rows(std::span<const uint64_t> keys, std::span<const float> values, std::string& bytes);
 
-  // values [n, cols] <- what encode or encode_rows made of as many.  Throws kCorrupt for bytes that they
-  // cannot have made; then `values` may hold anything.
+  // values [n, cols] <- decoded bytes, which encode or encode_rows made from as many values.  Throws kCorrupt
+  // for bytes that they cannot have made; `values` are then undefined.
   virtual void decode(std::string_view bytes, std::span<float> values) const = 0;
 
-  // Of a dense parameter; empty when the codec keeps none.
+  // The residual of a dense parameter; empty when the codec keeps none.
   std::span<const float> residual() const { return residual_; }
 
-  // Residuals and all else that calls have changed, for checkpoints.  load is for a new codec of the same
-  // entry, options and target; it throws kCorrupt.  With it, what comes is the same bytes.
+  // Save residuals and all other state to a checkpoint, and load them. load must be called on a new codec of
+  // the same entry, options and target; it throws kCorrupt.  After load, the codec encodes the same bytes as
+  // the saved one.
   void save(std::string& out) const;
   void load(ByteReader& in);
 
  protected:
-  // A gradient to encode: `residual`, as long as `values`, is to be added and then set to what the bytes do
-  // not hold; null when nothing is kept.  `step` counts the calls.
+  // A gradient to encode.  `residual`, as long as `values`, is to be added to them, and then set to the part
+  // that the bytes do not hold; null when there is no error feedback.  `step` counts the calls.
   struct Encoding {
     std::span<const float> values;
     float* residual;
@@ -76,12 +76,12 @@ class Codec {
 
   virtual void encode_values(const Encoding& in, std::string& bytes) = 0;
 
-  // Of a codec that has more state than residuals.
+  // Save and load the state of a codec beside its residuals.
   virtual void save_state(std::string&) const {}
   virtual void load_state(ByteReader&) {}
 
-  // sums <- values + residual, in place of the residual, or the values as they are where none is kept.
-  // Throws kData.
+  // Adds the values to the residual in place, and returns the sums; returns the values if there is no
+  // residual.  Throws kData.
   static std::span<const float> add_residual(const Encoding& in);
 
   // Throws kData "value i of a gradient is nan" for a value of `in`, or for its sum with the residual.
@@ -93,10 +93,10 @@ class Codec {
   void load_rows(ByteReader& in);
 
   const CodecTarget target_;
-  std::vector<float> residual_;       // [rows, cols] of a dense parameter
-  std::optional<ResidualRows> rows_;  // of a sparse one
-  std::vector<float> gathered_;       // residuals of the rows of one call
-  std::vector<float*> errors_;        // and where they are kept
+  std::vector<float> residual_;       // residual of a dense parameter [rows, cols]
+  std::optional<ResidualRows> rows_;  // residuals of a sparse parameter
+  std::vector<float> gathered_;       // residuals of the rows of one call, side by side
+  std::vector<float*> errors_;        // pointers to these residuals in rows_
   uint64_t steps_ = 0;
 };
 
@@ -107,7 +107,7 @@ struct CodecEntry : CatalogEntry {
 // Every codec, in the order of the manual.
 std::span<const CodecEntry* const> codec_catalog();
 
-// The codec that {"type": name, …} describes.  Throws kUsage, naming the key under `path`.
+// Makes the codec that {"type": name, …} describes.  Throws kUsage, naming the key under `path`.
 std::unique_ptr<Codec> make_codec(const Json& object, std::string_view path, const CodecTarget& target);
 
 }  // namespace ps

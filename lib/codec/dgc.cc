@@ -13,7 +13,7 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kChunk = 1 << 16;  // values that one call of the kernel takes
+constexpr uint64_t kChunk = 1 << 16;  // values of one call of the kernel
 
 uint64_t num_elements(const DgcTarget& target) {
   uint64_t elements = 1;
@@ -21,7 +21,7 @@ uint64_t num_elements(const DgcTarget& target) {
   return elements;
 }
 
-// One step of the optimizer `momentum`, by its own loop.
+// Applies one step of the optimizer `momentum`, with that optimizer's own loop.
 template <bool kNesterov>
 void move_whole(const DgcOptions& options, const DgcGradient& gradient, std::span<float> weights,
                 std::vector<float>& velocity) {
@@ -57,7 +57,8 @@ void DeepGradientCompression::step_whole(const DgcGradient& gradient, std::span<
   ++steps_;
 }
 
-// The norm is that of g, N times the share's.
+// Returns the scale of the gradient after local clipping.  The norm is that of g, which is N times the norm
+// of the trainer's share.
 float DeepGradientCompression::clipped_scale(const DgcGradient& gradient) const {
   if (!options_.clip_norm) return gradient.scale;
   const double squares =
@@ -91,7 +92,7 @@ void DeepGradientCompression::step_sparse(const DgcGradient& gradient, std::span
   ++steps_;
 }
 
-// A single pass over gradient, u and v, which collects what is to be selected from.
+// Makes a single pass over gradient, u and v, and collects the candidates of the selection.
 void DeepGradientCompression::accumulate(const DgcGradient& gradient, std::span<const float> weights,
                                          uint32_t& largest) {
   const float scale = clipped_scale(gradient);
@@ -112,7 +113,7 @@ void DeepGradientCompression::accumulate(const DgcGradient& gradient, std::span<
   }
 }
 
-// The step on copies of the sample's lines alone, whose v the threshold is taken from.
+// Computes the step on copies of the sample's lines alone; the threshold is estimated from their v.
 uint32_t DeepGradientCompression::least_from_sample(const DgcGradient& gradient,
                                                     std::span<const float> weights, float scale) {
   constexpr uint64_t kLine = Selector::kLine;

@@ -1,8 +1,8 @@
-// Deep Gradient Compression: Lin et al., ICLR 2018.  A trainer sends the thousandth of a parameter's values
-// that have most to say, and keeps the rest until it is large enough.  Used by the strategy of that name.
+// Deep Gradient Compression: Lin et al., ICLR 2018.  A trainer sends the largest thousandth of a parameter's
+// values, and keeps the rest until it is large enough.  Used by the strategy of that name.
 //
-// With N trainers, each has for a parameter w its gradient g, scaled as that of the whole step would be, so
-// that the mean of all g is the step's gradient:
+// There are N trainers.  Each has a gradient g of a parameter w, scaled like the gradient of the whole step,
+// so that the mean of all g is the step's gradient:
 //
 //   g <- g min(1, c N^(1/2) / |g|)           local clipping: g / N, the trainer's share, is clipped to c N^(-1/2)
 //   d <- -rate (g + l2 w)                    weight-decay correction
@@ -12,15 +12,14 @@
 //   v <- 0, u <- 0 there                     momentum factor masking
 //   w <- w + (sum of what all have sent) / N
 //
-// The rate is in the moves from the beginning, as in the optimizer `momentum`, so v is what the weights still
-// have to move by, and u and v go through changes of the rate as that optimizer does.  Where values are
-// rounded to be sent, v keeps the rest.
+// The moves contain the rate, as in the optimizer `momentum`: v is the sum of moves that are still to be
+// applied to the weights, and u and v react to changes of the rate like that optimizer.  If values are
+// rounded for sending, v keeps the rounding error.
 //
-// Where k is all values, at sparsity 0 and before rampup_begin_step, nothing is kept back and nothing masked:
-// gradients are exchanged whole, and the parameter and u, which is the same on all trainers then, move as in
-// `momentum`, bit for bit.  u goes on from there when compression begins.  (Compression does not end again,
-// since u and v then differ from one trainer to the next: the options refuse a sparsity of 0 after another
-// one.)
+// At sparsity 0 and before rampup_begin_step, k is all values: gradients are exchanged whole, without v and
+// masking, and the parameter and u change as in `momentum`, bit for bit; u is then the same on all trainers.
+// When compression begins, it starts with this u.  (Compression never ends again, since u and v then differ
+// between trainers: the options refuse a sparsity of 0 after another one.)
 #ifndef PS_CODEC_DGC_H_
 #define PS_CODEC_DGC_H_
 
@@ -36,23 +35,23 @@
 
 namespace ps {
 
-// The parameter, and who trains it.
+// The parameter, and the number of trainers.
 struct DgcTarget {
   std::vector<int64_t> shape;
   int num_trainers = 1;
-  uint64_t seed = 0;  // of the job
+  uint64_t seed = 0;  // the job's seed
   uint64_t key = 0;   // the parameter's number; with seed and step it decides the sample
 };
 
 // A gradient of one step.
 struct DgcGradient {
   std::span<const float> values;  // [elements]
-  float scale = 1;                // makes it that of the whole step
+  float scale = 1;                // factor that makes it g
   float rate = 0;                 // learning rate of the step
 };
 
-// What one trainer keeps of one parameter.  One owner thread.  Steps are numbered from 0, and each is one
-// call of step_whole or step_sparse, as selected() says.
+// The state of one trainer for one parameter.  One owner thread.  Steps are numbered from 0.  Each is one
+// call of step_whole, if selected() is elements(), or else of step_sparse.
 class DeepGradientCompression {
  public:
   DeepGradientCompression(const DgcOptions& options, const DgcTarget& target);
@@ -60,25 +59,27 @@ class DeepGradientCompression {
   uint64_t elements() const { return elements_; }
   int64_t steps() const { return steps_; }
 
-  // How many values the next step sends; elements(): its gradient is to be exchanged whole.
+  // The number of values that the next step sends; elements(): its gradient is to be exchanged whole.
   uint64_t selected() const { return compressed_ ? dgc_selected(options_, steps_, elements_) : elements_; }
 
-  // The next step with a whole gradient, that of all trainers together.  Moves `weights` [elements].
+  // Applies the next step with the whole gradient of all trainers to `weights` [elements].
   void step_whole(const DgcGradient& gradient, std::span<float> weights);
 
-  // The next step with this trainer's own gradient.  Appends the selected moves to `bytes`, in the encoding
-  // of the options.  Throws kData when a move is not finite; the state is then of no use any more.
+  // Begins the next step with this trainer's own gradient.  Appends the selected moves to `bytes`, in the
+  // encoding of the options.  Throws kData when a move is not finite; the object must then not be used any
+  // more.
   void step_sparse(const DgcGradient& gradient, std::span<const float> weights, std::string& bytes);
 
-  // weights [elements] += moves / N, the moves being the sum of what all trainers sent in a step.
+  // weights [elements] += moves / N, where `moves` is the sum of the parts that all trainers have sent in a
+  // step.
   void apply(const SparsePart& moves, std::span<float> weights) const;
 
-  // Takes moves back that this trainer, as the owner of a part, has not passed on: they go out with later
-  // ones.
+  // Adds moves to v that this trainer, as the owner of a part, has not passed on: they are sent in later
+  // steps.
   void keep(const SparsePart& moves);
 
-  // steps, u and v, for checkpoints.  load is for a new object of the same options and target; it throws
-  // kCorrupt.
+  // Save the number of steps, u and v to a checkpoint, and load them. load must be called on a new object
+  // with the same options and target; it throws kCorrupt.
   void save(std::string& out) const;
   void load(ByteReader& in);
 
@@ -98,7 +99,7 @@ class DeepGradientCompression {
   std::vector<float> velocity_, residual_;  // u, v; v is empty when nothing is compressed
   int64_t steps_ = 0;
 
-  // Of the running step.
+  // Used during a step.
   Selector selector_;
   SparsePart part_;
   std::vector<float> sample_;  // gradient, weights and u of the lines of the sample

@@ -11,7 +11,7 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kUnit = 1'000'000'000;  // parts of which a density is made
+constexpr uint64_t kUnit = 1'000'000'000;  // densities are multiples of 1 / kUnit
 
 uint64_t density(double sparsity) {
   return kUnit - static_cast<uint64_t>(std::llround(sparsity * static_cast<double>(kUnit)));

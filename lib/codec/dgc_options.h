@@ -1,4 +1,4 @@
-// What a job says about Deep Gradient Compression, which parameters it compresses, and how much at which
+// The options of Deep Gradient Compression in a job: which parameters it compresses, and how much at which
 // step.  Used by codec/dgc.h and by strategies.
 #ifndef PS_CODEC_DGC_OPTIONS_H_
 #define PS_CODEC_DGC_OPTIONS_H_
@@ -30,15 +30,15 @@ struct DgcOptions {
   static const ObjectSpec<DgcOptions>& spec();
 };
 
-// Whether the rule compresses a parameter of this shape.  `min_elements` takes the place of `exclude`.
+// Returns true if the rule compresses a parameter of this shape.  `min_elements` overrides `exclude`.
 bool dgc_compresses(const DgcOptions& options, std::span<const int64_t> shape);
 
-// How many of `elements` values a step sends; `elements`, at sparsity 0 and before rampup_begin_step, means
-// that the gradient is exchanged whole.
+// Returns how many of `elements` values a step sends.  Returns `elements` at sparsity 0 and before
+// rampup_begin_step: the gradient is then exchanged whole.
 //
-// PaddlePaddle's meaning, in integers: from rampup_begin_step on, entry (step - begin) x entries /
-// rampup_step of `sparsity` counts, at most the last one.  1 - sparsity is taken in parts of 10^9, and what
-// is sent is rounded down, but to 1 at least.
+// This is PaddlePaddle's rule in integers: from rampup_begin_step on, the sparsity is entry (step - begin) x
+// entries / rampup_step of `sparsity`, at most the last entry. 1 - sparsity is rounded to a multiple of
+// 10^-9; the number of values is rounded down, but is at least 1.
 uint64_t dgc_selected(const DgcOptions& options, int64_t step, uint64_t elements);
 
 }  // namespace ps

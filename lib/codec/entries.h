@@ -1,4 +1,4 @@
-// The codecs of this folder, and what each file ends in.
+// The entries of the codecs in this folder, and the helpers that make them.
 #ifndef PS_CODEC_ENTRIES_H_
 #define PS_CODEC_ENTRIES_H_
 
@@ -20,7 +20,7 @@ extern const CodecEntry kThresholdCodec;
 extern const CodecEntry kTopKCodec;
 extern const CodecEntry kLowRankCodec;
 
-// The key that all codecs that lose have.
+// The key that all lossy codecs have.
 struct FeedbackOptions {
   bool error_feedback = true;
 };
@@ -40,7 +40,7 @@ std::unique_ptr<Codec> make(const Json& object, const CodecTarget& target) {
 
 }  // namespace codec_internal
 
-// The entry of the class Kind, made from (Options, CodecTarget).
+// Makes the entry of the class Kind, which is constructed from (Options, CodecTarget).
 template <class Kind, class Options>
 constexpr CodecEntry codec_entry(std::string_view name, std::string_view help) {
   return {{name, help, []() -> const AnySpec& { return Options::spec(); }},

@@ -2,7 +2,7 @@
 //
 //   block := u16[n]      as codec/row_codec.h makes them
 //
-// Where a value is too large for fp16, the rest goes out with the next gradients.
+// If a value is too large for fp16, the rest is sent with the next gradients.
 #include "codec/block_codec.h"
 #include "codec/entries.h"
 #include "codec/row_codec.h"

@@ -2,7 +2,8 @@
 //
 //   block := scale:f32 value:i8[n]      a value is scale x value; scale is the largest size of the block / 127
 //
-// Stochastic rounding goes up as often as makes the mean right, by (seed, key of the parameter, step, index).
+// Stochastic rounding keeps the mean of a value; its random numbers depend on (seed, key of the parameter,
+// step, index).
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -21,8 +22,8 @@ namespace ps {
 
 namespace {
 
-constexpr float kSmallestScale = 0x1p-126f;        // a block of smaller values is zero
-constexpr float kLargestScale = 0x1.020406p+121f;  // 127 of them are a number
+constexpr float kSmallestScale = 0x1p-126f;        // a block with a smaller scale becomes zero
+constexpr float kLargestScale = 0x1.020406p+121f;  // 127 times it is finite
 
 struct Int8Options : FeedbackOptions {
   int64_t block = 256;

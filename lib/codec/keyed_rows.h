@@ -1,5 +1,5 @@
-// KeyedRows: rows of floats by key, which are added and never taken away.  Used for what a trainer remembers
-// of the rows that it has met.
+// KeyedRows: rows of floats by key, which are added and never removed.  Used for a trainer's state of the
+// rows that it has used.
 #ifndef PS_CODEC_KEYED_ROWS_H_
 #define PS_CODEC_KEYED_ROWS_H_
 
@@ -17,10 +17,10 @@ class KeyedRows {
  public:
   explicit KeyedRows(int64_t width);
 
-  // Null when there is none.
+  // Returns the row of a key, or null.
   float* find(uint64_t key) const;
 
-  // A new row of zeros, of a key that is not there.  Throws kExhausted.
+  // Adds a row of zeros for a key that has none.  Throws kExhausted.
   float* add(uint64_t key);
 
   float* find_or_add(uint64_t key) {
@@ -28,13 +28,13 @@ class KeyedRows {
     return row != nullptr ? row : add(key);
   }
 
-  // In the order in which they were added.
+  // The keys in the order in which they were added.
   std::span<const uint64_t> keys() const { return keys_; }
   float* row(size_t number) const { return blocks_[number / block_rows_] + number % block_rows_ * width_; }
 
   uint64_t size() const { return keys_.size(); }
 
-  // About what a row of this width takes, with its key and its place in the index.
+  // The approximate bytes of a row of this width, with its key and its entry in the index.
   static uint64_t row_bytes(int64_t width) { return static_cast<uint64_t>(width) * sizeof(float) + 32; }
 
  private:

@@ -7,8 +7,9 @@
 //   bytes := P:f32[rank, rows] Q:f32[rank, cols]     a vector after the other
 //          | f32[rows, cols]                         where that is no more bytes
 //
-// Each vector of Q is made a unit one before it is used again; where it has become zero, as for a matrix of
-// lower rank, it is drawn anew by (seed, key of the parameter, step, index).  Sums run in one order.
+// Each vector of Q is normalised before it is used again.  A vector that has become zero, as happens for a
+// matrix of lower rank, is replaced by a random one from (seed, key of the parameter, step, index).  Sums run
+// in a fixed order.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -62,12 +63,12 @@ class LowRankCodec final : public Codec {
   void multiply_row(const float* p, const float* q, int64_t rows, int64_t row, float* out) const;
 
   const int64_t rank_;
-  Floats q_;        // [rank, cols], of the last step; zeros before the first
+  Floats q_;        // Q of the last step [rank, cols]; zeros before the first
   Floats p_;        // [rank, rows]
   Floats product_;  // [cols], a row of P Q^T
 };
 
-// Divides by the norm; false, and zeros, when there is none to speak of.
+// Divides a vector by its norm.  Returns false and sets it to zero when the norm is negligible.
 bool normalise(float* vector, int64_t n) {
   const double norm = std::sqrt(vector_kernels().sum_of_squares(vector, n));
   const bool any = norm > 1e-30;
@@ -94,7 +95,8 @@ void LowRankCodec::factor(std::span<const float> matrix, int64_t rows) {
     for (int64_t k = 0; k < rank_; ++k)
       p_[static_cast<size_t>(k * rows + i)] = kernels.dot(row, &q_[static_cast<size_t>(k * cols())], cols());
   }
-  // Twice is enough (Giraud et al., 2005): what is left of a vector that lies among those before it is noise.
+  // Orthogonalising twice is enough (Giraud et al., 2005).  The remainder of a vector that depends linearly
+  // on the vectors before it is noise.
   for (int64_t k = 0; k < rank_; ++k) {
     float* p = &p_[static_cast<size_t>(k * rows)];
     normalise(p, rows);

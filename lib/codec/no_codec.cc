@@ -1,4 +1,4 @@
-// Values as they are.
+// No compression: values stay 32-bit floats.
 //
 //   block := f32[n]
 #include <cstring>

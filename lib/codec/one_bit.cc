@@ -1,7 +1,7 @@
 // 1-bit SGD: Seide et al., "1-bit stochastic gradient descent and its application to data-parallel
-// distributed training of speech DNNs", Interspeech 2014.  A value is its sign; each block has the mean of
-// its values that are not negative and the mean of those that are, which is the least error for signs.  (They
-// take a column for a block.)
+// distributed training of speech DNNs", Interspeech 2014.  Each value is encoded as its sign.  Each block has
+// the mean of its non-negative values and the mean of its negative values, which minimises the error.  (In
+// the paper, a block is a column.)
 //
 //   block := positive:f32 negative:f32 words:u32[16 ceil(n / 512)]
 //   bit i / 16 of word i mod 16 of a group of 512 is value i of the group, 1 when it is negative; others are 0

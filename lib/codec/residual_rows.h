@@ -1,5 +1,5 @@
-// ResidualRows: what rounding has taken from the gradients of one parameter's rows, by key, until it goes out
-// with the next gradient of the row.  Used by RemoteStore, for types of rows that round.
+// ResidualRows: the residuals of one parameter's rows by key, until each is sent with the next gradient of
+// its row.  Used by RemoteStore, for types of rows that round, and by Codec.
 #ifndef PS_CODEC_RESIDUAL_ROWS_H_
 #define PS_CODEC_RESIDUAL_ROWS_H_
 
@@ -12,22 +12,23 @@
 
 namespace ps {
 
-// Errors are exact while the rows in use fit in the limit.  Beyond, those of the rows that have not come for
-// longest are dropped, many at a time: rows are in two generations, and come into the younger one when they
-// are used; when it has half of the limit, the older one is dropped and the younger takes its place.  What is
-// dropped depends on the keys of the steps alone, not on the servers.
+// No residual is dropped while all rows fit in the limit.  Beyond it, residuals of the least recently used
+// rows are dropped, many at a time.  Rows are in two generations; a row moves to the younger one when it is
+// used.  When the younger generation takes half of the limit, the older one is dropped, and the younger
+// becomes the older one.  The dropped rows depend on the keys of the steps alone, not on the servers.
 //
 // One owner thread.
 class ResidualRows {
  public:
-  // Rows take about `max_bytes`, and those of the running step on top.
+  // Rows take about `max_bytes`, plus the rows of the running step.
   ResidualRows(int64_t width, uint64_t max_bytes);
 
-  // errors[n] <- the error of keys[n], to be added to its gradient and set to what rounding takes this time;
-  // zeros at first.  The keys, of one step, are unique.  Good until the next call.
+  // errors[n] <- pointer to the residual of keys[n], zero at first.  The caller adds it to the gradient, and
+  // sets it to the new rounding error.  The keys of one step must be unique.  Pointers are valid until the
+  // next call.
   void find(std::span<const uint64_t> keys, std::vector<float*>& errors);
 
-  // For checkpoints: calls body(key, error, young) for each row, of the younger generation or the older one.
+  // For checkpoints: calls body(key, error, young) for each row; `young` tells its generation.
   template <class Body>
   void for_each(Body&& body) const {
     for (size_t n = 0; n < young_->size(); ++n) body(young_->keys()[n], young_->row(n), /*young=*/true);
@@ -37,12 +38,12 @@ class ResidualRows {
     }
   }
 
-  // The error of a key, to be set to what for_each told; with those of all keys, what find gives and drops
-  // from here on is the same as there.
+  // Restores a row that for_each has given: returns its residual, to be set by the caller.  Once all rows are
+  // restored, find gives and drops the same residuals as the saved object.
   float* put_back(uint64_t key, bool young) { return (young ? young_ : old_)->find_or_add(key); }
 
   uint64_t rows() const { return young_->size() + old_->size() - num_moved_; }
-  uint64_t dropped() const { return dropped_; }  // errors of rows, so far
+  uint64_t dropped() const { return dropped_; }  // residuals of rows dropped so far
 
  private:
   float* find(uint64_t key);
@@ -50,7 +51,7 @@ class ResidualRows {
   const int64_t width_;
   const uint64_t max_young_;
   std::unique_ptr<KeyedRows> young_, old_;
-  uint64_t num_moved_ = 0;  // rows of the old generation that are in the young one too
+  uint64_t num_moved_ = 0;  // rows of the old generation that have moved to the young one
   uint64_t dropped_ = 0;
 };
 

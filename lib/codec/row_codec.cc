@@ -7,7 +7,7 @@
 
 namespace ps {
 
-// Each level's: lib/codec/kernels/codecs.cc.
+// The codecs of each level are in lib/codec/kernels/codecs.cc.
 #define PS_DECLARE(level)              \
   namespace level {                    \
   extern const RowCodec kRowCodecs[4]; \

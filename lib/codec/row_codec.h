@@ -1,15 +1,13 @@
-// Row codecs: how the floats of rows travel in fewer bytes than they take in memory.  Used by shards and by
-// the remote store.
+// Row codecs: encode the floats of rows in fewer bytes for the wire.  Used by shards and by the remote store.
 //
 //   f32    values as they are
 //   f16    IEEE 754 binary16: 11 bits of precision, up to 65504
 //   bf16   the upper half of a float: 8 bits of precision, a float's range
-//   int8   scale:f32 value:i8[cols]   a value is scale x value, and scale is the largest size of the row /
-//   127
+//   int8   scale:f32 value:i8[cols]; a value is scale x value, and scale the row's largest size / 127
 //
-// Rounding is to nearest, ties to even.  What is too large becomes the largest that the type has; infinities
-// and NaN stay what they are, but a row of int8 that has one of them comes out as NaN whole.  Every level of
-// instruction sets gives the same bits.
+// Values are rounded to the nearest, ties to even.  Values that are too large become the largest of the type.
+// Infinities and NaN stay unchanged, but an int8 row with one of them decodes as NaN as a whole.  Every level
+// of instruction sets gives the same bits.
 #ifndef PS_CODEC_ROW_CODEC_H_
 #define PS_CODEC_ROW_CODEC_H_
 
@@ -32,11 +30,11 @@ inline constexpr RowType kRowTypes[] = {RowType::kF32, RowType::kF16, RowType::k
 std::string_view row_type_name(RowType type);
 std::vector<std::string> row_type_names();
 
-// Of a name, and of a number on the wire; nothing when there is none.
+// Find the type of a name, and of a number on the wire; nullopt when there is none.
 std::optional<RowType> find_row_type(std::string_view name);
 std::optional<RowType> find_row_type(uint8_t number);
 
-// What a row of `cols` floats takes.
+// Returns the bytes of an encoded row of `cols` floats.
 uint64_t encoded_row_bytes(RowType type, int64_t cols);
 
 // The loops for one type, at the level of instruction sets in use.

@@ -1,4 +1,5 @@
-// How rows travel between trainers and shards.  Used by the remote store and by the job that says so.
+// The types of rows on the wire between trainers and shards.  Used by the remote store; the job file sets
+// them.
 #ifndef PS_CODEC_ROW_TYPES_H_
 #define PS_CODEC_ROW_TYPES_H_
 
@@ -8,11 +9,11 @@
 
 namespace ps {
 
-// Weights that are read, not trained, and statistics travel as f32.
+// Weights that are read but not trained, and statistics, are sent as f32.
 struct RowTypes {
   RowType pull = RowType::kF32;
-  RowType push = RowType::kF32;            // what rounding takes from a gradient goes out with the next one
-  uint64_t error_bytes = 64ull << 20;      // for what rounding took, less that of dense parameters
+  RowType push = RowType::kF32;            // with error feedback
+  uint64_t error_bytes = 64ull << 20;      // limit for residuals of sparse parameters
   uint64_t kept_piece_bytes = 8ull << 20;  // about what a message has of it, for checkpoints
 };
 

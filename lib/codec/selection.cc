@@ -13,21 +13,21 @@ namespace ps {
 
 namespace {
 
-// Of the values in a sample, so many are to be above the threshold: the share of all that are above it is
-// then right within 1 / sqrt(256), 6 %, if neighbours are not alike.
+// The threshold is set such that this many values of the sample are above it.  The share of all values above
+// it then has a relative error of 1 / sqrt(256), 6 %, if neighbouring values are independent.
 constexpr uint64_t kSampleHits = 256;
 constexpr uint64_t kLeastSample = 4096;
-constexpr double kMargin = 1.25;  // more than are wanted: three to four times the error above
+constexpr double kMargin = 1.25;  // collects this many times `count`: three to four times the error above
 
-constexpr int64_t kChunk = 1 << 16;  // values that room is made for at once
+constexpr int64_t kChunk = 1 << 16;  // values of one call of the kernel
 
 uint32_t size_of(float value) {
   return std::bit_cast<uint32_t>(value) & 0x7fffffff;
 }
 
-// One digit of a radix selection: of the values whose bits above the digit are `above`, counts each digit
-// from the largest down until `rank` of them are reached, takes those before it off `rank`, and returns the
-// digit.
+// One digit of a radix selection.  Makes a histogram of the digit over the values whose higher bits are
+// `above`, and goes down from the largest digit until `rank` values are reached.  Returns that digit, and
+// subtracts the number of values with a larger digit from `rank`.
 template <int kShift, int kBits>
 uint32_t digit_of_rank(std::span<const float> values, uint32_t above, uint64_t& rank) {
   std::array<uint64_t, 1 << kBits> counts{};
@@ -50,8 +50,8 @@ uint32_t size_of_rank(std::span<const float> values, uint64_t count) {
   return high << 20 | middle << 9 | low;
 }
 
-// The values are cut into as many stretches as the sample has lines, and each gives the line at a place drawn
-// for it.
+// Stratified sampling: the values are divided into as many ranges as the sample has lines, and one line is
+// drawn from each range.
 void Selector::begin(uint64_t size, uint64_t count, uint64_t draw) {
   PS_CHECK(size <= kMaxSparseSize && count <= size);
   size_ = size, count_ = count;
@@ -93,7 +93,7 @@ void Selector::collect_all(std::span<const float> values, uint32_t least) {
   }
 }
 
-// All above the size of rank count_, and of those that have it the first ones.
+// Keeps all values above the size of rank count_, and of the values with that size the first ones.
 void Selector::keep_largest(SparsePart& part) const {
   const std::span<const float> values(value_.data(), num_collected_);
   const uint32_t least = num_collected_ > count_ ? size_of_rank(values, count_) : 0;

@@ -1,10 +1,10 @@
-// Selection of the values that are largest in size, at the rate at which memory is read.  Used by the codec
-// top_k and by Deep Gradient Compression.
+// Selection of the values of the largest size, about as fast as memory can be read.  Used by the codec top_k
+// and by Deep Gradient Compression.
 //
-// A threshold is estimated from a sample, so that somewhat more values than are wanted pass it; a single pass
-// collects them, and among them alone the largest are selected exactly (Lin et al., ICLR 2018, hierarchical
-// selection).  When enough have passed, the result is therefore that of an exact selection: the `count`
-// largest sizes, and among equal ones those with the lowest index.  Zeros are never selected.
+// A threshold is estimated from a sample such that somewhat more values than needed pass it; a single pass
+// collects these, and the largest of them are selected exactly (Lin et al., ICLR 2018, hierarchical
+// selection).  When enough values have passed, the result is therefore exact: the `count` largest sizes, and
+// among equal ones those with the lowest index.  Zeros are never selected.
 #ifndef PS_CODEC_SELECTION_H_
 #define PS_CODEC_SELECTION_H_
 
@@ -24,10 +24,10 @@ enum class Selection {
 
 inline constexpr double kLeastSelected = 0.8;
 
-// The size of the value with the count-th largest size; 0 when count is more than there are.
+// Returns the count-th largest size; 0 when there are fewer values.
 uint32_t size_of_rank(std::span<const float> values, uint64_t count);
 
-// A selection of `count` of values [0, size) in steps, for values that are made while they are looked at:
+// A selection of `count` of values [0, size) in steps, for values that are computed in the same pass:
 //
 //   1. begin chooses the lines of the sample; each holds kLine values.
 //   2. The caller puts their values into sample(), in order.
@@ -35,7 +35,7 @@ uint32_t size_of_rank(std::span<const float> values, uint64_t count);
 //      room(n), and says how many by collected().
 //   4. finish looks at the values once more only when too few were collected.
 //
-// One owner thread.  It keeps its memory for the next selection.
+// One owner thread.  An object keeps its memory for the next selection.
 class Selector {
  public:
   static constexpr int64_t kLine = 16;  // floats of a cache line
@@ -45,21 +45,21 @@ class Selector {
   // The lines depend on `draw` and on the numbers alone.  size <= kMaxSparseSize.
   void begin(uint64_t size, uint64_t count, uint64_t draw);
 
-  // First values of the lines; none for what is selected without a sample.
+  // Indices of the first values of the lines; empty for a selection without a sample.
   std::span<const uint64_t> lines() const { return lines_; }
   std::span<float> sample() { return sample_; }
 
-  // The least size to collect.  After sample() is filled.
+  // Returns the least size to collect.  To be called after sample() is filled.
   uint32_t least();
 
-  // Room for n more values.
+  // Returns room for n more values.
   Collected room(int64_t n);
   void collected(int64_t n) { num_collected_ += static_cast<size_t>(n); }
 
-  // part <- the selected ones of `values`, which are those that were looked at.
+  // part <- the selected values.  `values` must be the values of the pass.
   void finish(std::span<const float> values, SparsePart& part);
 
-  // begin to finish, for values that are there.
+  // Does all steps from begin to finish, for values in memory.
   void select(std::span<const float> values, uint64_t count, uint64_t draw, SparsePart& part);
 
  private:
@@ -70,7 +70,7 @@ class Selector {
   uint64_t size_ = 0, count_ = 0;
   std::vector<uint64_t> lines_;
   std::vector<float> sample_;
-  std::vector<uint32_t> index_;  // of what was collected, and room for more
+  std::vector<uint32_t> index_;  // indices of collected values, and room for more
   std::vector<float> value_;
   size_t num_collected_ = 0;
 };

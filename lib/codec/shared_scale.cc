@@ -3,8 +3,8 @@
 //   block := exponent:i16 (value:i8[n] | value:i16[n])      exponent in [-126, 129 - bits]
 //   a value is value x 2^exponent
 //
-// The exponent is the least at which the largest size of the chunk fits, so that a value and its residual are
-// exact.
+// The exponent is the least one for which the largest value of the chunk fits, so that a value is exactly the
+// sum of its decoded value and its residual.
 #include "codec/shared_scale.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kLeastExponent = -126;  // the scale and its inverse are normal floats
 constexpr int kMaxParts = 1 << 15;
-constexpr int kSharedBits = 32;  // below the largest scale, that a sum keeps
+constexpr int kSharedBits = 32;  // bits below the largest scale that a sum keeps
 
 struct SharedScaleOptions : FeedbackOptions {
   int64_t chunk = 4096;
@@ -51,7 +51,8 @@ int64_t chunk_bytes(int bits, int64_t n) {
   return int64_t{sizeof(int16_t)} + n * bits / 8;
 }
 
-// At which the largest float has bits - 1 bits: a larger one would round it up to infinity.
+// Returns the exponent at which the largest float has bits - 1 bits: a larger exponent would round it up to
+// infinity.
 int largest_exponent(int bits) {
   return 129 - bits;
 }
@@ -65,7 +66,7 @@ int read_exponent(const char* in, int bits) {
   return exponent;
 }
 
-// The whole number of value i of a chunk.
+// Returns the integer of value i of a chunk.
 int64_t whole_number(const char* chunk, int bits, int64_t i) {
   if (bits == 8) return static_cast<signed char>(chunk[2 + i]);
   int16_t value;
@@ -121,7 +122,7 @@ class SharedScaleCodec final : public BlockCodec {
   const float bound_;
 };
 
-// Adds a part's chunk in units of 2^(exponent - 32).
+// Adds a chunk of a part to integers in units of 2^(exponent - 32).
 void add_chunk(const char* chunk, int bits, int64_t n, int exponent, std::vector<int64_t>& wholes) {
   const int shift = read_exponent(chunk, bits) - exponent + kSharedBits;
   for (int64_t i = 0; i < n; ++i) {

@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kExchangeNames = {"all_gather", "owner_split", "balanced", "dense"};
 
-// Entries [begin, end) of a part.
+// Returns entries [begin, end) of a part.
 SparsePart slice(const SparsePart& part, size_t begin, size_t end) {
   return {{part.index.begin() + static_cast<int64_t>(begin), part.index.begin() + static_cast<int64_t>(end)},
           {part.value.begin() + static_cast<int64_t>(begin), part.value.begin() + static_cast<int64_t>(end)}};
 }
 
-// The sum of two parts; where both have an index, `first` comes first.
+// Returns the sum of two parts; where both have an index, the value of `first` is the left operand.
 SparsePart add_two(const SparsePart& first, const SparsePart& second) {
   SparsePart sum;
   sum.index.reserve(first.size() + second.size());
@@ -38,8 +38,8 @@ SparsePart add_two(const SparsePart& first, const SparsePart& second) {
   return sum;
 }
 
-// Bytes that a varint of a run takes on the average, when each value is selected with probability p: a run of
-// at least r has probability (1 - p)^r.
+// Returns the mean bytes of a run's varint if each value is selected with probability p: a run is at least r
+// long with probability (1 - p)^r.
 double varint_bytes(double p) {
   double bytes = 1;
   for (int bits = 7; bits < 35; bits += 7) bytes += std::pow(1 - p, std::exp2(bits));
@@ -131,7 +131,7 @@ SparsePart join_parts(std::span<const SparsePart> parts) {
   return all;
 }
 
-// Among equal sizes those with the lowest index stay.
+// Among entries of equal size, those with the lowest index stay.
 SparsePart split_off_smallest(SparsePart& part, uint64_t count) {
   SparsePart kept, rest;
   if (count >= part.size()) return rest;

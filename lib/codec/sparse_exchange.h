@@ -1,6 +1,6 @@
-// How trainers add up sparse parts of one parameter, as pure functions of the parts in the order of ranks:
-// the exchange itself is the communicator's.  Used by strategies that send sparse parts, and by the cost
-// model.
+// The algorithms by which trainers add sparse parts of one parameter, as pure functions of the parts in the
+// order of ranks; the communicator does the exchange itself.  Used by strategies that send sparse parts, and
+// by the cost model.
 //
 // With n values, N trainers, k values sent by each, a union of U indices, and B bytes for an entry, a trainer
 // receives
@@ -13,10 +13,10 @@
 //                                                      and Hoefler, PPoPP 2022)
 //   dense           2 (N - 1) / N 4 n                  the whole gradient, reduced and gathered
 //
-// U is what is measured, or n (1 - (1 - k / n)^N) when trainers choose without regard to each other.
+// U is measured, or n (1 - (1 - k / n)^N) for trainers whose selections are independent.
 //
-// An index's values are added in the order of ranks wherever they meet, so that all-gather, owner-split and a
-// dense reduction in that order give the same bits.
+// The values of an index are always added in the order of ranks, so that all-gather, owner-split and a dense
+// reduction in that order give the same bits.
 #ifndef PS_CODEC_SPARSE_EXCHANGE_H_
 #define PS_CODEC_SPARSE_EXCHANGE_H_
 
@@ -43,30 +43,30 @@ struct ExchangeSizes {
   std::optional<double> union_size = std::nullopt;   // U, if it was measured
 };
 
-// Bytes of an entry, on the average over parts of k of n values.  An index that does not fit a run, or a
-// longer varint, counts as often as it comes when indices are drawn at random.
+// Returns the mean bytes of an entry of parts with k of n values.  Runs that need several words and longer
+// varints are counted with their probability for random indices.
 double entry_bytes(SparseEncoding encoding, uint64_t elements, uint64_t selected);
 
-// Bytes that one trainer receives, by the formulas above.
+// Returns the bytes that one trainer receives, by the formulas above.
 double exchange_bytes(SparseExchange exchange, const ExchangeSizes& sizes);
 
-// The one that moves the fewest bytes; the first above where two are alike.  `may_keep` says that owners can
-// keep entries back, as balanced asks.
+// Returns the exchange that moves the fewest bytes; the first of the list above in case of a tie.
+// `may_keep`: owners can keep entries back, as balanced requires.
 SparseExchange cheapest_exchange(const ExchangeSizes& sizes, bool may_keep);
 
-// First index of trainer `rank`'s part, n rank / N.
+// Returns the first index of trainer `rank`'s part, n rank / N.
 uint64_t owner_begin(uint64_t elements, int num_trainers, int rank);
 
-// The entries of `part` that each trainer owns.
+// Splits the entries of `part` by the trainers that own them.
 std::vector<SparsePart> split_by_owner(const SparsePart& part, uint64_t elements, int num_trainers);
 
-// The sum of parts, in the order of ranks.
+// Returns the sum of parts, added in the order of ranks.
 SparsePart add_parts(std::span<const SparsePart> parts);
 
-// The parts of owners, in the order of ranks, as one.
+// Joins the parts of owners, given in the order of ranks.
 SparsePart join_parts(std::span<const SparsePart> parts);
 
-// Leaves the `count` largest entries in `part`, and returns the others.
+// Removes all but the `count` largest entries from `part`, and returns the removed ones.
 SparsePart split_off_smallest(SparsePart& part, uint64_t count);
 
 }  // namespace ps

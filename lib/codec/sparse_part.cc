@@ -30,7 +30,7 @@ void for_runs(const SparsePart& part, Body&& body) {
   }
 }
 
-// Appends the index that lies `run` values after the last one.
+// Appends the index that follows the last one after `run` unselected values.
 void add_index(uint64_t run, uint64_t& next, uint64_t size, SparsePart& part) {
   if (run >= size || next + run >= size) refuse("an index beyond the end");
   part.index.push_back(static_cast<uint32_t>(next + run));

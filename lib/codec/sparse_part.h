@@ -1,4 +1,4 @@
-// Sparse parts: the selected values of a gradient, with their indices, and three ways to write them.  Used by
+// Sparse parts: the selected values of a gradient with their indices, and four encodings of them.  Used by
 // the codecs threshold and top_k, by Deep Gradient Compression and by exchanges.
 //
 //   index32      index:u32[k] value:f32[k]
@@ -6,9 +6,10 @@
 //   varint       k:varint run:varint[k] value:f32[k]
 //   varint_f16   k:varint run:varint[k] value:f16[k]
 //
-// A run is the number of values between a selected one and the one before it, or the beginning.  A run of 16
-// bits that is 65535 stands for so many values and none selected after them: the next run goes on.  Runs end
-// with the first one after which 2 r + 4 k is the number of bytes, k being the runs other than 65535.
+// A run is the number of values between a selected value and the selected value before it, or the beginning.
+// A 16-bit run of 65535 stands for 65535 values with no selected value behind them: the next run continues
+// it.  The runs end with the first one after which 2 r + 4 k is the number of bytes, where k is the number of
+// runs other than 65535.
 #ifndef PS_CODEC_SPARSE_PART_H_
 #define PS_CODEC_SPARSE_PART_H_
 
@@ -21,7 +22,7 @@
 
 namespace ps {
 
-// Indices ascend, and are all different.
+// Indices are strictly ascending.
 struct SparsePart {
   std::vector<uint32_t> index;
   std::vector<float> value;
@@ -31,7 +32,8 @@ struct SparsePart {
   bool operator==(const SparsePart&) const = default;
 };
 
-inline constexpr uint64_t kMaxSparseSize = uint64_t{1} << 31;  // values of what parts are selected from
+inline constexpr uint64_t kMaxSparseSize = uint64_t{1}
+                                           << 31;  // the most values from which a part is selected
 
 enum class SparseEncoding { kIndex32, kRun16, kVarint, kVarintF16 };
 inline constexpr SparseEncoding kSparseEncodings[] = {SparseEncoding::kIndex32, SparseEncoding::kRun16,
@@ -42,14 +44,14 @@ inline constexpr SparseEncoding kSparseEncodings[] = {SparseEncoding::kIndex32, 
 std::vector<std::string> sparse_encoding_names();
 SparseEncoding find_sparse_encoding(std::string_view name);
 
-// Rounds values to what the encoding can hold.
+// Rounds values to the precision of the encoding.
 void round_values(SparseEncoding encoding, std::span<float> values);
 
 // Appends the part to `bytes`.
 void encode_sparse(SparseEncoding encoding, const SparsePart& part, std::string& bytes);
 
-// part <- what encode_sparse wrote of a part of [0, size).  Throws kCorrupt for bytes that it cannot have
-// written, of which values that are not finite are some.
+// part <- decoded bytes, which encode_sparse made from a part of [0, size).  Throws kCorrupt for bytes that
+// it cannot have made, for instance with values that are not finite.
 void decode_sparse(SparseEncoding encoding, std::string_view bytes, uint64_t size, SparsePart& part);
 
 }  // namespace ps

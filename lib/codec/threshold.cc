@@ -72,7 +72,7 @@ class ThresholdCodec final : public Codec {
     }
   }
 
-  static constexpr size_t kChunk = 1 << 16;  // values looked at by one call
+  static constexpr size_t kChunk = 1 << 16;  // values of one call of the kernel
 
   const float tau_;
   SparsePart found_;

@@ -5,7 +5,7 @@
 
 namespace ps {
 
-// Each level's: lib/codec/kernels/table.cc.
+// The table of each level is in lib/codec/kernels/table.cc.
 #define PS_DECLARE(level)                    \
   namespace level {                          \
   extern const VectorKernels kVectorKernels; \

@@ -7,9 +7,9 @@
 
 namespace ps {
 
-inline constexpr uint32_t kInfiniteSize = 0x7f800000;  // and NaNs are above
+inline constexpr uint32_t kInfiniteSize = 0x7f800000;  // sizes of NaNs are larger
 
-// Those of cpu_level().
+// Returns the kernels of cpu_level().
 const VectorKernels& vector_kernels();
 
 }  // namespace ps

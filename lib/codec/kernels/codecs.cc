@@ -1,4 +1,4 @@
-// The row codecs of one level.  codec/row_codec.h says what they make.
+// The row codecs of one level. codec/row_codec.h describes their formats.
 #include "codec/kernels/half.h"
 #include "codec/kernels/kernels.h"
 
@@ -10,13 +10,13 @@ namespace {
   return y < x ? y : x;
 }
 
-// What adding up left, when it is a number.
+// Returns the rounding error sum - rounded, or zero if it is not finite.
 [[gnu::always_inline]] inline float rest(float sum, float rounded) {
   const float difference = sum - rounded;
   return (bits_of(difference) & ~kSign) < kInfinity ? difference : 0;
 }
 
-// A codec encodes and decodes some rows, and takes what it made of values off them.
+// A codec encodes and decodes some rows, and subtracts the decoded values from the original ones.
 struct FloatRows {
   static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
     __builtin_memcpy(encoded, values, static_cast<uint64_t>(rows * cols) * sizeof(float));
@@ -32,7 +32,7 @@ struct FloatRows {
 
 template <class Format>
 struct HalfRows {
-  typedef uint16_t Coded __attribute__((may_alias, aligned(1)));  // a frame may put them anywhere
+  typedef uint16_t Coded __attribute__((may_alias, aligned(1)));  // in a frame they may be unaligned
 
   static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
     Coded* out = reinterpret_cast<Coded*>(encoded);
@@ -70,7 +70,7 @@ struct ByteRows {
  private:
   static constexpr float kSteps = 127;
 
-  // Largest size in the row; that of infinities and NaN is above that of all numbers.
+  // Returns the largest size in the row; sizes of infinities and NaN are above those of all numbers.
   static uint32_t largest_size(const float* values, int64_t cols) {
     uint32_t largest = 0;
     for (int64_t j = 0; j < cols; ++j) {
@@ -80,8 +80,8 @@ struct ByteRows {
     return largest;
   }
 
-  // A row whose scale would be subnormal is zero, and 127 times the largest scale is a number.  1.5 x 2^23
-  // has the last bit 1: adding it rounds to whole numbers, ties to even.
+  // A row whose scale would be subnormal becomes zero, and 127 times the largest scale is finite.  The last
+  // bit of 1.5 x 2^23 has the value 1: adding it rounds to whole numbers, ties to even.
   static void encode_row(const float* values, int64_t cols, char* encoded) {
     constexpr float kRounder = 0x1.8p23f, kSmallestScale = 0x1p-126f, kLargestScale = 0x1.0204060000000p+121f;
     const uint32_t size = largest_size(values, cols);
@@ -115,8 +115,8 @@ struct ByteRows {
   }
 };
 
-// In groups of rows that stay in the first-level cache.  The sums lie in `error` until it is known what they
-// were rounded to.
+// Works on groups of rows that stay in the first-level cache: adds the values to `error`, encodes these sums,
+// and then subtracts the decoded values from them.
 template <class Rows>
 void encode_with_error(const float* values, float* error, int64_t rows, int64_t cols, char* encoded) {
   constexpr int64_t kValues = 2048;

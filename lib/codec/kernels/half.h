@@ -16,7 +16,7 @@ inline constexpr uint32_t kSign = 0x80000000, kInfinity = 0x7f800000;  // of a f
   return __builtin_bit_cast(float, bits);
 }
 
-// The size of a float, not above `largest`, and what is no number as it is.
+// Limits the size of a float to `largest`; infinities and NaN stay unchanged.
 [[gnu::always_inline]] inline uint32_t bounded_size(uint32_t size, uint32_t largest) {
   return size > largest && size < kInfinity ? largest : size;
 }

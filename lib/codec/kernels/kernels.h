@@ -6,14 +6,13 @@
 
 namespace ps {
 
-// Rows lie one behind the other, on both sides.  Encoded ones may lie at any address.
+// Rows are contiguous, encoded and decoded ones.  Encoded rows may be at any address.
 struct RowCodec {
   // encoded <- values [rows, cols]
   void (*encode)(const float* values, int64_t rows, int64_t cols, char* encoded);
 
-  // Error feedback (Seide et al., Interspeech 2014): encodes values + error, and keeps in `error`
-  // [rows, cols] what rounding took, for the next time.  Of what is not finite there is no error: it
-  // becomes zero.
+  // Error feedback (Seide et al., Interspeech 2014): encodes values + error, and sets `error` [rows, cols] to
+  // the rounding error, for the next call.  The error of a value that is not finite becomes zero.
   void (*encode_with_error)(const float* values, float* error, int64_t rows, int64_t cols, char* encoded);
 
   // values [rows, cols] <- encoded

@@ -1,4 +1,4 @@
-// Helpers of loops that compilers vectorise: sizes of floats, and 16 lanes.  Always inlined, since it is
+// Helpers of loops that compilers vectorise: sizes of floats, and 16 lanes.  Always inlined, since they are
 // compiled for several levels.
 #ifndef PS_CODEC_KERNELS_LANES_H_
 #define PS_CODEC_KERNELS_LANES_H_
@@ -11,7 +11,7 @@ namespace ps::PS_CPU_NAMESPACE {
 
 inline constexpr int64_t kLanes = 16;
 
-// As a signed number, which every level compares in one instruction.
+// Returns the size of a float as a signed number, since every level can compare these in one instruction.
 [[gnu::always_inline]] inline int32_t size_of(float x) {
   return static_cast<int32_t>(bits_of(x) & ~kSign);
 }

@@ -1,5 +1,5 @@
 // The vector kernels of one level, declared for its table.  Each source of this folder holds some of them;
-// codec/kernels/vector_kernels.h says what they do.
+// codec/kernels/vector_kernels.h documents them.
 #ifndef PS_CODEC_KERNELS_LEVEL_H_
 #define PS_CODEC_KERNELS_LEVEL_H_
 

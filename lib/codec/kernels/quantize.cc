@@ -1,4 +1,4 @@
-// Values to few bits, and back.
+// Kernels that encode values in few bits, and decode them.
 #include "codec/kernels/lanes.h"
 #include "codec/kernels/level.h"
 
@@ -6,10 +6,10 @@ namespace ps::PS_CPU_NAMESPACE {
 
 namespace {
 
-constexpr float kRounder = 0x1.8p23f;  // its last bit is 1: adding it rounds to whole numbers, ties to even
+constexpr float kRounder = 0x1.8p23f;  // its last bit has value 1: adding it rounds to integers, ties to even
 
-// 32 bits from two words and an index: a multiplicative hash of the index, mixed twice.  Philox gives the
-// words, a pair for each block; within it numbers only have to be unrelated to the values.
+// 32 bits from two words and an index: a multiplicative hash of the index, mixed twice.  Philox gives a pair
+// of words for each block; within a block, the numbers need only be unrelated to the values.
 [[gnu::always_inline]] inline uint32_t mix(uint32_t index, uint32_t first, uint32_t second) {
   uint32_t x = index * 0x9E3779B9u + first;
   x = (x ^ x >> 16) * 0x21F0AAADu + second;
@@ -42,7 +42,7 @@ struct SignSums {
   int32_t num_negative[kLanes];
 };
 
-// 16 values that are bit `bit` of the words.
+// Adds the signs of 16 values as bit `bit` of the 16 words.
 [[gnu::always_inline]] inline void add_signs(const float* values, int64_t bit, SignSums& sums,
                                              uint32_t* words) {
   for (int64_t l = 0; l < kLanes; ++l) {
@@ -61,8 +61,8 @@ struct SignSums {
 
 }  // namespace
 
-// 16 bits of chance: with 8 of the value's own sum they are what a float holds exactly, so that no sum
-// reaches 256.
+// Uses 16 random bits: a sum of an 8-bit value and a 16-bit fraction is exact in a float, so no sum is
+// rounded up to 256.
 void round_bytes(const float* __restrict values, int64_t n, float scale, const uint32_t random[4],
                  signed char* __restrict out) {
   const uint32_t first = random[0] ^ random[2], second = random[1] ^ random[3];

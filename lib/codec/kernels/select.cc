@@ -1,8 +1,9 @@
-// Values above a threshold, and the step of DGC that makes such values.
+// Kernels that collect values above a threshold, and the step of DGC that computes such values.
 //
-// Of a thousand values one is selected: a block of 128 is looked at one by one only when its largest size,
-// which takes an instruction for each register, reaches the threshold.  A block with many is written without
-// branches.
+// About one value in a thousand is selected.  Therefore the kernel first computes the largest size of a block
+// of 128 values, which takes one instruction a register, and looks at the values one by one only if that
+// reaches the threshold.  It then writes all of them without branches, advancing the output only past
+// selected ones.
 #include "codec/kernels/lanes.h"
 #include "codec/kernels/level.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int64_t kBlock = 128;
 
-// Appends those of a block that reach the threshold.
+// Appends the values of a block that reach the threshold.
 [[gnu::always_inline]] inline int64_t collect_block(const float* values, int64_t n, uint32_t first,
                                                     int32_t least, Collected out, int64_t count) {
   for (int64_t i = 0; i < n; ++i) {

@@ -1,4 +1,4 @@
-// What the files of this folder share: how an entry is written, and costs of one value per example.
+// Shared by the files of this folder: makes entries, and has the base of costs of one value per example.
 #ifndef PS_MODEL_COSTS_COST_ENTRY_H_
 #define PS_MODEL_COSTS_COST_ENTRY_H_
 
@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// The entry of a class template that is made from (Options, CostInput).
+// Makes the entry of a class template that is constructed from (Options, CostInput).
 template <class Options, template <class> class CostOf>
 constexpr CostEntry cost_entry(std::string_view name, std::string_view help) {
   return {{name, help, []() -> const AnySpec& { return Options::spec(); }},

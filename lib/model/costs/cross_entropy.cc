@@ -73,7 +73,7 @@ class CrossEntropy final : public Cost<T> {
     return -weight * std::log(probability);
   }
 
-  // Catches, at the first batch, a job whose author forgot the softmax.
+  // Reports, at the first batch, a job whose author forgot the softmax.
   static void check_probabilities(Matrix<const T> scores, const Batch& batch) {
     constexpr T kRounding = T(1e-3);
     for (int64_t b = 0; b < scores.rows; ++b) {

@@ -15,7 +15,7 @@ namespace ps {
 
 namespace {
 
-// The examples of a batch by group: those of one group lie together, each group in the order of the batch.
+// The examples of a batch sorted by group, within each group in the order of the batch.
 struct Groups {
   std::vector<size_t> order;         // [B], examples
   std::vector<size_t> begins, ends;  // [B], by place in `order`: the group's places are [begin, end)
@@ -42,7 +42,7 @@ class Ranking final : public Cost<T> {
  public:
   Ranking(const CostOptions&, const CostInput& input) { expect_one_value("ranking", input); }
 
-  // Every example goes through its own pairs, so that each sum has one writer and one order.
+  // Each example loops over its own pairs, so that each sum has a single writer and a fixed order.
   void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {
     constexpr int64_t kBlockExamples = 16;

@@ -1,4 +1,4 @@
-// Sums of millions of terms that lose nothing: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur
+// Sums of millions of terms without loss of precision: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur
 // Summation endlicher Summen", 1974.  So a mean does not depend on the order of the examples, to rounding.
 #ifndef PS_MODEL_EVALUATORS_COMPENSATED_SUM_H_
 #define PS_MODEL_EVALUATORS_COMPENSATED_SUM_H_
@@ -21,7 +21,7 @@ struct CompensatedSum {
     lost += other.lost;
   }
 
-  // Once a term was infinite, what was lost is NaN, and of no account.
+  // Once a term was infinite, `lost` is NaN and must be ignored.
   double value() const { return std::isfinite(sum) ? sum + lost : sum; }
 };
 

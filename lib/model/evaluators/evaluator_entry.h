@@ -1,4 +1,4 @@
-// What the files of this folder share: how an entry is written, and what a prediction decides.
+// Shared by the files of this folder: makes entries, and turns predictions into decisions.
 #ifndef PS_MODEL_EVALUATORS_EVALUATOR_ENTRY_H_
 #define PS_MODEL_EVALUATORS_EVALUATOR_ENTRY_H_
 
@@ -15,14 +15,14 @@ struct NoEvaluatorOptions {
   static const ObjectSpec<NoEvaluatorOptions>& spec();
 };
 
-// For measures of decisions.
+// Options of evaluators that compare predictions with a threshold.
 struct ThresholdOptions {
   double threshold = 0.5;
 
   static const ObjectSpec<ThresholdOptions>& spec();
 };
 
-// The entry of a class that is made from (Options, cols).
+// Makes the entry of a class that is constructed from (Options, cols).
 template <class Options, class EvaluatorType>
 constexpr EvaluatorEntry evaluator_entry(std::string_view name, std::string_view help) {
   return {{name, help, []() -> const AnySpec& { return Options::spec(); }},
@@ -31,7 +31,7 @@ constexpr EvaluatorEntry evaluator_entry(std::string_view name, std::string_view
           }};
 }
 
-// The class of the largest prediction, the first of equal ones; -1 when a prediction is NaN.
+// Returns the class of the largest prediction, the first one in case of a tie; -1 when a prediction is NaN.
 int64_t predicted_class(std::span<const float> prediction);
 
 }  // namespace ps

@@ -10,8 +10,8 @@ namespace ps {
 
 namespace {
 
-// The share of examples whose class is not the largest prediction; of one prediction, those on the wrong side
-// of the threshold.  A prediction that is NaN is wrong.
+// The share of examples whose class is not the largest prediction; with a single prediction, the share on the
+// wrong side of the threshold.  A NaN prediction is wrong.
 class ClassificationError final : public WeightedMean {
  public:
   ClassificationError(const ThresholdOptions& options, int64_t)

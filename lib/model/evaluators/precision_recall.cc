@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-// Weights of the examples that a class took rightly, took wrongly, and missed.
+// Weights of the true positives, false positives and false negatives of a class.
 struct Counts {
   CompensatedSum hit, false_alarm, miss;
 };
@@ -26,9 +26,9 @@ double f1(const Counts& counts) {
   return hits / (hits + counts.false_alarm.value() + counts.miss.value());
 }
 
-// Of one or two predictions per example, those of class 1 (by threshold, of the only prediction or the
-// second); of more, the unweighted mean over the classes that are the label or the prediction of any example,
-// where what is undefined counts 0.
+// With one or two predictions per example: precision and recall of class 1, by comparing the only or the
+// second prediction with the threshold.  With more: the unweighted mean over the classes that are the label
+// or the prediction of at least one example; undefined values count as 0.
 class PrecisionRecall final : public Evaluator {
  public:
   PrecisionRecall(const ThresholdOptions& options, int64_t cols)
@@ -87,7 +87,7 @@ class PrecisionRecall final : public Evaluator {
   }
 
  private:
-  // Class -1 is none of those counted.
+  // Class -1 stands for none of the counted classes: a NaN prediction, or the negative class.
   void count(int64_t label, int64_t predicted, double weight) {
     if (predicted >= 0 && predicted == label) return counts_[static_cast<size_t>(label)].hit.add(weight);
     if (predicted >= 0) counts_[static_cast<size_t>(predicted)].false_alarm.add(weight);
@@ -99,7 +99,7 @@ class PrecisionRecall final : public Evaluator {
     CompensatedSum sum;
     double seen = 0;
     for (const Counts& counts : counts_) {
-      if (std::isnan(f1(counts))) continue;  // neither label nor prediction of any example
+      if (std::isnan(f1(counts))) continue;  // the class is neither label nor prediction of any example
       double value = measure(counts);
       sum.add(std::isnan(value) ? 0 : value);
       seen += 1;

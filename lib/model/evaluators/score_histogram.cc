@@ -9,7 +9,7 @@
 
 namespace ps {
 
-// A number with the order of the score; equal scores (0 and -0, all NaN) have the same.
+// Maps a score to an integer of the same order; equal scores (0 and -0, all NaN) have the same integer.
 static uint32_t key_of(float score) {
   if (std::isnan(score)) return 0;
   uint32_t bits = std::bit_cast<uint32_t>(score == 0 ? 0.0f : score);
@@ -39,7 +39,8 @@ void ScoreHistogram::clear() {
   pending_.clear();
 }
 
-// Each negative example loses to the positives above it, and half to those beside it.
+// Sums for each negative example the weight of the positives above it, and half the weight of the positives
+// with the same score.
 double ScoreHistogram::area() const {
   compact();
   double won = 0, negative_below = 0;
@@ -97,7 +98,7 @@ void ScoreHistogram::compact() const {
   absorb(sorted);
 }
 
-// Merges from the back, in place; then sums entries of the same key.
+// Merges from the back, in place; then adds up entries of the same key.
 void ScoreHistogram::absorb(std::span<const Entry> sorted) const {
   size_t old = entries_.size(), added = sorted.size(), place = old + added;
   if (place > entries_.capacity()) entries_.reserve(std::min(2 * place, max_scores_ + kPending));
@@ -119,9 +120,9 @@ void ScoreHistogram::absorb(std::span<const Entry> sorted) const {
   if (entries_.size() > max_scores_) coarsen();
 }
 
-// Puts neighbours together while their share of all positives plus that of all negatives is at most 8 /
-// max_scores_. The shares of any two neighbours in the result exceed that, and all shares sum to 2, so at
-// most half of max_scores_ are left.  Each takes the key of its heaviest part.
+// Merges neighbours while their share of all positives plus their share of all negatives is at most 8 /
+// max_scores_.  The shares of any two neighbours in the result exceed that, and all shares sum to 2, so at
+// most half of max_scores_ entries remain.  A merged entry has the key of its heaviest part.
 void ScoreHistogram::coarsen() const {
   const Totals all = totals();
   const double limit = 8.0 / static_cast<double>(max_scores_);

@@ -1,10 +1,11 @@
-// ScoreHistogram: how much positive and negative weight each score has, and the area under the ROC curve that
-// follows.  Used by auc.
+// ScoreHistogram: the weights of positive and negative examples at each score, and the area under the ROC
+// curve.  Used by auc.
 //
-// Exact, and independent of the order of the examples, up to kMaxScores distinct scores.  Beyond, neighbours
-// are put together, the lightest first, so that the area stays within 1e-4 for any distribution and number of
-// examples: what is put together is at most 8 / kMaxScores of all positives and negatives, an example's score
-// moves only when it joins something heavier, so at most log2 times that, and moves up and down cancel.
+// Exact, and independent of the order of the examples, up to kMaxScores distinct scores.  Beyond that,
+// neighbouring scores are merged, the lightest first.  The error of the area stays below 1e-4 for any
+// distribution and number of examples: a merged entry has at most 8 / kMaxScores of all positives and
+// negatives, the score of an example changes only when it joins a heavier entry, so at most log2 times as
+// much, and changes up and down cancel out.
 #ifndef PS_MODEL_EVALUATORS_SCORE_HISTOGRAM_H_
 #define PS_MODEL_EVALUATORS_SCORE_HISTOGRAM_H_
 
@@ -25,13 +26,13 @@ class ScoreHistogram {
 
   explicit ScoreHistogram(size_t max_scores = kMaxScores) : max_scores_(max_scores) {}
 
-  // NaN counts as lower than every number.  Examples without a positive, finite weight are left out.
+  // NaN counts as lower than every number.  Examples whose weight is not positive and finite are ignored.
   void add(float score, bool positive, float weight);
   void merge(const ScoreHistogram& other);
   void clear();
 
-  // The probability that a positive example scores higher than a negative one, ties counting half, each drawn
-  // by weight.  NaN when there are none of a class.
+  // Returns the probability that a random positive example scores higher than a random negative one, both
+  // drawn by weight, where ties count half.  NaN when a class has no examples.
   double area() const;
 
   // count:u64, then count x { key:u32 positive:f64 negative:f64 } by ascending key.
@@ -42,7 +43,7 @@ class ScoreHistogram {
   static constexpr size_t kPending = size_t{1}
                                      << 17;  // sorting them costs what merging them into the rest does
 
-  // Weights of a score; keys have the order of the scores.
+  // The weights at a score; keys have the order of the scores.
   struct Entry {
     uint32_t key;
     double positive, negative;
@@ -62,7 +63,7 @@ class ScoreHistogram {
 
   const size_t max_scores_;
 
-  // The same information in two forms: what was added last is in pending_, until compact() moves it.
+  // Weights are in one of two places: recently added examples are in pending_ until compact() moves them.
   mutable std::vector<Entry> entries_;  // by ascending key
   mutable std::vector<Pending> pending_;
 };

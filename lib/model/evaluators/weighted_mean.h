@@ -12,7 +12,7 @@
 
 namespace ps {
 
-// A measure made of the sum of weight x term over the examples, and the sum of the weights.
+// A measure computed from the sum of weight x term over the examples, and the sum of the weights.
 class WeightedMean : public Evaluator {
  public:
   explicit WeightedMean(std::string name) : name_(std::move(name)) {}
@@ -27,7 +27,7 @@ class WeightedMean : public Evaluator {
  protected:
   virtual double term(std::span<const float> prediction, float label) const = 0;
 
-  // The measure; the mean unless said otherwise.
+  // Returns the measure; the mean unless overridden.
   virtual double value(double total, double weight) const { return total / weight; }
 
  private:
@@ -35,8 +35,8 @@ class WeightedMean : public Evaluator {
   CompensatedSum total_, weight_;
 };
 
-// The state of sums in checkpoints: sum:f64 lost:f64.  load_weight throws kCorrupt for what no weights sum
-// to.
+// The state of sums in checkpoints: sum:f64 lost:f64. load_weight throws kCorrupt for a value that cannot be
+// a sum of weights.
 void save_sum(const CompensatedSum& sum, std::string& out);
 CompensatedSum load_sum(ByteReader& in);
 CompensatedSum load_weight(ByteReader& in);
