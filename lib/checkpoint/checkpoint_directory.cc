@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "step-";
 
-// All folders named after a step, whole or not.
+// The steps of all folders named after one, whole or not.
 std::vector<int64_t> all_steps(const std::string& directory) {
   std::vector<int64_t> steps;
   if (!is_directory(directory)) return steps;
@@ -29,7 +29,8 @@ std::string latest_text(const Latest& latest) {
   return cat(latest.folder, " ", checksum_text(latest.checksum), "\n");
 }
 
-// A folder whose manifest is gone is no checkpoint, also when the rest of it is still being removed.
+// Removes the manifest first: without it the folder is no checkpoint, even if removing the rest is
+// interrupted.
 void remove_checkpoint(FileSystem& files, const std::string& folder) {
   files.remove(join_path(folder, kManifestFile));
   files.remove(folder);
@@ -111,7 +112,7 @@ void prune_checkpoints(FileSystem& files, const std::string& directory, int64_t 
     ++count;
     keep_with_base(*at, *manifest);
   }
-  // The newest first: whoever reads one is about to read what it builds on.
+  // Goes from the newest to the oldest: a process that reads an increment is about to open its base.
   for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
     if (kept.contains(step_folder(*at))) continue;
     const std::string folder = join_path(directory, step_folder(*at));
@@ -123,7 +124,7 @@ void prune_checkpoints(FileSystem& files, const std::string& directory, int64_t 
   }
 }
 
-// What LATEST names, if that is there and its manifest is the one that LATEST means.
+// Returns the checkpoint that LATEST names, if it exists and its manifest has the checksum of LATEST.
 static std::optional<Latest> trusted_latest(const std::string& directory,
                                             const std::function<void(const Error&)>& note) {
   try {

@@ -21,41 +21,40 @@ inline constexpr const char* kLatestFile = "LATEST";
 // "step-000012000"
 std::string step_folder(int64_t step);
 
-// The step of a folder of that name; nothing for any other.
+// Returns the step of a folder with such a name; nullopt for any other name.
 std::optional<int64_t> step_of_folder(std::string_view name);
 
-// The steps of all folders of that name that have a manifest, ascending; empty when there is no such
-// directory.
+// Returns the steps of all such folders that have a manifest, ascending; empty when the directory does not
+// exist.
 std::vector<int64_t> checkpoint_steps(const std::string& directory);
 
-// The manifest of the checkpoint at that step; nothing when there is none, or it is damaged.
+// Returns the manifest of the checkpoint at that step; nullopt when there is none, or it is damaged.
 std::optional<Manifest> whole_manifest(const std::string& directory, int64_t step);
 
-// What LATEST names.  `folder` is a name within the directory.
+// The contents of LATEST.  `folder` is a name within the directory.
 struct Latest {
   std::string folder;
-  uint64_t checksum = 0;  // of its manifest
+  uint64_t checksum = 0;  // checksum of its manifest
 };
 
-// Nothing when there is no LATEST; throws kCorrupt when it is damaged.
+// Returns nullopt when there is no LATEST; throws kCorrupt when it is damaged.
 std::optional<Latest> read_latest(const std::string& directory);
 
-// Makes an empty folder for a checkpoint of this step, whatever was there before, and returns its path.
+// Makes an empty folder for a checkpoint of this step, removing an older one, and returns its path.
 std::string begin_checkpoint(FileSystem& files, const std::string& directory, int64_t step);
 
-// Makes the files of a checkpoint, all synced, count: syncs their folder, writes the manifest and then
-// LATEST.
+// Commits a checkpoint whose files are all synced: syncs their folder, writes the manifest and then LATEST.
 void commit_checkpoint(FileSystem& files, const std::string& directory, const Manifest& manifest);
 
-// Removes all checkpoints but the newest `keep` up to `step`, and what those build on.  Those after `step`
-// are of a future that was given up.  What somebody reads stays until the next time.  Call it once the
-// checkpoint of `step` counts.
+// Removes all checkpoints except the newest `keep` up to `step` and the bases of these.  Checkpoints after
+// `step` belong to a run that was rolled back, and are removed too.  A checkpoint that a process is reading
+// stays until the next call.  To be called once the checkpoint of `step` is committed.
 void prune_checkpoints(FileSystem& files, const std::string& directory, int64_t step, int keep);
 
-// The checkpoint that LATEST names, or, when that is damaged, the newest of the others that is whole.  `read`
-// reads all of it that counts and throws kCorrupt or kUnavailable where it is damaged; other errors end the
-// search.  `on_damage` is told of each damage.  Throws kUsage when the directory holds no checkpoint,
-// kCorrupt when all are damaged: the first damage.
+// Opens the checkpoint that LATEST names, or, if that is damaged, the newest other checkpoint that is whole.
+// `read` must read all data that the caller needs, and throw kCorrupt or kUnavailable for damage; other
+// errors end the search.  Calls `on_damage` for each damage.  Throws kUsage when the directory holds no
+// checkpoint; kCorrupt, with the first damage, when all are damaged.
 std::unique_ptr<CheckpointReader> open_newest_checkpoint(
     const std::string& directory, const std::function<void(const CheckpointReader&)>& read,
     const std::function<void(const Error&)>& on_damage);

@@ -58,7 +58,7 @@ bool is_part_of_section(uint32_t id) {
          id == kGoneChunk;
 }
 
-// Splits BLOB; throws kCorrupt without a place.
+// Splits a BLOB chunk into name and bytes.  Throws kCorrupt without file and offset.
 std::string_view state_piece(std::string_view chunk, std::string& name) {
   ByteReader in(chunk);
   name = in.get_bytes(in.get<uint32_t>());

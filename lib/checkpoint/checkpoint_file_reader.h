@@ -1,4 +1,4 @@
-// CheckpointFileReader: reads what CheckpointFileWriter wrote.  Used by CheckpointReader.
+// CheckpointFileReader: reads a file that CheckpointFileWriter has written.  Used by CheckpointReader.
 #ifndef PS_CHECKPOINT_CHECKPOINT_FILE_READER_H_
 #define PS_CHECKPOINT_CHECKPOINT_FILE_READER_H_
 
@@ -16,17 +16,17 @@ namespace ps {
 // Constant after construction: any threads may read.
 class CheckpointFileReader {
  public:
-  // Throws as ChunkReader does, and kCorrupt when the file's parts make no sense.
+  // Throws as ChunkReader does, and kCorrupt when the chunks of the file are inconsistent.
   explicit CheckpointFileReader(const std::string& path);
 
   const ChunkReader& chunks() const { return chunks_; }
   const std::vector<std::string>& states() const { return state_names_; }
 
-  // The section of this partition, or null.
+  // Returns the section of this partition, or null.
   const Section* section(const std::string& table, uint32_t partition) const;
 
-  // Rows and deletions of a section that is there; the file must outlive the cursors.  Cursors of one thread
-  // may share buffers; without, all rows are read ahead.
+  // Rows and deletions of an existing section.  The file must outlive the cursors.  Cursors of one thread may
+  // share buffers; a cursor without `buffers` reads all rows ahead.
   std::unique_ptr<RowCursor> rows(const Section& section,
                                   std::shared_ptr<ChunkBuffers> buffers = nullptr) const;
   std::unique_ptr<KeyCursor> gone(const Section& section) const;
@@ -36,7 +36,7 @@ class CheckpointFileReader {
  private:
   struct Place {
     Section section;
-    size_t begin, end;  // chunks after SECT
+    size_t begin, end;  // range of the chunks after SECT
   };
 
   void add_section(size_t chunk, ChunkBuffers& buffers);
@@ -46,7 +46,7 @@ class CheckpointFileReader {
   ChunkReader chunks_;
   std::vector<Place> sections_;
   std::vector<std::string> state_names_;
-  std::map<std::string, std::vector<size_t>> states_;  // chunks
+  std::map<std::string, std::vector<size_t>> states_;  // chunk numbers of each state
 };
 
 }  // namespace ps

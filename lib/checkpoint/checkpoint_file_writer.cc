@@ -9,14 +9,14 @@
 
 namespace ps {
 
-// Goes through the rows of the base beside those that are written: what is new or differs is kept, and what
-// is no more is remembered.
+// Compares the written rows with the rows of the base by walking both in key order: keeps rows that are new
+// or differ, and collects the keys of the base that are gone.
 class CheckpointFileWriter::Increment {
  public:
   Increment(const TableLayout& layout, std::unique_ptr<RowCursor> base)
       : layout_(layout), cursor_(std::move(base)), base_(cursor_.get()) {}
 
-  // The rows that differ from the base, good until the next call.
+  // Returns the rows that differ from the base, valid until the next call.
   const RowBlock& compare(const RowBlock& rows) {
     changed_.clear();
     for (size_t i = 0; i < rows.size(); ++i) {
@@ -30,7 +30,7 @@ class CheckpointFileWriter::Increment {
     return changed_;
   }
 
-  // All that is left of the base is no more.
+  // Returns the gone keys; all remaining keys of the base are among them.
   const std::vector<uint64_t>& finish() {
     while (base_.valid()) drop();
     return gone_;
@@ -90,7 +90,7 @@ void CheckpointFileWriter::end_section() {
   increment_.reset();
 }
 
-// BLOB := name_bytes:u32 name bytes: pieces of one state follow each other.
+// BLOB := name_bytes:u32 name bytes.  A long state is several consecutive chunks.
 void CheckpointFileWriter::state(const std::string& name, std::string_view bytes) {
   constexpr size_t kPieceBytes = 1 << 20;
   end_section();

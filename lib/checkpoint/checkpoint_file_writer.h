@@ -1,5 +1,5 @@
-// CheckpointFileWriter: writes one file of a checkpoint: sections of rows, and states: bytes by name whose
-// meaning is their owner's.
+// CheckpointFileWriter: writes one file of a checkpoint: sections of rows, and states, which are named byte
+// strings that only their owners interpret.  Used by Checkpointer and by shards.
 #ifndef PS_CHECKPOINT_CHECKPOINT_FILE_WRITER_H_
 #define PS_CHECKPOINT_CHECKPOINT_FILE_WRITER_H_
 
@@ -15,11 +15,11 @@ namespace ps {
 
 class CheckpointReader;
 
-// Where one process writes a checkpoint.
+// The place of a checkpoint that one process writes.
 struct CheckpointTarget {
-  std::string folder;  // of the checkpoint; it is there
+  std::string folder;  // existing folder of the checkpoint
   ChunkWriting writing;
-  const CheckpointReader* base = nullptr;  // a full checkpoint, against which sparse tables are incremental
+  const CheckpointReader* base = nullptr;  // full checkpoint to which sparse tables are incremental, or null
 };
 
 // One owner thread; several may write different files of one checkpoint.  Throws as ChunkWriter does.
@@ -29,17 +29,17 @@ class CheckpointFileWriter {
   CheckpointFileWriter(const CheckpointTarget& target, const std::string& name);
   ~CheckpointFileWriter();
 
-  // What rows() then adds belongs to this partition of this table.  Every partition of a sparse table that
-  // has rows, or that has some in the base, must come once in a checkpoint.
+  // Begins a section: the following calls of rows() add to this partition of this table.  Every partition of
+  // a sparse table that has rows, or has some in the base, must have one section in a checkpoint.
   void begin(const TableLayout& layout, uint32_t partition);
 
-  // Rows whose keys are above those before.  Of an increment, only those that differ from the base are
+  // Adds rows whose keys are above all keys before.  In an increment, only rows that differ from the base are
   // written.
   void rows(const RowBlock& rows);
 
   void state(const std::string& name, std::string_view bytes);
 
-  // Table of contents, sync.
+  // Writes the table of contents, and syncs the file.
   FileEntry finish();
 
  private:
@@ -51,7 +51,7 @@ class CheckpointFileWriter {
   const CheckpointTarget& target_;
   ChunkWriter writer_;
   FileEntry entry_;
-  std::unique_ptr<Increment> increment_;  // of the section begun last; null when it is whole
+  std::unique_ptr<Increment> increment_;  // of the section begun last; null if that is full
 };
 
 }  // namespace ps

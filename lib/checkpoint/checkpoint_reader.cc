@@ -11,7 +11,8 @@ namespace {
 
 constexpr uint64_t kMaxManifestBytes = 256 << 20;
 
-// What a section says of its table, without the names that only the manifest has.
+// Returns a layout without the names of statistics, which only the manifest has, to compare it with a
+// section's.
 TableLayout without_names(TableLayout layout) {
   layout.statistics.assign(layout.statistics.size(), "");
   return layout;
@@ -65,7 +66,7 @@ bool CheckpointReader::has(const TableLayout& layout, uint32_t partition) const 
   return own != nullptr && *own == layout && sections_.contains({layout.name, partition});
 }
 
-// Opens the file when it is first needed, and holds it against the manifest.
+// Opens the file when it is first needed, and compares it with the manifest.
 const CheckpointFileReader& CheckpointReader::file(size_t index) const {
   OpenFile& open = files_[index];
   std::lock_guard lock(open.mutex);
@@ -134,7 +135,7 @@ void CheckpointReader::verify_states() const {
   for (const auto& [name, index] : states_) file(index).state(name);
 }
 
-// The rows of each section must be as many as the manifest says; read alone, without the base.
+// Checks that a section has as many rows as the manifest says.  Reads the section alone, without the base.
 void CheckpointReader::verify_rows(const SectionEntry& entry,
                                    const std::shared_ptr<ChunkBuffers>& buffers) const {
   const CheckpointFileReader& own = file(sections_.at({entry.table, entry.partition}));

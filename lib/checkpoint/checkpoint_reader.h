@@ -1,4 +1,4 @@
-// CheckpointReader: a whole checkpoint: its tables, their rows, its states.  Used to resume, and by
+// CheckpointReader: reads a checkpoint: its tables, their rows, its states.  Used to resume, and by
 // ps-ckpt2model.
 #ifndef PS_CHECKPOINT_CHECKPOINT_READER_H_
 #define PS_CHECKPOINT_CHECKPOINT_READER_H_
@@ -18,12 +18,12 @@
 
 namespace ps {
 
-// Any threads may read.  Damage throws kCorrupt "file: … offset …: what is wrong".  While it is there, the
-// checkpoint is not removed as an old one is, nor what it builds on.
+// Any threads may read.  Damage throws kCorrupt "file: … offset …: reason".  While the object exists, neither
+// the checkpoint nor its base is removed as an old one.
 class CheckpointReader {
  public:
-  // Reads the manifest of a folder step-…, and those of what it builds on; files are opened as they are
-  // needed. Throws kUsage when there is no manifest, kCorrupt.
+  // Reads the manifest of a folder step-…, and that of its base; files are opened when they are needed.
+  // Throws kUsage when there is no manifest, kCorrupt when it is damaged.
   explicit CheckpointReader(const std::string& folder);
 
   const std::string& folder() const { return folder_; }
@@ -31,35 +31,35 @@ class CheckpointReader {
   uint64_t checksum() const { return checksum_; }
   const TableLayout* table(const std::string& name) const;  // or null
 
-  // Partitions of a table that have rows, or may have them, ascending.
+  // Returns the partitions of a table that have rows, or may have some, ascending.
   std::vector<uint32_t> partitions(const std::string& table) const;
 
-  // True when it has this partition of a table of this very layout.
+  // Returns true if it has this partition of a table of exactly this layout.
   bool has(const TableLayout& layout, uint32_t partition) const;
 
-  // How many rows it has of a partition, or a few more when it builds on another one.
+  // Returns the number of rows of a partition; for an increment, an upper bound of it.
   uint64_t max_rows(const std::string& table, uint32_t partition) const;
 
-  // The rows of one partition, keys ascending.  The checkpoint must outlive the cursor.  Many cursors of one
-  // thread are smaller when they share buffers; one that has its own reads ahead.
+  // Returns the rows of one partition, keys ascending.  The checkpoint must outlive the cursor.  Cursors of
+  // one thread take less memory if they share buffers; a cursor with buffers of its own reads ahead.
   std::unique_ptr<RowCursor> rows(const std::string& table, uint32_t partition,
                                   std::shared_ptr<ChunkBuffers> buffers = nullptr) const;
 
   std::vector<std::string> states() const;
   bool has_state(const std::string& name) const { return states_.contains(name); }
 
-  // Throws kCorrupt when there is none of this name.
+  // Returns a state.  Throws kCorrupt when there is none of this name.
   std::string state(const std::string& name) const;
 
-  // Reads every state.
+  // Reads and checks all states.
   void verify_states() const;
 
-  // Reads every byte that a restore would read and checks it against its checksums; with `rows`, also that
-  // all rows make sense.
+  // Reads every byte that a restore would read and checks it against its checksums; with `rows`, also checks
+  // that all rows are valid.
   void verify(ThreadPool& pool, bool rows) const;
 
  private:
-  enum class Part { kWhole, kBase };  // kBase: another builds on it, so that it must be a full one
+  enum class Part { kWhole, kBase };  // kBase: it is the base of another one, and must be full
   CheckpointReader(const std::string& folder, Part part);
 
   struct OpenFile {
@@ -76,7 +76,7 @@ class CheckpointReader {
   const ManifestLock lock_;
   Manifest manifest_;
   uint64_t checksum_ = 0;
-  std::unique_ptr<CheckpointReader> base_;  // null: this one is full
+  std::unique_ptr<CheckpointReader> base_;  // null: this checkpoint is full
   std::map<std::pair<std::string, uint32_t>, size_t> sections_;
   std::map<std::string, size_t> states_;
   mutable std::vector<OpenFile> files_;

@@ -19,7 +19,7 @@ constexpr int kVersion = 1;
 constexpr std::string_view kTailBegin = "  \"checksum\": \"", kTailEnd = "\"\n}\n";
 constexpr size_t kTailBytes = kTailBegin.size() + 16 + kTailEnd.size();
 
-// As the document has them.
+// The structs of the JSON document.
 struct SectionJson {
   std::string table;
   int64_t partition = 0, rows = 0, gone = 0;
@@ -141,7 +141,7 @@ uint64_t parse_checksum(const std::string& text) {
   return value;
 }
 
-// A plain name: nothing that leaves the folder.
+// Checks that a name is a plain file name, which cannot lead out of the folder.
 void check_name(const std::string& name) {
   if (!name.empty() && name[0] != '.' && name.find('/') == std::string::npos &&
       name.find('\0') == std::string::npos && name != kManifestFile) {

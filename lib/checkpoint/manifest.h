@@ -1,4 +1,5 @@
-// The manifest of a checkpoint: what makes its files one checkpoint.  ps-checkpoint(5).
+// The manifest of a checkpoint: the list of its files and tables, which makes them one checkpoint.
+// ps-checkpoint(5).
 #ifndef PS_CHECKPOINT_MANIFEST_H_
 #define PS_CHECKPOINT_MANIFEST_H_
 
@@ -17,12 +18,13 @@ namespace ps {
 
 inline constexpr const char* kManifestFile = "MANIFEST.json";
 
-// The rows that one file has of one partition of a table.  Of a dense table, partitions number its pieces.
+// The rows of one partition of a table in one file.  The partitions of a dense table are the numbers of its
+// parts.
 struct SectionEntry {
   std::string table;
   uint32_t partition = 0;
-  uint64_t rows = 0;  // in the file
-  uint64_t gone = 0;  // of its base, in an increment
+  uint64_t rows = 0;  // rows in the file
+  uint64_t gone = 0;  // in an increment: rows of the base that are gone
 
   bool operator==(const SectionEntry&) const = default;
 };
@@ -38,33 +40,34 @@ struct FileEntry {
 
 // A checkpoint that another one needs.
 struct BaseEntry {
-  std::string folder;     // beside its own
+  std::string folder;     // name of its folder, in the same directory
   uint64_t checksum = 0;  // of its manifest
 
   bool operator==(const BaseEntry&) const = default;
 };
 
 struct Manifest {
-  int64_t step = 0;                    // of the whole job
-  uint64_t generation = 0;             // of the processes that wrote it
-  std::optional<BaseEntry> base = {};  // of an increment: the full checkpoint that it changes
-  Json job = {};                       // what of the job file must be equal to go on
+  int64_t step = 0;                    // step of the whole job
+  uint64_t generation = 0;             // generation of the processes that wrote it
+  std::optional<BaseEntry> base = {};  // set in an increment: the full checkpoint that it changes
+  Json job = {};                       // the parts of the job file that must be equal to resume
   std::vector<TableLayout> tables = {};
   std::vector<FileEntry> files = {};
 };
 
-// The document; its last line has the checksum of all before it.
+// Returns the JSON document.  Its last line has the checksum of all lines before.
 std::string encode_manifest(const Manifest& manifest);
 
-// That checksum, which stands for the whole checkpoint: the manifest has those of its files.
+// Returns that checksum.  It identifies the whole checkpoint, since the manifest has the checksums of its
+// files.
 uint64_t manifest_checksum(std::string_view text);
 
-// Checks everything that can be checked without the files.  `name` begins the messages.  Throws kCorrupt
-// "name: offset 12: …".
+// Decodes a manifest, and checks everything that can be checked without the files.  `name` begins the
+// messages.  Throws kCorrupt "name: offset 12: …".
 Manifest decode_manifest(std::string_view text, const std::string& name);
 
-// The base, tables and files of the checkpoint whose shards have these manifests.  Throws kUnavailable when
-// they build on different checkpoints.
+// Joins the manifests of all shards of a checkpoint into one.  Throws kUnavailable when they have different
+// bases.
 Manifest join_manifests(std::span<const Manifest> parts);
 
 }  // namespace ps

@@ -13,7 +13,7 @@ namespace ps {
 
 namespace {
 
-// Whether somebody has a lock that this one does not go with.
+// Returns true if another process has a lock that conflicts with this operation.
 bool others_have(int file, int operation) {
   return flock(file, operation | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
@@ -25,7 +25,8 @@ bool has_name(int file) {
 
 }  // namespace
 
-// Who removes it has the lock until its name is gone: so what has a name once it is locked will keep it.
+// A process that removes the manifest holds the lock until the name is gone.  So if the file still has its
+// name after it was locked here, it will keep it.
 ManifestLock::ManifestLock(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
   if (file_ < 0) fail_errno(Code::kUsage, "cannot open", path, errno);
   if (!others_have(file_, LOCK_SH) && has_name(file_)) return;

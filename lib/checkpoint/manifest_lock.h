@@ -1,5 +1,5 @@
-// ManifestLock: a lock on a checkpoint's manifest, which says that somebody reads the checkpoint, so that
-// nobody removes it meanwhile.  Used by CheckpointReader, and by what removes old checkpoints.
+// ManifestLock: a shared lock on a checkpoint's manifest, held while the checkpoint is read, so that no
+// process removes it.  Used by CheckpointReader, and where old checkpoints are removed.
 #ifndef PS_CHECKPOINT_MANIFEST_LOCK_H_
 #define PS_CHECKPOINT_MANIFEST_LOCK_H_
 
@@ -9,11 +9,12 @@
 
 namespace ps {
 
-// One owner thread.  It goes with the process, however that ends.  A file system without locks keeps nobody
-// from reading, nor from removing.
+// One owner thread.  The lock ends with the process, also if that is killed.  On a file system without locks,
+// nothing prevents reading or removing.
 class ManifestLock {
  public:
-  // Any number may read.  Throws kUsage when there is no manifest, or when it is just being removed.
+  // Any number of processes may hold the lock.  Throws kUsage when there is no manifest, or when it is being
+  // removed.
   explicit ManifestLock(const std::string& path);
   ~ManifestLock();
   ManifestLock(const ManifestLock&) = delete;
@@ -23,8 +24,8 @@ class ManifestLock {
   int file_;
 };
 
-// Removes a manifest, if it is there, so that nobody begins to read the checkpoint; false when somebody does
-// already.
+// Removes a manifest, if it exists, so that no process begins to read the checkpoint.  Returns false when one
+// reads it already.
 bool remove_unless_read(FileSystem& files, const std::string& path);
 
 }  // namespace ps

@@ -10,10 +10,10 @@ namespace ps {
 
 namespace {
 
-// Merges in rounds.  Each cursor has a block in hand; up to the lowest of their last keys, all rows there
-// are lie in these blocks.  A round sorts the places of those rows by key, and copies rows in that order,
-// asking for them ahead: keys of partitions alternate at random, so that every row is from another block.
-// (A heap of cursors, from which rows were taken one at a time, took 8 times as long.)
+// Merges in rounds.  Each cursor has read one block; up to the lowest of the blocks' last keys, the blocks
+// contain all rows.  A round sorts references to those rows by key, and copies the rows in that order.  It
+// prefetches them, since keys of different partitions alternate at random, so that each row is in another
+// block.  (A heap of cursors, from which rows were taken one at a time, took 8 times as long.)
 class MergedPartitions final : public RowCursor {
  public:
   MergedPartitions(const TableLayout& layout, std::vector<std::unique_ptr<RowCursor>> cursors, KeepRow keep)
@@ -37,7 +37,7 @@ class MergedPartitions final : public RowCursor {
   struct Source {
     RowCursor* cursor;
     const RowBlock* block;
-    size_t index;  // of its first row that no round has had
+    size_t index;  // index of its first row that no round has used
   };
 
   struct Place {
@@ -50,7 +50,7 @@ class MergedPartitions final : public RowCursor {
     std::erase_if(sources_, [](const Source& source) { return source.block == nullptr; });
   }
 
-  // False when there are no more rows.
+  // Begins a round.  Returns false when there are no more rows.
   bool begin_round() {
     for (Source& source : sources_) {
       if (source.index < source.block->size()) continue;
@@ -83,7 +83,7 @@ class MergedPartitions final : public RowCursor {
 
   template <class T>
   void gather(std::span<const Place> places, size_t width, std::vector<T> RowBlock::*array) {
-    constexpr size_t kAhead = 16;  // rows that are on their way
+    constexpr size_t kAhead = 16;  // rows are prefetched so far ahead
     if (width == 0) return;
     std::vector<T>& out = out_.*array;
     const size_t before = out.size();
@@ -100,7 +100,7 @@ class MergedPartitions final : public RowCursor {
   const std::vector<std::unique_ptr<RowCursor>> cursors_;
   std::vector<Source> sources_;
   std::vector<Place> round_;
-  size_t next_ = 0;  // of round_: what is not in out_ yet
+  size_t next_ = 0;  // the first element of round_ that is not in out_ yet
   RowBlock out_;
 };
 

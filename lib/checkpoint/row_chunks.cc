@@ -18,7 +18,7 @@ std::string_view as_bytes(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-// out [count] <- the numbers of a chunk that must have exactly so many.
+// out [count] <- the numbers of a chunk, which must have exactly `count` of them.
 template <class T>
 void read_array(const ChunkReader& reader, size_t chunk, uint32_t id, uint64_t count, ChunkBuffers& buffers,
                 std::vector<T>& out) {
@@ -74,7 +74,7 @@ Section decode_section(std::string_view bytes) {
 }
 
 size_t rows_of_a_block(const TableLayout& layout) {
-  // A byte plane is then one block of zstd, and a merge of all partitions holds some 40 MB.
+  // With this size a byte plane is one block of zstd, and a merge of all partitions takes some 40 MB.
   constexpr uint64_t kBlockBytes = 512 << 10;
   return std::max<uint64_t>(1, kBlockBytes / layout.row_bytes());
 }

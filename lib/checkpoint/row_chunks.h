@@ -1,4 +1,4 @@
-// Blocks of rows as chunks.  Used by the files of checkpoints.
+// Encodes blocks of rows as chunks.  Used by readers and writers of checkpoint files.
 //
 //   section := SECT block* GONE*
 //   SECT    := partition:u32 flags:u32 width:u64 state_arrays:u32 statistics:u32 rows:u64 name
@@ -33,7 +33,7 @@ inline constexpr uint32_t kSectionChunk = chunk_id("SECT"), kKeysChunk = chunk_i
                           kStatisticsChunk = chunk_id("STAT"), kGoneChunk = chunk_id("GONE"),
                           kStateChunk = chunk_id("BLOB");
 
-// What SECT says.
+// The contents of SECT.
 struct Section {
   TableLayout layout;  // statistics without their names
   uint32_t partition = 0;
@@ -42,17 +42,17 @@ struct Section {
 
 std::string encode_section(const Section& section);
 
-// Throws kCorrupt, without a place.
+// Throws kCorrupt without file and offset.
 Section decode_section(std::string_view bytes);
 
-// Rows that make a block of about half a megabyte.
+// Returns the number of rows of a block of about half a megabyte.
 size_t rows_of_a_block(const TableLayout& layout);
 
 void write_keys(ChunkWriter& writer, uint32_t id, std::span<const uint64_t> keys);
 void write_rows(ChunkWriter& writer, const RowBlock& rows);
 
-// Replaces `rows`, the block before or nothing, by the block that begins with chunk number `chunk`, which is
-// then the one after it.  Throws kCorrupt "file: chunk 3 at offset 4096: …".
+// Replaces `rows`, which must be empty or the block before, by the block that begins at chunk number `chunk`,
+// and advances `chunk` past it.  Throws kCorrupt "file: chunk 3 at offset 4096: …".
 void read_rows(const ChunkReader& reader, size_t& chunk, const Section& section, ChunkBuffers& buffers,
                RowBlock& rows);
 

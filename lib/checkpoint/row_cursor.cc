@@ -19,12 +19,12 @@ void append_numbers(const std::vector<T>& from, size_t i, std::vector<T>& to, si
             from.begin() + static_cast<std::ptrdiff_t>((i + 1) * count));
 }
 
-// Goes through keys one by one.
+// Walks through the gone keys in order.
 class GoneKeys {
  public:
   explicit GoneKeys(std::unique_ptr<KeyCursor> cursor) : cursor_(std::move(cursor)) { refill(); }
 
-  // Keys are asked for in ascending order.
+  // Returns true if the key is gone.  Calls must be in ascending order of keys.
   bool contains(uint64_t key) {
     while (keys_ != nullptr && (*keys_)[index_] < key) {
       if (++index_ == keys_->size()) refill();

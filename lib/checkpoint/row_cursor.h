@@ -17,7 +17,7 @@ class RowCursor {
  public:
   virtual ~RowCursor() = default;
 
-  // The next rows, good until the next call; null at the end.  Never an empty block.
+  // Returns the next rows, valid until the next call; null at the end.  A block is never empty.
   virtual const RowBlock* next() = 0;
 };
 
@@ -27,7 +27,7 @@ class KeyCursor {
   virtual const std::vector<uint64_t>* next() = 0;
 };
 
-// A cursor seen row by row.
+// Walks through the rows of a cursor one by one.
 class RowStepper {
  public:
   explicit RowStepper(RowCursor* cursor) : cursor_(cursor) { refill(); }
@@ -52,13 +52,13 @@ class RowStepper {
   size_t index_ = 0;
 };
 
-// True when row `i` of `a` and row `j` of `b`, both of this layout, are the same bit for bit.
+// Returns true if row `i` of `a` and row `j` of `b`, both of this layout, are equal bit for bit.
 bool same_row(const TableLayout& layout, const RowBlock& a, size_t i, const RowBlock& b, size_t j);
 
-// Adds row `i` of `from` to `to`.
+// Appends row `i` of `from` to `to`.
 void append_row(const TableLayout& layout, const RowBlock& from, size_t i, RowBlock& to);
 
-// The rows of a full checkpoint with what an increment changed: its `changes` replace and add rows, those in
+// Returns the rows of a full checkpoint with an increment applied: `changes` replace and add rows, keys in
 // `gone` are left out.
 std::unique_ptr<RowCursor> merged_rows(const TableLayout& layout, std::unique_ptr<RowCursor> base,
                                        std::unique_ptr<RowCursor> changes, std::unique_ptr<KeyCursor> gone);

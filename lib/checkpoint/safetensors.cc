@@ -30,10 +30,10 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // what the format allows
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format
 
-// Keys of the metadata.  A file that has the version, which came with the checksums, must have those too: so
-// that damage to either key is found.
+// Keys of the metadata.  The version was introduced together with the checksums: a file that has one key must
+// have the other, so that damage to either is found.
 constexpr const char *kChecksumKey = "checksum", *kVersionKey = "format_version", *kVersion = "2";
 constexpr size_t kSumDigits = 16;
 
@@ -43,7 +43,7 @@ std::string sum_text(uint64_t sum) {
   return text;
 }
 
-// Where the header's own sum stands in its text, as we write it.
+// Returns the position of the header's own checksum in its text, in the form that the writer uses.
 std::optional<size_t> find_header_sum(std::string_view header) {
   const std::string before = cat("\"", kChecksumKey, "\":\"");
   const size_t place = header.find(before);
@@ -60,7 +60,7 @@ uint64_t element_bytes(const std::string& dtype) {
   return found == kBytes.end() ? 0 : found->second;
 }
 
-// Product of the shape and the element size, or nothing when it overflows.
+// Returns the product of the shape and the element size; nullopt when it overflows.
 std::optional<uint64_t> byte_count(const TensorInfo& tensor) {
   uint64_t bytes = element_bytes(tensor.dtype);
   for (int64_t extent : tensor.shape) {
@@ -102,7 +102,7 @@ void SafetensorsHeader::add(std::string_view bytes) {
   }
 }
 
-// Those of which all bytes were seen: empty ones too.
+// Moves past tensors of which all bytes were seen, empty ones included.
 void SafetensorsHeader::end_tensors() {
   for (; !whole() && taken_ == tensors_[tensor_].bytes; ++tensor_) {
     sums_[tensor_] = hasher_.digest();
@@ -177,7 +177,8 @@ SafetensorsReader::SafetensorsReader(std::string path) : path_(std::move(path)) 
   check_header(header);
 }
 
-// Files of other formats have a text or a signature where the size of the header should be.
+// Throws an error for a wrong size of the header.  Files of other formats have a text or a signature in its
+// place, which the message shows.
 void SafetensorsReader::refuse_header(uint64_t header_bytes, uint64_t file_bytes) const {
   char head[9] = {};
   if (pread(file_.number, head, sizeof head, 0) < 8 || header_bytes <= kMaxHeaderBytes || head[8] == '{') {
@@ -195,11 +196,11 @@ void SafetensorsReader::refuse_header(uint64_t header_bytes, uint64_t file_bytes
        " (a header of ", header_bytes, " bytes in a file of ", file_bytes, ")");
 }
 
-// header_sum is of the header with zeros in its own place.
+// Checks header_sum, which is the checksum of the header with zeros in place of header_sum.
 void SafetensorsReader::check_header(const std::string& header) {
   const auto found = metadata_.find(kChecksumKey);
   if (found == metadata_.end()) {
-    if (!metadata_.contains(kVersionKey)) return;  // of others, or of an earlier version
+    if (!metadata_.contains(kVersionKey)) return;  // written by another program or an earlier version
     fail(Code::kCorrupt, path_, ": header: the checksums are not there");
   }
   const std::vector<std::string_view> words = split(found->second, ' ');
@@ -282,7 +283,7 @@ void SafetensorsReader::read_stored(const TensorInfo& tensor, uint64_t offset, c
   }
 }
 
-// A tensor is begun anew whenever its first bytes are read.
+// Adds bytes to a tensor's checksum, which restarts whenever the tensor's first bytes are read.
 void SafetensorsReader::check_bytes(const TensorInfo& tensor, uint64_t offset, std::string_view bytes) {
   Sum& sum = being_read_[&tensor];
   if (offset == 0) {

@@ -1,5 +1,5 @@
-// Safetensors files: named arrays that other people's tools read, with checksums of our own in their metadata.
-// The format of models, ps-model(5); used by whoever saves, loads and converts models.
+// Safetensors files: named arrays that many tools read; this toolkit adds checksums to their metadata.  The
+// format of models, ps-model(5); used to save, load and convert models.
 #ifndef PS_CHECKPOINT_SAFETENSORS_H_
 #define PS_CHECKPOINT_SAFETENSORS_H_
 
@@ -27,18 +27,19 @@ struct TensorInfo {
 
 using Metadata = std::map<std::string, std::string>;
 
-// What stands before the buffer of a file, with the checksums of header and tensors, which are known once all
-// bytes of the tensors have been seen.  One owner thread.
+// The header of a file, with the checksums of header and tensors, which are known once all bytes of the
+// tensors have been added.  One owner thread.
 class SafetensorsHeader {
  public:
-  // Tensors are laid out in the order given; put those of the widest type first, so that all are aligned.
+  // Tensors are laid out in the given order; tensors of the widest type should come first, so that all are
+  // aligned.
   SafetensorsHeader(std::vector<TensorInfo> tensors, const Metadata& metadata);
 
-  // The bytes of the tensors one after the other, in any pieces.
+  // Adds bytes of the tensors, one tensor after the other, in pieces of any size.
   void add(std::string_view bytes);
   bool whole() const { return tensor_ == tensors_.size(); }
 
-  // As many bytes at all times; with zeros for the checksums until whole().
+  // Returns the header's text.  Its length never changes; checksums are zeros until whole().
   std::string text() const;
 
  private:
@@ -46,8 +47,8 @@ class SafetensorsHeader {
 
   std::vector<TensorInfo> tensors_;  // constant after construction
   Metadata metadata_;
-  size_t tensor_ = 0;   // that the next byte is of
-  uint64_t taken_ = 0;  // bytes of it
+  size_t tensor_ = 0;   // the tensor of the next byte
+  uint64_t taken_ = 0;  // bytes of that tensor so far
   ByteHasher hasher_;
   std::vector<uint64_t> sums_;
 };
@@ -58,14 +59,14 @@ class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& path, std::vector<TensorInfo> tensors, const Metadata& metadata);
 
-  // As SafetensorsHeader::add.
+  // See SafetensorsHeader::add.
   void write(std::string_view bytes);
   template <class Scalar>
   void write_array(std::span<const Scalar> values) {
     write({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
   }
 
-  // All tensors must have been written whole.
+  // To be called after all bytes of all tensors were written.
   void commit();
 
  private:
@@ -73,12 +74,12 @@ class SafetensorsWriter {
   SafetensorsHeader header_;
 };
 
-// Reads a file, checking everything that the format says before anything is believed.  Where the file has
-// checksums, that of the header is checked at once, and that of a tensor once its last element is read, if it
-// is read in order from its first.  One owner thread.
+// Reads a file, and checks all rules of the format before it uses any data.  If the file has checksums, the
+// header's is checked at once; a tensor's is checked when its last element is read, if the tensor is read in
+// order from its first.  One owner thread.
 class SafetensorsReader {
  public:
-  // Throws kUsage when the file cannot be opened, kCorrupt "path: what is wrong" when it is damaged.
+  // Throws kUsage when the file cannot be opened, kCorrupt "path: reason" when it is damaged.
   explicit SafetensorsReader(std::string path);
   SafetensorsReader(const SafetensorsReader&) = delete;
   SafetensorsReader& operator=(const SafetensorsReader&) = delete;
@@ -87,19 +88,19 @@ class SafetensorsReader {
   const Metadata& metadata() const { return metadata_; }
   const std::string& path() const { return path_; }
 
-  // The tensor of this name, or null.
+  // Returns the tensor of this name, or null.
   const TensorInfo* find(const std::string& name) const;
 
-  // Elements [first, first + out.size()) of a tensor of that element type.
+  // Reads elements [first, first + out.size()) of a tensor of the type Scalar.
   template <class Scalar>
   void read(const TensorInfo& tensor, int64_t first, std::span<Scalar> out) {
     read_bytes(tensor, static_cast<uint64_t>(first) * sizeof(Scalar), out.data(), out.size_bytes());
   }
 
-  // The same as floats, of a tensor of any floating type; throws kUsage for other types.
+  // The same as floats, from a tensor of any floating-point type; throws kUsage for other types.
   void read_floats(const TensorInfo& tensor, int64_t first, std::span<float> out);
 
-  // Reads all of a tensor.  Throws kCorrupt when its checksum is not that of the file, if there is one.
+  // Reads a whole tensor.  Throws kCorrupt when the file has a checksum for it that does not match.
   void verify(const TensorInfo& tensor);
 
  private:
@@ -107,9 +108,9 @@ class SafetensorsReader {
     int number = -1;
     ~Descriptor();
   };
-  // Of a tensor that is being read in order.
+  // The checksum so far of a tensor that is being read in order.
   struct Sum {
-    uint64_t next = 0;  // byte
+    uint64_t next = 0;  // offset of the next byte
     ByteHasher hasher;
   };
 
@@ -125,7 +126,7 @@ class SafetensorsReader {
   uint64_t buffer_start_ = 0;
   std::vector<TensorInfo> tensors_;  // in the order of their bytes
   Metadata metadata_;
-  std::vector<uint64_t> sums_;  // of the tensors, as the file says; empty: it has none
+  std::vector<uint64_t> sums_;  // checksums of the tensors from the file; empty: it has none
   std::map<const TensorInfo*, Sum> being_read_;
 };
 

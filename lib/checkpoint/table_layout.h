@@ -1,4 +1,4 @@
-// TableLayout: what a checkpoint says of one table.
+// TableLayout: the description of a table in a checkpoint.
 #ifndef PS_CHECKPOINT_TABLE_LAYOUT_H_
 #define PS_CHECKPOINT_TABLE_LAYOUT_H_
 
@@ -8,15 +8,15 @@
 
 namespace ps {
 
-// A dense parameter is a table whose keys are the numbers of all its rows.
+// A dense parameter is a table whose keys are its row numbers.
 struct TableLayout {
   std::string name;
   bool sparse = false;
-  uint64_t rows = 0;  // keys are below it; 0, of a sparse table: any key
+  uint64_t rows = 0;  // keys are below it; 0: any key (sparse tables only)
   int64_t width = 1;
-  int state_arrays = 0;                      // of `width` each, behind the weights
-  bool stamped = false;                      // rows say how many steps they have seen
-  std::vector<std::string> statistics = {};  // names of the numbers that each row carries beside them
+  int state_arrays = 0;                      // state arrays of `width` each behind the weights
+  bool stamped = false;                      // rows store the number of steps that they have seen
+  std::vector<std::string> statistics = {};  // names of the other numbers of each row
 
   int64_t values() const { return width * (1 + state_arrays); }  // floats of a row, statistics left out
   uint64_t row_bytes() const {

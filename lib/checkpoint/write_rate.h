@@ -1,4 +1,5 @@
-// WriteRate: lets bytes through at a rate.  Shared by all that writes checkpoints in a process.
+// WriteRate: limits writing to a number of bytes a second.  Shared by all writers of checkpoints in a
+// process.
 #ifndef PS_CHECKPOINT_WRITE_RATE_H_
 #define PS_CHECKPOINT_WRITE_RATE_H_
 
@@ -17,7 +18,7 @@ class WriteRate {
  public:
   explicit WriteRate(double bytes_per_second) : bytes_per_second_(bytes_per_second) {}
 
-  // Returns when these bytes may be written.
+  // Blocks until these bytes may be written.
   void take(uint64_t bytes) {
     double wait = 0;
     {
@@ -33,7 +34,7 @@ class WriteRate {
  private:
   const double bytes_per_second_;
   std::mutex mutex_;
-  double free_at_ = 0;  // guarded by mutex_: when all that was taken has had its time
+  double free_at_ = 0;  // guarded by mutex_: the time at which all bytes so far are written at this rate
 };
 
 }  // namespace ps

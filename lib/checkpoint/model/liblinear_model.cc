@@ -1,5 +1,5 @@
-// Models of liblinear (Fan et al., JMLR 2008), which liblinear-predict reads: linear ones, of one table whose
-// rows belong to the features, and optionally a bias.
+// Models of liblinear (Fan et al., JMLR 2008), which liblinear-predict reads.  The model must be linear: one
+// table whose rows belong to the features, and optionally a bias.
 //
 //   solver_type L2R_LR
 //   nr_class C
@@ -26,7 +26,7 @@ struct Linear {
   int64_t outputs = 1;
 };
 
-// The table whose rows are features, and that of one row.
+// Finds the table whose rows belong to features, and the table of one row, which is the bias.
 Linear find_tables(const std::vector<ModelTable>& tables) {
   Linear linear;
   std::vector<size_t> weights;
@@ -54,7 +54,7 @@ Linear find_tables(const std::vector<ModelTable>& tables) {
   return linear;
 }
 
-// One output is the score of the first label; two are those of both, whose difference counts.
+// A single output is the score of the first label; of two outputs, the difference is the score.
 std::vector<std::string> labels_of(const Linear& linear, const ModelSettings& settings) {
   const size_t classes = static_cast<size_t>(std::max<int64_t>(2, linear.outputs));
   if (!settings.labels.empty()) {
@@ -101,7 +101,7 @@ class LineWriter {
   std::string text_;
 };
 
-// Lines of the ids from 1 on.
+// Writes the lines of ids from 1 on.
 void write_weights(ModelSource& source, const Linear& linear, LineWriter& lines, const ByteSink& out) {
   const ModelTable& table = source.tables()[linear.weights];
   uint64_t next = source.index_base() == 0 ? 1 : 0;

@@ -59,7 +59,7 @@ class PipeSink final : public ByteSink {
   bool open_ = true;
 };
 
-// One table of a source.
+// A source that has only one table of another source.
 class OneTable final : public ModelSource {
  public:
   OneTable(ModelSource& source, size_t table)
@@ -78,7 +78,7 @@ class OneTable final : public ModelSource {
   const std::vector<ModelTable> tables_;
 };
 
-// Rows whose weights are numbers.
+// A cursor that throws unless all weights of its rows are finite.
 class FiniteRows final : public RowCursor {
  public:
   FiniteRows(std::unique_ptr<RowCursor> from, const ModelTable& table)
@@ -116,7 +116,8 @@ class FiniteModel final : public ModelSource {
   ModelSource& source_;
 };
 
-// A pipe or a device, which takes bytes as they come, and must not be replaced by a file.
+// Returns true for a pipe or a device: bytes are written to it directly, and it must not be replaced by a
+// file.
 bool is_stream(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -124,7 +125,7 @@ bool is_stream(const std::string& path) {
          !std::filesystem::is_directory(status);
 }
 
-// Where a link points to, through others, whether there is anything or not.
+// Follows symbolic links to the final path, which need not exist.
 std::filesystem::path behind_links(std::filesystem::path path) {
   constexpr int kMostLinks = 40;
   for (int link = 0; link < kMostLinks; ++link) {

@@ -1,4 +1,5 @@
-// ModelFormat: one format of model files.  The catalogue has a file for each; used by ps-ckpt2model.
+// ModelFormat: a format of model files.  Each entry of the catalogue has a file of its own.  Used by
+// ps-ckpt2model.
 #ifndef PS_CHECKPOINT_MODEL_MODEL_FORMAT_H_
 #define PS_CHECKPOINT_MODEL_MODEL_FORMAT_H_
 
@@ -11,17 +12,17 @@
 
 namespace ps {
 
-// Where the bytes of one file go.  One owner thread.
+// Receives the bytes of one file.  One owner thread.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
   virtual void write(std::string_view bytes) = 0;
 
-  // Puts bytes in place of the first ones that were written.  False when they cannot be taken back.
+  // Replaces the first bytes that were written.  Returns false when that is impossible.
   virtual bool replace_head(std::string_view) { return false; }
   virtual bool can_replace_head() const { return false; }
 
-  // False once nobody reads any more: what is still written is dropped.
+  // Returns false once the reading end of a pipe has been closed; further bytes are dropped.
   virtual bool open() const { return true; }
 };
 
@@ -30,7 +31,7 @@ enum class NumberType { kF32, kF16, kBf16, kI8 };
 struct ModelSettings {
   NumberType type = NumberType::kF32;
   std::vector<std::string>
-      labels;  // liblinear: of the classes; empty: as many as there are, from 0 on, or 1 and -1
+      labels;  // liblinear: labels of the classes; empty: 0, 1, …, or 1 and -1 for two classes
 };
 
 struct ModelFormat {
@@ -38,12 +39,12 @@ struct ModelFormat {
   std::string_view help;        // a phrase for --help and the manual
   bool binary = false;          // not for terminals
   bool file_per_table = false;  // each table is a file of its own; the source that write gets has one table
-  bool other_types = false;     // than f32
-  bool holds_state = false;     // of the optimizer
+  bool other_types = false;     // it also has types other than f32
+  bool holds_state = false;     // it can hold the optimizer's state
   void (*write)(ModelSource& source, const ModelSettings& settings, ByteSink& out);
 };
 
-// Each is the last line of a file of this folder.
+// Each file of this folder ends in one of these.
 extern const ModelFormat kSafetensorsModel, kNpzModel, kPaddleModel, kLiblinearModel, kTextModel;
 
 // Every format, in the order of the manual.
@@ -54,7 +55,7 @@ std::vector<std::string> model_format_names();
 // Throws kUsage "unknown format …".
 const ModelFormat& find_model_format(const std::string& name);
 
-// Throws kData when a weight of a row is infinite or no number.
+// Throws kData when a weight of a row is not finite.
 void check_finite_row(const std::string& table, uint64_t key, std::span<const float> weights);
 
 // Writes the model, whose weights must be finite (else kData), to a file, to a folder of files when the format has one for each table and there are

@@ -1,4 +1,4 @@
-// ModelSource: what a model file is written from: tables of weights, in the order of their keys.  Used by the
+// ModelSource: the source of a model file: tables of weights in the order of their keys.  Used by the
 // formats.
 #ifndef PS_CHECKPOINT_MODEL_MODEL_SOURCE_H_
 #define PS_CHECKPOINT_MODEL_MODEL_SOURCE_H_
@@ -16,10 +16,10 @@ namespace ps {
 struct ModelTable {
   std::string name;
   bool sparse = false;
-  uint64_t rows = 0;     // keys are below it; 0, of a sparse table: any
-  uint64_t count = 0;    // rows that there are, as many as the keys of a cursor
-  int64_t width = 1;     // of the weights
-  int state_arrays = 0;  // of `width` each, behind the weights; 0 when they were not asked for
+  uint64_t rows = 0;     // keys are below it; 0: any key (sparse tables only)
+  uint64_t count = 0;    // number of rows that a cursor gives
+  int64_t width = 1;     // weights of a row
+  int state_arrays = 0;  // state arrays of `width` each behind the weights; 0 unless requested
 
   int64_t values() const { return width * (1 + state_arrays); }
   bool whole() const { return !sparse && count == rows; }  // keys are 0, 1, …, rows - 1
@@ -32,17 +32,17 @@ class ModelSource {
 
   virtual const std::vector<ModelTable>& tables() const = 0;
 
-  // The rows of a table, keys ascending, weights up to date; may be asked for any number of times.  The
-  // source must outlive the cursor.
+  // Returns the rows of a table, keys ascending, weights up to date.  May be called repeatedly.  The source
+  // must outlive the cursor.
   virtual std::unique_ptr<RowCursor> rows(size_t table) = 0;
 
-  // weights [width] <- what a row that was never trained has.
+  // weights [width] <- the initial weights of a row that was never trained.
   virtual void untrained_row(size_t table, uint64_t key, float* weights) = 0;
 
   // "format", "job", "seed", "step".
   virtual const std::map<std::string, std::string>& metadata() const = 0;
 
-  // The id in the data of key 0, as libsvm files count.
+  // The id of key 0 in libsvm files.
   virtual int index_base() const = 0;
 };
 

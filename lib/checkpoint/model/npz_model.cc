@@ -1,5 +1,6 @@
-// npz, numpy's archive: a ZIP file of arrays, stored, written in one go: sizes and checksums follow each
-// array (PKWARE, APPNOTE 6.3.10, 4.3.9 and 4.5.3), in 64 bits since arrays may be large.
+// npz, numpy's archive: an uncompressed ZIP file of arrays.  It is written in a single pass, so sizes and
+// checksums follow each array (PKWARE, APPNOTE 6.3.10, 4.3.9 and 4.5.3); sizes have 64 bits, since arrays may
+// be large.
 //
 //   file  := entry* directory
 //   entry := local_header name.npy crc32:u32 size:u64 size:u64
@@ -38,7 +39,7 @@ void put_fields(std::string& out, uint32_t checksum, const std::string& name) {
   put(out, static_cast<uint16_t>(name.size()));
 }
 
-// Writes entries one after the other, and what ends the file.
+// Writes entries one after the other, and the directory that ends the file.
 class ZipWriter final : public ByteSink {
  public:
   explicit ZipWriter(ByteSink& out) : out_(out) {}
@@ -91,11 +92,11 @@ class ZipWriter final : public ByteSink {
     put(tail, static_cast<uint64_t>(entries_.size()));
     put(tail, size);
     put(tail, directory);
-    put(tail, uint32_t{0x07064b50});  // where that is
+    put(tail, uint32_t{0x07064b50});  // locator of that record
     put(tail, uint32_t{0});
     put(tail, end);
     put(tail, uint32_t{1});
-    put(tail, uint32_t{0x06054b50});  // the same in 32 bits: see there
+    put(tail, uint32_t{0x06054b50});  // end of the directory in 32 bits, which refers to the other one
     put(tail, uint32_t{0});
     put(tail, UINT16_MAX);
     put(tail, UINT16_MAX);

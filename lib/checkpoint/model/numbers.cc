@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-// Calls body(rows) with each block, until nobody reads any more.
+// Calls body(rows) with each block, until the reading end has been closed.
 template <class Body>
 void each_block(ModelSource& source, size_t table, const ByteSink& out, Body&& body) {
   auto cursor = source.rows(table);

@@ -1,4 +1,4 @@
-// The numbers of a model as bytes of a type.  Used by the formats.
+// Writes the numbers of a model as bytes of a type.  Used by the formats.
 #ifndef PS_CHECKPOINT_MODEL_NUMBERS_H_
 #define PS_CHECKPOINT_MODEL_NUMBERS_H_
 
@@ -13,17 +13,17 @@ namespace ps {
 
 int bytes_of(NumberType type);
 
-// Scale of a row in 8 bits: its largest number is 127 of them; 1 when all are 0.
+// Returns the scale of a row in 8 bits: its largest number is 127 times the scale; 1 when all numbers are 0.
 float int8_scale(std::span<const float> row);
 
 // Appends `values`; as 8-bit integers they are multiples of their row's scale.
 void append_numbers(NumberType type, std::span<const float> values, std::string& out);
 
-// What one pass over a table gives to a file, a block of rows at a time.
+// Each makes one pass over a table and writes to a file, a block of rows at a time.
 void write_table_keys(ModelSource& source, size_t table, ByteSink& out);
 void write_table_scales(ModelSource& source, size_t table, ByteSink& out);
 
-// Array 0 are the weights, in their type; those after it the optimizer's state, in 32 bits.
+// Array 0 is the weights, in type `type`; the arrays after it are the optimizer's state, in 32 bits.
 void write_table_array(ModelSource& source, size_t table, int array, NumberType type, ByteSink& out);
 
 }  // namespace ps

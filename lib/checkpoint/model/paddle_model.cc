@@ -3,7 +3,7 @@
 //
 //   file := format:i32 = 0, value_bytes:u32 = 4, count:u64, f32[count]
 //
-// A matrix is whole, row by row: rows that were never trained are there as they began.
+// A matrix is written as a whole, row by row; rows that were never trained have their initial weights.
 #include "base/bytes.h"
 #include "base/error.h"
 #include "checkpoint/model/model_format.h"
@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-// The rows of a table from 0 on, those that it lacks filled in.
+// Gives all rows of a table from 0 on, and fills in missing ones.
 class WholeRows {
  public:
   WholeRows(ModelSource& source, ByteSink& out) : source_(source), out_(out), table_(source.tables()[0]) {}

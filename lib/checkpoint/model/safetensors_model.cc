@@ -24,7 +24,7 @@ const char* type_name(NumberType type) {
   return "";
 }
 
-// A tensor, and how its bytes are written.
+// A tensor, and the function that writes its bytes.
 struct Tensor {
   TensorInfo info;
   int alignment;
@@ -61,7 +61,7 @@ std::vector<Tensor> tensors_of(ModelSource& source, NumberType type) {
   return all;
 }
 
-// Takes the checksums of what goes through it.
+// Computes the checksums of the bytes that it passes on.
 class Summed final : public ByteSink {
  public:
   explicit Summed(SafetensorsHeader& header) : header_(header) {}
@@ -73,11 +73,11 @@ class Summed final : public ByteSink {
 
  private:
   SafetensorsHeader& header_;
-  ByteSink* out_ = nullptr;  // null: nowhere
+  ByteSink* out_ = nullptr;  // null: bytes are dropped
 };
 
-// The checksums come before the bytes that they are of: into a file they are written last, and where bytes
-// cannot be taken back, the model is gone through once more.
+// Checksums stand before the bytes that they cover.  In a file they are filled in at the end; for a pipe,
+// whose bytes cannot be replaced, a first pass over the model computes them.
 void write(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
   const std::vector<Tensor> tensors = tensors_of(source, settings.type);
   std::vector<TensorInfo> infos;
