@@ -22,7 +22,7 @@ namespace ps {
 // header is JSON: {"__metadata__": {string: string}, name: {"dtype", "shape", "data_offsets": [begin, end]},
 // …}, padded with spaces so that the buffer is 8-aligned; tensors lie in the buffer without holes.
 //
-// Of ours the metadata have also
+// Files of this toolkit also have these metadata:
 //   "format_version": "2"
 //   "checksum": header_sum { " " tensor_sum }      16 hexadecimal digits each: XXH3 of the header's bytes, with
 //                                                  zeros for header_sum, and of the bytes of each tensor in

@@ -18,20 +18,21 @@ struct AllReduceAlgorithm {
   const char* name;
   const char* help;
   uint8_t number;  // on the wire: never renumber
-  // Whether each sum is ((x0 + x1) + x2) + ... over the ranks: the bits of a parameter server.
+  // True if each sum is ((x0 + x1) + x2) + ... over the ranks, with the same bits as a parameter server's.
   bool in_rank_order;
 
-  // Replaces `data` of every rank by the sum over the ranks, the same bits on all.
+  // Replaces `data` of every rank by the sum over the ranks, with the same bits on all ranks.
   void (*run)(Exchange& exchange, Elements data);
 
-  // Bytes of `data_bytes` that the busiest rank sends, headers left out, when elements divide evenly.
+  // Returns the bytes that the busiest rank sends for `data_bytes`, without headers, if elements divide
+  // evenly.
   double (*most_sent)(double data_bytes, int size);
 };
 
-// All of them, those in rank order first.
+// All algorithms; those that add in rank order come first.
 std::span<const AllReduceAlgorithm* const> all_reduce_catalog();
 
-// By its name; throws kUsage, naming the nearest one.
+// Finds an algorithm by its name; throws kUsage with the nearest name.
 const AllReduceAlgorithm& all_reduce_algorithm(std::string_view name);
 
 }  // namespace ps

@@ -9,7 +9,7 @@
 
 namespace ps {
 
-// Time of an all-reduce of n bytes: seconds + n * seconds_a_byte.
+// The time of an all-reduce of n bytes is seconds + n * seconds_a_byte.
 struct AllReduceCost {
   const AllReduceAlgorithm* algorithm;
   double seconds, seconds_a_byte;
@@ -21,17 +21,17 @@ struct AllReduceCost {
 inline constexpr size_t kLatencyBytes = size_t{1} << 10;
 inline constexpr size_t kBandwidthBytes = size_t{2} << 20;
 
-// The straight line through two measured times.
+// Returns the straight line through two measured times.
 AllReduceCost fit_cost(const AllReduceAlgorithm& algorithm, double latency_seconds, double bandwidth_seconds);
 
-// The costs of all ranks as one text each, to be gathered; and for each algorithm the cost of the slowest
-// rank, the same on all ranks.  Throws kCorrupt when a text is not what encode_costs writes of these
-// algorithms.
+// encode_costs writes the costs of a rank as a text, to be gathered.  The other function returns for each
+// algorithm the cost of the slowest rank, which is the same on all ranks; it throws kCorrupt for a text that
+// encode_costs cannot have written for these algorithms.
 std::string encode_costs(const std::vector<AllReduceCost>& costs);
 std::vector<AllReduceCost> slowest_costs(const std::vector<AllReduceCost>& own,
                                          const std::vector<std::string>& gathered);
 
-// The cheapest at this size, the first of equals.
+// Returns the cheapest algorithm at this size, the first one in case of a tie.
 const AllReduceAlgorithm& cheapest(const std::vector<AllReduceCost>& costs, size_t data_bytes);
 
 }  // namespace ps

@@ -1,13 +1,13 @@
-// Communicator: the ranks of a job, which add and share numbers without a server.  Used by strategies of
-// training and by benchmarks.
+// Communicator: collectives among the ranks of a job, without a server.  Used by strategies of training and
+// by benchmarks.
 //
 // Implemented over `net`, which is TCP or a simulated network (collective/net_communicator.h), between the
 // threads of a process (collective/thread_communicator.h), and over MPI (collective/mpi_communicator.h).
 //
 // All ranks call the same collectives in the same order, for as many elements of the same type.  A collective
-// ends within the communicator's timeout: with its result, or on every rank with an error of kUnavailable
-// that names the rank that died, fell silent, or never came.  After an error there is none to go on with:
-// later calls throw it again, and who goes on makes a new communicator.
+// ends within the communicator's timeout: with its result, or on every rank with a kUnavailable error that
+// names the rank that died, fell silent, or never came.  After an error, later calls throw it again; to
+// continue, a caller must make a new communicator.
 #ifndef PS_COLLECTIVE_COMMUNICATOR_H_
 #define PS_COLLECTIVE_COMMUNICATOR_H_
 
@@ -22,8 +22,8 @@
 
 namespace ps {
 
-// One owner thread, which is also the one that destroys it.  Destroyed by an exception it looks to the others
-// like a rank that died; else like one that has left, which only those mind who wait for it.
+// One owner thread, which also destroys it.  If an exception destroys it, the other ranks treat this rank as
+// dead; otherwise as a rank that has left, which is an error only for ranks that wait for it.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -31,27 +31,26 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Replaces `data` by the sum over the ranks: the same bits on all of them, on every run.
+  // Replaces `data` by the sum over the ranks, with the same bits on all ranks and in every run.
   virtual void all_reduce(Elements data) = 0;
 
-  // Part r of `data`, of counts[r] elements, becomes on rank r the sum over the ranks in rank order; the
-  // other parts stay as they are.  The counts are the same on all ranks and add up to data.count().
+  // Sets part r of `data`, of counts[r] elements, on rank r to the sum over the ranks in rank order; the
+  // other parts stay unchanged.  The counts must be the same on all ranks and add up to data.count().
   virtual void reduce_scatter(Elements data, std::span<const size_t> counts) = 0;
 
-  // Part r of `data`, of counts[r] elements, comes on all ranks from rank r.
+  // Copies part r of `data`, of counts[r] elements, from rank r to all ranks.
   virtual void all_gather(Elements data, std::span<const size_t> counts) = 0;
 
-  // `data` comes, on all ranks, from rank `root`.
+  // Copies `data` from rank `root` to all ranks.
   virtual void broadcast(Elements data, int root) = 0;
 
-  // What every rank gave, in rank order.
+  // Returns the bytes that each rank gave, in rank order.
   virtual std::vector<std::string> gather(std::string bytes) = 0;
 
   // Returns when all ranks have called it.
   virtual void barrier() = 0;
 
-  // Bytes handed to rank `to` for sending since the beginning, with all that travels around them; 0 where
-  // that is not known.
+  // Returns the bytes sent to rank `to` since the beginning, headers included; 0 if that is unknown.
   virtual uint64_t bytes_sent(int to) const = 0;
 
   // The same with parts of even_parts(data.count(), size()).

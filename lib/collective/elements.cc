@@ -6,7 +6,7 @@ namespace ps {
 
 namespace {
 
-// Unsigned integers stand for signed ones: they wrap around.
+// Adds signed integers as unsigned ones, which wrap around.
 template <class T>
 void add(MutableBytes into, ConstBytes other) {
   T* sums = reinterpret_cast<T*>(into.data());

@@ -1,5 +1,5 @@
-// Numbers that a collective adds or moves: where they lie, how many, of which type.  Used by communicators
-// and by the algorithms, which are written once for all types.
+// Elements: a view of the numbers that a collective adds or moves: pointer, count and type.  Used by
+// communicators and by the algorithms, which are written once for all types.
 #ifndef PS_COLLECTIVE_ELEMENTS_H_
 #define PS_COLLECTIVE_ELEMENTS_H_
 
@@ -16,7 +16,7 @@ enum class ElementType : uint8_t { kF32, kF64, kI64 };
 
 size_t bytes_of(ElementType type);
 
-// A view of an array of one of the types.  It never owns the numbers, which must live as long as it is used.
+// A view of an array of one of the types.  It does not own the numbers, which must outlive it.
 class Elements {
  public:
   Elements(std::span<float> values) : Elements(values.data(), values.size(), ElementType::kF32) {}
@@ -48,7 +48,7 @@ class Elements {
 // type as `into`, at an address that suits them; the two must not overlap.  Integers wrap around.
 void add_elements(Elements into, ConstBytes other);
 
-// The same for sums that are held as bytes: into[i] = into[i] + other[i].
+// The same for sums in a byte buffer: into[i] = into[i] + other[i].
 void add_elements(ElementType type, MutableBytes into, ConstBytes other);
 
 }  // namespace ps

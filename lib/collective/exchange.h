@@ -1,10 +1,11 @@
-// Exchange: messages between the ranks of a job, the ground that collective algorithms stand on.  Implemented
-// over `net` (collective/net/net_exchange.h) and between threads (collective/thread_communicator.h).
+// Exchange: sends messages between the ranks of a job.  Collective algorithms are written on top of it.
+// Implemented over `net` (collective/net/net_exchange.h) and between threads
+// (collective/thread_communicator.h).
 //
-// Messages from one rank to another arrive in the order in which they were sent; those of different ranks
-// have no order among them.  An algorithm therefore names the rank that it wants to hear next, and its result
-// does not depend on who is fast.  Sending never waits for the receiver: two ranks that send to each other
-// before they receive cannot block each other, however much they send.
+// Messages from one rank to another arrive in the order in which they were sent; messages of different ranks
+// have no order among them.  An algorithm therefore names the rank whose message it wants next, and its
+// result does not depend on the speed of ranks.  Sending never waits for the receiver: two ranks that send to
+// each other before they receive do not deadlock, for messages of any size.
 #ifndef PS_COLLECTIVE_EXCHANGE_H_
 #define PS_COLLECTIVE_EXCHANGE_H_
 
@@ -19,7 +20,7 @@
 
 namespace ps {
 
-// What the ranks do together.  On the wire: never renumber.
+// The kinds of collectives.  On the wire: never renumber.
 enum class Collective : uint8_t {
   kAllReduce = 1,
   kReduceScatter,
@@ -31,11 +32,11 @@ enum class Collective : uint8_t {
 
 const char* collective_name(Collective collective);  // "all-reduce"
 
-// One collective call, as it is checked between ranks: all must call the same ones in the same order.
+// The identity of a collective call.  Ranks compare it, since all must make the same calls in the same order.
 struct CollectiveCall {
   Collective collective{};
   uint8_t algorithm = 0;  // number in the catalogue; 0 where there is no choice
-  uint32_t number = 0;    // of the call, from 1 on
+  uint32_t number = 0;    // number of the call, from 1 on
 
   bool operator==(const CollectiveCall&) const = default;
 };
@@ -43,7 +44,7 @@ struct CollectiveCall {
 // "all-reduce 12".
 std::string to_text(const CollectiveCall& call);
 
-// Throws kUsage unless `found`, which rank `from` is at, is `expected`.
+// Throws kUsage unless `found`, the call of rank `from`, is `expected`.
 void check_same_call(int from, const CollectiveCall& found, const CollectiveCall& expected);
 [[noreturn]] void fail_size(int from, const CollectiveCall& call, uint64_t found, uint64_t expected);
 
@@ -56,32 +57,34 @@ class Exchange {
   virtual int size() const = 0;
   virtual Time now() const = 0;
 
-  // Every collective lies between begin and finish; `timeout` is for both and all in between.  What waits for
-  // longer throws kUnavailable and names the rank that is to blame.
+  // Every collective is enclosed in begin and finish; `timeout` is for both and all calls between.  A call
+  // that waits longer throws kUnavailable with the rank that is to blame.
   virtual void begin(Collective collective, uint8_t algorithm, Duration timeout) = 0;
 
   virtual void finish() = 0;
 
-  // The collective has failed here, for this reason: tells the other ranks, which get it as their error.
+  // Ends a collective that has failed on this rank: sends the reason to the other ranks, which throw it as
+  // their error.
   virtual void abandon(const Error& reason) = 0;
 
-  // Takes `bytes` for rank `to`.  They must stay as they are until flush() or finish(), or until something
-  // has been received that `to` can only have sent after it had received them.
+  // Sends `bytes` to rank `to`.  They must not change until flush() or finish(), or until a message has been
+  // received that `to` can only have sent after it had received them.
   virtual void send(int to, ConstBytes bytes) = 0;
 
-  // Waits until what was sent may be changed.
+  // Waits until the bytes of all calls of send may be changed.
   virtual void flush() = 0;
 
-  // The next message of rank `from`, which must have `size` bytes; they begin at a multiple of 64.
+  // Returns the next message of rank `from`, which must have `size` bytes, at an address that is a multiple
+  // of 64.
   virtual Buffer receive(int from, size_t size) = 0;
 
   // The same for a message of any size.
   virtual Buffer receive_any_size(int from) = 0;
 
-  // Waits until there is a message of one of these ranks; returns the first of them that has one.
+  // Waits until there is a message of one of these ranks; returns the first rank of the list that has one.
   virtual int await(std::span<const int> from) = 0;
 
-  // Bytes handed to rank `to` since the beginning, with all that travels around them.
+  // Returns the bytes sent to rank `to` since the beginning, headers included.
   virtual uint64_t bytes_sent(int to) const = 0;
 };
 

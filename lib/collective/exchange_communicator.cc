@@ -77,7 +77,8 @@ std::vector<std::string> ExchangeCommunicator::gather(std::string bytes) {
   return all;
 }
 
-// Dissemination: after step k a rank has heard, through others, of the 2^k ranks below it.
+// A dissemination barrier: after step k, a rank knows, directly or through others, that the 2^k ranks below
+// it have arrived.
 void ExchangeCommunicator::barrier() {
   if (size() == 1) return;
   call(Collective::kBarrier, 0, [&] {
@@ -88,7 +89,8 @@ void ExchangeCommunicator::barrier() {
   });
 }
 
-// The first round is not counted: it meets cold memory, and connections that have sent nothing yet.
+// Measures an all-reduce.  The first round is not counted, since memory is cold and connections have sent
+// nothing yet.
 double ExchangeCommunicator::median_seconds(const AllReduceAlgorithm& algorithm, size_t bytes) {
   std::vector<float> zeros(bytes / sizeof(float));
   all_reduce_by(algorithm, zeros);

@@ -1,5 +1,5 @@
-// The communicator over an Exchange: collectives as algorithms of messages.  Used by those that make one over
-// `net` or between threads, and by benchmarks, which name the algorithm.
+// ExchangeCommunicator: implements collectives by algorithms over an Exchange.  Used to make communicators
+// over `net` and between threads, and by benchmarks, which name the algorithm.
 #ifndef PS_COLLECTIVE_EXCHANGE_COMMUNICATOR_H_
 #define PS_COLLECTIVE_EXCHANGE_COMMUNICATOR_H_
 
@@ -15,12 +15,12 @@
 
 namespace ps {
 
-// The algorithm that stands for the cheapest one of those in rank order.
+// The name that stands for the cheapest algorithm among those in rank order.
 inline constexpr const char* kAutomatic = "auto";
 
 class ExchangeCommunicator final : public Communicator {
  public:
-  // `algorithm` is a name of the catalogue or kAutomatic; throws kUsage when it is another.
+  // `algorithm` must be a name of the catalogue or kAutomatic; throws kUsage otherwise.
   ExchangeCommunicator(std::unique_ptr<Exchange> exchange, const std::string& algorithm, Duration timeout);
 
   int rank() const override { return exchange_->rank(); }
@@ -38,7 +38,7 @@ class ExchangeCommunicator final : public Communicator {
 
   void all_reduce_by(const AllReduceAlgorithm& algorithm, Elements data);
 
-  // The automatic choice for this size.  The first call measures, with all ranks.
+  // Returns the algorithm chosen for this size.  The first call measures, together with all ranks.
   const AllReduceAlgorithm& choose(size_t data_bytes);
 
  private:

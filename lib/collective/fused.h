@@ -1,4 +1,4 @@
-// Many small arrays as one all-reduce, for models of many layers.  Used by strategies of training.
+// All-reduces many small arrays at once, for models of many layers.  Used by strategies of training.
 #ifndef PS_COLLECTIVE_FUSED_H_
 #define PS_COLLECTIVE_FUSED_H_
 
@@ -9,12 +9,12 @@
 
 namespace ps {
 
-// Arrays of up to this many bytes are put together, to as many at most: copying so little costs less than the
-// latency of an all-reduce.
+// Arrays of up to this many bytes are fused, up to this many bytes in all: copying so few bytes costs less
+// than the latency of an all-reduce.
 inline constexpr size_t kFusedBytes = size_t{1} << 20;
 
-// All-reduces the arrays, which are the same ones in the same order on all ranks.  Neighbours of one type are
-// fused while they are small.  Where sums run in rank order, fusing does not change their bits.
+// All-reduces the arrays, which must be the same in the same order on all ranks.  Small neighbours of the
+// same type are fused.  If sums run in rank order, fusing does not change their bits.
 void all_reduce_fused(Communicator& communicator, std::span<const Elements> arrays);
 
 }  // namespace ps

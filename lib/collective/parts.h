@@ -1,5 +1,5 @@
-// How an array is divided: into one part for each rank, and each part into chunks that travel on their own.
-// Used by the algorithms and by communicators.
+// The division of an array into one part for each rank, and of each part into chunks, which are messages of
+// their own.  Used by the algorithms and by communicators.
 #ifndef PS_COLLECTIVE_PARTS_H_
 #define PS_COLLECTIVE_PARTS_H_
 
@@ -18,7 +18,8 @@ struct ElementRange {
   size_t count() const { return end - begin; }
 };
 
-// Part `index` of `count` elements cut into `num_parts` whose sizes differ by at most one, the larger first.
+// Returns part `index` of `count` elements, divided into `num_parts` parts whose sizes differ by at most one,
+// the larger parts first.
 inline ElementRange even_part(size_t count, int num_parts, int index) {
   const size_t parts = static_cast<size_t>(num_parts), i = static_cast<size_t>(index);
   const size_t size = count / parts, larger = count % parts;
@@ -26,7 +27,7 @@ inline ElementRange even_part(size_t count, int num_parts, int index) {
   return {begin, begin + size + (i < larger ? 1 : 0)};
 }
 
-// The ranges of parts of the given sizes, one behind the other.
+// Returns the ranges of consecutive parts of the given sizes.
 inline std::vector<ElementRange> parts_of_counts(std::span<const size_t> counts) {
   std::vector<ElementRange> parts;
   size_t begin = 0;
@@ -43,11 +44,11 @@ inline std::vector<ElementRange> even_parts(size_t count, int num_parts) {
   return parts;
 }
 
-// A chunk fits a core's second cache with what it is added to, and is long enough that the cost of a message
-// is small beside that of its bytes.  Sizes of chunks must be the same on all ranks.
+// A chunk and the numbers to which it is added fit into a core's second-level cache; it is long enough that
+// the fixed cost of a message is small.  Sizes of chunks must be the same on all ranks.
 inline constexpr size_t kChunkBytes = size_t{128} << 10;
 
-// The pieces in which a part travels: chunk i of num().
+// The chunks of a part.
 class Chunks {
  public:
   explicit Chunks(Elements part) : part_(part), most_(kChunkBytes / part.element_bytes()) {}

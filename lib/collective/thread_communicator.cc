@@ -19,11 +19,11 @@ struct Message {
   Buffer body;
 };
 
-// What a rank shows the others.
+// The state of a rank that the other ranks can see.
 struct Member {
   std::condition_variable changed;            // wakes its thread
   std::vector<std::deque<Message>> inbox;     // by rank of the sender
-  std::optional<std::vector<int>> waits_for;  // nothing: it is in no collective
+  std::optional<std::vector<int>> waits_for;  // nullopt: it is in no collective
   bool left = false;
 };
 
@@ -34,13 +34,13 @@ struct Team {
 
   Member& at(int rank) { return members[static_cast<size_t>(rank)]; }
 
-  // Under the mutex: the first error is everybody's.
+  // Sets the error of all ranks, unless there is one.  The mutex must be held.
   void fail(const Error& reason) {
     if (!error) error = reason;
     for (Member& member : members) member.changed.notify_all();
   }
 
-  std::mutex mutex;  // guards all that follows, but for the pool
+  std::mutex mutex;  // guards all members that follow, except the pool
   std::vector<Member> members;
   std::optional<Error> error;
   BufferPool pool;
@@ -141,7 +141,7 @@ class ThreadExchange final : public Exchange {
       own_.waits_for->clear();
       return *heard;
     }
-    // Under the same lock, so that nobody takes this rank, which waits no more, for the one to blame.
+    // Under the same lock: this rank no longer waits, and another rank could otherwise find it to blame.
     if (!team_->error) team_->fail(in_time ? left_error(from) : late_error(from));
     throw *team_->error;
   }
@@ -161,7 +161,7 @@ class ThreadExchange final : public Exchange {
   Member& own_;
   const int rank_;
   const int exceptions_ = std::uncaught_exceptions();
-  std::vector<uint64_t> sent_;  // by rank; the owner's, as all that follows
+  std::vector<uint64_t> sent_;  // bytes by rank; owner thread only, like all members that follow
   CollectiveCall call_;
   Duration timeout_{};
   Time deadline_{};

@@ -16,10 +16,11 @@ namespace ps {
 struct ThreadCommunicatorOptions {
   int size = 1;
   std::string algorithm = kAutomatic;
-  Duration timeout = std::chrono::seconds(60);  // of a collective
+  Duration timeout = std::chrono::seconds(60);  // time limit of a collective
 };
 
-// One for each rank, each to be given to a thread of its own.  They share memory, and live independently.
+// Makes a communicator for each rank; each is to be used by a thread of its own.  They share memory, and can
+// be destroyed in any order.
 std::vector<std::unique_ptr<ExchangeCommunicator>> make_thread_communicators(
     const ThreadCommunicatorOptions& options);
 

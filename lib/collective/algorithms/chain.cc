@@ -1,8 +1,8 @@
-// All-reduce along a chain: sums travel from rank 0 upwards, each rank adding its own, and the whole sum
-// travels back down.
+// All-reduce along a chain: sums are passed from rank 0 upwards, where each rank adds its own numbers, and
+// the complete sum is passed back down.
 //
-// Chunks follow one another, so that all links carry something at the same time: rank r takes what comes from
-// below and from above in the order in which it comes.  The sum of a chunk is x0 + x1 + ... in rank order.
+// Chunks follow one another, so that all links are busy at the same time: rank r handles messages from below
+// and from above in the order in which they arrive.  The sum of a chunk is x0 + x1 + ... in rank order.
 #include <array>
 
 #include "collective/algorithms/entries.h"
@@ -11,7 +11,7 @@ namespace ps {
 
 namespace {
 
-// The highest rank, where sums are complete.
+// The loop of the highest rank, where sums are complete.
 void run_top(Exchange& exchange, const Chunks& chunks) {
   const int below = exchange.rank() - 1;
   for (size_t c = 0; c < chunks.num(); ++c) {
@@ -20,7 +20,7 @@ void run_top(Exchange& exchange, const Chunks& chunks) {
   }
 }
 
-// Chunks [0, added) have gone up, [0, done) have come back.
+// The loop of the ranks between.  Chunks [0, added) have been passed up, chunks [0, done) have come back.
 void run_middle(Exchange& exchange, const Chunks& chunks) {
   const int below = exchange.rank() - 1, above = exchange.rank() + 1;
   size_t added = 0, done = 0;

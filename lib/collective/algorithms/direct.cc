@@ -1,10 +1,11 @@
-// All-reduce by direct exchange: a reduce-scatter and an all-gather in which every rank speaks with every
-// other.
+// All-reduce by direct exchange: a reduce-scatter and an all-gather in which every rank exchanges messages
+// with every other.
 //
-// Rank r owns part r.  Everybody sends his part r to rank r, which adds them in rank order and sends the sum
+// Rank r owns part r.  All ranks send their part r to rank r, which adds them in rank order and sends the sum
 // to all.  Each rank sends 2 (p - 1) / p of the data, as with a ring, but in two rounds instead of 2 (p - 1).
 //
-// Little data goes whole to everybody, and everybody adds it all in rank order: one round, the same bits.
+// Small data take one round: each rank sends all of its data to all others, and adds everything in rank
+// order, with the same bits.
 #include <algorithm>
 
 #include "collective/algorithms/entries.h"
@@ -13,22 +14,22 @@ namespace ps {
 
 namespace {
 
-// What a rank sends at most in one round: about as much as travels in the time of the round that it saves,
-// over loopback TCP.
+// The most bytes that a rank sends if it uses one round: about the bytes that loopback TCP carries in the
+// time of the round that is saved.
 constexpr size_t kOneRoundBytes = kChunkBytes / 2;
 
 bool in_one_round(size_t data_bytes, int size) {
   return data_bytes * static_cast<size_t>(size - 1) <= kOneRoundBytes;
 }
 
-// Whoever is sent to first differs from rank to rank.
+// Each rank begins with another receiver, so that no rank is sent to by all others at once.
 template <class Send>
 void send_to_others(const Exchange& exchange, Send&& send) {
   for (int i = 1; i < exchange.size(); ++i) send((exchange.rank() + i) % exchange.size());
 }
 
-// Adds, in rank order, a chunk of every other rank and `own`, and leaves the sum in `own`.  The ranks below
-// are added up apart; a sum of two has the same bits in either order.
+// Adds a chunk of every other rank to `own` in rank order.  The chunks of lower ranks are added up in a
+// buffer first, and then to `own`, since a sum of two has the same bits in either order.
 void sum_chunk(Exchange& exchange, Elements own) {
   Buffer below;
   for (int from = 0; from < exchange.rank(); ++from) {
@@ -45,7 +46,7 @@ void sum_chunk(Exchange& exchange, Elements own) {
   }
 }
 
-// Chunk c of every part before chunk c + 1 of any: so owners can all begin at once.
+// Sends chunk c of every part before chunk c + 1 of any, so that all owners can begin at the same time.
 void send_contributions(Exchange& exchange, Elements data, std::span<const ElementRange> parts) {
   auto part = [&](int rank) {
     const ElementRange& range = parts[static_cast<size_t>(rank)];
@@ -70,7 +71,7 @@ void receive_other_parts(Exchange& exchange, Elements data, std::span<const Elem
   });
 }
 
-// x1 + x0 on rank 0 has the bits of x0 + x1.  `data` may change only when it has been sent.
+// On rank 0, x1 + x0 has the same bits as x0 + x1.  `data` must not change before it has been sent.
 void reduce_in_one_round(Exchange& exchange, Elements data) {
   send_to_others(exchange, [&](int to) { exchange.send(to, data.bytes()); });
   const int rank = exchange.rank();

@@ -1,5 +1,5 @@
-// The entries of the catalogue of all-reduce algorithms, and what several of them share.  Used by the files
-// of this folder, and by communicators, whose other collectives are halves of these.
+// The entries of the catalogue of all-reduce algorithms, and their shared functions.  Used by the files of
+// this folder, and by communicators, whose other collectives are halves of these algorithms.
 #ifndef PS_COLLECTIVE_ALGORITHMS_ENTRIES_H_
 #define PS_COLLECTIVE_ALGORITHMS_ENTRIES_H_
 
@@ -17,20 +17,20 @@ extern const AllReduceAlgorithm kRingAllReduce;
 extern const AllReduceAlgorithm kHalvingDoublingAllReduce;
 extern const AllReduceAlgorithm kTreeAllReduce;
 
-// One chunk from a rank, over what is there, or added to that.
+// Receives one chunk from a rank: receive_chunk overwrites `chunk`, add_received_chunk adds to it.
 void receive_chunk(Exchange& exchange, int from, Elements chunk);
 void add_received_chunk(Exchange& exchange, int from, Elements chunk);
 
-// The same for all chunks of a part, and the other side.
+// Send and receive all chunks of a part.
 void send_chunks(Exchange& exchange, int to, Elements part);
 void receive_chunks(Exchange& exchange, int from, Elements part);
 void add_received_chunks(Exchange& exchange, int from, Elements part);
 
-// Part r of `data` becomes, on rank r, the sum over the ranks in rank order; the other parts stay.  The parts
-// are one for each rank.
+// Sets part r of `data` on rank r to the sum over the ranks in rank order; the other parts stay unchanged.
+// Each rank has one part.
 void reduce_scatter_directly(Exchange& exchange, Elements data, std::span<const ElementRange> parts);
 
-// Part r of `data` comes, on all ranks, from rank r.
+// Copies part r of `data` from rank r to all ranks.
 void all_gather_directly(Exchange& exchange, Elements data, std::span<const ElementRange> parts);
 
 // The binomial tree of `size` nodes with node 0 as its root: the parent of node v > 0 is v without its lowest
@@ -38,7 +38,7 @@ void all_gather_directly(Exchange& exchange, Elements data, std::span<const Elem
 int tree_parent(int node);
 std::vector<int> tree_children(int node, int size);
 
-// `data` comes, on all ranks, from rank `root`, along a binomial tree.
+// Copies `data` from rank `root` to all ranks along a binomial tree.
 void broadcast_by_tree(Exchange& exchange, Elements data, int root);
 
 }  // namespace ps

@@ -1,8 +1,9 @@
 // All-reduce by recursive halving and doubling (Thakur, Rabenseifner and Gropp, IJHPCA 2005): log2 p steps in
-// which two ranks each give the other half of what they still have to sum, and the same steps back.
+// which two ranks exchange halves of the data that they still have to sum, followed by the same steps in
+// reverse.
 //
-// With e ranks more than a power of two, the first 2 e ranks begin in pairs: the odd one gives all its data
-// to the even one, and gets the sum in the end.
+// If there are e ranks more than a power of two, the first 2 e ranks begin in pairs: the odd rank sends all
+// its data to the even rank, and receives the sum at the end.
 #include <bit>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct Nodes {
   int count, pairs;
 };
 
-// What a step halved: the kept half and the given one.
+// The result of a halving step: the half that the rank keeps, and the half that it has sent.
 struct Step {
   int partner;
   ElementRange kept, given;

@@ -1,5 +1,5 @@
-// All-reduce around a ring: p - 1 steps in which sums of parts travel to the next rank, which adds its own,
-// and p - 1 steps in which the sums do the round.
+// All-reduce around a ring: p - 1 steps in which sums of parts are passed to the next rank, which adds its
+// own numbers, and p - 1 steps in which the complete sums are passed around.
 //
 // The sum of part q begins at rank q and ends at rank q - 1: x[q] + x[q + 1] + ... around the ring.
 #include "collective/algorithms/entries.h"
@@ -17,7 +17,7 @@ void run(Exchange& exchange, Elements data) {
     return data.part(range.begin, range.count());
   };
   send_chunks(exchange, next, part_behind(0));
-  // The last of these sums is complete: its sending is the first step around.
+  // The last of these sums is complete; sending it is the first step of the second half.
   for (int step = 1; step < size; ++step) {
     const Chunks chunks(part_behind(step));
     for (size_t c = 0; c < chunks.num(); ++c) {

@@ -16,7 +16,7 @@ void send_down(Exchange& exchange, const std::vector<int>& children, Elements ch
   }
 }
 
-// Chunk by chunk, so that the levels of the tree work at the same time.
+// Works chunk by chunk, so that all levels of the tree are busy at the same time.
 void run(Exchange& exchange, Elements data) {
   const int rank = exchange.rank();
   const std::vector<int> children = tree_children(rank, exchange.size());
