@@ -132,7 +132,10 @@ class ShapedStream final : public Stream, private Stream::Events {
 }  // namespace
 
 ShapedTransport::ShapedTransport(Transport& behind, const LinkShape& shape)
-    : behind_(behind), shape_(shape), accepted_(make_bucket()), connected_(make_bucket()) {}
+    : behind_(behind),
+      shape_(shape),
+      accepted_(make_bucket()),
+      connected_(shape.one_rate ? accepted_ : make_bucket()) {}
 
 ShapedTransport::Bucket ShapedTransport::make_bucket() const {
   if (shape_.bytes_per_second <= 0) return nullptr;

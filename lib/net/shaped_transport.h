@@ -14,12 +14,13 @@ struct LinkShape {
   double bytes_per_second = 0;  // 0: no limit
   double burst_bytes = 64 << 10;
   Duration latency = Duration(0);  // added to every byte
+  bool one_rate = false;           // for accepted and connected streams together
 };
 
 // What streams of this transport write goes out at the given rate, and late by the latency; what they read is
 // not touched: give the peer a shaped transport too, or put a Proxy between.  All streams that were accepted
-// share the rate, and so do all that were connected: the two directions of a Proxy.  Same thread and
-// lifetimes as the transport behind.
+// share the rate, and so do all that were connected: the two directions of a Proxy.  With `one_rate` all streams
+// share it: the link of a host.  Same thread and lifetimes as the transport behind.
 class ShapedTransport final : public Transport {
  public:
   ShapedTransport(Transport& behind, const LinkShape& shape);

@@ -138,6 +138,19 @@ TEST_P(TransportTest, TheConnectionsOfAShapedLinkShareItsRate) {
   EXPECT_GE(loop.now() - start, 99ms);
 }
 
+TEST_P(TransportTest, WithOneRateAcceptedAndConnectedStreamsShareIt) {
+  ShapedTransport slow(world_->server(), {.bytes_per_second = 10e6, .burst_bytes = 1000, .one_rate = true});
+  connect(world_->client(), slow);
+  std::unique_ptr<End> first_near = std::move(near_), first_far = std::move(far_);
+  connect(slow, world_->server());
+  Loop& loop = world_->client().loop();
+  Time start = loop.now();
+  first_far->send(pattern(500000));
+  near_->send(pattern(500000));
+  run_until([&] { return first_near->in.size() + far_->in.size() == 1000000; });
+  EXPECT_GE(loop.now() - start, 99ms);
+}
+
 PS_ON_EVERY_NETWORK(TransportTest);
 
 class TcpTest : public TransportTest {};
