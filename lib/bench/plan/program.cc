@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "bench/plan/columns.h"
 #include "bench/plan/report.h"
 #include "config/json.h"
 #include "job/job.h"
@@ -15,7 +16,6 @@ namespace ps {
 
 namespace {
 
-constexpr double kMostRate = 1e15;
 constexpr int64_t kMostRanks = 100000, kMostServers = 10000;
 
 Flag planning(Flag flag, std::string group) {
@@ -120,23 +120,11 @@ std::vector<Flag> simulation_flags() {
   };
 }
 
-// "10G" of bits or operations a second, in thousands.
+// "10G" of bits or operations a second.
 double decimal_rate(const Flags& flags, std::string_view name) {
-  static constexpr std::pair<char, double> kUnits[] = {
-      {'k', 1e3}, {'K', 1e3}, {'M', 1e6}, {'G', 1e9}, {'T', 1e12}};
-  std::string text = *flags.text(name);
-  double unit = 1;
-  for (const auto& [letter, size] : kUnits) {
-    if (text.empty() || text.back() != letter) continue;
-    unit = size;
-    text.pop_back();
-    break;
-  }
-  const std::optional<double> number = parse_double(text);
-  if (!number || !(*number * unit >= 1) || !(*number * unit <= kMostRate)) {
-    flags.refuse(name, cat(quote(*flags.text(name)), " is not a rate, such as 100M, 10G or 1.5T"));
-  }
-  return *number * unit;
+  const std::optional<double> rate = parse_decimal_rate(*flags.text(name));
+  if (!rate) flags.refuse(name, cat(quote(*flags.text(name)), " is not a rate, such as 100M, 10G or 1.5T"));
+  return *rate;
 }
 
 double byte_rate(const Flags& flags, std::string_view name) {

@@ -2,77 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "base/text.h"
+#include "bench/plan/columns.h"
 #include "config/json.h"
 
 namespace ps {
 
 namespace {
-
-using Cells = std::vector<std::string>;
-
-// Rows of cells under the first one, as aligned columns: the first to the left, numbers to the right.
-std::string aligned(const std::vector<Cells>& rows) {
-  std::vector<size_t> widths(rows.front().size(), 0);
-  for (const Cells& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string out;
-  for (const Cells& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string space(widths[i] - row[i].size(), ' ');
-      append(out, i == 0 ? row[i] + space : cat("  ", space, row[i]));
-    }
-    append(out, "\n");
-  }
-  return out;
-}
-
-std::string in_markdown(const std::vector<Cells>& rows) {
-  std::string out;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    append(out, "|");
-    for (const std::string& cell : rows[i]) append(out, cat(" ", cell, " |"));
-    append(out, "\n");
-    for (size_t j = 0; i == 0 && j < rows[i].size(); ++j) append(out, j == 0 ? "|---|" : "---:|");
-    if (i == 0) append(out, "\n");
-  }
-  return out;
-}
-
-std::string table(const std::string& title, const std::vector<Cells>& rows, bool markdown) {
-  return markdown ? cat("\n**", title, "**\n\n", in_markdown(rows)) : cat("\n", title, "\n", aligned(rows));
-}
-
-struct Unit {
-  double size;
-  const char* name;
-};
-
-// "12.3 ms": in the largest unit that leaves a digit before the point.
-std::string with_unit(double value, std::span<const Unit> units) {
-  const Unit* unit = &units.back();
-  for (const Unit& larger : units) {
-    if (std::fabs(value) >= larger.size) {
-      unit = &larger;
-      break;
-    }
-  }
-  return cat(significant(value / unit->size, 3), " ", unit->name);
-}
-
-std::string seconds_text(double seconds) {
-  static constexpr Unit kUnits[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}};
-  return seconds == 0 ? "0" : with_unit(seconds, kUnits);
-}
-
-std::string count_text(double value, const std::string& unit) {
-  static constexpr Unit kUnits[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}};
-  const std::string text = with_unit(value, kUnits) + unit;
-  return text.back() == ' ' ? text.substr(0, text.size() - 1) : text;
-}
 
 std::string megabytes(double bytes) {
   return significant(bytes / 1e6, 4);
@@ -80,7 +17,7 @@ std::string megabytes(double bytes) {
 
 std::string cluster_text(const ClusterParameters& cluster) {
   return cat(cluster.ranks, " trainers, ", cluster.servers, " servers of ", cluster.ports,
-             " ports, links of ", count_text(8 * cluster.bandwidth, "bit/s"), ", L ",
+             " ports, links of ", quantity_text(8 * cluster.bandwidth, "bit/s"), ", L ",
              seconds_text(cluster.latency), ", o ", seconds_text(cluster.overhead), ", g ",
              seconds_text(cluster.gap));
 }
@@ -92,7 +29,7 @@ std::vector<Cells> layer_rows(const Plan& plan) {
     if (layer.size.weights == 0) continue;
     rows.push_back(
         {layer.size.name, layer.size.type, megabytes(layer.weight_bytes), megabytes(layer.activation_bytes),
-         count_text(static_cast<double>(layer.size.multiply_adds), ""), seconds_text(layer.data_seconds),
+         quantity_text(static_cast<double>(layer.size.multiply_adds), ""), seconds_text(layer.data_seconds),
          layer.model_seconds ? seconds_text(*layer.model_seconds) : "-",
          layer.model_parallel() ? "model" : "data"});
   }
@@ -121,7 +58,7 @@ std::vector<Cells> break_even_rows(const Plan& plan) {
     const double value = point.value.value_or(0) * (point.unit == "bit/s" ? 8 : 1);
     rows.push_back({point.what, point.always   ? "any"
                                 : !point.value ? "none"
-                                : rate         ? count_text(value, point.unit)
+                                : rate         ? quantity_text(value, point.unit)
                                                : significant(value, 6)});
   }
   return rows;
@@ -156,10 +93,10 @@ std::string plan_text(const std::string& job, const Plan& plan, bool markdown) {
   const bool sparse = std::any_of(request.layers.begin(), request.layers.end(),
                                   [](const LayerSize& layer) { return layer.sparse; });
   if (sparse) append(out, "tables of sparse layers are left out: their bytes depend on the data\n");
-  append(out, table("Layers with dense weights, and seconds to exchange each by itself", layer_rows(plan),
-                    markdown));
-  append(out, table("A step", strategy_rows(plan), markdown));
-  append(out, table("Where one way overtakes another", break_even_rows(plan), markdown));
+  append(out, titled_table("Layers with dense weights, and seconds to exchange each by itself",
+                           layer_rows(plan), markdown));
+  append(out, titled_table("A step", strategy_rows(plan), markdown));
+  append(out, titled_table("Where one way overtakes another", break_even_rows(plan), markdown));
   append(out, "\n");
   for (const std::string& line : plan.advice) append(out, cat("- ", line, "\n"));
   return out;
@@ -175,7 +112,7 @@ std::string simulations_text(const std::vector<Simulation>& simulations, bool ma
                     seconds_text(run.quantile_seconds(1)), cat(run.stragglers), cat(run.link_failures),
                     cat(run.checkpoints)});
   }
-  return table("A step on simulated time", rows, markdown);
+  return titled_table("A step on simulated time", rows, markdown);
 }
 
 std::string published_text(const std::vector<PublishedTable>& tables, bool markdown) {
@@ -186,7 +123,8 @@ std::string published_text(const std::vector<PublishedTable>& tables, bool markd
       rows.push_back({figure.what, significant(figure.published, 4), significant(figure.modelled, 4),
                       cat(significant(100 * figure.error(), 2), " %")});
     }
-    append(out, table(cat(published.source, "; ", published.unit, "; ", published.model), rows, markdown));
+    append(out,
+           titled_table(cat(published.source, "; ", published.unit, "; ", published.model), rows, markdown));
   }
   return out.substr(1);  // without the first empty line
 }
