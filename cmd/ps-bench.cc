@@ -2,14 +2,17 @@
 // implementations.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <span>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "bench/bars_report.h"
 #include "bench/catalog.h"
+#include "bench/link/program.h"
 #include "bench/plan/program.h"
 #include "bench/process/child.h"
 #include "bench/report.h"
@@ -32,7 +35,8 @@ Program program() {
   return {
       .name = "ps-bench",
       .summary = "measure every part, beside the limits of the machine and what others do",
-      .synopsis = "SUITE... [flags] | plan JOB.json [flags]",
+      .synopsis =
+          "SUITE... [flags] | plan JOB.json [flags] | dgc --bandwidth B,... [flags] | local-sgd | scaling",
       .positionals = {{.name = "SUITE",
                        .help = "what to measure; --list names the benchmarks",
                        .choices = suite_choices(),
@@ -117,7 +121,8 @@ Program program() {
                    {"ps-bench all --baseline base.json --fail-below 0.9", "compare with them"},
                    {"ps-bench all --bars --markdown", "the table of the README"},
                    {"ps-bench plan JOB.json --ranks 8 --bandwidth 10G",
-                    "what a cluster would do; see ps-bench plan --help"}},
+                    "what a cluster would do; see ps-bench plan --help"},
+                   {"ps-bench dgc --bandwidth 10G,1G", "what bandwidth costs; also local-sgd, scaling"}},
   };
 }
 
@@ -266,5 +271,10 @@ int run(const Flags& flags, Log& log) {
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "plan")
     return run_main(plan_program(), argc - 1, argv + 1, run_plan);
+  const std::span<const char* const> words(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
+  if (const std::optional<LinkSuite> suite = find_link_suite(words)) {
+    return run_main(link_program(*suite), argc - 1, argv + 1,
+                    [&](const Flags& flags, Log& log) { return run_link_suite(*suite, flags, log); });
+  }
   return run_main(program(), argc, argv, run);
 }

@@ -25,6 +25,11 @@ run cluster.sh 'the weights are equal' 'the weights of one trainer are equal, bi
 run resume.sh 'the same model'
 run kill_and_resume.sh 'the same model'
 run more_servers.sh 'the same model'
+echo "examples/bandwidth.sh, of a small net"
+tree/examples/bandwidth.sh bandwidth --model lenet --compute 5ms >bandwidth.sh.out 2>&1 ||
+  fail "bandwidth.sh ended with $?: $(tail -n 20 bandwidth.sh.out)"
+expect_text bandwidth.sh.out 'over overlapped'
+expect_text bandwidth.sh.out "$(command -v gnuplot >/dev/null && echo bandwidth.png || echo 'no picture')"
 if command -v etcd >/dev/null; then
   run find_servers.sh 'the same model' 'ended with status 8'
 else

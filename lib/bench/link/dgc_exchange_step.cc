@@ -1,0 +1,146 @@
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "bench/link/steps.h"
+#include "codec/sparse_exchange.h"
+
+namespace ps {
+
+namespace {
+
+const SparseEncoding kPacking = find_sparse_encoding(DgcOptions().encoding);
+
+// A plain sum of values in the order of ranks, with the indices' bytes and then the values'.
+uint64_t digest_of(const SparsePart& part, uint64_t seed) {
+  const auto bytes = [](const auto& values) {
+    return std::string_view(reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]);
+  };
+  return hash_bytes(bytes(part.value), hash_bytes(bytes(part.index), seed));
+}
+
+}  // namespace
+
+DgcExchangeStep::Tensor::Tensor(const TensorShape& shape, int num_trainers, uint64_t key)
+    : dgc(DgcOptions(), {.shape = {shape.rows, shape.cols}, .num_trainers = num_trainers, .key = key}),
+      gradient(dgc.elements()),
+      weights(dgc.elements()) {}
+
+DgcExchangeStep::DgcExchangeStep(ExchangeCommunicator& communicator, const ModelShape& model,
+                                 double compute_seconds)
+    : communicator_(communicator), accelerator_(compute_seconds) {
+  make_tensors(model);
+  sums_.resize(whole_.size());
+}
+
+void DgcExchangeStep::make_tensors(const ModelShape& model) {
+  const double all = static_cast<double>(model.elements());
+  const int rank = communicator_.rank();
+  uint64_t first = 0;
+  for (const TensorShape& shape : model.tensors) {
+    const uint64_t end = first + static_cast<uint64_t>(shape.elements());
+    const std::array<int64_t, 2> dimensions = {shape.rows, shape.cols};
+    if (dgc_compresses(DgcOptions(), dimensions)) {
+      Tensor& tensor = tensors_.emplace_back(shape, communicator_.size(), tensors_.size());
+      for (uint64_t i = first; i < end; ++i) tensor.gradient[i - first] = emulated_gradient(rank, i);
+      tensor.first = first;
+      tensor.ready_at = 1 - static_cast<double>(first) / all;
+    } else {
+      for (uint64_t i = first; i < end; ++i) {
+        whole_.push_back(emulated_gradient(rank, i));
+        whole_index_.push_back(i);
+      }
+    }
+    first = end;
+  }
+}
+
+void DgcExchangeStep::run() {
+  terms_ = {};
+  accelerator_.begin_step();
+  pack();
+  accelerator_.await_gradient(1);
+  std::vector<std::string> from_ranks;
+  {
+    ScopedSeconds seconds(terms_.exchange);
+    sums_ = whole_;
+    if (!sums_.empty()) communicator_.all_reduce_by(all_reduce_algorithm("direct"), sums_);
+    from_ranks = communicator_.gather(packed_tensors());
+  }
+  ScopedSeconds seconds(terms_.apply);
+  apply(from_ranks);
+  first_run_ = false;
+}
+
+// Backward gives the gradient of the last tensor first.
+void DgcExchangeStep::pack() {
+  for (size_t i = tensors_.size(); i-- > 0;) {
+    Tensor& tensor = tensors_[i];
+    accelerator_.await_gradient(tensor.ready_at);
+    ScopedSeconds seconds(terms_.pack);
+    tensor.packed.clear();
+    tensor.dgc.step_sparse({.values = tensor.gradient, .scale = 1, .rate = 1}, tensor.weights, tensor.packed);
+  }
+}
+
+// tensors := { length:u32 part[length] }...
+std::string DgcExchangeStep::packed_tensors() const {
+  std::string all;
+  for (const Tensor& tensor : tensors_) {
+    put(all, static_cast<uint32_t>(tensor.packed.size()));
+    all += tensor.packed;
+  }
+  return all;
+}
+
+void DgcExchangeStep::apply(const std::vector<std::string>& from_ranks) {
+  std::vector<std::string_view> rest(from_ranks.begin(), from_ranks.end());
+  for (Tensor& tensor : tensors_) apply(tensor, rest);
+  for (size_t i = 0; first_run_ && i < sums_.size(); ++i) {
+    float expected = 0;
+    for (int rank = 0; rank < communicator_.size(); ++rank)
+      expected += emulated_gradient(rank, whole_index_[i]);
+    wrong_ += sums_[i] != expected ? 1 : 0;
+  }
+}
+
+void DgcExchangeStep::apply(Tensor& tensor, std::vector<std::string_view>& rest) {
+  std::vector<SparsePart> parts(rest.size());
+  for (size_t rank = 0; rank < rest.size(); ++rank) {
+    ByteReader reader(rest[rank]);
+    const uint32_t size = reader.get<uint32_t>();
+    const std::string_view packed = reader.get_bytes(size);
+    if (!reader.ok()) fail(Code::kCorrupt, "the packed gradient of rank ", rank, " is cut short");
+    decode_sparse(kPacking, packed, tensor.dgc.elements(), parts[rank]);
+    rest[rank].remove_prefix(sizeof size + size);
+    if (first_run_) wrong_ += wrong_in(parts[rank], static_cast<int>(rank), tensor.first);
+  }
+  const SparsePart sum = add_parts(parts);
+  digest_ = digest_of(sum, digest_);
+  tensor.dgc.apply(sum, tensor.weights);
+}
+
+// In the first step a move is the gradient the other way round, at a rate of 1.
+uint64_t DgcExchangeStep::wrong_in(const SparsePart& part, int rank, uint64_t first) const {
+  uint64_t wrong = 0;
+  for (size_t i = 0; i < part.size(); ++i)
+    wrong += part.value[i] != -emulated_gradient(rank, first + part.index[i]) ? 1 : 0;
+  return wrong;
+}
+
+double DgcExchangeStep::expected_bytes() const {
+  const int ranks = communicator_.size();
+  double bytes =
+      all_reduce_algorithm("direct").most_sent(static_cast<double>(whole_.size() * sizeof(float)), ranks);
+  for (const Tensor& tensor : tensors_) {
+    bytes += exchange_bytes(SparseExchange::kAllGather, {.elements = tensor.dgc.elements(),
+                                                         .selected = tensor.dgc.selected(),
+                                                         .num_trainers = ranks,
+                                                         .encoding = kPacking});
+  }
+  return bytes;
+}
+
+}  // namespace ps

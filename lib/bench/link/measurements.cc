@@ -1,0 +1,307 @@
+#include "bench/link/measurements.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "base/error.h"
+#include "bench/link/rank_run.h"
+#include "bench/link/steps.h"
+#include "bench/plan/columns.h"
+#include "bench/statistics.h"
+#include "collective/parts.h"
+#include "config/json.h"
+#include "simulate/cost_model.h"
+#include "simulate/published.h"
+
+namespace ps {
+
+namespace {
+
+// The results of ranks, each written by its own thread.
+template <class Result>
+using ByRank = std::vector<Result>;
+
+// A collective must not time out on a link that is only slow.
+Duration patience(const LinkRequest& request) {
+  constexpr double kLeast = 60, kTimes = 20, kMost = 24 * 3600;
+  const double sent = 8 * request.model.bytes() / request.bits_per_second;
+  return seconds_duration(std::min(kLeast + kTimes * sent * request.ranks, kMost));
+}
+
+// Opens the links, probes them, and runs `body` on all ranks.
+struct LinkSession {
+  LinkSession(const LinkRequest& wanted, Log& log)
+      : request(wanted), links(make_rank_links(wanted.link, wanted.ranks, wanted.bits_per_second, log)) {}
+
+  void run(const RankBody& body) {
+    run_ranks(*links, request.ranks, patience(request), [&](ExchangeCommunicator& communicator) {
+      const LinkProbe found = probe_links(communicator, request.bits_per_second);
+      if (communicator.rank() == 0) probe = found;
+      body(communicator);
+    });
+  }
+
+  // What all rows begin with.
+  Json row(const char* suite) const {
+    return {{"suite", suite},
+            {"model", request.model.name},
+            {"ranks", request.ranks},
+            {"link", links->name()},
+            {"link_text", links->description()},
+            {"bandwidth", request.bits_per_second},
+            {"bandwidth_text", decimal_rate_text(request.bits_per_second)},
+            {"measured_bandwidth", probe.bits_per_second},
+            {"latency_seconds", probe.latency_seconds},
+            {"dense_bytes", request.model.bytes()},
+            {"compute_seconds", request.compute_seconds}};
+  }
+
+  // A step by the cost model, over links as they were measured.
+  double modelled(ExchangeKind exchange) const {
+    ClusterParameters cluster;
+    cluster.ranks = request.ranks;
+    cluster.bandwidth = probe.bits_per_second / 8;
+    cluster.latency = probe.latency_seconds;
+    cluster.sum_rate = probe.sum_rate;
+    cluster.chunk_bytes = kChunkBytes;
+    StepBytes payload{.dense_bytes = request.model.bytes()};
+    for (const TensorShape& tensor : request.model.tensors) {
+      constexpr double kDensity = 0.001, kEntry = 6;
+      const double values = static_cast<double>(tensor.elements());
+      payload.packed_bytes += values * (tensor.one_dimensional() ? sizeof(float) : kDensity * kEntry);
+    }
+    return request.compute_seconds + exchange_cost(exchange, cluster, payload).total();
+  }
+
+  const LinkRequest& request;
+  const std::unique_ptr<RankLinks> links;
+  LinkProbe probe;
+};
+
+size_t place(const ExchangeCommunicator& communicator) {
+  return static_cast<size_t>(communicator.rank());
+}
+
+StepRun timed(const LinkRequest& request, ExchangeCommunicator& communicator, LinkStep& step) {
+  return run_step(communicator, step, request.most_runs, request.budget_seconds);
+}
+
+double percent_off(double found, double expected) {
+  return 100 * (found / expected - 1);
+}
+
+void expect_right(const char* what, const StepRun& run) {
+  if (run.wrong != 0) fail(Code::kInternal, what, ": ", run.wrong, " values of the sum are wrong");
+}
+
+Json published(const std::string& table, const std::string& what) {
+  for (const PublishedTable& each : published_tables()) {
+    for (const PublishedFigure& figure : each.figures) {
+      if (each.name == table && figure.what == what) return figure.published;
+    }
+  }
+  return nullptr;
+}
+
+// --- Deep Gradient Compression beside dense momentum
+
+struct DgcRank {
+  StepRun momentum, overlapped, dgc;
+  double bytes = 0, dgc_bytes = 0;  // by formula
+  DgcExchangeStep::Terms terms;
+  uint64_t digest = 0;
+};
+
+// Dense momentum, with the exchange after backward as in the published table, and beside it.
+DgcRank measure_dgc_rank(const LinkRequest& request, ExchangeCommunicator& communicator) {
+  DgcRank out;
+  for (const auto exchange : {DenseStep::Exchange::kAfterwards, DenseStep::Exchange::kOverlapped}) {
+    DenseStep step(communicator, request.model, request.compute_seconds, all_reduce_algorithm("direct"),
+                   exchange);
+    const bool afterwards = exchange == DenseStep::Exchange::kAfterwards;
+    (afterwards ? out.momentum : out.overlapped) = timed(request, communicator, step);
+    out.bytes = step.expected_bytes();
+  }
+  DgcExchangeStep step(communicator, request.model, request.compute_seconds);
+  out.dgc = timed(request, communicator, step);
+  out.dgc_bytes = step.expected_bytes();
+  out.terms = step.terms();
+  out.digest = step.digest();
+  return out;
+}
+
+template <class Of>
+StepRun slowest_of(const ByRank<DgcRank>& ranks, const char* what, Of&& of) {
+  std::vector<StepRun> runs;
+  for (const DgcRank& rank : ranks) runs.push_back(of(rank));
+  StepRun run = slowest(runs);
+  expect_right(what, run);
+  return run;
+}
+
+Json dgc_row(const LinkSession& session, const ByRank<DgcRank>& ranks) {
+  const StepRun momentum = slowest_of(ranks, "momentum", [](const DgcRank& rank) { return rank.momentum; });
+  const StepRun overlapped =
+      slowest_of(ranks, "overlapped momentum", [](const DgcRank& rank) { return rank.overlapped; });
+  const StepRun dgc = slowest_of(ranks, "DGC", [](const DgcRank& rank) { return rank.dgc; });
+  for (const DgcRank& rank : ranks) {
+    if (rank.digest != ranks[0].digest) fail(Code::kInternal, "DGC: the sums of ranks differ");
+  }
+  Json row = session.row("dgc");
+  const double seconds = median(momentum.seconds), dgc_seconds = median(dgc.seconds);
+  const std::string link = row["bandwidth_text"];
+  row["momentum_seconds"] = seconds;
+  row["modelled_momentum_seconds"] = session.modelled(ExchangeKind::kDirect);
+  row["overlapped_seconds"] = median(overlapped.seconds);
+  row["dgc_seconds"] = dgc_seconds;
+  row["speed_up"] = seconds / dgc_seconds;
+  row["overlapped_speed_up"] = median(overlapped.seconds) / dgc_seconds;
+  row["dgc_pack_seconds"] = ranks[0].terms.pack;
+  row["dgc_exchange_seconds"] = ranks[0].terms.exchange;
+  row["dgc_apply_seconds"] = ranks[0].terms.apply;
+  row["momentum_bytes"] = momentum.bytes;
+  row["momentum_bytes_off"] = percent_off(momentum.bytes, ranks[0].bytes);
+  row["dgc_bytes"] = dgc.bytes;
+  row["dgc_bytes_off"] = percent_off(dgc.bytes, ranks[0].dgc_bytes);
+  row["fewer_bytes"] = momentum.bytes / dgc.bytes;
+  row["wrong_values"] = momentum.wrong + overlapped.wrong + dgc.wrong;
+  row["published_momentum_seconds"] = published("PaddlePaddle DGC", cat(link, ", momentum"));
+  row["published_dgc_seconds"] = published("PaddlePaddle DGC", cat(link, ", DGC"));
+  row["published_speed_up"] = published("PaddlePaddle DGC", cat(link, ", speed-up"));
+  return row;
+}
+
+// --- Local SGD
+
+Json local_sgd_row(const LinkSession& session, int period, const StepRun& run) {
+  const LinkRequest& request = session.request;
+  const double steps = period, step_seconds = median(run.seconds) / steps;
+  const double exchange = session.modelled(ExchangeKind::kDirect) - request.compute_seconds;
+  const double possible = request.compute_seconds + exchange / steps;
+  const double examples = static_cast<double>(request.batch) * request.ranks;
+  Json row = session.row("local-sgd");
+  row["period"] = period;
+  row["step_seconds"] = step_seconds;
+  row["examples_per_second"] = examples / step_seconds;
+  row["modelled_step_seconds"] = possible;
+  row["share_of_modelled"] = possible / step_seconds;
+  row["wrong_values"] = run.wrong;
+  row["published_images_per_second"] = published("Fleet local SGD", cat("k = ", period));
+  return row;
+}
+
+// How many times faster than the first row's.
+void add_gains(std::vector<Json>& rows, const char* rate, const char* gain) {
+  for (Json& row : rows) {
+    row[gain] = nullptr;
+    if (row[rate].is_number() && rows[0][rate].is_number())
+      row[gain] = row[rate].get<double>() / rows[0][rate].get<double>();
+  }
+}
+
+// --- Weak scaling
+
+std::unique_ptr<LinkStep> scaling_step(const LinkRequest& request, ExchangeCommunicator& communicator,
+                                       const std::string& algorithm) {
+  if (algorithm == "dgc")
+    return std::make_unique<DgcExchangeStep>(communicator, request.model, request.compute_seconds);
+  return std::make_unique<DenseStep>(communicator, request.model, request.compute_seconds,
+                                     all_reduce_algorithm(algorithm), DenseStep::Exchange::kAfterwards);
+}
+
+ExchangeKind exchange_named(const std::string& name) {
+  for (const ExchangeEntry& entry : exchange_catalog()) {
+    if (entry.name == name) return entry.exchange;
+  }
+  fail(Code::kInternal, "the cost model has no exchange ", quote(name));
+}
+
+Json scaling_row(const LinkSession& session, const std::string& algorithm, const StepRun& run,
+                 double expected_bytes) {
+  const double seconds = median(run.seconds), modelled = session.modelled(exchange_named(algorithm));
+  Json row = session.row("scaling");
+  row["algorithm"] = algorithm;
+  row["step_seconds"] = seconds;
+  row["modelled_step_seconds"] = modelled;
+  row["off_model"] = percent_off(seconds, modelled);
+  row["efficiency"] = session.request.compute_seconds / seconds;
+  row["bytes"] = run.bytes;
+  row["bytes_off"] = percent_off(run.bytes, expected_bytes);
+  row["wrong_values"] = run.wrong;
+  return row;
+}
+
+}  // namespace
+
+std::vector<Json> measure_dgc(const LinkRequest& request, Log& log) {
+  LinkSession session(request, log);
+  ByRank<DgcRank> ranks(static_cast<size_t>(request.ranks));
+  session.run([&](ExchangeCommunicator& communicator) {
+    ranks[place(communicator)] = measure_dgc_rank(request, communicator);
+  });
+  return {dgc_row(session, ranks)};
+}
+
+std::vector<Json> measure_local_sgd(const LinkRequest& request, Log& log) {
+  LinkSession session(request, log);
+  std::vector<ByRank<StepRun>> of_periods(request.periods.size(),
+                                          ByRank<StepRun>(static_cast<size_t>(request.ranks)));
+  session.run([&](ExchangeCommunicator& communicator) {
+    for (size_t i = 0; i < request.periods.size(); ++i) {
+      LocalSgdPeriod period(communicator, request.model, request.compute_seconds, request.periods[i]);
+      of_periods[i][place(communicator)] = timed(request, communicator, period);
+    }
+  });
+  std::vector<Json> rows;
+  for (size_t i = 0; i < request.periods.size(); ++i) {
+    const StepRun run = slowest(of_periods[i]);
+    expect_right("local SGD", run);
+    rows.push_back(local_sgd_row(session, request.periods[i], run));
+  }
+  add_gains(rows, "examples_per_second", "gain");
+  add_gains(rows, "published_images_per_second", "published_gain");
+  return rows;
+}
+
+std::vector<Json> measure_scaling(const LinkRequest& request, Log& log) {
+  LinkSession session(request, log);
+  std::vector<ByRank<StepRun>> runs(request.algorithms.size(),
+                                    ByRank<StepRun>(static_cast<size_t>(request.ranks)));
+  std::vector<double> expected(request.algorithms.size());
+  session.run([&](ExchangeCommunicator& communicator) {
+    for (size_t i = 0; i < request.algorithms.size(); ++i) {
+      const auto step = scaling_step(request, communicator, request.algorithms[i]);
+      runs[i][place(communicator)] = timed(request, communicator, *step);
+      if (communicator.rank() == 0) expected[i] = step->expected_bytes();
+    }
+  });
+  std::vector<Json> rows;
+  for (size_t i = 0; i < request.algorithms.size(); ++i) {
+    const StepRun run = slowest(runs[i]);
+    expect_right(request.algorithms[i].c_str(), run);
+    rows.push_back(scaling_row(session, request.algorithms[i], run, expected[i]));
+  }
+  return rows;
+}
+
+// Of PaddlePaddle's set-up on 2 ranks, and of local SGD with k = 16 over 1 Gbit/s.
+std::vector<LinkBar> link_bars(const std::vector<Json>& rows) {
+  std::vector<LinkBar> bars;
+  for (const Json& row : rows) {
+    const double link = row["bandwidth"];
+    const bool full = row["measured_bandwidth"].get<double>() >= kFullLink * link;
+    if (row["suite"] == "dgc" && row["model"] == "faster-rcnn" && row["ranks"] == 2) {
+      if (link == 1e9) bars.push_back({"DGC's speed-up, 1G", "x", row["speed_up"], 6, 6.65, full});
+      if (link == 1e10) bars.push_back({"DGC's speed-up, 10G", "x", row["speed_up"], 1.4, 1.5, full});
+    }
+    if (row["suite"] == "local-sgd" && row["period"] == 16 && link == 1e9) {
+      const double share = row["share_of_modelled"];
+      bars.push_back(
+          {"local SGD, k = 16, 1G: share of the cost model's possible", "%", 100 * share, 90, 97, full});
+    }
+  }
+  return bars;
+}
+
+}  // namespace ps

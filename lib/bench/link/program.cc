@@ -1,0 +1,291 @@
+#include "bench/link/program.h"
+
+#include <cstdio>
+#include <optional>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "bench/link/rank_links.h"
+#include "bench/link/report.h"
+#include "bench/plan/columns.h"
+#include "cli/interrupts.h"
+#include "collective/algorithm.h"
+#include "config/json.h"
+
+namespace ps {
+
+namespace {
+
+constexpr double kLeastBandwidth = 1e5, kMostBandwidth = 1e12;
+
+// What the suites differ in.
+struct LinkSuiteEntry {
+  LinkSuite suite;
+  const char *name, *summary;
+  const char *model, *ranks, *bandwidth, *compute;  // defaults; no bandwidth: it must be given
+  std::vector<Json> (*measure)(const LinkRequest& request, Log& log);
+  std::vector<Example> examples;
+};
+
+const LinkSuiteEntry& entry_of(LinkSuite suite) {
+  static const LinkSuiteEntry kEntries[] = {
+      {LinkSuite::kDgc,
+       "dgc",
+       "steps of dense momentum and of Deep Gradient Compression over links of given bandwidths",
+       "faster-rcnn",
+       "2",
+       "",
+       "339ms",
+       measure_dgc,
+       {{"ps-bench dgc --bandwidth 100G,10G,1G", "beside the published table"},
+        {"ps-bench dgc --bandwidth 1G --model resnet50", "of another model"}}},
+      {LinkSuite::kLocalSgd,
+       "local-sgd",
+       "throughput of local SGD against the steps from one exchange to the next",
+       "resnet50",
+       "2",
+       "10G,1G",
+       "430.2ms",
+       measure_local_sgd,
+       {{"ps-bench local-sgd --bandwidth 1G --periods 1,4,16", "over one link"}}},
+      {LinkSuite::kScaling,
+       "scaling",
+       "weak scaling of all-reduce algorithms and of Deep Gradient Compression",
+       "resnet50",
+       "2,4",
+       "1G",
+       "339ms",
+       measure_scaling,
+       {{"ps-bench scaling --ranks 2,4,8 --bandwidth 1G", "up to 8 ranks"}}},
+  };
+  for (const LinkSuiteEntry& entry : kEntries) {
+    if (entry.suite == suite) return entry;
+  }
+  PS_CHECK(false);
+}
+
+std::vector<Flag> shared_flags(const LinkSuiteEntry& entry) {
+  return {
+      {.name = "bandwidth",
+       .argument = "B,...",
+       .help = "bits a second of a link, each way: 10G, 100M",
+       .details = "A machine carries what it can: the bandwidth that was measured is told with each.",
+       .group = "links",
+       .default_text = entry.bandwidth},
+      {.name = "link",
+       .argument = "KIND",
+       .help = "what holds a link to its bandwidth",
+       .details =
+           "Namespaces are of the system, each with a device that tc(8) slows down; they need root.  A "
+           "bucket is in our transport, over loopback, and limits only what a rank sends.  With auto, "
+           "namespaces where they are allowed.",
+       .group = "links",
+       .default_text = "auto",
+       .choices = link_choices()},
+      {.name = "ranks",
+       .argument = entry.suite == LinkSuite::kScaling ? "N,..." : "N",
+       .help = "trainers, each a thread with a link of its own",
+       .group = "links",
+       .default_text = entry.ranks},
+      {.name = "model",
+       .argument = "NAME",
+       .help = "whose gradients: resnet50, vgg16 and so on, faster-rcnn, or JOB.json",
+       .details =
+           "Names are those of share/jobs/nets; faster-rcnn is 264 MB, as PaddlePaddle's table has it.",
+       .group = "steps",
+       .default_text = entry.model},
+      {.name = "compute",
+       .argument = "TIME",
+       .help = "of a step, in which a rank waits as for an accelerator",
+       .group = "steps",
+       .default_text = entry.compute},
+      {.name = "runs",
+       .letter = 'n',
+       .argument = "N",
+       .help = "timed runs of each kind of step, as far as they take 5 s",
+       .details = "They follow one that is checked; where that alone takes longer, it counts itself.",
+       .group = "steps",
+       .default_text = "5"},
+  };
+}
+
+std::string algorithm_names() {
+  std::vector<std::string> names;
+  for (const AllReduceAlgorithm* each : all_reduce_catalog()) names.push_back(each->name);
+  names.push_back("dgc");
+  return join(names, ",");
+}
+
+void add_own_flags(LinkSuite suite, std::vector<Flag>& flags) {
+  if (suite == LinkSuite::kLocalSgd) {
+    flags.push_back({.name = "periods",
+                     .argument = "K,...",
+                     .help = "steps from one exchange to the next",
+                     .group = "steps",
+                     .default_text = "1,2,4,8,16"});
+    flags.push_back({.name = "batch",
+                     .argument = "N",
+                     .help = "examples of a trainer in a step",
+                     .group = "steps",
+                     .default_text = "128"});
+  }
+  if (suite == LinkSuite::kScaling) {
+    flags.push_back({.name = "algorithms",
+                     .argument = "NAME,...",
+                     .help = "of all-reduce, and dgc",
+                     .group = "steps",
+                     .default_text = algorithm_names()});
+  }
+}
+
+std::vector<int> integers(const Flags& flags, std::string_view name, int least, int most) {
+  std::vector<int> numbers;
+  for (const std::string& text : flags.list(name)) {
+    const std::optional<int64_t> number = parse_int(text);
+    if (!number || *number < least || *number > most)
+      flags.refuse(name, cat(quote(text), " is not a number from ", least, " to ", most));
+    numbers.push_back(static_cast<int>(*number));
+  }
+  if (numbers.empty()) flags.refuse(name, "expected at least one number");
+  return numbers;
+}
+
+std::vector<double> bandwidths(const Flags& flags) {
+  std::vector<double> rates;
+  for (const std::string& text : flags.list("bandwidth")) {
+    const std::optional<double> rate = parse_decimal_rate(text);
+    if (!rate || *rate < kLeastBandwidth || *rate > kMostBandwidth) {
+      flags.refuse("bandwidth", cat(quote(text), " is not a rate from ", decimal_rate_text(kLeastBandwidth),
+                                    " to ", decimal_rate_text(kMostBandwidth), ", such as 10G"));
+    }
+    rates.push_back(*rate);
+  }
+  if (rates.empty()) flags.refuse("bandwidth", "expected at least one, such as 10G");
+  return rates;
+}
+
+std::vector<std::string> algorithms(const Flags& flags) {
+  const std::vector<std::string> names = flags.list("algorithms");
+  for (const std::string& name : names) {
+    if (name != "dgc") all_reduce_algorithm(name);
+  }
+  if (names.empty()) flags.refuse("algorithms", "expected at least one");
+  return names;
+}
+
+// But for bandwidth and ranks.
+LinkRequest read_request(LinkSuite suite, const Flags& flags) {
+  LinkRequest request;
+  request.model = find_model_shape(*flags.text("model"));
+  request.compute_seconds = *flags.seconds("compute", 0, 3600);
+  request.link = *flags.text("link");
+  request.most_runs = static_cast<int>(*flags.integer("runs", 1, 10000));
+  if (suite == LinkSuite::kLocalSgd) {
+    request.periods = integers(flags, "periods", 1, 1000);
+    request.batch = static_cast<int>(*flags.integer("batch", 1, 1 << 24));
+  }
+  if (suite == LinkSuite::kScaling) request.algorithms = algorithms(flags);
+  return request;
+}
+
+std::vector<int> rank_counts(LinkSuite suite, const Flags& flags) {
+  if (suite == LinkSuite::kScaling) return integers(flags, "ranks", 2, kMostLinkedRanks);
+  return {static_cast<int>(*flags.integer("ranks", 2, kMostLinkedRanks))};
+}
+
+void print_text(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+// How rows leave the program: the lines of a stream as they come, the rest at the end.
+class LinkOutput {
+ public:
+  explicit LinkOutput(const Flags& flags)
+      : stream_(flags.on("json-stream")),
+        document_(flags.on("json")),
+        markdown_(flags.on("markdown")),
+        file_(flags.text("save")) {
+    if (document_ && stream_) flags.refuse("json-stream", "give this or --json");
+    if (markdown_ && (document_ || stream_)) flags.refuse("markdown", "give this, --json or --json-stream");
+    add_line({{"machine", machine_.json()}});
+  }
+
+  void add(const std::vector<Json>& rows) {
+    for (const Json& row : rows) add_line(row);
+    rows_.insert(rows_.end(), rows.begin(), rows.end());
+  }
+
+  void end() const {
+    if (stream_ || rows_.empty()) return;
+    print_text(document_ ? link_document(machine_, rows_).dump(2) + "\n"
+                         : link_report(machine_, rows_, markdown_));
+  }
+
+ private:
+  void add_line(const Json& object) {
+    const std::string line = object.dump() + "\n";
+    lines_ += line;
+    if (stream_) print_text(line);
+    if (file_) write_file(*file_, lines_);
+  }
+
+  const bool stream_, document_, markdown_;
+  const std::optional<std::string> file_;
+  const Machine machine_ = this_machine();
+  std::string lines_;
+  std::vector<Json> rows_;
+};
+
+}  // namespace
+
+std::optional<LinkSuite> find_link_suite(std::span<const char* const> words) {
+  if (words.empty()) return std::nullopt;
+  const std::string_view first = words[0];
+  if (first == "local-sgd") return LinkSuite::kLocalSgd;
+  if (first == "scaling") return LinkSuite::kScaling;
+  for (const char* word : words.subspan(1)) {
+    const std::string_view flag = word;
+    if (first == "dgc" && (flag == "--bandwidth" || flag.starts_with("--bandwidth="))) return LinkSuite::kDgc;
+  }
+  return std::nullopt;
+}
+
+Program link_program(LinkSuite suite) {
+  const LinkSuiteEntry& entry = entry_of(suite);
+  std::vector<Flag> flags = shared_flags(entry);
+  add_own_flags(suite, flags);
+  flags.push_back({.name = "json-stream",
+                   .help = "print the machine, then each result as it comes, as a line of JSON",
+                   .group = "output"});
+  flags.push_back({.name = "save",
+                   .argument = "FILE",
+                   .help = "write the lines of --json-stream into FILE too, for share/plots/plot",
+                   .group = "output"});
+  flags.push_back({.name = "markdown", .help = "print tables of Markdown", .group = "output"});
+  for (Flag& flag : flags) flag.environment = false, flag.brief = true;
+  return {.name = cat("ps-bench ", entry.name),
+          .summary = entry.summary,
+          .synopsis = suite == LinkSuite::kDgc ? "--bandwidth B,... [flags]" : "[flags]",
+          .flags = with_common_flags(std::move(flags), {"json", "log-level"}),
+          .examples = entry.examples};
+}
+
+int run_link_suite(LinkSuite suite, const Flags& flags, Log& log) {
+  LinkRequest request = read_request(suite, flags);
+  const std::vector<int> counts = rank_counts(suite, flags);
+  const std::vector<double> rates = bandwidths(flags);
+  LinkOutput output(flags);
+  Interrupts interrupts("ps-bench", "ending after this link; press Ctrl-C again to end at once");
+  for (double rate : rates) {
+    for (int ranks : counts) {
+      if (interrupts.requested()) continue;
+      request.bits_per_second = rate, request.ranks = ranks;
+      output.add(entry_of(suite).measure(request, log));
+    }
+  }
+  output.end();
+  return interrupts.exit_status();
+}
+
+}  // namespace ps

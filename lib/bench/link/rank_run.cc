@@ -1,0 +1,145 @@
+#include "bench/link/rank_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <future>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "bench/statistics.h"
+#include "collective/net_communicator.h"
+#include "net/tcp/tcp_network.h"
+
+namespace ps {
+
+namespace {
+
+// How the others learn where rank 0 listens, or that it never will.
+class MeetingPlace {
+ public:
+  void set(const Address& address) { promise_.set_value(address); }
+  void give_up(const std::exception_ptr& why) {
+    try {
+      promise_.set_exception(why);
+    } catch (const std::future_error&) {
+      // It has listened: the others hear of its end by their connections.
+    }
+  }
+  Address wait() const { return where_.get(); }
+
+ private:
+  std::promise<Address> promise_;
+  std::shared_future<Address> where_ = promise_.get_future().share();
+};
+
+struct Meeting {
+  const RankLinks& links;
+  int ranks;
+  Duration timeout;
+  const RankBody& body;
+  MeetingPlace place = {};
+};
+
+void run_rank(Meeting& meeting, int rank) {
+  meeting.links.enter(rank);
+  TcpNetwork network;
+  ShapedTransport shaped(network.transport(), meeting.links.shape());
+  NetCommunicatorOptions options;
+  options.rank = rank, options.size = meeting.ranks;
+  options.job = "ps-bench";
+  options.timeout = meeting.timeout;
+  options.listen = {meeting.links.host(rank), 0};
+  options.rendezvous = rank == 0 ? options.listen : meeting.place.wait();
+  options.on_listening = [&](const Address& address) { meeting.place.set(address); };
+  const auto communicator = make_net_communicator(shaped, options);
+  meeting.body(*communicator);
+}
+
+bool is_consequence(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& known) {
+    return known.code() == Code::kUnavailable;
+  } catch (...) {
+    return false;
+  }
+}
+
+double median_of_three(const std::function<double()>& measure) {
+  return median({measure(), measure(), measure()});
+}
+
+// Every rank sends as much to each other one, so that all links are full both ways.
+double probe_bandwidth(ExchangeCommunicator& communicator, double nominal) {
+  constexpr double kSeconds = 0.1, kLeast = 64 << 10, kMost = 32 << 20;
+  const int others = communicator.size() - 1;
+  const double bytes = std::clamp(nominal / 8 * kSeconds, kLeast, kMost) / others;
+  const size_t count = static_cast<size_t>(bytes / sizeof(float));
+  std::vector<float> data(count * static_cast<size_t>(communicator.size()));
+  const auto seconds = [&] {
+    communicator.barrier();
+    const double begin = monotonic_seconds();
+    communicator.all_gather(data);
+    return monotonic_seconds() - begin;
+  };
+  seconds();  // connections that have sent little are slow
+  return 8.0 * static_cast<double>(count * sizeof(float)) * others / median_of_three(seconds);
+}
+
+double probe_latency(ExchangeCommunicator& communicator) {
+  constexpr int kBarriers = 30;
+  const double rounds = std::ceil(std::log2(communicator.size()));
+  std::vector<double> seconds;
+  for (int i = 0; i < kBarriers; ++i) {
+    const double begin = monotonic_seconds();
+    communicator.barrier();
+    seconds.push_back((monotonic_seconds() - begin) / rounds);
+  }
+  return median(seconds);
+}
+
+double probe_sums(ExchangeCommunicator& communicator) {
+  std::vector<float> into(4 << 20), other(into.size());
+  const double seconds = median_of_three([&] {
+    communicator.barrier();
+    const double begin = monotonic_seconds();
+    add_elements(into, Elements(other).bytes());
+    return monotonic_seconds() - begin;
+  });
+  return static_cast<double>(into.size() * sizeof(float)) / seconds;
+}
+
+}  // namespace
+
+void run_ranks(const RankLinks& links, int ranks, Duration timeout, const RankBody& body) {
+  Meeting meeting{links, ranks, timeout, body};
+  std::vector<std::exception_ptr> errors(static_cast<size_t>(ranks));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        run_rank(meeting, rank);
+      } catch (...) {
+        errors[static_cast<size_t>(rank)] = std::current_exception();
+        if (rank == 0) meeting.place.give_up(std::current_exception());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::erase(errors, nullptr);
+  if (errors.empty()) return;
+  const auto cause = std::ranges::find_if_not(errors, is_consequence);
+  std::rethrow_exception(cause != errors.end() ? *cause : errors.front());
+}
+
+LinkProbe probe_links(ExchangeCommunicator& communicator, double nominal_bits_per_second) {
+  LinkProbe probe;
+  probe.bits_per_second = probe_bandwidth(communicator, nominal_bits_per_second);
+  probe.latency_seconds = probe_latency(communicator);
+  probe.sum_rate = probe_sums(communicator);
+  return probe;
+}
+
+}  // namespace ps
