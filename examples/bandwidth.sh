@@ -1,5 +1,5 @@
 #!/bin/bash
-# What bandwidth costs: steps of dense momentum and of Deep Gradient Compression over links of 10 Gbit/s, 1 Gbit/s and
+# Shows what bandwidth costs: steps of dense momentum and of Deep Gradient Compression over links of 10 Gbit/s, 1 Gbit/s and
 # 100 Mbit/s between two trainers, whose compute is a wait and whose bytes are real; as a table beside the published one,
 # and as a picture.  As root the links are the system's own, else a limit in the transport.
 #
