@@ -1,7 +1,7 @@
 #!/bin/bash
-# What bandwidth costs: steps of dense momentum and of Deep Gradient Compression over links of 10 Gbit/s, 1 Gbit/s and
-# 100 Mbit/s between two trainers, whose compute is a wait and whose bytes are real; as a table beside the published one,
-# and as a picture.  As root the links are the system's own, else a limit in the transport.
+# The cost of low bandwidth: steps of dense momentum and of Deep Gradient Compression over links of 10 Gbit/s, 1 Gbit/s
+# and 100 Mbit/s between two trainers, whose compute is a wait and whose bytes are real; as a table beside the published
+# one, and as a picture.  As root the links are the system's own, else a limit in the transport.
 #
 # usage: examples/bandwidth.sh [OUTPUT [flags of ps-bench dgc, which replace those below]]
 # Takes under two minutes once ps-bench is built; OUTPUT is a folder, bandwidth-output by default.
