@@ -61,7 +61,7 @@ std::optional<uint64_t> ParameterTables::foreign_key(size_t parameter, std::span
   const BlockCyclicRows own = sparse ? BlockCyclicRows() : blocks(parameter);
   auto is_foreign = [&](uint64_t key) {
     return sparse ? shard_of_key(key, place().num_sparse) != place().sparse
-                  : own.holder_of(static_cast<int64_t>(key)) != own.holder;
+                  : own.owner_of(static_cast<int64_t>(key)) != own.owner;
   };
   const auto found = std::ranges::find_if(keys, is_foreign);
   return found != keys.end() ? std::optional(*found) : std::nullopt;

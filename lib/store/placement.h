@@ -36,15 +36,15 @@ inline int shard_of_key(uint64_t key, int num_sparse) {
 // shards.  The first block of parameter number p goes to shard p, so that small parameters are spread too.
 inline constexpr int64_t kDenseBlockBytes = 64 << 10;
 
-inline int dense_shard(const BlockCyclicRows& deal, int64_t parameter, int64_t holder) {
-  return static_cast<int>((holder + parameter) % deal.holders);
+inline int dense_shard(const BlockCyclicRows& deal, int64_t parameter, int64_t owner) {
+  return static_cast<int>((owner + parameter) % deal.num_owners);
 }
 
 // Returns the rows of a parameter that is not sparse on shard number `dense`.
 inline BlockCyclicRows dense_blocks(const ParameterSpec& spec, int64_t parameter, int num_dense, int dense) {
   int64_t row_bytes = spec.cols * static_cast<int64_t>(sizeof(float));
-  int64_t holder = ((dense - parameter) % num_dense + num_dense) % num_dense;
-  return {spec.rows, std::max<int64_t>(1, kDenseBlockBytes / row_bytes), num_dense, holder};
+  int64_t owner = ((dense - parameter) % num_dense + num_dense) % num_dense;
+  return {spec.rows, std::max<int64_t>(1, kDenseBlockBytes / row_bytes), num_dense, owner};
 }
 
 }  // namespace ps
