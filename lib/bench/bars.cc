@@ -151,7 +151,7 @@ Bar over_one_process(const std::string& what) {
   return bar;
 }
 
-// What is stated of ps-lite: one client, one server, 4 requests in flight, ascending keys, on two cores.
+// Published figures of ps-lite: one client, one server, 4 requests in flight, ascending keys, on two cores.
 std::vector<BarRow> pull_push_rows() {
   Bar twice_raw = at_least("one key, there and back: share of the raw round trips", 1, Quantity::kLimitShare,
                            "", "%", 0, 0.5);

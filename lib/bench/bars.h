@@ -14,14 +14,14 @@
 
 namespace ps {
 
-// Those of the benchmark of this name.
+// The bars of the benchmark of this name.
 std::vector<Bar> bars_of(std::string_view benchmark);
 
-// Names of the benchmarks that have some, each once.
+// Names of the benchmarks that have bars, each once.
 std::vector<std::string> barred_benchmarks();
 
-// What the bar bounds, in its unit, from the result of its benchmark and, for ratios, those of others;
-// nothing when what it needs did not run.
+// Returns the quantity that the bar bounds, in its unit, from the result of its benchmark and, for ratios, of
+// others; nullopt when a benchmark that it needs did not run.
 std::optional<double> measured(const Bar& bar, const Result& result, std::span<const Result> results);
 
 // "wanted" when `want` is met (or `must`, where there is no want), "met" when `must` is, else "missed"; "-"

@@ -45,7 +45,8 @@ std::string bound_text(const Bar& bar, const std::optional<double>& bound, const
   return cat(bar.at_least ? ">= " : "<= ", value_text(bar, *bound, rate_unit));
 }
 
-// What a peer did in the same run, in the terms of the bar; nothing where they are not about one program.
+// Returns the result of a peer in the same run, in the bar's quantity; nullopt for quantities that compare
+// programs.
 std::optional<double> of_peer(const Bar& bar, const Result& peer, std::span<const Result> results) {
   Bar plain = bar;
   if (bar.quantity == Quantity::kThreadGain || bar.quantity == Quantity::kLimitShare) return std::nullopt;

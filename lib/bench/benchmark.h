@@ -17,7 +17,7 @@ namespace ps {
 
 using Clock = std::function<double()>;  // seconds, from any origin
 
-// What a benchmark is made with.
+// The settings with which a benchmark is made.
 struct BenchSettings {
   double scale = 1;           // of sizes: 1 is what results are quoted at, 0.01 is enough to see it run
   int threads = 1;            // that share the work of a run
@@ -27,7 +27,7 @@ struct BenchSettings {
   Clock clock = {};           // of all that is timed
 };
 
-// What one run does.
+// The amount of work of one run.
 struct Work {
   double bytes = 0;  // moved, read or parsed
   double items = 0;  // of the benchmark's unit, unless that is bytes
@@ -50,7 +50,7 @@ class Workload {
   // Puts things as run() wants to find them.  Not timed.
   virtual void prepare() {}
 
-  // What is timed.
+  // The timed part.
   virtual void run() = 0;
 
   // Throws when the last run's answer is wrong.  Not timed.
@@ -58,18 +58,18 @@ class Workload {
 
   virtual Work work() const = 0;  // of the last run
 
-  // Of the last run; what is reported is the median over the runs of each.
+  // Returns the figures of the last run; the report has the median of each over all runs.
   virtual std::vector<Figure> figures() const { return {}; }
 
-  // What counts as the time of the last run, where that is a part which the run itself timed, as a pass of a
-  // process is; nothing: all of run().
+  // Returns the time of the last run, if the run itself timed a part of its work, such as a pass of a
+  // process; nullopt: all of run() counts.
   virtual std::optional<double> seconds() const { return std::nullopt; }
 };
 
 // Throws kUnavailable, saying why, when the machine lacks what the benchmark needs: it is then skipped.
 using MakeWorkload = std::function<std::unique_ptr<Workload>(const BenchSettings&)>;
 
-// What a bar bounds.
+// The quantity that a bar bounds.
 enum class Quantity {
   kRate,        // units a second
   kSeconds,     // of a run
@@ -109,8 +109,8 @@ struct Benchmark {
   std::vector<std::string> peers =
       {};  // benchmarks that do the same another way; the first that runs is shown
 
-  // Whether limit and peers run again beside it, by turns: for what goes up and down with the machine, as
-  // disks and memory of virtual machines do.
+  // True if limit and peers are run again in turns with the benchmark: for quantities that vary with the
+  // machine, such as disks and memory of virtual machines.
   bool paired = false;
 
   std::vector<Bar> bars = {};

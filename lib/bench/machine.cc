@@ -15,7 +15,7 @@ namespace ps {
 
 namespace {
 
-// What follows "model name :" in /proc/cpuinfo.
+// Returns the text behind "model name :" in /proc/cpuinfo.
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

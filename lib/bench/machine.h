@@ -1,4 +1,4 @@
-// What a measurement was made on: numbers without it mean nothing.  Used by reports.
+// Describes the machine of a measurement, without which numbers mean nothing.  Used by reports.
 #ifndef PS_BENCH_MACHINE_H_
 #define PS_BENCH_MACHINE_H_
 

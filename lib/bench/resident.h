@@ -32,14 +32,14 @@ void warm_quiet_memory(uint64_t bytes);
 // still for up to 40 ms while it does; so one page of each half of MiB is held, and the pieces stay smaller.
 class WarmMemory {
  public:
-  // Of so many bytes, or half of what is free.
+  // Touches so many bytes, or half of the free memory if that is less.
   explicit WarmMemory(uint64_t bytes);
 
  private:
   const Pages held_;
 };
 
-// What trainers, servers and the system's messages between them take in a benchmark of this scale, at most.
+// The most memory of trainers, servers and the system's message buffers in a benchmark of this scale.
 inline uint64_t served_bytes(double scale) {
   return static_cast<uint64_t>(1e9 * scale);
 }

@@ -55,12 +55,12 @@ double amount_of(const Work& work, const std::string& unit) {
   return unit == "B" ? work.bytes : work.items;
 }
 
-// What the work asks of a limit of this unit.
+// Returns the amount of the work in the unit of a limit.
 double amount_of_limit(const Work& work, const std::string& unit) {
   return work.of_limit > 0 ? work.of_limit : amount_of(work, unit);
 }
 
-// Of each figure over the runs; every run has the same ones.
+// Returns the median of each figure over the runs, all of which have the same figures.
 std::vector<Figure> medians(const std::vector<std::vector<Figure>>& runs) {
   std::vector<Figure> out = runs.front();
   for (size_t i = 0; i < out.size(); ++i) {
@@ -188,7 +188,7 @@ Result Runner::run(const Task& task) {
   return result;
 }
 
-// Those that the machine can run.
+// Makes the limits and peers that the machine can run.
 std::vector<Runner::TimedRuns> Runner::make_beside(const Task& task, const BenchSettings& settings) const {
   std::vector<TimedRuns> beside;
   for (const Benchmark* benchmark : task.beside) {

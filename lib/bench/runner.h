@@ -59,10 +59,10 @@ class Runner {
   // `settings.threads` is each task's own.
   Runner(BenchSettings settings, int runs) : settings_(std::move(settings)), runs_(runs) {}
 
-  // Sets it up, runs it once and checks the answer, times the runs, and checks again.  What is wrong is
-  // thrown with the benchmark's name.  Limit and peers count when the runner ran them before, by the medians;
-  // those of a paired benchmark run again, each before every timed run, and what counts is the median over
-  // the runs of how they compare.
+  // Sets it up, runs it once and checks the answer, times the runs, and checks again.  Throws errors with the
+  // benchmark's name.  Compares the median with the medians of limit and peers, if the runner ran them
+  // before.  For a paired benchmark, they run again before every timed run, and the result is the median of
+  // the ratios of all runs.
   Result run(const Task& task);
 
  private:

@@ -15,7 +15,7 @@
 
 namespace ps {
 
-// What some examples hold, whatever the order of the ids of a row.
+// A digest of some examples that does not depend on the order of ids within a row.
 struct Digest {
   uint64_t examples = 0, keys = 0;
   uint64_t key_sum = 0;  // modulo 2^64
@@ -37,7 +37,7 @@ struct SyntheticData {
   Work training() const;  // each id once, which is also the least of random lines
 };
 
-// What the benchmarks of one kind of data share: a kind of ps-datagen, as it is written.
+// A kind of synthetic data with its format, as ps-datagen writes it.  Shared by the benchmarks on that data.
 struct SyntheticKind {
   std::string kind;    // of generator_catalog()
   std::string format;  // of writer_catalog()

@@ -124,7 +124,8 @@ void CheckpointModel::add_table(const TableLayout& layout, const ParameterSpec& 
   tables_.back().count = count_rows(tables_.size() - 1);
 }
 
-// Of a full checkpoint without a choice the manifest knows it; else the rows are gone through once.
+// Returns the number of rows of a table.  The manifest of a full checkpoint has it, if no rows are chosen;
+// otherwise one pass over the rows counts them.
 uint64_t CheckpointModel::count_rows(size_t table) {
   const std::string& name = tables_[table].name;
   uint64_t count = 0;

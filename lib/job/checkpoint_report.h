@@ -1,4 +1,4 @@
-// What ps-ckpt2model says of checkpoints: what is in one, and how two differ.
+// The reports of ps-ckpt2model: the contents of a checkpoint, and the differences between two models.
 #ifndef PS_JOB_CHECKPOINT_REPORT_H_
 #define PS_JOB_CHECKPOINT_REPORT_H_
 
@@ -21,8 +21,8 @@ bool is_checkpoint(const std::string& path);
 Json describe_checkpoint(const CheckpointReader& reader);
 std::string checkpoint_text(const Json& description);
 
-// Of each table of either: rows in both, rows in one alone, rows that differ, the largest difference and
-// where.
+// Compares each table of both models: rows in both, rows in one alone, rows that differ, the largest
+// difference and its place.
 Json compare_models(ModelSource& a, ModelSource& b);
 std::string comparison_text(const Json& comparison);
 

@@ -22,10 +22,10 @@ class CheckpointSave {
   CheckpointSave(std::string folder, std::string path, Of of);
   ~CheckpointSave();  // waits
 
-  // Whether it is over, after waiting for it up to so many seconds.
+  // Waits for up to so many seconds, and returns true if the save has ended.
   bool over(double seconds);
 
-  // What went wrong, once it is over.
+  // The error of a save that has ended, if it failed.
   const std::optional<Error>& error() const { return error_; }
 
  private:

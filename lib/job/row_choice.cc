@@ -15,8 +15,8 @@ RowHistory history_of(const RowBlock& rows, size_t index) {
   return RowLayout::to_history(rows.statistics.data() + index * RowLayout::history_names().size());
 }
 
-// What the scores of rows were in an earlier checkpoint, and would be by now had no key occurred since:
-// shrinks have made them less.
+// The scores of rows in an earlier checkpoint, decayed by the shrinks since then: the scores that the rows
+// would have now if no key had occurred since.
 class EarlierScores {
  public:
   EarlierScores(const CheckpointReader& since, const CheckpointReader& reader, const TableLayout& layout,

@@ -32,12 +32,14 @@ struct RowChoice {
   const CheckpointReader* since = nullptr;              // of kDelta
   bool with_state = false;                              // the optimizer's too
 
-  // Whether it may leave rows of such a table out.  Dense parameters are always whole.
+  // Returns true if it may leave out rows of a table with this layout.  Dense parameters are never chosen
+  // from.
   bool chooses(const TableLayout& layout) const;
 };
 
-// Tells the chosen rows of a table, which must be asked for in the order of their keys; null: all.  What it
-// is given outlives it, but the choice.  Throws kUsage when the table has not what the choice goes by.
+// Returns a predicate of the chosen rows of a table, to be called in the order of keys; null: all rows are
+// chosen.  All arguments except `choice` must outlive it.  Throws kUsage when the table has not what the
+// choice goes by.
 KeepRow chosen_rows(const RowChoice& choice, const CheckpointReader& reader, const TableLayout& layout,
                     const ParameterSpec& spec);
 

@@ -36,8 +36,8 @@ std::optional<Manifest> manifest_of(const std::string& checkpoint) {
 
 }  // namespace
 
-// A model that is made of a checkpoint of the servers.  What they answer may come when nobody wants it any
-// more.
+// A model that is being made from a checkpoint of the servers.  Their answer may arrive after it was given
+// up.
 struct RunSaves::Making {
   ~Making() {
     made.reset();

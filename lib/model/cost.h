@@ -14,7 +14,7 @@
 
 namespace ps {
 
-// What a cost may know of the layer it measures while the network is built.
+// Properties of the layer that a cost measures, known when the network is built.
 struct CostInput {
   int64_t cols;                 // values per example
   std::string_view activation;  // "softmax", "linear", …
@@ -35,7 +35,7 @@ class Cost {
   // Throws kData when no example may have this label ("label 7.5 is not a class of 10").  Any thread.
   virtual void check_label(float label) const { (void)label; }
 
-  // What predictions and evaluators see: probabilities for classification, values for regression.
+  // Computes predictions for evaluators and users: probabilities for classification, values for regression.
   //   output [B, C]: the input layer's output, after its activation  ->  predictions [B, C]
   virtual void predict(Matrix<const T> output, std::span<float> predictions) const = 0;
 

@@ -14,7 +14,7 @@
 
 namespace ps {
 
-// What a layer reads.
+// One input of a layer.
 struct InputRef {
   InputKind kind;
   size_t index;  // kLayer: in Graph::nodes; else in DataSchema::slots

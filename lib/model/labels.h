@@ -1,4 +1,4 @@
-// What a label means where classes are predicted.  Used by costs, evaluators and the layers that are costs.
+// The meaning of labels in classification.  Used by costs, evaluators and the layers that are costs.
 #ifndef PS_MODEL_LABELS_H_
 #define PS_MODEL_LABELS_H_
 
@@ -13,7 +13,7 @@ constexpr int64_t kMaxClasses = int64_t{1} << 24;
 // The class in [0, classes) that `label` names, or -1.
 int64_t class_of(float label, int64_t classes);
 
-// Of two classes: 1 is positive; 0 and -1 are not.
+// With two classes, label 1 is positive; 0 and -1 are not.
 inline bool is_positive(float label) {
   return label > 0;
 }

@@ -23,7 +23,7 @@ struct InitOptions {
   static const ObjectSpec<InitOptions>& spec();
 };
 
-// What a layer may say of any of its parameters.
+// The keys of a layer for each of its parameters.
 struct ParameterOptions : ParameterTuning {
   InitOptions init;
   std::optional<RowPolicy> row_policy;  // of tables: biases have none
@@ -41,7 +41,7 @@ struct BiasOptions {
   bool enabled = true;
   ParameterOptions parameter;
 
-  // What spec_internal asks of a spec; a field of this type is used like any other.
+  // The interface of a spec that spec_internal uses, so that a field of this type works like any other.
   struct Spec {
     BiasOptions parse(const Json& value, std::string_view path) const;
     Json to_json(const BiasOptions& value) const;

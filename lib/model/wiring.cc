@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-// What "default" stands for: see LayerSetup::Request.
+// Returns the type that "default" stands for: see LayerSetup::Request.
 std::string default_type(const LayerSetup::Request& request) {
   if (!request.smart_default) return "normal";
   return request.fan_in > 0 ? "smart" : "zero";

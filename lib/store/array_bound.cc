@@ -5,7 +5,7 @@
 namespace ps {
 
 uint64_t array_bound(const ParameterSpec& spec, int state_arrays, uint64_t& budget) {
-  constexpr int64_t kNarrow = 32;  // floats of weights and state
+  constexpr int64_t kNarrow = 32;  // the most floats, weights and state, of a narrow row
   constexpr uint64_t kMostKeys = uint64_t{1} << 32;
   const uint64_t bound = static_cast<uint64_t>(spec.rows);
   const uint64_t most = std::min(budget / sizeof(uint32_t), kMostKeys);

@@ -1,4 +1,4 @@
-// Which tables reach their rows through an array.  Used by LocalStore and ShardTables.
+// Decides which tables find their rows through an array.  Used by ParameterTables.
 #ifndef PS_STORE_ARRAY_BOUND_H_
 #define PS_STORE_ARRAY_BOUND_H_
 
@@ -8,9 +8,9 @@
 
 namespace ps {
 
-// The `bound` of SparseTable for a parameter whose optimizer keeps `state_arrays`: its number of rows where
-// these are narrow, so that looking them up is most of the work, and the arrays of all tables stay within
-// `budget` bytes, of which this one's are taken; else 0.
+// Returns the `bound` of SparseTable for a parameter whose optimizer has `state_arrays`.  It is the number of
+// rows if rows are narrow, so that look-ups are most of the work, and if the table's array fits into the
+// remaining `budget` bytes, from which it is then subtracted; otherwise 0.
 uint64_t array_bound(const ParameterSpec& spec, int state_arrays, uint64_t& budget);
 
 }  // namespace ps

@@ -13,12 +13,12 @@
 namespace ps {
 
 struct DenseBytes {
-  uint64_t total = 0, largest = 0;  // UINT64_MAX: so many or more
+  uint64_t total = 0, largest = 0;  // UINT64_MAX: that many or more
   const ParameterSpec* worst =
-      nullptr;  // the parameter that needs `largest`, of the specs; null: none needs any
+      nullptr;  // points to the spec that needs `largest`; null: no parameter needs memory
 };
 
-// The bytes of weights and optimizer state that one shard has; with a `gradient_buffer`, also of a gradient for
+// Returns the bytes of weights and optimizer state on one shard; with `gradient_buffer`, also of a gradient for
 // each matrix.
 DenseBytes dense_bytes(std::span<const ParameterSpec> specs, const OptimizerPlan& optimizers,
                        const ShardPlace& place, bool gradient_buffer = false);

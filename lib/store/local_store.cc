@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-// Returns the parameters if the dense ones fit, before any is made.
+// Returns the parameters, but throws if the dense ones do not fit, before any table is made.
 const std::vector<ParameterSpec>& check_memory(const std::vector<ParameterSpec>& parameters,
                                                const OptimizerPlan& optimizers, uint64_t limit) {
   const DenseBytes needed = dense_bytes(parameters, optimizers, {}, /*gradient_buffer=*/true);
@@ -195,7 +195,8 @@ void LocalStore::save_optimizers(std::string& out) const {
   }
 }
 
-// A state begins with the number of its steps, and takes as long to load as these are many.
+// Each state begins with the number of its steps.  It is checked first, since the time to load a state grows
+// with it.
 void LocalStore::load_optimizers(ByteReader& in, int64_t steps) {
   for (size_t p = 0; p < tables_.size(); ++p) {
     if (tables_.optimizer(p) == nullptr) continue;

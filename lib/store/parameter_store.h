@@ -1,8 +1,8 @@
-// ParameterStore: where the parameters of a job are.  The training loop is written once, against this
-// interface.
+// ParameterStore: holds the parameters of a job, in the trainer's process or on servers.  The training loop
+// uses this interface alone.
 //
-// One type travels: unique keys in the plan's order with one row each.  That is the answer of a pull, the
-// body of a push.  Rows are used where they lie; nothing is copied to change its shape.
+// Pull and push both use unique keys in the plan's order with one row each.  Rows are used in place; nothing
+// is copied to change its shape.
 #ifndef PS_STORE_PARAMETER_STORE_H_
 #define PS_STORE_PARAMETER_STORE_H_
 
@@ -16,79 +16,82 @@
 
 namespace ps {
 
-// Why rows are pulled: to be trained (they are created, and push follows), or to be read alone (nothing
-// changes, and averaged weights are given where the job averages).
+// The purpose of a pull. kTrain: missing rows are created, and push follows. kRead: nothing changes, and
+// averaged weights are given if the job averages.
 enum class PullMode { kTrain, kRead };
 
 // A pull that was begun.
 struct PullTicket {
-  uint64_t number = 0;  // 0: none was
+  uint64_t number = 0;  // 0: no pull was begun
 
   explicit operator bool() const { return number != 0; }
 };
 
-// The time of its owner that a store has taken, in seconds.
+// The time that the owner thread has spent in a store, in seconds.
 struct StoreTimes {
-  double waiting = 0;        // for servers, and by way of them for other trainers
+  double waiting = 0;        // waiting for servers, and through them for other trainers
   double communicating = 0;  // making, sending, receiving and reading messages
 };
 
-// One owner thread.  Parameters go by their number in the list of ParameterSpecs that the store was made for.
+// One owner thread.  A parameter is named by its index in the list of ParameterSpecs for which the store was
+// made.
 class ParameterStore {
  public:
   virtual ~ParameterStore() = default;
 
-  // The order of keys in plans that it is given: where they are to ascend, others are a fault of the caller's,
-  // which ends the process.
+  // The order that keys of plans must have.  If they must ascend, other plans are a mistake of the caller,
+  // which aborts.
   virtual KeyOrder key_order() const { return KeyOrder::kFirstAppearance; }
 
   // views[p] <- the weights of parameter p, up to date with all steps pushed: whole, or the rows of plans[p].
-  // Gradient buffers are set too in kTrain.  Good until the next pull.
+  // Gradient buffers are set too in kTrain.  Valid until the next pull.
   virtual void pull(std::span<const KeyPlan> plans, PullMode mode,
                     std::vector<ParameterView<float>>& views) = 0;
 
-  // Between pull and push: begins the next pull to train, so that its rows are on their way meanwhile.  An
-  // empty ticket: nothing was begun, and pull is to be called.
+  // May be called between pull and push: begins the next pull to train, so that its rows are fetched
+  // meanwhile.  Returns an empty ticket if nothing was begun, and pull must be called.
   virtual PullTicket begin_pull(std::span<const KeyPlan> plans) {
     (void)plans;
     return {};
   }
 
-  // As pull to train, of what was begun last, with the same plans.  A ticket is void after another pull.
+  // Completes the pull of the last ticket, with the same plans, like pull with kTrain.  Another pull makes a
+  // ticket void.
   virtual void finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
                            std::vector<ParameterView<float>>& views) {
     (void)ticket;
     pull(plans, PullMode::kTrain, views);
   }
 
-  // True when calls may wait for others, so that it pays to do something else meanwhile.
+  // Returns true if calls may block on other processes, so that overlapping them with other work pays.
   virtual bool may_wait() const { return false; }
 
-  // One step with the gradients in `views`, as the last pull gave them and backward filled them: sums over
-  // the `info.samples` examples of the batch.  May return before the step is applied.
+  // Makes one step with the gradients in `views`, which the last pull gave and backward has filled in: sums
+  // over the `info.samples` examples of the batch.  May return before the step is applied.
   virtual void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                     const StepInfo& info) = 0;
 
   // The rate of the last step that is known to be applied; 0 before the first.
   virtual double learning_rate() const = 0;
 
-  // This trainer has no more data in pass `pass`: waits until the others have none either.
+  // Ends pass `pass` for this trainer: waits until all other trainers have ended it too.
   virtual void end_pass(int64_t pass) = 0;
 
-  // For models.  A sparse parameter gives the keys of its rows, ascending, and the weights [keys, cols] of some
-  // of them, whose keys ascend; another gives all weights [rows, cols].  Weights are those that PullMode::kRead
-  // gives.
+  // For models.  Returns the keys of a sparse parameter's rows in ascending order; read_rows gives the weights
+  // [keys, cols] of some of them, in ascending order too; of another parameter, all weights [rows, cols].
+  // Weights are those of PullMode::kRead.
   virtual std::vector<uint64_t> keys(int parameter) = 0;
   virtual void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) = 0;
   virtual void read_all(int parameter, float* weights) = 0;
 
-  // In pull, begin_pull, push and end_pass so far; zero in one process, where all of it is computing.
+  // The times spent in pull, begin_pull, push and end_pass so far; zero without servers, where all of it is
+  // computing.
   virtual StoreTimes times() const { return {}; }
 
-  // Counts the rows that came and went by a sparse parameter's policy, which it must have.
+  // Returns the counts of a sparse parameter's row policy, which the parameter must have.
   virtual RowReport row_report(int parameter) = 0;
 
-  // Sets weights, as if training began with them.  Keys ascend.
+  // Sets weights, as if training began with them.  Keys must ascend.
   virtual void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) = 0;
   virtual void load_all(int parameter, const float* weights) = 0;
 };

@@ -34,7 +34,8 @@ void ParameterTables::make_again() {
   for (size_t p = 0; p < size(); ++p) tables_[p] = make(p, array_bytes);
 }
 
-// Null when this shard has nothing of the parameter.  An array has places for the keys of all shards.
+// Makes the table of a parameter; null when this shard has no rows of it.  An array has elements for the keys
+// of all shards.
 std::unique_ptr<Table> ParameterTables::make(size_t parameter, uint64_t& array_bytes) {
   const ParameterSpec& spec = specs_[parameter];
   if ((spec.sparse ? place().sparse : place().dense) < 0) return nullptr;
@@ -49,7 +50,7 @@ std::unique_ptr<Table> ParameterTables::make(size_t parameter, uint64_t& array_b
                                        spec.row_policy, spill_.get());
 }
 
-// The rows that this shard has of a parameter that is not sparse.
+// Returns this shard's rows of a parameter that is not sparse.
 BlockCyclicRows ParameterTables::blocks(size_t parameter) const {
   return dense_blocks(specs_[parameter], static_cast<int64_t>(parameter), place().num_dense, place().dense);
 }
@@ -60,7 +61,7 @@ std::optional<uint64_t> ParameterTables::foreign_key(size_t parameter, std::span
   const BlockCyclicRows own = sparse ? BlockCyclicRows() : blocks(parameter);
   auto is_foreign = [&](uint64_t key) {
     return sparse ? shard_of_key(key, place().num_sparse) != place().sparse
-                  : own.holder_of(static_cast<int64_t>(key)) != own.holder;
+                  : own.owner_of(static_cast<int64_t>(key)) != own.owner;
   };
   const auto found = std::ranges::find_if(keys, is_foreign);
   return found != keys.end() ? std::optional(*found) : std::nullopt;
@@ -119,7 +120,7 @@ std::vector<FileEntry> ParameterTables::save(const CheckpointTarget& target,
   return files;
 }
 
-// The file of dense tables also has the states, of which there is one each.
+// Writes the file of dense tables, which also has the states.
 FileEntry ParameterTables::save_dense_tables(const CheckpointTarget& target,
                                              const std::map<std::string, std::string>& states) const {
   CheckpointFileWriter writer(target, "dense.psc");
@@ -189,7 +190,7 @@ void ParameterTables::begin_snapshot(uint64_t max_bytes, SnapshotTarget& target)
   }
 }
 
-// Sweeps the tables one after the other.
+// Sweeps the snapshots of the tables one after the other.
 bool ParameterTables::sweep_snapshot(uint64_t rows) {
   for (; sweeping_ < size(); ++sweeping_) {
     if (tables_[sweeping_] && tables_[sweeping_]->sweep_snapshot(rows)) return true;

@@ -1,5 +1,6 @@
-// ParameterTables: the tables of one process or of one shard, one for each parameter of which it has something.
-// Makes them, and takes them to checkpoints and back.  Used by LocalStore and by ShardTables, which train them.
+// ParameterTables: the tables of one process or of one shard, one for each parameter of which it has rows.
+// Makes them, and writes them to checkpoints and restores them.  Used by LocalStore and by ShardTables, which
+// train them.
 #ifndef PS_STORE_PARAMETER_TABLES_H_
 #define PS_STORE_PARAMETER_TABLES_H_
 
@@ -22,27 +23,27 @@
 
 namespace ps {
 
-// Takes what a snapshot gives out.  It must not throw, since a table may call it in the midst of a step.
+// Receives a snapshot.  It must not throw, since a table may call it in the middle of a step.
 class SnapshotTarget {
  public:
   virtual ~SnapshotTarget() = default;
 
-  // Some rows of a sparse table, as a SnapshotSink takes them.
+  // Takes some rows of a sparse table, like a SnapshotSink.
   virtual void take_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) = 0;
 
-  // All that is here of another table: weights [rows, cols], then the state arrays of the same shape.
+  // Takes all floats of a dense table on this shard: weights [rows, cols], then the state arrays of the same
+  // shape.
   virtual void take_dense(const TableLayout& layout, const BlockCyclicRows& blocks,
                           std::vector<float> floats) = 0;
 };
 
 struct TableSettings {
-  ShardPlace place = {};  // one shard of all, unless said
-  SpillSettings spill =
-      {};  // with a directory, rows of sparse tables that were not used for long are on disk
-  uint64_t array_bytes = 0;  // at most, of arrays through which rows are reached
+  ShardPlace place = {};     // default: one shard has everything
+  SpillSettings spill = {};  // with a directory: sparse tables keep rows on disk that were not used for long
+  uint64_t array_bytes = 0;  // limit for arrays through which rows are found
 };
 
-// One owner thread.  Parameters go by their number in the list of specs.
+// One owner thread.  A parameter is named by its index in the list of specs.
 class ParameterTables {
  public:
   // `device` must outlive the tables.
@@ -52,53 +53,53 @@ class ParameterTables {
   ParameterTables(const ParameterTables&) = delete;
   ParameterTables& operator=(const ParameterTables&) = delete;
 
-  // Makes all tables anew.  The old ones go first, since there may not be memory for both.
+  // Makes all tables anew.  The old ones are freed first, since memory may not suffice for both.
   void make_again();
 
   size_t size() const { return specs_.size(); }
   const ParameterSpec& spec(size_t parameter) const { return specs_[parameter]; }
   const ShardPlace& place() const { return settings_.place; }
 
-  // Null: nothing of this parameter is here.
+  // Null: this shard has no rows of the parameter.
   Table* table(size_t parameter) const { return tables_[parameter].get(); }
 
-  // The optimizer that steps move; null also for what is not here.
+  // The optimizer of a parameter; null if it has none, or has no rows here.
   Optimizer<float>* optimizer(size_t parameter) const {
     return tables_[parameter] ? tables_[parameter]->optimizer() : nullptr;
   }
 
-  // The first of these keys that is another shard's; none: all are of this one.
+  // Returns the first of these keys that belongs to another shard; nullopt: all belong to this one.
   std::optional<uint64_t> foreign_key(size_t parameter, std::span<const uint64_t> keys) const;
 
-  // All trainers have ended this pass.
+  // To be called when all trainers have ended this pass.
   void end_pass(int64_t pass);
 
   uint64_t memory_bytes() const;
 
   // ---- checkpoints
 
-  TableLayout layout(size_t parameter) const;  // of a table that is here
+  TableLayout layout(size_t parameter) const;  // the parameter must have a table here
   std::vector<TableLayout> layouts() const;
 
-  // The states that one of several shards has beside its rows: of the policies of its tables; and, of the first
-  // shard that has a table, of its optimizer, since all shards have taken the same steps.
+  // Returns the states of a shard beside its rows: the states of its tables' policies, and of the optimizers of
+  // tables of which this is the first shard, since optimizers have the same state on all shards.
   std::map<std::string, std::string> states() const;
 
-  // Writes all tables of a process that has everything, with `states` beside them: one file for the rows of a
-  // partition of all sparse tables, another for all dense tables.
+  // Writes all tables of a process without servers, and `states`: one file for each partition, with the rows
+  // of all sparse tables, and one file for all dense tables.
   std::vector<FileEntry> save(const CheckpointTarget& target,
                               const std::map<std::string, std::string>& states) const;
 
-  // Puts the rows of these tables back from a checkpoint, whoever wrote it; nothing may have been trained in
-  // them.  Every byte that it takes is checked.  Throws kUsage when the checkpoint is of other parameters,
-  // kCorrupt when it is damaged; some tables may be restored then.
+  // Restores the rows of these tables from a checkpoint of any number of shards.  The tables must be
+  // untrained.  Checks all bytes that it uses.  Throws kUsage when the checkpoint is of other parameters,
+  // kCorrupt when it is damaged; some tables may then be restored already.
   void restore(const CheckpointReader& reader);
 
-  // Begins a snapshot of all tables, which goes to `target` while they go on; about `max_bytes` of a table are
-  // kept aside for it.  A snapshot that was running ends.
+  // Begins a snapshot of all tables, which goes to `target` while training goes on.  Each table copies at most
+  // about `max_bytes` of rows for it.  Ends a running snapshot.
   void begin_snapshot(uint64_t max_bytes, SnapshotTarget& target);
 
-  // Gives out some more of it, as long as it takes to give `rows`; false when it is done.
+  // Works on the snapshot for as long as copying `rows` rows takes.  Returns false when it is complete.
   bool sweep_snapshot(uint64_t rows);
   void end_snapshot();
 
@@ -118,7 +119,7 @@ class ParameterTables {
   Device& device_;
   std::unique_ptr<RowSpill> spill_;             // null: rows stay in memory
   std::vector<std::unique_ptr<Table>> tables_;  // by parameter
-  size_t sweeping_ = 0;                         // the table that the running snapshot has come to
+  size_t sweeping_ = 0;                         // index of the table that the running snapshot sweeps
 };
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// Placement: which shard has which keys and rows.  Everybody computes it in the same way from the numbers of
-// shards, so that nobody has to be asked.
+// Placement: maps keys and rows to shards.  All processes compute it in the same way from the numbers of
+// shards, without asking each other.
 #ifndef PS_STORE_PLACEMENT_H_
 #define PS_STORE_PLACEMENT_H_
 
@@ -14,10 +14,10 @@
 namespace ps {
 
 // One shard among the shards of a job.  Shards with dense parameters are numbered in the order of the servers
-// and their ports, those with sparse ones likewise; a shard may be both.
+// and their ports; shards with sparse parameters likewise.  A shard may have both.
 struct ShardPlace {
-  int num_dense = 1, dense = 0;    // -1: has no dense parameters
-  int num_sparse = 1, sparse = 0;  // -1: has no sparse ones
+  int num_dense = 1, dense = 0;    // dense -1: the shard has no dense parameters
+  int num_sparse = 1, sparse = 0;  // sparse -1: the shard has no sparse parameters
 
   bool operator==(const ShardPlace&) const = default;
 };
@@ -27,24 +27,24 @@ inline std::string place_name(const ShardPlace& place) {
   return cat("d", place.dense, "-s", place.sparse);
 }
 
-// Partitions are dealt round over the shards with sparse parameters.
+// Partitions go to the shards with sparse parameters in turn.
 inline int shard_of_key(uint64_t key, int num_sparse) {
   return static_cast<int>(key_partition(key)) % num_sparse;
 }
 
-// Blocks of about 64 KiB: a cache's worth of work, and a parameter of a megabyte is spread over 16 shards.
-// The first block of parameter number p goes to shard p, so that small ones are spread too.
+// Blocks have about 64 KiB: such a block fits into a cache, and a parameter of a megabyte is spread over 16
+// shards.  The first block of parameter number p goes to shard p, so that small parameters are spread too.
 inline constexpr int64_t kDenseBlockBytes = 64 << 10;
 
-inline int dense_shard(const BlockCyclicRows& deal, int64_t parameter, int64_t holder) {
-  return static_cast<int>((holder + parameter) % deal.holders);
+inline int dense_shard(const BlockCyclicRows& deal, int64_t parameter, int64_t owner) {
+  return static_cast<int>((owner + parameter) % deal.num_owners);
 }
 
-// The rows that shard number `dense` has of a parameter that is not sparse.
+// Returns the rows of a parameter that is not sparse on shard number `dense`.
 inline BlockCyclicRows dense_blocks(const ParameterSpec& spec, int64_t parameter, int num_dense, int dense) {
   int64_t row_bytes = spec.cols * static_cast<int64_t>(sizeof(float));
-  int64_t holder = ((dense - parameter) % num_dense + num_dense) % num_dense;
-  return {spec.rows, std::max<int64_t>(1, kDenseBlockBytes / row_bytes), num_dense, holder};
+  int64_t owner = ((dense - parameter) % num_dense + num_dense) % num_dense;
+  return {spec.rows, std::max<int64_t>(1, kDenseBlockBytes / row_bytes), num_dense, owner};
 }
 
 }  // namespace ps

@@ -13,25 +13,25 @@ namespace ps {
 struct BlockCyclicRows {
   int64_t rows = 0;        // rows of the whole parameter
   int64_t block_rows = 1;  // rows of a block; the last one may have fewer
-  int64_t holders = 1;
-  int64_t holder = 0;
+  int64_t num_owners = 1;  // owners of the parameter
+  int64_t owner = 0;       // this owner, in [0, num_owners)
 
   static BlockCyclicRows whole(int64_t rows) { return {rows, std::max<int64_t>(1, rows), 1, 0}; }
 
-  int64_t holder_of(int64_t row) const { return row / block_rows % holders; }
+  int64_t owner_of(int64_t row) const { return row / block_rows % num_owners; }
 
   int64_t own_rows() const {
     int64_t blocks = (rows + block_rows - 1) / block_rows;
-    int64_t own = (blocks - holder + holders - 1) / holders;
-    bool has_last = blocks > 0 && (blocks - 1) % holders == holder;
+    int64_t own = (blocks - owner + num_owners - 1) / num_owners;
+    bool has_last = blocks > 0 && (blocks - 1) % num_owners == owner;
     return own * block_rows - (has_last ? blocks * block_rows - rows : 0);
   }
 
   // Convert between row numbers of the parameter and numbers of the owner's rows.
   int64_t global(int64_t own) const {
-    return (own / block_rows * holders + holder) * block_rows + own % block_rows;
+    return (own / block_rows * num_owners + owner) * block_rows + own % block_rows;
   }
-  int64_t local(int64_t row) const { return row / block_rows / holders * block_rows + row % block_rows; }
+  int64_t local(int64_t row) const { return row / block_rows / num_owners * block_rows + row % block_rows; }
 };
 
 }  // namespace ps

@@ -48,7 +48,7 @@ uint64_t DenseTable::num_floats() const {
 // Returns the owner's number of the row of a key, which this owner must have.
 int64_t DenseTable::own_row(uint64_t key) const {
   const int64_t row = static_cast<int64_t>(key);
-  const int64_t own = blocks_.holders == 1 ? row : blocks_.local(row);
+  const int64_t own = blocks_.num_owners == 1 ? row : blocks_.local(row);
   PS_CHECK(
       own >= 0 &&
       own < rows_);  // the reader of data refuses ids outside dim, and a shard refuses keys of other shards
@@ -218,7 +218,7 @@ uint64_t DenseTable::restore_rows(const RowBlock& rows, Device&) {
   uint64_t restored = 0;
   for (uint64_t key : rows.keys) {
     const float* from = std::exchange(values, values + (1 + state_arrays()) * cols_);
-    if (blocks_.holder_of(static_cast<int64_t>(key)) != blocks_.holder) continue;
+    if (blocks_.owner_of(static_cast<int64_t>(key)) != blocks_.owner) continue;
     const int64_t row = own_row(key);
     std::copy_n(from, cols_, values_.get() + row * cols_);
     for (int array = 0; array < state_arrays(); ++array) {

@@ -7,7 +7,7 @@ namespace ps {
 
 namespace {
 
-// Of a number, or of one with a unit; nothing when it is neither.
+// Returns the bytes of a number, or of one with a unit; nullopt when the value is neither.
 std::optional<double> bytes_of(const Json& value) {
   if (value.is_number()) return value.get<double>();
   if (!value.is_string()) return std::nullopt;

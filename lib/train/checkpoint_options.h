@@ -21,7 +21,7 @@ struct CheckpointOptions {
 
   static const ObjectSpec<CheckpointOptions>& spec();
 
-  // Of period, bandwidth and memory.  Throw kUsage "checkpoint.period: …".
+  // Parse period, bandwidth and memory.  Throw kUsage "checkpoint.period: …".
   double period_seconds() const;
   double bytes_per_second() const;
   uint64_t memory_bytes() const;

@@ -32,8 +32,8 @@ void Checkpointer::begin_new() {
        " holds checkpoints of an earlier run: --resume goes on from them; else name another folder");
 }
 
-// What is read is checked as it is read: to do so before would take the processor twice, and the disk would
-// wait the second time.
+// Checks the checkpoint while it is restored.  Checking it first would take twice the processor time, during
+// which the disk would be idle.
 std::unique_ptr<CheckpointReader> Checkpointer::restore_newest(LocalStore& store) {
   auto read = [&](const CheckpointReader& reader) {
     check_job(reader);

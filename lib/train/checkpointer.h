@@ -22,10 +22,10 @@ namespace ps {
 // Bytes by name: what others want to find again.
 using CheckpointStates = std::map<std::string, std::string>;
 
-// One owner thread.  What it is given outlives it.
+// One owner thread.  Its arguments must outlive it.
 class Checkpointer {
  public:
-  // `job` is what must be equal to go on; `generation` tells this process from others.
+  // `job` has the parts of the job that must be equal to resume; `generation` tells this process from others.
   Checkpointer(const CheckpointOptions& options, Json job, uint64_t generation, Log& log,
                FileSystem& files = system_files());
   ~Checkpointer();

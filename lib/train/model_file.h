@@ -21,7 +21,7 @@ std::string pass_directory(int pass);
 // "pass-00007-batch-19": after so many batches of it.
 std::string batch_directory(int pass, int64_t batches);
 
-// What lies in such a folder.
+// The names of the files in such a folder.
 inline constexpr const char* kModelFile = "model.safetensors";
 inline constexpr const char* kModelJob = "job.json";
 inline constexpr const char* kModelVocabulary = "vocabulary.txt";  // of text

@@ -8,8 +8,8 @@
 
 namespace ps {
 
-// Of the loop's thread since it was made; the four parts add up to `seconds`.  Costs two looks at the clock a
-// batch.
+// Measures the time of the loop's thread since construction; the four parts add up to `seconds`.  It reads
+// the clock twice a batch.
 class PassTimes {
  public:
   explicit PassTimes(const ParameterStore& store) : store_(store), store_before_(store.times()) {}

@@ -19,8 +19,8 @@ void check_finite_rows(const std::string& parameter, std::span<const uint64_t> k
 // One owner thread; the model outlives it.
 class StoredRows {
  public:
-  // What the parameter should be: `rows` bounds the keys of those that come with keys (0: any are right), and
-  // is the number of the others.
+  // The expected shape of the parameter.  `rows` is the number of rows, or, for rows with keys, the bound of
+  // the keys (0: any key).
   struct Shape {
     std::string name;
     int64_t rows = 0, cols = 1;

@@ -104,11 +104,11 @@ applied() {
 
 # With every push a step of its own, one that is lost, or applied twice, is missing, or too many; and so is a step of
 # all trainers.  Whoever reads has the logs of servers that were killed at the end read.
-for name in async staleness geo; do
+for name in async staleness local_sgd; do
   case $name in
     async) mode=(--set train.strategy.consistency=async) expected=$((3 * batches * passes)) ;;
     staleness) mode=(--set 'train.strategy={"consistency": "staleness", "staleness": 2}') expected=$((batches * passes)) ;;
-    geo) mode=(--set 'train.strategy={"type": "local_sgd", "period": 4}') expected= ;;
+    local_sgd) mode=(--set 'train.strategy={"type": "local_sgd", "period": 4}') expected= ;;
   esac
   start_job $name
   kill_servers

@@ -23,7 +23,7 @@ class TestAuthority {
     write_certificate(*certificate_, path());
   }
 
-  // Of the authority, to trust it.
+  // The path of the authority's certificate, to trust it.
   std::string path() const { return folder_.path(name_ + ".pem"); }
 
   // A certificate for `hosts`, such as "DNS:server,IP:127.0.0.1", and its key; with a negative time, one that is

@@ -43,7 +43,7 @@ int scaled_calls(double scale, int calls) {
   return std::max(2, static_cast<int>(std::lround(scale * calls)));
 }
 
-// What rank r gives to element i, such that the sum over the ranks is exact.
+// Returns the value of element i on rank r; the sums over the ranks are exact.
 float given(int rank, size_t i) {
   return static_cast<float>(static_cast<int>(i % 1021) * (rank + 1));
 }

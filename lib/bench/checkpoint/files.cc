@@ -40,7 +40,7 @@ uint64_t bytes_on_disk(const std::string& directory) {
   return bytes;
 }
 
-// What both directions share.
+// The common base of writing and reading.
 class CheckpointFiles : public Workload {
  public:
   CheckpointFiles(const BenchSettings& settings, uint64_t rows, const std::string& compression)

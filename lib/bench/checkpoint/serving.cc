@@ -28,7 +28,7 @@ double sum(const std::vector<double>& seconds) {
   return total;
 }
 
-// What steps took: each is a pull, and a push until it is applied.
+// The times of steps.  A step is a pull, and a push until it is applied.
 struct Served {
   std::vector<double> seconds;  // of each request
   double server_cpu = 0;
@@ -133,7 +133,7 @@ class Serving final : private ServingFolder, public TableWorkload {
   size_t next_set_ = 0;
   std::vector<float> weights_;  // of a block
 
-  // Of the last run.
+  // Results of the last run.
   Served alone_, with_;
   std::string written_;  // folder
 };

@@ -43,7 +43,7 @@ class CodecRuns final : public Workload {
     codec_->encode(values_, bytes_);
   }
 
-  // What a run is to make is taken away, so that check() sees whether it was made.
+  // Clears the output of a run, so that check() notices if a run did not write it.
   void prepare() override {
     old_.assign(codec_->residual().begin(), codec_->residual().end());
     if (task_ == Task::kDecode) {

@@ -20,7 +20,7 @@ class LocalStep final : public Workload {
 
   void run() override { dgc_.step_sparse({gradient_, 1, 0.01f}, weights_, bytes_); }
 
-  // What was sent is gone from both states, and nothing that is left is larger.
+  // Checks that sent values are zero in both states, and that no remaining value is larger.
   void check() override {
     SparsePart part;
     decode_sparse(find_sparse_encoding(options_.encoding), bytes_, gradient_.size(), part);

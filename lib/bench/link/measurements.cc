@@ -42,7 +42,7 @@ struct LinkSession {
     });
   }
 
-  // What all rows begin with.
+  // Makes a row with the keys that all rows have.
   Json row(const char* suite) const {
     return {{"suite", suite},
             {"model", request.model.name},
@@ -285,7 +285,7 @@ std::vector<Json> measure_scaling(const LinkRequest& request, Log& log) {
   return rows;
 }
 
-// Of PaddlePaddle's set-up on 2 ranks, and of local SGD with k = 16 over 1 Gbit/s.
+// Returns the bars of PaddlePaddle's set-up on 2 ranks, and of local SGD with k = 16 over 1 Gbit/s.
 std::vector<LinkBar> link_bars(const std::vector<Json>& rows) {
   std::vector<LinkBar> bars;
   for (const Json& row : rows) {

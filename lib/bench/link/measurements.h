@@ -1,5 +1,5 @@
-// What steps take over links of a bandwidth: the suites of ps-bench that emulate compute and exchange real
-// bytes.  Used by bench/link/program.h.
+// Measures steps over links of given bandwidths: the suites of ps-bench that emulate computing and exchange
+// real bytes.  Used by bench/link/program.h.
 #ifndef PS_BENCH_LINK_MEASUREMENTS_H_
 #define PS_BENCH_LINK_MEASUREMENTS_H_
 
@@ -22,11 +22,11 @@ struct LinkRequest {
   int most_runs = 5;
   double budget_seconds = 5;  // for the runs of one kind of step
 
-  // Of local SGD alone.
+  // Used by local SGD alone.
   std::vector<int> periods = {};
   int batch = 1;  // examples of a trainer and step
 
-  // Of weak scaling alone: names of all-reduce algorithms, or "dgc".
+  // Used by weak scaling alone: names of all-reduce algorithms, or "dgc".
   std::vector<std::string> algorithms = {};
 };
 
@@ -39,7 +39,7 @@ std::vector<Json> measure_scaling(const LinkRequest& request, Log& log);
 // A link that carries less than this share of its bandwidth is not what its name says: headers take 5 %.
 inline constexpr double kFullLink = 0.8;
 
-// What a row is held to, where it has a bar.
+// The bar of a row.
 struct LinkBar {
   std::string what, unit;
   double value, must, want;

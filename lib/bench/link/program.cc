@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kLeastBandwidth = 1e5, kMostBandwidth = 1e12;
 
-// What the suites differ in.
+// The differences between the suites.
 struct LinkSuiteEntry {
   LinkSuite suite;
   const char *name, *summary;

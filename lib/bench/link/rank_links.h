@@ -38,8 +38,8 @@ class RankLinks {
 // saying why, where that is not allowed or ip(8) or tc(8) is missing.
 std::unique_ptr<RankLinks> make_namespace_links(int ranks, double bits_per_second);
 
-// A token bucket in front of the sockets of each rank, which holds back what it sends.  What a rank receives
-// is not limited.
+// Makes links with a token bucket in front of the sockets of each rank, which limits the rate of sending.
+// Receiving is not limited.
 std::unique_ptr<RankLinks> make_bucket_links(double bits_per_second);
 
 // "auto" takes namespaces where they can be had, and says on the log why not.

@@ -16,7 +16,7 @@ using RankBody = std::function<void(ExchangeCommunicator& communicator)>;
 // Throws what a rank threw, rather than what its end did to the others.
 void run_ranks(const RankLinks& links, int ranks, Duration timeout, const RankBody& body);
 
-// What the ranks find their links and processors to be, while all are busy.
+// The speed of links and processors that the ranks measure while all are busy.
 struct LinkProbe {
   double bits_per_second = 0;  // each way at once, of what collectives move
   double latency_seconds = 0;  // of a small message, its processor time at both ends included

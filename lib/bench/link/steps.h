@@ -67,7 +67,7 @@ class DgcExchangeStep final : public LinkStep {
   };
   const Terms& terms() const { return terms_; }
 
-  // Of all sums so far: equal on all ranks.
+  // Returns a digest of all sums so far, which must be equal on all ranks.
   uint64_t digest() const { return digest_; }
 
  private:
@@ -116,7 +116,7 @@ class LocalSgdPeriod final : public LinkStep {
   std::vector<float> weights_;
 };
 
-// What a rank found in runs of a step.
+// The measurements of one rank in runs of a step.
 struct StepRun {
   std::vector<double> seconds;  // of each timed run
   double bytes = 0;             // that it sent in one
@@ -127,7 +127,8 @@ struct StepRun {
 // take so long, `most` at most.  Called by all ranks.
 StepRun run_step(ExchangeCommunicator& communicator, LinkStep& step, int most, double budget);
 
-// Of the ranks' runs: of each run the slowest rank's seconds, the most bytes, all wrong values.
+// Combines the ranks' runs: the seconds of the slowest rank in each run, the most bytes, the sum of wrong
+// values.
 StepRun slowest(const std::vector<StepRun>& of_ranks);
 
 }  // namespace ps

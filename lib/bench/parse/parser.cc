@@ -90,7 +90,8 @@ class Parse final : public Workload {
     return sum;
   }
 
-  // What one thread parses into; no two on one cache line, since every example moves the ends of its arrays.
+  // The output of one thread.  Two threads' outputs never share a cache line, since every example changes the
+  // ends of its arrays.
   struct alignas(64) Share {
     Parsed parsed;
     Digest found;

@@ -91,7 +91,7 @@ class KeptBatches final : public Workload {
     found_.expect(data_.digest, true);
   }
 
-  // Of the batches: ids, labels and offsets.
+  // The bytes of the batches: ids, labels and offsets.
   Work work() const override {
     double ids = static_cast<double>(data_.digest.keys),
            examples = static_cast<double>(data_.digest.examples);

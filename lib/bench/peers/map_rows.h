@@ -1,5 +1,4 @@
-// What the peers' tables share: a row as the value of a map, and a table over any map like
-// std::unordered_map.
+// Shared by the peers' tables: a row as the value of a map, and a table over any map like std::unordered_map.
 #ifndef PS_BENCH_PEERS_MAP_ROWS_H_
 #define PS_BENCH_PEERS_MAP_ROWS_H_
 

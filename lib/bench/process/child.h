@@ -57,8 +57,8 @@ void expect_program(const std::string& name, const std::string& origin);
 // The folder that this program is in.
 std::string program_folder();
 
-// Whether a benchmark at so many threads keeps its children on one core: at 1 it does, since a reader or a
-// writer beside the one thread would work on another.
+// Returns true if a benchmark at so many threads keeps its children on one core.  At 1 thread it does, since
+// a reader or a writer beside that thread would use another core.
 inline bool on_one_core(int threads) {
   return threads == 1;
 }

@@ -25,7 +25,8 @@ struct DataFiles {
 // file's name holds a hash of its first examples: what another version would write is another file.
 DataFiles cached_data(const BenchSettings& settings, const SyntheticKind& kind, uint64_t full_samples);
 
-// What a peer reads instead: each line of libsvm as `rewrite` appends it; made once, in the same folder.
+// Makes the files for a peer that reads another format: `rewrite` appends each line of libsvm in that format.
+// They are made once, in the same folder.
 using RewriteLine = std::function<void(std::string_view line, std::string& out)>;
 DataFiles cached_rewrite(const DataFiles& files, const std::string& suffix, const RewriteLine& rewrite);
 

@@ -1,4 +1,4 @@
-// What LIBLINEAR takes for the data of process/logistic.
+// Time and memory of LIBLINEAR for the data of process/logistic.
 #include <cmath>
 #include <fstream>
 #include <memory>

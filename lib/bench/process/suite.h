@@ -18,7 +18,7 @@ std::vector<Benchmark> process_datagen_benchmarks();  // datagen.cc: ps-datagen,
 Benchmark liblinear_benchmark(const std::string& name);      // liblinear.cc
 Benchmark vowpal_wabbit_benchmark(const std::string& name);  // vowpal_wabbit.cc
 
-// What the logistic regression of all of them is trained on: the data of the bars.
+// The data of the bars, on which all benchmarks train logistic regression.
 inline const SyntheticKind kFortyLibsvm = {"sparse-binary", "libsvm", forty_ids()};
 inline constexpr uint64_t kFortySamples = 1000000;
 

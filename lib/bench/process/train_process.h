@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// What ps-train --json said of a job, and what the process took.
+// The report of ps-train --json for a job, and the resources that the process used.
 struct TrainRun {
   struct Pass {
     uint64_t samples = 0;
@@ -39,7 +39,7 @@ class TrainProcess {
   // The average loss of the model of the last train() on other data.
   double test(const std::string& data) const;
 
-  // Of the last train(), its model read back.  Throws kInternal when there was none.
+  // Returns the result of the last train(), with its model read back.  Throws kInternal when there was none.
   TrainRun result() const;
 
   // The file of the last model, as it was saved.

@@ -199,7 +199,8 @@ Benchmark benchmark(const TrainingCase& task) {
 
 }  // namespace
 
-// One that answers 1/2 to everything loses log 2.  Of a few examples no model learns what helps with others.
+// A model that always predicts 1/2 has the loss log 2.  From a few examples no model learns anything about
+// others.
 void expect_learned(double held_out_loss, uint64_t samples) {
   constexpr uint64_t kEnough = 5000;
   if (std::isfinite(held_out_loss) && (samples < kEnough || held_out_loss < std::log(2.0))) return;

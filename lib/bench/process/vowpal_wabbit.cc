@@ -1,4 +1,4 @@
-// What Vowpal Wabbit takes for the data of process/logistic.
+// Time and memory of Vowpal Wabbit for the data of process/logistic.
 #include <memory>
 
 #include "base/error.h"

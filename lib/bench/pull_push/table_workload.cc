@@ -56,8 +56,8 @@ std::vector<KeyPlan> random_plans(const BenchSettings& settings, const TableCase
 
 constexpr size_t kPattern = 16;
 
-// Of 16 kinds, so that a trainer need not compute them: from pattern[key % 16] on, which goes on as often as
-// a row is wide.
+// Makes gradients of 16 kinds, so that a trainer need not compute any: the gradient of a key is the row that
+// begins at pattern[key % 16].
 std::vector<float> gradient_pattern(int64_t width) {
   std::vector<float> pattern(kPattern + static_cast<size_t>(width));
   for (size_t i = 0; i < pattern.size(); ++i) pattern[i] = static_cast<float>(i % kPattern) / kPattern - 0.5f;

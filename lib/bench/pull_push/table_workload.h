@@ -1,6 +1,5 @@
-// What the benchmarks of a served table share: sets of random keys, ascending as a trainer's plans have them,
-// what the two sides took, and the same table in this process to compare with.  Used by the suite
-// `pull-push`.
+// Shared by the benchmarks of a served table: sets of random keys, ascending as in a trainer's plans, the
+// times of both sides, and the same table in this process to compare with.  Used by the suite `pull-push`.
 #ifndef PS_BENCH_PULL_PUSH_TABLE_WORKLOAD_H_
 #define PS_BENCH_PULL_PUSH_TABLE_WORKLOAD_H_
 

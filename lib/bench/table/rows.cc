@@ -70,7 +70,7 @@ double thread_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// What find, sum and update share: a full table, and batches of its ids.
+// Shared by the benchmarks find, sum and update: a full table, and batches of its ids.
 class Batches : public Workload {
  public:
   Batches(const BenchSettings& settings, const MakeRowTable& make, int passes)
@@ -280,7 +280,7 @@ constexpr Peer kPeers[] = {{"libcuckoo", make_libcuckoo_table},
                            {"robin_map", make_robin_map_table},
                            {"unordered_map", make_unordered_map_table}};
 
-// Of a table that is larger than its memory: fewer rows than of the others, of which a quarter has room.
+// The table with a spill has fewer rows than the others, and memory for a quarter of them.
 constexpr double kSpilledScale = 0.2, kSpilledRoom = 0.25;
 
 using MakeSpilled = std::function<std::unique_ptr<RowTable>(Device& device, const std::string& directory,

@@ -1,4 +1,4 @@
-// What benchmarks of training share: sizes, and readers of data in memory.
+// Shared by the benchmarks of training: sizes, and readers of data in memory.
 #ifndef PS_BENCH_TRAIN_CASES_H_
 #define PS_BENCH_TRAIN_CASES_H_
 

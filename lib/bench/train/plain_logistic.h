@@ -10,7 +10,7 @@
 
 namespace ps {
 
-// Of one sparse slot without values, labels 0 and 1, with a bias.  One owner thread.
+// Logistic regression on one sparse slot without values, with labels 0 and 1 and a bias.  One owner thread.
 class PlainLogistic {
  public:
   PlainLogistic(int64_t dim, float rate, float epsilon)

@@ -1,4 +1,4 @@
-// What python3-torch takes for a pass of train/embedding-16.
+// The time of python3-torch for a pass of train/embedding-16.
 #include <cmath>
 #include <memory>
 

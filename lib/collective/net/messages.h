@@ -1,4 +1,4 @@
-// What ranks say to each other over `net`, beside the chunks of collectives: the bodies of frames.
+// The messages of ranks over `net`, except the chunks of collectives: the bodies of frames.
 //
 //   rank_hello := protocol:u32 rank:u32 size:u32 session:u64 fingerprint:u64 port:u16 host:text job:text
 //   roster     := session:u64 num_missing:u32 missing:u32[num_missing] num:u32 {host:text port:u16}[num]

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Duration kGoodbye = std::chrono::seconds(1);
 
-// Who connects and does not say hello is kept, up to so many beside the ranks.
+// Up to so many connections that have not said hello are kept, beside those of ranks.
 constexpr size_t kMaxStrangers = 1024;
 
 using Links = std::vector<std::unique_ptr<RankLink>>;
@@ -97,7 +97,8 @@ class Meeting {
     return std::ranges::any_of(strangers_, [](const auto& each) { return each->has_frame(); });
   }
 
-  // Those who said hello become ranks, or are told why not.  Returns whether any became one.
+  // Makes strangers that have said hello ranks, or refuses them with a reason.  Returns true if there is a
+  // new rank.
   bool greet_strangers() {
     bool any = false;
     std::erase_if(strangers_, [](const auto& each) { return !each->open() && !each->has_frame(); });

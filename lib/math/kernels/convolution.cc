@@ -107,7 +107,7 @@ struct Tile {
   ConstStrided<T> out(const T* data) const { return {data + out_begin, filters, pixels, out_stride()}; }
   Strided<T> out(T* data) const { return {data + out_begin, filters, pixels, out_stride()}; }
 
-  // Of a pointwise convolution: the image itself.
+  // The columns of a pointwise convolution are the image itself.
   Strided<T> image(T* data) const {
     return {data + image_begin + rows.begin * shape.width, depth, pixels, out_stride()};
   }

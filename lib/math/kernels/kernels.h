@@ -65,7 +65,7 @@ struct MathKernels {
                                       T* columns, T* weight_gradient);
 };
 
-// Those of cpu_level().
+// Returns the kernels of cpu_level().
 template <class T>
 const MathKernels<T>& math_kernels();
 template <>

@@ -10,7 +10,7 @@ namespace ps::PS_CPU_NAMESPACE {
 // kWidth values, a power of two: as many registers as they need, or part of one.
 template <class T, int64_t kWidth>
 struct Lanes {
-  // Of the level's widest register, which is what its greatest alignment is for.
+  // Bytes of the level's widest register, which the compiler's greatest alignment tells.
   static constexpr int64_t kRegister = __BIGGEST_ALIGNMENT__;
   static constexpr int64_t kSize = int64_t{sizeof(T)};
   static constexpr int64_t kBytes = kWidth * kSize < kRegister ? kWidth * kSize : kRegister;

@@ -1,5 +1,5 @@
-// What layers of images share: the keys that give the shape of an image and of a window moved over it.  Used
-// by conv2d, the pools, local_response_norm and batch_norm.
+// Shared by the layers for images: the keys for the shape of an image and of a window moved over it.  Used by
+// conv2d, the pools, local_response_norm and batch_norm.
 #ifndef PS_MODEL_LAYERS_IMAGE_KEYS_H_
 #define PS_MODEL_LAYERS_IMAGE_KEYS_H_
 

@@ -1,4 +1,4 @@
-// What the files of this folder share.  A layer is a file with
+// Shared by the files of this folder.  A layer is a file with
 //   - an options struct, derived from LayerOptions or WeightedLayerOptions, whose spec() includes theirs;
 //   - a template <class T> class derived from Layer<T>, made from (const Options&, LayerSetup&);
 //   - last, its entry:  extern const LayerEntry kFcLayer = layer_entry<FcOptions, FcLayer>("fc", "help");
@@ -28,7 +28,7 @@ constexpr LayerEntry layer_entry(std::string_view name, std::string_view help) {
           }};
 }
 
-// What multiplies the rows of a slot's ids, for kernels: null when all values are 1.
+// The values that multiply the rows of a slot's ids, for kernels; null when all values are 1.
 inline const float* id_values(const SlotData& slot) {
   return slot.valued() ? slot.values.data() : nullptr;
 }

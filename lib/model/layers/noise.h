@@ -40,7 +40,8 @@ class NoiseDistribution {
   std::vector<uint32_t> alias_;
 };
 
-// What the job file says: "uniform", "log_uniform" or {"file": path}.  Throws kUsage, beginning with `path`.
+// check_noise checks the value in the job file: "uniform", "log_uniform" or {"file": path}; make_noise makes
+// the distribution.  Both throw kUsage, beginning with `path`.
 void check_noise(const Json& noise, std::string_view path);
 NoiseDistribution make_noise(const Json& noise, int64_t classes);
 

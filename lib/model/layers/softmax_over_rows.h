@@ -27,7 +27,7 @@ class SoftmaxOverRows {
   void score(Device& device, Matrix<const T> input, std::span<const T* const> bias, int64_t classes);
   void take_in(Device& device, std::span<const float> labels, int64_t first, int64_t classes);
 
-  // Of the classes so far: sum of e^(s - largest), and the label's score.
+  // The state over the classes so far: the largest score, the sum of e^(s - largest), and the label's score.
   struct State {
     double largest, sum, label;
   };

@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// Who knows the secret may do what `access` says.
+// A secret, and the access that it grants to a peer that knows it.
 struct Token {
   Access access = Access::kRead;
   std::string secret;  // bytes

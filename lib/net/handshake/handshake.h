@@ -1,5 +1,5 @@
-// What one side of a new connection has to prove, and to see proven, before the connection is handed on.
-// Implemented by authentication (net/auth) and encryption (net/tls); run by HandshakeTransport.
+// Handshake: the proofs that one side of a new connection gives and demands before the connection is handed
+// on.  Implemented by authentication (net/auth) and encryption (net/tls); run by HandshakeTransport.
 #ifndef PS_NET_HANDSHAKE_HANDSHAKE_H_
 #define PS_NET_HANDSHAKE_HANDSHAKE_H_
 
@@ -25,7 +25,7 @@ class Handshake {
   // Once, after kDone: the stream to hand on, in place of the one on which it was done.
   virtual std::unique_ptr<Stream> finish(std::unique_ptr<Stream> stream) = 0;
 
-  // What a peer that was refused is told before the connection ends.
+  // The bytes that are sent to a refused peer before the connection ends.
   virtual std::string last_words() const { return ""; }
 };
 
@@ -34,8 +34,8 @@ class Handshake {
 bool read_all(Stream& stream, std::span<char> bytes, size_t& done);
 bool write_all(Stream& stream, std::span<const char> bytes, size_t& done);
 
-// Whether `bytes` begin a frame, as those of a peer do that knows of no handshake; and the frame that tells it
-// why it is refused.
+// begins_frame returns true if `bytes` begin a frame, which means that the peer does not expect a handshake;
+// notice_frame makes the frame with the reason for refusing it.
 bool begins_frame(std::span<const char> bytes);
 std::string notice_frame(const Error& reason);
 

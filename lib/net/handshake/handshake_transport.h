@@ -13,7 +13,7 @@
 
 namespace ps {
 
-// What strangers may ask of a listener's time and memory.
+// Limits of a listener's time and memory for strangers.
 struct HandshakeOptions {
   Duration timeout = std::chrono::seconds(10);  // for the handshake of who connects to us
   // Beyond this, the stranger that came first makes room for the new one: idle and slow ones keep nobody out.

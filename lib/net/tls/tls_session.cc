@@ -223,7 +223,8 @@ IoResult TlsSession::write(Stream& stream, std::span<const ConstBytes> from) {
   return {.bytes = taken, .error = taken != 0 ? 0 : EAGAIN};
 }
 
-// What is behind the first `taken` bytes, up to a record: from where it lies, or joined when it lies in pieces.
+// Returns the bytes behind the first `taken`, up to a record: in place, or joined when they lie in several
+// pieces.
 ConstBytes TlsSession::next_piece(std::span<const ConstBytes> from, size_t taken) {
   size_t index = 0;
   while (index < from.size() && taken >= from[index].size()) taken -= from[index++].size();

@@ -37,7 +37,7 @@ class TlsSession {
   IoResult read(Stream& stream, std::span<const MutableBytes> into);
   IoResult write(Stream& stream, std::span<const ConstBytes> from);
 
-  // Whether a read may find something although nothing comes.
+  // Returns true if a read may return bytes although none arrive.
   bool has_more() const { return more_; }
 
   // Tells the peer that nothing more is written.

@@ -9,7 +9,7 @@
 
 namespace ps {
 
-// Of the side that accepts and the one that connects; null: such connections are as they are.
+// The contexts of accepting and of connecting; null: such connections are not encrypted.
 struct TlsContexts {
   std::shared_ptr<const TlsContext> server, client;
 };

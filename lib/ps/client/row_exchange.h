@@ -32,13 +32,13 @@ struct ArrivedRows {
   }
 };
 
-// Calls body(own, row, count) for runs of the holder's own rows [first, first + rows) that are neighbours in
-// the parameter too: `own` counts the holder's rows, `row` the parameter's.
+// Calls body(own, row, count) for runs of the owner's own rows [first, first + rows) that are neighbours in
+// the parameter too: `own` counts the owner's rows, `row` the parameter's.
 template <class Body>
 void for_each_run(const BlockCyclicRows& deal, int64_t first, int64_t rows, Body&& body) {
   for (int64_t own = first; own < first + rows;) {
     int64_t block_end = (own / deal.block_rows + 1) * deal.block_rows;
-    int64_t count = deal.holders == 1 ? first + rows - own : std::min(block_end, first + rows) - own;
+    int64_t count = deal.num_owners == 1 ? first + rows - own : std::min(block_end, first + rows) - own;
     body(own, deal.global(own), count);
     own += count;
   }

@@ -146,7 +146,7 @@ void CheckpointShardWriter::dense(const TableLayout& layout, const BlockCyclicRo
                                   std::span<const float> floats) {
   if (!dense_)
     as_output([&] { dense_ = std::make_unique<CheckpointFileWriter>(target_, dense_file(place_)); });
-  save_dense_floats(*dense_, layout, deal, floats, static_cast<uint32_t>(deal.holder));
+  save_dense_floats(*dense_, layout, deal, floats, static_cast<uint32_t>(deal.owner));
 }
 
 Manifest CheckpointShardWriter::finish(const std::vector<TableLayout>& layouts,

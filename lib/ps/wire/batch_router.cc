@@ -57,8 +57,8 @@ size_t BatchRouter::shard_of(size_t p, uint64_t key) const {
     return sparse_shards_[static_cast<size_t>(shard_of_key(key, places_[0].num_sparse))];
   }
   BlockCyclicRows deal = dense_blocks(specs_[p], static_cast<int64_t>(p), places_[0].num_dense, 0);
-  int64_t holder = deal.holder_of(static_cast<int64_t>(key));
-  return dense_shards_[static_cast<size_t>(dense_shard(deal, static_cast<int64_t>(p), holder))];
+  int64_t owner = deal.owner_of(static_cast<int64_t>(key));
+  return dense_shards_[static_cast<size_t>(dense_shard(deal, static_cast<int64_t>(p), owner))];
 }
 
 // Keys go out in ascending order, which takes the fewest bytes.

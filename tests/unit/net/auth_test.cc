@@ -1,4 +1,4 @@
-// Who knows no token is let in nowhere, and learns nothing.
+// A peer without the token is refused everywhere, and learns nothing.
 #include "net/auth/auth_transport.h"
 
 #include <sys/stat.h>
@@ -150,7 +150,8 @@ TEST_P(AuthTest, ATokenGrantsNothingOfAnothers) {
   EXPECT_EQ(server_->num_refused(), 3u);
 }
 
-// What a channel says first is a frame: it is answered by one, so that it does not try again and again.
+// A channel's first bytes are a frame, and the answer is one, so that the channel does not try again and
+// again.
 TEST_P(AuthTest, WhoShowsNoTokenIsToldToAtOnce) {
   BufferPool pool;
   Channel channel(world_->client(), pool, listener_->address(), {});

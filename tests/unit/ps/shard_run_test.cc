@@ -35,7 +35,7 @@ TEST_F(ShardTest, AnotherProcessTakesARankUpWhereItWasLeft) {
   EXPECT_THAT(refusal([&] { join(1, 2, 1, /*known=*/true); }, Code::kFenced), HasSubstr("another process"));
 }
 
-TEST_F(ShardTest, StandingTellsOfPassesThatHaveEnded) {
+TEST_F(ShardTest, RunStatusTellsOfPassesThatHaveEnded) {
   make(1);
   push(0, 0, {1}, 1);
   push_end(0, 1);

@@ -13,18 +13,18 @@ namespace {
 
 TEST(BlockCyclicRows, EveryRowHasOneHolderAndOneNumberThere) {
   for (int64_t rows : {1, 7, 8, 9, 100}) {
-    for (int64_t holders : {1, 3, 5}) {
+    for (int64_t num_owners : {1, 3, 5}) {
       std::set<int64_t> seen;
-      for (int64_t holder = 0; holder < holders; ++holder) {
-        BlockCyclicRows deal{rows, 4, holders, holder};
+      for (int64_t owner = 0; owner < num_owners; ++owner) {
+        BlockCyclicRows deal{rows, 4, num_owners, owner};
         for (int64_t own = 0; own < deal.own_rows(); ++own) {
           int64_t row = deal.global(own);
-          EXPECT_EQ(deal.holder_of(row), holder);
+          EXPECT_EQ(deal.owner_of(row), owner);
           EXPECT_EQ(deal.local(row), own);
           EXPECT_TRUE(row < rows && seen.insert(row).second) << row;
         }
       }
-      EXPECT_EQ(seen.size(), static_cast<size_t>(rows)) << rows << " rows of " << holders;
+      EXPECT_EQ(seen.size(), static_cast<size_t>(rows)) << rows << " rows of " << num_owners;
     }
   }
 }

@@ -367,7 +367,7 @@ TEST(DenseTableTest, OwnerOfBlocksHasTheRowsOfTheWholeByTheirKeys) {
   DenseTable own(blocks, 3, initializer, std::make_unique<CountingOptimizer>(), device);
   const std::vector<uint64_t> keys = own.sorted_keys();
   ASSERT_EQ(keys.size(), own.size());
-  for (uint64_t key : keys) EXPECT_EQ(blocks.holder_of(static_cast<int64_t>(key)), 1) << key;
+  for (uint64_t key : keys) EXPECT_EQ(blocks.owner_of(static_cast<int64_t>(key)), 1) << key;
   RowBlock all, some;
   whole.copy_rows(whole.sorted_keys(), all);
   for (float& value : all.values) value += 1;

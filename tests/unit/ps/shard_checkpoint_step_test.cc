@@ -1,4 +1,4 @@
-// Checkpoints of a shard: when they begin, what a run goes on from.
+// Checkpoints of a shard: the step at which they begin, and the state from which a run resumes.
 #include "ps/server/run_state.h"
 #include "shard_test.h"
 
@@ -8,7 +8,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class CutTest : public ShardTest {
+class CheckpointStepTest : public ShardTest {
  protected:
   void watch(std::vector<uint64_t> wanted = {}, bool at_ends = true) {
     auto begin = [this](uint64_t step, bool) {
@@ -67,7 +67,7 @@ class CutTest : public ShardTest {
   std::vector<std::optional<uint64_t>> passes_ended_;
 };
 
-TEST_F(CutTest, BeginsAfterTheStepWhosePushesAreMarked) {
+TEST_F(CheckpointStepTest, BeginsAfterTheStepWhosePushesAreMarked) {
   make(2);
   watch();
   for (int rank : {0, 1}) push(rank, 0, {1}, 1);
@@ -79,7 +79,7 @@ TEST_F(CutTest, BeginsAfterTheStepWhosePushesAreMarked) {
   EXPECT_THAT(begun_, ElementsAre(2));
 }
 
-TEST_F(CutTest, BeginsAtTheEndOfAPassUnasked) {
+TEST_F(CheckpointStepTest, BeginsAtTheEndOfAPassUnasked) {
   make(2);
   watch();
   push(0, 0, {1}, 1);
@@ -89,7 +89,7 @@ TEST_F(CutTest, BeginsAtTheEndOfAPassUnasked) {
   EXPECT_THAT(begun_, ElementsAre(2));
 }
 
-TEST_F(CutTest, BeginsAtTheEndOfThosePassesAloneThatTrainersMark) {
+TEST_F(CheckpointStepTest, BeginsOnlyAtEndsOfPassesThatTrainersHaveMarked) {
   for (const bool async : {false, true}) {
     begun_.clear();
     passes_ended_.clear();
@@ -111,7 +111,7 @@ TEST_F(CutTest, BeginsAtTheEndOfThosePassesAloneThatTrainersMark) {
   }
 }
 
-TEST_F(CutTest, AsynchronousTrainersEndAPassOnTheSameNumberWhateverTheirOrder) {
+TEST_F(CheckpointStepTest, AsynchronousTrainersEndAPassOnTheSameNumberWhateverTheirOrder) {
   make(2, {.async = true});
   watch();
   for (uint64_t step : {0, 1, 2}) push(1, step, {1}, 1);
@@ -122,7 +122,7 @@ TEST_F(CutTest, AsynchronousTrainersEndAPassOnTheSameNumberWhateverTheirOrder) {
 }
 
 // With staleness 1, a trainer may have pushed a step ahead when it hears of the checkpoint.
-TEST_F(CutTest, IsToldBeforeAnyTrainerHasPushedItsStep) {
+TEST_F(CheckpointStepTest, IsAnnouncedBeforeAnyTrainerHasPushedItsStep) {
   make(1, {.staleness = 1});
   watch({3});
   EXPECT_EQ(push(0, 0, {1}, 1)->done().cut_at, 3u) << "applied 1, and step 1 may be on its way";
@@ -133,7 +133,7 @@ TEST_F(CutTest, IsToldBeforeAnyTrainerHasPushedItsStep) {
   EXPECT_THAT(begun_, ElementsAre(3));
 }
 
-TEST_F(CutTest, WhatATrainerTellsIsKeptUntilItDoesMore) {
+TEST_F(CheckpointStepTest, KeepsATrainersStateChunksUntilItsNextPush) {
   for (const bool async : {false, true}) {
     make(2, {.async = async});
     watch();
@@ -158,7 +158,7 @@ TEST_F(CutTest, WhatATrainerTellsIsKeptUntilItDoesMore) {
   }
 }
 
-TEST_F(CutTest, WhoComesInPlaceOfATrainerGetsWhatItTold) {
+TEST_F(CheckpointStepTest, AReplacementOfATrainerGetsItsStateChunks) {
   make(1);
   watch();
   push_telling(0, {.step = 0, .cut = true}, {"one"});
@@ -167,14 +167,14 @@ TEST_F(CutTest, WhoComesInPlaceOfATrainerGetsWhatItTold) {
   EXPECT_EQ(kept_piece(0), "1: one");
 }
 
-TEST_F(CutTest, ARunThatGoesOnElsewhereIsNotBegunAnew) {
+TEST_F(CheckpointStepTest, ARunThatContinuesElsewhereIsNotBegunAnew) {
   make(1);
   const Member member{.rank = 0, .trainers = 1, .generation = 5, .run = 9, .going = true};
   leave(0, 1, 1);
   EXPECT_THAT(refusal([&] { shard_->join(member, now_); }, kStateLost), HasSubstr("not known here"));
 }
 
-TEST_F(CutTest, WhoIsOfAnotherRunMayDoNothing) {
+TEST_F(CheckpointStepTest, ATrainerOfAnotherRunIsRefused) {
   make(1);
   shard_->roster().check({.rank = 0, .generation = 1});
   EXPECT_THAT(refusal([&] { shard_->roster().check({.rank = 0, .generation = 2}); }, kStateLost),
@@ -185,7 +185,7 @@ std::string at_end() {
   return std::string(1, kGatheredAtEnd);
 }
 
-TEST_F(CutTest, NobodyHearsOfTheEndBeforeItCounts) {
+TEST_F(CheckpointStepTest, TheEndOfARunIsAnsweredOnceTheCheckpointCounts) {
   make(2);
   std::vector<uint64_t> finished;
   shard_->on_finished([&](uint64_t passes) { finished.push_back(passes); });
@@ -204,7 +204,7 @@ TEST_F(CutTest, NobodyHearsOfTheEndBeforeItCounts) {
 }
 
 // Another process that is there when the end comes ends its last pass once more, and then the run.
-TEST_F(CutTest, WhoDiesBeforeTheEndCountsMayEndThePassOnceMore) {
+TEST_F(CheckpointStepTest, ATrainerThatDiesBeforeTheEndCountsMayEndThePassAgain) {
   make(2);
   for (int rank : {0, 1}) push_end(rank, 0);
   for (int rank : {0, 1}) gather(rank, 0, cat("pass of ", rank));
@@ -220,7 +220,7 @@ TEST_F(CutTest, WhoDiesBeforeTheEndCountsMayEndThePassOnceMore) {
   EXPECT_THAT(decode_gathered(*end->answer), ElementsAre(at_end(), at_end()));
 }
 
-TEST_F(CutTest, WhoHasSaidThatAllIsDoneIsNotMissed) {
+TEST_F(CheckpointStepTest, ATrainerThatHasFinishedIsNotMissed) {
   make(2);
   shard_->on_finished([](uint64_t) {});
   OutcomePtr other = gather(1, 0, at_end());
@@ -231,7 +231,7 @@ TEST_F(CutTest, WhoHasSaidThatAllIsDoneIsNotMissed) {
   EXPECT_TRUE(other->waits()) << "for the last checkpoint, however long that takes";
 }
 
-TEST(RunState, ComesBackAndIsRefusedWhenCut) {
+TEST(RunState, IsRestoredAndIsRefusedWhenTruncated) {
   const RunState state{7, 1, {{4, 2}, {3, 1}}};
   std::string bytes;
   state.save(bytes);
@@ -247,7 +247,7 @@ TEST(RunState, ComesBackAndIsRefusedWhenCut) {
 }
 
 // Batch b of a pass is trainer b mod 3's, and later trainer b mod 2's: what was done is not done again.
-TEST(RunState, BatchesAreDealtAnewToOtherTrainers) {
+TEST(RunState, BatchesAreRedistributedToOtherTrainers) {
   const RunState three{5, 0, {{4, 4}, {3, 3}, {4, 4}}};  // batches 0 to 10
   const RunState two = three.dealt_to(2);
   ASSERT_EQ(two.trainers.size(), 2u);

@@ -1,4 +1,4 @@
-// Checkpoints of asynchronous trainers in the midst of a pass: marks in what they push.
+// Checkpoints of asynchronous trainers within a pass: barrier markers among their pushes.
 #include "base/random.h"
 #include "shard_test.h"
 
@@ -8,7 +8,7 @@ namespace {
 using testing::ElementsAre;
 
 // Trainer r pushes 1 less to key r at a time, so that its weight says how many of its pushes there are.
-class MarksTest : public ShardTest {
+class BarrierMarkersTest : public ShardTest {
  protected:
   static constexpr int kTrainers = 3;
   const std::vector<uint64_t> keys_ = {0, 1, 2};
@@ -23,7 +23,7 @@ class MarksTest : public ShardTest {
   }
 };
 
-TEST_F(MarksTest, WhatComesAfterATrainersMarkWaitsForTheMarksOfTheOthers) {
+TEST_F(BarrierMarkersTest, PushesAfterATrainersMarkerWaitForTheMarkersOfTheOthers) {
   make(2, {.async = true});
   std::map<uint64_t, std::vector<float>> cuts;
   watch(cuts);
@@ -39,7 +39,7 @@ TEST_F(MarksTest, WhatComesAfterATrainersMarkWaitsForTheMarksOfTheOthers) {
   EXPECT_THAT(weights(keys_), ElementsAre(2, 2, 0));
 }
 
-TEST_F(MarksTest, WhoHasNoDataLeftIsNotWaitedFor) {
+TEST_F(BarrierMarkersTest, ATrainerWithoutDataIsNotWaitedFor) {
   make(2, {.async = true});
   std::map<uint64_t, std::vector<float>> cuts;
   watch(cuts);
@@ -52,7 +52,7 @@ TEST_F(MarksTest, WhoHasNoDataLeftIsNotWaitedFor) {
   EXPECT_THAT(cuts[2], ElementsAre(1, 0, 0)) << "the end of the pass";
 }
 
-TEST_F(MarksTest, WhatATrainerTellsIsKeptAsLongAsItHasDoneNothingElse) {
+TEST_F(BarrierMarkersTest, KeepsATrainersStateUntilItsNextPush) {
   make(2, {.async = true});
   std::map<std::string, std::string> kept;
   shard_->on_checkpoint([&](uint64_t, bool) { kept = shard_->states(); }, nullptr);
@@ -67,7 +67,7 @@ TEST_F(MarksTest, WhatATrainerTellsIsKeptAsLongAsItHasDoneNothingElse) {
 
 // Trainers that push to two shards as a RemoteStore does: a step when both have answered the one before.
 // Pushes arrive in any order, and some trainers are killed and restarted.
-class TwoShards : public MarksTest {
+class TwoShards : public BarrierMarkersTest {
  protected:
   struct Sender {
     uint64_t generation = 1, step = 0, cut_at = 0;
@@ -112,10 +112,10 @@ class TwoShards : public MarksTest {
     if (sender.answers[0]->waits() || sender.answers[1]->waits()) return;
     if (sender.ended) return;
     sender.cut_at = std::max(sender.cut_at, sender.answers[0]->done().cut_at);
-    take_up(sender, sender.step + 1);
+    move_to(sender, sender.step + 1);
   }
 
-  static void take_up(Sender& sender, uint64_t step) {
+  static void move_to(Sender& sender, uint64_t step) {
     sender.step = step;
     sender.ended = step >= static_cast<uint64_t>(sender.batches);
     sender.answers[0] = sender.answers[1] = nullptr;
@@ -126,15 +126,15 @@ class TwoShards : public MarksTest {
   void restart(int rank) {
     Sender& sender = senders_[static_cast<size_t>(rank)];
     const uint64_t old = sender.generation++;
-    RunStatus standings[2];
+    RunStatus statuses[2];
     for (int s : {0, 1}) {
       at(s, [&] {
         leave(rank, kTrainers, old);
-        standings[s] = join(rank, kTrainers, sender.generation);
+        statuses[s] = join(rank, kTrainers, sender.generation);
       });
     }
-    sender.cut_at = standings[0].cut_at;
-    take_up(sender, std::min(standings[0].step, standings[1].step));
+    sender.cut_at = statuses[0].cut_at;
+    move_to(sender, std::min(statuses[0].step, statuses[1].step));
   }
 
   bool done() const {
