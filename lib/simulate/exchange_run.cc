@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "simulate/event_queue.h"
+#include "net/sim/event_queue.h"
 
 namespace ps {
 
@@ -26,6 +26,16 @@ struct MessageTimes {
 
 using Clocks = std::vector<double>;
 
+// Message number `index` of `sender` is ready at `time`.
+struct SimulatedMessage {
+  double time;
+  uint32_t sender, index;
+
+  bool before(const SimulatedMessage& other) const {
+    return time < other.time || (time == other.time && sender < other.sender);
+  }
+};
+
 // Many senders to many receivers, each pair once for each port.  A sender's messages go round the receivers,
 // beginning at one of its own, so that they do not all meet at the first; a receiver takes them as they
 // arrive. Calls take(receiver, port, time) for each message.
@@ -33,11 +43,11 @@ template <class Ready, class Take>
 void cross(const MessageTimes& message, size_t senders, size_t receivers, size_t ports, const Ready& ready,
            const Take& take) {
   Clocks receiver_free(receivers, 0);
-  EventQueue queue;
+  EventQueue<SimulatedMessage> queue;
   queue.reserve(senders);
   for (size_t s = 0; s < senders; ++s) queue.push({ready(s, 0), static_cast<uint32_t>(s), 0});
   while (!queue.empty()) {
-    const SimulatedEvent event = queue.pop();
+    const SimulatedMessage event = queue.pop();
     const size_t port = event.index / receivers, receiver = (event.sender + event.index) % receivers;
     const double begin = std::max(event.time + message.on_the_way, receiver_free[receiver]);
     receiver_free[receiver] = begin + message.slot;

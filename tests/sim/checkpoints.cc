@@ -23,7 +23,7 @@ class FailingDisk : public testing::Test {
   void run(const std::function<void(RemoteStore&)>& body) {
     system_files().remove(directory_);
     Log log("ps-serve", LogLevel::kInfo);
-    Cluster cluster(job_, 2, 1, 0);
+    ShardCluster cluster(job_, {2, 1, 0});
     CheckpointSettings& settings = cluster.served().checkpoints;
     settings.directory = directory_;
     settings.files = &files_;
@@ -86,13 +86,13 @@ class FailingDisk : public testing::Test {
   ScratchFolder scratch_;
   FaultyFiles files_{scratch_.path()};
   const std::string directory_ = scratch_.path("checkpoints");
-  TestJob job_;
+  SyntheticJob job_;
   StatusBoard boards_[2];
   std::string log_;
 
  private:
   void step(ParameterStore& store, int64_t number) {
-    const TestBatch batch = job_.batch(0, number);
+    const SyntheticBatch batch = job_.batch(0, number);
     std::vector<ParameterView<float>> views;
     store.pull(batch.plans, PullMode::kTrain, views);
     batch.fill(0, number, job_.parameters(), views);

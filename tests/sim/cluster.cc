@@ -8,16 +8,16 @@ namespace {
 
 using testing::HasSubstr;
 
-TestJob job_with(Json optimizer) {
-  TestJob job;
+SyntheticJob job_with(Json optimizer) {
+  SyntheticJob job;
   job.optimizer = std::move(optimizer);
   return job;
 }
 
 class EveryOptimizer : public testing::TestWithParam<const OptimizerEntry*> {
  protected:
-  TestJob job() const {
-    TestJob job = job_with({{"type", GetParam()->name}, {"learning_rate", 0.05}, {"l2", 0.001}});
+  SyntheticJob job() const {
+    SyntheticJob job = job_with({{"type", GetParam()->name}, {"learning_rate", 0.05}, {"l2", 0.001}});
     job.optimizer["schedule"] = {{"type", "poly"}, {"a", 0.01}, {"b", 0.5}};
     return job;
   }
@@ -25,42 +25,42 @@ class EveryOptimizer : public testing::TestWithParam<const OptimizerEntry*> {
 
 TEST_P(EveryOptimizer, HasTheSameBitsOnServersAsInOneProcess) {
   const std::vector<float> local = train_locally(job());
-  expect_same_bits(local, Cluster(job(), 1, 1, 0).train());
-  expect_same_bits(local, Cluster(job(), 3, 2, 2).train());
+  expect_same_bits(local, ShardCluster(job(), {1, 1, 0}).train());
+  expect_same_bits(local, ShardCluster(job(), {3, 2, 2}).train());
 }
 
 TEST_P(EveryOptimizer, HasTheSameBitsOnAnyServersWithThreeTrainers) {
-  TestJob three = job();
+  SyntheticJob three = job();
   three.steps = {{4, 2}, {5, 0}, {1, 3}};
-  const std::vector<float> one = Cluster(three, 1, 1, 0).train();
-  expect_same_bits(one, Cluster(three, 3, 2, 2, /*seed=*/2).train());
+  const std::vector<float> one = ShardCluster(three, {1, 1, 0}).train();
+  expect_same_bits(one, ShardCluster(three, {3, 2, 2}, /*seed=*/2).train());
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, EveryOptimizer, testing::ValuesIn(optimizer_catalog()),
                          [](const auto& each) { return std::string(each.param->name); });
 
 // Norms are of the whole gradient, whoever has its parts.
-TEST(Cluster, ClippingByNormHasTheSameBitsOnServersAsInOneProcess) {
+TEST(ShardCluster, ClippingByNormHasTheSameBitsOnServersAsInOneProcess) {
   for (const char* clip : {"clip_norm", "clip_global_norm"}) {
-    TestJob job = job_with({{"type", "momentum"}, {"learning_rate", 0.05}, {clip, 0.5}});
+    SyntheticJob job = job_with({{"type", "momentum"}, {"learning_rate", 0.05}, {clip, 0.5}});
     const std::vector<float> local = train_locally(job);
-    expect_same_bits(local, Cluster(job, 1, 1, 0).train());
-    expect_same_bits(local, Cluster(job, 3, 2, 2).train());
+    expect_same_bits(local, ShardCluster(job, {1, 1, 0}).train());
+    expect_same_bits(local, ShardCluster(job, {3, 2, 2}).train());
     job.optimizer.erase(clip);
     EXPECT_NE(local, train_locally(job)) << clip << " does nothing here";
   }
 }
 
 // With clipping, so that steps have two phases.
-TEST(Cluster, FaultsOfTheNetworkChangeNoBit) {
-  TestJob job = job_with({{"type", "adam"}, {"learning_rate", 0.05}, {"clip_global_norm", 0.5}});
+TEST(ShardCluster, FaultsOfTheNetworkChangeNoBit) {
+  SyntheticJob job = job_with({{"type", "adam"}, {"learning_rate", 0.05}, {"clip_global_norm", 0.5}});
   job.steps = {{6, 4}, {5, 5}, {0, 7}};
-  const std::vector<float> calm = Cluster(job, 2, 1, 1).train();
+  const std::vector<float> calm = ShardCluster(job, {2, 1, 1}).train();
   const uint64_t seeds = static_cast<uint64_t>(tries(30));
   uint64_t num_faults = 0, repeated = 0;
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    Cluster cluster(job, 2, 1, 1, seed);
+    ShardCluster cluster(job, {2, 1, 1}, seed);
     cluster.network().set_default_link(
         {.latency = 2ms, .jitter = 5ms, .bytes_per_second = 2e7, .split = true});
     for (int rank = 0; rank < 3; ++rank) cluster.network().host(cat("trainer", rank));
@@ -75,38 +75,38 @@ TEST(Cluster, FaultsOfTheNetworkChangeNoBit) {
   EXPECT_GT(repeated, 0u) << "no push was ever sent twice: the test proves nothing";
 }
 
-TEST(Cluster, BoundedStalenessTrainsEveryStepOfEveryTrainerOnce) {
-  TestJob job;
+TEST(ShardCluster, BoundedStalenessTrainsEveryStepOfEveryTrainerOnce) {
+  SyntheticJob job;
   job.consistency.staleness = 2;
   job.steps = {{8}, {6}, {8}};
   for (uint64_t seed = 1; seed <= static_cast<uint64_t>(tries(10)); ++seed) {
-    Cluster cluster(job, 2, 1, 0, seed);
+    ShardCluster cluster(job, {2, 1, 0}, seed);
     cluster.network().set_default_link({.latency = 1ms, .jitter = 20ms, .split = true});
     cluster.train();
     for (auto& shard : cluster.shards()) EXPECT_EQ(shard->shard()->counters().steps, 8u) << "seed " << seed;
   }
 }
 
-TEST(Cluster, AsynchronousPushesAreStepsOfTheirOwn) {
-  TestJob job;
+TEST(ShardCluster, AsynchronousPushesAreStepsOfTheirOwn) {
+  SyntheticJob job;
   job.consistency.async = true;
   job.steps = {{8, 2}, {6, 3}, {0, 1}};
   for (uint64_t seed = 1; seed <= static_cast<uint64_t>(tries(10)); ++seed) {
-    Cluster cluster(job, 2, 1, 1, seed);
+    ShardCluster cluster(job, {2, 1, 1}, seed);
     cluster.network().set_default_link({.latency = 1ms, .jitter = 20ms, .split = true});
     cluster.train();
     for (auto& shard : cluster.shards()) EXPECT_EQ(shard->shard()->counters().steps, 20u) << "seed " << seed;
   }
 }
 
-TEST(Cluster, TrainersWithMoreLessAndNoDataEndEveryPassTogetherInEveryMode) {
+TEST(ShardCluster, TrainersWithMoreLessAndNoDataEndEveryPassTogetherInEveryMode) {
   const Consistency modes[] = {{}, {.staleness = 2}, {.async = true}};
   for (const Consistency& mode : modes) {
-    TestJob job;
+    SyntheticJob job;
     job.small = true;
     job.consistency = mode;
     job.steps = {{0, 0, 3}, {7, 0, 0}, {1, 0, 9}};
-    Cluster cluster(job, 2, 1, 1);
+    ShardCluster cluster(job, {2, 1, 1});
     cluster.train();
     const uint64_t steps = mode.async ? 20 : 16;
     for (auto& shard : cluster.shards()) EXPECT_EQ(shard->shard()->counters().steps, steps);
@@ -117,13 +117,13 @@ TEST(Cluster, TrainersWithMoreLessAndNoDataEndEveryPassTogetherInEveryMode) {
 class GoesOn : public testing::TestWithParam<Consistency> {};
 
 TEST_P(GoesOn, WithoutATrainerAndTakesItInAgain) {
-  TestJob job;
+  SyntheticJob job;
   job.small = true;
   job.consistency = GetParam();
   job.steps = {{30, 9}, {30, 9}, {20, 12}};
   job.on_loss = {.timeout = 1s, .go_on = true};
   const SimLink slow = {.latency = 50ms};  // so that much is left to be done when it returns
-  Cluster calm(job, 2, 1, 0);
+  ShardCluster calm(job, {2, 1, 0});
   calm.network().set_default_link(slow);
   calm.train();
   const int every = static_cast<int>(std::min<int64_t>(try_every(), 5));
@@ -132,7 +132,7 @@ TEST_P(GoesOn, WithoutATrainerAndTakesItInAgain) {
     for (const bool returns : {false, true}) {
       if (returns && job.consistency.async) continue;  // may be told to come again: see ps-serve(1)
       SCOPED_TRACE(cat("killed at ", moment, " of 20, returns ", int{returns}));
-      Cluster cluster(job, 2, 1, 0);
+      ShardCluster cluster(job, {2, 1, 0});
       cluster.network().set_default_link(slow);
       cluster.network().at(calm.network().now() * moment / 20,
                            [&] { cluster.restart_trainer(1, returns ? 3s : 7200s); });
@@ -159,10 +159,10 @@ INSTANTIATE_TEST_SUITE_P(Modes, GoesOn,
                          testing::Values(Consistency{}, Consistency{.staleness = 2},
                                          Consistency{.async = true}));
 
-TEST(Cluster, WhatTrainersGatherComesInRankOrder) {
-  TestJob job;
+TEST(ShardCluster, WhatTrainersGatherComesInRankOrder) {
+  SyntheticJob job;
   job.steps = {{}, {}, {}};
-  Cluster cluster(job, 1, 1, 0);
+  ShardCluster cluster(job, {1, 1, 0});
   for (int rank = 0; rank < 3; ++rank) {
     cluster.spawn(rank, [rank](RemoteStore& store) {
       for (int round = 0; round < 3; ++round) {
@@ -175,8 +175,8 @@ TEST(Cluster, WhatTrainersGatherComesInRankOrder) {
   cluster.run();
 }
 
-TEST(Cluster, WeightsThatAreLoadedAreTheOnesThatAreRead) {
-  Cluster cluster(TestJob(), 2, 2, 1);
+TEST(ShardCluster, WeightsThatAreLoadedAreTheOnesThatAreRead) {
+  ShardCluster cluster(SyntheticJob(), {2, 2, 1});
   cluster.spawn(0, [](RemoteStore& store) {
     std::vector<uint64_t> keys = {3, 1ull << 40, UINT64_MAX};
     std::vector<float> rows = {1, 2, 3, 4, 5, 6, 7, 8, 9}, read(9);
@@ -194,7 +194,7 @@ TEST(Cluster, WeightsThatAreLoadedAreTheOnesThatAreRead) {
 }
 
 // A trainer that comes so is told why it may not take part.
-void expect_refused(Cluster& cluster, const RemoteOptions& options, const std::string& why) {
+void expect_refused(ShardCluster& cluster, const RemoteOptions& options, const std::string& why) {
   cluster.spawn(options, [](RemoteStore&) { FAIL() << "connected"; });
   try {
     cluster.run();
@@ -205,25 +205,25 @@ void expect_refused(Cluster& cluster, const RemoteOptions& options, const std::s
   }
 }
 
-TEST(Cluster, AnotherJobIsRefusedWithWhatDiffers) {
-  Cluster cluster(job_with({{"type", "sgd"}, {"learning_rate", 0.1}}), 1, 1, 0);
+TEST(ShardCluster, AnotherJobIsRefusedWithWhatDiffers) {
+  ShardCluster cluster(job_with({{"type", "sgd"}, {"learning_rate", 0.1}}), {1, 1, 0});
   RemoteOptions options = cluster.options(0);
   options.hello.job["optimizer"]["learning_rate"] = 0.2;
   expect_refused(cluster, options, "optimizer.learning_rate is 0.2, not 0.1");
 }
 
-TEST(Cluster, AnotherVersionOfTheProtocolIsRefused) {
-  Cluster cluster(TestJob(), 1, 1, 0);
+TEST(ShardCluster, AnotherVersionOfTheProtocolIsRefused) {
+  ShardCluster cluster(SyntheticJob(), {1, 1, 0});
   RemoteOptions options = cluster.options(0);
   options.hello.protocol = kProtocolVersion + 1;
   expect_refused(cluster, options,
                  cat("protocol version ", kProtocolVersion + 1, ", this server speaks ", kProtocolVersion));
 }
 
-TEST(Cluster, ATrainerThatNeverComesIsNamed) {
-  TestJob job;
+TEST(ShardCluster, ATrainerThatNeverComesIsNamed) {
+  SyntheticJob job;
   job.steps = {{3}, {3}};
-  Cluster cluster(job, 1, 1, 0);
+  ShardCluster cluster(job, {1, 1, 0});
   cluster.served().trainer_loss.timeout = 20s;
   cluster.spawn(0, [&](RemoteStore& store) { run_trainer(store, store.group(), store.run(), job, 0); });
   try {
@@ -236,10 +236,10 @@ TEST(Cluster, ATrainerThatNeverComesIsNamed) {
   EXPECT_GE(cluster.network().now(), 20s);
 }
 
-TEST(Cluster, TheNextRunGoesOnFromTheWeightsOfTheLast) {
-  TestJob job;
+TEST(ShardCluster, TheNextRunGoesOnFromTheWeightsOfTheLast) {
+  SyntheticJob job;
   job.steps = {{4}};
-  Cluster cluster(job, 2, 1, 1);
+  ShardCluster cluster(job, {2, 1, 1});
   const std::vector<float> first = cluster.train();
   RemoteOptions options = cluster.options(0);
   std::vector<float> before;
@@ -252,10 +252,10 @@ TEST(Cluster, TheNextRunGoesOnFromTheWeightsOfTheLast) {
   for (auto& shard : cluster.shards()) EXPECT_EQ(shard->shard()->counters().steps, 8u);
 }
 
-TEST(Cluster, AServerThatDiesEndsTheTrainersWithItsName) {
-  TestJob job;
+TEST(ShardCluster, AServerThatDiesEndsTheTrainersWithItsName) {
+  SyntheticJob job;
   job.steps = {{100000}};
-  Cluster cluster(job, 2, 1, 0);
+  ShardCluster cluster(job, {2, 1, 0});
   cluster.network().at(50ms, [&] { cluster.hosts()[1]->crash(); });
   RemoteOptions options = cluster.options(0);
   options.server_timeout = 10s;
@@ -270,8 +270,8 @@ TEST(Cluster, AServerThatDiesEndsTheTrainersWithItsName) {
   EXPECT_LT(cluster.network().now(), 60s);
 }
 
-TEST(Cluster, AServerThatCannotBeReachedIsNamed) {
-  Cluster cluster(TestJob(), 1, 1, 0);
+TEST(ShardCluster, AServerThatCannotBeReachedIsNamed) {
+  ShardCluster cluster(SyntheticJob(), {1, 1, 0});
   RemoteOptions options = cluster.options(0);
   options.servers = {{"server0", 9}};
   options.server_timeout = 5s;

@@ -13,26 +13,26 @@ class Deadlines : public testing::Test {
     job_.steps = {{40}, {40}};
     job_.small = true;
     job_.request_timeout = 2s;
-    Cluster calm(job_, 2, 1, 0);
+    ShardCluster calm(job_, {2, 1, 0});
     calm_ = calm.train();
     calm_time_ = calm.network().now();
     calm_connections_ = connections(calm);
   }
 
-  static uint64_t connections(Cluster& cluster) {
+  static uint64_t connections(ShardCluster& cluster) {
     uint64_t sum = 0;
     for (auto& shard : cluster.shards()) sum += shard->net_counters().connections_opened;
     return sum;
   }
 
-  TestJob job_;
+  SyntheticJob job_;
   std::vector<float> calm_;
   Time calm_time_{};
   uint64_t calm_connections_ = 0;
 };
 
 TEST_F(Deadlines, ASilentServerIsNoticedWithinTheRequestTimeoutAndNoBitChanges) {
-  Cluster cluster(job_, 2, 1, 0);
+  ShardCluster cluster(job_, {2, 1, 0});
   SimNetwork& network = cluster.network();
   std::optional<Time> noticed;
   cluster.on_waiting = [&](const std::string& text) {
@@ -51,7 +51,7 @@ TEST_F(Deadlines, ASilentServerIsNoticedWithinTheRequestTimeoutAndNoBitChanges) 
 
 // In synchronous mode the others wait as long as it takes; servers and trainers say that they are there.
 TEST_F(Deadlines, ATrainerThatWaitsForAnotherOneIsNotTakenForSilent) {
-  Cluster cluster(job_, 2, 1, 0);
+  ShardCluster cluster(job_, {2, 1, 0});
   cluster.start_trainer(0);
   cluster.spawn(1, [&](RemoteStore& store) {
     SimNetwork& network = cluster.network();
@@ -67,7 +67,7 @@ TEST_F(Deadlines, ATrainerThatWaitsForAnotherOneIsNotTakenForSilent) {
 
 // As one does that computes for long: its connections are closed, and made anew.
 TEST_F(Deadlines, ATrainerThatDoesNotRunItsLoopComesBack) {
-  Cluster cluster(job_, 2, 1, 0);
+  ShardCluster cluster(job_, {2, 1, 0});
   SimNetwork& network = cluster.network();
   const Time silent = calm_time_ / 2;
   network.at(silent, [&] { network.host("trainer1").pause(); });

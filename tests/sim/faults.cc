@@ -17,7 +17,7 @@ const SimLink kLink = {.latency = 1ms, .jitter = 3ms, .bytes_per_second = 2e7, .
 
 // What a seed chooses.
 struct Plan : ClusterSize {
-  TestJob job;
+  SyntheticJob job;
   bool proxied;
   int kills;
 
@@ -53,7 +53,7 @@ class FaultyCluster {
  public:
   FaultyCluster(const Plan& plan, uint64_t seed)
       : plan_(plan),
-        cluster_(plan.job, plan.servers, plan.ports, plan.sparse_ports, seed),
+        cluster_(plan.job, plan, seed),
         random_(seed, 77) {
     cluster_.network().set_default_link(kLink);
     for (int rank = 0; rank < plan.job.trainers(); ++rank) {
@@ -75,7 +75,7 @@ class FaultyCluster {
     num_faults_ = faults.num_faults() + cluster_.num_proxy_faults();
   }
 
-  Cluster& cluster() { return cluster_; }
+  ShardCluster& cluster() { return cluster_; }
   uint64_t num_faults() const { return num_faults_; }
   uint64_t num_kills() const { return num_kills_; }
 
@@ -100,7 +100,7 @@ class FaultyCluster {
   }
 
   const Plan& plan_;
-  Cluster cluster_;
+  ShardCluster cluster_;
   Random random_;
   std::vector<SimHost*> hosts_;
   uint64_t num_faults_ = 0, num_kills_ = 0;
@@ -113,7 +113,7 @@ struct Totals {
 void run_seed(uint64_t seed, Totals& totals) {
   Random random(seed, 0);
   const Plan plan(random);
-  Cluster calm(plan.job, plan.servers, plan.ports, plan.sparse_ports, seed);
+  ShardCluster calm(plan.job, plan, seed);
   calm.network().set_default_link(kLink);
   const std::vector<float> expected = calm.train();
   FaultyCluster faulty(plan, seed);

@@ -12,8 +12,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TestJob geo_job(Json optimizer) {
-  TestJob job;
+SyntheticJob geo_job(Json optimizer) {
+  SyntheticJob job;
   job.optimizer = std::move(optimizer);
   job.consistency.async = true;
   return job;
@@ -22,14 +22,14 @@ TestJob geo_job(Json optimizer) {
 // A cluster whose servers add.
 class GeoCluster {
  public:
-  GeoCluster(const TestJob& job, const LocalSgdOptions& options, int servers, int ports, int sparse_ports,
+  GeoCluster(const SyntheticJob& job, const LocalSgdOptions& options, int servers, int ports, int sparse_ports,
              uint64_t seed = 1)
-      : job_(job), options_(options), cluster_(job, servers, ports, sparse_ports, seed) {
+      : job_(job), options_(options), cluster_(job, {servers, ports, sparse_ports}, seed) {
     cluster_.served().optimizers = addition_plan();
     cluster_.served().parameters = [this](const DataSchema&) { return without_tuning(specs_); };
   }
 
-  Cluster& cluster() { return cluster_; }
+  ShardCluster& cluster() { return cluster_; }
   void use(std::vector<ParameterSpec> specs) { specs_ = std::move(specs); }
 
   using Body = std::function<void(LocalSgdStore&)>;
@@ -61,16 +61,16 @@ class GeoCluster {
   }
 
  private:
-  const TestJob job_;
+  const SyntheticJob job_;
   const LocalSgdOptions options_;
   std::vector<ParameterSpec> specs_ = job_.parameters();
-  Cluster cluster_;
+  ShardCluster cluster_;
 };
 
 class EveryGeoOptimizer : public testing::TestWithParam<const OptimizerEntry*> {};
 
 TEST_P(EveryGeoOptimizer, GivesOneTrainerTheBitsOfOneProcess) {
-  TestJob job = geo_job({{"type", GetParam()->name}, {"learning_rate", 0.05}, {"l2", 0.001}});
+  SyntheticJob job = geo_job({{"type", GetParam()->name}, {"learning_rate", 0.05}, {"l2", 0.001}});
   job.optimizer["schedule"] = {{"type", "poly"}, {"a", 0.01}, {"b", 0.5}};
   job.optimizer["clip_global_norm"] = 0.5;
   const std::vector<float> local = train_locally(job);
@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, EveryGeoOptimizer, testing::ValuesIn(optimi
                          [](const auto& each) { return std::string(each.param->name); });
 
 TEST(Geo, TrainersWithUnequalDataEndTogetherWithTheSameWeights) {
-  TestJob job = geo_job({{"type", "adagrad"}, {"learning_rate", 0.05}});
+  SyntheticJob job = geo_job({{"type", "adagrad"}, {"learning_rate", 0.05}});
   job.steps = {{8, 2}, {6, 3}, {0, 1}};
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     GeoCluster geo(job, {3, true}, 2, 1, 1, seed);
@@ -96,14 +96,14 @@ TEST(Geo, TrainersWithUnequalDataEndTogetherWithTheSameWeights) {
 
 // One table of width 1 that begins with zeros.
 std::vector<ParameterSpec> one_table() {
-  ParameterSpec spec = test_parameter("table", ParameterKind::kRows, true, 0, 1);
+  ParameterSpec spec = synthetic_parameter("table", ParameterKind::kRows, true, 0, 1);
   spec.initializer = {};
   return {spec};
 }
 
 // Plain descent of rate 1, so that a gradient of -1 counts.
-TestJob counting_job(int trainers) {
-  TestJob job = geo_job({{"type", "sgd"}, {"learning_rate", 1}});
+SyntheticJob counting_job(int trainers) {
+  SyntheticJob job = geo_job({{"type", "sgd"}, {"learning_rate", 1}});
   job.steps.assign(static_cast<size_t>(trainers), {});
   return job;
 }
@@ -194,7 +194,7 @@ TEST(Geo, WhatOthersSentIsUsedFromTheNextRoundOn) {
 
 // At the end of a pass all rows go out that decay has moved.
 TEST(Geo, WhatDecayDidToManyRowsIsThereAtTheEndOfThePass) {
-  TestJob job = counting_job(1);
+  SyntheticJob job = counting_job(1);
   job.optimizer["l2"] = 0.01;
   std::vector<uint64_t> keys((1 << 17) + 1000);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = i * 3;
@@ -214,7 +214,7 @@ TEST(Geo, WhatDecayDidToManyRowsIsThereAtTheEndOfThePass) {
 }
 
 TEST(Geo, WhoTakesARankUpBeginsBehindTheBatchesThatWereSent) {
-  TestJob job = counting_job(2);
+  SyntheticJob job = counting_job(2);
   GeoCluster geo(job, {3, false}, 1, 1, 0);
   geo.use(one_table());
   geo.spawn(1, [](LocalSgdStore& store) {
@@ -261,7 +261,7 @@ TEST(Geo, ExchangesTakeFewBytes) {
 
 // Differences are rounded as gradients are, and what rounding takes goes out with the next ones.
 TEST(Geo, DifferencesInHalvesAddUp) {
-  TestJob job = counting_job(1);
+  SyntheticJob job = counting_job(1);
   job.types.push = RowType::kBf16;
   job.optimizer["learning_rate"] = 0.01 * (1 + 0x1p-8 / 1.5);
   GeoCluster geo(job, {1, true}, 1, 1, 0);

@@ -129,7 +129,7 @@ RecoveryPlan apart_plan(Random& random, Json optimizer, int trainers) {
   plan.job.steps.assign(static_cast<size_t>(trainers), {static_cast<int>(kSteps)});
   plan.job.types.kept_piece_bytes = 200;
   plan.geo = LocalSgdOptions{.period = 2, .mean = false};
-  plan.own_parameters = {test_parameter("table", ParameterKind::kRows, true, 0, 3)};
+  plan.own_parameters = {synthetic_parameter("table", ParameterKind::kRows, true, 0, 3)};
   return plan;
 }
 
@@ -149,7 +149,7 @@ void train_apart(ParameterStore& store, int rank, int64_t step) {
   for (size_t n = 0; n < plans[0].keys.size(); ++n) {
     for (size_t j = 0; j < 3; ++j) {
       views[0].row_gradients[3 * n + j] =
-          TestBatch::gradient(rank, step, 10 * plans[0].keys[n] + j, views[0].rows[n][j]);
+          SyntheticBatch::gradient(rank, step, 10 * plans[0].keys[n] + j, views[0].rows[n][j]);
     }
   }
   store.push(plans, views, {10 + rank, 0});

@@ -90,7 +90,7 @@ class PhasesOfTraining : public Phases {
   }
 
   Outcome run(const Proxy::Script& script) override {
-    Cluster cluster(job_, 2, 1, 0);
+    ShardCluster cluster(job_, {2, 1, 0});
     cluster.put_proxies(script);
     Outcome outcome{cluster.train(), {}};
     for (auto& shard : cluster.shards()) EXPECT_EQ(shard->shard()->counters().steps, 4u);
@@ -98,7 +98,7 @@ class PhasesOfTraining : public Phases {
   }
 
  private:
-  TestJob job_;
+  SyntheticJob job_;
 };
 
 TEST_P(PhasesOfTraining, AreSurvivedInBothDirections) {
@@ -161,7 +161,7 @@ class CheckpointedJob {
  private:
   void run(const std::string& folder, bool resume, const Proxy::Script& script,
            const std::function<void(RemoteStore&, int rank)>& body) {
-    Cluster cluster(job_, 2, 1, 0);
+    ShardCluster cluster(job_, {2, 1, 0});
     CheckpointSettings& settings = cluster.served().checkpoints;
     settings.directory = join_path(folder, "checkpoints");
     settings.files = &unsynced_files();
@@ -206,7 +206,7 @@ class CheckpointedJob {
   }
 
   const bool copies_;
-  TestJob job_;
+  SyntheticJob job_;
 };
 
 class PhasesOfSaving : public Phases {

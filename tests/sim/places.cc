@@ -87,19 +87,19 @@ class NotingTransport final : public Transport {
 constexpr int64_t kAheadFloats = 8192 / sizeof(float);
 
 TEST(Places, RowsAreReadWhereLayersUseThemAndGradientsWrittenFromWhereTheyAreMade) {
-  TestJob job;
+  SyntheticJob job;
   job.steps = {{1}};
   const size_t embedding = 1;
   std::vector<ParameterSpec> specs = job.parameters();
   specs[embedding].cols = 4000;
-  Cluster cluster(job, 2, 1, 1);
+  ShardCluster cluster(job, {2, 1, 1});
   cluster.served().parameters = [&](const DataSchema&) { return specs; };
   SimHost& host = cluster.network().host("trainer0");
   host.spawn([&] {
     NotingTransport transport(host);
     RemoteStore store(transport, cluster.options(0), job.consistency, specs);
     store.group().barrier();
-    const TestBatch batch = job.batch(0, 0);
+    const SyntheticBatch batch = job.batch(0, 0);
     const int64_t rows = static_cast<int64_t>(batch.plans[embedding].keys.size());
     const int64_t floats = rows * specs[embedding].cols;
     const int64_t most_ahead = static_cast<int64_t>(cluster.shards().size()) * kAheadFloats;

@@ -23,7 +23,7 @@ struct Totals {
 struct RecoveryPlan : ClusterSize {
   using ClusterSize::ClusterSize;
 
-  TestJob job;
+  SyntheticJob job;
   std::optional<LocalSgdOptions> geo = {};         // trainers train copies of their own
   std::vector<ParameterSpec> own_parameters = {};  // instead of the job's
   int64_t steps = 2;                               // between two checkpoints

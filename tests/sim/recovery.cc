@@ -31,7 +31,7 @@ struct Plan : RecoveryPlan {
 
 // The weights of the undisturbed run, and how long it takes.
 std::vector<float> train_calmly(const Plan& plan, uint64_t seed, Time& took) {
-  Cluster calm(plan.job, plan.servers, plan.ports, plan.sparse_ports, seed);
+  ShardCluster calm(plan.job, plan, seed);
   calm.network().set_default_link(RecoveringCluster::link());
   const std::vector<float> weights = calm.train();
   took = calm.network().now();

@@ -9,8 +9,8 @@
 namespace ps {
 namespace {
 
-TestJob job_of(RowType pull, RowType push) {
-  TestJob job;
+SyntheticJob job_of(RowType pull, RowType push) {
+  SyntheticJob job;
   job.optimizer = {{"type", "adagrad"}, {"learning_rate", 0.05}};
   job.types.pull = pull;
   job.types.push = push;
@@ -22,9 +22,9 @@ class EveryRowType : public testing::TestWithParam<RowType> {};
 TEST_P(EveryRowType, HasTheSameBitsOnAnyServers) {
   for (auto [pull, push] : {std::pair(GetParam(), RowType::kF32), std::pair(RowType::kF32, GetParam()),
                             std::pair(GetParam(), GetParam())}) {
-    TestJob job = job_of(pull, push);
-    const std::vector<float> one = Cluster(job, 1, 1, 0).train();
-    expect_same_bits(one, Cluster(job, 3, 2, 2).train());
+    SyntheticJob job = job_of(pull, push);
+    const std::vector<float> one = ShardCluster(job, {1, 1, 0}).train();
+    expect_same_bits(one, ShardCluster(job, {3, 2, 2}).train());
     const std::vector<float> local = train_locally(job);
     double worst = 0;
     for (size_t i = 0; i < one.size(); ++i) worst = std::max<double>(worst, std::fabs(one[i] - local[i]));
@@ -34,19 +34,19 @@ TEST_P(EveryRowType, HasTheSameBitsOnAnyServers) {
 }
 
 TEST_P(EveryRowType, HasTheSameBitsOnAnyServersWithThreeTrainersAndClipping) {
-  TestJob job = job_of(GetParam(), GetParam());
+  SyntheticJob job = job_of(GetParam(), GetParam());
   job.optimizer["clip_global_norm"] = 0.5;
   job.steps = {{4, 2}, {5, 0}, {1, 3}};
-  expect_same_bits(Cluster(job, 1, 1, 0).train(), Cluster(job, 3, 2, 2, /*seed=*/2).train());
+  expect_same_bits(ShardCluster(job, {1, 1, 0}).train(), ShardCluster(job, {3, 2, 2}, /*seed=*/2).train());
 }
 
 TEST_P(EveryRowType, ChangesNoBitUnderFaults) {
-  TestJob job = job_of(GetParam(), GetParam());
+  SyntheticJob job = job_of(GetParam(), GetParam());
   job.steps = {{6, 4}, {5, 5}};
-  const std::vector<float> calm = Cluster(job, 2, 1, 1).train();
+  const std::vector<float> calm = ShardCluster(job, {2, 1, 1}).train();
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    Cluster cluster(job, 2, 1, 1, seed);
+    ShardCluster cluster(job, {2, 1, 1}, seed);
     cluster.network().set_default_link(
         {.latency = 2ms, .jitter = 5ms, .bytes_per_second = 2e7, .split = true});
     std::vector<SimHost*> hosts = cluster.hosts();
@@ -59,12 +59,12 @@ TEST_P(EveryRowType, ChangesNoBitUnderFaults) {
 
 // Errors that are dropped for want of memory are the same on any servers, too.
 TEST_P(EveryRowType, HasTheSameBitsWithLittleMemoryForErrors) {
-  TestJob job = job_of(GetParam(), GetParam());
+  SyntheticJob job = job_of(GetParam(), GetParam());
   job.types.error_bytes = 2000;
   uint64_t dropped[2] = {};
   std::vector<float> weights[2];
   for (int i = 0; i < 2; ++i) {
-    Cluster cluster(job, i == 0 ? 1 : 3, 1, i);
+    ShardCluster cluster(job, {i == 0 ? 1 : 3, 1, i});
     cluster.spawn(0, [&](RemoteStore& store) {
       run_trainer(store, store.group(), store.run(), job, 0);
       weights[i] = all_weights(store);
@@ -100,11 +100,11 @@ struct Rows {
 // off by as much a step.
 TEST(ErrorFeedback, NoStepsErrorIsLost) {
   constexpr int kSteps = 300;
-  TestJob job;
+  SyntheticJob job;
   job.optimizer = {{"type", "sgd"}, {"learning_rate", 1}};
   job.types.push = RowType::kBf16;
   const float gradient = 0.01f * (1 + 0x1p-8f / 1.5f);
-  Cluster cluster(job, 2, 1, 1);
+  ShardCluster cluster(job, {2, 1, 1});
   cluster.spawn(0, [&](RemoteStore& store) {
     const std::vector<float> before = all_weights(store);
     std::array<float, 3> old_row, row;
@@ -154,7 +154,7 @@ class WireBytes {
  public:
   WireBytes(int64_t cols, RowTypes types) {
     job_.types = types;
-    cluster_ = std::make_unique<Cluster>(job_, 1, 1, 0);
+    cluster_ = std::make_unique<ShardCluster>(job_, ShardClusterSize{1, 1, 0});
     cluster_->served().parameters = [=](const DataSchema&) { return parameters(cols); };
     cols_ = cols;
   }
@@ -188,16 +188,16 @@ class WireBytes {
 
  private:
   static std::vector<ParameterSpec> parameters(int64_t cols) {
-    return {test_parameter("table", ParameterKind::kRows, true, 0, cols)};
+    return {synthetic_parameter("table", ParameterKind::kRows, true, 0, cols)};
   }
   uint64_t bytes() {
     const NetCounters& counters = cluster_->shards()[0]->net_counters();
     return counters.bytes_received + counters.bytes_sent;
   }
 
-  TestJob job_;
+  SyntheticJob job_;
   int64_t cols_;
-  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<ShardCluster> cluster_;
 };
 
 // 10,000 keys of 4 million, ascending, as a batch has them.

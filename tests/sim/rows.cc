@@ -22,7 +22,7 @@ void expect_same(const Outcome& a, const Outcome& b) {
   expect_same_bits(a.weights, b.weights);
 }
 
-Outcome alone(const TestJob& job, int threads = 1) {
+Outcome alone(const SyntheticJob& job, int threads = 1) {
   Device device(threads);
   LocalStore store(job.parameters(), job.plan(), UINT64_MAX, device);
   LocalGroup group;
@@ -31,8 +31,8 @@ Outcome alone(const TestJob& job, int threads = 1) {
   return outcome_of(store);
 }
 
-Outcome served(const TestJob& job, int servers, int ports, int sparse_ports, uint64_t seed = 1) {
-  Cluster cluster(job, servers, ports, sparse_ports, seed);
+Outcome served(const SyntheticJob& job, int servers, int ports, int sparse_ports, uint64_t seed = 1) {
+  ShardCluster cluster(job, {servers, ports, sparse_ports}, seed);
   Outcome outcome;
   for (int rank = 0; rank < job.trainers(); ++rank) {
     cluster.spawn(rank, [&job, &outcome, rank](RemoteStore& store) {
@@ -71,8 +71,8 @@ const Case kCases[] = {
 class EveryPolicy : public testing::TestWithParam<std::tuple<Case, const char*>> {
  protected:
   const Case& what() const { return std::get<0>(GetParam()); }
-  TestJob job() const {
-    TestJob job;
+  SyntheticJob job() const {
+    SyntheticJob job;
     job.optimizer = {{"type", std::get<1>(GetParam())}, {"learning_rate", 0.05}, {"l2", 0.001}};
     job.rows = RowPolicy::spec().parse(parse_json(what().rows, "rows"), "rows");
     job.steps = {{9, 8}};
@@ -92,7 +92,7 @@ TEST_P(EveryPolicy, HasTheSameRowsOnServersAsInOneProcess) {
 }
 
 TEST_P(EveryPolicy, HasTheSameRowsOnAnyServersWithThreeTrainers) {
-  TestJob three = job();
+  SyntheticJob three = job();
   three.steps = {{4, 5}, {6, 0}, {1, 3}};
   const Outcome one = served(three, 1, 1, 0);
   EXPECT_FALSE(one.keys.empty());
@@ -108,14 +108,14 @@ INSTANTIATE_TEST_SUITE_P(Policies, EveryPolicy,
 
 // Answers that are lost, and pushes that come twice, are no more occurrences.
 TEST(Rows, FaultsOfTheNetworkMakeNoneComeOrGo) {
-  TestJob job;
+  SyntheticJob job;
   job.rows = RowPolicy::spec().parse(parse_json(kCases[1].rows, "rows"), "rows");
   job.steps = {{6, 4}, {5, 5}, {0, 7}};
   const Outcome calm = served(job, 2, 1, 1);
   uint64_t num_faults = 0;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    Cluster cluster(job, 2, 1, 1, seed);
+    ShardCluster cluster(job, {2, 1, 1}, seed);
     cluster.network().set_default_link(
         {.latency = 2ms, .jitter = 5ms, .bytes_per_second = 2e7, .split = true});
     std::vector<SimHost*> hosts = cluster.hosts();
@@ -128,7 +128,7 @@ TEST(Rows, FaultsOfTheNetworkMakeNoneComeOrGo) {
 }
 
 TEST(Rows, OfATableWithoutAPolicyThereIsNoReport) {
-  Cluster cluster(TestJob(), 1, 1, 0);
+  ShardCluster cluster(SyntheticJob(), {1, 1, 0});
   cluster.spawn(0, [](RemoteStore& store) {
     EXPECT_THROW(store.row_report(0), Error);
     EXPECT_THROW(store.row_report(99), Error);
@@ -138,14 +138,14 @@ TEST(Rows, OfATableWithoutAPolicyThereIsNoReport) {
 
 // What a trainer counts is what the server's policy needs.
 TEST(Rows, GradientsWithoutCountsAreRefused) {
-  TestJob job;
+  SyntheticJob job;
   job.rows = RowPolicy{};
-  Cluster cluster(job, 1, 1, 0);
+  ShardCluster cluster(job, {1, 1, 0});
   cluster.spawn(0, [](RemoteStore& store) {
     std::vector<ParameterView<float>> views;
-    TestBatch batch(0, 0, /*counted=*/false);
+    SyntheticBatch batch(0, 0, /*counted=*/false);
     store.pull(batch.plans, PullMode::kTrain, views);
-    batch.fill(0, 0, test_parameters(), views);
+    batch.fill(0, 0, synthetic_parameters(), views);
     store.push(batch.plans, views, {10, 0});
     try {
       store.end_pass(0);

@@ -13,18 +13,18 @@ class Saves : public testing::Test {
   }
 
   // Waits as a trainer does that computes meanwhile.
-  static void work(Cluster& cluster, int rank, Duration duration) {
+  static void work(ShardCluster& cluster, int rank, Duration duration) {
     SimNetwork& network = cluster.network();
     network.host(cat("trainer", rank)).loop().run_until([] { return false; }, network.now() + duration);
   }
 
   const std::string name_ = "pass-00000-batch-3";
-  TestJob job_;
+  SyntheticJob job_;
 };
 
 TEST_F(Saves, OfTrainersThatAskAtTheSameTimeOneSavesAndAllKnowIt) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    Cluster cluster(job_, 2, 1, 1, seed);
+    ShardCluster cluster(job_, {2, 1, 1}, seed);
     std::vector<int> elected, told;
     for (int rank = 0; rank < 3; ++rank) {
       cluster.spawn(rank, [&, rank](RemoteStore& store) {
@@ -47,7 +47,7 @@ TEST_F(Saves, OfTrainersThatAskAtTheSameTimeOneSavesAndAllKnowIt) {
 
 TEST_F(Saves, WhenTheSaverIsKilledAnotherOneMaySaveSoon) {
   job_.steps = {{1}, {1}};
-  Cluster cluster(job_, 1, 1, 0);
+  ShardCluster cluster(job_, {1, 1, 0});
   SimNetwork& network = cluster.network();
   Time killed{}, elected{};
   cluster.spawn(0, [&](RemoteStore& store) {
@@ -74,7 +74,7 @@ TEST_F(Saves, WhenTheSaverIsKilledAnotherOneMaySaveSoon) {
 
 TEST_F(Saves, WhoWasSilentForLongLearnsThatAnotherOneHasSaved) {
   job_.steps = {{1}, {1}};
-  Cluster cluster(job_, 1, 1, 0);
+  ShardCluster cluster(job_, {1, 1, 0});
   SimNetwork& network = cluster.network();
   bool first_done = false, second_done = false;
   cluster.spawn(0, [&](RemoteStore& store) {

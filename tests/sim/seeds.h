@@ -38,21 +38,20 @@ inline int draw(Random& random, int low, int high) {
 }
 
 // What is drawn of every cluster, first.
-struct ClusterSize {
-  int servers, ports, sparse_ports;
-
+struct ClusterSize : ShardClusterSize {
   explicit ClusterSize(Random& random)
-      : servers(draw(random, 1, 3)), ports(draw(random, 1, 2)), sparse_ports(draw(random, 0, 2)) {}
+      : ShardClusterSize{
+            .servers = draw(random, 1, 3), .ports = draw(random, 1, 2), .sparse_ports = draw(random, 0, 2)} {}
 };
 
-inline void draw_optimizer(Random& random, TestJob& job) {
+inline void draw_optimizer(Random& random, SyntheticJob& job) {
   const char* const kOptimizers[] = {"sgd", "momentum", "adam", "ftrl"};
   job.optimizer = {{"type", kOptimizers[draw(random, 0, 3)]}, {"learning_rate", 0.05}};
   if (draw(random, 0, 2) == 0) job.optimizer["clip_global_norm"] = 0.5;
 }
 
 // Steps of up to `most_trainers` in each of up to three passes, `fewest` to `most`.
-inline void draw_steps(Random& random, TestJob& job, int most_trainers, int fewest, int most) {
+inline void draw_steps(Random& random, SyntheticJob& job, int most_trainers, int fewest, int most) {
   const int passes = draw(random, 1, 3);
   job.steps.assign(static_cast<size_t>(draw(random, 1, most_trainers)), {});
   for (std::vector<int>& trainer : job.steps) {

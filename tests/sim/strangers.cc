@@ -53,8 +53,8 @@ class Strangers : public testing::Test {
     job_.optimizer = {{"type", "adam"}, {"learning_rate", 0.05}};
     job_.steps = {{4, 3}, {3, 3}, {5, 0}};
     job_.small = true;
-    calm_ = Cluster(job_, 2, 1, 1).train();
-    cluster_ = std::make_unique<Cluster>(job_, 2, 1, 1);
+    calm_ = ShardCluster(job_, {2, 1, 1}).train();
+    cluster_ = std::make_unique<ShardCluster>(job_, ShardClusterSize{2, 1, 1});
   }
 
   // At every port.
@@ -78,9 +78,9 @@ class Strangers : public testing::Test {
     return sum;
   }
 
-  TestJob job_;
+  SyntheticJob job_;
   std::vector<float> calm_;
-  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<ShardCluster> cluster_;
   std::vector<std::unique_ptr<Stranger>> strangers_;
 };
 

@@ -42,34 +42,24 @@ void SimNetwork::block(SimHost& one, SimHost& other, bool blocked) {
     there.blocked = blocked;
     if (blocked) continue;
     for (std::function<void()>& task : std::exchange(there.held, {})) {
-      if (!to->crashed_) schedule(now_, to, std::move(task));
+      if (!to->crashed_) schedule(now(), to, std::move(task));
     }
   }
 }
 
 // Tasks that hosts schedule happen there; a host that was paused finds them afterwards, in their order.
-void SimNetwork::schedule(Time time, SimHost* host, std::function<void()> task) {
-  events_.push(
-      {std::max(time, now_), num_events_++, host, std::make_shared<std::function<void()>>(std::move(task))});
-}
-
-void SimNetwork::run_event(Event event) {
-  now_ = event.time;
-  if (event.host == nullptr) return (*event.task)();
-  if (event.host->paused_) return event.host->held_.push_back(std::move(*event.task));
-  (*event.task)();
+void SimNetwork::run_event(SimEvent event) {
+  if (event.host == nullptr) return event.task();
+  if (event.host->paused_) return event.host->held_.push_back(std::move(event.task));
+  event.task();
   event.host->wake_processes();
 }
 
 bool SimNetwork::run_until(const std::function<bool()>& done, Time deadline) {
   while (!done()) {
-    if (events_.empty() || events_.top().time > deadline) {
-      if (deadline != kNever) now_ = std::max(now_, deadline);
-      return false;
-    }
-    Event event = events_.top();
-    events_.pop();
-    run_event(std::move(event));
+    std::optional<SimEvent> event = timeline_.take_until(deadline);
+    if (!event) return false;
+    run_event(std::move(*event));
   }
   return true;
 }
@@ -80,7 +70,7 @@ Time SimNetwork::carry(SimHost& from, SimHost& to, uint64_t bytes, Time earliest
   if (from.crashed_) return earliest;
   Route& there = route(from, to);
   Duration sending = seconds_duration(static_cast<double>(bytes) / there.link.bytes_per_second);
-  there.free_at = std::max(there.free_at, now_) + sending;
+  there.free_at = std::max(there.free_at, now()) + sending;
   Duration jitter = seconds_duration(to_seconds(there.link.jitter) * random_.uniform());
   Time arrival = std::max(earliest, there.free_at + there.link.latency + jitter);
   schedule(arrival, nullptr, [this, &from, &to, task = std::move(task)] { arrive(from, to, task); });
@@ -91,7 +81,7 @@ void SimNetwork::arrive(SimHost& from, SimHost& to, std::function<void()> task) 
   if (to.crashed_) return;
   Route& there = route(from, to);
   if (there.blocked || !there.held.empty()) return there.held.push_back(std::move(task));
-  schedule(now_, &to, std::move(task));
+  schedule(now(), &to, std::move(task));
 }
 
 bool SimNetwork::processes_ended() {

@@ -1,7 +1,7 @@
 // Hosts, links and time that exist only here: whole clusters in one process, with faults, the same again for
 // the same seed.  Used by tests, and by whoever asks what a cluster of some size would do.
 //
-// A SimNetwork runs events one at a time in the order of their simulated time.  The program under test is not
+// A SimNetwork runs the events of a SimTimeline one at a time, in the order of their simulated time.  The program under test is not
 // changed: it sees a Loop and a Transport.  What blocks (a trainer in Loop::run_until) is run as a process:
 // it has a thread, but only one thread of all ever runs, and where it blocks the others go on.
 //
@@ -13,12 +13,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <queue>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "net/loop.h"
+#include "net/sim/sim_timeline.h"
 #include "net/transport.h"
 
 namespace ps {
@@ -55,13 +55,13 @@ class SimNetwork {
 
   // ---- time
 
-  Time now() const { return now_; }
+  Time now() const { return timeline_.now(); }
   Random& random() { return random_; }
 
   // Runs events until done(), asked at once and after each, or until the deadline or the last event: false.
   bool run_until(const std::function<bool()>& done, Time deadline);
   void run_for(Duration duration) {
-    run_until([] { return false; }, add_time(now_, duration));
+    run_until([] { return false; }, add_time(now(), duration));
   }
 
   // Runs `task` at `time`, whatever its hosts are doing: the hand of the test.
@@ -74,16 +74,6 @@ class SimNetwork {
   friend class SimHost;
   friend class SimSide;
 
-  struct Event {
-    Time time;
-    uint64_t order;
-    SimHost* host;  // on which it happens; null: outside
-    std::shared_ptr<std::function<void()>> task;
-    bool operator>(const Event& other) const {
-      return time != other.time ? time > other.time : order > other.order;
-    }
-  };
-
   // A direction between two hosts as it is now.
   struct Route {
     SimLink link;
@@ -92,8 +82,10 @@ class SimNetwork {
     std::vector<std::function<void()>> held;  // arrivals, while it is blocked
   };
 
-  void schedule(Time time, SimHost* host, std::function<void()> task);
-  void run_event(Event event);
+  void schedule(Time time, SimHost* host, std::function<void()> task) {
+    timeline_.add(time, host, std::move(task));
+  }
+  void run_event(SimEvent event);
   Route& route(SimHost& from, SimHost& to);
   // Runs `task` on `to` when `bytes` sent by `from` now have arrived, not before `earliest`; returns when.
   Time carry(SimHost& from, SimHost& to, uint64_t bytes, Time earliest, std::function<void()> task);
@@ -101,9 +93,7 @@ class SimNetwork {
 
   Random random_;
   SimLink default_link_;
-  Time now_{};
-  uint64_t num_events_ = 0;
-  std::priority_queue<Event, std::vector<Event>, std::greater<Event>> events_;
+  SimTimeline timeline_;
   std::map<std::string, std::unique_ptr<SimHost>> hosts_;
   std::map<std::pair<SimHost*, SimHost*>, Route> routes_;
 };

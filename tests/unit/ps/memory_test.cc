@@ -6,11 +6,13 @@
 
 #include <numeric>
 
-#include "sim/cluster.h"
+#include "ps/server/shard.h"
+#include "simulate/synthetic_job.h"
 
 namespace ps {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 // Keeps answers, as a connection does that is not read.
@@ -37,7 +39,7 @@ class MemoryTest : public testing::Test {
     return shard;
   }
   void make(const ShardLimits& limits, int trainers = 1) {
-    shard_ = make(limits, {test_parameter("table", ParameterKind::kRows, true, 0, 16)}, trainers);
+    shard_ = make(limits, {synthetic_parameter("table", ParameterKind::kRows, true, 0, 16)}, trainers);
   }
 
   static std::vector<uint64_t> keys(uint64_t first, uint64_t count) {
@@ -153,8 +155,8 @@ TEST_F(MemoryTest, ShardsShareWhatThereIs) {
 
 TEST_F(MemoryTest, DenseParametersThatDoNotFitAreRefusedBeforeAnyIsMade) {
   ShardLimits limits = tables_of(32 * kMebi);
-  auto terabytes = test_parameter("embedding", ParameterKind::kRows, false, int64_t{1} << 40, 64);
-  auto small = test_parameter("matrix", ParameterKind::kMatrix, false, 10, 10);
+  auto terabytes = synthetic_parameter("embedding", ParameterKind::kRows, false, int64_t{1} << 40, 64);
+  auto small = synthetic_parameter("matrix", ParameterKind::kMatrix, false, 10, 10);
   try {
     make(limits, {small, terabytes});
     FAIL() << "accepted";
@@ -236,7 +238,7 @@ TEST_F(MemoryTest, WithoutRoomForAnswersPullsArePutOffAndAfterLongRefused) {
 }
 
 TEST_F(MemoryTest, APullThatNamesTheSameRowsManyTimesMakesNoAnswerOfManyTimesTheirSize) {
-  shard_ = make({}, {test_parameter("matrix", ParameterKind::kMatrix, false, 1 << 16, 16)});  // 4 MiB
+  shard_ = make({}, {synthetic_parameter("matrix", ParameterKind::kMatrix, false, 1 << 16, 16)});  // 4 MiB
   for (const PullMode mode : {PullMode::kRead, PullMode::kTrain}) {
     for (const uint32_t times : {16u, 17u}) {
       std::string parts;

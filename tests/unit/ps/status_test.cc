@@ -99,10 +99,10 @@ TEST(RateMeter, ComesToASteadyRateAndForgetsIt) {
 }
 
 TEST(ShardServerStatus, WhatATrainerDoesIsPublished) {
-  TestJob job;
+  SyntheticJob job;
   job.steps = {{3}, {2}};
   StatusBoard boards[2];
-  Cluster cluster(job, 2, 1, 0);
+  ShardCluster cluster(job, {2, 1, 0});
   for (size_t i = 0; i < 2; ++i) cluster.shards()[i]->publish_to(boards[i]);
   cluster.train();
   cluster.network().run_until([] { return false; }, add_time(cluster.network().now(), 1s));

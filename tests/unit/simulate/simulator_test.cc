@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include "plain_cluster.h"
-#include "simulate/event_queue.h"
 
 namespace ps {
 namespace {
@@ -118,14 +117,6 @@ TEST(Simulator, TenThousandTrainersAndAThousandServersEqualTheFormula) {
   const SimulatedRun run = simulate({ExchangeKind::kServer, 1}, cluster, kMegabyte, 0.1, 1, {});
   const double expected = 0.1 + formula_seconds(ExchangeKind::kServer, cluster);
   EXPECT_NEAR(run.mean_seconds(), expected, 0.001 * expected);
-}
-
-TEST(EventQueue, GivesEventsByTimeThenBySender) {
-  EventQueue queue;
-  for (uint32_t sender : {3u, 1u, 2u, 0u}) queue.push({sender % 2 == 0 ? 5.0 : 7.0, sender, 0});
-  std::vector<uint32_t> order;
-  while (!queue.empty()) order.push_back(queue.pop().sender);
-  EXPECT_THAT(order, testing::ElementsAre(0, 2, 1, 3));
 }
 
 }  // namespace

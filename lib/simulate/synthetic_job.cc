@@ -1,0 +1,154 @@
+#include "simulate/synthetic_job.h"
+
+#include <memory>
+#include <utility>
+
+#include "math/device.h"
+#include "store/local_store.h"
+
+namespace ps {
+
+ParameterSpec synthetic_parameter(std::string name, ParameterKind kind, bool sparse, int64_t rows,
+                                  int64_t cols) {
+  ParameterSpec spec;
+  spec.name = std::move(name);
+  spec.kind = kind;
+  spec.sparse = sparse;
+  spec.rows = rows;
+  spec.cols = cols;
+  spec.initializer = {Distribution::kNormal, 0, 0.5, 7};
+  return spec;
+}
+
+std::vector<ParameterSpec> synthetic_parameters(bool small) {
+  return {synthetic_parameter("table", ParameterKind::kRows, true, 0, 3),
+          synthetic_parameter("embedding", ParameterKind::kRows, false, 400, small ? 4 : 130),
+          synthetic_parameter("matrix", ParameterKind::kMatrix, false, 40, small ? 5 : 1000),
+          synthetic_parameter("bias", ParameterKind::kMatrix, false, 1, 5),
+          synthetic_parameter("running", ParameterKind::kStatistic, false, 1, 4)};
+}
+
+// ---- batches
+
+SyntheticBatch::SyntheticBatch(int rank, int64_t step, bool counted)
+    : samples(10 + rank), random_(1000 + static_cast<uint64_t>(rank), static_cast<uint64_t>(step)) {
+  std::vector<uint64_t> ids(40);
+  for (uint64_t& id : ids) id = random_.below(300);
+  const std::vector<uint32_t> offsets = {0, 10, 40};  // two examples
+  const std::vector<float> labels = {1, 0};
+  KeyList list{offsets, ids};
+  plans.resize(5);
+  KeyPlanner(KeyOrder::kAscending).plan({&list, 1}, plans[1]);
+  for (uint64_t& id : ids) id = id * 0x9e3779b97f4a7c15;  // spread over 64 bits
+  KeyPlanner(KeyOrder::kAscending).plan({&list, 1}, plans[0]);
+  if (counted) count_keys(labels, plans[0]);
+  for (KeyPlan& plan : plans) plan.uses.clear();
+}
+
+float SyntheticBatch::gradient(int rank, int64_t step, uint64_t position, float weight) {
+  Random noise(position, static_cast<uint64_t>(step) * 16 + static_cast<uint64_t>(rank));
+  return 0.5f * weight + static_cast<float>(noise.uniform()) - 0.5f;
+}
+
+// The position of weight j of a row is 1000 row + j, where the row is known by its key, if it has one.
+void SyntheticBatch::fill(int rank, int64_t step, std::span<const ParameterSpec> specs,
+                          std::span<const ParameterView<float>> views) const {
+  for (size_t p = 0; p < specs.size(); ++p) {
+    const int64_t cols = specs[p].cols;
+    const bool by_keys = specs[p].kind == ParameterKind::kRows;
+    const int64_t rows = by_keys ? static_cast<int64_t>(plans[p].keys.size()) : specs[p].rows;
+    for (int64_t i = 0; i < rows * cols; ++i) {
+      const uint64_t row =
+          by_keys ? plans[p].keys[static_cast<size_t>(i / cols)] : static_cast<uint64_t>(i / cols);
+      const uint64_t position = row * 1000 + static_cast<uint64_t>(i % cols);
+      if (by_keys) {
+        views[p].row_gradients[i] = gradient(rank, step, position, views[p].rows[i / cols][i % cols]);
+      } else if (specs[p].kind == ParameterKind::kMatrix) {
+        views[p].gradient[i] = gradient(rank, step, position, views[p].value[i]);
+      } else {
+        views[p].value[i] = 0.9f * views[p].value[i] + gradient(rank, step, position, 0);
+      }
+    }
+  }
+}
+
+// ---- the job
+
+std::vector<ParameterSpec> SyntheticJob::parameters() const {
+  std::vector<ParameterSpec> specs = synthetic_parameters(small);
+  specs[0].row_policy = rows;
+  return specs;
+}
+
+std::vector<float> all_weights(ParameterStore& store, bool small) {
+  std::vector<float> all;
+  const std::vector<ParameterSpec> specs = synthetic_parameters(small);
+  for (size_t p = 0; p < specs.size(); ++p) {
+    const size_t cols = static_cast<size_t>(specs[p].cols), begin = all.size();
+    const int parameter = static_cast<int>(p);
+    if (specs[p].sparse) {
+      const std::vector<uint64_t> keys = store.keys(parameter);
+      all.resize(begin + keys.size() * cols);
+      store.read_rows(parameter, keys, all.data() + begin);
+    } else {
+      all.resize(begin + static_cast<size_t>(specs[p].rows) * cols);
+      store.read_all(parameter, all.data() + begin);
+    }
+  }
+  return all;
+}
+
+namespace {
+
+// Trains batches [done, …) of a pass; `step` numbers them over all passes.  Two pulls of three are begun
+// while the batch before is trained.
+void train_pass(ParameterStore& store, const SyntheticJob& job, int rank, int64_t pass, int64_t done,
+                int64_t& step) {
+  const std::vector<ParameterSpec> specs = job.parameters();
+  const int64_t count = job.steps[static_cast<size_t>(rank)][static_cast<size_t>(pass)];
+  std::vector<ParameterView<float>> views;
+  PullTicket begun;  // of the batch that comes next
+  auto batch = std::make_unique<SyntheticBatch>(job.batch(rank, step));
+  std::unique_ptr<SyntheticBatch> next;
+  for (int64_t i = done; i < count; ++i, ++step, batch = std::move(next)) {
+    begun ? store.finish_pull(begun, batch->plans, views) : store.pull(batch->plans, PullMode::kTrain, views);
+    next = std::make_unique<SyntheticBatch>(job.batch(rank, step + 1));
+    begun = i + 1 < count && i % 3 != 2 ? store.begin_pull(next->plans) : PullTicket{};
+    batch->fill(rank, step, specs, views);
+    store.push(batch->plans, views, {batch->samples, pass, job.shrinks(rank, step)});
+  }
+  store.end_pass(pass);
+}
+
+}  // namespace
+
+void run_trainer(ParameterStore& store, TrainerGroup& group, RunControl& run, const SyntheticJob& job,
+                 int rank, const AfterPass& after_pass) {
+  const RunPosition start = run.position();
+  if (!start.resumed) group.barrier();
+  int64_t step = start.batches;
+  for (int64_t pass = start.pass; pass < static_cast<int64_t>(job.steps[0].size()); ++pass) {
+    const bool first = pass == start.pass;
+    if (!first || !start.pass_ended) {
+      train_pass(store, job, rank, pass, first ? start.pass_batches : 0, step);
+    }
+    after_pass(pass);
+    group.gather("figures");
+  }
+}
+
+std::vector<std::vector<float>> train_passes_locally(const SyntheticJob& job) {
+  Device device(1);
+  LocalStore store(job.parameters(), job.plan(), UINT64_MAX, device);
+  LocalGroup group;
+  LocalRun run;
+  std::vector<std::vector<float>> weights;
+  run_trainer(store, group, run, job, 0, [&](int64_t) { weights.push_back(all_weights(store, job.small)); });
+  return weights;
+}
+
+std::vector<float> train_locally(const SyntheticJob& job) {
+  return train_passes_locally(job).back();
+}
+
+}  // namespace ps

@@ -1,0 +1,92 @@
+// SyntheticJob: a small job without data, for simulated clusters: what a trainer pushes depends on the
+// weights that it pulled, so that a weight that is late, lost or applied twice shows in all that come after
+// it.  Used by ShardCluster, and by the tests of servers.
+#ifndef PS_SIMULATE_SYNTHETIC_JOB_H_
+#define PS_SIMULATE_SYNTHETIC_JOB_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "codec/row_types.h"
+#include "config/json.h"
+#include "math/key_plan.h"
+#include "net/loop.h"
+#include "optim/optimizer_plan.h"
+#include "optim/parameter.h"
+#include "ps/server/trainer_roster.h"
+#include "ps/wire/consistency.h"
+#include "store/parameter_store.h"
+#include "store/run_control.h"
+#include "store/trainer_group.h"
+
+namespace ps {
+
+// A parameter whose weights begin as noise.
+ParameterSpec synthetic_parameter(std::string name, ParameterKind kind, bool sparse, int64_t rows,
+                                  int64_t cols);
+
+// One parameter of each kind.  Unless they are to be small, the matrix and the embedding have several blocks,
+// and the embedding's gradients are sent from where they lie.
+std::vector<ParameterSpec> synthetic_parameters(bool small = false);
+
+// One step of one trainer: some keys, and gradients made of weights and noise.
+class SyntheticBatch {
+ public:
+  // `counted`: the plan of the table says how often its keys occur.
+  SyntheticBatch(int rank, int64_t step, bool counted = false);
+
+  // 0.5 weight + noise in [-0.5, 0.5), which depends on (rank, step, position) alone.
+  static float gradient(int rank, int64_t step, uint64_t position, float weight);
+
+  // Writes the gradients beside the weights, and moves the weights that are statistics.
+  void fill(int rank, int64_t step, std::span<const ParameterSpec> specs,
+            std::span<const ParameterView<float>> views) const;
+
+  std::vector<KeyPlan> plans;  // of each parameter; empty where it is not pulled by keys
+  int64_t samples;
+
+ private:
+  Random random_;
+};
+
+struct SyntheticJob {
+  Json optimizer = {{"type", "sgd"}, {"learning_rate", 0.1}};
+  Consistency consistency;
+  std::optional<RowPolicy> rows;                   // of the table
+  std::vector<std::vector<int>> steps = {{5, 3}};  // of each trainer, by pass
+  RowTypes types = {};
+  bool small = false;
+  Duration request_timeout = std::chrono::seconds(15);
+  TrainerLoss on_loss;
+
+  int trainers() const { return static_cast<int>(steps.size()); }
+  OptimizerPlan plan() const { return make_optimizer_plan(optimizer, "mean"); }
+  std::vector<ParameterSpec> parameters() const;
+  SyntheticBatch batch(int rank, int64_t step) const { return SyntheticBatch(rank, step, rows.has_value()); }
+
+  // True when the trainer asks to shrink the table after this step.
+  bool shrinks(int rank, int64_t step) const { return rows && step % 7 == 3 + rank; }
+};
+
+// The weights of a trained job, of every parameter, in a fixed order.
+std::vector<float> all_weights(ParameterStore& store, bool small = false);
+
+// Takes a trainer's part in a run, from where the run says that the rank stands.  `after_pass` is called
+// after each pass, before the trainers meet.
+using AfterPass = std::function<void(int64_t pass)>;
+void run_trainer(
+    ParameterStore& store, TrainerGroup& group, RunControl& run, const SyntheticJob& job, int rank,
+    const AfterPass& after_pass = [](int64_t) {});
+
+// The job with one trainer, in one process: its weights after each pass, and at the end.
+std::vector<std::vector<float>> train_passes_locally(const SyntheticJob& job);
+std::vector<float> train_locally(const SyntheticJob& job);
+
+}  // namespace ps
+
+#endif  // PS_SIMULATE_SYNTHETIC_JOB_H_
