@@ -16,7 +16,7 @@
 #include "job/fingerprint.h"
 #include "job/server_lease.h"
 #include "job/status_thread.h"
-#include "net/tcp/tcp_network.h"
+#include "net/network.h"
 #include "ps/server/shard_server.h"
 
 namespace ps {
@@ -28,9 +28,9 @@ constexpr Duration kLongestDrain = std::chrono::seconds(5);
 // One shard with its network.  Made and ended on the owner's thread; in between it runs on its own.
 class ShardThread {
  public:
-  ShardThread(const Address& address, const TcpOptions& options, const ServedJob& job,
+  ShardThread(const Address& address, const NetworkOptions& options, const ServedJob& job,
               const ShardLimits& limits)
-      : network_(options), server_(network_.transport(), address, job, limits) {
+      : network_(make_network(options)), server_(*network_, address, job, limits) {
     server_.on_failed([this](const Error& error) {
       failure_ = error;
       failed_ = true;
@@ -41,7 +41,7 @@ class ShardThread {
 
   ~ShardThread() {
     if (!thread_.joinable()) return;
-    network_.loop().stop();
+    network_->loop().stop();
     thread_.join();
   }
 
@@ -53,14 +53,14 @@ class ShardThread {
 
   void start(const ServerPorts& ports) {
     server_.set_ports(ports);
-    thread_ = std::thread([this] { network_.loop().run(); });
+    thread_ = std::thread([this] { network_->loop().run(); });
   }
 
   // Ends the connections, then the thread; those that take longer are cut.
   void begin_end() {
-    network_.loop().post([this] {
+    network_->loop().post([this] {
       server_.drain();
-      Loop& loop = network_.loop();
+      Loop& loop = network_->loop();
       drain_timer_ = std::make_unique<Timer>(loop, [this] { check_drained(); });
       drain_deadline_ = add_time(loop.now(), kLongestDrain);
       check_drained();
@@ -68,7 +68,7 @@ class ShardThread {
   }
 
   void ask_checkpoint() {
-    network_.loop().post([this] { server_.ask_checkpoint(); });
+    network_->loop().post([this] { server_.ask_checkpoint(); });
   }
 
   void join() { thread_.join(); }
@@ -81,13 +81,13 @@ class ShardThread {
 
  private:
   void check_drained() {
-    Loop& loop = network_.loop();
+    Loop& loop = network_->loop();
     const bool done = server_.num_connections() == 0 && !server_.writes_checkpoint();
     if (done || loop.now() >= drain_deadline_) return loop.stop();
     drain_timer_->start_after(std::chrono::milliseconds(10));
   }
 
-  TcpNetwork network_;
+  const std::unique_ptr<Transport> network_;
   StatusBoard board_;
   ShardServer server_;
   std::unique_ptr<Timer> drain_timer_;
@@ -160,7 +160,7 @@ std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, co
   if (options.port + count > 65536) fail(Code::kUsage, "there are no ", count, " ports from ", options.port);
   ShardLimits limits = share_memory(max_memory, count);
   limits.spill = spill_settings(options, limits.tables->max_bytes());
-  const TcpOptions network = {.local = options.local_sockets};
+  const NetworkOptions network = {.local = options.local_sockets};
   for (int i = 0; i < count; ++i) {
     uint16_t port = options.port == 0 ? uint16_t{0} : static_cast<uint16_t>(options.port + i);
     shards.push_back(std::make_unique<ShardThread>(Address{options.host, port}, network, job, limits));
@@ -224,8 +224,8 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   std::unique_ptr<StatusThread> status = show_status(job, options, max_memory, shards);
   for (auto& shard : shards) shard->start(ports);
   announce(job, options, ports, place->number(), status.get());
-  TcpNetwork waiting;
-  Loop& loop = waiting.loop();
+  const std::unique_ptr<Transport> waiting = make_network();
+  Loop& loop = waiting->loop();
   auto ending = [&] {
     return options.stop() || std::ranges::any_of(shards, [](const auto& shard) { return shard->failed(); });
   };

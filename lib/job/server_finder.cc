@@ -18,7 +18,7 @@ constexpr Duration kEtcdTimeout = std::chrono::seconds(2);
 ServerFinder::ServerFinder(const Job& job, std::function<bool()> stop, Log& log)
     : job_(job), stop_(std::move(stop)), log_(log) {
   if (job.cluster.discovery.empty()) return;
-  client_ = std::make_unique<EtcdClient>(network_.transport(), parse_etcd_place(job.cluster.discovery),
+  client_ = std::make_unique<EtcdClient>(*network_, parse_etcd_place(job.cluster.discovery),
                                          kEtcdTimeout);
 }
 
@@ -53,7 +53,7 @@ std::optional<std::vector<Address>> ServerFinder::look(std::string& missing) {
 std::vector<Address> ServerFinder::await_all() {
   const double begin = monotonic_seconds();
   Backoff backoff({}, Random(static_cast<uint64_t>(begin * 1e9), 0));
-  Loop& loop = network_.loop();
+  Loop& loop = network_->loop();
   for (;;) {
     std::string missing;
     try {

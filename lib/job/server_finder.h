@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "job/job.h"
 #include "membership/etcd_client.h"
-#include "net/tcp/tcp_network.h"
+#include "net/network.h"
 
 namespace ps {
 
@@ -41,7 +41,7 @@ class ServerFinder {
   const Job& job_;
   const std::function<bool()> stop_;
   Log& log_;
-  TcpNetwork network_;
+  const std::unique_ptr<Transport> network_ = make_network();
   std::unique_ptr<EtcdClient> client_;
   std::vector<Address> known_;
   double looked_ = 0;  // seconds of the clock

@@ -11,7 +11,7 @@
 #include "job/run.h"
 #include "job/server_finder.h"
 #include "math/device.h"
-#include "net/tcp/tcp_network.h"
+#include "net/network.h"
 #include "strategy/strategy.h"
 
 namespace ps {
@@ -32,7 +32,7 @@ class RunningStrategy {
   void keep_alive();
 
  private:
-  std::unique_ptr<TcpNetwork> network_;  // null: the process is alone
+  std::unique_ptr<Transport> network_;  // null: the process is alone
   std::unique_ptr<Strategy> strategy_;
 };
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/tcp/tcp_network.h"
+#include "net/network.h"
 #include "ps/status/status_service.h"
 
 namespace ps {
@@ -27,7 +27,7 @@ class StatusThread {
   void end() { service_.end(); }
 
  private:
-  TcpNetwork network_;
+  const std::unique_ptr<Transport> network_ = make_network();
   StatusService service_;
   HttpServer server_;
   std::thread thread_;

@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "membership/etcd_registration.h"
 #include "membership/fence.h"
-#include "net/tcp/tcp_network.h"
+#include "net/network.h"
 
 namespace ps {
 
@@ -71,7 +71,7 @@ class EtcdFence final : public Fence {
   std::optional<Error> fenced_;
 
   // Of the constructor, then of the thread.
-  TcpNetwork network_;
+  const std::unique_ptr<Transport> network_ = make_network();
   EtcdClient client_;
   EtcdRegistration registration_;
   bool reachable_ = true;

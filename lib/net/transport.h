@@ -1,5 +1,5 @@
 // Byte streams between hosts: the seam between what `net` does and what carries it.  Implemented by TCP
-// (net/tcp/tcp_network.h), by a simulated network (net/sim/sim_network.h), and by what stands in front of
+// (net/tcp/tcp_transport.h), by a simulated network (net/sim/sim_network.h), and by what stands in front of
 // either: a shaped link (net/shaped_transport.h), encryption (net/tls/tls_transport.h), and the proof of a token
 // (net/auth/auth_transport.h).
 //

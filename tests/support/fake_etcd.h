@@ -11,7 +11,7 @@
 
 #include "config/json.h"
 #include "membership/etcd_client.h"
-#include "net/tcp/tcp_network.h"
+#include "net/network.h"
 
 namespace ps {
 
@@ -23,15 +23,15 @@ class FakeEtcd {
     int64_t created, changed, lease;
   };
 
-  explicit FakeEtcd(TcpNetwork& network) : network_(network) {
-    listener_ = network.transport().listen({"127.0.0.1", 0}, [this](std::unique_ptr<Stream> stream) {
+  explicit FakeEtcd(Transport& network) : network_(network) {
+    listener_ = network.listen({"127.0.0.1", 0}, [this](std::unique_ptr<Stream> stream) {
       if (!silent) peers_.push_back(std::make_unique<Peer>(*this, std::move(stream)));
     });
   }
 
   EtcdPlace place() const { return parse_etcd_place(cat("etcd://", to_text(listener_->address()), "/job")); }
   EtcdClient client(Duration timeout = std::chrono::seconds(5)) {
-    return EtcdClient(network_.transport(), place(), timeout);
+    return EtcdClient(network_, place(), timeout);
   }
 
   // Ends all leases, and deletes their keys.
@@ -152,7 +152,7 @@ class FakeEtcd {
     return {{"header", {{"revision", std::to_string(revision_)}}}, {"succeeded", true}};
   }
 
-  TcpNetwork& network_;
+  Transport& network_;
   std::unique_ptr<Listener> listener_;
   std::vector<std::unique_ptr<Peer>> peers_;
   int64_t revision_ = 1, last_lease_ = 100;

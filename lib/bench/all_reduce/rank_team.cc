@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "collective/net_communicator.h"
-#include "net/tcp/tcp_network.h"
+#include "net/network.h"
 
 namespace ps {
 
@@ -13,7 +13,7 @@ namespace {
 class NetSum final : public RankSum {
  public:
   explicit NetSum(const NetCommunicatorOptions& options)
-      : communicator_(make_net_communicator(network_.transport(), options)) {}
+      : communicator_(make_net_communicator(*network_, options)) {}
 
   void all_reduce(std::span<float> data) override { communicator_->all_reduce(data); }
 
@@ -24,7 +24,7 @@ class NetSum final : public RankSum {
   }
 
  private:
-  TcpNetwork network_;
+  const std::unique_ptr<Transport> network_ = make_network();
   const std::unique_ptr<ExchangeCommunicator> communicator_;
 };
 

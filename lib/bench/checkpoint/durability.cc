@@ -27,7 +27,7 @@ class DurableSteps final : public Workload {
         specs_{table_spec()},
         job_(job(durable, async)),
         shards_(job_, 1, {}),
-        store_(network_.transport(), shards_.remote_options({}), job_.consistency, specs_) {}
+        store_(*network_, shards_.remote_options({}), job_.consistency, specs_) {}
 
   void run() override {
     const double start = clock_(), start_cpu = shards_.cpu_seconds();
@@ -97,7 +97,7 @@ class DurableSteps final : public Workload {
   const std::vector<ParameterSpec> specs_;
   const ServedJob job_;
   ServedShards shards_;
-  TcpNetwork network_;
+  const std::unique_ptr<Transport> network_ = make_network();
   RemoteStore store_;
   KeyPlan plan_;
   std::vector<ParameterView<float>> views_;

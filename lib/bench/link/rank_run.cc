@@ -4,13 +4,14 @@
 #include <cmath>
 #include <exception>
 #include <future>
+#include <memory>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "bench/statistics.h"
 #include "collective/net_communicator.h"
-#include "net/tcp/tcp_network.h"
+#include "net/network.h"
 
 namespace ps {
 
@@ -44,8 +45,8 @@ struct Meeting {
 
 void run_rank(Meeting& meeting, int rank) {
   meeting.links.enter(rank);
-  TcpNetwork network;
-  ShapedTransport shaped(network.transport(), meeting.links.shape());
+  const std::unique_ptr<Transport> network = make_network();
+  ShapedTransport shaped(*network, meeting.links.shape());
   NetCommunicatorOptions options;
   options.rank = rank, options.size = meeting.ranks;
   options.job = "ps-bench";

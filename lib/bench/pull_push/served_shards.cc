@@ -15,21 +15,21 @@ namespace ps {
 class ServedShards::Link {
  public:
   Link(const LinkShape& shape, const Address& target)
-      : shaped_(network_.transport(), shape), proxy_(shaped_, {"127.0.0.1", 0}, target) {
-    thread_ = std::thread([this] { network_.loop().run(); });
+      : shaped_(*network_, shape), proxy_(shaped_, {"127.0.0.1", 0}, target) {
+    thread_ = std::thread([this] { network_->loop().run(); });
   }
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
   ~Link() {
-    network_.loop().stop();
+    network_->loop().stop();
     thread_.join();
   }
 
   const Address& address() const { return proxy_.address(); }
 
  private:
-  TcpNetwork network_;
+  const std::unique_ptr<Transport> network_ = make_network();
   ShapedTransport shaped_;
   Proxy proxy_;
   std::thread thread_;
@@ -39,14 +39,14 @@ class ServedShards::Link {
 class ServedShards::Shard {
  public:
   Shard(const ServedJob& job, const ShardLimits& limits, const LinkShape& link, bool local)
-      : network_({.local = local}), server_(network_.transport(), {"127.0.0.1", 0}, job, limits) {
+      : network_(make_network({.local = local})), server_(*network_, {"127.0.0.1", 0}, job, limits) {
     if (link.bytes_per_second > 0) link_ = std::make_unique<Link>(link, server_.address());
   }
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
   ~Shard() {
-    network_.loop().stop();
+    network_->loop().stop();
     thread_.join();
   }
 
@@ -54,7 +54,7 @@ class ServedShards::Shard {
 
   void start(const ServerPorts& ports) {
     server_.set_ports(ports);
-    thread_ = std::thread([this] { network_.loop().run(); });
+    thread_ = std::thread([this] { network_->loop().run(); });
   }
 
   double cpu_seconds() {
@@ -67,7 +67,7 @@ class ServedShards::Shard {
 
   uint64_t wire_bytes() {
     std::promise<uint64_t> bytes;
-    network_.loop().post([&] {
+    network_->loop().post([&] {
       const NetCounters& counters = server_.net_counters();
       bytes.set_value(counters.bytes_received + counters.bytes_sent);
     });
@@ -75,7 +75,7 @@ class ServedShards::Shard {
   }
 
  private:
-  TcpNetwork network_;
+  const std::unique_ptr<Transport> network_;
   ShardServer server_;
   std::thread thread_;
   std::unique_ptr<Link> link_;  // null: nothing in between

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "net/shaped_transport.h"
-#include "net/tcp/tcp_network.h"
+#include "net/network.h"
 #include "ps/client/shard_links.h"
 #include "ps/server/shard_server.h"
 

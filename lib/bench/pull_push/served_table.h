@@ -42,7 +42,7 @@ class ServedTable {
   Device device_{1};
   std::unique_ptr<LocalStore> local_;
   std::unique_ptr<ServedShards> shards_;
-  TcpNetwork network_{{.local = true}};
+  const std::unique_ptr<Transport> network_ = make_network({.local = true});
   std::unique_ptr<RemoteStore> store_;
 };
 

@@ -113,8 +113,8 @@ class Served {
       : passes_(task, job, data),
         served_(served_job(job)),
         shards_(served_, 1, task.link, task.local),
-        network_({.local = task.local}),
-        store_(network_.transport(), shards_.remote_options(passes_.schema()), served_.consistency,
+        network_(make_network({.local = task.local})),
+        store_(*network_, shards_.remote_options(passes_.schema()), served_.consistency,
                passes_.network().parameters()) {
     passes_.begin(store_, store_.group());
   }
@@ -125,7 +125,7 @@ class Served {
   Passes passes_;
   const ServedJob served_;
   ServedShards shards_;
-  TcpNetwork network_;
+  const std::unique_ptr<Transport> network_;
   RemoteStore store_;
 };
 

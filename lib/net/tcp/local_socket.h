@@ -1,6 +1,6 @@
 // Connections between processes of one machine: Unix sockets beside the TCP ports.  A byte takes a quarter
 // less of the processor than over the loopback device, and a small message a third less of time (42 µs there
-// and back, where TCP takes 61).  Used by TcpNetwork.
+// and back, where TCP takes 61).  Used by make_tcp_transport.
 //
 // Names are abstract (unix(7)): they lie in no folder, go with the socket, and are seen in the same network
 // namespace alone, as ports are.

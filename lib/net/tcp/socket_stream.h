@@ -1,4 +1,4 @@
-// A connected socket, of TCP or local, as a stream.  Used by TcpNetwork's own sources alone.
+// A connected socket, of TCP or local, as a stream.  Used by make_tcp_transport and its sources alone.
 #ifndef PS_NET_TCP_SOCKET_STREAM_H_
 #define PS_NET_TCP_SOCKET_STREAM_H_
 

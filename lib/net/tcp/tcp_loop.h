@@ -1,4 +1,4 @@
-// A loop over epoll.  Used by TcpNetwork's own sources alone.
+// A loop over epoll.  Used by make_tcp_transport and its sources alone.
 #ifndef PS_NET_TCP_TCP_LOOP_H_
 #define PS_NET_TCP_TCP_LOOP_H_
 

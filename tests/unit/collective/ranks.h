@@ -17,8 +17,8 @@
 #include "collective/net_communicator.h"
 #include "collective/thread_communicator.h"
 #include "net/sim/sim_host.h"
+#include "net/network.h"
 #include "net/sim/sim_network.h"
-#include "net/tcp/tcp_network.h"
 
 namespace ps {
 
@@ -60,14 +60,14 @@ inline RankErrors run_tcp(int size, const std::string& algorithm, const RankBody
   std::promise<Address> listening;
   std::shared_future<Address> where = listening.get_future().share();
   return run_threads(size, [&](int rank) {
-    TcpNetwork network;
+    const std::unique_ptr<Transport> network = make_network();
     NetCommunicatorOptions options;
     options.rank = rank, options.size = size;
     options.listen = {"127.0.0.1", 0};
     options.algorithm = algorithm;
     options.rendezvous = rank == 0 || size == 1 ? Address{"127.0.0.1", 0} : where.get();
     options.on_listening = [&](const Address& address) { listening.set_value(address); };
-    const auto communicator = make_net_communicator(network.transport(), options);
+    const auto communicator = make_net_communicator(*network, options);
     body(*communicator);
   });
 }

@@ -24,8 +24,8 @@ class EtcdClientTest : public testing::Test {
     return error_of([&] { client.list("servers/"); });
   }
 
-  TcpNetwork network_;
-  FakeEtcd etcd_{network_};
+  const std::unique_ptr<Transport> network_ = make_network();
+  FakeEtcd etcd_{*network_};
 };
 
 TEST_F(EtcdClientTest, BytesOfAnyKindTravelInBase64) {
@@ -77,7 +77,7 @@ TEST_F(EtcdClientTest, ChangesAreMadeIfNothingElseHas) {
 TEST_F(EtcdClientTest, AnotherEndpointIsAskedWhenOneIsGone) {
   EtcdPlace place = etcd_.place();
   place.endpoints.insert(place.endpoints.begin(), {"127.0.0.1", 1});
-  EtcdClient client(network_.transport(), place, 5s);
+  EtcdClient client(*network_, place, 5s);
   EXPECT_NO_THROW(client.grant(15));
 }
 

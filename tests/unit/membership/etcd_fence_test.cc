@@ -17,7 +17,7 @@ using testing::HasSubstr;
 class EtcdFenceTest : public testing::Test {
  protected:
   ~EtcdFenceTest() override {
-    network_.loop().stop();
+    network_->loop().stop();
     thread_.join();
   }
 
@@ -41,7 +41,7 @@ class EtcdFenceTest : public testing::Test {
 
   void in_etcd(const std::function<void(FakeEtcd&)>& action) {
     std::atomic<bool> done = false;
-    network_.loop().post([&] {
+    network_->loop().post([&] {
       action(etcd_);
       done = true;
       done.notify_one();
@@ -71,9 +71,9 @@ class EtcdFenceTest : public testing::Test {
   static constexpr Duration kLease = std::chrono::seconds(1);
   std::atomic<int64_t> now_ = 0;
   Log log_{"test", LogLevel::kError};
-  TcpNetwork network_;
-  FakeEtcd etcd_{network_};
-  std::thread thread_{[this] { network_.loop().run(); }};
+  const std::unique_ptr<Transport> network_ = make_network();
+  FakeEtcd etcd_{*network_};
+  std::thread thread_{[this] { network_->loop().run(); }};
 };
 
 TEST_F(EtcdFenceTest, AServerHasItsNumberUntilItEnds) {

@@ -28,8 +28,8 @@ class EtcdMembershipTest : public testing::Test {
     return election_[rank].ask({run, rank, 7}, stage, name);
   }
 
-  TcpNetwork network_;
-  FakeEtcd etcd_{network_};
+  const std::unique_ptr<Transport> network_ = make_network();
+  FakeEtcd etcd_{*network_};
   EtcdClient client_ = etcd_.client();
   std::vector<EtcdElection> election_ = std::vector<EtcdElection>(3, EtcdElection(client_));
 };

@@ -9,7 +9,7 @@
 
 #include <chrono>
 
-#include "net/tcp/tcp_network.h"
+#include "net/network.h"
 
 namespace ps {
 namespace {
@@ -18,17 +18,17 @@ using namespace std::chrono_literals;
 
 class LocalSocketTest : public testing::Test {
  protected:
-  std::unique_ptr<Listener> listen(TcpNetwork& network, const Address& address) {
-    return network.transport().listen(address,
+  std::unique_ptr<Listener> listen(Transport& network, const Address& address) {
+    return network.listen(address,
                                       [this](std::unique_ptr<Stream> stream) { far_ = std::move(stream); });
   }
 
   // Returns the listener's name for a peer that connects: "process …" for one over a Unix socket.
-  std::string comes_as(TcpNetwork& network, const Address& address) {
+  std::string comes_as(Transport& network, const Address& address) {
     near_.reset();
     far_.reset();
     auto attempt =
-        network.transport().connect(address, 5s, [this](std::unique_ptr<Stream> stream, auto error) {
+        network.connect(address, 5s, [this](std::unique_ptr<Stream> stream, auto error) {
           EXPECT_FALSE(error) << error->what();
           near_ = std::move(stream);
         });
@@ -36,7 +36,9 @@ class LocalSocketTest : public testing::Test {
     return far_ ? far_->peer() : "nobody";
   }
 
-  TcpNetwork network_{{.local = true}}, with_tcp_only_;
+  const std::unique_ptr<Transport> local_owner_ = make_network({.local = true}), tcp_owner_ = make_network();
+  Transport& network_ = *local_owner_;
+  Transport& with_tcp_only_ = *tcp_owner_;
   std::unique_ptr<Stream> near_, far_;
   const std::string this_process_ = cat("process ", getpid(), " of this machine");
 };

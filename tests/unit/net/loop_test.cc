@@ -137,13 +137,13 @@ TEST(SimLoop, TimersStartedAndStoppedAtRandomFireAsASortedListSays) {
 }
 
 TEST(TcpLoop, AnotherThreadMayPostAndStop) {
-  TcpNetwork network;
+  const std::unique_ptr<Transport> network = make_network();
   int ran = 0;
   std::thread other([&] {
-    for (int i = 0; i < 1000; ++i) network.loop().post([&ran] { ++ran; });
-    network.loop().stop();
+    for (int i = 0; i < 1000; ++i) network->loop().post([&ran] { ++ran; });
+    network->loop().stop();
   });
-  network.loop().run();
+  network->loop().run();
   other.join();
   EXPECT_EQ(ran, 1000);
 }

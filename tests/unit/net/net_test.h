@@ -15,8 +15,8 @@
 #include "net/channel.h"
 #include "net/server.h"
 #include "net/sim/sim_host.h"
+#include "net/network.h"
 #include "net/sim/sim_network.h"
-#include "net/tcp/tcp_network.h"
 
 namespace ps {
 
@@ -47,14 +47,14 @@ class SimWorld final : public World {
 
 class TcpWorld final : public World {
  public:
-  explicit TcpWorld(bool local) : network({.local = local}) {}
-  Transport& client() override { return network.transport(); }
-  Transport& server() override { return network.transport(); }
+  explicit TcpWorld(bool local) : network(make_network({.local = local})) {}
+  Transport& client() override { return *network; }
+  Transport& server() override { return *network; }
   Address any_port() override { return {"127.0.0.1", 0}; }
   bool run_until(const std::function<bool()>& done) override {
-    return network.loop().run_until(done, add_time(network.loop().now(), 30s));
+    return network->loop().run_until(done, add_time(network->loop().now(), 30s));
   }
-  TcpNetwork network;
+  const std::unique_ptr<Transport> network;
 };
 
 // Tests for which all must do the same: simulated, over TCP, and over Unix sockets beside TCP's ports.

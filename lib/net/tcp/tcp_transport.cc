@@ -1,4 +1,4 @@
-#include "net/tcp/tcp_network.h"
+#include "net/tcp/tcp_transport.h"
 
 #include <unistd.h>
 
@@ -254,7 +254,7 @@ class TcpAttempt final : public ConnectAttempt {
 
 class TcpTransport final : public Transport {
  public:
-  TcpTransport(TcpLoop& loop, const TcpOptions& options) : loop_(loop), local_(options.local) {}
+  explicit TcpTransport(bool local) : local_(local) {}
 
   Loop& loop() override { return loop_; }
 
@@ -268,28 +268,14 @@ class TcpTransport final : public Transport {
   }
 
  private:
-  TcpLoop& loop_;
+  TcpLoop loop_;
   const bool local_;
 };
 
 }  // namespace
 
-struct TcpNetwork::State {
-  explicit State(const TcpOptions& options) : transport(loop, options) {}
-
-  TcpLoop loop;
-  TcpTransport transport;
-};
-
-TcpNetwork::TcpNetwork(const TcpOptions& options) : state_(std::make_unique<State>(options)) {}
-TcpNetwork::~TcpNetwork() = default;
-
-Loop& TcpNetwork::loop() {
-  return state_->loop;
-}
-
-Transport& TcpNetwork::transport() {
-  return state_->transport;
+std::unique_ptr<Transport> make_tcp_transport(bool local) {
+  return std::make_unique<TcpTransport>(local);
 }
 
 }  // namespace ps
