@@ -440,7 +440,13 @@ bool run_task(const Job& job, const RunOptions& options, ServerFinder& servers, 
 
 bool run_job(const Job& job, const RunOptions& options, Log& log) {
   check_part(job, options);
-  ServerFinder servers(job, options.stop, log);
+  const ClusterOptions& cluster = job.cluster;
+  ServerFinder servers({.servers = server_addresses(job),
+                        .discovery = cluster.discovery,
+                        .num_servers = cluster.num_servers,
+                        .timeout = cluster.server_timeout,
+                        .stop = options.stop},
+                       log);
   try {
     return run_task(job, options, servers, log);
   } catch (const WaitStopped& stopped) {

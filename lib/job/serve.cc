@@ -14,8 +14,8 @@
 #include "config/json.h"
 #include "job/checkpoint_states.h"
 #include "job/fingerprint.h"
-#include "job/server_lease.h"
 #include "job/status_thread.h"
+#include "membership/server_lease.h"
 #include "net/network.h"
 #include "ps/server/shard_server.h"
 
@@ -153,6 +153,17 @@ CheckpointSettings checkpoint_settings(const Job& job, const ServeOptions& optio
   return settings;
 }
 
+ServerLeaseOptions lease_options(const Job& job, const ServeOptions& options, uint16_t port) {
+  return {.discovery = job.cluster.discovery,
+          .num_servers = job.cluster.num_servers,
+          .directory = job.checkpoint.directory,
+          .host = options.advertise.empty() ? options.host : options.advertise,
+          .port = port,
+          .lease_seconds = job.cluster.request_timeout,
+          .etcd_timeout_seconds = job.cluster.server_timeout,
+          .stop = options.stop};
+}
+
 std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, const ServedJob& job,
                                                  uint64_t max_memory, ServerPorts& ports) {
   std::vector<std::unique_ptr<ShardThread>> shards;
@@ -216,29 +227,30 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   }
   served.checkpoints = checkpoint_settings(job, options, scratch ? scratch->path() : "", log);
   ServerPorts ports;
-  std::optional<ServerLease> place;  // outlives the shards
+  std::optional<ServerLease> lease;  // outlives the shards
   std::vector<std::unique_ptr<ShardThread>> shards = listen(options, served, max_memory, ports);
-  place.emplace(job, options, static_cast<uint16_t>(ports.ports.front()), log);
+  lease.emplace(lease_options(job, options, static_cast<uint16_t>(ports.ports.front())), log);
   if (options.stop()) return;
-  place->protect(served);
+  served.fence = lease->fence();
+  if (lease->files() != nullptr) served.checkpoints.files = lease->files();
   std::unique_ptr<StatusThread> status = show_status(job, options, max_memory, shards);
   for (auto& shard : shards) shard->start(ports);
-  announce(job, options, ports, place->number(), status.get());
+  announce(job, options, ports, lease->number(), status.get());
   const std::unique_ptr<Transport> waiting = make_network();
   Loop& loop = waiting->loop();
   auto ending = [&] {
     return options.stop() || std::ranges::any_of(shards, [](const auto& shard) { return shard->failed(); });
   };
-  while (!ending() && !place->fenced()) {
+  while (!ending() && !lease->fenced()) {
     loop.run_until(ending, add_time(loop.now(), kAskStop));
-    place->beat();
+    lease->beat();
     if (options.checkpoint_asked()) shards.front()->ask_checkpoint();
   }
   log.info("Ending");
   if (status) status->end();
   for (auto& shard : shards) shard->begin_end();
   for (auto& shard : shards) shard->join();
-  if (auto why = place->fenced()) throw *why;
+  if (auto why = lease->fenced()) throw *why;
   for (auto& shard : shards) shard->check();
 }
 

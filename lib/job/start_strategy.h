@@ -9,8 +9,8 @@
 #include "data/batch.h"
 #include "job/job.h"
 #include "job/run.h"
-#include "job/server_finder.h"
 #include "math/device.h"
+#include "membership/server_finder.h"
 #include "net/network.h"
 #include "strategy/strategy.h"
 

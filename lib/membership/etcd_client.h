@@ -1,5 +1,5 @@
 // EtcdClient: the few things that membership needs of etcd, over the JSON gateway of its version 3.  Used by
-// EtcdMembership, ServerDirectory and SaveElection.
+// EtcdRegistration, ServerFinder and SaveElection.
 //
 //   POST /v3/kv/range    {"key": base64, "range_end": base64}
 //   POST /v3/kv/txn      {"compare": [...], "success": [...], "failure": [...]}

@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/wait_stopped.h"
 #include "config/json.h"
-#include "store/wait_stopped.h"
 
 namespace ps {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/wait_stopped.h"
 #include "net/buffer_pool.h"
 #include "net/channel.h"
 #include "ps/wire/hello.h"
-#include "store/wait_stopped.h"
 
 namespace ps {
 

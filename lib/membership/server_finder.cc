@@ -1,37 +1,35 @@
-#include "job/server_finder.h"
+#include "membership/server_finder.h"
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "job/fingerprint.h"
+#include "base/random.h"
+#include "base/wait_stopped.h"
 #include "membership/etcd_registration.h"
 #include "net/backoff.h"
-#include "ps/client/shard_links.h"
 
 namespace ps {
 
 namespace {
 
-constexpr Duration kEtcdTimeout = std::chrono::seconds(2);
+constexpr Duration kFinderTimeout = std::chrono::seconds(2);
 
 }  // namespace
 
-ServerFinder::ServerFinder(const Job& job, std::function<bool()> stop, Log& log)
-    : job_(job), stop_(std::move(stop)), log_(log) {
-  if (job.cluster.discovery.empty()) return;
-  client_ = std::make_unique<EtcdClient>(*network_, parse_etcd_place(job.cluster.discovery),
-                                         kEtcdTimeout);
+ServerFinder::ServerFinder(ServerFinderOptions options, Log& log) : options_(std::move(options)), log_(log) {
+  if (options_.discovery.empty()) return;
+  client_ = std::make_unique<EtcdClient>(*network_, parse_etcd_place(options_.discovery), kFinderTimeout);
 }
 
 ServerFinder::~ServerFinder() = default;
 
 std::vector<Address> ServerFinder::find() {
-  known_ = client_ ? await_all() : server_addresses(job_);
+  known_ = client_ ? await_all() : options_.servers;
   return known_;
 }
 
-// Nothing while not all are there; `missing` says who.
+// Returns nothing while not all are there, and names in `missing` those that are not.
 std::optional<std::vector<Address>> ServerFinder::look(std::string& missing) {
-  const size_t count = static_cast<size_t>(job_.cluster.num_servers);
+  const size_t count = static_cast<size_t>(options_.num_servers);
   std::vector<std::optional<Address>> found(count);
   for (const RegisteredServer& server : registered_servers(*client_)) {
     const size_t number = static_cast<size_t>(server.number);
@@ -66,9 +64,9 @@ std::vector<Address> ServerFinder::await_all() {
       }
       missing = error.message();
     }
-    if (monotonic_seconds() - begin >= job_.cluster.server_timeout) fail(Code::kUnavailable, missing);
+    if (monotonic_seconds() - begin >= options_.timeout) fail(Code::kUnavailable, missing);
     log_.info("waiting: ", missing);
-    if (loop.run_until(stop_, add_time(loop.now(), backoff.next()))) throw WaitStopped();
+    if (loop.run_until(options_.stop, add_time(loop.now(), backoff.next()))) throw WaitStopped();
   }
 }
 

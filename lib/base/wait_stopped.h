@@ -1,7 +1,7 @@
-// WaitStopped: thrown by calls of a store, or of a group of trainers, that would wait for other processes.  Used
-// by the training loop and by saves, which end early then.
-#ifndef PS_STORE_WAIT_STOPPED_H_
-#define PS_STORE_WAIT_STOPPED_H_
+// WaitStopped: thrown by calls that would wait for other processes: of a store, of a group of trainers, of a
+// finder of servers.  Used by the training loop and by saves, which end early then.
+#ifndef PS_BASE_WAIT_STOPPED_H_
+#define PS_BASE_WAIT_STOPPED_H_
 
 #include "base/error.h"
 
@@ -15,4 +15,4 @@ class WaitStopped final : public Error {
 
 }  // namespace ps
 
-#endif  // PS_STORE_WAIT_STOPPED_H_
+#endif  // PS_BASE_WAIT_STOPPED_H_
