@@ -146,12 +146,6 @@ uint64_t shrinks_of(const CheckpointReader& reader, const std::string& table) {
   return shrinks;
 }
 
-void save_step_rule(CheckpointFileWriter& writer, const StepRule& rule) {
-  std::string bytes;
-  rule.save(bytes);
-  writer.state(kStepRuleState, bytes);
-}
-
 void add_step_rule_state(const StepRule& rule, std::map<std::string, std::string>& states) {
   rule.save(states[kStepRuleState]);
 }

@@ -44,7 +44,6 @@ void restore_policy(const CheckpointReader& reader, const std::string& name, con
 uint64_t shrinks_of(const CheckpointReader& reader, const std::string& table);
 
 // The schedule, as state "step_rule".
-void save_step_rule(CheckpointFileWriter& writer, const StepRule& rule);
 void add_step_rule_state(const StepRule& rule, std::map<std::string, std::string>& states);
 void restore_step_rule(const CheckpointReader& reader, StepRule& rule);
 
