@@ -63,7 +63,7 @@ Json parse_answer(std::string_view text) {
   }
 }
 
-// Of gRPC, grpc.github.io/grpc/core/md_doc_statuscodes.html.
+// Maps the status of gRPC: grpc.github.io/grpc/core/md_doc_statuscodes.html.
 Code code_of(int64_t grpc, int status) {
   constexpr std::array<int64_t, 7> kMayPass = {2, 4, 5, 8, 10, 13, 14};
   if (grpc == 7 || grpc == 16 || status == 401 || status == 403) return Code::kAuthentication;
@@ -71,7 +71,7 @@ Code code_of(int64_t grpc, int status) {
   return grpc != 0 ? Code::kUsage : Code::kData;
 }
 
-// What it says is quoted: it may be anybody who answers there.
+// The answer is quoted: it may be anybody who answers there.
 [[noreturn]] void fail_refused(int status, const std::string& body) {
   constexpr size_t kMostText = 200;
   int64_t grpc = 0;

@@ -36,7 +36,7 @@ struct EtcdEntry {
   int64_t create_revision = 0, mod_revision = 0;  // of the whole store, ever rising
 };
 
-// What must hold for a change to be made: a key that nothing has has the revisions 0.
+// A condition that must hold for a change to be made: a key without a value has the revisions 0.
 struct EtcdCondition {
   std::string key;
   bool created = true;  // its create_revision is `revision`; else its mod_revision is
@@ -48,7 +48,7 @@ struct EtcdPut {
   int64_t lease = 0;  // with which it goes; 0: it stays
 };
 
-// What answers say, for EtcdClient.  Throw kData.
+// Decoders of etcd's answers, for EtcdClient.  They throw kData.
 std::vector<EtcdEntry> decode_etcd_list(std::string_view answer);
 std::optional<int64_t> decode_etcd_commit(std::string_view answer);  // the revision, when conditions held
 int64_t decode_etcd_grant(std::string_view answer);
@@ -72,7 +72,7 @@ class EtcdClient {
 
   // A lease that ends after so many seconds without keep_alive; its id.
   int64_t grant(int64_t seconds);
-  // Whether it still was one.
+  // Returns false when the lease has ended.
   bool keep_alive(int64_t lease);
   void revoke(int64_t lease);
 

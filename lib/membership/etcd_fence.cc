@@ -120,7 +120,7 @@ void EtcdFence::work() {
   }
 }
 
-// What counts is when it was asked: this process may have been stopped before it saw the answer.
+// The time counts at which etcd was asked: this process may have been stopped before it saw the answer.
 void EtcdFence::renew() {
   const Time asked = now();
   try {

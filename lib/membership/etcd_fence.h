@@ -33,7 +33,7 @@ struct EtcdFenceOptions {
   std::function<Time()> now = [] { return seconds_duration(monotonic_seconds()); };
 };
 
-// claim and check on any thread.  What it is given outlives it.
+// claim and check on any thread.  The log outlives it.
 class EtcdFence final : public Fence {
  public:
   // Returns when the server is registered, or is to stop.  Throws kUnavailable without etcd, and kFenced when
@@ -70,7 +70,7 @@ class EtcdFence final : public Fence {
   bool unsure_ = false;  // this process was stopped, and etcd has not been reached since
   std::optional<Error> fenced_;
 
-  // Of the constructor, then of the thread.
+  // Used by the constructor, then by the thread.
   const std::unique_ptr<Transport> network_ = make_network();
   EtcdClient client_;
   EtcdRegistration registration_;

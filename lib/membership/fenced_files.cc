@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-// Of many writes each compares two times.
+// A write asks the fence, which most often compares two times.
 class FencedFile final : public OutputFile {
  public:
   FencedFile(std::unique_ptr<OutputFile> file, FileFence& fence) : file_(std::move(file)), fence_(fence) {}

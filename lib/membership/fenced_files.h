@@ -11,7 +11,7 @@
 namespace ps {
 
 // Asks the fence before each write; what changes a name, or makes bytes durable, has it look in any case.
-// What it is given outlives it.
+// Files and fence outlive it.
 class FencedFiles final : public FileSystem {
  public:
   FencedFiles(FileSystem& files, FileFence& fence) : files_(files), fence_(fence) {}

@@ -62,7 +62,7 @@ void FileFence::check_now() {
   if (own_) try_disk([this] { confirm(); });
 }
 
-// What the disk cannot do at the moment it may do the next time: whoever asks waits.
+// A call that fails on the disk now may succeed the next time: its caller waits.
 template <class Step>
 void FileFence::try_disk(Step&& step) {
   try {

@@ -1,9 +1,9 @@
 // FileFence: the fence of servers that share a folder for checkpoints.  Used by serve_job.
 //
-// Who serves as number 0 of the job has DIR/servers/server-0.generation-7, a file that it keeps locked and
+// The server with number 0 of the job has DIR/servers/server-0.generation-7, a file that it keeps locked and
 // touches every few seconds.  Its successor makes that of generation 8: at once, when the lock is gone with
 // its process; or when a locked file was not touched for the length of the lease, as of a process that was
-// stopped, or of a machine that cannot be reached.  Whoever finds a higher generation than its own is fenced.
+// stopped, or of a machine that cannot be reached.  A server that finds a higher generation than its own is fenced.
 // A second server, finding a file that is touched, is fenced too: the first one lives.
 //
 // Time is told by each process's own clock alone: a server answers for half a lease after it has last looked
@@ -34,7 +34,7 @@ struct FileFenceOptions {
   Log* log = nullptr;  // null: nothing is said
 };
 
-// Any thread.  What it is given outlives it.
+// Any thread.  The log of the options outlives it.
 class FileFence final : public Fence {
  public:
   explicit FileFence(FileFenceOptions options);

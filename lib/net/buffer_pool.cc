@@ -53,7 +53,7 @@ void delete_bytes(char* data, size_t bytes) {
 }  // namespace
 
 struct Buffer::Home {
-  // Of unused buffers, at most: enough for the traffic of a loop, little beside a table.
+  // Unused buffers have at most so many bytes: enough for the traffic of a loop, little beside a table.
   static constexpr uint64_t kMaxKept = uint64_t{64} << 20;
 
   explicit Home(uint64_t max) : max_bytes(max) {}

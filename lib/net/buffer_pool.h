@@ -50,7 +50,7 @@ class Buffer {
   std::shared_ptr<Home> home_;
 };
 
-// The budget that the connections of a shard share.  What is in use and what is kept for reuse are together
+// The budget that the connections of a shard share.  Buffers in use and those that are kept for reuse have together
 // at most `max_bytes`, as far as try_take goes.  Any thread.
 class BufferPool {
  public:
@@ -72,7 +72,7 @@ class BufferPool {
   // spare it.  Gives the other pool an unused buffer of that size for it, if there is one here.
   void adopt(Buffer& buffer);
 
-  // Whether try_take(size) could ever succeed.
+  // Returns true when try_take(size) could ever succeed.
   bool fits(size_t size) const;
 
   uint64_t bytes_in_use() const;

@@ -8,10 +8,10 @@ namespace ps {
 
 namespace {
 
-// Of the hello: not reached by counting.
+// The id of the hello, which counting does not reach.
 constexpr uint64_t kHelloId = UINT64_MAX;
 
-// What is left until `deadline`, as a header says it.
+// The time that is left until `deadline`, as a header says it.
 uint32_t deadline_ms(Time deadline, Time now) {
   if (deadline == kNever) return 0;
   int64_t left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();

@@ -86,7 +86,7 @@ class Channel final : private Connection::Handler {
   // Sends a request and runs the loop until it is answered.  Throws the error.
   Frame call(uint16_t type, Payload payload, Duration timeout);
 
-  // Whether the connection stands and its hello is answered.
+  // Returns true while the connection stands and its hello is answered.
   bool ready() const { return state_ == State::kReady; }
 
   size_t num_pending() const { return num_pending_; }
@@ -111,7 +111,7 @@ class Channel final : private Connection::Handler {
     std::optional<Error> last_error;
   };
 
-  // Of the connection.
+  // The connection.
   std::optional<uint64_t> max_body_bytes(const FrameHeader& header) override;
   void on_frame(Frame frame) override;
   void on_refused(const FrameHeader& header, const Error& problem) override;

@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-// What one connection may read before it is the others' turn.
+// One connection reads so many bytes before it is the others' turn.
 constexpr uint64_t kTurnBytes = uint64_t{1} << 20;
 
 // So much is written before the turn ends: the peer works on it, and it is still in this core's cache.
@@ -238,7 +238,7 @@ void Connection::fail(Error reason) {
 
 void Connection::tick() {
   tick_timer_.start_after(tick_interval_);
-  // What arrived while the loop did not run speaks for the peer.
+  // Bytes that arrived while the loop did not run show that the peer lives.
   if (!starved_ && wants_frames()) on_readable();
   if (!open() || !check_reading() || !check_writing()) return;
   ticked_received_ = reader_.bytes_received();

@@ -78,8 +78,8 @@ class Connection final : private Stream::Events {
   // Tells the peer why it will be closed; see Handler::on_closed.
   void send_notice(const Error& reason);
 
-  // Frames that come while reading is paused wait in the peer.  What was already read in this turn is held
-  // too.
+  // Frames that come while reading is paused wait in the peer.  Those that were read in this turn already
+  // are held too.
   void pause_reading() { paused_ = true; }
   void resume_reading();
 

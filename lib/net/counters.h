@@ -1,4 +1,4 @@
-// What went by on the connections of a server or a channel.  Used by status pages and tests.
+// Counters of the traffic on the connections of a server or a channel.  Used by status pages and tests.
 #ifndef PS_NET_COUNTERS_H_
 #define PS_NET_COUNTERS_H_
 

@@ -60,16 +60,16 @@ struct Frame {
 
 void encode_header(const FrameHeader& header, std::span<char, kFrameHeaderBytes> out);
 
-// What is wrong with a header.  Only after kVersion and kFlags is it known where the next frame begins.
+// The fault of a header.  Only after kVersion and kFlags is it known where the next frame begins.
 enum class HeaderFault { kNone, kMagic, kChecksum, kLength, kVersion, kFlags };
 
 // Fills `header` when the fault is none, kVersion or kFlags.
 HeaderFault decode_header(std::span<const char, kFrameHeaderBytes> bytes, FrameHeader& header);
 
-// Whether `bytes`, up to a header's, can be the beginning of one: tells a stranger by the first byte.
+// Returns true when `bytes`, up to a header's, can be the beginning of one: tells a stranger by the first byte.
 bool begins_header(std::span<const char> bytes);
 
-// What a frame carries: `head`, then `parts` one after the other.  Sent from where it lies.
+// The body of a frame to be sent: `head`, then `parts` one after the other.  Sent from where it lies.
 struct Payload {
   Payload() = default;
   explicit Payload(Buffer buffer) : head(std::move(buffer)) {}

@@ -14,7 +14,7 @@
 
 namespace ps {
 
-// What next() found.
+// The result of next().
 enum class ReadState {
   kFrame,    // a whole frame, checked
   kRefused,  // a frame that its owner or its checksum refuses: its bytes are gone by, the next one can be
@@ -69,7 +69,7 @@ class FrameReader {
   bool drained_ = false;        // the last read took all that the stream had
   uint64_t bytes_received_ = 0;
 
-  // Of the frame being read.
+  // The frame that is being read.
   FrameHeader header_;
   bool has_header_ = false, has_body_ = false;
   std::optional<Error> problem_;  // set: the body is passed over, in pieces

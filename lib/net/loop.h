@@ -49,7 +49,7 @@ class Loop {
   virtual void post(Task task) = 0;
 
   // Handles what happens until done() is true, which is asked at once and after every event: true.  Or until
-  // `deadline` has come: false.  What a handler throws comes out here, and the loop can be run again.
+  // `deadline` has come: false.  An exception of a handler comes out here, and the loop can be run again.
   virtual bool run_until(const std::function<bool()>& done, Time deadline) = 0;
 
   // Handles what has happened already, without waiting.

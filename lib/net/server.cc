@@ -7,7 +7,7 @@ namespace ps {
 
 namespace {
 
-// What was thrown, as an answer.
+// The exception in flight, as an answer.
 Error current_error() {
   try {
     throw;

@@ -23,10 +23,10 @@ class ServerPeer;
 
 struct ServerOptions {
   size_t max_connections = 1024;
-  // Of bodies of requests, those being received included, until their buffers are released; reading pauses
-  // when it is used up.  A body of more than this is refused.
+  // Bodies of requests, those being received included, have so many bytes until their buffers are released; reading
+  // pauses when they are used up.  A body of more than this is refused.
   uint64_t max_memory_bytes = uint64_t{1} << 30;
-  // Of one connection: while so many are not answered, it is not read.
+  // While so many requests of a connection are not answered, it is not read.
   size_t max_unanswered = 1024;
   // Until its session is established, a connection has this long, and bodies of at most this.
   Duration handshake_timeout = std::chrono::seconds(10);
@@ -49,7 +49,7 @@ class Responder {
   void answer(std::shared_ptr<const Payload> payload);  // the same for many
   void fail(const Error& error);
 
-  // Whether anybody waits for the answer.
+  // Returns true while somebody waits for the answer.
   bool wanted() const { return !peer_.expired(); }
 
  private:
@@ -81,7 +81,7 @@ class SessionLink {
   std::weak_ptr<ServerPeer> peer_;
 };
 
-// What a connection's requests mean.  Destroyed when the connection has gone.
+// The owner of a connection's requests, which knows their meaning.  Destroyed when the connection has gone.
 class Session {
  public:
   virtual ~Session() = default;
@@ -89,7 +89,7 @@ class Session {
   // How long the body of a request of this type may be; nothing when the type is not known.
   virtual std::optional<uint64_t> max_body_bytes(uint16_t type) = 0;
 
-  // What it throws is the answer, when `responder` has been left in place.  A request of id 0 needs none. The
+  // An exception of it is the answer, when `responder` has been left in place.  A request of id 0 needs none.  The
   // body counts against the server's memory until it is released: do not keep it for longer than it is used,
   // and never while waiting for another request.
   virtual void on_request(Frame frame, Responder& responder) = 0;

@@ -38,14 +38,14 @@ struct Address {
 Address parse_address(std::string_view text, uint16_t default_port = 0);
 std::string to_text(const Address& address);
 
-// What a peer may do, each also what those before it may.  On the wire (net/auth/authentication.h): never
+// The rights of a peer, each with those of the ones before it.  On the wire (net/auth/authentication.h): never
 // renumber.
 enum class Access : uint8_t { kRead = 1, kTrain = 2, kAdmin = 3 };
 
-// Whether the host is one of those at which this machine alone can be reached: 127.x.y.z, ::1, localhost.
+// Returns true when the host is one of those at which this machine alone can be reached: 127.x.y.z, ::1, localhost.
 bool is_loopback(const std::string& host);
 
-// What a read or a write came to.  No error and no bytes: the peer has ended the stream (read only).
+// The result of a read or a write.  No error and no bytes: the peer has ended the stream (read only).
 struct IoResult {
   size_t bytes = 0;
   int error = 0;  // of errno.h

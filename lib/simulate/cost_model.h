@@ -13,7 +13,7 @@
 
 namespace ps {
 
-// What a cluster is like.  Rates are in bytes a second; a rate of 0 stands for no cost at all.
+// The parameters of a cluster.  Rates are in bytes a second; a rate of 0 stands for no cost at all.
 struct ClusterParameters {
   int64_t ranks = 2;             // trainers
   double latency = 0;            // L, seconds
@@ -33,7 +33,7 @@ struct ClusterParameters {
   double contention() const;
 };
 
-// What one rank has to exchange.
+// The bytes that one rank has to exchange.
 struct StepBytes {
   double dense_bytes = 0;
   double packed_bytes = 0;  // the same gradient after DGC

@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-// What one message takes.
+// The times of one message.
 struct MessageTimes {
   MessageTimes(const ClusterParameters& cluster, double bytes)
       : slot(message_slot(cluster, bytes)),

@@ -1,4 +1,4 @@
-// What a cluster would do with a model: sizes of its layers, seconds of a step under each strategy, where one
+// The plan of a cluster for a model: sizes of its layers, seconds of a step under each strategy, where one
 // strategy overtakes another, and which to use.  Used by ps-bench plan.
 #ifndef PS_SIMULATE_PLAN_H_
 #define PS_SIMULATE_PLAN_H_
@@ -63,14 +63,14 @@ struct Plan {
 };
 
 // A step that a compression or rarer exchange shortens by less than this share is not worth it.  Of more than
-// 200 set-ups of data centres compression was faster than tuned synchronous SGD in 6: Agarwal et al., "On the
+// 200 set-ups of data centres, compression was faster than tuned synchronous SGD in 6: Agarwal et al., "On the
 // utility of gradient compression", MLSys 2022.
 inline constexpr double kWorthwhileGain = 0.1;
 
 // Throws kUsage when the model has no dense weights: there is nothing to plan.
 Plan make_plan(const PlanRequest& request);
 
-// What is exchanged each step.  DGC packs weights in tensors of more than one dimension, 6 bytes each of
+// The bytes that are exchanged each step.  DGC packs weights in tensors of more than one dimension, 6 bytes each of
 // those it sends, and sends others whole: Lin et al., ICLR 2018.
 StepBytes payload_of(const std::vector<LayerSize>& layers, double density);
 

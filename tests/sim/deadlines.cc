@@ -1,4 +1,4 @@
-// Who is silent, and who only has nothing to say.
+// Peers that are silent, and peers that only have nothing to say.
 #include "cluster.h"
 
 namespace ps {

@@ -15,7 +15,7 @@ namespace {
 
 const SimLink kLink = {.latency = 1ms, .jitter = 3ms, .bytes_per_second = 2e7, .split = true};
 
-// What a seed chooses.
+// The choices of a seed.
 struct Plan : ClusterSize {
   SyntheticJob job;
   bool proxied;

@@ -10,7 +10,7 @@
 namespace ps {
 namespace {
 
-// What a seed chooses, of one trainer.
+// The choices of a seed, of one trainer.
 struct Plan : RecoveryPlan {
   explicit Plan(Random& random) : RecoveryPlan(random) {
     const char* const kOptimizers[] = {"sgd",     "momentum", "adagrad", "decayed_adagrad",

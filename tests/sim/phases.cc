@@ -16,7 +16,7 @@ constexpr ProxyFault::Kind kOfAFrame[] = {ProxyFault::kDuplicate, ProxyFault::kS
 // Before the header, in it, at its end, in the body, far into it; faults past the end hit the last byte.
 constexpr uint64_t kPhases[] = {0, 20, kFrameHeaderBytes - 1, kFrameHeaderBytes, 300, 1 << 20};
 
-// What a job came to.
+// The result of a job.
 struct Outcome {
   std::vector<float> weights;
   std::vector<std::string> told;  // to its first trainer

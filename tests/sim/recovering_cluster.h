@@ -14,12 +14,12 @@
 
 namespace ps {
 
-// Of all runs.
+// Totals of all runs.
 struct Totals {
   uint64_t server_crashes = 0, trainer_crashes = 0, went_back = 0, increments = 0, lost_bytes = 0;
 };
 
-// What is run.
+// The run.
 struct RecoveryPlan : ClusterSize {
   using ClusterSize::ClusterSize;
 
@@ -57,7 +57,7 @@ class RecoveringCluster {
 
   static SimLink link() { return {.latency = 1ms, .jitter = 3ms, .bytes_per_second = 2e7, .split = true}; }
 
-  // What a trainer with copies of its own does.
+  // The work of a trainer with copies of its own.
   std::function<void(LocalSgdStore&, int rank)> geo_body = [this](LocalSgdStore& store, int rank) {
     train(store, store.remote(), rank);
   };

@@ -12,7 +12,7 @@
 namespace ps {
 namespace {
 
-// What a seed chooses.
+// The choices of a seed.
 struct Plan : RecoveryPlan {
   explicit Plan(Random& random) : RecoveryPlan(random) {
     draw_optimizer(random, job);

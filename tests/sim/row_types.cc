@@ -149,7 +149,7 @@ TEST(ResidualRows, AStepLargerThanTheLimitKeepsItsErrorsApart) {
   for (size_t i = 0; i < keys.size(); ++i) ASSERT_EQ(*errors[i], static_cast<float>(i));
 }
 
-// What a key costs at the frame layer, both ways, headers and padding included.
+// The bytes of a key at the frame layer, both ways, headers and padding included.
 class WireBytes {
  public:
   WireBytes(int64_t cols, RowTypes types) {

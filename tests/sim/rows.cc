@@ -136,7 +136,7 @@ TEST(Rows, OfATableWithoutAPolicyThereIsNoReport) {
   cluster.run();
 }
 
-// What a trainer counts is what the server's policy needs.
+// A trainer counts keys as the server's policy needs it.
 TEST(Rows, GradientsWithoutCountsAreRefused) {
   SyntheticJob job;
   job.rows = RowPolicy{};

@@ -37,7 +37,7 @@ inline int draw(Random& random, int low, int high) {
   return low + static_cast<int>(random.below(static_cast<uint64_t>(high - low + 1)));
 }
 
-// What is drawn of every cluster, first.
+// Drawn of every cluster, first.
 struct ClusterSize : ShardClusterSize {
   explicit ClusterSize(Random& random)
       : ShardClusterSize{

@@ -20,7 +20,7 @@ struct HttpAnswer {
   std::string body;
 };
 
-// What a server may cost whoever asks it.
+// The limits of the time and memory that a server takes of its client.
 struct HttpLimits {
   Duration timeout = std::chrono::seconds(2);  // for all of it
   uint32_t max_header_bytes = 16 << 10;

@@ -59,7 +59,7 @@ class HttpAnswerParser {
   // when half of it is there.
   void end();
 
-  // Whether the answer is whole: then it may be taken, once.
+  // Returns true when the answer is whole: then it may be taken, once.
   bool done() const;
   HttpAnswer take();
 

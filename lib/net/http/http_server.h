@@ -21,10 +21,10 @@ struct HttpResponse {
   std::string body;
 };
 
-// What anybody may ask of the server's time and memory.
+// The limits of the time and memory that clients take of a server.
 struct HttpOptions {
-  // Beyond this, who has been waited for longest makes room for the new one: idle and slow clients cannot
-  // keep others out.
+  // Beyond this, the client that the server has waited for longest makes room for the new one: idle and slow
+  // clients cannot keep others out.
   size_t max_connections = 64;
   uint32_t max_header_bytes = 8192;
   Duration timeout = std::chrono::seconds(10);  // for a request to come, and for its answer to be taken
@@ -41,7 +41,7 @@ struct HttpCounters {
 // at a time; what it sends ahead waits in it.  Requests with bodies are refused.
 class HttpServer {
  public:
-  // Quick, since others wait.  What it throws is answered with status 500.
+  // It must be quick, since others wait.  An exception of it is answered with status 500.
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
   // Listens from now on; throws as Transport::listen does.

@@ -59,7 +59,7 @@ class Proxy::Pump {
   bool ended_ = false, end_passed_ = false, held_ = false, delayed_ = false;
   bool raw_ = false;  // these are no frames
 
-  // Of the frame that is passing; 0 bytes: none.
+  // The frame that is passing; 0 bytes: none.
   uint64_t frame_bytes_ = 0, passed_ = 0;
   ProxyFault fault_;
   Timer delay_timer_;

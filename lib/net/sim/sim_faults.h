@@ -21,7 +21,7 @@ class SimFaults {
  public:
   SimFaults(SimNetwork& network, std::vector<SimHost*> hosts, const SimFaultOptions& options);
 
-  // What is broken heals in its time; nothing new breaks.
+  // Faults that have begun heal in their time; no new one begins.
   void stop() { state_->stopped = true; }
 
   uint64_t num_faults() const { return state_->num_faults; }

@@ -27,7 +27,7 @@ class SimListener final : public Listener {
   const Transport::OnAccept on_accept_;
 };
 
-// Who connects; held by what is under way.
+// A connection in the making at the side that connects; held by the events that are under way for it.
 class SimAttempt {
  public:
   SimAttempt(SimHost& host, const Address& address, Duration timeout, Transport::OnConnect on_connect)

@@ -1,9 +1,9 @@
 // Hosts, links and time that exist only here: whole clusters in one process, with faults, the same again for
 // the same seed.  Used by tests, and by whoever asks what a cluster of some size would do.
 //
-// A SimNetwork runs the events of a SimTimeline one at a time, in the order of their simulated time.  The program under test is not
-// changed: it sees a Loop and a Transport.  What blocks (a trainer in Loop::run_until) is run as a process:
-// it has a thread, but only one thread of all ever runs, and where it blocks the others go on.
+// A SimNetwork runs the events of a SimTimeline one at a time, in the order of their simulated time.  The program
+// under test is not changed: it sees a Loop and a Transport.  Code that blocks (a trainer in Loop::run_until) is run
+// as a process: it has a thread, but only one thread of all ever runs, and where it blocks the others go on.
 //
 // One owner thread, apart from the processes' own.
 #ifndef PS_NET_SIM_SIM_NETWORK_H_
@@ -67,7 +67,7 @@ class SimNetwork {
   // Runs `task` at `time`, whatever its hosts are doing: the hand of the test.
   void at(Time time, std::function<void()> task) { schedule(time, nullptr, std::move(task)); }
 
-  // Whether all processes of all hosts have ended.  Throws what the first of them threw.
+  // Returns true when all processes of all hosts have ended.  Rethrows the exception that ended one of them.
   bool processes_ended();
 
  private:

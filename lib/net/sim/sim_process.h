@@ -34,7 +34,7 @@ class SimProcess {
   SimProcess(SimHost& host, std::function<void()> body);
   ~SimProcess();  // unwinds a body that has not ended
 
-  // Whether the calling thread is this process.
+  // Returns true on the thread of this process.
   bool is_current() const { return std::this_thread::get_id() == thread_.get_id(); }
 
   // On the network's thread: lets it go on if what it waits for has come.

@@ -1,4 +1,4 @@
-// What of Asio is used here, built in one way.  Used by make_tcp_transport and its sources alone.
+// The headers of Asio that are used here, built in one way.  Used by make_tcp_transport and its sources alone.
 #ifndef PS_NET_TCP_ASIO_H_
 #define PS_NET_TCP_ASIO_H_
 

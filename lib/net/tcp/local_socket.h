@@ -17,7 +17,7 @@ namespace ps {
 // The name beside the port of an address; without a host, of all addresses of this machine.
 std::string local_name(const std::string& host, uint16_t port);
 
-// Whether an address, of family AF_INET or AF_INET6, is one of this machine's.
+// Returns true when an address, of family AF_INET or AF_INET6, is one of this machine's.
 bool is_own_address(const sockaddr* address, unsigned size);
 
 // Non-blocking descriptors, or -1, with errno set for who listens: the name is taken; nobody of this user,
@@ -25,7 +25,7 @@ bool is_own_address(const sockaddr* address, unsigned size);
 int listen_locally(const std::string& name);
 int connect_locally(const std::string& name);
 
-// Of a connected socket: the process at its other end; 0 when that is not known.
+// Returns the process at the other end of a connected socket; 0 when that is not known.
 int peer_process(int descriptor);
 
 }  // namespace ps

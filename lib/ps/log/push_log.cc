@@ -150,7 +150,7 @@ void PushLog::fail(const Error& error) {
   on_error_(error);
 }
 
-// What is added in the same turn of the loop, or while the last batch is written, is the next batch.
+// Events that are added in the same turn of the loop, or while the last batch is written, are the next batch.
 void PushLog::start_commit() {
   ++added_;
   if (error_) return work_.clear();
@@ -188,7 +188,7 @@ void PushLog::committed(uint64_t position, uint64_t bytes, const std::optional<E
   }
 }
 
-// What cannot be removed now is tried again later.
+// Files that cannot be removed now are tried again later.
 void PushLog::prune() {
   if (error_ || committing_) return;
   writer_.add(0, [this] {

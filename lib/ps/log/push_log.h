@@ -67,7 +67,7 @@ class PushLog {
   class Files;
   struct Link;
 
-  // What the writer is to do next: perhaps a new segment, and then a batch.
+  // The writer's next work: perhaps a new segment, and then a batch.
   struct Work {
     std::optional<SegmentHeader> segment;
     std::string image, events;

@@ -29,15 +29,15 @@ struct LogOwner {
   static const ObjectSpec<LogOwner>& spec();
 };
 
-// What a segment begins with.
+// The beginning of a segment.
 struct SegmentHeader {
   uint64_t version = 1;
   uint64_t number = 1;  // of the segment, also its file's name
 
-  // The segment that this one continues, up to this offset; 0: none.  What that has behind it is not counted.
+  // The segment that this one continues, up to this offset; 0: none.  Bytes behind that offset do not count.
   uint64_t prior = 0, prior_end = 0;
 
-  // Whether all that came before is in a checkpoint, or there was nothing; and in which.
+  // True when all that came before is in this checkpoint, or there was nothing.
   bool is_base = false;
   std::optional<CheckpointStep> checkpoint;
   bool has_image = false;  // with the image of the shard: that checkpoint was made in its run
@@ -74,8 +74,8 @@ std::string encode_segment(const SegmentHeader& header, std::string_view image, 
 // batch := size:u64 checksum:u64 check:u64 bytes[size] zeros, up to a multiple of 64 bytes in the file
 //
 // The bytes of the first are size:u64 header[size] size:u64 image[size] event..., the header as JSON; of the
-// others, events.  What is in the first is there whole or not at all, so that the log never ends before what
-// it says of the segment before. `checksum` is of the bytes, `check` of the two before it and of the place in
+// others, events.  The first is there whole or not at all, so that the log never ends before that which
+// it says of the segment before.  `checksum` is of the bytes, `check` of the two before it and of the place in
 // the file.
 std::string encode_batch(uint64_t offset, std::string_view bytes);
 

@@ -45,7 +45,7 @@ class SegmentReader {
     return std::nullopt;
   }
 
-  // What the segment begins with; nothing when a crash came before that was whole.
+  // Returns the beginning of the segment; nothing when a crash came before that was whole.
   std::optional<SegmentBegin> begin() {
     const bool begins = read(0, kSegmentMagic.size()) == kSegmentMagic;
     offset_ = next_ = kBatchAlignment;
@@ -99,7 +99,7 @@ class SegmentReader {
     return bytes;
   }
 
-  // Whether a batch begins at `begin` or behind: it was written when what is before was on the disk.
+  // Returns true when a batch begins at `begin` or behind: it was written when all before it was on the disk.
   bool is_batch_behind(uint64_t begin) {
     constexpr uint64_t kPiece = uint64_t{1} << 20;
     for (uint64_t at = begin; at < size_; at += kPiece) {

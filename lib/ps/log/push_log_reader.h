@@ -12,8 +12,8 @@
 
 namespace ps {
 
-// What a folder has of a log.  All throw kCorrupt "file: offset 123: …" when what was synced cannot be read;
-// what a crash has left behind that is passed over.
+// Reads the log in a folder.  All throw kCorrupt "file: offset 123: …" when bytes that were synced cannot be read;
+// bytes that a crash has left behind those are passed over.
 class PushLogReader {
  public:
   // The log that leads on from the checkpoint, or, without one, from the beginning.  Nothing when there is
@@ -24,7 +24,7 @@ class PushLogReader {
   const SegmentHeader& base() const { return chain_.front(); }
   const std::string& image() const { return image_; }  // of the base
 
-  // Calls on_event for each event, in order.  What it throws comes out with file and offset.  The end that
+  // Calls on_event for each event, in order.  Its errors come out with file and offset.  The end that
   // returns has the last batch again: nothing says that its own segment has it on the disk.
   LogEnd read(const std::function<void(ShardEvent, int rank, std::string_view body)>& on_event);
 

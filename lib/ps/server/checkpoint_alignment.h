@@ -52,7 +52,7 @@ class CheckpointAlignment {
   // Every pass ends with a checkpoint, not only those of which a trainer says so.
   bool at_ends() const { return at_ends_; }
 
-  // Of the run: how far the next checkpoint has come.
+  // How far the next checkpoint of the run has come.
   struct Plan {
     uint64_t next_step = 0;      // synchronous: it begins after this step; 0: none is decided on
     bool wants_markers = false;  // asynchronous: trainers are told to push barrier markers

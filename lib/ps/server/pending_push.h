@@ -30,7 +30,7 @@ struct PendingPush {
 
   bool complete() const { return slices.size() == num_slices; }
 
-  // Of the trainer state chunks that it brings.
+  // The size of the trainer state chunks that it brings.
   uint64_t chunk_bytes() const {
     uint64_t bytes = 0;
     for (const auto& [number, slice] : slices) bytes += slice.kept ? slice.kept->size() : 0;

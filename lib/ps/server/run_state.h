@@ -18,7 +18,7 @@ inline constexpr const char* kRunState = "run";  // its name in a checkpoint of 
 using SharedStates = std::map<std::string, std::shared_ptr<const std::string>>;
 
 struct RunState {
-  // Of one trainer: batches that were applied.
+  // Batches of one trainer that were applied.
   struct Progress {
     uint64_t batches = 0, pass_batches = 0;  // in the run, in this pass
   };
@@ -33,8 +33,8 @@ struct RunState {
 
   bool pass_begun() const;
 
-  // The same for so many trainers.  Those of another number have, of the batches of the pass that are done,
-  // the ones that would have been theirs: batch b is that of trainer b mod their number.
+  // Returns the same for so many trainers.  When their number is another, the batches of the pass that are done are
+  // dealt to them: batch b is that of trainer b mod their number.
   RunState dealt_to(size_t num_trainers) const;
 };
 

@@ -41,7 +41,7 @@ struct ShardIdentity {
   bool is_first() const { return shard_place.dense == 0; }  // of the job's shards
 };
 
-// What a shard's run began with.
+// The beginning of a shard's run.
 struct RunOrigin {
   bool recovers = false;  // the run goes on from a checkpoint, or anew, whatever there was before
   std::string folder;     // of the checkpoint; empty: there was none

@@ -67,9 +67,9 @@ class Shard {
 
   // For checkpoints.  `begin` is called after the step with which one begins, with the number by which all
   // shards know it: the checkpoint is of the tables and states as they then are.  `wanted` is asked, at the
-  // job's first shard alone, whether one is to begin with a number.  Those `at_end` of a pass are begun
-  // unasked, whatever else is being written: with `at_ends` of every pass, else of those of which a trainer
-  // says so.
+  // job's first shard alone, whether one is to begin with a number.  Checkpoints `at_end` of a pass are
+  // begun unasked, whatever else is being written: with `at_ends` after every pass, else after those of which a
+  // trainer says so.
   void on_checkpoint(CheckpointAlignment::Begin begin, CheckpointAlignment::Wanted wanted,
                      bool at_ends = true) {
     checkpoints_.set(std::move(begin), std::move(wanted), at_ends);

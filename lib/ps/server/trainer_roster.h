@@ -21,7 +21,7 @@ struct Member {
   bool going = false;       // some trainer has been welcomed by all shards of that run
 };
 
-// What becomes of a trainer without a connection, when the others wait for it.
+// The rule for a trainer without a connection, when the others wait for it.
 struct TrainerLoss {
   Duration timeout = std::chrono::seconds(60);  // how long they wait
   bool go_on = false;                           // then they go on without it; else the run ends

@@ -21,7 +21,7 @@ struct StoredTrainerState {
   std::string state;           // as the trainer told last; empty: it has not
   uint64_t state_batches = 0;  // applied of the trainer then
 
-  // What the trainer alone has, and told last.  Not known once it has done a batch without telling.
+  // State that the trainer alone has, as it told last.  Not known once it has done a batch without telling.
   TrainerStateChunks chunks;
   bool knows_chunks = true;
 
@@ -39,13 +39,13 @@ class TrainerStates {
   StoredTrainerState& of(int rank) { return trainers_[static_cast<size_t>(rank)]; }
   const StoredTrainerState& of(int rank) const { return trainers_[static_cast<size_t>(rank)]; }
 
-  // Takes what a push tells of its trainer, which then has done so many batches.  What the trainer does makes
-  // earlier chunks untrue, unless it tells others.  Returns whether it had some.
+  // Takes the state that a push brings of its trainer, which then has done so many batches.  A batch makes earlier
+  // chunks untrue, unless the trainer tells others.  Returns true when it had some.
   bool take(PendingPush& push, uint64_t batches);
 
   uint64_t chunk_bytes() const;  // of all trainers
 
-  // What a checkpoint of the job has of a trainer that has done so many batches, and of all state chunks.
+  // Give a checkpoint of the job the state of a trainer that has done so many batches, and all state chunks.
   void add_state(int rank, uint64_t batches, std::map<std::string, std::string>& states) const;
   SharedStates chunk_states(const ShardPlace& place) const;
 
@@ -65,7 +65,7 @@ class TrainerStates {
 
   std::vector<StoredTrainerState> trainers_;  // by rank
 
-  // Of a checkpoint, by the ranks that there were, until a run begins with it.
+  // As a checkpoint has them, by the ranks that there were, until a run begins with it.
   std::vector<std::string> restored_states_;
   std::vector<TrainerStateChunks> restored_chunks_;
 };

@@ -1,4 +1,4 @@
-// What a shard tells of itself a few times a second, and where it leaves it for another thread.  Filled in by
+// The status of a shard, told a few times a second, and the board on which it is left for another thread.  Filled in by
 // Shard and ShardServer, read by StatusService.
 #ifndef PS_PS_STATUS_SHARD_STATUS_H_
 #define PS_PS_STATUS_SHARD_STATUS_H_
@@ -15,7 +15,7 @@
 
 namespace ps {
 
-// Of requests, each only grows.
+// Counters of requests; each only grows.
 struct ShardCounters {
   uint64_t steps = 0;                    // applied
   uint64_t pulls = 0, rows_pulled = 0;   // answered
@@ -26,7 +26,7 @@ struct ShardCounters {
   uint64_t trainers_given_up = 0, trainers_returned = 0;
 };
 
-// Of a shard's checkpoints.
+// Counters of a shard's checkpoints.
 struct CheckpointCounters {
   uint64_t parts_written = 0;  // of the shard's own
   uint64_t failed = 0, given_up = 0;
@@ -36,7 +36,7 @@ struct CheckpointCounters {
   double last_seconds = 0;
 };
 
-// Of a shard's log.
+// Counters of a shard's log.
 struct LogCounters {
   uint64_t events = 0;  // changes of the shard
   uint64_t syncs = 0;   // of many at once

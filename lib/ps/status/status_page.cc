@@ -3,7 +3,7 @@
 
 namespace ps {
 
-// What the server's tables say, put in as text, so that no name in a job can be taken for markup.
+// The server's figures are put in as text, so that no name in a job can be taken for markup.
 const char* const kStatusPage = R"html(<!DOCTYPE html>
 <html lang="en">
 <head>

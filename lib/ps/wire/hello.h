@@ -37,7 +37,7 @@ struct Hello {
   static const ObjectSpec<Hello>& spec();
 };
 
-// What a shard answers.
+// The answer of a shard.
 struct Welcome {
   int protocol = kProtocolVersion;
   std::string cpu;       // of the trainer that came first

@@ -1,9 +1,9 @@
-// What trainers and shards say to each other: the bodies of frames.
+// The messages of trainers and shards: the bodies of their frames.
 //
 // The grammar stands in ps-wire(5).  In short: requests name rows in parts, by keys or by a range of the
 // shard's own numbers; rows follow in the order of the parts, each part's padded with zeros to a multiple of
-// 64 bytes, so that floats lie where kernels want them.  What a trainer pushes has most often the parts of a
-// message that it pulled: it then gives that message's number, and the keys do not travel again.
+// 64 bytes, so that floats lie where kernels want them.  A push has most often the parts of a
+// message that the trainer pulled: it then gives that message's number, and the keys do not travel again.
 #ifndef PS_PS_WIRE_PROTOCOL_H_
 #define PS_PS_WIRE_PROTOCOL_H_
 
@@ -107,7 +107,7 @@ struct PushRequest : PushHeader {
   Buffer body;
   size_t parts_end = 0;  // in the body
 
-  // Of one of the parts, when the rows are f32.
+  // The rows of one of the parts, when they are f32.
   const float* floats(const RowSlice& part) const {
     return reinterpret_cast<const float*>(body.data() + rows_at[static_cast<size_t>(&part - parts.data())]);
   }
@@ -164,8 +164,8 @@ void encode_counted_part(uint32_t parameter, std::span<const uint64_t> keys, std
                          std::string& out);
 void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, bool exact, std::string& out);
 
-// `parts` are num_parts encoded ones, of a push none when header.pulled says which they are.  What push and
-// load return is padded: rows follow.
+// `parts` are num_parts encoded ones, of a push none when header.pulled says which they are.  Push and
+// load are padded: rows follow.
 std::string encode_pull(const PullHeader& header, uint32_t num_parts, std::string_view parts);
 std::string encode_push(const PushHeader& header, uint32_t num_parts, std::string_view parts);
 std::string encode_load(uint32_t num_parts, std::string_view parts);

@@ -24,7 +24,7 @@ struct RunStatus {
   uint64_t gathered = 0;      // gatherings that are complete
   bool was_given_up = false;  // the others went on without this rank until now
 
-  // Of the job's first shard, for the others.
+  // The job's first shard says these, for the others.
   bool going = false;     // some trainer has been welcomed by all shards
   bool recovers = false;  // the run began with what a checkpoint has, or anew, whatever there was before
   std::string checkpoint = {};  // the folder of that checkpoint; empty: there was none

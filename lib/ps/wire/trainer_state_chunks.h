@@ -1,5 +1,5 @@
-// What a trainer alone has, and the servers' checkpoints keep: in pieces, each of which says what it is, so
-// that any shard may keep any of them.  Used by RemoteStore and by shards, which look at no more than the
+// Trainer state chunks: state that a trainer alone has, and the servers' checkpoints keep.  Each chunk says what it is,
+// so that any shard may keep any of them.  Used by RemoteStore and by shards, which look at no more than the
 // first byte.
 #ifndef PS_PS_WIRE_TRAINER_STATE_CHUNKS_H_
 #define PS_PS_WIRE_TRAINER_STATE_CHUNKS_H_
@@ -12,7 +12,7 @@
 
 namespace ps {
 
-// The first byte of a piece.  On disk: never renumber.
+// The first byte of a chunk.  On disk: never renumber.
 enum class StateChunkKind : uint8_t {
   kErrors = 1,    // what rounding took from gradients: ResidualChunks
   kSchedule = 2,  // of a copy of the trainer's own: how far its schedule has come; LocalSgdChunks
@@ -23,13 +23,13 @@ enum class StateChunkKind : uint8_t {
 // As a shard holds them, and its checkpoints while they are written.
 using TrainerStateChunks = std::vector<std::shared_ptr<const std::string>>;
 
-// Whether trainers of another number get the piece too, all of them.
+// Returns true when trainers of another number get the chunk too, all of them.
 inline bool is_for_all(std::string_view piece) {
   return !piece.empty() && static_cast<StateChunkKind>(piece[0]) == StateChunkKind::kSchedule;
 }
 
-// What there is to tell.  The pieces are made one by one, of what then is there: nothing may change it until
-// the last has been made.
+// The chunks that there are to tell.  They are made one by one, of the state at that moment: nothing may change it
+// until the last has been made.
 class StateChunkSource {
  public:
   virtual ~StateChunkSource() = default;
@@ -37,7 +37,7 @@ class StateChunkSource {
   virtual std::string encode(size_t piece) const = 0;
 };
 
-// What a trainer has of its own beside what its RemoteStore has, as LocalSgdCopies.
+// State of a trainer beside that of its RemoteStore, as LocalSgdCopies.
 class TrainerState {
  public:
   virtual ~TrainerState() = default;
@@ -45,13 +45,13 @@ class TrainerState {
   // In pieces of about so many bytes.
   virtual std::unique_ptr<StateChunkSource> pieces(uint64_t most_bytes) const = 0;
 
-  // Takes up what was told, of whatever kinds there are, in any order; or what all trainers told, where their
-  // number was another, as far as that is for all.  `batches`: that servers know of the trainer.  Throw
-  // kCorrupt.
+  // Resumes from the chunks that the trainer told, of whatever kinds there are, in any order; or, where the number of
+  // trainers was another, from those of all trainers that are for all.  `batches`: that servers know of the trainer.
+  // Both throw kCorrupt.
   virtual void take(std::string_view piece) = 0;
   virtual void end_taking(uint64_t batches) = 0;
 
-  // Whether who goes on without it does not do what it would have done.
+  // Returns true when a process that goes on without this state would train otherwise than one with it.
   virtual bool matters() const = 0;
 };
 
