@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/current_error.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -53,7 +54,7 @@ class ShardThread {
 
   void start(const ServerPorts& ports) {
     server_.set_ports(ports);
-    thread_ = std::thread([this] { network_->loop().run(); });
+    thread_ = std::thread([this] { run(); });
   }
 
   // Ends the connections, then the thread; those that take longer are cut.
@@ -80,6 +81,16 @@ class ShardThread {
   }
 
  private:
+  // An error that no connection has taken ends the server, saying so.
+  void run() {
+    try {
+      network_->loop().run();
+    } catch (...) {
+      failure_ = current_error();
+      failed_ = true;
+    }
+  }
+
   void check_drained() {
     Loop& loop = network_->loop();
     const bool done = server_.num_connections() == 0 && !server_.writes_checkpoint();
@@ -165,13 +176,14 @@ ServerLeaseOptions lease_options(const Job& job, const ServeOptions& options, ui
 }
 
 std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, const ServedJob& job,
-                                                 uint64_t max_memory, ServerPorts& ports) {
+                                                 uint64_t max_memory, ServerPorts& ports, Log& log) {
   std::vector<std::unique_ptr<ShardThread>> shards;
   const int count = options.ports_num + options.ports_num_for_sparse;
   if (options.port + count > 65536) fail(Code::kUsage, "there are no ", count, " ports from ", options.port);
   ShardLimits limits = share_memory(max_memory, count);
   limits.spill = spill_settings(options, limits.tables->max_bytes());
-  const NetworkOptions network = {.local = options.local_sockets};
+  const NetworkOptions network = {.local = options.local_sockets,
+                                  .on_trouble = [&log](const std::string& text) { log.warning(text); }};
   for (int i = 0; i < count; ++i) {
     uint16_t port = options.port == 0 ? uint16_t{0} : static_cast<uint16_t>(options.port + i);
     shards.push_back(std::make_unique<ShardThread>(Address{options.host, port}, network, job, limits));
@@ -228,7 +240,7 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   served.checkpoints = checkpoint_settings(job, options, scratch ? scratch->path() : "", log);
   ServerPorts ports;
   std::optional<ServerLease> lease;  // outlives the shards
-  std::vector<std::unique_ptr<ShardThread>> shards = listen(options, served, max_memory, ports);
+  std::vector<std::unique_ptr<ShardThread>> shards = listen(options, served, max_memory, ports, log);
   lease.emplace(lease_options(job, options, static_cast<uint16_t>(ports.ports.front())), log);
   if (options.stop()) return;
   served.fence = lease->fence();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 namespace ps {
@@ -48,8 +49,8 @@ Connection::Connection(Loop& loop, std::unique_ptr<Stream> stream, BufferPool& p
       peer_(stream_->peer()),
       access_(stream_->access()),
       reader_(pool, [this](const FrameHeader& header) { return limit(header); }),
-      read_timer_(loop, [this] { read_frames(); }),
-      tick_timer_(loop, [this] { tick(); }),
+      read_timer_(loop, [this] { guarded([this] { read_frames(); }); }),
+      tick_timer_(loop, [this] { guarded([this] { tick(); }); }),
       close_timer_(loop, [this] {
         if (stream_) fail(Error(Code::kUnavailable, "closed"));
         close_timer_.stop();
@@ -62,12 +63,25 @@ Connection::Connection(Loop& loop, std::unique_ptr<Stream> stream, BufferPool& p
   tick_timer_.start_after(tick_interval_);
 }
 
+// Where there is no memory to go on, this connection ends, and not the loop with all others.
+template <class Body>
+void Connection::guarded(Body&& body) {
+  try {
+    body();
+  } catch (const std::bad_alloc&) {
+    reading_ = false;
+    fail(Error(Code::kUnavailable, "out of memory"));
+  }
+}
+
 // ---- reading
 
 void Connection::on_readable() {
-  if (closing_) return discard();
-  reader_.resume();
-  read_frames();
+  guarded([this] {
+    if (closing_) return discard();
+    reader_.resume();
+    read_frames();
+  });
 }
 
 void Connection::resume_reading() {
@@ -191,14 +205,16 @@ void Connection::flush() {
 }
 
 void Connection::on_writable() {
-  write_waits_ = false;
-  flush();
-  if (!stream_) return;
-  if (closing_) return end_writing();
-  if (drain_waits_ && writer_.queued_bytes() <= options_.max_queued_bytes / 2) {
-    drain_waits_ = false;
-    handler_.on_drained();
-  }
+  guarded([this] {
+    write_waits_ = false;
+    flush();
+    if (!stream_) return;
+    if (closing_) return end_writing();
+    if (drain_waits_ && writer_.queued_bytes() <= options_.max_queued_bytes / 2) {
+      drain_waits_ = false;
+      handler_.on_drained();
+    }
+  });
 }
 
 // ---- closing

@@ -101,6 +101,9 @@ class Connection final : private Stream::Events {
   void on_readable() override;
   void on_writable() override;
 
+  template <class Body>
+  void guarded(Body&& body);
+
   bool wants_frames() const { return open() && !paused_; }
   void read_frames();
   bool read_frame();

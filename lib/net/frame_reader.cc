@@ -66,9 +66,13 @@ ReadState FrameReader::accept_header() {
     }
   }
   if (!problem_) {
-    std::optional<Buffer> room = pool_.try_take(header_.body_bytes);
-    if (!room) return ReadState::kNoRoom;
-    body_ = std::move(*room);
+    try {
+      std::optional<Buffer> room = pool_.try_take(header_.body_bytes);
+      if (!room) return ReadState::kNoRoom;
+      body_ = std::move(*room);
+    } catch (const Error& error) {
+      problem_ = error;  // the system has no memory
+    }
   }
   has_body_ = true;
   received_ = 0;

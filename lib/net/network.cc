@@ -5,7 +5,7 @@
 namespace ps {
 
 std::unique_ptr<Transport> make_network(const NetworkOptions& options) {
-  return make_tcp_transport(options.local);
+  return make_tcp_transport(options.local, options.on_trouble);
 }
 
 }  // namespace ps

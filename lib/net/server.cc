@@ -1,24 +1,13 @@
 #include "net/server.h"
 
+#include <algorithm>
 #include <map>
-#include <new>
+
+#include "base/current_error.h"
 
 namespace ps {
 
 namespace {
-
-// The exception in flight, as an answer.
-Error current_error() {
-  try {
-    throw;
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::bad_alloc&) {
-    return Error(Code::kExhausted, "out of memory");
-  } catch (const std::exception& error) {
-    return Error(Code::kInternal, error.what());
-  }
-}
 
 std::shared_ptr<const Payload> error_payload(const Error& error) {
   return std::make_shared<Payload>(encode_error(error));
@@ -34,6 +23,8 @@ struct Server::State {
         pool(options.max_memory_bytes, std::move(on_room)) {}
 
   void accept(std::unique_ptr<Stream> stream);
+  bool evict_stranger();
+  Error too_many() const;
   void refuse(Stream& stream);
   void retry_starved();
 
@@ -74,6 +65,12 @@ class ServerPeer final : public Connection::Handler {
 
   Connection& connection() { return connection_; }
   void establish() { handshake_timer_.stop(); }
+  bool is_stranger() const { return handshake_timer_.started() && connection_.open(); }
+
+  void evict(const Error& reason) {
+    connection_.send_notice(reason);
+    connection_.fail(reason);
+  }
 
   void send_answer(const FrameHeader& request, uint32_t flags, std::shared_ptr<const Payload> payload) {
     if (request.request_id == 0) return;
@@ -150,18 +147,32 @@ class ServerPeer final : public Connection::Handler {
 };
 
 void Server::State::accept(std::unique_ptr<Stream> stream) {
-  if (peers.size() >= options.max_connections) return refuse(*stream);
+  if (peers.size() >= options.max_connections && !evict_stranger()) return refuse(*stream);
   auto peer = std::make_shared<ServerPeer>(*this, ++num_accepted, std::move(stream));
   peers.emplace(num_accepted, peer);
   peer->begin(peer);
+}
+
+Error Server::State::too_many() const {
+  return Error(Code::kUnavailable, cat("too many connections, at most ", options.max_connections));
+}
+
+// A handshake takes milliseconds: of many connections without one, the oldest is the least likely to be
+// honest.
+bool Server::State::evict_stranger() {
+  const auto oldest =
+      std::ranges::find_if(peers, [](const auto& peer) { return peer.second->is_stranger(); });
+  if (oldest == peers.end()) return false;
+  ++counters.connections_refused;
+  oldest->second->evict(too_many());
+  return true;
 }
 
 // Says so as far as that needs no waiting: a flood must not cost memory.
 void Server::State::refuse(Stream& stream) {
   ++counters.connections_refused;
   FrameWriter writer;
-  Error reason(Code::kUnavailable, cat("too many connections, at most ", options.max_connections));
-  writer.add({.type = kFrameNotice, .flags = kFlagError}, error_payload(reason));
+  writer.add({.type = kFrameNotice, .flags = kFlagError}, error_payload(too_many()));
   writer.flush(stream);
   stream.shutdown_write();
 }

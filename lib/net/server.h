@@ -22,9 +22,11 @@ namespace ps {
 class ServerPeer;
 
 struct ServerOptions {
+  // Beyond this many connections the oldest of those whose session is not established makes room; without one
+  // the new one is refused.
   size_t max_connections = 1024;
-  // Bodies of requests, those being received included, have so many bytes until their buffers are released; reading
-  // pauses when they are used up.  A body of more than this is refused.
+  // Bodies of requests, those being received included, have so many bytes until their buffers are released;
+  // reading pauses when they are used up.  A body of more than this is refused.
   uint64_t max_memory_bytes = uint64_t{1} << 30;
   // While so many requests of a connection are not answered, it is not read.
   size_t max_unanswered = 1024;
@@ -89,9 +91,9 @@ class Session {
   // How long the body of a request of this type may be; nothing when the type is not known.
   virtual std::optional<uint64_t> max_body_bytes(uint16_t type) = 0;
 
-  // An exception of it is the answer, when `responder` has been left in place.  A request of id 0 needs none.  The
-  // body counts against the server's memory until it is released: do not keep it for longer than it is used,
-  // and never while waiting for another request.
+  // An exception of it is the answer, when `responder` has been left in place.  A request of id 0 needs none.
+  // The body counts against the server's memory until it is released: do not keep it for longer than it is
+  // used, and never while waiting for another request.
   virtual void on_request(Frame frame, Responder& responder) = 0;
 
   virtual void on_closed(const Error& reason) { (void)reason; }

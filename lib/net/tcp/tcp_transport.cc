@@ -79,8 +79,9 @@ class Accepting {
   using Socket = typename Protocol::socket;
   using OnSocket = std::function<void(Socket)>;
 
-  Accepting(TcpLoop& loop, OnSocket on_socket)
-      : acceptor_(std::make_shared<Acceptor>(loop.context())),
+  Accepting(TcpLoop& loop, const OnTrouble& on_trouble, OnSocket on_socket)
+      : on_trouble_(on_trouble),
+        acceptor_(std::make_shared<Acceptor>(loop.context())),
         on_socket_(std::move(on_socket)),
         retry_(loop, [this] { accept(); }) {}
   ~Accepting() {
@@ -97,10 +98,14 @@ class Accepting {
     acceptor_->async_accept([this, acceptor = acceptor_](error_code error, Socket socket) {
       if (!acceptor->is_open()) return;
       if (!error) {
+        troubled_ = false;
         accept();
         return on_socket_(std::move(socket));
       }
       if (error == asio::error::connection_aborted) return accept();
+      if (on_trouble_ && !std::exchange(troubled_, true)) {
+        on_trouble_(cat("no connection can be accepted: ", io_error_text(error.value())));
+      }
       retry_.start_after(kRetry);
     });
   }
@@ -109,6 +114,8 @@ class Accepting {
   static constexpr Duration kRetry =
       std::chrono::milliseconds(50);  // when the process has no descriptors left
 
+  const OnTrouble on_trouble_;
+  bool troubled_ = false;  // the last connection could not be accepted
   std::shared_ptr<Acceptor> acceptor_;
   OnSocket on_socket_;
   Timer retry_;
@@ -116,14 +123,15 @@ class Accepting {
 
 class TcpListener final : public Listener {
  public:
-  TcpListener(TcpLoop& loop, const Address& address, bool local, Transport::OnAccept on_accept)
+  TcpListener(TcpLoop& loop, const Address& address, bool local, const OnTrouble& on_trouble,
+              Transport::OnAccept on_accept)
       : on_accept_(std::move(on_accept)),
-        ports_(loop,
+        ports_(loop, on_trouble,
                [this, &loop](tcp::socket socket) {
                  std::string peer = peer_of(socket);
                  on_accept_(make_socket_stream(loop, std::move(socket), std::move(peer)));
                }),
-        local_(loop, [this, &loop](LocalProtocol::socket socket) {
+        local_(loop, on_trouble, [this, &loop](LocalProtocol::socket socket) {
           std::string peer = cat("process ", peer_process(socket.native_handle()), " of this machine");
           on_accept_(make_socket_stream(loop, std::move(socket), std::move(peer)));
         }) {
@@ -254,12 +262,12 @@ class TcpAttempt final : public ConnectAttempt {
 
 class TcpTransport final : public Transport {
  public:
-  explicit TcpTransport(bool local) : local_(local) {}
+  TcpTransport(bool local, OnTrouble on_trouble) : local_(local), on_trouble_(std::move(on_trouble)) {}
 
   Loop& loop() override { return loop_; }
 
   std::unique_ptr<Listener> listen(const Address& address, OnAccept on_accept) override {
-    return std::make_unique<TcpListener>(loop_, address, local_, std::move(on_accept));
+    return std::make_unique<TcpListener>(loop_, address, local_, on_trouble_, std::move(on_accept));
   }
 
   std::unique_ptr<ConnectAttempt> connect(const Address& address, Duration timeout,
@@ -270,12 +278,17 @@ class TcpTransport final : public Transport {
  private:
   TcpLoop loop_;
   const bool local_;
+  const OnTrouble on_trouble_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> make_tcp_transport(bool local) {
-  return std::make_unique<TcpTransport>(local);
+std::unique_ptr<Transport> make_tcp_transport(bool local, OnTrouble on_trouble) {
+  try {
+    return std::make_unique<TcpTransport>(local, std::move(on_trouble));
+  } catch (const boost::system::system_error& error) {
+    fail_errno(Code::kUnavailable, "cannot make", "an event loop", error.code().value());
+  }
 }
 
 }  // namespace ps

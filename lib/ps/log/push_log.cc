@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/current_error.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "ps/log/push_log_reader.h"
@@ -165,8 +166,8 @@ void PushLog::commit() {
     std::optional<Error> error;
     try {
       bytes = files_->write(*work);
-    } catch (const Error& e) {
-      error = e;
+    } catch (...) {
+      error = current_error();
     }
     loop_.post([link, position, bytes, error] {
       if (link->log != nullptr) link->log->committed(position, bytes, error);
@@ -194,7 +195,7 @@ void PushLog::prune() {
   writer_.add(0, [this] {
     try {
       files_->prune();
-    } catch (const Error&) {
+    } catch (...) {
       return;
     }
   });

@@ -1,5 +1,9 @@
 #include "net/server.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
 #include <thread>
 
 #include "net_test.h"
@@ -119,6 +123,73 @@ TEST_P(ServerTest, OneConnectionTooManyIsToldSo) {
   EXPECT_EQ(text_of(third.call(kEcho, Payload(std::string("in")), 20s)), "in")
       << "as soon as another one has gone";
   EXPECT_GE(server_->counters().connections_refused, 1u);
+}
+
+TEST_P(ServerTest, OneThatHasNotSaidHelloMakesRoomAndThoseThatHaveStay) {
+  options_.max_connections = 2;
+  serve([this](SessionLink link) { return std::make_unique<TestSession>(service_, link); });
+  Channel& first = channel();
+  first.call(kHello, Payload(), 20s);
+  channel_options_.give_up_after = Duration(0);
+  channel().connect();
+  run_until([this] { return server_->num_connections() == 2; });
+  Channel& second = channel();
+  second.call(kHello, Payload(), 20s);
+  run_until([this] { return service_.closed.size() == 1; });
+  EXPECT_EQ(service_.closed[0], "too many connections, at most 2");
+  EXPECT_EQ(server_->counters().connections_refused, 1u);
+  EXPECT_THROW(channel().call(kHello, Payload(), 20s), Error) << "now all are established";
+  for (Channel* each : {&first, &second}) {
+    EXPECT_EQ(text_of(each->call(kEcho, Payload(std::string("x")), 20s)), "x");
+    EXPECT_EQ(each->counters().connections_opened, 1u);
+  }
+}
+
+// Lets this process have no more than `bytes` of address space beyond what it has.
+class AddressSpaceLimit {
+ public:
+  explicit AddressSpaceLimit(uint64_t bytes) {
+    getrlimit(RLIMIT_AS, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = used_bytes() + bytes;
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  ~AddressSpaceLimit() { setrlimit(RLIMIT_AS, &before_); }
+
+  static uint64_t used_bytes() {
+    uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  }
+
+ private:
+  rlimit before_{};
+};
+
+// Sanitizers end a process without memory, and have most of the address space: there is nothing to be seen there.
+TEST(ServerWithoutMemory, RefusesAFrameForWhichThereIsNoneAndGoesOn) {
+  if (AddressSpaceLimit::used_bytes() > uint64_t{1} << 40) return;
+  TcpWorld world(/*local=*/false);
+  TestService service;
+  Server server(world.server(), world.any_port(), ServerOptions(), service.factory());
+  BufferPool pool;
+  Channel asking(world.client(), pool, server.address(), {});
+  asking.call(kEcho, Payload(std::string("x")), 20s);
+  Payload large(pattern(64 << 20));
+  std::optional<Error> refused;
+  {
+    AddressSpaceLimit limit(16 << 20);
+    try {
+      asking.call(kEcho, std::move(large), 20s);
+    } catch (const Error& error) {
+      refused = error;
+    }
+  }
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code(), Code::kExhausted);
+  EXPECT_THAT(refused->message(), testing::HasSubstr("no memory for 64.0 MiB of a frame"));
+  EXPECT_EQ(text_of(asking.call(kEcho, Payload(std::string("y")), 20s)), "y");
+  EXPECT_EQ(server.counters().connections_opened, 1u);
 }
 
 TEST_P(ServerTest, BodiesInUseAreBoundedAndReadingGoesOnWhenTheyAreReleased) {
