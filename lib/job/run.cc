@@ -84,6 +84,7 @@ class Run {
   void start_checkpoints(Json& result);
   bool was_finished() const;
   bool train_passes(Json& result);
+  bool train_or_leave(Json& result);
   void end_finished();
   void save_interrupted(int pass, int64_t batches);
   void report_rows(Json& pass);
@@ -234,7 +235,7 @@ bool Run::train() {
   trainer_->on_pass_end([this] { saves_->finish(); });
   const RunPosition position = strategy().run().position();
   if (position.resumed && leads()) saves_->take_up(position.pass - 1);
-  bool finished = train_passes(result);
+  const bool finished = train_or_leave(result);
   saves_->finish();
   const Json counters = strategy().counters();
   if (const int64_t dropped = counters.value("pushes_dropped", int64_t{0}); dropped > 0) {
@@ -246,7 +247,21 @@ bool Run::train() {
   print_result(std::move(result));
   saves_->check();
   if (checkpoints_) checkpoints_->check();
+  if (!finished) strategy().run().leave_run();
   return finished;
+}
+
+// A process that fails ends for good: the other trainers hear of it, unless all are to go back to a
+// checkpoint.
+bool Run::train_or_leave(Json& result) {
+  try {
+    return train_passes(result);
+  } catch (const StateLost&) {
+    throw;
+  } catch (const Error&) {
+    strategy().run().leave_run();
+    throw;
+  }
 }
 
 bool Run::was_finished() const {

@@ -24,8 +24,8 @@ struct RegisteredServer {
   int64_t generation = 0;
 };
 
-// Returns the servers of a job, by their numbers.  Throws as EtcdClient does, and kData for entries that no server
-// has put there.
+// Returns the servers of a job, by their numbers.  Throws as EtcdClient does, and kData for entries that no
+// server has put there.
 std::vector<RegisteredServer> registered_servers(EtcdClient& client);
 
 struct RegistrationOptions {

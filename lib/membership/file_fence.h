@@ -3,8 +3,8 @@
 // The server with number 0 of the job has DIR/servers/server-0.generation-7, a file that it keeps locked and
 // touches every few seconds.  Its successor makes that of generation 8: at once, when the lock is gone with
 // its process; or when a locked file was not touched for the length of the lease, as of a process that was
-// stopped, or of a machine that cannot be reached.  A server that finds a higher generation than its own is fenced.
-// A second server, finding a file that is touched, is fenced too: the first one lives.
+// stopped, or of a machine that cannot be reached.  A server that finds a higher generation than its own is
+// fenced.  A second server, finding a file that is touched, is fenced too: the first one lives.
 //
 // Time is told by each process's own clock alone: a server answers for half a lease after it has last looked
 // at the folder, a newcomer waits for a whole one after it has first seen the last sign of life.

@@ -50,8 +50,8 @@ class Buffer {
   std::shared_ptr<Home> home_;
 };
 
-// The budget that the connections of a shard share.  Buffers in use and those that are kept for reuse have together
-// at most `max_bytes`, as far as try_take goes.  Any thread.
+// The budget that the connections of a shard share.  Buffers in use and those that are kept for reuse have
+// together at most `max_bytes`, as far as try_take goes.  Any thread.
 class BufferPool {
  public:
   // `on_room` is called when something came back after a try_take had been refused, on the thread that gave

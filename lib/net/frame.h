@@ -66,7 +66,8 @@ enum class HeaderFault { kNone, kMagic, kChecksum, kLength, kVersion, kFlags };
 // Fills `header` when the fault is none, kVersion or kFlags.
 HeaderFault decode_header(std::span<const char, kFrameHeaderBytes> bytes, FrameHeader& header);
 
-// Returns true when `bytes`, up to a header's, can be the beginning of one: tells a stranger by the first byte.
+// Returns true when `bytes`, up to a header's, can be the beginning of one: tells a stranger by the first
+// byte.
 bool begins_header(std::span<const char> bytes);
 
 // The body of a frame to be sent: `head`, then `parts` one after the other.  Sent from where it lies.

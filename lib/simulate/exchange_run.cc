@@ -38,7 +38,7 @@ struct SimulatedMessage {
 
 // Many senders to many receivers, each pair once for each port.  A sender's messages go round the receivers,
 // beginning at one of its own, so that they do not all meet at the first; a receiver takes them as they
-// arrive. Calls take(receiver, port, time) for each message.
+// arrive.  Calls take(receiver, port, time) for each message.
 template <class Ready, class Take>
 void cross(const MessageTimes& message, size_t senders, size_t receivers, size_t ports, const Ready& ready,
            const Take& take) {

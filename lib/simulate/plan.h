@@ -70,8 +70,8 @@ inline constexpr double kWorthwhileGain = 0.1;
 // Throws kUsage when the model has no dense weights: there is nothing to plan.
 Plan make_plan(const PlanRequest& request);
 
-// The bytes that are exchanged each step.  DGC packs weights in tensors of more than one dimension, 6 bytes each of
-// those it sends, and sends others whole: Lin et al., ICLR 2018.
+// The bytes that are exchanged each step.  DGC packs weights in tensors of more than one dimension, 6 bytes
+// each of those it sends, and sends others whole: Lin et al., ICLR 2018.
 StepBytes payload_of(const std::vector<LayerSize>& layers, double density);
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// RunControl: the run of a job, as one of its trainers takes part in it: where the trainer begins, who saves, how
-// the run ends, and the checkpoints of its servers.  Used by run_job and RunSaves.
+// RunControl: the run of a job, as one of its trainers takes part in it: where the trainer begins, who saves,
+// how the run ends, and the checkpoints of its servers.  Used by run_job and RunSaves.
 #ifndef PS_STORE_RUN_CONTROL_H_
 #define PS_STORE_RUN_CONTROL_H_
 
@@ -80,6 +80,10 @@ class RunControl {
   // This trainer has done all that it has to do.  Where runs may go back to a checkpoint it waits for the
   // others.
   virtual void end_run() = 0;
+
+  // This process ends before its run does, so that the other trainers need not wait for it.  Throws nothing,
+  // and takes half a second at most.
+  virtual void leave_run() = 0;
 };
 
 // The run of a process alone, which has its own checkpoints and saves its own models.
@@ -92,6 +96,7 @@ class LocalRun final : public RunControl {
   Saver elect_saver(SaveStage, const std::string&) override { return {.elected = true, .rank = 0}; }
   ServerCheckpoints* checkpoints() override { return nullptr; }
   void end_run() override {}
+  void leave_run() override {}
 };
 
 }  // namespace ps

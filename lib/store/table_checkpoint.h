@@ -1,5 +1,5 @@
-// Tables and optimizers to and from checkpoints.  Used by ParameterTables, by shards and by those who look into
-// checkpoints.
+// Tables and optimizers to and from checkpoints.  Used by ParameterTables, by shards and by those who look
+// into checkpoints.
 #ifndef PS_STORE_TABLE_CHECKPOINT_H_
 #define PS_STORE_TABLE_CHECKPOINT_H_
 

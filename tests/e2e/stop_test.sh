@@ -94,6 +94,32 @@ for checkpoints in "" "--checkpoint-dir ckpt --set checkpoint.steps=20"; do
     compgen -G 'any/pass-*-batch-*/model.safetensors' >/dev/null || fail "no model: $(tail -n 5 any.0.err)"
   done
 done
+
+echo "one alone is told: the other hears of it at once, says so, and ends"
+serve
+for rank in 0 1; do train $rank alone train.txt --passes 1000 --set data.batch_size=20; done
+await alone.1.err "Batch=37 "
+begin=$SECONDS
+kill -TERM "${trainers[0]}"
+for expected in 0:143 1:4; do
+  status=0
+  wait "${trainers[${expected%:*}]}" || status=$?
+  [[ $status == "${expected#*:}" ]] || fail "trainer ${expected%:*} ended with $status: $(tail -n 5 alone.*.err)"
+done
+((SECONDS - begin < 20)) || fail "it took $((SECONDS - begin)) s"
+grep -q "trainer 0 of 2 was ended before the run was done, at step" alone.1.err || fail "$(tail -n 5 alone.1.err)"
+trainers=()
+end_server
+
+echo "a trainer that does not come is mentioned within seconds"
+serve
+train 0 lonely train.txt
+begin=$SECONDS
+await lonely.0.err "trainer 1 of 2 is not there"
+((SECONDS - begin < 20)) || fail "it took $((SECONDS - begin)) s"
+kill -TERM "${trainers[0]}"
+wait "${trainers[0]}" || true
+trainers=()
 end_server
 
 echo "there is no server"

@@ -236,6 +236,74 @@ TEST(ShardCluster, ATrainerThatNeverComesIsNamed) {
   EXPECT_GE(cluster.network().now(), 20s);
 }
 
+TEST(ShardCluster, ATrainerThatIsMissingIsMentionedWithinSeconds) {
+  SyntheticJob job;
+  job.steps = {{3}, {3}, {3}};
+  ShardCluster cluster(job, {2, 1, 0});
+  std::vector<std::pair<Time, std::string>> said;
+  cluster.on_waiting = [&](const std::string& text) { said.emplace_back(cluster.network().now(), text); };
+  cluster.start_trainer(0);
+  cluster.network().at(20s, [&] { cluster.start_trainer(1); });
+  cluster.network().at(50s, [&] { cluster.start_trainer(2); });
+  cluster.network().run_for(51s);
+  cluster.run();
+  ASSERT_GE(said.size(), 3u);
+  EXPECT_LE(said[0].first, 4s);
+  EXPECT_EQ(said[0].second, "trainer 1, 2 of 3 is not there");
+  EXPECT_EQ(said.back().second, "trainer 2 of 3 is not there");
+  EXPECT_LE(said.size(), 12u) << "it is not repeated all the time";
+}
+
+// Both trainers come; then one is ended by its user.
+class LeavingTrainer : public testing::Test {
+ protected:
+  LeavingTrainer() { job_.steps = {{50}, {50}}; }
+  void run(ShardCluster& cluster) {
+    cluster.spawn(0, [&](RemoteStore& store) {
+      store.group().barrier();
+      store.run().leave_run();
+    });
+    cluster.start_trainer(1);
+    cluster.run();
+  }
+  SyntheticJob job_;
+};
+
+TEST_F(LeavingTrainer, EndsTheOthersAtOnceWithTheReason) {
+  ShardCluster cluster(job_, {2, 1, 0});
+  try {
+    run(cluster);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnavailable);
+    EXPECT_THAT(error.message(), HasSubstr("trainer 0 of 2 was ended before the run was done, at step 0"));
+  }
+  EXPECT_LT(cluster.network().now(), 4s);
+}
+
+TEST_F(LeavingTrainer, LetsTheOthersGoOnAtOnceWhereTheJobSaysSo) {
+  job_.on_loss.go_on = true;
+  ShardCluster cluster(job_, {2, 1, 0});
+  run(cluster);
+  EXPECT_LT(cluster.network().now(), 5s);
+  EXPECT_EQ(cluster.shards()[0]->shard()->counters().trainers_given_up, 1u);
+  EXPECT_GE(cluster.shards()[0]->shard()->counters().steps, 50u);
+}
+
+TEST_F(LeavingTrainer, HoldsNobodyUpWhenAnotherProcessTakesItsRankSoon) {
+  ShardCluster cluster(job_, {2, 1, 0});
+  const std::vector<float> calm = ShardCluster(job_, {2, 1, 0}).train();
+  cluster.spawn(0, [&](RemoteStore& store) {
+    store.group().barrier();
+    store.run().leave_run();
+  });
+  cluster.start_trainer(1);
+  cluster.network().at(500ms, [&] { cluster.start_trainer(0); });
+  cluster.network().run_for(600ms);
+  cluster.run();
+  expect_same_bits(calm, cluster.weights());
+}
+
 TEST(ShardCluster, TheNextRunGoesOnFromTheWeightsOfTheLast) {
   SyntheticJob job;
   job.steps = {{4}};

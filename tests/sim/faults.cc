@@ -52,9 +52,7 @@ struct Plan : ClusterSize {
 class FaultyCluster {
  public:
   FaultyCluster(const Plan& plan, uint64_t seed)
-      : plan_(plan),
-        cluster_(plan.job, plan, seed),
-        random_(seed, 77) {
+      : plan_(plan), cluster_(plan.job, plan, seed), random_(seed, 77) {
     cluster_.network().set_default_link(kLink);
     for (int rank = 0; rank < plan.job.trainers(); ++rank) {
       hosts_.push_back(&cluster_.network().host(cat("trainer", rank)));

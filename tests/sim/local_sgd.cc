@@ -22,8 +22,8 @@ SyntheticJob geo_job(Json optimizer) {
 // A cluster whose servers add.
 class GeoCluster {
  public:
-  GeoCluster(const SyntheticJob& job, const LocalSgdOptions& options, int servers, int ports, int sparse_ports,
-             uint64_t seed = 1)
+  GeoCluster(const SyntheticJob& job, const LocalSgdOptions& options, int servers, int ports,
+             int sparse_ports, uint64_t seed = 1)
       : job_(job), options_(options), cluster_(job, {servers, ports, sparse_ports}, seed) {
     cluster_.served().optimizers = addition_plan();
     cluster_.served().parameters = [this](const DataSchema&) { return without_tuning(specs_); };

@@ -117,7 +117,7 @@ TEST_F(Strangers, RequestsWithoutAHelloAreAnsweredWithAnError) {
 }
 
 TEST_F(Strangers, AFloodOfConnectionsIsRefusedAndTrainersComeThrough) {
-  for (int i = 0; i < 1500; ++i) come("");
+  for (int i = 0; i < 2500; ++i) come("");
   train();
   EXPECT_GT(sum(&NetCounters::connections_refused), 400u * 4);
 }

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "net/shaped_transport.h"
 #include "net/network.h"
+#include "net/shaped_transport.h"
 #include "ps/client/shard_links.h"
 #include "ps/server/shard_server.h"
 

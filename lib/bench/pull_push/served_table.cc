@@ -32,8 +32,8 @@ ServedTable::ServedTable(const ServedTableSettings& settings) : specs_{table_spe
   job_.checkpoints.directory = settings.checkpoints;
   local_ = std::make_unique<LocalStore>(specs_, job_.optimizers, UINT64_MAX, device_);
   shards_ = std::make_unique<ServedShards>(job_, settings.ports, settings.link, settings.local);
-  store_ = std::make_unique<RemoteStore>(*network_, shards_->remote_options({}), job_.consistency,
-                                         specs_, RowTypes{.pull = settings.type, .push = settings.type});
+  store_ = std::make_unique<RemoteStore>(*network_, shards_->remote_options({}), job_.consistency, specs_,
+                                         RowTypes{.pull = settings.type, .push = settings.type});
   fill(settings.rows);
 }
 

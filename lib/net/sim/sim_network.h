@@ -1,9 +1,10 @@
 // Hosts, links and time that exist only here: whole clusters in one process, with faults, the same again for
 // the same seed.  Used by tests, and by whoever asks what a cluster of some size would do.
 //
-// A SimNetwork runs the events of a SimTimeline one at a time, in the order of their simulated time.  The program
-// under test is not changed: it sees a Loop and a Transport.  Code that blocks (a trainer in Loop::run_until) is run
-// as a process: it has a thread, but only one thread of all ever runs, and where it blocks the others go on.
+// A SimNetwork runs the events of a SimTimeline one at a time, in the order of their simulated time.  The
+// program under test is not changed: it sees a Loop and a Transport.  Code that blocks (a trainer in
+// Loop::run_until) is run as a process: it has a thread, but only one thread of all ever runs, and where it
+// blocks the others go on.
 //
 // One owner thread, apart from the processes' own.
 #ifndef PS_NET_SIM_SIM_NETWORK_H_

@@ -1,6 +1,7 @@
 #include "ps/client/remote_run.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "base/error.h"
 #include "membership/save_lease.h"
@@ -93,6 +94,19 @@ void RemoteRun::end_run() {
     links_.request(s, Message::kEndRun, Payload(), [&waiting](const Frame&) { --waiting; });
   }
   links_.wait([&] { return waiting == 0; });
+}
+
+void RemoteRun::leave_run() {
+  constexpr double kLongest = 0.5;
+  const auto waiting = std::make_shared<size_t>(links_.size());
+  try {
+    for (size_t s = 0; s < links_.size(); ++s) {
+      links_.request(s, Message::kLeaveRun, Payload(), [waiting](const Frame&) { --*waiting; });
+    }
+    links_.wait([&] { return *waiting == 0; }, kLongest);
+  } catch (const Error&) {
+    return;  // the servers are gone: they find out by themselves
+  }
 }
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// RemoteRun: a trainer's part in the run of its job's servers: where it begins, who saves, how it ends.  Used by
-// RemoteStore.
+// RemoteRun: a trainer's part in the run of its job's servers: where it begins, who saves, how it ends.  Used
+// by RemoteStore.
 #ifndef PS_PS_CLIENT_REMOTE_RUN_H_
 #define PS_PS_CLIENT_REMOTE_RUN_H_
 
@@ -34,6 +34,7 @@ class RemoteRun final : public RunControl {
   Saver elect_saver(SaveStage stage, const std::string& name) override;
   ServerCheckpoints* checkpoints() override { return &checkpoints_; }
   void end_run() override;
+  void leave_run() override;
 
   // For a store whose pushes are not one a batch: the position, in batches.
   void set_position(const RunPosition& position) { position_ = position; }

@@ -127,6 +127,8 @@ void ShardLinks::request(size_t shard, Message type, Payload payload, std::funct
     try {
       on_answer(answer.take());
     } catch (const Error& error) {
+      // Who is to end itself does not fail for others that have ended.
+      if (error.code() == Code::kFenced && stopping_seconds() > 0) return;
       if (!error_) error_ = error;
     }
   };
@@ -138,23 +140,45 @@ void ShardLinks::wait(const std::function<bool()>& done, double seconds) {
   wait_until(done, add_time(transport_.loop().now(), seconds_duration(seconds)));
 }
 
-// Trainers of one job are told to end at about the same time.  Messages that are on their way when the first of
-// them is come to all: the same step is then the last of all of them.
+// Trainers of one job are told to end at about the same time.  Messages that are on their way when the first
+// of them is come to all: the same step is then the last of all of them.
 void ShardLinks::wait_for_others(const std::function<bool()>& done) {
   constexpr double kAskStop = 0.1, kLonger = 0.5;
-  if (!options_.stop) return wait(done);
+  const Time begin = transport_.loop().now();
+  Duration ask_after = std::chrono::seconds(3);
   bool came = false;
   for (;;) {
     wait([&] { return came = done(); }, kAskStop);
     if (came) return;
     if (stopping_seconds() >= kLonger) throw WaitStopped();
+    if (transport_.loop().now() - begin < ask_after) continue;
+    ask_after *= 3;
+    ask_absent();
   }
+}
+
+// The first shard knows who has no connection.  Without an answer nothing is said.
+void ShardLinks::ask_absent() {
+  if (links_.empty() || !links_[0]->welcome || !options_.on_waiting) return;
+  links_[0]->channel->request(
+      static_cast<uint16_t>(Message::kAbsent), Payload(), kNever, [this](Answer answer) {
+        try {
+          const Frame frame = answer.take();
+          std::vector<std::string> ranks;
+          for (int rank : decode_ranks(frame.body.bytes())) ranks.push_back(std::to_string(rank));
+          if (ranks.empty()) return;
+          options_.on_waiting(
+              cat("trainer ", join(ranks, ", "), " of ", options_.hello.trainers, " is not there"));
+        } catch (const Error&) {
+          return;
+        }
+      });
 }
 
 double ShardLinks::stopping_seconds() {
   if (!options_.stop || !options_.stop()) return 0;
   if (!stopping_since_) stopping_since_ = monotonic_seconds();
-  return monotonic_seconds() - *stopping_since_;
+  return std::max(monotonic_seconds() - *stopping_since_, 1e-9);
 }
 
 // Messages are received in here: the thread waits while it has no processor.

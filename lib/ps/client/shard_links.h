@@ -77,8 +77,8 @@ class ShardLinks {
   void wait(const std::function<bool()>& done) { wait_until(done, kNever); }
   void wait(const std::function<bool()>& done, double seconds);
 
-  // As the first, for what depends on other processes: throws WaitStopped a short while after this one was
-  // told to end.
+  // As the first, for answers that depend on other processes: says after some seconds which trainers are not
+  // there, and throws WaitStopped a short while after this one was told to end.
   void wait_for_others(const std::function<bool()>& done);
 
   // Seconds that wait() did nothing but wait.
@@ -95,6 +95,7 @@ class ShardLinks {
   ChannelOptions channel_options();
   void waits(const std::string& why);
   double stopping_seconds();
+  void ask_absent();
   void wait_until(const std::function<bool()>& done, Time deadline);
   void connect(size_t shard);
   void greet(size_t first, size_t last);

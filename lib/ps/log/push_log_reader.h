@@ -12,8 +12,8 @@
 
 namespace ps {
 
-// Reads the log in a folder.  All throw kCorrupt "file: offset 123: …" when bytes that were synced cannot be read;
-// bytes that a crash has left behind those are passed over.
+// Reads the log in a folder.  All throw kCorrupt "file: offset 123: …" when bytes that were synced cannot be
+// read; bytes that a crash has left behind those are passed over.
 class PushLogReader {
  public:
   // The log that leads on from the checkpoint, or, without one, from the beginning.  Nothing when there is

@@ -8,6 +8,18 @@
 
 namespace ps {
 
+namespace {
+
+// An answer that is not copied for each of those who get it.
+Payload payload_of(const std::shared_ptr<const std::string>& answer) {
+  Payload payload;
+  payload.parts.push_back({answer->data(), answer->size()});
+  payload.keep = answer;
+  return payload;
+}
+
+}  // namespace
+
 void Gathering::restart(uint64_t number) {
   *this = {};
   number_ = number;
@@ -16,10 +28,10 @@ void Gathering::restart(uint64_t number) {
 bool Gathering::answer_former(uint64_t number, ReplyPtr& reply) const {
   if (number == number_) return false;
   const uint64_t behind = number_ - number;
-  if ((behind != 1 && behind != 2) || answers_[behind - 1].empty()) {
+  if ((behind != 1 && behind != 2) || answers_[behind - 1] == nullptr) {
     fail(Code::kData, "gather: number ", number, ", expected ", number_);
   }
-  reply->answer(Payload(answers_[behind - 1]));
+  reply->answer(payload_of(answers_[behind - 1]));
   reply.reset();
   return true;
 }
@@ -35,8 +47,10 @@ void Gathering::finish(size_t num_trainers) {
   given_.clear();
   ++number_;
   answers_[1] = std::move(answers_[0]);
-  answers_[0] = encode_gathered(all);
-  for (ReplyPtr& reply : std::exchange(replies_, {})) reply->answer(Payload(answers_[0]));
+  answers_held_[1] = std::move(answers_held_[0]);
+  answers_[0] = std::make_shared<const std::string>(encode_gathered(all));
+  answers_held_[0] = std::exchange(held_, {});
+  for (ReplyPtr& reply : std::exchange(replies_, {})) reply->answer(payload_of(answers_[0]));
 }
 
 void Gathering::take_replies(std::vector<ReplyPtr>& out) {
@@ -46,7 +60,7 @@ void Gathering::take_replies(std::vector<ReplyPtr>& out) {
 // gathering := number:u64 last:text before:text given:u32 (rank:u32 text)[given]
 void Gathering::save(std::string& out) const {
   put(out, number_);
-  for (const std::string& answer : answers_) put_text(out, answer);
+  for (const auto& answer : answers_) put_text(out, answer != nullptr ? *answer : "");
   put(out, static_cast<uint32_t>(given_.size()));
   for (const auto& [rank, given] : given_) {
     put(out, static_cast<uint32_t>(rank));
@@ -56,7 +70,10 @@ void Gathering::save(std::string& out) const {
 
 void Gathering::load(ByteReader& in) {
   restart(in.get<uint64_t>());
-  for (std::string& answer : answers_) answer = take_text(in);
+  for (auto& answer : answers_) {
+    const std::string_view text = take_text(in);
+    if (!text.empty()) answer = std::make_shared<const std::string>(text);
+  }
   for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
     const int rank = static_cast<int>(in.get<uint32_t>());
     given_[rank] = take_text(in);

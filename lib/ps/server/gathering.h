@@ -5,18 +5,20 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
+#include "ps/server/held_memory.h"
 #include "ps/server/reply.h"
 
 namespace ps {
 
 // Gatherings follow each other and are numbered.  The answers of the last two are kept: an answer may be lost
-// on its way, and a process that takes a rank over when all others have ended the run ends its last pass again.
-// One owner thread.
+// on its way, and a process that takes a rank over when all others have ended the run ends its last pass
+// again.  One owner thread.
 class Gathering {
  public:
   uint64_t number() const { return number_; }  // of the present gathering
@@ -33,7 +35,10 @@ class Gathering {
   bool is_empty() const { return given_.empty(); }
 
   // A process that takes a rank over has seen less than the one before it: the first that is given stays.
-  void give(int rank, std::string bytes) { given_.try_emplace(rank, std::move(bytes)); }
+  // `held` is of the bytes, and goes when the answers of this gathering do.
+  void give(int rank, std::string bytes, HeldBytes held) {
+    if (given_.try_emplace(rank, std::move(bytes)).second) held_.push_back(std::move(held));
+  }
   void add_reply(ReplyPtr reply) { replies_.push_back(std::move(reply)); }
 
   // Answers all with what the ranks below `num_trainers` gave, and begins the next gathering.
@@ -49,9 +54,13 @@ class Gathering {
 
  private:
   uint64_t number_ = 0;
-  std::map<int, std::string> given_;    // by rank
-  std::vector<ReplyPtr> replies_;       // of all that have given, more than one of a trainer that asked again
-  std::array<std::string, 2> answers_;  // of the last two gatherings, the newest first; empty: there was none
+  std::map<int, std::string> given_;  // by rank
+  std::vector<ReplyPtr> replies_;     // of all that have given, more than one of a trainer that asked again
+  std::vector<HeldBytes> held_;       // of what is given
+
+  // Of the last two gatherings, the newest first.
+  std::array<std::shared_ptr<const std::string>, 2> answers_;  // null: there was none
+  std::array<std::vector<HeldBytes>, 2> answers_held_;
 };
 
 // The body of a gather request.  decode_gather throws kData.

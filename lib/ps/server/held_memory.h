@@ -1,43 +1,113 @@
-// HeldMemory: what a shard may hold of pushes that wait for other trainers, and of trainer state chunks.  Used
-// by Shard and its StepClock.
+// HeldMemory: the ledger of all that trainers can make a shard hold beside its tables: pushes and pulls that
+// wait for other trainers, states, pulls that are remembered, gatherings, and the trainers themselves.  Used
+// by Shard and its parts.
 #ifndef PS_PS_SERVER_HELD_MEMORY_H_
 #define PS_PS_SERVER_HELD_MEMORY_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 
 #include "net/buffer_pool.h"
 #include "ps/server/memory_limits.h"
 #include "ps/status/shard_status.h"
+#include "ps/wire/protocol.h"
 
 namespace ps {
+
+class HeldMemory;
+
+// The accounts of the ledger.  Rows of pushes are beside them, in its pool; trainer state chunks too.
+enum class HeldKind : uint8_t {
+  kPulls,        // that wait for a step, or for room for their answers
+  kPushes,       // slices of pushes, less their rows
+  kStates,       // that trainers tell for checkpoints
+  kPullHistory,  // pulls that pushes may name, with the pointers to their rows
+  kGatherings,   // parts that trainers give, and the answers that are kept
+  kTrainers,     // of the run
+};
+inline constexpr size_t kNumHeldKinds = 6;
+
+// Bytes that an account has; they go back when this is destroyed, before the ledger.  Owner thread.
+class HeldBytes {
+ public:
+  HeldBytes() = default;
+  HeldBytes(HeldBytes&& other) noexcept { swap(other); }
+  HeldBytes& operator=(HeldBytes&& other) noexcept {
+    HeldBytes taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  ~HeldBytes();
+
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  friend class HeldMemory;
+  HeldBytes(HeldMemory& ledger, HeldKind kind, uint64_t bytes)
+      : ledger_(&ledger), kind_(kind), bytes_(bytes) {}
+  void swap(HeldBytes& other) noexcept {
+    std::swap(ledger_, other.ledger_);
+    std::swap(kind_, other.kind_);
+    std::swap(bytes_, other.bytes_);
+  }
+
+  HeldMemory* ledger_ = nullptr;  // null: nothing is held
+  HeldKind kind_ = HeldKind::kPulls;
+  uint64_t bytes_ = 0;
+};
 
 // One owner thread.
 class HeldMemory {
  public:
   HeldMemory(uint64_t max_bytes, TableMemory& tables, ShardCounters& counters)
-      : pool_(max_bytes), tables_(tables), counters_(counters) {}
+      : max_bytes_(max_bytes), pool_(max_bytes), tables_(tables), counters_(counters) {}
+  HeldMemory(const HeldMemory&) = delete;
+  HeldMemory& operator=(const HeldMemory&) = delete;
 
-  // Whether so many bytes more may wait.
-  bool has_room(uint64_t bytes) { return pool_.try_take(bytes).has_value(); }
+  // Takes `bytes` for something that is about to be held.  Throws kExhausted when there is no room for them:
+  // the request that asks for it is refused, and nothing has happened.
+  HeldBytes take(HeldKind kind, uint64_t bytes);
 
-  // There are so many bytes of state chunks now.  They come beside what waits for other trainers, and stay
-  // until the trainer's next step; where they are more than there is for these, they take memory of the
+  // Moves what is held from one account to another: it was a pull that waited, and is one that is remembered.
+  void move(HeldBytes& held, HeldKind kind);
+
+  // Returns true when `bytes` of rows may wait beside all that is held.
+  bool has_room(uint64_t bytes) const;
+
+  // There are so many bytes of state chunks now.  They come beside the rows that wait for other trainers, and
+  // stay until the trainer's next step; where they are more than there is for these, they take memory of the
   // tables.  Returns false when these have none.
-  bool set_chunk_bytes(uint64_t bytes) {
-    return tables_.set_aside(pool_.fits(pool_.bytes_in_use() + bytes) ? 0 : bytes);
-  }
+  bool set_chunk_bytes(uint64_t bytes) { return tables_.set_aside(has_room(bytes) ? 0 : bytes); }
 
   // Throws kExhausted for `bytes` that have no room beside `chunk_bytes` of state chunks.
-  [[noreturn]] void refuse(uint64_t bytes, uint64_t chunk_bytes);
+  [[noreturn]] void refuse(uint64_t bytes, uint64_t chunk_bytes = 0);
+
+  // While a log is replayed nothing is refused: it was accepted when there was room for it, and a request of a
+  // connection that was gone by then may be held for longer here.
+  void set_unlimited(bool unlimited) { unlimited_ = unlimited; }
 
   BufferPool& pool() { return pool_; }  // of rows that wait
-  uint64_t bytes_in_use() const { return pool_.bytes_in_use(); }
+  uint64_t bytes_in_use() const { return pool_.bytes_in_use() + taken_; }
+  uint64_t bytes_in_use(HeldKind kind) const { return accounts_[static_cast<size_t>(kind)]; }
 
  private:
+  friend class HeldBytes;
+  void give_back(HeldKind kind, uint64_t bytes);
+
+  const uint64_t max_bytes_;
   BufferPool pool_;  // not the connections' pool: they could not be read while pushes wait in it
   TableMemory& tables_;
   ShardCounters& counters_;
+  std::array<uint64_t, kNumHeldKinds> accounts_{};
+  uint64_t taken_ = 0;  // the sum of the accounts
+  bool unlimited_ = false;
 };
+
+// The bytes of memory that decoded slices take, their keys and counts included.
+uint64_t memory_of(std::span<const RowSlice> slices);
 
 }  // namespace ps
 

@@ -43,6 +43,9 @@ struct ShardLimits {
   uint64_t array_bytes = uint64_t{16}
                          << 20;  // of arrays through which rows are reached, where keys are bounded
   SpillSettings spill = {};      // of rows of sparse tables
+
+  // Of connections of a port.  Trainers have half of them: kMostTrainers, with one each.
+  size_t max_connections = 2048, max_readers = 512;
 };
 
 // Divides `max_bytes` among `shards`: three sixteenths are for messages, as far as these can use them,

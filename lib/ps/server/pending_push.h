@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "ps/server/held_memory.h"
 #include "ps/server/reply.h"
 #include "ps/server/shard_tables.h"
 #include "ps/wire/protocol.h"
@@ -25,6 +26,8 @@ struct PendingPush {
   uint32_t num_slices = 1;
   std::map<uint32_t, PushRequest> slices;                        // of the message, by number
   std::map<uint32_t, std::shared_ptr<const PulledRows>> pulled;  // where a pull has found the rows of a slice
+  std::vector<HeldBytes> held;                                   // of the slices, less their rows
+  HeldBytes state_held;                // of the trainer's state, which is in the last slice
   std::vector<ReplyPtr> replies;       // to the last slice, more than one when it was sent again
   std::vector<ExactSquares> measured;  // of the step, once the trainer was told them: apply is next
 

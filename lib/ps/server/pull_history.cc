@@ -78,8 +78,8 @@ void PullHistory::save(std::string& out) const {
 void PullHistory::load(ByteReader& in, BufferPool& pool) {
   for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
     const bool former = in.get<uint8_t>() != 0;
-    auto request = std::make_shared<const PullRequest>(decode_pull(bytes_of(take_text(in))));
-    AnsweredPull pull{std::move(request), std::make_shared<const Payload>(to_buffer(pool, take_text(in)))};
+    AnsweredPull pull{std::make_shared<const PullRequest>(decode_pull(bytes_of(take_text(in)))),
+                      std::make_shared<const Payload>(to_buffer(pool, take_text(in)))};
     if (former) {
       former_pulls_.push_back(std::move(pull));
     } else {

@@ -10,20 +10,28 @@
 
 #include "base/bytes.h"
 #include "net/frame.h"
+#include "ps/server/held_memory.h"
 #include "ps/server/shard_tables.h"
 #include "ps/wire/protocol.h"
 
 namespace ps {
 
+// A pull and the memory that it has, which goes with the last that shares it.
+struct RememberedPull {
+  PullRequest request;
+  HeldBytes held;
+};
+
 struct AnsweredPull {
-  std::shared_ptr<const PullRequest> request;  // the push that names it shares its row slices
-  std::shared_ptr<const Payload> rows;         // the answer, should it have to be given again; or null
+  std::shared_ptr<const PullRequest>
+      request;                          // of a RememberedPull; the push that names it shares its row slices
+  std::shared_ptr<const Payload> rows;  // the answer, should it have to be given again; or null
   std::shared_ptr<const PulledRows> pulled = nullptr;  // where the tables have its rows; null: not known
 };
 
-// A push may give the number of a pull in place of its keys: so pulls for steps that the trainer has not pushed
-// are kept.  A synchronous shard beside others keeps those for the last step that it has applied too, with
-// their answers, until the step is known to be applied everywhere.  One owner thread.
+// A push may give the number of a pull in place of its keys: so pulls for steps that the trainer has not
+// pushed are kept.  A synchronous shard beside others keeps those for the last step that it has applied too,
+// with their answers, until the step is known to be applied everywhere.  One owner thread.
 class PullHistory {
  public:
   // Pulls of number 0 are not kept.

@@ -8,22 +8,104 @@
 
 namespace ps {
 
-// A kept answer costs no copy, but the memory of the answers for two steps at most.
-void PullService::answer(int rank, PullRequest request, uint64_t clock, Reply& reply) {
-  std::shared_ptr<const Payload> rows = keeps_answers_ ? history(rank).answer_to(request) : nullptr;
-  const bool repeated = rows != nullptr;
-  std::shared_ptr<const PulledRows> pulled;
-  if (!repeated) {
-    rows = std::make_shared<const Payload>(make_answer(request, [&](char* out) {
-      if (request.number == 0) return tables_.read(request.parts, request.mode, request.type, out);
-      pulled = std::make_shared<const PulledRows>(tables_.pull(request.parts, request.type, out));
-    }));
+namespace {
+
+// Of a pull that waits, and is remembered then: decoded slices, a pointer to each row, and the lists that
+// hold it.
+uint64_t memory_of_pull(const PullRequest& request) {
+  constexpr uint64_t kListed = 512;
+  uint64_t rows = 0;
+  for (const RowSlice& slice : request.parts) rows += slice.keys.size();
+  return kListed + memory_of(request.parts) + rows * sizeof(float*) +
+         request.parts.size() * sizeof(RowPointers);
+}
+
+}  // namespace
+
+void PullService::read(uint64_t peer, PullRequest request, ReplyPtr& reply) {
+  check(request);
+  answer_or_wait({peer, -1, std::move(request), nullptr, {}}, 0, reply);
+}
+
+void PullService::answer(int rank, PullRequest request, uint64_t clock, ReplyPtr& reply) {
+  HeldBytes held;
+  if (request.number != 0) held = held_.take(HeldKind::kPullHistory, memory_of_pull(request));
+  answer_or_wait({static_cast<uint64_t>(rank), rank, std::move(request), nullptr, std::move(held)}, clock,
+                 reply);
+}
+
+// Nobody overtakes those that wait for room already.
+void PullService::answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& reply) {
+  pull.reply = std::move(reply);
+  try {
+    if (starved_.empty() && try_answer(pull, clock)) return;
+    ++counters_.refused_for_memory;
+    const uint64_t bytes = memory_of_pull(pull.request);
+    if (pull.held.bytes() == 0 && !held_.has_room(bytes)) {
+      fail(Code::kUnavailable, "answers that are not taken use ", human_bytes(answers_.bytes_in_use()),
+           ", and ", starved_.size(), " pulls wait for room");
+    }
+    if (pull.held.bytes() == 0) pull.held = held_.take(HeldKind::kPulls, bytes);
+    const uint64_t answer_bytes = tables_.bytes_of(pull.request.parts, pull.request.type);
+    starved_.push(std::move(pull), answer_bytes);
+  } catch (...) {
+    reply = std::move(pull.reply);
+    throw;
   }
-  counters_.pulls_repeated += repeated;
-  reply.answer(rows);
-  const bool keep = repeated || (keeps_answers_ && request.step == clock);
-  history(rank).add({std::make_shared<const PullRequest>(std::move(request)),
-                     keep ? std::move(rows) : nullptr, std::move(pulled)});
+}
+
+// Returns false when there is no room for the answer.  A kept answer costs no copy, but the memory of the
+// answers for two steps at most.
+bool PullService::try_answer(WaitingPull& pull, uint64_t clock) {
+  const PullRequest& request = pull.request;
+  if (pull.rank >= 0 && keeps_answers_ && answer_again(pull)) return true;
+  if (request.mode == PullMode::kTrain) memory_.make_room(tables_, request.parts);
+  std::optional<Buffer> room = take_answer(tables_.bytes_of(request.parts, request.type));
+  if (!room) return false;
+  std::shared_ptr<const PulledRows> pulled;
+  if (request.number == 0) {
+    tables_.read(request.parts, request.mode, request.type, room->data());
+  } else {
+    pulled = std::make_shared<const PulledRows>(tables_.pull(request.parts, request.type, room->data()));
+  }
+  count(request);
+  auto rows = std::make_shared<const Payload>(Payload(std::move(*room)));
+  pull.reply->answer(rows);
+  const bool keep = keeps_answers_ && request.step == clock;
+  if (pull.rank >= 0) remember(pull, keep ? std::move(rows) : nullptr, std::move(pulled));
+  return true;
+}
+
+// Returns false when no equal pull was answered before.
+bool PullService::answer_again(WaitingPull& pull) {
+  std::shared_ptr<const Payload> rows = history(pull.rank).answer_to(pull.request);
+  if (rows == nullptr) return false;
+  ++counters_.pulls_repeated;
+  pull.reply->answer(rows);
+  remember(pull, std::move(rows), nullptr);
+  return true;
+}
+
+void PullService::remember(WaitingPull& pull, std::shared_ptr<const Payload> rows,
+                           std::shared_ptr<const PulledRows> pulled) {
+  if (pull.request.number == 0) return;
+  held_.move(pull.held, HeldKind::kPullHistory);
+  const auto remembered =
+      std::make_shared<RememberedPull>(RememberedPull{std::move(pull.request), std::move(pull.held)});
+  history(pull.rank).add({{remembered, &remembered->request}, std::move(rows), std::move(pulled)});
+}
+
+void PullService::answer_starved(uint64_t clock) {
+  starved_.forget_unwanted();
+  while (!starved_.empty()) {
+    try {
+      if (!try_answer(starved_.next(), clock)) return;
+      starved_.pop();
+    } catch (const Error& error) {
+      starved_.pop().reply->fail(error);
+    }
+    starved_since_.reset();
+  }
 }
 
 void PullService::check(const PullRequest& request) const {
@@ -36,40 +118,21 @@ void PullService::check(const PullRequest& request) const {
   }
 }
 
-Payload PullService::read(const PullRequest& request) {
-  return make_answer(request,
-                     [&](char* out) { tables_.read(request.parts, request.mode, request.type, out); });
-}
-
-// Gives room for an answer; one alone is never too long.  Without room the peer is to ask again, until that
-// has been of no use for long: then the connections keep more than this shard may have.
-Buffer PullService::take_answer(uint64_t bytes) {
+// Gives room for an answer; one alone is never too long.
+std::optional<Buffer> PullService::take_answer(uint64_t bytes) {
   if (answers_.bytes_in_use() == 0) return answers_.take(bytes);
-  if (std::optional<Buffer> room = answers_.try_take(bytes)) {
-    starved_ = false;
-    return std::move(*room);
-  }
-  starved_ = true;
-  ++counters_.refused_for_memory;
-  const std::string what = cat("answers that are not taken use ", human_bytes(answers_.bytes_in_use()),
-                               ", and leave no room for ", human_bytes(bytes));
-  if (!starved_for_long_) fail(Code::kUnavailable, what);
-  fail(Code::kExhausted, what, "; give ps-serve more with --max-memory, or the job more servers");
+  return answers_.try_take(bytes);
 }
 
-// The rows of the request, which `fill` puts where it is told.
-Payload PullService::make_answer(const PullRequest& request, const std::function<void(char*)>& fill) {
-  check(request);
-  if (request.mode == PullMode::kTrain) memory_.make_room(tables_, request.parts);
-  Buffer rows = take_answer(tables_.bytes_of(request.parts, request.type));
-  fill(rows.data());
+void PullService::count(const PullRequest& request) {
   ++counters_.pulls;
   for (const RowSlice& slice : request.parts) counters_.rows_pulled += slice.rows();
-  return Payload(std::move(rows));
 }
 
-void PullService::wait(int rank, PullRequest request, ReplyPtr reply) {
-  waiting_.push_back({rank, std::move(request), std::move(reply)});
+void PullService::wait(int rank, PullRequest request, ReplyPtr& reply) {
+  HeldBytes held = held_.take(HeldKind::kPulls, memory_of_pull(request));
+  waiting_.push_back(
+      {static_cast<uint64_t>(rank), rank, std::move(request), std::move(reply), std::move(held)});
 }
 
 void PullService::answer_waiting(const std::function<bool(uint64_t step)>& may_pull, uint64_t clock) {
@@ -78,10 +141,11 @@ void PullService::answer_waiting(const std::function<bool(uint64_t step)>& may_p
       waiting_.push_back(std::move(pull));
       continue;
     }
+    ReplyPtr reply = std::move(pull.reply);
     try {
-      answer(pull.rank, std::move(pull.request), clock, *pull.reply);
+      answer_or_wait(std::move(pull), clock, reply);
     } catch (const Error& error) {
-      pull.reply->fail(error);
+      reply->fail(error);
     }
   }
 }
@@ -89,27 +153,41 @@ void PullService::answer_waiting(const std::function<bool(uint64_t step)>& may_p
 // A connection that takes nothing is closed after a minute.
 void PullService::check_room(Time now) {
   constexpr Duration kLong = std::chrono::seconds(90);
-  if (!starved_) starved_since_.reset();
-  if (starved_ && !starved_since_) starved_since_ = now;
-  starved_for_long_ = starved_since_ && now - *starved_since_ >= kLong;
+  if (starved_.empty()) return starved_since_.reset();
+  if (!starved_since_) starved_since_ = now;
+  if (now - *starved_since_ < kLong) return;
+  const Error error(
+      Code::kExhausted,
+      cat("answers that are not taken use ", human_bytes(answers_.bytes_in_use()),
+          ", and leave no room for more; give ps-serve more with --max-memory, or the job more servers"));
+  for (WaitingPull& pull : starved_.take_all()) pull.reply->fail(error);
 }
 
 void PullService::forget_unwanted() {
   std::erase_if(waiting_, [](const WaitingPull& pull) { return is_unwanted(pull.reply); });
+  starved_.forget_unwanted();
 }
 
 void PullService::take_replies(std::vector<ReplyPtr>& out) {
   for (WaitingPull& pull : std::exchange(waiting_, {})) out.push_back(std::move(pull.reply));
+  for (WaitingPull& pull : starved_.take_all()) out.push_back(std::move(pull.reply));
 }
 
 // waiting := waiting:u32 (rank:u32 pull:text)[waiting]
 void PullService::save_waiting(std::string& out) const {
   if (!keeps_answers_) return put(out, uint32_t{0});
-  put(out, static_cast<uint32_t>(waiting_.size()));
-  for (const WaitingPull& pull : waiting_) {
-    put(out, static_cast<uint32_t>(pull.rank));
-    put_text(out, encode_again(pull.request));
-  }
+  std::string pulls;
+  uint32_t count = 0;
+  const auto save = [&](const WaitingPull& pull) {
+    if (pull.rank < 0) return;
+    ++count;
+    put(pulls, static_cast<uint32_t>(pull.rank));
+    put_text(pulls, encode_again(pull.request));
+  };
+  for (const WaitingPull& pull : waiting_) save(pull);
+  starved_.for_each(save);
+  put(out, count);
+  out += pulls;
 }
 
 void PullService::load_waiting(ByteReader& in,

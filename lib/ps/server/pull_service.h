@@ -12,25 +12,35 @@
 
 #include "net/buffer_pool.h"
 #include "net/loop.h"
+#include "ps/server/held_memory.h"
 #include "ps/server/memory_limits.h"
 #include "ps/server/pull_history.h"
+#include "ps/server/pull_queue.h"
 #include "ps/server/reply.h"
 #include "ps/server/shard_tables.h"
 #include "ps/status/shard_status.h"
 
 namespace ps {
 
-// Puts the answers into memory of their own, and counts them until they have been sent.  One owner thread.
+// Puts the answers into memory of their own, and counts them until they have been sent.  A pull for whose
+// answer there is no room waits until there is some: on_room says when to call answer_starved.  One owner
+// thread.
 class PullService {
  public:
   // With `keeps_answers` the answers for the present step are kept, and given again to an equal pull.
-  PullService(ShardTables& tables, TableMemory& memory, ShardCounters& counters, uint64_t max_bytes,
-              bool keeps_answers)
+  PullService(ShardTables& tables, TableMemory& memory, HeldMemory& held, ShardCounters& counters,
+              uint64_t max_bytes, bool keeps_answers)
       : tables_(tables),
         memory_(memory),
+        held_(held),
         counters_(counters),
         keeps_answers_(keeps_answers),
-        answers_(max_bytes) {}
+        answers_(max_bytes, [this] {
+          if (on_room_) on_room_();
+        }) {}
+
+  // `on_room` is called, on any thread, when answer_starved has to be called soon.
+  void on_room(std::function<void()> on_room) { on_room_ = std::move(on_room); }
 
   // Another run begins, with so many trainers.
   void restart(size_t num_trainers) { histories_ = std::vector<PullHistory>(num_trainers); }
@@ -39,28 +49,35 @@ class PullService {
   // name the same rows many times.
   void check(const PullRequest& request) const;
 
-  // Reads rows without taking part in steps.  Throws as check, kUnavailable when there is no room for the answer at
-  // present, kExhausted when there has been none for long or there is none for the rows.
-  Payload read(const PullRequest& request);
+  // Reads rows for `peer` without taking part in steps.  Throws as check; kUnavailable when there is no room
+  // for the answer, nor for one more that waits for it.
+  void read(uint64_t peer, PullRequest request, ReplyPtr& reply);
 
-  // Answers a trainer's pull; `clock` is the present step.  Throws as read.
-  void answer(int rank, PullRequest request, uint64_t clock, Reply& reply);
+  // Answers a trainer's pull; `clock` is the present step.  Throws as read, and kExhausted when there is no
+  // room for its rows, or to remember it.
+  void answer(int rank, PullRequest request, uint64_t clock, ReplyPtr& reply);
 
-  // Answers it when answer_waiting comes to a clock that `may_pull` its step.
-  void wait(int rank, PullRequest request, ReplyPtr reply);
+  // Answers those that wait for room, as far as there is some.
+  void answer_starved(uint64_t clock);
+
+  // Answers it when answer_waiting comes to a clock that `may_pull` its step.  Throws kExhausted when there
+  // is no room for it, and then has not taken the reply.
+  void wait(int rank, PullRequest request, ReplyPtr& reply);
   void answer_waiting(const std::function<bool(uint64_t step)>& may_pull, uint64_t clock);
 
   PullHistory& history(int rank) { return histories_[static_cast<size_t>(rank)]; }
   const PullHistory& history(int rank) const { return histories_[static_cast<size_t>(rank)]; }
   bool keeps_answers() const { return keeps_answers_; }
 
-  // To be called now and then: sees for how long there has been no room for answers.
+  // To be called now and then: where no room has come for longer than a connection may take nothing, those
+  // that wait for it are refused.
   void check_room(Time now);
 
   BufferPool& pool() { return answers_; }
   uint64_t bytes_in_use() const { return answers_.bytes_in_use(); }
 
-  size_t num_waiting() const { return waiting_.size(); }
+  size_t num_waiting() const { return waiting_.size(); }  // for a step
+  size_t num_starved() const { return starved_.size(); }  // for room
   void forget_unwanted();
   void take_replies(std::vector<ReplyPtr>& out);
 
@@ -69,27 +86,26 @@ class PullService {
   static void load_waiting(ByteReader& in, const std::function<void(int rank, std::string_view pull)>& tell);
 
  private:
-  struct WaitingPull {
-    int rank;
-    PullRequest request;
-    ReplyPtr reply;
-  };
-
-  Buffer take_answer(uint64_t bytes);
-  Payload make_answer(const PullRequest& request, const std::function<void(char*)>& fill);
+  void answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& reply);
+  bool try_answer(WaitingPull& pull, uint64_t clock);
+  bool answer_again(WaitingPull& pull);
+  void remember(WaitingPull& pull, std::shared_ptr<const Payload> rows,
+                std::shared_ptr<const PulledRows> pulled);
+  std::optional<Buffer> take_answer(uint64_t bytes);
+  void count(const PullRequest& request);
 
   ShardTables& tables_;
   TableMemory& memory_;
+  HeldMemory& held_;
   ShardCounters& counters_;
   const bool keeps_answers_;
   BufferPool answers_;
   std::vector<PullHistory> histories_;  // by rank
-  std::vector<WaitingPull> waiting_;    // in order of arrival
+  std::vector<WaitingPull> waiting_;    // for a step, in order of arrival
 
-  // There was no room for the last answer; check_room has seen that first at starved_since_, and has seen it
-  // for longer than a connection may take nothing.
-  bool starved_ = false, starved_for_long_ = false;
-  std::optional<Time> starved_since_;
+  std::function<void()> on_room_;
+  PullQueue starved_;                  // for room
+  std::optional<Time> starved_since_;  // as check_room has seen it; nothing: one was answered since
 };
 
 }  // namespace ps

@@ -33,8 +33,8 @@ struct RunState {
 
   bool pass_begun() const;
 
-  // Returns the same for so many trainers.  When their number is another, the batches of the pass that are done are
-  // dealt to them: batch b is that of trainer b mod their number.
+  // Returns the same for so many trainers.  When their number is another, the batches of the pass that are
+  // done are dealt to them: batch b is that of trainer b mod their number.
   RunState dealt_to(size_t num_trainers) const;
 };
 

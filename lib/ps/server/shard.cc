@@ -1,10 +1,12 @@
 #include "ps/server/shard.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
 #include "base/radix_sort.h"
+#include "math/finite.h"
 #include "ps/server/snapshot_fields.h"
 #include "ps/server/step_clocks.h"
 #include "store/table_checkpoint.h"
@@ -13,7 +15,9 @@ namespace ps {
 
 namespace {
 
-constexpr uint32_t kMaxSlices = 1 << 20;  // of a push
+constexpr uint32_t kMaxSlices = 1 << 20;     // of a push
+constexpr uint64_t kSliceBytes = 512;        // of a slice in the lists of a push, less its rows
+constexpr uint64_t kTrainerBytes = 2 << 10;  // of a trainer in the lists of a run
 
 // The job has other shards: one of them may be a step behind.
 bool has_others(const ShardPlace& place) {
@@ -48,12 +52,12 @@ void answer_or_wait(const PushRequest& request, PendingPush& push, ReplyPtr& rep
 Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
              const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits)
     : memory_(limits.tables, dense_bytes(specs, optimizers, place)),
+      held_(limits.held_bytes, memory_, counters_),
       tables_(specs, optimizers, place, limits.spill, limits.array_bytes),
       is_first_(place.dense == 0),
       roster_(loss),
       applier_(specs, optimizers, tables_, counters_),
-      pulls_(tables_, memory_, counters_, limits.answer_bytes, keeps_answers(place, consistency)),
-      held_(limits.held_bytes, memory_, counters_),
+      pulls_(tables_, memory_, held_, counters_, limits.answer_bytes, keeps_answers(place, consistency)),
       checkpoints_(changes_),
       clock_(make_step_clock(consistency,
                              {roster_, applier_, states_, pulls_, held_, checkpoints_, counters_})) {}
@@ -77,7 +81,7 @@ RunStatus Shard::join(const Member& member, Time now) {
   if (!roster_.has(member)) {
     const bool begins = roster_.begins_run(member, now);
     if (begins) {
-      roster_.check_can_begin(member);
+      roster_.check_can_begin(member, now);
       begin_run(member.run != 0 ? member.run : member.generation, member, now);
     }
     roster_.check_can_take_over(member);
@@ -88,8 +92,10 @@ RunStatus Shard::join(const Member& member, Time now) {
 }
 
 void Shard::begin_run(uint64_t run, const Member& member, Time now) {
-  refuse_waiting(Error(kStateLost, "another run has begun"));
   const uint32_t num_trainers = static_cast<uint32_t>(member.trainers);
+  HeldBytes trainers_held = held_.take(HeldKind::kTrainers, num_trainers * kTrainerBytes);
+  refuse_waiting(Error(kStateLost, "another run has begun"));
+  trainers_held_ = std::move(trainers_held);
   changes_.note(ShardEvent::kRun, member.rank, [&] { return event_of_numbers(run, num_trainers); });
   roster_.begin_run(run, member.trainers, now);
   clock_->restart(num_trainers);
@@ -140,6 +146,11 @@ void Shard::leave(const Member& member, Time now) {
   forget_unwanted();
 }
 
+bool Shard::is_unused(Time now) const {
+  if (roster_.run() == 0) return true;
+  return counters_.steps == 0 && !resumed_ && (roster_.is_left(now) || roster_.is_stalled(now));
+}
+
 void Shard::end_run(int rank) {
   RosterEntry& ending = roster_.at(rank);
   changes_.note(ShardEvent::kEndRun, rank, empty_event);
@@ -153,12 +164,22 @@ void Shard::check_trainers(Time now) {
   std::erase_if(missing, [this](int rank) { return gathering_.has_given_end(rank); });
   if (missing.empty()) return;
   if (roster_.loss().go_on && roster_.anybody_connected()) return go_on_without(missing);
+  refuse_waiting(without(missing));
+}
+
+// The reason for which a run without these ranks cannot go on.
+Error Shard::without(std::span<const int> missing) const {
   std::vector<std::string> ranks;
-  for (int rank : missing) ranks.push_back(std::to_string(rank));
-  refuse_waiting(
-      Error(Code::kFenced,
-            cat("no connection from trainer ", ps::join(ranks, ", "), " of ", roster_.size(), " for ",
-                significant(to_seconds(roster_.loss().timeout), 3), " s, at step ", clock_->clock())));
+  bool left = false;
+  for (int rank : missing) {
+    ranks.push_back(std::to_string(rank));
+    left |= roster_.at(rank).left_at.has_value();
+  }
+  const std::string who = cat("trainer ", ps::join(ranks, ", "), " of ", roster_.size());
+  const std::string where = cat(", at step ", clock_->clock());
+  if (left) return Error(Code::kFenced, cat(who, " was ended before the run was done", where));
+  const std::string seconds = significant(to_seconds(roster_.loss().timeout), 3);
+  return Error(Code::kFenced, cat("no connection from ", who, " for ", seconds, " s", where));
 }
 
 void Shard::go_on_without(std::span<const int> ranks) {
@@ -183,9 +204,8 @@ void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
   pulls_.check(request);
   if (clock_->logs_pulls()) changes_.note(ShardEvent::kPull, rank, [&] { return encode_again(request); });
   clock_->note_pull(rank);
-  if (!clock_->may_pull(request.step)) return pulls_.wait(rank, std::move(request), std::move(reply));
-  pulls_.answer(rank, std::move(request), clock_->clock(), *reply);
-  reply.reset();
+  if (!clock_->may_pull(request.step)) return pulls_.wait(rank, std::move(request), reply);
+  pulls_.answer(rank, std::move(request), clock_->clock(), reply);
 }
 
 void Shard::check_push(int rank, const PushRequest& request) const {
@@ -197,13 +217,33 @@ void Shard::check_push(int rank, const PushRequest& request) const {
   if (request.num_pieces > kMaxSlices) fail(Code::kData, "push: ", request.num_pieces, " pieces");
 }
 
-void Shard::check_room(const PushRequest& request) {
+// Finds room for all that the push would have the shard hold: new rows, gradients, the slice and its keys,
+// unless these are a pull's, and the state of its trainer.
+Shard::PushRoom Shard::make_room(const PushRequest& request) {
   memory_.make_room(tables_, request.parts);
   const uint64_t bytes = tables_.bytes_of(request.parts, RowType::kF32);
   if (!held_.has_room(bytes)) held_.refuse(bytes, chunk_bytes());
-  if (!request.kept) return;
+  const bool is_last = request.piece + 1 == request.num_pieces;
+  uint64_t slice_bytes = kSliceBytes + request.rows_at.size() * sizeof(size_t);
+  if (request.pulled == 0) slice_bytes += memory_of(request.parts);
+  if (!is_last) slice_bytes += request.state.size();
+  PushRoom room;
+  room.slice = held_.take(HeldKind::kPushes, slice_bytes);
+  if (is_last) room.state = held_.take(HeldKind::kStates, request.state.size());
+  if (!request.kept) return room;
   const uint64_t more = request.kept->size();
   if (!held_.set_chunk_bytes(chunk_bytes() + more)) held_.refuse(more, chunk_bytes());
+  return room;
+}
+
+// A gradient that is not a number would make a weight that is none, and no later step mends that.
+void Shard::check_finite(const PushRequest& request, std::string_view what) {
+  for (const RowSlice& slice : request.parts) {
+    const size_t cols = static_cast<size_t>(tables_.widths()[slice.parameter]);
+    if (all_finite(request.floats(slice), slice.rows() * cols)) continue;
+    ++counters_.refused_not_finite;
+    fail(Code::kData, what, " of ", quote(tables_.name(slice.parameter)), " has values that are not finite");
+  }
 }
 
 // In synchronous mode a trainer pushes a step when all shards have applied those before: then the answers for
@@ -218,21 +258,28 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   use_pulled_rows(pulls_.history(rank), request, tables_.widths());
   if (request.ended && !request.parts.empty()) fail(Code::kData, "push: gradients after the end of the data");
   tables_.check_gradients(request.parts);
-  check_room(request);
+  PushRoom room = make_room(request);
+  Buffer encoded;  // the body as it came, where rows were decoded
+  if (request.type != RowType::kF32) encoded = take_floats(request, tables_.widths(), held_.pool());
+  check_finite(request, "push: the gradient");
   PendingPush& push = clock_->pending_push(rank, request);
   const bool is_new = !push.complete() && !push.slices.contains(request.piece);
-  if (is_new) changes_.note(ShardEvent::kPush, rank, [&] { return text_of(request.body); });
+  if (is_new) {
+    changes_.note(ShardEvent::kPush, rank,
+                  [&] { return text_of(encoded.size() > 0 ? encoded : request.body); });
+  }
   answer_or_wait(request, push, reply);
   const uint64_t number = request.step;
   const uint32_t slice = request.piece;
-  is_new ? hold(push, std::move(request)) : void(++counters_.pushes_repeated);
+  is_new ? hold(push, std::move(request), std::move(room)) : void(++counters_.pushes_repeated);
   step([&] { clock_->advance(rank); });
   if (is_new) move_if_waiting(rank, number, slice);
 }
 
-void Shard::hold(PendingPush& push, PushRequest request) {
-  if (request.parts.empty()) request.body = Buffer();  // what it tells of its trainer is beside it
-  if (request.type != RowType::kF32) take_floats(request, tables_.widths(), held_.pool());
+void Shard::hold(PendingPush& push, PushRequest request, PushRoom room) {
+  if (request.parts.empty()) request.body = Buffer();  // the state of its trainer is beside it
+  push.held.push_back(std::move(room.slice));
+  if (room.state.bytes() > 0) push.state_held = std::move(room.state);
   ++counters_.pushes;
   for (const RowSlice& slice : request.parts) counters_.rows_pushed += slice.rows();
   const uint32_t number = request.piece;
@@ -246,8 +293,7 @@ void Shard::move_if_waiting(int rank, uint64_t step, uint32_t slice) {
   auto& pushes = clock_->trainer(rank).pushes;
   auto waiting = pushes.find(step);
   if (waiting == pushes.end()) return;
-  PushRequest& request = waiting->second.slices.at(slice);
-  if (request.type == RowType::kF32) held_.pool().adopt(request.body);
+  held_.pool().adopt(waiting->second.slices.at(slice).body);
 }
 
 // All trainers send the same sums: the first that come apply the step.
@@ -256,6 +302,10 @@ void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
   if (broken_) throw *broken_;
   if (clock_->answer_repeated(rank, request.step, reply)) return;
   PendingPush& push = clock_->measured_push(rank, request);
+  if (!std::ranges::all_of(request.squares, [](double square) { return std::isfinite(square); })) {
+    ++counters_.refused_not_finite;
+    fail(Code::kData, "apply: step ", request.step, " has a norm that is not finite");
+  }
   changes_.note(ShardEvent::kApply, rank, [&] { return encode_apply(request); });
   push.replies.push_back(std::move(reply));
   applier_.set_whole_squares(std::move(request.squares));
@@ -274,6 +324,7 @@ std::string Shard::keys(const KeysRequest& request) const {
 
 void Shard::load(const PushRequest& request) {
   tables_.check(request.parts);
+  check_finite(request, "load: the weights");
   memory_.make_room(tables_, request.parts);
   changes_.note(ShardEvent::kLoad, 0, [&] { return text_of(request.body); });
   for (const RowSlice& slice : request.parts) tables_.load(slice, request.floats(slice));
@@ -285,12 +336,11 @@ void Shard::gather(int rank, GatherRequest request, ReplyPtr& reply) {
   roster_.at(rank);
   going_ = true;
   if (gathering_.answer_former(request.number, reply)) return;
-  const uint64_t bytes = request.bytes.size();
-  if (!held_.has_room(bytes)) held_.refuse(bytes, chunk_bytes());
+  HeldBytes held = held_.take(HeldKind::kGatherings, kSliceBytes + request.bytes.size());
   if (!gathering_.has_given(rank)) {
     changes_.note(ShardEvent::kGather, rank, [&] { return encode_gather(request.number, request.bytes); });
   }
-  gathering_.give(rank, std::move(request.bytes));
+  gathering_.give(rank, std::move(request.bytes), std::move(held));
   gathering_.add_reply(std::move(reply));
   finish_gathering();
 }
@@ -376,7 +426,12 @@ void Shard::resume() {
   for (const RosterEntry& trainer : roster_.trainers()) step([&] { clock_->advance(trainer.rank); });
 }
 
+void Shard::begin_replay() {
+  held_.set_unlimited(true);
+}
+
 void Shard::end_replay(Time now) {
+  held_.set_unlimited(false);
   resumed_ = true;
   for (RosterEntry& trainer : roster_.trainers()) trainer.gone_since = now;
   forget_unwanted();
@@ -392,7 +447,7 @@ void Shard::forget_unwanted() {
 }
 
 size_t Shard::num_waiting() const {
-  return pulls_.num_waiting() + gathering_.num_waiting() + clock_->num_waiting();
+  return pulls_.num_waiting() + pulls_.num_starved() + gathering_.num_waiting() + clock_->num_waiting();
 }
 
 bool Shard::anything_waits() const {

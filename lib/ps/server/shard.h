@@ -25,6 +25,7 @@
 
 #include "ps/server/change_notifier.h"
 #include "ps/server/gathering.h"
+#include "ps/server/held_memory.h"
 #include "ps/server/memory_limits.h"
 #include "ps/server/reply.h"
 #include "ps/server/shard_snapshot.h"
@@ -52,23 +53,32 @@ class Shard {
   RunStatus join(const Member& member, Time now);
   void leave(const Member& member, Time now);
 
+  // Returns true when no run would lose anything with this shard: none has begun, or none of its steps was
+  // applied and its trainers have left, or have never been all there.
+  bool is_unused(Time now) const;
+
   // A trainer has done all that it has to do in this run.
   void end_run(int rank);
+
+  // A trainer ends before its run does: the others go on without it soon, or hear that the run cannot go on.
+  void leave_run(int rank, Time now) { roster_.leave_run(rank, now); }
 
   void pull(int rank, PullRequest request, ReplyPtr& reply);
   void push(int rank, PushRequest request, ReplyPtr& reply);
   void apply(int rank, ApplyRequest request, ReplyPtr& reply);  // of a step whose pushes gave squares
   void gather(int rank, GatherRequest request, ReplyPtr& reply);
 
-  // These take no part in steps: read and keys are answered at once.
-  Payload read(const PullRequest& request) { return pulls_.read(request); }
+  // These take no part in steps.  `peer` tells readers from each other, and from ranks.
+  void read(uint64_t peer, PullRequest request, ReplyPtr& reply) {
+    pulls_.read(peer, std::move(request), reply);
+  }
   std::string keys(const KeysRequest& request) const;
   void load(const PushRequest& request);
 
   // For checkpoints.  `begin` is called after the step with which one begins, with the number by which all
   // shards know it: the checkpoint is of the tables and states as they then are.  `wanted` is asked, at the
-  // job's first shard alone, whether one is to begin with a number.  Checkpoints `at_end` of a pass are
-  // begun unasked, whatever else is being written: with `at_ends` after every pass, else after those of which a
+  // job's first shard alone, whether one is to begin with a number.  Checkpoints `at_end` of a pass are begun
+  // unasked, whatever else is being written: with `at_ends` after every pass, else after those of which a
   // trainer says so.
   void on_checkpoint(CheckpointAlignment::Begin begin, CheckpointAlignment::Wanted wanted,
                      bool at_ends = true) {
@@ -94,7 +104,8 @@ class Shard {
   void on_change(ShardEventSink changed) { changes_.set_sink(std::move(changed)); }
   std::string save_snapshot();
 
-  // For ShardReplay.
+  // For ShardReplay, which calls begin_replay first and end_replay last.
+  void begin_replay();
   void load_snapshot(std::string_view snapshot,
                      const std::function<void(int rank, std::string_view body)>& pull);
   void begin_run(uint64_t run, const Member& member, Time now);
@@ -105,6 +116,11 @@ class Shard {
     return checkpoints_.exchange_wanted(std::move(wanted));
   }
   void end_replay(Time now);
+
+  // `on_room` is called, on any thread, when there is room for answers again, and pulls wait for it: then
+  // answer_starved is to be called, soon, by the owner.
+  void on_room(std::function<void()> on_room) { pulls_.on_room(std::move(on_room)); }
+  void answer_starved() { pulls_.answer_starved(clock_->clock()); }
 
   // Looks for trainers that have been gone for too long while others wait: goes on without them, or fails
   // what waits with kFenced, which says that the run cannot go on.  To be called now and then.
@@ -130,17 +146,24 @@ class Shard {
 
   RunStatus run_status(const RosterEntry& trainer) const;
   void check_push(int rank, const PushRequest& request) const;
-  void check_room(const PushRequest& request);
+  struct PushRoom {
+    HeldBytes slice, state;
+  };
+  PushRoom make_room(const PushRequest& request);
+  void check_finite(const PushRequest& request, std::string_view what);
   uint64_t chunk_bytes() const { return states_.chunk_bytes() + clock_->pending_chunk_bytes(); }
-  void hold(PendingPush& push, PushRequest request);
+  void hold(PendingPush& push, PushRequest request, PushRoom room);
   void move_if_waiting(int rank, uint64_t step, uint32_t slice);
   void finish_gathering(bool end_confirmed = false);
   bool anything_waits() const;
+  Error without(std::span<const int> missing) const;
   void forget_unwanted();
   SnapshotParts snapshot_parts();
 
   ShardCounters counters_;
   TableMemory memory_;  // of the tables
+  HeldMemory held_;     // outlives all that holds of it
+  HeldBytes trainers_held_;
   ShardTables tables_;
   const bool is_first_;  // with dense parameters, of the job
 
@@ -150,7 +173,6 @@ class Shard {
   StepApplier applier_;
   TrainerStates states_;
   PullService pulls_;
-  HeldMemory held_;
   CheckpointAlignment checkpoints_;
   Gathering gathering_;
   std::unique_ptr<StepClock> clock_;

@@ -51,15 +51,36 @@ void ShardHost::admit(const Hello& hello) {
     check_may_drop(hello);
     drop_shard();
   }
-  if (!shard_) return make_shard(hello);
+  if (!shard_) return make_first_shard(hello);
   auto difference = first_difference(hello.schema, identity_.schema, "data.schema");
   if (!difference) difference = first_difference(hello.place, identity_.place, "servers");
   if (!difference) return;
-  const bool nobody_has_trained = shard_->roster().run() == 0;
-  if (!nobody_has_trained || hello.role != "train")
-    fail(Code::kUsage, "other trainers differ: ", *difference);
+  if (!gives_way(hello)) fail(Code::kUsage, "other trainers differ: ", *difference);
   drop_shard();
+  make_first_shard(hello);
+}
+
+// Rows that nobody has trained are the same on every server: a reader of them has come too early.
+void ShardHost::make_first_shard(const Hello& hello) {
+  const bool goes_on = checkpoints_.has_directory() && job_.checkpoints.resume;
+  if (hello.role != "train" && !goes_on) {
+    fail(Code::kUnavailable, "no trainer has come yet: there is nothing to read");
+  }
   make_shard(hello);
+}
+
+// The shard is as whoever came first has described it, rightly or not.  Readers make place for trainers, and
+// for each other once they have gone.
+bool ShardHost::gives_way(const Hello& hello) const {
+  if (!shard_->is_unused(loop_.now())) return false;
+  return hello.role == "train" || (shard_->roster().run() == 0 && num_readers_ == 0);
+}
+
+void ShardHost::join_reader() {
+  if (num_readers_ >= limits_.max_readers) {
+    fail(Code::kUnavailable, "too many readers, at most ", limits_.max_readers);
+  }
+  ++num_readers_;
 }
 
 // The shard has a run that is over because some of it is lost elsewhere; or, beside the first shard, any run
@@ -123,6 +144,11 @@ void ShardHost::new_shard(const Json& schema, const Json& place, const std::stri
   shard_ = std::make_unique<Shard>(std::move(specs), job_.optimizers, shard_place, job_.consistency,
                                    job_.trainer_loss, limits_);
   identity_ = {schema, place, cpu, shard_place};
+  shard_->on_room([this, guard = std::weak_ptr<const bool>(exists_)] {
+    loop_.post([this, guard] {
+      if (!guard.expired() && shard_) shard_->answer_starved();
+    });
+  });
 }
 
 void ShardHost::make_shard(const Hello& hello) {

@@ -33,7 +33,9 @@ class ShardHost {
   // Each hello goes through these in this order.  check_job throws kUsage unless it is of this job.
   // has_finished says that its trainer's process, which was not here before, has nothing to do any more, and
   // needs neither a run nor the other shards.  admit makes the shard, or throws kUsage unless the hello is of
-  // the same data and servers as the shard; a trainer's replaces those of readers while no trainer has come.
+  // the same data and servers as the shard.  A trainer's replaces those of whoever came before, as long as
+  // nobody has trained with them; a reader's makes a shard only where a server was told to go on from a
+  // checkpoint, so that there is something to read, and else throws kUnavailable.
   void check_job(const Hello& hello) const;
   bool has_finished(const Hello& hello);
   void admit(const Hello& hello);
@@ -43,6 +45,11 @@ class ShardHost {
   Welcome welcome() const;
   RunStatus join(const Member& member);  // throws as Shard::join
   void leave(const Member& member);
+
+  // A reader has been welcomed, or its connection has gone.  Readers have a share of the connections, so that
+  // trainers find one: join_reader throws kUnavailable when it is used up.
+  void join_reader();
+  void leave_reader() { --num_readers_; }
 
   bool has_shard() const { return shard_ != nullptr; }
   Shard& shard() { return *shard_; }
@@ -66,7 +73,9 @@ class ShardHost {
  private:
   bool has_lost_run(const Hello& hello) const;
   void check_may_drop(const Hello& hello) const;
+  bool gives_way(const Hello& hello) const;
   void new_shard(const Json& schema, const Json& place, const std::string& cpu);
+  void make_first_shard(const Hello& hello);
   void make_shard(const Hello& hello);
   void drop_shard();
   void attach();
@@ -93,7 +102,11 @@ class ShardHost {
   LogDriver log_;
   bool log_looked_for_ = false;
 
+  size_t num_readers_ = 0;
+
   FinishedRun finished_;
+  const std::shared_ptr<const bool> exists_ =
+      std::make_shared<const bool>(true);  // for what is posted to the loop
   uint64_t ending_ = 0;          // passes of a run that ends with the checkpoint that is being written
   std::optional<Error> failed_;  // for good
 };

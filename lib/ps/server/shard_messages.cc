@@ -122,6 +122,9 @@ void greet(ShardPeer& peer, const Hello& hello, Responder& responder) {
     const Member member{hello.rank, hello.trainers, hello.generation, hello.known, hello.run, hello.going};
     welcome.run_status = host.join(member);
     peer.member = member;
+  } else {
+    host.join_reader();
+    peer.reads = true;
   }
   peer.greeted = true;
   peer.link.establish();
@@ -140,7 +143,11 @@ void report_rows(ShardPeer& peer, uint32_t parameter, Responder& responder) {
 // Training pulls may wait for the clock; others are answered at once.
 void pull(ShardPeer& peer, PullRequest request, Responder& responder) {
   Shard& shard = peer.host.shard();
-  if (request.mode == PullMode::kRead) return responder.answer(shard.read(request));
+  if (request.mode == PullMode::kRead) {
+    const uint64_t reader = ~reinterpret_cast<uintptr_t>(&peer);  // ranks are small numbers
+    return with_reply(reply_to(responder),
+                      [&](ReplyPtr& reply) { shard.read(reader, std::move(request), reply); });
+  }
   if (!peer.member) fail(Code::kAuthentication, "who only reads may not pull to train");
   with_reply(timed(peer, responder, peer.times.pulls),
              [&](ReplyPtr& reply) { shard.pull(peer.member->rank, std::move(request), reply); });
@@ -174,6 +181,15 @@ void load(ShardPeer& peer, const PushRequest& request, Responder& responder) {
 void end_run(ShardPeer& peer, Nothing, Responder& responder) {
   peer.host.shard().end_run(peer.member->rank);
   synced_reply_to(peer, responder)->answer(Payload());
+}
+
+void leave_run(ShardPeer& peer, Nothing, Responder& responder) {
+  peer.host.shard().leave_run(peer.member->rank, peer.host.now());
+  responder.answer(Payload());
+}
+
+void tell_absent(ShardPeer& peer, Nothing, Responder& responder) {
+  responder.answer(Payload(encode_ranks(peer.host.shard().roster().absent())));
 }
 
 void lease(ShardPeer& peer, const LeaseRequest& request, Responder& responder) {
@@ -233,6 +249,8 @@ constexpr std::array kMessages = {
     ShardMessage{Message::kTrainerStates, 0, Role::kTrainer, handle<no_body, former_states>},
     ShardMessage{Message::kKeptPiece, 4, Role::kTrainer,
                  handle<bytes_body<decode_kept_request>, state_chunk>},
+    ShardMessage{Message::kLeaveRun, 0, Role::kTrainer, handle<no_body, leave_run>},
+    ShardMessage{Message::kAbsent, 0, Role::kReader, handle<no_body, tell_absent>},
 };
 
 }  // namespace

@@ -17,8 +17,8 @@ namespace ps {
 
 inline constexpr uint64_t kMaxHelloBytes = 4 << 20;  // a job file with a large network
 
-// Everybody may connect, and then is a stranger.  A hello makes it a reader, who changes nothing, or a trainer,
-// who has a rank in the run.
+// Everybody may connect, and then is a stranger.  A hello makes it a reader, who changes nothing, or a
+// trainer, who has a rank in the run.
 enum class Role { kStranger, kReader, kTrainer };
 
 // The peer of one connection, and what serves it.
@@ -28,6 +28,7 @@ struct ShardPeer {
   RequestTimes& times;
   SessionLink link;
   bool greeted = false;
+  bool reads = false;                 // has one of the readers' connections
   std::optional<Member> member = {};  // of a trainer
 
   // A trainer is a reader too, and a reader a stranger.

@@ -91,11 +91,11 @@ void ShardReplay::make(ShardEvent event, int rank, std::string_view body, Time n
 }
 
 void ShardReplay::begin_run(std::string_view body, Time now) {
-  constexpr uint32_t kMostTrainers = 1 << 16;
   ByteReader in(body);
   const uint64_t run = in.get<uint64_t>();
   const uint32_t trainers = in.get<uint32_t>();
-  if (!in.ok() || run == 0 || trainers == 0 || trainers > kMostTrainers) refuse(ShardEvent::kRun, body);
+  if (!in.ok() || run == 0 || trainers == 0 || trainers > static_cast<uint32_t>(kMostTrainers))
+    refuse(ShardEvent::kRun, body);
   shard_.begin_run(run, {.rank = 0, .trainers = static_cast<int>(trainers)}, now);
 }
 

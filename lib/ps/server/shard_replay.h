@@ -19,7 +19,7 @@ namespace ps {
 // event is held until the next one comes.  One owner thread.
 class ShardReplay {
  public:
-  explicit ShardReplay(Shard& shard) : shard_(shard) {}
+  explicit ShardReplay(Shard& shard) : shard_(shard) { shard_.begin_replay(); }
 
   // Before the first event, perhaps: the shard as it was when a checkpoint began, its tables being as they
   // then were.  Throws kCorrupt.

@@ -13,6 +13,7 @@ constexpr Duration kCheckInterval = std::chrono::seconds(1);
 
 ServerOptions server_options(const ShardLimits& limits, Duration request_timeout) {
   ServerOptions options;
+  options.max_connections = limits.max_connections;
   options.max_memory_bytes = limits.request_bytes;
   options.max_handshake_bytes = kMaxHelloBytes;
   const Duration stall_timeout = options.connection.stall_timeout;

@@ -31,6 +31,7 @@ class ShardSession final : public Session {
 
   void on_closed(const Error&) override {
     if (peer_.member) peer_.host.leave(*peer_.member);
+    if (peer_.reads) peer_.host.leave_reader();
   }
 
  private:

@@ -48,6 +48,7 @@ class ShardTables {
 
   size_t size() const { return tables_.size(); }
   Widths widths() const { return widths_; }
+  const std::string& name(size_t parameter) const { return tables_.spec(parameter).name; }
   const ShardPlace& place() const { return tables_.place(); }
 
   // Throws kData unless the slices name rows that this shard has.
@@ -87,8 +88,8 @@ class ShardTables {
   // Calls of read and pull so far: a sweep that sees none since the last goes faster.
   uint64_t num_requests() const { return num_requests_; }
 
-  // The bytes that new rows for all keys of the slices would take, if none had one yet; and for those that have
-  // none.
+  // The bytes that new rows for all keys of the slices would take, if none had one yet; and for those that
+  // have none.
   uint64_t row_bytes(std::span<const RowSlice> slices) const;
   uint64_t missing_row_bytes(std::span<const RowSlice> slices) const;
 

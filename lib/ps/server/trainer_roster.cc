@@ -32,11 +32,16 @@ bool TrainerRoster::anybody_connected() const {
   return std::ranges::any_of(trainers_, [](const RosterEntry& trainer) { return trainer.connections > 0; });
 }
 
-// Nobody has had a connection for as long as a trainer would have been waited for: whoever comes begins anew.
 bool TrainerRoster::is_left(Time now) const {
   return std::ranges::all_of(trainers_, [&](const RosterEntry& trainer) {
     return trainer.connections == 0 && now >= add_time(trainer.gone_since, loss_.timeout);
   });
+}
+
+bool TrainerRoster::is_stalled(Time now) const {
+  const bool misses_some =
+      std::ranges::any_of(trainers_, [](const RosterEntry& trainer) { return trainer.generation == 0; });
+  return misses_some && now >= add_time(begun_at_, loss_.timeout);
 }
 
 bool TrainerRoster::begins_run(const Member& member, Time now) const {
@@ -44,15 +49,19 @@ bool TrainerRoster::begins_run(const Member& member, Time now) const {
   if (member.run != 0) return member.run != run_;
   if (!loss_.go_on && is_left(now)) return true;
   const bool same_size = trainers_.size() == static_cast<size_t>(member.trainers);
-  return same_size ? trainers_[static_cast<size_t>(member.rank)].ended : !anybody_connected();
+  return same_size ? trainers_[static_cast<size_t>(member.rank)].ended
+                   : !anybody_connected() || is_stalled(now);
 }
 
-void TrainerRoster::check_can_begin(const Member& member) const {
+void TrainerRoster::check_can_begin(const Member& member, Time now) const {
+  if (member.trainers > kMostTrainers) {
+    fail(Code::kUsage, member.trainers, " trainers, expected at most ", kMostTrainers);
+  }
   if (member.known || member.going) {
     fail(kStateLost, "the run of trainer ", member.rank,
          " is not known here any more: the server was restarted, or another run has begun");
   }
-  if (anybody_connected()) fail(Code::kUnavailable, "another run has to end first");
+  if (anybody_connected() && !is_stalled(now)) fail(Code::kUnavailable, "another run has to end first");
 }
 
 void TrainerRoster::check_can_take_over(const Member& member) const {
@@ -75,6 +84,7 @@ void TrainerRoster::check_can_take_over(const Member& member) const {
 
 void TrainerRoster::begin_run(uint64_t run, int num_trainers, Time now) {
   run_ = run;
+  begun_at_ = now;
   trainers_.assign(static_cast<size_t>(num_trainers), {});
   for (size_t rank = 0; rank < trainers_.size(); ++rank) {
     trainers_[rank].rank = static_cast<int>(rank);
@@ -85,6 +95,7 @@ void TrainerRoster::begin_run(uint64_t run, int num_trainers, Time now) {
 void TrainerRoster::take_over(RosterEntry& trainer, uint64_t generation) {
   trainer.generation = generation;
   trainer.ended = false;
+  trainer.left_at.reset();
   trainer.was_given_up = std::exchange(trainer.given_up, false);
 }
 
@@ -105,10 +116,21 @@ void TrainerRoster::disconnect(const Member& member, Time now) {
   trainer.gone_since = now;
 }
 
+std::vector<int> TrainerRoster::absent() const {
+  std::vector<int> absent;
+  for (const RosterEntry& trainer : trainers_) {
+    if (trainer.connections == 0 && !trainer.given_up && !trainer.ended) absent.push_back(trainer.rank);
+  }
+  return absent;
+}
+
 std::vector<int> TrainerRoster::missing(Time now) const {
+  constexpr Duration kLeaveTime = std::chrono::seconds(1);
   std::vector<int> missing;
   for (const RosterEntry& trainer : trainers_) {
-    const bool gone = trainer.connections == 0 && now >= add_time(trainer.gone_since, loss_.timeout);
+    const bool left = trainer.left_at && now >= add_time(*trainer.left_at, kLeaveTime);
+    const bool gone =
+        left || (trainer.connections == 0 && now >= add_time(trainer.gone_since, loss_.timeout));
     if (gone && !trainer.given_up && !trainer.ended) missing.push_back(trainer.rank);
   }
   return missing;

@@ -4,12 +4,17 @@
 #define PS_PS_SERVER_TRAINER_ROSTER_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "net/loop.h"
 
 namespace ps {
+
+// Trainers of a run, at most.  Each needs a connection to every shard, and a port has no more than these and
+// some for readers: a run of more could never go on, and would keep others out.
+inline constexpr int kMostTrainers = 1024;
 
 // A trainer as it introduces itself.
 struct Member {
@@ -32,10 +37,11 @@ struct RosterEntry {
   int rank = 0;
   uint64_t generation = 0;  // 0: not there yet
   int connections = 0;
-  Time gone_since{};          // without a connection
-  bool ended = false;         // has done all of the run
-  bool given_up = false;      // the others go on without it
-  bool was_given_up = false;  // when this process came
+  Time gone_since{};            // without a connection
+  bool ended = false;           // has done all of the run
+  bool given_up = false;        // the others go on without it
+  bool was_given_up = false;    // when this process came
+  std::optional<Time> left_at;  // it has said that it ends before the run does
 };
 
 // One owner thread.
@@ -58,13 +64,13 @@ class TrainerRoster {
 
   // The member begins another run.  The job's first shard judges that: a rank returns that has ended the last
   // run, or trainers of another number come, and none of the last run has a connection, or none has had one
-  // for the timeout.  The other shards begin with those that it sends.
+  // for the timeout; or the run is stalled.  The other shards begin with those that it sends.
   bool begins_run(const Member& member, Time now) const;
 
   // Throws unless the process, which is not here, may begin a run or take its rank over: kUnavailable while
   // another process has the rank or the last run goes on, kStateLost when the member's run is no more, kFenced
-  // when another has taken its rank over, kUsage when the trainers disagree on their number.
-  void check_can_begin(const Member& member) const;
+  // when another has taken its rank over, kUsage when the trainers disagree on their number, or are too many.
+  void check_can_begin(const Member& member, Time now) const;
   void check_can_take_over(const Member& member) const;
 
   void begin_run(uint64_t run, int num_trainers, Time now);
@@ -75,15 +81,29 @@ class TrainerRoster {
   void disconnect(const Member& member, Time now);
   bool anybody_connected() const;
 
-  // The ranks that the others have waited for long enough.
+  // Returns true when nobody has had a connection for as long as a trainer would have been waited for:
+  // whoever comes begins anew.
+  bool is_left(Time now) const;
+
+  // Returns true when some rank has not come at all for as long: nothing was trained in this run, and
+  // trainers of another number may begin theirs.
+  bool is_stalled(Time now) const;
+
+  // The process ends before its run does: the others need not wait for it.
+  void leave_run(int rank, Time now) { at(rank).left_at = now; }
+
+  // The ranks that have no connection, and are waited for.
+  std::vector<int> absent() const;
+
+  // The ranks that the others have waited for long enough; those that have left the run, for a second: it may
+  // be that all are ended, and hear of it one after the other.
   std::vector<int> missing(Time now) const;
   const TrainerLoss& loss() const { return loss_; }
 
  private:
-  bool is_left(Time now) const;
-
   const TrainerLoss loss_;
   uint64_t run_ = 0;                   // known by the generation of whoever began it at the first shard
+  Time begun_at_{};                    // of the run
   std::vector<RosterEntry> trainers_;  // by rank
 };
 

@@ -47,6 +47,7 @@ bool TrainerStates::take(PendingPush& push, uint64_t batches) {
   if (!state.empty()) {
     trainer.state = std::exchange(state, "");
     trainer.state_batches = batches;
+    trainer.state_held = std::move(push.state_held);
   }
   ToldChunks taken = take_chunks(push);
   if (!taken.told && push.ended) return false;

@@ -20,6 +20,7 @@ namespace ps {
 struct StoredTrainerState {
   std::string state;           // as the trainer told last; empty: it has not
   uint64_t state_batches = 0;  // applied of the trainer then
+  HeldBytes state_held;
 
   // State that the trainer alone has, as it told last.  Not known once it has done a batch without telling.
   TrainerStateChunks chunks;
@@ -39,8 +40,8 @@ class TrainerStates {
   StoredTrainerState& of(int rank) { return trainers_[static_cast<size_t>(rank)]; }
   const StoredTrainerState& of(int rank) const { return trainers_[static_cast<size_t>(rank)]; }
 
-  // Takes the state that a push brings of its trainer, which then has done so many batches.  A batch makes earlier
-  // chunks untrue, unless the trainer tells others.  Returns true when it had some.
+  // Takes the state that a push brings of its trainer, which then has done so many batches.  A batch makes
+  // earlier chunks untrue, unless the trainer tells others.  Returns true when it had some.
   bool take(PendingPush& push, uint64_t batches);
 
   uint64_t chunk_bytes() const;  // of all trainers

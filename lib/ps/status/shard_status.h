@@ -1,5 +1,5 @@
-// The status of a shard, told a few times a second, and the board on which it is left for another thread.  Filled in by
-// Shard and ShardServer, read by StatusService.
+// The status of a shard, told a few times a second, and the board on which it is left for another thread.
+// Filled in by Shard and ShardServer, read by StatusService.
 #ifndef PS_PS_STATUS_SHARD_STATUS_H_
 #define PS_PS_STATUS_SHARD_STATUS_H_
 
@@ -22,7 +22,8 @@ struct ShardCounters {
   uint64_t pushes = 0, rows_pushed = 0;  // accepted
   uint64_t pushes_repeated = 0, pushes_dropped = 0;
   uint64_t refused_for_memory = 0;
-  uint64_t pulls_repeated = 0;  // answered with what was answered before
+  uint64_t refused_not_finite = 0;  // pushes and loads with NaN or infinite values
+  uint64_t pulls_repeated = 0;      // answered with what was answered before
   uint64_t trainers_given_up = 0, trainers_returned = 0;
 };
 

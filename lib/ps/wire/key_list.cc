@@ -51,9 +51,10 @@ void encode_keys(std::span<const uint64_t> keys, std::string& out) {
   });
 }
 
-void decode_keys(ByteReader& in, std::vector<uint64_t>& keys) {
+void decode_keys(ByteReader& in, std::vector<uint64_t>& keys, size_t most) {
   uint32_t count = in.get<uint32_t>(), size = in.get<uint32_t>();
   if (!in.has(size) || count > size) fail(Code::kData, "a list of ", count, " keys is cut short");
+  if (count > most) fail(Code::kData, "a list of ", count, " keys, expected at most ", most);
   std::string_view list = in.get_bytes(size);
   keys.resize(count);
   uint64_t next = 0;

@@ -17,8 +17,8 @@ namespace ps {
 // Appends a key list; the keys ascend.
 void encode_keys(std::span<const uint64_t> keys, std::string& out);
 
-// Throws kData.
-void decode_keys(ByteReader& in, std::vector<uint64_t>& keys);
+// Throws kData, also for more than `most` keys, before there is memory for them: a byte may make eight.
+void decode_keys(ByteReader& in, std::vector<uint64_t>& keys, size_t most = SIZE_MAX);
 
 // Appends `count` varints, next() each, after the number of their bytes.
 template <class Next>

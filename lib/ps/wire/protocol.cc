@@ -1,6 +1,7 @@
 #include "ps/wire/protocol.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/varint.h"
@@ -43,7 +44,7 @@ void decode_counts(ByteReader& in, RowSlice& part) {
   if (!list.empty()) fail(Code::kData, "counts of keys: ", list.size(), " bytes too many");
 }
 
-RowSlice decode_part(ByteReader& in) {
+RowSlice decode_part(ByteReader& in, size_t most_keys) {
   RowSlice part;
   part.parameter = in.get<uint32_t>();
   uint8_t form = in.get<uint8_t>();
@@ -51,7 +52,7 @@ RowSlice decode_part(ByteReader& in) {
   part.by_keys = form == kByKeys || form == kCounted;
   part.exact = form == kExactRange;
   if (part.by_keys) {
-    decode_keys(in, part.keys);
+    decode_keys(in, part.keys, most_keys);
     if (form == kCounted) decode_counts(in, part);
   } else {
     part.first = in.get<uint64_t>();
@@ -64,8 +65,14 @@ std::vector<RowSlice> decode_parts(ByteReader& in, std::string_view what) {
   constexpr size_t kSmallestPart = 13;
   uint32_t num_parts = in.get<uint32_t>();
   if (!in.has(num_parts * kSmallestPart)) cut_short(what);
+  if (num_parts > kMostParts)
+    fail(Code::kData, what, ": ", num_parts, " parts, expected at most ", kMostParts);
   std::vector<RowSlice> parts(num_parts);
-  for (RowSlice& part : parts) part = decode_part(in);
+  size_t keys_left = kMostMessageKeys;
+  for (RowSlice& part : parts) {
+    part = decode_part(in, keys_left);
+    keys_left -= part.keys.size();
+  }
   if (!in.ok()) cut_short(what);
   return parts;
 }
@@ -237,6 +244,24 @@ std::string encode_row_report(RowReport report) {
   return out;
 }
 
+// ranks := count:u32 rank:u32[count]      (ps-wire(5))
+std::string encode_ranks(std::span<const int> ranks) {
+  std::string out;
+  put(out, static_cast<uint32_t>(ranks.size()));
+  for (int rank : ranks) put(out, static_cast<uint32_t>(rank));
+  return out;
+}
+
+std::vector<int> decode_ranks(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  const uint32_t count = in.get<uint32_t>();
+  if (!in.has(uint64_t{count} * sizeof(uint32_t))) cut_short("ranks");
+  std::vector<int> ranks;
+  for (uint32_t i = 0; i < count; ++i) ranks.push_back(static_cast<int>(in.get<uint32_t>() & INT32_MAX));
+  expect_end(in, "ranks");
+  return ranks;
+}
+
 PullRequest decode_pull(std::span<const char> body) {
   ByteReader in(text_of(body));
   PullRequest request;
@@ -300,7 +325,7 @@ void set_parts(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>
   set_parts(request, std::move(parts), widths, "push");
 }
 
-void take_floats(PushRequest& request, Widths widths, BufferPool& pool) {
+Buffer take_floats(PushRequest& request, Widths widths, BufferPool& pool) {
   size_t size = 0;
   for (const RowSlice& part : request.parts) {
     size += padded(part.rows() * static_cast<uint64_t>(widths[part.parameter]) * sizeof(float));
@@ -317,7 +342,7 @@ void take_floats(PushRequest& request, Widths widths, BufferPool& pool) {
     at += padded(static_cast<uint64_t>(rows * cols) * sizeof(float));
   }
   request.type = RowType::kF32;
-  request.body = std::move(floats);
+  return std::exchange(request.body, std::move(floats));
 }
 
 ApplyRequest decode_apply(std::span<const char> body) {

@@ -44,6 +44,8 @@ enum class Message : uint16_t {
   kPart,
   kPartPiece,
   kKeptPiece,
+  kLeaveRun,
+  kAbsent,
 };
 
 // Larger requests are split by who makes them.
@@ -53,6 +55,10 @@ inline constexpr uint64_t kMessageBytes = 8 << 20;  // about what a message hold
 inline constexpr uint64_t kRowMessageBytes = 512 << 10;
 inline constexpr uint64_t kMaxMessageBytes = 64 << 20;  // more is refused
 inline constexpr uint64_t kMaxGatherBytes = 256 << 20;  // what one trainer gives
+
+// Parts and keys of one message, at most: decoded they take some 70 and 16 bytes each.
+inline constexpr uint32_t kMostParts = 1 << 16;
+inline constexpr size_t kMostMessageKeys = size_t{1} << 23;
 
 inline constexpr size_t kFloatAlignment = 64;
 
@@ -177,6 +183,7 @@ std::string encode_kept_request(uint32_t number);
 std::string encode_kept_piece(const KeptPiece& kept);
 std::string encode_gathered(std::span<const std::string> all);
 std::string encode_row_report(RowReport report);
+std::string encode_ranks(std::span<const int> ranks);
 
 // How many columns a parameter has; 0 when there is none of this number.
 using Widths = std::span<const int64_t>;
@@ -190,8 +197,8 @@ PushRequest decode_load(Buffer body, Widths widths);
 // Gives a push whose parts are those of a pull these parts.  Throws kData unless the body has their rows.
 void set_parts(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> parts, Widths widths);
 
-// Puts the rows into a buffer of `pool`, as f32.
-void take_floats(PushRequest& request, Widths widths, BufferPool& pool);
+// Puts the rows into a buffer of `pool`, as f32.  Returns the body as it was.
+Buffer take_floats(PushRequest& request, Widths widths, BufferPool& pool);
 
 ApplyRequest decode_apply(std::span<const char> body);
 KeysRequest decode_keys_request(std::span<const char> body);
@@ -201,6 +208,7 @@ uint32_t decode_kept_request(std::span<const char> body);
 KeptPiece decode_kept_piece(std::span<const char> body);  // points into the body
 std::vector<std::string> decode_gathered(std::span<const char> body);
 RowReport decode_row_report(std::span<const char> body);
+std::vector<int> decode_ranks(std::span<const char> body);
 
 }  // namespace ps
 

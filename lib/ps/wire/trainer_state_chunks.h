@@ -1,6 +1,6 @@
-// Trainer state chunks: state that a trainer alone has, and the servers' checkpoints keep.  Each chunk says what it is,
-// so that any shard may keep any of them.  Used by RemoteStore and by shards, which look at no more than the
-// first byte.
+// Trainer state chunks: state that a trainer alone has, and the servers' checkpoints keep.  Each chunk says
+// what it is, so that any shard may keep any of them.  Used by RemoteStore and by shards, which look at no
+// more than the first byte.
 #ifndef PS_PS_WIRE_TRAINER_STATE_CHUNKS_H_
 #define PS_PS_WIRE_TRAINER_STATE_CHUNKS_H_
 
@@ -28,8 +28,8 @@ inline bool is_for_all(std::string_view piece) {
   return !piece.empty() && static_cast<StateChunkKind>(piece[0]) == StateChunkKind::kSchedule;
 }
 
-// The chunks that there are to tell.  They are made one by one, of the state at that moment: nothing may change it
-// until the last has been made.
+// The chunks that there are to tell.  They are made one by one, of the state at that moment: nothing may
+// change it until the last has been made.
 class StateChunkSource {
  public:
   virtual ~StateChunkSource() = default;
@@ -45,9 +45,9 @@ class TrainerState {
   // In pieces of about so many bytes.
   virtual std::unique_ptr<StateChunkSource> pieces(uint64_t most_bytes) const = 0;
 
-  // Resumes from the chunks that the trainer told, of whatever kinds there are, in any order; or, where the number of
-  // trainers was another, from those of all trainers that are for all.  `batches`: that servers know of the trainer.
-  // Both throw kCorrupt.
+  // Resumes from the chunks that the trainer told, of whatever kinds there are, in any order; or, where the
+  // number of trainers was another, from those of all trainers that are for all.  `batches`: that servers
+  // know of the trainer.  Both throw kCorrupt.
   virtual void take(std::string_view piece) = 0;
   virtual void end_taking(uint64_t batches) = 0;
 

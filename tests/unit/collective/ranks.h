@@ -16,8 +16,8 @@
 #include "base/random.h"
 #include "collective/net_communicator.h"
 #include "collective/thread_communicator.h"
-#include "net/sim/sim_host.h"
 #include "net/network.h"
+#include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 
 namespace ps {

@@ -19,19 +19,17 @@ using namespace std::chrono_literals;
 class LocalSocketTest : public testing::Test {
  protected:
   std::unique_ptr<Listener> listen(Transport& network, const Address& address) {
-    return network.listen(address,
-                                      [this](std::unique_ptr<Stream> stream) { far_ = std::move(stream); });
+    return network.listen(address, [this](std::unique_ptr<Stream> stream) { far_ = std::move(stream); });
   }
 
   // Returns the listener's name for a peer that connects: "process …" for one over a Unix socket.
   std::string comes_as(Transport& network, const Address& address) {
     near_.reset();
     far_.reset();
-    auto attempt =
-        network.connect(address, 5s, [this](std::unique_ptr<Stream> stream, auto error) {
-          EXPECT_FALSE(error) << error->what();
-          near_ = std::move(stream);
-        });
+    auto attempt = network.connect(address, 5s, [this](std::unique_ptr<Stream> stream, auto error) {
+      EXPECT_FALSE(error) << error->what();
+      near_ = std::move(stream);
+    });
     network.loop().run_until([this] { return near_ && far_; }, add_time(network.loop().now(), 10s));
     return far_ ? far_->peer() : "nobody";
   }

@@ -13,9 +13,9 @@
 
 #include "net/buffer_pool.h"
 #include "net/channel.h"
+#include "net/network.h"
 #include "net/server.h"
 #include "net/sim/sim_host.h"
-#include "net/network.h"
 #include "net/sim/sim_network.h"
 
 namespace ps {

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "ps/server/shard.h"
@@ -48,24 +51,27 @@ class MemoryTest : public testing::Test {
     return keys;
   }
 
-  // The code of the refusal; 0 when there was none.
+  // The code of the refusal; 0 when there was none, or none yet.
   int outcome(const std::function<void(ReplyPtr&)>& request) {
-    std::optional<Error> failed;
-    ReplyPtr reply = std::make_unique<LastReply>(failed, kept_);
+    failed_.reset();
+    ReplyPtr reply = std::make_unique<LastReply>(failed_, kept_);
     try {
       request(reply);
     } catch (const Error& error) {
-      failed = error;
+      failed_ = error;
     }
-    message_ = failed ? failed->message() : "";
-    return failed ? static_cast<int>(failed->code()) : 0;
+    return failure();
+  }
+  int failure() {
+    message_ = failed_ ? failed_->message() : "";
+    return failed_ ? static_cast<int>(failed_->code()) : 0;
   }
   int pull(const std::vector<uint64_t>& keys, PullMode mode = PullMode::kTrain) {
     std::string parts;
     encode_key_part(0, keys, parts);
     PullRequest request = decode_pull(encode_pull({.step = step_, .mode = mode}, 1, parts));
     return outcome([&](ReplyPtr& reply) {
-      mode == PullMode::kRead ? void(shard_->read(request)) : shard_->pull(0, request, reply);
+      mode == PullMode::kRead ? shard_->read(kReader, request, reply) : shard_->pull(0, request, reply);
     });
   }
   int push(int rank, const std::vector<uint64_t>& keys) {
@@ -92,8 +98,9 @@ class MemoryTest : public testing::Test {
   }
 
   static constexpr int kExhausted = static_cast<int>(Code::kExhausted);
-  static constexpr uint64_t kMebi = 1 << 20;
+  static constexpr uint64_t kMebi = 1 << 20, kReader = ~uint64_t{0};
   BufferPool pool_;
+  std::optional<Error> failed_;  // of the last request; outlives the shard, whose replies know it
   std::unique_ptr<Shard> shard_;
   uint64_t step_ = 0;
   std::string message_;
@@ -214,27 +221,185 @@ TEST_F(MemoryTest, WhatTrainersTellOfThemselvesIsBoundedBesideIt) {
   EXPECT_EQ(limits.tables->used_bytes(), before) << "it is forgotten";
 }
 
-TEST_F(MemoryTest, WithoutRoomForAnswersPullsArePutOffAndAfterLongRefused) {
-  constexpr int kUnavailable = static_cast<int>(Code::kUnavailable);
+TEST_F(MemoryTest, WithoutRoomForAnswersPullsWaitAndAfterLongAreRefused) {
   ShardLimits limits;
   limits.answer_bytes = kMebi;
   make(limits);
-  auto answered = [this] {
-    int count = 0;
-    while (pull(keys(0, 1000)) == 0) ++count;
-    return count;
-  };
-  EXPECT_EQ(answered(), 16);
-  EXPECT_EQ(pull(keys(0, 1000)), kUnavailable);
-  EXPECT_EQ(pull(keys(0, 1000), PullMode::kRead), kUnavailable);
-  kept_.clear();
-  EXPECT_EQ(answered(), 16);
+  int rooms = 0;
+  shard_->on_room([&rooms] { ++rooms; });
+  for (int i = 0; i < 16; ++i) ASSERT_EQ(pull(keys(0, 1000)), 0);
+  EXPECT_EQ(kept_.size(), 16u);
+  EXPECT_EQ(pull(keys(0, 1000)), 0);
+  EXPECT_EQ(pull(keys(0, 1000), PullMode::kRead), 0);
+  EXPECT_EQ(kept_.size(), 16u) << "they wait";
+  EXPECT_EQ(shard_->num_waiting(), 2u);
+  EXPECT_EQ(rooms, 0);
+  kept_.erase(kept_.begin(), kept_.begin() + 3);
+  EXPECT_EQ(rooms, 1) << "for the first that was taken";
+  shard_->answer_starved();
+  EXPECT_EQ(kept_.size(), 15u);
+  EXPECT_EQ(shard_->num_waiting(), 0u);
+  EXPECT_EQ(pull(keys(0, 50000)), 0) << "longer than what is left";
+  EXPECT_EQ(kept_.size(), 15u);
   shard_->check_trainers(100s);
-  EXPECT_EQ(pull(keys(0, 1000)), kUnavailable);
+  EXPECT_EQ(failure(), 0);
   shard_->check_trainers(191s);
-  EXPECT_EQ(pull(keys(0, 1000)), kExhausted);
+  EXPECT_EQ(failure(), kExhausted);
   kept_.clear();
-  EXPECT_EQ(pull(keys(0, 50000)), 0);  // one that is alone
+  EXPECT_EQ(pull(keys(0, 50000)), 0);
+  EXPECT_EQ(kept_.size(), 1u) << "one that is alone is never too long";
+}
+
+// Each kind of memory that trainers can make a shard hold, until it is refused.
+class HeldMemoryTest : public MemoryTest {
+ protected:
+  HeldMemoryTest() {
+    limits_.held_bytes = kMebi;
+    make(limits_, 2);
+  }
+
+  // Repeats the request until it is refused; returns how often it was not.
+  int repeat(const std::function<int(int)>& request) {
+    int times = 0;
+    while (times < 100000 && request(times) == 0) ++times;
+    EXPECT_EQ(failure(), kExhausted) << "after " << times;
+    EXPECT_THAT(message_, HasSubstr("--max-memory"));
+    EXPECT_GT(times, 0);
+    return times;
+  }
+  int pull_numbered(uint64_t number, uint64_t step) {
+    std::string parts;
+    encode_key_part(0, keys(0, 1000), parts);
+    const PullRequest request = decode_pull(encode_pull({.step = step, .number = number}, 1, parts));
+    return outcome([&](ReplyPtr& reply) { shard_->pull(0, request, reply); });
+  }
+  int gather(int rank, const std::string& bytes) {
+    return outcome([&](ReplyPtr& reply) { shard_->gather(rank, {0, bytes}, reply); });
+  }
+
+  ShardLimits limits_;
+};
+
+TEST_F(HeldMemoryTest, PullsThatWaitForAStepAreBounded) {
+  const int times =
+      repeat([this](int number) { return pull_numbered(static_cast<uint64_t>(number) + 1, 7); });
+  EXPECT_LT(times, 130) << "a thousand keys of 8 bytes each";
+  shard_->leave({0, 2, 1}, 0s);
+  shard_->refuse_waiting(Error(Code::kUnavailable, "over"));
+  EXPECT_EQ(pull_numbered(1, 7), 0) << "what they had is there again";
+}
+
+TEST_F(HeldMemoryTest, PullsThatAreRememberedAreBoundedAndThoseOfFormerProcessesToo) {
+  const int times =
+      repeat([this](int number) { return pull_numbered(static_cast<uint64_t>(number) + 1, 0); });
+  EXPECT_LT(times, 130);
+  shard_->leave({0, 2, 1}, 0s);
+  shard_->join({0, 2, 2}, 0s);
+  EXPECT_EQ(pull_numbered(1, 0), kExhausted) << "they are kept for the process that comes";
+}
+
+TEST_F(HeldMemoryTest, SlicesOfPushesWithoutRowsAreBounded) {
+  const int times = repeat([this](int slice) {
+    const PushHeader header{.info = {1, 0}, .piece = static_cast<uint32_t>(slice), .num_pieces = 1 << 20};
+    return push(0, encode_push(header, 0, ""));
+  });
+  EXPECT_LT(times, 2100) << "half a KiB each";
+}
+
+TEST_F(HeldMemoryTest, StatesOfTrainersAreBounded) {
+  const auto push_state = [this](int rank, uint64_t step, size_t bytes) {
+    const PushHeader header{.step = step, .info = {1, 0}, .state = std::string(bytes, 'x')};
+    return push(rank, encode_push(header, 0, ""));
+  };
+  EXPECT_EQ(push_state(0, 0, 2 * kMebi), kExhausted);
+  EXPECT_EQ(push_state(0, 0, 600 << 10), 0);
+  EXPECT_EQ(push_state(1, 0, 600 << 10), kExhausted) << "the sum of all";
+  EXPECT_EQ(push_state(1, 0, 100 << 10), 0);
+  ASSERT_EQ(shard_->steps().clock(), 1u);
+  EXPECT_EQ(push_state(1, 1, 600 << 10), kExhausted) << "they stay until the trainers tell others";
+  EXPECT_EQ(push_state(0, 1, 10), 0);
+  EXPECT_EQ(push_state(1, 1, 10), 0);
+  ASSERT_EQ(shard_->steps().clock(), 2u);
+  EXPECT_EQ(push_state(1, 2, 600 << 10), 0);
+}
+
+TEST_F(HeldMemoryTest, TheSumOfAGatheringIsBounded) {
+  EXPECT_EQ(gather(0, std::string(600 << 10, 'x')), 0);
+  EXPECT_EQ(gather(1, std::string(600 << 10, 'x')), kExhausted);
+  EXPECT_EQ(gather(1, "little"), 0);
+  EXPECT_EQ(kept_.size(), 2u);
+}
+
+TEST_F(HeldMemoryTest, TrainersAreCountedAndBoundedByTheConnectionsThatTheyNeed) {
+  shard_ = nullptr;
+  make(limits_, 1);
+  shard_->leave({0, 1, 1}, 0s);
+  const auto begin = [this](int trainers) {
+    return outcome([&](ReplyPtr&) { shard_->join({0, trainers, 9}, 100s); });
+  };
+  EXPECT_EQ(begin(65536), static_cast<int>(Code::kUsage));
+  EXPECT_THAT(message_, HasSubstr("65536 trainers, expected at most 1024"));
+  EXPECT_EQ(begin(1000), kExhausted) << "of 2 KiB each";
+  EXPECT_EQ(begin(2), 0);
+}
+
+// A log has what was accepted: a request that took no room for long then may take it for longer here.
+TEST_F(HeldMemoryTest, NothingIsRefusedWhileALogIsReplayed) {
+  shard_->begin_replay();
+  EXPECT_EQ(push(0, keys(0, 20000)), 0);
+  shard_->end_replay(0s);
+  EXPECT_EQ(push(1, keys(0, 20000)), kExhausted);
+}
+
+TEST_F(MemoryTest, GradientsAndWeightsThatAreNotNumbersAreRefusedAndCounted) {
+  make({});
+  const float kInfinite = std::numeric_limits<float>::infinity(), kNaN = std::nanf("");
+  std::string parts;
+  encode_key_part(0, keys(0, 3), parts);
+  const auto body_with = [&](std::string body, size_t at, float value) {
+    const size_t rows = body.size();
+    body.resize(rows + 3 * 16 * sizeof(float));
+    std::memcpy(body.data() + rows + at * sizeof(float), &value, sizeof value);
+    return body;
+  };
+  uint64_t refused = 0;
+  for (const float bad : {kInfinite, -kInfinite, kNaN, -kNaN}) {
+    for (const size_t at : {0, 1, 46, 47}) {
+      EXPECT_EQ(push(0, body_with(encode_push({.info = {1, 0}}, 1, parts), at, bad)),
+                static_cast<int>(Code::kData));
+      EXPECT_THAT(message_, HasSubstr("the gradient of 'table' has values that are not finite"));
+      const std::string load = body_with(encode_load(1, parts), at, bad);
+      EXPECT_EQ(outcome([&](ReplyPtr&) {
+                  Buffer buffer = pool_.take(load.size());
+                  std::ranges::copy(load, buffer.data());
+                  shard_->load(decode_load(std::move(buffer), shard_->tables().widths()));
+                }),
+                static_cast<int>(Code::kData));
+      refused += 2;
+    }
+  }
+  EXPECT_EQ(shard_->counters().refused_not_finite, refused);
+  EXPECT_EQ(shard_->steps().clock(), 0u);
+  for (const float good : {std::numeric_limits<float>::max(), -std::numeric_limits<float>::max(),
+                           std::numeric_limits<float>::denorm_min(), -0.0f}) {
+    EXPECT_EQ(push(0, body_with(encode_push({.step = step_, .info = {1, 0}}, 1, parts), 5, good)), 0);
+    ++step_;
+  }
+}
+
+TEST_F(MemoryTest, EncodedGradientsThatAreNotNumbersAreRefusedToo) {
+  make({});
+  std::string parts;
+  encode_key_part(0, keys(0, 1), parts);
+  std::string body = encode_push({.info = {1, 0}, .type = RowType::kF16}, 1, parts);
+  const size_t rows = body.size();
+  body.resize(rows + padded(16 * sizeof(uint16_t)));
+  const uint16_t infinite = 0x7c00;
+  std::memcpy(body.data() + rows + 6, &infinite, sizeof infinite);
+  EXPECT_EQ(push(0, body), static_cast<int>(Code::kData));
+  EXPECT_EQ(shard_->counters().refused_not_finite, 1u);
+  body[rows + 7] = 0;
+  EXPECT_EQ(push(0, body), 0);
 }
 
 TEST_F(MemoryTest, APullThatNamesTheSameRowsManyTimesMakesNoAnswerOfManyTimesTheirSize) {
@@ -245,7 +410,7 @@ TEST_F(MemoryTest, APullThatNamesTheSameRowsManyTimesMakesNoAnswerOfManyTimesThe
       for (uint32_t i = 0; i < times; ++i) encode_range_part(0, 0, 1 << 16, false, parts);
       const PullRequest request = decode_pull(encode_pull({.mode = mode}, times, parts));
       const int code = outcome([&](ReplyPtr& reply) {
-        mode == PullMode::kRead ? void(shard_->read(request)) : shard_->pull(0, request, reply);
+        mode == PullMode::kRead ? shard_->read(kReader, request, reply) : shard_->pull(0, request, reply);
       });
       EXPECT_EQ(code, times == 16 ? 0 : static_cast<int>(Code::kData));
     }

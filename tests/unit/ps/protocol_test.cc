@@ -324,5 +324,32 @@ TEST(Hello, TheFirstDifferenceIsToldWithItsPath) {
   EXPECT_EQ(*first_difference(theirs, ours), "b.d is absent, not \"x\"");
 }
 
+// 64 MiB of steps of a byte each would be half a GiB of keys.
+TEST(Protocol, AMessageHasOnlySoManyKeysAndParts) {
+  const auto pull_of = [](uint32_t num_parts, size_t keys_each) {
+    std::string body = encode_pull({}, num_parts, "");
+    for (uint32_t p = 0; p < num_parts; ++p) {
+      put(body, uint32_t{0});
+      put(body, uint8_t{0});
+      put(body, static_cast<uint32_t>(keys_each));
+      put(body, static_cast<uint32_t>(keys_each));
+      body.append(keys_each, '\0');
+    }
+    return body;
+  };
+  const auto decode = [](const std::string& body) { return decode_pull({body.data(), body.size()}); };
+  EXPECT_EQ(decode(pull_of(2, kMostMessageKeys / 2)).parts[1].keys.size(), kMostMessageKeys / 2);
+  for (const std::string& body : {pull_of(2, kMostMessageKeys / 2 + 1), pull_of(kMostParts + 1, 0)}) {
+    try {
+      decode(body);
+      FAIL() << "decoded";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kData);
+      EXPECT_THAT(error.message(), testing::HasSubstr("expected at most"));
+    }
+  }
+  EXPECT_EQ(decode(pull_of(kMostParts, 0)).parts.size(), kMostParts);
+}
+
 }  // namespace
 }  // namespace ps

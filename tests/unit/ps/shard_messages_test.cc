@@ -37,9 +37,9 @@ TEST(ShardMessages, AreThoseOfThePageWithItsSizesAndRoles) {
     EXPECT_THAT(line, HasSubstr(cat(" Ta ", roles.at(message.may_ask)))) << type;
     EXPECT_EQ(find_shard_message(type), &message);
   }
-  EXPECT_EQ(shard_messages().size(), 16u);
+  EXPECT_EQ(shard_messages().size(), 18u);
   EXPECT_EQ(find_shard_message(15), nullptr);
-  EXPECT_EQ(find_shard_message(32), nullptr);
+  EXPECT_EQ(find_shard_message(34), nullptr);
 }
 
 // A shard of two parameters on a loop without a network, and hellos of those who come.
@@ -137,18 +137,78 @@ TEST_F(ShardHostTest, ARunGoesOnWhileAStrangerSaysThatItIsLost) {
   EXPECT_EQ(host_->shard().roster().run(), 8u) << "another process, when the one before is gone";
 }
 
-TEST_F(ShardHostTest, DataOfAReaderHoldUntilTheFirstTrainerComes) {
+TEST_F(ShardHostTest, AReaderThatComesFirstMakesNoShard) {
   Hello reader = hello(1, 0, 0, /*slots=*/3);
   reader.role = "read";
+  reader.resume = true;
+  EXPECT_EQ(refusal([&] { host_->admit(reader); }), Code::kUnavailable);
+  EXPECT_FALSE(host_->has_shard());
+  come(hello(1, 5, 0, /*slots=*/2));
+  EXPECT_EQ(host_->shard().tables().widths()[0], 2);
+  EXPECT_EQ(refusal([&] { host_->admit(reader); }), Code::kUsage) << "those of a trainer hold";
+}
+
+TEST_F(ShardHostTest, WhereAServerGoesOnAReadersDataHoldWhileItIsThereAndUntilATrainerComes) {
+  job_.checkpoints.resume = true;
+  Hello reader = hello(1, 0, 0, /*slots=*/3), other = hello(1, 0, 0, /*slots=*/4);
+  reader.role = other.role = "read";
   host_->admit(reader);
-  Hello other = hello(1, 0, 0, /*slots=*/4);
-  other.role = "read";
+  host_->join_reader();
   EXPECT_EQ(refusal([&] { host_->admit(other); }), Code::kUsage);
+  host_->leave_reader();
+  host_->admit(other);
+  EXPECT_EQ(host_->shard().tables().widths()[0], 4);
+  host_->join_reader();
   come(hello(1, 5, 0, /*slots=*/2));
   EXPECT_EQ(host_->shard().tables().widths()[0], 2);
   EXPECT_EQ(refusal([&] { host_->admit(hello(2, 5, 1, /*slots=*/3)); }), Code::kUsage)
       << "those of a trainer hold";
   EXPECT_EQ(host_->shard().roster().run(), 5u);
+}
+
+TEST_F(ShardHostTest, ReadersHaveAShareOfTheConnections) {
+  const size_t most = ShardLimits().max_readers;
+  EXPECT_LE(most + kMostTrainers, ShardLimits().max_connections - 512) << "and some for those who come";
+  for (size_t i = 0; i < most; ++i) host_->join_reader();
+  EXPECT_EQ(refusal([&] { host_->join_reader(); }), Code::kUnavailable);
+  host_->leave_reader();
+  host_->join_reader();
+}
+
+// Whoever comes first says how many trainers there are, and what their data look like.  If the others never
+// come, it need not be true.
+TEST_F(ShardHostTest, AStrangerThatCameFirstKeepsTheJobForNoLongerThanATrainerIsWaitedFor) {
+  Hello stranger = hello(1, 0, 999, /*slots=*/7);
+  stranger.trainers = 1000;
+  come(stranger);
+  const Hello honest = hello(2, 0, 0);
+  EXPECT_EQ(refusal([&] { come(honest); }), Code::kUsage);
+  network_.run_for(std::chrono::seconds(59));
+  EXPECT_EQ(refusal([&] { come(honest); }), Code::kUsage);
+  network_.run_for(std::chrono::seconds(2));
+  come(honest);
+  EXPECT_EQ(host_->shard().roster().size(), 2u);
+  EXPECT_EQ(host_->shard().tables().widths()[0], 1);
+  Hello second = hello(3, 0, 1);
+  come(second);
+  network_.run_for(std::chrono::seconds(100));
+  EXPECT_EQ(refusal([&] { come(stranger); }), Code::kUsage) << "a run whose trainers are all there goes on";
+}
+
+TEST_F(ShardHostTest, TheSameDataWithAnotherNumberOfTrainersGiveWayToo) {
+  Hello stranger = hello(1, 0, 999);
+  stranger.trainers = 1000;
+  come(stranger);
+  network_.run_for(std::chrono::seconds(61));
+  come(hello(2, 0, 0));
+  EXPECT_EQ(host_->shard().roster().size(), 2u);
+}
+
+TEST_F(ShardHostTest, MoreTrainersThanConnectionsAreRefused) {
+  Hello stranger = hello(1, 0, 0);
+  stranger.trainers = 65536;
+  EXPECT_EQ(refusal([&] { come(stranger); }), Code::kUsage);
+  come(hello(2, 0, 0));
 }
 
 }  // namespace

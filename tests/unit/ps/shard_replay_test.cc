@@ -110,9 +110,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
     std::string parts;
     encode_key_part(0, keys, parts);
-    const Payload rows = shard.read(decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts)));
-    const float* floats = reinterpret_cast<const float*>(rows.head.data());
-    return {floats, floats + 200};
+    return read(shard, parts)->floats(200);
   }
 
   // The steps of the checkpoints that have begun, but for the first so many.

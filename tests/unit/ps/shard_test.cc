@@ -166,14 +166,11 @@ TEST_F(ShardTest, WhatMakesNoSenseIsRefusedAndChangesNothing) {
   EXPECT_THAT(refusal([&] { pull(0, 0, {100}); }, Code::kData), HasSubstr("key 100"));
   std::string parts;
   encode_range_part(0, 0, 1, false, parts);
-  EXPECT_THAT(refusal([&] { shard_->read(decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts))); },
-                      Code::kData),
+  EXPECT_THAT(refusal([&] { read(*shard_, parts); }, Code::kData),
               HasSubstr("not reached by numbers of rows"));
   parts.clear();
   encode_range_part(1, 1, 1, true, parts);
-  EXPECT_THAT(refusal([&] { shard_->read(decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts))); },
-                      Code::kData),
-              HasSubstr("of 1"));
+  EXPECT_THAT(refusal([&] { read(*shard_, parts); }, Code::kData), HasSubstr("of 1"));
   EXPECT_EQ(shard_->steps().clock(), 0u);
   push(0, 0, {1}, 1);
   EXPECT_THAT(weights({1}), ElementsAre(-1));

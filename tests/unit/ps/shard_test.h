@@ -123,21 +123,26 @@ class ShardTest : public testing::Test {
     });
   }
 
+  // A reader's pull of one part.
+  OutcomePtr read(Shard& shard, const std::string& parts) {
+    return send([&](ReplyPtr& reply) {
+      shard.read(~uint64_t{0}, decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts)), reply);
+    });
+  }
+
   // The first element of rows.
   std::vector<float> weights(const std::vector<uint64_t>& keys) {
     std::string parts;
     encode_key_part(0, keys, parts);
-    Payload rows = shard_->read(decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts)));
+    const std::vector<float> rows = read(*shard_, parts)->floats(2 * keys.size());
     std::vector<float> first;
-    for (size_t i = 0; i < keys.size(); ++i)
-      first.push_back(reinterpret_cast<float*>(rows.head.data())[2 * i]);
+    for (size_t i = 0; i < keys.size(); ++i) first.push_back(rows[2 * i]);
     return first;
   }
   float statistic() {
     std::string parts;
     encode_range_part(1, 0, 1, true, parts);
-    Payload value = shard_->read(decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts)));
-    return *reinterpret_cast<float*>(value.head.data());
+    return read(*shard_, parts)->floats(1)[0];
   }
 
   std::string refusal(const std::function<void()>& body, Code code) {

@@ -14,6 +14,18 @@ std::string example(const std::string& name) {
   return page_example(read_file(PS_WIRE_PAGE), name);
 }
 
+// Keeps the answer.
+class PayloadReply final : public Reply {
+ public:
+  explicit PayloadReply(std::shared_ptr<const Payload>& payload) : payload_(payload) {}
+  void answer(std::shared_ptr<const Payload> payload) override { payload_ = std::move(payload); }
+  void fail(const Error& error) override { throw error; }
+  bool wanted() const override { return true; }
+
+ private:
+  std::shared_ptr<const Payload>& payload_;
+};
+
 class WirePage : public testing::Test {
  protected:
   static constexpr uint16_t kPull = static_cast<uint16_t>(Message::kPull);
@@ -46,8 +58,11 @@ TEST_F(WirePage, ItsAnswerIsAsItSays) {
   Buffer body = pool.take(load.size());
   std::copy(load.begin(), load.end(), body.data());
   shard.load(decode_load(std::move(body), shard.tables().widths()));
-  EXPECT_EQ(example("answer"), hex_lines(frame_bytes({.type = kPull, .flags = kFlagAnswer, .request_id = 2},
-                                                     shard.read(decode_pull(pull())))));
+  std::shared_ptr<const Payload> rows;
+  ReplyPtr reply = std::make_unique<PayloadReply>(rows);
+  shard.read(~uint64_t{0}, decode_pull(pull()), reply);
+  ASSERT_NE(rows, nullptr);
+  EXPECT_EQ(example("answer"), hex_lines(frame_bytes({.type = kPull, .flags = kFlagAnswer, .request_id = 2}, *rows)));
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ double seconds_a_step(const SimLink& link) {
 
 TEST(ShardCluster, AStepTakesBetweenOneAndTwoRoundTripsOfALongLink) {
   const double round_trip = 0.2;
-  const double seconds = seconds_a_step({.latency = 100ms, .bytes_per_second = 1e12, .window_bytes = 64 << 20});
+  const double seconds =
+      seconds_a_step({.latency = 100ms, .bytes_per_second = 1e12, .window_bytes = 64 << 20});
   EXPECT_GE(seconds, round_trip) << "a push waits for its answer";
   EXPECT_LE(seconds, 2.01 * round_trip) << "and a pull that was not begun ahead for its own";
 }

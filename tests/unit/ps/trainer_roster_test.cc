@@ -1,0 +1,78 @@
+// Who takes part in a run, and who is waited for.
+#include "ps/server/trainer_roster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/scratch_folder.h"
+
+namespace ps {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class TrainerRosterTest : public testing::Test {
+ protected:
+  TrainerRosterTest() { roster_.begin_run(5, 3, 0s); }
+
+  static Member member(int rank, uint64_t generation = 1, int trainers = 3) {
+    return {rank, trainers, generation};
+  }
+  void come(int rank, uint64_t generation = 1) {
+    roster_.take_over(roster_.at(rank), generation);
+    roster_.connect(rank);
+  }
+  std::vector<int> missing(Time now) { return roster_.missing(now); }
+
+  TrainerRoster roster_{{.timeout = 60s}};
+};
+
+TEST_F(TrainerRosterTest, ThoseWithoutAConnectionAreAbsentAtOnceAndMissingAfterTheTimeout) {
+  come(0);
+  EXPECT_THAT(roster_.absent(), ElementsAre(1, 2));
+  EXPECT_THAT(missing(59s), IsEmpty());
+  EXPECT_THAT(missing(60s), ElementsAre(1, 2));
+  come(1);
+  come(2);
+  roster_.disconnect(member(2), 70s);
+  EXPECT_THAT(roster_.absent(), ElementsAre(2));
+  EXPECT_THAT(missing(129s), IsEmpty());
+  EXPECT_THAT(missing(130s), ElementsAre(2));
+  roster_.at(2).ended = true;
+  EXPECT_THAT(roster_.absent(), IsEmpty());
+  EXPECT_THAT(missing(1000s), IsEmpty());
+}
+
+TEST_F(TrainerRosterTest, OneThatLeavesTheRunIsMissingAfterASecondUnlessAnotherProcessComes) {
+  for (int rank : {0, 1, 2}) come(rank);
+  roster_.leave_run(1, 10s);
+  EXPECT_THAT(missing(10900ms), IsEmpty());
+  EXPECT_THAT(missing(11s), ElementsAre(1));
+  come(1, 2);
+  EXPECT_THAT(missing(11s), IsEmpty());
+}
+
+TEST_F(TrainerRosterTest, ARunIsStalledWhenSomeRankHasNotComeWithinTheTimeout) {
+  come(0);
+  come(1);
+  EXPECT_FALSE(roster_.is_stalled(59s));
+  EXPECT_TRUE(roster_.is_stalled(60s));
+  EXPECT_TRUE(roster_.begins_run(member(0, 7, 2), 60s)) << "of another number";
+  EXPECT_NO_THROW(roster_.check_can_begin(member(0, 7, 2), 60s));
+  EXPECT_FALSE(roster_.begins_run(member(0, 7, 3), 60s)) << "of the same";
+  come(2);
+  EXPECT_FALSE(roster_.is_stalled(1000s)) << "all have been there";
+  EXPECT_FALSE(roster_.begins_run(member(0, 7, 2), 1000s));
+  EXPECT_EQ(error_of([&] { roster_.check_can_begin(member(0, 7, 2), 1000s); }).code(), Code::kUnavailable);
+}
+
+TEST_F(TrainerRosterTest, ARunHasAtMostAsManyTrainersAsThereAreConnections) {
+  EXPECT_NO_THROW(TrainerRoster({}).check_can_begin(member(0, 1, kMostTrainers), 0s));
+  EXPECT_EQ(error_of([&] { TrainerRoster({}).check_can_begin(member(0, 1, kMostTrainers + 1), 0s); }).code(),
+            Code::kUsage);
+}
+
+}  // namespace
+}  // namespace ps
