@@ -4,11 +4,11 @@
 # and as a picture.  As root the links are the system's own, else a limit in the transport.
 #
 # usage: examples/bandwidth.sh [OUTPUT [flags of ps-bench dgc, which replace those below]]
-# Takes under two minutes once ps-bench is built; OUTPUT is a folder, bandwidth-output by default.
+# Takes under two minutes once ps-bench is built; OUTPUT is a folder, output/bandwidth by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-output=${1:-bandwidth-output}
+output=${1:-output/bandwidth}
 if (($# > 0)); then shift; fi
 examples/setup.sh
 export PATH=$PWD/build/release/bin:$PATH
