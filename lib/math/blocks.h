@@ -1,10 +1,12 @@
 // How loops of kernels are cut into blocks: by the shape of the work alone, so that results do not depend on
-// threads.
+// threads.  Used by kernels.
 #ifndef PS_MATH_BLOCKS_H_
 #define PS_MATH_BLOCKS_H_
 
 #include <algorithm>
 #include <cstdint>
+
+#include "math/device.h"
 
 namespace ps {
 
@@ -13,6 +15,15 @@ namespace ps {
 inline int64_t block_items(int64_t work) {
   constexpr int64_t kBlockOperations = 1 << 20;
   return std::max<int64_t>(1, kBlockOperations / std::max<int64_t>(1, work));
+}
+
+// Calls body(i) for i in [0, items), each of which takes some `work` operations and depends on no other.
+template <class Body>
+void for_items(Device& device, int64_t items, int64_t work, const Body& body) {
+  device.for_each(items, block_items(work), [&body](int64_t begin, int64_t end) {
+    const Body item = body;  // a copy of its own: the compiler sees that stores into arrays do not change it
+    for (int64_t i = begin; i < end; ++i) item(i);
+  });
 }
 
 }  // namespace ps

@@ -8,6 +8,33 @@
 namespace ps {
 
 template <class T>
+void fill_values(Device& device, std::type_identity_t<T> value, int64_t size, T* out) {
+  device.for_each(size, block_items(1),
+                  [=](int64_t begin, int64_t end) { std::fill(out + begin, out + end, value); });
+}
+
+template <class T>
+void copy_values(Device& device, const T* in, int64_t size, T* out) {
+  device.for_each(size, block_items(1),
+                  [=](int64_t begin, int64_t end) { std::copy(in + begin, in + end, out + begin); });
+}
+
+template <class T>
+void add_scaled_values(Device& device, T scale, const T* in, int64_t size, T* out) {
+  for_items(device, size, 1, [=](int64_t i) { out[i] += scale * in[i]; });
+}
+
+template <class T>
+void multiply_values(Device& device, const T* a, const T* b, int64_t size, T* out) {
+  for_items(device, size, 1, [=](int64_t i) { out[i] = a[i] * b[i]; });
+}
+
+template <class T>
+void add_multiplied_values(Device& device, const T* a, const T* b, int64_t size, T* out) {
+  for_items(device, size, 1, [=](int64_t i) { out[i] += a[i] * b[i]; });
+}
+
+template <class T>
 void set_rows(Device& device, const T* row, Matrix<T> out) {
   device.for_each(out.rows, block_items(out.cols), [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) std::copy_n(row, out.cols, out.row(b));
@@ -36,13 +63,18 @@ void add_columns(Device& device, Columns<const T> in, int64_t rows, Columns<T> o
   });
 }
 
-template void set_rows(Device&, const float*, Matrix<float>);
-template void add_column_sums(Device&, Columns<const float>, int64_t, const float*, int64_t, float*);
-template void copy_columns(Device&, Columns<const float>, int64_t, Columns<float>);
-template void add_columns(Device&, Columns<const float>, int64_t, Columns<float>);
-template void set_rows(Device&, const double*, Matrix<double>);
-template void add_column_sums(Device&, Columns<const double>, int64_t, const double*, int64_t, double*);
-template void copy_columns(Device&, Columns<const double>, int64_t, Columns<double>);
-template void add_columns(Device&, Columns<const double>, int64_t, Columns<double>);
+#define PS_INSTANTIATE(T)                                                                   \
+  template void fill_values<T>(Device&, T, int64_t, T*);                                    \
+  template void copy_values(Device&, const T*, int64_t, T*);                                \
+  template void add_scaled_values(Device&, T, const T*, int64_t, T*);                       \
+  template void multiply_values(Device&, const T*, const T*, int64_t, T*);                  \
+  template void add_multiplied_values(Device&, const T*, const T*, int64_t, T*);            \
+  template void set_rows(Device&, const T*, Matrix<T>);                                     \
+  template void add_column_sums(Device&, Columns<const T>, int64_t, const T*, int64_t, T*); \
+  template void copy_columns(Device&, Columns<const T>, int64_t, Columns<T>);               \
+  template void add_columns(Device&, Columns<const T>, int64_t, Columns<T>);
+PS_INSTANTIATE(float)
+PS_INSTANTIATE(double)
+#undef PS_INSTANTIATE
 
 }  // namespace ps

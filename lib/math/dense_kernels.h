@@ -1,11 +1,29 @@
-// Loops over dense matrices that layers share.  T is float or double.  Sums over examples run in their order.
+// Kernels over dense matrices and arrays that layers share.  T is float or double.  Sums over examples run in
+// their order.
 #ifndef PS_MATH_DENSE_KERNELS_H_
 #define PS_MATH_DENSE_KERNELS_H_
+
+#include <cstdint>
+#include <type_traits>
 
 #include "math/device.h"
 #include "math/matrix.h"
 
 namespace ps {
+
+// out [size] <- value, and out <- in.
+template <class T>
+void fill_values(Device& device, std::type_identity_t<T> value, int64_t size, T* out);
+template <class T>
+void copy_values(Device& device, const T* in, int64_t size, T* out);
+
+// out [size] += scale in, out <- a b, and out += a b, element by element.
+template <class T>
+void add_scaled_values(Device& device, T scale, const T* in, int64_t size, T* out);
+template <class T>
+void multiply_values(Device& device, const T* a, const T* b, int64_t size, T* out);
+template <class T>
+void add_multiplied_values(Device& device, const T* a, const T* b, int64_t size, T* out);
 
 // Every row of out [B, D] <- row [D]
 template <class T>

@@ -98,6 +98,30 @@ void add_pairwise_gradients(Device& device, const KeyUse& use, const float* valu
   });
 }
 
+template <class T>
+void divide_by_counts(Device& device, const KeyUse& use, Columns<T> out) {
+  const int64_t examples = static_cast<int64_t>(use.offsets.size()) - 1;
+  for_items(device, examples, out.width, [=, offsets = use.offsets.data()](int64_t b) {
+    const T count = static_cast<T>(std::max<uint32_t>(1, offsets[b + 1] - offsets[b]));
+    T* row = out.row(b);
+    for (int64_t d = 0; d < out.width; ++d) row[d] /= count;
+  });
+}
+
+template <class T>
+void add_up_pairs(Device& device, Columns<const T> sums, Columns<const T> squares, int64_t rows, T* out) {
+  for_items(device, rows, sums.width, [=](int64_t b) {
+    const T *sum = sums.row(b), *square = squares.row(b);
+    T total = 0;
+    for (int64_t d = 0; d < sums.width; ++d) total += sum[d] * sum[d] - square[d];
+    out[b] = total / 2;
+  });
+}
+
+template void divide_by_counts(Device&, const KeyUse&, Columns<float>);
+template void divide_by_counts(Device&, const KeyUse&, Columns<double>);
+template void add_up_pairs(Device&, Columns<const float>, Columns<const float>, int64_t, float*);
+template void add_up_pairs(Device&, Columns<const double>, Columns<const double>, int64_t, double*);
 template void add_bags(Device&, const KeyUse&, const float*, const float* const*, Columns<float>);
 template void add_bags_and_squares(Device&, const KeyUse&, const float*, const float* const*, Columns<float>,
                                    Columns<float>);

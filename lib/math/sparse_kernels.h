@@ -32,8 +32,8 @@ void add_bags_and_squares(Device& device, const KeyUse& use, const float* values
 
 // row_gradients[n] += sum over b, k of values[k] * out_gradient[b]
 //   out_gradient [B, D]  ->  row_gradients [N, D]
-// By key when the use is transposed, shared out over the device; else by example, on the caller's thread, with
-// the same sums in the same order.
+// By key when the use is transposed, shared out over the device; else by example, on the caller's thread,
+// with the same sums in the same order.
 template <class T>
 void add_bag_gradients(Device& device, const KeyUse& use, const float* values, Columns<const T> out_gradient,
                        T* row_gradients);
@@ -59,6 +59,15 @@ void add_copied_gradients(Device& device, const KeyUse& use, const float* values
 template <class T>
 void add_pairwise_gradients(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                             const T* out_gradient, Columns<const T> sums, T* row_gradients);
+
+// out[b] /= the number of example b's ids; examples without any stay as they are.
+template <class T>
+void divide_by_counts(Device& device, const KeyUse& use, Columns<T> out);
+
+// out[b] <- 1/2 sum over d of (sums[b][d]^2 - squares[b][d]), the sum of the products of all pairs of an
+// example's rows, given what add_bags_and_squares makes.   sums and squares [rows, D]  ->  out [rows]
+template <class T>
+void add_up_pairs(Device& device, Columns<const T> sums, Columns<const T> squares, int64_t rows, T* out);
 
 }  // namespace ps
 

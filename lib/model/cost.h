@@ -9,6 +9,7 @@
 
 #include "config/fwd.h"
 #include "data/batch.h"
+#include "math/cost_kernels.h"
 #include "math/device.h"
 #include "math/matrix.h"
 
@@ -37,7 +38,9 @@ class Cost {
 
   // Computes predictions for evaluators and users: probabilities for classification, values for regression.
   //   output [B, C]: the input layer's output, after its activation  ->  predictions [B, C]
-  virtual void predict(Matrix<const T> output, std::span<float> predictions) const = 0;
+  virtual void predict(Matrix<const T> output, Device& device, std::span<float> predictions) const {
+    copy_predictions(device, output, predictions.data());
+  }
 
   // True when scores and gradient are those before the activation of the input layer, which the cost takes on
   // itself so that the two together stay exact (softmax and cross_entropy).  The gradient then skips the

@@ -2,9 +2,9 @@
 // forward and backward see.  Written for float, and for double so that gradients can be proved by finite
 // differences.
 //
-// Threads: forward and backward run on the owner thread and cut their loops over run.device() into blocks whose
-// size does not depend on the number of threads, each written by one thread in a fixed order.  So no sum
-// depends on threads.
+// Threads: forward and backward run on the owner thread.  They compute by kernels (math/) on run.device(),
+// which cut their loops into blocks whose size does not depend on the number of threads, each written by one
+// thread in a fixed order.  So no sum depends on threads.  A layer has no loops over numbers of its own.
 #ifndef PS_MODEL_LAYER_H_
 #define PS_MODEL_LAYER_H_
 
@@ -36,7 +36,7 @@ struct InputInfo {
   std::optional<ImageShape> image;  // kLayer: when it gives an image
 };
 
-// What a layer may do while the network is built.  Implemented by Network.
+// The things that a layer may do while the network is built.  Implemented by Network.
 class LayerSetup {
  public:
   virtual ~LayerSetup() = default;
@@ -73,7 +73,7 @@ struct SampledKeys {
   std::vector<Key> keys;          // [K]
 };
 
-// What a layer sees of one batch.  Implemented by Network.
+// The view that a layer has of one batch.  Implemented by Network.
 template <class T>
 class LayerRun {
  public:
@@ -83,8 +83,8 @@ class LayerRun {
   virtual bool training() const = 0;
   virtual Device& device() const = 0;
 
-  // A generator of numbers that depend on (job seed, layer, step, stream) alone.
-  virtual Random random(uint64_t stream) const = 0;
+  // The seed of the layer's random numbers, which depends on (job seed, layer, step) alone.
+  virtual uint64_t random_seed() const = 0;
 
   virtual Matrix<const T> input(int i) const = 0;       // kLayer, kDenseSlot: [B, cols]
   virtual Matrix<T> input_gradient(int i) const = 0;    // add to it; null when nobody needs it

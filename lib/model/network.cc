@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/catalog.h"
+#include "math/dense_kernels.h"
 #include "model/network_impl.h"
 
 namespace ps {
@@ -101,7 +102,7 @@ void Network<T>::Impl::prepare(Planners& planners, PreparedBatch& prepared) cons
     const Lookup& lookup = wiring_.lookups[u];
     if (lookup.slot || lookup.samples != u) continue;
     const NodeState<T>& node = nodes_[lookup.node];
-    Random random = layer_random(node.seed, prepared.step, kSampleStream);
+    const Random random(layer_seed(node.seed, prepared.step), kSampleStream);
     node.layer->sample_keys(batch, prepared.training, random, prepared.samples[u]);
   }
   std::vector<KeyList> lists;
@@ -218,10 +219,11 @@ void Network<T>::Impl::forward_node(size_t index) {
   Run run(*this, index);
   node.layer->forward(run);
   for (CostState<T>& state : costs_) {
-    if (state.input == index && state.cost->takes_logits())
-      state.logits.assign(node.output.begin(), node.output.end());
+    if (state.input != index || !state.cost->takes_logits()) continue;
+    state.logits.resize(node.output.size());
+    copy_values(*device_, node.output.data(), static_cast<int64_t>(node.output.size()), state.logits.data());
   }
-  activate(node.activation, *device_, output(index));
+  activate(*device_, node.activation, output(index));
 }
 
 template <class T>
@@ -236,16 +238,14 @@ double Network<T>::Impl::evaluate(CostState<T>& state) {
   Matrix<const T> scores = outputs;
   if (state.cost->takes_logits()) scores.data = state.logits.data();
   state.cost->evaluate(scores, prepared_->batch, *device_, state.costs, gradient);
-  double sum = 0;
-  for (T cost : state.costs) sum += static_cast<double>(cost);
-  return static_cast<double>(state.factor) * sum;
+  return static_cast<double>(state.factor) * total_cost(*device_, state.costs.data(), outputs.rows);
 }
 
 template <class T>
 void Network<T>::Impl::make_predictions() {
   const Matrix<const T> outputs = output(main_cost().input);
   predictions_.resize(static_cast<size_t>(outputs.size()));
-  main_cost().cost->predict(outputs, predictions_);
+  main_cost().cost->predict(outputs, *device_, predictions_);
 }
 
 template <class T>
@@ -259,11 +259,7 @@ void Network<T>::Impl::backward() {
 
 template <class T>
 void Network<T>::Impl::zero_gradients() {
-  constexpr int64_t kBlock = 1 << 20;  // elements: 4 MiB, some 200 us
-  auto zero = [&](T* data, int64_t size) {
-    device_->for_each(size, kBlock,
-                      [data](int64_t begin, int64_t end) { std::fill(data + begin, data + end, T(0)); });
-  };
+  const auto zero = [&](T* data, int64_t size) { fill_values(*device_, T(0), size, data); };
   for (size_t p = 0; p < wiring_.parameters.size(); ++p) {
     const ParameterSpec& spec = wiring_.parameters[p];
     if (spec.kind == ParameterKind::kMatrix) zero(views_[p].gradient, spec.rows * spec.cols);
@@ -280,14 +276,15 @@ void Network<T>::Impl::add_cost_gradients(size_t index, bool before_activation) 
   std::vector<T>& gradient = nodes_[index].gradient;
   for (const CostState<T>& state : costs_) {
     if (state.input != index || state.cost->takes_logits() != before_activation) continue;
-    for (size_t i = 0; i < gradient.size(); ++i) gradient[i] += state.factor * state.gradient[i];
+    add_scaled_values(*device_, state.factor, state.gradient.data(), static_cast<int64_t>(gradient.size()),
+                      gradient.data());
   }
 }
 
 template <class T>
 void Network<T>::Impl::backward_node(size_t index) {
   add_cost_gradients(index, /*before_activation=*/false);
-  activation_backward(nodes_[index].activation, *device_, Matrix<const T>(output(index)), gradient(index));
+  activation_backward(*device_, nodes_[index].activation, Matrix<const T>(output(index)), gradient(index));
   add_cost_gradients(index, /*before_activation=*/true);
   Run run(*this, index);
   nodes_[index].layer->backward(run);

@@ -4,7 +4,6 @@
 
 #include "base/hash.h"
 #include "config/json.h"
-#include "math/blocks.h"
 #include "model/activation.h"
 #include "model/network.h"
 #include "model/wiring.h"
@@ -37,9 +36,9 @@ struct CostState {
 // Stream of the numbers that sample_keys draws; layers use small streams.
 inline constexpr uint64_t kSampleStream = ~uint64_t{0};
 
-// Numbers of (job seed, layer, step, stream).
-inline Random layer_random(uint64_t node_seed, int64_t step, uint64_t stream) {
-  return Random(hash_key(node_seed ^ hash_key(static_cast<uint64_t>(step))), stream);
+// The seed of (job seed, layer, step).
+inline uint64_t layer_seed(uint64_t node_seed, int64_t step) {
+  return hash_key(node_seed ^ hash_key(static_cast<uint64_t>(step)));
 }
 
 template <class T>
@@ -104,7 +103,7 @@ class Network<T>::Impl {
   Device* device_ = nullptr;
 };
 
-// What the layer of one node sees of the running batch.
+// The view that the layer of one node has of the running batch.
 template <class T>
 class Network<T>::Impl::Run final : public LayerRun<T> {
  public:
@@ -113,8 +112,8 @@ class Network<T>::Impl::Run final : public LayerRun<T> {
   const Batch& batch() const override { return impl_.prepared_->batch; }
   bool training() const override { return impl_.prepared_->training; }
   Device& device() const override { return *impl_.device_; }
-  Random random(uint64_t stream) const override {
-    return layer_random(impl_.nodes_[node_].seed, impl_.prepared_->step, stream);
+  uint64_t random_seed() const override {
+    return layer_seed(impl_.nodes_[node_].seed, impl_.prepared_->step);
   }
 
   Matrix<const T> input(int i) const override {

@@ -1,6 +1,5 @@
 #include "model/costs/cost_entry.h"
 #include "model/labels.h"
-#include "model/stable.h"
 
 namespace ps {
 
@@ -20,20 +19,14 @@ class BinaryCrossEntropy final : public Cost<T> {
   void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {
     check_binary(batch.labels);
-    evaluate_each(scores, batch, device, costs, gradient, [](T score, T label, T& slope) {
-      T toward = label > 0 ? -score : score;  // the cost grows with it
-      slope = label > 0 ? -logistic(toward) : logistic(toward);
-      return log1p_exp(toward);
-    });
+    evaluate_losses(device, LogisticLoss(), scores, cost_targets(batch), costs.data(), gradient.data);
   }
 
   void check_label(float label) const override { check_binary(label); }
 
-  void predict(Matrix<const T> output, std::span<float> predictions) const override {
-    if (sigmoid_) return copy_predictions(output, predictions);
-    for (int64_t i = 0; i < output.size(); ++i) {
-      predictions[static_cast<size_t>(i)] = static_cast<float>(logistic(output.data[i]));
-    }
+  void predict(Matrix<const T> output, Device& device, std::span<float> predictions) const override {
+    if (sigmoid_) return copy_predictions(device, output, predictions.data());
+    logistic_predictions(device, output, predictions.data());
   }
 
   bool takes_logits() const override { return true; }

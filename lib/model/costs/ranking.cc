@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "model/costs/cost_entry.h"
-#include "model/stable.h"
 
 namespace ps {
 
@@ -42,43 +41,11 @@ class Ranking final : public Cost<T> {
  public:
   Ranking(const CostOptions&, const CostInput& input) { expect_one_value("ranking", input); }
 
-  // Each example loops over its own pairs, so that each sum has a single writer and a fixed order.
   void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {
-    constexpr int64_t kBlockExamples = 16;
     const Groups groups = find_groups(batch);
-    device.for_each(scores.rows, kBlockExamples, [&](int64_t begin, int64_t end) {
-      for (int64_t place = begin; place < end; ++place) {
-        evaluate_example(groups, static_cast<size_t>(place), scores.data, batch, costs, gradient.data);
-      }
-    });
-  }
-
-  void predict(Matrix<const T> output, std::span<float> predictions) const override {
-    copy_predictions(output, predictions);
-  }
-
- private:
-  static void evaluate_example(const Groups& groups, size_t place, const T* scores, const Batch& batch,
-                               std::span<T> costs, T* gradient) {
-    size_t example = groups.order[place];
-    T cost = 0, slope = 0;
-    for (size_t p = groups.begins[place]; p < groups.ends[place]; ++p) {
-      size_t other = groups.order[p];
-      if (batch.labels[example] > batch.labels[other]) {
-        T behind = scores[other] - scores[example];
-        cost += log1p_exp(behind);
-        slope -= weight(batch, example) * logistic(behind);
-      } else if (batch.labels[example] < batch.labels[other]) {
-        slope += weight(batch, other) * logistic(scores[example] - scores[other]);
-      }
-    }
-    costs[example] = weight(batch, example) * cost;
-    if (gradient) gradient[example] = slope;
-  }
-
-  static T weight(const Batch& batch, size_t example) {
-    return T(batch.weight(static_cast<int64_t>(example)));
+    ranking_costs(device, {groups.order.data(), groups.begins.data(), groups.ends.data()}, scores,
+                  cost_targets(batch), costs.data(), gradient.data);
   }
 };
 

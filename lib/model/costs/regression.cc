@@ -1,6 +1,4 @@
-// Costs of the residual r = prediction - label.
-#include <cmath>
-
+// Costs of the residual, prediction - label: math/loss_rules.h has their formulas.
 #include "config/spec.h"
 #include "model/costs/cost_entry.h"
 
@@ -8,30 +6,16 @@ namespace ps {
 
 namespace {
 
-// r^2, without a half, as PaddlePaddle's regression_cost: its gradient is 2 r.
-struct SquaredLoss {
+struct SquaredEntry {
   static constexpr std::string_view kName = "squared_error";
   using Options = CostOptions;
-  explicit SquaredLoss(const Options&) {}
-
-  template <class T>
-  T operator()(T residual, T& slope) const {
-    slope = 2 * residual;
-    return residual * residual;
-  }
+  static SquaredLoss loss(const Options&) { return {}; }
 };
 
-// |r|; its gradient at 0 is 0.
-struct AbsoluteLoss {
+struct AbsoluteEntry {
   static constexpr std::string_view kName = "absolute_error";
   using Options = CostOptions;
-  explicit AbsoluteLoss(const Options&) {}
-
-  template <class T>
-  T operator()(T residual, T& slope) const {
-    slope = static_cast<T>((residual > 0) - (residual < 0));
-    return std::abs(residual);
-  }
+  static AbsoluteLoss loss(const Options&) { return {}; }
 };
 
 struct HuberOptions : CostOptions {
@@ -49,61 +33,45 @@ struct HuberOptions : CostOptions {
   }
 };
 
-// r^2 / 2 up to |r| = delta, then delta (|r| - delta / 2): Huber, "Robust estimation of a location
-// parameter", 1964.
-struct HuberLoss {
+struct HuberEntry {
   static constexpr std::string_view kName = "huber";
   using Options = HuberOptions;
-  explicit HuberLoss(const Options& options) : delta(options.delta) {}
-
-  template <class T>
-  T operator()(T residual, T& slope) const {
-    T limit = static_cast<T>(delta), size = std::abs(residual);
-    if (size <= limit) return slope = residual, residual * residual / 2;
-    slope = std::copysign(limit, residual);
-    return limit * (size - limit / 2);
-  }
-
-  double delta;
+  static HuberLoss loss(const Options& options) { return {options.delta}; }
 };
 
-template <class T, class Loss>
+template <class T, class Entry>
 class RegressionCost : public Cost<T> {
  public:
-  RegressionCost(const typename Loss::Options& options, const CostInput& input) : loss_(options) {
-    expect_one_value(Loss::kName, input);
+  RegressionCost(const typename Entry::Options& options, const CostInput& input)
+      : loss_(Entry::loss(options)) {
+    expect_one_value(Entry::kName, input);
   }
 
   void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {
-    evaluate_each(scores, batch, device, costs, gradient,
-                  [this](T score, T label, T& slope) { return loss_(score - label, slope); });
-  }
-
-  void predict(Matrix<const T> output, std::span<float> predictions) const override {
-    copy_predictions(output, predictions);
+    evaluate_losses(device, loss_, scores, cost_targets(batch), costs.data(), gradient.data);
   }
 
  private:
-  const Loss loss_;
+  const decltype(Entry::loss({})) loss_;
 };
 
 template <class T>
-using SquaredError = RegressionCost<T, SquaredLoss>;
+using SquaredError = RegressionCost<T, SquaredEntry>;
 template <class T>
-using AbsoluteError = RegressionCost<T, AbsoluteLoss>;
+using AbsoluteError = RegressionCost<T, AbsoluteEntry>;
 template <class T>
-using Huber = RegressionCost<T, HuberLoss>;
+using Huber = RegressionCost<T, HuberEntry>;
 
 }  // namespace
 
 extern const CostEntry kSquaredErrorCost = cost_entry<CostOptions, SquaredError>(
-    SquaredLoss::kName, "(prediction - label)^2, without a half, as PaddlePaddle's regression_cost");
+    SquaredEntry::kName, "(prediction - label)^2, without a half, as PaddlePaddle's regression_cost");
 
 extern const CostEntry kAbsoluteErrorCost =
-    cost_entry<CostOptions, AbsoluteError>(AbsoluteLoss::kName, "|prediction - label|");
+    cost_entry<CostOptions, AbsoluteError>(AbsoluteEntry::kName, "|prediction - label|");
 
 extern const CostEntry kHuberCost =
-    cost_entry<HuberOptions, Huber>(HuberLoss::kName, "quadratic for residuals up to delta, linear beyond");
+    cost_entry<HuberOptions, Huber>(HuberEntry::kName, "quadratic for residuals up to delta, linear beyond");
 
 }  // namespace ps

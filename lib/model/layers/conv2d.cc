@@ -1,8 +1,8 @@
-#include <algorithm>
+#include <utility>
 #include <vector>
 
-#include "math/blocks.h"
 #include "math/convolution.h"
+#include "math/image_kernels.h"
 #include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
 
@@ -77,13 +77,13 @@ class Conv2d final : public Layer<T> {
   }
 
   void forward(LayerRun<T>& run) override {
-    set_biases(run);
+    set_planes<T>(run.device(), bias_ >= 0 ? run.value(bias_).data : nullptr, shape_.filters, run.output());
     convolve<T>(run.device(), shape_, run.input(0), run.value(weight_).data, run.output());
   }
 
   void backward(LayerRun<T>& run) override {
     const Matrix<const T> gradient = run.output_gradient();
-    if (bias_ >= 0) add_bias_gradients(run, gradient);
+    if (bias_ >= 0) add_plane_sums(run.device(), gradient, shape_.filters, run.gradient(bias_).data);
     add_convolution_weight_gradient<T>(run.device(), shape_, run.input(0), gradient, partial_sums_,
                                        run.gradient(weight_).data);
     if (const Matrix<T> below = run.input_gradient(0)) {
@@ -92,30 +92,6 @@ class Conv2d final : public Layer<T> {
   }
 
  private:
-  int64_t plane() const { return shape_.out_height * shape_.out_width; }
-
-  void set_biases(LayerRun<T>& run) const {
-    const Matrix<T> output = run.output();
-    const T* bias = bias_ >= 0 ? run.value(bias_).data : nullptr;
-    run.device().for_each(output.rows, block_items(output.cols), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin * shape_.filters; i < end * shape_.filters; ++i)
-        std::fill_n(output.data + i * plane(), plane(), bias ? bias[i % shape_.filters] : T(0));
-    });
-  }
-
-  void add_bias_gradients(LayerRun<T>& run, Matrix<const T> gradient) const {
-    T* bias = run.gradient(bias_).data;
-    run.device().for_each(shape_.filters, block_items(gradient.rows * plane()),
-                          [&](int64_t begin, int64_t end) {
-                            for (int64_t f = begin; f < end; ++f) {
-                              for (int64_t b = 0; b < gradient.rows; ++b) {
-                                const T* slopes = gradient.row(b) + f * plane();
-                                bias[f] += plane_sum<T>(plane(), [slopes](int64_t p) { return slopes[p]; });
-                              }
-                            }
-                          });
-  }
-
   const ConvolutionShape shape_;
   int weight_, bias_ = -1;
   std::vector<T> partial_sums_;

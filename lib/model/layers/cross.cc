@@ -1,7 +1,5 @@
-#include <algorithm>
-
 #include "config/spec.h"
-#include "math/blocks.h"
+#include "math/cross_kernels.h"
 #include "math/dense_kernels.h"
 #include "model/layers/layer_entry.h"
 
@@ -44,18 +42,8 @@ class Cross final : public Layer<T> {
     const int64_t examples = run.output().rows;
     states_.resize(static_cast<size_t>(examples * depth_ * cols_));
     products_.resize(static_cast<size_t>(examples * depth_));
-    for_examples(run.device(), examples, [&](int64_t b) {
-      const T* x0 = run.input(0).row(b);
-      T* x = run.output().row(b);  // x_l, then x_{l+1}
-      std::copy_n(x0, cols_, x);
-      for (int64_t l = 0; l < depth_; ++l) {
-        std::copy_n(x, cols_, state(states_, b, l));
-        const T product = dot(x, run.value(weight_).row(l));
-        products_[static_cast<size_t>(b * depth_ + l)] = product;
-        for (int64_t d = 0; d < cols_; ++d) x[d] += x0[d] * product;
-        if (bias_ >= 0) add_scaled(x, T(1), run.value(bias_).row(l));
-      }
-    });
+    cross_forward<T>(run.device(), parameters(run), run.input(0), {states_.data(), products_.data()},
+                     run.output());
   }
 
   void backward(LayerRun<T>& run) override {
@@ -63,64 +51,31 @@ class Cross final : public Layer<T> {
     if (examples == 0) return;
     gradients_.resize(states_.size());
     product_gradients_.resize(products_.size());
-    input_gradients_.assign(static_cast<size_t>(examples * cols_), T(0));
-    for_examples(run.device(), examples, [&](int64_t b) { backward_example(run, b); });
-    for (int64_t l = 0; l < depth_; ++l) {
-      Columns<const T> states{states_.data() + l * cols_, depth_ * cols_, cols_};
-      Columns<const T> gradients{gradients_.data() + l * cols_, depth_ * cols_, cols_};
-      add_column_sums<T>(run.device(), states, examples, product_gradients_.data() + l, depth_,
-                         run.gradient(weight_).row(l));
-      if (bias_ < 0) continue;
-      add_column_sums<T>(run.device(), gradients, examples, nullptr, 0, run.gradient(bias_).row(l));
-    }
-    if (Matrix<T> below = run.input_gradient(0)) {
+    input_gradients_.resize(static_cast<size_t>(examples * cols_));
+    cross_backward<T>(
+        run.device(), parameters(run), run.input(0), {states_.data(), products_.data()},
+        run.output_gradient(),
+        {gradients_.data(), product_gradients_.data(), {input_gradients_.data(), examples, cols_}});
+    add_parameter_gradients(run, examples);
+    if (const Matrix<T> below = run.input_gradient(0)) {
       add_columns<T>(run.device(), {input_gradients_.data(), cols_, cols_}, examples, columns(below));
     }
   }
 
  private:
-  // Keeps, for each l, the gradients of x_{l+1} and of the product x_l . w_l: those of w_l and b_l are sums
-  // of them.
-  void backward_example(LayerRun<T>& run, int64_t b) {
-    const T* x0 = run.input(0).row(b);
-    T* input_gradient = &input_gradients_[static_cast<size_t>(b * cols_)];
-    const T* above = run.output_gradient().row(b);
-    for (int64_t l = depth_; l-- > 0;) {
-      T* gradient = state(gradients_, b, l);  // of x_{l+1}
-      std::copy_n(above, cols_, gradient);
-      if (l + 1 < depth_) {
-        const size_t next = static_cast<size_t>(b * depth_ + l + 1);
-        add_scaled(gradient, product_gradients_[next], run.value(weight_).row(l + 1));
-      }
-      const size_t here = static_cast<size_t>(b * depth_ + l);
-      product_gradients_[here] = dot(gradient, x0);
-      add_scaled(input_gradient, products_[here], gradient);
-      above = gradient;
+  CrossWeights<T> parameters(LayerRun<T>& run) const {
+    return {run.value(weight_), bias_ >= 0 ? run.value(bias_) : Matrix<T>()};
+  }
+
+  void add_parameter_gradients(LayerRun<T>& run, int64_t examples) {
+    for (int64_t l = 0; l < depth_; ++l) {
+      const Columns<const T> states{states_.data() + l * cols_, depth_ * cols_, cols_};
+      const Columns<const T> gradients{gradients_.data() + l * cols_, depth_ * cols_, cols_};
+      add_column_sums<T>(run.device(), states, examples, product_gradients_.data() + l, depth_,
+                         run.gradient(weight_).row(l));
+      if (bias_ < 0) continue;
+      add_column_sums<T>(run.device(), gradients, examples, nullptr, 0, run.gradient(bias_).row(l));
     }
-    add_scaled(input_gradient, T(1), above);
-    add_scaled(input_gradient, product_gradients_[static_cast<size_t>(b * depth_)],
-               run.value(weight_).row(0));
-  }
-
-  T* state(std::vector<T>& states, int64_t b, int64_t l) {
-    return &states[static_cast<size_t>((b * depth_ + l) * cols_)];
-  }
-
-  T dot(const T* a, const T* b) const {
-    T sum = 0;
-    for (int64_t d = 0; d < cols_; ++d) sum += a[d] * b[d];
-    return sum;
-  }
-
-  void add_scaled(T* sum, T scale, const T* values) const {
-    for (int64_t d = 0; d < cols_; ++d) sum[d] += scale * values[d];
-  }
-
-  template <class Body>
-  void for_examples(Device& device, int64_t examples, Body&& body) const {
-    device.for_each(examples, block_items(4 * depth_ * cols_), [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin; b < end; ++b) body(b);
-    });
   }
 
   const int64_t depth_;

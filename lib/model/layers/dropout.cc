@@ -1,5 +1,6 @@
+#include "math/dropout.h"
 #include "config/spec.h"
-#include "math/blocks.h"
+#include "math/dense_kernels.h"
 #include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
 
@@ -37,49 +38,24 @@ class Dropout final : public Layer<T> {
   }
 
   void forward(LayerRun<T>& run) override {
-    Matrix<const T> input = run.input(0);
-    Matrix<T> output = run.output();
-    if (run.training()) draw(run, output);
-    for_elements(run.device(), output, [&](int64_t i) {
-      output.data[i] = run.training() ? input.data[i] * factors_[static_cast<size_t>(i)] : input.data[i];
-    });
+    const Matrix<const T> input = run.input(0);
+    const Matrix<T> output = run.output();
+    if (!run.training()) return copy_values(run.device(), input.data, output.size(), output.data);
+    factors_.resize(static_cast<size_t>(output.size()));
+    draw_dropout<T>(run.device(), run.random_seed(), rate_, {factors_.data(), output.rows, output.cols});
+    multiply_values(run.device(), input.data, factors_.data(), output.size(), output.data);
   }
 
   void backward(LayerRun<T>& run) override {
-    Matrix<const T> gradient = run.output_gradient();
-    Matrix<T> below = run.input_gradient(0);
+    const Matrix<T> below = run.input_gradient(0);
     if (!below) return;
-    for_elements(run.device(), below,
-                 [&](int64_t i) { below.data[i] += gradient.data[i] * factors_[static_cast<size_t>(i)]; });
+    add_multiplied_values(run.device(), run.output_gradient().data, factors_.data(), below.size(),
+                          below.data);
   }
 
  private:
-  // factors_ [B, D] <- 0 or 1 / (1 - rate); example b draws from stream b.
-  void draw(LayerRun<T>& run, Matrix<T> output) {
-    factors_.resize(static_cast<size_t>(output.size()));
-    const T kept = static_cast<T>(1 / (1 - rate_));
-    const double dropped = rate_ * 0x1p32;  // numbers below it drop
-    constexpr int64_t kWorkPerNumber = 8;
-    run.device().for_each(output.rows, block_items(kWorkPerNumber * output.cols),
-                          [&](int64_t begin, int64_t end) {
-                            for (int64_t b = begin; b < end; ++b) {
-                              Random random = run.random(static_cast<uint64_t>(b));
-                              T* factors = &factors_[static_cast<size_t>(b * output.cols)];
-                              for (int64_t d = 0; d < output.cols; ++d)
-                                factors[d] = random.next32() < dropped ? T(0) : kept;
-                            }
-                          });
-  }
-
-  template <class Body>
-  static void for_elements(Device& device, Matrix<T> m, Body&& body) {
-    device.for_each(m.size(), block_items(1), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) body(i);
-    });
-  }
-
   const double rate_;
-  std::vector<T> factors_;
+  std::vector<T> factors_;  // [B, D] of the last forward in training
 };
 
 }  // namespace

@@ -64,7 +64,7 @@ class Embedding final : public Layer<T> {
   }
 
   void forward(LayerRun<T>& run) override {
-    if (ids_per_example_ == 0) std::fill_n(run.output().data, run.output().size(), T(0));
+    if (ids_per_example_ == 0) fill_values(run.device(), T(0), run.output().size(), run.output().data);
     for (int s = 0; s < num_slots(); ++s) {
       const KeyUse& use = run.use(uses_[static_cast<size_t>(s)]);
       Columns<T> out = columns(run.output(), s * width_, width_);
@@ -74,7 +74,7 @@ class Embedding final : public Layer<T> {
         continue;
       }
       add_bags<T>(run.device(), use, id_values(run.slot(s)), run.rows(weight_), out);
-      if (mean_) divide_by_counts(use, out);
+      if (mean_) divide_by_counts(run.device(), use, out);
     }
   }
 
@@ -104,21 +104,13 @@ class Embedding final : public Layer<T> {
     }
   }
 
-  static void divide_by_counts(const KeyUse& use, Columns<T> out) {
-    for (size_t b = 0; b + 1 < use.offsets.size(); ++b) {
-      T count = static_cast<T>(std::max<uint32_t>(1, use.offsets[b + 1] - use.offsets[b]));
-      T* row = out.row(static_cast<int64_t>(b));
-      for (int64_t d = 0; d < out.width; ++d) row[d] /= count;
-    }
-  }
-
   // The gradient of the sum, given that of the mean.
   Columns<const T> mean_gradient(LayerRun<T>& run, const KeyUse& use, Columns<const T> gradient) {
     int64_t examples = run.output().rows;
     scaled_.resize(static_cast<size_t>(examples * width_));
     Columns<T> scaled{scaled_.data(), width_, width_};
     copy_columns<T>(run.device(), gradient, examples, scaled);
-    divide_by_counts(use, scaled);
+    divide_by_counts(run.device(), use, scaled);
     return scaled;
   }
 

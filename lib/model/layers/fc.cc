@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <vector>
 
 #include "config/spec.h"
@@ -57,7 +56,7 @@ class Fc final : public Layer<T> {
     if (bias_ >= 0) {
       set_rows<T>(run.device(), run.value(bias_).data, run.output());
     } else {
-      std::fill_n(run.output().data, run.output().size(), T(0));
+      fill_values(run.device(), T(0), run.output().size(), run.output().data);
     }
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Input& input = inputs_[i];

@@ -1,6 +1,5 @@
-#include <algorithm>
-
 #include "config/spec.h"
+#include "math/dense_kernels.h"
 #include "math/sparse_kernels.h"
 #include "model/layers/layer_entry.h"
 
@@ -43,20 +42,17 @@ class Fm final : public Layer<T> {
 
   void forward(LayerRun<T>& run) override {
     Matrix<T> output = run.output();
-    sums_.assign(static_cast<size_t>(output.rows * factors_), T(0));
-    squares_.assign(sums_.size(), T(0));
+    const int64_t values = output.rows * factors_;
+    for (std::vector<T>* zeroed : {&sums_, &squares_}) {
+      zeroed->resize(static_cast<size_t>(values));
+      fill_values(run.device(), T(0), values, zeroed->data());
+    }
     for (size_t s = 0; s < uses_.size(); ++s) {
       const KeyUse& use = run.use(uses_[s]);
       add_bags_and_squares<T>(run.device(), use, id_values(run.slot(static_cast<int>(s))), run.rows(weight_),
                               matrix(sums_), matrix(squares_));
     }
-    for (int64_t b = 0; b < output.rows; ++b) {
-      const T* sum = matrix(sums_).row(b);
-      const T* square = matrix(squares_).row(b);
-      T total = 0;
-      for (int64_t f = 0; f < factors_; ++f) total += sum[f] * sum[f] - square[f];
-      output.data[b] = total / 2;
-    }
+    add_up_pairs<T>(run.device(), matrix(sums_), matrix(squares_), output.rows, output.data);
   }
 
   void backward(LayerRun<T>& run) override {

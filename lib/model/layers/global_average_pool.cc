@@ -1,4 +1,4 @@
-#include "math/blocks.h"
+#include "math/image_kernels.h"
 #include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
 
@@ -23,41 +23,16 @@ struct GlobalAveragePoolOptions : LayerOptions, ImageKeys {
 template <class T>
 class GlobalAveragePool final : public Layer<T> {
  public:
-  GlobalAveragePool(const GlobalAveragePoolOptions& options, LayerSetup& setup)
-      : image_(require_image(options, setup, "global_average_pool")) {
-    setup.set_image_output({image_.channels, 1, 1});
+  GlobalAveragePool(const GlobalAveragePoolOptions& options, LayerSetup& setup) {
+    setup.set_image_output({require_image(options, setup, "global_average_pool").channels, 1, 1});
   }
 
-  void forward(LayerRun<T>& run) override {
-    const T* images = run.input(0).data;
-    T* output = run.output().data;
-    for_planes(run, [&](int64_t plane) {
-      const T* values = images + plane * image_.plane();
-      output[plane] = plane_sum<T>(image_.plane(), [values](int64_t p) { return values[p]; }) / count();
-    });
-  }
+  void forward(LayerRun<T>& run) override { average_planes(run.device(), run.input(0), run.output()); }
 
   void backward(LayerRun<T>& run) override {
     const Matrix<T> below = run.input_gradient(0);
-    if (!below) return;
-    const T* slopes = run.output_gradient().data;
-    for_planes(run, [&](int64_t plane) {
-      T* values = below.data + plane * image_.plane();
-      for (int64_t p = 0; p < image_.plane(); ++p) values[p] += slopes[plane] / count();
-    });
+    if (below) add_average_gradients(run.device(), run.output_gradient(), below);
   }
-
- private:
-  T count() const { return static_cast<T>(image_.plane()); }
-
-  template <class Body>
-  void for_planes(LayerRun<T>& run, Body&& body) const {
-    run.device().for_each(run.output().size(), block_items(image_.plane()), [&](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane) body(plane);
-    });
-  }
-
-  const ImageShape image_;
 };
 
 }  // namespace

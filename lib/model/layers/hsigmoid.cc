@@ -7,10 +7,10 @@
 // the label costs
 //   sum over j of log(1 + e^s) - bit s
 // and the probabilities of all classes sum to 1.
+#include "math/sampled_kernels.h"
 #include "model/labels.h"
 #include "model/layers/layer_entry.h"
 #include "model/layers/sampled_rows.h"
-#include "model/stable.h"
 
 namespace ps {
 
@@ -40,17 +40,8 @@ class Hsigmoid final : public Layer<T> {
   void forward(LayerRun<T>& run) override {
     const SampledKeys& path = run.samples(rows_.weight_use);
     score_samples(run, rows_, slopes_);
-    T* costs = run.output().data;
-    for (size_t b = 0; b + 1 < path.offsets.size(); ++b) {
-      Key place = leaf(run.batch().labels[b]);
-      costs[b] = 0;
-      for (size_t k = path.offsets[b]; k < path.offsets[b + 1]; ++k, place >>= 1) {
-        const T score = slopes_[k];
-        const bool right = place & 1;
-        costs[b] += log1p_exp(right ? -score : score);
-        slopes_[k] = right ? -logistic(-score) : logistic(score);
-      }
-    }
+    tree_costs(run.device(), {path.offsets, path.keys}, run.batch().labels.data(), classes_, slopes_.data(),
+               run.output().data);
   }
 
   void backward(LayerRun<T>& run) override { add_sample_gradients<T>(run, rows_, slopes_); }

@@ -35,22 +35,6 @@ void set_output_like(const InputInfo& input, LayerSetup& setup);
 // image wherever it is.
 void check_window(const ImageShape& image, int64_t kernel, int64_t padding);
 
-// The sum of value(i) for i in [0, count): eight sums, each in order, added in order.  One alone would wait
-// for each addition.
-template <class T, class Value>
-T plane_sum(int64_t count, const Value& value) {
-  constexpr int64_t kSums = 8;
-  T sums[kSums] = {};
-  int64_t i = 0;
-  for (; i + kSums <= count; i += kSums) {
-    for (int64_t s = 0; s < kSums; ++s) sums[s] += value(i + s);
-  }
-  for (; i < count; ++i) sums[i % kSums] += value(i);
-  T sum = sums[0];
-  for (int64_t s = 1; s < kSums; ++s) sum += sums[s];
-  return sum;
-}
-
 }  // namespace ps
 
 #endif  // PS_MODEL_LAYERS_IMAGE_KEYS_H_

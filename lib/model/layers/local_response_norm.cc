@@ -1,8 +1,6 @@
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
-#include "math/blocks.h"
+#include "math/normalization.h"
 #include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
 
@@ -39,86 +37,34 @@ struct LocalResponseNormOptions : LayerOptions, ImageKeys {
 template <class T>
 class LocalResponseNorm final : public Layer<T> {
  public:
-  LocalResponseNorm(const LocalResponseNormOptions& options, LayerSetup& setup)
-      : reach_(options.size / 2),
-        alpha_(static_cast<T>(options.alpha)),
-        beta_(static_cast<T>(options.beta)),
-        k_(static_cast<T>(options.k)),
-        image_(require_image(options, setup, "local_response_norm")) {
-    setup.set_image_output(image_);
+  LocalResponseNorm(const LocalResponseNormOptions& options, LayerSetup& setup) {
+    const ImageShape image = require_image(options, setup, "local_response_norm");
+    norm_ = {.channels = image.channels,
+             .plane = image.plane(),
+             .reach = options.size / 2,
+             .alpha = static_cast<T>(options.alpha),
+             .beta = static_cast<T>(options.beta),
+             .k = static_cast<T>(options.k)};
+    setup.set_image_output(image);
   }
 
   void forward(LayerRun<T>& run) override {
-    const Matrix<const T> images = run.input(0);
-    const Matrix<T> output = run.output();
-    sums_.resize(static_cast<size_t>(output.size()));
-    for_channels(run, [&](int64_t b, int64_t c) {
-      T* sums = at(sums_.data(), b, c);
-      std::fill_n(sums, image_.plane(), k_);
-      for_neighbours(c, [&](int64_t j) {
-        const T* x = at(images.data, b, j);
-        for (int64_t p = 0; p < image_.plane(); ++p) sums[p] += alpha_ * x[p] * x[p];
-      });
-      const T* x = at(images.data, b, c);
-      T* y = at(output.data, b, c);
-      for (int64_t p = 0; p < image_.plane(); ++p) y[p] = x[p] * std::pow(sums[p], -beta_);
-    });
+    sums_.resize(static_cast<size_t>(run.output().size()));
+    local_response_norm(run.device(), norm_, run.input(0), sums_.data(), run.output());
   }
 
-  // dx_c = dy_c / s_c^beta - 2 alpha beta x_c x sum over j around c of dy_j x_j / s_j^(beta + 1)
   void backward(LayerRun<T>& run) override {
     const Matrix<T> below = run.input_gradient(0);
     if (!below) return;
-    const Matrix<const T> images = run.input(0), gradient = run.output_gradient();
     ratios_.resize(sums_.size());
-    for_channels(run, [&](int64_t b, int64_t c) {
-      const T *x = at(images.data, b, c), *slope = at(gradient.data, b, c), *sums = at(sums_.data(), b, c);
-      T *to = at(below.data, b, c), *ratios = at(ratios_.data(), b, c);
-      for (int64_t p = 0; p < image_.plane(); ++p) {
-        const T direct = slope[p] * std::pow(sums[p], -beta_);
-        to[p] += direct;
-        ratios[p] = direct * x[p] / sums[p];
-      }
-    });
-    for_channels(run, [&](int64_t b, int64_t c) {
-      const T* x = at(images.data, b, c);
-      T* to = at(below.data, b, c);
-      for_neighbours(c, [&](int64_t j) {
-        const T* ratios = at(ratios_.data(), b, j);
-        for (int64_t p = 0; p < image_.plane(); ++p) to[p] -= 2 * alpha_ * beta_ * x[p] * ratios[p];
-      });
-    });
+    add_local_response_gradients(run.device(), norm_, run.input(0), run.output_gradient(), sums_.data(),
+                                 ratios_.data(), below);
   }
 
  private:
-  template <class U>
-  U* at(U* images, int64_t b, int64_t c) const {
-    return images + (b * image_.channels + c) * image_.plane();
-  }
-
-  template <class Body>
-  void for_neighbours(int64_t c, Body&& body) const {
-    const int64_t end = std::min(image_.channels, c + reach_ + 1);
-    for (int64_t j = std::max<int64_t>(0, c - reach_); j < end; ++j) body(j);
-  }
-
-  // Calls body(image, channel).
-  template <class Body>
-  void for_channels(LayerRun<T>& run, Body&& body) const {
-    constexpr int64_t kWorkOfPower = 32;
-    run.device().for_each(run.output().rows * image_.channels,
-                          block_items((kWorkOfPower + 2 * reach_) * image_.plane()),
-                          [&](int64_t begin, int64_t end) {
-                            for (int64_t i = begin; i < end; ++i)
-                              body(i / image_.channels, i % image_.channels);
-                          });
-  }
-
-  const int64_t reach_;  // channels on each side
-  const T alpha_, beta_, k_;
-  const ImageShape image_;
+  LocalResponse<T> norm_;
   std::vector<T> sums_;    // [B, C, H, W], s of the last forward
-  std::vector<T> ratios_;  // [B, C, H, W], of backward: dy x / s^(beta + 1)
+  std::vector<T> ratios_;  // [B, C, H, W], of backward
 };
 
 }  // namespace

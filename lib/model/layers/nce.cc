@@ -10,13 +10,12 @@
 #include <cmath>
 
 #include "config/spec.h"
-#include "math/blocks.h"
+#include "math/sampled_kernels.h"
+#include "math/softmax_over_rows.h"
 #include "model/labels.h"
 #include "model/layers/layer_entry.h"
 #include "model/layers/noise.h"
 #include "model/layers/sampled_rows.h"
-#include "model/layers/softmax_over_rows.h"
-#include "model/stable.h"
 
 namespace ps {
 
@@ -70,7 +69,6 @@ class Nce final : public Layer<T> {
   Nce(const NceOptions& options, LayerSetup& setup)
       : classes_(options.num_classes),
         negatives_(options.num_neg_samples),
-        log_negatives_(std::log(static_cast<double>(negatives_))),
         noise_(make_noise(options.noise, options.num_classes)),
         rows_(declare_sampled_rows(setup, "nce", with_bias_default(options), options.num_classes)) {}
 
@@ -96,17 +94,8 @@ class Nce final : public Layer<T> {
     if (!run.training()) return forward_exact(run);
     const SampledKeys& drawn = run.samples(rows_.weight_use);
     score_samples(run, rows_, slopes_);
-    T* const costs = run.output().data;
-    constexpr int64_t kOperations = 128;  // a class takes as long as so many multiplications
-    const int64_t block = block_items(kOperations * (negatives_ + 1));
-    run.device().for_each(run.batch().size(), block, [&](int64_t begin, int64_t end) {
-      for (size_t b = static_cast<size_t>(begin); b < static_cast<size_t>(end); ++b) {
-        costs[b] = 0;
-        for (size_t k = drawn.offsets[b]; k < drawn.offsets[b + 1]; ++k) {
-          costs[b] += tell_apart(slopes_[k], drawn.keys[k], k == drawn.offsets[b]);
-        }
-      }
-    });
+    nce_costs(run.device(), {drawn.offsets, drawn.keys}, noise_, negatives_, slopes_.data(),
+              run.output().data);
   }
 
   void backward(LayerRun<T>& run) override { add_sample_gradients<T>(run, rows_, slopes_); }
@@ -115,14 +104,6 @@ class Nce final : public Layer<T> {
   void draw_example(Key label, Random& random, std::vector<Key>& keys) const {
     keys.push_back(label);
     for (int64_t i = 0; i < negatives_; ++i) keys.push_back(static_cast<Key>(noise_.draw(random)));
-  }
-
-  // The cost of one class; its score becomes the derivative by it.
-  T tell_apart(T& score, Key c, bool is_label) const {
-    double noise = log_negatives_ + noise_.log_probability(static_cast<int64_t>(c));
-    T logit = score - static_cast<T>(noise);
-    score = is_label ? -logistic(-logit) : logistic(logit);
-    return log1p_exp(is_label ? -logit : logit);
   }
 
   void forward_exact(LayerRun<T>& run) {
@@ -141,7 +122,6 @@ class Nce final : public Layer<T> {
   }
 
   const int64_t classes_, negatives_;
-  const double log_negatives_;
   const NoiseDistribution noise_;
   const SampledRows rows_;
 

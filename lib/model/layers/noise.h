@@ -1,44 +1,16 @@
-// NoiseDistribution: the known distribution of the wrong answers that nce tells right ones from.
+// The noise of the layer nce, as the job file gives it.  Used by nce.
 #ifndef PS_MODEL_LAYERS_NOISE_H_
 #define PS_MODEL_LAYERS_NOISE_H_
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/random.h"
 #include "config/fwd.h"
+#include "math/noise_distribution.h"
 
 namespace ps {
-
-// Constant after construction: any threads may draw.
-class NoiseDistribution {
- public:
-  static NoiseDistribution uniform(int64_t classes);
-
-  // Zipf's law for classes numbered by falling frequency: P(c) = log((c + 2) / (c + 1)) / log(classes + 1).
-  static NoiseDistribution log_uniform(int64_t classes);
-
-  // P(c) in proportion to weights[c], all positive.
-  static NoiseDistribution of_weights(const std::vector<double>& weights);
-
-  int64_t draw(Random& random) const;
-  double log_probability(int64_t c) const;
-
- private:
-  enum class Kind { kUniform, kLogUniform, kWeights };
-  NoiseDistribution(Kind kind, int64_t classes);
-
-  Kind kind_;
-  int64_t classes_;
-  double log_total_;  // of what the probabilities are divided by; kWeights has its own
-
-  // kWeights.  Walker's alias method, with Vose's set-up, "A linear algorithm for generating random numbers
-  // with a given distribution", 1991: draw a class c; with probability kept_[c] it stays, else it becomes
-  // alias_[c].
-  std::vector<double> log_probability_, kept_;
-  std::vector<uint32_t> alias_;
-};
 
 // check_noise checks the value in the job file: "uniform", "log_uniform" or {"file": path}; make_noise makes
 // the distribution.  Both throw kUsage, beginning with `path`.

@@ -115,12 +115,14 @@ TEST(BinaryCrossEntropy, TakesZeroAndMinusOneAsTheSameLabel) {
 }
 
 TEST(BinaryCrossEntropy, PredictsTheProbabilityUnderEitherActivation) {
+  Device device(1);
   std::vector<double> logit = {std::log(3.0)}, probability = {0.75};
   float predicted = 0;
-  make({{"type", "binary_cross_entropy"}}, 1, "linear")->predict({logit.data(), 1, 1}, {&predicted, 1});
+  make({{"type", "binary_cross_entropy"}}, 1, "linear")
+      ->predict({logit.data(), 1, 1}, device, {&predicted, 1});
   EXPECT_FLOAT_EQ(predicted, 0.75f);
   make({{"type", "binary_cross_entropy"}}, 1, "sigmoid")
-      ->predict({probability.data(), 1, 1}, {&predicted, 1});
+      ->predict({probability.data(), 1, 1}, device, {&predicted, 1});
   EXPECT_FLOAT_EQ(predicted, 0.75f);
   EXPECT_EQ(error_of(
                 [] {

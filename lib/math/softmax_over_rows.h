@@ -1,6 +1,7 @@
-// The exact cost of a softmax over all classes, from rows that may lie anywhere: what nce is tested by.
-#ifndef PS_MODEL_LAYERS_SOFTMAX_OVER_ROWS_H_
-#define PS_MODEL_LAYERS_SOFTMAX_OVER_ROWS_H_
+// The exact cost of a softmax over all classes, from rows that may lie anywhere.  Used by the
+// layer nce, in tests.
+#ifndef PS_MATH_SOFTMAX_OVER_ROWS_H_
+#define PS_MATH_SOFTMAX_OVER_ROWS_H_
 
 #include <cstdint>
 #include <span>
@@ -40,4 +41,4 @@ extern template class SoftmaxOverRows<double>;
 
 }  // namespace ps
 
-#endif  // PS_MODEL_LAYERS_SOFTMAX_OVER_ROWS_H_
+#endif  // PS_MATH_SOFTMAX_OVER_ROWS_H_

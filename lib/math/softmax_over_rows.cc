@@ -1,4 +1,4 @@
-#include "model/layers/softmax_over_rows.h"
+#include "math/softmax_over_rows.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,88 @@
+#include "math/activation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "math/activation_rules.h"
+#include "math/blocks.h"
+
+namespace ps {
+
+namespace {
+
+// exp and tanh take about 10 ns an element.
+constexpr int64_t kActivationWork = 16;
+
+// Calls body(rule) with the rule of an activation that works element by element and is not linear.
+template <class Body>
+void with_rule(Activation activation, const Body& body) {
+  switch (activation) {
+    case Activation::kLinear:
+    case Activation::kSoftmax:
+      return;
+    case Activation::kSigmoid:
+      return body(SigmoidRule());
+    case Activation::kTanh:
+      return body(TanhRule());
+    case Activation::kStanh:
+      return body(StanhRule());
+    case Activation::kRelu:
+      return body(ReluRule());
+    case Activation::kBrelu:
+      return body(BreluRule());
+    case Activation::kSoftplus:
+      return body(SoftplusRule());
+    case Activation::kExponential:
+      return body(ExponentialRule());
+  }
+}
+
+// Less the largest, so that no exponential overflows.
+template <class T>
+void softmax_row(T* x, int64_t cols) {
+  const T largest = *std::max_element(x, x + cols);
+  T sum = 0;
+  for (int64_t c = 0; c < cols; ++c) sum += x[c] = std::exp(x[c] - largest);
+  for (int64_t c = 0; c < cols; ++c) x[c] /= sum;
+}
+
+// With y = softmax(x): dx_c = y_c (dy_c - sum over j of dy_j y_j)
+template <class T>
+void softmax_row_backward(const T* y, T* gradient, int64_t cols) {
+  T sum = 0;
+  for (int64_t c = 0; c < cols; ++c) sum += gradient[c] * y[c];
+  for (int64_t c = 0; c < cols; ++c) gradient[c] = y[c] * (gradient[c] - sum);
+}
+
+}  // namespace
+
+template <class T>
+void activate(Device& device, Activation activation, Matrix<T> values) {
+  if (activation == Activation::kSoftmax) {
+    return for_items(device, values.rows, kActivationWork * values.cols,
+                     [values](int64_t b) { softmax_row(values.row(b), values.cols); });
+  }
+  with_rule(activation, [&](auto rule) {
+    for_items(device, values.size(), kActivationWork,
+              [x = values.data, rule](int64_t i) { x[i] = rule.value(x[i]); });
+  });
+}
+
+template <class T>
+void activation_backward(Device& device, Activation activation, Matrix<const T> output, Matrix<T> gradient) {
+  if (activation == Activation::kSoftmax) {
+    return for_items(device, gradient.rows, kActivationWork * gradient.cols,
+                     [=](int64_t b) { softmax_row_backward(output.row(b), gradient.row(b), gradient.cols); });
+  }
+  with_rule(activation, [&](auto rule) {
+    for_items(device, gradient.size(), kActivationWork,
+              [y = output.data, g = gradient.data, rule](int64_t i) { g[i] = g[i] * rule.slope(y[i]); });
+  });
+}
+
+template void activate(Device&, Activation, Matrix<float>);
+template void activate(Device&, Activation, Matrix<double>);
+template void activation_backward(Device&, Activation, Matrix<const float>, Matrix<float>);
+template void activation_backward(Device&, Activation, Matrix<const double>, Matrix<double>);
+
+}  // namespace ps

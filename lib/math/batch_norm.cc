@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "math/blocks.h"
+#include "math/normalization.h"
+#include "math/plane_sum.h"
+
+namespace ps {
+
+namespace {
+
+// Calls body(first and last channel, P).  Channels are independent; a block sums each in the order of the
+// examples.  P is a constant for columns, so that the compiler sees the loop over them as the inner one.
+template <class T, class Body>
+void for_channel_blocks(Device& device, const BatchNormArrays<T>& norm, int64_t rows, const Body& body) {
+  device.for_each(norm.channels, block_items(8 * rows * norm.plane), [&](int64_t begin, int64_t end) {
+    norm.plane == 1 ? body(begin, end, std::integral_constant<int64_t, 1>()) : body(begin, end, norm.plane);
+  });
+}
+
+// Channels [begin, end) of `rows` examples with planes of `plane` values.
+template <class Plane>
+struct ChannelBlock {
+  int64_t rows, channels, begin, end;
+  Plane plane;
+
+  // Calls body(index in the input, c) for every value.
+  template <class Body>
+  void for_values(const Body& body) const {
+    for (int64_t b = 0; b < rows; ++b) {
+      for (int64_t c = begin; c < end; ++c) {
+        for (int64_t p = 0; p < plane; ++p) body((b * channels + c) * plane + p, c);
+      }
+    }
+  }
+
+  // sums[c] += sum over examples and plane of value(index in the input, c)
+  template <class T, class Value>
+  void add_sums(T* sums, const Value& value) const {
+    for (int64_t b = 0; b < rows; ++b) {
+      for (int64_t c = begin; c < end; ++c) {
+        const int64_t at = (b * channels + c) * plane;
+        if constexpr (std::is_same_v<Plane, int64_t>) {
+          sums[c] += plane_sum<T>(plane, [&](int64_t p) { return value(at + p, c); });
+        } else {
+          sums[c] += value(at, c);
+        }
+      }
+    }
+  }
+};
+
+// mean and scale of the batch; moves the running ones.
+template <class T, class Plane>
+void measure(const BatchNormArrays<T>& norm, const T* x, const ChannelBlock<Plane>& block) {
+  const T count = static_cast<T>(block.rows * block.plane);
+  T *mean = norm.mean, *variance = norm.scale;
+  std::fill(mean + block.begin, mean + block.end, T(0));
+  std::fill(variance + block.begin, variance + block.end, T(0));
+  block.add_sums(mean, [=](int64_t i, int64_t) { return x[i]; });
+  for (int64_t c = block.begin; c < block.end; ++c) mean[c] /= count;
+  block.add_sums(variance, [=](int64_t i, int64_t c) { return (x[i] - mean[c]) * (x[i] - mean[c]); });
+  for (int64_t c = block.begin; c < block.end; ++c) {
+    variance[c] /= count;
+    T &running_mean = norm.running_mean[c], &running_variance = norm.running_variance[c];
+    running_mean = norm.momentum * running_mean + (1 - norm.momentum) * mean[c];
+    running_variance = norm.momentum * running_variance + (1 - norm.momentum) * variance[c];
+    norm.scale[c] = 1 / std::sqrt(variance[c] + norm.epsilon);
+  }
+}
+
+// mean and scale from the running ones.
+template <class T>
+void recall(const BatchNormArrays<T>& norm, int64_t begin, int64_t end) {
+  for (int64_t c = begin; c < end; ++c) {
+    norm.mean[c] = norm.running_mean[c];
+    norm.scale[c] = 1 / std::sqrt(norm.running_variance[c] + norm.epsilon);
+  }
+}
+
+// `kept` is where normalized values go; null: nowhere.
+template <class T, class Plane>
+void normalize(const BatchNormArrays<T>& norm, const T* x, const ChannelBlock<Plane>& block, T* kept,
+               T* output) {
+  const T *mean = norm.mean, *scale = norm.scale, *weight = norm.weight, *bias = norm.bias;
+  block.for_values([=](int64_t i, int64_t c) {
+    const T normalized = (x[i] - mean[c]) * scale[c];
+    output[i] = weight[c] * normalized + (bias ? bias[c] : T(0));
+    if (kept) kept[i] = normalized;
+  });
+}
+
+// The gradients of weight and bias, which are sums over the batch that the input's needs too.
+template <class T, class Plane>
+void sum_slopes(const BatchNormArrays<T>& norm, const T* slopes, const BatchNormGradients<T>& gradients,
+                const ChannelBlock<Plane>& block) {
+  const T* normalized = norm.normalized;
+  T *sums = gradients.slope_sums, *products = gradients.product_sums;
+  std::fill(sums + block.begin, sums + block.end, T(0));
+  std::fill(products + block.begin, products + block.end, T(0));
+  block.add_sums(sums, [=](int64_t i, int64_t) { return slopes[i]; });
+  block.add_sums(products, [=](int64_t i, int64_t) { return slopes[i] * normalized[i]; });
+  for (int64_t c = block.begin; c < block.end; ++c) {
+    gradients.weight_gradient[c] += products[c];
+    if (gradients.bias_gradient) gradients.bias_gradient[c] += sums[c];
+  }
+}
+
+template <class T, class Plane>
+void add_input_gradient(const BatchNormArrays<T>& norm, const T* slopes,
+                        const BatchNormGradients<T>& gradients, const ChannelBlock<Plane>& block, T* below) {
+  const T *normalized = norm.normalized, *weight = norm.weight, *scale = norm.scale;
+  const T *sums = gradients.slope_sums, *products = gradients.product_sums;
+  const T count = static_cast<T>(block.rows * block.plane);
+  block.for_values([=](int64_t i, int64_t c) {
+    const T centred = slopes[i] - (sums[c] + normalized[i] * products[c]) / count;
+    below[i] += weight[c] * scale[c] * centred;
+  });
+}
+
+}  // namespace
+
+template <class T>
+void batch_norm_training(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> input,
+                         Matrix<T> output) {
+  if (input.rows == 0) return;
+  for_channel_blocks(device, norm, input.rows, [&](int64_t begin, int64_t end, auto plane) {
+    const ChannelBlock<decltype(plane)> block{input.rows, norm.channels, begin, end, plane};
+    measure(norm, input.data, block);
+    normalize(norm, input.data, block, norm.normalized, output.data);
+  });
+}
+
+template <class T>
+void batch_norm(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> input, Matrix<T> output) {
+  if (input.rows == 0) return;
+  for_channel_blocks(device, norm, input.rows, [&](int64_t begin, int64_t end, auto plane) {
+    const ChannelBlock<decltype(plane)> block{input.rows, norm.channels, begin, end, plane};
+    recall(norm, begin, end);
+    normalize(norm, input.data, block, static_cast<T*>(nullptr), output.data);
+  });
+}
+
+template <class T>
+void batch_norm_backward(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> output_gradient,
+                         const BatchNormGradients<T>& gradients, Matrix<T> input_gradient) {
+  if (output_gradient.rows == 0) return;
+  for_channel_blocks(device, norm, output_gradient.rows, [&](int64_t begin, int64_t end, auto plane) {
+    const ChannelBlock<decltype(plane)> block{output_gradient.rows, norm.channels, begin, end, plane};
+    sum_slopes(norm, output_gradient.data, gradients, block);
+    if (input_gradient) add_input_gradient(norm, output_gradient.data, gradients, block, input_gradient.data);
+  });
+}
+
+#define PS_INSTANTIATE(T)                                                                            \
+  template void batch_norm_training(Device&, const BatchNormArrays<T>&, Matrix<const T>, Matrix<T>); \
+  template void batch_norm(Device&, const BatchNormArrays<T>&, Matrix<const T>, Matrix<T>);          \
+  template void batch_norm_backward(Device&, const BatchNormArrays<T>&, Matrix<const T>,             \
+                                    const BatchNormGradients<T>&, Matrix<T>);
+PS_INSTANTIATE(float)
+PS_INSTANTIATE(double)
+#undef PS_INSTANTIATE
+
+}  // namespace ps

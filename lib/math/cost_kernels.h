@@ -1,0 +1,73 @@
+// Kernels of costs.  Used by the costs of models, which have checked the labels.  T is float or double.
+//
+// Shapes: B examples, C values an example.  All costs are multiplied by the weights of their examples;
+// gradients are those of the sum of the costs, and null when they are not wanted.
+#ifndef PS_MATH_COST_KERNELS_H_
+#define PS_MATH_COST_KERNELS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "math/device.h"
+#include "math/loss_rules.h"
+#include "math/matrix.h"
+
+namespace ps {
+
+// The labels and weights of B examples; weights null means all are 1.
+struct CostTargets {
+  const float* labels;   // [B]
+  const float* weights;  // [B]
+
+  constexpr float weight(int64_t example) const { return weights == nullptr ? 1.0f : weights[example]; }
+};
+
+// costs [B] <- loss(values[b], labels[b]); gradient [B].  Loss is one of math/loss_rules.h.
+template <class T, class Loss>
+void evaluate_losses(Device& device, const Loss& loss, Matrix<const T> values, const CostTargets& targets,
+                     T* costs, T* gradient);
+
+// costs [B] <- -log softmax(scores[b])[label]; gradient [B, C].
+template <class T>
+void softmax_cross_entropy(Device& device, Matrix<const T> scores, const CostTargets& targets, T* costs,
+                           Matrix<T> gradient);
+
+// costs [B] <- -log probabilities[b][label]; gradient [B, C].
+template <class T>
+void cross_entropy(Device& device, Matrix<const T> probabilities, const CostTargets& targets, T* costs,
+                   Matrix<T> gradient);
+
+// The first example whose label's value is not in [0, 1], but for rounding, or -1.
+template <class T>
+int64_t find_improbable(Device& device, Matrix<const T> probabilities, const CostTargets& targets);
+
+// costs [B] <- the sum of an example's C values; gradient [B, C].
+template <class T>
+void sum_costs(Device& device, Matrix<const T> values, const CostTargets& targets, T* costs,
+               Matrix<T> gradient);
+
+// The examples of a batch by group: place p of [0, B) is example order[p], whose group has the places
+// [begins[p], ends[p]).
+struct RankingGroups {
+  const size_t *order, *begins, *ends;  // [B]
+};
+
+// RankNet: costs[i] <- the sum over the examples j of i's group with a lower label of log(1 + e^(s_j - s_i)).
+// Sums run in the order of the group.  scores [B, 1]; gradient [B].
+template <class T>
+void ranking_costs(Device& device, const RankingGroups& groups, Matrix<const T> scores,
+                   const CostTargets& targets, T* costs, T* gradient);
+
+// predictions [B, C] <- output, and logistic(output).
+template <class T>
+void copy_predictions(Device& device, Matrix<const T> output, float* predictions);
+template <class T>
+void logistic_predictions(Device& device, Matrix<const T> output, float* predictions);
+
+// The sum of `size` costs, in order.
+template <class T>
+double total_cost(Device& device, const T* costs, int64_t size);
+
+}  // namespace ps
+
+#endif  // PS_MATH_COST_KERNELS_H_

@@ -1,0 +1,23 @@
+#include "math/dropout.h"
+
+#include "base/random.h"
+#include "math/blocks.h"
+
+namespace ps {
+
+template <class T>
+void draw_dropout(Device& device, uint64_t seed, double rate, Matrix<T> factors) {
+  constexpr int64_t kWorkPerNumber = 8;
+  const T kept = static_cast<T>(1 / (1 - rate));
+  const double dropped = rate * 0x1p32;  // numbers below it drop
+  for_items(device, factors.rows, kWorkPerNumber * factors.cols, [=](int64_t b) {
+    Random random(seed, static_cast<uint64_t>(b));
+    T* row = factors.row(b);
+    for (int64_t d = 0; d < factors.cols; ++d) row[d] = random.next32() < dropped ? T(0) : kept;
+  });
+}
+
+template void draw_dropout(Device&, uint64_t, double, Matrix<float>);
+template void draw_dropout(Device&, uint64_t, double, Matrix<double>);
+
+}  // namespace ps

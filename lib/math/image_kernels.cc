@@ -1,0 +1,57 @@
+#include "math/image_kernels.h"
+
+#include <algorithm>
+
+#include "math/blocks.h"
+#include "math/plane_sum.h"
+
+namespace ps {
+
+template <class T>
+void set_planes(Device& device, const T* values, int64_t channels, Matrix<T> out) {
+  const int64_t plane = out.cols / channels;
+  for_items(device, out.rows, out.cols, [=](int64_t b) {
+    for (int64_t c = 0; c < channels; ++c)
+      std::fill_n(out.row(b) + c * plane, plane, values ? values[c] : T(0));
+  });
+}
+
+template <class T>
+void add_plane_sums(Device& device, Matrix<const T> images, int64_t channels, T* sums) {
+  const int64_t plane = images.cols / channels;
+  for_items(device, channels, images.rows * plane, [=](int64_t c) {
+    for (int64_t b = 0; b < images.rows; ++b) {
+      const T* values = images.row(b) + c * plane;
+      sums[c] += plane_sum<T>(plane, [values](int64_t p) { return values[p]; });
+    }
+  });
+}
+
+template <class T>
+void average_planes(Device& device, Matrix<const T> images, Matrix<T> means) {
+  const int64_t plane = images.cols / means.cols;
+  for_items(device, means.size(), plane, [=](int64_t i) {
+    const T* values = images.data + i * plane;
+    means.data[i] = plane_sum<T>(plane, [values](int64_t p) { return values[p]; }) / static_cast<T>(plane);
+  });
+}
+
+template <class T>
+void add_average_gradients(Device& device, Matrix<const T> mean_gradients, Matrix<T> image_gradients) {
+  const int64_t plane = image_gradients.cols / mean_gradients.cols;
+  for_items(device, mean_gradients.size(), plane, [=](int64_t i) {
+    T* values = image_gradients.data + i * plane;
+    for (int64_t p = 0; p < plane; ++p) values[p] += mean_gradients.data[i] / static_cast<T>(plane);
+  });
+}
+
+#define PS_INSTANTIATE(T)                                              \
+  template void set_planes(Device&, const T*, int64_t, Matrix<T>);     \
+  template void add_plane_sums(Device&, Matrix<const T>, int64_t, T*); \
+  template void average_planes(Device&, Matrix<const T>, Matrix<T>);   \
+  template void add_average_gradients(Device&, Matrix<const T>, Matrix<T>);
+PS_INSTANTIATE(float)
+PS_INSTANTIATE(double)
+#undef PS_INSTANTIATE
+
+}  // namespace ps

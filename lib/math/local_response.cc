@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <cmath>
+
+#include "math/blocks.h"
+#include "math/normalization.h"
+
+namespace ps {
+
+namespace {
+
+// Calls body(the first value of a channel of an image, the channel).  A power takes as long as some 32
+// multiplications.
+template <class T, class Body>
+void for_channels(Device& device, const LocalResponse<T>& norm, int64_t examples, const Body& body) {
+  constexpr int64_t kWorkOfPower = 32;
+  for_items(device, examples * norm.channels, (kWorkOfPower + 2 * norm.reach) * norm.plane,
+            [=](int64_t i) { body(i * norm.plane, i % norm.channels); });
+}
+
+// Calls body(the first value of channel j) for the channels j around c, in order; `at` is that of c.
+template <class T, class Body>
+void for_neighbours(const LocalResponse<T>& norm, int64_t at, int64_t c, const Body& body) {
+  const int64_t end = std::min(norm.channels, c + norm.reach + 1);
+  for (int64_t j = std::max<int64_t>(0, c - norm.reach); j < end; ++j) body(at + (j - c) * norm.plane);
+}
+
+}  // namespace
+
+template <class T>
+void local_response_norm(Device& device, const LocalResponse<T>& norm, Matrix<const T> images, T* sums,
+                         Matrix<T> output) {
+  for_channels(device, norm, images.rows, [=](int64_t at, int64_t c) {
+    T* s = sums + at;
+    std::fill_n(s, norm.plane, norm.k);
+    for_neighbours(norm, at, c, [=](int64_t neighbour) {
+      const T* x = images.data + neighbour;
+      for (int64_t p = 0; p < norm.plane; ++p) s[p] += norm.alpha * x[p] * x[p];
+    });
+    const T* x = images.data + at;
+    T* y = output.data + at;
+    for (int64_t p = 0; p < norm.plane; ++p) y[p] = x[p] * std::pow(s[p], -norm.beta);
+  });
+}
+
+template <class T>
+void add_local_response_gradients(Device& device, const LocalResponse<T>& norm, Matrix<const T> images,
+                                  Matrix<const T> output_gradient, const T* sums, T* ratios,
+                                  Matrix<T> image_gradients) {
+  for_channels(device, norm, images.rows, [=](int64_t at, int64_t) {
+    const T *x = images.data + at, *slope = output_gradient.data + at, *s = sums + at;
+    T *to = image_gradients.data + at, *ratio = ratios + at;
+    for (int64_t p = 0; p < norm.plane; ++p) {
+      const T direct = slope[p] * std::pow(s[p], -norm.beta);
+      to[p] += direct;
+      ratio[p] = direct * x[p] / s[p];
+    }
+  });
+  for_channels(device, norm, images.rows, [=](int64_t at, int64_t c) {
+    const T* x = images.data + at;
+    T* to = image_gradients.data + at;
+    for_neighbours(norm, at, c, [=](int64_t neighbour) {
+      const T* ratio = ratios + neighbour;
+      for (int64_t p = 0; p < norm.plane; ++p) to[p] -= 2 * norm.alpha * norm.beta * x[p] * ratio[p];
+    });
+  });
+}
+
+#define PS_INSTANTIATE(T)                                                                              \
+  template void local_response_norm(Device&, const LocalResponse<T>&, Matrix<const T>, T*, Matrix<T>); \
+  template void add_local_response_gradients(Device&, const LocalResponse<T>&, Matrix<const T>,        \
+                                             Matrix<const T>, const T*, T*, Matrix<T>);
+PS_INSTANTIATE(float)
+PS_INSTANTIATE(double)
+#undef PS_INSTANTIATE
+
+}  // namespace ps

@@ -1,0 +1,71 @@
+// Kernels of costs over some classes alone: the scores of the classes that were drawn for each example, their
+// gradients, and the costs that are made of them.  Used by the layers nce and hsigmoid.  T is float or
+// double.
+//
+// Shapes: B examples of D values, K drawn ids, example b's at [offsets[b], offsets[b + 1]), N unique ids.
+// Every sum has one writer, and runs in the order of the ids.
+#ifndef PS_MATH_SAMPLED_KERNELS_H_
+#define PS_MATH_SAMPLED_KERNELS_H_
+
+#include <cstdint>
+
+#include "math/device.h"
+#include "math/key_plan.h"
+#include "math/matrix.h"
+#include "math/noise_distribution.h"
+
+namespace ps {
+
+// The rows of the drawn ids; bias and bias_use null: none.
+template <class T>
+struct SampledWeights {
+  const KeyUse* use;       // of `weight`
+  const T* const* weight;  // [N] pointers to D values
+  const KeyUse* bias_use;  // of `bias`: the same ids
+  const T* const* bias;    // [N] pointers to one value
+};
+
+// scores [K] <- weight[id k] . input[b] + bias[id k]
+template <class T>
+void score_samples(Device& device, const SampledWeights<T>& rows, Matrix<const T> input, T* scores);
+
+// Slopes: slopes[k] = d(output of k's example) / d(scores[k]), and out_gradient [B], the gradient of the
+// output.
+template <class T>
+struct SampledSlopes {
+  const T* slopes;        // [K]
+  const T* out_gradient;  // [B]
+};
+
+// row_gradients [N, D] += the gradients of the weights, through the transposed part of the use.
+template <class T>
+void add_sample_weight_gradients(Device& device, const KeyUse& use, Matrix<const T> input,
+                                 const SampledSlopes<T>& slopes, T* row_gradients);
+
+// row_gradients [N] += the gradients of the biases.
+template <class T>
+void add_sample_bias_gradients(Device& device, const KeyUse& use, const SampledSlopes<T>& slopes,
+                               T* row_gradients);
+
+// input_gradients [B, D] += the gradients of the input.
+template <class T>
+void add_sample_input_gradients(Device& device, const SampledWeights<T>& rows, const SampledSlopes<T>& slopes,
+                                Matrix<T> input_gradients);
+
+// Noise-contrastive estimation: with the noise's probability q and n negatives an example,
+//   costs [B] <- the sum over an example's ids c of -log σ(z) for the first, the label, and of -log(1 - σ(z)) for
+//   the others, with z = s - log(n q(c)).  scores [K] become slopes.
+template <class T>
+void nce_costs(Device& device, const KeyList& drawn, const NoiseDistribution& noise, int64_t negatives,
+               T* scores, T* costs);
+
+// Hierarchical sigmoid over a binary tree, as lib/model/layers/hsigmoid.cc says: step j from the leaf of the
+// label upwards came from the right child when bit j of label + num_classes is set.
+//   costs [B] <- the sum over the path of log(1 + e^s) - bit s.  scores [K] become slopes.
+template <class T>
+void tree_costs(Device& device, const KeyList& paths, const float* labels, int64_t num_classes, T* scores,
+                T* costs);
+
+}  // namespace ps
+
+#endif  // PS_MATH_SAMPLED_KERNELS_H_
