@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "gpu/device_array.h"
 #include "gpu/shape.h"
 
 namespace ps::gpu::cuda_runtime {
@@ -55,40 +56,9 @@ class Device {
   const DeviceLimits limits_;
 };
 
+// `size` values in the memory of a device.
 template <class T>
-class DeviceArray {
- public:
-  static_assert(std::is_trivially_copyable_v<T>);
-
-  DeviceArray() = default;
-  DeviceArray(Device& device, int64_t size)
-      : device_(&device),
-        data_(static_cast<T*>(device.allocate(static_cast<uint64_t>(size) * sizeof(T)))),
-        size_(size) {}
-  DeviceArray(DeviceArray&& other) noexcept { swap(other); }
-  DeviceArray& operator=(DeviceArray&& other) noexcept {
-    DeviceArray(std::move(other)).swap(*this);
-    return *this;
-  }
-  ~DeviceArray() {
-    if (data_ != nullptr) device_->release(data_);
-  }
-
-  T* data() const { return data_; }
-  int64_t size() const { return size_; }
-  uint64_t bytes() const { return static_cast<uint64_t>(size_) * sizeof(T); }
-
- private:
-  void swap(DeviceArray& other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-  }
-
-  Device* device_ = nullptr;
-  T* data_ = nullptr;
-  int64_t size_ = 0;
-};
+using DeviceArray = ArrayOn<Device, T>;
 
 class Event {
  public:
