@@ -1,4 +1,4 @@
-// Whose pull is answered next, when there is not room for all.
+// The order in which pulls that wait for room are answered.
 #include "ps/server/pull_queue.h"
 
 #include <gmock/gmock.h>

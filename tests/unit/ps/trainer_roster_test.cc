@@ -1,4 +1,4 @@
-// Who takes part in a run, and who is waited for.
+// The trainers of a run, and those that the others wait for.
 #include "ps/server/trainer_roster.h"
 
 #include <gmock/gmock.h>

@@ -62,7 +62,8 @@ TEST_F(WirePage, ItsAnswerIsAsItSays) {
   ReplyPtr reply = std::make_unique<PayloadReply>(rows);
   shard.read(~uint64_t{0}, decode_pull(pull()), reply);
   ASSERT_NE(rows, nullptr);
-  EXPECT_EQ(example("answer"), hex_lines(frame_bytes({.type = kPull, .flags = kFlagAnswer, .request_id = 2}, *rows)));
+  EXPECT_EQ(example("answer"),
+            hex_lines(frame_bytes({.type = kPull, .flags = kFlagAnswer, .request_id = 2}, *rows)));
 }
 
 }  // namespace
