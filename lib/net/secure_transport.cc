@@ -1,0 +1,77 @@
+#include "net/secure_transport.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+void check_pair(const TlsFiles& files) {
+  if (files.certificate.empty() != files.key.empty()) {
+    fail(Code::kUsage, "--tls-cert and --tls-key belong together");
+  }
+}
+
+}  // namespace
+
+TlsContexts server_certificates(const SecurityOptions& options) {
+  const TlsFiles& files = options.tls;
+  check_pair(files);
+  if (files.certificate.empty()) {
+    if (!files.authority.empty()) fail(Code::kUsage, "--tls-ca: a server needs --tls-cert and --tls-key too");
+    return {};
+  }
+  return {.server = std::make_shared<TlsContext>(files, TlsSide::kServer), .client = nullptr};
+}
+
+Credentials server_credentials(const SecurityOptions& options) {
+  Credentials credentials;
+  if (!options.token_file.empty()) credentials.tokens = read_token_file(options.token_file);
+  credentials.tls = server_certificates(options);
+  return credentials;
+}
+
+Credentials trainer_credentials(const SecurityOptions& options, Access needed) {
+  const TlsFiles& files = options.tls;
+  Credentials credentials;
+  if (!options.token_file.empty()) {
+    credentials.shown = choose_token(read_token_file(options.token_file), needed, options.token_file);
+  }
+  check_pair(files);
+  if (files.authority.empty()) {
+    if (files.certificate.empty()) return credentials;
+    fail(Code::kUsage, "--tls-cert: servers are known by the authority in --tls-ca, which is missing");
+  }
+  credentials.tls.client = std::make_shared<TlsContext>(files, TlsSide::kClient);
+  return credentials;
+}
+
+void check_exposure(const SecurityOptions& options, const std::string& host) {
+  if (is_loopback(host) || options.insecure) return;
+  if (!options.token_file.empty() || !options.tls.authority.empty()) return;
+  fail(Code::kUsage, "--host ", quote(host),
+       " can be reached by others, who may do everything: give --token-file, or --tls-ca with certificates, "
+       "or "
+       "--insecure");
+}
+
+std::string describe_exposure(const SecurityOptions& options, const std::string& host) {
+  if (is_loopback(host)) return "";
+  const bool tokens = !options.token_file.empty(), certificates = !options.tls.authority.empty();
+  const bool encrypted = !options.tls.certificate.empty();
+  if (!tokens && !certificates) return "insecure: whoever reaches the ports may read and change everything";
+  const std::string who = cat("those with ", tokens ? "a token" : "", tokens && certificates ? " and " : "",
+                              certificates ? "a certificate" : "", " are let in");
+  return encrypted ? who : who + ", but what they send is not encrypted";
+}
+
+SecureTransport::SecureTransport(Transport& behind, const Credentials& credentials,
+                                 const HandshakeOptions& options)
+    : tls_(behind, credentials.tls, options), front_([&]() -> Transport* {
+        if (credentials.tokens.empty() && !credentials.shown) return &tls_;
+        return &tokens_.emplace(tls_, credentials.tokens, credentials.shown, options);
+      }()) {}
+
+}  // namespace ps
