@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "net/auth/token_file.h"
 
 namespace ps {
 
@@ -110,8 +111,16 @@ void describe(ShardPeer& peer, Nothing, Responder& responder) {
   responder.answer(Payload(peer.description));
 }
 
+// Before anything of the job is compared: a difference would tell a stranger what there is.
+void check_granted(const ShardPeer& peer, Access needed) {
+  if (peer.access >= needed) return;
+  fail(Code::kAuthentication, "the token is for '", access_name(peer.access), "', this needs one for '",
+       access_name(needed), "'");
+}
+
 void greet(ShardPeer& peer, const Hello& hello, Responder& responder) {
   ShardHost& host = peer.host;
+  if (hello.role == "train") check_granted(peer, Access::kTrain);
   if (peer.greeted) fail(Code::kData, "a second hello");
   host.check_job(hello);
   if (host.fence() != nullptr) host.fence()->claim(hello.server);
@@ -266,6 +275,7 @@ const ShardMessage* find_shard_message(uint16_t type) {
 
 void check_may_ask(const ShardPeer& peer, const ShardMessage& message) {
   if (peer.host.fence() != nullptr) peer.host.fence()->check();
+  if (message.may_ask == Role::kTrainer) check_granted(peer, Access::kTrain);
   if (message.may_ask == Role::kStranger) return;
   if (!peer.greeted) fail(Code::kAuthentication, "a hello has to come first");
   if (!peer.host.has_shard()) fail(kStateLost, "the parameters are not here any more");

@@ -27,6 +27,7 @@ struct ShardPeer {
   const std::string& description;  // the answer to describe
   RequestTimes& times;
   SessionLink link;
+  Access access = Access::kAdmin;  // what its connection has proven that it may do
   bool greeted = false;
   bool reads = false;                 // has one of the readers' connections
   std::optional<Member> member = {};  // of a trainer
@@ -50,7 +51,8 @@ std::span<const ShardMessage> shard_messages();
 // Null when the type is not known.
 const ShardMessage* find_shard_message(uint16_t type);
 
-// Throws unless the peer may send this message now: kAuthentication when it is not what it has to be,
+// Throws unless the peer may send this message now: kAuthentication when it is not what it has to be, or its token
+// does not grant it,
 // kStateLost when the shard or the trainer's run is gone, kFenced when another has the server's place.
 void check_may_ask(const ShardPeer& peer, const ShardMessage& message);
 

@@ -26,7 +26,8 @@ ServerOptions server_options(const ShardLimits& limits, Duration request_timeout
 
 ShardServer::ShardServer(Transport& transport, const Address& address, const ServedJob& job,
                          const ShardLimits& limits)
-    : host_(transport.loop(), job, limits,
+    : transport_(transport),
+      host_(transport.loop(), job, limits,
             [this](const Error& error) {
               failed_ = error;
               fail_timer_.start_after(Duration());
@@ -34,10 +35,12 @@ ShardServer::ShardServer(Transport& transport, const Address& address, const Ser
       publisher_(transport.loop(), times_, [this](ShardStatus& status) { describe(status); }),
       check_timer_(transport.loop(), [this] { check(); }),
       fail_timer_(transport.loop(), [this] { end_failed(); }),
-      server_(std::make_unique<Server>(
-          transport, address, server_options(limits, job.request_timeout), [this](SessionLink link) {
-            return std::make_unique<ShardSession>(ShardPeer{host_, description_, times_, std::move(link)});
-          })) {
+      server_(std::make_unique<Server>(transport, address, server_options(limits, job.request_timeout),
+                                       [this](SessionLink link) {
+                                         const Access access = link.access();
+                                         return std::make_unique<ShardSession>(
+                                             ShardPeer{host_, description_, times_, std::move(link), access});
+                                       })) {
   check_timer_.start_after(kCheckInterval);
 }
 
@@ -57,6 +60,7 @@ void ShardServer::describe(ShardStatus& status) const {
   status.port = address().port;
   status.connections = server_->num_connections();
   status.net = server_->counters();
+  status.peers_refused = transport_.num_refused();
   status.message_bytes = server_->pool().bytes_in_use();
   host_.describe(status);
 }

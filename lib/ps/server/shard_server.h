@@ -55,6 +55,7 @@ class ShardServer {
   void end_failed();
   void describe(ShardStatus& status) const;
 
+  const Transport& transport_;
   std::string description_;
   RequestTimes times_;
   ShardHost host_;

@@ -86,6 +86,7 @@ struct ShardStatus {
   uint64_t message_bytes = 0;  // of requests, of answers, and of pushes that wait for others
   uint64_t connections = 0;
   NetCounters net;
+  uint64_t peers_refused = 0;  // that did not prove what they may do
   RequestSeconds pull_seconds, push_seconds;
   double pulls_per_second = 0, pushes_per_second = 0;  // over the last seconds
 

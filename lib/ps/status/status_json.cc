@@ -16,6 +16,7 @@ Json shard_json(const ShardStatus& shard, Time now) {
                {"pulls_per_second", shard.pulls_per_second},
                {"pushes_per_second", shard.pushes_per_second},
                {"connections", shard.connections},
+               {"peers_refused", shard.peers_refused},
                {"tables", Json::array()},
                {"trainers", Json::array()}};
   for (const TableStatus& table : shard.tables) {

@@ -195,6 +195,9 @@ void add_net(MetricsText& text, const ServerStatus& server) {
           &NetCounters::frames_refused);
   counter("pskit_shard_streams_broken_total", "Connections whose bytes were no frames.",
           &NetCounters::streams_broken);
+  text.of_shards(server, "pskit_shard_peers_refused_total", "counter",
+                 "Peers that showed no right token or certificate.",
+                 [](const ShardStatus& s) { return s.peers_refused; });
   counter("pskit_shard_peers_timed_out_total", "Connections closed for silence or slowness.",
           &NetCounters::peers_timed_out);
 }
