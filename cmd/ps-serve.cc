@@ -1,10 +1,13 @@
 // ps-serve: holds the parameters of a job for its trainers.  ps-serve(1)
+#include <csignal>
 #include <cstdio>
+#include <optional>
 
 #include "cli/interrupts.h"
 #include "cli/main.h"
 #include "cli/request_signal.h"
 #include "job/job.h"
+#include "job/security_flags.h"
 #include "job/serve.h"
 
 namespace {
@@ -19,14 +22,22 @@ ps::Program program() {
           {
               {.name = "host",
                .argument = "HOST",
-               .help = "address to listen on; none: all of this machine",
+               .help = "address to listen on",
+               .details = "0.0.0.0 or :: are all of this machine.  One that others reach needs --token-file, "
+                          "--tls-ca, or --insecure.",
                .group = "Network",
+               .default_text = "127.0.0.1",
                .brief = true},
+              {.name = "insecure",
+               .help = "let in whoever reaches --host",
+               .details = "For networks that nobody else is in: every peer may read and change the model.",
+               .group = "Security",
+               .environment = false},
               {.name = "advertise",
                .argument = "HOST",
                .help = "name or address by which trainers reach this server",
-               .details = "Registered with cluster.discovery.  By default --host, or else the name of this "
-                          "machine.",
+               .details = "Registered with cluster.discovery.  By default --host, or the name of this "
+                          "machine where that is all of it.",
                .group = "Network"},
               {.name = "port",
                .argument = "P",
@@ -124,7 +135,8 @@ ps::Program program() {
                .group = "Memory",
                .default_text = "1G"},
           },
-          {"set", "print-config", "dry-run", "seed", "cpu", "log-level"}),
+          {"token-file", "tls-cert", "tls-key", "tls-ca", "set", "print-config", "dry-run", "seed", "cpu",
+           "log-level"}),
       .examples = {{.command = "ps-serve job.json --ports-num 2 --ports-num-for-sparse 2",
                     .help = "serve on ports 7164 to 7167"}},
   };
@@ -142,6 +154,8 @@ int run(const ps::Flags& flags, ps::Log& log) {
   ps::Interrupts interrupts("ps-serve", "ending; once more to end at once");
   ps::ServeOptions options;
   options.host = flags.text("host").value_or("");
+  options.security = ps::security_options(flags);
+  options.security.insecure = flags.on("insecure");
   options.advertise = flags.text("advertise").value_or("");
   options.port = static_cast<uint16_t>(*flags.integer("port", 0, 65535));
   options.local_sockets = flags.on("local-sockets");
@@ -156,6 +170,10 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.stop = [&] { return interrupts.requested(); };
   ps::RequestSignal checkpoint(SIGUSR2);
   options.checkpoint_asked = [&] { return checkpoint.take(); };
+  std::optional<ps::RequestSignal>
+      certificates;  // without them the signal ends the process, as it always did
+  if (flags.given("tls-cert")) certificates.emplace(SIGHUP);
+  options.certificates_asked = [&] { return certificates && certificates->take(); };
   options.resume = flags.on("resume");
   options.durable = flags.text("durability") == "log";
   options.dry_run = flags.on("dry-run");

@@ -11,6 +11,7 @@
 #include "cli/request_signal.h"
 #include "job/job.h"
 #include "job/run.h"
+#include "job/security_flags.h"
 
 namespace {
 
@@ -154,7 +155,8 @@ ps::Program program() {
                .environment = false},
               {.name = "dump-job-keys", .hidden = true, .standalone = true, .environment = false},
           },
-          {"set", "print-config", "dry-run", "seed", "cpu", "log-level", "progress", "json"}),
+          {"token-file", "tls-cert", "tls-key", "tls-ca", "set", "print-config", "dry-run", "seed", "cpu",
+           "log-level", "progress", "json"}),
       .examples = {{.command = "ps-datagen ctr | ps-train quickstart", .help = "train on a pipe"},
                    {.command =
                         "ps-train job.json --job test --init-model output/pass-00000 --data held_out.txt",
@@ -241,6 +243,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.init_model = flags.text("init-model").value_or("");
   options.output = *flags.text("output");
   options.output_format = *flags.text("output-format");
+  options.security = ps::security_options(flags);
   options.metrics = flags.text("metrics").value_or("");
   options.json = flags.on("json");
   options.dry_run = flags.on("dry-run");

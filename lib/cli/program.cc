@@ -39,6 +39,25 @@ std::vector<Flag> shared_flags() {
        .details = "With auto, when standard error is a terminal.",
        .default_text = "auto",
        .choices = {"auto", "always", "never"}},
+      {.name = "token-file",
+       .argument = "FILE",
+       .help = "secrets by which servers and trainers know each other",
+       .details = "Lines such as train SECRET, with at least 32 hexadecimal digits; roles are read, train "
+                  "and admin.  The "
+                  "file must be its owner's alone, mode 600.  See ps-security(7).",
+       .group = "Security"},
+      {.name = "tls-cert",
+       .argument = "FILE",
+       .help = "certificate of this process, PEM: connections are encrypted",
+       .group = "Security"},
+      {.name = "tls-key", .argument = "FILE", .help = "key of that certificate, PEM", .group = "Security"},
+      {.name = "tls-ca",
+       .argument = "FILE",
+       .help = "authority of the peers' certificates, PEM",
+       .details =
+           "A trainer with it speaks TLS, and refuses servers whose certificate is not for the host that it "
+           "connects to.  A server with it lets in trainers alone that have a certificate of the authority.",
+       .group = "Security"},
       {.name = "json", .help = "print the result as one JSON object"},
       {.name = "cpu",
        .argument = "LEVEL",

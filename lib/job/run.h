@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cli/progress.h"
 #include "job/job.h"
+#include "net/secure_transport.h"
 
 namespace ps {
 
@@ -24,6 +25,7 @@ struct RunOptions {
   bool json = false;                      // print the result as JSON
   bool dry_run = false;                   // say what would run, touch nothing
   ProgressMode progress = ProgressMode::kAuto;
+  SecurityOptions security;    // what is shown to servers, and by what they are known
   int rank = 0;                // of this trainer among cluster.trainers
   uint64_t generation = 1;     // tells this process from others of the same rank
   uint64_t lost_run = 0;       // of servers, which has to go back to a checkpoint; 0: none

@@ -15,6 +15,7 @@
 #include "config/json.h"
 #include "job/checkpoint_states.h"
 #include "job/fingerprint.h"
+#include "job/refusal_log.h"
 #include "job/status_thread.h"
 #include "membership/server_lease.h"
 #include "net/network.h"
@@ -26,12 +27,30 @@ namespace {
 
 constexpr Duration kLongestDrain = std::chrono::seconds(5);
 
+// Whom a server lets in.
+struct Guard {
+  Credentials credentials;
+  HandshakeOptions handshakes;
+};
+
+Guard make_guard(const ServeOptions& options, Log& log) {
+  check_exposure(options.security, options.host);
+  Guard guard{server_credentials(options.security), {}};
+  auto refusals = std::make_shared<RefusalLog>(log);
+  guard.handshakes.on_refused = [refusals](const std::string& peer, const Error& reason) {
+    refusals->add(peer, reason);
+  };
+  return guard;
+}
+
 // One shard with its network.  Made and ended on the owner's thread; in between it runs on its own.
 class ShardThread {
  public:
-  ShardThread(const Address& address, const NetworkOptions& options, const ServedJob& job,
+  ShardThread(const Address& address, const NetworkOptions& options, const Guard& guard, const ServedJob& job,
               const ShardLimits& limits)
-      : network_(make_network(options)), server_(*network_, address, job, limits) {
+      : network_(make_network(options)),
+        transport_(*network_, guard.credentials, guard.handshakes),
+        server_(transport_, address, job, limits) {
     server_.on_failed([this](const Error& error) {
       failure_ = error;
       failed_ = true;
@@ -68,6 +87,10 @@ class ShardThread {
     });
   }
 
+  void set_certificates(const TlsContexts& contexts) {
+    network_->loop().post([this, contexts] { transport_.set_certificates(contexts); });
+  }
+
   void ask_checkpoint() {
     network_->loop().post([this] { server_.ask_checkpoint(); });
   }
@@ -99,6 +122,7 @@ class ShardThread {
   }
 
   const std::unique_ptr<Transport> network_;
+  SecureTransport transport_;
   StatusBoard board_;
   ShardServer server_;
   std::unique_ptr<Timer> drain_timer_;
@@ -176,7 +200,8 @@ ServerLeaseOptions lease_options(const Job& job, const ServeOptions& options, ui
 }
 
 std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, const ServedJob& job,
-                                                 uint64_t max_memory, ServerPorts& ports, Log& log) {
+                                                 const Guard& guard, uint64_t max_memory, ServerPorts& ports,
+                                                 Log& log) {
   std::vector<std::unique_ptr<ShardThread>> shards;
   const int count = options.ports_num + options.ports_num_for_sparse;
   if (options.port + count > 65536) fail(Code::kUsage, "there are no ", count, " ports from ", options.port);
@@ -186,7 +211,7 @@ std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, co
                                   .on_trouble = [&log](const std::string& text) { log.warning(text); }};
   for (int i = 0; i < count; ++i) {
     uint16_t port = options.port == 0 ? uint16_t{0} : static_cast<uint16_t>(options.port + i);
-    shards.push_back(std::make_unique<ShardThread>(Address{options.host, port}, network, job, limits));
+    shards.push_back(std::make_unique<ShardThread>(Address{options.host, port}, network, guard, job, limits));
     ports.ports.push_back(shards.back()->port());
   }
   ports.dense = options.ports_num;
@@ -194,8 +219,15 @@ std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, co
   return shards;
 }
 
+// Browsers show no tokens: where nobody asks them for a certificate either, they have to come from this machine.
+std::string status_host(const ServeOptions& options) {
+  const bool guarded = !options.security.tls.authority.empty() || options.security.insecure;
+  return guarded || is_loopback(options.host) ? options.host : "127.0.0.1";
+}
+
 // The status pages, when they are wanted.
-std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& options, uint64_t max_memory,
+std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& options, const Guard& guard,
+                                          uint64_t max_memory,
                                           std::vector<std::unique_ptr<ShardThread>>& shards) {
   if (!options.status_port) return nullptr;
   std::vector<const StatusBoard*> boards;
@@ -203,7 +235,13 @@ std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& op
     shard->publish();
     boards.push_back(&shard->board());
   }
-  return std::make_unique<StatusThread>(Address{options.host, *options.status_port}, job.job.name, max_memory,
+  const StatusFacts facts = {.job = job.job.name,
+                             .exposure = describe_exposure(options.security, options.host),
+                             .memory_limit = max_memory};
+  Guard without_tokens = guard;
+  without_tokens.credentials.tokens.clear();
+  return std::make_unique<StatusThread>(Address{status_host(options), *options.status_port},
+                                        without_tokens.credentials, guard.handshakes, facts,
                                         std::move(boards));
 }
 
@@ -225,13 +263,34 @@ void announce(const Job& job, const ServeOptions& options, const ServerPorts& po
   std::fflush(stdout);
 }
 
+void tell_exposure(const ServeOptions& options, Log& log) {
+  const std::string exposure = describe_exposure(options.security, options.host);
+  if (exposure.empty()) return;
+  exposure.starts_with("insecure") ? log.warning(exposure) : log.info("At ", options.host, ": ", exposure);
+}
+
+// Files that are wrong change nothing: who is connected stays so, and others are let in as before.
+void renew_certificates(const ServeOptions& options, std::vector<std::unique_ptr<ShardThread>>& shards,
+                        StatusThread* status, Log& log) {
+  try {
+    const TlsContexts contexts = server_certificates(options.security);
+    for (auto& shard : shards) shard->set_certificates(contexts);
+    if (status != nullptr) status->set_certificates(contexts);
+    log.info("Read the certificates again");
+  } catch (const Error& error) {
+    log.error("the certificates stay as they were: ", error.message());
+  }
+}
+
 }  // namespace
 
 void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   constexpr Duration kAskStop = std::chrono::milliseconds(100);
   ServedJob served = served_job(job);
   const uint64_t max_memory = memory_limit(options);
+  const Guard guard = make_guard(options, log);
   if (options.dry_run) return;
+  tell_exposure(options, log);
   std::optional<TemporaryFolder> scratch;
   if (job.checkpoint.directory.empty()) {
     remove_left_folders(options.scratch_dir);
@@ -240,12 +299,12 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   served.checkpoints = checkpoint_settings(job, options, scratch ? scratch->path() : "", log);
   ServerPorts ports;
   std::optional<ServerLease> lease;  // outlives the shards
-  std::vector<std::unique_ptr<ShardThread>> shards = listen(options, served, max_memory, ports, log);
+  std::vector<std::unique_ptr<ShardThread>> shards = listen(options, served, guard, max_memory, ports, log);
   lease.emplace(lease_options(job, options, static_cast<uint16_t>(ports.ports.front())), log);
   if (options.stop()) return;
   served.fence = lease->fence();
   if (lease->files() != nullptr) served.checkpoints.files = lease->files();
-  std::unique_ptr<StatusThread> status = show_status(job, options, max_memory, shards);
+  std::unique_ptr<StatusThread> status = show_status(job, options, guard, max_memory, shards);
   for (auto& shard : shards) shard->start(ports);
   announce(job, options, ports, lease->number(), status.get());
   const std::unique_ptr<Transport> waiting = make_network();
@@ -257,6 +316,7 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
     loop.run_until(ending, add_time(loop.now(), kAskStop));
     lease->beat();
     if (options.checkpoint_asked()) shards.front()->ask_checkpoint();
+    if (options.certificates_asked()) renew_certificates(options, shards, status.get(), log);
   }
   log.info("Ending");
   if (status) status->end();

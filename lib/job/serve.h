@@ -10,11 +10,13 @@
 #include "base/log.h"
 #include "base/temporary_folder.h"
 #include "job/job.h"
+#include "net/secure_transport.h"
 
 namespace ps {
 
 struct ServeOptions {
-  std::string host;                          // to listen on; empty: all addresses
+  std::string host = "127.0.0.1";            // to listen on; empty: all addresses
+  SecurityOptions security;                  // who is let in
   std::string advertise;                     // name or number by which others reach this server; empty: host
   uint16_t port = 7164;                      // the first of consecutive ports; 0: any that are free
   bool local_sockets = false;                // Unix sockets beside them
@@ -32,6 +34,8 @@ struct ServeOptions {
   // Asked several times a second: whether to end, and whether a checkpoint is to be written.
   std::function<bool()> stop;
   std::function<bool()> checkpoint_asked = [] { return false; };
+  // Asked as often: whether the files of certificates have changed.
+  std::function<bool()> certificates_asked = [] { return false; };
 };
 
 // Serves until `stop`, then ends every connection and returns.  Prints a line of JSON to standard output when

@@ -89,7 +89,9 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                                  Device& device, Log& log) {
   std::optional<RemoteOptions> remote;
   if (has_servers(job) || job.cluster.trainers > 1) {
+    const Access needed = options.task == "train" ? Access::kTrain : Access::kRead;
     network_ = make_network({.local = true});
+    transport_ = std::make_unique<SecureTransport>(*network_, trainer_credentials(options.security, needed));
   }
   if (has_servers(job)) remote = remote_options(job, options, schema, servers, log);
   const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient);
@@ -97,7 +99,7 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                               .optimizers = optimizers,
                               .device = device,
                               .memory_limit = available_memory_bytes(),
-                              .transport = network_.get(),
+                              .transport = transport_.get(),
                               .servers = remote ? &*remote : nullptr,
                               .trains = options.task == "train"};
   strategy_ = find_strategy(job.train.strategy).make(job.train.strategy, setup);

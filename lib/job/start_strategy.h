@@ -12,6 +12,7 @@
 #include "math/device.h"
 #include "membership/server_finder.h"
 #include "net/network.h"
+#include "net/secure_transport.h"
 #include "strategy/strategy.h"
 
 namespace ps {
@@ -32,7 +33,8 @@ class RunningStrategy {
   void keep_alive();
 
  private:
-  std::unique_ptr<Transport> network_;  // null: the process is alone
+  std::unique_ptr<Transport> network_;          // null: the process is alone
+  std::unique_ptr<SecureTransport> transport_;  // in front of it
   std::unique_ptr<Strategy> strategy_;
 };
 

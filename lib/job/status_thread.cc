@@ -2,10 +2,12 @@
 
 namespace ps {
 
-StatusThread::StatusThread(const Address& address, const std::string& job, uint64_t memory_limit,
+StatusThread::StatusThread(const Address& address, const Credentials& credentials,
+                           const HandshakeOptions& handshakes, const StatusFacts& facts,
                            std::vector<const StatusBoard*> boards)
-    : service_(network_->loop(), job, memory_limit, std::move(boards)),
-      server_(*network_, address, HttpOptions(),
+    : transport_(*network_, credentials, handshakes),
+      service_(network_->loop(), facts, std::move(boards)),
+      server_(transport_, address, HttpOptions(),
               [this](const HttpRequest& request) { return service_.answer(request); }),
       thread_([this] { network_->loop().run(); }) {}
 

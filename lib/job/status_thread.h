@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/network.h"
+#include "net/secure_transport.h"
 #include "ps/status/status_service.h"
 
 namespace ps {
@@ -15,8 +16,8 @@ namespace ps {
 class StatusThread {
  public:
   // Listens and answers from now on; throws as Transport::listen does.  The boards outlive this.
-  StatusThread(const Address& address, const std::string& job, uint64_t memory_limit,
-               std::vector<const StatusBoard*> boards);
+  StatusThread(const Address& address, const Credentials& credentials, const HandshakeOptions& handshakes,
+               const StatusFacts& facts, std::vector<const StatusBoard*> boards);
   ~StatusThread();
   StatusThread(const StatusThread&) = delete;
   StatusThread& operator=(const StatusThread&) = delete;
@@ -26,8 +27,14 @@ class StatusThread {
   // From now on the server is not ready.
   void end() { service_.end(); }
 
+  // For connections from now on.
+  void set_certificates(const TlsContexts& contexts) {
+    network_->loop().post([this, contexts] { transport_.set_certificates(contexts); });
+  }
+
  private:
   const std::unique_ptr<Transport> network_ = make_network();
+  SecureTransport transport_;
   StatusService service_;
   HttpServer server_;
   std::thread thread_;

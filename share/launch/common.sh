@@ -1,4 +1,5 @@
-# shellcheck shell=bash disable=SC2034 Functions that the launch scripts share.  Not a program.
+# shellcheck shell=bash disable=SC2034
+# Functions that the launch scripts share.  Not a program.
 PATH=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/../../build/release/bin:$PATH
 
 servers=1 ports=1 trainers=2 restarts=0
@@ -27,6 +28,11 @@ read_options() {
 usage() {
   sed -n '/^# usage/,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0" >&2
   exit 2
+}
+
+# make_token FILE: a token by which the job's servers and trainers know each other; its owner alone may read it.
+make_token() {
+  (umask 077 && echo "train $(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')" >"$1")
 }
 
 # wait_for_file FILE ID: until FILE has something in it; fails when the process has ended.

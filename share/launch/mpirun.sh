@@ -8,13 +8,17 @@
 #   -H  hosts, this machine unless told; servers on one host have ports one after the other
 # Servers listen from port PS_PORT on, 7164 unless set.  PS_MPIRUN_FLAGS holds further flags of mpirun,
 # PS_SERVE_FLAGS of ps-serve.  Job file, data and programs must be where they are here on all hosts.  Trainers take
-# their ranks from mpirun.
+# their ranks from mpirun.  Servers let in the trainers of this run alone, by a token in this folder, which the hosts
+# share, that goes with the run; what they send is not encrypted unless flags say so.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 read_options "$@"
 shift "$num_options"
-trap end_servers EXIT
+# In the folder that all share, for its owner alone.
+token=$(mktemp "$PWD/.pskit-token.XXXXXX")
+trap 'end_servers; rm -f "$token"' EXIT
+make_token "$token"
 IFS=, read -ra host <<<"${hosts:-127.0.0.1}"
 # shellcheck disable=SC2206  # several words
 launch=(mpirun --oversubscribe -x PATH ${PS_MPIRUN_FLAGS:-})
@@ -26,13 +30,13 @@ for ((s = 0; s < servers; ++s)); do
   port=$((${PS_PORT:-7164} + s / ${#host[@]} * 2 * ports))
   addresses+=${addresses:+,}$at:$port
   # shellcheck disable=SC2206  # PS_SERVE_FLAGS is several words
-  line+=(${line:+:} -n 1 --host "$at" ps-serve "$1" --port "$port" --ports-num "$ports" --ports-num-for-sparse "$ports"
-    ${PS_SERVE_FLAGS:-})
+  line+=(${line:+:} -n 1 --host "$at" ps-serve "$1" --host 0.0.0.0 --token-file "$token" --port "$port" --ports-num "$ports"
+    --ports-num-for-sparse "$ports" ${PS_SERVE_FLAGS:-})
 done
 "${launch[@]}" "${line[@]}" >/dev/null &
 server_ids+=($!)
 
 "${launch[@]}" -n "$trainers" --host "$(printf '%s,' "${host[@]/%/:$trainers}" | sed 's/,$//')" --map-by node \
-  ps-train "$@" --servers "$addresses" &
+  ps-train "$@" --token-file "$token" --servers "$addresses" &
 trainer_ids+=($!)
 wait_for_trainers

@@ -30,6 +30,12 @@ tree/examples/bandwidth.sh bandwidth --model lenet --compute 5ms >bandwidth.sh.o
   fail "bandwidth.sh ended with $?: $(tail -n 20 bandwidth.sh.out)"
 expect_text bandwidth.sh.out 'over overlapped'
 expect_text bandwidth.sh.out "$(command -v gnuplot >/dev/null && echo bandwidth.png || echo 'no picture')"
+if command -v openssl >/dev/null; then
+  run secure_cluster.sh 'the first stranger ended with status 7' 'the second stranger ended with status 7' \
+    'the weights are equal, bit for bit'
+else
+  echo "examples/secure_cluster.sh is left out: openssl is not installed" | tee secure_cluster.sh.out
+fi
 if command -v etcd >/dev/null; then
   run find_servers.sh 'the same model' 'ended with status 8'
 else

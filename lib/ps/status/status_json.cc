@@ -36,6 +36,7 @@ Json shard_json(const ShardStatus& shard, Time now) {
 
 std::string status_json(const ServerStatus& server) {
   Json json = {{"job", server.job},
+               {"exposure", server.exposure},
                {"uptime_seconds", server.uptime_seconds},
                {"memory_bytes", server.resident_bytes},
                {"memory_limit_bytes", server.memory_limit},

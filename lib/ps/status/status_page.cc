@@ -24,6 +24,7 @@ th:first-child, td:first-child { text-align: left; }
 <body>
 <h1 id="job">ps-serve</h1>
 <p id="state" role="status">waiting for the server</p>
+<p id="exposure"></p>
 <h2>Shards</h2>
 <table id="shards"><thead><tr><th>port<th>clock<th>rows<th>tables<th>messages<th>pulls/s<th>pushes/s<th>connections</tr>
 </thead><tbody></tbody></table>
@@ -74,6 +75,9 @@ function show(status) {
     `${bytes(status.memory_limit_bytes)} allowed · ` +
     `${count(sum("rows"))} rows · ${rate(sum("pulls_per_second"))} pulls/s · ${rate(sum("pushes_per_second"))} pushes/s`;
   at("state").className = "";
+  const refused = sum("peers_refused");
+  at("exposure").textContent = status.exposure + (refused ? ` · ${count(refused)} peers refused` : "");
+  at("exposure").className = status.exposure.startsWith("insecure") ? "late" : "";
   fill("shards", shards.map(s => [s.port, count(s.clock), count(s.rows), bytes(s.table_bytes), bytes(s.message_bytes),
     rate(s.pulls_per_second), rate(s.pushes_per_second), s.connections]), i => shards[i].age_seconds > kLateSeconds);
   fill("tables", merged(shards, "tables", "name", (a, b) => ({...a, rows: a.rows + b.rows, bytes: a.bytes + b.bytes}))

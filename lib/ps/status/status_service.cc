@@ -6,13 +6,8 @@
 
 namespace ps {
 
-StatusService::StatusService(Loop& loop, std::string job, uint64_t memory_limit,
-                             std::vector<const StatusBoard*> boards)
-    : loop_(loop),
-      job_(std::move(job)),
-      memory_limit_(memory_limit),
-      boards_(std::move(boards)),
-      started_(loop.now()) {}
+StatusService::StatusService(Loop& loop, StatusFacts facts, std::vector<const StatusBoard*> boards)
+    : loop_(loop), facts_(std::move(facts)), boards_(std::move(boards)), started_(loop.now()) {}
 
 HttpResponse StatusService::answer(const HttpRequest& request) const {
   if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = kStatusPage};
@@ -27,11 +22,12 @@ HttpResponse StatusService::answer(const HttpRequest& request) const {
 
 ServerStatus StatusService::status() const {
   ServerStatus server;
-  server.job = job_;
+  server.job = facts_.job;
+  server.exposure = facts_.exposure;
   server.now = loop_.now();
   server.uptime_seconds = to_seconds(server.now - started_);
   server.resident_bytes = resident_memory_bytes();
-  server.memory_limit = memory_limit_;
+  server.memory_limit = facts_.memory_limit;
   server.cpu_seconds = process_cpu_seconds();
   for (const StatusBoard* board : boards_) server.shards.push_back(board->latest());
   return server;

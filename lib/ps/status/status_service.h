@@ -12,9 +12,17 @@
 
 namespace ps {
 
+// Facts of a server that do not change while it runs.
+struct StatusFacts {
+  std::string job;
+  std::string exposure;       // who is let in; empty: this machine alone reaches the ports
+  uint64_t memory_limit = 0;  // of tables and messages
+};
+
 // One server, as its pages show it.
 struct ServerStatus {
   std::string job;
+  std::string exposure;
   double uptime_seconds = 0;
   Time now{};
   uint64_t resident_bytes = 0;  // of the process
@@ -38,7 +46,7 @@ class StatusService {
   static constexpr Duration kDeadAfter = std::chrono::seconds(60);
 
   // The boards are those of the server's shards, and outlive this, as the loop does.
-  StatusService(Loop& loop, std::string job, uint64_t memory_limit, std::vector<const StatusBoard*> boards);
+  StatusService(Loop& loop, StatusFacts facts, std::vector<const StatusBoard*> boards);
 
   HttpResponse answer(const HttpRequest& request) const;
 
@@ -51,8 +59,7 @@ class StatusService {
   HttpResponse ready() const;
 
   Loop& loop_;
-  const std::string job_;
-  const uint64_t memory_limit_;
+  const StatusFacts facts_;
   const std::vector<const StatusBoard*> boards_;
   const Time started_;
   std::atomic<bool> ending_ = false;

@@ -31,7 +31,8 @@ class StatusServiceTest : public testing::Test {
   SimNetwork network_{1};
   SimHost& host_ = network_.host("server");
   StatusBoard boards_[2];
-  StatusService service_{host_.loop(), "the job", 1 << 30, {&boards_[0], &boards_[1]}};
+  StatusService service_{
+      host_.loop(), {.job = "the job", .exposure = "", .memory_limit = 1 << 30}, {&boards_[0], &boards_[1]}};
 };
 
 TEST_F(StatusServiceTest, AServerIsReadyOnceAllShardsHaveSpokenUntilItEnds) {

@@ -1,0 +1,142 @@
+#!/bin/bash
+# Servers listen on loopback unless told, and let in those with tokens and certificates alone; the bits of the model are
+# the same with them.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+need openssl curl
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+umask 077
+cp "$PS_SOURCE/share/jobs/quickstart.json" job.json
+ps-datagen ctr --samples 3000 --output train.txt
+
+# start [flags...]: a server; $port is its first port, $status_port that of its pages.
+start() {
+  rm -f port ready
+  mkfifo ready
+  ps-serve job.json --port 0 --port-file port --status-port 0 "$@" >ready 2>serve.err &
+  server=$!
+  local line
+  read -r line <ready || fail "the server did not start: $(cat serve.err)"
+  port=$(head -n 1 port)
+  status_port=${line##*\"status_port\":}
+  status_port=${status_port%%[!0-9]*}
+}
+
+end() {
+  kill -TERM "$server"
+  wait "$server" || fail "the server ended with $?: $(cat serve.err)"
+}
+
+train() {
+  ps-train job.json --data train.txt --set cluster.server_timeout=20 --servers "$@"
+}
+
+# certificate NAME HOSTS [CA]
+certificate() {
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1.key" -subj "/CN=$1" -out "$1.csr" 2>log
+  openssl x509 -req -in "$1.csr" -CA "${3:-ca}.crt" -CAkey "${3:-ca}.key" -CAcreateserial -days 2 \
+    -extfile <(echo "subjectAltName=$2") -out "$1.crt" 2>log
+}
+for ca in ca other; do
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$ca.key" -subj "/CN=$ca" -days 2 \
+    -out "$ca.crt" 2>log
+done
+certificate server IP:127.0.0.1
+certificate renewed IP:127.0.0.1
+certificate trainer DNS:trainer
+certificate stranger DNS:trainer other
+secret=$(openssl rand -hex 32)
+echo "train $secret" >train.token
+echo "read $(openssl rand -hex 16)" >read.token
+echo "train $(openssl rand -hex 32)" >wrong.token
+cat train.token read.token >tokens
+
+echo "a server listens on this machine alone, and others need a reason to be let in"
+start
+[[ $(ss -Htln "sport = :$port" | awk '{print $4}') == "127.0.0.1:$port" ]] || fail "it listens elsewhere"
+[[ $(ss -Htln "sport = :$status_port" | awk '{print $4}') == "127.0.0.1:$status_port" ]] || fail "its pages are elsewhere"
+train "127.0.0.1:$port" --save-dir plain >out 2>err || fail "$(cat err)"
+end
+for host in 0.0.0.0 ::; do
+  expect_status 2 ps-serve job.json --host "$host" --port 0
+  expect_text err "give --token-file, or --tls-ca with certificates, or --insecure"
+done
+start --host 0.0.0.0 --insecure
+expect_text serve.err 'insecure: whoever reaches the ports may read and change everything'
+curl -s "http://127.0.0.1:$status_port/status.json" >status.json
+expect_text status.json '"exposure":"insecure'
+end
+
+echo "a token file is its owner's alone, and no secret of it is ever shown"
+chmod 644 train.token
+expect_status 2 ps-serve job.json --port 0 --token-file train.token
+expect_text err 'chmod 600'
+chmod 600 train.token
+echo "train ${secret}x" >bad.token
+expect_status 2 ps-serve job.json --port 0 --token-file bad.token
+if grep -q "$secret" err; then fail "the secret is in the message"; fi
+
+echo "without a right token nobody is let in, at once and with status 7"
+start --host 0.0.0.0 --token-file tokens
+expect_text serve.err 'those with a token are let in, but what they send is not encrypted'
+[[ $(ss -Htln "sport = :$status_port" | awk '{print $4}') == "127.0.0.1:$status_port" ]] || fail "its pages are elsewhere"
+begin=$EPOCHSECONDS
+expect_status 7 train "127.0.0.1:$port" --save-dir ''
+expect_text err 'this server lets in who shows a token: --token-file'
+expect_status 7 train "127.0.0.1:$port" --save-dir '' --token-file wrong.token
+expect_text err "the server refuses the token for 'train'"
+((EPOCHSECONDS - begin < 15)) || fail "it tried again and again"
+expect_status 2 train "127.0.0.1:$port" --save-dir '' --token-file read.token
+expect_text err "no token for 'train'"
+expect_text serve.err 'refused 127.0.0.1:'
+curl -s "http://127.0.0.1:$status_port/metrics" >metrics
+[[ $(awk '/^pskit_shard_peers_refused_total/ {sum += $2} END {print sum}' metrics) == 2 ]] || fail "$(cat metrics)"
+
+echo "with it the model is the same, and who may read may test"
+train "127.0.0.1:$port" --save-dir token --token-file train.token >out 2>err || fail "$(cat err)"
+cmp plain/pass-00000/model.safetensors token/pass-00000/model.safetensors
+ps-train job.json --job test --test-data train.txt --servers "127.0.0.1:$port" --token-file read.token >out 2>err ||
+  fail "$(cat err)"
+end
+
+echo "certificates: of the right authority, for the right host, and both sides"
+start --host 0.0.0.0 --tls-cert server.crt --tls-key server.key --tls-ca ca.crt
+expect_status 7 train "127.0.0.1:$port" --save-dir ''
+expect_text err 'this server speaks TLS: --tls-ca'
+expect_status 7 train "127.0.0.1:$port" --save-dir '' --tls-ca other.crt
+expect_text err "the peer's certificate: "
+expect_status 7 train "127.0.0.1:$port" --save-dir '' --tls-ca ca.crt
+expect_text err 'asks for a certificate'
+expect_status 7 train "127.0.0.1:$port" --save-dir '' --tls-ca ca.crt --tls-cert stranger.crt --tls-key stranger.key
+expect_status 7 train "127.0.0.2:$port" --save-dir '' --tls-ca ca.crt --tls-cert trainer.crt --tls-key trainer.key
+expect_text err 'IP address mismatch'
+train "127.0.0.1:$port" --save-dir tls --tls-ca ca.crt --tls-cert trainer.crt --tls-key trainer.key >out 2>err ||
+  fail "$(cat err)"
+cmp plain/pass-00000/model.safetensors tls/pass-00000/model.safetensors
+
+echo "the pages are for those with a certificate"
+tls=(--cacert ca.crt --cert trainer.crt --key trainer.key)
+curl -s "${tls[@]}" "https://127.0.0.1:$status_port/readyz" >page || fail "no page"
+expect_text page ok
+if curl -s --cacert ca.crt "https://127.0.0.1:$status_port/readyz" >page; then fail "a stranger sees the pages"; fi
+if curl -s "http://127.0.0.1:$status_port/readyz" >page; then fail "whoever speaks no TLS sees the pages"; fi
+[[ ! -s page ]] || fail "it was told something: $(cat page)"
+
+echo "SIGHUP: the certificates are read again, and those that do not fit change nothing"
+# serial: of the certificate that the server shows.
+serial() {
+  openssl s_client -connect "127.0.0.1:$port" -CAfile ca.crt -cert trainer.crt -key trainer.key </dev/null 2>log |
+    openssl x509 -noout -serial
+}
+first=$(serial)
+echo nonsense >server.key
+kill -HUP "$server"
+until grep -q 'the certificates stay as they were' serve.err; do sleep 0.02; done
+[[ $(serial) == "$first" ]] || fail "it shows another certificate"
+cp renewed.key server.key
+cp renewed.crt server.crt
+kill -HUP "$server"
+until grep -q 'Read the certificates again' serve.err; do sleep 0.02; done
+[[ $(serial) == "$(openssl x509 -noout -serial -in renewed.crt)" ]] || fail "it does not show the new certificate"
+end
