@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+#include "base/text.h"
+
 namespace ps {
 
 void Batch::clear(const DataSchema& schema) {
@@ -99,6 +102,36 @@ uint64_t Batch::memory_bytes() const {
     bytes += slot.offsets.capacity() * 4 + slot.keys.capacity() * 8 + slot.values.capacity() * 4;
   }
   return bytes;
+}
+
+static void expect_size(const std::string& what, size_t found, size_t expected) {
+  if (found != expected) fail(Code::kData, "batch: ", what, ": ", found, " elements, expected ", expected);
+}
+
+static void check_slot(const SlotData& slot, const SlotSchema& schema, size_t examples) {
+  const std::string name = cat("slot ", quote(schema.name));
+  expect_size(name, slot.offsets.size(), schema.dense ? 0 : examples + 1);
+  if (schema.dense) {
+    expect_size(name, slot.keys.size(), 0);
+    return expect_size(name, slot.values.size(), examples * static_cast<size_t>(schema.dim));
+  }
+  if (slot.offsets.front() != 0 || !std::ranges::is_sorted(slot.offsets)) {
+    fail(Code::kData, "batch: ", name, ": its offsets do not ascend from 0");
+  }
+  expect_size(name, slot.keys.size(), slot.offsets.back());
+  if (slot.valued()) expect_size(name, slot.values.size(), slot.keys.size());
+  const Key bound = static_cast<Key>(schema.dim);
+  const auto beyond = [bound](Key key) { return bound > 0 && key >= bound; };
+  const auto found = std::ranges::find_if(slot.keys, beyond);
+  if (found != slot.keys.end()) fail(Code::kData, "batch: ", name, ": id ", *found, " is not below ", bound);
+}
+
+void check_batch(const Batch& batch, const DataSchema& schema) {
+  const size_t examples = batch.labels.size();
+  if (!batch.weights.empty()) expect_size("weights", batch.weights.size(), examples);
+  if (!batch.groups.empty()) expect_size("groups", batch.groups.size(), examples);
+  expect_size("slots", batch.slots.size(), schema.slots.size());
+  for (size_t s = 0; s < batch.slots.size(); ++s) check_slot(batch.slots[s], schema.slots[s], examples);
 }
 
 }  // namespace ps

@@ -79,6 +79,10 @@ struct Batch {
   uint64_t memory_bytes() const;
 };
 
+// For a batch that another process has sent.  Throws kData unless every array has the size that the schema and
+// the number of examples say, offsets ascend, and ids are below the dim of their slot.
+void check_batch(const Batch& batch, const DataSchema& schema);
+
 }  // namespace ps
 
 #endif  // PS_DATA_BATCH_H_

@@ -15,6 +15,7 @@
 #include "data/output.h"
 #include "data/reader.h"
 #include "data/writer.h"
+#include "feed/reader_source.h"
 #include "job/checkpoint_model.h"
 #include "job/checkpoint_report.h"
 #include "job/fingerprint.h"
@@ -75,6 +76,7 @@ class Run {
   };
   std::unique_ptr<BatchReader> make_reader(const std::vector<std::string>& paths, const std::string& shuffle,
                                            int passes, Share share = {0, 1});
+  std::unique_ptr<BatchSource> make_source(BatchReader& reader) const;
   void build(const DataSchema& schema);
   void check_has_model() const;
   void load_weights();
@@ -108,6 +110,7 @@ class Run {
   std::unique_ptr<RunningStrategy> running_;
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<BatchSource> source_, test_source_;
   std::unique_ptr<RunCheckpoints> checkpoints_;  // null: none are written
   std::unique_ptr<RunSaves> saves_;              // of training
 
@@ -140,6 +143,11 @@ std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& pa
   return reader;
 }
 
+std::unique_ptr<BatchSource> Run::make_source(BatchReader& reader) const {
+  const ReaderSource::Options options{options_.threads, strategy().store().may_wait()};
+  return std::make_unique<ReaderSource>(*network_, reader, options);
+}
+
 void Run::build(const DataSchema& schema) {
   network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed);
   check_has_model();
@@ -153,6 +161,7 @@ void Run::build(const DataSchema& schema) {
   if (!job_.train.log_period) reporter_->space_batches(1);
   trainer_ = std::make_unique<Trainer>(*network_, strategy().store(), device_, job_.train, strategy().group(),
                                        *reporter_);
+  source_ = make_source(*reader_);
   trainer_->on_shrink_request([this] {
     const bool asked = options_.shrink_asked();
     if (asked) log_.info("Shrinking tables after this step, as was asked");
@@ -225,6 +234,7 @@ bool Run::train() {
   }
   if (say_plan(*reader_)) return true;
   if (was_finished()) return true;
+  if (test_reader_) test_source_ = make_source(*test_reader_);
   saves_ = std::make_unique<RunSaves>(job_, options_, strategy(), servers_.etcd(), network_->parameters(),
                                       vocabulary_, log_);
   if (leads()) saves_->prepare();
@@ -314,7 +324,7 @@ bool Run::train_passes(Json& result) {
   if (options_.resume && strategy().local() != nullptr && trainer_->pass() >= job_.train.passes)
     end_finished();
   for (int pass = trainer_->pass(); pass < job_.train.passes; ++pass) {
-    PassResult trained = trainer_->train_pass(pass, *reader_, stop_);
+    PassResult trained = trainer_->train_pass(pass, *source_, stop_);
     if (leads() && options_.rank > 0)
       log_.warning("trainers below this one are gone: it saves in their place");
     result["passes"].push_back(trained.json());
@@ -330,7 +340,7 @@ bool Run::train_passes(Json& result) {
       const double start = monotonic_seconds();
       if (saves_->save_pass(pass)) result["passes"].back()["save_seconds"] = monotonic_seconds() - start;
     }
-    if (test_reader_ && leads()) result["test"] = trainer_->test(pass, *test_reader_, stop_).json();
+    if (test_source_ && leads()) result["test"] = trainer_->test(pass, *test_source_, stop_).json();
     if (options_.stop()) return false;
     if (checkpoints_) checkpoints_->after_pass(result);
   }
@@ -367,7 +377,7 @@ bool Run::test() {
                  {"seed", job_.job.seed},
                  {"cpu", cpu_level_name(cpu_level())},
                  {"passes", Json::array()}};
-  result["test"] = trainer_->test(-1, *reader_, stop_).json();
+  result["test"] = trainer_->test(-1, *source_, stop_).json();
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;
   print_result(std::move(result));
@@ -384,7 +394,7 @@ bool Run::predict() {
   OutputStream output(options_.output, Compression::kNone, /*binary=*/false);
   bool open = true;
   int64_t samples = trainer_->predict(
-      *reader_, [&] { return !open || stop_(); },
+      *source_, [&] { return !open || stop_(); },
       [&](std::string_view lines) { open = output.write(lines); });
   output.finish();
   log_.info("Predicted samples=", samples);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <utility>
 
 #include "base/error.h"
@@ -60,6 +61,44 @@ void KeyPlanner::plan_like(const KeyPlan& other, std::span<const KeyList> lists,
     plan.uses[u].index = other.uses[u].index;
     transpose(lists[u].transposed ? static_cast<uint32_t>(plan.keys.size()) : 0, plan.uses[u]);
   }
+}
+
+// Keys that ascend, as those for servers do, need no table.
+void KeyPlanner::check_unique(const std::vector<uint64_t>& keys) {
+  if (keys.size() >= UINT32_MAX / 4) fail(Code::kData, "key plan: ", keys.size(), " keys");
+  if (std::ranges::adjacent_find(keys, std::greater_equal<>()) == keys.end()) return;
+  begin_table(keys.size());
+  std::vector<uint32_t> index(keys.size());
+  const uint32_t num_keys = number_keys(keys, 0, index.data());
+  stamp_ += num_keys;
+  if (num_keys == keys.size()) return;
+  fail(Code::kData, "key plan: ", keys.size(), " keys, of which ", num_keys, " differ");
+}
+
+// Every key has to be used: with that, keys are bounded as the ids of the lists are.
+void KeyPlanner::complete(std::span<const KeyList> lists, KeyPlan& plan) {
+  if (plan.uses.size() != lists.size()) {
+    fail(Code::kData, "key plan: ", plan.uses.size(), " uses, expected ", lists.size());
+  }
+  check_unique(plan.keys);
+  std::vector<bool> used(plan.keys.size());
+  for (size_t u = 0; u < lists.size(); ++u) {
+    const KeyList& list = lists[u];
+    KeyUse& use = plan.uses[u];
+    if (use.index.size() != list.keys.size()) {
+      fail(Code::kData, "key plan: ", use.index.size(), " indices for ", list.keys.size(), " ids");
+    }
+    for (size_t k = 0; k < use.index.size(); ++k) {
+      const uint32_t n = use.index[k];
+      if (n >= plan.keys.size() || plan.keys[n] != list.keys[k]) {
+        fail(Code::kData, "key plan: index ", n, " is not that of id ", list.keys[k]);
+      }
+      used[n] = true;
+    }
+    use.offsets = list.offsets;
+    transpose(list.transposed ? static_cast<uint32_t>(plan.keys.size()) : 0, use);
+  }
+  if (std::ranges::find(used, false) != used.end()) fail(Code::kData, "key plan: a key that no id has");
 }
 
 void count_keys(std::span<const float> labels, KeyPlan& plan) {

@@ -63,10 +63,15 @@ class KeyPlanner {
   // The same, given the plan of the same lists over another table, be they transposed there or not.
   void plan_like(const KeyPlan& other, std::span<const KeyList> lists, KeyPlan& plan);
 
+  // Completes a plan of these lists that another process has made: `plan` has its keys and the index of each
+  // use.  Throws kData unless each key is there once, and the indices give exactly the ids of the lists.
+  void complete(std::span<const KeyList> lists, KeyPlan& plan);
+
  private:
   void begin_table(size_t num_ids);
   uint32_t number_keys(std::span<const uint64_t> ids, uint32_t num_keys, uint32_t* index);
   void sort_keys(KeyPlan& plan);
+  void check_unique(const std::vector<uint64_t>& keys);
   template <class Entry, class Coding>
   void rank_keys(std::vector<Entry>& entries, const Coding& coding, std::vector<uint64_t>& keys);
   void transpose(uint32_t num_keys, KeyUse& use);

@@ -23,6 +23,7 @@
 #include "math/matrix.h"
 #include "model/image_shape.h"
 #include "model/options.h"
+#include "model/prepared_batch.h"
 #include "optim/parameter.h"
 
 namespace ps {
@@ -65,12 +66,6 @@ class LayerSetup {
   // Values per example of the layer's output, or the image that they are.  One is to be called, once.
   virtual void set_output(int64_t cols) = 0;
   virtual void set_image_output(const ImageShape& image) = 0;
-};
-
-// Ids that a layer draws for a batch ahead of forward: KeyList by value.
-struct SampledKeys {
-  std::vector<uint32_t> offsets;  // [B + 1]
-  std::vector<Key> keys;          // [K]
 };
 
 // The view that a layer has of one batch.  Implemented by Network.

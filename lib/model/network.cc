@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "config/catalog.h"
 #include "math/dense_kernels.h"
 #include "model/network_impl.h"
@@ -94,28 +96,61 @@ std::vector<std::unique_ptr<Evaluator>> Network<T>::Impl::make_evaluators() cons
 }
 
 template <class T>
-void Network<T>::Impl::prepare(Planners& planners, PreparedBatch& prepared) const {
-  const Batch& batch = prepared.batch;
+void Network<T>::Impl::draw_samples(PreparedBatch& prepared) const {
   prepared.samples.resize(wiring_.lookups.size());
-  prepared.plans.resize(wiring_.parameters.size());
   for (size_t u = 0; u < wiring_.lookups.size(); ++u) {
     const Lookup& lookup = wiring_.lookups[u];
     if (lookup.slot || lookup.samples != u) continue;
     const NodeState<T>& node = nodes_[lookup.node];
     const Random random(layer_seed(node.seed, prepared.step), kSampleStream);
-    node.layer->sample_keys(batch, prepared.training, random, prepared.samples[u]);
+    node.layer->sample_keys(prepared.batch, prepared.training, random, prepared.samples[u]);
   }
+}
+
+template <class T>
+std::vector<KeyList> Network<T>::Impl::key_lists(size_t parameter, const PreparedBatch& prepared) const {
   std::vector<KeyList> lists;
+  for (int use : wiring_.lookups_of[parameter]) lists.push_back(key_list(use, prepared));
+  return lists;
+}
+
+template <class T>
+void Network<T>::Impl::prepare(Planners& planners, PreparedBatch& prepared) const {
+  draw_samples(prepared);
+  prepared.plans.resize(wiring_.parameters.size());
   for (size_t p = 0; p < wiring_.parameters.size(); ++p) {
     if (wiring_.parameters[p].kind != ParameterKind::kRows) continue;
-    lists.clear();
-    for (int use : wiring_.lookups_of[p]) lists.push_back(key_list(use, prepared));
+    const std::vector<KeyList> lists = key_lists(p, prepared);
+    KeyPlan& plan = prepared.plans[p];
     if (const std::optional<size_t> like = wiring_.same_ids_as(p)) {
-      planners[p].plan_like(prepared.plans[*like], lists, prepared.plans[p]);
+      planners[p].plan_like(prepared.plans[*like], lists, plan);
     } else {
-      planners[p].plan(lists, prepared.plans[p]);
+      planners[p].plan(lists, plan);
     }
-    if (prepared.training && wiring_.parameters[p].row_policy) count_keys(batch.labels, prepared.plans[p]);
+    if (prepared.training && wiring_.parameters[p].row_policy) count_keys(prepared.batch.labels, plan);
+  }
+}
+
+template <class T>
+void Network<T>::Impl::adopt_received(Planners& planners, PreparedBatch& prepared) const {
+  check_batch(prepared.batch, schema_);
+  for (float label : prepared.batch.labels) check_label(label);
+  draw_samples(prepared);
+  if (prepared.plans.size() != wiring_.parameters.size()) {
+    fail(Code::kData, "a prepared batch has ", prepared.plans.size(), " plans, and the network ",
+         wiring_.parameters.size(), " parameters");
+  }
+  for (size_t p = 0; p < wiring_.parameters.size(); ++p) {
+    const ParameterSpec& spec = wiring_.parameters[p];
+    KeyPlan& plan = prepared.plans[p];
+    try {
+      const bool rows = spec.kind == ParameterKind::kRows;
+      planners[p].complete(rows ? key_lists(p, prepared) : std::vector<KeyList>(), plan);
+    } catch (const Error& error) {
+      throw error.within(cat("plan of ", quote(spec.name)));
+    }
+    plan.counts.clear();
+    if (prepared.training && spec.row_policy) count_keys(prepared.batch.labels, plan);
   }
 }
 
@@ -326,6 +361,11 @@ bool Network<T>::plans_repeat() const {
 template <class T>
 void Network<T>::adopt_plans(PreparedBatch& prepared) const {
   impl_->adopt_plans(prepared);
+}
+
+template <class T>
+void Network<T>::adopt_received(Planners& planners, PreparedBatch& prepared) const {
+  impl_->adopt_received(planners, prepared);
 }
 
 template <class T>

@@ -11,18 +11,9 @@
 #include "model/cost.h"
 #include "model/evaluator.h"
 #include "model/layer.h"
+#include "model/prepared_batch.h"
 
 namespace ps {
-
-// A batch made ready, on the reader's side: the rows it needs, each key once.  The plans refer to the arrays
-// of the batch and of the samples: move it, but do not copy it.
-struct PreparedBatch {
-  Batch batch;
-  bool training = true;
-  int64_t step = 0;                  // numbers the batches of training
-  std::vector<KeyPlan> plans;        // one a parameter; empty but for kRows
-  std::vector<SampledKeys> samples;  // one a use; empty but for the first sampled use of a layer
-};
 
 // The size of one layer, for those who plan how a model is trained.
 struct LayerSize {
@@ -55,6 +46,11 @@ class Network {
   // has made them refer to that one.
   bool plans_repeat() const;
   void adopt_plans(PreparedBatch& prepared) const;
+
+  // Completes a batch that another process has prepared: it has .batch, .training, .step, and of each plan the
+  // keys and the index of each use.  Draws the samples anew, and checks all else.  Throws kData for plans that
+  // prepare() would not make of this batch, for a batch that is not of this schema, and as check_label does.
+  void adopt_received(Planners& planners, PreparedBatch& prepared) const;
 
   // Owner thread.  views[p] says where the weights of parameters()[p] are.  forward gives the sum of the
   // costs of the batch; backward, after it, sets all gradients (of that sum).  Until then prepared, views and

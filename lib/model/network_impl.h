@@ -52,6 +52,7 @@ class Network<T>::Impl {
   void prepare(Planners& planners, PreparedBatch& prepared) const;
   bool plans_repeat() const;
   void adopt_plans(PreparedBatch& prepared) const;
+  void adopt_received(Planners& planners, PreparedBatch& prepared) const;
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
   void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
   bool predicts_costs() const { return nodes_[main_cost().input].layer->is_cost(); }
@@ -67,6 +68,8 @@ class Network<T>::Impl {
   class Run;
 
   void make_node(size_t index, uint64_t seed);
+  void draw_samples(PreparedBatch& prepared) const;
+  std::vector<KeyList> key_lists(size_t parameter, const PreparedBatch& prepared) const;
   KeyList key_list(int use, const PreparedBatch& prepared) const;
   void make_cost(const CostNode& cost);
   void read_evaluators(const Json& evaluators);

@@ -126,61 +126,41 @@ void Trainer::take_figures(std::span<const std::string> states) {
   }
 }
 
-void Trainer::begin_pass(int pass, BatchReader& reader, const std::function<bool()>& stop) {
-  if (!ended_) reader.begin_pass(pass);
+void Trainer::begin_pass(int pass, BatchSource& source, const std::function<bool()>& stop) {
+  const int64_t skip = resumed_ ? batches_ : 0;
+  if (resumed_) PS_CHECK(pass == pass_);
+  pass_ = pass;
+  if (!ended_) begin_source(source, skip, stop);
   if (resumed_) {
-    PS_CHECK(pass == pass_);
     resumed_ = false;
-    if (!ended_) skip_batches(reader, stop);
     if (exact_) return;
     if (!counted_) left_out_ = batches_;  // figures are of what is still to come
     batches_ -= left_out_;
     return;
   }
-  pass_ = pass;
   batches_ = left_out_ = 0;
   whole_.reset();
   current_.reset();
 }
 
-// Every order of examples follows from seed and pass: the reader is where it was once it has read as much.
-void Trainer::skip_batches(BatchReader& reader, const std::function<bool()>& stop) {
-  Batch batch;
-  for (int64_t b = 0; b < batches_ && !stop(); ++b) {
-    if (reader.next(batch)) continue;
-    if (!exact_) break;
-    fail(Code::kUsage, "the data have ", b, " batches, but ", batches_,
-         " were trained on before the checkpoint: they are other data");
-  }
+void Trainer::begin_source(BatchSource& source, int64_t skip, const std::function<bool()>& stop) {
+  const int64_t skipped = source.begin_pass({.pass = pass_,
+                                             .skip = skip,
+                                             .training = true,
+                                             .key_order = store_.key_order(),
+                                             .steps = {step_ * group_.size() + group_.rank(), group_.size()}},
+                                            stop);
+  if (!exact_ || skipped == skip || stop()) return;
+  fail(Code::kUsage, "the data have ", skipped, " batches, but ", skip,
+       " were trained on before the checkpoint: they are other data");
 }
 
-// As many as compute: reading and planning take as long as what the loop itself does with narrow rows.  A
-// single thread does all by itself, unless there is something to wait for.
-int Trainer::preparing_threads(const BatchReader& reader) const {
-  const bool alone = device_.threads() == 1 && !reader.may_wait() && !store_.may_wait();
-  return alone ? 0 : device_.threads();
-}
-
-PrepareAhead::Options Trainer::to_evaluate(const BatchReader& reader) const {
-  return {.threads = preparing_threads(reader), .key_order = store_.key_order()};
-}
-
-PassResult Trainer::train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop) {
+PassResult Trainer::train_pass(int pass, BatchSource& source, const std::function<bool()>& stop) {
   PassTimes times(store_);
   reporter_.begin(cat("pass ", pass));
   const bool resumed = resumed_;
-  const int64_t skipped = resumed ? batches_ : 0;
-  begin_pass(pass, reader, stop);
-  if (!ended_) {
-    plans_.set_limit(reader.spare_bytes());
-    PrepareAhead prepare(network_, reader,
-                         {.threads = preparing_threads(reader),
-                          .training = true,
-                          .key_order = store_.key_order(),
-                          .steps = {step_ * group_.size() + group_.rank(), group_.size()},
-                          .kept = {&plans_, skipped}});
-    train_batches(prepare, times, stop);
-  }
+  begin_pass(pass, source, stop);
+  if (!ended_) train_batches(source, times, stop);
   PassResult result;
   result.pass = pass;
   result.batches = batches_;
@@ -213,12 +193,12 @@ bool Trainer::end_with_others(PassResult& result) {
   }
 }
 
-void Trainer::train_batches(PrepareAhead& prepare, PassTimes& times, const std::function<bool()>& stop) {
-  auto next = [&] { return times.reading([&] { return prepare.next(stop); }); };
+void Trainer::train_batches(BatchSource& source, PassTimes& times, const std::function<bool()>& stop) {
+  auto next = [&] { return times.reading([&] { return source.next(stop); }); };
   PullTicket begun;  // of the batch that comes next
   while (const PreparedBatch* prepared = stop() ? nullptr : next()) {
-    if (!try_train_batch(*prepared, prepare.peek(), begun)) break;
-    reporter_.advance(whole_.samples() + current_.samples(), prepare.fraction_read());
+    if (!try_train_batch(*prepared, source.peek(), begun)) break;
+    reporter_.advance(whole_.samples() + current_.samples(), source.fraction_read());
     if (reports()) {
       whole_.merge(current_);
       reporter_.batch(pass_, batches_, whole_, current_, store_.learning_rate(), times);
@@ -228,6 +208,7 @@ void Trainer::train_batches(PrepareAhead& prepare, PassTimes& times, const std::
   }
   if (stop()) after_batch_(/*stopping=*/true);
   merge_current();
+  source.end_pass();
 }
 
 void Trainer::merge_current() {
@@ -301,18 +282,24 @@ void Trainer::predict_batch(const PreparedBatch& prepared) {
   network_.predict(prepared, views_, device_);
 }
 
-TestResult Trainer::test(int pass, BatchReader& reader, const std::function<bool()>& stop) {
+// Calls evaluate(prepared) for each batch of a pass that changes nothing.
+template <class Evaluate>
+void Trainer::evaluate_pass(BatchSource& source, const std::function<bool()>& stop, Evaluate&& evaluate) {
+  source.begin_pass({.key_order = store_.key_order()}, stop);
+  while (const PreparedBatch* prepared = stop() ? nullptr : source.next(stop)) evaluate(*prepared);
+  source.end_pass();
+}
+
+TestResult Trainer::test(int pass, BatchSource& source, const std::function<bool()>& stop) {
   double start = monotonic_seconds();
   Measures measures(network_.make_evaluators());
   reporter_.begin("test");
-  reader.begin_pass(0);
-  PrepareAhead prepare(network_, reader, to_evaluate(reader));
-  while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
-    double cost = evaluate_batch(*prepared);
-    check_model_finite(std::isfinite(cost), *prepared);
-    measures.add(cost, network_.predictions(), prepared->batch);
-    reporter_.advance(measures.samples(), prepare.fraction_read());
-  }
+  evaluate_pass(source, stop, [&](const PreparedBatch& prepared) {
+    double cost = evaluate_batch(prepared);
+    check_model_finite(std::isfinite(cost), prepared);
+    measures.add(cost, network_.predictions(), prepared.batch);
+    reporter_.advance(measures.samples(), source.fraction_read());
+  });
   check_not_empty(measures.samples(), stop());
   TestResult result{measures.samples(), measures.average_cost(), monotonic_seconds() - start,
                     measures.json()};
@@ -320,16 +307,14 @@ TestResult Trainer::test(int pass, BatchReader& reader, const std::function<bool
   return result;
 }
 
-int64_t Trainer::predict(BatchReader& reader, const std::function<bool()>& stop,
+int64_t Trainer::predict(BatchSource& source, const std::function<bool()>& stop,
                          const std::function<void(std::string_view)>& write) {
   int64_t samples = 0;
   std::string lines;
-  reader.begin_pass(0);
-  PrepareAhead prepare(network_, reader, to_evaluate(reader));
-  while (const PreparedBatch* prepared = stop() ? nullptr : prepare.next(stop)) {
-    predict_batch(*prepared);
+  evaluate_pass(source, stop, [&](const PreparedBatch& prepared) {
+    predict_batch(prepared);
     Matrix<const float> predictions = network_.predictions();
-    check_model_finite(all_finite(predictions), *prepared);
+    check_model_finite(all_finite(predictions), prepared);
     lines.clear();
     for (int64_t b = 0; b < predictions.rows; ++b) {
       for (int64_t c = 0; c < predictions.cols; ++c) {
@@ -339,8 +324,8 @@ int64_t Trainer::predict(BatchReader& reader, const std::function<bool()>& stop,
       lines += '\n';
     }
     write(lines);
-    samples += prepared->batch.size();
-  }
+    samples += prepared.batch.size();
+  });
   return samples;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/json.h"
-#include "data/reader.h"
+#include "feed/batch_source.h"
 #include "math/device.h"
 #include "model/network.h"
 #include "store/parameter_store.h"
@@ -18,7 +18,6 @@
 #include "train/measures.h"
 #include "train/options.h"
 #include "train/pass_times.h"
-#include "train/prepare_ahead.h"
 #include "train/reporter.h"
 
 namespace ps {
@@ -56,10 +55,10 @@ class Trainer {
   // after the step, on all servers at once.
   void on_shrink_request(std::function<bool()> asked) { shrink_asked_ = std::move(asked); }
 
-  // Trains on all that `reader` gives, or until `stop` says so after some batch, and waits for the other
+  // Trains on all that `source` gives, or until `stop` says so after some batch, and waits for the other
   // trainers; the result is of the examples of all.  Passes must come in order from 0, or from the one that
   // is taken up.
-  PassResult train_pass(int pass, BatchReader& reader, const std::function<bool()>& stop);
+  PassResult train_pass(int pass, BatchSource& source, const std::function<bool()>& stop);
 
   // `after_batch` is called after each batch, and with true when `stop` has ended a pass early: the times at
   // which save() tells all.
@@ -81,22 +80,21 @@ class Trainer {
   int64_t batches() const { return batches_; }  // of the pass, trained on
 
   // Measures the present weights; kData when the cost of a batch is not finite.  `pass` is for the report; -1 when no training ran.
-  TestResult test(int pass, BatchReader& reader, const std::function<bool()>& stop);
+  TestResult test(int pass, BatchSource& source, const std::function<bool()>& stop);
 
   // Calls `write` with lines of text, one an example in the order of the input: its C predictions, with
   // spaces between, each in the shortest decimals that read back the same.  Labels are not looked at, unless
   // predictions are costs.  Returns the number of examples; kData when a prediction is not finite.
-  int64_t predict(BatchReader& reader, const std::function<bool()>& stop,
+  int64_t predict(BatchSource& source, const std::function<bool()>& stop,
                   const std::function<void(std::string_view)>& write);
 
  private:
-  int preparing_threads(const BatchReader& reader) const;
-
   void take_figures(std::span<const std::string> states);
-  void begin_pass(int pass, BatchReader& reader, const std::function<bool()>& stop);
-  void skip_batches(BatchReader& reader, const std::function<bool()>& stop);
-  PrepareAhead::Options to_evaluate(const BatchReader& reader) const;
-  void train_batches(PrepareAhead& prepare, PassTimes& times, const std::function<bool()>& stop);
+  void begin_pass(int pass, BatchSource& source, const std::function<bool()>& stop);
+  void begin_source(BatchSource& source, int64_t skip, const std::function<bool()>& stop);
+  void train_batches(BatchSource& source, PassTimes& times, const std::function<bool()>& stop);
+  template <class Evaluate>
+  void evaluate_pass(BatchSource& source, const std::function<bool()>& stop, Evaluate&& evaluate);
   bool end_with_others(PassResult& result);
   bool try_train_batch(const PreparedBatch& prepared, const PreparedBatch* next, PullTicket& begun);
   void train_batch(const PreparedBatch& prepared, const PreparedBatch* next, PullTicket& begun);
@@ -132,7 +130,6 @@ class Trainer {
   // Each batch is measured once: what is current is merged into the whole at every report.
   Measures whole_, current_;
   std::vector<ParameterView<float>> views_;
-  PlanCache plans_;  // of batches of training
 };
 
 }  // namespace ps

@@ -6,6 +6,7 @@
 #include "config/spec.h"
 #include "count_allocations.h"
 #include "data/reader.h"
+#include "feed/reader_source.h"
 #include "store/local_store.h"
 #include "support/scratch_folder.h"
 #include "train/trainer.h"
@@ -51,10 +52,11 @@ int64_t allocations_of_a_pass(const std::string& path, int64_t batch_size) {
   Log log("test", LogLevel::kError);
   Reporter reporter(log, ProgressMode::kOff, "");
   Trainer trainer(network, store, device, TrainOptions{}, group, reporter);
+  ReaderSource source(network, reader, {.threads = 2});
   auto go_on = [] { return false; };
-  trainer.train_pass(0, reader, go_on);
+  trainer.train_pass(0, source, go_on);
   int64_t before = count_allocations();
-  trainer.train_pass(1, reader, go_on);
+  trainer.train_pass(1, source, go_on);
   return count_allocations() - before;
 }
 

@@ -7,6 +7,7 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "config/spec.h"
 #include "data/reader.h"
+#include "feed/reader_source.h"
 #include "store/local_store.h"
 #include "support/damage.h"
 #include "support/faulty_files.h"
@@ -59,6 +60,7 @@ struct Process {
       : reader(data(shuffle), {data_path}, {.threads = 1, .passes = kPasses}),
         network(ModelOptions::spec().parse(model, "model"), reader.schema(), 1),
         store(network.parameters(), make_optimizer_plan(optimizer, "mean"), UINT64_MAX, device),
+        source(network, reader, {.threads = device.threads()}),
         trainer(network, store, device, TrainOptions{.log_period = 3}, group, reporter) {}
 
   static DataOptions data(const std::string& shuffle) {
@@ -74,7 +76,7 @@ struct Process {
   void train(int64_t stop_after, Outcome& outcome) {
     auto stop = [&] { return trainer.step() >= stop_after; };
     for (int pass = trainer.pass(); pass < kPasses && !stop(); ++pass) {
-      PassResult result = trainer.train_pass(pass, reader, stop);
+      PassResult result = trainer.train_pass(pass, source, stop);
       if (result.interrupted) return;
       outcome.results.push_back(
           cat(pass, " ", result.batches, " ", result.average_cost, result.evaluators.dump()));
@@ -105,6 +107,7 @@ struct Process {
   LocalGroup group;
   Log log{"test", LogLevel::kError};
   Reporter reporter{log, ProgressMode::kOff, ""};
+  ReaderSource source;
   Trainer trainer;
 };
 

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "config/spec.h"
 #include "data/reader.h"
+#include "feed/reader_source.h"
 #include "store/local_store.h"
 #include "train/trainer.h"
 
@@ -75,11 +76,13 @@ class SameBits : public testing::Test {
     Log log("test", LogLevel::kError);
     Reporter reporter(log, ProgressMode::kOff, "");
     Trainer trainer(network, store, device, TrainOptions{}, group, reporter);
+    ReaderSource source(network, reader, {.threads = threads}),
+        tests(network, test_reader, {.threads = threads});
     auto go_on = [] { return false; };
     Outcome outcome{};
     for (int pass = 0; pass < 3; ++pass) {
-      outcome.cost = trainer.train_pass(pass, reader, go_on).average_cost;
-      if (test_in_between) trainer.test(pass, test_reader, go_on);
+      outcome.cost = trainer.train_pass(pass, source, go_on).average_cost;
+      if (test_in_between) trainer.test(pass, tests, go_on);
     }
     for (size_t p = 0; p < network.parameters().size(); ++p) {
       const ParameterSpec& spec = network.parameters()[p];

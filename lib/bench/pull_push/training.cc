@@ -11,6 +11,7 @@
 #include "bench/train/cases.h"
 #include "cli/progress.h"
 #include "config/spec.h"
+#include "feed/reader_source.h"
 #include "job/fingerprint.h"
 #include "job/job.h"
 #include "ps/client/remote_store.h"
@@ -69,10 +70,13 @@ class Passes {
 
   void begin(ParameterStore& store, TrainerGroup& group) {
     trainer_ = std::make_unique<Trainer>(network_, store, device_, job_.train, group, reporter_);
+    source_ = std::make_unique<ReaderSource>(
+        network_, *reader_,
+        ReaderSource::Options{.threads = device_.threads(), .parameters_wait = store.may_wait()});
   }
 
-  const PassResult& train() { return result_ = trainer_->train_pass(passes_++, *reader_, never); }
-  double test() { return trainer_->test(-1, *reader_, never).cost; }
+  const PassResult& train() { return result_ = trainer_->train_pass(passes_++, *source_, never); }
+  double test() { return trainer_->test(-1, *source_, never).cost; }
   const PassResult& result() const { return result_; }  // of the last pass
   int passes() const { return passes_; }
 
@@ -85,6 +89,7 @@ class Passes {
   Log log_{"ps-bench", LogLevel::kError};
   Reporter reporter_{log_, ProgressMode::kOff, ""};
   std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<ReaderSource> source_;
   PassResult result_;
   int passes_ = 0;
 };

@@ -8,6 +8,7 @@
 #include "bench/train/plain_logistic.h"
 #include "bench/train/suite.h"
 #include "config/spec.h"
+#include "feed/reader_source.h"
 #include "job/job.h"
 #include "store/local_store.h"
 #include "train/trainer.h"
@@ -80,14 +81,15 @@ class TrainPasses final : public Workload {
         store_(network_.parameters(), make_optimizer_plan(job_.optimizer, job_.train.gradient),
                available_memory_bytes(), device_),
         log_("ps-bench", LogLevel::kError),
-        reporter_(log_, ProgressMode::kOff, "") {
+        reporter_(log_, ProgressMode::kOff, ""),
+        source_(network_, *reader_, {.threads = settings.threads}) {
     trainer_ = std::make_unique<Trainer>(network_, store_, device_, job_.train, group_, reporter_);
     if (task.has_plain) plain_loss_ = plain_loss(*reader_, data_.options.dim);
-    untrained_cost_ = trainer_->test(-1, *reader_, never).cost;
+    untrained_cost_ = trainer_->test(-1, source_, never).cost;
   }
 
   void run() override {
-    result_ = trainer_->train_pass(passes_, *reader_, never);
+    result_ = trainer_->train_pass(passes_, source_, never);
     if (passes_++ == 0) first_cost_ = result_.average_cost;
   }
 
@@ -95,7 +97,7 @@ class TrainPasses final : public Workload {
   void check() override {
     expect_equal("examples trained on", static_cast<uint64_t>(result_.samples), data_.digest.examples);
     if (plain_loss_) expect_near("loss of the first pass", first_cost_, *plain_loss_, 0.005);
-    double cost = trainer_->test(-1, *reader_, never).cost;
+    double cost = trainer_->test(-1, source_, never).cost;
     if (cost < untrained_cost_) return;
     fail(Code::kInternal, "cost after training: ", cost, ", expected less than before: ", untrained_cost_);
   }
@@ -117,6 +119,7 @@ class TrainPasses final : public Workload {
   Log log_;
   Reporter reporter_;
   LocalGroup group_;
+  ReaderSource source_;
   std::unique_ptr<Trainer> trainer_;
 
   int passes_ = 0;

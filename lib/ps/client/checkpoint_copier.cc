@@ -86,8 +86,8 @@ void CheckpointCopier::ask_shard(const CopyingPtr& copying, size_t shard) {
   auto on_answer = [this, copying, shard](const Frame& frame) {
     CheckpointShardAnswer answer = decode_shard_answer(frame.body.bytes());
     copying->run([&] {
-      if (!answer.part) fail(Code::kUnavailable, "a server's part: ", answer.why);
-      copying->add(shard, std::move(*answer.part));
+      if (!answer.manifest) fail(Code::kUnavailable, "a server's part: ", answer.why);
+      copying->add(shard, std::move(*answer.manifest));
       copy_file(copying, shard, 0);
     });
   };

@@ -15,21 +15,15 @@ constexpr const char* kSchemaState = "schema";  // on disk, as in what a process
 }  // namespace
 
 CheckpointDriver::CheckpointDriver(Loop& loop, const CheckpointSettings& settings, const SaveLease& lease)
-    : loop_(loop),
-      settings_(settings),
-      lease_(lease),
-      shard_files_([this](const CheckpointStep& step) { return checkpoint_->folders(step); }) {}
+    : loop_(loop), settings_(settings), lease_(lease) {}
 
 void CheckpointDriver::attach(Shard& shard, const ShardIdentity& identity) {
   if (!has_directory() && settings_.scratch.empty()) return;
   shard_ = &shard;
   identity_ = &identity;
-  checkpoint_ = std::make_unique<ShardCheckpoint>(loop_, settings_, identity.shard_place, shard.tables());
+  checkpoint_ = std::make_unique<ShardCheckpoint>(loop_, settings_, identity.shard_place, shard.tables(),
+                                                  static_cast<CheckpointEvents&>(*this));
   last_begun_ = loop_.now();
-  checkpoint_->on_end([this](const AskedCheckpoint& answer) { end(answer); });
-  checkpoint_->on_part([this](const CheckpointStep& step, const CheckpointShardAnswer& files) {
-    shard_files_.add(step, files);
-  });
 }
 
 void CheckpointDriver::detach(const Error& reason) {
@@ -59,7 +53,11 @@ CheckpointStep CheckpointDriver::begin(uint64_t number, bool at_end) {
   return step;
 }
 
-void CheckpointDriver::end(const AskedCheckpoint& answer) {
+void CheckpointDriver::shard_ended(const CheckpointStep& checkpoint, const CheckpointShardAnswer& answer) {
+  shard_files_.add(checkpoint.step, answer, checkpoint_->folders(checkpoint));
+}
+
+void CheckpointDriver::checkpoint_ended(const AskedCheckpoint& answer) {
   last_answer_ = answer;
   requests_.end(answer);
   on_end_();
@@ -111,8 +109,8 @@ void CheckpointDriver::ask_shard_files(uint64_t step, ReplyPtr reply) {
 
 void CheckpointDriver::find_shard_files(uint64_t number) {
   const CheckpointStep step{shard_->roster().run(), static_cast<int64_t>(number)};
-  std::optional<Manifest> files = find_part(settings_.directory, step, identity_->shard_place);
-  if (files) shard_files_.add(step, {std::move(*files), ""});
+  std::optional<Manifest> files = find_shard_manifest(settings_.directory, step, identity_->shard_place);
+  if (files) shard_ended(step, {std::move(*files), ""});
 }
 
 }  // namespace ps

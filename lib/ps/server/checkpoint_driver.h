@@ -1,5 +1,9 @@
-// CheckpointDriver: begins and ends a shard's checkpoints, and answers all who ask for them or their files.
+// CheckpointDriver: decides when a shard's checkpoints begin, and answers all who ask for them or their files.
 // Used by ShardHost.
+//
+//   CheckpointDriver decides -> ShardCheckpoint snapshots -> CheckpointShardWriter writes, on a thread of its own
+//
+// Their ends come back as CheckpointEvents.
 #ifndef PS_PS_SERVER_CHECKPOINT_DRIVER_H_
 #define PS_PS_SERVER_CHECKPOINT_DRIVER_H_
 
@@ -19,7 +23,7 @@
 namespace ps {
 
 // Lives as long as the server; shards come and go.  Everything runs on the loop's thread.
-class CheckpointDriver {
+class CheckpointDriver final : private CheckpointEvents {
  public:
   // All outlive this.  No checkpoint begins while `lease` says that a model is made of the last one.
   CheckpointDriver(Loop& loop, const CheckpointSettings& settings, const SaveLease& lease);
@@ -65,7 +69,8 @@ class CheckpointDriver {
   const CheckpointCounters* counters() const { return checkpoint_ ? &checkpoint_->counters() : nullptr; }
 
  private:
-  void end(const AskedCheckpoint& answer);
+  void shard_ended(const CheckpointStep& checkpoint, const CheckpointShardAnswer& answer) override;
+  void checkpoint_ended(const AskedCheckpoint& answer) override;
   void find_shard_files(uint64_t step);
 
   Loop& loop_;

@@ -13,32 +13,32 @@ namespace ps {
 
 namespace {
 
-constexpr size_t kRemembered = 4;  // parts
+constexpr size_t kRemembered = 4;  // checkpoints
 
 }  // namespace
 
-void CheckpointShardService::ask(uint64_t step, bool comes, ReplyPtr reply) {
+void CheckpointShardService::ask(uint64_t step, bool come, ReplyPtr reply) {
   for (const Written& written : written_) {
-    if (static_cast<uint64_t>(written.cut.step) != step) continue;
+    if (written.step != step) continue;
     return reply->answer(Payload(encode_shard_answer(written.answer)));
   }
-  if (!comes) return reply->answer(Payload(encode_shard_answer({std::nullopt, "it is not here"})));
+  if (!come) return reply->answer(Payload(encode_shard_answer({std::nullopt, "it is not here"})));
   waiting_.emplace(step, std::move(reply));
 }
 
 bool CheckpointShardService::knows(uint64_t step) const {
-  return std::ranges::any_of(
-      written_, [step](const Written& each) { return static_cast<uint64_t>(each.cut.step) == step; });
+  return std::ranges::any_of(written_, [step](const Written& each) { return each.step == step; });
 }
 
-void CheckpointShardService::add(const CheckpointStep& cut, const CheckpointShardAnswer& part) {
-  const uint64_t step = static_cast<uint64_t>(cut.step);
+void CheckpointShardService::add(int64_t checkpoint_step, const CheckpointShardAnswer& answer,
+                                 std::vector<std::string> folders) {
+  const uint64_t step = static_cast<uint64_t>(checkpoint_step);
   auto [first, last] = waiting_.equal_range(step);
-  for (auto each = first; each != last; ++each) each->second->answer(Payload(encode_shard_answer(part)));
+  for (auto each = first; each != last; ++each) each->second->answer(Payload(encode_shard_answer(answer)));
   waiting_.erase(first, last);
-  std::erase_if(written_, [&](const Written& written) { return written.cut.step == cut.step; });
+  std::erase_if(written_, [&](const Written& written) { return written.step == step; });
   if (written_.size() == kRemembered) written_.erase(written_.begin());
-  written_.push_back({cut, part});
+  written_.push_back({step, answer, std::move(folders)});
 }
 
 void CheckpointShardService::refuse(const Error& error) {
@@ -46,20 +46,20 @@ void CheckpointShardService::refuse(const Error& error) {
   written_.clear();
 }
 
-std::string CheckpointShardService::read(const CheckpointShardSlice& piece) const {
-  if (piece.size > kShardSliceBytes) ps::fail(Code::kData, "part piece: ", piece.size, " bytes");
-  auto written = std::ranges::find_if(written_, [&](const Written& each) {
-    return static_cast<uint64_t>(each.cut.step) == piece.step && each.answer.part;
-  });
+std::string CheckpointShardService::read(const CheckpointShardSlice& slice) const {
+  if (slice.size > kShardSliceBytes) ps::fail(Code::kData, "checkpoint slice: ", slice.size, " bytes");
+  auto written = std::ranges::find_if(
+      written_, [&](const Written& each) { return each.step == slice.step && each.answer.manifest; });
   if (written == written_.end()) return encode_shard_bytes(false, "");
-  const auto& files = written->answer.part->files;
-  const auto named = [&](const FileEntry& file) { return file.path == piece.file; };
-  if (std::ranges::none_of(files, named)) ps::fail(Code::kData, "part piece: no file ", quote(piece.file));
-  std::string bytes(piece.size, '\0');
-  for (const std::string& folder : folders_(written->cut)) {
-    std::ifstream in(join_path(folder, piece.file), std::ios::binary);
+  const auto& files = written->answer.manifest->files;
+  const auto named = [&](const FileEntry& file) { return file.path == slice.file; };
+  if (std::ranges::none_of(files, named))
+    ps::fail(Code::kData, "checkpoint slice: no file ", quote(slice.file));
+  std::string bytes(slice.size, '\0');
+  for (const std::string& folder : written->folders) {
+    std::ifstream in(join_path(folder, slice.file), std::ios::binary);
     if (!in.is_open()) continue;
-    in.seekg(static_cast<std::streamoff>(piece.offset));
+    in.seekg(static_cast<std::streamoff>(slice.offset));
     in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     bytes.resize(static_cast<size_t>(std::max<std::streamsize>(0, in.gcount())));
     return encode_shard_bytes(true, bytes);

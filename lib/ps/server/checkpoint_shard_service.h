@@ -1,10 +1,9 @@
 // CheckpointShardService: gives out the files that a shard has written for a checkpoint, so that a trainer
-// far away can make a model of them.  Used by ShardServer.
+// far away can make a model of them.  Used by CheckpointDriver.
 #ifndef PS_PS_SERVER_CHECKPOINT_SHARD_SERVICE_H_
 #define PS_PS_SERVER_CHECKPOINT_SHARD_SERVICE_H_
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -20,32 +19,31 @@ namespace ps {
 // One owner thread.
 class CheckpointShardService {
  public:
-  // `folders`: where the files of a cut may be, the first that is there counts.
-  explicit CheckpointShardService(std::function<std::vector<std::string>(const CheckpointStep&)> folders)
-      : folders_(std::move(folders)) {}
+  // `reply` is answered when the shard's files of this step are written, or will not be; at once unless they
+  // `come`.
+  void ask(uint64_t step, bool come, ReplyPtr reply);
 
-  // Answered when the part is written, or will not be; at once unless it `comes`.
-  void ask(uint64_t step, bool comes, ReplyPtr reply);
-
-  // True once it has been told of that part.
+  // True after add() for this step.
   bool knows(uint64_t step) const;
 
-  // A part is written, or will not be.
-  void add(const CheckpointStep& cut, const CheckpointShardAnswer& part);
+  // The shard's files of a checkpoint are written, or will not be.  They are in the first of the folders that has
+  // them.
+  void add(int64_t step, const CheckpointShardAnswer& answer, std::vector<std::string> folders);
 
-  // There will be none any more.
+  // Tells all who wait that no files will come any more, and forgets those that came.
   void refuse(const Error& error);
 
-  // The bytes, or the word that the file is not there any more.  Throws kData for one that never was.
-  std::string read(const CheckpointShardSlice& piece) const;
+  // Returns the bytes as encode_shard_bytes does, or that the file is not there any more.  Throws kData for a file
+  // that never was.
+  std::string read(const CheckpointShardSlice& slice) const;
 
  private:
   struct Written {
-    CheckpointStep cut;
+    uint64_t step;
     CheckpointShardAnswer answer;
+    std::vector<std::string> folders;
   };
 
-  const std::function<std::vector<std::string>(const CheckpointStep&)> folders_;
   std::vector<Written> written_;               // the last few
   std::multimap<uint64_t, ReplyPtr> waiting_;  // by step
 };

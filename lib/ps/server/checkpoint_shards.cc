@@ -17,8 +17,8 @@ namespace ps {
 
 namespace {
 
-constexpr std::string_view kWritingPrefix = "writing-", kPartSuffix = ".part", kFileSuffix = ".psc";
-constexpr uint64_t kMaxPartBytes = 256 << 20;
+constexpr std::string_view kWritingPrefix = "writing-", kManifestSuffix = ".part", kFileSuffix = ".psc";
+constexpr uint64_t kMaxManifestBytes = 256 << 20;
 
 std::string run_prefix(uint64_t run) {
   return cat(kWritingPrefix, checksum_text(run), "-");
@@ -37,44 +37,44 @@ std::string dense_file(const ShardPlace& place) {
   return cat("dense-", place.dense, kFileSuffix);
 }
 
-// Where the parts of a cut are: before, or after, whoever makes a checkpoint of them has begun to.
-std::string parts_folder(const std::string& directory, const CheckpointStep& cut) {
-  const std::string writing = join_path(directory, writing_folder(cut));
-  return is_directory(writing) ? writing : join_path(directory, step_folder(cut.step));
+// Returns the folder of the shards' files: that of the checkpoint, once the first shard has renamed it.
+std::string shards_folder(const std::string& directory, const CheckpointStep& checkpoint) {
+  const std::string writing = join_path(directory, writing_folder(checkpoint));
+  return is_directory(writing) ? writing : join_path(directory, step_folder(checkpoint.step));
 }
 
-Manifest read_part(const std::string& path) {
-  return decode_manifest(read_file(path, kMaxPartBytes), path);
+Manifest read_shard_manifest(const std::string& path) {
+  return decode_manifest(read_file(path, kMaxManifestBytes), path);
 }
 
 // Nothing when there is none, or it goes away while it is looked for.
 std::optional<Manifest> find_manifest(const std::string& path) {
   try {
-    return read_part(path);
+    return read_shard_manifest(path);
   } catch (const Error&) {
     if (exists(path)) throw;
     return std::nullopt;
   }
 }
 
-std::vector<std::string> part_files(const std::string& folder) {
+std::vector<std::string> manifest_files(const std::string& folder) {
   if (!is_directory(folder)) return {};
   std::vector<std::string> names = list_directory(folder);
-  std::erase_if(names, [](const std::string& name) { return !name.ends_with(kPartSuffix); });
+  std::erase_if(names, [](const std::string& name) { return !name.ends_with(kManifestSuffix); });
   return names;
 }
 
-// A shard's part of a checkpoint that counts.
-Manifest part_of(const Manifest& whole, const ShardPlace& place) {
-  Manifest part = whole;
-  std::erase_if(part.files, [&](const FileEntry& file) {
+// Returns the manifest of one shard's files in a checkpoint that counts.
+Manifest manifest_of_shard(const Manifest& whole, const ShardPlace& place) {
+  Manifest shard = whole;
+  std::erase_if(shard.files, [&](const FileEntry& file) {
     return !file.path.starts_with(rows_prefix(place)) && file.path != dense_file(place) &&
            file.path != cat(shard_name(place), kFileSuffix);
   });
-  return part;
+  return shard;
 }
 
-// The full checkpoint that a part builds on; null when there is none of this run at that step.
+// Opens the full checkpoint that an increment builds on; null when there is none of this run at that step.
 std::unique_ptr<CheckpointReader> open_base(const std::string& directory, uint64_t run,
                                             std::optional<int64_t> step) {
   if (!step) return nullptr;
@@ -98,16 +98,16 @@ void as_output(Body&& body) {
 
 }  // namespace
 
-std::string writing_folder(const CheckpointStep& cut) {
-  return cat(run_prefix(cut.run), cut.step);
+std::string writing_folder(const CheckpointStep& checkpoint) {
+  return cat(run_prefix(checkpoint.run), checkpoint.step);
 }
 
-CheckpointShardWriter::CheckpointShardWriter(const std::string& directory, const CheckpointStep& cut,
+CheckpointShardWriter::CheckpointShardWriter(const std::string& directory, const CheckpointStep& checkpoint,
                                              const ShardPlace& place, const ChunkWriting& writing,
                                              std::optional<int64_t> base)
-    : base_(open_base(directory, cut.run, base)),
-      target_{join_path(directory, writing_folder(cut)), writing, base_.get()},
-      cut_(cut),
+    : base_(open_base(directory, checkpoint.run, base)),
+      target_{join_path(directory, writing_folder(checkpoint)), writing, base_.get()},
+      checkpoint_(checkpoint),
       place_(place) {
   as_output([&] { writing.files->make_directories(target_.folder); });
 }
@@ -164,29 +164,32 @@ Manifest CheckpointShardWriter::finish(const std::vector<TableLayout>& layouts,
     for (const auto& [state, bytes] : shared) writer.state(state, *bytes);
     files_.push_back(writer.finish());
   }
-  Manifest manifest{.step = cut_.step, .generation = cut_.run, .tables = layouts, .files = files_};
+  Manifest manifest{
+      .step = checkpoint_.step, .generation = checkpoint_.run, .tables = layouts, .files = files_};
   if (base_) manifest.base = {step_folder(base_->manifest().step), base_->checksum()};
-  write_file(join_path(target_.folder, name + std::string(kPartSuffix)), encode_manifest(manifest),
+  write_file(join_path(target_.folder, name + std::string(kManifestSuffix)), encode_manifest(manifest),
              *target_.writing.files);
   return manifest;
 }
 
-// Where it may be, in the order in which it comes there: another shard may make a checkpoint of it meanwhile.
-std::optional<Manifest> find_part(const std::string& directory, const CheckpointStep& cut,
-                                  const ShardPlace& place) {
-  for (const std::string& folder : {writing_folder(cut), step_folder(cut.step)}) {
-    std::optional<Manifest> part =
-        find_manifest(join_path(join_path(directory, folder), shard_name(place) + std::string(kPartSuffix)));
-    if (part && part->generation == cut.run) return part;
+// Looks where the manifest may be in the order in which it comes there, since the first shard may be renaming the
+// folder meanwhile.
+std::optional<Manifest> find_shard_manifest(const std::string& directory, const CheckpointStep& checkpoint,
+                                            const ShardPlace& place) {
+  for (const std::string& folder : {writing_folder(checkpoint), step_folder(checkpoint.step)}) {
+    std::optional<Manifest> shard = find_manifest(
+        join_path(join_path(directory, folder), shard_name(place) + std::string(kManifestSuffix)));
+    if (shard && shard->generation == checkpoint.run) return shard;
   }
-  const std::optional<Manifest> whole = whole_manifest(directory, cut.step);
-  if (!whole || whole->generation != cut.run) return std::nullopt;
-  return part_of(*whole, place);
+  const std::optional<Manifest> whole = whole_manifest(directory, checkpoint.step);
+  if (!whole || whole->generation != checkpoint.run) return std::nullopt;
+  return manifest_of_shard(*whole, place);
 }
 
-bool parts_complete(const std::string& directory, const CheckpointStep& cut, const ShardPlace& place) {
+bool all_shards_written(const std::string& directory, const CheckpointStep& checkpoint,
+                        const ShardPlace& place) {
   std::set<int> dense, sparse;
-  for (const std::string& name : part_files(parts_folder(directory, cut))) {
+  for (const std::string& name : manifest_files(shards_folder(directory, checkpoint))) {
     ShardPlace of;
     if (std::sscanf(name.c_str(), "shard-d%d-s%d", &of.dense, &of.sparse) != 2) continue;
     if (of.dense >= 0) dense.insert(of.dense);
@@ -196,16 +199,17 @@ bool parts_complete(const std::string& directory, const CheckpointStep& cut, con
          sparse.size() == static_cast<size_t>(place.num_sparse);
 }
 
-uint64_t commit_parts(FileSystem& files, const std::string& directory, const CheckpointStep& cut,
-                      const Json& job) {
-  const std::string folder = parts_folder(directory, cut);
-  std::vector<Manifest> parts;
-  for (const std::string& name : part_files(folder)) parts.push_back(read_part(join_path(folder, name)));
-  Manifest whole = join_manifests(parts);
-  whole.step = cut.step;
-  whole.generation = cut.run;
+uint64_t commit_shards(FileSystem& files, const std::string& directory, const CheckpointStep& checkpoint,
+                       const Json& job) {
+  const std::string folder = shards_folder(directory, checkpoint);
+  std::vector<Manifest> shards;
+  for (const std::string& name : manifest_files(folder))
+    shards.push_back(read_shard_manifest(join_path(folder, name)));
+  Manifest whole = join_manifests(shards);
+  whole.step = checkpoint.step;
+  whole.generation = checkpoint.run;
   whole.job = job;
-  const std::string target = join_path(directory, step_folder(cut.step));
+  const std::string target = join_path(directory, step_folder(checkpoint.step));
   if (folder != target) {
     files.remove(join_path(target, kManifestFile));
     files.remove(target);
@@ -217,16 +221,16 @@ uint64_t commit_parts(FileSystem& files, const std::string& directory, const Che
   return bytes;
 }
 
-void remove_stale_parts(FileSystem& files, const std::string& directory, const CheckpointStep& cut) {
-  const std::string whole = join_path(directory, step_folder(cut.step));
-  for (const std::string& name : part_files(whole)) files.remove(join_path(whole, name));
-  const std::string prefix = run_prefix(cut.run);
+void remove_stale_shards(FileSystem& files, const std::string& directory, const CheckpointStep& checkpoint) {
+  const std::string whole = join_path(directory, step_folder(checkpoint.step));
+  for (const std::string& name : manifest_files(whole)) files.remove(join_path(whole, name));
+  const std::string prefix = run_prefix(checkpoint.run);
   for (const std::string& name : list_directory(directory)) {
     if (!name.starts_with(kWritingPrefix)) continue;
     const bool own = name.starts_with(prefix);
     const std::optional<int64_t> step =
         own ? parse_int(std::string_view(name).substr(prefix.size())) : std::nullopt;
-    if (!step || *step < cut.step) files.remove(join_path(directory, name));
+    if (!step || *step < checkpoint.step) files.remove(join_path(directory, name));
   }
 }
 

@@ -10,12 +10,13 @@
 
 namespace ps {
 
-// The writer's tasks share this with the loop, which looks at it when the writer is idle.
-struct ShardCheckpoint::RowSlice {
+// The files that are being written.  The writer's tasks share this with the loop, which looks at it when the writer
+// is idle.
+struct ShardCheckpoint::Writing {
   std::atomic<bool> given_up = false;
   std::unique_ptr<CheckpointShardWriter> writer;
   std::optional<Error> error;
-  Manifest manifest;   // of the part, once it is written
+  Manifest manifest;   // of the shard's files, once they are written
   uint64_t bytes = 0;  // of the whole checkpoint, once it counts
 
   // After an error nothing else is done.
@@ -31,16 +32,17 @@ struct ShardCheckpoint::RowSlice {
 };
 
 ShardCheckpoint::ShardCheckpoint(Loop& loop, const CheckpointSettings& settings, const ShardPlace& place,
-                                 ShardTables& tables)
+                                 ShardTables& tables, CheckpointEvents& events)
     : loop_(loop),
       settings_(settings),
       place_(place),
       tables_(tables),
+      events_(events),
       timer_(loop, [this] { work(); }),
       writer_(settings.memory_bytes / 2, settings.own_thread) {}
 
 ShardCheckpoint::~ShardCheckpoint() {
-  if (part_) part_->given_up = true;
+  if (writing_) writing_->given_up = true;
   tables_.end_snapshot();
 }
 
@@ -48,54 +50,55 @@ const std::string& ShardCheckpoint::directory() const {
   return settings_.directory.empty() ? settings_.scratch : settings_.directory;
 }
 
-std::vector<std::string> ShardCheckpoint::folders(const CheckpointStep& cut) const {
-  std::vector<std::string> all = {join_path(directory(), writing_folder(cut))};
-  if (!settings_.directory.empty()) all.push_back(join_path(directory(), step_folder(cut.step)));
+std::vector<std::string> ShardCheckpoint::folders(const CheckpointStep& checkpoint) const {
+  std::vector<std::string> all = {join_path(directory(), writing_folder(checkpoint))};
+  if (!settings_.directory.empty()) all.push_back(join_path(directory(), step_folder(checkpoint.step)));
   return all;
 }
 
-std::optional<int64_t> ShardCheckpoint::choose_base(const CheckpointStep& cut, bool full) {
+std::optional<int64_t> ShardCheckpoint::choose_base(const CheckpointStep& checkpoint, bool full) {
   if (!full && increments_.full_step >= 0 && increments_.since_full + 1 < settings_.full_every) {
     ++increments_.since_full;
     return increments_.full_step;
   }
-  increments_ = {.full_step = cut.step};
+  increments_ = {.full_step = checkpoint.step};
   return std::nullopt;
 }
 
-bool ShardCheckpoint::take_up_part() {
-  std::optional<Manifest> written = find_part(directory(), cut_, place_);
+bool ShardCheckpoint::adopt_written() {
+  std::optional<Manifest> written = find_shard_manifest(directory(), checkpoint_, place_);
   if (!written) return false;
-  part_->manifest = std::move(*written);
+  writing_->manifest = std::move(*written);
   phase_ = Phase::kWriting;
   timer_.start_after(Duration());
   return true;
 }
 
-void ShardCheckpoint::begin(const CheckpointStep& cut, std::map<std::string, std::string> states, bool full,
-                            SharedStates shared) {
+void ShardCheckpoint::begin(const CheckpointStep& checkpoint, std::map<std::string, std::string> states,
+                            bool full, SharedStates shared) {
   if (busy()) {
-    part_->given_up = true;
+    writing_->given_up = true;
     ++counters_.given_up;
-    on_part_(cut_, {std::nullopt, "it was given up for the next one"});
+    events_.shard_ended(checkpoint_, {std::nullopt, "it was given up for the next one"});
   }
-  cut_ = cut;
+  checkpoint_ = checkpoint;
   states_ = std::move(states);
   shared_states_ = std::move(shared);
   begun_ = loop_.now();
-  part_ = std::make_shared<RowSlice>();
+  writing_ = std::make_shared<Writing>();
   logged_ = !settings_.durable;
-  const std::optional<int64_t> base_step = choose_base(cut, full);
-  if (take_up_part()) return;
-  writer_.add(0, [this, part = part_, cut, base_step] {
-    part->run([&] {
-      const ChunkWriting writing{settings_.files, settings_.zstd_level,
-                                 [rate = settings_.rate](uint64_t bytes) {
-                                   BackgroundWriter::give_way();
-                                   if (rate) rate->take(bytes);
-                                 }};
-      if (settings_.directory.empty()) remove_stale_parts(*settings_.files, settings_.scratch, cut);
-      part->writer = std::make_unique<CheckpointShardWriter>(directory(), cut, place_, writing, base_step);
+  const std::optional<int64_t> base_step = choose_base(checkpoint, full);
+  if (adopt_written()) return;
+  writer_.add(0, [this, writing = writing_, checkpoint, base_step] {
+    writing->run([&] {
+      const ChunkWriting chunks{settings_.files, settings_.zstd_level,
+                                [rate = settings_.rate](uint64_t bytes) {
+                                  BackgroundWriter::give_way();
+                                  if (rate) rate->take(bytes);
+                                }};
+      if (settings_.directory.empty()) remove_stale_shards(*settings_.files, settings_.scratch, checkpoint);
+      writing->writer =
+          std::make_unique<CheckpointShardWriter>(directory(), checkpoint, place_, chunks, base_step);
     });
   });
   tables_.begin_snapshot(settings_.memory_bytes / 2, *this);
@@ -106,10 +109,10 @@ void ShardCheckpoint::begin(const CheckpointStep& cut, std::map<std::string, std
 
 void ShardCheckpoint::take_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) {
   auto taken = std::make_shared<SnapshotRows>(std::move(rows));
-  writer_.add(taken->size() * layout.row_bytes(), [part = part_, layout, partition, taken] {
-    part->run([&] {
+  writer_.add(taken->size() * layout.row_bytes(), [writing = writing_, layout, partition, taken] {
+    writing->run([&] {
       taken->sorted(rows_of_a_block(layout),
-                    [&](const RowBlock& block) { part->writer->rows(layout, partition, block); });
+                    [&](const RowBlock& block) { writing->writer->rows(layout, partition, block); });
     });
   });
 }
@@ -117,8 +120,8 @@ void ShardCheckpoint::take_rows(const TableLayout& layout, uint32_t partition, S
 void ShardCheckpoint::take_dense(const TableLayout& layout, const BlockCyclicRows& deal,
                                  std::vector<float> floats) {
   const uint64_t bytes = floats.size() * sizeof(float);
-  writer_.add(bytes, [part = part_, layout, deal, floats = std::move(floats)] {
-    part->run([&] { part->writer->dense(layout, deal, floats); });
+  writer_.add(bytes, [writing = writing_, layout, deal, floats = std::move(floats)] {
+    writing->run([&] { writing->writer->dense(layout, deal, floats); });
   });
 }
 
@@ -127,7 +130,7 @@ void ShardCheckpoint::work() {
   constexpr Duration kAskWriter = std::chrono::milliseconds(2), kAskOthers = std::chrono::milliseconds(10);
   if (phase_ == Phase::kSweeping) return sweep();
   if (!writer_.is_idle()) return timer_.start_after(kAskWriter);
-  if (part_->error) return end_failed(*part_->error);
+  if (writing_->error) return end_failed(*writing_->error);
   if (phase_ == Phase::kCommitting) return end_committed();
   if (phase_ == Phase::kWriting) finish_writing();
   if (phase_ != Phase::kGathering) return;
@@ -158,9 +161,9 @@ void ShardCheckpoint::sweep() {
     return timer_.start_after(asked && ++slices_ > kAtOnce ? rest : Duration());
   }
   if (!logged_) return timer_.start_after(kAskRoom);
-  writer_.add(0, [part = part_, layouts = tables_.layouts(), states = std::move(states_),
+  writer_.add(0, [writing = writing_, layouts = tables_.layouts(), states = std::move(states_),
                   shared = std::exchange(shared_states_, {})] {
-    part->run([&] { part->manifest = part->writer->finish(layouts, states, shared); });
+    writing->run([&] { writing->manifest = writing->writer->finish(layouts, states, shared); });
   });
   phase_ = Phase::kWriting;
   timer_.start_after(Duration());
@@ -177,10 +180,10 @@ bool ShardCheckpoint::sweep_some() {
   return true;
 }
 
-// Rows could not be read.  What the writer has been given comes to its end before the checkpoint does.
+// Rows could not be read.  The checkpoint ends after all that the writer has been given.
 void ShardCheckpoint::give_up_sweep(const Error& error) {
   tables_.end_snapshot();
-  writer_.add(0, [part = part_, error] { part->run([&] { throw error; }); });
+  writer_.add(0, [writing = writing_, error] { writing->run([&] { throw error; }); });
   phase_ = Phase::kWriting;
   timer_.start_after(Duration());
 }
@@ -189,36 +192,39 @@ void ShardCheckpoint::finish_writing() {
   ++counters_.parts_written;
   gathering_since_ = loop_.now();
   phase_ = commits() ? Phase::kGathering : Phase::kIdle;
-  on_part_(cut_, {part_->manifest, ""});
-  if (settings_.directory.empty()) on_end_({true, step_folder(cut_.step), cut_.run});
+  events_.shard_ended(checkpoint_, {writing_->manifest, ""});
+  if (settings_.directory.empty())
+    events_.checkpoint_ended({true, step_folder(checkpoint_.step), checkpoint_.run});
 }
 
-// Waits for the other shards' parts, and makes a checkpoint of all.
+// Waits for the other shards' files, and makes one checkpoint of all.
 void ShardCheckpoint::gather() {
   constexpr Duration kLongest = std::chrono::seconds(60);
-  if (parts_complete(settings_.directory, cut_, place_)) return commit();
+  if (all_shards_written(settings_.directory, checkpoint_, place_)) return commit();
   if (loop_.now() - gathering_since_ < kLongest) return;
   end_failed(Error(Code::kUnavailable,
-                   "the parts of other servers do not come: do all of them have the "
+                   "the files of other servers do not come: do all of them have the "
                    "checkpoint directory?"));
 }
 
 void ShardCheckpoint::commit() {
   phase_ = Phase::kCommitting;
-  writer_.add(0, [this, part = part_, cut = cut_] {
-    part->run([&] { part->bytes = commit_parts(*settings_.files, settings_.directory, cut, settings_.job); });
-    if (!part->error) prune(cut);
+  writer_.add(0, [this, writing = writing_, checkpoint = checkpoint_] {
+    writing->run([&] {
+      writing->bytes = commit_shards(*settings_.files, settings_.directory, checkpoint, settings_.job);
+    });
+    if (!writing->error) prune(checkpoint);
   });
 }
 
-// The checkpoint counts already: what goes wrong from here on does not take it away.
-void ShardCheckpoint::prune(const CheckpointStep& cut) const {
+// The checkpoint counts already: an error from here on does not take it away.
+void ShardCheckpoint::prune(const CheckpointStep& checkpoint) const {
   try {
-    prune_checkpoints(*settings_.files, settings_.directory, cut.step, settings_.keep);
-    remove_stale_parts(*settings_.files, settings_.directory, cut);
+    prune_checkpoints(*settings_.files, settings_.directory, checkpoint.step, settings_.keep);
+    remove_stale_shards(*settings_.files, settings_.directory, checkpoint);
   } catch (const Error& error) {
     if (settings_.log == nullptr) return;
-    settings_.log->warning("after the checkpoint at step ", cut.step, ": ", error.message());
+    settings_.log->warning("after the checkpoint at step ", checkpoint.step, ": ", error.message());
   }
 }
 
@@ -226,14 +232,14 @@ void ShardCheckpoint::end_committed() {
   phase_ = Phase::kIdle;
   const double seconds = to_seconds(loop_.now() - begun_);
   ++counters_.written;
-  counters_.last_step = cut_.step;
-  counters_.last_bytes = part_->bytes;
+  counters_.last_step = checkpoint_.step;
+  counters_.last_bytes = writing_->bytes;
   counters_.last_seconds = seconds;
-  on_end_({true, step_folder(cut_.step), cut_.run});
+  events_.checkpoint_ended({true, step_folder(checkpoint_.step), checkpoint_.run});
   if (settings_.log == nullptr) return;
-  settings_.log->info("Checkpoint at step ", cut_.step, ": ", human_bytes(part_->bytes), " in ",
+  settings_.log->info("Checkpoint at step ", checkpoint_.step, ": ", human_bytes(writing_->bytes), " in ",
                       significant(seconds, 3), " s to ",
-                      join_path(settings_.directory, step_folder(cut_.step)));
+                      join_path(settings_.directory, step_folder(checkpoint_.step)));
 }
 
 // The checkpoint before stays valid.
@@ -241,15 +247,15 @@ void ShardCheckpoint::end_failed(const Error& error) {
   phase_ = Phase::kIdle;
   ++counters_.failed;
   if (settings_.log != nullptr) {
-    settings_.log->error("checkpoint at step ", cut_.step,
+    settings_.log->error("checkpoint at step ", checkpoint_.step,
                          " failed, the one before it stays: ", error.message());
   }
-  part_->writer.reset();
-  on_part_(cut_, {std::nullopt, error.message()});
-  on_end_({false, error.message()});
+  writing_->writer.reset();
+  events_.shard_ended(checkpoint_, {std::nullopt, error.message()});
+  events_.checkpoint_ended({false, error.message()});
   if (!commits()) return;
   try {
-    settings_.files->remove(join_path(settings_.directory, writing_folder(cut_)));
+    settings_.files->remove(join_path(settings_.directory, writing_folder(checkpoint_)));
   } catch (const Error& problem) {
     if (settings_.log != nullptr) settings_.log->warning(problem.message());
   }

@@ -1,12 +1,11 @@
-// ShardCheckpoint: writes a shard's part of checkpoints while the shard goes on: it sweeps snapshots of the
-// tables between requests, and writes on a thread of its own.  The part of the job's first shard also makes
-// one checkpoint of all parts.  Used by ShardServer.
+// ShardCheckpoint: snapshots and writes one shard of checkpoints while the shard goes on: it sweeps snapshots of
+// the tables between requests, and writes on a thread of its own.  That of the job's first shard also joins the
+// files of all shards to one checkpoint.  Begun by CheckpointDriver, which hears of its end as CheckpointEvents.
 #ifndef PS_PS_SERVER_SHARD_CHECKPOINT_H_
 #define PS_PS_SERVER_SHARD_CHECKPOINT_H_
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,7 +28,7 @@ namespace ps {
 // How the shards of a server write checkpoints; the same for all of them.
 struct CheckpointSettings {
   std::string directory;  // the same one of all servers; empty: no checkpoints
-  std::string scratch;    // without a directory: this server's own, for parts that trainers make models of
+  std::string scratch;    // without a directory: this server's own, for shards that trainers make models of
   bool resume = false;    // whoever begins a run goes on from the newest one
   int64_t steps = 0;      // between two; 0: not by steps
   Duration period{};      // 0: not by time
@@ -46,58 +45,62 @@ struct CheckpointSettings {
   bool own_thread = true;  // else all is written in the loop, for simulated time
 };
 
-// Everything runs on the loop's thread.  What it is given outlives it.
+// The end of a checkpoint, and of this shard's files of it.  Called on the loop's thread.
+class CheckpointEvents {
+ public:
+  virtual ~CheckpointEvents() = default;
+
+  // This shard's files are written, with their manifest; or the answer says why they will not be.
+  virtual void shard_ended(const CheckpointStep& checkpoint, const CheckpointShardAnswer& answer) = 0;
+
+  // At the first shard: the checkpoint counts, or has failed.  Where each server has a folder of its own: the first
+  // shard's files are written.
+  virtual void checkpoint_ended(const AskedCheckpoint& answer) = 0;
+};
+
+// Everything runs on the loop's thread.  All arguments outlive it.
 class ShardCheckpoint final : private SnapshotTarget {
  public:
   ShardCheckpoint(Loop& loop, const CheckpointSettings& settings, const ShardPlace& place,
-                  ShardTables& tables);
+                  ShardTables& tables, CheckpointEvents& events);
   ~ShardCheckpoint() override;
 
-  // Begins a checkpoint of the tables as they are, and of the states.  One that is not done is given up.  It
-  // may hold what has changed since an earlier one, unless it is to be `full`.  A part that is there already,
-  // of the process before this one, is not written again.
-  void begin(const CheckpointStep& cut, std::map<std::string, std::string> states, bool full,
+  // Begins a checkpoint of the tables as they are, and of the states.  One that is not done is given up.  It may
+  // hold the rows that have changed since an earlier one, unless it is to be `full`.  Files that the process before
+  // this one has written are not written again.
+  void begin(const CheckpointStep& checkpoint, std::map<std::string, std::string> states, bool full,
              SharedStates shared = {});
 
   // For a shard that takes up what another process has begun.
   void set_increments(const Increments& increments) { increments_ = increments; }
   const Increments& increments() const { return increments_; }
 
-  // `end` is called when a checkpoint counts, or has failed: of the first shard.  Where each server has a
-  // folder of its own, when the first shard's part is written.
-  void on_end(std::function<void(const AskedCheckpoint&)> end) { on_end_ = std::move(end); }
+  // Returns the folders in which the files of a checkpoint are, or will be once they are moved.
+  std::vector<std::string> folders(const CheckpointStep& checkpoint) const;
 
-  // `end` is called when this shard's part is written, with what is in it; or with why it will not be.
-  void on_part(std::function<void(const CheckpointStep&, const CheckpointShardAnswer&)> end) {
-    on_part_ = std::move(end);
-  }
+  // With a log, the shard's files are not whole before this is said of them: the log of the steps that follow the
+  // checkpoint is on the disk, for a process that takes this shard over when the checkpoint counts.
+  void note_logged(const CheckpointStep& checkpoint) { logged_ = logged_ || checkpoint == checkpoint_; }
 
-  // Where the files of a cut are, or have been moved to.
-  std::vector<std::string> folders(const CheckpointStep& cut) const;
-
-  // With a log, a part is not whole before this is said of it: what follows the checkpoint is on the disk,
-  // for who comes in place of this shard when the checkpoint counts.
-  void note_logged(const CheckpointStep& cut) { logged_ = logged_ || cut == cut_; }
-
-  // Until the part is written; of the first shard, until the checkpoint counts, or has failed.
+  // True until the shard's files are written; at the first shard, until the checkpoint counts, or has failed.
   bool busy() const { return phase_ != Phase::kIdle; }
 
-  // True while it writes its part of this checkpoint.
-  bool is_writing(uint64_t step) const { return busy() && static_cast<uint64_t>(cut_.step) == step; }
+  // True while it writes its files of the checkpoint at this step.
+  bool is_writing(uint64_t step) const { return busy() && static_cast<uint64_t>(checkpoint_.step) == step; }
 
   const CheckpointCounters& counters() const { return counters_; }
 
  private:
   enum class Phase { kIdle, kSweeping, kWriting, kGathering, kCommitting };
 
-  struct RowSlice;
+  struct Writing;
 
   void take_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) override;
   void take_dense(const TableLayout& layout, const BlockCyclicRows& deal, std::vector<float> floats) override;
 
   const std::string& directory() const;
-  std::optional<int64_t> choose_base(const CheckpointStep& cut, bool full);
-  bool take_up_part();
+  std::optional<int64_t> choose_base(const CheckpointStep& checkpoint, bool full);
+  bool adopt_written();
   bool commits() const { return place_.dense == 0 && !settings_.directory.empty(); }
   void work();
   void sweep();
@@ -106,7 +109,7 @@ class ShardCheckpoint final : private SnapshotTarget {
   void gather();
   void finish_writing();
   void commit();
-  void prune(const CheckpointStep& cut) const;
+  void prune(const CheckpointStep& checkpoint) const;
   void end_committed();
   void end_failed(const Error& error);
 
@@ -114,21 +117,18 @@ class ShardCheckpoint final : private SnapshotTarget {
   const CheckpointSettings& settings_;
   const ShardPlace place_;
   ShardTables& tables_;
+  CheckpointEvents& events_;
   CheckpointCounters counters_;
   Timer timer_;
-
-  std::function<void(const AskedCheckpoint&)> on_end_ = [](const AskedCheckpoint&) {};
-  std::function<void(const CheckpointStep&, const CheckpointShardAnswer&)> on_part_ =
-      [](const CheckpointStep&, const CheckpointShardAnswer&) {};
 
   Increments increments_;
 
   // The running checkpoint.
   Phase phase_ = Phase::kIdle;
-  CheckpointStep cut_;
+  CheckpointStep checkpoint_;
   std::map<std::string, std::string> states_;
   SharedStates shared_states_;
-  std::shared_ptr<RowSlice> part_;
+  std::shared_ptr<Writing> writing_;
   Time begun_{}, gathering_since_{};
   bool logged_ = false;
   int slices_ = 0;              // of the sweep, while requests came

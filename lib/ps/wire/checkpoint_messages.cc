@@ -47,8 +47,8 @@ uint64_t decode_shard_request(std::span<const char> body) {
 
 std::string encode_shard_answer(const CheckpointShardAnswer& answer) {
   std::string out;
-  put(out, static_cast<uint8_t>(answer.part.has_value()));
-  return out + (answer.part ? encode_manifest(*answer.part) : answer.why);
+  put(out, static_cast<uint8_t>(answer.manifest.has_value()));
+  return out + (answer.manifest ? encode_manifest(*answer.manifest) : answer.why);
 }
 
 CheckpointShardAnswer decode_shard_answer(std::span<const char> body) {
@@ -64,23 +64,23 @@ CheckpointShardAnswer decode_shard_answer(std::span<const char> body) {
   }
 }
 
-std::string encode_shard_slice(const CheckpointShardSlice& piece) {
+std::string encode_shard_slice(const CheckpointShardSlice& slice) {
   std::string out;
-  put(out, piece.step);
-  put(out, piece.offset);
-  put(out, piece.size);
-  return out + piece.file;
+  put(out, slice.step);
+  put(out, slice.offset);
+  put(out, slice.size);
+  return out + slice.file;
 }
 
 CheckpointShardSlice decode_shard_slice(std::span<const char> body) {
   ByteReader in(text_of(body));
-  CheckpointShardSlice piece;
-  piece.step = in.get<uint64_t>();
-  piece.offset = in.get<uint64_t>();
-  piece.size = in.get<uint32_t>();
-  if (!in.ok()) fail(Code::kData, "part piece: the body is cut short");
-  piece.file = in.get_bytes(in.remaining());
-  return piece;
+  CheckpointShardSlice slice;
+  slice.step = in.get<uint64_t>();
+  slice.offset = in.get<uint64_t>();
+  slice.size = in.get<uint32_t>();
+  if (!in.ok()) fail(Code::kData, "part slice: the body is cut short");
+  slice.file = in.get_bytes(in.remaining());
+  return slice;
 }
 
 std::string encode_shard_bytes(bool there, std::string_view bytes) {
@@ -91,7 +91,7 @@ std::string encode_shard_bytes(bool there, std::string_view bytes) {
 }
 
 std::optional<std::string_view> decode_shard_bytes(std::span<const char> body) {
-  if (body.empty()) fail(Code::kData, "part piece: an empty answer");
+  if (body.empty()) fail(Code::kData, "part slice: an empty answer");
   if (body[0] == 0) return std::nullopt;
   return text_of(body).substr(1);
 }

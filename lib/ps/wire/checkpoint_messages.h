@@ -21,10 +21,10 @@ int64_t decode_checkpoint_request(std::span<const char> body);  // throws kData
 std::string encode_asked_checkpoint(const AskedCheckpoint& answer);
 AskedCheckpoint decode_asked_checkpoint(std::span<const char> body);  // throws kData
 
-// The answer to who asks for the part of the checkpoint at some step: the shard's own files and tables; or
-// why there are none.
+// A server's answer when it is asked for its shard of the checkpoint at some step: the manifest of the shard's own
+// files and tables, or why there are none.
 struct CheckpointShardAnswer {
-  std::optional<Manifest> part;
+  std::optional<Manifest> manifest;
   std::string why;
 };
 
@@ -39,7 +39,7 @@ inline constexpr uint32_t kShardSliceBytes = 256 << 10;
 
 std::string encode_shard_request(uint64_t step);
 std::string encode_shard_answer(const CheckpointShardAnswer& answer);
-std::string encode_shard_slice(const CheckpointShardSlice& piece);
+std::string encode_shard_slice(const CheckpointShardSlice& slice);
 std::string encode_shard_bytes(bool there, std::string_view bytes);
 
 // Throw kData.

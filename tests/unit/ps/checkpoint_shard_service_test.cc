@@ -30,66 +30,68 @@ class KeptReply final : public Reply {
   Outcome& outcome_;
 };
 
-class PartServiceTest : public testing::Test {
+class CheckpointShardServiceTest : public testing::Test {
  protected:
   void ask(uint64_t step, Outcome& outcome, bool comes = true) {
-    parts_.ask(step, comes, std::make_unique<KeptReply>(outcome));
+    shards_.ask(step, comes, std::make_unique<KeptReply>(outcome));
   }
 
-  static CheckpointShardAnswer part_of(int64_t step) {
+  void add(int64_t step, const CheckpointShardAnswer& answer) {
+    shards_.add(step, answer, {folder_.path(cat("writing-", step)), folder_.path(cat(step))});
+  }
+
+  static CheckpointShardAnswer shard_of(int64_t step) {
     return {Manifest{.step = step, .generation = 7, .files = {{.path = "rows.psc", .sum = {.bytes = 5}}}},
             ""};
   }
 
-  std::string read(const CheckpointShardSlice& piece) {
-    const std::string answer = parts_.read(piece);
+  std::string read(const CheckpointShardSlice& slice) {
+    const std::string answer = shards_.read(slice);
     return std::string(decode_shard_bytes(answer).value_or("gone"));
   }
 
   ScratchFolder folder_;
-  CheckpointShardService parts_{[this](const CheckpointStep& cut) {
-    return std::vector<std::string>{folder_.path(cat("writing-", cut.step)), folder_.path(cat(cut.step))};
-  }};
+  CheckpointShardService shards_;
 };
 
-TEST_F(PartServiceTest, WhoAsksIsAnsweredWhenThePartIsWritten) {
+TEST_F(CheckpointShardServiceTest, ARequestIsAnsweredWhenTheFilesAreWritten) {
   Outcome early, late, other;
   ask(3, early);
   ask(4, other);
   EXPECT_FALSE(early.answer);
-  parts_.add({7, 3}, part_of(3));
+  add(3, shard_of(3));
   ask(3, late);
   for (const Outcome& outcome : {early, late}) {
-    ASSERT_TRUE(outcome.answer && outcome.answer->part);
-    EXPECT_EQ(outcome.answer->part->files[0].path, "rows.psc");
+    ASSERT_TRUE(outcome.answer && outcome.answer->manifest);
+    EXPECT_EQ(outcome.answer->manifest->files[0].path, "rows.psc");
   }
   EXPECT_FALSE(other.answer);
-  parts_.add({7, 4}, {std::nullopt, "the disk is full"});
+  add(4, {std::nullopt, "the disk is full"});
   ASSERT_TRUE(other.answer);
-  EXPECT_FALSE(other.answer->part);
+  EXPECT_FALSE(other.answer->manifest);
   EXPECT_EQ(other.answer->why, "the disk is full");
 }
 
-TEST_F(PartServiceTest, NobodyWaitsForARunThatIsOver) {
+TEST_F(CheckpointShardServiceTest, NobodyWaitsForARunThatIsOver) {
   Outcome waiting;
   ask(3, waiting);
-  parts_.refuse(Error(Code::kUnavailable, "the server is ending"));
+  shards_.refuse(Error(Code::kUnavailable, "the server is ending"));
   ASSERT_TRUE(waiting.error);
   EXPECT_THAT(waiting.error->message(), HasSubstr("ending"));
 }
 
-TEST_F(PartServiceTest, WhoAsksForWhatIsForgottenIsToldSo) {
+TEST_F(CheckpointShardServiceTest, ARequestForForgottenFilesIsRefused) {
   Outcome forgotten, known;
   ask(3, forgotten, /*comes=*/false);
   ASSERT_TRUE(forgotten.answer);
-  EXPECT_FALSE(forgotten.answer->part);
-  parts_.add({7, 4}, part_of(4));
+  EXPECT_FALSE(forgotten.answer->manifest);
+  add(4, shard_of(4));
   ask(4, known, /*comes=*/false);
-  EXPECT_TRUE(known.answer && known.answer->part);
+  EXPECT_TRUE(known.answer && known.answer->manifest);
 }
 
-TEST_F(PartServiceTest, PiecesComeFromWhereverTheFileIsNow) {
-  parts_.add({7, 3}, part_of(3));
+TEST_F(CheckpointShardServiceTest, SlicesComeFromWhereverTheFileIsNow) {
+  add(3, shard_of(3));
   make_directories(folder_.path("writing-3"));
   write_file(folder_.path("writing-3/rows.psc"), "01234");
   EXPECT_EQ(read({3, 0, 3, "rows.psc"}), "012");
@@ -101,23 +103,23 @@ TEST_F(PartServiceTest, PiecesComeFromWhereverTheFileIsNow) {
   EXPECT_EQ(read({4, 3, 2, "rows.psc"}), "gone") << "no such step";
 }
 
-TEST_F(PartServiceTest, OnlyFilesOfThePartAreGivenOut) {
+TEST_F(CheckpointShardServiceTest, OnlyFilesOfTheShardAreGivenOut) {
   write_file(folder_.path("secret"), "secret");
   make_directories(folder_.path("writing-3"));
-  parts_.add({7, 3}, part_of(3));
+  add(3, shard_of(3));
   for (const char* name : {"../secret", "MANIFEST.json", "", "/etc/passwd"}) {
     EXPECT_EQ(error_of([&] { read({3, 0, 1, name}); }).code(), Code::kData) << name;
   }
   EXPECT_EQ(error_of([&] { read({3, 0, ~0u, "rows.psc"}); }).code(), Code::kData) << "4 GB at once";
 }
 
-TEST_F(PartServiceTest, HostileBodiesAreRefused) {
-  const std::string piece = encode_shard_slice({3, 4, 5, ""}), part = encode_shard_request(3);
-  for (size_t size = 0; size < piece.size(); ++size) {
-    EXPECT_EQ(error_of([&] { decode_shard_slice(piece.substr(0, size)); }).code(), Code::kData);
+TEST_F(CheckpointShardServiceTest, HostileBodiesAreRefused) {
+  const std::string slice = encode_shard_slice({3, 4, 5, ""}), request = encode_shard_request(3);
+  for (size_t size = 0; size < slice.size(); ++size) {
+    EXPECT_EQ(error_of([&] { decode_shard_slice(slice.substr(0, size)); }).code(), Code::kData);
   }
-  for (size_t size = 0; size < part.size(); ++size) {
-    EXPECT_EQ(error_of([&] { decode_shard_request(part.substr(0, size)); }).code(), Code::kData);
+  for (size_t size = 0; size < request.size(); ++size) {
+    EXPECT_EQ(error_of([&] { decode_shard_request(request.substr(0, size)); }).code(), Code::kData);
   }
   EXPECT_EQ(error_of([] { decode_shard_answer(std::string()); }).code(), Code::kData);
   EXPECT_EQ(error_of([] { decode_shard_answer(std::string("\1{}")); }).code(), Code::kData);

@@ -26,9 +26,9 @@ class CheckpointPartsTest : public testing::Test {
     return {.num_dense = 2, .dense = shard, .num_sparse = 2, .sparse = shard};
   }
   std::optional<Manifest> find(int shard, uint64_t run = 7) {
-    return find_part(folder_.path(), {run, kStep}, place(shard));
+    return find_shard_manifest(folder_.path(), {run, kStep}, place(shard));
   }
-  uint64_t commit() { return commit_parts(system_files(), folder_.path(), kCut, Json::object()); }
+  uint64_t commit() { return commit_shards(system_files(), folder_.path(), kCheckpoint, Json::object()); }
   static std::vector<std::string> paths(const Manifest& manifest) {
     std::vector<std::string> paths;
     for (const FileEntry& file : manifest.files) paths.push_back(file.path);
@@ -36,14 +36,14 @@ class CheckpointPartsTest : public testing::Test {
   }
 
   static constexpr int64_t kStep = 12;
-  static constexpr CheckpointStep kCut{7, kStep};
+  static constexpr CheckpointStep kCheckpoint{7, kStep};
   ScratchFolder folder_;
 };
 
 TEST_F(CheckpointPartsTest, APartIsThereWhenItIsWhole) {
   EXPECT_FALSE(find(0));
   {
-    CheckpointShardWriter begun(folder_.path(), kCut, place(0), {&system_files(), 1, nullptr});
+    CheckpointShardWriter begun(folder_.path(), kCheckpoint, place(0), {&system_files(), 1, nullptr});
     EXPECT_FALSE(find(0));
   }
   write(0);
@@ -51,19 +51,19 @@ TEST_F(CheckpointPartsTest, APartIsThereWhenItIsWhole) {
   EXPECT_THAT(paths(*find(0)), ElementsAre("shard-d0-s0.psc"));
   EXPECT_FALSE(find(1));
   EXPECT_FALSE(find(0, 8)) << "of another run";
-  EXPECT_FALSE(parts_complete(folder_.path(), kCut, place(0)));
+  EXPECT_FALSE(all_shards_written(folder_.path(), kCheckpoint, place(0)));
   write(1);
-  EXPECT_TRUE(parts_complete(folder_.path(), kCut, place(0)));
+  EXPECT_TRUE(all_shards_written(folder_.path(), kCheckpoint, place(0)));
 }
 
 TEST_F(CheckpointPartsTest, WhoeverDiesWhileACheckpointIsMadeOfThemMakesItAgain) {
   write(0);
   write(1);
-  system_files().rename(folder_.path(writing_folder(kCut)), folder_.path(step_folder(kStep)));
+  system_files().rename(folder_.path(writing_folder(kCheckpoint)), folder_.path(step_folder(kStep)));
   ASSERT_TRUE(find(1));
-  ASSERT_TRUE(parts_complete(folder_.path(), kCut, place(0)));
+  ASSERT_TRUE(all_shards_written(folder_.path(), kCheckpoint, place(0)));
   EXPECT_GT(commit(), 0u);
-  remove_stale_parts(system_files(), folder_.path(), kCut);
+  remove_stale_shards(system_files(), folder_.path(), kCheckpoint);
   const CheckpointReader reader(folder_.path(step_folder(kStep)));
   EXPECT_EQ(reader.state("state of 1"), "something");
   EXPECT_THAT(list_directory(reader.folder()),
@@ -77,7 +77,7 @@ TEST_F(CheckpointPartsTest, ACheckpointTakesThePlaceOfAnotherRunsOfTheSameStep) 
   for (int shard : {0, 1}) write(shard);
   commit();
   for (int shard : {0, 1}) write(shard, 8);
-  commit_parts(system_files(), folder_.path(), {8, kStep}, Json::object());
+  commit_shards(system_files(), folder_.path(), {8, kStep}, Json::object());
   EXPECT_EQ(CheckpointReader(folder_.path(step_folder(kStep))).manifest().generation, 8u);
 }
 

@@ -26,10 +26,20 @@ class ShardCheckpointTest : public testing::Test {
     return settings;
   }
 
+  struct Ends final : CheckpointEvents {
+    void shard_ended(const CheckpointStep&, const CheckpointShardAnswer& answer) override {
+      shards_written += answer.manifest.has_value();
+    }
+    void checkpoint_ended(const AskedCheckpoint& answer) override { checkpoints += answer.counts; }
+
+    int shards_written = 0, checkpoints = 0;
+  };
+
   bool counts() const { return read_latest(folder_.path()).has_value(); }
 
-  static constexpr CheckpointStep kCut{7, 12};
+  static constexpr CheckpointStep kCheckpoint{7, 12};
   ScratchFolder folder_;
+  Ends events_;
   SimNetwork network_{1};
   SimHost host_{network_, "server"};
   ShardTables tables_{{test_parameter("w", ParameterKind::kMatrix, false, 10, 4)},
@@ -39,23 +49,25 @@ class ShardCheckpointTest : public testing::Test {
 
 TEST_F(ShardCheckpointTest, OneCountsAsSoonAsAllIsWritten) {
   const CheckpointSettings settings = this->settings(false);
-  ShardCheckpoint checkpoint(host_.loop(), settings, {}, tables_);
-  checkpoint.begin(kCut, {}, false);
+  ShardCheckpoint checkpoint(host_.loop(), settings, {}, tables_, events_);
+  checkpoint.begin(kCheckpoint, {}, false);
   network_.run_for(seconds(1));
   EXPECT_TRUE(counts());
   EXPECT_FALSE(checkpoint.busy());
+  EXPECT_EQ(events_.shards_written, 1);
+  EXPECT_EQ(events_.checkpoints, 1);
 }
 
 // Whoever came in place of a shard whose log is behind the newest checkpoint would go back.
 TEST_F(ShardCheckpointTest, WithALogNoneCountsBeforeWhatFollowsItIsLogged) {
   const CheckpointSettings settings = this->settings(true);
-  ShardCheckpoint checkpoint(host_.loop(), settings, {}, tables_);
-  checkpoint.begin(kCut, {}, false);
+  ShardCheckpoint checkpoint(host_.loop(), settings, {}, tables_, events_);
+  checkpoint.begin(kCheckpoint, {}, false);
   checkpoint.note_logged({7, 11});
   network_.run_for(seconds(10));
   EXPECT_FALSE(counts());
-  EXPECT_FALSE(find_part(folder_.path(), kCut, {}));
-  checkpoint.note_logged(kCut);
+  EXPECT_FALSE(find_shard_manifest(folder_.path(), kCheckpoint, {}));
+  checkpoint.note_logged(kCheckpoint);
   network_.run_for(seconds(1));
   EXPECT_TRUE(counts());
 }

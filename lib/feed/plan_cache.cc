@@ -1,4 +1,4 @@
-#include "train/plan_cache.h"
+#include "feed/plan_cache.h"
 
 #include <utility>
 

@@ -1,6 +1,7 @@
-// PlanCache: the key plans of a pass, kept for the passes after it that have the same batches.
-#ifndef PS_TRAIN_PLAN_CACHE_H_
-#define PS_TRAIN_PLAN_CACHE_H_
+// PlanCache: the key plans of a pass, kept for the passes after it that have the same batches.  Used by
+// ReaderSource and PrepareAhead.
+#ifndef PS_FEED_PLAN_CACHE_H_
+#define PS_FEED_PLAN_CACHE_H_
 
 #include <cstdint>
 #include <mutex>
@@ -33,4 +34,4 @@ class PlanCache {
 
 }  // namespace ps
 
-#endif  // PS_TRAIN_PLAN_CACHE_H_
+#endif  // PS_FEED_PLAN_CACHE_H_

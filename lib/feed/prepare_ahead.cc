@@ -1,4 +1,4 @@
-#include "train/prepare_ahead.h"
+#include "feed/prepare_ahead.h"
 
 #include <algorithm>
 #include <chrono>

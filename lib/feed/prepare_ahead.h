@@ -1,6 +1,7 @@
-// PrepareAhead: reads batches and plans their keys, on threads of its own, ahead of the training loop.
-#ifndef PS_TRAIN_PREPARE_AHEAD_H_
-#define PS_TRAIN_PREPARE_AHEAD_H_
+// PrepareAhead: reads batches and plans their keys, on threads of its own, ahead of the training loop.  Used by
+// ReaderSource.
+#ifndef PS_FEED_PREPARE_AHEAD_H_
+#define PS_FEED_PREPARE_AHEAD_H_
 
 #include <atomic>
 #include <condition_variable>
@@ -11,12 +12,13 @@
 #include <vector>
 
 #include "data/reader.h"
+#include "feed/batch_source.h"
+#include "feed/plan_cache.h"
 #include "model/network.h"
-#include "train/plan_cache.h"
 
 namespace ps {
 
-// Of one pass over one reader.  next() is called by the owner thread; the reader belongs to the other threads
+// One pass over one reader.  next() is called by the owner thread; the reader belongs to the other threads
 // until the PrepareAhead ends.
 //
 // Batch t goes through slot t modulo their number.  A thread takes the next free slot and, while it alone may
@@ -24,11 +26,6 @@ namespace ps {
 // both in place: on one core nothing is gained by being ahead, and a batch that waits leaves the cache.
 class PrepareAhead {
  public:
-  // The numbers of training batches: no two trainers of a job have the same.
-  struct Steps {
-    int64_t first = 0, stride = 1;
-  };
-
   // Plans that passes over the same batches leave to each other.
   struct KeptPlans {
     PlanCache* cache = nullptr;  // null: none
@@ -39,7 +36,7 @@ class PrepareAhead {
     int threads = 0;  // 0 only where reading does not wait, since `stop` is not asked meanwhile
     bool training = false;
     KeyOrder key_order = KeyOrder::kFirstAppearance;
-    Steps steps = {};
+    StepNumbers steps = {};
     KeptPlans kept = {};
   };
 
@@ -48,15 +45,13 @@ class PrepareAhead {
   PrepareAhead(const PrepareAhead&) = delete;
   PrepareAhead& operator=(const PrepareAhead&) = delete;
 
-  // The next batch, good until the next call; null at the end of the pass, or soon after `stop` begins to say
-  // true, also while the input waits.  Rethrows what the reader threw.
+  // As of BatchSource.
   const PreparedBatch* next(const std::function<bool()>& stop);
 
-  // The batch after that, when it is ready, good until it is the current one; else null, and always without
-  // threads.  Does not wait.
+  // As of BatchSource; without threads, none is ever ready.
   const PreparedBatch* peek();
 
-  // How much of the input has been read, in [0, 1]; 0 when unknown.
+  // As of BatchSource.
   double fraction_read() const { return fraction_.load(std::memory_order_relaxed); }
 
  private:
@@ -78,7 +73,7 @@ class PrepareAhead {
   BatchReader& reader_;
   const bool training_;
   const KeyOrder key_order_;
-  const Steps steps_;
+  const StepNumbers steps_;
   const KeptPlans kept_;
 
   std::mutex reading_;  // held by the thread that reads; before mutex_
@@ -98,4 +93,4 @@ class PrepareAhead {
 
 }  // namespace ps
 
-#endif  // PS_TRAIN_PREPARE_AHEAD_H_
+#endif  // PS_FEED_PREPARE_AHEAD_H_

@@ -1,15 +1,11 @@
-#include "train/prepare_ahead.h"
+#include "feed/prepare_ahead.h"
 
 #include <gtest/gtest.h>
-
-#include <filesystem>
 
 #include "base/file.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "config/spec.h"
-#include "store/local_store.h"
-#include "train/trainer.h"
 
 namespace ps {
 namespace {
@@ -119,33 +115,6 @@ TEST_F(PrepareAheadTest, BadDataAreToldAfterTheBatchesBeforeThem) {
       EXPECT_EQ(error.code(), Code::kData) << error.message();
     }
   }
-}
-
-// Threads that take turns on one core hand every batch from cache to cache: 5 % of logistic regression's
-// time.
-TEST_F(PrepareAheadTest, TrainingOnOneThreadStartsNoOther) {
-  BatchReader reader = this->reader(1);
-  Network<float> network = this->network(reader);
-  Device device(1);
-  LocalStore store(network.parameters(),
-                   make_optimizer_plan({{"type", "sgd"}, {"learning_rate", 0.1}}, "mean"), UINT64_MAX,
-                   device);
-  LocalGroup group;
-  Log log("test", LogLevel::kError);
-  Reporter reporter(log, ProgressMode::kOff, "");
-  Trainer trainer(network, store, device, TrainOptions{}, group, reporter);
-  auto num_threads = [] {
-    const std::filesystem::directory_iterator tasks("/proc/self/task");
-    return std::distance(begin(tasks), end(tasks));
-  };
-  const auto before = num_threads();
-  int asked = 0;
-  trainer.train_pass(0, reader, [&] {
-    ++asked;
-    EXPECT_EQ(num_threads(), before);
-    return false;
-  });
-  EXPECT_GT(asked, 16) << "between batches";
 }
 
 }  // namespace

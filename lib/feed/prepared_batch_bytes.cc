@@ -1,0 +1,183 @@
+#include "feed/prepared_batch_bytes.h"
+
+#include <span>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint8_t kHasWeights = 1, kHasGroups = 2;                        // of a batch
+constexpr uint8_t kDense = 0, kSparse = 1, kHasKeys = 2, kHasValues = 4;  // of a slot
+constexpr uint32_t kDrawn = 0;                                            // list of a use
+
+void put_size(std::string& out, size_t size) {
+  put(out, static_cast<uint32_t>(size));
+}
+
+// 1 + the slot that a use looks up: it refers to the offsets of that.
+uint32_t list_of(const KeyUse& use, const Batch& batch) {
+  for (size_t s = 0; s < batch.slots.size(); ++s) {
+    const std::vector<uint32_t>& offsets = batch.slots[s].offsets;
+    if (!offsets.empty() && offsets.data() == use.offsets.data()) return static_cast<uint32_t>(s) + 1;
+  }
+  return kDrawn;
+}
+
+void encode_slot(const SlotData& slot, bool looked_up, std::string& out) {
+  if (slot.offsets.empty()) {
+    put(out, kDense);
+    put_size(out, slot.values.size());
+    return put_array<float>(out, slot.values);
+  }
+  const int flags = kSparse | (looked_up ? 0 : kHasKeys) | (slot.valued() ? kHasValues : 0);
+  put(out, static_cast<uint8_t>(flags));
+  put_array<uint32_t>(out, slot.offsets);
+  if (!looked_up) put_array<Key>(out, slot.keys);
+  put_array<float>(out, slot.values);
+}
+
+void encode_batch(const Batch& batch, const std::vector<bool>& looked_up, std::string& out) {
+  put_size(out, batch.labels.size());
+  const int flags = (batch.weights.empty() ? 0 : kHasWeights) | (batch.groups.empty() ? 0 : kHasGroups);
+  put(out, static_cast<uint8_t>(flags));
+  put_array<float>(out, batch.labels);
+  put_array<float>(out, batch.weights);
+  put_array<uint64_t>(out, batch.groups);
+  put_size(out, batch.slots.size());
+  for (size_t s = 0; s < batch.slots.size(); ++s) encode_slot(batch.slots[s], looked_up[s], out);
+}
+
+void encode_plan(const KeyPlan& plan, const Batch& batch, std::string& out) {
+  put_size(out, plan.keys.size());
+  put_array<uint64_t>(out, plan.keys);
+  put_size(out, plan.uses.size());
+  for (const KeyUse& use : plan.uses) {
+    put(out, list_of(use, batch));
+    put_size(out, use.index.size());
+    put_array<uint32_t>(out, use.index);
+  }
+}
+
+// Reads one prepared batch.  Lengths are compared with what is left before anything is allocated for them.
+class PreparedDecoder {
+ public:
+  PreparedDecoder(std::string_view bytes, PreparedBatch& prepared) : in_(bytes), prepared_(prepared) {}
+
+  void decode() {
+    const uint8_t training = in_.get<uint8_t>();
+    expect(training <= 1, "flag of training");
+    prepared_.training = training == 1;
+    prepared_.step = in_.get<int64_t>();
+    decode_batch();
+    const uint32_t plans = in_.get<uint32_t>();
+    expect(in_.has(plans * kLeastPlan), "number of plans");
+    prepared_.plans.resize(plans);
+    for (KeyPlan& plan : prepared_.plans) decode_plan(plan);
+    expect(in_.remaining() == 0, "end");
+    for (bool waits : waits_for_keys_) expect(!waits, "keys of a slot");
+  }
+
+ private:
+  static constexpr size_t kLeastPlan = 2 * sizeof(uint32_t), kLeastUse = kLeastPlan, kLeastSlot = 1;
+
+  void expect(bool good, const char* what) const {
+    if (in_.ok() && good) return;
+    fail(Code::kData, "prepared batch: its ", what, " makes no sense, with ", in_.remaining(), " bytes left");
+  }
+
+  template <class Scalar>
+  void get(std::vector<Scalar>& out, size_t size, const char* what) {
+    expect(in_.remaining() / sizeof(Scalar) >= size, what);
+    out.resize(size);
+    in_.get_array(std::span<Scalar>(out));
+  }
+
+  void decode_batch() {
+    Batch& batch = prepared_.batch;
+    const size_t examples = in_.get<uint32_t>();
+    const uint8_t flags = in_.get<uint8_t>();
+    expect((flags & ~(kHasWeights | kHasGroups)) == 0, "flags");
+    get(batch.labels, examples, "labels");
+    get(batch.weights, flags & kHasWeights ? examples : 0, "weights");
+    get(batch.groups, flags & kHasGroups ? examples : 0, "groups");
+    const uint32_t slots = in_.get<uint32_t>();
+    expect(in_.has(slots * kLeastSlot), "number of slots");
+    batch.slots.resize(slots);
+    waits_for_keys_.assign(slots, false);
+    for (size_t s = 0; s < slots; ++s) decode_slot(s, examples);
+  }
+
+  void decode_slot(size_t number, size_t examples) {
+    SlotData& slot = prepared_.batch.slots[number];
+    const uint8_t flags = in_.get<uint8_t>();
+    if (flags == kDense) {
+      slot.offsets.clear();
+      slot.keys.clear();
+      return get(slot.values, in_.get<uint32_t>(), "dense values");
+    }
+    expect((flags & kSparse) != 0 && (flags & ~(kSparse | kHasKeys | kHasValues)) == 0, "kind of slot");
+    get(slot.offsets, examples + 1, "offsets");
+    const size_t ids = slot.offsets.back();
+    waits_for_keys_[number] = (flags & kHasKeys) == 0;
+    slot.keys.clear();
+    if (flags & kHasKeys) get(slot.keys, ids, "keys of a slot");
+    get(slot.values, flags & kHasValues ? ids : 0, "values");
+  }
+
+  void decode_plan(KeyPlan& plan) {
+    plan.counts.clear();
+    get(plan.keys, in_.get<uint32_t>(), "keys");
+    const uint32_t uses = in_.get<uint32_t>();
+    expect(in_.has(uses * kLeastUse), "number of uses");
+    plan.uses.resize(uses);
+    for (KeyUse& use : plan.uses) {
+      const uint32_t list = in_.get<uint32_t>();
+      get(use.index, in_.get<uint32_t>(), "indices");
+      expect(list <= waits_for_keys_.size(), "list of a use");
+      if (list != kDrawn && waits_for_keys_[list - 1]) take_keys(plan, use, list - 1);
+    }
+  }
+
+  // The ids of a slot are the keys that the first use of it names.
+  void take_keys(const KeyPlan& plan, const KeyUse& use, size_t number) {
+    SlotData& slot = prepared_.batch.slots[number];
+    slot.keys.resize(use.index.size());
+    for (size_t k = 0; k < use.index.size(); ++k) {
+      expect(use.index[k] < plan.keys.size(), "index");
+      slot.keys[k] = plan.keys[use.index[k]];
+    }
+    waits_for_keys_[number] = false;
+  }
+
+  ByteReader in_;
+  PreparedBatch& prepared_;
+  std::vector<bool> waits_for_keys_;  // by slot: a use will give its keys
+};
+
+}  // namespace
+
+void encode_prepared(const PreparedBatch& prepared, std::string& out) {
+  std::vector<bool> looked_up(prepared.batch.slots.size());
+  for (const KeyPlan& plan : prepared.plans) {
+    for (const KeyUse& use : plan.uses) {
+      const uint32_t list = list_of(use, prepared.batch);
+      if (list != kDrawn) looked_up[list - 1] = true;
+    }
+  }
+  put(out, static_cast<uint8_t>(prepared.training));
+  put(out, prepared.step);
+  encode_batch(prepared.batch, looked_up, out);
+  put_size(out, prepared.plans.size());
+  for (const KeyPlan& plan : prepared.plans) encode_plan(plan, prepared.batch, out);
+}
+
+void decode_prepared(std::string_view bytes, const Network<float>& network,
+                     Network<float>::Planners& planners, PreparedBatch& prepared) {
+  PreparedDecoder(bytes, prepared).decode();
+  network.adopt_received(planners, prepared);
+}
+
+}  // namespace ps

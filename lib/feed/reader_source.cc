@@ -1,0 +1,35 @@
+#include "feed/reader_source.h"
+
+namespace ps {
+
+int64_t ReaderSource::begin_pass(const SourcePass& pass, const Stop& stop) {
+  end_pass();
+  reader_.begin_pass(pass.pass);
+  const int64_t skipped = skip_batches(pass.skip, stop);
+  if (pass.training) plans_.set_limit(reader_.spare_bytes());
+  ahead_ = std::make_unique<PrepareAhead>(
+      network_, reader_,
+      PrepareAhead::Options{.threads = preparing_threads(),
+                            .training = pass.training,
+                            .key_order = pass.key_order,
+                            .steps = pass.steps,
+                            .kept = {pass.training ? &plans_ : nullptr, pass.skip}});
+  return skipped;
+}
+
+// Every order of examples follows from seed and pass: the reader is where it was once it has read as much.
+int64_t ReaderSource::skip_batches(int64_t batches, const Stop& stop) {
+  Batch batch;
+  int64_t skipped = 0;
+  while (skipped < batches && !stop() && reader_.next(batch)) ++skipped;
+  return skipped;
+}
+
+// As many threads prepare as compute: reading and planning take as long as what the loop itself does with narrow
+// rows.  A single thread does all by itself, unless there is something to wait for.
+int ReaderSource::preparing_threads() const {
+  const bool alone = options_.threads == 1 && !reader_.may_wait() && !options_.parameters_wait;
+  return alone ? 0 : options_.threads;
+}
+
+}  // namespace ps

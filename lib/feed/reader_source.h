@@ -1,0 +1,47 @@
+// ReaderSource: the batches of a BatchReader, prepared in this process.  Used by ps-train for every task, and by
+// benchmarks.
+#ifndef PS_FEED_READER_SOURCE_H_
+#define PS_FEED_READER_SOURCE_H_
+
+#include <memory>
+
+#include "feed/batch_source.h"
+#include "feed/prepare_ahead.h"
+
+namespace ps {
+
+// Passes of training over the same batches leave their plans to each other, in the memory that the reader has to
+// spare.  The reader belongs to the source during a pass.
+// The network and the reader outlive the source.
+class ReaderSource final : public BatchSource {
+ public:
+  struct Options {
+    int threads = 1;               // that the owner computes with
+    bool parameters_wait = false;  // the store waits for servers, so that preparing fills the time
+  };
+
+  ReaderSource(const Network<float>& network, BatchReader& reader, const Options& options)
+      : network_(network), reader_(reader), options_(options) {}
+
+  int64_t begin_pass(const SourcePass& pass, const Stop& stop) override;
+  const PreparedBatch* next(const Stop& stop) override { return ahead_->next(stop); }
+  const PreparedBatch* peek() override { return ahead_->peek(); }
+  double fraction_read() const override { return ahead_ ? ahead_->fraction_read() : 0; }
+  void end_pass() override { ahead_.reset(); }
+
+ private:
+  int preparing_threads() const;
+  int64_t skip_batches(int64_t batches, const Stop& stop);
+
+  const Network<float>& network_;
+  BatchReader& reader_;
+  const Options options_;
+
+  // Owner thread.
+  PlanCache plans_;                      // of batches of training
+  std::unique_ptr<PrepareAhead> ahead_;  // of the pass that runs; null between passes
+};
+
+}  // namespace ps
+
+#endif  // PS_FEED_READER_SOURCE_H_
