@@ -79,6 +79,19 @@ ps::Program program() {
                .help = "where servers are found, etcd://HOST:PORT/PREFIX",
                .group = "Cluster",
                .job_key = "cluster.discovery"},
+              {.name = "peers",
+               .argument = "LIST",
+               .help = "HOST:PORT where trainers without servers meet",
+               .details = "Where trainer 0 is to listen; or that of each trainer, with commas between.",
+               .group = "Cluster",
+               .repeatable = true,
+               .job_key = "cluster.peers"},
+              {.name = "collective",
+               .argument = "HOW",
+               .help = "how trainers without servers speak: net, or mpi",
+               .details = "With mpi they are the processes that mpirun(1) has started.",
+               .group = "Cluster",
+               .job_key = "cluster.collective"},
               {.name = "rank",
                .argument = "R",
                .help = "number of this trainer, from 0",
@@ -214,8 +227,8 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
       {"predict",
        {"output-format", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank"}},
       {"convert",
-       {"passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank", "servers",
-        "discovery", "init-model"}}};
+       {"passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank", "servers", "peers",
+        "collective", "discovery", "init-model"}}};
   const std::string task = *flags.text("job");
   for (const char* name : kUnused.at(task)) {
     if (!flags.given(name) || !flags.typed(name).starts_with("-")) continue;

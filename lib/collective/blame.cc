@@ -22,7 +22,7 @@ Blame find_blame(int rank, std::span<const int> awaited, const WaitsFor& waits_f
     }
   }
   if (!silent.empty()) return {{silent.begin(), silent.end()}, "silent"};
-  if (!idle.empty()) return {{idle.begin(), idle.end()}, "not taking part"};
+  if (!idle.empty()) return {{idle.begin(), idle.end()}, "not taking part", /*busy=*/true};
   std::vector<int> all(awaited.begin(), awaited.end());
   std::ranges::sort(all);
   return {all, "sending nothing"};

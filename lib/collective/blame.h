@@ -20,6 +20,7 @@ using WaitsFor = std::function<std::optional<std::vector<int>>(int rank)>;
 struct Blame {
   std::vector<int> ranks;  // ascending, at least one
   const char* what;        // "silent": they do not answer
+  bool busy = false;       // all ranks answer, and these are in no collective
 };
 
 // Begins with the ranks that `rank` waits for, and goes on to those that they wait for.

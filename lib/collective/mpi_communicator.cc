@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <exception>
 
 #include "base/error.h"
 
@@ -54,7 +55,10 @@ class MpiCommunicator final : public Communicator {
     MPI_Comm_size(world_, &size_);
   }
 
+  // After an error of this rank the others may be in the midst of a collective, and never finalise: mpirun ends
+  // them when this process ends without it.
   ~MpiCommunicator() override {
+    if (std::uncaught_exceptions() > exceptions_) return;
     MPI_Comm_free(&world_);
     if (owns_mpi_) MPI_Finalize();
   }
@@ -136,6 +140,7 @@ class MpiCommunicator final : public Communicator {
     }
   }
 
+  const int exceptions_ = std::uncaught_exceptions();
   MPI_Comm world_ = MPI_COMM_NULL;
   bool owns_mpi_ = false;
   int rank_ = 0, size_ = 1;

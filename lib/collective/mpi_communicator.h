@@ -15,7 +15,8 @@ namespace ps {
 // unless that is done outside.  One in a process's life where it is not.  Throws kUnavailable where MPI was not
 // installed when this was built.
 //
-// The order of sums, and so their bits, is MPI's affair, and so are ranks that die: mpirun then ends all.  MPI
+// The order of sums, and so their bits, is MPI's affair, and so are ranks that die: mpirun then ends all.  Destroyed
+// by an exception it leaves MPI as it is, so that a process that ends then looks like one that died.  MPI
 // has no deadline; it spins while it waits.
 std::unique_ptr<Communicator> make_mpi_communicator();
 

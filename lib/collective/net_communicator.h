@@ -29,6 +29,9 @@ struct NetCommunicatorOptions {
   Duration join_timeout = std::chrono::seconds(60);  // until all ranks have met
   Duration timeout = std::chrono::seconds(60);       // of a collective
   std::string algorithm = kAutomatic;                // of all_reduce
+  // Waits on for ranks that are in no collective, as long as they answer roll calls: they are busy with something
+  // else, and have their loop run now and then.
+  bool patient = false;
 
   // Called by rank 0 when it listens, with the port that was chosen.
   std::function<void(const Address&)> on_listening = {};

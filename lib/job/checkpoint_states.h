@@ -2,12 +2,19 @@
 #ifndef PS_JOB_CHECKPOINT_STATES_H_
 #define PS_JOB_CHECKPOINT_STATES_H_
 
+#include <string>
+
+#include "base/error.h"
+
 namespace ps {
 
-inline constexpr const char* kTrainerState = "trainer/0";  // position and figures
-inline constexpr const char* kResultState = "result";      // of the passes so far: JSON
-inline constexpr const char* kJobState = "job";            // the job with all defaults: JSON
-inline constexpr const char* kSchemaState = "schema";      // slots of the data: JSON
+// Position and figures of a trainer: "trainer/0" and so on.
+inline std::string trainer_state_name(int rank) {
+  return cat("trainer/", rank);
+}
+inline constexpr const char* kResultState = "result";  // of the passes so far: JSON
+inline constexpr const char* kJobState = "job";        // the job with all defaults: JSON
+inline constexpr const char* kSchemaState = "schema";  // slots of the data: JSON
 
 }  // namespace ps
 

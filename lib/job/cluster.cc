@@ -9,8 +9,8 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
   static const ObjectSpec<ClusterOptions> spec = [] {
     ObjectSpec<ClusterOptions> s;
     s.field("servers", &ClusterOptions::servers,
-            "HOST:PORT of each server's first port, the same list on all trainers; none: one process holds "
-            "the parameters");
+            "HOST:PORT of each server's first port, the same list on all trainers; none: trainers "
+            "hold the parameters");
     s.field("discovery", &ClusterOptions::discovery,
             "where servers register and trainers find them instead: etcd://HOST:PORT/PREFIX, or several "
             "HOST:PORT of one etcd with commas between; a prefix for each job");
@@ -21,11 +21,21 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
     s.field("trainers", &ClusterOptions::trainers, "processes that train together")
         .at_least(1)
         .at_most(1 << 16);
+    s.field(
+        "peers", &ClusterOptions::peers,
+        "where trainers without servers meet: HOST:PORT at which trainer 0 listens, or that of each trainer "
+        "in their order; the same list on all");
+    s.field(
+         "collective", &ClusterOptions::collective,
+         "how trainers without servers speak with each other: net, over TCP; mpi, as processes of one mpirun")
+        .one_of({"net", "mpi"});
     s.field("server_timeout", &ClusterOptions::server_timeout,
             "seconds for which a trainer tries to reach a server that is not there")
         .above(0);
     s.field("trainer_timeout", &ClusterOptions::trainer_timeout,
-            "seconds for which the others wait for a trainer that is not connected")
+            "seconds for which the others wait for a trainer that is not connected; without servers, that "
+            "has not come "
+            "or gives no sign of life")
         .above(0);
     s.field("on_trainer_loss", &ClusterOptions::on_trainer_loss,
             "what happens then: \"stop\", the job ends with status 4; \"continue\", the others go on without "

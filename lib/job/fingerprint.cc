@@ -11,21 +11,29 @@ namespace {
 
 constexpr int kDefaultPort = 7164;
 
-}  // namespace
-
-std::vector<Address> server_addresses(const Job& job) {
+std::vector<Address> parse_addresses(const std::vector<std::string>& lists, const char* key) {
   std::vector<Address> all;
-  for (const std::string& text : job.cluster.servers) {
+  for (const std::string& text : lists) {
     for (std::string_view one : split(text, ',')) {
       if (one.empty()) continue;
       try {
         all.push_back(parse_address(one, kDefaultPort));
       } catch (const Error& error) {
-        throw error.within("cluster.servers");
+        throw error.within(key);
       }
     }
   }
   return all;
+}
+
+}  // namespace
+
+std::vector<Address> server_addresses(const Job& job) {
+  return parse_addresses(job.cluster.servers, "cluster.servers");
+}
+
+std::vector<Address> peer_addresses(const Job& job) {
+  return parse_addresses(job.cluster.peers, "cluster.peers");
 }
 
 bool has_servers(const Job& job) {

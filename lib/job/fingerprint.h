@@ -15,6 +15,9 @@ namespace ps {
 // The servers that the job names; none: one process does all.  Throws kUsage "cluster.servers: …".
 std::vector<Address> server_addresses(const Job& job);
 
+// Where its trainers meet without servers.  Throws kUsage "cluster.peers: …".
+std::vector<Address> peer_addresses(const Job& job);
+
 // True when it has servers, which it names or which are found.
 bool has_servers(const Job& job);
 

@@ -119,7 +119,7 @@ class Run {
   const std::function<bool()> stop_ = [this] {
     running_->keep_alive();
     if (saves_) saves_->go_on();
-    return options_.stop();
+    return strategy().run().stops(options_.stop());
   };
 };
 
@@ -176,7 +176,8 @@ void Run::build(const DataSchema& schema) {
   if (leads() && options_.task == "train" && !options_.resume && options_.lost_run == 0)
     check_no_models(job_.train.save_dir);
   const bool may_resume = options_.resume && strategy().local() != nullptr;
-  if (leads() && !may_resume) load_weights();
+  const bool holds_all = strategy().local() != nullptr;
+  if ((leads() || holds_all) && !may_resume) load_weights();
   strategy().group().barrier();
 }
 
@@ -285,7 +286,12 @@ void Run::start_checkpoints(Json& result) {
   result["passes"] = Json::array();
   LocalStore* store = strategy().local();
   if (store == nullptr || job_.checkpoint.directory.empty()) return;
-  checkpoints_ = std::make_unique<RunCheckpoints>(job_, options_, reader_->schema(), *store, *trainer_, log_);
+  checkpoints_ = std::make_unique<RunCheckpoints>(job_, options_, reader_->schema(), *store, *trainer_,
+                                                  strategy().group(), log_);
+  if (PeerCheckpoints* peers = strategy().run().peer_checkpoints()) {
+    peers->on_checkpoint([this] { return checkpoints_->due(); },
+                         [this, &result] { checkpoints_->write(result); });
+  }
   if (!options_.resume) {
     checkpoints_->begin_new();
   } else if (!checkpoints_->resume(result)) {
@@ -294,13 +300,16 @@ void Run::start_checkpoints(Json& result) {
 }
 
 void Run::after_batch(bool stopping, const Json& result) {
-  if (checkpoints_) checkpoints_->after_batch(stopping, result);
+  const bool alone = checkpoints_ && strategy().run().peer_checkpoints() == nullptr;
+  if (alone && (stopping || checkpoints_->due())) checkpoints_->write(result);
   if (!stopping && options_.checkpoint_asked()) write_checkpoint(result);
   if (!stopping && options_.save_asked()) saves_->save_asked(trainer_->pass(), trainer_->batches());
 }
 
-// A signal asks for it.  Servers write theirs after one of the next steps.
+// A signal asks for it.  Servers, and trainers among themselves, write theirs after one of the next steps.
 void Run::write_checkpoint(const Json& result) {
+  PeerCheckpoints* peers = strategy().run().peer_checkpoints();
+  if (checkpoints_ && peers != nullptr) return peers->ask();
   if (checkpoints_) return checkpoints_->write(result);
   ServerCheckpoints* servers = strategy().run().checkpoints();
   auto on_end = [this](const AskedCheckpoint& answer) {
@@ -341,8 +350,8 @@ bool Run::train_passes(Json& result) {
       if (saves_->save_pass(pass)) result["passes"].back()["save_seconds"] = monotonic_seconds() - start;
     }
     if (test_source_ && leads()) result["test"] = trainer_->test(pass, *test_source_, stop_).json();
-    if (options_.stop()) return false;
-    if (checkpoints_) checkpoints_->after_pass(result);
+    if (stop_()) return false;
+    if (checkpoints_) checkpoints_->write(result);
   }
   saves_->finish();
   strategy().run().end_run();

@@ -1,5 +1,5 @@
-// RunCheckpoints: what a run in one process keeps in its checkpoints, and how it goes on from one.  Used by
-// run_job.
+// RunCheckpoints: what a run without servers keeps in its checkpoints, and how it goes on from one.  Of several
+// trainers, trainer 0 writes them: the parameters, which all have, and the positions of all.  Used by run_job.
 #ifndef PS_JOB_RUN_CHECKPOINTS_H_
 #define PS_JOB_RUN_CHECKPOINTS_H_
 
@@ -16,27 +16,35 @@ namespace ps {
 class RunCheckpoints {
  public:
   RunCheckpoints(const Job& job, const RunOptions& options, const DataSchema& schema, LocalStore& store,
-                 Trainer& trainer, Log& log);
+                 Trainer& trainer, TrainerGroup& group, Log& log);
 
   // Puts store and trainer where the newest checkpoint was, and adds the results up to there to `result`;
-  // false when there is no checkpoint, and training begins anew.
+  // false when there is no checkpoint, and training begins anew.  Called by all trainers; throws kUsage when they
+  // see different checkpoints.
   bool resume(Json& result);
 
   // Before training from its beginning.
-  void begin_new() { checkpointer_.begin_new(); }
+  void begin_new() {
+    if (group_.rank() == 0) checkpointer_.begin_new();
+  }
 
-  // Writes a checkpoint when it is time, or when training is being stopped.
-  void after_batch(bool stopping, const Json& result);
-  void after_pass(const Json& result) { write(result); }
+  // True when it is time for one: now, or, of several trainers, after the next step.
+  bool due() const { return checkpointer_.due(group_.size() > 1 ? step() + 1 : step()); }
+
+  // Writes a checkpoint.  Called by all trainers at the same step.
   void write(const Json& result);
 
   // At the end: throws why the last one could not be written, if it could not.
   void check() const;
 
  private:
+  int64_t step() const { return group_.size() > 1 ? store_.schedule_steps() : trainer_.step(); }
+  void check_same_step(int64_t step);
+
   const Json description_;  // of job and data, for whoever reads the checkpoint
   LocalStore& store_;
   Trainer& trainer_;
+  TrainerGroup& group_;
   Log& log_;
   const std::string directory_;
   Checkpointer checkpointer_;

@@ -39,6 +39,25 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
   return remote;
 }
 
+PeerOptions peer_options(const Job& job, const RunOptions& options, const DataSchema& schema) {
+  const Duration timeout = seconds_duration(job.cluster.trainer_timeout);
+  Json agreed = job_identity(job);
+  agreed["train"]["passes"] = job.train.passes;
+  agreed["checkpoint"]["directory"] = job.checkpoint.directory.empty() ? "none" : "given";
+  agreed["schema"] = to_json(schema);
+  agreed["--resume"] = options.resume;
+  agreed["--init-model"] = options.init_model.empty() ? "none" : "given";
+  return {.mpi = job.cluster.collective == "mpi",
+          .peers = peer_addresses(job),
+          .rank = options.rank,
+          .size = job.cluster.trainers,
+          .nonce = options.generation,
+          .name = job.job.name,
+          .job = std::move(agreed),
+          .join_timeout = timeout,
+          .timeout = timeout};
+}
+
 void warn_of_kernels(std::string_view first, Log& log) {
   const std::string_view ours = cpu_level_name(cpu_level());
   if (first.empty() || ours == first) return;
@@ -72,7 +91,8 @@ void check_part(const Job& job, const RunOptions& options) {
   }
   const bool needs_servers = find_strategy(job.train.strategy).serve != nullptr;
   if (!has_servers(job)) {
-    if (trainers == 1 || !needs_servers) return;
+    if (trainers == 1) return;
+    if (!needs_servers) return check_peers(peer_options(job, options, {}));
     fail(Code::kUsage, trainers, " trainers need servers: give --servers or --discovery");
   }
   if (!needs_servers) {
@@ -89,10 +109,13 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                                  Device& device, Log& log) {
   std::optional<RemoteOptions> remote;
   if (has_servers(job) || job.cluster.trainers > 1) {
+    // A trainer that meets others is told by the address from which it comes, which a Unix socket does not have.
+    network_ = make_network({.local = has_servers(job)});
     const Access needed = options.task == "train" ? Access::kTrain : Access::kRead;
-    network_ = make_network({.local = true});
     transport_ = std::make_unique<SecureTransport>(*network_, trainer_credentials(options.security, needed));
   }
+  std::optional<PeerOptions> peers;
+  if (!has_servers(job) && job.cluster.trainers > 1) peers = peer_options(job, options, schema);
   if (has_servers(job)) remote = remote_options(job, options, schema, servers, log);
   const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient);
   const TrainerSetup setup = {.parameters = parameters,
@@ -101,6 +124,7 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                               .memory_limit = available_memory_bytes(),
                               .transport = transport_.get(),
                               .servers = remote ? &*remote : nullptr,
+                              .peers = peers ? &*peers : nullptr,
                               .trains = options.task == "train"};
   strategy_ = find_strategy(job.train.strategy).make(job.train.strategy, setup);
   if (setup.trains) warn_of_kernels(strategy_->first_cpu(), log);

@@ -98,7 +98,7 @@ std::vector<float> ShardCluster::train() {
 void ShardCluster::start_trainer(int rank) {
   spawn(rank, [this, rank](RemoteStore& store) {
     run_trainer(store, store.group(), store.run(), job_, rank);
-    if (store.group().leader() == rank) weights_ = all_weights(store, job_.small);
+    if (store.group().leader() == rank) weights_ = all_weights(store, job_.parameters());
     ended_.insert(rank);
     store.run().end_run();
   });

@@ -77,12 +77,22 @@ void SyntheticBatch::fill(int rank, int64_t step, std::span<const ParameterSpec>
 std::vector<ParameterSpec> SyntheticJob::parameters() const {
   std::vector<ParameterSpec> specs = synthetic_parameters(small);
   specs[0].row_policy = rows;
+  if (dense) specs.erase(specs.begin());
   return specs;
 }
 
+SyntheticBatch SyntheticJob::batch(int rank, int64_t step) const {
+  SyntheticBatch batch(rank, step, rows.has_value());
+  if (dense) batch.plans.erase(batch.plans.begin());
+  return batch;
+}
+
 std::vector<float> all_weights(ParameterStore& store, bool small) {
+  return all_weights(store, synthetic_parameters(small));
+}
+
+std::vector<float> all_weights(ParameterStore& store, const std::vector<ParameterSpec>& specs) {
   std::vector<float> all;
-  const std::vector<ParameterSpec> specs = synthetic_parameters(small);
   for (size_t p = 0; p < specs.size(); ++p) {
     const size_t cols = static_cast<size_t>(specs[p].cols), begin = all.size();
     const int parameter = static_cast<int>(p);
@@ -143,7 +153,8 @@ std::vector<std::vector<float>> train_passes_locally(const SyntheticJob& job) {
   LocalGroup group;
   LocalRun run;
   std::vector<std::vector<float>> weights;
-  run_trainer(store, group, run, job, 0, [&](int64_t) { weights.push_back(all_weights(store, job.small)); });
+  run_trainer(store, group, run, job, 0,
+              [&](int64_t) { weights.push_back(all_weights(store, job.parameters())); });
   return weights;
 }
 

@@ -61,19 +61,21 @@ struct SyntheticJob {
   std::vector<std::vector<int>> steps = {{5, 3}};  // of each trainer, by pass
   RowTypes types = {};
   bool small = false;
+  bool dense = false;  // without the table
   Duration request_timeout = std::chrono::seconds(15);
   TrainerLoss on_loss;
 
   int trainers() const { return static_cast<int>(steps.size()); }
   OptimizerPlan plan() const { return make_optimizer_plan(optimizer, "mean"); }
   std::vector<ParameterSpec> parameters() const;
-  SyntheticBatch batch(int rank, int64_t step) const { return SyntheticBatch(rank, step, rows.has_value()); }
+  SyntheticBatch batch(int rank, int64_t step) const;
 
   // True when the trainer asks to shrink the table after this step.
   bool shrinks(int rank, int64_t step) const { return rows && step % 7 == 3 + rank; }
 };
 
 // The weights of a trained job, of every parameter, in a fixed order.
+std::vector<float> all_weights(ParameterStore& store, const std::vector<ParameterSpec>& specs);
 std::vector<float> all_weights(ParameterStore& store, bool small = false);
 
 // Takes a trainer's part in a run, from where the run says that the rank stands.  `after_pass` is called

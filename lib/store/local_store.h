@@ -57,6 +57,9 @@ class LocalStore final : public ParameterStore {
   void save_schedule(std::string& out) const { rule_.save(out); }
   void advance_schedule(ByteReader& in);
 
+  // Steps of the schedule, which are all that were pushed.
+  int64_t schedule_steps() const { return rule_.steps(); }
+
   // True when the next steps depend on more than the weights.
   bool remembers_steps() const;
 

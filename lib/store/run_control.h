@@ -56,6 +56,20 @@ class ServerCheckpoints {
   virtual void wait(const std::function<bool()>& done, double seconds) = 0;
 };
 
+// The checkpoints of trainers that share no server: each of them holds the dense parameters, and trainer 0 writes
+// these, with states of all.  One owner thread.
+class PeerCheckpoints {
+ public:
+  virtual ~PeerCheckpoints() = default;
+
+  // Before each step trainer 0 is asked whether a checkpoint is due after it; when it is, or somebody has asked
+  // for one, or the run is to end with this step, `take` is called after it, by all trainers.
+  virtual void on_checkpoint(std::function<bool()> due, std::function<void()> take) = 0;
+
+  // Has `take` be called after the next step.
+  virtual void ask() = 0;
+};
+
 // One owner thread.
 class RunControl {
  public:
@@ -76,6 +90,13 @@ class RunControl {
 
   // Null: there are no servers.
   virtual ServerCheckpoints* checkpoints() = 0;
+
+  // Null: there are servers, or this trainer is alone.
+  virtual PeerCheckpoints* peer_checkpoints() { return nullptr; }
+
+  // True when this trainer is to end now, `asked` being whether this process was told to.  Trainers without servers
+  // end together, after a step before which one of them was told.
+  virtual bool stops(bool asked) { return asked; }
 
   // This trainer has done all that it has to do.  Where runs may go back to a checkpoint it waits for the
   // others.

@@ -9,6 +9,7 @@ namespace ps {
 
 extern const StrategyEntry kParameterServer;
 extern const StrategyEntry kLocalSgd;
+extern const StrategyEntry kAllReduce;
 
 // The options of `object`, which is train.strategy.  Throws kUsage.
 template <class Options>

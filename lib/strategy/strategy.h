@@ -22,6 +22,7 @@
 #include "store/parameter_store.h"
 #include "store/run_control.h"
 #include "store/trainer_group.h"
+#include "strategy/peers.h"
 
 namespace ps {
 
@@ -34,7 +35,7 @@ class Strategy {
   virtual TrainerGroup& group() = 0;
   virtual RunControl& run() = 0;
 
-  // The store, when it is in this process alone: such a process writes its own checkpoints.
+  // The store, when it is in trainers' own processes: they write their own checkpoints.
   virtual LocalStore* local() { return nullptr; }
 
   // To be called by a process that ends before its run does, and before it saves: returns when what this
@@ -57,7 +58,9 @@ struct TrainerSetup {
   uint64_t memory_limit;         // bytes that parameters in this process may take
   Transport* transport;          // null: this process is alone
   const RemoteOptions* servers;  // null: the job has none
-  bool trains;                   // else this process only reads weights
+  const PeerOptions*
+      peers;    // the trainers of a job without servers; null: it has servers, or this one is alone
+  bool trains;  // else this process only reads weights
 };
 
 // The part of the servers of a job.

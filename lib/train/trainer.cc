@@ -82,6 +82,7 @@ void Trainer::load(ByteReader& in) {
     fail(Code::kCorrupt, "position of a trainer makes no sense");
   }
   pass_ = static_cast<int>(pass);
+  if (reports()) merge_current();  // of a state that was saved before the report of its last batch
   resumed_ = exact_ = true;
 }
 

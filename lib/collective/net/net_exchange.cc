@@ -4,14 +4,13 @@
 #include <utility>
 
 #include "base/error.h"
-#include "collective/blame.h"
 #include "collective/net/rendezvous.h"
 
 namespace ps {
 
 NetExchange::NetExchange(Loop& loop, std::unique_ptr<BufferPool> pool, int rank,
-                         std::vector<std::unique_ptr<RankLink>> links)
-    : loop_(loop), pool_(std::move(pool)), rank_(rank), links_(std::move(links)) {
+                         std::vector<std::unique_ptr<RankLink>> links, bool patient)
+    : loop_(loop), pool_(std::move(pool)), rank_(rank), links_(std::move(links)), patient_(patient) {
   for (const auto& each : links_) {
     if (each != nullptr) each->on_roll_call([this] { return waits_for_; });
   }
@@ -101,7 +100,10 @@ void NetExchange::flush() {
 
 void NetExchange::wait(std::vector<int> awaited, const std::function<bool()>& done) {
   waits_for_ = std::move(awaited);
-  if (!run_until(done, add_time(begun_, timeout_ / 4 * 3)) && !hold_roll_call(done)) fail_late();
+  while (!run_until(done, add_time(begun_, timeout_ / 4 * 3)) && !hold_roll_call(done)) {
+    if (!patient_ || !blame().busy) fail_late();
+    begun_ = loop_.now();
+  }
   waits_for_.clear();
 }
 
@@ -143,11 +145,15 @@ bool NetExchange::hold_roll_call(const std::function<bool()>& done) {
   return done();
 }
 
+Blame NetExchange::blame() const {
+  return find_blame(rank_, waits_for_, [&](int rank) { return link(rank).present(); });
+}
+
 void NetExchange::fail_late() const {
-  const Blame blame = find_blame(rank_, waits_for_, [&](int rank) { return link(rank).present(); });
+  const Blame found = blame();
   std::string who =
-      blame.ranks.size() == 1 ? rank_text(blame.ranks[0], link(blame.ranks[0])) : ranks_text(blame.ranks);
-  fail(Code::kUnavailable, who, blame.ranks.size() == 1 ? " is " : " are ", blame.what, ": ", to_text(call_),
+      found.ranks.size() == 1 ? rank_text(found.ranks[0], link(found.ranks[0])) : ranks_text(found.ranks);
+  fail(Code::kUnavailable, who, found.ranks.size() == 1 ? " is " : " are ", found.what, ": ", to_text(call_),
        " took more than ", to_seconds(timeout_ / 4 * 3), " s");
 }
 

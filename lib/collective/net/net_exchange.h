@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "collective/blame.h"
 #include "collective/exchange.h"
 #include "collective/net/rank_link.h"
 
@@ -19,9 +20,10 @@ namespace ps {
 // what is left of the time is for answers, and for telling the others.
 class NetExchange final : public Exchange {
  public:
-  // links[r] goes to rank r and uses the loop and the pool; the own one is null.
+  // links[r] goes to rank r and uses the loop and the pool; the own one is null.  `patient` as in
+  // NetCommunicatorOptions.
   NetExchange(Loop& loop, std::unique_ptr<BufferPool> pool, int rank,
-              std::vector<std::unique_ptr<RankLink>> links);
+              std::vector<std::unique_ptr<RankLink>> links, bool patient);
   ~NetExchange() override;
 
   int rank() const override { return rank_; }
@@ -47,6 +49,7 @@ class NetExchange final : public Exchange {
   bool run_until(const std::function<bool()>& done, Time deadline);
   std::optional<Error> trouble() const;
   bool hold_roll_call(const std::function<bool()>& done);
+  Blame blame() const;
   [[noreturn]] void fail_late() const;
 
   Loop& loop_;
@@ -54,9 +57,10 @@ class NetExchange final : public Exchange {
   const int rank_;
   const int exceptions_ = std::uncaught_exceptions();
   const std::vector<std::unique_ptr<RankLink>> links_;
+  const bool patient_;
 
   CollectiveCall call_;
-  Time begun_{};
+  Time begun_{};  // moves on with every roll call after which this rank waits on
   Duration timeout_{};
   std::vector<int> waits_for_;  // while it waits
   std::optional<Error> broken_;

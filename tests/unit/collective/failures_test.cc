@@ -155,6 +155,21 @@ TEST_F(Failures, ALongComputationBetweenCollectivesIsNoFailure) {
   for (const auto& error : ranks_.errors) EXPECT_FALSE(error) << error->message();
 }
 
+// As long as it answers; one that does not is named as ever.
+TEST_F(Failures, APatientRankWaitsForOneThatIsBusyLongerThanTheTimeout) {
+  ranks_.options.patient = true;
+  ranks_.start_all([&](ExchangeCommunicator& communicator) {
+    Loop& loop = ranks_.host(communicator.rank()).loop();
+    communicator.barrier();
+    if (communicator.rank() == 2) loop.run_until([] { return false; }, loop.now() + 3 * kTimeout);
+    train(communicator);
+  });
+  ranks_.network.run_for(3 * kTimeout + 12ms);
+  EXPECT_TRUE(ranks_.ended_at.empty());
+  ranks_.host(3).pause();
+  expect_blamed(3, ranks_.network.now());
+}
+
 TEST_F(Failures, ARankThatEndsByAnExceptionIsNamed) {
   ranks_.start_all([](ExchangeCommunicator& communicator) {
     communicator.barrier();

@@ -1,0 +1,89 @@
+// AllReduceStore: the parameters in every trainer's own process, moved by the same steps in all of them, since they
+// add up their gradients before each.  Used by the strategy all_reduce.
+//
+// A step is that of servers, bit for bit, where the communicator adds in rank order: gradients are summed over the
+// trainers in that order, statistics have the weights of their examples, and the optimizer runs on the sums.
+#ifndef PS_STORE_ALL_REDUCE_STORE_H_
+#define PS_STORE_ALL_REDUCE_STORE_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "collective/communicator.h"
+#include "store/collective_run.h"
+#include "store/local_store.h"
+#include "store/parameter_store.h"
+
+namespace ps {
+
+// Throws kUsage when a parameter is sparse, or its rows come and go: those of a step differ from trainer to trainer.
+void check_all_dense(std::span<const ParameterSpec> specs);
+
+// One owner thread, that of the communicator.  Every step is an all-reduce that all trainers take part in; those who
+// have no data left in a pass do so in end_pass.  Calls throw what the communicator throws.
+class AllReduceStore final : public ParameterStore {
+ public:
+  // `specs`, all dense, are those of `local`, which nobody else pushes to.  What it is given outlives it.
+  AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local, Communicator& communicator,
+                 CollectiveRun& run);
+
+  void pull(std::span<const KeyPlan> plans, PullMode mode,
+            std::vector<ParameterView<float>>& views) override {
+    local_.pull(plans, mode, views);
+  }
+  bool may_wait() const override { return true; }
+  void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+            const StepInfo& info) override;
+  double learning_rate() const override { return local_.learning_rate(); }
+
+  // Takes part in the steps of the others.  Throws WaitStopped when the run ends before the pass.
+  void end_pass(int64_t pass) override;
+
+  std::vector<uint64_t> keys(int parameter) override { return local_.keys(parameter); }
+  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
+    local_.read_rows(parameter, keys, weights);
+  }
+  void read_all(int parameter, float* weights) override { local_.read_all(parameter, weights); }
+  StoreTimes times() const override { return {.waiting = exchange_seconds_}; }
+  RowReport row_report(int parameter) override { return local_.row_report(parameter); }
+  void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override {
+    local_.load_rows(parameter, keys, weights);
+  }
+  void load_all(int parameter, const float* weights) override { local_.load_all(parameter, weights); }
+
+ private:
+  // Numbers of the trainers beside their gradients, and their sum.
+  struct StepHeader {
+    StepInfo info;
+    int64_t pushers = 0;
+    StepWishes wishes;
+  };
+
+  bool step(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+            const StepHeader& own);
+  void write_header(const StepHeader& own);
+  StepHeader read_header(int64_t pass) const;
+  void fill(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views);
+  void fill_rows(const KeyPlan* plan, const ParameterView<float>& view, const ParameterSpec& spec,
+                 std::vector<float>& rows) const;
+  void weigh_statistics(std::span<const ParameterView<float>> views, int64_t samples, int64_t all_samples);
+  void reduce(std::span<const ParameterView<float>> views);
+  void apply(std::span<const ParameterView<float>> views, const StepInfo& info);
+  void take_rows(size_t parameter, const std::vector<float>& rows, KeyPlan& plan) const;
+
+  const std::vector<ParameterSpec> specs_;
+  const bool has_statistics_;
+  LocalStore& local_;
+  Communicator& communicator_;
+  CollectiveRun& run_;
+  std::vector<float> header_;
+  // By parameter, of those that batches do not use whole: gradients [rows, cols] and how many trainers have used
+  // each row [rows]; of statistics, weighed values [rows, cols].
+  std::vector<std::vector<float>> arrays_;
+  double exchange_seconds_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_STORE_ALL_REDUCE_STORE_H_

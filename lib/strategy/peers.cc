@@ -1,0 +1,75 @@
+#include "strategy/peers.h"
+
+#include "base/error.h"
+#include "collective/mpi_communicator.h"
+#include "collective/net_communicator.h"
+#include "ps/wire/hello.h"
+
+namespace ps {
+
+namespace {
+
+std::unique_ptr<Communicator> meet_by_mpi(const PeerOptions& options, const std::string& algorithm) {
+  if (algorithm != kAutomatic) {
+    fail(Code::kUsage, "train.strategy.algorithm: ", quote(algorithm),
+         ", but with cluster.collective mpi the algorithm is MPI's affair: leave it out");
+  }
+  std::unique_ptr<Communicator> world = make_mpi_communicator();
+  if (world->rank() != options.rank || world->size() != options.size) {
+    fail(Code::kUsage, "this is process ", world->rank(), " of ", world->size(), " to MPI, but trainer ",
+         options.rank, " of ", options.size, ": have mpirun start the trainers alone, without --rank");
+  }
+  return world;
+}
+
+std::unique_ptr<Communicator> meet_by_net(Transport& transport, const PeerOptions& options,
+                                          const std::string& algorithm) {
+  const size_t rank = static_cast<size_t>(options.rank);
+  return make_net_communicator(transport,
+                               {.rank = options.rank,
+                                .size = options.size,
+                                .rendezvous = options.peers[0],
+                                .listen = options.peers.size() > 1 ? options.peers[rank] : Address{},
+                                .job = options.name,
+                                .nonce = options.nonce,
+                                .join_timeout = options.join_timeout,
+                                .timeout = options.timeout,
+                                .algorithm = algorithm,
+                                .patient = true});
+}
+
+}  // namespace
+
+void check_peers(const PeerOptions& options) {
+  const size_t num = options.peers.size();
+  if (options.mpi || num == 1 || num == static_cast<size_t>(options.size)) return;
+  if (num == 0) {
+    fail(Code::kUsage, options.size, " trainers without servers have to meet: give --peers HOST:PORT, where ",
+         "trainer 0 is to listen, or --collective mpi under mpirun");
+  }
+  fail(Code::kUsage, "cluster.peers: ", num, " addresses of ", options.size,
+       " trainers: name that of trainer 0, or one for each");
+}
+
+std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions& options,
+                                         const std::string& algorithm) {
+  check_peers(options);
+  std::unique_ptr<Communicator> communicator =
+      options.mpi ? meet_by_mpi(options, algorithm) : meet_by_net(transport, options, algorithm);
+  check_same_job(*communicator, options.job);
+  return communicator;
+}
+
+// Every trainer compares those of all with that of trainer 0, so that all end.
+void check_same_job(Communicator& communicator, const Json& job) {
+  const std::vector<std::string> jobs = communicator.gather(job.dump());
+  const Json first = parse_json(jobs[0], "the job of trainer 0");
+  for (size_t rank = 1; rank < jobs.size(); ++rank) {
+    if (jobs[rank] == jobs[0]) continue;
+    const Json other = parse_json(jobs[rank], cat("the job of trainer ", rank));
+    const std::string difference = first_difference(other, first, "").value_or("its layout differs");
+    fail(Code::kUsage, "trainer ", rank, " has another job than trainer 0: ", difference);
+  }
+}
+
+}  // namespace ps

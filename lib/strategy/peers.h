@@ -1,0 +1,41 @@
+// How the trainers of a job meet without servers.  Used by strategies that have none, and by the job, which says it.
+#ifndef PS_STRATEGY_PEERS_H_
+#define PS_STRATEGY_PEERS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collective/communicator.h"
+#include "config/json.h"
+#include "net/transport.h"
+
+namespace ps {
+
+struct PeerOptions {
+  bool mpi = false;            // they are the processes that mpirun has started; addresses are of no use then
+  std::vector<Address> peers;  // where trainer 0 listens; or where each of them does
+  int rank = 0, size = 1;
+  uint64_t nonce = 1;  // differs from run to run
+  std::string name;    // of the job
+  Json job;            // the parts of it that must be equal, and of the command line
+  Duration join_timeout = std::chrono::seconds(60);  // until all have come
+  Duration timeout = std::chrono::seconds(60);       // without a sign of life of one that is waited for
+};
+
+// Throws kUsage unless there are so many addresses that trainers can meet.
+void check_peers(const PeerOptions& options);
+
+// Waits until all have come.  `algorithm` is a name of all_reduce_catalog() or kAutomatic.  Throws kUnavailable, naming
+// the trainers that have not come or are gone, and on all trainers kUsage when one of them has another job, naming the
+// first key that differs.
+std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions& options,
+                                         const std::string& algorithm);
+
+// Throws kUsage unless all have the same job, on every trainer.
+void check_same_job(Communicator& communicator, const Json& job);
+
+}  // namespace ps
+
+#endif  // PS_STRATEGY_PEERS_H_

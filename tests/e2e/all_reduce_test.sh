@@ -1,0 +1,177 @@
+#!/bin/bash
+# Trainers without servers, as a user runs them: the model is that of servers, bit for bit, under a shell loop; under
+# mpirun; after a kill; and every trainer names the one that is gone, silent, missing, or of another job.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+processes=() silent= feeder=
+trap 'kill -9 "${processes[@]}" $silent $feeder 2>/dev/null || true; rm -rf "$scratch"' EXIT
+
+# Rows of an embedding that is trained whole, matrices, running means, and norms over all of them.
+cat >job.json <<'JSON'
+{
+  "job": {"name": "dense"},
+  "data": {"format": "paddle_sparse_binary", "dim": 1000, "batch_size": 20},
+  "model": {
+    "layers": [
+      {"name": "hidden", "type": "fc", "input": "features", "size": 8, "activation": "tanh"},
+      {"name": "normal", "type": "batch_norm", "input": "hidden"},
+      {"name": "output", "type": "fc", "input": "normal", "size": 2, "activation": "softmax"}
+    ],
+    "cost": {"type": "cross_entropy", "input": "output"},
+    "evaluators": ["auc"]
+  },
+  "optimizer": {"type": "momentum", "momentum": 0.9, "learning_rate": 0.05, "l2": 0.0001, "clip_global_norm": 1},
+  "train": {"passes": 2, "log_period": 0, "strategy": {"type": "all_reduce"}}
+}
+JSON
+ps-datagen sparse-binary --dim 1000 --samples 2010 --output train.txt
+
+# An address of this test alone: nobody else has this one of the loopback network's.
+address=127.$((RANDOM % 254 + 1)).$((RANDOM % 256)).$((RANDOM % 254 + 1))
+
+# start NAME RANKS [flags...]: a trainer of three for each rank, whose processes are $processes.
+start() {
+  local name=$1 ranks=$2 rank
+  shift 2
+  processes=()
+  for rank in $ranks; do
+    ps-train job.json --data train.txt --peers "$address" --trainers 3 --rank "$rank" --save-dir "$name" --json "$@" \
+      >"$name.$rank.json" 2>"$name.$rank.err" &
+    processes+=($!)
+  done
+}
+
+# end_all NAME STATUS: waits for $processes, which end with this status.
+end_all() {
+  local process status
+  for process in "${processes[@]}"; do
+    status=0
+    wait "$process" || status=$?
+    [[ $status == "$2" ]] || fail "a trainer ended with $status: $(cat "$1".*.err)"
+  done
+  processes=()
+}
+
+# train NAME [flags...]: three trainers, to the end.
+train() {
+  local name=$1
+  shift
+  start "$name" "0 1 2" "$@"
+  end_all "$name" 0
+}
+
+echo "three trainers have the model that they would have with servers, bit for bit, whatever the algorithm"
+mkfifo ready
+ps-serve job.json --set train.strategy.type=parameter_server --host 127.0.0.1 --port 0 --port-file port >ready 2>serve.err &
+server=$!
+head -1 ready >/dev/null
+start served "0 1 2" --set train.strategy.type=parameter_server --servers "127.0.0.1:$(head -1 port)"
+end_all served 0
+kill -TERM $server
+wait $server
+for algorithm in auto direct chain; do
+  train "$algorithm" --set "train.strategy.algorithm=$algorithm"
+  for pass in 0 1; do cmp {served,"$algorithm"}/pass-0000$pass/model.safetensors; done
+done
+[[ ! -s auto.1.json && ! -s auto.2.json ]] || fail "a trainer beside the first wrote to standard output"
+samples=$(grep -o '"samples":[0-9]*' auto.0.json | sort -u)
+[[ $samples == '"samples":2010' ]] || fail "the passes of all trainers had $samples"
+
+echo "when one is killed, the others name it; started again, they go on from the checkpoint, with the same bits"
+checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=7)
+# feed: sends the data to it, as far as it reads.
+feed() {
+  cat train.txt >&9 &
+  feeder=$!
+}
+# stop_feeding: nobody reads any more.
+stop_feeding() {
+  exec 9>&-
+  kill $feeder 2>/dev/null || true
+}
+# hold_trainer_1 NAME [flags...]: three trainers, the second of which waits for the end of its data for ever, after a
+# checkpoint at step 21 or 28; $silent is its process, and $processes are the others.
+hold_trainer_1() {
+  local name=$1 others
+  shift
+  rm -rf checkpoints rest
+  mkfifo rest
+  exec 9<>rest
+  start "$name" "0 2" "${checkpoints[@]}" "$@"
+  others=("${processes[@]}")
+  ps-train job.json --data rest --peers "$address" --trainers 3 --rank 1 --save-dir "$name" "${checkpoints[@]}" "$@" \
+    2>"$name.1.err" &
+  silent=$!
+  processes+=("$silent")
+  feed
+  until grep -qE 'step-0000000(21|28)' checkpoints/LATEST 2>/dev/null; do
+    kill -0 "${processes[@]}" || fail "a trainer has ended: $(cat "$name".*.err)"
+    sleep 0.05
+  done
+  processes=("${others[@]}")
+}
+hold_trainer_1 killed
+kill -9 $silent
+end_all killed 4
+stop_feeding
+for rank in 0 2; do expect_text killed.$rank.err 'rank 1 at'; done
+train resumed "${checkpoints[@]}" --resume
+for rank in 0 1 2; do expect_text resumed.$rank.err 'Going on from step 2'; done
+for pass in 0 1; do cmp {served,resumed}/pass-0000$pass/model.safetensors; done
+figures() { grep -o '"samples":[0-9]*,"avg_cost":[^,]*,"evaluators":{[^}]*}' "$1"; }
+[[ $(figures auto.0.json) == "$(figures resumed.0.json)" ]] || fail "figures: $(cat resumed.0.json)"
+
+echo "a trainer that falls silent, never comes, or has another job is named by all others"
+hold_trainer_1 stopped --set cluster.trainer_timeout=4
+kill -STOP $silent
+end_all stopped 4
+kill -9 $silent
+stop_feeding
+for rank in 0 2; do expect_text stopped.$rank.err 'is silent'; done
+for rank in 0 2; do expect_text stopped.$rank.err 'rank 1 at'; done
+start missing "0 2" --set cluster.trainer_timeout=2
+end_all missing 4
+for rank in 0 2; do expect_text missing.$rank.err 'rank 1 has not come within 2 s'; done
+start other "0 2"
+others=("${processes[@]}")
+start other 1 --seed 2
+processes+=("${others[@]}")
+end_all other 2
+for rank in 0 1 2; do expect_text other.$rank.err 'trainer 1 has another job than trainer 0: job.seed is 2, not 1'; done
+
+echo "SIGTERM to one ends all after the same step, and --resume goes on from there"
+hold_trainer_1 ended
+kill $feeder 2>/dev/null || true
+feed # until it is told to end
+kill -TERM "${processes[0]}"
+status=0
+wait "${processes[0]}" || status=$?
+[[ $status == 143 ]] || fail "trainer 0 ended with $status"
+wait "${processes[1]}" "$silent"
+stop_feeding
+processes=()
+train continued "${checkpoints[@]}" --resume
+cmp {served,continued}/pass-00001/model.safetensors
+
+echo "what cannot be is refused"
+expect_status 2 ps-train job.json --data train.txt --trainers 3 --rank 0
+expect_text err 'give --peers HOST:PORT'
+expect_status 2 ps-train "$PS_SOURCE/share/jobs/quickstart.json" --data train.txt --set train.strategy.type=all_reduce \
+  --peers "$address" --trainers 1 --servers 127.0.0.1:1
+expect_text err 'all_reduce has no servers'
+expect_status 2 ps-serve job.json --host 127.0.0.1 --port 0
+expect_text err 'all_reduce has no servers'
+
+if command -v mpirun >/dev/null; then
+  echo "mpirun starts four trainers"
+  run=(mpirun --allow-run-as-root --oversubscribe --mca btl "tcp,self" --mca btl_tcp_if_include lo -n 4
+    ps-train job.json --data train.txt --collective mpi --json)
+  status=0
+  "${run[@]}" --save-dir mpi >mpi.json 2>mpi.err || status=$?
+  if grep -q "MPI was not installed when this was built" mpi.err; then skip "built without Open MPI"; fi
+  [[ $status == 0 ]] || fail "$(cat mpi.err)"
+  [[ $(grep -c '"samples":2010' mpi.json) == 1 ]] || fail "$(cat mpi.json)"
+  [[ -s mpi/pass-00001/model.safetensors ]] || fail "no model was saved"
+fi
