@@ -108,14 +108,18 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                                  const std::vector<ParameterSpec>& parameters, ServerFinder& servers,
                                  Device& device, Log& log) {
   std::optional<RemoteOptions> remote;
-  if (has_servers(job) || job.cluster.trainers > 1) {
-    // A trainer that meets others is told by the address from which it comes, which a Unix socket does not have.
-    network_ = make_network({.local = has_servers(job)});
+  std::optional<PeerOptions> peers;
+  if (has_servers(job)) {
+    network_ = make_network({.local = true});
     const Access needed = options.task == "train" ? Access::kTrain : Access::kRead;
     transport_ = std::make_unique<SecureTransport>(*network_, trainer_credentials(options.security, needed));
+  } else if (job.cluster.trainers > 1) {
+    peers = peer_options(job, options, schema);
+    if (!peers->mpi) check_exposure(options.security, peers->peers[0].host, "--peers");
+    // A trainer is told by the address from which it comes, which a Unix socket does not have.
+    network_ = make_network();
+    transport_ = std::make_unique<SecureTransport>(*network_, peer_credentials(options.security));
   }
-  std::optional<PeerOptions> peers;
-  if (!has_servers(job) && job.cluster.trainers > 1) peers = peer_options(job, options, schema);
   if (has_servers(job)) remote = remote_options(job, options, schema, servers, log);
   const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient);
   const TrainerSetup setup = {.parameters = parameters,

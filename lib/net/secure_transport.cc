@@ -48,13 +48,28 @@ Credentials trainer_credentials(const SecurityOptions& options, Access needed) {
   return credentials;
 }
 
-void check_exposure(const SecurityOptions& options, const std::string& host) {
+Credentials peer_credentials(const SecurityOptions& options) {
+  Credentials credentials = trainer_credentials(options, Access::kTrain);
+  if (!options.token_file.empty()) {
+    for (Token& token : read_token_file(options.token_file)) {
+      if (token.access >= Access::kTrain) credentials.tokens.push_back(std::move(token));
+    }
+  }
+  if (credentials.tls.client) {
+    if (options.tls.certificate.empty()) {
+      fail(Code::kUsage, "--tls-ca: trainers that meet without servers need --tls-cert and --tls-key too");
+    }
+    credentials.tls.server = std::make_shared<TlsContext>(options.tls, TlsSide::kServer);
+  }
+  return credentials;
+}
+
+void check_exposure(const SecurityOptions& options, const std::string& host, std::string_view flag) {
   if (is_loopback(host) || options.insecure) return;
   if (!options.token_file.empty() || !options.tls.authority.empty()) return;
-  fail(Code::kUsage, "--host ", quote(host),
+  fail(Code::kUsage, flag, " ", quote(host),
        " can be reached by others, who may do everything: give --token-file, or --tls-ca with certificates, "
-       "or "
-       "--insecure");
+       "or --insecure");
 }
 
 std::string describe_exposure(const SecurityOptions& options, const std::string& host) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "net/auth/auth_transport.h"
@@ -33,11 +34,15 @@ struct Credentials {
 Credentials server_credentials(const SecurityOptions& options);
 Credentials trainer_credentials(const SecurityOptions& options, Access needed);
 
+// The credentials of a trainer that meets others without servers: it connects to them, and accepts them.
+Credentials peer_credentials(const SecurityOptions& options);
+
 // The certificates of a server as the files have them now.
 TlsContexts server_certificates(const SecurityOptions& options);
 
-// Throws kUsage when a server that listens on `host` can be reached from elsewhere and would let in everybody.
-void check_exposure(const SecurityOptions& options, const std::string& host);
+// Throws kUsage when a process that listens on `host`, which `flag` has given, can be reached from elsewhere and would
+// let in everybody.
+void check_exposure(const SecurityOptions& options, const std::string& host, std::string_view flag = "--host");
 
 // In one line, who is let in: for the log and the status page.  Empty where the own machine alone is.
 std::string describe_exposure(const SecurityOptions& options, const std::string& host);
