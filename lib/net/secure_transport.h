@@ -42,7 +42,8 @@ TlsContexts server_certificates(const SecurityOptions& options);
 
 // Throws kUsage when a process that listens on `host`, which `flag` has given, can be reached from elsewhere and would
 // let in everybody.
-void check_exposure(const SecurityOptions& options, const std::string& host, std::string_view flag = "--host");
+void check_exposure(const SecurityOptions& options, const std::string& host,
+                    std::string_view flag = "--host");
 
 // In one line, who is let in: for the log and the status page.  Empty where the own machine alone is.
 std::string describe_exposure(const SecurityOptions& options, const std::string& host);

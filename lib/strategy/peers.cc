@@ -27,17 +27,17 @@ std::unique_ptr<Communicator> meet_by_net(Transport& transport, const PeerOption
   const size_t rank = static_cast<size_t>(options.rank);
   // Trainers that meet on this machine alone are not to be reached from elsewhere.
   const std::string own_machine = is_loopback(options.peers[0].host) ? options.peers[0].host : "";
-  return make_net_communicator(transport,
-                               {.rank = options.rank,
-                                .size = options.size,
-                                .rendezvous = options.peers[0],
-                                .listen = options.peers.size() > 1 ? options.peers[rank] : Address{own_machine, 0},
-                                .job = options.name,
-                                .nonce = options.nonce,
-                                .join_timeout = options.join_timeout,
-                                .timeout = options.timeout,
-                                .algorithm = algorithm,
-                                .patient = true});
+  return make_net_communicator(
+      transport, {.rank = options.rank,
+                  .size = options.size,
+                  .rendezvous = options.peers[0],
+                  .listen = options.peers.size() > 1 ? options.peers[rank] : Address{own_machine, 0},
+                  .job = options.name,
+                  .nonce = options.nonce,
+                  .join_timeout = options.join_timeout,
+                  .timeout = options.timeout,
+                  .algorithm = algorithm,
+                  .patient = true});
 }
 
 }  // namespace

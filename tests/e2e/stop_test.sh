@@ -98,7 +98,7 @@ done
 echo "one alone is told: the other hears of it at once, says so, and ends"
 serve
 for rank in 0 1; do train $rank alone train.txt --passes 1000 --set data.batch_size=20; done
-await alone.1.err "Batch=37 "
+await alone.0.err "Batch=37 "
 begin=$SECONDS
 kill -TERM "${trainers[0]}"
 for expected in 0:143 1:4; do
