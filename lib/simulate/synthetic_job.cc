@@ -108,10 +108,7 @@ std::vector<float> all_weights(ParameterStore& store, const std::vector<Paramete
   return all;
 }
 
-namespace {
-
-// Trains batches [done, …) of a pass; `step` numbers them over all passes.  Two pulls of three are begun
-// while the batch before is trained.
+// Two pulls of three are begun while the batch before is trained.
 void train_pass(ParameterStore& store, const SyntheticJob& job, int rank, int64_t pass, int64_t done,
                 int64_t& step) {
   const std::vector<ParameterSpec> specs = job.parameters();
@@ -129,8 +126,6 @@ void train_pass(ParameterStore& store, const SyntheticJob& job, int rank, int64_
   }
   store.end_pass(pass);
 }
-
-}  // namespace
 
 void run_trainer(ParameterStore& store, TrainerGroup& group, RunControl& run, const SyntheticJob& job,
                  int rank, const AfterPass& after_pass) {

@@ -78,6 +78,11 @@ struct SyntheticJob {
 std::vector<float> all_weights(ParameterStore& store, const std::vector<ParameterSpec>& specs);
 std::vector<float> all_weights(ParameterStore& store, bool small = false);
 
+// Trains the batches of a trainer in a pass that come after the first `done`.  `step` numbers its batches over all
+// passes, and is moved on.
+void train_pass(ParameterStore& store, const SyntheticJob& job, int rank, int64_t pass, int64_t done,
+                int64_t& step);
+
 // Takes a trainer's part in a run, from where the run says that the rank stands.  `after_pass` is called
 // after each pass, before the trainers meet.
 using AfterPass = std::function<void(int64_t pass)>;

@@ -2,6 +2,7 @@
 #ifndef PS_TESTS_GPU_COUNTING_H_
 #define PS_TESTS_GPU_COUNTING_H_
 
+#include <cstddef>
 #include <numeric>
 #include <vector>
 

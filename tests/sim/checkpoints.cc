@@ -4,6 +4,7 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "cluster.h"
 #include "config/json.h"
+#include "store/local_store.h"
 #include "support/environment.h"
 #include "support/faulty_files.h"
 #include "support/scratch_folder.h"

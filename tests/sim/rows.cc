@@ -1,6 +1,7 @@
 // Tables whose rows come and go: what comes and goes does not depend on who holds the table.
 #include "cluster.h"
 #include "config/spec.h"
+#include "store/local_store.h"
 
 namespace ps {
 namespace {
