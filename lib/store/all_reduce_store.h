@@ -24,7 +24,8 @@ void check_all_dense(std::span<const ParameterSpec> specs);
 // have no data left in a pass do so in end_pass.  Calls throw what the communicator throws.
 class AllReduceStore final : public ParameterStore {
  public:
-  // `specs`, all dense, are those of `local`, which nobody else pushes to.  What it is given outlives it.
+  // `specs`, all dense, are those of `local`, which nobody else pushes to.  All arguments by reference outlive the
+  // store.
   AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local, Communicator& communicator,
                  CollectiveRun& run);
 

@@ -121,7 +121,8 @@ TEST(ShardServerStatus, WhatATrainerDoesIsPublished) {
     EXPECT_EQ(status.trainers[0].lag, 0u);
     EXPECT_EQ(status.trainers[1].connections, 0);
     EXPECT_EQ(status.connections, 0u);
-    EXPECT_EQ(status.message_bytes, 0u);
+    EXPECT_LT(status.message_bytes, 16u << 10)
+        << "the trainers of the run, and the answer to their last gathering";
   }
   EXPECT_GT(rows, 0u);
 }

@@ -43,7 +43,7 @@ TEST(Peers, OneAddressOrOneForEachTrainerLetsThemMeet) {
   EXPECT_EQ(message_of([&] { check_peers(by_mpi); }), "accepted");
 }
 
-// What each of three trainers says, whose jobs these are.
+// Each trainer compares its job with those of the others.  Returns what they throw, by rank.
 std::vector<std::string> compare_jobs(const std::vector<Json>& jobs) {
   auto communicators = make_thread_communicators({.size = static_cast<int>(jobs.size())});
   std::vector<std::string> messages(jobs.size());
