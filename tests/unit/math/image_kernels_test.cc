@@ -45,7 +45,7 @@ TEST(Planes, AreSetSummedAndAveraged) {
   Device device(2);
   const Values values = random_values<double>(kChannels, 1);
   Values images(static_cast<size_t>(kImages * kChannels * kPlane), 7), zeros = images;
-  const auto matrix = [](auto& of) { return Matrix{of.data(), kImages, kChannels * kPlane}; };
+  const auto matrix = [](Values& of) { return Matrix<double>{of.data(), kImages, kChannels * kPlane}; };
   set_planes(device, values.data(), kChannels, matrix(images));
   set_planes<double>(device, nullptr, kChannels, matrix(zeros));
   EXPECT_EQ(zeros, Values(images.size(), 0));
