@@ -3,8 +3,11 @@
 #ifndef PS_TESTS_SUPPORT_ENVIRONMENT_H_
 #define PS_TESTS_SUPPORT_ENVIRONMENT_H_
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 
 namespace ps {
 
@@ -21,6 +24,19 @@ inline int64_t try_every() {
 // Returns the number of cases out of `times` to try: at least 1.
 inline int64_t tries(int64_t times) {
   return (times + try_every() - 1) / try_every();
+}
+
+// Bytes of address space that this process has.
+inline uint64_t address_space_bytes() {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// True in a build with a sanitizer, which takes terabytes of address space.  A sanitizer ends a process that has no
+// memory left, and without descriptors it cannot look at memory and takes sound objects for damaged ones.
+inline bool is_sanitized() {
+  return address_space_bytes() > uint64_t{1} << 40;
 }
 
 }  // namespace ps

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "support/environment.h"
 #include "support/scratch_folder.h"
 
 namespace ps {
@@ -32,6 +33,7 @@ class DescriptorLimit {
 };
 
 TEST(Network, WithoutDescriptorsItSaysOnceThatNobodyCanConnectAndGoesOnWhenThereAreSome) {
+  if (is_sanitized()) GTEST_SKIP();
   std::vector<std::string> troubles;
   const auto network =
       make_network({.on_trouble = [&troubles](const std::string& text) { troubles.push_back(text); }});
@@ -56,6 +58,7 @@ TEST(Network, WithoutDescriptorsItSaysOnceThatNobodyCanConnectAndGoesOnWhenThere
 }
 
 TEST(Network, WithoutDescriptorsForItsLoopItSaysSo) {
+  if (is_sanitized()) GTEST_SKIP();
   DescriptorLimit limit(0);
   const Error error = error_of([] { make_network(); });
   EXPECT_EQ(error.code(), Code::kExhausted);

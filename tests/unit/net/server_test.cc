@@ -1,12 +1,11 @@
 #include "net/server.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <thread>
 
 #include "net_test.h"
+#include "support/environment.h"
 
 namespace ps {
 namespace {
@@ -151,24 +150,17 @@ class AddressSpaceLimit {
   explicit AddressSpaceLimit(uint64_t bytes) {
     getrlimit(RLIMIT_AS, &before_);
     rlimit limit = before_;
-    limit.rlim_cur = used_bytes() + bytes;
+    limit.rlim_cur = address_space_bytes() + bytes;
     setrlimit(RLIMIT_AS, &limit);
   }
   ~AddressSpaceLimit() { setrlimit(RLIMIT_AS, &before_); }
-
-  static uint64_t used_bytes() {
-    uint64_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  }
 
  private:
   rlimit before_{};
 };
 
-// Sanitizers end a process without memory, and have most of the address space: there is nothing to be seen there.
 TEST(ServerWithoutMemory, RefusesAFrameForWhichThereIsNoneAndGoesOn) {
-  if (AddressSpaceLimit::used_bytes() > uint64_t{1} << 40) return;
+  if (is_sanitized()) GTEST_SKIP();
   TcpWorld world(/*local=*/false);
   TestService service;
   Server server(world.server(), world.any_port(), ServerOptions(), service.factory());
