@@ -28,11 +28,6 @@ ps::Program program() {
                .group = "Network",
                .default_text = "127.0.0.1",
                .brief = true},
-              {.name = "insecure",
-               .help = "let in whoever reaches --host",
-               .details = "For networks that nobody else is in: every peer may read and change the model.",
-               .group = "Security",
-               .environment = false},
               {.name = "advertise",
                .argument = "HOST",
                .help = "name or address by which trainers reach this server",
@@ -135,8 +130,8 @@ ps::Program program() {
                .group = "Memory",
                .default_text = "1G"},
           },
-          {"token-file", "tls-cert", "tls-key", "tls-ca", "set", "print-config", "dry-run", "seed", "cpu",
-           "log-level"}),
+          {"token-file", "tls-cert", "tls-key", "tls-ca", "insecure", "set", "print-config", "dry-run",
+           "seed", "cpu", "log-level"}),
       .examples = {{.command = "ps-serve job.json --ports-num 2 --ports-num-for-sparse 2",
                     .help = "serve on ports 7164 to 7167"}},
   };
@@ -155,7 +150,6 @@ int run(const ps::Flags& flags, ps::Log& log) {
   ps::ServeOptions options;
   options.host = flags.text("host").value_or("");
   options.security = ps::security_options(flags);
-  options.security.insecure = flags.on("insecure");
   options.advertise = flags.text("advertise").value_or("");
   options.port = static_cast<uint16_t>(*flags.integer("port", 0, 65535));
   options.local_sockets = flags.on("local-sockets");

@@ -168,8 +168,8 @@ ps::Program program() {
                .environment = false},
               {.name = "dump-job-keys", .hidden = true, .standalone = true, .environment = false},
           },
-          {"token-file", "tls-cert", "tls-key", "tls-ca", "set", "print-config", "dry-run", "seed", "cpu",
-           "log-level", "progress", "json"}),
+          {"token-file", "tls-cert", "tls-key", "tls-ca", "insecure", "set", "print-config", "dry-run",
+           "seed", "cpu", "log-level", "progress", "json"}),
       .examples = {{.command = "ps-datagen ctr | ps-train quickstart", .help = "train on a pipe"},
                    {.command =
                         "ps-train job.json --job test --init-model output/pass-00000 --data held_out.txt",

@@ -13,7 +13,7 @@ packages=(
 )
 test_packages=(
   ccache clang clang-format libclang-rt-14-dev lld libgmock-dev libgtest-dev
-  bash-completion chromium dpkg-dev etcd-client etcd-server file fish gnuplot-nox iproute2 jq liblinear-tools libopenmpi-dev lintian mandoc openmpi-bin openssl procps prometheus python3 python3-numpy python3-yaml zsh zstd
+  bash-completion chromium curl dpkg-dev etcd-client etcd-server file fish gnuplot-nox iproute2 jq liblinear-tools libopenmpi-dev lintian mandoc openmpi-bin openssl procps prometheus python3 python3-numpy python3-yaml zsh zstd
 )
 bench_packages=(libabsl-dev libcuckoo-dev libgloo-dev liblinear-tools libopenmpi-dev librocksdb-dev openmpi-bin python3-numpy python3-torch robin-map-dev)
 case ${1:-} in

@@ -43,8 +43,7 @@ std::vector<Flag> shared_flags() {
        .argument = "FILE",
        .help = "secrets by which servers and trainers know each other",
        .details = "Lines such as train SECRET, with at least 32 hexadecimal digits; roles are read, train "
-                  "and admin.  The "
-                  "file must be its owner's alone, mode 600.  See ps-security(7).",
+                  "and admin.  The file must be its owner's alone, mode 600.  See ps-security(7).",
        .group = "Security"},
       {.name = "tls-cert",
        .argument = "FILE",
@@ -58,6 +57,11 @@ std::vector<Flag> shared_flags() {
            "A trainer with it speaks TLS, and refuses servers whose certificate is not for the host that it "
            "connects to.  A server with it lets in trainers alone that have a certificate of the authority.",
        .group = "Security"},
+      {.name = "insecure",
+       .help = "let in whoever reaches the address that --host or --peers names",
+       .details = "For networks that nobody else is in: every peer may read and change the model.",
+       .group = "Security",
+       .environment = false},
       {.name = "json", .help = "print the result as one JSON object"},
       {.name = "cpu",
        .argument = "LEVEL",

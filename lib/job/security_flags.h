@@ -1,4 +1,4 @@
-// The flags --token-file, --tls-cert, --tls-key and --tls-ca as options.  Used by ps-serve and ps-train.
+// The flags --token-file, --tls-cert, --tls-key, --tls-ca and --insecure as options.  Used by ps-serve and ps-train.
 #ifndef PS_JOB_SECURITY_FLAGS_H_
 #define PS_JOB_SECURITY_FLAGS_H_
 

@@ -113,14 +113,14 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
     network_ = make_network({.local = true});
     const Access needed = options.task == "train" ? Access::kTrain : Access::kRead;
     transport_ = std::make_unique<SecureTransport>(*network_, trainer_credentials(options.security, needed));
+    remote = remote_options(job, options, schema, servers, log);
   } else if (job.cluster.trainers > 1) {
     peers = peer_options(job, options, schema);
-    if (!peers->mpi) check_exposure(options.security, peers->peers[0].host, "--peers");
+    for (const Address& peer : peers->peers) check_exposure(options.security, peer.host, "--peers");
     // A trainer is told by the address from which it comes, which a Unix socket does not have.
     network_ = make_network();
     transport_ = std::make_unique<SecureTransport>(*network_, peer_credentials(options.security));
   }
-  if (has_servers(job)) remote = remote_options(job, options, schema, servers, log);
   const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient);
   const TrainerSetup setup = {.parameters = parameters,
                               .optimizers = optimizers,

@@ -8,18 +8,6 @@
 
 namespace ps {
 
-ParameterSpec synthetic_parameter(std::string name, ParameterKind kind, bool sparse, int64_t rows,
-                                  int64_t cols) {
-  ParameterSpec spec;
-  spec.name = std::move(name);
-  spec.kind = kind;
-  spec.sparse = sparse;
-  spec.rows = rows;
-  spec.cols = cols;
-  spec.initializer = {Distribution::kNormal, 0, 0.5, 7};
-  return spec;
-}
-
 std::vector<ParameterSpec> synthetic_parameters(bool small) {
   return {synthetic_parameter("table", ParameterKind::kRows, true, 0, 3),
           synthetic_parameter("embedding", ParameterKind::kRows, false, 400, small ? 4 : 130),

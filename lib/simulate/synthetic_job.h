@@ -18,6 +18,7 @@
 #include "net/loop.h"
 #include "optim/optimizer_plan.h"
 #include "optim/parameter.h"
+#include "optim/synthetic_parameter.h"
 #include "ps/server/trainer_roster.h"
 #include "ps/wire/consistency.h"
 #include "store/parameter_store.h"
@@ -25,10 +26,6 @@
 #include "store/trainer_group.h"
 
 namespace ps {
-
-// A parameter whose weights begin as noise.
-ParameterSpec synthetic_parameter(std::string name, ParameterKind kind, bool sparse, int64_t rows,
-                                  int64_t cols);
 
 // One parameter of each kind.  Unless they are to be small, the matrix and the embedding have several blocks,
 // and the embedding's gradients are sent from where they lie.

@@ -26,7 +26,7 @@ endif()
 # Has TARGET compile .cu sources for the emulator.
 function(ps_emulated_sources target)
   set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES
-                              LANGUAGE CXX COMPILE_OPTIONS "-x;c++" SKIP_UNITY_BUILD_INCLUSION ON)
+                              LANGUAGE CXX COMPILE_OPTIONS "-x;c++")
   target_sources(${target} PRIVATE ${ARGN})
 endfunction()
 

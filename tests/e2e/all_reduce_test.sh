@@ -75,15 +75,26 @@ for algorithm in auto direct chain; do
   train "$algorithm" --set "train.strategy.algorithm=$algorithm"
   for pass in 0 1; do cmp {served,"$algorithm"}/pass-0000$pass/model.safetensors; done
 done
+
+echo "with a token they have the same model, and one with another token is refused by all"
+(umask 077 && printf 'train %064d\n' 1 >tokens && printf 'train %064d\n' 2 >others)
+train guarded --token-file tokens
+cmp {served,guarded}/pass-00001/model.safetensors
+start stranger "0 1" --token-file tokens
+ps-train job.json --data train.txt --peers "$address" --trainers 3 --rank 2 --save-dir stranger --token-file others \
+  2>stranger.2.err && fail "a stranger trained"
+[[ $? == 7 ]] || fail "$(cat stranger.2.err)"
+kill -9 "${processes[@]}"
+end_all stranger 137
 [[ ! -s auto.1.json && ! -s auto.2.json ]] || fail "a trainer beside the first wrote to standard output"
 samples=$(grep -o '"samples":[0-9]*' auto.0.json | sort -u)
 [[ $samples == '"samples":2010' ]] || fail "the passes of all trainers had $samples"
 
 echo "when one is killed, the others name it; started again, they go on from the checkpoint, with the same bits"
 checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=7)
-# feed: sends the data to it, as far as it reads.
+# feed COMMAND...: sends what the command prints to trainer 1, as far as it reads.
 feed() {
-  cat train.txt >&9 &
+  "$@" >&9 &
   feeder=$!
 }
 # stop_feeding: nobody reads any more.
@@ -91,8 +102,8 @@ stop_feeding() {
   exec 9>&-
   kill $feeder 2>/dev/null || true
 }
-# hold_trainer_1 NAME [flags...]: three trainers, the second of which waits for the end of its data for ever, after a
-# checkpoint at step 21 or 28; $silent is its process, and $processes are the others.
+# hold_trainer_1 NAME [flags...]: three trainers, the second of which waits for data after its 25th batch, and so after
+# the checkpoint at step 21; $silent is its process, and $processes are the others.
 hold_trainer_1() {
   local name=$1 others
   shift
@@ -105,8 +116,8 @@ hold_trainer_1() {
     2>"$name.1.err" &
   silent=$!
   processes+=("$silent")
-  feed
-  until grep -qE 'step-0000000(21|28)' checkpoints/LATEST 2>/dev/null; do
+  feed head -n $((3 * 20 * 25)) train.txt
+  until grep -q step-000000021 checkpoints/LATEST 2>/dev/null; do
     kill -0 "${processes[@]}" || fail "a trainer has ended: $(cat "$name".*.err)"
     sleep 0.05
   done
@@ -143,9 +154,9 @@ for rank in 0 1 2; do expect_text other.$rank.err 'trainer 1 has another job tha
 
 echo "SIGTERM to one ends all after the same step, and --resume goes on from there"
 hold_trainer_1 ended
-kill $feeder 2>/dev/null || true
-feed # until it is told to end
+wait $feeder
 kill -TERM "${processes[0]}"
+feed tail -n +$((3 * 20 * 25 + 1)) train.txt
 status=0
 wait "${processes[0]}" || status=$?
 [[ $status == 143 ]] || fail "trainer 0 ended with $status"
@@ -158,6 +169,8 @@ cmp {served,continued}/pass-00001/model.safetensors
 echo "what cannot be is refused"
 expect_status 2 ps-train job.json --data train.txt --trainers 3 --rank 0
 expect_text err 'give --peers HOST:PORT'
+expect_status 2 ps-train job.json --data train.txt --trainers 2 --rank 0 --peers "$address,192.0.2.1"
+expect_text err "--peers '192.0.2.1' can be reached by others"
 expect_status 2 ps-train "$PS_SOURCE/share/jobs/quickstart.json" --data train.txt --set train.strategy.type=all_reduce \
   --peers "$address" --trainers 1 --servers 127.0.0.1:1
 expect_text err 'all_reduce has no servers'

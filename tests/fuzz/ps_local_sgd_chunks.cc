@@ -4,14 +4,14 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "config/json.h"
+#include "optim/synthetic_parameter.h"
 #include "ps/client/local_sgd_copies.h"
-#include "support/test_parameter.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<ps::ParameterSpec> specs = {
-      ps::test_parameter("table", ps::ParameterKind::kRows, true, 20, 3),
-      ps::test_parameter("embedding", ps::ParameterKind::kRows, false, 20, 1),
-      ps::test_parameter("matrix", ps::ParameterKind::kMatrix, false, 20, 2)};
+      ps::synthetic_parameter("table", ps::ParameterKind::kRows, true, 20, 3),
+      ps::synthetic_parameter("embedding", ps::ParameterKind::kRows, false, 20, 1),
+      ps::synthetic_parameter("matrix", ps::ParameterKind::kMatrix, false, 20, 2)};
   ps::Device device(1);
   const ps::Json momentum = {{"type", "momentum"}, {"learning_rate", 0.1}, {"l2", 0.01}};
   ps::LocalStore local(specs, ps::make_optimizer_plan(momentum, "sum"), UINT64_MAX, device);

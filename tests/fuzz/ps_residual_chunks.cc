@@ -2,13 +2,14 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "optim/synthetic_parameter.h"
 #include "ps/client/residual_chunks.h"
-#include "support/test_parameter.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const ps::ParameterSpec specs[] = {ps::test_parameter("table", ps::ParameterKind::kRows, true, 20, 3),
-                                     ps::test_parameter("embedding", ps::ParameterKind::kRows, false, 20, 1),
-                                     ps::test_parameter("matrix", ps::ParameterKind::kMatrix, false, 20, 2)};
+  const ps::ParameterSpec specs[] = {
+      ps::synthetic_parameter("table", ps::ParameterKind::kRows, true, 20, 3),
+      ps::synthetic_parameter("embedding", ps::ParameterKind::kRows, false, 20, 1),
+      ps::synthetic_parameter("matrix", ps::ParameterKind::kMatrix, false, 20, 2)};
   std::vector<float> whole(40);
   ps::ResidualRows keyed(3, 1000);
   try {

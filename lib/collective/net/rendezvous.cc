@@ -195,7 +195,7 @@ class Meeting {
                                                            .job = options_.job}));
   }
 
-  // Tries until somebody listens at the rendezvous.
+  // Tries until somebody listens at the rendezvous; not again where that is of no use, as without the right token.
   std::unique_ptr<Stream> connect_to_host() {
     Backoff backoff({.longest = std::chrono::seconds(1)}, Random(options_.nonce, options_.rank));
     std::optional<Error> last_error;
@@ -210,6 +210,9 @@ class Meeting {
                                         });
       wait([&] { return answered; });
       if (stream != nullptr) return stream;
+      if (last_error && last_error->code() != Code::kUnavailable) {
+        throw last_error->within(cat("rank 0 at ", quote(to_text(options_.rendezvous))));
+      }
       pause(backoff.next());
     }
     fail(Code::kUnavailable, "rank 0 at ", quote(to_text(options_.rendezvous)), " has not come within ",

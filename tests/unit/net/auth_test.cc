@@ -34,25 +34,13 @@ class AuthTest : public EveryNetwork {
     options.on_refused = [this](const std::string&, const Error& reason) { refused_ = reason.message(); };
     server_ = std::make_unique<AuthTransport>(
         world_->server(), std::vector{kReadToken, kTrainToken, kAdminToken}, std::nullopt, options);
-    listener_ = server_->listen(world_->any_port(), [this](std::unique_ptr<Stream> stream) {
-      far_ = std::make_unique<End>(std::move(stream));
-    });
+    listen(*server_);
   }
 
   // Connects with a token; the error, if that fails.
   std::optional<Error> connect(const Token& token) {
     AuthTransport client(world_->client(), {}, token);
-    std::optional<Error> failed;
-    bool done = false;
-    near_.reset();
-    far_.reset();
-    auto attempt = client.connect(listener_->address(), 5s,
-                                  [&](std::unique_ptr<Stream> stream, std::optional<Error> error) {
-                                    if (stream) near_ = std::make_unique<End>(std::move(stream));
-                                    failed = std::move(error);
-                                    done = true;
-                                  });
-    run_until([&] { return done; });
+    std::optional<Error> failed = connect_through(client);
     if (!failed) run_until([this] { return far_ != nullptr; });
     return failed;
   }
@@ -102,8 +90,6 @@ class AuthTest : public EveryNetwork {
   }
 
   std::unique_ptr<AuthTransport> server_;
-  std::unique_ptr<Listener> listener_;
-  std::unique_ptr<End> near_, far_;
   std::string refused_;
 };
 

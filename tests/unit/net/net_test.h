@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,31 +58,6 @@ class TcpWorld final : public World {
   const std::unique_ptr<Transport> network;
 };
 
-// Tests for which all must do the same: simulated, over TCP, and over Unix sockets beside TCP's ports.
-class EveryNetwork : public testing::TestWithParam<const char*> {
- protected:
-  EveryNetwork() {
-    if (std::string(GetParam()) == "simulated") {
-      world_ = std::make_unique<SimWorld>();
-    } else {
-      world_ = std::make_unique<TcpWorld>(std::string(GetParam()) == "local");
-    }
-  }
-  void run_until(const std::function<bool()>& done) {
-    ASSERT_TRUE(world_->run_until(done)) << "nothing in 30 s";
-  }
-  void run_for(Duration duration) {
-    Loop& loop = world_->client().loop();
-    loop.run_until([] { return false; }, add_time(loop.now(), duration));
-  }
-
-  std::unique_ptr<World> world_;
-};
-
-#define PS_ON_EVERY_NETWORK(Suite)                                                        \
-  INSTANTIATE_TEST_SUITE_P(Networks, Suite, testing::Values("simulated", "tcp", "local"), \
-                           [](const auto& each) { return std::string(each.param); })
-
 // A stream that reads all that comes and writes all that it is given.
 struct End final : Stream::Events {
   explicit End(std::unique_ptr<Stream> open_stream) : stream(std::move(open_stream)) {
@@ -124,6 +100,67 @@ struct End final : Stream::Events {
   bool ended = false, reads = true;
   int error = 0;
 };
+
+// Tests for which all must do the same: simulated, over TCP, and over Unix sockets beside TCP's ports.
+class EveryNetwork : public testing::TestWithParam<const char*> {
+ protected:
+  EveryNetwork() {
+    if (std::string(GetParam()) == "simulated") {
+      world_ = std::make_unique<SimWorld>();
+    } else {
+      world_ = std::make_unique<TcpWorld>(std::string(GetParam()) == "local");
+    }
+  }
+  // A test's own transports, which are gone next, outlive what is on them.
+  void TearDown() override {
+    near_.reset();
+    far_.reset();
+    listener_.reset();
+  }
+  void run_until(const std::function<bool()>& done) {
+    ASSERT_TRUE(world_->run_until(done)) << "nothing in 30 s";
+  }
+  void run_for(Duration duration) {
+    Loop& loop = world_->client().loop();
+    loop.run_until([] { return false; }, add_time(loop.now(), duration));
+  }
+
+  // far_ <- who comes to it.
+  void listen(Transport& server) {
+    listener_ = server.listen(world_->any_port(), [this](std::unique_ptr<Stream> stream) {
+      far_ = std::make_unique<End>(std::move(stream));
+    });
+  }
+
+  // near_ <- a connection to the listener through `client`.  Returns the error, if there is one.
+  std::optional<Error> connect_through(Transport& client) {
+    std::optional<Error> failed;
+    bool done = false;
+    near_.reset();
+    far_.reset();
+    auto attempt = client.connect(listener_->address(), 5s,
+                                  [&](std::unique_ptr<Stream> stream, std::optional<Error> error) {
+                                    if (stream) near_ = std::make_unique<End>(std::move(stream));
+                                    failed = std::move(error);
+                                    done = true;
+                                  });
+    run_until([&] { return done; });
+    return failed;
+  }
+
+  // Every connection from near_ to far_ passes these.
+  void expect_bytes_in_both_directions();
+  void expect_to_end_after_its_bytes();
+  void expect_to_block_until_the_peer_reads();
+
+  std::unique_ptr<World> world_;
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<End> near_, far_;
+};
+
+#define PS_ON_EVERY_NETWORK(Suite)                                                        \
+  INSTANTIATE_TEST_SUITE_P(Networks, Suite, testing::Values("simulated", "tcp", "local"), \
+                           [](const auto& each) { return std::string(each.param); })
 
 // Types of requests of the test service.
 inline constexpr uint16_t kEcho = 16;    // the answer is the request
@@ -221,6 +258,40 @@ inline std::string pattern(size_t size) {
   std::string text(size, '\0');
   for (size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 131 + i / 251);
   return text;
+}
+
+inline void EveryNetwork::expect_bytes_in_both_directions() {
+  const std::string there = pattern(3000000), back = pattern(2000003);
+  near_->send(there);
+  far_->send(back);
+  run_until([&] { return far_->in.size() == there.size() && near_->in.size() == back.size(); });
+  EXPECT_TRUE(far_->in == there);
+  EXPECT_TRUE(near_->in == back);
+}
+
+// Reading goes on after the own direction has ended.
+inline void EveryNetwork::expect_to_end_after_its_bytes() {
+  const std::string last = pattern(1000000);
+  near_->send(last);
+  run_until([this] { return near_->sent == near_->out.size(); });
+  near_->stream->shutdown_write();
+  run_until([this] { return far_->ended; });
+  EXPECT_TRUE(far_->in == last);
+  far_->send("understood");
+  run_until([this] { return near_->in == "understood"; });
+}
+
+inline void EveryNetwork::expect_to_block_until_the_peer_reads() {
+  far_->reads = false;
+  const std::string much = pattern(20000000);
+  run_for(20ms);
+  near_->send(much);
+  run_for(20ms);
+  EXPECT_LT(near_->sent, much.size());
+  far_->reads = true;
+  far_->stream->wait_readable();
+  run_until([&] { return far_->in.size() == much.size(); });
+  EXPECT_TRUE(far_->in == much);
 }
 
 }  // namespace ps

@@ -47,25 +47,7 @@ class TlsTest : public EveryNetwork {
     listener_.reset();
     server_ = std::make_unique<TlsTransport>(world_->server(), TlsContexts{server_context(files), nullptr},
                                              options());
-    listener_ = server_->listen(world_->any_port(), [this](std::unique_ptr<Stream> stream) {
-      far_ = std::make_unique<End>(std::move(stream));
-    });
-  }
-
-  // Connects through `client`; the error, if that fails.
-  std::optional<Error> connect_through(Transport& client) {
-    std::optional<Error> failed;
-    bool done = false;
-    near_.reset();
-    far_.reset();
-    auto attempt = client.connect(listener_->address(), 5s,
-                                  [&](std::unique_ptr<Stream> stream, std::optional<Error> error) {
-                                    if (stream) near_ = std::make_unique<End>(std::move(stream));
-                                    failed = std::move(error);
-                                    done = true;
-                                  });
-    run_until([&] { return done; });
-    return failed;
+    listen(*server_);
   }
 
   std::optional<Error> connect(const TlsFiles& client) {
@@ -80,19 +62,12 @@ class TlsTest : public EveryNetwork {
   TestAuthority authority_, other_authority_;
   const TlsFiles files_;
   std::unique_ptr<TlsTransport> server_, client_;
-  std::unique_ptr<Listener> listener_;
-  std::unique_ptr<End> near_, far_;
   std::string refused_;
 };
 
 TEST_P(TlsTest, BytesArriveInOrderInBothDirections) {
   connect_both();
-  const std::string there = pattern(3000000), back = pattern(2000003);
-  near_->send(there);
-  far_->send(back);
-  run_until([&] { return far_->in.size() == there.size() && near_->in.size() == back.size(); });
-  EXPECT_TRUE(far_->in == there);
-  EXPECT_TRUE(near_->in == back);
+  expect_bytes_in_both_directions();
 }
 
 TEST_P(TlsTest, PiecesOfAnySizeArriveWhole) {
@@ -112,13 +87,7 @@ TEST_P(TlsTest, PiecesOfAnySizeArriveWhole) {
 
 TEST_P(TlsTest, AShutDownStreamEndsAfterItsBytesAndGoesOnReading) {
   connect_both();
-  near_->send(pattern(1000000));
-  run_until([this] { return near_->sent == near_->out.size(); });
-  near_->stream->shutdown_write();
-  run_until([this] { return far_->ended; });
-  EXPECT_EQ(far_->in.size(), 1000000u);
-  far_->send("understood");
-  run_until([this] { return near_->in == "understood"; });
+  expect_to_end_after_its_bytes();
 }
 
 TEST_P(TlsTest, ADestroyedStreamEndsThePeers) {
@@ -130,16 +99,7 @@ TEST_P(TlsTest, ADestroyedStreamEndsThePeers) {
 
 TEST_P(TlsTest, AFullStreamBlocksAndBecomesWritableWhenThePeerReads) {
   connect_both();
-  far_->reads = false;
-  const std::string much = pattern(20000000);
-  run_for(20ms);
-  near_->send(much);
-  run_for(20ms);
-  EXPECT_LT(near_->sent, much.size());
-  far_->reads = true;
-  far_->stream->wait_readable();
-  run_until([&] { return far_->in.size() == much.size(); });
-  EXPECT_TRUE(far_->in == much);
+  expect_to_block_until_the_peer_reads();
 }
 
 TEST_P(TlsTest, AReadThatTakesLessThanThereIsTellsOfTheRest) {

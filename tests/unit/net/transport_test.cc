@@ -17,14 +17,9 @@ class TransportTest : public EveryNetwork {
   void connect() { connect(world_->client(), world_->server()); }
 
   void connect(Transport& client, Transport& server) {
-    listener_ = server.listen(world_->any_port(), [this](std::unique_ptr<Stream> stream) {
-      far_ = std::make_unique<End>(std::move(stream));
-    });
-    auto attempt =
-        client.connect(listener_->address(), 5s, [this](std::unique_ptr<Stream> stream, auto error) {
-          ASSERT_FALSE(error) << error->what();
-          near_ = std::make_unique<End>(std::move(stream));
-        });
+    listen(server);
+    const std::optional<Error> error = connect_through(client);
+    ASSERT_FALSE(error) << error->what();
     run_until([this] { return near_ && far_; });
   }
 
@@ -39,29 +34,16 @@ class TransportTest : public EveryNetwork {
     run_until([&found] { return found.has_value(); });
     return *found;
   }
-
-  std::unique_ptr<Listener> listener_;
-  std::unique_ptr<End> near_, far_;
 };
 
 TEST_P(TransportTest, BytesArriveInOrderInBothDirections) {
   connect();
-  std::string there = pattern(3000000), back = pattern(2000003);
-  near_->send(there);
-  far_->send(back);
-  run_until([&] { return far_->in.size() == there.size() && near_->in.size() == back.size(); });
-  EXPECT_TRUE(far_->in == there);
-  EXPECT_TRUE(near_->in == back);
+  expect_bytes_in_both_directions();
 }
 
 TEST_P(TransportTest, AShutDownStreamEndsAfterItsBytesAndGoesOnReading) {
   connect();
-  near_->send("last words");
-  near_->stream->shutdown_write();
-  run_until([this] { return far_->ended; });
-  EXPECT_EQ(far_->in, "last words");
-  far_->send("understood");
-  run_until([this] { return near_->in == "understood"; });
+  expect_to_end_after_its_bytes();
 }
 
 TEST_P(TransportTest, ADestroyedStreamEndsThePeers) {
@@ -72,16 +54,7 @@ TEST_P(TransportTest, ADestroyedStreamEndsThePeers) {
 
 TEST_P(TransportTest, AFullStreamBlocksAndBecomesWritableWhenThePeerReads) {
   connect();
-  far_->reads = false;
-  std::string much = pattern(20000000);
-  run_for(20ms);
-  near_->send(much);
-  run_for(20ms);
-  EXPECT_LT(near_->sent, much.size());
-  far_->reads = true;
-  far_->stream->wait_readable();
-  run_until([&] { return far_->in.size() == much.size(); });
-  EXPECT_TRUE(far_->in == much);
+  expect_to_block_until_the_peer_reads();
 }
 
 TEST_P(TransportTest, NobodyThereIsUnavailableAndSaysWho) {

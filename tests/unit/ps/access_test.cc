@@ -6,10 +6,10 @@
 #include "net/channel.h"
 #include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
+#include "optim/synthetic_parameter.h"
 #include "ps/server/shard_messages.h"
 #include "ps/server/shard_server.h"
 #include "support/scratch_folder.h"
-#include "support/test_parameter.h"
 
 namespace ps {
 namespace {
@@ -26,7 +26,7 @@ class GuardedShard {
   GuardedShard() : guarded_(network_.host("server"), {kReads, kTrains, kAdministers}, std::nullopt) {
     job_.fingerprint = Json::object();
     job_.parameters = [](const DataSchema&) {
-      return std::vector{test_parameter("table", ParameterKind::kRows, true, 0, 1)};
+      return std::vector{synthetic_parameter("table", ParameterKind::kRows, true, 0, 1)};
     };
     job_.optimizers = make_optimizer_plan({{"type", "sgd"}}, "mean");
     job_.checkpoints.directory = folder_.path("checkpoints");

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "config/json.h"
-#include "support/test_parameter.h"
+#include "optim/synthetic_parameter.h"
 
 namespace ps {
 namespace {
@@ -17,11 +17,11 @@ namespace {
 constexpr int64_t kPeriod = 3;
 
 std::vector<ParameterSpec> specs() {
-  return {test_parameter("table", ParameterKind::kRows, true, 0, 3),
-          test_parameter("bounded", ParameterKind::kRows, true, 500, 1),
-          test_parameter("embedding", ParameterKind::kRows, false, 30, 2),
-          test_parameter("matrix", ParameterKind::kMatrix, false, 10, 5),
-          test_parameter("running", ParameterKind::kStatistic, false, 1, 4)};
+  return {synthetic_parameter("table", ParameterKind::kRows, true, 0, 3),
+          synthetic_parameter("bounded", ParameterKind::kRows, true, 500, 1),
+          synthetic_parameter("embedding", ParameterKind::kRows, false, 30, 2),
+          synthetic_parameter("matrix", ParameterKind::kMatrix, false, 10, 5),
+          synthetic_parameter("running", ParameterKind::kStatistic, false, 1, 4)};
 }
 
 OptimizerPlan plan(const char* type = "momentum") {

@@ -7,8 +7,8 @@
 #include "config/json.h"
 #include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
+#include "optim/synthetic_parameter.h"
 #include "support/scratch_folder.h"
-#include "support/test_parameter.h"
 
 namespace ps {
 namespace {
@@ -42,7 +42,7 @@ class ShardCheckpointTest : public testing::Test {
   Ends events_;
   SimNetwork network_{1};
   SimHost host_{network_, "server"};
-  ShardTables tables_{{test_parameter("w", ParameterKind::kMatrix, false, 10, 4)},
+  ShardTables tables_{{synthetic_parameter("w", ParameterKind::kMatrix, false, 10, 4)},
                       make_optimizer_plan(Json{{"type", "sgd"}, {"learning_rate", 1}}, "sum"),
                       {}};
 };

@@ -10,8 +10,8 @@
 #include "config/json.h"
 #include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
+#include "optim/synthetic_parameter.h"
 #include "support/scratch_folder.h"
-#include "support/test_parameter.h"
 
 namespace ps {
 namespace {
@@ -49,7 +49,7 @@ class ShardHostTest : public testing::Test {
     job_.fingerprint = Json::object();
     job_.parameters = [](const DataSchema& schema) {
       const int64_t cols = static_cast<int64_t>(schema.slots.size());
-      return std::vector{test_parameter("table", ParameterKind::kRows, true, 0, cols)};
+      return std::vector{synthetic_parameter("table", ParameterKind::kRows, true, 0, cols)};
     };
     job_.optimizers = make_optimizer_plan({{"type", "sgd"}}, "mean");
     job_.checkpoints.directory = folder_.path("checkpoints");

@@ -9,7 +9,7 @@
 
 #include "config/json.h"
 #include "config/spec.h"
-#include "support/test_parameter.h"
+#include "optim/synthetic_parameter.h"
 
 namespace ps {
 namespace {
@@ -19,7 +19,7 @@ class ShardTablesTest : public testing::TestWithParam<bool> {
   using Keys = std::vector<uint64_t>;
 
   static std::vector<ParameterSpec> specs() {
-    return {test_parameter("rows", ParameterKind::kRows, /*sparse=*/GetParam(), 100, 2)};
+    return {synthetic_parameter("rows", ParameterKind::kRows, /*sparse=*/GetParam(), 100, 2)};
   }
 
   static OptimizerPlan plan() {
@@ -87,7 +87,7 @@ TEST_P(ShardTablesTest, PushByRowPointersIsThePushByKeys) {
 }
 
 TEST(ShardTablesByNumber, KeepNoRowPointers) {
-  ShardTables tables({test_parameter("rows", ParameterKind::kRows, false, 100, 2)},
+  ShardTables tables({synthetic_parameter("rows", ParameterKind::kRows, false, 100, 2)},
                      make_optimizer_plan({{"type", "sgd"}, {"learning_rate", 1}}, "sum"), {});
   RowSlice slice;
   slice.by_keys = false;
@@ -98,7 +98,7 @@ TEST(ShardTablesByNumber, KeepNoRowPointers) {
 }
 
 TEST(ShardTablesWithAPolicy, KeepNoRowPointers) {
-  ParameterSpec spec = test_parameter("rows", ParameterKind::kRows, true, 0, 2);
+  ParameterSpec spec = synthetic_parameter("rows", ParameterKind::kRows, true, 0, 2);
   spec.row_policy = RowPolicy::spec().parse(parse_json("{}", "rows"), "rows");
   ShardTables tables({spec}, make_optimizer_plan({{"type", "sgd"}, {"learning_rate", 1}}, "sum"), {});
   RowSlice slice;

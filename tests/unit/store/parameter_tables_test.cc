@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "config/json.h"
+#include "optim/synthetic_parameter.h"
 #include "store/dense_bytes.h"
-#include "support/test_parameter.h"
 
 namespace ps {
 namespace {
@@ -22,9 +22,9 @@ OptimizerPlan momentum() {
 
 // A matrix, rows of a dense and of a sparse table.
 std::vector<ParameterSpec> specs() {
-  return {test_parameter("w", ParameterKind::kMatrix, false, 10, 4),
-          test_parameter("dense", ParameterKind::kRows, false, 20'000, 2),
-          test_parameter("sparse", ParameterKind::kRows, true, 20'000, 2)};
+  return {synthetic_parameter("w", ParameterKind::kMatrix, false, 10, 4),
+          synthetic_parameter("dense", ParameterKind::kRows, false, 20'000, 2),
+          synthetic_parameter("sparse", ParameterKind::kRows, true, 20'000, 2)};
 }
 
 // Counts what a snapshot gives.
