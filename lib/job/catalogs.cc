@@ -14,6 +14,7 @@
 #include "optim/optimizer.h"
 #include "optim/options.h"
 #include "optim/schedule.h"
+#include "strategy/exchange_codec.h"
 #include "strategy/strategy.h"
 
 namespace ps {
@@ -87,9 +88,13 @@ std::string facts(const FieldSpec& field) {
   return out;
 }
 
-std::string type_name(const FieldSpec& field) {
-  const Json type = field.type();
-  return type.contains("type") ? type["type"].get<std::string>() : "value";
+// "string", or "string or object" when there is a choice.
+std::string type_name(const Json& schema) {
+  if (schema.contains("type")) return schema["type"].get<std::string>();
+  if (!schema.contains("anyOf")) return "value";
+  std::vector<std::string> names;
+  for (const Json& one : schema["anyOf"]) names.push_back(type_name(one));
+  return join(names, " or ");
 }
 
 // The keys of one object as a list; `seen` are those told before.
@@ -98,7 +103,7 @@ std::string key_list(const AnySpec& spec, const std::vector<std::string>& seen) 
   for (const auto& field : spec.fields()) {
     if (std::find(seen.begin(), seen.end(), field->name) != seen.end()) continue;
     items += cat(".It Cm ", field->name, "\n",
-                 paragraph(cat(field->help, " (", type_name(*field), facts(*field), ")")));
+                 paragraph(cat(field->help, " (", type_name(field->type()), facts(*field), ")")));
   }
   if (items.empty()) return "";
   return cat(".Bl -tag -width Ds -compact\n", items, ".El\n");
@@ -206,7 +211,8 @@ std::string job_keys_manual() {
     if (list.kind != "formats" && !list.where.empty()) out += catalog_section(list);
   }
   return out + section("average", "optimizer.average", AverageOptions::spec()) +
-         section("warmup", "warmup, in optimizer.schedule", warmup_spec());
+         section("warmup", "warmup, in optimizer.schedule", warmup_spec()) +
+         section("codec", "train.strategy.codec", ExchangeCodec::spec().keys());
 }
 
 std::vector<std::string> settable_keys() {

@@ -1,5 +1,10 @@
 #include "job/former_keys.h"
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "base/error.h"
 #include "config/json.h"
 
@@ -8,27 +13,57 @@ namespace ps {
 namespace {
 
 struct FormerKey {
-  const char *section, *key;
-  const char* now;  // in train.strategy; empty: the strategy as a whole
-  const char* example;
+  const char *at, *now;  // JSON pointers
+  const char* example;   // of train.strategy
 };
+
+constexpr const char* kStrategy = "/train/strategy";
+constexpr const char* kMaxLag = "/train/strategy/max_lag";
+constexpr const char* kPush = "/train/strategy/codec/push";
+constexpr const char* kPull = "/train/strategy/codec/pull";
+constexpr const char* kResidualMemory = "/train/strategy/codec/residual_memory";
+
+constexpr const char* kPushExample = R"({"type": "parameter_server", "codec": {"push": "int8"}})";
+constexpr const char* kPullExample = R"({"type": "parameter_server", "codec": {"pull": "f16"}})";
+constexpr const char* kMemoryExample =
+    R"({"type": "parameter_server", "codec": {"push": "int8", "residual_memory": "64M"}})";
+
+constexpr FormerKey kMode = {
+    "/train/mode", kStrategy,
+    R"({"type": "parameter_server", "consistency": "async"} or {"type": "local_sgd", "period": 5})"};
 
 constexpr FormerKey kFormerKeys[] = {
-    {"train", "mode", "",
-     R"({"type": "parameter_server", "consistency": "async"} or {"type": "local_sgd", "period": 5})"},
-    {"train", "max_lag", "max_lag", R"({"type": "parameter_server", "consistency": "async", "max_lag": 8})"},
-    {"cluster", "pull_type", "pull_type", R"({"type": "parameter_server", "pull_type": "f16"})"},
-    {"cluster", "push_type", "push_type", R"({"type": "parameter_server", "push_type": "int8"})"},
-    {"cluster", "push_error_memory", "residual_memory",
-     R"({"type": "parameter_server", "push_type": "int8", "residual_memory": "64M"})"},
+    kMode,
+    {"/train/max_lag", kMaxLag, R"({"type": "parameter_server", "consistency": "async", "max_lag": 8})"},
+    {"/cluster/push_type", kPush, kPushExample},
+    {"/cluster/pull_type", kPull, kPullExample},
+    {"/cluster/push_error_memory", kResidualMemory, kMemoryExample},
+    {"/train/strategy/push_type", kPush, kPushExample},
+    {"/train/strategy/pull_type", kPull, kPullExample},
+    {"/train/strategy/residual_memory", kResidualMemory, kMemoryExample},
 };
 
-// The value of a former key; null when the job does not have it.
-const Json* find(const Json& document, const FormerKey& former) {
-  const auto section = document.find(former.section);
-  if (section == document.end() || !section->is_object()) return nullptr;
-  const auto value = section->find(former.key);
-  return value == section->end() ? nullptr : &*value;
+Json::json_pointer pointer(const char* text) {
+  return Json::json_pointer(text);
+}
+
+bool contains(const Json& document, const char* at) {
+  return document.contains(pointer(at));
+}
+
+// "train.mode" for "/train/mode"
+std::string dotted(const char* at) {
+  std::string out = at + 1;
+  std::ranges::replace(out, '/', '.');
+  return out;
+}
+
+// Takes a value out of the document, which has it.
+Json extract(Json& document, const char* at) {
+  const Json::json_pointer where = pointer(at);
+  Json value = std::move(document[where]);
+  document[where.parent_pointer()].erase(where.back());
+  return value;
 }
 
 // The strategy that a train.mode was; null when it was none.
@@ -49,28 +84,30 @@ Json strategy_of(const Json& mode) {
 
 void refuse_former_keys(const Json& document) {
   for (const FormerKey& former : kFormerKeys) {
-    if (find(document, former) == nullptr) continue;
-    const std::string now = cat("train.strategy", *former.now == '\0' ? "" : ".", former.now);
-    fail(Code::kUsage, former.section, ".", former.key, ": is now ", now, R"(, as in "train": {"strategy": )",
-         former.example, "}");
+    if (!contains(document, former.at)) continue;
+    fail(Code::kUsage, dotted(former.at), ": is now ", dotted(former.now),
+         R"(, as in "train": {"strategy": )", former.example, "}");
   }
 }
 
-// An asynchronous job alone had a use for max_lag, which others had too, in checkpoints.
+// The mode becomes the strategy first, into which the other keys then move.  Only an asynchronous job keeps
+// max_lag: others had it too, in checkpoints, and had no use for it.
 Json rename_former_keys(Json document) {
-  const Json* mode = find(document, kFormerKeys[0]);
-  if (mode == nullptr) return document;
-  Json strategy = strategy_of(*mode);
-  if (strategy.is_null()) return document;
-  const bool async = *mode == "async";
-  for (const FormerKey& former : kFormerKeys) {
-    const Json* value = find(document, former);
-    if (value == nullptr) continue;
-    const std::string_view now = former.now;
-    if (!now.empty() && (now != "max_lag" || async)) strategy[former.now] = *value;
-    document[former.section].erase(former.key);
+  if (contains(document, kMode.at)) {
+    Json strategy = strategy_of(document[pointer(kMode.at)]);
+    if (strategy.is_null()) return document;
+    extract(document, kMode.at);
+    document["train"]["strategy"] = std::move(strategy);
   }
-  document["train"]["strategy"] = std::move(strategy);
+  if (!contains(document, kStrategy) || !document[pointer(kStrategy)].is_object()) return document;
+  const Json strategy = document[pointer(kStrategy)];
+  if (strategy.contains("codec") && !strategy["codec"].is_object()) return document;
+  const bool async = strategy.contains("consistency") && strategy["consistency"] == "async";
+  for (const FormerKey& former : kFormerKeys) {
+    if (!contains(document, former.at)) continue;
+    Json value = extract(document, former.at);
+    if (async || std::string_view(former.now) != kMaxLag) document[pointer(former.now)] = std::move(value);
+  }
   return document;
 }
 

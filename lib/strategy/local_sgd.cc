@@ -4,7 +4,7 @@
 #include "ps/client/local_sgd_plan.h"
 #include "ps/client/local_sgd_store.h"
 #include "strategy/entries.h"
-#include "strategy/exchange_options.h"
+#include "strategy/exchange_codec.h"
 #include "strategy/in_process.h"
 #include "strategy/on_servers.h"
 
@@ -14,9 +14,10 @@ namespace {
 
 constexpr Consistency kConsistency = {.async = true};  // differences are never too old
 
-struct LocalSgdKeys : ExchangeOptions {
+struct LocalSgdKeys {
   int64_t period = 1;
   std::string differences = "mean";
+  ExchangeCodec codec;
 
   LocalSgdOptions options() const { return {period, differences == "mean"}; }
   static const ObjectSpec<LocalSgdKeys>& spec();
@@ -34,7 +35,7 @@ const ObjectSpec<LocalSgdKeys>& LocalSgdKeys::spec() {
             "what servers add of a trainer's changes: its share of the mean over all trainers, or all, for "
             "their sum")
         .one_of({"mean", "sum"});
-    s.include(ExchangeOptions::spec());
+    s.field("codec", &LocalSgdKeys::codec, ExchangeCodec::kHelp);
     return s;
   }();
   return spec;
@@ -46,7 +47,7 @@ class LocalSgd final : public Strategy {
   LocalSgd(const LocalSgdKeys& keys, const TrainerSetup& setup)
       : here_(setup),
         copies_(setup.parameters, keys.period, *here_.local()),
-        servers_(setup, kConsistency, keys.row_types(), &copies_),
+        servers_(setup, kConsistency, keys.codec.row_types(), &copies_),
         store_(keys.options(), copies_, servers_.remote()) {}
   ParameterStore& store() override { return store_; }
   TrainerGroup& group() override { return servers_.group(); }
@@ -77,7 +78,7 @@ ServerPlan serve(const Json& object, const OptimizerPlan&) {
 std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<LocalSgdKeys>(object);
   if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);
-  if (!setup.trains) return std::make_unique<OnServers>(setup, kConsistency, keys.row_types());
+  if (!setup.trains) return std::make_unique<OnServers>(setup, kConsistency, keys.codec.row_types());
   return std::make_unique<LocalSgd>(keys, setup);
 }
 

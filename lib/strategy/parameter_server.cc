@@ -2,7 +2,7 @@
 // to which the servers apply the job's optimizer.
 #include "config/spec.h"
 #include "strategy/entries.h"
-#include "strategy/exchange_options.h"
+#include "strategy/exchange_codec.h"
 #include "strategy/in_process.h"
 #include "strategy/on_servers.h"
 
@@ -10,9 +10,10 @@ namespace ps {
 
 namespace {
 
-struct ParameterServerOptions : ExchangeOptions {
+struct ParameterServerOptions {
   std::string consistency = "sync";
   int64_t staleness = 0, max_lag = 0;  // steps
+  ExchangeCodec codec;
 
   Consistency steps() const { return {consistency == "async", staleness, max_lag}; }
   void check(std::string_view path) const;
@@ -52,7 +53,7 @@ const ObjectSpec<ParameterServerOptions>& ParameterServerOptions::spec() {
             "with consistency async: gradients for weights older than so many steps are dropped and counted, "
             "0: none is")
         .at_least(0);
-    s.include(ExchangeOptions::spec());
+    s.field("codec", &ParameterServerOptions::codec, ExchangeCodec::kHelp);
     s.check([](const ParameterServerOptions& options, std::string_view path) { options.check(path); });
     return s;
   }();
@@ -70,7 +71,7 @@ ServerPlan serve(const Json& object, const OptimizerPlan& optimizers) {
 std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
   const auto options = parse_strategy<ParameterServerOptions>(object);
   if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);
-  return std::make_unique<OnServers>(setup, options.steps(), options.row_types());
+  return std::make_unique<OnServers>(setup, options.steps(), options.codec.row_types());
 }
 
 }  // namespace

@@ -114,11 +114,11 @@ assert abs(one["evaluators"]["auc"] - many["evaluators"]["auc"]) < 1e-4, (one, m
 PY
 
 echo "rows of 16 bits and of bytes give one model on any servers, and are part of what must agree"
-types=(--set train.strategy.pull_type=f16 --set train.strategy.push_type=int8)
+types=(--set train.strategy.codec.pull=f16 --set train.strategy.codec.push=int8)
 serve_two "${types[@]}"
 train_three coarse "${types[@]}"
 expect_status 2 ps-train "$job" --data train.txt --servers "$addresses"
-expect_text err 'train.strategy.pull_type is "f32", not "f16"'
+expect_text err 'train.strategy.codec.pull is "f32", not "f16"'
 end_servers
 serve only "${types[@]}"
 addresses=$address

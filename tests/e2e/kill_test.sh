@@ -13,7 +13,7 @@ kills_wanted=${1:-25}
 passes=3 kills_a_job=9
 seed=${PS_TEST_SEED:-$RANDOM}
 RANDOM=$seed
-types=(--set train.strategy.push_type=f16) # what rounding takes from gradients comes back too
+types=(--set train.strategy.codec.push=f16) # what rounding takes from gradients comes back too
 supervisors=() first_ports=()
 trap 'end_all; rm -rf "$scratch"' EXIT
 

@@ -305,7 +305,7 @@ until_true interrupt_trainer
 echo "rows that come and go, gradients that are rounded, and checkpoints of what has changed, on other servers"
 job=$PS_SOURCE/share/jobs/ctr_rows.json
 job_flags=(--set model.layers.0.weight.rows.shrink_steps=7 --set checkpoint.full_every=3 --set checkpoint.keep=100
-  --set train.strategy.push_type=int8 --set train.strategy.residual_memory=100K)
+  --set train.strategy.codec.push=int8 --set train.strategy.codec.residual_memory=100K)
 checkpoints=()
 for s in 0 1; do serve $s 2; done
 for rank in 0 1 2; do train $rank rows 2 3; done

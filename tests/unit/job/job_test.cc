@@ -103,10 +103,14 @@ TEST_F(JobTest, FormerKeysNameTheNewOnes) {
   const std::pair<const char*, const char*> kKeys[] = {
       {"train.mode", "train.mode: is now train.strategy, as in"},
       {"train.max_lag", "train.max_lag: is now train.strategy.max_lag, as in"},
-      {"cluster.pull_type", "cluster.pull_type: is now train.strategy.pull_type, as in"},
-      {"cluster.push_type", "cluster.push_type: is now train.strategy.push_type, as in"},
+      {"cluster.pull_type", "cluster.pull_type: is now train.strategy.codec.pull, as in"},
+      {"cluster.push_type", "cluster.push_type: is now train.strategy.codec.push, as in"},
       {"cluster.push_error_memory",
-       "cluster.push_error_memory: is now train.strategy.residual_memory, as in"}};
+       "cluster.push_error_memory: is now train.strategy.codec.residual_memory, as in"},
+      {"train.strategy.pull_type", "train.strategy.pull_type: is now train.strategy.codec.pull, as in"},
+      {"train.strategy.push_type", "train.strategy.push_type: is now train.strategy.codec.push, as in"},
+      {"train.strategy.residual_memory",
+       "train.strategy.residual_memory: is now train.strategy.codec.residual_memory, as in"}};
   for (const auto& [key, message] : kKeys) {
     EXPECT_THAT(refusal(kJob, {{.key = key, .values = {"1"}, .is_set = true, .typed = "--set"}}),
                 HasSubstr(message));
@@ -116,7 +120,8 @@ TEST_F(JobTest, FormerKeysNameTheNewOnes) {
 // The example in such a message is a job that loads.
 TEST_F(JobTest, FormerKeysShowAnExampleThatLoads) {
   for (const char* key :
-       {"train.max_lag", "cluster.pull_type", "cluster.push_type", "cluster.push_error_memory"}) {
+       {"train.max_lag", "cluster.pull_type", "cluster.push_type", "cluster.push_error_memory",
+        "train.strategy.pull_type", "train.strategy.push_type", "train.strategy.residual_memory"}) {
     const std::string message =
         refusal(kJob, {{.key = key, .values = {"1"}, .is_set = true, .typed = "--set"}});
     const size_t begin = message.find(R"({"type")");
@@ -137,9 +142,7 @@ TEST(FormerKeys, OfACheckpointAreRenamed) {
     EXPECT_FALSE(now["train"].contains("mode") || now["train"].contains("max_lag"));
     const Json strategy = now["train"]["strategy"];
     find_strategy(strategy).check(strategy, {{"type", "sgd"}});
-    EXPECT_EQ(strategy["residual_memory"], "1M");
-    EXPECT_EQ(strategy["pull_type"], "f16");
-    EXPECT_EQ(strategy["push_type"], "int8");
+    EXPECT_EQ(strategy["codec"], Json::parse(R"({"push": "int8", "pull": "f16", "residual_memory": "1M"})"));
     return strategy;
   };
   EXPECT_EQ(renamed(R"("sync")")["consistency"], "sync");
@@ -151,6 +154,19 @@ TEST(FormerKeys, OfACheckpointAreRenamed) {
   const Json today = {{"train", {{"strategy", {{"type", "local_sgd"}, {"period", 2}}}}}};
   EXPECT_EQ(rename_former_keys(today), today);
   const Json wrong = {{"train", {{"mode", "fast"}}}};
+  EXPECT_EQ(rename_former_keys(wrong), wrong) << "the parser refuses it";
+}
+
+TEST(FormerKeys, OfAStrategyAreRenamed) {
+  const Json job =
+      Json::parse(R"({"train": {"strategy": {"type": "local_sgd", "period": 2, "pull_type": "bf16",
+      "push_type": "f16", "residual_memory": "2M"}}})");
+  const Json now = Json::parse(R"({"train": {"strategy": {"type": "local_sgd", "period": 2,
+      "codec": {"push": "f16", "pull": "bf16", "residual_memory": "2M"}}}})");
+  EXPECT_EQ(rename_former_keys(job), now);
+  const Json both = Json::parse(R"({"train": {"strategy": {"codec": "f16", "push_type": "f16"}}})");
+  EXPECT_EQ(rename_former_keys(both), both) << "the parser refuses it";
+  const Json wrong = Json::parse(R"({"train": {"strategy": "f16"}})");
   EXPECT_EQ(rename_former_keys(wrong), wrong) << "the parser refuses it";
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "optim/optimizer_plan.h"
+#include "strategy/exchange_codec.h"
 
 namespace ps {
 namespace {
@@ -73,11 +74,43 @@ TEST(Strategies, RowsTravelAsTheirTypesSay) {
       if (entry->name != "local_sgd") text.replace(text.find(R"("period": 1, )"), 13, "");
       return refusal(text.c_str());
     };
-    EXPECT_EQ(with(R"("pull_type": "f16", "push_type": "int8", "residual_memory": "1K")"), "accepted");
-    EXPECT_THAT(with(R"("pull_type": "f64")"), HasSubstr("train.strategy.pull_type")) << entry->name;
-    EXPECT_THAT(with(R"("residual_memory": "much")"),
-                HasSubstr("train.strategy.residual_memory: 'much' is not a number of bytes"));
+    EXPECT_EQ(with(R"("codec": "bf16")"), "accepted");
+    EXPECT_EQ(with(R"("codec": {"pull": "f16", "push": "int8", "residual_memory": "1K"})"), "accepted");
+    EXPECT_THAT(with(R"("codec": "f64")"), HasSubstr("train.strategy.codec: unknown value 'f64'"))
+        << entry->name;
+    EXPECT_THAT(with(R"("codec": 16)"), HasSubstr("train.strategy.codec: found number 16, expected a name"));
+    EXPECT_THAT(with(R"("codec": {"pull": "f64"})"), HasSubstr("train.strategy.codec.pull")) << entry->name;
+    EXPECT_THAT(with(R"("codec": {"both": "f16"})"), HasSubstr("train.strategy.codec.both: unknown key"));
+    EXPECT_THAT(with(R"("codec": {"residual_memory": "much"})"),
+                HasSubstr("train.strategy.codec.residual_memory: 'much' is not a number of bytes"));
   }
+}
+
+TEST(Strategies, ACodecOfOneNameIsForBothDirections) {
+  const RowTypes both = ExchangeCodec::spec().parse("bf16", "codec").row_types();
+  EXPECT_EQ(both.push, RowType::kBf16);
+  EXPECT_EQ(both.pull, RowType::kBf16);
+  const RowTypes push =
+      ExchangeCodec::spec().parse({{"push", "int8"}, {"residual_memory", "3K"}}, "codec").row_types();
+  EXPECT_EQ(push.push, RowType::kInt8);
+  EXPECT_EQ(push.pull, RowType::kF32);
+  EXPECT_EQ(push.error_bytes, 3072);
+}
+
+// Trainers and servers compare strategies as they are completed.
+TEST(Strategies, BothFormsOfACodecAreTheSameJob) {
+  const Json brief = complete_strategy(Json::parse(R"({"codec": "f16"})"));
+  EXPECT_EQ(brief, complete_strategy(Json::parse(R"({"codec": {"pull": "f16", "push": "f16"}})")));
+  EXPECT_NE(brief, complete_strategy(Json::parse(R"({"codec": {"push": "f16"}})")));
+  EXPECT_EQ(complete_strategy(brief), brief);
+}
+
+TEST(Strategies, TheSchemaHasBothFormsOfACodec) {
+  const Json schema = strategy_schema()["oneOf"][0]["properties"]["codec"];
+  ASSERT_EQ(schema["anyOf"].size(), 2);
+  EXPECT_EQ(schema["anyOf"][0]["enum"], Json(row_type_names()));
+  EXPECT_TRUE(schema["anyOf"][1]["properties"].contains("residual_memory"));
+  EXPECT_EQ(schema["default"]["push"], "f32");
 }
 
 // Servers of trainers that have their own optimizers add: a step of -1 moves a weight by +1.

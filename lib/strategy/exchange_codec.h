@@ -1,0 +1,57 @@
+// ExchangeCodec: the key train.strategy.codec, which says how rows travel between trainers and servers.  Used by
+// every strategy that has servers.
+//
+//   codec := NAME | {"push": NAME, "pull": NAME, "residual_memory": BYTES}
+//
+// A NAME is one of row_type_names().  The first form is short for the same name in both directions.
+#ifndef PS_STRATEGY_EXCHANGE_CODEC_H_
+#define PS_STRATEGY_EXCHANGE_CODEC_H_
+
+#include <string>
+#include <string_view>
+
+#include "codec/row_types.h"
+#include "config/json.h"
+#include "config/spec.h"
+
+namespace ps {
+
+class ExchangeCodecSpec;
+
+struct ExchangeCodec {
+  std::string push = "f32", pull = "f32";  // of row_type_names()
+  std::string residual_memory = "64M";     // of a trainer
+
+  RowTypes row_types() const;
+
+  static const ExchangeCodecSpec& spec();
+
+  // The text of the manual about the key.
+  static constexpr const char* kHelp =
+      "how rows travel between trainers and servers: one of f32, f16, bf16 and int8 for both directions, or "
+      "an "
+      "object that names one for each";
+};
+
+// Has the functions of an ObjectSpec that a field needs, over both forms.
+class ExchangeCodecSpec {
+ public:
+  ExchangeCodecSpec();
+
+  // Throws kUsage.
+  ExchangeCodec parse(const Json& value, std::string_view path) const;
+
+  // The second form, with all keys: jobs that mean the same give the same.
+  Json to_json(const ExchangeCodec& codec) const { return keys_.to_json(codec); }
+
+  Json schema() const;
+  const AnySpec& keys() const { return keys_; }
+
+ private:
+  ObjectSpec<ExchangeCodec> keys_;  // of the second form
+  FieldSpec name_;                  // the first form
+};
+
+}  // namespace ps
+
+#endif  // PS_STRATEGY_EXCHANGE_CODEC_H_
