@@ -50,6 +50,12 @@ DeepGradientCompression::DeepGradientCompression(const DgcOptions& options, cons
   PS_CHECK(num_trainers_ > 0);
 }
 
+void DeepGradientCompression::begin(int64_t steps, std::span<const float> velocity) {
+  PS_CHECK(steps_ == 0 && velocity.size() == elements_);
+  steps_ = steps;
+  std::ranges::copy(velocity, velocity_.begin());
+}
+
 void DeepGradientCompression::step_whole(const DgcGradient& gradient, std::span<float> weights) {
   PS_CHECK(gradient.values.size() == elements_ && weights.size() == elements_ && selected() == elements_);
   options_.nesterov ? move_whole<true>(options_, gradient, weights, velocity_)

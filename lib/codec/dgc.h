@@ -62,6 +62,10 @@ class DeepGradientCompression {
   // The number of values that the next step sends; elements(): its gradient is to be exchanged whole.
   uint64_t selected() const { return compressed_ ? dgc_selected(options_, steps_, elements_) : elements_; }
 
+  // Begins after `steps` steps whose gradients were exchanged whole elsewhere, which have left u [elements].
+  // To be called on a new object.
+  void begin(int64_t steps, std::span<const float> velocity);
+
   // Applies the next step with the whole gradient of all trainers to `weights` [elements].
   void step_whole(const DgcGradient& gradient, std::span<float> weights);
 
@@ -69,6 +73,9 @@ class DeepGradientCompression {
   // encoding of the options.  Throws kData when a move is not finite; the object must then not be used any
   // more.
   void step_sparse(const DgcGradient& gradient, std::span<const float> weights, std::string& bytes);
+
+  // The moves that the last step_sparse has selected, rounded as they are sent.
+  const SparsePart& sent() const { return part_; }
 
   // weights [elements] += moves / N, where `moves` is the sum of the parts that all trainers have sent in a
   // step.

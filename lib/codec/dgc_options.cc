@@ -17,10 +17,7 @@ uint64_t density(double sparsity) {
   return kUnit - static_cast<uint64_t>(std::llround(sparsity * static_cast<double>(kUnit)));
 }
 
-void check(const DgcOptions& options, std::string_view path) {
-  if (options.momentum >= 1) {
-    fail(Code::kUsage, json_path(path, "momentum"), ": ", options.momentum, ", expected less than 1");
-  }
+void check_sparsity(const DgcRule& options, std::string_view path) {
   const std::string sparsity_path = json_path(path, "sparsity");
   if (options.sparsity.empty()) fail(Code::kUsage, sparsity_path, ": empty; expected at least one number");
   bool compressed = false;
@@ -37,6 +34,33 @@ void check(const DgcOptions& options, std::string_view path) {
 
 }  // namespace
 
+const ObjectSpec<DgcRule>& DgcRule::spec() {
+  static const ObjectSpec<DgcRule> spec = [] {
+    ObjectSpec<DgcRule> s;
+    s.field("sparsity", &DgcRule::sparsity,
+            "shares of the values that are not sent, in equal parts of rampup_step")
+        .at_least(0)
+        .at_most(1);
+    s.field("rampup_begin_step", &DgcRule::rampup_begin_step, "first step that compresses").at_least(0);
+    s.field("rampup_step", &DgcRule::rampup_step, "steps that `sparsity` is divided among")
+        .at_least(1)
+        .at_most(1e12);
+    s.field("exclude", &DgcRule::exclude, "parameters that are sent whole: those of one dimension, or none")
+        .one_of({"1-d", "none"});
+    s.field("min_elements", &DgcRule::min_elements,
+            "instead of exclude: parameters with fewer values are sent whole; PaddlePaddle has 16384")
+        .at_least(1);
+    s.field("selection", &DgcRule::selection,
+            "the largest values exactly, or at least 80 % as many by a threshold from a sample")
+        .one_of({"sampled", "exact"});
+    s.field("encoding", &DgcRule::encoding, "of indices and values").one_of(sparse_encoding_names());
+    s.field("factor_masking", &DgcRule::factor_masking, "clear the momentum of values that are sent");
+    s.check(check_sparsity);
+    return s;
+  }();
+  return spec;
+}
+
 const ObjectSpec<DgcOptions>& DgcOptions::spec() {
   static const ObjectSpec<DgcOptions> spec = [] {
     ObjectSpec<DgcOptions> s;
@@ -47,32 +71,17 @@ const ObjectSpec<DgcOptions>& DgcOptions::spec() {
             "scale each trainer's share of a parameter's gradient down to this L2 norm over the root of the "
             "trainers")
         .above(0);
-    s.field("sparsity", &DgcOptions::sparsity,
-            "shares of the values that are not sent, in equal parts of rampup_step")
-        .at_least(0)
-        .at_most(1);
-    s.field("rampup_begin_step", &DgcOptions::rampup_begin_step, "first step that compresses").at_least(0);
-    s.field("rampup_step", &DgcOptions::rampup_step, "steps that `sparsity` is divided among")
-        .at_least(1)
-        .at_most(1e12);
-    s.field("exclude", &DgcOptions::exclude,
-            "parameters that are sent whole: those of one dimension, or none")
-        .one_of({"1-d", "none"});
-    s.field("min_elements", &DgcOptions::min_elements,
-            "instead of exclude: parameters with fewer values are sent whole; PaddlePaddle has 16384")
-        .at_least(1);
-    s.field("selection", &DgcOptions::selection,
-            "the largest values exactly, or at least 80 % as many by a threshold from a sample")
-        .one_of({"sampled", "exact"});
-    s.field("encoding", &DgcOptions::encoding, "of indices and values").one_of(sparse_encoding_names());
-    s.field("factor_masking", &DgcOptions::factor_masking, "clear the momentum of values that are sent");
-    s.check(check);
+    s.include(DgcRule::spec());
+    s.check([](const DgcOptions& options, std::string_view path) {
+      if (options.momentum < 1) return;
+      fail(Code::kUsage, json_path(path, "momentum"), ": ", options.momentum, ", expected less than 1");
+    });
     return s;
   }();
   return spec;
 }
 
-bool dgc_compresses(const DgcOptions& options, std::span<const int64_t> shape) {
+bool dgc_compresses(const DgcRule& options, std::span<const int64_t> shape) {
   uint64_t elements = 1;
   for (int64_t size : shape) elements *= static_cast<uint64_t>(size);
   if (elements > kMaxSparseSize) return false;
@@ -81,7 +90,7 @@ bool dgc_compresses(const DgcOptions& options, std::span<const int64_t> shape) {
   return options.exclude == "none" || dimensions > 1;
 }
 
-uint64_t dgc_selected(const DgcOptions& options, int64_t step, uint64_t elements) {
+uint64_t dgc_selected(const DgcRule& options, int64_t step, uint64_t elements) {
   if (step < options.rampup_begin_step || elements == 0) return elements;
   PS_CHECK(elements <= kMaxSparseSize);
   const int64_t entries = static_cast<int64_t>(options.sparsity.size()),

@@ -13,11 +13,8 @@
 
 namespace ps {
 
-struct DgcOptions {
-  double momentum = 0.9;
-  bool nesterov = false;
-  double l2 = 0;
-  std::optional<double> clip_norm;
+// The part of the options that says which values are sent; the rest is the optimizer's.
+struct DgcRule {
   std::vector<double> sparsity = {0.999};
   int64_t rampup_begin_step = 0;
   int64_t rampup_step = 1;
@@ -27,11 +24,20 @@ struct DgcOptions {
   std::string encoding = "run16";
   bool factor_masking = true;
 
+  static const ObjectSpec<DgcRule>& spec();
+};
+
+struct DgcOptions : DgcRule {
+  double momentum = 0.9;
+  bool nesterov = false;
+  double l2 = 0;
+  std::optional<double> clip_norm;
+
   static const ObjectSpec<DgcOptions>& spec();
 };
 
 // Returns true if the rule compresses a parameter of this shape.  `min_elements` overrides `exclude`.
-bool dgc_compresses(const DgcOptions& options, std::span<const int64_t> shape);
+bool dgc_compresses(const DgcRule& options, std::span<const int64_t> shape);
 
 // Returns how many of `elements` values a step sends.  Returns `elements` at sparsity 0 and before
 // rampup_begin_step: the gradient is then exchanged whole.
@@ -39,7 +45,7 @@ bool dgc_compresses(const DgcOptions& options, std::span<const int64_t> shape);
 // This is PaddlePaddle's rule in integers: from rampup_begin_step on, the sparsity is entry (step - begin) x
 // entries / rampup_step of `sparsity`, at most the last entry. 1 - sparsity is rounded to a multiple of
 // 10^-9; the number of values is rounded down, but is at least 1.
-uint64_t dgc_selected(const DgcOptions& options, int64_t step, uint64_t elements);
+uint64_t dgc_selected(const DgcRule& options, int64_t step, uint64_t elements);
 
 }  // namespace ps
 

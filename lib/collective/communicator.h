@@ -47,6 +47,9 @@ class Communicator {
   // Returns the bytes that each rank gave, in rank order.
   virtual std::vector<std::string> gather(std::string bytes) = 0;
 
+  // Gives bytes[r] to rank r.  Returns the bytes that each rank gave this one, in rank order.
+  virtual std::vector<std::string> all_to_all(std::vector<std::string> bytes) = 0;
+
   // Returns when all ranks have called it.
   virtual void barrier() = 0;
 

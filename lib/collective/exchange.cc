@@ -16,6 +16,8 @@ const char* collective_name(Collective collective) {
       return "gather";
     case Collective::kBarrier:
       return "barrier";
+    case Collective::kAllToAll:
+      return "all-to-all";
   }
   return "unknown collective";
 }

@@ -28,7 +28,13 @@ enum class Collective : uint8_t {
   kBroadcast,
   kGather,
   kBarrier,
+  kAllToAll,
 };
+
+// Ranks do not know beforehand how many bytes others send.
+inline bool has_any_size(Collective collective) {
+  return collective == Collective::kGather || collective == Collective::kAllToAll;
+}
 
 const char* collective_name(Collective collective);  // "all-reduce"
 

@@ -77,6 +77,26 @@ std::vector<std::string> ExchangeCommunicator::gather(std::string bytes) {
   return all;
 }
 
+std::vector<std::string> ExchangeCommunicator::all_to_all(std::vector<std::string> bytes) {
+  PS_CHECK(bytes.size() == static_cast<size_t>(size()));
+  std::vector<std::string> all(bytes.size());
+  if (size() > 1) {
+    call(Collective::kAllToAll, 0, [&] {
+      for (int i = 1; i < size(); ++i) {
+        const int to = (rank() + i) % size();
+        exchange_->send(to, bytes[static_cast<size_t>(to)]);
+      }
+      for (int i = 1; i < size(); ++i) {
+        const int from = (rank() + i) % size();
+        const Buffer got = exchange_->receive_any_size(from);
+        all[static_cast<size_t>(from)].assign(got.data(), got.size());
+      }
+    });
+  }
+  all[static_cast<size_t>(rank())] = std::move(bytes[static_cast<size_t>(rank())]);
+  return all;
+}
+
 // A dissemination barrier: after step k, a rank knows, directly or through others, that the 2^k ranks below
 // it have arrived.
 void ExchangeCommunicator::barrier() {

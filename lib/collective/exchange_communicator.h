@@ -33,6 +33,7 @@ class ExchangeCommunicator final : public Communicator {
   void all_gather(Elements data, std::span<const size_t> counts) override;
   void broadcast(Elements data, int root) override;
   std::vector<std::string> gather(std::string bytes) override;
+  std::vector<std::string> all_to_all(std::vector<std::string> bytes) override;
   void barrier() override;
   uint64_t bytes_sent(int to) const override { return exchange_->bytes_sent(to); }
 

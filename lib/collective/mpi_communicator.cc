@@ -115,6 +115,26 @@ class MpiCommunicator final : public Communicator {
     return out;
   }
 
+  std::vector<std::string> all_to_all(std::vector<std::string> bytes) override {
+    std::vector<int64_t> out_sizes, in_sizes(bytes.size());
+    std::string out;
+    for (const std::string& each : bytes) {
+      out_sizes.push_back(static_cast<int64_t>(each.size()));
+      out += each;
+    }
+    check(MPI_Alltoall(out_sizes.data(), 1, MPI_INT64_T, in_sizes.data(), 1, MPI_INT64_T, world_),
+          "all-to-all of sizes");
+    const Layout from(std::vector<size_t>(out_sizes.begin(), out_sizes.end())),
+        to(std::vector<size_t>(in_sizes.begin(), in_sizes.end()));
+    std::string in(to.parts.back().end, '\0');
+    check(MPI_Alltoallv(out.data(), from.counts.data(), from.begins.data(), MPI_BYTE, in.data(),
+                        to.counts.data(), to.begins.data(), MPI_BYTE, world_),
+          "all-to-all");
+    std::vector<std::string> all;
+    for (const ElementRange& part : to.parts) all.push_back(in.substr(part.begin, part.count()));
+    return all;
+  }
+
   void barrier() override { check(MPI_Barrier(world_), "barrier"); }
 
  private:

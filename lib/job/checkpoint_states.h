@@ -12,6 +12,13 @@ namespace ps {
 inline std::string trainer_state_name(int rank) {
   return cat("trainer/", rank);
 }
+// What a trainer has of its own with a strategy without servers: "strategy/0" in the file "strategy-0.psc".
+inline std::string strategy_state_name(int rank) {
+  return cat("strategy/", rank);
+}
+inline std::string strategy_file_name(int rank) {
+  return cat("strategy-", rank, ".psc");
+}
 inline constexpr const char* kResultState = "result";  // of the passes so far: JSON
 inline constexpr const char* kJobState = "job";        // the job with all defaults: JSON
 inline constexpr const char* kSchemaState = "schema";  // slots of the data: JSON

@@ -284,10 +284,9 @@ bool Run::was_finished() const {
 // A job without servers writes them here; servers write their own.  `result` must stay where it is.
 void Run::start_checkpoints(Json& result) {
   result["passes"] = Json::array();
-  LocalStore* store = strategy().local();
-  if (store == nullptr || job_.checkpoint.directory.empty()) return;
-  checkpoints_ = std::make_unique<RunCheckpoints>(job_, options_, reader_->schema(), *store, *trainer_,
-                                                  strategy().group(), log_);
+  if (strategy().local() == nullptr || job_.checkpoint.directory.empty()) return;
+  checkpoints_ =
+      std::make_unique<RunCheckpoints>(job_, options_, reader_->schema(), strategy(), *trainer_, log_);
   if (PeerCheckpoints* peers = strategy().run().peer_checkpoints()) {
     peers->on_checkpoint([this] { return checkpoints_->due(); },
                          [this, &result] { checkpoints_->write(result); });

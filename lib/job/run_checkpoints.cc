@@ -11,11 +11,12 @@
 namespace ps {
 
 RunCheckpoints::RunCheckpoints(const Job& job, const RunOptions& options, const DataSchema& schema,
-                               LocalStore& store, Trainer& trainer, TrainerGroup& group, Log& log)
+                               Strategy& strategy, Trainer& trainer, Log& log)
     : description_({{"job", effective_job(job)}, {"schema", to_json(schema)}}),
-      store_(store),
+      strategy_(strategy),
+      store_(*strategy.local()),
       trainer_(trainer),
-      group_(group),
+      group_(strategy.group()),
       log_(log),
       directory_(job.checkpoint.directory),
       checkpointer_(job.checkpoint, job_identity(job), options.generation, log) {}
@@ -31,6 +32,11 @@ bool RunCheckpoints::resume(Json& result) {
   const std::string position = reader->state(trainer_state_name(group_.rank()));
   ByteReader in(position);
   trainer_.load(in);
+  if (strategy_.keeps_state()) {
+    const std::string own = reader->state(strategy_state_name(group_.rank()));
+    ByteReader own_in(own);
+    strategy_.load_state(own_in);
+  }
   result.update(parse_json(reader->state(kResultState), kResultState));
   log_.info("Going on from step ", reader->manifest().step, " of ", reader->folder());
   return true;
@@ -51,18 +57,59 @@ void RunCheckpoints::check() const {
   if (checkpointer_.failure()) throw *checkpointer_.failure();
 }
 
+// part := begun:u8 position                              (begun: trainer 0 has made the folder)
 void RunCheckpoints::write(const Json& result) {
-  std::string position;
-  trainer_.save(position);
-  const std::vector<std::string> positions = group_.gather(std::move(position));
-  if (group_.rank() > 0) return;
+  std::string part;
+  put(part, static_cast<uint8_t>(group_.rank() == 0 && checkpointer_.begin(step()) ? 1 : 0));
+  trainer_.save(part);
+  const std::vector<std::string> parts = group_.gather(std::move(part));
+  if (parts[0][0] == 0) return;
+  std::vector<std::string> own;
+  if (strategy_.keeps_state()) own = group_.gather(write_own_state());
+  if (group_.rank() == 0) finish(result, parts, own);
+}
+
+// Returns written := 0:u8 bytes:u64 checksum:u64 | code:u8 message           (the code and text of an error)
+std::string RunCheckpoints::write_own_state() {
+  std::string written;
+  try {
+    std::string state;
+    strategy_.save_state(state);
+    const int rank = group_.rank();
+    const FileEntry file =
+        checkpointer_.write_file(step(), strategy_file_name(rank), strategy_state_name(rank), state);
+    put(written, uint8_t{0});
+    put(written, file.sum.bytes);
+    put(written, file.sum.checksum);
+  } catch (const Error& error) {
+    written.clear();
+    put(written, static_cast<uint8_t>(error.code()));
+    written += error.message();
+  }
+  return written;
+}
+
+void RunCheckpoints::finish(const Json& result, std::span<const std::string> positions,
+                            std::span<const std::string> own) {
   CheckpointStates states = {{kResultState, result.dump()},
                              {kJobState, description_["job"].dump()},
                              {kSchemaState, description_["schema"].dump()}};
   for (size_t rank = 0; rank < positions.size(); ++rank) {
-    states[trainer_state_name(static_cast<int>(rank))] = positions[rank];
+    states[trainer_state_name(static_cast<int>(rank))] = positions[rank].substr(1);
   }
-  checkpointer_.write(step(), store_, states);
+  std::vector<FileEntry> files;
+  for (size_t r = 0; r < own.size(); ++r) {
+    ByteReader in(own[r]);
+    if (const auto code = static_cast<Code>(in.get<uint8_t>()); code != Code{}) {
+      return checkpointer_.give_up(step(), Error(code, cat("trainer ", r, ": ", own[r].substr(1))));
+    }
+    const int rank = static_cast<int>(r);
+    FileEntry file{.path = strategy_file_name(rank), .sum = {}, .states = {strategy_state_name(rank)}};
+    file.sum.bytes = in.get<uint64_t>();
+    file.sum.checksum = in.get<uint64_t>();
+    files.push_back(std::move(file));
+  }
+  checkpointer_.finish(step(), store_, states, std::move(files));
 }
 
 }  // namespace ps

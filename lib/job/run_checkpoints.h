@@ -1,12 +1,17 @@
 // RunCheckpoints: what a run without servers keeps in its checkpoints, and how it goes on from one.  Of several
-// trainers, trainer 0 writes them: the parameters, which all have, and the positions of all.  Used by run_job.
+// trainers, trainer 0 writes them: the parameters, which all have, and the positions of all.  What each has of its own
+// it writes itself, to a file of its own.  Used by run_job.
 #ifndef PS_JOB_RUN_CHECKPOINTS_H_
 #define PS_JOB_RUN_CHECKPOINTS_H_
+
+#include <span>
+#include <string>
 
 #include "config/json.h"
 #include "job/job.h"
 #include "job/run.h"
 #include "store/local_store.h"
+#include "strategy/strategy.h"
 #include "train/checkpointer.h"
 #include "train/trainer.h"
 
@@ -15,8 +20,9 @@ namespace ps {
 // One owner thread; what it is given outlives it.
 class RunCheckpoints {
  public:
-  RunCheckpoints(const Job& job, const RunOptions& options, const DataSchema& schema, LocalStore& store,
-                 Trainer& trainer, TrainerGroup& group, Log& log);
+  // `strategy` has a local() store.
+  RunCheckpoints(const Job& job, const RunOptions& options, const DataSchema& schema, Strategy& strategy,
+                 Trainer& trainer, Log& log);
 
   // Puts store and trainer where the newest checkpoint was, and adds the results up to there to `result`;
   // false when there is no checkpoint, and training begins anew.  Called by all trainers; throws kUsage when they
@@ -40,8 +46,11 @@ class RunCheckpoints {
  private:
   int64_t step() const { return group_.size() > 1 ? store_.schedule_steps() : trainer_.step(); }
   void check_same_step(int64_t step);
+  std::string write_own_state();
+  void finish(const Json& result, std::span<const std::string> positions, std::span<const std::string> own);
 
   const Json description_;  // of job and data, for whoever reads the checkpoint
+  Strategy& strategy_;
   LocalStore& store_;
   Trainer& trainer_;
   TrainerGroup& group_;

@@ -124,6 +124,7 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
   const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient);
   const TrainerSetup setup = {.parameters = parameters,
                               .optimizers = optimizers,
+                              .optimizer = job.optimizer,
                               .device = device,
                               .memory_limit = available_memory_bytes(),
                               .transport = transport_.get(),

@@ -36,13 +36,15 @@ void check_all_dense(std::span<const ParameterSpec> specs) {
 }
 
 AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local,
-                               Communicator& communicator, CollectiveRun& run)
+                               Communicator& communicator, CollectiveRun& run, DgcExchange* compression)
     : specs_(std::move(specs)),
       has_statistics_(std::ranges::any_of(
           specs_, [](const ParameterSpec& spec) { return spec.kind == ParameterKind::kStatistic; })),
       local_(local),
       communicator_(communicator),
       run_(run),
+      compression_(compression),
+      compressed_(specs_.size()),
       header_(kHeaderFields),
       arrays_(specs_.size()) {
   check_all_dense(specs_);
@@ -67,17 +69,22 @@ void AllReduceStore::end_pass(int64_t pass) {
 
 // One step of all trainers; without plans, of one that has no data.  False when nobody had any: then nothing has moved.
 //
-// The header travels with the gradients; where there are statistics it goes ahead, since their weights depend on it.
+// The header travels with the gradients.  It goes ahead of statistics, whose weights depend on it, and of
+// compressed gradients, whose scale does.
 bool AllReduceStore::step(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                           const StepHeader& own) {
   const double begin = monotonic_seconds();
   write_header(own);
-  if (has_statistics_) communicator_.all_reduce(header_);
+  for (size_t p = 0; p < specs_.size(); ++p) compressed_[p] = compression_ && compression_->compresses(p);
+  const bool compresses = std::ranges::find(compressed_, true) != compressed_.end();
+  const bool header_goes_ahead = has_statistics_ || compresses;
+  if (header_goes_ahead) communicator_.all_reduce(header_);
   fill(plans, views);
   if (has_statistics_) weigh_statistics(views, own.info.samples, read_header(0).info.samples);
-  reduce(views);
-  exchange_seconds_ += monotonic_seconds() - begin;
+  reduce(views, /*with_header=*/!header_goes_ahead);
   const StepHeader sum = read_header(own.info.pass);
+  if (compresses && sum.pushers > 0) compress(views, sum.info);
+  exchange_seconds_ += monotonic_seconds() - begin;
   if (sum.pushers > 0) apply(views, sum.info);
   run_.end_step(sum.wishes);
   return sum.pushers > 0;
@@ -144,30 +151,47 @@ void AllReduceStore::weigh_statistics(std::span<const ParameterView<float>> view
 }
 
 // In the order of the model, so that all trainers exchange the same arrays.
-void AllReduceStore::reduce(std::span<const ParameterView<float>> views) {
+void AllReduceStore::reduce(std::span<const ParameterView<float>> views, bool with_header) {
   std::vector<Elements> arrays;
+  uint64_t values = kHeaderFields;
   for (size_t p = 0; p < specs_.size(); ++p) {
+    values += static_cast<uint64_t>(values_of(specs_[p]));
+    if (compressed_[p]) continue;
     if (specs_[p].kind == ParameterKind::kMatrix) {
       arrays.push_back(std::span(views[p].gradient, static_cast<size_t>(values_of(specs_[p]))));
     } else {
       arrays.push_back(std::span(arrays_[p]));
     }
   }
-  if (!has_statistics_) arrays.push_back(std::span(header_));
+  if (with_header) arrays.push_back(std::span(header_));
   all_reduce_fused(communicator_, arrays);
+  const uint64_t ranks = static_cast<uint64_t>(communicator_.size());
+  whole_bytes_ += 2 * (ranks - 1) * values * sizeof(float) / ranks;
+}
+
+void AllReduceStore::compress(std::span<const ParameterView<float>> views, const StepInfo& info) {
+  std::vector<DgcExchange::Gradient> gradients;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (!compressed_[p]) continue;
+    const bool by_ids = specs_[p].kind == ParameterKind::kRows;
+    const float* values = by_ids ? arrays_[p].data() : views[p].gradient;
+    gradients.push_back({p, {values, static_cast<size_t>(values_of(specs_[p]))}});
+  }
+  compression_->step(gradients, local_.next_step(info));
 }
 
 // The step of one process whose batch has the sums of all trainers.
 void AllReduceStore::apply(std::span<const ParameterView<float>> views, const StepInfo& info) {
   std::vector<KeyPlan> plans(specs_.size());
   for (size_t p = 0; p < specs_.size(); ++p) {
-    if (specs_[p].kind == ParameterKind::kRows) take_rows(p, arrays_[p], plans[p]);
+    if (specs_[p].kind == ParameterKind::kRows && !compressed_[p]) take_rows(p, arrays_[p], plans[p]);
     if (specs_[p].kind == ParameterKind::kStatistic) std::ranges::copy(arrays_[p], views[p].value);
   }
   std::vector<ParameterView<float>> sums;
   local_.pull(plans, PullMode::kTrain, sums);
   for (size_t p = 0; p < specs_.size(); ++p) {
-    if (specs_[p].kind != ParameterKind::kRows) continue;
+    if (compressed_[p]) sums[p].gradient = sums[p].row_gradients = nullptr;
+    if (specs_[p].kind != ParameterKind::kRows || compressed_[p]) continue;
     const size_t cols = static_cast<size_t>(specs_[p].cols);
     for (size_t n = 0; n < plans[p].keys.size(); ++n) {
       std::copy_n(arrays_[p].data() + plans[p].keys[n] * cols, cols, sums[p].row_gradients + n * cols);

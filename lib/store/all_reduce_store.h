@@ -1,8 +1,9 @@
 // AllReduceStore: the parameters in every trainer's own process, moved by the same steps in all of them, since they
-// add up their gradients before each.  Used by the strategy all_reduce.
+// add up their gradients before each.  Used by the strategies all_reduce and dgc.
 //
 // A step is that of servers, bit for bit, where the communicator adds in rank order: gradients are summed over the
 // trainers in that order, statistics have the weights of their examples, and the optimizer runs on the sums.
+// Parameters that a DgcExchange compresses are left to that.
 #ifndef PS_STORE_ALL_REDUCE_STORE_H_
 #define PS_STORE_ALL_REDUCE_STORE_H_
 
@@ -12,6 +13,7 @@
 
 #include "collective/communicator.h"
 #include "store/collective_run.h"
+#include "store/dgc_exchange.h"
 #include "store/local_store.h"
 #include "store/parameter_store.h"
 
@@ -24,10 +26,10 @@ void check_all_dense(std::span<const ParameterSpec> specs);
 // have no data left in a pass do so in end_pass.  Calls throw what the communicator throws.
 class AllReduceStore final : public ParameterStore {
  public:
-  // `specs`, all dense, are those of `local`, which nobody else pushes to.  All arguments by reference outlive the
-  // store.
+  // `specs`, all dense, are those of `local`, which nobody else pushes to; `compression` is null when all gradients
+  // are exchanged whole.  All arguments by reference or pointer outlive the store.
   AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local, Communicator& communicator,
-                 CollectiveRun& run);
+                 CollectiveRun& run, DgcExchange* compression = nullptr);
 
   void pull(std::span<const KeyPlan> plans, PullMode mode,
             std::vector<ParameterView<float>>& views) override {
@@ -53,6 +55,9 @@ class AllReduceStore final : public ParameterStore {
   }
   void load_all(int parameter, const float* weights) override { local_.load_all(parameter, weights); }
 
+  // The bytes that all steps so far would have sent without compression, by the all-reduce direct or ring.
+  uint64_t whole_bytes() const { return whole_bytes_; }
+
  private:
   // Numbers of the trainers beside their gradients, and their sum.
   struct StepHeader {
@@ -65,11 +70,12 @@ class AllReduceStore final : public ParameterStore {
             const StepHeader& own);
   void write_header(const StepHeader& own);
   StepHeader read_header(int64_t pass) const;
+  void compress(std::span<const ParameterView<float>> views, const StepInfo& info);
   void fill(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views);
   void fill_rows(const KeyPlan* plan, const ParameterView<float>& view, const ParameterSpec& spec,
                  std::vector<float>& rows) const;
   void weigh_statistics(std::span<const ParameterView<float>> views, int64_t samples, int64_t all_samples);
-  void reduce(std::span<const ParameterView<float>> views);
+  void reduce(std::span<const ParameterView<float>> views, bool with_header);
   void apply(std::span<const ParameterView<float>> views, const StepInfo& info);
   void take_rows(size_t parameter, const std::vector<float>& rows, KeyPlan& plan) const;
 
@@ -78,11 +84,14 @@ class AllReduceStore final : public ParameterStore {
   LocalStore& local_;
   Communicator& communicator_;
   CollectiveRun& run_;
+  DgcExchange* const compression_;  // null: there is none
+  std::vector<bool> compressed_;    // by parameter, in this step
   std::vector<float> header_;
   // By parameter, of those that batches do not use whole: gradients [rows, cols] and how many trainers have used
   // each row [rows]; of statistics, weighed values [rows, cols].
   std::vector<std::vector<float>> arrays_;
   double exchange_seconds_ = 0;
+  uint64_t whole_bytes_ = 0;
 };
 
 }  // namespace ps

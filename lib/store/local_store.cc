@@ -37,6 +37,10 @@ double square_sum(const float* values, int64_t count, Device& device) {
   return total.value();
 }
 
+bool has_gradient(const ParameterView<float>& view) {
+  return view.gradient != nullptr || view.row_gradients != nullptr;
+}
+
 }  // namespace
 
 LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers,
@@ -104,7 +108,7 @@ void LocalStore::push_one(size_t parameter, const KeyPlan& plan, const Parameter
                           const StepSize& step) {
   Table& table = *tables_.table(parameter);
   const ParameterKind kind = tables_.spec(parameter).kind;
-  if (kind == ParameterKind::kStatistic) return;
+  if (kind == ParameterKind::kStatistic || !has_gradient(view)) return;
   if (kind == ParameterKind::kMatrix) {
     return table.whole()->push_all(view.gradient, step.scale, step.learning_rate, device_);
   }
@@ -120,7 +124,7 @@ std::vector<float> LocalStore::clipped_scales(std::span<const KeyPlan> plans,
                                               std::span<const ParameterView<float>> views, float scale) {
   std::vector<double> squares(tables_.size());
   for (size_t p = 0; p < tables_.size(); ++p) {
-    if (!clipping_.needs(p)) continue;
+    if (!clipping_.needs(p) || !has_gradient(views[p])) continue;
     const ParameterSpec& spec = tables_.spec(p);
     bool by_ids = spec.kind == ParameterKind::kRows;
     int64_t rows = by_ids ? static_cast<int64_t>(plans[p].keys.size()) : spec.rows;
@@ -154,6 +158,11 @@ void LocalStore::load_rows(int parameter, std::span<const uint64_t> keys, const 
 
 void LocalStore::load_all(int parameter, const float* weights) {
   table(parameter).whole()->load_range(0, static_cast<int64_t>(table(parameter).size()), weights, device_);
+}
+
+std::span<float> LocalStore::whole(int parameter) {
+  const ParameterSpec& spec = tables_.spec(static_cast<size_t>(parameter));
+  return {table(parameter).whole()->values(), static_cast<size_t>(spec.rows * spec.cols)};
 }
 
 // ---- checkpoints

@@ -20,8 +20,12 @@ class LocalStore final : public ParameterStore {
   ~LocalStore() override;
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
+  // A parameter whose view has no gradient sits the step out: its optimizer has none.
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
+
+  // The rate and the scale that the next push will have.
+  StepSize next_step(const StepInfo& info) const { return StepRule(rule_).next(info); }
   double learning_rate() const override { return rule_.learning_rate(); }
   void end_pass(int64_t pass) override;
   std::vector<uint64_t> keys(int parameter) override;
@@ -38,6 +42,9 @@ class LocalStore final : public ParameterStore {
   // Into a store in which nothing has been trained; after an error it is again as it was made.  Throws as
   // ParameterTables::restore.
   void restore(const CheckpointReader& reader);
+
+  // The weights [rows, cols] of a dense parameter, as they are trained, to be changed in place.
+  std::span<float> whole(int parameter);
 
   // For a trainer whose copies these are, of which servers write the checkpoints (LocalSgdCopies).  copy_rows
   // takes rows that are there, by their keys, as they lie; put_rows sets them.

@@ -1,6 +1,5 @@
 // Every trainer holds the parameters, and moves them by the sum of all trainers' gradients, which they add up among
 // themselves: AllReduceStore.
-#include "collective/algorithm.h"
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
 #include "store/all_reduce_store.h"
@@ -22,13 +21,8 @@ struct AllReduceOptions {
 
 const ObjectSpec<AllReduceOptions>& AllReduceOptions::spec() {
   static const ObjectSpec<AllReduceOptions> spec = [] {
-    std::vector<std::string> names = {kAutomatic};
-    for (const AllReduceAlgorithm* each : all_reduce_catalog()) names.push_back(each->name);
     ObjectSpec<AllReduceOptions> s;
-    s.field("algorithm", &AllReduceOptions::algorithm,
-            "how gradients are added up; auto: the fastest, as measured, of those that add in the order of "
-            "trainers, direct and chain, which give the bits of servers")
-        .one_of(std::move(names));
+    s.field("algorithm", &AllReduceOptions::algorithm, kAlgorithmHelp).one_of(algorithm_names());
     return s;
   }();
   return spec;
@@ -46,10 +40,15 @@ class AllReduce final : public Strategy {
   TrainerGroup& group() override { return group_; }
   RunControl& run() override { return run_; }
   LocalStore* local() override { return here_.local(); }
+  Json counters() const override {
+    return {{"bytes_sent", bytes_sent_to_all(*communicator_) - sent_before_},
+            {"whole_bytes", store_.whole_bytes()}};
+  }
 
  private:
   InProcess here_;
   const std::unique_ptr<Communicator> communicator_;
+  const uint64_t sent_before_ = bytes_sent_to_all(*communicator_);  // to meet
   CollectiveGroup group_;
   CollectiveRun run_;
   AllReduceStore store_;

@@ -7,7 +7,7 @@ namespace ps {
 namespace {
 
 // The first is that of jobs that name none.
-constexpr const StrategyEntry* kCatalog[] = {&kParameterServer, &kLocalSgd, &kAllReduce};
+constexpr const StrategyEntry* kCatalog[] = {&kParameterServer, &kLocalSgd, &kAllReduce, &kDgc};
 
 }  // namespace
 

@@ -10,6 +10,7 @@ namespace ps {
 extern const StrategyEntry kParameterServer;
 extern const StrategyEntry kLocalSgd;
 extern const StrategyEntry kAllReduce;
+extern const StrategyEntry kDgc;
 
 // The options of `object`, which is train.strategy.  Throws kUsage.
 template <class Options>

@@ -1,6 +1,8 @@
 #include "strategy/peers.h"
 
 #include "base/error.h"
+#include "collective/algorithm.h"
+#include "collective/exchange_communicator.h"
 #include "collective/mpi_communicator.h"
 #include "collective/net_communicator.h"
 #include "ps/wire/hello.h"
@@ -59,7 +61,21 @@ std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions
   std::unique_ptr<Communicator> communicator =
       options.mpi ? meet_by_mpi(options, algorithm) : meet_by_net(transport, options, algorithm);
   check_same_job(*communicator, options.job);
+  std::vector<float> nothing(1);
+  communicator->all_reduce(nothing);  // the first one measures, where the algorithm is chosen automatically
   return communicator;
+}
+
+uint64_t bytes_sent_to_all(const Communicator& communicator) {
+  uint64_t bytes = 0;
+  for (int to = 0; to < communicator.size(); ++to) bytes += communicator.bytes_sent(to);
+  return bytes;
+}
+
+std::vector<std::string> algorithm_names() {
+  std::vector<std::string> names = {kAutomatic};
+  for (const AllReduceAlgorithm* each : all_reduce_catalog()) names.push_back(each->name);
+  return names;
 }
 
 // Every trainer compares those of all with that of trainer 0, so that all end.

@@ -27,11 +27,21 @@ struct PeerOptions {
 // Throws kUsage unless there are so many addresses that trainers can meet.
 void check_peers(const PeerOptions& options);
 
-// Waits until all have come.  `algorithm` is a name of all_reduce_catalog() or kAutomatic.  Throws kUnavailable, naming
+// Waits until all have come, and has measured what an automatic choice needs.  `algorithm` is a name of all_reduce_catalog() or kAutomatic.  Throws kUnavailable, naming
 // the trainers that have not come or are gone, and on all trainers kUsage when one of them has another job, naming the
 // first key that differs.
 std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions& options,
                                          const std::string& algorithm);
+
+// The bytes that this trainer has sent to the others since they met; 0 under MPI, which does not say.
+uint64_t bytes_sent_to_all(const Communicator& communicator);
+
+// The names of the algorithms that trainers may add by, the automatic choice first, and the help of such a key.
+std::vector<std::string> algorithm_names();
+inline constexpr const char* kAlgorithmHelp =
+    "how gradients are added up; auto: the fastest, as measured, of those that add in the order of trainers, "
+    "direct "
+    "and chain, which give the bits of servers";
 
 // Throws kUsage unless all have the same job, on every trainer.
 void check_same_job(Communicator& communicator, const Json& job);

@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
 #include "config/json.h"
 #include "math/device.h"
 #include "net/transport.h"
@@ -45,7 +47,14 @@ class Strategy {
   // The level of the kernels of the trainer that came first; empty for a trainer alone.
   virtual std::string_view first_cpu() const { return {}; }
 
-  // The losses on the way to others, for the result of a run: {"pushes_dropped": 0, …}.
+  // Save and load the state of one trainer for a checkpoint, beside the parameters that trainer 0 writes: momentum and
+  // residuals.  keeps_state tells on all trainers alike if there is any.  load_state is called after local() was
+  // restored; it throws kCorrupt.
+  virtual bool keeps_state() const { return false; }
+  virtual void save_state(std::string& out) const { (void)out; }
+  virtual void load_state(ByteReader& in) { (void)in; }
+
+  // The bytes exchanged with others, and the losses on the way, for the result of a run: {"pushes_dropped": 0, …}.
   virtual Json counters() const { return Json::object(); }
 };
 
@@ -54,6 +63,7 @@ class Strategy {
 struct TrainerSetup {
   const std::vector<ParameterSpec>& parameters;
   const OptimizerPlan& optimizers;  // of the job
+  const Json& optimizer;            // the same, as the job says it
   Device& device;
   uint64_t memory_limit;         // bytes that parameters in this process may take
   Transport* transport;          // null: this process is alone

@@ -1,6 +1,8 @@
 #include "train/checkpointer.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -71,27 +73,53 @@ bool Checkpointer::due(int64_t step) const {
   return period > 0 && monotonic_seconds() >= last_time_ + period;
 }
 
-bool Checkpointer::write(int64_t step, const LocalStore& store, const CheckpointStates& states) {
-  if (step == last_step_) return true;
+std::string Checkpointer::folder(int64_t step) const {
+  return join_path(options_.directory, step_folder(step));
+}
+
+bool Checkpointer::begin(int64_t step) {
+  if (step == last_step_) return false;
   failure_.reset();
   last_time_ = monotonic_seconds();
-  const std::string folder = join_path(options_.directory, step_folder(step));
   try {
     begin_checkpoint(files_, options_.directory, step);
-    const Manifest manifest = write_parts(folder, step, store, states);
-    commit_checkpoint(files_, options_.directory, manifest);
-    note_written(folder, manifest);
     return true;
   } catch (const Error& error) {
-    log_.error("checkpoint at step ", step, " failed, the one before it stays: ", error.message());
-    failure_ = error.within(cat("the last checkpoint, at step ", step, ", failed"));
+    give_up(step, error);
+    return false;
   }
+}
+
+bool Checkpointer::finish(int64_t step, const LocalStore& store, const CheckpointStates& states,
+                          std::vector<FileEntry> files) {
   try {
-    files_.remove(folder);
+    const Manifest manifest = write_parts(step, store, states, std::move(files));
+    commit_checkpoint(files_, options_.directory, manifest);
+    note_written(folder(step), manifest);
+    return true;
   } catch (const Error& error) {
-    log_.warning(error.message());
+    give_up(step, error);
+    return false;
   }
-  return false;
+}
+
+void Checkpointer::give_up(int64_t step, const Error& error) {
+  log_.error("checkpoint at step ", step, " failed, the one before it stays: ", error.message());
+  failure_ = error.within(cat("the last checkpoint, at step ", step, ", failed"));
+  try {
+    files_.remove(folder(step));
+  } catch (const Error& other) {
+    log_.warning(other.message());
+  }
+}
+
+FileEntry Checkpointer::write_file(int64_t step, const std::string& file, const std::string& state,
+                                   std::string_view bytes) const {
+  CheckpointTarget target{folder(step), {&files_, options_.compression == "none" ? 0 : 1}, nullptr};
+  if (rate_) target.writing.before_write = [this](uint64_t count) { rate_->take(count); };
+  CheckpointFileWriter writer(target, file);
+  writer.state(state, bytes);
+  return writer.finish();
 }
 
 // The checkpoint counts already: what goes wrong from here on does not take it away.
@@ -115,9 +143,9 @@ void Checkpointer::note_written(const std::string& folder, const Manifest& manif
   }
 }
 
-Manifest Checkpointer::write_parts(const std::string& folder, int64_t step, const LocalStore& store,
-                                   const CheckpointStates& states) {
-  CheckpointTarget target{folder, {&files_, options_.compression == "none" ? 0 : 1}, nullptr};
+Manifest Checkpointer::write_parts(int64_t step, const LocalStore& store, const CheckpointStates& states,
+                                   std::vector<FileEntry> files) {
+  CheckpointTarget target{folder(step), {&files_, options_.compression == "none" ? 0 : 1}, nullptr};
   if (rate_) target.writing.before_write = [this](uint64_t bytes) { rate_->take(bytes); };
   if (base_ && since_full_ + 1 < options_.full_every) target.base = base_.get();
   Manifest manifest{.step = step, .generation = generation_, .job = job_, .tables = store.layouts()};
@@ -126,6 +154,7 @@ Manifest Checkpointer::write_parts(const std::string& folder, int64_t step, cons
   CheckpointFileWriter writer(target, "state.psc");
   for (const auto& [name, bytes] : states) writer.state(name, bytes);
   manifest.files.push_back(writer.finish());
+  std::ranges::move(files, std::back_inserter(manifest.files));
   return manifest;
 }
 

@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/file_system.h"
@@ -44,15 +46,30 @@ class Checkpointer {
 
   // Writes the checkpoint of this step, unless it was the last one written.  When the disk is full or fails,
   // it says so in the log, takes away what it wrote, and returns false: the checkpoint before stays valid.
-  bool write(int64_t step, const LocalStore& store, const CheckpointStates& states);
+  bool write(int64_t step, const LocalStore& store, const CheckpointStates& states) {
+    return step == last_step_ || (begin(step) && finish(step, store, states, {}));
+  }
+
+  // The same in two steps, between which other processes write files of their own, `files`, to the checkpoint's
+  // folder.  begin also returns false when there is nothing to do; give_up instead of finish says why there will be
+  // no checkpoint.
+  bool begin(int64_t step);
+  bool finish(int64_t step, const LocalStore& store, const CheckpointStates& states,
+              std::vector<FileEntry> files);
+  void give_up(int64_t step, const Error& error);
+
+  // Writes one of these files, with one state; throws.
+  FileEntry write_file(int64_t step, const std::string& file, const std::string& state,
+                       std::string_view bytes) const;
 
   // Why the last write failed; nothing when it did not.
   const std::optional<Error>& failure() const { return failure_; }
 
  private:
   void note_written(const std::string& folder, const Manifest& manifest);
-  Manifest write_parts(const std::string& folder, int64_t step, const LocalStore& store,
-                       const CheckpointStates& states);
+  std::string folder(int64_t step) const;
+  Manifest write_parts(int64_t step, const LocalStore& store, const CheckpointStates& states,
+                       std::vector<FileEntry> files);
   void check_job(const CheckpointReader& reader) const;
 
   const CheckpointOptions options_;

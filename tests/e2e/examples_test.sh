@@ -23,6 +23,7 @@ run() {
 run quickstart.sh '"auc"' 'Eval: auc='
 run cluster.sh 'the weights are equal' 'the weights of one trainer are equal, bit for bit'
 run all_reduce.sh 'the same model'
+run dgc.sh 'times fewer bytes'
 run resume.sh 'the same model'
 run kill_and_resume.sh 'the same model'
 run more_servers.sh 'the same model'

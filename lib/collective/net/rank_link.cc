@@ -104,8 +104,7 @@ std::optional<uint64_t> RankLink::max_body_bytes(const FrameHeader& header) {
     case RankFrame::kRoster:
       return kMaxRosterBytes;
     case RankFrame::kChunk:
-      return decode_call(header.request_id).collective == Collective::kGather ? kMaxGatheredBytes
-                                                                              : kChunkBytes;
+      return has_any_size(decode_call(header.request_id).collective) ? kMaxGatheredBytes : kChunkBytes;
     case RankFrame::kPresent:
       return kMaxPresentBytes;
     case RankFrame::kRollCall:

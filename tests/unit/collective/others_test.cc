@@ -102,6 +102,23 @@ TEST(Gather, GivesTheTextsOfAllRanksInRankOrder) {
   }
 }
 
+// Rank a gives rank b a text of its own length, so that none can be taken for another.
+TEST(AllToAll, GivesEachRankWhatTheOthersHaveForIt) {
+  auto text = [](int from, int to) {
+    return std::string(static_cast<size_t>(from * 200000 + to * 7), static_cast<char>('a' + from));
+  };
+  for (int size : {1, 2, 5}) {
+    run_everywhere(size, [&](ExchangeCommunicator& communicator) {
+      std::vector<std::string> given, expected;
+      for (int other = 0; other < size; ++other) {
+        given.push_back(text(communicator.rank(), other));
+        expected.push_back(text(other, communicator.rank()));
+      }
+      EXPECT_EQ(communicator.all_to_all(given), expected);
+    });
+  }
+}
+
 TEST(Barrier, EndsWhenTheLastRankHasCome) {
   for (int size : {1, 2, 3, 7}) {
     std::atomic<int> came = 0;

@@ -1,0 +1,164 @@
+#include "store/dgc_exchange.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+uint64_t values_in(const ParameterSpec& spec) {
+  return static_cast<uint64_t>(spec.rows) * static_cast<uint64_t>(spec.cols);
+}
+
+void check_tuning(const ParameterSpec& spec) {
+  const ParameterTuning& tuning = spec.tuning;
+  if (tuning.l1.value_or(0) == 0 && !tuning.clip_value) return;
+  fail(Code::kUsage, "parameter ", quote(spec.name), " has its own ", tuning.clip_value ? "clip_value" : "l1",
+       ", which train.strategy dgc cannot apply to moves: leave it out, or exclude the parameter");
+}
+
+}  // namespace
+
+DgcExchange::DgcExchange(const DgcExchangeOptions& options, std::span<const ParameterSpec> specs,
+                         LocalStore& local, Communicator& communicator)
+    : options_(options), specs_(specs), local_(local), communicator_(communicator), states_(specs.size()) {
+  for (const ParameterSpec& spec : specs_) {
+    const std::array<int64_t, 2> shape = {spec.rows, spec.cols};
+    if (spec.kind != ParameterKind::kStatistic && dgc_compresses(options_.dgc, shape)) check_tuning(spec);
+  }
+}
+
+bool DgcExchange::compresses(size_t parameter) const {
+  return compresses_at(parameter, local_.schedule_steps());
+}
+
+bool DgcExchange::compresses_at(size_t parameter, int64_t step) const {
+  const ParameterSpec& spec = specs_[parameter];
+  const std::array<int64_t, 2> shape = {spec.rows, spec.cols};
+  if (spec.kind == ParameterKind::kStatistic || !dgc_compresses(options_.dgc, shape)) return false;
+  return dgc_selected(options_.dgc, step, values_in(spec)) < values_in(spec);
+}
+
+bool DgcExchange::compresses_any() const {
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (compresses(p)) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<DeepGradientCompression> DgcExchange::make(size_t parameter) const {
+  const ParameterSpec& spec = specs_[parameter];
+  DgcOptions own = options_.dgc;
+  own.momentum = spec.tuning.momentum.value_or(own.momentum);
+  own.l2 = spec.tuning.l2.value_or(own.l2);
+  if (spec.tuning.clip_norm) own.clip_norm = spec.tuning.clip_norm;
+  const DgcTarget target{.shape = {spec.rows, spec.cols},
+                         .num_trainers = communicator_.size(),
+                         .seed = spec.initializer.seed,
+                         .key = parameter};
+  return std::make_unique<DeepGradientCompression>(own, target);
+}
+
+// The table's rows are weights and then the momentum, the only state of its optimizer.
+void DgcExchange::begin(size_t parameter) {
+  constexpr uint64_t kRowsAtOnce = 1024;
+  const ParameterSpec& spec = specs_[parameter];
+  const size_t cols = static_cast<size_t>(spec.cols);
+  std::vector<float> velocity;
+  velocity.reserve(values_in(spec));
+  RowBlock block;
+  std::vector<uint64_t> keys;
+  for (uint64_t first = 0; first < static_cast<uint64_t>(spec.rows); first += keys.size()) {
+    keys.clear();
+    const uint64_t end = std::min(first + kRowsAtOnce, static_cast<uint64_t>(spec.rows));
+    for (uint64_t key = first; key < end; ++key) keys.push_back(key);
+    block.clear();
+    local_.copy_rows(static_cast<int>(parameter), keys, block);
+    PS_CHECK(block.values.size() == keys.size() * 2 * cols);
+    for (size_t r = 0; r < keys.size(); ++r) {
+      const float* row = block.values.data() + (2 * r + 1) * cols;
+      velocity.insert(velocity.end(), row, row + cols);
+    }
+  }
+  states_[parameter] = make(parameter);
+  states_[parameter]->begin(local_.schedule_steps(), velocity);
+}
+
+SparseExchange DgcExchange::exchange_of(const SparseShare& share) const {
+  if (most_part_bytes(share.elements, share.selected) > kMostPartBytes) return SparseExchange::kDense;
+  if (options_.exchange) return *options_.exchange;
+  return cheapest_exchange({.elements = share.elements,
+                            .selected = share.selected,
+                            .num_trainers = communicator_.size(),
+                            .encoding = find_sparse_encoding(options_.dgc.encoding)},
+                           /*may_keep=*/false);
+}
+
+// The order of exchanges is that of SparseExchange, and within one that of the model.
+void DgcExchange::step(std::span<const Gradient> gradients, const StepSize& step) {
+  std::vector<SparseShare> shares(gradients.size());
+  std::string bytes;
+  for (size_t n = 0; n < gradients.size(); ++n) {
+    const size_t p = gradients[n].parameter;
+    if (!states_[p]) begin(p);
+    DeepGradientCompression& dgc = *states_[p];
+    PS_CHECK(dgc.steps() == local_.schedule_steps());
+    shares[n].elements = dgc.elements();
+    shares[n].selected = dgc.selected();
+    const double rate = step.learning_rate * specs_[p].tuning.learning_rate;
+    bytes.clear();
+    dgc.step_sparse({.values = gradients[n].values,
+                     .scale = step.scale * static_cast<float>(communicator_.size()),
+                     .rate = static_cast<float>(rate)},
+                    local_.whole(static_cast<int>(p)), bytes);
+    shares[n].part = dgc.sent();
+  }
+  const SparseEncoding encoding = find_sparse_encoding(options_.dgc.encoding);
+  for (const SparseExchange exchange :
+       {SparseExchange::kAllGather, SparseExchange::kOwnerSplit, SparseExchange::kDense}) {
+    std::vector<SparseShare*> chosen;
+    for (SparseShare& share : shares) {
+      if (exchange_of(share) == exchange) chosen.push_back(&share);
+    }
+    sparse_all_reduce(communicator_, exchange, encoding, chosen);
+  }
+  for (size_t n = 0; n < gradients.size(); ++n) {
+    const size_t p = gradients[n].parameter;
+    states_[p]->apply(shares[n].part, local_.whole(static_cast<int>(p)));
+  }
+}
+
+// state := { parameter:u32 u and v, as DeepGradientCompression::save writes them }...
+void DgcExchange::save(std::string& out) const {
+  for (size_t p = 0; p < states_.size(); ++p) {
+    if (!states_[p]) continue;
+    put(out, static_cast<uint32_t>(p));
+    states_[p]->save(out);
+  }
+}
+
+void DgcExchange::load(ByteReader& in) {
+  const int64_t steps = local_.schedule_steps();
+  std::vector<std::unique_ptr<DeepGradientCompression>> loaded(specs_.size());
+  while (in.ok() && in.remaining() > 0) {
+    const uint32_t p = in.get<uint32_t>();
+    if (!in.ok() || p >= loaded.size() || loaded[p] || specs_[p].kind == ParameterKind::kStatistic) {
+      fail(Code::kCorrupt, "state of Deep Gradient Compression names parameter ", p);
+    }
+    loaded[p] = make(p);
+    loaded[p]->load(in);
+    if (loaded[p]->steps() == steps) continue;
+    fail(Code::kCorrupt, "state of Deep Gradient Compression is after ", loaded[p]->steps(),
+         " steps, not after ", steps);
+  }
+  for (size_t p = 0; p < loaded.size(); ++p) {
+    if (loaded[p] || steps == 0 || !compresses_at(p, steps - 1)) continue;
+    fail(Code::kCorrupt, "state of Deep Gradient Compression lacks ", quote(specs_[p].name));
+  }
+  states_ = std::move(loaded);
+}
+
+}  // namespace ps

@@ -1,0 +1,72 @@
+// DgcExchange: Deep Gradient Compression (codec/dgc.h) among trainers that hold the parameters each in its own
+// process.  Used by AllReduceStore, which exchanges all other gradients whole.
+//
+// A parameter begins to be compressed with the momentum that its table has then.  From that step on its table
+// has no steps any more: weights are moved here, by the same moves on all trainers.
+#ifndef PS_STORE_DGC_EXCHANGE_H_
+#define PS_STORE_DGC_EXCHANGE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codec/dgc.h"
+#include "codec/sparse_exchange.h"
+#include "collective/communicator.h"
+#include "optim/parameter.h"
+#include "store/local_store.h"
+#include "store/sparse_all_reduce.h"
+
+namespace ps {
+
+struct DgcExchangeOptions {
+  DgcOptions dgc;  // the momentum, l2 and clip_norm of parameters that do not tune their own
+  std::optional<SparseExchange> exchange;  // nothing: whichever moves the fewest bytes
+};
+
+// One owner thread, that of the communicator.
+class DgcExchange {
+ public:
+  // The gradient of one compressed parameter: [rows, cols], the sum over this trainer's examples.
+  struct Gradient {
+    size_t parameter = 0;
+    std::span<const float> values;
+  };
+
+  // `specs` are those of `local`.  All arguments by reference outlive this.  Throws kUsage when a parameter is
+  // tuned in a way that moves cannot be.
+  DgcExchange(const DgcExchangeOptions& options, std::span<const ParameterSpec> specs, LocalStore& local,
+              Communicator& communicator);
+
+  // True when the step that comes next compresses this parameter, or any: the same on all trainers.
+  bool compresses(size_t parameter) const;
+  bool compresses_any() const;
+
+  // Makes the step of all parameters that it compresses; `step` is that of the sum of all trainers' gradients.
+  // Throws kData when a move is not finite, and what the communicator throws.
+  void step(std::span<const Gradient> gradients, const StepSize& step);
+
+  // The state of this trainer, for checkpoints: u and v of the parameters that are compressed by now.  load is for a
+  // new object; throws kCorrupt, and changes nothing then.
+  void save(std::string& out) const;
+  void load(ByteReader& in);
+
+ private:
+  bool compresses_at(size_t parameter, int64_t step) const;
+  std::unique_ptr<DeepGradientCompression> make(size_t parameter) const;
+  void begin(size_t parameter);
+  SparseExchange exchange_of(const SparseShare& share) const;
+
+  const DgcExchangeOptions options_;
+  const std::span<const ParameterSpec> specs_;
+  LocalStore& local_;
+  Communicator& communicator_;
+  std::vector<std::unique_ptr<DeepGradientCompression>> states_;  // by parameter; null: not compressed yet
+};
+
+}  // namespace ps
+
+#endif  // PS_STORE_DGC_EXCHANGE_H_

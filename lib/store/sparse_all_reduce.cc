@@ -1,0 +1,173 @@
+#include "store/sparse_all_reduce.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "collective/fused.h"
+
+namespace ps {
+
+namespace {
+
+// Stands where nobody has sent a value: x + -0 is x, also where x is -0.  No selected value is -0.
+constexpr float kNobodySent = -0.0f;
+
+using Parts = std::vector<SparsePart>;
+
+// packed := { length:u32 part[length] }...
+void pack(SparseEncoding encoding, const SparsePart& part, std::string& out) {
+  std::string bytes;
+  encode_sparse(encoding, part, bytes);
+  put(out, static_cast<uint32_t>(bytes.size()));
+  out += bytes;
+}
+
+// Takes the next part, of [0, size), off `rest`, which rank `from` has sent.
+SparsePart unpack(SparseEncoding encoding, uint64_t size, size_t from, std::string_view& rest) {
+  ByteReader reader(rest);
+  const uint32_t length = reader.get<uint32_t>();
+  const std::string_view bytes = reader.get_bytes(length);
+  if (!reader.ok()) fail(Code::kCorrupt, "the sparse gradients of rank ", from, " are cut short");
+  SparsePart part;
+  decode_sparse(encoding, bytes, size, part);
+  rest.remove_prefix(sizeof length + length);
+  return part;
+}
+
+void check_taken(std::span<const std::string_view> rest) {
+  for (size_t rank = 0; rank < rest.size(); ++rank) {
+    if (!rest[rank].empty()) fail(Code::kCorrupt, "rank ", rank, " has sent more than its sparse gradients");
+  }
+}
+
+void reduce_by_all_gather(Communicator& communicator, SparseEncoding encoding,
+                          std::span<SparseShare* const> shares) {
+  std::string own;
+  for (const SparseShare* share : shares) pack(encoding, share->part, own);
+  const std::vector<std::string> all = communicator.gather(std::move(own));
+  std::vector<std::string_view> rest(all.begin(), all.end());
+  for (SparseShare* share : shares) {
+    Parts parts;
+    for (size_t rank = 0; rank < rest.size(); ++rank) {
+      parts.push_back(unpack(encoding, share->elements, rank, rest[rank]));
+    }
+    share->part = add_parts(parts);
+  }
+  check_taken(rest);
+}
+
+// Indices are counted from the beginning of the owner's part, so that no run is long for its sake.
+void shift(SparsePart& part, int64_t by) {
+  for (uint32_t& index : part.index) index = static_cast<uint32_t>(index + by);
+}
+
+// The part of one trainer as an owner.
+struct Owned {
+  Owned(uint64_t elements, int trainers, int rank)
+      : begin(owner_begin(elements, trainers, rank)),
+        size(owner_begin(elements, trainers, rank + 1) - begin) {}
+  uint64_t begin, size;
+};
+
+// Each owner gets the entries of its part from all, and tells all their sum.
+void reduce_by_owners(Communicator& communicator, SparseEncoding encoding,
+                      std::span<SparseShare* const> shares) {
+  const int trainers = communicator.size(), rank = communicator.rank();
+  const SparseEncoding of_sums = encoding == SparseEncoding::kVarintF16 ? SparseEncoding::kVarint : encoding;
+  std::vector<std::string> to_owners(static_cast<size_t>(trainers));
+  for (const SparseShare* share : shares) {
+    Parts parts = split_by_owner(share->part, share->elements, trainers);
+    for (int owner = 0; owner < trainers; ++owner) {
+      SparsePart& part = parts[static_cast<size_t>(owner)];
+      shift(part, -static_cast<int64_t>(owner_begin(share->elements, trainers, owner)));
+      pack(encoding, part, to_owners[static_cast<size_t>(owner)]);
+    }
+  }
+  const std::vector<std::string> mine = communicator.all_to_all(std::move(to_owners));
+  std::vector<std::string_view> rest(mine.begin(), mine.end());
+  std::string sums;
+  for (const SparseShare* share : shares) {
+    const Owned owned(share->elements, trainers, rank);
+    Parts parts;
+    for (size_t from = 0; from < rest.size(); ++from) {
+      parts.push_back(unpack(encoding, owned.size, from, rest[from]));
+    }
+    pack(of_sums, add_parts(parts), sums);
+  }
+  check_taken(rest);
+  const std::vector<std::string> all = communicator.gather(std::move(sums));
+  rest.assign(all.begin(), all.end());
+  for (SparseShare* share : shares) {
+    Parts parts;
+    for (int owner = 0; owner < trainers; ++owner) {
+      const Owned owned(share->elements, trainers, owner);
+      const size_t from = static_cast<size_t>(owner);
+      parts.push_back(unpack(of_sums, owned.size, from, rest[from]));
+      shift(parts.back(), static_cast<int64_t>(owned.begin));
+    }
+    share->part = join_parts(parts);
+  }
+  check_taken(rest);
+}
+
+void reduce_dense(Communicator& communicator, std::span<SparseShare* const> shares) {
+  std::vector<std::vector<float>> whole;
+  for (const SparseShare* share : shares) {
+    std::vector<float>& values = whole.emplace_back(share->elements, kNobodySent);
+    for (size_t i = 0; i < share->part.size(); ++i) values[share->part.index[i]] = share->part.value[i];
+  }
+  std::vector<Elements> arrays(whole.begin(), whole.end());
+  all_reduce_fused(communicator, arrays);
+  for (size_t n = 0; n < shares.size(); ++n) {
+    SparsePart& part = shares[n]->part;
+    part.clear();
+    for (size_t i = 0; i < whole[n].size(); ++i) {
+      if (std::bit_cast<uint32_t>(whole[n][i]) == std::bit_cast<uint32_t>(kNobodySent)) continue;
+      part.index.push_back(static_cast<uint32_t>(i));
+      part.value.push_back(whole[n][i]);
+    }
+  }
+}
+
+// Returns the number of first shares that fit into one message.
+size_t num_together(std::span<SparseShare* const> shares) {
+  uint64_t bytes = 0;
+  size_t count = 0;
+  for (const SparseShare* share : shares) {
+    bytes += most_part_bytes(share->elements, share->selected);
+    if (count > 0 && bytes > kMostPartBytes) break;
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+// index32 has 8 bytes for a value, run16 6 and 2 for each 65535 values without one, the varints at most 9.
+uint64_t most_part_bytes(uint64_t elements, uint64_t selected) {
+  return 9 * selected + 2 * (elements / 65535) + 16;
+}
+
+void sparse_all_reduce(Communicator& communicator, SparseExchange exchange, SparseEncoding encoding,
+                       std::span<SparseShare* const> shares) {
+  if (exchange == SparseExchange::kDense) {
+    if (!shares.empty()) reduce_dense(communicator, shares);
+    return;
+  }
+  PS_CHECK(exchange != SparseExchange::kBalanced);
+  const bool by_owners = exchange == SparseExchange::kOwnerSplit;
+  while (!shares.empty()) {
+    const size_t count = num_together(shares);
+    const auto now = shares.first(count);
+    by_owners ? reduce_by_owners(communicator, encoding, now)
+              : reduce_by_all_gather(communicator, encoding, now);
+    shares = shares.subspan(count);
+  }
+}
+
+}  // namespace ps

@@ -1,0 +1,142 @@
+// Deep Gradient Compression (Lin et al., ICLR 2018) among trainers without servers: DgcExchange.
+#include "collective/exchange_communicator.h"
+#include "config/spec.h"
+#include "optim/options.h"
+#include "store/all_reduce_store.h"
+#include "store/collective_group.h"
+#include "store/collective_run.h"
+#include "store/dgc_exchange.h"
+#include "strategy/entries.h"
+#include "strategy/in_process.h"
+#include "strategy/peers.h"
+
+namespace ps {
+
+namespace {
+
+constexpr SparseExchange kDgcExchanges[] = {SparseExchange::kAllGather, SparseExchange::kOwnerSplit,
+                                            SparseExchange::kDense};
+
+struct DgcKeys : DgcRule {
+  std::string exchange = kAutomatic;
+  std::string algorithm = kAutomatic;
+
+  std::optional<SparseExchange> named_exchange() const;
+  static const ObjectSpec<DgcKeys>& spec();
+};
+
+const ObjectSpec<DgcKeys>& DgcKeys::spec() {
+  static const ObjectSpec<DgcKeys> spec = [] {
+    ObjectSpec<DgcKeys> s;
+    s.include(DgcRule::spec());
+    std::vector<std::string> names = {kAutomatic};
+    for (const SparseExchange each : kDgcExchanges) names.emplace_back(sparse_exchange_name(each));
+    s.field("exchange", &DgcKeys::exchange,
+            "how selected values are added up: all_gather gives all of them to every trainer; with "
+            "owner_split each "
+            "trainer adds those of its part of a parameter; dense adds whole arrays; auto: for each "
+            "parameter the one "
+            "that moves the fewest bytes")
+        .one_of(std::move(names));
+    s.field("algorithm", &DgcKeys::algorithm, kAlgorithmHelp).one_of(algorithm_names());
+    return s;
+  }();
+  return spec;
+}
+
+std::optional<SparseExchange> DgcKeys::named_exchange() const {
+  for (const SparseExchange each : kDgcExchanges) {
+    if (exchange == sparse_exchange_name(each)) return each;
+  }
+  return std::nullopt;
+}
+
+DgcExchangeOptions exchange_options(const DgcKeys& keys, const Json& optimizer) {
+  const Json whole = complete_entry(find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer"),
+                                    optimizer, "optimizer");
+  const OptimizerOptions common = parse_optimizer_options(optimizer, "optimizer");
+  DgcExchangeOptions options{.dgc = {}, .exchange = keys.named_exchange()};
+  static_cast<DgcRule&>(options.dgc) = keys;
+  options.dgc.momentum = whole.at("momentum").get<double>();
+  options.dgc.nesterov = whole.at("nesterov").get<bool>();
+  options.dgc.l2 = common.l2;
+  options.dgc.clip_norm = common.clip_norm;
+  return options;
+}
+
+class Dgc final : public Strategy {
+ public:
+  Dgc(const DgcKeys& keys, const TrainerSetup& setup)
+      : here_(setup),
+        parameters_(setup.parameters),
+        communicator_(meet_peers(*setup.transport, *setup.peers, keys.algorithm)),
+        group_(*communicator_),
+        run_(setup.peers->rank, [transport = setup.transport] { transport->loop().poll(); }),
+        exchange_(exchange_options(keys, setup.optimizer), parameters_, *here_.local(), *communicator_),
+        store_(parameters_, *here_.local(), *communicator_, run_, &exchange_) {}
+  ParameterStore& store() override { return store_; }
+  TrainerGroup& group() override { return group_; }
+  RunControl& run() override { return run_; }
+  LocalStore* local() override { return here_.local(); }
+  bool keeps_state() const override { return true; }
+  void save_state(std::string& out) const override { exchange_.save(out); }
+  void load_state(ByteReader& in) override { exchange_.load(in); }
+  Json counters() const override {
+    return {{"bytes_sent", bytes_sent_to_all(*communicator_) - sent_before_},
+            {"whole_bytes", store_.whole_bytes()}};
+  }
+
+ private:
+  InProcess here_;
+  const std::vector<ParameterSpec> parameters_;
+  const std::unique_ptr<Communicator> communicator_;
+  const uint64_t sent_before_ = bytes_sent_to_all(*communicator_);  // to meet
+  CollectiveGroup group_;
+  CollectiveRun run_;
+  DgcExchange exchange_;
+  AllReduceStore store_;
+};
+
+// DGC sends moves of the optimizer momentum, whose formula it has in itself.
+void check(const Json& object, const Json& optimizer) {
+  parse_strategy<DgcKeys>(object);
+  const OptimizerEntry& entry = find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer");
+  if (entry.name != "momentum" && entry.name != "sparse_momentum") {
+    fail(Code::kUsage, "optimizer.type: ", entry.name,
+         ", but train.strategy dgc compresses the moves of momentum: name that");
+  }
+  const OptimizerOptions options = parse_optimizer_options(optimizer, "optimizer");
+  auto refuse = [](const char* key, const char* instead) {
+    fail(Code::kUsage, "optimizer.", key, ": with train.strategy dgc, ", instead);
+  };
+  if (options.l1 > 0) refuse("l1", "weights of which nothing was sent cannot decay: use l2");
+  if (options.clip_value) refuse("clip_value", "trainers clip by norm: use clip_norm");
+  if (options.clip_global_norm) refuse("clip_global_norm", "trainers clip each parameter: use clip_norm");
+  if (options.average) refuse("average", "there are no means of weights");
+}
+
+std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+  const auto keys = parse_strategy<DgcKeys>(object);
+  if (setup.peers == nullptr) return std::make_unique<InProcess>(setup);
+  check_all_dense(setup.parameters);
+  return std::make_unique<Dgc>(keys, setup);
+}
+
+}  // namespace
+
+constinit const StrategyEntry kDgc = {{"dgc",
+                                       "Deep Gradient Compression: as all_reduce, but a trainer sends only "
+                                       "the largest values of what its gradients "
+                                       "would move, and keeps the rest until it is large enough. The "
+                                       "optimizer must be momentum, whose momentum, "
+                                       "nesterov, l2 and clip_norm hold. A clip_norm bounds, while "
+                                       "compression is on, each trainer's share of a "
+                                       "parameter's gradient to clip_norm over the root of the number of "
+                                       "trainers. Before rampup_begin_step, and while "
+                                       "the sparsity is 0, training is that of all_reduce, bit for bit.",
+                                       []() -> const AnySpec& { return DgcKeys::spec(); }},
+                                      check,
+                                      /*serve=*/nullptr,
+                                      make};
+
+}  // namespace ps
