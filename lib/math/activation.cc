@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-// exp and tanh take about 10 ns an element.
+// The cost of exp or tanh: about 10 ns an element.
 constexpr int64_t kActivationWork = 16;
 
 // Calls body(rule) with the rule of an activation that works element by element and is not linear.
@@ -37,7 +37,7 @@ void with_rule(Activation activation, const Body& body) {
   }
 }
 
-// Less the largest, so that no exponential overflows.
+// The largest value is subtracted first, so that no exponential overflows.
 template <class T>
 void softmax_row(T* x, int64_t cols) {
   const T largest = *std::max_element(x, x + cols);

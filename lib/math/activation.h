@@ -8,7 +8,7 @@
 
 namespace ps {
 
-// math/activation_rules.h has their formulas.
+// math/activation_rules.h has the formulas of the activations.
 enum class Activation {
   kLinear,
   kSigmoid,

@@ -33,7 +33,7 @@ struct TanhRule {
   }
 };
 
-// 1.7159 tanh(2x / 3): LeCun et al., "Efficient BackProp", 1998.
+// Scaled tanh, 1.7159 tanh(2x / 3): LeCun et al., "Efficient BackProp", 1998.
 struct StanhRule {
   static constexpr double kHeight = 1.7159, kSlope = 2.0 / 3.0;
 

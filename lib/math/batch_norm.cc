@@ -19,7 +19,7 @@ void for_channel_blocks(Device& device, const BatchNormArrays<T>& norm, int64_t 
   });
 }
 
-// Channels [begin, end) of `rows` examples with planes of `plane` values.
+// The channels [begin, end) of `rows` examples, whose channels have planes of `plane` values.
 template <class Plane>
 struct ChannelBlock {
   int64_t rows, channels, begin, end;
@@ -51,7 +51,7 @@ struct ChannelBlock {
   }
 };
 
-// mean and scale of the batch; moves the running ones.
+// Computes mean and scale from the batch, and moves the running mean and variance towards it.
 template <class T, class Plane>
 void measure(const BatchNormArrays<T>& norm, const T* x, const ChannelBlock<Plane>& block) {
   const T count = static_cast<T>(block.rows * block.plane);
@@ -70,7 +70,7 @@ void measure(const BatchNormArrays<T>& norm, const T* x, const ChannelBlock<Plan
   }
 }
 
-// mean and scale from the running ones.
+// Computes mean and scale from the running mean and variance.
 template <class T>
 void recall(const BatchNormArrays<T>& norm, int64_t begin, int64_t end) {
   for (int64_t c = begin; c < end; ++c) {
@@ -79,19 +79,19 @@ void recall(const BatchNormArrays<T>& norm, int64_t begin, int64_t end) {
   }
 }
 
-// `kept` is where normalized values go; null: nowhere.
+// Writes the normalized values to `normalized_out` as well, unless that is null.
 template <class T, class Plane>
-void normalize(const BatchNormArrays<T>& norm, const T* x, const ChannelBlock<Plane>& block, T* kept,
-               T* output) {
+void normalize(const BatchNormArrays<T>& norm, const T* x, const ChannelBlock<Plane>& block,
+               T* normalized_out, T* output) {
   const T *mean = norm.mean, *scale = norm.scale, *weight = norm.weight, *bias = norm.bias;
   block.for_values([=](int64_t i, int64_t c) {
     const T normalized = (x[i] - mean[c]) * scale[c];
     output[i] = weight[c] * normalized + (bias ? bias[c] : T(0));
-    if (kept) kept[i] = normalized;
+    if (normalized_out) normalized_out[i] = normalized;
   });
 }
 
-// The gradients of weight and bias, which are sums over the batch that the input's needs too.
+// Computes the gradients of weight and bias.  The gradient of the input needs the same sums over the batch.
 template <class T, class Plane>
 void sum_slopes(const BatchNormArrays<T>& norm, const T* slopes, const BatchNormGradients<T>& gradients,
                 const ChannelBlock<Plane>& block) {

@@ -1,5 +1,5 @@
-// How loops of kernels are cut into blocks: by the shape of the work alone, so that results do not depend on
-// threads.  Used by kernels.
+// Divides the loops of kernels into blocks, by the shape of the work alone, so that results do not depend on
+// the number of threads.  Used by kernels.
 #ifndef PS_MATH_BLOCKS_H_
 #define PS_MATH_BLOCKS_H_
 
@@ -10,8 +10,8 @@
 
 namespace ps {
 
-// Items of `work` operations each that make one block.  A block of 1 Mi operations takes some 200 us, ten
-// times as long as waking a thread does, which also takes a core from those that prepare the next batch.
+// Returns how many items of `work` operations each make one block.  A block of 1 Mi operations takes some 200
+// us. Waking a thread takes a tenth of that, and takes a core from the threads that prepare the next batch.
 inline int64_t block_items(int64_t work) {
   constexpr int64_t kBlockOperations = 1 << 20;
   return std::max<int64_t>(1, kBlockOperations / std::max<int64_t>(1, work));

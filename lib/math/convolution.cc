@@ -8,7 +8,7 @@
 
 namespace ps {
 
-int64_t window_places(int64_t size, int64_t kernel, int64_t stride, int64_t padding) {
+int64_t window_positions(int64_t size, int64_t kernel, int64_t stride, int64_t padding) {
   const int64_t room = size + 2 * padding - kernel;
   return room < 0 ? 0 : room / stride + 1;
 }
@@ -18,23 +18,23 @@ static int64_t weights_per_filter(const ConvolutionShape& shape) {
 }
 
 ConvolutionShape make_convolution_shape(ConvolutionShape sizes) {
-  // Products of fewer columns would pack the weights for too little use of them; more leave the cache.
+  // A product of fewer columns would use the packed weights too rarely; more columns do not fit the cache.
   constexpr int64_t kTilePixels = 256;
   ConvolutionShape shape = sizes;
-  shape.out_height = window_places(shape.height, shape.kernel, shape.stride, shape.padding);
-  shape.out_width = window_places(shape.width, shape.kernel, shape.stride, shape.padding);
+  shape.out_height = window_positions(shape.height, shape.kernel, shape.stride, shape.padding);
+  shape.out_width = window_positions(shape.width, shape.kernel, shape.stride, shape.padding);
   shape.rows_per_tile =
       std::clamp<int64_t>(kTilePixels / std::max<int64_t>(1, shape.out_width), 1, shape.out_height);
   shape.scratch_size = weights_per_filter(shape) * shape.rows_per_tile * shape.out_width;
   return shape;
 }
 
-// Operations of one image.
+// Returns the number of operations that one image takes.
 static int64_t image_work(const ConvolutionShape& shape) {
   return shape.filters * weights_per_filter(shape) * shape.out_height * shape.out_width;
 }
 
-// Calls body(image, scratch) for images [begin, end).
+// Calls body(image, scratch) for every image of [begin, end).
 template <class T, class Body>
 static void for_images(const ConvolutionShape& shape, int64_t begin, int64_t end, Body&& body) {
   auto scratch = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(shape.scratch_size));
@@ -63,7 +63,8 @@ void add_convolution_image_gradients(Device& device, const ConvolutionShape& sha
   });
 }
 
-// Groups of images that get sums of their own: enough for the cores of a machine, but not much memory.
+// Each group of images gets partial sums of its own.  There are enough groups for the cores of a machine, and
+// few enough that the sums take little memory.
 static int64_t num_partial_sums(int64_t images, int64_t weights) {
   constexpr int64_t kMost = 16, kMostValues = 8 << 20;
   return std::clamp<int64_t>(kMostValues / weights, 1, std::min(kMost, images));

@@ -1,4 +1,5 @@
-// Two-dimensional convolution and its gradients, added to what is there.  Used by the conv2d layer.  T is
+// Two-dimensional convolution and its gradients, added to the values in the output.  Used by the conv2d
+// layer.  T is
 // float or double.
 //
 // Images are shared out over the threads; the gradient of the weights is summed over fixed groups of images
@@ -15,27 +16,27 @@
 
 namespace ps {
 
-// Places that a window of `kernel` values finds along `size` values with `padding` around them, `stride`
-// apart; 0 when it is larger than all of them.
-int64_t window_places(int64_t size, int64_t kernel, int64_t stride, int64_t padding);
+// Returns the number of positions of a window of `kernel` values along `size` values with `padding` values on
+// both sides, if it moves by `stride`; 0 if the window is larger than all of them.
+int64_t window_positions(int64_t size, int64_t kernel, int64_t stride, int64_t padding);
 
-// Fills in what follows from the other sizes.  The kernel must fit the padded image, and groups must divide
-// channels and filters.
+// Computes the fields that follow from the others.  The kernel must fit the padded image, and groups must
+// divide channels and filters.
 ConvolutionShape make_convolution_shape(ConvolutionShape sizes);
 
-// out [B, F OH OW] += images [B, C H W] under the filters `weight` [F, C/G k k]
+// out [B, F OH OW] += the convolution of images [B, C H W] with the filters `weight` [F, C/G k k]
 template <class T>
 void convolve(Device& device, const ConvolutionShape& shape, Matrix<const T> images, const T* weight,
               Matrix<T> out);
 
-// image_gradients [B, C H W] += the gradient of the images, of out_gradients [B, F OH OW]
+// image_gradients [B, C H W] += the gradient by the images, given out_gradients [B, F OH OW]
 template <class T>
 void add_convolution_image_gradients(Device& device, const ConvolutionShape& shape,
                                      Matrix<const T> out_gradients, const T* weight,
                                      Matrix<T> image_gradients);
 
-// weight_gradient [F, C/G k k] += the gradient of the weights.  `partial_sums` keeps its memory for the next
-// call.
+// weight_gradient [F, C/G k k] += the gradient by the weights.  `partial_sums` is scratch memory that the
+// caller keeps for the next call.
 template <class T>
 void add_convolution_weight_gradient(Device& device, const ConvolutionShape& shape, Matrix<const T> images,
                                      Matrix<const T> out_gradients, std::vector<T>& partial_sums,

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kLossWork = 1024;     // operations, with room: blocks of 1024 examples
 constexpr int64_t kClassExamples = 16;  // of a block, where an example has many values
 
-// Calls body(b) for all examples, some at a time.
+// Calls body(b) for every example b, in blocks.
 template <class Body>
 void for_class_examples(Device& device, int64_t examples, const Body& body) {
   device.for_each(examples, kClassExamples, [&](int64_t begin, int64_t end) {
@@ -48,15 +48,15 @@ T probability_cost(const T* probabilities, int64_t classes, int64_t label, T wei
   return -weight * std::log(probability);
 }
 
-// The cost of the example at one place, with all its pairs.  Every example goes through its own pairs, so
-// that each sum has one writer and one order.
+// Computes the cost of the example at one position of groups.order, over all its pairs.  Every example goes
+// through its own pairs, so that each sum has one writer and one order.
 template <class T>
-void rank_example(const RankingGroups& groups, int64_t place, const T* scores, const CostTargets& targets,
+void rank_example(const RankingGroups& groups, int64_t position, const T* scores, const CostTargets& targets,
                   T* costs, T* gradient) {
   const auto weight = [&](size_t of) { return T(targets.weight(static_cast<int64_t>(of))); };
-  const size_t example = groups.order[place];
+  const size_t example = groups.order[position];
   T cost = 0, slope = 0;
-  for (size_t p = groups.begins[place]; p < groups.ends[place]; ++p) {
+  for (size_t p = groups.begins[position]; p < groups.ends[position]; ++p) {
     const size_t other = groups.order[p];
     if (targets.labels[example] > targets.labels[other]) {
       const T behind = scores[other] - scores[example];
@@ -129,8 +129,8 @@ void sum_costs(Device& device, Matrix<const T> values, const CostTargets& target
 template <class T>
 void ranking_costs(Device& device, const RankingGroups& groups, Matrix<const T> scores,
                    const CostTargets& targets, T* costs, T* gradient) {
-  for_class_examples(device, scores.rows, [=](int64_t place) {
-    rank_example(groups, place, scores.data, targets, costs, gradient);
+  for_class_examples(device, scores.rows, [=](int64_t position) {
+    rank_example(groups, position, scores.data, targets, costs, gradient);
   });
 }
 

@@ -37,7 +37,7 @@ template <class T>
 void cross_entropy(Device& device, Matrix<const T> probabilities, const CostTargets& targets, T* costs,
                    Matrix<T> gradient);
 
-// The first example whose label's value is not in [0, 1], but for rounding, or -1.
+// Returns the first example with a value outside [0, 1] for its label, beyond rounding; -1 if there is none.
 template <class T>
 int64_t find_improbable(Device& device, Matrix<const T> probabilities, const CostTargets& targets);
 
@@ -46,8 +46,8 @@ template <class T>
 void sum_costs(Device& device, Matrix<const T> values, const CostTargets& targets, T* costs,
                Matrix<T> gradient);
 
-// The examples of a batch by group: place p of [0, B) is example order[p], whose group has the places
-// [begins[p], ends[p]).
+// The examples of a batch sorted by group: position p in [0, B) has example order[p], whose group is at the
+// positions [begins[p], ends[p]).
 struct RankingGroups {
   const size_t *order, *begins, *ends;  // [B]
 };

@@ -10,20 +10,20 @@
 
 namespace ps {
 
-// The parameters; biases null: none.
+// The parameters of the network; biases may be null.
 template <class T>
 struct CrossWeights {
   Matrix<const T> weights, biases;  // [L, D]
 };
 
-// The values of each l that backward needs: forward writes them.
+// Values of each l that forward writes for backward.
 template <class T>
 struct CrossStates {
   T* states;    // [B, L, D]: x_l
   T* products;  // [B, L]: x_l . w_l
 };
 
-// The gradients of each l, of which those of w_l and b_l are sums: backward writes them.
+// Gradients of each l that backward writes; the gradients of w_l and b_l are sums over them.
 template <class T>
 struct CrossGradients {
   T* states;         // [B, L, D], of x_{l+1}

@@ -1,10 +1,11 @@
-// Device: where numbers are computed.  Passed to all that computes: kernels, tables, layers, costs, stores, the
-// trainer.  Work of the host alone, such as parsing, takes a ThreadPool (base/thread_pool.h).
+// Device: the processor on which kernels compute.  Passed to all code that computes: kernels, tables, layers,
+// costs, stores, the trainer.  Work of the host alone, such as parsing, takes a ThreadPool
+// (base/thread_pool.h).
 //
-// A kernel is a named function of math/ that takes a Device and plain arrays, cuts its items into blocks, and
-// gives each block to the device.  Layers, costs and activations call kernels and have no loops of their own, so
-// that they are written once: a device of another kind implements the kernels again, under the same names.  All
-// that a kernel writes is there when it returns.
+// A kernel is a named function of math/ that takes a Device and plain arrays, divides its items into blocks,
+// and gives each block to the device.  Layers, costs and activations call kernels and have no loops of their
+// own, so that they are written once: a device of another kind implements the kernels again, under the same
+// names.  When a kernel returns, its results are in memory.
 #ifndef PS_MATH_DEVICE_H_
 #define PS_MATH_DEVICE_H_
 
@@ -16,22 +17,23 @@
 
 namespace ps {
 
-// The processor, with a fixed number of threads.  They never change a result: the sizes of blocks do not depend
-// on them, and each block is computed by one thread in one order.  Owner thread only; any thread may ask for
-// threads().
+// The processor, with a fixed number of threads.  The number of threads never changes a result: the sizes of
+// blocks do not depend on it, and each block is computed by one thread in one order.  Owner thread only; any
+// thread may call threads().
 class Device {
  public:
-  // `threads` includes the caller's: 1 starts none and runs every kernel in place.  Throws kExhausted when the
-  // system has no more threads to give.
+  // `threads` includes the caller's thread: with 1, no thread is started and every kernel runs on the
+  // caller's. Throws kExhausted if the system has no more threads.
   explicit Device(int threads) : pool_(threads) {}
 
   int threads() const { return pool_.threads(); }
 
-  // Calls body(block) once for every block in [0, blocks), and returns when all are done.  The first exception
-  // is rethrown here, after the rest have ended.  A body starts no other loop of the device.
+  // Calls body(block) once for every block in [0, blocks), and returns when all calls have ended.  Then the
+  // first exception is rethrown.  A body must not start another loop of the device.
   void run(int64_t blocks, const std::function<void(int64_t)>& body) { pool_.run(blocks, body); }
 
-  // Calls body(begin, end) for [0, items) cut into blocks of `block` items, the last one shorter.
+  // Calls body(begin, end) for [0, items) divided into blocks of `block` items; the last block may be
+  // shorter.
   template <class Body>
   void for_each(int64_t items, int64_t block, Body&& body) {
     pool_.for_each(items, block, std::forward<Body>(body));

@@ -8,12 +8,12 @@ namespace ps {
 template <class T>
 void draw_dropout(Device& device, uint64_t seed, double rate, Matrix<T> factors) {
   constexpr int64_t kWorkPerNumber = 8;
-  const T kept = static_cast<T>(1 / (1 - rate));
-  const double dropped = rate * 0x1p32;  // numbers below it drop
+  const T factor = static_cast<T>(1 / (1 - rate));
+  const double dropped = rate * 0x1p32;  // random numbers below it drop a value
   for_items(device, factors.rows, kWorkPerNumber * factors.cols, [=](int64_t b) {
     Random random(seed, static_cast<uint64_t>(b));
     T* row = factors.row(b);
-    for (int64_t d = 0; d < factors.cols; ++d) row[d] = random.next32() < dropped ? T(0) : kept;
+    for (int64_t d = 0; d < factors.cols; ++d) row[d] = random.next32() < dropped ? T(0) : factor;
   });
 }
 

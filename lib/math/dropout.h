@@ -1,4 +1,4 @@
-// The kernel that draws which values dropout keeps.  Used by the layer dropout.  T is float or double.
+// The kernel that draws which values dropout passes on.  Used by the layer dropout.  T is float or double.
 #ifndef PS_MATH_DROPOUT_H_
 #define PS_MATH_DROPOUT_H_
 

@@ -6,7 +6,7 @@
 
 namespace ps {
 
-// Adds to one limb, and the carry to those above.
+// Adds to one limb, and adds the carry to the limbs above.
 void ExactSquares::add_bits(uint64_t bits, size_t limb) {
   for (; bits != 0 && limb < limbs_.size(); ++limb) {
     limbs_[limb] += bits;

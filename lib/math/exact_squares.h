@@ -1,5 +1,5 @@
 // ExactSquares: a sum of squares of floats without rounding, so that it does not depend on how the floats are
-// cut up and who adds first.  Used where a norm is taken over what lies in several places.
+// divided and in which order they are added.  Used to take norms over values that several processes hold.
 #ifndef PS_MATH_EXACT_SQUARES_H_
 #define PS_MATH_EXACT_SQUARES_H_
 
@@ -18,7 +18,7 @@ class ExactSquares {
   void add(const float* values, int64_t count);
   void add(const ExactSquares& other);
 
-  // To the nearest double or the one beside it, always the same; infinite when a value was not finite.
+  // Returns the nearest double or the one beside it, always the same; infinity if a value was not finite.
   double value() const;
 
   void save(std::string& out) const;
@@ -31,8 +31,8 @@ class ExactSquares {
 
   void add_bits(uint64_t bits, size_t limb);
 
-  std::array<uint64_t, 10> limbs_{};  // the lowest first
-  uint64_t not_finite_ = 0;           // how many values
+  std::array<uint64_t, 10> limbs_{};  // least significant first
+  uint64_t not_finite_ = 0;           // number of values that were not finite
 };
 
 }  // namespace ps

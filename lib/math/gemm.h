@@ -1,8 +1,8 @@
-// Products of dense matrices, added to what is there.  Used by layers.  T is float or double.
+// Products of dense matrices, added to the values in the output.  Used by layers.  T is float or double.
 //
-// The result is cut into blocks of rows whose size depends on the shapes alone; a block is computed by one
-// thread. Levels of instruction sets (base/cpu.h) round differently.  `out` must not alias the factors. Empty
-// matrices are fine.
+// The result is divided into blocks of rows whose size depends on the shapes alone; one thread computes a
+// block. Levels of instruction sets (base/cpu.h) round differently.  `out` must not alias the factors.
+// Matrices may be empty.
 #ifndef PS_MATH_GEMM_H_
 #define PS_MATH_GEMM_H_
 

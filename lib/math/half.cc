@@ -11,7 +11,8 @@ uint16_t to_half(float value) {
   const float size = std::fabs(value);
   if (value != value) return sign | 0x7e00;
   if (size >= 65520.0f) return sign | 0x7c00;
-  // Adding this rounds a float to multiples of 2^-24 in its last bits, as subnormal halves are.
+  // Adding this constant rounds a float to multiples of 2^-24 in its last bits, the spacing of subnormal
+  // halves.
   if (size < 0x1p-14f) return sign | static_cast<uint16_t>(std::bit_cast<uint32_t>(size + 0.5f) & 0x7ff);
   const uint32_t magnitude = bits & 0x7fffffff;
   const uint32_t rounded = magnitude + 0xfff + (magnitude >> 13 & 1);

@@ -19,7 +19,7 @@ inline float from_bfloat16(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 
-// IEEE 754 binary16.  Beyond 65504 it is infinite; below 2^-14 steps are 2^-24.
+// IEEE 754 binary16.  Values beyond 65504 become infinite; below 2^-14, values are multiples of 2^-24.
 uint16_t to_half(float value);
 float from_half(uint16_t bits);
 

@@ -10,7 +10,7 @@
 
 namespace ps {
 
-// Every plane of out [B, C P] <- values [C], null for zeros.
+// Sets every plane of out [B, C P] to its channel's value in `values` [C], or to zero if `values` is null.
 template <class T>
 void set_planes(Device& device, const T* values, int64_t channels, Matrix<T> out);
 
@@ -22,7 +22,7 @@ void add_plane_sums(Device& device, Matrix<const T> images, int64_t channels, T*
 template <class T>
 void average_planes(Device& device, Matrix<const T> images, Matrix<T> means);
 
-// image_gradients [B, C P] += the gradient of the images, given that of the means [B, C].
+// image_gradients [B, C P] += the gradient by the images, given the gradient by the means [B, C].
 template <class T>
 void add_average_gradients(Device& device, Matrix<const T> mean_gradients, Matrix<T> image_gradients);
 

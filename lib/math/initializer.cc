@@ -8,7 +8,7 @@
 
 namespace ps {
 
-// Each level's: lib/math/kernels/initial.cc.
+// lib/math/kernels/initial.cc implements these for each level.
 #define PS_DECLARE(level)                      \
   namespace level {                            \
   extern const InitialKernels kInitialKernels; \

@@ -1,5 +1,5 @@
-// Initializer: what the weights of a parameter start as.  A row's values depend on (seed, parameter, row)
-// alone, so that rows need not exist until they are first updated, and any process makes the same ones, on
+// Initializer: draws the initial weights of a parameter.  A row's values depend on (seed, parameter, row)
+// alone, so that rows need not exist until they are first updated, and any process draws the same ones, on
 // any processor and at any level of instruction sets.
 #ifndef PS_MATH_INITIALIZER_H_
 #define PS_MATH_INITIALIZER_H_
@@ -18,7 +18,7 @@ struct Initializer {
       0;              // normal: standard deviation; uniform: values in [mean - deviation, mean + deviation)
   uint64_t seed = 0;  // of the job and the parameter, mixed
 
-  // The first weights of row `row` (a key of a table, or a row index of a dense parameter).
+  // Draws the initial weights of row `row` (a key of a table, or a row index of a dense parameter).
   void fill(uint64_t row, std::span<float> weights) const;
 };
 

@@ -5,7 +5,7 @@
 
 namespace ps {
 
-// Each level's tables: lib/math/kernels/table.cc.
+// lib/math/kernels/table.cc defines the table of each level.
 #define PS_DECLARE(level)                          \
   namespace level {                                \
   extern const MathKernels<float> kFloatKernels;   \

@@ -1,5 +1,5 @@
-// KeyPlan: which rows of one table a batch needs, each key looked up once.  Made ahead, on the reader's side;
-// taken by the store (pull and push), by layers (forward and backward).
+// KeyPlan: the rows of one table that a batch needs, each key looked up once.  Made by the threads that
+// prepare batches; used by the store (pull and push) and by layers (forward and backward).
 #ifndef PS_MATH_KEY_PLAN_H_
 #define PS_MATH_KEY_PLAN_H_
 
@@ -13,16 +13,16 @@ namespace ps {
 struct KeyList {
   std::span<const uint32_t> offsets;  // [B + 1]
   std::span<const uint64_t> keys;     // [K]
-  bool transposed = false;            // wanted of its KeyUse
+  bool transposed = false;            // if its KeyUse shall have the transposed part
 };
 
-// A KeyList in terms of the plan's unique keys, and the same transposed, when that is wanted.
+// A KeyList in terms of the plan's unique keys, and its transpose if the list asks for that.
 struct KeyUse {
   std::span<const uint32_t> offsets;  // [B + 1], of the KeyList
   std::vector<uint32_t> index;        // [K], position of key k in KeyPlan::keys
 
-  // Transposed: unique key touched[m] is at positions positions[starts[m] … starts[m + 1]) of the list, in
-  // ascending order, in the examples of the same places in `examples`.
+  // The transpose: unique key touched[m] is at the positions positions[starts[m] … starts[m + 1]) of the
+  // list, in ascending order, and examples[i] is the example of positions[i].
   std::vector<uint32_t> touched;    // [M], ascending
   std::vector<uint32_t> starts;     // [M + 1]
   std::vector<uint32_t> positions;  // [K]
@@ -38,33 +38,34 @@ struct KeyCount {
   bool operator==(const KeyCount&) const = default;
 };
 
-// In which order a plan has its keys.  The first takes no work; over a network ascending keys take the fewest
-// bytes, and rows that lie behind each other at both ends need not be copied into another order.
+// The order of a plan's keys.  The order of their first use takes no work.  Ascending keys take the fewest
+// bytes over a network, and ranges that are contiguous on both sides can be copied as they are.
 enum class KeyOrder { kFirstAppearance, kAscending };
 
 struct KeyPlan {
   std::vector<uint64_t> keys;    // [N], unique
   std::vector<KeyUse> uses;      // one for each KeyList, in order
-  std::vector<KeyCount> counts;  // [N], or empty: nobody asked for them
+  std::vector<KeyCount> counts;  // [N], or empty if nothing asks for counts
 };
 
 // plan.counts <- how often the keys occur.
 //   labels [B], of the examples that the lists of the plan belong to
 void count_keys(std::span<const float> labels, KeyPlan& plan);
 
-// Makes plans.  Keeps its scratch memory from one to the next; one thread at a time.
+// Makes plans.  Reuses its scratch memory from one plan to the next; one thread at a time.
 class KeyPlanner {
  public:
   explicit KeyPlanner(KeyOrder order = KeyOrder::kFirstAppearance) : order_(order) {}
 
-  // The plan of some lists over the same table, which must outlive `plan`: it refers to their offsets.
+  // Makes the plan of lists over the same table.  `plan` refers to the offsets of the lists, which must
+  // outlive it.
   void plan(std::span<const KeyList> lists, KeyPlan& plan);
 
-  // The same, given the plan of the same lists over another table, be they transposed there or not.
+  // The same, given the plan of the same lists over another table, whose uses may have no transposed part.
   void plan_like(const KeyPlan& other, std::span<const KeyList> lists, KeyPlan& plan);
 
   // Completes a plan of these lists that another process has made: `plan` has its keys and the index of each
-  // use.  Throws kData unless each key is there once, and the indices give exactly the ids of the lists.
+  // use.  Throws kData unless each key occurs once, and the indices give exactly the ids of the lists.
   void complete(std::span<const KeyList> lists, KeyPlan& plan);
 
  private:
@@ -77,17 +78,17 @@ class KeyPlanner {
   void transpose(uint32_t num_keys, KeyUse& use);
 
   const KeyOrder order_;
-  std::vector<uint64_t> keys_;    // unique so far, and room for one of each id and one more
-  std::vector<uint32_t> counts_;  // of each key: ids that hold it; then where the next one goes
+  std::vector<uint64_t> keys_;    // unique so far, with room for every id and one more
+  std::vector<uint32_t> counts_;  // of each key: number of its ids; then the position of the next
 
-  // Open addressing: a slot holds stamp_ + a key's position in keys_.  What earlier plans left is less than
-  // stamp_ and counts as empty, so that nothing is ever cleared.
+  // The hash table: a slot has stamp_ + a key's position in keys_.  Slots of earlier plans are below stamp_
+  // and count as empty, so that the table is never cleared.
   std::vector<uint32_t> slots_;
   uint32_t stamp_ = 1;
   size_t mask_ = 0;
   int shift_ = 0;
 
-  // Of keys that are sorted: where each goes, and those of one of the two.
+  // For sorting: the position of each key after it, and the entries in one of the two encodings.
   struct NumberedKey {
     uint64_t key;
     uint32_t number;

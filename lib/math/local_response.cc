@@ -17,7 +17,8 @@ void for_channels(Device& device, const LocalResponse<T>& norm, int64_t examples
             [=](int64_t i) { body(i * norm.plane, i % norm.channels); });
 }
 
-// Calls body(the first value of channel j) for the channels j around c, in order; `at` is that of c.
+// Calls body(first value of channel j) for the channels j around c, in order; `at` is the first value of
+// channel c.
 template <class T, class Body>
 void for_neighbours(const LocalResponse<T>& norm, int64_t at, int64_t c, const Body& body) {
   const int64_t end = std::min(norm.channels, c + norm.reach + 1);

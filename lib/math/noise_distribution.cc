@@ -19,8 +19,9 @@ NoiseDistribution NoiseDistribution::log_uniform(int64_t classes) {
   return {Kind::kLogUniform, classes};
 }
 
-// Every class has a column of height 1 to fill.  Columns lower than that are filled up with what a higher one
-// has too much, one after the other.
+// Vose's algorithm: class c begins with a column of height weights[c] / mean.  A column below 1 is filled up
+// from one above 1, its alias, which loses as much; a column that falls below 1 by this waits to be filled up
+// itself.
 NoiseDistribution NoiseDistribution::of_weights(const std::vector<double>& weights) {
   NoiseDistribution out(Kind::kWeights, static_cast<int64_t>(weights.size()));
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -28,16 +29,16 @@ NoiseDistribution NoiseDistribution::of_weights(const std::vector<double>& weigh
   std::vector<uint32_t> low, high;
   for (uint32_t c = 0; c < weights.size(); ++c) {
     out.log_probability_.push_back(std::log(weights[c] / total));
-    out.kept_.push_back(weights[c] / total * count);
+    out.acceptance_.push_back(weights[c] / total * count);
     out.alias_.push_back(c);
-    (out.kept_[c] < 1 ? low : high).push_back(c);
+    (out.acceptance_[c] < 1 ? low : high).push_back(c);
   }
   while (!low.empty() && !high.empty()) {
     uint32_t filled = low.back(), giver = high.back();
     low.pop_back();
     out.alias_[filled] = giver;
-    out.kept_[giver] -= 1 - out.kept_[filled];
-    if (out.kept_[giver] >= 1) continue;
+    out.acceptance_[giver] -= 1 - out.acceptance_[filled];
+    if (out.acceptance_[giver] >= 1) continue;
     high.pop_back();
     low.push_back(giver);
   }
@@ -51,7 +52,7 @@ int64_t NoiseDistribution::draw(Random& random) const {
     return std::min(static_cast<int64_t>(rank) - 1, classes_ - 1);
   }
   uint64_t c = random.below(static_cast<uint64_t>(classes_));
-  if (kind_ == Kind::kUniform || random.uniform() < kept_[c]) return static_cast<int64_t>(c);
+  if (kind_ == Kind::kUniform || random.uniform() < acceptance_[c]) return static_cast<int64_t>(c);
   return alias_[c];
 }
 

@@ -1,5 +1,5 @@
-// NoiseDistribution: the known distribution of the wrong answers that noise-contrastive estimation tells
-// right ones from.  Used by the layer nce and by its kernel.
+// NoiseDistribution: the distribution from which noise-contrastive estimation draws wrong answers.  Used by
+// the layer nce and by its kernel.
 #ifndef PS_MATH_NOISE_DISTRIBUTION_H_
 #define PS_MATH_NOISE_DISTRIBUTION_H_
 
@@ -10,7 +10,7 @@
 
 namespace ps {
 
-// Constant after construction: any threads may draw.
+// Constant after construction: any thread may draw.
 class NoiseDistribution {
  public:
   static NoiseDistribution uniform(int64_t classes);
@@ -30,12 +30,12 @@ class NoiseDistribution {
 
   Kind kind_;
   int64_t classes_;
-  double log_total_;  // of what the probabilities are divided by; kWeights has its own
+  double log_total_;  // divisor of the probabilities, as a logarithm; kWeights needs none
 
-  // kWeights.  Walker's alias method, with Vose's set-up, "A linear algorithm for generating random numbers
-  // with a given distribution", 1991: draw a class c; with probability kept_[c] it stays, else it becomes
-  // alias_[c].
-  std::vector<double> log_probability_, kept_;
+  // For kWeights: Walker's alias method, with Vose's set-up, "A linear algorithm for generating random
+  // numbers with a given distribution", 1991: draw a class c uniformly; keep it with probability
+  // acceptance_[c], else take alias_[c].
+  std::vector<double> log_probability_, acceptance_;
   std::vector<uint32_t> alias_;
 };
 

@@ -25,8 +25,8 @@ struct BatchNormArrays {
   T* normalized;                       // [B, C P], of the last forward in training
 };
 
-// output [B, C P] <- the batch, normalized by its own mean and variance (of the population), which also move
-// the running ones.
+// output [B, C P] <- the batch, normalized by its own mean and variance (of the population), by which the
+// running ones are moved.
 template <class T>
 void batch_norm_training(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> input,
                          Matrix<T> output);

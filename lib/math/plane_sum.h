@@ -6,8 +6,8 @@
 
 namespace ps {
 
-// The sum of value(i) for i in [0, count): eight sums, each in order, added in order.  One alone would wait
-// for each addition.
+// Returns the sum of value(i) for i in [0, count): eight sums, each in order, added in order.  In a single
+// sum each addition would wait for the one before.
 template <class T, class Value>
 constexpr T plane_sum(int64_t count, const Value& value) {
   constexpr int64_t kSums = 8;

@@ -9,25 +9,25 @@ namespace ps {
 
 namespace {
 
-// Windows along `size` values.
+// Returns the number of windows along `size` values.
 int64_t count_windows(int64_t size, const PoolShape& shape, bool ceil_mode) {
-  const int64_t places = window_places(size, shape.kernel, shape.stride, shape.padding);
-  const int64_t next = places * shape.stride - shape.padding;  // where another window would begin
+  const int64_t windows = window_positions(size, shape.kernel, shape.stride, shape.padding);
+  const int64_t next = windows * shape.stride - shape.padding;  // where another window would begin
   const bool left = next - shape.stride + shape.kernel < size + shape.padding;
-  return places + (ceil_mode && left && next < size ? 1 : 0);
+  return windows + (ceil_mode && left && next < size ? 1 : 0);
 }
 
-// Values [begin, end) of a side of the image that a window holds.
+// The values [begin, end) of one side of the image that a window covers.
 struct WindowSide {
   int64_t begin, end;
 };
 
-WindowSide window_side(int64_t place, int64_t size, const PoolShape& shape) {
-  const int64_t begin = place * shape.stride - shape.padding;
+WindowSide window_side(int64_t window, int64_t size, const PoolShape& shape) {
+  const int64_t begin = window * shape.stride - shape.padding;
   return {std::max<int64_t>(0, begin), std::min(size, begin + shape.kernel)};
 }
 
-// One window: which plane of all images it is in, its value's index in the output, its rows and columns.
+// One window: its plane among all images, the index of its value in the output, its rows and columns.
 struct PoolWindow {
   int64_t plane, out;
   WindowSide rows, cols;
@@ -38,8 +38,8 @@ struct PoolWindow {
   }
 };
 
-// Calls body(window) for every window of `examples` images.  Planes are independent; those of one follow each
-// other.
+// Calls body(window) for every window of `examples` images.  Planes are independent; the windows of a plane
+// are visited in order.
 template <class Body>
 void for_windows(Device& device, const PoolShape& shape, int64_t examples, const Body& body) {
   const int64_t out_plane = shape.out_height * shape.out_width;
@@ -63,7 +63,7 @@ PoolShape make_pool_shape(PoolShape sizes, bool ceil_mode) {
 
 template <class T>
 void max_pool(Device& device, const PoolShape& shape, Matrix<const T> images, Matrix<T> output,
-              int64_t* places) {
+              int64_t* argmax) {
   const int64_t width = shape.width, plane = shape.height * width;
   for_windows(device, shape, images.rows, [=](const PoolWindow& window) {
     const T* image = images.data + window.plane * plane;
@@ -74,16 +74,16 @@ void max_pool(Device& device, const PoolShape& shape, Matrix<const T> images, Ma
       }
     }
     output.data[window.out] = image[best];
-    places[window.out] = best;
+    argmax[window.out] = best;
   });
 }
 
 template <class T>
 void add_max_pool_gradients(Device& device, const PoolShape& shape, Matrix<const T> gradient,
-                            const int64_t* places, Matrix<T> image_gradients) {
+                            const int64_t* argmax, Matrix<T> image_gradients) {
   const int64_t plane = shape.height * shape.width;
   for_windows(device, shape, gradient.rows, [=](const PoolWindow& window) {
-    image_gradients.data[window.plane * plane + places[window.out]] += gradient.data[window.out];
+    image_gradients.data[window.plane * plane + argmax[window.out]] += gradient.data[window.out];
   });
 }
 

@@ -11,34 +11,34 @@
 namespace ps {
 
 // Images [channels, height, width] become images [channels, out_height, out_width]: windows of kernel x
-// kernel values, `stride` apart, that may reach over the edges by `padding`; no values are there, and each
-// window has some of the image.
+// kernel values, `stride` apart, that may extend over the edges by `padding`.  The padding has no values, and
+// each window covers part of the image.
 struct PoolShape {
   int64_t channels, height, width;
   int64_t kernel, stride, padding;
   int64_t out_height, out_width;
 };
 
-// Fills in out_height and out_width.  With `ceil_mode` a last window that reaches past the lower or right
-// edge is taken too, where values are left and it begins before they end.
+// Computes out_height and out_width.  With `ceil_mode` there is one more window past the lower or right edge
+// if values are left, and it begins inside the image.
 PoolShape make_pool_shape(PoolShape sizes, bool ceil_mode);
 
-// output [B, C OH OW] <- the largest value of each window of images [B, C H W]; places, of output's size:
-// where in its plane each is, the first of equal ones.
+// output [B, C OH OW] <- the largest value of each window of images [B, C H W]; argmax, of output's size: its
+// position in the plane, the first one if several are equal.
 template <class T>
 void max_pool(Device& device, const PoolShape& shape, Matrix<const T> images, Matrix<T> output,
-              int64_t* places);
+              int64_t* argmax);
 
-// image_gradients [B, C H W] += the gradient of the images: all of a window's goes to its largest value.
+// image_gradients [B, C H W] += the gradient by the images: a window's gradient goes to its largest value.
 template <class T>
 void add_max_pool_gradients(Device& device, const PoolShape& shape, Matrix<const T> gradient,
-                            const int64_t* places, Matrix<T> image_gradients);
+                            const int64_t* argmax, Matrix<T> image_gradients);
 
-// output [B, C OH OW] <- the mean of the values of the image that a window holds.
+// output [B, C OH OW] <- the mean of the image's values that a window covers.
 template <class T>
 void average_pool(Device& device, const PoolShape& shape, Matrix<const T> images, Matrix<T> output);
 
-// image_gradients [B, C H W] += the gradient of the images.
+// image_gradients [B, C H W] += the gradient by the images.
 template <class T>
 void add_average_pool_gradients(Device& device, const PoolShape& shape, Matrix<const T> gradient,
                                 Matrix<T> image_gradients);

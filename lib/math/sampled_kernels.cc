@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-// Eight sums side by side, which the compiler makes one vector of.
+// Computes eight sums side by side, which the compiler turns into one vector.
 template <class T>
 T sampled_dot(const T* a, const T* b, int64_t size) {
   constexpr int64_t kLanes = 8;
@@ -29,12 +29,13 @@ void sampled_add(T scale, const T* in, int64_t size, T* out) {
   for (int64_t d = 0; d < size; ++d) out[d] += scale * in[d];
 }
 
-// Operations of one example, whose ids take `cols` each.
+// Returns the operations that one example takes, if each id takes `cols`.
 int64_t example_work(const KeyUse& use, int64_t examples, int64_t cols) {
   return (static_cast<int64_t>(use.index.size()) / std::max<int64_t>(1, examples) + 1) * cols;
 }
 
-// The cost of telling the label from a class drawn from noise; the score becomes the derivative by it.
+// Returns the cost of telling the label from a class drawn from noise; `score` becomes its derivative by the
+// score.
 template <class T>
 T tell_apart(T& score, double log_noise, bool is_label) {
   const T logit = score - static_cast<T>(log_noise);
@@ -61,8 +62,8 @@ template <class T>
 void add_sample_weight_gradients(Device& device, const KeyUse& use, Matrix<const T> input,
                                  const SampledSlopes<T>& slopes, T* row_gradients) {
   const int64_t touched = static_cast<int64_t>(use.touched.size());
-  const int64_t places = static_cast<int64_t>(use.positions.size()) / std::max<int64_t>(1, touched) + 1;
-  for_items(device, touched, places * input.cols, [=, &use](int64_t i) {
+  const int64_t ids_per_key = static_cast<int64_t>(use.positions.size()) / std::max<int64_t>(1, touched) + 1;
+  for_items(device, touched, ids_per_key * input.cols, [=, &use](int64_t i) {
     const size_t m = static_cast<size_t>(i);
     T* gradient = row_gradients + use.touched[m] * input.cols;
     for (uint32_t p = use.starts[m]; p < use.starts[m + 1]; ++p) {
@@ -73,7 +74,7 @@ void add_sample_weight_gradients(Device& device, const KeyUse& use, Matrix<const
   });
 }
 
-// One thread: an id may be drawn for any examples, and one value each is too little to transpose for.
+// Runs on one thread: an id may be drawn for any examples, and one value each does not pay for transposing.
 template <class T>
 void add_sample_bias_gradients(Device& device, const KeyUse& use, const SampledSlopes<T>& slopes,
                                T* row_gradients) {
@@ -121,11 +122,11 @@ void tree_costs(Device& device, const KeyList& paths, const float* labels, int64
   const int64_t examples = static_cast<int64_t>(paths.offsets.size()) - 1;
   for_items(device, examples, kOperations, [=](int64_t b) {
     const size_t example = static_cast<size_t>(b);
-    uint64_t place = static_cast<uint64_t>(labels[b]) + static_cast<uint64_t>(num_classes);
+    uint64_t node = static_cast<uint64_t>(labels[b]) + static_cast<uint64_t>(num_classes);
     costs[b] = 0;
-    for (size_t k = paths.offsets[example]; k < paths.offsets[example + 1]; ++k, place >>= 1) {
+    for (size_t k = paths.offsets[example]; k < paths.offsets[example + 1]; ++k, node >>= 1) {
       const T score = scores[k];
-      const bool right = place & 1;
+      const bool right = node & 1;
       costs[b] += log1p_exp(right ? -score : score);
       scores[k] = right ? -logistic(-score) : logistic(score);
     }

@@ -16,7 +16,7 @@
 
 namespace ps {
 
-// The rows of the drawn ids; bias and bias_use null: none.
+// The rows of the drawn ids; bias and bias_use may be null.
 template <class T>
 struct SampledWeights {
   const KeyUse* use;       // of `weight`

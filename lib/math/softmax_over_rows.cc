@@ -9,8 +9,9 @@
 
 namespace ps {
 
-// Classes go by in blocks, whose rows are first copied side by side; an example's sum of exponentials is
-// scaled down when a larger score comes, so that it never overflows.
+// Classes are processed in blocks, whose rows are first copied side by side.  An example's sum of
+// exponentials is relative to its largest score so far: when a larger score comes, the sum is scaled down, so
+// that it never overflows.
 template <class T>
 void SoftmaxOverRows<T>::costs(Device& device, Matrix<const T> input, std::span<const T* const> weight,
                                std::span<const T* const> bias, std::span<const float> labels,

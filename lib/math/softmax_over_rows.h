@@ -12,7 +12,7 @@
 
 namespace ps {
 
-// Keeps its scratch memory; one owner thread.  T is float or double.
+// Reuses its scratch memory; one owner thread.  T is float or double.
 template <class T>
 class SoftmaxOverRows {
  public:
@@ -28,7 +28,8 @@ class SoftmaxOverRows {
   void score(Device& device, Matrix<const T> input, std::span<const T* const> bias, int64_t classes);
   void take_in(Device& device, std::span<const float> labels, int64_t first, int64_t classes);
 
-  // The state over the classes so far: the largest score, the sum of e^(s - largest), and the label's score.
+  // The state of an example over the classes so far: the largest score, the sum of e^(s - largest), the
+  // label's score.
   struct State {
     double largest, sum, label;
   };

@@ -24,7 +24,7 @@ inline bool scatters_gradients(int64_t row_width) {
 template <class T>
 void add_bags(Device& device, const KeyUse& use, const float* values, const T* const* rows, Columns<T> out);
 
-// The same, and in the same look at the rows, element by element:
+// The same, and in the same pass over the rows, element by element:
 //   squares[b] += sum over k of (values[k] * rows[index[k]])^2        squares [B, D]
 template <class T>
 void add_bags_and_squares(Device& device, const KeyUse& use, const float* values, const T* const* rows,
@@ -32,21 +32,22 @@ void add_bags_and_squares(Device& device, const KeyUse& use, const float* values
 
 // row_gradients[n] += sum over b, k of values[k] * out_gradient[b]
 //   out_gradient [B, D]  ->  row_gradients [N, D]
-// By key when the use is transposed, shared out over the device; else by example, on the caller's thread,
+// A transposed use is summed by key, in blocks on the device; another one by example, on the caller's thread,
 // with the same sums in the same order.
 template <class T>
 void add_bag_gradients(Device& device, const KeyUse& use, const float* values, Columns<const T> out_gradient,
                        T* row_gradients);
 
-// The rows of an example's ids one after the other: the j-th id of example b gives columns [j D, (j + 1) D)
-// of out[b], multiplied by its value; columns of ids that are not there are 0.  No example has more than
-// out.width / D ids.
+// Copies the rows of an example's ids side by side: the j-th id of example b gives columns [j D, (j + 1) D)
+// of out[b], multiplied by its value; columns without an id are 0.  No example has more than out.width / D
+// ids.
 //   rows [N] pointers to D weights  ->  out [B, width]
 template <class T>
 void copy_rows(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                int64_t row_width, Columns<T> out);
 
-// Its gradient: row_gradients [N, D] += what out_gradient [B, width] gives each of them.
+// The gradient of copy: row_gradients [N, D] += the columns of out_gradient [B, width] that the row has
+// filled.
 template <class T>
 void add_copied_gradients(Device& device, const KeyUse& use, const float* values,
                           Columns<const T> out_gradient, int64_t row_width, T* row_gradients);

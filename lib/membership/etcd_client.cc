@@ -19,7 +19,7 @@ constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
   fail(Code::kData, "the answer has no ", what, " that can be read");
 }
 
-// The field of an object; null when it has none.
+// Returns the field of an object, or null if it has none.
 const Json& field(const Json& json, const char* name) {
   static const Json null;
   if (!json.is_object()) fail_shape(name);
@@ -27,7 +27,7 @@ const Json& field(const Json& json, const char* name) {
   return found == json.end() ? null : *found;
 }
 
-// 64-bit numbers come as strings; 0 does not come.
+// 64-bit numbers are strings in JSON; a field whose value is 0 is left out.
 int64_t number(const Json& json, const char* name) {
   const Json& value = field(json, name);
   if (value.is_null()) return 0;
@@ -71,7 +71,7 @@ Code code_of(int64_t grpc, int status) {
   return grpc != 0 ? Code::kUsage : Code::kData;
 }
 
-// The answer is quoted: it may be anybody who answers there.
+// The answer is quoted, since the peer at this address may be something else than etcd.
 [[noreturn]] void fail_refused(int status, const std::string& body) {
   constexpr size_t kMostText = 200;
   int64_t grpc = 0;
@@ -82,7 +82,7 @@ Code code_of(int64_t grpc, int status) {
     const Json& message = field(json, "message");
     if (message.is_string()) text = message.get<std::string>();
   } catch (const Error&) {
-    // No etcd, or one of another kind: the status has to do.
+    // The peer is no etcd, or an unknown version of it: only the HTTP status is left to report.
   }
   fail(code_of(grpc, status), "answered with status ", status, ": ", quote(text.substr(0, kMostText)));
 }
@@ -97,7 +97,7 @@ Json compare(const std::string& key, const EtcdCondition& condition) {
 
 }  // namespace
 
-// ---- places
+// ---- etcd's address
 
 EtcdPlace parse_etcd_place(const std::string& text) {
   std::string_view rest = text;
@@ -156,7 +156,7 @@ EtcdClient::EtcdClient(Transport& transport, EtcdPlace place, Duration timeout)
 
 std::vector<EtcdEntry> EtcdClient::list(std::string_view prefix) {
   const std::string first = full(prefix);
-  std::string end = first;  // after all that begin with it
+  std::string end = first;  // the first key after all keys that begin with the prefix
   ++end.back();
   std::vector<EtcdEntry> entries =
       decode_etcd_list(call("/v3/kv/range", {{"key", to_base64(first)}, {"range_end", to_base64(end)}}));
@@ -204,8 +204,8 @@ void EtcdClient::revoke(int64_t lease) {
   call("/v3/lease/revoke", {{"ID", std::to_string(lease)}});
 }
 
-// The endpoint that answered last is asked first; a change whose answer was lost may be made twice, which
-// conditions make harmless.
+// Asks the endpoint first that answered last.  A change whose answer was lost may be made twice; its
+// conditions make that harmless.
 std::string EtcdClient::call(const std::string& path, const Json& request) {
   const HttpPost post{.target = path, .body = request.dump()};
   for (size_t tries = 1;; ++tries) {

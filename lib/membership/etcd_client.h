@@ -1,11 +1,11 @@
-// EtcdClient: the few things that membership needs of etcd, over the JSON gateway of its version 3.  Used by
-// EtcdRegistration, ServerFinder and SaveElection.
+// EtcdClient: the operations of etcd that membership needs, over the JSON gateway of etcd's version 3.  Used
+// by
 //
 //   POST /v3/kv/range    {"key": base64, "range_end": base64}
 //   POST /v3/kv/txn      {"compare": [...], "success": [...], "failure": [...]}
 //   POST /v3/lease/grant {"TTL": "15"}, /v3/lease/keepalive {"ID": "..."}, /v3/lease/revoke {"ID": "..."}
 //
-// Keys and values travel in base64, 64-bit numbers as strings, and what is zero does not travel.
+// Keys and values are sent in base64, 64-bit numbers as strings; fields whose value is zero are left out.
 #ifndef PS_MEMBERSHIP_ETCD_CLIENT_H_
 #define PS_MEMBERSHIP_ETCD_CLIENT_H_
 
@@ -20,59 +20,60 @@
 
 namespace ps {
 
-// Where keys are: "etcd://host:port[,host:port...]/prefix".
+// The address of a job's keys: "etcd://host:port[,host:port...]/prefix".
 struct EtcdPlace {
-  std::vector<Address> endpoints;  // members of one cluster: any of them answers
-  std::string prefix;              // "/prefix/": no slash at its end has to be thought of
+  std::vector<Address> endpoints;  // members of one cluster, any of which may be asked
+  std::string prefix;              // "/prefix/", with a slash at its end
 
-  std::string text;  // as it was given, for people
+  std::string text;  // as the user wrote it, for messages
 };
 
-// Throws kUsage.
+// Throws kUsage for a malformed address.
 EtcdPlace parse_etcd_place(const std::string& text);
 
 struct EtcdEntry {
   std::string key, value;
-  int64_t create_revision = 0, mod_revision = 0;  // of the whole store, ever rising
+  int64_t create_revision = 0, mod_revision = 0;  // of the whole store; revisions only grow
 };
 
-// A condition that must hold for a change to be made: a key without a value has the revisions 0.
+// A condition of a change.  A key without a value has the revisions 0.
 struct EtcdCondition {
   std::string key;
-  bool created = true;  // its create_revision is `revision`; else its mod_revision is
+  bool created = true;  // compares create_revision with `revision`; else mod_revision
   int64_t revision = 0;
 };
 
 struct EtcdPut {
   std::string key, value;
-  int64_t lease = 0;  // with which it goes; 0: it stays
+  int64_t lease = 0;  // the lease that the value expires with; 0: none
 };
 
 // Decoders of etcd's answers, for EtcdClient.  They throw kData.
 std::vector<EtcdEntry> decode_etcd_list(std::string_view answer);
-std::optional<int64_t> decode_etcd_commit(std::string_view answer);  // the revision, when conditions held
+std::optional<int64_t> decode_etcd_commit(std::string_view answer);  // the revision, if all conditions held
 int64_t decode_etcd_grant(std::string_view answer);
 bool decode_etcd_keep_alive(std::string_view answer, int64_t lease);
 
-// One owner thread.  All throw kUnavailable when no endpoint answers, kData when one answers what makes no
-// sense, and what etcd says otherwise: kAuthentication, kUnavailable for what may pass, kUsage.
+// One owner thread.  All functions throw kUnavailable if no endpoint answers, and kData for a malformed
+// answer. Errors that etcd reports become kAuthentication, kUnavailable if they may pass, or kUsage.
 class EtcdClient {
  public:
   EtcdClient(Transport& transport, EtcdPlace place, Duration timeout);
 
   const EtcdPlace& place() const { return place_; }
 
-  // Keys that begin with `prefix`, less what the place has of it, in their order.
+  // Returns the keys that begin with the job's prefix and `prefix`, without the job's prefix, in their order.
   std::vector<EtcdEntry> list(std::string_view prefix);
 
-  // Puts all, or erases a key, if all conditions hold: the store's revision after it.  Nothing: one does not.
+  // Puts all values, or erases a key, if all conditions hold.  Returns the store's revision after it, or
+  // nothing if a condition does not hold.
   std::optional<int64_t> put_if(const std::vector<EtcdCondition>& conditions,
                                 const std::vector<EtcdPut>& puts);
   std::optional<int64_t> erase_if(const std::vector<EtcdCondition>& conditions, const std::string& key);
 
-  // A lease that ends after so many seconds without keep_alive; its id.
+  // Grants a lease that expires after so many seconds without keep_alive; returns its id.
   int64_t grant(int64_t seconds);
-  // Returns false when the lease has ended.
+  // Returns false when the lease has expired.
   bool keep_alive(int64_t lease);
   void revoke(int64_t lease);
 
@@ -84,10 +85,10 @@ class EtcdClient {
   Transport& transport_;
   const EtcdPlace place_;
   const Duration timeout_;
-  size_t endpoint_ = 0;  // that answered last
+  size_t endpoint_ = 0;  // the one that answered last
 };
 
-// RFC 4648, with padding.  from_base64 gives nothing when the text is none.
+// RFC 4648, with padding.  from_base64 returns nothing for text that is not base64.
 std::string to_base64(std::string_view bytes);
 std::optional<std::string> from_base64(std::string_view text);
 

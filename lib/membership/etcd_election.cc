@@ -54,8 +54,8 @@ std::map<std::string, EtcdElection::Record> EtcdElection::records(std::string_vi
   return all;
 }
 
-// What an earlier run has left does not count.  A process that comes in place of one that saved has its rank:
-// the other is no more.
+// Returns false for a record of an earlier run, which does not count.  A process with the rank of the one
+// that saved has replaced it: the earlier process has ended.
 std::optional<Saver> EtcdElection::refusal(const Candidate& candidate, const std::string& name, bool asked,
                                            const std::map<std::string, Record>& saves,
                                            const std::map<std::string, Record>& signals) const {
@@ -75,7 +75,7 @@ std::optional<Saver> EtcdElection::refusal(const Candidate& candidate, const std
   return std::nullopt;
 }
 
-// Nothing: somebody has changed what was read.
+// Returns nothing if another process has changed what was read.
 std::optional<Saver> EtcdElection::try_begin(const Candidate& candidate, const std::string& name,
                                              bool asked) {
   const std::string key = cat(kSaves, name);
@@ -113,12 +113,12 @@ Saver EtcdElection::ask(const Candidate& candidate, SaveStage stage, const std::
   if (found == saves.end()) return {false, candidate.rank};
   const Record& record = found->second;
   if (record.who != candidate) return {false, record.who.rank};
-  if (record.saved) return {stage == SaveStage::kDone, candidate.rank};  // asked again
+  if (record.saved) return {stage == SaveStage::kDone, candidate.rank};  // the request was repeated
   if (stage != SaveStage::kGoesOn) return end(candidate, name, record, stage == SaveStage::kDone);
   return {client_.keep_alive(leases_[name]), candidate.rank};
 }
 
-// What is saved stays known; what has failed may be saved by another.
+// A finished save stays recorded; after a failed one, another trainer may save.
 Saver EtcdElection::end(const Candidate& candidate, const std::string& name, const Record& record,
                         bool saved) {
   const std::string key = cat(kSaves, name);

@@ -1,8 +1,8 @@
-// EtcdElection: which trainer saves a model, as SaveLease says it, kept in etcd: so it outlives the job's
-// first server.  Used by SaveElection.
+// EtcdElection: the same election as SaveLease's, of the trainer that saves a model, recorded in etcd, so
+// that it outlives the job's first server.  Used by SaveElection.
 //
-//   PREFIX/saves/pass-00003  who saves that, with a lease; who has saved it, without one
-//   PREFIX/signals/save      who has taken up the last signal, for as long as others may get it too
+//   PREFIX/saves/pass-00003  the trainer that saves this model, with a lease; after the save, without a lease
+//   PREFIX/signals/save      the trainer that answers the last signal, while others may still receive it
 #ifndef PS_MEMBERSHIP_ETCD_ELECTION_H_
 #define PS_MEMBERSHIP_ETCD_ELECTION_H_
 
@@ -16,11 +16,11 @@
 
 namespace ps {
 
-// A trainer that would save, in etcd.
+// A trainer that would save a model, as etcd records it.
 struct Candidate {
   uint64_t run = 0;
   int rank = 0;
-  uint64_t generation = 0;  // of its process
+  uint64_t generation = 0;  // of the trainer's process
 
   bool operator==(const Candidate&) const = default;
 };
@@ -30,7 +30,7 @@ class EtcdElection {
  public:
   explicit EtcdElection(EtcdClient& client) : client_(client) {}
 
-  // What the candidate, always this process, asks: as SaveLease::ask.
+  // Answers a request of the candidate, which is always this process; see SaveLease::ask.
   Saver ask(const Candidate& candidate, SaveStage stage, const std::string& name);
 
  private:
@@ -48,7 +48,7 @@ class EtcdElection {
   Saver end(const Candidate& candidate, const std::string& name, const Record& record, bool saved);
 
   EtcdClient& client_;
-  std::map<std::string, int64_t> leases_;  // of what this process saves, by name
+  std::map<std::string, int64_t> leases_;  // leases of the saves of this process, by name
 };
 
 }  // namespace ps

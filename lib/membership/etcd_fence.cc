@@ -6,7 +6,7 @@
 
 namespace ps {
 
-// A call takes less than what is left of a lease after two renewals that failed.
+// A call to etcd takes less time than is left of a lease after two failed renewals.
 EtcdFence::EtcdFence(EtcdFenceOptions options, Log& log)
     : options_(std::move(options)),
       log_(log),
@@ -30,9 +30,10 @@ EtcdFence::~EtcdFence() {
   registration_.leave();
 }
 
-// ---- the beginning
+// ---- registration
 
-// Waits for more than a lease: one that was stopped, or cut off, is gone from etcd by then.
+// Waits for more than the length of a lease: the entry of a stopped or disconnected server has expired by
+// then.
 void EtcdFence::enter() {
   const Time begin = now();
   Time taken_since = kNever;
@@ -81,7 +82,7 @@ void EtcdFence::fail_taken() {
 
 // ---- service
 
-// A trainer that names the servers in another order has found them at another time.
+// If a trainer names the servers in another order, it has read their addresses at another time.
 void EtcdFence::claim(int server) {
   if (server == number_) return;
   fail(Code::kUnavailable, "this is server ", number_, " of the job, not ", server);
@@ -120,7 +121,7 @@ void EtcdFence::work() {
   }
 }
 
-// The time counts at which etcd was asked: this process may have been stopped before it saw the answer.
+// The time of the request counts, not that of the answer: this process may have been stopped in between.
 void EtcdFence::renew() {
   const Time asked = now();
   try {
@@ -147,8 +148,8 @@ void EtcdFence::renew() {
   }
 }
 
-// Without an answer nothing is known.  Trainers have been with the server all the time, and it goes on for
-// now, unless it was stopped: then they may have gone to another one.
+// Without an answer the state is unknown.  The trainers have stayed with this server, so it continues for
+// now, unless it was stopped: then the trainers may have changed to another server.
 void EtcdFence::go_on_without(Time asked, const Error& error) {
   std::lock_guard lock(mutex_);
   const bool was_unsure = unsure_;
@@ -164,8 +165,8 @@ void EtcdFence::go_on_without(Time asked, const Error& error) {
   valid_until_ = unsure_ ? 0 : add_time(now(), lease_ / 2).count();
 }
 
-// Since the last try to renew the lease, or during one that began at `asked`.  Tries begin a fourth of a
-// lease after one another, and take a fourth at each endpoint at most.
+// Returns true if this process was stopped since the last try to renew the lease, or during one that began at
+// `asked`.  Tries begin a quarter of a lease apart, and take at most a quarter at each endpoint.
 bool EtcdFence::was_stopped(Time asked) const {
   const Duration longest = lease_ / 4 * static_cast<int64_t>(options_.place.endpoints.size());
   return asked - renewed_ >= lease_ * 3 / 4 || now() - asked >= longest + lease_ / 2;

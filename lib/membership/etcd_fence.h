@@ -1,11 +1,11 @@
-// EtcdFence: keeps a server registered in etcd, and ends its service when another one has its place.  Used by
-// serve_job.
+// EtcdFence: keeps a server registered in etcd, and ends its service if another server has its number.  Used
+// by
 //
-// A thread of its own renews the lease.  While etcd cannot be reached, the server goes on with the trainers
-// that know it; when etcd is there again and the lease has ended meanwhile, it registers anew, unless another
-// server had its place: then it is fenced.  A server that was stopped for half a lease asks before it
-// answers anybody; one whose lease has run out while it was stopped answers nobody until etcd has said that
-// its place is still its own.
+// A thread of its own renews the lease.  While etcd cannot be reached, the server continues with the trainers
+// that know it.  If the lease has expired by the time etcd can be reached again, the server registers anew,
+// unless another server has had its number: then this one is fenced.  A server that was stopped for half a
+// lease asks etcd before it answers a request; if its lease has expired meanwhile, it answers none until etcd
+// confirms its registration.
 #ifndef PS_MEMBERSHIP_ETCD_FENCE_H_
 #define PS_MEMBERSHIP_ETCD_FENCE_H_
 
@@ -28,16 +28,16 @@ namespace ps {
 struct EtcdFenceOptions {
   EtcdPlace place;
   RegistrationOptions registration;
-  Duration give_up_after = std::chrono::seconds(60);  // without etcd, before the server is registered
-  std::function<bool()> stop;                         // asked while it waits for that
+  Duration give_up_after = std::chrono::seconds(60);  // time without etcd before the server is registered
+  std::function<bool()> stop;                         // called while it waits for etcd
   std::function<Time()> now = [] { return seconds_duration(monotonic_seconds()); };
 };
 
-// claim and check on any thread.  The log outlives it.
+// claim and check may be called on any thread.  The log outlives it.
 class EtcdFence final : public Fence {
  public:
-  // Returns when the server is registered, or is to stop.  Throws kUnavailable without etcd, and kFenced when
-  // all numbers of the job are taken by servers that live.
+  // Returns when the server is registered, or when `stop` returns true.  Throws kUnavailable without etcd,
+  // and kFenced if live servers have all numbers of the job.
   EtcdFence(EtcdFenceOptions options, Log& log);
   ~EtcdFence() override;
 
@@ -61,13 +61,13 @@ class EtcdFence final : public Fence {
   Log& log_;
   const Duration lease_;
 
-  std::atomic<int64_t> valid_until_ = 0;  // nanoseconds of the clock; before it nothing need be asked
+  std::atomic<int64_t> valid_until_ = 0;  // nanoseconds of the clock; until then check need not ask etcd
   mutable std::mutex mutex_;
   std::condition_variable changed_;
 
   // Guarded by mutex_.
   bool ending_ = false, asked_ = false;
-  bool unsure_ = false;  // this process was stopped, and etcd has not been reached since
+  bool unsure_ = false;  // this process was stopped, and has not reached etcd since
   std::optional<Error> fenced_;
 
   // Used by the constructor, then by the thread.
@@ -75,9 +75,9 @@ class EtcdFence final : public Fence {
   EtcdClient client_;
   EtcdRegistration registration_;
   bool reachable_ = true;
-  Time renewed_{};  // when the lease was last renewed, or a try to do so has failed
+  Time renewed_{};  // time of the last renewal, or of the last failed try
 
-  int number_ = -1;  // constant from then on
+  int number_ = -1;  // constant once the server is registered
   std::thread thread_;
 };
 

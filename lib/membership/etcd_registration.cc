@@ -85,12 +85,12 @@ bool EtcdRegistration::create(int number, std::vector<EtcdCondition> conditions)
   return true;
 }
 
-// The entry may be gone although the lease is not, when somebody took it away by hand.
+// The entry may be missing although the lease is valid, if a user has deleted it.
 bool EtcdRegistration::renew() {
   if (client_.keep_alive(lease_)) {
     for (const RegisteredServer& server : registered_servers(client_)) {
       if (server.number != number_ || server.name != options_.name) continue;
-      generation_ = server.generation;  // another one, when the answer to the change was lost
+      generation_ = server.generation;  // differs from the last one if the answer to the change was lost
       return false;
     }
   }
@@ -113,7 +113,7 @@ void EtcdRegistration::fail_replaced() {
   fail(Code::kFenced, "this server's place, number ", number_, ", is gone from etcd");
 }
 
-// A lease that cannot be ended now ends by itself.
+// A lease that cannot be revoked now expires by itself.
 void EtcdRegistration::leave() {
   try {
     if (lease_ != 0) client_.revoke(lease_);

@@ -1,11 +1,12 @@
-// EtcdRegistration: one server's place in etcd, where trainers find it and successors see that it lives.
-// Used by EtcdFence.
+// EtcdRegistration: one server's entry in etcd, by which trainers find it and successors see that it is
+// alive.  Used by EtcdFence.
 //
-//   PREFIX/servers/0      {"address": "node7:7164", "name": "node7:7164, process 4711"}, with the server's
-//   lease PREFIX/generations/0  the name of who had the place last; stays
+//   PREFIX/servers/0      {"address": "node7:7164", "name": "node7:7164, process 4711"}, with the server's lease
+//   PREFIX/generations/0  the name of the last server with this number; never removed
 //
-// Both are put by one change: its revision is the generation of the server, which later ones exceed.  So one
-// whose lease has ended sees whether another had its place in the meantime, also when that is gone again.
+// One change puts both; its revision is the generation of the server, and later servers have larger ones.  So
+// a server whose lease has expired sees if another server has had its number since, even if that one has gone
+// again.
 #ifndef PS_MEMBERSHIP_ETCD_REGISTRATION_H_
 #define PS_MEMBERSHIP_ETCD_REGISTRATION_H_
 
@@ -19,8 +20,8 @@ namespace ps {
 // A server that is registered.
 struct RegisteredServer {
   int number = 0;
-  std::string address;  // of its first port
-  std::string name;     // for people
+  std::string address;  // host and port of its first shard
+  std::string name;     // for messages
   int64_t generation = 0;
 };
 
@@ -29,25 +30,25 @@ struct RegisteredServer {
 std::vector<RegisteredServer> registered_servers(EtcdClient& client);
 
 struct RegistrationOptions {
-  int num_servers = 1;        // of the job
-  std::string address, name;  // of this one
+  int num_servers = 1;        // in the job
+  std::string address, name;  // of this server
   int64_t lease_seconds = 15;
 };
 
-// One owner thread.  All throw as EtcdClient does.
+// One owner thread.  All functions throw as EtcdClient does.
 class EtcdRegistration {
  public:
   EtcdRegistration(EtcdClient& client, RegistrationOptions options);
 
-  // Takes a number that nobody has, the lowest, or that of a process that was here before at the same
-  // address: it has ended, since this one listens there.  False when there is none.
+  // Takes the lowest free number, or the number of an earlier process with the same address, which must have
+  // ended, since this process listens there.  Returns false if there is no such number.
   bool enter();
 
-  // To be called several times in a lease.  When the lease has ended, or the entry is gone, this registers
-  // anew: true.  Throws kFenced when another server has, or had, its place.
+  // To be called several times during a lease.  If the lease has expired, or the entry is missing, registers
+  // anew and returns true.  Throws kFenced if another server has, or has had, its number.
   bool renew();
 
-  // Gives the place up.
+  // Removes the entry, so that another server may take the number.
   void leave();
 
   int number() const { return number_; }

@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-// A write asks the fence, which most often compares two times.
+// Every write asks the fence, which in most calls compares two times.
 class FencedFile final : public OutputFile {
  public:
   FencedFile(std::unique_ptr<OutputFile> file, FileFence& fence) : file_(std::move(file)), fence_(fence) {}
@@ -56,7 +56,7 @@ void FencedFiles::make_directories(const std::string& path) {
   files_.make_directories(path);
 }
 
-// File by file, as there may be many: the server may be stopped, and replaced, among them.
+// Asks the fence for every file, since there may be many: this server may be stopped and replaced meanwhile.
 void FencedFiles::remove(const std::string& path) {
   if (is_directory(path) && !std::filesystem::is_symlink(path)) {
     for (const std::string& name : list_directory(path)) remove(join_path(path, name));

@@ -1,4 +1,4 @@
-// FencedFiles: files that a server changes as long as no other one has its place.  Used for checkpoints.
+// FencedFiles: files that a server can change only while it is not fenced.  Used for checkpoints.
 #ifndef PS_MEMBERSHIP_FENCED_FILES_H_
 #define PS_MEMBERSHIP_FENCED_FILES_H_
 
@@ -10,8 +10,8 @@
 
 namespace ps {
 
-// Asks the fence before each write; what changes a name, or makes bytes durable, has it look in any case.
-// Files and fence outlive it.
+// Asks the fence before each write.  Before a rename, and before bytes are made durable, the fence looks for
+// another server in any case.  Files and fence outlive it.
 class FencedFiles final : public FileSystem {
  public:
   FencedFiles(FileSystem& files, FileFence& fence) : files_(files), fence_(fence) {}

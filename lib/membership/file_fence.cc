@@ -19,7 +19,7 @@ std::string file_of(int server, int64_t generation) {
   return cat(prefix_of(server), "generation-", generation);
 }
 
-// 0 when the name is none of that server's.
+// Returns 0 if the name is not one of that server's.
 int64_t generation_of(const std::string& name, int server) {
   const std::optional<int64_t> number = parse_int(std::string_view(name).substr(name.rfind('-') + 1));
   return number && *number > 0 && name == file_of(server, *number) ? *number : 0;
@@ -62,7 +62,7 @@ void FileFence::check_now() {
   if (own_) try_disk([this] { confirm(); });
 }
 
-// A call that fails on the disk now may succeed the next time: its caller waits.
+// A call that fails on the disk may succeed the next time, so the caller waits and tries again.
 template <class Step>
 void FileFence::try_disk(Step&& step) {
   try {
@@ -73,7 +73,7 @@ void FileFence::try_disk(Step&& step) {
   }
 }
 
-// Trainers who wait for this server are told how it ends before it does.
+// Trainers that wait for this server learn the reason for its end before it ends.
 void FileFence::beat() {
   std::lock_guard lock(mutex_);
   try {
@@ -101,7 +101,7 @@ void FileFence::try_claim() {
   take(before.generation + 1);
 }
 
-// Returns when it has shown no sign of life for a lease.
+// Returns when the other server has shown no sign of life for the length of a lease.
 void FileFence::await_end_of(const Newest& other) {
   const std::optional<LockFileState> state = lock_file_state(other.path);
   if (!state) fail(Code::kUnavailable, quote(other.path), " is gone");
@@ -122,7 +122,7 @@ void FileFence::await_end_of(const Newest& other) {
                         significant(to_seconds(options_.lease), 3), " s: this one takes its place");
 }
 
-// The files of those before are of no more use: what counts is the highest number.
+// Removes the files of earlier servers: only the highest generation counts.
 void FileFence::take(int64_t generation) {
   hold(generation, options_.now());
   watched_.reset();
@@ -141,8 +141,8 @@ void FileFence::hold(int64_t generation, Time since) {
   valid_until_ = add_time(since, options_.lease / 2).count();
 }
 
-// A folder that was taken away by hand is made again.  The time at which it began to look is what counts: it
-// may be paused while it does.
+// Makes the folder again if a user has deleted it.  The time at which the look began counts, since this
+// process may be paused during it.
 void FileFence::confirm() {
   const Time now = options_.now();
   const Newest found = newest();
@@ -179,7 +179,7 @@ std::string FileFence::holder(const Newest& newest) const {
   }
 }
 
-// For good.
+// The fence stays closed for ever.
 void FileFence::end(std::string why) {
   fenced_ = Error(Code::kFenced, std::move(why));
   valid_until_ = 0;

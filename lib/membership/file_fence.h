@@ -1,13 +1,13 @@
 // FileFence: the fence of servers that share a folder for checkpoints.  Used by serve_job.
 //
-// The server with number 0 of the job has DIR/servers/server-0.generation-7, a file that it keeps locked and
-// touches every few seconds.  Its successor makes that of generation 8: at once, when the lock is gone with
-// its process; or when a locked file was not touched for the length of the lease, as of a process that was
-// stopped, or of a machine that cannot be reached.  A server that finds a higher generation than its own is
-// fenced.  A second server, finding a file that is touched, is fenced too: the first one lives.
+// Server 0 of the job has the file DIR/servers/server-0.generation-7, which it keeps locked and touches every
+// few seconds.  Its successor makes the file of generation 8: at once, if the lock has ended with its
+// process; else when the locked file has not been touched for the length of a lease, as that of a stopped
+// process or an unreachable machine.  A server that finds a higher generation than its own is fenced.  A
+// second server that finds a touched file is fenced too: the first one is alive.
 //
-// Time is told by each process's own clock alone: a server answers for half a lease after it has last looked
-// at the folder, a newcomer waits for a whole one after it has first seen the last sign of life.
+// Each process measures time by its own clock alone: a server answers for half a lease after its last look at
+// the folder; a successor waits for a whole lease after it has seen the last sign of life.
 #ifndef PS_MEMBERSHIP_FILE_FENCE_H_
 #define PS_MEMBERSHIP_FILE_FENCE_H_
 
@@ -43,16 +43,16 @@ class FileFence final : public Fence {
   void claim(int server) override;
   void check() override;
 
-  // As claim, for one who knows that its predecessor does not live.
+  // The same as claim, for a caller that knows that its predecessor has ended.
   void seize(int server);
 
-  // As check, but looks in any case.
+  // The same as check, but always looks at the folder.
   void check_now();
 
-  // To be called several times in a lease: shows a sign of life, and looks at others'.
+  // To be called several times during a lease: touches the own file, and looks at those of other servers.
   void beat();
 
-  // Why this server must end; nothing while it need not.
+  // Returns the reason for which this server must end; nothing while there is none.
   std::optional<Error> fenced() const;
 
  private:

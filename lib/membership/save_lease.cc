@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-constexpr size_t kMostNames = 16;  // that are remembered
+constexpr size_t kMostNames = 16;  // names that are remembered
 
 }  // namespace
 
@@ -55,7 +55,7 @@ SaveLease::Lease* SaveLease::find(const std::string& name) {
   return found == leases_.end() ? nullptr : &*found;
 }
 
-// A process that comes in place of one that saved has its rank: the other is no more.
+// A process with the rank of the trainer that saved has replaced it: the earlier process has ended.
 Saver SaveLease::begin(const LeaseRequest& request, const Lease& asker, Time now) {
   if (request.run != run_) leases_.clear();
   run_ = request.run;
@@ -87,12 +87,12 @@ Saver SaveLease::ask(const LeaseRequest& request, int rank, uint64_t generation,
   }
   Lease* lease = request.run == run_ ? find(request.name) : nullptr;
   if (lease == nullptr && request.run != run_ && run_ != 0) return {false, rank};
-  if (lease == nullptr) {  // this server has come again: who has saved meanwhile has the lease
+  if (lease == nullptr) {  // this server has restarted: a trainer that has saved meanwhile has the lease
     begin(request, {request.name, rank, generation, false, false, now, add_time(now, kLength)}, now);
     lease = find(request.name);
   }
   if (lease->rank != rank || lease->generation != generation) return {false, lease->rank};
-  if (lease->saved) return {request.stage == SaveStage::kDone, rank};  // asked again
+  if (lease->saved) return {request.stage == SaveStage::kDone, rank};  // the request was repeated
   lease->until = add_time(now, kLength);
   lease->saved = request.stage == SaveStage::kDone;
   if (request.stage == SaveStage::kFailed) {

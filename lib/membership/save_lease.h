@@ -1,8 +1,8 @@
-// SaveLease: which trainer saves a model.  The job's first shard has it; trainers ask.
+// SaveLease: elects the trainer that saves a model.  The job's first shard has it; trainers send requests.
 //
-// First come: whoever asks for what nobody saves gets it, for some seconds at a time, and renews it while it
-// saves.  Who is gone does not, and it goes to the next that asks.  What was saved is not saved again; what a
-// signal asks for is not begun while another trainer saves anything.
+// The first trainer that asks to save a model which no trainer saves gets a lease of some seconds, and renews
+// it while it saves.  If the trainer dies, the lease expires, and the next trainer that asks gets it.  A
+// saved model is not saved again.  A save on a signal does not begin while another trainer saves any model.
 #ifndef PS_MEMBERSHIP_SAVE_LEASE_H_
 #define PS_MEMBERSHIP_SAVE_LEASE_H_
 
@@ -19,27 +19,28 @@ namespace ps {
 struct LeaseRequest {
   uint64_t run = 0;
   SaveStage stage = SaveStage::kBegin;
-  std::string name;  // of what is saved: "pass-00003"
+  std::string name;  // of the saved model: "pass-00003"
 };
 
 std::string encode_lease_request(const LeaseRequest& request);
 std::string encode_saver(const Saver& saver);
 
-// Throw kData.
+// Both throw kData.
 LeaseRequest decode_lease_request(std::span<const char> body);
 Saver decode_saver(std::span<const char> body);
 
 // One owner thread.
 class SaveLease {
  public:
-  static constexpr Duration kLength = std::chrono::seconds(15);  // trainers renew after a third of it
-  // Trainers that are all sent a signal get it within this time, and one of them saves.
+  // Trainers renew the lease after a third of this time.
+  static constexpr Duration kLength = std::chrono::seconds(15);
+  // All trainers receive a signal within this time, and one of them saves.
   static constexpr Duration kOneSignal = std::chrono::seconds(10);
 
-  // What a process of trainer `rank` asks.
+  // Answers a request of trainer `rank`.
   Saver ask(const LeaseRequest& request, int rank, uint64_t generation, Time now);
 
-  // Whether somebody saves what a pass has ended with.
+  // Returns true if a trainer is saving the model at the end of a pass.
   bool saves_pass(Time now) const;
 
  private:
@@ -47,7 +48,7 @@ class SaveLease {
     std::string name;
     int rank = 0;
     uint64_t generation = 0;
-    bool asked = false;  // by a signal
+    bool asked = false;  // a signal has asked for this save
     bool saved = false;
     Time begun{}, until{};
   };

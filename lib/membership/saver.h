@@ -1,5 +1,4 @@
-// The words in which a trainer asks to save a model, and the answer that it gets.  Used by trainers and by
-// the two electors: SaveLease of the job's first shard, and EtcdElection.
+// The requests of a trainer that saves a model, and their answers.  Used by trainers and by
 #ifndef PS_MEMBERSHIP_SAVER_H_
 #define PS_MEMBERSHIP_SAVER_H_
 
@@ -7,19 +6,19 @@
 
 namespace ps {
 
-// What a trainer that would save a model, or saves one, asks.  On the wire: never renumber.
+// The requests of a trainer that would save a model, or is saving one.  On the wire: never renumber.
 enum class SaveStage : uint8_t {
-  kBegin,   // may it?
-  kAsked,   // may it, as a signal asks, which others may have got too?
-  kGoesOn,  // it still saves: to be asked every few seconds
-  kDone,    // the model is whole
-  kFailed,  // it will not be
+  kBegin,   // may this trainer save?
+  kAsked,   // may it save on a signal, which other trainers may have received too?
+  kGoesOn,  // the trainer is still saving; sent every few seconds
+  kDone,    // the model is complete
+  kFailed,  // the save has failed
 };
 
-// Who saves.
+// The answer: the trainer that saves.
 struct Saver {
-  bool elected = false;  // whoever asked; it still is
-  int rank = 0;          // of whoever saves, or did last
+  bool elected = false;  // the trainer that asked saves, or still does
+  int rank = 0;          // of the trainer that is saving, or was the last to
 };
 
 }  // namespace ps

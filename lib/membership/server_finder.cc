@@ -27,7 +27,7 @@ std::vector<Address> ServerFinder::find() {
   return known_;
 }
 
-// Returns nothing while not all are there, and names in `missing` those that are not.
+// Returns nothing until all servers are registered, and puts the missing ones into `missing`.
 std::optional<std::vector<Address>> ServerFinder::look(std::string& missing) {
   const size_t count = static_cast<size_t>(options_.num_servers);
   std::vector<std::optional<Address>> found(count);
@@ -70,7 +70,7 @@ std::vector<Address> ServerFinder::await_all() {
   }
 }
 
-// Asked while something else waits: not more often than once a second.
+// Looks at most once a second, since callers ask while they wait for something else.
 bool ServerFinder::moved() {
   const double now = monotonic_seconds();
   if (!client_ || now - looked_ < 1) return false;

@@ -1,4 +1,4 @@
-// ServerFinder: finds the servers of a job, at the addresses that are named or under those that etcd knows.
+// ServerFinder: finds the servers of a job, by given addresses or by those registered in etcd.
 // Used by run_job.
 #ifndef PS_MEMBERSHIP_SERVER_FINDER_H_
 #define PS_MEMBERSHIP_SERVER_FINDER_H_
@@ -16,11 +16,11 @@
 namespace ps {
 
 struct ServerFinderOptions {
-  std::vector<Address> servers = {};  // without discovery
+  std::vector<Address> servers = {};  // used without discovery
   std::string discovery = {};         // etcd://HOST:PORT/PREFIX; empty: `servers` are all
-  int num_servers = 1;                // that have to be registered there
-  double timeout = 60;                // seconds, until the last of them is
-  std::function<bool()> stop = {};    // asked while it waits: true when this process is to end
+  int num_servers = 1;                // that must be registered there
+  double timeout = 60;                // seconds to wait for the last of them
+  std::function<bool()> stop = {};    // called during waits: returns true if this process is to end
 };
 
 // One owner thread.  The log outlives it.
@@ -29,15 +29,15 @@ class ServerFinder {
   ServerFinder(ServerFinderOptions options, Log& log);
   ~ServerFinder();
 
-  // Returns the servers in their order; none: one process does all.  Waits for those that are not registered
-  // yet, and says for whom; throws kUnavailable after the timeout, and WaitStopped when it is to stop.  While
-  // etcd cannot be reached, those that were known last are the answer.
+  // Returns the servers in their order; empty if one process does all.  Waits for servers that are not
+  // registered yet, and logs their numbers.  Throws kUnavailable after the timeout, and WaitStopped when
+  // `stop` returns true.  While etcd cannot be reached, it returns the last known addresses.
   std::vector<Address> find();
 
-  // Returns true when some server has another address than find() gave last.  Quick, also without etcd.
+  // Returns true if a server has another address than find() returned last.  Returns soon, also without etcd.
   bool moved();
 
-  // Null: the job has no etcd.
+  // Null if the job has no etcd.
   EtcdClient* etcd() { return client_.get(); }
 
  private:
@@ -48,8 +48,8 @@ class ServerFinder {
   Log& log_;
   const std::unique_ptr<Transport> network_ = make_network();
   std::unique_ptr<EtcdClient> client_;
-  std::vector<Address> known_;  // as find() gave them last
-  double looked_ = 0;           // seconds of the clock, when moved() looked last
+  std::vector<Address> known_;  // the result of the last find()
+  double looked_ = 0;           // seconds of the clock at the last look of moved()
 };
 
 }  // namespace ps

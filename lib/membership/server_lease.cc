@@ -13,8 +13,8 @@ namespace ps {
 
 namespace {
 
-// The address under which others reach this server: its host, or this machine's name when it listens
-// everywhere.
+// Returns the address at which others reach this server: its host, or this machine's name if the server
+// listens on all addresses.
 Address reached_at(const ServerLeaseOptions& options) {
   const bool everywhere = options.host.empty() || options.host == "0.0.0.0" || options.host == "::";
   if (!everywhere) return {options.host, options.port};
@@ -25,7 +25,7 @@ Address reached_at(const ServerLeaseOptions& options) {
 
 EtcdFenceOptions etcd_options(const ServerLeaseOptions& options, const std::string& address,
                               const std::string& name) {
-  constexpr int64_t kShortestLease = 2;  // seconds: etcd's own, unless it is told otherwise
+  constexpr int64_t kShortestLease = 2;  // seconds: etcd's own minimum, unless it is configured otherwise
   const int64_t lease = static_cast<int64_t>(std::ceil(options.lease_seconds));
   return {.place = parse_etcd_place(options.discovery),
           .registration = {.num_servers = options.num_servers,
@@ -38,7 +38,7 @@ EtcdFenceOptions etcd_options(const ServerLeaseOptions& options, const std::stri
 
 }  // namespace
 
-// All fences at once.
+// Asks all fences.
 class ServerLease::All final : public Fence {
  public:
   explicit All(const ServerLease& lease) : lease_(lease) {}
@@ -57,7 +57,7 @@ class ServerLease::All final : public Fence {
   const ServerLease& lease_;
 };
 
-// A number that etcd has given away is nobody else's: whoever has it in the folder does not live.
+// etcd has given the number to this server alone: any server that has it in the folder is dead.
 ServerLease::ServerLease(const ServerLeaseOptions& options, Log& log) : all_(std::make_unique<All>(*this)) {
   const std::string address = to_text(reached_at(options));
   const std::string name = cat(address, ", process ", getpid());

@@ -1,5 +1,5 @@
-// ServerLease: a server's place among those of its job, and the fences that keep others out of it: in the
-// folder of checkpoints, in etcd, or in both.  Used by serve_job.
+// ServerLease: a server's number among the servers of its job, and the fences that keep other servers from
+// it: in the folder of checkpoints, in etcd, or in both.  Used by serve_job.
 #ifndef PS_MEMBERSHIP_SERVER_LEASE_H_
 #define PS_MEMBERSHIP_SERVER_LEASE_H_
 
@@ -18,36 +18,37 @@ namespace ps {
 
 struct ServerLeaseOptions {
   std::string discovery = {};        // etcd://HOST:PORT/PREFIX; empty: the job has no etcd
-  int num_servers = 1;               // that register there
+  int num_servers = 1;               // servers of the job
   std::string directory = {};        // of checkpoints; empty: the job has none
-  std::string host = {};             // where the server listens, or where others reach it; empty: everywhere
-  uint16_t port = 0;                 // its first one
-  double lease_seconds = 15;         // without a sign of life, until another may have the place
-  double etcd_timeout_seconds = 60;  // for registering
-  std::function<bool()> stop = {};   // asked while it registers: true when this process is to end
+  std::string host = {};             // address of the server for others; empty: all addresses
+  uint16_t port = 0;                 // of its first shard
+  double lease_seconds = 15;         // time without a sign of life until another server may take the number
+  double etcd_timeout_seconds = 60;  // for the registration
+  std::function<bool()> stop = {};   // called during the registration: returns true if this process is to end
 };
 
-// One owner thread, but for what shards ask of the fences.  The log outlives it.
+// One owner thread, except for the fences, which shards call.  The log outlives it.
 class ServerLease {
  public:
-  // Registers the server, where the job has etcd: returns when that is done, or it is to stop.  Throws as
-  // EtcdFence and FileFence do.
+  // Registers the server if the job has etcd: returns when it is registered, or when `stop` returns true.
+  // Throws as EtcdFence and FileFence do.
   ServerLease(const ServerLeaseOptions& options, Log& log);
   ~ServerLease();
 
-  // For the shards, which ask whether the place is still the server's.  Null: there is nothing to fence.
+  // The fence that shards ask; null if there is nothing to fence.
   Fence* fence() { return etcd_ || directory_ ? all_.get() : nullptr; }
 
-  // The files of checkpoints, which are changed as long as the place is the server's.  Null: the job has none.
+  // The files of checkpoints, which change only while this server is not fenced; null if the job has no
+  // checkpoints.
   FileSystem* files() { return files_.get(); }
 
   // To be called several times a second.
   void beat();
 
-  // The reason for which the server must end; nothing while it need not.
+  // Returns the reason for which the server must end; nothing while there is none.
   std::optional<Error> fenced() const;
 
-  // The number of this server in its job, where that is known before trainers come.
+  // Returns the number of this server in its job if it is known before trainers connect.
   std::optional<int> number() const;
 
  private:

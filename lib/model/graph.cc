@@ -139,17 +139,17 @@ class GraphBuilder {
   }
 
   void reorder() {
-    std::vector<size_t> place(order_.size());
-    for (size_t i = 0; i < order_.size(); ++i) place[order_[i]] = i;
+    std::vector<size_t> position(order_.size());
+    for (size_t i = 0; i < order_.size(); ++i) position[order_[i]] = i;
     std::vector<LayerNode> ordered;
     for (size_t index : order_) ordered.push_back(std::move(graph_.nodes[index]));
     for (LayerNode& node : ordered) {
       for (InputRef& input : node.inputs) {
-        if (input.kind == InputKind::kLayer) input.index = place[input.index];
+        if (input.kind == InputKind::kLayer) input.index = position[input.index];
       }
-      if (node.share_with) node.share_with = place[*node.share_with];
+      if (node.share_with) node.share_with = position[*node.share_with];
     }
-    for (CostNode& cost : graph_.costs) cost.input = place[cost.input];
+    for (CostNode& cost : graph_.costs) cost.input = position[cost.input];
     graph_.nodes = std::move(ordered);
   }
 

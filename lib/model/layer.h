@@ -113,7 +113,7 @@ class Layer {
   // True when the output already is a cost an example [B, 1] (nce, hsigmoid).
   virtual bool is_cost() const { return false; }
 
-  // Of such a layer: as Cost::check_label.
+  // The check of labels of a layer that is a cost, as Cost::check_label.
   virtual void check_label(float label) const { (void)label; }
 };
 

@@ -42,8 +42,8 @@ class Network {
   Planners make_planners(KeyOrder order = KeyOrder::kFirstAppearance) const;
   void prepare(Planners& planners, PreparedBatch& prepared) const;
 
-  // Whether plans follow from the batch alone, and are good for another that is equal to it once adopt_plans
-  // has made them refer to that one.
+  // Returns true if plans follow from the batch alone, so that the plans of one batch serve an equal one,
+  // once adopt_plans has made them refer to it.
   bool plans_repeat() const;
   void adopt_plans(PreparedBatch& prepared) const;
 
@@ -67,7 +67,7 @@ class Network {
   // Throws kData "label 7.5 is not a class of 10".  Any thread.
   void check_label(float label) const;
 
-  // Of the last forward or predict: [B, C].
+  // The predictions of the last forward or predict: [B, C].
   Matrix<const float> predictions() const;
 
   // Fresh evaluators, as the job file lists them.

@@ -78,8 +78,8 @@ class Connection final : private Stream::Events {
   // Tells the peer why it will be closed; see Handler::on_closed.
   void send_notice(const Error& reason);
 
-  // Frames that come while reading is paused wait in the peer.  Those that were read in this turn already
-  // are held too.
+  // While reading is paused, further frames wait in the peer, and frames that were read in this turn of the
+  // loop are held here.
   void pause_reading() { paused_ = true; }
   void resume_reading();
 

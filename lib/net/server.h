@@ -70,7 +70,7 @@ class SessionLink {
   // For messages; empty when the connection has gone.
   std::string peer() const;
 
-  // What the peer may do; when the connection has gone, the least.
+  // Returns the rights of the peer; the least when the connection has gone.
   Access access() const;
 
   // Ends the handshake: the limits for strangers no longer hold.

@@ -90,7 +90,7 @@ class Stream {
   // For messages: "127.0.0.1:4711".
   virtual const std::string& peer() const = 0;
 
-  // What the peer has proven that it may do.  Where nothing has to be proven, it may do everything.
+  // Returns the rights that the peer has proven; all of them where nothing has to be proven.
   virtual Access access() const { return Access::kAdmin; }
 };
 

@@ -50,7 +50,7 @@ std::map<int64_t, std::vector<float>> train_calmly(RecoveryPlan plan, uint64_t s
   return calm.passes();
 }
 
-// Those passes that the cluster has ended, the last among them, have these weights.
+// The passes that the cluster has ended, including the last one, have these weights.
 void expect_passes(const std::map<int64_t, std::vector<float>>& expected, const RecoveringCluster& cluster) {
   ASSERT_TRUE(cluster.passes().contains(expected.rbegin()->first));
   for (const auto& [pass, weights] : cluster.passes()) {

@@ -107,13 +107,13 @@ void NetExchange::wait(std::vector<int> awaited, const std::function<bool()>& do
   waits_for_.clear();
 }
 
-// Whether done() came before the deadline.  Throws when it cannot come any more.
+// Returns true if done() came before the deadline.  Throws when it cannot come any more.
 bool NetExchange::run_until(const std::function<bool()>& done, Time deadline) {
   if (loop_.run_until([&] { return done() || trouble(); }, deadline) && !done()) throw *trouble();
   return done();
 }
 
-// What another rank says of the cause is better than what its closing says.
+// If another rank has reported the cause, its report is thrown rather than the loss of its connection.
 std::optional<Error> NetExchange::trouble() const {
   for (int rank = 0; rank < size(); ++rank) {
     if (rank != rank_ && link(rank).gave_up()) {

@@ -1,5 +1,5 @@
-// Backward: gradients of the rows that a batch touches.  A key that many examples hold sums them in their
-// order.
+// Backward: gradients of the rows that a batch touches.  If many examples have a key, its gradient is summed
+// in the order of the examples.
 #include "math/kernels/lanes.h"
 #include "math/kernels/level.h"
 
@@ -19,8 +19,8 @@ template <class T>
   for (int64_t d = 0; d < width; ++d) sum[d] += value * row[d];
 }
 
-// Calls body(sum, t) for every place t of the transposed lists in a block of touched keys, `sum` being the
-// gradient of the key's row.
+// Calls body(sum, t) for every position t of the transposed lists in a block of touched keys, where `sum` is
+// the gradient of the key's row.
 template <class T, int64_t kWidth, class Body>
 [[gnu::always_inline]] inline void for_narrow_sums(const UseView& use, Block touched, T* row_gradients,
                                                    const Body& body) {
@@ -160,8 +160,8 @@ void add_copied_gradients(const UseView& use, Block touched, Columns<const T> ou
     T* sum = row_gradients + use.touched[m] * row_width;
     for (int64_t t = use.starts[m]; t < use.starts[m + 1]; ++t) {
       const int64_t k = use.positions[t], b = use.examples[t];
-      const T* place = out_gradient.data + b * out_gradient.stride + (k - use.offsets[b]) * row_width;
-      add_scaled(sum, place, value_at<T>(use, k), row_width);
+      const T* from = out_gradient.data + b * out_gradient.stride + (k - use.offsets[b]) * row_width;
+      add_scaled(sum, from, value_at<T>(use, k), row_width);
     }
   }
 }

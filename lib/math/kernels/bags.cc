@@ -1,4 +1,4 @@
-// Forward: rows of examples' ids, summed or copied.
+// Forward: sums or copies the rows of the ids of examples.
 #include "math/kernels/lanes.h"
 #include "math/kernels/level.h"
 
@@ -6,13 +6,13 @@ namespace ps::PS_CPU_NAMESPACE {
 
 namespace {
 
-// Asks for the row of the id that comes kRowsAhead after id k, be it of a later example.
+// Prefetches the row of the id kRowsAhead after id k, which may belong to a later example.
 template <class T>
 [[gnu::always_inline]] inline void prefetch_ahead(const UseView& use, const T* const* rows, int64_t k) {
   if (k + kRowsAhead < use.num_ids) __builtin_prefetch(rows[use.index[k + kRowsAhead]]);
 }
 
-// kSquares: also what add_bags_and_squares puts into `squares`.
+// kSquares: computes `squares` of add_bags_and_squares too.
 template <class T, int64_t kWidth, bool kValued, bool kSquares>
 void add_narrow_bags(const UseView& use, Block examples, const T* const* rows, Columns<T> out,
                      Columns<T> squares) {
@@ -38,8 +38,8 @@ void add_narrow_bags(const UseView& use, Block examples, const T* const* rows, C
   }
 }
 
-// Rows of a width that is not known here are added four at once, in their order: the sum is loaded and stored
-// once for all.
+// If the width is not known at compile time, rows are added four at once, in their order, so that the sum is
+// loaded and stored once for four rows.
 template <class T>
 void add_four(T* __restrict sum, const T* const rows[4], int64_t width) {
   const T* __restrict r0 = rows[0];
@@ -122,16 +122,16 @@ void add_bags_and_squares(const UseView& use, Block examples, const T* const* ro
 template <class T>
 void copy_rows(const UseView& use, Block examples, const T* const* rows, int64_t row_width, Columns<T> out) {
   for (int64_t b = examples.begin; b < examples.end; ++b) {
-    T* place = out.data + b * out.stride;
-    T* const end_of_places = place + out.width;
-    for (int64_t k = use.offsets[b]; k < use.offsets[b + 1]; ++k, place += row_width) {
+    T* column = out.data + b * out.stride;
+    T* const end_of_row = column + out.width;
+    for (int64_t k = use.offsets[b]; k < use.offsets[b + 1]; ++k, column += row_width) {
       prefetch_ahead(use, rows, k);
       const T* __restrict row = rows[use.index[k]];
-      T* __restrict to = place;
+      T* __restrict to = column;
       const T value = use.values == nullptr ? T(1) : T(use.values[k]);
       for (int64_t d = 0; d < row_width; ++d) to[d] = value * row[d];
     }
-    for (; place < end_of_places; ++place) *place = T(0);
+    for (; column < end_of_row; ++column) *column = T(0);
   }
 }
 

@@ -1,7 +1,7 @@
 // Convolution of one image as products of matrices, by Eigen.  A tile of rows of the image out is unfolded
 // into columns [C/G k k, pixels]: column p holds the values that filters see at pixel p, so that
 //   out [F/G, pixels] += weight [F/G, C/G k k] columns
-// A tile's columns stay in the cache, which those of a whole image would not.  Chellapilla et al., 2006.
+// A tile's columns fit the cache; those of a whole image would not.  Chellapilla et al., 2006.
 #include "math/kernels/eigen.h"
 #include "math/kernels/level.h"
 
@@ -18,12 +18,12 @@ int64_t weights_per_filter(const ConvolutionShape& shape) {
   return shape.channels / shape.groups * shape.kernel * shape.kernel;
 }
 
-// The columns of the image are the image itself.
+// Returns true if the columns of the image are the image itself.
 bool is_pointwise(const ConvolutionShape& shape) {
   return shape.kernel == 1 && shape.stride == 1 && shape.padding == 0;
 }
 
-// Pixels x of a row out at which column kx of the filter lies on the image.
+// The range of pixels x of an output row at which column kx of the filter lies on the image.
 Block covered(const ConvolutionShape& shape, int64_t kx) {
   const int64_t before = shape.padding - kx, last = shape.width - 1 + before;
   const int64_t begin = before > 0 ? (before + shape.stride - 1) / shape.stride : 0;
@@ -67,7 +67,7 @@ void unfold(const ConvolutionShape& shape, const T* planes, Block rows, T* colum
   });
 }
 
-// The transpose of unfold: adds every value of the columns to the one it was copied from.
+// The transpose of unfold: adds every value of the columns to the pixel from which it was copied.
 template <class T>
 void fold(const ConvolutionShape& shape, T* columns, Block rows, T* planes) {
   const int64_t stride = shape.stride;
@@ -77,7 +77,7 @@ void fold(const ConvolutionShape& shape, T* columns, Block rows, T* planes) {
   });
 }
 
-// Calls body(group, rows of the image out) for every group and tile.
+// Calls body(group, output rows) for every group and tile.
 template <class Body>
 [[gnu::always_inline]] inline void for_tiles(const ConvolutionShape& shape, const Body& body) {
   fix_order_of_sums();
@@ -89,7 +89,7 @@ template <class Body>
   }
 }
 
-// A tile of one group.
+// One tile of one group.
 template <class T>
 struct Tile {
   Tile(const ConvolutionShape& s, int64_t group, Block r)

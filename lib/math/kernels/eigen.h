@@ -10,9 +10,9 @@ namespace ps::PS_CPU_NAMESPACE {
 template <class T>
 using Dense = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// To be called before a product.  Eigen splits long sums to fit the caches of the processor it finds.  Fixed
-// sizes make every processor sum in the same order.  32 KiB, 512 KiB, 4 MiB are what today's servers have a
-// core.
+// To be called before a product.  Eigen splits long sums to fit the caches of the processor that it finds;
+// with fixed sizes, sums have the same order on every processor.  32 KiB, 512 KiB and 4 MiB a core are usual
+// on servers.
 inline void fix_order_of_sums() {
   static const bool fixed = (Eigen::setCpuCacheSizes(32 << 10, 512 << 10, 4 << 20), true);
   static_cast<void>(fixed);

@@ -6,7 +6,7 @@ namespace ps::PS_CPU_NAMESPACE {
 
 namespace {
 
-// Rows of m.
+// Returns rows of m as a matrix of Eigen.
 template <class T>
 Eigen::Map<const Dense<T>> map(Matrix<const T> m, Block rows) {
   return {m.data + rows.begin * m.cols, rows.end - rows.begin, m.cols};
@@ -17,7 +17,7 @@ Eigen::Map<const Dense<T>> map(Matrix<const T> m) {
   return {m.data, m.rows, m.cols};
 }
 
-// Rows of m that are added to.
+// The same for rows that are written.
 template <class T>
 Eigen::Map<Dense<T>> block(Matrix<T> m, Block rows) {
   fix_order_of_sums();

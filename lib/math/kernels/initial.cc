@@ -6,7 +6,7 @@ namespace ps::PS_CPU_NAMESPACE {
 
 namespace {
 
-// The columns of up to kCounters counters, from `first` on.
+// Computes the columns of up to kCounters counters, from `first` on.
 template <int kCounters, class Law>
 [[gnu::always_inline]] inline void fill_some(const Law& law, uint64_t seed, uint64_t row, uint64_t first,
                                              float mean, float deviation, float* weights, int64_t width) {
@@ -23,7 +23,7 @@ template <int kCounters, class Law>
   __builtin_memcpy(weights, values, static_cast<uint64_t>(count) * sizeof(float));
 }
 
-// 16 counters at once fill the widest registers; what is left of a row takes as few as it needs.
+// 16 counters at once fill the widest registers; the end of a row takes as few counters as it needs.
 template <class Law>
 [[gnu::always_inline]] inline void fill(const Law& law, uint64_t seed, uint64_t row, float mean,
                                         float deviation, float* weights, int64_t width) {

@@ -1,5 +1,5 @@
-// Initial weights, four at a time: a counter's numbers, and the laws that make weights of them.  Used by the
-// loops of initial.cc, and by tables in the memory of a device.
+// Initial weights, four at a time: the random numbers of a counter, and the distributions that weights
+// follow.  Used by the loops of initial.cc, and by tables in the memory of a device.
 //
 // Always inlined, like all that is compiled for several levels of instruction sets; constexpr, since nvcc
 // compiles such functions for a device too.
@@ -67,7 +67,7 @@ struct Direction {
   return {((q + 1) & 2) != 0 ? -across : across, (q & 2) != 0 ? -up : up};
 }
 
-// A template, so that clang takes it for one that may be constant.
+// A template, since clang checks that other constexpr functions can be constant.
 template <class T>
 [[gnu::always_inline]] constexpr T square_root(T x) {
   return __builtin_sqrtf(x);

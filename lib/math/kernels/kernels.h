@@ -1,5 +1,5 @@
-// The loops of math/ that are compiled once for each level of instruction sets, as a table of functions. Used
-// by the files of math/ that share work out over threads: each call here does one block of it.
+// The loops of math/ that are compiled once for each level of instruction sets, as a table of functions.
+// Used by the files of math/ that divide work among threads: each call computes one block.
 //
 // T is float or double.  Only plain structs pass here, since what is inline in a header would be compiled for
 // several levels under one name.
@@ -18,7 +18,7 @@ struct Block {
   int64_t begin, end;
 };
 
-// A KeyUse and the values of its ids, null when all are 1; math/sparse_kernels.h says what they mean.
+// A KeyUse and the values of its ids, null when all are 1; math/sparse_kernels.h explains them.
 struct UseView {
   const uint32_t *offsets, *index;                          // [B + 1], [K]
   const uint32_t *touched, *starts, *positions, *examples;  // [M], [M + 1], [K], [K]

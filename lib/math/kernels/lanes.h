@@ -1,5 +1,6 @@
-// The values of a narrow row in registers.  A loop over a width that is known only when it runs costs more
-// than the work on rows of 1 to 32 values; with the width known to the compiler it is straight-line code.
+// The values of a narrow row in registers.  If the width is known only at run time, the loop over it costs
+// more than the work on a row of 1 to 32 values; with a width known at compile time the compiler writes no
+// loop.
 #ifndef PS_MATH_KERNELS_LANES_H_
 #define PS_MATH_KERNELS_LANES_H_
 
@@ -52,7 +53,7 @@ struct Lanes<T, 1> {
   [[gnu::always_inline]] void scale(T factor) { value *= factor; }
 };
 
-// A width for with_width's body: known to the compiler, or (0) not.
+// A width for with_width's body; kWidth 0 stands for a width that is known at run time only.
 template <int64_t kWidth>
 struct Width {
   static constexpr int64_t value = kWidth;
@@ -79,8 +80,8 @@ template <class Body>
   }
 }
 
-// Rows lie anywhere in memory: the processor cannot guess the next one, but follows a row once begun.  Rows
-// that far ahead are on their way.
+// Prefetches rows.  Rows lie anywhere in memory: the processor cannot guess where the next one begins, but
+// loads the rest of a row ahead by itself.  Rows up to this many ahead are requested.
 inline constexpr int64_t kRowsAhead = 64;
 
 template <class T>

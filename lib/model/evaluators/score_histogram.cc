@@ -100,12 +100,12 @@ void ScoreHistogram::compact() const {
 
 // Merges from the back, in place; then adds up entries of the same key.
 void ScoreHistogram::absorb(std::span<const Entry> sorted) const {
-  size_t old = entries_.size(), added = sorted.size(), place = old + added;
-  if (place > entries_.capacity()) entries_.reserve(std::min(2 * place, max_scores_ + kPending));
-  entries_.resize(place);
+  size_t old = entries_.size(), added = sorted.size(), end = old + added;
+  if (end > entries_.capacity()) entries_.reserve(std::min(2 * end, max_scores_ + kPending));
+  entries_.resize(end);
   while (added > 0) {
     bool from_old = old > 0 && entries_[old - 1].key > sorted[added - 1].key;
-    entries_[--place] = from_old ? entries_[--old] : sorted[--added];
+    entries_[--end] = from_old ? entries_[--old] : sorted[--added];
   }
   size_t last = 0;
   for (size_t i = 1; i < entries_.size(); ++i) {

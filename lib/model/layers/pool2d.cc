@@ -62,18 +62,18 @@ class MaxPool final : public Layer<T> {
   }
 
   void forward(LayerRun<T>& run) override {
-    places_.resize(static_cast<size_t>(run.output().size()));
-    max_pool(run.device(), shape_, run.input(0), run.output(), places_.data());
+    argmax_.resize(static_cast<size_t>(run.output().size()));
+    max_pool(run.device(), shape_, run.input(0), run.output(), argmax_.data());
   }
 
   void backward(LayerRun<T>& run) override {
     const Matrix<T> below = run.input_gradient(0);
-    if (below) add_max_pool_gradients(run.device(), shape_, run.output_gradient(), places_.data(), below);
+    if (below) add_max_pool_gradients(run.device(), shape_, run.output_gradient(), argmax_.data(), below);
   }
 
  private:
   const PoolShape shape_;
-  std::vector<int64_t> places_;  // [B, C, OH, OW], of the last forward
+  std::vector<int64_t> argmax_;  // [B, C, OH, OW], of the last forward
 };
 
 // The same of means, which are over the values of the image that a window holds: padding is left out.

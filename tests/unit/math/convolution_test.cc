@@ -131,11 +131,11 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionOf,
                                          sizes(2, 40, 30, 2, 3, 1, 1, 1),  // several tiles
                                          sizes(2, 4, 4, 2, 4, 1, 0, 1)));  // one place
 
-TEST(Convolution, WindowsFindWholePlaces) {
-  EXPECT_EQ(window_places(5, 3, 1, 0), 3);
-  EXPECT_EQ(window_places(6, 3, 2, 0), 2);
-  EXPECT_EQ(window_places(6, 3, 2, 1), 3);
-  EXPECT_EQ(window_places(2, 3, 1, 0), 0);
+TEST(Convolution, WindowsFindWholePositions) {
+  EXPECT_EQ(window_positions(5, 3, 1, 0), 3);
+  EXPECT_EQ(window_positions(6, 3, 2, 0), 2);
+  EXPECT_EQ(window_positions(6, 3, 2, 1), 3);
+  EXPECT_EQ(window_positions(2, 3, 1, 0), 0);
 }
 
 }  // namespace
