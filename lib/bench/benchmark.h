@@ -81,7 +81,7 @@ enum class Quantity {
   kThreadGain,  // times the rate at 1 thread
 };
 
-// A bar that the project is held to, of the medians at full size on two cores; bars.cc lists them all.
+// A bar that the project is held to, of the medians at full size on two cores; bar_table.cc lists them all.
 struct Bar {
   std::string what = {};  // as a report names it, but for the threads
   int threads = 1;

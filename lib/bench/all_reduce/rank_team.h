@@ -15,7 +15,7 @@
 
 namespace ps {
 
-// What one rank sums with: ours, or a peer's.  Made, used and destroyed on its rank's thread.
+// The all-reduce of one rank, ours or a peer's.  Made, used and destroyed on its rank's thread.
 class RankSum {
  public:
   virtual ~RankSum() = default;

@@ -25,8 +25,8 @@ class ServedShards {
   // For a trainer, the only one.
   RemoteOptions remote_options(const DataSchema& schema) const;
 
-  // Of all shards together, when they are idle: processor time, and bytes that went over their connections in
-  // both directions.
+  // Return the processor time that all shards together have used, and the bytes that went over their connections
+  // in both directions.  The shards must be idle.
   double cpu_seconds() const;
   uint64_t wire_bytes() const;
 

@@ -1,7 +1,6 @@
 // Jobs trained through a shard of this process, and without: what that takes of the processor, and how long a
 // trainer on a slow link waits.  Each run is one more pass over data in memory.
-#include <time.h>
-
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "bench/process/suite.h"
@@ -48,14 +47,7 @@ Job job_of(const ServedCase& task) {
   return Job::spec().parse(document, task.name);
 }
 
-// Of all threads: the trainer's and the shard's.
-double process_cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-// What every pass of a job needs, whoever holds its parameters.
+// The passes of a job over data in memory.  The parameters belong to the store that begin() is given.
 class Passes {
  public:
   Passes(const ServedCase& task, const Job& job, const SyntheticData& data)
@@ -148,7 +140,7 @@ class JobPasses final : public Workload {
   void prepare() override { warm_free_memory(warm_bytes_); }
 
   void run() override {
-    const double before = process_cpu_seconds();
+    const double before = process_cpu_seconds();  // of the trainer's thread and the shard's
     home_.passes().train();
     cpu_seconds_ = process_cpu_seconds() - before;
   }

@@ -1,10 +1,9 @@
 // Batches of random ids over a table of 10 million rows of 16 weights with AdaGrad: rows found, read,
 // updated, added.
-#include <time.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -61,13 +60,6 @@ std::vector<KeyPlan> random_plans(uint64_t rows, double scale) {
     plans.push_back(plan_of(planner, keys));
   }
   return plans;
-}
-
-// Processor time of the calling thread.
-double thread_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 // Shared by the benchmarks find, sum and update: a full table, and batches of its ids.
@@ -204,9 +196,9 @@ class Grow final : public Workload {
 
   void run() override {
     for (const KeyPlan& plan : plans_) {
-      double wall = clock_(), cpu = thread_seconds();
+      double wall = clock_(), cpu = thread_cpu_seconds();
       table_->insert(plan);
-      wall_.push_back(clock_() - wall), cpu_.push_back(thread_seconds() - cpu);
+      wall_.push_back(clock_() - wall), cpu_.push_back(thread_cpu_seconds() - cpu);
     }
     peak_ = peak_memory_bytes() - before_;
     steady_ = resident_bytes() - before_;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr float kRate = 0.1f, kEpsilon = 1e-6f;
 
-// What is trained, and on what.
+// A job, and the data on which it is trained.
 struct TrainCase {
   const char *name, *help;
   SyntheticKind data;  // as records, which need no parsing
