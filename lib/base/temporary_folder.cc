@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/error.h"
@@ -34,8 +33,12 @@ bool is_left(const std::string& folder) {
 }  // namespace
 
 std::string default_temporary_parent() {
-  const char* chosen = std::getenv("TMPDIR");
-  return chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
+  try {
+    return std::filesystem::temp_directory_path().string();
+  } catch (const std::filesystem::filesystem_error& error) {
+    fail_errno(Code::kUnavailable, "cannot use the temporary folder", error.path1().string(),
+               error.code().value());
+  }
 }
 
 void remove_left_folders(const std::string& parent) {

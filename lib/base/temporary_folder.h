@@ -10,7 +10,7 @@
 
 namespace ps {
 
-// $TMPDIR, else /tmp.
+// $TMPDIR, else /tmp.  Throws kUnavailable when it is no folder.
 std::string default_temporary_parent();
 
 // Removes the temporary folders in `parent` whose processes were killed, as far as this user may.

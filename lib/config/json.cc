@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/text.h"
 
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace ps {
 
 namespace {

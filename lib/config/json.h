@@ -9,6 +9,9 @@
 
 #include "config/fwd.h"
 
+// Its members are compiled once, in json.cc, and not again in every source that reads a value.
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace ps {
 
 // The document in `text`.  Throws kUsage "name:line:column: reason" on a syntax error, on a duplicate key,

@@ -1,6 +1,6 @@
-// RunCheckpoints: what a run without servers keeps in its checkpoints, and how it goes on from one.  Of several
-// trainers, trainer 0 writes them: the parameters, which all have, and the positions of all.  What each has of its own
-// it writes itself, to a file of its own.  Used by run_job.
+// RunCheckpoints writes the checkpoints of a run without servers, and resumes from one.  Trainer 0 writes the
+// parameters, which all trainers have, and the positions of all trainers.  Each trainer writes the state of its strategy
+// to a file of its own.  Used by run_job.
 #ifndef PS_JOB_RUN_CHECKPOINTS_H_
 #define PS_JOB_RUN_CHECKPOINTS_H_
 

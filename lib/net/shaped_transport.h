@@ -17,8 +17,8 @@ struct LinkShape {
   bool one_rate = false;           // for accepted and connected streams together
 };
 
-// What streams of this transport write goes out at the given rate, and late by the latency; what they read is
-// not touched: give the peer a shaped transport too, or put a Proxy between.  All streams that were accepted
+// Streams of this transport write at the given rate, and their bytes arrive late by the latency.  The bytes that they
+// read are not touched: give the peer a shaped transport too, or put a Proxy between.  All streams that were accepted
 // share the rate, and so do all that were connected: the two directions of a Proxy.  With `one_rate` all streams
 // share it: the link of a host.  Same thread and lifetimes as the transport behind.
 class ShapedTransport final : public Transport {

@@ -62,8 +62,8 @@ struct Plan {
   size_t best = 0;                  // in strategies: the fastest that gives the bits of servers
 };
 
-// A step that a compression or rarer exchange shortens by less than this share is not worth it.  Of more than
-// 200 set-ups of data centres, compression was faster than tuned synchronous SGD in 6: Agarwal et al., "On the
+// A step that a compression or rarer exchange shortens by less than this share is not worth it.  Compression was
+// faster than tuned synchronous SGD in 6 of more than 200 set-ups of data centres: Agarwal et al., "On the
 // utility of gradient compression", MLSys 2022.
 inline constexpr double kWorthwhileGain = 0.1;
 

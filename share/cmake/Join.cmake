@@ -42,3 +42,20 @@ function(ps_join_sources target)
   # g++ takes a joined source for a header, in which a member of a type without a name outside would be a mistake.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
+
+# Headers of third parties that most sources read are compiled once.  Like joined sources they would hide a missing
+# include, so the presets that do without the one do without the other.
+#
+#   ps_precompile(TARGET HEADERS...)       compiles these headers, as TARGET is compiled
+#   ps_use_precompiled(TARGET FROM)        has TARGET use those of FROM
+function(ps_precompile target)
+  if(PS_JOIN)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
+function(ps_use_precompiled target from)
+  if(PS_JOIN)
+    target_precompile_headers(${target} REUSE_FROM ${from})
+  endif()
+endfunction()

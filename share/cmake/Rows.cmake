@@ -2,8 +2,10 @@
 # Within a library that has folders by subject, a folder says which folders beside it it uses.
 # tests/cli/rows_test.sh reads the calls below, one a line, and fails on an include that breaks them.
 #
-#   ps_library(NAME ROW n [USES libraries...] [PARTIES third parties...])   builds lib/NAME/**/*.cc into libps_NAME.a
+#   ps_library(NAME ROW n [COLD] [USES libraries...] [PARTIES third parties...])   builds lib/NAME/**/*.cc into libps_NAME.a
 #   ps_folder(NAME/FOLDER [USES folders...])                                of that library, for the test alone
+#
+# A COLD library runs once a program or once a minute: it is compiled at -O1, which takes three quarters of the time of -O3.
 #
 # Kernels, lib/NAME/kernels/*.cc, are compiled once for each level of instruction sets, PS_CPU_NAMESPACE being cpu_LEVEL.
 # All that such a source defines must lie in that namespace, headers' inline functions included: the linker keeps one
@@ -30,7 +32,7 @@ function(ps_kernels name)
 endfunction()
 
 function(ps_library name)
-  cmake_parse_arguments(arg "" "ROW" "USES;PARTIES" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "ROW" "USES;PARTIES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${name}/*.cc ${CMAKE_SOURCE_DIR}/lib/${name}/*/*.cc)
   list(FILTER sources EXCLUDE REGEX "/cuda/|/kernels/|/cpu_features_|/emulated/hooks_|/mpi_communicator")
   add_library(ps_${name} STATIC ${sources})
@@ -44,6 +46,9 @@ function(ps_library name)
   endforeach()
   ps_kernels(${name} ${arg_PARTIES})
   ps_join_sources(ps_${name})
+  if(arg_COLD)
+    target_compile_options(ps_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   if(NOT name STREQUAL base)
     ps_use_precompiled(ps_${name} ps_base)
   endif()
@@ -60,14 +65,14 @@ set(PS_COMMON_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <condi
     <thread> <vector> <nlohmann/json.hpp>)
 ps_precompile(ps_base ${PS_COMMON_HEADERS})
 ps_library(math ROW 1 USES base PARTIES Eigen3::Eigen)
-ps_library(config ROW 1 USES base PARTIES nlohmann_json::nlohmann_json)
+ps_library(config ROW 1 COLD USES base PARTIES nlohmann_json::nlohmann_json)
 ps_library(net ROW 1 USES base PARTIES Boost::headers OpenSSL::SSL)
 ps_library(chunk ROW 1 USES base)
 ps_library(gpu ROW 1 USES base PARTIES Boost::context Eigen3::Eigen)
-ps_library(cli ROW 1 USES base PARTIES Boost::program_options)
+ps_library(cli ROW 1 COLD USES base PARTIES Boost::program_options)
 ps_library(data ROW 2 USES base config)
 ps_library(optim ROW 2 USES base config math)
-ps_library(membership ROW 2 USES base config net)
+ps_library(membership ROW 2 COLD USES base config net)
 ps_library(collective ROW 2 USES base net)
 ps_library(table ROW 3 USES base gpu math optim)
 ps_library(model ROW 3 USES base config data math optim PARTIES Eigen3::Eigen)
@@ -83,7 +88,7 @@ ps_folder(ps/server USES ps/wire ps/status ps/log)
 ps_folder(ps/client USES ps/wire)
 ps_library(strategy ROW 7 USES base codec collective config math net optim ps store)
 ps_library(train ROW 7 USES base checkpoint cli config data feed math model optim store)
-ps_library(job ROW 8 USES base checkpoint cli codec config data feed math membership model net optim ps store strategy table train)
+ps_library(job ROW 8 COLD USES base checkpoint cli codec config data feed math membership model net optim ps store strategy table train)
 ps_library(simulate ROW 8 USES base codec config data math model net optim ps store)
 ps_library(bench ROW 9 USES base checkpoint cli codec collective config data feed job math model net optim ps simulate store strategy table train)
 include(Gpu)

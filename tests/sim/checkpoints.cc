@@ -20,7 +20,7 @@ class FailingDisk : public testing::Test {
     job_.steps = {{0}};  // as it likes
   }
 
-  // What a run does with its store; the weights are then those of a process that took as many steps alone.
+  // Runs `body` on a store; the weights are then those of a process that took as many steps alone.
   void run(const std::function<void(RemoteStore&)>& body) {
     system_files().remove(directory_);
     Log log("ps-serve", LogLevel::kInfo);
@@ -57,7 +57,7 @@ class FailingDisk : public testing::Test {
     return *end;
   }
 
-  // Of the checkpoint that a restart would take, all of which is verified.
+  // Returns the name of the checkpoint that a restart would take, and verifies all of it.
   std::string newest() {
     ThreadPool pool(1);
     auto verify = [&](const CheckpointReader& reader) { reader.verify(pool, /*rows=*/true); };

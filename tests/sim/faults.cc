@@ -84,7 +84,7 @@ class FaultyCluster {
                                        ProxyFault::kFlip, ProxyFault::kDuplicate, ProxyFault::kSwap};
     if (random_.below(50) != 0) return {};
     ProxyFault fault{.kind = kKinds[random_.below(6)]};
-    // What is held looks like silence, which takes long to notice.
+    // A frame that is held looks like silence, which takes long to notice.
     if (fault.kind == ProxyFault::kHold && random_.below(4) != 0) fault.kind = ProxyFault::kDelay;
     fault.at_byte = random_.below(kFrameHeaderBytes + header.body_bytes);
     fault.delay = std::chrono::milliseconds(random_.below(100));

@@ -158,7 +158,7 @@ class RecoveringCluster {
     ServerPorts ports;
   };
 
-  // Of two checkpoints or three.
+  // The file calls of two checkpoints or three.
   static constexpr uint64_t kMostFileCalls = 150;
 
   void end_server(HostedServer& server, Duration later, bool machine) {

@@ -1,9 +1,9 @@
 // Servers and trainers that crash, and come again, in jobs with checkpoints: a hundred seeds a run.
 //
 // A seed chooses the servers and their ports, the trainers and their data, the optimizer, how gradients are
-// rounded, how often checkpoints are written and which of them are whole, whether pushes are logged, and who
-// is killed when.  What a server has not synced is lost with its machine.  Whoever died comes again; all go
-// back to the newest checkpoint, and the job ends with the bits of the undisturbed run.
+// rounded, how often checkpoints are written and which of them are whole, whether pushes are logged, and which
+// process is killed when.  Bytes that a server has not synced are lost with its machine.  A process that died is
+// started again; all go back to the newest checkpoint, and the job ends with the bits of the undisturbed run.
 //
 //   PS_SIM_SEED=17 sim_recovery        that seed alone
 //   PS_SIM_SEEDS=5000 sim_recovery     more of them

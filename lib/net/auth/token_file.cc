@@ -45,8 +45,8 @@ std::optional<std::string> parse_hex(std::string_view digits) {
   return bytes;
 }
 
-// "train SECRET", with blanks between and around.
-Token parse_token(std::string_view line, const std::string& where) {
+// Parses "train SECRET", with blanks between and around, into `token`.
+void parse_token(std::string_view line, const std::string& where, Token& token) {
   constexpr std::string_view kBlanks = " \t\r";
   const std::string_view name = line.substr(0, line.find_first_of(kBlanks));
   line.remove_prefix(name.size());
@@ -59,7 +59,8 @@ Token parse_token(std::string_view line, const std::string& where) {
     fail(Code::kUsage, where, ": the secret of '", name, "' is not an even number of hexadecimal digits, ",
          2 * kMinSecretBytes, " to ", 2 * kMaxSecretBytes, " of them: openssl rand -hex 32 makes one");
   }
-  return {*access, std::move(*secret)};
+  token.access = *access;
+  token.secret = std::move(*secret);
 }
 
 class OpenFile {
@@ -121,7 +122,7 @@ std::vector<Token> parse_tokens(std::string_view text, const std::string& name) 
     ++number;
     line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
     if (line.empty() || line[0] == '#') continue;
-    tokens.push_back(parse_token(line, cat("token file ", quote(name), ":", number)));
+    parse_token(line, cat("token file ", quote(name), ":", number), tokens.emplace_back());
   }
   if (tokens.empty()) fail(Code::kUsage, "token file ", quote(name), ": no token in it");
   return tokens;

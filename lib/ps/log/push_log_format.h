@@ -19,7 +19,7 @@
 
 namespace ps {
 
-// Whose log it is: what must be equal to take it up, and what the shard then has to be told.
+// The owner of a log: the fields that must be equal for a shard to resume from it.
 struct LogOwner {
   Json job, schema, place;
   std::string cpu;        // level of the trainer that came first

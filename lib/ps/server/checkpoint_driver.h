@@ -78,7 +78,7 @@ class CheckpointDriver final : private CheckpointEvents {
   const SaveLease& lease_;
   std::function<void()> on_end_ = [] {};
 
-  // Of the shard; null: none is attached.
+  // The shard, its identity and its parts; null while none is attached.
   Shard* shard_ = nullptr;
   const ShardIdentity* identity_ = nullptr;
   std::unique_ptr<ShardCheckpoint> checkpoint_;
