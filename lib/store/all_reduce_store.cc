@@ -57,14 +57,17 @@ void AllReduceStore::push(std::span<const KeyPlan> plans, std::span<const Parame
 }
 
 void AllReduceStore::end_pass(int64_t pass) {
+  while (join_step(pass)) continue;
+  local_.end_pass(pass);
+}
+
+bool AllReduceStore::join_step(int64_t pass) {
   const std::vector<KeyPlan> no_keys(specs_.size());
   std::vector<ParameterView<float>> views;
-  for (bool others_go_on = true; others_go_on;) {
-    local_.pull(no_keys, PullMode::kTrain, views);
-    others_go_on = step({}, views, {.info = {.pass = pass}, .wishes = run_.wishes()});
-    if (others_go_on && run_.ends()) throw WaitStopped();
-  }
-  local_.end_pass(pass);
+  local_.pull(no_keys, PullMode::kTrain, views);
+  const bool others_go_on = step({}, views, {.info = {.pass = pass}, .wishes = run_.wishes()});
+  if (others_go_on && run_.ends()) throw WaitStopped();
+  return others_go_on;
 }
 
 // One step of all trainers; without plans, of one that has no data.  False when nobody had any: then nothing has moved.
@@ -153,9 +156,7 @@ void AllReduceStore::weigh_statistics(std::span<const ParameterView<float>> view
 // In the order of the model, so that all trainers exchange the same arrays.
 void AllReduceStore::reduce(std::span<const ParameterView<float>> views, bool with_header) {
   std::vector<Elements> arrays;
-  uint64_t values = kHeaderFields;
   for (size_t p = 0; p < specs_.size(); ++p) {
-    values += static_cast<uint64_t>(values_of(specs_[p]));
     if (compressed_[p]) continue;
     if (specs_[p].kind == ParameterKind::kMatrix) {
       arrays.push_back(std::span(views[p].gradient, static_cast<size_t>(values_of(specs_[p]))));
@@ -165,8 +166,14 @@ void AllReduceStore::reduce(std::span<const ParameterView<float>> views, bool wi
   }
   if (with_header) arrays.push_back(std::span(header_));
   all_reduce_fused(communicator_, arrays);
+  whole_bytes_ += step_bytes();
+}
+
+uint64_t AllReduceStore::step_bytes() const {
   const uint64_t ranks = static_cast<uint64_t>(communicator_.size());
-  whole_bytes_ += 2 * (ranks - 1) * values * sizeof(float) / ranks;
+  uint64_t values = kHeaderFields;
+  for (const ParameterSpec& spec : specs_) values += static_cast<uint64_t>(values_of(spec));
+  return 2 * (ranks - 1) * values * sizeof(float) / ranks;
 }
 
 void AllReduceStore::compress(std::span<const ParameterView<float>> views, const StepInfo& info) {

@@ -43,6 +43,9 @@ class AllReduceStore final : public ParameterStore {
   // Takes part in the steps of the others.  Throws WaitStopped when the run ends before the pass.
   void end_pass(int64_t pass) override;
 
+  // Takes part in one step, without data; false when nobody had any.  Throws as end_pass.
+  bool join_step(int64_t pass);
+
   std::vector<uint64_t> keys(int parameter) override { return local_.keys(parameter); }
   void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
     local_.read_rows(parameter, keys, weights);
@@ -57,6 +60,9 @@ class AllReduceStore final : public ParameterStore {
 
   // The bytes that all steps so far would have sent without compression, by the all-reduce direct or ring.
   uint64_t whole_bytes() const { return whole_bytes_; }
+
+  // The bytes that one step sends so.
+  uint64_t step_bytes() const;
 
  private:
   // Numbers of the trainers beside their gradients, and their sum.

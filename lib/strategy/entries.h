@@ -11,6 +11,8 @@ extern const StrategyEntry kParameterServer;
 extern const StrategyEntry kLocalSgd;
 extern const StrategyEntry kAllReduce;
 extern const StrategyEntry kDgc;
+extern const StrategyEntry kPostLocalSgd;
+extern const StrategyEntry kAdaptiveLocalSgd;
 
 // The options of `object`, which is train.strategy.  Throws kUsage.
 template <class Options>
