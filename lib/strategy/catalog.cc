@@ -7,8 +7,8 @@ namespace ps {
 namespace {
 
 // The first is that of jobs that name none.
-constexpr const StrategyEntry* kCatalog[] = {&kParameterServer, &kLocalSgd,        &kAllReduce, &kDgc,
-                                             &kPostLocalSgd,    &kAdaptiveLocalSgd};
+constexpr const StrategyEntry* kCatalog[] = {&kParameterServer, &kLocalSgd,         &kAllReduce,    &kDgc,
+                                             &kPostLocalSgd,    &kAdaptiveLocalSgd, &kSlowMomentum, &kDiloco};
 
 }  // namespace
 

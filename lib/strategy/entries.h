@@ -13,6 +13,8 @@ extern const StrategyEntry kAllReduce;
 extern const StrategyEntry kDgc;
 extern const StrategyEntry kPostLocalSgd;
 extern const StrategyEntry kAdaptiveLocalSgd;
+extern const StrategyEntry kSlowMomentum;
+extern const StrategyEntry kDiloco;
 
 // The options of `object`, which is train.strategy.  Throws kUsage.
 template <class Options>

@@ -415,7 +415,9 @@ std::string refusal(const Json& strategy, const Json& optimizer) {
 
 TEST(Averaging, JobsSayTheIntervalAndWhatBecomesOfMomentum) {
   const Json post = {{"type", "post_local_sgd"}, {"k_steps", 8}}, adaptive = {{"type", "adaptive_local_sgd"}};
-  for (const Json& strategy : {post, adaptive}) {
+  const Json slow = {{"type", "slow_momentum"}, {"k_steps", 8}},
+             diloco = {{"type", "diloco"}, {"k_steps", 8}};
+  for (const Json& strategy : {post, adaptive, slow, diloco}) {
     EXPECT_EQ(refusal(strategy, kAdamOptimizer), "accepted");
     EXPECT_THAT(refusal(strategy, {{"type", "ftrl"}}), HasSubstr("optimizer.type: ftrl"));
     Json averaging = kSgdOptimizer;
@@ -430,6 +432,10 @@ TEST(Averaging, JobsSayTheIntervalAndWhatBecomesOfMomentum) {
               HasSubstr("train.strategy.k_steps: missing"));
   EXPECT_THAT(refusal({{"type", "adaptive_local_sgd"}, {"init_k_steps", 17}}, kSgdOptimizer),
               HasSubstr("train.strategy.init_k_steps: 17"));
+  EXPECT_THAT(refusal({{"type", "slow_momentum"}, {"k_steps", 8}, {"slow_momentum", 1}}, kSgdOptimizer),
+              HasSubstr("train.strategy.slow_momentum: 1"));
+  EXPECT_THAT(refusal({{"type", "diloco"}, {"k_steps", 8}, {"outer_momentum", 1}}, kSgdOptimizer),
+              HasSubstr("train.strategy.outer_momentum: 1"));
   EXPECT_THAT(refusal({{"type", "adaptive_local_sgd"}, {"rule", "none"}}, kSgdOptimizer),
               HasSubstr("train.strategy.rule"));
 }
