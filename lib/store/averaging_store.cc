@@ -21,7 +21,9 @@ AveragingStore::AveragingStore(const AveragingOptions& options, std::vector<Para
       whole_(specs_, local, communicator, run),
       interval_(options.interval),
       start_(specs_.size()),
-      momentum_(specs_.size()) {}
+      momentum_(specs_.size()) {
+  if (options_.sparse) sparse_.emplace(*options_.sparse, specs_, communicator_);
+}
 
 // All trainers have the same weights then.
 void AveragingStore::begin() {
@@ -112,20 +114,34 @@ AveragingStore::Interval AveragingStore::gather_intervals() {
   return all;
 }
 
-// In the order of the model, so that all trainers exchange the same arrays.  Moves lie where the weights were.
+// Moves lie where the weights were.
 void AveragingStore::bring_together(float share, float rate) {
-  std::vector<Elements> moves;
   for (size_t p = 0; p < specs_.size(); ++p) {
     const std::span<float> weights = local_.whole(static_cast<int>(p));
     for (size_t i = 0; i < weights.size(); ++i) weights[i] = share * (weights[i] - start_[p][i]);
-    moves.push_back(weights);
   }
-  all_reduce_fused(communicator_, moves);
+  exchange_moves();
   for (size_t p = 0; p < specs_.size(); ++p) {
     const std::span<float> weights = local_.whole(static_cast<int>(p));
     outer_step(trains(p) ? options_.outer : OuterOptions{}, rate, start_[p], momentum_[p], weights);
     std::ranges::copy(weights, start_[p].begin());
   }
+}
+
+// In the order of the model, so that all trainers exchange the same arrays.
+void AveragingStore::exchange_moves() {
+  std::vector<Elements> whole;
+  std::vector<SparseMoves::Move> sparse;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    const std::span<float> moves = local_.whole(static_cast<int>(p));
+    if (sparse_ && sparse_->compresses(p)) {
+      sparse.push_back({p, moves});
+    } else {
+      whole.push_back(moves);
+    }
+  }
+  all_reduce_fused(communicator_, whole);
+  if (sparse_) sparse_->exchange(sparse);
 }
 
 void AveragingStore::bring_state_together(float share) {
@@ -144,7 +160,9 @@ void AveragingStore::bring_state_together(float share) {
   }
 }
 
-// state := begun:u8 interval ( momentum:f32[…] of outer steps   state:f32[…] of a local optimizer )[parameters]
+// state := begun:u8 interval ( momentum:f32[…] of outer steps   state:f32[…] of a local optimizer )[parameters] rest
+//
+// with the rest that SparseMoves writes, where moves are sparse.
 void AveragingStore::save(std::string& out) const {
   put(out, static_cast<uint8_t>(begun_));
   if (!begun_) return;
@@ -154,6 +172,7 @@ void AveragingStore::save(std::string& out) const {
     if (!trains(p) || options_.optimizer_state != OptimizerStateRule::kLocal) continue;
     put_array<float>(out, copy_state(local_, static_cast<int>(p), specs_[p]));
   }
+  if (sparse_) sparse_->save(out);
 }
 
 // The weights are those of all trainers, which trainer 0 has written.
@@ -168,6 +187,7 @@ void AveragingStore::load(ByteReader& in) {
       in.get_array(std::span(state));
       put_state(local_, static_cast<int>(p), specs_[p], state);
     }
+    if (sparse_) sparse_->load(in);
   }
   if (!in.ok() || in.remaining() > 0)
     fail(Code::kCorrupt, "state of a trainer that trains by itself: a wrong length");

@@ -13,6 +13,7 @@
 #define PS_STORE_AVERAGING_STORE_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "store/local_store.h"
 #include "store/outer_step.h"
 #include "store/parameter_store.h"
+#include "store/sparse_moves.h"
 
 namespace ps {
 
@@ -39,6 +41,7 @@ struct AveragingOptions {
   IntervalOptions interval;
   OptimizerStateRule optimizer_state = OptimizerStateRule::kLocal;
   OuterOptions outer;
+  std::optional<SparseMovesOptions> sparse;  // nothing: moves are exchanged whole
 };
 
 // One owner thread, that of the communicator.  Calls throw what the communicator throws.
@@ -73,8 +76,8 @@ class AveragingStore final : public ParameterStore {
   // The bytes that an all-reduce of gradients in every step so far would have sent.
   uint64_t whole_bytes() const { return whole_bytes_ + whole_.whole_bytes(); }
 
-  // The state of this trainer at the end of an interval, for checkpoints: the interval, the outer momentum, and the
-  // state of its own optimizers.  load is for a new object whose LocalStore was restored; it throws kCorrupt.
+  // The state of this trainer at the end of an interval, for checkpoints: the interval, the outer momentum, the
+  // state of its own optimizers, and what it has not sent of its moves.  load is for a new object whose LocalStore was restored; it throws kCorrupt.
   void save(std::string& out) const;
   void load(ByteReader& in);
 
@@ -93,6 +96,7 @@ class AveragingStore final : public ParameterStore {
   bool end_interval(int64_t pass);
   Interval gather_intervals();
   void bring_together(float share, float rate);
+  void exchange_moves();
   void bring_state_together(float share);
   bool trains(size_t parameter) const { return specs_[parameter].kind != ParameterKind::kStatistic; }
 
@@ -102,6 +106,7 @@ class AveragingStore final : public ParameterStore {
   Communicator& communicator_;
   CollectiveRun& run_;
   AllReduceStore whole_;  // the steps before begin_step
+  std::optional<SparseMoves> sparse_;
 
   bool begun_ = false;  // the first interval has
   LocalInterval interval_;

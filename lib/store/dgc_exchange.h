@@ -58,7 +58,6 @@ class DgcExchange {
   bool compresses_at(size_t parameter, int64_t step) const;
   std::unique_ptr<DeepGradientCompression> make(size_t parameter) const;
   void begin(size_t parameter);
-  SparseExchange exchange_of(const SparseShare& share) const;
 
   const DgcExchangeOptions options_;
   const std::span<const ParameterSpec> specs_;

@@ -8,7 +8,8 @@ namespace {
 
 // The first is that of jobs that name none.
 constexpr const StrategyEntry* kCatalog[] = {&kParameterServer, &kLocalSgd,         &kAllReduce,    &kDgc,
-                                             &kPostLocalSgd,    &kAdaptiveLocalSgd, &kSlowMomentum, &kDiloco};
+                                             &kPostLocalSgd,    &kAdaptiveLocalSgd, &kSlowMomentum, &kDiloco,
+                                             &kSparseDiloco};
 
 }  // namespace
 

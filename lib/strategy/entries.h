@@ -15,6 +15,7 @@ extern const StrategyEntry kPostLocalSgd;
 extern const StrategyEntry kAdaptiveLocalSgd;
 extern const StrategyEntry kSlowMomentum;
 extern const StrategyEntry kDiloco;
+extern const StrategyEntry kSparseDiloco;
 
 // The options of `object`, which is train.strategy.  Throws kUsage.
 template <class Options>

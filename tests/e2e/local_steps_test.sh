@@ -76,6 +76,7 @@ post_local_sgd|, "begin_step": 20, "k_steps": 8|5|0.01
 adaptive_local_sgd|, "init_k_steps": 16|5|0.01
 slow_momentum|, "k_steps": 8, "slow_momentum": 0.5, "slow_learning_rate": 0.5|7|0.01
 diloco|, "k_steps": 8, "outer_momentum": 0.5|7|0.01
+sparse_diloco|, "k_steps": 8, "density": 0.05|30|0.01
 END
 
 echo "when one is killed within an interval, all go on from the checkpoint at its beginning, with the same bits"

@@ -371,6 +371,84 @@ TEST(Averaging, AStateCutShortIsRefused) {
   });
 }
 
+// ---- of which few values travel
+
+AveragingCase sparse_case(const SparseMovesOptions& moves) {
+  AveragingCase test{.options = every(3)};
+  test.options->outer = {OuterRule::kNesterov, 0.8, 0};
+  test.options->sparse = moves;
+  return test;
+}
+
+TEST(Averaging, OfAllValuesInFullSparseMovesAreWholeOnes) {
+  const AveragingCase sparse = sparse_case({.density = 1, .decay = 1, .encoding = SparseEncoding::kVarint});
+  AveragingCase whole = sparse;
+  whole.options->sparse = std::nullopt;
+  const auto expected = train(whole);
+  for (const auto& weights : train(sparse)) expect_same(weights, expected[0]);
+}
+
+TEST(Averaging, SparseMovesGiveAllTheSameBitsWhateverTheExchange) {
+  for (const SparseEncoding encoding : kSparseEncodings) {
+    AveragingCase test = sparse_case({.density = 0.1, .encoding = encoding});
+    const auto expected = train(test);
+    for (const auto& exchange :
+         {SparseExchange::kAllGather, SparseExchange::kOwnerSplit, SparseExchange::kDense}) {
+      test.options->sparse->exchange = exchange;
+      for (const auto& weights : train(test)) expect_same(weights, expected[0]);
+    }
+  }
+}
+
+// e <- b e + d; sent: the `selected` largest of e; e <- e - sent; x <- x + a (sum of what is sent), for the matrix.
+std::vector<float> train_sparsely(const AveragingCase& test, std::vector<float> x, size_t selected) {
+  const AveragingOptions& options = *test.options;
+  const size_t n = x.size();
+  std::vector<PlainTrainer> trainers(test.steps.size(), {x, std::vector<float>(n)});
+  std::vector<std::vector<float>> errors(trainers.size(), std::vector<float>(n));
+  for (;;) {
+    int64_t samples = 0;
+    for (size_t r = 0; r < trainers.size(); ++r) {
+      train_alone(trainers[r], static_cast<int>(r), options.interval.first, test.steps[r]);
+      samples += trainers[r].samples;
+    }
+    if (samples == 0) return x;
+    std::vector<float> sum(n);
+    for (size_t r = 0; r < trainers.size(); ++r) {
+      const float share = static_cast<float>(trainers[r].samples) / static_cast<float>(samples);
+      std::vector<float>& e = errors[r];
+      std::vector<size_t> order(n);
+      for (size_t i = 0; i < n; ++i) {
+        e[i] = static_cast<float>(options.sparse->decay) * e[i] + share * (trainers[r].w[i] - x[i]);
+        order[i] = i;
+      }
+      std::ranges::stable_sort(order, [&](size_t a, size_t b) { return std::fabs(e[a]) > std::fabs(e[b]); });
+      for (size_t k = 0; k < selected; ++k) {
+        sum[order[k]] += e[order[k]];
+        e[order[k]] = 0;
+      }
+    }
+    for (size_t i = 0; i < n; ++i) x[i] += static_cast<float>(options.outer.learning_rate) * sum[i];
+    for (PlainTrainer& trainer : trainers) trainer.w = x;
+  }
+}
+
+TEST(Averaging, SparseMovesAreThePlainAlgorithm) {
+  const AveragingCase test =
+      sparse_case({.density = 0.25, .decay = 0.9, .encoding = SparseEncoding::kVarint});
+  const std::vector<float> expected = train_sparsely(test, first_weights(), kRows * kCols / 4);
+  for (const auto& weights : train(test)) expect_near(weights, expected, 2e-5f);
+}
+
+TEST(Averaging, ATrainerThatTakesUpTheRestOfSparseMovesGoesOnWithTheSameBits) {
+  AveragingCase test = sparse_case({.density = 0.1});
+  const auto expected = train(test);
+  for (const int64_t save_at : {2, 5}) {
+    test.save_at = save_at;
+    for (const auto& weights : train(test)) expect_same(weights, expected[0]);
+  }
+}
+
 // ---- what all trainers have in common
 
 TEST(Averaging, TheScheduleCountsTheExamplesAndStepsOfAllTrainers) {
@@ -417,7 +495,8 @@ TEST(Averaging, JobsSayTheIntervalAndWhatBecomesOfMomentum) {
   const Json post = {{"type", "post_local_sgd"}, {"k_steps", 8}}, adaptive = {{"type", "adaptive_local_sgd"}};
   const Json slow = {{"type", "slow_momentum"}, {"k_steps", 8}},
              diloco = {{"type", "diloco"}, {"k_steps", 8}};
-  for (const Json& strategy : {post, adaptive, slow, diloco}) {
+  const Json sparse = {{"type", "sparse_diloco"}, {"k_steps", 8}};
+  for (const Json& strategy : {post, adaptive, slow, diloco, sparse}) {
     EXPECT_EQ(refusal(strategy, kAdamOptimizer), "accepted");
     EXPECT_THAT(refusal(strategy, {{"type", "ftrl"}}), HasSubstr("optimizer.type: ftrl"));
     Json averaging = kSgdOptimizer;
