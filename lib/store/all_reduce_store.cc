@@ -36,7 +36,8 @@ void check_all_dense(std::span<const ParameterSpec> specs) {
 }
 
 AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local,
-                               Communicator& communicator, CollectiveRun& run, DgcExchange* compression)
+                               Communicator& communicator, CollectiveRun& run,
+                               GradientCompression* compression)
     : specs_(std::move(specs)),
       has_statistics_(std::ranges::any_of(
           specs_, [](const ParameterSpec& spec) { return spec.kind == ParameterKind::kStatistic; })),
@@ -176,13 +177,15 @@ uint64_t AllReduceStore::step_bytes() const {
   return 2 * (ranks - 1) * values * sizeof(float) / ranks;
 }
 
+// The sums that come back have gradients of all rows.
 void AllReduceStore::compress(std::span<const ParameterView<float>> views, const StepInfo& info) {
-  std::vector<DgcExchange::Gradient> gradients;
+  std::vector<GradientCompression::Gradient> gradients;
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (!compressed_[p]) continue;
+    const size_t count = static_cast<size_t>(values_of(specs_[p]));
     const bool by_ids = specs_[p].kind == ParameterKind::kRows;
-    const float* values = by_ids ? arrays_[p].data() : views[p].gradient;
-    gradients.push_back({p, {values, static_cast<size_t>(values_of(specs_[p]))}});
+    gradients.push_back({p, {by_ids ? arrays_[p].data() : views[p].gradient, count}});
+    if (by_ids) std::fill(arrays_[p].begin() + static_cast<int64_t>(count), arrays_[p].end(), 1.0f);
   }
   compression_->step(gradients, local_.next_step(info));
 }
@@ -191,14 +194,14 @@ void AllReduceStore::compress(std::span<const ParameterView<float>> views, const
 void AllReduceStore::apply(std::span<const ParameterView<float>> views, const StepInfo& info) {
   std::vector<KeyPlan> plans(specs_.size());
   for (size_t p = 0; p < specs_.size(); ++p) {
-    if (specs_[p].kind == ParameterKind::kRows && !compressed_[p]) take_rows(p, arrays_[p], plans[p]);
+    if (specs_[p].kind == ParameterKind::kRows && !is_moved(p)) take_rows(p, arrays_[p], plans[p]);
     if (specs_[p].kind == ParameterKind::kStatistic) std::ranges::copy(arrays_[p], views[p].value);
   }
   std::vector<ParameterView<float>> sums;
   local_.pull(plans, PullMode::kTrain, sums);
   for (size_t p = 0; p < specs_.size(); ++p) {
-    if (compressed_[p]) sums[p].gradient = sums[p].row_gradients = nullptr;
-    if (specs_[p].kind != ParameterKind::kRows || compressed_[p]) continue;
+    if (is_moved(p)) sums[p].gradient = sums[p].row_gradients = nullptr;
+    if (specs_[p].kind != ParameterKind::kRows || is_moved(p)) continue;
     const size_t cols = static_cast<size_t>(specs_[p].cols);
     for (size_t n = 0; n < plans[p].keys.size(); ++n) {
       std::copy_n(arrays_[p].data() + plans[p].keys[n] * cols, cols, sums[p].row_gradients + n * cols);

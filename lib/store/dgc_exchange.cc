@@ -42,13 +42,6 @@ bool DgcExchange::compresses_at(size_t parameter, int64_t step) const {
   return dgc_selected(options_.dgc, step, values_in(spec)) < values_in(spec);
 }
 
-bool DgcExchange::compresses_any() const {
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    if (compresses(p)) return true;
-  }
-  return false;
-}
-
 std::unique_ptr<DeepGradientCompression> DgcExchange::make(size_t parameter) const {
   const ParameterSpec& spec = specs_[parameter];
   DgcOptions own = options_.dgc;

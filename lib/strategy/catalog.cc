@@ -9,7 +9,7 @@ namespace {
 // The first is that of jobs that name none.
 constexpr const StrategyEntry* kCatalog[] = {&kParameterServer, &kLocalSgd,         &kAllReduce,    &kDgc,
                                              &kPostLocalSgd,    &kAdaptiveLocalSgd, &kSlowMomentum, &kDiloco,
-                                             &kSparseDiloco};
+                                             &kSparseDiloco,    &kPowerSgd};
 
 }  // namespace
 

@@ -16,6 +16,7 @@ extern const StrategyEntry kAdaptiveLocalSgd;
 extern const StrategyEntry kSlowMomentum;
 extern const StrategyEntry kDiloco;
 extern const StrategyEntry kSparseDiloco;
+extern const StrategyEntry kPowerSgd;
 
 // The options of `object`, which is train.strategy.  Throws kUsage.
 template <class Options>

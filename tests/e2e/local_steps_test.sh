@@ -77,6 +77,7 @@ adaptive_local_sgd|, "init_k_steps": 16|5|0.01
 slow_momentum|, "k_steps": 8, "slow_momentum": 0.5, "slow_learning_rate": 0.5|7|0.01
 diloco|, "k_steps": 8, "outer_momentum": 0.5|7|0.01
 sparse_diloco|, "k_steps": 8, "density": 0.05|30|0.01
+power_sgd|, "rank": 2|2|0.01
 END
 
 echo "when one is killed within an interval, all go on from the checkpoint at its beginning, with the same bits"
