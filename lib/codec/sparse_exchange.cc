@@ -64,6 +64,8 @@ double entry_bytes(SparseEncoding encoding, uint64_t elements, uint64_t selected
       return 4 + varint_bytes(p);
     case SparseEncoding::kVarintF16:
       return 2 + varint_bytes(p);
+    case SparseEncoding::kVarintInt8:
+      return 1 + varint_bytes(p);
   }
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "codec/sparse_part.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -13,7 +14,8 @@ namespace ps {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kEncodingNames = {"index32", "run16", "varint", "varint_f16"};
+constexpr std::array<std::string_view, 5> kEncodingNames = {"index32", "run16", "varint", "varint_f16",
+                                                            "varint_int8"};
 constexpr uint32_t kLongRun = 65535;
 
 [[noreturn]] void refuse(std::string_view reason) {
@@ -79,22 +81,62 @@ void decode_run16(ByteReader& in, uint64_t size, SparsePart& part) {
     refuse("runs that do not end where values begin");
 }
 
-void decode_varints(ByteReader& in, uint64_t size, SparsePart& part, size_t value_bytes) {
+// Bytes of a value, and of what stands before all of them.
+size_t value_bytes(SparseEncoding encoding) {
+  if (encoding == SparseEncoding::kVarintInt8) return sizeof(int8_t);
+  return encoding == SparseEncoding::kVarintF16 ? sizeof(uint16_t) : sizeof(float);
+}
+size_t head_bytes(SparseEncoding encoding, uint64_t count) {
+  return encoding == SparseEncoding::kVarintInt8 && count > 0 ? sizeof(int8_t) : 0;
+}
+
+void decode_varints(ByteReader& in, uint64_t size, SparsePart& part, SparseEncoding encoding) {
   std::string_view bytes = in.get_bytes(in.remaining());
   uint64_t count = 0, next = 0, run = 0;
-  if (!get_varint(bytes, count) || count > bytes.size() / (1 + value_bytes) || count > size)
+  if (!get_varint(bytes, count) || count > bytes.size() / (1 + value_bytes(encoding)) || count > size)
     refuse("a wrong count");
   for (uint64_t i = 0; i < count; ++i) {
     if (!get_varint(bytes, run)) refuse("a run that is cut short");
     add_index(run, next, size, part);
   }
   in = ByteReader(bytes);
-  if (bytes.size() != count * value_bytes) refuse("a wrong length");
+  if (bytes.size() != head_bytes(encoding, count) + count * value_bytes(encoding)) refuse("a wrong length");
 }
 
 void decode_f16(ByteReader& in, SparsePart& part) {
   const std::string_view halves = in.get_bytes(part.size() * sizeof(uint16_t));
   row_codec(RowType::kF16).decode(halves.data(), 1, static_cast<int64_t>(part.size()), part.value.data());
+}
+
+// The least e with which all values are between -127 and 127 units of 2^e, but no less than -126.  A part of values that
+// are such units has an e that is no larger, in whose units they are whole numbers too.
+int unit_exponent(std::span<const float> values) {
+  constexpr int kLeastExponent = -126;
+  float largest = 0;
+  for (float value : values) largest = std::max(largest, std::fabs(value));
+  if (!(largest > 0) || !std::isfinite(largest)) return kLeastExponent;
+  int exponent = 0;
+  const float fraction = std::frexp(largest, &exponent);  // in [1/2, 1)
+  return std::max(kLeastExponent, exponent - (fraction <= 127.0f / 128 ? 7 : 6));
+}
+
+// Returns the number of units, nearest, ties to even.  64 units of 2^122 would be infinite.
+int8_t to_units(float value, int exponent) {
+  const float most = exponent >= 122 ? 63.0f : 127.0f;
+  return static_cast<int8_t>(std::clamp(std::nearbyint(std::ldexp(value, -exponent)), -most, most));
+}
+
+void encode_int8(const SparsePart& part, std::string& bytes) {
+  if (part.size() == 0) return;
+  const int exponent = unit_exponent(part.value);
+  put(bytes, static_cast<int8_t>(exponent));
+  for (float value : part.value) put(bytes, to_units(value, exponent));
+}
+
+void decode_int8(ByteReader& in, SparsePart& part) {
+  if (part.size() == 0) return;
+  const int exponent = in.get<int8_t>();
+  for (float& value : part.value) value = std::ldexp(static_cast<float>(in.get<int8_t>()), exponent);
 }
 
 }  // namespace
@@ -110,7 +152,15 @@ SparseEncoding find_sparse_encoding(std::string_view name) {
   fail(Code::kInternal, "no encoding ", quote(name));
 }
 
+bool rounds_values(SparseEncoding encoding) {
+  return encoding == SparseEncoding::kVarintF16 || encoding == SparseEncoding::kVarintInt8;
+}
+
 void round_values(SparseEncoding encoding, std::span<float> values) {
+  if (encoding == SparseEncoding::kVarintInt8) {
+    const int exponent = unit_exponent(values);
+    for (float& value : values) value = std::ldexp(static_cast<float>(to_units(value, exponent)), exponent);
+  }
   if (encoding != SparseEncoding::kVarintF16) return;
   std::string halves(values.size() * sizeof(uint16_t), '\0');
   row_codec(RowType::kF16).encode(values.data(), 1, static_cast<int64_t>(values.size()), halves.data());
@@ -120,8 +170,8 @@ void round_values(SparseEncoding encoding, std::span<float> values) {
 void encode_sparse(SparseEncoding encoding, const SparsePart& part, std::string& bytes) {
   if (encoding == SparseEncoding::kIndex32) put_array<uint32_t>(bytes, part.index);
   if (encoding == SparseEncoding::kRun16) encode_run16(part, bytes);
-  if (encoding == SparseEncoding::kVarint || encoding == SparseEncoding::kVarintF16)
-    encode_varints(part, bytes);
+  if (encoding == SparseEncoding::kVarint || rounds_values(encoding)) encode_varints(part, bytes);
+  if (encoding == SparseEncoding::kVarintInt8) return encode_int8(part, bytes);
   if (encoding != SparseEncoding::kVarintF16) return put_array<float>(bytes, part.value);
   const size_t begin = bytes.size();
   bytes.resize(begin + part.size() * sizeof(uint16_t));
@@ -133,13 +183,18 @@ void decode_sparse(SparseEncoding encoding, std::string_view bytes, uint64_t siz
   PS_CHECK(size <= kMaxSparseSize);
   part.clear();
   ByteReader in(bytes);
-  const bool f16 = encoding == SparseEncoding::kVarintF16;
   if (encoding == SparseEncoding::kIndex32) decode_index32(in, size, part);
   if (encoding == SparseEncoding::kRun16) decode_run16(in, size, part);
-  if (encoding == SparseEncoding::kVarint || f16)
-    decode_varints(in, size, part, f16 ? sizeof(uint16_t) : sizeof(float));
+  if (encoding == SparseEncoding::kVarint || rounds_values(encoding))
+    decode_varints(in, size, part, encoding);
   part.value.resize(part.size());
-  f16 ? decode_f16(in, part) : in.get_array<float>(part.value);
+  if (encoding == SparseEncoding::kVarintF16) {
+    decode_f16(in, part);
+  } else if (encoding == SparseEncoding::kVarintInt8) {
+    decode_int8(in, part);
+  } else {
+    in.get_array<float>(part.value);
+  }
   for (float value : part.value) {
     if (!std::isfinite(value)) refuse("a value that is no number");
   }

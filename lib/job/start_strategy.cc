@@ -93,7 +93,9 @@ void check_part(const Job& job, const RunOptions& options) {
   if (!has_servers(job)) {
     if (trainers == 1) return;
     if (!needs_servers) return check_peers(peer_options(job, options, {}));
-    fail(Code::kUsage, trainers, " trainers need servers: give --servers or --discovery");
+    const bool local_sgd = find_strategy(job.train.strategy).name == "local_sgd";
+    fail(Code::kUsage, trainers, " trainers need servers: give --servers or --discovery",
+         local_sgd ? "; without servers, name train.strategy post_local_sgd" : "");
   }
   if (!needs_servers) {
     fail(Code::kUsage, "train.strategy.type: ", find_strategy(job.train.strategy).name,

@@ -18,6 +18,7 @@ struct StepInfo {
   int64_t samples = 0;  // number of examples over which the gradients are summed
   int64_t pass = 0;
   bool shrink = false;  // the table shrinks after this step, as at the end of a pass (optim/row_policy.h)
+  double cost = 0;      // sum over the examples, for strategies whose exchanges depend on it
 };
 
 struct StepSize {
@@ -41,6 +42,9 @@ class StepRule {
     bool divide = mean_ && info.samples > 0;
     return {learning_rate_, divide ? 1.0f / static_cast<float>(info.samples) : 1.0f, info.shrink};
   }
+
+  // Sets the totals, where the steps of several trainers are counted together.
+  void set_progress(int64_t samples, int64_t steps) { samples_ = samples, steps_ = steps; }
 
   // Save to and load from checkpoints. load throws kCorrupt.
   void save(std::string& out) const {

@@ -36,7 +36,8 @@ void check_all_dense(std::span<const ParameterSpec> specs) {
 }
 
 AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local,
-                               Communicator& communicator, CollectiveRun& run, DgcExchange* compression)
+                               Communicator& communicator, CollectiveRun& run,
+                               GradientCompression* compression)
     : specs_(std::move(specs)),
       has_statistics_(std::ranges::any_of(
           specs_, [](const ParameterSpec& spec) { return spec.kind == ParameterKind::kStatistic; })),
@@ -57,14 +58,17 @@ void AllReduceStore::push(std::span<const KeyPlan> plans, std::span<const Parame
 }
 
 void AllReduceStore::end_pass(int64_t pass) {
+  while (join_step(pass)) continue;
+  local_.end_pass(pass);
+}
+
+bool AllReduceStore::join_step(int64_t pass) {
   const std::vector<KeyPlan> no_keys(specs_.size());
   std::vector<ParameterView<float>> views;
-  for (bool others_go_on = true; others_go_on;) {
-    local_.pull(no_keys, PullMode::kTrain, views);
-    others_go_on = step({}, views, {.info = {.pass = pass}, .wishes = run_.wishes()});
-    if (others_go_on && run_.ends()) throw WaitStopped();
-  }
-  local_.end_pass(pass);
+  local_.pull(no_keys, PullMode::kTrain, views);
+  const bool others_go_on = step({}, views, {.info = {.pass = pass}, .wishes = run_.wishes()});
+  if (others_go_on && run_.ends()) throw WaitStopped();
+  return others_go_on;
 }
 
 // One step of all trainers; without plans, of one that has no data.  False when nobody had any: then nothing has moved.
@@ -153,9 +157,7 @@ void AllReduceStore::weigh_statistics(std::span<const ParameterView<float>> view
 // In the order of the model, so that all trainers exchange the same arrays.
 void AllReduceStore::reduce(std::span<const ParameterView<float>> views, bool with_header) {
   std::vector<Elements> arrays;
-  uint64_t values = kHeaderFields;
   for (size_t p = 0; p < specs_.size(); ++p) {
-    values += static_cast<uint64_t>(values_of(specs_[p]));
     if (compressed_[p]) continue;
     if (specs_[p].kind == ParameterKind::kMatrix) {
       arrays.push_back(std::span(views[p].gradient, static_cast<size_t>(values_of(specs_[p]))));
@@ -165,17 +167,25 @@ void AllReduceStore::reduce(std::span<const ParameterView<float>> views, bool wi
   }
   if (with_header) arrays.push_back(std::span(header_));
   all_reduce_fused(communicator_, arrays);
-  const uint64_t ranks = static_cast<uint64_t>(communicator_.size());
-  whole_bytes_ += 2 * (ranks - 1) * values * sizeof(float) / ranks;
+  whole_bytes_ += step_bytes();
 }
 
+uint64_t AllReduceStore::step_bytes() const {
+  const uint64_t ranks = static_cast<uint64_t>(communicator_.size());
+  uint64_t values = kHeaderFields;
+  for (const ParameterSpec& spec : specs_) values += static_cast<uint64_t>(values_of(spec));
+  return 2 * (ranks - 1) * values * sizeof(float) / ranks;
+}
+
+// The sums that come back have gradients of all rows.
 void AllReduceStore::compress(std::span<const ParameterView<float>> views, const StepInfo& info) {
-  std::vector<DgcExchange::Gradient> gradients;
+  std::vector<GradientCompression::Gradient> gradients;
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (!compressed_[p]) continue;
+    const size_t count = static_cast<size_t>(values_of(specs_[p]));
     const bool by_ids = specs_[p].kind == ParameterKind::kRows;
-    const float* values = by_ids ? arrays_[p].data() : views[p].gradient;
-    gradients.push_back({p, {values, static_cast<size_t>(values_of(specs_[p]))}});
+    gradients.push_back({p, {by_ids ? arrays_[p].data() : views[p].gradient, count}});
+    if (by_ids) std::fill(arrays_[p].begin() + static_cast<int64_t>(count), arrays_[p].end(), 1.0f);
   }
   compression_->step(gradients, local_.next_step(info));
 }
@@ -184,14 +194,14 @@ void AllReduceStore::compress(std::span<const ParameterView<float>> views, const
 void AllReduceStore::apply(std::span<const ParameterView<float>> views, const StepInfo& info) {
   std::vector<KeyPlan> plans(specs_.size());
   for (size_t p = 0; p < specs_.size(); ++p) {
-    if (specs_[p].kind == ParameterKind::kRows && !compressed_[p]) take_rows(p, arrays_[p], plans[p]);
+    if (specs_[p].kind == ParameterKind::kRows && !is_moved(p)) take_rows(p, arrays_[p], plans[p]);
     if (specs_[p].kind == ParameterKind::kStatistic) std::ranges::copy(arrays_[p], views[p].value);
   }
   std::vector<ParameterView<float>> sums;
   local_.pull(plans, PullMode::kTrain, sums);
   for (size_t p = 0; p < specs_.size(); ++p) {
-    if (compressed_[p]) sums[p].gradient = sums[p].row_gradients = nullptr;
-    if (specs_[p].kind != ParameterKind::kRows || compressed_[p]) continue;
+    if (is_moved(p)) sums[p].gradient = sums[p].row_gradients = nullptr;
+    if (specs_[p].kind != ParameterKind::kRows || is_moved(p)) continue;
     const size_t cols = static_cast<size_t>(specs_[p].cols);
     for (size_t n = 0; n < plans[p].keys.size(); ++n) {
       std::copy_n(arrays_[p].data() + plans[p].keys[n] * cols, cols, sums[p].row_gradients + n * cols);

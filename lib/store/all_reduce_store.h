@@ -1,9 +1,10 @@
 // AllReduceStore: the parameters in every trainer's own process, moved by the same steps in all of them, since they
-// add up their gradients before each.  Used by the strategies all_reduce and dgc.
+// add up their gradients before each.  Used by the strategies all_reduce, dgc and
+// power_sgd, and before the first interval of AveragingStore.
 //
 // A step is that of servers, bit for bit, where the communicator adds in rank order: gradients are summed over the
 // trainers in that order, statistics have the weights of their examples, and the optimizer runs on the sums.
-// Parameters that a DgcExchange compresses are left to that.
+// Gradients that a GradientCompression compresses are left to that.
 #ifndef PS_STORE_ALL_REDUCE_STORE_H_
 #define PS_STORE_ALL_REDUCE_STORE_H_
 
@@ -13,7 +14,7 @@
 
 #include "collective/communicator.h"
 #include "store/collective_run.h"
-#include "store/dgc_exchange.h"
+#include "store/gradient_compression.h"
 #include "store/local_store.h"
 #include "store/parameter_store.h"
 
@@ -29,7 +30,7 @@ class AllReduceStore final : public ParameterStore {
   // `specs`, all dense, are those of `local`, which nobody else pushes to; `compression` is null when all gradients
   // are exchanged whole.  All arguments by reference or pointer outlive the store.
   AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local, Communicator& communicator,
-                 CollectiveRun& run, DgcExchange* compression = nullptr);
+                 CollectiveRun& run, GradientCompression* compression = nullptr);
 
   void pull(std::span<const KeyPlan> plans, PullMode mode,
             std::vector<ParameterView<float>>& views) override {
@@ -42,6 +43,9 @@ class AllReduceStore final : public ParameterStore {
 
   // Takes part in the steps of the others.  Throws WaitStopped when the run ends before the pass.
   void end_pass(int64_t pass) override;
+
+  // Takes part in one step, without data; false when nobody had any.  Throws as end_pass.
+  bool join_step(int64_t pass);
 
   std::vector<uint64_t> keys(int parameter) override { return local_.keys(parameter); }
   void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
@@ -57,6 +61,9 @@ class AllReduceStore final : public ParameterStore {
 
   // The bytes that all steps so far would have sent without compression, by the all-reduce direct or ring.
   uint64_t whole_bytes() const { return whole_bytes_; }
+
+  // The bytes that one step sends so.
+  uint64_t step_bytes() const;
 
  private:
   // Numbers of the trainers beside their gradients, and their sum.
@@ -77,6 +84,7 @@ class AllReduceStore final : public ParameterStore {
   void weigh_statistics(std::span<const ParameterView<float>> views, int64_t samples, int64_t all_samples);
   void reduce(std::span<const ParameterView<float>> views, bool with_header);
   void apply(std::span<const ParameterView<float>> views, const StepInfo& info);
+  bool is_moved(size_t parameter) const { return compressed_[parameter] && compression_->moves_weights(); }
   void take_rows(size_t parameter, const std::vector<float>& rows, KeyPlan& plan) const;
 
   const std::vector<ParameterSpec> specs_;
@@ -84,8 +92,8 @@ class AllReduceStore final : public ParameterStore {
   LocalStore& local_;
   Communicator& communicator_;
   CollectiveRun& run_;
-  DgcExchange* const compression_;  // null: there is none
-  std::vector<bool> compressed_;    // by parameter, in this step
+  GradientCompression* const compression_;  // null: there is none
+  std::vector<bool> compressed_;            // by parameter, in this step
   std::vector<float> header_;
   // By parameter, of those that batches do not use whole: gradients [rows, cols] and how many trainers have used
   // each row [rows]; of statistics, weighed values [rows, cols].

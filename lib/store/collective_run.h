@@ -16,6 +16,8 @@ namespace ps {
 struct StepWishes {
   bool checkpoint = false;  // after the step
   bool end = false;         // after the step
+
+  void add(const StepWishes& other) { checkpoint |= other.checkpoint, end |= other.end; }
 };
 
 // One owner thread.

@@ -42,13 +42,6 @@ bool DgcExchange::compresses_at(size_t parameter, int64_t step) const {
   return dgc_selected(options_.dgc, step, values_in(spec)) < values_in(spec);
 }
 
-bool DgcExchange::compresses_any() const {
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    if (compresses(p)) return true;
-  }
-  return false;
-}
-
 std::unique_ptr<DeepGradientCompression> DgcExchange::make(size_t parameter) const {
   const ParameterSpec& spec = specs_[parameter];
   DgcOptions own = options_.dgc;
@@ -87,17 +80,6 @@ void DgcExchange::begin(size_t parameter) {
   states_[parameter]->begin(local_.schedule_steps(), velocity);
 }
 
-SparseExchange DgcExchange::exchange_of(const SparseShare& share) const {
-  if (most_part_bytes(share.elements, share.selected) > kMostPartBytes) return SparseExchange::kDense;
-  if (options_.exchange) return *options_.exchange;
-  return cheapest_exchange({.elements = share.elements,
-                            .selected = share.selected,
-                            .num_trainers = communicator_.size(),
-                            .encoding = find_sparse_encoding(options_.dgc.encoding)},
-                           /*may_keep=*/false);
-}
-
-// The order of exchanges is that of SparseExchange, and within one that of the model.
 void DgcExchange::step(std::span<const Gradient> gradients, const StepSize& step) {
   std::vector<SparseShare> shares(gradients.size());
   std::string bytes;
@@ -117,14 +99,7 @@ void DgcExchange::step(std::span<const Gradient> gradients, const StepSize& step
     shares[n].part = dgc.sent();
   }
   const SparseEncoding encoding = find_sparse_encoding(options_.dgc.encoding);
-  for (const SparseExchange exchange :
-       {SparseExchange::kAllGather, SparseExchange::kOwnerSplit, SparseExchange::kDense}) {
-    std::vector<SparseShare*> chosen;
-    for (SparseShare& share : shares) {
-      if (exchange_of(share) == exchange) chosen.push_back(&share);
-    }
-    sparse_all_reduce(communicator_, exchange, encoding, chosen);
-  }
+  sparse_all_reduce(communicator_, options_.exchange, encoding, shares);
   for (size_t n = 0; n < gradients.size(); ++n) {
     const size_t p = gradients[n].parameter;
     states_[p]->apply(shares[n].part, local_.whole(static_cast<int>(p)));

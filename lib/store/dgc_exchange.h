@@ -17,6 +17,7 @@
 #include "codec/sparse_exchange.h"
 #include "collective/communicator.h"
 #include "optim/parameter.h"
+#include "store/gradient_compression.h"
 #include "store/local_store.h"
 #include "store/sparse_all_reduce.h"
 
@@ -28,26 +29,16 @@ struct DgcExchangeOptions {
 };
 
 // One owner thread, that of the communicator.
-class DgcExchange {
+class DgcExchange final : public GradientCompression {
  public:
-  // The gradient of one compressed parameter: [rows, cols], the sum over this trainer's examples.
-  struct Gradient {
-    size_t parameter = 0;
-    std::span<const float> values;
-  };
-
   // `specs` are those of `local`.  All arguments by reference outlive this.  Throws kUsage when a parameter is
   // tuned in a way that moves cannot be.
   DgcExchange(const DgcExchangeOptions& options, std::span<const ParameterSpec> specs, LocalStore& local,
               Communicator& communicator);
 
-  // True when the step that comes next compresses this parameter, or any: the same on all trainers.
-  bool compresses(size_t parameter) const;
-  bool compresses_any() const;
-
-  // Makes the step of all parameters that it compresses; `step` is that of the sum of all trainers' gradients.
-  // Throws kData when a move is not finite, and what the communicator throws.
-  void step(std::span<const Gradient> gradients, const StepSize& step);
+  bool compresses(size_t parameter) const override;
+  bool moves_weights() const override { return true; }
+  void step(std::span<const Gradient> gradients, const StepSize& step) override;
 
   // The state of this trainer, for checkpoints: u and v of the parameters that are compressed by now.  load is for a
   // new object; throws kCorrupt, and changes nothing then.
@@ -58,7 +49,6 @@ class DgcExchange {
   bool compresses_at(size_t parameter, int64_t step) const;
   std::unique_ptr<DeepGradientCompression> make(size_t parameter) const;
   void begin(size_t parameter);
-  SparseExchange exchange_of(const SparseShare& share) const;
 
   const DgcExchangeOptions options_;
   const std::span<const ParameterSpec> specs_;

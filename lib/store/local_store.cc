@@ -227,6 +227,15 @@ void LocalStore::advance_schedule(ByteReader& in) {
   if (other.samples() >= rule_.samples()) rule_ = other;
 }
 
+void LocalStore::sit_out(int64_t steps) {
+  for (size_t p = 0; p < tables_.size(); ++p) {
+    Optimizer<float>* optimizer = tables_.optimizer(p);
+    for (int64_t step = 0; optimizer != nullptr && step < steps; ++step) {
+      optimizer->begin_step(rule_.learning_rate());
+    }
+  }
+}
+
 bool LocalStore::remembers_steps() const {
   if (optimizers_.schedule->counts_steps()) return true;
   for (size_t p = 0; p < tables_.size(); ++p) {

@@ -64,8 +64,15 @@ class LocalStore final : public ParameterStore {
   void save_schedule(std::string& out) const { rule_.save(out); }
   void advance_schedule(ByteReader& in);
 
-  // Steps of the schedule, which are all that were pushed.
+  // Steps of the schedule, which are all that were pushed, unless set_progress says otherwise.
   int64_t schedule_steps() const { return rule_.steps(); }
+
+  // For a trainer that trains by itself between exchanges with others (AveragingStore).  set_progress sets what
+  // the schedule counts; sit_out lets the optimizers count steps in which this trainer had no batch, and which change
+  // nothing.
+  int64_t schedule_samples() const { return rule_.samples(); }
+  void set_progress(int64_t samples, int64_t steps) { rule_.set_progress(samples, steps); }
+  void sit_out(int64_t steps);
 
   // True when the next steps depend on more than the weights.
   bool remembers_steps() const;

@@ -78,7 +78,7 @@ struct Owned {
 void reduce_by_owners(Communicator& communicator, SparseEncoding encoding,
                       std::span<SparseShare* const> shares) {
   const int trainers = communicator.size(), rank = communicator.rank();
-  const SparseEncoding of_sums = encoding == SparseEncoding::kVarintF16 ? SparseEncoding::kVarint : encoding;
+  const SparseEncoding of_sums = rounds_values(encoding) ? SparseEncoding::kVarint : encoding;
   std::vector<std::string> to_owners(static_cast<size_t>(trainers));
   for (const SparseShare* share : shares) {
     Parts parts = split_by_owner(share->part, share->elements, trainers);
@@ -151,6 +151,26 @@ size_t num_together(std::span<SparseShare* const> shares) {
 // index32 has 8 bytes for a value, run16 6 and 2 for each 65535 values without one, the varints at most 9.
 uint64_t most_part_bytes(uint64_t elements, uint64_t selected) {
   return 9 * selected + 2 * (elements / 65535) + 16;
+}
+
+void sparse_all_reduce(Communicator& communicator, std::optional<SparseExchange> named,
+                       SparseEncoding encoding, std::span<SparseShare> shares) {
+  auto exchange_of = [&](const SparseShare& share) {
+    if (most_part_bytes(share.elements, share.selected) > kMostPartBytes) return SparseExchange::kDense;
+    return named.value_or(cheapest_exchange({.elements = share.elements,
+                                             .selected = share.selected,
+                                             .num_trainers = communicator.size(),
+                                             .encoding = encoding},
+                                            /*may_keep=*/false));
+  };
+  for (const SparseExchange exchange :
+       {SparseExchange::kAllGather, SparseExchange::kOwnerSplit, SparseExchange::kDense}) {
+    std::vector<SparseShare*> chosen;
+    for (SparseShare& share : shares) {
+      if (exchange_of(share) == exchange) chosen.push_back(&share);
+    }
+    sparse_all_reduce(communicator, exchange, encoding, chosen);
+  }
 }
 
 void sparse_all_reduce(Communicator& communicator, SparseExchange exchange, SparseEncoding encoding,

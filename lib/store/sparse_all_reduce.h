@@ -1,9 +1,10 @@
 // sparse_all_reduce: adds the sparse parts of trainers over a communicator, by the algorithms of
-// codec/sparse_exchange.h.  Used by DgcExchange.
+// codec/sparse_exchange.h.  Used by DgcExchange and SparseMoves.
 #ifndef PS_STORE_SPARSE_ALL_REDUCE_H_
 #define PS_STORE_SPARSE_ALL_REDUCE_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "codec/sparse_exchange.h"
@@ -31,6 +32,11 @@ uint64_t most_part_bytes(uint64_t elements, uint64_t selected);
 // Throws what the communicator throws, and kCorrupt for bytes that are no parts.
 void sparse_all_reduce(Communicator& communicator, SparseExchange exchange, SparseEncoding encoding,
                        std::span<SparseShare* const> shares);
+
+// The same, with the named exchange, or for each share the one that moves the fewest bytes.  The order of exchanges is
+// that of SparseExchange, and within one that of the shares.
+void sparse_all_reduce(Communicator& communicator, std::optional<SparseExchange> named,
+                       SparseEncoding encoding, std::span<SparseShare> shares);
 
 }  // namespace ps
 

@@ -7,7 +7,9 @@ namespace ps {
 namespace {
 
 // The first is that of jobs that name none.
-constexpr const StrategyEntry* kCatalog[] = {&kParameterServer, &kLocalSgd, &kAllReduce, &kDgc};
+constexpr const StrategyEntry* kCatalog[] = {&kParameterServer, &kLocalSgd,         &kAllReduce,    &kDgc,
+                                             &kPostLocalSgd,    &kAdaptiveLocalSgd, &kSlowMomentum, &kDiloco,
+                                             &kSparseDiloco,    &kPowerSgd};
 
 }  // namespace
 

@@ -9,19 +9,16 @@
 #include "strategy/entries.h"
 #include "strategy/in_process.h"
 #include "strategy/peers.h"
+#include "strategy/sparse_exchange_key.h"
 
 namespace ps {
 
 namespace {
 
-constexpr SparseExchange kDgcExchanges[] = {SparseExchange::kAllGather, SparseExchange::kOwnerSplit,
-                                            SparseExchange::kDense};
-
 struct DgcKeys : DgcRule {
   std::string exchange = kAutomatic;
   std::string algorithm = kAutomatic;
 
-  std::optional<SparseExchange> named_exchange() const;
   static const ObjectSpec<DgcKeys>& spec();
 };
 
@@ -29,33 +26,18 @@ const ObjectSpec<DgcKeys>& DgcKeys::spec() {
   static const ObjectSpec<DgcKeys> spec = [] {
     ObjectSpec<DgcKeys> s;
     s.include(DgcRule::spec());
-    std::vector<std::string> names = {kAutomatic};
-    for (const SparseExchange each : kDgcExchanges) names.emplace_back(sparse_exchange_name(each));
-    s.field("exchange", &DgcKeys::exchange,
-            "how selected values are added up: all_gather gives all of them to every trainer; with "
-            "owner_split each "
-            "trainer adds those of its part of a parameter; dense adds whole arrays; auto: for each "
-            "parameter the one "
-            "that moves the fewest bytes")
-        .one_of(std::move(names));
+    s.field("exchange", &DgcKeys::exchange, kSparseExchangeHelp).one_of(sparse_exchange_choices());
     s.field("algorithm", &DgcKeys::algorithm, kAlgorithmHelp).one_of(algorithm_names());
     return s;
   }();
   return spec;
 }
 
-std::optional<SparseExchange> DgcKeys::named_exchange() const {
-  for (const SparseExchange each : kDgcExchanges) {
-    if (exchange == sparse_exchange_name(each)) return each;
-  }
-  return std::nullopt;
-}
-
 DgcExchangeOptions exchange_options(const DgcKeys& keys, const Json& optimizer) {
   const Json whole = complete_entry(find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer"),
                                     optimizer, "optimizer");
   const OptimizerOptions common = parse_optimizer_options(optimizer, "optimizer");
-  DgcExchangeOptions options{.dgc = {}, .exchange = keys.named_exchange()};
+  DgcExchangeOptions options{.dgc = {}, .exchange = find_sparse_exchange(keys.exchange)};
   static_cast<DgcRule&>(options.dgc) = keys;
   options.dgc.momentum = whole.at("momentum").get<double>();
   options.dgc.nesterov = whole.at("nesterov").get<bool>();

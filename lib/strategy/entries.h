@@ -11,6 +11,12 @@ extern const StrategyEntry kParameterServer;
 extern const StrategyEntry kLocalSgd;
 extern const StrategyEntry kAllReduce;
 extern const StrategyEntry kDgc;
+extern const StrategyEntry kPostLocalSgd;
+extern const StrategyEntry kAdaptiveLocalSgd;
+extern const StrategyEntry kSlowMomentum;
+extern const StrategyEntry kDiloco;
+extern const StrategyEntry kSparseDiloco;
+extern const StrategyEntry kPowerSgd;
 
 // The options of `object`, which is train.strategy.  Throws kUsage.
 template <class Options>

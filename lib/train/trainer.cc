@@ -260,7 +260,7 @@ void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* ne
   current_.add(cost, network_.predictions(), prepared.batch);
   ++batches_, ++step_;
   network_.backward();
-  store_.push(prepared.plans, views_, {prepared.batch.size(), pass_, shrink_asked_()});
+  store_.push(prepared.plans, views_, {prepared.batch.size(), pass_, shrink_asked_(), cost});
 }
 
 // Messages about labels and ids count examples from the beginning of their batch.

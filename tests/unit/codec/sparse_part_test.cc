@@ -61,15 +61,42 @@ TEST(SparsePart, GoldenBytes) {
       {SparseEncoding::kIndex32, {2, 0, 0, 0, 3, 0, 0, 0, 0x2c, 1, 0, 0}},
       {SparseEncoding::kRun16, {2, 0, 0, 0, 0x28, 1}},
       {SparseEncoding::kVarint, {3, 2, 0, 0xa8, 2}},
-      {SparseEncoding::kVarintF16, {3, 2, 0, 0xa8, 2}}};
+      {SparseEncoding::kVarintF16, {3, 2, 0, 0xa8, 2}},
+      {SparseEncoding::kVarintInt8, {3, 2, 0, 0xa8, 2}}};
   for (const auto& [encoding, runs] : golden) {
     Bytes expected = runs;
     const Bytes halves = {0, 0x3c, 0, 0xc0, 0, 0x38};
-    const Bytes& values = encoding == SparseEncoding::kVarintF16 ? halves : floats;
+    const Bytes units = {0xfb, 32, 0xc0, 16};  // of 2^-5
+    const Bytes& values = encoding == SparseEncoding::kVarintF16    ? halves
+                          : encoding == SparseEncoding::kVarintInt8 ? units
+                                                                    : floats;
     expected.insert(expected.end(), values.begin(), values.end());
     std::string bytes;
     encode_sparse(encoding, part, bytes);
     EXPECT_EQ(Bytes(bytes.begin(), bytes.end()), expected) << static_cast<int>(encoding);
+  }
+}
+
+// An owner gets entries of other sizes than those of the whole, and they still come back as they were rounded.
+TEST(SparsePart, RoundedValuesAreEncodedExactlyInAnyPart) {
+  for (SparseEncoding encoding : kSparseEncodings) {
+    for (const float scale : {1e-44f, 1e-30f, 1.0f, 0.9999f, 1e30f, 3.4e38f}) {
+      if (encoding == SparseEncoding::kVarintF16 && scale != 1.0f && scale != 0.9999f) continue;
+      SparsePart part = random_part(5, 1000, 80), back;
+      for (float& value : part.value) value = std::clamp(value, -1.0f, 1.0f) * scale;
+      const std::vector<float> exact = part.value;
+      round_values(encoding, part.value);
+      for (size_t i = 0; i < part.size(); ++i) {
+        const float bound =
+            encoding == SparseEncoding::kVarintInt8 ? std::max(scale / 60, 0x1p-126f) : scale / 1000;
+        ASSERT_NEAR(part.value[i], exact[i], bound);
+        const SparsePart one{{part.index[i]}, {part.value[i]}};
+        std::string bytes;
+        encode_sparse(encoding, one, bytes);
+        decode_sparse(encoding, bytes, 1000, back);
+        ASSERT_EQ(back, one) << static_cast<int>(encoding) << " " << scale;
+      }
+    }
   }
 }
 

@@ -167,7 +167,7 @@ TEST(DgcStrategy, WithoutCompressionItIsAllReduceBitForBit) {
 }
 
 TEST(DgcStrategy, AllTrainersHaveTheSameBitsWhateverTheExchange) {
-  for (const char* encoding : {"index32", "run16", "varint", "varint_f16"}) {
+  for (const char* encoding : {"index32", "run16", "varint", "varint_f16", "varint_int8"}) {
     DgcCase test{.trainers = 3, .steps = {12, 7, 9}, .options = dgc_options({0.75, 0.9375}, 2)};
     test.options->dgc.encoding = encoding;
     test.options->exchange = SparseExchange::kAllGather;

@@ -1,0 +1,47 @@
+// The arithmetic of PowerSGD (Vogels et al., NeurIPS 2019): a matrix as the product of two narrow ones, by a step of
+// power iteration.  Used by the codec low_rank, which encodes the factors of one trainer, and by the strategy power_sgd,
+// whose trainers add theirs up.
+//
+//   M [rows, cols], P [rank, rows], Q [rank, cols]: a vector after the other in P and in Q
+//   P <- M Q          P <- Gram-Schmidt(P)          Q <- M^T P          M is about P^T Q
+//
+// Sums run in a fixed order.
+#ifndef PS_CODEC_POWER_ITERATION_H_
+#define PS_CODEC_POWER_ITERATION_H_
+
+#include <cstdint>
+#include <span>
+
+namespace ps {
+
+struct FactorShape {
+  int64_t rank = 1, rows = 0, cols = 0;
+
+  // True when the factors have fewer values than the matrix.
+  bool pays() const { return rank * (rows + cols) < rows * cols; }
+  size_t p_values() const { return static_cast<size_t>(rank * rows); }
+  size_t q_values() const { return static_cast<size_t>(rank * cols); }
+};
+
+// Normalises each vector of Q.  One that is zero, as happens for a matrix of lower rank and before the first step, is
+// replaced by a random one from (seed, key of the parameter, step, number of the vector).
+void warm_start(const FactorShape& shape, uint64_t seed, uint64_t key, uint64_t step, std::span<float> q);
+
+// P <- M Q
+void multiply(const FactorShape& shape, std::span<const float> matrix, std::span<const float> q,
+              std::span<float> p);
+
+// P <- vectors of length 1 that are orthogonal to each other; zero where one depends on those before it.
+void orthogonalise(const FactorShape& shape, std::span<float> p);
+
+// Q <- M^T P
+void multiply_transposed(const FactorShape& shape, std::span<const float> matrix, std::span<const float> p,
+                         std::span<float> q);
+
+// out [cols] <- row number `row` of P^T Q
+void product_row(const FactorShape& shape, std::span<const float> p, std::span<const float> q, int64_t row,
+                 float* out);
+
+}  // namespace ps
+
+#endif  // PS_CODEC_POWER_ITERATION_H_

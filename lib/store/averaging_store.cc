@@ -1,0 +1,196 @@
+#include "store/averaging_store.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/wait_stopped.h"
+#include "collective/fused.h"
+#include "store/state_arrays.h"
+
+namespace ps {
+
+AveragingStore::AveragingStore(const AveragingOptions& options, std::vector<ParameterSpec> specs,
+                               LocalStore& local, Communicator& communicator, CollectiveRun& run)
+    : options_(options),
+      specs_(std::move(specs)),
+      local_(local),
+      communicator_(communicator),
+      run_(run),
+      whole_(specs_, local, communicator, run),
+      interval_(options.interval),
+      start_(specs_.size()),
+      momentum_(specs_.size()) {
+  if (options_.sparse) sparse_.emplace(*options_.sparse, specs_, communicator_);
+}
+
+// All trainers have the same weights then.
+void AveragingStore::begin() {
+  if (begun_) return;
+  begun_ = true;
+  start_samples_ = local_.schedule_samples(), start_steps_ = local_.schedule_steps();
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    const std::span<const float> weights = local_.whole(static_cast<int>(p));
+    start_[p].assign(weights.begin(), weights.end());
+    if (trains(p) && keeps_momentum(options_.outer)) momentum_[p].assign(weights.size(), 0.0f);
+  }
+}
+
+// Layers change statistics before a push.
+void AveragingStore::pull(std::span<const KeyPlan> plans, PullMode mode,
+                          std::vector<ParameterView<float>>& views) {
+  if (mode == PullMode::kTrain && !makes_whole_steps()) begin();
+  local_.pull(plans, mode, views);
+}
+
+// The schedule counts the examples of all trainers: within an interval, as if all had as many as this one.
+void AveragingStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                          const StepInfo& info) {
+  if (makes_whole_steps()) return whole_.push(plans, views, info);
+  own_.wishes.add(run_.wishes());
+  local_.push(plans, views, info);
+  ++own_.steps;
+  own_.samples += info.samples;
+  own_.cost += info.cost;
+  local_.set_progress(start_samples_ + own_.samples * communicator_.size(), start_steps_ + own_.steps);
+  if (own_.steps == interval_.steps()) end_interval(info.pass);
+}
+
+void AveragingStore::end_pass(int64_t pass) {
+  while (makes_whole_steps() ? whole_.join_step(pass) : join_interval(pass)) continue;
+  local_.end_pass(pass);
+}
+
+bool AveragingStore::join_interval(int64_t pass) {
+  begin();
+  own_.wishes.add(run_.wishes());
+  const bool others_go_on = end_interval(pass);
+  if (others_go_on && run_.ends()) throw WaitStopped();
+  return others_go_on;
+}
+
+// False when no trainer had data: then nothing has moved.
+bool AveragingStore::end_interval(int64_t pass) {
+  const double begin = monotonic_seconds();
+  const Interval all = gather_intervals();
+  if (all.steps > 0) {
+    local_.sit_out(all.steps - own_.steps);
+    local_.set_progress(start_samples_, start_steps_);
+    const double rate = local_.next_step({.pass = pass}).learning_rate;
+    const float share = static_cast<float>(own_.samples) / static_cast<float>(all.samples);
+    bring_together(share, static_cast<float>(rate));
+    bring_state_together(share);
+    start_samples_ += all.samples, start_steps_ += all.steps;
+    local_.set_progress(start_samples_, start_steps_);
+    interval_.next(all.cost / static_cast<double>(all.samples),
+                   local_.next_step({.pass = pass}).learning_rate, start_steps_);
+    whole_bytes_ += whole_.step_bytes() * static_cast<uint64_t>(all.steps);
+  }
+  own_ = {};
+  exchange_seconds_ += monotonic_seconds() - begin;
+  run_.end_step(all.wishes);
+  return all.steps > 0;
+}
+
+// part := steps:i64 samples:i64 cost:f64 checkpoint:u8 end:u8
+AveragingStore::Interval AveragingStore::gather_intervals() {
+  std::string part;
+  put(part, own_.steps);
+  put(part, own_.samples);
+  put(part, own_.cost);
+  put(part, static_cast<uint8_t>(own_.wishes.checkpoint));
+  put(part, static_cast<uint8_t>(own_.wishes.end));
+  Interval all;
+  for (const std::string& bytes : communicator_.gather(std::move(part))) {
+    ByteReader in(bytes);
+    all.steps = std::max(all.steps, in.get<int64_t>());
+    all.samples += in.get<int64_t>();
+    all.cost += in.get<double>();
+    const bool checkpoint = in.get<uint8_t>() != 0, end = in.get<uint8_t>() != 0;
+    all.wishes.add({.checkpoint = checkpoint, .end = end});
+    if (!in.ok()) fail(Code::kCorrupt, "what a trainer says of its interval is cut short");
+  }
+  return all;
+}
+
+// Moves lie where the weights were.
+void AveragingStore::bring_together(float share, float rate) {
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    const std::span<float> weights = local_.whole(static_cast<int>(p));
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] = share * (weights[i] - start_[p][i]);
+  }
+  exchange_moves();
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    const std::span<float> weights = local_.whole(static_cast<int>(p));
+    outer_step(trains(p) ? options_.outer : OuterOptions{}, rate, start_[p], momentum_[p], weights);
+    std::ranges::copy(weights, start_[p].begin());
+  }
+}
+
+// In the order of the model, so that all trainers exchange the same arrays.
+void AveragingStore::exchange_moves() {
+  std::vector<Elements> whole;
+  std::vector<SparseMoves::Move> sparse;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    const std::span<float> moves = local_.whole(static_cast<int>(p));
+    if (sparse_ && sparse_->compresses(p)) {
+      sparse.push_back({p, moves});
+    } else {
+      whole.push_back(moves);
+    }
+  }
+  all_reduce_fused(communicator_, whole);
+  if (sparse_) sparse_->exchange(sparse);
+}
+
+void AveragingStore::bring_state_together(float share) {
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (!trains(p) || options_.optimizer_state == OptimizerStateRule::kLocal) continue;
+    const int parameter = static_cast<int>(p);
+    if (options_.optimizer_state == OptimizerStateRule::kReset) {
+      local_.load_all(parameter, start_[p].data());
+      continue;
+    }
+    std::vector<float> state = copy_state(local_, parameter, specs_[p]);
+    if (state.empty()) continue;
+    for (float& value : state) value *= share;
+    communicator_.all_reduce(std::span(state));
+    put_state(local_, parameter, specs_[p], state);
+  }
+}
+
+// state := begun:u8 interval ( momentum:f32[…] of outer steps   state:f32[…] of a local optimizer )[parameters] rest
+//
+// with the rest that SparseMoves writes, where moves are sparse.
+void AveragingStore::save(std::string& out) const {
+  put(out, static_cast<uint8_t>(begun_));
+  if (!begun_) return;
+  interval_.save(out);
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    put_array<float>(out, momentum_[p]);
+    if (!trains(p) || options_.optimizer_state != OptimizerStateRule::kLocal) continue;
+    put_array<float>(out, copy_state(local_, static_cast<int>(p), specs_[p]));
+  }
+  if (sparse_) sparse_->save(out);
+}
+
+// The weights are those of all trainers, which trainer 0 has written.
+void AveragingStore::load(ByteReader& in) {
+  if (in.get<uint8_t>() != 0) {
+    begin();
+    interval_.load(in);
+    for (size_t p = 0; p < specs_.size(); ++p) {
+      in.get_array(std::span(momentum_[p]));
+      if (!trains(p) || options_.optimizer_state != OptimizerStateRule::kLocal) continue;
+      std::vector<float> state = copy_state(local_, static_cast<int>(p), specs_[p]);
+      in.get_array(std::span(state));
+      put_state(local_, static_cast<int>(p), specs_[p], state);
+    }
+    if (sparse_) sparse_->load(in);
+  }
+  if (!in.ok() || in.remaining() > 0)
+    fail(Code::kCorrupt, "state of a trainer that trains by itself: a wrong length");
+}
+
+}  // namespace ps

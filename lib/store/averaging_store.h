@@ -1,0 +1,123 @@
+// AveragingStore: the parameters in every trainer's own process, which trains them by itself for some steps, an
+// interval; then all trainers bring their weights together.  Used by the strategies post_local_sgd,
+// adaptive_local_sgd, slow_momentum, diloco and sparse_diloco.
+//
+// At the end of an interval each trainer has moved from the weights s, where all began, to weights of its own.  The
+// moves are averaged, each with the weight of the examples that its trainer has trained on, and an outer step
+// (store/outer_step.h) leads from s to the weights with which all go on.  Until `begin_step`, all trainers make the
+// steps of AllReduceStore together.
+//
+// A pass ends with an interval, and so does every checkpoint: it is taken at the end of the interval in which it was
+// asked for, where all trainers have the same weights.
+#ifndef PS_STORE_AVERAGING_STORE_H_
+#define PS_STORE_AVERAGING_STORE_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collective/communicator.h"
+#include "store/all_reduce_store.h"
+#include "store/collective_run.h"
+#include "store/local_interval.h"
+#include "store/local_store.h"
+#include "store/outer_step.h"
+#include "store/parameter_store.h"
+#include "store/sparse_moves.h"
+
+namespace ps {
+
+// The treatment of the state of the trainers' optimizers, such as momentum, when weights are brought together.
+enum class OptimizerStateRule {
+  kLocal,     // each trainer keeps its own
+  kReset,     // begins anew
+  kAveraged,  // all get the mean, with the weights of the moves
+};
+
+struct AveragingOptions {
+  int64_t begin_step = 0;  // the first step that a trainer makes by itself
+  IntervalOptions interval;
+  OptimizerStateRule optimizer_state = OptimizerStateRule::kLocal;
+  OuterOptions outer;
+  std::optional<SparseMovesOptions> sparse;  // nothing: moves are exchanged whole
+};
+
+// One owner thread, that of the communicator.  Calls throw what the communicator throws.
+class AveragingStore final : public ParameterStore {
+ public:
+  // `specs`, all dense, are those of `local`, which nobody else pushes to.  All arguments by reference outlive the
+  // store.
+  AveragingStore(const AveragingOptions& options, std::vector<ParameterSpec> specs, LocalStore& local,
+                 Communicator& communicator, CollectiveRun& run);
+
+  void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
+  bool may_wait() const override { return true; }
+  void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+            const StepInfo& info) override;
+  double learning_rate() const override { return local_.learning_rate(); }
+
+  // Ends the interval, and takes part in those of the others.  Throws WaitStopped when the run ends before the pass.
+  void end_pass(int64_t pass) override;
+
+  std::vector<uint64_t> keys(int parameter) override { return local_.keys(parameter); }
+  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
+    local_.read_rows(parameter, keys, weights);
+  }
+  void read_all(int parameter, float* weights) override { local_.read_all(parameter, weights); }
+  StoreTimes times() const override { return {.waiting = whole_.times().waiting + exchange_seconds_}; }
+  RowReport row_report(int parameter) override { return local_.row_report(parameter); }
+  void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override {
+    local_.load_rows(parameter, keys, weights);
+  }
+  void load_all(int parameter, const float* weights) override { local_.load_all(parameter, weights); }
+
+  // The bytes that an all-reduce of gradients in every step so far would have sent.
+  uint64_t whole_bytes() const { return whole_bytes_ + whole_.whole_bytes(); }
+
+  // The state of this trainer at the end of an interval, for checkpoints: the interval, the outer momentum, the
+  // state of its own optimizers, and what it has not sent of its moves.  load is for a new object whose LocalStore was restored; it throws kCorrupt.
+  void save(std::string& out) const;
+  void load(ByteReader& in);
+
+ private:
+  // The part of one trainer in an interval; or, at its end, of all.
+  struct Interval {
+    int64_t steps = 0;  // of all: the most of one trainer
+    int64_t samples = 0;
+    double cost = 0;
+    StepWishes wishes;  // since the interval before
+  };
+
+  bool makes_whole_steps() const { return local_.schedule_steps() < options_.begin_step; }
+  void begin();
+  bool join_interval(int64_t pass);
+  bool end_interval(int64_t pass);
+  Interval gather_intervals();
+  void bring_together(float share, float rate);
+  void exchange_moves();
+  void bring_state_together(float share);
+  bool trains(size_t parameter) const { return specs_[parameter].kind != ParameterKind::kStatistic; }
+
+  const AveragingOptions options_;
+  const std::vector<ParameterSpec> specs_;
+  LocalStore& local_;
+  Communicator& communicator_;
+  CollectiveRun& run_;
+  AllReduceStore whole_;  // the steps before begin_step
+  std::optional<SparseMoves> sparse_;
+
+  bool begun_ = false;  // the first interval has
+  LocalInterval interval_;
+  Interval own_;                                 // so far
+  int64_t start_samples_ = 0, start_steps_ = 0;  // of the schedule, where the interval began
+  std::vector<std::vector<float>> start_;        // by parameter: the weights with which the interval began
+  std::vector<std::vector<float>> momentum_;     // by parameter, of outer steps
+  double exchange_seconds_ = 0;
+  uint64_t whole_bytes_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_STORE_AVERAGING_STORE_H_

@@ -1,0 +1,37 @@
+// GradientCompression: the exchange of some parameters' gradients in fewer bytes, inside a step of AllReduceStore.
+// Implemented by DgcExchange, which moves weights itself, and by PowerSgd, which gives sums to the optimizer.
+#ifndef PS_STORE_GRADIENT_COMPRESSION_H_
+#define PS_STORE_GRADIENT_COMPRESSION_H_
+
+#include <cstddef>
+#include <span>
+
+#include "optim/step_rule.h"
+
+namespace ps {
+
+// One owner thread, that of the communicator.
+class GradientCompression {
+ public:
+  // The gradient of one compressed parameter: [rows, cols], the sum over this trainer's examples.
+  struct Gradient {
+    size_t parameter = 0;
+    std::span<float> values;
+  };
+
+  virtual ~GradientCompression() = default;
+
+  // True when the step that comes next compresses this parameter: the same on all trainers.
+  virtual bool compresses(size_t parameter) const = 0;
+
+  // True: the step moves the weights; false: it replaces gradients by what stands for the sum over all trainers.
+  virtual bool moves_weights() const = 0;
+
+  // Makes the step of all parameters that it compresses; `step` is that of the sum of all trainers' gradients.
+  // Throws kData when a gradient is not finite, and what the communicator throws.
+  virtual void step(std::span<const Gradient> gradients, const StepSize& step) = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_STORE_GRADIENT_COMPRESSION_H_

@@ -1,0 +1,68 @@
+// SparseMoves: the mean of the trainers' moves, of which each sends only the largest values, few bits each, and keeps
+// the rest for the next time (Sarfi et al., "Communication efficient LLM pre-training with SparseLoCo", 2025).  Used by
+// AveragingStore for the strategy sparse_diloco.
+//
+// For each parameter with more than one row and column, with d the trainer's share of the mean move:
+//
+//   e <- b e + d        sent: the values of e that are largest in size, rounded as the encoding has them
+//   e <- e - sent       mean move: the sum of what all have sent
+#ifndef PS_STORE_SPARSE_MOVES_H_
+#define PS_STORE_SPARSE_MOVES_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "codec/selection.h"
+#include "codec/sparse_exchange.h"
+#include "codec/sparse_part.h"
+#include "collective/communicator.h"
+#include "optim/parameter.h"
+
+namespace ps {
+
+struct SparseMovesOptions {
+  double density = 0.02;  // share of the values that is sent
+  double decay = 0.95;    // b
+  SparseEncoding encoding = SparseEncoding::kVarintInt8;
+  std::optional<SparseExchange> exchange = std::nullopt;  // nothing: whichever moves the fewest bytes
+};
+
+// One owner thread, that of the communicator.
+class SparseMoves {
+ public:
+  // The share of the mean move that is this trainer's, for one parameter; after the exchange, the mean move.
+  struct Move {
+    size_t parameter = 0;
+    std::span<float> values;
+  };
+
+  // All arguments by reference outlive this.
+  SparseMoves(const SparseMovesOptions& options, std::span<const ParameterSpec> specs,
+              Communicator& communicator);
+
+  bool compresses(size_t parameter) const;
+
+  // Called by all trainers with moves of the same parameters, all of which are compressed, in the same order.  Throws
+  // kData when a move is not finite, and what the communicator throws.
+  void exchange(std::span<const Move> moves);
+
+  // The residuals e, for checkpoints.  load throws kCorrupt.
+  void save(std::string& out) const;
+  void load(ByteReader& in);
+
+ private:
+  uint64_t num_selected(uint64_t elements) const;
+
+  const SparseMovesOptions options_;
+  const std::span<const ParameterSpec> specs_;
+  Communicator& communicator_;
+  Selector selector_{Selection::kExact};
+  std::vector<std::vector<float>> residuals_;  // by parameter; empty: nothing is left
+};
+
+}  // namespace ps
+
+#endif  // PS_STORE_SPARSE_MOVES_H_
