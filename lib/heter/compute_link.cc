@@ -116,7 +116,7 @@ Matrix<const float> ComputeLink::predictions() const {
 
 // One that has ended already, since all of its own readers have, refuses the connection.
 void ComputeLink::end_run() {
-  constexpr Duration kTry = std::chrono::milliseconds(300), kLongest = std::chrono::seconds(2);
+  constexpr Duration kTry = std::chrono::milliseconds(300), kLongest = std::chrono::seconds(1);
   std::vector<std::unique_ptr<Channel>> channels;
   size_t waiting = options_.compute.size();
   for (size_t i = 0; i < options_.compute.size(); ++i) {

@@ -40,7 +40,8 @@ class ComputeLink final : public Computation {
   double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) override;
   Matrix<const float> predictions() const override;
 
-  // This reader has ended the run, which all compute trainers hear that can be reached at once.
+  // This process takes no further part in the run: all compute trainers hear it that can be reached at once.  Throws
+  // nothing, and takes a second at most.
   void end_run();
 
  private:

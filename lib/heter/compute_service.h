@@ -29,7 +29,7 @@ class ComputeService {
 
   const Address& address() const { return server_.address(); }  // with the port that was chosen
 
-  // Computes until all readers that have come have ended the run, or `stop` says so.  Throws kUnavailable when readers
+  // Computes until all readers that have come have said that they end, or `stop` says so.  Throws kUnavailable when readers
   // that have not ended it are gone for longer than the timeout.
   void run(const std::function<bool()>& stop);
 

@@ -29,7 +29,7 @@ inline constexpr int kComputeProtocol = 1;
 enum class ComputeFrame : uint16_t {
   kHello = 96,  // of a reader, the first of every connection
   kBatch,
-  kEnd,  // the reader has ended the run
+  kEnd,  // the reader takes no further part in the run
 };
 
 inline constexpr uint64_t kMostReaderHelloBytes = 4 << 20;  // a job file with a large network

@@ -264,7 +264,7 @@ bool Run::train() {
   print_result(std::move(result));
   saves_->check();
   if (checkpoints_) checkpoints_->check();
-  if (compute_ && finished) compute_->end_run();
+  if (compute_) compute_->end_run();
   if (!finished) strategy().run().leave_run();
   return finished;
 }
@@ -278,6 +278,7 @@ bool Run::train_or_leave(Json& result) {
     throw;
   } catch (const Error&) {
     strategy().run().leave_run();
+    if (compute_) compute_->end_run();
     throw;
   }
 }
