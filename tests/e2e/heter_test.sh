@@ -70,6 +70,32 @@ expect_text err 'give --compute HOST:PORT'
 expect_status 2 ps-train job.json --role compute --servers "$addresses" --set train.strategy.codec=f16
 expect_status 2 ps-train job.json --role compute
 
+expect_status 2 ps-train job.json --role compute --servers "$addresses" --host 0.0.0.0
+expect_text err "--host '0.0.0.0' can be reached by others"
+
+echo "a compute trainer lets in those with a token that may train"
+(umask 077 && echo "train $(printf '%064d' 1)" >train.token && echo "train $(printf '%064d' 2)" >wrong.token)
+(umask 077 && cat train.token >tokens && echo "read $(printf '%064d' 3)" >>tokens)
+end_servers
+serve --token-file tokens
+places=
+compute compute.a --token-file tokens
+expect_status 7 ps-train job.json --data train.txt --servers "$addresses" --role reader --compute "$places" \
+  --token-file wrong.token
+train 2 secured --passes 1 --role reader --compute "$places" --token-file train.token
+end_well "$started_compute" compute.a
+end_servers
+serve --token-file tokens
+places=
+compute compute.a --token-file wrong.token
+expect_status 7 ps-train job.json --data train.txt --servers "$addresses" --role reader --compute "$places" \
+  --token-file train.token
+kill -TERM "$started_compute"
+end_servers
+serve
+places=
+compute compute.a --set cluster.trainer_timeout=0.5
+
 echo "a compute trainer whose readers are gone ends, and names them"
 mkfifo pipe
 start trainer.0 ps-train job.json --data pipe --servers "$addresses" --role reader --compute "$places"

@@ -156,20 +156,35 @@ class HeterCluster {
     store.push(prepared.plans, views, {prepared.batch.size(), pass});
   }
 
+  // Servers may hear nothing more of it some time before: what it has sent to them last is lost with it.
   void crash_one() {
     const bool compute = random_.below(3) > 0, machine = random_.below(2) == 0;
-    const int c = draw(random_, 0, plan_.computes - 1), rank = draw(random_, 0, plan_.job.trainers() - 1);
+    const int number = draw(random_, 0, (compute ? plan_.computes : plan_.job.trainers()) - 1);
     if (std::ssize(ended_) > 0) return;  // it has no more to do, or only to say so
-    SimHost& host = compute ? host_of_compute(c) : host_of_trainer(rank);
+    SimHost& host = compute ? host_of_compute(number) : host_of_trainer(number);
+    block(host, true);
+    ++to_come_;
+    net().at(net().now() + std::chrono::milliseconds(draw(random_, 0, 20)),
+             [this, &host, compute, machine, number] { end_one(host, compute, machine, number); });
+  }
+
+  void end_one(SimHost& host, bool compute, bool machine, int number) {
+    --to_come_;
+    if (std::ssize(ended_) > 0) return block(host, false);
     if (machine) host.crash();
-    if (!host.kill()) return;
+    for (int s = 0; s < plan_.servers; ++s) net().cut(host, net().host(cat("server", s)));
+    if (!host.kill()) return block(host, false);
     ++num_crashes_, ++to_come_;
-    net().at(net().now() + std::chrono::milliseconds(draw(random_, 1, 4000)),
-             [this, &host, compute, c, rank] {
-               --to_come_;
-               host.restart();
-               compute ? start_compute(c) : start_trainer(rank);
-             });
+    net().at(net().now() + std::chrono::milliseconds(draw(random_, 1, 4000)), [this, &host, compute, number] {
+      --to_come_;
+      block(host, false);
+      host.restart();
+      compute ? start_compute(number) : start_trainer(number);
+    });
+  }
+
+  void block(SimHost& host, bool blocked) {
+    for (int s = 0; s < plan_.servers; ++s) net().block(host, net().host(cat("server", s)), blocked);
   }
 
   const Plan plan_;
