@@ -86,6 +86,27 @@ end_servers
 cmp plain/pass-00000/model.safetensors killed/pass-00000/model.safetensors
 expect_text trainer.0.err 'Resuming in pass 0 after '
 
+echo "a server is killed and comes again, all go back to the checkpoint, and the model is the same, bit for bit"
+rm -rf checkpoints killed metrics.*
+checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=20)
+serve "${checkpoints[@]}"
+places=
+compute compute.a "${checkpoints[@]}"
+readers=()
+for rank in 0 1 2; do
+  run_reader $rank --checkpoint-dir checkpoints
+  readers+=("$started")
+done
+wait_for_file metrics.0 "${readers[0]}"
+wait_for_batches 50
+kill -9 "${servers[1]}"
+start server.two ps-serve job.json --port "$(head -1 server.two.port)" --ports-num-for-sparse 1 "${checkpoints[@]}" --resume
+servers[1]=$started
+end_well "${readers[0]}" trainer.0 "${readers[1]}" trainer.1 "${readers[2]}" trainer.2 "$started_compute" compute.a
+end_servers
+cmp plain/pass-00000/model.safetensors killed/pass-00000/model.safetensors
+expect_text trainer.0.err 'going back to the last checkpoint'
+
 echo "a reader that is told to end tells its compute trainer"
 serve
 places=
