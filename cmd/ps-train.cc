@@ -9,6 +9,7 @@
 #include "cli/launcher.h"
 #include "cli/main.h"
 #include "cli/request_signal.h"
+#include "job/compute.h"
 #include "job/job.h"
 #include "job/run.h"
 #include "job/security_flags.h"
@@ -110,6 +111,37 @@ ps::Program program() {
                           "the examples that a batch W times as large has in one process.",
                .group = "Cluster",
                .job_key = "cluster.trainers"},
+              {.name = "role",
+               .argument = "ROLE",
+               .help = "part in heterogeneous training",
+               .details =
+                   "A reader reads data, and pulls and pushes the rows that its batches use; a compute "
+                   "trainer "
+                   "does the rest of the work on the batches of readers.  See READERS AND COMPUTE TRAINERS.",
+               .group = "Cluster",
+               .default_text = "trainer",
+               .choices = {"trainer", "reader", "compute"}},
+              {.name = "compute",
+               .argument = "LIST",
+               .help = "HOST:PORT of the compute trainers of a reader, with commas between",
+               .group = "Cluster",
+               .repeatable = true,
+               .job_key = "cluster.compute"},
+              {.name = "host",
+               .argument = "HOST",
+               .help = "address at which a compute trainer listens",
+               .details = "One that others reach needs --token-file, --tls-ca, or --insecure.",
+               .group = "Cluster",
+               .default_text = "127.0.0.1"},
+              {.name = "port",
+               .argument = "P",
+               .help = "port of a compute trainer, 0: any that is free",
+               .group = "Cluster",
+               .default_text = "7264"},
+              {.name = "port-file",
+               .argument = "FILE",
+               .help = "write the port of a compute trainer there",
+               .group = "Cluster"},
               {.name = "init-model",
                .argument = "PATH",
                .help = "start from a saved model or a checkpoint",
@@ -230,6 +262,12 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
        {"passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank", "servers", "peers",
         "collective", "discovery", "init-model"}}};
   const std::string task = *flags.text("job");
+  if (*flags.text("role") != "compute") {
+    for (const char* name : {"host", "port", "port-file"}) {
+      if (flags.given(name) && flags.typed(name).starts_with("-"))
+        log.warning(flags.typed(name), " is ignored: it is for --role compute");
+    }
+  }
   for (const char* name : kUnused.at(task)) {
     if (!flags.given(name) || !flags.typed(name).starts_with("-")) continue;
     log.warning(flags.typed(name), " is ignored: --job ", task, " has no use for it");
@@ -237,6 +275,15 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
   if (task == "test" && flags.given("test-data") && flags.given("data")) {
     log.warning("--data is ignored: --job test reads --test-data");
   }
+}
+
+bool run_role(const ps::Flags& flags, const ps::Job& job, const ps::RunOptions& options, ps::Log& log) {
+  if (options.role != "compute") return ps::run_job(job, options, log);
+  ps::ComputePlace place;
+  place.host = *flags.text("host");
+  place.port = static_cast<uint16_t>(*flags.integer("port", 0, 65535));
+  place.port_file = flags.text("port-file").value_or("");
+  return ps::run_compute(job, options, place, log);
 }
 
 int run(const ps::Flags& flags, ps::Log& log) {
@@ -251,6 +298,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   ps::Interrupts interrupts("ps-train", "ending after this batch; once more to end at once");
   ps::RunOptions options;
   options.task = *flags.text("job");
+  options.role = *flags.text("role");
   options.threads = threads(flags);
   options.resume = flags.on("resume");
   options.init_model = flags.text("init-model").value_or("");
@@ -274,7 +322,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   if (launched) {
     log.info("Trainer ", launched->rank, " of ", launched->trainers, ", as ", launched->launcher, " says");
   }
-  ps::run_job(job, options, log);
+  run_role(flags, job, options, log);
   return interrupts.exit_status();
 }
 

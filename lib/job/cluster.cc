@@ -25,6 +25,10 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
         "peers", &ClusterOptions::peers,
         "where trainers without servers meet: HOST:PORT at which trainer 0 listens, or that of each trainer "
         "in their order; the same list on all");
+    s.field("compute", &ClusterOptions::compute,
+            "HOST:PORT of each compute trainer, the same list on all readers: reader R begins with number R "
+            "modulo "
+            "their count");
     s.field(
          "collective", &ClusterOptions::collective,
          "how trainers without servers speak with each other: net, over TCP; mpi, as processes of one mpirun")

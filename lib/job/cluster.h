@@ -14,8 +14,9 @@ struct ClusterOptions {
   std::string discovery;  // etcd://HOST:PORT/PREFIX, where servers register instead; empty: nowhere
   int num_servers = 1;    // that are to be there, with discovery
   int trainers = 1;
-  std::vector<std::string> peers;  // HOST:PORT of trainer 0, or of each trainer, without servers
-  std::string collective = "net";  // net | mpi
+  std::vector<std::string> peers;    // HOST:PORT of trainer 0, or of each trainer, without servers
+  std::vector<std::string> compute;  // HOST:PORT of compute trainers, to which readers send batches
+  std::string collective = "net";    // net | mpi
   double server_timeout = 60, trainer_timeout = 60, request_timeout = 15;  // seconds
   std::string on_trainer_loss = "stop";                                    // stop | continue
 

@@ -11,6 +11,8 @@ namespace {
 
 constexpr int kDefaultPort = 7164;
 
+}  // namespace
+
 std::vector<Address> parse_addresses(const std::vector<std::string>& lists, const char* key) {
   std::vector<Address> all;
   for (const std::string& text : lists) {
@@ -25,8 +27,6 @@ std::vector<Address> parse_addresses(const std::vector<std::string>& lists, cons
   }
   return all;
 }
-
-}  // namespace
 
 std::vector<Address> server_addresses(const Job& job) {
   return parse_addresses(job.cluster.servers, "cluster.servers");

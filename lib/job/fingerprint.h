@@ -2,6 +2,7 @@
 #ifndef PS_JOB_FINGERPRINT_H_
 #define PS_JOB_FINGERPRINT_H_
 
+#include <string>
 #include <vector>
 
 #include "config/fwd.h"
@@ -11,6 +12,9 @@
 #include "strategy/strategy.h"
 
 namespace ps {
+
+// The addresses of lists in which commas stand between them; `key` is their place in messages.  Throws kUsage.
+std::vector<Address> parse_addresses(const std::vector<std::string>& lists, const char* key);
 
 // The servers that the job names; none: one process does all.  Throws kUsage "cluster.servers: …".
 std::vector<Address> server_addresses(const Job& job);

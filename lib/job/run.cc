@@ -18,6 +18,7 @@
 #include "feed/reader_source.h"
 #include "job/checkpoint_model.h"
 #include "job/checkpoint_report.h"
+#include "job/compute.h"
 #include "job/fingerprint.h"
 #include "job/run_checkpoints.h"
 #include "job/run_saves.h"
@@ -108,6 +109,7 @@ class Run {
   std::unique_ptr<Network<float>> network_;
   Log quiet_log_{"ps-train", LogLevel::kWarning};
   std::unique_ptr<RunningStrategy> running_;
+  std::unique_ptr<ComputeLink> compute_;  // of a reader
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<BatchSource> source_, test_source_;
@@ -169,6 +171,10 @@ void Run::build(const DataSchema& schema) {
   });
   const bool reads_servers = has_servers(job_) && options_.task != "train";
   if (reads_servers || strategy().run().finished()) return;
+  if (options_.role == "reader") {
+    compute_ = make_compute_link(job_, options_, schema, *running_, network_->parameters(), log_);
+    trainer_->compute_with(*compute_);
+  }
   if (ServerCheckpoints* servers = strategy().run().checkpoints()) {
     servers->on_checkpoint([this](std::string& out) { trainer_->save_figures(out); });
   }
@@ -258,6 +264,7 @@ bool Run::train() {
   print_result(std::move(result));
   saves_->check();
   if (checkpoints_) checkpoints_->check();
+  if (compute_) compute_->end_run();
   if (!finished) strategy().run().leave_run();
   return finished;
 }
@@ -271,6 +278,7 @@ bool Run::train_or_leave(Json& result) {
     throw;
   } catch (const Error&) {
     strategy().run().leave_run();
+    if (compute_) compute_->end_run();
     throw;
   }
 }
@@ -473,6 +481,7 @@ bool run_task(const Job& job, const RunOptions& options, ServerFinder& servers, 
 
 bool run_job(const Job& job, const RunOptions& options, Log& log) {
   check_part(job, options);
+  check_role(job, options);
   const ClusterOptions& cluster = job.cluster;
   ServerFinder servers({.servers = server_addresses(job),
                         .discovery = cluster.discovery,

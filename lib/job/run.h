@@ -25,11 +25,12 @@ struct RunOptions {
   bool json = false;                      // print the result as JSON
   bool dry_run = false;                   // say what would run, touch nothing
   ProgressMode progress = ProgressMode::kAuto;
-  SecurityOptions security;    // what is shown to servers, and by what they are known
-  int rank = 0;                // of this trainer among cluster.trainers
-  uint64_t generation = 1;     // tells this process from others of the same rank
-  uint64_t lost_run = 0;       // of servers, which has to go back to a checkpoint; 0: none
-  std::function<bool()> stop;  // asked after each batch, and while it waits for others
+  SecurityOptions security;      // what is shown to servers, and by what they are known
+  std::string role = "trainer";  // trainer | reader, with cluster.compute | compute, see job/compute.h
+  int rank = 0;                  // of this trainer among cluster.trainers
+  uint64_t generation = 1;       // tells this process from others of the same rank
+  uint64_t lost_run = 0;         // of servers, which has to go back to a checkpoint; 0: none
+  std::function<bool()> stop;    // asked after each batch, and while it waits for others
   // Asked with each batch: whether to shrink tables whose rows come and go.
   std::function<bool()> shrink_asked = [] { return false; };
   // Asked after each batch: whether to save the model as it then is.

@@ -12,33 +12,6 @@ namespace ps {
 
 namespace {
 
-RemoteOptions remote_options(const Job& job, const RunOptions& options, const DataSchema& schema,
-                             ServerFinder& servers, Log& log) {
-  RemoteOptions remote;
-  remote.servers = servers.find();
-  remote.moved = [&servers] { return servers.moved(); };
-  remote.server_timeout = seconds_duration(job.cluster.server_timeout);
-  remote.request_timeout = seconds_duration(job.cluster.request_timeout);
-  remote.hello.role = options.task == "train" ? "train" : "read";
-  remote.hello.rank = options.rank;
-  remote.hello.trainers = job.cluster.trainers;
-  remote.hello.generation = options.generation;
-  remote.hello.resume = options.resume;
-  remote.hello.passes = job.train.passes;
-  remote.hello.lost = options.lost_run;
-  remote.hello.cpu = cpu_level_name(cpu_level());
-  remote.hello.job = job_fingerprint(job);
-  remote.hello.schema = to_json(schema);
-  // After the last pass nobody waits for whoever reads the rows one by one, which is less work.
-  const bool trains = options.task == "train", by_servers = job.train.load_save_parameters_in_pserver;
-  remote.cuts_at_end = [trains, by_servers, &job](int64_t pass) {
-    return trains && job.train.saves_after(pass) && (by_servers || pass + 1 < job.train.passes);
-  };
-  remote.stop = options.stop;
-  remote.on_waiting = [&log](const std::string& text) { log.info(text); };
-  return remote;
-}
-
 PeerOptions peer_options(const Job& job, const RunOptions& options, const DataSchema& schema) {
   const Duration timeout = seconds_duration(job.cluster.trainer_timeout);
   Json agreed = job_identity(job);
@@ -67,6 +40,34 @@ void warn_of_kernels(std::string_view first, Log& log) {
 }
 
 }  // namespace
+
+RemoteOptions remote_options(const Job& job, const RunOptions& options, const DataSchema& schema,
+                             ServerFinder& servers, Log& log) {
+  RemoteOptions remote;
+  remote.servers = servers.find();
+  remote.moved = [&servers] { return servers.moved(); };
+  remote.server_timeout = seconds_duration(job.cluster.server_timeout);
+  remote.request_timeout = seconds_duration(job.cluster.request_timeout);
+  remote.hello.role = options.task == "train" ? "train" : "read";
+  remote.hello.rank = options.rank;
+  remote.hello.trainers = job.cluster.trainers;
+  remote.hello.generation = options.generation;
+  remote.hello.resume = options.resume;
+  remote.hello.passes = job.train.passes;
+  remote.hello.lost = options.lost_run;
+  remote.hello.cpu = cpu_level_name(cpu_level());
+  remote.hello.job = job_fingerprint(job);
+  remote.hello.schema = to_json(schema);
+  // After the last pass nobody waits for whoever reads the rows one by one, which is less work.
+  const bool trains = options.task == "train", by_servers = job.train.load_save_parameters_in_pserver;
+  remote.cuts_at_end = [trains, by_servers, &job](int64_t pass) {
+    return trains && job.train.saves_after(pass) && (by_servers || pass + 1 < job.train.passes);
+  };
+  remote.dense_elsewhere = options.role == "reader";
+  remote.stop = options.stop;
+  remote.on_waiting = [&log](const std::string& text) { log.info(text); };
+  return remote;
+}
 
 void check_part(const Job& job, const RunOptions& options) {
   const int trainers = job.cluster.trainers;

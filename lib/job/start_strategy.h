@@ -29,6 +29,9 @@ class RunningStrategy {
   Strategy& operator*() const { return *strategy_; }
   Strategy* operator->() const { return strategy_.get(); }
 
+  // Of the servers.
+  Transport& transport() { return *transport_; }
+
   // To be called at least every few seconds: lets servers know that this process lives.
   void keep_alive();
 
@@ -37,6 +40,10 @@ class RunningStrategy {
   std::unique_ptr<SecureTransport> transport_;  // in front of it
   std::unique_ptr<Strategy> strategy_;
 };
+
+// How the servers are reached, and what they are told.
+RemoteOptions remote_options(const Job& job, const RunOptions& options, const DataSchema& schema,
+                             ServerFinder& servers, Log& log);
 
 // Throws kUsage unless this process can take part in the run that job and options ask for.
 void check_part(const Job& job, const RunOptions& options);

@@ -17,6 +17,7 @@ class OnServers final : public Strategy {
   TrainerGroup& group() override { return store_.group(); }
   RunControl& run() override { return store_.run(); }
   RemoteStore& remote() { return store_; }
+  RemoteStore* on_servers() override { return &store_; }
   void settle(double seconds) override { store_.settle(seconds); }
   std::string_view first_cpu() const override { return store_.first_cpu(); }
   Json counters() const override {

@@ -28,6 +28,8 @@
 
 namespace ps {
 
+class RemoteStore;
+
 // The parameters of one run, and the trainers that share them.  One owner thread, which also drives the
 // transport while it waits.
 class Strategy {
@@ -39,6 +41,9 @@ class Strategy {
 
   // The store, when it is in trainers' own processes: they write their own checkpoints.
   virtual LocalStore* local() { return nullptr; }
+
+  // The store on servers, when each batch is pulled from there and pushed to there; else null.
+  virtual RemoteStore* on_servers() { return nullptr; }
 
   // To be called by a process that ends before its run does, and before it saves: returns when what this
   // process has pushed is applied, or after so many seconds.

@@ -255,11 +255,12 @@ void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* ne
     store_.pull(prepared.plans, PullMode::kTrain, views_);
   }
   begun = next == nullptr ? PullTicket{} : store_.begin_pull(next->plans);
-  double cost = forward(prepared);
+  const double cost = computation_ != nullptr ? computation_->run(prepared, views_) : forward(prepared);
   check_finite(cost, prepared);
-  current_.add(cost, network_.predictions(), prepared.batch);
+  current_.add(cost, computation_ != nullptr ? computation_->predictions() : network_.predictions(),
+               prepared.batch);
   ++batches_, ++step_;
-  network_.backward();
+  if (computation_ == nullptr) network_.backward();
   store_.push(prepared.plans, views_, {prepared.batch.size(), pass_, shrink_asked_(), cost});
 }
 

@@ -11,6 +11,7 @@
 #include "config/json.h"
 #include "feed/batch_source.h"
 #include "math/device.h"
+#include "model/computation.h"
 #include "model/network.h"
 #include "store/parameter_store.h"
 #include "store/run_control.h"
@@ -59,6 +60,9 @@ class Trainer {
   // trainers; the result is of the examples of all.  Passes must come in order from 0, or from the one that
   // is taken up.
   PassResult train_pass(int pass, BatchSource& source, const std::function<bool()>& stop);
+
+  // Batches of training are computed there, instead of by the network here.
+  void compute_with(Computation& computation) { computation_ = &computation; }
 
   // `after_batch` is called after each batch, and with true when `stop` has ended a pass early: the times at
   // which save() tells all.
@@ -112,6 +116,7 @@ class Trainer {
   Network<float>& network_;
   ParameterStore& store_;
   Device& device_;
+  Computation* computation_ = nullptr;  // null: the network here
   const TrainOptions options_;
   TrainerGroup& group_;
   Reporter& reporter_;

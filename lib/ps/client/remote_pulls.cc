@@ -20,8 +20,8 @@ RowExchange::AddParts RemotePulls::parts_of(std::span<const KeyPlan> plans, Pull
   return [this, plans, scope](BatchRouter& router) {
     for (size_t p = 0; p < specs_.size(); ++p) {
       if (specs_[p].kind == ParameterKind::kRows) {
-        router.add_keys(p, plans[p].keys, plans[p].counts);
-      } else if (scope == PullScope::kAll) {
+        if (scope != PullScope::kDense) router.add_keys(p, plans[p].keys, plans[p].counts);
+      } else if (scope != PullScope::kRows) {
         router.add_all(p);
       }
     }
@@ -31,7 +31,7 @@ RowExchange::AddParts RemotePulls::parts_of(std::span<const KeyPlan> plans, Pull
 PullTicket RemotePulls::begin(std::span<const KeyPlan> plans, const Request& request) {
   links_.wait_for_others([this] { return next_->arrived(); });
   const bool trains = request.mode == PullMode::kTrain;
-  next_mode_ = request.mode;
+  asked_ = request;
   next_->ask({.mode = request.mode,
               .step = request.step,
               .type = trains ? types_.pull : RowType::kF32,
@@ -55,14 +55,14 @@ void RemotePulls::finish(const PullTicket& ticket, std::span<const KeyPlan> plan
   links_.wait_for_others([&] { return next_->show_arrived(place_rows); });
   std::swap(current_, next_);
   views.assign(specs_.size(), {});
-  for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], next_mode_, views[p]);
+  for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], asked_, views[p]);
 }
 
 void RemotePulls::prepare(std::span<const KeyPlan> plans, PullScope scope,
                           std::vector<ParameterView<float>>& views) {
   current_->route(parts_of(plans, scope));
   views.assign(specs_.size(), {});
-  for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], PullMode::kTrain, views[p]);
+  for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], {PullMode::kTrain, 0, scope}, views[p]);
 }
 
 // Rows of f32 are used where the frame put them.
@@ -92,16 +92,17 @@ void RemotePulls::place(size_t shard, const Piece& piece, const ArrivedRows& row
   }
 }
 
-void RemotePulls::show(size_t p, const KeyPlan& plan, PullMode mode, ParameterView<float>& view) {
+void RemotePulls::show(size_t p, const KeyPlan& plan, const Request& request, ParameterView<float>& view) {
   const ParameterSpec& spec = specs_[p];
   Held& held = held_[p];
   const bool by_keys = spec.kind == ParameterKind::kRows;
+  if (!by_keys && request.scope == PullScope::kRows) return;
   if (by_keys) {
     view.rows = held.rows.data();
   } else {
     view.value = held.in_frame != nullptr ? held.in_frame : held.whole.data();
   }
-  if (mode != PullMode::kTrain || spec.kind == ParameterKind::kStatistic) return;
+  if (request.mode != PullMode::kTrain || spec.kind == ParameterKind::kStatistic) return;
   const size_t rows = by_keys ? plan.keys.size() : static_cast<size_t>(spec.rows);
   const size_t bytes = std::max<size_t>(1, rows * static_cast<size_t>(spec.cols) * sizeof(float));
   gradients_[p] = std::make_shared<Buffer>(links_.pool().take(bytes));

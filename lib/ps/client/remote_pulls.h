@@ -16,8 +16,8 @@
 
 namespace ps {
 
-// The parameters of a pull or of a push: all, or those alone that batches use by keys.
-enum class PullScope { kAll, kRows };
+// The parameters of a pull or of a push: all, or those alone that batches use by keys, or all but these.
+enum class PullScope { kAll, kRows, kDense };
 
 // One owner thread.  The rows of a batch are good until the next batch is pulled; while it is in use, the next
 // one may be on its way.
@@ -40,6 +40,17 @@ class RemotePulls {
   void finish(const PullTicket& ticket, std::span<const KeyPlan> plans,
               std::vector<ParameterView<float>>& views);
 
+  // The same of the last ticket.
+  void finish_last(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views) {
+    finish({num_begun_}, plans, views);
+  }
+
+  // True when all rows of the batch that was begun last are here.
+  bool arrived() const { return next_->arrived(); }
+
+  // Messages get numbers from `base` on: for a process that is not the only one of its rank.
+  void number_from(uint64_t base) { num_messages_ = base; }
+
   // Views whose gradients are to be filled and pushed, without a pull: for stores that have copies.
   void prepare(std::span<const KeyPlan> plans, PullScope scope, std::vector<ParameterView<float>>& views);
 
@@ -58,17 +69,17 @@ class RemotePulls {
 
   RowExchange::AddParts parts_of(std::span<const KeyPlan> plans, PullScope scope) const;
   void place(size_t shard, const Piece& piece, const ArrivedRows& rows);
-  void show(size_t p, const KeyPlan& plan, PullMode mode, ParameterView<float>& view);
+  void show(size_t p, const KeyPlan& plan, const Request& request, ParameterView<float>& view);
 
   ShardLinks& links_;
   const std::vector<ParameterSpec>& specs_;
   const RowTypes types_;
   std::unique_ptr<RowExchange> current_, next_;  // of the batch in use, and of the one that was begun
-  PullMode next_mode_ = PullMode::kTrain;
-  std::vector<Held> held_;     // by parameter
-  GradientBuffers gradients_;  // by parameter; they live on while a push needs them
-  uint64_t num_begun_ = 0;     // the number of the last ticket
-  uint64_t num_messages_ = 0;  // the number of the last message that a push may follow
+  Request asked_{PullMode::kTrain, 0};           // the last
+  std::vector<Held> held_;                       // by parameter
+  GradientBuffers gradients_;                    // by parameter; they live on while a push needs them
+  uint64_t num_begun_ = 0;                       // the number of the last ticket
+  uint64_t num_messages_ = 0;                    // the number of the last message that a push may follow
 };
 
 }  // namespace ps

@@ -10,7 +10,24 @@ namespace ps {
 
 RemotePushes::RemotePushes(const Parts& parts, const Consistency& consistency, RowType type,
                            std::function<bool(int64_t pass)> cuts_at_end)
-    : parts_(parts), consistency_(consistency), type_(type), cuts_at_end_(std::move(cuts_at_end)) {}
+    : parts_(parts),
+      consistency_(consistency),
+      type_(type),
+      cuts_at_end_(std::move(cuts_at_end)),
+      sent_elsewhere_(parts.links.size()) {}
+
+// The other process routes the same parameters in the same way.
+void RemotePushes::leave_dense() {
+  BatchRouter router(parts_.specs, parts_.links.places());
+  router.begin();
+  for (size_t p = 0; p < parts_.specs.size(); ++p) {
+    if (parts_.specs[p].kind != ParameterKind::kRows) router.add_all(p);
+  }
+  router.end();
+  for (size_t s = 0; s < sent_elsewhere_.size(); ++s) {
+    sent_elsewhere_[s] = static_cast<uint32_t>(router.bundles(s).size());
+  }
+}
 
 void RemotePushes::begin_at(uint64_t step, uint64_t cut_at) {
   step_ = step;
@@ -48,10 +65,12 @@ void RemotePushes::send_step(std::span<const ParameterView<float>> views, const 
     std::deque<Bundle>& bundles = parts_.pulls.router().bundles(s);
     const size_t pieces = ended ? 0 : bundles.size(), sent = std::max<size_t>(1, pieces);
     PushHeader& own = headers[s];
-    own.num_pieces = static_cast<uint32_t>(sent + told.num_messages(s));
+    const uint32_t first = ended ? 0 : sent_elsewhere_[s];
+    own.piece = first;
+    own.num_pieces = static_cast<uint32_t>(first + sent + told.num_messages(s));
     if (pieces == 0) send(s, own, Payload(encode_push(own, 0, "")));
     for (size_t n = 0; n < pieces; ++n, ++own.piece) send_rows(s, own, bundles[n], views);
-    own.piece = static_cast<uint32_t>(sent);
+    own.piece = static_cast<uint32_t>(first + sent);
   }
   parts_.states.tell(told, headers, [this](size_t s, const PushHeader& own, std::function<void()> on_answer) {
     send(s, own, Payload(encode_push(own, 0, "")), std::move(on_answer));
@@ -62,10 +81,8 @@ void RemotePushes::send_step(std::span<const ParameterView<float>> views, const 
 // log, knows what was pushed, and not all that was pulled.
 void RemotePushes::send_rows(size_t shard, PushHeader header, Bundle& bundle,
                              std::span<const ParameterView<float>> views) {
-  auto begin = [&](const Piece& piece) -> const float* {
-    const ParameterView<float>& view = views[piece.parameter];
-    if (piece.by_keys) return view.row_gradients;
-    return parts_.specs[piece.parameter].kind == ParameterKind::kStatistic ? view.value : view.gradient;
+  auto begin = [&](const Piece& piece) {
+    return pushed_floats(parts_.specs[piece.parameter], views[piece.parameter]);
   };
   const bool logged = parts_.links.welcome(shard).run_status.logged;
   if (bundle.counted.empty() && !logged) header.pulled = std::exchange(bundle.number, 0);

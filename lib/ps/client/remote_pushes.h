@@ -37,6 +37,9 @@ class RemotePushes {
   RemotePushes(const Parts& parts, const Consistency& consistency, RowType type,
                std::function<bool(int64_t pass)> cuts_at_end);
 
+  // From now on another process of this rank pushes what batches do not use by keys, before this one pushes a step.
+  void leave_dense();
+
   // The next step, and the newest checkpoint that shards have told of, which begins after so many.
   void begin_at(uint64_t step, uint64_t cut_at);
   uint64_t next_step() const { return step_; }
@@ -85,6 +88,7 @@ class RemotePushes {
   const RowType type_;  // of gradients
   const std::function<bool(int64_t pass)> cuts_at_end_;
 
+  std::vector<uint32_t> sent_elsewhere_;       // messages of a step that another process sends, by shard
   uint64_t step_ = 0;                          // the next to be pushed
   std::map<uint64_t, Unanswered> unanswered_;  // by step
   Done last_done_;                             // of the latest step that shards have answered,

@@ -36,6 +36,7 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
                          std::vector<ParameterSpec> specs, const RowTypes& types, TrainerState* own)
     : specs_(std::move(specs)),
       consistency_(consistency),
+      train_scope_(options.dense_elsewhere ? PullScope::kRows : PullScope::kAll),
       links_(transport, options),
       residuals_(specs_, types),
       states_(links_, residuals_, own, types, options.hello.rank),
@@ -46,13 +47,15 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
       checkpoints_(links_, pushes_, states_),
       run_(links_, group_, pushes_, checkpoints_) {
   check_widths(specs_);
+  if (options.dense_elsewhere) pushes_.leave_dense();
   if (options.hello.role == "train" && !links_.finished()) run_.resume(consistency_, states_);
 }
 
 void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode,
                        std::vector<ParameterView<float>>& views) {
   StepTimer timer(*this);
-  pulls_.finish(pulls_.begin(plans, {mode, pushes_.next_step()}), plans, views);
+  const PullScope scope = mode == PullMode::kTrain ? train_scope_ : PullScope::kAll;
+  pulls_.finish(pulls_.begin(plans, {mode, pushes_.next_step(), scope}), plans, views);
 }
 
 void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode, PullScope scope,
@@ -67,7 +70,7 @@ void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode, PullScope 
 PullTicket RemoteStore::begin_pull(std::span<const KeyPlan> plans) {
   if (consistency_.async) return {};
   StepTimer timer(*this);
-  return pulls_.begin(plans, {PullMode::kTrain, pushes_.next_step() + 1});
+  return pulls_.begin(plans, {PullMode::kTrain, pushes_.next_step() + 1, train_scope_});
 }
 
 void RemoteStore::finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,

@@ -5,6 +5,7 @@
 #define PS_PS_CLIENT_REMOTE_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +55,12 @@ class RemoteStore final : public ParameterStore {
             const StepInfo& info) override;
   void end_pass(int64_t pass) override;
 
+  // For a process that leaves its dense part to another: the number of the step that comes next; a wait that also
+  // throws what the servers have to say; and the end of a run that the other process has found to be lost.
+  uint64_t next_step() const { return pushes_.next_step(); }
+  void wait_for(const std::function<bool()>& done) { links_.wait_for_others(done); }
+  [[noreturn]] void lose_run(const std::string& why) { links_.lose_run(why); }
+
   // Waits until all pushes are applied.
   void finish_pushes();
 
@@ -95,6 +102,7 @@ class RemoteStore final : public ParameterStore {
 
   const std::vector<ParameterSpec> specs_;
   const Consistency consistency_;
+  const PullScope train_scope_;  // of pulls to train
   ShardLinks links_;
   Residuals residuals_;
   TrainerStateLink states_;

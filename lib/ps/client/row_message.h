@@ -32,6 +32,12 @@ struct RowSource {
   Residuals* residuals = nullptr;
 };
 
+// The first float of what a push has of a parameter: a statistic's values, or gradients.
+inline const float* pushed_floats(const ParameterSpec& spec, const ParameterView<float>& view) {
+  if (spec.kind == ParameterKind::kRows) return view.row_gradients;
+  return spec.kind == ParameterKind::kStatistic ? view.value : view.gradient;
+}
+
 // The tools to make messages with.  All outlive this.
 struct RowMessageParts {
   const std::vector<ParameterSpec>& specs;

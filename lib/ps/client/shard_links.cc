@@ -102,9 +102,12 @@ void ShardLinks::connect(size_t shard) {
   options.hello_type = static_cast<uint16_t>(Message::kHello);
   options.hello = [this, &link, shard] {
     Hello hello = options_.hello;
-    hello.known = link.welcome.has_value();
+    hello.known = link.welcome.has_value() || options_.in_run != 0;
     hello.server = servers_[shard];
-    if (shard > 0) {
+    if (options_.in_run != 0) {
+      hello.run = options_.in_run;
+      hello.going = true;
+    } else if (shard > 0) {
       const RunStatus& first = welcome(0).run_status;
       hello.run = first.run;
       hello.going = first.going;
@@ -191,13 +194,16 @@ void ShardLinks::wait_until(const std::function<bool()>& done, Time deadline) {
   if (!error_) return;
   const bool takes_part = !links_.empty() && links_[0]->welcome;
   if (moved_ && !takes_part) throw ServersMoved(error_->message());
-  if (error_->code() == kStateLost) {
-    const RunStatus first = takes_part ? welcome(0).run_status : RunStatus();
-    throw StateLost(first.run, first.checkpointed, error_->message());
-  }
+  if (error_->code() == kStateLost) lose_run(error_->message());
   // A run that cannot go on is, to whoever started this process, a peer that is gone.
   if (error_->code() == Code::kFenced) throw Error(Code::kUnavailable, error_->message());
   throw *error_;
+}
+
+void ShardLinks::lose_run(const std::string& why) {
+  const bool takes_part = !links_.empty() && links_[0]->welcome;
+  const RunStatus first = takes_part ? welcome(0).run_status : RunStatus();
+  throw StateLost(first.run, first.checkpointed, why);
 }
 
 Frame ShardLinks::call(size_t shard, Message type, Payload payload) {

@@ -18,6 +18,11 @@ namespace ps {
 struct RemoteOptions {
   std::vector<Address> servers;  // the first port of each; the same list, in the same order, on all trainers
   Hello hello;                   // less the place
+  // Not 0: the rank takes part in this run already, and these are further connections of it, of a process that
+  // computes for it.
+  uint64_t in_run = 0;
+  // Another process of this rank pulls and pushes all parameters that are not used by keys.
+  bool dense_elsewhere = false;
   Duration server_timeout = std::chrono::seconds(60);  // how long to try to reach one that is not there
   // A server that shows no sign of life for this long is connected to anew.
   Duration request_timeout = std::chrono::seconds(15);
@@ -83,6 +88,12 @@ class ShardLinks {
 
   // Seconds that wait() did nothing but wait.
   double waited_seconds() const { return waited_seconds_; }
+
+  // True when wait() would throw.
+  bool failed() const { return error_.has_value(); }
+
+  // Throws as wait() does when a server has lost the run.
+  [[noreturn]] void lose_run(const std::string& why);
 
   // One request and its answer.
   Frame call(size_t shard, Message type, Payload payload);

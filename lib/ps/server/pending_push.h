@@ -21,17 +21,17 @@ struct PendingPush {
 
   int rank = 0;
   StepInfo info;
-  bool ended = false;       // the trainer has no data left in this pass
-  bool checkpoint = false;  // one begins after this step: the push is a barrier marker
-  uint32_t num_slices = 1;
-  std::map<uint32_t, PushRequest> slices;                        // of the message, by number
+  bool ended = false;                      // the trainer has no data left in this pass
+  bool checkpoint = false;                 // one begins after this step: the push is a barrier marker
+  uint32_t num_slices = 0;                 // 0: only slices have come that do not tell it
+  std::map<uint32_t, PushRequest> slices;  // of the message, by number
   std::map<uint32_t, std::shared_ptr<const PulledRows>> pulled;  // where a pull has found the rows of a slice
   std::vector<HeldBytes> held;                                   // of the slices, less their rows
   HeldBytes state_held;                // of the trainer's state, which is in the last slice
   std::vector<ReplyPtr> replies;       // to the last slice, more than one when it was sent again
   std::vector<ExactSquares> measured;  // of the step, once the trainer was told them: apply is next
 
-  bool complete() const { return slices.size() == num_slices; }
+  bool complete() const { return num_slices > 0 && slices.size() == num_slices; }
 
   // The size of the trainer state chunks that it brings.
   uint64_t chunk_bytes() const {

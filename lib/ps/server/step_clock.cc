@@ -56,15 +56,21 @@ bool StepClock::answer_repeated(int rank, uint64_t step, ReplyPtr& reply) const 
 PendingPush& StepClock::pending_push(int rank, const PushRequest& request) {
   auto [at, is_new] = trainer(rank).pushes.try_emplace(request.step);
   PendingPush& push = at->second;
-  if (is_new) {
-    push.rank = rank;
-    push.info = request.info;
-    push.ended = request.ended;
-    push.checkpoint = request.cut;
-    push.num_slices = request.num_pieces;
-  } else if (!push.complete() && (push.num_slices != request.num_pieces || push.ended != request.ended)) {
+  if (is_new) push.rank = rank;
+  if (push.complete()) return push;
+  const bool tells = request.num_pieces > 0, told = push.num_slices > 0;
+  const uint32_t last =
+      push.slices.empty() ? request.piece : std::max(request.piece, push.slices.rbegin()->first);
+  const uint32_t num_slices = told ? push.num_slices : request.num_pieces;
+  const bool differs = tells && told && (request.num_pieces != num_slices || request.ended != push.ended);
+  if (differs || (num_slices > 0 && last >= num_slices)) {
     fail(Code::kData, "push: pieces of step ", request.step, " do not belong together");
   }
+  if (told || !tells) return push;
+  push.info = request.info;
+  push.ended = request.ended;
+  push.checkpoint = request.cut;
+  push.num_slices = request.num_pieces;
   return push;
 }
 

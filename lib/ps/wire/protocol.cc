@@ -293,7 +293,7 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.num_pieces = in.get<uint32_t>();
   request.pulled = in.get<uint64_t>();
   if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink | kCut | kState | kKept) ||
-      request.piece >= request.num_pieces) {
+      (request.num_pieces > 0 && request.piece >= request.num_pieces)) {
     fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", piece ", request.piece, " of ",
          request.num_pieces, ", flags ", int{flags});
   }

@@ -100,9 +100,10 @@ struct PushHeader {
   bool ended = false;  // the trainer has no data left in this pass
   bool cut = false;    // a checkpoint is to begin after this step
   RowType type = RowType::kF32;
-  uint32_t piece = 0, num_pieces = 1;
-  uint64_t pulled = 0;     // the pull whose parts these are; 0: the message has its own
-  std::string state = {};  // of the trainer, when it has done this step, for checkpoints; empty: not told
+  uint32_t piece = 0,
+           num_pieces = 1;  // 0 of them: another process of this rank tells how many, and all above
+  uint64_t pulled = 0;      // the pull whose parts these are; 0: the message has its own
+  std::string state = {};   // of the trainer, when it has done this step, for checkpoints; empty: not told
   std::optional<std::string> kept = {};  // a piece of what it alone has, likewise: see ps/kept_pieces.h
 };
 

@@ -88,6 +88,44 @@ TEST_F(ShardTest, PiecesOfAPushAreOneStepInAnyOrder) {
   EXPECT_THAT(weights({7, 8}), ElementsAre(-1, -2));
 }
 
+// A compute trainer pushes some pieces, the reader for which it computes tells how many there are.
+TEST_F(ShardTest, PiecesThatDoNotTellTheirNumberArePartOfTheStepOfThoseThatDo) {
+  make(1);
+  const PushHeader other{.step = 0, .info = {5, 0}, .piece = 0, .num_pieces = 0};
+  auto first = push_piece(0, other, {8}, 2);
+  EXPECT_FALSE(first->waits()) << "it is held";
+  EXPECT_EQ(shard_->counters().steps, 0u);
+  auto again = push_piece(0, other, {8}, 2);
+  EXPECT_FALSE(again->waits()) << "of another compute trainer, or sent again";
+  auto last = push_piece(0, {.step = 0, .info = {1, 0}, .piece = 1, .num_pieces = 2}, {7}, 1);
+  EXPECT_FALSE(last->waits());
+  EXPECT_EQ(shard_->counters().steps, 1u);
+  EXPECT_THAT(weights({7, 8}), ElementsAre(-1, -2));
+  push_piece(0, other, {8}, 2);
+  EXPECT_THAT(weights({8}), ElementsAre(-2)) << "the step was applied";
+}
+
+TEST_F(ShardTest, PiecesThatDoNotTellTheirNumberMayComeLast) {
+  make(1);
+  auto last = push_piece(0, {.step = 0, .info = {1, 0}, .piece = 1, .num_pieces = 2}, {7}, 1);
+  EXPECT_TRUE(last->waits());
+  push_piece(0, {.step = 0, .piece = 0, .num_pieces = 0}, {8}, 2);
+  EXPECT_FALSE(last->waits());
+  EXPECT_THAT(weights({7, 8}), ElementsAre(-1, -2));
+}
+
+TEST_F(ShardTest, PiecesBeyondTheNumberThatIsToldAreRefused) {
+  make(1);
+  push_piece(0, {.step = 0, .piece = 2, .num_pieces = 0}, {8}, 2);
+  auto push_told = [&](uint32_t piece, uint32_t count) {
+    push_piece(0, {.step = 0, .info = {1, 0}, .piece = piece, .num_pieces = count}, {7}, 1);
+  };
+  EXPECT_THAT(refusal([&] { push_told(1, 2); }, Code::kData), HasSubstr("do not belong together"));
+  push_told(1, 4);
+  EXPECT_THAT(refusal([&] { push_piece(0, {.step = 0, .piece = 4, .num_pieces = 0}, {9}, 1); }, Code::kData),
+              HasSubstr("do not belong together"));
+}
+
 TEST_F(ShardTest, PiecesOfAPushMayAscendOrHaveTheSameKeys) {
   make(1);
   for (uint64_t second : {9, 8}) {

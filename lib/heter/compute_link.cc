@@ -1,0 +1,137 @@
+#include "heter/compute_link.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+// Where there are others, one is not waited for to the end.
+Duration patience(const ComputeLinkOptions& options) {
+  constexpr Duration kLongest = std::chrono::seconds(5);
+  const auto count = static_cast<int64_t>(options.compute.size());
+  return count == 1 ? options.timeout : std::min(kLongest, options.timeout / (2 * count));
+}
+
+Payload shared_payload(const std::shared_ptr<const std::string>& body) {
+  Payload payload;
+  payload.parts.push_back({body->data(), body->size()});
+  payload.keep = body;
+  return payload;
+}
+
+}  // namespace
+
+ComputeLink::ComputeLink(Transport& transport, RemoteStore& store, const std::vector<ParameterSpec>& specs,
+                         ComputeLinkOptions options)
+    : transport_(transport),
+      store_(store),
+      specs_(specs),
+      options_(std::move(options)),
+      patience_(patience(options_)),
+      current_(static_cast<size_t>(options_.hello.rank) % options_.compute.size()) {
+  for (;;) {
+    open();
+    store_.wait_for([this] { return given_up_ || channel_->ready(); });
+    if (channel_->ready()) return;
+    go_to_next(*given_up_);
+  }
+}
+
+std::string ComputeLink::name() const {
+  return cat("compute trainer ", quote(to_text(options_.compute[current_])));
+}
+
+ChannelOptions ComputeLink::channel_options(Duration give_up_after) {
+  ChannelOptions options;
+  options.give_up_after = give_up_after;
+  options.seed = options_.hello.generation;
+  options.connection = alive_within(options_.request_timeout);
+  options.hello_type = static_cast<uint16_t>(ComputeFrame::kHello);
+  options.hello = [this] { return Payload(ReaderHello::spec().to_json(options_.hello).dump()); };
+  options.on_hello = [this](const Frame& frame) { take_welcome(frame); };
+  options.on_waiting = options_.on_message;
+  return options;
+}
+
+void ComputeLink::take_welcome(const Frame& frame) {
+  const Json json = parse_json(text_of(frame.body.bytes()), "welcome");
+  const ComputeWelcome welcome = ComputeWelcome::spec().parse(json, "welcome");
+  if (welcome.cpu == options_.hello.cpu || welcome.cpu == told_cpu_ || !options_.on_message) return;
+  told_cpu_ = welcome.cpu;
+  options_.on_message(cat(name(), " has ", welcome.cpu, " kernels, this reader ", options_.hello.cpu,
+                          ": --cpu on all fixes how they round"));
+}
+
+void ComputeLink::open() {
+  given_up_.reset();
+  ChannelOptions options = channel_options(patience_);
+  options.on_given_up = [this](const Error& error) { given_up_ = error; };
+  channel_ = std::make_unique<Channel>(transport_, pool_, options_.compute[current_], std::move(options));
+  channel_->connect();
+}
+
+// A run that the servers have lost is lost for all.  Other faults than of reaching it are not mended by another.
+void ComputeLink::go_to_next(const Error& error) {
+  if (error.code() == kStateLost) store_.lose_run(error.message());
+  const Error named = error.within(name());
+  if (error.code() != Code::kUnavailable) throw named;
+  tried_ += patience_;
+  if (tried_ >= options_.timeout) throw named;
+  current_ = (current_ + 1) % options_.compute.size();
+  if (options_.on_message) options_.on_message(cat(named.message(), "; going on with ", name()));
+}
+
+Frame ComputeLink::ask(const std::shared_ptr<const std::string>& body) {
+  for (;;) {
+    answer_.reset();
+    channel_->request(static_cast<uint16_t>(ComputeFrame::kBatch), shared_payload(body), kNever,
+                      [this](Answer answer) { answer_.emplace(std::move(answer)); });
+    store_.wait_for([this] { return answer_.has_value(); });
+    if (!answer_->error) {
+      tried_ = {};
+      return answer_->take();
+    }
+    go_to_next(*answer_->error);
+    open();
+  }
+}
+
+double ComputeLink::run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) {
+  if (options_.asynchronous) store_.finish_pushes();
+  const auto body =
+      std::make_shared<const std::string>(encode_batch(store_.next_step(), prepared, specs_, views));
+  const Frame frame = ask(body);
+  result_ = decode_result(frame.body.bytes(), prepared, specs_, views);
+  return result_.cost;
+}
+
+Matrix<const float> ComputeLink::predictions() const {
+  const int64_t cols = result_.cols, size = static_cast<int64_t>(result_.predictions.size());
+  return {result_.predictions.data(), cols == 0 ? 0 : size / cols, cols};
+}
+
+// One that has ended already, since all of its own readers have, refuses the connection.
+void ComputeLink::end_run() {
+  constexpr Duration kTry = std::chrono::milliseconds(300), kLongest = std::chrono::seconds(1);
+  std::vector<std::unique_ptr<Channel>> channels;
+  size_t waiting = options_.compute.size();
+  for (size_t i = 0; i < options_.compute.size(); ++i) {
+    ChannelOptions options = channel_options(kTry);
+    options.on_waiting = nullptr;
+    auto& channel = i == current_ ? channel_ : channels.emplace_back();
+    if (!channel || !channel->ready()) {
+      channel = std::make_unique<Channel>(transport_, pool_, options_.compute[i], std::move(options));
+    }
+    channel->request(static_cast<uint16_t>(ComputeFrame::kEnd), Payload(), kNever,
+                     [&waiting](Answer) { --waiting; });
+  }
+  Loop& loop = transport_.loop();
+  loop.run_until([&waiting] { return waiting == 0; }, add_time(loop.now(), kLongest));
+  channel_.reset();
+}
+
+}  // namespace ps

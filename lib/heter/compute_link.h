@@ -1,0 +1,72 @@
+// ComputeLink: a reader's connection to the compute trainers, one of which computes its batches.  Used by
+// ps-train --role reader.
+#ifndef PS_HETER_COMPUTE_LINK_H_
+#define PS_HETER_COMPUTE_LINK_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "heter/messages.h"
+#include "model/computation.h"
+#include "net/channel.h"
+#include "ps/client/remote_store.h"
+
+namespace ps {
+
+struct ComputeLinkOptions {
+  std::vector<Address> compute;  // of all compute trainers, the same list on all readers
+  ReaderHello hello;
+  // Shards do not make a pull wait for the steps before its own: so the reader waits for them before it sends a batch.
+  bool asynchronous = false;
+  Duration timeout = std::chrono::seconds(60);          // how long to try to reach one
+  Duration request_timeout = std::chrono::seconds(15);  // without a sign of life it is connected to anew
+  std::function<void(const std::string&)> on_message;   // for people
+};
+
+// A reader begins with the compute trainer of its rank, modulo their number, and goes on to the next when that cannot be
+// reached any more: compute trainers keep nothing from batch to batch, and a batch that two of them have computed is
+// pushed once.  One owner thread, which is the store's.
+class ComputeLink final : public Computation {
+ public:
+  // Connects.  The store, which leaves its dense part to the compute trainers, and `specs` outlive it.  Throws kUnavailable
+  // when none can be reached, kUsage when one has another job, and as the store's waits.
+  ComputeLink(Transport& transport, RemoteStore& store, const std::vector<ParameterSpec>& specs,
+              ComputeLinkOptions options);
+
+  // Throws as the constructor, and StateLost when the servers of the compute trainer have lost the run.
+  double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) override;
+  Matrix<const float> predictions() const override;
+
+  // This process takes no further part in the run: all compute trainers hear it that can be reached at once.  Throws
+  // nothing, and takes a second at most.
+  void end_run();
+
+ private:
+  void open();
+  ChannelOptions channel_options(Duration give_up_after);
+  void go_to_next(const Error& error);
+  Frame ask(const std::shared_ptr<const std::string>& body);
+  void take_welcome(const Frame& frame);
+  std::string name() const;
+
+  Transport& transport_;
+  RemoteStore& store_;
+  const std::vector<ParameterSpec>& specs_;
+  const ComputeLinkOptions options_;
+  const Duration patience_;  // with one compute trainer that cannot be reached
+  size_t current_;           // of options_.compute
+  Duration tried_{};         // since the last answer
+  std::string told_cpu_;     // level of kernels of which people were told
+  BatchResult result_;       // of the last batch
+  std::optional<Answer> answer_;
+  std::optional<Error> given_up_;
+  BufferPool pool_;
+  std::unique_ptr<Channel> channel_;
+};
+
+}  // namespace ps
+
+#endif  // PS_HETER_COMPUTE_LINK_H_

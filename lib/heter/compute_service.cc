@@ -1,0 +1,148 @@
+#include "heter/compute_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace ps {
+
+namespace {
+
+ServerOptions server_options(Duration request_timeout) {
+  ServerOptions options;
+  options.connection = alive_within(request_timeout);
+  options.max_handshake_bytes = kMostReaderHelloBytes;
+  return options;
+}
+
+}  // namespace
+
+// One connection of a reader.
+class ComputeService::ReaderSession final : public Session {
+ public:
+  ReaderSession(ComputeService& service, SessionLink link) : service_(service), link_(std::move(link)) {}
+
+  std::optional<uint64_t> max_body_bytes(uint16_t type) override {
+    switch (ComputeFrame{type}) {
+      case ComputeFrame::kHello:
+        return kMostReaderHelloBytes;
+      case ComputeFrame::kBatch:
+        return work_ ? kMostBatchBytes : 0;
+      case ComputeFrame::kEnd:
+        return 0;
+    }
+    return std::nullopt;
+  }
+
+  void on_request(Frame frame, Responder& responder) override {
+    const ComputeFrame type{frame.header.type};
+    if (type == ComputeFrame::kHello) return greet(frame, responder);
+    if (!work_) fail(Code::kAuthentication, "a hello has to come first");
+    if (type == ComputeFrame::kBatch) return work_->take(std::move(frame), responder);
+    service_.end_run(work_->rank());
+    responder.answer(Payload());
+  }
+
+  void on_closed(const Error& reason) override {
+    if (!work_) return;
+    service_.log_.info("Reader ", work_->rank(), " of ", work_->trainers(), " is gone: ", reason.message());
+    work_->close();
+  }
+
+ private:
+  void greet(const Frame& frame, Responder& responder) {
+    if (link_.access() < Access::kTrain) {
+      fail(Code::kAuthentication, "this token does not let its owner train");
+    }
+    if (work_) fail(Code::kData, "a second hello");
+    work_ = service_.greet(frame, link_.peer());
+    link_.establish();
+    const ComputeWelcome welcome{.cpu = std::string(cpu_level_name(cpu_level()))};
+    responder.answer(Payload(ComputeWelcome::spec().to_json(welcome).dump()));
+  }
+
+  ComputeService& service_;
+  SessionLink link_;
+  std::shared_ptr<ReaderWork> work_;  // null: it has not said hello
+};
+
+ComputeService::ComputeService(const ComputeSetup& setup, const ComputeServiceOptions& options, Log& log)
+    : setup_(setup),
+      options_(options),
+      log_(log),
+      server_(setup.transport, options.address, server_options(options.request_timeout),
+              [this](SessionLink link) { return std::make_unique<ReaderSession>(*this, std::move(link)); }) {}
+
+ComputeService::~ComputeService() = default;
+
+std::shared_ptr<ReaderWork> ComputeService::greet(const Frame& frame, const std::string& peer) {
+  const Json json = parse_json(text_of(frame.body.bytes()), "hello");
+  const ReaderHello hello = ReaderHello::spec().parse(json, "hello");
+  if (hello.protocol != kComputeProtocol) {
+    fail(Code::kUsage, "protocol version ", hello.protocol, ", this compute trainer speaks ",
+         kComputeProtocol);
+  }
+  auto work = std::make_shared<ReaderWork>(setup_, hello, pool_);
+  works_.push_back(work);
+  unfinished_.insert(hello.rank);
+  log_.info("Reader ", hello.rank, " of ", hello.trainers, " has come from ", peer);
+  return work;
+}
+
+void ComputeService::end_run(int rank) {
+  unfinished_.erase(rank);
+  run_ended_ = true;
+}
+
+bool ComputeService::any_ready() const {
+  return std::ranges::any_of(works_, [](const auto& work) { return work->closed() || work->ready(); });
+}
+
+// Work holds connections, which must not be destroyed by the loop itself.
+void ComputeService::forget_closed() {
+  if (works_.empty()) return;
+  for (const auto& work : works_) num_batches_ += work->closed() ? work->num_batches() : 0;
+  std::erase_if(works_, [](const auto& work) { return work->closed(); });
+  none_since_ = setup_.transport.loop().now();
+}
+
+void ComputeService::check_readers() const {
+  if (!works_.empty() || unfinished_.empty()) return;
+  if (setup_.transport.loop().now() < add_time(none_since_, options_.reader_timeout)) return;
+  std::vector<std::string> ranks;
+  for (int rank : unfinished_) ranks.push_back(std::to_string(rank));
+  fail(Code::kUnavailable, "no connection from reader ", join(ranks, ", "), " for ",
+       significant(to_seconds(options_.reader_timeout), 3), " s");
+}
+
+void ComputeService::run(const std::function<bool()>& stop) {
+  constexpr Duration kAskStop = std::chrono::milliseconds(100);
+  Loop& loop = setup_.transport.loop();
+  while (!stop() && !(run_ended_ && unfinished_.empty())) {
+    loop.run_until([this] { return any_ready(); }, add_time(loop.now(), kAskStop));
+    forget_closed();
+    check_readers();
+    const auto works = works_;  // others may come while one connects to servers
+    for (const auto& work : works) {
+      if (work->closed() || !work->ready()) continue;
+      work->advance();
+      loop.poll();
+    }
+  }
+  drain();
+}
+
+// Answers are on their way.
+void ComputeService::drain() {
+  constexpr Duration kLongest = std::chrono::seconds(1);
+  Loop& loop = setup_.transport.loop();
+  server_.drain();
+  loop.run_until([this] { return server_.num_connections() == 0; }, add_time(loop.now(), kLongest));
+  for (const auto& work : works_) work->close();
+  forget_closed();
+}
+
+}  // namespace ps

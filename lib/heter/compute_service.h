@@ -1,0 +1,62 @@
+// ComputeService: a compute trainer: accepts readers, and computes their batches.  Used by ps-train --role compute.
+#ifndef PS_HETER_COMPUTE_SERVICE_H_
+#define PS_HETER_COMPUTE_SERVICE_H_
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "base/log.h"
+#include "heter/reader_work.h"
+#include "net/server.h"
+
+namespace ps {
+
+struct ComputeServiceOptions {
+  Address address;
+  Duration request_timeout = std::chrono::seconds(15);  // without a sign of life a connection is ended
+  Duration reader_timeout = std::chrono::seconds(60);   // for which it waits when all readers are gone
+};
+
+// Readers' batches are computed one after the other, each as soon as its weights have come: while one reader waits for
+// the servers, and through them for others, the batches of the rest go on.  One owner thread, which runs the loop.
+class ComputeService {
+ public:
+  // Listens from now on; throws as Transport::listen.  `setup` and `log` outlive it.
+  ComputeService(const ComputeSetup& setup, const ComputeServiceOptions& options, Log& log);
+  ~ComputeService();
+
+  const Address& address() const { return server_.address(); }  // with the port that was chosen
+
+  // Computes until all readers that have come have said that they end, or `stop` says so.  Throws kUnavailable when readers
+  // that have not ended it are gone for longer than the timeout.
+  void run(const std::function<bool()>& stop);
+
+  int64_t num_batches() const { return num_batches_; }
+
+ private:
+  class ReaderSession;
+
+  std::shared_ptr<ReaderWork> greet(const Frame& frame, const std::string& peer);
+  void end_run(int rank);
+  bool any_ready() const;
+  void forget_closed();
+  void check_readers() const;
+  void drain();
+
+  const ComputeSetup& setup_;
+  const ComputeServiceOptions options_;
+  Log& log_;
+  BufferPool pool_;                                 // of batches that wait
+  std::vector<std::shared_ptr<ReaderWork>> works_;  // of connections, in the order in which they came
+  std::set<int> unfinished_;                        // readers that have come and have not ended the run
+  bool run_ended_ = false;                          // by some reader
+  Time none_since_{};                               // no reader is connected
+  int64_t num_batches_ = 0;                         // of connections that are gone
+  Server server_;                                   // last: its sessions use the rest
+};
+
+}  // namespace ps
+
+#endif  // PS_HETER_COMPUTE_SERVICE_H_

@@ -1,0 +1,172 @@
+#include "heter/messages.h"
+
+#include <array>
+#include <cstring>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "feed/prepared_batch_bytes.h"
+
+namespace ps {
+
+namespace {
+
+constexpr size_t kAlignment = Buffer::kAlignment;
+alignas(kAlignment) constexpr std::array<char, kAlignment> kZeros{};
+
+size_t padding_after(size_t size) {
+  return (kAlignment - size % kAlignment) % kAlignment;
+}
+
+void pad(std::string& out) {
+  out.append(padding_after(out.size()), '\0');
+}
+
+// Passes over the padding at the end of what was read of `whole` bytes.
+void skip_padding(ByteReader& in, size_t whole) {
+  in.get_bytes(padding_after(whole - in.remaining()));
+}
+
+void check_whole(const ByteReader& in, const char* what) {
+  if (!in.ok()) fail(Code::kData, what, ": it is cut short");
+}
+
+// Rows, of one parameter or of all, with the keys of a plan.
+size_t num_floats(const KeyPlan& plan, const ParameterSpec& spec) {
+  return plan.keys.size() * static_cast<size_t>(spec.cols);
+}
+
+std::string_view text_of_body(std::span<const char> body) {
+  return {body.data(), body.size()};
+}
+
+}  // namespace
+
+const ObjectSpec<ReaderHello>& ReaderHello::spec() {
+  static const ObjectSpec<ReaderHello> spec = [] {
+    constexpr double kMostRanks = 1 << 16;
+    ObjectSpec<ReaderHello> s;
+    s.field("protocol", &ReaderHello::protocol, "version of the messages");
+    s.field("rank", &ReaderHello::rank, "rank of the reader").at_least(0).at_most(kMostRanks);
+    s.field("trainers", &ReaderHello::trainers, "readers of the job").at_least(1).at_most(kMostRanks);
+    s.field("generation", &ReaderHello::generation, "of the reader's process").at_least(1);
+    s.field("run", &ReaderHello::run, "run of the servers").at_least(1);
+    s.field("cpu", &ReaderHello::cpu, "level of the reader's kernels");
+    s.field("job", &ReaderHello::job, "what both must have in common");
+    s.field("schema", &ReaderHello::schema, "fields of an example");
+    return s;
+  }();
+  return spec;
+}
+
+const ObjectSpec<ComputeWelcome>& ComputeWelcome::spec() {
+  static const ObjectSpec<ComputeWelcome> spec = [] {
+    ObjectSpec<ComputeWelcome> s;
+    s.field("protocol", &ComputeWelcome::protocol, "version of the messages");
+    s.field("cpu", &ComputeWelcome::cpu, "level of the compute trainer's kernels");
+    return s;
+  }();
+  return spec;
+}
+
+std::string encode_batch(uint64_t step, const PreparedBatch& prepared,
+                         const std::vector<ParameterSpec>& specs,
+                         std::span<const ParameterView<float>> views) {
+  std::string out;
+  put(out, step);
+  put(out, uint64_t{0});
+  const size_t begin = out.size();
+  encode_prepared(prepared, out);
+  const uint64_t size = out.size() - begin;
+  std::memcpy(out.data() + begin - sizeof size, &size, sizeof size);
+  pad(out);
+  for (size_t p = 0; p < specs.size(); ++p) {
+    const size_t cols = static_cast<size_t>(specs[p].cols), num_keys = prepared.plans[p].keys.size();
+    if (out.size() + num_keys * cols * sizeof(float) > kMostBatchBytes) {
+      fail(Code::kUsage, "a batch with its rows takes more than ", kMostBatchBytes,
+           " bytes, which a compute trainer does not take: try a smaller data.batch_size");
+    }
+    for (size_t n = 0; n < num_keys; ++n) put_array<float>(out, {views[p].rows[n], cols});
+    pad(out);
+  }
+  return out;
+}
+
+uint64_t step_of_batch(std::span<const char> body) {
+  ByteReader in(text_of_body(body));
+  const uint64_t step = in.get<uint64_t>();
+  check_whole(in, "batch");
+  return step;
+}
+
+void decode_batch(std::span<char> body, const Network<float>& network, Network<float>::Planners& planners,
+                  PreparedBatch& prepared, std::vector<std::vector<float*>>& rows) {
+  const std::vector<ParameterSpec>& specs = network.parameters();
+  ByteReader in(text_of_body(body));
+  in.get<uint64_t>();
+  const uint64_t size = in.get<uint64_t>();
+  if (!in.has(size)) fail(Code::kData, "batch: it is cut short");
+  decode_prepared(in.get_bytes(size), network, planners, prepared);
+  skip_padding(in, body.size());
+  rows.resize(specs.size());
+  for (size_t p = 0; p < specs.size(); ++p) {
+    const size_t bytes = num_floats(prepared.plans[p], specs[p]) * sizeof(float);
+    if (!in.has(bytes)) fail(Code::kData, "batch: it has too few rows");
+    char* from = body.data() + (body.size() - in.remaining());
+    in.get_bytes(bytes);
+    skip_padding(in, body.size());
+    rows[p].clear();
+    for (size_t n = 0; n < prepared.plans[p].keys.size(); ++n) {
+      rows[p].push_back(reinterpret_cast<float*>(from) + n * static_cast<size_t>(specs[p].cols));
+    }
+  }
+  check_whole(in, "batch");
+  if (in.remaining() > 0) fail(Code::kData, "batch: it has ", in.remaining(), " bytes too many");
+}
+
+Payload encode_result(double cost, Matrix<const float> predictions, const PreparedBatch& prepared,
+                      const std::vector<ParameterSpec>& specs, std::span<const ParameterView<float>> views,
+                      std::shared_ptr<const void> keep) {
+  std::string head;
+  put(head, cost);
+  put(head, static_cast<uint32_t>(predictions.rows));
+  put(head, static_cast<uint32_t>(predictions.cols));
+  put_array<float>(head, {predictions.data, static_cast<size_t>(predictions.size())});
+  pad(head);
+  Payload payload{std::move(head)};
+  using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
+  payload.keep = std::make_shared<Both>(std::move(payload.keep), std::move(keep));
+  for (size_t p = 0; p < specs.size(); ++p) {
+    const size_t bytes = num_floats(prepared.plans[p], specs[p]) * sizeof(float);
+    if (bytes == 0) continue;
+    payload.parts.push_back({reinterpret_cast<const char*>(views[p].row_gradients), bytes});
+    if (padding_after(bytes) > 0) payload.parts.push_back({kZeros.data(), padding_after(bytes)});
+  }
+  return payload;
+}
+
+BatchResult decode_result(std::span<const char> body, const PreparedBatch& prepared,
+                          const std::vector<ParameterSpec>& specs,
+                          std::span<const ParameterView<float>> views) {
+  ByteReader in(text_of_body(body));
+  BatchResult result;
+  result.cost = in.get<double>();
+  const uint64_t rows = in.get<uint32_t>(), cols = in.get<uint32_t>();
+  if (rows != static_cast<uint64_t>(prepared.batch.size()) || !in.has(rows * cols * sizeof(float))) {
+    fail(Code::kData, "result: it has ", rows, " predictions, the batch ", prepared.batch.size(),
+         " examples");
+  }
+  result.cols = static_cast<int64_t>(cols);
+  result.predictions.resize(rows * cols);
+  in.get_array(std::span<float>(result.predictions));
+  skip_padding(in, body.size());
+  for (size_t p = 0; p < specs.size(); ++p) {
+    in.get_array(std::span<float>(views[p].row_gradients, num_floats(prepared.plans[p], specs[p])));
+    skip_padding(in, body.size());
+  }
+  check_whole(in, "result");
+  if (in.remaining() > 0) fail(Code::kData, "result: it has ", in.remaining(), " bytes too many");
+  return result;
+}
+
+}  // namespace ps

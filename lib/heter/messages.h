@@ -1,0 +1,89 @@
+// The messages of readers and compute trainers: the bodies of their frames.  The grammar stands in ps-wire(5).
+//
+//   hello  := JSON of ReaderHello; answered by JSON of ComputeWelcome
+//   batch  := step:u64 size:u64 prepared[size] pad rows*             (prepared: feed/prepared_batch_bytes.h)
+//             rows := f32[N * D] pad                                 (of each parameter that is used by keys)
+//   result := cost:f64 B:u32 C:u32 predictions:f32[B * C] pad rows*  (rows: the gradients of those of the batch)
+//   end    := nothing; answered by nothing
+//
+// pad is zeros up to a multiple of 64 bytes, so that rows are used where they lie.
+#ifndef PS_HETER_MESSAGES_H_
+#define PS_HETER_MESSAGES_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/spec.h"
+#include "data/batch.h"
+#include "math/matrix.h"
+#include "model/network.h"
+#include "net/frame.h"
+
+namespace ps {
+
+inline constexpr int kComputeProtocol = 1;
+
+// Types of frames.  On the wire: never renumber.
+enum class ComputeFrame : uint16_t {
+  kHello = 96,  // of a reader, the first of every connection
+  kBatch,
+  kEnd,  // the reader takes no further part in the run
+};
+
+inline constexpr uint64_t kMostReaderHelloBytes = 4 << 20;  // a job file with a large network
+inline constexpr uint64_t kMostBatchBytes = 256 << 20;
+
+// How a reader introduces itself.
+struct ReaderHello {
+  int protocol = kComputeProtocol;
+  int rank = 0, trainers = 1;  // towards the servers, for both
+  uint64_t generation = 1;
+  uint64_t run = 0;  // of the servers
+  std::string cpu;   // level of its kernels
+  Json job;          // what must be equal to the compute trainer's
+  Json schema;       // of the data
+
+  static const ObjectSpec<ReaderHello>& spec();
+};
+
+struct ComputeWelcome {
+  int protocol = kComputeProtocol;
+  std::string cpu;
+
+  static const ObjectSpec<ComputeWelcome>& spec();
+};
+
+// `views` has the rows of the plans.  Throws kUsage when that is more than kMostBatchBytes.
+std::string encode_batch(uint64_t step, const PreparedBatch& prepared,
+                         const std::vector<ParameterSpec>& specs,
+                         std::span<const ParameterView<float>> views);
+
+// The step of a batch; throws kData.
+uint64_t step_of_batch(std::span<const char> body);
+
+// Fills in the batch, and of `rows`, by parameter, pointers into the body, one a key.  Throws kData for bytes that are
+// damaged, or of another network.
+void decode_batch(std::span<char> body, const Network<float>& network, Network<float>::Planners& planners,
+                  PreparedBatch& prepared, std::vector<std::vector<float*>>& rows);
+
+// `keep` has all gradients, and travels with the message.
+Payload encode_result(double cost, Matrix<const float> predictions, const PreparedBatch& prepared,
+                      const std::vector<ParameterSpec>& specs, std::span<const ParameterView<float>> views,
+                      std::shared_ptr<const void> keep);
+
+struct BatchResult {
+  double cost = 0;
+  int64_t cols = 0;                // C
+  std::vector<float> predictions;  // [B, C]
+};
+
+// Sets the row gradients of `views`, and returns the rest.  Throws kData unless it is the answer to this batch.
+BatchResult decode_result(std::span<const char> body, const PreparedBatch& prepared,
+                          const std::vector<ParameterSpec>& specs,
+                          std::span<const ParameterView<float>> views);
+
+}  // namespace ps
+
+#endif  // PS_HETER_MESSAGES_H_

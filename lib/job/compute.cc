@@ -1,0 +1,130 @@
+#include "job/compute.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/wait_stopped.h"
+#include "config/json.h"
+#include "heter/compute_service.h"
+#include "job/fingerprint.h"
+#include "math/device.h"
+#include "membership/server_finder.h"
+#include "net/network.h"
+
+namespace ps {
+
+namespace {
+
+void announce(const Job& job, const ComputePlace& place, int port) {
+  if (!place.port_file.empty()) write_file(place.port_file, cat(port, "\n"));
+  const Json line = {{"event", "ready"}, {"job", job.job.name}, {"port", port}};
+  std::printf("%s\n", line.dump().c_str());
+  std::fflush(stdout);
+}
+
+// The connections of a compute trainer to the servers, in the name of a reader.
+RemoteOptions remote_of_reader(const Job& job, const RunOptions& options, const ReaderHello& reader,
+                               ServerFinder& servers, Log& log) {
+  RemoteOptions remote = remote_options(job, options, schema_from_json(reader.schema), servers, log);
+  remote.hello.rank = reader.rank;
+  remote.hello.trainers = reader.trainers;
+  remote.hello.generation = reader.generation;
+  remote.hello.passes = 0;
+  remote.hello.resume = false;
+  remote.in_run = reader.run;
+  return remote;
+}
+
+}  // namespace
+
+std::vector<Address> compute_addresses(const Job& job) {
+  return parse_addresses(job.cluster.compute, "cluster.compute");
+}
+
+void check_role(const Job& job, const RunOptions& options) {
+  if (options.role == "trainer") return;
+  const std::string flag = cat("--role ", options.role);
+  if (options.task != "train") fail(Code::kUsage, flag, " is for training");
+  if (!has_servers(job)) fail(Code::kUsage, flag, " needs servers: give --servers or --discovery");
+  if (options.role == "reader" && compute_addresses(job).empty()) {
+    fail(Code::kUsage, flag, ": there is no compute trainer: give --compute HOST:PORT");
+  }
+  const Json strategy = complete_strategy(job.train.strategy);
+  if (strategy["type"] != "parameter_server") {
+    fail(Code::kUsage, "train.strategy.type: ", strategy["type"].get<std::string>(),
+         " has no readers and compute trainers: ", flag, " needs parameter_server");
+  }
+  const Json& codec = strategy["codec"];
+  if (codec["push"] == "f32" && codec["pull"] == "f32") return;
+  fail(Code::kUsage,
+       "train.strategy.codec: readers and compute trainers exchange rows with servers as f32 alone");
+}
+
+std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions& options,
+                                               const DataSchema& schema, RunningStrategy& running,
+                                               const std::vector<ParameterSpec>& parameters, Log& log) {
+  ComputeLinkOptions link;
+  link.compute = compute_addresses(job);
+  link.hello.rank = options.rank;
+  link.hello.trainers = job.cluster.trainers;
+  link.hello.generation = options.generation;
+  link.hello.run = running->run().id();
+  link.hello.cpu = cpu_level_name(cpu_level());
+  link.hello.job = job_fingerprint(job);
+  link.hello.schema = to_json(schema);
+  link.asynchronous = server_plan(job).consistency.async;
+  link.timeout = seconds_duration(job.cluster.server_timeout);
+  link.request_timeout = seconds_duration(job.cluster.request_timeout);
+  link.on_message = [&log](const std::string& text) { log.info(text); };
+  return std::make_unique<ComputeLink>(running.transport(), *running->on_servers(), parameters,
+                                       std::move(link));
+}
+
+bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& place, Log& log) {
+  check_role(job, options);
+  check_exposure(options.security, place.host);
+  if (options.dry_run) {
+    log.info("would compute for readers with ", options.threads, " threads and ", cpu_level_name(cpu_level()),
+             " kernels");
+    return true;
+  }
+  ServerFinder servers({.servers = server_addresses(job),
+                        .discovery = job.cluster.discovery,
+                        .num_servers = job.cluster.num_servers,
+                        .timeout = job.cluster.server_timeout,
+                        .stop = options.stop},
+                       log);
+  const std::unique_ptr<Transport> network = make_network();
+  SecureTransport transport(*network, peer_credentials(options.security));
+  Device device(options.threads);
+  const ComputeSetup setup = {
+      .transport = transport,
+      .device = device,
+      .model = job.model,
+      .seed = job.job.seed,
+      .job = job_fingerprint(job),
+      .remote =
+          [&](const ReaderHello& reader) { return remote_of_reader(job, options, reader, servers, log); },
+      .pulls_ahead = !server_plan(job).consistency.async};
+  ComputeService service(setup,
+                         {.address = {place.host, place.port},
+                          .request_timeout = seconds_duration(job.cluster.request_timeout),
+                          .reader_timeout = seconds_duration(job.cluster.trainer_timeout)},
+                         log);
+  announce(job, place, service.address().port);
+  log.info("Computing for readers at ", to_text(service.address()), " with ", options.threads,
+           " threads and ", cpu_level_name(cpu_level()), " kernels");
+  try {
+    service.run(options.stop);
+  } catch (const WaitStopped& stopped) {
+    log.info(stopped.message());
+    return false;
+  }
+  log.info(options.stop() ? "Ended early: " : "The run has ended: ", "batches=", service.num_batches());
+  return !options.stop();
+}
+
+}  // namespace ps

@@ -1,0 +1,29 @@
+// Computation: forward and backward of the batches of training, where another process does them.  Implemented by
+// heter/compute_link.h, used by the training loop.
+#ifndef PS_MODEL_COMPUTATION_H_
+#define PS_MODEL_COMPUTATION_H_
+
+#include <span>
+
+#include "math/matrix.h"
+#include "model/prepared_batch.h"
+#include "optim/parameter.h"
+
+namespace ps {
+
+// One owner thread.
+class Computation {
+ public:
+  virtual ~Computation() = default;
+
+  // Returns the sum of the costs of the batch, and sets the gradients of that sum in `views`, which have the rows of
+  // the batch's plans and nothing else.
+  virtual double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) = 0;
+
+  // The predictions of the last batch: [B, C].
+  virtual Matrix<const float> predictions() const = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_MODEL_COMPUTATION_H_

@@ -1,0 +1,59 @@
+#include "ps/client/dense_link.h"
+
+#include <utility>
+
+#include "base/hash.h"
+#include "ps/client/row_message.h"
+
+namespace ps {
+
+DenseLink::DenseLink(Transport& transport, const RemoteOptions& options, std::vector<ParameterSpec> specs)
+    : specs_(std::move(specs)),
+      no_plans_(specs_.size()),
+      links_(transport, options),
+      pulls_(links_, specs_, RowTypes()) {
+  // Shards know the pulls of a rank by their numbers: these are far from those of the trainer, and of another process that
+  // has computed for it.
+  constexpr uint64_t kFar = uint64_t{1} << 63;
+  constexpr int kRoom = 24;  // bits of numbers that follow
+  pulls_.number_from(kFar | (hash_key(options.hello.generation) >> (kRoom + 1) << kRoom));
+}
+
+void DenseLink::begin_pull(uint64_t step) {
+  if (asked_step_ == step) return;
+  pulls_.begin(no_plans_, {PullMode::kTrain, step, PullScope::kDense});
+  asked_step_ = step;
+}
+
+void DenseLink::finish_pull(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views) {
+  pulls_.finish_last(plans, views);
+}
+
+// The parts of a push always travel with it: they are ranges, and short.
+void DenseLink::push(std::span<const ParameterView<float>> views, std::function<void()> on_held) {
+  BatchRouter& router = pulls_.router();
+  auto begin = [&](const Piece& piece) {
+    return pushed_floats(specs_[piece.parameter], views[piece.parameter]);
+  };
+  on_held_ = std::move(on_held);
+  not_held_ = 1;
+  for (size_t s = 0; s < links_.size(); ++s) {
+    PushHeader header{.step = *asked_step_, .num_pieces = 0};
+    for (const Bundle& bundle : router.bundles(s)) {
+      ++not_held_;
+      links_.request(s, Message::kPush,
+                     make_row_message({specs_, router, links_.pool()},
+                                      encode_push(header, bundle.num_parts(), bundle.push_parts()), s, bundle,
+                                      {.begin = begin, .gradients = &pulls_.gradients()}),
+                     [this](const Frame&) { note_held(); });
+      ++header.piece;
+    }
+  }
+  note_held();
+}
+
+void DenseLink::note_held() {
+  if (--not_held_ == 0) std::exchange(on_held_, nullptr)();
+}
+
+}  // namespace ps

@@ -1,0 +1,99 @@
+# What the tests of heterogeneous training share: a job, and its processes.  Sourced after lib.sh, in $scratch.
+processes=()
+trap 'kill -9 "${processes[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+
+# A wide part and vectors on readers; a batch_norm, whose statistics are pushed too, and clipping by norm, for which
+# servers apply a step in two.
+cat >job.json <<'JSON'
+{
+  "job": {"name": "heter"},
+  "data": {"format": "criteo", "dim": 2000, "batch_size": 50},
+  "model": {
+    "layers": [
+      {"name": "wide", "type": "fc", "size": 1, "sparse_update": true, "input": ["C1", "C2", "C3", "C6"]},
+      {"name": "vectors", "type": "embedding", "size": 4, "sparse_update": true, "input": ["C1", "C2", "C7", "C9"]},
+      {"name": "all", "type": "concat", "input": ["integers", "vectors"]},
+      {"name": "even", "type": "batch_norm", "input": "all"},
+      {"name": "deep1", "type": "fc", "input": "even", "size": 16, "activation": "relu"},
+      {"name": "deep2", "type": "fc", "input": "deep1", "size": 1},
+      {"name": "score", "type": "add", "input": ["wide", "deep2"]}
+    ],
+    "cost": {"type": "binary_cross_entropy", "input": "score"},
+    "evaluators": ["auc"]
+  },
+  "optimizer": {"type": "adam", "learning_rate": 0.002, "clip_global_norm": 1},
+  "train": {"passes": 2, "log_period": 100000},
+  "cluster": {"server_timeout": 20, "trainer_timeout": 20}
+}
+JSON
+
+# start NAME COMMAND...: in the background; its process is $started.
+start() {
+  local name=$1
+  shift
+  "$@" >"$name.out" 2>"$name.err" &
+  started=$!
+  processes+=("$started")
+}
+
+# end_well ID NAME...: the processes end with 0.
+end_well() {
+  local status
+  while (($# > 0)); do
+    status=0
+    wait "$1" || status=$?
+    [[ $status == 0 ]] || fail "$2 ended with $status: $(tail -n 5 ./*.err)"
+    shift 2
+  done
+}
+
+# serve [flags...]: two servers, the second with ports of their own for sparse parameters; $servers are their processes.
+serve() {
+  servers=() addresses=
+  local name
+  rm -f server.*.port
+  for name in one two; do
+    local ports=()
+    if [[ $name == two ]]; then ports=(--ports-num-for-sparse 1); fi
+    start server.$name ps-serve job.json --port 0 --port-file server.$name.port "${ports[@]}" "$@"
+    servers+=("$started")
+    wait_for_file server.$name.port "$started"
+    addresses+=127.0.0.1:$(head -1 server.$name.port),
+  done
+}
+
+end_servers() {
+  kill -TERM "${servers[@]}"
+  end_well "${servers[0]}" server.one "${servers[1]}" server.two
+}
+
+# compute NAME [flags...]: a compute trainer; its address is added to $places.
+compute() {
+  local name=$1
+  shift
+  rm -f "$name.port"
+  start "$name" ps-train job.json --role compute --servers "$addresses" --port 0 --port-file "$name.port" "$@"
+  wait_for_file "$name.port" "$started"
+  started_compute=$started
+  places+=127.0.0.1:$(<"$name.port"),
+}
+
+# train W FOLDER FLAGS...: W trainers or readers, to their end.
+train() {
+  local count=$1 folder=$2 rank ids=()
+  shift 2
+  for ((rank = count - 1; rank >= 0; --rank)); do
+    start "trainer.$rank" ps-train job.json --data train.txt --servers "$addresses" --trainers "$count" \
+      --rank $rank --save-dir "$folder" --json "$@"
+    ids+=("$started" "trainer.$rank")
+  done
+  end_well "${ids[@]}"
+}
+
+same_model() {
+  local pass
+  for pass in 0 1; do cmp plain/pass-0000$pass/model.safetensors "$1"/pass-0000$pass/model.safetensors; done
+}
+
+# auc: that of trainer 0, over all passes.
+auc() { grep -o '"auc":[0-9.]*' trainer.0.out; }

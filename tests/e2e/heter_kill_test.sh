@@ -1,0 +1,124 @@
+#!/bin/bash
+# Heterogeneous training in which processes are killed: others go on or come again, and the model is the same, bit for
+# bit.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+source "$PS_SOURCE/share/launch/common.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+source "$PS_SOURCE/tests/e2e/heter_job.sh"
+
+# More data, so that there is time to kill; a report after each batch tells how far trainer 0 is.
+ps-datagen criteo --samples 15000 --output train.txt
+serve
+train 3 plain --passes 1
+end_servers
+
+# run_reader RANK [flags...]: one reader of three.
+run_reader() {
+  start "trainer.$1" ps-train job.json --data train.txt --servers "$addresses" --trainers 3 --rank "$1" \
+    --save-dir killed --passes 1 --set cluster.server_timeout=6 --role reader --compute "$places" --metrics "metrics.$1" --set train.log_period=1 "${@:2}"
+}
+# wait_for_batches COUNT: of trainer 0.
+wait_for_batches() {
+  until (($(wc -l <metrics.0) >= $1)); do
+    kill -0 "${readers[0]}" 2>/dev/null || fail "trainer 0 has ended before batch $1: $(tail -n 3 ./*.err)"
+    sleep 0.01
+  done
+}
+
+echo "compute trainers and a reader are killed, and the model is the same, bit for bit"
+serve
+places=
+compute compute.a
+first=$started first_port=$(<compute.a.port)
+compute compute.b
+second=$started
+readers=()
+for rank in 0 1 2; do
+  run_reader $rank
+  readers+=("$started")
+done
+wait_for_file metrics.0 "${readers[0]}"
+wait_for_batches 10
+kill -9 "$second"
+wait_for_batches 25
+kill -9 "$first"
+start compute.a2 ps-train job.json --role compute --servers "$addresses" --port "$first_port"
+first=$started
+wait_for_batches 40
+kill -9 "${readers[2]}"
+run_reader 2
+readers[2]=$started
+end_well "${readers[0]}" trainer.0 "${readers[1]}" trainer.1 "${readers[2]}" trainer.2 "$first" compute.a2
+cmp plain/pass-00000/model.safetensors killed/pass-00000/model.safetensors
+expect_text trainer.1.err 'going on with compute trainer'
+end_servers
+
+echo "a run without its compute trainer ends with 4, and is resumed from the checkpoint with the same bits"
+checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=20)
+serve "${checkpoints[@]}"
+places=
+compute compute.a "${checkpoints[@]}"
+rm -rf killed metrics.*
+readers=()
+short=(--checkpoint-dir checkpoints --set cluster.server_timeout=1)
+for rank in 0 1 2; do
+  run_reader $rank "${short[@]}"
+  readers+=("$started")
+done
+wait_for_file metrics.0 "${readers[0]}"
+wait_for_batches 50
+kill -9 "$started_compute"
+for rank in 0 1 2; do
+  status=0
+  wait "${readers[rank]}" || status=$?
+  [[ $status == 4 ]] || fail "reader $rank ended with $status: $(<trainer.$rank.err)"
+done
+grep -q "compute trainer '${places%,}'.* cannot be reached" trainer.*.err || fail "nobody names the compute trainer"
+end_servers
+serve "${checkpoints[@]}" --resume
+places=
+compute compute.a "${checkpoints[@]}"
+train 3 killed --passes 1 "${checkpoints[@]}" --resume --role reader --compute "$places"
+end_well "$started_compute" compute.a
+end_servers
+cmp plain/pass-00000/model.safetensors killed/pass-00000/model.safetensors
+expect_text trainer.0.err 'Resuming in pass 0 after '
+
+echo "a server is killed and comes again, all go back to the checkpoint, and the model is the same, bit for bit"
+rm -rf checkpoints killed metrics.*
+checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=20)
+serve "${checkpoints[@]}"
+places=
+compute compute.a "${checkpoints[@]}"
+readers=()
+for rank in 0 1 2; do
+  run_reader $rank --checkpoint-dir checkpoints
+  readers+=("$started")
+done
+wait_for_file metrics.0 "${readers[0]}"
+wait_for_batches 50
+kill -9 "${servers[1]}"
+start server.two ps-serve job.json --port "$(head -1 server.two.port)" --ports-num-for-sparse 1 "${checkpoints[@]}" --resume
+servers[1]=$started
+end_well "${readers[0]}" trainer.0 "${readers[1]}" trainer.1 "${readers[2]}" trainer.2 "$started_compute" compute.a
+end_servers
+cmp plain/pass-00000/model.safetensors killed/pass-00000/model.safetensors
+expect_text trainer.0.err 'going back to the last checkpoint'
+
+echo "a reader that is told to end tells its compute trainer"
+serve
+places=
+compute compute.a
+rm -rf killed metrics.*
+readers=()
+run_reader 0 --trainers 1
+readers+=("$started")
+wait_for_file metrics.0 "${readers[0]}"
+kill -TERM "${readers[0]}"
+status=0
+wait "${readers[0]}" || status=$?
+[[ $status == 143 ]] || fail "the reader ended with $status: $(<trainer.0.err)"
+end_well "$started_compute" compute.a
+end_servers

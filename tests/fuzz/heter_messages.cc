@@ -1,0 +1,60 @@
+// A batch from a reader, and the answer of a compute trainer: what is accepted has all its rows in the bytes that came.
+//
+// input := kind:u8 body                            (kind: odd is an answer, even a batch)
+#include <cstring>
+
+#include "base/error.h"
+#include "heter/messages.h"
+#include "unit/feed/batches.h"
+
+namespace {
+
+const ps::Network<float>& network() {
+  static const ps::Network<float> network = ps::feed_network(ps::kFeedModel);
+  return network;
+}
+
+void take_batch(std::string_view bytes) {
+  ps::BufferPool pool;
+  ps::Buffer body = pool.take(bytes.size());
+  std::memcpy(body.data(), bytes.data(), bytes.size());
+  ps::Network<float>::Planners planners = network().make_planners(ps::KeyOrder::kAscending);
+  ps::PreparedBatch prepared;
+  std::vector<std::vector<float*>> rows;
+  ps::decode_batch(body.bytes(), network(), planners, prepared, rows);
+  for (size_t p = 0; p < rows.size(); ++p) {
+    const size_t bytes_of_row = static_cast<size_t>(network().parameters()[p].cols) * sizeof(float);
+    for (const float* row : rows[p]) {
+      const char* begin = reinterpret_cast<const char*>(row);
+      PS_CHECK(begin >= body.data() && begin + bytes_of_row <= body.data() + body.size());
+    }
+  }
+}
+
+void take_answer(std::string_view bytes) {
+  ps::PreparedBatch prepared;
+  prepared.batch = ps::feed_batch(5, 6);
+  ps::prepare_batch(network(), ps::KeyOrder::kAscending, prepared);
+  const std::vector<ps::ParameterSpec>& specs = network().parameters();
+  std::vector<std::vector<float>> gradients(specs.size());
+  std::vector<ps::ParameterView<float>> views(specs.size());
+  for (size_t p = 0; p < specs.size(); ++p) {
+    gradients[p].resize(prepared.plans[p].keys.size() * static_cast<size_t>(specs[p].cols));
+    views[p].row_gradients = gradients[p].data();
+  }
+  const ps::BatchResult result = ps::decode_result({bytes.data(), bytes.size()}, prepared, specs, views);
+  PS_CHECK(result.predictions.size() == 6 * static_cast<size_t>(result.cols));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view body(reinterpret_cast<const char*>(data) + 1, size - 1);
+  try {
+    data[0] % 2 == 0 ? take_batch(body) : take_answer(body);
+  } catch (const ps::Error& error) {
+    PS_CHECK(error.code() == ps::Code::kData);
+  }
+  return 0;
+}

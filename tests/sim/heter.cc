@@ -1,0 +1,220 @@
+// Readers and compute trainers on a simulated network, a hundred seeds a run: the weights are those of plain trainers
+// with the same batches, bit for bit, whoever is killed when.
+//
+// A seed chooses the servers and their ports, the readers and their batches, the compute trainers, and the crashes.
+//
+//   PS_SIM_SEED=17 sim_heter        that seed alone
+//   PS_SIM_SEEDS=5000 sim_heter     more of them
+#include "heter/compute_link.h"
+#include "heter/compute_service.h"
+#include "seeds.h"
+#include "unit/feed/batches.h"
+
+namespace ps {
+namespace {
+
+constexpr uint64_t kSeed = 7;  // of the job
+constexpr uint16_t kComputePort = 7000;
+
+struct Plan : ClusterSize {
+  explicit Plan(Random& random) : ClusterSize(random) {
+    draw_optimizer(random, job);
+    draw_steps(random, job, 3, 0, 6);
+    computes = draw(random, 1, 2);
+    crashes = draw(random, 0, 3);
+  }
+
+  SyntheticJob job;  // its optimizer, and how many batches trainers have
+  int computes, crashes;
+};
+
+ModelOptions model_options() {
+  return ModelOptions::spec().parse(parse_json(kFeedModel, "model"), "model");
+}
+
+class HeterCluster {
+ public:
+  // Without compute trainers the trainers are plain ones.
+  HeterCluster(const Plan& plan, bool plain, uint64_t seed)
+      : plan_(plan), plain_(plain), servers_(plan.job, plan, seed), random_(seed, 1) {
+    servers_.served().parameters = [specs = network_.parameters()](const DataSchema&) { return specs; };
+    net().set_default_link({.latency = 1ms, .jitter = 2ms});
+  }
+
+  std::vector<float> train() {
+    for (int c = 0; c < (plain_ ? 0 : plan_.computes); ++c) start_compute(c);
+    for (int rank = 0; rank < plan_.job.trainers(); ++rank) start_trainer(rank);
+    const auto ended = [this] { return to_come_ == 0 && net().processes_ended(); };
+    if (!net().run_until(ended, net().now() + 1h)) fail(Code::kInternal, "somebody does not end");
+    return weights_;
+  }
+
+  // Some are killed, or their machines end, and come again.
+  void plan_crashes(Time calm_time) {
+    for (int i = 0; i < plan_.crashes; ++i) {
+      const Time at = Time(static_cast<int64_t>(random_.below(static_cast<uint64_t>(calm_time.count()))));
+      net().at(at, [this] { crash_one(); });
+    }
+  }
+
+  Time now() { return net().now(); }
+  int num_crashes() const { return num_crashes_; }
+
+ private:
+  SimNetwork& net() { return servers_.network(); }
+  SimHost& host_of_trainer(int rank) { return net().host(cat("trainer", rank)); }
+  SimHost& host_of_compute(int c) { return net().host(cat("compute", c)); }
+
+  RemoteOptions remote(int rank) {
+    RemoteOptions options = servers_.options(rank);
+    options.hello.schema = to_json(feed_schema());
+    options.dense_elsewhere = !plain_;
+    return options;
+  }
+
+  void start_compute(int c) {
+    SimHost& host = host_of_compute(c);
+    host.spawn([this, c, &host] {
+      Device device(1);
+      const ModelOptions model = model_options();
+      const ComputeSetup setup = {.transport = host,
+                                  .device = device,
+                                  .model = model,
+                                  .seed = kSeed,
+                                  .job = servers_.served().fingerprint,
+                                  .remote = [this](const ReaderHello& reader) {
+                                    RemoteOptions options = remote(reader.rank);
+                                    options.hello.generation = reader.generation;
+                                    options.in_run = reader.run;
+                                    return options;
+                                  }};
+      ComputeService service(setup, {.address = {host.name(), kComputePort}}, log_);
+      service.run([this] { return std::ssize(ended_) == plan_.job.trainers(); });
+    });
+  }
+
+  std::unique_ptr<ComputeLink> connect(SimHost& host, RemoteStore& store, const RemoteOptions& options) {
+    if (plain_) return nullptr;
+    ComputeLinkOptions link;
+    for (int c = 0; c < plan_.computes; ++c) link.compute.push_back({cat("compute", c), kComputePort});
+    link.hello = {.rank = options.hello.rank,
+                  .trainers = options.hello.trainers,
+                  .generation = options.hello.generation,
+                  .run = store.run().id(),
+                  .cpu = "",
+                  .job = servers_.served().fingerprint,
+                  .schema = options.hello.schema};
+    return std::make_unique<ComputeLink>(host, store, network_.parameters(), std::move(link));
+  }
+
+  void start_trainer(int rank) {
+    SimHost& host = host_of_trainer(rank);
+    host.spawn([this, rank, &host] {
+      const RemoteOptions options = remote(rank);
+      RemoteStore store(host, options, {}, network_.parameters());
+      const std::unique_ptr<ComputeLink> link = connect(host, store, options);
+      train_all(store, link.get(), rank);
+      if (store.group().leader() == rank) weights_ = all_weights(store, network_.parameters());
+      ended_.insert(rank);
+      store.run().end_run();
+      if (link) link->end_run();
+    });
+  }
+
+  void train_all(RemoteStore& store, ComputeLink* link, int rank) {
+    const RunPosition start = store.run().position();
+    if (!start.resumed) store.group().barrier();
+    const std::vector<int>& passes = plan_.job.steps[static_cast<size_t>(rank)];
+    Network<float> network = feed_network(kFeedModel);
+    for (int64_t pass = start.pass; pass < std::ssize(passes); ++pass) {
+      const bool first = pass == start.pass;
+      if (!first || !start.pass_ended) {
+        const int64_t done = first ? start.pass_batches : 0;
+        for (int64_t i = done; i < passes[static_cast<size_t>(pass)]; ++i)
+          train_batch(store, link, network, rank, pass, i);
+        store.end_pass(pass);
+      }
+      store.group().gather("figures");
+    }
+  }
+
+  void train_batch(RemoteStore& store, ComputeLink* link, Network<float>& network, int rank, int64_t pass,
+                   int64_t i) {
+    PreparedBatch prepared;
+    prepared.batch = feed_batch(static_cast<uint64_t>((pass * 100 + i) * 10 + rank), 5);
+    prepared.step = pass * 100 + i;
+    prepare_batch(network, KeyOrder::kAscending, prepared);
+    std::vector<ParameterView<float>> views;
+    store.pull(prepared.plans, PullMode::kTrain, views);
+    if (link != nullptr) {
+      link->run(prepared, views);
+    } else {
+      Device device(1);
+      network.forward(prepared, views, device);
+      network.backward();
+    }
+    store.push(prepared.plans, views, {prepared.batch.size(), pass});
+  }
+
+  // Servers may hear nothing more of it some time before: what it has sent to them last is lost with it.
+  void crash_one() {
+    const bool compute = random_.below(3) > 0, machine = random_.below(2) == 0;
+    const int number = draw(random_, 0, (compute ? plan_.computes : plan_.job.trainers()) - 1);
+    if (std::ssize(ended_) > 0) return;  // it has no more to do, or only to say so
+    SimHost& host = compute ? host_of_compute(number) : host_of_trainer(number);
+    block(host, true);
+    ++to_come_;
+    net().at(net().now() + std::chrono::milliseconds(draw(random_, 0, 20)),
+             [this, &host, compute, machine, number] { end_one(host, compute, machine, number); });
+  }
+
+  void end_one(SimHost& host, bool compute, bool machine, int number) {
+    --to_come_;
+    if (std::ssize(ended_) > 0) return block(host, false);
+    if (machine) host.crash();
+    for (int s = 0; s < plan_.servers; ++s) net().cut(host, net().host(cat("server", s)));
+    if (!host.kill()) return block(host, false);
+    ++num_crashes_, ++to_come_;
+    net().at(net().now() + std::chrono::milliseconds(draw(random_, 1, 4000)), [this, &host, compute, number] {
+      --to_come_;
+      block(host, false);
+      host.restart();
+      compute ? start_compute(number) : start_trainer(number);
+    });
+  }
+
+  void block(SimHost& host, bool blocked) {
+    for (int s = 0; s < plan_.servers; ++s) net().block(host, net().host(cat("server", s)), blocked);
+  }
+
+  const Plan plan_;
+  const bool plain_;
+  const Network<float> network_ = feed_network(kFeedModel);
+  Log log_{"sim_heter", LogLevel::kError};
+  ShardCluster servers_;
+  Random random_;
+  std::set<int> ended_;  // trainers
+  int to_come_ = 0, num_crashes_ = 0;
+  std::vector<float> weights_;
+};
+
+TEST(Heter, WhoeverCrashesTheWeightsAreThoseOfPlainTrainers) {
+  int crashes = 0;
+  const bool many = many_seeds_pass([&](uint64_t seed) {
+    Random random(seed, 0);
+    const Plan plan(random);
+    const std::vector<float> expected = HeterCluster(plan, /*plain=*/true, seed).train();
+    HeterCluster calm(plan, /*plain=*/false, seed);
+    expect_same_bits(expected, calm.train());
+    HeterCluster crashed(plan, /*plain=*/false, seed);
+    crashed.plan_crashes(calm.now());
+    expect_same_bits(expected, crashed.train());
+    crashes += crashed.num_crashes();
+  });
+  std::printf("%s\n", cat("crashes ", crashes).c_str());
+  if (!many) return;
+  EXPECT_GT(crashes, 50);
+}
+
+}  // namespace
+}  // namespace ps

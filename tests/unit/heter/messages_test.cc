@@ -1,0 +1,147 @@
+#include "heter/messages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/error.h"
+#include "feed/prepared_batch_bytes.h"
+#include "unit/feed/batches.h"
+
+namespace ps {
+namespace {
+
+// A reader with a batch and its rows, and a compute trainer.
+struct Pair {
+  explicit Pair(const char* model, int examples = 6)
+      : network(feed_network(model)), planners(network.make_planners(KeyOrder::kAscending)) {
+    sent.batch = feed_batch(5, examples);
+    sent.step = 11;
+    prepare_batch(network, KeyOrder::kAscending, sent);
+    const size_t count = specs().size();
+    weights.resize(count), pointers.resize(count), gradients.resize(count), views.resize(count);
+    for (size_t p = 0; p < count; ++p) {
+      const size_t keys = sent.plans[p].keys.size(), cols = static_cast<size_t>(specs()[p].cols);
+      for (size_t i = 0; i < keys * cols; ++i) weights[p].push_back(static_cast<float>(100 * p + i));
+      gradients[p].assign(keys * cols, -1);
+      for (size_t n = 0; n < keys; ++n) pointers[p].push_back(weights[p].data() + n * cols);
+      views[p].rows = pointers[p].data();
+      views[p].row_gradients = gradients[p].data();
+    }
+  }
+
+  const std::vector<ParameterSpec>& specs() const { return network.parameters(); }
+  std::string batch() { return encode_batch(77, sent, specs(), views); }
+
+  // The answer: predictions 1, 2, … and gradients that are the weights.
+  std::string result(int64_t cols = 2) {
+    std::vector<float> predictions(sent.batch.labels.size() * static_cast<size_t>(cols));
+    for (size_t i = 0; i < predictions.size(); ++i) predictions[i] = static_cast<float>(i + 1);
+    std::vector<ParameterView<float>> answered(views.size());
+    for (size_t p = 0; p < views.size(); ++p) answered[p].row_gradients = weights[p].data();
+    const Matrix<const float> matrix{predictions.data(), sent.batch.size(), cols};
+    const Payload payload = encode_result(0.5, matrix, sent, specs(), answered, nullptr);
+    std::string bytes;
+    for (ConstBytes part : payload.parts) bytes.append(part.data(), part.size());
+    return bytes;
+  }
+
+  // Returns true unless the bytes are refused.
+  bool accepts_batch(const std::string& bytes) {
+    Buffer body = pool.take(bytes.size());
+    std::memcpy(body.data(), bytes.data(), bytes.size());
+    try {
+      decode_batch(body.bytes(), network, planners, received, rows);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kData) << error.message();
+      return false;
+    }
+    for (size_t p = 0; p < rows.size(); ++p) copy_rows_of(p);
+    return true;
+  }
+  bool accepts_result(const std::string& bytes) {
+    try {
+      answer = decode_result({bytes.data(), bytes.size()}, sent, specs(), views);
+      return true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kData) << error.message();
+      return false;
+    }
+  }
+
+  // Reads every float of the rows, which must lie in the body.
+  void copy_rows_of(size_t p) {
+    copies.resize(rows.size());
+    copies[p].clear();
+    for (const float* row : rows[p]) copies[p].insert(copies[p].end(), row, row + specs()[p].cols);
+  }
+
+  Network<float> network;
+  Network<float>::Planners planners;
+  PreparedBatch sent, received;
+  std::vector<std::vector<float>> weights, gradients, copies;
+  std::vector<std::vector<float*>> pointers, rows;
+  std::vector<ParameterView<float>> views;
+  BatchResult answer;
+  BufferPool pool;
+};
+
+TEST(HeterMessages, ABatchHasItsRowsOnceInTheOrderOfItsKeys) {
+  for (const char* model : {kFeedModel, kSampledModel}) {
+    for (int examples : {6, 0, 200}) {
+      Pair pair(model, examples);
+      const std::string bytes = pair.batch();
+      EXPECT_EQ(step_of_batch({bytes.data(), bytes.size()}), 77u);
+      ASSERT_TRUE(pair.accepts_batch(bytes));
+      EXPECT_EQ(pair.copies, pair.weights);
+      for (size_t p = 0; p < pair.specs().size(); ++p)
+        EXPECT_EQ(pair.received.plans[p].keys, pair.sent.plans[p].keys);
+    }
+  }
+}
+
+TEST(HeterMessages, AnAnswerSetsTheGradientsOfTheRows) {
+  Pair pair(kFeedModel);
+  ASSERT_TRUE(pair.accepts_result(pair.result()));
+  EXPECT_EQ(pair.answer.cost, 0.5);
+  EXPECT_EQ(pair.answer.cols, 2);
+  EXPECT_EQ(pair.answer.predictions.size(), 12u);
+  EXPECT_EQ(pair.answer.predictions[11], 12);
+  EXPECT_EQ(pair.gradients, pair.weights);
+}
+
+TEST(HeterMessages, EveryCutIsRefused) {
+  Pair pair(kFeedModel);
+  const std::string batch = pair.batch(), result = pair.result();
+  for (size_t size = 0; size < batch.size(); ++size)
+    EXPECT_FALSE(pair.accepts_batch(batch.substr(0, size))) << size;
+  for (size_t size = 0; size < result.size(); ++size)
+    EXPECT_FALSE(pair.accepts_result(result.substr(0, size))) << size;
+  EXPECT_FALSE(pair.accepts_batch(batch + std::string(64, '\0')));
+  EXPECT_FALSE(pair.accepts_result(result + std::string(64, '\0')));
+}
+
+// A changed number may be another good one; what is taken is read to the end, in the memory that it has.
+TEST(HeterMessages, DamagedBytesAreRefusedOrTakenWhole) {
+  Pair pair(kFeedModel);
+  const std::string batch = pair.batch(), result = pair.result();
+  int refused = 0;
+  auto flip = [](std::string bytes, size_t bit) {
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+    return bytes;
+  };
+  for (size_t bit = 0; bit < 8 * batch.size(); ++bit) refused += !pair.accepts_batch(flip(batch, bit));
+  EXPECT_GT(refused, 100);
+  refused = 0;
+  for (size_t bit = 0; bit < 8 * result.size(); ++bit) refused += !pair.accepts_result(flip(result, bit));
+  EXPECT_GE(refused, 32) << "the numbers of examples and of predictions";
+}
+
+TEST(HeterMessages, AnAnswerToABatchOfOtherExamplesIsRefused) {
+  Pair pair(kFeedModel, 6), other(kFeedModel, 7);
+  EXPECT_FALSE(pair.accepts_result(other.result()));
+}
+
+}  // namespace
+}  // namespace ps
