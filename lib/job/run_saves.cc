@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "job/fingerprint.h"
-#include "membership/save_lease.h"
+#include "membership/save_election.h"
 #include "ps/client/shard_links.h"
 #include "train/model_file.h"
 
@@ -71,7 +71,9 @@ RunSaves::RunSaves(const Job& job, const RunOptions& options, Strategy& strategy
       vocabulary_(std::move(vocabulary)),
       log_(log),
       trainer_id_(trainer_id(job, options)),
-      election_(etcd, strategy.group(), strategy.run(), options.generation, log) {}
+      generation_(options.generation) {
+  if (etcd != nullptr) in_etcd_.emplace(*etcd);
+}
 
 RunSaves::~RunSaves() = default;
 
@@ -141,8 +143,34 @@ void RunSaves::say_failed(const std::string& name, const std::string& why) {
   log_.error("cannot save ", name, ", training goes on: ", why);
 }
 
+// The first server elects, and knows from that when a pass is being saved.  Where there is etcd, its records are asked
+// first, since they outlive that server; while only one of the two can be reached, its answer counts.
+Saver RunSaves::ask_saver(SaveStage stage, const std::string& name) {
+  bool etcd_elects = false;
+  try {
+    const Candidate candidate{strategy_.run().id(), strategy_.group().rank(), generation_};
+    if (in_etcd_) {
+      const Saver saver = ps::elect_saver(*in_etcd_, candidate, stage, name);
+      if (!saver.elected) return saver;
+      etcd_elects = true;
+    }
+  } catch (const Error& error) {
+    log_.warning("who saves ", name, " is not asked in etcd: ", error.message());
+  }
+  try {
+    return strategy_.run().elect_saver(stage, name);
+  } catch (const StateLost&) {
+    throw;
+  } catch (const WaitStopped&) {
+    throw;
+  } catch (const Error& error) {
+    if (!etcd_elects || error.code() != Code::kUnavailable) throw;
+    return {true, strategy_.group().rank()};
+  }
+}
+
 bool RunSaves::elect(const std::string& name, SaveStage stage) {
-  const Saver saver = election_.ask(stage, name);
+  const Saver saver = ask_saver(stage, name);
   if (!saver.elected) log_.info("Trainer ", saver.rank, " saves, or has saved, ", name);
   renewed_ = monotonic_seconds();
   return saver.elected;
@@ -158,7 +186,7 @@ void RunSaves::save_now(const std::string& name) {
     write_beside(folder);
     publish(name, name);
   } catch (const Error& error) {
-    if (error.code() != Code::kUnavailable) election_.ask(SaveStage::kFailed, name);
+    if (error.code() != Code::kUnavailable) ask_saver(SaveStage::kFailed, name);
     throw;
   }
 }
@@ -180,15 +208,15 @@ void RunSaves::write_beside(const std::string& folder) const {
 
 // A trainer that is not the saver any more learns it at the end.
 void RunSaves::renew(const std::string& name) {
-  if (monotonic_seconds() - renewed_ < to_seconds(SaveLease::kLength) / 3) return;
-  election_.ask(SaveStage::kGoesOn, name);
+  if (monotonic_seconds() - renewed_ < to_seconds(kSaveLeaseLength) / 3) return;
+  ask_saver(SaveStage::kGoesOn, name);
   renewed_ = monotonic_seconds();
 }
 
 // The model's own file comes last: with it, all is there.
 void RunSaves::publish(const std::string& name, const std::string& folder_name) {
   if (!trainer_id_.empty()) {
-    const Saver saver = election_.ask(SaveStage::kGoesOn, name);
+    const Saver saver = ask_saver(SaveStage::kGoesOn, name);
     if (!saver.elected) {
       return log_.warning("trainer ", saver.rank, " saves now: this model stays in ", trainer_id_);
     }
@@ -203,7 +231,7 @@ void RunSaves::publish(const std::string& name, const std::string& folder_name) 
       replace_link(cat("../", trainer_id_, "/", folder_name, "/", file), join_path(folder, file));
     }
   }
-  election_.ask(SaveStage::kDone, name);
+  ask_saver(SaveStage::kDone, name);
 }
 
 // False when they give out no checkpoints.
@@ -333,7 +361,7 @@ void RunSaves::end_model() {
 
 void RunSaves::drop() {
   const std::shared_ptr<Making> dropped = std::exchange(making_, nullptr);
-  election_.ask(SaveStage::kFailed, dropped->name);
+  ask_saver(SaveStage::kFailed, dropped->name);
 }
 
 // Training goes on without what a signal has asked for.

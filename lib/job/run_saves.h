@@ -20,7 +20,7 @@
 #include "job/checkpoint_save.h"
 #include "job/job.h"
 #include "job/run.h"
-#include "job/save_election.h"
+#include "membership/etcd_save_records.h"
 #include "optim/parameter.h"
 #include "strategy/strategy.h"
 
@@ -65,6 +65,7 @@ class RunSaves {
   struct Making;
 
   bool can_save() const { return !job_.train.save_dir.empty(); }
+  Saver ask_saver(SaveStage stage, const std::string& name);
   bool elect(const std::string& name, SaveStage stage);
   std::string begin_folder(const std::string& name) const;
   void save_now(const std::string& name);
@@ -90,7 +91,8 @@ class RunSaves {
   const std::shared_ptr<const Vocabulary> vocabulary_;
   Log& log_;
   const std::string trainer_id_;  // empty: without servers
-  SaveElection election_;
+  const uint64_t generation_;     // of this process
+  std::optional<EtcdSaveRecords> in_etcd_;
   double renewed_ = 0;  // seconds of the clock
 
   int num_passes_ = 0, num_failed_ = 0;  // models of passes: begun, and of them not saved
