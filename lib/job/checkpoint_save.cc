@@ -3,36 +3,102 @@
 #include <chrono>
 #include <utility>
 
+#include "base/file.h"
 #include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/manifest.h"
 #include "checkpoint/model/model_format.h"
 #include "job/checkpoint_model.h"
+#include "train/model_file.h"
 
 namespace ps {
 
-CheckpointSave::CheckpointSave(std::string folder, std::string path, Of of)
-    : thread_([this, folder = std::move(folder), path = std::move(path), of] { run(folder, path, of); }) {}
+namespace {
+
+// The manifest in the folder of a checkpoint; nothing when there is none.
+std::optional<Manifest> manifest_of(const std::string& checkpoint) {
+  constexpr uint64_t kMaxBytes = 256 << 20;
+  const std::string path = join_path(checkpoint, kManifestFile);
+  if (!exists(path)) return std::nullopt;
+  return decode_manifest(read_file(path, kMaxBytes), path);
+}
+
+// The servers have written the model; the manifest makes it one.
+void keep_files(const std::string& checkpoint, const std::string& folder) {
+  const Manifest manifest = *manifest_of(checkpoint);
+  for (const FileEntry& file : manifest.files) {
+    link_or_copy(join_path(checkpoint, file.path), join_path(folder, file.path));
+  }
+  write_file(join_path(folder, kManifestFile), encode_manifest(manifest));
+}
+
+}  // namespace
+
+std::unique_ptr<CheckpointSave> CheckpointSave::ask(ServerCheckpoints* servers, int64_t pass) {
+  if (servers == nullptr) return nullptr;
+  std::unique_ptr<CheckpointSave> save(new CheckpointSave(*servers, pass));
+  auto on_end = [answers = save->answers_](const AskedCheckpoint& answer) { answers->checkpoint = answer; };
+  return servers->ask(pass, on_end) ? std::move(save) : nullptr;
+}
 
 CheckpointSave::~CheckpointSave() {
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+  if (target_) system_files().remove(target_->copies);
 }
 
-void CheckpointSave::run(const std::string& folder, const std::string& path, Of of) {
-  try {
-    const CheckpointReader reader(folder);
-    CheckpointModel model(reader, {});
-    if (of == Of::kPass) model.leave_out_step();
-    write_model(kSafetensorsModel, model, {}, path);
-  } catch (const Error& error) {
-    error_ = error;
+const AskedCheckpoint* CheckpointSave::checkpoint() const {
+  return answers_->checkpoint ? &*answers_->checkpoint : nullptr;
+}
+
+void CheckpointSave::write(Target target) {
+  target_ = std::move(target);
+  const AskedCheckpoint& checkpoint = *answers_->checkpoint;
+  const std::string there = join_path(target_->checkpoints, checkpoint.text);
+  const std::optional<Manifest> seen = target_->checkpoints.empty() ? std::nullopt : manifest_of(there);
+  const bool is_it = seen && seen->generation == checkpoint.run;
+  if (is_it) return begin_thread(there, target_->keeps_files && !seen->base);
+  if (target_->keeps_files) fail(Code::kUnavailable, "the servers' files are not in ", quote(there));
+  servers_.copy(checkpoint, target_->copies, [answers = answers_](const std::optional<Error>& error) {
+    answers->copy_error = error;
+    answers->copied = !error;
+  });
+}
+
+bool CheckpointSave::is_ready() {
+  if (!answers_->checkpoint || !target_) return answers_->checkpoint.has_value();
+  if (answers_->copy_error) error_ = answers_->copy_error;
+  if (answers_->copied && !thread_.joinable()) {
+    begin_thread(join_path(target_->copies, answers_->checkpoint->text), /*as_files=*/false);
   }
   std::lock_guard lock(mutex_);
-  over_ = true;
-  changed_.notify_all();
+  return over_ || answers_->copy_error;
 }
 
-bool CheckpointSave::over(double seconds) {
+void CheckpointSave::wait(double seconds) {
+  if (!thread_.joinable()) return servers_.wait([this] { return is_ready() || thread_.joinable(); }, seconds);
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return over_; });
+  changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return over_; });
+}
+
+void CheckpointSave::begin_thread(const std::string& source, bool as_files) {
+  thread_ = std::thread([this, source, as_files] {
+    try {
+      write_from(source, as_files);
+    } catch (const Error& error) {
+      error_ = error;
+    }
+    std::lock_guard lock(mutex_);
+    over_ = true;
+    changed_.notify_all();
+  });
+}
+
+// The model tells the step, or is that of a whole pass, as a process without servers would write it.
+void CheckpointSave::write_from(const std::string& source, bool as_files) const {
+  if (as_files) return keep_files(source, target_->folder);
+  const CheckpointReader reader(source);
+  CheckpointModel model(reader, {});
+  if (pass_ >= 0) model.leave_out_step();
+  write_model(kSafetensorsModel, model, {}, join_path(target_->folder, kModelFile));
 }
 
 }  // namespace ps

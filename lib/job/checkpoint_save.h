@@ -1,41 +1,75 @@
-// CheckpointSave: makes a model of a checkpoint on a thread of its own, in memory far below the model's size.
-// Used by RunSaves, while the job goes on.
+// CheckpointSave: makes a model of a checkpoint of the servers, while the job goes on.  Used by RunSaves.
+//
+// It asks the servers for the checkpoint, and has their files copied unless it can read them where they are.  A thread of its
+// own then writes the model, in memory far below the model's size.
 #ifndef PS_JOB_CHECKPOINT_SAVE_H_
 #define PS_JOB_CHECKPOINT_SAVE_H_
 
 #include <condition_variable>
+#include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "base/error.h"
+#include "store/run_control.h"
 
 namespace ps {
 
 // One owner thread.
 class CheckpointSave {
  public:
-  // Begins to write the model file `path` of the checkpoint in `folder`.  It tells the step, or is that of a
-  // whole pass, as a process without servers would write it.
-  enum class Of { kStep, kPass };
-  CheckpointSave(std::string folder, std::string path, Of of);
-  ~CheckpointSave();  // waits
+  struct Target {
+    std::string folder;  // of the model
+    std::string copies;  // gets the servers' files while they are needed
+    std::string checkpoints =
+        {};                    // the directory of the servers' checkpoints, where this process might see it
+    bool keeps_files = false;  // the model is the files of the checkpoint themselves, which must be seen
+  };
 
-  // Waits for up to so many seconds, and returns true if the save has ended.
-  bool over(double seconds);
+  // Asks for the checkpoint at the end of a pass, or with -1 as soon as a step allows.  Returns null when the servers write
+  // none.  They outlive this.
+  static std::unique_ptr<CheckpointSave> ask(ServerCheckpoints* servers, int64_t pass);
+  ~CheckpointSave();  // waits for the thread, and removes the copies
 
-  // The error of a save that has ended, if it failed.
+  // The servers' answer; null: it has not come yet.
+  const AskedCheckpoint* checkpoint() const;
+
+  // Begins to write the model, once the checkpoint counts.
+  void write(Target target);
+
+  // Returns true when the answer has come, and what was begun after it has ended.
+  bool is_ready();
+  void wait(double seconds);  // until then, but no longer than this
+
+  // The error of what has ended, if it failed, and whether the servers' files could not be copied.
   const std::optional<Error>& error() const { return error_; }
+  bool copy_failed() const { return answers_->copy_error.has_value(); }
 
  private:
-  void run(const std::string& folder, const std::string& path, Of of);
+  // The servers may answer when this is gone.
+  struct Answers {
+    std::optional<AskedCheckpoint> checkpoint;
+    bool copied = false;
+    std::optional<Error> copy_error;
+  };
+
+  CheckpointSave(ServerCheckpoints& servers, int64_t pass) : servers_(servers), pass_(pass) {}
+  void begin_thread(const std::string& source, bool as_files);
+  void write_from(const std::string& source, bool as_files) const;
+
+  ServerCheckpoints& servers_;
+  const int64_t pass_;
+  const std::shared_ptr<Answers> answers_ = std::make_shared<Answers>();
+  std::optional<Target> target_;  // nothing: write() was not called
+  std::optional<Error> error_;    // of the thread until over_ is true
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool over_ = false;  // guarded by mutex_; error_ does not change after it
-  std::optional<Error> error_;
-  std::thread thread_;  // the last
+  bool over_ = false;  // guarded by mutex_
+  std::thread thread_;
 };
 
 }  // namespace ps

@@ -251,7 +251,7 @@ bool Run::train() {
   trainer_->on_batch([&](bool stopping) { after_batch(stopping, result); });
   trainer_->on_pass_end([this] { saves_->finish(); });
   const RunPosition position = strategy().run().position();
-  if (position.resumed && leads()) saves_->take_up(position.pass - 1);
+  if (position.resumed && leads()) saves_->resume(position.pass - 1);
   const bool finished = train_or_leave(result);
   saves_->finish();
   const Json counters = strategy().counters();

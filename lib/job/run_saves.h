@@ -1,11 +1,10 @@
 // RunSaves: the models that a run saves: after its passes, when it is stopped, and when it is asked to.  Used
 // by run_job.
 //
-// A process without servers writes a model as DIR/pass-00000/.  On servers, the trainer that is elected
-// writes DIR/<trainer id>/pass-00000/, a folder that no other process ever writes, and when all of it is
-// there, makes DIR/pass-00000/ links to it.  It makes the model of the servers' files of a checkpoint, while
-// the job goes on: it copies these, or reads them where they are, or, when servers are to save by themselves,
-// makes them the model.
+// A model is saved in one of two ways: row by row, as long as nothing changes the rows, or from a checkpoint of the
+// servers, while the job goes on.  A process without servers writes it as DIR/pass-00000/.  On servers, the trainer that
+// is elected writes DIR/<trainer id>/pass-00000/, a folder that no other process ever writes, and when all of it is
+// there, makes DIR/pass-00000/ links to it.
 #ifndef PS_JOB_RUN_SAVES_H_
 #define PS_JOB_RUN_SAVES_H_
 
@@ -15,12 +14,11 @@
 #include <vector>
 
 #include "base/log.h"
-#include "checkpoint/manifest.h"
 #include "data/vocabulary.h"
 #include "job/checkpoint_save.h"
 #include "job/job.h"
 #include "job/run.h"
-#include "job/save_election.h"
+#include "membership/etcd_save_records.h"
 #include "optim/parameter.h"
 #include "strategy/strategy.h"
 
@@ -33,7 +31,6 @@ class RunSaves {
   RunSaves(const Job& job, const RunOptions& options, Strategy& strategy, EtcdClient* etcd,
            const std::vector<ParameterSpec>& parameters, std::shared_ptr<const Vocabulary> vocabulary,
            Log& log);
-  ~RunSaves();
 
   // Makes the folder of all: what is wrong with it is known before the work, not after it.
   void prepare() const;
@@ -42,16 +39,15 @@ class RunSaves {
   // the first, if there is one.
   void check() const;
 
-  // Saves what the store has as `name`; false when there is nowhere to save it, or this trainer is not the
-  // one that does.  Throws when it cannot be written, or read from the servers.
+  // Saves row by row as `name`; false when there is nowhere to save it, or this trainer is not the one that does.  Throws
+  // when it cannot be written, or read from the servers.
   bool save(const std::string& name);
 
-  // The same of what the pass has ended with.  With servers it only begins; what goes wrong after that is
-  // thrown by go_on or finish.
+  // The same at the end of a pass.  With servers it only begins; an error after that is thrown by go_on or finish.
   bool save_pass(int pass);
 
   // The same of a pass that was over before this process came, if nobody has saved it.
-  void take_up(int64_t pass);
+  void resume(int64_t pass);
 
   // The same in the midst of a pass, named after the step of the servers.  Training goes on when it cannot be
   // written.
@@ -62,25 +58,34 @@ class RunSaves {
   void finish();
 
  private:
-  struct Making;
+  // A model that is being made from a checkpoint.
+  struct Current {
+    std::string name;              // by which the saver was elected
+    int64_t pass = -1;             // -1: in the midst of one, as a signal has asked for it
+    bool resumed = false;          // in place of a process that may have been killed saving it
+    int tries = 1;                 // to get the files
+    std::string folder_name = {};  // of the model; empty: not begun
+    std::unique_ptr<CheckpointSave> save = {};
+
+    bool asked() const { return pass < 0; }
+  };
 
   bool can_save() const { return !job_.train.save_dir.empty(); }
+  Saver ask_saver(SaveStage stage, const std::string& name);
   bool elect(const std::string& name, SaveStage stage);
+  void renew(const std::string& name);
   std::string begin_folder(const std::string& name) const;
-  void save_now(const std::string& name);
   void write_beside(const std::string& folder) const;
   void publish(const std::string& name, const std::string& folder_name);
-  void renew(const std::string& name);
 
-  bool ask_servers(const std::string& name, int64_t pass);
-  void go_on_now();
-  void begin_model();
-  void take_over_files(const std::string& checkpoint, const Manifest& manifest);
-  void ask_again(const Error& why);
-  void do_without_files(std::string why);
-  void make_model(const std::string& checkpoint);
-  void end_model();
-  void drop();
+  void save_rows(const std::string& name);
+
+  bool begin_from_checkpoint(Current current);
+  void advance();
+  void write_from_checkpoint();
+  void ask_again(Error why);
+  void do_without_checkpoint(const std::string& why);
+  std::string drop();
   void give_up(const Error& error);
   void say_failed(const std::string& name, const std::string& why);
 
@@ -90,13 +95,14 @@ class RunSaves {
   const std::shared_ptr<const Vocabulary> vocabulary_;
   Log& log_;
   const std::string trainer_id_;  // empty: without servers
-  SaveElection election_;
+  const uint64_t generation_;     // of this process
+  std::optional<EtcdSaveRecords> in_etcd_;
   double renewed_ = 0;  // seconds of the clock
 
   int num_passes_ = 0, num_failed_ = 0;  // models of passes: begun, and of them not saved
   std::string first_failure_;
 
-  std::shared_ptr<Making> making_;  // a model of a checkpoint; null: none is being made
+  std::optional<Current> current_;
 };
 
 // Before a run begins: throws kUsage when models of another run are in the folder of models, so that passes of

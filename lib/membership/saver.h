@@ -1,4 +1,4 @@
-// The requests of a trainer that saves a model, and their answers.  Used by trainers and by
+// The requests of a trainer that saves a model, and their answers.  Used by RunControl and the election of savers.
 #ifndef PS_MEMBERSHIP_SAVER_H_
 #define PS_MEMBERSHIP_SAVER_H_
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "config/spec.h"
-#include "membership/save_lease.h"
+#include "membership/save_election.h"
 #include "ps/wire/hello.h"
 #include "ps/wire/protocol.h"
 
@@ -62,7 +62,7 @@ void decode(uint8_t which, std::span<const char> body) {
       ps::decode_gathered(body);
       break;
     case 7:
-      ps::decode_lease_request(body);
+      ps::decode_save_request(body);
       ps::decode_saver(body);
       break;
     default: {

@@ -1,6 +1,6 @@
 // Which trainer saves a model, when several would, and when those who do are gone.
 #include "cluster.h"
-#include "membership/save_lease.h"
+#include "membership/save_election.h"
 
 namespace ps {
 namespace {
@@ -56,7 +56,7 @@ TEST_F(Saves, WhenTheSaverIsKilledAnotherOneMaySaveSoon) {
     killed = network.now() + 40s;
     network.at(killed, [&] { network.host("trainer0").kill(); });
     for (;;) {  // it saves until it is killed
-      work(cluster, 0, SaveLease::kLength / 3);
+      work(cluster, 0, kSaveLeaseLength / 3);
       EXPECT_TRUE(store.run().elect_saver(SaveStage::kGoesOn, name_).elected);
     }
   });
@@ -69,7 +69,7 @@ TEST_F(Saves, WhenTheSaverIsKilledAnotherOneMaySaveSoon) {
   });
   cluster.run();
   EXPECT_GT(elected, killed) << "two at once";
-  EXPECT_LT(elected, killed + SaveLease::kLength + 2s);
+  EXPECT_LT(elected, killed + kSaveLeaseLength + 2s);
 }
 
 TEST_F(Saves, WhoWasSilentForLongLearnsThatAnotherOneHasSaved) {
@@ -88,7 +88,7 @@ TEST_F(Saves, WhoWasSilentForLongLearnsThatAnotherOneHasSaved) {
   });
   cluster.spawn(1, [&](RemoteStore& store) {
     store.group().barrier();
-    work(cluster, 1, SaveLease::kLength + 3s);
+    work(cluster, 1, kSaveLeaseLength + 3s);
     EXPECT_TRUE(store.run().elect_saver(SaveStage::kBegin, name_).elected);
     second_done = store.run().elect_saver(SaveStage::kDone, name_).elected;
     store.run().end_run();

@@ -34,12 +34,13 @@ class FakeEtcd {
     return EtcdClient(network_, place(), timeout);
   }
 
-  // Ends all leases, and deletes their keys.
-  void end_leases() {
-    for (auto& [id, seconds] : leases) {
-      std::erase_if(store, [id = id](const auto& entry) { return entry.second.lease == id; });
-    }
-    leases.clear();
+  // Ends all leases that are no longer than this, and deletes their keys.
+  void end_leases(int64_t longest = INT64_MAX) {
+    std::erase_if(leases, [&](const auto& lease) {
+      if (lease.second > longest) return false;
+      std::erase_if(store, [id = lease.first](const auto& entry) { return entry.second.lease == id; });
+      return true;
+    });
   }
 
   std::map<std::string, Value> store;

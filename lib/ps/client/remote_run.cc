@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "membership/save_lease.h"
+#include "membership/save_election.h"
 #include "ps/wire/checkpoint_messages.h"
 
 namespace ps {
@@ -80,8 +80,8 @@ std::vector<std::string> RemoteRun::restored_states() {
 }
 
 Saver RemoteRun::elect_saver(SaveStage stage, const std::string& name) {
-  const LeaseRequest request{run_status().run, stage, name};
-  Frame frame = links_.call(0, Message::kSaveLease, Payload(encode_lease_request(request)));
+  const SaveRequest request{run_status().run, stage, name};
+  Frame frame = links_.call(0, Message::kSaveLease, Payload(encode_save_request(request)));
   return decode_saver(frame.body.bytes());
 }
 

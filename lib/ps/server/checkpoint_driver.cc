@@ -14,8 +14,9 @@ constexpr const char* kSchemaState = "schema";  // on disk, as in what a process
 
 }  // namespace
 
-CheckpointDriver::CheckpointDriver(Loop& loop, const CheckpointSettings& settings, const SaveLease& lease)
-    : loop_(loop), settings_(settings), lease_(lease) {}
+CheckpointDriver::CheckpointDriver(Loop& loop, const CheckpointSettings& settings,
+                                   const ServerSaveRecords& saves)
+    : loop_(loop), settings_(settings), saves_(saves) {}
 
 void CheckpointDriver::attach(Shard& shard, const ShardIdentity& identity) {
   if (!has_directory() && settings_.scratch.empty()) return;
@@ -66,7 +67,7 @@ void CheckpointDriver::checkpoint_ended(const AskedCheckpoint& answer) {
 // None while the last one is not done: it would be given up.  And none while a model is made of the last: a
 // run that goes back then comes to the end of that pass, and saves it again.
 bool CheckpointDriver::wants(uint64_t number) const {
-  if (busy() || lease_.saves_pass(loop_.now())) return false;
+  if (busy() || saves_.saves_pass()) return false;
   if (requests_.any()) return true;
   if (!has_directory()) return false;
   if (settings_.steps > 0 && number % static_cast<uint64_t>(settings_.steps) == 0) return true;

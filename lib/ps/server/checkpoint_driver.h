@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-#include "membership/save_lease.h"
+#include "membership/server_save_records.h"
 #include "ps/server/checkpoint_requests.h"
 #include "ps/server/checkpoint_shard_service.h"
 #include "ps/server/served_job.h"
@@ -25,8 +25,8 @@ namespace ps {
 // Lives as long as the server; shards come and go.  Everything runs on the loop's thread.
 class CheckpointDriver final : private CheckpointEvents {
  public:
-  // All outlive this.  No checkpoint begins while `lease` says that a model is made of the last one.
-  CheckpointDriver(Loop& loop, const CheckpointSettings& settings, const SaveLease& lease);
+  // All outlive this.  No checkpoint begins while `saves` say that a model is made of the last one.
+  CheckpointDriver(Loop& loop, const CheckpointSettings& settings, const ServerSaveRecords& saves);
 
   bool has_directory() const { return !settings_.directory.empty(); }
 
@@ -75,7 +75,7 @@ class CheckpointDriver final : private CheckpointEvents {
 
   Loop& loop_;
   const CheckpointSettings& settings_;
-  const SaveLease& lease_;
+  const ServerSaveRecords& saves_;
   std::function<void()> on_end_ = [] {};
 
   // The shard, its identity and its parts; null while none is attached.

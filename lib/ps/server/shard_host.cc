@@ -15,7 +15,8 @@ ShardHost::ShardHost(Loop& loop, const ServedJob& job, const ShardLimits& limits
       job_(job),
       limits_(limits),
       on_failed_(std::move(on_failed)),
-      checkpoints_(loop, job.checkpoints, save_lease_),
+      saves_([&loop] { return loop.now(); }),
+      checkpoints_(loop, job.checkpoints, saves_),
       log_(loop, job.checkpoints, [this](const Error& error) { fail_for_good(error); }),
       finished_(job.checkpoints) {
   checkpoints_.on_end([this] {
@@ -134,6 +135,11 @@ RunStatus ShardHost::join(const Member& member) {
 
 void ShardHost::leave(const Member& member) {
   if (shard_) shard_->leave(member, loop_.now());
+}
+
+Saver ShardHost::elect_saver(const Member& member, const SaveRequest& request) {
+  if (request.run != shard_->roster().run()) return {false, member.rank};
+  return ps::elect_saver(saves_, {request.run, member.rank, member.generation}, request.stage, request.name);
 }
 
 // ---- the shard

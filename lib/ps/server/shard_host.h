@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "membership/save_lease.h"
+#include "membership/server_save_records.h"
 #include "ps/server/checkpoint_driver.h"
 #include "ps/server/finished_run.h"
 #include "ps/server/log_driver.h"
@@ -46,6 +46,9 @@ class ShardHost {
   RunStatus join(const Member& member);  // throws as Shard::join
   void leave(const Member& member);
 
+  // Answers a trainer that would save a model.  One that still is in an earlier run is not elected.
+  Saver elect_saver(const Member& member, const SaveRequest& request);
+
   // A reader has been welcomed, or its connection has gone.  Readers have a share of the connections, so that
   // trainers find one: join_reader throws kUnavailable when it is used up.
   void join_reader();
@@ -57,7 +60,6 @@ class ShardHost {
   CheckpointDriver& checkpoints() { return checkpoints_; }
   const CheckpointDriver& checkpoints() const { return checkpoints_; }
   LogDriver& log() { return log_; }
-  SaveLease& save_lease() { return save_lease_; }
   Fence* fence() const { return job_.fence; }
   Time now() const { return loop_.now(); }
 
@@ -97,7 +99,7 @@ class ShardHost {
   ShardIdentity identity_;        // of the shard
   std::unique_ptr<Shard> shard_;  // null: none was made yet, or its run is lost
   RunOrigin origin_;              // of its run
-  SaveLease save_lease_;
+  ServerSaveRecords saves_;
   CheckpointDriver checkpoints_;
   LogDriver log_;
   bool log_looked_for_ = false;

@@ -201,10 +201,8 @@ void tell_absent(ShardPeer& peer, Nothing, Responder& responder) {
   responder.answer(Payload(encode_ranks(peer.host.shard().roster().absent())));
 }
 
-void lease(ShardPeer& peer, const LeaseRequest& request, Responder& responder) {
-  const Member& member = *peer.member;
-  const Saver saver = peer.host.save_lease().ask(request, member.rank, member.generation, peer.host.now());
-  responder.answer(Payload(encode_saver(saver)));
+void elect_saver(ShardPeer& peer, const SaveRequest& request, Responder& responder) {
+  responder.answer(Payload(encode_saver(peer.host.elect_saver(*peer.member, request))));
 }
 
 void ask_checkpoint(ShardPeer& peer, int64_t pass, Responder& responder) {
@@ -248,7 +246,7 @@ constexpr std::array kMessages = {
     ShardMessage{Message::kLoad, kMaxMessageBytes, Role::kTrainer, handle<load_body, load>},
     ShardMessage{Message::kEndRun, 0, Role::kTrainer, handle<no_body, end_run>},
     ShardMessage{Message::kSaveLease, kNamed, Role::kTrainer,
-                 handle<bytes_body<decode_lease_request>, lease>},
+                 handle<bytes_body<decode_save_request>, elect_saver>},
     ShardMessage{Message::kCheckpoint, 8, Role::kTrainer,
                  handle<bytes_body<decode_checkpoint_request>, ask_checkpoint>},
     ShardMessage{Message::kPart, 8, Role::kTrainer,

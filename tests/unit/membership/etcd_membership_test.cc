@@ -1,9 +1,9 @@
-// Servers and trainers that know of each other from etcd: places, and who saves.
+// Servers that know of each other from etcd, and strange entries there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "membership/etcd_election.h"
 #include "membership/etcd_registration.h"
+#include "membership/etcd_save_records.h"
 #include "support/fake_etcd.h"
 #include "support/scratch_folder.h"
 
@@ -24,14 +24,9 @@ class EtcdMembershipTest : public testing::Test {
     return all;
   }
 
-  Saver ask(SaveStage stage, const std::string& name, int rank, uint64_t run = 1) {
-    return election_[rank].ask({run, rank, 7}, stage, name);
-  }
-
   const std::unique_ptr<Transport> network_ = make_network();
   FakeEtcd etcd_{*network_};
   EtcdClient client_ = etcd_.client();
-  std::vector<EtcdElection> election_ = std::vector<EtcdElection>(3, EtcdElection(client_));
 };
 
 TEST_F(EtcdMembershipTest, ServersTakeTheNumbersOfTheJob) {
@@ -112,45 +107,12 @@ TEST_F(EtcdMembershipTest, StrangeEntriesAreNamed) {
   EXPECT_EQ(error_of([&] { registered_servers(client_); }).code(), Code::kData);
 }
 
-TEST_F(EtcdMembershipTest, OneTrainerSavesAModelAndTheOthersLearnWhoDoes) {
-  EXPECT_TRUE(ask(SaveStage::kBegin, "pass-00000", 2).elected);
-  const Saver refused = ask(SaveStage::kBegin, "pass-00000", 1);
-  EXPECT_FALSE(refused.elected);
-  EXPECT_EQ(refused.rank, 2);
-  EXPECT_TRUE(ask(SaveStage::kBegin, "pass-00000", 2).elected) << "an answer may be lost";
-  EXPECT_TRUE(ask(SaveStage::kGoesOn, "pass-00000", 2).elected);
-  EXPECT_TRUE(ask(SaveStage::kDone, "pass-00000", 2).elected);
-  EXPECT_TRUE(ask(SaveStage::kDone, "pass-00000", 2).elected) << "asked again";
-  etcd_.end_leases();
-  EXPECT_FALSE(ask(SaveStage::kBegin, "pass-00000", 1).elected) << "it is saved, and stays so";
-  EXPECT_TRUE(ask(SaveStage::kBegin, "pass-00000", 1, 2).elected) << "in another run it is not";
-}
-
-TEST_F(EtcdMembershipTest, WhoIsGoneSavesNoMore) {
-  ASSERT_TRUE(ask(SaveStage::kBegin, "pass-00000", 0).elected);
-  etcd_.end_leases();
-  EXPECT_TRUE(ask(SaveStage::kBegin, "pass-00000", 1).elected);
-  const Saver late = ask(SaveStage::kGoesOn, "pass-00000", 0);
-  EXPECT_FALSE(late.elected);
-  EXPECT_EQ(late.rank, 1);
-  EXPECT_FALSE(ask(SaveStage::kDone, "pass-00000", 0).elected);
-  EXPECT_TRUE(ask(SaveStage::kDone, "pass-00000", 1).elected);
-}
-
-TEST_F(EtcdMembershipTest, WhatHasFailedAnotherMaySave) {
-  ASSERT_TRUE(ask(SaveStage::kBegin, "pass-00000", 0).elected);
-  ask(SaveStage::kFailed, "pass-00000", 0);
-  EXPECT_TRUE(ask(SaveStage::kBegin, "pass-00000", 1).elected);
-}
-
-TEST_F(EtcdMembershipTest, ASignalThatAllGetHasOneModelSaved) {
-  EXPECT_TRUE(ask(SaveStage::kAsked, "pass-00000-batch-3", 1).elected);
-  EXPECT_FALSE(ask(SaveStage::kAsked, "pass-00000-batch-4", 0).elected);
-  EXPECT_TRUE(ask(SaveStage::kDone, "pass-00000-batch-3", 1).elected);
-  EXPECT_FALSE(ask(SaveStage::kAsked, "pass-00000-batch-5", 0).elected) << "of the same signal";
-  etcd_.end_leases();
-  EXPECT_TRUE(ask(SaveStage::kAsked, "pass-00000-batch-9", 0).elected);
-  EXPECT_TRUE(ask(SaveStage::kBegin, "pass-00000", 2).elected) << "the end of a pass is saved in any case";
+TEST_F(EtcdMembershipTest, AStrangeRecordOfASaveIsNamed) {
+  EtcdSaveRecords records(client_);
+  etcd_.store["/job/saves/pass-00000"] = {"{\"rank\": 7}", 1, 1, 0};
+  const Error error = error_of([&] { elect_saver(records, {1, 0, 7}, SaveStage::kBegin, "pass-00000"); });
+  EXPECT_EQ(error.code(), Code::kData);
+  EXPECT_THAT(error.message(), HasSubstr("key 'saves/pass-00000'"));
 }
 
 }  // namespace

@@ -137,6 +137,12 @@ TEST_F(ShardHostTest, ARunGoesOnWhileAStrangerSaysThatItIsLost) {
   EXPECT_EQ(host_->shard().roster().run(), 8u) << "another process, when the one before is gone";
 }
 
+TEST_F(ShardHostTest, ATrainerOfAnEarlierRunSavesNoModel) {
+  const Member trainer = come(hello(1, 5));
+  EXPECT_FALSE(host_->elect_saver(trainer, {4, SaveStage::kGoesOn, "pass-00000"}).elected);
+  EXPECT_TRUE(host_->elect_saver(trainer, {5, SaveStage::kGoesOn, "pass-00000"}).elected);
+}
+
 TEST_F(ShardHostTest, AReaderThatComesFirstMakesNoShard) {
   Hello reader = hello(1, 0, 0, /*slots=*/3);
   reader.role = "read";
