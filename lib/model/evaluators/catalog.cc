@@ -4,13 +4,24 @@
 
 namespace ps {
 
-extern const EvaluatorEntry kClassificationErrorEvaluator, kAucEvaluator, kLogLossEvaluator,
-    kPrecisionRecallEvaluator, kRmseEvaluator, kSumEvaluator;
+extern const EvaluatorEntry kClassificationErrorEvaluator, kAccuracyEvaluator, kAucEvaluator, kPrAucEvaluator,
+    kLogLossEvaluator, kBrierScoreEvaluator, kCalibrationEvaluator, kPrecisionRecallEvaluator,
+    kConfusionMatrixEvaluator, kRmseEvaluator, kMeanAbsoluteErrorEvaluator, kSumEvaluator;
 
 std::span<const EvaluatorEntry* const> evaluator_catalog() {
   static constexpr std::array kCatalog = {
-      &kClassificationErrorEvaluator, &kAucEvaluator,  &kLogLossEvaluator,
-      &kPrecisionRecallEvaluator,     &kRmseEvaluator, &kSumEvaluator,
+      &kClassificationErrorEvaluator,
+      &kAccuracyEvaluator,
+      &kAucEvaluator,
+      &kPrAucEvaluator,
+      &kLogLossEvaluator,
+      &kBrierScoreEvaluator,
+      &kCalibrationEvaluator,
+      &kPrecisionRecallEvaluator,
+      &kConfusionMatrixEvaluator,
+      &kRmseEvaluator,
+      &kMeanAbsoluteErrorEvaluator,
+      &kSumEvaluator,
   };
   return kCatalog;
 }

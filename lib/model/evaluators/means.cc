@@ -10,8 +10,16 @@ namespace ps {
 
 namespace {
 
-// The share of examples whose class is not the largest prediction; with a single prediction, the share on the
-// wrong side of the threshold.  A NaN prediction is wrong.
+// Returns true if the largest prediction is that of the label's class; a single prediction has to be on the label's
+// side of the threshold.  A NaN prediction is wrong.
+bool is_right(std::span<const float> prediction, float label, double threshold) {
+  if (prediction.size() == 1) {
+    return !std::isnan(prediction[0]) && (prediction[0] > threshold) == is_positive(label);
+  }
+  const int64_t predicted = predicted_class(prediction);
+  return predicted >= 0 && predicted == class_of(label, static_cast<int64_t>(prediction.size()));
+}
+
 class ClassificationError final : public WeightedMean {
  public:
   ClassificationError(const ThresholdOptions& options, int64_t)
@@ -19,11 +27,20 @@ class ClassificationError final : public WeightedMean {
 
  private:
   double term(std::span<const float> prediction, float label) const override {
-    if (prediction.size() > 1) {
-      int64_t predicted = predicted_class(prediction);
-      return predicted < 0 || predicted != class_of(label, static_cast<int64_t>(prediction.size()));
-    }
-    return std::isnan(prediction[0]) || (prediction[0] > threshold_) != is_positive(label);
+    return !is_right(prediction, label, threshold_);
+  }
+
+  const double threshold_;
+};
+
+class Accuracy final : public WeightedMean {
+ public:
+  Accuracy(const ThresholdOptions& options, int64_t)
+      : WeightedMean("accuracy"), threshold_(options.threshold) {}
+
+ private:
+  double term(std::span<const float> prediction, float label) const override {
+    return is_right(prediction, label, threshold_);
   }
 
   const double threshold_;
@@ -64,6 +81,41 @@ class Rmse final : public WeightedMean {
   double value(double total, double weight) const override { return std::sqrt(total / weight); }
 };
 
+class MeanAbsoluteError final : public WeightedMean {
+ public:
+  MeanAbsoluteError(const NoEvaluatorOptions&, int64_t cols) : WeightedMean("mae") {
+    if (cols != 1) fail(Code::kUsage, "mae takes one prediction per example, found ", cols);
+  }
+
+ private:
+  double term(std::span<const float> prediction, float label) const override {
+    return std::abs(static_cast<double>(prediction[0]) - static_cast<double>(label));
+  }
+};
+
+// Brier, "Verification of forecasts expressed in terms of probability", 1950.  For two classes this is the squared
+// error of the probability of class 1, as most programs have it: half of Brier's sum over both.
+class BrierScore final : public WeightedMean {
+ public:
+  BrierScore(const NoEvaluatorOptions&, int64_t) : WeightedMean("brier_score") {}
+
+ private:
+  double term(std::span<const float> prediction, float label) const override {
+    if (prediction.size() <= 2) return squared_error(prediction.back(), is_positive(label));
+    const int64_t right = class_of(label, static_cast<int64_t>(prediction.size()));
+    double sum = 0;
+    for (size_t c = 0; c < prediction.size(); ++c) {
+      sum += squared_error(prediction[c], static_cast<int64_t>(c) == right);
+    }
+    return sum;
+  }
+
+  static double squared_error(float probability, bool happened) {
+    const double error = static_cast<double>(probability) - (happened ? 1 : 0);
+    return error * error;
+  }
+};
+
 class Sum final : public WeightedMean {
  public:
   Sum(const NoEvaluatorOptions&, int64_t) : WeightedMean("sum") {}
@@ -84,11 +136,23 @@ extern const EvaluatorEntry kClassificationErrorEvaluator =
     evaluator_entry<ThresholdOptions, ClassificationError>(
         "classification_error", "share of examples whose class is not the one predicted");
 
+extern const EvaluatorEntry kAccuracyEvaluator = evaluator_entry<ThresholdOptions, Accuracy>(
+    "accuracy", "share of examples whose class is the one predicted");
+
 extern const EvaluatorEntry kLogLossEvaluator = evaluator_entry<NoEvaluatorOptions, LogLoss>(
     "log_loss", "mean of -log of the probability given to the example's class");
 
 extern const EvaluatorEntry kRmseEvaluator = evaluator_entry<NoEvaluatorOptions, Rmse>(
     "rmse", "root of the mean squared difference of prediction and label");
+
+extern const EvaluatorEntry kMeanAbsoluteErrorEvaluator =
+    evaluator_entry<NoEvaluatorOptions, MeanAbsoluteError>(
+        "mae", "mean of the absolute difference of prediction and label");
+
+extern const EvaluatorEntry kBrierScoreEvaluator = evaluator_entry<NoEvaluatorOptions, BrierScore>(
+    "brier_score",
+    "mean squared difference of the probability of class 1 and the label; of more than two classes, the sum "
+    "over them");
 
 extern const EvaluatorEntry kSumEvaluator =
     evaluator_entry<NoEvaluatorOptions, Sum>("sum", "weighted sum of all predictions");

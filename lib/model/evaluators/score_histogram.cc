@@ -52,6 +52,18 @@ double ScoreHistogram::area() const {
   return won / (all.positive * all.negative);
 }
 
+double ScoreHistogram::average_precision() const {
+  compact();
+  double sum = 0, positive_above = 0, above = 0;
+  for (size_t i = entries_.size(); i-- > 0;) {
+    const Entry& entry = entries_[i];
+    positive_above += entry.positive;
+    above += entry.positive + entry.negative;
+    sum += entry.positive * positive_above / above;
+  }
+  return sum / totals().positive;
+}
+
 void ScoreHistogram::save(std::string& out) const {
   compact();
   put(out, uint64_t{entries_.size()});
@@ -66,7 +78,7 @@ void ScoreHistogram::load(ByteReader& in) {
   constexpr size_t kEntryBytes = sizeof(uint32_t) + 2 * sizeof(double);
   uint64_t count = in.get<uint64_t>();
   if (count > max_scores_ || !in.has(count * kEntryBytes)) {
-    fail(Code::kCorrupt, "state of auc has ", count, " scores, expected at most ", max_scores_,
+    fail(Code::kCorrupt, "state of auc or pr_auc has ", count, " scores, expected at most ", max_scores_,
          " and their bytes");
   }
   std::vector<Entry> loaded(count);
@@ -78,7 +90,7 @@ void ScoreHistogram::load(ByteReader& in) {
     bool weighted = loaded[i].positive >= 0 && loaded[i].negative >= 0 &&
                     std::isfinite(loaded[i].positive + loaded[i].negative);
     if (!ordered || !weighted)
-      fail(Code::kCorrupt, "state of auc: score ", i, " is out of order or has no weight");
+      fail(Code::kCorrupt, "state of auc or pr_auc: score ", i, " is out of order or has no weight");
   }
   entries_ = std::move(loaded);
   pending_.clear();

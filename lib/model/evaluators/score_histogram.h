@@ -1,5 +1,5 @@
-// ScoreHistogram: the weights of positive and negative examples at each score, and the area under the ROC
-// curve.  Used by auc.
+// ScoreHistogram: the weights of positive and negative examples at each score, and the areas under the ROC curve and
+// under the curve of precision over recall.  Used by auc and pr_auc.
 //
 // Exact, and independent of the order of the examples, up to kMaxScores distinct scores.  Beyond that,
 // neighbouring scores are merged, the lightest first.  The error of the area stays below 1e-4 for any
@@ -34,6 +34,10 @@ class ScoreHistogram {
   // Returns the probability that a random positive example scores higher than a random negative one, both
   // drawn by weight, where ties count half.  NaN when a class has no examples.
   double area() const;
+
+  // Returns the average precision: the sum, over the scores from the highest down, of the gain of recall x the
+  // precision of all examples down to that score.  Examples of one score come together.  NaN without positive examples.
+  double average_precision() const;
 
   // count:u64, then count x { key:u32 positive:f64 negative:f64 } by ascending key.
   void save(std::string& out) const;

@@ -50,6 +50,18 @@ TEST(ScoreHistogram, CountsPairsByHand) {
             (2 * (1 + 1.5) + 4.0) / 12);
 }
 
+TEST(ScoreHistogram, AveragesPrecisionOverRecall) {
+  auto average = [](const std::vector<Example>& examples) {
+    ScoreHistogram scores;
+    for (const Example& e : examples) scores.add(e.score, e.positive, e.weight);
+    return scores.average_precision();
+  };
+  EXPECT_DOUBLE_EQ(average({{0.1f, false}, {0.4f, false}, {0.35f, true}, {0.8f, true}}), 0.5 + 0.5 * 2 / 3);
+  EXPECT_DOUBLE_EQ(average({{0.5f, false, 3}, {0.5f, true}}), 0.25);
+  EXPECT_DOUBLE_EQ(average({{0.5f, true, 3}}), 1);
+  EXPECT_TRUE(std::isnan(average({{0.5f, false}})));
+}
+
 TEST(ScoreHistogram, IsUndefinedWithoutBothClasses) {
   EXPECT_TRUE(std::isnan(area({})));
   EXPECT_TRUE(std::isnan(area({{0.5f, true}, {0.7f, true}})));

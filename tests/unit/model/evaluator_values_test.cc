@@ -70,6 +70,45 @@ TEST(ClassificationError, ComparesTheLargestPredictionOrTheThreshold) {
               ElementsAre(Pair("classification_error", 0.5)));
 }
 
+TEST(Accuracy, IsTheRestOfTheClassificationError) {
+  Examples three{3, {0.1f, 0.7f, 0.2f, 0.5f, 0.5f, 0, 0, NAN, 1}, {1, 0, 2}, {1, 2, 1}};
+  EXPECT_THAT(values_of({{"type", "accuracy"}}, three), ElementsAre(Pair("accuracy", 0.75)));
+  Examples one{1, {0.6f, 0.6f, 0.5f, 0.2f}, {1, -1, 0, 1}, {}};
+  EXPECT_THAT(values_of({{"type", "accuracy"}, {"threshold", 0.1}}, one), ElementsAre(Pair("accuracy", 0.5)));
+}
+
+TEST(BrierScore, IsTheSquaredErrorOfTheProbabilities) {
+  Examples one{1, {0.75f, 0.25f}, {1, -1}, {1, 3}};
+  EXPECT_THAT(values_of({{"type", "brier_score"}}, one), ElementsAre(Pair("brier_score", DoubleEq(0.0625))));
+  Examples two{2, {0.25f, 0.75f}, {0}, {}};
+  EXPECT_THAT(values_of({{"type", "brier_score"}}, two), ElementsAre(Pair("brier_score", DoubleEq(0.5625))));
+  Examples three{3, {0.5f, 0.25f, 0.25f}, {2}, {}};
+  EXPECT_THAT(values_of({{"type", "brier_score"}}, three),
+              ElementsAre(Pair("brier_score", DoubleEq(0.25 + 0.0625 + 0.5625))));
+}
+
+TEST(Calibration, ComparesProbabilitiesWithEvents) {
+  // By weight: below 0.5 three examples, two of which are events; above it one, which is.
+  Examples one{1, {0.25f, 0.25f, 0.75f}, {0, 1, 1}, {1, 2, 1}};
+  EXPECT_THAT(
+      values_of({{"type", "calibration"}, {"buckets", 2}, {"by_bucket", true}}, one),
+      ElementsAre(Pair("calibration", DoubleEq(0.5)), Pair("calibration_error", DoubleEq((1.25 + 0.25) / 4)),
+                  Pair("predicted_from_0", DoubleEq(0.25)), Pair("happened_from_0", DoubleEq(2.0 / 3)),
+                  Pair("predicted_from_0.5", DoubleEq(0.75)), Pair("happened_from_0.5", 1)));
+}
+
+TEST(ConfusionMatrix, CountsEachPairOfClasses) {
+  Examples one{1, {0.9f, 0.1f, 0.2f, NAN}, {1, 1, -1, 1}, {1, 2, 1, 4}};
+  EXPECT_THAT(values_of({{"type", "confusion_matrix"}}, one),
+              ElementsAre(Pair("label_0_as_0", 0.125), Pair("label_0_as_1", 0), Pair("label_1_as_0", 0.25),
+                          Pair("label_1_as_1", 0.125)));
+  Examples three{3, {0, 0, 1, 1, 0, 0}, {1, 7}, {}};
+  const Values values = values_of({{"type", "confusion_matrix"}}, three);
+  ASSERT_EQ(values.size(), 9u);
+  EXPECT_THAT(values[5], Pair("label_1_as_2", 0.5));
+  EXPECT_THAT(values[0], Pair("label_0_as_0", 0));
+}
+
 TEST(LogLoss, IsTheMeanNegativeLogOfTheLabelsProbability) {
   Examples one{1, {0.75f, 0.75f}, {1, -1}, {1, 3}};
   double expected = (-std::log(0.75) - 3 * std::log(0.25)) / 4;
@@ -108,9 +147,18 @@ TEST(RmseAndSum, FollowTheirFormulas) {
   EXPECT_THAT(values_of({{"type", "sum"}}, one), ElementsAre(Pair("sum", 5)));
 }
 
+TEST(MeanAbsoluteError, FollowsItsFormula) {
+  Examples one{1, {1, 2}, {4, 2}, {3, 1}};
+  EXPECT_THAT(values_of({{"type", "mae"}}, one), ElementsAre(Pair("mae", 2.25)));
+}
+
 TEST(Evaluators, RefusePredictionsThatTheyCannotTake) {
   EXPECT_THROW(make({{"type", "auc"}}, 3), Error);
+  EXPECT_THROW(make({{"type", "pr_auc"}}, 3), Error);
+  EXPECT_THROW(make({{"type", "calibration"}}, 3), Error);
+  EXPECT_THROW(make({{"type", "confusion_matrix"}}, 65), Error);
   EXPECT_THROW(make({{"type", "rmse"}}, 2), Error);
+  EXPECT_THROW(make({{"type", "mae"}}, 2), Error);
 }
 
 // Below, each entry with one prediction per example, and with as many as it takes.
