@@ -3,11 +3,8 @@
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
 #include "store/all_reduce_store.h"
-#include "store/collective_group.h"
-#include "store/collective_run.h"
+#include "strategy/among_peers.h"
 #include "strategy/entries.h"
-#include "strategy/in_process.h"
-#include "strategy/peers.h"
 
 namespace ps {
 
@@ -28,29 +25,14 @@ const ObjectSpec<AllReduceOptions>& AllReduceOptions::spec() {
   return spec;
 }
 
-class AllReduce final : public Strategy {
+class AllReduce final : public AmongPeers {
  public:
   AllReduce(const AllReduceOptions& options, const TrainerSetup& setup)
-      : here_(setup),
-        communicator_(meet_peers(*setup.transport, *setup.peers, options.algorithm)),
-        group_(*communicator_),
-        run_(setup.peers->rank, [transport = setup.transport] { transport->loop().poll(); }),
-        store_(setup.parameters, *here_.local(), *communicator_, run_) {}
+      : AmongPeers(setup, options.algorithm), store_(parameters_, *here_.local(), *communicator_, run_) {}
   ParameterStore& store() override { return store_; }
-  TrainerGroup& group() override { return group_; }
-  RunControl& run() override { return run_; }
-  LocalStore* local() override { return here_.local(); }
-  Json counters() const override {
-    return {{"bytes_sent", bytes_sent_to_all(*communicator_) - sent_before_},
-            {"whole_bytes", store_.whole_bytes()}};
-  }
+  Json counters() const override { return byte_counters(store_.whole_bytes()); }
 
  private:
-  InProcess here_;
-  const std::unique_ptr<Communicator> communicator_;
-  const uint64_t sent_before_ = bytes_sent_to_all(*communicator_);  // to meet
-  CollectiveGroup group_;
-  CollectiveRun run_;
   AllReduceStore store_;
 };
 

@@ -4,9 +4,27 @@
 #include "collective/exchange_communicator.h"
 #include "config/catalog.h"
 #include "optim/options.h"
-#include "strategy/peers.h"
+#include "strategy/among_peers.h"
 
 namespace ps {
+
+namespace {
+
+class AveragedCopies final : public AmongPeers {
+ public:
+  AveragedCopies(const AveragingOptions& options, const std::string& algorithm, const TrainerSetup& setup)
+      : AmongPeers(setup, algorithm), store_(options, parameters_, *here_.local(), *communicator_, run_) {}
+  ParameterStore& store() override { return store_; }
+  bool keeps_state() const override { return true; }
+  void save_state(std::string& out) const override { store_.save(out); }
+  void load_state(ByteReader& in) override { store_.load(in); }
+  Json counters() const override { return byte_counters(store_.whole_bytes()); }
+
+ private:
+  AveragingStore store_;
+};
+
+}  // namespace
 
 AveragingKeys::AveragingKeys() : algorithm(kAutomatic) {}
 
@@ -50,20 +68,6 @@ void check_averaged_optimizer(const Json& optimizer, std::string_view strategy, 
   if (keys.optimizer_state != "reset" || forgets) return;
   fail(Code::kUsage, "train.strategy.optimizer_state: reset, but the moments of optimizer ", entry.name,
        " would be wrong for many steps: use local or averaged, or the optimizer momentum");
-}
-
-AveragedCopies::AveragedCopies(const AveragingOptions& options, const std::string& algorithm,
-                               const TrainerSetup& setup)
-    : here_(setup),
-      communicator_(meet_peers(*setup.transport, *setup.peers, algorithm)),
-      sent_before_(bytes_sent_to_all(*communicator_)),
-      group_(*communicator_),
-      run_(setup.peers->rank, [transport = setup.transport] { transport->loop().poll(); }),
-      store_(options, setup.parameters, *here_.local(), *communicator_, run_) {}
-
-Json AveragedCopies::counters() const {
-  return {{"bytes_sent", bytes_sent_to_all(*communicator_) - sent_before_},
-          {"whole_bytes", store_.whole_bytes()}};
 }
 
 std::unique_ptr<Strategy> make_averaged_copies(const AveragingOptions& options, const std::string& algorithm,

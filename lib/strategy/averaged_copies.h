@@ -11,9 +11,6 @@
 
 #include "config/spec.h"
 #include "store/averaging_store.h"
-#include "store/collective_group.h"
-#include "store/collective_run.h"
-#include "strategy/in_process.h"
 #include "strategy/strategy.h"
 
 namespace ps {
@@ -38,29 +35,6 @@ inline constexpr const char* kIntervalHelp =
 // Throws kUsage when copies that this "optimizer" trains cannot be averaged: where weights are made from state, and
 // where there are means of weights; or when its state cannot begin anew.
 void check_averaged_optimizer(const Json& optimizer, std::string_view strategy, const AveragingKeys& keys);
-
-// One owner thread, that of the transport.
-class AveragedCopies final : public Strategy {
- public:
-  // `setup` has peers.
-  AveragedCopies(const AveragingOptions& options, const std::string& algorithm, const TrainerSetup& setup);
-  ParameterStore& store() override { return store_; }
-  TrainerGroup& group() override { return group_; }
-  RunControl& run() override { return run_; }
-  LocalStore* local() override { return here_.local(); }
-  bool keeps_state() const override { return true; }
-  void save_state(std::string& out) const override { store_.save(out); }
-  void load_state(ByteReader& in) override { store_.load(in); }
-  Json counters() const override;
-
- private:
-  InProcess here_;
-  const std::unique_ptr<Communicator> communicator_;
-  const uint64_t sent_before_;  // to meet
-  CollectiveGroup group_;
-  CollectiveRun run_;
-  AveragingStore store_;
-};
 
 // The strategy with these options; a trainer alone has all parameters in its process, and averages nothing.
 std::unique_ptr<Strategy> make_averaged_copies(const AveragingOptions& options, const std::string& algorithm,

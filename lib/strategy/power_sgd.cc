@@ -2,12 +2,9 @@
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
 #include "store/all_reduce_store.h"
-#include "store/collective_group.h"
-#include "store/collective_run.h"
 #include "store/power_sgd_exchange.h"
+#include "strategy/among_peers.h"
 #include "strategy/entries.h"
-#include "strategy/in_process.h"
-#include "strategy/peers.h"
 
 namespace ps {
 
@@ -37,36 +34,20 @@ const ObjectSpec<PowerSgdKeys>& PowerSgdKeys::spec() {
   return spec;
 }
 
-class PowerSgd final : public Strategy {
+class PowerSgd final : public AmongPeers {
  public:
   PowerSgd(const PowerSgdKeys& keys, const TrainerSetup& setup)
-      : here_(setup),
-        parameters_(setup.parameters),
-        communicator_(meet_peers(*setup.transport, *setup.peers, keys.algorithm)),
-        group_(*communicator_),
-        run_(setup.peers->rank, [transport = setup.transport] { transport->loop().poll(); }),
+      : AmongPeers(setup, keys.algorithm),
         exchange_({.rank = keys.rank, .begin_step = keys.begin_step}, parameters_, *here_.local(),
                   *communicator_),
         store_(parameters_, *here_.local(), *communicator_, run_, &exchange_) {}
   ParameterStore& store() override { return store_; }
-  TrainerGroup& group() override { return group_; }
-  RunControl& run() override { return run_; }
-  LocalStore* local() override { return here_.local(); }
   bool keeps_state() const override { return true; }
   void save_state(std::string& out) const override { exchange_.save(out); }
   void load_state(ByteReader& in) override { exchange_.load(in); }
-  Json counters() const override {
-    return {{"bytes_sent", bytes_sent_to_all(*communicator_) - sent_before_},
-            {"whole_bytes", store_.whole_bytes()}};
-  }
+  Json counters() const override { return byte_counters(store_.whole_bytes()); }
 
  private:
-  InProcess here_;
-  const std::vector<ParameterSpec> parameters_;
-  const std::unique_ptr<Communicator> communicator_;
-  const uint64_t sent_before_ = bytes_sent_to_all(*communicator_);  // to meet
-  CollectiveGroup group_;
-  CollectiveRun run_;
   PowerSgdExchange exchange_;
   AllReduceStore store_;
 };

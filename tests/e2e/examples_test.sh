@@ -25,6 +25,7 @@ run cluster.sh 'the weights are equal' 'the weights of one trainer are equal, bi
 run all_reduce.sh 'the same model'
 run dgc.sh 'times fewer bytes'
 run wide_deep_heter.sh 'AUC of readers' 'the weights are equal, bit for bit'
+run local_steps.sh 'times fewer bytes with sparse_diloco'
 run resume.sh 'the same model'
 run kill_and_resume.sh 'the same model'
 run more_servers.sh 'the same model'

@@ -81,7 +81,8 @@ power_sgd|, "rank": 2|2|0.01
 END
 
 echo "when one is killed within an interval, all go on from the checkpoint at its beginning, with the same bits"
-strategy=(--set train.passes=1 --set "train.strategy={\"type\": \"diloco\", \"begin_step\": 5, \"k_steps\": 4}")
+keys='{"type": "sparse_diloco", "begin_step": 5, "k_steps": 4, "outer_momentum": 0.3}'
+strategy=(--set train.passes=1 --set "train.strategy=$keys")
 checkpoints=("${strategy[@]}" --checkpoint-dir checkpoints --set checkpoint.steps=7)
 train whole "${strategy[@]}"
 mkfifo rest

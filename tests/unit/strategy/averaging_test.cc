@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/wait_stopped.h"
 #include "collective/thread_communicator.h"
 #include "optim/optimizer_plan.h"
 #include "optim/synthetic_parameter.h"
@@ -476,6 +477,22 @@ TEST(Averaging, CheckpointsAndTheEndComeWhereAnIntervalEnds) {
     for (; step < 12 && !trainer.run.stops(rank == 1 && step == 5); ++step) trainer.step(rank, step);
     EXPECT_EQ(step, 8);
     EXPECT_EQ(taken, (std::vector<int64_t>{4, 8}));
+  });
+}
+
+// Trainer 2 has no data, and waits in the pass that trainer 0 ends early.
+TEST(Averaging, ATrainerWithoutDataEndsWithTheOthers) {
+  const AveragingCase test{.options = every(4)};
+  run_trainers(3, [&](int rank, Communicator& communicator) {
+    AveragingTrainer trainer(test, communicator);
+    if (rank == 2) {
+      EXPECT_THROW(trainer.store->end_pass(0), WaitStopped);
+    } else {
+      int64_t step = 0;
+      for (; step < 12 && !trainer.run.stops(rank == 0 && step == 5); ++step) trainer.step(rank, step);
+      EXPECT_EQ(step, 8);
+    }
+    EXPECT_EQ(trainer.local.schedule_steps(), 8);
   });
 }
 

@@ -1,0 +1,51 @@
+// The part that all strategies without servers have: the parameters in each trainer's process, and the other trainers as
+// the ranks of a communicator.  Used by all_reduce, dgc, power_sgd and AveragedCopies.
+#ifndef PS_STRATEGY_AMONG_PEERS_H_
+#define PS_STRATEGY_AMONG_PEERS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collective/communicator.h"
+#include "store/collective_group.h"
+#include "store/collective_run.h"
+#include "strategy/in_process.h"
+#include "strategy/peers.h"
+#include "strategy/strategy.h"
+
+namespace ps {
+
+// One owner thread, that of the transport.
+class AmongPeers : public Strategy {
+ public:
+  TrainerGroup& group() override { return group_; }
+  RunControl& run() override { return run_; }
+  LocalStore* local() override { return here_.local(); }
+
+ protected:
+  // `setup` has peers.  Waits for them, and throws, as meet_peers does.
+  AmongPeers(const TrainerSetup& setup, const std::string& algorithm)
+      : parameters_(setup.parameters),
+        here_(setup),
+        communicator_(meet_peers(*setup.transport, *setup.peers, algorithm)),
+        sent_before_(bytes_sent_to_all(*communicator_)),
+        group_(*communicator_),
+        run_(setup.peers->rank, [transport = setup.transport] { transport->loop().poll(); }) {}
+
+  // Counters of a store that would send `whole_bytes` if it exchanged all gradients in every step.
+  Json byte_counters(uint64_t whole_bytes) const {
+    return {{"bytes_sent", bytes_sent_to_all(*communicator_) - sent_before_}, {"whole_bytes", whole_bytes}};
+  }
+
+  const std::vector<ParameterSpec> parameters_;
+  InProcess here_;
+  const std::unique_ptr<Communicator> communicator_;
+  const uint64_t sent_before_;  // to meet
+  CollectiveGroup group_;
+  CollectiveRun run_;
+};
+
+}  // namespace ps
+
+#endif  // PS_STRATEGY_AMONG_PEERS_H_
