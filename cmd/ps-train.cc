@@ -233,7 +233,7 @@ bool answer_alone(const ps::Flags& flags) {
 
 // Returns the rank that a launcher has given this trainer, unless flags give one.
 std::optional<ps::LaunchedTrainer> find_launched(const ps::Flags& flags) {
-  if (flags.given("rank") || flags.given("trainers")) return std::nullopt;
+  if (flags.given("rank") || flags.given("trainers") || flags.text("role") == "compute") return std::nullopt;
   return ps::launched_trainer(ps::process_environment());
 }
 

@@ -2,17 +2,19 @@
 # Functions that the launch scripts share.  Not a program.
 PATH=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/../../build/release/bin:$PATH
 
-servers=1 ports=1 trainers=2 restarts=0
+servers=1 ports=1 trainers=2 computes=0 restarts=0
 server_ids=() trainer_ids=()
 
-# read_options ARGUMENTS...: sets servers, ports, trainers, restarts, hosts, and num_options, how many arguments these took.
+# read_options ARGUMENTS...: sets servers, ports, trainers, computes, restarts, hosts, and num_options, how many arguments
+# these took.  A script with other options names them in $own_options.
 read_options() {
   local option OPTIND=1
-  while getopts s:p:n:r:H: option; do
+  while getopts "${own_options:-s:p:n:r:H:}" option; do
     case $option in
       s) servers=$OPTARG ;;
       p) ports=$OPTARG ;;
       n) trainers=$OPTARG ;;
+      c) computes=$OPTARG ;;
       r) restarts=$OPTARG ;;
       H) hosts=$OPTARG ;;
       *) usage ;;
@@ -20,7 +22,7 @@ read_options() {
   done
   num_options=$((OPTIND - 1))
   [[ $servers =~ ^[1-9][0-9]*$ && $ports =~ ^[1-9][0-9]*$ && $trainers =~ ^[1-9][0-9]*$ ]] || usage
-  [[ $restarts =~ ^[0-9]+$ ]] || usage
+  [[ $restarts =~ ^[0-9]+$ && $computes =~ ^[0-9]+$ ]] || usage
   (($# > num_options)) || usage
 }
 

@@ -1,4 +1,4 @@
-# What the tests of heterogeneous training share: a job, and its processes.  Sourced after lib.sh, in $scratch.
+# A job for the tests of heterogeneous training, and its processes.  Sourced after lib.sh, in $scratch.
 processes=()
 trap 'kill -9 "${processes[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
@@ -55,7 +55,7 @@ serve() {
   for name in one two; do
     local ports=()
     if [[ $name == two ]]; then ports=(--ports-num-for-sparse 1); fi
-    start server.$name ps-serve job.json --port 0 --port-file server.$name.port "${ports[@]}" "$@"
+    start server.$name ps-serve job.json --port "$(free_ports 2)" --port-file server.$name.port "${ports[@]}" "$@"
     servers+=("$started")
     wait_for_file server.$name.port "$started"
     addresses+=127.0.0.1:$(head -1 server.$name.port),
@@ -97,3 +97,24 @@ same_model() {
 
 # auc: that of trainer 0, over all passes.
 auc() { grep -o '"auc":[0-9.]*' trainer.0.out; }
+
+# make_plain_model: of three plain trainers, to compare with; of so many examples that there is time to kill.
+make_plain_model() {
+  ps-datagen criteo --samples 15000 --output train.txt
+  serve
+  train 3 plain --passes 1
+  end_servers
+}
+
+# run_reader RANK [flags...]: one reader of three, to be killed; a report after each batch tells how far it is.
+run_reader() {
+  start "trainer.$1" ps-train job.json --data train.txt --servers "$addresses" --trainers 3 --rank "$1" \
+    --save-dir killed --passes 1 --set cluster.server_timeout=6 --role reader --compute "$places" --metrics "metrics.$1" --set train.log_period=1 "${@:2}"
+}
+# wait_for_batches COUNT: of trainer 0.
+wait_for_batches() {
+  until (($(wc -l <metrics.0) >= $1)); do
+    kill -0 "${readers[0]}" 2>/dev/null || fail "trainer 0 has ended before batch $1: $(tail -n 3 ./*.err)"
+    sleep 0.01
+  done
+}

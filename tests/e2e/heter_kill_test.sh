@@ -8,24 +8,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 source "$PS_SOURCE/tests/e2e/heter_job.sh"
 
-# More data, so that there is time to kill; a report after each batch tells how far trainer 0 is.
-ps-datagen criteo --samples 15000 --output train.txt
-serve
-train 3 plain --passes 1
-end_servers
-
-# run_reader RANK [flags...]: one reader of three.
-run_reader() {
-  start "trainer.$1" ps-train job.json --data train.txt --servers "$addresses" --trainers 3 --rank "$1" \
-    --save-dir killed --passes 1 --set cluster.server_timeout=6 --role reader --compute "$places" --metrics "metrics.$1" --set train.log_period=1 "${@:2}"
-}
-# wait_for_batches COUNT: of trainer 0.
-wait_for_batches() {
-  until (($(wc -l <metrics.0) >= $1)); do
-    kill -0 "${readers[0]}" 2>/dev/null || fail "trainer 0 has ended before batch $1: $(tail -n 3 ./*.err)"
-    sleep 0.01
-  done
-}
+make_plain_model
 
 echo "compute trainers and a reader are killed, and the model is the same, bit for bit"
 serve
@@ -85,27 +68,6 @@ end_well "$started_compute" compute.a
 end_servers
 cmp plain/pass-00000/model.safetensors killed/pass-00000/model.safetensors
 expect_text trainer.0.err 'Resuming in pass 0 after '
-
-echo "a server is killed and comes again, all go back to the checkpoint, and the model is the same, bit for bit"
-rm -rf checkpoints killed metrics.*
-checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=20)
-serve "${checkpoints[@]}"
-places=
-compute compute.a "${checkpoints[@]}"
-readers=()
-for rank in 0 1 2; do
-  run_reader $rank --checkpoint-dir checkpoints
-  readers+=("$started")
-done
-wait_for_file metrics.0 "${readers[0]}"
-wait_for_batches 50
-kill -9 "${servers[1]}"
-start server.two ps-serve job.json --port "$(head -1 server.two.port)" --ports-num-for-sparse 1 "${checkpoints[@]}" --resume
-servers[1]=$started
-end_well "${readers[0]}" trainer.0 "${readers[1]}" trainer.1 "${readers[2]}" trainer.2 "$started_compute" compute.a
-end_servers
-cmp plain/pass-00000/model.safetensors killed/pass-00000/model.safetensors
-expect_text trainer.0.err 'going back to the last checkpoint'
 
 echo "a reader that is told to end tells its compute trainer"
 serve

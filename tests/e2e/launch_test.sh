@@ -27,6 +27,12 @@ echo "local.sh runs servers and trainers, and what trainer 0 prints comes throug
 python3 -c 'import json; assert json.load(open("out.json"))["passes"][0]["samples"] == 3000'
 nothing_left
 
+echo "with a compute trainer the trainers are its readers"
+"$launch/local.sh" -s 2 -n 3 -c 1 "$job" "${flags[@]}" --save-dir heter >/dev/null 2>err
+expect_text err 'Reader 2 of 3 has come'
+same_model heter
+nothing_left
+
 echo "a trainer that fails ends all, with its status"
 expect_status 2 "$launch/local.sh" "$job" --data missing.txt
 expect_text err "cannot open 'missing.txt'"

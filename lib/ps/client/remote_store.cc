@@ -90,6 +90,11 @@ void RemoteStore::end_pass(int64_t pass) {
   pushes_.end_pass(pass);
 }
 
+void RemoteStore::wait_for(const std::function<bool()>& done) {
+  StepTimer timer(*this);
+  links_.wait_for_others(done);
+}
+
 void RemoteStore::finish_pushes() {
   StepTimer timer(*this);
   pushes_.finish();

@@ -58,7 +58,7 @@ class RemoteStore final : public ParameterStore {
   // For a process that leaves its dense part to another: the number of the step that comes next; a wait that also
   // throws what the servers have to say; and the end of a run that the other process has found to be lost.
   uint64_t next_step() const { return pushes_.next_step(); }
-  void wait_for(const std::function<bool()>& done) { links_.wait_for_others(done); }
+  void wait_for(const std::function<bool()>& done);
   [[noreturn]] void lose_run(const std::string& why) { links_.lose_run(why); }
 
   // Waits until all pushes are applied.
