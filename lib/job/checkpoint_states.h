@@ -12,7 +12,7 @@ namespace ps {
 inline std::string trainer_state_name(int rank) {
   return cat("trainer/", rank);
 }
-// What a trainer has of its own with a strategy without servers: "strategy/0" in the file "strategy-0.psc".
+// The state that a trainer alone has, with a strategy without servers: "strategy/0" in the file "strategy-0.psc".
 inline std::string strategy_state_name(int rank) {
   return cat("strategy/", rank);
 }

@@ -319,7 +319,7 @@ void Run::write_checkpoint(const Json& result) {
   if (!asked) log_.warning("a checkpoint is asked for, but checkpoint.directory is empty");
 }
 
-// Of a process without servers that goes on from its last checkpoint; the model may not have been saved then.
+// A process without servers resumes from its last checkpoint; its model may not have been saved then.
 void Run::end_finished() {
   log_.info("All ", job_.train.passes, " passes are done: there is nothing left to train");
   const int last = job_.train.passes - 1;

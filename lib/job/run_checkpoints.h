@@ -1,6 +1,6 @@
-// RunCheckpoints: what a run without servers keeps in its checkpoints, and how it goes on from one.  Of several
-// trainers, trainer 0 writes them: the parameters, which all have, and the positions of all.  What each has of its own
-// it writes itself, to a file of its own.  Used by run_job.
+// RunCheckpoints: what a run without servers keeps in its checkpoints, and how it goes on from one.  With several
+// trainers, trainer 0 writes them: the parameters, which all have, and the positions of all.  Each writes
+// the state that it alone has to a file of its own.  Used by run_job.
 #ifndef PS_JOB_RUN_CHECKPOINTS_H_
 #define PS_JOB_RUN_CHECKPOINTS_H_
 

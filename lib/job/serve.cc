@@ -97,7 +97,7 @@ class ShardThread {
 
   void join() { thread_.join(); }
 
-  // Whether the server cannot go on; once joined, throws why.
+  // Returns true when the server cannot go on; check() throws the reason, once the thread is joined.
   bool failed() const { return failed_; }
   void check() const {
     if (failed_) throw *failure_;
@@ -141,7 +141,7 @@ uint64_t memory_limit(const ServeOptions& options) {
        " ports, expected at least ", human_bytes(least), " (", least, ")");
 }
 
-// Of each shard with sparse parameters.  A folder that cannot be written to is refused now, not when the
+// Each shard with sparse parameters has these settings.  A folder that cannot be written to is refused now, not when the
 // first trainer comes; so is memory that rows would be refused before they have filled it.
 SpillSettings spill_settings(const ServeOptions& options, uint64_t table_bytes) {
   if (options.spill_dir.empty()) return {};

@@ -89,7 +89,7 @@ find_riddles() {
 }
 
 # Folders whose comments are still to be rewritten.
-kRiddlesAllowed='^(lib/(collective/net|job|math|membership|model|net|ps|simulate|train)|tests/sim)/'
+kRiddlesAllowed='^(lib/(collective/net|math|membership|model|net|simulate|train)|tests/sim)/'
 
 check_comments() {
   local riddles

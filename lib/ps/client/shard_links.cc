@@ -127,7 +127,7 @@ void ShardLinks::request(size_t shard, Message type, Payload payload, std::funct
     try {
       on_answer(answer.take());
     } catch (const Error& error) {
-      // Who is to end itself does not fail for others that have ended.
+      // A trainer that is to end does not fail because others have ended.
       if (error.code() == Code::kFenced && stopping_seconds() > 0) return;
       if (!error_) error_ = error;
     }

@@ -78,7 +78,7 @@ class CheckpointDriver final : private CheckpointEvents {
   const ServerSaveRecords& saves_;
   std::function<void()> on_end_ = [] {};
 
-  // Of the shard; null: none is attached.
+  // The shard and its checkpoints; null: none is attached.
   Shard* shard_ = nullptr;
   const ShardIdentity* identity_ = nullptr;
   std::unique_ptr<ShardCheckpoint> checkpoint_;

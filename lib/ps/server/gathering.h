@@ -58,7 +58,7 @@ class Gathering {
   std::vector<ReplyPtr> replies_;     // of all that have given, more than one of a trainer that asked again
   std::vector<HeldBytes> held_;       // of what is given
 
-  // Of the last two gatherings, the newest first.
+  // The answers of the last two gatherings, the newest first.
   std::array<std::shared_ptr<const std::string>, 2> answers_;  // null: there was none
   std::array<std::vector<HeldBytes>, 2> answers_held_;
 };

@@ -44,7 +44,7 @@ struct ShardLimits {
                          << 20;  // of arrays through which rows are reached, where keys are bounded
   SpillSettings spill = {};      // of rows of sparse tables
 
-  // Of connections of a port.  Trainers have half of them: kMostTrainers, with one each.
+  // Limits of the connections of a port.  Trainers have half of them: kMostTrainers, with one each.
   size_t max_connections = 2048, max_readers = 512;
 };
 

@@ -10,8 +10,8 @@ namespace ps {
 
 namespace {
 
-// Of a pull that waits, and is remembered then: decoded slices, a pointer to each row, and the lists that
-// hold it.
+// The memory of a pull that waits, and is remembered then: decoded slices, a pointer to each row, and the lists
+// that hold it.
 uint64_t memory_of_pull(const PullRequest& request) {
   constexpr uint64_t kListed = 512;
   uint64_t rows = 0;
