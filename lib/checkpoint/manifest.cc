@@ -15,7 +15,7 @@ namespace ps {
 
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr std::string_view kTailBegin = "  \"checksum\": \"", kTailEnd = "\"\n}\n";
 constexpr size_t kTailBytes = kTailBegin.size() + 16 + kTailEnd.size();
 
@@ -51,7 +51,7 @@ struct BaseJson {
 
 struct ManifestJson {
   std::string format = "pskit checkpoint";
-  int64_t version = kVersion, oldest_reader = 1;
+  int64_t version = kVersion, oldest_reader = kVersion;
   int64_t step = 0;
   uint64_t generation = 0;
   int64_t partitions = kPartitions;
@@ -117,7 +117,7 @@ const ObjectSpec<ManifestJson>& ManifestJson::spec() {
   static const ObjectSpec<ManifestJson> spec = [] {
     ObjectSpec<ManifestJson> s;
     s.field("format", &ManifestJson::format, "").one_of({"pskit checkpoint"}).must();
-    s.field("version", &ManifestJson::version, "").must();
+    s.field("version", &ManifestJson::version, "").at_least(kVersion).must();
     s.field("oldest_reader", &ManifestJson::oldest_reader, "").at_most(kVersion).must();
     s.field("step", &ManifestJson::step, "").at_least(0).must();
     s.field("generation", &ManifestJson::generation, "");

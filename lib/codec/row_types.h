@@ -12,9 +12,9 @@ namespace ps {
 // Weights that are read but not trained, and statistics, are sent as f32.
 struct RowTypes {
   RowType pull = RowType::kF32;
-  RowType push = RowType::kF32;            // with error feedback
-  uint64_t error_bytes = 64ull << 20;      // limit for residuals of sparse parameters
-  uint64_t kept_piece_bytes = 8ull << 20;  // about what a message has of it, for checkpoints
+  RowType push = RowType::kF32;             // with error feedback
+  uint64_t error_bytes = 64ull << 20;       // limit for residuals of sparse parameters
+  uint64_t state_chunk_bytes = 8ull << 20;  // about the size of a trainer state chunk
 };
 
 }  // namespace ps

@@ -81,8 +81,9 @@ class RunControl {
   // Everything was done before this process came: there is nothing to take part in.
   virtual bool finished() const = 0;
 
-  // The figures of this rank that the checkpoint has in which it begins, or of several ranks, when the run had
-  // another number of trainers; nothing once the run has gone on from there.
+  // The figures of this rank where it begins, as its servers know them, or of several ranks, when the checkpoint in
+  // which the run begins had another number of trainers; nothing when the rank has trained more since it told them, or
+  // when this was called before.
   virtual std::vector<std::string> restored_states() = 0;
 
   // Elects one trainer to save a model of this name, which nobody has saved yet in this run.

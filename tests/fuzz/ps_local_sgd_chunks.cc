@@ -1,6 +1,6 @@
 // The copies of weights of a trainer with local SGD, as a checkpoint stores them.
 //
-// input := (size:u16 piece[size])...
+// input := (size:u16 chunk[size])...
 #include "base/bytes.h"
 #include "base/error.h"
 #include "config/json.h"
@@ -20,8 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     while (in.ok() && in.remaining() > 0) copies.take(in.get_bytes(in.get<uint16_t>()));
     copies.end_taking(/*batches=*/50);
-    const auto pieces = copies.pieces(1000);
-    for (size_t n = 0; n < pieces->size(); ++n) PS_CHECK(!pieces->encode(n).empty());
+    const auto chunks = copies.chunks(1000);
+    for (size_t n = 0; n < chunks->size(); ++n) PS_CHECK(!chunks->encode(n).empty());
   } catch (const ps::Error& error) {
     PS_CHECK(error.code() == ps::Code::kCorrupt);
   }

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<float> whole(40);
   ps::ResidualRows keyed(3, 1000);
   try {
-    ps::read_error_piece({reinterpret_cast<const char*>(data), size}, specs,
+    ps::read_error_chunk({reinterpret_cast<const char*>(data), size}, specs,
                          [&](uint32_t p, ps::ErrorRows rows, uint64_t key, std::string_view error) {
                            float* to = nullptr;
                            if (p == 0) to = keyed.put_back(key, rows == ps::ErrorRows::kYoung);

@@ -28,7 +28,7 @@ struct Plan : RecoveryPlan {
     durable = draw(random, 0, 3) == 0;
     crashes = draw(random, 2, 5);
     if (draw(random, 0, 3) == 0) job.types.push = RowType::kBf16;
-    job.types.kept_piece_bytes = draw(random, 0, 1) == 1 ? 1000 : 10000;
+    job.types.state_chunk_bytes = draw(random, 0, 1) == 1 ? 1000 : 10000;
   }
 };
 
@@ -127,7 +127,7 @@ RecoveryPlan apart_plan(Random& random, Json optimizer, int trainers) {
   plan.job.optimizer = std::move(optimizer);
   plan.job.consistency.async = true;
   plan.job.steps.assign(static_cast<size_t>(trainers), {static_cast<int>(kSteps)});
-  plan.job.types.kept_piece_bytes = 200;
+  plan.job.types.state_chunk_bytes = 200;
   plan.geo = LocalSgdOptions{.period = 2, .mean = false};
   plan.own_parameters = {synthetic_parameter("table", ParameterKind::kRows, true, 0, 3)};
   return plan;

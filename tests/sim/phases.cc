@@ -74,8 +74,7 @@ std::string name_of(const testing::TestParamInfo<Message>& info) {
       {Message::kCheckpoint, "Checkpoint"},
       {Message::kPart, "RowSlice"},
       {Message::kPartPiece, "CheckpointShardSlice"},
-      {Message::kTrainerStates, "TrainerStates"},
-      {Message::kKeptPiece, "KeptPiece"},
+      {Message::kTrainerChunk, "StateChunk"},
   };
   return names.at(info.param);
 }
@@ -246,8 +245,7 @@ TEST_P(PhasesOfResuming, AreSurvivedInBothDirections) {
   survive_all();
 }
 
-INSTANTIATE_TEST_SUITE_P(Messages, PhasesOfResuming,
-                         testing::Values(Message::kTrainerStates, Message::kKeptPiece), name_of);
+INSTANTIATE_TEST_SUITE_P(Messages, PhasesOfResuming, testing::Values(Message::kTrainerChunk), name_of);
 
 }  // namespace
 }  // namespace ps

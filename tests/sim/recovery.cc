@@ -25,7 +25,7 @@ struct Plan : RecoveryPlan {
     constexpr RowType kTypes[] = {RowType::kF32, RowType::kF16, RowType::kBf16, RowType::kInt8};
     job.types.push = kTypes[draw(random, 0, 3)];
     if (draw(random, 0, 1) == 1) job.types.error_bytes = 2000;  // of a few rows alone
-    job.types.kept_piece_bytes = draw(random, 0, 1) == 1 ? 200 : 2000;
+    job.types.state_chunk_bytes = draw(random, 0, 1) == 1 ? 200 : 2000;
   }
 };
 

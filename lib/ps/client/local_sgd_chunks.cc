@@ -39,7 +39,7 @@ LocalSgdChunks::LocalSgdChunks(const LocalSgdCopies& copies, uint64_t most_bytes
   copies.local_.save_optimizers(known_);
 }
 
-// Fills the last piece, then begins others.
+// Fills the last chunk, then begins others.
 void LocalSgdChunks::add_rows(uint32_t parameter, uint64_t rows) {
   const uint64_t bytes = row_bytes(copies_.local_.layout(static_cast<int>(parameter)));
   for (uint64_t first = 0; first < rows;) {
@@ -66,14 +66,14 @@ size_t LocalSgdChunks::size() const {
   return 1 + num_known() + begins_.size();
 }
 
-std::string LocalSgdChunks::encode(size_t piece) const {
-  if (piece == 0) {
+std::string LocalSgdChunks::encode(size_t chunk) const {
+  if (chunk == 0) {
     std::string out = begin_piece(StateChunkKind::kSchedule);
     copies_.local_.save_schedule(out);
     return out;
   }
-  if (piece <= num_known()) return encode_steps(piece - 1);
-  const size_t n = piece - 1 - num_known();
+  if (chunk <= num_known()) return encode_steps(chunk - 1);
+  const size_t n = chunk - 1 - num_known();
   const size_t end = n + 1 < begins_.size() ? begins_[n + 1] : runs_.size();
   std::string out = begin_piece(StateChunkKind::kRows);
   for (size_t run = begins_[n]; run < end; ++run) encode_rows(runs_[run], out);

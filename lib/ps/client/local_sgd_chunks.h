@@ -1,10 +1,10 @@
 // The copies of a trainer that trains copies of its own, as checkpoints of servers keep them.  Used by LocalSgdCopies.
 //
-//   piece    := kind:u8 schedule | kind:u8 steps | kind:u8 section*          kind: StateChunkKind
+//   chunk    := kind:u8 schedule | kind:u8 steps | kind:u8 section*          kind: StateChunkKind
 //   schedule := samples:i64 steps:i64 learning_rate:f64
 //   steps    := offset:u64 total:u64 bytes[...]     some of the bytes of `known`
 //   known    := pass:i64 pass_batches:i64 batches:i64 rows:u64 steps:i64 optimizers
-//               rows: of all pieces; optimizers: LocalStore::save_optimizers
+//               rows: of all chunks; optimizers: LocalStore::save_optimizers
 //   section  := parameter:u32 count:u32 row[count]
 //   row      := key:u64 flags:u8 base:f32[cols]? stamp:u32? f32[cols (1 + state arrays)]
 //               flags: 1 there is a base, what the servers had; 2 the difference to it is on its way
@@ -23,13 +23,13 @@ namespace ps {
 
 inline constexpr uint8_t kLocalSgdBase = 1, kLocalSgdSent = 2;  // on disk: never renumber
 
-// Beside the copies, which must outlive it, it takes a few bytes for a piece.
+// Beside the copies, which must outlive it, it takes a few bytes for a chunk.
 class LocalSgdChunks final : public StateChunkSource {
  public:
   LocalSgdChunks(const LocalSgdCopies& copies, uint64_t most_bytes);
 
   size_t size() const override;
-  std::string encode(size_t piece) const override;
+  std::string encode(size_t chunk) const override;
 
  private:
   // Rows of one parameter, by their places among those that there are.
@@ -47,8 +47,8 @@ class LocalSgdChunks final : public StateChunkSource {
   const uint64_t most_bytes_;
   std::string known_;
   std::vector<Run> runs_;
-  std::vector<size_t> begins_;  // of the pieces of rows, among the runs
-  uint64_t last_bytes_ = 0;     // of the last piece, at most
+  std::vector<size_t> begins_;  // of the chunks of rows, among the runs
+  uint64_t last_bytes_ = 0;     // of the last chunk, at most
 };
 
 }  // namespace ps

@@ -52,7 +52,7 @@ std::vector<KeyPlan> LocalSgdCopies::sent_keys() const {
 
 // ---- telling
 
-std::unique_ptr<StateChunkSource> LocalSgdCopies::pieces(uint64_t most_bytes) const {
+std::unique_ptr<StateChunkSource> LocalSgdCopies::chunks(uint64_t most_bytes) const {
   return std::make_unique<LocalSgdChunks>(*this, most_bytes);
 }
 
@@ -84,9 +84,9 @@ const float* LocalSgdCopies::base_of(size_t p, uint64_t key, bool& sent) const {
 
 // ---- taking up
 
-void LocalSgdCopies::take(std::string_view piece) {
+void LocalSgdCopies::take(std::string_view chunk) {
   PS_CHECK(taking_ != nullptr);
-  ByteReader in(piece);
+  ByteReader in(chunk);
   switch (in.get<StateChunkKind>()) {
     case StateChunkKind::kSchedule:
       return take_schedule(in);
@@ -95,9 +95,10 @@ void LocalSgdCopies::take(std::string_view piece) {
     case StateChunkKind::kRows:
       return take_rows(in);
     case StateChunkKind::kErrors:
+    case StateChunkKind::kFigures:
       break;
   }
-  damaged("a piece of kind ", piece.empty() ? 0 : static_cast<int>(piece[0]));
+  damaged("a chunk of kind ", chunk.empty() ? 0 : static_cast<int>(chunk[0]));
 }
 
 void LocalSgdCopies::take_schedule(ByteReader& in) {

@@ -75,8 +75,8 @@ class LocalSgdCopies final : public TrainerState {
   // The keys of all rows whose differences were on their way when it was told.
   std::vector<KeyPlan> sent_keys() const;
 
-  std::unique_ptr<StateChunkSource> pieces(uint64_t most_bytes) const override;
-  void take(std::string_view piece) override;
+  std::unique_ptr<StateChunkSource> chunks(uint64_t most_bytes) const override;
+  void take(std::string_view chunk) override;
   void end_taking(uint64_t batches) override;
   bool matters() const override { return local_.remembers_steps(); }
 
@@ -91,7 +91,7 @@ class LocalSgdCopies final : public TrainerState {
   // way.
   const float* base_of(size_t p, uint64_t key, bool& sent) const;
 
-  struct Taking;  // the pieces so far
+  struct Taking;  // the chunks so far
   void take_schedule(ByteReader& in);
   void take_steps(ByteReader& in);
   void take_rows(ByteReader& in);

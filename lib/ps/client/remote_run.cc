@@ -37,7 +37,8 @@ void RemoteRun::resume(const Consistency& consistency, TrainerStateLink& states)
   position_ = position_in(start, begun);
   position_.resumed = run_status().gathered > 0;
   if (position_.resumed) group_.set_num_gathered(static_cast<uint64_t>(position_.pass) + 1);
-  states.take_up(start.batches, given_up, consistency);
+  states.resume(start.batches, given_up, consistency);
+  figures_ = states.take_figures();
   if (given_up && !consistency.async) fill_steps();
 }
 
@@ -71,12 +72,6 @@ void RemoteRun::fill_steps() const {
       links_.request(s, Message::kPush, Payload(encode_push(header, 0, "")), [](const Frame&) {});
     }
   }
-}
-
-std::vector<std::string> RemoteRun::restored_states() {
-  if (!run_status().checkpointed) return {};
-  Frame frame = links_.call(0, Message::kTrainerStates, Payload());
-  return decode_gathered(frame.body.bytes());
 }
 
 Saver RemoteRun::elect_saver(SaveStage stage, const std::string& name) {

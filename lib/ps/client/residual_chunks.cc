@@ -46,15 +46,15 @@ void ResidualChunks::add(const Row& row) {
   last_bytes_ += row_bytes;
 }
 
-// Within a piece.
+// Within a chunk.
 bool ResidualChunks::continues_section(size_t row) const {
   return rows_[row].parameter == rows_[row - 1].parameter && rows_[row].rows == rows_[row - 1].rows;
 }
 
-std::string ResidualChunks::encode(size_t piece) const {
+std::string ResidualChunks::encode(size_t chunk) const {
   std::string out;
   put(out, StateChunkKind::kErrors);
-  const size_t begin = begins_[piece], end = piece + 1 < size() ? begins_[piece + 1] : rows_.size();
+  const size_t begin = begins_[chunk], end = chunk + 1 < size() ? begins_[chunk + 1] : rows_.size();
   for (size_t row = begin, next = begin; row < end; row = next) {
     for (++next; next < end && continues_section(next);) ++next;
     put(out, rows_[row].parameter);
@@ -68,9 +68,9 @@ std::string ResidualChunks::encode(size_t piece) const {
   return out;
 }
 
-void read_error_piece(std::string_view piece, std::span<const ParameterSpec> specs,
+void read_error_chunk(std::string_view chunk, std::span<const ParameterSpec> specs,
                       const OnErrorRow& on_row) {
-  ByteReader in(piece);
+  ByteReader in(chunk);
   if (in.get<StateChunkKind>() != StateChunkKind::kErrors)
     fail(Code::kCorrupt, kDamaged, "it is something else");
   while (in.remaining() > 0) {

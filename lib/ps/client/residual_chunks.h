@@ -23,10 +23,10 @@ enum class ErrorRows : uint8_t {
   kOld,
 };
 
-// Rows in pieces of about so many bytes, of one row at least.  They lie elsewhere, and stay there: pieces
+// Rows in chunks of about so many bytes, of one row at least.  They lie elsewhere, and stay there: chunks
 // have the errors as they are when they are encoded.
 //
-// piece   := kind:u8 section...                            kind: StateChunkKind::kErrors
+// chunk   := kind:u8 section...                            kind: StateChunkKind::kErrors
 // section := parameter:u32 rows:u8 count:u32 row[count]
 // row     := key:u64 f32[cols]
 class ResidualChunks final : public StateChunkSource {
@@ -38,7 +38,7 @@ class ResidualChunks final : public StateChunkSource {
   void add_keyed(uint32_t parameter, int64_t cols, const ResidualRows& errors);
 
   size_t size() const override { return begins_.size(); }
-  std::string encode(size_t piece) const override;
+  std::string encode(size_t chunk) const override;
 
  private:
   struct Row {
@@ -53,17 +53,17 @@ class ResidualChunks final : public StateChunkSource {
 
   const uint64_t most_bytes_;
   std::vector<Row> rows_;
-  std::vector<size_t> begins_;  // of the pieces, among the rows
-  uint64_t last_bytes_ = 0;     // of the last piece, at most
+  std::vector<size_t> begins_;  // of the chunks, among the rows
+  uint64_t last_bytes_ = 0;     // of the last chunk, at most
 };
 
-// error[cols], as it lies in the piece.
+// error[cols], as it lies in the chunk.
 using OnErrorRow =
     std::function<void(uint32_t parameter, ErrorRows rows, uint64_t key, std::string_view error)>;
 
-// Throws kCorrupt, after some of the rows or none, unless it is a piece of this kind, and all that it has are
+// Throws kCorrupt, after some of the rows or none, unless it is a chunk of this kind, and all that it has are
 // rows of these parameters.
-void read_error_piece(std::string_view piece, std::span<const ParameterSpec> specs, const OnErrorRow& on_row);
+void read_error_chunk(std::string_view chunk, std::span<const ParameterSpec> specs, const OnErrorRow& on_row);
 
 }  // namespace ps
 

@@ -40,7 +40,7 @@ uint64_t Residuals::dropped() const {
 }
 
 std::unique_ptr<StateChunkSource> Residuals::chunks() const {
-  auto chunks = std::make_unique<ResidualChunks>(types_.kept_piece_bytes);
+  auto chunks = std::make_unique<ResidualChunks>(types_.state_chunk_bytes);
   for (size_t p = 0; p < specs_.size(); ++p) {
     const uint32_t parameter = static_cast<uint32_t>(p);
     if (all_[p].by_key) chunks->add_keyed(parameter, specs_[p].cols, *all_[p].by_key);
@@ -50,7 +50,7 @@ std::unique_ptr<StateChunkSource> Residuals::chunks() const {
 }
 
 void Residuals::take(std::string_view chunk) {
-  read_error_piece(chunk, specs_, [this](uint32_t p, ErrorRows rows, uint64_t key, std::string_view values) {
+  read_error_chunk(chunk, specs_, [this](uint32_t p, ErrorRows rows, uint64_t key, std::string_view values) {
     Residual& one = made(p);
     float* to = rows == ErrorRows::kWhole ? of_row(p, static_cast<int64_t>(key))
                                           : one.by_key->put_back(key, rows == ErrorRows::kYoung);

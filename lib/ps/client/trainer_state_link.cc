@@ -13,9 +13,23 @@ constexpr size_t kMostOnTheirWay = 4;
 
 constexpr uint32_t kNoChunk = UINT32_MAX;  // asks how many there are
 
-bool is_of(const KeptPiece& kept, uint64_t batches) {
-  return kept.known && kept.batches == batches;
+bool is_of(const StateChunkAnswer& answer, uint64_t batches) {
+  return answer.known && answer.batches == batches;
 }
+
+// One chunk, or none where it is longer than a message may be.
+class FiguresSource final : public StateChunkSource {
+ public:
+  FiguresSource(size_t rank, const std::function<void(std::string&)>& save) {
+    figures_.rank = static_cast<uint32_t>(rank);
+    save(figures_.text);
+  }
+  size_t size() const override { return figures_.text.size() > kMaxMessageBytes / 2 ? 0 : 1; }
+  std::string encode(size_t) const override { return encode_figures(figures_); }
+
+ private:
+  FiguresChunk figures_;
+};
 
 }  // namespace
 
@@ -34,8 +48,7 @@ std::string ToldState::encode(size_t chunk) const {
 // Chunk n goes to shard (rank + n) % num_shards: every num_shards-th is the shard's, from `first` on.
 size_t ToldState::num_messages(size_t shard) const {
   const size_t first = (shard + num_shards_ - rank_ % num_shards_) % num_shards_;
-  const size_t chunks = sources.empty() ? 0 : (num_chunks() + num_shards_ - 1 - first) / num_shards_ + 1;
-  return chunks + (text && shard == 0 ? 1 : 0);
+  return sources.empty() ? 0 : (num_chunks() + num_shards_ - 1 - first) / num_shards_ + 1;
 }
 
 TrainerStateLink::TrainerStateLink(ShardLinks& links, Residuals& residuals, TrainerState* own,
@@ -43,7 +56,7 @@ TrainerStateLink::TrainerStateLink(ShardLinks& links, Residuals& residuals, Trai
     : links_(links),
       residuals_(residuals),
       own_(own),
-      chunk_bytes_(types.kept_piece_bytes),
+      chunk_bytes_(types.state_chunk_bytes),
       rank_(static_cast<size_t>(rank)) {}
 
 ToldState TrainerStateLink::next(bool cut, bool ended) {
@@ -52,14 +65,14 @@ ToldState TrainerStateLink::next(bool cut, bool ended) {
   const bool was_told = ended && told_;
   told_ = cut || ended;
   if (!told_ || was_told) return told;
-  told.text = save_text_ != nullptr;
+  if (save_figures_) told.sources.push_back(std::make_unique<FiguresSource>(rank_, save_figures_));
   if (residuals_.used()) told.sources.push_back(residuals_.chunks());
-  if (own_ != nullptr) told.sources.push_back(own_->pieces(chunk_bytes_));
+  if (own_ != nullptr) told.sources.push_back(own_->chunks(chunk_bytes_));
   return told;
 }
 
-// Chunks are made when there is room for them on the way; the last message, which is answered with the step, is
-// small.  A text that is too long is left out.
+// Chunks are made when there is room for them on the way.  The last message to a shard, an empty chunk, says that it has
+// been told all; it is small, and answered with the step.
 void TrainerStateLink::tell(const ToldState& told, std::span<PushHeader> headers, const Send& send) {
   for (PushHeader& header : headers) header.type = RowType::kF32;
   for (size_t n = 0; n < told.num_chunks(); ++n) {
@@ -71,30 +84,32 @@ void TrainerStateLink::tell(const ToldState& told, std::span<PushHeader> headers
   for (size_t s = 0; s < headers.size() && !told.sources.empty(); ++s) {
     send_chunk(s, headers[s], "", send, [] {});
   }
-  if (!told.text) return;
-  save_text_(headers[0].state);
-  if (headers[0].state.size() > kMaxMessageBytes / 2) headers[0].state.clear();
-  send(0, headers[0], [] {});
 }
 
-// An empty chunk says that a shard has been told all.
 void TrainerStateLink::send_chunk(size_t shard, PushHeader& header, std::string chunk, const Send& send,
                                   std::function<void()> on_answer) {
-  header.kept = std::move(chunk);
+  header.chunk = std::move(chunk);
   send(shard, header, std::move(on_answer));
-  header.kept.reset();
+  header.chunk.reset();
   ++header.piece;
 }
 
 // Chunks are lost when the process before has pushed more since it told them.
-void TrainerStateLink::take_up(uint64_t batches, bool given_up, const Consistency& consistency) {
-  if ((!residuals_.used() && own_ == nullptr) || !run_status().checkpointed) return;
+void TrainerStateLink::resume(uint64_t batches, bool given_up, const Consistency& consistency) {
+  if (!run_status().checkpointed) return;
   Frame frame;
   bool known = true;
   for (size_t s = 0; s < links_.size() && known; ++s) known = is_of(ask(s, kNoChunk, frame), batches);
   if (!known) return check_not_missed(given_up, consistency);
   for (size_t s = 0; s < links_.size(); ++s) take_of(s, batches);
   if (own_ != nullptr) own_->end_taking(batches);
+}
+
+std::vector<std::string> TrainerStateLink::take_figures() {
+  std::ranges::sort(figures_, {}, &FiguresChunk::rank);
+  std::vector<std::string> all;
+  for (FiguresChunk& figures : std::exchange(figures_, {})) all.push_back(std::move(figures.text));
+  return all;
 }
 
 void TrainerStateLink::check_not_missed(bool given_up, const Consistency& consistency) const {
@@ -110,28 +125,30 @@ void TrainerStateLink::check_not_missed(bool given_up, const Consistency& consis
 }
 
 // The chunk stays in the frame.
-KeptPiece TrainerStateLink::ask(size_t shard, uint32_t number, Frame& frame) {
-  frame = links_.call(shard, Message::kKeptPiece, Payload(encode_kept_request(number)));
-  return decode_kept_piece(frame.body.bytes());
+StateChunkAnswer TrainerStateLink::ask(size_t shard, uint32_t number, Frame& frame) {
+  frame = links_.call(shard, Message::kTrainerChunk, Payload(encode_chunk_request(number)));
+  return decode_chunk_answer(frame.body.bytes());
 }
 
 void TrainerStateLink::take_of(size_t shard, uint64_t batches) {
   Frame frame;
-  const uint32_t num_chunks = ask(shard, kNoChunk, frame).num_pieces;
+  const uint32_t num_chunks = ask(shard, kNoChunk, frame).num_chunks;
   for (uint32_t number = 0; number < num_chunks; ++number) {
-    const KeptPiece kept = ask(shard, number, frame);
-    if (!is_of(kept, batches) || kept.piece.empty())
-      fail(Code::kData, "a server has lost what it had told of");
-    take(kept.piece);
+    const StateChunkAnswer answer = ask(shard, number, frame);
+    if (!is_of(answer, batches) || answer.chunk.empty())
+      fail(Code::kData, "a server has lost a trainer state chunk that it had told of");
+    take(answer.chunk);
   }
 }
 
 // Chunks that a job of another kind had told are of no use.
 void TrainerStateLink::take(std::string_view chunk) {
-  if (static_cast<StateChunkKind>(chunk[0]) != StateChunkKind::kErrors) {
-    if (own_ != nullptr) own_->take(chunk);
-  } else if (residuals_.used()) {
-    residuals_.take(chunk);
+  if (is_of_kind(chunk, StateChunkKind::kFigures)) {
+    figures_.push_back(decode_figures(chunk));
+  } else if (is_of_kind(chunk, StateChunkKind::kErrors)) {
+    if (residuals_.used()) residuals_.take(chunk);
+  } else if (own_ != nullptr) {
+    own_->take(chunk);
   }
 }
 

@@ -2,9 +2,8 @@
 // its pass has come, its residuals, and the copies of a trainer that has some.  Used by RemotePushes, which
 // sends it with a step, and by RemoteRun, which takes it up.
 //
-// State is told behind the rows of a push: then it is in the checkpoint that begins after the step, or in none.
-// The first shard gets the trainer's own text, and chunks are dealt over all shards, which need not have the
-// rows that they are of.
+// State is told in chunks behind the rows of a push: then it is in the checkpoint that begins after the step, or in
+// none.  Chunks are dealt over all shards, which need not have the rows that they are of.
 #ifndef PS_PS_CLIENT_TRAINER_STATE_LINK_H_
 #define PS_PS_CLIENT_TRAINER_STATE_LINK_H_
 
@@ -30,14 +29,13 @@ class ToldState {
  public:
   ToldState(size_t rank, size_t num_shards) : rank_(rank), num_shards_(num_shards) {}
 
-  bool text = false;                                       // the trainer's own, to the first shard
   std::vector<std::unique_ptr<StateChunkSource>> sources;  // none: no chunks are told of
 
   size_t num_chunks() const;
   std::string encode(size_t chunk) const;
   size_t shard_of(size_t chunk) const { return (rank_ + chunk) % num_shards_; }
 
-  // Messages to a shard: its chunks, one that says that there are no more, and the text.
+  // Messages to a shard: its chunks, and one that says that there are no more.
   size_t num_messages(size_t shard) const;
 
  private:
@@ -51,8 +49,8 @@ class TrainerStateLink {
   TrainerStateLink(ShardLinks& links, Residuals& residuals, TrainerState* own, const RowTypes& types,
                    int rank);
 
-  // `save` writes the trainer's own text, when it is told.
-  void on_checkpoint(std::function<void(std::string& out)> save) { save_text_ = std::move(save); }
+  // `save` writes the trainer's figures, when they are told.
+  void on_checkpoint(std::function<void(std::string& out)> save) { save_figures_ = std::move(save); }
 
   // Returns what the next push is to tell: all with the last push before a checkpoint (`cut`), and once when
   // the trainer has no data left, as then it may push nothing more before one.
@@ -63,17 +61,20 @@ class TrainerStateLink {
   using Send = std::function<void(size_t shard, const PushHeader& header, std::function<void()> on_answer)>;
   void tell(const ToldState& told, std::span<PushHeader> headers, const Send& send);
 
-  // Takes up the chunks of the process before this one, or of the checkpoint in which the run began, as of
+  // Resumes from the chunks of the process before this one, or of the checkpoint in which the run began, as of
   // `batches` batches of this trainer.  Where shards do not have them any more, throws StateLost if the run
   // would not be the same without them, unless the rank was given up.
-  void take_up(uint64_t batches, bool given_up, const Consistency& consistency);
+  void resume(uint64_t batches, bool given_up, const Consistency& consistency);
+
+  // The figures with which this process resumed, its own or those of several trainers, by rank; empty the next time.
+  std::vector<std::string> take_figures();
 
  private:
   const RunStatus& run_status() const { return links_.welcome(0).run_status; }
   void send_chunk(size_t shard, PushHeader& header, std::string chunk, const Send& send,
                   std::function<void()> on_answer);
   void check_not_missed(bool given_up, const Consistency& consistency) const;
-  KeptPiece ask(size_t shard, uint32_t number, Frame& frame);
+  StateChunkAnswer ask(size_t shard, uint32_t number, Frame& frame);
   void take_of(size_t shard, uint64_t batches);
   void take(std::string_view chunk);
 
@@ -82,9 +83,10 @@ class TrainerStateLink {
   TrainerState* const own_;  // null: none
   const uint64_t chunk_bytes_;
   const size_t rank_;
-  std::function<void(std::string&)> save_text_;  // null: there is none
-  bool told_ = false;                            // with the last push, or one before it that ended too
-  size_t on_their_way_ = 0;                      // chunks
+  std::function<void(std::string&)> save_figures_;  // null: there are none
+  std::vector<FiguresChunk> figures_;               // that were resumed from
+  bool told_ = false;                               // with the last push, or one before it that ended too
+  size_t on_their_way_ = 0;                         // chunks
 };
 
 }  // namespace ps

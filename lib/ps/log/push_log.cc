@@ -59,7 +59,7 @@ class PushLog::Files {
       header.prior_end = offset_;
       header.number = header.prior + 1;
     }
-    const std::string bytes = encode_segment(header, work.image, work.events);
+    const std::string bytes = encode_segment(header, work.snapshot, work.events);
     file_ = settings_.files->create(join_path(settings_.folder, segment_file(header.number)));
     file_->write(bytes);
     file_->sync();
@@ -110,18 +110,19 @@ void PushLog::begin(LogEnd end) {
   PS_CHECK(work_.empty() && added_ == 0);
   owner_ = end.header.owner;
   files_->set_chain(std::move(end.chain));
-  work_.push_back({std::move(end.header), std::move(end.image), std::move(end.events)});
+  work_.push_back({std::move(end.header), std::move(end.snapshot), std::move(end.events)});
   start_commit();
 }
 
-void PushLog::begin_base(const CheckpointStep& checkpoint, std::string image, const Increments& increments) {
+void PushLog::begin_base(const CheckpointStep& checkpoint, std::string snapshot,
+                         const Increments& increments) {
   SegmentHeader header;
-  header.is_base = header.has_image = true;
+  header.is_base = header.has_snapshot = true;
   header.checkpoint = checkpoint;
   header.full_step = increments.full_step;
   header.since_full = increments.since_full;
   header.owner = owner_;
-  work_.push_back({std::move(header), std::move(image), ""});
+  work_.push_back({std::move(header), std::move(snapshot), ""});
   start_commit();
 }
 

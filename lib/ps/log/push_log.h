@@ -45,7 +45,7 @@ class PushLog {
   void begin(LogEnd end);
 
   // Begins a segment with a checkpoint that is being made of what has been added so far.
-  void begin_base(const CheckpointStep& checkpoint, std::string image, const Increments& increments = {});
+  void begin_base(const CheckpointStep& checkpoint, std::string snapshot, const Increments& increments = {});
 
   void add(ShardEvent event, int rank, std::string_view body);
 
@@ -70,7 +70,7 @@ class PushLog {
   // The writer's next work: perhaps a new segment, and then a batch.
   struct Work {
     std::optional<SegmentHeader> segment;
-    std::string image, events;
+    std::string snapshot, events;
   };
 
   void start_commit();

@@ -46,13 +46,13 @@ const ObjectSpec<LogOwner>& LogOwner::spec() {
 const ObjectSpec<SegmentHeader>& SegmentHeader::spec() {
   static const ObjectSpec<SegmentHeader> spec = [] {
     ObjectSpec<SegmentHeader> s;
-    s.field("version", &SegmentHeader::version, "of the format").must().at_least(1).at_most(1);
+    s.field("version", &SegmentHeader::version, "of the format").must().at_least(2).at_most(2);
     s.field("number", &SegmentHeader::number, "of the segment").must().at_least(1);
     s.field("prior", &SegmentHeader::prior, "segment that it continues, 0: none");
     s.field("prior_end", &SegmentHeader::prior_end, "up to this offset");
     s.field("is_base", &SegmentHeader::is_base, "all before is in a checkpoint, or there was nothing");
     s.field("checkpoint", &SegmentHeader::checkpoint, "that checkpoint");
-    s.field("has_image", &SegmentHeader::has_image, "the image of the shard follows");
+    s.field("has_snapshot", &SegmentHeader::has_snapshot, "the snapshot of the shard follows");
     s.field("full_step", &SegmentHeader::full_step, "of the checkpoint that increments build on")
         .at_least(-1);
     s.field("since_full", &SegmentHeader::since_full, "increments that build on it").at_least(0);
@@ -82,12 +82,12 @@ void append_event(ShardEvent event, int rank, std::string_view body, std::string
   out += body;
 }
 
-std::string encode_segment(const SegmentHeader& header, std::string_view image, std::string_view events) {
+std::string encode_segment(const SegmentHeader& header, std::string_view snapshot, std::string_view events) {
   std::string out(kSegmentMagic);
   out.resize(aligned(out.size()), '\0');
   const std::string text = SegmentHeader::spec().to_json(header).dump();
   std::string bytes;
-  for (std::string_view part : {std::string_view(text), image}) {
+  for (std::string_view part : {std::string_view(text), snapshot}) {
     put(bytes, static_cast<uint64_t>(part.size()));
     bytes += part;
   }

@@ -31,7 +31,7 @@ struct LogOwner {
 
 // The beginning of a segment.
 struct SegmentHeader {
-  uint64_t version = 1;
+  uint64_t version = 2;
   uint64_t number = 1;  // of the segment, also its file's name
 
   // The segment that this one continues, up to this offset; 0: none.  Bytes behind that offset do not count.
@@ -40,7 +40,7 @@ struct SegmentHeader {
   // True when all that came before is in this checkpoint, or there was nothing.
   bool is_base = false;
   std::optional<CheckpointStep> checkpoint;
-  bool has_image = false;  // with the image of the shard: that checkpoint was made in its run
+  bool has_snapshot = false;  // with the snapshot of the shard: that checkpoint was made in its run
 
   // The full checkpoint on which the next increment builds, -1: none; and how many build on it.
   int64_t full_step = -1, since_full = 0;
@@ -54,7 +54,7 @@ struct SegmentHeader {
 struct LogEnd {
   std::vector<SegmentHeader> chain;  // that are needed, each continues the one before
   SegmentHeader header;              // of the next segment, less its number
-  std::string image;
+  std::string snapshot;
   std::string events;  // with which it begins
 };
 
@@ -68,12 +68,12 @@ std::optional<uint64_t> segment_number(std::string_view file);
 void append_event(ShardEvent event, int rank, std::string_view body, std::string& out);
 
 // The beginning of a segment: the magic, and its first batch.
-std::string encode_segment(const SegmentHeader& header, std::string_view image, std::string_view events);
+std::string encode_segment(const SegmentHeader& header, std::string_view snapshot, std::string_view events);
 
 // segment := "pskitlog" zeros[56] batch...
 // batch := size:u64 checksum:u64 check:u64 bytes[size] zeros, up to a multiple of 64 bytes in the file
 //
-// The bytes of the first are size:u64 header[size] size:u64 image[size] event..., the header as JSON; of the
+// The bytes of the first are size:u64 header[size] size:u64 snapshot[size] event..., the header as JSON; of the
 // others, events.  The first is there whole or not at all, so that the log never ends before that which
 // it says of the segment before.  `checksum` is of the bytes, `check` of the two before it and of the place in
 // the file.

@@ -16,7 +16,7 @@ namespace {
 
 struct SegmentBegin {
   SegmentHeader header;
-  std::string image, events;
+  std::string snapshot, events;
 };
 
 // One segment, batch after batch.
@@ -65,10 +65,11 @@ class SegmentReader {
   SegmentBegin parse(const std::string& bytes) const {
     const std::string name = cat(path_, ": offset ", kBatchAlignment);
     ByteReader in(bytes);
-    const std::string_view text = in.get_bytes(in.get<uint64_t>()), image = in.get_bytes(in.get<uint64_t>());
+    const std::string_view text = in.get_bytes(in.get<uint64_t>()),
+                           snapshot = in.get_bytes(in.get<uint64_t>());
     try {
       SegmentHeader header = SegmentHeader::spec().parse(parse_json(text, name), name);
-      return {std::move(header), std::string(image), std::string(in.get_bytes(in.remaining()))};
+      return {std::move(header), std::string(snapshot), std::string(in.get_bytes(in.remaining()))};
     } catch (const Error& error) {
       throw Error(Code::kCorrupt, error.message());
     }
@@ -180,7 +181,7 @@ std::optional<PushLogReader> PushLogReader::open(const std::string& folder,
     SegmentReader reader(join_path(folder, segment_file(header.prior)), header.prior_end);
     segment = reader.begin();
   }
-  log.image_ = std::move(segment->image);
+  log.snapshot_ = std::move(segment->snapshot);
   return log;
 }
 
@@ -200,8 +201,10 @@ LogEnd PushLogReader::read(const std::function<void(ShardEvent, int rank, std::s
     std::optional<SegmentBegin> begin = reader.begin();
     give(begin->events);
     if (last) {  // without a batch behind its first, it is written again
-      end = {
-          {chain_.begin(), chain_.end() - 1}, chain_[i], std::move(begin->image), std::move(begin->events)};
+      end = {{chain_.begin(), chain_.end() - 1},
+             chain_[i],
+             std::move(begin->snapshot),
+             std::move(begin->events)};
     }
     while (std::optional<std::string> batch = reader.next()) {
       give(*batch);

@@ -22,7 +22,7 @@ class PushLogReader {
                                            const std::optional<CheckpointStep>& checkpoint, std::string& why);
 
   const SegmentHeader& base() const { return chain_.front(); }
-  const std::string& image() const { return image_; }  // of the base
+  const std::string& snapshot() const { return snapshot_; }  // of the base
 
   // Calls on_event for each event, in order.  Its errors come out with file and offset.  The end that
   // returns has the last batch again: nothing says that its own segment has it on the disk.
@@ -33,7 +33,7 @@ class PushLogReader {
 
   std::string folder_;
   std::vector<SegmentHeader> chain_;  // each continues the one before
-  std::string image_;
+  std::string snapshot_;
 };
 
 // Numbers of the segments in a folder, ascending; none when there is no folder.

@@ -18,7 +18,7 @@ void AsynchronousClock::apply_next(TrainerSteps& trainer) {
   PendingPush* push = trainer.next_push();
   if (push == nullptr || trainer.marked) return;
   if (push->ended) {
-    take_state(trainer, *push);
+    take_chunks(*push);
     begin_aligned_checkpoint();
     return end_pass_of_all();
   }

@@ -23,12 +23,11 @@ class HeldMemory;
 enum class HeldKind : uint8_t {
   kPulls,        // that wait for a step, or for room for their answers
   kPushes,       // slices of pushes, less their rows
-  kStates,       // that trainers tell for checkpoints
   kPullHistory,  // pulls that pushes may name, with the pointers to their rows
   kGatherings,   // parts that trainers give, and the answers that are kept
   kTrainers,     // of the run
 };
-inline constexpr size_t kNumHeldKinds = 6;
+inline constexpr size_t kNumHeldKinds = 5;
 
 // Bytes that an account has; they go back when this is destroyed, before the ledger.  Owner thread.
 class HeldBytes {

@@ -27,16 +27,15 @@ struct PendingPush {
   std::map<uint32_t, PushRequest> slices;  // of the message, by number
   std::map<uint32_t, std::shared_ptr<const PulledRows>> pulled;  // where a pull has found the rows of a slice
   std::vector<HeldBytes> held;                                   // of the slices, less their rows
-  HeldBytes state_held;                // of the trainer's state, which is in the last slice
   std::vector<ReplyPtr> replies;       // to the last slice, more than one when it was sent again
   std::vector<ExactSquares> measured;  // of the step, once the trainer was told them: apply is next
 
   bool complete() const { return num_slices > 0 && slices.size() == num_slices; }
 
-  // The size of the trainer state chunks that it brings.
+  // The size of the trainer state chunks in it.
   uint64_t chunk_bytes() const {
     uint64_t bytes = 0;
-    for (const auto& [number, slice] : slices) bytes += slice.kept ? slice.kept->size() : 0;
+    for (const auto& [number, slice] : slices) bytes += slice.chunk ? slice.chunk->size() : 0;
     return bytes;
   }
 };

@@ -107,7 +107,7 @@ void Shard::begin_run(uint64_t run, const Member& member, Time now) {
   if (!restored_) return;
   const RunState from = std::exchange(restored_, std::nullopt)->dealt_to(num_trainers);
   clock_->resume_from(from);
-  states_.resume(from);
+  states_.resume();
   // As if all trainers had died right after the checkpoint began: they begin with a gathering, and end every
   // pass with one.
   gathering_.restart(from.pass + (from.pass_begun() ? 1 : 0));
@@ -218,20 +218,16 @@ void Shard::check_push(int rank, const PushRequest& request) const {
 }
 
 // Finds room for all that the push would have the shard hold: new rows, gradients, the slice and its keys,
-// unless these are a pull's, and the state of its trainer.
-Shard::PushRoom Shard::make_room(const PushRequest& request) {
+// unless these are a pull's, and its trainer state chunk.
+HeldBytes Shard::make_room(const PushRequest& request) {
   memory_.make_room(tables_, request.parts);
   const uint64_t bytes = tables_.bytes_of(request.parts, RowType::kF32);
   if (!held_.has_room(bytes)) held_.refuse(bytes, chunk_bytes());
-  const bool is_last = request.piece + 1 == request.num_pieces;
   uint64_t slice_bytes = kSliceBytes + request.rows_at.size() * sizeof(size_t);
   if (request.pulled == 0) slice_bytes += memory_of(request.parts);
-  if (!is_last) slice_bytes += request.state.size();
-  PushRoom room;
-  room.slice = held_.take(HeldKind::kPushes, slice_bytes);
-  if (is_last) room.state = held_.take(HeldKind::kStates, request.state.size());
-  if (!request.kept) return room;
-  const uint64_t more = request.kept->size();
+  HeldBytes room = held_.take(HeldKind::kPushes, slice_bytes);
+  if (!request.chunk) return room;
+  const uint64_t more = request.chunk->size();
   if (!held_.set_chunk_bytes(chunk_bytes() + more)) held_.refuse(more, chunk_bytes());
   return room;
 }
@@ -258,7 +254,7 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   use_pulled_rows(pulls_.history(rank), request, tables_.widths());
   if (request.ended && !request.parts.empty()) fail(Code::kData, "push: gradients after the end of the data");
   tables_.check_gradients(request.parts);
-  PushRoom room = make_room(request);
+  HeldBytes room = make_room(request);
   Buffer encoded;  // the body as it came, where rows were decoded
   if (request.type != RowType::kF32) encoded = take_floats(request, tables_.widths(), held_.pool());
   check_finite(request, "push: the gradient");
@@ -276,10 +272,9 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   if (is_new) move_if_waiting(rank, number, slice);
 }
 
-void Shard::hold(PendingPush& push, PushRequest request, PushRoom room) {
-  if (request.parts.empty()) request.body = Buffer();  // the state of its trainer is beside it
-  push.held.push_back(std::move(room.slice));
-  if (room.state.bytes() > 0) push.state_held = std::move(room.state);
+void Shard::hold(PendingPush& push, PushRequest request, HeldBytes room) {
+  if (request.parts.empty()) request.body = Buffer();  // its chunk is beside it
+  push.held.push_back(std::move(room));
   ++counters_.pushes;
   for (const RowSlice& slice : request.parts) counters_.rows_pushed += slice.rows();
   const uint32_t number = request.piece;
@@ -380,7 +375,6 @@ std::map<std::string, std::string> Shard::states() const {
   add_step_rule_state(applier_.rule(), states);
   RunState run{clock_->checkpoint_number(), clock_->pass(), {}};
   for (const TrainerSteps& trainer : clock_->trainers()) {
-    states_.add_state(trainer.rank, trainer.batches, states);
     run.trainers.push_back({trainer.batches, trainer.pass_batches});
   }
   run.save(states[kRunState]);

@@ -146,13 +146,10 @@ class Shard {
 
   RunStatus run_status(const RosterEntry& trainer) const;
   void check_push(int rank, const PushRequest& request) const;
-  struct PushRoom {
-    HeldBytes slice, state;
-  };
-  PushRoom make_room(const PushRequest& request);
+  HeldBytes make_room(const PushRequest& request);
   void check_finite(const PushRequest& request, std::string_view what);
   uint64_t chunk_bytes() const { return states_.chunk_bytes() + clock_->pending_chunk_bytes(); }
-  void hold(PendingPush& push, PushRequest request, PushRoom room);
+  void hold(PendingPush& push, PushRequest request, HeldBytes room);
   void move_if_waiting(int rank, uint64_t step, uint32_t slice);
   void finish_gathering(bool end_confirmed = false);
   bool anything_waits() const;

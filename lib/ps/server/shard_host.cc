@@ -277,8 +277,8 @@ void ShardHost::replay(PushLogReader& log, const CheckpointReader* checkpoint) {
   origin_ = {.recovers = base.owner.recovers, .folder = base.owner.checkpoint, .step = {}};
   if (checkpoint != nullptr && !restore_for_log(*checkpoint)) return;
   ShardReplay replay(*shard_);
-  if (base.has_image) {
-    replay.load_snapshot(log.image());
+  if (base.has_snapshot) {
+    replay.load_snapshot(log.snapshot());
     checkpoints_.set_last(shard_->steps().pass_just_ended(), *base.checkpoint);
   }
   attach();

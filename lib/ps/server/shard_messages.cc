@@ -217,10 +217,6 @@ void read_shard_file(ShardPeer& peer, const CheckpointShardSlice& slice, Respond
   responder.answer(Payload(peer.host.checkpoints().read(slice)));
 }
 
-void former_states(ShardPeer& peer, Nothing, Responder& responder) {
-  responder.answer(peer.host.shard().trainer_states().former_states(peer.member->rank));
-}
-
 void state_chunk(ShardPeer& peer, uint32_t number, Responder& responder) {
   responder.answer(peer.host.shard().state_chunk(peer.member->rank, number));
 }
@@ -253,9 +249,8 @@ constexpr std::array kMessages = {
                  handle<bytes_body<decode_shard_request>, ask_shard_files>},
     ShardMessage{Message::kPartPiece, kNamed, Role::kTrainer,
                  handle<bytes_body<decode_shard_slice>, read_shard_file>},
-    ShardMessage{Message::kTrainerStates, 0, Role::kTrainer, handle<no_body, former_states>},
-    ShardMessage{Message::kKeptPiece, 4, Role::kTrainer,
-                 handle<bytes_body<decode_kept_request>, state_chunk>},
+    ShardMessage{Message::kTrainerChunk, 4, Role::kTrainer,
+                 handle<bytes_body<decode_chunk_request>, state_chunk>},
     ShardMessage{Message::kLeaveRun, 0, Role::kTrainer, handle<no_body, leave_run>},
     ShardMessage{Message::kAbsent, 0, Role::kReader, handle<no_body, tell_absent>},
 };

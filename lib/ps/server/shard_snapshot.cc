@@ -12,8 +12,7 @@ namespace {
 constexpr uint8_t kEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kMarked = 8,
                   kKnowsChunks = 16;  // on disk: never renumber
 
-// trainer := generation:u64 next_step:u64 batches:u64 pass_batches:u64 pulled_at:u64 mark_at:u64
-//            state_batches:u64 flags:u8 state:text former:u32 text[former]
+// trainer := generation:u64 next_step:u64 batches:u64 pass_batches:u64 pulled_at:u64 mark_at:u64 flags:u8
 //            done:u32 text[done] slices:u32 push:text[slices] pulls:u32 answered[pulls]
 //            chunks:u32 text[chunks], if a flag says so
 // answered := former:u8 pull:text rows:text
@@ -27,13 +26,10 @@ class TrainerSnapshot {
 
   void save(std::string& out) const {
     for (uint64_t number : {trainer_.generation, steps_.next_step, steps_.batches, steps_.pass_batches,
-                            steps_.pulled_at, steps_.mark_at, state_.state_batches}) {
+                            steps_.pulled_at, steps_.mark_at}) {
       put(out, number);
     }
     put(out, flags());
-    put_text(out, state_.state);
-    put(out, static_cast<uint32_t>(state_.former_states.size()));
-    for (const std::string& state : state_.former_states) put_text(out, state);
     put(out, static_cast<uint32_t>(steps_.done.size()));
     for (const Done& done : steps_.done) put_text(out, encode_done(done));
     save_pushes(out);
@@ -43,14 +39,10 @@ class TrainerSnapshot {
 
   void load(ByteReader& in) {
     for (uint64_t* number : {&trainer_.generation, &steps_.next_step, &steps_.batches, &steps_.pass_batches,
-                             &steps_.pulled_at, &steps_.mark_at, &state_.state_batches}) {
+                             &steps_.pulled_at, &steps_.mark_at}) {
       *number = in.get<uint64_t>();
     }
     set_flags(in.get<uint8_t>());
-    state_.state = take_text(in);
-    for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
-      state_.former_states.emplace_back(take_text(in));
-    }
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
       steps_.done.push_back(decode_done(bytes_of(take_text(in))));
     }

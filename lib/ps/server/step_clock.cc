@@ -94,19 +94,16 @@ void StepClock::answer_measured(PendingPush& push, const std::vector<ExactSquare
   for (ReplyPtr& reply : std::exchange(push.replies, {})) reply->answer(Payload(encode_done(done)));
 }
 
-void StepClock::take_state(TrainerSteps& trainer, PendingPush& push) {
-  if (!context_.states.take(push, trainer.batches)) return;
+void StepClock::take_chunks(PendingPush& push) {
+  if (!context_.states.take(push)) return;
   context_.held.set_chunk_bytes(context_.states.chunk_bytes() + pending_chunk_bytes());
 }
 
 void StepClock::finish(TrainerSteps& trainer, const Done& done) {
   auto found = trainer.pushes.find(trainer.next_step);
   std::vector<ReplyPtr> replies = std::move(found->second.replies);
-  if (!found->second.ended) {
-    ++trainer.batches, ++trainer.pass_batches;
-    context_.states.of(trainer.rank).former_states.clear();
-  }
-  take_state(trainer, found->second);
+  if (!found->second.ended) ++trainer.batches, ++trainer.pass_batches;
+  take_chunks(found->second);
   trainer.pushes.erase(found);
   ++trainer.next_step;
   if (!context_.pulls.keeps_answers()) context_.pulls.history(trainer.rank).forget_before(trainer.next_step);

@@ -139,7 +139,7 @@ class StepClock {
   // Tells the trainer the squares, with the answer to its push.
   void answer_measured(PendingPush& push, const std::vector<ExactSquares>& squares) const;
 
-  void take_state(TrainerSteps& trainer, PendingPush& push);
+  void take_chunks(PendingPush& push);
   void finish(TrainerSteps& trainer, const Done& done);  // ends its next step
   void end_pass();
 

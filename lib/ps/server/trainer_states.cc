@@ -9,11 +9,7 @@ namespace ps {
 
 namespace {
 
-constexpr std::string_view kChunkPrefix = "kept/";  // on disk: kept/RANK/SHARD/CHUNK
-
-std::string state_name(size_t rank) {  // on disk
-  return cat("trainer-", rank);
-}
+constexpr std::string_view kChunkPrefix = "chunk/";  // on disk: chunk/RANK/SHARD/NUMBER
 
 // The rank in the name of a state chunk; nothing when it is the name of another state.
 std::optional<uint64_t> rank_of_chunk(std::string_view name) {
@@ -31,24 +27,18 @@ struct ToldChunks {
 ToldChunks take_chunks(PendingPush& push) {
   ToldChunks taken;
   for (auto& [number, slice] : push.slices) {
-    if (!slice.kept) continue;
+    if (!slice.chunk) continue;
     taken.told = true;
-    if (!slice.kept->empty()) taken.chunks.push_back(std::make_shared<std::string>(std::move(*slice.kept)));
-    slice.kept.reset();
+    if (!slice.chunk->empty()) taken.chunks.push_back(std::make_shared<std::string>(std::move(*slice.chunk)));
+    slice.chunk.reset();
   }
   return taken;
 }
 
 }  // namespace
 
-bool TrainerStates::take(PendingPush& push, uint64_t batches) {
+bool TrainerStates::take(PendingPush& push) {
   StoredTrainerState& trainer = of(push.rank);
-  std::string& state = push.slices.rbegin()->second.state;
-  if (!state.empty()) {
-    trainer.state = std::exchange(state, "");
-    trainer.state_batches = batches;
-    trainer.state_held = std::move(push.state_held);
-  }
   ToldChunks taken = take_chunks(push);
   if (!taken.told && push.ended) return false;
   const bool had_some = !trainer.chunks.empty();
@@ -65,12 +55,6 @@ uint64_t TrainerStates::chunk_bytes() const {
   return bytes;
 }
 
-void TrainerStates::add_state(int rank, uint64_t batches, std::map<std::string, std::string>& states) const {
-  const StoredTrainerState& trainer = of(rank);
-  if (trainer.state.empty() || trainer.state_batches != batches) return;
-  states[state_name(static_cast<size_t>(rank))] = trainer.state;
-}
-
 SharedStates TrainerStates::chunk_states(const ShardPlace& place) const {
   SharedStates states;
   const std::string shard = place_name(place);
@@ -84,17 +68,13 @@ SharedStates TrainerStates::chunk_states(const ShardPlace& place) const {
   return states;
 }
 
-Payload TrainerStates::former_states(int rank) const {
-  return Payload(encode_gathered(of(rank).former_states));
-}
-
 Payload TrainerStates::chunk(int rank, uint64_t batches, uint32_t number) const {
   const StoredTrainerState& trainer = of(rank);
-  KeptPiece answer{.known = trainer.knows_chunks, .batches = batches};
-  if (!answer.known) return Payload(encode_kept_piece(answer));
-  answer.num_pieces = static_cast<uint32_t>(trainer.chunks.size());
-  Payload payload(encode_kept_piece(answer));
-  if (number < answer.num_pieces) {
+  StateChunkAnswer answer{.known = trainer.knows_chunks, .batches = batches};
+  if (!answer.known) return Payload(encode_chunk_answer(answer));
+  answer.num_chunks = static_cast<uint32_t>(trainer.chunks.size());
+  Payload payload(encode_chunk_answer(answer));
+  if (number < answer.num_chunks) {
     const std::shared_ptr<const std::string>& chunk = trainer.chunks[number];
     payload.parts.push_back({chunk->data(), chunk->size()});
     payload.keep = std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(
@@ -103,54 +83,40 @@ Payload TrainerStates::chunk(int rank, uint64_t batches, uint32_t number) const 
   return payload;
 }
 
-void TrainerStates::restore(const CheckpointReader& reader, size_t num_trainers, const ShardPlace& place) {
-  restored_states_.assign(num_trainers, "");
-  for (size_t rank = 0; rank < num_trainers; ++rank) {
-    if (reader.has_state(state_name(rank))) restored_states_[rank] = reader.state(state_name(rank));
-  }
-  restore_chunks(reader, place);
-}
-
 // The chunks are dealt over the shards that there are now: their trainers ask all of these.
-void TrainerStates::restore_chunks(const CheckpointReader& reader, const ShardPlace& place) {
+void TrainerStates::restore(const CheckpointReader& reader, size_t num_trainers, const ShardPlace& place) {
   const bool by_dense = place.num_dense >= place.num_sparse;
   const int own = by_dense ? place.dense : place.sparse,
             shards = by_dense ? place.num_dense : place.num_sparse;
-  restored_chunks_.assign(restored_states_.size(), {});
+  restored_.assign(num_trainers, {});
   int next = 0;
   for (const std::string& name : reader.states()) {
     const std::optional<uint64_t> rank = rank_of_chunk(name);
-    if (!rank || *rank >= restored_chunks_.size() || next++ % shards != own) continue;
-    restored_chunks_[*rank].push_back(std::make_shared<const std::string>(reader.state(name)));
+    if (!rank || *rank >= num_trainers || next++ % shards != own) continue;
+    restored_[*rank].push_back(std::make_shared<const std::string>(reader.state(name)));
   }
 }
 
-void TrainerStates::resume(const RunState& run) {
-  const bool same = restored_states_.size() == trainers_.size();
-  if (!same) give_to_all();
-  for (size_t rank = 0; rank < restored_states_.size(); ++rank) {
-    StoredTrainerState& trainer = trainers_[rank % trainers_.size()];
-    if (same) trainer.chunks = std::move(restored_chunks_[rank]);
-    if (restored_states_[rank].empty()) continue;
-    if (same) trainer.state = restored_states_[rank], trainer.state_batches = run.trainers[rank].batches;
-    trainer.former_states.push_back(std::move(restored_states_[rank]));
+void TrainerStates::resume() {
+  const bool same = restored_.size() == trainers_.size();
+  for (size_t rank = 0; rank < restored_.size(); ++rank) {
+    if (same) {
+      trainers_[rank].chunks = std::move(restored_[rank]);
+      continue;
+    }
+    for (const auto& chunk : restored_[rank]) deal(rank, chunk);
   }
   forget_restored();
 }
 
-// Trainers of another number have no more than this in common with those that there were.
-void TrainerStates::give_to_all() {
-  for (const TrainerStateChunks& chunks : restored_chunks_) {
-    for (const auto& chunk : chunks) {
-      if (!is_for_all(*chunk)) continue;
-      for (StoredTrainerState& trainer : trainers_) trainer.chunks.push_back(chunk);
-    }
+// Trainers of another number have no more than this in common with those that there were: each gets all schedules, and
+// the figures of the ranks whose place it takes.
+void TrainerStates::deal(size_t former_rank, const std::shared_ptr<const std::string>& chunk) {
+  if (is_of_kind(*chunk, StateChunkKind::kSchedule)) {
+    for (StoredTrainerState& trainer : trainers_) trainer.chunks.push_back(chunk);
+  } else if (is_of_kind(*chunk, StateChunkKind::kFigures)) {
+    trainers_[former_rank % trainers_.size()].chunks.push_back(chunk);
   }
-}
-
-void TrainerStates::forget_restored() {
-  restored_states_.clear();
-  restored_chunks_.clear();
 }
 
 }  // namespace ps

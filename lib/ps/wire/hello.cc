@@ -143,7 +143,7 @@ const ObjectSpec<Welcome>& Welcome::spec() {
     ObjectSpec<Welcome> s;
     s.field("protocol", &Welcome::protocol, "version that the server speaks").must();
     s.field("cpu", &Welcome::cpu, "level of the kernels of the trainer that came first");
-    s.field("standing", &Welcome::run_status, "where the run stands");
+    s.field("run_status", &Welcome::run_status, "where the run is");
     return s;
   }();
   return spec;

@@ -12,9 +12,9 @@ namespace ps {
 namespace {
 
 // On the wire: never renumber.
-constexpr uint32_t kPassEnded = 1, kDropped = 2;                              // flags of Done
-constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kState = 8, kKept = 16;  // flags of a push
-constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;     // forms of a part
+constexpr uint32_t kPassEnded = 1, kDropped = 2;                           // flags of Done
+constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kChunk = 8;           // flags of a push
+constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a part
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
 [[noreturn]] void cut_short(std::string_view what) {
@@ -155,8 +155,7 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
   put(out, static_cast<uint64_t>(header.info.samples));
   put(out, static_cast<uint64_t>(header.info.pass));
   put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
-                                (header.cut ? kCut : 0) | (header.state.empty() ? 0 : kState) |
-                                (header.kept ? kKept : 0)));
+                                (header.cut ? kCut : 0) | (header.chunk ? kChunk : 0)));
   put(out, header.type);
   put(out, header.piece);
   put(out, header.num_pieces);
@@ -165,8 +164,7 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
     put(out, num_parts);
     out += parts;
   }
-  if (!header.state.empty()) put_sized(out, header.state);
-  if (header.kept) put_sized(out, *header.kept);
+  if (header.chunk) put_sized(out, *header.chunk);
   pad(out);
   return out;
 }
@@ -215,18 +213,18 @@ std::string encode_done(const Done& done) {
   return out;
 }
 
-std::string encode_kept_request(uint32_t number) {
+std::string encode_chunk_request(uint32_t number) {
   std::string out;
   put(out, number);
   return out;
 }
 
-std::string encode_kept_piece(const KeptPiece& kept) {
+std::string encode_chunk_answer(const StateChunkAnswer& answer) {
   std::string out;
-  put(out, static_cast<uint8_t>(kept.known));
-  put(out, kept.batches);
-  put(out, kept.num_pieces);
-  out += kept.piece;
+  put(out, static_cast<uint8_t>(answer.known));
+  put(out, answer.batches);
+  put(out, answer.num_chunks);
+  out += answer.chunk;
   return out;
 }
 
@@ -292,7 +290,7 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.piece = in.get<uint32_t>();
   request.num_pieces = in.get<uint32_t>();
   request.pulled = in.get<uint64_t>();
-  if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink | kCut | kState | kKept) ||
+  if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink | kCut | kChunk) ||
       (request.num_pieces > 0 && request.piece >= request.num_pieces)) {
     fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", piece ", request.piece, " of ",
          request.num_pieces, ", flags ", int{flags});
@@ -302,8 +300,7 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.cut = (flags & kCut) != 0;
   std::vector<RowSlice> parts;
   if (request.pulled == 0) parts = decode_parts(in, "push");
-  if ((flags & kState) != 0) request.state = take_sized(in);
-  if ((flags & kKept) != 0) request.kept = take_sized(in);
+  if ((flags & kChunk) != 0) request.chunk = take_sized(in);
   if (!in.ok()) cut_short("push");
   request.parts_end = body.size() - in.remaining();
   request.body = std::move(body);
@@ -395,22 +392,22 @@ Done decode_done(std::span<const char> body) {
   return done;
 }
 
-uint32_t decode_kept_request(std::span<const char> body) {
+uint32_t decode_chunk_request(std::span<const char> body) {
   ByteReader in(text_of(body));
   const uint32_t number = in.get<uint32_t>();
-  expect_end(in, "kept piece");
+  expect_end(in, "state chunk");
   return number;
 }
 
-KeptPiece decode_kept_piece(std::span<const char> body) {
+StateChunkAnswer decode_chunk_answer(std::span<const char> body) {
   ByteReader in(text_of(body));
-  KeptPiece kept;
-  kept.known = in.get<uint8_t>() != 0;
-  kept.batches = in.get<uint64_t>();
-  kept.num_pieces = in.get<uint32_t>();
-  if (!in.ok()) cut_short("kept piece");
-  kept.piece = in.get_bytes(in.remaining());
-  return kept;
+  StateChunkAnswer answer;
+  answer.known = in.get<uint8_t>() != 0;
+  answer.batches = in.get<uint64_t>();
+  answer.num_chunks = in.get<uint32_t>();
+  if (!in.ok()) cut_short("state chunk");
+  answer.chunk = in.get_bytes(in.remaining());
+  return answer;
 }
 
 std::vector<std::string> decode_gathered(std::span<const char> body) {

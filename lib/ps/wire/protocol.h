@@ -24,7 +24,7 @@
 
 namespace ps {
 
-inline constexpr int kProtocolVersion = 1;
+inline constexpr int kProtocolVersion = 2;
 
 // On the wire: never renumber.
 enum class Message : uint16_t {
@@ -40,10 +40,9 @@ enum class Message : uint16_t {
   kRowReport,
   kSaveLease,
   kCheckpoint,
-  kTrainerStates,
-  kPart,
+  kPart = kFirstUserType + 13,
   kPartPiece,
-  kKeptPiece,
+  kTrainerChunk,
   kLeaveRun,
   kAbsent,
 };
@@ -103,8 +102,7 @@ struct PushHeader {
   uint32_t piece = 0,
            num_pieces = 1;  // 0 of them: another process of this rank tells how many, and all above
   uint64_t pulled = 0;      // the pull whose parts these are; 0: the message has its own
-  std::string state = {};   // of the trainer, when it has done this step, for checkpoints; empty: not told
-  std::optional<std::string> kept = {};  // a piece of what it alone has, likewise: see ps/kept_pieces.h
+  std::optional<std::string> chunk = {};  // a trainer state chunk, of the trainer when it has done this step
 };
 
 struct PushRequest : PushHeader {
@@ -133,12 +131,12 @@ struct Done {
       {};  // by parameter; none: the job does not clip, or nothing was applied
 };
 
-// A piece of what a trainer had of its own when it told a shard last.
-struct KeptPiece {
-  bool known = false;    // it has pushed nothing since that has made them others
+// A trainer state chunk that a shard has.
+struct StateChunkAnswer {
+  bool known = false;    // the trainer has pushed nothing since that has made its chunks untrue
   uint64_t batches = 0;  // how many it had done then
-  uint32_t num_pieces = 0;
-  std::string_view piece = {};  // the one that was asked for, if there is one
+  uint32_t num_chunks = 0;
+  std::string_view chunk = {};  // the one that was asked for, if there is one
 };
 
 struct ApplyRequest {
@@ -180,8 +178,8 @@ std::string encode_apply(const ApplyRequest& request);
 std::string encode_keys_request(const KeysRequest& request);
 std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<const uint64_t> keys);
 std::string encode_done(const Done& done);
-std::string encode_kept_request(uint32_t number);
-std::string encode_kept_piece(const KeptPiece& kept);
+std::string encode_chunk_request(uint32_t number);
+std::string encode_chunk_answer(const StateChunkAnswer& answer);
 std::string encode_gathered(std::span<const std::string> all);
 std::string encode_row_report(RowReport report);
 std::string encode_ranks(std::span<const int> ranks);
@@ -205,8 +203,8 @@ ApplyRequest decode_apply(std::span<const char> body);
 KeysRequest decode_keys_request(std::span<const char> body);
 FoundKeys decode_found_keys(std::span<const char> body);
 Done decode_done(std::span<const char> body);
-uint32_t decode_kept_request(std::span<const char> body);
-KeptPiece decode_kept_piece(std::span<const char> body);  // points into the body
+uint32_t decode_chunk_request(std::span<const char> body);
+StateChunkAnswer decode_chunk_answer(std::span<const char> body);  // points into the body
 std::vector<std::string> decode_gathered(std::span<const char> body);
 RowReport decode_row_report(std::span<const char> body);
 std::vector<int> decode_ranks(std::span<const char> body);

@@ -1,5 +1,5 @@
 // Trainer state chunks: state that a trainer alone has, and the servers' checkpoints keep.  Each chunk says
-// what it is, so that any shard may keep any of them.  Used by RemoteStore and by shards, which look at no
+// what it is, so that any shard may keep any of them.  Used by TrainerStateLink and by shards, which look at no
 // more than the first byte.
 #ifndef PS_PS_WIRE_TRAINER_STATE_CHUNKS_H_
 #define PS_PS_WIRE_TRAINER_STATE_CHUNKS_H_
@@ -18,15 +18,23 @@ enum class StateChunkKind : uint8_t {
   kSchedule = 2,  // of a copy of the trainer's own: how far its schedule has come; LocalSgdChunks
   kSteps = 3,     // its progress and its optimizers
   kRows = 4,      // rows
+  kFigures = 5,   // the trainer's own text, how far its pass has come and its sums: FiguresChunk
 };
 
 // As a shard holds them, and its checkpoints while they are written.
 using TrainerStateChunks = std::vector<std::shared_ptr<const std::string>>;
 
-// Returns true when trainers of another number get the chunk too, all of them.
-inline bool is_for_all(std::string_view piece) {
-  return !piece.empty() && static_cast<StateChunkKind>(piece[0]) == StateChunkKind::kSchedule;
+inline bool is_of_kind(std::string_view chunk, StateChunkKind kind) {
+  return !chunk.empty() && static_cast<StateChunkKind>(chunk[0]) == kind;
 }
+
+// figures := 5:u8 rank:u32 text                       (ps-checkpoint(5))
+struct FiguresChunk {
+  uint32_t rank = 0;  // of the trainer that told it
+  std::string text;
+};
+std::string encode_figures(const FiguresChunk& figures);
+FiguresChunk decode_figures(std::string_view chunk);  // throws kCorrupt
 
 // The chunks that there are to tell.  They are made one by one, of the state at that moment: nothing may
 // change it until the last has been made.
@@ -34,7 +42,7 @@ class StateChunkSource {
  public:
   virtual ~StateChunkSource() = default;
   virtual size_t size() const = 0;
-  virtual std::string encode(size_t piece) const = 0;
+  virtual std::string encode(size_t chunk) const = 0;
 };
 
 // State of a trainer beside that of its RemoteStore, as LocalSgdCopies.
@@ -42,13 +50,13 @@ class TrainerState {
  public:
   virtual ~TrainerState() = default;
 
-  // In pieces of about so many bytes.
-  virtual std::unique_ptr<StateChunkSource> pieces(uint64_t most_bytes) const = 0;
+  // In chunks of about so many bytes.
+  virtual std::unique_ptr<StateChunkSource> chunks(uint64_t most_bytes) const = 0;
 
   // Resumes from the chunks that the trainer told, of whatever kinds there are, in any order; or, where the
   // number of trainers was another, from those of all trainers that are for all.  `batches`: that servers
   // know of the trainer.  Both throw kCorrupt.
-  virtual void take(std::string_view piece) = 0;
+  virtual void take(std::string_view chunk) = 0;
   virtual void end_taking(uint64_t batches) = 0;
 
   // Returns true when a process that goes on without this state would train otherwise than one with it.

@@ -13,8 +13,8 @@ class BarrierMarkersTest : public ShardTest {
   static constexpr int kTrainers = 3;
   const std::vector<uint64_t> keys_ = {0, 1, 2};
 
-  OutcomePtr push_step(int rank, uint64_t step, bool cut = false, std::string state = "") {
-    return push_piece(rank, {.step = step, .info = {1, 0}, .cut = cut, .state = std::move(state)},
+  OutcomePtr push_step(int rank, uint64_t step, bool cut = false, std::optional<std::string> chunk = {}) {
+    return push_piece(rank, {.step = step, .info = {1, 0}, .cut = cut, .chunk = std::move(chunk)},
                       {static_cast<uint64_t>(rank)}, -1);
   }
   void watch(std::map<uint64_t, std::vector<float>>& cuts, std::function<bool(uint64_t)> wanted = nullptr) {
@@ -52,17 +52,20 @@ TEST_F(BarrierMarkersTest, ATrainerWithoutDataIsNotWaitedFor) {
   EXPECT_THAT(cuts[2], ElementsAre(1, 0, 0)) << "the end of the pass";
 }
 
-TEST_F(BarrierMarkersTest, KeepsATrainersStateUntilItsNextPush) {
+TEST_F(BarrierMarkersTest, KeepsATrainersChunksUntilItsNextPush) {
   make(2, {.async = true});
-  std::map<std::string, std::string> kept;
-  shard_->on_checkpoint([&](uint64_t, bool) { kept = shard_->states(); }, nullptr);
-  push_body(1, encode_push({.step = 0, .ended = true, .state = "all of its data"}, 0, ""));
+  SharedStates states;
+  auto snapshot = [&](uint64_t, bool) {
+    states = shard_->trainer_states().chunk_states(shard_->tables().place());
+  };
+  shard_->on_checkpoint(snapshot, nullptr);
+  push_body(1, encode_push({.step = 0, .ended = true, .chunk = "all of its data"}, 0, ""));
   push_step(0, 0, false, "old");
   push_step(0, 1, true);
-  EXPECT_EQ(kept["trainer-1"], "all of its data");
-  EXPECT_FALSE(kept.contains("trainer-0")) << "told before its last batch";
+  ASSERT_EQ(states.size(), 1u) << "that of trainer 0 was told before its last batch";
+  EXPECT_EQ(*states["chunk/1/d0-s0/0"], "all of its data");
   push_step(0, 2, true, "new");
-  EXPECT_EQ(kept["trainer-0"], "new");
+  EXPECT_EQ(*states["chunk/0/d0-s0/0"], "new");
 }
 
 // Trainers that push to two shards as a RemoteStore does: a step when both have answered the one before.

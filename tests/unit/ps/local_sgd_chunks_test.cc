@@ -63,15 +63,15 @@ class Trainer {
     copies.progress = {0, static_cast<int64_t>(seed) + 1, copies.progress.batches + 1};
   }
 
-  std::vector<std::string> pieces(uint64_t most_bytes) const {
+  std::vector<std::string> chunks(uint64_t most_bytes) const {
     std::vector<std::string> all;
-    const auto source = copies.pieces(most_bytes);
+    const auto source = copies.chunks(most_bytes);
     for (size_t n = 0; n < source->size(); ++n) all.push_back(source->encode(n));
     return all;
   }
 
-  void take(const std::vector<std::string>& pieces, uint64_t batches = 100) {
-    for (const std::string& piece : pieces) copies.take(piece);
+  void take(const std::vector<std::string>& chunks, uint64_t batches = 100) {
+    for (const std::string& chunk : chunks) copies.take(chunk);
     copies.end_taking(batches);
   }
 
@@ -97,10 +97,10 @@ TEST(LocalSgdChunks, ComeBackAndTrainOnTheSame) {
       Trainer one(plan(type)), other(plan(type));
       for (uint64_t number = 0; number < 7; ++number) one.step(number);
       one.copies.whole_is_sent = most_bytes == 100;
-      const std::vector<std::string> pieces = one.pieces(most_bytes);
-      other.take(pieces);
+      const std::vector<std::string> chunks = one.chunks(most_bytes);
+      other.take(chunks);
       EXPECT_TRUE(other.copies.resumed());
-      EXPECT_EQ(other.pieces(most_bytes), pieces);
+      EXPECT_EQ(other.chunks(most_bytes), chunks);
       EXPECT_EQ(other.copies.progress.batches, 7);
       EXPECT_EQ(other.copies.whole_is_sent, most_bytes == 100);
       EXPECT_EQ(other.copies.sent_keys()[0].keys, one.copies.sent_keys()[0].keys);
@@ -109,7 +109,7 @@ TEST(LocalSgdChunks, ComeBackAndTrainOnTheSame) {
         one.step(number);
         other.step(number);
       }
-      EXPECT_EQ(other.pieces(most_bytes), one.pieces(most_bytes)) << type;
+      EXPECT_EQ(other.chunks(most_bytes), one.chunks(most_bytes)) << type;
     }
   }
 }
@@ -117,9 +117,9 @@ TEST(LocalSgdChunks, ComeBackAndTrainOnTheSame) {
 TEST(LocalSgdChunks, ComeBackInAnyOrder) {
   Trainer one, other;
   for (uint64_t number = 0; number < 7; ++number) one.step(number);
-  std::vector<std::string> pieces = one.pieces(100);
-  std::ranges::reverse(pieces);
-  other.take(pieces);
+  std::vector<std::string> chunks = one.chunks(100);
+  std::ranges::reverse(chunks);
+  other.take(chunks);
   for (Trainer* trainer : {&one, &other}) trainer->step(7);
   std::vector<float> weights[2];
   for (size_t p : {0, 1, 2, 3}) {
@@ -140,15 +140,15 @@ TEST(LocalSgdChunks, ComeBackInAnyOrder) {
 TEST(LocalSgdChunks, AreOfBoundedSize) {
   constexpr size_t kOneRow = 1 + 8 + 8 + 1 + 5 * 4 + 2 * 5 * 4;  // of the matrix
   Trainer trainer;
-  EXPECT_EQ(trainer.pieces(1 << 20).size(), 3u) << "the tables that are not sparse are there from the start";
+  EXPECT_EQ(trainer.chunks(1 << 20).size(), 3u) << "the tables that are not sparse are there from the start";
   for (uint64_t number = 0; number < 7; ++number) trainer.step(number);
   size_t fewer = SIZE_MAX;
   for (const uint64_t most_bytes : {1u, 100u, 1000u, 1u << 20}) {
-    const std::vector<std::string> pieces = trainer.pieces(most_bytes);
-    for (const std::string& piece : pieces)
-      EXPECT_LE(piece.size(), std::max<size_t>(most_bytes + 17, kOneRow));
-    EXPECT_LT(pieces.size(), fewer);
-    fewer = pieces.size();
+    const std::vector<std::string> chunks = trainer.chunks(most_bytes);
+    for (const std::string& chunk : chunks)
+      EXPECT_LE(chunk.size(), std::max<size_t>(most_bytes + 17, kOneRow));
+    EXPECT_LT(chunks.size(), fewer);
+    fewer = chunks.size();
   }
   EXPECT_EQ(fewer, 3u);
 }
@@ -158,8 +158,8 @@ TEST(LocalSgdChunks, OfOtherTrainersTheFurthestScheduleIsTaken) {
   for (uint64_t number = 0; number < 5; ++number) one.step(number);
   for (uint64_t number = 0; number < 9; ++number) other.step(number);
   for (const Trainer* trainer : {&other, &one}) {
-    for (const std::string& piece : trainer->pieces(1000)) {
-      if (is_for_all(piece)) next.copies.take(piece);
+    for (const std::string& chunk : trainer->chunks(1000)) {
+      if (is_of_kind(chunk, StateChunkKind::kSchedule)) next.copies.take(chunk);
     }
   }
   next.copies.end_taking(100);
@@ -186,9 +186,9 @@ TEST(LocalSgdChunks, SayWhetherTheyMatter) {
   EXPECT_TRUE(matters({{"type", "sgd"}, {"schedule", warm}}));
 }
 
-std::string refusal(const std::vector<std::string>& pieces, uint64_t batches = 100) {
+std::string refusal(const std::vector<std::string>& chunks, uint64_t batches = 100) {
   try {
-    Trainer().take(pieces, batches);
+    Trainer().take(chunks, batches);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kCorrupt);
     return error.message();
@@ -199,36 +199,36 @@ std::string refusal(const std::vector<std::string>& pieces, uint64_t batches = 1
 TEST(LocalSgdChunks, ThatAreNotAllThereAreRefused) {
   Trainer trainer;
   for (uint64_t number = 0; number < 7; ++number) trainer.step(number);
-  const std::vector<std::string> pieces = trainer.pieces(200);
-  EXPECT_EQ(refusal(pieces, /*batches=*/3), "accepted");
-  EXPECT_THAT(refusal(pieces, 2), testing::HasSubstr("7 steps in 2 rounds of 3"));
-  for (size_t n = 0; n < pieces.size(); ++n) {
-    std::vector<std::string> some = pieces;
+  const std::vector<std::string> chunks = trainer.chunks(200);
+  EXPECT_EQ(refusal(chunks, /*batches=*/3), "accepted");
+  EXPECT_THAT(refusal(chunks, 2), testing::HasSubstr("7 steps in 2 rounds of 3"));
+  for (size_t n = 0; n < chunks.size(); ++n) {
+    std::vector<std::string> some = chunks;
     some.erase(some.begin() + static_cast<ptrdiff_t>(n));
-    EXPECT_NE(refusal(some), "accepted") << "without piece " << n;
-    some = pieces;
-    some.push_back(pieces[n]);
+    EXPECT_NE(refusal(some), "accepted") << "without chunk " << n;
+    some = chunks;
+    some.push_back(chunks[n]);
     if (n > 0) {
-      EXPECT_NE(refusal(some), "accepted") << "piece " << n << " twice";
+      EXPECT_NE(refusal(some), "accepted") << "chunk " << n << " twice";
     }
   }
 }
 
 std::string section(uint32_t parameter, uint64_t key, int flags) {
-  std::string piece = "\4";
-  put(piece, parameter);
-  put(piece, uint32_t{1});
-  put(piece, key);
-  put(piece, static_cast<uint8_t>(flags));
-  piece.append(100, '\1');
-  return piece;
+  std::string chunk = "\4";
+  put(chunk, parameter);
+  put(chunk, uint32_t{1});
+  put(chunk, key);
+  put(chunk, static_cast<uint8_t>(flags));
+  chunk.append(100, '\1');
+  return chunk;
 }
 
 TEST(LocalSgdChunks, ThatMakeNoSenseAreRefused) {
   EXPECT_EQ(refusal({}), "accepted") << "who begins has none";
-  EXPECT_THAT(refusal({""}), testing::HasSubstr("a piece of kind 0"));
-  EXPECT_THAT(refusal({"\1"}), testing::HasSubstr("a piece of kind 1"));
-  EXPECT_THAT(refusal({"\7"}), testing::HasSubstr("a piece of kind 7"));
+  EXPECT_THAT(refusal({""}), testing::HasSubstr("a chunk of kind 0"));
+  EXPECT_THAT(refusal({"\1"}), testing::HasSubstr("a chunk of kind 1"));
+  EXPECT_THAT(refusal({"\7"}), testing::HasSubstr("a chunk of kind 7"));
   EXPECT_THAT(refusal({section(5, 0, 1)}), testing::HasSubstr("rows of parameter 5"));
   EXPECT_THAT(refusal({section(4, 0, 1)}), testing::HasSubstr("rows of parameter 4"));
   EXPECT_THAT(refusal({section(0, 1, 0)}), testing::HasSubstr("row 1 of 'table' has flags 0"));
@@ -242,15 +242,15 @@ TEST(LocalSgdChunks, ThatMakeNoSenseAreRefused) {
 TEST(LocalSgdChunks, ThatAreDamagedDoNoHarm) {
   Trainer trainer;
   for (uint64_t number = 0; number < 3; ++number) trainer.step(number);
-  const std::vector<std::string> pieces = trainer.pieces(400);
-  for (size_t n = 0; n < pieces.size(); n += pieces.size() / 8 + 1) {
-    std::vector<std::string> damaged = pieces;
-    for (size_t i = 0; i < pieces[n].size(); i += 1 + i / 40) {
-      damaged[n] = pieces[n];
+  const std::vector<std::string> chunks = trainer.chunks(400);
+  for (size_t n = 0; n < chunks.size(); n += chunks.size() / 8 + 1) {
+    std::vector<std::string> damaged = chunks;
+    for (size_t i = 0; i < chunks[n].size(); i += 1 + i / 40) {
+      damaged[n] = chunks[n];
       damaged[n][i] = static_cast<char>(damaged[n][i] ^ (1 << i % 8));
       refusal(damaged);
-      damaged[n] = pieces[n].substr(0, i);
-      EXPECT_NE(refusal(damaged), "accepted") << "piece " << n << " of " << i << " bytes";
+      damaged[n] = chunks[n].substr(0, i);
+      EXPECT_NE(refusal(damaged), "accepted") << "chunk " << n << " of " << i << " bytes";
     }
   }
 }

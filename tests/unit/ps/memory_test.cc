@@ -193,28 +193,28 @@ TEST_F(MemoryTest, WhatTrainersTellOfThemselvesIsBoundedBesideIt) {
   limits.held_bytes = kMebi;
   limits.tables = std::make_shared<MemoryBudget>(1200 << 10);
   make(limits, 2);
-  PushHeader header{.info = {1, 0}, .num_pieces = 4, .kept = std::string(640 << 10, 'x')};
+  PushHeader header{.info = {1, 0}, .num_pieces = 4, .chunk = std::string(640 << 10, 'x')};
   const uint64_t before = limits.tables->used_bytes();
   auto push_next = [&](int rank) { return push(rank, encode_push(header, 0, "")); };
   EXPECT_EQ(push_next(0), 0);
   EXPECT_EQ(limits.tables->used_bytes(), before);
   ++header.piece;
-  header.kept = std::string(400 << 10, 'x');
+  header.chunk = std::string(400 << 10, 'x');
   EXPECT_EQ(push_next(0), 0);
   EXPECT_EQ(limits.tables->used_bytes(), before + (1040 << 10)) << "more than there is room for beside";
   ++header.piece;
   EXPECT_EQ(push_next(0), kExhausted);
   EXPECT_THAT(message_, HasSubstr("400"));
-  header.kept = "little";
+  header.chunk = "little";
   EXPECT_EQ(push_next(0), 0);
-  header.kept.reset();
+  header.chunk.reset();
   ++header.piece;
   EXPECT_EQ(push_next(0), 0);
   header.num_pieces = 1, header.piece = 0;
   EXPECT_EQ(push_next(1), 0);
   EXPECT_EQ(shard_->steps().clock(), 1u);
   EXPECT_EQ(shard_->trainer_states().chunk_states(shard_->tables().place()).size(), 3u);
-  header.kept.reset();
+  header.chunk.reset();
   for (int rank : {0, 1}) {
     EXPECT_EQ(push(rank, encode_push({.step = 1, .info = {1, 0}}, 0, "")), 0);
   }
@@ -304,23 +304,6 @@ TEST_F(HeldMemoryTest, SlicesOfPushesWithoutRowsAreBounded) {
     return push(0, encode_push(header, 0, ""));
   });
   EXPECT_LT(times, 2100) << "half a KiB each";
-}
-
-TEST_F(HeldMemoryTest, StatesOfTrainersAreBounded) {
-  const auto push_state = [this](int rank, uint64_t step, size_t bytes) {
-    const PushHeader header{.step = step, .info = {1, 0}, .state = std::string(bytes, 'x')};
-    return push(rank, encode_push(header, 0, ""));
-  };
-  EXPECT_EQ(push_state(0, 0, 2 * kMebi), kExhausted);
-  EXPECT_EQ(push_state(0, 0, 600 << 10), 0);
-  EXPECT_EQ(push_state(1, 0, 600 << 10), kExhausted) << "the sum of all";
-  EXPECT_EQ(push_state(1, 0, 100 << 10), 0);
-  ASSERT_EQ(shard_->steps().clock(), 1u);
-  EXPECT_EQ(push_state(1, 1, 600 << 10), kExhausted) << "they stay until the trainers tell others";
-  EXPECT_EQ(push_state(0, 1, 10), 0);
-  EXPECT_EQ(push_state(1, 1, 10), 0);
-  ASSERT_EQ(shard_->steps().clock(), 2u);
-  EXPECT_EQ(push_state(1, 2, 600 << 10), 0);
 }
 
 TEST_F(HeldMemoryTest, TheSumOfAGatheringIsBounded) {

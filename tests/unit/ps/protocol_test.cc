@@ -11,6 +11,7 @@
 #include "config/json.h"
 #include "ps/wire/hello.h"
 #include "ps/wire/key_list.h"
+#include "ps/wire/trainer_state_chunks.h"
 
 namespace ps {
 namespace {
@@ -252,30 +253,38 @@ TEST(Protocol, DamagedMessagesAreRefusedOrMeanSomethingElse) {
 }
 
 TEST(Protocol, WhatATrainerTellsComesBack) {
-  const PushHeader header{.step = 9, .state = "figures", .kept = "some"};
-  const std::string push = encode_push(header, 0, ""), none = encode_push({.kept = ""}, 0, "");
-  EXPECT_EQ(decode_push(buffer_of(push), kWidths).state, "figures");
-  EXPECT_EQ(decode_push(buffer_of(push), kWidths).kept, "some");
-  EXPECT_EQ(decode_push(buffer_of(none), kWidths).kept, "") << "told that there are none";
-  EXPECT_EQ(decode_push(buffer_of(encode_push({}, 0, "")), kWidths).kept, std::nullopt);
-  const std::string request = encode_kept_request(7), answer = encode_kept_piece({true, 5, 3, "piece"});
-  EXPECT_EQ(decode_kept_request(request), 7u);
-  const KeptPiece kept = decode_kept_piece(answer);
-  EXPECT_TRUE(kept.known);
-  EXPECT_EQ(kept.batches, 5u);
-  EXPECT_EQ(kept.num_pieces, 3u);
-  EXPECT_EQ(kept.piece, "piece");
-  for (size_t size = 0; size < answer.size() - kept.piece.size(); ++size) {
-    expect_refused([&] { decode_kept_piece(std::string_view(answer).substr(0, size)); }, cat(size, " bytes"));
+  const PushHeader header{.step = 9, .chunk = "some"};
+  const std::string push = encode_push(header, 0, ""), none = encode_push({.chunk = ""}, 0, "");
+  EXPECT_EQ(decode_push(buffer_of(push), kWidths).chunk, "some");
+  EXPECT_EQ(decode_push(buffer_of(none), kWidths).chunk, "") << "told that there are none";
+  EXPECT_EQ(decode_push(buffer_of(encode_push({}, 0, "")), kWidths).chunk, std::nullopt);
+  const std::string request = encode_chunk_request(7), answer = encode_chunk_answer({true, 5, 3, "chunk"});
+  EXPECT_EQ(decode_chunk_request(request), 7u);
+  const StateChunkAnswer decoded = decode_chunk_answer(answer);
+  EXPECT_TRUE(decoded.known);
+  EXPECT_EQ(decoded.batches, 5u);
+  EXPECT_EQ(decoded.num_chunks, 3u);
+  EXPECT_EQ(decoded.chunk, "chunk");
+  for (size_t size = 0; size < answer.size() - decoded.chunk.size(); ++size) {
+    expect_refused([&] { decode_chunk_answer(std::string_view(answer).substr(0, size)); },
+                   cat(size, " bytes"));
   }
   for (size_t size = 0; size < request.size(); ++size) {
-    expect_refused([&] { decode_kept_request(std::string_view(request).substr(0, size)); }, "a request");
+    expect_refused([&] { decode_chunk_request(std::string_view(request).substr(0, size)); }, "a request");
   }
-  for (const std::string_view told : {"figures", "some"}) {
-    const size_t size_at = push.find(told) - sizeof(uint64_t);
-    std::string longer = push;
-    longer[size_at + 7] = '\1';
-    expect_refused([&] { decode_push(buffer_of(longer), kWidths); }, cat(told, ", said to be longer"));
+  const size_t size_at = push.find("some") - sizeof(uint64_t);
+  std::string longer = push;
+  longer[size_at + 7] = '\1';
+  expect_refused([&] { decode_push(buffer_of(longer), kWidths); }, "a chunk that is said to be longer");
+}
+
+TEST(Protocol, FiguresOfATrainerComeBack) {
+  const std::string chunk = encode_figures({7, "sums"});
+  EXPECT_TRUE(is_of_kind(chunk, StateChunkKind::kFigures));
+  EXPECT_EQ(decode_figures(chunk).rank, 7u);
+  EXPECT_EQ(decode_figures(chunk).text, "sums");
+  for (size_t size = 0; size < chunk.size() - 4; ++size) {
+    EXPECT_THROW(decode_figures(std::string_view(chunk).substr(0, size)), Error) << size;
   }
 }
 
@@ -300,7 +309,7 @@ TEST(Hello, AWelcomeWhoseNumbersNoRunReachesIsRefused) {
   EXPECT_NO_THROW(Welcome::spec().parse(honest, "welcome"));
   for (const char* key : {"step", "batches", "pass_batches", "pass", "gathered", "finished"}) {
     Json lie = honest;
-    lie["standing"][key] = uint64_t{1} << 63;
+    lie["run_status"][key] = uint64_t{1} << 63;
     EXPECT_THROW(Welcome::spec().parse(lie, "welcome"), Error) << key;
   }
 }

@@ -76,7 +76,7 @@ class PushLogTest : public testing::Test {
     files_.fail_at(call, error);
     open();
     add_all({"a", "b"});
-    log_->begin_base({9, 7}, "image");
+    log_->begin_base({9, 7}, "snapshot");
     add_all({"c", "d"});
     log_.reset();
     files_.heal();
@@ -142,7 +142,7 @@ TEST_F(PushLogTest, ALogWithoutEventsIsOne) {
 TEST_F(PushLogTest, BeginsAnewWithACheckpointThatCounts) {
   open();
   add_all({"a"});
-  log_->begin_base({9, 7}, "image");
+  log_->begin_base({9, 7}, "snapshot");
   add_all({"b"});
   EXPECT_THAT(texts(), ElementsAre("a", "b"));
   EXPECT_THAT(texts(CheckpointStep{9, 7}), ElementsAre("b"));
@@ -152,7 +152,7 @@ TEST_F(PushLogTest, BeginsAnewWithACheckpointThatCounts) {
   newest_ = "step-000000007";
   log_->prune();
   EXPECT_THAT(texts(), ElementsAre("no log"));
-  EXPECT_EQ(PushLogReader::open(folder_, CheckpointStep{9, 7}, why_)->image(), "image");
+  EXPECT_EQ(PushLogReader::open(folder_, CheckpointStep{9, 7}, why_)->snapshot(), "snapshot");
   EXPECT_THAT(log_segments(folder_), ElementsAre(2));
 }
 

