@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/current_error.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
@@ -83,8 +84,8 @@ void CheckpointSave::begin_thread(const std::string& source, bool as_files) {
   thread_ = std::thread([this, source, as_files] {
     try {
       write_from(source, as_files);
-    } catch (const Error& error) {
-      error_ = error;
+    } catch (...) {
+      error_ = current_error();
     }
     std::lock_guard lock(mutex_);
     over_ = true;

@@ -1,5 +1,7 @@
 #include "job/status_thread.h"
 
+#include <exception>
+
 namespace ps {
 
 StatusThread::StatusThread(const Address& address, const Credentials& credentials,
@@ -9,7 +11,19 @@ StatusThread::StatusThread(const Address& address, const Credentials& credential
       service_(network_->loop(), facts, std::move(boards)),
       server_(transport_, address, HttpOptions(),
               [this](const HttpRequest& request) { return service_.answer(request); }),
-      thread_([this] { network_->loop().run(); }) {}
+      thread_([this] { work(); }) {}
+
+// An exception, most likely for want of memory, ends the answer in which it was thrown; the pages go on.  The deadline of
+// its connection ends that one.
+void StatusThread::work() {
+  for (;;) {
+    try {
+      return network_->loop().run();
+    } catch (const std::exception&) {
+      continue;
+    }
+  }
+}
 
 StatusThread::~StatusThread() {
   network_->loop().stop();

@@ -33,6 +33,8 @@ class StatusThread {
   }
 
  private:
+  void work();
+
   const std::unique_ptr<Transport> network_ = make_network();
   SecureTransport transport_;
   StatusService service_;

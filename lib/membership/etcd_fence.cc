@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/current_error.h"
 #include "net/backoff.h"
 
 namespace ps {
@@ -136,7 +137,8 @@ void EtcdFence::renew() {
     std::lock_guard lock(mutex_);
     unsure_ = false;
     valid_until_ = add_time(asked, lease_ / 2).count();
-  } catch (const Error& error) {
+  } catch (...) {
+    const Error error = current_error();
     if (error.code() != Code::kFenced) {
       go_on_without(asked, error);
     } else {

@@ -1,5 +1,7 @@
 #include "table/sparse_snapshot.h"
 
+#include "base/current_error.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -29,8 +31,8 @@ void SparseSnapshot::keep(std::span<const uint64_t> keys) {
   if (error_) return;
   try {
     keep_some(keys);
-  } catch (const Error& error) {
-    error_ = error;
+  } catch (...) {
+    error_ = current_error();
   }
 }
 

@@ -110,7 +110,7 @@ class FailingDisk : public testing::Test {
   int64_t steps_ = 0;
 };
 
-// A full disk stays full until there is room; an error of writing, syncing, renaming comes once.  One that
+// A full disk stays full until there is room; an error of writing, syncing, renaming, and of memory comes once.  One that
 // comes after the checkpoint counts, as old ones are removed, does not take it away.  Each meets every third
 // call, and other ones: some hundred runs of the cluster would take a minute.
 TEST_F(FailingDisk, FailsOneCheckpointAtWhateverCallAndTrainingGoesOn) {
@@ -118,7 +118,8 @@ TEST_F(FailingDisk, FailsOneCheckpointAtWhateverCallAndTrainingGoesOn) {
     int error;
     const char* text;
   };
-  for (const Failure& failure : {Failure{ENOSPC, "no space left"}, Failure{EIO, "input/output error"}}) {
+  for (const Failure& failure : {Failure{ENOSPC, "no space left"}, Failure{EIO, "input/output error"},
+                                 Failure{ENOMEM, "out of memory"}}) {
     const bool lasting = failure.error == ENOSPC;
     const int every = static_cast<int>(std::min<int64_t>(try_every(), 5));
     int num_failures = 0;
@@ -136,6 +137,8 @@ TEST_F(FailingDisk, FailsOneCheckpointAtWhateverCallAndTrainingGoesOn) {
         expect_whole(first);
         if (counts) {
           ASSERT_EQ(newest(), name_of(second)) << "call " << call;
+        } else if (failure.error == ENOMEM) {
+          newest();  // is whole; the folder may have its name already
         } else if (!is_just_not_synced(second)) {
           ASSERT_EQ(newest(), name_of(first)) << "call " << call << ": " << second.text;
         }

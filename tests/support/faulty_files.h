@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 
 #include "base/error.h"
@@ -27,7 +28,8 @@ class FaultyFiles final : public FileSystem {
   // Everything happens in `root`, a folder that is there.
   explicit FaultyFiles(std::string root) : root_(std::move(root)) {}
 
-  // Call number `call` from now on, counted from 0, fails; so do those after it when `lasting`.
+  // Call number `call` from now on, counted from 0, fails; so do those after it when `lasting`.  ENOMEM stands for an
+  // allocation that fails on the way: std::bad_alloc.
   void fail_at(int64_t call, int error, bool lasting = false) {
     calls_ = 0;
     failing_ = call;
@@ -147,6 +149,7 @@ class FaultyFiles final : public FileSystem {
     const int64_t call = calls_++;
     if (call != failing_ && !(lasting_ && call > failing_)) return;
     ++failed_;
+    if (error_ == ENOMEM) throw std::bad_alloc();
     fail_errno(Code::kUnavailable, what, path, error_);
   }
 

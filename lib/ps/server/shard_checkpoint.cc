@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/current_error.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
@@ -25,8 +26,8 @@ struct ShardCheckpoint::Writing {
     if (given_up || error) return;
     try {
       body();
-    } catch (const Error& e) {
-      error = e;
+    } catch (...) {
+      error = current_error();
     }
   }
 };
@@ -153,8 +154,8 @@ void ShardCheckpoint::sweep() {
   bool more = false;
   try {
     more = sweep_some();
-  } catch (const Error& error) {
-    return give_up_sweep(error);
+  } catch (...) {
+    return give_up_sweep(current_error());
   }
   if (more) {
     const Duration rest = std::min<Duration>(kRest * (loop_.now() - start), kLongestRest);
@@ -222,9 +223,9 @@ void ShardCheckpoint::prune(const CheckpointStep& checkpoint) const {
   try {
     prune_checkpoints(*settings_.files, settings_.directory, checkpoint.step, settings_.keep);
     remove_stale_shards(*settings_.files, settings_.directory, checkpoint);
-  } catch (const Error& error) {
+  } catch (...) {
     if (settings_.log == nullptr) return;
-    settings_.log->warning("after the checkpoint at step ", checkpoint.step, ": ", error.message());
+    settings_.log->warning("after the checkpoint at step ", checkpoint.step, ": ", current_error().message());
   }
 }
 
@@ -256,8 +257,8 @@ void ShardCheckpoint::end_failed(const Error& error) {
   if (!commits()) return;
   try {
     settings_.files->remove(join_path(settings_.directory, writing_folder(checkpoint_)));
-  } catch (const Error& problem) {
-    if (settings_.log != nullptr) settings_.log->warning(problem.message());
+  } catch (...) {
+    if (settings_.log != nullptr) settings_.log->warning(current_error().message());
   }
 }
 
