@@ -2,6 +2,7 @@
 
 #include "config/spec.h"
 #include "membership/etcd_client.h"
+#include "ps/wire/hello.h"
 
 namespace ps {
 
@@ -20,7 +21,7 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
         .at_most(1 << 16);
     s.field("trainers", &ClusterOptions::trainers, "processes that train together")
         .at_least(1)
-        .at_most(1 << 16);
+        .at_most(kMostTrainers);
     s.field(
         "peers", &ClusterOptions::peers,
         "where trainers without servers meet: HOST:PORT at which trainer 0 listens, or that of each trainer "

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ps/server/snapshot_fields.h"
+#include "ps/wire/hello.h"
 
 namespace ps {
 

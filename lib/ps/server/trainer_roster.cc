@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ps/wire/hello.h"
 #include "ps/wire/run_status.h"
 
 namespace ps {

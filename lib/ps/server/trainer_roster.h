@@ -12,10 +12,6 @@
 
 namespace ps {
 
-// Trainers of a run, at most.  Each needs a connection to every shard, and a port has no more than these and
-// some for readers: a run of more could never go on, and would keep others out.
-inline constexpr int kMostTrainers = 1024;
-
 // A trainer as it introduces itself.
 struct Member {
   int rank = 0;

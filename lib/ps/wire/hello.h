@@ -16,6 +16,10 @@
 
 namespace ps {
 
+// Trainers of a run, at most.  Each needs a connection to every shard, and a port has no more than these and some for
+// readers: a run of more could never go on, and would keep others out.
+inline constexpr int kMostTrainers = 1024;
+
 struct Hello {
   int protocol = kProtocolVersion;
   std::string role = "train";  // train: takes part in steps; read: reads alone, and has no rank

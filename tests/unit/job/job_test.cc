@@ -68,6 +68,14 @@ TEST_F(JobTest, WhoGaveAWrongValueIsTold) {
   EXPECT_EQ(load(kJob, {{.key = "data.dim", .values = {"2M"}, .typed = "--dim"}}).data.dim, 2000000);
 }
 
+TEST_F(JobTest, ARunOfMoreTrainersThanAServerTakesIsRefused) {
+  EXPECT_THAT(refusal(kJob, {{.key = "cluster.trainers", .values = {"1025"}, .typed = "--trainers"}}),
+              testing::StartsWith("--trainers: 1025 is too large"));
+  EXPECT_EQ(
+      load(kJob, {{.key = "cluster.trainers", .values = {"1024"}, .typed = "--trainers"}}).cluster.trainers,
+      1024);
+}
+
 TEST_F(JobTest, TextWhereAListBelongsIsRefused) {
   for (const char* key : {"model.layers", "model.evaluators"}) {
     EXPECT_THAT(refusal(kJob, {{.key = key, .values = {"auc"}, .is_set = true, .typed = "--set"}}),

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ps/wire/hello.h"
 #include "support/scratch_folder.h"
 
 namespace ps {
