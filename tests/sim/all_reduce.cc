@@ -1,5 +1,5 @@
 // Trainers without servers on a simulated network: the weights of every one of them are those that servers would have,
-// bit for bit; and they end, and write checkpoints, together.
+// bit for bit; and they end, and write checkpoints, together.  Also trainers that train by themselves for some steps.
 #include "store/all_reduce_store.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include "collective/net_communicator.h"
 #include "math/device.h"
 #include "sim/cluster.h"
+#include "store/averaging_store.h"
 #include "store/collective_group.h"
 
 namespace ps {
@@ -83,6 +84,35 @@ TEST(AllReduce, EveryTrainerHasTheBitsOfServers) {
       for (const std::vector<float>& weights : train_without_servers(job, algorithm)) {
         expect_same_bits(weights, served);
       }
+    }
+  }
+}
+
+std::vector<std::vector<float>> train_by_themselves(const SyntheticJob& job,
+                                                    const AveragingOptions& options) {
+  std::vector<std::vector<float>> weights(job.steps.size());
+  run_peers(job, "direct", [&](int rank, Peer& peer) {
+    AveragingStore store(options, job.parameters(), peer.local, *peer.communicator, peer.run);
+    run_trainer(store, peer.group, peer.run, job, rank);
+    weights[static_cast<size_t>(rank)] = all_weights(store, job.parameters());
+  });
+  return weights;
+}
+
+TEST(AllReduce, TrainersThatTrainByThemselvesEndEveryPassWithTheSameBits) {
+  const SyntheticJob job =
+      uneven_job(R"({"type": "momentum", "learning_rate": 0.1, "momentum": 0.9, "clip_global_norm": 2})");
+  AveragingOptions options;
+  options.outer = {OuterRule::kNesterov, 0.7, 0.9};
+  for (const int64_t begin_step : {0, 2, 6, 1000}) {  // in the first pass, in the second, and never
+    for (const int64_t k_steps : {1, 3}) {
+      SCOPED_TRACE(cat(begin_step, ", ", k_steps));
+      options.begin_step = begin_step, options.interval.first = k_steps;
+      const auto found = train_by_themselves(job, options);
+      for (const std::vector<float>& weights : found) expect_same_bits(weights, found[0]);
+      const auto whole = train_without_servers(job, "direct");
+      if (begin_step == 1000) expect_same_bits(found[0], whole[0]);
+      EXPECT_EQ(found[0] == whole[0], begin_step == 1000);
     }
   }
 }
