@@ -63,6 +63,14 @@ void check_role(const Job& job, const RunOptions& options) {
        "train.strategy.codec: readers and compute trainers exchange rows with servers as f32 alone");
 }
 
+std::string describe_cut(const std::vector<ParameterSpec>& parameters) {
+  std::vector<std::string> readers, computes;
+  for (const ParameterSpec& spec : parameters) {
+    (spec.kind == ParameterKind::kRows ? readers : computes).push_back(spec.name);
+  }
+  return cat("with readers: ", join(readers, ", "), "\nwith compute trainers: ", join(computes, ", "));
+}
+
 std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions& options,
                                                const DataSchema& schema, RunningStrategy& running,
                                                const std::vector<ParameterSpec>& parameters, Log& log) {

@@ -23,6 +23,9 @@ std::vector<Address> compute_addresses(const Job& job);
 // Throws kUsage when the job has no place for options.role.
 void check_role(const Job& job, const RunOptions& options);
 
+// In two lines, the parameters that readers and compute trainers have, for --dry-run.
+std::string describe_cut(const std::vector<ParameterSpec>& parameters);
+
 // Connects a reader to its compute trainer.  All outlive the link.
 std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions& options,
                                                const DataSchema& schema, RunningStrategy& running,

@@ -227,6 +227,7 @@ bool Run::say_plan(const BatchReader& reader) {
   if (!options_.dry_run) return false;
   log_.info("would ", options_.task, " with ", options_.threads, " threads and ", cpu_level_name(cpu_level()),
             " kernels on ", reader.format(), " data\n", network_->describe());
+  if (options_.role == "reader") log_.info(describe_cut(network_->parameters()));
   return true;
 }
 

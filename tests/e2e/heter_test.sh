@@ -56,6 +56,11 @@ for strategy in '{"consistency": "staleness", "staleness": 2}' '{"consistency": 
   awk -v auc="$(auc | cut -d: -f2 | tail -n 1)" 'BEGIN { exit !(auc > 0.6) }' || fail "$strategy: the AUC is $(auc)"
 done
 
+echo "a reader tells the cut"
+ps-train job.json --data train.txt --servers 127.0.0.1:9 --role reader --compute 127.0.0.1:9 --dry-run 2>cut
+expect_text cut 'with readers: wide.weight0, wide.weight1, wide.weight2, wide.weight3, vectors.weight'
+grep -q 'with compute trainers: .*deep1.weight' cut || fail "$(<cut)"
+
 echo "what cannot be is told"
 serve
 expect_status 4 ps-train job.json --data train.txt --servers "$addresses" --role reader --compute 127.0.0.1:9 \

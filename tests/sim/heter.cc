@@ -74,7 +74,7 @@ class HeterCluster {
 
   void start_compute(int c) {
     SimHost& host = host_of_compute(c);
-    host.spawn([this, c, &host] {
+    host.spawn([this, &host] {
       Device device(1);
       const ModelOptions model = model_options();
       const ComputeSetup setup = {.transport = host,
