@@ -3,7 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/current_error.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
@@ -42,7 +41,7 @@ std::unique_ptr<CheckpointSave> CheckpointSave::ask(ServerCheckpoints* servers, 
 }
 
 CheckpointSave::~CheckpointSave() {
-  if (thread_.joinable()) thread_.join();
+  if (written_.valid()) written_.wait();
   if (target_) system_files().remove(target_->copies);
 }
 
@@ -66,40 +65,28 @@ void CheckpointSave::write(Target target) {
 
 bool CheckpointSave::is_ready() {
   if (!answers_->checkpoint || !target_) return answers_->checkpoint.has_value();
-  if (answers_->copy_error) error_ = answers_->copy_error;
-  if (answers_->copied && !thread_.joinable()) {
+  if (answers_->copied && !written_.valid()) {
     begin_thread(join_path(target_->copies, answers_->checkpoint->text), /*as_files=*/false);
   }
-  std::lock_guard lock(mutex_);
-  return over_ || answers_->copy_error;
+  const bool written =
+      written_.valid() && written_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  return written || answers_->copy_error;
 }
 
 void CheckpointSave::wait(double seconds) {
-  if (!thread_.joinable()) return servers_.wait([this] { return is_ready() || thread_.joinable(); }, seconds);
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return over_; });
-}
-
-void CheckpointSave::begin_thread(const std::string& source, bool as_files) {
-  thread_ = std::thread([this, source, as_files] {
-    try {
-      write_from(source, as_files);
-    } catch (...) {
-      error_ = current_error();
-    }
-    std::lock_guard lock(mutex_);
-    over_ = true;
-    changed_.notify_all();
-  });
+  if (written_.valid()) return void(written_.wait_for(std::chrono::duration<double>(seconds)));
+  servers_.wait([this] { return is_ready() || written_.valid(); }, seconds);
 }
 
 // The model tells the step, or is that of a whole pass, as a process without servers would write it.
-void CheckpointSave::write_from(const std::string& source, bool as_files) const {
-  if (as_files) return keep_files(source, target_->folder);
-  const CheckpointReader reader(source);
-  CheckpointModel model(reader, {});
-  if (pass_ >= 0) model.leave_out_step();
-  write_model(kSafetensorsModel, model, {}, join_path(target_->folder, kModelFile));
+void CheckpointSave::begin_thread(const std::string& source, bool as_files) {
+  written_ = std::async(std::launch::async, [source, as_files, folder = target_->folder, pass = pass_] {
+    if (as_files) return keep_files(source, folder);
+    const CheckpointReader reader(source);
+    CheckpointModel model(reader, {});
+    if (pass >= 0) model.leave_out_step();
+    write_model(kSafetensorsModel, model, {}, join_path(folder, kModelFile));
+  });
 }
 
 }  // namespace ps

@@ -5,13 +5,11 @@
 #ifndef PS_JOB_CHECKPOINT_SAVE_H_
 #define PS_JOB_CHECKPOINT_SAVE_H_
 
-#include <condition_variable>
 #include <cstdint>
+#include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "base/error.h"
 #include "store/run_control.h"
@@ -24,8 +22,8 @@ class CheckpointSave {
   struct Target {
     std::string folder;  // of the model
     std::string copies;  // gets the servers' files while they are needed
-    std::string checkpoints =
-        {};                    // the directory of the servers' checkpoints, where this process might see it
+    std::string
+        checkpoints;  // the directory of the servers' checkpoints, if it might be seen here; else empty
     bool keeps_files = false;  // the model is the files of the checkpoint themselves, which must be seen
   };
 
@@ -44,9 +42,11 @@ class CheckpointSave {
   bool is_ready();
   void wait(double seconds);  // until then, but no longer than this
 
-  // The error of what has ended, if it failed, and whether the servers' files could not be copied.
-  const std::optional<Error>& error() const { return error_; }
-  bool copy_failed() const { return answers_->copy_error.has_value(); }
+  // The reason why the servers' files could not be copied.
+  const std::optional<Error>& copy_error() const { return answers_->copy_error; }
+
+  // Throws the error of the thread, which has ended, if there is one.
+  void check_written() { written_.get(); }
 
  private:
   // The servers may answer when this is gone.
@@ -58,18 +58,12 @@ class CheckpointSave {
 
   CheckpointSave(ServerCheckpoints& servers, int64_t pass) : servers_(servers), pass_(pass) {}
   void begin_thread(const std::string& source, bool as_files);
-  void write_from(const std::string& source, bool as_files) const;
 
   ServerCheckpoints& servers_;
   const int64_t pass_;
   const std::shared_ptr<Answers> answers_ = std::make_shared<Answers>();
   std::optional<Target> target_;  // nothing: write() was not called
-  std::optional<Error> error_;    // of the thread until over_ is true
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool over_ = false;  // guarded by mutex_
-  std::thread thread_;
+  std::future<void> written_;     // of the thread; not valid: it has not begun
 };
 
 }  // namespace ps

@@ -234,10 +234,11 @@ void RunSaves::finish() {
 
 void RunSaves::advance() {
   if (current_->folder_name.empty()) return write_from_checkpoint();
-  if (const auto& error = current_->save->error()) {
-    if (current_->save->copy_failed() && error->code() == Code::kUnavailable) return ask_again(*error);
+  if (const auto& error = current_->save->copy_error()) {
+    if (error->code() == Code::kUnavailable) return ask_again(*error);
     throw *error;
   }
+  current_->save->check_written();
   const Current ended = std::move(*std::exchange(current_, std::nullopt));
   publish(ended.name, ended.folder_name);
 }

@@ -27,10 +27,10 @@ void AsynchronousClock::apply_next(TrainerSteps& trainer) {
   std::vector<ExactSquares> squares = push->measured;
   drop ? void(++context_.counters.pushes_dropped) : context_.applier.apply({&push, 1});
   trainer.marked = push->checkpoint;
-  const uint64_t mark_at = plan_marker(trainer);
+  const uint64_t marker_at = plan_marker(trainer);
   finish(trainer, {.learning_rate = context_.applier.rule().learning_rate(),
                    .dropped = drop,
-                   .cut_at = mark_at,
+                   .cut_at = marker_at,
                    .squares = std::move(squares)});
   begin_aligned_checkpoint();
 }
@@ -70,8 +70,8 @@ uint64_t AsynchronousClock::plan_marker(TrainerSteps& trainer) {
   bool& wanted = context_.checkpoints.plan().wants_markers;
   if (!wanted) wanted = context_.checkpoints.decide(checkpoint_number() + 1);
   if (!wanted || trainer.marked) return 0;
-  if (trainer.mark_at <= trainer.next_step) trainer.mark_at = trainer.next_step + 2;
-  return trainer.mark_at;
+  if (trainer.marker_at <= trainer.next_step) trainer.marker_at = trainer.next_step + 2;
+  return trainer.marker_at;
 }
 
 // Where all trainers come to the end of the pass without a barrier marker, the checkpoint there is the one that

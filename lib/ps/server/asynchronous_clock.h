@@ -24,7 +24,7 @@ class AsynchronousClock final : public StepClock {
   void go_on_without(std::span<const int> ranks) override;
   void begin_aligned_checkpoint() override;
   uint64_t checkpoint_number() const override;
-  uint64_t next_checkpoint(int rank) const override { return trainer(rank).mark_at; }
+  uint64_t next_checkpoint(int rank) const override { return trainer(rank).marker_at; }
 
  private:
   void apply_next(TrainerSteps& trainer);

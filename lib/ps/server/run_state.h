@@ -1,4 +1,5 @@
-// RunState: how far a run had come at a checkpoint, as far as its servers know.  Used by Shard.
+// RunState: how far a run has come, as far as its servers know: a state of their checkpoints, and the head of shard
+// snapshots.  Used by Shard and its StepClock.
 #ifndef PS_PS_SERVER_RUN_STATE_H_
 #define PS_PS_SERVER_RUN_STATE_H_
 
@@ -28,7 +29,7 @@ struct RunState {
 
   void save(std::string& out) const;
 
-  // Throws kCorrupt unless it is all that `in` has.
+  // Throws kCorrupt when it is cut short.
   static RunState load(ByteReader& in);
 
   bool pass_begun() const;

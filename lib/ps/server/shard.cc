@@ -373,10 +373,8 @@ std::map<std::string, std::string> Shard::states() const {
   std::map<std::string, std::string> states = tables_.states();
   if (!is_first_) return states;
   add_step_rule_state(applier_.rule(), states);
-  RunState run{clock_->checkpoint_number(), clock_->pass(), {}};
-  for (const TrainerSteps& trainer : clock_->trainers()) {
-    run.trainers.push_back({trainer.batches, trainer.pass_batches});
-  }
+  RunState run = clock_->run_state();
+  run.clock = clock_->checkpoint_number();
   run.save(states[kRunState]);
   return states;
 }
@@ -396,6 +394,9 @@ void Shard::restore(const CheckpointReader& reader) {
   const std::string bytes = reader.state(kRunState);
   ByteReader in(bytes);
   restored_ = RunState::load(in);
+  if (in.remaining() > 0 || restored_->trainers.empty()) {
+    fail(Code::kCorrupt, quote(reader.folder()), ": the state of the run has another length");
+  }
   states_.restore(reader, restored_->trainers.size(), tables_.place());
 }
 

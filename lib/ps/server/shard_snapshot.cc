@@ -12,7 +12,7 @@ namespace {
 constexpr uint8_t kEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kMarked = 8,
                   kKnowsChunks = 16;  // on disk: never renumber
 
-// trainer := generation:u64 next_step:u64 batches:u64 pass_batches:u64 pulled_at:u64 mark_at:u64 flags:u8
+// trainer := generation:u64 next_step:u64 pulled_at:u64 marker_at:u64 flags:u8
 //            done:u32 text[done] slices:u32 push:text[slices] pulls:u32 answered[pulls]
 //            chunks:u32 text[chunks], if a flag says so
 // answered := former:u8 pull:text rows:text
@@ -25,8 +25,7 @@ class TrainerSnapshot {
         state_(parts.states.of(trainer.rank)) {}
 
   void save(std::string& out) const {
-    for (uint64_t number : {trainer_.generation, steps_.next_step, steps_.batches, steps_.pass_batches,
-                            steps_.pulled_at, steps_.mark_at}) {
+    for (uint64_t number : {trainer_.generation, steps_.next_step, steps_.pulled_at, steps_.marker_at}) {
       put(out, number);
     }
     put(out, flags());
@@ -38,8 +37,7 @@ class TrainerSnapshot {
   }
 
   void load(ByteReader& in) {
-    for (uint64_t* number : {&trainer_.generation, &steps_.next_step, &steps_.batches, &steps_.pass_batches,
-                             &steps_.pulled_at, &steps_.mark_at}) {
+    for (uint64_t* number : {&trainer_.generation, &steps_.next_step, &steps_.pulled_at, &steps_.marker_at}) {
       *number = in.get<uint64_t>();
     }
     set_flags(in.get<uint8_t>());
@@ -104,12 +102,11 @@ class TrainerSnapshot {
 };
 
 void load_trainers(ByteReader& in, uint64_t run, const SnapshotParts& parts) {
-  const uint32_t num_trainers = in.get<uint32_t>();
-  if (!in.has(num_trainers)) fail(Code::kCorrupt, "the snapshot of a shard is cut short");
-  const uint64_t clock = parts.clock.clock(), pass = parts.clock.pass();
+  const RunState state = RunState::load(in);
+  const size_t num_trainers = state.trainers.size();
   parts.roster.begin_run(run, static_cast<int>(num_trainers), Time());
   parts.clock.restart(num_trainers);
-  parts.clock.set(clock, pass);
+  parts.clock.resume_from(state);
   parts.states.restart(num_trainers);
   parts.pulls.restart(num_trainers);
   for (RosterEntry& trainer : parts.roster.trainers()) TrainerSnapshot(parts, trainer).load(in);
@@ -117,20 +114,18 @@ void load_trainers(ByteReader& in, uint64_t run, const SnapshotParts& parts) {
 
 }  // namespace
 
-// snapshot := run:u64 clock:u64 pass:u64 next_checkpoint:u64 steps:u64 going:u8 wants_markers:u8 rule
+// snapshot := run:u64 next_checkpoint:u64 steps:u64 going:u8 wants_markers:u8 rule
 //             gathered:u64 last:text before:text given:u32 (rank:u32 text)[given]
-//             trainers:u32 trainer[trainers] waiting:u32 (rank:u32 pull:text)[waiting]
+//             state trainer[trainers] waiting:u32 (rank:u32 pull:text)[waiting]
+// The state is that of RunState, as checkpoints have it, and says how many trainers there are.
 std::string save_shard_snapshot(const SnapshotParts& parts) {
   std::string out;
   const CheckpointAlignment::Plan& plan = parts.checkpoints.plan();
-  for (uint64_t number :
-       {parts.roster.run(), parts.clock.clock(), parts.clock.pass(), plan.next_step, parts.counters.steps}) {
-    put(out, number);
-  }
+  for (uint64_t number : {parts.roster.run(), plan.next_step, parts.counters.steps}) put(out, number);
   for (bool flag : {parts.going, plan.wants_markers}) put(out, static_cast<uint8_t>(flag));
   parts.applier.rule().save(out);
   parts.gathering.save(out);
-  put(out, static_cast<uint32_t>(parts.roster.size()));
+  parts.clock.run_state().save(out);
   for (RosterEntry& trainer : parts.roster.trainers()) TrainerSnapshot(parts, trainer).save(out);
   parts.pulls.save_waiting(out);
   return out;
@@ -140,14 +135,11 @@ void load_shard_snapshot(std::string_view snapshot, const SnapshotParts& parts,
                          const std::function<void(int rank, std::string_view body)>& pull) {
   ByteReader in(snapshot);
   CheckpointAlignment::Plan& plan = parts.checkpoints.plan();
-  uint64_t run = 0, clock = 0, pass = 0;
-  for (uint64_t* number : {&run, &clock, &pass, &plan.next_step, &parts.counters.steps}) {
-    *number = in.get<uint64_t>();
-  }
+  uint64_t run = 0;
+  for (uint64_t* number : {&run, &plan.next_step, &parts.counters.steps}) *number = in.get<uint64_t>();
   for (bool* flag : {&parts.going, &plan.wants_markers}) *flag = in.get<uint8_t>() != 0;
   parts.applier.rule().load(in);
   parts.gathering.load(in);
-  parts.clock.set(clock, pass);
   load_trainers(in, run, parts);
   PullService::load_waiting(in, pull);
   if (!in.ok() || in.remaining() > 0) {

@@ -35,6 +35,13 @@ void StepClock::resume_from(const RunState& run) {
   }
 }
 
+RunState StepClock::run_state() const {
+  RunState run{clock_, pass_, {}};
+  for (const TrainerSteps& trainer : trainers_)
+    run.trainers.push_back({trainer.batches, trainer.pass_batches});
+  return run;
+}
+
 bool StepClock::pass_begun() const {
   return std::ranges::any_of(trainers_, [](const TrainerSteps& each) { return each.pass_batches > 0; });
 }

@@ -39,7 +39,7 @@ struct TrainerSteps {
   // Asynchronous alone.
   uint64_t pulled_at = 0;  // steps that the shard had applied when the trainer pulled last
   bool marked = false;     // its barrier marker has come: its later pushes follow the next checkpoint
-  uint64_t mark_at = 0;    // its steps before that checkpoint, as it was told last
+  uint64_t marker_at = 0;  // its steps before that checkpoint, as it was told last
 
   PendingPush* next_push();       // when it is complete; else null
   uint64_t pushed_steps() const;  // so that the trainer that others wait for is behind
@@ -68,7 +68,7 @@ class StepClock {
   // Another run begins, with so many trainers; or goes on from a checkpoint, with as many as that is dealt to.
   void restart(size_t num_trainers);
   void resume_from(const RunState& run);
-  void set(uint64_t clock, uint64_t pass) { clock_ = clock, pass_ = pass; }  // of a shard snapshot
+  RunState run_state() const;
 
   uint64_t clock() const { return clock_; }
   uint64_t pass() const { return pass_; }

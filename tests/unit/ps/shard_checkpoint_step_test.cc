@@ -240,6 +240,10 @@ TEST(RunState, IsRestoredAndIsRefusedWhenTruncated) {
   EXPECT_EQ(back.clock, 7u);
   EXPECT_EQ(back.pass, 1u);
   EXPECT_EQ(back.trainers[1].pass_batches, 1u);
+  const std::string longer = bytes + "rest";
+  ByteReader head(longer);
+  RunState::load(head);
+  EXPECT_EQ(head.remaining(), 4u) << "a shard snapshot goes on behind it";
   for (size_t size = 0; size < bytes.size(); ++size) {
     ByteReader cut(std::string_view(bytes).substr(0, size));
     EXPECT_THROW(RunState::load(cut), Error) << size;
