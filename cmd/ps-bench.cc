@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "bench/accuracy/program.h"
 #include "bench/bars_report.h"
 #include "bench/catalog.h"
 #include "bench/link/program.h"
@@ -36,7 +37,8 @@ Program program() {
       .name = "ps-bench",
       .summary = "measure every part, beside the limits of the machine and what others do",
       .synopsis =
-          "SUITE... [flags] | plan JOB.json [flags] | dgc --bandwidth B,... [flags] | local-sgd | scaling",
+          "SUITE... [flags] | plan JOB.json [flags] | dgc --bandwidth B,... [flags] | local-sgd | scaling | "
+          "accuracy",
       .positionals = {{.name = "SUITE",
                        .help = "what to measure; --list names the benchmarks",
                        .choices = suite_choices(),
@@ -271,6 +273,8 @@ int run(const Flags& flags, Log& log) {
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "plan")
     return run_main(plan_program(), argc - 1, argv + 1, run_plan);
+  if (argc > 1 && std::string_view(argv[1]) == "accuracy")
+    return run_main(accuracy_program(), argc - 1, argv + 1, run_accuracy);
   const std::span<const char* const> words(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
   if (const std::optional<LinkSuite> suite = find_link_suite(words)) {
     return run_main(link_program(*suite), argc - 1, argv + 1,

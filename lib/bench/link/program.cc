@@ -1,13 +1,13 @@
 #include "bench/link/program.h"
 
-#include <cstdio>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "bench/link/rank_links.h"
 #include "bench/link/report.h"
 #include "bench/plan/columns.h"
+#include "bench/row_output.h"
 #include "cli/interrupts.h"
 #include "collective/algorithm.h"
 #include "config/json.h"
@@ -193,50 +193,6 @@ std::vector<int> rank_counts(LinkSuite suite, const Flags& flags) {
   return {static_cast<int>(*flags.integer("ranks", 2, kMostLinkedRanks))};
 }
 
-void print_text(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
-// How rows leave the program: the lines of a stream as they come, the rest at the end.
-class LinkOutput {
- public:
-  explicit LinkOutput(const Flags& flags)
-      : stream_(flags.on("json-stream")),
-        document_(flags.on("json")),
-        markdown_(flags.on("markdown")),
-        file_(flags.text("save")) {
-    if (document_ && stream_) flags.refuse("json-stream", "give this or --json");
-    if (markdown_ && (document_ || stream_)) flags.refuse("markdown", "give this, --json or --json-stream");
-    add_line({{"machine", machine_.json()}});
-  }
-
-  void add(const std::vector<Json>& rows) {
-    for (const Json& row : rows) add_line(row);
-    rows_.insert(rows_.end(), rows.begin(), rows.end());
-  }
-
-  void end() const {
-    if (stream_ || rows_.empty()) return;
-    print_text(document_ ? link_document(machine_, rows_).dump(2) + "\n"
-                         : link_report(machine_, rows_, markdown_));
-  }
-
- private:
-  void add_line(const Json& object) {
-    const std::string line = object.dump() + "\n";
-    lines_ += line;
-    if (stream_) print_text(line);
-    if (file_) write_file(*file_, lines_);
-  }
-
-  const bool stream_, document_, markdown_;
-  const std::optional<std::string> file_;
-  const Machine machine_ = this_machine();
-  std::string lines_;
-  std::vector<Json> rows_;
-};
-
 }  // namespace
 
 std::optional<LinkSuite> find_link_suite(std::span<const char* const> words) {
@@ -255,14 +211,7 @@ Program link_program(LinkSuite suite) {
   const LinkSuiteEntry& entry = entry_of(suite);
   std::vector<Flag> flags = shared_flags(entry);
   add_own_flags(suite, flags);
-  flags.push_back({.name = "json-stream",
-                   .help = "print the machine, then each result as it comes, as a line of JSON",
-                   .group = "output"});
-  flags.push_back({.name = "save",
-                   .argument = "FILE",
-                   .help = "write the lines of --json-stream into FILE too, for share/plots/plot",
-                   .group = "output"});
-  flags.push_back({.name = "markdown", .help = "print tables of Markdown", .group = "output"});
+  for (Flag& flag : row_output_flags()) flags.push_back(std::move(flag));
   for (Flag& flag : flags) flag.environment = false, flag.brief = true;
   return {.name = cat("ps-bench ", entry.name),
           .summary = entry.summary,
@@ -275,7 +224,7 @@ int run_link_suite(LinkSuite suite, const Flags& flags, Log& log) {
   LinkRequest request = read_request(suite, flags);
   const std::vector<int> counts = rank_counts(suite, flags);
   const std::vector<double> rates = bandwidths(flags);
-  LinkOutput output(flags);
+  RowOutput output(flags);
   Interrupts interrupts("ps-bench", "ending after this link; press Ctrl-C again to end at once");
   for (double rate : rates) {
     for (int ranks : counts) {
@@ -284,7 +233,7 @@ int run_link_suite(LinkSuite suite, const Flags& flags, Log& log) {
       output.add(entry_of(suite).measure(request, log));
     }
   }
-  output.end();
+  output.end(link_document, link_report);
   return interrupts.exit_status();
 }
 

@@ -1,0 +1,19 @@
+// ps-bench accuracy: how good the models are that strategies without servers train, and how many bytes they send.  Used by
+// cmd/ps-bench.cc.
+#ifndef PS_BENCH_ACCURACY_PROGRAM_H_
+#define PS_BENCH_ACCURACY_PROGRAM_H_
+
+#include "base/log.h"
+#include "cli/flags.h"
+#include "cli/program.h"
+
+namespace ps {
+
+// A program of its own to the command line: its flags are not those of other suites.
+Program accuracy_program();
+
+int run_accuracy(const Flags& flags, Log& log);
+
+}  // namespace ps
+
+#endif  // PS_BENCH_ACCURACY_PROGRAM_H_

@@ -1,0 +1,84 @@
+#include "bench/accuracy/report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "bench/plan/columns.h"
+
+namespace ps {
+
+namespace {
+
+// The rows of a strategy, over all seeds.
+struct Summary {
+  std::string strategy;
+  double sum = 0, lowest = 0, highest = 0;
+  uint64_t bytes_sent = 0;  // the most of a seed
+  int64_t num_seeds = 0;
+
+  double mean() const { return sum / static_cast<double>(num_seeds); }
+};
+
+std::vector<Summary> summarize(const std::vector<Json>& rows) {
+  std::vector<Summary> summaries;
+  for (const Json& row : rows) {
+    const std::string strategy = row.at("strategy");
+    const double value = row.at("value");
+    if (summaries.empty() || summaries.back().strategy != strategy) {
+      summaries.push_back({.strategy = strategy, .lowest = value, .highest = value});
+    }
+    Summary& last = summaries.back();
+    last.sum += value;
+    last.lowest = std::min(last.lowest, value);
+    last.highest = std::max(last.highest, value);
+    last.bytes_sent = std::max(last.bytes_sent, row.at("bytes_sent").get<uint64_t>());
+    ++last.num_seeds;
+  }
+  return summaries;
+}
+
+std::string signed_text(double value) {
+  return cat(value < 0 ? "-" : "+", significant(std::abs(value), 2));
+}
+
+double fewer_bytes(const Summary& dense, const Summary& other) {
+  return static_cast<double>(dense.bytes_sent) / static_cast<double>(std::max<uint64_t>(other.bytes_sent, 1));
+}
+
+}  // namespace
+
+std::string accuracy_report(const Machine& machine, const std::vector<Json>& rows, bool markdown) {
+  const Json& first = rows.front();
+  const std::vector<Summary> summaries = summarize(rows);
+  const Summary& dense = summaries.front();
+  std::vector<Cells> cells = {
+      {"strategy", "mean", "lowest", "highest", cat("from ", dense.strategy), "MB sent", "fewer bytes"}};
+  for (const Summary& summary : summaries) {
+    cells.push_back({summary.strategy, significant(summary.mean(), 4), significant(summary.lowest, 4),
+                     significant(summary.highest, 4), signed_text(summary.mean() - dense.mean()),
+                     significant(static_cast<double>(summary.bytes_sent) / 1e6, 4),
+                     cat(significant(fewer_bytes(dense, summary), 3), " x")});
+  }
+  const std::string title = cat(first.at("measure").get<std::string>(), " of the test data over ",
+                                dense.num_seeds, " seeds, and bytes that trainer 0 sends");
+  return cat(machine.processor, ", ", machine.program, "\n", first.at("job").get<std::string>(), ": ",
+             first.at("ranks").get<int>(), " trainers, ", first.at("steps").get<int64_t>(), " steps\n",
+             titled_table(title, cells, markdown));
+}
+
+Json accuracy_document(const Machine& machine, const std::vector<Json>& rows) {
+  const std::vector<Summary> summaries = summarize(rows);
+  Json out = Json::array();
+  for (const Summary& summary : summaries) {
+    out.push_back({{"strategy", summary.strategy},
+                   {"mean", summary.mean()},
+                   {"lowest", summary.lowest},
+                   {"highest", summary.highest},
+                   {"difference", summary.mean() - summaries.front().mean()},
+                   {"fewer_bytes", fewer_bytes(summaries.front(), summary)}});
+  }
+  return {{"machine", machine.json()}, {"rows", rows}, {"summary", out}};
+}
+
+}  // namespace ps

@@ -1,0 +1,23 @@
+// The rows of ps-bench accuracy as a table for people, and as a document.
+#ifndef PS_BENCH_ACCURACY_REPORT_H_
+#define PS_BENCH_ACCURACY_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/machine.h"
+#include "config/json.h"
+
+namespace ps {
+
+// `rows`, one at least, are those of bench/accuracy/program.cc: one a strategy and a seed, those of a strategy in a row,
+// dense ones first.
+std::string accuracy_report(const Machine& machine, const std::vector<Json>& rows, bool markdown);
+
+// The machine, the rows, and for each strategy "summary": mean, lowest and highest over the seeds, and the difference of
+// the mean from that of the first strategy.
+Json accuracy_document(const Machine& machine, const std::vector<Json>& rows);
+
+}  // namespace ps
+
+#endif  // PS_BENCH_ACCURACY_REPORT_H_

@@ -1,0 +1,136 @@
+#include "bench/accuracy/trial_run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "bench/process/child.h"
+
+namespace ps {
+
+namespace {
+
+// A network of 80,000 weights on clicks of 5,000 ids: its law has interactions, which take some thousand steps to learn.
+constexpr const char* kGeneratedJob = R"({
+  "job": {"name": "accuracy", "seed": 1},
+  "data": {"format": "paddle_sparse_binary", "dim": 5000, "batch_size": 100},
+  "model": {
+    "layers": [{"name": "hidden", "type": "fc", "input": "features", "size": 16, "activation": "tanh"},
+               {"name": "output", "type": "fc", "input": "hidden", "size": 2, "activation": "softmax"}],
+    "cost": {"type": "cross_entropy", "input": "output"},
+    "evaluators": ["auc"]},
+  "optimizer": {"type": "momentum", "momentum": 0.9, "learning_rate": 0.1},
+  "train": {"passes": 8}})";
+
+std::string program_path(const std::string& folder, const char* name) {
+  std::string path = join_path(folder, name);
+  if (!exists(path))
+    fail(Code::kUnavailable, "there is no ", quote(path), "; build it, or install all programs");
+  return path;
+}
+
+// An address of this machine's alone that nothing else uses, most likely, at ps-train's own port.
+std::string unused_address(uint64_t run) {
+  Random random(static_cast<uint64_t>(getpid()), run);
+  return cat("127.", 1 + random.below(254), ".", random.below(256), ".", 1 + random.below(254));
+}
+
+}  // namespace
+
+TrialRunner::TrialRunner(AccuracyJob job, const std::string& programs, const TemporaryFolder& folder)
+    : job_(std::move(job)), program_(program_path(programs, "ps-train")), folder_(folder) {}
+
+TrialResult TrialRunner::run(const Json& strategy, int64_t seed) {
+  const double begin = monotonic_seconds();
+  run_trainers(strategy, seed);
+  TrialResult result;
+  result.seconds = monotonic_seconds() - begin;
+  const std::string path = folder_.path("result-0");
+  const Json json = parse_json(read_file(path), path);
+  for (const Json& pass : json.at("passes")) result.steps += pass.at("batches").get<int64_t>();
+  result.steps /= job_.ranks;
+  result.bytes_sent = json.at("bytes_sent").get<uint64_t>();
+  result.value = find_measure(json.at("test"), result);
+  return result;
+}
+
+// When one trainer fails the others end too, since they miss it; the error is that of the first.
+void TrialRunner::run_trainers(const Json& strategy, int64_t seed) {
+  const std::string peers = unused_address(num_runs_++);
+  std::mutex mutex;
+  std::exception_ptr first;
+  std::vector<std::thread> trainers;
+  for (int rank = 0; rank < job_.ranks; ++rank) {
+    Command command{.words = words(strategy, seed, rank, peers),
+                    .output = folder_.path(cat("result-", rank)),
+                    .errors = folder_.path(cat("messages-", rank))};
+    trainers.emplace_back([command = std::move(command), &mutex, &first] {
+      try {
+        run_child(command);
+      } catch (...) {
+        std::lock_guard lock(mutex);
+        if (!first) first = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& trainer : trainers) trainer.join();
+  if (first) std::rethrow_exception(first);
+}
+
+std::vector<std::string> TrialRunner::words(const Json& strategy, int64_t seed, int rank,
+                                            const std::string& peers) const {
+  std::vector<std::string> words = {program_,     job_.job,
+                                    "--data",     job_.data,
+                                    "--trainers", std::to_string(job_.ranks),
+                                    "--rank",     std::to_string(rank),
+                                    "--peers",    peers,
+                                    "--seed",     std::to_string(seed),
+                                    "--set",      cat("train.strategy=", strategy.dump()),
+                                    "--threads",  "1",
+                                    "--progress", "never",
+                                    "--json"};
+  if (job_.passes) words.insert(words.end(), {"--passes", std::to_string(*job_.passes)});
+  if (rank == 0) words.insert(words.end(), {"--test-data", job_.test_data});
+  return words;
+}
+
+double TrialRunner::find_measure(const Json& test, TrialResult& result) const {
+  const Json& values = test.at("evaluators");
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values.items()) names.push_back(name);
+  if (names.empty()) fail(Code::kUsage, quote(job_.job), " has no evaluators to compare by");
+  result.measure = job_.measure.empty() ? names.front() : job_.measure;
+  if (!values.contains(result.measure)) {
+    fail(Code::kUsage, "the job's evaluators give no ", quote(result.measure),
+         did_you_mean(result.measure, names), ", but ", join(names, ", "));
+  }
+  if (!values[result.measure].is_number())
+    fail(Code::kUsage, result.measure, " of the test data is undefined");
+  return values[result.measure].get<double>();
+}
+
+AccuracyJob generated_accuracy_job(const std::string& programs, const TemporaryFolder& folder,
+                                   int64_t samples) {
+  AccuracyJob job{
+      .job = folder.path("job.json"), .data = folder.path("train"), .test_data = folder.path("test")};
+  write_file(job.job, kGeneratedJob);
+  const int64_t held_out = std::max<int64_t>(samples / 3, 1);
+  auto generate = [&](int64_t first, int64_t count, const std::string& path) {
+    run_child({.words = {program_path(programs, "ps-datagen"), "sparse-binary", "--dim", "5000", "--first",
+                         std::to_string(first), "--samples", std::to_string(count), "--output", path},
+               .errors = folder.path("messages")});
+  };
+  generate(0, samples, job.data);
+  generate(samples, held_out, job.test_data);
+  return job;
+}
+
+}  // namespace ps

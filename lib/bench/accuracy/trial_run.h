@@ -1,0 +1,60 @@
+// TrialRunner: trains a job with several trainers without servers, each a process of ps-train, and tests its model.
+// Used by ps-bench accuracy.
+#ifndef PS_BENCH_ACCURACY_TRIAL_RUN_H_
+#define PS_BENCH_ACCURACY_TRIAL_RUN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/temporary_folder.h"
+#include "config/json.h"
+
+namespace ps {
+
+struct AccuracyJob {
+  std::string job = {};                   // file or name of a job, as ps-train takes it
+  std::string data = {}, test_data = {};  // files; the trainers share the data
+  std::string measure = {};               // name of an evaluator's value; empty: the first of the job
+  std::optional<int64_t> passes = {};     // nothing: as many as the job says
+  int ranks = 4;
+};
+
+struct TrialResult {
+  std::string measure;
+  double value = 0;         // of the measure, over the test data
+  int64_t steps = 0;        // of each trainer
+  uint64_t bytes_sent = 0;  // by trainer 0
+  double seconds = 0;       // of the whole training
+};
+
+// One owner thread.
+class TrialRunner {
+ public:
+  // `programs` is the folder of ps-train; throws kUnavailable when it is not there.  Files are in `folder`.
+  TrialRunner(AccuracyJob job, const std::string& programs, const TemporaryFolder& folder);
+
+  // Throws kUsage when the job has no such measure, kInternal with the last message of a trainer that fails.
+  TrialResult run(const Json& strategy, int64_t seed);
+
+ private:
+  std::vector<std::string> words(const Json& strategy, int64_t seed, int rank,
+                                 const std::string& peers) const;
+  void run_trainers(const Json& strategy, int64_t seed);
+  double find_measure(const Json& test, TrialResult& result) const;
+
+  const AccuracyJob job_;
+  const std::string program_;
+  const TemporaryFolder& folder_;
+  uint64_t num_runs_ = 0;
+};
+
+// Examples of a generator for a training that anyone can repeat: a job of a dense network, data, and data of the same law
+// for the test.  Written by ps-datagen of the folder `programs` into `folder`.
+AccuracyJob generated_accuracy_job(const std::string& programs, const TemporaryFolder& folder,
+                                   int64_t samples);
+
+}  // namespace ps
+
+#endif  // PS_BENCH_ACCURACY_TRIAL_RUN_H_

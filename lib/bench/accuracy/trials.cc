@@ -1,0 +1,50 @@
+#include "bench/accuracy/trials.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace ps {
+
+namespace {
+
+Json of_type(const char* type, Json keys) {
+  Json strategy = {{"type", type}, {"algorithm", "direct"}};
+  strategy.update(keys);
+  return strategy;
+}
+
+}  // namespace
+
+AccuracyTrial dense_trial() {
+  return {"all_reduce", of_type("all_reduce", Json::object())};
+}
+
+// The sparsities of DGC are those of its paper, which has one for each of the first passes of many.
+std::vector<AccuracyTrial> accuracy_trials(int64_t steps) {
+  const int64_t begin = steps / 20;
+  std::vector<AccuracyTrial> trials;
+  trials.push_back({"dgc", of_type("dgc", {{"rampup_begin_step", begin},
+                                           {"rampup_step", std::max<int64_t>(steps / 4, 5)},
+                                           {"sparsity", {0.75, 0.9375, 0.984375, 0.996, 0.999}}})});
+  trials.push_back({"power_sgd rank 2", of_type("power_sgd", {{"rank", 2}, {"begin_step", begin}})});
+  for (int k : {1, 2, 4, 8, 16}) {
+    trials.push_back(
+        {cat("post_local_sgd k=", k), of_type("post_local_sgd", {{"begin_step", begin}, {"k_steps", k}})});
+  }
+  trials.push_back(
+      {"adaptive_local_sgd", of_type("adaptive_local_sgd", {{"begin_step", begin}, {"init_k_steps", 16}})});
+  trials.push_back({"slow_momentum k=8", of_type("slow_momentum", {{"begin_step", begin},
+                                                                   {"k_steps", 8},
+                                                                   {"slow_momentum", 0.5},
+                                                                   {"slow_learning_rate", 0.5}})});
+  trials.push_back({"diloco k=16", of_type("diloco", {{"begin_step", begin},
+                                                      {"k_steps", 16},
+                                                      {"outer_learning_rate", 0.7},
+                                                      {"outer_momentum", 0.5}})});
+  trials.push_back({"sparse_diloco k=16",
+                    of_type("sparse_diloco", {{"begin_step", begin}, {"k_steps", 16}, {"density", 0.05}})});
+  return trials;
+}
+
+}  // namespace ps

@@ -1,0 +1,59 @@
+#include "bench/row_output.h"
+
+#include <cstdio>
+
+#include "base/file.h"
+#include "config/json.h"
+
+namespace ps {
+
+namespace {
+
+void print_text(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+std::vector<Flag> row_output_flags() {
+  return {{.name = "json-stream",
+           .help = "print the machine, then each result as it comes, as a line of JSON",
+           .group = "output"},
+          {.name = "save",
+           .argument = "FILE",
+           .help = "write the lines of --json-stream into FILE too, for share/plots/plot",
+           .group = "output"},
+          {.name = "markdown", .help = "print tables of Markdown", .group = "output"}};
+}
+
+RowOutput::RowOutput(const Flags& flags)
+    : stream_(flags.on("json-stream")),
+      document_(flags.on("json")),
+      markdown_(flags.on("markdown")),
+      file_(flags.text("save")) {
+  if (document_ && stream_) flags.refuse("json-stream", "give this or --json");
+  if (markdown_ && (document_ || stream_)) flags.refuse("markdown", "give this, --json or --json-stream");
+  add_line({{"machine", machine_.json()}});
+}
+
+RowOutput::~RowOutput() = default;
+
+void RowOutput::add(const std::vector<Json>& rows) {
+  for (const Json& row : rows) add_line(row);
+  rows_.insert(rows_.end(), rows.begin(), rows.end());
+}
+
+void RowOutput::end(const Document& document, const Report& report) const {
+  if (stream_ || rows_.empty()) return;
+  print_text(document_ ? document(machine_, rows_).dump(2) + "\n" : report(machine_, rows_, markdown_));
+}
+
+void RowOutput::add_line(const Json& object) {
+  const std::string line = object.dump() + "\n";
+  lines_ += line;
+  if (stream_) print_text(line);
+  if (file_) write_file(*file_, lines_);
+}
+
+}  // namespace ps

@@ -1,0 +1,52 @@
+#!/bin/bash
+# ps-bench accuracy: trains with strategies in processes, tells values and bytes as a table and as JSON, refuses mistakes.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+PATH=$PS_BIN:$PATH
+cd "$scratch"
+
+small=(--samples 4000 --passes 1 --ranks 2)
+ps-bench accuracy "${small[@]}" --strategies dgc,post_local_sgd --seeds 1,2 --json >accuracy.json 2>err
+expect_text err "post_local_sgd k=16, seed 2: auc"
+python3 - <<'PY' || fail "the JSON is not as it should be"
+import json
+result = json.load(open("accuracy.json"))
+rows, summary = result["rows"], {each["strategy"]: each for each in result["summary"]}
+names = ["all_reduce", "dgc"] + ["post_local_sgd k=%d" % k for k in (1, 2, 4, 8, 16)]
+assert list(summary) == names, list(summary)
+assert [(row["strategy"], row["seed"]) for row in rows] == [(name, seed) for name in names for seed in (1, 2)]
+for name in names:
+    values = [row["value"] for row in rows if row["strategy"] == name]
+    each = summary[name]
+    assert (each["lowest"], each["highest"]) == (min(values), max(values)) and 0.4 < min(values), (name, values)
+    assert abs(each["mean"] - sum(values) / 2) < 1e-12
+    assert abs(each["difference"] - (each["mean"] - summary["all_reduce"]["mean"])) < 1e-12
+assert {row["steps"] for row in rows} == {20} and {row["measure"] for row in rows} == {"auc"}
+assert summary["all_reduce"]["fewer_bytes"] == 1
+assert summary["dgc"]["fewer_bytes"] > 1.5
+fewer = [summary["post_local_sgd k=%d" % k]["fewer_bytes"] for k in (1, 4, 16)]
+assert 0.9 < fewer[0] < fewer[1] < fewer[2], fewer
+PY
+
+ps-datagen sparse-binary --dim 5000 --samples 2000 --output train.txt
+ps-datagen sparse-binary --dim 5000 --first 2000 --samples 500 --output test.txt
+job=$PS_SOURCE/share/jobs/dense_clicks_dgc.json
+ps-bench accuracy "$job" --data train.txt --test-data test.txt --ranks 2 --passes 1 --seeds 1 --strategies power_sgd \
+  --markdown --save saved.jsonl >page 2>err
+expect_text page "| strategy | mean | lowest | highest | from all_reduce | MB sent | fewer bytes |"
+expect_text page "| power_sgd rank 2 |"
+expect_text saved.jsonl '"strategy":"power_sgd rank 2"'
+
+echo "mistakes are refused"
+expect_status 2 ps-bench accuracy --strategies dcg
+expect_text err "there is no 'dcg' (did you mean 'dgc'?)"
+expect_status 2 ps-bench accuracy --seeds one
+expect_status 2 ps-bench accuracy --ranks 1
+expect_status 2 ps-bench accuracy "$job"
+expect_text err "give --data FILE"
+expect_status 2 ps-bench accuracy --data train.txt
+expect_text err "give a job file with it"
+expect_status 2 ps-bench accuracy "$job" --data train.txt --test-data test.txt --ranks 2 --passes 1 --seeds 1 --measure acu
+expect_text err "the job's evaluators give no 'acu'"
+ps-bench accuracy --help >help
+expect_text help "--strategies"
