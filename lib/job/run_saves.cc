@@ -108,30 +108,33 @@ void RunSaves::say_failed(const std::string& name, const std::string& why) {
   log_.error("cannot save ", name, ", training goes on: ", why);
 }
 
-// The first server elects, and knows from that when a pass is being saved.  Where there is etcd, its records are asked
-// first, since they outlive that server; while only one of the two can be reached, its answer counts.
-Saver RunSaves::ask_saver(SaveStage stage, const std::string& name) {
+Saver elect_saver(SaveRecords* in_etcd, const Candidate& candidate, RunControl& run, SaveStage stage,
+                  const std::string& name, Log& log) {
   bool etcd_elects = false;
   try {
-    const Candidate candidate{strategy_.run().id(), strategy_.group().rank(), generation_};
-    if (in_etcd_) {
-      const Saver saver = ps::elect_saver(*in_etcd_, candidate, stage, name);
+    if (in_etcd != nullptr) {
+      const Saver saver = elect_saver(*in_etcd, candidate, stage, name);
       if (!saver.elected) return saver;
       etcd_elects = true;
     }
   } catch (const Error& error) {
-    log_.warning("who saves ", name, " is not asked in etcd: ", error.message());
+    log.warning("who saves ", name, " is not asked in etcd: ", error.message());
   }
   try {
-    return strategy_.run().elect_saver(stage, name);
+    return run.elect_saver(stage, name);
   } catch (const StateLost&) {
     throw;
   } catch (const WaitStopped&) {
     throw;
   } catch (const Error& error) {
     if (!etcd_elects || error.code() != Code::kUnavailable) throw;
-    return {true, strategy_.group().rank()};
+    return {true, candidate.rank};
   }
+}
+
+Saver RunSaves::ask_saver(SaveStage stage, const std::string& name) {
+  const Candidate candidate{strategy_.run().id(), strategy_.group().rank(), generation_};
+  return elect_saver(in_etcd_ ? &*in_etcd_ : nullptr, candidate, strategy_.run(), stage, name, log_);
 }
 
 bool RunSaves::elect(const std::string& name, SaveStage stage) {

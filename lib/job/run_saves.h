@@ -20,9 +20,16 @@
 #include "job/run.h"
 #include "membership/etcd_save_records.h"
 #include "optim/parameter.h"
+#include "store/run_control.h"
 #include "strategy/strategy.h"
 
 namespace ps {
+
+// Asks who saves a model.  The first server elects, and knows from that when a pass is being saved.  Where there is etcd,
+// else null, its records are asked first, since they outlive that server; while only one of the two can be reached, its
+// answer counts.
+Saver elect_saver(SaveRecords* in_etcd, const Candidate& candidate, RunControl& run, SaveStage stage,
+                  const std::string& name, Log& log);
 
 // One owner thread; what it is given outlives it.
 class RunSaves {
