@@ -105,8 +105,8 @@ class Run {
   Device device_;
   DataOptions data_;
   std::shared_ptr<const Vocabulary> vocabulary_;  // of text
-  std::unique_ptr<BatchReader> reader_, test_reader_;
   std::unique_ptr<Network<float>> network_;
+  std::unique_ptr<BatchReader> reader_, test_reader_;  // whose threads ask the network: they end before it
   Log quiet_log_{"ps-train", LogLevel::kWarning};
   std::unique_ptr<RunningStrategy> running_;
   std::unique_ptr<ComputeLink> compute_;  // of a reader
