@@ -29,7 +29,7 @@ class RunningStrategy {
   Strategy& operator*() const { return *strategy_; }
   Strategy* operator->() const { return strategy_.get(); }
 
-  // Of the servers.
+  // Reaches the servers.
   Transport& transport() { return *transport_; }
 
   // To be called at least every few seconds: lets servers know that this process lives.

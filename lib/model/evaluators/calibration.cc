@@ -33,7 +33,7 @@ const ObjectSpec<CalibrationOptions>& CalibrationOptions::spec() {
   return spec;
 }
 
-// Of the probabilities of class 1: the only prediction, or the second of two.
+// Takes the probability of class 1, which is the only prediction or the second of two.
 class Calibration final : public Evaluator {
  public:
   Calibration(const CalibrationOptions& options, int64_t cols)
