@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -65,6 +66,7 @@ TrialResult TrialRunner::run(const Json& strategy, int64_t seed) {
 // When one trainer fails the others end too, since they miss it; the error is that of the first.
 void TrialRunner::run_trainers(const Json& strategy, int64_t seed) {
   const std::string peers = unused_address(num_runs_++);
+  std::filesystem::remove_all(folder_.path("models"));  // of the run before: ps-train refuses to mix runs
   std::mutex mutex;
   std::exception_ptr first;
   std::vector<std::thread> trainers;
@@ -92,6 +94,7 @@ std::vector<std::string> TrialRunner::words(const Json& strategy, int64_t seed, 
                                     "--trainers", std::to_string(job_.ranks),
                                     "--rank",     std::to_string(rank),
                                     "--peers",    peers,
+                                    "--save-dir", folder_.path("models"),
                                     "--seed",     std::to_string(seed),
                                     "--set",      cat("train.strategy=", strategy.dump()),
                                     "--threads",  "1",
