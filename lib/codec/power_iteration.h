@@ -31,7 +31,8 @@ void warm_start(const FactorShape& shape, uint64_t seed, uint64_t key, uint64_t 
 void multiply(const FactorShape& shape, std::span<const float> matrix, std::span<const float> q,
               std::span<float> p);
 
-// P <- vectors of length 1 that are orthogonal to each other; zero where one depends on those before it.
+// P <- vectors of length 1 that are orthogonal to each other.  Where one depends on those before it, its rest after
+// rounding takes its place; zero where nothing is left.
 void orthogonalise(const FactorShape& shape, std::span<float> p);
 
 // Q <- M^T P

@@ -46,6 +46,12 @@ double varint_bytes(double p) {
   return bytes;
 }
 
+// Returns the mean bytes of an entry of a sum: those of a part unless sums are encoded in another way.
+double sum_bytes(const ExchangeSizes& sizes, double part_bytes) {
+  if (!rounds_values(sizes.encoding)) return part_bytes;
+  return entry_bytes(encoding_of_sums(sizes.encoding), sizes.elements, sizes.selected);
+}
+
 }  // namespace
 
 std::string_view sparse_exchange_name(SparseExchange exchange) {
@@ -70,6 +76,10 @@ double entry_bytes(SparseEncoding encoding, uint64_t elements, uint64_t selected
   return 0;
 }
 
+SparseEncoding encoding_of_sums(SparseEncoding encoding) {
+  return rounds_values(encoding) ? SparseEncoding::kVarint : encoding;
+}
+
 double exchange_bytes(SparseExchange exchange, const ExchangeSizes& sizes) {
   const double n = static_cast<double>(sizes.elements), k = static_cast<double>(sizes.selected);
   const double trainers = sizes.num_trainers, others = trainers - 1;
@@ -80,7 +90,7 @@ double exchange_bytes(SparseExchange exchange, const ExchangeSizes& sizes) {
     case SparseExchange::kAllGather:
       return others * k * bytes;
     case SparseExchange::kOwnerSplit:
-      return others / trainers * (k + together) * bytes;
+      return others / trainers * (k * bytes + together * sum_bytes(sizes, bytes));
     case SparseExchange::kBalanced:
       return others / trainers * (k + std::min(k, together)) * bytes;
     case SparseExchange::kDense:

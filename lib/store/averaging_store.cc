@@ -1,6 +1,7 @@
 #include "store/averaging_store.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -10,6 +11,12 @@
 #include "store/state_arrays.h"
 
 namespace ps {
+
+namespace {
+
+constexpr int64_t kMostIntervalSamples = int64_t{1} << 50;  // of a trainer
+
+}  // namespace
 
 AveragingStore::AveragingStore(const AveragingOptions& options, std::vector<ParameterSpec> specs,
                                LocalStore& local, Communicator& communicator, CollectiveRun& run)
@@ -51,6 +58,7 @@ void AveragingStore::push(std::span<const KeyPlan> plans, std::span<const Parame
   own_.wishes.add(run_.wishes());
   local_.push(plans, views, info);
   ++own_.steps;
+  own_.rates += local_.learning_rate();
   own_.samples += info.samples;
   own_.cost += info.cost;
   local_.set_progress(start_samples_ + own_.samples * communicator_.size(), start_steps_ + own_.steps);
@@ -76,8 +84,7 @@ bool AveragingStore::end_interval(int64_t pass) {
   const Interval all = gather_intervals();
   if (all.steps > 0) {
     local_.sit_out(all.steps - own_.steps);
-    local_.set_progress(start_samples_, start_steps_);
-    const double rate = local_.next_step({.pass = pass}).learning_rate;
+    const double rate = all.rates / static_cast<double>(all.steps_of_all);
     const float share = static_cast<float>(own_.samples) / static_cast<float>(all.samples);
     bring_together(share, static_cast<float>(rate));
     bring_state_together(share);
@@ -93,23 +100,32 @@ bool AveragingStore::end_interval(int64_t pass) {
   return all.steps > 0;
 }
 
-// part := steps:i64 samples:i64 cost:f64 checkpoint:u8 end:u8
+// part := steps:i64 samples:i64 cost:f64 rates:f64 checkpoint:u8 end:u8
 AveragingStore::Interval AveragingStore::gather_intervals() {
   std::string part;
   put(part, own_.steps);
   put(part, own_.samples);
   put(part, own_.cost);
+  put(part, own_.rates);
   put(part, static_cast<uint8_t>(own_.wishes.checkpoint));
   put(part, static_cast<uint8_t>(own_.wishes.end));
   Interval all;
   for (const std::string& bytes : communicator_.gather(std::move(part))) {
     ByteReader in(bytes);
-    all.steps = std::max(all.steps, in.get<int64_t>());
-    all.samples += in.get<int64_t>();
-    all.cost += in.get<double>();
+    const int64_t steps = in.get<int64_t>(), samples = in.get<int64_t>();
+    const double cost = in.get<double>(), rates = in.get<double>();
     const bool checkpoint = in.get<uint8_t>() != 0, end = in.get<uint8_t>() != 0;
+    if (!in.ok() || in.remaining() > 0 || steps < 0 || steps > interval_.steps() || samples < 0 ||
+        samples > kMostIntervalSamples || !std::isfinite(rates)) {
+      fail(Code::kCorrupt, "what a trainer says of its interval makes no sense: ", steps, " steps and ",
+           samples, " examples");
+    }
+    all.steps = std::max(all.steps, steps);
+    all.steps_of_all += steps;
+    all.samples += samples;
+    all.cost += cost;
+    all.rates += rates;
     all.wishes.add({.checkpoint = checkpoint, .end = end});
-    if (!in.ok()) fail(Code::kCorrupt, "what a trainer says of its interval is cut short");
   }
   return all;
 }
@@ -177,7 +193,11 @@ void AveragingStore::save(std::string& out) const {
 
 // The weights are those of all trainers, which trainer 0 has written.
 void AveragingStore::load(ByteReader& in) {
-  if (in.get<uint8_t>() != 0) {
+  const uint8_t begun = in.get<uint8_t>();
+  if (begun > 1 || (begun == 0 && local_.schedule_steps() > options_.begin_step)) {
+    fail(Code::kCorrupt, "state of a trainer that trains by itself: it has not begun to");
+  }
+  if (begun != 0) {
     begin();
     interval_.load(in);
     for (size_t p = 0; p < specs_.size(); ++p) {

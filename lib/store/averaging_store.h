@@ -87,7 +87,9 @@ class AveragingStore final : public ParameterStore {
     int64_t steps = 0;  // of all: the most of one trainer
     int64_t samples = 0;
     double cost = 0;
-    StepWishes wishes;  // since the interval before
+    double rates = 0;          // the sum of the learning rates of the steps
+    int64_t steps_of_all = 0;  // the sum over trainers, at the end
+    StepWishes wishes;         // since the interval before
   };
 
   bool makes_whole_steps() const { return local_.schedule_steps() < options_.begin_step; }

@@ -64,7 +64,9 @@ void LocalInterval::load(ByteReader& in) {
   first_cost_ = in.get<double>();
   first_rate_ = in.get<double>();
   adapted_at_ = in.get<int64_t>();
-  if (!in.ok() || steps_ < 1) fail(Code::kCorrupt, "state of an interval of local steps makes no sense");
+  const bool bounded = steps_ >= 1 && steps_ <= std::max(options_.first, kMostAdaptiveSteps);
+  if (!in.ok() || !bounded || std::isnan(first_cost_) || std::isnan(first_rate_))
+    fail(Code::kCorrupt, "state of an interval of local steps makes no sense");
 }
 
 }  // namespace ps

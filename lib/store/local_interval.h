@@ -2,7 +2,8 @@
 // next.  Used by AveragingStore.
 //
 // With k the steps of the present interval, k0 of the first, F the mean cost of the examples since the last averaging
-// and r the learning rate, and F0 and r0 those of the first interval, the next interval has
+// and r the learning rate of the step that comes next, F0 the cost of the first interval and r0 the rate of the step after
+// it, the next interval has
 //
 //   fixed        k0
 //   adacomm      ceil(sqrt(r0/r F/F0) k0); if that is not below k, k/2.  Wang and Joshi, "Adaptive communication

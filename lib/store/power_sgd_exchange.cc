@@ -113,6 +113,11 @@ void PowerSgdExchange::load(ByteReader& in) {
     in.get_array(std::span(matrix.residual));
   }
   if (!in.ok()) fail(Code::kCorrupt, "state of PowerSGD is cut short");
+  if (local_.schedule_steps() <= options_.begin_step) return;
+  for (size_t p = 0; p < matrices_.size(); ++p) {
+    if (compresses(p) && matrices_[p].q.empty())
+      fail(Code::kCorrupt, "state of PowerSGD lacks ", quote(specs_[p].name));
+  }
 }
 
 }  // namespace ps

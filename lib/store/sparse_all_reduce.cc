@@ -78,7 +78,7 @@ struct Owned {
 void reduce_by_owners(Communicator& communicator, SparseEncoding encoding,
                       std::span<SparseShare* const> shares) {
   const int trainers = communicator.size(), rank = communicator.rank();
-  const SparseEncoding of_sums = rounds_values(encoding) ? SparseEncoding::kVarint : encoding;
+  const SparseEncoding of_sums = encoding_of_sums(encoding);
   std::vector<std::string> to_owners(static_cast<size_t>(trainers));
   for (const SparseShare* share : shares) {
     Parts parts = split_by_owner(share->part, share->elements, trainers);

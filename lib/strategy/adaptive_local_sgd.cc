@@ -21,9 +21,9 @@ const ObjectSpec<AdaptiveLocalSgdKeys>& AdaptiveLocalSgdKeys::spec() {
   static const ObjectSpec<AdaptiveLocalSgdKeys> spec = [] {
     ObjectSpec<AdaptiveLocalSgdKeys> s;
     s.field("rule", &AdaptiveLocalSgdKeys::rule,
-            "interval k from the mean cost F of the last one, the learning rate r, and those of the first "
-            "interval, "
-            "F0 and r0. adacomm: every adapt_steps steps ceil(sqrt(r0/r F/F0) init_k_steps), or k/2 if that "
+            "interval k from the mean cost F of the last one, the learning rate r, the cost F0 of the "
+            "first interval and the rate r0 after it. "
+            "adacomm: every adapt_steps steps ceil(sqrt(r0/r F/F0) init_k_steps), or k/2 if that "
             "is not "
             "less than k; fleetx_doc: at each averaging floor(sqrt(r0/r (F - floor_cost)/(F0 - floor_cost)) "
             "init_k_steps), unless that is more than k + 20; paddle: at each averaging ceil(sqrt(r0/r F/F0 "

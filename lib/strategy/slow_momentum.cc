@@ -50,14 +50,15 @@ std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
 
 }  // namespace
 
-constinit const StrategyEntry kSlowMomentum = {{"slow_momentum",
-                                                "SlowMo: as post_local_sgd, but the mean of the weights is "
-                                                "not taken over: with s the weights where the interval "
-                                                "began, d the mean of the moves from there and r the "
-                                                "learning rate, m = b m - d/r, and all go on with s - a r m.",
-                                                []() -> const AnySpec& { return SlowMomentumKeys::spec(); }},
-                                               check,
-                                               /*serve=*/nullptr,
-                                               make};
+constinit const StrategyEntry kSlowMomentum = {
+    {"slow_momentum",
+     "SlowMo: as post_local_sgd, but the mean of the weights is "
+     "not taken over: with s the weights where the interval "
+     "began, d the mean of the moves from there and r the "
+     "mean learning rate of its steps, m = b m - d/r, and all go on with s - a r m.",
+     []() -> const AnySpec& { return SlowMomentumKeys::spec(); }},
+    check,
+    /*serve=*/nullptr,
+    make};
 
 }  // namespace ps

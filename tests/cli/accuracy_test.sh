@@ -48,5 +48,8 @@ expect_status 2 ps-bench accuracy --data train.txt
 expect_text err "give a job file with it"
 expect_status 2 ps-bench accuracy "$job" --data train.txt --test-data test.txt --ranks 2 --passes 1 --seeds 1 --measure acu
 expect_text err "the job's evaluators give no 'acu'"
+sed 's/"type": "momentum", "momentum": 0.9/"type": "adam"/' "$PS_SOURCE/share/jobs/dense_clicks.json" >adam.json
+expect_status 2 ps-bench accuracy adam.json --data train.txt --test-data test.txt
+expect_text err "train.strategy dgc compresses the moves of momentum"
 ps-bench accuracy --help >help
 expect_text help "--strategies"

@@ -17,6 +17,7 @@ namespace ps {
 
 namespace {
 
+constexpr int64_t kSomeSteps = 100;  // to check trials by, before the number of steps is known
 constexpr int64_t kMostTrialRanks = 64, kMostSeed = INT64_MAX;
 
 std::vector<Flag> training_flags() {
@@ -114,7 +115,9 @@ class TrialTable {
     int64_t steps = 0;
     for (int64_t seed : seeds) {
       if (interrupts.requested()) break;
-      const TrialResult result = runner_.run(trial.strategy, seed);
+      const std::optional<TrialResult> done = try_run(trial, seed, interrupts);
+      if (!done) break;
+      const TrialResult& result = *done;
       steps = result.steps;
       log_.info(trial.name, ", seed ", seed, ": ", result.measure, " ", significant(result.value, 4), " in ",
                 significant(result.seconds, 3), " s");
@@ -133,6 +136,16 @@ class TrialTable {
   }
 
  private:
+  // Nothing when the trainers, which get the same signal, have ended early with this process.
+  std::optional<TrialResult> try_run(const AccuracyTrial& trial, int64_t seed, const Interrupts& interrupts) {
+    try {
+      return runner_.run(trial.strategy, seed);
+    } catch (const Error& error) {
+      if (!interrupts.requested()) throw error.within(trial.name);
+      return std::nullopt;
+    }
+  }
+
   const std::string job_;
   const int ranks_;
   TrialRunner& runner_;
@@ -161,12 +174,12 @@ Program accuracy_program() {
 
 int run_accuracy(const Flags& flags, Log& log) {
   const std::vector<int64_t> seeds = seeds_of(flags);
-  chosen_trials(flags, 1);  // refuses unknown names before anything is trained
   const TemporaryFolder folder(default_temporary_parent());
   const AccuracyJob job = read_job(flags, folder);
   RowOutput output(flags);
   Interrupts interrupts("ps-bench", "ending after this training; press Ctrl-C again to end at once");
   TrialRunner runner(job, program_folder(), folder);
+  for (const AccuracyTrial& trial : chosen_trials(flags, kSomeSteps)) runner.check(trial.strategy);
   TrialTable table(flags.positionals().empty() ? "generated clicks" : job.job, job.ranks, runner, output,
                    log);
   const int64_t steps = table.run(dense_trial(), seeds, interrupts);

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "bench/process/child.h"
+#include "job/job.h"
 
 namespace ps {
 
@@ -48,6 +49,12 @@ std::string unused_address(uint64_t run) {
 
 TrialRunner::TrialRunner(AccuracyJob job, const std::string& programs, const TemporaryFolder& folder)
     : job_(std::move(job)), program_(program_path(programs, "ps-train")), folder_(folder) {}
+
+void TrialRunner::check(const Json& strategy) const {
+  load_job(job_.job,
+           std::vector<Override>{
+               {.key = "train.strategy", .values = {strategy.dump()}, .is_set = true, .typed = "strategy"}});
+}
 
 TrialResult TrialRunner::run(const Json& strategy, int64_t seed) {
   const double begin = monotonic_seconds();
@@ -89,16 +96,28 @@ void TrialRunner::run_trainers(const Json& strategy, int64_t seed) {
 
 std::vector<std::string> TrialRunner::words(const Json& strategy, int64_t seed, int rank,
                                             const std::string& peers) const {
-  std::vector<std::string> words = {program_,     job_.job,
-                                    "--data",     job_.data,
-                                    "--trainers", std::to_string(job_.ranks),
-                                    "--rank",     std::to_string(rank),
-                                    "--peers",    peers,
-                                    "--save-dir", folder_.path("models"),
-                                    "--seed",     std::to_string(seed),
-                                    "--set",      cat("train.strategy=", strategy.dump()),
-                                    "--threads",  "1",
-                                    "--progress", "never",
+  std::vector<std::string> words = {program_,
+                                    job_.job,
+                                    "--data",
+                                    job_.data,
+                                    "--trainers",
+                                    std::to_string(job_.ranks),
+                                    "--rank",
+                                    std::to_string(rank),
+                                    "--peers",
+                                    peers,
+                                    "--save-dir",
+                                    folder_.path("models"),
+                                    "--checkpoint-dir",
+                                    "",
+                                    "--seed",
+                                    std::to_string(seed),
+                                    "--set",
+                                    cat("train.strategy=", strategy.dump()),
+                                    "--threads",
+                                    "1",
+                                    "--progress",
+                                    "never",
                                     "--json"};
   if (job_.passes) words.insert(words.end(), {"--passes", std::to_string(*job_.passes)});
   if (rank == 0) words.insert(words.end(), {"--test-data", job_.test_data});

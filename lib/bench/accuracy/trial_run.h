@@ -35,6 +35,9 @@ class TrialRunner {
   // `programs` is the folder of ps-train; throws kUnavailable when it is not there.  Files are in `folder`.
   TrialRunner(AccuracyJob job, const std::string& programs, const TemporaryFolder& folder);
 
+  // Throws kUsage, as the first trainer would, when the job cannot be trained with this strategy.
+  void check(const Json& strategy) const;
+
   // Throws kUsage when the job has no such measure, kInternal with the last message of a trainer that fails.
   TrialResult run(const Json& strategy, int64_t seed);
 

@@ -17,12 +17,11 @@ constexpr int64_t kMostClasses = 64;
 class ConfusionMatrix final : public Evaluator {
  public:
   ConfusionMatrix(const ThresholdOptions& options, int64_t cols)
-      : threshold_(options.threshold),
-        classes_(cols == 1 ? 2 : cols),
-        cells_(static_cast<size_t>(classes_ * classes_)) {
+      : threshold_(options.threshold), classes_(cols == 1 ? 2 : cols) {
     if (classes_ > kMostClasses) {
       fail(Code::kUsage, "confusion_matrix takes at most ", kMostClasses, " classes, found ", classes_);
     }
+    cells_.resize(static_cast<size_t>(classes_ * classes_));
   }
 
   void add(Matrix<const float> predictions, const Batch& batch) override {

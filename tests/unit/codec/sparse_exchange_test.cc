@@ -106,7 +106,7 @@ TEST(SparseExchange, FormulasAreTheBytesThatGo) {
         }
       }
       std::string bytes;
-      encode_sparse(encoding, add_parts(parts), bytes);
+      encode_sparse(encoding_of_sums(encoding), add_parts(parts), bytes);
       split += static_cast<double>(bytes.size()) * (num_trainers - 1) / num_trainers;
       const ExchangeSizes sizes{kSize, kSelected, num_trainers, encoding};
       // Each trainer drew 100 values with a deviation of 10.

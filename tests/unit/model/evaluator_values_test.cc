@@ -157,6 +157,7 @@ TEST(Evaluators, RefusePredictionsThatTheyCannotTake) {
   EXPECT_THROW(make({{"type", "pr_auc"}}, 3), Error);
   EXPECT_THROW(make({{"type", "calibration"}}, 3), Error);
   EXPECT_THROW(make({{"type", "confusion_matrix"}}, 65), Error);
+  EXPECT_THROW(make({{"type", "confusion_matrix"}}, 1 << 24), Error);
   EXPECT_THROW(make({{"type", "rmse"}}, 2), Error);
   EXPECT_THROW(make({{"type", "mae"}}, 2), Error);
 }
