@@ -61,10 +61,12 @@ void encode_plan(const KeyPlan& plan, const Batch& batch, std::string& out) {
   }
 }
 
-// Reads one prepared batch.  Lengths are compared with what is left before anything is allocated for them.
+// Reads one prepared batch of a network.  Lengths are compared with what is left, and numbers of slots, plans and uses
+// with the network's, before anything is allocated for them.
 class PreparedDecoder {
  public:
-  PreparedDecoder(std::string_view bytes, PreparedBatch& prepared) : in_(bytes), prepared_(prepared) {}
+  PreparedDecoder(std::string_view bytes, const Network<float>& network, PreparedBatch& prepared)
+      : in_(bytes), network_(network), prepared_(prepared) {}
 
   void decode() {
     const uint8_t training = in_.get<uint8_t>();
@@ -73,16 +75,14 @@ class PreparedDecoder {
     prepared_.step = in_.get<int64_t>();
     decode_batch();
     const uint32_t plans = in_.get<uint32_t>();
-    expect(in_.has(plans * kLeastPlan), "number of plans");
+    expect(plans == network_.parameters().size(), "number of plans");
     prepared_.plans.resize(plans);
-    for (KeyPlan& plan : prepared_.plans) decode_plan(plan);
+    for (size_t p = 0; p < plans; ++p) decode_plan(p);
     expect(in_.remaining() == 0, "end");
     for (bool waits : waits_for_keys_) expect(!waits, "keys of a slot");
   }
 
  private:
-  static constexpr size_t kLeastPlan = 2 * sizeof(uint32_t), kLeastUse = kLeastPlan, kLeastSlot = 1;
-
   void expect(bool good, const char* what) const {
     if (in_.ok() && good) return;
     fail(Code::kData, "prepared batch: its ", what, " makes no sense, with ", in_.remaining(), " bytes left");
@@ -104,7 +104,7 @@ class PreparedDecoder {
     get(batch.weights, flags & kHasWeights ? examples : 0, "weights");
     get(batch.groups, flags & kHasGroups ? examples : 0, "groups");
     const uint32_t slots = in_.get<uint32_t>();
-    expect(in_.has(slots * kLeastSlot), "number of slots");
+    expect(slots == network_.schema().slots.size(), "number of slots");
     batch.slots.resize(slots);
     waits_for_keys_.assign(slots, false);
     for (size_t s = 0; s < slots; ++s) decode_slot(s, examples);
@@ -127,11 +127,12 @@ class PreparedDecoder {
     get(slot.values, flags & kHasValues ? ids : 0, "values");
   }
 
-  void decode_plan(KeyPlan& plan) {
+  void decode_plan(size_t parameter) {
+    KeyPlan& plan = prepared_.plans[parameter];
     plan.counts.clear();
     get(plan.keys, in_.get<uint32_t>(), "keys");
     const uint32_t uses = in_.get<uint32_t>();
-    expect(in_.has(uses * kLeastUse), "number of uses");
+    expect(uses <= network_.num_uses(parameter), "number of uses");
     plan.uses.resize(uses);
     for (KeyUse& use : plan.uses) {
       const uint32_t list = in_.get<uint32_t>();
@@ -153,6 +154,7 @@ class PreparedDecoder {
   }
 
   ByteReader in_;
+  const Network<float>& network_;
   PreparedBatch& prepared_;
   std::vector<bool> waits_for_keys_;  // by slot: a use will give its keys
 };
@@ -176,7 +178,7 @@ void encode_prepared(const PreparedBatch& prepared, std::string& out) {
 
 void decode_prepared(std::string_view bytes, const Network<float>& network,
                      Network<float>::Planners& planners, PreparedBatch& prepared) {
-  PreparedDecoder(bytes, prepared).decode();
+  PreparedDecoder(bytes, network, prepared).decode();
   network.adopt_received(planners, prepared);
 }
 

@@ -45,13 +45,17 @@ std::string ComputeLink::name() const {
   return cat("compute trainer ", quote(to_text(options_.compute[current_])));
 }
 
-ChannelOptions ComputeLink::channel_options(Duration give_up_after) {
+ChannelOptions ComputeLink::channel_options(Duration give_up_after, bool ends) {
   ChannelOptions options;
   options.give_up_after = give_up_after;
   options.seed = options_.hello.generation;
   options.connection = alive_within(options_.request_timeout);
   options.hello_type = static_cast<uint16_t>(ComputeFrame::kHello);
-  options.hello = [this] { return Payload(ReaderHello::spec().to_json(options_.hello).dump()); };
+  options.hello = [this, ends] {
+    ReaderHello hello = options_.hello;
+    hello.ends = ends;
+    return Payload(ReaderHello::spec().to_json(hello).dump());
+  };
   options.on_hello = [this](const Frame& frame) { take_welcome(frame); };
   options.on_waiting = options_.on_message;
   return options;
@@ -74,13 +78,27 @@ void ComputeLink::open() {
   channel_->connect();
 }
 
-// A run that the servers have lost is lost for all.  Other faults than of reaching it are not mended by another.
+// Time that passed without success.  A compute trainer that does not reach the servers may say so at once, so that the next
+// is asked after a while.
+Duration ComputeLink::time_lost(const Error& error) {
+  constexpr Duration kPause = std::chrono::milliseconds(300);
+  if (error.code() != kServersUnavailable) return patience_;
+  Loop& loop = transport_.loop();
+  const Time until = add_time(loop.now(), kPause);
+  store_.wait_for([&loop, until] { return loop.now() >= until; });
+  return loop.now() - asked_at_;
+}
+
+// A run that the servers have lost is lost for all.  Other faults than of reaching it, or of its reaching the servers, are
+// not mended by another.  Each is tried once at least: the first may have waited for others for long before it failed.
 void ComputeLink::go_to_next(const Error& error) {
   if (error.code() == kStateLost) store_.lose_run(error.message());
-  const Error named = error.within(name());
-  if (error.code() != Code::kUnavailable) throw named;
-  tried_ += patience_;
-  if (tried_ >= options_.timeout) throw named;
+  const bool unavailable = error.code() == Code::kUnavailable || error.code() == kServersUnavailable;
+  const Error named(unavailable ? Code::kUnavailable : error.code(), cat(name(), ": ", error.message()));
+  if (!unavailable) throw named;
+  tried_ += time_lost(error);
+  ++num_tried_;
+  if (tried_ >= options_.timeout && num_tried_ >= options_.compute.size()) throw named;
   current_ = (current_ + 1) % options_.compute.size();
   if (options_.on_message) options_.on_message(cat(named.message(), "; going on with ", name()));
 }
@@ -88,11 +106,13 @@ void ComputeLink::go_to_next(const Error& error) {
 Frame ComputeLink::ask(const std::shared_ptr<const std::string>& body) {
   for (;;) {
     answer_.reset();
+    asked_at_ = transport_.loop().now();
     channel_->request(static_cast<uint16_t>(ComputeFrame::kBatch), shared_payload(body), kNever,
                       [this](Answer answer) { answer_.emplace(std::move(answer)); });
     store_.wait_for([this] { return answer_.has_value(); });
     if (!answer_->error) {
       tried_ = {};
+      num_tried_ = 0;
       return answer_->take();
     }
     go_to_next(*answer_->error);
@@ -105,7 +125,7 @@ double ComputeLink::run(const PreparedBatch& prepared, std::span<const Parameter
   const auto body =
       std::make_shared<const std::string>(encode_batch(store_.next_step(), prepared, specs_, views));
   const Frame frame = ask(body);
-  result_ = decode_result(frame.body.bytes(), prepared, specs_, views);
+  result_ = decode_result(frame.body.bytes(), prepared, options_.prediction_cols, specs_, views);
   return result_.cost;
 }
 
@@ -114,13 +134,15 @@ Matrix<const float> ComputeLink::predictions() const {
   return {result_.predictions.data(), cols == 0 ? 0 : size / cols, cols};
 }
 
-// One that has ended already, since all of its own readers have, refuses the connection.
+// One that has ended already, since all of its own readers have, refuses the connection.  One that is busy reads a hello
+// that says the end, or the end itself, after this process is gone.
 void ComputeLink::end_run() {
+  if (std::exchange(ended_, true)) return;
   constexpr Duration kTry = std::chrono::milliseconds(300), kLongest = std::chrono::seconds(1);
   std::vector<std::unique_ptr<Channel>> channels;
   size_t waiting = options_.compute.size();
   for (size_t i = 0; i < options_.compute.size(); ++i) {
-    ChannelOptions options = channel_options(kTry);
+    ChannelOptions options = channel_options(kTry, /*ends=*/true);
     options.on_waiting = nullptr;
     auto& channel = i == current_ ? channel_ : channels.emplace_back();
     if (!channel || !channel->ready()) {

@@ -19,6 +19,7 @@ namespace ps {
 struct ComputeLinkOptions {
   std::vector<Address> compute;  // of all compute trainers, the same list on all readers
   ReaderHello hello;
+  int64_t prediction_cols = 1;  // of the network
   // Shards do not make a pull wait for the steps before its own: so the reader waits for them before it sends a batch.
   bool asynchronous = false;
   Duration timeout = std::chrono::seconds(60);          // how long to try to reach one
@@ -27,7 +28,7 @@ struct ComputeLinkOptions {
 };
 
 // A reader begins with the compute trainer of its rank, modulo their number, and goes on to the next when that cannot be
-// reached any more: compute trainers keep nothing from batch to batch, and a batch that two of them have computed is
+// reached any more, or cannot reach the servers: compute trainers keep nothing from batch to batch, and a batch that two of them have computed is
 // pushed once.  One owner thread, which is the store's.
 class ComputeLink final : public Computation {
  public:
@@ -40,14 +41,15 @@ class ComputeLink final : public Computation {
   double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) override;
   Matrix<const float> predictions() const override;
 
-  // This process takes no further part in the run: all compute trainers hear it that can be reached at once.  Throws
-  // nothing, and takes a second at most.
+  // This process takes no further part in the run: all compute trainers hear it that can be reached at once, also those
+  // that are busy and read it later.  Throws nothing, and takes a second at most.  Only the first call does it.
   void end_run();
 
  private:
   void open();
-  ChannelOptions channel_options(Duration give_up_after);
+  ChannelOptions channel_options(Duration give_up_after, bool ends = false);
   void go_to_next(const Error& error);
+  Duration time_lost(const Error& error);
   Frame ask(const std::shared_ptr<const std::string>& body);
   void take_welcome(const Frame& frame);
   std::string name() const;
@@ -58,10 +60,13 @@ class ComputeLink final : public Computation {
   const ComputeLinkOptions options_;
   const Duration patience_;  // with one compute trainer that cannot be reached
   size_t current_;           // of options_.compute
-  Duration tried_{};         // since the last answer
+  Duration tried_{};         // without success, since the last answer
+  size_t num_tried_ = 0;     // compute trainers, since then
+  Time asked_at_{};          // when the current one was sent the batch
   std::string told_cpu_;     // level of kernels of which people were told
   BatchResult result_;       // of the last batch
   std::optional<Answer> answer_;
+  bool ended_ = false;  // end_run was called
   std::optional<Error> given_up_;
   BufferPool pool_;
   std::unique_ptr<Channel> channel_;

@@ -1,6 +1,7 @@
 #include "heter/compute_service.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/cpu.h"
@@ -16,6 +17,13 @@ ServerOptions server_options(Duration request_timeout) {
   options.connection = alive_within(request_timeout);
   options.max_handshake_bytes = kMostReaderHelloBytes;
   return options;
+}
+
+ReaderHello parse_hello(const Frame& frame) {
+  const Json json = parse_json(text_of(frame.body.bytes()), "hello");
+  ReaderHello hello = ReaderHello::spec().parse(json, "hello");
+  if (hello.protocol == kComputeProtocol) return hello;
+  fail(Code::kUsage, "protocol version ", hello.protocol, ", this compute trainer speaks ", kComputeProtocol);
 }
 
 }  // namespace
@@ -40,10 +48,13 @@ class ComputeService::ReaderSession final : public Session {
   void on_request(Frame frame, Responder& responder) override {
     const ComputeFrame type{frame.header.type};
     if (type == ComputeFrame::kHello) return greet(frame, responder);
-    if (!work_) fail(Code::kAuthentication, "a hello has to come first");
-    if (type == ComputeFrame::kBatch) return work_->take(std::move(frame), responder);
-    service_.end_run(work_->rank());
-    responder.answer(Payload());
+    if (!hello_) fail(Code::kAuthentication, "a hello has to come first");
+    if (type == ComputeFrame::kEnd) {
+      service_.end_run(*hello_);
+      return responder.answer(Payload());
+    }
+    if (!work_) fail(Code::kData, "a batch of a reader that has ended the run");
+    work_->take(std::move(frame), responder);
   }
 
   void on_closed(const Error& reason) override {
@@ -57,8 +68,14 @@ class ComputeService::ReaderSession final : public Session {
     if (link_.access() < Access::kTrain) {
       fail(Code::kAuthentication, "this token does not let its owner train");
     }
-    if (work_) fail(Code::kData, "a second hello");
-    work_ = service_.greet(frame, link_.peer());
+    if (hello_) fail(Code::kData, "a second hello");
+    ReaderHello hello = parse_hello(frame);
+    if (hello.ends) {
+      service_.end_run(hello);
+    } else {
+      work_ = service_.greet(hello, link_.peer());
+    }
+    hello_ = std::move(hello);
     link_.establish();
     const ComputeWelcome welcome{.cpu = std::string(cpu_level_name(cpu_level()))};
     responder.answer(Payload(ComputeWelcome::spec().to_json(welcome).dump()));
@@ -66,7 +83,8 @@ class ComputeService::ReaderSession final : public Session {
 
   ComputeService& service_;
   SessionLink link_;
-  std::shared_ptr<ReaderWork> work_;  // null: it has not said hello
+  std::optional<ReaderHello> hello_;
+  std::shared_ptr<ReaderWork> work_;  // null: it has not said hello, or only that it ends
 };
 
 ComputeService::ComputeService(const ComputeSetup& setup, const ComputeServiceOptions& options, Log& log)
@@ -78,22 +96,19 @@ ComputeService::ComputeService(const ComputeSetup& setup, const ComputeServiceOp
 
 ComputeService::~ComputeService() = default;
 
-std::shared_ptr<ReaderWork> ComputeService::greet(const Frame& frame, const std::string& peer) {
-  const Json json = parse_json(text_of(frame.body.bytes()), "hello");
-  const ReaderHello hello = ReaderHello::spec().parse(json, "hello");
-  if (hello.protocol != kComputeProtocol) {
-    fail(Code::kUsage, "protocol version ", hello.protocol, ", this compute trainer speaks ",
-         kComputeProtocol);
-  }
+// A hello may be read after the end that the same process has said over another connection.
+std::shared_ptr<ReaderWork> ComputeService::greet(const ReaderHello& hello, const std::string& peer) {
   auto work = std::make_shared<ReaderWork>(setup_, hello, pool_);
   works_.push_back(work);
-  unfinished_.insert(hello.rank);
+  const auto ended = ended_.find(hello.rank);
+  if (ended == ended_.end() || ended->second != hello.generation) unfinished_.insert(hello.rank);
   log_.info("Reader ", hello.rank, " of ", hello.trainers, " has come from ", peer);
   return work;
 }
 
-void ComputeService::end_run(int rank) {
-  unfinished_.erase(rank);
+void ComputeService::end_run(const ReaderHello& hello) {
+  unfinished_.erase(hello.rank);
+  ended_[hello.rank] = hello.generation;
   run_ended_ = true;
 }
 

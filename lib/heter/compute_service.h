@@ -3,6 +3,7 @@
 #define PS_HETER_COMPUTE_SERVICE_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
@@ -38,8 +39,8 @@ class ComputeService {
  private:
   class ReaderSession;
 
-  std::shared_ptr<ReaderWork> greet(const Frame& frame, const std::string& peer);
-  void end_run(int rank);
+  std::shared_ptr<ReaderWork> greet(const ReaderHello& hello, const std::string& peer);
+  void end_run(const ReaderHello& hello);
   bool any_ready() const;
   void forget_closed();
   void check_readers() const;
@@ -51,6 +52,7 @@ class ComputeService {
   BufferPool pool_;                                 // of batches that wait
   std::vector<std::shared_ptr<ReaderWork>> works_;  // of connections, in the order in which they came
   std::set<int> unfinished_;                        // readers that have come and have not ended the run
+  std::map<int, uint64_t> ended_;                   // generations of those that have, by rank
   bool run_ended_ = false;                          // by some reader
   Time none_since_{};                               // no reader is connected
   int64_t num_batches_ = 0;                         // of connections that are gone

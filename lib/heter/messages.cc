@@ -54,6 +54,7 @@ const ObjectSpec<ReaderHello>& ReaderHello::spec() {
     s.field("cpu", &ReaderHello::cpu, "level of the reader's kernels");
     s.field("job", &ReaderHello::job, "what both must have in common");
     s.field("schema", &ReaderHello::schema, "fields of an example");
+    s.field("ends", &ReaderHello::ends, "it takes no further part in the run");
     return s;
   }();
   return spec;
@@ -107,6 +108,7 @@ void decode_batch(std::span<char> body, const Network<float>& network, Network<f
   const uint64_t size = in.get<uint64_t>();
   if (!in.has(size)) fail(Code::kData, "batch: it is cut short");
   decode_prepared(in.get_bytes(size), network, planners, prepared);
+  if (!prepared.training) fail(Code::kData, "batch: it is not for training");
   skip_padding(in, body.size());
   rows.resize(specs.size());
   for (size_t p = 0; p < specs.size(); ++p) {
@@ -145,13 +147,16 @@ Payload encode_result(double cost, Matrix<const float> predictions, const Prepar
   return payload;
 }
 
-BatchResult decode_result(std::span<const char> body, const PreparedBatch& prepared,
+BatchResult decode_result(std::span<const char> body, const PreparedBatch& prepared, int64_t expected_cols,
                           const std::vector<ParameterSpec>& specs,
                           std::span<const ParameterView<float>> views) {
   ByteReader in(text_of_body(body));
   BatchResult result;
   result.cost = in.get<double>();
   const uint64_t rows = in.get<uint32_t>(), cols = in.get<uint32_t>();
+  if (cols != static_cast<uint64_t>(expected_cols)) {
+    fail(Code::kData, "result: it has ", cols, " predictions an example, the network ", expected_cols);
+  }
   if (rows != static_cast<uint64_t>(prepared.batch.size()) || !in.has(rows * cols * sizeof(float))) {
     fail(Code::kData, "result: it has ", rows, " predictions, the batch ", prepared.batch.size(),
          " examples");

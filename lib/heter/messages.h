@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "config/spec.h"
 #include "data/batch.h"
 #include "math/matrix.h"
@@ -24,6 +25,10 @@
 namespace ps {
 
 inline constexpr int kComputeProtocol = 1;
+
+// The compute trainer cannot reach the servers: another one may.  On the wire alone: unlike kUnavailable, it is an answer,
+// after which the batch is not sent to the same compute trainer again.
+inline constexpr Code kServersUnavailable{11};
 
 // Types of frames.  On the wire: never renumber.
 enum class ComputeFrame : uint16_t {
@@ -40,10 +45,11 @@ struct ReaderHello {
   int protocol = kComputeProtocol;
   int rank = 0, trainers = 1;  // towards the servers, for both
   uint64_t generation = 1;
-  uint64_t run = 0;  // of the servers
-  std::string cpu;   // level of its kernels
-  Json job;          // what must be equal to the compute trainer's
-  Json schema;       // of the data
+  uint64_t run = 0;   // of the servers
+  std::string cpu;    // level of its kernels
+  Json job;           // what must be equal to the compute trainer's
+  Json schema;        // of the data
+  bool ends = false;  // it takes no further part in the run, and sends no batch over this connection
 
   static const ObjectSpec<ReaderHello>& spec();
 };
@@ -64,7 +70,7 @@ std::string encode_batch(uint64_t step, const PreparedBatch& prepared,
 uint64_t step_of_batch(std::span<const char> body);
 
 // Fills in the batch, and of `rows`, by parameter, pointers into the body, one a key.  Throws kData for bytes that are
-// damaged, or of another network.
+// damaged, or of another network, or not for training.
 void decode_batch(std::span<char> body, const Network<float>& network, Network<float>::Planners& planners,
                   PreparedBatch& prepared, std::vector<std::vector<float*>>& rows);
 
@@ -79,8 +85,9 @@ struct BatchResult {
   std::vector<float> predictions;  // [B, C]
 };
 
-// Sets the row gradients of `views`, and returns the rest.  Throws kData unless it is the answer to this batch.
-BatchResult decode_result(std::span<const char> body, const PreparedBatch& prepared,
+// Sets the row gradients of `views`, and returns the rest.  Throws kData unless it is the answer to this batch, with as
+// many predictions an example as the network makes.
+BatchResult decode_result(std::span<const char> body, const PreparedBatch& prepared, int64_t expected_cols,
                           const std::vector<ParameterSpec>& specs,
                           std::span<const ParameterView<float>> views);
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/current_error.h"
 #include "base/wait_stopped.h"
 
 namespace ps {
@@ -49,8 +50,8 @@ void ReaderWork::advance() {
     finish(Error(kStateLost, lost.message()));
   } catch (const WaitStopped&) {
     throw;
-  } catch (const Error& error) {
-    finish(error);
+  } catch (...) {
+    finish(current_error());  // without memory, too: other readers' batches may find some
   }
 }
 
@@ -80,9 +81,13 @@ void ReaderWork::compute() {
   if (setup_.pulls_ahead) link_->begin_pull(next);
 }
 
+// A link that was in the midst of a step is of no use for the same step.  An answer of kUnavailable would have the reader
+// send the batch again and again to this process, which does not reach the servers.
 void ReaderWork::finish(const Error& error) {
-  if (link_ && link_->failed()) link_.reset();
-  responder_.fail(error);
+  link_.reset();
+  if (stage_ == Stage::kIdle) return;  // it is answered
+  const bool unavailable = error.code() == Code::kUnavailable;
+  responder_.fail(Error(unavailable ? kServersUnavailable : error.code(), error.message()));
   body_ = Buffer();
   stage_ = Stage::kIdle;
 }

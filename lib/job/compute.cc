@@ -6,6 +6,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/wait_stopped.h"
 #include "config/json.h"
 #include "heter/compute_service.h"
@@ -25,9 +26,9 @@ void announce(const Job& job, const ComputePlace& place, int port) {
   std::fflush(stdout);
 }
 
-// The connections of a compute trainer to the servers, in the name of a reader.
+// The connections of a compute trainer to the servers, in the name of a reader; `link` is another number each time.
 RemoteOptions remote_of_reader(const Job& job, const RunOptions& options, const ReaderHello& reader,
-                               ServerFinder& servers, Log& log) {
+                               uint64_t link, ServerFinder& servers, Log& log) {
   RemoteOptions remote = remote_options(job, options, schema_from_json(reader.schema), servers, log);
   remote.hello.rank = reader.rank;
   remote.hello.trainers = reader.trainers;
@@ -35,6 +36,7 @@ RemoteOptions remote_of_reader(const Job& job, const RunOptions& options, const 
   remote.hello.passes = 0;
   remote.hello.resume = false;
   remote.in_run = reader.run;
+  remote.link = hash_key(options.generation) + link;
   return remote;
 }
 
@@ -73,8 +75,9 @@ std::string describe_cut(const std::vector<ParameterSpec>& parameters) {
 
 std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions& options,
                                                const DataSchema& schema, RunningStrategy& running,
-                                               const std::vector<ParameterSpec>& parameters, Log& log) {
+                                               const Network<float>& network, Log& log) {
   ComputeLinkOptions link;
+  link.prediction_cols = network.prediction_cols();
   link.compute = compute_addresses(job);
   link.hello.rank = options.rank;
   link.hello.trainers = job.cluster.trainers;
@@ -87,7 +90,7 @@ std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions&
   link.timeout = seconds_duration(job.cluster.server_timeout);
   link.request_timeout = seconds_duration(job.cluster.request_timeout);
   link.on_message = [&log](const std::string& text) { log.info(text); };
-  return std::make_unique<ComputeLink>(running.transport(), *running->on_servers(), parameters,
+  return std::make_unique<ComputeLink>(running.transport(), *running->on_servers(), network.parameters(),
                                        std::move(link));
 }
 
@@ -108,15 +111,17 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& 
   const std::unique_ptr<Transport> network = make_network();
   SecureTransport transport(*network, peer_credentials(options.security));
   Device device(options.threads);
-  const ComputeSetup setup = {
-      .transport = transport,
-      .device = device,
-      .model = job.model,
-      .seed = job.job.seed,
-      .job = job_fingerprint(job),
-      .remote =
-          [&](const ReaderHello& reader) { return remote_of_reader(job, options, reader, servers, log); },
-      .pulls_ahead = !server_plan(job).consistency.async};
+  uint64_t num_links = 0;
+  const ComputeSetup setup = {.transport = transport,
+                              .device = device,
+                              .model = job.model,
+                              .seed = job.job.seed,
+                              .job = job_fingerprint(job),
+                              .remote =
+                                  [&](const ReaderHello& reader) {
+                                    return remote_of_reader(job, options, reader, ++num_links, servers, log);
+                                  },
+                              .pulls_ahead = !server_plan(job).consistency.async};
   ComputeService service(setup,
                          {.address = {place.host, place.port},
                           .request_timeout = seconds_duration(job.cluster.request_timeout),

@@ -13,6 +13,7 @@
 #include "job/job.h"
 #include "job/run.h"
 #include "job/start_strategy.h"
+#include "model/network.h"
 #include "net/transport.h"
 
 namespace ps {
@@ -26,10 +27,10 @@ void check_role(const Job& job, const RunOptions& options);
 // In two lines, the parameters that readers and compute trainers have, for --dry-run.
 std::string describe_cut(const std::vector<ParameterSpec>& parameters);
 
-// Connects a reader to its compute trainer.  All outlive the link.
+// Connects a reader to its compute trainer.  All but the schema outlive the link.
 std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions& options,
                                                const DataSchema& schema, RunningStrategy& running,
-                                               const std::vector<ParameterSpec>& parameters, Log& log);
+                                               const Network<float>& network, Log& log);
 
 // The place at which a compute trainer listens.
 struct ComputePlace {

@@ -86,6 +86,7 @@ class Run {
   void after_batch(bool stopping, const Json& result);
   void start_checkpoints(Json& result);
   bool was_finished() const;
+  bool train_whole();
   bool train_passes(Json& result);
   bool train_or_leave(Json& result);
   void end_finished();
@@ -172,7 +173,7 @@ void Run::build(const DataSchema& schema) {
   const bool reads_servers = has_servers(job_) && options_.task != "train";
   if (reads_servers || strategy().run().finished()) return;
   if (options_.role == "reader") {
-    compute_ = make_compute_link(job_, options_, schema, *running_, network_->parameters(), log_);
+    compute_ = make_compute_link(job_, options_, schema, *running_, *network_, log_);
     trainer_->compute_with(*compute_);
   }
   if (ServerCheckpoints* servers = strategy().run().checkpoints()) {
@@ -231,7 +232,19 @@ bool Run::say_plan(const BatchReader& reader) {
   return true;
 }
 
+// The compute trainers of a reader hear that it ends, whatever fails, unless it goes back to a checkpoint.
 bool Run::train() {
+  try {
+    return train_whole();
+  } catch (const StateLost&) {
+    throw;
+  } catch (const Error&) {
+    if (compute_) compute_->end_run();
+    throw;
+  }
+}
+
+bool Run::train_whole() {
   const double start = monotonic_seconds();
   reader_ = make_reader(job_.data.files, job_.data.shuffle, job_.train.passes,
                         {options_.rank, job_.cluster.trainers});
@@ -279,7 +292,6 @@ bool Run::train_or_leave(Json& result) {
     throw;
   } catch (const Error&) {
     strategy().run().leave_run();
-    if (compute_) compute_->end_run();
     throw;
   }
 }

@@ -26,6 +26,15 @@ std::string trainer_id(const Job& job, const RunOptions& options) {
   return id;
 }
 
+// Lets the next trainer that asks save it.  A record that cannot be taken away disappears with its lease.
+void give_back(SaveRecords& in_etcd, const Candidate& candidate, const std::string& name) {
+  try {
+    elect_saver(in_etcd, candidate, SaveStage::kFailed, name);
+  } catch (const Error&) {
+    return;
+  }
+}
+
 }  // namespace
 
 RunSaves::RunSaves(const Job& job, const RunOptions& options, Strategy& strategy, EtcdClient* etcd,
@@ -121,7 +130,10 @@ Saver elect_saver(SaveRecords* in_etcd, const Candidate& candidate, RunControl& 
     log.warning("who saves ", name, " is not asked in etcd: ", error.message());
   }
   try {
-    return run.elect_saver(stage, name);
+    const Saver saver = run.elect_saver(stage, name);
+    const bool begins = stage == SaveStage::kBegin || stage == SaveStage::kAsked;
+    if (etcd_elects && begins && !saver.elected) give_back(*in_etcd, candidate, name);
+    return saver;
   } catch (const StateLost&) {
     throw;
   } catch (const WaitStopped&) {

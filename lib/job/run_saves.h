@@ -27,7 +27,7 @@ namespace ps {
 
 // Asks who saves a model.  The first server elects, and knows from that when a pass is being saved.  Where there is etcd,
 // else null, its records are asked first, since they outlive that server; while only one of the two can be reached, its
-// answer counts.
+// answer counts.  A trainer that etcd elects and the first server refuses gives its record in etcd back.
 Saver elect_saver(SaveRecords* in_etcd, const Candidate& candidate, RunControl& run, SaveStage stage,
                   const std::string& name, Log& log);
 

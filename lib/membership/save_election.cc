@@ -15,6 +15,11 @@ std::string save_key(const std::string& name) {
   return cat("saves/", name);
 }
 
+// Models in the midst of a pass are named after its batch, "pass-00003-batch-17", those of its end after the pass alone.
+bool is_of_batch(const std::string& name) {
+  return name.find("-batch-") != std::string::npos;
+}
+
 // One attempt at an answer.  It gives none when another process changes the records at the same time.
 class ElectionAttempt {
  public:
@@ -23,6 +28,7 @@ class ElectionAttempt {
         candidate_(candidate),
         stage_(stage),
         key_(save_key(name)),
+        of_batch_(is_of_batch(name)),
         all_(records.list()),
         same_(find(key_)) {}
 
@@ -73,14 +79,17 @@ class ElectionAttempt {
     return std::nullopt;
   }
 
+  // A record that was lost and comes again must not make a save that was asked for one of a pass: servers begin no
+  // checkpoint during that, and the save waits for one.
   bool begin() {
     auto version = [this](const std::string& key) {
       const auto found = all_.find(key);
       return found == all_.end() ? 0 : found->second.version;
     };
-    const SaveRecord record{candidate_, stage_ == SaveStage::kAsked, false};
+    const bool asks = stage_ == SaveStage::kAsked;
+    const SaveRecord record{candidate_, asks || (stage_ != SaveStage::kBegin && of_batch_), false};
     std::vector<SaveChange> changes = {{key_, version(key_), record, kSaveLeaseLength}};
-    if (record.asked) changes.push_back({kSignalKey, version(kSignalKey), record, kOneSignal});
+    if (asks) changes.push_back({kSignalKey, version(kSignalKey), record, kOneSignal});
     return records_.put(changes);
   }
 
@@ -88,6 +97,7 @@ class ElectionAttempt {
   const Candidate& candidate_;
   const SaveStage stage_;
   const std::string key_;
+  const bool of_batch_;
   const std::map<std::string, SaveRecord> all_;
   const SaveRecord* const same_;  // of this name and run; null: there is none
 };

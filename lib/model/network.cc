@@ -328,7 +328,7 @@ void Network<T>::Impl::backward_node(size_t index) {
 template <class T>
 Matrix<const float> Network<T>::Impl::predictions() const {
   PS_CHECK(prepared_ != nullptr);
-  return {predictions_.data(), batch_size(), nodes_[main_cost().input].cols};
+  return {predictions_.data(), batch_size(), prediction_cols()};
 }
 
 template <class T>
@@ -341,6 +341,21 @@ Network<T>::~Network() = default;
 template <class T>
 const std::vector<ParameterSpec>& Network<T>::parameters() const {
   return impl_->parameters();
+}
+
+template <class T>
+const DataSchema& Network<T>::schema() const {
+  return impl_->schema();
+}
+
+template <class T>
+size_t Network<T>::num_uses(size_t parameter) const {
+  return impl_->num_uses(parameter);
+}
+
+template <class T>
+int64_t Network<T>::prediction_cols() const {
+  return impl_->prediction_cols();
 }
 
 template <class T>

@@ -34,6 +34,11 @@ class Network {
   ~Network();
 
   const std::vector<ParameterSpec>& parameters() const;
+  const DataSchema& schema() const;
+
+  // How many uses the plan of this parameter has in every prepared batch, and how many columns predictions have.
+  size_t num_uses(size_t parameter) const;
+  int64_t prediction_cols() const;
 
   // Makes planners for one preparing thread.  prepare() fills in plans and samples from prepared.batch,
   // .training and .step.  Different threads may prepare different batches at once, each with its own

@@ -63,6 +63,9 @@ class Network<T>::Impl {
   std::vector<LayerSize> layer_sizes() const { return ps::layer_sizes(graph_, schema_, wiring_); }
   std::string describe() const { return ps::describe(graph_, schema_, wiring_); }
   const std::vector<ParameterSpec>& parameters() const { return wiring_.parameters; }
+  const DataSchema& schema() const { return schema_; }
+  size_t num_uses(size_t parameter) const { return wiring_.lookups_of[parameter].size(); }
+  int64_t prediction_cols() const { return nodes_[main_cost().input].cols; }
 
  private:
   class Run;

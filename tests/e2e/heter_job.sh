@@ -27,11 +27,11 @@ cat >job.json <<'JSON'
 }
 JSON
 
-# start NAME COMMAND...: in the background; its process is $started.
+# start NAME COMMAND...: in the background, without the pipe of data; its process is $started.
 start() {
   local name=$1
   shift
-  "$@" >"$name.out" 2>"$name.err" &
+  "$@" >"$name.out" 2>"$name.err" 3>&- &
   started=$!
   processes+=("$started")
 }
@@ -98,7 +98,7 @@ same_model() {
 # auc: that of trainer 0, over all passes.
 auc() { grep -o '"auc":[0-9.]*' trainer.0.out; }
 
-# make_plain_model: of three plain trainers, to compare with; of so many examples that there is time to kill.
+# make_plain_model: of three plain trainers, to compare with.
 make_plain_model() {
   ps-datagen criteo --samples 15000 --output train.txt
   serve
@@ -106,11 +106,33 @@ make_plain_model() {
   end_servers
 }
 
-# run_reader RANK [flags...]: one reader of three, to be killed; a report after each batch tells how far it is.
+# run_reader RANK [flags...]: one reader of three, to be killed; a report after each batch tells how far it is.  Where
+# there is a pipe, reader 0 has its data from it, so that the run cannot end before the test has fed all of them.
 run_reader() {
-  start "trainer.$1" ps-train job.json --data train.txt --servers "$addresses" --trainers 3 --rank "$1" \
-    --save-dir killed --passes 1 --set cluster.server_timeout=6 --role reader --compute "$places" --metrics "metrics.$1" --set train.log_period=1 "${@:2}"
+  local data=train.txt
+  if [[ $1 == 0 && -p pipe ]]; then data=pipe; fi
+  start "trainer.$1" ps-train job.json --data $data --servers "$addresses" --trainers 3 --rank "$1" \
+    --save-dir killed --passes 1 --set cluster.server_timeout=60 --role reader --compute "$places" --metrics "metrics.$1" --set train.log_period=1 "${@:2}"
 }
+
+# open_pipe: to reader 0, which has been started.
+open_pipe() {
+  exec 3>pipe
+  num_fed=0
+}
+
+# feed COUNT: examples, so many since the pipe was opened.
+feed() {
+  sed -n "$((num_fed + 1)),$1p" train.txt >&3
+  num_fed=$1
+}
+
+# close_pipe: after what is left of the data.
+close_pipe() {
+  tail -n +$((num_fed + 1)) train.txt >&3
+  exec 3>&-
+}
+
 # wait_for_batches COUNT: of trainer 0.
 wait_for_batches() {
   until (($(wc -l <metrics.0) >= $1)); do

@@ -9,6 +9,7 @@ PATH=$PS_BIN:$PATH
 source "$PS_SOURCE/tests/e2e/heter_job.sh"
 
 make_plain_model
+mkfifo pipe
 
 echo "compute trainers and a reader are killed, and the model is the same, bit for bit"
 serve
@@ -22,17 +23,23 @@ for rank in 0 1 2; do
   run_reader $rank
   readers+=("$started")
 done
+# Reader 0 has one batch in 150 examples, and all wait for it: there are batches to come whenever one is killed.
+open_pipe
+feed 3000
 wait_for_file metrics.0 "${readers[0]}"
 wait_for_batches 10
 kill -9 "$second"
+feed 5250
 wait_for_batches 25
 kill -9 "$first"
 start compute.a2 ps-train job.json --role compute --servers "$addresses" --port "$first_port"
 first=$started
+feed 7500
 wait_for_batches 40
 kill -9 "${readers[2]}"
 run_reader 2
 readers[2]=$started
+close_pipe
 end_well "${readers[0]}" trainer.0 "${readers[1]}" trainer.1 "${readers[2]}" trainer.2 "$first" compute.a2
 cmp plain/pass-00000/model.safetensors killed/pass-00000/model.safetensors
 expect_text trainer.1.err 'going on with compute trainer'
@@ -50,9 +57,13 @@ for rank in 0 1 2; do
   run_reader $rank "${short[@]}"
   readers+=("$started")
 done
+open_pipe
+feed 9000
 wait_for_file metrics.0 "${readers[0]}"
 wait_for_batches 50
 kill -9 "$started_compute"
+close_pipe 2>/dev/null || true  # the reader may be gone
+exec 3>&-
 for rank in 0 1 2; do
   status=0
   wait "${readers[rank]}" || status=$?
@@ -77,10 +88,13 @@ rm -rf killed metrics.*
 readers=()
 run_reader 0 --trainers 1
 readers+=("$started")
+open_pipe
+feed 1000
 wait_for_file metrics.0 "${readers[0]}"
 kill -TERM "${readers[0]}"
 status=0
 wait "${readers[0]}" || status=$?
+exec 3>&-
 [[ $status == 143 ]] || fail "the reader ended with $status: $(<trainer.0.err)"
 end_well "$started_compute" compute.a
 end_servers

@@ -106,7 +106,11 @@ mkfifo pipe
 start trainer.0 ps-train job.json --data pipe --servers "$addresses" --role reader --compute "$places"
 exec 3>pipe
 head -n 1000 train.txt >&3
-until grep -q 'Reader 0 of 1 has come' compute.a.err; do sleep 0.02; done
+until grep -q 'Reader 0 of 1 has come' compute.a.err; do
+  kill -0 "$started" 2>/dev/null || fail "the reader has ended: $(<trainer.0.err)"
+  kill -0 "$started_compute" 2>/dev/null || fail "the compute trainer has ended: $(<compute.a.err)"
+  sleep 0.02
+done
 kill -9 "$started"
 exec 3>&-
 status=0

@@ -42,8 +42,10 @@ void take_answer(std::string_view bytes) {
     gradients[p].resize(prepared.plans[p].keys.size() * static_cast<size_t>(specs[p].cols));
     views[p].row_gradients = gradients[p].data();
   }
-  const ps::BatchResult result = ps::decode_result({bytes.data(), bytes.size()}, prepared, specs, views);
-  PS_CHECK(result.predictions.size() == 6 * static_cast<size_t>(result.cols));
+  const int64_t cols = network().prediction_cols();
+  const ps::BatchResult result =
+      ps::decode_result({bytes.data(), bytes.size()}, prepared, cols, specs, views);
+  PS_CHECK(result.cols == cols && result.predictions.size() == 6 * static_cast<size_t>(cols));
 }
 
 }  // namespace

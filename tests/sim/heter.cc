@@ -49,6 +49,9 @@ class HeterCluster {
     return weights_;
   }
 
+  // The first compute trainer is there, but does not reach the servers.
+  void separate_first_compute() { block(host_of_compute(0), true); }
+
   // Some are killed, or their machines end, and come again.
   void plan_crashes(Time calm_time) {
     for (int i = 0; i < plan_.crashes; ++i) {
@@ -86,6 +89,7 @@ class HeterCluster {
                                     RemoteOptions options = remote(reader.rank);
                                     options.hello.generation = reader.generation;
                                     options.in_run = reader.run;
+                                    options.link = ++num_links_;
                                     return options;
                                   }};
       ComputeService service(setup, {.address = {host.name(), kComputePort}}, log_);
@@ -97,13 +101,15 @@ class HeterCluster {
     if (plain_) return nullptr;
     ComputeLinkOptions link;
     for (int c = 0; c < plan_.computes; ++c) link.compute.push_back({cat("compute", c), kComputePort});
+    link.prediction_cols = network_.prediction_cols();
     link.hello = {.rank = options.hello.rank,
                   .trainers = options.hello.trainers,
                   .generation = options.hello.generation,
                   .run = store.run().id(),
                   .cpu = "",
                   .job = servers_.served().fingerprint,
-                  .schema = options.hello.schema};
+                  .schema = options.hello.schema,
+                  .ends = false};
     return std::make_unique<ComputeLink>(host, store, network_.parameters(), std::move(link));
   }
 
@@ -195,6 +201,7 @@ class HeterCluster {
   Random random_;
   std::set<int> ended_;  // trainers
   int to_come_ = 0, num_crashes_ = 0;
+  uint64_t num_links_ = 0;  // of compute trainers
   std::vector<float> weights_;
 };
 
@@ -214,6 +221,18 @@ TEST(Heter, WhoeverCrashesTheWeightsAreThoseOfPlainTrainers) {
   std::printf("%s\n", cat("crashes ", crashes).c_str());
   if (!many) return;
   EXPECT_GT(crashes, 50);
+}
+
+TEST(Heter, AReaderGoesOnFromAComputeTrainerThatDoesNotReachTheServers) {
+  constexpr uint64_t kAnySeed = 3;
+  Random random(kAnySeed, 0);
+  Plan plan(random);
+  plan.computes = 2;
+  const std::vector<float> expected = HeterCluster(plan, /*plain=*/true, kAnySeed).train();
+  HeterCluster separated(plan, /*plain=*/false, kAnySeed);
+  separated.separate_first_compute();
+  expect_same_bits(expected, separated.train());
+  EXPECT_GT(to_seconds(separated.now()), 60) << "as long as it tries to reach them";
 }
 
 }  // namespace

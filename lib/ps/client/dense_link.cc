@@ -12,11 +12,11 @@ DenseLink::DenseLink(Transport& transport, const RemoteOptions& options, std::ve
       no_plans_(specs_.size()),
       links_(transport, options),
       pulls_(links_, specs_, RowTypes()) {
-  // Shards know the pulls of a rank by their numbers: these are far from those of the trainer, and of another process that
-  // has computed for it.
+  // Shards know the pulls of a rank by their numbers: these are far from those of the trainer, and of other links that pull
+  // for it, of this process or another one.
   constexpr uint64_t kFar = uint64_t{1} << 63;
   constexpr int kRoom = 24;  // bits of numbers that follow
-  pulls_.number_from(kFar | (hash_key(options.hello.generation) >> (kRoom + 1) << kRoom));
+  pulls_.number_from(kFar | (hash_key(options.link) >> (kRoom + 1) << kRoom));
 }
 
 void DenseLink::begin_pull(uint64_t step) {

@@ -21,6 +21,7 @@ struct RemoteOptions {
   // Not 0: the rank takes part in this run already, and these are further connections of it, of a process that
   // computes for it.
   uint64_t in_run = 0;
+  uint64_t link = 0;  // tells such connections from all others of the rank
   // Another process of this rank pulls and pushes all parameters that are not used by keys.
   bool dense_elsewhere = false;
   Duration server_timeout = std::chrono::seconds(60);  // how long to try to reach one that is not there

@@ -42,7 +42,8 @@ void use_pulled_rows(const PullHistory& pulls, PushRequest& request, Widths widt
 
 // The slices of a push before the last are answered when they have come: only the step's end is waited for.
 void answer_or_wait(const PushRequest& request, PendingPush& push, ReplyPtr& reply) {
-  if (request.piece + 1 == request.num_pieces) return push.replies.push_back(std::move(reply));
+  if (request.num_pieces > 0 && request.piece + 1 == request.num_pieces)
+    return push.replies.push_back(std::move(reply));
   reply->answer(Payload());
   reply.reset();
 }
@@ -214,7 +215,9 @@ void Shard::check_push(int rank, const PushRequest& request) const {
     fail(resumed_ ? kStateLost : Code::kData, "push: step ", request.step, " of trainer ", rank,
          " comes before step ", next);
   }
-  if (request.num_pieces > kMaxSlices) fail(Code::kData, "push: ", request.num_pieces, " pieces");
+  if (request.num_pieces > kMaxSlices || request.piece >= kMaxSlices) {
+    fail(Code::kData, "push: piece ", request.piece, " of ", request.num_pieces);
+  }
 }
 
 // Finds room for all that the push would have the shard hold: new rows, gradients, the slice and its keys,
@@ -243,14 +246,15 @@ void Shard::check_finite(const PushRequest& request, std::string_view what) {
 }
 
 // In synchronous mode a trainer pushes a step when all shards have applied those before: then the answers for
-// these are not needed any more.
+// these are not needed any more.  A compute trainer, which does not tell the number of pieces, may push it when its reader
+// has not heard of that yet.
 void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   roster_.at(rank);
   going_ = true;
   if (broken_) throw *broken_;
   check_push(rank, request);
   if (clock_->answer_repeated(rank, request.step, reply)) return void(++counters_.pushes_repeated);
-  if (pulls_.keeps_answers()) pulls_.history(rank).forget_before(request.step);
+  if (pulls_.keeps_answers() && request.num_pieces > 0) pulls_.history(rank).forget_before(request.step);
   use_pulled_rows(pulls_.history(rank), request, tables_.widths());
   if (request.ended && !request.parts.empty()) fail(Code::kData, "push: gradients after the end of the data");
   tables_.check_gradients(request.parts);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -183,6 +184,28 @@ TEST(PreparedBatchBytes, ABatchForAnotherNetworkIsRefused) {
   EXPECT_FALSE(sampled.accepts(wide.encode(batch)));
   EXPECT_FALSE(wide.accepts(sampled.encode(batch)));
   EXPECT_TRUE(sampled.accepts(sampled.encode(batch)));
+}
+
+// An empty slot takes 5 bytes of a message, and many times that in memory.
+TEST(PreparedBatchBytes, WhatTheNetworkDoesNotHaveIsRefusedBeforeMemoryIsTakenForIt) {
+  Pair pair(kFeedModel);
+  const std::vector<std::function<void()>> additions = {
+      [&] { pair.sent.batch.slots.resize(1000); },
+      [&] { pair.sent.plans.resize(1000); },
+      [&] { pair.sent.plans[0].uses.resize(1000); },
+  };
+  for (const auto& add : additions) {
+    pair.encode(feed_batch(3, 5));
+    const size_t slots = pair.sent.batch.slots.size(), plans = pair.sent.plans.size();
+    add();
+    std::string bytes;
+    encode_prepared(pair.sent, bytes);
+    pair.received = PreparedBatch();
+    EXPECT_FALSE(pair.accepts(bytes));
+    EXPECT_LE(pair.received.batch.slots.size(), slots);
+    EXPECT_LE(pair.received.plans.size(), plans);
+    for (const KeyPlan& plan : pair.received.plans) EXPECT_LT(plan.uses.size(), 10u);
+  }
 }
 
 // The seed of a job decides what layers draw: samples of another job would train other rows.

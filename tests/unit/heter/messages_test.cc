@@ -35,7 +35,7 @@ struct Pair {
   std::string batch() { return encode_batch(77, sent, specs(), views); }
 
   // The answer: predictions 1, 2, … and gradients that are the weights.
-  std::string result(int64_t cols = 2) {
+  std::string result(int64_t cols = 1) {
     std::vector<float> predictions(sent.batch.labels.size() * static_cast<size_t>(cols));
     for (size_t i = 0; i < predictions.size(); ++i) predictions[i] = static_cast<float>(i + 1);
     std::vector<ParameterView<float>> answered(views.size());
@@ -62,7 +62,7 @@ struct Pair {
   }
   bool accepts_result(const std::string& bytes) {
     try {
-      answer = decode_result({bytes.data(), bytes.size()}, sent, specs(), views);
+      answer = decode_result({bytes.data(), bytes.size()}, sent, network.prediction_cols(), specs(), views);
       return true;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Code::kData) << error.message();
@@ -105,9 +105,9 @@ TEST(HeterMessages, AnAnswerSetsTheGradientsOfTheRows) {
   Pair pair(kFeedModel);
   ASSERT_TRUE(pair.accepts_result(pair.result()));
   EXPECT_EQ(pair.answer.cost, 0.5);
-  EXPECT_EQ(pair.answer.cols, 2);
-  EXPECT_EQ(pair.answer.predictions.size(), 12u);
-  EXPECT_EQ(pair.answer.predictions[11], 12);
+  EXPECT_EQ(pair.answer.cols, 1);
+  EXPECT_EQ(pair.answer.predictions.size(), 6u);
+  EXPECT_EQ(pair.answer.predictions[5], 6);
   EXPECT_EQ(pair.gradients, pair.weights);
 }
 
@@ -136,6 +136,20 @@ TEST(HeterMessages, DamagedBytesAreRefusedOrTakenWhole) {
   refused = 0;
   for (size_t bit = 0; bit < 8 * result.size(); ++bit) refused += !pair.accepts_result(flip(result, bit));
   EXPECT_GE(refused, 32) << "the numbers of examples and of predictions";
+}
+
+TEST(HeterMessages, ABatchThatIsNotForTrainingIsRefused) {
+  Pair pair(kFeedModel);
+  std::string bytes = pair.batch();
+  char& training = bytes[2 * sizeof(uint64_t)];
+  ASSERT_EQ(training, 1);
+  training = 0;
+  EXPECT_FALSE(pair.accepts_batch(bytes));
+}
+
+TEST(HeterMessages, AnAnswerWithMorePredictionsThanTheNetworkMakesIsRefused) {
+  Pair pair(kFeedModel);
+  for (int64_t cols : {0, 2, 1000}) EXPECT_FALSE(pair.accepts_result(pair.result(cols))) << cols;
 }
 
 TEST(HeterMessages, AnAnswerToABatchOfOtherExamplesIsRefused) {

@@ -61,6 +61,8 @@ TEST_F(ElectSaver, WhomTheFirstServerRefusesDoesNotSaveEither) {
   const Saver refused = ask(0);
   EXPECT_FALSE(refused.elected);
   EXPECT_EQ(refused.rank, 1);
+  server_.saver = {true, 1};
+  EXPECT_TRUE(ask(1).elected) << "etcd must not keep a saver that does not save";
 }
 
 TEST_F(ElectSaver, WithoutEtcdTheFirstServerElects) {

@@ -113,6 +113,17 @@ TEST_P(SaveElectionTest, OneTrainerMayEndWhatItWasAskedForWhileAnotherSavesAPass
   EXPECT_FALSE(begins("pass-00000", 1));
 }
 
+// Servers begin no checkpoint while a pass is saved, and a save that was asked for may wait for a checkpoint.
+TEST(SaveElection, ARecordThatComesAgainSaysWhetherThePassIsSaved) {
+  for (const SaveStage stage : {SaveStage::kAsked, SaveStage::kGoesOn}) {
+    ServerSaveRecords records([] { return Time(); });
+    EXPECT_TRUE(elect_saver(records, {1, 0, 7}, stage, "pass-00000-batch-3").elected);
+    EXPECT_FALSE(records.saves_pass()) << static_cast<int>(stage);
+    EXPECT_TRUE(elect_saver(records, {1, 1, 7}, SaveStage::kGoesOn, "pass-00000").elected);
+    EXPECT_TRUE(records.saves_pass());
+  }
+}
+
 TEST(SaveElection, BytesOfRequestsAndAnswers) {
   const SaveRequest request{5, SaveStage::kDone, "pass-00003"};
   const std::string bytes = encode_save_request(request);

@@ -126,6 +126,26 @@ TEST_F(ShardTest, PiecesBeyondTheNumberThatIsToldAreRefused) {
               HasSubstr("do not belong together"));
 }
 
+TEST_F(ShardTest, APieceWhoseNumberNoPushCanHaveIsRefused) {
+  make(1);
+  for (uint32_t piece : {uint32_t{1} << 20, UINT32_MAX}) {
+    const PushHeader header{.step = 0, .piece = piece, .num_pieces = 0};
+    EXPECT_THAT(refusal([&] { push_piece(0, header, {8}, 2); }, Code::kData), HasSubstr("push: piece "));
+  }
+}
+
+// The reader's own shards may not all have applied the step before: it may have to pull again what it has not received.
+TEST_F(ShardTest, APieceOfAComputeTrainerLeavesTheReaderItsAnswers) {
+  place_ = {.num_dense = 2};
+  make(1);
+  auto first = pull(0, 0, {1}, /*number=*/1);
+  push(0, 0, {1}, 5);
+  push_piece(0, {.step = 1, .piece = 0, .num_pieces = 0}, {1}, 2);
+  auto again = pull(0, 0, {1}, /*number=*/1);
+  ASSERT_FALSE(again->waits());
+  EXPECT_EQ(again->answer, first->answer) << "the weights before step 0";
+}
+
 TEST_F(ShardTest, PiecesOfAPushMayAscendOrHaveTheSameKeys) {
   make(1);
   for (uint64_t second : {9, 8}) {

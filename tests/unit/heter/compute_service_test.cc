@@ -1,0 +1,126 @@
+// A compute trainer on loopback, and the frames of a reader.
+#include "heter/compute_service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <new>
+#include <optional>
+
+#include "base/error.h"
+#include "heter/messages.h"
+#include "net/channel.h"
+#include "net/network.h"
+#include "unit/feed/batches.h"
+
+namespace ps {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The reader has a loop of its own, so that its frames may wait until the compute trainer has time for them.
+class ComputeServiceTest : public testing::Test {
+ protected:
+  std::unique_ptr<Channel> connect(Transport& transport, bool ends) {
+    ChannelOptions options;
+    options.hello_type = static_cast<uint16_t>(ComputeFrame::kHello);
+    options.hello = [ends] {
+      ReaderHello hello;
+      hello.generation = 5;
+      hello.run = 1;
+      hello.job = Json::object();
+      hello.schema = to_json(feed_schema());
+      hello.ends = ends;
+      return Payload(ReaderHello::spec().to_json(hello).dump());
+    };
+    auto channel = std::make_unique<Channel>(transport, pool_, service_.address(), std::move(options));
+    channel->connect();
+    return channel;
+  }
+
+  // Says that the reader ends, and is gone before it is read.
+  void end_and_leave() {
+    const auto channel = connect(*reader_, /*ends=*/true);
+    Loop& loop = reader_->loop();
+    loop.run_until([&] { return channel->counters().bytes_sent > 0; }, add_time(loop.now(), kLongest));
+    ASSERT_GT(channel->counters().bytes_sent, 0u);
+  }
+
+  // Returns true when the service ends since its readers have ended the run.
+  bool ends_by_itself() {
+    const Time until = add_time(compute_->loop().now(), kLongest);
+    bool stopped = false;
+    service_.run([&] { return stopped = compute_->loop().now() >= until; });
+    return !stopped;
+  }
+
+  // The error by which a batch is answered.
+  Error answer_to_batch() {
+    Network<float> network = feed_network(kFeedModel);
+    PreparedBatch batch;
+    batch.batch = feed_batch(5, 6);
+    prepare_batch(network, KeyOrder::kAscending, batch);
+    const std::vector<ParameterSpec>& specs = network.parameters();
+    std::vector<float> row(8);  // of every key
+    std::vector<std::vector<float*>> rows(specs.size());
+    std::vector<ParameterView<float>> views(specs.size());
+    for (size_t p = 0; p < specs.size(); ++p) {
+      rows[p].assign(batch.plans[p].keys.size(), row.data());
+      views[p].rows = rows[p].data();
+    }
+    const auto channel = connect(*compute_, /*ends=*/false);
+    std::optional<Answer> answer;
+    channel->request(static_cast<uint16_t>(ComputeFrame::kBatch),
+                     Payload(encode_batch(0, batch, specs, views)), kLongest,
+                     [&](Answer got) { answer.emplace(std::move(got)); });
+    service_.run([&] { return answer.has_value(); });
+    return answer->error.value_or(Error(Code::kInternal, "no error"));
+  }
+
+  static constexpr Duration kLongest = 10s;
+
+  const std::unique_ptr<Transport> compute_ = make_network(), reader_ = make_network();
+  BufferPool pool_;
+  Device device_{1};
+  const ModelOptions model_ = ModelOptions::spec().parse(parse_json(kFeedModel, "model"), "model");
+  std::function<void()> connects_to_servers_ = [] { fail(Code::kUnavailable, "no servers"); };
+  const ComputeSetup setup_ = {.transport = *compute_,
+                               .device = device_,
+                               .model = model_,
+                               .seed = 7,
+                               .job = Json::object(),
+                               .remote = [this](const ReaderHello&) {
+                                 connects_to_servers_();
+                                 return RemoteOptions();
+                               }};
+  Log log_{"test", LogLevel::kError};
+  ComputeService service_{setup_, {.address = {"127.0.0.1", 0}}, log_};
+};
+
+TEST_F(ComputeServiceTest, AReaderThatWasNeverConnectedMayEndTheRunAndIsReadWhenItIsGone) {
+  end_and_leave();
+  EXPECT_TRUE(ends_by_itself());
+}
+
+TEST_F(ComputeServiceTest, AReaderThatHasComeMayEndTheRunOverAnotherConnection) {
+  const auto first = connect(*compute_, /*ends=*/false);
+  Loop& loop = compute_->loop();
+  loop.run_until([&] { return first->ready(); }, add_time(loop.now(), kLongest));
+  ASSERT_TRUE(first->ready());
+  end_and_leave();
+  EXPECT_TRUE(ends_by_itself());
+}
+
+TEST_F(ComputeServiceTest, ABatchThatServersCannotBeReachedForIsNotOneToBeSentAgain) {
+  const Error error = answer_to_batch();
+  EXPECT_EQ(error.code(), kServersUnavailable);
+  EXPECT_EQ(error.message(), "no servers");
+}
+
+TEST_F(ComputeServiceTest, ABatchForWhichThereIsNoMemoryIsRefusedAndTheServiceGoesOn) {
+  connects_to_servers_ = [] { throw std::bad_alloc(); };
+  EXPECT_EQ(answer_to_batch().code(), Code::kExhausted);
+}
+
+}  // namespace
+}  // namespace ps
