@@ -1,7 +1,7 @@
 // A batch from a reader, and the answer of a compute trainer: what is accepted has all its rows in the bytes that came.
 //
 // input := kind:u8 body                            (kind: odd is an answer, even a batch)
-#include <cstring>
+#include <algorithm>
 
 #include "base/error.h"
 #include "heter/messages.h"
@@ -17,7 +17,7 @@ const ps::Network<float>& network() {
 void take_batch(std::string_view bytes) {
   ps::BufferPool pool;
   ps::Buffer body = pool.take(bytes.size());
-  std::memcpy(body.data(), bytes.data(), bytes.size());
+  std::ranges::copy(bytes, body.data());
   ps::Network<float>::Planners planners = network().make_planners(ps::KeyOrder::kAscending);
   ps::PreparedBatch prepared;
   std::vector<std::vector<float*>> rows;

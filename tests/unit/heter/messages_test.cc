@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "base/error.h"
 #include "feed/prepared_batch_bytes.h"
@@ -50,7 +50,7 @@ struct Pair {
   // Returns true unless the bytes are refused.
   bool accepts_batch(const std::string& bytes) {
     Buffer body = pool.take(bytes.size());
-    std::memcpy(body.data(), bytes.data(), bytes.size());
+    std::ranges::copy(bytes, body.data());
     try {
       decode_batch(body.bytes(), network, planners, received, rows);
     } catch (const Error& error) {
