@@ -42,9 +42,7 @@ void check(const Json& object, const Json&) {
 
 std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
   const auto options = parse_strategy<AllReduceOptions>(object);
-  if (setup.peers == nullptr) return std::make_unique<InProcess>(setup);
-  check_all_dense(setup.parameters);
-  return std::make_unique<AllReduce>(options, setup);
+  return make_among_peers<AllReduce>(setup, options);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collective/communicator.h"
+#include "store/all_reduce_store.h"
 #include "store/collective_group.h"
 #include "store/collective_run.h"
 #include "strategy/in_process.h"
@@ -45,6 +46,15 @@ class AmongPeers : public Strategy {
   CollectiveGroup group_;
   CollectiveRun run_;
 };
+
+// Makes a T from the arguments and the setup; a trainer alone has all parameters in its process, and exchanges nothing.
+// Throws kUsage when several trainers would have parameters that are not dense.
+template <class T, class... Arguments>
+std::unique_ptr<Strategy> make_among_peers(const TrainerSetup& setup, const Arguments&... arguments) {
+  if (setup.peers == nullptr) return std::make_unique<InProcess>(setup);
+  check_all_dense(setup.parameters);
+  return std::make_unique<T>(arguments..., setup);
+}
 
 }  // namespace ps
 

@@ -72,9 +72,7 @@ void check_averaged_optimizer(const Json& optimizer, std::string_view strategy, 
 
 std::unique_ptr<Strategy> make_averaged_copies(const AveragingOptions& options, const std::string& algorithm,
                                                const TrainerSetup& setup) {
-  if (setup.peers == nullptr) return std::make_unique<InProcess>(setup);
-  check_all_dense(setup.parameters);
-  return std::make_unique<AveragedCopies>(options, algorithm, setup);
+  return make_among_peers<AveragedCopies>(setup, options, algorithm);
 }
 
 }  // namespace ps

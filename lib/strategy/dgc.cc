@@ -2,9 +2,8 @@
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
 #include "optim/options.h"
-#include "store/all_reduce_store.h"
 #include "store/dgc_exchange.h"
-#include "strategy/among_peers.h"
+#include "strategy/compressed_all_reduce.h"
 #include "strategy/entries.h"
 #include "strategy/sparse_exchange_key.h"
 
@@ -43,23 +42,6 @@ DgcExchangeOptions exchange_options(const DgcKeys& keys, const Json& optimizer) 
   return options;
 }
 
-class Dgc final : public AmongPeers {
- public:
-  Dgc(const DgcKeys& keys, const TrainerSetup& setup)
-      : AmongPeers(setup, keys.algorithm),
-        exchange_(exchange_options(keys, setup.optimizer), parameters_, *here_.local(), *communicator_),
-        store_(parameters_, *here_.local(), *communicator_, run_, &exchange_) {}
-  ParameterStore& store() override { return store_; }
-  bool keeps_state() const override { return true; }
-  void save_state(std::string& out) const override { exchange_.save(out); }
-  void load_state(ByteReader& in) override { exchange_.load(in); }
-  Json counters() const override { return byte_counters(store_.whole_bytes()); }
-
- private:
-  DgcExchange exchange_;
-  AllReduceStore store_;
-};
-
 // DGC sends moves of the optimizer momentum, whose formula it has in itself.
 void check(const Json& object, const Json& optimizer) {
   parse_strategy<DgcKeys>(object);
@@ -80,9 +62,9 @@ void check(const Json& object, const Json& optimizer) {
 
 std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<DgcKeys>(object);
-  if (setup.peers == nullptr) return std::make_unique<InProcess>(setup);
-  check_all_dense(setup.parameters);
-  return std::make_unique<Dgc>(keys, setup);
+  const DgcExchangeOptions options = exchange_options(keys, setup.optimizer);
+  return make_among_peers<CompressedAllReduce<DgcExchange, DgcExchangeOptions>>(setup, options,
+                                                                                keys.algorithm);
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 // PowerSGD among trainers without servers: PowerSgdExchange.
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
-#include "store/all_reduce_store.h"
 #include "store/power_sgd_exchange.h"
-#include "strategy/among_peers.h"
+#include "strategy/compressed_all_reduce.h"
 #include "strategy/entries.h"
 
 namespace ps {
@@ -34,33 +33,15 @@ const ObjectSpec<PowerSgdKeys>& PowerSgdKeys::spec() {
   return spec;
 }
 
-class PowerSgd final : public AmongPeers {
- public:
-  PowerSgd(const PowerSgdKeys& keys, const TrainerSetup& setup)
-      : AmongPeers(setup, keys.algorithm),
-        exchange_({.rank = keys.rank, .begin_step = keys.begin_step}, parameters_, *here_.local(),
-                  *communicator_),
-        store_(parameters_, *here_.local(), *communicator_, run_, &exchange_) {}
-  ParameterStore& store() override { return store_; }
-  bool keeps_state() const override { return true; }
-  void save_state(std::string& out) const override { exchange_.save(out); }
-  void load_state(ByteReader& in) override { exchange_.load(in); }
-  Json counters() const override { return byte_counters(store_.whole_bytes()); }
-
- private:
-  PowerSgdExchange exchange_;
-  AllReduceStore store_;
-};
-
 void check(const Json& object, const Json&) {
   parse_strategy<PowerSgdKeys>(object);
 }
 
 std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<PowerSgdKeys>(object);
-  if (setup.peers == nullptr) return std::make_unique<InProcess>(setup);
-  check_all_dense(setup.parameters);
-  return std::make_unique<PowerSgd>(keys, setup);
+  const PowerSgdOptions options{.rank = keys.rank, .begin_step = keys.begin_step};
+  return make_among_peers<CompressedAllReduce<PowerSgdExchange, PowerSgdOptions>>(setup, options,
+                                                                                  keys.algorithm);
 }
 
 }  // namespace

@@ -5,8 +5,8 @@ set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
-processes=() silent= feeder=
-trap 'kill -9 "${processes[@]}" $silent $feeder 2>/dev/null || true; rm -rf "$scratch"' EXIT
+source "$PS_SOURCE/tests/e2e/peers_job.sh"
+job=job.json
 
 # Rows of an embedding that is trained whole, matrices, running means, and norms over all of them.
 cat >job.json <<'JSON'
@@ -27,40 +27,6 @@ cat >job.json <<'JSON'
 }
 JSON
 ps-datagen sparse-binary --dim 1000 --samples 2010 --output train.txt
-
-# An address of this test alone: nobody else has this one of the loopback network's.
-address=127.$((RANDOM % 254 + 1)).$((RANDOM % 256)).$((RANDOM % 254 + 1))
-
-# start NAME RANKS [flags...]: a trainer of three for each rank, whose processes are $processes.
-start() {
-  local name=$1 ranks=$2 rank
-  shift 2
-  processes=()
-  for rank in $ranks; do
-    ps-train job.json --data train.txt --peers "$address" --trainers 3 --rank "$rank" --save-dir "$name" --json "$@" \
-      >"$name.$rank.json" 2>"$name.$rank.err" &
-    processes+=($!)
-  done
-}
-
-# end_all NAME STATUS: waits for $processes, which end with this status.
-end_all() {
-  local process status
-  for process in "${processes[@]}"; do
-    status=0
-    wait "$process" || status=$?
-    [[ $status == "$2" ]] || fail "a trainer ended with $status: $(cat "$1".*.err)"
-  done
-  processes=()
-}
-
-# train NAME [flags...]: three trainers, to the end.
-train() {
-  local name=$1
-  shift
-  start "$name" "0 1 2" "$@"
-  end_all "$name" 0
-}
 
 echo "three trainers have the model that they would have with servers, bit for bit, whatever the algorithm"
 mkfifo ready
@@ -92,41 +58,10 @@ samples=$(grep -o '"samples":[0-9]*' auto.0.json | sort -u)
 
 echo "when one is killed, the others name it; started again, they go on from the checkpoint, with the same bits"
 checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=7)
-# feed COMMAND...: sends what the command prints to trainer 1, as far as it reads.
-feed() {
-  "$@" >&9 &
-  feeder=$!
-}
-# stop_feeding: nobody reads any more.
-stop_feeding() {
-  exec 9>&-
-  kill $feeder 2>/dev/null || true
-}
-# hold_trainer_1 NAME [flags...]: three trainers, the second of which waits for data after its 25th batch, and so after
-# the checkpoint at step 21; $silent is its process, and $processes are the others.
-hold_trainer_1() {
-  local name=$1 others
-  shift
-  rm -rf checkpoints rest
-  mkfifo rest
-  exec 9<>rest
-  start "$name" "0 2" "${checkpoints[@]}" "$@"
-  others=("${processes[@]}")
-  ps-train job.json --data rest --peers "$address" --trainers 3 --rank 1 --save-dir "$name" "${checkpoints[@]}" "$@" \
-    2>"$name.1.err" &
-  silent=$!
-  processes+=("$silent")
-  feed head -n $((3 * 20 * 25)) train.txt
-  until grep -q step-000000021 checkpoints/LATEST 2>/dev/null; do
-    kill -0 "${processes[@]}" || fail "a trainer has ended: $(cat "$name".*.err)"
-    sleep 0.05
-  done
-  processes=("${others[@]}")
-}
-hold_trainer_1 killed
-kill -9 $silent
-end_all killed 4
-stop_feeding
+# Trainer 1 waits after its 25th batch of 20, and so after the checkpoint at step 21.
+half=$((3 * 20 * 25))
+hold_trainer_1 killed $half "${checkpoints[@]}"
+kill_trainer_1 killed
 for rank in 0 2; do expect_text killed.$rank.err 'rank 1 at'; done
 train resumed "${checkpoints[@]}" --resume
 for rank in 0 1 2; do expect_text resumed.$rank.err 'Going on from step 2'; done
@@ -135,10 +70,10 @@ figures() { grep -o '"samples":[0-9]*,"avg_cost":[^,]*,"evaluators":{[^}]*}' "$1
 [[ $(figures auto.0.json) == "$(figures resumed.0.json)" ]] || fail "figures: $(cat resumed.0.json)"
 
 echo "a trainer that falls silent, never comes, or has another job is named by all others"
-hold_trainer_1 stopped --set cluster.trainer_timeout=4
-kill -STOP $silent
+hold_trainer_1 stopped $half "${checkpoints[@]}" --set cluster.trainer_timeout=4
+kill -STOP $held
 end_all stopped 4
-kill -9 $silent
+kill -9 $held
 stop_feeding
 for rank in 0 2; do expect_text stopped.$rank.err 'is silent'; done
 for rank in 0 2; do expect_text stopped.$rank.err 'rank 1 at'; done
@@ -153,14 +88,14 @@ end_all other 2
 for rank in 0 1 2; do expect_text other.$rank.err 'trainer 1 has another job than trainer 0: job.seed is 2, not 1'; done
 
 echo "SIGTERM to one ends all after the same step, and --resume goes on from there"
-hold_trainer_1 ended
+hold_trainer_1 ended $half "${checkpoints[@]}"
 wait $feeder
 kill -TERM "${processes[0]}"
-feed tail -n +$((3 * 20 * 25 + 1)) train.txt
+feed tail -n +$((half + 1)) train.txt
 status=0
 wait "${processes[0]}" || status=$?
 [[ $status == 143 ]] || fail "trainer 0 ended with $status"
-wait "${processes[1]}" "$silent"
+wait "${processes[1]}" "$held"
 stop_feeding
 processes=()
 train continued "${checkpoints[@]}" --resume

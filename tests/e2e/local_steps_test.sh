@@ -5,48 +5,12 @@ set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
-processes=() held= feeder=
-trap 'kill -9 "${processes[@]}" $held $feeder 2>/dev/null || true; rm -rf "$scratch"' EXIT
+source "$PS_SOURCE/tests/e2e/peers_job.sh"
 
 job=$PS_SOURCE/share/jobs/dense_clicks.json
 ps-datagen sparse-binary --dim 2000 --samples 24000 --output train.txt
 ps-datagen sparse-binary --dim 2000 --first 24000 --samples 6000 --output held_out.txt
 common=(--set data.dim=2000 --set train.passes=4 --set train.log_period=0)  # 80 steps a pass
-
-# An address of this test alone: nobody else has this one of the loopback network's.
-address=127.$((RANDOM % 254 + 1)).$((RANDOM % 256)).$((RANDOM % 254 + 1))
-
-# start NAME RANKS [flags...]: a trainer of three for each rank, whose processes are $processes.
-start() {
-  local name=$1 ranks=$2 rank
-  shift 2
-  processes=()
-  for rank in $ranks; do
-    ps-train "$job" --data train.txt --peers "$address" --trainers 3 --rank "$rank" --save-dir "$name" --json \
-      "${common[@]}" "$@" >"$name.$rank.json" 2>"$name.$rank.err" &
-    processes+=($!)
-  done
-}
-
-# end_all NAME STATUS: waits for $processes, which end with this status.
-end_all() {
-  local process status
-  for process in "${processes[@]}"; do
-    status=0
-    wait "$process" || status=$?
-    [[ $status == "$2" ]] || fail "a trainer ended with $status: $(cat "$1".*.err)"
-  done
-  processes=()
-}
-
-# train NAME [flags...]: three trainers, to the end.
-train() {
-  start "$1" "0 1 2" "${@:2}"
-  end_all "$1" 0
-}
-
-# number KEY FILE: the last number of this key.
-number() { grep -o "\"$1\":[0-9.]*" "$2" | tail -n 1 | cut -d: -f2; }
 
 # strategy NAME KEYS: trains with it, and tests the model on examples that training has not seen.
 strategy() {
@@ -85,27 +49,9 @@ keys='{"type": "sparse_diloco", "begin_step": 5, "k_steps": 4, "outer_momentum":
 strategy=(--set train.passes=1 --set "train.strategy=$keys")
 checkpoints=("${strategy[@]}" --checkpoint-dir checkpoints --set checkpoint.steps=7)
 train whole "${strategy[@]}"
-mkfifo rest
-exec 9<>rest
-start killed "0 2" "${checkpoints[@]}"
-others=("${processes[@]}")
-ps-train "$job" --data rest --peers "$address" --trainers 3 --rank 1 --save-dir killed "${common[@]}" "${checkpoints[@]}" \
-  2>killed.1.err &
-held=$!
 # Trainer 1 waits for data after its 27th batch of 100.  Intervals end after steps 9, 13, 17, 21 and 25.
-head -n $((3 * 100 * 27)) train.txt >&9 &
-feeder=$!
-for ((tries = 0; ; ++tries)); do
-  grep -q step-000000021 checkpoints/LATEST 2>/dev/null && break
-  kill -0 "${others[@]}" $held || fail "a trainer has ended: $(cat killed.*.err)"
-  ((tries < 600)) || fail "no checkpoint has come: $(cat killed.*.err)"
-  sleep 0.05
-done
-kill -9 $held
-processes=("${others[@]}")
-end_all killed 4
-exec 9>&-
-kill $feeder 2>/dev/null || true
+hold_trainer_1 killed $((3 * 100 * 27)) "${checkpoints[@]}"
+kill_trainer_1 killed
 [[ -d checkpoints/step-000000017 ]] || fail "not at the end of an interval: $(ls checkpoints)"
 train resumed "${checkpoints[@]}" --resume
 for rank in 0 1 2; do expect_text resumed.$rank.err 'Going on from step 21'; done

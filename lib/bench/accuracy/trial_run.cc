@@ -32,13 +32,6 @@ constexpr const char* kGeneratedJob = R"({
   "optimizer": {"type": "momentum", "momentum": 0.9, "learning_rate": 0.1},
   "train": {"passes": 8}})";
 
-std::string program_path(const std::string& folder, const char* name) {
-  std::string path = join_path(folder, name);
-  if (!exists(path))
-    fail(Code::kUnavailable, "there is no ", quote(path), "; build it, or install all programs");
-  return path;
-}
-
 // An address of this machine's alone that nothing else uses, most likely, at ps-train's own port.
 std::string unused_address(uint64_t run) {
   Random random(static_cast<uint64_t>(getpid()), run);

@@ -166,4 +166,11 @@ std::string program_folder() {
   return text.substr(0, text.rfind('/'));
 }
 
+std::string program_path(const std::string& folder, const std::string& name) {
+  std::string path = join_path(folder, name);
+  if (!exists(path))
+    fail(Code::kUnavailable, "there is no ", quote(path), "; build it, or install all programs");
+  return path;
+}
+
 }  // namespace ps

@@ -57,6 +57,9 @@ void expect_program(const std::string& name, const std::string& origin);
 // The folder that this program is in.
 std::string program_folder();
 
+// The path of the program of this name in `folder`.  Throws kUnavailable when it is not there.
+std::string program_path(const std::string& folder, const std::string& name);
+
 // Returns true if a benchmark at so many threads keeps its children on one core.  At 1 thread it does, since
 // a reader or a writer beside that thread would use another core.
 inline bool on_one_core(int threads) {

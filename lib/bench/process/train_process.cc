@@ -12,13 +12,6 @@ namespace ps {
 
 namespace {
 
-std::string program_path(const std::string& folder, const char* name) {
-  std::string path = join_path(folder, name);
-  if (!exists(path))
-    fail(Code::kUnavailable, "there is no ", quote(path), "; build it, or install all programs");
-  return path;
-}
-
 void read_model(const std::string& path, TrainRun& run) {
   SafetensorsReader reader(path);
   for (const TensorInfo& tensor : reader.tensors()) {

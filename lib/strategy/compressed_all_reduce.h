@@ -1,0 +1,35 @@
+// CompressedAllReduce: all_reduce whose gradients a compression with state of its own exchanges.  Used by the strategies
+// dgc and power_sgd.
+#ifndef PS_STRATEGY_COMPRESSED_ALL_REDUCE_H_
+#define PS_STRATEGY_COMPRESSED_ALL_REDUCE_H_
+
+#include <string>
+
+#include "store/all_reduce_store.h"
+#include "strategy/among_peers.h"
+
+namespace ps {
+
+// Exchange is a GradientCompression that is made from (Options, specs, LocalStore, Communicator), and has save and load.
+// One owner thread, that of the transport.
+template <class Exchange, class Options>
+class CompressedAllReduce final : public AmongPeers {
+ public:
+  CompressedAllReduce(const Options& options, const std::string& algorithm, const TrainerSetup& setup)
+      : AmongPeers(setup, algorithm),
+        exchange_(options, parameters_, *here_.local(), *communicator_),
+        store_(parameters_, *here_.local(), *communicator_, run_, &exchange_) {}
+  ParameterStore& store() override { return store_; }
+  bool keeps_state() const override { return true; }
+  void save_state(std::string& out) const override { exchange_.save(out); }
+  void load_state(ByteReader& in) override { exchange_.load(in); }
+  Json counters() const override { return byte_counters(store_.whole_bytes()); }
+
+ private:
+  Exchange exchange_;
+  AllReduceStore store_;
+};
+
+}  // namespace ps
+
+#endif  // PS_STRATEGY_COMPRESSED_ALL_REDUCE_H_
