@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/random.h"
 #include "base/wait_stopped.h"
 #include "collective/thread_communicator.h"
 #include "optim/optimizer_plan.h"
@@ -14,6 +13,7 @@
 #include "store/averaging_store.h"
 #include "store/collective_run.h"
 #include "strategy/strategy.h"
+#include "synthetic_batches.h"
 
 namespace ps {
 namespace {
@@ -31,12 +31,6 @@ std::vector<ParameterSpec> parameters() {
   return {synthetic_parameter("matrix", ParameterKind::kMatrix, false, kRows, kCols),
           synthetic_parameter("rows", ParameterKind::kRows, false, 30, 4),
           synthetic_parameter("mean", ParameterKind::kStatistic, false, 1, 3)};
-}
-
-// Numbers of one trainer's batch: noise of (rank, step, parameter).
-void fill(std::span<float> values, int rank, int64_t step, size_t parameter) {
-  Random random(17, static_cast<uint64_t>((rank * 1000 + step) * 10) + parameter);
-  for (float& value : values) value = (unit_float(random.next32()) - 0.5f) * 8;
 }
 
 int64_t samples_of(int rank) {
@@ -78,7 +72,7 @@ struct AveragingTrainer {
     for (size_t p = 0; p < specs.size(); ++p) {
       const std::span<const float> weights = other.local.whole(static_cast<int>(p));
       if (kept(other, p)) {
-        copy_rows(other, p);
+        copy_parameter(other.local, specs[p], static_cast<int>(p), local);
       } else {
         local.load_all(static_cast<int>(p), weights.data());
       }
@@ -97,35 +91,21 @@ struct AveragingTrainer {
     return specs[p].kind != ParameterKind::kStatistic &&
            (!other.is_local || other.local.schedule_steps() <= other.begin_step);
   }
-  void copy_rows(const AveragingTrainer& other, size_t p) {
-    std::vector<uint64_t> keys(static_cast<size_t>(specs[p].rows));
-    for (size_t key = 0; key < keys.size(); ++key) keys[key] = key;
-    RowBlock block;
-    other.local.copy_rows(static_cast<int>(p), keys, block);
-    local.put_rows(static_cast<int>(p), block);
-  }
 
   void step(int rank, int64_t number) {
     std::vector<KeyPlan> plans(specs.size());
     for (uint64_t key = static_cast<uint64_t>(rank); key < 30; key += 3) plans[1].keys.push_back(key);
     std::vector<ParameterView<float>> views;
     store->pull(plans, PullMode::kTrain, views);
-    fill({views[0].gradient, static_cast<size_t>(kRows * kCols)}, rank, number, 0);
-    fill({views[1].row_gradients, plans[1].keys.size() * 4}, rank, number, 1);
-    fill({views[2].value, 3}, rank, number, 2);
+    fill_with_noise({views[0].gradient, static_cast<size_t>(kRows * kCols)}, rank, number, 0);
+    fill_with_noise({views[1].row_gradients, plans[1].keys.size() * 4}, rank, number, 1);
+    fill_with_noise({views[2].value, 3}, rank, number, 2);
     store->push(
         plans, views,
         {.samples = samples_of(rank), .pass = 0, .cost = 2.0 * static_cast<double>(samples_of(rank))});
   }
 
-  std::vector<float> weights() {
-    std::vector<float> all;
-    for (size_t p = 0; p < specs.size(); ++p) {
-      const std::span<const float> own = local.whole(static_cast<int>(p));
-      all.insert(all.end(), own.begin(), own.end());
-    }
-    return all;
-  }
+  std::vector<float> weights() { return whole_weights(local, specs.size()); }
 
   const std::vector<ParameterSpec> specs = parameters();
   Device device{1};
@@ -219,7 +199,7 @@ void train_alone(PlainTrainer& trainer, int rank, int64_t k_steps, int64_t steps
   std::vector<float> gradient(trainer.w.size());
   trainer.samples = 0;
   for (; trainer.step < end; ++trainer.step) {
-    fill(gradient, rank, trainer.step, 0);
+    fill_with_noise(gradient, rank, trainer.step, 0);
     const float scale = 1.0f / static_cast<float>(samples_of(rank));
     for (size_t i = 0; i < gradient.size(); ++i) {
       trainer.m[i] =
@@ -316,7 +296,7 @@ TEST(Averaging, StatisticsAreAveragedAndNoOuterStepMovesThem) {
   float expected[3] = {};
   for (int rank = 0; rank < 3; ++rank) {
     float values[3];
-    fill(values, rank, test.steps[static_cast<size_t>(rank)] - 1, 2);
+    fill_with_noise(values, rank, test.steps[static_cast<size_t>(rank)] - 1, 2);
     for (size_t i = 0; i < 3; ++i) expected[i] += static_cast<float>(samples[rank]) / 40.0f * values[i];
   }
   for (const auto& weights : train(test)) expect_near(std::span(weights).last(3), expected, 1e-6f);

@@ -6,14 +6,13 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/random.h"
 #include "collective/thread_communicator.h"
 #include "optim/optimizer_plan.h"
-#include "optim/synthetic_parameter.h"
 #include "store/all_reduce_store.h"
 #include "store/collective_run.h"
 #include "store/dgc_exchange.h"
 #include "strategy/strategy.h"
+#include "synthetic_batches.h"
 
 namespace ps {
 namespace {
@@ -25,18 +24,8 @@ constexpr double kMomentum = 0.9, kRate = 0.1;
 
 const Json kMomentumOptimizer = {{"type", "momentum"}, {"momentum", kMomentum}, {"learning_rate", kRate}};
 
-// A matrix, a bias, rows by ids, and a statistic.
 std::vector<ParameterSpec> parameters() {
-  return {synthetic_parameter("matrix", ParameterKind::kMatrix, false, kRows, kCols),
-          synthetic_parameter("bias", ParameterKind::kMatrix, false, 1, kCols),
-          synthetic_parameter("rows", ParameterKind::kRows, false, 30, 4),
-          synthetic_parameter("mean", ParameterKind::kStatistic, false, 1, 3)};
-}
-
-// Gradients of one trainer's batch: noise of (rank, step, parameter).
-void fill(std::span<float> values, int rank, int64_t step, size_t parameter) {
-  Random random(17, static_cast<uint64_t>((rank * 1000 + step) * 10) + parameter);
-  for (float& value : values) value = (unit_float(random.next32()) - 0.5f) * 8;
+  return mixed_parameters(kRows, kCols);
 }
 
 struct DgcCase {
@@ -68,17 +57,10 @@ struct DgcTrainer {
   }
 
   void take(const DgcTrainer& other) {
-    for (size_t p = 0; p < specs.size(); ++p) {
-      std::vector<uint64_t> keys(static_cast<size_t>(specs[p].rows));
-      for (size_t key = 0; key < keys.size(); ++key) keys[key] = key;
-      RowBlock block;
-      other.local.copy_rows(static_cast<int>(p), keys, block);
-      local.put_rows(static_cast<int>(p), block);
-    }
-    std::string schedule, state;
-    other.local.save_schedule(schedule);
-    ByteReader in(schedule);
-    local.advance_schedule(in);
+    for (size_t p = 0; p < specs.size(); ++p)
+      copy_parameter(other.local, specs[p], static_cast<int>(p), local);
+    copy_schedule(other.local, local);
+    std::string state;
     other.exchange->save(state);
     ByteReader own(state);
     exchange->load(own);
@@ -89,21 +71,14 @@ struct DgcTrainer {
     for (uint64_t key = static_cast<uint64_t>(rank); key < 30; key += 3) plans[2].keys.push_back(key);
     std::vector<ParameterView<float>> views;
     store->pull(plans, PullMode::kTrain, views);
-    fill({views[0].gradient, static_cast<size_t>(kRows * kCols)}, rank, number, 0);
-    fill({views[1].gradient, static_cast<size_t>(kCols)}, rank, number, 1);
-    fill({views[2].row_gradients, plans[2].keys.size() * 4}, rank, number, 2);
-    fill({views[3].value, 3}, rank, number, 3);
+    fill_with_noise({views[0].gradient, static_cast<size_t>(kRows * kCols)}, rank, number, 0);
+    fill_with_noise({views[1].gradient, static_cast<size_t>(kCols)}, rank, number, 1);
+    fill_with_noise({views[2].row_gradients, plans[2].keys.size() * 4}, rank, number, 2);
+    fill_with_noise({views[3].value, 3}, rank, number, 3);
     store->push(plans, views, {.samples = 3 + rank, .pass = 0});
   }
 
-  std::vector<float> weights() {
-    std::vector<float> all;
-    for (size_t p = 0; p < specs.size(); ++p) {
-      const std::span<const float> own = local.whole(static_cast<int>(p));
-      all.insert(all.end(), own.begin(), own.end());
-    }
-    return all;
-  }
+  std::vector<float> weights() { return whole_weights(local, specs.size()); }
 
   const std::vector<ParameterSpec> specs;
   Device device{1};
@@ -194,7 +169,7 @@ std::vector<float> train_plainly(int trainers, int64_t steps, int64_t begin, uin
     std::vector<float> sum(n, -0.0f), own(n);
     if (step == begin) std::ranges::fill(u, whole_u);
     for (int rank = 0; rank < trainers; ++rank) {
-      fill(own, rank, step, 0);
+      fill_with_noise(own, rank, step, 0);
       const size_t r = static_cast<size_t>(rank);
       if (step < begin) {
         for (size_t i = 0; i < n; ++i) sum[i] += own[i];

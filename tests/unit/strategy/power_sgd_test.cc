@@ -4,13 +4,12 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/random.h"
 #include "collective/thread_communicator.h"
 #include "optim/optimizer_plan.h"
-#include "optim/synthetic_parameter.h"
 #include "store/all_reduce_store.h"
 #include "store/collective_run.h"
 #include "store/power_sgd_exchange.h"
+#include "synthetic_batches.h"
 
 namespace ps {
 namespace {
@@ -21,12 +20,8 @@ constexpr double kRate = 0.1;
 const Json kSgdOptimizer = {{"type", "sgd"}, {"learning_rate", kRate}};
 const Json kMomentumOptimizer = {{"type", "momentum"}, {"momentum", 0.9}, {"learning_rate", kRate}};
 
-// A matrix, a bias, rows by ids, and a statistic.
 std::vector<ParameterSpec> parameters() {
-  return {synthetic_parameter("matrix", ParameterKind::kMatrix, false, kRows, kCols),
-          synthetic_parameter("bias", ParameterKind::kMatrix, false, 1, kCols),
-          synthetic_parameter("rows", ParameterKind::kRows, false, 30, 4),
-          synthetic_parameter("mean", ParameterKind::kStatistic, false, 1, 3)};
+  return mixed_parameters(kRows, kCols);
 }
 
 struct PowerCase {
@@ -39,13 +34,12 @@ struct PowerCase {
 
 // Gradients of one trainer's batch: noise of (rank, step, parameter).
 void fill(std::span<float> values, int64_t cols, bool rank_one, int rank, int64_t step, size_t parameter) {
-  Random random(17, static_cast<uint64_t>((rank * 1000 + step) * 10) + parameter);
-  auto noise = [&] { return (unit_float(random.next32()) - 0.5f) * 8; };
+  Random random = batch_random(rank, step, parameter);
   std::vector<float> row(static_cast<size_t>(cols));
-  for (float& value : row) value = noise();
+  for (float& value : row) value = noise(random);
   for (size_t i = 0; i < values.size(); i += row.size()) {
-    const float factor = noise();
-    for (size_t j = 0; j < row.size(); ++j) values[i + j] = rank_one ? factor * row[j] / 4 : noise();
+    const float factor = noise(random);
+    for (size_t j = 0; j < row.size(); ++j) values[i + j] = rank_one ? factor * row[j] / 4 : noise(random);
   }
 }
 
@@ -61,17 +55,10 @@ struct PowerTrainer {
   }
 
   void take(const PowerTrainer& other) {
-    for (size_t p = 0; p < specs.size(); ++p) {
-      std::vector<uint64_t> keys(static_cast<size_t>(specs[p].rows));
-      for (size_t key = 0; key < keys.size(); ++key) keys[key] = key;
-      RowBlock block;
-      other.local.copy_rows(static_cast<int>(p), keys, block);
-      local.put_rows(static_cast<int>(p), block);
-    }
-    std::string schedule, state;
-    other.local.save_schedule(schedule);
-    ByteReader in(schedule);
-    local.advance_schedule(in);
+    for (size_t p = 0; p < specs.size(); ++p)
+      copy_parameter(other.local, specs[p], static_cast<int>(p), local);
+    copy_schedule(other.local, local);
+    std::string state;
     other.exchange->save(state);
     ByteReader own(state);
     exchange->load(own);
@@ -89,14 +76,7 @@ struct PowerTrainer {
     store->push(plans, views, {.samples = 3 + rank, .pass = 0});
   }
 
-  std::vector<float> weights() {
-    std::vector<float> all;
-    for (size_t p = 0; p < specs.size(); ++p) {
-      const std::span<const float> own = local.whole(static_cast<int>(p));
-      all.insert(all.end(), own.begin(), own.end());
-    }
-    return all;
-  }
+  std::vector<float> weights() { return whole_weights(local, specs.size()); }
 
   const PowerCase test;
   const std::vector<ParameterSpec> specs = parameters();
