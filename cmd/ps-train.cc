@@ -82,7 +82,7 @@ ps::Program program() {
                .job_key = "cluster.discovery"},
               {.name = "peers",
                .argument = "LIST",
-               .help = "HOST:PORT where trainers without servers meet",
+               .help = "HOST:PORT where trainers meet that have no servers, or the strategy hybrid",
                .details = "Where trainer 0 is to listen; or that of each trainer, with commas between.",
                .group = "Cluster",
                .repeatable = true,

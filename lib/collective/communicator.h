@@ -53,6 +53,10 @@ class Communicator {
   // Returns when all ranks have called it.
   virtual void barrier() = 0;
 
+  // For a caller that waits for something else, in which the loop runs: throws kUnavailable when it is known that another
+  // rank has died.  Not every implementation knows it outside of collectives.
+  virtual void check_others() const {}
+
   // Returns the bytes sent to rank `to` since the beginning, headers included; 0 if that is unknown.
   virtual uint64_t bytes_sent(int to) const = 0;
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -12,14 +13,17 @@ namespace ps {
 
 namespace {
 
+// Trainers with servers begin with what these have, whichever way each was started.
 PeerOptions peer_options(const Job& job, const RunOptions& options, const DataSchema& schema) {
   const Duration timeout = seconds_duration(job.cluster.trainer_timeout);
   Json agreed = job_identity(job);
   agreed["train"]["passes"] = job.train.passes;
-  agreed["checkpoint"]["directory"] = job.checkpoint.directory.empty() ? "none" : "given";
   agreed["schema"] = to_json(schema);
-  agreed["--resume"] = options.resume;
-  agreed["--init-model"] = options.init_model.empty() ? "none" : "given";
+  if (!has_servers(job)) {
+    agreed["checkpoint"]["directory"] = job.checkpoint.directory.empty() ? "none" : "given";
+    agreed["--resume"] = options.resume;
+    agreed["--init-model"] = options.init_model.empty() ? "none" : "given";
+  }
   return {.mpi = job.cluster.collective == "mpi",
           .peers = peer_addresses(job),
           .rank = options.rank,
@@ -29,6 +33,39 @@ PeerOptions peer_options(const Job& job, const RunOptions& options, const DataSc
           .job = std::move(agreed),
           .join_timeout = timeout,
           .timeout = timeout};
+}
+
+// Trainers that were told to end do so after a step that all make, for which one may have to wait for the servers a while.
+std::function<bool()> some_time_after(std::function<bool()> stop) {
+  constexpr double kLongest = 5;  // seconds
+  if (!stop) return stop;
+  return [stop = std::move(stop), asked_at = std::optional<double>()]() mutable {
+    if (!stop()) return false;
+    if (!asked_at) asked_at = monotonic_seconds();
+    return monotonic_seconds() - *asked_at > kLongest;
+  };
+}
+
+// Trainers with servers that meet each other too need all that both need.
+void check_meets_beside_servers(const Job& job, const RunOptions& options) {
+  const std::string name = cat("train.strategy.type: ", find_strategy(job.train.strategy).name);
+  if (options.task != "train") return;
+  if (job.cluster.on_trainer_loss == "continue") {
+    fail(Code::kUsage, name,
+         ": trainers that add up gradients among themselves cannot go on without one: leave out ",
+         "cluster.on_trainer_loss continue");
+  }
+  if (job.cluster.collective == "mpi") {
+    fail(Code::kUsage, name, ": a trainer that waits in MPI would hear nothing of its servers: leave out ",
+         "cluster.collective mpi, and give --peers HOST:PORT");
+  }
+  if (job.cluster.trainers == 1) return;
+  if (peer_addresses(job).empty()) {
+    fail(Code::kUsage, name, ": ", job.cluster.trainers,
+         " trainers add up dense gradients among themselves: give ",
+         "--peers HOST:PORT, where trainer 0 is to listen");
+  }
+  check_peers(peer_options(job, options, {}));
 }
 
 void warn_of_kernels(std::string_view first, Log& log) {
@@ -102,6 +139,7 @@ void check_part(const Job& job, const RunOptions& options) {
     fail(Code::kUsage, "train.strategy.type: ", find_strategy(job.train.strategy).name,
          " has no servers: leave out cluster.servers, cluster.discovery and --servers");
   }
+  if (find_strategy(job.train.strategy).meets_beside_servers) check_meets_beside_servers(job, options);
   if (options.task != "train" && !options.init_model.empty()) {
     fail(Code::kUsage, "--init-model is for training: to ", options.task, " with servers, use their weights");
   }
@@ -112,17 +150,22 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                                  Device& device, Log& log) {
   std::optional<RemoteOptions> remote;
   std::optional<PeerOptions> peers;
-  if (has_servers(job)) {
-    network_ = make_network({.local = true});
+  const bool with_servers = has_servers(job), trains = options.task == "train";
+  const bool meets = with_servers ? trains && find_strategy(job.train.strategy).meets_beside_servers
+                                  : job.cluster.trainers > 1;
+  // A trainer is told by the address from which it comes, which a Unix socket does not have.
+  if (with_servers || meets) network_ = make_network({.local = !meets});
+  if (with_servers) {
     const Access needed = options.task == "train" ? Access::kTrain : Access::kRead;
     transport_ = std::make_unique<SecureTransport>(*network_, trainer_credentials(options.security, needed));
     remote = remote_options(job, options, schema, servers, log);
-  } else if (job.cluster.trainers > 1) {
+    remote->dense_here = meets;
+    if (meets) remote->stop = some_time_after(options.stop);
+  }
+  if (meets) {
     peers = peer_options(job, options, schema);
     for (const Address& peer : peers->peers) check_exposure(options.security, peer.host, "--peers");
-    // A trainer is told by the address from which it comes, which a Unix socket does not have.
-    network_ = make_network();
-    transport_ = std::make_unique<SecureTransport>(*network_, peer_credentials(options.security));
+    peer_transport_ = std::make_unique<SecureTransport>(*network_, peer_credentials(options.security));
   }
   const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient);
   const TrainerSetup setup = {.parameters = parameters,
@@ -131,9 +174,10 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                               .device = device,
                               .memory_limit = available_memory_bytes(),
                               .transport = transport_.get(),
+                              .peer_transport = peer_transport_.get(),
                               .servers = remote ? &*remote : nullptr,
                               .peers = peers ? &*peers : nullptr,
-                              .trains = options.task == "train"};
+                              .trains = trains};
   strategy_ = find_strategy(job.train.strategy).make(job.train.strategy, setup);
   if (setup.trains) warn_of_kernels(strategy_->first_cpu(), log);
 }

@@ -36,8 +36,9 @@ class RunningStrategy {
   void keep_alive();
 
  private:
-  std::unique_ptr<Transport> network_;          // null: the process is alone
-  std::unique_ptr<SecureTransport> transport_;  // in front of it
+  std::unique_ptr<Transport> network_;  // null: the process is alone
+  // In front of it, to servers and to other trainers; null: there are none.
+  std::unique_ptr<SecureTransport> transport_, peer_transport_;
   std::unique_ptr<Strategy> strategy_;
 };
 

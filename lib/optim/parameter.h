@@ -29,6 +29,7 @@ struct ParameterSpec {
   std::string init_file;  // a model file with initial weights, or empty
   ParameterTuning tuning;
   std::optional<RowPolicy> row_policy;  // sparse: the policy that creates and removes rows; absent: none
+  bool by_trainers = false;  // dense, on servers: trainers move it, and servers have what these set last
 };
 
 // Pointers to the weights of one parameter during one step.  The owner sets the pointers of the parameter's

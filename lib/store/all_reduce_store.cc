@@ -63,12 +63,16 @@ void AllReduceStore::end_pass(int64_t pass) {
 }
 
 bool AllReduceStore::join_step(int64_t pass) {
+  const bool others_go_on = take_part(pass);
+  if (others_go_on && run_.ends()) throw WaitStopped();
+  return others_go_on;
+}
+
+bool AllReduceStore::take_part(int64_t pass) {
   const std::vector<KeyPlan> no_keys(specs_.size());
   std::vector<ParameterView<float>> views;
   local_.pull(no_keys, PullMode::kTrain, views);
-  const bool others_go_on = step({}, views, {.info = {.pass = pass}, .wishes = run_.wishes()});
-  if (others_go_on && run_.ends()) throw WaitStopped();
-  return others_go_on;
+  return step({}, views, {.info = {.pass = pass}, .wishes = run_.wishes()});
 }
 
 // One step of all trainers; without plans, of one that has no data.  False when nobody had any: then nothing has moved.

@@ -47,6 +47,9 @@ class AllReduceStore final : public ParameterStore {
   // Takes part in one step, without data; false when nobody had any.  Throws as end_pass.
   bool join_step(int64_t pass);
 
+  // The same, but the end of the run is not thrown.
+  bool take_part(int64_t pass);
+
   std::vector<uint64_t> keys(int parameter) override { return local_.keys(parameter); }
   void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
     local_.read_rows(parameter, keys, weights);

@@ -51,6 +51,9 @@ class CollectiveRun final : public RunControl, private PeerCheckpoints {
   void end_step(const StepWishes& of_all);
   bool ends() const { return ends_; }
 
+  // This trainer was told to end, or knows that all are to.
+  bool is_to_end() const { return ends_ || end_asked_; }
+
  private:
   void on_checkpoint(std::function<bool()> due, std::function<void()> take) override {
     due_ = std::move(due);

@@ -130,7 +130,7 @@ std::vector<float> LocalStore::clipped_scales(std::span<const KeyPlan> plans,
     int64_t rows = by_ids ? static_cast<int64_t>(plans[p].keys.size()) : spec.rows;
     squares[p] = square_sum(by_ids ? views[p].row_gradients : views[p].gradient, rows * spec.cols, device_);
   }
-  return clipping_.scales(squares, scale);
+  return clip_with_others_ ? clip_with_others_(squares, scale) : clipping_.scales(squares, scale);
 }
 
 // ---- models
@@ -185,6 +185,18 @@ void LocalStore::restore(const CheckpointReader& reader) {
 }
 
 // ---- a trainer's own copies
+
+void LocalStore::copy_stored(int parameter, std::vector<float>& floats) const {
+  const WholeTable& whole = *table(parameter).whole();
+  floats.resize(static_cast<size_t>(whole.num_stored_rows() * table(parameter).width()));
+  whole.copy_stored(0, whole.num_stored_rows(), floats.data());
+}
+
+void LocalStore::set_stored(int parameter, std::span<const float> floats) {
+  WholeTable& whole = *table(parameter).whole();
+  PS_CHECK(std::ssize(floats) == whole.num_stored_rows() * table(parameter).width());
+  whole.set_stored(0, whole.num_stored_rows(), floats.data());
+}
 
 int64_t LocalStore::steps() const {
   for (size_t p = 0; p < tables_.size(); ++p) {

@@ -2,6 +2,9 @@
 #ifndef PS_STORE_LOCAL_STORE_H_
 #define PS_STORE_LOCAL_STORE_H_
 
+#include <functional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "math/device.h"
@@ -23,6 +26,12 @@ class LocalStore final : public ParameterStore {
   // A parameter whose view has no gradient sits the step out: its optimizer has none.
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
+
+  // For a store that has some parameters of a job, of which others are elsewhere: instead of the clipping of these alone,
+  // each push asks for the factors of its parameters' gradients.
+  //   squares [parameters]: sums of squares of the gradients, before `scale`
+  using ClipWithOthers = std::function<std::vector<float>(std::span<const double> squares, float scale)>;
+  void clip_with_others(ClipWithOthers clip) { clip_with_others_ = std::move(clip); }
 
   // The rate and the scale that the next push will have.
   StepSize next_step(const StepInfo& info) const { return StepRule(rule_).next(info); }
@@ -53,6 +62,10 @@ class LocalStore final : public ParameterStore {
     table(parameter).copy_rows(keys, rows);
   }
   void put_rows(int parameter, const RowBlock& rows) { table(parameter).restore_rows(rows, device_); }
+
+  // All floats of a dense parameter: weights [rows, cols], then state arrays of the same shape.
+  void copy_stored(int parameter, std::vector<float>& floats) const;
+  void set_stored(int parameter, std::span<const float> floats);
 
   // The optimizers, after so many steps.  load is for a store that has trained nothing; throws kCorrupt.
   int64_t steps() const;
@@ -98,7 +111,8 @@ class LocalStore final : public ParameterStore {
   const Clipping clipping_;
   StepRule rule_;
   ParameterTables tables_;
-  std::vector<Buffers> buffers_;  // by parameter
+  std::vector<Buffers> buffers_;     // by parameter
+  ClipWithOthers clip_with_others_;  // null: all parameters are here
 };
 
 }  // namespace ps

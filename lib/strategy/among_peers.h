@@ -29,10 +29,10 @@ class AmongPeers : public Strategy {
   AmongPeers(const TrainerSetup& setup, const std::string& algorithm)
       : parameters_(setup.parameters),
         here_(setup),
-        communicator_(meet_peers(*setup.transport, *setup.peers, algorithm)),
+        communicator_(meet_peers(*setup.peer_transport, *setup.peers, algorithm)),
         sent_before_(bytes_sent_to_all(*communicator_)),
         group_(*communicator_),
-        run_(setup.peers->rank, [transport = setup.transport] { transport->loop().poll(); }) {}
+        run_(setup.peers->rank, [transport = setup.peer_transport] { transport->loop().poll(); }) {}
 
   // Counters of a store that would send `whole_bytes` if it exchanged all gradients in every step.
   Json byte_counters(uint64_t whole_bytes) const {

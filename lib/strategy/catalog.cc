@@ -1,15 +1,16 @@
 #include "config/catalog.h"
 #include "ps/client/local_sgd_plan.h"
 #include "strategy/entries.h"
+#include "strategy/hybrid_store.h"
 
 namespace ps {
 
 namespace {
 
 // The first is that of jobs that name none.
-constexpr const StrategyEntry* kCatalog[] = {&kParameterServer, &kLocalSgd,         &kAllReduce,    &kDgc,
-                                             &kPostLocalSgd,    &kAdaptiveLocalSgd, &kSlowMomentum, &kDiloco,
-                                             &kSparseDiloco,    &kPowerSgd};
+constexpr const StrategyEntry* kCatalog[] = {
+    &kParameterServer,  &kLocalSgd,     &kAllReduce, &kHybrid,       &kDgc,     &kPostLocalSgd,
+    &kAdaptiveLocalSgd, &kSlowMomentum, &kDiloco,    &kSparseDiloco, &kPowerSgd};
 
 }  // namespace
 
@@ -34,6 +35,7 @@ Json strategy_schema() {
 }
 
 std::vector<ParameterSpec> ServerPlan::parameters(std::vector<ParameterSpec> specs) const {
+  if (dense_by_trainers) specs = with_dense_by_trainers(std::move(specs));
   return tunes ? specs : without_tuning(std::move(specs));
 }
 

@@ -17,6 +17,7 @@ extern const StrategyEntry kSlowMomentum;
 extern const StrategyEntry kDiloco;
 extern const StrategyEntry kSparseDiloco;
 extern const StrategyEntry kPowerSgd;
+extern const StrategyEntry kHybrid;
 
 // The options of `object`, which is train.strategy.  Throws kUsage.
 template <class Options>

@@ -1,4 +1,4 @@
-// How the trainers of a job meet without servers.  Used by strategies that have none, and by the job, which says it.
+// How the trainers of a job meet.  Used by strategies without servers and by hybrid, and by the job, which says it.
 #ifndef PS_STRATEGY_PEERS_H_
 #define PS_STRATEGY_PEERS_H_
 

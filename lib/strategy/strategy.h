@@ -71,10 +71,11 @@ struct TrainerSetup {
   const Json& optimizer;            // the same, as the job says it
   Device& device;
   uint64_t memory_limit;         // bytes that parameters in this process may take
-  Transport* transport;          // null: this process is alone
+  Transport* transport;          // to servers; null: the job has none
+  Transport* peer_transport;     // to other trainers, on the same loop; null: there are none to meet
   const RemoteOptions* servers;  // null: the job has none
   const PeerOptions*
-      peers;    // the trainers of a job without servers; null: it has servers, or this one is alone
+      peers;    // the trainers that meet; null: they do not, or this one is alone without servers
   bool trains;  // else this process only reads weights
 };
 
@@ -82,7 +83,8 @@ struct TrainerSetup {
 struct ServerPlan {
   OptimizerPlan optimizers;  // applied to what trainers push
   Consistency consistency;
-  bool tunes = true;  // steps of single parameters are tuned on servers
+  bool tunes = true;               // steps of single parameters are tuned on servers
+  bool dense_by_trainers = false;  // trainers move the dense parameters, and servers have what they set last
 
   // The parameters as servers hold them.
   std::vector<ParameterSpec> parameters(std::vector<ParameterSpec> specs) const;
@@ -100,6 +102,9 @@ struct StrategyEntry : CatalogEntry {
   // Connects to the others, if there are any.  Throws kUnavailable, kUsage when they have another job, and
   // kExhausted when the parameters do not fit in this process.
   std::unique_ptr<Strategy> (*make)(const Json& object, const TrainerSetup& setup);
+
+  // Trainers that have servers meet each other too.
+  bool meets_beside_servers = false;
 };
 
 // Every strategy, in the order of the manual.

@@ -183,6 +183,25 @@ void DenseTable::load_range(int64_t first, int64_t count, const float* weights, 
   reset_state(first, count, device);
 }
 
+// Weights and state are two arrays: the rows of the first are copied, then those of the second.
+void DenseTable::copy_stored(int64_t first, int64_t count, float* out) const {
+  PS_CHECK(first >= 0 && count >= 0 && first + count <= num_stored_rows());
+  const int64_t weights = std::clamp<int64_t>(rows_ - first, 0, count);
+  out = std::copy_n(values_.get() + std::min(first, rows_) * cols_, weights * cols_, out);
+  if (count == weights) return;
+  std::copy_n(state_.get() + (first + weights - rows_) * cols_, (count - weights) * cols_, out);
+}
+
+void DenseTable::set_stored(int64_t first, int64_t count, const float* rows) {
+  PS_CHECK(first >= 0 && count >= 0 && first + count <= num_stored_rows());
+  about_to_write();
+  const int64_t weights = std::clamp<int64_t>(rows_ - first, 0, count);
+  std::copy_n(rows, weights * cols_, values_.get() + std::min(first, rows_) * cols_);
+  if (count == weights) return;
+  std::copy_n(rows + weights * cols_, (count - weights) * cols_,
+              state_.get() + (first + weights - rows_) * cols_);
+}
+
 // ---- checkpoints
 
 // Appends a row to `rows`: its weights, then its state arrays.

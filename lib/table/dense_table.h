@@ -76,6 +76,9 @@ class DenseTable final : public Table, public WholeTable {
   void read_range(int64_t first, int64_t count, float* out) const override;
   void copy_range(int64_t first, int64_t count, float* out) const override;
   void load_range(int64_t first, int64_t count, const float* weights, Device& device) override;
+  int64_t num_stored_rows() const override { return rows_ * (1 + state_arrays()); }
+  void copy_stored(int64_t first, int64_t count, float* out) const override;
+  void set_stored(int64_t first, int64_t count, const float* rows) override;
 
  private:
   void about_to_write() {

@@ -174,6 +174,11 @@ class WholeTable {
 
   // Sets the weights of rows [first, first + count), as if training began with them.
   virtual void load_range(int64_t first, int64_t count, const float* weights, Device& device) = 0;
+
+  // The rows as they are stored: the size() rows of the weights, then those of each state array.
+  virtual int64_t num_stored_rows() const = 0;
+  virtual void copy_stored(int64_t first, int64_t count, float* out) const = 0;
+  virtual void set_stored(int64_t first, int64_t count, const float* rows) = 0;
 };
 
 }  // namespace ps

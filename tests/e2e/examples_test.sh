@@ -23,6 +23,7 @@ run() {
 run quickstart.sh '"auc"' 'Eval: auc='
 run cluster.sh 'the weights are equal' 'the weights of one trainer are equal, bit for bit'
 run all_reduce.sh 'the same model'
+run hybrid.sh 'the same model' 'to the other trainers went'
 run dgc.sh 'times fewer bytes'
 run wide_deep_heter.sh 'AUC of readers' 'the weights are equal, bit for bit'
 run local_steps.sh 'times fewer bytes with sparse_diloco'

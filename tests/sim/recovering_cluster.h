@@ -6,9 +6,12 @@
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "cluster.h"
+#include "collective/net_communicator.h"
 #include "ps/client/local_sgd_plan.h"
 #include "ps/client/local_sgd_store.h"
 #include "seeds.h"
+#include "strategy/hybrid_store.h"
+#include "strategy/run_peers.h"
 #include "support/crashing_files.h"
 #include "support/scratch_folder.h"
 
@@ -25,6 +28,7 @@ struct RecoveryPlan : ClusterSize {
 
   SyntheticJob job;
   std::optional<LocalSgdOptions> geo = {};         // trainers train copies of their own
+  bool hybrid = false;                             // trainers add dense gradients up among themselves
   std::vector<ParameterSpec> own_parameters = {};  // instead of the job's
   int64_t steps = 2;                               // between two checkpoints
   int full_every = 1;                              // so many
@@ -177,6 +181,7 @@ class RecoveringCluster {
   SimHost& trainer_host(int rank) { return network_.host(cat("trainer", rank)); }
 
   std::vector<ParameterSpec> served_parameters() const {
+    if (plan_.hybrid) return with_dense_by_trainers(plan_.parameters());
     return plan_.geo ? without_tuning(plan_.parameters()) : plan_.parameters();
   }
 
@@ -235,6 +240,7 @@ class RecoveringCluster {
     options.hello.schema = to_json(DataSchema());
     options.hello.resume = resume_;
     if (plan_.geo) return take_geo_part(options, host);
+    if (plan_.hybrid) return take_hybrid_part(options, host);
     RemoteStore store(host, options, plan_.job.consistency, plan_.job.parameters(), plan_.job.types);
     if (!store.run().finished()) train(store, store, rank);
   }
@@ -247,6 +253,28 @@ class RecoveringCluster {
     if (remote.run().finished()) return;
     LocalSgdStore store(*plan_.geo, copies, remote);
     geo_body(store, options.hello.rank);
+  }
+
+  void take_hybrid_part(RemoteOptions options, SimHost& host) {
+    options.dense_here = true;
+    const std::vector<ParameterSpec> specs = plan_.parameters();
+    Device device(1);
+    LocalStore local(dense_parameters(specs), plan_.job.plan(), UINT64_MAX, device);
+    RemoteStore remote(host, options, plan_.job.consistency, specs, plan_.job.types);
+    if (remote.run().finished()) return;
+    NetCommunicatorOptions peers;
+    peers.rank = options.hello.rank, peers.size = options.hello.trainers;
+    peers.rendezvous = {"trainer0", 7000};
+    peers.nonce = options.hello.generation;
+    peers.algorithm = "direct";
+    peers.patient = true;
+    const auto communicator = meet_in_run(remote, host.loop(), 60s, [&](Duration timeout) {
+      peers.join_timeout = timeout;
+      return make_net_communicator(host, peers);
+    });
+    CollectiveRun run(options.hello.rank, [] {});
+    HybridStore store(specs, plan_.job.plan(), {remote, local, *communicator, run});
+    train(store, remote, options.hello.rank);
   }
 
   void train(ParameterStore& store, RemoteStore& remote, int rank) {

@@ -113,6 +113,11 @@ bool NetExchange::run_until(const std::function<bool()>& done, Time deadline) {
   return done();
 }
 
+void NetExchange::check_others() const {
+  if (broken_) throw *broken_;
+  if (const std::optional<Error> error = trouble()) throw *error;
+}
+
 // If another rank has reported the cause, its report is thrown rather than the loss of its connection.
 std::optional<Error> NetExchange::trouble() const {
   for (int rank = 0; rank < size(); ++rank) {

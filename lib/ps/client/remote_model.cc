@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/radix_sort.h"
 #include "ps/client/row_message.h"
@@ -101,6 +102,56 @@ void RemoteModel::load(const RowExchange::AddParts& add_parts, const float* weig
     }
   }
   links_.wait([&] { return answered == asked; });
+}
+
+// A shard numbers stored rows from the number of its own rows on, array by array.
+template <class Body>
+void RemoteModel::for_each_stored(size_t shard, const Piece& piece, Body&& body) {
+  const BlockCyclicRows deal = exchange_.router().deal(piece.parameter, shard);
+  const int64_t own_rows = deal.own_rows(), all_rows = specs_[piece.parameter].rows;
+  for (int64_t n = 0; n < piece.rows; ++n) {
+    const int64_t stored = piece.first - own_rows + n;
+    body(n, stored / own_rows * all_rows + deal.global(stored % own_rows));
+  }
+}
+
+void RemoteModel::read_stored(int parameter, int64_t state_arrays, std::vector<float>& floats) {
+  const size_t p = static_cast<size_t>(parameter);
+  const int64_t cols = specs_[p].cols;
+  floats.resize(static_cast<size_t>(specs_[p].rows * cols * (1 + state_arrays)));
+  read([&](BatchRouter& router) { router.add_stored(p, state_arrays); },
+       [&](size_t shard, const Piece& piece, const ArrivedRows& rows) {
+         for_each_stored(shard, piece,
+                         [&](int64_t own, int64_t at) { rows.copy(own, 1, floats.data() + at * cols); });
+       });
+}
+
+// The rows are copied: a row's arrays lie apart, and the message outlives the call.
+void RemoteModel::load_stored(int parameter, int64_t state_arrays, std::span<const float> floats) {
+  const size_t p = static_cast<size_t>(parameter), cols = static_cast<size_t>(specs_[p].cols);
+  exchange_.route([&](BatchRouter& router) { router.add_stored(p, state_arrays); });
+  size_t asked = 0, answered = 0;
+  for (size_t s = 0; s < links_.size(); ++s) {
+    for (const Bundle& bundle : exchange_.router().bundles(s)) {
+      std::string body = encode_load(bundle.num_parts(), bundle.parts);
+      for (const Piece& piece : bundle.pieces) {
+        for_each_stored(s, piece, [&](int64_t, int64_t at) {
+          put_array(body, floats.subspan(static_cast<size_t>(at) * cols, cols));
+        });
+        body.resize(padded(body.size()), '\0');
+      }
+      ++asked;
+      links_.request(s, Message::kLoad, Payload(std::move(body)), [&answered](Frame) { ++answered; });
+    }
+  }
+  links_.wait([&] { return answered == asked; });
+}
+
+// The first shard has dense parameters, and optimizers are the same on all that do.
+std::string RemoteModel::read_optimizers() {
+  pushes_.finish();
+  const Frame frame = links_.call(0, Message::kOptimizers, Payload());
+  return std::string(frame.body.data(), frame.body.size());
 }
 
 }  // namespace ps

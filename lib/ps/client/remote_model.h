@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ps/client/remote_pushes.h"
@@ -26,9 +27,20 @@ class RemoteModel {
   void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights);
   void load_all(int parameter, const float* weights);
 
+  // For a trainer that has the dense parameters itself (HybridStore).  All floats of one as the servers store them: weights
+  // [rows, cols], then state arrays of the same shape; and how far the schedule and the optimizers of all have come,
+  // as Shard::optimizers says it.
+  void read_stored(int parameter, int64_t state_arrays, std::vector<float>& floats);
+  void load_stored(int parameter, int64_t state_arrays, std::span<const float> floats);
+  std::string read_optimizers();
+
  private:
   void read(const RowExchange::AddParts& add_parts, const RowExchange::OnRows& on_rows);
   void load(const RowExchange::AddParts& add_parts, const float* weights);
+
+  // Calls body(own, at) for each row of a piece of add_stored: it is the own-th of the piece, and the at-th of all.
+  template <class Body>
+  void for_each_stored(size_t shard, const Piece& piece, Body&& body);
 
   ShardLinks& links_;
   const std::vector<ParameterSpec>& specs_;

@@ -41,11 +41,23 @@ void RemotePushes::push(std::span<const KeyPlan> plans, std::span<const Paramete
 }
 
 void RemotePushes::end_pass(int64_t pass) {
+  begin_pass_end(pass);
+  do push_without_data(pass);
+  while (!finish_pass_step());
+}
+
+void RemotePushes::begin_pass_end(int64_t pass) {
   cut_pass_ = cuts_at_end_(pass) ? pass : -1;
-  do {
-    send_step({}, {0, pass}, /*ended=*/true);
-    finish();
-  } while (!last_done_.pass_ended);
+}
+
+bool RemotePushes::finish_pass_step() {
+  finish();
+  return last_done_.pass_ended;
+}
+
+bool RemotePushes::next_is_cut() {
+  finish();
+  return step_ + 1 == cut_at_;
 }
 
 // A push has the slices of what was pulled; a shard of which nothing was pulled gets an empty message.  State is
@@ -121,14 +133,20 @@ void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
   } else {
     --waiting.shards;
   }
-  if (waiting.pushed == parts_.links.size()) apply_measured(step);
+  if (waiting.pushed < parts_.links.size() || (leaves_applying_ && !waiting.measured.empty())) return;
+  apply_measured(step);
 }
 
 // Tells the shards that wait for it the squares of the whole gradient.
 void RemotePushes::apply_measured(uint64_t step) {
+  std::vector<double> whole;
+  for (const ExactSquares& squares : unanswered_[step].squares) whole.push_back(squares.value());
+  apply_measured(step, std::move(whole));
+}
+
+void RemotePushes::apply_measured(uint64_t step, std::vector<double> squares) {
   Unanswered& waiting = unanswered_[step];
-  ApplyRequest request{step, {}};
-  for (const ExactSquares& squares : waiting.squares) request.squares.push_back(squares.value());
+  const ApplyRequest request{step, std::move(squares)};
   for (size_t shard : waiting.measured) {
     auto applied = [this, step](const Frame& frame) {
       take_done(step, frame);
@@ -138,6 +156,25 @@ void RemotePushes::apply_measured(uint64_t step) {
     parts_.links.request(shard, Message::kApply, Payload(encode_apply(request)), std::move(applied));
   }
   if (waiting.shards == 0) unanswered_.erase(step);
+}
+
+std::vector<double> RemotePushes::wait_for_squares() {
+  PS_CHECK(leaves_applying_);
+  auto waiting = unanswered_.end();
+  parts_.links.wait_for_others([&] {
+    waiting = unanswered_.find(step_ - 1);
+    return waiting == unanswered_.end() || waiting->second.pushed == parts_.links.size();
+  });
+  if (waiting == unanswered_.end()) {
+    fail(Code::kData, "servers have measured no gradient, but the job clips by norm");
+  }
+  std::vector<double> whole;
+  for (const ExactSquares& squares : waiting->second.squares) whole.push_back(squares.value());
+  return whole;
+}
+
+void RemotePushes::apply(std::vector<double> squares) {
+  apply_measured(step_ - 1, std::move(squares));
 }
 
 // An answer that comes again, over a new connection, may come behind those to later steps.

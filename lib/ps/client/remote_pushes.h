@@ -51,6 +51,21 @@ class RemotePushes {
   // Sends empty steps until no trainer has data left in the pass.
   void end_pass(int64_t pass);
 
+  // For a store that has some of the parameters itself (HybridStore).  The parts of end_pass: this trainer has no data left
+  // in the pass; it sends an empty step; and waits for that, which returns true when no trainer has data left.
+  void begin_pass_end(int64_t pass);
+  void push_without_data(int64_t pass) { send_step({}, {0, pass}, /*ended=*/true); }
+  bool finish_pass_step();
+
+  // True when a checkpoint begins after the next step.  Waits for the step before.
+  bool next_is_cut();
+
+  // A step that servers have measured is then applied when apply() is called, instead of at once.
+  // wait_for_squares returns the squares of the whole gradient of the last step, by parameter.
+  void leave_applying() { leaves_applying_ = true; }
+  std::vector<double> wait_for_squares();
+  void apply(std::vector<double> squares);
+
   // Waits until all steps below `step` are applied; of all that were sent.
   void wait_for_steps_before(uint64_t step);
   void finish() { wait_for_steps_before(step_); }
@@ -81,6 +96,7 @@ class RemotePushes {
   void send(size_t shard, const PushHeader& header, Payload payload, std::function<void()> on_answer = {});
   void pushed(size_t shard, uint64_t step, const Frame& frame);
   void apply_measured(uint64_t step);
+  void apply_measured(uint64_t step, std::vector<double> squares);
   Done take_done(uint64_t step, const Frame& frame);
 
   const Parts parts_;
@@ -95,6 +111,7 @@ class RemotePushes {
   uint64_t done_step_ = 0;                     // and its number
   uint64_t cut_at_ = 0;  // steps after which the newest checkpoint begins that shards have told of
   int64_t cut_pass_ = -1;
+  bool leaves_applying_ = false;
   int64_t dropped_ = 0;
 };
 

@@ -36,7 +36,10 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
                          std::vector<ParameterSpec> specs, const RowTypes& types, TrainerState* own)
     : specs_(std::move(specs)),
       consistency_(consistency),
-      train_scope_(options.dense_elsewhere ? PullScope::kRows : PullScope::kAll),
+      train_scope_(options.dense_here        ? PullScope::kSparse
+                   : options.dense_elsewhere ? PullScope::kRows
+                                             : PullScope::kAll),
+      read_scope_(options.dense_here ? PullScope::kSparse : PullScope::kAll),
       links_(transport, options),
       residuals_(specs_, types),
       states_(links_, residuals_, own, types, options.hello.rank),
@@ -54,7 +57,7 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
 void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode,
                        std::vector<ParameterView<float>>& views) {
   StepTimer timer(*this);
-  const PullScope scope = mode == PullMode::kTrain ? train_scope_ : PullScope::kAll;
+  const PullScope scope = mode == PullMode::kTrain ? train_scope_ : read_scope_;
   pulls_.finish(pulls_.begin(plans, {mode, pushes_.next_step(), scope}), plans, views);
 }
 
@@ -98,6 +101,26 @@ void RemoteStore::wait_for(const std::function<bool()>& done) {
 void RemoteStore::finish_pushes() {
   StepTimer timer(*this);
   pushes_.finish();
+}
+
+void RemoteStore::push_without_data(int64_t pass) {
+  StepTimer timer(*this);
+  pushes_.push_without_data(pass);
+}
+
+bool RemoteStore::finish_pass_step() {
+  StepTimer timer(*this);
+  return pushes_.finish_pass_step();
+}
+
+bool RemoteStore::next_is_cut() {
+  StepTimer timer(*this);
+  return pushes_.next_is_cut();
+}
+
+std::vector<double> RemoteStore::wait_for_squares() {
+  StepTimer timer(*this);
+  return pushes_.wait_for_squares();
 }
 
 }  // namespace ps

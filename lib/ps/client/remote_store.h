@@ -64,6 +64,38 @@ class RemoteStore final : public ParameterStore {
   // Waits until all pushes are applied.
   void finish_pushes();
 
+  // For a store that has the dense parameters itself (HybridStore), as in RemotePushes and RemoteModel.
+  void begin_pass_end(int64_t pass) { pushes_.begin_pass_end(pass); }
+  void push_without_data(int64_t pass);
+  bool finish_pass_step();
+  bool next_is_cut();
+  void leave_applying() { pushes_.leave_applying(); }
+  std::vector<double> wait_for_squares();
+  void apply(std::vector<double> squares) { pushes_.apply(std::move(squares)); }
+  void read_stored(int parameter, int64_t state_arrays, std::vector<float>& floats) {
+    model_.read_stored(parameter, state_arrays, floats);
+  }
+  void load_stored(int parameter, int64_t state_arrays, std::span<const float> floats) {
+    model_.load_stored(parameter, state_arrays, floats);
+  }
+  std::string read_optimizers() { return model_.read_optimizers(); }
+
+  void watch_others(std::function<void()> check) { links_.watch_others(std::move(check)); }
+
+  // Throws StateLost when this process takes no part in the servers' run any more.
+  void check_run() { links_.call(0, Message::kAbsent, Payload()); }
+
+  // When this process came, others had trained in the run, or met for it, already.
+  bool was_going() const { return links_.welcome(0).run_status.going; }
+
+  // A run of which something is lost can go back to a checkpoint.
+  bool can_go_back() const { return links_.welcome(0).run_status.checkpointed; }
+
+  // Throws what a call would throw that waits, if that is known already.
+  void check_links() {
+    links_.wait([] { return true; });
+  }
+
   // To be called by a process that ends before its run does: what it has pushed is applied when this returns,
   // unless that takes longer, as others have ended too.  Then models are read as if it had not been pushed.
   void settle(double seconds) { pushes_.settle(seconds); }
@@ -102,7 +134,7 @@ class RemoteStore final : public ParameterStore {
 
   const std::vector<ParameterSpec> specs_;
   const Consistency consistency_;
-  const PullScope train_scope_;  // of pulls to train
+  const PullScope train_scope_, read_scope_;  // of pulls
   ShardLinks links_;
   Residuals residuals_;
   TrainerStateLink states_;

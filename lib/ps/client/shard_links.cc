@@ -153,6 +153,7 @@ void ShardLinks::wait_for_others(const std::function<bool()>& done) {
   for (;;) {
     wait([&] { return came = done(); }, kAskStop);
     if (came) return;
+    if (check_others_) check_others_();
     if (stopping_seconds() >= kLonger) throw WaitStopped();
     if (transport_.loop().now() - begin < ask_after) continue;
     ask_after *= 3;

@@ -24,6 +24,9 @@ struct RemoteOptions {
   uint64_t link = 0;  // tells such connections from all others of the rank
   // Another process of this rank pulls and pushes all parameters that are not used by keys.
   bool dense_elsewhere = false;
+  // This process has all parameters that are not sparse, and moves them (HybridStore): of batches it exchanges the sparse
+  // ones alone.
+  bool dense_here = false;
   Duration server_timeout = std::chrono::seconds(60);  // how long to try to reach one that is not there
   // A server that shows no sign of life for this long is connected to anew.
   Duration request_timeout = std::chrono::seconds(15);
@@ -87,6 +90,9 @@ class ShardLinks {
   // there, and throws WaitStopped a short while after this one was told to end.
   void wait_for_others(const std::function<bool()>& done);
 
+  // `check` is called several times a second in such a wait, and may throw; null: nothing is.
+  void watch_others(std::function<void()> check) { check_others_ = std::move(check); }
+
   // Seconds that wait() did nothing but wait.
   double waited_seconds() const { return waited_seconds_; }
 
@@ -119,6 +125,7 @@ class ShardLinks {
   std::vector<ShardPlace> places_;
   std::vector<int> servers_;  // of the shards, by their numbers
   std::vector<std::unique_ptr<Link>> links_;
+  std::function<void()> check_others_;
   std::optional<Error> error_;
   bool moved_ = false;
   std::optional<double> stopping_since_;  // of the clock

@@ -329,6 +329,14 @@ void Shard::load(const PushRequest& request) {
   for (const RowSlice& slice : request.parts) tables_.load(slice, request.floats(slice));
 }
 
+// optimizers := samples:i64 steps:i64 learning_rate:f64 ShardTables::save_dense_optimizers
+std::string Shard::optimizers() const {
+  std::string out;
+  applier_.rule().save(out);
+  tables_.save_dense_optimizers(out);
+  return out;
+}
+
 // ---- gatherings, and the end of the run
 
 void Shard::gather(int rank, GatherRequest request, ReplyPtr& reply) {

@@ -75,6 +75,9 @@ class Shard {
   std::string keys(const KeysRequest& request) const;
   void load(const PushRequest& request);
 
+  // How far the schedule and the optimizers of the dense parameters have come.
+  std::string optimizers() const;
+
   // For checkpoints.  `begin` is called after the step with which one begins, with the number by which all
   // shards know it: the checkpoint is of the tables and states as they then are.  `wanted` is asked, at the
   // job's first shard alone, whether one is to begin with a number.  Checkpoints `at_end` of a pass are begun

@@ -201,6 +201,10 @@ void tell_absent(ShardPeer& peer, Nothing, Responder& responder) {
   responder.answer(Payload(encode_ranks(peer.host.shard().roster().absent())));
 }
 
+void tell_optimizers(ShardPeer& peer, Nothing, Responder& responder) {
+  responder.answer(Payload(peer.host.shard().optimizers()));
+}
+
 void elect_saver(ShardPeer& peer, const SaveRequest& request, Responder& responder) {
   responder.answer(Payload(encode_saver(peer.host.elect_saver(*peer.member, request))));
 }
@@ -253,6 +257,7 @@ constexpr std::array kMessages = {
                  handle<bytes_body<decode_chunk_request>, state_chunk>},
     ShardMessage{Message::kLeaveRun, 0, Role::kTrainer, handle<no_body, leave_run>},
     ShardMessage{Message::kAbsent, 0, Role::kReader, handle<no_body, tell_absent>},
+    ShardMessage{Message::kOptimizers, 0, Role::kTrainer, handle<no_body, tell_optimizers>},
 };
 
 }  // namespace

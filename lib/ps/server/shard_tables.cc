@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "table/row_copies.h"
 #include "table/row_policy_state.h"
@@ -39,6 +40,9 @@ void ShardTables::check_gradients(std::span<const RowSlice> slices) const {
     if (slice.by_keys != (spec.kind == ParameterKind::kRows)) {
       fail(Code::kData, "a gradient of ", quote(spec.name), " comes by keys");
     }
+    if (spec.by_trainers)
+      fail(Code::kData, "trainers move ", quote(spec.name), ", and push no gradient of it");
+    if (is_stored(slice)) fail(Code::kData, "a gradient of ", quote(spec.name), " is not of its state");
     if (counted != (spec.row_policy.has_value() || slice.keys.empty())) {
       fail(Code::kData, "a gradient of ", quote(spec.name), counted ? " takes no" : " needs",
            " counts of its keys");
@@ -56,7 +60,9 @@ void ShardTables::check(const RowSlice& slice) const {
     fail(Code::kData, quote(spec.name), " is not reached by ", slice.by_keys ? "keys" : "numbers of rows");
   }
   if (slice.by_keys) return check_keys(slice);
-  const uint64_t rows = table->size();
+  const uint64_t size = table->size();
+  const uint64_t stored = spec.by_trainers ? static_cast<uint64_t>(table->whole()->num_stored_rows()) : 0;
+  const uint64_t rows = slice.first < size ? size : size + stored;  // that it may reach to
   if (slice.first > rows || slice.count > rows - slice.first) {
     fail(Code::kData, quote(spec.name), ": rows from ", slice.first, ", ", slice.count, " of them, of ",
          rows);
@@ -125,6 +131,9 @@ void ShardTables::read_floats(const RowSlice& slice, PullMode mode, float* out, 
   if (slice.by_keys)
     return train ? pull_keys(table, slice.keys, out, rows) : table.read_rows(slice.keys, out);
   const int64_t first = static_cast<int64_t>(slice.first), count = static_cast<int64_t>(slice.count);
+  if (is_stored(slice)) {
+    return table.whole()->copy_stored(first - static_cast<int64_t>(table.size()), count, out);
+  }
   train ? table.whole()->copy_range(first, count, out) : table.whole()->read_range(first, count, out);
 }
 
@@ -150,7 +159,21 @@ void ShardTables::load(const RowSlice& slice, const float* floats) {
   if (slice.by_keys && spec.sparse) return table(slice).load_rows(slice.keys, floats, device_);
   if (slice.by_keys) fail(Code::kData, quote(spec.name), " is loaded by numbers of rows");
   const int64_t first = static_cast<int64_t>(slice.first), count = static_cast<int64_t>(slice.count);
-  table(slice).whole()->load_range(first, count, floats, device_);
+  WholeTable& whole = *table(slice).whole();
+  if (is_stored(slice))
+    return whole.set_stored(first - static_cast<int64_t>(table(slice).size()), count, floats);
+  whole.load_range(first, count, floats, device_);
+}
+
+// optimizers := (size:u64 state[size])[dense parameters that have one]
+void ShardTables::save_dense_optimizers(std::string& out) const {
+  for (size_t p = 0; p < size(); ++p) {
+    if (tables_.spec(p).sparse || tables_.optimizer(p) == nullptr) continue;
+    std::string state;
+    tables_.optimizer(p)->save(state);
+    put(out, static_cast<uint64_t>(state.size()));
+    out += state;
+  }
 }
 
 bool ShardTables::scan_keys(size_t parameter, uint64_t most, ScanCursor& cursor,

@@ -54,7 +54,7 @@ class ShardTables {
   // Throws kData unless the slices name rows that this shard has.
   void check(std::span<const RowSlice> slices) const;
 
-  // The same for gradients, which come by keys where rows are reached by keys.
+  // The same for gradients, which come by keys where rows are reached by keys, and for weights alone.
   void check_gradients(std::span<const RowSlice> slices) const;
 
   // The bytes that the rows of a checked request take, each slice padded.
@@ -76,8 +76,12 @@ class ShardTables {
   // The squares of the gradient that apply would use.
   ExactSquares squares(size_t parameter, std::span<const Contribution> contributions);
 
-  // Sets weights, as if training began with them.
+  // Sets weights, as if training began with them; or rows as they are stored, which the numbers from the size of
+  // a dense table that trainers move on are of.
   void load(const RowSlice& slice, const float* floats);
+
+  // Appends the optimizers of the dense parameters, as LocalStore::load_optimizers takes them.
+  void save_dense_optimizers(std::string& out) const;
 
   // Appends keys of a sparse parameter's rows, about `most` of them, as RowStorage::scan_all gives them; false
   // when there are no more.  Throws kData when it is none.
@@ -112,6 +116,7 @@ class ShardTables {
  private:
   Table& table(const RowSlice& slice) const { return *tables_.table(slice.parameter); }
   void check(const RowSlice& slice) const;
+  bool is_stored(const RowSlice& slice) const { return !slice.by_keys && slice.first >= table(slice).size(); }
   void check_keys(const RowSlice& slice) const;
   uint64_t bytes_of(const RowSlice& slice, RowType type) const;
   char* read_slice(const RowSlice& slice, PullMode mode, RowType type, char* out,

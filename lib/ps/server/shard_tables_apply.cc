@@ -32,6 +32,10 @@ void ShardTables::apply(size_t parameter, std::span<const Contribution> contribu
   Table* table = tables_.table(parameter);
   if (table == nullptr) return;
   const ParameterKind kind = tables_.spec(parameter).kind;
+  if (tables_.spec(parameter).by_trainers) {
+    if (Optimizer<float>* optimizer = table->optimizer()) optimizer->begin_step(step.learning_rate);
+    return;
+  }
   if (kind == ParameterKind::kRows) return apply_rows(*table, contributions, step);
   if (kind == ParameterKind::kStatistic) return apply_statistic(*table, contributions);
   const float* gradient = matrix_gradient(*table, contributions);

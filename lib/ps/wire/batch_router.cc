@@ -110,18 +110,29 @@ void BatchRouter::add_pieces(size_t p, size_t shard, std::span<const uint64_t> k
 }
 
 void BatchRouter::add_all(size_t p) {
-  const int64_t most = std::max<int64_t>(1, static_cast<int64_t>(kMessageBytes / row_bytes(specs_[p])));
+  for (size_t shard : dense_shards_) {
+    add_range(p, shard, 0, deal(p, shard).own_rows(), specs_[p].kind == ParameterKind::kStatistic);
+  }
+}
+
+void BatchRouter::add_stored(size_t p, int64_t state_arrays) {
   for (size_t shard : dense_shards_) {
     const int64_t rows = deal(p, shard).own_rows();
-    for (int64_t first = 0; first < rows; first += most) {
-      const int64_t count = std::min(most, rows - first);
-      Bundle& bundle = room_for(shard, static_cast<uint64_t>(count) * row_bytes(specs_[p]), kMessageBytes);
-      bundle.pieces.push_back({static_cast<uint32_t>(p), false, first, count, {}});
-      const size_t at = bundle.parts.size();
-      encode_range_part(static_cast<uint32_t>(p), static_cast<uint64_t>(first), static_cast<uint64_t>(count),
-                        specs_[p].kind == ParameterKind::kStatistic, bundle.parts);
-      if (!bundle.counted.empty()) bundle.counted.append(bundle.parts, at);
-    }
+    add_range(p, shard, rows, rows * (2 + state_arrays), /*exact=*/true);
+  }
+}
+
+// Rows [first, end) of the shard's numbers.
+void BatchRouter::add_range(size_t p, size_t shard, int64_t first, int64_t end, bool exact) {
+  const int64_t most = std::max<int64_t>(1, static_cast<int64_t>(kMessageBytes / row_bytes(specs_[p])));
+  for (; first < end; first += most) {
+    const int64_t count = std::min(most, end - first);
+    Bundle& bundle = room_for(shard, static_cast<uint64_t>(count) * row_bytes(specs_[p]), kMessageBytes);
+    bundle.pieces.push_back({static_cast<uint32_t>(p), false, first, count, {}});
+    const size_t at = bundle.parts.size();
+    encode_range_part(static_cast<uint32_t>(p), static_cast<uint64_t>(first), static_cast<uint64_t>(count),
+                      exact, bundle.parts);
+    if (!bundle.counted.empty()) bundle.counted.append(bundle.parts, at);
   }
 }
 

@@ -61,6 +61,10 @@ class BatchRouter {
   void add_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts = {});
   void add_all(size_t p);
 
+  // The rows of a dense parameter as they are stored, of weights and of `state_arrays`.  `first` of such a piece is behind
+  // the numbers of the shard's own rows.
+  void add_stored(size_t p, int64_t state_arrays);
+
   size_t num_shards() const { return places_.size(); }
   std::deque<Bundle>& bundles(size_t shard) { return bundles_[shard]; }
   BlockCyclicRows deal(size_t p, size_t shard) const;
@@ -77,6 +81,7 @@ class BatchRouter {
   void deal_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts);
   void add_pieces(size_t p, size_t shard, std::span<const uint64_t> keys, std::span<const uint32_t> positions,
                   std::span<const KeyCount> counts);
+  void add_range(size_t p, size_t shard, int64_t first, int64_t end, bool exact);
   Bundle& room_for(size_t shard, uint64_t bytes, uint64_t most);
   void finish_last(size_t shard);
 

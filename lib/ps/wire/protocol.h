@@ -45,6 +45,7 @@ enum class Message : uint16_t {
   kTrainerChunk,
   kLeaveRun,
   kAbsent,
+  kOptimizers,
 };
 
 // Larger requests are split by who makes them.

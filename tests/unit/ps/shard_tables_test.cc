@@ -107,6 +107,36 @@ TEST(ShardTablesWithAPolicy, KeepNoRowPointers) {
   EXPECT_TRUE(tables.pull({&slice, 1}, RowType::kF32, out.data())[0].rows.empty());
 }
 
+// Servers of trainers that move the dense parameters: steps count, and change nothing but that.
+TEST(ShardTablesByTrainers, KeepWhatTrainersSetAndCountSteps) {
+  ParameterSpec spec = synthetic_parameter("matrix", ParameterKind::kMatrix, false, 3, 2);
+  spec.by_trainers = true;
+  ShardTables tables({spec}, make_optimizer_plan({{"type", "adam"}, {"learning_rate", 1}}, "sum"),
+                     ShardPlace());
+  RowSlice stored;
+  stored.by_keys = false, stored.first = 3, stored.count = 9;  // weights and two state arrays
+  std::vector<float> set(18);
+  for (size_t i = 0; i < set.size(); ++i) set[i] = static_cast<float>(i);
+  tables.check({&stored, 1});
+  tables.load(stored, set.data());
+  tables.apply(0, {}, {0.25, 1, false});
+  std::vector<char> out(tables.bytes_of({&stored, 1}, RowType::kF32));
+  tables.read({&stored, 1}, PullMode::kRead, RowType::kF32, out.data());
+  EXPECT_EQ(std::memcmp(out.data(), set.data(), set.size() * sizeof(float)), 0);
+  std::string optimizers;
+  tables.save_dense_optimizers(optimizers);
+  ByteReader in(optimizers);
+  in.get<uint64_t>();
+  EXPECT_EQ(in.get<int64_t>(), 1) << "steps of the optimizer";
+  EXPECT_THROW(tables.check_gradients({&stored, 1}), Error);
+  stored.first = 0, stored.count = 3;
+  EXPECT_THROW(tables.check_gradients({&stored, 1}), Error);
+  stored.count = 4;
+  EXPECT_THROW(tables.check({&stored, 1}), Error) << "weights and stored rows in one range";
+  stored.first = 4, stored.count = 9;
+  EXPECT_THROW(tables.check({&stored, 1}), Error);
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, ShardTablesTest, testing::Bool(),
                          [](const auto& kind) { return kind.param ? "sparse" : "dense"; });
 

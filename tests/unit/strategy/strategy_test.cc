@@ -124,6 +124,17 @@ TEST(Strategies, ServersOfLocalSgdAddAndTuneNothing) {
             adds.parameters({spec})[0].tuning.learning_rate);
 }
 
+TEST(Strategies, ServersOfHybridLeaveDenseParametersToTrainers) {
+  const ServerPlan hybrid = plan(R"({"type": "hybrid"})");
+  EXPECT_FALSE(hybrid.consistency.async);
+  ParameterSpec matrix, table;
+  table.sparse = true;
+  const std::vector<ParameterSpec> specs = hybrid.parameters({matrix, table});
+  EXPECT_TRUE(specs[0].by_trainers);
+  EXPECT_FALSE(specs[1].by_trainers);
+  EXPECT_FALSE(plan("{}").parameters({matrix})[0].by_trainers);
+}
+
 TEST(Strategies, TheSchemaRequiresOnlyKeysWithoutDefaults) {
   const Json schema = strategy_schema();
   ASSERT_EQ(schema["oneOf"].size(), strategy_catalog().size());

@@ -8,6 +8,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "config/json.h"
+#include "optim/optimizer_plan.h"
 #include "plain_plans.h"
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
@@ -382,6 +384,33 @@ TEST(DenseTableTest, OwnerOfBlocksHasTheRowsOfTheWholeByTheirKeys) {
 TEST(DenseTableTest, ByteCountOfHugeShapesSaturates) {
   EXPECT_EQ(DenseTable::bytes_needed(18182296, 256, 1), uint64_t{18182296} * 256 * 2 * 4);
   EXPECT_EQ(DenseTable::bytes_needed(int64_t{1} << 40, int64_t{1} << 40, 1), UINT64_MAX);
+}
+
+// Ranges of stored rows may begin and end in the weights or in any state array.
+TEST(DenseTableTest, StoredRowsAreWeightsAndThenStateArrays) {
+  Device device(1);
+  const OptimizerPlan plan = make_optimizer_plan({{"type", "adam"}, {"learning_rate", 1}}, "sum");
+  DenseTable table(4, 2, Initializer(), plan.make({}), device);
+  ASSERT_EQ(table.num_stored_rows(), 12);
+  std::vector<float> all(24), some(24);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>(i);
+  for (const int64_t cut : {0, 2, 4, 7, 12}) {
+    table.set_stored(0, cut, all.data());
+    table.set_stored(cut, 12 - cut, all.data() + 2 * cut);
+    for (const int64_t first : {0, 3, 4, 9}) {
+      for (int64_t count = 0; first + count <= 12; ++count) {
+        table.copy_stored(first, count, some.data());
+        EXPECT_TRUE(std::equal(some.begin(), some.begin() + 2 * count, all.begin() + 2 * first))
+            << first << " " << count;
+      }
+    }
+    for (float& value : all) value += 1;
+  }
+  RowBlock row;
+  const uint64_t key = 1;
+  table.set_stored(0, 12, all.data());
+  table.copy_rows({&key, 1}, row);
+  EXPECT_EQ(row.values, (std::vector<float>{all[2], all[3], all[10], all[11], all[18], all[19]}));
 }
 
 }  // namespace

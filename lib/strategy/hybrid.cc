@@ -1,0 +1,138 @@
+// Trainers hold the dense parameters, and add up their gradients among themselves; servers hold the sparse ones:
+// HybridStore.
+#include "collective/exchange_communicator.h"
+#include "config/spec.h"
+#include "strategy/entries.h"
+#include "strategy/exchange_codec.h"
+#include "strategy/hybrid_store.h"
+#include "strategy/in_process.h"
+#include "strategy/on_servers.h"
+#include "strategy/run_peers.h"
+
+namespace ps {
+
+namespace {
+
+constexpr Consistency kInStep = {};  // trainers are in step anyway
+
+struct HybridOptions {
+  std::string algorithm = kAutomatic;
+  ExchangeCodec codec;
+
+  static const ObjectSpec<HybridOptions>& spec();
+};
+
+const ObjectSpec<HybridOptions>& HybridOptions::spec() {
+  static const ObjectSpec<HybridOptions> spec = [] {
+    ObjectSpec<HybridOptions> s;
+    s.field("algorithm", &HybridOptions::algorithm, kAlgorithmHelp).one_of(algorithm_names());
+    s.field("codec", &HybridOptions::codec, ExchangeCodec::kHelp);
+    return s;
+  }();
+  return spec;
+}
+
+// The servers' run, but trainers end together, after the same step.
+class HybridRun final : public RunControl {
+ public:
+  HybridRun(RunControl& servers, RunControl& peers) : servers_(servers), peers_(peers) {}
+  uint64_t id() const override { return servers_.id(); }
+  RunPosition position() const override { return servers_.position(); }
+  bool finished() const override { return servers_.finished(); }
+  std::vector<std::string> restored_states() override { return servers_.restored_states(); }
+  Saver elect_saver(SaveStage stage, const std::string& name) override {
+    return servers_.elect_saver(stage, name);
+  }
+  ServerCheckpoints* checkpoints() override { return servers_.checkpoints(); }
+  bool stops(bool asked) override { return peers_.stops(asked); }
+  void end_run() override { servers_.end_run(); }
+  void leave_run() override { servers_.leave_run(); }
+
+ private:
+  RunControl &servers_, &peers_;
+};
+
+// The parameters of a trainer; of one alone, which adds nothing up, too.
+class Hybrid final : public Strategy {
+ public:
+  Hybrid(const HybridOptions& options, const TrainerSetup& setup)
+      : optimizers_(setup.optimizers),
+        local_(dense_parameters(setup.parameters), setup.optimizers, setup.memory_limit, setup.device),
+        servers_(setup, kInStep, options.codec.row_types()),
+        peers_(setup.peers->rank, [] {}),
+        run_(servers_.run(), peers_) {
+    if (run_.finished()) return;
+    communicator_ = meet_in_run(servers_.remote(), setup.peer_transport->loop(), setup.peers->join_timeout,
+                                [&](Duration timeout) { return meet(setup, options.algorithm, timeout); });
+    sent_before_ = bytes_sent_to_all(*communicator_);
+    store_.emplace(setup.parameters, optimizers_,
+                   HybridStore::Parts{servers_.remote(), local_, *communicator_, peers_});
+  }
+
+  // Nobody trains in a run that is finished.
+  ParameterStore& store() override {
+    return store_ ? static_cast<ParameterStore&>(*store_) : servers_.store();
+  }
+  TrainerGroup& group() override { return servers_.group(); }
+  RunControl& run() override { return run_; }
+  void settle(double seconds) override { servers_.settle(seconds); }
+  std::string_view first_cpu() const override { return servers_.first_cpu(); }
+  Json counters() const override {
+    Json counters = servers_.counters();
+    if (!store_) return counters;
+    counters["bytes_sent"] = bytes_sent_to_all(*communicator_) - sent_before_;
+    counters["whole_bytes"] = store_->whole_bytes();
+    return counters;
+  }
+
+ private:
+  // A trainer alone listens nowhere.
+  static std::unique_ptr<Communicator> meet(const TrainerSetup& setup, const std::string& algorithm,
+                                            Duration timeout) {
+    PeerOptions peers = *setup.peers;
+    if (peers.size == 1) peers.peers = {Address{"127.0.0.1", 0}};
+    peers.join_timeout = timeout;
+    return meet_peers(*setup.peer_transport, peers, algorithm);
+  }
+
+  const OptimizerPlan optimizers_;
+  LocalStore local_;
+  OnServers servers_;
+  CollectiveRun peers_;
+  HybridRun run_;
+  std::unique_ptr<Communicator> communicator_;
+  uint64_t sent_before_ = 0;  // to meet
+  std::optional<HybridStore> store_;
+};
+
+void check(const Json& object, const Json&) {
+  parse_strategy<HybridOptions>(object);
+}
+
+ServerPlan serve(const Json& object, const OptimizerPlan& optimizers) {
+  parse_strategy<HybridOptions>(object);
+  return {.optimizers = optimizers, .consistency = kInStep, .dense_by_trainers = true};
+}
+
+// A process that does not train reads the servers' weights.
+std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+  const auto options = parse_strategy<HybridOptions>(object);
+  if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);
+  if (!setup.trains) return std::make_unique<OnServers>(setup, kInStep, options.codec.row_types());
+  return std::make_unique<Hybrid>(options, setup);
+}
+
+}  // namespace
+
+constinit const StrategyEntry kHybrid = {{"hybrid",
+                                          "Servers hold sparse parameters, as with parameter_server; every "
+                                          "trainer holds the dense ones, and applies the "
+                                          "optimizer to the sum of all trainers' gradients, which they add "
+                                          "up among themselves, as with all_reduce.",
+                                          []() -> const AnySpec& { return HybridOptions::spec(); }},
+                                         check,
+                                         serve,
+                                         make,
+                                         /*meets_beside_servers=*/true};
+
+}  // namespace ps

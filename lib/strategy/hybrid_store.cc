@@ -1,0 +1,216 @@
+#include "strategy/hybrid_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/wait_stopped.h"
+
+namespace ps {
+
+namespace {
+
+std::vector<int> number_dense(std::span<const ParameterSpec> specs) {
+  std::vector<int> dense_of;
+  int next = 0;
+  for (const ParameterSpec& spec : specs) dense_of.push_back(spec.sparse ? -1 : next++);
+  return dense_of;
+}
+
+}  // namespace
+
+std::vector<ParameterSpec> dense_parameters(std::span<const ParameterSpec> specs) {
+  std::vector<ParameterSpec> dense;
+  for (const ParameterSpec& spec : specs) {
+    if (!spec.sparse) dense.push_back(spec);
+  }
+  return dense;
+}
+
+std::vector<ParameterSpec> with_dense_by_trainers(std::vector<ParameterSpec> specs) {
+  for (ParameterSpec& spec : specs) spec.by_trainers = !spec.sparse;
+  return specs;
+}
+
+// Calls body(), which exchanges with other trainers.  When one of them is gone, and not a server, all go back to the last checkpoint, if
+// there is one; a trainer that was told to end does so, as the others have.
+template <class Body>
+auto HybridStore::with_trainers(Body&& body) {
+  try {
+    return body();
+  } catch (const StateLost&) {
+    throw;
+  } catch (const WaitStopped&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() != Code::kUnavailable) throw;
+    remote_.check_links();
+    if (run_.is_to_end()) throw WaitStopped();
+    if (remote_.can_go_back()) remote_.lose_run(error.message());
+    throw;
+  }
+}
+
+HybridStore::HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers,
+                         const Parts& parts)
+    : specs_(std::move(specs)),
+      dense_of_(number_dense(specs_)),
+      clipping_(specs_, optimizers),
+      remote_(parts.remote),
+      local_(parts.local),
+      communicator_(parts.communicator),
+      run_(parts.run),
+      dense_(dense_parameters(specs_), local_, communicator_, run_),
+      dense_plans_(dense_parameters(specs_).size()) {
+  // A trainer that waits for servers, which wait for a trainer that is gone, has to hear of that.
+  remote_.watch_others([this] { with_trainers([this] { communicator_.check_others(); }); });
+  if (!clipping_.any()) return;
+  remote_.leave_applying();
+  local_.clip_with_others(
+      [this](std::span<const double> squares, float scale) { return clip(squares, scale); });
+}
+
+// ---- pulls
+
+void HybridStore::pull(std::span<const KeyPlan> plans, PullMode mode,
+                       std::vector<ParameterView<float>>& views) {
+  if (mode == PullMode::kTrain) take_from_servers();
+  remote_.pull(plans, mode, views);
+  show_dense(plans, mode, views);
+}
+
+void HybridStore::finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
+                              std::vector<ParameterView<float>>& views) {
+  remote_.finish_pull(ticket, plans, views);
+  show_dense(plans, PullMode::kTrain, views);
+}
+
+void HybridStore::show_dense(std::span<const KeyPlan> plans, PullMode mode,
+                             std::vector<ParameterView<float>>& views) {
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    const bool by_keys = specs_[p].kind == ParameterKind::kRows;
+    if (dense_of_[p] >= 0 && by_keys) dense_plans_[static_cast<size_t>(dense_of_[p])].keys = plans[p].keys;
+  }
+  local_.pull(dense_plans_, mode, dense_views_);
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (dense_of_[p] >= 0) views[p] = dense_views_[static_cast<size_t>(dense_of_[p])];
+  }
+}
+
+// Servers have the beginning, a model that was loaded, or a checkpoint.
+void HybridStore::take_from_servers() {
+  if (std::exchange(has_dense_, true)) return;
+  std::vector<float> floats;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (dense_of_[p] < 0) continue;
+    remote_.read_stored(static_cast<int>(p), local_.layout(dense_of_[p]).state_arrays, floats);
+    local_.set_stored(dense_of_[p], floats);
+  }
+  const std::string bytes = remote_.read_optimizers();
+  ByteReader in(bytes);
+  local_.advance_schedule(in);
+  local_.load_optimizers(in, local_.schedule_steps());
+  if (in.remaining() > 0)
+    fail(Code::kData, "the servers' optimizers have ", in.remaining(), " bytes too many");
+}
+
+void HybridStore::give_to_servers() {
+  if (communicator_.rank() != 0) return;
+  std::vector<float> floats;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (dense_of_[p] < 0) continue;
+    local_.copy_stored(dense_of_[p], floats);
+    remote_.load_stored(static_cast<int>(p), local_.layout(dense_of_[p]).state_arrays, floats);
+  }
+}
+
+// ---- steps
+
+// Servers need trainer 0's push to end a step: where a checkpoint begins with it, that comes last.  Else the servers work
+// while trainers exchange.
+void HybridStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                       const StepInfo& info) {
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (dense_of_[p] >= 0) dense_views_[static_cast<size_t>(dense_of_[p])] = views[p];
+  }
+  begin_step({.plans = plans, .views = views, .info = info, .has_data = true, .cut = remote_.next_is_cut()});
+  if (!clipping_.any() && !step_.cut) push_sparse();
+  with_trainers([&] { dense_.push(dense_plans_, dense_views_, info); });
+  end_step(/*pass_ends=*/false);
+}
+
+void HybridStore::end_pass(int64_t pass) {
+  take_from_servers();
+  remote_.begin_pass_end(pass);
+  while (step_without_data(pass)) {
+    if (run_.ends()) throw WaitStopped();
+  }
+  local_.end_pass(pass);
+}
+
+// False when nobody had data: with this step the pass has ended.
+bool HybridStore::step_without_data(int64_t pass) {
+  begin_step({.info = {.pass = pass}, .cut = remote_.next_is_cut()});
+  const bool others_go_on = with_trainers([&] { return dense_.take_part(pass); });
+  end_step(/*pass_ends=*/!others_go_on);
+  const bool ended = remote_.finish_pass_step();
+  if (ended != others_go_on) return others_go_on;
+  fail(Code::kData, "a pass has ", ended ? "" : "not ", "ended for the servers, but ", ended ? "not " : "",
+       "for the trainers");
+}
+
+void HybridStore::begin_step(const SparseStep& step) {
+  step_ = step;
+}
+
+void HybridStore::push_sparse() {
+  step_.pushed = true;
+  step_.has_data ? remote_.push(step_.plans, step_.views, step_.info)
+                 : remote_.push_without_data(step_.info.pass);
+}
+
+// Called by the dense half of a step, which has its sums.
+std::vector<float> HybridStore::clip(std::span<const double> dense_squares, float scale) {
+  push_sparse();
+  step_.squares = remote_.wait_for_squares();
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (dense_of_[p] >= 0) step_.squares[p] = dense_squares[static_cast<size_t>(dense_of_[p])];
+  }
+  const std::vector<float> all = clipping_.scales(step_.squares, scale);
+  std::vector<float> scales;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (dense_of_[p] >= 0) scales.push_back(all[p]);
+  }
+  return scales;
+}
+
+// The dense half is applied.  Servers apply a step that they have measured as soon as one trainer tells them the norm: none
+// does before trainer 0 has set the dense parameters, where a checkpoint begins.
+void HybridStore::end_step(bool pass_ends) {
+  if (step_.cut || pass_ends) give_to_servers();
+  if (!step_.pushed) return push_sparse();
+  if (step_.squares.empty()) return;
+  if (step_.cut) with_trainers([&] { communicator_.barrier(); });
+  remote_.apply(std::move(step_.squares));
+}
+
+// ---- models
+
+void HybridStore::read_all(int parameter, float* weights) {
+  const int dense = dense_of_[static_cast<size_t>(parameter)];
+  has_dense_&& dense >= 0 ? local_.read_all(dense, weights) : remote_.read_all(parameter, weights);
+}
+
+void HybridStore::load_all(int parameter, const float* weights) {
+  PS_CHECK(!has_dense_);
+  remote_.load_all(parameter, weights);
+}
+
+StoreTimes HybridStore::times() const {
+  StoreTimes times = remote_.times();
+  times.waiting += dense_.times().waiting;
+  return times;
+}
+
+}  // namespace ps

@@ -1,0 +1,118 @@
+// HybridStore: the dense parameters of a job in every trainer's own process, moved by the sum of all trainers' gradients,
+// which they add up among themselves, and the sparse ones on servers.  Used by the strategy hybrid.
+//
+// A step of the trainers is a step of the servers: trainers all-reduce the dense gradients (AllReduceStore) and push the
+// sparse ones.  Servers have the dense parameters too, as they would have them if they moved them, but as of the end of
+// the last pass or the last checkpoint: trainer 0 sets them, with the state of their optimizers, before it completes the
+// step with which a pass ends or a checkpoint begins.  So checkpoints are those of servers alone, and both of their halves
+// are of the same step; models are made of them in the same ways, and whoever trains begins with what servers have.
+//
+// Norms that gradients are clipped to are of both halves.  Servers measure a step when all pushes have come, and apply it
+// when they are told the norm; trainers apply theirs in between.
+#ifndef PS_STRATEGY_HYBRID_STORE_H_
+#define PS_STRATEGY_HYBRID_STORE_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "collective/communicator.h"
+#include "optim/clipping.h"
+#include "optim/optimizer_plan.h"
+#include "ps/client/remote_store.h"
+#include "store/all_reduce_store.h"
+#include "store/collective_run.h"
+#include "store/local_store.h"
+#include "store/parameter_store.h"
+
+namespace ps {
+
+// The dense ones of these, in their order.
+std::vector<ParameterSpec> dense_parameters(std::span<const ParameterSpec> specs);
+
+// The parameters as the servers of such trainers have them.
+std::vector<ParameterSpec> with_dense_by_trainers(std::vector<ParameterSpec> specs);
+
+// One owner thread, that of the communicator and of the servers' connections.  Calls throw what RemoteStore throws; and
+// when another trainer is gone, StateLost where the run can go back to a checkpoint, else what the communicator throws.
+class HybridStore final : public ParameterStore {
+ public:
+  struct Parts {
+    RemoteStore& remote;         // of servers in step, made with RemoteOptions::dense_here
+    LocalStore& local;           // of dense_parameters(specs), in which nothing was trained
+    Communicator& communicator;  // of the trainers of the servers' run
+    CollectiveRun& run;          // in which all trainers end after the same step
+  };
+
+  // All parts outlive this.
+  HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const Parts& parts);
+  ~HybridStore() override { remote_.watch_others(nullptr); }
+
+  void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
+  PullTicket begin_pull(std::span<const KeyPlan> plans) override { return remote_.begin_pull(plans); }
+  void finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
+                   std::vector<ParameterView<float>>& views) override;
+  bool may_wait() const override { return true; }
+  KeyOrder key_order() const override { return remote_.key_order(); }
+  void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+            const StepInfo& info) override;
+  double learning_rate() const override { return local_.learning_rate(); }
+
+  // Takes part in the steps of the others.  Throws WaitStopped when the run ends before the pass.
+  void end_pass(int64_t pass) override;
+
+  std::vector<uint64_t> keys(int parameter) override { return remote_.keys(parameter); }
+  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
+    remote_.read_rows(parameter, keys, weights);
+  }
+  void read_all(int parameter, float* weights) override;
+  StoreTimes times() const override;
+  RowReport row_report(int parameter) override { return remote_.row_report(parameter); }
+  void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override {
+    remote_.load_rows(parameter, keys, weights);
+  }
+  void load_all(int parameter, const float* weights) override;
+
+  // The bytes that all steps so far would have sent to other trainers by the all-reduce direct or ring.
+  uint64_t whole_bytes() const { return dense_.whole_bytes(); }
+
+ private:
+  // The sparse half of the step that runs.
+  struct SparseStep {
+    std::span<const KeyPlan> plans = {};
+    std::span<const ParameterView<float>> views = {};
+    StepInfo info = {};
+    bool has_data = false, cut = false, pushed = false;
+    std::vector<double> squares = {};  // of the whole gradient, once it is measured
+  };
+
+  void show_dense(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views);
+  bool step_without_data(int64_t pass);
+  void begin_step(const SparseStep& step);
+  void push_sparse();
+  void end_step(bool pass_ends);
+  std::vector<float> clip(std::span<const double> dense_squares, float scale);
+  void take_from_servers();
+  void give_to_servers();
+  template <class Body>
+  auto with_trainers(Body&& body);
+
+  const std::vector<ParameterSpec> specs_;
+  const std::vector<int> dense_of_;  // by parameter: its index among the dense ones; -1: it is sparse
+  const Clipping clipping_;
+  RemoteStore& remote_;
+  LocalStore& local_;
+  Communicator& communicator_;
+  CollectiveRun& run_;
+  AllReduceStore dense_;
+
+  bool has_dense_ = false;  // local_ has what the servers had where this trainer began
+  SparseStep step_;
+  std::vector<KeyPlan> dense_plans_;               // of the batch in use
+  std::vector<ParameterView<float>> dense_views_;  // of the batch in use
+};
+
+}  // namespace ps
+
+#endif  // PS_STRATEGY_HYBRID_STORE_H_

@@ -1,0 +1,71 @@
+// Trainers that add up dense gradients among themselves, and have servers for sparse parameters: they end with the bits that
+// servers alone would give, and when servers and trainers crash, all go back to a checkpoint whose halves are of one step: a
+// hundred seeds a run.
+//
+//   PS_SIM_SEED=17 sim_hybrid        that seed alone
+//   PS_SIM_SEEDS=5000 sim_hybrid     more of them
+#include "strategy/hybrid_store.h"
+
+#include "recovering_cluster.h"
+
+namespace ps {
+namespace {
+
+struct Plan : RecoveryPlan {
+  explicit Plan(Random& random) : RecoveryPlan(random) {
+    hybrid = true;
+    draw_optimizer(random, job);
+    if (draw(random, 0, 2) == 0) job.optimizer["clip_norm"] = 0.4;
+    if (draw(random, 0, 3) == 0 && job.optimizer["type"] == "momentum")
+      job.optimizer["average"] = Json::object();
+    job.small = true;
+    draw_steps(random, job, 3, 0, 9);
+    steps = draw(random, 1, 4);
+    full_every = draw(random, 1, 3);
+    durable = draw(random, 0, 3) == 0;
+  }
+};
+
+// The weights of the undisturbed run of servers alone, and how long that takes.
+std::vector<float> train_on_servers(const Plan& plan, uint64_t seed, Time& took) {
+  ShardCluster calm(plan.job, plan, seed);
+  calm.network().set_default_link(RecoveringCluster::link());
+  const std::vector<float> weights = calm.train();
+  took = calm.network().now();
+  return weights;
+}
+
+void run_seed(uint64_t seed, int crashes, Totals& totals) {
+  Random random(seed, 0);
+  Plan plan(random);
+  plan.crashes = crashes;
+  Time calm_time{};
+  const std::vector<float> expected = train_on_servers(plan, seed, calm_time);
+  const ScratchFolder folder;
+  RecoveringCluster cluster(plan, folder.path(), seed, totals);
+  cluster.train_through_crashes(calm_time, random);
+  expect_same_bits(expected, cluster.weights());
+}
+
+TEST(Hybrid, TrainersHaveTheBitsOfServers) {
+  Totals totals;
+  for (uint64_t seed = 1; seed <= 20 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    run_seed(seed, 0, totals);
+  }
+}
+
+TEST(Hybrid, WhoeverCrashesTheJobEndsAsIfNobodyHad) {
+  Totals totals;
+  const bool many = many_seeds_pass([&](uint64_t seed) { run_seed(seed, 3, totals); });
+  std::printf("%s\n", cat("servers crashed ", totals.server_crashes, ", trainers crashed ",
+                          totals.trainer_crashes, ", times a trainer went back ", totals.went_back)
+                          .c_str());
+  if (!many) return;
+  EXPECT_GT(totals.server_crashes, 40u);
+  EXPECT_GT(totals.trainer_crashes, 20u);
+  EXPECT_GT(totals.went_back, 50u) << "nobody ever went back: the test proves nothing";
+}
+
+}  // namespace
+}  // namespace ps
