@@ -10,14 +10,15 @@ namespace ps {
 // The codecs of each level are in lib/codec/kernels/codecs.cc.
 #define PS_DECLARE(level)              \
   namespace level {                    \
-  extern const RowCodec kRowCodecs[4]; \
+  extern const RowCodec kRowCodecs[6]; \
   }
 PS_FOR_CPU_LEVELS(PS_DECLARE)
 #undef PS_DECLARE
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kRowTypeNames = {"f32", "f16", "bf16", "int8"};
+constexpr std::array<std::string_view, 6> kRowTypeNames = {"f32",  "f16",         "bf16",
+                                                           "int8", "int8_blocks", "one_bit"};
 
 }  // namespace
 
@@ -27,6 +28,14 @@ std::string_view row_type_name(RowType type) {
 
 std::vector<std::string> row_type_names() {
   return {kRowTypeNames.begin(), kRowTypeNames.end()};
+}
+
+std::vector<std::string> weight_type_names() {
+  std::vector<std::string> names;
+  for (RowType type : kRowTypes) {
+    if (holds_weights(type)) names.emplace_back(row_type_name(type));
+  }
+  return names;
 }
 
 std::optional<RowType> find_row_type(std::string_view name) {
@@ -51,6 +60,10 @@ uint64_t encoded_row_bytes(RowType type, int64_t cols) {
       return width * sizeof(uint16_t);
     case RowType::kInt8:
       return sizeof(float) + width;
+    case RowType::kInt8Blocks:
+      return (width + kRowBlock - 1) / kRowBlock * sizeof(float) + width;
+    case RowType::kOneBit:
+      return 2 * sizeof(float) + (width + 7) / 8;
   }
   return 0;
 }

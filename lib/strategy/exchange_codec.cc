@@ -7,16 +7,18 @@ namespace ps {
 ExchangeCodecSpec::ExchangeCodecSpec() {
   keys_
       .field("push", &ExchangeCodec::push,
-             "how gradients travel to servers: as floats of 32 or 16 bits, or as bytes with one scale a row; "
-             "the "
-             "residual that rounding leaves of a row's gradient is added to its next one")
+             "how gradients travel to servers: as floats of 32 or 16 bits, as bytes with a scale for each "
+             "row or for "
+             "each 256 values of it, or as signs with two means a row; the residual that this leaves of a "
+             "row's gradient "
+             "is added to its next one")
       .one_of(row_type_names());
   keys_
       .field(
           "pull", &ExchangeCodec::pull,
           "how the weights of a batch travel to a trainer; weights that are tested, saved and predicted with "
           "travel as f32")
-      .one_of(row_type_names());
+      .one_of(weight_type_names());
   keys_.field("residual_memory", &ExchangeCodec::residual_memory,
               "memory of a trainer for residuals of rows, e.g. \"64M\"; beyond it, the residuals of the rows "
               "that have not come for longest are dropped and counted");
@@ -27,7 +29,7 @@ ExchangeCodecSpec::ExchangeCodecSpec() {
   });
   name_.type = spec_internal::TypeOf<std::string>::schema;
   name_.help = "for both directions";
-  name_.one_of(row_type_names());
+  name_.one_of(weight_type_names());
 }
 
 ExchangeCodec ExchangeCodecSpec::parse(const Json& value, std::string_view path) const {

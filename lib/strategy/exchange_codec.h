@@ -3,7 +3,8 @@
 //
 //   codec := NAME | {"push": NAME, "pull": NAME, "residual_memory": BYTES}
 //
-// A NAME is one of row_type_names().  The first form is short for the same name in both directions.
+// A NAME is one of row_type_names().  The first form is short for the same name in both directions; pulls, and so the first
+// form, have those alone that hold weights.
 #ifndef PS_STRATEGY_EXCHANGE_CODEC_H_
 #define PS_STRATEGY_EXCHANGE_CODEC_H_
 
@@ -19,7 +20,7 @@ namespace ps {
 class ExchangeCodecSpec;
 
 struct ExchangeCodec {
-  std::string push = "f32", pull = "f32";  // of row_type_names()
+  std::string push = "f32", pull = "f32";  // of row_type_names() and of weight_type_names()
   std::string residual_memory = "64M";     // of a trainer
 
   RowTypes row_types() const;
@@ -28,9 +29,9 @@ struct ExchangeCodec {
 
   // The text of the manual about the key.
   static constexpr const char* kHelp =
-      "how rows travel between trainers and servers: one of f32, f16, bf16 and int8 for both directions, or "
-      "an "
-      "object that names one for each";
+      "how rows travel between trainers and servers: one of f32, f16, bf16, int8 and int8_blocks for both "
+      "directions, or "
+      "an object that names one for each";
 };
 
 // Has the functions of an ObjectSpec that a field needs, over both forms.

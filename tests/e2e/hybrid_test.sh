@@ -10,6 +10,7 @@ job=job.json
 servers=() trainers=()                # process ids
 parameter_server=(--set 'train.strategy={"type": "parameter_server"}')
 checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=5)
+flags=()                              # of all processes of a job that is killed
 trap 'kill -9 "${servers[@]}" "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
 # An address of this test alone: nobody else has this one of the loopback network's.
@@ -146,8 +147,8 @@ until_true() {
 begin() {
   local rank
   rm -rf checkpoints killed killed.*
-  serve "${checkpoints[@]}"
-  for rank in 0 1 2; do start $rank killed "$@"; done
+  serve "${checkpoints[@]}" "${flags[@]}"
+  for rank in 0 1 2; do start $rank killed "${flags[@]}" "$@"; done
   slowly "${trainers[0]}"
   until [[ -s checkpoints/LATEST ]]; do
     kill -0 "${trainers[@]}" 2>/dev/null || return 0
@@ -155,22 +156,33 @@ begin() {
   done
 }
 
-# kill_trainer RANK: and starts it again.  False when the others have not gone back to a checkpoint.
+# kill_trainer RANK MODELS: and starts it again; the models are those.  False when the others have not gone back to a
+# checkpoint.
 kill_trainer() {
   begin
   kill -9 "${trainers[$1]}" 2>/dev/null || true
   wait "${trainers[$1]}" 2>/dev/null || true
-  start "$1" killed
+  start "$1" killed "${flags[@]}"
   rm slow
   finish killed 0 0 1 2
   end_servers
-  same_models hybrid killed
-  grep -q 'going back to the last checkpoint' killed.$((2 - $1)).err
+  same_models "$2" killed
+  grep -q 'going back to the last checkpoint' killed.$((($1 + 1) % 3)).err
 }
 
 echo "a trainer is killed and started again: all go back to the checkpoint, and have the same models"
-until_true kill_trainer 2
-until_true kill_trainer 0
+until_true kill_trainer 2 hybrid
+until_true kill_trainer 0 hybrid
+
+echo "the same with a token, and of gradients that travel as signs, whose residuals come back"
+(umask 077 && printf 'train %064d\n' 1 >tokens)
+flags=(--token-file tokens --set 'train.strategy.codec={"push": "one_bit", "pull": "int8_blocks"}')
+serve "${flags[@]}"
+train coded "${flags[@]}"
+end_servers
+cmp -s {hybrid,coded}/pass-00001/model.safetensors && fail "the codec changes nothing"
+until_true kill_trainer 1 coded
+flags=()
 
 kill_all() {
   local rank

@@ -22,8 +22,7 @@ struct Plan : RecoveryPlan {
     full_every = draw(random, 1, 3);
     durable = draw(random, 0, 3) == 0;
     crashes = draw(random, 2, 5);
-    constexpr RowType kTypes[] = {RowType::kF32, RowType::kF16, RowType::kBf16, RowType::kInt8};
-    job.types.push = kTypes[draw(random, 0, 3)];
+    job.types.push = kRowTypes[draw(random, 0, 5)];
     if (draw(random, 0, 1) == 1) job.types.error_bytes = 2000;  // of a few rows alone
     job.types.state_chunk_bytes = draw(random, 0, 1) == 1 ? 200 : 2000;
   }

@@ -12,7 +12,7 @@ namespace {
 SyntheticJob job_of(RowType pull, RowType push) {
   SyntheticJob job;
   job.optimizer = {{"type", "adagrad"}, {"learning_rate", 0.05}};
-  job.types.pull = pull;
+  job.types.pull = holds_weights(pull) ? pull : RowType::kF32;
   job.types.push = push;
   return job;
 }

@@ -115,6 +115,104 @@ struct ByteRows {
   }
 };
 
+// A row of bytes for each block of a row.
+struct BlockByteRows {
+  static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
+    for_each_block(rows, cols, [&](int64_t at, int64_t n) {
+      ByteRows::encode(values + at, 1, n, encoded);
+      encoded += ByteRows::row_bytes(n);
+    });
+  }
+  static void decode(const char* encoded, int64_t rows, int64_t cols, float* values) {
+    for_each_block(rows, cols, [&](int64_t at, int64_t n) {
+      ByteRows::decode(encoded, 1, n, values + at);
+      encoded += ByteRows::row_bytes(n);
+    });
+  }
+  static void subtract(const char* encoded, int64_t rows, int64_t cols, float* values) {
+    for_each_block(rows, cols, [&](int64_t at, int64_t n) {
+      ByteRows::subtract(encoded, 1, n, values + at);
+      encoded += ByteRows::row_bytes(n);
+    });
+  }
+  static int64_t row_bytes(int64_t cols) {
+    return cols + (cols + kRowBlock - 1) / kRowBlock * int64_t{sizeof(float)};
+  }
+
+ private:
+  template <class Body>
+  [[gnu::always_inline]] static inline void for_each_block(int64_t rows, int64_t cols, Body&& body) {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t begin = 0; begin < cols; begin += kRowBlock) {
+        body(r * cols + begin, cols - begin < kRowBlock ? cols - begin : kRowBlock);
+      }
+    }
+  }
+};
+
+// Sums run in the order of the values, in double, so that all levels give the same means.
+struct SignRows {
+  static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
+    for (int64_t r = 0; r < rows; ++r) encode_row(values + r * cols, cols, encoded + r * row_bytes(cols));
+  }
+  static void decode(const char* encoded, int64_t rows, int64_t cols, float* values) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const char* row = encoded + r * row_bytes(cols);
+      const Means means = means_at(row);
+      for (int64_t j = 0; j < cols; ++j) values[r * cols + j] = value_at(means, row, j);
+    }
+  }
+  static void subtract(const char* encoded, int64_t rows, int64_t cols, float* values) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const char* row = encoded + r * row_bytes(cols);
+      const Means means = means_at(row);
+      float* sums = values + r * cols;
+      for (int64_t j = 0; j < cols; ++j) sums[j] = rest(sums[j], value_at(means, row, j));
+    }
+  }
+  static int64_t row_bytes(int64_t cols) { return int64_t{sizeof(Means)} + (cols + 7) / 8; }
+
+ private:
+  struct Means {
+    float positive, negative;
+  };
+
+  static void encode_row(const float* values, int64_t cols, char* encoded) {
+    double sums[2] = {0, 0};
+    int64_t counts[2] = {0, 0};
+    bool finite = true;
+    char* bits = encoded + sizeof(Means);
+    for (int64_t begin = 0; begin < cols; begin += 8) {
+      const int64_t count = cols - begin < 8 ? cols - begin : 8;
+      uint32_t byte = 0;
+      for (int64_t j = 0; j < count; ++j) {
+        const float value = values[begin + j];
+        const bool negative = value < 0;
+        finite &= (bits_of(value) & ~kSign) < kInfinity;
+        sums[negative] += static_cast<double>(value);
+        ++counts[negative];
+        byte |= static_cast<uint32_t>(negative) << j;
+      }
+      *bits++ = static_cast<char>(byte);
+    }
+    const float nan = float_of(kInfinity | 1u << 22);
+    const Means means = {finite ? mean(sums[0], counts[0]) : nan, finite ? mean(sums[1], counts[1]) : nan};
+    __builtin_memcpy(encoded, &means, sizeof means);
+  }
+  static float mean(double sum, int64_t count) {
+    return count == 0 ? 0 : static_cast<float>(sum / static_cast<double>(count));
+  }
+  static Means means_at(const char* row) {
+    Means means;
+    __builtin_memcpy(&means, row, sizeof means);
+    return means;
+  }
+  static float value_at(const Means& means, const char* row, int64_t j) {
+    return (row[sizeof(Means) + static_cast<uint64_t>(j / 8)] >> (j % 8) & 1) != 0 ? means.negative
+                                                                                   : means.positive;
+  }
+};
+
 // Works on groups of rows that stay in the first-level cache: adds the values to `error`, encodes these sums,
 // and then subtracts the decoded values from them.
 template <class Rows>
@@ -140,7 +238,7 @@ constexpr RowCodec codec() {
 }  // namespace
 
 // In the order of RowType.
-extern const RowCodec kRowCodecs[4] = {codec<FloatRows>(), codec<HalfRows<Half>>(), codec<HalfRows<Bfloat>>(),
-                                       codec<ByteRows>()};
+extern const RowCodec kRowCodecs[6] = {codec<FloatRows>(), codec<HalfRows<Half>>(), codec<HalfRows<Bfloat>>(),
+                                       codec<ByteRows>(),  codec<BlockByteRows>(),  codec<SignRows>()};
 
 }  // namespace ps::PS_CPU_NAMESPACE

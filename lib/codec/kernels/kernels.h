@@ -6,6 +6,9 @@
 
 namespace ps {
 
+// Values of a row of int8_blocks that share a scale.
+inline constexpr int64_t kRowBlock = 256;
+
 // Rows are contiguous, encoded and decoded ones.  Encoded rows may be at any address.
 struct RowCodec {
   // encoded <- values [rows, cols]

@@ -268,6 +268,7 @@ PullRequest decode_pull(std::span<const char> body) {
   if (mode > 1) fail(Code::kData, "pull: unknown mode ", int{mode});
   request.mode = mode == 1 ? PullMode::kRead : PullMode::kTrain;
   request.type = decode_type(in, "pull");
+  if (!holds_weights(request.type)) fail(Code::kData, "pull: rows of type ", row_type_name(request.type));
   request.number = in.get<uint64_t>();
   request.parts = decode_parts(in, "pull");
   expect_end(in, "pull");

@@ -174,6 +174,38 @@ TEST(RowCodec, TinyAndHugeRowsOfBytes) {
   EXPECT_EQ(back[1], -back[0]);
 }
 
+// A row of 600 has a scale for its first 256 values, the next, and the 88 that are left.
+TEST(RowCodec, BlocksOfARowHaveScalesOfTheirOwn) {
+  Floats values(1200);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const size_t block = i % 600 / 256;
+    values[i] = (static_cast<float>(i % 255) - 127) * (block == 0 ? 1.0f : block == 1 ? 0x1p-10f : 0x1p+10f);
+    if (i % 600 % 256 == 0) values[i] = -127.0f * (block == 0 ? 1.0f : block == 1 ? 0x1p-10f : 0x1p+10f);
+  }
+  EXPECT_EQ(encoded_row_bytes(RowType::kInt8Blocks, 600), 3 * 4 + 600);
+  EXPECT_EQ(decode(RowType::kInt8Blocks, encode(RowType::kInt8Blocks, values, 600), 600), values);
+  EXPECT_NE(decode(RowType::kInt8, encode(RowType::kInt8, values, 600), 600), values);
+  const Floats narrow = random_values(3, 256, -5, 5);
+  EXPECT_EQ(encode(RowType::kInt8Blocks, narrow, 256), encode(RowType::kInt8, narrow, 256));
+}
+
+TEST(RowCodec, OneBitValuesAreTheMeansOfTheirSigns) {
+  const Floats values = {1,  -2, 3,  0,  -4, 8,  -0.0f, 0,  0,  // nine values: 12 / 7, and -6 / 2
+                         -1, -2, -3, -1, -2, -3, -1,    -2, -3};
+  const std::string encoded = encode(RowType::kOneBit, values, 9);
+  ASSERT_EQ(encoded.size(), 2 * (8u + 2u));
+  EXPECT_EQ(encoded[8], 1 << 1 | 1 << 4);
+  EXPECT_EQ(encoded[9], 0);
+  EXPECT_EQ(encoded[18], '\xff');
+  EXPECT_EQ(encoded[19], 1);
+  const float up = 12.0f / 7, down = -3;
+  EXPECT_EQ(decode(RowType::kOneBit, encoded, 9),
+            (Floats{up, down, up, up, down, up, up, up, up, -2, -2, -2, -2, -2, -2, -2, -2, -2}));
+  const float max = std::numeric_limits<float>::max();
+  EXPECT_EQ(decode(RowType::kOneBit, encode(RowType::kOneBit, {max, max, -max}, 3), 3),
+            (Floats{max, max, -max}));
+}
+
 TEST(RowCodec, WhatIsNotFiniteStaysSo) {
   for (RowType type : {RowType::kF32, RowType::kF16, RowType::kBf16}) {
     const Floats back = decode(type, encode(type, {kNan, kInf, -kInf, 1}, 4), 4);
@@ -186,6 +218,9 @@ TEST(RowCodec, WhatIsNotFiniteStaysSo) {
     const Floats back = decode(RowType::kInt8, encode(RowType::kInt8, {1, odd, 2, 2}, 2), 2);
     EXPECT_TRUE(std::isnan(back[0]) && std::isnan(back[1])) << odd;
     EXPECT_EQ(back[2], 2);
+    const Floats signs = decode(RowType::kOneBit, encode(RowType::kOneBit, {1, odd, 2, 2}, 2), 2);
+    EXPECT_TRUE(std::isnan(signs[0]) && std::isnan(signs[1])) << odd;
+    EXPECT_EQ(signs[2], 2);
   }
 }
 
@@ -264,7 +299,9 @@ TEST(RowCodec, TypesHaveNamesAndNumbers) {
     EXPECT_EQ(find_row_type(static_cast<uint8_t>(type)), type);
   }
   EXPECT_FALSE(find_row_type("f64"));
-  EXPECT_FALSE(find_row_type(uint8_t{4}));
+  EXPECT_FALSE(find_row_type(uint8_t{6}));
+  for (const std::string& name : weight_type_names()) EXPECT_NE(name, "one_bit");
+  EXPECT_EQ(weight_type_names().size() + 1, row_type_names().size());
 }
 
 }  // namespace

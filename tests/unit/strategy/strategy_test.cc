@@ -76,6 +76,9 @@ TEST(Strategies, RowsTravelAsTheirTypesSay) {
     };
     EXPECT_EQ(with(R"("codec": "bf16")"), "accepted");
     EXPECT_EQ(with(R"("codec": {"pull": "f16", "push": "int8", "residual_memory": "1K"})"), "accepted");
+    EXPECT_EQ(with(R"("codec": {"pull": "int8_blocks", "push": "one_bit"})"), "accepted");
+    EXPECT_THAT(with(R"("codec": "one_bit")"), HasSubstr("train.strategy.codec: unknown value 'one_bit'"));
+    EXPECT_THAT(with(R"("codec": {"pull": "one_bit"})"), HasSubstr("train.strategy.codec.pull"));
     EXPECT_THAT(with(R"("codec": "f64")"), HasSubstr("train.strategy.codec: unknown value 'f64'"))
         << entry->name;
     EXPECT_THAT(with(R"("codec": 16)"), HasSubstr("train.strategy.codec: found number 16, expected a name"));
@@ -108,7 +111,8 @@ TEST(Strategies, BothFormsOfACodecAreTheSameJob) {
 TEST(Strategies, TheSchemaHasBothFormsOfACodec) {
   const Json schema = strategy_schema()["oneOf"][0]["properties"]["codec"];
   ASSERT_EQ(schema["anyOf"].size(), 2);
-  EXPECT_EQ(schema["anyOf"][0]["enum"], Json(row_type_names()));
+  EXPECT_EQ(schema["anyOf"][0]["enum"], Json(weight_type_names()));
+  EXPECT_EQ(schema["anyOf"][1]["properties"]["push"]["enum"], Json(row_type_names()));
   EXPECT_TRUE(schema["anyOf"][1]["properties"].contains("residual_memory"));
   EXPECT_EQ(schema["default"]["push"], "f32");
 }
