@@ -150,66 +150,99 @@ struct BlockByteRows {
   }
 };
 
-// Sums run in the order of the values, in double, so that all levels give the same means.
+// Values are summed in sixteen lanes, in double, and the lanes in their order, so that all levels give the same means.
 struct SignRows {
   static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
     for (int64_t r = 0; r < rows; ++r) encode_row(values + r * cols, cols, encoded + r * row_bytes(cols));
   }
   static void decode(const char* encoded, int64_t rows, int64_t cols, float* values) {
-    for (int64_t r = 0; r < rows; ++r) {
-      const char* row = encoded + r * row_bytes(cols);
-      const Means means = means_at(row);
-      for (int64_t j = 0; j < cols; ++j) values[r * cols + j] = value_at(means, row, j);
-    }
+    for_each_group(encoded, rows, cols, values, [](const float* decoded, int64_t n, float* to) {
+      for (int64_t j = 0; j < n; ++j) to[j] = decoded[j];
+    });
   }
   static void subtract(const char* encoded, int64_t rows, int64_t cols, float* values) {
-    for (int64_t r = 0; r < rows; ++r) {
-      const char* row = encoded + r * row_bytes(cols);
-      const Means means = means_at(row);
-      float* sums = values + r * cols;
-      for (int64_t j = 0; j < cols; ++j) sums[j] = rest(sums[j], value_at(means, row, j));
-    }
+    for_each_group(encoded, rows, cols, values, [](const float* decoded, int64_t n, float* sums) {
+      for (int64_t j = 0; j < n; ++j) sums[j] = rest(sums[j], decoded[j]);
+    });
   }
-  static int64_t row_bytes(int64_t cols) { return int64_t{sizeof(Means)} + (cols + 7) / 8; }
+  static int64_t row_bytes(int64_t cols) { return int64_t{sizeof(Means)} + (cols + kByte - 1) / kByte; }
 
  private:
+  static constexpr int64_t kByte = 8, kLanes = 16;
+
   struct Means {
     float positive, negative;
   };
 
+  static uint32_t is_negative(float value) { return bits_of(value) > kSign ? 1 : 0; }
+
+  // The sums of a row come first, then its bits: compilers vectorise either loop.
   static void encode_row(const float* values, int64_t cols, char* encoded) {
-    double sums[2] = {0, 0};
-    int64_t counts[2] = {0, 0};
-    bool finite = true;
-    char* bits = encoded + sizeof(Means);
-    for (int64_t begin = 0; begin < cols; begin += 8) {
-      const int64_t count = cols - begin < 8 ? cols - begin : 8;
-      uint32_t byte = 0;
-      for (int64_t j = 0; j < count; ++j) {
-        const float value = values[begin + j];
-        const bool negative = value < 0;
-        finite &= (bits_of(value) & ~kSign) < kInfinity;
-        sums[negative] += static_cast<double>(value);
-        ++counts[negative];
-        byte |= static_cast<uint32_t>(negative) << j;
-      }
-      *bits++ = static_cast<char>(byte);
-    }
+    double up[kLanes] = {}, down[kLanes] = {};
+    uint32_t largest[kLanes] = {};  // sizes of values
+    float last[kLanes] = {};        // zeros behind the last values change no sum
+    const int64_t whole = cols / kLanes * kLanes;
+    for (int64_t begin = 0; begin < whole; begin += kLanes) add_group(values + begin, up, down, largest);
+    __builtin_memcpy(last, values + whole, static_cast<uint64_t>(cols - whole) * sizeof(float));
+    if (whole < cols) add_group(last, up, down, largest);
+    const int64_t num_negative = encode_signs(values, cols, encoded + sizeof(Means));
+    uint32_t size = 0;
+    for (int64_t j = 0; j < kLanes; ++j) size = size < largest[j] ? largest[j] : size;
+    const bool finite = size < kInfinity;
     const float nan = float_of(kInfinity | 1u << 22);
-    const Means means = {finite ? mean(sums[0], counts[0]) : nan, finite ? mean(sums[1], counts[1]) : nan};
+    const Means means = {finite ? mean(up, cols - num_negative) : nan,
+                         finite ? mean(down, num_negative) : nan};
     __builtin_memcpy(encoded, &means, sizeof means);
   }
-  static float mean(double sum, int64_t count) {
+  [[gnu::always_inline]] static inline void add_group(const float* values, double (&up)[kLanes],
+                                                      double (&down)[kLanes], uint32_t (&largest)[kLanes]) {
+    for (int64_t j = 0; j < kLanes; ++j) {
+      const uint32_t bits = bits_of(values[j]), size = bits & ~kSign, mask = 0 - is_negative(values[j]);
+      largest[j] = largest[j] < size ? size : largest[j];
+      up[j] += static_cast<double>(float_of(bits & ~mask));
+      down[j] += static_cast<double>(float_of(bits & mask));
+    }
+  }
+  // Returns how many values are negative.
+  static int64_t encode_signs(const float* values, int64_t cols, char* bits) {
+    int64_t num_negative = 0;
+    for (int64_t begin = 0; begin < cols; begin += kByte, ++bits) {
+      const int64_t count = cols - begin < kByte ? cols - begin : kByte;
+      uint32_t byte = 0;
+      if (count == kByte) {
+        for (int64_t j = 0; j < kByte; ++j) byte |= is_negative(values[begin + j]) << j;
+      } else {
+        for (int64_t j = 0; j < count; ++j) byte |= is_negative(values[begin + j]) << j;
+      }
+      num_negative += __builtin_popcount(byte);
+      *bits = static_cast<char>(byte);
+    }
+    return num_negative;
+  }
+  static float mean(const double* lanes, int64_t count) {
+    double sum = 0;
+    for (int64_t j = 0; j < kLanes; ++j) sum += lanes[j];
     return count == 0 ? 0 : static_cast<float>(sum / static_cast<double>(count));
   }
-  static Means means_at(const char* row) {
-    Means means;
-    __builtin_memcpy(&means, row, sizeof means);
-    return means;
-  }
-  static float value_at(const Means& means, const char* row, int64_t j) {
-    return (row[sizeof(Means) + static_cast<uint64_t>(j / 8)] >> (j % 8) & 1) != 0 ? means.negative
-                                                                                   : means.positive;
+
+  // Calls body(decoded, n, values) for every byte of the rows: the n values that it stands for, and where they are.
+  template <class Body>
+  [[gnu::always_inline]] static inline void for_each_group(const char* encoded, int64_t rows, int64_t cols,
+                                                           float* values, Body&& body) {
+    for (int64_t r = 0; r < rows; ++r, encoded += row_bytes(cols), values += cols) {
+      Means means;
+      __builtin_memcpy(&means, encoded, sizeof means);
+      const uint32_t positive = bits_of(means.positive), change = positive ^ bits_of(means.negative);
+      const char* bits = encoded + sizeof means;
+      for (int64_t begin = 0; begin < cols; begin += kByte) {
+        const uint32_t byte = static_cast<unsigned char>(*bits++);
+        float decoded[kByte];
+        for (int64_t j = 0; j < kByte; ++j)
+          decoded[j] = float_of(positive ^ (change & (0u - (byte >> j & 1u))));
+        cols - begin >= kByte ? body(decoded, kByte, values + begin)
+                              : body(decoded, cols - begin, values + begin);
+      }
+    }
   }
 };
 
