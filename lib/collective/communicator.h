@@ -55,7 +55,7 @@ class Communicator {
 
   // For a caller that waits for something else, in which the loop runs: throws kUnavailable when it is known that another
   // rank has died.  Not every implementation knows it outside of collectives.
-  virtual void check_others() const {}
+  virtual void check_others() {}
 
   // Returns the bytes sent to rank `to` since the beginning, headers included; 0 if that is unknown.
   virtual uint64_t bytes_sent(int to) const = 0;

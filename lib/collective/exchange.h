@@ -90,8 +90,8 @@ class Exchange {
   // Waits until there is a message of one of these ranks; returns the first rank of the list that has one.
   virtual int await(std::span<const int> from) = 0;
 
-  // Throws what a wait for any rank would throw at once, if there is such an error.
-  virtual void check_others() const {}
+  // Throws what a wait for any rank would throw at once, if there is such an error; the others hear of it.
+  virtual void check_others() {}
 
   // Returns the bytes sent to rank `to` since the beginning, headers included.
   virtual uint64_t bytes_sent(int to) const = 0;

@@ -35,7 +35,7 @@ class ExchangeCommunicator final : public Communicator {
   std::vector<std::string> gather(std::string bytes) override;
   std::vector<std::string> all_to_all(std::vector<std::string> bytes) override;
   void barrier() override;
-  void check_others() const override { exchange_->check_others(); }
+  void check_others() override { exchange_->check_others(); }
   uint64_t bytes_sent(int to) const override { return exchange_->bytes_sent(to); }
 
   void all_reduce_by(const AllReduceAlgorithm& algorithm, Elements data);

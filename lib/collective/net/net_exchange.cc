@@ -113,9 +113,13 @@ bool NetExchange::run_until(const std::function<bool()>& done, Time deadline) {
   return done();
 }
 
-void NetExchange::check_others() const {
+void NetExchange::check_others() {
   if (broken_) throw *broken_;
-  if (const std::optional<Error> error = trouble()) throw *error;
+  const std::optional<Error> error = trouble();
+  if (!error) return;
+  begun_ = loop_.now();
+  abandon(*error);
+  throw *error;
 }
 
 // If another rank has reported the cause, its report is thrown rather than the loss of its connection.

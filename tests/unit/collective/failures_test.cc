@@ -90,6 +90,21 @@ TEST_P(EveryAlgorithm, ARankThatDoesNotCallIsNamedByAllOthersWithinTheDeadline) 
   expect_blamed(4, stopped + 1s);
 }
 
+// They are in no collective, and ask now and then.
+TEST_F(Failures, ARankThatDiesIsKnownToOthersThatWaitForSomethingElse) {
+  ranks_.start_all([&](ExchangeCommunicator& communicator) {
+    communicator.barrier();
+    Loop& loop = ranks_.host(communicator.rank()).loop();
+    for (;; communicator.check_others()) loop.run_until([] { return false; }, add_time(loop.now(), 100ms));
+  });
+  ranks_.network.run_for(500ms);
+  EXPECT_TRUE(ranks_.ended_at.empty()) << "nobody has died";
+  ranks_.host(2).kill();
+  const Time died = ranks_.network.now();
+  expect_blamed(2, died);
+  for (const auto& [rank, ended] : ranks_.ended_at) EXPECT_LE(ended - died, 3s) << rank;
+}
+
 // Any moment of the meeting and of the first collectives.
 TEST_F(Failures, ARankThatDiesAtAnyMomentIsNamedByAllOthers) {
   for (int step = 0; step < 40; ++step) {
