@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
+#include "ps/log/shard_event.h"
 #include "support/scratch_folder.h"
 
 namespace ps {

@@ -11,6 +11,8 @@
 #include "ps/client/checkpoint_copier.h"
 #include "ps/client/dense_link.h"
 #include "ps/client/remote_model.h"
+#include "ps/client/remote_pulls.h"
+#include "ps/client/remote_pushes.h"
 #include "ps/server/snapshot_fields.h"
 #include "ps/wire/checkpoint_messages.h"
 #include "support/scratch_folder.h"
@@ -127,6 +129,74 @@ TEST_F(RemoteRowsTest, WeightsAreLoadedWhereTheirKeysBelong) {
     }
   }
   EXPECT_EQ(loaded, (std::map<uint64_t, float>{{1, 1}, {2, 3}, {3, 5}, {50, 7}}));
+}
+
+// A step whose gradients are of the rows that were pulled.
+class RemoteStepTest : public RemoteRowsTest {
+ protected:
+  RemoteStepTest() {
+    shards_.handlers[Message::kPush] = [](size_t, std::string_view) {
+      return encode_done({.learning_rate = 0.5});
+    };
+  }
+
+  void train_a_batch() {
+    shards_.run([&](ShardLinks& links) {
+      RemotePulls pulls(links, specs_, RowTypes());
+      Residuals residuals(specs_, RowTypes());
+      TrainerStateLink states(links, residuals, nullptr, RowTypes(), 0);
+      RemotePushes pushes({links, specs_, pulls, residuals, states}, {}, RowType::kF32,
+                          [](int64_t) { return false; });
+      std::vector<ParameterView<float>> views;
+      pulls.finish(pulls.begin(plans_, {PullMode::kTrain, 0}), plans_, views);
+      for (size_t n = 0; n < plans_[0].keys.size(); ++n) {
+        EXPECT_EQ(views[0].rows[n][0], static_cast<float>(plans_[0].keys[n]));
+        views[0].row_gradients[2 * n] = static_cast<float>(n);
+      }
+      pushes.push(plans_, views, {4, 0});
+      pushes.finish();
+      EXPECT_EQ(pushes.learning_rate(), 0.5);
+      EXPECT_EQ(pushes.next_step(), 1u);
+    });
+  }
+  std::vector<PushRequest> pushed() {
+    std::vector<PushRequest> all;
+    for (const auto& asked : shards_.of_type(Message::kPush)) {
+      all.push_back(decode_push(to_buffer(pool_, asked.body), std::vector<int64_t>{2}));
+    }
+    return all;
+  }
+
+  const std::vector<KeyPlan> plans_ =
+      std::vector{KeyPlan{.keys = {1, 2, 3, 50, 51}, .uses = {}, .counts = {}}};
+};
+
+TEST_F(RemoteStepTest, APushNamesThePullThatHadItsKeys) {
+  train_a_batch();
+  const auto pulls = shards_.of_type(Message::kPull);
+  const std::vector<PushRequest> pushes = pushed();
+  ASSERT_EQ(pushes.size(), pulls.size());
+  for (size_t n = 0; n < pushes.size(); ++n) {
+    EXPECT_NE(pushes[n].pulled, 0u);
+    EXPECT_EQ(pushes[n].info.samples, 4);
+    auto is_named = [&](const FakeShards::Asked& pull) {
+      return decode_pull(pull.body).number == pushes[n].pulled;
+    };
+    EXPECT_TRUE(std::ranges::any_of(pulls, is_named));
+  }
+}
+
+TEST_F(RemoteStepTest, AShardWithALogGetsTheKeysWithEveryPush) {
+  for (RunStatus& status : shards_.statuses) status.logged = true;
+  train_a_batch();
+  std::map<uint64_t, float> gradients;
+  for (const PushRequest& request : pushed()) {
+    EXPECT_EQ(request.pulled, 0u);
+    for (const RowSlice& slice : request.parts) {
+      for (size_t n = 0; n < slice.keys.size(); ++n) gradients[slice.keys[n]] = request.floats(slice)[2 * n];
+    }
+  }
+  EXPECT_EQ(gradients, (std::map<uint64_t, float>{{1, 0}, {2, 1}, {3, 2}, {50, 3}, {51, 4}}));
 }
 
 // ---- files of checkpoints

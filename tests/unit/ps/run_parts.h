@@ -10,6 +10,8 @@
 #include "config/json.h"
 #include "optim/synthetic_parameter.h"
 #include "ps/server/gathering.h"
+#include "ps/server/pending_push.h"
+#include "ps/server/pull_service.h"
 #include "ps/server/shard_snapshot.h"
 #include "ps/server/snapshot_fields.h"
 #include "ps/server/step_clocks.h"
