@@ -71,7 +71,7 @@ std::string segment_file(uint64_t number) {
 std::optional<uint64_t> segment_number(std::string_view file) {
   if (!file.ends_with(kSuffix)) return std::nullopt;
   const std::optional<int64_t> number = parse_int(file.substr(0, file.size() - kSuffix.size()));
-  if (!number || *number < 1) return std::nullopt;
+  if (!number || *number < 1 || segment_file(static_cast<uint64_t>(*number)) != file) return std::nullopt;
   return static_cast<uint64_t>(*number);
 }
 

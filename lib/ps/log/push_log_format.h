@@ -62,7 +62,7 @@ inline constexpr uint64_t kBatchAlignment = 64, kBatchHeadBytes = 24;
 inline constexpr std::string_view kSegmentMagic = "pskitlog";
 
 std::string segment_file(uint64_t number);
-std::optional<uint64_t> segment_number(std::string_view file);
+std::optional<uint64_t> segment_number(std::string_view file);  // nothing: segment_file gives no such name
 
 // event := kind:u8 rank:i32 size:u64 body[size]
 void append_event(ShardEvent event, int rank, std::string_view body, std::string& out);

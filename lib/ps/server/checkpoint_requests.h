@@ -1,5 +1,5 @@
 // CheckpointRequests: who has asked for a checkpoint, and the trainers of them that wait until it counts.
-// Used by ShardServer of the job's first shard.
+// Used by CheckpointDriver of the job's first shard.
 #ifndef PS_PS_SERVER_CHECKPOINT_REQUESTS_H_
 #define PS_PS_SERVER_CHECKPOINT_REQUESTS_H_
 

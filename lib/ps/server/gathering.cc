@@ -80,6 +80,11 @@ void Gathering::load(ByteReader& in) {
   }
 }
 
+bool Gathering::is_of(size_t num_trainers) const {
+  return given_.empty() ||
+         (given_.begin()->first >= 0 && static_cast<size_t>(given_.rbegin()->first) < num_trainers);
+}
+
 // gather := number:u64 bytes[...]      (ps-wire(5))
 std::string encode_gather(uint64_t number, std::string_view bytes) {
   std::string body;

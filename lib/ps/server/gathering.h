@@ -48,9 +48,11 @@ class Gathering {
   void forget_unwanted() { std::erase_if(replies_, is_unwanted); }
   void take_replies(std::vector<ReplyPtr>& out);
 
-  // For shard snapshots.
+  // For shard snapshots, which may be damaged: `is_of` is false when a rank has given that is not below
+  // `num_trainers`, and then finish must not be called.
   void save(std::string& out) const;
   void load(ByteReader& in);
+  bool is_of(size_t num_trainers) const;
 
  private:
   uint64_t number_ = 0;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ps/server/snapshot_fields.h"
+#include "ps/wire/run_status.h"
 
 namespace ps {
 
@@ -78,6 +79,7 @@ class TrainerSnapshot {
   void load_pushes(ByteReader& in) {
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
       PushRequest request = decode_push(to_buffer(parts_.held.pool(), take_text(in)), parts_.tables.widths());
+      if (request.type != RowType::kF32) fail(Code::kCorrupt, "the snapshot of a shard has encoded rows");
       parts_.tables.check_gradients(request.parts);
       PendingPush& push = parts_.clock.pending_push(trainer_.rank, request);
       push.slices.try_emplace(request.piece, std::move(request));
@@ -112,6 +114,25 @@ void load_trainers(ByteReader& in, uint64_t run, const SnapshotParts& parts) {
   for (RosterEntry& trainer : parts.roster.trainers()) TrainerSnapshot(parts, trainer).load(in);
 }
 
+void load_parts(std::string_view snapshot, const SnapshotParts& parts,
+                const std::function<void(int rank, std::string_view body)>& pull) {
+  ByteReader in(snapshot);
+  CheckpointAlignment::Plan& plan = parts.checkpoints.plan();
+  uint64_t run = 0;
+  for (uint64_t* number : {&run, &plan.next_step, &parts.counters.steps}) *number = in.get<uint64_t>();
+  for (bool* flag : {&parts.going, &plan.wants_markers}) *flag = in.get<uint8_t>() != 0;
+  parts.applier.rule().load(in);
+  parts.gathering.load(in);
+  load_trainers(in, run, parts);
+  if (!parts.gathering.is_of(parts.roster.size())) {
+    fail(Code::kCorrupt, "the snapshot of a shard has a gathering of more trainers than its run");
+  }
+  PullService::load_waiting(in, pull);
+  if (!in.ok() || in.remaining() > 0) {
+    fail(Code::kCorrupt, "the snapshot of a shard has another length");
+  }
+}
+
 }  // namespace
 
 // snapshot := run:u64 next_checkpoint:u64 steps:u64 going:u8 wants_markers:u8 rule
@@ -131,19 +152,14 @@ std::string save_shard_snapshot(const SnapshotParts& parts) {
   return out;
 }
 
+// Requests that make no sense, or are of ranks that the run has not, are a fault of the snapshot here.
 void load_shard_snapshot(std::string_view snapshot, const SnapshotParts& parts,
                          const std::function<void(int rank, std::string_view body)>& pull) {
-  ByteReader in(snapshot);
-  CheckpointAlignment::Plan& plan = parts.checkpoints.plan();
-  uint64_t run = 0;
-  for (uint64_t* number : {&run, &plan.next_step, &parts.counters.steps}) *number = in.get<uint64_t>();
-  for (bool* flag : {&parts.going, &plan.wants_markers}) *flag = in.get<uint8_t>() != 0;
-  parts.applier.rule().load(in);
-  parts.gathering.load(in);
-  load_trainers(in, run, parts);
-  PullService::load_waiting(in, pull);
-  if (!in.ok() || in.remaining() > 0) {
-    fail(Code::kCorrupt, "the snapshot of a shard has another length");
+  try {
+    load_parts(snapshot, parts, pull);
+  } catch (const Error& error) {
+    if (error.code() != Code::kData && error.code() != kStateLost) throw;
+    throw Error(Code::kCorrupt, cat("the snapshot of a shard: ", error.message()));
   }
 }
 

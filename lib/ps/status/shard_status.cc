@@ -8,7 +8,8 @@ namespace ps {
 double RateMeter::update(uint64_t total, Time now) {
   constexpr double kSmoothing = 2;
   const double seconds = to_seconds(now - std::exchange(time_, now));
-  const uint64_t before = std::exchange(total_, total);
+  const uint64_t last = std::exchange(total_, total);
+  const uint64_t before = total < last ? 0 : last;  // another shard counts from the beginning
   if (seconds <= 0) return rate_;
   const double present = static_cast<double>(total - before) / seconds;
   rate_ += (present - rate_) * (1 - std::exp(-seconds / kSmoothing));

@@ -119,7 +119,7 @@ class StatusBoard {
   ShardStatus latest_;  // guarded by mutex_
 };
 
-// How fast a counter grows, smoothed over some two seconds.
+// How fast a counter grows, smoothed over some two seconds.  One that is smaller than before has begun anew.
 class RateMeter {
  public:
   double update(uint64_t total, Time now);

@@ -11,6 +11,8 @@
 #include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 #include "optim/synthetic_parameter.h"
+#include "ps/server/shard_host.h"
+#include "ps/server/shard_session.h"
 #include "ps/wire/hello.h"
 #include "support/scratch_folder.h"
 

@@ -8,44 +8,13 @@
 #include "base/error.h"
 #include "config/json.h"
 #include "ps/server/shard.h"
+#include "recording_reply.h"
 
 namespace ps {
-
-// The outcome of one request.
-struct Outcome {
-  std::optional<std::string> answer;
-  std::optional<Error> error;
-  bool wanted = true;
-
-  bool waits() const { return !answer && !error; }
-  std::vector<float> floats(size_t count) const {
-    std::vector<float> out(count);
-    std::memcpy(out.data(), answer->data(), count * sizeof(float));
-    return out;
-  }
-  Done done() const { return decode_done(*answer); }
-};
-
-class RecordingReply final : public Reply {
- public:
-  explicit RecordingReply(std::shared_ptr<Outcome> outcome) : outcome_(std::move(outcome)) {}
-  void answer(std::shared_ptr<const Payload> payload) override {
-    std::string bytes(payload->head.data(), payload->head.size());
-    for (ConstBytes part : payload->parts) bytes.append(part.data(), part.size());
-    outcome_->answer = std::move(bytes);
-  }
-  void fail(const Error& error) override { outcome_->error = error; }
-  bool wanted() const override { return outcome_->wanted; }
-
- private:
-  std::shared_ptr<Outcome> outcome_;
-};
 
 // A table of width 2 with weights that begin at zero, and a statistic of width 1; plain SGD of rate 1.
 class ShardTest : public testing::Test {
  protected:
-  using OutcomePtr = std::shared_ptr<Outcome>;
-
   void make(int trainers, Consistency consistency = {}, const char* gradient = "sum") {
     ParameterSpec table, statistic;
     table.name = "table";

@@ -1,0 +1,110 @@
+// The ledger of what a shard holds: each account has what was taken from it and not given back.
+#include "ps/server/held_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/scratch_folder.h"
+
+namespace ps {
+namespace {
+
+using testing::HasSubstr;
+
+class HeldBytesTest : public testing::Test {
+ protected:
+  uint64_t in_use(HeldKind kind) const { return held_.bytes_in_use(kind); }
+
+  std::shared_ptr<MemoryBudget> budget_ = std::make_shared<MemoryBudget>(5000);
+  TableMemory tables_{budget_, {}};
+  ShardCounters counters_;
+  HeldMemory held_{1000, tables_, counters_};
+};
+
+TEST_F(HeldBytesTest, GoBackWhenTheyAreDestroyed) {
+  {
+    const HeldBytes pull = held_.take(HeldKind::kPulls, 300), push = held_.take(HeldKind::kPushes, 200);
+    EXPECT_EQ(pull.bytes(), 300u);
+    EXPECT_EQ(in_use(HeldKind::kPulls), 300u);
+    EXPECT_EQ(in_use(HeldKind::kPushes), 200u);
+    EXPECT_EQ(held_.bytes_in_use(), 500u);
+  }
+  EXPECT_EQ(held_.bytes_in_use(), 0u);
+  EXPECT_EQ(in_use(HeldKind::kPulls), 0u);
+}
+
+TEST_F(HeldBytesTest, GoBackOnceWhenTheyWereMoved) {
+  HeldBytes first = held_.take(HeldKind::kPulls, 300);
+  HeldBytes second = std::move(first);
+  EXPECT_EQ(held_.bytes_in_use(), 300u);
+  second = held_.take(HeldKind::kPulls, 100);
+  EXPECT_EQ(held_.bytes_in_use(), 100u) << "what it had before is given back at once";
+  second = HeldBytes();
+  EXPECT_EQ(held_.bytes_in_use(), 0u);
+}
+
+TEST_F(HeldBytesTest, ChangeTheirAccount) {
+  HeldBytes pull = held_.take(HeldKind::kPulls, 300), nothing;
+  held_.move(pull, HeldKind::kPullHistory);
+  held_.move(nothing, HeldKind::kPullHistory);
+  EXPECT_EQ(in_use(HeldKind::kPulls), 0u);
+  EXPECT_EQ(in_use(HeldKind::kPullHistory), 300u);
+  EXPECT_EQ(held_.bytes_in_use(), 300u);
+  pull = HeldBytes();
+  EXPECT_EQ(in_use(HeldKind::kPullHistory), 0u);
+}
+
+TEST_F(HeldBytesTest, ARequestWithoutRoomTakesNothingAndIsCounted) {
+  const HeldBytes most = held_.take(HeldKind::kTrainers, 900);
+  EXPECT_TRUE(held_.has_room(100));
+  EXPECT_FALSE(held_.has_room(101));
+  const Error error = error_of([&] { (void)held_.take(HeldKind::kGatherings, 101); });
+  EXPECT_EQ(error.code(), Code::kExhausted);
+  EXPECT_THAT(error.message(), HasSubstr("--max-memory"));
+  EXPECT_EQ(counters_.refused_for_memory, 1u);
+  EXPECT_EQ(held_.bytes_in_use(), 900u);
+  EXPECT_EQ(held_.take(HeldKind::kGatherings, 100).bytes(), 100u) << "exactly what is left";
+  EXPECT_EQ(error_of([&] { (void)held_.take(HeldKind::kPulls, UINT64_MAX); }).code(), Code::kExhausted);
+}
+
+TEST_F(HeldBytesTest, RowsThatWaitCountToo) {
+  const Buffer rows = held_.pool().take(512);
+  EXPECT_GE(held_.bytes_in_use(), 512u);
+  EXPECT_FALSE(held_.has_room(600));
+}
+
+TEST_F(HeldBytesTest, NothingIsRefusedWithoutALimit) {
+  held_.set_unlimited(true);
+  HeldBytes much = held_.take(HeldKind::kPushes, 10'000);
+  EXPECT_EQ(held_.bytes_in_use(), 10'000u);
+  held_.set_unlimited(false);
+  EXPECT_FALSE(held_.has_room(0)) << "more is held than may be";
+  much = HeldBytes();
+  EXPECT_TRUE(held_.has_room(1000));
+}
+
+// State chunks lie in memory of the tables where there is no room beside the rows that wait.
+TEST_F(HeldBytesTest, ChunksTakeMemoryOfTheTablesWhenTheyAreTooMany) {
+  EXPECT_TRUE(held_.set_chunk_bytes(1000));
+  EXPECT_EQ(budget_->used_bytes(), 0u);
+  EXPECT_TRUE(held_.set_chunk_bytes(4000));
+  EXPECT_GE(budget_->used_bytes(), 4000u);
+  EXPECT_FALSE(held_.set_chunk_bytes(6000));
+  EXPECT_TRUE(held_.set_chunk_bytes(0));
+  EXPECT_EQ(budget_->used_bytes(), 0u);
+}
+
+TEST(MemoryOf, SlicesCountTheirKeysAndCounts) {
+  RowSlice range, keys;
+  range.by_keys = false;
+  range.count = 1'000'000;
+  keys.keys = {1, 2, 3};
+  RowSlice counted = keys;
+  counted.counts.resize(3);
+  EXPECT_EQ(memory_of(std::vector{range}), sizeof(RowSlice)) << "rows of a range are not in memory";
+  EXPECT_EQ(memory_of(std::vector{keys}), sizeof(RowSlice) + 24);
+  EXPECT_EQ(memory_of(std::vector{range, keys, counted}), 3 * sizeof(RowSlice) + 48 + 3 * sizeof(KeyCount));
+}
+
+}  // namespace
+}  // namespace ps

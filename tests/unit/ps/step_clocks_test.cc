@@ -1,0 +1,267 @@
+// The three step clocks, each in what it alone does.
+#include "ps/server/step_clocks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "run_parts.h"
+#include "support/scratch_folder.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Begun = RunParts::Begun;
+
+// ---- synchronous
+
+TEST(SynchronousClock, AStepIsWholeWhenEveryTrainerPushed) {
+  RunParts run({}, 3);
+  OutcomePtr first = run.push(0, 0, 1), third = run.push(2, 0, 4);
+  EXPECT_TRUE(first->waits() && third->waits());
+  EXPECT_EQ(run.weight(), 0);
+  EXPECT_EQ(run.clock->num_waiting(), 2u);
+  OutcomePtr second = run.push(1, 0, 2);
+  EXPECT_TRUE(first->answer && second->answer && third->answer);
+  EXPECT_EQ(run.weight(), -7);
+  EXPECT_EQ(run.clock->clock(), 1u);
+  EXPECT_EQ(run.clock->num_waiting(), 0u);
+}
+
+TEST(SynchronousClock, GradientsAreAddedInTheOrderOfRanksWhateverCameFirst) {
+  const float gradients[] = {1e8f, 1, -1e8f};
+  std::vector<float> weights;
+  for (const std::vector<int>& order : {std::vector{0, 1, 2}, {2, 0, 1}, {0, 2, 1}}) {
+    RunParts run({}, 3);
+    for (int rank : order) run.push(rank, 0, gradients[rank]);
+    weights.push_back(run.weight());
+  }
+  EXPECT_THAT(weights, ElementsAre(0, 0, 0)) << "1 is lost in 1e8";
+}
+
+TEST(SynchronousClock, PullsWaitForTheStepsBeforeThem) {
+  RunParts run({}, 2);
+  EXPECT_TRUE(run.clock->may_pull(0));
+  EXPECT_FALSE(run.clock->may_pull(1));
+  for (int rank : {0, 1}) run.push(rank, 0, 1);
+  EXPECT_TRUE(run.clock->may_pull(1));
+  EXPECT_FALSE(run.clock->may_pull(2));
+}
+
+TEST(SynchronousClock, ATrainerWithoutDataHoldsNoStepUpAndThePassEndsWithTheLast) {
+  RunParts run({}, 2);
+  EXPECT_TRUE(run.end(1, 0)->waits());
+  OutcomePtr step = run.push(0, 0, 1);
+  EXPECT_FALSE(step->done().pass_ended);
+  EXPECT_EQ(run.weight(), -1);
+  run.end(1, 1);
+  EXPECT_TRUE(run.end(0, 1)->done().pass_ended);
+  EXPECT_EQ(run.clock->pass(), 1u);
+  EXPECT_EQ(run.clock->run_state().trainers.at(1).batches, 0u);
+}
+
+TEST(SynchronousClock, TrainersAreToldTheStepAfterWhichACheckpointBegins) {
+  RunParts run({}, 2);
+  run.want_checkpoints([](uint64_t number) { return number == 3; });
+  std::vector<uint64_t> told;
+  for (uint64_t step = 0; step < 2; ++step) {
+    run.push(0, step, 1);
+    told.push_back(run.push(1, step, 1)->done().cut_at);
+  }
+  EXPECT_THAT(told, ElementsAre(0, 3));
+  EXPECT_EQ(run.clock->next_checkpoint(0), 3u);
+  run.mark(0, 2, 1);
+  EXPECT_THAT(run.begun, IsEmpty());
+  run.mark(1, 2, 1);
+  EXPECT_THAT(run.begun, ElementsAre(Begun(3, false)));
+}
+
+TEST(SynchronousClock, TheOthersGoOnWithoutTrainersThatAreGivenUp) {
+  RunParts run({}, 3);
+  OutcomePtr first = run.push(0, 0, 1);
+  run.push(1, 0, 2);
+  run.give_up(2);
+  EXPECT_TRUE(first->answer);
+  EXPECT_EQ(run.weight(), -3);
+}
+
+TEST(SynchronousClock, WholePushesOfATrainerThatIsGivenUpCountAndHalfOnesDoNot) {
+  RunParts run({.staleness = 1}, 2);
+  run.push(1, 0, 10);
+  run.send(1, {.step = 1, .info = {1, 0}, .piece = 0, .num_pieces = 2}, 100);
+  run.push(0, 0, 1);
+  run.give_up(1);
+  run.push(0, 1, 2);
+  EXPECT_EQ(run.weight(), -13);
+  EXPECT_EQ(run.clock->clock(), 2u);
+}
+
+TEST(SynchronousClock, ATrainerThatReturnsEntersAtThePresentStep) {
+  RunParts run({}, 2);
+  run.push(0, 0, 1);
+  run.give_up(1);
+  run.push(0, 1, 1);
+  run.roster.at(1).given_up = false;
+  run.clock->take_over(1, /*returns=*/true);
+  EXPECT_EQ(run.clock->trainer(1).next_step, 2u);
+  EXPECT_TRUE(run.push(0, 2, 1)->waits()) << "it is waited for again";
+  run.push(1, 2, 10);
+  EXPECT_EQ(run.weight(), -13);
+}
+
+TEST(SynchronousClock, ATrainerThatReturnsTakesNoPartInAStepThatIsMeasured) {
+  RunParts run({}, 2, {{"clip_norm", 100}});
+  run.push(0, 0, 1);
+  run.give_up(1);
+  run.roster.at(1).given_up = false;
+  run.clock->take_over(1, /*returns=*/true);
+  EXPECT_EQ(run.clock->trainer(1).next_step, 1u);
+  EXPECT_TRUE(run.apply(0, 0, 1)->answer);
+  EXPECT_EQ(run.weight(), -1);
+}
+
+TEST(SynchronousClock, RepliesOfConnectionsThatAreGoneAreForgotten) {
+  RunParts run({}, 2);
+  OutcomePtr gone = run.push(0, 0, 1);
+  gone->wanted = false;
+  run.clock->forget_unwanted();
+  EXPECT_EQ(run.clock->num_waiting(), 0u);
+  EXPECT_TRUE(run.clock->holds_pushes()) << "the push stays";
+  run.push(1, 0, 1);
+  EXPECT_TRUE(gone->waits());
+  EXPECT_EQ(run.weight(), -2);
+}
+
+TEST(SynchronousClock, GivesItsRepliesAwayAndForgetsAllPushes) {
+  RunParts run({}, 2);
+  OutcomePtr waiting = run.push(0, 0, 1);
+  std::vector<ReplyPtr> replies;
+  run.clock->take_replies(replies);
+  ASSERT_EQ(replies.size(), 1u);
+  replies[0]->fail(Error(Code::kUnavailable, "over"));
+  EXPECT_TRUE(waiting->error);
+  EXPECT_FALSE(run.clock->holds_pushes());
+}
+
+// ---- stale
+
+TEST(StaleClock, PullsMayBeSoManyStepsAhead) {
+  RunParts run({.staleness = 2}, 1);
+  EXPECT_EQ(run.clock->lead(), 2u);
+  EXPECT_TRUE(run.clock->may_pull(2));
+  EXPECT_FALSE(run.clock->may_pull(3));
+  run.push(0, 0, 1);
+  EXPECT_TRUE(run.clock->may_pull(3));
+  EXPECT_FALSE(run.clock->may_pull(4));
+}
+
+TEST(StaleClock, StepsThatAreAheadAreAppliedInTheirOrderWhenTheLastTrainerComes) {
+  RunParts run({.staleness = 2}, 2);
+  std::vector<OutcomePtr> ahead;
+  for (uint64_t step = 0; step < 3; ++step) ahead.push_back(run.push(0, step, 1));
+  EXPECT_EQ(run.clock->trainer(0).pushed_steps(), 3u);
+  EXPECT_EQ(run.clock->trainer(1).pushed_steps(), 0u);
+  run.push(1, 1, 10);
+  EXPECT_EQ(run.clock->clock(), 0u) << "its first step is missing";
+  run.push(1, 0, 10);
+  EXPECT_EQ(run.clock->clock(), 2u);
+  EXPECT_TRUE(ahead[0]->answer && ahead[1]->answer && ahead[2]->waits());
+  EXPECT_EQ(run.weight(), -22);
+}
+
+// Some trainer may have pushed as many steps as the lead before it hears of the checkpoint.
+TEST(StaleClock, ACheckpointBeginsAfterTheFirstStepThatNobodyHasPushedYet) {
+  RunParts run({.staleness = 2}, 1);
+  run.want_checkpoints([](uint64_t) { return true; });
+  EXPECT_EQ(run.push(0, 0, 1)->done().cut_at, 4u);
+  EXPECT_EQ(run.push(0, 1, 1)->done().cut_at, 4u) << "none is decided on before that one has begun";
+  run.push(0, 2, 1);
+  run.mark(0, 3, 1);
+  EXPECT_THAT(run.begun, ElementsAre(Begun(4, false)));
+}
+
+// ---- asynchronous
+
+TEST(AsynchronousClock, EveryPushIsAStepOfItsOwn) {
+  RunParts run({.async = true}, 2);
+  EXPECT_TRUE(run.push(0, 0, 1)->answer);
+  EXPECT_TRUE(run.push(0, 1, 1)->answer);
+  EXPECT_TRUE(run.push(1, 0, 10)->answer);
+  EXPECT_EQ(run.weight(), -12);
+  EXPECT_EQ(run.counters.steps, 3u);
+  EXPECT_TRUE(run.clock->may_pull(1000));
+  EXPECT_TRUE(run.clock->logs_pulls());
+}
+
+TEST(AsynchronousClock, AGradientForWeightsThatAreTooOldIsDropped) {
+  RunParts run({.async = true, .max_lag = 2}, 2);
+  run.clock->note_pull(1);
+  for (uint64_t step = 0; step < 3; ++step) {
+    run.clock->note_pull(0);
+    run.push(0, step, 1);
+  }
+  OutcomePtr late = run.push(1, 0, 100);
+  EXPECT_TRUE(late->done().dropped);
+  EXPECT_EQ(run.weight(), -3);
+  EXPECT_EQ(run.counters.pushes_dropped, 1u);
+  run.clock->note_pull(1);
+  for (uint64_t step = 3; step < 5; ++step) run.push(0, step, 0);
+  EXPECT_FALSE(run.push(1, 1, 100)->done().dropped) << "exactly as old as it may be";
+}
+
+TEST(AsynchronousClock, ThePassEndsForAllWithTheLastTrainer) {
+  RunParts run({.async = true}, 2);
+  OutcomePtr early = run.end(0, 0);
+  EXPECT_TRUE(early->waits());
+  EXPECT_FALSE(run.push(1, 0, 1)->done().pass_ended);
+  OutcomePtr last = run.end(1, 1);
+  EXPECT_TRUE(early->done().pass_ended && last->done().pass_ended);
+  EXPECT_EQ(run.clock->pass(), 1u);
+}
+
+TEST(AsynchronousClock, CheckpointsAreKnownByTheBatchesOfAllAndThePasses) {
+  RunParts run({.async = true}, 2);
+  run.push(0, 0, 1);
+  run.push(0, 1, 1);
+  run.push(1, 0, 1);
+  EXPECT_EQ(run.clock->checkpoint_number(), 3u);
+  run.end(0, 2);
+  run.end(1, 1);
+  EXPECT_EQ(run.clock->checkpoint_number(), 4u);
+}
+
+TEST(AsynchronousClock, EachTrainerIsToldWhichOfItsPushesIsItsMarker) {
+  RunParts run({.async = true}, 2);
+  run.want_checkpoints([](uint64_t number) { return number == 2; });
+  EXPECT_EQ(run.push(0, 0, 1)->done().cut_at, 0u);
+  EXPECT_EQ(run.push(1, 0, 1)->done().cut_at, 2u) << "its next push";
+  EXPECT_EQ(run.push(0, 1, 1)->done().cut_at, 3u) << "the other's next push";
+  EXPECT_EQ(run.push(1, 1, 1)->done().cut_at, 2u) << "that was its marker, but it had not heard of it";
+  EXPECT_EQ(run.push(1, 2, 1)->done().cut_at, 4u) << "another push is its marker";
+  EXPECT_EQ(run.clock->next_checkpoint(0), 3u);
+  EXPECT_EQ(run.clock->next_checkpoint(1), 4u);
+}
+
+TEST(AsynchronousClock, PushesAfterAMarkerWaitForTheMarkersOfTheOthers) {
+  RunParts run({.async = true}, 2);
+  EXPECT_TRUE(run.mark(0, 0, 1)->answer);
+  OutcomePtr held = run.push(0, 1, 100);
+  EXPECT_TRUE(held->waits());
+  EXPECT_THAT(run.begun, IsEmpty());
+  run.mark(1, 0, 10);
+  EXPECT_THAT(run.begun, ElementsAre(Begun(2, false)));
+  EXPECT_TRUE(held->answer);
+  EXPECT_EQ(run.weight(), -111);
+}
+
+TEST(AsynchronousClock, TrainersThatAreGivenUpAreNotWaitedFor) {
+  RunParts run({.async = true}, 2);
+  run.mark(0, 0, 1);
+  run.give_up(1);
+  EXPECT_THAT(run.begun, ElementsAre(Begun(1, false)));
+  EXPECT_TRUE(run.end(0, 1)->done().pass_ended);
+}
+
+}  // namespace
+}  // namespace ps
