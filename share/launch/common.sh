@@ -40,7 +40,7 @@ make_token() {
 # wait_for_file FILE ID: until FILE has something in it; fails when the process has ended.
 wait_for_file() {
   until [[ -s $1 ]]; do
-    kill -0 "$2" 2>/dev/null || wait "$2"
+    kill -0 "$2" 2>/dev/null || wait "$2" || return
     sleep 0.02
   done
 }

@@ -37,8 +37,9 @@ run_compute() {
 }
 
 addresses='' first_ports=()
+first=$(free_ports $((2 * ports * servers))) # together, so that none is another's
 for ((s = 0; s < servers; ++s)); do
-  first_ports[s]=$(free_ports $((2 * ports)))
+  first_ports[s]=$((first + 2 * ports * s))
   supervise "$scratch/id.server.$s" "$restarts" run_server "$s" "$1" &
   server_ids+=($!)
 done

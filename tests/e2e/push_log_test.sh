@@ -33,15 +33,18 @@ run_server() {
 
 # start_job FOLDER: models go to the folder.
 start_job() {
-  local s rank
+  local s rank first
   first_ports=() status_ports=()
   rm -rf checkpoints ports.* id.* ./*.err
-  for s in 0 1; do first_ports[s]=$(free_ports 2) status_ports[s]=$(free_ports 1); done
+  first=$(free_ports 6) # together, so that none is another's
+  for s in 0 1; do first_ports[s]=$((first + 3 * s)) status_ports[s]=$((first + 3 * s + 2)); done
   for s in 0 1; do
     supervise id.$s 1000 run_server $s &
     supervisors[s]=$!
   done
-  for s in 0 1; do wait_for_file ports.$s "${supervisors[s]}"; done
+  for s in 0 1; do
+    wait_for_file ports.$s "${supervisors[s]}" || fail "server $s did not begin: $(tail -n 5 serve.$s.err)"
+  done
   for rank in 0 1 2; do
     ps-train job.json "${mode[@]}" --servers "127.0.0.1:$(head -1 ports.0),127.0.0.1:$(head -1 ports.1)" --trainers 3 \
       --rank $rank --data train.txt --passes $passes --save-dir "$1" >"train.$rank.out" 2>"train.$rank.err" &
