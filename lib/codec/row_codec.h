@@ -11,8 +11,7 @@
 //
 // Values are rounded to the nearest, ties to even.  Values that are too large become the largest of the type.
 // Infinities and NaN stay unchanged, but a row or block of int8 and a row of one_bit with one of them decode as NaN as a
-// whole.  Every level
-// of instruction sets gives the same bits.
+// whole.  Every level of instruction sets gives the same bits.
 #ifndef PS_CODEC_ROW_CODEC_H_
 #define PS_CODEC_ROW_CODEC_H_
 

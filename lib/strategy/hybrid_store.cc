@@ -134,7 +134,7 @@ void HybridStore::push(std::span<const KeyPlan> plans, std::span<const Parameter
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (dense_of_[p] >= 0) dense_views_[static_cast<size_t>(dense_of_[p])] = views[p];
   }
-  begin_step({.plans = plans, .views = views, .info = info, .has_data = true, .cut = remote_.next_is_cut()});
+  step_ = {.plans = plans, .views = views, .info = info, .has_data = true, .cut = remote_.next_is_cut()};
   if (!clipping_.any() && !step_.cut) push_sparse();
   with_trainers([&] { dense_.push(dense_plans_, dense_views_, info); });
   end_step(/*pass_ends=*/false);
@@ -151,17 +151,13 @@ void HybridStore::end_pass(int64_t pass) {
 
 // False when nobody had data: with this step the pass has ended.
 bool HybridStore::step_without_data(int64_t pass) {
-  begin_step({.info = {.pass = pass}, .cut = remote_.next_is_cut()});
+  step_ = {.info = {.pass = pass}, .cut = remote_.next_is_cut()};
   const bool others_go_on = with_trainers([&] { return dense_.take_part(pass); });
   end_step(/*pass_ends=*/!others_go_on);
   const bool ended = remote_.finish_pass_step();
   if (ended != others_go_on) return others_go_on;
   fail(Code::kData, "a pass has ", ended ? "" : "not ", "ended for the servers, but ", ended ? "not " : "",
        "for the trainers");
-}
-
-void HybridStore::begin_step(const SparseStep& step) {
-  step_ = step;
 }
 
 void HybridStore::push_sparse() {

@@ -89,7 +89,6 @@ class HybridStore final : public ParameterStore {
 
   void show_dense(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views);
   bool step_without_data(int64_t pass);
-  void begin_step(const SparseStep& step);
   void push_sparse();
   void end_step(bool pass_ends);
   std::vector<float> clip(std::span<const double> dense_squares, float scale);

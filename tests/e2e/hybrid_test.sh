@@ -125,18 +125,6 @@ for model in checkpoints clipped/pass-00001; do
 done
 [[ $(sort -u predicted | wc -l) == 1 ]] || fail "the last checkpoint is not that of the end"
 
-# slowly ID: so that checkpoints are written before the job is done, a process is halted most of the time, until nobody
-# says that it shall be slow any more: for `halt` seconds each time.
-halt=0.02
-slowly() {
-  touch slow
-  while [[ -e slow ]] && kill -STOP "$1" 2>/dev/null; do
-    sleep "$halt"
-    kill -CONT "$1" 2>/dev/null || true
-    sleep 0.005
-  done &
-}
-
 # until_true COMMAND...: runs it, in slower and slower jobs, until it is true.
 until_true() {
   for halt in 0.02 0.05 0.1 0.2; do ! "$@" || return 0; done

@@ -42,18 +42,6 @@ train() {
   trainers[rank]=$!
 }
 
-# slowly ID: so that checkpoints are written before the job is done, a process is halted most of the time, until nobody
-# says that it shall be slow any more: for `halt` seconds each time.
-halt=0.02
-slowly() {
-  touch slow
-  while [[ -e slow ]] && kill -STOP "$1" 2>/dev/null; do
-    sleep "$halt"
-    kill -CONT "$1" 2>/dev/null || true
-    sleep 0.005
-  done &
-}
-
 # await FILE TEXT COUNT ID: until the file, which grows while the process runs, has so many lines with it; false when the
 # process has ended before.  (grep is content with one line, where it writes to /dev/null.)
 await() {

@@ -300,6 +300,18 @@ class RecoveringCluster {
   std::map<int64_t, std::vector<float>> passes_;
 };
 
+// Trains the job of the plan through crashes: the weights have the bits of a run of servers alone that nothing disturbs.
+inline void expect_bits_of_undisturbed(const RecoveryPlan& plan, uint64_t seed, Random& random,
+                                       Totals& totals) {
+  ShardCluster calm(plan.job, plan, seed);
+  calm.network().set_default_link(RecoveringCluster::link());
+  const std::vector<float> expected = calm.train();
+  const ScratchFolder folder;
+  RecoveringCluster cluster(plan, folder.path(), seed, totals);
+  cluster.train_through_crashes(calm.network().now(), random);
+  expect_same_bits(expected, cluster.weights());
+}
+
 }  // namespace ps
 
 #endif  // PS_TESTS_SIM_RECOVERING_CLUSTER_H_

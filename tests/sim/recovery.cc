@@ -28,24 +28,10 @@ struct Plan : RecoveryPlan {
   }
 };
 
-// The weights of the undisturbed run, and how long it takes.
-std::vector<float> train_calmly(const Plan& plan, uint64_t seed, Time& took) {
-  ShardCluster calm(plan.job, plan, seed);
-  calm.network().set_default_link(RecoveringCluster::link());
-  const std::vector<float> weights = calm.train();
-  took = calm.network().now();
-  return weights;
-}
-
 void run_seed(uint64_t seed, Totals& totals) {
   Random random(seed, 0);
   const Plan plan(random);
-  Time calm_time{};
-  const std::vector<float> expected = train_calmly(plan, seed, calm_time);
-  const ScratchFolder folder;
-  RecoveringCluster cluster(plan, folder.path(), seed, totals);
-  cluster.train_through_crashes(calm_time, random);
-  expect_same_bits(expected, cluster.weights());
+  expect_bits_of_undisturbed(plan, seed, random, totals);
 }
 
 TEST(Recovery, WhoeverCrashesTheJobEndsAsIfNobodyHad) {

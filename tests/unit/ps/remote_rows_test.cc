@@ -38,15 +38,23 @@ class RemoteRowsTest : public testing::Test {
     };
   }
 
-  // Runs body with a model on these shards.
+  // Runs body with what exchanges batches with these shards.
   template <class Body>
-  void with_model(Body&& body) {
+  void with_exchange(Body&& body) {
     shards_.run([&](ShardLinks& links) {
       RemotePulls pulls(links, specs_, RowTypes());
       Residuals residuals(specs_, RowTypes());
       TrainerStateLink states(links, residuals, nullptr, RowTypes(), 0);
       RemotePushes pushes({links, specs_, pulls, residuals, states}, {}, RowType::kF32,
                           [](int64_t) { return false; });
+      body(links, pulls, pushes);
+    });
+  }
+
+  // The same with a model.
+  template <class Body>
+  void with_model(Body&& body) {
+    with_exchange([&](ShardLinks& links, RemotePulls&, RemotePushes& pushes) {
       RemoteModel model(links, specs_, pushes);
       body(model);
     });
@@ -141,12 +149,7 @@ class RemoteStepTest : public RemoteRowsTest {
   }
 
   void train_a_batch() {
-    shards_.run([&](ShardLinks& links) {
-      RemotePulls pulls(links, specs_, RowTypes());
-      Residuals residuals(specs_, RowTypes());
-      TrainerStateLink states(links, residuals, nullptr, RowTypes(), 0);
-      RemotePushes pushes({links, specs_, pulls, residuals, states}, {}, RowType::kF32,
-                          [](int64_t) { return false; });
+    with_exchange([&](ShardLinks&, RemotePulls& pulls, RemotePushes& pushes) {
       std::vector<ParameterView<float>> views;
       pulls.finish(pulls.begin(plans_, {PullMode::kTrain, 0}), plans_, views);
       for (size_t n = 0; n < plans_[0].keys.size(); ++n) {
