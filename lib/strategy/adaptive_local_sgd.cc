@@ -54,11 +54,11 @@ IntervalOptions AdaptiveLocalSgdKeys::interval() const {
   return options;
 }
 
-void check(const Json& object, const Json& optimizer) {
+void check_adaptive_local_sgd(const Json& object, const Json& optimizer) {
   check_averaged_optimizer(optimizer, "adaptive_local_sgd", parse_strategy<AdaptiveLocalSgdKeys>(object));
 }
 
-std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+std::unique_ptr<Strategy> make_adaptive_local_sgd(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<AdaptiveLocalSgdKeys>(object);
   AveragingOptions options = keys.options();
   options.interval = keys.interval();
@@ -67,14 +67,14 @@ std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
 
 }  // namespace
 
-constinit const StrategyEntry kAdaptiveLocalSgd = {
+constinit const StrategyEntry kAdaptiveLocalSgdStrategy = {
     {"adaptive_local_sgd",
      "As post_local_sgd, with an interval that follows the cost: long while training goes fast, short when "
      "it nears "
      "its end, or as the rule says.",
      []() -> const AnySpec& { return AdaptiveLocalSgdKeys::spec(); }},
-    check,
+    check_adaptive_local_sgd,
     /*serve=*/nullptr,
-    make};
+    make_adaptive_local_sgd};
 
 }  // namespace ps

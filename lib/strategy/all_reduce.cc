@@ -36,25 +36,25 @@ class AllReduce final : public AmongPeers {
   AllReduceStore store_;
 };
 
-void check(const Json& object, const Json&) {
+void check_all_reduce(const Json& object, const Json&) {
   parse_strategy<AllReduceOptions>(object);
 }
 
-std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+std::unique_ptr<Strategy> make_all_reduce(const Json& object, const TrainerSetup& setup) {
   const auto options = parse_strategy<AllReduceOptions>(object);
   return make_among_peers<AllReduce>(setup, options);
 }
 
 }  // namespace
 
-constinit const StrategyEntry kAllReduce = {
+constinit const StrategyEntry kAllReduceStrategy = {
     {"all_reduce",
      "Every trainer holds the parameters, and applies the optimizer to the sum of all trainers' gradients, "
      "which "
      "they add up among themselves, without servers. Several trainers have dense parameters alone.",
      []() -> const AnySpec& { return AllReduceOptions::spec(); }},
-    check,
+    check_all_reduce,
     /*serve=*/nullptr,
-    make};
+    make_all_reduce};
 
 }  // namespace ps

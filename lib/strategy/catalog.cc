@@ -9,8 +9,10 @@ namespace {
 
 // The first is that of jobs that name none.
 constexpr const StrategyEntry* kCatalog[] = {
-    &kParameterServer,  &kLocalSgd,     &kAllReduce, &kHybrid,       &kDgc,     &kPostLocalSgd,
-    &kAdaptiveLocalSgd, &kSlowMomentum, &kDiloco,    &kSparseDiloco, &kPowerSgd};
+    &kParameterServerStrategy,  &kLocalSgdStrategy,     &kAllReduceStrategy,
+    &kHybridStrategy,           &kDgcStrategy,          &kPostLocalSgdStrategy,
+    &kAdaptiveLocalSgdStrategy, &kSlowMomentumStrategy, &kDilocoStrategy,
+    &kSparseDilocoStrategy,     &kPowerSgdStrategy};
 
 }  // namespace
 

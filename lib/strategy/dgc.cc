@@ -43,7 +43,7 @@ DgcExchangeOptions exchange_options(const DgcKeys& keys, const Json& optimizer) 
 }
 
 // DGC sends moves of the optimizer momentum, whose formula it has in itself.
-void check(const Json& object, const Json& optimizer) {
+void check_dgc(const Json& object, const Json& optimizer) {
   parse_strategy<DgcKeys>(object);
   const OptimizerEntry& entry = find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer");
   if (entry.name != "momentum" && entry.name != "sparse_momentum") {
@@ -60,7 +60,7 @@ void check(const Json& object, const Json& optimizer) {
   if (options.average) refuse("average", "there are no means of weights");
 }
 
-std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+std::unique_ptr<Strategy> make_dgc(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<DgcKeys>(object);
   const DgcExchangeOptions options = exchange_options(keys, setup.optimizer);
   return make_among_peers<CompressedAllReduce<DgcExchange, DgcExchangeOptions>>(setup, options,
@@ -69,19 +69,20 @@ std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
 
 }  // namespace
 
-constinit const StrategyEntry kDgc = {{"dgc",
-                                       "Deep Gradient Compression: as all_reduce, but a trainer sends only "
-                                       "the largest values of what its gradients "
-                                       "would move, and keeps the rest until it is large enough. The "
-                                       "optimizer must be momentum, whose momentum, "
-                                       "nesterov, l2 and clip_norm hold. A clip_norm bounds, while "
-                                       "compression is on, each trainer's share of a "
-                                       "parameter's gradient to clip_norm over the root of the number of "
-                                       "trainers. Before rampup_begin_step, and while "
-                                       "the sparsity is 0, training is that of all_reduce, bit for bit.",
-                                       []() -> const AnySpec& { return DgcKeys::spec(); }},
-                                      check,
-                                      /*serve=*/nullptr,
-                                      make};
+constinit const StrategyEntry kDgcStrategy = {
+    {"dgc",
+     "Deep Gradient Compression: as all_reduce, but a trainer sends only "
+     "the largest values of what its gradients "
+     "would move, and keeps the rest until it is large enough. The "
+     "optimizer must be momentum, whose momentum, "
+     "nesterov, l2 and clip_norm hold. A clip_norm bounds, while "
+     "compression is on, each trainer's share of a "
+     "parameter's gradient to clip_norm over the root of the number of "
+     "trainers. Before rampup_begin_step, and while "
+     "the sparsity is 0, training is that of all_reduce, bit for bit.",
+     []() -> const AnySpec& { return DgcKeys::spec(); }},
+    check_dgc,
+    /*serve=*/nullptr,
+    make_dgc};
 
 }  // namespace ps

@@ -36,11 +36,11 @@ const ObjectSpec<DilocoKeys>& DilocoKeys::spec() {
   return spec;
 }
 
-void check(const Json& object, const Json& optimizer) {
+void check_diloco(const Json& object, const Json& optimizer) {
   check_averaged_optimizer(optimizer, "diloco", parse_strategy<DilocoKeys>(object));
 }
 
-std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+std::unique_ptr<Strategy> make_diloco(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<DilocoKeys>(object);
   AveragingOptions options = keys.options();
   options.interval.first = keys.k_steps;
@@ -50,15 +50,16 @@ std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
 
 }  // namespace
 
-constinit const StrategyEntry kDiloco = {{"diloco",
-                                          "DiLoCo: trainers train copies of their own with the job's "
-                                          "optimizer for k_steps steps; then all make a step of "
-                                          "Nesterov's momentum from the weights s where they began, along "
-                                          "the mean d of their moves: m = b m - d, and all "
-                                          "go on with s - a (b m - d).",
-                                          []() -> const AnySpec& { return DilocoKeys::spec(); }},
-                                         check,
-                                         /*serve=*/nullptr,
-                                         make};
+constinit const StrategyEntry kDilocoStrategy = {
+    {"diloco",
+     "DiLoCo: trainers train copies of their own with the job's "
+     "optimizer for k_steps steps; then all make a step of "
+     "Nesterov's momentum from the weights s where they began, along "
+     "the mean d of their moves: m = b m - d, and all "
+     "go on with s - a (b m - d).",
+     []() -> const AnySpec& { return DilocoKeys::spec(); }},
+    check_diloco,
+    /*serve=*/nullptr,
+    make_diloco};
 
 }  // namespace ps

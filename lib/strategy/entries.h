@@ -7,17 +7,17 @@
 
 namespace ps {
 
-extern const StrategyEntry kParameterServer;
-extern const StrategyEntry kLocalSgd;
-extern const StrategyEntry kAllReduce;
-extern const StrategyEntry kDgc;
-extern const StrategyEntry kPostLocalSgd;
-extern const StrategyEntry kAdaptiveLocalSgd;
-extern const StrategyEntry kSlowMomentum;
-extern const StrategyEntry kDiloco;
-extern const StrategyEntry kSparseDiloco;
-extern const StrategyEntry kPowerSgd;
-extern const StrategyEntry kHybrid;
+extern const StrategyEntry kParameterServerStrategy;
+extern const StrategyEntry kLocalSgdStrategy;
+extern const StrategyEntry kAllReduceStrategy;
+extern const StrategyEntry kDgcStrategy;
+extern const StrategyEntry kPostLocalSgdStrategy;
+extern const StrategyEntry kAdaptiveLocalSgdStrategy;
+extern const StrategyEntry kSlowMomentumStrategy;
+extern const StrategyEntry kDilocoStrategy;
+extern const StrategyEntry kSparseDilocoStrategy;
+extern const StrategyEntry kPowerSgdStrategy;
+extern const StrategyEntry kHybridStrategy;
 
 // The options of `object`, which is train.strategy.  Throws kUsage.
 template <class Options>

@@ -105,17 +105,17 @@ class Hybrid final : public Strategy {
   std::optional<HybridStore> store_;
 };
 
-void check(const Json& object, const Json&) {
+void check_hybrid(const Json& object, const Json&) {
   parse_strategy<HybridOptions>(object);
 }
 
-ServerPlan serve(const Json& object, const OptimizerPlan& optimizers) {
+ServerPlan serve_hybrid(const Json& object, const OptimizerPlan& optimizers) {
   parse_strategy<HybridOptions>(object);
   return {.optimizers = optimizers, .consistency = kInStep, .dense_by_trainers = true};
 }
 
 // A process that does not train reads the servers' weights.
-std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+std::unique_ptr<Strategy> make_hybrid(const Json& object, const TrainerSetup& setup) {
   const auto options = parse_strategy<HybridOptions>(object);
   if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);
   if (!setup.trains) return std::make_unique<OnServers>(setup, kInStep, options.codec.row_types());
@@ -124,15 +124,16 @@ std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
 
 }  // namespace
 
-constinit const StrategyEntry kHybrid = {{"hybrid",
-                                          "Servers hold sparse parameters, as with parameter_server; every "
-                                          "trainer holds the dense ones, and applies the "
-                                          "optimizer to the sum of all trainers' gradients, which they add "
-                                          "up among themselves, as with all_reduce.",
-                                          []() -> const AnySpec& { return HybridOptions::spec(); }},
-                                         check,
-                                         serve,
-                                         make,
-                                         /*meets_beside_servers=*/true};
+constinit const StrategyEntry kHybridStrategy = {
+    {"hybrid",
+     "Servers hold sparse parameters, as with parameter_server; every "
+     "trainer holds the dense ones, and applies the "
+     "optimizer to the sum of all trainers' gradients, which they add "
+     "up among themselves, as with all_reduce.",
+     []() -> const AnySpec& { return HybridOptions::spec(); }},
+    check_hybrid,
+    serve_hybrid,
+    make_hybrid,
+    /*meets_beside_servers=*/true};
 
 }  // namespace ps

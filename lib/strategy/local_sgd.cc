@@ -63,19 +63,19 @@ class LocalSgd final : public Strategy {
   LocalSgdStore store_;
 };
 
-void check(const Json& object, const Json& optimizer) {
+void check_local_sgd(const Json& object, const Json& optimizer) {
   parse_strategy<LocalSgdKeys>(object);
   check_local_sgd_optimizer(optimizer);
 }
 
 // Trainers have the optimizers, and servers add.
-ServerPlan serve(const Json& object, const OptimizerPlan&) {
+ServerPlan serve_local_sgd(const Json& object, const OptimizerPlan&) {
   parse_strategy<LocalSgdKeys>(object);
   return {addition_plan(), kConsistency, /*tunes=*/false};
 }
 
 // A process that does not train reads the servers' weights.
-std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+std::unique_ptr<Strategy> make_local_sgd(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<LocalSgdKeys>(object);
   if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);
   if (!setup.trains) return std::make_unique<OnServers>(setup, kConsistency, keys.codec.row_types());
@@ -84,13 +84,13 @@ std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
 
 }  // namespace
 
-constinit const StrategyEntry kLocalSgd = {
+constinit const StrategyEntry kLocalSgdStrategy = {
     {"local_sgd",
      "Each trainer trains a copy of its own, and sends its changes to servers every so many batches, which "
      "add their mean or their sum.",
      []() -> const AnySpec& { return LocalSgdKeys::spec(); }},
-    check,
-    serve,
-    make};
+    check_local_sgd,
+    serve_local_sgd,
+    make_local_sgd};
 
 }  // namespace ps

@@ -60,15 +60,15 @@ const ObjectSpec<ParameterServerOptions>& ParameterServerOptions::spec() {
   return spec;
 }
 
-void check(const Json& object, const Json&) {
+void check_parameter_server(const Json& object, const Json&) {
   parse_strategy<ParameterServerOptions>(object);
 }
 
-ServerPlan serve(const Json& object, const OptimizerPlan& optimizers) {
+ServerPlan serve_parameter_server(const Json& object, const OptimizerPlan& optimizers) {
   return {optimizers, parse_strategy<ParameterServerOptions>(object).steps()};
 }
 
-std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+std::unique_ptr<Strategy> make_parameter_server(const Json& object, const TrainerSetup& setup) {
   const auto options = parse_strategy<ParameterServerOptions>(object);
   if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);
   return std::make_unique<OnServers>(setup, options.steps(), options.codec.row_types());
@@ -76,13 +76,13 @@ std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
 
 }  // namespace
 
-constinit const StrategyEntry kParameterServer = {
+constinit const StrategyEntry kParameterServerStrategy = {
     {"parameter_server",
      "Servers hold the parameters: trainers pull the rows that a batch uses, and push their gradients, to "
      "which servers apply the optimizer. Without servers, one process does both.",
      []() -> const AnySpec& { return ParameterServerOptions::spec(); }},
-    check,
-    serve,
-    make};
+    check_parameter_server,
+    serve_parameter_server,
+    make_parameter_server};
 
 }  // namespace ps

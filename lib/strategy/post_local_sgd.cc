@@ -24,11 +24,11 @@ const ObjectSpec<PostLocalSgdKeys>& PostLocalSgdKeys::spec() {
   return spec;
 }
 
-void check(const Json& object, const Json& optimizer) {
+void check_post_local_sgd(const Json& object, const Json& optimizer) {
   check_averaged_optimizer(optimizer, "post_local_sgd", parse_strategy<PostLocalSgdKeys>(object));
 }
 
-std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+std::unique_ptr<Strategy> make_post_local_sgd(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<PostLocalSgdKeys>(object);
   AveragingOptions options = keys.options();
   options.interval.first = keys.k_steps;
@@ -37,14 +37,14 @@ std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
 
 }  // namespace
 
-constinit const StrategyEntry kPostLocalSgd = {
+constinit const StrategyEntry kPostLocalSgdStrategy = {
     {"post_local_sgd",
      "Local SGD without servers: from begin_step on, each trainer trains a copy of its own, and every "
      "k_steps steps "
      "all go on with the mean of their weights, each with the weight of the examples that it has trained on.",
      []() -> const AnySpec& { return PostLocalSgdKeys::spec(); }},
-    check,
+    check_post_local_sgd,
     /*serve=*/nullptr,
-    make};
+    make_post_local_sgd};
 
 }  // namespace ps

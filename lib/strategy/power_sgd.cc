@@ -33,11 +33,11 @@ const ObjectSpec<PowerSgdKeys>& PowerSgdKeys::spec() {
   return spec;
 }
 
-void check(const Json& object, const Json&) {
+void check_power_sgd(const Json& object, const Json&) {
   parse_strategy<PowerSgdKeys>(object);
 }
 
-std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+std::unique_ptr<Strategy> make_power_sgd(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<PowerSgdKeys>(object);
   const PowerSgdOptions options{.rank = keys.rank, .begin_step = keys.begin_step};
   return make_among_peers<CompressedAllReduce<PowerSgdExchange, PowerSgdOptions>>(setup, options,
@@ -46,15 +46,16 @@ std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
 
 }  // namespace
 
-constinit const StrategyEntry kPowerSgd = {{"power_sgd",
-                                            "PowerSGD: as all_reduce, but the gradient of a matrix travels "
-                                            "as the product of two narrow ones, found from those "
-                                            "of the step before, and a trainer adds what that leaves of its "
-                                            "gradient to the next one. Gradients of one "
-                                            "dimension are exchanged whole.",
-                                            []() -> const AnySpec& { return PowerSgdKeys::spec(); }},
-                                           check,
-                                           /*serve=*/nullptr,
-                                           make};
+constinit const StrategyEntry kPowerSgdStrategy = {
+    {"power_sgd",
+     "PowerSGD: as all_reduce, but the gradient of a matrix travels "
+     "as the product of two narrow ones, found from those "
+     "of the step before, and a trainer adds what that leaves of its "
+     "gradient to the next one. Gradients of one "
+     "dimension are exchanged whole.",
+     []() -> const AnySpec& { return PowerSgdKeys::spec(); }},
+    check_power_sgd,
+    /*serve=*/nullptr,
+    make_power_sgd};
 
 }  // namespace ps

@@ -36,11 +36,11 @@ const ObjectSpec<SlowMomentumKeys>& SlowMomentumKeys::spec() {
   return spec;
 }
 
-void check(const Json& object, const Json& optimizer) {
+void check_slow_momentum(const Json& object, const Json& optimizer) {
   check_averaged_optimizer(optimizer, "slow_momentum", parse_strategy<SlowMomentumKeys>(object));
 }
 
-std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+std::unique_ptr<Strategy> make_slow_momentum(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<SlowMomentumKeys>(object);
   AveragingOptions options = keys.options();
   options.interval.first = keys.k_steps;
@@ -50,15 +50,15 @@ std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
 
 }  // namespace
 
-constinit const StrategyEntry kSlowMomentum = {
+constinit const StrategyEntry kSlowMomentumStrategy = {
     {"slow_momentum",
      "SlowMo: as post_local_sgd, but the mean of the weights is "
      "not taken over: with s the weights where the interval "
      "began, d the mean of the moves from there and r the "
      "mean learning rate of its steps, m = b m - d/r, and all go on with s - a r m.",
      []() -> const AnySpec& { return SlowMomentumKeys::spec(); }},
-    check,
+    check_slow_momentum,
     /*serve=*/nullptr,
-    make};
+    make_slow_momentum};
 
 }  // namespace ps

@@ -65,11 +65,11 @@ SparseMovesOptions SparseDilocoKeys::moves() const {
           .exchange = find_sparse_exchange(exchange)};
 }
 
-void check(const Json& object, const Json& optimizer) {
+void check_sparse_diloco(const Json& object, const Json& optimizer) {
   check_averaged_optimizer(optimizer, "sparse_diloco", parse_strategy<SparseDilocoKeys>(object));
 }
 
-std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
+std::unique_ptr<Strategy> make_sparse_diloco(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<SparseDilocoKeys>(object);
   AveragingOptions options = keys.options();
   options.interval.first = keys.k_steps;
@@ -80,13 +80,14 @@ std::unique_ptr<Strategy> make(const Json& object, const TrainerSetup& setup) {
 
 }  // namespace
 
-constinit const StrategyEntry kSparseDiloco = {{"sparse_diloco",
-                                                "SparseLoCo: as diloco, but a trainer sends only the largest "
-                                                "values of its move, few bits each, and keeps the "
-                                                "rest, which decays, until it is large enough.",
-                                                []() -> const AnySpec& { return SparseDilocoKeys::spec(); }},
-                                               check,
-                                               /*serve=*/nullptr,
-                                               make};
+constinit const StrategyEntry kSparseDilocoStrategy = {
+    {"sparse_diloco",
+     "SparseLoCo: as diloco, but a trainer sends only the largest "
+     "values of its move, few bits each, and keeps the "
+     "rest, which decays, until it is large enough.",
+     []() -> const AnySpec& { return SparseDilocoKeys::spec(); }},
+    check_sparse_diloco,
+    /*serve=*/nullptr,
+    make_sparse_diloco};
 
 }  // namespace ps

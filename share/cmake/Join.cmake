@@ -6,10 +6,9 @@
 option(PS_JOIN "Compile several sources of a library at a time" ON)
 set(PS_JOINED_SOURCES 8)
 
-# Sources of these folders are all of one kind, and give the same names to what is their own.  The
-# sources of gpu/emulated have compile options of their own (Gpu.cmake), which a joined source would not have.
-set(PS_SEPARATE_FOLDERS gpu/emulated data/formats data/synth data/writers checkpoint/model collective/algorithms strategy
-    bench/limits bench/process bench/checkpoint bench/peers)
+# Sources of these folders have compile options of their own (Gpu.cmake, Peers.cmake), which a joined source would not
+# have.
+set(PS_SEPARATE_FOLDERS gpu/emulated bench/peers)
 
 function(ps_join_sources target)
   if(NOT PS_JOIN)

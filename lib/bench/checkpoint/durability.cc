@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kFullRows = 4'000'000, kKeysOfAStep = 10'000, kFullSteps = 400;
+constexpr uint64_t kFullRows = 4'000'000, kKeysOfAStep = 10'000, kDurableSteps = 400;
 constexpr int64_t kWidth = 16;
 constexpr double kRate = 0.125;
 
@@ -20,7 +20,7 @@ constexpr double kRate = 0.125;
 class DurableSteps final : public Workload {
  public:
   DurableSteps(const BenchSettings& settings, bool durable, bool async)
-      : steps_(scaled_samples(settings.scale, kFullSteps)),
+      : steps_(scaled_samples(settings.scale, kDurableSteps)),
         rows_(scaled_samples(settings.scale, kFullRows)),
         clock_(settings.clock),
         folder_(settings.scratch),

@@ -16,8 +16,6 @@ namespace ps {
 
 namespace {
 
-constexpr const char* kTable = "vectors.weight";
-
 class ModelOfCheckpoint final : public Workload {
  public:
   explicit ModelOfCheckpoint(const BenchSettings& settings)
@@ -44,8 +42,8 @@ class ModelOfCheckpoint final : public Workload {
   void check() override {
     if (!ran_) fail(Code::kInternal, "ps-ckpt2model was not run");
     SafetensorsReader model(folder_.path("model"));
-    const TensorInfo* keys = model.find(cat(kTable, ".keys"));
-    const TensorInfo* weights = model.find(cat(kTable, ".rows"));
+    const TensorInfo* keys = model.find(cat(kTrainedTable, ".keys"));
+    const TensorInfo* weights = model.find(cat(kTrainedTable, ".rows"));
     if (keys == nullptr || weights == nullptr) fail(Code::kInternal, "the model has no table");
     expect_equal("rows in the model", static_cast<uint64_t>(keys->elements()), rows_);
     uint64_t last = 0;

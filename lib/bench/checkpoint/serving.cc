@@ -16,7 +16,7 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kFullSteps = 1500;  // without a checkpoint: as many as one of full size lasts, about
+constexpr uint64_t kServingSteps = 1500;  // without a checkpoint: as many as one of full size lasts, about
 
 TableCase serving_case(const std::string& checkpoints) {
   return {.name = "serving", .help = "", .sets = 64, .optimizer = "adagrad", .checkpoints = checkpoints};
@@ -48,7 +48,7 @@ class Serving final : private ServingFolder, public TableWorkload {
   explicit Serving(const BenchSettings& settings)
       : ServingFolder(settings.scratch),
         TableWorkload(settings, serving_case(folder.path("checkpoints"))),
-        steps_(std::max<uint64_t>(16, static_cast<uint64_t>(settings.scale * kFullSteps))),
+        steps_(std::max<uint64_t>(16, static_cast<uint64_t>(settings.scale * kServingSteps))),
         warm_memory_(served_bytes(settings.scale)) {}
 
   // A run is so long that a host would take free memory in the middle of it.

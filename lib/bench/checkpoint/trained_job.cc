@@ -7,9 +7,9 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "bench/benchmark.h"
+#include "bench/jobs.h"
 #include "bench/synthetic.h"
 #include "checkpoint/checkpoint_directory.h"
-#include "config/spec.h"
 #include "job/checkpoint_states.h"
 #include "ps/wire/hello.h"
 
@@ -18,19 +18,6 @@ namespace ps {
 namespace {
 
 constexpr uint64_t kFullBytes = 2'000'000'000;
-constexpr const char* kTable = "vectors.weight";
-
-constexpr const char* kModel = R"({
-  "layers": [{"name": "vectors", "type": "embedding", "input": "features", "size": 16, "sparse_update": true},
-             {"name": "score", "type": "fc", "input": "vectors", "size": 1}],
-  "cost": {"type": "binary_cross_entropy", "input": "score"}})";
-
-Job make_job() {
-  Json document = {{"model", Json::parse(kModel)},
-                   {"optimizer", {{"type", "adagrad"}, {"learning_rate", 0.1}, {"epsilon", 1e-6}}},
-                   {"train", {{"gradient", "sum"}, {"log_period", 0}, {"save_dir", ""}}}};
-  return Job::spec().parse(document, "checkpoint");
-}
 
 DataSchema make_schema() {
   DataSchema schema;
@@ -55,7 +42,7 @@ void fill_noise(uint64_t seed, std::span<float> out) {
 }
 
 TrainedJob::TrainedJob(uint64_t rows, int threads)
-    : job_(make_job()),
+    : job_(memory_job("checkpoint", {embedding_model(kCheckpointWidth), adagrad(0.1, 1e-6)})),
       schema_(make_schema()),
       network_(job_.model, schema_, job_.job.seed),
       device_(threads) {
@@ -110,8 +97,8 @@ void TrainedJob::expect_weights_of(const std::string& directory) {
   const CheckpointReader checkpoint(join_path(directory, step_folder(1)));
   std::vector<float> weights;
   uint64_t found = 0;
-  for (uint32_t partition : checkpoint.partitions(kTable)) {
-    auto cursor = checkpoint.rows(kTable, partition);
+  for (uint32_t partition : checkpoint.partitions(kTrainedTable)) {
+    auto cursor = checkpoint.rows(kTrainedTable, partition);
     while (const RowBlock* rows = cursor->next()) {
       weights.resize(rows->size() * kCheckpointWidth);
       store_->read_rows(0, rows->keys, weights.data());

@@ -19,6 +19,9 @@ namespace ps {
 inline constexpr int64_t kCheckpointWidth = 16;
 inline constexpr uint64_t kCheckpointRowBytes = 8 + 2 * kCheckpointWidth * sizeof(float);
 
+// The table of these rows.
+inline constexpr const char* kTrainedTable = "vectors.weight";
+
 // 2 GB of rows at full size.
 uint64_t checkpoint_rows(double scale);
 

@@ -15,12 +15,12 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kFullBytes = uint64_t{1} << 31;
-constexpr uint64_t kLeastBytes = uint64_t{1} << 20;
+constexpr uint64_t kFullRandomBytes = uint64_t{1} << 31;
+constexpr uint64_t kLeastRandomBytes = uint64_t{1} << 20;
 constexpr uint64_t kLineBytes = 64, kLineWords = kLineBytes / sizeof(uint64_t);
 
-uint64_t region_bytes(const BenchSettings& settings) {
-  return scaled_power(settings.scale, kFullBytes, kLeastBytes);
+uint64_t random_bytes(const BenchSettings& settings) {
+  return scaled_power(settings.scale, kFullRandomBytes, kLeastRandomBytes);
 }
 
 // Calls use(place) for hashed places in [0, mask], those of counters [begin, end); asks for each line
@@ -38,7 +38,7 @@ class IndependentLines final : public Workload {
  public:
   IndependentLines(const BenchSettings& settings, PageKind kind)
       : pool_(settings.threads),
-        pages_(region_bytes(settings), kind),
+        pages_(random_bytes(settings), kind),
         mask_(pages_.size() / kLineBytes - 1),
         reads_(static_cast<int64_t>(mask_ + 1) * settings.threads / 2),
         sums_(settings.threads) {
@@ -82,7 +82,7 @@ class DependentLines final : public Workload {
  public:
   DependentLines(const BenchSettings& settings, PageKind kind)
       : pool_(settings.threads),
-        pages_(region_bytes(settings), kind),
+        pages_(random_bytes(settings), kind),
         mask_(pages_.size() / kLineBytes - 1),
         steps_(static_cast<int64_t>(mask_ + 1) / 16),
         ends_(settings.threads) {
@@ -133,7 +133,7 @@ class ChangedRows final : public Workload {
  public:
   ChangedRows(const BenchSettings& settings, PageKind kind, int64_t row_bytes)
       : pool_(settings.threads),
-        pages_(region_bytes(settings), kind),
+        pages_(random_bytes(settings), kind),
         width_(row_bytes / static_cast<int64_t>(sizeof(float))),
         mask_(pages_.size() / static_cast<uint64_t>(row_bytes) / threads_power() - 1),
         changes_(std::min<int64_t>(static_cast<int64_t>(mask_ + 1) / 2,

@@ -11,11 +11,11 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kFullBytes = uint64_t{1} << 30;  // far beyond any cache
-constexpr uint64_t kLeastBytes = uint64_t{1} << 20;
+constexpr uint64_t kFullStreamBytes = uint64_t{1} << 30;  // far beyond any cache
+constexpr uint64_t kLeastStreamBytes = uint64_t{1} << 20;
 
-uint64_t region_bytes(const BenchSettings& settings) {
-  return scaled_power(settings.scale, kFullBytes, kLeastBytes);
+uint64_t stream_bytes(const BenchSettings& settings) {
+  return scaled_power(settings.scale, kFullStreamBytes, kLeastStreamBytes);
 }
 
 // Sums in eight lanes, which leaves nothing but the loads to wait for.
@@ -34,10 +34,10 @@ void fill_with_index(const Pages& pages) {
   for (uint64_t& word : pages.as<uint64_t>()) word = index++;
 }
 
-class Read final : public Workload {
+class ReadMemory final : public Workload {
  public:
-  Read(const BenchSettings& settings, PageKind kind)
-      : pool_(settings.threads), pages_(region_bytes(settings), kind), sums_(settings.threads) {
+  ReadMemory(const BenchSettings& settings, PageKind kind)
+      : pool_(settings.threads), pages_(stream_bytes(settings), kind), sums_(settings.threads) {
     fill_with_index(pages_);
   }
 
@@ -66,7 +66,7 @@ class Read final : public Workload {
 class Copy final : public Workload {
  public:
   Copy(const BenchSettings& settings, PageKind kind)
-      : pool_(settings.threads), from_(region_bytes(settings) / 2, kind), to_(from_.size(), kind) {
+      : pool_(settings.threads), from_(stream_bytes(settings) / 2, kind), to_(from_.size(), kind) {
     fill_with_index(from_);
   }
 
@@ -92,7 +92,7 @@ class Copy final : public Workload {
 class FirstTouch final : public Workload {
  public:
   FirstTouch(const BenchSettings& settings, PageKind kind)
-      : bytes_(region_bytes(settings) / 2), kind_(kind), pool_(settings.threads) {}
+      : bytes_(stream_bytes(settings) / 2), kind_(kind), pool_(settings.threads) {}
 
   void prepare() override { pages_.reset(), pages_.emplace(bytes_, kind_); }
 
@@ -139,7 +139,7 @@ void add(std::vector<Benchmark>& out, const std::string& name, const std::string
 
 std::vector<Benchmark> stream_benchmarks() {
   std::vector<Benchmark> out;
-  add<Read>(out, "read", "memory read in order");
+  add<ReadMemory>(out, "read", "memory read in order");
   add<Copy>(out, "copy", "memory copied in order; bytes copied count once");
   add<FirstTouch>(out, "first-touch", "fresh memory touched for the first time");
   return out;

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "bench/process/jobs.h"
+#include "bench/jobs.h"
 #include "bench/process/suite.h"
 #include "bench/process/train_process.h"
 #include "bench/resident.h"
@@ -19,7 +19,7 @@ struct ServedCase {
   SyntheticKind data;
   uint64_t full_samples;
   int batch_size;
-  const char* job;
+  ModelAndOptimizer job;
   int passes;
 };
 
@@ -81,21 +81,21 @@ class ServedProcess final : public Workload {
   TrainRun result_;  // of the last run
 };
 
-const std::vector<ServedCase>& cases() {
+const std::vector<ServedCase>& served_cases() {
   static const std::vector<ServedCase> kCases = {
       {.name = "logistic",
        .help = "logistic regression, batches of 4096, from libsvm to a saved model",
        .data = kFortyLibsvm,
        .full_samples = kFortySamples,
        .batch_size = 4096,
-       .job = kLogisticJob,
+       .job = {logistic_model(), adagrad(0.1, 1)},
        .passes = 1},
       {.name = "fc-demo",
        .help = "PaddlePaddle's sparse_binary demo, 18,182,296 x 256, four passes to a saved model",
        .data = {"sparse-binary", "paddle_sparse_binary", demo_ids()},
        .full_samples = kDemoSamples,
        .batch_size = kDemoBatch,
-       .job = kDemoJob,
+       .job = demo_job(),
        .passes = 4},
   };
   return kCases;
@@ -114,7 +114,7 @@ Benchmark benchmark(const ServedCase& task, bool served) {
 
 std::vector<Benchmark> served_process_benchmarks() {
   std::vector<Benchmark> out;
-  for (const ServedCase& task : cases()) {
+  for (const ServedCase& task : served_cases()) {
     out.push_back(benchmark(task, /*served=*/false));
     Benchmark served = benchmark(task, /*served=*/true);
     served.peers = {out.back().name};

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "bench/process/jobs.h"
+#include "bench/jobs.h"
 #include "bench/process/suite.h"
 #include "bench/process/train_process.h"
 #include "bench/resident.h"
@@ -21,22 +21,13 @@ namespace {
 // defaults, 0.3159 in the first pass against 0.3152, and 0.3008 against 0.3023 on held-out data.
 constexpr float kRate = 0.1f, kEpsilon = 1;
 
-constexpr const char* kFactorisation = R"({
-  "model": {
-    "layers": [{"name": "linear", "type": "fc", "input": "features", "size": 1, "sparse_update": true,
-                "weight": {"init": {"type": "zero"}}},
-               {"name": "pairs", "type": "fm", "input": "features", "factors": 8, "sparse_update": true},
-               {"name": "score", "type": "add", "input": ["linear", "pairs"]}],
-    "cost": {"type": "binary_cross_entropy", "input": "score"}},
-  "optimizer": {"type": "adagrad", "learning_rate": 0.01, "epsilon": 1e-6}})";
-
 struct TrainingCase {
   const char *name, *help;
   SyntheticKind data;
   uint64_t full_samples;
   double ids;  // of an example, on average
   int batch_size;
-  const char* job;
+  ModelAndOptimizer job;
   int passes = 1;             // with more than one, what is timed is the median pass after the first
   bool known_dim = true;      // the job says how many ids there are
   bool has_plain = false;     // PlainLogistic must lose as much in the first pass
@@ -136,7 +127,7 @@ class Training final : public Workload {
   std::optional<double> plain_loss_, held_out_loss_;
 };
 
-const std::vector<TrainingCase>& cases() {
+const std::vector<TrainingCase>& training_cases() {
   static const std::vector<TrainingCase> kCases = {
       {.name = "logistic",
        .help = "logistic regression, from libsvm to a saved model; 1 thread is on one core",
@@ -144,7 +135,7 @@ const std::vector<TrainingCase>& cases() {
        .full_samples = kFortySamples,
        .ids = 40,
        .batch_size = 1024,
-       .job = kLogisticJob,
+       .job = {logistic_model(), adagrad(0.1, 1)},
        .has_plain = true,
        .has_held_out = true},
       {.name = "logistic-hashed",
@@ -153,7 +144,7 @@ const std::vector<TrainingCase>& cases() {
        .full_samples = kFortySamples,
        .ids = 40,
        .batch_size = 1024,
-       .job = kLogisticJob,
+       .job = {logistic_model(), adagrad(0.1, 1)},
        .known_dim = false,
        .has_plain = true},
       {.name = "logistic-passes",
@@ -162,7 +153,7 @@ const std::vector<TrainingCase>& cases() {
        .full_samples = kFortySamples,
        .ids = 40,
        .batch_size = 1024,
-       .job = kLogisticJob,
+       .job = {logistic_model(), adagrad(0.1, 1)},
        .passes = 4,
        .has_plain = true,
        .saving_period = 4},
@@ -172,7 +163,7 @@ const std::vector<TrainingCase>& cases() {
        .full_samples = kFortySamples / 2,
        .ids = 40,
        .batch_size = 1024,
-       .job = kFactorisation,
+       .job = {factorization_model(), adagrad(0.01, 1e-6)},
        .passes = 4,
        .saving_period = 4},
       {.name = "fc-demo",
@@ -181,7 +172,7 @@ const std::vector<TrainingCase>& cases() {
        .full_samples = kDemoSamples,
        .ids = 100.5,
        .batch_size = kDemoBatch,
-       .job = kDemoJob,
+       .job = demo_job(),
        .passes = 4},
   };
   return kCases;
@@ -210,7 +201,7 @@ void expect_learned(double held_out_loss, uint64_t samples) {
 std::vector<Benchmark> training_benchmarks() {
   std::vector<Benchmark> out = {liblinear_benchmark("process/logistic/liblinear"),
                                 vowpal_wabbit_benchmark("process/logistic/vw")};
-  for (const TrainingCase& task : cases()) out.push_back(benchmark(task));
+  for (const TrainingCase& task : training_cases()) out.push_back(benchmark(task));
   out[2].peers = {out[0].name, out[1].name};
   out[3].peers = {out[2].name};
   return out;

@@ -2,112 +2,48 @@
 // trainer on a slow link waits.  Each run is one more pass over data in memory.
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/memory.h"
+#include "bench/jobs.h"
 #include "bench/process/suite.h"
 #include "bench/pull_push/served_shards.h"
 #include "bench/pull_push/suite.h"
 #include "bench/resident.h"
 #include "bench/train/cases.h"
-#include "cli/progress.h"
-#include "config/spec.h"
-#include "feed/reader_source.h"
+#include "bench/train/memory_passes.h"
 #include "job/fingerprint.h"
-#include "job/job.h"
 #include "ps/client/remote_store.h"
-#include "store/local_store.h"
-#include "train/trainer.h"
 
 namespace ps {
 
 namespace {
-
-constexpr const char* kInStep = R"({"type": "parameter_server"})";
 
 struct ServedCase {
   const char *name, *help;
   SyntheticKind data;
   uint64_t full_samples;
   int batch_size;
-  const char *model, *optimizer;   // of the job file
-  const char* strategy = kInStep;  // of train.strategy
-  LinkShape link = {};             // to the shard
-  bool local = false;              // over a Unix socket
+  ModelAndOptimizer job;
+  std::optional<int> staleness = {};  // nothing: in step with the shard
+  LinkShape link = {};                // to the shard
+  bool local = false;                 // over a Unix socket
 };
 
-bool never() {
-  return false;
+Json strategy_of(const ServedCase& task) {
+  Json strategy = {{"type", "parameter_server"}};
+  if (task.staleness) strategy.update({{"consistency", "staleness"}, {"staleness", *task.staleness}});
+  return strategy;
 }
-
-Job job_of(const ServedCase& task) {
-  Json train = {
-      {"gradient", "sum"}, {"log_period", 0}, {"save_dir", ""}, {"strategy", Json::parse(task.strategy)}};
-  Json document = {{"model", Json::parse(task.model)},
-                   {"optimizer", Json::parse(task.optimizer)},
-                   {"train", std::move(train)}};
-  return Job::spec().parse(document, task.name);
-}
-
-// The passes of a job over data in memory.  The parameters belong to the store that begin() is given.
-class Passes {
- public:
-  Passes(const ServedCase& task, const Job& job, const SyntheticData& data)
-      : job_(job),
-        file_(data.bytes),
-        reader_(reader_of(data, file_, task.batch_size, 1)),
-        network_(job.model, reader_->schema(), job.job.seed) {}
-
-  const Network<float>& network() const { return network_; }
-  const DataSchema& schema() const { return reader_->schema(); }
-  Device& device() { return device_; }
-
-  void begin(ParameterStore& store, TrainerGroup& group) {
-    trainer_ = std::make_unique<Trainer>(network_, store, device_, job_.train, group, reporter_);
-    source_ = std::make_unique<ReaderSource>(
-        network_, *reader_,
-        ReaderSource::Options{.threads = device_.threads(), .parameters_wait = store.may_wait()});
-  }
-
-  const PassResult& train() { return result_ = trainer_->train_pass(passes_++, *source_, never); }
-  double test() { return trainer_->test(-1, *source_, never).cost; }
-  const PassResult& result() const { return result_; }  // of the last pass
-  int passes() const { return passes_; }
-
- private:
-  const Job& job_;
-  const MemoryFile file_;
-  const std::unique_ptr<BatchReader> reader_;
-  Device device_{1};
-  Network<float> network_;
-  Log log_{"ps-bench", LogLevel::kError};
-  Reporter reporter_{log_, ProgressMode::kOff, ""};
-  std::unique_ptr<Trainer> trainer_;
-  std::unique_ptr<ReaderSource> source_;
-  PassResult result_;
-  int passes_ = 0;
-};
 
 // In one process.
-class Alone {
+class Alone : public LocalPasses {
  public:
   Alone(const ServedCase& task, const Job& job, const SyntheticData& data)
-      : passes_(task, job, data),
-        store_(passes_.network().parameters(), make_optimizer_plan(job.optimizer, job.train.gradient),
-               available_memory_bytes(), passes_.device()) {
-    passes_.begin(store_, group_);
-  }
-
-  Passes& passes() { return passes_; }
-
- private:
-  Passes passes_;
-  LocalStore store_;
-  LocalGroup group_;
+      : LocalPasses(job, data, task.batch_size, 1) {}
 };
 
 class Served {
  public:
   Served(const ServedCase& task, const Job& job, const SyntheticData& data)
-      : passes_(task, job, data),
+      : passes_(job, data, task.batch_size, 1),
         served_(served_job(job)),
         shards_(served_, 1, task.link, task.local),
         network_(make_network({.local = task.local})),
@@ -116,10 +52,10 @@ class Served {
     passes_.begin(store_, store_.group());
   }
 
-  Passes& passes() { return passes_; }
+  MemoryPasses& passes() { return passes_; }
 
  private:
-  Passes passes_;
+  MemoryPasses passes_;
   const ServedJob served_;
   ServedShards shards_;
   const std::unique_ptr<Transport> network_;
@@ -131,7 +67,7 @@ class JobPasses final : public Workload {
  public:
   JobPasses(const BenchSettings& settings, const ServedCase& task)
       : task_(task),
-        job_(job_of(task)),
+        job_(memory_job(task.name, task.job, strategy_of(task))),
         data_(make_synthetic(task.data, settings.scale, task.full_samples)),
         home_(task, job_, data_),
         untrained_cost_(home_.passes().test()),
@@ -147,14 +83,14 @@ class JobPasses final : public Workload {
 
   // In step with its shard, a trainer loses as much as one alone, to the last bit.
   void check() override {
-    Passes& passes = home_.passes();
+    MemoryPasses& passes = home_.passes();
     expect_equal("examples trained on", static_cast<uint64_t>(passes.result().samples),
                  data_.digest.examples);
     const double cost = passes.test();
     if (!(cost < untrained_cost_)) {
       fail(Code::kInternal, "cost after training: ", cost, ", expected less than ", untrained_cost_);
     }
-    if (std::string_view(task_.strategy) != kInStep) return;
+    if (task_.staleness) return;
     Alone alone(task_, job_, data_);
     while (alone.passes().passes() < passes.passes()) alone.passes().train();
     const double expected = alone.passes().result().average_cost;
@@ -185,19 +121,6 @@ class JobPasses final : public Workload {
   double cpu_seconds_ = 0;
 };
 
-constexpr const char* kLogistic = R"({
-  "layers": [{"name": "score", "type": "fc", "input": "features", "size": 1, "sparse_update": true,
-              "weight": {"init": {"type": "zero"}}}],
-  "cost": {"type": "binary_cross_entropy", "input": "score"}})";
-
-// PaddlePaddle's sparse_binary demo.
-constexpr const char* kDemo = R"({
-  "layers": [{"name": "hidden1", "type": "fc", "input": "features", "size": 256, "activation": "tanh",
-              "sparse_update": true},
-             {"name": "hidden2", "type": "fc", "input": "hidden1", "size": 32, "activation": "tanh"},
-             {"name": "output", "type": "fc", "input": "hidden2", "size": 2, "activation": "softmax"}],
-  "cost": {"type": "cross_entropy", "input": "output"}})";
-
 // More to compute than to send, so that waiting can be hidden.
 constexpr const char* kDeep = R"({
   "layers": [{"name": "vectors", "type": "embedding", "input": "features", "size": 8, "sparse_update": true},
@@ -206,32 +129,32 @@ constexpr const char* kDeep = R"({
              {"name": "score", "type": "fc", "input": "hidden2", "size": 1}],
   "cost": {"type": "binary_cross_entropy", "input": "score"}})";
 
-constexpr const char* kAdagrad = R"({"type": "adagrad", "learning_rate": 0.1, "epsilon": 1})";
-constexpr const char* kSlowAdagrad = R"({"type": "adagrad", "learning_rate": 0.001, "epsilon": 1e-6})";
-constexpr const char* kDemoMomentum =
-    R"({"type": "sparse_momentum", "momentum": 0.9, "learning_rate": 0.001})";
-
 constexpr int kLargeBatch = 4096;
 
-const ServedCase kLogisticCase = {
-    "logistic", "logistic regression, batches of 4096", kFortyRecords, 400000, kLargeBatch, kLogistic,
-    kAdagrad};
-const ServedCase kDemoCase = {"fc-demo",
-                              "PaddlePaddle's sparse_binary demo, 18,182,296 x 256 x 32 x 2",
-                              {"sparse-binary", "records"},
-                              10000,
-                              200,
-                              kDemo,
-                              kDemoMomentum};
-const ServedCase kDeepCase = {"deep/1G",
-                              "rows of 8 into 512 x 256 x 1, staleness 2, over 1 Gbit/s and 5 ms more",
-                              kFortyRecords,
-                              100000,
-                              kLargeBatch,
-                              kDeep,
-                              kSlowAdagrad,
-                              R"({"consistency": "staleness", "staleness": 2})",
-                              {.bytes_per_second = 125e6, .latency = std::chrono::microseconds(2500)}};
+ServedCase logistic_case() {
+  return {"logistic",  "logistic regression, batches of 4096", kFortyRecords, 400000,
+          kLargeBatch, {logistic_model(), adagrad(0.1, 1)}};
+}
+
+ServedCase demo_case() {
+  return {"fc-demo",
+          "PaddlePaddle's sparse_binary demo, 18,182,296 x 256 x 32 x 2",
+          {"sparse-binary", "records"},
+          10000,
+          kDemoBatch,
+          {demo_model(), demo_optimizer()}};
+}
+
+ServedCase deep_case() {
+  return {"deep/1G",
+          "rows of 8 into 512 x 256 x 1, staleness 2, over 1 Gbit/s and 5 ms more",
+          kFortyRecords,
+          100000,
+          kLargeBatch,
+          {Json::parse(kDeep), adagrad(0.001, 1e-6)},
+          2,
+          {.bytes_per_second = 125e6, .latency = std::chrono::microseconds(2500)}};
+}
 
 template <class Home>
 Benchmark benchmark(const ServedCase& task, const std::string& variant) {
@@ -250,7 +173,7 @@ Benchmark benchmark(const ServedCase& task, const std::string& variant) {
 
 std::vector<Benchmark> served_training() {
   std::vector<Benchmark> out;
-  for (const ServedCase& task : {kLogisticCase, kDemoCase}) {
+  for (const ServedCase& task : {logistic_case(), demo_case()}) {
     out.push_back(benchmark<Alone>(task, "/alone"));
     const std::string alone = out.back().name;
     ServedCase local = task;
@@ -261,7 +184,7 @@ std::vector<Benchmark> served_training() {
       out.push_back(std::move(served));
     }
   }
-  out.push_back(benchmark<Served>(kDeepCase, ""));
+  out.push_back(benchmark<Served>(deep_case(), ""));
   return out;
 }
 

@@ -1,12 +1,8 @@
-// Shared by the benchmarks of training: sizes, and readers of data in memory.
+// Data and sizes that the benchmarks of training share.
 #ifndef PS_BENCH_TRAIN_CASES_H_
 #define PS_BENCH_TRAIN_CASES_H_
 
-#include <memory>
-
-#include "bench/memory_file.h"
 #include "bench/synthetic.h"
-#include "data/reader.h"
 
 namespace ps {
 
@@ -14,10 +10,6 @@ inline const SyntheticKind kFortyRecords = {"sparse-binary", "records", forty_id
 inline constexpr int64_t kIdsOfForty = 40;
 inline constexpr uint64_t kEmbeddingSamples = 200000;  // at full size
 inline constexpr int kTrainBatchSize = 1024;
-
-// Reads the data once, and gives passes over what it keeps.
-std::unique_ptr<BatchReader> reader_of(const SyntheticData& data, const MemoryFile& file, int batch_size,
-                                       int threads);
 
 }  // namespace ps
 

@@ -1,17 +1,11 @@
 // Jobs over data in memory: each run is one more pass, by the classes that ps-train is made of.
-#include <algorithm>
-#include <climits>
 #include <cmath>
 
-#include "base/memory.h"
+#include "bench/jobs.h"
 #include "bench/train/cases.h"
+#include "bench/train/memory_passes.h"
 #include "bench/train/plain_logistic.h"
 #include "bench/train/suite.h"
-#include "config/spec.h"
-#include "feed/reader_source.h"
-#include "job/job.h"
-#include "store/local_store.h"
-#include "train/trainer.h"
 
 namespace ps {
 
@@ -25,36 +19,9 @@ struct TrainCase {
   SyntheticKind data;  // as records, which need no parsing
   uint64_t full_samples;
   int batch_size;
-  const char* model;       // of the job file
-  const char* optimizer;   // of the job file
+  ModelAndOptimizer job;
   bool has_plain = false;  // PlainLogistic must lose as much
 };
-
-bool never() {
-  return false;
-}
-
-Job job_of(const TrainCase& task) {
-  Json document = {{"model", Json::parse(task.model)},
-                   {"optimizer", Json::parse(task.optimizer)},
-                   {"train", {{"gradient", "sum"}, {"log_period", 0}, {"save_dir", ""}}}};
-  return Job::spec().parse(document, task.name);
-}
-
-}  // namespace
-
-std::unique_ptr<BatchReader> reader_of(const SyntheticData& data, const MemoryFile& file, int batch_size,
-                                       int threads) {
-  DataOptions options = data.options;
-  options.batch_size = batch_size;
-  ReaderSettings settings;
-  settings.threads = threads;
-  settings.passes = INT_MAX;
-  settings.stdin_descriptor = file.rewound();
-  return std::make_unique<BatchReader>(options, std::vector<std::string>{"-"}, settings);
-}
-
-namespace {
 
 // The average loss of the first pass of a plain loop.
 double plain_loss(BatchReader& reader, int64_t dim) {
@@ -72,32 +39,25 @@ double plain_loss(BatchReader& reader, int64_t dim) {
 class TrainPasses final : public Workload {
  public:
   TrainPasses(const BenchSettings& settings, const TrainCase& task)
-      : job_(job_of(task)),
+      : job_(memory_job(task.name, task.job)),
         data_(make_synthetic(task.data, settings.scale, task.full_samples)),
-        file_(data_.bytes),
-        reader_(reader_of(data_, file_, task.batch_size, settings.threads)),
-        device_(settings.threads),
-        network_(job_.model, reader_->schema(), job_.job.seed),
-        store_(network_.parameters(), make_optimizer_plan(job_.optimizer, job_.train.gradient),
-               available_memory_bytes(), device_),
-        log_("ps-bench", LogLevel::kError),
-        reporter_(log_, ProgressMode::kOff, ""),
-        source_(network_, *reader_, {.threads = settings.threads}) {
-    trainer_ = std::make_unique<Trainer>(network_, store_, device_, job_.train, group_, reporter_);
-    if (task.has_plain) plain_loss_ = plain_loss(*reader_, data_.options.dim);
-    untrained_cost_ = trainer_->test(-1, source_, never).cost;
+        local_(job_, data_, task.batch_size, settings.threads) {
+    if (task.has_plain) plain_loss_ = plain_loss(passes().reader(), data_.options.dim);
+    untrained_cost_ = passes().test();
   }
 
   void run() override {
-    result_ = trainer_->train_pass(passes_, source_, never);
-    if (passes_++ == 0) first_cost_ = result_.average_cost;
+    const bool first = passes().passes() == 0;
+    const double cost = passes().train().average_cost;
+    if (first) first_cost_ = cost;
   }
 
   // Two programs that sum in other orders agree to far less than a half per cent.
   void check() override {
-    expect_equal("examples trained on", static_cast<uint64_t>(result_.samples), data_.digest.examples);
+    expect_equal("examples trained on", static_cast<uint64_t>(passes().result().samples),
+                 data_.digest.examples);
     if (plain_loss_) expect_near("loss of the first pass", first_cost_, *plain_loss_, 0.005);
-    double cost = trainer_->test(-1, source_, never).cost;
+    double cost = passes().test();
     if (cost < untrained_cost_) return;
     fail(Code::kInternal, "cost after training: ", cost, ", expected less than before: ", untrained_cost_);
   }
@@ -105,25 +65,15 @@ class TrainPasses final : public Workload {
   Work work() const override { return data_.training(); }
 
   std::vector<Figure> figures() const override {
-    return {{"first pass", first_cost_}, {"last pass", result_.average_cost}};
+    return {{"first pass", first_cost_}, {"last pass", local_.passes().result().average_cost}};
   }
 
  private:
+  MemoryPasses& passes() { return local_.passes(); }
+
   const Job job_;
   const SyntheticData data_;
-  const MemoryFile file_;
-  const std::unique_ptr<BatchReader> reader_;
-  Device device_;
-  Network<float> network_;
-  LocalStore store_;
-  Log log_;
-  Reporter reporter_;
-  LocalGroup group_;
-  ReaderSource source_;
-  std::unique_ptr<Trainer> trainer_;
-
-  int passes_ = 0;
-  PassResult result_;  // of the last pass
+  LocalPasses local_;
   double first_cost_ = 0, untrained_cost_ = 0;
   std::optional<double> plain_loss_;
 };
@@ -134,7 +84,7 @@ class PlainPasses final : public Workload {
       : data_(make_synthetic(task.data, settings.scale, task.full_samples)),
         model_(data_.options.dim, kRate, kEpsilon) {
     MemoryFile file(data_.bytes);
-    std::unique_ptr<BatchReader> reader = reader_of(data_, file, task.batch_size, 1);
+    std::unique_ptr<BatchReader> reader = memory_reader(data_, file, task.batch_size, 1);
     reader->begin_pass(0);
     for (Batch batch; reader->next(batch); batch = {}) batches_.push_back(std::move(batch));
   }
@@ -165,65 +115,47 @@ class PlainPasses final : public Workload {
   double loss_ = 0, first_loss_ = 0;
 };
 
-constexpr const char* kAdagrad = R"({"type": "adagrad", "learning_rate": 0.1, "epsilon": 1e-6})";
-
-// Sums of 40 long vectors overshoot at the rate that suits single weights.
-constexpr const char* kSlowAdagrad = R"({"type": "adagrad", "learning_rate": 0.01, "epsilon": 1e-6})";
-
-constexpr const char* kLogistic = R"({
-  "layers": [{"name": "score", "type": "fc", "input": "features", "size": 1, "sparse_update": true,
-              "weight": {"init": {"type": "zero"}}}],
-  "cost": {"type": "binary_cross_entropy", "input": "score"}})";
-
-constexpr const char* kFactorisation = R"({
-  "layers": [{"name": "linear", "type": "fc", "input": "features", "size": 1, "sparse_update": true,
-              "weight": {"init": {"type": "zero"}}},
-             {"name": "pairs", "type": "fm", "input": "features", "factors": 8, "sparse_update": true},
-             {"name": "score", "type": "add", "input": ["linear", "pairs"]}],
-  "cost": {"type": "binary_cross_entropy", "input": "score"}})";
-
-constexpr const char* kEmbedding16 = R"({
-  "layers": [{"name": "vectors", "type": "embedding", "input": "features", "size": 16, "sparse_update": true},
-             {"name": "score", "type": "fc", "input": "vectors", "size": 1}],
-  "cost": {"type": "binary_cross_entropy", "input": "score"}})";
-
-constexpr const char* kEmbedding64 = R"({
-  "layers": [{"name": "vectors", "type": "embedding", "input": "features", "size": 64, "sparse_update": true},
-             {"name": "score", "type": "fc", "input": "vectors", "size": 1}],
-  "cost": {"type": "binary_cross_entropy", "input": "score"}})";
-
-constexpr const char* kEmbedding256 = R"({
-  "layers": [{"name": "vectors", "type": "embedding", "input": "features", "size": 256, "sparse_update": true},
-             {"name": "score", "type": "fc", "input": "vectors", "size": 1}],
-  "cost": {"type": "binary_cross_entropy", "input": "score"}})";
-
-// PaddlePaddle's sparse_binary demo.
-constexpr const char* kDemo = R"({
-  "layers": [{"name": "hidden1", "type": "fc", "input": "features", "size": 256, "activation": "tanh",
-              "sparse_update": true},
-             {"name": "hidden2", "type": "fc", "input": "hidden1", "size": 32, "activation": "tanh"},
-             {"name": "output", "type": "fc", "input": "hidden2", "size": 2, "activation": "softmax"}],
-  "cost": {"type": "cross_entropy", "input": "output"}})";
-
 std::vector<TrainCase> cases() {
+  // Sums of 40 long vectors overshoot at the rate that suits single weights.
+  const Json slow = adagrad(0.01, 1e-6);
   return {
-      {"logistic", "logistic regression, 40 ids an example", kFortyRecords, 1000000, kTrainBatchSize,
-       kLogistic, kAdagrad, true},
-      {"fm-8", "factorisation machine with vectors of 8", kFortyRecords, 500000, kTrainBatchSize,
-       kFactorisation, kSlowAdagrad},
-      {"embedding-16", "40 rows of 16 summed", kFortyRecords, kEmbeddingSamples, kTrainBatchSize,
-       kEmbedding16, kSlowAdagrad},
-      {"embedding-64", "40 rows of 64 summed", kFortyRecords, 100000, kTrainBatchSize, kEmbedding64,
-       kSlowAdagrad},
-      {"embedding-256", "40 rows of 256 summed", kFortyRecords, 50000, kTrainBatchSize, kEmbedding256,
-       kSlowAdagrad},
+      {"logistic",
+       "logistic regression, 40 ids an example",
+       kFortyRecords,
+       1000000,
+       kTrainBatchSize,
+       {logistic_model(), adagrad(0.1, 1e-6)},
+       true},
+      {"fm-8",
+       "factorisation machine with vectors of 8",
+       kFortyRecords,
+       500000,
+       kTrainBatchSize,
+       {factorization_model(), slow}},
+      {"embedding-16",
+       "40 rows of 16 summed",
+       kFortyRecords,
+       kEmbeddingSamples,
+       kTrainBatchSize,
+       {embedding_model(16), slow}},
+      {"embedding-64",
+       "40 rows of 64 summed",
+       kFortyRecords,
+       100000,
+       kTrainBatchSize,
+       {embedding_model(64), slow}},
+      {"embedding-256",
+       "40 rows of 256 summed",
+       kFortyRecords,
+       50000,
+       kTrainBatchSize,
+       {embedding_model(256), slow}},
       {"fc-demo",
        "PaddlePaddle's sparse_binary demo: 18,182,296 x 256 x 32 x 2",
        {"sparse-binary", "records"},
        10000,
-       200,
-       kDemo,
-       R"({"type": "sparse_momentum", "momentum": 0.9, "learning_rate": 0.001})"},
+       kDemoBatch,
+       {demo_model(), demo_optimizer()}},
   };
 }
 

@@ -124,7 +124,7 @@ void write_weights(ModelSource& source, const Linear& linear, LineWriter& lines,
   fill_up_to(table.rows);
 }
 
-void write(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
+void write_liblinear(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
   const Linear linear = find_tables(source.tables());
   const uint64_t rows = source.tables()[linear.weights].rows;
   const std::vector<std::string> labels = labels_of(linear, settings);
@@ -143,6 +143,6 @@ void write(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
 }  // namespace
 
 constinit const ModelFormat kLiblinearModel = {
-    .name = "liblinear", .help = "a linear model, for liblinear-predict", .write = write};
+    .name = "liblinear", .help = "a linear model, for liblinear-predict", .write = write_liblinear};
 
 }  // namespace ps

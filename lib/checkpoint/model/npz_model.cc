@@ -151,7 +151,7 @@ std::string npy_header(const char* type, const std::vector<uint64_t>& shape) {
   return out + text;
 }
 
-const char* type_name(NumberType type) {
+const char* npy_type(NumberType type) {
   return type == NumberType::kF32 ? "<f4" : type == NumberType::kF16 ? "<f2" : "|i1";
 }
 
@@ -177,12 +177,12 @@ void write_table(ModelSource& source, size_t t, NumberType type, ZipWriter& zip)
   for (int array = 0; array <= table.state_arrays; ++array) {
     const std::string rows = table.whole() ? table.name : table.name + ".rows";
     const std::string name = array == 0 ? rows : cat(table.name, ".state.", array - 1);
-    write_array(zip, name, array == 0 ? type_name(type) : "<f4", {table.count, width},
+    write_array(zip, name, array == 0 ? npy_type(type) : "<f4", {table.count, width},
                 [&] { write_table_array(source, t, array, type, zip); });
   }
 }
 
-void write(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
+void write_npz(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
   if (settings.type == NumberType::kBf16) fail(Code::kUsage, "format npz: numpy has no bf16; use f16 or f32");
   ZipWriter zip(out);
   for (size_t t = 0; t < source.tables().size(); ++t) write_table(source, t, settings.type, zip);
@@ -196,6 +196,6 @@ constinit const ModelFormat kNpzModel = {.name = "npz",
                                          .binary = true,
                                          .other_types = true,
                                          .holds_state = true,
-                                         .write = write};
+                                         .write = write_npz};
 
 }  // namespace ps

@@ -54,7 +54,7 @@ class WholeRows {
   std::string bytes_;
 };
 
-void write(ModelSource& source, const ModelSettings&, ByteSink& out) {
+void write_paddle(ModelSource& source, const ModelSettings&, ByteSink& out) {
   const ModelTable& table = source.tables()[0];
   if (table.rows == 0) {
     fail(Code::kUsage, "format paddle holds whole matrices, but the ids of ", quote(table.name),
@@ -75,6 +75,6 @@ constinit const ModelFormat kPaddleModel = {
     .help = "a folder of PaddlePaddle's v1 parameter files, whole matrices",
     .binary = true,
     .file_per_table = true,
-    .write = write};
+    .write = write_paddle};
 
 }  // namespace ps

@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-const char* type_name(NumberType type) {
+const char* tensor_type(NumberType type) {
   switch (type) {
     case NumberType::kF32:
       return "F32";
@@ -51,7 +51,7 @@ std::vector<Tensor> tensors_of(ModelSource& source, NumberType type) {
       const NumberType stored = array == 0 ? type : NumberType::kF32;
       const std::string name = array == 0 ? rows : cat(table.name, ".state.", array - 1);
       all.push_back(
-          {{name, type_name(stored), {count, table.width}, 0, 0},
+          {{name, tensor_type(stored), {count, table.width}, 0, 0},
            bytes_of(stored),
            [&source, t, array, type](ByteSink& out) { write_table_array(source, t, array, type, out); }});
     }
@@ -78,7 +78,7 @@ class Summed final : public ByteSink {
 
 // Checksums stand before the bytes that they cover.  In a file they are filled in at the end; for a pipe,
 // whose bytes cannot be replaced, a first pass over the model computes them.
-void write(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
+void write_safetensors(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
   const std::vector<Tensor> tensors = tensors_of(source, settings.type);
   std::vector<TensorInfo> infos;
   for (const Tensor& tensor : tensors) infos.push_back(tensor.info);
@@ -104,6 +104,6 @@ constinit const ModelFormat kSafetensorsModel = {
     .binary = true,
     .other_types = true,
     .holds_state = true,
-    .write = write};
+    .write = write_safetensors};
 
 }  // namespace ps

@@ -32,13 +32,13 @@ void write_table(ModelSource& source, size_t t, ByteSink& out) {
   }
 }
 
-void write(ModelSource& source, const ModelSettings&, ByteSink& out) {
+void write_text(ModelSource& source, const ModelSettings&, ByteSink& out) {
   for (size_t t = 0; t < source.tables().size(); ++t) write_table(source, t, out);
 }
 
 }  // namespace
 
 constinit const ModelFormat kTextModel = {
-    .name = "text", .help = "a line a row: table, key, values", .holds_state = true, .write = write};
+    .name = "text", .help = "a line a row: table, key, values", .holds_state = true, .write = write_text};
 
 }  // namespace ps

@@ -37,7 +37,7 @@ void run_middle(Exchange& exchange, const Chunks& chunks) {
   }
 }
 
-void run(Exchange& exchange, Elements data) {
+void run_chain(Exchange& exchange, Elements data) {
   const Chunks chunks(data);
   if (exchange.rank() == exchange.size() - 1) return run_top(exchange, chunks);
   if (exchange.rank() > 0) return run_middle(exchange, chunks);
@@ -45,7 +45,7 @@ void run(Exchange& exchange, Elements data) {
   receive_chunks(exchange, 1, data);
 }
 
-double most_sent(double data_bytes, int size) {
+double most_sent_chain(double data_bytes, int size) {
   return size == 2 ? data_bytes : 2 * data_bytes;
 }
 
@@ -56,8 +56,8 @@ constexpr AllReduceAlgorithm kChainAllReduce = {
     .help = "sums go up from rank to rank, in rank order, and come back down",
     .number = 2,
     .in_rank_order = true,
-    .run = run,
-    .most_sent = most_sent,
+    .run = run_chain,
+    .most_sent = most_sent_chain,
 };
 
 }  // namespace ps

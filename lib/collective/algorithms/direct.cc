@@ -88,7 +88,7 @@ void reduce_in_one_round(Exchange& exchange, Elements data) {
   std::ranges::copy(sum.bytes(), data.bytes().begin());
 }
 
-void run(Exchange& exchange, Elements data) {
+void run_direct(Exchange& exchange, Elements data) {
   if (data.count() == 0) return;
   if (in_one_round(data.size_bytes(), exchange.size())) return reduce_in_one_round(exchange, data);
   const std::vector<ElementRange> parts = even_parts(data.count(), exchange.size());
@@ -101,7 +101,7 @@ void run(Exchange& exchange, Elements data) {
   receive_other_parts(exchange, data, parts);
 }
 
-double most_sent(double data_bytes, int size) {
+double most_sent_direct(double data_bytes, int size) {
   const double others = size - 1;
   return in_one_round(static_cast<size_t>(data_bytes), size) ? others * data_bytes
                                                              : 2 * others / size * data_bytes;
@@ -126,8 +126,8 @@ constexpr AllReduceAlgorithm kDirectAllReduce = {
     .help = "the owner of a part adds it in rank order and sends it to all",
     .number = 1,
     .in_rank_order = true,
-    .run = run,
-    .most_sent = most_sent,
+    .run = run_direct,
+    .most_sent = most_sent_direct,
 };
 
 }  // namespace ps

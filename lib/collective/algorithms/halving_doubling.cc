@@ -48,7 +48,7 @@ std::vector<Step> halve(Exchange& exchange, Elements data, const Nodes& nodes) {
   return steps;
 }
 
-void run(Exchange& exchange, Elements data) {
+void run_halving_doubling(Exchange& exchange, Elements data) {
   const Nodes nodes(exchange.size());
   const int rank = exchange.rank();
   if (nodes.paired(rank) && rank % 2 == 1) {
@@ -64,7 +64,7 @@ void run(Exchange& exchange, Elements data) {
   if (nodes.paired(rank)) send_chunks(exchange, rank + 1, data);
 }
 
-double most_sent(double data_bytes, int size) {
+double most_sent_halving_doubling(double data_bytes, int size) {
   const Nodes nodes(size);
   const double halves = 2.0 * (nodes.count - 1) / nodes.count * data_bytes;
   return nodes.pairs > 0 ? halves + data_bytes : halves;
@@ -77,8 +77,8 @@ constexpr AllReduceAlgorithm kHalvingDoublingAllReduce = {
     .help = "pairs of ranks sum halves of halves, and put them together again",
     .number = 4,
     .in_rank_order = false,
-    .run = run,
-    .most_sent = most_sent,
+    .run = run_halving_doubling,
+    .most_sent = most_sent_halving_doubling,
 };
 
 }  // namespace ps

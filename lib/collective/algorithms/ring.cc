@@ -8,7 +8,7 @@ namespace ps {
 
 namespace {
 
-void run(Exchange& exchange, Elements data) {
+void run_ring(Exchange& exchange, Elements data) {
   const int rank = exchange.rank(), size = exchange.size();
   const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
   // The part that rank - steps owns.
@@ -34,7 +34,7 @@ void run(Exchange& exchange, Elements data) {
   }
 }
 
-double most_sent(double data_bytes, int size) {
+double most_sent_ring(double data_bytes, int size) {
   return 2.0 * (size - 1) / size * data_bytes;
 }
 
@@ -45,8 +45,8 @@ constexpr AllReduceAlgorithm kRingAllReduce = {
     .help = "sums of parts go around a ring twice",
     .number = 3,
     .in_rank_order = false,
-    .run = run,
-    .most_sent = most_sent,
+    .run = run_ring,
+    .most_sent = most_sent_ring,
 };
 
 }  // namespace ps

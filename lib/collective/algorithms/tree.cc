@@ -17,7 +17,7 @@ void send_down(Exchange& exchange, const std::vector<int>& children, Elements ch
 }
 
 // Works chunk by chunk, so that all levels of the tree are busy at the same time.
-void run(Exchange& exchange, Elements data) {
+void run_tree(Exchange& exchange, Elements data) {
   const int rank = exchange.rank();
   const std::vector<int> children = tree_children(rank, exchange.size());
   const Chunks chunks(data);
@@ -38,7 +38,7 @@ void run(Exchange& exchange, Elements data) {
 }
 
 // Rank 0 has as many children as there are levels; a node below has one fewer, and sends to its parent too.
-double most_sent(double data_bytes, int size) {
+double most_sent_tree(double data_bytes, int size) {
   return std::bit_width(static_cast<unsigned>(size - 1)) * data_bytes;
 }
 
@@ -72,8 +72,8 @@ constexpr AllReduceAlgorithm kTreeAllReduce = {
     .help = "sums go up a binomial tree to rank 0, and down again",
     .number = 5,
     .in_rank_order = false,
-    .run = run,
-    .most_sent = most_sent,
+    .run = run_tree,
+    .most_sent = most_sent_tree,
 };
 
 }  // namespace ps

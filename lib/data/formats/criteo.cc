@@ -172,7 +172,7 @@ class CriteoParser : public LineParser {
   const size_t columns_;
 };
 
-DataSchema schema(const DataOptions& data, std::string_view) {
+DataSchema schema_criteo(const DataOptions& data, std::string_view) {
   DataSchema schema{{SlotSchema{"integers", true, kIntegers}}};
   for (int i = 1; i <= kCategories; ++i) schema.slots.push_back({cat("C", i), false, data.dim});
   return schema;
@@ -189,7 +189,7 @@ const FormatEntry kCriteo = {
       std::ptrdiff_t found = columns(line);
       return found == kIntegers + kCategories || found == kIntegers + kCategories + 1;
     },
-    schema,
+    schema_criteo,
     split_lines,
     make_parser<CriteoParser>,
 };

@@ -136,7 +136,7 @@ class LibsvmParser : public LineParser {
 };
 
 // Recognises a line of a label, if the data have labels, followed by nothing, "qid:", or an id with a colon.
-bool recognize(std::string_view line, const DataOptions& data) {
+bool recognize_libsvm(std::string_view line, const DataOptions& data) {
   std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
   const char *p = padded.data(), *end = p + line.size();
   float number;
@@ -158,7 +158,7 @@ const FormatEntry kLibsvm = {
     {"libsvm", "label[:weight] [qid:n] id[:value] ... # comment", no_own_keys},
     false,
     false,
-    recognize,
+    recognize_libsvm,
     single_slot_schema,
     split_lines,
     make_parser<LibsvmParser>,

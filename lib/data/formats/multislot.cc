@@ -187,7 +187,7 @@ class MultislotParser : public LineParser {
   std::vector<FeatureSlot> slots_;  // the slots of the batch
 };
 
-DataSchema schema(const DataOptions& data, std::string_view) {
+DataSchema schema_multislot(const DataOptions& data, std::string_view) {
   if (data.slots.size() < 2) {
     fail(Code::kUsage, "data.slots: format 'multislot' needs the slots of a line, the label among them");
   }
@@ -202,7 +202,7 @@ const FormatEntry kMultislot = {
     false,
     false,
     [](std::string_view, const DataOptions& data) { return !data.slots.empty(); },
-    schema,
+    schema_multislot,
     split_lines,
     make_parser<MultislotParser>,
 };

@@ -74,7 +74,7 @@ class PaddleSparseBinaryParser : public LineParser {
 };
 
 // Recognises a line of two whole numbers, or one where there are no labels, followed by nothing or by "id 1".
-bool recognize(std::string_view line, const DataOptions& data) {
+bool recognize_sparse_binary(std::string_view line, const DataOptions& data) {
   std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
   const char* p = padded.data();
   uint64_t number;
@@ -90,7 +90,7 @@ const FormatEntry kPaddleSparseBinary = {
     {"paddle_sparse_binary", "flag,label,id 1,id 1,...", no_own_keys},
     false,
     false,
-    recognize,
+    recognize_sparse_binary,
     single_slot_schema,
     split_lines,
     make_parser<PaddleSparseBinaryParser>,

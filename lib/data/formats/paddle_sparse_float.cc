@@ -74,7 +74,7 @@ class PaddleSparseFloatParser : public LineParser {
 };
 
 // Recognises a line of a number and a comma, if there are labels, followed by "id value".
-bool recognize(std::string_view line, const DataOptions& data) {
+bool recognize_sparse_float(std::string_view line, const DataOptions& data) {
   std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
   const char* p = padded.data();
   float label;
@@ -90,7 +90,7 @@ const FormatEntry kPaddleSparseFloat = {
     {"paddle_sparse_float", "label,id value,id value,...", no_own_keys},
     false,
     false,
-    recognize,
+    recognize_sparse_float,
     single_slot_schema,
     split_lines,
     make_parser<PaddleSparseFloatParser>,

@@ -46,7 +46,7 @@ class RecordsParser : public Parser {
 
 // Returns the schema of the file's header.  For a single slot, a dim of the job file that is smaller than the
 // file's replaces it.
-DataSchema schema(const DataOptions& data, std::string_view head) {
+DataSchema schema_records(const DataOptions& data, std::string_view head) {
   if (!is_records(head)) return data.slots.empty() ? data.single_slot() : data.listed_slots();
   RecordsPart part = decode_records_part(head);
   if (body(head).size() < part.size) fail(Code::kCorrupt, "the first file of records is cut short");
@@ -68,7 +68,7 @@ const FormatEntry kRecords = {
     true,
     false,
     [](std::string_view, const DataOptions&) { return false; },
-    schema,
+    schema_records,
     [](const DataOptions&, ByteSource& source) -> std::unique_ptr<Splitter> {
       return std::make_unique<RecordsSplitter>(source);
     },

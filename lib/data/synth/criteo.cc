@@ -11,7 +11,8 @@
 namespace ps {
 namespace {
 
-constexpr double kLogitDeviation = 1.6;  // an AUC of about 0.8, as the best models reach on the real data
+constexpr double kCriteoLogitDeviation =
+    1.6;  // an AUC of about 0.8, as the best models reach on the real data
 
 // floor(exp(log_median + deviation z)) - shift, z normal; sizes and missing shares are about those of the
 // real data.
@@ -86,7 +87,7 @@ class Criteo : public Generator {
       row.clear(traits_.schema);
       scores.push_back(draw_row(random, row));
     }
-    label_ = LogisticLabel::calibrate(scores, kLogitDeviation, positive_rate);
+    label_ = LogisticLabel::calibrate(scores, kCriteoLogitDeviation, positive_rate);
   }
 
   double draw_row(ExampleRandom& random, Batch& batch) const {
@@ -126,7 +127,7 @@ class Criteo : public Generator {
   DataTraits traits_;
 };
 
-SynthOptions defaults() {
+SynthOptions defaults_criteo() {
   SynthOptions options;
   options.dim = kMaxCardinality;
   options.zipf = 1.1;
@@ -134,7 +135,7 @@ SynthOptions defaults() {
   return options;
 }
 
-std::unique_ptr<Generator> make(const SynthOptions& options, uint64_t seed) {
+std::unique_ptr<Generator> make_criteo(const SynthOptions& options, uint64_t seed) {
   return std::make_unique<Criteo>(options, seed);
 }
 
@@ -143,6 +144,6 @@ std::unique_ptr<Generator> make(const SynthOptions& options, uint64_t seed) {
 extern const GeneratorEntry kCriteoGenerator = {"criteo",
                                                 "13 integers and 26 categories, many missing, label 0 or 1 "
                                                 "by true weights; --dim bounds a category's ids",
-                                                "criteo", defaults, make};
+                                                "criteo", defaults_criteo, make_criteo};
 
 }  // namespace ps

@@ -12,7 +12,7 @@
 namespace ps {
 namespace {
 
-constexpr double kLogitDeviation = 2;
+constexpr double kCtrLogitDeviation = 2;
 // The largest slot has so many times the ids of the smallest one; sizes in between are geometric.
 constexpr double kSizeRatio = 1e5;
 
@@ -60,7 +60,7 @@ class Ctr : public Generator {
       for (SlotData& slot : row.batch.slots) slot.keys.clear();
       scores.push_back(draw_row(random, row));
     }
-    label_ = LogisticLabel::calibrate(scores, kLogitDeviation, *options.positive_rate);
+    label_ = LogisticLabel::calibrate(scores, kCtrLogitDeviation, *options.positive_rate);
   }
 
   const DataTraits& traits() const override { return traits_; }
@@ -107,7 +107,7 @@ class Ctr : public Generator {
   DataTraits traits_;
 };
 
-SynthOptions defaults() {
+SynthOptions defaults_ctr() {
   SynthOptions options;
   options.dim = 1'000'000;
   options.nnz = {1, 1};
@@ -118,7 +118,7 @@ SynthOptions defaults() {
   return options;
 }
 
-std::unique_ptr<Generator> make(const SynthOptions& options, uint64_t seed) {
+std::unique_ptr<Generator> make_ctr(const SynthOptions& options, uint64_t seed) {
   if (options.nnz->maximum * *options.slots > *options.dim) {
     fail(Code::kUsage, "--dim: ", *options.dim, " ids are too few for ", *options.slots, " slots of up to ",
          options.nnz->maximum, " ids each");
@@ -130,6 +130,6 @@ std::unique_ptr<Generator> make(const SynthOptions& options, uint64_t seed) {
 
 extern const GeneratorEntry kCtrGenerator = {
     "ctr", "clicks: slots of ids by power laws, label 0 or 1 by true weights of the ids", "multislot",
-    defaults, make};
+    defaults_ctr, make_ctr};
 
 }  // namespace ps

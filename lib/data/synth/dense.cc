@@ -112,14 +112,14 @@ class Dense : public Generator {
   DataTraits traits_;
 };
 
-SynthOptions defaults() {
+SynthOptions defaults_dense() {
   SynthOptions options;
   options.dim = 256;
   options.classes = 10;
   return options;
 }
 
-std::unique_ptr<Generator> make(const SynthOptions& options, uint64_t seed) {
+std::unique_ptr<Generator> make_dense(const SynthOptions& options, uint64_t seed) {
   if (*options.dim > kMaxPixels) fail(Code::kUsage, "--dim: an image has at most ", kMaxPixels, " pixels");
   if (*options.dim * *options.classes > kMaxPatternPixels) {
     fail(Code::kUsage, "--classes: --dim times --classes is at most ", kMaxPatternPixels);
@@ -130,6 +130,7 @@ std::unique_ptr<Generator> make(const SynthOptions& options, uint64_t seed) {
 }  // namespace
 
 extern const GeneratorEntry kDenseGenerator = {
-    "dense", "images of --dim pixels: a smooth pattern of the class, and noise", "libsvm", defaults, make};
+    "dense", "images of --dim pixels: a smooth pattern of the class, and noise", "libsvm", defaults_dense,
+    make_dense};
 
 }  // namespace ps

@@ -173,7 +173,7 @@ class Language : public Generator {
   DataTraits traits_;
 };
 
-SynthOptions defaults() {
+SynthOptions defaults_language() {
   SynthOptions options;
   options.dim = 10'000;
   options.nnz = {5, 35};
@@ -181,7 +181,7 @@ SynthOptions defaults() {
   return options;
 }
 
-std::unique_ptr<Generator> make(const SynthOptions& options, uint64_t seed) {
+std::unique_ptr<Generator> make_language(const SynthOptions& options, uint64_t seed) {
   if (*options.dim > kMaxVocabulary)
     fail(Code::kUsage, "--dim: language has at most ", kMaxVocabulary, " words");
   return std::make_unique<Language>(options, seed);
@@ -192,6 +192,6 @@ std::unique_ptr<Generator> make(const SynthOptions& options, uint64_t seed) {
 extern const GeneratorEntry kLanguageGenerator = {
     "language",
     "sentences of words by Zipf's law, with a bigram law to learn; --dim words, --nnz words a sentence",
-    "text", defaults, make};
+    "text", defaults_language, make_language};
 
 }  // namespace ps

@@ -8,7 +8,7 @@
 namespace ps {
 namespace {
 
-constexpr double kLogitDeviation = 2.5;
+constexpr double kBinaryLogitDeviation = 2.5;
 
 class SparseBinary : public Generator {
  public:
@@ -26,7 +26,7 @@ class SparseBinary : public Generator {
       keys.clear();
       scores.push_back(draw_row(random, drawn, keys));
     }
-    label_ = LogisticLabel::calibrate(scores, kLogitDeviation, *options.positive_rate);
+    label_ = LogisticLabel::calibrate(scores, kBinaryLogitDeviation, *options.positive_rate);
   }
 
   const DataTraits& traits() const override { return traits_; }
@@ -68,7 +68,7 @@ class SparseBinary : public Generator {
   DataTraits traits_;
 };
 
-SynthOptions defaults() {
+SynthOptions defaults_sparse_binary() {
   SynthOptions options;
   options.dim = 18'182'296;
   options.nnz = {11, 360};
@@ -77,7 +77,7 @@ SynthOptions defaults() {
   return options;
 }
 
-std::unique_ptr<Generator> make(const SynthOptions& options, uint64_t seed) {
+std::unique_ptr<Generator> make_sparse_binary(const SynthOptions& options, uint64_t seed) {
   if (options.nnz->maximum > *options.dim) fail(Code::kUsage, "--nnz: a row cannot have more ids than --dim");
   return std::make_unique<SparseBinary>(options, seed);
 }
@@ -86,6 +86,6 @@ std::unique_ptr<Generator> make(const SynthOptions& options, uint64_t seed) {
 
 extern const GeneratorEntry kSparseBinaryGenerator = {
     "sparse-binary", "rows of distinct ids without values, label 0 or 1 by true weights of the ids",
-    "paddle_sparse_binary", defaults, make};
+    "paddle_sparse_binary", defaults_sparse_binary, make_sparse_binary};
 
 }  // namespace ps

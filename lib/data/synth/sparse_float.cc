@@ -85,7 +85,7 @@ class SparseFloat : public Generator {
   DataTraits traits_;
 };
 
-SynthOptions defaults() {
+SynthOptions defaults_sparse_float() {
   SynthOptions options;
   options.dim = 10'000'000;
   options.nnz = {10, 100};
@@ -93,7 +93,7 @@ SynthOptions defaults() {
   return options;
 }
 
-std::unique_ptr<Generator> make(const SynthOptions& options, uint64_t seed) {
+std::unique_ptr<Generator> make_sparse_float(const SynthOptions& options, uint64_t seed) {
   if (options.nnz->maximum > *options.dim) fail(Code::kUsage, "--nnz: a row cannot have more ids than --dim");
   return std::make_unique<SparseFloat>(options, seed);
 }
@@ -102,6 +102,6 @@ std::unique_ptr<Generator> make(const SynthOptions& options, uint64_t seed) {
 
 extern const GeneratorEntry kSparseFloatGenerator = {
     "sparse-float", "rows of distinct ids with values, label in [0.01, 100] by true weights of the ids",
-    "paddle_sparse_float", defaults, make};
+    "paddle_sparse_float", defaults_sparse_float, make_sparse_float};
 
 }  // namespace ps

@@ -44,20 +44,20 @@ class CriteoWriter : public Writer {
   }
 };
 
-void check(const DataTraits& traits) {
+void check_criteo(const DataTraits& traits) {
   if (traits.content != DataTraits::kCriteo)
     fail(Code::kUsage, "format criteo holds its own 39 columns only");
 }
 
-std::unique_ptr<Writer> make(const DataSchema& schema) {
+std::unique_ptr<Writer> make_criteo(const DataSchema& schema) {
   return std::make_unique<CriteoWriter>(schema);
 }
 
 }  // namespace
 
 extern const WriterEntry kCriteoWriter = {
-    "criteo", "tab-separated: label, 13 integers, 26 categories of eight hexadecimal digits",
-    false,    false,
-    check,    make};
+    "criteo",     "tab-separated: label, 13 integers, 26 categories of eight hexadecimal digits",
+    false,        false,
+    check_criteo, make_criteo};
 
 }  // namespace ps

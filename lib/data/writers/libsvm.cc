@@ -72,17 +72,18 @@ class LibsvmWriter : public Writer {
   }
 };
 
-void check(const DataTraits& traits) {
+void check_libsvm(const DataTraits& traits) {
   if (traits.schema.slots.size() > 1) expect_sparse_features(traits, "libsvm, beside another slot,");
 }
 
-std::unique_ptr<Writer> make(const DataSchema& schema) {
+std::unique_ptr<Writer> make_libsvm(const DataSchema& schema) {
   return std::make_unique<LibsvmWriter>(schema);
 }
 
 }  // namespace
 
 extern const WriterEntry kLibsvmWriter = {
-    "libsvm", "lines 'label id:value …', ids ascending and zero-based", false, true, check, make};
+    "libsvm",   "lines 'label id:value …', ids ascending and zero-based", false, true, check_libsvm,
+    make_libsvm};
 
 }  // namespace ps

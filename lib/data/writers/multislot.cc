@@ -57,18 +57,19 @@ class MultislotWriter : public Writer {
   }
 };
 
-void check(const DataTraits& traits) {
+void check_multislot(const DataTraits& traits) {
   if (traits.valued) fail(Code::kUsage, "format multislot cannot hold values of ids; use libsvm or records");
 }
 
-std::unique_ptr<Writer> make(const DataSchema& schema) {
+std::unique_ptr<Writer> make_multislot(const DataSchema& schema) {
   return std::make_unique<MultislotWriter>(schema);
 }
 
 }  // namespace
 
 extern const WriterEntry kMultislotWriter = {
-    "multislot", "lines 'count id … count id … 1 label' of PaddlePaddle's MultiSlot", false, false, check,
-    make};
+    "multislot",     "lines 'count id … count id … 1 label' of PaddlePaddle's MultiSlot",
+    false,           false,
+    check_multislot, make_multislot};
 
 }  // namespace ps

@@ -16,15 +16,16 @@ class RecordsWriter : public Writer {
   void end(std::string& out) const override { encode_records_end(out); }
 };
 
-void check(const DataTraits&) {}  // holds any batch
+void check_records(const DataTraits&) {}  // holds any batch
 
-std::unique_ptr<Writer> make(const DataSchema& schema) {
+std::unique_ptr<Writer> make_records(const DataSchema& schema) {
   return std::make_unique<RecordsWriter>(schema);
 }
 
 }  // namespace
 
 extern const WriterEntry kRecordsWriter = {
-    "records", "pskit's checksummed binary stream, which needs no parsing", true, false, check, make};
+    "records",   "pskit's checksummed binary stream, which needs no parsing", true, false, check_records,
+    make_records};
 
 }  // namespace ps

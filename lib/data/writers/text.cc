@@ -23,17 +23,17 @@ class TextWriter : public Writer {
   }
 };
 
-void check(const DataTraits& traits) {
+void check_text(const DataTraits& traits) {
   if (traits.content != DataTraits::kSentences) fail(Code::kUsage, "format text holds sentences only");
 }
 
-std::unique_ptr<Writer> make(const DataSchema& schema) {
+std::unique_ptr<Writer> make_text(const DataSchema& schema) {
   return std::make_unique<TextWriter>(schema);
 }
 
 }  // namespace
 
 extern const WriterEntry kTextWriter = {
-    "text", "plain text, a sentence a line, words such as w17", false, false, check, make};
+    "text", "plain text, a sentence a line, words such as w17", false, false, check_text, make_text};
 
 }  // namespace ps

@@ -1,0 +1,45 @@
+// The jobs that benchmarks train: models and optimizers as a job file has them, written once for all suites.
+#ifndef PS_BENCH_JOBS_H_
+#define PS_BENCH_JOBS_H_
+
+#include <string>
+
+#include "config/json.h"
+#include "data/synth/generator.h"
+#include "job/job.h"
+
+namespace ps {
+
+// A job file's "model" and "optimizer".
+struct ModelAndOptimizer {
+  Json model, optimizer;
+};
+
+// Models on one slot of ids, "features".
+Json logistic_model();            // a weight for each id
+Json factorization_model();       // the same, and a factorization machine with vectors of 8
+Json embedding_model(int width);  // rows so wide, summed, into one weight for each column
+Json demo_model();                // PaddlePaddle's sparse_binary demo: share/jobs/sparse_binary.json
+
+Json adagrad(double learning_rate, double epsilon);
+Json demo_optimizer();
+
+// The whole of share/jobs/sparse_binary.json, with its evaluators.
+ModelAndOptimizer demo_job();
+
+// As many examples, ids in them and labels 1 as the demo's data have: 2002, 100 on average, 4.
+SynthOptions demo_ids();
+inline constexpr uint64_t kDemoSamples = 2002;
+inline constexpr int kDemoBatch = 200;
+
+// A job for training in this process, over data in memory; it saves and prints nothing.  `strategy` is its
+// train.strategy.
+Job memory_job(const std::string& name, const ModelAndOptimizer& what,
+               const Json& strategy = {{"type", "parameter_server"}});
+
+// A job file for training in a process of its own: one pass, saved at its end.
+Json process_job(const ModelAndOptimizer& what, const std::string& format, int batch_size);
+
+}  // namespace ps
+
+#endif  // PS_BENCH_JOBS_H_

@@ -1,0 +1,72 @@
+// MemoryPasses: a job trained over data in memory, a pass at a time, by the classes that ps-train is made of.  Used by
+// the suites train and pull-push.
+#ifndef PS_BENCH_TRAIN_MEMORY_PASSES_H_
+#define PS_BENCH_TRAIN_MEMORY_PASSES_H_
+
+#include <memory>
+
+#include "bench/memory_file.h"
+#include "bench/synthetic.h"
+#include "cli/progress.h"
+#include "data/reader.h"
+#include "feed/reader_source.h"
+#include "job/job.h"
+#include "store/local_store.h"
+#include "train/trainer.h"
+
+namespace ps {
+
+// Reads the data once, and gives passes over what it keeps.
+std::unique_ptr<BatchReader> memory_reader(const SyntheticData& data, const MemoryFile& file, int batch_size,
+                                           int threads);
+
+// The parameters belong to the store that begin() is given.  One owner thread.
+class MemoryPasses {
+ public:
+  // `job` must outlive this.
+  MemoryPasses(const Job& job, const SyntheticData& data, int batch_size, int threads);
+
+  const Network<float>& network() const { return network_; }
+  const DataSchema& schema() const { return reader_->schema(); }
+  BatchReader& reader() { return *reader_; }
+  Device& device() { return device_; }
+
+  // To be called once, before train and test.
+  void begin(ParameterStore& store, TrainerGroup& group);
+
+  const PassResult& train();
+  double test();                                        // the cost of all examples
+  const PassResult& result() const { return result_; }  // of the last pass
+  int passes() const { return passes_; }
+
+ private:
+  const Job& job_;
+  const MemoryFile file_;
+  const std::unique_ptr<BatchReader> reader_;
+  Device device_;
+  Network<float> network_;
+  Log log_{"ps-bench", LogLevel::kError};
+  Reporter reporter_{log_, ProgressMode::kOff, ""};
+  std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<ReaderSource> source_;
+  PassResult result_;
+  int passes_ = 0;
+};
+
+// The same with the parameters in this process.
+class LocalPasses {
+ public:
+  LocalPasses(const Job& job, const SyntheticData& data, int batch_size, int threads);
+
+  MemoryPasses& passes() { return passes_; }
+  const MemoryPasses& passes() const { return passes_; }
+
+ private:
+  MemoryPasses passes_;
+  LocalStore store_;
+  LocalGroup group_;
+};
+
+}  // namespace ps
+
+#endif  // PS_BENCH_TRAIN_MEMORY_PASSES_H_
