@@ -51,6 +51,16 @@ std::span<const float> Codec::add_residual(const Encoding& in) {
   return {in.residual != nullptr ? in.residual : in.values.data(), in.values.size()};
 }
 
+void Codec::add_up(std::span<const std::string_view> parts, std::span<float> sums) const {
+  PS_CHECK(!parts.empty());
+  decode(parts[0], sums);
+  std::vector<float> values(sums.size());
+  for (std::string_view part : parts.subspan(1)) {
+    decode(part, values);
+    for (size_t i = 0; i < values.size(); ++i) sums[i] += values[i];
+  }
+}
+
 void Codec::refuse(const Encoding& in) {
   for (size_t i = 0; i < in.values.size(); ++i) {
     if (!std::isfinite(in.values[i])) fail(Code::kData, "value ", i, " of a gradient is ", in.values[i]);

@@ -54,6 +54,9 @@ class Codec {
   // for bytes that they cannot have made; `values` are then undefined.
   virtual void decode(std::string_view bytes, std::span<float> values) const = 0;
 
+  // sums [n, cols] <- the sum of what each of `parts` decodes to, in their order.  Throws as decode.
+  virtual void add_up(std::span<const std::string_view> parts, std::span<float> sums) const;
+
   // The residual of a dense parameter; empty when the codec keeps none.
   std::span<const float> residual() const { return residual_; }
 

@@ -79,7 +79,12 @@ class SharedScaleCodec final : public BlockCodec {
   SharedScaleCodec(const SharedScaleOptions& options, const CodecTarget& target)
       : BlockCodec(target, options.error_feedback, options.chunk),
         bits_(options.bits),
+        format_{options.chunk, options.bits},
         bound_(static_cast<float>((1 << (options.bits - 1)) - 1)) {}
+
+  void add_up(std::span<const std::string_view> parts, std::span<float> sums) const override {
+    sum_shared_scale(format_, parts, sums);
+  }
 
  private:
   int64_t encoded_bytes(int64_t n) const override { return chunk_bytes(bits_, n); }
@@ -119,6 +124,7 @@ class SharedScaleCodec final : public BlockCodec {
   }
 
   const int bits_;
+  const SharedScaleFormat format_;
   const float bound_;
 };
 

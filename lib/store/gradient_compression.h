@@ -1,5 +1,6 @@
 // GradientCompression: the exchange of some parameters' gradients in fewer bytes, inside a step of AllReduceStore.
-// Implemented by DgcExchange, which moves weights itself, and by PowerSgd, which gives sums to the optimizer.
+// Implemented by DgcExchange, which moves weights itself, and by PowerSgdExchange and CodecExchange, which give sums to
+// the optimizer.
 #ifndef PS_STORE_GRADIENT_COMPRESSION_H_
 #define PS_STORE_GRADIENT_COMPRESSION_H_
 

@@ -12,7 +12,7 @@ constexpr const StrategyEntry* kCatalog[] = {
     &kParameterServerStrategy,  &kLocalSgdStrategy,     &kAllReduceStrategy,
     &kHybridStrategy,           &kDgcStrategy,          &kPostLocalSgdStrategy,
     &kAdaptiveLocalSgdStrategy, &kSlowMomentumStrategy, &kDilocoStrategy,
-    &kSparseDilocoStrategy,     &kPowerSgdStrategy};
+    &kSparseDilocoStrategy,     &kPowerSgdStrategy,     &kCompressedAllReduceStrategy};
 
 }  // namespace
 

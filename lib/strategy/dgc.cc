@@ -3,7 +3,7 @@
 #include "config/spec.h"
 #include "optim/options.h"
 #include "store/dgc_exchange.h"
-#include "strategy/compressed_all_reduce.h"
+#include "strategy/compressed_among_peers.h"
 #include "strategy/entries.h"
 #include "strategy/sparse_exchange_key.h"
 
@@ -63,8 +63,8 @@ void check_dgc(const Json& object, const Json& optimizer) {
 std::unique_ptr<Strategy> make_dgc(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<DgcKeys>(object);
   const DgcExchangeOptions options = exchange_options(keys, setup.optimizer);
-  return make_among_peers<CompressedAllReduce<DgcExchange, DgcExchangeOptions>>(setup, options,
-                                                                                keys.algorithm);
+  return make_among_peers<CompressedAmongPeers<DgcExchange, DgcExchangeOptions>>(setup, options,
+                                                                                 keys.algorithm);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ extern const StrategyEntry kSlowMomentumStrategy;
 extern const StrategyEntry kDilocoStrategy;
 extern const StrategyEntry kSparseDilocoStrategy;
 extern const StrategyEntry kPowerSgdStrategy;
+extern const StrategyEntry kCompressedAllReduceStrategy;
 extern const StrategyEntry kHybridStrategy;
 
 // The options of `object`, which is train.strategy.  Throws kUsage.

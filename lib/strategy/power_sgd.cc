@@ -2,7 +2,7 @@
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
 #include "store/power_sgd_exchange.h"
-#include "strategy/compressed_all_reduce.h"
+#include "strategy/compressed_among_peers.h"
 #include "strategy/entries.h"
 
 namespace ps {
@@ -40,8 +40,8 @@ void check_power_sgd(const Json& object, const Json&) {
 std::unique_ptr<Strategy> make_power_sgd(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<PowerSgdKeys>(object);
   const PowerSgdOptions options{.rank = keys.rank, .begin_step = keys.begin_step};
-  return make_among_peers<CompressedAllReduce<PowerSgdExchange, PowerSgdOptions>>(setup, options,
-                                                                                  keys.algorithm);
+  return make_among_peers<CompressedAmongPeers<PowerSgdExchange, PowerSgdOptions>>(setup, options,
+                                                                                   keys.algorithm);
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 # share are read once: programs are built from nothing in 40 % of the time.  The presets dev and clang do without: they
 # recompile less after a change, and find a source that does not include what it uses.
 #
-#   ps_join_sources(TARGET)   joins its sources, those of each folder among themselves
+#   ps_join_sources(TARGET [COLD_FOLDERS...])   joins its sources, those of each folder among themselves; a cold folder
+#                                              is compiled at -O1
 option(PS_JOIN "Compile several sources of a library at a time" ON)
 set(PS_JOINED_SOURCES 8)
 
@@ -35,6 +36,10 @@ function(ps_join_sources target)
   list(REMOVE_DUPLICATES groups)
   foreach(group ${groups})
     set(joined ${CMAKE_BINARY_DIR}/joined/${group}.cc)
+    string(REGEX REPLACE "_[0-9]+$" "" folder ${group})
+    if(folder IN_LIST ARGN)
+      set_source_files_properties(${joined} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+    endif()
     file(CONFIGURE OUTPUT ${joined} CONTENT "${text_of_${group}}" @ONLY)
     target_sources(${target} PRIVATE ${joined})
   endforeach()

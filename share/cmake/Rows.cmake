@@ -2,10 +2,11 @@
 # Within a library that has folders by subject, a folder says which folders beside it it uses.
 # tests/cli/rows_test.sh reads the calls below, one a line, and fails on an include that breaks them.
 #
-#   ps_library(NAME ROW n [COLD] [USES libraries...] [PARTIES third parties...])   builds lib/NAME/**/*.cc into libps_NAME.a
+#   ps_library(NAME ROW n [COLD] [COLD_FOLDERS folders...] [USES libraries...] [PARTIES third parties...])
+#                                                           builds lib/NAME/**/*.cc into libps_NAME.a
 #   ps_folder(NAME/FOLDER [USES folders...])                                of that library, for the test alone
 #
-# A COLD library runs once a program or once a minute: it is compiled at -O1, which takes three quarters of the time of -O3.
+# A COLD library, or cold folder of one, runs once a program or once a minute: it is compiled at -O1, which takes three quarters of the time of -O3.
 #
 # Kernels, lib/NAME/kernels/*.cc, are compiled once for each level of instruction sets, PS_CPU_NAMESPACE being cpu_LEVEL.
 # All that such a source defines must lie in that namespace, headers' inline functions included: the linker keeps one
@@ -32,7 +33,7 @@ function(ps_kernels name)
 endfunction()
 
 function(ps_library name)
-  cmake_parse_arguments(arg "COLD" "ROW" "USES;PARTIES" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "ROW" "COLD_FOLDERS;USES;PARTIES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${name}/*.cc ${CMAKE_SOURCE_DIR}/lib/${name}/*/*.cc)
   list(FILTER sources EXCLUDE REGEX "/cuda/|/kernels/|/cpu_features_|/emulated/hooks_|/mpi_communicator")
   add_library(ps_${name} STATIC ${sources})
@@ -45,7 +46,8 @@ function(ps_library name)
     target_link_libraries(ps_${name} PUBLIC ps_${other})
   endforeach()
   ps_kernels(${name} ${arg_PARTIES})
-  ps_join_sources(ps_${name})
+  list(TRANSFORM arg_COLD_FOLDERS PREPEND "${name}_")
+  ps_join_sources(ps_${name} ${arg_COLD_FOLDERS})
   if(arg_COLD)
     target_compile_options(ps_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
@@ -66,30 +68,30 @@ set(PS_COMMON_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <condi
 ps_precompile(ps_base ${PS_COMMON_HEADERS})
 ps_library(math ROW 1 USES base PARTIES Eigen3::Eigen)
 ps_library(config ROW 1 COLD USES base PARTIES nlohmann_json::nlohmann_json)
-ps_library(net ROW 1 USES base PARTIES Boost::headers OpenSSL::SSL)
+ps_library(net ROW 1 COLD_FOLDERS http auth handshake sim USES base PARTIES Boost::headers OpenSSL::SSL)
 ps_library(chunk ROW 1 USES base)
 ps_library(gpu ROW 1 USES base PARTIES Boost::context Eigen3::Eigen)
 ps_library(cli ROW 1 COLD USES base PARTIES Boost::program_options)
 ps_library(data ROW 2 USES base config)
 ps_library(optim ROW 2 USES base config math)
-ps_library(membership ROW 2 USES base config net)
+ps_library(membership ROW 2 COLD USES base config net)
 ps_library(collective ROW 2 USES base net)
 ps_library(table ROW 3 USES base gpu math optim)
 ps_library(model ROW 3 USES base config data math optim PARTIES Eigen3::Eigen)
 ps_library(checkpoint ROW 4 USES base chunk config data math table)
 ps_library(feed ROW 4 USES base data math model)
 ps_library(codec ROW 4 USES base config math optim table)
-ps_library(store ROW 5 USES base checkpoint codec collective math membership optim table)
+ps_library(store ROW 5 USES base checkpoint codec collective config math membership optim table)
 ps_library(ps ROW 6 USES base checkpoint codec config data math membership net optim store table)
 ps_folder(ps/wire)
 ps_folder(ps/status USES ps/wire)
 ps_folder(ps/log USES ps/wire ps/status)
 ps_folder(ps/server USES ps/wire ps/status ps/log)
 ps_folder(ps/client USES ps/wire)
-ps_library(strategy ROW 7 USES base codec collective config math net optim ps store)
+ps_library(strategy ROW 7 COLD USES base codec collective config math net optim ps store)
 ps_library(train ROW 7 USES base checkpoint cli config data feed math model optim store)
 ps_library(heter ROW 7 USES base config data feed math model net optim ps store)
 ps_library(job ROW 8 COLD USES base checkpoint cli codec config data feed heter math membership model net optim ps store strategy table train)
-ps_library(simulate ROW 8 USES base codec config data math model net optim ps store)
-ps_library(bench ROW 9 USES base checkpoint cli codec collective config data feed job math model net optim ps simulate store strategy table train)
+ps_library(simulate ROW 8 COLD USES base codec config data math model net optim ps store)
+ps_library(bench ROW 9 COLD_FOLDERS accuracy checkpoint datagen link plan process USES base checkpoint cli codec collective config data feed job math model net optim ps simulate store strategy table train)
 include(Gpu)

@@ -12,11 +12,11 @@ ps-datagen sparse-binary --dim 2000 --samples 24000 --output train.txt
 ps-datagen sparse-binary --dim 2000 --first 24000 --samples 6000 --output held_out.txt
 common=(--set data.dim=2000 --set train.passes=4 --set train.log_period=0)  # 80 steps a pass
 
-# strategy NAME KEYS: trains with it, and tests the model on examples that training has not seen.
+# strategy TYPE[-VARIANT] KEYS: trains with it, and tests the model on examples that training has not seen.
 strategy() {
   name=$1
-  train "$1" --set "train.strategy={\"type\": \"$1\", \"algorithm\": \"direct\"$2}"
-  ps-train "$job" --job test --set data.dim=2000 --init-model "$1/pass-00003" --data held_out.txt --json >"$1.test.json" 2>err
+  train "$name" --set "train.strategy={\"type\": \"${name%%-*}\", \"algorithm\": \"direct\"$2}"
+  ps-train "$job" --job test --set data.dim=2000 --init-model "$name/pass-00003" --data held_out.txt --json >"$name.test.json" 2>err
 }
 
 # holds EXPRESSION: of awk, in `auc` and `sent` of the strategy that was last, and in `best` and `whole` of all_reduce.
@@ -42,6 +42,8 @@ slow_momentum|, "k_steps": 8, "slow_momentum": 0.5, "slow_learning_rate": 0.5|7|
 diloco|, "k_steps": 8, "outer_momentum": 0.5|7|0.01
 sparse_diloco|, "k_steps": 8, "density": 0.05|30|0.01
 power_sgd|, "rank": 2|2|0.01
+compressed_all_reduce-int8|, "codec": "int8"|3|0.01
+compressed_all_reduce-one_bit|, "begin_step": 20, "codec": "one_bit"|6|0.05
 END
 
 echo "when one is killed within an interval, all go on from the checkpoint at its beginning, with the same bits"
@@ -56,6 +58,17 @@ kill_trainer_1 killed
 train resumed "${checkpoints[@]}" --resume
 for rank in 0 1 2; do expect_text resumed.$rank.err 'Going on from step 21'; done
 cmp {whole,resumed}/pass-00000/model.safetensors
+
+echo "a trainer that is killed has its residuals in the checkpoint, too"
+rm -rf checkpoints
+strategy=(--set train.passes=1 --set 'train.strategy={"type": "compressed_all_reduce", "codec": "one_bit", "begin_step": 5}')
+checkpoints=("${strategy[@]}" --checkpoint-dir checkpoints --set checkpoint.steps=7)
+train exact "${strategy[@]}"
+hold_trainer_1 killed_later $((3 * 100 * 27)) "${checkpoints[@]}"
+kill_trainer_1 killed_later
+train resumed_later "${checkpoints[@]}" --resume
+for rank in 0 1 2; do expect_text resumed_later.$rank.err 'Going on from step'; done
+cmp {exact,resumed_later}/pass-00000/model.safetensors
 
 echo "local_sgd is the strategy of servers"
 expect_status 2 ps-train "$job" --data train.txt --trainers 3 --rank 0 --set 'train.strategy={"type": "local_sgd", "period": 8}'

@@ -27,6 +27,10 @@ std::vector<AccuracyTrial> accuracy_trials(int64_t steps) {
   trials.push_back({"dgc", of_type("dgc", {{"rampup_begin_step", begin},
                                            {"rampup_step", std::max<int64_t>(steps / 4, 5)},
                                            {"sparsity", {0.75, 0.9375, 0.984375, 0.996, 0.999}}})});
+  for (const char* codec : {"fp16", "bf16", "int8", "one_bit"}) {
+    trials.push_back({cat("compressed_all_reduce ", codec),
+                      of_type("compressed_all_reduce", {{"begin_step", begin}, {"codec", codec}})});
+  }
   trials.push_back({"power_sgd rank 2", of_type("power_sgd", {{"rank", 2}, {"begin_step", begin}})});
   for (int k : {1, 2, 4, 8, 16}) {
     trials.push_back(

@@ -1,7 +1,7 @@
-// CompressedAllReduce: all_reduce whose gradients a compression with state of its own exchanges.  Used by the strategies
-// dgc and power_sgd.
-#ifndef PS_STRATEGY_COMPRESSED_ALL_REDUCE_H_
-#define PS_STRATEGY_COMPRESSED_ALL_REDUCE_H_
+// CompressedAmongPeers: all_reduce whose gradients a compression with state of its own exchanges.  Used by the strategies
+// dgc, power_sgd and compressed_all_reduce.
+#ifndef PS_STRATEGY_COMPRESSED_AMONG_PEERS_H_
+#define PS_STRATEGY_COMPRESSED_AMONG_PEERS_H_
 
 #include <string>
 
@@ -13,9 +13,9 @@ namespace ps {
 // Exchange is a GradientCompression that is made from (Options, specs, LocalStore, Communicator), and has save and load.
 // One owner thread, that of the transport.
 template <class Exchange, class Options>
-class CompressedAllReduce final : public AmongPeers {
+class CompressedAmongPeers final : public AmongPeers {
  public:
-  CompressedAllReduce(const Options& options, const std::string& algorithm, const TrainerSetup& setup)
+  CompressedAmongPeers(const Options& options, const std::string& algorithm, const TrainerSetup& setup)
       : AmongPeers(setup, algorithm),
         exchange_(options, parameters_, *here_.local(), *communicator_),
         store_(parameters_, *here_.local(), *communicator_, run_, &exchange_) {}
@@ -32,4 +32,4 @@ class CompressedAllReduce final : public AmongPeers {
 
 }  // namespace ps
 
-#endif  // PS_STRATEGY_COMPRESSED_ALL_REDUCE_H_
+#endif  // PS_STRATEGY_COMPRESSED_AMONG_PEERS_H_

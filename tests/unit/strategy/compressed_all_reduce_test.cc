@@ -1,0 +1,206 @@
+// Gradients in the bytes of every codec as trainers exchange them, in threads: beside all_reduce, beside a plain
+// reference, and from a state that was saved.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "codec/codec.h"
+#include "exchange_trainer.h"
+#include "store/codec_exchange.h"
+#include "strategy/strategy.h"
+
+namespace ps {
+namespace {
+
+using CodecCase = ExchangeCase<CodecExchangeOptions>;
+using CodecTrainer = ExchangeTrainer<CodecExchange, CodecExchangeOptions>;
+
+std::vector<std::vector<float>> train(const CodecCase& test, std::vector<uint64_t>* bytes = nullptr) {
+  return train_exchange<CodecExchange>(test, bytes);
+}
+
+CodecExchangeOptions codec(std::string_view name, int64_t begin_step = 0) {
+  return {.codec = {{"type", name}}, .begin_step = begin_step};
+}
+
+std::vector<std::string_view> lossy_codecs() {
+  std::vector<std::string_view> names;
+  for (const CodecEntry* entry : codec_catalog()) {
+    if (entry->name != "none") names.push_back(entry->name);
+  }
+  return names;
+}
+
+float largest_difference(std::span<const float> a, std::span<const float> b) {
+  float largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::fabs(a[i] - b[i]));
+  return largest;
+}
+
+TEST(CompressedAllReduce, BeforeBeginStepItIsAllReduceBitForBit) {
+  CodecCase test{.steps = {9, 5, 7}};
+  const auto whole = train(test);
+  test.options = codec("int8", 9);
+  for (const auto& weights : train(test)) expect_same_bits(weights, whole[0]);
+  test.options->begin_step = 4;
+  for (const auto& weights : train(test)) EXPECT_NE(weights, whole[0]);
+}
+
+TEST(CompressedAllReduce, AllTrainersHaveTheSameBitsWithEveryCodecAlsoWithoutData) {
+  ASSERT_GE(lossy_codecs().size(), 8u);
+  for (const std::string_view name : lossy_codecs()) {
+    SCOPED_TRACE(name);
+    const auto found = train({.steps = {9, 5, 7}, .options = codec(name)});
+    for (const auto& weights : found) expect_same_bits(weights, found[0]);
+  }
+}
+
+// A trainer whose codec loses nothing: each number here has few bits.
+TEST(CompressedAllReduce, WithoutRoundingItIsAllReduce) {
+  CodecCase test{.steps = {5, 5}, .optimizer = kExchangeSgd};
+  test.fill = [](std::span<float> values, int64_t, int rank, int64_t step, size_t parameter) {
+    Random random = batch_random(rank, step, parameter);
+    for (float& value : values) value = 7 * static_cast<float>(static_cast<int>(random.below(9)) - 4);
+  };
+  const auto whole = train(test);  // batches of 3 and 4 examples: the means have few bits too
+  for (const char* name : {"fp16", "bf16"}) {
+    test.options = codec(name);
+    const auto found = train(test);
+    EXPECT_LT(largest_difference(found[0], whole[0]), 1e-6f) << name;
+  }
+}
+
+// With a plain step of the weights, every gradient but the residuals arrives in the end: residuals are bounded, so that the
+// distance to all_reduce does not grow with the number of steps.
+TEST(CompressedAllReduce, ErrorFeedbackKeepsTheDistanceToAllReduceBounded) {
+  for (const std::string_view name : {"int8", "one_bit", "top_k", "shared_scale_int"}) {
+    SCOPED_TRACE(name);
+    auto distance = [&](int64_t steps, bool feedback) {
+      CodecCase test{.steps = {steps, steps}, .optimizer = kExchangeSgd};
+      const auto whole = train(test);
+      test.options = codec(name);
+      test.options->codec["error_feedback"] = feedback;
+      return largest_difference(train(test)[0], whole[0]);
+    };
+    const float early = distance(40, true), late = distance(160, true);
+    EXPECT_GT(early, 0);
+    EXPECT_LT(late, 2.5f * early);
+    EXPECT_LT(late, distance(160, false));
+  }
+}
+
+// Two trainers and one matrix, by the formulas: what travels, and both residuals.
+TEST(CompressedAllReduce, IsThePlainAlgorithm) {
+  const CodecCase test{.steps = {6, 6}, .options = codec("int8"), .optimizer = kExchangeSgd};
+  const auto found = train(test);
+  const auto specs = mixed_parameters(kExchangeRows, kExchangeCols);
+  Device device(1);
+  LocalStore fresh(specs, make_optimizer_plan(kExchangeSgd, "mean"), UINT64_MAX, device);
+  std::vector<float> weights(fresh.whole(0).begin(), fresh.whole(0).end());
+  constexpr size_t kHalf = kExchangeRows * kExchangeCols / 2;  // the values of one owner
+  auto make = [&] {
+    return make_codec(test.options->codec, "codec", {.rows = kExchangeRows / 2, .cols = kExchangeCols});
+  };
+  std::unique_ptr<Codec> senders[2][2] = {{make(), make()}, {make(), make()}}, owners[2] = {make(), make()};
+  std::vector<float> gradients[2], sum(kHalf), decoded(kHalf);
+  std::string bytes;
+  for (int64_t step = 0; step < 6; ++step) {
+    for (int rank = 0; rank < 2; ++rank) {
+      gradients[rank].resize(2 * kHalf);
+      fill_exchange_noise(gradients[rank], kExchangeCols, rank, step, 0);
+      for (float& value : gradients[rank]) value *= 1.0f / 7;  // 3 and 4 examples
+    }
+    for (size_t owner = 0; owner < 2; ++owner) {
+      std::fill(sum.begin(), sum.end(), 0.0f);
+      for (int rank = 0; rank < 2; ++rank) {
+        const std::span<const float> part(gradients[rank].data() + owner * kHalf, kHalf);
+        senders[rank][owner]->encode(part, bytes);
+        senders[rank][owner]->decode(bytes, decoded);
+        for (size_t i = 0; i < kHalf; ++i) sum[i] += decoded[i];
+      }
+      owners[owner]->encode(sum, bytes);
+      owners[owner]->decode(bytes, decoded);
+      for (size_t i = 0; i < kHalf; ++i) weights[owner * kHalf + i] -= 0.1f * decoded[i];
+    }
+  }
+  for (size_t i = 0; i < weights.size(); ++i) ASSERT_NEAR(found[1][i], weights[i], 1e-5) << i;
+}
+
+// ---- checkpoints, bytes, mistakes
+
+TEST(CompressedAllReduce, ATrainerThatTakesUpTheStateGoesOnWithTheSameBits) {
+  for (const std::string_view name : lossy_codecs()) {
+    SCOPED_TRACE(name);
+    for (const int64_t save_at : {1, 3, 7}) {  // before compression begins, soon after, and late
+      CodecCase test{.options = codec(name, 3)};
+      const auto expected = train(test);
+      test.save_at = save_at;
+      for (const auto& weights : train(test)) expect_same_bits(weights, expected[0]);
+    }
+  }
+}
+
+TEST(CompressedAllReduce, AStateCutShortOrOfAnotherModelIsRefused) {
+  auto communicators = make_thread_communicators({.size = 1});
+  const CodecCase test{.steps = {1}, .options = codec("int8")};
+  CodecTrainer trainer(test, *communicators[0]);
+  trainer.step(0, 0);
+  std::string state;
+  trainer.exchange->save(state);
+  ASSERT_FALSE(state.empty());
+  for (size_t size = 1; size < state.size(); size += 1 + size / 3) {
+    CodecTrainer other(test, *communicators[0]);
+    ByteReader in(std::string_view(state).substr(0, size));
+    EXPECT_THROW(other.exchange->load(in), Error) << size;
+  }
+  for (const uint32_t parameter : {1u, 3u, 4u}) {
+    CodecTrainer other(test, *communicators[0]);
+    std::string wrong = state;
+    std::memcpy(wrong.data(), &parameter, sizeof parameter);
+    ByteReader in(wrong);
+    EXPECT_THROW(other.exchange->load(in), Error) << parameter;
+  }
+}
+
+// A matrix of 40 x 25 and rows of 30 x 4 in the bytes of the codec; a bias, a statistic and a header are whole.
+TEST(CompressedAllReduce, SendsTheBytesOfItsCodec) {
+  auto bytes_of = [](std::string_view name) {
+    std::vector<uint64_t> bytes;
+    train({.steps = {9, 9}, .options = codec(name)}, &bytes);
+    return static_cast<double>(bytes[0]);
+  };
+  const double values = 9 * (40 * 25 + 30 * 4), rest = 9 * (25 + 3 + 8) * 4;
+  const double overhead = 9 * 1000 + 3000;  // frames; scales; the step in which nobody has data
+  EXPECT_NEAR(bytes_of("fp16"), 2 * values + rest, overhead);
+  EXPECT_NEAR(bytes_of("int8"), values + rest, overhead);
+  EXPECT_NEAR(bytes_of("one_bit"), values / 8 + rest, overhead);
+}
+
+TEST(CompressedAllReduce, NamesOfCodecsAreCheckedAndCompleted) {
+  auto complete = [](const Json& keys) {
+    Json object = {{"type", "compressed_all_reduce"}};
+    object.update(keys);
+    find_strategy(object).check(object, kExchangeSgd);
+    return complete_strategy(object);
+  };
+  EXPECT_EQ(complete({{"codec", "one_bit"}}),
+            complete({{"codec", {{"type", "one_bit"}, {"error_feedback", true}}}}));
+  EXPECT_EQ(complete(Json::object()), complete({{"codec", "int8"}}));
+  auto refusal = [&](const Json& codec) -> std::string {
+    try {
+      complete({{"codec", codec}});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refusal("int9"), testing::HasSubstr("train.strategy.codec"));
+  EXPECT_THAT(refusal("int9"), testing::HasSubstr("int8"));
+  EXPECT_THAT(refusal("none"), testing::HasSubstr("use train.strategy all_reduce"));
+  EXPECT_THAT(refusal({{"type", "top_k"}, {"densty", 0.1}}),
+              testing::HasSubstr("train.strategy.codec.densty"));
+  EXPECT_THAT(refusal(8), testing::HasSubstr("train.strategy.codec"));
+}
+
+}  // namespace
+}  // namespace ps
