@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "simulate/cost_model.h"
+#include "collective/cost_model.h"
 
 namespace ps {
 

@@ -1,7 +1,7 @@
 #include "simulate/published.h"
 
 #include "base/error.h"
-#include "simulate/cost_model.h"
+#include "collective/cost_model.h"
 
 namespace ps {
 

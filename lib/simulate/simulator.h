@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "simulate/cost_model.h"
+#include "collective/cost_model.h"
 
 namespace ps {
 

@@ -1,10 +1,17 @@
 #include "store/codec_exchange.h"
 
+#include <algorithm>
+
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/random.h"
+#include "collective/link_measure.h"
 
 namespace ps {
 
 namespace {
+
+constexpr uint8_t kWhole = 255;  // in a state: the matrix is exchanged whole
 
 // A message between two trainers is { size:u64 bytes[size] }..., one for each matrix of the step, in the order of the
 // model.
@@ -27,7 +34,12 @@ std::vector<std::string_view> parts_of(std::string_view message, size_t num_part
 
 CodecExchange::CodecExchange(const CodecExchangeOptions& options, std::span<const ParameterSpec> specs,
                              const LocalStore& local, Communicator& communicator)
-    : options_(options), specs_(specs), local_(local), communicator_(communicator), matrices_(specs.size()) {}
+    : options_(options), specs_(specs), local_(local), communicator_(communicator), matrices_(specs.size()) {
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (is_matrix(p)) matrices_[p].codec = 0;
+  }
+  if (options_.chooses) choose();
+}
 
 bool CodecExchange::is_matrix(size_t parameter) const {
   const ParameterSpec& spec = specs_[parameter];
@@ -35,16 +47,74 @@ bool CodecExchange::is_matrix(size_t parameter) const {
 }
 
 bool CodecExchange::compresses(size_t parameter) const {
-  return local_.schedule_steps() >= options_.begin_step && is_matrix(parameter);
+  return local_.schedule_steps() >= options_.begin_step && matrices_[parameter].codec;
+}
+
+// All trainers choose the same, since they do by the numbers of the slowest.
+void CodecExchange::choose() {
+  ClusterParameters cluster = measure_links(communicator_);
+  if (options_.latency) cluster.latency = *options_.latency;
+  if (options_.bandwidth) cluster.bandwidth = *options_.bandwidth;
+  std::vector<size_t> parameters;
+  std::vector<MatrixTrials> trials;
+  double other_bytes = 0;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (is_matrix(p)) {
+      parameters.push_back(p);
+      trials.push_back(try_codecs(p));
+    } else {
+      other_bytes += static_cast<double>(specs_[p].rows * specs_[p].cols) * sizeof(float);
+    }
+  }
+  const CodecChoice choice = choose_codecs(cluster, trials, other_bytes);
+  for (size_t n = 0; n < parameters.size(); ++n) matrices_[parameters[n]].codec = choice.codecs[n];
+  seconds_ = choice.seconds, whole_seconds_ = choice.whole_seconds;
+}
+
+MatrixTrials CodecExchange::try_codecs(size_t parameter) const {
+  std::vector<double> numbers;
+  for (size_t codec = 0; codec < options_.codecs.size(); ++codec) {
+    const CodecTrial trial = try_codec(parameter, codec);
+    numbers.insert(numbers.end(), {trial.bytes, trial.encode_seconds, trial.decode_seconds});
+  }
+  numbers = largest_of_all(communicator_, numbers);
+  MatrixTrials trials;
+  trials.values = static_cast<double>(specs_[parameter].rows * specs_[parameter].cols);
+  for (size_t n = 0; n < numbers.size(); n += 3)
+    trials.trials.push_back({numbers[n], numbers[n + 1], numbers[n + 2]});
+  return trials;
+}
+
+// The least of some times of the largest part, that of the first owner, filled with noise.
+CodecTrial CodecExchange::try_codec(size_t parameter, size_t codec) const {
+  constexpr int kTimes = 3;
+  const ParameterSpec& spec = specs_[parameter];
+  const size_t rows = even_part(static_cast<size_t>(spec.rows), communicator_.size(), 0).count();
+  std::vector<float> values(rows * static_cast<size_t>(spec.cols));
+  Random random(spec.initializer.seed, parameter);
+  for (float& value : values) value = unit_float(random.next32()) - 0.5f;
+  const std::unique_ptr<Codec> made = make(parameter, codec, 0);
+  std::string bytes;
+  CodecTrial trial{.encode_seconds = 1e9, .decode_seconds = 1e9};
+  for (int n = 0; n < kTimes; ++n) {
+    const double begin = monotonic_seconds();
+    made->encode(values, bytes);
+    const double encoded = monotonic_seconds();
+    made->decode(bytes, values);
+    trial.bytes = std::max(trial.bytes, static_cast<double>(bytes.size()));
+    trial.encode_seconds = std::min(trial.encode_seconds, encoded - begin);
+    trial.decode_seconds = std::min(trial.decode_seconds, monotonic_seconds() - encoded);
+  }
+  return trial;
 }
 
 // Part number size() is that of the owner's sum, so that its random decisions are not those of a sender.
-std::unique_ptr<Codec> CodecExchange::make(size_t parameter, uint64_t part) const {
+std::unique_ptr<Codec> CodecExchange::make(size_t parameter, size_t codec, uint64_t part) const {
   const ParameterSpec& spec = specs_[parameter];
   const uint64_t size = static_cast<uint64_t>(communicator_.size());
   const int owner = part == size ? communicator_.rank() : static_cast<int>(part);
   const ElementRange rows = even_part(static_cast<size_t>(spec.rows), communicator_.size(), owner);
-  return make_codec(options_.codec, "train.strategy.codec",
+  return make_codec(options_.codecs[codec], "codec",
                     {.rows = static_cast<int64_t>(rows.count()),
                      .cols = spec.cols,
                      .seed = spec.initializer.seed,
@@ -56,8 +126,8 @@ void CodecExchange::begin(size_t parameter) {
   const int size = communicator_.size();
   matrix.parts = even_parts(static_cast<size_t>(specs_[parameter].rows), size);
   for (int owner = 0; owner < size; ++owner)
-    matrix.senders.push_back(make(parameter, static_cast<uint64_t>(owner)));
-  matrix.owner = make(parameter, static_cast<uint64_t>(size));
+    matrix.senders.push_back(make(parameter, *matrix.codec, static_cast<uint64_t>(owner)));
+  matrix.owner = make(parameter, *matrix.codec, static_cast<uint64_t>(size));
 }
 
 std::span<float> CodecExchange::part_of(const Gradient& gradient, int owner) const {
@@ -120,32 +190,62 @@ void CodecExchange::decode_sums(std::span<const Gradient> gradients, std::span<c
   }
 }
 
-// state := { parameter:u32 the codec of each part, then that of the sum, as Codec::save writes them }...
+// state := { parameter:u32 codec:u8 begun:u8 codecs? }...      of each matrix
+// codecs := those of the parts, then that of the sum, as Codec::save writes them, when begun is 1
+// codec: a number among those of the strategy; 255: exchanged whole
 void CodecExchange::save(std::string& out) const {
   for (size_t p = 0; p < matrices_.size(); ++p) {
-    if (!is_begun(p)) continue;
+    if (!is_matrix(p)) continue;
     put(out, static_cast<uint32_t>(p));
+    put(out, static_cast<uint8_t>(matrices_[p].codec.value_or(kWhole)));
+    put(out, static_cast<uint8_t>(is_begun(p)));
+    if (!is_begun(p)) continue;
     for (const auto& sender : matrices_[p].senders) sender->save(out);
     matrices_[p].owner->save(out);
   }
 }
 
 void CodecExchange::load(ByteReader& in) {
-  while (in.ok() && in.remaining() > 0) {
-    const uint32_t p = in.get<uint32_t>();
-    if (!in.ok() || p >= matrices_.size() || is_begun(p) || !is_matrix(p)) {
-      fail(Code::kCorrupt, "state of encoded gradients names parameter ", p);
-    }
-    begin(p);
-    for (const auto& sender : matrices_[p].senders) sender->load(in);
-    matrices_[p].owner->load(in);
-  }
+  std::vector<bool> loaded(matrices_.size());
+  while (in.ok() && in.remaining() > 0) load_matrix(in, loaded);
   if (!in.ok()) fail(Code::kCorrupt, "state of encoded gradients is cut short");
-  if (local_.schedule_steps() <= options_.begin_step) return;
   for (size_t p = 0; p < matrices_.size(); ++p) {
-    if (compresses(p) && !is_begun(p))
+    if (is_matrix(p) && !loaded[p])
       fail(Code::kCorrupt, "state of encoded gradients lacks ", quote(specs_[p].name));
   }
+}
+
+void CodecExchange::load_matrix(ByteReader& in, std::vector<bool>& loaded) {
+  const uint32_t p = in.get<uint32_t>();
+  const uint8_t codec = in.get<uint8_t>(), begun = in.get<uint8_t>();
+  if (!in.ok() || p >= matrices_.size() || loaded[p] || !is_matrix(p)) {
+    fail(Code::kCorrupt, "state of encoded gradients names parameter ", p);
+  }
+  const bool should_be = codec != kWhole && local_.schedule_steps() > options_.begin_step;
+  const bool is_codec = codec < options_.codecs.size() || (codec == kWhole && options_.chooses);
+  if (!is_codec || begun != static_cast<uint8_t>(should_be)) {
+    fail(Code::kCorrupt, "state of encoded gradients has ", quote(specs_[p].name), " with codec ", codec,
+         begun == 0 ? ", not begun" : ", begun");
+  }
+  loaded[p] = true;
+  matrices_[p].codec = codec == kWhole ? std::nullopt : std::optional<size_t>(codec);
+  if (begun == 0) return;
+  begin(p);
+  for (const auto& sender : matrices_[p].senders) sender->load(in);
+  matrices_[p].owner->load(in);
+}
+
+Json CodecExchange::describe() const {
+  if (!options_.chooses) return Json::object();
+  Json codecs = Json::object();
+  for (size_t p = 0; p < matrices_.size(); ++p) {
+    if (!is_matrix(p)) continue;
+    const std::optional<size_t>& codec = matrices_[p].codec;
+    codecs[specs_[p].name] = codec ? options_.codecs[*codec].at("type") : Json("whole");
+  }
+  return {{"codecs", std::move(codecs)},
+          {"exchange_seconds", seconds_},
+          {"whole_exchange_seconds", whole_seconds_}};
 }
 
 }  // namespace ps

@@ -1,6 +1,6 @@
 // CodecExchange: the gradients of matrices in the bytes of a codec (codec/codec.h), both on the way to the trainer that
 // adds them up and on the way back (double compression with error feedback; Tang et al., "DoubleSqueeze", ICML 2019).
-// Used by the strategy compressed_all_reduce, whose AllReduceStore gives the sums to the job's optimizer.
+// Used by the strategies compressed_all_reduce and auto, whose AllReduceStore gives the sums to the job's optimizer.
 //
 // The rows of each matrix are divided among the trainers; trainer r owns part r.  In a step, with g a trainer's gradient
 // in the units of the optimizer's, which is the mean over the step's examples unless the job says otherwise:
@@ -9,12 +9,16 @@
 //   the owner adds what all have sent, in rank order, and encodes the sum      a residual of the sum
 //   every trainer decodes the sums of all parts: all have the same bits
 //
-// A trainer with ranks n sends 2 (n - 1) / n times the encoded bytes, as the all-reduce of floats does of its bytes.
+// Among n trainers each sends 2 (n - 1) / n times the encoded bytes, as the all-reduce of floats does of its bytes.
+//
+// With several codecs, or when it may exchange matrices whole, the exchange chooses for each matrix before the first step,
+// by the cost model: store/codec_choice.h.  The choice is part of checkpoints, since it decides the bits.
 #ifndef PS_STORE_CODEC_EXCHANGE_H_
 #define PS_STORE_CODEC_EXCHANGE_H_
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,20 +30,27 @@
 #include "collective/parts.h"
 #include "config/json.h"
 #include "optim/parameter.h"
+#include "store/codec_choice.h"
 #include "store/gradient_compression.h"
 #include "store/local_store.h"
 
 namespace ps {
 
 struct CodecExchangeOptions {
-  Json codec;              // as make_codec takes it
-  int64_t begin_step = 0;  // the first step that compresses
+  std::vector<Json> codecs;  // as make_codec takes them
+  bool chooses = false;      // for each matrix one of the codecs or none; else the first is for all
+  int64_t begin_step = 0;    // the first step that compresses
+
+  // Of the links, for the choice; nothing: measured.
+  std::optional<double> latency = std::nullopt;    // seconds
+  std::optional<double> bandwidth = std::nullopt;  // bytes a second, of one direction
 };
 
 // One owner thread, that of the communicator.
 class CodecExchange final : public GradientCompression {
  public:
-  // `specs` are those of `local`.  All arguments by reference outlive this.
+  // `specs` are those of `local`.  All arguments by reference outlive this.  When it chooses, all trainers must make theirs
+  // at the same time.
   CodecExchange(const CodecExchangeOptions& options, std::span<const ParameterSpec> specs,
                 const LocalStore& local, Communicator& communicator);
 
@@ -48,10 +59,14 @@ class CodecExchange final : public GradientCompression {
   bool moves_weights() const override { return false; }
   void step(std::span<const Gradient> gradients, const StepSize& step) override;
 
-  // The state of this trainer, for checkpoints: that of the codecs of all parameters that are compressed by now.  load
+  // The state of this trainer, for checkpoints: for each matrix its codec, and the residuals once it is compressed.  load
   // is for a new object; throws kCorrupt.
   void save(std::string& out) const;
   void load(ByteReader& in);
+
+  // The names of the codecs by matrix, "whole" for none, and the seconds of exchange a step that were expected with them
+  // and without; empty when there was nothing to choose.
+  Json describe() const;
 
  private:
   // The codecs of one matrix.
@@ -59,11 +74,16 @@ class CodecExchange final : public GradientCompression {
     std::vector<ElementRange> parts;              // rows, by owner
     std::vector<std::unique_ptr<Codec>> senders;  // by owner: of this trainer's gradient
     std::unique_ptr<Codec> owner;                 // of the sum of this trainer's part
+    std::optional<size_t> codec;                  // of options_.codecs; nothing: exchanged whole
   };
 
   bool is_matrix(size_t parameter) const;
-  std::unique_ptr<Codec> make(size_t parameter, uint64_t part) const;
+  void choose();
+  MatrixTrials try_codecs(size_t parameter) const;
+  CodecTrial try_codec(size_t parameter, size_t codec) const;
+  std::unique_ptr<Codec> make(size_t parameter, size_t codec, uint64_t part) const;
   void begin(size_t parameter);
+  void load_matrix(ByteReader& in, std::vector<bool>& loaded);
   bool is_begun(size_t parameter) const { return matrices_[parameter].owner != nullptr; }
   std::span<float> part_of(const Gradient& gradient, int owner) const;
   std::vector<std::string> encode_parts(std::span<const Gradient> gradients);
@@ -74,8 +94,9 @@ class CodecExchange final : public GradientCompression {
   const std::span<const ParameterSpec> specs_;
   const LocalStore& local_;
   Communicator& communicator_;
-  std::vector<Matrix> matrices_;  // by parameter; empty: not compressed yet
-  std::string encoded_;           // of one part
+  std::vector<Matrix> matrices_;            // by parameter; without owner: not compressed yet
+  std::string encoded_;                     // of one part
+  double seconds_ = 0, whole_seconds_ = 0;  // of a step's exchange, as expected by the choice
 };
 
 }  // namespace ps

@@ -8,11 +8,19 @@ namespace ps {
 namespace {
 
 // The first is that of jobs that name none.
-constexpr const StrategyEntry* kCatalog[] = {
-    &kParameterServerStrategy,  &kLocalSgdStrategy,     &kAllReduceStrategy,
-    &kHybridStrategy,           &kDgcStrategy,          &kPostLocalSgdStrategy,
-    &kAdaptiveLocalSgdStrategy, &kSlowMomentumStrategy, &kDilocoStrategy,
-    &kSparseDilocoStrategy,     &kPowerSgdStrategy,     &kCompressedAllReduceStrategy};
+constexpr const StrategyEntry* kCatalog[] = {&kParameterServerStrategy,
+                                             &kLocalSgdStrategy,
+                                             &kAllReduceStrategy,
+                                             &kHybridStrategy,
+                                             &kDgcStrategy,
+                                             &kPostLocalSgdStrategy,
+                                             &kAdaptiveLocalSgdStrategy,
+                                             &kSlowMomentumStrategy,
+                                             &kDilocoStrategy,
+                                             &kSparseDilocoStrategy,
+                                             &kPowerSgdStrategy,
+                                             &kCompressedAllReduceStrategy,
+                                             &kAutoStrategy};
 
 }  // namespace
 

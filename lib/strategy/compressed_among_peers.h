@@ -1,5 +1,5 @@
 // CompressedAmongPeers: all_reduce whose gradients a compression with state of its own exchanges.  Used by the strategies
-// dgc, power_sgd and compressed_all_reduce.
+// dgc, power_sgd, compressed_all_reduce and auto.
 #ifndef PS_STRATEGY_COMPRESSED_AMONG_PEERS_H_
 #define PS_STRATEGY_COMPRESSED_AMONG_PEERS_H_
 
@@ -23,7 +23,11 @@ class CompressedAmongPeers final : public AmongPeers {
   bool keeps_state() const override { return true; }
   void save_state(std::string& out) const override { exchange_.save(out); }
   void load_state(ByteReader& in) override { exchange_.load(in); }
-  Json counters() const override { return byte_counters(store_.whole_bytes()); }
+  Json counters() const override {
+    Json counters = byte_counters(store_.whole_bytes());
+    if constexpr (requires { exchange_.describe(); }) counters.update(exchange_.describe());
+    return counters;
+  }
 
  private:
   Exchange exchange_;

@@ -18,6 +18,7 @@ extern const StrategyEntry kDilocoStrategy;
 extern const StrategyEntry kSparseDilocoStrategy;
 extern const StrategyEntry kPowerSgdStrategy;
 extern const StrategyEntry kCompressedAllReduceStrategy;
+extern const StrategyEntry kAutoStrategy;
 extern const StrategyEntry kHybridStrategy;
 
 // The options of `object`, which is train.strategy.  Throws kUsage.

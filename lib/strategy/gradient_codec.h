@@ -1,4 +1,4 @@
-// GradientCodec: a key of a strategy that names a codec of gradients (codec/codec.h).  Used by compressed_all_reduce.
+// GradientCodec: a key of a strategy that names a codec of gradients (codec/codec.h).  Used by compressed_all_reduce and auto.
 //
 //   codec := NAME | {"type": NAME, keys of that codec}
 //

@@ -43,8 +43,10 @@ diloco|, "k_steps": 8, "outer_momentum": 0.5|7|0.01
 sparse_diloco|, "k_steps": 8, "density": 0.05|30|0.01
 power_sgd|, "rank": 2|2|0.01
 compressed_all_reduce-int8|, "codec": "int8"|3|0.01
-compressed_all_reduce-one_bit|, "begin_step": 20, "codec": "one_bit"|6|0.05
+compressed_all_reduce-one_bit|, "begin_step": 20, "codec": "one_bit"|6|0.07
+auto|, "bandwidth": 1e6, "latency": 100|3|0.01
 END
+expect_text auto.0.json '"codecs":{"hidden.weight":"int8"'
 
 echo "when one is killed within an interval, all go on from the checkpoint at its beginning, with the same bits"
 keys='{"type": "sparse_diloco", "begin_step": 5, "k_steps": 4, "outer_momentum": 0.3}'

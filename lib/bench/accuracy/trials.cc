@@ -31,6 +31,7 @@ std::vector<AccuracyTrial> accuracy_trials(int64_t steps) {
     trials.push_back({cat("compressed_all_reduce ", codec),
                       of_type("compressed_all_reduce", {{"begin_step", begin}, {"codec", codec}})});
   }
+  trials.push_back({"auto", of_type("auto", {{"begin_step", begin}})});
   trials.push_back({"power_sgd rank 2", of_type("power_sgd", {{"rank", 2}, {"begin_step", begin}})});
   for (int k : {1, 2, 4, 8, 16}) {
     trials.push_back(

@@ -11,7 +11,7 @@
 #include "bench/statistics.h"
 #include "collective/parts.h"
 #include "config/json.h"
-#include "simulate/cost_model.h"
+#include "collective/cost_model.h"
 #include "simulate/published.h"
 
 namespace ps {

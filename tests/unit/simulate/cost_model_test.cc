@@ -1,5 +1,5 @@
 // Formulas of exchanges by hand, and published measurements beside them.
-#include "simulate/cost_model.h"
+#include "collective/cost_model.h"
 
 #include <gtest/gtest.h>
 

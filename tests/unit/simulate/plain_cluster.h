@@ -2,7 +2,7 @@
 #ifndef PS_TESTS_UNIT_SIMULATE_PLAIN_CLUSTER_H_
 #define PS_TESTS_UNIT_SIMULATE_PLAIN_CLUSTER_H_
 
-#include "simulate/cost_model.h"
+#include "collective/cost_model.h"
 
 namespace ps {
 

@@ -20,7 +20,7 @@ std::vector<std::vector<float>> train(const CodecCase& test, std::vector<uint64_
 }
 
 CodecExchangeOptions codec(std::string_view name, int64_t begin_step = 0) {
-  return {.codec = {{"type", name}}, .begin_step = begin_step};
+  return {.codecs = {Json{{"type", name}}}, .begin_step = begin_step};
 }
 
 std::vector<std::string_view> lossy_codecs() {
@@ -79,7 +79,7 @@ TEST(CompressedAllReduce, ErrorFeedbackKeepsTheDistanceToAllReduceBounded) {
       CodecCase test{.steps = {steps, steps}, .optimizer = kExchangeSgd};
       const auto whole = train(test);
       test.options = codec(name);
-      test.options->codec["error_feedback"] = feedback;
+      test.options->codecs[0]["error_feedback"] = feedback;
       return largest_difference(train(test)[0], whole[0]);
     };
     const float early = distance(40, true), late = distance(160, true);
@@ -99,7 +99,7 @@ TEST(CompressedAllReduce, IsThePlainAlgorithm) {
   std::vector<float> weights(fresh.whole(0).begin(), fresh.whole(0).end());
   constexpr size_t kHalf = kExchangeRows * kExchangeCols / 2;  // the values of one owner
   auto make = [&] {
-    return make_codec(test.options->codec, "codec", {.rows = kExchangeRows / 2, .cols = kExchangeCols});
+    return make_codec(test.options->codecs[0], "codec", {.rows = kExchangeRows / 2, .cols = kExchangeCols});
   };
   std::unique_ptr<Codec> senders[2][2] = {{make(), make()}, {make(), make()}}, owners[2] = {make(), make()};
   std::vector<float> gradients[2], sum(kHalf), decoded(kHalf);
@@ -200,6 +200,89 @@ TEST(CompressedAllReduce, NamesOfCodecsAreCheckedAndCompleted) {
   EXPECT_THAT(refusal({{"type", "top_k"}, {"densty", 0.1}}),
               testing::HasSubstr("train.strategy.codec.densty"));
   EXPECT_THAT(refusal(8), testing::HasSubstr("train.strategy.codec"));
+}
+
+// ---- the choice by the cost model
+
+// A part of a megabyte in floats, among 4 trainers.
+MatrixTrials large_matrix() {
+  return {.values = 1 << 20,
+          .trials = {{.bytes = 1 << 19, .encode_seconds = 1e-3, .decode_seconds = 1e-3},
+                     {.bytes = 1 << 18, .encode_seconds = 4e-3, .decode_seconds = 2e-3}}};
+}
+
+ClusterParameters four_trainers(double bandwidth, double latency = 1e-5) {
+  return {.ranks = 4, .latency = latency, .bandwidth = bandwidth};
+}
+
+TEST(CodecChoice, SlowLinksTakeFewBytesAndFastOnesNoCodec) {
+  using Choice = std::vector<std::optional<size_t>>;
+  const MatrixTrials matrices[] = {large_matrix()};
+  auto chosen = [&](double bandwidth) { return choose_codecs(four_trainers(bandwidth), matrices, 0).codecs; };
+  EXPECT_EQ(chosen(1e7), Choice{1});
+  EXPECT_EQ(chosen(100e6), Choice{0});
+  EXPECT_EQ(chosen(100e9), Choice{std::nullopt});
+  EXPECT_EQ(chosen(0), Choice{std::nullopt});  // no cost at all
+}
+
+TEST(CodecChoice, EachMatrixHasItsOwn) {
+  MatrixTrials slow_to_encode = large_matrix();
+  for (CodecTrial& trial : slow_to_encode.trials) trial.encode_seconds = 1;
+  const MatrixTrials matrices[] = {large_matrix(), slow_to_encode};
+  const CodecChoice choice = choose_codecs(four_trainers(1e7), matrices, 100);
+  EXPECT_EQ(choice.codecs, (std::vector<std::optional<size_t>>{1, std::nullopt}));
+  EXPECT_LT(choice.seconds, choice.whole_seconds);
+}
+
+TEST(CodecChoice, NoneUnlessTheStepGainsATenth) {
+  const MatrixTrials matrices[] = {large_matrix()};
+  EXPECT_TRUE(choose_codecs(four_trainers(1e7), matrices, 0).codecs[0]);
+  EXPECT_FALSE(choose_codecs(four_trainers(1e7), matrices, 1e8).codecs[0]);  // the rest takes far longer
+  EXPECT_FALSE(choose_codecs(four_trainers(1e7, /*latency=*/1), matrices, 0).codecs[0]);  // more messages
+}
+
+CodecExchangeOptions automatic(double bandwidth) {
+  return {.codecs = {Json{{"type", "fp16"}}, Json{{"type", "int8"}}},
+          .chooses = true,
+          .latency = 0,
+          .bandwidth = bandwidth};
+}
+
+TEST(CodecChoice, TheExchangeOfTheChosenCodecIsThatOfTheCodec) {
+  CodecCase test{.steps = {9, 5, 7}, .options = codec("int8")};
+  const auto with_int8 = train(test);
+  test.options = automatic(1e3);
+  for (const auto& weights : train(test)) expect_same_bits(weights, with_int8[0]);
+  test.options = std::nullopt;
+  const auto whole = train(test);
+  test.options = automatic(1e18);
+  for (const auto& weights : train(test)) expect_same_bits(weights, whole[0]);
+}
+
+TEST(CodecChoice, IsKeptByCheckpointsThoughTheLinksHaveChanged) {
+  auto communicators = make_thread_communicators({.size = 1});
+  CodecTrainer trainer({.options = automatic(1e3)}, *communicators[0]);
+  // A trainer alone exchanges nothing, and would choose no codec: this is the state of one among others.
+  std::string state;
+  for (const uint32_t parameter : {0u, 2u}) {
+    put(state, parameter);
+    put(state, uint8_t{1});
+    put(state, uint8_t{0});
+  }
+  ByteReader in(state);
+  EXPECT_EQ(trainer.exchange->describe().at("codecs").at("matrix"), "whole");
+  trainer.exchange->load(in);
+  EXPECT_EQ(trainer.exchange->describe().at("codecs").at("matrix"), "int8");
+  std::string saved;
+  trainer.exchange->save(saved);
+  EXPECT_EQ(saved, state);
+  for (const uint8_t wrong : {uint8_t{2}, uint8_t{254}}) {
+    CodecTrainer other({.options = automatic(1e3)}, *communicators[0]);
+    std::string bad = state;
+    bad[4] = static_cast<char>(wrong);
+    ByteReader bytes(bad);
+    EXPECT_THROW(other.exchange->load(bytes), Error);
+  }
 }
 
 }  // namespace

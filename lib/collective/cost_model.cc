@@ -1,4 +1,4 @@
-#include "simulate/cost_model.h"
+#include "collective/cost_model.h"
 
 #include <algorithm>
 #include <array>

@@ -4,8 +4,8 @@
 // Messages cost what LogGP says (Alexandrov et al., SPAA 1995): o at the sender, n G on its link, L on the
 // way, o at the receiver; messages of one sender, or to one receiver, follow each other by max(g, o, n G).
 // Links are full duplex: what is sent does not slow what is received.
-#ifndef PS_SIMULATE_COST_MODEL_H_
-#define PS_SIMULATE_COST_MODEL_H_
+#ifndef PS_COLLECTIVE_COST_MODEL_H_
+#define PS_COLLECTIVE_COST_MODEL_H_
 
 #include <cstdint>
 #include <span>
@@ -86,4 +86,4 @@ int64_t chain_chunks(const ClusterParameters& cluster, const StepBytes& payload)
 
 }  // namespace ps
 
-#endif  // PS_SIMULATE_COST_MODEL_H_
+#endif  // PS_COLLECTIVE_COST_MODEL_H_

@@ -1,0 +1,62 @@
+#include "collective/link_measure.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+constexpr size_t kShortMessage = 8, kLongMessage = size_t{1} << 18;
+
+// The first round is not counted, since connections have sent nothing yet.
+double median_exchange_seconds(Communicator& communicator, size_t bytes) {
+  std::array<double, 5> seconds;
+  const std::vector<std::string> messages(static_cast<size_t>(communicator.size()), std::string(bytes, 0));
+  communicator.all_to_all(messages);
+  for (double& each : seconds) {
+    const double begin = monotonic_seconds();
+    communicator.all_to_all(messages);
+    each = monotonic_seconds() - begin;
+  }
+  std::ranges::sort(seconds);
+  return seconds[seconds.size() / 2];
+}
+
+}  // namespace
+
+std::vector<double> largest_of_all(Communicator& communicator, std::span<const double> own) {
+  std::string bytes;
+  put_array(bytes, own);
+  std::vector<double> largest(own.begin(), own.end()), given(own.size());
+  for (const std::string& each : communicator.gather(bytes)) {
+    if (each.size() != bytes.size()) {
+      fail(Code::kCorrupt, "a trainer has measured ", each.size() / sizeof(double), " costs, expected ",
+           own.size());
+    }
+    ByteReader(each).get_array(std::span(given));
+    for (size_t i = 0; i < given.size(); ++i) largest[i] = std::max(largest[i], given[i]);
+  }
+  return largest;
+}
+
+ClusterParameters measure_links(Communicator& communicator) {
+  ClusterParameters cluster{.ranks = communicator.size()};
+  if (cluster.ranks == 1) return cluster;
+  const double brief = median_exchange_seconds(communicator, kShortMessage);
+  const double lengthy = median_exchange_seconds(communicator, kLongMessage);
+  const double bytes =
+      static_cast<double>(cluster.ranks - 1) * static_cast<double>(kLongMessage - kShortMessage);
+  const double own[] = {brief, std::max(lengthy - brief, 0.0) / bytes};
+  const std::vector<double> slowest = largest_of_all(communicator, own);
+  cluster.latency = slowest[0];
+  cluster.bandwidth = slowest[1] > 0 ? 1 / slowest[1] : 0;
+  return cluster;
+}
+
+}  // namespace ps
