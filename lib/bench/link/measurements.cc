@@ -9,9 +9,9 @@
 #include "bench/link/steps.h"
 #include "bench/plan/columns.h"
 #include "bench/statistics.h"
+#include "collective/cost_model.h"
 #include "collective/parts.h"
 #include "config/json.h"
-#include "collective/cost_model.h"
 #include "simulate/published.h"
 
 namespace ps {
