@@ -41,7 +41,7 @@ struct CodecExchangeOptions {
   bool chooses = false;      // for each matrix one of the codecs or none; else the first is for all
   int64_t begin_step = 0;    // the first step that compresses
 
-  // Of the links, for the choice; nothing: measured.
+  // The links of the choice; nothing: they are measured.
   std::optional<double> latency = std::nullopt;    // seconds
   std::optional<double> bandwidth = std::nullopt;  // bytes a second, of one direction
 };

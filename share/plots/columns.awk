@@ -54,6 +54,12 @@ function describe() {
   point(text("algorithm"), number("ranks"), 100 * number("efficiency"))
   next
 }
+/"suite":"accuracy"/ {
+  suite = "accuracy"
+  subject = text("job") ", " number("ranks") " trainers, " number("steps") " steps"
+  point(text("strategy"), number("bytes_sent") / 1e6, number("value"))
+  next
+}
 /^\{.*"name":"all-reduce\// {
   suite = "all-reduce"
   if ($0 ~ /"skipped":/) next

@@ -22,6 +22,7 @@ drawn() {
 drawn dgc "momentum, overlapped" "DGC" "published: momentum, FasterRCNN" "seconds a step"
 drawn local-sgd "10Gbit/s" "1Gbit/s" "published: ResNet-50"
 drawn scaling "direct" "dgc" "efficiency, %"
+drawn accuracy "all_reduce" "power_sgd rank 2" "measure of the test data"
 drawn all-reduce "2-ranks, direct" "bus bandwidth"
 drawn codec "codec/int8/encode" "rate, bytes/s"
 

@@ -1,0 +1,6 @@
+# The measure of each trained model against the bytes that a trainer has sent for it: a point for each seed.
+set logscale x
+set xlabel "MB that trainer 0 has sent"
+set ylabel "measure of the test data"
+set style data points
+plot for [i = 0:blocks - 1] data index i using 1:2 title columnheader(2)
