@@ -49,6 +49,10 @@ std::vector<Address> compute_addresses(const Job& job) {
 void check_role(const Job& job, const RunOptions& options) {
   if (options.role == "trainer") return;
   const std::string flag = cat("--role ", options.role);
+  if (job.train.emulated_compute) {
+    fail(Code::kUsage, flag,
+         ": train.emulated_compute is for trainers that compute by themselves; leave one of them out");
+  }
   if (options.task != "train") fail(Code::kUsage, flag, " is for training");
   if (!has_servers(job)) fail(Code::kUsage, flag, " needs servers: give --servers or --discovery");
   if (options.role == "reader" && compute_addresses(job).empty()) {

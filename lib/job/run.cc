@@ -24,6 +24,7 @@
 #include "job/run_saves.h"
 #include "job/start_strategy.h"
 #include "ps/client/shard_links.h"
+#include "train/emulated_computation.h"
 #include "train/model_file.h"
 #include "train/trainer.h"
 
@@ -110,7 +111,8 @@ class Run {
   std::unique_ptr<BatchReader> reader_, test_reader_;  // whose threads ask the network: they end before it
   Log quiet_log_{"ps-train", LogLevel::kWarning};
   std::unique_ptr<RunningStrategy> running_;
-  std::unique_ptr<ComputeLink> compute_;  // of a reader
+  std::unique_ptr<EmulatedComputation> emulated_;  // with train.emulated_compute
+  std::unique_ptr<ComputeLink> compute_;           // of a reader
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<BatchSource> source_, test_source_;
@@ -172,6 +174,12 @@ void Run::build(const DataSchema& schema) {
   });
   const bool reads_servers = has_servers(job_) && options_.task != "train";
   if (reads_servers || strategy().run().finished()) return;
+  if (const auto seconds = job_.train.emulated_seconds(); seconds && options_.task == "train") {
+    log_.warning("train.emulated_compute: batches are waits, and the weights of this run mean nothing");
+    emulated_ =
+        std::make_unique<EmulatedComputation>(*seconds, network_->parameters(), network_->prediction_cols());
+    trainer_->compute_with(*emulated_);
+  }
   if (options_.role == "reader") {
     compute_ = make_compute_link(job_, options_, schema, *running_, *network_, log_);
     trainer_->compute_with(*compute_);

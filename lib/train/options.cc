@@ -1,5 +1,7 @@
 #include "train/options.h"
 
+#include "base/error.h"
+#include "base/text.h"
 #include "config/spec.h"
 
 namespace ps {
@@ -31,9 +33,24 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
         "load_save_parameters_in_pserver", &TrainOptions::load_save_parameters_in_pserver,
         "with servers: a saved model is the files of their checkpoint, to which the trainer adds a manifest; "
         "checkpoint.directory has to be theirs, and seen by the trainer");
+    s.field("emulated_compute", &TrainOptions::emulated_compute,
+            "for measuring: forward and backward of a batch are a wait of so long, such as 375ms, and "
+            "gradients are "
+            "noise");
+    s.check([](const TrainOptions& options, std::string_view path) {
+      if (!options.emulated_compute || options.emulated_seconds()) return;
+      fail(Code::kUsage, json_path(path, "emulated_compute"), ": ", quote(*options.emulated_compute),
+           " is no duration of up to an hour; write 375ms, 2s or 1m");
+    });
     return s;
   }();
   return spec;
+}
+
+std::optional<double> TrainOptions::emulated_seconds() const {
+  constexpr double kMost = 3600;
+  const std::optional<double> seconds = emulated_compute ? parse_seconds(*emulated_compute) : std::nullopt;
+  return seconds && *seconds >= 0 && *seconds <= kMost ? seconds : std::nullopt;
 }
 
 bool TrainOptions::saves_after(int64_t pass) const {

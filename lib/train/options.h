@@ -3,6 +3,7 @@
 #define PS_TRAIN_OPTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "config/spec.h"
@@ -18,8 +19,12 @@ struct TrainOptions {
   std::string save_dir = "output";  // pass-00000/ … are made here after each pass; empty: nothing is saved
   int saving_period = 1;            // passes between saves; the last pass is always saved
   bool load_save_parameters_in_pserver = false;  // servers write models by themselves
+  std::optional<std::string> emulated_compute;   // a batch is a wait of so long, as parse_seconds reads it
 
   static const ObjectSpec<TrainOptions>& spec();
+
+  // Seconds of emulated_compute; nothing without it.
+  std::optional<double> emulated_seconds() const;
 
   // True when a model is saved after this pass.
   bool saves_after(int64_t pass) const;

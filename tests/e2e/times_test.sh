@@ -38,6 +38,12 @@ late | train other --rank 1 "${cluster[@]}" &
 train first --rank 0 "${cluster[@]}" <train.txt || fail "$(cat first.err)"
 wait $! || fail "$(cat other.err)"
 
+echo "emulated computing is a wait in which all else is as ever"
+train emulated --set data.batch_size=100 --set train.emulated_compute=50ms --data train.txt
+expect_text emulated.err 'the weights of this run mean nothing'
+expect_status 2 ps-train "$job" --data train.txt --set train.emulated_compute=soon
+expect_text err "train.emulated_compute: 'soon' is no duration"
+
 python3 - <<'PY'
 import json
 PARTS = "reading_seconds", "waiting_seconds", "communicating_seconds", "computing_seconds"
@@ -57,4 +63,7 @@ assert alone["reading_seconds"] > 0.5 and alone["waiting_seconds"] == alone["com
 first = check("first")
 assert first["waiting_seconds"] > 0.5 > first["reading_seconds"], first
 assert first["communicating_seconds"] > 0 and first["computing_seconds"] > 0, first
+emulated = check("emulated")
+assert emulated["computing_seconds"] >= 10 * 0.05, emulated
+assert emulated["batches"] == 10 and emulated["samples"] == 1000 and emulated["avg_cost"] == 0, emulated
 PY
