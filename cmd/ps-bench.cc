@@ -272,13 +272,13 @@ int run(const Flags& flags, Log& log) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "plan")
-    return run_main(plan_program(), argc - 1, argv + 1, run_plan);
+    return run_main(plan_program, argc - 1, argv + 1, run_plan);
   if (argc > 1 && std::string_view(argv[1]) == "accuracy")
-    return run_main(accuracy_program(), argc - 1, argv + 1, run_accuracy);
+    return run_main(accuracy_program, argc - 1, argv + 1, run_accuracy);
   const std::span<const char* const> words(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
   if (const std::optional<LinkSuite> suite = find_link_suite(words)) {
-    return run_main(link_program(*suite), argc - 1, argv + 1,
+    return run_main([&] { return link_program(*suite); }, argc - 1, argv + 1,
                     [&](const Flags& flags, Log& log) { return run_link_suite(*suite, flags, log); });
   }
-  return run_main(program(), argc, argv, run);
+  return run_main(program, argc, argv, run);
 }

@@ -263,5 +263,5 @@ int run(const Flags& flags, Log& log) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_main(program(), argc, argv, run);
+  return run_main(program, argc, argv, run);
 }

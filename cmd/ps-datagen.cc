@@ -249,5 +249,5 @@ int run(const Flags& flags, Log&) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_main(program(), argc, argv, run);
+  return run_main(program, argc, argv, run);
 }

@@ -329,5 +329,6 @@ int run(const ps::Flags& flags, ps::Log& log) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return ps::run_main(ps::with_beginnings(program(), "set", ps::settable_keys()), argc, argv, run);
+  return ps::run_main([] { return ps::with_beginnings(program(), "set", ps::settable_keys); }, argc, argv,
+                      run);
 }

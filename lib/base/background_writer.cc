@@ -1,4 +1,5 @@
 #include "base/background_writer.h"
+#include "base/start_thread.h"
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -44,7 +45,7 @@ void BackgroundWriter::give_way() {
 }
 
 BackgroundWriter::BackgroundWriter(uint64_t max_bytes, bool own_thread) : max_bytes_(max_bytes) {
-  if (own_thread) thread_ = std::thread([this] { work(); });
+  if (own_thread) thread_ = start_thread([this] { work(); });
 }
 
 BackgroundWriter::~BackgroundWriter() {

@@ -4,12 +4,12 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/start_thread.h"
 
 namespace ps {
 
@@ -64,10 +64,11 @@ struct ThreadPool::State {
 
 ThreadPool::ThreadPool(int threads) : threads_(threads), state_(std::make_unique<State>()) {
   try {
-    for (int i = 1; i < threads; ++i) state_->threads.emplace_back([state = state_.get()] { state->work(); });
-  } catch (const std::system_error& error) {
+    for (int i = 1; i < threads; ++i)
+      state_->threads.push_back(start_thread([state = state_.get()] { state->work(); }));
+  } catch (...) {
     state_->stop();
-    fail(Code::kExhausted, "cannot start ", threads, " threads: ", error.what());
+    throw;
   }
 }
 

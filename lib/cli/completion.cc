@@ -66,9 +66,9 @@ std::string bash_case(const Flag& flag) {
   std::string pattern = flag_text(flag.name);
   if (flag.letter) pattern += cat("|-", flag.letter);
   std::string words;
-  if (!flag.beginnings.empty()) {
+  if (flag.beginnings) {
     return cat("    ", pattern, ") compopt -o nospace; mapfile -t COMPREPLY < <(compgen -W ",
-               shell_quote(join(flag.beginnings, " ")), " -- \"$cur\"); return ;;\n");
+               shell_quote(join(flag.beginnings(), " ")), " -- \"$cur\"); return ;;\n");
   }
   if (!flag.choices.empty()) {
     words = cat("compgen -W ", shell_quote(join(flag.choices, " ")));
@@ -139,8 +139,8 @@ std::string zsh_spec(const Flag& flag, const std::string& name) {
   bool is_long = name.starts_with("--");
   if (!flag.argument.empty()) out += is_long ? "=" : "+";
   out += cat("[", escape(flag.help, "[]:\\"), "]");
-  if (!flag.beginnings.empty()) {
-    out += cat(":", escape(flag.argument, ":\\"), ":compadd -S \"\" -- ", join(flag.beginnings, " "));
+  if (flag.beginnings) {
+    out += cat(":", escape(flag.argument, ":\\"), ":compadd -S \"\" -- ", join(flag.beginnings(), " "));
   } else if (!flag.argument.empty()) {
     out += cat(":", escape(flag.argument, ":\\"), ":", zsh_action(flag.argument, flag.choices));
   }
@@ -174,7 +174,7 @@ std::string fish_quote(std::string_view text) {
 
 std::string fish_value(const Flag& flag) {
   if (flag.argument.empty()) return "";
-  if (!flag.beginnings.empty()) return cat(" -x -a ", fish_quote(join(flag.beginnings, " ")));
+  if (flag.beginnings) return cat(" -x -a ", fish_quote(join(flag.beginnings(), " ")));
   if (!flag.choices.empty()) return cat(" -x -a ", fish_quote(join(flag.choices, " ")));
   switch (value_kind(flag.argument)) {
     case ValueKind::kFile:

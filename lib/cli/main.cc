@@ -6,10 +6,12 @@
 #include <iostream>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/memory_reserve.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "cli/completion.h"
@@ -71,14 +73,15 @@ int run(const Program& program, const std::vector<std::string>& arguments, const
 
 // Runs the body, and reports its errors.  Debug builds of the standard library and Boost throw many types:
 // all are caught.
-int run_and_report(const Program& program, const std::vector<std::string>& arguments, const Body& body) {
+template <class Run>
+int run_and_report(const std::string& name, Run&& run_program) {
   auto report = [&](const std::string& what, Code code) {
     std::fflush(stdout);  // results so far come before the message when both go to one place
-    std::fprintf(stderr, "%s: %s\n", program.name.c_str(), printable(what).c_str());
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), printable(what).c_str());
     return static_cast<int>(code);
   };
   try {
-    return run(program, arguments, body);
+    return run_program();
   } catch (const Error& error) {
     return report(error.message(), error.code());
   } catch (const std::bad_alloc&) {
@@ -99,12 +102,19 @@ bool flush_standard_output() {
 
 }  // namespace
 
-int run_main(const Program& program, int argc, const char* const* argv, const Body& body) {
+int run_main(const std::function<Program()>& program, int argc, const char* const* argv, const Body& body) {
   std::signal(SIGPIPE, SIG_DFL);
-  std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-  int status = run_and_report(program, arguments, body);
+  const MemoryReserve reserve;
+  const std::string_view path = argc > 0 ? argv[0] : "";
+  std::string name(
+      path.substr(path.rfind('/') + 1));  // until the program is there; so short that it needs no memory
+  const int status = run_and_report(name, [&] {
+    const Program made = program();
+    name = made.name;
+    return run(made, std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc), body);
+  });
   if (flush_standard_output()) return status;
-  std::fprintf(stderr, "%s: cannot write standard output (is the disk full?)\n", program.name.c_str());
+  std::fprintf(stderr, "%s: cannot write standard output (is the disk full?)\n", name.c_str());
   return status != 0 ? status : static_cast<int>(Code::kExhausted);
 }
 

@@ -117,7 +117,7 @@ std::vector<Flag> with_common_flags(std::vector<Flag> own, const std::vector<std
   return own;
 }
 
-Program with_beginnings(Program program, const std::string& name, std::vector<std::string> beginnings) {
+Program with_beginnings(Program program, const std::string& name, Beginnings beginnings) {
   for (Flag& flag : program.flags) {
     if (flag.name == name) flag.beginnings = std::move(beginnings);
   }

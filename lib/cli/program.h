@@ -4,11 +4,14 @@
 #ifndef PS_CLI_PROGRAM_H_
 #define PS_CLI_PROGRAM_H_
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace ps {
+
+using Beginnings = std::function<std::vector<std::string>()>;
 
 // One flag.  Write tables with designated initializers:
 //   {.name = "passes", .letter = 'p', .argument = "N", .help = "times through the data", .job_key =
@@ -24,9 +27,9 @@ struct Flag {
   // The value when neither flag nor environment gives one.  Empty: the getters return nullopt, and the job
   // file or the program decides.
   std::string default_text = {};
-  std::vector<std::string> choices = {};     // the only values allowed; empty: any
-  std::vector<std::string> beginnings = {};  // beginnings of values for completion: "train.passes="
-  bool repeatable = false;                   // every occurrence counts; otherwise the last one wins
+  std::vector<std::string> choices = {};  // the only values allowed; empty: any
+  Beginnings beginnings = {};             // of values, for completion: "train.passes="; made when asked for
+  bool repeatable = false;                // every occurrence counts; otherwise the last one wins
 
   // "train.passes": the key of the job file that this flag overrides (Flags::overrides); empty: none.
   std::string job_key = {};
@@ -69,7 +72,7 @@ struct Program {
 std::vector<Flag> with_common_flags(std::vector<Flag> own, const std::vector<std::string>& common);
 
 // Returns the program with these beginnings for its flag `name`.
-Program with_beginnings(Program program, const std::string& name, std::vector<std::string> beginnings);
+Program with_beginnings(Program program, const std::string& name, Beginnings beginnings);
 
 // The program's flags and the flags of every program: parser, help and manual pages walk this table.
 std::vector<Flag> all_flags(const Program& program);

@@ -1,4 +1,5 @@
 #include "data/parse_pipeline.h"
+#include "base/start_thread.h"
 
 namespace ps {
 
@@ -8,10 +9,20 @@ ParsePipeline::ParsePipeline(Read read, Parse parse, int threads, bool read_may_
       parse_(std::move(parse)),
       consumer_parses_(threads == 1 || !read_may_wait),
       slots_(threads == 1 ? 1 : static_cast<size_t>(2 * threads + 2)) {
-  for (int t = consumer_parses_ ? 1 : 0; t < threads; ++t) threads_.emplace_back([this] { work(); });
+  try {
+    for (int t = consumer_parses_ ? 1 : 0; t < threads; ++t)
+      threads_.push_back(start_thread([this] { work(); }));
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
 ParsePipeline::~ParsePipeline() {
+  stop();
+}
+
+void ParsePipeline::stop() {
   {
     std::lock_guard lock(mutex_);
     stop_ = true;

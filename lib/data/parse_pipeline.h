@@ -54,6 +54,7 @@ class ParsePipeline {
     bool free = true, done = false;  // guarded by mutex_; the rest belongs to whoever took the slot
   };
 
+  void stop();
   void work();
   bool can_take() const;  // mutex_ must be held, as for take, which releases it while it reads and parses
   void take(std::unique_lock<std::mutex>& lock);

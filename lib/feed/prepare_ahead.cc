@@ -1,4 +1,5 @@
 #include "feed/prepare_ahead.h"
+#include "base/start_thread.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,10 +16,19 @@ PrepareAhead::PrepareAhead(const Network<float>& network, BatchReader& reader, c
       // One in use, one ready, one a thread being made.
       slots_(options.threads == 0 ? 1 : static_cast<size_t>(options.threads) + 2),
       planners_(network.make_planners(key_order_)) {
-  for (int t = 0; t < options.threads; ++t) threads_.emplace_back([this] { run(); });
+  try {
+    for (int t = 0; t < options.threads; ++t) threads_.push_back(start_thread([this] { run(); }));
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
 PrepareAhead::~PrepareAhead() {
+  stop();
+}
+
+void PrepareAhead::stop() {
   bool ended;
   {
     std::lock_guard lock(mutex_);

@@ -62,6 +62,7 @@ class PrepareAhead {
     bool free = true, ready = false;  // guarded by mutex_; the rest belongs to whoever took the slot
   };
 
+  void stop();
   void run();
   void plan(Network<float>::Planners& planners, Slot& slot);
   bool prepare(Network<float>::Planners& planners);

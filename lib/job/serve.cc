@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/start_thread.h"
 #include "base/temporary_folder.h"
 #include "config/json.h"
 #include "job/checkpoint_states.h"
@@ -73,7 +74,7 @@ class ShardThread {
 
   void start(const ServerPorts& ports) {
     server_.set_ports(ports);
-    thread_ = std::thread([this] { run(); });
+    thread_ = start_thread([this] { run(); });
   }
 
   // Ends the connections, then the thread; those that take longer are cut.

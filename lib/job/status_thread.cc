@@ -1,4 +1,5 @@
 #include "job/status_thread.h"
+#include "base/start_thread.h"
 
 #include <exception>
 
@@ -11,7 +12,7 @@ StatusThread::StatusThread(const Address& address, const Credentials& credential
       service_(network_->loop(), facts, std::move(boards)),
       server_(transport_, address, HttpOptions(),
               [this](const HttpRequest& request) { return service_.answer(request); }),
-      thread_([this] { work(); }) {}
+      thread_(start_thread([this] { work(); })) {}
 
 // An exception, most likely for want of memory, ends the answer in which it was thrown; the pages go on.  The deadline of
 // its connection ends that one.

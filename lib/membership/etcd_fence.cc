@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/current_error.h"
+#include "base/start_thread.h"
 #include "net/backoff.h"
 
 namespace ps {
@@ -17,7 +18,7 @@ EtcdFence::EtcdFence(EtcdFenceOptions options, Log& log)
   enter();
   number_ = registration_.number();
   renewed_ = now();
-  if (number_ >= 0) thread_ = std::thread([this] { work(); });
+  if (number_ >= 0) thread_ = start_thread([this] { work(); });
 }
 
 EtcdFence::~EtcdFence() {

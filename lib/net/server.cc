@@ -237,7 +237,7 @@ Responder::~Responder() {
 }
 
 void Responder::drop() {
-  if (wanted()) fail(Error(Code::kInternal, "the request was dropped"));
+  if (wanted()) fail(Error(Code::kUnavailable, "the server has dropped the request"));
 }
 
 void Responder::answer(Payload payload) {

@@ -90,7 +90,9 @@ TEST(Completion, OffersFlagsChoicesFilesAndFolders) {
 }
 
 TEST(Completion, OffersBeginningsOfValues) {
-  const Program program = with_beginnings(sample_program(), "set", {"train.passes=", "job.seed="});
+  const Program program = with_beginnings(sample_program(), "set", [] {
+    return std::vector<std::string>{"train.passes=", "job.seed="};
+  });
   EXPECT_THAT(completion(program, "bash"), HasSubstr("compopt -o nospace"));
   EXPECT_THAT(completion(program, "zsh"), HasSubstr("train.passes= job.seed="));
   EXPECT_THAT(completion(program, "fish"), HasSubstr("'train.passes= job.seed='"));

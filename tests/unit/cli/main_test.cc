@@ -23,7 +23,7 @@ using testing::KilledBySignal;
 // Runs the sample program with `body` in this process.
 int run_sample(std::vector<const char*> arguments, const Body& body) {
   arguments.insert(arguments.begin(), "ps-sample");
-  return run_main(sample_program(), static_cast<int>(arguments.size()), arguments.data(), body);
+  return run_main(sample_program, static_cast<int>(arguments.size()), arguments.data(), body);
 }
 
 int do_nothing(const Flags&, Log&) {

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Runs programs again and again, each time with another call of the system that fails: tests/support/fail_nth.cc.
+
+usage: fail_each.py POINTS LIBRARY JOB.json DATA
+
+POINTS calls of each kind are tried, the first and the last among them.  A run must end with the right result and status 0,
+or with a message of its own and a status that the manual names; never by a signal, never by waiting for ever, never with
+the status 1 of an internal error.  Reads PS_BIN; works in the current folder.
+"""
+import collections
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+KINDS = "memory", "large_memory", "descriptors", "writes", "syncs", "renames", "connects", "threads"
+LONGEST = 120  # seconds of a run: far more than any timeout of the jobs
+NAMED = range(2, 9)  # statuses of ps(7) that say why
+
+points, library, job, data = int(sys.argv[1]), *sys.argv[2:5]
+programs = os.environ["PS_BIN"]
+bad = 0
+
+
+def failing(kind, nth):
+    return dict(os.environ, FAIL_KIND=kind, FAIL_NTH=str(nth), FAIL_COUNT=os.path.abspath("count"), LD_PRELOAD=library)
+
+
+def run(command, environment=None):
+    """Returns the status, or None for a run that had to be killed, and the messages."""
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        _, errors = process.communicate(timeout=LONGEST)
+        return process.returncode, errors
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None, process.communicate()[1]
+
+
+def ended_well(program, status, errors):
+    if status == 0:
+        return True
+    last = errors.strip().split("\n")[-1]
+    return status in NAMED and last.startswith(program + ": ")
+
+
+def file_bytes(path):
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def clear(*folders):
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def train_command(*flags):
+    return [f"{programs}/ps-train", job, "--data", data, "--passes", "2", "--save-dir", "out", "--threads", "2",
+            "--progress", "never", *flags]
+
+
+class Train:
+    """A job in one process, with checkpoints."""
+    program = "ps-train"
+
+    def run(self, environment):
+        clear("out", "checkpoints")
+        flags = "--checkpoint-dir", "checkpoints", "--set", "checkpoint.steps=2"
+        status, errors = run(train_command(*flags), environment)
+        return status, errors, file_bytes("out/pass-00001/model.safetensors")
+
+
+class Convert:
+    """A checkpoint made a model."""
+    program = "ps-ckpt2model"
+
+    def __init__(self):
+        clear("out", "given")
+        flags = "--checkpoint-dir", "given", "--set", "checkpoint.steps=2"
+        status, errors = run(train_command(*flags))
+        assert status == 0, errors
+
+    def run(self, environment):
+        clear("converted")
+        os.mkdir("converted")
+        output = "converted/model.safetensors"
+        status, errors = run([f"{programs}/ps-ckpt2model", "given", "--output", output], environment)
+        return status, errors, file_bytes(output)
+
+
+class Serve:
+    """A server, and a trainer of its job, which nothing happens to.  The trainer must end, too."""
+    program = "ps-serve"
+
+    def run(self, environment):
+        clear("out", "served")
+        if os.path.exists("port"):
+            os.remove("port")
+        command = [f"{programs}/ps-serve", job, "--host", "127.0.0.1", "--port", "0", "--port-file", "port",
+                   "--checkpoint-dir", "served", "--set", "checkpoint.steps=2"]
+        with open("serve.err", "w") as errors:
+            server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
+        model = None
+        if self.listens(server):
+            with open("port") as file:
+                address = "127.0.0.1:" + file.readline().strip()
+            status, messages = run(train_command("--servers", address, "--set", "cluster.server_timeout=3"))
+            if not ended_well("ps-train", status, messages):
+                server.kill()
+                server.wait()
+                return status, messages, None
+            if status == 0:
+                model = file_bytes("out/pass-00001/model.safetensors")
+        if server.poll() is None:
+            server.send_signal(signal.SIGTERM)
+        try:
+            status = server.wait(LONGEST)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+            status = None
+        with open("serve.err") as file:
+            errors = file.read()
+        if status in (0, 143) and model is None:
+            return 6, errors + "\nps-serve: its trainer has ended with an error", None
+        return (0 if status == 143 else status), errors, model
+
+    @staticmethod
+    def listens(server):
+        """Waits until the server has written its port, or has ended."""
+        while not os.path.exists("port") or os.path.getsize("port") == 0:
+            if server.poll() is not None:
+                return False
+            time.sleep(0.005)
+        return True
+
+
+def numbers(count):
+    if count <= points:
+        return range(1, count + 1)
+    return sorted({1 + i * (count - 1) // (points - 1) for i in range(points)})
+
+
+for case in Train(), Convert(), Serve():
+    for kind in KINDS:
+        status, errors, expected = case.run(failing(kind, 0))
+        assert status == 0 and expected, (case.program, status, errors)
+        with open("count") as file:
+            count = int(file.read())
+        ends = collections.Counter()
+        for nth in numbers(count):
+            status, errors, result = case.run(failing(kind, nth))
+            ends[status] += 1
+            if not ended_well(case.program, status, errors) or (status == 0 and result != expected):
+                bad += 1
+                last = errors.strip().split("\n")[-1][:300]
+                print(f"BAD: {case.program} with FAIL_KIND={kind} FAIL_NTH={nth}: status {status}, {last}", flush=True)
+        print(f"{case.program}: {sum(ends.values())} of {count} {kind}: ends by status {dict(ends)}", flush=True)
+sys.exit(bad > 0)
