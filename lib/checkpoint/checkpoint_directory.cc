@@ -136,6 +136,7 @@ static std::optional<Latest> trusted_latest(const std::string& directory,
     fail(Code::kCorrupt, join_path(directory, kLatestFile), ": offset 0: names a checkpoint ",
          quote(latest->folder), ", which is ", there ? "another one" : "not there");
   } catch (const Error& error) {
+    if (error.code() == Code::kExhausted) throw;
     note(error);
     return std::nullopt;
   }
@@ -164,7 +165,7 @@ std::unique_ptr<CheckpointReader> open_newest_checkpoint(
       return reader;
     } catch (const Error& error) {
       const bool is_damage = error.code() == Code::kCorrupt || error.code() == Code::kUnavailable;
-      if (reader && !is_damage) throw;
+      if (error.code() == Code::kExhausted || (reader && !is_damage)) throw;  // an older one would not be the newest
       note(error);
     }
   }

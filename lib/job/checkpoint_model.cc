@@ -68,8 +68,9 @@ class UpToDate final : public RowCursor {
 };
 
 Json state_json(const CheckpointReader& reader, const char* name) {
+  const std::string state = reader.state(name);
   try {
-    return parse_json(reader.state(name), name);
+    return parse_json(state, name);
   } catch (const Error& error) {
     throw Error(Code::kCorrupt, cat(reader.folder(), ": offset 0: ", error.message()));
   }
