@@ -272,9 +272,15 @@ void TrainedRows::copy(std::span<const uint64_t> keys, RowBlock& rows) const {
   std::vector<float*> found(keys.size());
   std::vector<uint32_t> missing(keys.size());
   std::vector<float> copies;
-  PS_CHECK(storage_->find_to_read(keys, found.data(), missing.data(), copies) == 0);
+  const size_t num_missing = storage_->find_to_read(keys, found.data(), missing.data(), copies);
   rows.clear();
-  append_rows(layout_, keys, found.data(), rows);
+  if (num_missing == 0) return append_rows(layout_, keys, found.data(), rows);
+  std::vector<uint64_t> there;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (found[i] != nullptr) there.push_back(keys[i]);
+  }
+  std::erase(found, nullptr);
+  append_rows(layout_, there, found.data(), rows);
 }
 
 void TrainedRows::save(uint32_t partition, const KeyLists& lists, size_t at_once,
