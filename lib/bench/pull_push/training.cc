@@ -13,6 +13,7 @@
 #include "feed/reader_source.h"
 #include "job/fingerprint.h"
 #include "job/job.h"
+#include "ps/client/ahead_store.h"
 #include "ps/client/remote_store.h"
 #include "store/local_store.h"
 #include "train/trainer.h"
@@ -32,6 +33,7 @@ struct ServedCase {
   const char* strategy = kInStep;  // of train.strategy
   LinkShape link = {};             // to the shard
   bool local = false;              // over a Unix socket
+  int64_t pull_ahead = 0;          // of train.pull_ahead
 };
 
 bool never() {
@@ -39,8 +41,11 @@ bool never() {
 }
 
 Job job_of(const ServedCase& task) {
-  Json train = {
-      {"gradient", "sum"}, {"log_period", 0}, {"save_dir", ""}, {"strategy", Json::parse(task.strategy)}};
+  Json train = {{"gradient", "sum"},
+                {"log_period", 0},
+                {"save_dir", ""},
+                {"pull_ahead", task.pull_ahead},
+                {"strategy", Json::parse(task.strategy)}};
   Json document = {{"model", Json::parse(task.model)},
                    {"optimizer", Json::parse(task.optimizer)},
                    {"train", std::move(train)}};
@@ -64,7 +69,9 @@ class Passes {
     trainer_ = std::make_unique<Trainer>(network_, store, device_, job_.train, group, reporter_);
     source_ = std::make_unique<ReaderSource>(
         network_, *reader_,
-        ReaderSource::Options{.threads = device_.threads(), .parameters_wait = store.may_wait()});
+        ReaderSource::Options{.threads = device_.threads(),
+                              .parameters_wait = store.may_wait(),
+                              .ahead = std::max<size_t>(1, store.looks_ahead())});
   }
 
   const PassResult& train() { return result_ = trainer_->train_pass(passes_++, *source_, never); }
@@ -113,7 +120,15 @@ class Served {
         network_(make_network({.local = task.local})),
         store_(*network_, shards_.remote_options(passes_.schema()), served_.consistency,
                passes_.network().parameters()) {
-    passes_.begin(store_, store_.group());
+    if (task.pull_ahead == 0) {
+      passes_.begin(store_, store_.group());
+      return;
+    }
+    const std::vector<ParameterSpec>& parameters = passes_.network().parameters();
+    local_ = std::make_unique<LocalStore>(parameters, served_.optimizers, available_memory_bytes(),
+                                          passes_.device());
+    ahead_ = std::make_unique<AheadStore>(parameters, static_cast<size_t>(task.pull_ahead), store_, *local_);
+    passes_.begin(*ahead_, store_.group());
   }
 
   Passes& passes() { return passes_; }
@@ -124,6 +139,8 @@ class Served {
   ServedShards shards_;
   const std::unique_ptr<Transport> network_;
   RemoteStore store_;
+  std::unique_ptr<LocalStore> local_;  // both null: nothing is pulled ahead
+  std::unique_ptr<AheadStore> ahead_;
 };
 
 template <class Home>
@@ -206,6 +223,13 @@ constexpr const char* kDeep = R"({
              {"name": "score", "type": "fc", "input": "hidden2", "size": 1}],
   "cost": {"type": "binary_cross_entropy", "input": "score"}})";
 
+// Little to compute, so that the link is what takes the time.
+constexpr const char* kNarrow = R"({
+  "layers": [{"name": "vectors", "type": "embedding", "input": "features", "size": 16, "sparse_update": true},
+             {"name": "hidden", "type": "fc", "input": "vectors", "size": 32, "activation": "tanh"},
+             {"name": "score", "type": "fc", "input": "hidden", "size": 1}],
+  "cost": {"type": "binary_cross_entropy", "input": "score"}})";
+
 constexpr const char* kAdagrad = R"({"type": "adagrad", "learning_rate": 0.1, "epsilon": 1})";
 constexpr const char* kSlowAdagrad = R"({"type": "adagrad", "learning_rate": 0.001, "epsilon": 1e-6})";
 constexpr const char* kDemoMomentum =
@@ -232,6 +256,21 @@ const ServedCase kDeepCase = {"deep/1G",
                               kSlowAdagrad,
                               R"({"consistency": "staleness", "staleness": 2})",
                               {.bytes_per_second = 125e6, .latency = std::chrono::microseconds(2500)}};
+
+SynthOptions with_zipf(SynthOptions options, double zipf) {
+  options.zipf = zipf;
+  return options;
+}
+
+const ServedCase kFarCase = {"far",
+                             "rows of 16 into 32 x 1, batches of 128, Zipf 1.05, over a round trip of 20 ms",
+                             {"sparse-binary", "records", with_zipf(forty_ids(), 1.05)},
+                             16000,
+                             128,
+                             kNarrow,
+                             kSlowAdagrad,
+                             kInStep,
+                             {.bytes_per_second = 125e6, .latency = std::chrono::milliseconds(10)}};
 
 template <class Home>
 Benchmark benchmark(const ServedCase& task, const std::string& variant) {
@@ -262,6 +301,17 @@ std::vector<Benchmark> served_training() {
     }
   }
   out.push_back(benchmark<Served>(kDeepCase, ""));
+  out.push_back(benchmark<Served>(kFarCase, ""));
+  const std::string far = out.back().name;
+  for (int64_t batches : {4, 8}) {
+    ServedCase ahead = kFarCase;
+    ahead.pull_ahead = batches;
+    Benchmark served = benchmark<Served>(ahead, cat("/ahead-", batches));
+    served.help += cat(", ", batches, " batches pulled ahead");
+    served.peers = {far};
+    served.paired = true;
+    out.push_back(std::move(served));
+  }
   return out;
 }
 
