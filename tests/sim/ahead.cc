@@ -25,10 +25,11 @@ void draw_rule(Random& random, SyntheticJob& job) {
 }
 
 struct Plan : RecoveryPlan {
-  explicit Plan(Random& random) : RecoveryPlan(random) {
+  // Passes have `fewest` steps to some more.
+  Plan(Random& random, int fewest) : RecoveryPlan(random) {
     draw_rule(random, job);
     job.small = true;
-    draw_steps(random, job, 1, 0, 25);
+    draw_steps(random, job, 1, fewest, fewest + 25);
     job.consistency = ahead_consistency(draw(random, 1, 6));
     steps = draw(random, 1, 8);
     full_every = draw(random, 1, 3);
@@ -45,19 +46,33 @@ struct Plan : RecoveryPlan {
 TEST(Ahead, ATrainerThatIsAheadHasTheBitsOfOneThatWaits) {
   many_seeds_pass([](uint64_t seed) {
     Random random(seed, 0);
-    const Plan plan(random);
+    const Plan plan(random, 0);
     ShardCluster cluster(plan.job, plan, seed);
     cluster.network().set_default_link(RecoveringCluster::link());
     expect_same_bits(train_locally(plan.plain()), cluster.train());
   });
 }
 
-// Its shards write no checkpoints: a process that comes goes on where the one before it has brought all shards.
+// Takes the trainer from one server, and some time later from the rest of the world: what it has pushed to others
+// meanwhile never comes there.  Then it is started again.
+void kill_while_parted(ShardCluster& cluster, SimHost& server, Duration later, uint64_t& kills) {
+  constexpr Duration kParted = 40ms;
+  SimNetwork& network = cluster.network();
+  SimHost& trainer = network.host("trainer0");
+  network.block(trainer, server, true);
+  network.at(network.now() + kParted, [&cluster, &network, &trainer, &server, &kills, later] {
+    network.cut(trainer, server);
+    kills += cluster.restart_trainer(0, later, /*power_fails=*/true);
+    network.block(trainer, server, false);
+  });
+}
+
+// Its shards write no checkpoints: a process that comes goes on where all shards can come to.
 TEST(Ahead, ATrainerThatDiesIsReplacedWithoutCheckpoints) {
   uint64_t kills = 0, returned = 0, faults = 0;
   const bool many = many_seeds_pass([&](uint64_t seed) {
     Random random(seed, 0);
-    const Plan plan(random);
+    const Plan plan(random, 20);
     ShardCluster calm(plan.job, plan, seed), cluster(plan.job, plan, seed);
     for (ShardCluster* each : {&calm, &cluster}) {
       each->network().set_default_link(RecoveringCluster::link());
@@ -67,11 +82,15 @@ TEST(Ahead, ATrainerThatDiesIsReplacedWithoutCheckpoints) {
     hosts.push_back(&cluster.network().host("trainer0"));
     SimFaults trouble(cluster.network(), hosts, {.mean_interval = 200ms, .longest = 300ms});
     for (int kill = draw(random, 1, 3); kill > 0; --kill) {
-      const Time when = seconds_duration(to_seconds(calm.network().now()) * random.uniform());
+      const Time when = seconds_duration(to_seconds(calm.network().now()) * (0.2 + random.uniform()));
       const Duration later = std::chrono::milliseconds(random.below(2000));
-      const bool power_fails = random.below(3) == 0;
-      cluster.network().at(
-          when, [&, later, power_fails] { kills += cluster.restart_trainer(0, later, power_fails); });
+      const bool parted = random.below(2) == 0;
+      SimHost& server =
+          cluster.network().host(cat("server", random.below(static_cast<uint64_t>(plan.servers))));
+      cluster.network().at(when, [&, later, parted] {
+        if (parted) return kill_while_parted(cluster, server, later, kills);
+        kills += cluster.restart_trainer(0, later);
+      });
     }
     expect_same_bits(expected, cluster.train());
     faults += trouble.num_faults();
@@ -88,7 +107,7 @@ TEST(Ahead, WhoeverCrashesTheJobEndsAsIfNobodyHad) {
   Totals totals;
   const bool many = many_seeds_pass([&](uint64_t seed) {
     Random random(seed, 0);
-    Plan plan(random);
+    Plan plan(random, 0);
     plan.crashes = 3;
     expect_bits_of_undisturbed(plan, seed, random, totals);
   });
@@ -123,27 +142,85 @@ TEST(Ahead, StepsDoNotWaitForRoundTrips) {
   EXPECT_LT(eight, waiting / 4);
 }
 
-// Copies are those of rows in use: of batches that are on their way, in either direction.
-TEST(Ahead, RowsThatNoBatchInFlightUsesAreForgotten) {
+// One trainer of two servers, three batches ahead, with the store of its copies.
+struct Copies {
+  explicit Copies(const SyntheticJob& job, RemoteStore& remote)
+      : specs(job.parameters()),
+        local(specs, job.plan(), UINT64_MAX, device),
+        store(specs, static_cast<size_t>(job.consistency.ahead) / 2, remote, local) {}
+
+  std::vector<ParameterSpec> specs;
+  Device device{1};
+  LocalStore local;
+  AheadStore store;
+};
+
+SyntheticJob job_of_copies() {
   SyntheticJob job;
-  job.steps = {{60, 60}};
+  job.optimizer = {{"type", "momentum"}, {"momentum", 0.9}, {"learning_rate", 0.1}, {"l2", 0.01}};
+  job.optimizer["average"] = Json::object();
+  job.small = true;
+  job.steps = {{30}};
   job.consistency = ahead_consistency(3);
+  return job;
+}
+
+TEST(Ahead, RowsThatNoBatchInFlightUsesAreForgotten) {
+  const SyntheticJob job = job_of_copies();
   ShardCluster cluster(job, {.servers = 2});
-  size_t most = 0, at_end = 1;
+  cluster.network().set_default_link(kLongLink);
   cluster.spawn(0, [&](RemoteStore& remote) {
-    with_store(remote, job, [&](ParameterStore& store) {
-      AheadStore& ahead = dynamic_cast<AheadStore&>(store);
-      int64_t step = 0;
-      for (int64_t pass = 0; pass < 2; ++pass) {
-        train_pass(store, job, 0, pass, 0, step);
-        at_end = ahead.num_copies();
-        most = std::max(most, at_end);
-      }
-      remote.run().end_run();
-    });
+    Copies copies(job, remote);
+    int64_t step = 0;
+    for (int pass = 0; pass < 2; ++pass) {
+      train_pass(copies.store, job, 0, 0, 0, step);
+      EXPECT_EQ(copies.store.num_copies(), 0u);
+      EXPECT_TRUE(copies.local.keys(0).empty());
+      EXPECT_GT(copies.store.keys(0).size(), 100u) << "the servers have them";
+    }
+    remote.run().end_run();
   });
   cluster.run();
-  EXPECT_EQ(at_end, 0u);
+}
+
+// Tests read averages of the weights, which the servers make.
+TEST(Ahead, ReadingMidwayIsAsOfTheLastPushAndDisturbsNothing) {
+  const SyntheticJob job = job_of_copies();
+  Device device(1);
+  LocalStore alone(job.parameters(), job.plan(), UINT64_MAX, device);
+  ShardCluster cluster(job, {.servers = 2});
+  cluster.network().set_default_link(kLongLink);
+  cluster.spawn(0, [&](RemoteStore& remote) {
+    Copies copies(job, remote);
+    std::vector<ParameterView<float>> views;
+    const auto train = [&](ParameterStore& store, int64_t step) {
+      const SyntheticBatch batch = job.batch(0, step);
+      store.pull(batch.plans, PullMode::kTrain, views);
+      batch.fill(0, step, copies.specs, views);
+      store.push(batch.plans, views, {batch.samples, 0});
+    };
+    int64_t told = 0;
+    for (int64_t step = 0; step < job.steps[0][0]; ++step) {
+      for (; told < std::min<int64_t>(step + 4, job.steps[0][0]); ++told) {
+        copies.store.look_ahead(job.batch(0, told).plans);
+      }
+      train(copies.store, step);
+      train(alone, step);
+      if (step % 3 != 0) continue;
+      const SyntheticBatch read = job.batch(0, step + 1);
+      std::vector<ParameterView<float>> theirs, ours;
+      copies.store.pull(read.plans, PullMode::kRead, theirs);
+      alone.pull(read.plans, PullMode::kRead, ours);
+      for (size_t n = 0; n < read.plans[0].keys.size(); ++n) {
+        ASSERT_EQ(std::memcmp(theirs[0].rows[n], ours[0].rows[n], 3 * sizeof(float)), 0) << step;
+      }
+      expect_same_bits(all_weights(alone, job.small), all_weights(copies.store, job.small));
+    }
+    copies.store.end_pass(0);
+    expect_same_bits(all_weights(alone, job.small), all_weights(copies.store, job.small));
+    remote.run().end_run();
+  });
+  cluster.run();
 }
 
 }  // namespace

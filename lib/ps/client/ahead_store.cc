@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace ps {
@@ -45,6 +46,7 @@ void AheadStore::look_ahead(std::span<const KeyPlan> plans) {
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (specs_[p].sparse) windows_[p].add(plans[p].keys, entering[p]);
   }
+  ScopedSeconds seconds(asking_seconds_);
   asked_.push_back(rows_.ask(std::move(entering)));
 }
 
@@ -95,6 +97,12 @@ void AheadStore::forget_applied() {
       local_.erase_rows(static_cast<int>(p), leaving);
     }
   }
+}
+
+StoreTimes AheadStore::times() const {
+  StoreTimes times = remote_.times();
+  times.communicating += asking_seconds_;
+  return times;
 }
 
 size_t AheadStore::num_copies() const {

@@ -47,7 +47,7 @@ class AheadStore final : public ParameterStore {
   bool may_wait() const override { return true; }
   KeyOrder key_order() const override { return remote_.key_order(); }
   double learning_rate() const override { return local_.learning_rate(); }
-  StoreTimes times() const override { return remote_.times(); }
+  StoreTimes times() const override;
 
   std::vector<uint64_t> keys(int parameter) override { return remote_.keys(parameter); }
   void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
@@ -76,6 +76,7 @@ class AheadStore final : public ParameterStore {
   std::deque<uint64_t> asked_;                // numbers of the requests for the batches that are to be pulled
   std::deque<uint64_t> pushed_;               // numbers of the steps whose batches are in the windows
   std::vector<ParameterView<float>> copies_;  // of the batch in use
+  double asking_seconds_ = 0;
 };
 
 }  // namespace ps

@@ -84,7 +84,7 @@ class RemoteStore final : public ParameterStore {
   // have applied; and poll() handles what has come, without a wait.
   ShardLinks& links() { return links_; }
   uint64_t applied_steps() const { return pushes_.applied_steps(); }
-  void poll() { links_.poll(); }
+  void poll();
 
   void watch_others(std::function<void()> check) { links_.watch_others(std::move(check)); }
 
