@@ -125,6 +125,10 @@ constexpr BarRow kBars[] = {
      "logistic regression, batches of 4096, passes in memory, --local-sockets, through a server: processor "
      "time, over one process",
      1, kPeerFigure, kCpuSeconds, "x", kAtMost, 2, 2},
+    {"pull-push/train/far/ahead-4", "4 batches pulled ahead at 20 ms round trip, Zipf 1.05: against none", 1,
+     kPeerRate, "pull-push/train/far", "x", kAtLeast, 2.5, std::nullopt},
+    {"pull-push/train/far/ahead-8", "8 batches pulled ahead at 20 ms round trip, Zipf 1.05: against none", 1,
+     kPeerRate, "pull-push/train/far", "x", kAtLeast, 2.5, 4, "BagPipe: up to 5.6 x"},
     {"pull-push/train/deep/1G", "waiting on a link of 1 Gbit/s and 5 ms, staleness 2", 1, kFigure,
      kWaitingPercent, "%", kAtMost, 20, 20},
     // Checkpoints.

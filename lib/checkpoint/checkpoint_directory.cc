@@ -165,7 +165,7 @@ std::unique_ptr<CheckpointReader> open_newest_checkpoint(
       return reader;
     } catch (const Error& error) {
       const bool is_damage = error.code() == Code::kCorrupt || error.code() == Code::kUnavailable;
-      if (error.code() == Code::kExhausted || (reader && !is_damage)) throw;  // an older one would not be the newest
+      if (error.code() == Code::kExhausted || (reader && !is_damage)) throw;  // the next one is older
       note(error);
     }
   }

@@ -39,8 +39,9 @@ class BatchSource {
   // true, also while the input waits.  Rethrows errors of the data.
   virtual const PreparedBatch* next(const Stop& stop) = 0;
 
-  // The batch after that, when it is ready, good until it is the current one; else null.  Does not wait.
-  virtual const PreparedBatch* peek() = 0;
+  // The batch that so many calls of next() will give, at least one, when it is ready; good until it is the current one;
+  // else null.  Does not wait.
+  virtual const PreparedBatch* peek(size_t calls) = 0;
 
   // How much of the pass has been read, in [0, 1]; 0 when unknown.
   virtual double fraction_read() const = 0;

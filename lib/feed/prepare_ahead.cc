@@ -13,8 +13,8 @@ PrepareAhead::PrepareAhead(const Network<float>& network, BatchReader& reader, c
       key_order_(options.key_order),
       steps_(options.steps),
       kept_(network.plans_repeat() ? options.kept : KeptPlans()),
-      // One in use, one ready, one a thread being made.
-      slots_(options.threads == 0 ? 1 : static_cast<size_t>(options.threads) + 2),
+      // One in use, those that are ready, one a thread being made.
+      slots_(options.threads == 0 ? 1 : static_cast<size_t>(options.threads) + options.ahead + 1),
       planners_(network.make_planners(key_order_)) {
   try {
     for (int t = 0; t < options.threads; ++t) threads_.push_back(start_thread([this] { run(); }));
@@ -71,9 +71,9 @@ void PrepareAhead::release_current() {
   changed_.notify_all();
 }
 
-const PreparedBatch* PrepareAhead::peek() {
-  if (threads_.empty()) return nullptr;
-  const Slot& slot = slots_[static_cast<size_t>(next_) % slots_.size()];
+const PreparedBatch* PrepareAhead::peek(size_t calls) {
+  if (threads_.empty() || calls >= slots_.size()) return nullptr;
+  const Slot& slot = slots_[(static_cast<size_t>(next_) + calls - 1) % slots_.size()];
   std::lock_guard lock(mutex_);
   return slot.ready && !slot.error ? &slot.prepared : nullptr;
 }

@@ -33,7 +33,8 @@ class PrepareAhead {
   };
 
   struct Options {
-    int threads = 0;  // 0 only where reading does not wait, since `stop` is not asked meanwhile
+    int threads = 0;   // 0 only where reading does not wait, since `stop` is not asked meanwhile
+    size_t ahead = 1;  // batches that are ready, beside those that threads make
     bool training = false;
     KeyOrder key_order = KeyOrder::kFirstAppearance;
     StepNumbers steps = {};
@@ -49,7 +50,7 @@ class PrepareAhead {
   const PreparedBatch* next(const std::function<bool()>& stop);
 
   // As of BatchSource; without threads, none is ever ready.
-  const PreparedBatch* peek();
+  const PreparedBatch* peek(size_t calls);
 
   // As of BatchSource.
   double fraction_read() const { return fraction_.load(std::memory_order_relaxed); }

@@ -10,6 +10,7 @@ int64_t ReaderSource::begin_pass(const SourcePass& pass, const Stop& stop) {
   ahead_ = std::make_unique<PrepareAhead>(
       network_, reader_,
       PrepareAhead::Options{.threads = preparing_threads(),
+                            .ahead = options_.ahead,
                             .training = pass.training,
                             .key_order = pass.key_order,
                             .steps = pass.steps,

@@ -18,6 +18,7 @@ class ReaderSource final : public BatchSource {
   struct Options {
     int threads = 1;               // that the owner computes with
     bool parameters_wait = false;  // the store waits for servers, so that preparing fills the time
+    size_t ahead = 1;  // batches that are ready before the owner wants them, where there are threads
   };
 
   ReaderSource(const Network<float>& network, BatchReader& reader, const Options& options)
@@ -25,7 +26,7 @@ class ReaderSource final : public BatchSource {
 
   int64_t begin_pass(const SourcePass& pass, const Stop& stop) override;
   const PreparedBatch* next(const Stop& stop) override { return ahead_->next(stop); }
-  const PreparedBatch* peek() override { return ahead_->peek(); }
+  const PreparedBatch* peek(size_t calls) override { return ahead_->peek(calls); }
   double fraction_read() const override { return ahead_ ? ahead_->fraction_read() : 0; }
   void end_pass() override { ahead_.reset(); }
 

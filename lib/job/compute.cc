@@ -63,6 +63,10 @@ void check_role(const Job& job, const RunOptions& options) {
     fail(Code::kUsage, "train.strategy.type: ", strategy["type"].get<std::string>(),
          " has no readers and compute trainers: ", flag, " needs parameter_server");
   }
+  if (job.train.pull_ahead > 0) {
+    fail(Code::kUsage, "train.pull_ahead: ", job.train.pull_ahead, ", but ", flag,
+         " leaves the dense part to another process: leave out one of the two");
+  }
   const Json& codec = strategy["codec"];
   if (codec["push"] == "f32" && codec["pull"] == "f32") return;
   fail(Code::kUsage,

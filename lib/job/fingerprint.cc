@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "config/json.h"
 #include "model/network.h"
+#include "ps/client/ahead_store.h"
 #include "strategy/strategy.h"
 
 namespace ps {
@@ -40,17 +41,21 @@ bool has_servers(const Job& job) {
   return !job.cluster.discovery.empty() || !server_addresses(job).empty();
 }
 
+// Servers know a trainer that pulls ahead, without which it gets the same bits.
 Json job_fingerprint(const Job& job) {
   const Json whole = effective_job(job);
-  return {{"job", whole["job"]},
-          {"model", whole["model"]},
-          {"optimizer", whole["optimizer"]},
-          {"train", {{"gradient", job.train.gradient}, {"strategy", whole["train"]["strategy"]}}},
-          {"cluster", {{"request_timeout", job.cluster.request_timeout}}}};
+  Json out = {{"job", whole["job"]},
+              {"model", whole["model"]},
+              {"optimizer", whole["optimizer"]},
+              {"train", {{"gradient", job.train.gradient}, {"strategy", whole["train"]["strategy"]}}},
+              {"cluster", {{"request_timeout", job.cluster.request_timeout}}}};
+  if (job.train.pull_ahead > 0) out["train"]["pull_ahead"] = job.train.pull_ahead;
+  return out;
 }
 
 Json job_identity(const Job& job) {
   Json out = job_fingerprint(job);
+  out["train"].erase("pull_ahead");
   out["data"] = {{"batch_size", job.data.batch_size},
                  {"shuffle", job.data.shuffle},
                  {"shuffle_window", job.data.shuffle_window}};
@@ -58,12 +63,43 @@ Json job_identity(const Job& job) {
   return out;
 }
 
+void check_pull_ahead(const Job& job) {
+  if (job.train.pull_ahead == 0) return;
+  const std::string ahead = cat("train.pull_ahead: ", job.train.pull_ahead, ", but ");
+  const Json strategy = complete_strategy(job.train.strategy);
+  if (strategy["type"] != "parameter_server") {
+    fail(Code::kUsage, ahead, "train.strategy.type is ", quote(strategy["type"].get<std::string>()),
+         ": parameter_server alone pulls ahead; leave out one of the two");
+  }
+  if (strategy["consistency"] != "sync") {
+    fail(Code::kUsage, ahead, "train.strategy.consistency is ",
+         quote(strategy["consistency"].get<std::string>()),
+         ", with which no step waits anyway: leave out one of the two");
+  }
+  const Json& codec = strategy["codec"];
+  if (codec["push"] != "f32" || codec["pull"] != "f32") {
+    fail(Code::kUsage, ahead,
+         "train.strategy.codec rounds rows, and the trainer's copies would not be the servers' rows: leave "
+         "out one "
+         "of the two");
+  }
+  if (job.cluster.trainers > 1) {
+    fail(Code::kUsage, ahead, job.cluster.trainers,
+         " trainers push rows of which this one keeps copies: train with one trainer, or leave out "
+         "train.pull_ahead");
+  }
+}
+
 ServerPlan server_plan(const Job& job) {
   const StrategyEntry& strategy = find_strategy(job.train.strategy);
   if (strategy.serve == nullptr) {
     fail(Code::kUsage, "train.strategy.type: ", strategy.name, " has no servers");
   }
-  return strategy.serve(job.train.strategy, make_optimizer_plan(job.optimizer, job.train.gradient));
+  check_pull_ahead(job);
+  ServerPlan plan =
+      strategy.serve(job.train.strategy, make_optimizer_plan(job.optimizer, job.train.gradient));
+  if (job.train.pull_ahead > 0) plan.consistency = ahead_consistency(job.train.pull_ahead);
+  return plan;
 }
 
 ServedJob served_job(const Job& job) {

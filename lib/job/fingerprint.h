@@ -32,7 +32,10 @@ Json job_fingerprint(const Job& job);
 // batches.
 Json job_identity(const Job& job);
 
-// The part of the job's servers.  Throws kUsage when its strategy has none.
+// Throws kUsage when train.pull_ahead goes together with nothing else that the job says.
+void check_pull_ahead(const Job& job);
+
+// The part of the job's servers.  Throws kUsage when its strategy has none, and as check_pull_ahead.
 ServerPlan server_plan(const Job& job);
 
 // All that a server needs of the job; the same errors.  `job` must outlive it.

@@ -149,7 +149,9 @@ std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& pa
 }
 
 std::unique_ptr<BatchSource> Run::make_source(BatchReader& reader) const {
-  const ReaderSource::Options options{options_.threads, strategy().store().may_wait()};
+  const ParameterStore& store = strategy().store();
+  const ReaderSource::Options options{options_.threads, store.may_wait(),
+                                      std::max<size_t>(1, store.looks_ahead())};
   return std::make_unique<ReaderSource>(*network_, reader, options);
 }
 

@@ -139,6 +139,7 @@ void check_part(const Job& job, const RunOptions& options) {
     fail(Code::kUsage, "train.strategy.type: ", find_strategy(job.train.strategy).name,
          " has no servers: leave out cluster.servers, cluster.discovery and --servers");
   }
+  check_pull_ahead(job);
   if (find_strategy(job.train.strategy).meets_beside_servers) check_meets_beside_servers(job, options);
   if (options.task != "train" && !options.init_model.empty()) {
     fail(Code::kUsage, "--init-model is for training: to ", options.task, " with servers, use their weights");
@@ -177,7 +178,8 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                               .peer_transport = peer_transport_.get(),
                               .servers = remote ? &*remote : nullptr,
                               .peers = peers ? &*peers : nullptr,
-                              .trains = trains};
+                              .trains = trains,
+                              .pull_ahead = job.train.pull_ahead};
   strategy_ = find_strategy(job.train.strategy).make(job.train.strategy, setup);
   if (setup.trains) warn_of_kernels(strategy_->first_cpu(), log);
 }

@@ -96,11 +96,13 @@ std::vector<float> ShardCluster::train() {
 }
 
 void ShardCluster::start_trainer(int rank) {
-  spawn(rank, [this, rank](RemoteStore& store) {
-    run_trainer(store, store.group(), store.run(), job_, rank);
-    if (store.group().leader() == rank) weights_ = all_weights(store, job_.parameters());
-    ended_.insert(rank);
-    store.run().end_run();
+  spawn(rank, [this, rank](RemoteStore& remote) {
+    with_store(remote, job_, [&](ParameterStore& store) {
+      run_trainer(store, remote.group(), remote.run(), job_, rank);
+      if (remote.group().leader() == rank) weights_ = all_weights(store, job_.parameters());
+      ended_.insert(rank);
+      remote.run().end_run();
+    });
   });
 }
 

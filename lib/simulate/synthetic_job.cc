@@ -1,9 +1,11 @@
 #include "simulate/synthetic_job.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "math/device.h"
+#include "ps/client/ahead_store.h"
 #include "store/local_store.h"
 
 namespace ps {
@@ -102,10 +104,16 @@ void train_pass(ParameterStore& store, const SyntheticJob& job, int rank, int64_
   const std::vector<ParameterSpec> specs = job.parameters();
   const int64_t count = job.steps[static_cast<size_t>(rank)][static_cast<size_t>(pass)];
   std::vector<ParameterView<float>> views;
+  const int64_t ahead = static_cast<int64_t>(store.looks_ahead());
+  int64_t told =
+      done;          // batches of the pass before those of which a store that looks ahead has not been told
   PullTicket begun;  // of the batch that comes next
   auto batch = std::make_unique<SyntheticBatch>(job.batch(rank, step));
   std::unique_ptr<SyntheticBatch> next;
   for (int64_t i = done; i < count; ++i, ++step, batch = std::move(next)) {
+    for (; ahead > 0 && told < std::min(count, i + 1 + ahead); ++told) {
+      store.look_ahead(job.batch(rank, step + told - i).plans);
+    }
     begun ? store.finish_pull(begun, batch->plans, views) : store.pull(batch->plans, PullMode::kTrain, views);
     next = std::make_unique<SyntheticBatch>(job.batch(rank, step + 1));
     begun = i + 1 < count && i % 3 != 2 ? store.begin_pull(next->plans) : PullTicket{};
@@ -128,6 +136,16 @@ void run_trainer(ParameterStore& store, TrainerGroup& group, RunControl& run, co
     after_pass(pass);
     group.gather("figures");
   }
+}
+
+void with_store(RemoteStore& remote, const SyntheticJob& job,
+                const std::function<void(ParameterStore&)>& body) {
+  if (job.consistency.ahead == 0) return body(remote);
+  const std::vector<ParameterSpec> specs = job.parameters();
+  Device device(1);
+  LocalStore local(specs, job.plan(), UINT64_MAX, device);
+  AheadStore store(specs, static_cast<size_t>(job.consistency.ahead) / 2, remote, local);
+  body(store);
 }
 
 std::vector<std::vector<float>> train_passes_locally(const SyntheticJob& job) {

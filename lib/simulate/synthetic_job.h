@@ -27,6 +27,8 @@
 
 namespace ps {
 
+class RemoteStore;
+
 // One parameter of each kind.  Unless they are to be small, the matrix and the embedding have several blocks,
 // and the embedding's gradients are sent from where they lie.
 std::vector<ParameterSpec> synthetic_parameters(bool small = false);
@@ -86,6 +88,10 @@ using AfterPass = std::function<void(int64_t pass)>;
 void run_trainer(
     ParameterStore& store, TrainerGroup& group, RunControl& run, const SyntheticJob& job, int rank,
     const AfterPass& after_pass = [](int64_t) {});
+
+// Calls body(store) with the store that a trainer of servers has: `remote`, or one that pulls ahead before it.
+void with_store(RemoteStore& remote, const SyntheticJob& job,
+                const std::function<void(ParameterStore&)>& body);
 
 // The job with one trainer, in one process: its weights after each pass, and at the end.
 std::vector<std::vector<float>> train_passes_locally(const SyntheticJob& job);

@@ -62,6 +62,7 @@ class LocalStore final : public ParameterStore {
     table(parameter).copy_rows(keys, rows);
   }
   void put_rows(int parameter, const RowBlock& rows) { table(parameter).restore_rows(rows, device_); }
+  void erase_rows(int parameter, std::span<const uint64_t> keys) { table(parameter).erase(keys); }
 
   // All floats of a dense parameter: weights [rows, cols], then state arrays of the same shape.
   void copy_stored(int parameter, std::vector<float>& floats) const;

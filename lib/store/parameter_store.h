@@ -63,6 +63,11 @@ class ParameterStore {
     pull(plans, PullMode::kTrain, views);
   }
 
+  // How many batches after the one in use the store wants to be told of, with look_ahead in their order, so that it has
+  // their rows when they are pulled.  A batch that it was told of is the next that is pulled to train, and is pushed.
+  virtual size_t looks_ahead() const { return 0; }
+  virtual void look_ahead(std::span<const KeyPlan> plans) { (void)plans; }
+
   // Returns true if calls may block on other processes, so that overlapping them with other work pays.
   virtual bool may_wait() const { return false; }
 

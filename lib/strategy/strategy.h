@@ -75,8 +75,9 @@ struct TrainerSetup {
   Transport* peer_transport;     // to other trainers, on the same loop; null: there are none to meet
   const RemoteOptions* servers;  // null: the job has none
   const PeerOptions*
-      peers;    // the trainers that meet; null: they do not, or this one is alone without servers
-  bool trains;  // else this process only reads weights
+      peers;               // the trainers that meet; null: they do not, or this one is alone without servers
+  bool trains;             // else this process only reads weights
+  int64_t pull_ahead = 0;  // with servers: batches whose rows are pulled before they are needed
 };
 
 // The part of the servers of a job.

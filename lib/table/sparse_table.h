@@ -68,9 +68,7 @@ class SparseTable final : public Table {
   bool restores_partitions() const override { return !policy_ && rows_.restores_partitions(); }
   void restore_partition(uint32_t partition, const RowBlock& rows, uint64_t expected) override;
 
-  // Removes the rows of these keys, which then read as if they never had one.  Returns the number of removed
-  // rows.  Pointers to other rows stay valid.
-  size_t erase(std::span<const uint64_t> keys) { return rows_.erase(keys); }
+  size_t erase(std::span<const uint64_t> keys) override { return rows_.erase(keys); }
 
   void begin_snapshot(uint64_t max_bytes, TableSink sink) override {
     rows_.begin_snapshot(max_bytes, std::move(sink.rows));

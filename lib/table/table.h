@@ -128,8 +128,12 @@ class Table {
   virtual void save_rows(uint32_t partition, const KeyLists& lists, size_t at_once,
                          const std::function<void(const RowBlock&)>& take) const = 0;
 
-  // rows <- the rows of these keys, which must exist, as they are stored.
+  // rows <- the rows of those of these keys, ascending, that have one, as they are stored.
   virtual void copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const = 0;
+
+  // Removes the rows of these keys, which then read as if they never had one.  Returns the number of removed rows.
+  // Pointers to other rows stay valid.  A table that has all rows from the start keeps them.
+  virtual size_t erase(std::span<const uint64_t> /*keys*/) { return 0; }
 
   // Sets rows that save_rows, copy_rows or a snapshot gave; skips rows that belong to other owners of the
   // parameter.  Returns the number of rows set.

@@ -83,18 +83,23 @@ size_t TrainedRows::find_block(std::span<const uint64_t> keys, std::span<float*>
 }
 
 size_t TrainedRows::find_or_create(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) {
+  const size_t created = find_or_insert(keys, device, rows);
+  device.for_each(static_cast<int64_t>(created), block_, [&](int64_t begin, int64_t end) {
+    for (size_t i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      start_row(new_keys_[i], new_rows_[i]);
+    }
+  });
+  return created;
+}
+
+size_t TrainedRows::find_or_insert(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) {
   const std::span<const uint32_t> missing = find(keys, device, rows);
   if (missing.empty()) return 0;
   new_keys_.resize(missing.size());
   new_rows_.resize(missing.size());
   for (size_t i = 0; i < missing.size(); ++i) new_keys_[i] = keys[missing[i]];
   insert(new_keys_, device, new_rows_);
-  device.for_each(static_cast<int64_t>(missing.size()), block_, [&](int64_t begin, int64_t end) {
-    for (size_t i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      start_row(new_keys_[i], new_rows_[i]);
-      rows[missing[i]] = new_rows_[i];
-    }
-  });
+  for (size_t i = 0; i < missing.size(); ++i) rows[missing[i]] = new_rows_[i];
   return missing.size();
 }
 
@@ -211,7 +216,7 @@ size_t TrainedRows::load(std::span<const uint64_t> keys, const float* weights, D
 
 size_t TrainedRows::restore(const RowBlock& block, Device& device) {
   std::vector<float*> rows(block.size());
-  const size_t created = find_or_create(block.keys, device, rows);
+  const size_t created = find_or_insert(block.keys, device, rows);
   about_to_write(block.keys);
   for (size_t i = 0; i < rows.size(); ++i) copy_row(layout_, block, i, rows[i]);
   return created;
@@ -272,9 +277,15 @@ void TrainedRows::copy(std::span<const uint64_t> keys, RowBlock& rows) const {
   std::vector<float*> found(keys.size());
   std::vector<uint32_t> missing(keys.size());
   std::vector<float> copies;
-  PS_CHECK(storage_->find_to_read(keys, found.data(), missing.data(), copies) == 0);
+  const size_t num_missing = storage_->find_to_read(keys, found.data(), missing.data(), copies);
   rows.clear();
-  append_rows(layout_, keys, found.data(), rows);
+  if (num_missing == 0) return append_rows(layout_, keys, found.data(), rows);
+  std::vector<uint64_t> there;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (found[i] != nullptr) there.push_back(keys[i]);
+  }
+  std::erase(found, nullptr);
+  append_rows(layout_, there, found.data(), rows);
 }
 
 void TrainedRows::save(uint32_t partition, const KeyLists& lists, size_t at_once,

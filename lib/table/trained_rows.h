@@ -54,6 +54,9 @@ class TrainedRows {
   // The same, but creates missing rows.  Returns the number of created rows.
   size_t find_or_create(std::span<const uint64_t> keys, Device& device, std::span<float*> rows);
 
+  // The same, but the floats of created rows are not set.
+  size_t find_or_insert(std::span<const uint64_t> keys, Device& device, std::span<float*> rows);
+
   // rows[i] <- a new row for keys[i]; its floats are not set.  The keys must be distinct and have no rows.
   // When it throws, no key has got a row.
   void insert(std::span<const uint64_t> keys, Device& device, std::span<float*> rows);
@@ -158,7 +161,7 @@ class TrainedRows {
   std::vector<uint32_t> missing_;
   std::vector<size_t> block_missing_;
 
-  // During find_or_create: the keys without a row, and their new rows.
+  // During find_or_insert: the keys without a row, and their new rows.
   std::vector<uint64_t> new_keys_;
   std::vector<float*> new_rows_;
 };

@@ -7,6 +7,7 @@
 namespace ps {
 
 const ObjectSpec<TrainOptions>& TrainOptions::spec() {
+  constexpr double kMostPullAhead = 1000;
   static const ObjectSpec<TrainOptions> spec = [] {
     ObjectSpec<TrainOptions> s;
     s.field("passes", &TrainOptions::passes, "times through the data").at_least(0);
@@ -19,6 +20,15 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
         .type = []() -> Json {
       return {{"type", "object"}};
     };
+    s.field("pull_ahead", &TrainOptions::pull_ahead,
+            "with servers, for one trainer in synchronous mode: batches whose rows are pulled before they "
+            "are needed, "
+            "so that "
+            "no step waits for the network, with the same bits; servers must be told the same; 0: rows of "
+            "the next "
+            "batch alone, and every step waits for the one before")
+        .at_least(0)
+        .at_most(kMostPullAhead);
     s.field("log_period", &TrainOptions::log_period,
             "batches between two reports, 0: only at the end of a pass; absent: 100, of which a line is "
             "shown once "

@@ -15,6 +15,8 @@ struct TrainOptions {
   std::string gradient = "mean";  // over the examples of a batch: sum | mean
   // How trainers bring their work together: an entry of strategy_catalog(), checked by the job.
   Json strategy = {{"type", "parameter_server"}};
+  int64_t pull_ahead =
+      0;  // with servers: batches whose rows are pulled before they are needed; 0: at most one
   std::optional<int64_t> log_period;  // batches between reports; nothing: 100, and a second between lines
   std::string save_dir = "output";  // pass-00000/ … are made here after each pass; empty: nothing is saved
   int saving_period = 1;            // passes between saves; the last pass is always saved

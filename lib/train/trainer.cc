@@ -197,8 +197,10 @@ bool Trainer::end_with_others(PassResult& result) {
 void Trainer::train_batches(BatchSource& source, PassTimes& times, const std::function<bool()>& stop) {
   auto next = [&] { return times.reading([&] { return source.next(stop); }); };
   PullTicket begun;  // of the batch that comes next
+  told_ = 0;
   while (const PreparedBatch* prepared = stop() ? nullptr : next()) {
-    if (!try_train_batch(*prepared, source.peek(), begun)) break;
+    if (!try_train_batch(*prepared, source, begun)) break;
+    told_ -= std::min<size_t>(told_, 1);
     reporter_.advance(whole_.samples() + current_.samples(), source.fraction_read());
     if (reports()) {
       whole_.merge(current_);
@@ -210,6 +212,18 @@ void Trainer::train_batches(BatchSource& source, PassTimes& times, const std::fu
   if (stop()) after_batch_(/*stopping=*/true);
   merge_current();
   source.end_pass();
+}
+
+// Tells a store that looks ahead of the present batch, and of those after it that are ready.
+void Trainer::tell_store(const PreparedBatch& present, BatchSource& source) {
+  const size_t ahead = store_.looks_ahead();
+  if (ahead == 0) return;
+  if (told_ == 0) store_.look_ahead(present.plans), ++told_;
+  for (; told_ <= ahead; ++told_) {
+    const PreparedBatch* batch = source.peek(told_);
+    if (batch == nullptr) return;
+    store_.look_ahead(batch->plans);
+  }
 }
 
 void Trainer::merge_current() {
@@ -237,9 +251,10 @@ void Trainer::merge_group(PassResult& result) {
 }
 
 // False when this process is to end, and the others do not come to this batch.
-bool Trainer::try_train_batch(const PreparedBatch& prepared, const PreparedBatch* next, PullTicket& begun) {
+bool Trainer::try_train_batch(const PreparedBatch& prepared, BatchSource& source, PullTicket& begun) {
   try {
-    train_batch(prepared, next, begun);
+    tell_store(prepared, source);
+    train_batch(prepared, source.peek(1), begun);
     return true;
   } catch (const WaitStopped&) {
     return false;

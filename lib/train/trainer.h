@@ -100,7 +100,8 @@ class Trainer {
   template <class Evaluate>
   void evaluate_pass(BatchSource& source, const std::function<bool()>& stop, Evaluate&& evaluate);
   bool end_with_others(PassResult& result);
-  bool try_train_batch(const PreparedBatch& prepared, const PreparedBatch* next, PullTicket& begun);
+  void tell_store(const PreparedBatch& present, BatchSource& source);
+  bool try_train_batch(const PreparedBatch& prepared, BatchSource& source, PullTicket& begun);
   void train_batch(const PreparedBatch& prepared, const PreparedBatch* next, PullTicket& begun);
   bool reports() const {
     constexpr int64_t kPeriod = 100;  // unless the job says another
@@ -132,6 +133,7 @@ class Trainer {
   int64_t left_out_ = 0;  // of this pass, trained on before batches_, and not in the figures
   bool counted_ = false;  // resumed with the figures of the batches that were trained on
   bool ended_ = false;    // resumed in a pass of which nothing is left
+  size_t told_ = 0;       // batches, from the present one on, of which the store was told
   // Each batch is measured once: what is current is merged into the whole at every report.
   Measures whole_, current_;
   std::vector<ParameterView<float>> views_;

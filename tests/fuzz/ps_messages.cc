@@ -7,6 +7,7 @@
 #include "membership/save_election.h"
 #include "ps/wire/hello.h"
 #include "ps/wire/protocol.h"
+#include "ps/wire/stored_rows.h"
 
 namespace {
 
@@ -40,9 +41,20 @@ float sum_floats(ps::PushRequest request, std::span<const int64_t> widths) {
   return sum;
 }
 
+// The table has rows of 3 with one array of state, and a stamp each.
+float sum_stored(std::string_view body) {
+  ps::ByteReader in(body);
+  ps::RowBlock rows;
+  ps::decode_stored_rows(in, {.name = "table", .width = 3, .state_arrays = 1, .stamped = true}, 1000, rows);
+  float sum = 0;
+  for (float value : rows.values) sum += value;
+  for (uint32_t stamp : rows.stamps) sum += static_cast<float>(stamp);
+  return sum;
+}
+
 void decode(uint8_t which, std::span<const char> body) {
   const int64_t widths[] = {3, 1};
-  switch (which % 8) {
+  switch (which % 10) {
     case 0:
       ps::decode_pull(body);
       break;
@@ -64,6 +76,13 @@ void decode(uint8_t which, std::span<const char> body) {
     case 7:
       ps::decode_save_request(body);
       ps::decode_saver(body);
+      break;
+    case 8:
+      for (const ps::RowSlice& slice : ps::decode_stored_rows_request(body))
+        sink = static_cast<float>(slice.rows());
+      break;
+    case 9:
+      sink = sum_stored({body.data(), body.size()});
       break;
     default: {
       ps::Json json = ps::parse_json({body.data(), body.size()}, "hello");

@@ -241,8 +241,9 @@ class RecoveringCluster {
     options.hello.resume = resume_;
     if (plan_.geo) return take_geo_part(options, host);
     if (plan_.hybrid) return take_hybrid_part(options, host);
-    RemoteStore store(host, options, plan_.job.consistency, plan_.job.parameters(), plan_.job.types);
-    if (!store.run().finished()) train(store, store, rank);
+    RemoteStore remote(host, options, plan_.job.consistency, plan_.job.parameters(), plan_.job.types);
+    if (remote.run().finished()) return;
+    with_store(remote, plan_.job, [&](ParameterStore& store) { train(store, remote, rank); });
   }
 
   void take_geo_part(const RemoteOptions& options, SimHost& host) {
@@ -303,7 +304,9 @@ class RecoveringCluster {
 // Trains the job of the plan through crashes: the weights have the bits of a run of servers alone that nothing disturbs.
 inline void expect_bits_of_undisturbed(const RecoveryPlan& plan, uint64_t seed, Random& random,
                                        Totals& totals) {
-  ShardCluster calm(plan.job, plan, seed);
+  SyntheticJob plain = plan.job;
+  plain.consistency.ahead = 0;
+  ShardCluster calm(plain, plan, seed);
   calm.network().set_default_link(RecoveringCluster::link());
   const std::vector<float> expected = calm.train();
   const ScratchFolder folder;

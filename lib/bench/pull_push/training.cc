@@ -2,6 +2,7 @@
 // trainer on a slow link waits.  Each run is one more pass over data in memory.
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "bench/jobs.h"
 #include "bench/process/suite.h"
 #include "bench/pull_push/served_shards.h"
@@ -10,7 +11,9 @@
 #include "bench/train/cases.h"
 #include "bench/train/memory_passes.h"
 #include "job/fingerprint.h"
+#include "ps/client/ahead_store.h"
 #include "ps/client/remote_store.h"
+#include "store/local_store.h"
 
 namespace ps {
 
@@ -25,12 +28,19 @@ struct ServedCase {
   std::optional<int> staleness = {};  // nothing: in step with the shard
   LinkShape link = {};                // to the shard
   bool local = false;                 // over a Unix socket
+  int64_t pull_ahead = 0;             // of train.pull_ahead
 };
 
 Json strategy_of(const ServedCase& task) {
   Json strategy = {{"type", "parameter_server"}};
   if (task.staleness) strategy.update({{"consistency", "staleness"}, {"staleness", *task.staleness}});
   return strategy;
+}
+
+Job job_of(const ServedCase& task) {
+  Job job = memory_job(task.name, task.job, strategy_of(task));
+  job.train.pull_ahead = task.pull_ahead;
+  return job;
 }
 
 // In one process.
@@ -49,7 +59,15 @@ class Served {
         network_(make_network({.local = task.local})),
         store_(*network_, shards_.remote_options(passes_.schema()), served_.consistency,
                passes_.network().parameters()) {
-    passes_.begin(store_, store_.group());
+    if (task.pull_ahead == 0) {
+      passes_.begin(store_, store_.group());
+      return;
+    }
+    const std::vector<ParameterSpec>& parameters = passes_.network().parameters();
+    local_ = std::make_unique<LocalStore>(parameters, served_.optimizers, available_memory_bytes(),
+                                          passes_.device());
+    ahead_ = std::make_unique<AheadStore>(parameters, static_cast<size_t>(task.pull_ahead), store_, *local_);
+    passes_.begin(*ahead_, store_.group());
   }
 
   MemoryPasses& passes() { return passes_; }
@@ -60,6 +78,8 @@ class Served {
   ServedShards shards_;
   const std::unique_ptr<Transport> network_;
   RemoteStore store_;
+  std::unique_ptr<LocalStore> local_;  // both null: nothing is pulled ahead
+  std::unique_ptr<AheadStore> ahead_;
 };
 
 template <class Home>
@@ -67,7 +87,7 @@ class JobPasses final : public Workload {
  public:
   JobPasses(const BenchSettings& settings, const ServedCase& task)
       : task_(task),
-        job_(memory_job(task.name, task.job, strategy_of(task))),
+        job_(job_of(task)),
         data_(make_synthetic(task.data, settings.scale, task.full_samples)),
         home_(task, job_, data_),
         untrained_cost_(home_.passes().test()),
@@ -129,6 +149,13 @@ constexpr const char* kDeep = R"({
              {"name": "score", "type": "fc", "input": "hidden2", "size": 1}],
   "cost": {"type": "binary_cross_entropy", "input": "score"}})";
 
+// Little to compute, so that the link is what takes the time.
+constexpr const char* kNarrow = R"({
+  "layers": [{"name": "vectors", "type": "embedding", "input": "features", "size": 16, "sparse_update": true},
+             {"name": "hidden", "type": "fc", "input": "vectors", "size": 32, "activation": "tanh"},
+             {"name": "score", "type": "fc", "input": "hidden", "size": 1}],
+  "cost": {"type": "binary_cross_entropy", "input": "score"}})";
+
 constexpr int kLargeBatch = 4096;
 
 ServedCase logistic_case() {
@@ -154,6 +181,22 @@ ServedCase deep_case() {
           {Json::parse(kDeep), adagrad(0.001, 1e-6)},
           2,
           {.bytes_per_second = 125e6, .latency = std::chrono::microseconds(2500)}};
+}
+
+SynthOptions with_zipf(SynthOptions options, double zipf) {
+  options.zipf = zipf;
+  return options;
+}
+
+ServedCase far_case() {
+  return {"far",
+          "rows of 16 into 32 x 1, batches of 128, Zipf 1.05, over a round trip of 20 ms",
+          {"sparse-binary", "records", with_zipf(forty_ids(), 1.05)},
+          16000,
+          128,
+          {Json::parse(kNarrow), adagrad(0.001, 1e-6)},
+          std::nullopt,
+          {.bytes_per_second = 125e6, .latency = std::chrono::milliseconds(10)}};
 }
 
 template <class Home>
@@ -185,6 +228,17 @@ std::vector<Benchmark> served_training() {
     }
   }
   out.push_back(benchmark<Served>(deep_case(), ""));
+  out.push_back(benchmark<Served>(far_case(), ""));
+  const std::string far = out.back().name;
+  for (int64_t batches : {4, 8}) {
+    ServedCase ahead = far_case();
+    ahead.pull_ahead = batches;
+    Benchmark served = benchmark<Served>(ahead, cat("/ahead-", batches));
+    served.help += cat(", ", batches, " batches pulled ahead");
+    served.peers = {far};
+    served.paired = true;
+    out.push_back(std::move(served));
+  }
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "bench/train/memory_passes.h"
 
+#include <algorithm>
 #include <climits>
 
 #include "base/memory.h"
@@ -36,7 +37,9 @@ void MemoryPasses::begin(ParameterStore& store, TrainerGroup& group) {
   trainer_ = std::make_unique<Trainer>(network_, store, device_, job_.train, group, reporter_);
   source_ = std::make_unique<ReaderSource>(
       network_, *reader_,
-      ReaderSource::Options{.threads = device_.threads(), .parameters_wait = store.may_wait()});
+      ReaderSource::Options{.threads = device_.threads(),
+                            .parameters_wait = store.may_wait(),
+                            .ahead = std::max<size_t>(1, store.looks_ahead())});
 }
 
 const PassResult& MemoryPasses::train() {

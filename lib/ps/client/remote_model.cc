@@ -147,10 +147,12 @@ void RemoteModel::load_stored(int parameter, int64_t state_arrays, std::span<con
   links_.wait([&] { return answered == asked; });
 }
 
-// The first shard has dense parameters, and optimizers are the same on all that do.
-std::string RemoteModel::read_optimizers() {
+// The first shard has dense parameters, and optimizers are the same on all that do; so it is with sparse ones.
+std::string RemoteModel::read_optimizers(bool sparse) {
   pushes_.finish();
-  const Frame frame = links_.call(0, Message::kOptimizers, Payload());
+  size_t shard = 0;
+  while (sparse && links_.places()[shard].sparse != 0) ++shard;
+  const Frame frame = links_.call(shard, Message::kOptimizers, Payload(encode_optimizers_request(sparse)));
   return std::string(frame.body.data(), frame.body.size());
 }
 

@@ -27,12 +27,12 @@ class RemoteModel {
   void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights);
   void load_all(int parameter, const float* weights);
 
-  // For a trainer that has the dense parameters itself (HybridStore).  All floats of one as the servers store them: weights
+  // For a trainer that has parameters itself (HybridStore, AheadStore).  All floats of one as the servers store them: weights
   // [rows, cols], then state arrays of the same shape; and how far the schedule and the optimizers of all have come,
   // as Shard::optimizers says it.
   void read_stored(int parameter, int64_t state_arrays, std::vector<float>& floats);
   void load_stored(int parameter, int64_t state_arrays, std::span<const float> floats);
-  std::string read_optimizers();
+  std::string read_optimizers(bool sparse);
 
  private:
   void read(const RowExchange::AddParts& add_parts, const RowExchange::OnRows& on_rows);

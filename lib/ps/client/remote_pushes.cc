@@ -119,7 +119,17 @@ void RemotePushes::send(size_t shard, const PushHeader& header, Payload payload,
   parts_.links.request(shard, Message::kPush, std::move(payload), std::move(answered));
 }
 
-// A shard has answered a push: it is done, or, where gradients are clipped by norm, measured.
+// A shard that has applied the step already says so; any other knows its push, and takes this one for the same again.
+void RemotePushes::finish_held(uint64_t first) {
+  for (uint64_t step = first; step < step_; ++step) {
+    unanswered_[step].shards = parts_.links.size();
+    const PushHeader header{.step = step, .ended = true};
+    for (size_t s = 0; s < parts_.links.size(); ++s) send(s, header, Payload(encode_push(header, 0, "")));
+  }
+  finish();
+}
+
+// A shard has answered a push: it is done, or held, or, where gradients are clipped by norm, measured.
 void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
   const Done done = take_done(step, frame);
   const auto found = unanswered_.find(step);
@@ -130,6 +140,8 @@ void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
     waiting.measured.push_back(shard);
     waiting.squares.resize(parts_.specs.size());
     for (size_t p = 0; p < parts_.specs.size(); ++p) waiting.squares[p].add(done.squares[p]);
+  } else if (done.held) {
+    waiting.measured.push_back(shard);
   } else {
     --waiting.shards;
   }
@@ -137,7 +149,7 @@ void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
   apply_measured(step);
 }
 
-// Tells the shards that wait for it the squares of the whole gradient.
+// Tells the shards that wait for it the squares of the whole gradient, or that all of them hold the step.
 void RemotePushes::apply_measured(uint64_t step) {
   std::vector<double> whole;
   for (const ExactSquares& squares : unanswered_[step].squares) whole.push_back(squares.value());
@@ -182,7 +194,7 @@ Done RemotePushes::take_done(uint64_t step, const Frame& frame) {
   Done done = decode_done(frame.body.bytes());
   dropped_ += done.dropped;
   cut_at_ = std::max(cut_at_, done.cut_at);
-  if (step >= done_step_) {
+  if (step >= done_step_ && !done.held) {
     done_step_ = step;
     last_done_ = done;
   }

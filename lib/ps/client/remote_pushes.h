@@ -44,6 +44,13 @@ class RemotePushes {
   void begin_at(uint64_t step, uint64_t cut_at);
   uint64_t next_step() const { return step_; }
 
+  // The first step that some shard may not have applied.
+  uint64_t applied_steps() const { return unanswered_.empty() ? step_ : unanswered_.begin()->first; }
+
+  // For a process that takes up the rank of one that was ahead: has the shards apply the steps from `first` on, up to
+  // the next, all of which they hold.
+  void finish_held(uint64_t first);
+
   // Sends the gradients of the batch that was pulled.
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info);
@@ -86,7 +93,8 @@ class RemotePushes {
   // A step that not all shards have applied.
   struct Unanswered {
     size_t shards = 0, pushed = 0;      // that have not applied it; that have answered its push
-    std::vector<size_t> measured;       // shards that wait for the squares of the whole gradient
+    std::vector<size_t> measured;       // shards that wait for the squares of the whole gradient, or to hear
+                                        // that all hold the step
     std::vector<ExactSquares> squares;  // of these, by parameter
   };
 

@@ -34,6 +34,7 @@ void RemoteRun::resume(const Consistency& consistency, TrainerStateLink& states)
     begun |= each.pass == start.pass && each.pass_begun;
   }
   pushes_.begin_at(start.step, run_status().cut_at);
+  if (consistency.ahead > 0) finish_held(start.step);
   position_ = position_in(start, begun);
   position_.resumed = run_status().gathered > 0;
   if (position_.resumed) group_.set_num_gathered(static_cast<uint64_t>(position_.pass) + 1);
@@ -62,6 +63,22 @@ const RunStatus& RemoteRun::find_start(const Consistency& consistency, bool give
          "the trainers that went on without this one are between two passes; start it again");
   }
   return start;
+}
+
+// All shards hold the steps before `start`; some may not have applied them.
+void RemoteRun::finish_held(uint64_t start) const {
+  uint64_t least = start;
+  for (size_t s = 0; s < links_.size(); ++s) {
+    const RunStatus& each = links_.welcome(s).run_status;
+    const uint64_t applied = each.step - each.held;
+    least = std::min(least, applied);
+    if (applied <= start) continue;
+    throw StateLost(
+        each.run, run_status().checkpointed,
+        cat("a server has applied ", applied, " steps of this run, another has lost all from step ", start,
+            " on: one was restarted; restart them all"));
+  }
+  pushes_.finish_held(least);
 }
 
 // Sends empty pushes for steps that some shards wait for, and that others have applied without this rank.

@@ -98,6 +98,11 @@ void RemoteStore::wait_for(const std::function<bool()>& done) {
   links_.wait_for_others(done);
 }
 
+void RemoteStore::poll() {
+  StepTimer timer(*this);
+  links_.poll();
+}
+
 void RemoteStore::finish_pushes() {
   StepTimer timer(*this);
   pushes_.finish();

@@ -78,7 +78,13 @@ class RemoteStore final : public ParameterStore {
   void load_stored(int parameter, int64_t state_arrays, std::span<const float> floats) {
     model_.load_stored(parameter, state_arrays, floats);
   }
-  std::string read_optimizers() { return model_.read_optimizers(); }
+  std::string read_optimizers(bool sparse = false) { return model_.read_optimizers(sparse); }
+
+  // For a store that keeps copies of the rows in use (AheadStore): the shards; the first step that some of them may not
+  // have applied; and poll() handles what has come, without a wait.
+  ShardLinks& links() { return links_; }
+  uint64_t applied_steps() const { return pushes_.applied_steps(); }
+  void poll();
 
   void watch_others(std::function<void()> check) { links_.watch_others(std::move(check)); }
 

@@ -90,6 +90,9 @@ class ShardLinks {
   // there, and throws WaitStopped a short while after this one was told to end.
   void wait_for_others(const std::function<bool()>& done);
 
+  // Handles what has come already.  Errors are thrown by the next wait.
+  void poll() { transport_.loop().poll(); }
+
   // `check` is called several times a second in such a wait, and may throw; null: nothing is.
   void watch_others(std::function<void()> check) { check_others_ = std::move(check); }
 

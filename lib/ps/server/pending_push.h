@@ -29,6 +29,7 @@ struct PendingPush {
   std::vector<HeldBytes> held;                                   // of the slices, less their rows
   std::vector<ReplyPtr> replies;       // to the last slice, more than one when it was sent again
   std::vector<ExactSquares> measured;  // of the step, once the trainer was told them: apply is next
+  bool all_hold = false;               // all shards hold their parts of the step (AheadClock)
 
   bool complete() const { return num_slices > 0 && slices.size() == num_slices; }
 

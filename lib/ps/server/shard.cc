@@ -25,7 +25,7 @@ bool has_others(const ShardPlace& place) {
 }
 
 bool keeps_answers(const ShardPlace& place, const Consistency& consistency) {
-  return has_others(place) && !consistency.async && consistency.staleness == 0;
+  return has_others(place) && !consistency.async && consistency.staleness == 0 && consistency.ahead == 0;
 }
 
 std::string_view text_of(const Buffer& buffer) {
@@ -126,15 +126,14 @@ void Shard::take_over(int rank, uint64_t generation) {
 // A trainer that has pushed for a pass has done what follows the one before, or has its model made of what the
 // servers keep: to save what they have now would be too late as soon as the others push too.
 RunStatus Shard::run_status(const RosterEntry& trainer) const {
-  const TrainerSteps& steps = clock_->trainer(trainer.rank);
-  auto is_batch = [](const auto& push) { return push.second.complete() && !push.second.ended; };
-  const bool begun = std::ranges::any_of(steps.pushes, is_batch) || clock_->pass_begun();
+  const TrainerPlace place = clock_->place_of(trainer.rank);
   return {.run = roster_.run(),
-          .step = steps.next_step,
-          .pass = clock_->pass(),
-          .batches = steps.batches,
-          .pass_batches = steps.pass_batches,
-          .pass_begun = begun,
+          .step = place.step,
+          .held = place.held,
+          .pass = place.pass,
+          .batches = place.batches,
+          .pass_batches = place.pass_batches,
+          .pass_begun = place.pass_begun,
           .gathered = gathering_.number(),
           .was_given_up = trainer.was_given_up,
           .going = going_,
@@ -300,14 +299,15 @@ void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
   roster_.at(rank);
   if (broken_) throw *broken_;
   if (clock_->answer_repeated(rank, request.step, reply)) return;
-  PendingPush& push = clock_->measured_push(rank, request);
+  PendingPush& push = clock_->waiting_push(rank, request);
   if (!std::ranges::all_of(request.squares, [](double square) { return std::isfinite(square); })) {
     ++counters_.refused_not_finite;
     fail(Code::kData, "apply: step ", request.step, " has a norm that is not finite");
   }
   changes_.note(ShardEvent::kApply, rank, [&] { return encode_apply(request); });
   push.replies.push_back(std::move(reply));
-  applier_.set_whole_squares(std::move(request.squares));
+  push.all_hold = true;
+  if (!request.squares.empty()) applier_.set_whole_squares(std::move(request.squares));
   step([&] { clock_->advance(rank); });
   applier_.clear_whole_squares();
 }
@@ -322,19 +322,24 @@ std::string Shard::keys(const KeysRequest& request) const {
 }
 
 void Shard::load(const PushRequest& request) {
-  tables_.check(request.parts);
+  tables_.check_weights(request.parts);
   check_finite(request, "load: the weights");
   memory_.make_room(tables_, request.parts);
   changes_.note(ShardEvent::kLoad, 0, [&] { return text_of(request.body); });
   for (const RowSlice& slice : request.parts) tables_.load(slice, request.floats(slice));
 }
 
-// optimizers := samples:i64 steps:i64 learning_rate:f64 ShardTables::save_dense_optimizers
-std::string Shard::optimizers() const {
+// optimizers := samples:i64 steps:i64 learning_rate:f64 ShardTables::save_optimizers
+std::string Shard::optimizers(bool sparse) const {
   std::string out;
   applier_.rule().save(out);
-  tables_.save_dense_optimizers(out);
+  tables_.save_optimizers(sparse, out);
   return out;
+}
+
+std::string Shard::stored_rows(std::span<const RowSlice> slices) const {
+  if (broken_) throw *broken_;
+  return tables_.stored_rows(slices);
 }
 
 // ---- gatherings, and the end of the run

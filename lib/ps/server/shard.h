@@ -75,8 +75,11 @@ class Shard {
   std::string keys(const KeysRequest& request) const;
   void load(const PushRequest& request);
 
-  // How far the schedule and the optimizers of the dense parameters have come.
-  std::string optimizers() const;
+  // How far the schedule and the optimizers of the dense, or the sparse, parameters have come.
+  std::string optimizers(bool sparse) const;
+
+  // The rows of these keys as they are stored, without a wait for any step.
+  std::string stored_rows(std::span<const RowSlice> slices) const;
 
   // For checkpoints.  `begin` is called after the step with which one begins, with the number by which all
   // shards know it: the checkpoint is of the tables and states as they then are.  `wanted` is asked, at the

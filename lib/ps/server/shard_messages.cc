@@ -201,8 +201,12 @@ void tell_absent(ShardPeer& peer, Nothing, Responder& responder) {
   responder.answer(Payload(encode_ranks(peer.host.shard().roster().absent())));
 }
 
-void tell_optimizers(ShardPeer& peer, Nothing, Responder& responder) {
-  responder.answer(Payload(peer.host.shard().optimizers()));
+void tell_optimizers(ShardPeer& peer, bool sparse, Responder& responder) {
+  responder.answer(Payload(peer.host.shard().optimizers(sparse)));
+}
+
+void tell_stored_rows(ShardPeer& peer, const std::vector<RowSlice>& slices, Responder& responder) {
+  responder.answer(Payload(peer.host.shard().stored_rows(slices)));
 }
 
 void elect_saver(ShardPeer& peer, const SaveRequest& request, Responder& responder) {
@@ -257,7 +261,10 @@ constexpr std::array kMessages = {
                  handle<bytes_body<decode_chunk_request>, state_chunk>},
     ShardMessage{Message::kLeaveRun, 0, Role::kTrainer, handle<no_body, leave_run>},
     ShardMessage{Message::kAbsent, 0, Role::kReader, handle<no_body, tell_absent>},
-    ShardMessage{Message::kOptimizers, 0, Role::kTrainer, handle<no_body, tell_optimizers>},
+    ShardMessage{Message::kOptimizers, 1, Role::kTrainer,
+                 handle<bytes_body<decode_optimizers_request>, tell_optimizers>},
+    ShardMessage{Message::kStoredRows, kMaxMessageBytes, Role::kTrainer,
+                 handle<bytes_body<decode_stored_rows_request>, tell_stored_rows>},
 };
 
 }  // namespace

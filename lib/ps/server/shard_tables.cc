@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "ps/wire/stored_rows.h"
 #include "table/row_copies.h"
 #include "table/row_policy_state.h"
 
@@ -50,6 +51,14 @@ void ShardTables::check_gradients(std::span<const RowSlice> slices) const {
   }
 }
 
+void ShardTables::check_weights(std::span<const RowSlice> slices) const {
+  check(slices);
+  for (const RowSlice& slice : slices) {
+    const ParameterSpec& spec = tables_.spec(slice.parameter);
+    if (is_stored(slice) && !spec.by_trainers) fail(Code::kData, "the servers move ", quote(spec.name));
+  }
+}
+
 void ShardTables::check(const RowSlice& slice) const {
   if (slice.parameter >= size()) fail(Code::kData, "no parameter ", slice.parameter);
   const ParameterSpec& spec = tables_.spec(slice.parameter);
@@ -61,7 +70,7 @@ void ShardTables::check(const RowSlice& slice) const {
   }
   if (slice.by_keys) return check_keys(slice);
   const uint64_t size = table->size();
-  const uint64_t stored = spec.by_trainers ? static_cast<uint64_t>(table->whole()->num_stored_rows()) : 0;
+  const uint64_t stored = static_cast<uint64_t>(table->whole()->num_stored_rows());
   const uint64_t rows = slice.first < size ? size : size + stored;  // that it may reach to
   if (slice.first > rows || slice.count > rows - slice.first) {
     fail(Code::kData, quote(spec.name), ": rows from ", slice.first, ", ", slice.count, " of them, of ",
@@ -165,10 +174,33 @@ void ShardTables::load(const RowSlice& slice, const float* floats) {
   whole.load_range(first, count, floats, device_);
 }
 
-// optimizers := (size:u64 state[size])[dense parameters that have one]
-void ShardTables::save_dense_optimizers(std::string& out) const {
+std::string ShardTables::stored_rows(std::span<const RowSlice> slices) const {
+  check(slices);
+  uint64_t bytes = 0;
+  for (const RowSlice& slice : slices) {
+    const ParameterSpec& spec = tables_.spec(slice.parameter);
+    if (!spec.sparse || spec.row_policy) {
+      fail(Code::kData, "rows of ", quote(spec.name), " are not given as they are stored: it ",
+           spec.sparse ? "has a policy" : "is not sparse");
+    }
+    bytes += slice.keys.size() * tables_.layout(slice.parameter).row_bytes();
+    if (bytes > kMaxMessageBytes) {
+      fail(Code::kData, "stored rows: the answer would have more than ", human_bytes(kMaxMessageBytes));
+    }
+  }
+  std::string out;
+  RowBlock rows;
+  for (const RowSlice& slice : slices) {
+    table(slice).copy_rows(slice.keys, rows);
+    encode_stored_rows(rows, out);
+  }
+  return out;
+}
+
+// optimizers := (size:u64 state[size])[parameters of the kind that have one]
+void ShardTables::save_optimizers(bool sparse, std::string& out) const {
   for (size_t p = 0; p < size(); ++p) {
-    if (tables_.spec(p).sparse || tables_.optimizer(p) == nullptr) continue;
+    if (tables_.spec(p).sparse != sparse || tables_.optimizer(p) == nullptr) continue;
     std::string state;
     tables_.optimizer(p)->save(state);
     put(out, static_cast<uint64_t>(state.size()));

@@ -60,6 +60,9 @@ class ShardTables {
   // The bytes that the rows of a checked request take, each slice padded.
   uint64_t bytes_of(std::span<const RowSlice> slices, RowType type) const;
 
+  // The same for weights that are set, of which state is that of parameters alone that trainers move.
+  void check_weights(std::span<const RowSlice> slices) const;
+
   // Puts the rows of a checked request into `out`.
   void read(std::span<const RowSlice> slices, PullMode mode, RowType type, char* out);
 
@@ -77,11 +80,16 @@ class ShardTables {
   ExactSquares squares(size_t parameter, std::span<const Contribution> contributions);
 
   // Sets weights, as if training began with them; or rows as they are stored, which the numbers from the size of
-  // a dense table that trainers move on are of.
+  // a dense table on are of.
   void load(const RowSlice& slice, const float* floats);
 
-  // Appends the optimizers of the dense parameters, as LocalStore::load_optimizers takes them.
-  void save_dense_optimizers(std::string& out) const;
+  // Appends the optimizers of the dense or of the sparse parameters, as LocalStore::load_optimizers takes them.
+  void save_optimizers(bool sparse, std::string& out) const;
+
+  // The rows of sparse parameters as they are stored, of those keys that have one (stored_rows.h).  Nothing is created
+  // or brought up to date.  Throws kData as check does, also where rows have a policy, and for more than one answer
+  // holds.
+  std::string stored_rows(std::span<const RowSlice> slices) const;
 
   // Appends keys of a sparse parameter's rows, about `most` of them, as RowStorage::scan_all gives them; false
   // when there are no more.  Throws kData when it is none.

@@ -23,6 +23,8 @@ class StepApplier {
               ShardCounters& counters)
       : clipping_(specs, optimizers), tables_(tables), rule_(optimizers.step_rule()), counters_(counters) {}
 
+  bool clips() const { return clipping_.any(); }
+
   // False when the step may be applied at once.
   bool needs_squares() const { return clipping_.any() && !whole_squares_; }
 

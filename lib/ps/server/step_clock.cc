@@ -81,14 +81,24 @@ PendingPush& StepClock::pending_push(int rank, const PushRequest& request) {
   return push;
 }
 
-PendingPush& StepClock::measured_push(int rank, const ApplyRequest& request) {
+PendingPush& StepClock::waiting_push(int rank, const ApplyRequest& request) {
   TrainerSteps& sender = trainer(rank);
-  auto found = sender.pushes.find(request.step);
-  const bool expected = found != sender.pushes.end() && !found->second.measured.empty() &&
-                        request.step == sender.next_step &&
-                        request.squares.size() == context_.applier.num_parameters();
+  PendingPush* next = request.step == sender.next_step ? sender.next_push() : nullptr;
+  const bool measured = next != nullptr && !next->measured.empty();
+  const bool expected = measured ? request.squares.size() == context_.applier.num_parameters()
+                                 : next != nullptr && holds_steps() && request.squares.empty();
   if (!expected) fail(Code::kData, "apply: step ", request.step, " is not waiting for it");
-  return found->second;
+  return *next;
+}
+
+TrainerPlace StepClock::place_of(int rank) const {
+  const TrainerSteps& steps = trainer(rank);
+  auto is_batch = [](const auto& push) { return push.second.complete() && !push.second.ended; };
+  return {.step = steps.next_step,
+          .pass = pass_,
+          .batches = steps.batches,
+          .pass_batches = steps.pass_batches,
+          .pass_begun = std::ranges::any_of(steps.pushes, is_batch) || pass_begun()};
 }
 
 void StepClock::take_over(int rank, bool) {

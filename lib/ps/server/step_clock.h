@@ -45,6 +45,15 @@ struct TrainerSteps {
   uint64_t pushed_steps() const;  // so that the trainer that others wait for is behind
 };
 
+// How far a trainer has come, as a process that takes its rank up is told.
+struct TrainerPlace {
+  uint64_t step = 0;                       // the first that it has to push
+  uint64_t held = 0;                       // of those before, the last so many are held, and will be applied
+  uint64_t pass = 0;                       // passes that have ended
+  uint64_t batches = 0, pass_batches = 0;  // that were pushed: in the run, in this pass
+  bool pass_begun = false;                 // some trainer's were, or this one has pushed
+};
+
 // The parts of the shard on which its clock works; they outlive it.
 struct StepContext {
   const TrainerRoster& roster;
@@ -97,8 +106,11 @@ class StepClock {
   // The push to which a message belongs, begun if it is the first.  Throws kData when it belongs to none.
   PendingPush& pending_push(int rank, const PushRequest& request);
 
-  // The push whose step waits for these sums of squares.  Throws kData when there is none.
-  PendingPush& measured_push(int rank, const ApplyRequest& request);
+  // The push whose step waits for these sums of squares, or for all shards to hold it.  Throws kData when there is
+  // none.
+  PendingPush& waiting_push(int rank, const ApplyRequest& request);
+
+  virtual TrainerPlace place_of(int rank) const;
 
   // Applies every step that can be applied now that something came from this trainer.
   virtual void advance(int rank) = 0;
@@ -127,6 +139,9 @@ class StepClock {
   void take_replies(std::vector<ReplyPtr>& out);  // and forgets all pushes
 
  protected:
+  // Pushes that are not measured wait for all shards to hold them.
+  virtual bool holds_steps() const { return false; }
+
   // The trainers whose complete pushes make the next step, in the order of ranks, `takes_part(trainer)` saying
   // who could; none when a push is missing.  A trainer that was given up takes part as far as its pushes go.
   template <class TakesPart>

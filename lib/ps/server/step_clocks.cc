@@ -12,6 +12,9 @@ std::unique_ptr<StepClock> make_step_clock(const Consistency& consistency, const
   if (consistency.staleness > 0) {
     return std::make_unique<StaleClock>(context, static_cast<uint64_t>(consistency.staleness));
   }
+  if (consistency.ahead > 0) {
+    return std::make_unique<AheadClock>(context, static_cast<uint64_t>(consistency.ahead));
+  }
   return std::make_unique<SynchronousClock>(context);
 }
 

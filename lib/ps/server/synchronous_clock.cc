@@ -1,8 +1,17 @@
 #include "ps/server/synchronous_clock.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ps {
+
+namespace {
+
+bool all_hold(TrainerSteps* trainer) {
+  return trainer->next_push()->all_hold;
+}
+
+}  // namespace
 
 // A trainer that returned after it had been given up takes part from its first step on.
 std::vector<TrainerSteps*> SynchronousClock::next_pushers() {
@@ -28,6 +37,7 @@ bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
     pass = std::max(pass, push->info.pass);
     if (!push->ended) pushes.push_back(push);
   }
+  if (holds_steps() && !std::ranges::any_of(pushers, all_hold)) return false;
   if (wait_for_squares(pushes, pushers)) return false;
   Done done{.pass_ended = pushes.empty()};
   if (!pushes.empty()) done.squares = pushes[0]->measured;
@@ -85,6 +95,40 @@ void SynchronousClock::enter(TrainerSteps& trainer) {
   const bool takes_part = trainer.pushes.contains(clock);
   trainer.next_step = measured && !takes_part ? clock + 1 : clock;
   std::erase_if(trainer.pushes, [&](const auto& push) { return push.first < trainer.next_step; });
+}
+
+// ---- a trainer that is ahead
+
+void AheadClock::advance(int rank) {
+  if (holds_steps()) {
+    for (auto& [step, push] : trainer(rank).pushes) {
+      if (push.complete() && !push.all_hold) answer_held(push);
+    }
+  }
+  SynchronousClock::advance(rank);
+}
+
+void AheadClock::answer_held(PendingPush& push) const {
+  const Done done{.learning_rate = context_.applier.rule().learning_rate(), .held = true};
+  for (ReplyPtr& reply : std::exchange(push.replies, {})) reply->answer(Payload(encode_done(done)));
+}
+
+TrainerPlace AheadClock::place_of(int rank) const {
+  const TrainerSteps& steps = trainer(rank);
+  TrainerPlace place = StepClock::place_of(rank);
+  place.pass_begun = pass_begun();
+  for (auto push = steps.pushes.find(place.step); push != steps.pushes.end() && push->second.complete();
+       push = steps.pushes.find(place.step)) {
+    ++place.step, ++place.held;
+    place.pass_begun = !push->second.ended;
+    if (push->second.ended) {
+      ++place.pass;
+      place.pass_batches = 0;
+    } else {
+      ++place.batches, ++place.pass_batches;
+    }
+  }
+  return place;
 }
 
 }  // namespace ps

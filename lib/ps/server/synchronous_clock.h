@@ -1,4 +1,4 @@
-// SynchronousClock and StaleClock: a step is made of one push of every trainer.  Made by make_step_clock.
+// SynchronousClock, StaleClock and AheadClock: a step is made of one push of every trainer.  Made by make_step_clock.
 #ifndef PS_PS_SERVER_SYNCHRONOUS_CLOCK_H_
 #define PS_PS_SERVER_SYNCHRONOUS_CLOCK_H_
 
@@ -44,6 +44,30 @@ class StaleClock final : public SynchronousClock {
 
  private:
   const uint64_t staleness_;
+};
+
+// For a trainer alone that keeps copies of the rows in use (AheadStore), and pushes up to `ahead` steps more before it
+// hears that one is applied.  A shard answers that it holds a push, and applies the step when the trainer says that
+// all shards hold theirs: whatever process dies, the shards can all come to the same step, whose weights are those with
+// which the next process begins.
+class AheadClock final : public SynchronousClock {
+ public:
+  AheadClock(const StepContext& context, uint64_t ahead) : SynchronousClock(context), ahead_(ahead) {}
+
+  uint64_t lead() const override { return ahead_; }
+  void advance(int rank) override;
+
+  // As it will be when the steps that are held are applied.
+  TrainerPlace place_of(int rank) const override;
+
+ protected:
+  // A job that clips by norm has its steps measured, which is no less.
+  bool holds_steps() const override { return !context_.applier.clips(); }
+
+ private:
+  void answer_held(PendingPush& push) const;
+
+  const uint64_t ahead_;
 };
 
 }  // namespace ps

@@ -117,7 +117,10 @@ const ObjectSpec<RunStatus>& RunStatus::spec() {
     constexpr double kMostSteps = 1e15, kMostPasses = INT32_MAX;  // what a trainer counts on from
     ObjectSpec<RunStatus> s;
     s.field("run", &RunStatus::run, "which it is");
-    s.field("step", &RunStatus::step, "the trainer's first that was not applied").at_most(kMostSteps);
+    s.field("step", &RunStatus::step, "the trainer's first that was not applied, and is not held")
+        .at_most(kMostSteps);
+    s.field("held", &RunStatus::held, "steps before that which are held, and will be applied")
+        .at_most(kMostSteps);
     s.field("pass", &RunStatus::pass, "passes that have ended").at_most(kMostPasses);
     s.field("batches", &RunStatus::batches, "of the trainer that were applied").at_most(kMostSteps);
     s.field("pass_batches", &RunStatus::pass_batches, "and in this pass").at_most(kMostSteps);
@@ -133,6 +136,10 @@ const ObjectSpec<RunStatus>& RunStatus::spec() {
     s.field("gives_parts", &RunStatus::gives_parts, "servers give out their parts of checkpoints");
     s.field("cut_at", &RunStatus::cut_at, "steps after which the next checkpoint begins");
     s.field("was_given_up", &RunStatus::was_given_up, "the others went on without the trainer until now");
+    s.check([](const RunStatus& status, std::string_view path) {
+      if (status.held <= status.step) return;
+      fail(Code::kUsage, json_path(path, "held"), ": ", status.held, " of ", status.step, " steps");
+    });
     return s;
   }();
   return spec;

@@ -12,7 +12,7 @@ namespace ps {
 namespace {
 
 // On the wire: never renumber.
-constexpr uint32_t kPassEnded = 1, kDropped = 2;                           // flags of Done
+constexpr uint32_t kPassEnded = 1, kDropped = 2, kHeld = 4;                // flags of Done
 constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kChunk = 8;           // flags of a push
 constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a part
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
@@ -170,10 +170,15 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
 }
 
 std::string encode_load(uint32_t num_parts, std::string_view parts) {
+  std::string out = encode_parts(num_parts, parts);
+  pad(out);
+  return out;
+}
+
+std::string encode_parts(uint32_t num_parts, std::string_view parts) {
   std::string out;
   put(out, num_parts);
   out += parts;
-  pad(out);
   return out;
 }
 
@@ -206,10 +211,16 @@ std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<con
 std::string encode_done(const Done& done) {
   std::string out;
   put(out, done.learning_rate);
-  put(out, (done.pass_ended ? kPassEnded : 0) | (done.dropped ? kDropped : 0));
+  put(out, (done.pass_ended ? kPassEnded : 0) | (done.dropped ? kDropped : 0) | (done.held ? kHeld : 0));
   put(out, done.cut_at);
   put(out, static_cast<uint32_t>(done.squares.size()));
   for (const ExactSquares& squares : done.squares) squares.save(out);
+  return out;
+}
+
+std::string encode_optimizers_request(bool sparse) {
+  std::string out;
+  put(out, static_cast<uint8_t>(sparse));
   return out;
 }
 
@@ -319,6 +330,13 @@ PushRequest decode_load(Buffer body, Widths widths) {
   return request;
 }
 
+std::vector<RowSlice> decode_stored_rows_request(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  std::vector<RowSlice> parts = decode_parts(in, "stored rows");
+  expect_end(in, "stored rows");
+  return parts;
+}
+
 void set_parts(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> parts, Widths widths) {
   set_parts(request, std::move(parts), widths, "push");
 }
@@ -384,6 +402,7 @@ Done decode_done(std::span<const char> body) {
   uint32_t flags = in.get<uint32_t>();
   done.pass_ended = (flags & kPassEnded) != 0;
   done.dropped = (flags & kDropped) != 0;
+  done.held = (flags & kHeld) != 0;
   done.cut_at = in.get<uint64_t>();
   uint32_t num_squares = in.get<uint32_t>();
   if (!in.has(num_squares * kSquaresBytes)) cut_short("done");
@@ -391,6 +410,13 @@ Done decode_done(std::span<const char> body) {
   for (ExactSquares& squares : done.squares) squares.load(in);
   expect_end(in, "done");
   return done;
+}
+
+bool decode_optimizers_request(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  const uint8_t sparse = body.empty() ? 0 : in.get<uint8_t>();
+  expect_end(in, "optimizers");
+  return sparse != 0;
 }
 
 uint32_t decode_chunk_request(std::span<const char> body) {

@@ -46,6 +46,7 @@ enum class Message : uint16_t {
   kLeaveRun,
   kAbsent,
   kOptimizers,
+  kStoredRows,
 };
 
 // Larger requests are split by who makes them.
@@ -122,12 +123,14 @@ struct PushRequest : PushHeader {
 // The answer to the last piece of a push, and to apply.
 //
 // A job that clips by norm applies a step in two: the shards answer a push with the squares of their parts of
-// the gradient, and apply the step when a trainer sends them the sums of all.
+// the gradient, and apply the step when a trainer sends them the sums of all.  So do several shards of a trainer that
+// pulls ahead, without squares: a step that one of them has applied is one that all of them hold.
 struct Done {
   double learning_rate = 0;
   bool pass_ended = false;  // no trainer has data left
   bool dropped = false;     // the gradient was too old
-  uint64_t cut_at = 0;      // a checkpoint is to begin when so many steps are applied; 0: not known yet
+  bool held = false;    // the push has come, and is applied when a trainer says that all shards hold theirs
+  uint64_t cut_at = 0;  // a checkpoint is to begin when so many steps are applied; 0: not known yet
   std::vector<ExactSquares> squares =
       {};  // by parameter; none: the job does not clip, or nothing was applied
 };
@@ -142,7 +145,7 @@ struct StateChunkAnswer {
 
 struct ApplyRequest {
   uint64_t step = 0;
-  std::vector<double> squares;  // of the whole gradient, by parameter
+  std::vector<double> squares;  // of the whole gradient, by parameter; none: the step was held alone
 };
 
 // About how many keys one answer has, at most.
@@ -175,10 +178,12 @@ void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, bool 
 std::string encode_pull(const PullHeader& header, uint32_t num_parts, std::string_view parts);
 std::string encode_push(const PushHeader& header, uint32_t num_parts, std::string_view parts);
 std::string encode_load(uint32_t num_parts, std::string_view parts);
+std::string encode_parts(uint32_t num_parts, std::string_view parts);  // nothing follows
 std::string encode_apply(const ApplyRequest& request);
 std::string encode_keys_request(const KeysRequest& request);
 std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<const uint64_t> keys);
 std::string encode_done(const Done& done);
+std::string encode_optimizers_request(bool sparse);
 std::string encode_chunk_request(uint32_t number);
 std::string encode_chunk_answer(const StateChunkAnswer& answer);
 std::string encode_gathered(std::span<const std::string> all);
@@ -193,6 +198,7 @@ using Widths = std::span<const int64_t>;
 PullRequest decode_pull(std::span<const char> body);
 PushRequest decode_push(Buffer body, Widths widths);
 PushRequest decode_load(Buffer body, Widths widths);
+std::vector<RowSlice> decode_stored_rows_request(std::span<const char> body);
 
 // Gives a push whose parts are those of a pull these parts.  Throws kData unless the body has their rows.
 void set_parts(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> parts, Widths widths);
@@ -204,6 +210,7 @@ ApplyRequest decode_apply(std::span<const char> body);
 KeysRequest decode_keys_request(std::span<const char> body);
 FoundKeys decode_found_keys(std::span<const char> body);
 Done decode_done(std::span<const char> body);
+bool decode_optimizers_request(std::span<const char> body);  // true: those of sparse parameters
 uint32_t decode_chunk_request(std::span<const char> body);
 StateChunkAnswer decode_chunk_answer(std::span<const char> body);  // points into the body
 std::vector<std::string> decode_gathered(std::span<const char> body);

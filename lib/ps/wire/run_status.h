@@ -15,9 +15,10 @@ namespace ps {
 inline constexpr Code kStateLost{10};
 
 struct RunStatus {
-  uint64_t run = 0;           // which it is
-  uint64_t step = 0;          // the trainer's first that was not applied
-  uint64_t pass = 0;          // passes that have ended
+  uint64_t run = 0;   // which it is
+  uint64_t step = 0;  // the trainer's first that was not applied, and is not held
+  uint64_t held = 0;  // steps before that, of a trainer that pulls ahead, that are held and will be applied
+  uint64_t pass = 0;  // passes that have ended
   uint64_t batches = 0;       // of this trainer that were applied, in all passes
   uint64_t pass_batches = 0;  // and in this pass
   bool pass_begun = false;    // some trainer's were, or this one has pushed

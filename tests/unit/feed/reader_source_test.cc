@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "base/file.h"
 #include "base/text.h"
 #include "support/scratch_folder.h"
@@ -103,6 +106,24 @@ TEST_F(ReaderSourceTest, AfterItsEndAPassLeavesTheReaderToItsOwner) {
     source.end_pass();  // does nothing
     source.begin_pass({.pass = 1}, kGoOn);
     EXPECT_EQ(rest(source), all);
+  }
+}
+
+TEST_F(ReaderSourceTest, BatchesThatAreReadyAreSeenBeforeTheirTimeInTheirOrder) {
+  constexpr size_t kAhead = 4;
+  BatchReader reader = this->reader();
+  Network<float> network = this->network(reader);
+  ReaderSource source(network, reader, {.threads = 2, .ahead = kAhead});
+  source.begin_pass({.training = true}, kGoOn);
+  for (int64_t step = 0; step < kBatches; ++step) {
+    ASSERT_EQ(source.next(kGoOn)->step, step);
+    const size_t left = static_cast<size_t>(kBatches - 1 - step);
+    for (size_t calls = 1; calls <= std::min(kAhead, left); ++calls) {
+      while (source.peek(calls) == nullptr) std::this_thread::yield();
+      EXPECT_EQ(source.peek(calls)->step, step + static_cast<int64_t>(calls));
+    }
+    EXPECT_EQ(source.peek(left + 1), nullptr);
+    EXPECT_EQ(source.peek(100), nullptr) << "that none is read for yet";
   }
 }
 

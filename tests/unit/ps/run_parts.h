@@ -80,12 +80,22 @@ struct RunParts {
 
   // The sums of squares of all shards, for a step that was measured.
   OutcomePtr apply(int rank, uint64_t step, double squares) {
-    PendingPush& pending = clock->measured_push(rank, {step, {squares}});
+    PendingPush& pending = clock->waiting_push(rank, {step, {squares}});
     auto outcome = std::make_shared<Outcome>();
     pending.replies.push_back(std::make_unique<RecordingReply>(outcome));
     applier.set_whole_squares({squares});
     clock->advance(rank);
     applier.clear_whole_squares();
+    return outcome;
+  }
+
+  // The word of the trainer that all shards hold the step.
+  OutcomePtr hold(int rank, uint64_t step) {
+    PendingPush& pending = clock->waiting_push(rank, {step, {}});
+    auto outcome = std::make_shared<Outcome>();
+    pending.replies.push_back(std::make_unique<RecordingReply>(outcome));
+    pending.all_hold = true;
+    clock->advance(rank);
     return outcome;
   }
 

@@ -18,6 +18,7 @@ using testing::HasSubstr;
 RunStatus full_status() {
   return {.run = ~uint64_t{0},
           .step = 2,
+          .held = 1,
           .pass = 3,
           .batches = 4,
           .pass_batches = 5,
@@ -39,6 +40,7 @@ TEST(RunStatus, EveryMemberTravels) {
   const RunStatus again = RunStatus::spec().parse(json, "run_status");
   EXPECT_EQ(again.run, ~uint64_t{0});
   EXPECT_EQ(again.step, 2u);
+  EXPECT_EQ(again.held, 1u);
   EXPECT_EQ(again.pass, 3u);
   EXPECT_EQ(again.batches, 4u);
   EXPECT_EQ(again.pass_batches, 5u);
@@ -55,7 +57,7 @@ TEST(RunStatus, EveryMemberTravels) {
   EXPECT_EQ(again.cut_at, 9u);
   const Json first = RunStatus::spec().to_json(RunStatus());
   for (const auto& [key, value] : json.items()) EXPECT_NE(value, first.at(key)) << key;
-  EXPECT_EQ(json.size(), 16u);
+  EXPECT_EQ(json.size(), 17u);
 }
 
 // Trainers count on from these: sums of them must not overflow.
@@ -75,6 +77,14 @@ TEST(RunStatus, CountsBeyondAnyRunAreRefused) {
                 }).message(),
                 HasSubstr(key));
   }
+}
+
+TEST(RunStatus, NoMoreStepsAreHeldThanThereAre) {
+  EXPECT_NO_THROW(RunStatus::spec().parse({{"step", 3}, {"held", 3}}, "run_status"));
+  EXPECT_THAT(error_of([] {
+                RunStatus::spec().parse({{"step", 3}, {"held", 4}}, "run_status");
+              }).message(),
+              HasSubstr("held: 4 of 3 steps"));
 }
 
 TEST(RunStatus, ValuesOfOtherTypesAndUnknownMembersAreRefused) {

@@ -124,7 +124,7 @@ TEST(ShardTablesByTrainers, KeepWhatTrainersSetAndCountSteps) {
   tables.read({&stored, 1}, PullMode::kRead, RowType::kF32, out.data());
   EXPECT_EQ(std::memcmp(out.data(), set.data(), set.size() * sizeof(float)), 0);
   std::string optimizers;
-  tables.save_dense_optimizers(optimizers);
+  tables.save_optimizers(/*sparse=*/false, optimizers);
   ByteReader in(optimizers);
   in.get<uint64_t>();
   EXPECT_EQ(in.get<int64_t>(), 1) << "steps of the optimizer";

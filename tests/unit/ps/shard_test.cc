@@ -227,11 +227,26 @@ TEST_F(ShardTest, WhatMakesNoSenseIsRefusedAndChangesNothing) {
   EXPECT_THAT(refusal([&] { read(*shard_, parts); }, Code::kData),
               HasSubstr("not reached by numbers of rows"));
   parts.clear();
-  encode_range_part(1, 1, 1, true, parts);
-  EXPECT_THAT(refusal([&] { read(*shard_, parts); }, Code::kData), HasSubstr("of 1"));
+  encode_range_part(1, 2, 1, true, parts);
+  EXPECT_THAT(refusal([&] { read(*shard_, parts); }, Code::kData), HasSubstr("of 2"));
   EXPECT_EQ(shard_->steps().clock(), 0u);
   push(0, 0, {1}, 1);
   EXPECT_THAT(weights({1}), ElementsAre(-1));
+}
+
+TEST_F(ShardTest, ATrainerReadsTheStateOfParametersThatServersMoveAndDoesNotSetIt) {
+  make(1);
+  std::string parts;
+  encode_range_part(1, 1, 1, true, parts);
+  EXPECT_THAT(read(*shard_, parts)->floats(1), ElementsAre(0));
+  std::string load = encode_load(1, parts);
+  put(load, 3.0f);
+  load.resize(padded(load.size()));
+  BufferPool pool;
+  Buffer body = pool.take(load.size());
+  std::copy(load.begin(), load.end(), body.data());
+  const PushRequest request = decode_load(std::move(body), shard_->tables().widths());
+  EXPECT_THAT(refusal([&] { shard_->load(request); }, Code::kData), HasSubstr("the servers move"));
 }
 
 TEST_F(ShardTest, WhatWasPulledIsPushedWithoutItsKeys) {

@@ -182,11 +182,11 @@ TEST_P(MeasuringClock, SquaresOfAStepThatIsNotMeasuredAreRefused) {
   run_.push(0, 0, 6);
   EXPECT_EQ(error_of([this] { run_.apply(0, 1, 1); }).code(), Code::kData) << "of another step";
   EXPECT_EQ(error_of([this] {
-              run_.clock->measured_push(0, {0, {1, 2}});
+              run_.clock->waiting_push(0, {0, {1, 2}});
             }).code(),
             Code::kData)
       << "of more parameters";
-  EXPECT_EQ(error_of([this] { run_.clock->measured_push(0, {0, {}}); }).code(), Code::kData) << "of none";
+  EXPECT_EQ(error_of([this] { run_.clock->waiting_push(0, {0, {}}); }).code(), Code::kData) << "of none";
 }
 
 TEST_P(MeasuringClock, TheNextStepIsMeasuredAnew) {

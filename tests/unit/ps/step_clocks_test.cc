@@ -1,4 +1,4 @@
-// The three step clocks, each in what it alone does.
+// The four step clocks, each in what it alone does.
 #include "ps/server/step_clocks.h"
 
 #include <gmock/gmock.h>
@@ -179,6 +179,83 @@ TEST(StaleClock, ACheckpointBeginsAfterTheFirstStepThatNobodyHasPushedYet) {
   run.push(0, 2, 1);
   run.mark(0, 3, 1);
   EXPECT_THAT(run.begun, ElementsAre(Begun(4, false)));
+}
+
+// ---- ahead
+
+TEST(AheadClock, HoldsPushesUntilTheTrainerSaysThatAllShardsDo) {
+  RunParts run({.ahead = 3}, 1);
+  EXPECT_EQ(run.clock->lead(), 3u);
+  for (uint64_t step = 0; step < 3; ++step) {
+    EXPECT_TRUE(run.push(0, step, 1)->done().held) << "answered at once, though nothing is applied";
+  }
+  EXPECT_EQ(run.weight(), 0);
+  const Done done = run.hold(0, 0)->done();
+  EXPECT_FALSE(done.held);
+  EXPECT_EQ(run.weight(), -1);
+  EXPECT_EQ(run.clock->clock(), 1u);
+  run.hold(0, 1);
+  run.hold(0, 2);
+  EXPECT_EQ(run.weight(), -3);
+  EXPECT_FALSE(run.clock->holds_pushes());
+}
+
+TEST(AheadClock, StepsAreAppliedInTheirOrderAndOnce) {
+  RunParts run({.ahead = 3}, 1);
+  run.push(0, 0, 1);
+  run.push(0, 1, 1);
+  EXPECT_THROW(run.hold(0, 1), Error) << "step 0 is not applied";
+  EXPECT_THROW(run.hold(0, 2), Error) << "it has not come";
+  run.hold(0, 0);
+  EXPECT_THROW(run.hold(0, 0), Error) << "a shard answers it again before it comes here";
+  EXPECT_EQ(run.weight(), -1);
+}
+
+TEST(AheadClock, APushThatIsRepeatedIsAnsweredAgain) {
+  RunParts run({.ahead = 3}, 1);
+  run.push(0, 0, 1);
+  EXPECT_TRUE(run.push(0, 0, 1)->done().held);
+  run.hold(0, 0);
+  EXPECT_EQ(run.weight(), -1);
+}
+
+TEST(AheadClock, TellsThePlaceOfATrainerAsItWillBe) {
+  RunParts run({.ahead = 4}, 1);
+  run.push(0, 0, 1);
+  run.hold(0, 0);
+  run.push(0, 1, 1);
+  TrainerPlace place = run.clock->place_of(0);
+  EXPECT_EQ(std::tuple(place.step, place.held, place.batches, place.pass), std::tuple(2u, 1u, 2u, 0u));
+  EXPECT_TRUE(place.pass_begun);
+  EXPECT_TRUE(run.end(0, 2)->done().held);
+  place = run.clock->place_of(0);
+  EXPECT_EQ(std::tuple(place.step, place.held, place.batches, place.pass), std::tuple(3u, 2u, 2u, 1u));
+  EXPECT_EQ(place.pass_batches, 0u);
+  EXPECT_FALSE(place.pass_begun);
+  run.hold(0, 1);
+  EXPECT_TRUE(run.hold(0, 2)->done().pass_ended);
+  const TrainerPlace then = run.clock->place_of(0);
+  EXPECT_EQ(std::tuple(then.step, then.held, then.batches, then.pass), std::tuple(3u, 0u, 2u, 1u));
+  EXPECT_EQ(run.clock->pass(), 1u);
+}
+
+TEST(AheadClock, HalfAPushIsNotHeld) {
+  RunParts run({.ahead = 2}, 1);
+  run.send(0, {.step = 0, .info = {1, 0}, .piece = 0, .num_pieces = 2}, 1);
+  run.push(0, 1, 1);
+  EXPECT_EQ(run.clock->place_of(0).step, 0u);
+  EXPECT_THROW(run.hold(0, 0), Error);
+  EXPECT_TRUE(run.send(0, {.step = 0, .info = {1, 0}, .piece = 1, .num_pieces = 2}, 1, 2)->done().held);
+  EXPECT_EQ(run.clock->place_of(0).step, 2u);
+}
+
+TEST(AheadClock, AStepThatIsMeasuredIsNotHeldToo) {
+  RunParts run({.ahead = 2}, 1, {{"clip_norm", 100}});
+  EXPECT_FALSE(run.push(0, 0, 1)->done().squares.empty());
+  EXPECT_TRUE(run.push(0, 1, 1)->waits()) << "steps are measured one after the other";
+  EXPECT_THROW(run.hold(0, 0), Error) << "it needs the norm";
+  EXPECT_TRUE(run.apply(0, 0, 1)->answer);
+  EXPECT_EQ(run.weight(), -1);
 }
 
 // ---- asynchronous

@@ -43,7 +43,7 @@ class ReceivingSource final : public BatchSource {
     decode_prepared(bytes, network_, planners_, received_);
     return &received_;
   }
-  const PreparedBatch* peek() override { return nullptr; }
+  const PreparedBatch* peek(size_t) override { return nullptr; }
   double fraction_read() const override { return from_.fraction_read(); }
   void end_pass() override { from_.end_pass(); }
 

@@ -1,0 +1,60 @@
+#include "ps/client/stored_row_pulls.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "ps/wire/stored_rows.h"
+
+namespace ps {
+
+namespace {
+
+// The keys of one slice of a message.
+std::vector<uint64_t> keys_of(const Piece& piece, std::span<const uint64_t> keys) {
+  std::vector<uint64_t> own;
+  for (int64_t n = 0; n < piece.rows; ++n) own.push_back(keys[static_cast<size_t>(piece.position(n))]);
+  return own;
+}
+
+}  // namespace
+
+StoredRowPulls::StoredRowPulls(ShardLinks& links, const std::vector<ParameterSpec>& specs,
+                               std::vector<TableLayout> layouts, Take take)
+    : links_(links), specs_(specs), layouts_(std::move(layouts)), take_(std::move(take)) {}
+
+uint64_t StoredRowPulls::ask(std::vector<std::vector<uint64_t>> keys) {
+  const uint64_t number = ++num_asked_;
+  const auto asked = std::make_shared<Asked>(Asked{std::move(keys), BatchRouter(specs_, links_.places())});
+  asked->router.begin([this, number, &asked](size_t shard, Bundle& bundle) {
+    ++waiting_[number];
+    links_.request(shard, Message::kStoredRows, Payload(encode_parts(bundle.num_parts(), bundle.parts)),
+                   [this, number, asked, &bundle](const Frame& frame) {
+                     take(*asked, bundle, frame);
+                     const auto waiting = waiting_.find(number);
+                     if (--waiting->second == 0) waiting_.erase(waiting);
+                   });
+  });
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (!asked->keys[p].empty()) asked->router.add_keys(p, asked->keys[p]);
+  }
+  asked->router.end();
+  return number;
+}
+
+void StoredRowPulls::take(const Asked& asked, const Bundle& bundle, const Frame& frame) {
+  ByteReader in(std::string_view(frame.body.data(), frame.body.size()));
+  for (const Piece& piece : bundle.pieces) {
+    const size_t p = piece.parameter;
+    decode_stored_rows(in, layouts_[p], static_cast<size_t>(piece.rows), rows_);
+    if (!std::ranges::includes(keys_of(piece, asked.keys[p]), rows_.keys)) {
+      fail(Code::kData, "a server gave rows of ", quote(specs_[p].name), " that were not asked for");
+    }
+    take_(p, rows_);
+  }
+  if (in.remaining() > 0) fail(Code::kData, "a server gave ", in.remaining(), " bytes of rows too many");
+}
+
+}  // namespace ps

@@ -1,0 +1,56 @@
+// StoredRowPulls: rows of sparse parameters as the shards store them, asked for early and taken when they come.  Used by
+// AheadStore.
+#ifndef PS_PS_CLIENT_STORED_ROW_PULLS_H_
+#define PS_PS_CLIENT_STORED_ROW_PULLS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "checkpoint/table_layout.h"
+#include "ps/client/shard_links.h"
+#include "ps/wire/batch_router.h"
+#include "table/row_block.h"
+
+namespace ps {
+
+// One owner thread.
+class StoredRowPulls {
+ public:
+  // Takes rows that have come, in a wait or poll of the links.
+  using Take = std::function<void(size_t parameter, const RowBlock& rows)>;
+
+  // `links` and `specs` outlive this.  layouts[p]: of the tables of the parameters.
+  StoredRowPulls(ShardLinks& links, const std::vector<ParameterSpec>& specs, std::vector<TableLayout> layouts,
+                 Take take);
+
+  // Asks for the rows of keys[p] of each sparse parameter p, which ascend.  Returns the number of the request.
+  uint64_t ask(std::vector<std::vector<uint64_t>> keys);
+
+  // True when all rows of the requests up to this one have come that there are.
+  bool arrived(uint64_t number) const { return waiting_.empty() || waiting_.begin()->first > number; }
+
+ private:
+  // The requests of one call of ask.
+  struct Asked {
+    std::vector<std::vector<uint64_t>> keys;  // by parameter
+    BatchRouter router;
+  };
+
+  void take(const Asked& asked, const Bundle& bundle, const Frame& frame);
+
+  ShardLinks& links_;
+  const std::vector<ParameterSpec>& specs_;
+  const std::vector<TableLayout> layouts_;
+  const Take take_;
+  uint64_t num_asked_ = 0;
+  std::map<uint64_t, size_t> waiting_;  // messages without an answer, by the number of the request
+  RowBlock rows_;                       // of one slice
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_CLIENT_STORED_ROW_PULLS_H_

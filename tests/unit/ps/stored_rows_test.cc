@@ -1,0 +1,148 @@
+// Rows as they are stored, on their way from a shard to a trainer that keeps copies of them.
+#include "ps/wire/stored_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "config/json.h"
+#include "optim/synthetic_parameter.h"
+#include "ps/server/shard_tables.h"
+#include "store/local_store.h"
+
+namespace ps {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const OptimizerPlan kMomentum = make_optimizer_plan(
+    {{"type", "momentum"}, {"momentum", 0.9}, {"learning_rate", 0.1}, {"l2", 0.01}}, "mean");
+
+class StoredRows : public testing::Test {
+ protected:
+  StoredRows() {
+    specs_ = {synthetic_parameter("table", ParameterKind::kRows, true, 0, 3),
+              synthetic_parameter("matrix", ParameterKind::kMatrix, false, 4, 2)};
+    tables_ = std::make_unique<ShardTables>(specs_, kMomentum, ShardPlace());
+    local_ = std::make_unique<LocalStore>(specs_, kMomentum, UINT64_MAX, device_);
+  }
+
+  static RowSlice slice(std::vector<uint64_t> keys, uint32_t parameter = 0) {
+    RowSlice slice;
+    slice.parameter = parameter;
+    slice.keys = std::move(keys);
+    return slice;
+  }
+
+  // One step of the shard, of the table alone.
+  void step(const std::vector<uint64_t>& keys) {
+    const RowSlice rows = slice(keys);
+    std::vector<float> gradients;
+    for (size_t i = 0; i < keys.size() * 3; ++i) gradients.push_back(static_cast<float>(random_.uniform()));
+    const Contribution contribution{&rows, gradients.data(), 0, 1};
+    tables_->apply(0, {&contribution, 1}, {.learning_rate = 0.1, .scale = 1});
+  }
+
+  RowBlock decode(const std::string& body, size_t most = 100) {
+    ByteReader in(body);
+    RowBlock rows;
+    decode_stored_rows(in, local_->layout(0), most, rows);
+    EXPECT_EQ(in.remaining(), 0u);
+    return rows;
+  }
+
+  std::optional<Code> refusal(const RowSlice& asked) {
+    try {
+      tables_->stored_rows({&asked, 1});
+    } catch (const Error& error) {
+      message_ = error.message();
+      return error.code();
+    }
+    return std::nullopt;
+  }
+
+  Device device_{1};
+  Random random_{1, 2};
+  std::vector<ParameterSpec> specs_;
+  std::unique_ptr<ShardTables> tables_;
+  std::unique_ptr<LocalStore> local_;
+  std::string message_;
+};
+
+TEST_F(StoredRows, AreThoseThatThereAreAsTheTableHasThem) {
+  step({2, 5, 7});
+  step({5});
+  const RowSlice asked = slice({1, 2, 5, 6});
+  const RowBlock rows = decode(tables_->stored_rows({&asked, 1}));
+  EXPECT_THAT(rows.keys, ElementsAre(2, 5));
+  EXPECT_THAT(rows.stamps, ElementsAre(1, 2)) << "a row that sat a step out is not brought up to date";
+  EXPECT_EQ(rows.values.size(), 2u * 6);
+  EXPECT_EQ(decode(tables_->stored_rows({&asked, 1})).values, rows.values) << "asking changes nothing";
+  local_->put_rows(0, rows);
+  RowBlock copies;
+  local_->copy_rows(0, std::vector<uint64_t>{2, 5}, copies);
+  EXPECT_EQ(copies.values, rows.values);
+  EXPECT_EQ(copies.stamps, rows.stamps);
+}
+
+TEST_F(StoredRows, AnswersOfSeveralSlicesFollowEachOther) {
+  step({1, 2, 3});
+  const std::vector<RowSlice> asked = {slice({1, 2}), slice({9}), slice({3})};
+  const std::string body = tables_->stored_rows(asked);
+  ByteReader in(body);
+  std::vector<size_t> sizes;
+  for (const RowSlice& one : asked) {
+    RowBlock rows;
+    decode_stored_rows(in, local_->layout(0), one.keys.size(), rows);
+    sizes.push_back(rows.size());
+  }
+  EXPECT_THAT(sizes, ElementsAre(2, 0, 1));
+  EXPECT_EQ(in.remaining(), 0u);
+}
+
+TEST_F(StoredRows, EveryPrefixAndMoreRowsThanWereAskedForAreRefused) {
+  step({1, 2, 3});
+  const RowSlice asked = slice({1, 2, 3});
+  const std::string body = tables_->stored_rows({&asked, 1});
+  for (size_t size = 0; size < body.size(); ++size) {
+    EXPECT_THROW(decode(body.substr(0, size)), Error) << size;
+  }
+  EXPECT_THROW(decode(body, 2), Error);
+  EXPECT_EQ(decode(body, 3).size(), 3u);
+}
+
+TEST_F(StoredRows, AreOfSparseParametersWithoutAPolicy) {
+  EXPECT_EQ(refusal(slice({1}, 1)), Code::kData);
+  EXPECT_EQ(refusal(slice({1}, 7)), Code::kData);
+  specs_[0].row_policy.emplace();
+  tables_ = std::make_unique<ShardTables>(specs_, kMomentum, ShardPlace());
+  EXPECT_EQ(refusal(slice({1})), Code::kData);
+  EXPECT_THAT(message_, HasSubstr("it has a policy"));
+}
+
+TEST_F(StoredRows, MoreThanOneAnswerHoldsIsRefusedBeforeItIsMade) {
+  specs_[0].cols = 1 << 20;
+  tables_ = std::make_unique<ShardTables>(specs_, kMomentum, ShardPlace());
+  EXPECT_EQ(refusal(slice({1, 2, 3, 4, 5, 6, 7, 8, 9})), Code::kData);
+  EXPECT_THAT(message_, HasSubstr("more than 64.0 MiB"));
+}
+
+// Requests are key slices with nothing behind them.
+TEST_F(StoredRows, ARequestIsReadAsItWasWritten) {
+  std::string parts;
+  encode_key_part(0, std::vector<uint64_t>{3, 4, 1000}, parts);
+  const std::string body = encode_parts(1, parts);
+  const std::vector<RowSlice> slices = decode_stored_rows_request({body.data(), body.size()});
+  ASSERT_EQ(slices.size(), 1u);
+  EXPECT_THAT(slices[0].keys, ElementsAre(3, 4, 1000));
+  const std::string longer = body + '\0';
+  EXPECT_THROW(decode_stored_rows_request({longer.data(), longer.size()}), Error);
+  for (size_t size = 0; size < body.size(); ++size) {
+    EXPECT_THROW(decode_stored_rows_request({body.data(), size}), Error) << size;
+  }
+}
+
+}  // namespace
+}  // namespace ps
