@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "config/fwd.h"
+#include "optim/current_step.h"
 
 namespace ps {
 
@@ -79,6 +80,10 @@ class Optimizer {
       update({rows[n], rows[n] + width, width, width}, gradients + static_cast<int64_t>(n) * width, scale);
     }
   }
+
+  // The step begun last, for code that applies it elsewhere.  Returns nullopt if update does more than such a step:
+  // it averages weights too.
+  virtual std::optional<CurrentStep<T>> current_step() const { return std::nullopt; }
 
   // Save the state of the optimizer itself, which steps have changed, to a checkpoint, and load it. load must
   // be called on a new object with the same options; it throws kCorrupt.
