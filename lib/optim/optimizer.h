@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "config/fwd.h"
 #include "optim/current_step.h"
+#include "optim/kernels/idle.h"
 
 namespace ps {
 
@@ -84,6 +85,12 @@ class Optimizer {
   // The step begun last, for code that applies it elsewhere.  Returns nullopt if update does more than such a step:
   // it averages weights too.
   virtual std::optional<CurrentStep<T>> current_step() const { return std::nullopt; }
+
+  // catch_up as a rule for each weight, for code that applies it elsewhere, to [from, to) with from < to.  Returns nullopt
+  // if it does more than such a rule.
+  virtual std::optional<IdleChange> idle_change(int64_t /*from*/, int64_t /*to*/) const {
+    return std::nullopt;
+  }
 
   // Save the state of the optimizer itself, which steps have changed, to a checkpoint, and load it. load must
   // be called on a new object with the same options; it throws kCorrupt.

@@ -37,6 +37,7 @@ class RowOptimizer : public Optimizer<T> {
   void update(const Row<T>& row, const T* gradient, T scale) const final;
   void update_rows(std::span<T* const> rows, int64_t width, const T* gradients, T scale) const final;
   std::optional<CurrentStep<T>> current_step() const final;
+  std::optional<IdleChange> idle_change(int64_t from, int64_t to) const final;
   void read(const Row<T>& row, T* out) const final;
   void read_rows(std::span<T* const> rows, int64_t width, T* out) const final;
   void save(std::string& out) const final;

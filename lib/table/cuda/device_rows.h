@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "math/initializer.h"
+#include "optim/kernels/idle.h"
 
 namespace ps {
 

@@ -247,6 +247,27 @@ __global__ inline void load_rows(Rows rows, Batch batch, const uint32_t* sources
               rows.row_floats);
 }
 
+// One warp a key; keys are distinct.  Applies idle steps to the rows that have a change, and sets their score.
+//   which [size]: numbers of changes, or kNoSource
+__global__ inline void advance_rows(Rows rows, const uint64_t* keys, uint32_t size, const uint32_t* which,
+                                    const IdleChange* changes, uint64_t score) {
+  const uint32_t i = warp_index();
+  if (i >= size || which[i] == kNoSource) return;
+  const uint32_t slot = find_slot(rows, keys[i]);
+  if (slot == kNoSlot) return;
+  const IdleChange& change = changes[which[i]];
+  const Dither dither(change.to);
+  float* const row = row_at(rows, slot);
+  for (uint32_t c = gpu::lane(); c < rows.width; c += gpu::kWarpSize) {
+    if (change.momentum) {
+      advance_linear_weight(change.map, dither.at(c), row[c], row[rows.width + c]);
+    } else {
+      decay_weight(change.keep, change.threshold, dither.at(c), row[c]);
+    }
+  }
+  if (gpu::lane() == 0) rows.scores[slot] = score;
+}
+
 // One warp a key: writes the pointer to its row, or null.
 __global__ inline void point_to_rows(Rows rows, const uint64_t* keys, uint32_t size, float** pointers) {
   const uint32_t i = warp_index();
