@@ -1,6 +1,7 @@
 #include "device/row_cache.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/error.h"
@@ -27,7 +28,7 @@ void RowCache::pull(std::span<const uint64_t> keys, float* weights) {
     look_up(round);
     incoming_.resize(missing_.size() * values_);
     lender_.fetch_rows(parameter_, missing_, incoming_.data());
-    load(round, now);
+    make_room(round, now);
     rows_->read(round, weights);
     keys = keys.subspan(round.size());
     weights += round.size() * width_;
@@ -45,7 +46,7 @@ void RowCache::push(std::span<const uint64_t> keys, const float* gradients) {
     if (!all_there_) {
       look_up(round);
       take_stored(missing_, before);
-      load(round, before);
+      make_room(round, before);
     }
     rows_->step(round, steps(), gradients, *step, lender_.last_scale(parameter_));
     changed_ = true;
@@ -71,8 +72,7 @@ size_t RowCache::round_length(std::span<const uint64_t> keys) {
 void RowCache::look_up(std::span<const uint64_t> keys) {
   found_.resize(keys.size());
   stamps_.resize(keys.size());
-  if (layout_.stamped) present_.resize(keys.size() * values_);
-  rows_->look_up(keys, found_.data(), stamps_.data(), layout_.stamped ? present_.data() : nullptr);
+  rows_->look_up(keys, found_.data(), stamps_.data(), nullptr);
   sources_.assign(keys.size(), CachedRows::kNoSource);
   missing_.clear();
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -93,20 +93,45 @@ void RowCache::take_stored(std::span<const uint64_t> keys, int64_t to) {
   }
 }
 
-// Puts the rows of a round on the device that are not there, incoming_, and those there that have sat out steps, as after
-// so many steps.
-void RowCache::load(std::span<const uint64_t> keys, int64_t to) {
-  for (size_t i = 0; layout_.stamped && i < keys.size(); ++i) {
-    if (found_[i] == 0 || static_cast<int64_t>(stamps_[i]) >= to) continue;
+// Puts the rows of a round on the device that are not there, incoming_.  Brings those there that have sat out steps up to
+// date with so many steps.
+void RowCache::make_room(std::span<const uint64_t> keys, int64_t to) {
+  if (layout_.stamped && !advance_there(keys, to)) take_found(keys, to);
+  if (incoming_.empty()) return;
+  rows_->load(keys, steps(), sources_, incoming_, leaving_);
+  counts_.evicted += leaving_.keys.size();
+  write(leaving_);
+}
+
+// Has the device bring rows up to date.  Returns false if the optimizer has no rule for that.
+bool RowCache::advance_there(std::span<const uint64_t> keys, int64_t to) {
+  which_.assign(keys.size(), CachedRows::kNoSource);
+  changes_.clear();
+  std::map<uint64_t, uint32_t> change_of;  // by stamp
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!sat_out(i, to)) continue;
+    const auto [change, is_new] = change_of.try_emplace(stamps_[i], static_cast<uint32_t>(changes_.size()));
+    which_[i] = change->second;
+    if (!is_new) continue;
+    const auto rule = lender_.optimizer(parameter_).idle_change(static_cast<int64_t>(stamps_[i]), to);
+    if (!rule) return false;
+    changes_.push_back(*rule);
+  }
+  if (!changes_.empty()) rows_->advance(keys, static_cast<uint64_t>(to), which_, changes_);
+  return true;
+}
+
+// Adds rows that are on the device and have sat out steps to incoming_, brought up to date here.
+void RowCache::take_found(std::span<const uint64_t> keys, int64_t to) {
+  present_.resize(keys.size() * values_);
+  rows_->look_up(keys, found_.data(), stamps_.data(), present_.data());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!sat_out(i, to)) continue;
     const auto row = present_.begin() + static_cast<ptrdiff_t>(i * values_);
     sources_[i] = static_cast<uint32_t>(incoming_.size() / values_);
     incoming_.insert(incoming_.end(), row, row + static_cast<ptrdiff_t>(values_));
     bring_up_to_date(incoming_.data() + incoming_.size() - values_, stamps_[i], to);
   }
-  if (incoming_.empty()) return;
-  rows_->load(keys, steps(), sources_, incoming_, leaving_);
-  counts_.evicted += leaving_.keys.size();
-  write(leaving_);
 }
 
 void RowCache::bring_up_to_date(float* row, uint64_t stamp, int64_t to) const {

@@ -1,8 +1,8 @@
 // RowCache: some rows of a sparse parameter in the memory of a device, where they are trained; the lender has all rows.
 // Write-back: a row that leaves the device goes back to the lender, if it was trained since it last did.
 //
-// Rows that sat out steps are brought up to date as in a table: before they are pulled, by their optimizer, on the host.
-// So a row has the same bits, and the same stamp, as one that never was on a device.
+// Rows that sat out steps are brought up to date as in a table: before they are pulled, with the same result.  So a row has
+// the same bits, and the same stamp, as one that never was on a device.
 //
 // A call with more keys of a bucket than it has rows, or more keys than the device takes at once, is made in rounds.
 #ifndef PS_DEVICE_ROW_CACHE_H_
@@ -49,7 +49,10 @@ class RowCache final : public RowBorrower {
   size_t round_length(std::span<const uint64_t> keys);
   void look_up(std::span<const uint64_t> keys);
   void take_stored(std::span<const uint64_t> keys, int64_t to);
-  void load(std::span<const uint64_t> keys, int64_t to);
+  void make_room(std::span<const uint64_t> keys, int64_t to);
+  bool advance_there(std::span<const uint64_t> keys, int64_t to);
+  void take_found(std::span<const uint64_t> keys, int64_t to);
+  bool sat_out(size_t i, int64_t to) const { return found_[i] != 0 && static_cast<int64_t>(stamps_[i]) < to; }
   void bring_up_to_date(float* row, uint64_t stamp, int64_t to) const;
   void write(const StampedRows& rows);
   uint64_t steps() const { return static_cast<uint64_t>(lender_.optimizer(parameter_).steps()); }
@@ -69,11 +72,13 @@ class RowCache final : public RowBorrower {
   // These are of a round.
   std::vector<uint8_t> found_;
   std::vector<uint64_t> stamps_;
-  std::vector<float> present_;      // rows that were found, if they may have to be brought up to date
-  std::vector<uint32_t> sources_;   // of each key, its row in incoming_
-  std::vector<uint64_t> missing_;   // keys
-  std::vector<float> incoming_;     // rows
-  std::vector<uint8_t> in_bucket_;  // keys of the round, by bucket
+  std::vector<float> present_;       // rows that were found, if they are brought up to date on the host
+  std::vector<uint32_t> sources_;    // of each key, its row in incoming_
+  std::vector<uint64_t> missing_;    // keys
+  std::vector<float> incoming_;      // rows
+  std::vector<uint8_t> in_bucket_;   // keys of the round, by bucket
+  std::vector<uint32_t> which_;      // of each key, its change in changes_
+  std::vector<IdleChange> changes_;  // one for each stamp
   StampedRows leaving_;
 };
 

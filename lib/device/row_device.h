@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "optim/current_step.h"
+#include "optim/kernels/idle.h"
 
 namespace ps {
 
@@ -50,6 +51,11 @@ class CachedRows {
   static constexpr uint32_t kNoSource = 0xffffffff;
   virtual void load(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> sources,
                     std::span<const float> rows, StampedRows& evicted) = 0;
+
+  // Applies steps without gradient to rows that are there: to that of keys[i] changes[which[i]], unless that is
+  // kNoSource.  There are no more changes than keys.  These rows get the stamp.
+  virtual void advance(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> which,
+                       std::span<const IdleChange> changes) = 0;
 
   // weights [keys, width] <- those of rows that are there.
   virtual void read(std::span<const uint64_t> keys, float* weights) = 0;

@@ -32,7 +32,7 @@ uint64_t floats_of_row(const CachedRowsOptions& options) {
 
 // The arrays of TableRows beside its table.
 uint64_t staging_bytes(const CachedRowsOptions& options) {
-  constexpr uint64_t kOfKey = 4 * sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t);
+  constexpr uint64_t kOfKey = 4 * sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t) + sizeof(IdleChange);
   const uint64_t floats = 2 * floats_of_row(options) + options.width;
   return options.most_keys * (kOfKey + floats * sizeof(float)) + sizeof(uint32_t);
 }
@@ -48,6 +48,7 @@ class TableRows final : public CachedRows {
         out_keys_(stream.device(), options.most_keys),
         out_scores_(stream.device(), options.most_keys),
         sources_(stream.device(), options.most_keys),
+        changes_(stream.device(), options.most_keys),
         found_(stream.device(), options.most_keys),
         rows_(stream.device(), int64_t{options.most_keys} * table_.row_floats()),
         out_rows_(stream.device(), rows_.size()),
@@ -83,6 +84,16 @@ class TableRows final : public CachedRows {
     table_.copy_counts(stream_, counts);
     receive(evicted);
     PS_CHECK(counts.refused == 0);
+  }
+
+  void advance(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> which,
+               std::span<const IdleChange> changes) override {
+    PS_CHECK(which.size() == keys.size() && changes.size() <= keys.size());
+    const DeviceKeys on_device = send_keys(keys);
+    stream_.copy_to_device(sources_.data(), which.data(), which.size_bytes());
+    stream_.copy_to_device(changes_.data(), changes.data(), changes.size_bytes());
+    table_.advance(stream_, on_device, sources_.data(), changes_.data(), stamp);
+    stream_.synchronize();
   }
 
   void read(std::span<const uint64_t> keys, float* weights) override {
@@ -153,6 +164,7 @@ class TableRows final : public CachedRows {
   DeviceTable table_;
   gpu::DeviceArray<uint64_t> keys_, scores_, out_keys_, out_scores_;
   gpu::DeviceArray<uint32_t> sources_;
+  gpu::DeviceArray<IdleChange> changes_;
   gpu::DeviceArray<uint8_t> found_;
   gpu::DeviceArray<float> rows_, out_rows_, weights_;
   gpu::DeviceArray<uint32_t> out_count_;

@@ -67,7 +67,7 @@ TEST_F(CachePlanTest, TakesTheMemoryThatItSaysAndNoMoreThanIsGiven) {
 TEST_F(CachePlanTest, GivesNoMoreRowsThanATableCanHave) {
   const CachePlan planned = plan({sparse_table("table", 100, 2)});
   EXPECT_LE(planned.caches[0].rows.rows, 264u);
-  EXPECT_LT(planned.bytes, 64u << 10);
+  EXPECT_LT(planned.bytes, 96u << 10);
 }
 
 TEST_F(CachePlanTest, RowsAreWholeBuckets) {

@@ -96,13 +96,54 @@ class PlainRows {
   std::map<uint64_t, Plain> rows_;
 };
 
+// The calls that cost most: rows that come to the process to be brought up to date, and work that the device does instead.
+struct Calls {
+  int rows_asked = 0, advanced = 0;
+};
+
+class WatchedRows final : public CachedRows {
+ public:
+  WatchedRows(std::unique_ptr<CachedRows> rows, Calls& calls) : rows_(std::move(rows)), calls_(calls) {}
+
+  uint32_t num_buckets() const override { return rows_->num_buckets(); }
+  uint32_t bucket(uint64_t key) const override { return rows_->bucket(key); }
+  uint32_t most_keys() const override { return rows_->most_keys(); }
+  void look_up(std::span<const uint64_t> keys, uint8_t* found, uint64_t* stamps, float* rows) override {
+    calls_.rows_asked += rows != nullptr;
+    rows_->look_up(keys, found, stamps, rows);
+  }
+  void load(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> sources,
+            std::span<const float> rows, StampedRows& evicted) override {
+    rows_->load(keys, stamp, sources, rows, evicted);
+  }
+  void advance(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> which,
+               std::span<const IdleChange> changes) override {
+    ++calls_.advanced;
+    rows_->advance(keys, stamp, which, changes);
+  }
+  void read(std::span<const uint64_t> keys, float* weights) override { rows_->read(keys, weights); }
+  void step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
+            const CurrentStep<float>& step, float scale) override {
+    rows_->step(keys, stamp, gradients, step, scale);
+  }
+  void copy_buckets(uint32_t first, uint32_t count, StampedRows& out) override {
+    rows_->copy_buckets(first, count, out);
+  }
+  void clear() override { rows_->clear(); }
+
+ private:
+  const std::unique_ptr<CachedRows> rows_;
+  Calls& calls_;
+};
+
 class CachedTraining {
  public:
   CachedTraining(const Json& optimizer, uint64_t rows, uint32_t most_keys, uint64_t seed)
       : plan_(make_optimizer_plan(optimizer, "mean")),
         random_(seed, 7),
         store_({table_spec()}, plan_, UINT64_MAX, processor_),
-        cache_(device_->make_rows(options(rows, most_keys)), store_, 0),
+        cache_(std::make_unique<WatchedRows>(device_->make_rows(options(rows, most_keys)), calls_), store_,
+               0),
         oracle_(plan_) {}
 
   // A step with `size` keys of `keys` different ones, some of them often.
@@ -160,6 +201,7 @@ class CachedTraining {
   }
 
   RowCache& cache() { return cache_; }
+  const Calls& calls() const { return calls_; }
   LocalStore& store() { return store_; }
 
  private:
@@ -179,6 +221,7 @@ class CachedTraining {
   Device processor_{1};
   std::unique_ptr<RowDevice> device_ = make_emulated_device();
   LocalStore store_;
+  Calls calls_;
   RowCache cache_;
   PlainRows oracle_;
   std::vector<ParameterView<float>> views_;
@@ -246,6 +289,25 @@ TEST(RowCache, RowsGoBackOnceAndOnlyIfTheyWereTrainedSince) {
   ASSERT_NO_FATAL_FAILURE(training.step(30, 100));
   ASSERT_NO_FATAL_FAILURE(training.step(30, 100));
   ASSERT_NO_FATAL_FAILURE(training.compare_stored());
+}
+
+TEST(RowCache, RowsThatSatOutStepsComeToTheProcessOnlyIfThereIsNoRuleForThem) {
+  struct Case {
+    Json optimizer;
+    bool advanced, asked;
+  };
+  const Case cases[] = {{{{"type", "adagrad"}}, false, false},
+                        {{{"type", "adagrad"}, {"l1", 0.01}}, true, false},
+                        {{{"type", "momentum"}}, true, false},
+                        {{{"type", "momentum"}, {"l1", 0.01}}, false, true},
+                        {{{"type", "rmsprop"}}, false, true}};
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.optimizer.dump());
+    CachedTraining training(each.optimizer, /*rows=*/512, /*most_keys=*/64, /*seed=*/6);
+    for (int step = 0; step < 4; ++step) ASSERT_NO_FATAL_FAILURE(training.step(30, 80));
+    EXPECT_EQ(training.calls().advanced > 0, each.advanced);
+    EXPECT_EQ(training.calls().rows_asked > 0, each.asked);
+  }
 }
 
 TEST(RowCache, RowsThatAreSetElsewhereAreFetchedAgain) {
