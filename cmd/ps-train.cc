@@ -67,6 +67,14 @@ ps::Program program() {
                .help = "threads, which never change a result; 0: one a core",
                .group = "Task",
                .default_text = "0"},
+              {.name = "device",
+               .argument = "DEVICE",
+               .help = "where sparse rows are trained: cpu, emulated, cuda:0",
+               .details = "A device has a cache of these rows, as large as the key device of the job says.  "
+                          "Results are "
+                          "the same.  See ps-gpu(7).",
+               .group = "Task",
+               .job_key = "device.type"},
               {.name = "servers",
                .argument = "LIST",
                .help = "HOST:PORT of the servers, with commas between",
@@ -255,12 +263,13 @@ std::vector<ps::Override> overrides(const ps::Flags& flags,
 void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
   static const std::map<std::string, std::vector<const char*>> kUnused = {
       {"train", {"output", "output-format"}},
-      {"test", {"output", "output-format", "passes", "save-dir", "checkpoint-dir", "rank"}},
+      {"test", {"output", "output-format", "passes", "save-dir", "checkpoint-dir", "rank", "device"}},
       {"predict",
-       {"output-format", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank"}},
+       {"output-format", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank",
+        "device"}},
       {"convert",
        {"passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank", "servers", "peers",
-        "collective", "discovery", "init-model"}}};
+        "collective", "discovery", "init-model", "device"}}};
   const std::string task = *flags.text("job");
   if (*flags.text("role") != "compute") {
     for (const char* name : {"host", "port", "port-file"}) {

@@ -206,7 +206,8 @@ std::string job_keys_manual() {
                     section("init", "init, in weight and bias", InitOptions::spec()) +
                     section("train", "train", TrainOptions::spec()) +
                     section("cluster", "cluster", ClusterOptions::spec()) +
-                    section("checkpoint", "checkpoint", CheckpointOptions::spec());
+                    section("checkpoint", "checkpoint", CheckpointOptions::spec()) +
+                    section("device", "device", DeviceOptions::spec());
   for (const Listing& list : listings()) {
     if (list.kind != "formats" && !list.where.empty()) out += catalog_section(list);
   }

@@ -55,6 +55,10 @@ void check_role(const Job& job, const RunOptions& options) {
   }
   if (options.task != "train") fail(Code::kUsage, flag, " is for training");
   if (!has_servers(job)) fail(Code::kUsage, flag, " needs servers: give --servers or --discovery");
+  if (job.device.caches_rows()) {
+    fail(Code::kUsage, "device.type: ", quote(job.device.type), ", but ", flag,
+         " has no rows of its own to train there: leave out --device");
+  }
   if (options.role == "reader" && compute_addresses(job).empty()) {
     fail(Code::kUsage, flag, ": there is no compute trainer: give --compute HOST:PORT");
   }

@@ -114,6 +114,7 @@ const ObjectSpec<Job>& Job::spec() {
     };
     s.field("cluster", &Job::cluster, "servers and trainers");
     s.field("checkpoint", &Job::checkpoint, "when all state is written, to go on from it");
+    s.field("device", &Job::device, "where rows with sparse update are trained");
     return s;
   }();
   return spec;

@@ -8,6 +8,7 @@
 #include "cli/flags.h"
 #include "config/spec.h"
 #include "data/options.h"
+#include "device/options.h"
 #include "job/cluster.h"
 #include "model/options.h"
 #include "train/checkpoint_options.h"
@@ -30,6 +31,7 @@ struct Job {
   TrainOptions train;
   ClusterOptions cluster;
   CheckpointOptions checkpoint;
+  DeviceOptions device;
 
   static const ObjectSpec<Job>& spec();
 };

@@ -239,6 +239,9 @@ bool Run::say_plan(const BatchReader& reader) {
   log_.info("would ", options_.task, " with ", options_.threads, " threads and ", cpu_level_name(cpu_level()),
             " kernels on ", reader.format(), " data\n", network_->describe());
   if (options_.role == "reader") log_.info(describe_cut(network_->parameters()));
+  if (options_.task == "train" && job_.device.caches_rows()) {
+    log_.info("on device ", job_.device.type, "\n", describe_device(job_, network_->parameters()));
+  }
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "config/json.h"
+#include "device/cache_plan.h"
 #include "job/fingerprint.h"
 
 namespace ps {
@@ -68,6 +69,23 @@ void check_meets_beside_servers(const Job& job, const RunOptions& options) {
   check_peers(peer_options(job, options, {}));
 }
 
+// A device trains rows that are in this process alone.
+void check_device(const Job& job, const RunOptions& options) {
+  if (!job.device.caches_rows() || options.task != "train") return;
+  if (has_servers(job)) {
+    fail(Code::kUsage, "device.type: ", quote(job.device.type),
+         ", but rows are on servers, and a device only trains rows of its own process: leave out --servers, "
+         "or "
+         "train with --device cpu");
+  }
+  if (job.cluster.trainers > 1) {
+    fail(Code::kUsage, "device.type: ", quote(job.device.type), ", with ", job.cluster.trainers,
+         " trainers that exchange rows, and a device only trains rows of a trainer alone: leave out "
+         "--trainers, or "
+         "train with --device cpu");
+  }
+}
+
 void warn_of_kernels(std::string_view first, Log& log) {
   const std::string_view ours = cpu_level_name(cpu_level());
   if (first.empty() || ours == first) return;
@@ -115,6 +133,7 @@ void check_part(const Job& job, const RunOptions& options) {
   if (trainers > 1 && options.task != "train") {
     fail(Code::kUsage, "only training is shared by trainers; ", options.task, " runs in one process");
   }
+  check_device(job, options);
   if (options.resume) {
     if (options.task != "train") fail(Code::kUsage, "--resume is for training");
     if (!options.init_model.empty())
@@ -146,6 +165,12 @@ void check_part(const Job& job, const RunOptions& options) {
   }
 }
 
+std::string describe_device(const Job& job, const std::vector<ParameterSpec>& parameters) {
+  const std::unique_ptr<RowDevice> device = open_row_device(job.device.type);
+  const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient);
+  return describe(plan_caches(*device, job.device, parameters, optimizers), parameters);
+}
+
 RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, const DataSchema& schema,
                                  const std::vector<ParameterSpec>& parameters, ServerFinder& servers,
                                  Device& device, Log& log) {
@@ -169,6 +194,13 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
     peer_transport_ = std::make_unique<SecureTransport>(*network_, peer_credentials(options.security));
   }
   const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient);
+  std::shared_ptr<RowDevice> row_device;
+  CachePlan caches;
+  if (trains && job.device.caches_rows()) {
+    row_device = open_row_device(job.device.type);
+    caches = plan_caches(*row_device, job.device, parameters, optimizers);
+    log.info("Rows are trained on device ", job.device.type, ":\n", describe(caches, parameters));
+  }
   const TrainerSetup setup = {.parameters = parameters,
                               .optimizers = optimizers,
                               .optimizer = job.optimizer,
@@ -179,7 +211,9 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                               .servers = remote ? &*remote : nullptr,
                               .peers = peers ? &*peers : nullptr,
                               .trains = trains,
-                              .pull_ahead = job.train.pull_ahead};
+                              .pull_ahead = job.train.pull_ahead,
+                              .row_device = row_device,
+                              .caches = &caches};
   strategy_ = find_strategy(job.train.strategy).make(job.train.strategy, setup);
   if (setup.trains) warn_of_kernels(strategy_->first_cpu(), log);
 }

@@ -49,6 +49,9 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
 // Throws kUsage unless this process can take part in the run that job and options ask for.
 void check_part(const Job& job, const RunOptions& options);
 
+// In a line each, the rows of a job that its device would get, for --dry-run.  Throws as plan_caches.
+std::string describe_device(const Job& job, const std::vector<ParameterSpec>& parameters);
+
 // A RunningStrategy, with servers that are looked for again as long as they move.
 std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions& options,
                                                 const DataSchema& schema,

@@ -80,6 +80,13 @@ void advance_row(const Timeline& timeline, int64_t from, int64_t to, const IdleR
   advance_elements(timeline, map, from, to, row);
 }
 
+std::optional<IdleChange> change_between(const Timeline& timeline, int64_t from, int64_t to, bool momentum) {
+  const IdleMap map = timeline.between(from, to);
+  if (!momentum || timeline.detail() == IdleDetail::kDecay) return IdleChange{{}, map.ww, map.wc, to, false};
+  if (timeline.rule().l1 != 0) return std::nullopt;
+  return IdleChange{{map.ww, map.wm, map.mw, map.mm}, 1, 0, to, true};
+}
+
 template <class T>
 void hold_row(int64_t steps, const IdleRow<T>& row) {
   double averaged = static_cast<double>(row.averaged), more = static_cast<double>(steps);

@@ -4,7 +4,9 @@
 #define PS_OPTIM_IDLE_ROW_H_
 
 #include <cstdint>
+#include <optional>
 
+#include "optim/kernels/idle.h"
 #include "optim/timeline.h"
 
 namespace ps {
@@ -24,7 +26,11 @@ struct IdleRow {
 template <class T>
 void advance_row(const Timeline& timeline, int64_t from, int64_t to, const IdleRow<T>& row);
 
-// The same for weights that idle steps do not change: updates the mean alone.
+// Steps [from, to) of a row without a mean, for code that applies them elsewhere; nullopt with L1 and momentum, where each
+// weight is computed by itself.
+std::optional<IdleChange> change_between(const Timeline& timeline, int64_t from, int64_t to, bool momentum);
+
+// advance_row for weights that idle steps do not change: updates the mean alone.
 template <class T>
 void hold_row(int64_t steps, const IdleRow<T>& row);
 

@@ -15,6 +15,8 @@
 
 #include "base/bytes.h"
 #include "config/fwd.h"
+#include "optim/current_step.h"
+#include "optim/kernels/idle.h"
 
 namespace ps {
 
@@ -78,6 +80,16 @@ class Optimizer {
     for (size_t n = 0; n < rows.size(); ++n) {
       update({rows[n], rows[n] + width, width, width}, gradients + static_cast<int64_t>(n) * width, scale);
     }
+  }
+
+  // The step begun last, for code that applies it elsewhere.  Returns nullopt if update does more than such a step:
+  // it averages weights too.
+  virtual std::optional<CurrentStep<T>> current_step() const { return std::nullopt; }
+
+  // catch_up as a rule for each weight, for code that applies it elsewhere, to [from, to) with from < to.  Returns nullopt
+  // if it does more than such a rule.
+  virtual std::optional<IdleChange> idle_change(int64_t /*from*/, int64_t /*to*/) const {
+    return std::nullopt;
   }
 
   // Save the state of the optimizer itself, which steps have changed, to a checkpoint, and load it. load must

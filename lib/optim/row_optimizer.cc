@@ -100,6 +100,20 @@ void RowOptimizer<T>::update_rows(std::span<T* const> rows, int64_t width, const
 }
 
 template <class T>
+std::optional<CurrentStep<T>> RowOptimizer<T>::current_step() const {
+  if (average_) return std::nullopt;
+  CurrentStep<T> current{{}, clip_};
+  step_rows({{}, 0, {nullptr, 1, clip_}, &current.step});
+  return current;
+}
+
+template <class T>
+std::optional<IdleChange> RowOptimizer<T>::idle_change(int64_t from, int64_t to) const {
+  if (!timeline_ || traits_.idle_state || average_) return std::nullopt;
+  return change_between(*timeline_, from, to, traits_.momentum.has_value());
+}
+
+template <class T>
 void RowOptimizer<T>::read(const Row<T>& row, T* out) const {
   const T* from = average_ && steps_ > average_->begin_step ? mean(row) : row.weight;
   if (from != out) std::copy_n(from, row.width, out);

@@ -36,6 +36,8 @@ class RowOptimizer : public Optimizer<T> {
   void catch_up(const Row<T>& row, int64_t from, int64_t to) const final;
   void update(const Row<T>& row, const T* gradient, T scale) const final;
   void update_rows(std::span<T* const> rows, int64_t width, const T* gradients, T scale) const final;
+  std::optional<CurrentStep<T>> current_step() const final;
+  std::optional<IdleChange> idle_change(int64_t from, int64_t to) const final;
   void read(const Row<T>& row, T* out) const final;
   void read_rows(std::span<T* const> rows, int64_t width, T* out) const final;
   void save(std::string& out) const final;
@@ -48,11 +50,13 @@ class RowOptimizer : public Optimizer<T> {
     T scale, bound;
   };
 
-  // The rows of update_rows, with a pointer to the gradient of the first; the other gradients follow it.
+  // The rows of update_rows, with a pointer to the gradient of the first; the other gradients follow it.  If
+  // `asked` is set, the step is copied there instead of being applied.
   struct Rows {
     std::span<T* const> starts;
     int64_t width;
     Gradient gradient;
+    AnyStep<T>* asked = nullptr;
   };
 
   // Applies the step begun last.  A concrete optimizer calls apply with its constants, a struct of
@@ -67,6 +71,10 @@ class RowOptimizer : public Optimizer<T> {
   }
   template <class Step>
   static void apply(const Step& step, const Rows& rows) {
+    if (rows.asked != nullptr) {
+      *rows.asked = step;
+      return;
+    }
     step_kernels<Step>().rows(step, {rows.starts.data(), static_cast<int64_t>(rows.starts.size()), rows.width,
                                      rows.gradient.values, rows.gradient.scale, rows.gradient.bound});
   }

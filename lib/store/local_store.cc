@@ -51,7 +51,8 @@ LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const Optim
       rule_(optimizers.step_rule()),
       tables_(check_memory(parameters, optimizers, memory_limit), optimizers,
               {.array_bytes = memory_limit / 64}, device),
-      buffers_(parameters.size()) {}
+      buffers_(parameters.size()),
+      loans_(parameters.size()) {}
 
 LocalStore::~LocalStore() = default;
 
@@ -71,6 +72,9 @@ void LocalStore::pull(std::span<const KeyPlan> plans, PullMode mode,
 void LocalStore::pull_rows(size_t parameter, const KeyPlan& plan, PullMode mode, ParameterView<float>& view) {
   Table& table = *tables_.table(parameter);
   Buffers& buffers = buffers_[parameter];
+  RowBorrower* const borrower = loans_[parameter].borrower;
+  if (borrower != nullptr && mode == PullMode::kTrain) return;
+  if (borrower != nullptr) borrower->put_back();
   if (mode == PullMode::kTrain) {
     table.pull(plan, device_, buffers.rows);
   } else {
@@ -112,6 +116,10 @@ void LocalStore::push_one(size_t parameter, const KeyPlan& plan, const Parameter
   if (kind == ParameterKind::kMatrix) {
     return table.whole()->push_all(view.gradient, step.scale, step.learning_rate, device_);
   }
+  if (loans_[parameter].borrower != nullptr) {
+    loans_[parameter].scale = step.scale;
+    return table.optimizer()->begin_step(step.learning_rate);
+  }
   table.push(plan, buffers_[parameter].rows, view.row_gradients, step.scale, step.learning_rate, device_);
   if (table.policy() != nullptr) table.policy()->end_step(step.shrink, device_);
 }
@@ -140,6 +148,7 @@ std::vector<uint64_t> LocalStore::keys(int parameter) {
 }
 
 void LocalStore::read_rows(int parameter, std::span<const uint64_t> keys, float* weights) {
+  if (RowBorrower* borrower = loans_[static_cast<size_t>(parameter)].borrower) borrower->put_back();
   table(parameter).read_rows(keys, weights, device_);
 }
 
@@ -153,6 +162,7 @@ RowReport LocalStore::row_report(int parameter) {
 }
 
 void LocalStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {
+  if (RowBorrower* borrower = loans_[static_cast<size_t>(parameter)].borrower) borrower->return_all();
   table(parameter).load_rows(keys, weights, device_);
 }
 
@@ -168,6 +178,9 @@ std::span<float> LocalStore::whole(int parameter) {
 // ---- checkpoints
 
 std::vector<FileEntry> LocalStore::save(const CheckpointTarget& target) const {
+  for (const Loan& loan : loans_) {
+    if (loan.borrower != nullptr) loan.borrower->put_back();
+  }
   std::map<std::string, std::string> states;
   add_step_rule_state(rule_, states);
   return tables_.save(target, states);
@@ -182,6 +195,21 @@ void LocalStore::restore(const CheckpointReader& reader) {
     rule_ = optimizers_.step_rule();
     throw;
   }
+}
+
+// ---- rows on a device
+
+void LocalStore::lend_rows(int parameter, RowBorrower& borrower) {
+  const ParameterSpec& spec = tables_.spec(static_cast<size_t>(parameter));
+  PS_CHECK(spec.sparse && !spec.row_policy);
+  loans_[static_cast<size_t>(parameter)].borrower = &borrower;
+}
+
+void LocalStore::fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) {
+  std::vector<float*> found(keys.size());
+  table(parameter).pull(keys, device_, found);
+  const int64_t values = layout(parameter).values();
+  for (const float* row : found) rows = std::copy_n(row, values, rows);
 }
 
 // ---- a trainer's own copies

@@ -11,10 +11,11 @@
 #include "optim/clipping.h"
 #include "store/parameter_store.h"
 #include "store/parameter_tables.h"
+#include "store/row_lender.h"
 
 namespace ps {
 
-class LocalStore final : public ParameterStore {
+class LocalStore final : public ParameterStore, public RowLender {
  public:
   // Throws kExhausted, before anything is allocated, when the dense parameters do not fit in `memory_limit`
   // bytes. `device` must outlive the store.
@@ -55,13 +56,19 @@ class LocalStore final : public ParameterStore {
   // The weights [rows, cols] of a dense parameter, as they are trained, to be changed in place.
   std::span<float> whole(int parameter);
 
-  // For a trainer whose copies these are, of which servers write the checkpoints (LocalSgdCopies).  copy_rows
-  // takes rows that are there, by their keys, as they lie; put_rows sets them.
-  TableLayout layout(int parameter) const { return tables_.layout(static_cast<size_t>(parameter)); }
-  void copy_rows(int parameter, std::span<const uint64_t> keys, RowBlock& rows) const {
+  // For caches on a device.  Rows by themselves are also for a trainer whose copies these are, of which servers
+  // write the checkpoints (LocalSgdCopies).
+  void lend_rows(int parameter, RowBorrower& borrower) override;
+  const Optimizer<float>& optimizer(int parameter) const override { return *table(parameter).optimizer(); }
+  float last_scale(int parameter) const override { return loans_[static_cast<size_t>(parameter)].scale; }
+  void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) override;
+  TableLayout layout(int parameter) const override { return tables_.layout(static_cast<size_t>(parameter)); }
+  void copy_rows(int parameter, std::span<const uint64_t> keys, RowBlock& rows) const override {
     table(parameter).copy_rows(keys, rows);
   }
-  void put_rows(int parameter, const RowBlock& rows) { table(parameter).restore_rows(rows, device_); }
+  void put_rows(int parameter, const RowBlock& rows) override {
+    table(parameter).restore_rows(rows, device_);
+  }
   void erase_rows(int parameter, std::span<const uint64_t> keys) { table(parameter).erase(keys); }
 
   // All floats of a dense parameter: weights [rows, cols], then state arrays of the same shape.
@@ -99,6 +106,12 @@ class LocalStore final : public ParameterStore {
     std::vector<float> gradients;  // [N, cols] or [rows, cols]
   };
 
+  // A sparse parameter whose rows a borrower trains.
+  struct Loan {
+    RowBorrower* borrower = nullptr;  // null: the rows are trained here
+    float scale = 1;                  // of the last push
+  };
+
   Table& table(int parameter) const { return *tables_.table(static_cast<size_t>(parameter)); }
   void pull_rows(size_t parameter, const KeyPlan& plan, PullMode mode, ParameterView<float>& view);
   void pull_all(size_t parameter, PullMode mode, ParameterView<float>& view);
@@ -113,6 +126,7 @@ class LocalStore final : public ParameterStore {
   StepRule rule_;
   ParameterTables tables_;
   std::vector<Buffers> buffers_;     // by parameter
+  std::vector<Loan> loans_;          // by parameter
   ClipWithOthers clip_with_others_;  // null: all parameters are here
 };
 

@@ -3,6 +3,9 @@
 #ifndef PS_STRATEGY_IN_PROCESS_H_
 #define PS_STRATEGY_IN_PROCESS_H_
 
+#include <memory>
+
+#include "device/device_store.h"
 #include "strategy/strategy.h"
 
 namespace ps {
@@ -10,14 +13,24 @@ namespace ps {
 class InProcess final : public Strategy {
  public:
   explicit InProcess(const TrainerSetup& setup)
-      : store_(setup.parameters, setup.optimizers, setup.memory_limit, setup.device) {}
-  ParameterStore& store() override { return store_; }
+      : store_(setup.parameters, setup.optimizers, setup.memory_limit, setup.device) {
+    if (setup.row_device == nullptr) return;
+    on_device_ = std::make_unique<DeviceStore>(store_, store_, setup.row_device, *setup.caches);
+  }
+  ParameterStore& store() override {
+    if (on_device_) return *on_device_;
+    return store_;
+  }
   TrainerGroup& group() override { return group_; }
   RunControl& run() override { return run_; }
   LocalStore* local() override { return &store_; }
+  Json counters() const override {
+    return on_device_ ? Json{{"device", on_device_->counters()}} : Json::object();
+  }
 
  private:
   LocalStore store_;
+  std::unique_ptr<DeviceStore> on_device_;  // null: rows are trained here
   LocalGroup group_;
   LocalRun run_;
 };

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "config/json.h"
+#include "device/cache_plan.h"
 #include "math/device.h"
 #include "net/transport.h"
 #include "optim/optimizer_plan.h"
@@ -78,6 +79,9 @@ struct TrainerSetup {
       peers;               // the trainers that meet; null: they do not, or this one is alone without servers
   bool trains;             // else this process only reads weights
   int64_t pull_ahead = 0;  // with servers: batches whose rows are pulled before they are needed
+  // The device for rows, and its plan, for an InProcess store; null: rows stay on the processor.
+  std::shared_ptr<RowDevice> row_device = nullptr;
+  const CachePlan* caches = nullptr;
 };
 
 // The part of the servers of a job.

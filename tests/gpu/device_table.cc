@@ -13,8 +13,10 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "config/json.h"
 #include "gpu/device_data.h"
 #include "optim/kernels/steps.h"
+#include "optim/optimizer_plan.h"
 #include "optim/step_kernels.h"
 
 namespace ps {
@@ -189,6 +191,85 @@ TEST(DeviceTable, AdamaxIsTheCpusBitForBit) {
 }
 TEST(DeviceTable, FtrlIsTheCpusBitForBit) {
   compare_shapes(FtrlStep<float>{2.0f, 0.7f, 1.0f, 0.01f, 0.1f, std::numeric_limits<float>::min()}, true);
+}
+
+// Rows with as many state arrays as the optimizer has, which sat out some of its steps.
+class IdleRows {
+ public:
+  IdleRows(const Json& optimizer, uint64_t seed)
+      : random_(seed, 5),
+        optimizer_(make_optimizer_plan(optimizer, "sum").make({})),
+        options_(draw_table(random_, optimizer_->state_arrays())),
+        device_(device_options(seed)),
+        keys_(20),
+        which_(keys_.size()) {
+    for (size_t i = 0; i < keys_.size(); ++i) keys_[i] = i * 0x9e3779b97f4a7c15u - 1;
+    for (uint32_t& one : which_)
+      one = random_.below(4) == 0 ? kNone : static_cast<uint32_t>(random_.below(3));
+    const int64_t steps = static_cast<int64_t>(3 + random_.below(100));
+    for (int64_t step = 0; step < steps; ++step)
+      optimizer_->begin_step(0.1 / static_cast<double>(1 + step / 3));
+    from_ = {0, steps / 2, steps - 1};
+    rows_.resize(keys_.size() * options_.width * (1 + options_.arrays));
+    for (float& value : rows_) value = static_cast<float>(random_.normal());
+  }
+
+  // The device brings rows up to date, and the CPU.
+  void compare() {
+    std::vector<IdleChange> changes;
+    for (int64_t from : from_) changes.push_back(*optimizer_->idle_change(from, optimizer_->steps()));
+    DeviceTable table(device_, stream_, options_);
+    auto keys = upload(stream_, keys_);
+    auto rows = upload(stream_, rows_);
+    auto which = upload(stream_, which_);
+    auto on_device = upload(stream_, changes);
+    gpu::DeviceArray<uint8_t> found(device_, keys.size());
+    gpu::DeviceArray<uint64_t> scores(device_, keys.size());
+    table.insert_and_evict(stream_, {keys.data(), keys.size()}, rows.data());
+    table.advance(stream_, {keys.data(), keys.size()}, which.data(), on_device.data(), kScore);
+    table.find_rows(stream_, {keys.data(), keys.size()}, {found.data(), scores.data(), rows.data()});
+    const std::vector<float> advanced = download(stream_, rows);
+    catch_up();
+    ASSERT_EQ(bits_of(advanced), bits_of(rows_)) << "width " << options_.width;
+    const std::vector<uint64_t> all_scores = download(stream_, scores);
+    for (size_t i = 0; i < keys_.size(); ++i) ASSERT_EQ(all_scores[i] == kScore, which_[i] != kNone);
+  }
+
+ private:
+  static constexpr uint32_t kNone = device_table::kNoSource;
+  static constexpr uint64_t kScore = 77;
+
+  void catch_up() {
+    const int64_t width = options_.width;
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      float* const row = rows_.data() + i * rows_.size() / keys_.size();
+      if (which_[i] == kNone) continue;
+      optimizer_->catch_up({row, row + width, width, width}, from_[which_[i]], optimizer_->steps());
+    }
+  }
+
+  Random random_;
+  const std::unique_ptr<Optimizer<float>> optimizer_;
+  const DeviceTableOptions options_;
+  gpu::Device device_;
+  gpu::Stream stream_{device_};
+  std::vector<uint64_t> keys_;
+  std::vector<uint32_t> which_;
+  std::vector<int64_t> from_;
+  std::vector<float> rows_;
+};
+
+TEST(DeviceTable, IdleStepsAreTheCpusBitForBit) {
+  for (const Json& optimizer : std::vector<Json>{{{"type", "sgd"}, {"l2", 0.01}},
+                                                 {{"type", "adagrad"}, {"l1", 0.02}, {"l2", 0.01}},
+                                                 {{"type", "adam"}, {"l1", 0.02}},
+                                                 {{"type", "momentum"}},
+                                                 {{"type", "momentum"}, {"nesterov", true}, {"l2", 0.03}}}) {
+    for (uint64_t seed = 0; seed < kShapes; ++seed) {
+      SCOPED_TRACE(optimizer.dump() + " seed " + std::to_string(seed));
+      ASSERT_NO_FATAL_FAILURE(IdleRows(optimizer, seed).compare());
+    }
+  }
 }
 
 TEST(DeviceTable, TakesTheMemoryItSays) {

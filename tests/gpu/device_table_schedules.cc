@@ -190,7 +190,7 @@ class Schedule {
   void run() {
     for (int call = 0; call < 6 && !testing::Test::HasFatalFailure(); ++call) {
       // Fills it before anything else.
-      const uint64_t kind = call < 2 ? 0 : random_.below(20);
+      const uint64_t kind = call < 2 ? 0 : random_.below(25);
       if (kind < 5)
         pull();
       else if (kind < 11)
@@ -201,8 +201,12 @@ class Schedule {
         find();
       else if (kind < 19)
         erase();
-      else
+      else if (kind < 20)
         clear();
+      else if (kind < 23)
+        load();
+      else
+        find_rows();
     }
     if (!testing::Test::HasFatalFailure()) compare_all();
   }
@@ -297,6 +301,54 @@ class Schedule {
       std::copy_n(call.values.begin() + static_cast<ptrdiff_t>(i * kRowFloats), kRowFloats, row->row.begin());
     }
     compare_evicted();
+  }
+
+  // Some keys have a source, in any order; the others keep their rows, or get new ones.
+  void load() {
+    Call call = draw_call(kRowFloats);
+    for (float& value : call.values) value = std::abs(value);
+    std::vector<uint32_t> sources(call.keys.size());
+    for (uint32_t& source : sources) {
+      const bool has_one = random_.below(3) > 0;
+      source = has_one ? static_cast<uint32_t>(random_.below(call.keys.size())) : device_table::kNoSource;
+    }
+    const DeviceKeys keys = on_device(call);
+    const gpu::DeviceArray<uint32_t> on_device = upload(stream_, sources);
+    table_.load(stream_, keys, on_device.data(), values_.data(), evicted_.out());
+    std::map<uint64_t, uint32_t> last;
+    for (size_t i = 0; i < call.keys.size(); ++i) last[call.keys[i]] = sources[i];
+    for (const auto& [key, row] : twin_.claim(call)) {
+      if (row == nullptr || last[key] == device_table::kNoSource) continue;
+      std::copy_n(call.values.begin() + static_cast<ptrdiff_t>(last[key] * kRowFloats), kRowFloats,
+                  row->row.begin());
+    }
+    compare_evicted();
+  }
+
+  void find_rows() {
+    const Call call = draw_call(0);
+    const int64_t size = static_cast<int64_t>(call.keys.size());
+    gpu::DeviceArray<uint8_t> found(device_, size);
+    gpu::DeviceArray<uint64_t> scores(device_, size);
+    gpu::DeviceArray<float> rows(device_, size * kRowFloats);
+    const bool with_rows = random_.below(4) > 0;
+    table_.find_rows(stream_, on_device(call),
+                     {found.data(), scores.data(), with_rows ? rows.data() : nullptr});
+    std::vector<uint8_t> expected_found;
+    std::vector<uint64_t> expected_scores;
+    std::vector<float> expected;
+    for (uint64_t key : call.keys) {
+      const Taken* row = twin_.find(key);
+      const auto values = row != nullptr ? row->row : std::array<float, kRowFloats>{};
+      expected_found.push_back(row != nullptr);
+      expected_scores.push_back(row != nullptr ? row->score : 0);
+      expected.insert(expected.end(), values.begin(), values.end());
+    }
+    ASSERT_EQ(download(stream_, found), expected_found);
+    ASSERT_EQ(download(stream_, scores), expected_scores);
+    if (with_rows) {
+      ASSERT_EQ(download(stream_, rows), expected);
+    }
   }
 
   void find() {

@@ -1,9 +1,12 @@
-// The loops that apply idle steps to a row, compiled for each level of instruction sets.  Used by
+// Idle steps, in closed form: the rules of one weight, which tables in the memory of a device compile too
+// (lib/table/cuda), and the loops that apply them to a row, compiled for each level of instruction sets.  Used by
 // idle_row.cc, which computes the coefficients.
 #ifndef PS_OPTIM_KERNELS_IDLE_H_
 #define PS_OPTIM_KERNELS_IDLE_H_
 
 #include <cstdint>
+
+#include "optim/kernels/rounding.h"
 
 namespace ps {
 
@@ -11,6 +14,31 @@ namespace ps {
 // so near 1 that its rounding to float would change rate l2 itself, with the same error at every step.
 struct LinearMap {
   double ww, wm, mw, mm;
+};
+
+// Applies a map to a weight and its momentum.
+template <class T>
+[[gnu::always_inline]] constexpr void advance_linear_weight(const LinearMap& map, uint64_t dither, T& weight,
+                                                            T& momentum) {
+  const double w = weight, m = momentum;
+  weight = round_evenly<T>(map.ww * w + map.wm * m, dither);
+  momentum = round_normal<T>(map.mw * w + map.mm * m);
+}
+
+// Multiplies a weight by `keep`, then moves it towards zero by `threshold`.
+template <class T>
+[[gnu::always_inline]] constexpr void decay_weight(double keep, double threshold, uint64_t dither,
+                                                   T& weight) {
+  const double w = weight;
+  weight = round_evenly<T>(soft_threshold(keep * w, threshold), dither);
+}
+
+// Idle steps that do the same to each weight of a row.
+struct IdleChange {
+  LinearMap map;           // with momentum
+  double keep, threshold;  // without
+  int64_t to;              // the number of steps seen then
+  bool momentum;           // else the state stays as it is
 };
 
 template <class T>

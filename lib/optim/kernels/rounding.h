@@ -5,7 +5,7 @@
 // gradient rounds decay and gradient together, once; catch-up of idle steps, which has no gradient, uses
 // stochastic rounding.
 //
-// Compiled for several levels of instruction sets: always inlined, like arithmetic.h.
+// Compiled for several levels of instruction sets, and by nvcc: always inlined and constexpr, like arithmetic.h.
 #ifndef PS_OPTIM_KERNELS_ROUNDING_H_
 #define PS_OPTIM_KERNELS_ROUNDING_H_
 
@@ -19,18 +19,25 @@ namespace ps {
 // Evenly distributed 64-bit numbers for round_evenly.  They depend on the step and the column alone.
 class Dither {
  public:
-  [[gnu::always_inline]] explicit Dither(int64_t step)
+  [[gnu::always_inline]] constexpr explicit Dither(int64_t step)
       : value_(static_cast<uint64_t>(step) * 0x9e3779b97f4a7c15u) {}
-  [[gnu::always_inline]] uint64_t next() { return value_ += 0xd1b54a32d192ed03u; }
+  [[gnu::always_inline]] constexpr uint64_t next() { return value_ += kStride; }
+
+  // The number that next would give after `column` others.
+  [[gnu::always_inline]] constexpr uint64_t at(uint64_t column) const {
+    return value_ + (column + 1) * kStride;
+  }
 
  private:
+  static constexpr uint64_t kStride = 0xd1b54a32d192ed03u;
+
   uint64_t value_;
 };
 
 // Rounds x to T, and subnormal results to zero: rows that are idle for long would otherwise fill with
 // subnormal numbers, which cost processors a hundred cycles each.
 template <class T>
-[[gnu::always_inline]] inline T round_normal(double x) {
+[[gnu::always_inline]] constexpr T round_normal(double x) {
   constexpr double kSmallest = std::numeric_limits<T>::min();
   return static_cast<T>(absolute(x) < kSmallest ? 0.0 : x);
 }
@@ -38,7 +45,7 @@ template <class T>
 // Like round_normal, but with stochastic rounding: `dither` chooses one of the two neighbours of x such that
 // the mean over all dithers is x.  Values that T can represent stay unchanged.
 template <class T>
-[[gnu::always_inline]] inline T round_evenly(double x, uint64_t dither) {
+[[gnu::always_inline]] constexpr T round_evenly(double x, uint64_t dither) {
   if constexpr (sizeof(T) == sizeof(double)) return x;
   constexpr int kDropped = 52 - 23;  // the bits of a double's fraction that a float lacks
   const uint64_t bits = __builtin_bit_cast(uint64_t, x) + (dither >> (64 - kDropped));

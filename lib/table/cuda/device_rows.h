@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "math/initializer.h"
+#include "optim/kernels/idle.h"
 
 namespace ps {
 
@@ -44,10 +45,23 @@ struct RowsOut {
   uint32_t* count = nullptr;
 };
 
+// Output memory for what a look-up finds.
+//   found [size], scores [size], rows [size, row_floats]: 1 or 0, and zero where there is no row
+struct FoundRows {
+  uint8_t* found = nullptr;
+  uint64_t* scores = nullptr;
+  float* rows = nullptr;  // null: rows are not wanted
+};
+
 namespace device_table {
 
 constexpr uint32_t kSlots = 32;  // slots of a bucket: one for each lane of a warp
 constexpr uint32_t kNoSlot = 0xffffffff;
+constexpr uint32_t kNoSource = 0xffffffff;  // DeviceTable::load leaves the row of such a key as it is
+
+constexpr uint32_t bucket_of_hash(uint64_t hash, uint32_t num_buckets) {
+  return static_cast<uint32_t>((hash >> 32) * num_buckets >> 32);
+}
 
 enum Outcome : uint32_t { kFound, kInserted, kEvicted, kRefused };
 

@@ -169,6 +169,12 @@ void DeviceTable::find(gpu::Stream& stream, DeviceKeys keys, uint8_t* found, flo
             static_cast<uint32_t>(keys.size), found, weights);
 }
 
+void DeviceTable::find_rows(gpu::Stream& stream, DeviceKeys keys, const FoundRows& out) {
+  if (keys.size == 0) return;
+  run_warps(device_table::find_whole_rows, static_cast<uint64_t>(keys.size), stream, view_, keys.keys,
+            static_cast<uint32_t>(keys.size), out);
+}
+
 void DeviceTable::find_or_insert(gpu::Stream& stream, DeviceKeys keys, float** rows, const RowsOut& evicted) {
   const Batch batch = prepare(stream, keys, evicted);
   if (batch.size > 0)
@@ -198,6 +204,19 @@ void DeviceTable::insert_and_evict(gpu::Stream& stream, DeviceKeys keys, const f
                                    const RowsOut& evicted) {
   const Batch batch = prepare(stream, keys, evicted);
   if (batch.size > 0) run_warps(device_table::assign_rows, batch.size, stream, view_, batch, rows);
+}
+
+void DeviceTable::load(gpu::Stream& stream, DeviceKeys keys, const uint32_t* sources, const float* rows,
+                       const RowsOut& evicted) {
+  const Batch batch = prepare(stream, keys, evicted);
+  if (batch.size > 0) run_warps(device_table::load_rows, batch.size, stream, view_, batch, sources, rows);
+}
+
+void DeviceTable::advance(gpu::Stream& stream, DeviceKeys keys, const uint32_t* which,
+                          const IdleChange* changes, uint64_t score) {
+  if (keys.size == 0) return;
+  run_warps(device_table::advance_rows, static_cast<uint64_t>(keys.size), stream, view_, keys.keys,
+            static_cast<uint32_t>(keys.size), which, changes, score);
 }
 
 void DeviceTable::erase(gpu::Stream& stream, DeviceKeys keys) {

@@ -52,6 +52,9 @@ class DeviceTable {
   // no row.
   void find(gpu::Stream& stream, DeviceKeys keys, uint8_t* found, float* weights);
 
+  // Reads weights, state and scores without making rows.
+  void find_rows(gpu::Stream& stream, DeviceKeys keys, const FoundRows& out);
+
   // Makes the missing rows. rows [size] <- pointers to the rows, null for a refused key; valid until the next
   // call that makes rows.  The members of `evicted` may all be null.
   void find_or_insert(gpu::Stream& stream, DeviceKeys keys, float** rows, const RowsOut& evicted = {});
@@ -67,6 +70,16 @@ class DeviceTable {
 
   // Sets rows [size, row_floats()], weights and state.  If a key is repeated, its last row counts.
   void insert_and_evict(gpu::Stream& stream, DeviceKeys keys, const float* rows, const RowsOut& evicted = {});
+
+  // Makes the missing rows, and sets those that have a source: the row of keys[i] to rows [.., row_floats()] at
+  // sources[i], unless that is device_table::kNoSource.  So rows that come in do not evict others of the call.
+  void load(gpu::Stream& stream, DeviceKeys keys, const uint32_t* sources, const float* rows,
+            const RowsOut& evicted = {});
+
+  // Applies steps without gradient to rows that are there: to that of keys[i] changes[which[i]], unless that is
+  // device_table::kNoSource.  Their scores become `score`.  Keys must be distinct.
+  void advance(gpu::Stream& stream, DeviceKeys keys, const uint32_t* which, const IdleChange* changes,
+               uint64_t score);
 
   void erase(gpu::Stream& stream, DeviceKeys keys);
   void clear(gpu::Stream& stream);

@@ -21,7 +21,7 @@ __device__ inline uint32_t warp_index() {
 }
 
 __device__ inline uint32_t bucket_of(const Rows& rows, uint64_t hash) {
-  return static_cast<uint32_t>((hash >> 32) * rows.num_buckets >> 32);
+  return bucket_of_hash(hash, rows.num_buckets);
 }
 
 __device__ inline float* row_at(const Rows& rows, uint32_t slot) {
@@ -236,6 +236,38 @@ __global__ inline void assign_rows(Rows rows, Batch batch, const float* values) 
               rows.row_floats);
 }
 
+// One warp a run: sets the row to the values that the key's last position in the batch names, if it names any.
+//   sources [size], values [1 + highest source, row_floats]
+__global__ inline void load_rows(Rows rows, Batch batch, const uint32_t* sources, const float* values) {
+  const uint32_t run = warp_index();
+  if (run >= *batch.num_runs || batch.slots[run] == kNoSlot) return;
+  const uint32_t source = sources[batch.places[batch.begins[run] + batch.lengths[run] - 1]];
+  if (source == kNoSource) return;
+  copy_floats(row_at(rows, batch.slots[run]), values + static_cast<uint64_t>(source) * rows.row_floats,
+              rows.row_floats);
+}
+
+// One warp a key; keys are distinct.  Applies idle steps to the rows that have a change, and sets their score.
+//   which [size]: numbers of changes, or kNoSource
+__global__ inline void advance_rows(Rows rows, const uint64_t* keys, uint32_t size, const uint32_t* which,
+                                    const IdleChange* changes, uint64_t score) {
+  const uint32_t i = warp_index();
+  if (i >= size || which[i] == kNoSource) return;
+  const uint32_t slot = find_slot(rows, keys[i]);
+  if (slot == kNoSlot) return;
+  const IdleChange& change = changes[which[i]];
+  const Dither dither(change.to);
+  float* const row = row_at(rows, slot);
+  for (uint32_t c = gpu::lane(); c < rows.width; c += gpu::kWarpSize) {
+    if (change.momentum) {
+      advance_linear_weight(change.map, dither.at(c), row[c], row[rows.width + c]);
+    } else {
+      decay_weight(change.keep, change.threshold, dither.at(c), row[c]);
+    }
+  }
+  if (gpu::lane() == 0) rows.scores[slot] = score;
+}
+
 // One warp a key: writes the pointer to its row, or null.
 __global__ inline void point_to_rows(Rows rows, const uint64_t* keys, uint32_t size, float** pointers) {
   const uint32_t i = warp_index();
@@ -255,6 +287,21 @@ __global__ inline void find_weights(Rows rows, const uint64_t* keys, uint32_t si
   if (gpu::lane() == 0) found[i] = slot != kNoSlot;
   if (slot != kNoSlot) return copy_floats(out, row_at(rows, slot), rows.width);
   for (uint32_t c = gpu::lane(); c < rows.width; c += gpu::kWarpSize) out[c] = 0;
+}
+
+// One warp a key.
+__global__ inline void find_whole_rows(Rows rows, const uint64_t* keys, uint32_t size, FoundRows out) {
+  const uint32_t i = warp_index();
+  if (i >= size) return;
+  const uint32_t slot = find_slot(rows, keys[i]);
+  if (gpu::lane() == 0) {
+    out.found[i] = slot != kNoSlot;
+    out.scores[i] = slot != kNoSlot ? rows.scores[slot] : 0;
+  }
+  if (out.rows == nullptr) return;
+  float* const row = out.rows + static_cast<uint64_t>(i) * rows.row_floats;
+  if (slot != kNoSlot) return copy_floats(row, row_at(rows, slot), rows.row_floats);
+  for (uint32_t c = gpu::lane(); c < rows.row_floats; c += gpu::kWarpSize) row[c] = 0;
 }
 
 // One warp a key: reads its weights.  A refused key reads as a row that no step has touched.

@@ -1,0 +1,114 @@
+#include "device/cache_plan.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint32_t kMostKeys = 1 << 14;  // of a call
+constexpr uint32_t kBucket = CachedRows::kBucketRows;
+
+void check_can_cache(const ParameterSpec& spec, const Optimizer<float>& optimizer) {
+  if (spec.row_policy) {
+    fail(Code::kUsage, "device: parameter ", quote(spec.name),
+         " has a row policy, by which rows come and go, and a device keeps no counts of rows: leave out the "
+         "policy, or "
+         "train with --device cpu");
+  }
+  if (!optimizer.current_step()) {
+    fail(Code::kUsage, "device: the optimizer of ", quote(spec.name),
+         " averages weights, which devices do not: leave out optimizer.average, or train with --device cpu");
+  }
+}
+
+CachedRowsOptions row_shape(const ParameterSpec& spec, const Optimizer<float>& optimizer) {
+  CachedRowsOptions shape;
+  shape.width = static_cast<uint32_t>(spec.cols);
+  shape.arrays = static_cast<uint32_t>(optimizer.state_arrays());
+  return shape;
+}
+
+// Returns a number of rows with which all rows of the parameter have a place, however keys fall into buckets,
+// almost always; more would never be used.
+uint64_t most_useful_rows(const ParameterSpec& spec) {
+  if (spec.rows == 0) return uint64_t{1} << 32;
+  return 2 * static_cast<uint64_t>(spec.rows) + 2 * kBucket;
+}
+
+// Keys of a call for so many rows: at most as many.
+uint32_t keys_of_call(uint64_t rows) {
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>((rows + kBucket - 1) / kBucket * kBucket, kBucket, kMostKeys));
+}
+
+// Rows and keys of a call for so many bytes.  The memory of calls takes the place of an eighth of the rows at most.
+CachedRowsOptions fit(const RowDevice& device, const ParameterSpec& spec, CachedRowsOptions shape,
+                      uint64_t bytes) {
+  shape.rows = kBucket;
+  shape.most_keys = kBucket;
+  const uint64_t least = device.bytes_for(shape);
+  if (bytes < least) {
+    fail(Code::kUsage, "device.bytes: ", bytes, " bytes for parameter ", quote(spec.name), ", expected ",
+         least, " at least, for ", kBucket, " rows");
+  }
+  const uint64_t most = device.rows_for(bytes, shape);
+  shape.most_keys = keys_of_call(most_useful_rows(spec));
+  while (shape.most_keys > kBucket && device.rows_for(bytes, shape) < most - most / 8) shape.most_keys /= 2;
+  shape.rows = std::min(device.rows_for(bytes, shape), most_useful_rows(spec));
+  return shape;
+}
+
+CachedRowsOptions with_rows(CachedRowsOptions shape, int64_t rows) {
+  shape.rows = static_cast<uint64_t>(rows);
+  shape.most_keys = keys_of_call(shape.rows);
+  return shape;
+}
+
+}  // namespace
+
+CachePlan plan_caches(const RowDevice& device, const DeviceOptions& options,
+                      const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers) {
+  const auto sparse = std::ranges::count_if(parameters, &ParameterSpec::sparse);
+  if (sparse == 0) {
+    fail(Code::kUsage, "device.type: ", quote(options.type),
+         ", but no parameter of the model has sparse update, and only the rows of these are on a device: "
+         "leave out "
+         "--device, or set sparse_update in a layer");
+  }
+  CachePlan plan;
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    if (!parameters[p].sparse) continue;
+    const auto optimizer = optimizers.make(parameters[p].tuning);
+    check_can_cache(parameters[p], *optimizer);
+    const CachedRowsOptions shape = row_shape(parameters[p], *optimizer);
+    const CachedRowsOptions rows =
+        options.rows > 0
+            ? with_rows(shape, options.rows)
+            : fit(device, parameters[p], shape, options.memory_bytes() / static_cast<uint64_t>(sparse));
+    plan.caches.push_back({static_cast<int>(p), rows, device.bytes_for(rows)});
+    plan.bytes += plan.caches.back().bytes;
+  }
+  if (plan.bytes > device.free_bytes()) {
+    fail(Code::kExhausted, "device: caches of rows need ", human_bytes(plan.bytes), ", ",
+         human_bytes(device.free_bytes()), " are free on ", quote(options.type),
+         "; fewer device.rows or device.bytes would fit");
+  }
+  return plan;
+}
+
+std::string describe(const CachePlan& plan, const std::vector<ParameterSpec>& parameters) {
+  std::string text;
+  for (const PlannedCache& cache : plan.caches) {
+    const uint64_t rows = (cache.rows.rows + kBucket - 1) / kBucket * kBucket;
+    text += cat("  ", parameters[static_cast<size_t>(cache.parameter)].name, ": ", rows, " rows of ",
+                cache.rows.width, " weights and ", cache.rows.width * cache.rows.arrays,
+                " of state, calls of ", cache.rows.most_keys, " keys, ", human_bytes(cache.bytes), "\n");
+  }
+  return text + cat("  in all ", human_bytes(plan.bytes), " (", plan.bytes, " bytes)");
+}
+
+}  // namespace ps

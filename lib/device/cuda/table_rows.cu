@@ -1,0 +1,203 @@
+#include "device/cuda/table_rows.h"
+
+#include <variant>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "table/cuda/device_table.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+namespace {
+
+static_assert(CachedRows::kBucketRows == device_table::kSlots &&
+              CachedRows::kNoSource == device_table::kNoSource);
+
+// Rows are evicted by their stamp, which is the score given with them: those that were touched longest ago.
+DeviceTableOptions table_options(const CachedRowsOptions& options) {
+  DeviceTableOptions table;
+  table.width = options.width;
+  table.arrays = options.arrays;
+  table.rows = options.rows;
+  table.max_batch = options.most_keys;
+  table.score = EvictionScore::kGiven;
+  return table;
+}
+
+uint64_t floats_of_row(const CachedRowsOptions& options) {
+  return uint64_t{options.width} * (1 + options.arrays);
+}
+
+// The arrays of TableRows beside its table.
+uint64_t staging_bytes(const CachedRowsOptions& options) {
+  constexpr uint64_t kOfKey = 4 * sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t) + sizeof(IdleChange);
+  const uint64_t floats = 2 * floats_of_row(options) + options.width;
+  return options.most_keys * (kOfKey + floats * sizeof(float)) + sizeof(uint32_t);
+}
+
+class TableRows final : public CachedRows {
+ public:
+  TableRows(gpu::Stream& stream, const CachedRowsOptions& options)
+      : options_(options),
+        stream_(stream),
+        table_(stream.device(), stream, table_options(options)),
+        keys_(stream.device(), options.most_keys),
+        scores_(stream.device(), options.most_keys),
+        out_keys_(stream.device(), options.most_keys),
+        out_scores_(stream.device(), options.most_keys),
+        sources_(stream.device(), options.most_keys),
+        changes_(stream.device(), options.most_keys),
+        found_(stream.device(), options.most_keys),
+        rows_(stream.device(), int64_t{options.most_keys} * table_.row_floats()),
+        out_rows_(stream.device(), rows_.size()),
+        weights_(stream.device(), int64_t{options.most_keys} * options.width),
+        out_count_(stream.device(), 1) {
+    stream_.synchronize();
+  }
+
+  uint32_t num_buckets() const override { return table_.num_buckets(); }
+  uint32_t bucket(uint64_t key) const override {
+    return device_table::bucket_of_hash(hash_key(key), table_.num_buckets());
+  }
+  uint32_t most_keys() const override { return options_.most_keys; }
+
+  void look_up(std::span<const uint64_t> keys, uint8_t* found, uint64_t* stamps, float* rows) override {
+    const DeviceKeys on_device = send_keys(keys);
+    table_.find_rows(stream_, on_device,
+                     {found_.data(), out_scores_.data(), rows != nullptr ? out_rows_.data() : nullptr});
+    stream_.copy_to_host(found, found_.data(), keys.size());
+    stream_.copy_to_host(stamps, out_scores_.data(), keys.size() * sizeof(uint64_t));
+    if (rows != nullptr) stream_.copy_to_host(rows, out_rows_.data(), row_bytes(keys.size()));
+    stream_.synchronize();
+  }
+
+  void load(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> sources,
+            std::span<const float> rows, StampedRows& evicted) override {
+    PS_CHECK(sources.size() == keys.size() && rows.size() <= static_cast<size_t>(rows_.size()));
+    const DeviceKeys on_device = send_keys(keys, stamp);
+    stream_.copy_to_device(sources_.data(), sources.data(), sources.size_bytes());
+    stream_.copy_to_device(rows_.data(), rows.data(), rows.size_bytes());
+    table_.load(stream_, on_device, sources_.data(), rows_.data(), out());
+    DeviceTableCounts counts;
+    table_.copy_counts(stream_, counts);
+    receive(evicted);
+    PS_CHECK(counts.refused == 0);
+  }
+
+  void advance(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> which,
+               std::span<const IdleChange> changes) override {
+    PS_CHECK(which.size() == keys.size() && changes.size() <= keys.size());
+    const DeviceKeys on_device = send_keys(keys);
+    stream_.copy_to_device(sources_.data(), which.data(), which.size_bytes());
+    stream_.copy_to_device(changes_.data(), changes.data(), changes.size_bytes());
+    table_.advance(stream_, on_device, sources_.data(), changes_.data(), stamp);
+    stream_.synchronize();
+  }
+
+  void read(std::span<const uint64_t> keys, float* weights) override {
+    table_.find(stream_, send_keys(keys), found_.data(), weights_.data());
+    stream_.copy_to_host(weights, weights_.data(), weight_bytes(keys.size()));
+    stream_.synchronize();
+  }
+
+  void step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
+            const CurrentStep<float>& step, float scale) override {
+    if (std::holds_alternative<std::monostate>(step.step)) return;
+    const DeviceKeys on_device = send_keys(keys, stamp);
+    stream_.copy_to_device(weights_.data(), gradients, weight_bytes(keys.size()));
+    const auto push = [&](const auto& constants) {
+      if constexpr (!std::is_same_v<decltype(constants), const std::monostate&>)
+        table_.push(stream_, on_device, weights_.data(), constants, scale, step.bound);
+    };
+    std::visit(push, step.step);
+    stream_.synchronize();
+  }
+
+  void copy_buckets(uint32_t first, uint32_t count, StampedRows& out_rows) override {
+    PS_CHECK(count <= options_.most_keys / kBucketRows);
+    table_.export_rows(stream_, first, count, out());
+    receive(out_rows);
+  }
+
+  void clear() override {
+    table_.clear(stream_);
+    stream_.synchronize();
+  }
+
+ private:
+  uint64_t row_bytes(size_t rows) const { return rows * table_.row_floats() * sizeof(float); }
+  uint64_t weight_bytes(size_t rows) const { return rows * options_.width * sizeof(float); }
+  RowsOut out() const { return {out_keys_.data(), out_scores_.data(), out_rows_.data(), out_count_.data()}; }
+
+  DeviceKeys send_keys(std::span<const uint64_t> keys) {
+    PS_CHECK(keys.size() <= options_.most_keys);
+    stream_.copy_to_device(keys_.data(), keys.data(), keys.size_bytes());
+    return {keys_.data(), static_cast<int64_t>(keys.size())};
+  }
+
+  DeviceKeys send_keys(std::span<const uint64_t> keys, uint64_t stamp) {
+    stamps_.assign(keys.size(), stamp);
+    stream_.copy_to_device(scores_.data(), stamps_.data(), stamps_.size() * sizeof(uint64_t));
+    DeviceKeys sent = send_keys(keys);
+    sent.scores = scores_.data();
+    return sent;
+  }
+
+  // Waits for the stream.
+  void receive(StampedRows& rows) {
+    uint32_t count = 0;
+    stream_.copy_to_host(&count, out_count_.data(), sizeof count);
+    stream_.synchronize();
+    rows.keys.resize(count);
+    rows.stamps.resize(count);
+    rows.rows.resize(uint64_t{count} * table_.row_floats());
+    stream_.copy_to_host(rows.keys.data(), out_keys_.data(), count * sizeof(uint64_t));
+    stream_.copy_to_host(rows.stamps.data(), out_scores_.data(), count * sizeof(uint64_t));
+    stream_.copy_to_host(rows.rows.data(), out_rows_.data(), row_bytes(count));
+    stream_.synchronize();
+  }
+
+  const CachedRowsOptions options_;
+  gpu::Stream& stream_;
+  DeviceTable table_;
+  gpu::DeviceArray<uint64_t> keys_, scores_, out_keys_, out_scores_;
+  gpu::DeviceArray<uint32_t> sources_;
+  gpu::DeviceArray<IdleChange> changes_;
+  gpu::DeviceArray<uint8_t> found_;
+  gpu::DeviceArray<float> rows_, out_rows_, weights_;
+  gpu::DeviceArray<uint32_t> out_count_;
+  std::vector<uint64_t> stamps_;  // what is being sent
+};
+
+class TableDevice final : public RowDevice {
+ public:
+  explicit TableDevice(std::unique_ptr<gpu::Device> device) : device_(std::move(device)), stream_(*device_) {}
+
+  uint64_t free_bytes() const override { return device_->memory().free_bytes; }
+  uint64_t bytes_for(const CachedRowsOptions& options) const override {
+    return DeviceTable::bytes_for(table_options(options)) + staging_bytes(options);
+  }
+  uint64_t rows_for(uint64_t bytes, const CachedRowsOptions& options) const override {
+    const uint64_t staging = staging_bytes(options);
+    return bytes < staging ? 0 : DeviceTable::rows_for(bytes - staging, table_options(options));
+  }
+  std::unique_ptr<CachedRows> make_rows(const CachedRowsOptions& options) override {
+    return std::make_unique<TableRows>(stream_, options);
+  }
+
+ private:
+  const std::unique_ptr<gpu::Device> device_;
+  gpu::Stream stream_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowDevice> make_table_device(std::unique_ptr<gpu::Device> device) {
+  return std::make_unique<TableDevice>(std::move(device));
+}
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps

@@ -1,0 +1,21 @@
+// The rows of sparse parameters in DeviceTables.  Used by those who make a RowDevice; compiled for CUDA and for the
+// emulator.
+#ifndef PS_DEVICE_CUDA_TABLE_ROWS_H_
+#define PS_DEVICE_CUDA_TABLE_ROWS_H_
+
+#include <memory>
+
+#include "device/row_device.h"
+#include "gpu/device.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+std::unique_ptr<RowDevice> make_table_device(std::unique_ptr<gpu::Device> device);
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps
+
+#endif  // PS_DEVICE_CUDA_TABLE_ROWS_H_

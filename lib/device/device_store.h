@@ -1,0 +1,67 @@
+// DeviceStore: the parameters of another store, whose sparse rows are trained in the memory of a device; a RowCache for
+// each sparse parameter.  Results are those of the other store, bit for bit.
+#ifndef PS_DEVICE_DEVICE_STORE_H_
+#define PS_DEVICE_DEVICE_STORE_H_
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "config/json.h"
+#include "device/cache_plan.h"
+#include "device/row_cache.h"
+#include "store/parameter_store.h"
+#include "store/row_lender.h"
+
+namespace ps {
+
+class DeviceStore final : public ParameterStore {
+ public:
+  // `inner` and `lender` are one store, in which nothing was trained yet; it outlives this one, and is not used after
+  // it.  Throws kExhausted when the device has too little memory.
+  DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_ptr<RowDevice> device,
+              const CachePlan& plan);
+
+  KeyOrder key_order() const override { return inner_.key_order(); }
+  void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
+  void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+            const StepInfo& info) override;
+  bool may_wait() const override { return inner_.may_wait(); }
+  double learning_rate() const override { return inner_.learning_rate(); }
+
+  // Rows that were trained are put back first.
+  void end_pass(int64_t pass) override;
+
+  // The other store has the rows put back that it needs.
+  std::vector<uint64_t> keys(int parameter) override { return inner_.keys(parameter); }
+  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
+    inner_.read_rows(parameter, keys, weights);
+  }
+  void read_all(int parameter, float* weights) override { inner_.read_all(parameter, weights); }
+  StoreTimes times() const override { return inner_.times(); }
+  RowReport row_report(int parameter) override { return inner_.row_report(parameter); }
+  void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override {
+    inner_.load_rows(parameter, keys, weights);
+  }
+  void load_all(int parameter, const float* weights) override { inner_.load_all(parameter, weights); }
+
+  // The counts of all caches together: {"rows_asked": ..., "rows_fetched": ...}.
+  Json counters() const;
+
+ private:
+  // A cache, and the weights of its last pull.
+  struct Cached {
+    std::unique_ptr<RowCache> cache;
+    size_t width = 1;
+    std::vector<float> weights;  // [N, width]
+    std::vector<float*> rows;    // [N]
+  };
+
+  ParameterStore& inner_;
+  const std::shared_ptr<RowDevice> device_;
+  std::vector<Cached> caches_;
+};
+
+}  // namespace ps
+
+#endif  // PS_DEVICE_DEVICE_STORE_H_

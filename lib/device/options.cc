@@ -1,0 +1,47 @@
+#include "device/options.h"
+
+#include <optional>
+
+#include "base/error.h"
+#include "device/row_device.h"
+
+namespace ps {
+
+const ObjectSpec<DeviceOptions>& DeviceOptions::spec() {
+  constexpr double kMostRows = 4e9;
+  static const ObjectSpec<DeviceOptions> spec = [] {
+    ObjectSpec<DeviceOptions> s;
+    s.field(
+        "type", &DeviceOptions::type,
+        "where rows with sparse update are trained: cpu; emulated, a GPU that is emulated on the processor, "
+        "which is slow; or a GPU, as cuda:0. A device has a cache of these rows, ps-gpu(7)");
+    s.field("rows", &DeviceOptions::rows,
+            "rows of each sparse parameter that the device has room for, 0: as many as `bytes` says")
+        .at_least(0)
+        .at_most(kMostRows);
+    s.field("bytes", &DeviceOptions::bytes,
+            "memory of the device for rows, as \"64M\", which sparse parameters share in equal parts")
+        .type = []() -> Json {
+      return {{"anyOf", Json::array({{{"type", "number"}}, {{"type", "string"}}})}};
+    };
+    s.check([](const DeviceOptions& options, std::string_view) {
+      check_device_type(options.type);
+      options.memory_bytes();
+    });
+    return s;
+  }();
+  return spec;
+}
+
+uint64_t DeviceOptions::memory_bytes() const {
+  constexpr double kLeast = 1, kMost = 1e15;
+  std::optional<double> parsed;
+  if (bytes.is_number()) parsed = bytes.get<double>();
+  if (bytes.is_string()) {
+    if (const auto number = parse_bytes(bytes.get<std::string>())) parsed = static_cast<double>(*number);
+  }
+  if (parsed && *parsed >= kLeast && *parsed <= kMost) return static_cast<uint64_t>(*parsed);
+  fail(Code::kUsage, "device.bytes: ", bytes.dump(), " is not a number of bytes; expected \"64M\" or bytes");
+}
+
+}  // namespace ps

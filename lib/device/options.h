@@ -1,0 +1,28 @@
+// The "device" section of the job file.
+#ifndef PS_DEVICE_OPTIONS_H_
+#define PS_DEVICE_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "config/spec.h"
+
+namespace ps {
+
+struct DeviceOptions {
+  std::string type = "cpu";  // cpu | emulated | cuda:N
+  int64_t rows = 0;          // of each sparse parameter; 0: as `bytes` says
+  Json bytes = "64M";        // of all sparse parameters together
+
+  static const ObjectSpec<DeviceOptions>& spec();
+
+  // Returns true if sparse rows are trained in the memory of a device.
+  bool caches_rows() const { return type != "cpu"; }
+
+  // Parses bytes.  Throws kUsage "device.bytes: …".
+  uint64_t memory_bytes() const;
+};
+
+}  // namespace ps
+
+#endif  // PS_DEVICE_OPTIONS_H_

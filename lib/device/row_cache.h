@@ -1,0 +1,87 @@
+// RowCache: some rows of a sparse parameter in the memory of a device, where they are trained; the lender has all rows.
+// Write-back: a row that leaves the device goes back to the lender, if it was trained since it last did.
+//
+// Rows that sat out steps are brought up to date as in a table: before they are pulled, with the same result.  So a row has
+// the same bits, and the same stamp, as one that never was on a device.
+//
+// A call with more keys of a bucket than it has rows, or more keys than the device takes at once, is made in rounds.
+#ifndef PS_DEVICE_ROW_CACHE_H_
+#define PS_DEVICE_ROW_CACHE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "checkpoint/table_layout.h"
+#include "device/row_device.h"
+#include "store/row_lender.h"
+
+namespace ps {
+
+// Counts of rows since the cache was made.
+struct RowCacheCounts {
+  uint64_t asked = 0;    // keys of pulls
+  uint64_t fetched = 0;  // rows that came from the lender
+  uint64_t evicted = 0;
+  uint64_t written = 0;  // rows that went to the lender
+};
+
+// One owner thread.
+class RowCache final : public RowBorrower {
+ public:
+  // Borrows the rows.  The lender must outlive the cache, and not be used after it.
+  RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter);
+
+  // weights [keys, width] <- those of the rows, made if they are missing, up to date with all steps begun.
+  void pull(std::span<const uint64_t> keys, float* weights);
+
+  // Applies the step that the lender has begun since the pull of the same keys, with gradients [keys, width].
+  void push(std::span<const uint64_t> keys, const float* gradients);
+
+  void put_back() override;
+  void return_all() override;
+
+  const RowCacheCounts& counts() const { return counts_; }
+  int parameter() const { return parameter_; }
+
+ private:
+  size_t round_length(std::span<const uint64_t> keys);
+  void look_up(std::span<const uint64_t> keys);
+  void take_stored(std::span<const uint64_t> keys, int64_t to);
+  void make_room(std::span<const uint64_t> keys, int64_t to);
+  bool advance_there(std::span<const uint64_t> keys, int64_t to);
+  void take_found(std::span<const uint64_t> keys, int64_t to);
+  bool sat_out(size_t i, int64_t to) const { return found_[i] != 0 && static_cast<int64_t>(stamps_[i]) < to; }
+  void bring_up_to_date(float* row, uint64_t stamp, int64_t to) const;
+  void write(const StampedRows& rows);
+  uint64_t steps() const { return static_cast<uint64_t>(lender_.optimizer(parameter_).steps()); }
+
+  const std::unique_ptr<CachedRows> rows_;
+  RowLender& lender_;
+  const int parameter_;
+  const TableLayout layout_;
+  const size_t width_, values_;  // floats: weights of a row; weights and state
+
+  // Rows with a stamp below it differ from the lender's at most in that they were brought up to date.
+  uint64_t written_up_to_ = 0;
+  bool changed_ = false;    // since put_back
+  bool all_there_ = false;  // the rows of the last pull are on the device
+  RowCacheCounts counts_;
+
+  // These are of a round.
+  std::vector<uint8_t> found_;
+  std::vector<uint64_t> stamps_;
+  std::vector<float> present_;       // rows that were found, if they are brought up to date on the host
+  std::vector<uint32_t> sources_;    // of each key, its row in incoming_
+  std::vector<uint64_t> missing_;    // keys
+  std::vector<float> incoming_;      // rows
+  std::vector<uint8_t> in_bucket_;   // keys of the round, by bucket
+  std::vector<uint32_t> which_;      // of each key, its change in changes_
+  std::vector<IdleChange> changes_;  // one for each stamp
+  StampedRows leaving_;
+};
+
+}  // namespace ps
+
+#endif  // PS_DEVICE_ROW_CACHE_H_

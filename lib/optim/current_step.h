@@ -1,0 +1,27 @@
+// CurrentStep: the step that an optimizer has begun last, as constants and arithmetic alone, for code that applies
+// it to rows in the memory of a device.  Given by Optimizer, used by the rows of lib/device.
+#ifndef PS_OPTIM_CURRENT_STEP_H_
+#define PS_OPTIM_CURRENT_STEP_H_
+
+#include <variant>
+
+#include "optim/kernels/steps.h"
+
+namespace ps {
+
+// std::monostate: the step changes nothing.
+template <class T>
+using AnyStep = std::variant<std::monostate, SgdStep<T>, MomentumStep<T, false>, MomentumStep<T, true>,
+                             AdagradStep<T>, DecayedAdagradStep<T>, AdadeltaStep<T>, RmspropStep<T>,
+                             AdamStep<T>, AdamaxStep<T>, FtrlStep<T>>;
+
+// The step takes gradients that were scaled and then clipped to [-bound, bound].
+template <class T>
+struct CurrentStep {
+  AnyStep<T> step;
+  T bound;
+};
+
+}  // namespace ps
+
+#endif  // PS_OPTIM_CURRENT_STEP_H_

@@ -1,0 +1,57 @@
+// RowLender and RowBorrower: a store lends the rows of sparse parameters to a cache, which trains them in the memory of
+// a device.  LocalStore lends, RowCache (lib/device) borrows.
+//
+// The lender keeps all rows, of which the borrower has copies, some of them further on.  A push to the lender begins
+// the step of a parameter that is lent, and leaves it to the borrower to apply it to rows.
+#ifndef PS_STORE_ROW_LENDER_H_
+#define PS_STORE_ROW_LENDER_H_
+
+#include <cstdint>
+#include <span>
+
+#include "checkpoint/table_layout.h"
+#include "optim/optimizer.h"
+#include "table/row_block.h"
+
+namespace ps {
+
+// Called by the lender in its owner thread.
+class RowBorrower {
+ public:
+  virtual ~RowBorrower() = default;
+
+  // Puts all rows that have changed, and keeps its copies.
+  virtual void put_back() = 0;
+
+  // The same, and then has no copies.
+  virtual void return_all() = 0;
+};
+
+// One owner thread.  A parameter is named by its index.
+class RowLender {
+ public:
+  virtual ~RowLender() = default;
+
+  // From now on pulls to train set no rows of the parameter, which must be sparse and have no row policy, and
+  // pushes do not update them.  Before rows are read, saved or set here, the borrower puts back what it has changed.
+  // It must outlive all use of the lender.
+  virtual void lend_rows(int parameter, RowBorrower& borrower) = 0;
+
+  virtual TableLayout layout(int parameter) const = 0;
+  virtual const Optimizer<float>& optimizer(int parameter) const = 0;
+
+  // The factor of the gradients of the last push: of means, and of clipping by norm.
+  virtual float last_scale(int parameter) const = 0;
+
+  // rows [keys, layout.values()] <- the rows as a pull to train has them: made if they are missing, and up to date with
+  // all steps begun.  Keys are distinct, in any order.
+  virtual void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) = 0;
+
+  // copy_rows takes rows that are there, as they lie; put_rows sets them.
+  virtual void copy_rows(int parameter, std::span<const uint64_t> keys, RowBlock& rows) const = 0;
+  virtual void put_rows(int parameter, const RowBlock& rows) = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_STORE_ROW_LENDER_H_

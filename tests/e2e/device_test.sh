@@ -1,0 +1,126 @@
+#!/bin/bash
+# ps-train --device emulated: rows that are trained in a small cache on a device, and come and go there, give the model,
+# the figures and the checkpoints of training without one, bit for bit.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+write_job devices '{"directory": "", "steps": 5}'
+ps-datagen sparse-binary --dim 5000 --samples 240 --nnz 6:14 --output train.txt
+ps-datagen sparse-binary --dim 5000 --samples 60 --first 240 --nnz 6:14 --output held_out.txt
+# A batch has some 200 keys: some buckets of 256 rows are too full for one round.
+cache=(--device emulated --set device.rows=256)
+train() { timeout 300 ps-train job.json --data train.txt --log-level warning "$@"; }
+count() { grep -o "\"rows_$1\":[0-9]*" "$2" | cut -d: -f2; }
+figures() { grep -oE '"(avg_cost|auc|batches|samples)":[0-9.e-]*' "$1"; }
+
+# same_rows CHECKPOINT OTHER: both have the same rows and dense parameters, with all state.
+same_rows() {
+  local file
+  for file in "$1"/part-*.psc; do cmp "$file" "$2/${file##*/}"; done
+  ps-ckpt2model "$1" --diff "$2" >diff.txt || { cat diff.txt; fail "$1 and $2 differ"; }
+}
+
+number=0
+for optimizer in '{"type": "sgd", "learning_rate": 0.05}' \
+  '{"type": "sgd", "learning_rate": 0.05, "l1": 0.0001, "l2": 0.001, "clip_norm": 0.5}' \
+  '{"type": "momentum", "learning_rate": 0.01, "l2": 0.0001}' \
+  '{"type": "adagrad", "learning_rate": 0.1}' '{"type": "adam", "learning_rate": 0.01, "l2": 0.01}'; do
+  echo "the same bits with $optimizer"
+  number=$((number + 1))
+  common=(--passes 2 --set optimizer="$optimizer" --test-data held_out.txt --json)
+  train "${common[@]}" --save-dir plain$number --checkpoint-dir plain_checkpoints$number >plain.json
+  train "${common[@]}" --save-dir device$number --checkpoint-dir device_checkpoints$number "${cache[@]}" >device.json
+  for pass in pass-00000 pass-00001; do
+    cmp plain$number/$pass/model.safetensors device$number/$pass/model.safetensors
+  done
+  [[ $(figures plain.json) == "$(figures device.json)" ]] || fail "figures: $(cat device.json)"
+  [[ $(count evicted device.json) -gt 1000 ]] || fail "evicted: $(cat device.json)"
+  # Some are on the device when a batch asks for them.
+  [[ $(count fetched device.json) -lt $((2 * $(count asked device.json))) ]] || fail "fetched: $(cat device.json)"
+  same_rows plain_checkpoints$number/step-000000024 device_checkpoints$number/step-000000024
+done
+
+echo "a cache that holds all rows fetches each once, and one of a bucket trains too"
+common=(--passes 1 --json)
+train "${common[@]}" --save-dir plain >plain.json
+train "${common[@]}" --save-dir large --device emulated --set device.bytes=8M >large.json
+cmp {plain,large}/pass-00000/model.safetensors
+[[ $(count evicted large.json) == 0 && $(count fetched large.json) == "$(count written_back large.json)" ]] ||
+  fail "large: $(cat large.json)"
+head -n 40 train.txt >few.txt
+timeout 300 ps-train job.json --data few.txt --passes 1 --save-dir plain_few --log-level warning
+timeout 300 ps-train job.json --data few.txt --passes 1 --save-dir small --log-level warning --device emulated \
+  --set device.rows=1
+cmp {plain_few,small}/pass-00000/model.safetensors
+
+echo "killed again and again, and resumed on a device and without one, it ends with the same model"
+seed=${PS_TEST_SEED:-$RANDOM}
+RANDOM=$seed
+# The step of the newest checkpoint.
+newest_step() {
+  if [[ ! -e killed_checkpoints/LATEST ]]; then echo 0 && return; fi
+  sed 's/step-0*\([0-9]*\).*/\1/' killed_checkpoints/LATEST
+}
+kills=0
+for target in 5 10 15 20; do
+  devices=("${cache[@]}")
+  if ((target == 10)); then devices=(--device cpu); fi
+  ps-train job.json --data train.txt --passes 2 --log-level warning --save-dir killed --resume \
+    --checkpoint-dir killed_checkpoints "${devices[@]}" 2>err &
+  trainer=$!
+  for _ in {1..3000}; do
+    if ! kill -0 $trainer 2>/dev/null || (($(newest_step) >= target)); then break; fi
+    sleep 0.02
+  done
+  sleep 0.0$((RANDOM % 10))
+  kill -KILL $trainer 2>/dev/null || true
+  status=0
+  wait $trainer || status=$?
+  [[ $status == 0 || $status == 137 ]] || { cat err; fail "seed $seed: status $status"; }
+  if [[ $status == 137 ]]; then kills=$((kills + 1)); fi
+done
+echo "killed $kills times (seed $seed)"
+train --passes 2 --save-dir killed --resume --checkpoint-dir killed_checkpoints "${cache[@]}"
+cmp plain3/pass-00001/model.safetensors killed/pass-00001/model.safetensors || fail "seed $seed"
+
+echo "a model of a device is tested, used and trained on without one, and the other way round"
+for options in '' '--device emulated'; do
+  # shellcheck disable=SC2086
+  ps-train job.json --job test --init-model device3/pass-00001 --data held_out.txt --log-level warning --json $options
+done | grep -oE '"cost":[0-9.]*' | uniq | wc -l | grep -qx 1 || fail "tests differ"
+ps-train job.json --job predict --init-model device3/pass-00001 --data held_out.txt --log-level warning >plain.txt
+ps-train job.json --job predict --init-model plain3/pass-00001 --data held_out.txt --log-level warning "${cache[@]}" >device.txt
+cmp plain.txt device.txt
+[[ $(wc -l <plain.txt) == 60 ]] || fail "predictions: $(wc -l <plain.txt)"
+train --passes 1 --init-model plain3/pass-00001 --save-dir plain_more
+train --passes 1 --init-model device3/pass-00001 --save-dir device_more "${cache[@]}"
+cmp {plain_more,device_more}/pass-00000/model.safetensors
+
+echo "it says what it takes before it takes it"
+expect_status 0 ps-train job.json --data train.txt --dry-run "${cache[@]}"
+expect_text err 'hidden.weight: 256 rows of 8 weights and 8 of state'
+expect_text err 'in all '
+expect_status 0 timeout 300 ps-train job.json --data few.txt --passes 1 --save-dir '' --log-level info "${cache[@]}"
+expect_text err 'Rows are trained on device emulated'
+expect_text err 'hidden.weight: 256 rows of 8 weights and 8 of state'
+
+echo "what devices cannot do is refused"
+refused() {
+  local text=$1
+  shift
+  expect_status 2 train --passes 1 --save-dir '' "$@"
+  expect_text err "$text"
+}
+refused "'cuda:0': this pskit is built without CUDA" --device cuda:0
+refused "--device: found 'gpu', expected 'cpu', 'emulated', or a GPU" --device gpu
+refused 'averages weights' "${cache[@]}" --set optimizer.average='{}'
+refused 'has a row policy' "${cache[@]}" --set model.layers.0.weight='{"rows": {"expire": {"unseen": 2}}}'
+refused 'no parameter of the model has sparse update' "${cache[@]}" --set model.layers.0.sparse_update=false
+refused 'but rows are on servers' "${cache[@]}" --servers 127.0.0.1:1
+refused '2 trainers that exchange rows' "${cache[@]}" --trainers 2 --peers 127.0.0.1:1 \
+  --set train.strategy='{"type": "all_reduce"}'
+refused 'device.bytes: 1000 bytes for parameter' --device emulated --set device.bytes=1000
+expect_status 6 train --passes 1 --save-dir '' --device emulated --set device.rows=1000000000
+expect_text err 'caches of rows need '
+echo passed

@@ -1,0 +1,124 @@
+// The memory of a device is planned before it is taken, and a job that devices cannot train is refused.
+#include "device/cache_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace ps {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+ParameterSpec sparse_table(const char* name, int64_t rows, int64_t cols) {
+  ParameterSpec spec;
+  spec.name = name;
+  spec.kind = ParameterKind::kRows;
+  spec.sparse = true;
+  spec.rows = rows;
+  spec.cols = cols;
+  return spec;
+}
+
+OptimizerPlan adam() {
+  return make_optimizer_plan({{"type", "adam"}}, "mean");
+}
+
+class CachePlanTest : public testing::Test {
+ protected:
+  CachePlan plan(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers = adam()) {
+    return plan_caches(*device_, options_, parameters, optimizers);
+  }
+  std::string refusal(const std::vector<ParameterSpec>& parameters, Code code,
+                      const OptimizerPlan& optimizers = adam()) {
+    try {
+      plan(parameters, optimizers);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code);
+      return error.message();
+    }
+    return "";
+  }
+
+  DeviceOptions options_{.type = "emulated", .rows = 0, .bytes = "1M"};
+  std::unique_ptr<RowDevice> device_ = make_emulated_device();
+};
+
+TEST_F(CachePlanTest, TakesTheMemoryThatItSaysAndNoMoreThanIsGiven) {
+  const auto tables = {sparse_table("narrow", 0, 1), sparse_table("wide", 0, 64)};
+  const CachePlan planned = plan(tables);
+  ASSERT_EQ(planned.caches.size(), 2u);
+  EXPECT_LE(planned.bytes, 1u << 20);
+  EXPECT_GT(planned.bytes, (1u << 20) * 9 / 10);
+  const uint64_t before = device_->free_bytes();
+  std::vector<std::unique_ptr<CachedRows>> rows;
+  for (const PlannedCache& cache : planned.caches) rows.push_back(device_->make_rows(cache.rows));
+  constexpr uint64_t kRoundedUp = 2 * 17 * 256;  // arrays begin at multiples of 256 bytes
+  EXPECT_GE(before - device_->free_bytes(), planned.bytes);
+  EXPECT_LE(before - device_->free_bytes(), planned.bytes + kRoundedUp);
+  EXPECT_EQ(rows[1]->num_buckets(), planned.caches[1].rows.rows / 32);
+  EXPECT_THAT(describe(planned, tables),
+              AllOf(HasSubstr("  narrow: "), HasSubstr(" rows of 64 weights and 128 of state"),
+                    HasSubstr("in all ")));
+}
+
+TEST_F(CachePlanTest, GivesNoMoreRowsThanATableCanHave) {
+  const CachePlan planned = plan({sparse_table("table", 100, 2)});
+  EXPECT_LE(planned.caches[0].rows.rows, 264u);
+  EXPECT_LT(planned.bytes, 96u << 10);
+}
+
+TEST_F(CachePlanTest, RowsAreWholeBuckets) {
+  options_.rows = 33;
+  const CachePlan planned = plan({sparse_table("table", 0, 2)});
+  EXPECT_EQ(device_->make_rows(planned.caches[0].rows)->num_buckets(), 2u);
+  EXPECT_THAT(describe(planned, {sparse_table("table", 0, 2)}), HasSubstr("table: 64 rows"));
+}
+
+TEST_F(CachePlanTest, RefusesWhatDevicesCannotTrain) {
+  ParameterSpec dense = sparse_table("dense", 10, 2);
+  dense.sparse = false;
+  EXPECT_THAT(refusal({dense}, Code::kUsage), HasSubstr("no parameter of the model has sparse update"));
+  ParameterSpec policy = sparse_table("table", 0, 2);
+  policy.row_policy = RowPolicy();
+  EXPECT_THAT(refusal({policy}, Code::kUsage), HasSubstr("'table' has a row policy"));
+  const OptimizerPlan average = make_optimizer_plan({{"type", "sgd"}, {"average", Json::object()}}, "mean");
+  EXPECT_THAT(refusal({sparse_table("table", 0, 2)}, Code::kUsage, average), HasSubstr("averages weights"));
+}
+
+TEST_F(CachePlanTest, RefusesTooLittleMemoryAndTooMuch) {
+  options_.bytes = 5000;
+  EXPECT_THAT(refusal({sparse_table("table", 0, 64)}, Code::kUsage),
+              AllOf(HasSubstr("device.bytes: 5000 bytes for parameter 'table', expected "),
+                    HasSubstr("for 32 rows")));
+  options_.rows = 1 << 30;
+  EXPECT_THAT(refusal({sparse_table("table", 0, 64)}, Code::kExhausted),
+              AllOf(HasSubstr("caches of rows need "), HasSubstr("free on 'emulated'")));
+}
+
+TEST(DeviceOptions, NameADevice) {
+  for (const char* type : {"cpu", "emulated", "cuda:0", "cuda:15"}) {
+    EXPECT_EQ(DeviceOptions::spec().parse({{"type", type}}, "device").type, type);
+  }
+  for (const char* type : {"", "gpu", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:0,1"}) {
+    EXPECT_THROW(DeviceOptions::spec().parse({{"type", type}}, "device"), Error) << type;
+  }
+  EXPECT_THROW(DeviceOptions::spec().parse({{"bytes", "many"}}, "device"), Error);
+  EXPECT_THROW(DeviceOptions::spec().parse({{"bytes", 0}}, "device"), Error);
+  EXPECT_THROW(DeviceOptions::spec().parse({{"rows", -1}}, "device"), Error);
+}
+
+TEST(RowDevice, SaysThatThereIsNoCuda) {
+  try {
+    open_row_device("cuda:1");
+    FAIL() << "there is a GPU";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUsage);
+    EXPECT_THAT(error.message(), HasSubstr("'cuda:1': this pskit is built without CUDA"));
+  }
+}
+
+}  // namespace
+}  // namespace ps

@@ -1,0 +1,326 @@
+// Rows that are trained in a small cache on an emulated device, and come and go there, are those of plain rows that the
+// optimizer trains one by one: bit for bit, with their state and the number of steps that they have seen.
+#include "device/row_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/random.h"
+#include "config/json.h"
+#include "store/local_store.h"
+
+namespace ps {
+namespace {
+
+constexpr int64_t kWidth = 3;
+
+ParameterSpec table_spec() {
+  ParameterSpec spec;
+  spec.name = "table";
+  spec.kind = ParameterKind::kRows;
+  spec.sparse = true;
+  spec.cols = kWidth;
+  spec.initializer = {Distribution::kUniform, 0, 1, 5};
+  return spec;
+}
+
+std::vector<uint32_t> bits_of(std::span<const float> values) {
+  std::vector<uint32_t> bits;
+  for (float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
+  return bits;
+}
+
+// The oracle: a row is a vector of floats in a map.
+class PlainRows {
+ public:
+  explicit PlainRows(const OptimizerPlan& plan)
+      : rule_(plan.step_rule()), optimizer_(plan.make({})), spec_(table_spec()) {}
+
+  struct Plain {
+    std::vector<float> floats;  // weights and state
+    int64_t stamp = 0;
+  };
+
+  // The row with all steps begun.
+  Plain& pull(uint64_t key) {
+    auto [found, is_new] = rows_.try_emplace(key);
+    if (is_new) found->second = first(key);
+    bring_up_to_date(found->second);
+    return found->second;
+  }
+
+  // The weights to read, of a row that may not exist.
+  std::vector<float> read(uint64_t key) const {
+    const auto found = rows_.find(key);
+    Plain copy = found != rows_.end() ? found->second : first(key);
+    bring_up_to_date(copy);
+    return {copy.floats.begin(), copy.floats.begin() + kWidth};
+  }
+
+  void push(std::span<const uint64_t> keys, const float* gradients, const StepInfo& info) {
+    const StepSize step = rule_.next(info);
+    optimizer_->begin_step(step.learning_rate);
+    for (uint64_t key : keys) {
+      Plain& plain = rows_.at(key);
+      optimizer_->update(row(plain), gradients, step.scale);
+      plain.stamp = optimizer_->steps();
+      gradients += kWidth;
+    }
+  }
+
+  const std::map<uint64_t, Plain>& rows() const { return rows_; }
+
+ private:
+  static Row<float> row(Plain& plain) {
+    return {plain.floats.data(), plain.floats.data() + kWidth, kWidth, kWidth};
+  }
+  Plain first(uint64_t key) const {
+    Plain plain{std::vector<float>(static_cast<size_t>(kWidth * (1 + optimizer_->state_arrays()))), 0};
+    spec_.initializer.fill(key, {plain.floats.data(), kWidth});
+    optimizer_->initialize(row(plain));
+    return plain;
+  }
+  void bring_up_to_date(Plain& plain) const {
+    optimizer_->catch_up(row(plain), plain.stamp, optimizer_->steps());
+    plain.stamp = optimizer_->steps();
+  }
+
+  StepRule rule_;
+  std::unique_ptr<Optimizer<float>> optimizer_;
+  const ParameterSpec spec_;
+  std::map<uint64_t, Plain> rows_;
+};
+
+// The calls that cost most: rows that come to the process to be brought up to date, and work that the device does instead.
+struct Calls {
+  int rows_asked = 0, advanced = 0;
+};
+
+class WatchedRows final : public CachedRows {
+ public:
+  WatchedRows(std::unique_ptr<CachedRows> rows, Calls& calls) : rows_(std::move(rows)), calls_(calls) {}
+
+  uint32_t num_buckets() const override { return rows_->num_buckets(); }
+  uint32_t bucket(uint64_t key) const override { return rows_->bucket(key); }
+  uint32_t most_keys() const override { return rows_->most_keys(); }
+  void look_up(std::span<const uint64_t> keys, uint8_t* found, uint64_t* stamps, float* rows) override {
+    calls_.rows_asked += rows != nullptr;
+    rows_->look_up(keys, found, stamps, rows);
+  }
+  void load(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> sources,
+            std::span<const float> rows, StampedRows& evicted) override {
+    rows_->load(keys, stamp, sources, rows, evicted);
+  }
+  void advance(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> which,
+               std::span<const IdleChange> changes) override {
+    ++calls_.advanced;
+    rows_->advance(keys, stamp, which, changes);
+  }
+  void read(std::span<const uint64_t> keys, float* weights) override { rows_->read(keys, weights); }
+  void step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
+            const CurrentStep<float>& step, float scale) override {
+    rows_->step(keys, stamp, gradients, step, scale);
+  }
+  void copy_buckets(uint32_t first, uint32_t count, StampedRows& out) override {
+    rows_->copy_buckets(first, count, out);
+  }
+  void clear() override { rows_->clear(); }
+
+ private:
+  const std::unique_ptr<CachedRows> rows_;
+  Calls& calls_;
+};
+
+class CachedTraining {
+ public:
+  CachedTraining(const Json& optimizer, uint64_t rows, uint32_t most_keys, uint64_t seed)
+      : plan_(make_optimizer_plan(optimizer, "mean")),
+        random_(seed, 7),
+        store_({table_spec()}, plan_, UINT64_MAX, processor_),
+        cache_(std::make_unique<WatchedRows>(device_->make_rows(options(rows, most_keys)), calls_), store_,
+               0),
+        oracle_(plan_) {}
+
+  // A step with `size` keys of `keys` different ones, some of them often.
+  void step(size_t size, uint64_t keys) {
+    KeyPlan plan;
+    std::set<uint64_t> drawn;
+    while (drawn.size() < size) drawn.insert(draw_key(keys));
+    for (uint64_t key : drawn)
+      plan.keys.insert(plan.keys.begin() + static_cast<ptrdiff_t>(random_.below(plan.keys.size() + 1)), key);
+    store_.pull({&plan, 1}, PullMode::kTrain, views_);
+    std::vector<float> weights(size * kWidth), expected;
+    cache_.pull(plan.keys, weights.data());
+    for (uint64_t key : plan.keys) {
+      const auto& row = oracle_.pull(key).floats;
+      expected.insert(expected.end(), row.begin(), row.begin() + kWidth);
+    }
+    ASSERT_EQ(bits_of(weights), bits_of(expected));
+    for (size_t i = 0; i < size * kWidth; ++i)
+      views_[0].row_gradients[i] = static_cast<float>(random_.normal());
+    store_.push({&plan, 1}, views_, {4, 0});
+    cache_.push(plan.keys, views_[0].row_gradients);
+    oracle_.push(plan.keys, views_[0].row_gradients, {4, 0});
+  }
+
+  // Compares weights as tests and models read them.
+  void compare_weights() {
+    std::vector<uint64_t> keys = {123456789};  // one that nobody has used
+    for (const auto& [key, row] : oracle_.rows()) keys.push_back(key);
+    std::vector<float> weights(keys.size() * kWidth), expected;
+    store_.read_rows(0, keys, weights.data());
+    for (uint64_t key : keys) {
+      for (float weight : oracle_.read(key)) expected.push_back(weight);
+    }
+    ASSERT_EQ(bits_of(weights), bits_of(expected));
+  }
+
+  // Compares all that a checkpoint has.
+  void compare_stored() {
+    std::vector<uint64_t> keys;
+    std::vector<float> expected;
+    std::vector<uint32_t> stamps;
+    for (const auto& [key, row] : oracle_.rows()) {
+      keys.push_back(key);
+      expected.insert(expected.end(), row.floats.begin(), row.floats.end());
+      stamps.push_back(static_cast<uint32_t>(row.stamp));
+    }
+    cache_.put_back();
+    RowBlock stored;
+    store_.copy_rows(0, keys, stored);
+    ASSERT_EQ(store_.keys(0), keys);
+    ASSERT_EQ(bits_of(stored.values), bits_of(expected));
+    if (store_.layout(0).stamped) {
+      ASSERT_EQ(stored.stamps, stamps);
+    }
+  }
+
+  RowCache& cache() { return cache_; }
+  const Calls& calls() const { return calls_; }
+  LocalStore& store() { return store_; }
+
+ private:
+  static CachedRowsOptions options_of(int arrays, uint64_t rows, uint32_t most_keys) {
+    return {static_cast<uint32_t>(kWidth), static_cast<uint32_t>(arrays), rows, most_keys};
+  }
+  CachedRowsOptions options(uint64_t rows, uint32_t most_keys) const {
+    return options_of(plan_.make({})->state_arrays(), rows, most_keys);
+  }
+  uint64_t draw_key(uint64_t keys) {
+    const uint64_t number = random_.below(2) == 0 ? random_.below(keys / 4) : random_.below(keys);
+    return number == 0 ? ~uint64_t{0} : number - 1;
+  }
+
+  const OptimizerPlan plan_;
+  Random random_;
+  Device processor_{1};
+  std::unique_ptr<RowDevice> device_ = make_emulated_device();
+  LocalStore store_;
+  Calls calls_;
+  RowCache cache_;
+  PlainRows oracle_;
+  std::vector<ParameterView<float>> views_;
+};
+
+const std::vector<Json>& optimizers() {
+  static const std::vector<Json> all = {
+      {{"type", "sgd"}},
+      {{"type", "sgd"}, {"l1", 0.001}, {"l2", 0.01}},
+      {{"type", "momentum"}, {"l2", 0.01}},
+      {{"type", "momentum"}, {"nesterov", true}, {"l1", 0.01}},
+      {{"type", "adagrad"}, {"clip_value", 0.1}},
+      {{"type", "decayed_adagrad"}, {"l2", 0.01}},
+      {{"type", "adadelta"}},
+      {{"type", "rmsprop"}},
+      {{"type", "adam"}},
+      {{"type", "adam"}, {"l2", 0.01}},
+      {{"type", "adamax"}},
+      {{"type", "ftrl"}, {"l1", 0.1}},
+  };
+  return all;
+}
+
+TEST(RowCache, RowsThatComeAndGoAreThoseOfPlainRows) {
+  for (const Json& optimizer : optimizers()) {
+    SCOPED_TRACE(optimizer.dump());
+    CachedTraining training(optimizer, /*rows=*/96, /*most_keys=*/96, /*seed=*/1);
+    for (int step = 0; step < 8; ++step) {
+      ASSERT_NO_FATAL_FAILURE(training.step(20, 240));
+      if (step == 4) {
+        ASSERT_NO_FATAL_FAILURE(training.compare_weights());
+      }
+    }
+    ASSERT_NO_FATAL_FAILURE(training.compare_stored());
+    EXPECT_GT(training.cache().counts().evicted, 10u);
+    EXPECT_LT(training.cache().counts().fetched, training.cache().counts().asked);
+  }
+}
+
+TEST(RowCache, BatchesThatDoNotFitAreTrainedInRounds) {
+  for (const Json& optimizer : optimizers()) {
+    SCOPED_TRACE(optimizer.dump());
+    CachedTraining training(optimizer, /*rows=*/32, /*most_keys=*/32, /*seed=*/2);
+    for (int step = 0; step < 3; ++step) ASSERT_NO_FATAL_FAILURE(training.step(step == 1 ? 10 : 80, 120));
+    ASSERT_NO_FATAL_FAILURE(training.compare_stored());
+    // Rows of the first batch leave between its pull and its push.
+    EXPECT_GT(training.cache().counts().fetched, 160u);
+  }
+}
+
+TEST(RowCache, CallsTakeNoMoreKeysThanTheDeviceAllows) {
+  CachedTraining training({{"type", "momentum"}}, /*rows=*/512, /*most_keys=*/32, /*seed=*/3);
+  for (int step = 0; step < 3; ++step) ASSERT_NO_FATAL_FAILURE(training.step(70, 100));
+  ASSERT_NO_FATAL_FAILURE(training.compare_stored());
+  EXPECT_EQ(training.cache().counts().evicted, 0u);
+}
+
+TEST(RowCache, RowsGoBackOnceAndOnlyIfTheyWereTrainedSince) {
+  CachedTraining training({{"type", "adagrad"}}, /*rows=*/512, /*most_keys=*/64, /*seed=*/4);
+  ASSERT_NO_FATAL_FAILURE(training.step(30, 100));
+  training.cache().put_back();
+  EXPECT_EQ(training.cache().counts().written, 30u);
+  training.cache().put_back();
+  EXPECT_EQ(training.cache().counts().written, 30u);
+  ASSERT_NO_FATAL_FAILURE(training.step(30, 100));
+  ASSERT_NO_FATAL_FAILURE(training.step(30, 100));
+  ASSERT_NO_FATAL_FAILURE(training.compare_stored());
+}
+
+TEST(RowCache, RowsThatSatOutStepsComeToTheProcessOnlyIfThereIsNoRuleForThem) {
+  struct Case {
+    Json optimizer;
+    bool advanced, asked;
+  };
+  const Case cases[] = {{{{"type", "adagrad"}}, false, false},
+                        {{{"type", "adagrad"}, {"l1", 0.01}}, true, false},
+                        {{{"type", "momentum"}}, true, false},
+                        {{{"type", "momentum"}, {"l1", 0.01}}, false, true},
+                        {{{"type", "rmsprop"}}, false, true}};
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.optimizer.dump());
+    CachedTraining training(each.optimizer, /*rows=*/512, /*most_keys=*/64, /*seed=*/6);
+    for (int step = 0; step < 4; ++step) ASSERT_NO_FATAL_FAILURE(training.step(30, 80));
+    EXPECT_EQ(training.calls().advanced > 0, each.advanced);
+    EXPECT_EQ(training.calls().rows_asked > 0, each.asked);
+  }
+}
+
+TEST(RowCache, RowsThatAreSetElsewhereAreFetchedAgain) {
+  CachedTraining training({{"type", "sgd"}}, /*rows=*/64, /*most_keys=*/64, /*seed=*/5);
+  ASSERT_NO_FATAL_FAILURE(training.step(10, 40));
+  const std::vector<uint64_t> keys = training.store().keys(0);
+  const std::vector<float> weights(keys.size() * kWidth, 2.5f);
+  training.store().load_rows(0, keys, weights.data());
+  std::vector<float> pulled(weights.size());
+  training.cache().pull(keys, pulled.data());
+  EXPECT_EQ(pulled, weights);
+  EXPECT_EQ(training.cache().counts().fetched, 2 * keys.size());
+}
+
+}  // namespace
+}  // namespace ps
