@@ -138,6 +138,7 @@ std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& pa
   settings.passes = passes;
   settings.seed = job_.job.seed;
   settings.log = &log_;
+  settings.stdin_head = options_.input_head;
   settings.vocabulary = vocabulary_;
   settings.share = share.rank;
   settings.num_shares = share.trainers;

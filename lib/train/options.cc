@@ -7,7 +7,10 @@ namespace ps {
 const ObjectSpec<TrainOptions>& TrainOptions::spec() {
   static const ObjectSpec<TrainOptions> spec = [] {
     ObjectSpec<TrainOptions> s;
-    s.field("passes", &TrainOptions::passes, "times through the data").at_least(0);
+    s.field("passes", &TrainOptions::passes,
+            "times through the data; auto: more where there are fewer examples")
+        .at_least(0)
+        .or_auto();
     s.field("gradient", &TrainOptions::gradient,
             "gradient of a batch: over its examples, their sum or their mean")
         .one_of({"sum", "mean"});
