@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "data/csv/learn.h"
 #include "data/format.h"
 #include "data/infer_slots.h"
 #include "data/reader.h"
@@ -70,8 +71,8 @@ class Look {
 
   DataLook run() {
     check_files();
-    find_slots();
     try {
+      find_slots();
       read();
     } catch (const Error& error) {
       // Compressed bytes that end where the head ends look as if they were damaged.
@@ -96,16 +97,30 @@ class Look {
     }
   }
 
-  // Multislot is recognised where no other format is.
+  // Multislot is recognised where no other format is, tables by their header.
   void find_slots() {
+    if (options_.format == "csv" || options_.format == "tsv") return learn_columns();
     if (!options_.slots.empty() || (options_.format != "auto" && options_.format != "multislot")) return;
     std::string name;
     const std::string head = first_bytes(name);
+    if (const auto guess = guess_table(head); guess && options_.format == "auto") {
+      options_.format = guess->format;
+      if (options_.csv.separator.empty()) options_.csv.separator = guess->separator;
+      return learn_columns();
+    }
     if (options_.format == "auto" && (head.empty() || is_other_format(head, name))) return;
     InferredSlots found = infer_slots(head, name);
     out_.slots = options_.slots = std::move(found.slots);
     out_.label_slot = options_.label_slot = std::move(found.label_slot);
     options_.format = "multislot";
+  }
+
+  void learn_columns() {
+    if (options_.csv.learnt) return;
+    SourceContext context;
+    context.stdin_descriptor = input_.rewound();
+    options_.csv = learn_table(options_, paths_, context, settings_.most_examples);
+    out_.csv = options_.csv;
   }
 
   std::string first_bytes(std::string& name) const {

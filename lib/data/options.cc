@@ -104,6 +104,13 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
         "false: examples have no labels, for --job predict alone; the place of the label is left out of the "
         "line.  Absent: they have labels, but for lines of criteo with 39 columns");
     s.field("text", &DataOptions::text, "text: words and their context");
+    s.field("csv", &DataOptions::csv, "csv and tsv: columns, and what was learnt of them");
+    s.field("validation", &DataOptions::validation,
+            "part of the lines of the training data that is not trained on, but measured after each pass; "
+            "the hash "
+            "of a line decides, so that equal lines are in the same part")
+        .at_least(0)
+        .at_most(0.9);
     s.field("batch_size", &DataOptions::batch_size, "examples in a batch; auto: more where there are more")
         .at_least(1)
         .at_most(1 << 20)

@@ -197,6 +197,8 @@ std::string job_keys_manual() {
   std::string out = section("job", "job", JobOptions::spec()) + section("data", "data", DataOptions::spec()) +
                     section("data.slots", "an element of data.slots", SlotOptions::spec()) +
                     section("data.text", "data.text", TextOptions::spec()) +
+                    section("data.csv", "data.csv", CsvOptions::spec()) +
+                    section("data.csv.columns", "an element of data.csv.columns", CsvColumn::spec()) +
                     section("model", "model", ModelOptions::spec()) +
                     section("weight and bias", "a layer's weight and bias; rows is of the weight alone",
                             WeightOptions::spec()) +

@@ -36,10 +36,23 @@ std::string values_text(const Json& document, const std::vector<std::string>& pa
   for (const std::string& path : paths) {
     const Json value = value_at(document, path);
     if (value.is_null()) continue;
+    if (value.is_object()) continue;  // columns have a line of their own
     const bool list = value.is_array();
     parts.push_back(list ? cat(path, " of ", value.size()) : cat(path, "=", value.dump()));
   }
   return join(parts, " ");
+}
+
+// "Columns: label 'income' of <=50K, >50K; numbers age, hours; categories job"
+void say_columns(const CsvOptions& csv, Log& log) {
+  std::vector<std::string> numbers, categories;
+  for (const CsvColumn& column : csv.columns) {
+    if (column.type == "ignore") continue;
+    (column.type == "number" ? numbers : categories).push_back(column.name);
+  }
+  log.info("Columns: label ", csv.label, csv.classes.empty() ? "" : cat(" of ", join(csv.classes, ", ")),
+           numbers.empty() ? "" : cat("; numbers ", join(numbers, ", ")),
+           categories.empty() ? "" : cat("; categories ", join(categories, ", ")));
 }
 
 // The ids of the test data count too, since those beyond the dim are bad lines.
@@ -69,9 +82,12 @@ InputHead fill_from_data(Json& document, int threads, Log& log) {
     options.slots = look.slots;
     options.label_slot = look.label_slot;
   }
+  options.format = look.format;
+  if (look.csv) options.csv = *look.csv;
   const bool needs_dim = std::find(open.begin(), open.end(), "data.dim") != open.end();
   if (needs_dim && !options.test_files.empty()) take_largest_keys(options, settings, look);
   const int64_t examples = look.examples;
+  if (look.csv) say_columns(*look.csv, log);
   fill_in(document, look);
   log.info("Looked at ", look.whole ? "" : "the first of ",
            look.stream && !look.whole ? "" : cat(examples, " "), "examples of ", look.format, ": ",

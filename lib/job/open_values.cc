@@ -22,6 +22,13 @@ const Json& member(const Json& object, const char* key) {
   return object.is_object() && object.contains(key) ? object[key] : kNothing;
 }
 
+// Tables are open until it is known what their columns hold.
+bool has_open_table(const Json& data) {
+  const Json& format = member(data, "format");
+  if (format != "csv" && format != "tsv") return false;
+  return member(member(data, "csv"), "learnt") != true;
+}
+
 constexpr const char* kDataKeys[] = {"slots", "dim", "batch_size", "shuffle", "unit_length"};
 
 Json slots_json(const std::vector<SlotOptions>& slots) {
@@ -78,7 +85,12 @@ void fill_in_data(Json& data, const DataLook& look) {
     }
     data["format"] = look.format;
   }
-  if (is_open(data, "dim")) data["dim"] = dim(look);
+  if (look.csv) {
+    data["csv"] = CsvOptions::spec().to_json(*look.csv);
+    data["format"] = look.format;
+  }
+  const bool table = look.format == "csv" || look.format == "tsv";  // whose slots have ids of their own
+  if (is_open(data, "dim")) data["dim"] = table ? 0 : dim(look);
   if (is_open(data, "batch_size")) data["batch_size"] = batch_size(look);
   if (is_open(data, "shuffle")) data["shuffle"] = shuffle(look);
   if (is_open(data, "unit_length")) data["unit_length"] = unit_length(look);
@@ -103,6 +115,7 @@ std::vector<std::string> open_values(const Json& document) {
   for (const char* key : kDataKeys) {
     if (is_open(member(document, "data"), key)) open.push_back(cat("data.", key));
   }
+  if (has_open_table(member(document, "data"))) open.emplace_back("data.csv");
   if (is_open(member(document, "train"), "passes")) open.emplace_back("train.passes");
   const Json& layers = member(member(document, "model"), "layers");
   for (size_t i = 0; layers.is_array() && i < layers.size(); ++i) {

@@ -102,8 +102,9 @@ TEST_F(InputPatterns, MakeTheNetworkThatNamesMake) {
                            "cost": {"type": "binary_cross_entropy", "input": "score"}})";
     text.replace(text.find("INPUT"), 5, input);
     const ModelOptions model = ModelOptions::spec().parse(parse_json(text, "model"), "model");
+    const Network<float> network(model, schema_, 1);
     std::vector<std::string> names;
-    for (const ParameterSpec& spec : Network<float>(model, schema_, 1).parameters())
+    for (const ParameterSpec& spec : network.parameters())
       names.push_back(cat(spec.name, " ", spec.rows, " ", spec.sparse));
     return names;
   };
