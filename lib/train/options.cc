@@ -25,6 +25,14 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
             "shown once "
             "a second at most")
         .at_least(0);
+    s.field("patience", &TrainOptions::patience,
+            "with data.validation: training ends after so many passes in a row of which none was the best; "
+            "absent: never")
+        .at_least(1);
+    s.field("best_by", &TrainOptions::best_by,
+            "with data.validation: measure of the validation data by which a pass is the best, cost or a "
+            "value of an "
+            "evaluator");
     s.field("save_dir", &TrainOptions::save_dir,
             "folder in which pass-00000 and so on are saved, empty: none");
     s.field("saving_period", &TrainOptions::saving_period,
