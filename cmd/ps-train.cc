@@ -1,6 +1,7 @@
 // ps-train: trains, tests, predicts or converts, as a job file says.  ps-train(1)
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -10,7 +11,9 @@
 #include "cli/main.h"
 #include "cli/request_signal.h"
 #include "job/compute.h"
+#include "job/fill_from_data.h"
 #include "job/job.h"
+#include "job/open_values.h"
 #include "job/run.h"
 #include "job/security_flags.h"
 
@@ -20,11 +23,31 @@ ps::Program program() {
   return {
       .name = "ps-train",
       .summary = "train, test or predict with sparse models, as a job file says",
-      .synopsis = "JOB.json [--data FILE|- ...] [--test-data FILE ...] [--job TASK] [flags]",
-      .positionals = {{.name = "JOB.json",
-                       .help = "the job file, ps-job(5), or the name of a ready-made job: quickstart"}},
+      .synopsis = "JOB.json | --recipe NAME | --model DIR [--data FILE|- ...] [--test-data FILE ...] [flags]",
+      .positionals = {{.name = "JOB.json", .help = "job file, ps-job(5), or name of a ready-made job"}},
       .flags = ps::with_common_flags(
           {
+              {.name = "recipe",
+               .argument = "NAME",
+               .help = "instead of JOB.json: a recipe, filled in from the data",
+               .details =
+                   "--list recipes names them, ps-recipes(7) explains them.  A path with a slash is that of "
+                   "a "
+                   "recipe of one's own.  With --print-config the job is printed that the recipe stands for.",
+               .group = "Task",
+               .brief = true,
+               .standalone = true,
+               .environment = false},
+              {.name = "model",
+               .argument = "DIR",
+               .help = "instead of JOB.json: job and weights of a saved model",
+               .details =
+                   "As the job.json in DIR and --init-model DIR, but without the servers, trainers and "
+                   "checkpoints of the run that saved it.",
+               .group = "Task",
+               .brief = true,
+               .standalone = true,
+               .environment = false},
               {.name = "data",
                .argument = "FILE",
                .help = "what to read, - for standard input",
@@ -166,8 +189,7 @@ ps::Program program() {
               {.name = "resume",
                .help = "go on from the newest checkpoint, if there is one",
                .details = "The rest of the run gives the same bits as if it had not been interrupted.",
-               .group = "Task",
-               .brief = true},
+               .group = "Task"},
               {.name = "save-dir",
                .argument = "DIR",
                .help = "where pass-00000 and so on are saved, '' for nowhere",
@@ -210,10 +232,10 @@ ps::Program program() {
           },
           {"token-file", "tls-cert", "tls-key", "tls-ca", "insecure", "set", "print-config", "dry-run",
            "seed", "cpu", "log-level", "progress", "json"}),
-      .examples = {{.command = "ps-datagen ctr | ps-train quickstart", .help = "train on a pipe"},
-                   {.command =
-                        "ps-train job.json --job test --init-model output/pass-00000 --data held_out.txt",
-                    .help = "test a saved model"}},
+      .examples = {{.command = "ps-train --recipe logistic --data clicks.txt",
+                    .help = "train without a job file"},
+                   {.command = "ps-train --model output/pass-00000 --job predict < rows.txt",
+                    .help = "predict with a saved model"}},
   };
 }
 
@@ -295,22 +317,63 @@ bool run_role(const ps::Flags& flags, const ps::Job& job, const ps::RunOptions& 
   return ps::run_compute(job, options, place, log);
 }
 
+// The job file, recipe or model that is named; exactly one has to be.
+std::string find_job_file(const ps::Flags& flags) {
+  const bool by_file = !flags.positionals().empty(), by_recipe = flags.given("recipe");
+  if (by_file + by_recipe + flags.given("model") > 1)
+    flags.refuse(by_recipe ? "recipe" : "model", "give a job file, a recipe or a model, one of them");
+  if (flags.given("model") && flags.given("init-model"))
+    flags.refuse("init-model", "the weights are those of --model");
+  if (by_file) return ps::find_job(flags.positionals()[0]);
+  return by_recipe ? ps::find_recipe(*flags.text("recipe")) : ps::find_model_job(*flags.text("model"));
+}
+
+// Weights that were trained elsewhere have to be used with the values that were filled in then.
+void check_may_fill_in(const std::string& task, const ps::Json& document) {
+  if (task == "train" || task == "convert") return;
+  ps::fail(ps::Code::kUsage, "--job ", task, ": ", ps::open_values(document).front(),
+           " is auto in this job, and was filled in when the model was trained: give --model DIR");
+}
+
+// The job that flags and data make of the job file; null when --print-config has printed it with its values open, as
+// no data are named.  `head` becomes what was read of standard input.
+std::optional<ps::Job> make_job(const ps::Flags& flags, const std::optional<ps::LaunchedTrainer>& launched,
+                                ps::InputHead& head, ps::Log& log) {
+  const std::string path = find_job_file(flags), task = *flags.text("job");
+  const std::vector<ps::Override> changes = overrides(flags, launched);
+  ps::Json document = ps::read_job_document(path);
+  if (flags.given("model")) ps::forget_run(document, task == "train");
+  document = ps::with_overrides(std::move(document), path, changes);
+  const bool prints = flags.on("print-config"), is_open = !ps::open_values(document).empty();
+  if (prints && is_open && ps::known_data_options(document).files.empty()) {
+    std::puts(document.dump(2).c_str());
+    return std::nullopt;
+  }
+  ps::Job job = ps::make_job(std::move(document), path, changes, [&](ps::Json& open) {
+    check_may_fill_in(task, open);
+    head = ps::fill_from_data(open, threads(flags), log);
+  });
+  if (!prints) return job;
+  std::puts(ps::effective_job(job).dump(2).c_str());
+  return std::nullopt;
+}
+
 int run(const ps::Flags& flags, ps::Log& log) {
   if (answer_alone(flags)) return 0;
   warn_of_unused(flags, log);
   const std::optional<ps::LaunchedTrainer> launched = find_launched(flags);
-  ps::Job job = ps::load_job(flags.positionals()[0], overrides(flags, launched));
-  if (flags.on("print-config")) {
-    std::puts(ps::effective_job(job).dump(2).c_str());
-    return 0;
-  }
+  ps::InputHead head;
+  const std::optional<ps::Job> made = make_job(flags, launched, head, log);
+  if (!made) return 0;
+  const ps::Job& job = *made;
   ps::Interrupts interrupts("ps-train", "ending after this batch; once more to end at once");
   ps::RunOptions options;
   options.task = *flags.text("job");
   options.role = *flags.text("role");
   options.threads = threads(flags);
   options.resume = flags.on("resume");
-  options.init_model = flags.text("init-model").value_or("");
+  options.init_model = flags.text(flags.given("model") ? "model" : "init-model").value_or("");
+  options.input_head = head.bytes;
   options.output = *flags.text("output");
   options.output_format = *flags.text("output-format");
   options.security = ps::security_options(flags);

@@ -33,7 +33,7 @@ std::string_view reason(std::string_view message) {
 
 }  // namespace
 
-Json parse_json(std::string_view text, std::string_view name) {
+Json parse_json(std::string_view text, std::string_view name, JsonComments comments) {
   std::vector<std::set<std::string>> keys;  // keys seen so far of each open object, outermost first
   auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > kMaxDepth) fail(Code::kUsage, name, ": nested deeper than ", kMaxDepth, " levels");
@@ -45,7 +45,8 @@ Json parse_json(std::string_view text, std::string_view name) {
     return true;
   };
   try {
-    return Json::parse(text.begin(), text.end(), check);
+    return Json::parse(text.begin(), text.end(), check, /*allow_exceptions=*/true,
+                       comments == JsonComments::kIgnored);
   } catch (const Json::parse_error& error) {
     fail(Code::kUsage, name, ":", place(text, error.byte), ": ", reason(error.what()));
   } catch (const Json::exception& error) {  // a number too large for a double

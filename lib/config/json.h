@@ -14,10 +14,13 @@ extern template class nlohmann::basic_json<nlohmann::ordered_map>;
 
 namespace ps {
 
+// Comments in a document, // to the end of the line and /* */: only people write them.
+enum class JsonComments { kRefused, kIgnored };
+
 // The document in `text`.  Throws kUsage "name:line:column: reason" on a syntax error, on a duplicate key,
 // which most parsers accept silently, on a number beyond the range of double, and on more than 100 levels of
 // nesting.
-Json parse_json(std::string_view text, std::string_view name);
+Json parse_json(std::string_view text, std::string_view name, JsonComments comments = JsonComments::kRefused);
 
 // "path.key", without the dot when path is empty.
 std::string json_path(std::string_view path, std::string_view key);

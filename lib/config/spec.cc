@@ -10,11 +10,12 @@ namespace ps {
 
 Json FieldSpec::schema() const {
   Json out = type();
-  out["description"] = help;
+  if (!open) out["description"] = help;
   Json& bounded = out.contains("items") ? out["items"] : out;  // bounds of a list are those of its elements
   if (std::isfinite(minimum)) bounded[exclusive_minimum ? "exclusiveMinimum" : "minimum"] = minimum;
   if (std::isfinite(maximum)) bounded["maximum"] = maximum;
   if (!choices.empty()) bounded["enum"] = choices;
+  if (open) out = {{"description", help}, {"oneOf", Json::array({out, {{"const", "auto"}}})}};
   if (!required && !default_value.is_null()) out["default"] = default_value;
   return out;
 }

@@ -43,6 +43,7 @@ struct FieldSpec {
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
   bool exclusive_minimum = false;
+  bool open = false;                 // the job file may leave it to the data: "auto"
   std::vector<std::string> choices;  // allowed values of a string; empty: any
   std::function<Json()> type;        // as in a JSON Schema, e.g. {"type": "integer"}
   Json default_value;                // null: none
@@ -52,6 +53,7 @@ struct FieldSpec {
   FieldSpec& at_most(double bound) { return maximum = bound, *this; }
   FieldSpec& one_of(std::vector<std::string> names) { return choices = std::move(names), *this; }
   FieldSpec& must() { return required = true, *this; }
+  FieldSpec& or_auto() { return open = true, *this; }
 
   Json schema() const;
 };

@@ -8,11 +8,12 @@
 namespace ps {
 
 extern const FormatEntry kRecords, kMultislot, kCriteo, kPaddleSparseBinary, kPaddleSparseFloat, kLibsvm,
-    kText;
+    kText, kCsv, kTsv;
 
 std::span<const FormatEntry* const> format_catalog() {
   static constexpr const FormatEntry* kAll[] = {
-      &kRecords, &kMultislot, &kCriteo, &kPaddleSparseBinary, &kPaddleSparseFloat, &kLibsvm, &kText};
+      &kRecords, &kMultislot, &kCriteo, &kPaddleSparseBinary, &kPaddleSparseFloat, &kLibsvm,
+      &kText,    &kCsv,       &kTsv};
   return kAll;
 }
 

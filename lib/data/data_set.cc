@@ -58,6 +58,10 @@ DataSet open_data_set(const DataOptions& options, const std::vector<std::string>
     data.vocabulary = vocabulary ? std::move(vocabulary) : Vocabulary::make(options, paths);
   }
   data.parser = data.format->make({options, data.parsed_schema, head, data.vocabulary});
+  if (options.part != DataPart::kAll && !data.parser->has_parts()) {
+    fail(Code::kUsage, "data.validation: files of format ", quote(data.format->name),
+         " have no lines of which a part could be kept: give test data instead");
+  }
   return data;
 }
 

@@ -28,10 +28,14 @@ class RawFile {
   // Blocks until a read would return at once.  Returns false when interrupted.
   bool wait() const;
 
+  size_t take_head(char* out, size_t size);
+
   const std::string name_;
   const SourceContext context_;
   const bool may_wait_, owned_;
   const int descriptor_;
+  const std::shared_ptr<const std::string> head_;  // that comes before what is read; null: none
+  size_t head_used_ = 0;
 };
 
 class Decoder {

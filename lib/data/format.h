@@ -67,6 +67,9 @@ class Parser {
   // A line whose label `check` refuses is a bad line.  Formats without lines do not call `check`.
   virtual void check_labels(LabelCheck check) { (void)check; }
 
+  // True when DataOptions::part is heeded: of formats with lines.
+  virtual bool has_parts() const { return false; }
+
   // Replaces `out` by the examples of the block.  Lists bad lines in `out.bad`, and throws all other errors.
   virtual void parse(const Block& block, Parsed& out) const = 0;
 };

@@ -44,7 +44,8 @@ void LineParser::parse_lines(const Block& block, bool checks, Parsed& out) const
   for (uint64_t line = block.place; p < stop && out.bad.size() <= max_bad_lines_; ++line) {
     const char* newline = static_cast<const char*>(std::memchr(p, '\n', static_cast<size_t>(stop - p)));
     const char* end = newline > p && newline[-1] == '\r' ? newline - 1 : newline;
-    if (end > p) parse_or_reject(p, end, block, line, checks, out);
+    const bool kept = end > p && part_.keeps({p, static_cast<size_t>(end - p)});
+    if (kept) parse_or_reject(p, end, block, line, checks, out);
     p = newline + 1;
   }
 }

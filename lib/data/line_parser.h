@@ -6,16 +6,20 @@
 #include <utility>
 
 #include "data/format.h"
+#include "data/part.h"
 
 namespace ps {
 
 class LineParser : public Parser {
  public:
   explicit LineParser(const ParserSetup& setup)
-      : schema_(setup.schema), max_bad_lines_(static_cast<uint64_t>(setup.options.max_bad_lines)) {}
+      : schema_(setup.schema),
+        max_bad_lines_(static_cast<uint64_t>(setup.options.max_bad_lines)),
+        part_(setup.options) {}
 
   void parse(const Block& block, Parsed& out) const final;
   void check_labels(LabelCheck check) final { label_check_ = std::move(check); }
+  bool has_parts() const final { return true; }
 
  protected:
   // Appends the example of a line, or nothing for a comment; the label must be appended last.  The line is
@@ -33,6 +37,7 @@ class LineParser : public Parser {
   bool labels_fit(const Batch& batch) const;
 
   const uint64_t max_bad_lines_;
+  const PartFilter part_;
   LabelCheck label_check_;  // empty: all labels are accepted
 };
 

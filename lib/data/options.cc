@@ -84,9 +84,17 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
         .one_of(format_names());
     s.field("files", &DataOptions::files, "files, lists of files (*.list), folders, or - for standard input");
     s.field("test_files", &DataOptions::test_files, "the same, to test on after each pass");
-    s.field("dim", &DataOptions::dim, "ids are below it; 0: any 64-bit number").at_least(0).at_most(kMaxDim);
+    s.field("dim", &DataOptions::dim,
+            "ids are below it; 0: any 64-bit number; auto: one more than the largest in the data")
+        .at_least(0)
+        .at_most(kMaxDim)
+        .or_auto();
     s.field("dense", &DataOptions::dense, "read the features as dim dense values");
-    s.field("slots", &DataOptions::slots, "multislot: the slots of a line, in order");
+    s.field("slots", &DataOptions::slots,
+            "multislot: the slots of a line, in order; auto: as the first lines have them, called slot1, "
+            "slot2, ... "
+            "and label")
+        .or_auto();
     s.field("label_slot", &DataOptions::label_slot, "multislot: the slot that is the label; empty: the last");
     s.field("index_base", &DataOptions::index_base, "libsvm: the lowest id in the file")
         .at_least(0)
@@ -96,14 +104,31 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
         "false: examples have no labels, for --job predict alone; the place of the label is left out of the "
         "line.  Absent: they have labels, but for lines of criteo with 39 columns");
     s.field("text", &DataOptions::text, "text: words and their context");
-    s.field("batch_size", &DataOptions::batch_size, "examples in a batch").at_least(1).at_most(1 << 20);
+    s.field("csv", &DataOptions::csv, "csv and tsv: columns, and what was learnt of them");
+    s.field("validation", &DataOptions::validation,
+            "part of the lines of the training data that is not trained on, but measured after each pass; "
+            "the hash "
+            "of a line decides, so that equal lines are in the same part")
+        .at_least(0)
+        .at_most(0.9);
+    s.field("batch_size", &DataOptions::batch_size, "examples in a batch; auto: more where there are more")
+        .at_least(1)
+        .at_most(1 << 20)
+        .or_auto();
     s.field("shuffle", &DataOptions::shuffle,
-            "order of the examples: as read, or random within a window or the whole")
-        .one_of({"none", "window", "full"});
+            "order of the examples: as read, or random within a window or the whole; auto: the whole of "
+            "files of "
+            "up to 256 MiB, else within a window")
+        .one_of({"none", "window", "full"})
+        .or_auto();
     s.field("shuffle_window", &DataOptions::shuffle_window, "examples held to draw from")
         .at_least(1)
         .at_most(1 << 30);
-    s.field("unit_length", &DataOptions::unit_length, "scale the values of each example's slot to L2 norm 1");
+    s.field("unit_length", &DataOptions::unit_length,
+            "scale the values of each example's slot to L2 norm 1; auto: where examples have ids in numbers "
+            "as different as "
+            "those of words in texts")
+        .or_auto();
     s.field("log_counts", &DataOptions::log_counts, "value v becomes sign(v) log2(1 + |v|)");
     s.field("hash_bits", &DataOptions::hash_bits, "hash ids into 2^hash_bits; 0: as they are")
         .at_least(0)

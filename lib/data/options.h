@@ -9,6 +9,7 @@
 
 #include "config/fwd.h"
 #include "data/batch.h"
+#include "data/csv/options.h"
 
 namespace ps {
 
@@ -38,6 +39,10 @@ enum class LabelUse {
   kIgnored,  // they need not make sense; data in which they cannot be told from features are refused
 };
 
+// The lines that a reader hands out, of data from which a part is kept for validation.  Not a key of the job file: the
+// task decides.
+enum class DataPart { kAll, kTraining, kValidation };
+
 struct DataOptions {
   std::string format = "auto";
   std::vector<std::string> files;  // files, lists of files (*.list), folders, or "-"
@@ -48,6 +53,9 @@ struct DataOptions {
   std::string label_slot;          // multislot: the slot that is the label; empty: the last one
   int index_base = 0;              // libsvm: the lowest id, 0 or 1
   TextOptions text;
+  CsvOptions csv;
+  double validation = 0;  // part of the lines that is kept for validation
+  DataPart part = DataPart::kAll;
   std::optional<bool> labels;  // examples have labels, or have none; nullopt: the format decides
   LabelUse label_use = LabelUse::kKept;
   int64_t batch_size = 200;

@@ -95,7 +95,7 @@ class BatchReader::Impl {
   Impl(const DataOptions& options, const std::vector<std::string>& paths, const ReaderSettings& settings)
       : options_(options),
         settings_(settings),
-        context_{settings.stdin_descriptor, &interrupt_, &bytes_read_},
+        context_{settings.stdin_descriptor, &interrupt_, &bytes_read_, settings.stdin_head},
         data_(open_data_set(options_, paths, context_, settings.vocabulary)),
         cache_(options_, data_.schema, data_.stream, settings_.passes) {
     if (settings_.num_shares > 1) skips_batches_ = !deal_files();

@@ -33,8 +33,9 @@ struct ReaderSettings {
                              // DataOptions::cache
   uint64_t seed = 1;         // of shuffles
   int stdin_descriptor = 0;  // what "-" reads
-  Log* log = nullptr;        // gets a warning for each of the first bad lines
-  std::shared_ptr<const Vocabulary> vocabulary = nullptr;  // of text; null: made of these paths
+  std::shared_ptr<const std::string> stdin_head = nullptr;  // bytes of "-" that were read before; null: none
+  Log* log = nullptr;                                       // gets a warning for each of the first bad lines
+  std::shared_ptr<const Vocabulary> vocabulary = nullptr;   // of text; null: made of these paths
 
   // The share of one of several trainers.  If there are at least as many files as trainers, each trainer
   // reads every num_shares-th file.  Otherwise all trainers read all files, and each uses every num_shares-th

@@ -55,7 +55,8 @@ RawFile::RawFile(const InputFile& file, const SourceContext& context)
       context_(context),
       may_wait_(may_wait(file, context)),
       owned_(file.path != "-"),
-      descriptor_(open_input(file, context)) {}
+      descriptor_(open_input(file, context)),
+      head_(file.path == "-" ? context.stdin_head : nullptr) {}
 
 RawFile::~RawFile() {
   if (owned_) close(descriptor_);
@@ -72,11 +73,21 @@ bool RawFile::wait() const {
 }
 
 bool RawFile::ready() const {
+  if (head_ && head_used_ < head_->size()) return true;
   pollfd waits = {descriptor_, POLLIN, 0};
   return !may_wait_ || poll(&waits, 1, 0) > 0;
 }
 
+size_t RawFile::take_head(char* out, size_t size) {
+  size = std::min(size, head_->size() - head_used_);
+  std::memcpy(out, head_->data() + head_used_, size);
+  head_used_ += size;
+  if (context_.bytes_read) *context_.bytes_read += size;
+  return size;
+}
+
 size_t RawFile::read(char* out, size_t size) {
+  if (head_ && head_used_ < head_->size()) return take_head(out, size);
   while (wait()) {
     ssize_t got = ::read(descriptor_, out, size);
     if (got >= 0) {

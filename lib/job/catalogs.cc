@@ -84,6 +84,7 @@ std::string facts(const FieldSpec& field) {
   if (field.minimum > -1e300)
     out += cat(field.exclusive_minimum ? ", more than " : ", at least ", field.minimum);
   if (field.maximum < 1e300) out += cat(", at most ", field.maximum);
+  if (field.open) out += ", or auto";
   if (!field.choices.empty()) out += cat(", one of ", join(field.choices, " "));
   return out;
 }
@@ -164,7 +165,7 @@ std::string catalog_section(const Listing& list) {
 }  // namespace
 
 std::vector<std::string> catalog_kinds() {
-  std::vector<std::string> kinds = {"activations", "jobs"};
+  std::vector<std::string> kinds = {"activations", "jobs", "recipes"};
   for (const Listing& list : listings()) kinds.push_back(list.kind);
   return kinds;
 }
@@ -175,8 +176,8 @@ std::string list_catalog(const std::string& kind) {
     for (const std::string& name : activation_names()) out += name + "\n";
     return out;
   }
-  if (kind == "jobs") {
-    const std::string folder = job_folder();
+  if (kind == "jobs" || kind == "recipes") {
+    const std::string folder = kind == "jobs" ? job_folder() : recipe_folder();
     for (const std::string& file : folder.empty() ? std::vector<std::string>{} : list_directory(folder))
       out += cat(file.substr(0, file.find('.')), "\n");
     return out;
@@ -196,6 +197,8 @@ std::string job_keys_manual() {
   std::string out = section("job", "job", JobOptions::spec()) + section("data", "data", DataOptions::spec()) +
                     section("data.slots", "an element of data.slots", SlotOptions::spec()) +
                     section("data.text", "data.text", TextOptions::spec()) +
+                    section("data.csv", "data.csv", CsvOptions::spec()) +
+                    section("data.csv.columns", "an element of data.csv.columns", CsvColumn::spec()) +
                     section("model", "model", ModelOptions::spec()) +
                     section("weight and bias", "a layer's weight and bias; rows is of the weight alone",
                             WeightOptions::spec()) +

@@ -10,12 +10,14 @@
 #include "base/file.h"
 #include "config/catalog.h"
 #include "job/former_keys.h"
+#include "job/open_values.h"
 #include "model/cost.h"
 #include "model/evaluator.h"
 #include "model/layer.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "strategy/strategy.h"
+#include "train/model_file.h"
 
 namespace ps {
 
@@ -40,6 +42,7 @@ bool is_key_of(std::string_view path, const char* type) {
     if (!place.contains("properties") || !place["properties"].contains(key)) return false;
     place = Json(place["properties"][key]);
   }
+  if (place.contains("oneOf")) place = Json(place["oneOf"][0]);  // or "auto"
   return place.contains("type") && place["type"] == type;
 }
 
@@ -78,6 +81,48 @@ std::string executable_folder() {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   return error ? "" : program.parent_path().string();
+}
+
+// The folder `name` of what is installed or of the tree that was built; empty: there is none.
+std::string shared_folder(const std::string& name) {
+  const std::string folder = executable_folder();
+  for (const char* place : {"../share/pskit", "../../../share"}) {
+    const std::string found = join_path(join_path(folder, place), name);
+    if (!folder.empty() && is_directory(found))
+      return std::filesystem::path(found).lexically_normal().string();
+  }
+  return "";
+}
+
+// The file `name` of the folder, with or without ".json"; empty: there is none.
+std::string find_in(const std::string& folder, const std::string& name) {
+  for (const std::string& file : {name, name + ".json"}) {
+    if (const std::string path = join_path(folder, file); !folder.empty() && exists(path)) return path;
+  }
+  return "";
+}
+
+// "logistic", … of logistic.json, ….
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  if (folder.empty()) return names;
+  for (const std::string& file : list_directory(folder)) names.push_back(file.substr(0, file.find('.')));
+  return names;
+}
+
+// Calls `body`; errors name the flag that they are about, or else the job file.
+template <class Body>
+auto named_errors(const std::string& name, std::span<const Override> overrides, Body&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    if (const Override* change = blamed(overrides, error)) throw blame(*change, error);
+    throw error.within(name);
+  }
+}
+
+std::string job_name(const std::string& path) {
+  return path == "-" ? "standard input" : path;
 }
 
 template <class Entry>
@@ -121,43 +166,82 @@ const ObjectSpec<Job>& Job::spec() {
 }
 
 std::string job_folder() {
-  const std::string folder = executable_folder();
-  for (const char* place : {"../share/pskit/jobs", "../../../share/jobs"}) {
-    const std::string jobs = join_path(folder, place);
-    if (!folder.empty() && is_directory(jobs)) return std::filesystem::path(jobs).lexically_normal().string();
-  }
-  return "";
+  return shared_folder("jobs");
+}
+
+std::string recipe_folder() {
+  return shared_folder("recipes");
 }
 
 std::string find_job(const std::string& name) {
   if (name == "-" || exists(name) || name.find('/') != std::string::npos) return name;
   const std::string folder = job_folder();
   if (folder.empty()) return name;
-  for (const std::string& file : {name, name + ".json"}) {
-    if (const std::string path = join_path(folder, file); exists(path)) return path;
-  }
-  std::vector<std::string> names;
-  for (const std::string& file : list_directory(folder)) names.push_back(file.substr(0, file.find('.')));
+  if (const std::string path = find_in(folder, name); !path.empty()) return path;
   fail(Code::kUsage, "cannot open ", quote(name), ": no such file, and no ready-made job of that name",
-       did_you_mean(name, names), "; ps-train --list jobs names those");
+       did_you_mean(name, names_in(folder)), "; ps-train --list jobs names those");
 }
 
-Job load_job(const std::string& path, std::span<const Override> overrides) {
-  const std::string file = find_job(path);
-  std::string name = file == "-" ? "standard input" : file;
-  Json document = parse_json(read_job(file), name);
-  try {
+std::string find_recipe(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  if (const std::string path = find_in(recipe_folder(), name); !path.empty()) return path;
+  const std::vector<std::string> names = names_in(recipe_folder());
+  fail(Code::kUsage, "there is no recipe ", quote(name), did_you_mean(name, names), "; expected one of ",
+       join(names, ", "), ", or a path with a slash");
+}
+
+std::string find_model_job(const std::string& model) {
+  const std::string folder = is_directory(model) ? model : parent_directory(model);
+  const std::string path = join_path(folder, kModelJob);
+  if (exists(path)) return path;
+  fail(Code::kUsage, quote(model), exists(model) ? " has no job.json beside its weights" : ": no such model",
+       ": expected a folder that ps-train has saved, such as output/pass-00000");
+}
+
+void forget_run(Json& document, bool trains) {
+  document.erase("cluster");
+  document.erase("checkpoint");
+  if (!trains && document.contains("train") && document["train"].is_object())
+    document["train"].erase("strategy");
+}
+
+Json read_job_document(const std::string& path) {
+  Json document = parse_json(read_job(path), job_name(path), JsonComments::kIgnored);
+  return named_errors(job_name(path), {}, [&] {
     spec_internal::expect_object(document, "");
+    return document;
+  });
+}
+
+Json with_overrides(Json document, const std::string& path, std::span<const Override> overrides) {
+  return named_errors(job_name(path), overrides, [&] {
     for (const Override& change : overrides) apply_override(document, change);
     refuse_former_keys(document);
+    return document;
+  });
+}
+
+Job make_job(Json document, const std::string& path, std::span<const Override> overrides,
+             const FillIn& fill) {
+  if (const std::vector<std::string> open = open_values(document); !open.empty()) {
+    if (!fill) {
+      fail(Code::kUsage, job_name(path), ": ", open.front(),
+           ": auto is for ps-train, which looks at its data: ps-train --print-config shows the job that it "
+           "makes");
+    }
+    fill(document);
+  }
+  return named_errors(job_name(path), overrides, [&] {
     Job job = Job::spec().parse(document, "");
     effective_job(job);  // every entry of every catalogue parses
     find_strategy(job.train.strategy).check(job.train.strategy, job.optimizer);
     return job;
-  } catch (const Error& error) {
-    if (const Override* change = blamed(overrides, error)) throw blame(*change, error);
-    throw error.within(name);
-  }
+  });
+}
+
+Job load_job(const std::string& path, std::span<const Override> overrides, const FillIn& fill) {
+  const std::string file = find_job(path);
+  return make_job(with_overrides(read_job_document(file), file, overrides), file, overrides, fill);
 }
 
 Json effective_job(const Job& job) {

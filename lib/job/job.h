@@ -2,8 +2,10 @@
 #ifndef PS_JOB_JOB_H_
 #define PS_JOB_JOB_H_
 
+#include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cli/flags.h"
 #include "config/spec.h"
@@ -43,9 +45,35 @@ std::string find_job(const std::string& name);
 // The folder of the ready-made jobs, of what is installed or of the tree that was built; empty: there is none.
 std::string job_folder();
 
-// Reads the job file ("-": standard input), lays the overrides of flags and environment over it, and checks
-// all of it.  Throws kUsage "job.json: optimizer.type: …".
-Job load_job(const std::string& path, std::span<const Override> overrides);
+// Where the recipe `name` is: a path, or the name of one that was installed.  Throws kUsage when there is none.
+std::string find_recipe(const std::string& name);
+
+// The folder of the recipes, as job_folder.
+std::string recipe_folder();
+
+// The job with which a model was saved: the job.json in its folder, or in that of a model file.  Throws kUsage.
+std::string find_model_job(const std::string& model);
+
+// Reads the job file ("-": standard input).  Comments are left out.  Throws kUsage "job.json:3:7: …".
+Json read_job_document(const std::string& path);
+
+// Lays the overrides of flags and environment over it.  Throws kUsage, naming the flag.
+Json with_overrides(Json document, const std::string& path, std::span<const Override> overrides);
+
+// Gives the open values of a document the values that the data tell (job/open_values.h).
+using FillIn = std::function<void(Json& document)>;
+
+// The job of a document, all of it checked.  `path` and `overrides` are for messages.  Open values are filled in by
+// `fill`; without one they are refused.  Throws kUsage "job.json: optimizer.type: …", and what `fill` does.
+Job make_job(Json document, const std::string& path, std::span<const Override> overrides,
+             const FillIn& fill = {});
+
+// All three, for a job by its path or name.
+Job load_job(const std::string& path, std::span<const Override> overrides, const FillIn& fill = {});
+
+// Takes out of a saved model's document, before overrides, what was of that run alone: its servers, its trainers, its
+// checkpoints, and unless it is to be trained further, its strategy.
+void forget_run(Json& document, bool trains);
 
 // The job with every default filled in: what --print-config shows and what is saved beside a model.
 Json effective_job(const Job& job);

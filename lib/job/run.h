@@ -4,6 +4,7 @@
 #define PS_JOB_RUN_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/log.h"
@@ -17,13 +18,14 @@ namespace ps {
 struct RunOptions {
   std::string task = "train";  // train | test | predict | convert
   int threads = 1;
-  bool resume = false;                    // go on from the newest checkpoint
-  std::string init_model;                 // a folder pass-00000 or a model file; empty: none
-  std::string output = "-";               // of predict and convert
-  std::string output_format = "records";  // of convert
-  std::string metrics;                    // file for JSON lines; empty: none
-  bool json = false;                      // print the result as JSON
-  bool dry_run = false;                   // say what would run, touch nothing
+  bool resume = false;                            // go on from the newest checkpoint
+  std::shared_ptr<const std::string> input_head;  // bytes of standard input that were read before; null: none
+  std::string init_model;                         // a folder pass-00000 or a model file; empty: none
+  std::string output = "-";                       // of predict and convert
+  std::string output_format = "records";          // of convert
+  std::string metrics;                            // file for JSON lines; empty: none
+  bool json = false;                              // print the result as JSON
+  bool dry_run = false;                           // say what would run, touch nothing
   ProgressMode progress = ProgressMode::kAuto;
   SecurityOptions security;      // what is shown to servers, and by what they are known
   std::string role = "trainer";  // trainer | reader, with cluster.compute | compute, see job/compute.h

@@ -94,6 +94,10 @@ bool RunSaves::save_pass(int pass) {
   return true;
 }
 
+void RunSaves::link_best(int pass) const {
+  if (can_save()) replace_link(pass_directory(pass), join_path(job_.train.save_dir, kBestModel));
+}
+
 void RunSaves::resume(int64_t pass) {
   if (pass < 0 || !job_.train.saves_after(pass)) return;
   const std::string name = pass_directory(static_cast<int>(pass));

@@ -53,6 +53,9 @@ class RunSaves {
   // The same at the end of a pass.  With servers it only begins; an error after that is thrown by go_on or finish.
   bool save_pass(int pass);
 
+  // Makes the link `best` to the model of this pass, which is saved or being saved.
+  void link_best(int pass) const;
+
   // The same of a pass that was over before this process came, if nobody has saved it.
   void resume(int64_t pass);
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "config/catalog.h"
+#include "model/input_patterns.h"
 
 namespace ps {
 
@@ -40,10 +41,10 @@ class GraphBuilder {
   GraphBuilder(const ModelOptions& options, const DataSchema& schema) : schema_(schema) {
     spec_internal::expect_array(options.layers, "model.layers");
     if (options.layers.empty()) fail(Code::kUsage, "model.layers: empty, expected at least one layer");
-    for (const Json& layer : options.layers) {
+    for (const Json& layer : options.layers)
       graph_.nodes.push_back(read_layer(layer, cat("model.layers.", graph_.nodes.size())));
-      add_name(graph_.nodes.size() - 1);
-    }
+    expand_inputs(schema, graph_.nodes);
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) add_name(i);
     graph_.costs.push_back(read_cost(options.cost, "model.cost"));
     spec_internal::expect_array(options.auxiliary_costs, "model.auxiliary_costs");
     for (const Json& cost : options.auxiliary_costs)

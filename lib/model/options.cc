@@ -96,7 +96,10 @@ const ObjectSpec<LayerOptions>& LayerOptions::spec() {
   static const ObjectSpec<LayerOptions> spec = [] {
     ObjectSpec<LayerOptions> s;
     s.field("name", &LayerOptions::name, "name of the layer, its own in the model").must();
-    s.field("input", &LayerOptions::input, "the layers or slots that it reads: a name, or an array of names")
+    s.field("input", &LayerOptions::input,
+            "the layers or slots that it reads: a name, or an array of names; slot* stands for all slots "
+            "that match, "
+            "sparse:* and dense:* for those of a type")
         .must();
     s.field("activation", &LayerOptions::activation, "function applied to the output")
         .one_of(activation_names());

@@ -110,7 +110,10 @@ struct Cosine : Common {
     return lr * (floor + (1 - floor) * wave);
   }
   static void add_fields(ObjectSpec<Cosine>& s) {
-    s.field("period", &Cosine::period, "length of the half wave").above(0).must();
+    s.field("period", &Cosine::period, "length of the half wave; auto: all passes, with the unit passes")
+        .above(0)
+        .must()
+        .or_auto();
     s.field("floor", &Cosine::floor, "factor of the rate at its end and after").at_least(0).at_most(1);
   }
 };

@@ -23,6 +23,7 @@ std::string batch_directory(int pass, int64_t batches);
 
 // The names of the files in such a folder.
 inline constexpr const char* kModelFile = "model.safetensors";
+inline constexpr const char* kBestModel = "best";  // a link to the best pass on the validation data
 inline constexpr const char* kModelJob = "job.json";
 inline constexpr const char* kModelVocabulary = "vocabulary.txt";  // of text
 

@@ -10,7 +10,10 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
   constexpr double kMostPullAhead = 1000;
   static const ObjectSpec<TrainOptions> spec = [] {
     ObjectSpec<TrainOptions> s;
-    s.field("passes", &TrainOptions::passes, "times through the data").at_least(0);
+    s.field("passes", &TrainOptions::passes,
+            "times through the data; auto: more where there are fewer examples")
+        .at_least(0)
+        .or_auto();
     s.field("gradient", &TrainOptions::gradient,
             "gradient of a batch: over its examples, their sum or their mean")
         .one_of({"sum", "mean"});
@@ -34,6 +37,14 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
             "shown once "
             "a second at most")
         .at_least(0);
+    s.field("patience", &TrainOptions::patience,
+            "with data.validation: training ends after so many passes in a row of which none was the best; "
+            "absent: never")
+        .at_least(1);
+    s.field("best_by", &TrainOptions::best_by,
+            "with data.validation: measure of the validation data by which a pass is the best, cost or a "
+            "value of an "
+            "evaluator");
     s.field("save_dir", &TrainOptions::save_dir,
             "folder in which pass-00000 and so on are saved, empty: none");
     s.field("saving_period", &TrainOptions::saving_period,

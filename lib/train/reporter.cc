@@ -1,5 +1,6 @@
 #include "train/reporter.h"
 
+#include <cctype>
 #include <cerrno>
 
 #include "base/error.h"
@@ -80,11 +81,13 @@ void Reporter::pass(int pass, int64_t batches, const Measures& whole, const Json
   write_metrics(line);
 }
 
-void Reporter::test(int pass, const Measures& measures, double seconds) {
+void Reporter::test(int pass, const Measures& measures, double seconds, const std::string& data) {
   if (progress_) progress_->finish();
-  log_.info(" Test samples=", measures.samples(), " cost=", significant(measures.average_cost(), 6),
+  log_.info(" ", data, " samples=", measures.samples(), " cost=", significant(measures.average_cost(), 6),
             " Eval: ", measures.text());
-  write_metrics({{"event", "test"},
+  std::string event = data;
+  event[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(event[0])));
+  write_metrics({{"event", event},
                  {"pass", pass},
                  {"samples", measures.samples()},
                  {"cost", measures.average_cost()},

@@ -39,8 +39,8 @@ class Reporter {
   // "Pass=… Batch=… samples=… AvgCost=… Eval: …"
   void pass(int pass, int64_t batches, const Measures& whole, const Json& times);
 
-  // "Test samples=… cost=… Eval: …"
-  void test(int pass, const Measures& measures, double seconds);
+  // "Test samples=… cost=… Eval: …", or with another name of the data; the event has the name in small letters.
+  void test(int pass, const Measures& measures, double seconds, const std::string& data = "Test");
 
   Log& log() { return log_; }
 

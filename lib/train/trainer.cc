@@ -307,7 +307,8 @@ void Trainer::evaluate_pass(BatchSource& source, const std::function<bool()>& st
   source.end_pass();
 }
 
-TestResult Trainer::test(int pass, BatchSource& source, const std::function<bool()>& stop) {
+TestResult Trainer::test(int pass, BatchSource& source, const std::function<bool()>& stop,
+                         const std::string& data) {
   double start = monotonic_seconds();
   Measures measures(network_.make_evaluators());
   reporter_.begin("test");
@@ -320,7 +321,7 @@ TestResult Trainer::test(int pass, BatchSource& source, const std::function<bool
   check_not_empty(measures.samples(), stop());
   TestResult result{measures.samples(), measures.average_cost(), monotonic_seconds() - start,
                     measures.json()};
-  reporter_.test(pass, measures, result.seconds);
+  reporter_.test(pass, measures, result.seconds, data);
   return result;
 }
 

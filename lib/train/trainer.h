@@ -83,8 +83,10 @@ class Trainer {
   int pass() const { return pass_; }
   int64_t batches() const { return batches_; }  // of the pass, trained on
 
-  // Measures the present weights; kData when the cost of a batch is not finite.  `pass` is for the report; -1 when no training ran.
-  TestResult test(int pass, BatchSource& source, const std::function<bool()>& stop);
+  // Measures the present weights; kData when the cost of a batch is not finite.  `pass` and `data`
+  // are for the report; -1 when no training ran.
+  TestResult test(int pass, BatchSource& source, const std::function<bool()>& stop,
+                  const std::string& data = "Test");
 
   // Calls `write` with lines of text, one an example in the order of the input: its C predictions, with
   // spaces between, each in the shortest decimals that read back the same.  Labels are not looked at, unless

@@ -32,7 +32,8 @@ endforeach()
 # The tour by the name that people try: man pskit.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/man/pskit.7 CONTENT ".so man7/ps.7\n")
 install(FILES ${CMAKE_BINARY_DIR}/man/pskit.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/share/jobs ${CMAKE_SOURCE_DIR}/share/launch ${CMAKE_SOURCE_DIR}/share/plots
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/share/jobs ${CMAKE_SOURCE_DIR}/share/recipes
+        ${CMAKE_SOURCE_DIR}/share/launch ${CMAKE_SOURCE_DIR}/share/plots
         DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit USE_SOURCE_PERMISSIONS)
 
 # The schema of job files, for editors, comes from the same specs that parse them.

@@ -21,6 +21,7 @@ run() {
 }
 
 run quickstart.sh '"auc"' 'Eval: auc='
+run recipe.sh 'Looked at 100000 examples of multislot' '20000 predictions' '"auc"'
 run cluster.sh 'the weights are equal' 'the weights of one trainer are equal, bit for bit'
 run all_reduce.sh 'the same model'
 run hybrid.sh 'the same model' 'to the other trainers went'

@@ -17,6 +17,12 @@ run() {
   "$PS_BIN/ps-train" "$jobs/$job.json" --json --log-level warning --save-dir '' "$@" >out
 }
 
+# run_recipe NAME FOLDER FORMAT: with no flag but the data.
+run_recipe() {
+  "$PS_BIN/ps-train" --recipe "$1" --data "$data/$2/train.$3.zst" --test-data "$data/$2/test.$3.zst" \
+    --json --log-level warning --save-dir '' >out
+}
+
 # expect WHAT EXPRESSION: of the result r.
 expect() {
   python3 -c '
@@ -66,6 +72,17 @@ run adult_wide_deep --data "$data/adult/train.multislot.zst" --test-data "$data/
 expect adult_wide_deep 'e["auc"] >= 0.908'
 run mnist --data "$data/mnist/train.libsvm.zst" --test-data "$data/mnist/test.libsvm.zst"
 expect mnist 'accuracy >= 0.982'
+
+run_recipe logistic a9a libsvm
+expect "a9a by recipe" 'accuracy >= 0.850 and e["auc"] >= 0.902'
+run_recipe softmax 20news libsvm
+expect "20news by recipe" 'accuracy >= 0.80'
+run_recipe logistic ctr10k libsvm
+expect "ctr10k by recipe" 'e["auc"] >= 0.775'
+run_recipe mlp mnist libsvm
+expect "mnist by recipe" 'accuracy >= 0.981'
+run_recipe wide_deep adult multislot
+expect "adult by recipe" 'e["auc"] >= 0.905'
 
 "$PS_BIN/ps-datagen" sparse-float --samples 2000 --output float.txt
 run sparse_float --data float.txt

@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "model/costs/cost_entry.h"
 #include "model/labels.h"
 
@@ -5,11 +7,28 @@ namespace ps {
 
 namespace {
 
-// With p = logistic(score): -log p for label 1, -log(1 - p) for 0 and -1.
+struct BinaryOptions : CostOptions {
+  double pos_weight = 1;
+
+  static const ObjectSpec<BinaryOptions>& spec() {
+    static const ObjectSpec<BinaryOptions> spec = [] {
+      ObjectSpec<BinaryOptions> s;
+      s.include(CostOptions::spec());
+      s.field("pos_weight", &BinaryOptions::pos_weight,
+              "multiplies the cost of examples with label 1: more than 1 where they are rare and matter")
+          .above(0);
+      return s;
+    }();
+    return spec;
+  }
+};
+
+// With p = logistic(score): -pos_weight log p for label 1, -log(1 - p) for 0 and -1.
 template <class T>
 class BinaryCrossEntropy final : public Cost<T> {
  public:
-  BinaryCrossEntropy(const CostOptions&, const CostInput& input) : sigmoid_(input.activation == "sigmoid") {
+  BinaryCrossEntropy(const BinaryOptions& options, const CostInput& input)
+      : sigmoid_(input.activation == "sigmoid"), pos_weight_(static_cast<float>(options.pos_weight)) {
     expect_one_value("binary_cross_entropy", input);
     if (sigmoid_ || input.activation == "linear") return;
     fail(Code::kUsage, "binary_cross_entropy takes an input with activation 'linear' or 'sigmoid', found ",
@@ -19,7 +38,13 @@ class BinaryCrossEntropy final : public Cost<T> {
   void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {
     check_binary(batch.labels);
-    evaluate_losses(device, LogisticLoss(), scores, cost_targets(batch), costs.data(), gradient.data);
+    CostTargets targets = cost_targets(batch);
+    std::vector<float> weights;
+    if (pos_weight_ != 1) {
+      weights = weights_of(batch);
+      targets.weights = weights.data();
+    }
+    evaluate_losses(device, LogisticLoss(), scores, targets, costs.data(), gradient.data);
   }
 
   void check_label(float label) const override { check_binary(label); }
@@ -32,12 +57,22 @@ class BinaryCrossEntropy final : public Cost<T> {
   bool takes_logits() const override { return true; }
 
  private:
+  // A cost with a weight is that of an example with this weight.
+  std::vector<float> weights_of(const Batch& batch) const {
+    std::vector<float> weights(batch.labels.size());
+    for (size_t b = 0; b < weights.size(); ++b) {
+      weights[b] = batch.weight(static_cast<int64_t>(b)) * (batch.labels[b] > 0 ? pos_weight_ : 1.0f);
+    }
+    return weights;
+  }
+
   const bool sigmoid_;  // the input's activation; else linear
+  const float pos_weight_;
 };
 
 }  // namespace
 
-extern const CostEntry kBinaryCrossEntropyCost = cost_entry<CostOptions, BinaryCrossEntropy>(
+extern const CostEntry kBinaryCrossEntropyCost = cost_entry<BinaryOptions, BinaryCrossEntropy>(
     "binary_cross_entropy",
     "logistic loss of one logit; labels 1 and 0, or 1 and -1; predicts the probability of 1");
 

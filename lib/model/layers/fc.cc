@@ -19,7 +19,11 @@ struct FcOptions : WeightedLayerOptions {
     static const ObjectSpec<FcOptions> spec = [] {
       ObjectSpec<FcOptions> s;
       s.include(WeightedLayerOptions::spec());
-      s.field("size", &FcOptions::size, "values per example of the output").must().at_least(1);
+      s.field("size", &FcOptions::size,
+              "values per example of the output; auto: the number of classes that labels have")
+          .must()
+          .at_least(1)
+          .or_auto();
       s.field("sparse_update", &FcOptions::sparse_update,
               "weights of sparse slots live in a table: only rows of ids that occur are stored and updated");
       s.field("bias", &FcOptions::bias, "start and tuning of the bias, or false for none");

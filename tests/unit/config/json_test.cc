@@ -37,6 +37,24 @@ TEST(Json, SyntaxErrorsHaveAPlace) {
   EXPECT_THAT(parse_refusal("{} {}"), StartsWith("job.json:1:4: "));
 }
 
+TEST(Json, CommentsAreLeftOutWhereTheyMayBe) {
+  const std::string text = "// first\n{\"a\": /* second,\n\"b\": 2 */ 1 // last\n}";
+  EXPECT_EQ(parse_json(text, "x", JsonComments::kIgnored).dump(), R"({"a":1})");
+  EXPECT_THAT(parse_refusal(text), StartsWith("job.json:1:1: "));
+  EXPECT_EQ(parse_json(R"({"a": "// text /* of */ its own"})", "x", JsonComments::kIgnored)["a"],
+            "// text /* of */ its own");
+}
+
+TEST(Json, ErrorsBehindCommentsKeepTheirPlace) {
+  auto error = [](const std::string& text) {
+    return refusal([&] { parse_json(text, "job.json", JsonComments::kIgnored); });
+  };
+  EXPECT_THAT(error("// one\n/* two\n */ {\n  \"a\": 1, // three\n  b\n}"), StartsWith("job.json:5:3: "));
+  EXPECT_THAT(error("{\"a\": 1} /* no end"), StartsWith("job.json:1:19: "));
+  EXPECT_THAT(error("{\"a\": 1, /* x */ \"a\": 2}"), HasSubstr("duplicate key 'a'"));
+  EXPECT_THAT(error("# shell\n{}"), StartsWith("job.json:1:1: "));
+}
+
 TEST(Json, DuplicateKeysAreRefusedInEveryObject) {
   EXPECT_THAT(parse_refusal(R"({"a": {"x": 1}, "b": {"x": 1, "x": 2}})"), HasSubstr("duplicate key 'x'"));
   EXPECT_EQ(parse_json(R"({"a": [{"x": 1}, {"x": 2}], "x": 3})", "x").size(), 2u);

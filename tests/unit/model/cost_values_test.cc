@@ -114,6 +114,15 @@ TEST(BinaryCrossEntropy, TakesZeroAndMinusOneAsTheSameLabel) {
             "label 0.5 of example 1 is not 0, 1 or -1");
 }
 
+TEST(BinaryCrossEntropy, PosWeightMultipliesTheCostOfPositiveExamples) {
+  auto cost = make({{"type", "binary_cross_entropy"}, {"pos_weight", 4}}, 1);
+  double score = std::log(3.0);
+  Evaluated got = evaluate(*cost, 1, {score, score, score}, labelled({1, 0, 1}, {1, 1, 0.5}));
+  EXPECT_THAT(got.costs,
+              Pointwise(IsCloseWithin(1e-15), {4 * std::log(4.0 / 3), std::log(4.0), 2 * std::log(4.0 / 3)}));
+  EXPECT_THAT(got.gradient, Pointwise(IsCloseWithin(1e-15), {-1.0, 0.75, -0.5}));
+}
+
 TEST(BinaryCrossEntropy, PredictsTheProbabilityUnderEitherActivation) {
   Device device(1);
   std::vector<double> logit = {std::log(3.0)}, probability = {0.75};

@@ -1,0 +1,66 @@
+// ColumnStatistics: the numbers and words of a table's column, as far as its records were seen.  Used by learn_table.
+#ifndef PS_DATA_CSV_COLUMN_STATISTICS_H_
+#define PS_DATA_CSV_COLUMN_STATISTICS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace ps {
+
+// Mean and deviation of numbers, one after the other (Welford 1962).
+class Moments {
+ public:
+  void add(double value);
+  double mean() const { return mean_; }
+  double deviation() const;  // of the population; 0: all are equal
+
+ private:
+  int64_t count_ = 0;
+  double mean_ = 0, squares_ = 0;
+};
+
+class ColumnStatistics {
+ public:
+  // `counts_words`: the words of the column are wanted, one a field, or, with a separator, several.
+  explicit ColumnStatistics(bool counts_words = false, char separator = 0)
+      : counts_words_(counts_words), separator_(separator) {}
+
+  void add(std::string_view field);
+  void add_missing() { ++missing_; }
+
+  bool all_numbers() const { return numbers_ > 0 && others_ == 0; }
+  bool has_missing() const { return missing_ > 0; }
+  double smallest() const { return smallest_; }
+  double largest() const { return largest_; }
+  const Moments& moments() const { return moments_; }
+  const Moments& logarithms() const { return logarithms_; }  // of sign(x) log(1 + |x|)
+
+  // True when the largest is so far from the others that only the logarithm brings them together.
+  bool is_skewed() const;
+
+  // Up to bins - 1 numbers, ascending, between which there are as many of the column's numbers each.
+  std::vector<double> edges(int bins) const;
+
+  // The most frequent words, at most so many, ties by their bytes.
+  std::vector<std::string> frequent_words(size_t most) const;
+  size_t num_words() const { return words_.size(); }
+
+ private:
+  void add_number(double value);
+  void add_word(std::string_view word);
+
+  const bool counts_words_;
+  const char separator_;
+  int64_t missing_ = 0, numbers_ = 0, others_ = 0;
+  double smallest_ = 0, largest_ = 0;
+  Moments moments_, logarithms_;
+  std::vector<double> sample_;  // of the numbers, each as likely as any other
+  std::unordered_map<std::string, uint64_t> words_;
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_CSV_COLUMN_STATISTICS_H_

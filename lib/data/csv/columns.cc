@@ -1,0 +1,65 @@
+#include "data/csv/columns.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/format.h"
+
+namespace ps {
+
+namespace {
+
+FieldKind kind_of(const CsvColumn& column) {
+  if (column.type == "ignore") return FieldKind::kIgnored;
+  if (column.is_binned()) return FieldKind::kBins;
+  if (column.is_number()) return FieldKind::kNumber;
+  return column.type == "category" ? FieldKind::kWord : FieldKind::kWords;
+}
+
+std::optional<size_t> find_name(const std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<size_t>(found - names.begin());
+}
+
+size_t need_name(const std::vector<std::string>& names, const std::string& name) {
+  if (const auto found = find_name(names, name)) return *found;
+  fail(Code::kData, "there is no column ", quote(name), did_you_mean(name, names), " in the header");
+}
+
+}  // namespace
+
+CsvDialect csv_dialect(const DataOptions& data) {
+  auto byte = [](const std::string& text) { return text.empty() ? '\0' : text[0]; };
+  return {data.csv.separator_of(data.format), byte(data.csv.quote), byte(data.csv.escape)};
+}
+
+std::vector<std::string> header_names(std::string_view header, const CsvDialect& dialect) {
+  const std::string padded = std::string(header) + std::string(Block::kPadding, '\0');
+  CsvFields fields(dialect);
+  fields.cut(padded.data(), padded.data() + header.size());
+  std::vector<std::string> names;
+  for (size_t i = 0; i < fields.size(); ++i) names.emplace_back(fields[i]);
+  return names;
+}
+
+std::vector<FieldUse> field_uses(const DataOptions& data, const std::vector<std::string>& names) {
+  const CsvOptions& csv = data.csv;
+  std::vector<FieldUse> uses(names.size());
+  size_t slots = 0;
+  for (size_t c = 0; c < csv.columns.size(); ++c) {
+    const FieldKind kind = kind_of(csv.columns[c]);
+    if (kind != FieldKind::kIgnored) uses[need_name(names, csv.columns[c].name)] = {kind, c, slots++};
+  }
+  const bool needs_label = data.labelled() && data.label_use != LabelUse::kIgnored;
+  const std::optional<size_t> label = needs_label ? need_name(names, csv.label) : find_name(names, csv.label);
+  if (label && data.labelled()) uses[*label] = {FieldKind::kLabel};
+  if (!csv.weight.empty()) uses[need_name(names, csv.weight)] = {FieldKind::kWeight};
+  if (!csv.group.empty()) uses[need_name(names, csv.group)] = {FieldKind::kGroup};
+  return uses;
+}
+
+}  // namespace ps

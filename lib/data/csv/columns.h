@@ -1,0 +1,33 @@
+// The part that each field of a table's records has, by its header.  Used by the parser of tables.
+#ifndef PS_DATA_CSV_COLUMNS_H_
+#define PS_DATA_CSV_COLUMNS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/csv/fields.h"
+#include "data/options.h"
+
+namespace ps {
+
+enum class FieldKind { kIgnored, kLabel, kWeight, kGroup, kNumber, kBins, kWord, kWords };
+
+struct FieldUse {
+  FieldKind kind = FieldKind::kIgnored;
+  size_t column = 0;  // in CsvOptions::columns
+  size_t slot = 0;    // of the batch
+};
+
+// The names in a header.
+std::vector<std::string> header_names(std::string_view header, const CsvDialect& dialect);
+
+CsvDialect csv_dialect(const DataOptions& data);
+
+// The use of each field of a file with these columns.  A label is needed unless the options say otherwise.  Throws kData
+// when a column is not there.
+std::vector<FieldUse> field_uses(const DataOptions& data, const std::vector<std::string>& names);
+
+}  // namespace ps
+
+#endif  // PS_DATA_CSV_COLUMNS_H_

@@ -1,0 +1,140 @@
+#include "data/csv/fields.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace ps {
+
+namespace {
+
+constexpr size_t kPadding = 8;  // bytes that scanners may read behind a field
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+// A mask of the 8 bytes at p: the high bit of each that equals the byte repeated in `each`.  Exact: no carry runs from
+// byte to byte.
+uint64_t equal_bytes(const char* p, uint64_t each) {
+  constexpr uint64_t kLow = 0x7f7f7f7f7f7f7f7fu;
+  uint64_t others;
+  std::memcpy(&others, p, 8);
+  others ^= each;
+  return ~(((others & kLow) + kLow) | others | kLow);
+}
+
+// The byte behind the closing quote of the field whose opening quote is at p; null when there is none.
+const char* skip_quoted(const char* p, const char* stop, const CsvDialect& dialect) {
+  for (++p; p < stop; ++p) {
+    if (dialect.escape == 0) {
+      p = static_cast<const char*>(std::memchr(p, dialect.quote, static_cast<size_t>(stop - p)));
+      if (p == nullptr) return nullptr;
+    }
+    if (dialect.escape != 0 && *p == dialect.escape && *p != dialect.quote) {
+      ++p;
+    } else if (*p == dialect.quote) {
+      if (p + 1 == stop || p[1] != dialect.quote) return p + 1;
+      ++p;
+    }
+  }
+  return nullptr;
+}
+
+const char* skip_blanks(const char* p, const char* stop, char separator) {
+  while (p < stop && is_blank(*p) && *p != separator) ++p;
+  return p;
+}
+
+}  // namespace
+
+// A quote opens only where a field begins; so each field is looked at, in records that have a quote.
+const char* find_record_end(const char* p, const char* stop, const CsvDialect& dialect, bool& open) {
+  open = false;
+  const size_t size = static_cast<size_t>(stop - p);
+  const char* end = static_cast<const char*>(std::memchr(p, '\n', size));
+  if (end == nullptr) end = stop;
+  if (dialect.quote == 0 || std::memchr(p, dialect.quote, static_cast<size_t>(end - p)) == nullptr)
+    return end;
+  while (p < stop && *p != '\n') {
+    p = skip_blanks(p, stop, dialect.separator);
+    if (p < stop && *p == dialect.quote) {
+      p = skip_quoted(p, stop, dialect);
+      open = p == nullptr;
+      if (open) return stop;
+    }
+    while (p < stop && *p != dialect.separator && *p != '\n') ++p;
+    if (p < stop && *p == dialect.separator) ++p;
+  }
+  return p;
+}
+
+void CsvFields::cut(const char* p, const char* end) {
+  fields_.clear();
+  const bool quoted =
+      dialect_.quote != 0 && std::memchr(p, dialect_.quote, static_cast<size_t>(end - p)) != nullptr;
+  quoted ? cut_quoted(p, end) : cut_plain(p, end);
+}
+
+// Finds separators 8 bytes at a time.  Bytes behind `end` do not count.
+void CsvFields::cut_plain(const char* p, const char* end) {
+  const uint64_t each = 0x0101010101010101u * static_cast<unsigned char>(dialect_.separator);
+  const char* begin = p;
+  for (const char* at = p; at < end; at += 8) {
+    for (uint64_t marks = equal_bytes(at, each); marks != 0; marks &= marks - 1) {
+      const char* separator = at + std::countr_zero(marks) / 8;
+      if (separator >= end) break;
+      add(begin, separator);
+      begin = separator + 1;
+    }
+  }
+  add(begin, end);
+}
+
+void CsvFields::add(const char* begin, const char* end) {
+  if (begin < end && (is_blank(*begin) || is_blank(end[-1]))) {
+    while (begin < end && is_blank(*begin)) ++begin;
+    while (begin < end && is_blank(end[-1])) --end;
+  }
+  fields_.emplace_back(begin, static_cast<size_t>(end - begin));
+}
+
+// Text without its quotes is never longer than with them: `unquoted_` does not move while fields lie in it.
+void CsvFields::cut_quoted(const char* p, const char* end) {
+  unquoted_.clear();
+  const auto quotes = static_cast<size_t>(std::count(p, end, dialect_.quote));
+  unquoted_.reserve(static_cast<size_t>(end - p) + (quotes + 1) * kPadding);
+  for (;; ++p) {
+    const char* begin = skip_blanks(p, end, dialect_.separator);
+    if (begin < end && *begin == dialect_.quote) {
+      p = take_quoted(begin, end);
+    } else {
+      p = std::find(p, end, dialect_.separator);
+      add(begin, p);
+    }
+    if (p == end) return;
+  }
+}
+
+// Returns the separator behind the field, or the end.
+const char* CsvFields::take_quoted(const char* p, const char* end) {
+  const char* stop = skip_quoted(p, end, dialect_);
+  if (stop == nullptr) fail(Code::kData, "a quote is not closed: ", quote({p, static_cast<size_t>(end - p)}));
+  const char* next = skip_blanks(stop, end, dialect_.separator);
+  if (next != end && *next != dialect_.separator)
+    fail(Code::kData, quote({next, static_cast<size_t>(end - next)}), " follows a closing quote");
+  const size_t begin = unquoted_.size();
+  for (const char* c = p + 1; c < stop - 1; ++c) {
+    const bool escaped =
+        (*c == dialect_.quote || (dialect_.escape != 0 && *c == dialect_.escape)) && c + 1 < stop - 1;
+    unquoted_ += escaped ? *++c : *c;
+  }
+  const size_t size = unquoted_.size() - begin;
+  unquoted_.append(kPadding, '\0');
+  fields_.emplace_back(unquoted_.data() + begin, size);
+  return next;
+}
+
+}  // namespace ps

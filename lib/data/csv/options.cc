@@ -1,0 +1,142 @@
+#include "data/csv/options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/spec.h"
+
+namespace ps {
+
+namespace {
+
+void check_byte(const std::string& text, std::string_view path, const char* key) {
+  if (text.size() > 1 || text == "\n" || text == "\r")
+    fail(Code::kUsage, path, ".", key, ": ", quote(text), " is not one byte");
+}
+
+void check_column(const CsvColumn& column, std::string_view path) {
+  if (column.name.empty()) fail(Code::kUsage, path, ".name: empty");
+  if (column.separator.size() != 1) check_byte(column.separator + "  ", path, "separator");
+  if (!(std::isfinite(column.offset) && std::isfinite(column.divisor)) || column.divisor == 0)
+    fail(Code::kUsage, path, ".divisor: ", column.divisor, ", expected a number other than 0");
+  if (!std::is_sorted(column.edges.begin(), column.edges.end()))
+    fail(Code::kUsage, path, ".edges: not in ascending order");
+}
+
+void check_table(const CsvOptions& csv, std::string_view path) {
+  check_byte(csv.separator, path, "separator");
+  check_byte(csv.quote, path, "quote");
+  check_byte(csv.escape, path, "escape");
+  if (!csv.separator.empty() && csv.separator == csv.quote)
+    fail(Code::kUsage, path, ".quote: ", quote(csv.quote), " is the separator too");
+  std::set<std::string> names;
+  for (const CsvColumn& column : csv.columns) {
+    if (!names.insert(column.name).second)
+      fail(Code::kUsage, path, ".columns: two columns are named ", quote(column.name));
+  }
+}
+
+}  // namespace
+
+const ObjectSpec<CsvColumn>& CsvColumn::spec() {
+  static const ObjectSpec<CsvColumn> spec = [] {
+    ObjectSpec<CsvColumn> s;
+    s.field("name", &CsvColumn::name, "its name in the header, and that of its slot").must();
+    s.field("type", &CsvColumn::type,
+            "number; category, a word; categories, several words; ignore.  auto: number if all that is there "
+            "is one")
+        .one_of({"auto", "number", "category", "categories", "ignore"});
+    s.field("scale", &CsvColumn::scale,
+            "of numbers: as they are (none), to mean 0 and deviation 1 (standard), to 0 to 1 (min_max), the "
+            "logarithm "
+            "of 1 + |x| with the sign of x, then standard (log), ids of bins that have as many examples each "
+            "(bins).  "
+            "auto: log where the largest is far from the others, else standard")
+        .one_of({"auto", "none", "standard", "min_max", "log", "bins"});
+    s.field("bins", &CsvColumn::bins, "scale bins: how many at most").at_least(2).at_most(10000);
+    s.field("separator", &CsvColumn::separator, "categories: the byte between words");
+    s.field("dictionary", &CsvColumn::dictionary,
+            "the most frequent words, at most so many, get ids of their own; 0: the id of a word is its hash")
+        .at_least(0)
+        .at_most(100000);
+    s.field("missing", &CsvColumn::missing,
+            "where there is no value: indicator, a second value 1 of a number, or an id of its own; none: a "
+            "number "
+            "is 0 once it is scaled, a category has no id.  auto: indicator for categories, and for numbers "
+            "of which "
+            "some are missing")
+        .one_of({"auto", "indicator", "none"});
+    s.field("offset", &CsvColumn::offset, "learnt: subtracted from a number");
+    s.field("divisor", &CsvColumn::divisor, "learnt: divides it then");
+    s.field("edges", &CsvColumn::edges, "learnt: between bins, ascending");
+    s.field("words", &CsvColumn::words, "learnt: the words of the dictionary");
+    s.check(check_column);
+    return s;
+  }();
+  return spec;
+}
+
+const ObjectSpec<CsvOptions>& CsvOptions::spec() {
+  static const ObjectSpec<CsvOptions> spec = [] {
+    ObjectSpec<CsvOptions> s;
+    s.field("separator", &CsvOptions::separator, "byte between columns; empty: a comma, or a tab of tsv");
+    s.field("quote", &CsvOptions::quote,
+            "byte around a value that may hold separators and line ends; empty: none");
+    s.field("escape", &CsvOptions::escape,
+            "byte before a quote within quotes; empty: a quote there is doubled");
+    s.field("names", &CsvOptions::names, "of the columns, for files without a header");
+    s.field("missing_values", &CsvOptions::missing_values, "what is written where there is no value");
+    s.field("label", &CsvOptions::label,
+            "column with the label; empty: that called label, target, class, click or y, else the last");
+    s.field("classes", &CsvOptions::classes,
+            "words that labels are, in the order of the classes 0, 1, ...; learnt, sorted, where labels are "
+            "words");
+    s.field("weight", &CsvOptions::weight, "column with the weights of examples");
+    s.field("group", &CsvOptions::group, "column with the groups of examples, numbers or words");
+    s.field("columns", &CsvOptions::columns,
+            "columns that become slots, and how; those of the header that are not here are added");
+    s.field("learnt", &CsvOptions::learnt,
+            "what the data tell is filled in: columns has all columns, and what was learnt of each");
+    s.check(check_table);
+    return s;
+  }();
+  return spec;
+}
+
+int64_t CsvColumn::num_ids() const {
+  if (is_binned()) return static_cast<int64_t>(edges.size()) + 2;
+  if ((type == "category" || type == "categories") && dictionary > 0)
+    return static_cast<int64_t>(words.size()) + 2;
+  return 0;
+}
+
+char CsvOptions::separator_of(const std::string& format) const {
+  if (!separator.empty()) return separator[0];
+  return format == "tsv" ? '\t' : ',';
+}
+
+// Slots may share a table, so that the ids of bins and words count on from column to column; with hashes among them,
+// ids may be any number.
+DataSchema CsvOptions::schema() const {
+  int64_t total = 0;
+  bool hashes = false;
+  for (const CsvColumn& column : columns) {
+    total += column.num_ids();
+    hashes |= column.type != "ignore" && column.type != "number" && column.dictionary == 0;
+  }
+  DataSchema schema;
+  for (const CsvColumn& column : columns) {
+    if (column.type == "ignore") continue;
+    if (column.is_number()) {
+      schema.slots.push_back({column.name, true, column.indicates_missing() ? 2 : 1});
+    } else {
+      schema.slots.push_back({column.name, false, hashes ? 0 : total});
+    }
+  }
+  return schema;
+}
+
+}  // namespace ps

@@ -1,0 +1,75 @@
+#include "data/csv/splitter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+
+namespace ps {
+
+static uint64_t count_lines(std::string_view text) {
+  return static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+void CsvSplitter::fail_open() const {
+  fail(Code::kData, *name_, ":", pending_line_,
+       ": a quote is not closed: quotes around values are set by data.csv.quote");
+}
+
+bool CsvSplitter::next(Block& block) {
+  while (lines_.next(block)) {
+    if (!pending_.empty()) take_pending(block);
+    if (dialect_.quote != 0) hold_open_record(block);
+    if (has_header_ && !header_taken_) take_header(block);
+    if (block.text().empty()) continue;
+    block.carry = header_;
+    return true;
+  }
+  if (!pending_.empty()) fail_open();
+  return false;
+}
+
+void CsvSplitter::take_pending(Block& block) {
+  block.bytes.insert(block.skip, pending_);
+  block.size += pending_.size();
+  block.place = pending_line_;
+  pending_.clear();
+}
+
+// Cuts a record whose quotes are open off the end of the block.
+void CsvSplitter::hold_open_record(Block& block) {
+  const std::string_view text = block.text();
+  if (text.find(dialect_.quote) == std::string_view::npos) return;
+  const char *p = text.data(), *stop = p + text.size();
+  for (bool open = false; p < stop; ++p) {
+    const char* end = find_record_end(p, stop, dialect_, open);
+    if (!open) {
+      p = end;
+      continue;
+    }
+    const auto before = static_cast<size_t>(p - text.data());
+    pending_line_ = block.place + count_lines(text.substr(0, before));
+    pending_.assign(p, stop);
+    if (pending_.size() > LineSplitter::kMaxLineBytes) fail_open();
+    block.size = block.skip + before;
+    return;
+  }
+}
+
+// The first record that is not empty.
+void CsvSplitter::take_header(Block& block) {
+  while (!header_taken_ && !block.text().empty()) {
+    const std::string_view text = block.text();
+    bool open = false;
+    const char* end = find_record_end(text.data(), text.data() + text.size(), dialect_, open);
+    const auto size = static_cast<size_t>(end - text.data());
+    header_ = text.substr(0, size);
+    if (header_.ends_with('\r')) header_.pop_back();
+    header_taken_ = !header_.empty();
+    block.place += count_lines(text.substr(0, size)) + 1;
+    block.skip += std::min(size + 1, text.size());
+  }
+}
+
+}  // namespace ps

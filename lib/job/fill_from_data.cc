@@ -1,0 +1,98 @@
+#include "job/fill_from_data.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "job/open_values.h"
+
+namespace ps {
+
+namespace {
+
+constexpr size_t kHeadBytes = size_t{1} << 20;  // of standard input
+
+// The value at a dotted path, or null.
+Json value_at(const Json& document, const std::string& path) {
+  const Json* place = &document;
+  for (std::string_view part : split(path, '.')) {
+    const std::string key(part);
+    if (place->is_array()) {
+      place = &(*place)[parse_uint(part).value()];
+    } else if (place->contains(key)) {
+      place = &(*place)[key];
+    } else {
+      return {};
+    }
+  }
+  return *place;
+}
+
+// "data.batch_size=128 train.passes=20"
+std::string values_text(const Json& document, const std::vector<std::string>& paths) {
+  std::vector<std::string> parts;
+  for (const std::string& path : paths) {
+    const Json value = value_at(document, path);
+    if (value.is_null()) continue;
+    if (value.is_object()) continue;  // columns have a line of their own
+    const bool list = value.is_array();
+    parts.push_back(list ? cat(path, " of ", value.size()) : cat(path, "=", value.dump()));
+  }
+  return join(parts, " ");
+}
+
+// "Columns: label 'income' of <=50K, >50K; numbers age, hours; categories job"
+void say_columns(const CsvOptions& csv, Log& log) {
+  std::vector<std::string> numbers, categories;
+  for (const CsvColumn& column : csv.columns) {
+    if (column.type == "ignore") continue;
+    (column.type == "number" ? numbers : categories).push_back(column.name);
+  }
+  log.info("Columns: label ", csv.label, csv.classes.empty() ? "" : cat(" of ", join(csv.classes, ", ")),
+           numbers.empty() ? "" : cat("; numbers ", join(numbers, ", ")),
+           categories.empty() ? "" : cat("; categories ", join(categories, ", ")));
+}
+
+// The ids of the test data count too, since those beyond the dim are bad lines.
+void take_largest_keys(const DataOptions& options, const LookSettings& settings, DataLook& look) {
+  const DataLook test = look_at_data(options, options.test_files, settings);
+  for (size_t s = 0; s < look.seen.size() && s < test.seen.size(); ++s)
+    look.seen[s].largest_key = std::max(look.seen[s].largest_key, test.seen[s].largest_key);
+}
+
+}  // namespace
+
+InputHead fill_from_data(Json& document, int threads, Log& log) {
+  const std::vector<std::string> open = open_values(document);
+  DataOptions options = known_data_options(document);
+  if (options.files.empty() && isatty(STDIN_FILENO) == 1) {
+    fail(Code::kUsage, open.front(),
+         ": auto: there are no data to look at: give --data FILE, or a pipe on standard ", "input");
+  }
+  const std::vector<std::string> files =
+      options.files.empty() ? std::vector<std::string>{"-"} : options.files;
+  LookSettings settings;
+  settings.threads = threads;
+  if (std::find(files.begin(), files.end(), "-") != files.end())
+    settings.head = read_input_head(STDIN_FILENO, kHeadBytes);
+  DataLook look = look_at_data(options, files, settings);
+  if (!look.slots.empty()) {
+    options.slots = look.slots;
+    options.label_slot = look.label_slot;
+  }
+  options.format = look.format;
+  if (look.csv) options.csv = *look.csv;
+  const bool needs_dim = std::find(open.begin(), open.end(), "data.dim") != open.end();
+  if (needs_dim && !options.test_files.empty()) take_largest_keys(options, settings, look);
+  const int64_t examples = look.examples;
+  if (look.csv) say_columns(*look.csv, log);
+  fill_in(document, look);
+  log.info("Looked at ", look.whole ? "" : "the first of ",
+           look.stream && !look.whole ? "" : cat(examples, " "), "examples of ", look.format, ": ",
+           values_text(document, open));
+  return settings.head;
+}
+
+}  // namespace ps

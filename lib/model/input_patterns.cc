@@ -1,0 +1,120 @@
+#include "model/input_patterns.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace ps {
+
+namespace {
+
+constexpr std::string_view kSparse = "sparse:", kDense = "dense:";
+
+struct Pattern {
+  std::string_view text;      // without the type
+  std::optional<bool> dense;  // the type that it asks for
+
+  explicit Pattern(std::string_view whole) : text(whole) {
+    if (text.starts_with(kSparse)) {
+      dense = false;
+      text.remove_prefix(kSparse.size());
+    } else if (text.starts_with(kDense)) {
+      dense = true;
+      text.remove_prefix(kDense.size());
+    }
+  }
+
+  bool matches(const SlotSchema& slot) const {
+    return dense.value_or(slot.dense) == slot.dense && matches_pattern(text, slot.name);
+  }
+};
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Appends the slots that match, but for those in `listed`, which the layer names itself.
+void append_matches(const DataSchema& schema, const LayerNode& node, const std::string& pattern,
+                    const std::vector<std::string>& listed, std::vector<std::string>& out) {
+  const Pattern wanted(pattern);
+  bool any = false;
+  for (const SlotSchema& slot : schema.slots) {
+    if (!wanted.matches(slot)) continue;
+    any = true;
+    if (!contains(listed, slot.name) && !contains(out, slot.name)) out.push_back(slot.name);
+  }
+  if (any || wanted.dense) return;
+  std::vector<std::string> names;
+  for (const SlotSchema& slot : schema.slots) names.push_back(slot.name);
+  fail(Code::kUsage, node.path, ".input: no slot of the data matches ", quote(pattern), "; there are ",
+       join(names, ", "));
+}
+
+void expand_node(const DataSchema& schema, LayerNode& node) {
+  std::vector<std::string> names;
+  bool any_pattern = false, any_sparse = false;
+  for (const std::string& name : node.input_names) {
+    if (!is_pattern(name) || schema.find(name) >= 0) {
+      names.push_back(name);
+      continue;
+    }
+    any_pattern = true;
+    append_matches(schema, node, name, node.input_names, names);
+  }
+  for (const std::string& name : names) {
+    const int slot = schema.find(name);
+    any_sparse |= slot >= 0 && !schema.slots[static_cast<size_t>(slot)].dense;
+  }
+  node.input_names = std::move(names);
+  if (any_pattern && !any_sparse && node.object.contains("sparse_update"))
+    node.object["sparse_update"] = false;
+}
+
+// Leaves out a layer without inputs, wherever it is mentioned; false when all have some.
+bool drop_layer(std::vector<LayerNode>& nodes) {
+  const auto empty = std::find_if(nodes.begin(), nodes.end(),
+                                  [](const LayerNode& node) { return node.input_names.empty(); });
+  if (empty == nodes.end()) return false;
+  const std::string name = empty->name;
+  nodes.erase(empty);
+  for (LayerNode& node : nodes) std::erase(node.input_names, name);
+  return true;
+}
+
+}  // namespace
+
+bool is_pattern(std::string_view text) {
+  return text.find_first_of("*?") != std::string_view::npos;
+}
+
+// Each * first stands for nothing, and for one character more whenever the rest does not match: only the last * that
+// was met need be tried again.
+bool matches_pattern(std::string_view pattern, std::string_view name) {
+  size_t p = 0, n = 0, star = std::string_view::npos, resume = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++p, ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+void expand_inputs(const DataSchema& schema, std::vector<LayerNode>& nodes) {
+  for (LayerNode& node : nodes) expand_node(schema, node);
+  while (drop_layer(nodes)) {
+  }
+}
+
+}  // namespace ps

@@ -1,0 +1,129 @@
+#!/bin/bash
+# Tables with a header, from raw columns to predictions: what was learnt from the training data goes with the model.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+need python3
+
+# People with an income that depends on age (not on a straight line), job and tags; some fields are missing, some quoted.
+python3 - <<'PYTHON'
+import csv, random
+random.seed(7)
+jobs = ["clerk", "smith, black", 'the "boss"', "cook"]
+def rows(n):
+    for _ in range(n):
+        age, job = random.randint(18, 90), random.randrange(4)
+        tags = [t for t in "abcd" if random.random() < 0.4]
+        gain = int(10 ** random.uniform(0, 6)) if random.random() < 0.1 else 0
+        score = 2 * (35 < age < 60) - 1.5 + (job - 1.5) + ("a" in tags) - ("b" in tags) + 0.8 * (gain > 0)
+        label = "high" if random.gauss(score, 0.7) > 0 else "low"
+        yield ["" if random.random() < 0.05 else age, "NA" if random.random() < 0.05 else jobs[job], "|".join(tags), gain,
+               "two\nlines", label]
+header = ["age", "job", "tags", "gain", "note", "income"]
+def write(name, rows, order=range(6), dialect="excel"):
+    with open(name, "w", newline="") as file:
+        out = csv.writer(file, dialect, lineterminator="\n")
+        for row in [header, *rows]: out.writerow([row[i] for i in order])
+train, test = list(rows(8000)), list(rows(2000))
+write("train.csv", train)
+write("test.csv", test)
+write("moved.csv", test, [3, 5, 0, 2, 4, 1])        # columns in another order
+write("unlabelled.csv", test, [4, 3, 2, 1, 0])      # and without the label
+without = [[*row[:4], "one line", row[5]] for row in train]
+write("train.tsv", without, dialect="excel-tab")
+labels = [row[5] for row in test]
+open("labels", "w").write("\n".join(labels) + "\n")
+PYTHON
+columns='[{"name": "age", "scale": "bins", "bins": 20}, {"name": "tags", "type": "categories"}, {"name": "note", "type": "ignore"}]'
+# accuracy PREDICTIONS: by the labels of the test data.
+accuracy() {
+  paste "$1" labels | awk '{ right += ($1 > 0.5) == ($2 == "low") } END { print right / NR }'
+}
+at_least() { python3 -c "import sys; sys.exit(not $1 >= $2)" || fail "$1 is less than $2"; }
+
+echo "a table is told by its header; labels that are words are classes"
+ps-train --recipe logistic --data train.csv --test-data test.csv --passes 5 --save-dir plain --json >out 2>err
+expect_text err 'Columns: label income of high, low; numbers age, gain; categories job, tags, note'
+expect_text err 'Looked at 8000 examples of csv'
+expect_text plain/pass-00004/job.json '"learnt": true'
+
+echo "columns that are described are read so, the others as they are found"
+ps-train --recipe logistic --data train.csv --test-data test.csv --set data.csv.columns="$columns" --save-dir model 2>err
+expect_text err 'numbers age, gain; categories job, tags'
+ps-train --model model/pass-00019 --job predict --data test.csv >predictions 2>err
+expect_text err 'Predicted samples=2000 of classes high, low'
+at_least "$(accuracy predictions)" 0.8
+
+echo "predictions need no label, and columns may be in any order"
+ps-train --model model/pass-00019 --job predict <unlabelled.csv >others 2>err
+cmp predictions others
+ps-train --model model/pass-00019 --job predict --data moved.csv >others 2>err
+cmp predictions others
+ps-train --model model/pass-00019 --job test --data moved.csv --json >out 2>err
+expect_text out '"samples":2000'
+
+echo "what was learnt is of the training data, whatever other data hold"
+{ head -n 1 test.csv; echo '40,cook,a,100000000,x,high'; } >one.csv
+{ cat one.csv; echo '40,cook,a,5,x,high'; } >two.csv
+ps-train --model model/pass-00019 --job predict --data one.csv >one 2>err
+ps-train --model model/pass-00019 --job predict --data two.csv >two 2>err
+head -n 1 two | cmp - one
+
+echo "threads, pipes and compression change no bit"
+for command in "cat train.csv" "gzip -c train.csv"; do
+  $command | ps-train --recipe logistic --threads 3 --passes 5 --save-dir piped --log-level warning
+  cmp {plain,piped}/pass-00004/model.safetensors
+  rm -r piped
+done
+
+echo "tabs, and a job that names its format"
+cat >job.json <<'JSON'
+{
+  "data": {"format": "tsv", "csv": {"label": "income", "columns": [
+    {"name": "job", "dictionary": 3}, {"name": "tags", "type": "categories", "dictionary": 10}, {"name": "note", "type": "ignore"}]}},
+  "model": {
+    "layers": [{"name": "score", "type": "fc", "input": ["sparse:*", "dense:*"], "size": 1, "sparse_update": true}],
+    "cost": {"type": "binary_cross_entropy", "input": "score"},
+    "evaluators": ["auc"]
+  }
+}
+JSON
+ps-train job.json --data train.tsv --save-dir tabs 2>err
+expect_text tabs/pass-00000/job.json '"smith, black"'
+ps-train job.json --data train.tsv --print-config >filled.json 2>err
+ps-train filled.json --data train.tsv --save-dir filled --log-level warning
+cmp {tabs,filled}/pass-00000/model.safetensors
+
+echo "tables become records, which train the same"
+ps-train filled.json --job convert --data train.tsv --output train.records 2>err
+ps-train filled.json --data train.records --format records --save-dir records --log-level warning
+cmp {tabs,records}/pass-00000/model.safetensors
+
+echo "a recipe for classes counts the words of the label"
+ps-train --recipe softmax --data train.csv --passes 1 --save-dir '' --print-config >printed.json 2>err
+expect_text printed.json '"size": 2'
+
+echo "refusals"
+expect_status 2 ps-train job.json --job test --init-model tabs/pass-00000 --data train.tsv
+expect_text err 'data.csv is auto in this job, and was filled in when the model was trained: give --model DIR'
+expect_status 2 ps-serve job.json
+expect_text err 'data.csv: auto is for ps-train'
+expect_status 2 ps-train --recipe logistic --data train.csv --set data.csv.label=incom
+expect_text err "data.csv.label: there is no column 'incom' (did you mean 'income'?)"
+sed '2s/.*/40,cook,a,many,x,high/' one.csv >bad.csv
+expect_status 3 ps-train --model plain/pass-00004 --job test --data bad.csv
+expect_text err 'bad.csv:2: '
+expect_text err "value 'many' of column 'gain' is not a number"
+cut -d, -f1-3 one.csv >short.csv
+expect_status 3 ps-train --model plain/pass-00004 --job predict --data short.csv
+expect_text err "short.csv: there is no column 'gain'"
+printf 'a,b,y\n1,"2,1\n' >open.csv
+expect_status 3 ps-train --recipe logistic --format csv --data open.csv
+expect_text err 'open.csv:2: a quote is not closed'
+printf 'a,a,y\n1,2,1\n' >twice.csv
+expect_status 3 ps-train --recipe logistic --format csv --data twice.csv
+expect_text err "twice.csv: two columns are named 'a'"
+expect_status 2 ps-train job.json --data train.tsv --set 'data.csv.columns=[{"name": "job", "type": "word"}]'
+expect_text err "data.csv.columns.0.type: unknown value 'word'"
+echo passed

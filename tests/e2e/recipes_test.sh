@@ -1,0 +1,141 @@
+#!/bin/bash
+# From data to a model without a job file: recipes, what they fill in, and a saved model that is enough to predict with.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+need python3
+
+# measure FILE EVALUATOR: of the test in a result.
+measure() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["test"]["evaluators"][sys.argv[2]])' "$1" "$2"; }
+# at_least A B
+at_least() { python3 -c "import sys; sys.exit(not $1 >= $2)" || fail "$1 is less than $2"; }
+
+ps-datagen ctr --samples 20000 --output train.txt
+ps-datagen ctr --first 20000 --samples 5000 --output test.txt
+ps-datagen dense --dim 20 --classes 4 --samples 3000 --format libsvm --output classes.txt
+ps-datagen sparse-float --samples 1000 --output numbers.txt
+ps-datagen language --samples 30000 --output words.txt
+
+echo "every recipe trains on data that suit it"
+for recipe in $(ps-train --list recipes); do
+  case $recipe in
+    linear) data=numbers.txt ;;
+    softmax | mlp) data=classes.txt ;;
+    word2vec) data=words.txt ;;
+    *) data=train.txt ;;
+  esac
+  ps-train --recipe "$recipe" --data $data --passes 1 --save-dir "model-$recipe" --log-level warning ||
+    fail "$recipe does not train"
+  [[ -s model-$recipe/pass-00000/model.safetensors ]] || fail "$recipe saved no model"
+done
+
+echo "logistic with no flag but the data learns the law of the clicks"
+ps-train --recipe logistic --data train.txt --test-data test.txt --json >result 2>err
+at_least "$(measure result auc)" 0.72
+expect_text err 'Looked at 20000 examples of multislot: data.slots of 21 data.batch_size=64'
+expect_text err 'train.passes=20'
+
+echo "--print-config shows the job that a recipe stands for, which trains to the same bits"
+ps-train --recipe logistic --data train.txt --passes 2 --print-config >job.json 2>err
+if grep '"auto"' job.json | grep -v '"cache"\|"algorithm"'; then fail "print-config left values open"; fi
+ps-train job.json --save-dir printed --log-level warning
+ps-train --recipe logistic --data train.txt --passes 2 --save-dir direct --log-level warning
+cmp {printed,direct}/pass-00001/model.safetensors
+ps-train --recipe logistic --print-config >open.json 2>err </dev/null
+expect_text open.json '"batch_size": "auto"'
+ps-train open.json --data train.txt --passes 2 --save-dir reopened --log-level warning
+cmp {reopened,direct}/pass-00001/model.safetensors
+
+echo "a pipe, plain or compressed, is looked at and read whole"
+head -n 5000 train.txt >few.txt
+(($(wc -c <few.txt) < 1 << 20)) || fail "the data are too large to be looked at whole"
+ps-train --recipe logistic --data few.txt --passes 2 --save-dir filed --log-level warning
+gzip -c few.txt | ps-train --recipe logistic --passes 2 --save-dir piped --log-level warning
+cmp {piped,filed}/pass-00001/model.safetensors
+ps-datagen ctr --samples 60000 >many.txt
+(($(wc -c <many.txt) > 3 << 20)) || fail "the data are too small to show it"
+for command in "cat many.txt" "gzip -c many.txt"; do
+  $command | ps-train --recipe logistic --save-dir '' --json >out 2>err
+  expect_text out '"samples":60000'
+  expect_text err 'Looked at the first of examples of multislot'
+done
+
+echo "a recipe of one's own, with comments, patterns and an open value"
+cat >own.json <<'JSON'
+// My own.
+{
+  "data": {"slots": "auto", /* as they come */ "batch_size": 100},
+  "model": {
+    "layers": [
+      {"name": "score", "type": "fc", "input": ["slot1*"], "size": 1, "sparse_update": true},
+      {"name": "numbers", "type": "fc", "input": "dense:*", "size": 1},
+      {"name": "sum", "type": "add", "input": ["score", "numbers"]}  // there are no numbers
+    ],
+    "cost": {"type": "binary_cross_entropy", "input": "sum"}
+  }
+}
+JSON
+ps-train --recipe ./own.json --data train.txt --save-dir own --log-level warning
+# slot1 and slot10 to slot19 have a table each
+[[ $(head -c 4000 own/pass-00000/model.safetensors | grep -ao 'score.weight[0-9]*.rows' | wc -l) == 11 ]] || fail "slot1* is not eleven slots"
+if grep -aq 'numbers' <(head -c 4000 own/pass-00000/model.safetensors); then fail "a layer without inputs is there"; fi
+
+echo "a saved model is enough to predict and to test with"
+ps-train --model direct/pass-00001 --job predict <test.txt >predictions 2>err
+[[ $(wc -l <predictions) == 5000 ]] || fail "$(wc -l <predictions) predictions"
+ps-train job.json --job predict --init-model direct/pass-00001 --data test.txt >others 2>err
+cmp predictions others
+ps-train --model direct/pass-00001/model.safetensors --job predict --data test.txt --output by_file 2>err
+cmp predictions by_file
+ps-train --model direct/pass-00001 --job test --data test.txt --json >tested 2>err
+at_least "$(measure tested auc)" 0.7
+cut -d' ' -f1-40 test.txt >unlabelled.txt
+ps-train --model direct/pass-00001 --job predict --set data.labels=false --data unlabelled.txt >others 2>err
+cmp predictions others
+ps-train --model direct/pass-00001 --data train.txt --passes 1 --save-dir further --log-level warning
+[[ -s further/pass-00000/model.safetensors ]] || fail "training does not go on from a model"
+
+echo "of the run that saved it, the model forgets the servers"
+mkdir served
+cp direct/pass-00001/* served
+python3 - <<'PYTHON'
+import json
+job = json.load(open("served/job.json"))
+job["cluster"]["servers"] = ["127.0.0.1:1"]
+job["cluster"]["trainers"] = 4
+json.dump(job, open("served/job.json", "w"))
+PYTHON
+timeout 60 ps-train --model served --job predict --data test.txt >others 2>err
+cmp predictions others
+
+echo "refusals"
+expect_status 2 ps-train --recipe logistik --data train.txt
+expect_text err "there is no recipe 'logistik' (did you mean 'logistic'?)"
+expect_status 2 ps-train job.json --recipe logistic --data train.txt
+expect_text err 'give a job file, a recipe or a model, one of them'
+expect_status 2 ps-train --model direct/pass-00001 --init-model own/pass-00000 --job predict --data test.txt
+expect_text err 'the weights are those of --model'
+expect_status 2 ps-train --model direct --job predict --data test.txt
+expect_text err "'direct' has no job.json beside its weights"
+expect_status 2 ps-train --recipe logistic --job predict --init-model direct/pass-00001 --data test.txt
+expect_text err 'data.slots is auto in this job, and was filled in when the model was trained: give --model DIR'
+expect_status 2 ps-train
+expect_text err 'missing JOB.json'
+expect_status 2 ps-train --recipe softmax --data numbers.txt
+expect_text err 'model.layers.0.size: auto is the number of classes, and labels of these data'
+expect_status 3 ps-train --recipe logistic --data own.json
+expect_text err 'own.json: '
+: >empty.txt
+expect_status 3 ps-train --recipe logistic --data empty.txt
+mkfifo named
+expect_status 2 ps-train --recipe logistic --data named
+expect_text err "'named' is a pipe, which cannot be looked at and then read"
+expect_status 2 ps-train --recipe logistic --data train.txt --set 'model.layers.0.input=["slots*"]' --save-dir ''
+expect_text err "model.layers.0.input: no slot of the data matches 'slots*'"
+expect_status 2 ps-serve open.json
+expect_text err 'data.slots: auto is for ps-train'
+printf '{\n  // one\n  "train": {"passes": 1},,\n}' >wrong.json
+expect_status 2 ps-train wrong.json --data train.txt
+expect_text err 'wrong.json:3:26: '
+echo passed

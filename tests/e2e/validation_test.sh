@@ -1,0 +1,84 @@
+#!/bin/bash
+# A part of the lines is kept for validation: the best pass is known, training ends when it gets no better.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+need python3
+
+# value FILE PATH: of a JSON object
+value() { python3 -c 'import functools, json, sys
+print(functools.reduce(lambda o, k: o[int(k)] if k.lstrip("-").isdigit() else o[k], sys.argv[2].split("."), json.load(open(sys.argv[1]))))' "$1" "$2"; }
+
+ps-datagen ctr --samples 3000 --output train.txt
+# So few clicks are learnt by heart: the cost of others falls, and then rises.
+overfit=(ps-train --recipe fm --data train.txt --passes 30 --set optimizer='{"type": "adagrad", "learning_rate": 0.2}'
+  --set data.validation=0.2 --log-level info --json)
+
+echo "training and validation share the lines, and the best pass has the least cost on those that are not trained on"
+"${overfit[@]}" --save-dir all --metrics all.jsonl >all.json 2>err
+[[ $(($(value all.json passes.0.samples) + $(value all.json passes.0.validation.samples))) == 3000 ]] || fail "the parts do not add up"
+samples=$(value all.json passes.0.validation.samples)
+((samples > 450 && samples < 750)) || fail "$samples of 3000 lines are no fifth"
+best=$(python3 -c 'import json
+costs = [p["validation"]["cost"] for p in json.load(open("all.json"))["passes"]]
+assert len(costs) == 30 and min(costs) < costs[-1], costs
+print(costs.index(min(costs)))')
+[[ $(value all.json best.pass) == "$best" ]] || fail "best $(value all.json best.pass), expected $best"
+[[ $(readlink all/best) == "$(printf 'pass-%05d' "$best")" ]] || fail "all/best is $(readlink all/best)"
+expect_text err ' Validation samples='
+expect_text err "The best pass on the validation data is $best, cost="
+expect_text all.jsonl '"event":"validation"'
+
+echo "the best model is one to use"
+ps-train --model all/best --job test --data train.txt --json >tested 2>err
+expect_text tested '"samples":3000'
+
+echo "with patience it ends early, with the same passes up to there"
+"${overfit[@]}" --save-dir early --set train.patience=2 >early.json 2>err
+[[ $(value early.json best.pass) == "$best" ]] || fail "best $(value early.json best.pass), expected $best"
+[[ $(value early.json passes.-1.pass) == $((best + 2)) ]] || fail "ended after pass $(value early.json passes.-1.pass)"
+cmp "all/best/model.safetensors" early/best/model.safetensors
+expect_text err 'Ended early: the best pass on the validation data is'
+
+echo "a run that is resumed knows the passes before, and ends where the other did"
+"${overfit[@]}" --save-dir again --set train.patience=2 --checkpoint-dir checkpoints --passes $((best + 2)) >out 2>err
+"${overfit[@]}" --save-dir again --set train.patience=2 --checkpoint-dir checkpoints --resume >again.json 2>err
+[[ $(value again.json passes.-1.pass) == $((best + 2)) ]] || fail "resumed: ended after pass $(value again.json passes.-1.pass)"
+[[ $(readlink again/best) == "$(readlink early/best)" ]] || fail "resumed: best is $(readlink again/best)"
+"${overfit[@]}" --save-dir again --set train.patience=2 --checkpoint-dir checkpoints --resume >out 2>err
+[[ $(value out best.pass) == "$best" ]] || fail "resumed at its end: best $(value out best.pass)"
+
+echo "an evaluator may say which is best, and is saved whatever saving_period says"
+"${overfit[@]}" --save-dir auc --passes 6 --set train.best_by=auc --set train.saving_period=100 >auc.json 2>err
+[[ -s auc/best/model.safetensors ]] || fail "the best model was not saved"
+python3 -c 'import json
+r = json.load(open("auc.json"))
+aucs = [p["validation"]["evaluators"]["auc"] for p in r["passes"]]
+assert r["best"] == {"pass": aucs.index(max(aucs)), "auc": max(aucs)}, r["best"]'
+
+echo "pos_weight raises what is predicted for rare clicks"
+mean() { awk '{ sum += $1 } END { print sum / NR }' "$1"; }
+for weight in 1 5; do
+  ps-train --recipe logistic --data train.txt --passes 3 --set model.cost.pos_weight=$weight --save-dir "w$weight" --log-level warning
+  ps-train --model "w$weight/pass-00002" --job predict --data train.txt >"p$weight" 2>err
+done
+python3 -c "import sys; sys.exit(not $(mean p5) > 1.3 * $(mean p1))" || fail "means $(mean p1) and $(mean p5)"
+
+echo "refusals"
+expect_status 2 ps-train quickstart --data train.txt --set train.patience=2 --save-dir ''
+expect_text err 'train.patience: there are no validation data: set data.validation'
+expect_status 2 ps-train --recipe logistic --save-dir '' --set data.validation=0.1 <train.txt
+expect_text err 'data.validation: standard input cannot be read a second time'
+expect_status 2 ps-train --recipe logistic --data train.txt --save-dir '' --set data.validation=0.1 --set train.best_by=rmse
+expect_text err "train.best_by: 'rmse' is no measure of this job"
+expect_status 2 ps-train --recipe logistic --data train.txt --save-dir '' --set data.validation=0.1 --set train.best_by=acu
+expect_text err "(did you mean 'auc'?)"
+expect_status 2 ps-train quickstart --data train.txt --save-dir '' --set data.validation=0.1 --set train.patience=1 \
+  --servers 127.0.0.1:1
+expect_text err 'one trainer cannot end a run of several, or of servers'
+ps-train quickstart --job convert --data train.txt --output train.records 2>err
+expect_status 2 ps-train quickstart --format records --data train.records --save-dir '' --set data.validation=0.1
+expect_text err "data.validation: files of format 'records' have no lines"
+expect_status 2 ps-train quickstart --data train.txt --save-dir '' --set data.validation=0.95
+echo passed

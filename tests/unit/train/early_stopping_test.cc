@@ -1,0 +1,79 @@
+#include "train/early_stopping.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/error.h"
+
+namespace ps {
+namespace {
+
+using testing::HasSubstr;
+
+TrainOptions options(const std::string& measure, std::optional<int> patience = std::nullopt) {
+  TrainOptions out;
+  out.best_by = measure;
+  out.patience = patience;
+  return out;
+}
+
+Json measured(double cost, Json auc = Json()) {
+  return {{"cost", cost}, {"evaluators", {{"auc", auc}}}};
+}
+
+TEST(EarlyStoppingTest, TheBestPassHasTheLeastCost) {
+  EarlyStopping best(options("cost"));
+  EXPECT_EQ(best.best_pass(), -1);
+  EXPECT_TRUE(best.add(0, measured(0.5)));
+  EXPECT_TRUE(best.add(1, measured(0.4)));
+  EXPECT_FALSE(best.add(2, measured(0.4))) << "no better";
+  EXPECT_FALSE(best.add(3, measured(0.6)));
+  EXPECT_EQ(best.best_pass(), 1);
+  EXPECT_EQ(best.best(), 0.4);
+  EXPECT_FALSE(best.stops()) << "without patience it never ends";
+}
+
+TEST(EarlyStoppingTest, OfAnAucMoreIsBetterAndAnUndefinedOneIsNone) {
+  EarlyStopping best(options("auc"));
+  EXPECT_FALSE(best.add(0, measured(0.5, Json())));
+  EXPECT_TRUE(best.add(1, measured(0.5, 0.7)));
+  EXPECT_FALSE(best.add(2, measured(0.1, 0.6)));
+  EXPECT_FALSE(best.add(3, measured(0.1, Json())));
+  EXPECT_TRUE(best.add(4, measured(0.9, 0.8)));
+  EXPECT_EQ(best.best_pass(), 4);
+}
+
+TEST(EarlyStoppingTest, ItStopsAfterSoManyPassesInARow) {
+  EarlyStopping best(options("cost", 2));
+  best.add(0, measured(0.5));
+  best.add(1, measured(0.6));
+  EXPECT_FALSE(best.stops());
+  best.add(2, measured(0.4));
+  best.add(3, measured(0.5));
+  EXPECT_FALSE(best.stops());
+  best.add(4, measured(0.5));
+  EXPECT_TRUE(best.stops());
+}
+
+TEST(EarlyStoppingTest, MeasuresThatTellNothingOrAreNotThereAreRefused) {
+  auto refusal = [](auto&& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kUsage);
+      return error.message();
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refusal([] { EarlyStopping best(options("calibration")); }),
+              HasSubstr("train.best_by: 'calibration' tells no better"));
+  EXPECT_THAT(refusal([] { EarlyStopping best(options("acu")); }), HasSubstr("did you mean 'auc'?"));
+  EarlyStopping best(options("accuracy"));
+  EXPECT_THAT(refusal([&] { best.add(0, measured(0.5)); }),
+              HasSubstr("'accuracy' is no measure of this job"));
+}
+
+}  // namespace
+}  // namespace ps
