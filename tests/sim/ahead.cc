@@ -140,6 +140,11 @@ TEST(Ahead, StepsDoNotWaitForRoundTrips) {
   EXPECT_GT(waiting, 4.0) << "a round trip a step";
   EXPECT_LT(four, waiting / 2.5);
   EXPECT_LT(eight, waiting / 4);
+  job.optimizer["clip_global_norm"] = 0.5;
+  const double clips = time_of({}), four_clip = time_of(ahead_consistency(4));
+  std::printf("clipped by norm: %.2f s, 4 ahead %.2f s\n", clips, four_clip);
+  EXPECT_GT(clips, 8.0) << "two round trips a step";
+  EXPECT_LT(four_clip, clips / 1.8);
 }
 
 // One trainer of two servers, three batches ahead, with the store of its copies.
