@@ -232,10 +232,15 @@ std::optional<TableGuess> guess_table(std::string_view head) {
 }
 
 CsvOptions learn_table(const DataOptions& options, const std::vector<std::string>& paths,
-                       const SourceContext& context, int64_t most_records) {
+                       const SourceContext& context, int64_t most_records, bool cut_short) {
   Learner learner(options, context, most_records);
-  for (const InputFile& file : expand_inputs(paths)) {
-    if (!learner.enough()) learner.read(file);
+  try {
+    for (const InputFile& file : expand_inputs(paths)) {
+      if (!learner.enough()) learner.read(file);
+    }
+  } catch (const Error& error) {
+    const bool at_the_cut = error.code() == Code::kCorrupt || error.code() == Code::kData;
+    if (!cut_short || !at_the_cut || learner.empty()) throw;
   }
   if (learner.empty()) fail(Code::kData, paths.front(), ": a table without a record");
   return learner.finish();
