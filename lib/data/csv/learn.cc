@@ -92,8 +92,7 @@ void fill_in(CsvColumn& column, const ColumnStatistics& seen) {
 class Learner {
  public:
   Learner(const DataOptions& options, const SourceContext& context, int64_t most_records)
-      : options_(options),
-        csv_(options.csv),
+      : csv_(options.csv),
         dialect_(csv_dialect(options)),
         context_(context),
         fields_(dialect_),
@@ -184,7 +183,6 @@ class Learner {
     std::sort(csv_.classes.begin(), csv_.classes.end());
   }
 
-  const DataOptions& options_;
   CsvOptions csv_;
   const CsvDialect dialect_;
   const SourceContext context_;
