@@ -75,8 +75,10 @@ class Look {
       find_slots();
       read();
     } catch (const Error& error) {
-      // Compressed bytes that end where the head ends look as if they were damaged.
-      if (error.code() != Code::kCorrupt || !cut() || out_.examples == 0) throw;
+      // Compressed bytes that end where the head ends look as if they were damaged, and a record of a table may end
+      // within quotes.
+      const bool at_the_cut = error.code() == Code::kCorrupt || (error.code() == Code::kData && out_.csv);
+      if (!at_the_cut || !cut() || out_.examples == 0) throw;
     }
     out_.whole = out_.whole && !cut();
     return std::move(out_);
@@ -119,7 +121,7 @@ class Look {
     if (options_.csv.learnt) return;
     SourceContext context;
     context.stdin_descriptor = input_.rewound();
-    options_.csv = learn_table(options_, paths_, context, settings_.most_examples);
+    options_.csv = learn_table(options_, paths_, context, settings_.most_examples, cut());
     out_.csv = options_.csv;
   }
 

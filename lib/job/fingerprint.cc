@@ -59,6 +59,7 @@ Json job_identity(const Job& job) {
   out["data"] = {{"batch_size", job.data.batch_size},
                  {"shuffle", job.data.shuffle},
                  {"shuffle_window", job.data.shuffle_window}};
+  if (job.data.validation > 0) out["data"]["validation"] = job.data.validation;  // other lines are trained on
   out["cluster"]["trainers"] = job.cluster.trainers;
   return out;
 }

@@ -63,7 +63,8 @@ const char* shuffle(const DataLook& look) {
 
 bool unit_length(const DataLook& look) {
   if (look.seen.size() != 1 || look.seen[0].schema.dense) return false;
-  constexpr double kTextSpread = 0.3;  // of 20 Newsgroups 0.9, of the features of people or clicks 0 to 0.2
+  // Measured: 1.8 of 20 Newsgroups; 0.28 of MNIST, 0.06 of ctr10k, 0.03 of a9a, 0 of agaricus.
+  constexpr double kTextSpread = 0.5;
   return look.seen[0].all_whole && spread_of_lengths(look.seen[0], look.seen_examples) > kTextSpread;
 }
 

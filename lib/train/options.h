@@ -19,9 +19,10 @@ struct TrainOptions {
       0;  // with servers: batches whose rows are pulled before they are needed; 0: at most one
   std::optional<int64_t> log_period;  // batches between reports; nothing: 100, and a second between lines
   std::string save_dir = "output";  // pass-00000/ … are made here after each pass; empty: nothing is saved
-  std::optional<int> patience;      // passes without a better one on the validation data, after which it ends
-  std::string best_by = "cost";     // measure of the validation data by which a pass is the best
-  int saving_period = 1;            // passes between saves; the last pass is always saved
+  std::optional<int> patience =
+      {};                        // passes without a better one on the validation data, after which it ends
+  std::string best_by = "cost";  // measure of the validation data by which a pass is the best
+  int saving_period = 1;         // passes between saves; the last pass is always saved
   bool load_save_parameters_in_pserver = false;  // servers write models by themselves
   std::optional<std::string> emulated_compute;   // a batch is a wait of so long, as parse_seconds reads it
 

@@ -129,7 +129,7 @@ done
 
 echo "completion knows the keys of --set"
 ps-train --dump-completion bash >complete
-bash -c 'source ./complete; COMP_WORDS=(ps-train --set train.pa); COMP_CWORD=2
+bash -c 'source ./complete; COMP_WORDS=(ps-train --set train.pas); COMP_CWORD=2
   compopt() { :; }; _ps_train; printf "%s\n" "${COMPREPLY[@]}"' >offered
 [[ $(cat offered) == train.passes= ]] || fail "$(cat offered)"
 ps-train --dump-completion fish | grep -F -- '-l set' | grep -qF 'optimizer.momentum=' || fail "no keys of optimizers for fish"

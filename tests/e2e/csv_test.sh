@@ -31,6 +31,9 @@ write("test.csv", test)
 write("moved.csv", test, [3, 5, 0, 2, 4, 1])        # columns in another order
 write("unlabelled.csv", test, [4, 3, 2, 1, 0])      # and without the label
 without = [[*row[:4], "one line", row[5]] for row in train]
+more = list(rows(150000))
+write("many.csv", more)
+write("more.csv", [[*row[:4], str(random.random()), row[5]] for row in more])
 write("train.tsv", without, dialect="excel-tab")
 labels = [row[5] for row in test]
 open("labels", "w").write("\n".join(labels) + "\n")
@@ -75,6 +78,14 @@ for command in "cat train.csv" "gzip -c train.csv"; do
   $command | ps-train --recipe logistic --threads 3 --passes 5 --save-dir piped --log-level warning
   cmp {plain,piped}/pass-00004/model.safetensors
   rm -r piped
+done
+
+echo "of a long pipe the beginning is looked at, wherever it is cut"
+for command in "cat many.csv" "gzip -1 -c more.csv"; do
+  (($($command | wc -c) > 1 << 20)) || fail "'$command' is looked at whole"
+  $command | ps-train --recipe logistic --save-dir '' --json >out 2>err
+  expect_text err 'Looked at the first of examples of csv'
+  expect_text out '"samples":150000'
 done
 
 echo "tabs, and a job that names its format"

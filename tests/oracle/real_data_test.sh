@@ -84,6 +84,22 @@ expect "mnist by recipe" 'accuracy >= 0.981'
 run_recipe wide_deep adult multislot
 expect "adult by recipe" 'e["auc"] >= 0.905'
 
+# Adult as a table with words, which are read without a description of its columns.
+for part in train test; do
+  mkdir -p table
+  zstdcat "$data/adult/$part.multislot.zst" | awk '
+    BEGIN {
+      OFS = ","
+      print "age", "weight", "years", "gain", "loss", "hours", "workclass", "education", "marital_status", "occupation", \
+        "relationship", "race", "sex", "country", "income"
+    }
+    { print $2, $3, $4, $5, $6, $7, "w" $9, "w" $11, "w" $13, "w" $15, "w" $17, "w" $19, "w" $21, "w" $23, $NF ? ">50K" : "<=50K" }
+  ' | zstd -q >"table/$part.csv.zst"
+done
+"$PS_BIN/ps-train" --recipe wide_deep --data table/train.csv.zst --test-data table/test.csv.zst --json --log-level warning \
+  --save-dir '' >out
+expect "adult as csv by recipe" 'e["auc"] >= 0.907'
+
 "$PS_BIN/ps-datagen" sparse-float --samples 2000 --output float.txt
 run sparse_float --data float.txt
 expect sparse_float 'cost(3) < cost(0)'

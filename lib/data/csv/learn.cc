@@ -92,8 +92,7 @@ void fill_in(CsvColumn& column, const ColumnStatistics& seen) {
 class Learner {
  public:
   Learner(const DataOptions& options, const SourceContext& context, int64_t most_records)
-      : options_(options),
-        csv_(options.csv),
+      : csv_(options.csv),
         dialect_(csv_dialect(options)),
         context_(context),
         fields_(dialect_),
@@ -184,7 +183,6 @@ class Learner {
     std::sort(csv_.classes.begin(), csv_.classes.end());
   }
 
-  const DataOptions& options_;
   CsvOptions csv_;
   const CsvDialect dialect_;
   const SourceContext context_;
@@ -232,10 +230,15 @@ std::optional<TableGuess> guess_table(std::string_view head) {
 }
 
 CsvOptions learn_table(const DataOptions& options, const std::vector<std::string>& paths,
-                       const SourceContext& context, int64_t most_records) {
+                       const SourceContext& context, int64_t most_records, bool cut_short) {
   Learner learner(options, context, most_records);
-  for (const InputFile& file : expand_inputs(paths)) {
-    if (!learner.enough()) learner.read(file);
+  try {
+    for (const InputFile& file : expand_inputs(paths)) {
+      if (!learner.enough()) learner.read(file);
+    }
+  } catch (const Error& error) {
+    const bool at_the_cut = error.code() == Code::kCorrupt || error.code() == Code::kData;
+    if (!cut_short || !at_the_cut || learner.empty()) throw;
   }
   if (learner.empty()) fail(Code::kData, paths.front(), ": a table without a record");
   return learner.finish();

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -114,17 +115,18 @@ class CsvParser : public Parser {
 
   void parse(const Block& block, Parsed& out) const override {
     const std::vector<FieldUse> uses = block_uses(block);
-    CsvFields fields(dialect_);
+    const CsvDialect dialect = block_dialect(block);
+    CsvFields fields(dialect);
     out.batch.clear(schema_);
     out.bad.clear();
     const std::string_view text = block.text();
     uint64_t line = block.place;
     for (const char *p = text.data(), *stop = p + text.size(); p < stop;) {
       bool open = false;
-      const char* end = find_record_end(p, stop, dialect_, open);
+      const char* end = find_record_end(p, stop, dialect, open);
       if (keeps(p, end)) parse_or_reject(p, end, {block, line, uses}, fields, out);
       if (out.bad.size() > static_cast<size_t>(options_.max_bad_lines)) return;
-      line += 1 + (dialect_.quote == 0 ? 0 : static_cast<uint64_t>(std::count(p, end, '\n')));
+      line += 1 + (dialect.quote == 0 ? 0 : static_cast<uint64_t>(std::count(p, end, '\n')));
       p = end + 1;
     }
   }
@@ -140,6 +142,13 @@ class CsvParser : public Parser {
   bool keeps(const char* p, const char* end) const {
     if (end > p && end[-1] == '\r') --end;
     return end > p && part_.keeps({p, static_cast<size_t>(end - p)});
+  }
+
+  // Nothing looks for quotes in a block that has none.
+  CsvDialect block_dialect(const Block& block) const {
+    CsvDialect dialect = dialect_;
+    if (block.text().find(dialect.quote) == std::string_view::npos) dialect.quote = 0;
+    return dialect;
   }
 
   std::vector<FieldUse> block_uses(const Block& block) const {
@@ -207,10 +216,21 @@ class CsvParser : public Parser {
       fail(Code::kData, "the label, column ", quote(options_.csv.label), ", is missing");
     }
     if (classes_.empty()) return parse_number(field, options_.csv.label);
-    const auto found = classes_.find(field);
-    if (found != classes_.end()) return static_cast<float>(found->second);
+    if (const std::optional<uint64_t> found = find_class(field)) return static_cast<float>(*found);
     if (options_.label_use == LabelUse::kIgnored) return 0;
     fail(Code::kData, "label ", quote(field), " is none of ", join(options_.csv.classes, ", "));
+  }
+
+  // A few words are compared faster than they are hashed.
+  std::optional<uint64_t> find_class(std::string_view field) const {
+    constexpr size_t kFew = 8;
+    const std::vector<std::string>& words = options_.csv.classes;
+    for (size_t i = 0; i < words.size() && words.size() <= kFew; ++i) {
+      if (words[i] == field) return i;
+    }
+    if (words.size() <= kFew) return std::nullopt;
+    const auto found = classes_.find(field);
+    return found == classes_.end() ? std::nullopt : std::optional(found->second);
   }
 
   static float parse_number(std::string_view field, const std::string& column) {
