@@ -61,7 +61,13 @@ struct Process {
         network(ModelOptions::spec().parse(model, "model"), reader.schema(), 1),
         store(network.parameters(), make_optimizer_plan(optimizer, "mean"), UINT64_MAX, device),
         source(network, reader, {.threads = device.threads()}),
-        trainer(network, store, device, TrainOptions{.log_period = 3}, group, reporter) {}
+        trainer(network, store, device, options(), group, reporter) {}
+
+  static TrainOptions options() {
+    TrainOptions out;
+    out.log_period = 3;
+    return out;
+  }
 
   static DataOptions data(const std::string& shuffle) {
     DataOptions out;
