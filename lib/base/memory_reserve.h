@@ -1,8 +1,8 @@
 // MemoryReserve: memory that is given up when there is no other.  Used by run_main, for every program.
 //
 // When `operator new` finds no memory for the first time, the reserve is freed and the call tried again; from then on it
-// throws std::bad_alloc.  What runs while that exception unwinds, or a program ends, then finds some memory: destructors of
-// nlohmann's JSON allocate, and an exception that leaves a destructor ends the program.
+// throws std::bad_alloc.  Code that runs while that exception unwinds, or while a program ends, then finds some memory: the
+// destructors of nlohmann's JSON allocate, and an exception that leaves a destructor ends the program.
 #ifndef PS_BASE_MEMORY_RESERVE_H_
 #define PS_BASE_MEMORY_RESERVE_H_
 

@@ -3,11 +3,11 @@
 //
 //   FAIL_KIND=memory|large_memory|descriptors|writes|syncs|renames|connects|threads
 //                   the calls that are counted, within main
-//   FAIL_NTH=N      the one that fails, counted from 1; absent or 0: none.  Of large_memory, which are allocations of
+//   FAIL_NTH=N      the one that fails, counted from 1; absent or 0: none.  With large_memory, which are allocations of
 //                   32 KiB and more, all fail from then on: memory has run out, but for small things.
 //   FAIL_COUNT=FILE gets the number of calls when main returns
 //
-// What follows main is left out: the destructors of nlohmann's JSON, which static objects hold, allocate memory, and may
+// Calls after main are left out: the destructors of nlohmann's JSON, which static objects hold, allocate memory, and may
 // not throw.
 //
 // A failure is one that the system has: no memory, no descriptor left (EMFILE), a full disk (ENOSPC), a disk with a fault
