@@ -61,6 +61,15 @@ end_with_supervisors() {
   done
 }
 
+# end_servers: ends ${servers[@]}, which end well, and forgets their ports.*; *.err has their messages.
+end_servers() {
+  local id
+  kill -TERM "${servers[@]}"
+  for id in "${servers[@]}"; do wait "$id" || fail "a server ended with $?: $(tail -n 5 ./*.err)"; done
+  servers=()
+  rm -f ports.*
+}
+
 # write_job NAME CHECKPOINT: job.json, for data of 5000 ids, whose processes are to be killed; CHECKPOINT is that key.
 write_job() {
   cat >job.json <<JSON

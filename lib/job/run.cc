@@ -22,9 +22,9 @@
 #include "job/fingerprint.h"
 #include "job/run_checkpoints.h"
 #include "job/run_saves.h"
+#include "job/run_validation.h"
 #include "job/start_strategy.h"
 #include "ps/client/shard_links.h"
-#include "train/early_stopping.h"
 #include "train/emulated_computation.h"
 #include "train/model_file.h"
 #include "train/trainer.h"
@@ -92,9 +92,6 @@ class Run {
   bool train_passes(Json& result);
   bool train_or_leave(Json& result);
   void open_validation();
-  void say_best(Json& result);
-  bool validate(int pass, Json& trained);
-  void take_former_passes(const Json& passes);
   void end_finished();
   void save_interrupted(int pass, int64_t batches);
   void report_rows(Json& pass);
@@ -113,16 +110,15 @@ class Run {
   DataOptions data_;
   std::shared_ptr<const Vocabulary> vocabulary_;  // of text
   std::unique_ptr<Network<float>> network_;
-  std::unique_ptr<BatchReader> reader_, test_reader_,
-      validation_reader_;  // whose threads ask the network: they end before it
+  std::unique_ptr<BatchReader> reader_, test_reader_;  // whose threads ask the network: they end before it
   Log quiet_log_{"ps-train", LogLevel::kWarning};
   std::unique_ptr<RunningStrategy> running_;
   std::unique_ptr<EmulatedComputation> emulated_;  // with train.emulated_compute
   std::unique_ptr<ComputeLink> compute_;           // of a reader
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;
-  std::unique_ptr<BatchSource> source_, test_source_, validation_source_;
-  std::unique_ptr<EarlyStopping> best_;          // with validation data
+  std::unique_ptr<BatchSource> source_, test_source_;
+  std::unique_ptr<RunValidation> validation_;    // null: no data are kept for it
   std::unique_ptr<RunCheckpoints> checkpoints_;  // null: none are written
   std::unique_ptr<RunSaves> saves_;              // of training
 
@@ -134,29 +130,6 @@ class Run {
     return strategy().run().stops(options_.stop());
   };
 };
-
-bool reads_standard_input(const Job& job) {
-  const std::vector<std::string>& files = job.data.files;
-  return files.empty() || std::find(files.begin(), files.end(), "-") != files.end();
-}
-
-// Tells that options of validation make no sense together, or with how the run is shared.
-void check_validation(const Job& job) {
-  const TrainOptions& train = job.train;
-  const bool validates = job.data.validation > 0;
-  if (!validates && (train.patience || train.best_by != "cost")) {
-    fail(Code::kUsage, train.patience ? "train.patience" : "train.best_by",
-         ": there are no validation data: set data.validation, to 0.1 for a tenth of the lines");
-  }
-  if (validates && reads_standard_input(job)) {
-    fail(Code::kUsage,
-         "data.validation: standard input cannot be read a second time for validation: give files");
-  }
-  if (train.patience && (has_servers(job) || job.cluster.trainers > 1)) {
-    fail(Code::kUsage,
-         "train.patience: one trainer cannot end a run of several, or of servers: leave it out");
-  }
-}
 
 std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& paths,
                                               const std::string& shuffle, int passes, Share share,
@@ -305,7 +278,7 @@ bool Run::train_whole() {
   if (say_plan(*reader_)) return true;
   if (was_finished()) return true;
   if (test_reader_) test_source_ = make_source(*test_reader_);
-  if (validation_reader_) validation_source_ = make_source(*validation_reader_);
+  if (validation_) validation_->set_source(make_source(validation_->reader()));
   saves_ = std::make_unique<RunSaves>(job_, options_, strategy(), servers_.etcd(), network_->parameters(),
                                       vocabulary_, log_);
   if (leads()) saves_->prepare();
@@ -338,30 +311,10 @@ void Run::open_validation() {
   if (reader_->may_wait()) {
     fail(Code::kUsage, "data.validation: pipes cannot be read a second time for validation: give files");
   }
-  best_ = std::make_unique<EarlyStopping>(job_.train);
-  validation_reader_ = make_reader(job_.data.files, "none", job_.train.passes, {0, 1}, DataPart::kValidation);
-  validation_reader_->check_labels([this](float label) { network_->check_label(label); });
-}
-
-// True when the pass is the best so far.
-bool Run::validate(int pass, Json& trained) {
-  trained["validation"] = trainer_->test(pass, *validation_source_, stop_, "Validation").json();
-  return !stop_() && best_->add(pass, trained["validation"]);
-}
-
-void Run::say_best(Json& result) {
-  if (best_->best_pass() < 0) return;
-  result["best"] = {{"pass", best_->best_pass()}, {best_->measure(), best_->best()}};
-  log_.info(best_->stops() ? "Ended early: the" : "The", " best pass on the validation data is ",
-            best_->best_pass(), ", ", best_->measure(), "=", significant(best_->best(), 6));
-}
-
-// The passes of the run that is resumed.
-void Run::take_former_passes(const Json& passes) {
-  if (!best_) return;
-  for (const Json& pass : passes) {
-    if (pass.contains("validation")) best_->add(pass["pass"].get<int>(), pass["validation"]);
-  }
+  validation_ = std::make_unique<RunValidation>(
+      job_.train, make_reader(job_.data.files, "none", job_.train.passes, {0, 1}, DataPart::kValidation),
+      log_);
+  validation_->reader().check_labels([this](float label) { network_->check_label(label); });
 }
 
 // A process that fails ends for good: the other trainers hear of it, unless all are to go back to a
@@ -433,8 +386,9 @@ void Run::end_finished() {
 bool Run::train_passes(Json& result) {
   if (options_.resume && strategy().local() != nullptr && trainer_->pass() >= job_.train.passes)
     end_finished();
-  take_former_passes(result["passes"]);
-  for (int pass = trainer_->pass(); pass < job_.train.passes && !(best_ && best_->stops()); ++pass) {
+  if (validation_) validation_->take_passes(result["passes"]);
+  for (int pass = trainer_->pass(); pass < job_.train.passes && !(validation_ && validation_->stops());
+       ++pass) {
     PassResult trained = trainer_->train_pass(pass, *source_, stop_);
     if (leads() && options_.rank > 0)
       log_.warning("trainers below this one are gone: it saves in their place");
@@ -447,7 +401,8 @@ bool Run::train_passes(Json& result) {
       return false;
     }
     if (leads()) report_rows(result["passes"].back());
-    const bool best = leads() && validation_source_ && validate(pass, result["passes"].back());
+    const bool best =
+        leads() && validation_ && validation_->measure(*trainer_, pass, stop_, result["passes"].back());
     const bool saves = job_.train.saves_after(pass) || (best && !job_.train.save_dir.empty());
     if (leads() && saves) {
       const double start = monotonic_seconds();
@@ -459,7 +414,7 @@ bool Run::train_passes(Json& result) {
     if (checkpoints_) checkpoints_->write(result);
   }
   saves_->finish();
-  if (best_ && leads()) say_best(result);
+  if (validation_ && leads()) validation_->report(result);
   strategy().run().end_run();
   return true;
 }

@@ -46,17 +46,27 @@ wait_for_file() {
 }
 
 # free_ports COUNT: prints the first of so many consecutive ports that nobody listens on, below those that the system
-# gives to whoever connects: a server that comes again finds its own free.
+# gives to whoever connects: a server that comes again finds its own free.  They are this shell's until it ends: links to
+# its number keep other jobs of the user, which may begin at the same time, from the same ports.
 free_ports() {
-  local first port
-  while :; do
-    first=$((10000 + RANDOM % 20000))
-    for ((port = first; port < first + $1; ++port)); do
-      ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || continue 2
+  local folder=${XDG_RUNTIME_DIR:-${HOME:-/tmp}/.cache}/pskit-ports link first port
+  mkdir -p "$folder"
+  (
+    flock 9
+    for link in "$folder"/[0-9]*; do
+      if [[ -L $link ]] && ! kill -0 "$(readlink "$link")" 2>/dev/null; then rm -f "$link"; fi
     done
-    echo "$first"
-    return
-  done
+    while :; do
+      first=$((10000 + RANDOM % 20000))
+      for ((port = first; port < first + $1; ++port)); do
+        [[ ! -L $folder/$port ]] || continue 2
+        ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || continue 2
+      done
+      for ((port = first; port < first + $1; ++port)); do ln -s "$$" "$folder/$port"; done
+      echo "$first"
+      break
+    done
+  ) 9>"$folder/lock"
 }
 
 # The process that supervise starts: it writes its process id, and then runs the command in its own place.

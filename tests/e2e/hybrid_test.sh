@@ -31,14 +31,6 @@ serve() {
   addresses=127.0.0.1:$(head -1 ports.0),127.0.0.1:$(head -1 ports.1)
 }
 
-end_servers() {
-  local id
-  kill -TERM "${servers[@]}"
-  for id in "${servers[@]}"; do wait "$id" || fail "a server ended with $?: $(tail -n 5 serve.?.err)"; done
-  servers=()
-  rm -f ports.*
-}
-
 # start RANK FOLDER [flags...]: one of three trainers.
 start() {
   local rank=$1 folder=$2

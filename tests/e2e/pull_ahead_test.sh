@@ -32,14 +32,6 @@ serve_one() {
   [[ -s serve.$s.out ]] || fail "server $s: $(cat "serve.$s.err")"
 }
 
-end_servers() {
-  local id
-  kill -TERM "${servers[@]}"
-  for id in "${servers[@]}"; do wait "$id" || fail "a server ended with $?: $(tail -n 5 serve.?.err)"; done
-  servers=()
-  rm -f ports.*
-}
-
 # start FOLDER [flags...]: the trainer.
 start() {
   local folder=$1

@@ -3,38 +3,30 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "base/error.h"
-#include "collective/thread_communicator.h"
-#include "optim/optimizer_plan.h"
-#include "store/all_reduce_store.h"
-#include "store/collective_run.h"
+#include "exchange_trainer.h"
 #include "store/dgc_exchange.h"
 #include "strategy/strategy.h"
-#include "synthetic_batches.h"
 
 namespace ps {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr int64_t kRows = 40, kCols = 25;  // of the matrix
-constexpr double kMomentum = 0.9, kRate = 0.1;
+constexpr int64_t kRows = kExchangeRows, kCols = kExchangeCols;
+constexpr double kMomentum = 0.9, kRate = kExchangeRate;  // of kExchangeMomentum
 
-const Json kMomentumOptimizer = {{"type", "momentum"}, {"momentum", kMomentum}, {"learning_rate", kRate}};
+using DgcCase = ExchangeCase<DgcExchangeOptions>;
+using DgcTrainer = ExchangeTrainer<DgcExchange, DgcExchangeOptions>;
 
-std::vector<ParameterSpec> parameters() {
-  return mixed_parameters(kRows, kCols);
+std::vector<std::vector<float>> train(const DgcCase& test, std::vector<uint64_t>* bytes = nullptr) {
+  return train_exchange<DgcExchange>(test, bytes);
 }
 
-struct DgcCase {
-  int trainers = 2;
-  std::vector<int64_t> steps = {};                           // by trainer; empty: 12 each
-  std::optional<DgcExchangeOptions> options = std::nullopt;  // nothing: all_reduce
-  Json optimizer = kMomentumOptimizer;
-  int64_t save_at = -1;  // the step after which all is saved, and loaded into new objects
-};
+// So many steps of each trainer.
+std::vector<int64_t> twelve_steps(int trainers) {
+  return std::vector<int64_t>(static_cast<size_t>(trainers), 12);
+}
 
 DgcExchangeOptions dgc_options(std::vector<double> sparsity, int64_t begin = 0) {
   DgcExchangeOptions options;
@@ -46,95 +38,17 @@ DgcExchangeOptions dgc_options(std::vector<double> sparsity, int64_t begin = 0) 
   return options;
 }
 
-// One trainer, which can be replaced by one that goes on from what this one has saved.
-struct DgcTrainer {
-  DgcTrainer(const DgcCase& test, const std::vector<ParameterSpec>& given, Communicator& communicator)
-      : specs(given),
-        local(specs, make_optimizer_plan(test.optimizer, "mean"), UINT64_MAX, device),
-        run(communicator.rank(), [] {}) {
-    if (test.options) exchange = std::make_unique<DgcExchange>(*test.options, specs, local, communicator);
-    store = std::make_unique<AllReduceStore>(specs, local, communicator, run, exchange.get());
-  }
-
-  void take(const DgcTrainer& other) {
-    for (size_t p = 0; p < specs.size(); ++p)
-      copy_parameter(other.local, specs[p], static_cast<int>(p), local);
-    copy_schedule(other.local, local);
-    std::string state;
-    other.exchange->save(state);
-    ByteReader own(state);
-    exchange->load(own);
-  }
-
-  void step(int rank, int64_t number) {
-    std::vector<KeyPlan> plans(specs.size());
-    for (uint64_t key = static_cast<uint64_t>(rank); key < 30; key += 3) plans[2].keys.push_back(key);
-    std::vector<ParameterView<float>> views;
-    store->pull(plans, PullMode::kTrain, views);
-    fill_with_noise({views[0].gradient, static_cast<size_t>(kRows * kCols)}, rank, number, 0);
-    fill_with_noise({views[1].gradient, static_cast<size_t>(kCols)}, rank, number, 1);
-    fill_with_noise({views[2].row_gradients, plans[2].keys.size() * 4}, rank, number, 2);
-    fill_with_noise({views[3].value, 3}, rank, number, 3);
-    store->push(plans, views, {.samples = 3 + rank, .pass = 0});
-  }
-
-  std::vector<float> weights() { return whole_weights(local, specs.size()); }
-
-  const std::vector<ParameterSpec> specs;
-  Device device{1};
-  LocalStore local;
-  CollectiveRun run;
-  std::unique_ptr<DgcExchange> exchange;
-  std::unique_ptr<AllReduceStore> store;
-};
-
-// Trains, and returns the weights of each trainer.
-std::vector<std::vector<float>> train(const DgcCase& test,
-                                      const std::vector<ParameterSpec>& specs = parameters(),
-                                      std::vector<uint64_t>* bytes = nullptr) {
-  const size_t size = static_cast<size_t>(test.trainers);
-  auto communicators = make_thread_communicators({.size = test.trainers, .algorithm = "direct"});
-  std::vector<std::vector<float>> weights(size);
-  if (bytes != nullptr) bytes->resize(size);
-  std::vector<std::thread> threads;
-  for (size_t r = 0; r < size; ++r) {
-    threads.emplace_back([&, r] {
-      const auto own = std::move(communicators[r]);
-      auto trainer = std::make_unique<DgcTrainer>(test, specs, *own);
-      const int64_t steps = test.steps.empty() ? 12 : test.steps[r];
-      for (int64_t step = 0; step < steps; ++step) {
-        trainer->step(static_cast<int>(r), step);
-        if (step != test.save_at) continue;
-        auto next = std::make_unique<DgcTrainer>(test, specs, *own);
-        next->take(*trainer);
-        trainer = std::move(next);
-      }
-      trainer->store->end_pass(0);
-      weights[r] = trainer->weights();
-      for (int to = 0; bytes != nullptr && to < test.trainers; ++to) (*bytes)[r] += own->bytes_sent(to);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return weights;
-}
-
-// The same bits, not only equal values.
-void expect_same(std::span<const float> found, std::span<const float> expected) {
-  ASSERT_EQ(found.size(), expected.size());
-  ASSERT_EQ(std::memcmp(found.data(), expected.data(), found.size_bytes()), 0);
-}
-
 TEST(DgcStrategy, WithoutCompressionItIsAllReduceBitForBit) {
-  Json clipped = kMomentumOptimizer;
+  Json clipped = kExchangeMomentum;
   clipped["nesterov"] = true, clipped["l2"] = 0.01, clipped["clip_norm"] = 2;
   for (int trainers : {1, 2, 3}) {
-    for (const Json& optimizer : {kMomentumOptimizer, clipped}) {
-      DgcCase test{.trainers = trainers, .optimizer = optimizer};
+    for (const Json& optimizer : {kExchangeMomentum, clipped}) {
+      DgcCase test{.steps = twelve_steps(trainers), .optimizer = optimizer};
       const auto whole = train(test);
       test.options = dgc_options({0});
-      for (const auto& weights : train(test)) expect_same(weights, whole[0]);
+      for (const auto& weights : train(test)) expect_same_bits(weights, whole[0]);
       test.options = dgc_options({0.9}, /*begin=*/12);
-      for (const auto& weights : train(test)) expect_same(weights, whole[0]);
+      for (const auto& weights : train(test)) expect_same_bits(weights, whole[0]);
       test.options = dgc_options({0.9}, /*begin=*/11);
       for (const auto& weights : train(test)) EXPECT_NE(weights, whole[0]);
     }
@@ -143,7 +57,7 @@ TEST(DgcStrategy, WithoutCompressionItIsAllReduceBitForBit) {
 
 TEST(DgcStrategy, AllTrainersHaveTheSameBitsWhateverTheExchange) {
   for (const char* encoding : {"index32", "run16", "varint", "varint_f16", "varint_int8"}) {
-    DgcCase test{.trainers = 3, .steps = {12, 7, 9}, .options = dgc_options({0.75, 0.9375}, 2)};
+    DgcCase test{.steps = {12, 7, 9}, .options = dgc_options({0.75, 0.9375}, 2)};
     test.options->dgc.encoding = encoding;
     test.options->exchange = SparseExchange::kAllGather;
     const auto gathered = train(test);
@@ -151,7 +65,7 @@ TEST(DgcStrategy, AllTrainersHaveTheSameBitsWhateverTheExchange) {
          {std::optional<SparseExchange>(), std::optional(SparseExchange::kAllGather),
           std::optional(SparseExchange::kOwnerSplit), std::optional(SparseExchange::kDense)}) {
       test.options->exchange = exchange;
-      for (const auto& weights : train(test)) expect_same(weights, gathered[0]);
+      for (const auto& weights : train(test)) expect_same_bits(weights, gathered[0]);
     }
   }
 }
@@ -198,16 +112,14 @@ std::vector<float> train_plainly(int trainers, int64_t steps, int64_t begin, uin
 }
 
 TEST(DgcStrategy, IsThePlainAlgorithmAndBeginsWithTheMomentumOfTheStepsBefore) {
-  const std::vector<ParameterSpec> matrix = {parameters()[0], parameters()[1], parameters()[2],
-                                             parameters()[3]};
   for (int trainers : {2, 3}) {
-    const DgcCase test{.trainers = trainers, .options = dgc_options({0.95}, 4)};
+    const DgcCase test{.steps = twelve_steps(trainers), .options = dgc_options({0.95}, 4)};
     Device device(1);
-    LocalStore fresh(matrix, make_optimizer_plan(kMomentumOptimizer, "mean"), UINT64_MAX, device);
+    LocalStore fresh(test.specs, make_optimizer_plan(kExchangeMomentum, "mean"), UINT64_MAX, device);
     const std::span<const float> start = fresh.whole(0);
     const std::vector<float> expected = train_plainly(
         trainers, 12, 4, static_cast<uint64_t>(kRows * kCols) / 20, {start.begin(), start.end()});
-    for (const auto& weights : train(test, matrix)) {
+    for (const auto& weights : train(test)) {
       for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(weights[i], expected[i], 2e-5) << i;
     }
   }
@@ -215,30 +127,30 @@ TEST(DgcStrategy, IsThePlainAlgorithmAndBeginsWithTheMomentumOfTheStepsBefore) {
 
 TEST(DgcStrategy, ATrainerThatTakesUpTheStateGoesOnWithTheSameBits) {
   for (int64_t save_at : {1, 5, 10}) {  // before compression begins, soon after, and late
-    DgcCase test{.trainers = 3, .options = dgc_options({0.75, 0.99}, 3)};
+    DgcCase test{.steps = twelve_steps(3), .options = dgc_options({0.75, 0.99}, 3)};
     const auto expected = train(test);
     test.save_at = save_at;
-    for (const auto& weights : train(test)) expect_same(weights, expected[0]);
+    for (const auto& weights : train(test)) expect_same_bits(weights, expected[0]);
   }
 }
 
 TEST(DgcStrategy, AStateOfAnotherStepOrCutShortIsRefused) {
   auto communicators = make_thread_communicators({.size = 1});
-  DgcCase test{.trainers = 1, .options = dgc_options({0.75})};
-  DgcTrainer trainer(test, parameters(), *communicators[0]);
+  DgcCase test{.steps = {1}, .options = dgc_options({0.75})};
+  DgcTrainer trainer(test, *communicators[0]);
   trainer.step(0, 0);
   std::string state;
   trainer.exchange->save(state);
   ASSERT_FALSE(state.empty());
   for (size_t size = 0; size <= state.size(); size += 1 + size / 3) {
-    DgcTrainer other(test, parameters(), *communicators[0]);
+    DgcTrainer other(test, *communicators[0]);
     if (size > 0) {
       ByteReader in(std::string_view(state).substr(0, size));
       EXPECT_THROW(other.exchange->load(in), Error) << size;  // also the whole: this trainer has no steps
     }
     other.step(0, 0);
   }
-  DgcTrainer after(test, parameters(), *communicators[0]);
+  DgcTrainer after(test, *communicators[0]);
   std::string schedule;
   trainer.local.save_schedule(schedule);
   ByteReader in(schedule), nothing("");
@@ -248,15 +160,12 @@ TEST(DgcStrategy, AStateOfAnotherStepOrCutShortIsRefused) {
 
 // A bias is whole, and a header: at 99 % of a larger matrix most bytes are saved.
 TEST(DgcStrategy, SendsAsManyBytesAsTheFormulaSays) {
-  const std::vector<ParameterSpec> large = {
-      synthetic_parameter("matrix", ParameterKind::kMatrix, false, kRows, kCols), parameters()[1],
-      parameters()[2], parameters()[3]};
-  DgcCase test{.trainers = 2};
+  DgcCase test{.steps = twelve_steps(2)};
   std::vector<uint64_t> whole, sparse;
-  train(test, large, &whole);
+  train(test, &whole);
   test.options = dgc_options({0.98});
   test.options->exchange = SparseExchange::kAllGather;
-  train(test, large, &sparse);
+  train(test, &sparse);
   // 12 steps of 1000 + 120 + 25 floats; of these the first two are 20 and 2 values of 6 bytes, and 4 bytes for each
   // part.  The rows' flags and what frames cost are in `whole` alone, or in both.
   EXPECT_GT(whole[0], 12u * 1145 * 4);
@@ -274,32 +183,31 @@ TEST(DgcStrategy, TheOptimizerMustBeMomentumWithoutWhatMovesCannotHave) {
     return "accepted";
   };
   const Json dgc = {{"type", "dgc"}};
-  EXPECT_EQ(refusal(dgc, kMomentumOptimizer), "accepted");
+  EXPECT_EQ(refusal(dgc, kExchangeMomentum), "accepted");
   EXPECT_THAT(refusal(dgc, {{"type", "adam"}}), HasSubstr("optimizer.type: adam, but"));
   for (const char* key : {"l1", "clip_value", "clip_global_norm"}) {
-    Json optimizer = kMomentumOptimizer;
+    Json optimizer = kExchangeMomentum;
     optimizer[key] = 1;
     EXPECT_THAT(refusal(dgc, optimizer), HasSubstr(cat("optimizer.", key, ": with train.strategy dgc")));
   }
-  Json averaging = kMomentumOptimizer;
+  Json averaging = kExchangeMomentum;
   averaging["average"] = Json::object();
   EXPECT_THAT(refusal(dgc, averaging), HasSubstr("optimizer.average: with train.strategy dgc"));
-  EXPECT_THAT(refusal({{"type", "dgc"}, {"exchange", "balanced"}}, kMomentumOptimizer),
+  EXPECT_THAT(refusal({{"type", "dgc"}, {"exchange", "balanced"}}, kExchangeMomentum),
               HasSubstr("train.strategy.exchange"));
-  EXPECT_THAT(refusal({{"type", "dgc"}, {"sparsity", {1}}}, kMomentumOptimizer),
+  EXPECT_THAT(refusal({{"type", "dgc"}, {"sparsity", {1}}}, kExchangeMomentum),
               HasSubstr("train.strategy.sparsity"));
-  EXPECT_THAT(refusal({{"type", "dgc"}, {"momentum", 0.5}}, kMomentumOptimizer),
+  EXPECT_THAT(refusal({{"type", "dgc"}, {"momentum", 0.5}}, kExchangeMomentum),
               HasSubstr("train.strategy.momentum: unknown key"));
 }
 
 TEST(DgcStrategy, AParameterThatTunesWhatMovesCannotHaveIsRefused) {
   auto communicators = make_thread_communicators({.size = 1});
-  const DgcCase test{.trainers = 1, .options = dgc_options({0.75})};
-  std::vector<ParameterSpec> specs = parameters();
-  specs[1].tuning.l1 = 0.5;  // a bias, which is sent whole
-  DgcTrainer accepted(test, specs, *communicators[0]);
-  specs[0].tuning.l1 = 0.5;
-  EXPECT_THROW(DgcTrainer(test, specs, *communicators[0]), Error);
+  DgcCase test{.steps = {1}, .options = dgc_options({0.75})};
+  test.specs[1].tuning.l1 = 0.5;  // a bias, which is sent whole
+  DgcTrainer accepted(test, *communicators[0]);
+  test.specs[0].tuning.l1 = 0.5;
+  EXPECT_THROW(DgcTrainer(test, *communicators[0]), Error);
 }
 
 }  // namespace

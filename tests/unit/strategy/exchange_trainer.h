@@ -1,4 +1,5 @@
-// Trainers in threads whose gradients a compression exchanges.  Used by the tests of PowerSgdExchange and CodecExchange.
+// Trainers in threads whose gradients a compression exchanges.  Used by the tests of DgcExchange,
+// PowerSgdExchange and CodecExchange.
 #ifndef PS_TESTS_UNIT_STRATEGY_EXCHANGE_TRAINER_H_
 #define PS_TESTS_UNIT_STRATEGY_EXCHANGE_TRAINER_H_
 
@@ -43,6 +44,7 @@ struct ExchangeCase {
   Json optimizer = kExchangeMomentum;
   int64_t save_at = -1;  // the step after which all is saved, and loaded into new objects
   FillGradient fill = fill_exchange_noise;
+  std::vector<ParameterSpec> specs = mixed_parameters(kExchangeRows, kExchangeCols);
 };
 
 // One trainer, which can be replaced by one that goes on from what this one has saved.  Exchange is made from
@@ -51,6 +53,7 @@ template <class Exchange, class Options>
 struct ExchangeTrainer {
   ExchangeTrainer(const ExchangeCase<Options>& given, Communicator& communicator)
       : test(given),
+        specs(test.specs),
         local(specs, make_optimizer_plan(test.optimizer, "mean"), UINT64_MAX, device),
         run(communicator.rank(), [] {}) {
     if (test.options) exchange = std::make_unique<Exchange>(*test.options, specs, local, communicator);
@@ -83,7 +86,7 @@ struct ExchangeTrainer {
   std::vector<float> weights() { return whole_weights(local, specs.size()); }
 
   const ExchangeCase<Options> test;
-  const std::vector<ParameterSpec> specs = mixed_parameters(kExchangeRows, kExchangeCols);
+  const std::vector<ParameterSpec> specs;
   Device device{1};
   LocalStore local;
   CollectiveRun run;

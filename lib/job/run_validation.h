@@ -1,0 +1,53 @@
+// RunValidation: the part of a run's data that is not trained on, and what it tells about the passes.  Used by Run.
+#ifndef PS_JOB_RUN_VALIDATION_H_
+#define PS_JOB_RUN_VALIDATION_H_
+
+#include <functional>
+#include <memory>
+
+#include "base/log.h"
+#include "config/json.h"
+#include "data/reader.h"
+#include "feed/batch_source.h"
+#include "job/job.h"
+#include "train/early_stopping.h"
+#include "train/trainer.h"
+
+namespace ps {
+
+// Throws kUsage when options of validation make no sense together, or with how the run is shared.
+void check_validation(const Job& job);
+
+// One owner thread.
+class RunValidation {
+ public:
+  // `reader` gives the examples for validation.  Throws as EarlyStopping.
+  RunValidation(const TrainOptions& options, std::unique_ptr<BatchReader> reader, Log& log);
+
+  // The source of the reader's batches is made by the caller, once there is a store.
+  BatchReader& reader() { return *reader_; }
+  void set_source(std::unique_ptr<BatchSource> source) { source_ = std::move(source); }
+
+  // Takes in the passes of the run that is resumed.
+  void take_passes(const Json& passes);
+
+  // Measures the weights after a pass, and adds what was measured to the result of the pass.  True when it is the best so
+  // far.
+  bool measure(Trainer& trainer, int pass, const std::function<bool()>& stop, Json& trained);
+
+  // True when no pass was the best for too long.
+  bool stops() const { return early_stopping_.stops(); }
+
+  // Says which pass was the best, and adds it to the result of the run.
+  void report(Json& result) const;
+
+ private:
+  Log& log_;
+  EarlyStopping early_stopping_;
+  std::unique_ptr<BatchReader> reader_;
+  std::unique_ptr<BatchSource> source_;
+};
+
+}  // namespace ps
+
+#endif  // PS_JOB_RUN_VALIDATION_H_
