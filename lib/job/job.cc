@@ -239,6 +239,11 @@ Job make_job(Json document, const std::string& path, std::span<const Override> o
   });
 }
 
+bool reads_standard_input(const Job& job) {
+  const std::vector<std::string>& files = job.data.files;
+  return files.empty() || std::find(files.begin(), files.end(), "-") != files.end();
+}
+
 Job load_job(const std::string& path, std::span<const Override> overrides, const FillIn& fill) {
   const std::string file = find_job(path);
   return make_job(with_overrides(read_job_document(file), file, overrides), file, overrides, fill);

@@ -68,6 +68,9 @@ using FillIn = std::function<void(Json& document)>;
 Job make_job(Json document, const std::string& path, std::span<const Override> overrides,
              const FillIn& fill = {});
 
+// True when the job's data come from standard input, all or some.
+bool reads_standard_input(const Job& job);
+
 // All three, for a job by its path or name.
 Job load_job(const std::string& path, std::span<const Override> overrides, const FillIn& fill = {});
 

@@ -1,19 +1,12 @@
 #include "job/run_validation.h"
 
-#include <algorithm>
-#include <string>
-#include <vector>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "job/fingerprint.h"
 
 namespace ps {
-
-static bool reads_standard_input(const Job& job) {
-  const std::vector<std::string>& files = job.data.files;
-  return files.empty() || std::find(files.begin(), files.end(), "-") != files.end();
-}
 
 void check_validation(const Job& job) {
   const TrainOptions& train = job.train;

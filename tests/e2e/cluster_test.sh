@@ -22,17 +22,6 @@ serve() {
 }
 
 # end_servers: SIGTERM ends each with 0.
-end_servers() {
-  local server status
-  kill -TERM "${servers[@]}"
-  for server in "${servers[@]}"; do
-    status=0
-    wait "$server" || status=$?
-    [[ $status == 0 ]] || fail "a server ended with $status"
-  done
-  servers=()
-}
-
 # serve_two [flags...]: two servers of 2 + 2 ports; $addresses names them.
 serve_two() {
   serve one --ports-num 2 --ports-num-for-sparse 2 "$@"

@@ -64,14 +64,6 @@ finish() {
   trainers=()
 }
 
-end_servers() {
-  local id
-  kill -TERM "${servers[@]}"
-  for id in "${servers[@]}"; do wait "$id" || fail "a server ended with $?"; done
-  servers=()
-  rm -f ports.*
-}
-
 # same_model FOLDER: the models of all passes are those of the undisturbed run.
 same_model() {
   local pass

@@ -111,9 +111,7 @@ TEST(Ahead, WhoeverCrashesTheJobEndsAsIfNobodyHad) {
     plan.crashes = 3;
     expect_bits_of_undisturbed(plan, seed, random, totals);
   });
-  std::printf("%s\n", cat("servers crashed ", totals.server_crashes, ", trainers crashed ",
-                          totals.trainer_crashes, ", times a trainer went back ", totals.went_back)
-                          .c_str());
+  totals.print();
   if (!many) return;
   EXPECT_GT(totals.server_crashes, 40u);
   EXPECT_GT(totals.trainer_crashes, 20u);

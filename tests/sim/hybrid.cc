@@ -44,9 +44,7 @@ TEST(Hybrid, TrainersHaveTheBitsOfServers) {
 TEST(Hybrid, WhoeverCrashesTheJobEndsAsIfNobodyHad) {
   Totals totals;
   const bool many = many_seeds_pass([&](uint64_t seed) { run_seed(seed, 3, totals); });
-  std::printf("%s\n", cat("servers crashed ", totals.server_crashes, ", trainers crashed ",
-                          totals.trainer_crashes, ", times a trainer went back ", totals.went_back)
-                          .c_str());
+  totals.print();
   if (!many) return;
   EXPECT_GT(totals.server_crashes, 40u);
   EXPECT_GT(totals.trainer_crashes, 20u);

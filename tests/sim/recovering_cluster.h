@@ -3,6 +3,8 @@
 #ifndef PS_TESTS_SIM_RECOVERING_CLUSTER_H_
 #define PS_TESTS_SIM_RECOVERING_CLUSTER_H_
 
+#include <cstdio>
+
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "cluster.h"
@@ -20,6 +22,13 @@ namespace ps {
 // Totals of all runs.
 struct Totals {
   uint64_t server_crashes = 0, trainer_crashes = 0, went_back = 0, increments = 0, lost_bytes = 0;
+
+  void print() const {
+    std::printf("%s\n", cat("servers crashed ", server_crashes, ", trainers crashed ", trainer_crashes,
+                            ", times a trainer went back ", went_back, ", increments gone on from ",
+                            increments, ", bytes lost ", lost_bytes)
+                            .c_str());
+  }
 };
 
 // The run.

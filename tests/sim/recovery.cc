@@ -37,10 +37,7 @@ void run_seed(uint64_t seed, Totals& totals) {
 TEST(Recovery, WhoeverCrashesTheJobEndsAsIfNobodyHad) {
   Totals totals;
   const bool many = many_seeds_pass([&](uint64_t seed) { run_seed(seed, totals); });
-  std::printf("%s\n", cat("servers crashed ", totals.server_crashes, ", trainers crashed ",
-                          totals.trainer_crashes, ", times a trainer went back ", totals.went_back,
-                          ", increments gone on from ", totals.increments, ", bytes lost ", totals.lost_bytes)
-                          .c_str());
+  totals.print();
   if (!many) return;
   EXPECT_GT(totals.server_crashes, 50u);
   EXPECT_GT(totals.trainer_crashes, 30u);
