@@ -61,8 +61,8 @@ end_with_supervisors() {
   done
 }
 
-# end_servers: ends ${servers[@]}, which end well, and forgets their ports.*; *.err has their messages.
-end_servers() {
+# end_all_servers: ends ${servers[@]}, which end well, and forgets their ports.*; *.err has their messages.
+end_all_servers() {
   local id
   kill -TERM "${servers[@]}"
   for id in "${servers[@]}"; do wait "$id" || fail "a server ended with $?: $(tail -n 5 ./*.err)"; done

@@ -21,7 +21,6 @@ serve() {
   address=127.0.0.1:$(head -1 "$name.port")
 }
 
-# end_servers: SIGTERM ends each with 0.
 # serve_two [flags...]: two servers of 2 + 2 ports; $addresses names them.
 serve_two() {
   serve one --ports-num 2 --ports-num-for-sparse 2 "$@"
@@ -61,19 +60,19 @@ expect_status 2 ps-train "$job" --data train.txt --servers "$addresses" --set jo
 expect_text err 'job.seed is 2, not '
 
 echo "SIGTERM ends a server with 0"
-end_servers
+end_all_servers
 
 echo "three trainers give the same bits from run to run, and what one process gives with the batches joined"
 serve_two
 ! grep -qF "@pskit:$address" /proc/net/unix || fail "there is a Unix socket beside the port"
 train_three three
-end_servers
+end_all_servers
 [[ ! -s three.1 && ! -s three.2 ]] || fail "a trainer beside the first wrote to standard output"
 serve only --local-sockets
 expect_text /proc/net/unix "@pskit:$address"
 addresses=$address
 train_three again
-end_servers
+end_all_servers
 cmp three/pass-00001/model.safetensors again/pass-00001/model.safetensors
 ps-train "$job" --data train.txt --passes 2 --set data.batch_size=150 --save-dir joined --json >joined.json 2>/dev/null
 need python3
@@ -108,11 +107,11 @@ serve_two "${types[@]}"
 train_three coarse "${types[@]}"
 expect_status 2 ps-train "$job" --data train.txt --servers "$addresses"
 expect_text err 'train.strategy.codec.pull is "f32", not "f16"'
-end_servers
+end_all_servers
 serve only "${types[@]}"
 addresses=$address
 train_three coarse_again "${types[@]}"
-end_servers
+end_all_servers
 cmp coarse/pass-00001/model.safetensors coarse_again/pass-00001/model.safetensors
 python3 - <<'PY'
 import json
@@ -132,7 +131,7 @@ json.dump(job, open(sys.argv[3], "w"))' "$PS_SOURCE/share/jobs/quickstart.json" 
   rm -rf loose
   serve_two
   train_three loose
-  end_servers
+  end_all_servers
   python3 -c 'import json
 passes = json.load(open("loose.0"))["passes"]
 assert passes[1]["samples"] == 10000 and passes[1]["avg_cost"] < passes[0]["avg_cost"], passes'
@@ -147,7 +146,7 @@ ps-train "$job" --data train.txt --passes 2 --save-dir geo_alone --servers "$add
 cmp alone/pass-00001/model.safetensors geo_alone/pass-00001/model.safetensors
 ps-train "$job" --job predict --servers "$addresses" --data test.txt >predictions 2>/dev/null
 cmp expected predictions
-end_servers
+end_all_servers
 for differences in mean sum; do
   python3 -c 'import json, sys
 job = json.load(open(sys.argv[1])); job["train"]["strategy"] = {"type": "local_sgd", "period": 5, "differences": sys.argv[2]}
@@ -155,7 +154,7 @@ json.dump(job, open(sys.argv[1], "w"))' "$job_strategy" "$differences"
   serve_two
   train_three "geo_$differences"
   ps-train "$job" --job test --data test.txt --servers "$addresses" --json >"geo_$differences.test" 2>/dev/null
-  end_servers
+  end_all_servers
 done
 ps-train "$PS_SOURCE/share/jobs/quickstart.json" --job test --data test.txt --init-model three/pass-00001 --json >sync.test 2>/dev/null
 python3 - <<'PY'
@@ -175,13 +174,13 @@ cp small.txt train.txt
 serve only
 addresses=$address
 train_three batches
-end_servers
+end_all_servers
 sed -n 61,75p whole.txt >second.txt
 : >none.txt
 serve only
 addresses=$address
 train_three files --data second.txt --data none.txt --log-level debug
-end_servers
+end_all_servers
 python3 - <<'PY'
 import json
 for name, samples in (("batches", 60), ("files", 75)):

@@ -93,7 +93,7 @@ ps-datagen sparse-binary --dim 3000 --samples 2010 --output train.txt
 echo "the models of parameter_server, bit for bit"
 serve "${parameter_server[@]}"
 train served "${parameter_server[@]}"
-end_servers
+end_all_servers
 serve
 train hybrid
 same_models served hybrid
@@ -102,15 +102,15 @@ same_models served hybrid
 echo "whoever tests with the servers has the whole model"
 tested() { ps-train $job --job test --data train.txt --json "$@" 2>err | grep -o '"test":{"samples":[0-9]*,"cost":[^,]*'; }
 [[ $(tested --servers "$addresses") == "$(tested --init-model hybrid/pass-00001)" ]] || fail "$(cat err)"
-end_servers
+end_all_servers
 
 echo "norms of all gradients together, and means of weights: the same, also of the checkpoints"
 serve "${parameter_server[@]}" "${clipped[@]}"
 train clipped.served "${parameter_server[@]}" "${clipped[@]}"
-end_servers
+end_all_servers
 serve "${clipped[@]}" "${checkpoints[@]}"
 train clipped "${clipped[@]}"
-end_servers
+end_all_servers
 same_models clipped.served clipped
 for model in checkpoints clipped/pass-00001; do
   ps-train $job --job predict --init-model "$model" --data train.txt --log-level warning | sha256sum >>predicted
@@ -145,7 +145,7 @@ kill_trainer() {
   start "$1" killed "${flags[@]}"
   rm slow
   finish killed 0 0 1 2
-  end_servers
+  end_all_servers
   same_models "$2" killed
   grep -q 'going back to the last checkpoint' killed.$((($1 + 1) % 3)).err
 }
@@ -159,7 +159,7 @@ echo "the same with a token, and of gradients that travel as signs, whose residu
 flags=(--token-file tokens --set 'train.strategy.codec={"push": "one_bit", "pull": "int8_blocks"}')
 serve "${flags[@]}"
 train coded "${flags[@]}"
-end_servers
+end_all_servers
 cmp -s {hybrid,coded}/pass-00001/model.safetensors && fail "the codec changes nothing"
 until_true kill_trainer 1 coded
 flags=()
@@ -172,7 +172,7 @@ kill_all() {
   rm slow ports.*
   serve "${checkpoints[@]}" --resume
   train killed --resume
-  end_servers
+  end_all_servers
   same_models hybrid killed
   grep -q 'Resuming in pass [0-9]* after [1-9][0-9]* batches$' killed.0.err
 }
@@ -189,7 +189,7 @@ end_one() {
   wait "${trainers[1]}" || status=$?
   wait "${trainers[0]}" "${trainers[2]}" || true
   trainers=()
-  end_servers
+  end_all_servers
   [[ $status == 143 && -n $(find killed -name 'pass-*-batch-*' -print -quit) ]]
 }
 until_true end_one
@@ -200,7 +200,7 @@ miss_one() {
   wait "${trainers[0]}" && { kill -9 "${servers[@]}"; rm ports.*; return 1; }
   finish killed 4 2
   expect_text killed.2.err 'rank 1 has not come'
-  end_servers
+  end_all_servers
 }
 until_true miss_one
 

@@ -98,10 +98,10 @@ for optimizer in \
   flags=(--set "optimizer=$optimizer")
   serve "${flags[@]}"
   train "waits.$number" "${flags[@]}"
-  end_servers
+  end_all_servers
   serve "${flags[@]}" "${ahead[@]}"
   train "ahead.$number" "${flags[@]}" "${ahead[@]}"
-  end_servers
+  end_all_servers
   same_models "waits.$number" "ahead.$number"
 done
 cmp -s {waits.1,waits.2}/pass-00001/model.safetensors && fail "the optimizer changes nothing"
@@ -143,7 +143,7 @@ kill_trainer() {
   rm -f slow
   start killed "${flags[@]}"
   finish killed
-  end_servers
+  end_all_servers
   for pass in 0 1; do
     cmp $waits/pass-0000$pass/model.safetensors killed/pass-0000$pass/model.safetensors || fail "another model"
   done
@@ -161,7 +161,7 @@ kill_server() {
   serve_one "$1" "${flags[@]}" "${checkpoints[@]}" --resume
   rm -f slow
   finish killed
-  end_servers
+  end_all_servers
   same_models $waits killed
   ((status == 0)) && grep -q 'going back to the last checkpoint' killed.err
 }
@@ -177,7 +177,7 @@ kill_all() {
   rm -f slow ports.*
   serve "${flags[@]}" "${checkpoints[@]}" --resume
   train killed "${flags[@]}" --resume
-  end_servers
+  end_all_servers
   cmp $waits/pass-00001/model.safetensors killed/pass-00001/model.safetensors || fail "another model"
   ((status == 0)) && grep -q 'Resuming in pass [0-9]* after [1-9][0-9]* batches$' killed.err
 }
@@ -206,10 +206,10 @@ echo "servers that were not told are named, and rows that come and go are not pu
 serve
 expect_status 2 timeout 60 ps-train job.json --data train.txt --servers "$addresses" --save-dir '' "${ahead[@]}"
 expect_text err 'train.pull_ahead is 6, not absent'
-end_servers
+end_all_servers
 rows=(--set 'model.layers.0.weight.rows={"expire": {"unseen": 2}}')
 serve "${ahead[@]}" "${rows[@]}"
 expect_status 2 timeout 60 ps-train job.json --data train.txt --servers "$addresses" --save-dir '' "${ahead[@]}" "${rows[@]}"
 expect_text err 'come and go by a policy of the servers'
-end_servers
+end_all_servers
 echo passed

@@ -82,7 +82,7 @@ checkpoints=()
 for s in 0 1; do serve $s 2; done
 for rank in 0 1 2; do train $rank calm 2 3; done
 finish 0 1 2
-end_servers
+end_all_servers
 
 # murder_servers: all of them, who keep their ports.
 murder_servers() {
@@ -119,7 +119,7 @@ train 0 late 2 3
 finish 0
 expect_text late.0.err 'All 4 passes are done'
 [[ ! -e late ]] || fail "it trained again"
-end_servers
+end_all_servers
 
 # until_true COMMAND...: runs it, in slower and slower jobs, until it is true.
 until_true() {
@@ -142,7 +142,7 @@ servers_die() {
   done
   rm slow
   finish 0 1 2
-  end_servers
+  end_all_servers
   same_model killed
   grep -q 'going back to the last checkpoint' killed.0.err
 }
@@ -176,7 +176,7 @@ resume() {
   for ((s = 0; s < $2; ++s)); do serve "$s" "$3" --resume; done
   for ((rank = 0; rank < $4; ++rank)); do train "$rank" "$1" "$2" "$4" --resume; done
   finish $(seq 0 $(($4 - 1)))
-  end_servers
+  end_all_servers
 }
 
 # in_the_midst FOLDER COUNT TRAINERS SERVERS PORTS TRAINERS_THEN: the job is interrupted, and others go on with it; false
@@ -197,7 +197,7 @@ echo "and what was done is not done again"
 for s in 0 1; do serve $s 2 --resume; done
 for rank in 0 1 2; do train $rank again 2 3 --resume; done
 finish 0 1 2
-end_servers
+end_all_servers
 expect_text again.0.err 'All 4 passes are done'
 [[ ! -e again ]] || fail "it trained again"
 
@@ -241,7 +241,7 @@ wait "${trainers[0]}" || status=$?
 [[ $status == 2 ]] || fail "status $status: $(cat mixed.0.err)"
 expect_text mixed.0.err 'holds checkpoints of an earlier run: --resume goes on from them'
 trainers=()
-end_servers
+end_all_servers
 
 echo "asynchronous trainers, and those with copies of their own, go on in the midst of a pass"
 for strategy in '{"consistency":"async"}' '{"type":"local_sgd","period":5}'; do
@@ -257,7 +257,7 @@ checkpoints=()
 for s in 0 1; do serve $s 2; done
 train 0 adam 2 1
 finish 0
-end_servers
+end_all_servers
 until_true in_the_midst copies 7 1 3 1 1
 cmp adam/pass-00003/model.safetensors copies/pass-00003/model.safetensors || fail "another model"
 cmp <(grep 'Pass=3 ' adam.0.err) <(grep 'Pass=3 ' copies.0.err | tail -1) || fail "other figures"
@@ -276,7 +276,7 @@ interrupt_trainer() {
   rm slow
   train 0 alone 2 1
   finish 0
-  end_servers
+  end_all_servers
   cmp adam/pass-00003/model.safetensors alone/pass-00003/model.safetensors || fail "another model"
   grep -q 'going back to the last checkpoint' alone.0.err
 }
@@ -290,7 +290,7 @@ checkpoints=()
 for s in 0 1; do serve $s 2; done
 for rank in 0 1 2; do train $rank rows 2 3; done
 finish 0 1 2
-end_servers
+end_all_servers
 until_true in_the_midst changed 3 3 3 1 3
 cmp rows/pass-00003/model.safetensors changed/pass-00003/model.safetensors
 cmp <(grep 'Rows of' rows.0.err | tail -1) <(grep 'Rows of' changed.0.err | tail -1)
