@@ -53,6 +53,7 @@ const char* skip_blanks(const char* p, const char* stop, char separator) {
 // A quote opens only where a field begins; so each field is looked at, in records that have a quote.
 const char* find_record_end(const char* p, const char* stop, const CsvDialect& dialect, bool& open) {
   open = false;
+  if (p == stop) return stop;  // memchr takes no null pointer, not even for no bytes
   const size_t size = static_cast<size_t>(stop - p);
   const char* end = static_cast<const char*>(std::memchr(p, '\n', size));
   if (end == nullptr) end = stop;
@@ -73,8 +74,8 @@ const char* find_record_end(const char* p, const char* stop, const CsvDialect& d
 
 void CsvFields::cut(const char* p, const char* end) {
   fields_.clear();
-  const bool quoted =
-      dialect_.quote != 0 && std::memchr(p, dialect_.quote, static_cast<size_t>(end - p)) != nullptr;
+  const bool quoted = p != end && dialect_.quote != 0 &&
+                      std::memchr(p, dialect_.quote, static_cast<size_t>(end - p)) != nullptr;
   quoted ? cut_quoted(p, end) : cut_plain(p, end);
 }
 
