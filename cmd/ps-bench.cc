@@ -62,8 +62,7 @@ Program program() {
                .argument = "S",
                .help = "small, full, or a factor for the sizes of data",
                .details = "Full is 1, what results are quoted at, and the default with --bars and "
-                          "--baseline: it takes "
-                          "minutes and gigabytes.  Small is 0.01, enough to see it run.",
+                          "--baseline: it takes minutes and gigabytes.  Small is 0.01, enough to see it run.",
                .group = "measuring",
                .default_text = "small",
                .brief = true},

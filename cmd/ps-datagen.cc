@@ -106,8 +106,7 @@ Program program() {
                .argument = "FILE|-",
                .help = "write, at the end, what the best possible model scores",
                .details = "A JSON object with, by kind, the attainable AUC, log loss, error, accuracy or "
-                          "perplexity on "
-                          "the examples written.",
+                          "perplexity on the examples written.",
                .group = "output",
                .brief = true},
               {.name = "threads",

@@ -71,19 +71,16 @@ ps::Program program() {
                .argument = "P",
                .help = "serve status pages and metrics, 0: on any port",
                .details = "HTTP, for whoever can reach the port: / for people, /metrics for Prometheus, "
-                          "/livez and /readyz "
-                          "for supervisors.  Without it there are none.",
+                          "/livez and /readyz for supervisors.  Without it there are none.",
                .group = "Network",
                .brief = true},
               {.name = "max-memory",
                .argument = "BYTES",
                .help = "most memory of tables and messages",
                .details =
-                   "Such as 4G.  By default, what is available when the server begins.  Messages share "
-                   "three "
+                   "Such as 4G.  By default, what is available when the server begins.  Messages share three "
                    "sixteenths of it; a row for which the rest has no room is refused with status 6, and "
-                   "what is "
-                   "there goes on being served.",
+                   "what is there goes on being served.",
                .group = "Memory",
                .brief = true},
               {.name = "checkpoint-dir",
@@ -124,9 +121,8 @@ ps::Program program() {
               {.name = "spill-memory",
                .argument = "BYTES",
                .help = "with --spill-dir, memory for the other rows, such as 8G",
-               .details = "Of all shards together, and part of --max-memory.  A request whose rows take "
-                          "more gets "
-                          "what it needs.  The indexes stay in memory too: some 25 bytes a row.",
+               .details = "Of all shards together, and part of --max-memory.  A request whose rows take more "
+                          "gets what it needs.  The indexes stay in memory too: some 25 bytes a row.",
                .group = "Memory",
                .default_text = "1G"},
           },

@@ -32,8 +32,8 @@ ps::Program program() {
                .help = "instead of JOB.json: a recipe, filled in from the data",
                .details =
                    "--list recipes names them, ps-recipes(7) explains them.  A path with a slash is that of "
-                   "a "
-                   "recipe of one's own.  With --print-config the job is printed that the recipe stands for.",
+                   "a recipe of one's own.  With --print-config the job is printed that the recipe stands "
+                   "for.",
                .group = "Task",
                .brief = true,
                .standalone = true,
@@ -94,8 +94,7 @@ ps::Program program() {
                .argument = "DEVICE",
                .help = "where sparse rows are trained: cpu, emulated, cuda:0",
                .details = "A device has a cache of these rows, as large as the key device of the job says.  "
-                          "Results are "
-                          "the same.  See ps-gpu(7).",
+                          "Results are the same.  See ps-gpu(7).",
                .group = "Task",
                .job_key = "device.type"},
               {.name = "servers",
@@ -134,12 +133,9 @@ ps::Program program() {
               {.name = "trainers",
                .argument = "W",
                .help = "trainers that share the data",
-               .details = "Of W files or more, trainer R has every W-th, from file R on.  Else every "
-                          "trainer reads "
-                          "all of the data and trains on every W-th batch, from batch R on: a step of W "
-                          "trainers "
-                          "has "
-                          "the examples that a batch W times as large has in one process.",
+               .details = "Of W files or more, trainer R has every W-th, from file R on.  Else every trainer "
+                          "reads all of the data and trains on every W-th batch, from batch R on: a step of "
+                          "W trainers has the examples that a batch W times as large has in one process.",
                .group = "Cluster",
                .job_key = "cluster.trainers"},
               {.name = "role",
@@ -147,8 +143,8 @@ ps::Program program() {
                .help = "part in heterogeneous training",
                .details =
                    "A reader reads data, and pulls and pushes the rows that its batches use; a compute "
-                   "trainer "
-                   "does the rest of the work on the batches of readers.  See READERS AND COMPUTE TRAINERS.",
+                   "trainer does the rest of the work on the batches of readers.  See READERS AND COMPUTE "
+                   "TRAINERS.",
                .group = "Cluster",
                .default_text = "trainer",
                .choices = {"trainer", "reader", "compute"}},
@@ -177,8 +173,8 @@ ps::Program program() {
                .argument = "PATH",
                .help = "start from a saved model or a checkpoint",
                .details = "A folder pass-00000, a safetensors file of ours or anyone's, whose tensors have "
-                          "the names "
-                          "and shapes of the parameters, or a checkpoint, whose weights alone are taken.",
+                          "the names and shapes of the parameters, or a checkpoint, whose weights alone are "
+                          "taken.",
                .group = "Task",
                .brief = true},
               {.name = "checkpoint-dir",

@@ -92,8 +92,7 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
     s.field("dense", &DataOptions::dense, "read the features as dim dense values");
     s.field("slots", &DataOptions::slots,
             "multislot: the slots of a line, in order; auto: as the first lines have them, called slot1, "
-            "slot2, ... "
-            "and label")
+            "slot2, ... and label")
         .or_auto();
     s.field("label_slot", &DataOptions::label_slot, "multislot: the slot that is the label; empty: the last");
     s.field("index_base", &DataOptions::index_base, "libsvm: the lowest id in the file")
@@ -107,8 +106,7 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
     s.field("csv", &DataOptions::csv, "csv and tsv: columns, and what was learnt of them");
     s.field("validation", &DataOptions::validation,
             "part of the lines of the training data that is not trained on, but measured after each pass; "
-            "the hash "
-            "of a line decides, so that equal lines are in the same part")
+            "the hash of a line decides, so that equal lines are in the same part")
         .at_least(0)
         .at_most(0.9);
     s.field("batch_size", &DataOptions::batch_size, "examples in a batch; auto: more where there are more")
@@ -117,8 +115,7 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
         .or_auto();
     s.field("shuffle", &DataOptions::shuffle,
             "order of the examples: as read, or random within a window or the whole; auto: the whole of "
-            "files of "
-            "up to 256 MiB, else within a window")
+            "files of up to 256 MiB, else within a window")
         .one_of({"none", "window", "full"})
         .or_auto();
     s.field("shuffle_window", &DataOptions::shuffle_window, "examples held to draw from")
@@ -126,8 +123,7 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
         .at_most(1 << 30);
     s.field("unit_length", &DataOptions::unit_length,
             "scale the values of each example's slot to L2 norm 1; auto: where examples have ids in numbers "
-            "as different as "
-            "those of words in texts")
+            "as different as those of words in texts")
         .or_auto();
     s.field("log_counts", &DataOptions::log_counts, "value v becomes sign(v) log2(1 + |v|)");
     s.field("hash_bits", &DataOptions::hash_bits, "hash ids into 2^hash_bits; 0: as they are")

@@ -16,8 +16,7 @@ void check_can_cache(const ParameterSpec& spec, const Optimizer<float>& optimize
   if (spec.row_policy) {
     fail(Code::kUsage, "device: parameter ", quote(spec.name),
          " has a row policy, by which rows come and go, and a device keeps no counts of rows: leave out the "
-         "policy, or "
-         "train with --device cpu");
+         "policy, or train with --device cpu");
   }
   if (!optimizer.current_step()) {
     fail(Code::kUsage, "device: the optimizer of ", quote(spec.name),
@@ -76,8 +75,7 @@ CachePlan plan_caches(const RowDevice& device, const DeviceOptions& options,
   if (sparse == 0) {
     fail(Code::kUsage, "device.type: ", quote(options.type),
          ", but no parameter of the model has sparse update, and only the rows of these are on a device: "
-         "leave out "
-         "--device, or set sparse_update in a layer");
+         "leave out --device, or set sparse_update in a layer");
   }
   CachePlan plan;
   for (size_t p = 0; p < parameters.size(); ++p) {

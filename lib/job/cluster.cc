@@ -28,8 +28,7 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
         "in their order; the same list on all");
     s.field("compute", &ClusterOptions::compute,
             "HOST:PORT of each compute trainer, the same list on all readers: reader R begins with number R "
-            "modulo "
-            "their count");
+            "modulo their count");
     s.field(
          "collective", &ClusterOptions::collective,
          "how trainers without servers speak with each other: net, over TCP; mpi, as processes of one mpirun")
@@ -39,8 +38,7 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
         .above(0);
     s.field("trainer_timeout", &ClusterOptions::trainer_timeout,
             "seconds for which the others wait for a trainer that is not connected; without servers, that "
-            "has not come "
-            "or gives no sign of life")
+            "has not come or gives no sign of life")
         .above(0);
     s.field("on_trainer_loss", &ClusterOptions::on_trainer_loss,
             "what happens then: \"stop\", the job ends with status 4; \"continue\", the others go on without "

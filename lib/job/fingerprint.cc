@@ -81,8 +81,7 @@ void check_pull_ahead(const Job& job) {
   if (codec["push"] != "f32" || codec["pull"] != "f32") {
     fail(Code::kUsage, ahead,
          "train.strategy.codec rounds rows, and the trainer's copies would not be the servers' rows: leave "
-         "out one "
-         "of the two");
+         "out one of the two");
   }
   if (job.cluster.trainers > 1) {
     fail(Code::kUsage, ahead, job.cluster.trainers,

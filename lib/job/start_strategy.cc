@@ -75,14 +75,12 @@ void check_device(const Job& job, const RunOptions& options) {
   if (has_servers(job)) {
     fail(Code::kUsage, "device.type: ", quote(job.device.type),
          ", but rows are on servers, and a device only trains rows of its own process: leave out --servers, "
-         "or "
-         "train with --device cpu");
+         "or train with --device cpu");
   }
   if (job.cluster.trainers > 1) {
     fail(Code::kUsage, "device.type: ", quote(job.device.type), ", with ", job.cluster.trainers,
          " trainers that exchange rows, and a device only trains rows of a trainer alone: leave out "
-         "--trainers, or "
-         "train with --device cpu");
+         "--trainers, or train with --device cpu");
   }
 }
 

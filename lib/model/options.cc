@@ -17,9 +17,8 @@ const ObjectSpec<InitOptions>& InitOptions::spec() {
     ObjectSpec<InitOptions> s;
     s.field("type", &InitOptions::type,
             "how weights start: default (what the layer says), zero, constant (mean), normal (mean, "
-            "deviation), uniform "
-            "(mean ± deviation), smart (normal, deviation 1/sqrt(fan-in)), he (the same, sqrt(2/fan-in), for "
-            "relu), file (the parameter of this name in a model)")
+            "deviation), uniform (mean ± deviation), smart (normal, deviation 1/sqrt(fan-in)), he (the same, "
+            "sqrt(2/fan-in), for relu), file (the parameter of this name in a model)")
         .one_of({"default", "zero", "constant", "normal", "uniform", "smart", "he", "file"});
     s.field("mean", &InitOptions::mean, "centre of the distribution");
     s.field("deviation", &InitOptions::deviation, "standard deviation, or half the width of uniform")
@@ -98,8 +97,7 @@ const ObjectSpec<LayerOptions>& LayerOptions::spec() {
     s.field("name", &LayerOptions::name, "name of the layer, its own in the model").must();
     s.field("input", &LayerOptions::input,
             "the layers or slots that it reads: a name, or an array of names; slot* stands for all slots "
-            "that match, "
-            "sparse:* and dense:* for those of a type")
+            "that match, sparse:* and dense:* for those of a type")
         .must();
     s.field("activation", &LayerOptions::activation, "function applied to the output")
         .one_of(activation_names());

@@ -72,9 +72,8 @@ class Adam final : public RowOptimizer<T> {
 constinit const OptimizerEntry kAdam = optimizer_entry<Adam, AdamOptions>(
     "adam", true,
     "Adam: m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, w moves by -rate m' / (sqrt(v') + "
-    "epsilon), "
-    "where m' = m / (1 - beta1^t), v' = v / (1 - beta2^t) and t counts the steps of the job; decay is by the "
-    "global rate "
-    "(AdamW). State: m, v. Lazy: m and v move only at steps that touch the row; decay is exact.");
+    "epsilon), where m' = m / (1 - beta1^t), v' = v / (1 - beta2^t) and t counts the steps of the job; decay "
+    "is by the global rate (AdamW). State: m, v. Lazy: m and v move only at steps that touch the row; decay "
+    "is exact.");
 
 }  // namespace ps

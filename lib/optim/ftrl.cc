@@ -79,10 +79,9 @@ class Ftrl final : public RowOptimizer<T> {
 constinit const OptimizerEntry kFtrl = optimizer_entry<Ftrl, FtrlOptions>(
     "ftrl", false,
     "FTRL-Proximal: with s = (sqrt(n + g^2) - sqrt(n)) / rate, z = z + g - s w and n = n + g^2, w is -(z - "
-    "sign(z) l1) "
-    "/ ((beta + sqrt(n)) / rate + l2), or zero where |z| <= l1; under a schedule a gradient counts into n by "
-    "the square of "
-    "learning_rate / rate. State: z, n. Rows that sit out steps get exactly what dense training gives.",
+    "sign(z) l1) / ((beta + sqrt(n)) / rate + l2), or zero where |z| <= l1; under a schedule a gradient "
+    "counts into n by the square of learning_rate / rate. State: z, n. Rows that sit out steps get exactly "
+    "what dense training gives.",
     /*weights_from_state=*/true);
 
 }  // namespace ps

@@ -21,13 +21,11 @@ const ObjectSpec<AdaptiveLocalSgdKeys>& AdaptiveLocalSgdKeys::spec() {
   static const ObjectSpec<AdaptiveLocalSgdKeys> spec = [] {
     ObjectSpec<AdaptiveLocalSgdKeys> s;
     s.field("rule", &AdaptiveLocalSgdKeys::rule,
-            "interval k from the mean cost F of the last one, the learning rate r, the cost F0 of the "
-            "first interval and the rate r0 after it. "
-            "adacomm: every adapt_steps steps ceil(sqrt(r0/r F/F0) init_k_steps), or k/2 if that "
-            "is not "
-            "less than k; fleetx_doc: at each averaging floor(sqrt(r0/r (F - floor_cost)/(F0 - floor_cost)) "
-            "init_k_steps), unless that is more than k + 20; paddle: at each averaging ceil(sqrt(r0/r F/F0 "
-            "init_k_steps)). All are at least 1 and at most 16")
+            "interval k from the mean cost F of the last one, the learning rate r, the cost F0 of the first "
+            "interval and the rate r0 after it. adacomm: every adapt_steps steps ceil(sqrt(r0/r F/F0) "
+            "init_k_steps), or k/2 if that is not less than k; fleetx_doc: at each averaging floor(sqrt(r0/r "
+            "(F - floor_cost)/(F0 - floor_cost)) init_k_steps), unless that is more than k + 20; paddle: at "
+            "each averaging ceil(sqrt(r0/r F/F0 init_k_steps)). All are at least 1 and at most 16")
         .one_of({"adacomm", "fleetx_doc", "paddle"});
     s.field("init_k_steps", &AdaptiveLocalSgdKeys::init_k_steps, "steps of the first interval")
         .at_least(1)
@@ -70,8 +68,7 @@ std::unique_ptr<Strategy> make_adaptive_local_sgd(const Json& object, const Trai
 constinit const StrategyEntry kAdaptiveLocalSgdStrategy = {
     {"adaptive_local_sgd",
      "As post_local_sgd, with an interval that follows the cost: long while training goes fast, short when "
-     "it nears "
-     "its end, or as the rule says.",
+     "it nears its end, or as the rule says.",
      []() -> const AnySpec& { return AdaptiveLocalSgdKeys::spec(); }},
     check_adaptive_local_sgd,
     /*serve=*/nullptr,

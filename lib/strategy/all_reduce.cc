@@ -50,8 +50,7 @@ std::unique_ptr<Strategy> make_all_reduce(const Json& object, const TrainerSetup
 constinit const StrategyEntry kAllReduceStrategy = {
     {"all_reduce",
      "Every trainer holds the parameters, and applies the optimizer to the sum of all trainers' gradients, "
-     "which "
-     "they add up among themselves, without servers. Several trainers have dense parameters alone.",
+     "which they add up among themselves, without servers. Several trainers have dense parameters alone.",
      []() -> const AnySpec& { return AllReduceOptions::spec(); }},
     check_all_reduce,
     /*serve=*/nullptr,

@@ -36,8 +36,7 @@ const ObjectSpec<AveragingKeys>& AveragingKeys::spec() {
         .at_least(0);
     s.field("optimizer_state", &AveragingKeys::optimizer_state,
             "state of the trainers' optimizers, such as momentum, when weights are averaged: local, each "
-            "keeps its "
-            "own; averaged like the weights; or reset, to begin anew, for sgd and momentum alone")
+            "keeps its own; averaged like the weights; or reset, to begin anew, for sgd and momentum alone")
         .one_of({"local", "reset", "averaged"});
     s.field("algorithm", &AveragingKeys::algorithm, kAlgorithmHelp).one_of(algorithm_names());
     return s;

@@ -46,10 +46,8 @@ std::unique_ptr<Strategy> make_compressed_all_reduce(const Json& object, const T
 constinit const StrategyEntry kCompressedAllReduceStrategy = {
     {"compressed_all_reduce",
      "As all_reduce, but the gradients of matrices travel in the bytes of a codec, to the trainer that adds "
-     "them up "
-     "and from there, and each trainer adds what the bytes do not hold to its next gradient. Gradients of "
-     "one "
-     "dimension are exchanged whole.",
+     "them up and from there, and each trainer adds what the bytes do not hold to its next gradient. "
+     "Gradients of one dimension are exchanged whole.",
      []() -> const AnySpec& { return CompressedAllReduceKeys::spec(); }},
     check_compressed_all_reduce,
     /*serve=*/nullptr,

@@ -8,10 +8,8 @@ ExchangeCodecSpec::ExchangeCodecSpec() {
   keys_
       .field("push", &ExchangeCodec::push,
              "how gradients travel to servers: as floats of 32 or 16 bits, as bytes with a scale for each "
-             "row or for "
-             "each 256 values of it, or as signs with two means a row; the residual that this leaves of a "
-             "row's gradient "
-             "is added to its next one")
+             "row or for each 256 values of it, or as signs with two means a row; the residual that this "
+             "leaves of a row's gradient is added to its next one")
       .one_of(row_type_names());
   keys_
       .field(

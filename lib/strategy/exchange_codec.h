@@ -30,8 +30,7 @@ struct ExchangeCodec {
   // The text of the manual about the key.
   static constexpr const char* kHelp =
       "how rows travel between trainers and servers: one of f32, f16, bf16, int8 and int8_blocks for both "
-      "directions, or "
-      "an object that names one for each";
+      "directions, or an object that names one for each";
 };
 
 // Has the functions of an ObjectSpec that a field needs, over both forms.

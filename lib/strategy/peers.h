@@ -40,8 +40,7 @@ uint64_t bytes_sent_to_all(const Communicator& communicator);
 std::vector<std::string> algorithm_names();
 inline constexpr const char* kAlgorithmHelp =
     "how gradients are added up; auto: the fastest, as measured, of those that add in the order of trainers, "
-    "direct "
-    "and chain, which give the bits of servers";
+    "direct and chain, which give the bits of servers";
 
 // Throws kUsage unless all have the same job, on every trainer.
 void check_same_job(Communicator& communicator, const Json& job);

@@ -40,8 +40,8 @@ std::unique_ptr<Strategy> make_post_local_sgd(const Json& object, const TrainerS
 constinit const StrategyEntry kPostLocalSgdStrategy = {
     {"post_local_sgd",
      "Local SGD without servers: from begin_step on, each trainer trains a copy of its own, and every "
-     "k_steps steps "
-     "all go on with the mean of their weights, each with the weight of the examples that it has trained on.",
+     "k_steps steps all go on with the mean of their weights, each with the weight of the examples that it "
+     "has trained on.",
      []() -> const AnySpec& { return PostLocalSgdKeys::spec(); }},
     check_post_local_sgd,
     /*serve=*/nullptr,

@@ -22,8 +22,7 @@ const ObjectSpec<PowerSgdKeys>& PowerSgdKeys::spec() {
     ObjectSpec<PowerSgdKeys> s;
     s.field("rank", &PowerSgdKeys::rank,
             "pairs of vectors that stand for the gradient of a matrix; one of which they would have as many "
-            "values is "
-            "exchanged whole")
+            "values is exchanged whole")
         .at_least(1)
         .at_most(256);
     s.field("begin_step", &PowerSgdKeys::begin_step, "first step that compresses").at_least(0);

@@ -13,10 +13,8 @@ namespace ps {
 
 inline constexpr const char* kSparseExchangeHelp =
     "how selected values are added up: all_gather gives all of them to every trainer; with owner_split each "
-    "trainer "
-    "adds those of its part of a parameter; dense adds whole arrays; auto: for each parameter the one that "
-    "moves the "
-    "fewest bytes";
+    "trainer adds those of its part of a parameter; dense adds whole arrays; auto: for each parameter the "
+    "one that moves the fewest bytes";
 
 // The automatic choice, and the exchanges after it.
 std::vector<std::string> sparse_exchange_choices();

@@ -25,17 +25,13 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
     };
     s.field("pull_ahead", &TrainOptions::pull_ahead,
             "with servers, for one trainer in synchronous mode: batches whose rows are pulled before they "
-            "are needed, "
-            "so that "
-            "no step waits for the network, with the same bits; servers must be told the same; 0: rows of "
-            "the next "
-            "batch alone, and every step waits for the one before")
+            "are needed, so that no step waits for the network, with the same bits; servers must be told the "
+            "same; 0: rows of the next batch alone, and every step waits for the one before")
         .at_least(0)
         .at_most(kMostPullAhead);
     s.field("log_period", &TrainOptions::log_period,
             "batches between two reports, 0: only at the end of a pass; absent: 100, of which a line is "
-            "shown once "
-            "a second at most")
+            "shown once a second at most")
         .at_least(0);
     s.field("patience", &TrainOptions::patience,
             "with data.validation: training ends after so many passes in a row of which none was the best; "
@@ -43,8 +39,7 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
         .at_least(1);
     s.field("best_by", &TrainOptions::best_by,
             "with data.validation: measure of the validation data by which a pass is the best, cost or a "
-            "value of an "
-            "evaluator");
+            "value of an evaluator");
     s.field("save_dir", &TrainOptions::save_dir,
             "folder in which pass-00000 and so on are saved, empty: none");
     s.field("saving_period", &TrainOptions::saving_period,
@@ -56,8 +51,7 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
         "checkpoint.directory has to be theirs, and seen by the trainer");
     s.field("emulated_compute", &TrainOptions::emulated_compute,
             "for measuring: forward and backward of a batch are a wait of so long, such as 375ms, and "
-            "gradients are "
-            "noise");
+            "gradients are noise");
     s.check([](const TrainOptions& options, std::string_view path) {
       if (!options.emulated_compute || options.emulated_seconds()) return;
       fail(Code::kUsage, json_path(path, "emulated_compute"), ": ", quote(*options.emulated_compute),

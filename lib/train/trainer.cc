@@ -28,8 +28,7 @@ void check_model_finite(bool finite, const PreparedBatch& prepared) {
   if (finite) return;
   fail(Code::kData, "batch ", prepared.step,
        ": what the model makes of it is not finite: the model has diverged in training, or the values of the "
-       "data "
-       "are beyond it");
+       "data are beyond it");
 }
 
 void check_not_empty(int64_t samples, bool stopped) {

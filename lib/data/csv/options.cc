@@ -51,10 +51,8 @@ const ObjectSpec<CsvColumn>& CsvColumn::spec() {
         .one_of({"auto", "number", "category", "categories", "ignore"});
     s.field("scale", &CsvColumn::scale,
             "of numbers: as they are (none), to mean 0 and deviation 1 (standard), to 0 to 1 (min_max), the "
-            "logarithm "
-            "of 1 + |x| with the sign of x, then standard (log), ids of bins that have as many examples each "
-            "(bins).  "
-            "auto: log where the largest is far from the others, else standard")
+            "logarithm of 1 + |x| with the sign of x, then standard (log), ids of bins that have as many "
+            "examples each (bins).  auto: log where the largest is far from the others, else standard")
         .one_of({"auto", "none", "standard", "min_max", "log", "bins"});
     s.field("bins", &CsvColumn::bins, "scale bins: how many at most").at_least(2).at_most(10000);
     s.field("separator", &CsvColumn::separator, "categories: the byte between words");
@@ -64,10 +62,8 @@ const ObjectSpec<CsvColumn>& CsvColumn::spec() {
         .at_most(100000);
     s.field("missing", &CsvColumn::missing,
             "where there is no value: indicator, a second value 1 of a number, or an id of its own; none: a "
-            "number "
-            "is 0 once it is scaled, a category has no id.  auto: indicator for categories, and for numbers "
-            "of which "
-            "some are missing")
+            "number is 0 once it is scaled, a category has no id.  auto: indicator for categories, and for "
+            "numbers of which some are missing")
         .one_of({"auto", "indicator", "none"});
     s.field("offset", &CsvColumn::offset, "learnt: subtracted from a number");
     s.field("divisor", &CsvColumn::divisor, "learnt: divides it then");

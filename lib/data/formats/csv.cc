@@ -313,8 +313,7 @@ DataSchema schema(const DataOptions& data, std::string_view) {
   if (data.csv.learnt) return data.csv.schema();
   fail(Code::kUsage,
        "data.csv: nothing is known of the columns: ps-train learns it from the data that it trains on, and "
-       "--model DIR "
-       "has it");
+       "--model DIR has it");
 }
 
 std::unique_ptr<Splitter> split(const DataOptions& data, ByteSource& source) {

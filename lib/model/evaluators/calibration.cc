@@ -132,7 +132,6 @@ class Calibration final : public Evaluator {
 extern const EvaluatorEntry kCalibrationEvaluator = evaluator_entry<CalibrationOptions, Calibration>(
     "calibration",
     "sum of the predicted probabilities of class 1 over the number of its examples, 1 at best; and "
-    "calibration_error, "
-    "the mean distance of the two in parts of [0, 1]");
+    "calibration_error, the mean distance of the two in parts of [0, 1]");
 
 }  // namespace ps

@@ -99,7 +99,6 @@ class ConfusionMatrix final : public Evaluator {
 extern const EvaluatorEntry kConfusionMatrixEvaluator = evaluator_entry<ThresholdOptions, ConfusionMatrix>(
     "confusion_matrix",
     "for each pair of classes, the share of examples with the one as label and the other as prediction; up "
-    "to 64 "
-    "classes");
+    "to 64 classes");
 
 }  // namespace ps

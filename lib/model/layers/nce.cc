@@ -34,8 +34,7 @@ struct NceOptions : SampledLayerOptions {
           .at_most(1 << 16);
       s.field("noise", &NceOptions::noise,
               "what negatives are drawn from: uniform, log_uniform (Zipf's law, classes by falling "
-              "frequency) or "
-              "{\"file\": path}, the weights of the classes, one a line")
+              "frequency) or {\"file\": path}, the weights of the classes, one a line")
           .type = noise_schema;
       s.check([](const NceOptions& nce, std::string_view path) {
         check_noise(nce.noise, json_path(path, "noise"));

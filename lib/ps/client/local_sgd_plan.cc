@@ -21,8 +21,7 @@ void check_local_sgd_optimizer(const Json& optimizer) {
   if (entry.weights_from_state) {
     fail(Code::kUsage, "optimizer.type: ", entry.name,
          " makes weights from its own state, so trainers of train.strategy local_sgd could not take over "
-         "those "
-         "of others");
+         "those of others");
   }
   if (parse_optimizer_options(optimizer, "optimizer").average) {
     fail(Code::kUsage,
