@@ -30,7 +30,7 @@ void create_fiber(StackArea& stack);
 void name_current(StackArea& stack);
 void destroy_fiber(StackArea& stack);
 
-// To be called for a stack whose frames were dropped without unwinding.
+// To be called for a stack whose frames were dropped without unwinding, to be used again or given back.
 void forget_frames(const StackArea& stack);
 
 // To be called right before a switch and right after it.  `arrive` learns the bounds of the stack that it
