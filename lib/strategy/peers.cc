@@ -60,7 +60,11 @@ std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions
   check_peers(options);
   std::unique_ptr<Communicator> communicator =
       options.mpi ? meet_by_mpi(options, algorithm) : meet_by_net(transport, options, algorithm);
-  check_same_job(*communicator, options.job);
+  if (const std::optional<std::string> difference = find_other_job(*communicator, options.job)) {
+    communicator
+        .reset();  // an exception that ended it would make this rank dead to those that still wait for others
+    fail(Code::kUsage, *difference);
+  }
   std::vector<float> nothing(1);
   communicator->all_reduce(nothing);  // the first one measures, where the algorithm is chosen automatically
   return communicator;
@@ -79,15 +83,16 @@ std::vector<std::string> algorithm_names() {
 }
 
 // Every trainer compares those of all with that of trainer 0, so that all end.
-void check_same_job(Communicator& communicator, const Json& job) {
+std::optional<std::string> find_other_job(Communicator& communicator, const Json& job) {
   const std::vector<std::string> jobs = communicator.gather(job.dump());
   const Json first = parse_json(jobs[0], "the job of trainer 0");
   for (size_t rank = 1; rank < jobs.size(); ++rank) {
     if (jobs[rank] == jobs[0]) continue;
     const Json other = parse_json(jobs[rank], cat("the job of trainer ", rank));
     const std::string difference = first_difference(other, first, "").value_or("its layout differs");
-    fail(Code::kUsage, "trainer ", rank, " has another job than trainer 0: ", difference);
+    return cat("trainer ", rank, " has another job than trainer 0: ", difference);
   }
+  return std::nullopt;
 }
 
 }  // namespace ps

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,8 @@ inline constexpr const char* kAlgorithmHelp =
     "how gradients are added up; auto: the fastest, as measured, of those that add in the order of trainers, "
     "direct and chain, which give the bits of servers";
 
-// Throws kUsage unless all have the same job, on every trainer.
-void check_same_job(Communicator& communicator, const Json& job);
+// Says which trainer has another job than trainer 0, and what differs, on every trainer; nothing when all have the same.
+std::optional<std::string> find_other_job(Communicator& communicator, const Json& job);
 
 }  // namespace ps
 
