@@ -7,6 +7,8 @@ export PS_SOURCE PS_BIN
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+# An mpirun that begins clears the folder of sessions that it shares with others: that of this test is its own.
+export OMPI_MCA_orte_tmpdir_base=$scratch
 
 fail() {
   echo "FAILED: $*" >&2

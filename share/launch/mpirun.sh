@@ -17,7 +17,15 @@ read_options "$@"
 shift "$num_options"
 # In the folder that all share, for its owner alone.
 token=$(mktemp "$PWD/.pskit-token.XXXXXX")
-trap 'end_servers; rm -f "$token"' EXIT
+# The two mpiruns below begin at once, and one that begins clears the folder of sessions that all of a user's share: the
+# other's may go with it.  So each has a folder of its own on this machine.
+sessions=$(mktemp -d "${OMPI_MCA_orte_tmpdir_base:-${TMPDIR:-/tmp}}/pskit.XXXXXX")
+mkdir "$sessions/servers" "$sessions/trainers"
+if [[ -n ${OMPI_MCA_orte_tmpdir_base:-} ]]; then
+  export OMPI_MCA_orte_remote_tmpdir_base=$OMPI_MCA_orte_tmpdir_base
+  unset OMPI_MCA_orte_tmpdir_base
+fi
+trap 'end_servers; rm -rf "$token" "$sessions"' EXIT
 make_token "$token"
 IFS=, read -ra host <<<"${hosts:-127.0.0.1}"
 # shellcheck disable=SC2206  # several words
@@ -33,10 +41,10 @@ for ((s = 0; s < servers; ++s)); do
   line+=(${line:+:} -n 1 --host "$at" ps-serve "$1" --host 0.0.0.0 --token-file "$token" --port "$port" --ports-num "$ports"
     --ports-num-for-sparse "$ports" ${PS_SERVE_FLAGS:-})
 done
-"${launch[@]}" "${line[@]}" >/dev/null &
+OMPI_MCA_orte_local_tmpdir_base=$sessions/servers "${launch[@]}" "${line[@]}" >/dev/null &
 server_ids+=($!)
 
-"${launch[@]}" -n "$trainers" --host "$(printf '%s,' "${host[@]/%/:$trainers}" | sed 's/,$//')" --map-by node \
+OMPI_MCA_orte_local_tmpdir_base=$sessions/trainers "${launch[@]}" -n "$trainers" --host "$(printf '%s,' "${host[@]/%/:$trainers}" | sed 's/,$//')" --map-by node \
   ps-train "$@" --token-file "$token" --servers "$addresses" &
 trainer_ids+=($!)
 wait_for_trainers

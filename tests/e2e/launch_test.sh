@@ -101,11 +101,7 @@ fi
 
 echo "mpirun gives the trainers their ranks"
 need mpirun
-# A folder of its own, which is there: its processes, when they make it all at once, may fail.  It is never empty, since the
-# last process to end would take an empty one away, from one that begins.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_orte_tmpdir_base=$scratch
-mkdir "ompi.$(uname -n).$EUID"
-touch "ompi.$(uname -n).$EUID/keep"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 PS_PORT=$(free_ports 4) PS_MPIRUN_FLAGS="--mca btl_tcp_if_include lo" "$launch/mpirun.sh" -s 2 -n 3 "$job" "${flags[@]}" \
   --save-dir mpirun >/dev/null 2>err || fail "mpirun.sh: $(cat err)"
 same_model mpirun
