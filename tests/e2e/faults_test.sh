@@ -102,8 +102,8 @@ open_gate
 for rank in 0 1 2; do train_once $rank stopped gate; done
 await stopped.0.err 'Batch=20 '
 murder 1
+close_gate # also those that have trained on all of the first half then need trainer 1
 finish 4 0 2
-close_gate
 expect_text stopped.0.err 'no connection from trainer 1 of 3 for 1 s'
 
 echo "started again, it takes the run up, and so do the others"
