@@ -67,9 +67,12 @@ class ServedProcess final : public Workload {
   }
 
   std::vector<Figure> figures() const override {
-    return {{kCpuSeconds, result_.usage.cpu_seconds},
-            {kMegabytes, static_cast<double>(result_.usage.peak_bytes) / kBytesOfMegabyte},
-            {"loss", result_.passes.back().cost}};
+    std::vector<Figure> figures = {
+        {kCpuSeconds, result_.usage.cpu_seconds},
+        {kMegabytes, static_cast<double>(result_.usage.peak_bytes) / kBytesOfMegabyte},
+        {"loss", result_.passes.back().cost}};
+    if (served_) figures.push_back({"server CPU s", result_.server_cpu_seconds});
+    return figures;
   }
 
  private:

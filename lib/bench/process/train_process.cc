@@ -53,6 +53,7 @@ Command TrainProcess::training(const std::string& data) const {
 
 void TrainProcess::train(const std::string& data) {
   usage_ = run_child(training(data));
+  server_cpu_seconds_ = 0;
 }
 
 // The first line that the server prints says where it listens.
@@ -66,7 +67,8 @@ void TrainProcess::train_served(const std::string& data) {
   const std::string port = std::to_string(ready.at("ports").at(0).get<int>());
   trainer.words.insert(trainer.words.end(), {"--servers", cat("127.0.0.1:", port)});
   usage_ = run_child(trainer);
-  usage_.cpu_seconds += server.end().cpu_seconds;
+  server_cpu_seconds_ = server.end().cpu_seconds;
+  usage_.cpu_seconds += server_cpu_seconds_;
 }
 
 std::string TrainProcess::model_bytes() const {
@@ -92,6 +94,7 @@ TrainRun TrainProcess::result() const {
   }
   expect_equal("passes", run.passes.size(), static_cast<uint64_t>(passes_));
   run.usage = usage_;
+  run.server_cpu_seconds = server_cpu_seconds_;
   read_model(model_file_path(model()), run);
   return run;
 }

@@ -19,8 +19,9 @@ struct TrainRun {
     double save_seconds = 0;  // 0: this pass was not saved
   };
   std::vector<Pass> passes;
-  uint64_t rows = 0;  // of sparse parameters in the last model
-  Usage usage;        // with a server: processor time of both, peak of the trainer
+  uint64_t rows = 0;              // of sparse parameters in the last model
+  Usage usage;                    // with a server: processor time of both, peak of the trainer
+  double server_cpu_seconds = 0;  // the server's share of it; 0: there was none
 };
 
 // One owner thread; its files are gone when it is.
@@ -55,6 +56,7 @@ class TrainProcess {
   const bool one_core_;
   const TemporaryFolder folder_;
   Usage usage_;
+  double server_cpu_seconds_ = 0;
 };
 
 }  // namespace ps
