@@ -103,8 +103,8 @@ constexpr std::array kOfPrograms = std::to_array<std::string_view>({"ADVERTISE",
 
 // The variables of share/launch, of the tests, and of ps(1).
 constexpr std::array kOfOthers =
-    std::to_array<std::string_view>({"BIN", "LAUNCH", "MPIRUN_FLAGS", "PERSONALITY", "SERVE_FLAGS",
-                                     "SIM_SEED", "SIM_SEEDS", "SOURCE", "SSH", "TRY_EVERY"});
+    std::to_array<std::string_view>({"BIN", "COMPUTE_PORT", "LAUNCH", "MPIRUN_FLAGS", "PERSONALITY",
+                                     "SERVE_FLAGS", "SIM_SEED", "SIM_SEEDS", "SOURCE", "SSH", "TRY_EVERY"});
 
 bool holds(const auto& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();

@@ -35,6 +35,8 @@ install(FILES ${CMAKE_BINARY_DIR}/man/pskit.7 DESTINATION ${CMAKE_INSTALL_MANDIR
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/share/jobs ${CMAKE_SOURCE_DIR}/share/recipes
         ${CMAKE_SOURCE_DIR}/share/launch ${CMAKE_SOURCE_DIR}/share/plots
         DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit USE_SOURCE_PERMISSIONS)
+# Where systemd looks for the units of packages; it finds programs by name in /usr/local/bin and /usr/bin.
+install(FILES ${CMAKE_SOURCE_DIR}/share/systemd/ps-serve@.service DESTINATION lib/systemd/system)
 
 # The schema of job files, for editors, comes from the same specs that parse them.
 set(schema ${CMAKE_BINARY_DIR}/schema/job.schema.json)

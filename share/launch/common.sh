@@ -5,11 +5,11 @@ PATH=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/../../build/release/bin:$PATH
 servers=1 ports=1 trainers=2 computes=0 restarts=0
 server_ids=() trainer_ids=()
 
-# read_options ARGUMENTS...: sets servers, ports, trainers, computes, restarts, hosts, and num_options, how many arguments
-# these took.  A script with other options names them in $own_options.
+# read_options ARGUMENTS...: sets servers, ports, trainers, computes, restarts, hosts, compute_hosts, and num_options, how
+# many arguments these took.  A script that has not all of the options names its own in $own_options.
 read_options() {
   local option OPTIND=1
-  while getopts "${own_options:-s:p:n:r:H:}" option; do
+  while getopts "${own_options:-s:p:n:c:r:H:C:}" option; do
     case $option in
       s) servers=$OPTARG ;;
       p) ports=$OPTARG ;;
@@ -17,6 +17,7 @@ read_options() {
       c) computes=$OPTARG ;;
       r) restarts=$OPTARG ;;
       H) hosts=$OPTARG ;;
+      C) compute_hosts=$OPTARG ;;
       *) usage ;;
     esac
   done
@@ -106,6 +107,40 @@ supervise() {
     restarts=$((restarts - 1))
   done
   return "$status"
+}
+
+# run_server COMMAND...: the command of ps-serve that supervise runs.  A server that comes again finds the ports that the
+# one before wrote, and goes on from its checkpoints.
+run_server() {
+  if [[ -s $id_file.ports ]]; then set -- "$@" --resume; fi
+  exec "$@" --port-file "$id_file.ports"
+}
+
+# elsewhere COMMAND...: prints a script that supervises the command on another machine, where `bash -c` runs it.
+elsewhere() {
+  declare -f run_server run_supervised end_supervised supervise
+  # shellcheck disable=SC2016  # it is the other shell that expands these
+  printf 'folder=$(mktemp -d) status=0\nsupervise "$folder/id" %s' "$restarts"
+  printf ' %q' "$@"
+  # shellcheck disable=SC2016
+  printf ' || status=$?\nrm -r "$folder"\nexit "$status"\n'
+}
+
+# deal_computes PORT HOST...: computes=N compute trainers are dealt to the hosts in turn, and have ports from PORT on there.
+# Sets compute_addresses, one of HOST:PORT each.
+deal_computes() {
+  local port=$1 c
+  shift
+  compute_addresses=()
+  for ((c = 0; c < computes; ++c)); do
+    compute_addresses[c]=${*:c % $# + 1:1}:$((port + c / $#))
+  done
+}
+
+# set_role: sets role, the flags by which trainers are readers of the compute trainers of compute_addresses, if any.
+set_role() {
+  role=()
+  if ((computes > 0)); then role=(--role reader --compute "$(IFS=, && echo "${compute_addresses[*]}")"); fi
 }
 
 # Waits for all trainers; ends with the status of the first that fails, and then ends the others.

@@ -19,47 +19,30 @@ shift "$num_options"
 scratch=$(mktemp -d)
 trap 'end_servers; rm -rf "$scratch"' EXIT
 
-# One process each, in place of this shell.  A server that comes again has its ports, and its checkpoints.
-run_server() {
-  local server=$1 job=$2 resume=()
-  if [[ -s $scratch/ports.$server ]]; then resume=(--resume); fi
-  # shellcheck disable=SC2086  # PS_SERVE_FLAGS is several words
-  exec ps-serve "$job" --host 127.0.0.1 --port "${first_ports[server]}" --ports-num "$ports" \
-    --ports-num-for-sparse "$ports" --port-file "$scratch/ports.$server" "${resume[@]}" ${PS_SERVE_FLAGS:-} \
-    >"$scratch/ready.$server"
-}
-run_trainer() {
-  exec ps-train "${@:2}" --servers "$addresses" --trainers "$trainers" --rank "$1" "${role[@]}"
-}
-run_compute() {
-  exec ps-train "${@:2}" --servers "$addresses" --role compute --port "${compute_ports[$1]}" \
-    --port-file "$scratch/compute.$1" >"$scratch/ready.compute.$1"
-}
-
-addresses='' first_ports=()
+addresses=
 first=$(free_ports $((2 * ports * servers))) # together, so that none is another's
 for ((s = 0; s < servers; ++s)); do
-  first_ports[s]=$((first + 2 * ports * s))
-  supervise "$scratch/id.server.$s" "$restarts" run_server "$s" "$1" &
+  port=$((first + 2 * ports * s))
+  addresses+=${addresses:+,}127.0.0.1:$port
+  # shellcheck disable=SC2086  # PS_SERVE_FLAGS is several words
+  supervise "$scratch/id.server.$s" "$restarts" run_server ps-serve "$1" --host 127.0.0.1 --port "$port" \
+    --ports-num "$ports" --ports-num-for-sparse "$ports" ${PS_SERVE_FLAGS:-} >"$scratch/ready.server.$s" &
   server_ids+=($!)
 done
-for ((s = 0; s < servers; ++s)); do
-  wait_for_file "$scratch/ports.$s" "${server_ids[s]}"
-  addresses+=${addresses:+,}127.0.0.1:${first_ports[s]}
-done
+for ((s = 0; s < servers; ++s)); do wait_for_file "$scratch/ready.server.$s" "${server_ids[s]}"; done
 
-role=() places='' compute_ports=()
+if ((computes > 0)); then deal_computes "$(free_ports "$computes")" 127.0.0.1; fi
 for ((c = 0; c < computes; ++c)); do
-  compute_ports[c]=$(free_ports 1)
-  supervise "$scratch/id.compute.$c" "$restarts" run_compute "$c" "$@" &
+  supervise "$scratch/id.compute.$c" "$restarts" ps-train "$@" --servers "$addresses" --role compute \
+    --port "${compute_addresses[c]#*:}" >"$scratch/ready.compute.$c" &
   server_ids+=($!)
-  wait_for_file "$scratch/compute.$c" $!
-  places+=${places:+,}127.0.0.1:${compute_ports[c]}
+  wait_for_file "$scratch/ready.compute.$c" $!
 done
-if ((computes > 0)); then role=(--role reader --compute "$places"); fi
 
+set_role
 for ((rank = trainers - 1; rank >= 0; --rank)); do
-  supervise "$scratch/id.trainer.$rank" "$restarts" run_trainer "$rank" "$@" &
+  supervise "$scratch/id.trainer.$rank" "$restarts" ps-train "$@" --servers "$addresses" --trainers "$trainers" \
+    --rank "$rank" "${role[@]}" &
   trainer_ids+=($!)
 done
 wait_for_trainers

@@ -1,15 +1,20 @@
 #!/bin/bash
 # Runs a job under Open MPI: servers on the first hosts, trainers on all.
 #
-# usage: mpirun.sh [-s SERVERS] [-p PORTS] [-n TRAINERS] [-H HOST,...] JOB.json [ps-train's flags...]
+# usage: mpirun.sh [-s SERVERS] [-p PORTS] [-n TRAINERS] [-c COMPUTE] [-H HOST,...] [-C HOST,...] [-r RESTARTS]
+#                  JOB.json [ps-train's flags...]
 #   -s  servers, 1 unless told: one on each of the first hosts
 #   -p  ports of each server for dense parameters, and as many for sparse ones, 1 unless told
 #   -n  trainers, 2 unless told: dealt to the hosts in turn
+#   -c  compute trainers, for which the trainers are readers; 0 unless told: they compute by themselves
 #   -H  hosts, this machine unless told; servers on one host have ports one after the other
-# Servers listen from port PS_PORT on, 7164 unless set.  PS_MPIRUN_FLAGS holds further flags of mpirun,
-# PS_SERVE_FLAGS of ps-serve.  Job file, data and programs must be where they are here on all hosts.  Trainers take
-# their ranks from mpirun.  Servers let in the trainers of this run alone, by a token in this folder, which the hosts
-# share, that goes with the run; what they send is not encrypted unless flags say so.
+#   -C  hosts of the compute trainers, which are dealt to them in turn; those of -H unless told
+#   -r  how often each process is started again on its host when a signal has killed it, 0 unless told; servers need a
+#       checkpoint.directory, which all of them share, in PS_SERVE_FLAGS or the job to go on from
+# Servers listen from port PS_PORT on, 7164 unless set, compute trainers from PS_COMPUTE_PORT on, 7264 unless set.
+# PS_MPIRUN_FLAGS holds further flags of mpirun, PS_SERVE_FLAGS of ps-serve.  Job file, data and programs must be where
+# they are here on all hosts.  Trainers take their ranks from mpirun.  All let in the processes of this run alone, by a
+# token in this folder, which the hosts share, that goes with the run; they do not encrypt unless flags say so.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -28,6 +33,7 @@ fi
 trap 'end_servers; rm -rf "$token" "$sessions"' EXIT
 make_token "$token"
 IFS=, read -ra host <<<"${hosts:-127.0.0.1}"
+IFS=, read -ra compute_host <<<"${compute_hosts:-${hosts:-127.0.0.1}}"
 # shellcheck disable=SC2206  # several words
 launch=(mpirun --oversubscribe -x PATH ${PS_MPIRUN_FLAGS:-})
 
@@ -37,14 +43,21 @@ for ((s = 0; s < servers; ++s)); do
   at=${host[s % ${#host[@]}]}
   port=$((${PS_PORT:-7164} + s / ${#host[@]} * 2 * ports))
   addresses+=${addresses:+,}$at:$port
-  # shellcheck disable=SC2206  # PS_SERVE_FLAGS is several words
-  line+=(${line:+:} -n 1 --host "$at" ps-serve "$1" --host 0.0.0.0 --token-file "$token" --port "$port" --ports-num "$ports"
-    --ports-num-for-sparse "$ports" ${PS_SERVE_FLAGS:-})
+  # shellcheck disable=SC2086  # PS_SERVE_FLAGS is several words
+  line+=(${line:+:} -n 1 --host "$at" bash -c "$(elsewhere run_server ps-serve "$1" --host 0.0.0.0 \
+    --token-file "$token" --port "$port" --ports-num "$ports" --ports-num-for-sparse "$ports" ${PS_SERVE_FLAGS:-})")
+done
+deal_computes "${PS_COMPUTE_PORT:-7264}" "${compute_host[@]}"
+for ((c = 0; c < computes; ++c)); do
+  line+=(: -n 1 --host "${compute_addresses[c]%:*}" bash -c "$(elsewhere ps-train "$@" --role compute --host 0.0.0.0 \
+    --token-file "$token" --port "${compute_addresses[c]##*:}" --servers "$addresses")")
 done
 OMPI_MCA_orte_local_tmpdir_base=$sessions/servers "${launch[@]}" "${line[@]}" >/dev/null &
 server_ids+=($!)
 
-OMPI_MCA_orte_local_tmpdir_base=$sessions/trainers "${launch[@]}" -n "$trainers" --host "$(printf '%s,' "${host[@]/%/:$trainers}" | sed 's/,$//')" --map-by node \
-  ps-train "$@" --token-file "$token" --servers "$addresses" &
+set_role
+OMPI_MCA_orte_local_tmpdir_base=$sessions/trainers "${launch[@]}" -n "$trainers" \
+  --host "$(printf '%s,' "${host[@]/%/:$trainers}" | sed 's/,$//')" --map-by node \
+  bash -c "$(elsewhere ps-train "$@" --token-file "$token" --servers "$addresses" "${role[@]}")" &
 trainer_ids+=($!)
 wait_for_trainers

@@ -1,14 +1,19 @@
 #!/bin/bash
 # Runs a job in an allocation of Slurm: a server on each of the first nodes, trainers on all.
 #
-# usage: sbatch -N NODES slurm.sh [-s SERVERS] [-p PORTS] [-n TRAINERS] JOB.json [ps-train's flags...]
+# usage: sbatch -N NODES slurm.sh [-s SERVERS] [-p PORTS] [-n TRAINERS] [-c COMPUTE] [-r RESTARTS]
+#                                 JOB.json [ps-train's flags...]
 #   -s  servers, 1 unless told: one on each of the first nodes
 #   -p  ports of each server for dense parameters, and as many for sparse ones, 1 unless told
 #   -n  trainers, 2 unless told: dealt to the nodes in turn
-# Servers listen from port PS_PORT on, 7164 unless set.  PS_SERVE_FLAGS holds further flags of ps-serve.  The folder
-# of the job must be shared by the nodes; PS_LAUNCH is the folder of these scripts, since sbatch copies this one.
-# Trainers take their ranks from srun.  Servers let in the trainers of this run alone, by a token in that folder that goes
-# with the run; what they send is not encrypted unless flags say so.
+#   -c  compute trainers, for which the trainers are readers: one on each of the last nodes; 0 unless told, then trainers
+#       compute by themselves
+#   -r  how often each process is started again on its node when a signal has killed it, 0 unless told; servers need a
+#       checkpoint.directory, which all of them share, in PS_SERVE_FLAGS or the job to go on from
+# Servers listen from port PS_PORT on, 7164 unless set, compute trainers on PS_COMPUTE_PORT, 7264 unless set.
+# PS_SERVE_FLAGS holds further flags of ps-serve.  The folder of the job must be shared by the nodes; PS_LAUNCH is the
+# folder of these scripts, since sbatch copies this one.  Trainers take their ranks from srun.  All let in the processes
+# of this run alone, by a token in that folder that goes with the run; they do not encrypt unless flags say so.
 #SBATCH --job-name=pskit
 set -euo pipefail
 source "${PS_LAUNCH:-$(dirname "${BASH_SOURCE[0]}")}/common.sh"
@@ -20,19 +25,39 @@ token=$(mktemp "$PWD/.pskit-token.XXXXXX")
 trap 'end_servers; rm -f "$token"' EXIT
 make_token "$token"
 mapfile -t node < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
-if ((servers > ${#node[@]})); then
-  echo "slurm.sh: $servers servers need as many nodes, there are ${#node[@]}" >&2
-  exit 2
-fi
+# expect_nodes COUNT WHO: ends the script when there are fewer nodes.
+expect_nodes() {
+  (($1 <= ${#node[@]})) || { echo "slurm.sh: $1 $2 need as many nodes, there are ${#node[@]}" >&2 && exit 2; }
+}
+expect_nodes "$servers" servers
+expect_nodes "$computes" "compute trainers"
+
+# one_each FIRST COUNT COMMAND...: runs the command on each of COUNT nodes, from that of number FIRST on, in place of this
+# shell.
+one_each() {
+  local first=$1 count=$2
+  shift 2
+  exec srun --overlap -N "$count" -n "$count" --ntasks-per-node=1 -w "$(IFS=, && echo "${node[*]:first:count}")" \
+    bash -c "$(elsewhere "$@")" >/dev/null
+}
 
 port=${PS_PORT:-7164}
 addresses=$(printf "%s:$port," "${node[@]:0:servers}")
 # shellcheck disable=SC2086  # PS_SERVE_FLAGS is several words
-srun --overlap -N "$servers" -n "$servers" --ntasks-per-node=1 -w "$(IFS=, && echo "${node[*]:0:servers}")" \
-  ps-serve "$1" --host 0.0.0.0 --token-file "$token" --port "$port" --ports-num "$ports" --ports-num-for-sparse "$ports" \
-  ${PS_SERVE_FLAGS:-} >/dev/null &
+one_each 0 "$servers" run_server ps-serve "$1" --host 0.0.0.0 --token-file "$token" --port "$port" --ports-num "$ports" \
+  --ports-num-for-sparse "$ports" ${PS_SERVE_FLAGS:-} &
 server_ids+=($!)
 
-srun --overlap -N "${#node[@]}" -n "$trainers" --distribution=cyclic ps-train "$@" --token-file "$token" --servers "${addresses%,}" &
+if ((computes > 0)); then
+  first=$((${#node[@]} - computes)) port=${PS_COMPUTE_PORT:-7264}
+  deal_computes "$port" "${node[@]:first}"
+  one_each "$first" "$computes" ps-train "$@" --role compute --host 0.0.0.0 --token-file "$token" --port "$port" \
+    --servers "${addresses%,}" &
+  server_ids+=($!)
+fi
+
+set_role
+srun --overlap -N "${#node[@]}" -n "$trainers" --distribution=cyclic bash -c \
+  "$(elsewhere ps-train "$@" --token-file "$token" --servers "${addresses%,}" "${role[@]}")" &
 trainer_ids+=($!)
 wait_for_trainers

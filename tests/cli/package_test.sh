@@ -17,7 +17,7 @@ check_tree() {
     [[ $("$usr/bin/$program" --version) == "$program "* ]] || fail "the installed $program does not run"
   done
   for file in share/man/man5/ps-job.5$suffix share/man/man7/ps.7$suffix share/man/man7/pskit.7$suffix share/doc/pskit/README.md \
-    share/pskit/jobs/quickstart.json share/pskit/recipes/logistic.json; do
+    share/pskit/jobs/quickstart.json share/pskit/recipes/logistic.json lib/systemd/system/ps-serve@.service; do
     [[ -s $usr/$file ]] || fail "$file is not installed"
   done
 }

@@ -19,6 +19,31 @@ nothing_left() {
   if pgrep -f "$job" >left; then fail "still there: $(cat left)"; fi
 }
 
+# killed_meanwhile NAME PATTERN COMMAND...: launches with the command a job of three readers and a compute trainer, kills the
+# newest process whose command line matches the pattern when a checkpoint is there, and expects that it is started again
+# and that the model is the same.  No trainer can reach the end of its data before: the last file is a pipe until then.
+killed_meanwhile() {
+  local name=$1 pattern=$2 launched gate
+  shift 2
+  : >"$name.err"
+  rm -f gate
+  mkfifo gate
+  exec {gate}<>gate
+  PS_PORT=$(free_ports 4) PS_COMPUTE_PORT=$(free_ports 1) \
+    PS_SERVE_FLAGS="--checkpoint-dir $PWD/checkpoints.$name --set checkpoint.steps=5" "$@" -n 3 -c 1 -r 1 "$job" \
+    "${flags[@]}" --data gate --save-dir "$name" --log-level info >/dev/null 2>"$name.err" {gate}>&- &
+  launched=$!
+  timeout 60 bash -c "until grep -q 'Checkpoint at step' $name.err; do kill -0 $launched || exit; sleep 0.02; done" ||
+    fail "$name: no checkpoint: $(cat "$name.err")"
+  kill -KILL "$(pgrep -n -f "$pattern")"
+  : >no_gate
+  mv no_gate gate
+  exec {gate}>&-
+  wait "$launched" || fail "$name ended with $?: $(cat "$name.err")"
+  same_model "$name"
+  nothing_left
+}
+
 ps-datagen ctr --samples 3000 --output train.txt
 flags=(--data train.txt --set data.batch_size=50)
 
@@ -47,6 +72,9 @@ PS_SSH=$PWD/fake_ssh PS_PORT=$(free_ports 4) "$launch/ssh.sh" -H localhost -s 2 
   --save-dir ssh >/dev/null 2>err || fail "ssh.sh: $(cat err)"
 same_model ssh
 nothing_left
+
+echo "it starts a compute trainer again that is killed"
+killed_meanwhile ssh_killed "^ps-train.*$job.*--role compute" env PS_SSH="$PWD/fake_ssh" "$launch/ssh.sh" -H localhost -s 2
 
 echo "slurm.sh asks srun for a server a node and for trainers, which take their ranks from it"
 cat >scontrol <<'SH'
@@ -83,17 +111,33 @@ same_model slurm
 expect_text err "Trainer 1 of 3, as Slurm says"
 nothing_left
 
+echo "it starts a server again that is killed, on its node"
+killed_meanwhile slurm_killed "^ps-serve.*$job" env SLURM_JOB_NODELIST=nodes PATH="$PWD:$PATH" "$launch/slurm.sh" -s 1
+
 echo "the manifests of Kubernetes start three trainers with the ranks of an indexed job"
 if python3 -c 'import yaml' 2>/dev/null; then
-  python3 - "$launch/kubernetes.yaml" <<'PY'
-import sys, yaml
-kinds = {d["kind"]: d for d in yaml.safe_load_all(open(sys.argv[1]))}
+  python3 - "$launch/kubernetes.yaml" "$launch/kubernetes-compute.yaml" <<'PY'
+import subprocess, sys, yaml
+text = open(sys.argv[1]).read()
+kinds = {d["kind"]: d for d in yaml.safe_load_all(text)}
 train, serve = kinds["Job"]["spec"], kinds["StatefulSet"]
 env = {e["name"]: e for e in train["template"]["spec"]["containers"][0]["env"]}
 assert train["completions"] == train["parallelism"] == int(env["PS_TRAINERS"]["value"])
 servers = env["PS_SERVERS"]["value"].split(",")
 name = serve["metadata"]["name"]
 assert servers == [f"{name}-{i}.{kinds['Service']['metadata']['name']}:7164" for i in range(serve["spec"]["replicas"])]
+
+# The compute trainers, and the readers that the line at the head of their file makes of the trainers.
+compute_text = open(sys.argv[2]).read()
+compute = {d["kind"]: d for d in yaml.safe_load_all(compute_text)}
+change = compute_text.split("#   sed ")[1].split("\\\n")[0]
+readers = subprocess.run(["bash", "-c", "sed " + change], input=text, stdout=subprocess.PIPE, text=True, check=True).stdout
+(args,) = [d["spec"]["template"]["spec"]["containers"][0]["args"] for d in yaml.safe_load_all(readers) if d["kind"] == "Job"]
+name, service = compute["StatefulSet"]["metadata"]["name"], compute["Service"]["metadata"]["name"]
+listed = [f"{name}-{i}.{service}:7264" for i in range(compute["StatefulSet"]["spec"]["replicas"])]
+assert args[2:6] == ["--role", "reader", "--compute", ",".join(listed)], args
+(container,) = compute["StatefulSet"]["spec"]["template"]["spec"]["containers"]
+assert {e["name"]: e["value"] for e in container["env"]} == {"PS_SERVERS": env["PS_SERVERS"]["value"]}
 PY
 else
   echo "not looked at: python3-yaml is not installed"
@@ -107,6 +151,9 @@ PS_PORT=$(free_ports 4) PS_MPIRUN_FLAGS="--mca btl_tcp_if_include lo" "$launch/m
 same_model mpirun
 expect_text err "Trainer 2 of 3, as Open MPI says"
 nothing_left
+
+echo "a server that is killed is started again under mpirun, which sees nothing of it"
+killed_meanwhile mpirun_killed "^ps-serve.*$job" env PS_MPIRUN_FLAGS="--mca btl_tcp_if_include lo" "$launch/mpirun.sh" -s 2
 
 echo "so does a line of mpirun with the server and four trainers"
 port=$(free_ports 4)
