@@ -278,16 +278,17 @@ bool Connection::check_reading() {
 }
 
 bool Connection::check_writing() {
-  bool moved = writer_.bytes_sent() != ticked_sent_;
+  const uint64_t sent = writer_.bytes_sent() - ticked_sent_;
   if (writer_.empty()) {
     stalled_ticks_ = 0;
-    if (!moved) send({.type = kFrameAlive}, nullptr);
+    if (sent == 0) send({.type = kFrameAlive}, nullptr);
     return open();
   }
-  stalled_ticks_ = moved ? 0 : stalled_ticks_ + 1;
+  const double enough = options_.min_bytes_per_second * to_seconds(tick_interval_);
+  stalled_ticks_ = static_cast<double>(sent) < enough ? stalled_ticks_ + 1 : 0;
   if (!over(stalled_ticks_, tick_interval_, options_.stall_timeout)) return true;
   ++counters_.peers_timed_out;
-  fail(Error(Code::kUnavailable, cat("does not read for ", to_seconds(options_.stall_timeout), " s")));
+  fail(Error(Code::kUnavailable, cat("has not read enough for ", to_seconds(options_.stall_timeout), " s")));
   return false;
 }
 

@@ -29,7 +29,7 @@ struct ConnectionOptions {
   // A frame once begun must come at this rate at least, over any `slow_timeout`.
   double min_bytes_per_second = 16 << 10;
   Duration slow_timeout = std::chrono::seconds(30);
-  // A peer that takes nothing of what is queued for this long is closed; kNever: as long as it is not silent.
+  // A peer that takes what is queued more slowly than that, for this long, is closed; kNever: it may.
   Duration stall_timeout = kNever;
   // How long closing may take: to write what is queued, and to hear the peer's end.
   Duration close_timeout = std::chrono::seconds(5);

@@ -57,7 +57,9 @@ void PullHistory::forget_before(uint64_t step) {
 }
 
 void PullHistory::take_over() {
-  for (auto& [number, pull] : pulls_) former_pulls_.push_back(std::move(pull));
+  for (auto& [number, pull] : pulls_) {
+    if (pull.rows) former_pulls_.push_back(std::move(pull));
+  }
   pulls_.clear();
 }
 

@@ -45,7 +45,8 @@ class PullHistory {
 
   void forget_before(uint64_t step);
 
-  // Another process takes the rank over: it gives numbers of its own.
+  // Another process takes the rank over: it gives numbers of its own.  Only pulls with answers are kept, and the memory
+  // of the others goes back.
   void take_over();
 
   // The pulls whose answers may have to be given again.  `pool` is where load puts the answers.
@@ -54,7 +55,7 @@ class PullHistory {
 
  private:
   std::map<uint64_t, AnsweredPull> pulls_;  // by number
-  std::vector<AnsweredPull> former_pulls_;  // of the processes before this one
+  std::vector<AnsweredPull> former_pulls_;  // of the processes before this one; all have rows
 };
 
 }  // namespace ps

@@ -150,7 +150,7 @@ void PullService::answer_waiting(const std::function<bool(uint64_t step)>& may_p
   }
 }
 
-// A connection that takes nothing is closed after a minute.
+// A connection that takes too little is closed before that.
 void PullService::check_room(Time now) {
   constexpr Duration kLong = std::chrono::seconds(90);
   if (starved_.empty()) return starved_since_.reset();

@@ -16,9 +16,8 @@ ServerOptions server_options(const ShardLimits& limits, Duration request_timeout
   options.max_connections = limits.max_connections;
   options.max_memory_bytes = limits.request_bytes;
   options.max_handshake_bytes = kMaxHelloBytes;
-  const Duration stall_timeout = options.connection.stall_timeout;
   options.connection = alive_within(request_timeout);
-  options.connection.stall_timeout = stall_timeout;
+  options.connection.stall_timeout = 2 * request_timeout;
   return options;
 }
 

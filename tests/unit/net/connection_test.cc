@@ -234,7 +234,16 @@ TEST_P(ConnectionTest, APeerThatDoesNotReadIsClosed) {
   }
   for (int i = 0; i < 200; ++i) connection_->send({.type = kEcho}, body);
   run_until_closed();
-  EXPECT_EQ(owner_.reason->message(), "does not read for 0.06 s");
+  EXPECT_EQ(owner_.reason->message(), "has not read enough for 0.06 s");
+}
+
+TEST_P(ConnectionTest, APeerThatReadsTooSlowlyIsClosed) {
+  options_.stall_timeout = 60ms, options_.silence_timeout = kNever, options_.min_bytes_per_second = 1e12;
+  connect();
+  auto body = std::make_shared<Payload>(pattern(90000));
+  for (int i = 0; i < 20000; ++i) connection_->send({.type = kEcho}, body);
+  run_until_closed();
+  EXPECT_EQ(owner_.reason->message(), "has not read enough for 0.06 s");
 }
 
 TEST_P(ConnectionTest, AFullQueueDrainsAndSaysSo) {

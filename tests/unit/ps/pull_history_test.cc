@@ -98,6 +98,16 @@ TEST_F(PullHistoryTest, AnotherProcessHasNumbersOfItsOwnAndTheSameAnswers) {
   EXPECT_EQ(answer(pull_of(1, 7, {1})), "rows");
 }
 
+TEST_F(PullHistoryTest, PullsOfAProcessThatIsGoneKeepNoMemoryButForTheirAnswers) {
+  const auto unanswered = std::make_shared<const PullRequest>(pull_of(4, 7, {1}));
+  const auto answered = std::make_shared<const PullRequest>(pull_of(5, 7, {2}));
+  history_.add({unanswered, nullptr});
+  history_.add({answered, std::make_shared<const Payload>(to_buffer(pool_, "rows"))});
+  history_.take_over();
+  EXPECT_EQ(unanswered.use_count(), 1);
+  EXPECT_EQ(answered.use_count(), 2);
+}
+
 TEST_F(PullHistoryTest, TheOldestOfTooManyAreForgotten) {
   for (uint64_t number = 1; number <= 4097; ++number) add(pull_of(number, 0, {}), "");
   EXPECT_EQ(history_.find(1), nullptr);

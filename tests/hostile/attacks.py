@@ -1,0 +1,429 @@
+"""What peers without good intentions say to a server: it refuses them, keeps to its memory, and goes on serving.
+
+usage: attacks.py FOLDER TRAINER...   runs ps-serve of the path on FOLDER/job.json, and attacks it
+"""
+
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+import wire
+from wire import Ended, Peer, Refused
+
+MEBIBYTE = 1 << 20
+MAX_MEMORY = 128 * MEBIBYTE
+# The promise of ps-serve(1): what the process takes when --max-memory is used up.
+MAX_RESIDENT = MAX_MEMORY * 5 // 4 + 64 * MEBIBYTE
+
+# Parameters of the job, in the order of the model's.
+DEEP, WIDE = 0, 2  # 65536 x 8 floats each, sparse and dense
+NUM_ROWS = 65536
+ROW_BYTES = 8 * 4
+
+
+class Server:
+    """ps-serve on the job, with MAX_MEMORY."""
+
+    def __init__(self, folder, *flags):
+        self.port_file = os.path.join(folder, "port")
+        self.errors = os.path.join(folder, "serve.err")
+        if os.path.exists(self.port_file):
+            os.remove(self.port_file)
+        with open(self.errors, "w") as errors:
+            self.process = subprocess.Popen(
+                ["ps-serve", os.path.join(folder, "job.json"), "--host", "127.0.0.1", "--port", "0",
+                 "--port-file", self.port_file, "--max-memory", str(MAX_MEMORY), *flags],
+                stdout=subprocess.PIPE, stderr=errors)
+        assert self.process.stdout.readline(), self.said()
+        with open(self.port_file) as file:
+            self.port = int(file.readline())
+
+    def said(self):
+        with open(self.errors) as file:
+            return file.read()
+
+    def peak(self):
+        with open(f"/proc/{self.process.pid}/status") as file:
+            (line,) = [line for line in file if line.startswith("VmHWM")]
+        return int(line.split()[1]) << 10
+
+    def peer(self, hello=None, **changes):
+        peer = Peer(self.port)
+        if hello:
+            peer.hello(hello, **changes)
+        return peer
+
+    def end(self):
+        """Ends it, and expects that it ends well."""
+        self.process.terminate()
+        status = self.process.wait(60)
+        assert status == 0, f"the server ended with {status}: {self.said()}"
+
+
+def expect(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def refusals(peer, requests):
+    """The codes of the errors among the answers to these, by code; 0 for what was done."""
+    codes = {}
+    for _ in requests:
+        _, flags, _, body = peer.read()
+        code = struct.unpack("<I", body[:4])[0] if flags & wire.ERROR else 0
+        codes[code] = codes.get(code, 0) + 1
+    return codes
+
+
+def pull_of_one_range_many_times(server, hello):
+    """A small request for an answer of gigabytes is refused, and one of 64 MiB at most is answered."""
+    with server.peer(hello) as peer:
+        for times in (96, 65536):
+            what = wire.parts(*[wire.range_part(WIDE, 0, NUM_ROWS)] * times)
+            try:
+                peer.ask(wire.PULL, wire.pull(0, 1, 0, what))
+                raise AssertionError(f"a pull of {times} x 2 MiB was answered")
+            except Refused as error:
+                expect(error.code == 3, error)
+        body = peer.ask(wire.PULL, wire.pull(0, 1, 0, wire.parts(*[wire.range_part(WIDE, 0, NUM_ROWS)] * 31)))
+        expect(len(body) == 31 * NUM_ROWS * ROW_BYTES, f"{len(body)} bytes")
+
+
+def pulls_for_a_step_that_never_comes(server, hello):
+    """What waits is held within the limit; the rest is refused with code 6."""
+    what = wire.parts(wire.keyed_part(DEEP, range(0, NUM_ROWS, 2)))
+    with server.peer(hello) as peer:
+        requests = [peer.send(wire.PULL, wire.pull(1000, 0, number, what)) for number in range(1, 3000)]
+        # Those that are refused are answered; those that are held are not.
+        codes = refusals(peer, [peer.send(wire.ABSENT)])
+        while peer.has_something():
+            for code, times in refusals(peer, [0]).items():
+                codes[code] = codes.get(code, 0) + times
+        expect(codes.get(6, 0) > 0, f"none of {len(requests)} waiting pulls was refused: {codes}")
+
+
+def pulls_that_are_remembered(server, hello):
+    """A push may name a pull: those that none ever names are held within the limit, and go with their process."""
+    what = wire.parts(wire.keyed_part(DEEP, range(0, NUM_ROWS, 16)))
+    for generation in range(1, 6):
+        with server.peer(hello, generation=generation) as peer:
+            codes = refusals(peer, [peer.send(wire.PULL, wire.pull(0, 0, number, what)) for number in range(1, 500)])
+            expect(codes.keys() == {0, 6} and codes[0] > 100, f"process {generation}: {codes}")
+
+
+def pieces_without_parts(server, hello):
+    """The pieces of a push that never ends are held within the limit, also those with nothing in them."""
+    with server.peer(hello) as peer:
+        try:
+            peer.ask(wire.PUSH, wire.push(0, 0, 4000000000, wire.parts()))
+            raise AssertionError("a push may have thousands of millions of pieces")
+        except Refused as error:
+            expect(error.code == 3, error)
+        codes = {}
+        for first in range(0, 65000, 1000):
+            pieces = range(first, first + 1000)
+            asked = [peer.send(wire.PUSH, wire.push(0, piece, 65536, wire.parts(), samples=0)) for piece in pieces]
+            for code, times in refusals(peer, asked).items():
+                codes[code] = codes.get(code, 0) + times
+        expect(codes.keys() <= {0, 6}, codes)
+
+
+def pieces_of_gradients(server, hello):
+    """The rows of a push that never ends are held within the limit, and steps to come are refused."""
+    keys = range(0, NUM_ROWS, 4)
+    what = wire.parts(wire.keyed_part(DEEP, keys))
+    rows = bytes(len(keys) * ROW_BYTES)
+    with server.peer(hello, trainers=2) as peer:
+        codes = {}
+        for piece in range(400):
+            for code, times in refusals(peer, [peer.send(wire.PUSH, wire.push(0, piece, 401, what, rows=rows))]).items():
+                codes[code] = codes.get(code, 0) + times
+        expect(codes.keys() == {0, 6}, codes)
+        codes = refusals(peer, [peer.send(wire.PUSH, wire.push(step, 0, 1, what, rows=rows)) for step in range(2, 50)])
+        expect(codes.keys() == {3}, codes)
+
+
+def gatherings(server, hello):
+    """What trainers give to gatherings that never end is counted."""
+    codes = {}
+    for rank in range(200):
+        with server.peer(hello, trainers=201, rank=rank) as peer:
+            given = peer.send(wire.GATHER, struct.pack("<Q", 0) + bytes([1]) + bytes(MEBIBYTE))
+            asked = peer.send(wire.ABSENT)
+            answered, code = 0, 0  # 0: it is held
+            while answered != asked:
+                _, flags, answered, body = peer.read()
+                if answered == given and flags & wire.ERROR:
+                    (code,) = struct.unpack("<I", body[:4])
+            codes[code] = codes.get(code, 0) + 1
+    expect(codes.keys() == {0, 6} and codes[0] > 8, codes)
+
+
+def too_many_trainers(server, hello):
+    """A run has at most 1024 trainers."""
+    for trainers in (1025, 65536, 1 << 31, 1 << 62, -1, 0):
+        with server.peer() as peer:
+            try:
+                peer.hello(hello, trainers=trainers)
+                raise AssertionError(f"{trainers} trainers were greeted")
+            except (Refused, Ended):
+                pass
+
+
+def frames_that_never_end(server, hello):
+    """Bodies that are announced and do not come take only what has come."""
+    header = wire.frame(wire.PULL, bytes(64 * MEBIBYTE), 1)[:48]
+    peers = []
+    for _ in range(500):
+        try:
+            peer = server.peer()
+            peer.send_what_fits(header + bytes(4096))
+            peers.append(peer)
+        except (OSError, Ended):
+            pass
+    for peer in peers:
+        peer.socket.close()
+
+
+def answers_that_nobody_takes(server, hello):
+    """Who asks for answers and does not read them is not given more than there is."""
+    request = wire.frame(wire.PULL, wire.pull(0, 1, 0, wire.parts(*[wire.range_part(WIDE, 0, NUM_ROWS)] * 16)), 1)
+    peers = [server.peer(hello)]
+    for _ in range(16):
+        peer = Peer(server.port, receive_buffer=4096)
+        peer.hello(hello, role="read")
+        for _ in range(16):
+            peer.send_what_fits(request)
+        peers.append(peer)
+    # An honest reader is served beside them.
+    with server.peer(hello, role="read") as reader:
+        for _ in range(20):
+            reader.ask(wire.PULL, wire.pull(0, 1, 0, wire.parts(wire.range_part(WIDE, 0, 16))))
+    for peer in peers:
+        peer.socket.close()
+
+
+def shares_of_a_hundred(server, hello):
+    """Of 100 readers that all pull 8 MiB again and again, the slowest gets half of a fair share."""
+    answer_bytes = 4 * NUM_ROWS * ROW_BYTES
+    request = wire.pull(0, 1, 0, wire.parts(*[wire.range_part(WIDE, 0, NUM_ROWS)] * 4))
+    trainer = server.peer(hello)  # readers are let in when one has come
+    peers = [server.peer(hello, role="read") for _ in range(100)]
+    taken = [0] * len(peers)
+    enough = 4 * answer_bytes * len(peers)
+
+    def pull_again_and_again(index):
+        peer = peers[index]
+        try:
+            while sum(taken) < enough:
+                peer.send(wire.PULL, request)
+                missing = 48 + answer_bytes
+                while missing > 0:
+                    data = peer.read_some(min(missing, 1 << 18))
+                    missing -= len(data)
+                    if sum(taken) < enough:
+                        taken[index] += len(data)
+        except (OSError, Ended):
+            pass  # it had its share, or is told to end
+
+    threads = [threading.Thread(target=pull_again_and_again, args=(index,)) for index in range(len(peers))]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 300
+    while sum(taken) < enough and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for peer in peers:
+        peer.socket.shutdown(2)
+    for thread in threads:
+        thread.join()
+    trainer.socket.close()
+    fair = sum(taken) / len(taken)
+    print(f"  the slowest of {len(taken)} got {min(taken) / fair:.2f} of a fair share")
+    expect(sum(taken) >= enough, f"they got {sum(taken)} of {enough} bytes in five minutes")
+    expect(min(taken) >= fair / 2, f"{min(taken)} of {fair} bytes")
+
+
+def readers_take_all_connections(server, hello):
+    """A trainer finds a place whatever readers do."""
+    server.peer(hello).socket.close()
+    readers, refused = [], 0
+    for _ in range(700):
+        try:
+            readers.append(server.peer(hello, role="read"))
+        except (Refused, Ended, OSError):
+            refused += 1
+    expect(refused >= 100, f"only {refused} of 700 readers were refused")
+    with server.peer(hello):
+        pass
+    for reader in readers:
+        reader.socket.close()
+
+
+def random_parts(random_source):
+    """Parts of which many are legal, and some are of another parameter, of too many rows, or cut."""
+    each = []
+    for _ in range(random_source.choice((0, 1, 1, 1, 3, 50))):
+        parameter = random_source.choice((DEEP, DEEP, WIDE, 1, 3, 4, 5, 6, 1 << 31))
+        if random_source.random() < 0.5:
+            keys = sorted(random_source.sample(range(NUM_ROWS + 10), random_source.choice((0, 1, 10, 1000))))
+            each.append(wire.keyed_part(parameter, keys))
+        else:
+            first = random_source.choice((0, 0, 1, NUM_ROWS - 1, NUM_ROWS, 1 << 63, (1 << 64) - 1))
+            each.append(wire.range_part(parameter, first, random_source.choice((0, 1, 100, NUM_ROWS, (1 << 64) - 1))))
+    return wire.parts(*each)
+
+
+def random_message(random_source):
+    """A message of any type, of which about half are well formed."""
+    step = random_source.choice((0, 0, 0, 1, 2, 3, 100, (1 << 64) - 1))
+    number = random_source.choice((0, 1, 2, 3, (1 << 64) - 1))
+    kind = random_source.choice(wire.REQUESTS)
+    body = b""
+    if kind == wire.PULL:
+        body = wire.pull(step, random_source.choice((0, 1, 1, 2)), number, random_parts(random_source))
+    elif kind == wire.PUSH:
+        pieces = random_source.choice((0, 1, 1, 1, 2, 4000000000))
+        body = wire.push(step, random_source.choice((0, 0, 1, 2)), pieces, random_parts(random_source),
+                         pulled=random_source.choice((0, 0, number)), flags=random_source.choice((0, 0, 1, 2, 4, 8, 255)),
+                         rows=random_source.randbytes(random_source.choice((0, 32, 64, 320, 32000))))
+    elif kind in (wire.LOAD, wire.STORED_ROWS):
+        body = random_parts(random_source)
+        body += bytes(-len(body) % 64) + bytes(random_source.choice((0, 32, 320)))
+    elif kind == wire.APPLY:
+        body = struct.pack("<QI", step, 2) + struct.pack("<dd", 1.0, float("nan"))
+    elif kind == wire.GATHER:
+        body = struct.pack("<Q", number) + random_source.choice((b"\x01", b"\x02", b"")) + bytes(1000)
+    elif kind == wire.KEYS:
+        body = struct.pack("<IIQI", DEEP, 0, 0, 1000)
+    elif kind == wire.ROW_REPORT:
+        body = struct.pack("<I", DEEP)
+    elif kind == wire.SAVE_LEASE:
+        body = struct.pack("<QB", number, random_source.randrange(6)) + b"pass-00000"
+    elif kind == wire.CHECKPOINT:
+        body = struct.pack("<q", random_source.choice((-1, 0, 5)))
+    elif kind == wire.PART:
+        body = struct.pack("<Q", step)
+    elif kind == wire.PART_PIECE:
+        body = struct.pack("<QQI", step, 0, 1 << 18) + b"../../etc/passwd"
+    elif kind == wire.STATE_CHUNK:
+        body = struct.pack("<I", random_source.choice((0, 1, (1 << 32) - 1)))
+    elif kind == wire.OPTIMIZERS:
+        body = bytes([1])
+    damage = random_source.random()
+    if damage < 0.15:
+        body = body[: random_source.randrange(len(body) + 1)]
+    elif damage < 0.3 and body:
+        body = bytearray(body)
+        body[random_source.randrange(len(body))] ^= 1 << random_source.randrange(8)
+        body = bytes(body)
+    return kind, body
+
+
+def say_anything(server, hello, seed, go_on, **changes):
+    """Says messages of all kinds in any order, over several connections, for as long as go_on() says.  Returns how many."""
+    random_source = random.Random(seed)
+    said, peers = 0, []
+    while go_on():
+        try:
+            if len(peers) < 4 or random_source.random() < 0.02:
+                if len(peers) >= 4:
+                    peers.pop(random_source.randrange(len(peers))).socket.close()
+                peers.append(Peer(server.port))
+                if random_source.random() < 0.9:
+                    own = {key: value(random_source) for key, value in changes.items()}
+                    peers[-1].send(wire.HELLO, json.dumps({**hello, **own}).encode())
+            peer = random_source.choice(peers)
+            kind, body = random_message(random_source)
+            peer.send(kind, body)
+            said += 1
+            while peer.has_something():
+                peer.read()
+        except (Ended, OSError):
+            peers = [each for each in peers if each is not peer]
+    for peer in peers:
+        peer.socket.close()
+    return said
+
+
+def anything_in_any_order(server, hello):
+    """Ten thousand messages of trainers of several ranks, generations and runs: the server outlives them."""
+    said = [0]
+
+    def go_on():
+        said[0] += 1
+        return said[0] <= 10000
+
+    say_anything(server, hello, 1, go_on,
+                 rank=lambda r: r.randrange(3), trainers=lambda r: r.choice((2, 2, 2, 3)),
+                 generation=lambda r: r.choice((1, 1, 2, 3)), run=lambda r: r.choice((0, 0, 0, 7)),
+                 known=lambda r: r.random() < 0.3, recovers=lambda r: r.random() < 0.2,
+                 role=lambda r: r.choice(("train", "train", "read")), going=lambda r: r.random() < 0.2)
+
+
+# What peers do that take a trainer's place; each has a server of its own.
+AS_TRAINERS = (pull_of_one_range_many_times, pulls_for_a_step_that_never_comes, pulls_that_are_remembered,
+               pieces_without_parts, pieces_of_gradients, gatherings, too_many_trainers, frames_that_never_end,
+               answers_that_nobody_takes, shares_of_a_hundred, readers_take_all_connections, anything_in_any_order)
+
+
+def train(trainer, server, model):
+    """Trains the job's data to the model, a folder, and returns its bytes."""
+    subprocess.run([*trainer, "--servers", f"127.0.0.1:{server.port}", "--save-dir", model], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
+    with open(os.path.join(model, "pass-00000", "model.safetensors"), "rb") as file:
+        return file.read()
+
+
+def honest_job_beside_readers(folder, trainer, hello):
+    """An honest job has the bits of an undisturbed one, whatever readers say meanwhile."""
+    server = Server(folder)
+    undisturbed = train(trainer, server, os.path.join(folder, "undisturbed"))
+    server.end()
+    server = Server(folder)
+    ended = threading.Event()
+    said = []
+
+    def attack(seed):
+        said.append(say_anything(server, hello, seed, lambda: not ended.is_set(), role=lambda r: "read"))
+
+    threads = [threading.Thread(target=attack, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        disturbed = train(trainer, server, os.path.join(folder, "disturbed"))
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    expect(disturbed == undisturbed, "the model is another one")
+    expect(server.peak() <= MAX_RESIDENT, f"{server.peak() // MEBIBYTE} MiB")
+    print(f"  the same model beside {sum(said)} messages of readers, {server.peak() // MEBIBYTE} MiB")
+    server.end()
+
+
+def main():
+    folder, trainer = sys.argv[1], sys.argv[2:]
+    hello = wire.hello_of_trainer(trainer)
+    for attack in AS_TRAINERS:
+        print(attack.__name__.replace("_", " "), flush=True)
+        server = Server(folder)
+        begin = time.monotonic()
+        attack(server, hello)
+        # It is there, and serves who comes next.
+        with server.peer() as peer:
+            expect(json.loads(peer.ask(wire.DESCRIBE))["ports"] == [server.port], "it does not describe itself")
+        peak = server.peak()
+        print(f"  {peak // MEBIBYTE} MiB of {MAX_RESIDENT // MEBIBYTE}, {time.monotonic() - begin:.1f} s", flush=True)
+        expect(peak <= MAX_RESIDENT, f"the server has taken {peak // MEBIBYTE} MiB")
+        server.end()
+    print("an honest job beside readers that say anything", flush=True)
+    honest_job_beside_readers(folder, trainer, hello)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""A small client of ps-wire(5), written from the page alone, that also says what no honest trainer would say."""
+
+import ctypes
+import json
+import select
+import socket
+import struct
+import subprocess
+
+ALIVE, NOTICE, DESCRIBE, HELLO, PULL, PUSH, KEYS, LOAD = 1, 2, 16, 17, 18, 19, 20, 21
+GATHER, APPLY, END_RUN, ROW_REPORT, SAVE_LEASE, CHECKPOINT, PART, PART_PIECE = 22, 23, 24, 25, 26, 27, 29, 30
+STATE_CHUNK, LEAVE_RUN, ABSENT, OPTIMIZERS, STORED_ROWS = 31, 32, 33, 34, 35
+REQUESTS = tuple(range(DESCRIBE, STORED_ROWS + 1))
+
+MAGIC, VERSION = b"PSK1", 1
+ANSWER, ERROR = 1, 2
+HEADER = struct.Struct("<4sHHIIQQQ")  # less its own checksum
+
+_xxhash = ctypes.CDLL("libxxhash.so.0")
+_xxhash.XXH3_64bits.restype = ctypes.c_uint64
+_xxhash.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+
+
+class Refused(Exception):
+    """The answer is an error; code as in ps(7)."""
+
+    def __init__(self, code, message):
+        super().__init__(f"code {code}: {message}")
+        self.code = code
+
+
+class Ended(Exception):
+    """The other side has closed the connection."""
+
+
+def checksum(data):
+    return _xxhash.XXH3_64bits(data, len(data))
+
+
+def frame(kind, body=b"", request=0, flags=0):
+    """The bytes of a frame."""
+    header = HEADER.pack(MAGIC, VERSION, kind, flags, 0, request, len(body), checksum(body))
+    return header + struct.pack("<Q", checksum(header)) + body
+
+
+def varint(number):
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def key_list(keys):
+    """Ascending keys, each as its difference to the one before, less one."""
+    last, out = -1, bytearray()
+    for key in keys:
+        out += varint(key - last - 1)
+        last = key
+    return struct.pack("<II", len(keys), len(out)) + bytes(out)
+
+
+def keyed_part(parameter, keys):
+    return struct.pack("<IB", parameter, 0) + key_list(keys)
+
+
+def range_part(parameter, first, count):
+    return struct.pack("<IBQQ", parameter, 1, first, count)
+
+
+def parts(*each):
+    return struct.pack("<I", len(each)) + b"".join(each)
+
+
+def pull(step, mode, number, what):
+    return struct.pack("<QBBQ", step, mode, 0, number) + what
+
+
+def push(step, piece, num_pieces, what=b"", samples=1, pulled=0, flags=0, rows=b""):
+    body = struct.pack("<QQQBBIIQ", step, samples, 0, flags, 0, piece, num_pieces, pulled) + what
+    return body + bytes(-len(body) % 64) + rows
+
+
+class Peer:
+    """A connection to a shard."""
+
+    def __init__(self, port, receive_buffer=None):
+        self.socket = socket.socket()
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.connect(("127.0.0.1", port))
+        self.request = 0
+        self.received = bytearray()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, kind, body=b""):
+        """Sends a request, and returns its number.  Throws Ended."""
+        self.request += 1
+        self.send_bytes(frame(kind, body, self.request))
+        return self.request
+
+    def send_bytes(self, data):
+        try:
+            self.socket.sendall(data)
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise Ended(str(error)) from error
+
+    def send_what_fits(self, data):
+        """Sends as much as the other side takes at once; returns how much that is."""
+        try:
+            return self.socket.send(data, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return 0
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise Ended(str(error)) from error
+
+    def read_some(self, most):
+        """Waits for bytes, and says meanwhile that it is there."""
+        waiting = select.poll()
+        waiting.register(self.socket, select.POLLIN)
+        while not waiting.poll(3000):
+            self.send_bytes(frame(ALIVE))
+        try:
+            data = self.socket.recv(most)
+        except ConnectionResetError as error:
+            raise Ended(str(error)) from error
+        if not data:
+            raise Ended("end of the connection")
+        return data
+
+    def _take(self, size):
+        while len(self.received) < size:
+            self.received += self.read_some(1 << 20)
+        taken = bytes(self.received[:size])
+        del self.received[:size]
+        return taken
+
+    def read(self):
+        """The next frame that is not alive: its type, flags, request and body."""
+        while True:
+            header = self._take(HEADER.size + 8)
+            magic, _, kind, flags, _, request, size, _ = HEADER.unpack(header[: HEADER.size])
+            assert magic == MAGIC, header
+            body = self._take(size)
+            if kind == NOTICE:
+                raise Ended(body[4:].decode())
+            if kind != ALIVE:
+                return kind, flags, request, body
+
+    def answer(self, request):
+        """The answer to this request, which nothing but answers to others comes before."""
+        while True:
+            _, flags, answered, body = self.read()
+            if answered == request:
+                if flags & ERROR:
+                    raise Refused(struct.unpack("<I", body[:4])[0], body[4:].decode())
+                return body
+
+    def ask(self, kind, body=b""):
+        return self.answer(self.send(kind, body))
+
+    def hello(self, like, **changes):
+        """Says the hello `like`, but for the changes.  Returns the answer."""
+        return json.loads(self.ask(HELLO, json.dumps({**like, **changes}).encode()))
+
+    def has_something(self):
+        waiting = select.poll()
+        waiting.register(self.socket, select.POLLIN)
+        return bool(self.received or waiting.poll(0))
+
+
+def hello_of_trainer(command):
+    """The hello that a trainer says: `command` starts one, with --servers ADDRESS added, which meets this process in place
+    of a server, and is ended when it has spoken."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60)
+        port = listener.getsockname()[1]
+        trainer = subprocess.Popen([*command, "--servers", f"127.0.0.1:{port}"], stderr=subprocess.DEVNULL)
+        try:
+            while True:
+                peer = Peer.__new__(Peer)
+                peer.socket, peer.received = listener.accept()[0], bytearray()
+                with peer:
+                    try:
+                        while True:
+                            kind, _, request, body = peer.read()
+                            if kind == HELLO:
+                                return json.loads(body)
+                            assert kind == DESCRIBE, kind
+                            ports = json.dumps({"ports": [port], "dense": 1, "sparse": 1}).encode()
+                            peer.send_bytes(frame(DESCRIBE, ports, request, ANSWER))
+                    except Ended:
+                        pass
+        finally:
+            trainer.kill()
+            trainer.wait()
