@@ -16,51 +16,31 @@ constexpr uint64_t kTurnBytes = uint64_t{1} << 20;
 // So much is written before the turn ends: the peer works on it, and it is still in this core's cache.
 constexpr uint64_t kWorthWriting = uint64_t{64} << 10;
 
-// Often enough that no time-out is missed by more than a quarter of itself.
-Duration tick_of(const ConnectionOptions& options) {
-  Duration shortest = std::min({options.alive_interval, options.silence_timeout / 4, options.slow_timeout / 4,
-                                options.stall_timeout / 4});
-  return std::max<Duration>(shortest, std::chrono::milliseconds(1));
-}
-
-bool over(int ticks, Duration tick, Duration timeout) {
-  return timeout != kNever && ticks * tick >= timeout;
-}
-
 }  // namespace
-
-// Two signs of life may be late before a third one counts as missing.
-ConnectionOptions alive_within(Duration timeout) {
-  ConnectionOptions options;
-  options.silence_timeout = timeout;
-  options.alive_interval = std::min(options.alive_interval, timeout / 3);
-  options.slow_timeout = std::max(options.slow_timeout, timeout);
-  return options;
-}
 
 Connection::Connection(Loop& loop, std::unique_ptr<Stream> stream, BufferPool& pool,
                        const ConnectionOptions& options, NetCounters& counters, Handler& handler)
     : loop_(loop),
       options_(options),
-      tick_interval_(tick_of(options)),
       counters_(counters),
       handler_(handler),
       stream_(std::move(stream)),
       peer_(stream_->peer()),
       access_(stream_->access()),
+      watch_(options),
       reader_(pool, [this](const FrameHeader& header) { return limit(header); }),
       read_timer_(loop, [this] { guarded([this] { read_frames(); }); }),
       tick_timer_(loop, [this] { guarded([this] { tick(); }); }),
       close_timer_(loop, [this] {
         if (stream_) fail(Error(Code::kUnavailable, "closed"));
         close_timer_.stop();
-        Error reason = *reason_;  // outlives the connection, which may go now
+        Error reason = *end_.reason;  // outlives the connection, which may go now
         handler_.on_closed(reason);
       }) {
   ++counters_.connections_opened;
   stream_->set_events(this);
   stream_->wait_readable();
-  tick_timer_.start_after(tick_interval_);
+  tick_timer_.start_after(watch_.tick_interval());
 }
 
 // Where there is no memory to go on, this connection ends, and not the loop with all others.
@@ -78,7 +58,7 @@ void Connection::guarded(Body&& body) {
 
 void Connection::on_readable() {
   guarded([this] {
-    if (closing_) return discard();
+    if (end_.begun) return discard();
     reader_.resume();
     read_frames();
   });
@@ -104,7 +84,7 @@ void Connection::read_frames() {
   }
   reading_ = false;
   counters_.bytes_received += reader_.bytes_received() - before;
-  closing_ ? end_writing() : flush();
+  end_.begun ? end_writing() : flush();
 }
 
 // False when there is nothing to read: none has come yet, or none will.
@@ -169,7 +149,7 @@ void Connection::discard() {
     if (result.bytes == 0) break;
   }
   if (result.bytes != 0 || result.blocked()) return stream_->wait_readable();
-  peer_ended_ = true;
+  end_.peer_ended = true;
   if (writer_.empty() || result.error != 0) fail(Error(Code::kUnavailable, "closed"));
 }
 
@@ -209,7 +189,7 @@ void Connection::on_writable() {
     write_waits_ = false;
     flush();
     if (!stream_) return;
-    if (closing_) return end_writing();
+    if (end_.begun) return end_writing();
     if (drain_waits_ && writer_.queued_bytes() <= options_.max_queued_bytes / 2) {
       drain_waits_ = false;
       handler_.on_drained();
@@ -221,7 +201,7 @@ void Connection::on_writable() {
 
 void Connection::close() {
   if (!open()) return;
-  closing_ = true;
+  end_.begun = true;
   tick_timer_.stop();
   read_timer_.stop();
   close_timer_.start_after(options_.close_timeout);
@@ -233,7 +213,7 @@ void Connection::close() {
 void Connection::end_writing() {
   flush();
   if (!stream_ || !writer_.empty()) return;
-  if (peer_ended_) return fail(Error(Code::kUnavailable, "closed"));
+  if (end_.peer_ended) return fail(Error(Code::kUnavailable, "closed"));
   stream_->shutdown_write();
   stream_->wait_readable();
 }
@@ -241,7 +221,7 @@ void Connection::end_writing() {
 void Connection::fail(Error reason) {
   if (!stream_) return;
   ++counters_.connections_closed;
-  reason_ = std::move(reason);
+  end_.reason = std::move(reason);
   stream_.reset();
   writer_.clear();
   tick_timer_.stop();
@@ -253,43 +233,24 @@ void Connection::fail(Error reason) {
 // ---- time
 
 void Connection::tick() {
-  tick_timer_.start_after(tick_interval_);
+  tick_timer_.start_after(watch_.tick_interval());
   // Bytes that arrived while the loop did not run show that the peer lives.
   if (!starved_ && wants_frames()) on_readable();
-  if (!open() || !check_reading() || !check_writing()) return;
-  ticked_received_ = reader_.bytes_received();
-  ticked_sent_ = writer_.bytes_sent();
+  if (!open()) return;
+  const bool wanted = !paused_ && !starved_;
+  time_out(watch_.check_reading(reader_.bytes_received(), wanted, reader_.inside_frame()));
+  if (!open()) return;
+  time_out(watch_.check_writing(writer_.bytes_sent(), !writer_.empty()));
+  if (!open()) return;
+  if (writer_.empty() && watch_.sent_nothing(writer_.bytes_sent())) send({.type = kFrameAlive}, nullptr);
+  if (open()) watch_.end_tick(reader_.bytes_received(), writer_.bytes_sent());
 }
 
-bool Connection::check_reading() {
-  uint64_t received = reader_.bytes_received() - ticked_received_;
-  bool waiting = !paused_ && !starved_;
-  silent_ticks_ = waiting && received == 0 ? silent_ticks_ + 1 : 0;
-  double enough = options_.min_bytes_per_second * to_seconds(tick_interval_);
-  bool slow = waiting && reader_.inside_frame() && static_cast<double>(received) < enough;
-  slow_ticks_ = slow ? slow_ticks_ + 1 : 0;
-  bool silent = over(silent_ticks_, tick_interval_, options_.silence_timeout);
-  if (!silent && !over(slow_ticks_, tick_interval_, options_.slow_timeout)) return true;
+// Ends the connection if there is a reason to take the peer for dead.
+void Connection::time_out(const std::string& reason) {
+  if (reason.empty()) return;
   ++counters_.peers_timed_out;
-  Duration timeout = silent ? options_.silence_timeout : options_.slow_timeout;
-  fail(Error(Code::kUnavailable,
-             cat(silent ? "no sign of life for " : "too slow for ", to_seconds(timeout), " s")));
-  return false;
-}
-
-bool Connection::check_writing() {
-  const uint64_t sent = writer_.bytes_sent() - ticked_sent_;
-  if (writer_.empty()) {
-    stalled_ticks_ = 0;
-    if (sent == 0) send({.type = kFrameAlive}, nullptr);
-    return open();
-  }
-  const double enough = options_.min_bytes_per_second * to_seconds(tick_interval_);
-  stalled_ticks_ = static_cast<double>(sent) < enough ? stalled_ticks_ + 1 : 0;
-  if (!over(stalled_ticks_, tick_interval_, options_.stall_timeout)) return true;
-  ++counters_.peers_timed_out;
-  fail(Error(Code::kUnavailable, cat("has not read enough for ", to_seconds(options_.stall_timeout), " s")));
-  return false;
+  fail(Error(Code::kUnavailable, reason));
 }
 
 }  // namespace ps

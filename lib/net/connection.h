@@ -13,30 +13,10 @@
 #include "net/frame_reader.h"
 #include "net/frame_writer.h"
 #include "net/loop.h"
+#include "net/peer_watch.h"
 #include "net/transport.h"
 
 namespace ps {
-
-struct ConnectionOptions {
-  // Bytes of frames not yet written from which on the owner should wait for on_drained.
-  uint64_t max_queued_bytes = uint64_t{4} << 20;
-
-  // A side that has sent nothing for this long says that it is there.
-  Duration alive_interval = std::chrono::seconds(5);
-  // A peer from which nothing came for this long is dead.  Time in which the own loop did not run, or did not
-  // want to read, does not count.
-  Duration silence_timeout = std::chrono::seconds(15);
-  // A frame once begun must come at this rate at least, over any `slow_timeout`.
-  double min_bytes_per_second = 16 << 10;
-  Duration slow_timeout = std::chrono::seconds(30);
-  // A peer that takes what is queued more slowly than that, for this long, is closed; kNever: it may.
-  Duration stall_timeout = kNever;
-  // How long closing may take: to write what is queued, and to hear the peer's end.
-  Duration close_timeout = std::chrono::seconds(5);
-};
-
-// Options for peers that are dead when nothing came for `timeout`; both sides of a connection need the same.
-ConnectionOptions alive_within(Duration timeout);
 
 // Everything happens on the loop's thread.  The handler is never called inside the constructor, send, close
 // or fail, but send may be called inside the handler.
@@ -92,7 +72,7 @@ class Connection final : private Stream::Events {
   // Ends it now.
   void fail(Error reason);
 
-  bool open() const { return stream_ != nullptr && !closing_; }
+  bool open() const { return stream_ != nullptr && !end_.begun; }
   uint64_t queued_bytes() const { return writer_.queued_bytes(); }
   const std::string& peer() const { return peer_; }
   Access access() const { return access_; }
@@ -115,17 +95,16 @@ class Connection final : private Stream::Events {
   void end_writing();
 
   void tick();
-  bool check_reading();
-  bool check_writing();
+  void time_out(const std::string& reason);
 
   Loop& loop_;
   const ConnectionOptions options_;
-  const Duration tick_interval_;
   NetCounters& counters_;
   Handler& handler_;
   std::unique_ptr<Stream> stream_;  // null once closed
   const std::string peer_;
   const Access access_;
+  PeerWatch watch_;
 
   FrameReader reader_;
   FrameWriter writer_;
@@ -135,13 +114,13 @@ class Connection final : private Stream::Events {
   bool reading_ = false;  // inside read_frames: what is sent is written at its end
   bool write_waits_ = false;
   bool drain_waits_ = false;  // send has returned false
-  bool closing_ = false, peer_ended_ = false;
-  std::optional<Error> reason_;
 
-  // At the last tick: what has not moved since is stalled.  Counting ticks, not time, keeps a loop that did
-  // not run for long from taking its peers for dead.
-  uint64_t ticked_received_ = 0, ticked_sent_ = 0;
-  int silent_ticks_ = 0, slow_ticks_ = 0, stalled_ticks_ = 0;
+  struct End {
+    bool begun = false;           // what is queued is still written
+    bool peer_ended = false;      // its direction
+    std::optional<Error> reason;  // once it is over
+  };
+  End end_;
 };
 
 }  // namespace ps
