@@ -13,7 +13,7 @@ DenseBytes dense_bytes(std::span<const ParameterSpec> specs, const OptimizerPlan
     int arrays = spec.kind == ParameterKind::kStatistic ? 0 : optimizers.make(spec.tuning)->state_arrays();
     if (gradient_buffer && spec.kind == ParameterKind::kMatrix) ++arrays;
     const BlockCyclicRows blocks = dense_blocks(spec, static_cast<int64_t>(p), place.num_dense, place.dense);
-    const uint64_t bytes = DenseTable::bytes_needed(blocks.own_rows(), spec.cols, arrays);
+    const uint64_t bytes = DenseArrays::bytes_needed(blocks.own_rows(), spec.cols, arrays);
     sum.total = bytes > UINT64_MAX - sum.total ? UINT64_MAX : sum.total + bytes;
     if (bytes > sum.largest) sum.largest = bytes, sum.worst = &spec;
   }

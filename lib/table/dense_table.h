@@ -10,6 +10,7 @@
 
 #include "math/initializer.h"
 #include "table/block_cyclic.h"
+#include "table/dense_arrays.h"
 #include "table/dense_snapshot.h"
 #include "table/table.h"
 
@@ -27,12 +28,9 @@ class DenseTable final : public Table, public WholeTable {
   DenseTable(const BlockCyclicRows& blocks, int64_t cols, const Initializer& initializer,
              std::unique_ptr<Optimizer<float>> optimizer, Device& device);
 
-  // Bytes that a table of this shape will hold.
-  static uint64_t bytes_needed(int64_t rows, int64_t cols, int state_arrays);
-
-  RowFormat format() const override { return {.state_arrays = state_arrays()}; }
-  int64_t width() const override { return cols_; }
-  uint64_t size() const override { return static_cast<uint64_t>(rows_); }
+  RowFormat format() const override { return {.state_arrays = arrays_.state_arrays()}; }
+  int64_t width() const override { return arrays_.cols(); }
+  uint64_t size() const override { return static_cast<uint64_t>(arrays_.rows()); }
   uint64_t memory_bytes() const override;
   Optimizer<float>* optimizer() const override { return optimizer_.get(); }
   WholeTable* whole() override { return this; }
@@ -48,10 +46,8 @@ class DenseTable final : public Table, public WholeTable {
   void push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
             Device& device) override;
 
+  using Table::read_rows;
   void read_rows(std::span<const uint64_t> keys, float* weights) const override;
-  void read_rows(std::span<const uint64_t> keys, float* weights, Device&) const override {
-    read_rows(keys, weights);
-  }
   void load_rows(std::span<const uint64_t> keys, const float* weights, Device& device) override;
   bool scan_keys(ScanCursor& cursor, std::vector<uint64_t>& keys) const override;
   std::vector<uint64_t> sorted_keys() const override;
@@ -76,26 +72,23 @@ class DenseTable final : public Table, public WholeTable {
   void read_range(int64_t first, int64_t count, float* out) const override;
   void copy_range(int64_t first, int64_t count, float* out) const override;
   void load_range(int64_t first, int64_t count, const float* weights, Device& device) override;
-  int64_t num_stored_rows() const override { return rows_ * (1 + state_arrays()); }
-  void copy_stored(int64_t first, int64_t count, float* out) const override;
+  int64_t num_stored_rows() const override { return arrays_.num_stored_rows(); }
+  void copy_stored(int64_t first, int64_t count, float* out) const override {
+    arrays_.copy_stored(first, count, out);
+  }
   void set_stored(int64_t first, int64_t count, const float* rows) override;
 
  private:
   void about_to_write() {
     if (snapshot_) snapshot_->keep();
   }
-  int state_arrays() const { return optimizer_ ? optimizer_->state_arrays() : 0; }
-  int64_t num_weights() const { return rows_ * cols_; }
-  uint64_t num_floats() const;
   int64_t own_row(uint64_t key) const;
-  Row<float> block(int64_t begin, int64_t end) const;
   void reset_state(int64_t first, int64_t count, Device& device);
   void append_row(int64_t row, RowBlock& rows) const;
 
   const BlockCyclicRows blocks_;
-  const int64_t rows_, cols_;
   const std::unique_ptr<Optimizer<float>> optimizer_;
-  std::unique_ptr<float[]> values_, state_;  // [rows, cols], [state arrays, rows, cols]
+  DenseArrays arrays_;
 
   std::unique_ptr<DenseSnapshot> snapshot_;  // the running one, or null
   std::vector<float> snapshot_floats_;       // the floats that it has given so far

@@ -25,7 +25,7 @@ void RowPolicyState::pull(std::span<const uint64_t> keys, Device& device, std::s
   std::vector<float> scratch(static_cast<size_t>(rows_.layout().values()));
   for (size_t m = 0; m < missing.size(); ++m) {
     rows[missing[m]] = stand_ins_.data() + m * cols;
-    rows_.initial_weights(keys[missing[m]], scratch, rows[missing[m]]);
+    rows_.values().initial_weights(keys[missing[m]], scratch, rows[missing[m]]);
   }
 }
 
@@ -85,7 +85,7 @@ void RowPolicyState::train(const KeyPlan& plan, const float* gradients, float sc
 void RowPolicyState::create_now(Device& device) {
   insert_absent(device);
   for (size_t i = 0; i < absent_.size(); ++i) {
-    rows_.start_row(new_keys_[i], new_rows_[i]);
+    rows_.values().start(new_keys_[i], new_rows_[i]);
     trained_[absent_[i].position] = new_rows_[i];
   }
 }
@@ -102,7 +102,7 @@ void RowPolicyState::create_admitted(Device& device) {
   insert_absent(device);
   for (size_t i = 0; i < absent_.size(); ++i) {
     const KeyCount& count = absent_[i].count;
-    rows_.start_row_now(new_keys_[i], new_rows_[i]);
+    rows_.values().start_now(new_keys_[i], new_rows_[i]);
     rows_.layout().set_history(new_rows_[i], {double{1} * count.shows, double{1} * count.clicks, 0});
   }
 }

@@ -98,8 +98,10 @@ class Table {
   // while no thread changes the table; with a spill, the owner thread.
   virtual void read_rows(std::span<const uint64_t> keys, float* weights) const = 0;
 
-  // The same for many keys, shared over the device.
-  virtual void read_rows(std::span<const uint64_t> keys, float* weights, Device& device) const = 0;
+  // The same for many keys, shared over the device where that is worth it.
+  virtual void read_rows(std::span<const uint64_t> keys, float* weights, Device& /*device*/) const {
+    read_rows(keys, weights);
+  }
 
   // Sets weights [keys, width], as if training began with them.
   virtual void load_rows(std::span<const uint64_t> keys, const float* weights, Device& device) = 0;

@@ -25,7 +25,7 @@ TrainedRows::TrainedRows(int64_t width, uint64_t bound, const Initializer& initi
                          RowSpill* spill)
     : optimizer_(std::move(optimizer)),
       layout_(width, optimizer_->state_arrays(), !optimizer_->idle_is_identity(), policy.has_value()),
-      initializer_(initializer),
+      values_(*optimizer_, layout_, initializer),
       block_(rows_worth_sharing(layout_)),
       spilled_(spill != nullptr),
       absent_reads_zero_(policy && policy->admission),
@@ -76,7 +76,7 @@ size_t TrainedRows::find_block(std::span<const uint64_t> keys, std::span<float*>
     num_missing += more;
     if (!layout_.stamped()) continue;
     for (float* row : rows.subspan(begin, count)) {
-      if (row != nullptr) bring_up_to_date(row);
+      if (row != nullptr) values_.bring_up_to_date(row);
     }
   }
   return num_missing;
@@ -86,7 +86,7 @@ size_t TrainedRows::find_or_create(std::span<const uint64_t> keys, Device& devic
   const size_t created = find_or_insert(keys, device, rows);
   device.for_each(static_cast<int64_t>(created), block_, [&](int64_t begin, int64_t end) {
     for (size_t i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
-      start_row(new_keys_[i], new_rows_[i]);
+      values_.start(new_keys_[i], new_rows_[i]);
     }
   });
   return created;
@@ -130,38 +130,7 @@ size_t TrainedRows::erase(std::span<const uint64_t> keys) {
   return storage_->erase(keys);
 }
 
-// ---- filling and updating rows
-
-void TrainedRows::fill_initial(uint64_t key, const Row<float>& row) const {
-  initializer_.fill(key, {row.weight, static_cast<size_t>(width())});
-  optimizer_->initialize(row);
-}
-
-void TrainedRows::start_row(uint64_t key, float* row) const {
-  fill_initial(key, layout_.row(row));
-  if (layout_.has_history()) layout_.set_history(row, {});
-  if (!layout_.stamped()) return;
-  layout_.set_stamp(row, 0);
-  bring_up_to_date(row);
-}
-
-void TrainedRows::start_row_now(uint64_t key, float* row) const {
-  fill_initial(key, layout_.row(row));
-  if (layout_.has_history()) layout_.set_history(row, {});
-  if (layout_.stamped()) layout_.set_stamp(row, optimizer_->steps());
-}
-
-void TrainedRows::initial_weights(uint64_t key, std::span<float> scratch, float* weights) const {
-  const Row<float> copy = layout_.row(scratch.data());
-  fill_initial(key, copy);
-  if (layout_.stamped()) optimizer_->catch_up(copy, 0, optimizer_->steps());
-  std::copy_n(copy.weight, width(), weights);
-}
-
-void TrainedRows::bring_up_to_date(float* row) const {
-  optimizer_->catch_up(layout_.row(row), layout_.stamp(row), optimizer_->steps());
-  layout_.set_stamp(row, optimizer_->steps());
-}
+// ---- updating rows
 
 void TrainedRows::bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows,
                                    Device& device) {
@@ -169,7 +138,7 @@ void TrainedRows::bring_up_to_date(std::span<const uint64_t> keys, std::span<flo
   write(keys, rows, device, [&](std::span<float* const> block, size_t) {
     for (size_t n = 0; n < block.size(); ++n) {
       if (n + kAhead < block.size()) layout_.prefetch(block[n + kAhead]);
-      bring_up_to_date(block[n]);
+      values_.bring_up_to_date(block[n]);
     }
   });
 }
@@ -259,7 +228,7 @@ void TrainedRows::read_row(uint64_t key, float* found, std::span<float> scratch,
   if (found != nullptr) {
     std::copy_n(found, layout_.values(), scratch.data());
   } else {
-    fill_initial(key, copy);
+    values_.fill(key, copy);
   }
   optimizer_->catch_up(copy, found != nullptr ? layout_.stamp(found) : 0, optimizer_->steps());
   optimizer_->read(copy, weights);

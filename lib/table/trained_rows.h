@@ -19,6 +19,7 @@
 #include "table/row_block.h"
 #include "table/row_layout.h"
 #include "table/row_storage.h"
+#include "table/row_values.h"
 #include "table/sparse_snapshot.h"
 #include "table/table_partition.h"
 
@@ -38,6 +39,7 @@ class TrainedRows {
 
   Optimizer<float>& optimizer() const { return *optimizer_; }
   const RowLayout& layout() const { return layout_; }
+  const RowValues& values() const { return values_; }
   const RowStorage& storage() const { return *storage_; }
   int64_t width() const { return layout_.width(); }
   uint64_t size() const { return storage_->size(); }
@@ -60,14 +62,6 @@ class TrainedRows {
   // rows[i] <- a new row for keys[i]; its floats are not set.  The keys must be distinct and have no rows.
   // When it throws, no key has got a row.
   void insert(std::span<const uint64_t> keys, Device& device, std::span<float*> rows);
-
-  // Fill a new row. start_row: as if it had existed from the first step on. start_row_now: as if it had seen
-  // all steps begun, and none had changed it.
-  void start_row(uint64_t key, float* row) const;
-  void start_row_now(uint64_t key, float* row) const;
-
-  // weights [width] <- the weights that start_row writes; `scratch` has layout().values() floats.
-  void initial_weights(uint64_t key, std::span<float> scratch, float* weights) const;
 
   void bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows, Device& device);
 
@@ -142,14 +136,12 @@ class TrainedRows {
   template <class Body>
   void write(std::span<const uint64_t> keys, std::span<float* const> rows, Device& device, Body&& body);
   size_t find_block(std::span<const uint64_t> keys, std::span<float*> rows, uint32_t* missing) const;
-  void fill_initial(uint64_t key, const Row<float>& row) const;
-  void bring_up_to_date(float* row) const;
   void read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const;
   std::vector<uint64_t> keys_of(uint32_t partition, const KeyLists& lists) const;
 
   const std::unique_ptr<Optimizer<float>> optimizer_;
   const RowLayout layout_;
-  const Initializer initializer_;
+  const RowValues values_;
   const int64_t block_;  // rows_at_once()
   const bool spilled_;
   const bool absent_reads_zero_;  // keys without a row wait for admission

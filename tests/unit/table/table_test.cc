@@ -381,11 +381,6 @@ TEST(DenseTableTest, OwnerOfBlocksHasTheRowsOfTheWholeByTheirKeys) {
   EXPECT_EQ(some.values, all.values);
 }
 
-TEST(DenseTableTest, ByteCountOfHugeShapesSaturates) {
-  EXPECT_EQ(DenseTable::bytes_needed(18182296, 256, 1), uint64_t{18182296} * 256 * 2 * 4);
-  EXPECT_EQ(DenseTable::bytes_needed(int64_t{1} << 40, int64_t{1} << 40, 1), UINT64_MAX);
-}
-
 // Ranges of stored rows may begin and end in the weights or in any state array.
 TEST(DenseTableTest, StoredRowsAreWeightsAndThenStateArrays) {
   Device device(1);
