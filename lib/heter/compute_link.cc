@@ -92,7 +92,7 @@ Duration ComputeLink::time_lost(const Error& error) {
 // A run that the servers have lost is lost for all.  Other faults than of reaching it, or of its reaching the servers, are
 // not mended by another.  Each is tried once at least: the first may have waited for others for long before it failed.
 void ComputeLink::go_to_next(const Error& error) {
-  if (error.code() == kStateLost) store_.lose_run(error.message());
+  if (error.code() == kStateLost) store_.links().lose_run(error.message());
   const bool unavailable = error.code() == Code::kUnavailable || error.code() == kServersUnavailable;
   const Error named(unavailable ? Code::kUnavailable : error.code(), cat(name(), ": ", error.message()));
   if (!unavailable) throw named;
@@ -123,7 +123,7 @@ Frame ComputeLink::ask(const std::shared_ptr<const std::string>& body) {
 double ComputeLink::run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) {
   if (options_.asynchronous) store_.finish_pushes();
   const auto body =
-      std::make_shared<const std::string>(encode_batch(store_.next_step(), prepared, specs_, views));
+      std::make_shared<const std::string>(encode_batch(store_.pushes().next_step(), prepared, specs_, views));
   const Frame frame = ask(body);
   result_ = decode_result(frame.body.bytes(), prepared, options_.prediction_cols, specs_, views);
   return result_.cost;

@@ -36,7 +36,7 @@ AveragingStore::AveragingStore(const AveragingOptions& options, std::vector<Para
 void AveragingStore::begin() {
   if (begun_) return;
   begun_ = true;
-  start_samples_ = local_.schedule_samples(), start_steps_ = local_.schedule_steps();
+  start_samples_ = local_.schedule().samples(), start_steps_ = local_.schedule().steps();
   for (size_t p = 0; p < specs_.size(); ++p) {
     const std::span<const float> weights = local_.whole(static_cast<int>(p));
     start_[p].assign(weights.begin(), weights.end());
@@ -194,7 +194,7 @@ void AveragingStore::save(std::string& out) const {
 // The weights are those of all trainers, which trainer 0 has written.
 void AveragingStore::load(ByteReader& in) {
   const uint8_t begun = in.get<uint8_t>();
-  if (begun > 1 || (begun == 0 && local_.schedule_steps() > options_.begin_step)) {
+  if (begun > 1 || (begun == 0 && local_.schedule().steps() > options_.begin_step)) {
     fail(Code::kCorrupt, "state of a trainer that trains by itself: it has not begun to");
   }
   if (begun != 0) {

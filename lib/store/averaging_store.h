@@ -92,7 +92,7 @@ class AveragingStore final : public ParameterStore {
     StepWishes wishes;         // since the interval before
   };
 
-  bool makes_whole_steps() const { return local_.schedule_steps() < options_.begin_step; }
+  bool makes_whole_steps() const { return local_.schedule().steps() < options_.begin_step; }
   void begin();
   bool join_interval(int64_t pass);
   bool end_interval(int64_t pass);

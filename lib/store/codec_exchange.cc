@@ -47,7 +47,7 @@ bool CodecExchange::is_matrix(size_t parameter) const {
 }
 
 bool CodecExchange::compresses(size_t parameter) const {
-  return local_.schedule_steps() >= options_.begin_step && matrices_[parameter].codec;
+  return local_.schedule().steps() >= options_.begin_step && matrices_[parameter].codec;
 }
 
 // All trainers choose the same, since they do by the numbers of the slowest.
@@ -221,7 +221,7 @@ void CodecExchange::load_matrix(ByteReader& in, std::vector<bool>& loaded) {
   if (!in.ok() || p >= matrices_.size() || loaded[p] || !is_matrix(p)) {
     fail(Code::kCorrupt, "state of encoded gradients names parameter ", p);
   }
-  const bool should_be = codec != kWhole && local_.schedule_steps() > options_.begin_step;
+  const bool should_be = codec != kWhole && local_.schedule().steps() > options_.begin_step;
   const bool is_codec = codec < options_.codecs.size() || (codec == kWhole && options_.chooses);
   if (!is_codec || begun != static_cast<uint8_t>(should_be)) {
     fail(Code::kCorrupt, "state of encoded gradients has ", quote(specs_[p].name), " with codec ", codec,

@@ -32,7 +32,7 @@ DgcExchange::DgcExchange(const DgcExchangeOptions& options, std::span<const Para
 }
 
 bool DgcExchange::compresses(size_t parameter) const {
-  return compresses_at(parameter, local_.schedule_steps());
+  return compresses_at(parameter, local_.schedule().steps());
 }
 
 bool DgcExchange::compresses_at(size_t parameter, int64_t step) const {
@@ -77,7 +77,7 @@ void DgcExchange::begin(size_t parameter) {
     }
   }
   states_[parameter] = make(parameter);
-  states_[parameter]->begin(local_.schedule_steps(), velocity);
+  states_[parameter]->begin(local_.schedule().steps(), velocity);
 }
 
 void DgcExchange::step(std::span<const Gradient> gradients, const StepSize& step) {
@@ -87,7 +87,7 @@ void DgcExchange::step(std::span<const Gradient> gradients, const StepSize& step
     const size_t p = gradients[n].parameter;
     if (!states_[p]) begin(p);
     DeepGradientCompression& dgc = *states_[p];
-    PS_CHECK(dgc.steps() == local_.schedule_steps());
+    PS_CHECK(dgc.steps() == local_.schedule().steps());
     shares[n].elements = dgc.elements();
     shares[n].selected = dgc.selected();
     const double rate = step.learning_rate * specs_[p].tuning.learning_rate;
@@ -116,7 +116,7 @@ void DgcExchange::save(std::string& out) const {
 }
 
 void DgcExchange::load(ByteReader& in) {
-  const int64_t steps = local_.schedule_steps();
+  const int64_t steps = local_.schedule().steps();
   std::vector<std::unique_ptr<DeepGradientCompression>> loaded(specs_.size());
   while (in.ok() && in.remaining() > 0) {
     const uint32_t p = in.get<uint32_t>();

@@ -80,18 +80,15 @@ class LocalStore final : public ParameterStore, public RowLender {
   void save_optimizers(std::string& out) const;
   void load_optimizers(ByteReader& in, int64_t steps);
 
-  // advance_schedule takes the schedule that save_schedule wrote when that has come further than this store's.
+  // How far the schedule has come: its steps are all that were pushed, unless set_progress says otherwise.
+  // advance_schedule takes the schedule that StepRule::save wrote when that has come further than this store's.
   // Throws kCorrupt.
-  void save_schedule(std::string& out) const { rule_.save(out); }
+  const StepRule& schedule() const { return rule_; }
   void advance_schedule(ByteReader& in);
-
-  // Steps of the schedule, which are all that were pushed, unless set_progress says otherwise.
-  int64_t schedule_steps() const { return rule_.steps(); }
 
   // For a trainer that trains by itself between exchanges with others (AveragingStore).  set_progress sets what
   // the schedule counts; sit_out lets the optimizers count steps in which this trainer had no batch, and which change
   // nothing.
-  int64_t schedule_samples() const { return rule_.samples(); }
   void set_progress(int64_t samples, int64_t steps) { rule_.set_progress(samples, steps); }
   void sit_out(int64_t steps);
 

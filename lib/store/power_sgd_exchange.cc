@@ -17,7 +17,7 @@ PowerSgdExchange::PowerSgdExchange(const PowerSgdOptions& options, std::span<con
 
 bool PowerSgdExchange::compresses(size_t parameter) const {
   const ParameterSpec& spec = specs_[parameter];
-  return local_.schedule_steps() >= options_.begin_step && spec.kind != ParameterKind::kStatistic &&
+  return local_.schedule().steps() >= options_.begin_step && spec.kind != ParameterKind::kStatistic &&
          matrices_[parameter].shape.pays();
 }
 
@@ -60,7 +60,7 @@ void PowerSgdExchange::begin(const Gradient& gradient, float scale, const Factor
   const float samples = 1.0f / scale;
   for (size_t i = 0; i < gradient.values.size(); ++i) gradient.values[i] += samples * matrix.residual[i];
   warm_start(matrix.shape, specs_[gradient.parameter].initializer.seed, gradient.parameter,
-             static_cast<uint64_t>(local_.schedule_steps()), matrix.q);
+             static_cast<uint64_t>(local_.schedule().steps()), matrix.q);
   multiply(matrix.shape, gradient.values, matrix.q, factors.p);
 }
 
@@ -113,7 +113,7 @@ void PowerSgdExchange::load(ByteReader& in) {
     in.get_array(std::span(matrix.residual));
   }
   if (!in.ok()) fail(Code::kCorrupt, "state of PowerSGD is cut short");
-  if (local_.schedule_steps() <= options_.begin_step) return;
+  if (local_.schedule().steps() <= options_.begin_step) return;
   for (size_t p = 0; p < matrices_.size(); ++p) {
     if (compresses(p) && matrices_[p].q.empty())
       fail(Code::kCorrupt, "state of PowerSGD lacks ", quote(specs_[p].name));

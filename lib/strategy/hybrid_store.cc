@@ -47,7 +47,7 @@ auto HybridStore::with_trainers(Body&& body) {
     if (error.code() != Code::kUnavailable) throw;
     remote_.check_links();
     if (run_.is_to_end()) throw WaitStopped();
-    if (remote_.can_go_back()) remote_.lose_run(error.message());
+    if (remote_.can_go_back()) remote_.links().lose_run(error.message());
     throw;
   }
 }
@@ -64,9 +64,9 @@ HybridStore::HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& 
       dense_(dense_parameters(specs_), local_, communicator_, run_),
       dense_plans_(dense_parameters(specs_).size()) {
   // A trainer that waits for servers, which wait for a trainer that is gone, has to hear of that.
-  remote_.watch_others([this] { with_trainers([this] { communicator_.check_others(); }); });
+  remote_.links().watch_others([this] { with_trainers([this] { communicator_.check_others(); }); });
   if (!clipping_.any()) return;
-  remote_.leave_applying();
+  remote_.pushes().leave_applying();
   local_.clip_with_others(
       [this](std::span<const double> squares, float scale) { return clip(squares, scale); });
 }
@@ -104,13 +104,13 @@ void HybridStore::take_from_servers() {
   std::vector<float> floats;
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (dense_of_[p] < 0) continue;
-    remote_.read_stored(static_cast<int>(p), local_.layout(dense_of_[p]).state_arrays, floats);
+    remote_.model().read_stored(static_cast<int>(p), local_.layout(dense_of_[p]).state_arrays, floats);
     local_.set_stored(dense_of_[p], floats);
   }
-  const std::string bytes = remote_.read_optimizers();
+  const std::string bytes = remote_.model().read_optimizers(/*sparse=*/false);
   ByteReader in(bytes);
   local_.advance_schedule(in);
-  local_.load_optimizers(in, local_.schedule_steps());
+  local_.load_optimizers(in, local_.schedule().steps());
   if (in.remaining() > 0)
     fail(Code::kData, "the servers' optimizers have ", in.remaining(), " bytes too many");
 }
@@ -121,7 +121,7 @@ void HybridStore::give_to_servers() {
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (dense_of_[p] < 0) continue;
     local_.copy_stored(dense_of_[p], floats);
-    remote_.load_stored(static_cast<int>(p), local_.layout(dense_of_[p]).state_arrays, floats);
+    remote_.model().load_stored(static_cast<int>(p), local_.layout(dense_of_[p]).state_arrays, floats);
   }
 }
 
@@ -142,7 +142,7 @@ void HybridStore::push(std::span<const KeyPlan> plans, std::span<const Parameter
 
 void HybridStore::end_pass(int64_t pass) {
   take_from_servers();
-  remote_.begin_pass_end(pass);
+  remote_.pushes().begin_pass_end(pass);
   while (step_without_data(pass)) {
     if (run_.ends()) throw WaitStopped();
   }
@@ -188,7 +188,7 @@ void HybridStore::end_step(bool pass_ends) {
   if (!step_.pushed) return push_sparse();
   if (step_.squares.empty()) return;
   if (step_.cut) with_trainers([&] { communicator_.barrier(); });
-  remote_.apply(std::move(step_.squares));
+  remote_.pushes().apply(std::move(step_.squares));
 }
 
 // ---- models

@@ -47,7 +47,7 @@ class HybridStore final : public ParameterStore {
 
   // All parts outlive this.
   HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const Parts& parts);
-  ~HybridStore() override { remote_.watch_others(nullptr); }
+  ~HybridStore() override { remote_.links().watch_others(nullptr); }
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
   PullTicket begin_pull(std::span<const KeyPlan> plans) override { return remote_.begin_pull(plans); }

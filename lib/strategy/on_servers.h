@@ -18,7 +18,7 @@ class OnServers final : public Strategy {
   RunControl& run() override { return store_.run(); }
   RemoteStore& remote() { return store_; }
   RemoteStore* on_servers() override { return &store_; }
-  void settle(double seconds) override { store_.settle(seconds); }
+  void settle(double seconds) override { store_.pushes().settle(seconds); }
   std::string_view first_cpu() const override { return store_.first_cpu(); }
   Json counters() const override {
     return {{"pushes_dropped", store_.pushes_dropped()}, {"errors_dropped", store_.errors_dropped()}};

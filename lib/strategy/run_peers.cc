@@ -28,7 +28,8 @@ void pause(Loop& loop) {
 std::unique_ptr<Communicator> meet_in_run(RemoteStore& remote, Loop& loop, Duration timeout,
                                           const MeetPeers& meet) {
   if (remote.was_going()) {
-    remote.lose_run("the other trainers of this run have met before this process came, and cannot let it in");
+    remote.links().lose_run(
+        "the other trainers of this run have met before this process came, and cannot let it in");
   }
   const Time deadline = add_time(loop.now(), timeout), last_try = add_time(loop.now(), timeout / 4 * 3);
   for (;; pause(loop)) {

@@ -152,7 +152,7 @@ TEST(AllReduce, AllEndAfterTheStepBeforeWhichOneWasTold) {
   std::vector<int> checkpoints(4);
   run_peers(job, "direct", [&](int rank, Peer& peer) {
     const size_t r = static_cast<size_t>(rank);
-    auto due = [&] { return peer.local.schedule_steps() + 1 == 2; };
+    auto due = [&] { return peer.local.schedule().steps() + 1 == 2; };
     peer.run.peer_checkpoints()->on_checkpoint(due, [&] {
       ++checkpoints[r];
       if (rank == 2 && checkpoints[r] == 1) peer.run.stops(/*asked=*/true);
@@ -170,7 +170,7 @@ TEST(AllReduce, AllEndAfterTheStepBeforeWhichOneWasTold) {
     } catch (const WaitStopped&) {
     }
     EXPECT_TRUE(peer.run.ends()) << rank;
-    steps[r] = peer.local.schedule_steps();
+    steps[r] = peer.local.schedule().steps();
   });
   // The checkpoint of step 2 is that in which trainer 2 is told, and step 3 the one before which it says so.
   EXPECT_EQ(steps, (std::vector<int64_t>{3, 3, 3, 3}));

@@ -73,7 +73,7 @@ void AheadStore::pull(std::span<const KeyPlan> plans, PullMode mode,
 void AheadStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                       const StepInfo& info) {
   local_.push(plans, views, info);
-  pushed_.push_back(remote_.next_step());
+  pushed_.push_back(remote_.pushes().next_step());
   remote_.push(plans, views, info);
   forget_applied();
 }
@@ -89,7 +89,7 @@ void AheadStore::end_pass(int64_t pass) {
 void AheadStore::forget_applied() {
   remote_.poll();
   std::vector<uint64_t> leaving;
-  for (; !pushed_.empty() && pushed_.front() < remote_.applied_steps(); pushed_.pop_front()) {
+  for (; !pushed_.empty() && pushed_.front() < remote_.pushes().applied_steps(); pushed_.pop_front()) {
     for (size_t p = 0; p < specs_.size(); ++p) {
       if (!specs_[p].sparse) continue;
       leaving.clear();
@@ -120,21 +120,21 @@ void AheadStore::take_from_servers() {
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (specs_[p].sparse) continue;
     const int parameter = static_cast<int>(p);
-    remote_.read_stored(parameter, local_.layout(parameter).state_arrays, floats);
+    remote_.model().read_stored(parameter, local_.layout(parameter).state_arrays, floats);
     local_.set_stored(parameter, floats);
   }
   const std::string optimizers = read_optimizers();
   ByteReader in(optimizers);
-  local_.load_optimizers(in, local_.schedule_steps());
+  local_.load_optimizers(in, local_.schedule().steps());
 }
 
 // Sets the schedule, and returns the optimizers in the order of the parameters: shards give those of dense and of sparse
 // ones apart.
 std::string AheadStore::read_optimizers() {
-  const std::string dense = remote_.read_optimizers(/*sparse=*/false);
+  const std::string dense = remote_.model().read_optimizers(/*sparse=*/false);
   std::string sparse;
   for (const ParameterSpec& spec : specs_) {
-    if (spec.sparse && sparse.empty()) sparse = remote_.read_optimizers(/*sparse=*/true);
+    if (spec.sparse && sparse.empty()) sparse = remote_.model().read_optimizers(/*sparse=*/true);
   }
   ByteReader in_dense(dense), in_sparse(sparse);
   local_.advance_schedule(in_dense);

@@ -69,7 +69,7 @@ size_t LocalSgdChunks::size() const {
 std::string LocalSgdChunks::encode(size_t chunk) const {
   if (chunk == 0) {
     std::string out = begin_piece(StateChunkKind::kSchedule);
-    copies_.local_.save_schedule(out);
+    copies_.local_.schedule().save(out);
     return out;
   }
   if (chunk <= num_known()) return encode_steps(chunk - 1);

@@ -55,38 +55,27 @@ class RemoteStore final : public ParameterStore {
             const StepInfo& info) override;
   void end_pass(int64_t pass) override;
 
-  // For a process that leaves its dense part to another: the number of the step that comes next; a wait that also
-  // throws what the servers have to say; and the end of a run that the other process has found to be lost.
-  uint64_t next_step() const { return pushes_.next_step(); }
+  // A wait that also throws what the servers have to say.
   void wait_for(const std::function<bool()>& done);
-  [[noreturn]] void lose_run(const std::string& why) { links_.lose_run(why); }
 
   // Waits until all pushes are applied.
   void finish_pushes();
 
-  // For a store that has the dense parameters itself (HybridStore), as in RemotePushes and RemoteModel.
-  void begin_pass_end(int64_t pass) { pushes_.begin_pass_end(pass); }
+  // For a store that has the dense parameters itself (HybridStore), as in RemotePushes.
   void push_without_data(int64_t pass);
   bool finish_pass_step();
   bool next_is_cut();
-  void leave_applying() { pushes_.leave_applying(); }
   std::vector<double> wait_for_squares();
-  void apply(std::vector<double> squares) { pushes_.apply(std::move(squares)); }
-  void read_stored(int parameter, int64_t state_arrays, std::vector<float>& floats) {
-    model_.read_stored(parameter, state_arrays, floats);
-  }
-  void load_stored(int parameter, int64_t state_arrays, std::span<const float> floats) {
-    model_.load_stored(parameter, state_arrays, floats);
-  }
-  std::string read_optimizers(bool sparse = false) { return model_.read_optimizers(sparse); }
 
-  // For a store that keeps copies of the rows in use (AheadStore): the shards; the first step that some of them may not
-  // have applied; and poll() handles what has come, without a wait.
+  // The parts, for stores in front of this one that keep copies of rows (AheadStore), or hold parameters themselves
+  // (HybridStore).
   ShardLinks& links() { return links_; }
-  uint64_t applied_steps() const { return pushes_.applied_steps(); }
-  void poll();
+  RemotePushes& pushes() { return pushes_; }
+  const RemotePushes& pushes() const { return pushes_; }
+  RemoteModel& model() { return model_; }
 
-  void watch_others(std::function<void()> check) { links_.watch_others(std::move(check)); }
+  // Handles what has come, without a wait.
+  void poll();
 
   // Throws StateLost when this process takes no part in the servers' run any more.
   void check_run() { links_.call(0, Message::kAbsent, Payload()); }
@@ -101,10 +90,6 @@ class RemoteStore final : public ParameterStore {
   void check_links() {
     links_.wait([] { return true; });
   }
-
-  // To be called by a process that ends before its run does: what it has pushed is applied when this returns,
-  // unless that takes longer, as others have ended too.  Then models are read as if it had not been pushed.
-  void settle(double seconds) { pushes_.settle(seconds); }
 
   StoreTimes times() const override { return {waited_seconds_, step_seconds_ - waited_seconds_}; }
   bool may_wait() const override { return true; }

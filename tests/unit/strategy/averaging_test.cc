@@ -78,7 +78,7 @@ struct AveragingTrainer {
       }
     }
     other.local.save_optimizers(optimizers);
-    other.local.save_schedule(schedule);
+    other.local.schedule().save(schedule);
     other.averaging->save(state);
     ByteReader optimizers_in(optimizers), schedule_in(schedule), state_in(state);
     local.load_optimizers(optimizers_in, other.local.steps());
@@ -89,7 +89,7 @@ struct AveragingTrainer {
   // The state of the optimizer is that of all trainers, unless each keeps its own.
   bool kept(const AveragingTrainer& other, size_t p) const {
     return specs[p].kind != ParameterKind::kStatistic &&
-           (!other.is_local || other.local.schedule_steps() <= other.begin_step);
+           (!other.is_local || other.local.schedule().steps() <= other.begin_step);
   }
 
   void step(int rank, int64_t number) {
@@ -438,8 +438,8 @@ TEST(Averaging, TheScheduleCountsTheExamplesAndStepsOfAllTrainers) {
     AveragingTrainer trainer(test, communicator);
     for (int64_t step = 0; step < test.steps[static_cast<size_t>(rank)]; ++step) trainer.step(rank, step);
     trainer.store->end_pass(0);
-    EXPECT_EQ(trainer.local.schedule_samples(), 12 * 3 + 7 * 4 + 9 * 5);
-    EXPECT_EQ(trainer.local.schedule_steps(), 12);
+    EXPECT_EQ(trainer.local.schedule().samples(), 12 * 3 + 7 * 4 + 9 * 5);
+    EXPECT_EQ(trainer.local.schedule().steps(), 12);
     const uint64_t values = kRows * kCols + 30 * 4 + 3 + 8;  // and those of the header
     EXPECT_EQ(trainer.averaging->whole_bytes(), 12 * (2 * 2 * values * sizeof(float) / 3));
   });
@@ -451,8 +451,8 @@ TEST(Averaging, CheckpointsAndTheEndComeWhereAnIntervalEnds) {
   run_trainers(3, [&](int rank, Communicator& communicator) {
     AveragingTrainer trainer(test, communicator);
     std::vector<int64_t> taken;
-    trainer.run.peer_checkpoints()->on_checkpoint([&] { return trainer.local.schedule_steps() + 1 == 3; },
-                                                  [&] { taken.push_back(trainer.local.schedule_steps()); });
+    trainer.run.peer_checkpoints()->on_checkpoint([&] { return trainer.local.schedule().steps() + 1 == 3; },
+                                                  [&] { taken.push_back(trainer.local.schedule().steps()); });
     int64_t step = 0;
     for (; step < 12 && !trainer.run.stops(rank == 1 && step == 5); ++step) trainer.step(rank, step);
     EXPECT_EQ(step, 8);
@@ -472,7 +472,7 @@ TEST(Averaging, ATrainerWithoutDataEndsWithTheOthers) {
       for (; step < 12 && !trainer.run.stops(rank == 0 && step == 5); ++step) trainer.step(rank, step);
       EXPECT_EQ(step, 8);
     }
-    EXPECT_EQ(trainer.local.schedule_steps(), 8);
+    EXPECT_EQ(trainer.local.schedule().steps(), 8);
   });
 }
 

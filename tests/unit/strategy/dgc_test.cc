@@ -152,7 +152,7 @@ TEST(DgcStrategy, AStateOfAnotherStepOrCutShortIsRefused) {
   }
   DgcTrainer after(test, *communicators[0]);
   std::string schedule;
-  trainer.local.save_schedule(schedule);
+  trainer.local.schedule().save(schedule);
   ByteReader in(schedule), nothing("");
   after.local.advance_schedule(in);
   EXPECT_THROW(after.exchange->load(nothing), Error);

@@ -50,7 +50,7 @@ inline void copy_parameter(const LocalStore& from, const ParameterSpec& spec, in
 
 inline void copy_schedule(const LocalStore& from, LocalStore& to) {
   std::string schedule;
-  from.save_schedule(schedule);
+  from.schedule().save(schedule);
   ByteReader in(schedule);
   to.advance_schedule(in);
 }
