@@ -73,6 +73,12 @@ class Run {
   bool convert();
 
  private:
+  // Data of a task, and the batches that are made of them.
+  struct Input {
+    std::unique_ptr<BatchReader> reader;
+    std::unique_ptr<BatchSource> source;
+  };
+
   // The share of the data that this trainer reads.
   struct Share {
     int rank = 0, trainers = 1;
@@ -110,14 +116,13 @@ class Run {
   DataOptions data_;
   std::shared_ptr<const Vocabulary> vocabulary_;  // of text
   std::unique_ptr<Network<float>> network_;
-  std::unique_ptr<BatchReader> reader_, test_reader_;  // whose threads ask the network: they end before it
+  Input input_, test_input_;  // the readers' threads ask the network: they end before it
   Log quiet_log_{"ps-train", LogLevel::kWarning};
   std::unique_ptr<RunningStrategy> running_;
   std::unique_ptr<EmulatedComputation> emulated_;  // with train.emulated_compute
   std::unique_ptr<ComputeLink> compute_;           // of a reader
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;
-  std::unique_ptr<BatchSource> source_, test_source_;
   std::unique_ptr<RunValidation> validation_;    // null: no data are kept for it
   std::unique_ptr<RunCheckpoints> checkpoints_;  // null: none are written
   std::unique_ptr<RunSaves> saves_;              // of training
@@ -165,7 +170,7 @@ void Run::build(const DataSchema& schema) {
   network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed);
   check_has_model();
   if (data_.label_use == LabelUse::kNeeded)
-    reader_->check_labels([this](float label) { network_->check_label(label); });
+    input_.reader->check_labels([this](float label) { network_->check_label(label); });
   if (options_.dry_run) return;
   running_ = start_strategy(job_, options_, schema, network_->parameters(), servers_, device_, log_);
   reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
@@ -174,7 +179,7 @@ void Run::build(const DataSchema& schema) {
   if (!job_.train.log_period) reporter_->space_batches(1);
   trainer_ = std::make_unique<Trainer>(*network_, strategy().store(), device_, job_.train, strategy().group(),
                                        *reporter_);
-  source_ = make_source(*reader_);
+  input_.source = make_source(*input_.reader);
   trainer_->on_shrink_request([this] {
     const bool asked = options_.shrink_asked();
     if (asked) log_.info("Shrinking tables after this step, as was asked");
@@ -193,7 +198,7 @@ void Run::build(const DataSchema& schema) {
     trainer_->compute_with(*compute_);
   }
   if (ServerCheckpoints* servers = strategy().run().checkpoints()) {
-    servers->on_checkpoint([this](std::string& out) { trainer_->save_figures(out); });
+    servers->on_checkpoint([this](std::string& out) { trainer_->progress().save_figures(out); });
   }
   if (strategy().run().position().resumed) return resume();
   if (leads() && options_.task == "train" && !options_.resume && options_.lost_run == 0)
@@ -219,7 +224,7 @@ void Run::resume() {
   const RunPosition position = strategy().run().position();
   log_.info("Resuming in pass ", position.pass, " after ", position.pass_batches, " batches",
             position.pass_ended ? ", at its end" : "");
-  trainer_->resume(position, strategy().run().restored_states());
+  trainer_->progress().resume(position, strategy().run().restored_states());
 }
 
 void Run::load_weights() {
@@ -266,18 +271,18 @@ bool Run::train() {
 bool Run::train_whole() {
   const double start = monotonic_seconds();
   check_validation(job_);
-  reader_ = make_reader(job_.data.files, job_.data.shuffle, job_.train.passes,
-                        {options_.rank, job_.cluster.trainers},
-                        job_.data.validation > 0 ? DataPart::kTraining : DataPart::kAll);
-  build(reader_->schema());
+  input_.reader = make_reader(job_.data.files, job_.data.shuffle, job_.train.passes,
+                              {options_.rank, job_.cluster.trainers},
+                              job_.data.validation > 0 ? DataPart::kTraining : DataPart::kAll);
+  build(input_.reader->schema());
   if (job_.data.validation > 0) open_validation();
   if (!job_.data.test_files.empty()) {
-    test_reader_ = make_reader(job_.data.test_files, "none", job_.train.passes);
-    test_reader_->check_labels([this](float label) { network_->check_label(label); });
+    test_input_.reader = make_reader(job_.data.test_files, "none", job_.train.passes);
+    test_input_.reader->check_labels([this](float label) { network_->check_label(label); });
   }
-  if (say_plan(*reader_)) return true;
+  if (say_plan(*input_.reader)) return true;
   if (was_finished()) return true;
-  if (test_reader_) test_source_ = make_source(*test_reader_);
+  if (test_input_.reader) test_input_.source = make_source(*test_input_.reader);
   if (validation_) validation_->set_source(make_source(validation_->reader()));
   saves_ = std::make_unique<RunSaves>(job_, options_, strategy(), servers_.etcd(), network_->parameters(),
                                       vocabulary_, log_);
@@ -308,7 +313,7 @@ bool Run::train_whole() {
 
 // The part of the training data that is not trained on.
 void Run::open_validation() {
-  if (reader_->may_wait()) {
+  if (input_.reader->may_wait()) {
     fail(Code::kUsage, "data.validation: pipes cannot be read a second time for validation: give files");
   }
   validation_ = std::make_unique<RunValidation>(
@@ -341,7 +346,7 @@ void Run::start_checkpoints(Json& result) {
   result["passes"] = Json::array();
   if (strategy().local() == nullptr || job_.checkpoint.directory.empty()) return;
   checkpoints_ =
-      std::make_unique<RunCheckpoints>(job_, options_, reader_->schema(), strategy(), *trainer_, log_);
+      std::make_unique<RunCheckpoints>(job_, options_, input_.reader->schema(), strategy(), *trainer_, log_);
   if (PeerCheckpoints* peers = strategy().run().peer_checkpoints()) {
     peers->on_checkpoint([this] { return checkpoints_->due(); },
                          [this, &result] { checkpoints_->write(result); });
@@ -357,7 +362,8 @@ void Run::after_batch(bool stopping, const Json& result) {
   const bool alone = checkpoints_ && strategy().run().peer_checkpoints() == nullptr;
   if (alone && (stopping || checkpoints_->due())) checkpoints_->write(result);
   if (!stopping && options_.checkpoint_asked()) write_checkpoint(result);
-  if (!stopping && options_.save_asked()) saves_->save_asked(trainer_->pass(), trainer_->batches());
+  if (!stopping && options_.save_asked())
+    saves_->save_asked(trainer_->progress().pass(), trainer_->progress().batches());
 }
 
 // A signal asks for it.  Servers, and trainers among themselves, write theirs after one of the next steps.
@@ -384,16 +390,17 @@ void Run::end_finished() {
 }
 
 bool Run::train_passes(Json& result) {
-  if (options_.resume && strategy().local() != nullptr && trainer_->pass() >= job_.train.passes)
+  if (options_.resume && strategy().local() != nullptr && trainer_->progress().pass() >= job_.train.passes)
     end_finished();
   if (validation_) validation_->take_passes(result["passes"]);
-  for (int pass = trainer_->pass(); pass < job_.train.passes && !(validation_ && validation_->stops());
-       ++pass) {
-    PassResult trained = trainer_->train_pass(pass, *source_, stop_);
+  for (int pass = trainer_->progress().pass();
+       pass < job_.train.passes && !(validation_ && validation_->stops()); ++pass) {
+    PassResult trained = trainer_->train_pass(pass, *input_.source, stop_);
     if (leads() && options_.rank > 0)
       log_.warning("trainers below this one are gone: it saves in their place");
     result["passes"].push_back(trained.json());
-    if (reader_->bad_lines() > 0) log_.warning("skipped ", reader_->bad_lines(), " bad lines in pass ", pass);
+    if (input_.reader->bad_lines() > 0)
+      log_.warning("skipped ", input_.reader->bad_lines(), " bad lines in pass ", pass);
     if (trained.interrupted) {
       // Whoever is behind may be at work on its batch; for what others save it need only be on its way.
       strategy().settle(leads() ? 3 : 1);
@@ -409,7 +416,8 @@ bool Run::train_passes(Json& result) {
       if (saves_->save_pass(pass)) result["passes"].back()["save_seconds"] = monotonic_seconds() - start;
       if (best) saves_->link_best(pass);
     }
-    if (test_source_ && leads()) result["test"] = trainer_->test(pass, *test_source_, stop_).json();
+    if (test_input_.source && leads())
+      result["test"] = trainer_->test(pass, *test_input_.source, stop_).json();
     if (stop_()) return false;
     if (checkpoints_) checkpoints_->write(result);
   }
@@ -420,7 +428,7 @@ bool Run::train_passes(Json& result) {
 }
 
 void Run::save_interrupted(int pass, int64_t batches) {
-  if (trainer_->step() == 0) return log_.info("Nothing was trained, so that no model is saved");
+  if (trainer_->progress().step() == 0) return log_.info("Nothing was trained, so that no model is saved");
   saves_->save(batch_directory(pass, batches));
 }
 
@@ -440,14 +448,14 @@ void Run::report_rows(Json& pass) {
 bool Run::test() {
   const double start = monotonic_seconds();
   const auto& paths = job_.data.test_files.empty() ? job_.data.files : job_.data.test_files;
-  reader_ = make_reader(paths, "none", 1);
-  build(reader_->schema());
-  if (say_plan(*reader_)) return true;
+  input_.reader = make_reader(paths, "none", 1);
+  build(input_.reader->schema());
+  if (say_plan(*input_.reader)) return true;
   Json result = {{"job", job_.job.name},
                  {"seed", job_.job.seed},
                  {"cpu", cpu_level_name(cpu_level())},
                  {"passes", Json::array()}};
-  result["test"] = trainer_->test(-1, *source_, stop_).json();
+  result["test"] = trainer_->test(-1, *input_.source, stop_).json();
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;
   print_result(std::move(result));
@@ -455,16 +463,16 @@ bool Run::test() {
 }
 
 bool Run::predict() {
-  reader_ = make_reader(job_.data.files, "none", 1);
-  build(reader_->schema());
+  input_.reader = make_reader(job_.data.files, "none", 1);
+  build(input_.reader->schema());
   if (network_->predicts_costs() && !data_.labelled()) {
     fail(Code::kUsage, "data.labels: false, but what this network predicts is the cost of the label");
   }
-  if (say_plan(*reader_)) return true;
+  if (say_plan(*input_.reader)) return true;
   OutputStream output(options_.output, Compression::kNone, /*binary=*/false);
   bool open = true;
   int64_t samples = trainer_->predict(
-      *source_, [&] { return !open || stop_(); },
+      *input_.source, [&] { return !open || stop_(); },
       [&](std::string_view lines) { open = output.write(lines); });
   output.finish();
   const std::vector<std::string>& classes = data_.csv.classes;
@@ -473,18 +481,18 @@ bool Run::predict() {
 }
 
 bool Run::convert() {
-  reader_ = make_reader(job_.data.files, job_.data.shuffle, 1);
+  input_.reader = make_reader(job_.data.files, job_.data.shuffle, 1);
   const WriterEntry& entry = find_writer(options_.output_format);
-  DataTraits traits{reader_->schema(), DataTraits::kFeatures, /*valued=*/false};
+  DataTraits traits{input_.reader->schema(), DataTraits::kFeatures, /*valued=*/false};
   std::unique_ptr<Writer> writer = make_writer(entry, traits);
   if (options_.dry_run) return true;
   OutputStream output(options_.output, Compression::kNone, entry.binary);
   Batch batch;
   std::string bytes;
   writer->begin(bytes);
-  reader_->begin_pass(0);
+  input_.reader->begin_pass(0);
   int64_t samples = 0;
-  while (!options_.stop() && output.write(bytes) && reader_->next(batch)) {
+  while (!options_.stop() && output.write(bytes) && input_.reader->next(batch)) {
     bytes.clear();
     check_can_hold(entry, traits, batch);
     writer->format(batch, bytes);

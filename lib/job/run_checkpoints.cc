@@ -31,7 +31,7 @@ bool RunCheckpoints::resume(Json& result) {
   check_same_step(reader->manifest().step);
   const std::string position = reader->state(trainer_state_name(group_.rank()));
   ByteReader in(position);
-  trainer_.load(in);
+  trainer_.progress().load(in);
   if (strategy_.keeps_state()) {
     const std::string own = reader->state(strategy_state_name(group_.rank()));
     ByteReader own_in(own);
@@ -61,7 +61,7 @@ void RunCheckpoints::check() const {
 void RunCheckpoints::write(const Json& result) {
   std::string part;
   put(part, static_cast<uint8_t>(group_.rank() == 0 && checkpointer_.begin(step()) ? 1 : 0));
-  trainer_.save(part);
+  trainer_.progress().save(part);
   const std::vector<std::string> parts = group_.gather(std::move(part));
   if (parts[0][0] == 0) return;
   std::vector<std::string> own;

@@ -44,7 +44,7 @@ class RunCheckpoints {
   void check() const;
 
  private:
-  int64_t step() const { return group_.size() > 1 ? store_.schedule().steps() : trainer_.step(); }
+  int64_t step() const { return group_.size() > 1 ? store_.schedule().steps() : trainer_.progress().step(); }
   void check_same_step(int64_t step);
   std::string write_own_state();
   void finish(const Json& result, std::span<const std::string> positions, std::span<const std::string> own);

@@ -12,6 +12,8 @@ namespace ps {
 
 namespace {
 
+constexpr int64_t kReportPeriod = 100;  // batches, unless the job says another
+
 // A diverged run says where, instead of training on NaN to the end.
 void check_finite(double cost, const PreparedBatch& prepared) {
   if (std::isfinite(cost)) return;
@@ -56,101 +58,26 @@ Trainer::Trainer(Network<float>& network, ParameterStore& store, Device& device,
     : network_(network),
       store_(store),
       device_(device),
-      options_(options),
       group_(group),
       reporter_(reporter),
-      whole_(network.make_evaluators()),
-      current_(network.make_evaluators()) {}
-
-// state := step:i64 pass:i64 batches:i64 whole current                  (of Measures)
-void Trainer::save(std::string& out) const {
-  put(out, step_);
-  put(out, static_cast<int64_t>(pass_));
-  put(out, batches_);
-  whole_.save(out);
-  current_.save(out);
-}
-
-void Trainer::load(ByteReader& in) {
-  step_ = in.get<int64_t>();
-  const int64_t pass = in.get<int64_t>();
-  batches_ = in.get<int64_t>();
-  whole_.load(in);
-  current_.load(in);
-  if (!in.ok() || in.remaining() > 0 || step_ < 0 || pass < 0 || pass > INT32_MAX || batches_ < 0) {
-    fail(Code::kCorrupt, "position of a trainer makes no sense");
-  }
-  pass_ = static_cast<int>(pass);
-  if (reports()) merge_current();  // of a state that was saved before the report of its last batch
-  resumed_ = exact_ = true;
-}
-
-void Trainer::resume(const RunPosition& position, std::span<const std::string> states) {
-  step_ = position.batches;
-  pass_ = static_cast<int>(position.pass);
-  batches_ = position.pass_batches;
-  ended_ = position.pass_ended;
-  resumed_ = true;
-  take_figures(states);
-}
-
-// figures := left_out:i64 state                       (left_out: batches before those that were measured)
-void Trainer::save_figures(std::string& out) const {
-  put(out, left_out_);
-  save(out);
-}
-
-// Figures are of the pass that goes on.  The state of the process that had this rank before is one's own, and
-// knows more than figures; the figures of a run of other trainers, among whom the batches were dealt in another
-// way, are added up.
-void Trainer::take_figures(std::span<const std::string> states) {
-  Trainer other(network_, store_, device_, options_, group_, reporter_);
-  for (const std::string& state : states) {
-    ByteReader in(state);
-    const int64_t left_out = in.get<int64_t>();
-    other.load(in);
-    if (other.pass_ != pass_) continue;
-    counted_ = true;
-    const bool own = states.size() == 1 && (ended_ || left_out + other.batches_ == batches_);
-    if (own) {
-      left_out_ = std::max<int64_t>(0, left_out);
-      batches_ = other.batches_;
-      std::swap(whole_, other.whole_);
-      std::swap(current_, other.current_);
-      if (reports() || ended_) merge_current();  // in the order of the undisturbed run
-      batches_ += left_out_;                     // until they are passed over
-      return;
-    }
-    whole_.merge(other.whole_);
-    whole_.merge(other.current_);
-  }
-}
+      progress_(network, options.log_period.value_or(kReportPeriod)) {}
 
 void Trainer::begin_pass(int pass, BatchSource& source, const std::function<bool()>& stop) {
-  const int64_t skip = resumed_ ? batches_ : 0;
-  if (resumed_) PS_CHECK(pass == pass_);
-  pass_ = pass;
-  if (!ended_) begin_source(source, skip, stop);
-  if (resumed_) {
-    resumed_ = false;
-    if (exact_) return;
-    if (!counted_) left_out_ = batches_;  // figures are of what is still to come
-    batches_ -= left_out_;
-    return;
-  }
-  batches_ = left_out_ = 0;
-  whole_.reset();
-  current_.reset();
+  progress_.enter_pass(pass);
+  if (!progress_.pass_is_over()) begin_source(source, stop);
+  progress_.begin_figures();
 }
 
-void Trainer::begin_source(BatchSource& source, int64_t skip, const std::function<bool()>& stop) {
-  const int64_t skipped = source.begin_pass({.pass = pass_,
-                                             .skip = skip,
-                                             .training = true,
-                                             .key_order = store_.key_order(),
-                                             .steps = {step_ * group_.size() + group_.rank(), group_.size()}},
-                                            stop);
-  if (!exact_ || skipped == skip || stop()) return;
+void Trainer::begin_source(BatchSource& source, const std::function<bool()>& stop) {
+  const int64_t skip = progress_.batches_to_skip();
+  const int64_t skipped =
+      source.begin_pass({.pass = progress_.pass(),
+                         .skip = skip,
+                         .training = true,
+                         .key_order = store_.key_order(),
+                         .steps = {progress_.step() * group_.size() + group_.rank(), group_.size()}},
+                        stop);
+  if (!progress_.skips_exactly() || skipped == skip || stop()) return;
   fail(Code::kUsage, "the data have ", skipped, " batches, but ", skip,
        " were trained on before the checkpoint: they are other data");
 }
@@ -158,31 +85,29 @@ void Trainer::begin_source(BatchSource& source, int64_t skip, const std::functio
 PassResult Trainer::train_pass(int pass, BatchSource& source, const std::function<bool()>& stop) {
   PassTimes times(store_);
   reporter_.begin(cat("pass ", pass));
-  const bool resumed = resumed_;
+  const bool resumed = progress_.resumed();
   begin_pass(pass, source, stop);
-  if (!ended_) train_batches(source, times, stop);
+  if (!progress_.pass_is_over()) train_batches(source, times, stop);
   PassResult result;
   result.pass = pass;
-  result.batches = batches_;
+  result.batches = progress_.batches();
   result.interrupted = stop() || !end_with_others(result);
-  check_not_empty(whole_.samples(), result.interrupted || resumed);
-  result.samples = whole_.samples();
-  result.average_cost = whole_.average_cost();
-  result.evaluators = whole_.json();
+  const Measures& whole = progress_.whole();
+  check_not_empty(whole.samples(), result.interrupted || resumed);
+  result.samples = whole.samples();
+  result.average_cost = whole.average_cost();
+  result.evaluators = whole.json();
   result.times = times.json();
-  reporter_.pass(pass, result.batches, whole_, result.times);
+  reporter_.pass(pass, result.batches, whole, result.times);
   if (result.interrupted) return result;
-  ended_ = false;
-  ++pass_;
-  batches_ = 0;
-  whole_.reset();
+  progress_.end_pass();
   return result;
 }
 
 // False when this process is to end before the others have.
 bool Trainer::end_with_others(PassResult& result) {
   try {
-    if (!ended_) {
+    if (!progress_.pass_is_over()) {
       before_pass_end_();
       store_.end_pass(result.pass);
     }
@@ -200,17 +125,20 @@ void Trainer::train_batches(BatchSource& source, PassTimes& times, const std::fu
   while (const PreparedBatch* prepared = stop() ? nullptr : next()) {
     if (!try_train_batch(*prepared, source, begun)) break;
     told_ -= std::min<size_t>(told_, 1);
-    reporter_.advance(whole_.samples() + current_.samples(), source.fraction_read());
-    if (reports()) {
-      whole_.merge(current_);
-      reporter_.batch(pass_, batches_, whole_, current_, store_.learning_rate(), times);
-      current_.reset();
-    }
+    reporter_.advance(progress_.samples(), source.fraction_read());
+    if (progress_.report_is_due()) report_batches(times);
     after_batch_(/*stopping=*/false);
   }
   if (stop()) after_batch_(/*stopping=*/true);
-  merge_current();
+  progress_.merge_current();
   source.end_pass();
+}
+
+void Trainer::report_batches(PassTimes& times) {
+  progress_.whole().merge(progress_.current());
+  reporter_.batch(progress_.pass(), progress_.batches(), progress_.whole(), progress_.current(),
+                  store_.learning_rate(), times);
+  progress_.current().reset();
 }
 
 // Tells a store that looks ahead of the present batch, and of those after it that are ready.
@@ -225,27 +153,23 @@ void Trainer::tell_store(const PreparedBatch& present, BatchSource& source) {
   }
 }
 
-void Trainer::merge_current() {
-  whole_.merge(current_);
-  current_.reset();
-}
-
 // Makes the figures of this trainer those of all: merged in rank order, so that every rank has the same.
 void Trainer::merge_group(PassResult& result) {
   if (group_.size() == 1) return;
   std::string state;
   put(state, result.batches);
-  whole_.save(state);
+  Measures& whole = progress_.whole();
+  whole.save(state);
   const std::vector<std::string> states = group_.gather(std::move(state));
   Measures other(network_.make_evaluators());
   result.batches = 0;
-  whole_.reset();
+  whole.reset();
   for (const std::string& bytes : states) {
     if (bytes.empty()) continue;  // of one that is not there any more
     ByteReader in(bytes);
     result.batches += in.get<int64_t>();
     other.load(in);
-    whole_.merge(other);
+    whole.merge(other);
   }
 }
 
@@ -271,11 +195,10 @@ void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* ne
   begun = next == nullptr ? PullTicket{} : store_.begin_pull(next->plans);
   const double cost = computation_ != nullptr ? computation_->run(prepared, views_) : forward(prepared);
   check_finite(cost, prepared);
-  current_.add(cost, computation_ != nullptr ? computation_->predictions() : network_.predictions(),
-               prepared.batch);
-  ++batches_, ++step_;
+  progress_.add(cost, computation_ != nullptr ? computation_->predictions() : network_.predictions(),
+                prepared.batch);
   if (computation_ == nullptr) network_.backward();
-  store_.push(prepared.plans, views_, {prepared.batch.size(), pass_, shrink_asked_(), cost});
+  store_.push(prepared.plans, views_, {prepared.batch.size(), progress_.pass(), shrink_asked_(), cost});
 }
 
 // Messages about labels and ids count examples from the beginning of their batch.

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -14,12 +13,12 @@
 #include "model/computation.h"
 #include "model/network.h"
 #include "store/parameter_store.h"
-#include "store/run_control.h"
 #include "store/trainer_group.h"
 #include "train/measures.h"
 #include "train/options.h"
 #include "train/pass_times.h"
 #include "train/reporter.h"
+#include "train/trainer_progress.h"
 
 namespace ps {
 
@@ -48,9 +47,9 @@ class Trainer {
   Trainer(Network<float>& network, ParameterStore& store, Device& device, const TrainOptions& options,
           TrainerGroup& group, Reporter& reporter);
 
-  // Takes a run up at `position`, before its first pass.  Figures of that pass are of what was trained up to
-  // `states`, which trainers have saved there, and of what is still to come.  Throws kCorrupt.
-  void resume(const RunPosition& position, std::span<const std::string> states = {});
+  // Before the first pass a run may go on from where another process was: TrainerProgress::load and resume.
+  TrainerProgress& progress() { return progress_; }
+  const TrainerProgress& progress() const { return progress_; }
 
   // `asked` is called once a step: when it says so, the rows of tables whose rows come and go are judged
   // after the step, on all servers at once.
@@ -65,23 +64,11 @@ class Trainer {
   void compute_with(Computation& computation) { computation_ = &computation; }
 
   // `after_batch` is called after each batch, and with true when `stop` has ended a pass early: the times at
-  // which save() tells all.
+  // which progress().save() tells all.
   void on_batch(std::function<void(bool stopping)> after_batch) { after_batch_ = std::move(after_batch); }
 
   // `before_end` is called before the trainer ends its part of a pass.
   void on_pass_end(std::function<void()> before_end) { before_pass_end_ = std::move(before_end); }
-
-  // How far training has come, for checkpoints: step, pass, batches of it, figures.  After load, the next
-  // pass must be pass(), and leaves out the batches that were trained on.  load throws kCorrupt.
-  void save(std::string& out) const;
-  void load(ByteReader& in);
-
-  // Writes a state for resume(), in the midst of a step: the batch of the step counts.
-  void save_figures(std::string& out) const;
-
-  int64_t step() const { return step_; }
-  int pass() const { return pass_; }
-  int64_t batches() const { return batches_; }  // of the pass, trained on
 
   // Measures the present weights; kData when the cost of a batch is not finite.  `pass` and `data`
   // are for the report; -1 when no training ran.
@@ -95,9 +82,8 @@ class Trainer {
                   const std::function<void(std::string_view)>& write);
 
  private:
-  void take_figures(std::span<const std::string> states);
   void begin_pass(int pass, BatchSource& source, const std::function<bool()>& stop);
-  void begin_source(BatchSource& source, int64_t skip, const std::function<bool()>& stop);
+  void begin_source(BatchSource& source, const std::function<bool()>& stop);
   void train_batches(BatchSource& source, PassTimes& times, const std::function<bool()>& stop);
   template <class Evaluate>
   void evaluate_pass(BatchSource& source, const std::function<bool()>& stop, Evaluate&& evaluate);
@@ -105,12 +91,7 @@ class Trainer {
   void tell_store(const PreparedBatch& present, BatchSource& source);
   bool try_train_batch(const PreparedBatch& prepared, BatchSource& source, PullTicket& begun);
   void train_batch(const PreparedBatch& prepared, const PreparedBatch* next, PullTicket& begun);
-  bool reports() const {
-    constexpr int64_t kPeriod = 100;  // unless the job says another
-    const int64_t period = options_.log_period.value_or(kPeriod);
-    return period > 0 && batches_ % period == 0;
-  }
-  void merge_current();
+  void report_batches(PassTimes& times);
   void merge_group(PassResult& result);
   double evaluate_batch(const PreparedBatch& prepared);
   void predict_batch(const PreparedBatch& prepared);
@@ -120,24 +101,14 @@ class Trainer {
   ParameterStore& store_;
   Device& device_;
   Computation* computation_ = nullptr;  // null: the network here
-  const TrainOptions options_;
   TrainerGroup& group_;
   Reporter& reporter_;
 
   std::function<bool()> shrink_asked_ = [] { return false; };
   std::function<void(bool)> after_batch_ = [](bool) {};
   std::function<void()> before_pass_end_ = [] {};
-  int64_t step_ = 0;      // of training, over all passes
-  int pass_ = 0;          // that runs, or comes next
-  int64_t batches_ = 0;   // of this pass, trained on
-  bool resumed_ = false;  // before its first pass
-  bool exact_ = false;    // by load: all that was trained on must be there again
-  int64_t left_out_ = 0;  // of this pass, trained on before batches_, and not in the figures
-  bool counted_ = false;  // resumed with the figures of the batches that were trained on
-  bool ended_ = false;    // resumed in a pass of which nothing is left
-  size_t told_ = 0;       // batches, from the present one on, of which the store was told
-  // Each batch is measured once: what is current is merged into the whole at every report.
-  Measures whole_, current_;
+  TrainerProgress progress_;
+  size_t told_ = 0;  // batches, from the present one on, of which the store was told
   std::vector<ParameterView<float>> views_;
 };
 

@@ -80,8 +80,8 @@ struct Process {
   }
 
   void train(int64_t stop_after, Outcome& outcome) {
-    auto stop = [&] { return trainer.step() >= stop_after; };
-    for (int pass = trainer.pass(); pass < kPasses && !stop(); ++pass) {
+    auto stop = [&] { return trainer.progress().step() >= stop_after; };
+    for (int pass = trainer.progress().pass(); pass < kPasses && !stop(); ++pass) {
       PassResult result = trainer.train_pass(pass, source, stop);
       if (result.interrupted) return;
       outcome.results.push_back(
@@ -129,8 +129,8 @@ class Resume : public testing::Test {
   // The checkpoint of a process, as ps-train writes it.
   static bool write(Checkpointer& keeper, const Process& process) {
     std::string position;
-    process.trainer.save(position);
-    return keeper.write(process.trainer.step(), process.store, {{"trainer/0", position}});
+    process.trainer.progress().save(position);
+    return keeper.write(process.trainer.progress().step(), process.store, {{"trainer/0", position}});
   }
 
   // Returns the step of the checkpoint.
@@ -138,7 +138,7 @@ class Resume : public testing::Test {
     const auto reader = keeper.restore_newest(process.store);
     const std::string position = reader->state("trainer/0");
     ByteReader in(position);
-    process.trainer.load(in);
+    process.trainer.progress().load(in);
     return reader->manifest().step;
   }
 
@@ -160,7 +160,7 @@ class Resume : public testing::Test {
       Process process(path_, optimizer, shuffle, device_, model);
       if (stop > steps) restore(*keeper, process);
       process.train(stop, outcome);
-      if (process.trainer.pass() == Process::kPasses) {
+      if (process.trainer.progress().pass() == Process::kPasses) {
         process.read_weights(outcome);
         return outcome;
       }

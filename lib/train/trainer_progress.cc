@@ -1,0 +1,114 @@
+#include "train/trainer_progress.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace ps {
+
+TrainerProgress::TrainerProgress(const Network<float>& network, int64_t report_period)
+    : network_(network),
+      report_period_(report_period),
+      whole_(network.make_evaluators()),
+      current_(network.make_evaluators()) {}
+
+// state := step:i64 pass:i64 batches:i64 whole current                  (of Measures)
+void TrainerProgress::save(std::string& out) const {
+  put(out, step_);
+  put(out, static_cast<int64_t>(pass_));
+  put(out, batches_);
+  whole_.save(out);
+  current_.save(out);
+}
+
+void TrainerProgress::load(ByteReader& in) {
+  step_ = in.get<int64_t>();
+  const int64_t pass = in.get<int64_t>();
+  batches_ = in.get<int64_t>();
+  whole_.load(in);
+  current_.load(in);
+  if (!in.ok() || in.remaining() > 0 || step_ < 0 || pass < 0 || pass > INT32_MAX || batches_ < 0) {
+    fail(Code::kCorrupt, "position of a trainer makes no sense");
+  }
+  pass_ = static_cast<int>(pass);
+  if (report_is_due()) merge_current();  // of a state that was saved before the report of its last batch
+  resumed_ = exact_ = true;
+}
+
+void TrainerProgress::resume(const RunPosition& position, std::span<const std::string> states) {
+  step_ = position.batches;
+  pass_ = static_cast<int>(position.pass);
+  batches_ = position.pass_batches;
+  pass_over_ = position.pass_ended;
+  resumed_ = true;
+  take_figures(states);
+}
+
+// figures := left_out:i64 state                       (left_out: batches before those that were measured)
+void TrainerProgress::save_figures(std::string& out) const {
+  put(out, left_out_);
+  save(out);
+}
+
+// Figures are of the pass that goes on.  The state of the process that had this rank before is one's own, and
+// knows more than figures; the figures of a run of other trainers, among whom the batches were dealt in another
+// way, are added up.
+void TrainerProgress::take_figures(std::span<const std::string> states) {
+  TrainerProgress other(network_, report_period_);
+  for (const std::string& state : states) {
+    ByteReader in(state);
+    const int64_t left_out = in.get<int64_t>();
+    other.load(in);
+    if (other.pass_ != pass_) continue;
+    counted_ = true;
+    const bool own = states.size() == 1 && (pass_over_ || left_out + other.batches_ == batches_);
+    if (own) {
+      left_out_ = std::max<int64_t>(0, left_out);
+      batches_ = other.batches_;
+      std::swap(whole_, other.whole_);
+      std::swap(current_, other.current_);
+      if (report_is_due() || pass_over_) merge_current();  // in the order of the undisturbed run
+      batches_ += left_out_;                               // until they are passed over
+      return;
+    }
+    whole_.merge(other.whole_);
+    whole_.merge(other.current_);
+  }
+}
+
+void TrainerProgress::enter_pass(int pass) {
+  if (resumed_) PS_CHECK(pass == pass_);
+  pass_ = pass;
+}
+
+void TrainerProgress::begin_figures() {
+  if (std::exchange(resumed_, false)) {
+    if (exact_) return;
+    if (!counted_) left_out_ = batches_;  // figures are of what is still to come
+    batches_ -= left_out_;
+    return;
+  }
+  batches_ = left_out_ = 0;
+  whole_.reset();
+  current_.reset();
+}
+
+void TrainerProgress::add(double cost, Matrix<const float> predictions, const Batch& batch) {
+  current_.add(cost, predictions, batch);
+  ++batches_, ++step_;
+}
+
+void TrainerProgress::merge_current() {
+  whole_.merge(current_);
+  current_.reset();
+}
+
+void TrainerProgress::end_pass() {
+  pass_over_ = false;
+  ++pass_;
+  batches_ = 0;
+  whole_.reset();
+}
+
+}  // namespace ps
