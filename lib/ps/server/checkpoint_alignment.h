@@ -1,5 +1,6 @@
 // CheckpointAlignment: when the next checkpoint of a shard begins, so that it begins on all shards after the
-// same pushes.  Used by Shard and its StepClock.
+// same pushes.  Used by Shard and its StepClock;
+// ShardHost says what is done then.
 #ifndef PS_PS_SERVER_CHECKPOINT_ALIGNMENT_H_
 #define PS_PS_SERVER_CHECKPOINT_ALIGNMENT_H_
 
@@ -27,8 +28,11 @@ class CheckpointAlignment {
 
   explicit CheckpointAlignment(const ChangeNotifier& changes) : changes_(changes) {}
 
-  // See Shard::on_checkpoint.
-  void set(Begin begin, Wanted wanted, bool at_ends) {
+  // `begin` is called after the step with which a checkpoint begins, with the number by which all shards know it:
+  // the checkpoint is of the tables and states as they then are.  `wanted` is asked, at the job's first shard
+  // alone, whether one is to begin with a number.  Checkpoints `at_end` of a pass are begun unasked, whatever
+  // else is being written: with `at_ends` after every pass, else after those of which a trainer says so.
+  void on_checkpoint(Begin begin, Wanted wanted, bool at_ends = true) {
     begin_ = std::move(begin);
     wanted_ = std::move(wanted);
     at_ends_ = at_ends;

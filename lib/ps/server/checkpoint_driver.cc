@@ -43,7 +43,7 @@ CheckpointStep CheckpointDriver::begin(uint64_t number, bool at_end) {
   last_pass_ = at_end ? shard_->steps().pass_just_ended() : std::nullopt;
   last_answer_ = {};
   requests_.begin();
-  std::map<std::string, std::string> states = shard_->states();
+  std::map<std::string, std::string> states = shard_->recovery().states();
   if (decides()) {
     states.insert(settings_.states.begin(), settings_.states.end());
     states[kSchemaState] = identity_->schema.dump();

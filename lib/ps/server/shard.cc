@@ -5,18 +5,13 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/radix_sort.h"
-#include "math/finite.h"
 #include "ps/server/snapshot_fields.h"
 #include "ps/server/step_clocks.h"
-#include "store/table_checkpoint.h"
 
 namespace ps {
 
 namespace {
 
-constexpr uint32_t kMaxSlices = 1 << 20;     // of a push
-constexpr uint64_t kSliceBytes = 512;        // of a slice in the lists of a push, less its rows
 constexpr uint64_t kTrainerBytes = 2 << 10;  // of a trainer in the lists of a run
 
 // The job has other shards: one of them may be a step behind.
@@ -32,20 +27,27 @@ std::string_view text_of(const Buffer& buffer) {
   return {buffer.data(), buffer.size()};
 }
 
-// Gives the push the row slices that it has of a pull.
-void use_pulled_rows(const PullHistory& pulls, PushRequest& request, Widths widths) {
-  if (request.pulled == 0) return;
-  const AnsweredPull* pull = pulls.find(request.pulled);
-  if (pull == nullptr) fail(Code::kData, "push: there was no pull ", request.pulled);
-  set_parts(request, {pull->request, &pull->request->parts}, widths);
-}
-
 // The slices of a push before the last are answered when they have come: only the step's end is waited for.
 void answer_or_wait(const PushRequest& request, PendingPush& push, ReplyPtr& reply) {
   if (request.num_pieces > 0 && request.piece + 1 == request.num_pieces)
     return push.replies.push_back(std::move(reply));
   reply->answer(Payload());
   reply.reset();
+}
+
+// The reason for which a run without these ranks cannot go on.
+Error without(const TrainerRoster& roster, std::span<const int> missing, uint64_t clock) {
+  std::vector<std::string> ranks;
+  bool left = false;
+  for (int rank : missing) {
+    ranks.push_back(std::to_string(rank));
+    left |= roster.at(rank).left_at.has_value();
+  }
+  const std::string who = cat("trainer ", join(ranks, ", "), " of ", roster.size());
+  const std::string where = cat(", at step ", clock);
+  if (left) return Error(Code::kFenced, cat(who, " was ended before the run was done", where));
+  const std::string seconds = significant(to_seconds(roster.loss().timeout), 3);
+  return Error(Code::kFenced, cat("no connection from ", who, " for ", seconds, " s", where));
 }
 
 }  // namespace
@@ -55,13 +57,15 @@ Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, 
     : memory_(limits.tables, dense_bytes(specs, optimizers, place)),
       held_(limits.held_bytes, memory_, counters_),
       tables_(specs, optimizers, place, limits.spill, limits.array_bytes),
-      is_first_(place.dense == 0),
       roster_(loss),
       applier_(specs, optimizers, tables_, counters_),
       pulls_(tables_, memory_, held_, counters_, limits.answer_bytes, keeps_answers(place, consistency)),
       checkpoints_(changes_),
-      clock_(make_step_clock(consistency,
-                             {roster_, applier_, states_, pulls_, held_, checkpoints_, counters_})) {}
+      clock_(make_step_clock(consistency, step_context())),
+      intake_(tables_, memory_, *clock_, step_context()),
+      gatherings_(roster_, *clock_, held_, changes_),
+      recovery_({roster_, *clock_, checkpoints_, applier_, gatherings_.present(), states_, pulls_, held_,
+                 tables_, counters_, going_}) {}
 
 Shard::~Shard() = default;
 
@@ -102,16 +106,16 @@ void Shard::begin_run(uint64_t run, const Member& member, Time now) {
   clock_->restart(num_trainers);
   states_.restart(num_trainers);
   pulls_.restart(num_trainers);
-  gathering_.restart(0);
+  gatherings_.present().restart(0);
   checkpoints_.plan() = {};
   going_ = false;
-  if (!restored_) return;
-  const RunState from = std::exchange(restored_, std::nullopt)->dealt_to(num_trainers);
-  clock_->resume_from(from);
+  const std::optional<RunState> from = recovery_.take_restored(num_trainers);
+  if (!from) return;
+  clock_->resume_from(*from);
   states_.resume();
   // As if all trainers had died right after the checkpoint began: they begin with a gathering, and end every
   // pass with one.
-  gathering_.restart(from.pass + (from.pass_begun() ? 1 : 0));
+  gatherings_.present().restart(from->pass + (from->pass_begun() ? 1 : 0));
 }
 
 void Shard::take_over(int rank, uint64_t generation) {
@@ -134,7 +138,7 @@ RunStatus Shard::run_status(const RosterEntry& trainer) const {
           .batches = place.batches,
           .pass_batches = place.pass_batches,
           .pass_begun = place.pass_begun,
-          .gathered = gathering_.number(),
+          .gathered = gatherings_.present().number(),
           .was_given_up = trainer.was_given_up,
           .going = going_,
           .cut_at = clock_->next_checkpoint(trainer.rank)};
@@ -161,25 +165,10 @@ void Shard::check_trainers(Time now) {
   pulls_.check_room(now);
   if (!anything_waits()) return;
   std::vector<int> missing = roster_.missing(now);
-  std::erase_if(missing, [this](int rank) { return gathering_.has_given_end(rank); });
+  std::erase_if(missing, [this](int rank) { return gatherings_.present().has_given_end(rank); });
   if (missing.empty()) return;
   if (roster_.loss().go_on && roster_.anybody_connected()) return go_on_without(missing);
-  refuse_waiting(without(missing));
-}
-
-// The reason for which a run without these ranks cannot go on.
-Error Shard::without(std::span<const int> missing) const {
-  std::vector<std::string> ranks;
-  bool left = false;
-  for (int rank : missing) {
-    ranks.push_back(std::to_string(rank));
-    left |= roster_.at(rank).left_at.has_value();
-  }
-  const std::string who = cat("trainer ", ps::join(ranks, ", "), " of ", roster_.size());
-  const std::string where = cat(", at step ", clock_->clock());
-  if (left) return Error(Code::kFenced, cat(who, " was ended before the run was done", where));
-  const std::string seconds = significant(to_seconds(roster_.loss().timeout), 3);
-  return Error(Code::kFenced, cat("no connection from ", who, " for ", seconds, " s", where));
+  refuse_waiting(without(roster_, missing, clock_->clock()));
 }
 
 void Shard::go_on_without(std::span<const int> ranks) {
@@ -193,7 +182,7 @@ void Shard::go_on_without(std::span<const int> ranks) {
     ++counters_.trainers_given_up;
   }
   step([&] { clock_->go_on_without(ranks); });
-  if (!broken_) finish_gathering();
+  if (!broken_) gatherings_.finish_if_complete();
 }
 
 // ---- pulls and pushes
@@ -208,42 +197,6 @@ void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
   pulls_.answer(rank, std::move(request), clock_->clock(), reply);
 }
 
-void Shard::check_push(int rank, const PushRequest& request) const {
-  const uint64_t next = clock_->trainer(rank).next_step;
-  if (request.step > next + clock_->lead()) {
-    fail(resumed_ ? kStateLost : Code::kData, "push: step ", request.step, " of trainer ", rank,
-         " comes before step ", next);
-  }
-  if (request.num_pieces > kMaxSlices || request.piece >= kMaxSlices) {
-    fail(Code::kData, "push: piece ", request.piece, " of ", request.num_pieces);
-  }
-}
-
-// Finds room for all that the push would have the shard hold: new rows, gradients, the slice and its keys,
-// unless these are a pull's, and its trainer state chunk.
-HeldBytes Shard::make_room(const PushRequest& request) {
-  memory_.make_room(tables_, request.parts);
-  const uint64_t bytes = tables_.bytes_of(request.parts, RowType::kF32);
-  if (!held_.has_room(bytes)) held_.refuse(bytes, chunk_bytes());
-  uint64_t slice_bytes = kSliceBytes + request.rows_at.size() * sizeof(size_t);
-  if (request.pulled == 0) slice_bytes += memory_of(request.parts);
-  HeldBytes room = held_.take(HeldKind::kPushes, slice_bytes);
-  if (!request.chunk) return room;
-  const uint64_t more = request.chunk->size();
-  if (!held_.set_chunk_bytes(chunk_bytes() + more)) held_.refuse(more, chunk_bytes());
-  return room;
-}
-
-// A gradient that is not a number would make a weight that is none, and no later step mends that.
-void Shard::check_finite(const PushRequest& request, std::string_view what) {
-  for (const RowSlice& slice : request.parts) {
-    const size_t cols = static_cast<size_t>(tables_.widths()[slice.parameter]);
-    if (all_finite(request.floats(slice), slice.rows() * cols)) continue;
-    ++counters_.refused_not_finite;
-    fail(Code::kData, what, " of ", quote(tables_.name(slice.parameter)), " has values that are not finite");
-  }
-}
-
 // In synchronous mode a trainer pushes a step when all shards have applied those before: then the answers for
 // these are not needed any more.  A compute trainer, which does not tell the number of pieces, may push it when its reader
 // has not heard of that yet.
@@ -251,47 +204,22 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   roster_.at(rank);
   going_ = true;
   if (broken_) throw *broken_;
-  check_push(rank, request);
+  intake_.check_order(rank, request, resumed_);
   if (clock_->answer_repeated(rank, request.step, reply)) return void(++counters_.pushes_repeated);
   if (pulls_.keeps_answers() && request.num_pieces > 0) pulls_.history(rank).forget_before(request.step);
-  use_pulled_rows(pulls_.history(rank), request, tables_.widths());
-  if (request.ended && !request.parts.empty()) fail(Code::kData, "push: gradients after the end of the data");
-  tables_.check_gradients(request.parts);
-  HeldBytes room = make_room(request);
-  Buffer encoded;  // the body as it came, where rows were decoded
-  if (request.type != RowType::kF32) encoded = take_floats(request, tables_.widths(), held_.pool());
-  check_finite(request, "push: the gradient");
+  auto [room, encoded] = intake_.admit(rank, request);
   PendingPush& push = clock_->pending_push(rank, request);
   const bool is_new = !push.complete() && !push.slices.contains(request.piece);
   if (is_new) {
     changes_.note(ShardEvent::kPush, rank,
-                  [&] { return text_of(encoded.size() > 0 ? encoded : request.body); });
+                  [&, &body = encoded.size() > 0 ? encoded : request.body] { return text_of(body); });
   }
   answer_or_wait(request, push, reply);
   const uint64_t number = request.step;
   const uint32_t slice = request.piece;
-  is_new ? hold(push, std::move(request), std::move(room)) : void(++counters_.pushes_repeated);
+  is_new ? intake_.hold(push, std::move(request), std::move(room)) : void(++counters_.pushes_repeated);
   step([&] { clock_->advance(rank); });
-  if (is_new) move_if_waiting(rank, number, slice);
-}
-
-void Shard::hold(PendingPush& push, PushRequest request, HeldBytes room) {
-  if (request.parts.empty()) request.body = Buffer();  // its chunk is beside it
-  push.held.push_back(std::move(room));
-  ++counters_.pushes;
-  for (const RowSlice& slice : request.parts) counters_.rows_pushed += slice.rows();
-  const uint32_t number = request.piece;
-  if (request.pulled != 0)
-    push.pulled.emplace(number, pulls_.history(push.rank).find(request.pulled)->pulled);
-  push.slices.emplace(number, std::move(request));
-}
-
-// A push that has to wait for others must not take up the memory of connections, or these could not be heard.
-void Shard::move_if_waiting(int rank, uint64_t step, uint32_t slice) {
-  auto& pushes = clock_->trainer(rank).pushes;
-  auto waiting = pushes.find(step);
-  if (waiting == pushes.end()) return;
-  held_.pool().adopt(waiting->second.slices.at(slice).body);
+  if (is_new) intake_.move_if_waiting(rank, number, slice);
 }
 
 // All trainers send the same sums: the first that come apply the step.
@@ -312,19 +240,8 @@ void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
   applier_.clear_whole_squares();
 }
 
-std::string Shard::keys(const KeysRequest& request) const {
-  ScanCursor cursor = request.cursor;
-  std::vector<uint64_t> keys;
-  const uint64_t most = std::min(request.most, kMostKeys);
-  const bool more = tables_.scan_keys(request.parameter, most, cursor, keys);
-  radix_sort(keys);
-  return encode_found_keys(more, cursor, keys);
-}
-
 void Shard::load(const PushRequest& request) {
-  tables_.check_weights(request.parts);
-  check_finite(request, "load: the weights");
-  memory_.make_room(tables_, request.parts);
+  intake_.admit_weights(request);
   changes_.note(ShardEvent::kLoad, 0, [&] { return text_of(request.body); });
   for (const RowSlice& slice : request.parts) tables_.load(slice, request.floats(slice));
 }
@@ -342,95 +259,17 @@ std::string Shard::stored_rows(std::span<const RowSlice> slices) const {
   return tables_.stored_rows(slices);
 }
 
-// ---- gatherings, and the end of the run
-
 void Shard::gather(int rank, GatherRequest request, ReplyPtr& reply) {
   roster_.at(rank);
   going_ = true;
-  if (gathering_.answer_former(request.number, reply)) return;
-  HeldBytes held = held_.take(HeldKind::kGatherings, kSliceBytes + request.bytes.size());
-  if (!gathering_.has_given(rank)) {
-    changes_.note(ShardEvent::kGather, rank, [&] { return encode_gather(request.number, request.bytes); });
-  }
-  gathering_.give(rank, std::move(request.bytes), std::move(held));
-  gathering_.add_reply(std::move(reply));
-  finish_gathering();
+  gatherings_.give(rank, std::move(request), reply);
 }
 
-// Trainers that were given up give nothing.
-void Shard::finish_gathering(bool end_confirmed) {
-  auto all_have = [this](auto&& gave) {
-    return std::ranges::all_of(std::as_const(roster_).trainers(), [&](const RosterEntry& trainer) {
-      return trainer.given_up || gave(trainer.rank);
-    });
-  };
-  if (gathering_.is_empty() || !all_have([this](int rank) { return gathering_.has_given(rank); })) return;
-  if (all_have([this](int rank) { return gathering_.has_given_end(rank); })) {
-    if (finished_ && !end_confirmed) return finished_(clock_->pass());
-    for (RosterEntry& trainer : roster_.trainers()) trainer.ended = true;
-  }
-  gathering_.finish(roster_.size());
-}
-
-// A gathering that a log has left complete may end now.
-void Shard::on_finished(std::function<void(uint64_t)> finished) {
-  finished_ = std::move(finished);
-  finish_gathering();
-}
-
-void Shard::confirm_end() {
-  changes_.note(ShardEvent::kEndCounts, 0, empty_event);
-  finish_gathering(/*end_confirmed=*/true);
-}
-
-// ---- checkpoints, snapshots and replay
-
-// The first shard says what all shards have in common.
-std::map<std::string, std::string> Shard::states() const {
-  std::map<std::string, std::string> states = tables_.states();
-  if (!is_first_) return states;
-  add_step_rule_state(applier_.rule(), states);
-  RunState run = clock_->run_state();
-  run.clock = clock_->checkpoint_number();
-  run.save(states[kRunState]);
-  return states;
-}
+// ---- state chunks and replay
 
 Payload Shard::state_chunk(int rank, uint32_t number) const {
   roster_.at(rank);
   return states_.chunk(rank, clock_->trainer(rank).batches, number);
-}
-
-void Shard::restore(const CheckpointReader& reader) {
-  if (!reader.has_state(kRunState)) {
-    fail(Code::kUsage, quote(reader.folder()),
-         " was written by a process without servers; --init-model takes its weights");
-  }
-  tables_.restore(reader);
-  restore_step_rule(reader, applier_.rule());
-  const std::string bytes = reader.state(kRunState);
-  ByteReader in(bytes);
-  restored_ = RunState::load(in);
-  if (in.remaining() > 0 || restored_->trainers.empty()) {
-    fail(Code::kCorrupt, quote(reader.folder()), ": the state of the run has another length");
-  }
-  states_.restore(reader, restored_->trainers.size(), tables_.place());
-}
-
-SnapshotParts Shard::snapshot_parts() {
-  return {roster_, *clock_, checkpoints_, applier_,  gathering_, states_,
-          pulls_,  held_,   tables_,      counters_, going_};
-}
-
-std::string Shard::save_snapshot() {
-  return save_shard_snapshot(snapshot_parts());
-}
-
-void Shard::load_snapshot(std::string_view snapshot,
-                          const std::function<void(int rank, std::string_view body)>& pull) {
-  load_shard_snapshot(snapshot, snapshot_parts(), pull);
-  restored_.reset();
-  states_.forget_restored();
 }
 
 void Shard::resume() {
@@ -454,21 +293,22 @@ void Shard::end_replay(Time now) {
 // Requests of connections that are gone have been, or will be, sent again.
 void Shard::forget_unwanted() {
   pulls_.forget_unwanted();
-  gathering_.forget_unwanted();
+  gatherings_.present().forget_unwanted();
   clock_->forget_unwanted();
 }
 
 size_t Shard::num_waiting() const {
-  return pulls_.num_waiting() + pulls_.num_starved() + gathering_.num_waiting() + clock_->num_waiting();
+  return pulls_.num_waiting() + pulls_.num_starved() + gatherings_.present().num_waiting() +
+         clock_->num_waiting();
 }
 
 bool Shard::anything_waits() const {
-  return pulls_.num_waiting() > 0 || gathering_.num_waiting() > 0 || clock_->holds_pushes();
+  return pulls_.num_waiting() > 0 || gatherings_.present().num_waiting() > 0 || clock_->holds_pushes();
 }
 
 void Shard::refuse_waiting(const Error& error) {
   std::vector<ReplyPtr> replies;
-  gathering_.take_replies(replies);
+  gatherings_.present().take_replies(replies);
   pulls_.take_replies(replies);
   clock_->take_replies(replies);
   for (ReplyPtr& reply : replies) reply->fail(error);

@@ -3,9 +3,10 @@
 // ShardServer, and by tests directly.
 //
 // A shard joins the parts of which each does one thing: TrainerRoster knows who is there, StepClock whose
-// pushes make a step, StepApplier applies it to the tables, PullService answers pulls, Gathering collects what
-// trainers give each other, TrainerStates what they keep here for checkpoints, and CheckpointAlignment says
-// when these begin.  How far trainers may run apart is for the implementations of StepClock: step_clock.h.
+// pushes make a step, PushIntake checks pushes and holds them until then, StepApplier applies the step to the
+// tables, PullService answers pulls, RunGatherings collects what trainers give each other, TrainerStates what they
+// keep here for checkpoints, CheckpointAlignment says when these begin, and ShardRecovery saves the run and puts
+// it back.  How far trainers may run apart is for the implementations of StepClock: step_clock.h.
 //
 // A process that comes in place of one that died resumes its rank at the first step that some shard has not
 // applied.  Other shards may be a step ahead; in synchronous mode they answer its pull for the step that they
@@ -15,7 +16,6 @@
 #define PS_PS_SERVER_SHARD_H_
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,11 +24,12 @@
 #include <vector>
 
 #include "ps/server/change_notifier.h"
-#include "ps/server/gathering.h"
 #include "ps/server/held_memory.h"
 #include "ps/server/memory_limits.h"
+#include "ps/server/push_intake.h"
 #include "ps/server/reply.h"
-#include "ps/server/shard_snapshot.h"
+#include "ps/server/run_gatherings.h"
+#include "ps/server/shard_recovery.h"
 #include "ps/server/shard_tables.h"
 #include "ps/server/step_clock.h"
 #include "ps/status/shard_status.h"
@@ -72,7 +73,6 @@ class Shard {
   void read(uint64_t peer, PullRequest request, ReplyPtr& reply) {
     pulls_.read(peer, std::move(request), reply);
   }
-  std::string keys(const KeysRequest& request) const;
   void load(const PushRequest& request);
 
   // How far the schedule and the optimizers of the dense, or the sparse, parameters have come.
@@ -81,46 +81,18 @@ class Shard {
   // The rows of these keys as they are stored, without a wait for any step.
   std::string stored_rows(std::span<const RowSlice> slices) const;
 
-  // For checkpoints.  `begin` is called after the step with which one begins, with the number by which all
-  // shards know it: the checkpoint is of the tables and states as they then are.  `wanted` is asked, at the
-  // job's first shard alone, whether one is to begin with a number.  Checkpoints `at_end` of a pass are begun
-  // unasked, whatever else is being written: with `at_ends` after every pass, else after those of which a
-  // trainer says so.
-  void on_checkpoint(CheckpointAlignment::Begin begin, CheckpointAlignment::Wanted wanted,
-                     bool at_ends = true) {
-    checkpoints_.set(std::move(begin), std::move(wanted), at_ends);
-  }
-
-  // `finished` is called, at the job's first shard, when the trainers have done all that there is to do.  They
-  // hear of it after confirm_end, when the end counts: a trainer that hears of it may be gone for good.
-  void on_finished(std::function<void(uint64_t passes)> finished);
-  void confirm_end();
-
-  // The states of a checkpoint of this shard: all but its tables' rows and the trainers' state chunks.
-  std::map<std::string, std::string> states() const;
-
   // The answer to a trainer that asks for one of its state chunks.
   Payload state_chunk(int rank, uint32_t number) const;
 
-  // Before the first run: puts back what a checkpoint has of this shard, and the run that then begins goes
-  // on from there.  Throws as ShardTables::restore.
-  void restore(const CheckpointReader& reader);
-
   // `changed` is told of every change before it is made.
   void on_change(ShardEventSink changed) { changes_.set_sink(std::move(changed)); }
-  std::string save_snapshot();
 
   // For ShardReplay, which calls begin_replay first and end_replay last.
   void begin_replay();
-  void load_snapshot(std::string_view snapshot,
-                     const std::function<void(int rank, std::string_view body)>& pull);
   void begin_run(uint64_t run, const Member& member, Time now);
   void take_over(int rank, uint64_t generation);
   void go_on_without(std::span<const int> ranks);
   void resume();  // from the snapshot: steps whose pushes are all there follow at once, as they did then
-  CheckpointAlignment::Wanted exchange_wanted(CheckpointAlignment::Wanted wanted) {
-    return checkpoints_.exchange_wanted(std::move(wanted));
-  }
   void end_replay(Time now);
 
   // `on_room` is called, on any thread, when there is room for answers again, and pulls wait for it: then
@@ -137,6 +109,9 @@ class Shard {
   size_t num_waiting() const;  // requests that are not answered
 
   ShardTables& tables() { return tables_; }
+  CheckpointAlignment& checkpoints() { return checkpoints_; }
+  RunGatherings& gatherings() { return gatherings_; }
+  ShardRecovery& recovery() { return recovery_; }
   const TrainerRoster& roster() const { return roster_; }
   const StepClock& steps() const { return *clock_; }
   const TrainerStates& trainer_states() const { return states_; }
@@ -151,24 +126,15 @@ class Shard {
   void step(Body&& body);
 
   RunStatus run_status(const RosterEntry& trainer) const;
-  void check_push(int rank, const PushRequest& request) const;
-  HeldBytes make_room(const PushRequest& request);
-  void check_finite(const PushRequest& request, std::string_view what);
-  uint64_t chunk_bytes() const { return states_.chunk_bytes() + clock_->pending_chunk_bytes(); }
-  void hold(PendingPush& push, PushRequest request, HeldBytes room);
-  void move_if_waiting(int rank, uint64_t step, uint32_t slice);
-  void finish_gathering(bool end_confirmed = false);
   bool anything_waits() const;
-  Error without(std::span<const int> missing) const;
   void forget_unwanted();
-  SnapshotParts snapshot_parts();
+  StepContext step_context() { return {roster_, applier_, states_, pulls_, held_, checkpoints_, counters_}; }
 
   ShardCounters counters_;
   TableMemory memory_;  // of the tables
   HeldMemory held_;     // outlives all that holds of it
   HeldBytes trainers_held_;
   ShardTables tables_;
-  const bool is_first_;  // with dense parameters, of the job
 
   // The run.
   ChangeNotifier changes_;
@@ -177,14 +143,14 @@ class Shard {
   TrainerStates states_;
   PullService pulls_;
   CheckpointAlignment checkpoints_;
-  Gathering gathering_;
   std::unique_ptr<StepClock> clock_;
+  PushIntake intake_;
+  RunGatherings gatherings_;
   bool going_ = false;  // a trainer that all shards have welcomed has asked for something
+  ShardRecovery recovery_;
 
-  std::function<void(uint64_t)> finished_;  // null: nobody is to confirm the end of the run
-  std::optional<RunState> restored_;        // until a run begins with it
-  bool resumed_ = false;                    // from a log, whose end may be lost
-  std::optional<Error> broken_;             // nothing goes on from here
+  bool resumed_ = false;         // from a log, whose end may be lost
+  std::optional<Error> broken_;  // nothing goes on from here
 };
 
 }  // namespace ps

@@ -182,7 +182,7 @@ void ShardHost::restore(const Hello& hello) {
   const std::unique_ptr<CheckpointReader> reader = open_origin(hello, job_.checkpoints);
   if (!reader) return;
   check_is_of_job(*reader, job_.checkpoints);
-  shard_->restore(*reader);
+  shard_->recovery().restore(*reader);
   origin_.folder = step_folder(reader->manifest().step);
   origin_.step = {reader->manifest().generation, reader->manifest().step};
   if (job_.checkpoints.log != nullptr) job_.checkpoints.log->info("Going on from ", reader->folder());
@@ -204,14 +204,15 @@ void ShardHost::attach() {
   if (!checkpoints_.is_attached()) return;
   CheckpointAlignment::Wanted wanted;
   if (identity_.is_first()) wanted = [this](uint64_t number) { return checkpoints_.wants(number); };
-  shard_->on_checkpoint([this](uint64_t number, bool at_end) { begin_checkpoint(number, at_end); },
-                        std::move(wanted), checkpoints_.has_directory());
+  shard_->checkpoints().on_checkpoint(
+      [this](uint64_t number, bool at_end) { begin_checkpoint(number, at_end); }, std::move(wanted),
+      checkpoints_.has_directory());
 }
 
 void ShardHost::begin_checkpoint(uint64_t number, bool at_end) {
   const CheckpointStep step = checkpoints_.begin(number, at_end);
   if (!job_.checkpoints.durable) return;
-  log_.begin_checkpoint({step, shard_->save_snapshot(), checkpoints_.increments()},
+  log_.begin_checkpoint({step, shard_->recovery().save_snapshot(), checkpoints_.increments()},
                         [this](const CheckpointStep& logged) { checkpoints_.note_logged(logged); });
 }
 
@@ -219,7 +220,7 @@ void ShardHost::begin_checkpoint(uint64_t number, bool at_end) {
 
 void ShardHost::watch_end() {
   if (!identity_.is_first() || !checkpoints_.has_directory()) return;
-  shard_->on_finished([this](uint64_t passes) {
+  shard_->gatherings().on_finished([this](uint64_t passes) {
     ending_ = passes;
     if (!checkpoints_.busy()) end_run();
   });
@@ -229,7 +230,7 @@ void ShardHost::watch_end() {
 // nobody may leave.
 void ShardHost::end_run() {
   finished_.write(std::exchange(ending_, 0));
-  shard_->confirm_end();
+  shard_->gatherings().confirm_end();
 }
 
 // ---- the log
@@ -257,7 +258,7 @@ void ShardHost::resume_log(const Hello& hello) {
 bool ShardHost::restore_for_log(const CheckpointReader& checkpoint) {
   check_is_of_job(checkpoint, job_.checkpoints);
   try {
-    shard_->restore(checkpoint);
+    shard_->recovery().restore(checkpoint);
     return true;
   } catch (const Error& error) {
     warn_of_damage(job_.checkpoints, error);
@@ -272,7 +273,7 @@ void ShardHost::replay(PushLogReader& log, const CheckpointReader* checkpoint) {
   new_shard(base.owner.schema, base.owner.place, base.owner.cpu);
   if (identity_.is_first()) {
     finished_.read();
-    shard_->on_finished([](uint64_t) {});
+    shard_->gatherings().on_finished([](uint64_t) {});
   }
   origin_ = {.recovers = base.owner.recovers, .folder = base.owner.checkpoint, .step = {}};
   if (checkpoint != nullptr && !restore_for_log(*checkpoint)) return;

@@ -142,7 +142,7 @@ void greet(ShardPeer& peer, const Hello& hello, Responder& responder) {
 }
 
 void keys(ShardPeer& peer, const KeysRequest& request, Responder& responder) {
-  responder.answer(Payload(peer.host.shard().keys(request)));
+  responder.answer(Payload(peer.host.shard().tables().keys(request)));
 }
 
 void report_rows(ShardPeer& peer, uint32_t parameter, Responder& responder) {

@@ -26,7 +26,7 @@ class NoReply final : public Reply {
 }  // namespace
 
 void ShardReplay::load_snapshot(std::string_view snapshot) {
-  shard_.load_snapshot(snapshot, [this](int rank, std::string_view body) { pull(rank, body); });
+  shard_.recovery().load_snapshot(snapshot, [this](int rank, std::string_view body) { pull(rank, body); });
   held_ = HeldEvent{ShardEvent::kCut, 0, "", {}};
 }
 
@@ -52,9 +52,9 @@ void ShardReplay::make_held(Time now) {
   auto decided = [&held](uint64_t number) {
     return std::ranges::find(held->checkpoints, number) != held->checkpoints.end();
   };
-  CheckpointAlignment::Wanted wanted = shard_.exchange_wanted(decided);
+  CheckpointAlignment::Wanted wanted = shard_.checkpoints().exchange_wanted(decided);
   make(held->event, held->rank, held->body, now);
-  shard_.exchange_wanted(std::move(wanted));
+  shard_.checkpoints().exchange_wanted(std::move(wanted));
 }
 
 void ShardReplay::make(ShardEvent event, int rank, std::string_view body, Time now) {
@@ -84,7 +84,7 @@ void ShardReplay::make(ShardEvent event, int rank, std::string_view body, Time n
     case ShardEvent::kLoad:
       return shard_.load(decode_load(to_buffer(pool_, body), widths));
     case ShardEvent::kEndCounts:
-      return shard_.confirm_end();
+      return shard_.gatherings().confirm_end();
     case ShardEvent::kCut:
       return shard_.resume();
   }

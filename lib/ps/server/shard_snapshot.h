@@ -1,5 +1,5 @@
 // Shard snapshots: all that a shard remembers of its run, beside its tables, in bytes.  Written with every
-// checkpoint of a shard that has a log, so that the log goes on from there.  Used by Shard.
+// checkpoint of a shard that has a log, so that the log goes on from there.  Used by ShardRecovery.
 #ifndef PS_PS_SERVER_SHARD_SNAPSHOT_H_
 #define PS_PS_SERVER_SHARD_SNAPSHOT_H_
 
@@ -23,7 +23,7 @@ struct SnapshotParts {
   TrainerStates& states;
   PullService& pulls;
   HeldMemory& held;
-  const ShardTables& tables;
+  ShardTables& tables;
   ShardCounters& counters;
   bool& going;
 };

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/radix_sort.h"
 #include "ps/wire/stored_rows.h"
 #include "table/row_copies.h"
 #include "table/row_policy_state.h"
@@ -208,16 +209,18 @@ void ShardTables::save_optimizers(bool sparse, std::string& out) const {
   }
 }
 
-bool ShardTables::scan_keys(size_t parameter, uint64_t most, ScanCursor& cursor,
-                            std::vector<uint64_t>& keys) const {
-  if (parameter >= size() || !tables_.spec(parameter).sparse) {
-    fail(Code::kData, "parameter ", parameter, " is not sparse");
+std::string ShardTables::keys(const KeysRequest& request) const {
+  if (request.parameter >= size() || !tables_.spec(request.parameter).sparse) {
+    fail(Code::kData, "parameter ", request.parameter, " is not sparse");
   }
-  const Table* table = tables_.table(parameter);
-  while (table != nullptr && table->scan_keys(cursor, keys)) {
-    if (keys.size() >= most) return true;
-  }
-  return false;
+  const Table* table = tables_.table(request.parameter);
+  const uint64_t most = std::min(request.most, kMostKeys);
+  ScanCursor cursor = request.cursor;
+  std::vector<uint64_t> keys;
+  bool more = false;
+  while (!more && table != nullptr && table->scan_keys(cursor, keys)) more = keys.size() >= most;
+  radix_sort(keys);
+  return encode_found_keys(more, cursor, keys);
 }
 
 // ---- figures

@@ -1,5 +1,5 @@
 // ShardTables: the parameters of one shard as its trainers and readers ask for them, by slices of their rows.
-// Used by Shard, and by ShardCheckpoint, which takes snapshots of them.
+// Used by Shard, by TableUpdater, which applies steps to them, and by ShardCheckpoint, which takes snapshots.
 #ifndef PS_PS_SERVER_SHARD_TABLES_H_
 #define PS_PS_SERVER_SHARD_TABLES_H_
 
@@ -11,7 +11,6 @@
 
 #include "checkpoint/checkpoint_reader.h"
 #include "math/device.h"
-#include "math/exact_squares.h"
 #include "optim/optimizer_plan.h"
 #include "ps/status/shard_status.h"
 #include "ps/wire/protocol.h"
@@ -28,15 +27,6 @@ struct RowPointers {
 // By slice of the pull.
 using PulledRows = std::vector<RowPointers>;
 
-// The gradients or values that one trainer gave of one parameter, in one slice of its push.
-struct Contribution {
-  const RowSlice* slice;
-  const float* floats;  // [slice->rows(), cols]
-  int trainer;
-  float share;                          // of the step's examples
-  const RowPointers* pulled = nullptr;  // the slice's rows, when it is one of a pull; null: not known
-};
-
 // One owner thread.
 class ShardTables {
  public:
@@ -45,6 +35,10 @@ class ShardTables {
   ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
               const SpillSettings& spill = {}, uint64_t array_bytes = 0);
   ~ShardTables();
+
+  // The tables themselves, and the device on which they are worked on, for TableUpdater.
+  ParameterTables& parameters() { return tables_; }
+  Device& device() { return device_; }
 
   size_t size() const { return tables_.size(); }
   Widths widths() const { return widths_; }
@@ -69,15 +63,8 @@ class ShardTables {
   // The same for a pull that a push will follow; returns where its rows are.
   PulledRows pull(std::span<const RowSlice> slices, RowType type, char* out);
 
-  // One step of parameter number `parameter` with the sum of the contributions, which come in the order of
-  // ranks and pieces; of a statistic, with their mean.  A lone contribution is used where it lies.
-  void apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step);
-
   // All trainers have ended this pass.
   void end_pass(int64_t pass) { tables_.end_pass(pass); }
-
-  // The squares of the gradient that apply would use.
-  ExactSquares squares(size_t parameter, std::span<const Contribution> contributions);
 
   // Sets weights, as if training began with them; or rows as they are stored, which the numbers from the size of
   // a dense table on are of.
@@ -91,9 +78,10 @@ class ShardTables {
   // holds.
   std::string stored_rows(std::span<const RowSlice> slices) const;
 
-  // Appends keys of a sparse parameter's rows, about `most` of them, as RowStorage::scan_all gives them; false
-  // when there are no more.  Throws kData when it is none.
-  bool scan_keys(size_t parameter, uint64_t most, ScanCursor& cursor, std::vector<uint64_t>& keys) const;
+  // The answer to a request for keys of a sparse parameter's rows, in ascending order: about `most` of them, as
+  // RowStorage::scan_all gives them, and the cursor from which the next answer goes on.  Throws kData when the
+  // parameter is not sparse.
+  std::string keys(const KeysRequest& request) const;
 
   uint64_t memory_bytes() const { return tables_.memory_bytes(); }
 
@@ -132,29 +120,13 @@ class ShardTables {
   void read_floats(const RowSlice& slice, PullMode mode, float* out, std::span<float*> rows);
   void pull_keys(Table& table, std::span<const uint64_t> keys, float* out, std::span<float*> rows);
 
-  bool lie_apart(const Table& table, std::span<const Contribution> contributions) const;
-  void gather_rows(const Table& table, std::span<const Contribution> contributions);
-  void use_rows_in_place(Table& table, std::span<const Contribution> contributions);
-  void find_rows(Table& table, std::span<const Contribution> contributions);
-  const float* sum_rows(const Table& table, std::span<const Contribution> contributions);
-  void sum_counts(std::span<const Contribution> contributions);
-  const float* matrix_gradient(const Table& table, std::span<const Contribution> contributions);
-  const float* sum_ranges(const Table& table, std::span<const Contribution> contributions);
-  void apply_rows(Table& table, std::span<const Contribution> contributions, const StepSize& step);
-  void push_rows(Table& table, std::span<const Contribution> contributions, const StepSize& step);
-  void apply_statistic(Table& table, std::span<const Contribution> contributions);
-
   Device device_{1};
   ParameterTables tables_;
   std::vector<int64_t> widths_;  // by parameter
 
   // During a request.
-  KeyPlanner planner_;
-  KeyPlan plan_;                       // the keys of gather_rows
-  std::vector<float*> rows_;           // of plan_, or of a slice that is read
-  std::vector<GradientPiece> pieces_;  // of gather_rows and use_rows_in_place
-  std::vector<float> sums_;            // of several trainers' gradients
-  std::vector<float> floats_;          // rows before they are encoded
+  std::vector<float*> rows_;   // of a slice that is read
+  std::vector<float> floats_;  // rows before they are encoded
 
   uint64_t num_requests_ = 0;
 };

@@ -43,7 +43,7 @@ std::vector<ExactSquares> StepApplier::squares(std::span<PendingPush* const> pus
   std::vector<ExactSquares> squares(tables_.size());
   auto contributions = contributions_of(pushes, sum_up(pushes));
   for (size_t p = 0; p < squares.size(); ++p) {
-    if (clipping_.needs(p)) squares[p] = tables_.squares(p, contributions[p]);
+    if (clipping_.needs(p)) squares[p] = updater_.squares(p, contributions[p]);
   }
   return squares;
 }
@@ -57,7 +57,7 @@ void StepApplier::apply(std::span<PendingPush* const> pushes) {
   whole_squares_.reset();  // those of the next step are others
   auto contributions = contributions_of(pushes, total);
   for (size_t p = 0; p < contributions.size(); ++p) {
-    tables_.apply(p, contributions[p], {step.learning_rate, scales[p], step.shrink});
+    updater_.apply(p, contributions[p], {step.learning_rate, scales[p], step.shrink});
   }
   ++counters_.steps;
 }

@@ -11,6 +11,7 @@
 #include "optim/step_rule.h"
 #include "ps/server/pending_push.h"
 #include "ps/server/shard_tables.h"
+#include "ps/server/table_updater.h"
 #include "ps/status/shard_status.h"
 
 namespace ps {
@@ -21,7 +22,11 @@ class StepApplier {
  public:
   StepApplier(std::span<const ParameterSpec> specs, const OptimizerPlan& optimizers, ShardTables& tables,
               ShardCounters& counters)
-      : clipping_(specs, optimizers), tables_(tables), rule_(optimizers.step_rule()), counters_(counters) {}
+      : clipping_(specs, optimizers),
+        tables_(tables),
+        updater_(tables),
+        rule_(optimizers.step_rule()),
+        counters_(counters) {}
 
   bool clips() const { return clipping_.any(); }
 
@@ -48,6 +53,7 @@ class StepApplier {
 
   const Clipping clipping_;
   ShardTables& tables_;
+  TableUpdater updater_;
   StepRule rule_;
   ShardCounters& counters_;
   std::optional<std::vector<double>> whole_squares_;  // of the next step, by parameter

@@ -18,8 +18,8 @@ class BarrierMarkersTest : public ShardTest {
                       {static_cast<uint64_t>(rank)}, -1);
   }
   void watch(std::map<uint64_t, std::vector<float>>& cuts, std::function<bool(uint64_t)> wanted = nullptr) {
-    shard_->on_checkpoint([this, &cuts](uint64_t number, bool) { cuts[number] = weights(keys_); },
-                          std::move(wanted));
+    shard_->checkpoints().on_checkpoint(
+        [this, &cuts](uint64_t number, bool) { cuts[number] = weights(keys_); }, std::move(wanted));
   }
 };
 
@@ -58,7 +58,7 @@ TEST_F(BarrierMarkersTest, KeepsATrainersChunksUntilItsNextPush) {
   auto snapshot = [&](uint64_t, bool) {
     states = shard_->trainer_states().chunk_states(shard_->tables().place());
   };
-  shard_->on_checkpoint(snapshot, nullptr);
+  shard_->checkpoints().on_checkpoint(snapshot, nullptr);
   push_body(1, encode_push({.step = 0, .ended = true, .chunk = "all of its data"}, 0, ""));
   push_step(0, 0, false, "old");
   push_step(0, 1, true);

@@ -58,7 +58,7 @@ TEST_F(CheckpointAlignmentTest, WithoutCheckpointsNoneIsDecidedOnAndNoneBegins) 
 }
 
 TEST_F(CheckpointAlignmentTest, TheLogIsToldOfEveryDecisionForOneAndOfNoOther) {
-  checkpoints_.set(
+  checkpoints_.on_checkpoint(
       nullptr, [](uint64_t number) { return number % 3 == 0; }, true);
   EXPECT_FALSE(checkpoints_.decide(4));
   EXPECT_TRUE(checkpoints_.decide(6));
@@ -67,8 +67,9 @@ TEST_F(CheckpointAlignmentTest, TheLogIsToldOfEveryDecisionForOneAndOfNoOther) {
 
 TEST_F(CheckpointAlignmentTest, BeginsWithItsNumber) {
   std::vector<std::pair<uint64_t, bool>> begun;
-  checkpoints_.set([&begun](uint64_t number, bool at_end) { begun.emplace_back(number, at_end); }, nullptr,
-                   /*at_ends=*/false);
+  checkpoints_.on_checkpoint([&begun](uint64_t number, bool at_end) { begun.emplace_back(number, at_end); },
+                             nullptr,
+                             /*at_ends=*/false);
   checkpoints_.begin(3, false);
   checkpoints_.begin(5, true);
   EXPECT_THAT(begun, ElementsAre(Pair(3, false), Pair(5, true)));
@@ -77,7 +78,7 @@ TEST_F(CheckpointAlignmentTest, BeginsWithItsNumber) {
 }
 
 TEST_F(CheckpointAlignmentTest, AReplayDecidesUntilItGivesTheDecisionBack) {
-  checkpoints_.set(
+  checkpoints_.on_checkpoint(
       nullptr, [](uint64_t) { return true; }, true);
   CheckpointAlignment::Wanted live = checkpoints_.exchange_wanted([](uint64_t) { return false; });
   EXPECT_FALSE(checkpoints_.decide(1));

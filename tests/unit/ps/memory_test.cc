@@ -130,7 +130,7 @@ TEST_F(MemoryTest, KeysComeInPagesOfWhichTheShardKeepsNone) {
   std::vector<uint64_t> all;
   FoundKeys found{.more = true};
   while (found.more) {
-    const std::string page = shard_->keys({.cursor = found.cursor, .most = 1000});
+    const std::string page = shard_->tables().keys({.cursor = found.cursor, .most = 1000});
     EXPECT_LT(page.size(), 16u << 10);
     found = decode_found_keys(page);
     EXPECT_TRUE(std::ranges::is_sorted(found.keys));
@@ -139,9 +139,10 @@ TEST_F(MemoryTest, KeysComeInPagesOfWhichTheShardKeepsNone) {
   std::ranges::sort(all);
   EXPECT_EQ(all, keys(0, rows));
   for (const ScanCursor cursor : {ScanCursor{64, 0}, {~0u, ~0ull}, {63, ~0ull}}) {
-    EXPECT_FALSE(decode_found_keys(shard_->keys({.cursor = cursor})).more) << "a cursor from nowhere";
+    EXPECT_FALSE(decode_found_keys(shard_->tables().keys({.cursor = cursor})).more)
+        << "a cursor from nowhere";
   }
-  EXPECT_ANY_THROW(shard_->keys({.parameter = 1}));
+  EXPECT_ANY_THROW(shard_->tables().keys({.parameter = 1}));
 }
 
 TEST_F(MemoryTest, ShardsShareWhatThereIs) {

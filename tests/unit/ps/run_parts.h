@@ -42,9 +42,9 @@ struct RunParts {
   }
 
   void want_checkpoints(CheckpointAlignment::Wanted wanted) {
-    checkpoints.set([this](uint64_t number, bool at_end) { begun.emplace_back(number, at_end); },
-                    std::move(wanted),
-                    /*at_ends=*/false);
+    checkpoints.on_checkpoint([this](uint64_t number, bool at_end) { begun.emplace_back(number, at_end); },
+                              std::move(wanted),
+                              /*at_ends=*/false);
   }
 
   // One message of a push, as a shard holds it; the last of a step is answered with the step.

@@ -18,7 +18,7 @@ class CheckpointStepTest : public ShardTest {
     auto is_wanted = [wanted = std::move(wanted)](uint64_t step) {
       return std::ranges::find(wanted, step) != wanted.end();
     };
-    shard_->on_checkpoint(begin, is_wanted, at_ends);
+    shard_->checkpoints().on_checkpoint(begin, is_wanted, at_ends);
   }
   OutcomePtr push_marked(int rank, uint64_t step) {
     return push_piece(rank, {.step = step, .info = {1, 0}, .cut = true}, {1}, 1);
@@ -188,7 +188,7 @@ std::string at_end() {
 TEST_F(CheckpointStepTest, TheEndOfARunIsAnsweredOnceTheCheckpointCounts) {
   make(2);
   std::vector<uint64_t> finished;
-  shard_->on_finished([&](uint64_t passes) { finished.push_back(passes); });
+  shard_->gatherings().on_finished([&](uint64_t passes) { finished.push_back(passes); });
   for (int rank : {0, 1}) push_end(rank, 0);
   OutcomePtr first = gather(0, 0, at_end());
   EXPECT_TRUE(finished.empty());
@@ -199,7 +199,7 @@ TEST_F(CheckpointStepTest, TheEndOfARunIsAnsweredOnceTheCheckpointCounts) {
   join(0, 2, 2);  // another process, which asks again
   OutcomePtr again = gather(0, 0, at_end());
   EXPECT_TRUE(again->waits());
-  shard_->confirm_end();
+  shard_->gatherings().confirm_end();
   EXPECT_TRUE(again->answer && second->answer);
 }
 
@@ -222,7 +222,7 @@ TEST_F(CheckpointStepTest, ATrainerThatDiesBeforeTheEndCountsMayEndThePassAgain)
 
 TEST_F(CheckpointStepTest, ATrainerThatHasFinishedIsNotMissed) {
   make(2);
-  shard_->on_finished([](uint64_t) {});
+  shard_->gatherings().on_finished([](uint64_t) {});
   OutcomePtr other = gather(1, 0, at_end());
   gather(0, 0, at_end());
   leave(0, 2, 1);

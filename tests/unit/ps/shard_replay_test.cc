@@ -25,9 +25,9 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     make(0, GetParam());
     watch();
     cuts_.clear();
-    shard_->on_checkpoint(
+    shard_->checkpoints().on_checkpoint(
         [this](uint64_t step, bool) {
-          cuts_.push_back({step, shard_->save_snapshot(), changes_.size()});
+          cuts_.push_back({step, shard_->recovery().save_snapshot(), changes_.size()});
           told_.push_back(kept_of(*shard_));
         },
         [](uint64_t step) { return step % 3 == 0; });
@@ -82,7 +82,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     std::swap(first, shard_);
     cuts_again_.clear();
     told_again_.clear();
-    first->on_checkpoint(
+    first->checkpoints().on_checkpoint(
         [this, other = first.get()](uint64_t step, bool) {
           cuts_again_.push_back(step);
           told_again_.push_back(kept_of(*other));
@@ -149,7 +149,7 @@ TEST_P(ReplayTest, BecomesTheSameWhereverTheLogEnds) {
     for (uint64_t number = 0; number < 150; ++number) {
       act(seed, number);
       std::unique_ptr<Shard> other = again("", 0);
-      ASSERT_EQ(other->save_snapshot(), shard_->save_snapshot()) << number;
+      ASSERT_EQ(other->recovery().save_snapshot(), shard_->recovery().save_snapshot()) << number;
       ASSERT_EQ(table(*other), table(*shard_)) << number;
       ASSERT_EQ(cuts_again_, cuts_behind(0)) << number;
     }
@@ -163,8 +163,8 @@ TEST_P(ReplayTest, ItsSnapshotIsAllThatItRemembersOfItsRun) {
   begin();
   for (uint64_t number = 0; number < 100; ++number) {
     act(77, number);
-    const std::string snapshot = shard_->save_snapshot();
-    EXPECT_EQ(again(snapshot, changes_.size())->save_snapshot(), snapshot) << number;
+    const std::string snapshot = shard_->recovery().save_snapshot();
+    EXPECT_EQ(again(snapshot, changes_.size())->recovery().save_snapshot(), snapshot) << number;
     for (size_t size = 1; size < snapshot.size();
          size += 1 + snapshot.size() / static_cast<size_t>(tries(50))) {
       EXPECT_THROW(again(std::string_view(snapshot).substr(0, size), changes_.size()), Error) << size;
@@ -191,7 +191,7 @@ TEST_P(ReplayTest, SnapshotsAndEventsAreTheBytesThatTheyWere) {
                                                        : 4030542767094457330u;
   begin();
   for (uint64_t number = 0; number < 300; ++number) act(5, number);
-  std::string all = shard_->save_snapshot();
+  std::string all = shard_->recovery().save_snapshot();
   for (const BegunCut& cut : cuts_) all += cut.snapshot;
   for (const Change& change : changes_) {
     put(all, change.event);

@@ -10,6 +10,7 @@
 #include "config/json.h"
 #include "config/spec.h"
 #include "optim/synthetic_parameter.h"
+#include "ps/server/table_updater.h"
 
 namespace ps {
 namespace {
@@ -52,7 +53,7 @@ class ShardTablesTest : public testing::TestWithParam<bool> {
       const int trainer = static_cast<int>(contributions.size());
       contributions.push_back({&pull->slice, gradients_.data(), trainer, 0.5f, rows});
     }
-    tables.apply(0, contributions, {0.25, 1, false});
+    TableUpdater(tables).apply(0, contributions, {0.25, 1, false});
   }
 
   static std::vector<float> read(ShardTables& tables) {
@@ -119,7 +120,7 @@ TEST(ShardTablesByTrainers, KeepWhatTrainersSetAndCountSteps) {
   for (size_t i = 0; i < set.size(); ++i) set[i] = static_cast<float>(i);
   tables.check({&stored, 1});
   tables.load(stored, set.data());
-  tables.apply(0, {}, {0.25, 1, false});
+  TableUpdater(tables).apply(0, {}, {0.25, 1, false});
   std::vector<char> out(tables.bytes_of({&stored, 1}, RowType::kF32));
   tables.read({&stored, 1}, PullMode::kRead, RowType::kF32, out.data());
   EXPECT_EQ(std::memcmp(out.data(), set.data(), set.size() * sizeof(float)), 0);

@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "config/json.h"
 #include "optim/synthetic_parameter.h"
-#include "ps/server/shard_tables.h"
+#include "ps/server/table_updater.h"
 #include "store/local_store.h"
 
 namespace ps {
@@ -42,7 +42,7 @@ class StoredRows : public testing::Test {
     std::vector<float> gradients;
     for (size_t i = 0; i < keys.size() * 3; ++i) gradients.push_back(static_cast<float>(random_.uniform()));
     const Contribution contribution{&rows, gradients.data(), 0, 1};
-    tables_->apply(0, {&contribution, 1}, {.learning_rate = 0.1, .scale = 1});
+    TableUpdater(*tables_).apply(0, {&contribution, 1}, {.learning_rate = 0.1, .scale = 1});
   }
 
   RowBlock decode(const std::string& body, size_t most = 100) {

@@ -1,9 +1,9 @@
-// Gradients and values that trainers give, into a shard's tables.
+#include "ps/server/table_updater.h"
+
 #include <algorithm>
 #include <array>
 #include <optional>
 
-#include "ps/server/shard_tables.h"
 #include "table/row_policy_state.h"
 
 namespace ps {
@@ -28,7 +28,8 @@ bool knows_rows(const Contribution& each) {
 
 }  // namespace
 
-void ShardTables::apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step) {
+void TableUpdater::apply(size_t parameter, std::span<const Contribution> contributions,
+                         const StepSize& step) {
   Table* table = tables_.table(parameter);
   if (table == nullptr) return;
   const ParameterKind kind = tables_.spec(parameter).kind;
@@ -42,7 +43,7 @@ void ShardTables::apply(size_t parameter, std::span<const Contribution> contribu
   table->whole()->push_all(gradient, step.scale, step.learning_rate, device_);
 }
 
-ExactSquares ShardTables::squares(size_t parameter, std::span<const Contribution> contributions) {
+ExactSquares TableUpdater::squares(size_t parameter, std::span<const Contribution> contributions) {
   const Table* table = tables_.table(parameter);
   ExactSquares sum;
   if (table == nullptr || contributions.empty()) return sum;
@@ -59,14 +60,14 @@ ExactSquares ShardTables::squares(size_t parameter, std::span<const Contribution
 
 // True when no two contributions have the same key, as the pieces of one trainer's push.  A policy needs all
 // keys in one piece.
-bool ShardTables::lie_apart(const Table& table, std::span<const Contribution> contributions) const {
+bool TableUpdater::lie_apart(const Table& table, std::span<const Contribution> contributions) const {
   if (contributions.size() == 1) return true;
   return table.policy() == nullptr && ascending(contributions);
 }
 
 // plan_ <- the keys of the contributions, pieces_ <- theirs, without rows: gradients that lie apart, where
 // they came, or the sums of all.
-void ShardTables::gather_rows(const Table& table, std::span<const Contribution> contributions) {
+void TableUpdater::gather_rows(const Table& table, std::span<const Contribution> contributions) {
   pieces_.clear();
   if (!lie_apart(table, contributions)) {
     const float* sums = sum_rows(table, contributions);
@@ -83,18 +84,19 @@ void ShardTables::gather_rows(const Table& table, std::span<const Contribution> 
   }
 }
 
-const float* ShardTables::matrix_gradient(const Table& table, std::span<const Contribution> contributions) {
+const float* TableUpdater::matrix_gradient(const Table& table, std::span<const Contribution> contributions) {
   const bool whole = contributions.size() == 1 && contributions[0].slice->count == table.size();
   return whole ? contributions[0].floats : sum_ranges(table, contributions);
 }
 
-void ShardTables::apply_rows(Table& table, std::span<const Contribution> contributions,
-                             const StepSize& step) {
+void TableUpdater::apply_rows(Table& table, std::span<const Contribution> contributions,
+                              const StepSize& step) {
   push_rows(table, contributions, step);
   if (table.policy() != nullptr) table.policy()->end_step(step.shrink, device_);
 }
 
-void ShardTables::push_rows(Table& table, std::span<const Contribution> contributions, const StepSize& step) {
+void TableUpdater::push_rows(Table& table, std::span<const Contribution> contributions,
+                             const StepSize& step) {
   if (table.rows_stay() && lie_apart(table, contributions)) {
     use_rows_in_place(table, contributions);
     return table.push(pieces_, step.scale, step.learning_rate, device_);
@@ -114,7 +116,7 @@ void ShardTables::push_rows(Table& table, std::span<const Contribution> contribu
 
 // pieces_ <- the contributions, with their rows up to date.  A row that was pulled is still where it was then,
 // and as it was, unless a step has come between.
-void ShardTables::use_rows_in_place(Table& table, std::span<const Contribution> contributions) {
+void TableUpdater::use_rows_in_place(Table& table, std::span<const Contribution> contributions) {
   size_t num_unknown = 0;
   for (const Contribution& each : contributions)
     num_unknown += knows_rows(each) ? 0 : each.slice->keys.size();
@@ -137,7 +139,7 @@ void ShardTables::use_rows_in_place(Table& table, std::span<const Contribution> 
 }
 
 // rows_ <- those of plan_, which gather_rows has made, up to date.
-void ShardTables::find_rows(Table& table, std::span<const Contribution> contributions) {
+void TableUpdater::find_rows(Table& table, std::span<const Contribution> contributions) {
   const bool summed = pieces_.size() < contributions.size();
   if (!summed || !std::ranges::all_of(contributions, knows_rows)) return table.pull(plan_, device_, rows_);
   rows_.resize(plan_.keys.size());
@@ -154,7 +156,7 @@ void ShardTables::find_rows(Table& table, std::span<const Contribution> contribu
 
 // plan_ <- the union of the keys; returns the sums of their gradients.  The first contribution with a key sets
 // its row, the others add.
-const float* ShardTables::sum_rows(const Table& table, std::span<const Contribution> contributions) {
+const float* TableUpdater::sum_rows(const Table& table, std::span<const Contribution> contributions) {
   const size_t cols = static_cast<size_t>(table.width());
   std::vector<std::array<uint32_t, 2>> offsets(contributions.size());
   std::vector<KeyList> lists;
@@ -184,7 +186,7 @@ const float* ShardTables::sum_rows(const Table& table, std::span<const Contribut
 }
 
 // plan_.counts <- the sums of the contributions' counts.
-void ShardTables::sum_counts(std::span<const Contribution> contributions) {
+void TableUpdater::sum_counts(std::span<const Contribution> contributions) {
   plan_.counts.clear();
   for (size_t c = 0; c < contributions.size(); ++c) {
     const std::vector<KeyCount>& counts = contributions[c].slice->counts;
@@ -198,7 +200,7 @@ void ShardTables::sum_counts(std::span<const Contribution> contributions) {
 }
 
 // Returns the sums of the trainers' gradients, which come in pieces.  The first trainer sets, the others add.
-const float* ShardTables::sum_ranges(const Table& table, std::span<const Contribution> contributions) {
+const float* TableUpdater::sum_ranges(const Table& table, std::span<const Contribution> contributions) {
   const int64_t cols = table.width();
   sums_.assign(static_cast<size_t>(table.size()) * static_cast<size_t>(cols), 0.0f);
   for (const Contribution& contribution : contributions) {
@@ -214,7 +216,7 @@ const float* ShardTables::sum_ranges(const Table& table, std::span<const Contrib
 }
 
 // Each trainer's values have the weight of its examples; those of a lone trainer are taken as they are.
-void ShardTables::apply_statistic(Table& table, std::span<const Contribution> contributions) {
+void TableUpdater::apply_statistic(Table& table, std::span<const Contribution> contributions) {
   const int64_t cols = table.width();
   for (const Contribution& contribution : contributions) {
     float* to = table.whole()->values() + static_cast<int64_t>(contribution.slice->first) * cols;

@@ -1,0 +1,96 @@
+#include "ps/server/push_intake.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "math/finite.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint32_t kMaxSlices = 1 << 20;  // of a push
+constexpr uint64_t kSliceBytes = 512;     // of a slice in the lists of a push, less its rows
+
+// Gives the push the row slices that it has of a pull.
+void use_pulled_rows(const PullHistory& pulls, PushRequest& request, Widths widths) {
+  if (request.pulled == 0) return;
+  const AnsweredPull* pull = pulls.find(request.pulled);
+  if (pull == nullptr) fail(Code::kData, "push: there was no pull ", request.pulled);
+  set_parts(request, {pull->request, &pull->request->parts}, widths);
+}
+
+}  // namespace
+
+void PushIntake::check_order(int rank, const PushRequest& request, bool resumed) const {
+  const uint64_t next = clock_.trainer(rank).next_step;
+  if (request.step > next + clock_.lead()) {
+    fail(resumed ? kStateLost : Code::kData, "push: step ", request.step, " of trainer ", rank,
+         " comes before step ", next);
+  }
+  if (request.num_pieces > kMaxSlices || request.piece >= kMaxSlices) {
+    fail(Code::kData, "push: piece ", request.piece, " of ", request.num_pieces);
+  }
+}
+
+PushIntake::Admitted PushIntake::admit(int rank, PushRequest& request) {
+  use_pulled_rows(parts_.pulls.history(rank), request, tables_.widths());
+  if (request.ended && !request.parts.empty()) fail(Code::kData, "push: gradients after the end of the data");
+  tables_.check_gradients(request.parts);
+  Admitted admitted{make_room(request), Buffer()};
+  if (request.type != RowType::kF32)
+    admitted.encoded = take_floats(request, tables_.widths(), parts_.held.pool());
+  check_finite(request, "push: the gradient");
+  return admitted;
+}
+
+void PushIntake::admit_weights(const PushRequest& request) {
+  tables_.check_weights(request.parts);
+  check_finite(request, "load: the weights");
+  memory_.make_room(tables_, request.parts);
+}
+
+// Finds room for all that the push would have the shard hold: new rows, gradients, the slice and its keys,
+// unless these are a pull's, and its trainer state chunk.
+HeldBytes PushIntake::make_room(const PushRequest& request) {
+  memory_.make_room(tables_, request.parts);
+  const uint64_t bytes = tables_.bytes_of(request.parts, RowType::kF32);
+  if (!parts_.held.has_room(bytes)) parts_.held.refuse(bytes, chunk_bytes());
+  uint64_t slice_bytes = kSliceBytes + request.rows_at.size() * sizeof(size_t);
+  if (request.pulled == 0) slice_bytes += memory_of(request.parts);
+  HeldBytes room = parts_.held.take(HeldKind::kPushes, slice_bytes);
+  if (!request.chunk) return room;
+  const uint64_t more = request.chunk->size();
+  if (!parts_.held.set_chunk_bytes(chunk_bytes() + more)) parts_.held.refuse(more, chunk_bytes());
+  return room;
+}
+
+// A gradient that is not a number would make a weight that is none, and no later step mends that.
+void PushIntake::check_finite(const PushRequest& request, std::string_view what) {
+  for (const RowSlice& slice : request.parts) {
+    const size_t cols = static_cast<size_t>(tables_.widths()[slice.parameter]);
+    if (all_finite(request.floats(slice), slice.rows() * cols)) continue;
+    ++parts_.counters.refused_not_finite;
+    fail(Code::kData, what, " of ", quote(tables_.name(slice.parameter)), " has values that are not finite");
+  }
+}
+
+void PushIntake::hold(PendingPush& push, PushRequest request, HeldBytes room) {
+  if (request.parts.empty()) request.body = Buffer();  // its chunk is beside it
+  push.held.push_back(std::move(room));
+  ++parts_.counters.pushes;
+  for (const RowSlice& slice : request.parts) parts_.counters.rows_pushed += slice.rows();
+  const uint32_t number = request.piece;
+  if (request.pulled != 0)
+    push.pulled.emplace(number, parts_.pulls.history(push.rank).find(request.pulled)->pulled);
+  push.slices.emplace(number, std::move(request));
+}
+
+void PushIntake::move_if_waiting(int rank, uint64_t step, uint32_t slice) {
+  auto& pushes = clock_.trainer(rank).pushes;
+  auto waiting = pushes.find(step);
+  if (waiting == pushes.end()) return;
+  parts_.held.pool().adopt(waiting->second.slices.at(slice).body);
+}
+
+}  // namespace ps

@@ -1,0 +1,56 @@
+// PushIntake: checks a push that comes to a shard, finds room for it, and holds it until its step is applied.
+// Used by Shard, which owns it.
+#ifndef PS_PS_SERVER_PUSH_INTAKE_H_
+#define PS_PS_SERVER_PUSH_INTAKE_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "ps/server/step_clock.h"
+
+namespace ps {
+
+// The owner thread of the shard; the parts of the shard must outlive it.
+class PushIntake {
+ public:
+  PushIntake(ShardTables& tables, TableMemory& memory, StepClock& clock, const StepContext& parts)
+      : tables_(tables), memory_(memory), clock_(clock), parts_(parts) {}
+
+  // A push that was admitted.
+  struct Admitted {
+    HeldBytes room;  // of all that the push makes the shard hold beside its rows
+    Buffer encoded;  // the body as it came, where its rows were decoded; else empty
+  };
+
+  // Throws unless the push is of a step that the trainer may push now: kData, or kStateLost where the shard was
+  // `resumed` from a log, whose end may be lost.
+  void check_order(int rank, const PushRequest& request, bool resumed) const;
+
+  // Gives the push the row slices that it has of a pull, checks its gradients, takes room for it, and decodes its
+  // rows.  Throws kData when it makes no sense, kExhausted when there is no room; then nothing is held.
+  Admitted admit(int rank, PushRequest& request);
+
+  // The push holds its slice from now on.
+  void hold(PendingPush& push, PushRequest request, HeldBytes room);
+
+  // A slice that has to wait for other trainers must not take up the memory of connections, or these could not
+  // be heard: it is moved to the memory of what waits.  Does nothing when the step was applied.
+  void move_if_waiting(int rank, uint64_t step, uint32_t slice);
+
+  // Checks weights that are loaded, and makes room for their rows.  Throws as admit.
+  void admit_weights(const PushRequest& request);
+
+ private:
+  HeldBytes make_room(const PushRequest& request);
+  void check_finite(const PushRequest& request, std::string_view what);
+  uint64_t chunk_bytes() const { return parts_.states.chunk_bytes() + clock_.pending_chunk_bytes(); }
+
+  ShardTables& tables_;
+  TableMemory& memory_;
+  StepClock& clock_;
+  const StepContext parts_;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_PUSH_INTAKE_H_

@@ -1,0 +1,51 @@
+#include "ps/server/run_gatherings.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ps {
+
+static constexpr uint64_t kGivenBytes = 512;  // of an entry of a gathering, less the bytes that were given
+
+void RunGatherings::give(int rank, GatherRequest request, ReplyPtr& reply) {
+  if (present_.answer_former(request.number, reply)) return;
+  HeldBytes held = held_.take(HeldKind::kGatherings, kGivenBytes + request.bytes.size());
+  if (!present_.has_given(rank)) {
+    changes_.note(ShardEvent::kGather, rank, [&] { return encode_gather(request.number, request.bytes); });
+  }
+  present_.give(rank, std::move(request.bytes), std::move(held));
+  present_.add_reply(std::move(reply));
+  finish_if_complete();
+}
+
+void RunGatherings::finish_if_complete() {
+  finish(/*end_confirmed=*/false);
+}
+
+// Trainers that were given up give nothing.
+bool RunGatherings::all_have(bool (Gathering::*given)(int rank) const) const {
+  return std::ranges::all_of(std::as_const(roster_).trainers(), [&](const RosterEntry& trainer) {
+    return trainer.given_up || (present_.*given)(trainer.rank);
+  });
+}
+
+void RunGatherings::finish(bool end_confirmed) {
+  if (present_.is_empty() || !all_have(&Gathering::has_given)) return;
+  if (all_have(&Gathering::has_given_end)) {
+    if (finished_ && !end_confirmed) return finished_(clock_.pass());
+    for (RosterEntry& trainer : roster_.trainers()) trainer.ended = true;
+  }
+  present_.finish(roster_.size());
+}
+
+void RunGatherings::on_finished(std::function<void(uint64_t)> finished) {
+  finished_ = std::move(finished);
+  finish_if_complete();
+}
+
+void RunGatherings::confirm_end() {
+  changes_.note(ShardEvent::kEndCounts, 0, empty_event);
+  finish(/*end_confirmed=*/true);
+}
+
+}  // namespace ps

@@ -1,0 +1,48 @@
+#include "ps/server/shard_recovery.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "store/table_checkpoint.h"
+
+namespace ps {
+
+std::map<std::string, std::string> ShardRecovery::states() const {
+  std::map<std::string, std::string> states = parts_.tables.states();
+  if (parts_.tables.place().dense != 0) return states;
+  add_step_rule_state(parts_.applier.rule(), states);
+  RunState run = parts_.clock.run_state();
+  run.clock = parts_.clock.checkpoint_number();
+  run.save(states[kRunState]);
+  return states;
+}
+
+void ShardRecovery::restore(const CheckpointReader& reader) {
+  if (!reader.has_state(kRunState)) {
+    fail(Code::kUsage, quote(reader.folder()),
+         " was written by a process without servers; --init-model takes its weights");
+  }
+  parts_.tables.restore(reader);
+  restore_step_rule(reader, parts_.applier.rule());
+  const std::string bytes = reader.state(kRunState);
+  ByteReader in(bytes);
+  restored_ = RunState::load(in);
+  if (in.remaining() > 0 || restored_->trainers.empty()) {
+    fail(Code::kCorrupt, quote(reader.folder()), ": the state of the run has another length");
+  }
+  parts_.states.restore(reader, restored_->trainers.size(), parts_.tables.place());
+}
+
+std::optional<RunState> ShardRecovery::take_restored(size_t num_trainers) {
+  const std::optional<RunState> restored = std::exchange(restored_, std::nullopt);
+  return restored ? std::optional(restored->dealt_to(num_trainers)) : std::nullopt;
+}
+
+void ShardRecovery::load_snapshot(std::string_view snapshot,
+                                  const std::function<void(int rank, std::string_view body)>& pull) {
+  load_shard_snapshot(snapshot, parts_, pull);
+  restored_.reset();
+  parts_.states.forget_restored();
+}
+
+}  // namespace ps
