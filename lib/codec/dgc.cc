@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "codec/vector_kernels.h"
-#include "optim/step_kernels.h"
 
 namespace ps {
 
@@ -19,20 +17,6 @@ uint64_t num_elements(const DgcTarget& target) {
   uint64_t elements = 1;
   for (int64_t size : target.shape) elements *= static_cast<uint64_t>(size);
   return elements;
-}
-
-// Applies one step of the optimizer `momentum`, with that optimizer's own loop.
-template <bool kNesterov>
-void move_whole(const DgcOptions& options, const DgcGradient& gradient, std::span<float> weights,
-                std::vector<float>& velocity) {
-  const MomentumStep<float, kNesterov> step{.momentum = static_cast<float>(options.momentum),
-                                            .eta = gradient.rate,
-                                            .l2 = static_cast<float>(options.l2),
-                                            .threshold = 0};
-  const int64_t n = static_cast<int64_t>(weights.size());
-  step_kernels<MomentumStep<float, kNesterov>>().row(
-      step, {weights.data(), velocity.data(), n, n, gradient.values.data(), gradient.scale,
-             std::numeric_limits<float>::infinity()});
 }
 
 }  // namespace
@@ -54,13 +38,6 @@ void DeepGradientCompression::begin(int64_t steps, std::span<const float> veloci
   PS_CHECK(steps_ == 0 && velocity.size() == elements_);
   steps_ = steps;
   std::ranges::copy(velocity, velocity_.begin());
-}
-
-void DeepGradientCompression::step_whole(const DgcGradient& gradient, std::span<float> weights) {
-  PS_CHECK(gradient.values.size() == elements_ && weights.size() == elements_ && selected() == elements_);
-  options_.nesterov ? move_whole<true>(options_, gradient, weights, velocity_)
-                    : move_whole<false>(options_, gradient, weights, velocity_);
-  ++steps_;
 }
 
 // Returns the scale of the gradient after local clipping.  The norm is that of g, which is N times the norm
@@ -151,10 +128,6 @@ void DeepGradientCompression::apply(const SparsePart& moves, std::span<float> we
   PS_CHECK(weights.size() == elements_);
   const float share = 1.0f / static_cast<float>(num_trainers_);
   for (size_t i = 0; i < moves.size(); ++i) weights[moves.index[i]] += share * moves.value[i];
-}
-
-void DeepGradientCompression::keep(const SparsePart& moves) {
-  for (size_t i = 0; i < moves.size(); ++i) residual_[moves.index[i]] += moves.value[i];
 }
 
 // state := steps:i64 u:f32[elements] v:f32[elements]      v where the parameter is compressed

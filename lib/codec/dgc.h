@@ -50,8 +50,9 @@ struct DgcGradient {
   float rate = 0;                 // learning rate of the step
 };
 
-// The state of one trainer for one parameter.  One owner thread.  Steps are numbered from 0.  Each is one
-// call of step_whole, if selected() is elements(), or else of step_sparse.
+// The state of one trainer for one parameter.  One owner thread.  Steps are numbered from 0.  Steps whose
+// gradients are exchanged whole are the optimizer's; begin() follows them, and each step after it is a call of
+// step_sparse.
 class DeepGradientCompression {
  public:
   DeepGradientCompression(const DgcOptions& options, const DgcTarget& target);
@@ -66,9 +67,6 @@ class DeepGradientCompression {
   // To be called on a new object.
   void begin(int64_t steps, std::span<const float> velocity);
 
-  // Applies the next step with the whole gradient of all trainers to `weights` [elements].
-  void step_whole(const DgcGradient& gradient, std::span<float> weights);
-
   // Begins the next step with this trainer's own gradient.  Appends the selected moves to `bytes`, in the
   // encoding of the options.  Throws kData when a move is not finite; the object must then not be used any
   // more.
@@ -80,10 +78,6 @@ class DeepGradientCompression {
   // weights [elements] += moves / N, where `moves` is the sum of the parts that all trainers have sent in a
   // step.
   void apply(const SparsePart& moves, std::span<float> weights) const;
-
-  // Adds moves to v that this trainer, as the owner of a part, has not passed on: they are sent in later
-  // steps.
-  void keep(const SparsePart& moves);
 
   // Save the number of steps, u and v to a checkpoint, and load them. load must be called on a new object
   // with the same options and target; it throws kCorrupt.

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 
 #include "base/error.h"
-#include "codec/selection.h"
 
 namespace ps {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kExchangeNames = {"all_gather", "owner_split", "balanced", "dense"};
+constexpr std::array<std::string_view, 3> kExchangeNames = {"all_gather", "owner_split", "dense"};
 
 // Returns entries [begin, end) of a part.
 SparsePart slice(const SparsePart& part, size_t begin, size_t end) {
@@ -91,19 +89,15 @@ double exchange_bytes(SparseExchange exchange, const ExchangeSizes& sizes) {
       return others * k * bytes;
     case SparseExchange::kOwnerSplit:
       return others / trainers * (k * bytes + together * sum_bytes(sizes, bytes));
-    case SparseExchange::kBalanced:
-      return others / trainers * (k + std::min(k, together)) * bytes;
     case SparseExchange::kDense:
       return 2 * others / trainers * sizeof(float) * n;
   }
   return 0;
 }
 
-SparseExchange cheapest_exchange(const ExchangeSizes& sizes, bool may_keep) {
+SparseExchange cheapest_exchange(const ExchangeSizes& sizes) {
   SparseExchange best = SparseExchange::kAllGather;
-  for (SparseExchange other :
-       {SparseExchange::kOwnerSplit, SparseExchange::kBalanced, SparseExchange::kDense}) {
-    if (other == SparseExchange::kBalanced && !may_keep) continue;
+  for (SparseExchange other : {SparseExchange::kOwnerSplit, SparseExchange::kDense}) {
     if (exchange_bytes(other, sizes) < exchange_bytes(best, sizes)) best = other;
   }
   return best;
@@ -141,25 +135,6 @@ SparsePart join_parts(std::span<const SparsePart> parts) {
     all.value.insert(all.value.end(), part.value.begin(), part.value.end());
   }
   return all;
-}
-
-// Among entries of equal size, those with the lowest index stay.
-SparsePart split_off_smallest(SparsePart& part, uint64_t count) {
-  SparsePart kept, rest;
-  if (count >= part.size()) return rest;
-  const uint32_t least = count > 0 ? size_of_rank(part.value, count) : UINT32_MAX;
-  uint64_t equal = count;
-  for (float value : part.value) equal -= (std::bit_cast<uint32_t>(value) & 0x7fffffff) > least ? 1 : 0;
-  for (size_t i = 0; i < part.size(); ++i) {
-    const uint32_t size = std::bit_cast<uint32_t>(part.value[i]) & 0x7fffffff;
-    const bool stays = size > least || (size == least && equal > 0);
-    if (stays && size == least) --equal;
-    SparsePart& to = stays ? kept : rest;
-    to.index.push_back(part.index[i]);
-    to.value.push_back(part.value[i]);
-  }
-  part = std::move(kept);
-  return rest;
 }
 
 }  // namespace ps

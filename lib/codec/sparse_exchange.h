@@ -8,9 +8,6 @@
 //   all-gather      (N - 1) k B                        everyone has all parts, and adds them
 //   owner-split     (N - 1) / N (k + U) B              trainer r owns [n r / N, n (r + 1) / N): it is sent
 //                                                      the entries there, adds them, and sends the sum to all
-//   balanced        (N - 1) / N (k + min(k, U)) B      as owner-split, but an owner passes on k / N entries
-//                                                      at most, and keeps the rest: 2 k B, whatever N (Li
-//                                                      and Hoefler, PPoPP 2022)
 //   dense           2 (N - 1) / N 4 n                  the whole gradient, reduced and gathered
 //
 // U is measured, or n (1 - (1 - k / n)^N) for trainers whose selections are independent.
@@ -30,9 +27,9 @@
 
 namespace ps {
 
-enum class SparseExchange { kAllGather, kOwnerSplit, kBalanced, kDense };
+enum class SparseExchange { kAllGather, kOwnerSplit, kDense };
 
-// "all_gather", "owner_split", "balanced", "dense"
+// "all_gather", "owner_split", "dense"
 std::string_view sparse_exchange_name(SparseExchange exchange);
 
 struct ExchangeSizes {
@@ -55,8 +52,7 @@ SparseEncoding encoding_of_sums(SparseEncoding encoding);
 double exchange_bytes(SparseExchange exchange, const ExchangeSizes& sizes);
 
 // Returns the exchange that moves the fewest bytes; the first of the list above in case of a tie.
-// `may_keep`: owners can keep entries back, as balanced requires.
-SparseExchange cheapest_exchange(const ExchangeSizes& sizes, bool may_keep);
+SparseExchange cheapest_exchange(const ExchangeSizes& sizes);
 
 // Returns the first index of trainer `rank`'s part, n rank / N.
 uint64_t owner_begin(uint64_t elements, int num_trainers, int rank);
@@ -69,9 +65,6 @@ SparsePart add_parts(std::span<const SparsePart> parts);
 
 // Joins the parts of owners, given in the order of ranks.
 SparsePart join_parts(std::span<const SparsePart> parts);
-
-// Removes all but the `count` largest entries from `part`, and returns the removed ones.
-SparsePart split_off_smallest(SparsePart& part, uint64_t count);
 
 }  // namespace ps
 

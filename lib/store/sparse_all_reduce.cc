@@ -160,8 +160,7 @@ void sparse_all_reduce(Communicator& communicator, std::optional<SparseExchange>
     return named.value_or(cheapest_exchange({.elements = share.elements,
                                              .selected = share.selected,
                                              .num_trainers = communicator.size(),
-                                             .encoding = encoding},
-                                            /*may_keep=*/false));
+                                             .encoding = encoding}));
   };
   for (const SparseExchange exchange :
        {SparseExchange::kAllGather, SparseExchange::kOwnerSplit, SparseExchange::kDense}) {
@@ -179,7 +178,6 @@ void sparse_all_reduce(Communicator& communicator, SparseExchange exchange, Spar
     if (!shares.empty()) reduce_dense(communicator, shares);
     return;
   }
-  PS_CHECK(exchange != SparseExchange::kBalanced);
   const bool by_owners = exchange == SparseExchange::kOwnerSplit;
   while (!shares.empty()) {
     const size_t count = num_together(shares);

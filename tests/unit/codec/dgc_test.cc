@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
-#include "config/catalog.h"
+#include "config/json.h"
+#include "config/spec.h"
 #include "normal_values.h"
-#include "optim/optimizer.h"
 
 namespace ps {
 namespace {
@@ -122,33 +122,6 @@ TEST(Dgc, IsThePlainAlgorithm) {
   expect_plain(options, {50, 40});
 }
 
-// As the optimizer `momentum` of lib/optim, which is the definition.
-TEST(Dgc, SparsityZeroIsDenseMomentumToTheBit) {
-  for (bool nesterov : {false, true}) {
-    for (double l2 : {0.0, 0.02}) {
-      DgcOptions options;
-      options.nesterov = nesterov, options.l2 = l2, options.sparsity = {0};
-      DeepGradientCompression dgc(options, {.shape = {37, 11}, .num_trainers = 4});
-      const Json object = {{"type", "momentum"}, {"momentum", 0.9}, {"nesterov", nesterov}, {"l2", l2}};
-      const OptimizerEntry& entry = find_entry(optimizer_catalog(), object, "optimizer", "optimizer");
-      std::unique_ptr<Optimizer<float>> momentum = entry.make_float(object, {});
-      Floats weights = normal_values(kSeed, 7, 407), dense = weights, state(407);
-      const Row<float> row{dense.data(), state.data(), 407, 407};
-      momentum->initialize(row);
-      for (uint64_t step = 0; step < 100; ++step) {
-        const Floats gradient = normal_values(kSeed, step, 407);
-        const double rate = 0.1 / (1 + static_cast<double>(step / 10));
-        ASSERT_EQ(dgc.selected(), dgc.elements());
-        dgc.step_whole({gradient, 0.25f, static_cast<float>(rate)}, weights);
-        momentum->begin_step(rate);
-        momentum->update(row, gradient.data(), 0.25f);
-        ASSERT_EQ(weights, dense) << step;
-        ASSERT_EQ(Floats(dgc.velocity().begin(), dgc.velocity().end()), state) << step;
-      }
-    }
-  }
-}
-
 // Momentum that was there when compression began goes on: without new gradients the weights get there in the
 // end.
 TEST(Dgc, MomentumCarriesOverWhenCompressionBegins) {
@@ -161,12 +134,14 @@ TEST(Dgc, MomentumCarriesOverWhenCompressionBegins) {
   const Floats zeros(400);
   for (int step = 0; step < 500; ++step) {
     const Floats gradient = step < 5 ? normal_values(kSeed, static_cast<uint64_t>(step), 400) : zeros;
+    const Floats u_before = u;
     for (size_t i = 0; i < 400; ++i) u[i] = 0.9f * u[i] - 0.1f * gradient[i], dense[i] += u[i];
     if (step < 5) {
-      ASSERT_EQ(dgc.selected(), 400u);
-      dgc.step_whole({gradient, 1, 0.1f}, weights);
+      ASSERT_EQ(dgc_selected(options, step, 400), 400u) << "the optimizer's step";
+      weights = dense;
       continue;
     }
+    if (step == 5) dgc.begin(5, u_before);
     ASSERT_EQ(dgc.selected(), 40u);
     std::string bytes;
     SparsePart part;
@@ -404,27 +379,34 @@ class Regression {
   Floats labels_;
 };
 
+// One step of the optimizer `momentum` with the mean of the gradients, as before compression begins.
+void move_by_momentum(const DgcOptions& options, const std::vector<Floats>& gradients, Floats& velocity,
+                      Floats& weights) {
+  const float momentum = static_cast<float>(options.momentum);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    float sum = 0;
+    for (const Floats& gradient : gradients) sum += gradient[i];
+    velocity[i] = momentum * velocity[i] - 0.05f * 0.25f * sum;
+    weights[i] += velocity[i];
+  }
+}
+
 double loss_after(const Regression& task, const DgcOptions& options, int steps,
                   uint64_t* values_sent = nullptr) {
   std::vector<DeepGradientCompression> trainers;
   for (uint64_t key = 0; key < 4; ++key)
     trainers.push_back({options, {.shape = {20, 50}, .num_trainers = 4, .seed = key}});
-  Floats weights(Regression::kSize);
+  Floats weights(Regression::kSize), velocity(Regression::kSize);
   for (int step = 0; step < steps; ++step) {
     std::vector<Floats> gradients;
     for (uint64_t t = 0; t < 4; ++t)
       gradients.push_back(task.gradient(weights, static_cast<uint64_t>(step), t));
-    if (trainers[0].selected() == trainers[0].elements()) {
-      Floats mean(Regression::kSize);
-      for (const Floats& g : gradients) {
-        for (size_t i = 0; i < g.size(); ++i) mean[i] += g[i];
-      }
-      trainers[0].step_whole({mean, 0.25f, 0.05f}, weights);
-      for (size_t t = 1; t < 4; ++t) {
-        Floats same = weights;
-        trainers[t].step_whole({mean, 0.25f, 0.05f}, same);
-      }
+    if (dgc_selected(options, step, Regression::kSize) == Regression::kSize) {
+      move_by_momentum(options, gradients, velocity, weights);
       continue;
+    }
+    if (trainers[0].steps() == 0) {
+      for (DeepGradientCompression& trainer : trainers) trainer.begin(step, velocity);
     }
     std::vector<SparsePart> parts(4);
     for (size_t t = 0; t < 4; ++t) {

@@ -73,21 +73,6 @@ TEST(SparseExchange, AllGatherOwnerSplitAndDenseGiveTheSameBits) {
   }
 }
 
-TEST(SparseExchange, SplittingOffLosesNothing) {
-  const SparsePart whole = random_part(3, 500);
-  for (uint64_t count : {uint64_t{0}, uint64_t{1}, uint64_t{100}, uint64_t{whole.size()}, uint64_t{9999}}) {
-    SparsePart kept = whole;
-    const SparsePart rest = split_off_smallest(kept, count);
-    EXPECT_EQ(kept.size(), std::min<uint64_t>(count, whole.size()));
-    EXPECT_EQ(add_parts(std::vector<SparsePart>{kept, rest}), whole);
-    float least = 1e30f;
-    for (float value : kept.value) least = std::min(least, std::fabs(value));
-    for (float value : rest.value) EXPECT_LE(std::fabs(value), least);
-  }
-  SparsePart equal{{1, 5, 9}, {2, -2, 2}};
-  EXPECT_EQ(split_off_smallest(equal, 2), (SparsePart{{9}, {2}}));
-}
-
 // The formulas give the bytes that trainers receive, counted over real parts.
 TEST(SparseExchange, FormulasAreTheBytesThatGo) {
   constexpr uint64_t kSelected = 100;
@@ -118,21 +103,17 @@ TEST(SparseExchange, FormulasAreTheBytesThatGo) {
 
 TEST(SparseExchange, ChoosesTheFewestBytes) {
   ExchangeSizes sizes{.elements = 1'000'000, .selected = 1000, .num_trainers = 2};
-  EXPECT_EQ(cheapest_exchange(sizes, false), SparseExchange::kAllGather);  // k against (k + 2 k) / 2
+  EXPECT_EQ(cheapest_exchange(sizes), SparseExchange::kAllGather);  // k against (k + 2 k) / 2
   EXPECT_EQ(exchange_bytes(SparseExchange::kAllGather, sizes), 6000);
   EXPECT_EQ(exchange_bytes(SparseExchange::kDense, sizes), 4e6);
-  EXPECT_EQ(cheapest_exchange(sizes, true), SparseExchange::kAllGather);
   sizes.num_trainers = 64;
-  EXPECT_EQ(cheapest_exchange(sizes, true), SparseExchange::kBalanced);
-  EXPECT_NEAR(exchange_bytes(SparseExchange::kBalanced, sizes), 2 * 63.0 / 64 * 6000, 1e-6);
   sizes.union_size = 1500;  // trainers choose alike
-  EXPECT_EQ(cheapest_exchange(sizes, false), SparseExchange::kOwnerSplit);
+  EXPECT_EQ(cheapest_exchange(sizes), SparseExchange::kOwnerSplit);
   sizes.selected = 500'000, sizes.union_size.reset();
-  EXPECT_EQ(cheapest_exchange(sizes, true), SparseExchange::kBalanced);
-  EXPECT_EQ(cheapest_exchange(sizes, false), SparseExchange::kDense);
+  EXPECT_EQ(cheapest_exchange(sizes), SparseExchange::kDense);
   sizes.encoding = SparseEncoding::kIndex32;
   sizes.selected = 600'000;
-  EXPECT_EQ(cheapest_exchange(sizes, true), SparseExchange::kDense);
+  EXPECT_EQ(cheapest_exchange(sizes), SparseExchange::kDense);
 }
 
 TEST(SparseExchange, EntriesHaveTheBytesOfTheReference) {
