@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "math/finite.h"
+#include "ps/wire/run_status.h"
 
 namespace ps {
 
