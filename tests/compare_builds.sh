@@ -18,7 +18,7 @@ generate() {
     quickstart | ctr_rows) "${generator[@]}" ctr --samples 4000 ;;
     sparse_binary) "${generator[@]}" sparse-binary --samples 2000 ;;
     sparse_float) "${generator[@]}" sparse-float --samples 1000 ;;
-    gutenberg_nce) "${generator[@]}" language --samples 400 ;;
+    gutenberg_nce | gutenberg_gru) "${generator[@]}" language --samples 400 ;;
     mnist) "${generator[@]}" dense --samples 1000 --dim 784 --classes 10 --format libsvm ;;
     a9a) "${generator[@]}" sparse-binary --samples 2000 --dim 124 --nnz 5:14 --format libsvm ;;
     20news | ctr10k) "${generator[@]}" sparse-binary --samples 1000 --dim 100000 --format libsvm ;;

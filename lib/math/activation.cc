@@ -1,10 +1,8 @@
 #include "math/activation.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "math/activation_rules.h"
 #include "math/blocks.h"
+#include "math/softmax_row.h"
 
 namespace ps {
 
@@ -35,23 +33,6 @@ void with_rule(Activation activation, const Body& body) {
     case Activation::kExponential:
       return body(ExponentialRule());
   }
-}
-
-// The largest value is subtracted first, so that no exponential overflows.
-template <class T>
-void softmax_row(T* x, int64_t cols) {
-  const T largest = *std::max_element(x, x + cols);
-  T sum = 0;
-  for (int64_t c = 0; c < cols; ++c) sum += x[c] = std::exp(x[c] - largest);
-  for (int64_t c = 0; c < cols; ++c) x[c] /= sum;
-}
-
-// With y = softmax(x): dx_c = y_c (dy_c - sum over j of dy_j y_j)
-template <class T>
-void softmax_row_backward(const T* y, T* gradient, int64_t cols) {
-  T sum = 0;
-  for (int64_t c = 0; c < cols; ++c) sum += gradient[c] * y[c];
-  for (int64_t c = 0; c < cols; ++c) gradient[c] = y[c] * (gradient[c] - sum);
 }
 
 }  // namespace

@@ -90,6 +90,27 @@ void add_copied_gradients(Device& device, const KeyUse& use, const float* values
 }
 
 template <class T>
+void gather_rows(Device& device, const KeyUse& use, const float* values, const T* const* rows,
+                 Matrix<T> out) {
+  for_items(device, out.rows, out.cols, [=, index = use.index.data()](int64_t k) {
+    const T* row = rows[index[k]];
+    const T value = values == nullptr ? T(1) : T(values[k]);
+    for (int64_t d = 0; d < out.cols; ++d) out.row(k)[d] = value * row[d];
+  });
+}
+
+// Each id is an example of its own: its position takes the place of the example's.
+template <class T>
+void add_gathered_gradients(Device& device, const KeyUse& use, const float* values,
+                            Matrix<const T> out_gradient, T* row_gradients) {
+  UseView ids = view(use, values);
+  ids.examples = ids.positions;
+  for_touched(device, use, out_gradient.cols, [&](Block touched) {
+    math_kernels<T>().add_bag_gradients(ids, touched, columns(out_gradient), row_gradients);
+  });
+}
+
+template <class T>
 void add_pairwise_gradients(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                             const T* out_gradient, Columns<const T> sums, T* row_gradients) {
   for_touched(device, use, sums.width, [&](Block touched) {
@@ -120,6 +141,10 @@ void add_up_pairs(Device& device, Columns<const T> sums, Columns<const T> square
 
 template void divide_by_counts(Device&, const KeyUse&, Columns<float>);
 template void divide_by_counts(Device&, const KeyUse&, Columns<double>);
+template void gather_rows(Device&, const KeyUse&, const float*, const float* const*, Matrix<float>);
+template void gather_rows(Device&, const KeyUse&, const float*, const double* const*, Matrix<double>);
+template void add_gathered_gradients(Device&, const KeyUse&, const float*, Matrix<const float>, float*);
+template void add_gathered_gradients(Device&, const KeyUse&, const float*, Matrix<const double>, double*);
 template void add_up_pairs(Device&, Columns<const float>, Columns<const float>, int64_t, float*);
 template void add_up_pairs(Device&, Columns<const double>, Columns<const double>, int64_t, double*);
 template void add_bags(Device&, const KeyUse&, const float*, const float* const*, Columns<float>);

@@ -52,6 +52,16 @@ template <class T>
 void add_copied_gradients(Device& device, const KeyUse& use, const float* values,
                           Columns<const T> out_gradient, int64_t row_width, T* row_gradients);
 
+// out[k] <- values[k] * rows[index[k]]: the rows of all ids, one after the other.
+//   rows [N] pointers to D weights  ->  out [K, D]
+template <class T>
+void gather_rows(Device& device, const KeyUse& use, const float* values, const T* const* rows, Matrix<T> out);
+
+// The gradient of gather_rows: row_gradients [N, D] += the rows of out_gradient [K, D], of a transposed use.
+template <class T>
+void add_gathered_gradients(Device& device, const KeyUse& use, const float* values,
+                            Matrix<const T> out_gradient, T* row_gradients);
+
 // The second-order factorisation machine, Rendle, ICDM 2010, equation 3 and its gradient, with the sums and
 // squares of add_bags_and_squares:
 //   out[b] = 1/2 sum over d of (sums[b, d]^2 - squares[b, d])

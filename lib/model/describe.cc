@@ -1,4 +1,6 @@
 // Says what a network is made of, in words and in numbers.
+#include <algorithm>
+
 #include "model/network.h"
 #include "model/wiring.h"
 
@@ -15,7 +17,8 @@ std::string human_count(double count) {
 }
 
 std::string width_of_output(const Wiring& wiring, size_t node) {
-  return wiring.images[node] ? to_string(*wiring.images[node]) : std::to_string(wiring.cols[node]);
+  if (wiring.images[node]) return to_string(*wiring.images[node]);
+  return cat(wiring.cols[node], wiring.sequences[node] ? " per id" : "");
 }
 
 std::string widths_of_inputs(const LayerNode& node, const DataSchema& schema, const Wiring& wiring) {
@@ -51,20 +54,37 @@ std::string describe_parameters(const LayerNode& node, const Wiring& wiring, siz
   return out;
 }
 
-LayerSize layer_size(const LayerNode& node, const DataSchema& schema, const Wiring& wiring, size_t index) {
+// Rows per example of a layer.
+int64_t rows_of(const Wiring& wiring, size_t node, int64_t ids) {
+  return wiring.sequences[node] ? ids : 1;
+}
+
+// How often forward uses each weight of a layer for one example.
+int64_t uses_of_weights(const LayerNode& node, const Wiring& wiring, size_t index, int64_t ids) {
+  int64_t uses = wiring.images[index] ? wiring.images[index]->plane() : 1;
+  for (const InputRef& input : node.inputs) {
+    if (input.kind == InputKind::kLayer) uses = std::max(uses, rows_of(wiring, input.index, ids));
+  }
+  return uses;
+}
+
+LayerSize layer_size(const LayerNode& node, const DataSchema& schema, const Wiring& wiring, size_t index,
+                     int64_t ids) {
   LayerSize size;
   size.name = node.name;
   size.type = node.entry->name;
-  size.outputs = wiring.cols[index];
+  size.outputs = wiring.cols[index] * rows_of(wiring, index, ids);
   for (const InputRef& input : node.inputs) {
-    if (input.kind == InputKind::kLayer) size.inputs += wiring.cols[input.index];
+    if (input.kind == InputKind::kLayer)
+      size.inputs += wiring.cols[input.index] * rows_of(wiring, input.index, ids);
     if (input.kind == InputKind::kDenseSlot) size.inputs += schema.slots[input.index].dim;
   }
-  const std::optional<ImageShape>& image = wiring.images[index];
+  const int64_t uses = uses_of_weights(node, wiring, index, ids);
+  size.multiply_adds = wiring.pair_work[index] * ids * ids;
   for (const auto& [suffix, parameter] : wiring.parameters_of[index]) {
     const ParameterSpec& spec = wiring.parameters[static_cast<size_t>(parameter)];
     const int64_t weights = spec.rows * spec.cols;
-    if (spec.kind == ParameterKind::kMatrix) size.multiply_adds += weights * (image ? image->plane() : 1);
+    if (spec.kind == ParameterKind::kMatrix) size.multiply_adds += weights * uses;
     size.sparse |= spec.sparse;
     if (spec.kind == ParameterKind::kStatistic || spec.sparse) continue;
     if (spec.name != cat(node.name, ".", suffix)) continue;  // another layer's
@@ -76,10 +96,11 @@ LayerSize layer_size(const LayerNode& node, const DataSchema& schema, const Wiri
 
 }  // namespace
 
-std::vector<LayerSize> layer_sizes(const Graph& graph, const DataSchema& schema, const Wiring& wiring) {
+std::vector<LayerSize> layer_sizes(const Graph& graph, const DataSchema& schema, const Wiring& wiring,
+                                   int64_t ids) {
   std::vector<LayerSize> sizes;
   for (size_t i = 0; i < graph.nodes.size(); ++i)
-    sizes.push_back(layer_size(graph.nodes[i], schema, wiring, i));
+    sizes.push_back(layer_size(graph.nodes[i], schema, wiring, i, ids));
   return sizes;
 }
 

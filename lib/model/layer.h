@@ -35,6 +35,7 @@ struct InputInfo {
   InputKind kind;
   int64_t cols;  // kLayer, kDenseSlot: values per example; kSparseSlot: the dim of its ids, 0: any
   std::optional<ImageShape> image;  // kLayer: when it gives an image
+  std::optional<size_t> sequence;   // kLayer: when it gives sequences, the slot whose ids they follow
 };
 
 // The things that a layer may do while the network is built.  Implemented by Network.
@@ -66,6 +67,21 @@ class LayerSetup {
   // Values per example of the layer's output, or the image that they are.  One is to be called, once.
   virtual void set_output(int64_t cols) = 0;
   virtual void set_image_output(const ImageShape& image) = 0;
+
+  // Sequences.  A layer has one row an example, or, when its output is sequences, one row for each id of a sparse
+  // slot, example by example: [K, cols].  The network refuses sequences as inputs of a layer that calls neither of
+  //   keep_rows      the output has the rows of the inputs, which must be the same for all of them;
+  //   join_rows      the input is sequences, and the output has one row an example;
+  // and a layer makes sequences of the ids of a sparse slot by
+  //   follow_ids     the output has one row for each id of this input.
+  // keep_rows and join_rows throw kUsage "input: …".
+  virtual void keep_rows() = 0;
+  virtual void join_rows() = 0;
+  virtual void follow_ids(int input) = 0;
+
+  // For those who plan how a model is trained: multiply-adds of forward for each pair of ids of an example, beside
+  // those of the weights.
+  virtual void count_pair_work(int64_t multiply_adds) = 0;
 };
 
 // The view that a layer has of one batch.  Implemented by Network.
@@ -80,6 +96,10 @@ class LayerRun {
 
   // The seed of the layer's random numbers, which depends on (job seed, layer, step) alone.
   virtual uint64_t random_seed() const = 0;
+
+  // Of a layer that is sequences: example b has the rows [sequence[b], sequence[b + 1]) of input(i); [B + 1].  In the
+  // shapes below, B is then the number of all rows.
+  virtual std::span<const uint32_t> sequence(int i) const = 0;
 
   virtual Matrix<const T> input(int i) const = 0;       // kLayer, kDenseSlot: [B, cols]
   virtual Matrix<T> input_gradient(int i) const = 0;    // add to it; null when nobody needs it

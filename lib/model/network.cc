@@ -50,6 +50,10 @@ void Network<T>::Impl::make_cost(const CostNode& cost) {
     fail(Code::kUsage, cost.path, ".type: layer ", quote(node.name), " (", node.entry->name,
          ") gives costs already, which the cost 'sum' takes, found ", quote(cost.entry->name));
   }
+  if (wiring_.sequences[cost.input]) {
+    fail(Code::kUsage, cost.path, ".input: ", quote(node.name),
+         " has a row for each id, expected one an example (sequence_pool makes one row of them)");
+  }
   CostState<T>& state = costs_.emplace_back();
   state.input = cost.input;
   state.factor = static_cast<T>(cost.object["factor"].get<double>());
@@ -241,9 +245,9 @@ Matrix<const T> Network<T>::Impl::dense_slot(size_t slot) const {
 
 template <class T>
 void Network<T>::Impl::resize_outputs() {
-  size_t examples = static_cast<size_t>(batch_size());
-  for (NodeState<T>& node : nodes_) {
-    node.output.resize(examples * static_cast<size_t>(node.cols));
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    NodeState<T>& node = nodes_[i];
+    node.output.resize(static_cast<size_t>(num_rows(i) * node.cols));
     if (prepared_->training) node.gradient.resize(node.output.size());
   }
 }
@@ -421,8 +425,8 @@ std::vector<std::unique_ptr<Evaluator>> Network<T>::make_evaluators() const {
 }
 
 template <class T>
-std::vector<LayerSize> Network<T>::layer_sizes() const {
-  return impl_->layer_sizes();
+std::vector<LayerSize> Network<T>::layer_sizes(int64_t ids) const {
+  return impl_->layer_sizes(ids);
 }
 
 template <class T>

@@ -18,12 +18,13 @@ namespace ps {
 // The size of one layer, for those who plan how a model is trained.
 struct LayerSize {
   std::string name, type;
-  int64_t inputs = 0;         // values per example that it reads from layers and dense slots
-  int64_t outputs = 0;        // values per example that it gives
-  int64_t weights = 0;        // of its own dense parameters; a table without a dim counts nothing
-  int64_t biases = 0;         // of these: in parameters of one row
-  bool sparse = false;        // it has a table too, which is trained sparsely
-  int64_t multiply_adds = 0;  // per example, of its weights: in an image each weight serves every place
+  int64_t inputs = 0;   // values per example that it reads from layers and dense slots
+  int64_t outputs = 0;  // values per example that it gives
+  int64_t weights = 0;  // of its own dense parameters; a table without a dim counts nothing
+  int64_t biases = 0;   // of these: in parameters of one row
+  bool sparse = false;  // it has a table too, which is trained sparsely
+  int64_t multiply_adds =
+      0;  // per example: in an image each weight serves every place, in a sequence every id
 };
 
 template <class T>
@@ -78,8 +79,8 @@ class Network {
   // Fresh evaluators, as the job file lists them.
   std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
 
-  // In the order in which they run.
-  std::vector<LayerSize> layer_sizes() const;
+  // In the order in which they run.  Sequences are taken to have `ids` ids each.
+  std::vector<LayerSize> layer_sizes(int64_t ids = 1) const;
 
   // "hidden1: fc 18182296 -> 256 tanh, sparse update, 4.65 G weights", a line a layer, for --dry-run.
   std::string describe() const;

@@ -60,7 +60,9 @@ class Network<T>::Impl {
   void backward();
   Matrix<const float> predictions() const;
   std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
-  std::vector<LayerSize> layer_sizes() const { return ps::layer_sizes(graph_, schema_, wiring_); }
+  std::vector<LayerSize> layer_sizes(int64_t ids) const {
+    return ps::layer_sizes(graph_, schema_, wiring_, ids);
+  }
   std::string describe() const { return ps::describe(graph_, schema_, wiring_); }
   const std::vector<ParameterSpec>& parameters() const { return wiring_.parameters; }
   const DataSchema& schema() const { return schema_; }
@@ -87,8 +89,14 @@ class Network<T>::Impl {
   void make_predictions();
   void zero_gradients();
 
-  Matrix<T> output(size_t node) { return {nodes_[node].output.data(), batch_size(), nodes_[node].cols}; }
-  Matrix<T> gradient(size_t node) { return {nodes_[node].gradient.data(), batch_size(), nodes_[node].cols}; }
+  Matrix<T> output(size_t node) { return {nodes_[node].output.data(), num_rows(node), nodes_[node].cols}; }
+  Matrix<T> gradient(size_t node) {
+    return {nodes_[node].gradient.data(), num_rows(node), nodes_[node].cols};
+  }
+  int64_t num_rows(size_t node) const {
+    const std::optional<size_t>& slot = wiring_.sequences[node];
+    return slot ? static_cast<int64_t>(prepared_->batch.slots[*slot].keys.size()) : batch_size();
+  }
   Matrix<const T> dense_slot(size_t slot) const;
   int64_t batch_size() const { return prepared_->batch.size(); }
   const CostState<T>& main_cost() const { return costs_.front(); }
@@ -133,6 +141,9 @@ class Network<T>::Impl::Run final : public LayerRun<T> {
     return impl_.gradient(ref.index);
   }
   const SlotData& slot(int i) const override { return batch().slots[input_ref(i).index]; }
+  std::span<const uint32_t> sequence(int i) const override {
+    return batch().slots[*impl_.wiring_.sequences[input_ref(i).index]].offsets;
+  }
   Matrix<T> output() const override { return impl_.output(node_); }
   Matrix<const T> output_gradient() const override { return impl_.gradient(node_); }
 

@@ -51,8 +51,9 @@ std::string shape_of(const ParameterSpec& spec) {
 InputInfo input_info(const InputRef& input, const std::string& name, const DataSchema& schema,
                      const Wiring& wiring) {
   if (input.kind == InputKind::kLayer)
-    return {name, input.kind, wiring.cols[input.index], wiring.images[input.index]};
-  return {name, input.kind, schema.slots[input.index].dim, std::nullopt};
+    return {name, input.kind, wiring.cols[input.index], wiring.images[input.index],
+            wiring.sequences[input.index]};
+  return {name, input.kind, schema.slots[input.index].dim, std::nullopt, std::nullopt};
 }
 
 }  // namespace
@@ -62,6 +63,8 @@ NodeSetup::NodeSetup(const Graph& graph, const DataSchema& schema, uint64_t seed
   PS_CHECK(wiring.cols.size() == node);
   wiring.cols.push_back(0);
   wiring.images.emplace_back();
+  wiring.sequences.emplace_back();
+  wiring.pair_work.push_back(0);
   wiring.parameters_of.emplace_back();
   for (size_t i = 0; i < node_.inputs.size(); ++i) {
     inputs_.push_back(input_info(node_.inputs[i], node_.input_names[i], schema, wiring));
@@ -121,7 +124,7 @@ int NodeSetup::share(const std::string& suffix, const ParameterSpec& spec) {
     fail(Code::kUsage, "share_with: ", suffix, " is ", shape_of(spec), ", but that of ",
          quote(graph_.nodes[*node_.share_with].name), " is ", shape_of(other));
   }
-  if (suffix.starts_with("weight") ? node_.weight_set : suffix == "bias" && node_.bias_set) {
+  if (suffix.starts_with("weight") ? node_.weight_set : suffix.starts_with("bias") && node_.bias_set) {
     fail(Code::kUsage, suffix.starts_with("weight") ? "weight" : "bias", ": is that of ",
          quote(graph_.nodes[*node_.share_with].name), ", which share_with names: set it there");
   }
@@ -183,8 +186,43 @@ void NodeSetup::set_image_output(const ImageShape& image) {
   wiring_.images[index_] = image;
 }
 
+void NodeSetup::keep_rows() {
+  const InputInfo& first = inputs_.front();
+  for (const InputInfo& input : inputs_) {
+    if (input.sequence == first.sequence) continue;
+    const InputInfo& sequence = first.sequence ? first : input;
+    const InputInfo& other = first.sequence ? input : first;
+    fail(Code::kUsage, "input: ", quote(sequence.name), " has a row for each id, and ", quote(other.name),
+         " ", other.sequence ? "for each id of another slot" : "one an example",
+         ": expected inputs with the same rows (sequence_pool makes one row an example)");
+  }
+  takes_sequences_ = true;
+  wiring_.sequences[index_] = first.sequence;
+}
+
+void NodeSetup::join_rows() {
+  for (const InputInfo& input : inputs_) {
+    if (input.sequence) continue;
+    fail(Code::kUsage, "input: ", node_.entry->name, " takes sequences, found ", quote(input.name), ", ",
+         input.kind == InputKind::kLayer ? "a layer of one row an example" : "a slot",
+         " (an embedding with pooling \"none\" makes sequences of a sparse slot)");
+  }
+  takes_sequences_ = true;
+}
+
+void NodeSetup::follow_ids(int input) {
+  const InputRef& ref = node_.inputs[static_cast<size_t>(input)];
+  PS_CHECK(ref.kind == InputKind::kSparseSlot);
+  wiring_.sequences[index_] = ref.index;
+}
+
 void NodeSetup::finish() const {
   PS_CHECK(wiring_.cols[index_] > 0);
+  for (const InputInfo& input : inputs_) {
+    if (takes_sequences_ || !input.sequence) continue;
+    fail(Code::kUsage, "input: ", node_.entry->name, " takes one row an example, found ", quote(input.name),
+         ", which has one for each id (sequence_pool makes one row of them)");
+  }
   if (!node_.share_with || shared_) return;
   fail(Code::kUsage, "share_with: ", quote(graph_.nodes[*node_.share_with].name),
        " has no parameter of the same name");

@@ -33,6 +33,8 @@ struct Wiring {
   std::vector<std::map<std::string, int>> parameters_of;  // by node, by suffix
   std::vector<int64_t> cols;                              // by node: values per example
   std::vector<std::optional<ImageShape>> images;          // by node: when these are an image
+  std::vector<std::optional<size_t>> sequences;           // by node: when it has a row for each id of a slot
+  std::vector<int64_t> pair_work;                         // by node: see LayerSetup::count_pair_work
 
   // The first parameter before this one that looks up the same ids in the same order, as the linear and the
   // pairwise part of a factorisation machine do; or none.
@@ -52,8 +54,13 @@ class NodeSetup final : public LayerSetup {
   int use_samples(int parameter) override;
   void set_output(int64_t cols) override;
   void set_image_output(const ImageShape& image) override;
+  void keep_rows() override;
+  void join_rows() override;
+  void follow_ids(int input) override;
+  void count_pair_work(int64_t multiply_adds) override { wiring_.pair_work[index_] = multiply_adds; }
 
-  // To be called when the layer is made.  Throws kUsage when share_with shared nothing.
+  // To be called when the layer is made.  Throws kUsage when share_with shared nothing, or when the layer does not
+  // take the sequences that are its input.
   void finish() const;
 
  private:
@@ -67,11 +74,12 @@ class NodeSetup final : public LayerSetup {
   const uint64_t seed_;
   std::vector<InputInfo> inputs_;
   Wiring& wiring_;
-  bool shared_ = false;
+  bool shared_ = false, takes_sequences_ = false;
 };
 
-// Sizes of the layers, in the graph's order.
-std::vector<LayerSize> layer_sizes(const Graph& graph, const DataSchema& schema, const Wiring& wiring);
+// Sizes of the layers, in the graph's order, for sequences of `ids` ids.
+std::vector<LayerSize> layer_sizes(const Graph& graph, const DataSchema& schema, const Wiring& wiring,
+                                   int64_t ids);
 
 // "hidden1: fc 18182296 -> 256 tanh, sparse update, 4.65 G weights", a line a layer.
 std::string describe(const Graph& graph, const DataSchema& schema, const Wiring& wiring);

@@ -12,7 +12,8 @@ namespace {
 constexpr double kFloatBytes = 4;
 
 bool has_activations(const LayerSize& layer) {
-  return layer.type == "conv2d" || layer.type == "fc";
+  constexpr std::string_view kTypes[] = {"conv2d", "fc", "gru", "lstm", "attention"};
+  return std::find(std::begin(kTypes), std::end(kTypes), layer.type) != std::end(kTypes);
 }
 
 LayerPlan plan_layer(const LayerSize& size, const PlanRequest& request) {

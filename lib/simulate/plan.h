@@ -24,8 +24,10 @@ struct PlanRequest {
 
 struct LayerPlan {
   LayerSize size;
-  double weight_bytes = 0;      // |W|
-  double activation_bytes = 0;  // |D|: what it reads for the examples of all trainers; of conv2d and fc alone
+  double weight_bytes = 0;  // |W|
+  double activation_bytes =
+      0;  // |D|: what it reads for the examples of all trainers; of conv2d, fc, gru, lstm and
+          // attention alone
 
   // Seconds that the layer's exchange takes when each trainer has all of its weights (data) and exchanges
   // their gradients, or has part of its outputs (model) and exchanges what it reads.  The latter of fc alone.

@@ -35,6 +35,15 @@ assert server["stragglers"] > 0 and server["link_failures"] > 0
 assert server["mean_seconds"] > server["formula_seconds"]
 PY
 
+# Every id of a sequence passes through the weights of a gru.
+for ids in 1 8; do ps-bench plan "$PS_SOURCE/share/jobs/gutenberg_gru.json" --ids $ids --json >"ids$ids.json"; done
+python3 - <<'PY' || fail "sequences are not counted: $(cat ids8.json)"
+import json
+one, eight = ([l for l in json.load(open(f"ids{n}.json"))["layers"] if l["type"] == "gru"][0] for n in (1, 8))
+assert one["weight_bytes"] == eight["weight_bytes"] == 4 * (64 * 192 + 64 * 192 + 192 + 64), one
+assert eight["multiply_adds"] == 8 * one["multiply_adds"] and eight["activation_bytes"] == 8 * one["activation_bytes"]
+PY
+
 ps-bench plan --published >published
 expect_text published "NiN, 128 GPUs, batch 1024"
 ps-bench plan --published --json | python3 -c '

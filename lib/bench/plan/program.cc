@@ -78,6 +78,10 @@ std::vector<Flag> training_flags() {
        .help = "operations a second of a trainer: 10T, 500G",
        .details = "A step takes six for each multiplication of a forward pass over a batch.",
        .default_text = "10T"},
+      {.name = "ids",
+       .argument = "N",
+       .help = "ids of a sequence, for gru, lstm and attention",
+       .default_text = "1"},
       {.name = "density",
        .argument = "D",
        .help = "share of weights that DGC sends",
@@ -205,7 +209,8 @@ PlanRequest read_request(const Flags& flags, const Job& job) {
     fail(Code::kUsage, "data.format: 'auto' needs data to look at; say which with --set data.format=…");
   }
   PlanRequest request;
-  request.layers = Network<float>(job.model, job.data.schema(job.data.format), job.job.seed).layer_sizes();
+  request.layers = Network<float>(job.model, job.data.schema(job.data.format), job.job.seed)
+                       .layer_sizes(*flags.integer("ids", 1, 1 << 20));
   request.cluster = read_cluster(flags);
   request.batch = job.data.batch_size;
   request.density = *flags.number("density", 0, 1);

@@ -18,6 +18,7 @@ class Add final : public Layer<T> {
       fail(Code::kUsage, "input: add takes inputs of one width, found ", quote(first.name), " with ",
            first.cols, " and ", quote(input.name), " with ", input.cols);
     }
+    setup.keep_rows();
     const std::optional<ImageShape> image = common_image(setup.inputs());
     image ? setup.set_image_output(*image) : setup.set_output(first.cols);
   }

@@ -6,7 +6,8 @@ namespace ps {
 
 extern const LayerEntry kFcLayer, kEmbeddingLayer, kConcatLayer, kAddLayer, kDropoutLayer, kBatchNormLayer,
     kFmLayer, kCrossLayer, kNceLayer, kHsigmoidLayer, kConv2dLayer, kMaxPoolLayer, kAveragePoolLayer,
-    kGlobalAveragePoolLayer, kLocalResponseNormLayer;
+    kGlobalAveragePoolLayer, kLocalResponseNormLayer, kGruLayer, kLstmLayer, kAttentionLayer,
+    kPositionEncodingLayer, kSequencePoolLayer;
 
 std::span<const LayerEntry* const> layer_catalog() {
   static constexpr std::array kCatalog = {
@@ -25,6 +26,11 @@ std::span<const LayerEntry* const> layer_catalog() {
       &kAveragePoolLayer,
       &kGlobalAveragePoolLayer,
       &kLocalResponseNormLayer,
+      &kGruLayer,
+      &kLstmLayer,
+      &kAttentionLayer,
+      &kPositionEncodingLayer,
+      &kSequencePoolLayer,
   };
   return kCatalog;
 }

@@ -29,6 +29,7 @@ class Concat final : public Layer<T> {
       widths_.push_back(input.cols);
       cols += input.cols;
     }
+    setup.keep_rows();
     const std::optional<ImageShape> image = joined_image(setup.inputs());
     image ? setup.set_image_output(*image) : setup.set_output(cols);
   }

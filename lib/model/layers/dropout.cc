@@ -34,6 +34,7 @@ class Dropout final : public Layer<T> {
   Dropout(const DropoutOptions& options, LayerSetup& setup) : rate_(options.rate) {
     require_dense_inputs(setup, "dropout");
     require_one_input(setup, "dropout");
+    setup.keep_rows();
     set_output_like(setup.inputs().front(), setup);
   }
 

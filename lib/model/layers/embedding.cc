@@ -21,9 +21,9 @@ struct EmbeddingOptions : WeightedLayerOptions {
       s.include(WeightedLayerOptions::spec());
       s.field("size", &EmbeddingOptions::size, "values per id").must().at_least(1);
       s.field("pooling", &EmbeddingOptions::pooling,
-              "what the rows of an example's ids become: their sum, their sum by the number of ids, or all "
-              "side by side")
-          .one_of({"sum", "mean", "concat"});
+              "what the rows of an example's ids become: their sum, their sum by the number of ids, all "
+              "side by side, or a sequence, which has them one by one")
+          .one_of({"sum", "mean", "concat", "none"});
       s.field("ids_per_example", &EmbeddingOptions::ids_per_example,
               "concat: places for ids in a slot; missing ones are zeros, more are an error")
           .at_least(0);
@@ -43,6 +43,7 @@ struct EmbeddingOptions : WeightedLayerOptions {
 
 // output [B, S * width]: for each of S slots the rows of an example's ids, multiplied by their values: summed
 // or averaged (width = size), or side by side (width = ids_per_example * size).  The slots share one table.
+// Without pooling, output [K, size]: the rows of the K ids of one slot, multiplied by their values.
 template <class T>
 class Embedding final : public Layer<T> {
  public:
@@ -50,12 +51,17 @@ class Embedding final : public Layer<T> {
       : size_(options.size),
         ids_per_example_(options.ids_per_example),
         width_(options.size * std::max<int64_t>(1, options.ids_per_example)),
-        mean_(options.pooling == "mean") {
+        mean_(options.pooling == "mean"),
+        sequence_(options.pooling == "none") {
     require_sparse_inputs(setup, "embedding");
     int64_t rows = shared_table_rows(setup, options.sparse_update);
     weight_ = setup.add_rows({"weight", rows, size_, rows, /*smart_default=*/false, options.weight},
                              options.sparse_update);
-    const bool transposed = ids_per_example_ > 0 || !scatters_gradients(size_);
+    if (sequence_) {
+      require_one_input(setup, "embedding with pooling \"none\"");
+      setup.follow_ids(0);
+    }
+    const bool transposed = ids_per_example_ > 0 || sequence_ || !scatters_gradients(size_);
     for (const InputInfo& input : setup.inputs()) {
       uses_.push_back(setup.use_input(weight_, static_cast<int>(uses_.size()), transposed));
       names_.push_back(input.name);
@@ -64,6 +70,10 @@ class Embedding final : public Layer<T> {
   }
 
   void forward(LayerRun<T>& run) override {
+    if (sequence_) {
+      return gather_rows<T>(run.device(), run.use(uses_.front()), id_values(run.slot(0)), run.rows(weight_),
+                            run.output());
+    }
     if (ids_per_example_ == 0) fill_values(run.device(), T(0), run.output().size(), run.output().data);
     for (int s = 0; s < num_slots(); ++s) {
       const KeyUse& use = run.use(uses_[static_cast<size_t>(s)]);
@@ -79,6 +89,10 @@ class Embedding final : public Layer<T> {
   }
 
   void backward(LayerRun<T>& run) override {
+    if (sequence_) {
+      return add_gathered_gradients<T>(run.device(), run.use(uses_.front()), id_values(run.slot(0)),
+                                       run.output_gradient(), run.row_gradients(weight_));
+    }
     for (int s = 0; s < num_slots(); ++s) {
       const KeyUse& use = run.use(uses_[static_cast<size_t>(s)]);
       Columns<const T> gradient = columns(run.output_gradient(), s * width_, width_);
@@ -115,7 +129,7 @@ class Embedding final : public Layer<T> {
   }
 
   const int64_t size_, ids_per_example_, width_;
-  const bool mean_;
+  const bool mean_, sequence_;
   int weight_;
   std::vector<int> uses_;
   std::vector<std::string> names_;
@@ -126,6 +140,7 @@ class Embedding final : public Layer<T> {
 
 extern const LayerEntry kEmbeddingLayer = layer_entry<EmbeddingOptions, Embedding>(
     "embedding",
-    "a row of weights for each id of its sparse slots: summed, averaged or side by side, slot by slot");
+    "a row of weights for each id of its sparse slots: summed, averaged or side by side, slot by slot, or a "
+    "sequence");
 
 }  // namespace ps

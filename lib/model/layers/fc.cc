@@ -53,6 +53,7 @@ class Fc final : public Layer<T> {
     if (options.bias.enabled) {
       bias_ = setup.add_matrix({"bias", 1, options.size, /*fan_in=*/0, true, options.bias.parameter});
     }
+    setup.keep_rows();
     setup.set_output(options.size);
   }
 

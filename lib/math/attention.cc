@@ -1,0 +1,172 @@
+#include "math/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "math/blocks.h"
+#include "math/kernels/kernels.h"
+#include "math/softmax_row.h"
+
+namespace ps {
+
+namespace {
+
+// One example in one head: its rows in arrays of heads, and its square of weights.
+template <class T>
+struct AttentionPart {
+  Matrix<T> queries, keys, values, outputs, weights;
+
+  Block all() const { return {0, queries.rows}; }
+};
+
+template <class T>
+AttentionPart<T> attention_part(const AttentionArrays<T>& arrays, int64_t first, int64_t rows, int64_t width,
+                                int64_t square) {
+  auto matrix = [=](T* data) { return Matrix<T>{data + first * width, rows, width}; };
+  return {matrix(arrays.queries),
+          matrix(arrays.keys),
+          matrix(arrays.values),
+          matrix(arrays.outputs),
+          {arrays.weights + square, rows, rows}};
+}
+
+template <class T>
+void clear(Matrix<T> matrix) {
+  std::fill_n(matrix.data, matrix.size(), T(0));
+}
+
+// Calls body(part of arrays, part of gradients) for every head of every example that has rows.
+template <class T, class Body>
+void for_attention_parts(Device& device, const AttentionShape& shape, std::span<const uint32_t> offsets,
+                         std::span<const int64_t> squares, const AttentionArrays<T>& arrays,
+                         const AttentionArrays<T>& gradients, const Body& body) {
+  const int64_t examples = static_cast<int64_t>(offsets.size()) - 1, rows = offsets.back();
+  if (rows == 0) return;
+  const int64_t weights = squares.back();
+  const int64_t work = weights / examples * (8 * shape.width + 16);
+  for_items(device, examples * shape.heads, work, [=](int64_t item) {
+    const size_t b = static_cast<size_t>(item / shape.heads);
+    const int64_t head = item % shape.heads;
+    const int64_t first = head * rows + offsets[b], count = offsets[b + 1] - offsets[b];
+    if (count == 0) return;
+    const int64_t square = head * weights + squares[b];
+    body(attention_part(arrays, first, count, shape.width, square),
+         attention_part(gradients, first, count, shape.width, square));
+  });
+}
+
+// Keys that query i sees, of n.
+int64_t seen_keys(const AttentionShape& shape, int64_t i, int64_t n) {
+  return shape.causal ? i + 1 : n;
+}
+
+template <class T>
+T score_scale(const AttentionShape& shape) {
+  return T(1) / std::sqrt(static_cast<T>(shape.width));
+}
+
+}  // namespace
+
+void count_squares(std::span<const uint32_t> offsets, std::vector<int64_t>& squares) {
+  squares.assign(1, 0);
+  for (size_t b = 0; b + 1 < offsets.size(); ++b) {
+    const int64_t rows = offsets[b + 1] - offsets[b];
+    squares.push_back(squares.back() + rows * rows);
+  }
+}
+
+template <class T>
+void split_heads(Device& device, Matrix<const T> rows, int64_t width, T* heads) {
+  for_items(device, rows.rows, rows.cols, [=](int64_t k) {
+    for (int64_t h = 0; h < rows.cols / width; ++h)
+      std::copy_n(rows.row(k) + h * width, width, heads + (h * rows.rows + k) * width);
+  });
+}
+
+template <class T>
+void join_heads(Device& device, const T* heads, int64_t width, Matrix<T> rows) {
+  for_items(device, rows.rows, rows.cols, [=](int64_t k) {
+    for (int64_t h = 0; h < rows.cols / width; ++h)
+      std::copy_n(heads + (h * rows.rows + k) * width, width, rows.row(k) + h * width);
+  });
+}
+
+template <class T>
+void attend(Device& device, const AttentionShape& shape, std::span<const uint32_t> offsets,
+            std::span<const int64_t> squares, const AttentionArrays<T>& arrays) {
+  const T scale = score_scale<T>(shape);
+  auto attend_part = [=](const AttentionPart<T>& part, const AttentionPart<T>&) {
+    const int64_t n = part.queries.rows;
+    clear(part.weights);
+    math_kernels<T>().add_product_transposed_right(part.queries, part.keys, part.all(), part.weights);
+    for (int64_t i = 0; i < n; ++i) {
+      T* row = part.weights.row(i);
+      const int64_t seen = seen_keys(shape, i, n);
+      for (int64_t j = 0; j < seen; ++j) row[j] *= scale;
+      softmax_row(row, seen);
+      std::fill(row + seen, row + n, T(0));
+    }
+    clear(part.outputs);
+    math_kernels<T>().add_product(part.weights, part.values, part.all(), part.outputs);
+  };
+  for_attention_parts(device, shape, offsets, squares, arrays, arrays, attend_part);
+}
+
+template <class T>
+void attend_backward(Device& device, const AttentionShape& shape, std::span<const uint32_t> offsets,
+                     std::span<const int64_t> squares, const AttentionArrays<T>& arrays,
+                     const AttentionArrays<T>& gradients) {
+  const T scale = score_scale<T>(shape);
+  auto attend_part = [=](const AttentionPart<T>& part, const AttentionPart<T>& gradient) {
+    const MathKernels<T>& kernels = math_kernels<T>();
+    const int64_t n = part.queries.rows;
+    for (const Matrix<T>& matrix : {gradient.weights, gradient.values, gradient.queries, gradient.keys})
+      clear(matrix);
+    kernels.add_product_transposed_left(part.weights, gradient.outputs, part.all(), gradient.values);
+    kernels.add_product_transposed_right(gradient.outputs, part.values, part.all(), gradient.weights);
+    for (int64_t i = 0; i < n; ++i) {
+      T* row = gradient.weights.row(i);
+      const int64_t seen = seen_keys(shape, i, n);
+      softmax_row_backward(part.weights.row(i), row, seen);
+      for (int64_t j = 0; j < seen; ++j) row[j] *= scale;
+      std::fill(row + seen, row + n, T(0));
+    }
+    kernels.add_product(gradient.weights, part.keys, part.all(), gradient.queries);
+    kernels.add_product_transposed_left(gradient.weights, part.queries, part.all(), gradient.keys);
+  };
+  for_attention_parts(device, shape, offsets, squares, arrays, gradients, attend_part);
+}
+
+template <class T>
+void add_position_encoding(Device& device, std::span<const uint32_t> offsets, Matrix<const T> in,
+                           Matrix<T> out) {
+  constexpr int64_t kSineWork = 32;
+  const int64_t examples = static_cast<int64_t>(offsets.size()) - 1;
+  if (in.rows == 0) return;
+  for_items(device, examples, kSineWork * in.size() / examples, [=](int64_t example) {
+    const size_t b = static_cast<size_t>(example);
+    for (int64_t k = offsets[b]; k < offsets[b + 1]; ++k) {
+      const double position = static_cast<double>(k - offsets[b]);
+      for (int64_t d = 0; d < in.cols; ++d) {
+        const double exponent = static_cast<double>(d - d % 2) / static_cast<double>(in.cols);
+        const double angle = position / std::pow(1e4, exponent);
+        out.row(k)[d] = in.row(k)[d] + static_cast<T>(d % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      }
+    }
+  });
+}
+
+#define PS_INSTANTIATE(T)                                                                                   \
+  template void split_heads(Device&, Matrix<const T>, int64_t, T*);                                         \
+  template void join_heads(Device&, const T*, int64_t, Matrix<T>);                                          \
+  template void attend(Device&, const AttentionShape&, std::span<const uint32_t>, std::span<const int64_t>, \
+                       const AttentionArrays<T>&);                                                          \
+  template void attend_backward(Device&, const AttentionShape&, std::span<const uint32_t>,                  \
+                                std::span<const int64_t>, const AttentionArrays<T>&,                        \
+                                const AttentionArrays<T>&);                                                 \
+  template void add_position_encoding(Device&, std::span<const uint32_t>, Matrix<const T>, Matrix<T>);
+PS_INSTANTIATE(float)
+PS_INSTANTIATE(double)
+#undef PS_INSTANTIATE
+
+}  // namespace ps

@@ -1,0 +1,216 @@
+#include "math/sequences.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "math/blocks.h"
+#include "math/softmax_row.h"
+
+namespace ps {
+
+namespace {
+
+constexpr int64_t kExponentialWork = 16;  // about 10 ns
+
+// The rows of one example.
+struct Rows {
+  int64_t begin, end;
+
+  int64_t count() const { return end - begin; }
+};
+
+// Calls body(b, rows) for every example; `work` operations a row.
+template <class Body>
+void for_sequences(Device& device, std::span<const uint32_t> offsets, int64_t work, const Body& body) {
+  const int64_t examples = static_cast<int64_t>(offsets.size()) - 1;
+  if (examples <= 0) return;
+  const int64_t rows_per_example = int64_t{offsets.back()} / examples + 1;
+  for_items(device, examples, rows_per_example * work, [=](int64_t b) {
+    body(b, Rows{offsets[static_cast<size_t>(b)], offsets[static_cast<size_t>(b) + 1]});
+  });
+}
+
+// starts[t] <- the sum over s < t of the number of examples that are longer than s.
+void count_steps(std::span<const uint32_t> offsets, std::vector<int64_t>& starts) {
+  uint32_t longest = 0;
+  for (size_t b = 0; b + 1 < offsets.size(); ++b) longest = std::max(longest, offsets[b + 1] - offsets[b]);
+  starts.assign(size_t{longest} + 1, 0);
+  for (size_t b = 0; b + 1 < offsets.size(); ++b) ++starts[offsets[b + 1] - offsets[b]];
+  // starts[n] has the number of examples of length n: turn it into that of those that are longer, then sum up.
+  int64_t longer = 0;
+  for (size_t n = starts.size(); n-- > 0;) {
+    const int64_t examples = starts[n];
+    starts[n] = longer;
+    longer += examples;
+  }
+  int64_t sum = 0;
+  for (int64_t& start : starts) {
+    const int64_t rows = start;
+    start = sum;
+    sum += rows;
+  }
+}
+
+}  // namespace
+
+// An example of length n comes after the longer ones, of which step n, if there is one, has the number of rows.
+void pack_sequences(std::span<const uint32_t> offsets, bool reversed, PackedSequences& packed) {
+  PS_CHECK(!offsets.empty());
+  count_steps(offsets, packed.starts);
+  std::vector<int64_t> next;  // by length: the place of the next example of it in each step
+  for (size_t t = 0; t < packed.starts.size(); ++t)
+    next.push_back(t + 1 < packed.starts.size() ? packed.starts[t + 1] - packed.starts[t] : 0);
+  packed.rows.resize(offsets.back());
+  packed.ends.assign(offsets.size() - 1, -1);
+  for (size_t b = 0; b + 1 < offsets.size(); ++b) {
+    const uint32_t length = offsets[b + 1] - offsets[b];
+    if (length == 0) continue;
+    const int64_t place = next[length]++;
+    for (uint32_t t = 0; t < length; ++t) {
+      const uint32_t row = reversed ? offsets[b + 1] - 1 - t : offsets[b] + t;
+      packed.rows[static_cast<size_t>(packed.starts[t] + place)] = row;
+    }
+    packed.ends[b] = packed.starts[length - 1] + place;
+  }
+}
+
+template <class T>
+void pack_rows(Device& device, const PackedSequences& packed, Columns<const T> in, Matrix<T> out) {
+  for_items(device, out.rows, out.cols, [=, rows = packed.rows.data()](int64_t p) {
+    std::copy_n(in.row(rows[p]), out.cols, out.row(p));
+  });
+}
+
+template <class T>
+void unpack_rows(Device& device, const PackedSequences& packed, Matrix<const T> in, Columns<T> out) {
+  for_items(device, in.rows, in.cols,
+            [=, rows = packed.rows.data()](int64_t p) { std::copy_n(in.row(p), in.cols, out.row(rows[p])); });
+}
+
+template <class T>
+void add_unpacked_rows(Device& device, const PackedSequences& packed, Matrix<const T> in, Columns<T> out) {
+  for_items(device, in.rows, in.cols, [=, rows = packed.rows.data()](int64_t p) {
+    T* to = out.row(rows[p]);
+    for (int64_t d = 0; d < in.cols; ++d) to[d] += in.row(p)[d];
+  });
+}
+
+template <class T>
+void take_last_rows(Device& device, const PackedSequences& packed, Matrix<const T> in, Columns<T> out) {
+  const int64_t examples = static_cast<int64_t>(packed.ends.size());
+  for_items(device, examples, in.cols, [=, ends = packed.ends.data()](int64_t b) {
+    if (ends[b] < 0) {
+      std::fill_n(out.row(b), in.cols, T(0));
+    } else {
+      std::copy_n(in.row(ends[b]), in.cols, out.row(b));
+    }
+  });
+}
+
+template <class T>
+void add_last_gradients(Device& device, const PackedSequences& packed, Columns<const T> out_gradient,
+                        Matrix<T> in_gradient) {
+  const int64_t examples = static_cast<int64_t>(packed.ends.size());
+  for_items(device, examples, in_gradient.cols, [=, ends = packed.ends.data()](int64_t b) {
+    if (ends[b] < 0) return;
+    T* to = in_gradient.row(ends[b]);
+    for (int64_t d = 0; d < in_gradient.cols; ++d) to[d] += out_gradient.row(b)[d];
+  });
+}
+
+template <class T>
+void take_largest(Device& device, std::span<const uint32_t> offsets, Matrix<const T> in, Matrix<T> out,
+                  uint32_t* argmax) {
+  for_sequences(device, offsets, in.cols, [=](int64_t b, Rows rows) {
+    uint32_t* best = argmax + b * in.cols;
+    for (int64_t d = 0; d < in.cols; ++d) {
+      best[d] = static_cast<uint32_t>(rows.begin);
+      for (int64_t k = rows.begin + 1; k < rows.end; ++k) {
+        if (in.row(k)[d] > in.row(best[d])[d]) best[d] = static_cast<uint32_t>(k);
+      }
+      out.row(b)[d] = rows.count() > 0 ? in.row(best[d])[d] : T(0);
+    }
+  });
+}
+
+template <class T>
+void add_largest_gradients(Device& device, std::span<const uint32_t> offsets, Matrix<const T> out_gradient,
+                           const uint32_t* argmax, Matrix<T> in_gradient) {
+  for_sequences(device, offsets, in_gradient.cols, [=](int64_t b, Rows rows) {
+    if (rows.count() == 0) return;
+    const int64_t cols = in_gradient.cols;
+    for (int64_t d = 0; d < cols; ++d) in_gradient.row(argmax[b * cols + d])[d] += out_gradient.row(b)[d];
+  });
+}
+
+template <class T>
+void sum_weighted_rows(Device& device, std::span<const uint32_t> offsets, const T* weights,
+                       Matrix<const T> in, Matrix<T> out) {
+  for_sequences(device, offsets, in.cols, [=](int64_t b, Rows rows) {
+    T* sum = out.row(b);
+    std::fill_n(sum, in.cols, T(0));
+    for (int64_t k = rows.begin; k < rows.end; ++k) {
+      for (int64_t d = 0; d < in.cols; ++d) sum[d] += weights[k] * in.row(k)[d];
+    }
+  });
+}
+
+template <class T>
+void add_weighted_gradients(Device& device, std::span<const uint32_t> offsets, const T* weights,
+                            Matrix<const T> in, Matrix<const T> out_gradient, T* weight_gradients,
+                            Matrix<T> in_gradient) {
+  for_sequences(device, offsets, 2 * in.cols, [=](int64_t b, Rows rows) {
+    const T* gradient = out_gradient.row(b);
+    for (int64_t k = rows.begin; k < rows.end; ++k) {
+      T sum = 0;
+      for (int64_t d = 0; d < in.cols; ++d) sum += gradient[d] * in.row(k)[d];
+      if (weight_gradients != nullptr) weight_gradients[k] = sum;
+      if (!in_gradient) continue;
+      for (int64_t d = 0; d < in.cols; ++d) in_gradient.row(k)[d] += weights[k] * gradient[d];
+    }
+  });
+}
+
+template <class T>
+void set_equal_weights(Device& device, std::span<const uint32_t> offsets, bool mean, T* weights) {
+  for_sequences(device, offsets, 1, [=](int64_t, Rows rows) {
+    const T weight = mean ? T(1) / static_cast<T>(rows.count()) : T(1);
+    std::fill(weights + rows.begin, weights + rows.end, weight);
+  });
+}
+
+template <class T>
+void softmax_of_sequences(Device& device, std::span<const uint32_t> offsets, T* scores) {
+  for_sequences(device, offsets, kExponentialWork, [=](int64_t, Rows rows) {
+    if (rows.count() > 0) softmax_row(scores + rows.begin, rows.count());
+  });
+}
+
+template <class T>
+void softmax_of_sequences_backward(Device& device, std::span<const uint32_t> offsets, const T* weights,
+                                   T* gradients) {
+  for_sequences(device, offsets, 4, [=](int64_t, Rows rows) {
+    softmax_row_backward(weights + rows.begin, gradients + rows.begin, rows.count());
+  });
+}
+
+#define PS_INSTANTIATE(T)                                                                                    \
+  template void pack_rows(Device&, const PackedSequences&, Columns<const T>, Matrix<T>);                     \
+  template void unpack_rows(Device&, const PackedSequences&, Matrix<const T>, Columns<T>);                   \
+  template void add_unpacked_rows(Device&, const PackedSequences&, Matrix<const T>, Columns<T>);             \
+  template void take_last_rows(Device&, const PackedSequences&, Matrix<const T>, Columns<T>);                \
+  template void add_last_gradients(Device&, const PackedSequences&, Columns<const T>, Matrix<T>);            \
+  template void take_largest(Device&, std::span<const uint32_t>, Matrix<const T>, Matrix<T>, uint32_t*);     \
+  template void add_largest_gradients(Device&, std::span<const uint32_t>, Matrix<const T>, const uint32_t*,  \
+                                      Matrix<T>);                                                            \
+  template void sum_weighted_rows(Device&, std::span<const uint32_t>, const T*, Matrix<const T>, Matrix<T>); \
+  template void add_weighted_gradients(Device&, std::span<const uint32_t>, const T*, Matrix<const T>,        \
+                                       Matrix<const T>, T*, Matrix<T>);                                      \
+  template void set_equal_weights(Device&, std::span<const uint32_t>, bool, T*);                             \
+  template void softmax_of_sequences(Device&, std::span<const uint32_t>, T*);                                \
+  template void softmax_of_sequences_backward(Device&, std::span<const uint32_t>, const T*, T*);
+PS_INSTANTIATE(float)
+PS_INSTANTIATE(double)
+#undef PS_INSTANTIATE
+
+}  // namespace ps

@@ -1,0 +1,234 @@
+// Shared by gru and lstm: a recurrent layer over sequences of any lengths, forwards, backwards or both.  The cell
+// says how a step goes (math/recurrent.h).
+#ifndef PS_MODEL_LAYERS_RECURRENT_H_
+#define PS_MODEL_LAYERS_RECURRENT_H_
+
+#include <string>
+#include <vector>
+
+#include "config/spec.h"
+#include "math/dense_kernels.h"
+#include "math/gemm.h"
+#include "math/recurrent.h"
+#include "math/sequences.h"
+#include "model/layers/layer_entry.h"
+
+namespace ps {
+
+struct RecurrentOptions : WeightedLayerOptions {
+  int64_t size = 0;
+  std::string direction = "forward", output = "last";
+  BiasOptions bias;
+
+  static const ObjectSpec<RecurrentOptions>& spec();
+};
+
+// One direction: its parameters, and the arrays of its last forward and backward, in packed order.  G gates of
+// width H.  Cell has kGates, G; kHasCells; kHiddenBias: the last gate has a bias among the products of the state
+// too, which is not the same as one among those of the input; step and step_backward.
+template <class T, class Cell>
+class RecurrentDirection {
+ public:
+  RecurrentDirection(const RecurrentOptions& options, LayerSetup& setup, bool reversed)
+      : reversed_(reversed),
+        inputs_(setup.inputs().front().cols),
+        width_(options.size),
+        gates_(Cell::kGates * width_) {
+    const std::string end = reversed ? "_reverse" : "";
+    weight_ = setup.add_matrix({"weight" + end, inputs_, gates_, inputs_, true, options.weight});
+    recurrent_ = setup.add_matrix({"weight_recurrent" + end, width_, gates_, width_, true, options.weight});
+    if (!options.bias.enabled) return;
+    bias_ = setup.add_matrix({"bias" + end, 1, gates_, /*fan_in=*/0, true, options.bias.parameter});
+    if (!Cell::kHiddenBias) return;
+    hidden_bias_ =
+        setup.add_matrix({"bias_recurrent" + end, 1, width_, /*fan_in=*/0, true, options.bias.parameter});
+  }
+
+  // States [K, H], and where they are, after the last forward.
+  Matrix<const T> states() const { return {states_.data(), rows_, width_}; }
+  const PackedSequences& packed() const { return packed_; }
+
+  void forward(LayerRun<T>& run) {
+    pack_sequences(run.sequence(0), reversed_, packed_);
+    rows_ = run.input(0).rows;
+    add_up_inputs(run);
+    set_hidden_bias(run);
+    states_.resize(static_cast<size_t>(rows_ * width_));
+    if (Cell::kHasCells) cells_.resize(states_.size());
+    for (int64_t t = 0; t < packed_.num_steps(); ++t) {
+      const RecurrentStep step = step_at(t);
+      if (step.before >= 0) {
+        add_product<T>(run.device(), rows_of(states_, step.before, step.rows, width_), run.value(recurrent_),
+                       rows_of(hidden_, step.begin, step.rows, gates_));
+      }
+      Cell::step(run.device(), step, arrays());
+    }
+  }
+
+  // The gradient of the states, packed: to be set before backward.
+  Matrix<T> state_gradients() {
+    state_gradients_.resize(states_.size());
+    return {state_gradients_.data(), rows_, width_};
+  }
+
+  void backward(LayerRun<T>& run) {
+    gate_gradients_.resize(gate_values_.size());
+    if (Cell::kHiddenBias) hidden_gradients_.resize(hidden_.size());
+    if (Cell::kHasCells) cell_gradients_.assign(cells_.size(), T(0));
+    for (int64_t t = packed_.num_steps(); t-- > 0;) {
+      const RecurrentStep step = step_at(t);
+      Cell::step_backward(run.device(), step, arrays(), gradients());
+      if (step.before < 0) continue;
+      add_product_transposed_right<T>(
+          run.device(), rows_of(hidden_gradients(), step.begin, step.rows, gates_), run.value(recurrent_),
+          rows_of(state_gradients_, step.before, step.rows, width_));
+    }
+    add_parameter_gradients(run);
+    add_input_gradients(run);
+  }
+
+ private:
+  static Matrix<T> rows_of(std::vector<T>& array, int64_t begin, int64_t rows, int64_t cols) {
+    return {array.data() + begin * cols, rows, cols};
+  }
+
+  RecurrentStep step_at(int64_t t) const {
+    const size_t i = static_cast<size_t>(t);
+    const std::vector<int64_t>& starts = packed_.starts;
+    return {starts[i], starts[i + 1] - starts[i], t == 0 ? -1 : starts[i - 1]};
+  }
+
+  CellArrays<T> arrays() {
+    return {width_, gate_values_.data(), hidden_.data(), states_.data(), cells_.data()};
+  }
+  CellGradients<T> gradients() {
+    return {gate_gradients_.data(), hidden_gradients().data(), state_gradients_.data(),
+            cell_gradients_.data()};
+  }
+  std::vector<T>& hidden_gradients() { return Cell::kHiddenBias ? hidden_gradients_ : gate_gradients_; }
+
+  void add_up_inputs(LayerRun<T>& run) {
+    input_.resize(static_cast<size_t>(rows_ * inputs_));
+    pack_rows<T>(run.device(), packed_, columns(run.input(0)), rows_of(input_, 0, rows_, inputs_));
+    gate_values_.resize(static_cast<size_t>(rows_ * gates_));
+    const Matrix<T> sums = rows_of(gate_values_, 0, rows_, gates_);
+    if (bias_ >= 0) {
+      set_rows<T>(run.device(), run.value(bias_).data, sums);
+    } else {
+      fill_values(run.device(), T(0), sums.size(), sums.data);
+    }
+    add_product<T>(run.device(), rows_of(input_, 0, rows_, inputs_), run.value(weight_), sums);
+  }
+
+  void set_hidden_bias(LayerRun<T>& run) {
+    hidden_.resize(gate_values_.size());
+    const Matrix<T> hidden = rows_of(hidden_, 0, rows_, gates_);
+    if (hidden_bias_ < 0) return fill_values(run.device(), T(0), hidden.size(), hidden.data);
+    hidden_start_.assign(static_cast<size_t>(gates_), T(0));
+    copy_values(run.device(), run.value(hidden_bias_).data, width_, hidden_start_.data() + gates_ - width_);
+    set_rows<T>(run.device(), hidden_start_.data(), hidden);
+  }
+
+  // Steps after the first have the rows of the state before them: [num_first, K).
+  void add_parameter_gradients(LayerRun<T>& run) {
+    const Matrix<const T> gradient = rows_of(gate_gradients_, 0, rows_, gates_);
+    add_product_transposed_left<T>(run.device(), rows_of(input_, 0, rows_, inputs_), gradient,
+                                   run.gradient(weight_));
+    if (bias_ >= 0) {
+      add_column_sums<T>(run.device(), columns(gradient), rows_, nullptr, 0, run.gradient(bias_).data);
+    }
+    if (hidden_bias_ >= 0) {
+      const Matrix<const T> hidden = rows_of(hidden_gradients_, 0, rows_, gates_);
+      add_column_sums<T>(run.device(), columns(hidden, gates_ - width_, width_), rows_, nullptr, 0,
+                         run.gradient(hidden_bias_).data);
+    }
+    if (packed_.num_steps() < 2) return;
+    const int64_t first = packed_.starts[1];
+    previous_.resize(states_.size());
+    for (int64_t t = 1; t < packed_.num_steps(); ++t) {
+      const RecurrentStep step = step_at(t);
+      copy_values<T>(run.device(), states_.data() + step.before * width_, step.rows * width_,
+                     previous_.data() + step.begin * width_);
+    }
+    add_product_transposed_left<T>(run.device(), rows_of(previous_, first, rows_ - first, width_),
+                                   rows_of(hidden_gradients(), first, rows_ - first, gates_),
+                                   run.gradient(recurrent_));
+  }
+
+  void add_input_gradients(LayerRun<T>& run) {
+    const Matrix<T> below = run.input_gradient(0);
+    if (!below) return;
+    input_gradients_.resize(input_.size());
+    const Matrix<T> packed = rows_of(input_gradients_, 0, rows_, inputs_);
+    fill_values(run.device(), T(0), packed.size(), packed.data);
+    add_product_transposed_right<T>(run.device(), rows_of(gate_gradients_, 0, rows_, gates_),
+                                    run.value(weight_), packed);
+    add_unpacked_rows<T>(run.device(), packed_, packed, columns(below));
+  }
+
+  const bool reversed_;
+  const int64_t inputs_, width_, gates_;  // D, H, G H
+  int weight_, recurrent_, bias_ = -1, hidden_bias_ = -1;
+
+  int64_t rows_ = 0;  // K
+  PackedSequences packed_;
+  std::vector<T> input_, input_gradients_;       // [K, D]
+  std::vector<T> gate_values_, gate_gradients_;  // [K, G H]
+  std::vector<T> hidden_, hidden_gradients_;     // [K, G H]: products of the states before
+  std::vector<T> hidden_start_;                  // [G H]: what hidden_ begins with
+  std::vector<T> states_, previous_, cells_;     // [K, H]: h', h, c'
+  std::vector<T> state_gradients_, cell_gradients_;
+};
+
+// output [B, H], the last state of each example, 0 of an empty one; or [K, H], the state after each id.  With both
+// directions [., 2 H], forwards before backwards: the last state backwards is that after the first id.
+template <class T, class Cell>
+class Recurrent : public Layer<T> {
+ public:
+  Recurrent(const RecurrentOptions& options, LayerSetup& setup)
+      : width_(options.size), last_(options.output == "last") {
+    require_one_input(setup, Cell::kName);
+    setup.join_rows();
+    if (!last_) setup.keep_rows();
+    if (options.direction != "reverse") directions_.emplace_back(options, setup, false);
+    if (options.direction != "forward") directions_.emplace_back(options, setup, true);
+    setup.set_output(width_ * static_cast<int64_t>(directions_.size()));
+  }
+
+  void forward(LayerRun<T>& run) override {
+    for (size_t i = 0; i < directions_.size(); ++i) {
+      RecurrentDirection<T, Cell>& direction = directions_[i];
+      direction.forward(run);
+      const Columns<T> out = columns(run.output(), static_cast<int64_t>(i) * width_, width_);
+      if (last_) {
+        take_last_rows<T>(run.device(), direction.packed(), direction.states(), out);
+      } else {
+        unpack_rows<T>(run.device(), direction.packed(), direction.states(), out);
+      }
+    }
+  }
+
+  void backward(LayerRun<T>& run) override {
+    for (size_t i = 0; i < directions_.size(); ++i) {
+      RecurrentDirection<T, Cell>& direction = directions_[i];
+      const Columns<const T> above = columns(run.output_gradient(), static_cast<int64_t>(i) * width_, width_);
+      const Matrix<T> gradient = direction.state_gradients();
+      if (last_) {
+        fill_values(run.device(), T(0), gradient.size(), gradient.data);
+        add_last_gradients<T>(run.device(), direction.packed(), above, gradient);
+      } else {
+        pack_rows<T>(run.device(), direction.packed(), above, gradient);
+      }
+      direction.backward(run);
+    }
+  }
+
+ private:
+  const int64_t width_;  // H
+  const bool last_;
+  std::vector<RecurrentDirection<T, Cell>> directions_;
+};
+
+}  // namespace ps
+
+#endif  // PS_MODEL_LAYERS_RECURRENT_H_
