@@ -113,3 +113,12 @@ run gutenberg_nce --data text.txt --test-data held_out.txt
 python3 "$here/unigram.py" text.txt held_out.txt 10000 >unigram
 expect gutenberg_nce "2.718281828 ** r['test']['cost'] < 0.5 * $(cat unigram)"
 echo "unigram perplexity $(cat unigram)"
+
+# Eight words in their order tell more than their sum.
+head -n 40000 text.txt >part.txt
+run gutenberg_gru --data part.txt --test-data held_out.txt --set model.layers.0.pooling=sum \
+  --set model.layers.1='{"name": "state", "type": "fc", "input": "words", "size": 64, "activation": "tanh"}'
+sums=$(python3 -c 'import json; print(json.load(open("out"))["test"]["cost"])')
+run gutenberg_gru --data part.txt --test-data held_out.txt
+expect gutenberg_gru "r['test']['cost'] < $sums - 0.2"
+echo "by sums of the words: $sums"
