@@ -97,7 +97,7 @@ class LayerRun {
   // The seed of the layer's random numbers, which depends on (job seed, layer, step) alone.
   virtual uint64_t random_seed() const = 0;
 
-  // Of a layer that is sequences: example b has the rows [sequence[b], sequence[b + 1]) of input(i); [B + 1].  In the
+  // When input i is sequences, example b has its rows [sequence[b], sequence[b + 1]); sequence [B + 1].  In the
   // shapes below, B is then the number of all rows.
   virtual std::span<const uint32_t> sequence(int i) const = 0;
 
