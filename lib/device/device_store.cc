@@ -4,7 +4,7 @@ namespace ps {
 
 DeviceStore::DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_ptr<RowDevice> device,
                          const CachePlan& plan)
-    : inner_(inner), device_(std::move(device)) {
+    : inner_(inner), lender_(lender), device_(std::move(device)) {
   for (const PlannedCache& planned : plan.caches) {
     Cached cached;
     cached.cache = std::make_unique<RowCache>(device_->make_rows(planned.rows), lender, planned.parameter);
@@ -35,6 +35,7 @@ void DeviceStore::push(std::span<const KeyPlan> plans, std::span<const Parameter
     const size_t parameter = static_cast<size_t>(cached.cache->parameter());
     cached.cache->push(plans[parameter].keys, views[parameter].row_gradients);
   }
+  lender_.end_step();
 }
 
 void DeviceStore::end_pass(int64_t pass) {

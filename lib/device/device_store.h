@@ -58,6 +58,7 @@ class DeviceStore final : public ParameterStore {
   };
 
   ParameterStore& inner_;
+  RowLender& lender_;
   const std::shared_ptr<RowDevice> device_;
   std::vector<Cached> caches_;
 };

@@ -14,7 +14,9 @@ const ObjectSpec<DeviceOptions>& DeviceOptions::spec() {
     s.field(
         "type", &DeviceOptions::type,
         "where rows with sparse update are trained: cpu; emulated, a GPU that is emulated on the processor, "
-        "which is slow; or a GPU, as cuda:0. A device has a cache of these rows, ps-gpu(7)");
+        "which is slow; or a GPU, as cuda:0. A device has a cache of these rows, in front of those of the "
+        "process or "
+        "of its servers, ps-gpu(7)");
     s.field("rows", &DeviceOptions::rows,
             "rows of each sparse parameter that the device has room for, 0: as many as `bytes` says")
         .at_least(0)

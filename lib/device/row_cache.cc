@@ -86,7 +86,7 @@ void RowCache::look_up(std::span<const uint64_t> keys) {
 // incoming_ <- the rows of these keys that the lender has, as after so many steps.
 void RowCache::take_stored(std::span<const uint64_t> keys, int64_t to) {
   RowBlock stored;
-  lender_.copy_rows(parameter_, keys, stored);
+  lender_.fetch_stored(parameter_, keys, stored);
   incoming_ = std::move(stored.values);
   for (size_t i = 0; layout_.stamped && i < keys.size(); ++i) {
     bring_up_to_date(incoming_.data() + i * values_, stored.stamps[i], to);

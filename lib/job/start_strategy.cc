@@ -69,19 +69,38 @@ void check_meets_beside_servers(const Job& job, const RunOptions& options) {
   check_peers(peer_options(job, options, {}));
 }
 
-// A device trains rows that are in this process alone.
+// A device trains rows of servers for parameter_server in step, with rows as they are.
+void check_device_with_servers(const Job& job, const std::string& device) {
+  const Json strategy = complete_strategy(job.train.strategy);
+  if (strategy["type"] != "parameter_server") {
+    fail(Code::kUsage, device, "train.strategy.type is ", quote(strategy["type"].get<std::string>()),
+         ": with servers a device trains for parameter_server alone; leave out one of the two");
+  }
+  if (strategy["consistency"] != "sync") {
+    fail(Code::kUsage, device, "train.strategy.consistency is ",
+         quote(strategy["consistency"].get<std::string>()),
+         ", and rows on a device are in step with their servers: leave out one of the two");
+  }
+  if (strategy["codec"]["push"] != "f32" || strategy["codec"]["pull"] != "f32") {
+    fail(Code::kUsage, device,
+         "train.strategy.codec rounds rows, and a device trains them as they are: leave out one of the two");
+  }
+  if (job.train.pull_ahead > 0) {
+    fail(Code::kUsage, device, "train.pull_ahead is ", job.train.pull_ahead,
+         ", which keeps rows on the processor: leave out one of the two");
+  }
+}
+
 void check_device(const Job& job, const RunOptions& options) {
   if (!job.device.caches_rows() || options.task != "train") return;
-  if (has_servers(job)) {
-    fail(Code::kUsage, "device.type: ", quote(job.device.type),
-         ", but rows are on servers, and a device only trains rows of its own process: leave out --servers, "
-         "or train with --device cpu");
-  }
+  const std::string device = cat("device.type: ", quote(job.device.type), ", but ");
   if (job.cluster.trainers > 1) {
-    fail(Code::kUsage, "device.type: ", quote(job.device.type), ", with ", job.cluster.trainers,
-         " trainers that exchange rows, and a device only trains rows of a trainer alone: leave out "
-         "--trainers, or train with --device cpu");
+    fail(
+        Code::kUsage, device, job.cluster.trainers,
+        " trainers exchange rows, and a device only trains rows of a trainer alone: leave out --trainers, or "
+        "train with --device cpu");
   }
+  if (has_servers(job)) check_device_with_servers(job, device);
 }
 
 void warn_of_kernels(std::string_view first, Log& log) {
@@ -184,6 +203,7 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
     transport_ = std::make_unique<SecureTransport>(*network_, trainer_credentials(options.security, needed));
     remote = remote_options(job, options, schema, servers, log);
     remote->dense_here = meets;
+    remote->sparse_here = trains && job.device.caches_rows();
     if (meets) remote->stop = some_time_after(options.stop);
   }
   if (meets) {

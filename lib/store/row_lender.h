@@ -1,5 +1,5 @@
 // RowLender and RowBorrower: a store lends the rows of sparse parameters to a cache, which trains them in the memory of
-// a device.  LocalStore lends, RowCache (lib/device) borrows.
+// a device.  LocalStore and RemoteLender (lib/ps/client) lend, RowCache (lib/device) borrows.
 //
 // The lender keeps all rows, of which the borrower has copies, some of them further on.  A push to the lender begins
 // the step of a parameter that is lent, and leaves it to the borrower to apply it to rows.
@@ -47,9 +47,12 @@ class RowLender {
   // all steps begun.  Keys are distinct, in any order.
   virtual void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) = 0;
 
-  // copy_rows takes rows that are there, as they lie; put_rows sets them.
-  virtual void copy_rows(int parameter, std::span<const uint64_t> keys, RowBlock& rows) const = 0;
+  // fetch_stored takes rows that are there, as they lie, of keys that ascend; put_rows sets them.
+  virtual void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) = 0;
   virtual void put_rows(int parameter, const RowBlock& rows) = 0;
+
+  // All borrowers have applied the step of the last push.
+  virtual void end_step() {}
 };
 
 }  // namespace ps

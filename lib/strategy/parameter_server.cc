@@ -4,6 +4,7 @@
 #include "strategy/entries.h"
 #include "strategy/exchange_codec.h"
 #include "strategy/in_process.h"
+#include "strategy/on_device.h"
 #include "strategy/on_servers.h"
 #include "strategy/pulling_ahead.h"
 
@@ -72,6 +73,7 @@ ServerPlan serve_parameter_server(const Json& object, const OptimizerPlan& optim
 std::unique_ptr<Strategy> make_parameter_server(const Json& object, const TrainerSetup& setup) {
   const auto options = parse_strategy<ParameterServerOptions>(object);
   if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);
+  if (setup.row_device != nullptr) return std::make_unique<OnDevice>(setup);
   if (setup.trains && setup.pull_ahead > 0) return std::make_unique<PullingAhead>(setup);
   return std::make_unique<OnServers>(setup, options.steps(), options.codec.row_types());
 }

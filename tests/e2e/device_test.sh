@@ -117,8 +117,7 @@ refused "--device: found 'gpu', expected 'cpu', 'emulated', or a GPU" --device g
 refused 'averages weights' "${cache[@]}" --set optimizer.average='{}'
 refused 'has a row policy' "${cache[@]}" --set model.layers.0.weight='{"rows": {"expire": {"unseen": 2}}}'
 refused 'no parameter of the model has sparse update' "${cache[@]}" --set model.layers.0.sparse_update=false
-refused 'but rows are on servers' "${cache[@]}" --servers 127.0.0.1:1
-refused '2 trainers that exchange rows' "${cache[@]}" --trainers 2 --peers 127.0.0.1:1 \
+refused '2 trainers exchange rows' "${cache[@]}" --trainers 2 --peers 127.0.0.1:1 \
   --set train.strategy='{"type": "all_reduce"}'
 refused 'device.bytes: 1000 bytes for parameter' --device emulated --set device.bytes=1000
 expect_status 6 train --passes 1 --save-dir '' --device emulated --set device.rows=1000000000

@@ -52,9 +52,22 @@ float sum_stored(std::string_view body) {
   return sum;
 }
 
+float sum_returned(std::string_view body) {
+  const ps::ReturnedRows returned = ps::decode_returned_rows(body, [](uint32_t parameter) -> ps::TableLayout {
+    if (parameter > 1) ps::fail(ps::Code::kData, "no parameter ", parameter);
+    return {.name = "table", .width = 3, .state_arrays = 1, .stamped = parameter == 1};
+  });
+  float sum = 0;
+  for (const auto& slice : returned.slices) {
+    for (float value : slice.rows.values) sum += value;
+    for (uint32_t stamp : slice.rows.stamps) sum += static_cast<float>(stamp);
+  }
+  return sum;
+}
+
 void decode(uint8_t which, std::span<const char> body) {
   const int64_t widths[] = {3, 1};
-  switch (which % 10) {
+  switch (which % 11) {
     case 0:
       ps::decode_pull(body);
       break;
@@ -83,6 +96,9 @@ void decode(uint8_t which, std::span<const char> body) {
       break;
     case 9:
       sink = sum_stored({body.data(), body.size()});
+      break;
+    case 10:
+      sink = sum_returned({body.data(), body.size()});
       break;
     default: {
       ps::Json json = ps::parse_json({body.data(), body.size()}, "hello");

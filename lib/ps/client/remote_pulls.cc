@@ -7,6 +7,14 @@
 
 namespace ps {
 
+namespace {
+
+bool is_left_out(const ParameterSpec& spec, PullScope scope) {
+  return scope == PullScope::kSparse ? !spec.sparse : scope == PullScope::kNotSparse && spec.sparse;
+}
+
+}  // namespace
+
 RemotePulls::RemotePulls(ShardLinks& links, const std::vector<ParameterSpec>& specs, const RowTypes& types)
     : links_(links),
       specs_(specs),
@@ -19,7 +27,7 @@ RemotePulls::RemotePulls(ShardLinks& links, const std::vector<ParameterSpec>& sp
 RowExchange::AddParts RemotePulls::parts_of(std::span<const KeyPlan> plans, PullScope scope) const {
   return [this, plans, scope](BatchRouter& router) {
     for (size_t p = 0; p < specs_.size(); ++p) {
-      if (scope == PullScope::kSparse && !specs_[p].sparse) continue;
+      if (is_left_out(specs_[p], scope)) continue;
       if (specs_[p].kind == ParameterKind::kRows) {
         if (scope != PullScope::kDense) router.add_keys(p, plans[p].keys, plans[p].counts);
       } else if (scope != PullScope::kRows) {
@@ -98,7 +106,7 @@ void RemotePulls::show(size_t p, const KeyPlan& plan, const Request& request, Pa
   Held& held = held_[p];
   const bool by_keys = spec.kind == ParameterKind::kRows;
   if (!by_keys && request.scope == PullScope::kRows) return;
-  if (!spec.sparse && request.scope == PullScope::kSparse) return;
+  if (is_left_out(spec, request.scope)) return;
   if (by_keys) {
     view.rows = held.rows.data();
   } else {

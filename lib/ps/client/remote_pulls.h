@@ -16,9 +16,9 @@
 
 namespace ps {
 
-// The parameters of a pull or of a push: all; those alone that batches use by keys, or all but these; or sparse ones
-// alone.
-enum class PullScope { kAll, kRows, kDense, kSparse };
+// The parameters of a pull or of a push: all; those alone that batches use by keys, or all but these; sparse ones alone, or
+// all but these.
+enum class PullScope { kAll, kRows, kDense, kSparse, kNotSparse };
 
 // One owner thread.  The rows of a batch are good until the next batch is pulled; while it is in use, the next
 // one may be on its way.

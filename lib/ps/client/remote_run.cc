@@ -28,6 +28,7 @@ RunPosition position_in(const RunStatus& run_status, bool pass_begun) {
 void RemoteRun::resume(const Consistency& consistency, TrainerStateLink& states) {
   bool given_up = false, begun = false;
   for (size_t s = 0; s < links_.size(); ++s) given_up |= links_.welcome(s).run_status.was_given_up;
+  check_rows();
   const RunStatus& start = find_start(consistency, given_up);
   for (size_t s = 0; s < links_.size(); ++s) {
     const RunStatus& each = links_.welcome(s).run_status;
@@ -41,6 +42,20 @@ void RemoteRun::resume(const Consistency& consistency, TrainerStateLink& states)
   states.resume(start.batches, given_up, consistency);
   figures_ = states.take_figures();
   if (given_up && !consistency.async) fill_steps();
+}
+
+// Rows are lost with the process that trained them.
+void RemoteRun::check_rows() const {
+  for (size_t s = 0; s < links_.size(); ++s) {
+    if (!links_.welcome(s).run_status.has_rows) continue;
+    const bool checkpointed = run_status().checkpointed;
+    throw StateLost(
+        run_status().run, checkpointed,
+        cat("rows on a device were lost with the process before this one",
+            checkpointed ? ""
+                         : ", and the servers write no checkpoints: give them --checkpoint-dir, and start "
+                           "the whole job again"));
+  }
 }
 
 // The first step that some shard has not applied: the others know its push.  A rank that was given up was

@@ -42,6 +42,7 @@ class RemoteRun final : public RunControl {
 
  private:
   const RunStatus& run_status() const { return links_.welcome(0).run_status; }
+  void check_rows() const;
   const RunStatus& find_start(const Consistency& consistency, bool given_up) const;
   void finish_held(uint64_t start) const;
   void fill_steps() const;

@@ -37,6 +37,7 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
     : specs_(std::move(specs)),
       consistency_(consistency),
       train_scope_(options.dense_here        ? PullScope::kSparse
+                   : options.sparse_here     ? PullScope::kNotSparse
                    : options.dense_elsewhere ? PullScope::kRows
                                              : PullScope::kAll),
       read_scope_(options.dense_here ? PullScope::kSparse : PullScope::kAll),

@@ -27,6 +27,8 @@ struct RemoteOptions {
   // This process has all parameters that are not sparse, and moves them (HybridStore): of batches it exchanges the sparse
   // ones alone.
   bool dense_here = false;
+  // This process trains the sparse parameters itself (RemoteLender): of batches it exchanges all others.
+  bool sparse_here = false;
   Duration server_timeout = std::chrono::seconds(60);  // how long to try to reach one that is not there
   // A server that shows no sign of life for this long is connected to anew.
   Duration request_timeout = std::chrono::seconds(15);

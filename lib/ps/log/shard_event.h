@@ -22,6 +22,7 @@ enum class ShardEvent : uint8_t {
   kLoad = 9,
   kEndCounts = 10,  // the end of the run does: no body
   kCut = 11,        // with the event before, a checkpoint was decided on: step:u64
+  kReturnRows = 12,
 };
 
 // `rank` is that of the trainer.  The body is good during the call.

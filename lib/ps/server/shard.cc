@@ -123,6 +123,7 @@ void Shard::take_over(int rank, uint64_t generation) {
   changes_.note(ShardEvent::kTrainer, rank, [&] { return event_of_numbers(generation); });
   if (trainer.generation != 0) ++counters_.trainers_returned;
   roster_.take_over(trainer, generation);
+  last_return_ = 0;
   pulls_.history(rank).take_over();
   clock_->take_over(rank, trainer.was_given_up);
 }
@@ -140,6 +141,7 @@ RunStatus Shard::run_status(const RosterEntry& trainer) const {
           .pass_begun = place.pass_begun,
           .gathered = gatherings_.present().number(),
           .was_given_up = trainer.was_given_up,
+          .has_rows = states_.of(trainer.rank).has_rows,
           .going = going_,
           .cut_at = clock_->next_checkpoint(trainer.rank)};
 }
@@ -257,6 +259,26 @@ std::string Shard::optimizers(bool sparse) const {
 std::string Shard::stored_rows(std::span<const RowSlice> slices) const {
   if (broken_) throw *broken_;
   return tables_.stored_rows(slices);
+}
+
+// Connections end with this process: the number of the last message need not outlive it.
+void Shard::return_rows(int rank, std::string_view body) {
+  roster_.at(rank);
+  if (broken_) throw *broken_;
+  if (roster_.size() > 1) {
+    fail(Code::kData, "return rows: there are ", roster_.size(),
+         " trainers, and only one alone trains rows itself");
+  }
+  const ReturnedRows returned = tables_.decode_returned(body);
+  if (returned.number <= last_return_) return;
+  std::vector<RowSlice> slices;
+  for (const auto& slice : returned.slices) slices.push_back(rows_of_keys(slice.parameter, slice.rows.keys));
+  memory_.make_room(tables_, slices);
+  changes_.note(ShardEvent::kReturnRows, rank, [&] { return body; });
+  going_ = true;
+  last_return_ = returned.number;
+  states_.give_rows(rank);
+  for (const auto& slice : returned.slices) tables_.put_rows(slice);
 }
 
 void Shard::gather(int rank, GatherRequest request, ReplyPtr& reply) {

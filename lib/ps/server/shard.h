@@ -81,6 +81,11 @@ class Shard {
   // The rows of these keys as they are stored, without a wait for any step.
   std::string stored_rows(std::span<const RowSlice> slices) const;
 
+  // Rows that the trainer, which is alone, has trained itself (ps/wire/stored_rows.h), are set.  A message that comes again,
+  // also one that was held up in a connection given up since, changes nothing.  From the first message on, also one without
+  // rows, the trainer may have rows that are further on, as TrainerStates::give_rows says.
+  void return_rows(int rank, std::string_view body);
+
   // The answer to a trainer that asks for one of its state chunks.
   Payload state_chunk(int rank, uint32_t number) const;
 
@@ -146,7 +151,8 @@ class Shard {
   std::unique_ptr<StepClock> clock_;
   PushIntake intake_;
   RunGatherings gatherings_;
-  bool going_ = false;  // a trainer that all shards have welcomed has asked for something
+  uint64_t last_return_ = 0;  // number of the last message of rows that the trainer's process has returned
+  bool going_ = false;        // a trainer that all shards have welcomed has asked for something
   ShardRecovery recovery_;
 
   bool resumed_ = false;         // from a log, whose end may be lost

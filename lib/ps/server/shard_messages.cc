@@ -209,6 +209,15 @@ void tell_stored_rows(ShardPeer& peer, const std::vector<RowSlice>& slices, Resp
   responder.answer(Payload(peer.host.shard().stored_rows(slices)));
 }
 
+Frame whole_frame(ShardPeer&, Frame frame) {
+  return frame;
+}
+
+void take_returned_rows(ShardPeer& peer, const Frame& frame, Responder& responder) {
+  peer.host.shard().return_rows(peer.member->rank, text_of(frame));
+  synced_reply_to(peer, responder)->answer(Payload());
+}
+
 void elect_saver(ShardPeer& peer, const SaveRequest& request, Responder& responder) {
   responder.answer(Payload(encode_saver(peer.host.elect_saver(*peer.member, request))));
 }
@@ -265,6 +274,8 @@ constexpr std::array kMessages = {
                  handle<bytes_body<decode_optimizers_request>, tell_optimizers>},
     ShardMessage{Message::kStoredRows, kMaxMessageBytes, Role::kTrainer,
                  handle<bytes_body<decode_stored_rows_request>, tell_stored_rows>},
+    ShardMessage{Message::kReturnRows, kMaxMessageBytes, Role::kTrainer,
+                 handle<whole_frame, take_returned_rows>},
 };
 
 }  // namespace

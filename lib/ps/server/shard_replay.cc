@@ -87,6 +87,8 @@ void ShardReplay::make(ShardEvent event, int rank, std::string_view body, Time n
       return shard_.gatherings().confirm_end();
     case ShardEvent::kCut:
       return shard_.resume();
+    case ShardEvent::kReturnRows:
+      return shard_.return_rows(rank, body);
   }
   refuse(event, body);
 }

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/radix_sort.h"
+#include "math/finite.h"
 #include "ps/wire/stored_rows.h"
 #include "table/row_copies.h"
 #include "table/row_policy_state.h"
@@ -179,11 +180,7 @@ std::string ShardTables::stored_rows(std::span<const RowSlice> slices) const {
   check(slices);
   uint64_t bytes = 0;
   for (const RowSlice& slice : slices) {
-    const ParameterSpec& spec = tables_.spec(slice.parameter);
-    if (!spec.sparse || spec.row_policy) {
-      fail(Code::kData, "rows of ", quote(spec.name), " are not given as they are stored: it ",
-           spec.sparse ? "has a policy" : "is not sparse");
-    }
+    check_stored(slice.parameter);
     bytes += slice.keys.size() * tables_.layout(slice.parameter).row_bytes();
     if (bytes > kMaxMessageBytes) {
       fail(Code::kData, "stored rows: the answer would have more than ", human_bytes(kMaxMessageBytes));
@@ -196,6 +193,41 @@ std::string ShardTables::stored_rows(std::span<const RowSlice> slices) const {
     encode_stored_rows(rows, out);
   }
   return out;
+}
+
+void ShardTables::check_stored(uint32_t parameter) const {
+  const ParameterSpec& spec = tables_.spec(parameter);
+  if (spec.sparse && !spec.row_policy) return;
+  fail(Code::kData, "rows of ", quote(spec.name), " are not given as they are stored: it ",
+       spec.sparse ? "has a policy" : "is not sparse");
+}
+
+ReturnedRows ShardTables::decode_returned(std::string_view body) const {
+  const ReturnedRows returned = decode_returned_rows(body, [this](uint32_t parameter) {
+    check(rows_of_keys(parameter, {}));
+    check_stored(parameter);
+    return tables_.layout(parameter);
+  });
+  for (const ReturnedRows::Slice& slice : returned.slices) check_returned(slice);
+  return returned;
+}
+
+void ShardTables::check_returned(const ReturnedRows::Slice& slice) const {
+  const RowBlock& rows = slice.rows;
+  check(rows_of_keys(slice.parameter, rows.keys));
+  if (!all_finite(rows.values.data(), rows.values.size())) {
+    fail(Code::kData, "returned rows of ", quote(name(slice.parameter)), " have values that are not finite");
+  }
+  const int64_t next_step = tables_.optimizer(slice.parameter)->steps() + 1;
+  for (uint32_t stamp : rows.stamps) {
+    if (stamp <= next_step) continue;
+    fail(Code::kData, "a returned row of ", quote(name(slice.parameter)), " has seen ", stamp,
+         " steps, but the next is step ", next_step);
+  }
+}
+
+void ShardTables::put_rows(const ReturnedRows::Slice& slice) {
+  tables_.table(slice.parameter)->restore_rows(slice.rows, device_);
 }
 
 // optimizers := (size:u64 state[size])[parameters of the kind that have one]

@@ -7,6 +7,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/checkpoint_reader.h"
@@ -14,6 +16,7 @@
 #include "optim/optimizer_plan.h"
 #include "ps/status/shard_status.h"
 #include "ps/wire/protocol.h"
+#include "ps/wire/stored_rows.h"
 #include "store/parameter_tables.h"
 
 namespace ps {
@@ -26,6 +29,14 @@ struct RowPointers {
 
 // By slice of the pull.
 using PulledRows = std::vector<RowPointers>;
+
+// The rows of a parameter by their keys.
+inline RowSlice rows_of_keys(uint32_t parameter, std::vector<uint64_t> keys) {
+  RowSlice slice;
+  slice.parameter = parameter;
+  slice.keys = std::move(keys);
+  return slice;
+}
 
 // One owner thread.
 class ShardTables {
@@ -78,6 +89,12 @@ class ShardTables {
   // holds.
   std::string stored_rows(std::span<const RowSlice> slices) const;
 
+  // Rows that a trainer returns, which has them as stored_rows gave them, and trained them itself.  decode_returned throws
+  // kData unless they are all this shard's, of sparse parameters without a policy, with values that are finite and stamps
+  // of steps up to the next.
+  ReturnedRows decode_returned(std::string_view body) const;
+  void put_rows(const ReturnedRows::Slice& slice);
+
   // The answer to a request for keys of a sparse parameter's rows, in ascending order: about `most` of them, as
   // RowStorage::scan_all gives them, and the cursor from which the next answer goes on.  Throws kData when the
   // parameter is not sparse.
@@ -114,6 +131,8 @@ class ShardTables {
   void check(const RowSlice& slice) const;
   bool is_stored(const RowSlice& slice) const { return !slice.by_keys && slice.first >= table(slice).size(); }
   void check_keys(const RowSlice& slice) const;
+  void check_returned(const ReturnedRows::Slice& slice) const;
+  void check_stored(uint32_t parameter) const;
   uint64_t bytes_of(const RowSlice& slice, RowType type) const;
   char* read_slice(const RowSlice& slice, PullMode mode, RowType type, char* out,
                    std::span<float*> rows = {});

@@ -39,6 +39,7 @@ ToldChunks take_chunks(PendingPush& push) {
 
 bool TrainerStates::take(PendingPush& push) {
   StoredTrainerState& trainer = of(push.rank);
+  if (push.checkpoint || push.ended) trainer.has_rows = false;
   ToldChunks taken = take_chunks(push);
   if (!taken.told && push.ended) return false;
   const bool had_some = !trainer.chunks.empty();

@@ -22,6 +22,7 @@ namespace ps {
 struct StoredTrainerState {
   TrainerStateChunks chunks;
   bool knows_chunks = true;
+  bool has_rows = false;  // it trains rows itself that may be further on than the shard's
 };
 
 // One owner thread.
@@ -36,6 +37,10 @@ class TrainerStates {
   // Takes the chunks of a push.  A batch makes earlier chunks of its trainer untrue, unless the push has others.
   // Returns true when the trainer had some.
   bool take(PendingPush& push);
+
+  // From now on the trainer has rows, until a push before which it has returned all: one with which a checkpoint begins, or
+  // its last of a pass.
+  void give_rows(int rank) { of(rank).has_rows = true; }
 
   uint64_t chunk_bytes() const;  // of all trainers
 

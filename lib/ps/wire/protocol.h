@@ -24,7 +24,7 @@
 
 namespace ps {
 
-inline constexpr int kProtocolVersion = 2;
+inline constexpr int kProtocolVersion = 3;
 
 // On the wire: never renumber.
 enum class Message : uint16_t {
@@ -47,6 +47,7 @@ enum class Message : uint16_t {
   kAbsent,
   kOptimizers,
   kStoredRows,
+  kReturnRows,
 };
 
 // Larger requests are split by who makes them.

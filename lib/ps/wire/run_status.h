@@ -24,6 +24,7 @@ struct RunStatus {
   bool pass_begun = false;    // some trainer's were, or this one has pushed
   uint64_t gathered = 0;      // gatherings that are complete
   bool was_given_up = false;  // the others went on without this rank until now
+  bool has_rows = false;      // the process before had rows that it trained itself (RemoteLender), now lost
 
   // The job's first shard says these, for the others.
   bool going = false;     // some trainer has been welcomed by all shards

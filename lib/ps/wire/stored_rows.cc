@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ps/wire/key_list.h"
+#include "ps/wire/protocol.h"
 
 namespace ps {
 
@@ -25,6 +26,35 @@ void decode_stored_rows(ByteReader& in, const TableLayout& layout, size_t most, 
   rows.stamps.resize(num_stamps);
   in.get_array(std::span<float>(rows.values));
   in.get_array(std::span<uint32_t>(rows.stamps));
+}
+
+std::string encode_returned_rows(const ReturnedRows& returned) {
+  std::string out;
+  put(out, returned.number);
+  put(out, static_cast<uint32_t>(returned.slices.size()));
+  for (const ReturnedRows::Slice& slice : returned.slices) {
+    put(out, slice.parameter);
+    encode_stored_rows(slice.rows, out);
+  }
+  return out;
+}
+
+ReturnedRows decode_returned_rows(std::string_view body, const ReturnedLayout& layout) {
+  ByteReader in(body);
+  ReturnedRows returned;
+  returned.number = in.get<uint64_t>();
+  const uint32_t num_slices = in.get<uint32_t>();
+  if (!in.ok() || returned.number == 0 || num_slices > kMostParts) {
+    fail(Code::kData, "return rows: message ", returned.number, " of ", num_slices, " slices");
+  }
+  for (uint32_t n = 0; n < num_slices; ++n) {
+    ReturnedRows::Slice& slice = returned.slices.emplace_back();
+    slice.parameter = in.get<uint32_t>();
+    if (!in.ok()) fail(Code::kData, "return rows: the body is cut short");
+    decode_stored_rows(in, layout(slice.parameter), kMostMessageKeys, slice.rows);
+  }
+  if (in.remaining() > 0) fail(Code::kData, "return rows: ", in.remaining(), " bytes too many");
+  return returned;
 }
 
 }  // namespace ps

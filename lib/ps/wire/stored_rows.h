@@ -1,11 +1,17 @@
-// Rows as a shard stores them, weights with the state of their optimizer, in the answer to stored_rows.  Used by shards,
-// and by trainers that keep copies of the rows in use.
+// Rows as a shard stores them, weights with the state of their optimizer: in the answer to stored_rows, and on their way
+// back in return_rows.  Used by shards, by trainers that keep copies of the rows in use, and by those that train rows on a
+// device.
 //
-//   stored := key_list value:f32[values a row][keys] stamp:u32[keys]?          of one slice, and ps-wire(5) says it too
+//   stored      := key_list value:f32[values a row][keys] stamp:u32[keys]?     of one slice, and ps-wire(5) says it too
+//   return_rows := number:u64 num:u32 (parameter:u32 stored)[num]
 #ifndef PS_PS_WIRE_STORED_ROWS_H_
 #define PS_PS_WIRE_STORED_ROWS_H_
 
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "checkpoint/table_layout.h"
@@ -18,6 +24,25 @@ void encode_stored_rows(const RowBlock& rows, std::string& out);
 
 // rows <- the next slice's, of a table of this layout, which has no statistics: at most so many.  Throws kData.
 void decode_stored_rows(ByteReader& in, const TableLayout& layout, size_t most, RowBlock& rows);
+
+// Rows that a trainer returns to a shard, which sets them.
+struct ReturnedRows {
+  struct Slice {
+    uint32_t parameter = 0;
+    RowBlock rows;
+  };
+
+  uint64_t number = 0;  // of this message among those of its trainer to this shard, from 1 on
+  std::vector<Slice> slices;
+};
+
+// The layout of a parameter whose rows may be returned; throws kData for another.
+using ReturnedLayout = std::function<TableLayout(uint32_t parameter)>;
+
+std::string encode_returned_rows(const ReturnedRows& returned);
+
+// Throws kData unless the whole body is well-formed.
+ReturnedRows decode_returned_rows(std::string_view body, const ReturnedLayout& layout);
 
 }  // namespace ps
 

@@ -25,6 +25,7 @@ RunStatus full_status() {
           .pass_begun = true,
           .gathered = 6,
           .was_given_up = true,
+          .has_rows = true,
           .going = true,
           .recovers = true,
           .checkpoint = "step-7",
@@ -47,6 +48,7 @@ TEST(RunStatus, EveryMemberTravels) {
   EXPECT_TRUE(again.pass_begun);
   EXPECT_EQ(again.gathered, 6u);
   EXPECT_TRUE(again.was_given_up);
+  EXPECT_TRUE(again.has_rows);
   EXPECT_TRUE(again.going);
   EXPECT_TRUE(again.recovers);
   EXPECT_EQ(again.checkpoint, "step-7");
@@ -57,7 +59,7 @@ TEST(RunStatus, EveryMemberTravels) {
   EXPECT_EQ(again.cut_at, 9u);
   const Json first = RunStatus::spec().to_json(RunStatus());
   for (const auto& [key, value] : json.items()) EXPECT_NE(value, first.at(key)) << key;
-  EXPECT_EQ(json.size(), 17u);
+  EXPECT_EQ(json.size(), 18u);
 }
 
 // Trainers count on from these: sums of them must not overflow.

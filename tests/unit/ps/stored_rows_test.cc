@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "base/random.h"
 #include "config/json.h"
@@ -142,6 +144,84 @@ TEST_F(StoredRows, ARequestIsReadAsItWasWritten) {
   for (size_t size = 0; size < body.size(); ++size) {
     EXPECT_THROW(decode_stored_rows_request({body.data(), size}), Error) << size;
   }
+}
+
+// ---- on their way back
+
+class ReturnedRowsTest : public StoredRows {
+ protected:
+  // Rows of the shard, with other values, as after so many more steps.
+  std::string returned(const std::vector<uint64_t>& keys, uint32_t more_steps, uint32_t parameter = 0) {
+    const RowSlice asked = slice(keys);
+    RowBlock rows = decode(tables_->stored_rows({&asked, 1}));
+    for (float& value : rows.values) value += 1;
+    for (uint32_t& stamp : rows.stamps) stamp += more_steps;
+    return encode_returned_rows({7, {{parameter, rows}}});
+  }
+
+  std::optional<Code> refusal(const std::string& body) {
+    try {
+      tables_->decode_returned(body);
+    } catch (const Error& error) {
+      message_ = error.message();
+      return error.code();
+    }
+    return std::nullopt;
+  }
+};
+
+TEST_F(ReturnedRowsTest, AreThenThoseOfTheTable) {
+  step({2, 5, 7});
+  step({5});
+  const ReturnedRows rows = tables_->decode_returned(returned({2, 5}, 1));
+  EXPECT_EQ(rows.number, 7u);
+  ASSERT_EQ(rows.slices.size(), 1u);
+  tables_->put_rows(rows.slices[0]);
+  const RowSlice asked = slice({2, 5, 7});
+  const RowBlock after = decode(tables_->stored_rows({&asked, 1}));
+  EXPECT_THAT(after.stamps, ElementsAre(2, 3, 1));
+  EXPECT_TRUE(
+      std::equal(rows.slices[0].rows.values.begin(), rows.slices[0].rows.values.end(), after.values.begin()));
+}
+
+TEST_F(ReturnedRowsTest, NewRowsAreMade) {
+  step({2});
+  RowBlock rows{.keys = {9}, .values = {1, 2, 3, 4, 5, 6}, .stamps = {1}, .statistics = {}};
+  const ReturnedRows returned = tables_->decode_returned(encode_returned_rows({1, {{0, rows}}}));
+  tables_->put_rows(returned.slices[0]);
+  const RowSlice asked = slice({9});
+  EXPECT_EQ(decode(tables_->stored_rows({&asked, 1})).values, rows.values);
+}
+
+TEST_F(ReturnedRowsTest, EveryPrefixAndWhatFollowsIsRefused) {
+  step({1, 2, 3});
+  const std::string body = returned({1, 3}, 1);
+  EXPECT_EQ(refusal(body), std::nullopt);
+  for (size_t size = 0; size < body.size(); ++size)
+    EXPECT_EQ(refusal(body.substr(0, size)), Code::kData) << size;
+  EXPECT_EQ(refusal(body + "x"), Code::kData);
+}
+
+TEST_F(ReturnedRowsTest, AreOfThisShardFiniteAndNotFromTheFuture) {
+  step({1, 2, 3});
+  EXPECT_EQ(refusal(returned({1}, 1, 1)), Code::kData) << "a matrix has no keys";
+  EXPECT_EQ(refusal(returned({1}, 1, 7)), Code::kData) << "there is no such parameter";
+  EXPECT_EQ(refusal(returned({1}, 2)), Code::kData);
+  EXPECT_THAT(message_, HasSubstr("has seen 3 steps, but the next is step 2"));
+  RowBlock rows{.keys = {9}, .values = {1, 2, 3, NAN, 5, 6}, .stamps = {1}, .statistics = {}};
+  EXPECT_EQ(refusal(encode_returned_rows({1, {{0, rows}}})), Code::kData);
+  EXPECT_THAT(message_, HasSubstr("not finite"));
+  EXPECT_EQ(refusal(encode_returned_rows({0, {}})), Code::kData) << "messages count from 1";
+  EXPECT_EQ(refusal(encode_returned_rows({1, {}})), std::nullopt) << "a message may have no rows";
+}
+
+TEST_F(ReturnedRowsTest, AreNotOfAParameterWithAPolicy) {
+  step({1});
+  const std::string body = returned({1}, 1);
+  specs_[0].row_policy.emplace();
+  tables_ = std::make_unique<ShardTables>(specs_, kMomentum, ShardPlace());
+  EXPECT_EQ(refusal(body), Code::kData);
+  EXPECT_THAT(message_, HasSubstr("it has a policy"));
 }
 
 }  // namespace

@@ -1,0 +1,104 @@
+// RemoteLender: the parameters on servers, of which a device of this trainer, which is alone, trains the rows of sparse
+// ones.  The servers lend these rows with the state of their optimizers, and get them back; all others they train
+// themselves, from what is pushed.  Used below a DeviceStore.
+//
+// Servers count every step of a sparse parameter, and none of them changes a row.  So a row that is not on the device is as
+// the servers would have it that train all.  Rows that changed are all back before a checkpoint begins, at the end of a
+// pass, and before weights are read.
+//
+// Before it trains rows, the trainer tells all shards, in front of the push, that it has some; the next push before which it
+// has returned all tells them that it has none.  So a process that takes its place meanwhile hears that rows were lost, and
+// goes back to a checkpoint.
+#ifndef PS_PS_CLIENT_REMOTE_LENDER_H_
+#define PS_PS_CLIENT_REMOTE_LENDER_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "optim/clipping.h"
+#include "ps/client/remote_store.h"
+#include "ps/client/stored_row_pulls.h"
+#include "ps/client/stored_row_returns.h"
+#include "store/local_store.h"
+#include "store/parameter_store.h"
+#include "store/row_lender.h"
+
+namespace ps {
+
+// The sparse ones of these parameters, for a store of theirs.
+std::vector<ParameterSpec> sparse_parameters(std::span<const ParameterSpec> specs);
+
+// One owner thread, that of the servers' connections.  Calls throw what RemoteStore throws.
+class RemoteLender final : public ParameterStore, public RowLender {
+ public:
+  // `remote` has RemoteOptions::sparse_here, rows as f32, and is of a trainer alone in step; `local` has the
+  // sparse_parameters of `specs`, none with a row policy, and nothing was trained in it.  All outlive this.
+  RemoteLender(const std::vector<ParameterSpec>& specs, const OptimizerPlan& optimizers, RemoteStore& remote,
+               LocalStore& local);
+
+  // Gradient buffers of lent parameters are set, their rows are not.
+  void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
+  void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+            const StepInfo& info) override;
+  void end_pass(int64_t pass) override;
+  KeyOrder key_order() const override { return remote_.key_order(); }
+  bool may_wait() const override { return true; }
+  double learning_rate() const override { return remote_.learning_rate(); }
+  StoreTimes times() const override { return remote_.times(); }
+
+  std::vector<uint64_t> keys(int parameter) override;
+  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override;
+  void read_all(int parameter, float* weights) override { remote_.read_all(parameter, weights); }
+  RowReport row_report(int parameter) override { return remote_.row_report(parameter); }
+  void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
+  void load_all(int parameter, const float* weights) override { remote_.load_all(parameter, weights); }
+
+  void lend_rows(int parameter, RowBorrower& borrower) override;
+  TableLayout layout(int parameter) const override { return local_.layout(sparse(parameter)); }
+  const Optimizer<float>& optimizer(int parameter) const override {
+    return local_.optimizer(sparse(parameter));
+  }
+  float last_scale(int parameter) const override { return local_.last_scale(sparse(parameter)); }
+  void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) override;
+  void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) override;
+  void put_rows(int parameter, const RowBlock& rows) override;
+  void end_step() override;
+
+ private:
+  int sparse(int parameter) const { return sparse_of_[static_cast<size_t>(parameter)]; }
+  void take_from_servers();
+  void take_rows(int parameter, std::span<const uint64_t> keys);
+  void put_back_all();
+  void wait_for_returns(size_t most = 0);
+  void push_here(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                 const StepInfo& info);
+  std::vector<float> clip(std::span<const double> sparse_squares, float scale);
+  void push_there();
+
+  // The step that runs.
+  struct Step {
+    std::span<const KeyPlan> plans = {};
+    std::span<const ParameterView<float>> views = {};
+    StepInfo info = {};
+    bool cut = false, pushed = false;  // a checkpoint begins with it; the servers have their part
+    std::vector<double> squares = {};  // of the whole gradient, once it is measured
+  };
+
+  const std::vector<ParameterSpec>& specs_;
+  const std::vector<int> sparse_of_;  // by parameter: its index among the sparse ones; -1: it is none
+  const Clipping clipping_;
+  RemoteStore& remote_;
+  LocalStore& local_;  // its optimizers count the steps; it has rows on their way to the device alone
+  StoredRowPulls rows_;
+  StoredRowReturns returns_;
+  bool announced_ = false;  // the shards know that this trainer has rows
+  bool taken_ = false;      // local_ has what the servers had where this trainer began
+  Step step_;
+  std::vector<RowBorrower*> borrowers_;        // by parameter; null: its rows are not lent
+  std::vector<std::vector<float>> gradients_;  // by parameter, of the batch in use: [keys, cols]
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_CLIENT_REMOTE_LENDER_H_

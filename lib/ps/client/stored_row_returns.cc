@@ -1,0 +1,52 @@
+#include "ps/client/stored_row_returns.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ps/wire/stored_rows.h"
+
+namespace ps {
+
+namespace {
+
+// The rows of one slice of a message.
+RowBlock rows_of(const Piece& piece, const RowBlock& rows) {
+  const size_t values = rows.values.size() / rows.size();
+  RowBlock own;
+  for (int64_t n = 0; n < piece.rows; ++n) {
+    const size_t at = static_cast<size_t>(piece.position(n));
+    const auto row = rows.values.begin() + static_cast<ptrdiff_t>(at * values);
+    own.keys.push_back(rows.keys[at]);
+    own.values.insert(own.values.end(), row, row + static_cast<ptrdiff_t>(values));
+    if (!rows.stamps.empty()) own.stamps.push_back(rows.stamps[at]);
+  }
+  return own;
+}
+
+}  // namespace
+
+StoredRowReturns::StoredRowReturns(ShardLinks& links, const std::vector<ParameterSpec>& specs)
+    : links_(links), router_(specs, links.places()), numbers_(links.size()) {}
+
+void StoredRowReturns::send(size_t parameter, const RowBlock& rows) {
+  router_.begin([this, &rows](size_t shard, const Bundle& bundle) {
+    std::vector<ReturnedRows::Slice> slices;
+    for (const Piece& piece : bundle.pieces) slices.push_back({piece.parameter, rows_of(piece, rows)});
+    send_slices(shard, std::move(slices));
+  });
+  router_.add_keys(parameter, rows.keys);
+  router_.end();
+}
+
+void StoredRowReturns::announce() {
+  for (size_t shard = 0; shard < links_.size(); ++shard) send_slices(shard, {});
+}
+
+void StoredRowReturns::send_slices(size_t shard, std::vector<ReturnedRows::Slice> slices) {
+  ++on_their_way_;
+  const ReturnedRows returned{++numbers_[shard], std::move(slices)};
+  links_.request(shard, Message::kReturnRows, Payload(encode_returned_rows(returned)),
+                 [this](const Frame&) { --on_their_way_; });
+}
+
+}  // namespace ps

@@ -1,0 +1,42 @@
+// StoredRowReturns: rows of sparse parameters that a trainer has trained itself, on their way back to the shards, which set
+// them.  Used by RemoteLender.
+#ifndef PS_PS_CLIENT_STORED_ROW_RETURNS_H_
+#define PS_PS_CLIENT_STORED_ROW_RETURNS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "ps/client/shard_links.h"
+#include "ps/wire/batch_router.h"
+#include "ps/wire/stored_rows.h"
+#include "table/row_block.h"
+
+namespace ps {
+
+// Messages reach a shard in the order in which they were sent, between pushes and other requests.  One owner thread.
+class StoredRowReturns {
+ public:
+  // Both outlive this.
+  StoredRowReturns(ShardLinks& links, const std::vector<ParameterSpec>& specs);
+
+  // Sends rows of one parameter.
+  void send(size_t parameter, const RowBlock& rows);
+
+  // Tells all shards that this trainer has rows.
+  void announce();
+
+  // Messages that were not answered yet, in a wait or poll of the links.
+  size_t on_their_way() const { return on_their_way_; }
+
+ private:
+  void send_slices(size_t shard, std::vector<ReturnedRows::Slice> slices);
+
+  ShardLinks& links_;
+  BatchRouter router_;
+  std::vector<uint64_t> numbers_;  // by shard: of the last message to it
+  size_t on_their_way_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_CLIENT_STORED_ROW_RETURNS_H_
