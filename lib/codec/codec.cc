@@ -9,9 +9,11 @@
 
 namespace ps {
 
-Codec::Codec(const CodecTarget& target, bool keeps_residual) : target_(target) {
+Codec::Codec(const CodecTarget& target, bool keeps_residual)
+    : target_(target), keeps_residual_(keeps_residual) {
   PS_CHECK(target.rows >= 0 && target.cols > 0);
-  if (!keeps_residual) return;
+  PS_CHECK(target.rows == 0 || !target.in_pieces);
+  if (!keeps_residual || target.in_pieces) return;
   if (target.rows > 0) {
     residual_.resize(static_cast<size_t>(target.rows * target.cols));
   } else {
@@ -40,6 +42,13 @@ void Codec::encode_rows(std::span<const uint64_t> keys, std::span<const float> v
   if (rows_) {
     for (size_t n = 0; n < keys.size(); ++n) std::copy_n(&gathered_[n * cols], cols, errors_[n]);
   }
+}
+
+void Codec::encode_piece(std::span<const float> values, std::span<float> residual, std::string& bytes) {
+  PS_CHECK(target_.in_pieces && values.size() % static_cast<size_t>(target_.cols) == 0);
+  PS_CHECK(!keeps_residual_ || residual.size() == values.size());
+  encode_values({values, keeps_residual_ ? residual.data() : nullptr, steps_}, bytes);
+  ++steps_;
 }
 
 std::span<const float> Codec::add_residual(const Encoding& in) {

@@ -29,12 +29,13 @@ namespace ps {
 
 // The parameter that a codec is made for.
 struct CodecTarget {
-  int64_t rows = 0;   // rows of a dense parameter; 0: a sparse one, whose rows come by key
+  int64_t rows = 0;   // rows of a dense parameter; 0: a sparse one, whose rows come by key, or one in pieces
   int64_t cols = 1;   // values of a row
   uint64_t seed = 0;  // the job's seed
   uint64_t key =
       0;  // the parameter's number; random decisions depend on it, the seed and the index of a value
   uint64_t residual_bytes = 64ull << 20;  // limit for residuals of a sparse parameter, about
+  bool in_pieces = false;                 // encode_piece alone is called: the caller keeps the residuals
 };
 
 // One owner thread, except for decode, which any thread may call.
@@ -50,7 +51,17 @@ class Codec {
   // Encodes rows of a sparse parameter: values [keys, cols].  Keys must be unique.  Otherwise like encode.
   void encode_rows(std::span<const uint64_t> keys, std::span<const float> values, std::string& bytes);
 
-  // values [n, cols] <- decoded bytes, which encode or encode_rows made from as many values.  Throws kCorrupt
+  // Encodes some rows of a gradient: values [rows, cols], whose residual, as long, the caller keeps; it is left alone
+  // unless keeps_residual().  For a target in pieces.  Otherwise like encode.
+  void encode_piece(std::span<const float> values, std::span<float> residual, std::string& bytes);
+
+  // False when there is no error feedback.
+  bool keeps_residual() const { return keeps_residual_; }
+
+  // True when every order in which the decoded values of several trainers are added is to give the same bits.
+  virtual bool sums_in_any_order() const { return false; }
+
+  // values [n, cols] <- decoded bytes, which encode, encode_rows or encode_piece made from as many values.  Throws kCorrupt
   // for bytes that they cannot have made; `values` are then undefined.
   virtual void decode(std::string_view bytes, std::span<float> values) const = 0;
 
@@ -96,6 +107,7 @@ class Codec {
   void load_rows(ByteReader& in);
 
   const CodecTarget target_;
+  const bool keeps_residual_;
   std::vector<float> residual_;       // residual of a dense parameter [rows, cols]
   std::optional<ResidualRows> rows_;  // residuals of a sparse parameter
   std::vector<float> gathered_;       // residuals of the rows of one call, side by side

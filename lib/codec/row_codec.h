@@ -26,7 +26,7 @@
 
 namespace ps {
 
-// On the wire: never renumber.
+// On the wire: never renumber.  6 is taken there by pushes in the bytes of a codec (ps/wire/protocol.h).
 enum class RowType : uint8_t { kF32 = 0, kF16 = 1, kBf16 = 2, kInt8 = 3, kInt8Blocks = 4, kOneBit = 5 };
 inline constexpr RowType kRowTypes[] = {RowType::kF32,  RowType::kF16,        RowType::kBf16,
                                         RowType::kInt8, RowType::kInt8Blocks, RowType::kOneBit};

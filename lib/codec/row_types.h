@@ -6,13 +6,15 @@
 #include <cstdint>
 
 #include "codec/row_codec.h"
+#include "config/json.h"
 
 namespace ps {
 
 // Weights that are read but not trained, and statistics, are sent as f32.
 struct RowTypes {
   RowType pull = RowType::kF32;
-  RowType push = RowType::kF32;             // with error feedback
+  RowType push = RowType::kF32;  // with error feedback
+  Json push_codec = nullptr;     // gradients travel in the bytes of this codec instead; null: they do not
   uint64_t error_bytes = 64ull << 20;       // limit for residuals of sparse parameters
   uint64_t state_chunk_bytes = 8ull << 20;  // about the size of a trainer state chunk
 };

@@ -82,6 +82,8 @@ class SharedScaleCodec final : public BlockCodec {
         format_{options.chunk, options.bits},
         bound_(static_cast<float>((1 << (options.bits - 1)) - 1)) {}
 
+  bool sums_in_any_order() const override { return true; }
+
   void add_up(std::span<const std::string_view> parts, std::span<float> sums) const override {
     sum_shared_scale(format_, parts, sums);
   }

@@ -25,7 +25,7 @@ namespace {
 struct Listing {
   std::string kind;   // "optimizers"
   std::string title;  // heading in the manual
-  std::string where;  // where in the job file; empty: ps-bench alone uses them
+  std::string where;  // where in the job file
   std::vector<const CatalogEntry*> entries;
 };
 
@@ -42,7 +42,7 @@ std::vector<Listing> listings() {
           listing("evaluators", "Evaluators", "model.evaluators", evaluator_catalog()),
           listing("optimizers", "Optimizers", "optimizer", optimizer_catalog()),
           listing("schedules", "Learning-rate schedules", "optimizer.schedule", schedule_catalog()),
-          listing("codecs", "Codecs", "", codec_catalog()),
+          listing("codecs", "Codecs", "train.strategy.codec", codec_catalog()),
           listing("strategies", "Strategies", "train.strategy", strategy_catalog())};
 }
 
@@ -212,7 +212,7 @@ std::string job_keys_manual() {
                     section("checkpoint", "checkpoint", CheckpointOptions::spec()) +
                     section("device", "device", DeviceOptions::spec());
   for (const Listing& list : listings()) {
-    if (list.kind != "formats" && !list.where.empty()) out += catalog_section(list);
+    if (list.kind != "formats") out += catalog_section(list);
   }
   return out + section("average", "optimizer.average", AverageOptions::spec()) +
          section("warmup", "warmup, in optimizer.schedule", warmup_spec()) +

@@ -111,6 +111,7 @@ ServedJob served_job(const Job& job) {
           .parameters = parameters,
           .optimizers = plan.optimizers,
           .consistency = plan.consistency,
+          .push_codec = plan.push_codec,
           .trainer_loss = {seconds_duration(job.cluster.trainer_timeout),
                            job.cluster.on_trainer_loss == "continue"},
           .request_timeout = seconds_duration(job.cluster.request_timeout)};

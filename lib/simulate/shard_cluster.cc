@@ -15,6 +15,7 @@ ShardCluster::ShardCluster(const SyntheticJob& job, const ShardClusterSize& size
   served_.parameters = [parameters = job.parameters()](const DataSchema&) { return parameters; };
   served_.optimizers = job.plan();
   served_.consistency = job.consistency;
+  served_.push_codec = job.types.push_codec;
   served_.request_timeout = job.request_timeout;
   served_.trainer_loss = job.on_loss;
   for (int s = 0; s < size.servers; ++s) add_server(cat("server", s), size);

@@ -1,16 +1,59 @@
 #include "strategy/exchange_codec.h"
 
 #include "base/text.h"
+#include "codec/codec.h"
+#include "config/catalog.h"
 
 namespace ps {
 
+namespace {
+
+constexpr std::string_view kNoCodecName = "none";
+
+// The types of rows, and the codecs that have other names.
+std::vector<std::string> push_names() {
+  std::vector<std::string> names = row_type_names();
+  for (const CodecEntry* entry : codec_catalog()) {
+    if (entry->name != kNoCodecName && !find_row_type(entry->name)) names.emplace_back(entry->name);
+  }
+  return names;
+}
+
+}  // namespace
+
+const PushCodecSpec& PushCodec::spec() {
+  static const PushCodecSpec spec;
+  return spec;
+}
+
+PushCodec PushCodecSpec::parse(const Json& value, std::string_view path) const {
+  PushCodec push;
+  if (value.is_string()) {
+    spec_internal::read(value, FieldSpec().one_of(push_names()), path, push.name);
+    if (find_row_type(push.name)) return push;
+  } else if (!value.is_object()) {
+    fail(Code::kUsage, path, ": found ", json_kind(value), ", expected a name or an object");
+  }
+  const Json object = value.is_string() ? Json{{"type", value}} : value;
+  const CodecEntry& entry = find_entry(codec_catalog(), object, path, "codec");
+  if (entry.name == kNoCodecName) {
+    fail(Code::kUsage, json_path(path, "type"),
+         ": 'none' compresses nothing; 'f32' is the name of rows as they are");
+  }
+  return {.name = "f32", .codec = complete_entry(entry, object, path)};
+}
+
+Json PushCodecSpec::schema() const {
+  return {{"anyOf", {{{"type", "string"}, {"enum", push_names()}}, catalog_schema(codec_catalog())}}};
+}
+
 ExchangeCodecSpec::ExchangeCodecSpec() {
-  keys_
-      .field("push", &ExchangeCodec::push,
-             "how gradients travel to servers: as floats of 32 or 16 bits, as bytes with a scale for each "
-             "row or for each 256 values of it, or as signs with two means a row; the residual that this "
-             "leaves of a row's gradient is added to its next one")
-      .one_of(row_type_names());
+  keys_.field(
+      "push", &ExchangeCodec::push,
+      "how gradients travel to servers: in rows, as floats of 32 or 16 bits, as bytes with a scale for "
+      "each row or for each 256 values of it, or as signs with two means a row; or in the bytes of a "
+      "codec, which is named or is an object with its keys; the residual that this leaves of a row's "
+      "gradient is added to its next one");
   keys_
       .field(
           "pull", &ExchangeCodec::pull,
@@ -36,8 +79,8 @@ ExchangeCodec ExchangeCodecSpec::parse(const Json& value, std::string_view path)
     fail(Code::kUsage, path, ": found ", json_kind(value), ", expected a name or an object");
   }
   ExchangeCodec codec;
-  spec_internal::read(value, name_, path, codec.push);
-  codec.pull = codec.push;
+  spec_internal::read(value, name_, path, codec.pull);
+  codec.push.name = codec.pull;
   return codec;
 }
 
@@ -52,7 +95,8 @@ const ExchangeCodecSpec& ExchangeCodec::spec() {
 
 RowTypes ExchangeCodec::row_types() const {
   return {.pull = find_row_type(pull).value(),
-          .push = find_row_type(push).value(),
+          .push = find_row_type(push.name).value(),
+          .push_codec = push.codec,
           .error_bytes = parse_bytes(residual_memory).value()};
 }
 

@@ -1,10 +1,11 @@
 // ExchangeCodec: the key train.strategy.codec, which says how rows travel between trainers and servers.  Used by
 // every strategy that has servers.
 //
-//   codec := NAME | {"push": NAME, "pull": NAME, "residual_memory": BYTES}
+//   codec := NAME | {"push": NAME | CODEC, "pull": NAME, "residual_memory": BYTES}
 //
 // A NAME is one of row_type_names().  The first form is short for the same name in both directions; pulls, and so the first
-// form, have those alone that hold weights.
+// form, have those alone that hold weights.  A CODEC is one of the catalogue, {"type": name, keys of that codec}, or its name,
+// unless rows have a type of this name.
 #ifndef PS_STRATEGY_EXCHANGE_CODEC_H_
 #define PS_STRATEGY_EXCHANGE_CODEC_H_
 
@@ -17,11 +18,33 @@
 
 namespace ps {
 
+class PushCodecSpec;
 class ExchangeCodecSpec;
 
+// How gradients travel to servers.
+struct PushCodec {
+  std::string name = "f32";  // of row_type_names()
+  Json codec = nullptr;      // the codec in whose bytes they travel instead; null: none
+
+  static const PushCodecSpec& spec();
+};
+
+// Has the functions of an ObjectSpec that a field needs.
+class PushCodecSpec {
+ public:
+  // Throws kUsage.
+  PushCodec parse(const Json& value, std::string_view path) const;
+
+  // A name, or an object with all keys.
+  Json to_json(const PushCodec& push) const { return push.codec.is_null() ? Json(push.name) : push.codec; }
+
+  Json schema() const;
+};
+
 struct ExchangeCodec {
-  std::string push = "f32", pull = "f32";  // of row_type_names() and of weight_type_names()
-  std::string residual_memory = "64M";     // of a trainer
+  PushCodec push;
+  std::string pull = "f32";             // of weight_type_names()
+  std::string residual_memory = "64M";  // of a trainer
 
   RowTypes row_types() const;
 

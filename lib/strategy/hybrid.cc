@@ -110,8 +110,11 @@ void check_hybrid(const Json& object, const Json&) {
 }
 
 ServerPlan serve_hybrid(const Json& object, const OptimizerPlan& optimizers) {
-  parse_strategy<HybridOptions>(object);
-  return {.optimizers = optimizers, .consistency = kInStep, .dense_by_trainers = true};
+  const auto options = parse_strategy<HybridOptions>(object);
+  return {.optimizers = optimizers,
+          .consistency = kInStep,
+          .dense_by_trainers = true,
+          .push_codec = options.codec.push.codec};
 }
 
 // A process that does not train reads the servers' weights.

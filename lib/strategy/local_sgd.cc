@@ -70,8 +70,11 @@ void check_local_sgd(const Json& object, const Json& optimizer) {
 
 // Trainers have the optimizers, and servers add.
 ServerPlan serve_local_sgd(const Json& object, const OptimizerPlan&) {
-  parse_strategy<LocalSgdKeys>(object);
-  return {addition_plan(), kConsistency, /*tunes=*/false};
+  const auto keys = parse_strategy<LocalSgdKeys>(object);
+  return {.optimizers = addition_plan(),
+          .consistency = kConsistency,
+          .tunes = false,
+          .push_codec = keys.codec.push.codec};
 }
 
 // A process that does not train reads the servers' weights.

@@ -67,7 +67,8 @@ void check_parameter_server(const Json& object, const Json&) {
 }
 
 ServerPlan serve_parameter_server(const Json& object, const OptimizerPlan& optimizers) {
-  return {optimizers, parse_strategy<ParameterServerOptions>(object).steps()};
+  const auto options = parse_strategy<ParameterServerOptions>(object);
+  return {.optimizers = optimizers, .consistency = options.steps(), .push_codec = options.codec.push.codec};
 }
 
 std::unique_ptr<Strategy> make_parameter_server(const Json& object, const TrainerSetup& setup) {

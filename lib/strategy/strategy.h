@@ -90,6 +90,7 @@ struct ServerPlan {
   Consistency consistency;
   bool tunes = true;               // steps of single parameters are tuned on servers
   bool dense_by_trainers = false;  // trainers move the dense parameters, and servers have what they set last
+  Json push_codec = nullptr;       // trainers push gradients in the bytes of this codec; null: in rows
 
   // The parameters as servers hold them.
   std::vector<ParameterSpec> parameters(std::vector<ParameterSpec> specs) const;

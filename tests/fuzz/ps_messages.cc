@@ -1,6 +1,7 @@
 // The bodies of requests and answers between trainers and shards.  The first byte chooses which.
 #include <algorithm>
 #include <cstdint>
+#include <map>
 
 #include "base/error.h"
 #include "config/spec.h"
@@ -20,6 +21,18 @@ ps::Buffer buffer_of(std::span<const char> bytes) {
   return buffer;
 }
 
+// Codec number `number` of the catalogue.
+const ps::PushCodecs& codecs_of(size_t number, std::span<const int64_t> widths) {
+  static std::map<size_t, ps::PushCodecs> all;
+  const auto [found, is_new] = all.try_emplace(number);
+  if (is_new) {
+    std::vector<ps::ParameterSpec> specs(widths.size());
+    for (size_t p = 0; p < specs.size(); ++p) specs[p].cols = widths[p];
+    found->second = ps::PushCodecs({{"type", ps::codec_catalog()[number]->name}}, specs, 0);
+  }
+  return found->second;
+}
+
 // Touches all rows, so that a sanitizer sees those that are not there.
 float sum_floats(ps::PushRequest request, std::span<const int64_t> widths) {
   static ps::BufferPool pool;
@@ -33,7 +46,12 @@ float sum_floats(ps::PushRequest request, std::span<const int64_t> widths) {
     parts[1].exact = true;
     ps::set_parts(request, std::make_shared<const std::vector<ps::RowSlice>>(std::move(parts)), widths);
   }
-  ps::take_floats(request, widths, pool);
+  if (request.coded) {
+    const auto codec = request.step % ps::codec_catalog().size();
+    ps::take_floats(request, widths, pool, codecs_of(codec, widths));
+  } else {
+    ps::take_floats(request, widths, pool);
+  }
   for (const ps::RowSlice& part : request.parts) {
     const uint64_t count = part.rows() * static_cast<uint64_t>(widths[part.parameter]);
     for (uint64_t i = 0; i < count; ++i) sum += request.floats(part)[i];

@@ -200,6 +200,7 @@ class RecoveringCluster {
     served.parameters = [parameters = served_parameters()](const DataSchema&) { return parameters; };
     served.optimizers = plan_.geo ? addition_plan() : plan_.job.plan();
     served.consistency = plan_.job.consistency;
+    served.push_codec = plan_.job.types.push_codec;
     served.checkpoints.directory = folder_;
     served.checkpoints.resume = resume_;
     served.checkpoints.steps = plan_.steps;

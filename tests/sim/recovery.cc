@@ -14,6 +14,17 @@ namespace {
 
 // The choices of a seed.
 struct Plan : RecoveryPlan {
+  // Gradients travel in the bytes of a codec instead.
+  void draw_codec(Random& random) {
+    const Json codecs[] = {{{"type", "int8"}, {"rounding", "stochastic"}, {"block", 8}},
+                           {{"type", "shared_scale_int"}, {"chunk", 16}},
+                           {{"type", "threshold"}, {"tau", 0.1}},
+                           {{"type", "top_k"}, {"density", 0.2}},
+                           {{"type", "low_rank"}, {"rank", 1}}};
+    job.types.push = RowType::kF32;
+    job.types.push_codec = codecs[draw(random, 0, 4)];
+  }
+
   explicit Plan(Random& random) : RecoveryPlan(random) {
     draw_optimizer(random, job);
     job.small = true;
@@ -25,6 +36,7 @@ struct Plan : RecoveryPlan {
     job.types.push = kRowTypes[draw(random, 0, 5)];
     if (draw(random, 0, 1) == 1) job.types.error_bytes = 2000;  // of a few rows alone
     job.types.state_chunk_bytes = draw(random, 0, 1) == 1 ? 200 : 2000;
+    if (draw(random, 0, 2) == 0) draw_codec(random);
   }
 };
 

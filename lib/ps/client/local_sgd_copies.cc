@@ -96,6 +96,7 @@ void LocalSgdCopies::take(std::string_view chunk) {
       return take_rows(in);
     case StateChunkKind::kErrors:
     case StateChunkKind::kFigures:
+    case StateChunkKind::kCodecs:
       break;
   }
   damaged("a chunk of kind ", chunk.empty() ? 0 : static_cast<int>(chunk[0]));

@@ -71,6 +71,7 @@ void RemotePushes::send_step(std::span<const ParameterView<float>> views, const 
   PushHeader header{.step = step, .info = info, .ended = ended, .cut = step + 1 == cut_at_};
   header.cut |= ended && cut_pass_ == info.pass;
   header.type = type_;
+  header.coded = parts_.residuals.codecs().used();
   const ToldState told = parts_.states.next(header.cut, ended);
   std::vector<PushHeader> headers(num_shards, header);
   for (size_t s = 0; s < num_shards; ++s) {

@@ -7,8 +7,8 @@
 
 namespace ps {
 
-Residuals::Residuals(const std::vector<ParameterSpec>& specs, const RowTypes& types)
-    : specs_(specs), types_(types), all_(specs.size()) {}
+Residuals::Residuals(const std::vector<ParameterSpec>& specs, const RowTypes& types, int rank)
+    : specs_(specs), types_(types), codecs_(types.push_codec, specs, rank), all_(specs.size()) {}
 
 // Parameters that are used by keys share the memory evenly.
 Residuals::Residual& Residuals::made(size_t p) {
@@ -25,6 +25,7 @@ Residuals::Residual& Residuals::made(size_t p) {
 }
 
 void Residuals::find(std::span<const KeyPlan> plans) {
+  if (!keeps()) return;
   for (size_t p = 0; p < specs_.size(); ++p) {
     Residual& one = made(p);
     if (one.by_key) one.by_key->find(plans[p].keys, one.rows);
@@ -49,7 +50,12 @@ std::unique_ptr<StateChunkSource> Residuals::chunks() const {
   return chunks;
 }
 
+std::unique_ptr<StateChunkSource> Residuals::codec_chunks() const {
+  return std::make_unique<CodecChunks>(codecs_, specs_.size(), types_.state_chunk_bytes);
+}
+
 void Residuals::take(std::string_view chunk) {
+  if (is_of_kind(chunk, StateChunkKind::kCodecs)) return taken_.take(chunk, codecs_);
   read_error_chunk(chunk, specs_, [this](uint32_t p, ErrorRows rows, uint64_t key, std::string_view values) {
     Residual& one = made(p);
     float* to = rows == ErrorRows::kWhole ? of_row(p, static_cast<int64_t>(key))

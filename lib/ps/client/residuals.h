@@ -1,5 +1,5 @@
-// Residuals: what rounding takes from a trainer's gradients on their way to servers, added to the next gradients
-// of the same rows (error feedback: Seide et al., Interspeech 2014).  Used by RemotePushes.
+// Residuals: the part of a trainer's gradients that does not reach the servers, as rows round it or codecs leave it out.  It
+// is added to the next gradients of the same rows (error feedback: Seide et al., Interspeech 2014).  Used by RemotePushes.
 #ifndef PS_PS_CLIENT_RESIDUALS_H_
 #define PS_PS_CLIENT_RESIDUALS_H_
 
@@ -13,6 +13,8 @@
 #include "codec/row_types.h"
 #include "math/key_plan.h"
 #include "optim/parameter.h"
+#include "ps/client/codec_chunks.h"
+#include "ps/wire/push_codecs.h"
 #include "ps/wire/trainer_state_chunks.h"
 
 namespace ps {
@@ -21,11 +23,14 @@ namespace ps {
 // none.
 class Residuals {
  public:
-  // `specs` outlive this.
-  Residuals(const std::vector<ParameterSpec>& specs, const RowTypes& types);
+  // `specs` outlive this.  `rank` is the trainer's.
+  Residuals(const std::vector<ParameterSpec>& specs, const RowTypes& types, int rank = 0);
 
-  // False when gradients are pushed as they are: then there are no residuals.
-  bool used() const { return types_.push != RowType::kF32; }
+  // False when gradients are pushed as they are: then there are neither residuals nor codecs.
+  bool used() const { return types_.push != RowType::kF32 || codecs_.used(); }
+
+  // The codecs of the gradients, when they do not travel in rows.
+  PushCodecs& codecs() { return codecs_; }
 
   // Finds those of a batch, whose rows are encoded next.  All at once, since the rows for which there is
   // memory must not depend on how they are spread over the shards.
@@ -38,10 +43,11 @@ class Residuals {
   // Rows whose residuals were dropped, for want of memory.
   uint64_t dropped() const;
 
-  // All of them, for checkpoints.  They may not change until the last chunk was made.
+  // All of them, for checkpoints; and the state of the codecs.  They may not change until the last chunk was made.
   std::unique_ptr<StateChunkSource> chunks() const;
+  std::unique_ptr<StateChunkSource> codec_chunks() const;
 
-  // Takes up a chunk.  Throws kCorrupt.
+  // Takes up a chunk of either kind.  Throws kCorrupt.
   void take(std::string_view chunk);
 
  private:
@@ -52,11 +58,14 @@ class Residuals {
     std::vector<float> whole;  // [rows, cols]
   };
 
+  bool keeps() const { return types_.push != RowType::kF32 || codecs_.keep_residuals(); }
   Residual& made(size_t p);
 
   const std::vector<ParameterSpec>& specs_;
   const RowTypes types_;
+  PushCodecs codecs_;
   std::vector<Residual> all_;  // by parameter
+  CodecStates taken_;          // of chunks
 };
 
 }  // namespace ps

@@ -1,6 +1,8 @@
 #include "ps/client/row_message.h"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "ps/client/row_exchange.h"
@@ -18,6 +20,13 @@ constexpr size_t kWorthPointing = 512;
 ConstBytes bytes_of(const float* floats, int64_t count) {
   return {reinterpret_cast<const char*>(floats), static_cast<size_t>(count) * sizeof(float)};
 }
+
+// Rows of a piece that lie in sequence, with their residuals; null: there are none.
+struct CodedRows {
+  const float* values;
+  float* residual;
+  int64_t count;
+};
 
 // One message in the making.
 class RowMessage {
@@ -52,6 +61,14 @@ class RowMessage {
   }
   void encode_keyed(const Piece& piece, RowType type, char* to);
 
+  // True when the gradients of a parameter travel in the bytes of its codec.
+  bool coded(size_t p) const {
+    return source_.gradients != nullptr && source_.residuals != nullptr && source_.residuals->codecs().has(p);
+  }
+  void add_coded(const Piece& piece, const std::vector<CodedRows>& runs);
+  std::vector<CodedRows> keyed_rows(const Piece& piece) const;
+  std::vector<CodedRows> own_rows(size_t shard, const Piece& piece) const;
+
   const RowMessageParts& parts_;
   const RowSource& source_;
   Payload payload_;
@@ -59,6 +76,7 @@ class RowMessage {
 };
 
 void RowMessage::add_keyed(const Piece& piece) {
+  if (coded(piece.parameter)) return add_coded(piece, keyed_rows(piece));
   const RowType type = source_.type;
   const int64_t cols = parts_.specs[piece.parameter].cols;
   const size_t row_bytes = encoded_row_bytes(type, cols), size = static_cast<size_t>(piece.rows) * row_bytes;
@@ -101,6 +119,7 @@ void RowMessage::add_ranges(size_t shard, const Piece& piece) {
   const size_t p = piece.parameter;
   const int64_t cols = parts_.specs[p].cols;
   const bool gradient = source_.gradients != nullptr && parts_.specs[p].kind == ParameterKind::kMatrix;
+  if (gradient && coded(p)) return add_coded(piece, own_rows(shard, piece));
   const RowType type = gradient ? source_.type : RowType::kF32;
   const size_t row_bytes = encoded_row_bytes(type, cols), size = static_cast<size_t>(piece.rows) * row_bytes;
   const float* from = source_.begin(piece);
@@ -124,6 +143,61 @@ void RowMessage::add_ranges(size_t shard, const Piece& piece) {
   };
   for_each_run(parts_.router.deal(p, shard), piece.first, piece.rows, add_run);
   add_padding(size);
+}
+
+std::vector<CodedRows> RowMessage::keyed_rows(const Piece& piece) const {
+  const size_t p = piece.parameter;
+  const bool keeps = source_.residuals->codecs().of(p).keeps_residual();
+  std::vector<CodedRows> rows;
+  for (int64_t n = 0; n < piece.rows; ++n) {
+    const int64_t position = piece.position(n);
+    float* residual = keeps ? source_.residuals->of_position(p, position) : nullptr;
+    rows.push_back({source_.begin(piece) + position * parts_.specs[p].cols, residual, 1});
+  }
+  return rows;
+}
+
+std::vector<CodedRows> RowMessage::own_rows(size_t shard, const Piece& piece) const {
+  const size_t p = piece.parameter;
+  const bool keeps = source_.residuals->codecs().of(p).keeps_residual();
+  std::vector<CodedRows> runs;
+  for_each_run(parts_.router.deal(p, shard), piece.first, piece.rows,
+               [&](int64_t, int64_t row, int64_t count) {
+                 float* residual = keeps ? source_.residuals->of_row(p, row) : nullptr;
+                 runs.push_back({source_.begin(piece) + row * parts_.specs[p].cols, residual, count});
+               });
+  return runs;
+}
+
+// The rows are brought together, so that the codec sees them as a matrix, and their residuals go back where they were.
+void RowMessage::add_coded(const Piece& piece, const std::vector<CodedRows>& runs) {
+  const size_t p = piece.parameter, cols = static_cast<size_t>(parts_.specs[p].cols);
+  Codec& codec = source_.residuals->codecs().of(p);
+  std::vector<float> values, residual;
+  for (const CodedRows& run : runs) {
+    const size_t count = static_cast<size_t>(run.count) * cols;
+    values.insert(values.end(), run.values, run.values + count);
+    if (run.residual != nullptr) residual.insert(residual.end(), run.residual, run.residual + count);
+  }
+  std::string bytes;
+  try {
+    codec.encode_piece(values, residual, bytes);
+  } catch (const Error& error) {
+    throw error.within(cat("the gradient of ", quote(parts_.specs[p].name)));
+  }
+  const float* next = residual.data();
+  for (const CodedRows& run : runs) {
+    if (run.residual == nullptr) continue;
+    const size_t count = static_cast<size_t>(run.count) * cols;
+    std::copy_n(next, count, run.residual);
+    next += count;
+  }
+  const uint64_t size = bytes.size();
+  Buffer& rows = memory_->copies.emplace_back(parts_.pool.take(sizeof size + bytes.size()));
+  std::memcpy(rows.data(), &size, sizeof size);
+  std::ranges::copy(bytes, rows.data() + sizeof size);
+  payload_.parts.push_back(rows.bytes());
+  add_padding(sizeof size + bytes.size());
 }
 
 }  // namespace

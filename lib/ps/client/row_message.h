@@ -25,8 +25,9 @@ struct RowSource {
   // The first row of the plan of a slice that goes by keys, or of the parameter of another.
   std::function<const float*(const Piece&)> begin;
 
-  // The buffers of gradients, which are encoded as `type`, with their residuals.  Gradients of f32 are sent from
-  // where they lie, and the message shares their buffers.  Null: the rows are weights, which are copied.
+  // The buffers of gradients, which are encoded as `type`, or by the codecs that `residuals` have, with their residuals.
+  // Gradients of f32 are sent from where they lie, and the message shares their buffers.  Null: the rows are weights, which
+  // are copied.
   const GradientBuffers* gradients = nullptr;
   RowType type = RowType::kF32;
   Residuals* residuals = nullptr;

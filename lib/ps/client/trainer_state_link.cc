@@ -66,7 +66,10 @@ ToldState TrainerStateLink::next(bool cut, bool ended) {
   told_ = cut || ended;
   if (!told_ || was_told) return told;
   if (save_figures_) told.sources.push_back(std::make_unique<FiguresSource>(rank_, save_figures_));
-  if (residuals_.used()) told.sources.push_back(residuals_.chunks());
+  if (residuals_.used()) {
+    told.sources.push_back(residuals_.chunks());
+    told.sources.push_back(residuals_.codec_chunks());
+  }
   if (own_ != nullptr) told.sources.push_back(own_->chunks(chunk_bytes_));
   return told;
 }
@@ -74,7 +77,7 @@ ToldState TrainerStateLink::next(bool cut, bool ended) {
 // Chunks are made when there is room for them on the way.  The last message to a shard, an empty chunk, says that it has
 // been told all; it is small, and answered with the step.
 void TrainerStateLink::tell(const ToldState& told, std::span<PushHeader> headers, const Send& send) {
-  for (PushHeader& header : headers) header.type = RowType::kF32;
+  for (PushHeader& header : headers) header.type = RowType::kF32, header.coded = false;
   for (size_t n = 0; n < told.num_chunks(); ++n) {
     links_.wait([this] { return on_their_way_ < kMostOnTheirWay; });
     ++on_their_way_;
@@ -145,7 +148,7 @@ void TrainerStateLink::take_of(size_t shard, uint64_t batches) {
 void TrainerStateLink::take(std::string_view chunk) {
   if (is_of_kind(chunk, StateChunkKind::kFigures)) {
     figures_.push_back(decode_figures(chunk));
-  } else if (is_of_kind(chunk, StateChunkKind::kErrors)) {
+  } else if (is_of_kind(chunk, StateChunkKind::kErrors) || is_of_kind(chunk, StateChunkKind::kCodecs)) {
     if (residuals_.used()) residuals_.take(chunk);
   } else if (own_ != nullptr) {
     own_->take(chunk);

@@ -39,8 +39,8 @@ PushIntake::Admitted PushIntake::admit(int rank, PushRequest& request) {
   if (request.ended && !request.parts.empty()) fail(Code::kData, "push: gradients after the end of the data");
   tables_.check_gradients(request.parts);
   Admitted admitted{make_room(request), Buffer()};
-  if (request.type != RowType::kF32)
-    admitted.encoded = take_floats(request, tables_.widths(), parts_.held.pool());
+  if (request.type != RowType::kF32 || request.coded)
+    admitted.encoded = take_floats(request, tables_.widths(), parts_.held.pool(), codecs_);
   check_finite(request, "push: the gradient");
   return admitted;
 }

@@ -13,8 +13,9 @@ namespace ps {
 // The owner thread of the shard; the parts of the shard must outlive it.
 class PushIntake {
  public:
-  PushIntake(ShardTables& tables, TableMemory& memory, StepClock& clock, const StepContext& parts)
-      : tables_(tables), memory_(memory), clock_(clock), parts_(parts) {}
+  PushIntake(ShardTables& tables, TableMemory& memory, const PushCodecs& codecs, StepClock& clock,
+             const StepContext& parts)
+      : tables_(tables), memory_(memory), codecs_(codecs), clock_(clock), parts_(parts) {}
 
   // A push that was admitted.
   struct Admitted {
@@ -47,6 +48,7 @@ class PushIntake {
 
   ShardTables& tables_;
   TableMemory& memory_;
+  const PushCodecs& codecs_;
   StepClock& clock_;
   const StepContext parts_;
 };

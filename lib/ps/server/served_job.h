@@ -26,6 +26,7 @@ struct ServedJob {
   std::function<std::vector<ParameterSpec>(const DataSchema&)> parameters;
   OptimizerPlan optimizers;
   Consistency consistency;
+  Json push_codec = nullptr;  // gradients come in the bytes of this codec; null: in rows
   TrainerLoss trainer_loss;
   Duration request_timeout = std::chrono::seconds(15);  // a peer without a sign of life for this long is dead
   CheckpointSettings checkpoints = {};

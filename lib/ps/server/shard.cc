@@ -53,16 +53,18 @@ Error without(const TrainerRoster& roster, std::span<const int> missing, uint64_
 }  // namespace
 
 Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
-             const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits)
+             const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits,
+             const Json& push_codec)
     : memory_(limits.tables, dense_bytes(specs, optimizers, place)),
       held_(limits.held_bytes, memory_, counters_),
       tables_(specs, optimizers, place, limits.spill, limits.array_bytes),
+      codecs_(push_codec, specs, /*rank=*/0),
       roster_(loss),
-      applier_(specs, optimizers, tables_, counters_),
+      applier_(specs, optimizers, tables_, codecs_.sum_in_any_order(), counters_),
       pulls_(tables_, memory_, held_, counters_, limits.answer_bytes, keeps_answers(place, consistency)),
       checkpoints_(changes_),
       clock_(make_step_clock(consistency, step_context())),
-      intake_(tables_, memory_, *clock_, step_context()),
+      intake_(tables_, memory_, codecs_, *clock_, step_context()),
       gatherings_(roster_, *clock_, held_, changes_),
       recovery_({roster_, *clock_, checkpoints_, applier_, gatherings_.present(), states_, pulls_, held_,
                  tables_, counters_, going_}) {}

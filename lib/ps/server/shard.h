@@ -45,7 +45,8 @@ namespace ps {
 class Shard {
  public:
   Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
-        const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits = {});
+        const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits = {},
+        const Json& push_codec = nullptr);
   ~Shard();
 
   // A trainer has connected, or lost a connection.  Another process than before takes its rank over, or begins
@@ -140,6 +141,7 @@ class Shard {
   HeldMemory held_;     // outlives all that holds of it
   HeldBytes trainers_held_;
   ShardTables tables_;
+  const PushCodecs codecs_;
 
   // The run.
   ChangeNotifier changes_;

@@ -148,7 +148,7 @@ void ShardHost::new_shard(const Json& schema, const Json& place, const std::stri
   std::vector<ParameterSpec> specs = job_.parameters(schema_from_json(schema));
   const ShardPlace shard_place = place_from_json(place);
   shard_ = std::make_unique<Shard>(std::move(specs), job_.optimizers, shard_place, job_.consistency,
-                                   job_.trainer_loss, limits_);
+                                   job_.trainer_loss, limits_, job_.push_codec);
   identity_ = {schema, place, cpu, shard_place};
   shard_->on_room([this, guard = std::weak_ptr<const bool>(exists_)] {
     loop_.post([this, guard] {

@@ -80,7 +80,8 @@ class TrainerSnapshot {
   void load_pushes(ByteReader& in) {
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
       PushRequest request = decode_push(to_buffer(parts_.held.pool(), take_text(in)), parts_.tables.widths());
-      if (request.type != RowType::kF32) fail(Code::kCorrupt, "the snapshot of a shard has encoded rows");
+      if (request.type != RowType::kF32 || request.coded)
+        fail(Code::kCorrupt, "the snapshot of a shard has encoded rows");
       parts_.tables.check_gradients(request.parts);
       PendingPush& push = parts_.clock.pending_push(trainer_.rank, request);
       push.slices.try_emplace(request.piece, std::move(request));

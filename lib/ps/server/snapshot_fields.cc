@@ -33,7 +33,7 @@ std::string encode_again(const PullRequest& request) {
 }
 
 std::string encode_again(const PushRequest& request, Widths widths) {
-  PS_CHECK(request.type == RowType::kF32);
+  PS_CHECK(request.type == RowType::kF32 && !request.coded);
   PushHeader header = request;
   header.pulled = 0;
   std::string out = encode_push(header, count_of(request.parts), encode_slices(request.parts));

@@ -20,11 +20,12 @@ namespace ps {
 // applies the step when the sums of all shards have come back.  One owner thread.
 class StepApplier {
  public:
+  // `any_order` as TableUpdater has it.
   StepApplier(std::span<const ParameterSpec> specs, const OptimizerPlan& optimizers, ShardTables& tables,
-              ShardCounters& counters)
+              bool any_order, ShardCounters& counters)
       : clipping_(specs, optimizers),
         tables_(tables),
-        updater_(tables),
+        updater_(tables, any_order),
         rule_(optimizers.step_rule()),
         counters_(counters) {}
 

@@ -154,6 +154,17 @@ void TableUpdater::find_rows(Table& table, std::span<const Contribution> contrib
   table.bring_up_to_date(plan_.keys, rows_, device_);
 }
 
+// sums_ <- sums that no order of the runs changes.  for_each_run(run) calls run(first, values) for each run of values, of
+// sums [first, first + values.size()).
+template <class ForEachRun>
+const float* TableUpdater::sum_free_of_order(ForEachRun&& for_each_run) {
+  order_free_.begin(sums_.size());
+  for_each_run([this](size_t first, std::span<const float> values) { order_free_.show(first, values); });
+  for_each_run([this](size_t first, std::span<const float> values) { order_free_.add(first, values); });
+  order_free_.finish(sums_);
+  return sums_.data();
+}
+
 // plan_ <- the union of the keys; returns the sums of their gradients.  The first contribution with a key sets
 // its row, the others add.
 const float* TableUpdater::sum_rows(const Table& table, std::span<const Contribution> contributions) {
@@ -168,6 +179,14 @@ const float* TableUpdater::sum_rows(const Table& table, std::span<const Contribu
   planner_.plan(lists, plan_);
   sum_counts(contributions);
   sums_.resize(plan_.keys.size() * cols);
+  if (any_order_) {
+    return sum_free_of_order([&](auto&& run) {
+      for (size_t c = 0; c < contributions.size(); ++c) {
+        const float* from = contributions[c].floats;
+        for (uint32_t index : plan_.uses[c].index) run(index * cols, std::span(from, cols)), from += cols;
+      }
+    });
+  }
   size_t num_seen = 0;  // keys are numbered in the order in which they come
   for (size_t c = 0; c < contributions.size(); ++c) {
     const float* from = contributions[c].floats;
@@ -203,6 +222,14 @@ void TableUpdater::sum_counts(std::span<const Contribution> contributions) {
 const float* TableUpdater::sum_ranges(const Table& table, std::span<const Contribution> contributions) {
   const int64_t cols = table.width();
   sums_.assign(static_cast<size_t>(table.size()) * static_cast<size_t>(cols), 0.0f);
+  if (any_order_) {
+    return sum_free_of_order([&](auto&& run) {
+      for (const Contribution& each : contributions) {
+        const size_t width = static_cast<size_t>(cols);
+        run(each.slice->first * width, std::span(each.floats, each.slice->count * width));
+      }
+    });
+  }
   for (const Contribution& contribution : contributions) {
     float* to = sums_.data() + static_cast<int64_t>(contribution.slice->first) * cols;
     const int64_t count = static_cast<int64_t>(contribution.slice->count) * cols;

@@ -10,6 +10,7 @@
 #include "math/device.h"
 #include "math/exact_squares.h"
 #include "math/key_plan.h"
+#include "math/order_free_sums.h"
 #include "optim/step_rule.h"
 #include "ps/server/shard_tables.h"
 #include "store/parameter_tables.h"
@@ -28,7 +29,10 @@ struct Contribution {
 // The owner thread of the shard, whose tables must outlive it.
 class TableUpdater {
  public:
-  explicit TableUpdater(ShardTables& tables) : tables_(tables.parameters()), device_(tables.device()) {}
+  // With `any_order` the contributions of several trainers to a gradient are added so that their order changes no bit of
+  // the sum.
+  explicit TableUpdater(ShardTables& tables, bool any_order = false)
+      : tables_(tables.parameters()), device_(tables.device()), any_order_(any_order) {}
 
   // One step of parameter number `parameter` with the sum of the contributions, which come in the order of
   // ranks and pieces; of a statistic, with their mean.  A lone contribution is used where it lies.
@@ -46,12 +50,15 @@ class TableUpdater {
   void sum_counts(std::span<const Contribution> contributions);
   const float* matrix_gradient(const Table& table, std::span<const Contribution> contributions);
   const float* sum_ranges(const Table& table, std::span<const Contribution> contributions);
+  template <class ForEachRun>
+  const float* sum_free_of_order(ForEachRun&& for_each_run);
   void apply_rows(Table& table, std::span<const Contribution> contributions, const StepSize& step);
   void push_rows(Table& table, std::span<const Contribution> contributions, const StepSize& step);
   void apply_statistic(Table& table, std::span<const Contribution> contributions);
 
   ParameterTables& tables_;
   Device& device_;
+  const bool any_order_;
 
   // During a call.
   KeyPlanner planner_;
@@ -59,6 +66,7 @@ class TableUpdater {
   std::vector<float*> rows_;           // of plan_, or of the slices that came without row pointers
   std::vector<GradientPiece> pieces_;  // of gather_rows and use_rows_in_place
   std::vector<float> sums_;            // of several trainers' gradients
+  OrderFreeSums order_free_;           // the same, where any order is to give the same bits
 };
 
 }  // namespace ps

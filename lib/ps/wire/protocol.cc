@@ -15,6 +15,7 @@ namespace {
 constexpr uint32_t kPassEnded = 1, kDropped = 2, kHeld = 4;                // flags of Done
 constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kChunk = 8;           // flags of a push
 constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a part
+constexpr uint8_t kCoded = 6;  // beside the types of rows: a push in the bytes of the job's codec
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
 [[noreturn]] void cut_short(std::string_view what) {
@@ -77,11 +78,43 @@ std::vector<RowSlice> decode_parts(ByteReader& in, std::string_view what) {
   return parts;
 }
 
-RowType decode_type(ByteReader& in, std::string_view what) {
-  const uint8_t number = in.get<uint8_t>();
+RowType type_of_number(uint8_t number, std::string_view what) {
   std::optional<RowType> type = find_row_type(number);
   if (!type) fail(Code::kData, what, ": unknown type of rows ", int{number});
   return *type;
+}
+
+bool is_coded(const PushRequest& request, const RowSlice& part) {
+  return request.coded && !part.exact;
+}
+
+// The bytes of a codec at a place of the body where they have been found to be.
+//
+//   coded := size:u64 bytes[size]      (ps-wire(5))
+std::string_view coded_bytes(const PushRequest& request, size_t at) {
+  ByteReader in(std::string_view(request.body.data(), request.body.size()).substr(at));
+  return in.get_bytes(in.get<uint64_t>());
+}
+
+// The size of the rows of a part, which begin at a place of the body.
+uint64_t coded_size(const PushRequest& request, size_t at, std::string_view what) {
+  ByteReader in(std::string_view(request.body.data(), request.body.size()).substr(at));
+  const uint64_t size = in.get<uint64_t>();
+  if (!in.has(size)) cut_short(what);
+  return sizeof size + size;
+}
+
+// Bytes of a codec may stand for any number of values: they stand for no more than a message could have as f32.
+void check_decoded_size(const PushRequest& request, Widths widths, std::string_view what) {
+  uint64_t room = kMaxMessageBytes;
+  for (const RowSlice& part : request.parts) {
+    const uint64_t row_bytes = static_cast<uint64_t>(widths[part.parameter]) * sizeof(float);
+    if (part.rows() > room / row_bytes) {
+      fail(Code::kData, what, ": its rows take more than ", human_bytes(kMaxMessageBytes),
+           " when they are decoded");
+    }
+    room -= part.rows() * row_bytes;
+  }
 }
 
 // Gives a request its parts, and finds the rows of each: they fill the body from the end of the parts on.
@@ -94,12 +127,18 @@ void set_parts(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>
   size_t at = padded(request.parts_end);
   for (const RowSlice& part : request.parts) {
     if (part.parameter >= widths.size()) fail(Code::kData, what, ": no parameter ", part.parameter);
-    uint64_t row_bytes = encoded_row_bytes(type_of(part, request.type), widths[part.parameter]);
-    if (at > size || part.rows() > (size - at) / row_bytes) cut_short(what);
+    if (at > size) cut_short(what);
     request.rows_at.push_back(at);
+    if (is_coded(request, part)) {
+      at += padded(coded_size(request, at, what));
+      continue;
+    }
+    const uint64_t row_bytes = encoded_row_bytes(type_of(part, request.type), widths[part.parameter]);
+    if (part.rows() > (size - at) / row_bytes) cut_short(what);
     at += padded(part.rows() * row_bytes);
   }
   if (at != size) fail(Code::kData, what, ": ", size, " bytes, expected ", at);
+  if (request.coded) check_decoded_size(request, widths, what);
 }
 
 std::shared_ptr<const std::vector<RowSlice>> share(std::vector<RowSlice> parts) {
@@ -156,7 +195,7 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
   put(out, static_cast<uint64_t>(header.info.pass));
   put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
                                 (header.cut ? kCut : 0) | (header.chunk ? kChunk : 0)));
-  put(out, header.type);
+  put(out, header.coded ? kCoded : static_cast<uint8_t>(header.type));
   put(out, header.piece);
   put(out, header.num_pieces);
   put(out, header.pulled);
@@ -278,7 +317,7 @@ PullRequest decode_pull(std::span<const char> body) {
   uint8_t mode = in.get<uint8_t>();
   if (mode > 1) fail(Code::kData, "pull: unknown mode ", int{mode});
   request.mode = mode == 1 ? PullMode::kRead : PullMode::kTrain;
-  request.type = decode_type(in, "pull");
+  request.type = type_of_number(in.get<uint8_t>(), "pull");
   if (!holds_weights(request.type)) fail(Code::kData, "pull: rows of type ", row_type_name(request.type));
   request.number = in.get<uint64_t>();
   request.parts = decode_parts(in, "pull");
@@ -298,7 +337,9 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.step = in.get<uint64_t>();
   uint64_t samples = in.get<uint64_t>(), pass = in.get<uint64_t>();
   uint8_t flags = in.get<uint8_t>();
-  request.type = decode_type(in, "push");
+  const uint8_t type = in.get<uint8_t>();
+  request.coded = type == kCoded;
+  if (!request.coded) request.type = type_of_number(type, "push");
   request.piece = in.get<uint32_t>();
   request.num_pieces = in.get<uint32_t>();
   request.pulled = in.get<uint64_t>();
@@ -341,23 +382,42 @@ void set_parts(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>
   set_parts(request, std::move(parts), widths, "push");
 }
 
-Buffer take_floats(PushRequest& request, Widths widths, BufferPool& pool) {
+// Decodes the rows of part number `i`, floats [rows, cols].
+static void decode_rows(const PushRequest& request, size_t i, Widths widths, const PushCodecs& codecs,
+                        float* floats) {
+  const RowSlice& part = request.parts[i];
+  const int64_t rows = static_cast<int64_t>(part.rows()), cols = widths[part.parameter];
+  if (!is_coded(request, part)) {
+    row_codec(type_of(part, request.type))
+        .decode(request.body.data() + request.rows_at[i], rows, cols, floats);
+    return;
+  }
+  try {
+    codecs.of(part.parameter)
+        .decode(coded_bytes(request, request.rows_at[i]), {floats, static_cast<size_t>(rows * cols)});
+  } catch (const Error& error) {
+    fail(Code::kData, "push: parameter ", part.parameter, ": ", error.message());
+  }
+}
+
+Buffer take_floats(PushRequest& request, Widths widths, BufferPool& pool, const PushCodecs& codecs) {
   size_t size = 0;
   for (const RowSlice& part : request.parts) {
+    if (is_coded(request, part) && !codecs.has(part.parameter)) {
+      fail(Code::kData, "push: the job has no codec for parameter ", part.parameter);
+    }
     size += padded(part.rows() * static_cast<uint64_t>(widths[part.parameter]) * sizeof(float));
   }
   Buffer floats = pool.take(size);
   size_t at = 0;
   for (size_t i = 0; i < request.parts.size(); ++i) {
     const RowSlice& part = request.parts[i];
-    const int64_t rows = static_cast<int64_t>(part.rows()), cols = widths[part.parameter];
-    row_codec(type_of(part, request.type))
-        .decode(request.body.data() + request.rows_at[i], rows, cols,
-                reinterpret_cast<float*>(floats.data() + at));
+    decode_rows(request, i, widths, codecs, reinterpret_cast<float*>(floats.data() + at));
     request.rows_at[i] = at;
-    at += padded(static_cast<uint64_t>(rows * cols) * sizeof(float));
+    at += padded(part.rows() * static_cast<uint64_t>(widths[part.parameter]) * sizeof(float));
   }
   request.type = RowType::kF32;
+  request.coded = false;
   return std::exchange(request.body, std::move(floats));
 }
 

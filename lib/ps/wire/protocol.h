@@ -19,6 +19,7 @@
 #include "codec/row_codec.h"
 #include "math/exact_squares.h"
 #include "net/frame.h"
+#include "ps/wire/push_codecs.h"
 #include "store/parameter_store.h"
 #include "table/row_storage.h"
 
@@ -80,7 +81,7 @@ struct RowSlice {
   uint64_t rows() const { return by_keys ? keys.size() : count; }
 };
 
-// How the rows of a part travel in a message of type `type`.
+// How the rows of a part travel in a message of type `type`, unless it is coded and the part is not exact.
 inline RowType type_of(const RowSlice& part, RowType type) {
   return part.exact ? RowType::kF32 : type;
 }
@@ -102,6 +103,7 @@ struct PushHeader {
   bool ended = false;  // the trainer has no data left in this pass
   bool cut = false;    // a checkpoint is to begin after this step
   RowType type = RowType::kF32;
+  bool coded = false;  // gradients are in the bytes of the job's codec, and `type` says nothing
   uint32_t piece = 0,
            num_pieces = 1;  // 0 of them: another process of this rank tells how many, and all above
   uint64_t pulled = 0;      // the pull whose parts these are; 0: the message has its own
@@ -204,8 +206,9 @@ std::vector<RowSlice> decode_stored_rows_request(std::span<const char> body);
 // Gives a push whose parts are those of a pull these parts.  Throws kData unless the body has their rows.
 void set_parts(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> parts, Widths widths);
 
-// Puts the rows into a buffer of `pool`, as f32.  Returns the body as it was.
-Buffer take_floats(PushRequest& request, Widths widths, BufferPool& pool);
+// Puts the rows into a buffer of `pool`, as f32.  Returns the body as it was.  Throws kData for a coded push that the
+// codecs cannot have made; the request must then not be used any more.
+Buffer take_floats(PushRequest& request, Widths widths, BufferPool& pool, const PushCodecs& codecs = {});
 
 ApplyRequest decode_apply(std::span<const char> body);
 KeysRequest decode_keys_request(std::span<const char> body);

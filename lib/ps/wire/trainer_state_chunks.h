@@ -19,6 +19,7 @@ enum class StateChunkKind : uint8_t {
   kSteps = 3,     // its progress and its optimizers
   kRows = 4,      // rows
   kFigures = 5,   // the trainer's own text, how far its pass has come and its sums: FiguresChunk
+  kCodecs = 6,    // of the codecs of its gradients, beside residuals: CodecChunks
 };
 
 // As a shard holds them, and its checkpoints while they are written.

@@ -190,9 +190,10 @@ TEST(Protocol, RowsOfAnyTypeBecomeFloats) {
 
 TEST(Protocol, UnknownTypesOfRowsAreRefused) {
   std::string pull = encode_pull({.step = 7}, 2, two_parts()), push = a_push();
-  pull[9] = push[25] = 6;
-  expect_refused([&] { decode_pull(pull); }, "a pull of type 6");
-  expect_refused([&] { decode_push(buffer_of(push), kWidths); }, "a push of type 6");
+  pull[9] = 6;
+  push[25] = 7;
+  expect_refused([&] { decode_pull(pull); }, "a pull of type 6, which is of pushes alone");
+  expect_refused([&] { decode_push(buffer_of(push), kWidths); }, "a push of type 7");
   pull[9] = static_cast<char>(RowType::kOneBit);
   expect_refused([&] { decode_pull(pull); }, "a pull of signs");
 }

@@ -136,7 +136,7 @@ struct RunParts {
   ShardTables tables{specs, optimizers, ShardPlace()};
   ChangeNotifier changes;
   TrainerRoster roster{TrainerLoss()};
-  StepApplier applier{specs, optimizers, tables, counters};
+  StepApplier applier{specs, optimizers, tables, /*any_order=*/false, counters};
   TrainerStates states;
   PullService pulls;
   CheckpointAlignment checkpoints{changes};

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "codec/codec.h"
 #include "optim/optimizer_plan.h"
 #include "strategy/exchange_codec.h"
+#include "support/scratch_folder.h"
 
 namespace ps {
 namespace {
@@ -100,6 +102,33 @@ TEST(Strategies, ACodecOfOneNameIsForBothDirections) {
   EXPECT_EQ(push.error_bytes, 3072);
 }
 
+TEST(Strategies, GradientsForServersTravelInTheBytesOfAnyCodec) {
+  auto push = [](const Json& value) {
+    return ExchangeCodec::spec().parse({{"push", value}}, "codec").row_types();
+  };
+  EXPECT_EQ(push("int8").push_codec, nullptr) << "rows have a type of this name";
+  EXPECT_EQ(push("int8").push, RowType::kInt8);
+  EXPECT_EQ(push({{"type", "int8"}}).push_codec["type"], "int8");
+  EXPECT_EQ(push({{"type", "int8"}}).push, RowType::kF32);
+  EXPECT_EQ(push("top_k").push_codec, push({{"type", "top_k"}}).push_codec);
+  EXPECT_EQ(push({{"type", "top_k"}, {"density", 0.5}}).push_codec["density"], 0.5);
+  auto refusal = [&](const Json& value) { return error_of([&] { push(value); }).message(); };
+  EXPECT_THAT(refusal("top"), HasSubstr("codec.push: unknown value 'top' (did you mean 'top_k'?)"));
+  EXPECT_THAT(refusal({{"type", "none"}}), HasSubstr("codec.push.type: 'none' compresses nothing; 'f32'"));
+  EXPECT_THAT(refusal({{"type", "top_k"}, {"share", 0.5}}), HasSubstr("codec.push.share: unknown key"));
+  EXPECT_THAT(refusal(3), HasSubstr("codec.push: found number 3"));
+}
+
+TEST(Strategies, ServersDecodeTheCodecOfTheJob) {
+  for (const char* type : {"parameter_server", "hybrid"}) {
+    const std::string with = cat(R"({"type": ")", type, R"(", "codec": {"push": "top_k"}})");
+    EXPECT_EQ(plan(with.c_str()).push_codec["type"], "top_k");
+    EXPECT_EQ(plan(cat(R"({"type": ")", type, R"("})").c_str()).push_codec, nullptr);
+  }
+  const char* local_sgd = R"({"type": "local_sgd", "period": 2, "codec": {"push": "threshold"}})";
+  EXPECT_EQ(plan(local_sgd).push_codec["tau"], 0.001);
+}
+
 // Trainers and servers compare strategies as they are completed.
 TEST(Strategies, BothFormsOfACodecAreTheSameJob) {
   const Json brief = complete_strategy(Json::parse(R"({"codec": "f16"})"));
@@ -112,7 +141,11 @@ TEST(Strategies, TheSchemaHasBothFormsOfACodec) {
   const Json schema = strategy_schema()["oneOf"][0]["properties"]["codec"];
   ASSERT_EQ(schema["anyOf"].size(), 2);
   EXPECT_EQ(schema["anyOf"][0]["enum"], Json(weight_type_names()));
-  EXPECT_EQ(schema["anyOf"][1]["properties"]["push"]["enum"], Json(row_type_names()));
+  const Json push = schema["anyOf"][1]["properties"]["push"]["anyOf"];
+  for (const std::string& name : row_type_names()) EXPECT_THAT(push[0]["enum"], testing::Contains(name));
+  EXPECT_THAT(push[0]["enum"], testing::Contains("top_k"));
+  EXPECT_THAT(push[0]["enum"], testing::Not(testing::Contains("none")));
+  EXPECT_EQ(push[1]["oneOf"].size(), codec_catalog().size());
   EXPECT_TRUE(schema["anyOf"][1]["properties"].contains("residual_memory"));
   EXPECT_EQ(schema["default"]["push"], "f32");
 }

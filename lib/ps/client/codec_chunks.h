@@ -1,0 +1,55 @@
+// The state of the codecs of a trainer's gradients beside residuals, as checkpoints of servers keep it: in chunks, each of
+// which has a part of the state of one codec.  Used by Residuals.
+#ifndef PS_PS_CLIENT_CODEC_CHUNKS_H_
+#define PS_PS_CLIENT_CODEC_CHUNKS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ps/wire/push_codecs.h"
+#include "ps/wire/trainer_state_chunks.h"
+
+namespace ps {
+
+// The states of all codecs, in chunks of up to so many bytes of state.  Chunks have the states as they are when they are
+// encoded; their sizes never change.  The codecs outlive this.
+//
+// chunk := kind:u8 parameter:u32 at:u64 size:u64 bytes[...]     kind: StateChunkKind::kCodecs; bytes from `at` on of `size`
+class CodecChunks final : public StateChunkSource {
+ public:
+  CodecChunks(const PushCodecs& codecs, size_t num_parameters, uint64_t most_bytes);
+
+  size_t size() const override { return begins_.size(); }
+  std::string encode(size_t chunk) const override;
+
+ private:
+  struct Begin {
+    uint32_t parameter;
+    size_t at;  // in its state
+  };
+
+  const PushCodecs& codecs_;
+  const uint64_t most_bytes_;
+  std::vector<Begin> begins_;  // of the chunks
+};
+
+// Puts states together from their chunks, which come in any order, and loads each that is whole.  One owner thread.
+class CodecStates {
+ public:
+  // Codecs are new ones, of the same job.  Throws kCorrupt.
+  void take(std::string_view chunk, PushCodecs& codecs);
+
+ private:
+  struct Parts {
+    std::string bytes;
+    uint64_t taken = 0;  // of them
+  };
+  std::map<uint32_t, Parts> parts_;  // by parameter
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_CLIENT_CODEC_CHUNKS_H_

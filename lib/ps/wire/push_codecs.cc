@@ -1,0 +1,21 @@
+#include "ps/wire/push_codecs.h"
+
+namespace ps {
+
+PushCodecs::PushCodecs(const Json& object, std::span<const ParameterSpec> specs, int rank) {
+  if (object.is_null()) return;
+  for (size_t p = 0; p < specs.size(); ++p) {
+    const ParameterSpec& spec = specs[p];
+    codecs_.emplace_back();
+    if (spec.kind == ParameterKind::kStatistic) continue;
+    const CodecTarget target{.cols = spec.cols,
+                             .seed = spec.initializer.seed,
+                             .key = static_cast<uint64_t>(rank) << 32 | p,
+                             .in_pieces = true};
+    codecs_.back() = make_codec(object, "train.strategy.codec.push", target);
+    keep_residuals_ |= codecs_.back()->keeps_residual();
+    sum_in_any_order_ |= codecs_.back()->sums_in_any_order();
+  }
+}
+
+}  // namespace ps
