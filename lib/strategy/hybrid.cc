@@ -80,7 +80,8 @@ class Hybrid final : public Strategy {
   Json counters() const override {
     Json counters = servers_.counters();
     if (!store_) return counters;
-    counters["bytes_sent"] = bytes_sent_to_all(*communicator_) - sent_before_;
+    counters["bytes_sent"] =
+        counters["bytes_sent"].get<uint64_t>() + bytes_sent_to_all(*communicator_) - sent_before_;
     counters["whole_bytes"] = store_->whole_bytes();
     return counters;
   }

@@ -21,7 +21,9 @@ class OnServers final : public Strategy {
   void settle(double seconds) override { store_.pushes().settle(seconds); }
   std::string_view first_cpu() const override { return store_.first_cpu(); }
   Json counters() const override {
-    return {{"pushes_dropped", store_.pushes_dropped()}, {"errors_dropped", store_.errors_dropped()}};
+    return {{"pushes_dropped", store_.pushes_dropped()},
+            {"errors_dropped", store_.errors_dropped()},
+            {"bytes_sent", store_.bytes_sent()}};
   }
 
  private:

@@ -28,6 +28,17 @@ fewer = [summary["post_local_sgd k=%d" % k]["fewer_bytes"] for k in (1, 4, 16)]
 assert 0.9 < fewer[0] < fewer[1] < fewer[2], fewer
 PY
 
+ps-bench accuracy "${small[@]}" --strategies parameter_server,hybrid --seeds 1 --json >served.json 2>err
+python3 - <<'PY' || fail "the JSON of strategies with servers is not as it should be"
+import json
+summary = {each["strategy"]: each for each in json.load(open("served.json"))["summary"]}
+for name in ("parameter_server f32", "hybrid f32"):
+    assert summary[name]["mean"] == summary["all_reduce"]["mean"], (name, summary)
+for name in ("int8", "int8 stochastic", "shared_scale_int", "one_bit", "low_rank"):
+    each = summary["parameter_server " + name]
+    assert 0 < each["mean"] < 1 and each["fewer_bytes"] > 1.2 * summary["parameter_server f32"]["fewer_bytes"], each
+PY
+
 ps-datagen sparse-binary --dim 5000 --samples 2000 --output train.txt
 ps-datagen sparse-binary --dim 5000 --first 2000 --samples 500 --output test.txt
 job=$PS_SOURCE/share/jobs/dense_clicks_dgc.json

@@ -48,7 +48,7 @@ std::vector<Flag> comparing_flags() {
            .default_text = "1,2,3"},
           {.name = "strategies",
            .argument = "TYPE,...",
-           .help = "strategies beside all_reduce; default: all that need no servers",
+           .help = "strategies beside all_reduce; default: all",
            .group = "comparing"},
           {.name = "measure",
            .argument = "NAME",
@@ -161,7 +161,7 @@ Program accuracy_program() {
   for (Flag& flag : row_output_flags()) flags.push_back(std::move(flag));
   for (Flag& flag : flags) flag.environment = false, flag.brief = true;
   return {.name = "ps-bench accuracy",
-          .summary = "how good the models of strategies without servers are, and how many bytes they send",
+          .summary = "how good the models of strategies are, and how many bytes they send",
           .synopsis = "[JOB.json --data FILE --test-data FILE] [flags]",
           .positionals = {{.name = "JOB.json",
                            .help = "the job file; none: one on generated data",

@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "bench/process/child.h"
 #include "job/job.h"
+#include "strategy/strategy.h"
 
 namespace ps {
 
@@ -41,7 +42,10 @@ std::string unused_address(uint64_t run) {
 }  // namespace
 
 TrialRunner::TrialRunner(AccuracyJob job, const std::string& programs, const TemporaryFolder& folder)
-    : job_(std::move(job)), program_(program_path(programs, "ps-train")), folder_(folder) {}
+    : job_(std::move(job)),
+      program_(program_path(programs, "ps-train")),
+      server_program_(program_path(programs, "ps-serve")),
+      folder_(folder) {}
 
 void TrialRunner::check(const Json& strategy) const {
   load_job(job_.job,
@@ -63,15 +67,32 @@ TrialResult TrialRunner::run(const Json& strategy, int64_t seed) {
   return result;
 }
 
+// The first line that a server prints says where it listens.
+TrialRunner::Places TrialRunner::start_server(const Json& strategy, int64_t seed,
+                                              std::optional<RunningChild>& server) {
+  const StrategyEntry& entry = find_strategy(strategy);
+  Places places;
+  if (entry.serve == nullptr || entry.meets_beside_servers) places.peers = unused_address(num_runs_++);
+  if (entry.serve == nullptr) return places;
+  server.emplace(
+      Command{.words = {server_program_, job_.job, "--host", "127.0.0.1", "--port", "0", "--checkpoint-dir",
+                        "", "--seed", std::to_string(seed), "--set", cat("train.strategy=", strategy.dump())},
+              .errors = folder_.path("server-messages")});
+  const Json ready = parse_json(server->line(), "ps-serve");
+  places.servers = cat("127.0.0.1:", ready.at("ports").at(0).get<int>());
+  return places;
+}
+
 // When one trainer fails the others end too, since they miss it; the error is that of the first.
 void TrialRunner::run_trainers(const Json& strategy, int64_t seed) {
-  const std::string peers = unused_address(num_runs_++);
+  std::optional<RunningChild> server;
+  const Places places = start_server(strategy, seed, server);
   std::filesystem::remove_all(folder_.path("models"));  // of the run before: ps-train refuses to mix runs
   std::mutex mutex;
   std::exception_ptr first;
   std::vector<std::thread> trainers;
   for (int rank = 0; rank < job_.ranks; ++rank) {
-    Command command{.words = words(strategy, seed, rank, peers),
+    Command command{.words = words(strategy, seed, rank, places),
                     .output = folder_.path(cat("result-", rank)),
                     .errors = folder_.path(cat("messages-", rank))};
     trainers.emplace_back([command = std::move(command), &mutex, &first] {
@@ -85,10 +106,11 @@ void TrialRunner::run_trainers(const Json& strategy, int64_t seed) {
   }
   for (std::thread& trainer : trainers) trainer.join();
   if (first) std::rethrow_exception(first);
+  if (server) server->end();
 }
 
 std::vector<std::string> TrialRunner::words(const Json& strategy, int64_t seed, int rank,
-                                            const std::string& peers) const {
+                                            const Places& places) const {
   std::vector<std::string> words = {program_,
                                     job_.job,
                                     "--data",
@@ -97,8 +119,6 @@ std::vector<std::string> TrialRunner::words(const Json& strategy, int64_t seed, 
                                     std::to_string(job_.ranks),
                                     "--rank",
                                     std::to_string(rank),
-                                    "--peers",
-                                    peers,
                                     "--save-dir",
                                     folder_.path("models"),
                                     "--checkpoint-dir",
@@ -112,6 +132,8 @@ std::vector<std::string> TrialRunner::words(const Json& strategy, int64_t seed, 
                                     "--progress",
                                     "never",
                                     "--json"};
+  if (!places.peers.empty()) words.insert(words.end(), {"--peers", places.peers});
+  if (!places.servers.empty()) words.insert(words.end(), {"--servers", places.servers});
   if (job_.passes) words.insert(words.end(), {"--passes", std::to_string(*job_.passes)});
   if (rank == 0) words.insert(words.end(), {"--test-data", job_.test_data});
   return words;

@@ -1,4 +1,5 @@
-// TrialRunner: trains a job with several trainers without servers, each a process of ps-train, and tests its model.
+// TrialRunner: trains a job with several trainers, each a process of ps-train, and a server if the strategy has servers, and
+// tests its model.
 // Used by ps-bench accuracy.
 #ifndef PS_BENCH_ACCURACY_TRIAL_RUN_H_
 #define PS_BENCH_ACCURACY_TRIAL_RUN_H_
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/temporary_folder.h"
+#include "bench/process/child.h"
 #include "config/json.h"
 
 namespace ps {
@@ -32,7 +34,7 @@ struct TrialResult {
 // One owner thread.
 class TrialRunner {
  public:
-  // `programs` is the folder of ps-train; throws kUnavailable when it is not there.  Files are in `folder`.
+  // `programs` is the folder of ps-train and ps-serve; throws kUnavailable when one is not there.  Files are in `folder`.
   TrialRunner(AccuracyJob job, const std::string& programs, const TemporaryFolder& folder);
 
   // Throws kUsage, as the first trainer would, when the job cannot be trained with this strategy.
@@ -42,13 +44,17 @@ class TrialRunner {
   TrialResult run(const Json& strategy, int64_t seed);
 
  private:
-  std::vector<std::string> words(const Json& strategy, int64_t seed, int rank,
-                                 const std::string& peers) const;
+  // Where the trainers of one training meet; empty: nowhere.
+  struct Places {
+    std::string peers, servers;
+  };
+  std::vector<std::string> words(const Json& strategy, int64_t seed, int rank, const Places& places) const;
+  Places start_server(const Json& strategy, int64_t seed, std::optional<RunningChild>& server);
   void run_trainers(const Json& strategy, int64_t seed);
   double find_measure(const Json& test, TrialResult& result) const;
 
   const AccuracyJob job_;
-  const std::string program_;
+  const std::string program_, server_program_;
   const TemporaryFolder& folder_;
   uint64_t num_runs_ = 0;
 };

@@ -14,6 +14,22 @@ Json of_type(const char* type, Json keys) {
   return strategy;
 }
 
+// Gradients on servers; dense ones among trainers beside them.  Thresholds are for gradients of some size alone, and
+// momentum overshoots after what top_k sends at once: they are left to jobs that are made for them.
+void add_served(std::vector<AccuracyTrial>& trials) {
+  auto add = [&](const char* type, const Json& push) {
+    const std::string name =
+        push.is_object() ? cat(push.at("type").get<std::string>(), " stochastic") : push.get<std::string>();
+    trials.push_back({cat(type, " ", name), {{"type", type}, {"codec", {{"push", push}}}}});
+  };
+  for (const char* push :
+       {"f32", "f16", "bf16", "int8", "int8_blocks", "one_bit", "shared_scale_int", "low_rank"}) {
+    add("parameter_server", push);
+  }
+  add("parameter_server", {{"type", "int8"}, {"rounding", "stochastic"}});
+  add("hybrid", "f32");
+}
+
 }  // namespace
 
 AccuracyTrial dense_trial() {
@@ -27,7 +43,7 @@ std::vector<AccuracyTrial> accuracy_trials(int64_t steps) {
   trials.push_back({"dgc", of_type("dgc", {{"rampup_begin_step", begin},
                                            {"rampup_step", std::max<int64_t>(steps / 4, 5)},
                                            {"sparsity", {0.75, 0.9375, 0.984375, 0.996, 0.999}}})});
-  for (const char* codec : {"fp16", "bf16", "int8", "one_bit"}) {
+  for (const char* codec : {"fp16", "bf16", "int8", "shared_scale_int", "one_bit", "low_rank"}) {
     trials.push_back({cat("compressed_all_reduce ", codec),
                       of_type("compressed_all_reduce", {{"begin_step", begin}, {"codec", codec}})});
   }
@@ -49,6 +65,7 @@ std::vector<AccuracyTrial> accuracy_trials(int64_t steps) {
                                                       {"outer_momentum", 0.5}})});
   trials.push_back({"sparse_diloco k=16",
                     of_type("sparse_diloco", {{"begin_step", begin}, {"k_steps", 16}, {"density", 0.05}})});
+  add_served(trials);
   return trials;
 }
 

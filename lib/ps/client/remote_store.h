@@ -117,6 +117,9 @@ class RemoteStore final : public ParameterStore {
   // Gradients that came too late, of all pushes of this trainer, each counted once a shard.
   int64_t pushes_dropped() const { return pushes_.dropped(); }
 
+  // All that this process has sent to servers.
+  uint64_t bytes_sent() const { return links_.bytes_sent(); }
+
   // Rows whose residuals were dropped, for want of memory.
   uint64_t errors_dropped() const { return residuals_.dropped(); }
 

@@ -41,6 +41,12 @@ void ShardLinks::greet(size_t first, size_t last) {
   wait_for_others([&] { return waiting == 0; });
 }
 
+uint64_t ShardLinks::bytes_sent() const {
+  uint64_t bytes = 0;
+  for (const auto& link : links_) bytes += link->channel->counters().bytes_sent;
+  return bytes;
+}
+
 ChannelOptions ShardLinks::channel_options() {
   ChannelOptions options;
   options.give_up_after = options_.server_timeout;

@@ -74,6 +74,10 @@ class ShardLinks {
   ~ShardLinks();
 
   size_t size() const { return links_.size(); }
+
+  // All bytes that were handed to the connections with the shards, keys and frames included.
+  uint64_t bytes_sent() const;
+
   const std::vector<ShardPlace>& places() const { return places_; }
   const Welcome& welcome(size_t shard) const;  // the first one
   BufferPool& pool() { return pool_; }
