@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/printable.h"
+#include "checkpoint/inspect/report.h"
 #include "checkpoint/model/model_format.h"
 #include "cli/main.h"
 #include "config/json.h"
@@ -22,9 +24,10 @@ using namespace ps;
 Program program() {
   return {
       .name = "ps-ckpt2model",
-      .summary = "turn a checkpoint or a model into a model file; inspect, verify, compare checkpoints",
+      .summary = "turn a checkpoint or a model into a model file, and look into it",
       .synopsis =
-          "CHECKPOINT|MODEL [--output FILE|-] [--format FORMAT] | --inspect | --verify | --diff OTHER",
+          "CHECKPOINT|MODEL --output FILE|- [--format FORMAT] | --inspect | --verify | --diff OTHER | "
+          "--top N | --row ROW | --nearest ROW | --statistics",
       .positionals = {{.name = "CHECKPOINT",
                        .help = "its folder, or one of checkpoints: the newest counts; or a saved model: "
                                "pass-00000, or the file in it"}},
@@ -45,8 +48,7 @@ Program program() {
                .argument = "TYPE",
                .help = "type of the weights; int8 with a scale for each row",
                .default_text = "f32",
-               .choices = {"f32", "f16", "bf16", "int8"},
-               .brief = true},
+               .choices = {"f32", "f16", "bf16", "int8"}},
               {.name = "with-state", .help = "the optimizer's state too"},
               {.name = "labels",
                .argument = "L,...",
@@ -54,6 +56,11 @@ Program program() {
                .details = "The first is the one that a positive score means, of two.  Else: 1 and -1, or "
                           "the numbers of the classes from 0 on.",
                .repeatable = true},
+              {.name = "vocabulary",
+               .argument = "FILE",
+               .help = "words of a text, by which rows are named",
+               .details =
+                   "As vocabulary.txt of a model, which is found in its folder; a checkpoint has none."},
               {.name = "tables",
                .argument = "NAME,...",
                .help = "only these tables",
@@ -111,12 +118,37 @@ Program program() {
                .help = "compare the weights with those of another checkpoint",
                .group = "Instead",
                .brief = true},
+              {.name = "top",
+               .argument = "N",
+               .help = "the N largest weights, or with --nearest rows",
+               .group = "Look inside",
+               .brief = true},
+              {.name = "row",
+               .argument = "KEY|NAME",
+               .help = "the weights of a row, in each table that has it",
+               .group = "Look inside"},
+              {.name = "nearest",
+               .argument = "KEY|NAME",
+               .help = "the rows nearest to a row, in each table that has it",
+               .details = "10 of them, or as many as --top says.",
+               .group = "Look inside",
+               .brief = true},
+              {.name = "metric",
+               .argument = "METRIC",
+               .help = "how --nearest measures: by angle, by product, by distance",
+               .group = "Look inside",
+               .default_text = "cosine",
+               .choices = {"cosine", "dot", "l2"}},
+              {.name = "statistics",
+               .help = "counts, norms and quantiles of each table",
+               .group = "Look inside",
+               .brief = true},
           },
           {"log-level", "json"}),
       .examples = {{.command = "ps-ckpt2model checkpoints --output model.safetensors",
                     .help = "the newest checkpoint as a model"},
-                   {.command = "ps-ckpt2model checkpoints --format text --output - | head",
-                    .help = "look at some rows"}},
+                   {.command = "ps-ckpt2model output/pass-00000 --nearest king",
+                    .help = "words like this one"}},
   };
 }
 
@@ -175,8 +207,41 @@ NumberType number_type(const std::string& name) {
                           : NumberType::kF32;
 }
 
+// Names come from data, and may hold bytes that no JSON and no terminal should get.
 void print(const Flags& flags, const Json& json, const std::string& text) {
-  std::fputs(flags.on("json") ? (json.dump() + "\n").c_str() : text.c_str(), stdout);
+  const std::string out =
+      flags.on("json") ? json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : printable(text);
+  std::fputs(out.c_str(), stdout);
+}
+
+// The number of --top; its range is bounded, since so many are held in memory.
+size_t top_count(const Flags& flags, int64_t otherwise) {
+  return static_cast<size_t>(flags.integer("top", 1, 1'000'000).value_or(otherwise));
+}
+
+Metric metric_of(const std::string& name) {
+  return name == "cosine" ? Metric::kCosine : name == "dot" ? Metric::kDot : Metric::kL2;
+}
+
+// Answers the flags that look inside.  Returns false when none is given.
+bool look_inside(const Flags& flags, ModelSource& source, const RowNames& names) {
+  if (flags.given("nearest")) {
+    const Json found = nearest_rows(source, names, *flags.text("nearest"), metric_of(*flags.text("metric")),
+                                    top_count(flags, 10));
+    print(flags, found, nearest_text(found));
+  } else if (flags.given("row")) {
+    const Json found = find_row(source, names, *flags.text("row"));
+    print(flags, found, row_text(found));
+  } else if (flags.given("top")) {
+    const Json largest = largest_weights(source, names, top_count(flags, 1));
+    print(flags, largest, largest_weights_text(largest));
+  } else if (flags.on("statistics")) {
+    const Json statistics = model_statistics(source);
+    print(flags, statistics, statistics_text(statistics));
+  } else {
+    return false;
+  }
+  return true;
 }
 
 void verify(const Flags& flags, const CheckpointReader& reader) {
@@ -192,32 +257,39 @@ void diff(const Flags& flags, const CheckpointReader& reader, const RowChoice& c
   print(flags, comparison, comparison_text(comparison));
 }
 
-// Refuses more than one mode: inspecting, verifying and comparing exclude each other and writing a model.
+// Refuses more than one mode: they exclude each other, but that --top is a number for --nearest too.
 void check_modes(const Flags& flags) {
   std::vector<std::string> modes;
-  for (const char* mode : {"inspect", "verify", "diff", "output"}) {
-    const bool on = std::string_view(mode) == "diff" || std::string_view(mode) == "output" ? flags.given(mode)
-                                                                                           : flags.on(mode);
-    if (on) modes.push_back(flags.typed(mode));
+  for (const char* mode : {"inspect", "verify", "statistics"}) {
+    if (flags.on(mode)) modes.push_back(flags.typed(mode));
   }
+  for (const char* mode : {"diff", "output", "row", "nearest"}) {
+    if (flags.given(mode)) modes.push_back(flags.typed(mode));
+  }
+  if (flags.given("top") && !flags.given("nearest")) modes.push_back(flags.typed("top"));
   if (modes.size() > 1) {
     fail(Code::kUsage, join(modes, " and "), " exclude each other: give one; see ps-ckpt2model --help");
   }
   if (modes.empty()) {
-    fail(Code::kUsage,
-         "nothing to do: give --output, --inspect, --verify or --diff; see ps-ckpt2model --help");
+    fail(
+        Code::kUsage,
+        "nothing to do: give --output, --inspect, --verify, --diff, --top, --row, --nearest or --statistics; "
+        "see ps-ckpt2model --help");
   }
+  if (flags.given("metric") && !flags.given("nearest")) flags.refuse("metric", "is of --nearest");
+  if (flags.given("with-state") && !flags.given("output") && !flags.given("row"))
+    flags.refuse("with-state", "is of models that --output writes, and of --row");
   if (flags.given("output")) return;
   for (const char* name : {"format", "type", "labels"}) {
     if (flags.given(name)) flags.refuse(name, "is of models that --output writes");
   }
 }
 
-ModelSettings model_settings(const Flags& flags) {
-  return {number_type(*flags.text("type")), flags.list("labels")};
+ModelSettings model_settings(const Flags& flags, RowNames names) {
+  return {number_type(*flags.text("type")), flags.list("labels"), std::move(names)};
 }
 
-// Converts a saved model.  It has weights alone, so flags that ask for more are refused.
+// Converts a saved model, or looks into it.  It has weights alone, so flags that ask for more are refused.
 void convert_model(const Flags& flags, const std::string& path) {
   for (const char* name : {"inspect", "diff", "with-state", "keys", "min-shows", "rows", "since"}) {
     if (flags.given(name))
@@ -225,8 +297,10 @@ void convert_model(const Flags& flags, const std::string& path) {
   }
   SavedModel model(path, flags.list("tables"));
   if (!flags.on("verify")) {
-    return write_model(find_model_format(*flags.text("format")), model, model_settings(flags),
-                       *flags.text("output"));
+    RowNames names = model.names(flags.text("vocabulary").value_or(""));
+    if (look_inside(flags, model, names)) return;
+    return write_model(find_model_format(*flags.text("format")), model,
+                       model_settings(flags, std::move(names)), *flags.text("output"));
   }
   model.verify();
   print(flags, {{"file", model.path()}, {"whole", true}}, cat(model.path(), ": whole\n"));
@@ -253,7 +327,9 @@ int run(const Flags& flags, Log& log) {
     diff(flags, reader, choice);
   } else {
     CheckpointModel model(reader, choice);
-    write_model(find_model_format(*flags.text("format")), model, model_settings(flags),
+    RowNames names = model.names(flags.text("vocabulary").value_or(""));
+    if (look_inside(flags, model, names)) return 0;
+    write_model(find_model_format(*flags.text("format")), model, model_settings(flags, std::move(names)),
                 *flags.text("output"));
     log.debug("wrote the model of ", reader.folder());
   }

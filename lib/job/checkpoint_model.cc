@@ -7,6 +7,7 @@
 #include "job/checkpoint_states.h"
 #include "job/fingerprint.h"
 #include "job/former_keys.h"
+#include "job/row_names.h"
 #include "model/network.h"
 #include "ps/server/run_state.h"
 #include "ps/wire/hello.h"
@@ -159,6 +160,11 @@ void CheckpointModel::untrained_row(size_t table, uint64_t key, float* weights) 
     held.optimizer->read(row, values.data());
   }
   std::copy_n(values.data(), width, weights);
+}
+
+RowNames CheckpointModel::names(const std::string& vocabulary) const {
+  const std::string& words = vocabulary.empty() ? job_.data.text.vocabulary : vocabulary;
+  return row_names(job_, schema_from_json(state_json(reader_, kSchemaState)), words);
 }
 
 int CheckpointModel::index_base() const {

@@ -10,6 +10,7 @@
 
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/model/model_source.h"
+#include "checkpoint/model/row_names.h"
 #include "job/job.h"
 #include "job/row_choice.h"
 #include "optim/optimizer.h"
@@ -26,9 +27,13 @@ class CheckpointModel final : public ModelSource {
 
   const std::vector<ModelTable>& tables() const override { return tables_; }
   std::unique_ptr<RowCursor> rows(size_t table) override;
+  bool knows_untrained_rows(size_t) const override { return true; }
   void untrained_row(size_t table, uint64_t key, float* weights) override;
   const std::map<std::string, std::string>& metadata() const override { return metadata_; }
   int index_base() const override;
+
+  // Names of rows, as row_names(); `vocabulary` is a file of words, empty: the one that the job names.
+  RowNames names(const std::string& vocabulary) const;
 
   // Takes the step out of the metadata.
   void leave_out_step() { metadata_.erase("step"); }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "job/row_names.h"
 #include "model/network.h"
 #include "train/model_file.h"
 #include "train/stored_rows.h"
@@ -42,7 +43,7 @@ class SavedRows final : public RowCursor {
 }  // namespace
 
 SavedModel::SavedModel(const std::string& path, const std::vector<std::string>& tables)
-    : file_(model_file_path(path)), metadata_(file_.metadata()) {
+    : given_(path), file_(model_file_path(path)), metadata_(file_.metadata()) {
   metadata_.erase("checksum");
   if (is_directory(path)) read_job(join_path(path, kModelJob));
   std::vector<std::string> names;
@@ -115,6 +116,15 @@ void SavedModel::untrained_row(size_t table, uint64_t key, float* weights) {
          ": give the folder with its job.json, or a checkpoint");
   }
   spec->initializer.fill(key, {weights, static_cast<size_t>(wanted.width)});
+}
+
+RowNames SavedModel::names(const std::string& vocabulary) const {
+  const bool known = job_ && job_->data.format != "auto" && job_->data.format != "records";
+  if (!known) return {};
+  std::string words = vocabulary;
+  if (words.empty() && exists(join_path(given_, kModelVocabulary)))
+    words = join_path(given_, kModelVocabulary);
+  return row_names(*job_, job_->data.schema(job_->data.format), words);
 }
 
 void SavedModel::verify() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint/model/model_source.h"
+#include "checkpoint/model/row_names.h"
 #include "checkpoint/safetensors.h"
 #include "job/job.h"
 #include "optim/parameter.h"
@@ -24,9 +25,13 @@ class SavedModel final : public ModelSource {
 
   const std::vector<ModelTable>& tables() const override { return tables_; }
   std::unique_ptr<RowCursor> rows(size_t table) override;
+  bool knows_untrained_rows(size_t table) const override { return spec_of(tables_[table].name) != nullptr; }
   void untrained_row(size_t table, uint64_t key, float* weights) override;
   const std::map<std::string, std::string>& metadata() const override { return metadata_; }
   int index_base() const override { return job_ ? job_->data.index_base : 0; }
+
+  // Names of rows, as row_names(); `vocabulary` is a file of words, empty: that of the folder.  None without a job.
+  RowNames names(const std::string& vocabulary) const;
 
   // Reads every byte.
   void verify();
@@ -37,6 +42,7 @@ class SavedModel final : public ModelSource {
   void add_table(const TensorInfo& tensor);
   const ParameterSpec* spec_of(const std::string& name) const;
 
+  const std::string given_;  // path
   SafetensorsReader file_;
   std::optional<Job> job_;
   std::vector<ParameterSpec> specs_;  // of the job, if it tells them

@@ -54,6 +54,7 @@ class LayerSetup {
     int64_t rows, cols, fan_in;
     bool smart_default = true;
     ParameterOptions options;
+    int of_input = -1;  // add_matrix: the input to whose values the rows belong, -1: to something else
   };
   virtual int add_matrix(const Request& request) = 0;
   virtual int add_rows(const Request& request, bool sparse_update) = 0;

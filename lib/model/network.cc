@@ -353,6 +353,11 @@ const DataSchema& Network<T>::schema() const {
 }
 
 template <class T>
+const std::vector<size_t>& Network<T>::row_slots(size_t parameter) const {
+  return impl_->row_slots(parameter);
+}
+
+template <class T>
 size_t Network<T>::num_uses(size_t parameter) const {
   return impl_->num_uses(parameter);
 }

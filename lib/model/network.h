@@ -41,6 +41,10 @@ class Network {
   size_t num_uses(size_t parameter) const;
   int64_t prediction_cols() const;
 
+  // The slots, by their positions in schema(), to whose ids or values the rows of this parameter belong; empty when
+  // the rows belong to something else, such as the outputs of a layer.
+  const std::vector<size_t>& row_slots(size_t parameter) const;
+
   // Makes planners for one preparing thread.  prepare() fills in plans and samples from prepared.batch,
   // .training and .step.  Different threads may prepare different batches at once, each with its own
   // Planners.

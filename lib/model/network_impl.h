@@ -67,6 +67,7 @@ class Network<T>::Impl {
   const std::vector<ParameterSpec>& parameters() const { return wiring_.parameters; }
   const DataSchema& schema() const { return schema_; }
   size_t num_uses(size_t parameter) const { return wiring_.lookups_of[parameter].size(); }
+  const std::vector<size_t>& row_slots(size_t parameter) const { return wiring_.row_slots[parameter]; }
   int64_t prediction_cols() const { return nodes_[main_cost().input].cols; }
 
  private:

@@ -74,8 +74,12 @@ NodeSetup::NodeSetup(const Graph& graph, const DataSchema& schema, uint64_t seed
 int NodeSetup::add_matrix(const Request& request) {
   if (request.options.row_policy)
     fail(Code::kUsage, "weight.rows: the layer has no rows that are reached by ids");
-  return add(request.suffix,
-             make_spec(request, cat(node_.name, ".", request.suffix), ParameterKind::kMatrix, seed_));
+  const int parameter = add(request.suffix, make_spec(request, cat(node_.name, ".", request.suffix),
+                                                      ParameterKind::kMatrix, seed_));
+  if (request.of_input < 0) return parameter;
+  const InputRef& input = node_.inputs[static_cast<size_t>(request.of_input)];
+  if (input.kind == InputKind::kDenseSlot) add_row_slot(parameter, input.index);
+  return parameter;
 }
 
 int NodeSetup::add_rows(const Request& request, bool sparse_update) {
@@ -107,6 +111,7 @@ int NodeSetup::add(const std::string& suffix, ParameterSpec spec) {
     parameter = static_cast<int>(wiring_.parameters.size());
     wiring_.parameters.push_back(std::move(spec));
     wiring_.lookups_of.emplace_back();
+    wiring_.row_slots.emplace_back();
   }
   bool added = wiring_.parameters_of[index_].emplace(suffix, parameter).second;
   PS_CHECK(added);
@@ -142,7 +147,13 @@ int NodeSetup::use_input(int parameter, int input, bool transposed) {
     known.transposed |= transposed;
     return lookup;
   }
+  add_row_slot(parameter, ref.index);
   return add_lookup(parameter, ref.index, transposed);
+}
+
+void NodeSetup::add_row_slot(int parameter, size_t slot) {
+  std::vector<size_t>& slots = wiring_.row_slots[static_cast<size_t>(parameter)];
+  if (std::find(slots.begin(), slots.end(), slot) == slots.end()) slots.push_back(slot);
 }
 
 std::optional<size_t> Wiring::same_ids_as(size_t parameter) const {

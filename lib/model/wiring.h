@@ -30,6 +30,7 @@ struct Wiring {
   std::vector<ParameterSpec> parameters;
   std::vector<Lookup> lookups;
   std::vector<std::vector<int>> lookups_of;               // by parameter: lookups of its plan, in order
+  std::vector<std::vector<size_t>> row_slots;             // by parameter: Network::row_slots
   std::vector<std::map<std::string, int>> parameters_of;  // by node, by suffix
   std::vector<int64_t> cols;                              // by node: values per example
   std::vector<std::optional<ImageShape>> images;          // by node: when these are an image
@@ -67,6 +68,7 @@ class NodeSetup final : public LayerSetup {
   int add(const std::string& suffix, ParameterSpec spec);
   int share(const std::string& suffix, const ParameterSpec& spec);
   int add_lookup(int parameter, std::optional<size_t> slot, bool transposed);
+  void add_row_slot(int parameter, size_t slot);
 
   const LayerNode& node_;
   const size_t index_;

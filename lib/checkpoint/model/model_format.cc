@@ -11,8 +11,9 @@
 namespace ps {
 
 std::span<const ModelFormat* const> model_format_catalog() {
-  static constexpr const ModelFormat* kAll[] = {&kSafetensorsModel, &kNpzModel, &kPaddleModel,
-                                                &kLiblinearModel, &kTextModel};
+  static constexpr const ModelFormat* kAll[] = {&kSafetensorsModel, &kNpzModel,       &kNpyModel,
+                                                &kPaddleModel,      &kLiblinearModel, &kWord2vecModel,
+                                                &kTextModel};
   return kAll;
 }
 
@@ -66,6 +67,7 @@ class OneTable final : public ModelSource {
       : source_(source), table_(table), tables_{source.tables()[table]} {}
   const std::vector<ModelTable>& tables() const override { return tables_; }
   std::unique_ptr<RowCursor> rows(size_t) override { return source_.rows(table_); }
+  bool knows_untrained_rows(size_t) const override { return source_.knows_untrained_rows(table_); }
   void untrained_row(size_t, uint64_t key, float* weights) override {
     source_.untrained_row(table_, key, weights);
   }
@@ -106,6 +108,7 @@ class FiniteModel final : public ModelSource {
   std::unique_ptr<RowCursor> rows(size_t table) override {
     return std::make_unique<FiniteRows>(source_.rows(table), source_.tables()[table]);
   }
+  bool knows_untrained_rows(size_t table) const override { return source_.knows_untrained_rows(table); }
   void untrained_row(size_t table, uint64_t key, float* weights) override {
     source_.untrained_row(table, key, weights);
   }
@@ -137,11 +140,33 @@ std::filesystem::path behind_links(std::filesystem::path path) {
   fail(Code::kUsage, "too many links at ", quote(path.string()));
 }
 
-void write_file(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
+template <class Format>
+void write_file(const Format& format, ModelSource& source, const ModelSettings& settings,
                 const std::string& path) {
   FileSink sink(behind_links(path));
   format.write(source, settings, sink);
   sink.commit();
+}
+
+void write_table_files(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
+                       const std::string& base) {
+  for (const TableFile& file : format.table_files) {
+    if (file.has(source.tables()[0], settings)) write_file(file, source, settings, cat(base, file.suffix));
+  }
+}
+
+void write_folder(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
+                  const std::string& folder) {
+  make_directories(folder);
+  for (size_t t = 0; t < source.tables().size(); ++t) {
+    OneTable one(source, t);
+    const std::string path = join_path(folder, source.tables()[t].name);
+    if (format.write == nullptr) {
+      write_table_files(format, one, settings, path);
+    } else {
+      write_file(format, one, settings, path);
+    }
+  }
 }
 
 }  // namespace
@@ -163,19 +188,17 @@ void write_model(const ModelFormat& format, ModelSource& given, const ModelSetti
   if (!format.holds_state && std::ranges::any_of(source.tables(), has_state)) {
     fail(Code::kUsage, "format ", format.name, " holds no state of the optimizer: leave out --with-state");
   }
-  const bool folder = format.file_per_table && source.tables().size() != 1;
+  const bool many = !format.table_files.empty();
+  const bool folder = many || (format.file_per_table && source.tables().size() != 1);
   if (output == "-" || is_stream(output)) {
+    if (many) fail(Code::kUsage, "format ", format.name, " is several files: name a folder with --output");
     if (folder)
       fail(Code::kUsage, "format ", format.name, " is a file for each table: choose one with --tables");
     PipeSink sink(output, format.binary);
     return format.write(source, settings, sink);
   }
-  if (!folder) return write_file(format, source, settings, output);
-  make_directories(output);
-  for (size_t t = 0; t < source.tables().size(); ++t) {
-    OneTable one(source, t);
-    write_file(format, one, settings, join_path(output, source.tables()[t].name));
-  }
+  if (folder) return write_folder(format, source, settings, output);
+  write_file(format, source, settings, output);
 }
 
 }  // namespace ps

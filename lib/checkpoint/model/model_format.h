@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint/model/model_source.h"
+#include "checkpoint/model/row_names.h"
 
 namespace ps {
 
@@ -31,7 +32,15 @@ enum class NumberType { kF32, kF16, kBf16, kI8 };
 struct ModelSettings {
   NumberType type = NumberType::kF32;
   std::vector<std::string>
-      labels;  // liblinear: labels of the classes; empty: 0, 1, …, or 1 and -1 for two classes
+      labels;           // liblinear: labels of the classes; empty: 0, 1, …, or 1 and -1 for two classes
+  RowNames names = {};  // word2vec, npy: names of rows
+};
+
+// One of several files that a format makes of each table.
+struct TableFile {
+  std::string_view suffix;  // of its name, after that of the table
+  bool (*has)(const ModelTable& table, const ModelSettings& settings);
+  void (*write)(ModelSource& source, const ModelSettings& settings, ByteSink& out);  // source: of one table
 };
 
 struct ModelFormat {
@@ -41,11 +50,13 @@ struct ModelFormat {
   bool file_per_table = false;  // each table is a file of its own; the source that write gets has one table
   bool other_types = false;     // it also has types other than f32
   bool holds_state = false;     // it can hold the optimizer's state
-  void (*write)(ModelSource& source, const ModelSettings& settings, ByteSink& out);
+  void (*write)(ModelSource& source, const ModelSettings& settings, ByteSink& out) = nullptr;
+  std::span<const TableFile> table_files = {};  // instead of `write`: these files, always in a folder
 };
 
 // Each file of this folder ends in one of these.
-extern const ModelFormat kSafetensorsModel, kNpzModel, kPaddleModel, kLiblinearModel, kTextModel;
+extern const ModelFormat kSafetensorsModel, kNpzModel, kNpyModel, kPaddleModel, kLiblinearModel,
+    kWord2vecModel, kTextModel;
 
 // Every format, in the order of the manual.
 std::span<const ModelFormat* const> model_format_catalog();
@@ -58,8 +69,8 @@ const ModelFormat& find_model_format(const std::string& name);
 // Throws kData when a weight of a row is not finite.
 void check_finite_row(const std::string& table, uint64_t key, std::span<const float> weights);
 
-// Writes the model, whose weights must be finite (else kData), to a file, to a folder of files when the format has one for each table and there are
-// several, or to standard output ("-").  A file appears whole or not at all, unless it is a pipe or a device;
+// Writes the model, whose weights must be finite (else kData), to a file, to a folder of files when the format has
+// several of each table, or one and there are several tables, or to standard output ("-").  A file appears whole or not at all, unless it is a pipe or a device;
 // a link goes on pointing to it.
 void write_model(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
                  const std::string& output);

@@ -36,6 +36,9 @@ class ModelSource {
   // must outlive the cursor.
   virtual std::unique_ptr<RowCursor> rows(size_t table) = 0;
 
+  // True when untrained_row knows how the rows of this table begin; it throws kUsage otherwise.
+  virtual bool knows_untrained_rows(size_t table) const = 0;
+
   // weights [width] <- the initial weights of a row that was never trained.
   virtual void untrained_row(size_t table, uint64_t key, float* weights) = 0;
 

@@ -4,12 +4,13 @@
 //
 //   file  := entry* directory
 //   entry := local_header name.npy crc32:u32 size:u64 size:u64
-//   .npy  := "\x93NUMPY" 1 0 header_bytes:u16 header array          (numpy.lib.format, version 1.0)
+//                                                             (the .npy of npy.h)
 #include <zlib.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "checkpoint/model/model_format.h"
+#include "checkpoint/model/npy.h"
 #include "checkpoint/model/numbers.h"
 
 namespace ps {
@@ -137,24 +138,6 @@ class ZipWriter final : public ByteSink {
   uint64_t bytes_ = 0;
 };
 
-std::string npy_header(const char* type, const std::vector<uint64_t>& shape) {
-  constexpr size_t kPrefix = 10, kAlignment = 64;
-  std::string text = cat("{'descr': '", type, "', 'fortran_order': False, 'shape': (");
-  for (uint64_t extent : shape) text += cat(extent, ", ");
-  text += "), }";
-  text.append(kAlignment - 1 - (kPrefix + text.size()) % kAlignment, ' ');
-  text += '\n';
-  std::string out = "\x93NUMPY";
-  put(out, uint8_t{1});
-  put(out, uint8_t{0});
-  put(out, static_cast<uint16_t>(text.size()));
-  return out + text;
-}
-
-const char* npy_type(NumberType type) {
-  return type == NumberType::kF32 ? "<f4" : type == NumberType::kF16 ? "<f2" : "|i1";
-}
-
 template <class Body>
 void write_array(ZipWriter& zip, const std::string& name, const char* type,
                  const std::vector<uint64_t>& shape, Body&& body) {
@@ -168,22 +151,23 @@ void write_table(ModelSource& source, size_t t, NumberType type, ZipWriter& zip)
   const ModelTable& table = source.tables()[t];
   const uint64_t width = static_cast<uint64_t>(table.width);
   if (!table.whole()) {
-    write_array(zip, table.name + ".keys", "<u8", {table.count}, [&] { write_table_keys(source, t, zip); });
+    write_array(zip, table.name + ".keys", kNpyKeys, {table.count},
+                [&] { write_table_keys(source, t, zip); });
   }
   if (type == NumberType::kI8) {
-    write_array(zip, table.name + ".scales", "<f4", {table.count},
+    write_array(zip, table.name + ".scales", kNpyFloats, {table.count},
                 [&] { write_table_scales(source, t, zip); });
   }
   for (int array = 0; array <= table.state_arrays; ++array) {
     const std::string rows = table.whole() ? table.name : table.name + ".rows";
     const std::string name = array == 0 ? rows : cat(table.name, ".state.", array - 1);
-    write_array(zip, name, array == 0 ? npy_type(type) : "<f4", {table.count, width},
+    write_array(zip, name, array == 0 ? npy_type(type, "npz") : kNpyFloats, {table.count, width},
                 [&] { write_table_array(source, t, array, type, zip); });
   }
 }
 
 void write_npz(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
-  if (settings.type == NumberType::kBf16) fail(Code::kUsage, "format npz: numpy has no bf16; use f16 or f32");
+  npy_type(settings.type, "npz");  // before anything is written
   ZipWriter zip(out);
   for (size_t t = 0; t < source.tables().size(); ++t) write_table(source, t, settings.type, zip);
   zip.finish();

@@ -100,6 +100,7 @@ class Fc final : public Layer<T> {
       inputs_.push_back({weight, setup.use_input(weight, number, !scatters_gradients(options.size))});
     } else {
       request.options.row_policy.reset();  // it is of the sparse slots' weights
+      request.of_input = number;
       inputs_.push_back({setup.add_matrix(request)});
     }
   }
