@@ -79,6 +79,11 @@ ps::Program program() {
                .default_text = "train",
                .choices = {"train", "test", "predict", "convert"},
                .brief = true},
+              {.name = "importance",
+               .argument = "FIGURE",
+               .help = "with --job test: how much worse it is without each slot",
+               .details = "cost, or an evaluator of the job, such as auc.  See IMPORTANCE OF SLOTS.",
+               .group = "Task"},
               {.name = "passes",
                .argument = "N",
                .help = "times through the data",
@@ -279,6 +284,8 @@ std::vector<ps::Override> overrides(const ps::Flags& flags,
 // Warns of flags that the task does not use.  Environment variables are set for several commands, so they cause
 // no warning.
 void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
+  if (flags.given("importance") && flags.text("job") != "test")
+    flags.refuse("importance", "is of --job test");
   static const std::map<std::string, std::vector<const char*>> kUnused = {
       {"train", {"output", "output-format"}},
       {"test", {"output", "output-format", "passes", "save-dir", "checkpoint-dir", "rank", "device"}},
@@ -366,6 +373,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   ps::RunOptions options;
   options.task = *flags.text("job");
   options.role = *flags.text("role");
+  options.importance = flags.text("importance").value_or("");
   options.threads = threads(flags);
   options.resume = flags.on("resume");
   options.init_model = flags.text(flags.given("model") ? "model" : "init-model").value_or("");

@@ -20,10 +20,12 @@
 #include "job/checkpoint_report.h"
 #include "job/compute.h"
 #include "job/fingerprint.h"
+#include "job/importance.h"
 #include "job/run_checkpoints.h"
 #include "job/run_saves.h"
 #include "job/run_validation.h"
 #include "job/start_strategy.h"
+#include "job/table_plan.h"
 #include "ps/client/shard_links.h"
 #include "train/emulated_computation.h"
 #include "train/model_file.h"
@@ -33,6 +35,7 @@ namespace ps {
 
 namespace {
 
+constexpr int kManyPasses = 2;  // or more: readers keep what they have read in memory, if it fits
 const std::vector<std::string> kStandardInput = {"-"};  // when no data are named and it is no terminal
 
 // The words of a model folder, unless the job names others.
@@ -105,7 +108,9 @@ class Run {
 
   // One trainer speaks for all: it reports, tests and saves.
   bool leads() const { return options_.rank == (running_ ? strategy().group().leader() : 0); }
-  bool say_plan(const BatchReader& reader);
+  bool say_plan(BatchReader& reader);
+  void say_tables(BatchReader& reader);
+  bool measure_importance(const std::vector<std::string>& paths);
   Strategy& strategy() const { return **running_; }
 
   const Job& job_;
@@ -245,7 +250,7 @@ void Run::load_weights() {
 }
 
 // Says what a dry run would do; false when this is none.
-bool Run::say_plan(const BatchReader& reader) {
+bool Run::say_plan(BatchReader& reader) {
   if (!options_.dry_run) return false;
   log_.info("would ", options_.task, " with ", options_.threads, " threads and ", cpu_level_name(cpu_level()),
             " kernels on ", reader.format(), " data\n", network_->describe());
@@ -253,7 +258,19 @@ bool Run::say_plan(const BatchReader& reader) {
   if (options_.task == "train" && job_.device.caches_rows()) {
     log_.info("on device ", job_.device.type, "\n", describe_device(job_, network_->parameters()));
   }
+  if (options_.task == "train") say_tables(reader);
   return true;
+}
+
+// Pipes are left to whoever trains on them, and a job without sparse tables needs no look at its data.
+void Run::say_tables(BatchReader& reader) {
+  const std::vector<ParameterSpec>& specs = network_->parameters();
+  const bool grows = std::ranges::any_of(specs, [](const ParameterSpec& spec) { return spec.sparse; });
+  std::optional<std::vector<double>> rows;
+  if (grows && !reader.may_wait()) rows = count_rows_of_pass(*network_, reader, options_.stop);
+  const Json tables = table_plan(job_, *network_, rows);
+  log_.info(table_plan_text(tables));
+  print_result({{"job", job_.job.name}, {"tables", tables}});
 }
 
 // The compute trainers of a reader hear that it ends, whatever fails, unless it goes back to a checkpoint.
@@ -448,9 +465,10 @@ void Run::report_rows(Json& pass) {
 bool Run::test() {
   const double start = monotonic_seconds();
   const auto& paths = job_.data.test_files.empty() ? job_.data.files : job_.data.test_files;
-  input_.reader = make_reader(paths, "none", 1);
+  input_.reader = make_reader(paths, "none", options_.importance.empty() ? 1 : kManyPasses);
   build(input_.reader->schema());
   if (say_plan(*input_.reader)) return true;
+  if (!options_.importance.empty()) return measure_importance(paths);
   Json result = {{"job", job_.job.name},
                  {"seed", job_.job.seed},
                  {"cpu", cpu_level_name(cpu_level())},
@@ -459,6 +477,21 @@ bool Run::test() {
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;
   print_result(std::move(result));
+  return !options_.stop();
+}
+
+// The data are read once for each slot, and once more: a second reader gives the same examples in another order.
+bool Run::measure_importance(const std::vector<std::string>& paths) {
+  const bool standard_input = paths.empty() || std::ranges::find(paths, "-") != paths.end();
+  if (standard_input || input_.reader->may_wait()) {
+    fail(Code::kUsage, "--importance: a pipe cannot be read once for each slot: give files");
+  }
+  test_input_.reader = make_reader(paths, "window", kManyPasses);
+  SwappedSlotSource swapped(*network_, *input_.reader, *test_input_.reader);
+  const Json importance = slot_importance(*trainer_, input_.reader->schema(), options_.importance,
+                                          *input_.source, swapped, stop_);
+  const std::string text = options_.json ? importance.dump() + "\n" : importance_text(importance);
+  std::fputs(text.c_str(), stdout);
   return !options_.stop();
 }
 

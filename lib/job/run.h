@@ -17,6 +17,7 @@ namespace ps {
 // The command line beyond the job file.
 struct RunOptions {
   std::string task = "train";  // train | test | predict | convert
+  std::string importance;      // of test: the figure whose loss tells how important slots are; empty: none
   int threads = 1;
   bool resume = false;                            // go on from the newest checkpoint
   std::shared_ptr<const std::string> input_head;  // bytes of standard input that were read before; null: none

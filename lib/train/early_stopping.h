@@ -30,8 +30,6 @@ class EarlyStopping {
   const std::string& measure() const { return measure_; }
 
  private:
-  std::optional<double> value(const Json& validation) const;
-
   const std::optional<int> patience_;
   const std::string measure_;
   const bool larger_is_better_;

@@ -1,0 +1,71 @@
+#include "base/distinct_counter.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+#include "base/hash.h"
+
+namespace ps {
+
+namespace {
+
+constexpr int kBits = 14;
+constexpr size_t kRegisters = size_t{1} << kBits;
+constexpr double kM = static_cast<double>(kRegisters);
+constexpr int kMostRank = 64 - kBits + 1;  // of a register
+
+// x + x^2 + 2 x^4 + 4 x^8 + …: what registers that are empty add.
+double sigma(double x) {
+  double factor = 1, sum = x, before = -1;
+  while (sum != before) {
+    x *= x;
+    before = sum;
+    sum += x * factor;
+    factor += factor;
+  }
+  return sum;
+}
+
+// (1 - x - sum over k of (1 - x^(2^-k))^2 2^-k) / 3: what registers at the highest rank add.
+double tau(double x) {
+  if (x == 0 || x == 1) return 0;
+  double factor = 1, sum = 1 - x, before = -1;
+  while (sum != before) {
+    x = std::sqrt(x);
+    before = sum;
+    factor /= 2;
+    sum -= (1 - x) * (1 - x) * factor;
+  }
+  return sum / 3;
+}
+
+}  // namespace
+
+DistinctCounter::DistinctCounter() : registers_(kRegisters) {}
+
+void DistinctCounter::add(uint64_t key) {
+  const uint64_t hash = hash_key(key + 1);  // hash_key(0) is 0
+  uint8_t& most = registers_[hash >> (64 - kBits)];
+  // The lowest bit that is set ends the run of zeros where all others are.
+  const auto rank = static_cast<uint8_t>(std::countl_zero(hash << kBits | uint64_t{1} << (kBits - 1)) + 1);
+  most = std::max(most, rank);
+}
+
+void DistinctCounter::merge(const DistinctCounter& other) {
+  for (size_t r = 0; r < kRegisters; ++r) registers_[r] = std::max(registers_[r], other.registers_[r]);
+}
+
+double DistinctCounter::count() const {
+  std::array<double, kMostRank + 1> ranks{};  // registers of each rank
+  for (uint8_t rank : registers_) ranks[rank] += 1;
+  if (ranks[0] == kM) return 0;
+  double sum = kM * tau(1 - ranks[kMostRank] / kM);
+  for (int rank = kMostRank - 1; rank > 0; --rank) sum = (sum + ranks[static_cast<size_t>(rank)]) / 2;
+  sum += kM * sigma(ranks[0] / kM);
+  return kM * kM / (2 * std::numbers::ln2 * sum);
+}
+
+}  // namespace ps
