@@ -7,12 +7,12 @@
 
 namespace ps {
 
-extern const FormatEntry kRecords, kMultislot, kCriteo, kPaddleSparseBinary, kPaddleSparseFloat, kLibsvm,
+extern const FormatEntry kRecords, kMultislot, kCriteo, kPaddleSparseBinary, kPaddleSparseFloat, kLibsvm, kVw,
     kText, kCsv, kTsv;
 
 std::span<const FormatEntry* const> format_catalog() {
   static constexpr const FormatEntry* kAll[] = {
-      &kRecords, &kMultislot, &kCriteo, &kPaddleSparseBinary, &kPaddleSparseFloat, &kLibsvm,
+      &kRecords, &kMultislot, &kCriteo, &kPaddleSparseBinary, &kPaddleSparseFloat, &kLibsvm, &kVw,
       &kText,    &kCsv,       &kTsv};
   return kAll;
 }

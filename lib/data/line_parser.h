@@ -4,11 +4,20 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "data/format.h"
 #include "data/part.h"
 
 namespace ps {
+
+// Appends the value of example `size` to an array that stays empty as long as all its elements are standard.
+template <class T>
+void put_optional(std::vector<T>& values, size_t size, T value, T standard) {
+  if (values.empty() && value == standard) return;
+  values.resize(size, standard);
+  values.push_back(value);
+}
 
 class LineParser : public Parser {
  public:

@@ -105,6 +105,9 @@ class Look {
     if (!options_.slots.empty() || (options_.format != "auto" && options_.format != "multislot")) return;
     std::string name;
     const std::string head = first_bytes(name);
+    const bool has_bars =
+        options_.format == "auto" && find_format("vw").recognize(first_line(head), options_);
+    if (has_bars) return;  // they are no separators of a table
     if (const auto guess = guess_table(head); guess && options_.format == "auto") {
       options_.format = guess->format;
       if (options_.csv.separator.empty()) options_.csv.separator = guess->separator;

@@ -121,14 +121,6 @@ class LibsvmParser : public LineParser {
     slot_.add(slot, key - base_, value);
   }
 
-  // Appends to an array that stays empty as long as all its elements are standard.
-  template <class T>
-  static void put_optional(std::vector<T>& values, size_t size, T value, T standard) {
-    if (values.empty() && value == standard) return;
-    values.resize(size, standard);
-    values.push_back(value);
-  }
-
   const Key base_;
   const bool labelled_;
   const bool guesses_;  // data.labels is not set and the task needs no labels: each line's form decides

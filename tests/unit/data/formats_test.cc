@@ -286,7 +286,7 @@ TEST_F(Formats, AutoRecognizesWhatALineTells) {
   EXPECT_EQ(
       error_from([&] { found("hello world\n"); }),
       "3: data: cannot tell the format from line 'hello world'; name it, one of records, multislot, criteo, "
-      "paddle_sparse_binary, paddle_sparse_float, libsvm, text, csv, tsv");
+      "paddle_sparse_binary, paddle_sparse_float, libsvm, vw, text, csv, tsv");
   EXPECT_EQ(error_from([&] { found("\n\n"); }).substr(0, 42), "3: data: cannot tell the format from line ");
   EXPECT_EQ(error_from([&] { found(""); }), "3: data: no data, so that the format is unknown");
 }
@@ -305,6 +305,7 @@ TEST_F(Formats, EveryFormatTakesAnEmptyFile) {
     DataOptions options = multislot();
     options.format = format->name;
     options.csv.learnt = true;
+    if (format->name == "vw") options.slots = {{"a"}, {"b"}};
     EXPECT_THAT(read(options, ""), IsEmpty()) << format->name;
   }
 }

@@ -41,6 +41,14 @@ class LookTest : public DataTest {
   std::vector<std::string> batches_;
 };
 
+TEST_F(LookTest, BarsOfVowpalWabbitSeparateNoColumns) {
+  const DataLook seen = look("1 1 a|user u1 |item x y\n-1 1 b|user u2 |item z y\n");
+  EXPECT_EQ(seen.format, "vw");
+  EXPECT_EQ(seen.examples, 2);
+  EXPECT_FALSE(seen.csv.has_value());
+  EXPECT_EQ(look("id|name|label\n1|ann|0\n2|bob|1\n").format, "csv");
+}
+
 TEST_F(LookTest, TellsFormatLabelsAndLargestId) {
   const DataLook seen = look("3 4:1 9:2\n0 7:1\n");
   EXPECT_EQ(seen.format, "libsvm");
