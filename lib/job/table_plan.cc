@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "config/json.h"
 #include "optim/optimizer_plan.h"
-#include "table/dense_table.h"
+#include "table/dense_arrays.h"
 #include "table/sparse_table.h"
 
 namespace ps {
@@ -30,7 +30,7 @@ Json sparse_plan(const ParameterSpec& spec, const OptimizerPlan& optimizers, std
 Json dense_plan(const ParameterSpec& spec, const OptimizerPlan& optimizers) {
   const bool trained = spec.kind != ParameterKind::kStatistic;
   const int arrays = trained ? optimizers.make(spec.tuning)->state_arrays() : 0;
-  const uint64_t bytes = DenseTable::bytes_needed(spec.rows, spec.cols, arrays);
+  const uint64_t bytes = DenseArrays::bytes_needed(spec.rows, spec.cols, arrays);
   return {{"table", spec.name},           {"kind", "dense"},          {"rows", spec.rows}, {"bytes", bytes},
           {"rows_after_pass", spec.rows}, {"bytes_after_pass", bytes}};
 }

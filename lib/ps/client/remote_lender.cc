@@ -47,7 +47,7 @@ RemoteLender::RemoteLender(const std::vector<ParameterSpec>& specs, const Optimi
       borrowers_(specs.size()),
       gradients_(specs.size()) {
   if (!clipping_.any()) return;
-  remote_.leave_applying();
+  remote_.pushes().leave_applying();
   local_.clip_with_others(
       [this](std::span<const double> squares, float scale) { return clip(squares, scale); });
 }
@@ -76,7 +76,7 @@ void RemoteLender::push(std::span<const KeyPlan> plans, std::span<const Paramete
   if (!std::exchange(announced_, true)) returns_.announce();
   if (!step_.cut && !clipping_.any()) push_there();
   push_here(plans, views, info);
-  if (!step_.cut && clipping_.any()) remote_.apply(std::move(step_.squares));
+  if (!step_.cut && clipping_.any()) remote_.pushes().apply(std::move(step_.squares));
 }
 
 // The optimizers of sparse parameters begin the step; borrowers apply it.
@@ -115,7 +115,7 @@ std::vector<float> RemoteLender::clip(std::span<const double> sparse_squares, fl
 void RemoteLender::end_step() {
   if (!step_.cut) return;
   put_back_all();
-  step_.pushed ? remote_.apply(std::move(step_.squares)) : push_there();
+  step_.pushed ? remote_.pushes().apply(std::move(step_.squares)) : push_there();
   announced_ = false;
 }
 
@@ -130,10 +130,10 @@ void RemoteLender::end_pass(int64_t pass) {
 // The servers have the beginning, a model that was loaded, a checkpoint, or the steps of a process before this one.
 void RemoteLender::take_from_servers() {
   if (std::exchange(taken_, true)) return;
-  const std::string bytes = remote_.read_optimizers(/*sparse=*/true);
+  const std::string bytes = remote_.model().read_optimizers(/*sparse=*/true);
   ByteReader in(bytes);
   local_.advance_schedule(in);
-  local_.load_optimizers(in, local_.schedule_steps());
+  local_.load_optimizers(in, local_.schedule().steps());
   if (in.remaining() > 0) {
     fail(Code::kData, "the servers' optimizers have ", in.remaining(), " bytes too many");
   }

@@ -34,9 +34,11 @@ class PushIntakeTest : public testing::Test {
   }
 
   RunParts run_{Consistency()};
+  const PushCodecs codecs_;  // none
   PushIntake intake_{
       run_.tables,
       run_.memory,
+      codecs_,
       *run_.clock,
       {run_.roster, run_.applier, run_.states, run_.pulls, run_.held, run_.checkpoints, run_.counters}};
 };

@@ -23,7 +23,7 @@ class StepApplierTest : public testing::Test {
     for (ParameterSpec& spec : specs_) spec.initializer = {};
     const OptimizerPlan plan = make_optimizer_plan(optimizer, gradient);
     tables_ = std::make_unique<ShardTables>(specs_, plan, ShardPlace());
-    applier_ = std::make_unique<StepApplier>(specs_, plan, *tables_, counters_);
+    applier_ = std::make_unique<StepApplier>(specs_, plan, *tables_, /*any_order=*/false, counters_);
   }
 
   // A push of a gradient of row 1 and of a value of the statistic.

@@ -2,9 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "base/file.h"
+#include "base/text.h"
 #include "ps/server/shard.h"
+#include "ps/wire/hello.h"
 #include "ps/wire/protocol.h"
+#include "ps/wire/run_status.h"
 #include "support/wire_page.h"
 
 namespace ps {
@@ -40,6 +45,21 @@ class WirePage : public testing::Test {
 
 TEST_F(WirePage, APullIsAsItSays) {
   EXPECT_EQ(example("pull"), hex_lines(frame_bytes({.type = kPull, .request_id = 2}, Payload(pull()))));
+}
+
+// The section of the page on hello, up to the next.
+TEST_F(WirePage, NamesTheVersionAndAllThatHelloAndItsAnswerHave) {
+  const std::string page = read_file(PS_WIRE_PAGE);
+  const size_t begin = page.find(".It Cm hello\n");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string section = page.substr(begin, page.find(".It Cm", begin + 1) - begin);
+  EXPECT_THAT(section, testing::HasSubstr(cat(".Cm protocol\n(", kProtocolVersion, ")")));
+  const auto expect_named = [&](const auto& spec) {
+    for (const auto& field : spec.fields())
+      EXPECT_TRUE(std::regex_search(section, std::regex("\\b" + field->name + "\\b"))) << field->name;
+  };
+  expect_named(Hello::spec());
+  expect_named(RunStatus::spec());
 }
 
 TEST_F(WirePage, ItsAnswerIsAsItSays) {
