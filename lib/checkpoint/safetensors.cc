@@ -34,7 +34,7 @@ constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of the format
 
 // Keys of the metadata.  The version was introduced together with the checksums: a file that has one key must
 // have the other, so that damage to either is found.
-constexpr const char *kChecksumKey = "checksum", *kVersionKey = "format_version", *kVersion = "2";
+constexpr const char *kChecksumKey = "checksum", *kVersionKey = "format_version", *kFormatVersion = "2";
 constexpr size_t kSumDigits = 16;
 
 std::string sum_text(uint64_t sum) {
@@ -87,7 +87,7 @@ SafetensorsHeader::SafetensorsHeader(std::vector<TensorInfo> tensors, const Meta
     begin += tensor.bytes;
   }
   sums_.resize(tensors_.size());
-  metadata_[kVersionKey] = kVersion;
+  metadata_[kVersionKey] = kFormatVersion;
   end_tensors();
 }
 

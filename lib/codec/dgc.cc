@@ -11,7 +11,7 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kChunk = 1 << 16;  // values of one call of the kernel
+constexpr uint64_t kStepChunk = 1 << 16;  // values of one call of the kernel
 
 uint64_t num_elements(const DgcTarget& target) {
   uint64_t elements = 1;
@@ -80,8 +80,8 @@ void DeepGradientCompression::accumulate(const DgcGradient& gradient, std::span<
                                          uint32_t& largest) {
   const float scale = clipped_scale(gradient);
   const uint32_t least = least_from_sample(gradient, weights, scale);
-  for (uint64_t begin = 0; begin < elements_; begin += kChunk) {
-    const int64_t n = static_cast<int64_t>(std::min(kChunk, elements_ - begin));
+  for (uint64_t begin = 0; begin < elements_; begin += kStepChunk) {
+    const int64_t n = static_cast<int64_t>(std::min(kStepChunk, elements_ - begin));
     const DgcStep step{.gradient = gradient.values.data() + begin,
                        .weights = options_.l2 > 0 ? weights.data() + begin : nullptr,
                        .velocity = velocity_.data() + begin,

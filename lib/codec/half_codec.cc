@@ -11,7 +11,8 @@ namespace ps {
 
 namespace {
 
-constexpr int64_t kBlock = 2048;  // floats and their residuals fill half of a first-level cache of 32 KiB
+constexpr int64_t kHalvesBlock =
+    2048;  // floats and their residuals fill half of a first-level cache of 32 KiB
 
 struct HalfOptions : FeedbackOptions {
   static const ObjectSpec<HalfOptions>& spec() {
@@ -28,7 +29,7 @@ template <RowType kType>
 class HalfCodec final : public BlockCodec {
  public:
   HalfCodec(const HalfOptions& options, const CodecTarget& target)
-      : BlockCodec(target, options.error_feedback, kBlock) {}
+      : BlockCodec(target, options.error_feedback, kHalvesBlock) {}
 
  private:
   int64_t encoded_bytes(int64_t n) const override { return 2 * n; }

@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-constexpr int64_t kBlock = 4096;
+constexpr int64_t kCopiedBlock = 4096;
 
 struct NoOptions {
   static const ObjectSpec<NoOptions>& spec() {
@@ -21,7 +21,7 @@ struct NoOptions {
 
 class NoCodec final : public BlockCodec {
  public:
-  NoCodec(const NoOptions&, const CodecTarget& target) : BlockCodec(target, false, kBlock) {}
+  NoCodec(const NoOptions&, const CodecTarget& target) : BlockCodec(target, false, kCopiedBlock) {}
 
  private:
   int64_t encoded_bytes(int64_t n) const override { return n * int64_t{sizeof(float)}; }

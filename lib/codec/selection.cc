@@ -19,7 +19,7 @@ constexpr uint64_t kSampleHits = 256;
 constexpr uint64_t kLeastSample = 4096;
 constexpr double kMargin = 1.25;  // collects this many times `count`: three to four times the error above
 
-constexpr int64_t kChunk = 1 << 16;  // values of one call of the kernel
+constexpr int64_t kSelectedChunk = 1 << 16;  // values of one call of the kernel
 
 uint32_t size_of(float value) {
   return std::bit_cast<uint32_t>(value) & 0x7fffffff;
@@ -86,8 +86,8 @@ Collected Selector::room(int64_t n) {
 
 void Selector::collect_all(std::span<const float> values, uint32_t least) {
   num_collected_ = 0;
-  for (size_t begin = 0; begin < values.size(); begin += kChunk) {
-    const int64_t n = static_cast<int64_t>(std::min<size_t>(kChunk, values.size() - begin));
+  for (size_t begin = 0; begin < values.size(); begin += kSelectedChunk) {
+    const int64_t n = static_cast<int64_t>(std::min<size_t>(kSelectedChunk, values.size() - begin));
     const Collected out = room(n);
     collected(vector_kernels().collect(values.data() + begin, n, static_cast<uint32_t>(begin), least, out));
   }

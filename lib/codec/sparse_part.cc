@@ -111,13 +111,13 @@ void decode_f16(ByteReader& in, SparsePart& part) {
 // The least e with which all values are between -127 and 127 units of 2^e, but no less than -126.  A part of values that
 // are such units has an e that is no larger, in whose units they are whole numbers too.
 int unit_exponent(std::span<const float> values) {
-  constexpr int kLeastExponent = -126;
+  constexpr int kLeastScaleExponent = -126;
   float largest = 0;
   for (float value : values) largest = std::max(largest, std::fabs(value));
-  if (!(largest > 0) || !std::isfinite(largest)) return kLeastExponent;
+  if (!(largest > 0) || !std::isfinite(largest)) return kLeastScaleExponent;
   int exponent = 0;
   const float fraction = std::frexp(largest, &exponent);  // in [1/2, 1)
-  return std::max(kLeastExponent, exponent - (fraction <= 127.0f / 128 ? 7 : 6));
+  return std::max(kLeastScaleExponent, exponent - (fraction <= 127.0f / 128 ? 7 : 6));
 }
 
 // Returns the number of units, nearest, ties to even.  64 units of 2^122 would be infinite.

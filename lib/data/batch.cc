@@ -108,7 +108,7 @@ static void expect_size(const std::string& what, size_t found, size_t expected) 
   if (found != expected) fail(Code::kData, "batch: ", what, ": ", found, " elements, expected ", expected);
 }
 
-static void check_slot(const SlotData& slot, const SlotSchema& schema, size_t examples) {
+static void check_slot_data(const SlotData& slot, const SlotSchema& schema, size_t examples) {
   const std::string name = cat("slot ", quote(schema.name));
   expect_size(name, slot.offsets.size(), schema.dense ? 0 : examples + 1);
   if (schema.dense) {
@@ -131,7 +131,7 @@ void check_batch(const Batch& batch, const DataSchema& schema) {
   if (!batch.weights.empty()) expect_size("weights", batch.weights.size(), examples);
   if (!batch.groups.empty()) expect_size("groups", batch.groups.size(), examples);
   expect_size("slots", batch.slots.size(), schema.slots.size());
-  for (size_t s = 0; s < batch.slots.size(); ++s) check_slot(batch.slots[s], schema.slots[s], examples);
+  for (size_t s = 0; s < batch.slots.size(); ++s) check_slot_data(batch.slots[s], schema.slots[s], examples);
 }
 
 }  // namespace ps

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kMaxDenseWidth = int64_t{1} << 24;  // 64 MiB an example
 constexpr int64_t kMaxDim = int64_t{1} << 62;
 
-void check_slot(const SlotOptions& slot, std::string_view path) {
+void check_slot_options(const SlotOptions& slot, std::string_view path) {
   if (slot.name.empty()) fail(Code::kUsage, path, ".name: empty");
   if (slot.type != "dense") return;
   if (slot.dim < 1)
@@ -55,7 +55,7 @@ const ObjectSpec<SlotOptions>& SlotOptions::spec() {
     s.field("dim", &SlotOptions::dim, "dense: number of values; sparse: ids are below it, 0: any")
         .at_least(0)
         .at_most(kMaxDim);
-    s.check(check_slot);
+    s.check(check_slot_options);
     return s;
   }();
   return spec;

@@ -19,7 +19,7 @@ struct DataTraits {
   enum Content {
     kFeatures,   // labels and slots
     kSentences,  // one sparse slot whose keys are the numbers of words, in order, repeats included; no labels
-    kCriteo,     // the slots that writers/criteo.cc lists
+    kCriteoSlots,  // the slots that writers/criteo.cc lists
   };
   DataSchema schema;
   Content content = kFeatures;

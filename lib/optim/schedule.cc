@@ -219,13 +219,13 @@ constexpr ScheduleEntry kPassManual = entry<PassManual>("pass_manual", "manual, 
 constexpr ScheduleEntry kCosine = entry<Cosine>(
     "cosine", "learning_rate (floor + (1 - floor) (1 + cos(pi n/period)) / 2) before period, then floor");
 
-constexpr const ScheduleEntry* kCatalog[] = {&kConstant, &kPoly,   &kCaffePoly,  &kExp,   &kDiscreteExp,
-                                             &kLinear,   &kManual, &kPassManual, &kCosine};
+constexpr const ScheduleEntry* kSchedules[] = {&kConstant, &kPoly,   &kCaffePoly,  &kExp,   &kDiscreteExp,
+                                               &kLinear,   &kManual, &kPassManual, &kCosine};
 
 }  // namespace
 
 std::span<const ScheduleEntry* const> schedule_catalog() {
-  return kCatalog;
+  return kSchedules;
 }
 
 const AnySpec& warmup_spec() {

@@ -50,7 +50,7 @@ uint32_t mix32(uint32_t x) {
 class Criteo : public Generator {
  public:
   Criteo(const SynthOptions& options, uint64_t seed) : seed_(seed) {
-    traits_.content = DataTraits::kCriteo;
+    traits_.content = DataTraits::kCriteoSlots;
     traits_.schema.slots.push_back({"integers", true, kNumIntegers});
     ExampleRandom truth(seed, Purpose::kTruth, 0);
     for (size_t c = 0; c < kNumIntegers; ++c) integer_weights_.push_back(2 * truth.uniform() - 1);

@@ -12,7 +12,7 @@ namespace ps {
 namespace {
 
 constexpr int64_t kMaxPixels = 1 << 20, kMaxPatternPixels = 1 << 26;
-constexpr double kNoise = 0.3;
+constexpr double kPixelNoise = 0.3;
 // Deviations of noise from a pattern to the middle between two: the best classifier errs on about 1 % of ten
 // classes.
 constexpr double kSeparation = 2.9;
@@ -26,7 +26,7 @@ class Dense : public Generator {
         classes_(static_cast<size_t>(*options.classes)) {
     traits_.schema.slots = {{"features", true, *options.dim}};
     // Two independent patterns of n pixels and unit variance lie sqrt(2 n) apart.
-    double contrast = 2 * kSeparation * kNoise / std::sqrt(2 * static_cast<double>(pixels_));
+    double contrast = 2 * kSeparation * kPixelNoise / std::sqrt(2 * static_cast<double>(pixels_));
     for (size_t c = 0; c < classes_; ++c) append_pattern(c, contrast);
   }
 
@@ -80,7 +80,7 @@ class Dense : public Generator {
   }
 
   static float pixel(float pattern, float noise) {
-    float value = std::clamp(pattern + static_cast<float>(kNoise) * noise, 0.0f, 1.0f);
+    float value = std::clamp(pattern + static_cast<float>(kPixelNoise) * noise, 0.0f, 1.0f);
     return std::nearbyint(value * 100) / 100;
   }
 

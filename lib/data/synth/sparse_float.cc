@@ -13,7 +13,7 @@ namespace ps {
 namespace {
 
 // label = 50 + 15 (score - its mean) / (its deviation) + noise of deviation 5
-constexpr double kMean = 50, kDeviation = 15, kNoise = 5;
+constexpr double kMean = 50, kDeviation = 15, kLabelNoise = 5;
 constexpr double kMinLabel = 0.01, kMaxLabel = 100, kMinValue = 0.01, kMaxValue = 5;
 
 // The nearest number of six decimals, which is what the demo's format holds.
@@ -53,7 +53,7 @@ class SparseFloat : public Generator {
     for (uint64_t i = first; i < first + static_cast<uint64_t>(count); ++i) {
       ExampleRandom random(seed_, Purpose::kExample, i);
       double mean = expected_label(draw_row(random, out.row, slot));
-      double label = std::clamp(mean + kNoise * random.normal(), kMinLabel, kMaxLabel);
+      double label = std::clamp(mean + kLabelNoise * random.normal(), kMinLabel, kMaxLabel);
       out.batch.labels.push_back(six_decimals(label));
       out.truth.push_back(static_cast<float>(std::clamp(mean, kMinLabel, kMaxLabel)));
       slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));

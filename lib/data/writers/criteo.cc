@@ -45,7 +45,7 @@ class CriteoWriter : public Writer {
 };
 
 void check_criteo(const DataTraits& traits) {
-  if (traits.content != DataTraits::kCriteo)
+  if (traits.content != DataTraits::kCriteoSlots)
     fail(Code::kUsage, "format criteo holds its own 39 columns only");
 }
 

@@ -8,13 +8,13 @@ namespace ps {
 namespace {
 
 constexpr uint64_t kHeadBytes = 9;  // of a section
-constexpr const char* kDamaged = "what rounding took from gradients is damaged: ";
+constexpr const char* kDamagedResiduals = "what rounding took from gradients is damaged: ";
 
 // The head of rows of one parameter.  The number of rows of a sparse parameter is not known here.
 void check_section(const ParameterSpec& spec, ErrorRows rows) {
   const bool whole = rows == ErrorRows::kWhole;
   if (rows <= ErrorRows::kOld && spec.kind == (whole ? ParameterKind::kMatrix : ParameterKind::kRows)) return;
-  fail(Code::kCorrupt, kDamaged, quote(spec.name), " has no rows of kind ", static_cast<int>(rows));
+  fail(Code::kCorrupt, kDamagedResiduals, quote(spec.name), " has no rows of kind ", static_cast<int>(rows));
 }
 
 }  // namespace
@@ -72,22 +72,23 @@ void read_error_chunk(std::string_view chunk, std::span<const ParameterSpec> spe
                       const OnErrorRow& on_row) {
   ByteReader in(chunk);
   if (in.get<StateChunkKind>() != StateChunkKind::kErrors)
-    fail(Code::kCorrupt, kDamaged, "it is something else");
+    fail(Code::kCorrupt, kDamagedResiduals, "it is something else");
   while (in.remaining() > 0) {
     const uint32_t parameter = in.get<uint32_t>();
     const ErrorRows rows = in.get<ErrorRows>();
     const uint32_t count = in.get<uint32_t>();
-    if (!in.ok() || parameter >= specs.size()) fail(Code::kCorrupt, kDamaged, "no parameter ", parameter);
+    if (!in.ok() || parameter >= specs.size())
+      fail(Code::kCorrupt, kDamagedResiduals, "no parameter ", parameter);
     const ParameterSpec& spec = specs[parameter];
     check_section(spec, rows);
     const size_t error_bytes = static_cast<size_t>(spec.cols) * sizeof(float);
     if (in.remaining() / (sizeof(uint64_t) + error_bytes) < count) {
-      fail(Code::kCorrupt, kDamaged, count, " rows of ", quote(spec.name), " are cut short");
+      fail(Code::kCorrupt, kDamagedResiduals, count, " rows of ", quote(spec.name), " are cut short");
     }
     for (uint32_t n = 0; n < count; ++n) {
       const uint64_t key = in.get<uint64_t>();
       if (!spec.sparse && key >= static_cast<uint64_t>(spec.rows)) {
-        fail(Code::kCorrupt, kDamaged, quote(spec.name), " has no row ", key);
+        fail(Code::kCorrupt, kDamagedResiduals, quote(spec.name), " has no row ", key);
       }
       on_row(parameter, rows, key, in.get_bytes(error_bytes));
     }
