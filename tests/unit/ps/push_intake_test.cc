@@ -34,7 +34,7 @@ class PushIntakeTest : public testing::Test {
   }
 
   RunParts run_{Consistency()};
-  const PushCodecs codecs_;  // none
+  const PushCodecs codecs_{};  // none
   PushIntake intake_{
       run_.tables,
       run_.memory,
