@@ -290,10 +290,15 @@ def random_message(random_source):
         pieces = random_source.choice((0, 1, 1, 1, 2, 4000000000))
         body = wire.push(step, random_source.choice((0, 0, 1, 2)), pieces, random_parts(random_source),
                          pulled=random_source.choice((0, 0, number)), flags=random_source.choice((0, 0, 1, 2, 4, 8, 255)),
+                         row_type=random_source.choice((0, 0, 0, 1, 3, 5, 6, 7)),
                          rows=random_source.randbytes(random_source.choice((0, 32, 64, 320, 32000))))
     elif kind in (wire.LOAD, wire.STORED_ROWS):
         body = random_parts(random_source)
         body += bytes(-len(body) % 64) + bytes(random_source.choice((0, 32, 320)))
+    elif kind == wire.RETURN_ROWS:
+        keys = sorted(random_source.sample(range(NUM_ROWS), 10))
+        body = struct.pack("<QII", number, 1, DEEP) + wire.key_list(keys)
+        body += random_source.randbytes(random_source.choice((0, 10 * ROW_BYTES, 20 * ROW_BYTES)))
     elif kind == wire.APPLY:
         body = struct.pack("<QI", step, 2) + struct.pack("<dd", 1.0, float("nan"))
     elif kind == wire.GATHER:

@@ -9,8 +9,8 @@ import subprocess
 
 ALIVE, NOTICE, DESCRIBE, HELLO, PULL, PUSH, KEYS, LOAD = 1, 2, 16, 17, 18, 19, 20, 21
 GATHER, APPLY, END_RUN, ROW_REPORT, SAVE_LEASE, CHECKPOINT, PART, PART_PIECE = 22, 23, 24, 25, 26, 27, 29, 30
-STATE_CHUNK, LEAVE_RUN, ABSENT, OPTIMIZERS, STORED_ROWS = 31, 32, 33, 34, 35
-REQUESTS = tuple(range(DESCRIBE, STORED_ROWS + 1))
+STATE_CHUNK, LEAVE_RUN, ABSENT, OPTIMIZERS, STORED_ROWS, RETURN_ROWS = 31, 32, 33, 34, 35, 36
+REQUESTS = tuple(range(DESCRIBE, RETURN_ROWS + 1))
 
 MAGIC, VERSION = b"PSK1", 1
 ANSWER, ERROR = 1, 2
@@ -77,8 +77,8 @@ def pull(step, mode, number, what):
     return struct.pack("<QBBQ", step, mode, 0, number) + what
 
 
-def push(step, piece, num_pieces, what=b"", samples=1, pulled=0, flags=0, rows=b""):
-    body = struct.pack("<QQQBBIIQ", step, samples, 0, flags, 0, piece, num_pieces, pulled) + what
+def push(step, piece, num_pieces, what=b"", samples=1, pulled=0, flags=0, rows=b"", row_type=0):
+    body = struct.pack("<QQQBBIIQ", step, samples, 0, flags, row_type, piece, num_pieces, pulled) + what
     return body + bytes(-len(body) % 64) + rows
 
 
