@@ -35,9 +35,9 @@ class DenseArrays {
     return {state_.get(), static_cast<size_t>(num_floats()) - static_cast<size_t>(num_weights())};
   }
 
-  // The weights [begin, end) with their state, for the optimizer.
+  // The weights [begin, end) with their state, if there is any, for the optimizer.
   Row<float> block(int64_t begin, int64_t end) const {
-    return {weights_.get() + begin, state_.get() + begin, end - begin, num_weights()};
+    return {weights_.get() + begin, state_ ? state_.get() + begin : nullptr, end - begin, num_weights()};
   }
 
   // One row as it is stored: its weights, then its part of each state array; (1 + state arrays) * cols floats.

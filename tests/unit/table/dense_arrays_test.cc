@@ -55,6 +55,10 @@ TEST_F(DenseArraysTest, BlockReachesTheStateOfItsWeights) {
   EXPECT_EQ(block.state[block.stride], 14);
 }
 
+TEST_F(DenseArraysTest, BlockOfWeightsAloneHasNoState) {
+  EXPECT_EQ(DenseArrays(4, 3, 0).block(6, 12).state, nullptr);
+}
+
 TEST_F(DenseArraysTest, RowsThatAreNotThereCannotBeReached) {
   EXPECT_DEATH(stored(8, 2), "");
   EXPECT_DEATH(stored(-1, 1), "");
