@@ -1,5 +1,5 @@
 # With PS_JOIN the sources of each folder of a library are compiled together, up to PS_JOINED_SOURCES at a time, so that
-# the headers that they share are read once: programs are built from nothing in a third of the time.  So the names in
+# the headers that they share are read once: programs are built from nothing in less than 40 % of the time.  So the names in
 # unnamed namespaces of a folder differ.  The presets dev and clang do without: they recompile less after a change, and
 # find a source that does not include what it uses.
 #
