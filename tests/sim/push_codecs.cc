@@ -60,18 +60,7 @@ TEST_P(EveryPushCodec, ChangesNoBitUnderFaults) {
   SyntheticJob coded = job();
   coded.steps = {{6, 4}, {5, 5}};
   coded.optimizer = {{"type", "adagrad"}, {"learning_rate", 0.05}, {"clip_global_norm", 0.5}};
-  const std::vector<float> calm = ShardCluster(coded, {2, 1, 1}).train();
-  for (uint64_t seed = 1; seed <= 2; ++seed) {
-    SCOPED_TRACE(cat("seed ", seed));
-    ShardCluster cluster(coded, {2, 1, 1}, seed);
-    cluster.network().set_default_link(
-        {.latency = 2ms, .jitter = 5ms, .bytes_per_second = 2e7, .split = true});
-    std::vector<SimHost*> hosts = cluster.hosts();
-    for (int rank = 0; rank < 2; ++rank) hosts.push_back(&cluster.network().host(cat("trainer", rank)));
-    SimFaults faults(cluster.network(), hosts, {.mean_interval = 60ms, .longest = 500ms});
-    expect_same_bits(calm, cluster.train());
-    EXPECT_GT(faults.num_faults(), 0u);
-  }
+  expect_no_bit_changes_under_faults(coded, 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Codecs, EveryPushCodec, testing::ValuesIn(all_codecs()), [](const auto& each) {

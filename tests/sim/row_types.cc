@@ -43,18 +43,7 @@ TEST_P(EveryRowType, HasTheSameBitsOnAnyServersWithThreeTrainersAndClipping) {
 TEST_P(EveryRowType, ChangesNoBitUnderFaults) {
   SyntheticJob job = job_of(GetParam(), GetParam());
   job.steps = {{6, 4}, {5, 5}};
-  const std::vector<float> calm = ShardCluster(job, {2, 1, 1}).train();
-  for (uint64_t seed = 1; seed <= 4; ++seed) {
-    SCOPED_TRACE(cat("seed ", seed));
-    ShardCluster cluster(job, {2, 1, 1}, seed);
-    cluster.network().set_default_link(
-        {.latency = 2ms, .jitter = 5ms, .bytes_per_second = 2e7, .split = true});
-    std::vector<SimHost*> hosts = cluster.hosts();
-    for (int rank = 0; rank < 2; ++rank) hosts.push_back(&cluster.network().host(cat("trainer", rank)));
-    SimFaults faults(cluster.network(), hosts, {.mean_interval = 60ms, .longest = 500ms});
-    expect_same_bits(calm, cluster.train());
-    EXPECT_GT(faults.num_faults(), 0u);
-  }
+  expect_no_bit_changes_under_faults(job, 4);
 }
 
 // Errors that are dropped for want of memory are the same on any servers, too.
