@@ -21,7 +21,7 @@ std::span<const std::string_view> needs(CpuLevel level) {
 }
 
 std::atomic<CpuLevel>& level_in_use() {
-  static std::atomic<CpuLevel> level = possible_levels(cpu_features()).back();
+  static std::atomic<CpuLevel> level = best_cpu_level();
   return level;
 }
 
@@ -46,6 +46,11 @@ std::vector<CpuLevel> possible_levels(std::span<const std::string_view> features
     if (lacking_features(level, features).empty()) possible.push_back(level);
   }
   return possible;
+}
+
+CpuLevel best_cpu_level() {
+  static const CpuLevel best = possible_levels(cpu_features()).back();
+  return best;
 }
 
 CpuLevel cpu_level() {

@@ -31,6 +31,9 @@ std::vector<std::string_view> lacking_features(CpuLevel level, std::span<const s
 // The levels that `features` allow, the highest last.
 std::vector<CpuLevel> possible_levels(std::span<const std::string_view> features);
 
+// Returns the highest level that this processor has.
+CpuLevel best_cpu_level();
+
 // The level in use: the highest that this processor has, until it is set.  Any thread.
 CpuLevel cpu_level();
 

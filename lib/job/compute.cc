@@ -122,7 +122,7 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& 
                        log);
   const std::unique_ptr<Transport> network = make_network();
   SecureTransport transport(*network, peer_credentials(options.security));
-  Device device(options.threads);
+  Device device(options.threads, cpu_level());
   uint64_t num_links = 0;
   const ComputeSetup setup = {.transport = transport,
                               .device = device,

@@ -63,7 +63,7 @@ class Run {
         options_(options),
         servers_(servers),
         log_(log),
-        device_(options.threads),
+        device_(options.threads, cpu_level()),
         data_(job.data) {
     if (!options.init_model.empty()) use_saved_vocabulary(options.init_model, data_);
     if (options.task == "train" || options.task == "test") data_.label_use = LabelUse::kNeeded;

@@ -95,10 +95,11 @@ template <class T>
 void attend(Device& device, const AttentionShape& shape, std::span<const uint32_t> offsets,
             std::span<const int64_t> squares, const AttentionArrays<T>& arrays) {
   const T scale = score_scale<T>(shape);
-  auto attend_part = [=](const AttentionPart<T>& part, const AttentionPart<T>&) {
+  const MathKernels<T>& kernels = math_kernels<T>(device.cpu());
+  auto attend_part = [=, &kernels](const AttentionPart<T>& part, const AttentionPart<T>&) {
     const int64_t n = part.queries.rows;
     clear(part.weights);
-    math_kernels<T>().add_product_transposed_right(part.queries, part.keys, part.all(), part.weights);
+    kernels.add_product_transposed_right(part.queries, part.keys, part.all(), part.weights);
     for (int64_t i = 0; i < n; ++i) {
       T* row = part.weights.row(i);
       const int64_t seen = seen_keys(shape, i, n);
@@ -107,7 +108,7 @@ void attend(Device& device, const AttentionShape& shape, std::span<const uint32_
       std::fill(row + seen, row + n, T(0));
     }
     clear(part.outputs);
-    math_kernels<T>().add_product(part.weights, part.values, part.all(), part.outputs);
+    kernels.add_product(part.weights, part.values, part.all(), part.outputs);
   };
   for_attention_parts(device, shape, offsets, squares, arrays, arrays, attend_part);
 }
@@ -117,8 +118,8 @@ void attend_backward(Device& device, const AttentionShape& shape, std::span<cons
                      std::span<const int64_t> squares, const AttentionArrays<T>& arrays,
                      const AttentionArrays<T>& gradients) {
   const T scale = score_scale<T>(shape);
-  auto attend_part = [=](const AttentionPart<T>& part, const AttentionPart<T>& gradient) {
-    const MathKernels<T>& kernels = math_kernels<T>();
+  const MathKernels<T>& kernels = math_kernels<T>(device.cpu());
+  auto attend_part = [=, &kernels](const AttentionPart<T>& part, const AttentionPart<T>& gradient) {
     const int64_t n = part.queries.rows;
     for (const Matrix<T>& matrix : {gradient.weights, gradient.values, gradient.queries, gradient.keys})
       clear(matrix);

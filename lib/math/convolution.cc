@@ -46,7 +46,7 @@ void convolve(Device& device, const ConvolutionShape& shape, Matrix<const T> ima
               Matrix<T> out) {
   device.for_each(images.rows, block_items(image_work(shape)), [&](int64_t begin, int64_t end) {
     for_images<T>(shape, begin, end, [&](int64_t i, T* scratch) {
-      math_kernels<T>().convolve(shape, images.row(i), weight, scratch, out.row(i));
+      math_kernels<T>(device.cpu()).convolve(shape, images.row(i), weight, scratch, out.row(i));
     });
   });
 }
@@ -57,8 +57,8 @@ void add_convolution_image_gradients(Device& device, const ConvolutionShape& sha
                                      Matrix<T> image_gradients) {
   device.for_each(image_gradients.rows, block_items(image_work(shape)), [&](int64_t begin, int64_t end) {
     for_images<T>(shape, begin, end, [&](int64_t i, T* scratch) {
-      math_kernels<T>().convolution_image_gradient(shape, out_gradients.row(i), weight, scratch,
-                                                   image_gradients.row(i));
+      math_kernels<T>(device.cpu())
+          .convolution_image_gradient(shape, out_gradients.row(i), weight, scratch, image_gradients.row(i));
     });
   });
 }
@@ -83,8 +83,8 @@ void add_convolution_weight_gradient(Device& device, const ConvolutionShape& sha
     std::fill_n(sums, weights, T(0));
     const int64_t begin = images.rows * group / groups, end = images.rows * (group + 1) / groups;
     for_images<T>(shape, begin, end, [&](int64_t i, T* scratch) {
-      math_kernels<T>().convolution_weight_gradient(shape, images.row(i), out_gradients.row(i), scratch,
-                                                    sums);
+      math_kernels<T>(device.cpu())
+          .convolution_weight_gradient(shape, images.row(i), out_gradients.row(i), scratch, sums);
     });
   });
   device.for_each(weights, block_items(groups), [&](int64_t begin, int64_t end) {

@@ -45,7 +45,7 @@ template <class T>
 void add_column_sums(Device& device, Columns<const T> m, int64_t rows, const T* scales, int64_t scale_stride,
                      T* sums) {
   device.for_each(m.width, block_items(rows), [&](int64_t begin, int64_t end) {
-    math_kernels<T>().add_column_sums(m, rows, scales, scale_stride, Block{begin, end}, sums);
+    math_kernels<T>(device.cpu()).add_column_sums(m, rows, scales, scale_stride, Block{begin, end}, sums);
   });
 }
 
@@ -59,7 +59,7 @@ void copy_columns(Device& device, Columns<const T> in, int64_t rows, Columns<T> 
 template <class T>
 void add_columns(Device& device, Columns<const T> in, int64_t rows, Columns<T> out) {
   device.for_each(rows, block_items(in.width), [&](int64_t begin, int64_t end) {
-    math_kernels<T>().add_columns(in, Block{begin, end}, out);
+    math_kernels<T>(device.cpu()).add_columns(in, Block{begin, end}, out);
   });
 }
 

@@ -13,20 +13,23 @@
 #include <functional>
 #include <utility>
 
+#include "base/cpu.h"
 #include "base/thread_pool.h"
 
 namespace ps {
 
-// The processor, with a fixed number of threads.  The number of threads never changes a result: the sizes of
-// blocks do not depend on it, and each block is computed by one thread in one order.  Owner thread only; any
-// thread may call threads().
+// The processor, with a fixed number of threads and a level of instruction sets.  The number of threads never
+// changes a result: the sizes of blocks do not depend on it, and each block is computed by one thread in one
+// order.  Levels may round differently (base/cpu.h).  Owner thread only; any thread may call threads() and
+// cpu().
 class Device {
  public:
   // `threads` includes the caller's thread: with 1, no thread is started and every kernel runs on the
-  // caller's. Throws kExhausted if the system has no more threads.
-  explicit Device(int threads) : pool_(threads) {}
+  // caller's.  The processor must have the level `cpu`.  Throws kExhausted if the system has no more threads.
+  Device(int threads, CpuLevel cpu) : cpu_(cpu), pool_(threads) {}
 
   int threads() const { return pool_.threads(); }
+  CpuLevel cpu() const { return cpu_; }
 
   // Calls body(block) once for every block in [0, blocks), and returns when all calls have ended.  Then the
   // first exception is rethrown.  A body must not start another loop of the device.
@@ -40,6 +43,7 @@ class Device {
   }
 
  private:
+  const CpuLevel cpu_;
   ThreadPool pool_;
 };
 

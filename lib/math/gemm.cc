@@ -22,19 +22,22 @@ static void for_row_blocks(Device& device, Matrix<T> out, int64_t depth, Product
 
 template <class T>
 void add_product(Device& device, Matrix<const T> a, Matrix<const T> b, Matrix<T> out) {
-  for_row_blocks(device, out, a.cols, [&](Block rows) { math_kernels<T>().add_product(a, b, rows, out); });
+  for_row_blocks(device, out, a.cols,
+                 [&](Block rows) { math_kernels<T>(device.cpu()).add_product(a, b, rows, out); });
 }
 
 template <class T>
 void add_product_transposed_left(Device& device, Matrix<const T> a, Matrix<const T> b, Matrix<T> out) {
-  for_row_blocks(device, out, a.rows,
-                 [&](Block rows) { math_kernels<T>().add_product_transposed_left(a, b, rows, out); });
+  for_row_blocks(device, out, a.rows, [&](Block rows) {
+    math_kernels<T>(device.cpu()).add_product_transposed_left(a, b, rows, out);
+  });
 }
 
 template <class T>
 void add_product_transposed_right(Device& device, Matrix<const T> a, Matrix<const T> b, Matrix<T> out) {
-  for_row_blocks(device, out, a.cols,
-                 [&](Block rows) { math_kernels<T>().add_product_transposed_right(a, b, rows, out); });
+  for_row_blocks(device, out, a.cols, [&](Block rows) {
+    math_kernels<T>(device.cpu()).add_product_transposed_right(a, b, rows, out);
+  });
 }
 
 template void add_product(Device&, Matrix<const float>, Matrix<const float>, Matrix<float>);

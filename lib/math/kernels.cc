@@ -18,15 +18,15 @@ PS_FOR_CPU_LEVELS(PS_DECLARE)
 #define PS_DOUBLE(level) &level::kDoubleKernels,
 
 template <>
-const MathKernels<float>& math_kernels() {
+const MathKernels<float>& math_kernels(CpuLevel cpu) {
   static constexpr const MathKernels<float>* kLevels[] = {PS_FOR_CPU_LEVELS(PS_FLOAT)};
-  return *kLevels[static_cast<int>(cpu_level())];
+  return *kLevels[static_cast<int>(cpu)];
 }
 
 template <>
-const MathKernels<double>& math_kernels() {
+const MathKernels<double>& math_kernels(CpuLevel cpu) {
   static constexpr const MathKernels<double>* kLevels[] = {PS_FOR_CPU_LEVELS(PS_DOUBLE)};
-  return *kLevels[static_cast<int>(cpu_level())];
+  return *kLevels[static_cast<int>(cpu)];
 }
 
 }  // namespace ps

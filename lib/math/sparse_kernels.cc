@@ -47,15 +47,16 @@ void for_touched(Device& device, const KeyUse& use, int64_t width, Body&& body) 
 
 template <class T>
 void add_bags(Device& device, const KeyUse& use, const float* values, const T* const* rows, Columns<T> out) {
-  for_examples(device, use, out.width,
-               [&](Block examples) { math_kernels<T>().add_bags(view(use, values), examples, rows, out); });
+  for_examples(device, use, out.width, [&](Block examples) {
+    math_kernels<T>(device.cpu()).add_bags(view(use, values), examples, rows, out);
+  });
 }
 
 template <class T>
 void add_bags_and_squares(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                           Columns<T> out, Columns<T> squares) {
   for_examples(device, use, out.width, [&](Block examples) {
-    math_kernels<T>().add_bags_and_squares(view(use, values), examples, rows, out, squares);
+    math_kernels<T>(device.cpu()).add_bags_and_squares(view(use, values), examples, rows, out, squares);
   });
 }
 
@@ -63,7 +64,7 @@ template <class T>
 void copy_rows(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                int64_t row_width, Columns<T> out) {
   for_examples(device, use, row_width, [&](Block examples) {
-    math_kernels<T>().copy_rows(view(use, values), examples, rows, row_width, out);
+    math_kernels<T>(device.cpu()).copy_rows(view(use, values), examples, rows, row_width, out);
   });
 }
 
@@ -72,11 +73,12 @@ void add_bag_gradients(Device& device, const KeyUse& use, const float* values, C
                        T* row_gradients) {
   if (!use.transposed()) {
     const int64_t examples = std::max<int64_t>(1, static_cast<int64_t>(use.offsets.size())) - 1;
-    math_kernels<T>().scatter_bag_gradients(view(use, values), {0, examples}, out_gradient, row_gradients);
+    math_kernels<T>(device.cpu())
+        .scatter_bag_gradients(view(use, values), {0, examples}, out_gradient, row_gradients);
     return;
   }
   for_touched(device, use, out_gradient.width, [&](Block touched) {
-    math_kernels<T>().add_bag_gradients(view(use, values), touched, out_gradient, row_gradients);
+    math_kernels<T>(device.cpu()).add_bag_gradients(view(use, values), touched, out_gradient, row_gradients);
   });
 }
 
@@ -84,8 +86,8 @@ template <class T>
 void add_copied_gradients(Device& device, const KeyUse& use, const float* values,
                           Columns<const T> out_gradient, int64_t row_width, T* row_gradients) {
   for_touched(device, use, row_width, [&](Block touched) {
-    math_kernels<T>().add_copied_gradients(view(use, values), touched, out_gradient, row_width,
-                                           row_gradients);
+    math_kernels<T>(device.cpu())
+        .add_copied_gradients(view(use, values), touched, out_gradient, row_width, row_gradients);
   });
 }
 
@@ -106,7 +108,7 @@ void add_gathered_gradients(Device& device, const KeyUse& use, const float* valu
   UseView ids = view(use, values);
   ids.examples = ids.positions;
   for_touched(device, use, out_gradient.cols, [&](Block touched) {
-    math_kernels<T>().add_bag_gradients(ids, touched, columns(out_gradient), row_gradients);
+    math_kernels<T>(device.cpu()).add_bag_gradients(ids, touched, columns(out_gradient), row_gradients);
   });
 }
 
@@ -114,8 +116,8 @@ template <class T>
 void add_pairwise_gradients(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                             const T* out_gradient, Columns<const T> sums, T* row_gradients) {
   for_touched(device, use, sums.width, [&](Block touched) {
-    math_kernels<T>().add_pairwise_gradients(view(use, values), touched, rows, out_gradient, sums,
-                                             row_gradients);
+    math_kernels<T>(device.cpu())
+        .add_pairwise_gradients(view(use, values), touched, rows, out_gradient, sums, row_gradients);
   });
 }
 

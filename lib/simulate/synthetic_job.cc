@@ -142,14 +142,14 @@ void with_store(RemoteStore& remote, const SyntheticJob& job,
                 const std::function<void(ParameterStore&)>& body) {
   if (job.consistency.ahead == 0) return body(remote);
   const std::vector<ParameterSpec> specs = job.parameters();
-  Device device(1);
+  Device device(1, cpu_level());
   LocalStore local(specs, job.plan(), UINT64_MAX, device);
   AheadStore store(specs, static_cast<size_t>(job.consistency.ahead) / 2, remote, local);
   body(store);
 }
 
 std::vector<std::vector<float>> train_passes_locally(const SyntheticJob& job) {
-  Device device(1);
+  Device device(1, cpu_level());
   LocalStore store(job.parameters(), job.plan(), UINT64_MAX, device);
   LocalGroup group;
   LocalRun run;

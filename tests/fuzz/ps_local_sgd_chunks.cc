@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       ps::synthetic_parameter("table", ps::ParameterKind::kRows, true, 20, 3),
       ps::synthetic_parameter("embedding", ps::ParameterKind::kRows, false, 20, 1),
       ps::synthetic_parameter("matrix", ps::ParameterKind::kMatrix, false, 20, 2)};
-  ps::Device device(1);
+  ps::Device device(1, ps::best_cpu_level());
   const ps::Json momentum = {{"type", "momentum"}, {"learning_rate", 0.1}, {"l2", 0.01}};
   ps::LocalStore local(specs, ps::make_optimizer_plan(momentum, "sum"), UINT64_MAX, device);
   ps::LocalSgdCopies copies(specs, /*period=*/2, local);

@@ -27,7 +27,7 @@ std::string make_data(int examples) {
 
 // Allocations of a second pass, when everything has grown to its size.
 int64_t allocations_of_a_pass(const std::string& path, int64_t batch_size) {
-  Device device(2);
+  Device device(2, best_cpu_level());
   DataOptions data;
   data.format = "libsvm";
   data.dim = 1000;

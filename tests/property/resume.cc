@@ -171,7 +171,7 @@ class Resume : public testing::Test {
 
   ScratchFolder folder_;
   const std::string path_ = folder_.path("data.libsvm");
-  Device device_{2};
+  Device device_{2, best_cpu_level()};
   Log log_{"test", LogLevel::kError};
 };
 

@@ -9,8 +9,8 @@ namespace ps {
 namespace {
 
 // All that a step gives: the cost, predictions and gradients.
-std::vector<std::vector<float>> results(const Json& model, const Batch& batch, int threads) {
-  NetworkBench<float> bench(model, gradient_schema(), threads);
+std::vector<std::vector<float>> results(const Json& model, const Batch& batch, int threads, CpuLevel cpu) {
+  NetworkBench<float> bench(model, gradient_schema(), threads, 1, cpu);
   bench.load(batch);
   std::vector<std::vector<float>> out = {{static_cast<float>(bench.forward())}};
   Matrix<const float> predictions = bench.network().predictions();
@@ -30,8 +30,7 @@ TEST_P(ThreadIndependence, OneAndFourThreadsGiveTheSameBits) {
   Batch batch = gradient_batch(gradient_schema(), {.examples = 10000, .valued = true, .weighted = true}, 5);
   Json model = model_of(GetParam().layers);
   for (CpuLevel level : possible_levels(cpu_features())) {
-    set_cpu_level(level);
-    auto one = results(model, batch, 1), four = results(model, batch, 4);
+    auto one = results(model, batch, 1, level), four = results(model, batch, 4, level);
     ASSERT_EQ(one.size(), four.size());
     for (size_t i = 0; i < one.size(); ++i) {
       EXPECT_EQ(one[i], four[i]) << "array " << i << " with " << cpu_level_name(level);

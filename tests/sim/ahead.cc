@@ -153,7 +153,7 @@ struct Copies {
         store(specs, static_cast<size_t>(job.consistency.ahead) / 2, remote, local) {}
 
   std::vector<ParameterSpec> specs;
-  Device device{1};
+  Device device{1, best_cpu_level()};
   LocalStore local;
   AheadStore store;
 };
@@ -189,7 +189,7 @@ TEST(Ahead, RowsThatNoBatchInFlightUsesAreForgotten) {
 // Tests read averages of the weights, which the servers make.
 TEST(Ahead, ReadingMidwayIsAsOfTheLastPushAndDisturbsNothing) {
   const SyntheticJob job = job_of_copies();
-  Device device(1);
+  Device device(1, best_cpu_level());
   LocalStore alone(job.parameters(), job.plan(), UINT64_MAX, device);
   ShardCluster cluster(job, {.servers = 2});
   cluster.network().set_default_link(kLongLink);

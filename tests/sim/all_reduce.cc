@@ -18,7 +18,7 @@ namespace {
 struct Peer {
   Peer(SimHost& host, const NetCommunicatorOptions& options, const SyntheticJob& job)
       : communicator(make_net_communicator(host, options)),
-        device(1),
+        device(1, best_cpu_level()),
         local(job.parameters(), job.plan(), UINT64_MAX, device),
         group(*communicator),
         run(options.rank, [] {}),
@@ -123,7 +123,7 @@ TEST(AllReduce, TwoTrainersOfOneMatrixHaveTheBitsOfServers) {
   const std::vector<ParameterSpec> specs = {
       synthetic_parameter("matrix", ParameterKind::kMatrix, false, 3, 2)};
   std::vector<std::vector<float>> weights(4);
-  Device device(1);
+  Device device(1, best_cpu_level());
   LocalStore alone(specs, job.plan(), UINT64_MAX, device);
   const std::vector<KeyPlan> plans(1);
   std::vector<ParameterView<float>> views;

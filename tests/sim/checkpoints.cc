@@ -101,7 +101,7 @@ class FailingDisk : public testing::Test {
   }
 
   std::vector<float> weights_alone() {
-    Device device(1);
+    Device device(1, best_cpu_level());
     LocalStore store(job_.parameters(), job_.plan(), UINT64_MAX, device);
     for (int64_t number = 0; number < steps_; ++number) step(store, number);
     return all_weights(store, /*small=*/true);

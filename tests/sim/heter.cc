@@ -78,7 +78,7 @@ class HeterCluster {
   void start_compute(int c) {
     SimHost& host = host_of_compute(c);
     host.spawn([this, &host] {
-      Device device(1);
+      Device device(1, best_cpu_level());
       const ModelOptions model = model_options();
       const ComputeSetup setup = {.transport = host,
                                   .device = device,
@@ -155,7 +155,7 @@ class HeterCluster {
     if (link != nullptr) {
       link->run(prepared, views);
     } else {
-      Device device(1);
+      Device device(1, best_cpu_level());
       network.forward(prepared, views, device);
       network.backward();
     }

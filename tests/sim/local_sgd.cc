@@ -37,7 +37,7 @@ class GeoCluster {
   void spawn(const RemoteOptions& options, Body body) {
     SimHost& host = cluster_.network().host(cat("trainer", options.hello.rank));
     host.spawn([this, options, &host, body = std::move(body)] {
-      Device device(1);
+      Device device(1, best_cpu_level());
       LocalStore local(specs_, job_.plan(), UINT64_MAX, device);
       LocalSgdCopies copies(specs_, options_.period, local);
       RemoteStore remote(host, options, job_.consistency, specs_, job_.types, &copies);
@@ -204,7 +204,7 @@ TEST(Geo, WhatDecayDidToManyRowsIsThereAtTheEndOfThePass) {
     store.end_pass(0);
     return read(store, keys);
   };
-  Device device(1);
+  Device device(1, best_cpu_level());
   LocalStore local(one_table(), job.plan(), UINT64_MAX, device);
   const std::vector<float> expected = train(local);
   GeoCluster geo(job, {2, true}, 1, 1, 1);

@@ -161,7 +161,7 @@ std::vector<float> weights_of(ParameterStore& store, int rank) {
 }
 
 std::vector<float> train_apart_locally(const RecoveryPlan& plan, int rank) {
-  Device device(1);
+  Device device(1, best_cpu_level());
   LocalStore store(plan.parameters(), plan.job.plan(), UINT64_MAX, device);
   for (int64_t step = 0; step < kSteps; ++step) train_apart(store, rank, step);
   store.end_pass(0);

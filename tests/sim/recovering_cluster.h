@@ -257,7 +257,7 @@ class RecoveringCluster {
   }
 
   void take_geo_part(const RemoteOptions& options, SimHost& host) {
-    Device device(1);
+    Device device(1, best_cpu_level());
     LocalStore local(plan_.parameters(), plan_.job.plan(), UINT64_MAX, device);
     LocalSgdCopies copies(plan_.parameters(), plan_.geo->period, local);
     RemoteStore remote(host, options, plan_.job.consistency, plan_.parameters(), plan_.job.types, &copies);
@@ -269,7 +269,7 @@ class RecoveringCluster {
   void take_hybrid_part(RemoteOptions options, SimHost& host) {
     options.dense_here = true;
     const std::vector<ParameterSpec> specs = plan_.parameters();
-    Device device(1);
+    Device device(1, best_cpu_level());
     LocalStore local(dense_parameters(specs), plan_.job.plan(), UINT64_MAX, device);
     RemoteStore remote(host, options, plan_.job.consistency, specs, plan_.job.types);
     if (remote.run().finished()) return;

@@ -24,7 +24,7 @@ void expect_same(const Outcome& a, const Outcome& b) {
 }
 
 Outcome alone(const SyntheticJob& job, int threads = 1) {
-  Device device(threads);
+  Device device(threads, best_cpu_level());
   LocalStore store(job.parameters(), job.plan(), UINT64_MAX, device);
   LocalGroup group;
   LocalRun run;

@@ -45,7 +45,7 @@ TrainedJob::TrainedJob(uint64_t rows, int threads)
     : job_(memory_job("checkpoint", {embedding_model(kCheckpointWidth), adagrad(0.1, 1e-6)})),
       schema_(make_schema()),
       network_(job_.model, schema_, job_.job.seed),
-      device_(threads) {
+      device_(threads, cpu_level()) {
   forget();
   train(rows);
 }

@@ -39,7 +39,7 @@ class ServedTable {
 
   const std::vector<ParameterSpec> specs_;
   ServedJob job_;
-  Device device_{1};
+  Device device_{1, cpu_level()};
   std::unique_ptr<LocalStore> local_;
   std::unique_ptr<ServedShards> shards_;
   const std::unique_ptr<Transport> network_ = make_network({.local = true});

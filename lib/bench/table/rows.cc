@@ -66,7 +66,10 @@ std::vector<KeyPlan> random_plans(uint64_t rows, double scale) {
 class Batches : public Workload {
  public:
   Batches(const BenchSettings& settings, const MakeRowTable& make, int passes)
-      : passes_(passes), device_(settings.threads), rows_(num_rows(settings.scale)), table_(make(device_)) {
+      : passes_(passes),
+        device_(settings.threads, cpu_level()),
+        rows_(num_rows(settings.scale)),
+        table_(make(device_)) {
     for (const KeyPlan& plan : plans_of_all(rows_)) table_->insert(plan);
     plans_ = random_plans(rows_, settings.scale);
     for (const KeyPlan& plan : plans_) keys_ += plan.keys.size();
@@ -179,7 +182,7 @@ class Grow final : public Workload {
   Grow(const BenchSettings& settings, const MakeRowTable& make)
       : make_(make),
         clock_(settings.clock),
-        device_(settings.threads),
+        device_(settings.threads, cpu_level()),
         rows_(num_rows(settings.scale)),
         plans_(plans_of_all(rows_)) {
     make_(device_);  // throws here when there is none

@@ -30,7 +30,7 @@ MemoryPasses::MemoryPasses(const Job& job, const SyntheticData& data, int batch_
     : job_(job),
       file_(data.bytes),
       reader_(memory_reader(data, file_, batch_size, threads)),
-      device_(threads),
+      device_(threads, cpu_level()),
       network_(job.model, reader_->schema(), job.job.seed) {}
 
 void MemoryPasses::begin(ParameterStore& store, TrainerGroup& group) {

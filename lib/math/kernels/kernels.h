@@ -13,6 +13,8 @@
 
 namespace ps {
 
+enum class CpuLevel;  // base/cpu.h, which is too much for sources of several levels
+
 // Items [begin, end) of a loop.
 struct Block {
   int64_t begin, end;
@@ -65,13 +67,13 @@ struct MathKernels {
                                       T* columns, T* weight_gradient);
 };
 
-// Returns the kernels of cpu_level().
+// Returns the kernels of a level, which this processor must have.
 template <class T>
-const MathKernels<T>& math_kernels();
+const MathKernels<T>& math_kernels(CpuLevel cpu);
 template <>
-const MathKernels<float>& math_kernels();
+const MathKernels<float>& math_kernels(CpuLevel cpu);
 template <>
-const MathKernels<double>& math_kernels();
+const MathKernels<double>& math_kernels(CpuLevel cpu);
 
 }  // namespace ps
 

@@ -60,7 +60,7 @@ class Trained {
   }
 
  private:
-  Device processor_{2};
+  Device processor_{2, best_cpu_level()};
   LocalStore local_;
   std::unique_ptr<DeviceStore> on_device_;
 };

@@ -218,7 +218,7 @@ class CachedTraining {
 
   const OptimizerPlan plan_;
   Random random_;
-  Device processor_{1};
+  Device processor_{1, best_cpu_level()};
   std::unique_ptr<RowDevice> device_ = make_emulated_device();
   LocalStore store_;
   Calls calls_;

@@ -81,7 +81,7 @@ class ComputeServiceTest : public testing::Test {
 
   const std::unique_ptr<Transport> compute_ = make_network(), reader_ = make_network();
   BufferPool pool_;
-  Device device_{1};
+  Device device_{1, best_cpu_level()};
   const ModelOptions model_ = ModelOptions::spec().parse(parse_json(kFeedModel, "model"), "model");
   std::function<void()> connects_to_servers_ = [] { fail(Code::kUnavailable, "no servers"); };
   const ComputeSetup setup_ = {.transport = *compute_,

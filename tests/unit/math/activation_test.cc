@@ -19,7 +19,7 @@ constexpr Activation kAllActivations[] = {
 
 template <class T>
 std::vector<T> activated(Activation activation, std::vector<T> values, int64_t cols, int threads = 1) {
-  Device device(threads);
+  Device device(threads, best_cpu_level());
   const int64_t rows = static_cast<int64_t>(values.size()) / cols;
   activate<T>(device, activation, {values.data(), rows, cols});
   return values;
@@ -56,7 +56,7 @@ TEST(Activations, GradientsAreThoseOfFiniteDifferences) {
   constexpr double kStep = 1e-5;
   const std::vector<double> x = random_values<double>(kRows * kCols, 1);
   const std::vector<double> above = random_values<double>(kRows * kCols, 2);
-  Device device(2);
+  Device device(2, best_cpu_level());
   for (Activation activation : kAllActivations) {
     const std::vector<double> y = activated(activation, x, kCols);
     std::vector<double> gradient = above;
@@ -104,7 +104,7 @@ TEST(Losses, SlopesAreThoseOfFiniteDifferences) {
 }
 
 TEST(Losses, TotalIsTheSumInOrder) {
-  Device device(3);
+  Device device(3, best_cpu_level());
   const std::vector<float> costs = random_values<float>(5000, 4);
   double expected = 0;
   for (float cost : costs) expected += static_cast<double>(cost);
@@ -113,7 +113,7 @@ TEST(Losses, TotalIsTheSumInOrder) {
 }
 
 TEST(Losses, FindTheFirstValueThatIsNoProbability) {
-  Device device(1);
+  Device device(1, best_cpu_level());
   const std::vector<double> values = {0.5, 9, 1.0005, -7, 0.2, 1.5, -0.25, 0};
   const std::vector<float> labels = {0, 0, 1, 0};
   EXPECT_EQ(find_improbable<double>(device, {values.data(), 2, 2}, {labels.data(), nullptr}), -1);

@@ -58,8 +58,9 @@ Arrays<T> plain(const ConvolutionShape& shape, const Arrays<T>& in) {
 }
 
 template <class T>
-Arrays<T> computed(const ConvolutionShape& shape, Arrays<T> in, int threads) {
-  Device device(threads);
+Arrays<T> computed(const ConvolutionShape& shape, Arrays<T> in, int threads,
+                   CpuLevel cpu = best_cpu_level()) {
+  Device device(threads, cpu);
   Arrays<T> sums{std::vector<T>(in.images.size(), 1), std::vector<T>(in.weights.size(), 1),
                  std::vector<T>(in.outs.size(), 1)};
   auto matrix = [](std::vector<T>& values) {
@@ -96,8 +97,7 @@ TEST_P(ConvolutionOf, IsItsDefinition) {
   const Arrays<double> in = inputs<double>(shape), expected = plain(shape, in);
   for (CpuLevel level : possible_levels(cpu_features())) {
     SCOPED_TRACE(cpu_level_name(level));
-    set_cpu_level(level);
-    const Arrays<double> found = computed(shape, in, 1);
+    const Arrays<double> found = computed(shape, in, 1, level);
     expect_close(found.outs, expected.outs);
     expect_close(found.images, expected.images);
     expect_close(found.weights, expected.weights);

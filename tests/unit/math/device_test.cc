@@ -13,7 +13,7 @@ namespace {
 
 // The blocks that for_each gave, in the order of their items.
 std::vector<std::pair<int64_t, int64_t>> cut(int threads, int64_t items, int64_t block) {
-  Device device(threads);
+  Device device(threads, best_cpu_level());
   std::vector<std::pair<int64_t, int64_t>> blocks(static_cast<size_t>((items + block - 1) / block));
   device.for_each(items, block, [&](int64_t begin, int64_t end) {
     blocks[static_cast<size_t>(begin / block)] = {begin, end};
@@ -32,7 +32,7 @@ TEST(Device, BlocksDoNotDependOnThreads) {
 }
 
 TEST(Device, ThrowsWhatABlockThrewAndGoesOn) {
-  Device device(3);
+  Device device(3, best_cpu_level());
   EXPECT_EQ(device.threads(), 3);
   const auto fail_at_two = [](int64_t block) {
     if (block == 2) throw std::runtime_error("two");

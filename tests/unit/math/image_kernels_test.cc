@@ -42,7 +42,7 @@ void expect_near(const Values& got, const Values& expected, double tolerance) {
 constexpr int64_t kImages = 3, kChannels = 5, kPlane = 21;
 
 TEST(Planes, AreSetSummedAndAveraged) {
-  Device device(2);
+  Device device(2, best_cpu_level());
   const Values values = random_values<double>(kChannels, 1);
   Values images(static_cast<size_t>(kImages * kChannels * kPlane), 7), zeros = images;
   const auto matrix = [](Values& of) { return Matrix<double>{of.data(), kImages, kChannels * kPlane}; };
@@ -60,7 +60,7 @@ TEST(Planes, AreSetSummedAndAveraged) {
 }
 
 TEST(Planes, AverageGradientIsThatOfFiniteDifferences) {
-  Device device(2);
+  Device device(2, best_cpu_level());
   const Values x = random_values<double>(kImages * kChannels * kPlane, 2);
   const Values above = random_values<double>(kImages * kChannels, 3);
   const auto mean = [&](const Values& images) {
@@ -95,7 +95,7 @@ class Pools : public testing::TestWithParam<bool> {
     }
   }
 
-  Device device_{2};
+  Device device_{2, best_cpu_level()};
   const PoolShape shape_ = make_pool_shape({2, 6, 6, 3, 2, 1, 0, 0}, GetParam());
   const Values x_ = random_values<double>(kImages * 2 * 6 * 6, 4);
 };
@@ -166,7 +166,7 @@ class BatchNorms : public testing::TestWithParam<int64_t> {
     return out;
   }
 
-  Device device_{2};
+  Device device_{2, best_cpu_level()};
   const Values weight_ = random_values<double>(kOf, 6), bias_ = random_values<double>(kOf, 7);
   Values running_mean_ = Values(kOf, 2), running_variance_ = Values(kOf, 3), mean_ = Values(kOf),
          scale_ = Values(kOf), normalized_ = Values(static_cast<size_t>(kExamples * cols()));
@@ -223,7 +223,7 @@ TEST_P(BatchNorms, GradientsAreThoseOfFiniteDifferences) {
 INSTANTIATE_TEST_SUITE_P(Planes, BatchNorms, testing::Values(1, 4, 11));
 
 TEST(LocalResponse, DividesByThePowerOfTheSumOverNeighbours) {
-  Device device(2);
+  Device device(2, best_cpu_level());
   const LocalResponse<double> norm{kChannels, 4, 1, 0.5, 0.75, 2};
   const Values x = random_values<double>(kImages * kChannels * 4, 10);
   const Values above = random_values<double>(kImages * kChannels * 4, 11);

@@ -31,7 +31,7 @@ TEST_P(Gemm, AddsTheProductThreeWays) {
     a_transposed[static_cast<size_t>(i % k * m + i / k)] = a[static_cast<size_t>(i)];
   for (int64_t i = 0; i < k * n; ++i)
     b_transposed[static_cast<size_t>(i % n * k + i / n)] = b[static_cast<size_t>(i)];
-  Device device(2);
+  Device device(2, best_cpu_level());
   std::vector<float> plain = start, left = start, right = start;
   add_product<float>(device, {a.data(), m, k}, {b.data(), k, n}, {plain.data(), m, n});
   add_product_transposed_left<float>(device, {a_transposed.data(), k, m}, {b.data(), k, n},
@@ -89,7 +89,7 @@ class SparseKernels : public testing::TestWithParam<int64_t> {
   std::vector<uint64_t> keys_;
   KeyPlan plan_;
   std::vector<const float*> rows_;
-  Device device_{2};
+  Device device_{2, best_cpu_level()};
 };
 
 // The sums run in the order of the ids, so they are equal to the last bit.
@@ -172,7 +172,7 @@ TEST_P(SparseKernels, WriteOnlyTheirColumns) {
 INSTANTIATE_TEST_SUITE_P(Widths, SparseKernels, testing::Values(1, 2, 3, 4, 8, 16, 32, 256, 1024));
 
 TEST(DenseKernels, ColumnSumsScaleRows) {
-  Device device(2);
+  Device device(2, best_cpu_level());
   std::vector<float> m = {1, 2, 3, 4, 5, 6}, scales = {10, 0, 1, 0}, sums = {0.5f, 0};
   add_column_sums<float>(device, {m.data() + 1, 3, 2}, 2, scales.data(), 2, sums.data());
   EXPECT_EQ(sums, (std::vector<float>{25.5f, 36}));

@@ -17,7 +17,7 @@ namespace {
 
 TEST(ArrayKernels, GoThroughEveryElementOnce) {
   constexpr int64_t kSize = (1 << 20) + 17;  // two blocks
-  Device device(2);
+  Device device(2, best_cpu_level());
   const std::vector<float> a = random_values<float>(kSize, 1), b = random_values<float>(kSize, 2);
   std::vector<float> filled(kSize), copy(kSize), scaled = b, product(kSize), sum = b;
   fill_values(device, 3, kSize, filled.data());
@@ -35,7 +35,7 @@ TEST(ArrayKernels, GoThroughEveryElementOnce) {
 }
 
 TEST(BagKernels, DivideByTheNumberOfIds) {
-  Device device(2);
+  Device device(2, best_cpu_level());
   const std::vector<uint32_t> offsets = {0, 0, 1, 4};
   KeyUse use;
   use.offsets = offsets;
@@ -46,7 +46,7 @@ TEST(BagKernels, DivideByTheNumberOfIds) {
 
 // Rows (1, 2), (3, 4) and (5, 6) with products 11, 17 and 39.
 TEST(BagKernels, AddUpThePairsOfAnExample) {
-  Device device(1);
+  Device device(1, best_cpu_level());
   const std::vector<double> sums = {9, 12, 1, 2}, squares = {35, 56, 1, 4};
   std::vector<double> out(2);
   add_up_pairs<double>(device, {sums.data(), 2, 2}, {squares.data(), 2, 2}, 2, out.data());
@@ -83,7 +83,7 @@ class CrossNetwork : public testing::Test {
   }
   CrossStates<double> states() { return {states_.data(), products_.data()}; }
 
-  Device device_{2};
+  Device device_{2, best_cpu_level()};
   std::vector<double> x_ = random_values<double>(kExamples * kCols, 3);
   std::vector<double> weights_ = random_values<double>(kDepth * kCols, 4);
   std::vector<double> biases_ = random_values<double>(kDepth * kCols, 5);
@@ -115,7 +115,7 @@ TEST_F(CrossNetwork, GradientsAreThoseOfFiniteDifferences) {
 TEST(DropoutKernel, DrawsFromTheExamplesOwnStreams) {
   constexpr int64_t kRows = 400, kWide = 50;
   std::vector<float> factors(kRows * kWide), alone(factors.size());
-  Device threads(4), one(1);
+  Device threads(4, best_cpu_level()), one(1, best_cpu_level());
   draw_dropout<float>(threads, 5, 0.25, {factors.data(), kRows, kWide});
   draw_dropout<float>(one, 5, 0.25, {alone.data(), kRows, kWide});
   EXPECT_EQ(factors, alone);
@@ -156,7 +156,7 @@ class SampledKernels : public testing::Test {
     return sum;
   }
 
-  Device device_{2};
+  Device device_{2, best_cpu_level()};
   const std::vector<uint32_t> offsets_ = {0, 3, 3, 5, 7};
   const std::vector<uint64_t> keys_ = {5, 1, 5, 0, 1, 3, 3};
   const std::vector<double> table_ = random_values<double>(6 * kDim, 7),
@@ -239,7 +239,7 @@ TEST_F(SampledKernels, TreeCostsFollowThePathOfTheLabel) {
 // 3000 classes are three blocks, whose largest scores differ.
 TEST(SoftmaxOverAllRows, IsTheCostOfThePlainSoftmax) {
   constexpr int64_t kClasses = 3000, kDim = 3;
-  Device device(2);
+  Device device(2, best_cpu_level());
   const std::vector<double> table = random_values<double>(kClasses * kDim, 13),
                             x = random_values<double>(2 * kDim, 14);
   const std::vector<float> labels = {2999, 7};

@@ -24,14 +24,14 @@ Floats random_floats(int64_t size, uint64_t stream) {
   return out;
 }
 
-// Calls results() at every level, and compare(level, result, baseline's).
+// Calls results(device) at every level, and compare(level, result, baseline's).
 template <class Results, class Compare>
 void for_levels(Results&& results, Compare&& compare) {
-  set_cpu_level(CpuLevel::kBaseline);
-  const auto baseline = results();
+  Device plain(2, CpuLevel::kBaseline);
+  const auto baseline = results(plain);
   for (CpuLevel level : possible_levels(cpu_features())) {
-    set_cpu_level(level);
-    compare(level, results(), baseline);
+    Device device(2, level);
+    compare(level, results(device), baseline);
   }
 }
 
@@ -54,18 +54,18 @@ class Levels : public testing::TestWithParam<int64_t> {
   Columns<float> columns_of(Floats& values, int64_t width) const { return {values.data(), width, width}; }
 
   // Returns the results of all sparse kernels.
-  std::vector<Floats> sparse_results(const float* values) {
+  std::vector<Floats> sparse_results(Device& device, const float* values) {
     Floats bags(above_), sums(above_), squares(above_),
         gradients = row_gradients(), copied = row_gradients(), pairwise = row_gradients(),
         places(static_cast<size_t>(kExamples * width_ * kMaxIds));
-    add_bags<float>(device_, use(), values, rows_.data(), columns_of(bags, width_));
-    add_bags_and_squares<float>(device_, use(), values, rows_.data(), columns_of(sums, width_),
+    add_bags<float>(device, use(), values, rows_.data(), columns_of(bags, width_));
+    add_bags_and_squares<float>(device, use(), values, rows_.data(), columns_of(sums, width_),
                                 columns_of(squares, width_));
-    copy_rows<float>(device_, use(), values, rows_.data(), width_, columns_of(places, width_ * kMaxIds));
-    add_bag_gradients<float>(device_, use(), values, columns_of(above_, width_), gradients.data());
-    add_copied_gradients<float>(device_, use(), values, columns_of(places, width_ * kMaxIds), width_,
+    copy_rows<float>(device, use(), values, rows_.data(), width_, columns_of(places, width_ * kMaxIds));
+    add_bag_gradients<float>(device, use(), values, columns_of(above_, width_), gradients.data());
+    add_copied_gradients<float>(device, use(), values, columns_of(places, width_ * kMaxIds), width_,
                                 copied.data());
-    add_pairwise_gradients<float>(device_, use(), values, rows_.data(), values_.data(),
+    add_pairwise_gradients<float>(device, use(), values, rows_.data(), values_.data(),
                                   columns_of(sums, width_), pairwise.data());
     return {bags, sums, squares, places, gradients, copied, pairwise};
   }
@@ -79,7 +79,6 @@ class Levels : public testing::TestWithParam<int64_t> {
   std::vector<uint64_t> keys_;
   KeyPlan plan_;
   std::vector<const float*> rows_;
-  Device device_{2};
 };
 
 void expect_same_bits(CpuLevel level, const std::vector<Floats>& results,
@@ -91,17 +90,16 @@ void expect_same_bits(CpuLevel level, const std::vector<Floats>& results,
 }
 
 TEST_P(Levels, SparseKernelsGiveTheBitsOfTheBaseline) {
-  for_levels([&] { return sparse_results(nullptr); }, expect_same_bits);
-  for_levels([&] { return sparse_results(values_.data()); }, expect_same_bits);
+  for_levels([&](Device& device) { return sparse_results(device, nullptr); }, expect_same_bits);
+  for_levels([&](Device& device) { return sparse_results(device, values_.data()); }, expect_same_bits);
 }
 
 TEST_P(Levels, DenseSumsGiveTheBitsOfTheBaseline) {
   for_levels(
-      [&]() -> std::vector<Floats> {
+      [&](Device& device) -> std::vector<Floats> {
         Floats sums(static_cast<size_t>(width_), 0.25f), added(above_);
-        add_column_sums<float>(device_, columns_of(above_, width_), kExamples, values_.data(), 1,
-                               sums.data());
-        add_columns<float>(device_, columns_of(above_, width_), kExamples, columns_of(added, width_));
+        add_column_sums<float>(device, columns_of(above_, width_), kExamples, values_.data(), 1, sums.data());
+        add_columns<float>(device, columns_of(above_, width_), kExamples, columns_of(added, width_));
         return {sums, added};
       },
       expect_same_bits);
@@ -115,12 +113,13 @@ TEST_P(Levels, ProductsOfMatricesAreThoseOfTheBaselineToRounding) {
   Floats sizes_a, sizes_b, sizes(static_cast<size_t>(kExamples * width_));
   for (float x : a) sizes_a.push_back(std::fabs(x));
   for (float x : b) sizes_b.push_back(std::fabs(x));
-  add_product<float>(device_, {sizes_a.data(), kExamples, kDepth}, {sizes_b.data(), kDepth, width_},
+  Device plain(1, CpuLevel::kBaseline);
+  add_product<float>(plain, {sizes_a.data(), kExamples, kDepth}, {sizes_b.data(), kDepth, width_},
                      {sizes.data(), kExamples, width_});
   for_levels(
-      [&] {
+      [&](Device& device) {
         Floats out(sizes.size());
-        add_product<float>(device_, {a.data(), kExamples, kDepth}, {b.data(), kDepth, width_},
+        add_product<float>(device, {a.data(), kExamples, kDepth}, {b.data(), kDepth, width_},
                            {out.data(), kExamples, width_});
         return out;
       },

@@ -40,7 +40,7 @@ TEST(PackedSequences, ComeBackAsTheyWere) {
   for (int b = 0; b < 3000; ++b) offsets.push_back(offsets.back() + static_cast<uint32_t>(random.below(40)));
   const int64_t rows = offsets.back(), cols = 5;
   const std::vector<float> in = random_values<float>(rows * cols, 1);
-  Device device(3);
+  Device device(3, best_cpu_level());
   for (const bool reversed : {false, true}) {
     PackedSequences packed;
     pack_sequences(offsets, reversed, packed);

@@ -36,7 +36,7 @@ struct Evaluated {
 
 Evaluated evaluate(const Cost<double>& cost, int64_t cols, std::vector<double> scores, const Batch& batch,
                    int threads = 1) {
-  Device device(threads);
+  Device device(threads, best_cpu_level());
   Evaluated out{std::vector<double>(batch.labels.size()), std::vector<double>(scores.size(), 12345)};
   cost.evaluate({scores.data(), batch.size(), cols}, batch, device, out.costs,
                 {out.gradient.data(), batch.size(), cols});
@@ -124,7 +124,7 @@ TEST(BinaryCrossEntropy, PosWeightMultipliesTheCostOfPositiveExamples) {
 }
 
 TEST(BinaryCrossEntropy, PredictsTheProbabilityUnderEitherActivation) {
-  Device device(1);
+  Device device(1, best_cpu_level());
   std::vector<double> logit = {std::log(3.0)}, probability = {0.75};
   float predicted = 0;
   make({{"type", "binary_cross_entropy"}}, 1, "linear")
@@ -206,7 +206,7 @@ std::vector<Case> all_costs() {
 template <class T>
 std::vector<T> evaluate_as(const Cost<T>& cost, const std::vector<T>& scores, int64_t cols,
                            const Batch& batch, int threads) {
-  Device device(threads);
+  Device device(threads, best_cpu_level());
   std::vector<T> out(batch.labels.size() + scores.size());
   std::span<T> costs(out.data(), batch.labels.size());
   cost.evaluate({scores.data(), batch.size(), cols}, batch, device, costs,

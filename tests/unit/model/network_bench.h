@@ -19,10 +19,11 @@ namespace ps {
 template <class T>
 class NetworkBench {
  public:
-  NetworkBench(const Json& model, const DataSchema& schema, int threads = 1, uint64_t seed = 1)
+  NetworkBench(const Json& model, const DataSchema& schema, int threads = 1, uint64_t seed = 1,
+               CpuLevel cpu = best_cpu_level())
       : network_(ModelOptions::spec().parse(model, "model"), schema, seed),
         planners_(network_.make_planners()),
-        device_(threads),
+        device_(threads, cpu),
         weights_(network_.parameters().size()),
         gradients_(weights_.size()),
         rows_(weights_.size()),

@@ -20,7 +20,7 @@ class OneLayer {
       : schema_{{{.name = "x", .dense = true, .dim = dim}}},
         network_(options(std::move(layer)), schema_, /*seed=*/1),
         planners_(network_.make_planners()),
-        device_(threads) {
+        device_(threads, best_cpu_level()) {
     for (const ParameterSpec& spec : network_.parameters()) {
       Random random(17, parameters_.size());
       Parameter& parameter = parameters_.emplace_back();

@@ -84,7 +84,7 @@ class Trainer {
     }
   }
 
-  Device device_{1};
+  Device device_{1, best_cpu_level()};
   LocalStore local_;
 
  public:

@@ -65,7 +65,7 @@ class StoredRows : public testing::Test {
     return std::nullopt;
   }
 
-  Device device_{1};
+  Device device_{1, best_cpu_level()};
   Random random_{1, 2};
   std::vector<ParameterSpec> specs_;
   std::unique_ptr<ShardTables> tables_;

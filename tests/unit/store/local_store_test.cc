@@ -47,7 +47,7 @@ class LocalStoreTest : public testing::Test {
     store_->push(plans_, views_, {samples, 0});
   }
 
-  Device device_{2};
+  Device device_{2, best_cpu_level()};
   std::vector<uint64_t> keys_ = {5, 9};
   std::vector<uint32_t> offsets_ = {0, 2};
   std::vector<KeyPlan> plans_;

@@ -61,7 +61,7 @@ class ParameterTablesTest : public testing::Test {
     return weights;
   }
 
-  Device device_{2};
+  Device device_{2, best_cpu_level()};
 };
 
 TEST_F(ParameterTablesTest, EveryKeyIsOfOneShard) {

@@ -108,7 +108,7 @@ struct AveragingTrainer {
   std::vector<float> weights() { return whole_weights(local, specs.size()); }
 
   const std::vector<ParameterSpec> specs = parameters();
-  Device device{1};
+  Device device{1, best_cpu_level()};
   LocalStore local;
   CollectiveRun run;
   std::unique_ptr<AveragingStore> averaging;
@@ -257,7 +257,7 @@ std::vector<float> train_plainly(const AveragingCase& test, std::vector<float> x
 }
 
 std::vector<float> first_weights() {
-  Device device(1);
+  Device device(1, best_cpu_level());
   LocalStore fresh(parameters(), make_optimizer_plan(kMomentumOptimizer, "mean"), UINT64_MAX, device);
   const std::span<const float> start = fresh.whole(0);
   return {start.begin(), start.end()};

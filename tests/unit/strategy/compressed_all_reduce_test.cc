@@ -94,7 +94,7 @@ TEST(CompressedAllReduce, IsThePlainAlgorithm) {
   const CodecCase test{.steps = {6, 6}, .options = codec("int8"), .optimizer = kExchangeSgd};
   const auto found = train(test);
   const auto specs = mixed_parameters(kExchangeRows, kExchangeCols);
-  Device device(1);
+  Device device(1, best_cpu_level());
   LocalStore fresh(specs, make_optimizer_plan(kExchangeSgd, "mean"), UINT64_MAX, device);
   std::vector<float> weights(fresh.whole(0).begin(), fresh.whole(0).end());
   constexpr size_t kHalf = kExchangeRows * kExchangeCols / 2;  // the values of one owner

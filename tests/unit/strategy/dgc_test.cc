@@ -114,7 +114,7 @@ std::vector<float> train_plainly(int trainers, int64_t steps, int64_t begin, uin
 TEST(DgcStrategy, IsThePlainAlgorithmAndBeginsWithTheMomentumOfTheStepsBefore) {
   for (int trainers : {2, 3}) {
     const DgcCase test{.steps = twelve_steps(trainers), .options = dgc_options({0.95}, 4)};
-    Device device(1);
+    Device device(1, best_cpu_level());
     LocalStore fresh(test.specs, make_optimizer_plan(kExchangeMomentum, "mean"), UINT64_MAX, device);
     const std::span<const float> start = fresh.whole(0);
     const std::vector<float> expected = train_plainly(

@@ -87,7 +87,7 @@ struct ExchangeTrainer {
 
   const ExchangeCase<Options> test;
   const std::vector<ParameterSpec> specs;
-  Device device{1};
+  Device device{1, best_cpu_level()};
   LocalStore local;
   CollectiveRun run;
   std::unique_ptr<Exchange> exchange;

@@ -131,7 +131,7 @@ Doubles train_plainly(const PowerCase& test, const std::vector<float>& start,
 TEST(PowerSgd, IsThePlainAlgorithm) {
   for (const int64_t rank : {1, 2, 3}) {
     PowerCase test{.options = PowerSgdOptions{.rank = rank}, .optimizer = kExchangeSgd};
-    Device device(1);
+    Device device(1, best_cpu_level());
     LocalStore fresh(mixed_parameters(kRows, kCols), make_optimizer_plan(kExchangeSgd, "mean"), UINT64_MAX,
                      device);
     const std::span<const float> start = fresh.whole(0);

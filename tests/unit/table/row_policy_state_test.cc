@@ -81,7 +81,7 @@ class RowPolicyStateTest : public testing::Test {
     return keys;
   }
 
-  Device device_{2};
+  Device device_{2, best_cpu_level()};
   std::unique_ptr<SparseTable> table_;
   std::vector<float> pulled_;  // what the keys of the last step read as
 };

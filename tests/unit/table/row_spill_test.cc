@@ -70,7 +70,7 @@ class RowSpillTest : public testing::TestWithParam<const OptimizerEntry*> {
     return out;
   }
 
-  Device device_{1};
+  Device device_{1, best_cpu_level()};
 };
 
 TEST_P(RowSpillTest, TableLargerThanMemoryHoldsTheSameBits) {
@@ -232,7 +232,7 @@ class RowsOfAdagrad : public testing::Test {
     return weights;
   }
 
-  Device device_{1};
+  Device device_{1, best_cpu_level()};
 };
 
 TEST_F(RowsOfAdagrad, OfARequestThatADiskHasNoRoomForThereAreNone) {

@@ -57,7 +57,7 @@ class RowStorageTest : public testing::TestWithParam<uint64_t> {
     return keys;
   }
 
-  Device device_{2};
+  Device device_{2, best_cpu_level()};
   const RowLayout layout_{3, 0, false};
   std::unique_ptr<RowStorage> store_ = make(layout_);
 };
@@ -163,7 +163,7 @@ TEST(HashedRowsMemory, RowTakesItsFloatsAndAtMost24BytesAtEverySize) {
   const RowLayout layout(1, 0, false);
   const uint64_t row_bytes = static_cast<uint64_t>(layout.stride()) * sizeof(float) + 24;
   std::unique_ptr<RowStorage> store = make_hashed_rows(layout);
-  Device device(1);
+  Device device(1, best_cpu_level());
   std::vector<uint64_t> keys;
   std::vector<float*> rows;
   for (uint64_t size = 10'000, next = 0; size <= most; size += size * 7 / 100) {
@@ -181,7 +181,7 @@ TEST(HashedRowsMemory, ShardsRowTakesNoMoreThanATables) {
   const RowLayout layout(1, 0, false);
   for (uint32_t shard : {0u, 3u}) {
     std::unique_ptr<RowStorage> store = make_hashed_rows(layout);
-    Device device(1);
+    Device device(1, best_cpu_level());
     std::vector<uint64_t> keys;
     std::vector<float*> rows;
     for (uint64_t size = 300'000, next = 0; size <= 700'000; size += size * 7 / 100) {

@@ -147,7 +147,7 @@ class SnapshotTest : public testing::TestWithParam<Case> {
     for (int i = 0; i < 150; ++i) write(table, random);
   }
 
-  Device device_{1};
+  Device device_{1, best_cpu_level()};
   RowSpill spill_{testing::TempDir(), 64 << 10};  // a tenth of the blocks
 };
 
@@ -203,7 +203,7 @@ TEST_P(SnapshotTest, PartitionsRestoredAtOnceHoldTheSameBits) {
   EXPECT_EQ(table->restores_partitions(), std::string_view(GetParam().store) == "any");
   if (!table->restores_partitions()) return;
   const KeyLists lists = table->list_keys();
-  Device threads(4);
+  Device threads(4, best_cpu_level());
   threads.run(1u << kPartitionBits, [&](int64_t index) {
     const uint32_t partition = static_cast<uint32_t>(index);
     table->save_rows(partition, lists, 7, [&](const RowBlock& rows) {
@@ -234,7 +234,7 @@ TEST(SnapshotMemory, StaysWithinItsBound) {
   constexpr uint64_t kRows = 100'000, kMaxBytes = 2 << 20, kPartitionBytes = 256 << 10;
   const RowLayout layout(16, 1, false);
   std::unique_ptr<RowStorage> store = make_hashed_rows(layout);
-  Device device(1);
+  Device device(1, best_cpu_level());
   std::vector<uint64_t> keys(kRows);
   for (uint64_t i = 0; i < kRows; ++i) keys[i] = i * 7919;
   std::vector<float*> rows(kRows);
@@ -281,7 +281,7 @@ class DenseSnapshotTest : public testing::TestWithParam<uint64_t> {
     return copy;
   }
 
-  Device device_{2};
+  Device device_{2, best_cpu_level()};
   Initializer initializer_{Distribution::kNormal, 0, 1, 3};
   DenseTable table_{1000, 70, initializer_, momentum(), device_};
   std::vector<float> gradient_ = std::vector<float>(70'000, 0.5f);
@@ -319,7 +319,7 @@ TEST_P(DenseSnapshotTest, GivesTheFloatsAsTheyWereWhateverIsWrittenMeanwhile) {
 }
 
 TEST(DenseTableRows, RestoredRowsHoldTheSameBits) {
-  Device device(1);
+  Device device(1, best_cpu_level());
   const Initializer initializer{Distribution::kNormal, 0, 1, 3};
   const OptimizerEntry& entry = find_entry(optimizer_catalog(), {{"type", "momentum"}}, "", "optimizer");
   DenseTable table(100, 7, initializer, entry.make_float({{"momentum", 0.9}}, {}), device);

@@ -84,7 +84,7 @@ class SparseTableTest : public testing::TestWithParam<uint64_t> {
     return weights;
   }
 
-  Device device_{2};
+  Device device_{2, best_cpu_level()};
   Initializer initializer_{Distribution::kConstant, 100, 0, 0};
   SparseTable table_{2, GetParam(), initializer_, std::make_unique<CountingOptimizer>()};
   std::vector<float*> rows_;
@@ -229,7 +229,7 @@ INSTANTIATE_TEST_SUITE_P(Bounds, SparseTableTest, testing::Values(0, 5'000'000),
 // The same steps through the interface, by keys, for a table of the rows that were used and one of all rows.
 TEST(TableInterface, SparseAndDenseRowsAreTheSameBits) {
   constexpr uint64_t kRows = 200;
-  Device device(2);
+  Device device(2, best_cpu_level());
   const Initializer initializer{Distribution::kNormal, 0, 1, 3};
   SparseTable sparse(3, 0, initializer, std::make_unique<StillOptimizer>());
   DenseTable dense(kRows, 3, initializer, std::make_unique<StillOptimizer>(), device);
@@ -266,7 +266,7 @@ TEST(TableInterface, SparseAndDenseRowsAreTheSameBits) {
 }
 
 TEST(SparseTableBound, KeyThatIsNotBelowItIsRefused) {
-  Device device(1);
+  Device device(1, best_cpu_level());
   SparseTable table(1, 10, Initializer{}, std::make_unique<StillOptimizer>());
   std::vector<float*> rows;
   table.pull(plan_of({9}), device, rows);
@@ -279,7 +279,7 @@ TEST(SparseTableBound, KeyThatIsNotBelowItIsRefused) {
 
 TEST(SparseTableMemory, StaysNearTheRowsWhileItGrows) {
   constexpr uint64_t kRows = 400000;
-  Device device(1);
+  Device device(1, best_cpu_level());
   SparseTable table(16, /*bound=*/0, Initializer{},
                     std::make_unique<StillOptimizer>());  // 16 + 16 floats: 128 bytes
   std::vector<float*> rows;
@@ -341,7 +341,7 @@ TEST(TablePartitionTest, FindsEveryKeyOfAnyValueWhileItGrows) {
 }
 
 TEST(DenseTableTest, RowsWithoutGradientAreStepsWithZeroGradient) {
-  Device device(2);
+  Device device(2, best_cpu_level());
   Initializer initializer{Distribution::kNormal, 0, 1, 3};
   DenseTable whole(50, 3, initializer, std::make_unique<CountingOptimizer>(), device);
   DenseTable by_rows(50, 3, initializer, std::make_unique<CountingOptimizer>(), device);
@@ -362,7 +362,7 @@ TEST(DenseTableTest, RowsWithoutGradientAreStepsWithZeroGradient) {
 
 // The rows of the second of three owners, in blocks of 4.
 TEST(DenseTableTest, OwnerOfBlocksHasTheRowsOfTheWholeByTheirKeys) {
-  Device device(1);
+  Device device(1, best_cpu_level());
   const Initializer initializer{Distribution::kNormal, 0, 1, 3};
   const BlockCyclicRows blocks{50, 4, 3, 1};
   DenseTable whole(50, 3, initializer, std::make_unique<CountingOptimizer>(), device);
@@ -383,7 +383,7 @@ TEST(DenseTableTest, OwnerOfBlocksHasTheRowsOfTheWholeByTheirKeys) {
 
 // Ranges of stored rows may begin and end in the weights or in any state array.
 TEST(DenseTableTest, StoredRowsAreWeightsAndThenStateArrays) {
-  Device device(1);
+  Device device(1, best_cpu_level());
   const OptimizerPlan plan = make_optimizer_plan({{"type", "adam"}, {"learning_rate", 1}}, "sum");
   DenseTable table(4, 2, Initializer(), plan.make({}), device);
   ASSERT_EQ(table.num_stored_rows(), 12);

@@ -92,7 +92,7 @@ class TrainerSource : public testing::Test {
 
     BatchReader reader;
     Network<float> network;
-    Device device{1};
+    Device device{1, best_cpu_level()};
     LocalStore store;
     LocalGroup group;
     Log log{"test", LogLevel::kError};
