@@ -26,12 +26,13 @@ struct Extent {
 // fences.
 enum class Order { kRelaxed, kAcquire, kRelease, kAcquireRelease };
 
-// Limits against which launches are checked: those of compute capability 9.0.
+// Limits against which launches are checked, those of compute capability 9.0; and the size of the device.
 struct DeviceLimits {
   unsigned threads_per_block = 1024;
   Extent block{1024, 1024, 64};
   Extent grid{0x7fffffff, 65535, 65535};
   uint32_t shared_bytes = 227 << 10;  // of a block
+  uint32_t resident_threads = 512;    // threads that run at the same time: more in a grid gain nothing
 };
 
 struct DeviceMemoryInfo {

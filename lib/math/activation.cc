@@ -1,8 +1,7 @@
 #include "math/activation.h"
 
-#include "math/activation_rules.h"
 #include "math/blocks.h"
-#include "math/softmax_row.h"
+#include "math/items/activation_items.h"
 
 namespace ps {
 
@@ -40,12 +39,10 @@ void with_rule(Activation activation, const Body& body) {
 template <class T>
 void activate(Device& device, Activation activation, Matrix<T> values) {
   if (activation == Activation::kSoftmax) {
-    return for_items(device, values.rows, kActivationWork * values.cols,
-                     [values](int64_t b) { softmax_row(values.row(b), values.cols); });
+    return for_items(device, values.rows, kActivationWork * values.cols, SoftmaxItems<T>{values});
   }
   with_rule(activation, [&](auto rule) {
-    for_items(device, values.size(), kActivationWork,
-              [x = values.data, rule](int64_t i) { x[i] = rule.value(x[i]); });
+    for_items(device, values.size(), kActivationWork, ActivateItems<T, decltype(rule)>{values.data});
   });
 }
 
@@ -53,11 +50,11 @@ template <class T>
 void activation_backward(Device& device, Activation activation, Matrix<const T> output, Matrix<T> gradient) {
   if (activation == Activation::kSoftmax) {
     return for_items(device, gradient.rows, kActivationWork * gradient.cols,
-                     [=](int64_t b) { softmax_row_backward(output.row(b), gradient.row(b), gradient.cols); });
+                     SoftmaxSlopeItems<T>{output, gradient});
   }
   with_rule(activation, [&](auto rule) {
     for_items(device, gradient.size(), kActivationWork,
-              [y = output.data, g = gradient.data, rule](int64_t i) { g[i] = g[i] * rule.slope(y[i]); });
+              ActivationSlopeItems<T, decltype(rule)>{output.data, gradient.data});
   });
 }
 

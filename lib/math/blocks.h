@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "math/device.h"
+#include "math/device_kernels.h"
 
 namespace ps {
 
@@ -17,9 +18,11 @@ inline int64_t block_items(int64_t work) {
   return std::max<int64_t>(1, kBlockOperations / std::max<int64_t>(1, work));
 }
 
-// Calls body(i) for i in [0, items), each of which takes some `work` operations and depends on no other.
+// Calls body(i) for i in [0, items), each of which takes some `work` operations and depends on no other.  A body that
+// AnyItems lists runs on a device with memory of its own too.
 template <class Body>
 void for_items(Device& device, int64_t items, int64_t work, const Body& body) {
+  if (run_there(device, items, body)) return;
   device.for_each(items, block_items(work), [&body](int64_t begin, int64_t end) {
     const Body item = body;  // a copy of its own: the compiler sees that stores into arrays do not change it
     for (int64_t i = begin; i < end; ++i) item(i);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "math/blocks.h"
 #include "math/stable.h"
@@ -16,36 +17,15 @@ constexpr int64_t kClassExamples = 16;  // of a block, where an example has many
 // Calls body(b) for every example b, in blocks.
 template <class Body>
 void for_class_examples(Device& device, int64_t examples, const Body& body) {
+  if (run_there(device, examples, body)) return;
   device.for_each(examples, kClassExamples, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) body(b);
   });
 }
 
-// log(sum of e^s) - s[label], with the largest s taken out of the sum.
-template <class T>
-T softmax_cost(const T* scores, int64_t classes, int64_t label, T weight, T* slopes) {
-  T largest = *std::max_element(scores, scores + classes), sum = 0;
-  for (int64_t c = 0; c < classes; ++c) {
-    T power = std::exp(scores[c] - largest);
-    sum += power;
-    if (slopes) slopes[c] = power;
-  }
-  if (slopes) {
-    for (int64_t c = 0; c < classes; ++c) slopes[c] *= weight / sum;
-    slopes[label] -= weight;
-  }
-  return weight * (std::log(sum) + (largest - scores[label]));
-}
-
-template <class T>
-T probability_cost(const T* probabilities, int64_t classes, int64_t label, T weight, T* slopes) {
-  constexpr T kSmallest = T(1e-20);  // keeps the gradient of an impossible class within float
-  const T probability = std::max(probabilities[label], kSmallest);
-  if (slopes) {
-    std::fill_n(slopes, classes, T(0));
-    slopes[label] = -weight / probability;
-  }
-  return -weight * std::log(probability);
+// As kernels of this device can read them.
+CostTargets targets_there(Device& device, const CostTargets& targets, int64_t examples) {
+  return {mirror(device, targets.labels, examples), mirror(device, targets.weights, examples), targets.positive};
 }
 
 // Computes the cost of the example at one position of groups.order, over all its pairs.  Every example goes
@@ -75,31 +55,22 @@ void rank_example(const RankingGroups& groups, int64_t position, const T* scores
 template <class T, class Loss>
 void evaluate_losses(Device& device, const Loss& loss, Matrix<const T> values, const CostTargets& targets,
                      T* costs, T* gradient) {
-  for_items(device, values.rows, kLossWork, [=](int64_t b) {
-    const T weight = targets.weight(b);
-    T slope = 0;
-    costs[b] = weight * loss(values.data[b], T(targets.labels[b]), slope);
-    if (gradient) gradient[b] = weight * slope;
-  });
+  const CostTargets there = targets_there(device, targets, values.rows);
+  for_items(device, values.rows, kLossWork, LossItems<T, Loss>{loss, values.data, there, costs, gradient});
 }
 
 template <class T>
 void softmax_cross_entropy(Device& device, Matrix<const T> scores, const CostTargets& targets, T* costs,
                            Matrix<T> gradient) {
-  for_class_examples(device, scores.rows, [=](int64_t b) {
-    costs[b] = softmax_cost(scores.row(b), scores.cols, static_cast<int64_t>(targets.labels[b]),
-                            T(targets.weight(b)), gradient ? gradient.row(b) : nullptr);
-  });
+  const CostTargets there = targets_there(device, targets, scores.rows);
+  for_class_examples(device, scores.rows, SoftmaxCostItems<T>{scores, there, costs, gradient});
 }
 
 template <class T>
 void cross_entropy(Device& device, Matrix<const T> probabilities, const CostTargets& targets, T* costs,
                    Matrix<T> gradient) {
-  for_class_examples(device, probabilities.rows, [=](int64_t b) {
-    costs[b] =
-        probability_cost(probabilities.row(b), probabilities.cols, static_cast<int64_t>(targets.labels[b]),
-                         T(targets.weight(b)), gradient ? gradient.row(b) : nullptr);
-  });
+  const CostTargets there = targets_there(device, targets, probabilities.rows);
+  for_class_examples(device, probabilities.rows, ProbabilityCostItems<T>{probabilities, there, costs, gradient});
 }
 
 template <class T>
@@ -118,12 +89,8 @@ int64_t find_improbable(Device& device, Matrix<const T> probabilities, const Cos
 template <class T>
 void sum_costs(Device& device, Matrix<const T> values, const CostTargets& targets, T* costs,
                Matrix<T> gradient) {
-  for_items(device, values.rows, values.cols, [=](int64_t b) {
-    T weight = targets.weight(b), sum = 0;
-    for (int64_t c = 0; c < values.cols; ++c) sum += values.row(b)[c];
-    costs[b] = weight * sum;
-    if (gradient) std::fill_n(gradient.row(b), values.cols, weight);
-  });
+  const CostTargets there = targets_there(device, targets, values.rows);
+  for_items(device, values.rows, values.cols, SumCostItems<T>{values, there, costs, gradient});
 }
 
 template <class T>
@@ -136,18 +103,21 @@ void ranking_costs(Device& device, const RankingGroups& groups, Matrix<const T> 
 
 template <class T>
 void copy_predictions(Device& device, Matrix<const T> output, float* predictions) {
-  for_items(device, output.size(), 1,
-            [=](int64_t i) { predictions[i] = static_cast<float>(output.data[i]); });
+  for_items(device, output.size(), 1, PredictionItems<T>{output.data, predictions});
 }
 
 template <class T>
 void logistic_predictions(Device& device, Matrix<const T> output, float* predictions) {
-  for_items(device, output.size(), kLossWork,
-            [=](int64_t i) { predictions[i] = static_cast<float>(logistic(output.data[i])); });
+  for_items(device, output.size(), kLossWork, LogisticPredictionItems<T>{output.data, predictions});
 }
 
 template <class T>
 double total_cost(Device& device, const T* costs, int64_t size) {
+  if (DeviceKernels* there = device.kernels().get()) {
+    std::vector<T> received(static_cast<size_t>(size));
+    there->receive(received.data(), costs, static_cast<uint64_t>(size) * sizeof(T));
+    return total_cost<T>(device.host(), received.data(), size);
+  }
   double sum = 0;
   device.run(1, [&](int64_t) {
     for (int64_t b = 0; b < size; ++b) sum += static_cast<double>(costs[b]);

@@ -1,7 +1,8 @@
 // Kernels of costs.  Used by the costs of models, which have checked the labels.  T is float or double.
 //
 // Shapes: B examples, C values an example.  All costs are multiplied by the weights of their examples;
-// gradients are those of the sum of the costs, and null when they are not wanted.
+// gradients are those of the sum of the costs, and null when they are not wanted.  Targets are always in the memory of
+// the host, and stay as they are while the batch is computed.
 #ifndef PS_MATH_COST_KERNELS_H_
 #define PS_MATH_COST_KERNELS_H_
 
@@ -9,18 +10,10 @@
 #include <cstdint>
 
 #include "math/device.h"
-#include "math/loss_rules.h"
+#include "math/items/cost_items.h"
 #include "math/matrix.h"
 
 namespace ps {
-
-// The labels and weights of B examples; weights null means all are 1.
-struct CostTargets {
-  const float* labels;   // [B]
-  const float* weights;  // [B]
-
-  constexpr float weight(int64_t example) const { return weights == nullptr ? 1.0f : weights[example]; }
-};
 
 // costs [B] <- loss(values[b], labels[b]); gradient [B].  Loss is one of math/loss_rules.h.
 template <class T, class Loss>
@@ -37,7 +30,8 @@ template <class T>
 void cross_entropy(Device& device, Matrix<const T> probabilities, const CostTargets& targets, T* costs,
                    Matrix<T> gradient);
 
-// Returns the first example with a value outside [0, 1] for its label, beyond rounding; -1 if there is none.
+// Returns the first example with a value outside [0, 1] for its label, beyond rounding; -1 if there is none.  On the
+// processor alone, as ranking_costs.
 template <class T>
 int64_t find_improbable(Device& device, Matrix<const T> probabilities, const CostTargets& targets);
 

@@ -6,30 +6,10 @@
 #define PS_MATH_CROSS_KERNELS_H_
 
 #include "math/device.h"
+#include "math/items/cross_items.h"
 #include "math/matrix.h"
 
 namespace ps {
-
-// The parameters of the network; biases may be null.
-template <class T>
-struct CrossWeights {
-  Matrix<const T> weights, biases;  // [L, D]
-};
-
-// Values of each l that forward writes for backward.
-template <class T>
-struct CrossStates {
-  T* states;    // [B, L, D]: x_l
-  T* products;  // [B, L]: x_l . w_l
-};
-
-// Gradients of each l that backward writes; the gradients of w_l and b_l are sums over them.
-template <class T>
-struct CrossGradients {
-  T* states;         // [B, L, D], of x_{l+1}
-  T* products;       // [B, L], of x_l . w_l
-  Matrix<T> inputs;  // [B, D], of x_0
-};
 
 // output [B, D] <- x_L.
 template <class T>

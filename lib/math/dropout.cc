@@ -1,5 +1,7 @@
 #include "math/dropout.h"
 
+#include <vector>
+
 #include "base/random.h"
 #include "math/blocks.h"
 
@@ -7,6 +9,12 @@ namespace ps {
 
 template <class T>
 void draw_dropout(Device& device, uint64_t seed, double rate, Matrix<T> factors) {
+  if (DeviceKernels* there = device.kernels().get()) {
+    std::vector<T> drawn(static_cast<size_t>(factors.size()));
+    draw_dropout<T>(device.host(), seed, rate, {drawn.data(), factors.rows, factors.cols});
+    there->send(factors.data, drawn.data(), drawn.size() * sizeof(T));
+    return there->wait();
+  }
   constexpr int64_t kWorkPerNumber = 8;
   const T factor = static_cast<T>(1 / (1 - rate));
   const double dropped = rate * 0x1p32;  // random numbers below it drop a value

@@ -10,7 +10,7 @@
 namespace ps {
 
 // factors [B, D] <- 0 with probability `rate`, else 1 / (1 - rate); example b draws from stream b of the
-// seed.
+// seed.  A device with memory of its own gets what the processor has drawn.
 template <class T>
 void draw_dropout(Device& device, uint64_t seed, double rate, Matrix<T> factors);
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 namespace ps {
 
@@ -13,10 +14,14 @@ struct Matrix {
   T* data = nullptr;
   int64_t rows = 0, cols = 0;
 
-  T* row(int64_t i) const { return data + i * cols; }
-  int64_t size() const { return rows * cols; }
+  constexpr T* row(int64_t i) const { return data + i * cols; }
+  constexpr int64_t size() const { return rows * cols; }
   explicit operator bool() const { return data != nullptr; }
-  operator Matrix<const T>() const { return {data, rows, cols}; }
+  operator Matrix<const T>() const
+    requires(!std::is_const_v<T>)
+  {
+    return {data, rows, cols};
+  }
 };
 
 // Some columns of a row-major matrix: row i begins at data + i * stride and has `width` values.
@@ -25,8 +30,12 @@ struct Columns {
   T* data;
   int64_t stride, width;
 
-  T* row(int64_t i) const { return data + i * stride; }
-  operator Columns<const T>() const { return {data, stride, width}; }
+  constexpr T* row(int64_t i) const { return data + i * stride; }
+  operator Columns<const T>() const
+    requires(!std::is_const_v<T>)
+  {
+    return {data, stride, width};
+  }
 };
 
 // Columns [begin, begin + width) of m.

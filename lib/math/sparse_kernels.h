@@ -33,7 +33,7 @@ void add_bags_and_squares(Device& device, const KeyUse& use, const float* values
 // row_gradients[n] += sum over b, k of values[k] * out_gradient[b]
 //   out_gradient [B, D]  ->  row_gradients [N, D]
 // A transposed use is summed by key, in blocks on the device; another one by example, on the caller's thread,
-// with the same sums in the same order.
+// with the same sums in the same order.  A device with memory of its own takes transposed uses alone.
 template <class T>
 void add_bag_gradients(Device& device, const KeyUse& use, const float* values, Columns<const T> out_gradient,
                        T* row_gradients);
@@ -79,6 +79,10 @@ void divide_by_counts(Device& device, const KeyUse& use, Columns<T> out);
 // example's rows, given what add_bags_and_squares makes.   sums and squares [rows, D]  ->  out [rows]
 template <class T>
 void add_up_pairs(Device& device, Columns<const T> sums, Columns<const T> squares, int64_t rows, T* out);
+
+// pointers [N] <- to the rows of an array [N, width] that begins at `first`.
+template <class T>
+void point_to_rows(Device& device, T* first, int64_t rows, int64_t width, T** pointers);
 
 }  // namespace ps
 

@@ -42,6 +42,10 @@ class Cost {
     copy_predictions(device, output, predictions.data());
   }
 
+  // True when evaluate computes by kernels that devices with memory of their own have (AnyItems).  Its arrays are then in
+  // the memory of the device; else the network gives it copies, and the processor.  Predictions always are there.
+  virtual bool runs_on_devices() const { return false; }
+
   // True when scores and gradient are those before the activation of the input layer, which the cost takes on
   // itself so that the two together stay exact (softmax and cross_entropy).  The gradient then skips the
   // activation.

@@ -131,6 +131,10 @@ class Layer {
   // concurrently with other batches: const.  `random` depends on (job seed, layer, step).
   virtual void sample_keys(const Batch&, bool /*training*/, Random /*random*/, SampledKeys&) const {}
 
+  // True when all that it computes are kernels that devices with memory of their own have (AnyItems).  The arrays of a
+  // run are then in the memory of run.device(); else the network gives it copies, and the processor.
+  virtual bool runs_on_devices() const { return false; }
+
   // True when the output already is a cost an example [B, 1] (nce, hsigmoid).
   virtual bool is_cost() const { return false; }
 

@@ -16,6 +16,7 @@ Network<T>::Impl::Impl(const ModelOptions& options, const DataSchema& schema, ui
   for (size_t i = 0; i < graph_.nodes.size(); ++i) make_node(i, seed);
   for (const CostNode& cost : graph_.costs) make_cost(cost);
   read_evaluators(options.evaluators);
+  place_nodes();
   dense_slots_.resize(schema_.slots.size());
 }
 
@@ -41,6 +42,34 @@ void Network<T>::Impl::make_node(size_t index, uint64_t seed) {
   for (const InputRef& input : node.inputs) {
     state.wants_gradient |= input.kind == InputKind::kLayer && nodes_[input.index].wants_gradient;
   }
+}
+
+// A layer runs on devices if it can, and if all those that share its parameters can: a gradient is summed in one place.
+template <class T>
+void Network<T>::Impl::place_nodes() {
+  for (NodeState<T>& node : nodes_) node.on_devices = node.layer->runs_on_devices();
+  on_devices_.assign(wiring_.parameters.size(), true);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      for (const auto& [suffix, parameter] : wiring_.parameters_of[i]) {
+        const size_t p = static_cast<size_t>(parameter);
+        if (nodes_[i].on_devices == on_devices_[p]) continue;
+        nodes_[i].on_devices = on_devices_[p] = false;
+        changed = true;
+      }
+    }
+  }
+}
+
+template <class T>
+std::vector<std::string> Network<T>::Impl::layers_without_device() const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].on_devices) continue;
+    names.push_back(cat(graph_.nodes[i].name, " (", graph_.nodes[i].entry->name, ")"));
+  }
+  return names;
 }
 
 template <class T>
@@ -178,7 +207,7 @@ void Network<T>::Impl::adopt_plans(PreparedBatch& prepared) const {
 template <class T>
 KeyList Network<T>::Impl::key_list(int use, const PreparedBatch& prepared) const {
   const Lookup& lookup = wiring_.lookups[static_cast<size_t>(use)];
-  const bool transposed = prepared.training && lookup.transposed;
+  const bool transposed = prepared.training && (lookup.transposed || for_devices_);
   if (lookup.slot) {
     const SlotData& slot = prepared.batch.slots[*lookup.slot];
     return {slot.offsets, slot.keys, transposed};
@@ -190,18 +219,45 @@ KeyList Network<T>::Impl::key_list(int use, const PreparedBatch& prepared) const
 template <class T>
 double Network<T>::Impl::forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
                                  Device& device) {
-  forward_nodes(prepared, views, device);
-  double sum = evaluate(costs_.front());
-  make_predictions();
-  for (size_t i = 1; i < costs_.size() && prepared.training; ++i) sum += evaluate(costs_[i]);
+  double sum = 0;
+  run_work(device, [&] {
+    forward_nodes(prepared, views, device);
+    sum = evaluate(costs_.front());
+    make_predictions();
+    for (size_t i = 1; i < costs_.size() && prepared.training; ++i) sum += evaluate(costs_[i]);
+  });
   return sum;
+}
+
+// Calls work(), which queues work of the device.  When it has failed, what it has queued no longer refers to the batch.
+template <class T>
+template <class Work>
+void Network<T>::Impl::run_work(Device& device, const Work& work) {
+  try {
+    work();
+  } catch (...) {
+    settle(device);
+    throw;
+  }
+}
+
+template <class T>
+void Network<T>::Impl::settle(Device& device) noexcept {
+  if (device.kernels() == nullptr) return;
+  try {
+    device.kernels()->wait();
+  } catch (const Error&) {
+    return;  // the first error is thrown already
+  }
 }
 
 template <class T>
 void Network<T>::Impl::predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
                                Device& device) {
-  forward_nodes(prepared, views, device);
-  make_predictions();
+  run_work(device, [&] {
+    forward_nodes(prepared, views, device);
+    make_predictions();
+  });
 }
 
 template <class T>
@@ -218,8 +274,13 @@ void Network<T>::Impl::forward_nodes(const PreparedBatch& prepared, std::span<co
   views_ = views;
   device_ = &device;
   convert_dense_slots();
+  if (there()) {
+    device.kernels()->begin_batch();
+    views_ = device_parameters_.send(wiring_.parameters, on_devices_, prepared.plans, views, device);
+  }
   resize_outputs();
   for (size_t i = 0; i < nodes_.size(); ++i) forward_node(i);
+  if (there() && prepared.training) device_parameters_.return_statistics();
 }
 
 // Batches hold floats: other networks get a copy of their own type.
@@ -234,10 +295,11 @@ void Network<T>::Impl::convert_dense_slots() {
 }
 
 template <class T>
-Matrix<const T> Network<T>::Impl::dense_slot(size_t slot) const {
+Matrix<const T> Network<T>::Impl::dense_slot(size_t slot, Device& device) const {
   int64_t cols = schema_.slots[slot].dim;
   if constexpr (std::is_same_v<T, float>) {
-    return {prepared_->batch.slots[slot].values.data(), batch_size(), cols};
+    const std::vector<float>& values = prepared_->batch.slots[slot].values;
+    return {mirror(device, values.data(), std::ssize(values)), batch_size(), cols};
   } else {
     return {dense_slots_[slot].data(), batch_size(), cols};
   }
@@ -247,36 +309,119 @@ template <class T>
 void Network<T>::Impl::resize_outputs() {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     NodeState<T>& node = nodes_[i];
-    node.output.resize(static_cast<size_t>(num_rows(i) * node.cols));
-    if (prepared_->training) node.gradient.resize(node.output.size());
+    node.output.resize(*device_, num_rows(i) * node.cols);
+    node.output_is_here = false;
+    if (prepared_->training) node.gradient.resize(*device_, node.output.size());
   }
 }
 
 template <class T>
 void Network<T>::Impl::forward_node(size_t index) {
   NodeState<T>& node = nodes_[index];
-  Run run(*this, index);
-  node.layer->forward(run);
+  if (runs_here(index)) {
+    forward_here(index);
+  } else {
+    Run run(*this, index);
+    node.layer->forward(run);
+  }
   for (CostState<T>& state : costs_) {
     if (state.input != index || !state.cost->takes_logits()) continue;
-    state.logits.resize(node.output.size());
-    copy_values(*device_, node.output.data(), static_cast<int64_t>(node.output.size()), state.logits.data());
+    state.logits.resize(*device_, node.output.size());
+    copy_values(*device_, node.output.data(), node.output.size(), state.logits.data());
   }
   activate(*device_, node.activation, output(index));
 }
 
+// ---- layers that the processor runs, with copies of what another device has
+
+// output_here <- the output of a node, after its activation.
 template <class T>
-double Network<T>::Impl::evaluate(CostState<T>& state) {
+void Network<T>::Impl::fetch_output(size_t index) {
+  NodeState<T>& node = nodes_[index];
+  if (node.output_is_here) return;
+  node.output_here.resize(static_cast<size_t>(node.output.size()));
+  device_->kernels()->receive(node.output_here.data(), node.output.data(), node.output.bytes());
+  node.output_is_here = true;
+}
+
+template <class T>
+void Network<T>::Impl::fetch_inputs(size_t index) {
+  for (const InputRef& input : graph_.nodes[index].inputs) {
+    if (input.kind == InputKind::kLayer) fetch_output(input.index);
+  }
+}
+
+template <class T>
+void Network<T>::Impl::forward_here(size_t index) {
+  NodeState<T>& node = nodes_[index];
+  fetch_inputs(index);
+  node.output_here.resize(static_cast<size_t>(node.output.size()));
+  Run run(*this, index);
+  node.layer->forward(run);
+  device_->kernels()->send(node.output.data(), node.output_here.data(), node.output.bytes());
+}
+
+template <class T>
+void Network<T>::Impl::backward_here(size_t index) {
+  DeviceKernels& kernels = *device_->kernels();
+  const auto fetch_gradient = [&](NodeState<T>& node) {
+    node.gradient_here.resize(static_cast<size_t>(node.gradient.size()));
+    kernels.receive(node.gradient_here.data(), node.gradient.data(), node.gradient.bytes());
+  };
+  fetch_inputs(index);
+  fetch_output(index);
+  fetch_gradient(nodes_[index]);
+  for (const InputRef& input : graph_.nodes[index].inputs) {
+    if (input.kind == InputKind::kLayer) fetch_gradient(nodes_[input.index]);
+  }
+  Run run(*this, index);
+  nodes_[index].layer->backward(run);
+  for (const InputRef& input : graph_.nodes[index].inputs) {
+    if (input.kind != InputKind::kLayer) continue;
+    NodeState<T>& below = nodes_[input.index];
+    kernels.send(below.gradient.data(), below.gradient_here.data(), below.gradient.bytes());
+  }
+}
+
+template <class T>
+double Network<T>::Impl::evaluate_here(CostState<T>& state) {
+  DeviceKernels& kernels = *device_->kernels();
   const Matrix<const T> outputs = output(state.input);
-  state.costs.resize(static_cast<size_t>(outputs.rows));
+  const size_t size = static_cast<size_t>(outputs.size());
+  state.scores_here.resize(size);
+  state.costs_here.resize(static_cast<size_t>(outputs.rows));
+  kernels.receive(state.scores_here.data(), state.cost->takes_logits() ? state.logits.data() : outputs.data,
+                  size * sizeof(T));
   Matrix<T> gradient;
   if (prepared_->training) {
-    state.gradient.resize(static_cast<size_t>(outputs.size()));
+    state.gradient_here.resize(size);
+    gradient = {state.gradient_here.data(), outputs.rows, outputs.cols};
+  }
+  const Matrix<const T> scores{state.scores_here.data(), outputs.rows, outputs.cols};
+  state.cost->evaluate(scores, prepared_->batch, device_->host(), state.costs_here, gradient);
+  if (gradient) {
+    state.gradient.resize(*device_, outputs.size());
+    kernels.send(state.gradient.data(), gradient.data, state.gradient.bytes());
+  }
+  return static_cast<double>(state.factor) * total_cost(device_->host(), state.costs_here.data(), outputs.rows);
+}
+
+// ----
+
+template <class T>
+double Network<T>::Impl::evaluate(CostState<T>& state) {
+  if (there() && !state.cost->runs_on_devices()) return evaluate_here(state);
+  const Matrix<const T> outputs = output(state.input);
+  state.costs.resize(*device_, outputs.rows);
+  Matrix<T> gradient;
+  if (prepared_->training) {
+    state.gradient.resize(*device_, outputs.size());
     gradient = {state.gradient.data(), outputs.rows, outputs.cols};
   }
   Matrix<const T> scores = outputs;
   if (state.cost->takes_logits()) scores.data = state.logits.data();
-  state.cost->evaluate(scores, prepared_->batch, *device_, state.costs, gradient);
+  const std::span<T> costs(state.costs.data(), static_cast<size_t>(outputs.rows));
+  state.cost->evaluate(scores, prepared_->batch, *device_, costs, gradient);
   return static_cast<double>(state.factor) * total_cost(*device_, state.costs.data(), outputs.rows);
 }
 
@@ -284,39 +429,47 @@ template <class T>
 void Network<T>::Impl::make_predictions() {
   const Matrix<const T> outputs = output(main_cost().input);
   predictions_.resize(static_cast<size_t>(outputs.size()));
-  main_cost().cost->predict(outputs, *device_, predictions_);
+  if (!there()) return main_cost().cost->predict(outputs, *device_, predictions_);
+  predictions_there_.resize(*device_, outputs.size());
+  main_cost().cost->predict(outputs, *device_, {predictions_there_.data(), predictions_.size()});
+  device_->kernels()->receive(predictions_.data(), predictions_there_.data(), predictions_there_.bytes());
 }
 
 template <class T>
 void Network<T>::Impl::backward() {
   PS_CHECK(prepared_ != nullptr && prepared_->training);
-  zero_gradients();
-  for (size_t i = nodes_.size(); i-- > 0;) {
-    if (nodes_[i].wants_gradient) backward_node(i);
-  }
+  run_work(*device_, [&] {
+    zero_gradients();
+    for (size_t i = nodes_.size(); i-- > 0;) {
+      if (nodes_[i].wants_gradient) backward_node(i);
+    }
+    if (!there()) return;
+    device_parameters_.return_gradients();
+    device_->kernels()->wait();
+  });
 }
 
 template <class T>
 void Network<T>::Impl::zero_gradients() {
-  const auto zero = [&](T* data, int64_t size) { fill_values(*device_, T(0), size, data); };
+  const auto zero = [](Device& device, T* data, int64_t size) { fill_values(device, T(0), size, data); };
   for (size_t p = 0; p < wiring_.parameters.size(); ++p) {
     const ParameterSpec& spec = wiring_.parameters[p];
-    if (spec.kind == ParameterKind::kMatrix) zero(views_[p].gradient, spec.rows * spec.cols);
+    Device& device = on_devices_[p] ? *device_ : device_->host();
+    if (spec.kind == ParameterKind::kMatrix) zero(device, views_[p].gradient, spec.rows * spec.cols);
     if (spec.kind == ParameterKind::kRows) {
-      zero(views_[p].row_gradients, static_cast<int64_t>(prepared_->plans[p].keys.size()) * spec.cols);
+      zero(device, views_[p].row_gradients, static_cast<int64_t>(prepared_->plans[p].keys.size()) * spec.cols);
     }
   }
-  for (NodeState<T>& node : nodes_) zero(node.gradient.data(), static_cast<int64_t>(node.gradient.size()));
+  for (NodeState<T>& node : nodes_) zero(*device_, node.gradient.data(), node.gradient.size());
 }
 
 // The gradient of a cost joins before the activation when the cost took the logits, else after it.
 template <class T>
 void Network<T>::Impl::add_cost_gradients(size_t index, bool before_activation) {
-  std::vector<T>& gradient = nodes_[index].gradient;
+  Buffer<T>& gradient = nodes_[index].gradient;
   for (const CostState<T>& state : costs_) {
     if (state.input != index || state.cost->takes_logits() != before_activation) continue;
-    add_scaled_values(*device_, state.factor, state.gradient.data(), static_cast<int64_t>(gradient.size()),
-                      gradient.data());
+    add_scaled_values<T>(*device_, state.factor, state.gradient.data(), gradient.size(), gradient.data());
   }
 }
 
@@ -325,6 +478,7 @@ void Network<T>::Impl::backward_node(size_t index) {
   add_cost_gradients(index, /*before_activation=*/false);
   activation_backward(*device_, nodes_[index].activation, Matrix<const T>(output(index)), gradient(index));
   add_cost_gradients(index, /*before_activation=*/true);
+  if (runs_here(index)) return backward_here(index);
   Run run(*this, index);
   nodes_[index].layer->backward(run);
 }
@@ -375,6 +529,21 @@ typename Network<T>::Planners Network<T>::make_planners(KeyOrder order) const {
 template <class T>
 void Network<T>::prepare(Planners& planners, PreparedBatch& prepared) const {
   impl_->prepare(planners, prepared);
+}
+
+template <class T>
+void Network<T>::prepare_for_devices() {
+  impl_->prepare_for_devices();
+}
+
+template <class T>
+const std::vector<bool>& Network<T>::on_devices() const {
+  return impl_->on_devices();
+}
+
+template <class T>
+std::vector<std::string> Network<T>::layers_without_device() const {
+  return impl_->layers_without_device();
 }
 
 template <class T>

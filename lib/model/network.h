@@ -62,9 +62,19 @@ class Network {
   // prepare() would not make of this batch, for a batch that is not of this schema, and as check_label does.
   void adopt_received(Planners& planners, PreparedBatch& prepared) const;
 
+  // Batches that are prepared from now on can be computed on a device with memory of its own, too.
+  void prepare_for_devices();
+
+  // The parameters whose layers all run on such a device: bits of parameters() that a store may keep there.  A layer
+  // without kernels for it, and those that share its parameters, run on the processor with copies.
+  const std::vector<bool>& on_devices() const;
+
+  // Names and types of the layers that run on the processor even so: "pool (pool2d)".
+  std::vector<std::string> layers_without_device() const;
+
   // Owner thread.  views[p] says where the weights of parameters()[p] are.  forward gives the sum of the
   // costs of the batch; backward, after it, sets all gradients (of that sum).  Until then prepared, views and
-  // device must stay.
+  // device must stay.  A device with memory of its own gets copies of what views say, unless that is there.
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
   void backward();
 

@@ -4,7 +4,9 @@
 
 #include "base/hash.h"
 #include "config/json.h"
+#include "math/buffer.h"
 #include "model/activation.h"
+#include "model/device_parameters.h"
 #include "model/network.h"
 #include "model/wiring.h"
 
@@ -18,8 +20,13 @@ struct NodeState {
   uint64_t seed = 0;            // of its random numbers
   bool wants_gradient = false;  // it, or what it reads, has parameters
   int64_t cols = 0;
-  std::vector<T> output;    // [B, cols]
-  std::vector<T> gradient;  // [B, cols], of output; before the activation once backward reached the node
+  Buffer<T> output;    // [B, cols]
+  Buffer<T> gradient;  // [B, cols], of output; before the activation once backward reached the node
+
+  // On a device with memory of its own.
+  bool on_devices = false;                        // its layer runs there; else on the processor
+  std::vector<T> output_here, gradient_here;      // copies for layers that run on the processor
+  bool output_is_here = false;                    // output_here is up to date
 };
 
 // One cost at work.
@@ -28,9 +35,12 @@ struct CostState {
   std::unique_ptr<Cost<T>> cost;
   size_t input;             // node
   T factor;                 // of the cost and its gradient
-  std::vector<T> logits;    // [B, C] of the input, before its activation, when the cost takes them
-  std::vector<T> costs;     // [B]
-  std::vector<T> gradient;  // [B, C]
+  Buffer<T> logits;    // [B, C] of the input, before its activation, when the cost takes them
+  Buffer<T> costs;     // [B]
+  Buffer<T> gradient;  // [B, C]
+
+  // On a device with memory of its own, when the cost is computed on the processor: copies of these, and of the scores.
+  std::vector<T> scores_here, costs_here, gradient_here;
 };
 
 // Stream of the numbers that sample_keys draws; layers use small streams.
@@ -50,6 +60,9 @@ class Network<T>::Impl {
     return Planners(wiring_.parameters.size(), KeyPlanner(order));
   }
   void prepare(Planners& planners, PreparedBatch& prepared) const;
+  void prepare_for_devices() { for_devices_ = true; }
+  const std::vector<bool>& on_devices() const { return on_devices_; }
+  std::vector<std::string> layers_without_device() const;
   bool plans_repeat() const;
   void adopt_plans(PreparedBatch& prepared) const;
   void adopt_received(Planners& planners, PreparedBatch& prepared) const;
@@ -74,6 +87,7 @@ class Network<T>::Impl {
   class Run;
 
   void make_node(size_t index, uint64_t seed);
+  void place_nodes();
   void draw_samples(PreparedBatch& prepared) const;
   std::vector<KeyList> key_lists(size_t parameter, const PreparedBatch& prepared) const;
   KeyList key_list(int use, const PreparedBatch& prepared) const;
@@ -83,13 +97,29 @@ class Network<T>::Impl {
   void convert_dense_slots();
   void resize_outputs();
   void forward_nodes(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
+  template <class Work>
+  void run_work(Device& device, const Work& work);
+  static void settle(Device& device) noexcept;
   void forward_node(size_t index);
   void backward_node(size_t index);
   double evaluate(CostState<T>& state);
+  double evaluate_here(CostState<T>& state);
+  void fetch_output(size_t node);
+  void fetch_inputs(size_t node);
+  void forward_here(size_t node);
+  void backward_here(size_t node);
   void add_cost_gradients(size_t node, bool before_activation);
   void make_predictions();
   void zero_gradients();
 
+  // True when the device has memory of its own; and when the processor runs this node's layer all the same.
+  bool there() const { return device_->kernels() != nullptr; }
+  bool runs_here(size_t node) const { return there() && !nodes_[node].on_devices; }
+
+  Matrix<T> output_here(size_t node) { return {nodes_[node].output_here.data(), num_rows(node), nodes_[node].cols}; }
+  Matrix<T> gradient_here(size_t node) {
+    return {nodes_[node].gradient_here.data(), num_rows(node), nodes_[node].cols};
+  }
   Matrix<T> output(size_t node) { return {nodes_[node].output.data(), num_rows(node), nodes_[node].cols}; }
   Matrix<T> gradient(size_t node) {
     return {nodes_[node].gradient.data(), num_rows(node), nodes_[node].cols};
@@ -98,7 +128,7 @@ class Network<T>::Impl {
     const std::optional<size_t>& slot = wiring_.sequences[node];
     return slot ? static_cast<int64_t>(prepared_->batch.slots[*slot].keys.size()) : batch_size();
   }
-  Matrix<const T> dense_slot(size_t slot) const;
+  Matrix<const T> dense_slot(size_t slot, Device& device) const;
   int64_t batch_size() const { return prepared_->batch.size(); }
   const CostState<T>& main_cost() const { return costs_.front(); }
 
@@ -107,14 +137,18 @@ class Network<T>::Impl {
   Graph graph_;
   Wiring wiring_;
   std::vector<std::pair<const EvaluatorEntry*, Json>> evaluators_;
+  std::vector<bool> on_devices_;  // by parameter: its layers run on devices with memory of their own
+  bool for_devices_ = false;      // batches are prepared for these, too
 
   // Owner thread.
   std::vector<NodeState<T>> nodes_;
   std::vector<std::vector<T>> dense_slots_;  // by slot; empty when the batch's own floats serve
   std::vector<CostState<T>> costs_;          // as in graph_
   std::vector<float> predictions_;           // [B, C] of the main cost's input
+  Buffer<float> predictions_there_;          // the same, on the device
+  DeviceParameters<T> device_parameters_;
   const PreparedBatch* prepared_ = nullptr;  // of the last forward, as are the next two
-  std::span<const ParameterView<T>> views_;
+  std::span<const ParameterView<T>> views_;  // in the memory of the device that runs their layers
   Device* device_ = nullptr;
 };
 
@@ -122,31 +156,33 @@ class Network<T>::Impl {
 template <class T>
 class Network<T>::Impl::Run final : public LayerRun<T> {
  public:
-  Run(Impl& impl, size_t node) : impl_(impl), node_(node) {}
+  Run(Impl& impl, size_t node) : impl_(impl), node_(node), here_(impl.runs_here(node)) {}
 
   const Batch& batch() const override { return impl_.prepared_->batch; }
   bool training() const override { return impl_.prepared_->training; }
-  Device& device() const override { return *impl_.device_; }
+  Device& device() const override { return here_ ? impl_.device_->host() : *impl_.device_; }
   uint64_t random_seed() const override {
     return layer_seed(impl_.nodes_[node_].seed, impl_.prepared_->step);
   }
 
   Matrix<const T> input(int i) const override {
     const InputRef& ref = input_ref(i);
-    return ref.kind == InputKind::kLayer ? Matrix<const T>(impl_.output(ref.index))
-                                         : impl_.dense_slot(ref.index);
+    if (ref.kind != InputKind::kLayer) return impl_.dense_slot(ref.index, device());
+    return here_ ? impl_.output_here(ref.index) : impl_.output(ref.index);
   }
   Matrix<T> input_gradient(int i) const override {
     const InputRef& ref = input_ref(i);
     if (ref.kind != InputKind::kLayer || !impl_.nodes_[ref.index].wants_gradient) return {};
-    return impl_.gradient(ref.index);
+    return here_ ? impl_.gradient_here(ref.index) : impl_.gradient(ref.index);
   }
   const SlotData& slot(int i) const override { return batch().slots[input_ref(i).index]; }
   std::span<const uint32_t> sequence(int i) const override {
     return batch().slots[*impl_.wiring_.sequences[input_ref(i).index]].offsets;
   }
-  Matrix<T> output() const override { return impl_.output(node_); }
-  Matrix<const T> output_gradient() const override { return impl_.gradient(node_); }
+  Matrix<T> output() const override { return here_ ? impl_.output_here(node_) : impl_.output(node_); }
+  Matrix<const T> output_gradient() const override {
+    return here_ ? impl_.gradient_here(node_) : impl_.gradient(node_);
+  }
 
   Matrix<T> value(int parameter) const override { return matrix(parameter, view(parameter).value); }
   Matrix<T> gradient(int parameter) const override { return matrix(parameter, view(parameter).gradient); }
@@ -170,6 +206,7 @@ class Network<T>::Impl::Run final : public LayerRun<T> {
 
   Impl& impl_;
   const size_t node_;
+  const bool here_;  // the processor runs the layer, with copies of what another device has
 };
 
 }  // namespace ps

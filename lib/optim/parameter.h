@@ -40,6 +40,7 @@ struct ParameterView {
   T* gradient = nullptr;       // kMatrix: [rows, cols], set by backward (zeroed first)
   T* const* rows = nullptr;    // kRows: [N] pointers to the weights of the plan's keys
   T* row_gradients = nullptr;  // kRows: [N, cols], set by backward (zeroed first)
+  bool there = false;          // these lie in the memory of the device that computes, not in that of the host
 };
 
 }  // namespace ps

@@ -37,10 +37,16 @@ add_library(ps_table_emulated STATIC)
 ps_emulated_sources(ps_table_emulated ${kernels})
 target_link_libraries(ps_table_emulated PUBLIC ps_gpu ps_optim)
 
+# The kernels of models.
+file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/model/cuda/*.cu)
+add_library(ps_model_emulated STATIC)
+ps_emulated_sources(ps_model_emulated ${kernels})
+target_link_libraries(ps_model_emulated PUBLIC ps_gpu ps_model)
+
 # The rows that a trainer has on a device.
 file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/device/cuda/*.cu)
 ps_emulated_sources(ps_device ${kernels})
-target_link_libraries(ps_device PUBLIC ps_table_emulated)
+target_link_libraries(ps_device PUBLIC ps_table_emulated ps_model_emulated)
 
 # Objects for CUDA: compute capability 9.0, and PTX for what comes after.  Multiply and add are not fused, as on the CPU.
 # ps_device has them, and opens GPUs with them.

@@ -27,6 +27,10 @@ class Device {
  public:
   explicit Device(int ordinal = 0) : ordinal_(ordinal) {
     check(cudaSetDevice(ordinal), "cannot use the device");
+    int processors = 0, threads = 0;
+    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, ordinal), "cannot ask the device");
+    check(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, ordinal), "cannot ask the device");
+    limits_.resident_threads = static_cast<uint32_t>(processors) * static_cast<uint32_t>(threads);
   }
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -53,7 +57,7 @@ class Device {
 
  private:
   const int ordinal_;
-  const DeviceLimits limits_;
+  DeviceLimits limits_;
 };
 
 // `size` values in the memory of a device.

@@ -1,5 +1,3 @@
-#include <vector>
-
 #include "model/costs/cost_entry.h"
 #include "model/labels.h"
 
@@ -39,13 +37,11 @@ class BinaryCrossEntropy final : public Cost<T> {
                 Matrix<T> gradient) const override {
     check_binary(batch.labels);
     CostTargets targets = cost_targets(batch);
-    std::vector<float> weights;
-    if (pos_weight_ != 1) {
-      weights = weights_of(batch);
-      targets.weights = weights.data();
-    }
+    targets.positive = pos_weight_;
     evaluate_losses(device, LogisticLoss(), scores, targets, costs.data(), gradient.data);
   }
+
+  bool runs_on_devices() const override { return true; }
 
   void check_label(float label) const override { check_binary(label); }
 
@@ -57,15 +53,6 @@ class BinaryCrossEntropy final : public Cost<T> {
   bool takes_logits() const override { return true; }
 
  private:
-  // A cost with a weight is that of an example with this weight.
-  std::vector<float> weights_of(const Batch& batch) const {
-    std::vector<float> weights(batch.labels.size());
-    for (size_t b = 0; b < weights.size(); ++b) {
-      weights[b] = batch.weight(static_cast<int64_t>(b)) * (batch.labels[b] > 0 ? pos_weight_ : 1.0f);
-    }
-    return weights;
-  }
-
   const bool sigmoid_;  // the input's activation; else linear
   const float pos_weight_;
 };

@@ -32,6 +32,9 @@ class CrossEntropy final : public Cost<T> {
 
   bool takes_logits() const override { return softmax_; }
 
+  // The processor looks for what is no probability.
+  bool runs_on_devices() const override { return softmax_; }
+
  private:
   // Reports, at the first batch, a job whose author forgot the softmax.
   static void check_probabilities(Device& device, Matrix<const T> scores, const Batch& batch) {

@@ -23,6 +23,8 @@ class Add final : public Layer<T> {
     image ? setup.set_image_output(*image) : setup.set_output(first.cols);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     const int64_t rows = run.output().rows;
     copy_columns<T>(run.device(), columns(run.input(0)), rows, columns(run.output()));

@@ -34,6 +34,8 @@ class Concat final : public Layer<T> {
     image ? setup.set_image_output(*image) : setup.set_output(cols);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     for_inputs([&](int i, int64_t begin, int64_t width) {
       Matrix<const T> input = run.input(i);

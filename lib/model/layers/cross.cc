@@ -1,4 +1,5 @@
 #include "config/spec.h"
+#include "math/buffer.h"
 #include "math/cross_kernels.h"
 #include "math/dense_kernels.h"
 #include "model/layers/layer_entry.h"
@@ -38,10 +39,12 @@ class Cross final : public Layer<T> {
     setup.set_output(cols_);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     const int64_t examples = run.output().rows;
-    states_.resize(static_cast<size_t>(examples * depth_ * cols_));
-    products_.resize(static_cast<size_t>(examples * depth_));
+    states_.resize(run.device(), examples * depth_ * cols_);
+    products_.resize(run.device(), examples * depth_);
     cross_forward<T>(run.device(), parameters(run), run.input(0), {states_.data(), products_.data()},
                      run.output());
   }
@@ -49,9 +52,9 @@ class Cross final : public Layer<T> {
   void backward(LayerRun<T>& run) override {
     const int64_t examples = run.output().rows;
     if (examples == 0) return;
-    gradients_.resize(states_.size());
-    product_gradients_.resize(products_.size());
-    input_gradients_.resize(static_cast<size_t>(examples * cols_));
+    gradients_.resize(run.device(), states_.size());
+    product_gradients_.resize(run.device(), products_.size());
+    input_gradients_.resize(run.device(), examples * cols_);
     cross_backward<T>(
         run.device(), parameters(run), run.input(0), {states_.data(), products_.data()},
         run.output_gradient(),
@@ -81,9 +84,9 @@ class Cross final : public Layer<T> {
   const int64_t depth_;
   int64_t cols_;
   int weight_, bias_ = -1;
-  std::vector<T> states_, gradients_;            // [B, depth, D]: x_l; the gradient of x_{l+1}
-  std::vector<T> products_, product_gradients_;  // [B, depth]: x_l . w_l
-  std::vector<T> input_gradients_;               // [B, D]
+  Buffer<T> states_, gradients_;            // [B, depth, D]: x_l; the gradient of x_{l+1}
+  Buffer<T> products_, product_gradients_;  // [B, depth]: x_l . w_l
+  Buffer<T> input_gradients_;               // [B, D]
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "math/dropout.h"
 #include "config/spec.h"
+#include "math/buffer.h"
 #include "math/dense_kernels.h"
 #include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
@@ -38,11 +39,13 @@ class Dropout final : public Layer<T> {
     set_output_like(setup.inputs().front(), setup);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     const Matrix<const T> input = run.input(0);
     const Matrix<T> output = run.output();
     if (!run.training()) return copy_values(run.device(), input.data, output.size(), output.data);
-    factors_.resize(static_cast<size_t>(output.size()));
+    factors_.resize(run.device(), output.size());
     draw_dropout<T>(run.device(), run.random_seed(), rate_, {factors_.data(), output.rows, output.cols});
     multiply_values(run.device(), input.data, factors_.data(), output.size(), output.data);
   }
@@ -56,7 +59,7 @@ class Dropout final : public Layer<T> {
 
  private:
   const double rate_;
-  std::vector<T> factors_;  // [B, D] of the last forward in training
+  Buffer<T> factors_;  // [B, D] of the last forward in training
 };
 
 }  // namespace

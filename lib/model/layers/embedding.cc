@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "config/spec.h"
+#include "math/buffer.h"
 #include "math/dense_kernels.h"
 #include "math/sparse_kernels.h"
 #include "model/layers/layer_entry.h"
@@ -69,6 +70,8 @@ class Embedding final : public Layer<T> {
     setup.set_output(width_ * static_cast<int64_t>(uses_.size()));
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     if (sequence_) {
       return gather_rows<T>(run.device(), run.use(uses_.front()), id_values(run.slot(0)), run.rows(weight_),
@@ -121,7 +124,7 @@ class Embedding final : public Layer<T> {
   // The gradient of the sum, given that of the mean.
   Columns<const T> mean_gradient(LayerRun<T>& run, const KeyUse& use, Columns<const T> gradient) {
     int64_t examples = run.output().rows;
-    scaled_.resize(static_cast<size_t>(examples * width_));
+    scaled_.resize(run.device(), examples * width_);
     Columns<T> scaled{scaled_.data(), width_, width_};
     copy_columns<T>(run.device(), gradient, examples, scaled);
     divide_by_counts(run.device(), use, scaled);
@@ -133,7 +136,7 @@ class Embedding final : public Layer<T> {
   int weight_;
   std::vector<int> uses_;
   std::vector<std::string> names_;
-  std::vector<T> scaled_;  // [B, size]
+  Buffer<T> scaled_;  // [B, size]
 };
 
 }  // namespace

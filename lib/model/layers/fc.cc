@@ -57,6 +57,8 @@ class Fc final : public Layer<T> {
     setup.set_output(options.size);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     if (bias_ >= 0) {
       set_rows<T>(run.device(), run.value(bias_).data, run.output());

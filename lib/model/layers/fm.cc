@@ -1,4 +1,5 @@
 #include "config/spec.h"
+#include "math/buffer.h"
 #include "math/dense_kernels.h"
 #include "math/sparse_kernels.h"
 #include "model/layers/layer_entry.h"
@@ -40,11 +41,13 @@ class Fm final : public Layer<T> {
     setup.set_output(1);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     Matrix<T> output = run.output();
     const int64_t values = output.rows * factors_;
-    for (std::vector<T>* zeroed : {&sums_, &squares_}) {
-      zeroed->resize(static_cast<size_t>(values));
+    for (Buffer<T>* zeroed : {&sums_, &squares_}) {
+      zeroed->resize(run.device(), values);
       fill_values(run.device(), T(0), values, zeroed->data());
     }
     for (size_t s = 0; s < uses_.size(); ++s) {
@@ -64,12 +67,12 @@ class Fm final : public Layer<T> {
   }
 
  private:
-  Columns<T> matrix(std::vector<T>& values) const { return {values.data(), factors_, factors_}; }
+  Columns<T> matrix(Buffer<T>& values) const { return {values.data(), factors_, factors_}; }
 
   const int64_t factors_;
   int weight_;
   std::vector<int> uses_;
-  std::vector<T> sums_, squares_;  // [B, factors]
+  Buffer<T> sums_, squares_;  // [B, factors]
 };
 
 }  // namespace

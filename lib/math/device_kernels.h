@@ -1,0 +1,73 @@
+// DeviceKernels: a device with memory of its own, such as a GPU, as the kernels of math/ use it: its memory, and the
+// loops that it runs there.  Implemented in lib/model/cuda, for CUDA and for the emulator; a Device has one.
+//
+// Work is queued, and runs in order; receive() and wait() return when all work before is done.  Errors of that work are
+// thrown there.  One owner thread.
+#ifndef PS_MATH_DEVICE_KERNELS_H_
+#define PS_MATH_DEVICE_KERNELS_H_
+
+#include <cstdint>
+
+#include "math/device.h"
+#include "math/items/any_items.h"
+
+namespace ps {
+
+// A row-major matrix, whose rows are contiguous.  `transposed`: the factor is its transpose.
+struct Factor {
+  const float* data;
+  int64_t cols;
+  bool transposed = false;
+};
+
+class DeviceKernels {
+ public:
+  virtual ~DeviceKernels() = default;
+
+  // Sizes are in bytes.  allocate throws kExhausted.
+  virtual uint64_t free_bytes() const = 0;
+  virtual void* allocate(uint64_t bytes) = 0;
+  virtual void release(void* memory) noexcept = 0;
+
+  // From memory of the host to that of the device, and back; and within the device.  What is sent must stay as it is
+  // until the next receive() or wait().
+  virtual void send(void* to, const void* from, uint64_t bytes) = 0;
+  virtual void receive(void* to, const void* from, uint64_t bytes) = 0;
+  virtual void copy(void* to, const void* from, uint64_t bytes) = 0;
+  virtual void wait() = 0;
+
+  // Returns the copy on the device of an array of the host that stays as it is until the next begin_batch(): it is sent
+  // once.
+  virtual const void* mirror(const void* host, uint64_t bytes) = 0;
+  virtual void begin_batch() = 0;
+
+  // Calls body(i) for every item i in [0, items), at least one, on the device.
+  virtual void run_items(int64_t items, const AnyItems& body) = 0;
+
+  // out [m, n] += a [m, k] b [k, n]
+  virtual void add_product(const Factor& a, const Factor& b, int64_t m, int64_t n, int64_t k, float* out) = 0;
+};
+
+// Runs items on a device with memory of its own.  Returns false if `device` is the processor.
+template <class Body>
+bool run_there(Device& device, int64_t items, const Body& body) {
+  if constexpr (kRunsOnDevices<Body>) {
+    if (device.kernels() == nullptr) return false;
+    if (items > 0) device.kernels()->run_items(items, body);
+    return true;
+  }
+  return false;
+}
+
+// An array that stays as it is while a batch is computed, such as its labels, as kernels of this device can read it: null
+// if it is null or, on a device with memory of its own, empty.
+template <class T>
+const T* mirror(Device& device, const T* host, int64_t size) {
+  if (device.kernels() == nullptr) return host;
+  if (host == nullptr || size == 0) return nullptr;
+  return static_cast<const T*>(device.kernels()->mirror(host, static_cast<uint64_t>(size) * sizeof(T)));
+}
+
+}  // namespace ps
+
+#endif  // PS_MATH_DEVICE_KERNELS_H_

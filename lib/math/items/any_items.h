@@ -1,0 +1,44 @@
+// AnyItems: all items that a device with memory of its own can run.  What is not listed runs on the processor alone.
+// A kernel of independent items gets here by a struct in math/items/ and a line below.
+#ifndef PS_MATH_ITEMS_ANY_ITEMS_H_
+#define PS_MATH_ITEMS_ANY_ITEMS_H_
+
+#include <type_traits>
+#include <variant>
+
+#include "math/items/activation_items.h"
+#include "math/items/cost_items.h"
+#include "math/items/cross_items.h"
+#include "math/items/dense_items.h"
+#include "math/items/sparse_items.h"
+
+namespace ps {
+
+// Devices compute in float.
+using AnyItems = std::variant<
+    FillItems<float>, AddScaledItems<float>, MultiplyItems<float>, AddMultipliedItems<float>, SetRowItems<float>,
+    CopyColumnItems<float>, AddColumnItems<float>, ColumnSumItems<float>, SoftmaxItems<float>,
+    SoftmaxSlopeItems<float>, ActivateItems<float, SigmoidRule>, ActivateItems<float, TanhRule>,
+    ActivateItems<float, StanhRule>, ActivateItems<float, ReluRule>, ActivateItems<float, BreluRule>,
+    ActivateItems<float, SoftplusRule>, ActivateItems<float, ExponentialRule>,
+    ActivationSlopeItems<float, SigmoidRule>, ActivationSlopeItems<float, TanhRule>,
+    ActivationSlopeItems<float, StanhRule>, ActivationSlopeItems<float, ReluRule>,
+    ActivationSlopeItems<float, BreluRule>, ActivationSlopeItems<float, SoftplusRule>,
+    ActivationSlopeItems<float, ExponentialRule>, BagItems<float>, BagSquareItems<float>, BagGradientItems<float>,
+    CopyRowItems<float>, CopiedGradientItems<float>, GatherItems<float>, PairwiseGradientItems<float>,
+    DivideByCountItems<float>, PairSumItems<float>, PointToRowItems<float>, LossItems<float, LogisticLoss>,
+    LossItems<float, SquaredLoss>, LossItems<float, AbsoluteLoss>, LossItems<float, HuberLoss>,
+    SoftmaxCostItems<float>, ProbabilityCostItems<float>, SumCostItems<float>, PredictionItems<float>,
+    LogisticPredictionItems<float>, CrossItems<float>, CrossGradientItems<float>>;
+
+template <class Body, class Items>
+struct IsListed : std::false_type {};
+template <class Body, class... Items>
+struct IsListed<Body, std::variant<Items...>> : std::disjunction<std::is_same<Body, Items>...> {};
+
+template <class Body>
+inline constexpr bool kRunsOnDevices = IsListed<Body, AnyItems>::value;
+
+}  // namespace ps
+
+#endif  // PS_MATH_ITEMS_ANY_ITEMS_H_

@@ -1,0 +1,95 @@
+#include "model/cuda/gpu_kernels.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "gpu/algorithms.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+namespace {
+
+constexpr unsigned kThreads = 128;  // of a block
+
+// A thread computes every n-th item, n being the number of threads: consecutive threads touch consecutive values.
+template <class Body>
+__global__ void run_each(uint64_t items, Body body) {
+  const uint64_t num_threads = uint64_t{gridDim.x} * blockDim.x;
+  for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < items; i += num_threads) {
+    body(static_cast<int64_t>(i));
+  }
+}
+
+class GpuKernels final : public DeviceKernels {
+ public:
+  explicit GpuKernels(std::unique_ptr<gpu::Device> device)
+      : device_(std::move(device)), stream_(*device_) {}
+
+  uint64_t free_bytes() const override { return device_->memory().free_bytes; }
+  void* allocate(uint64_t bytes) override { return device_->allocate(bytes); }
+  void release(void* memory) noexcept override { device_->release(memory); }
+
+  void send(void* to, const void* from, uint64_t bytes) override {
+    if (bytes > 0) stream_.copy_to_device(to, from, bytes);
+  }
+  void receive(void* to, const void* from, uint64_t bytes) override {
+    if (bytes > 0) stream_.copy_to_host(to, from, bytes);
+    stream_.synchronize();
+  }
+  void copy(void* to, const void* from, uint64_t bytes) override {
+    if (bytes > 0) stream_.copy_on_device(to, from, bytes);
+  }
+  void wait() override { stream_.synchronize(); }
+
+  // The arrays of a batch come in the order in which those of the last one did, so that each finds memory of about the
+  // right size.
+  const void* mirror(const void* host, uint64_t bytes) override {
+    const auto [found, is_new] = mirrored_.try_emplace(host, mirrored_.size());
+    const size_t number = found->second;
+    if (number == mirrors_.size()) mirrors_.emplace_back();
+    gpu::DeviceArray<char>& memory = mirrors_[number];
+    if (!is_new) return memory.data();
+    if (memory.bytes() < bytes) memory = gpu::DeviceArray<char>(*device_, static_cast<int64_t>(bytes));
+    stream_.copy_to_device(memory.data(), host, bytes);
+    return memory.data();
+  }
+  void begin_batch() override { mirrored_.clear(); }
+
+  void run_items(int64_t items, const AnyItems& body) override {
+    const uint64_t most_blocks = device_->limits().resident_threads / kThreads;
+    const unsigned blocks =
+        static_cast<unsigned>(std::min<uint64_t>(most_blocks, gpu::blocks_for(static_cast<uint64_t>(items), kThreads)));
+    std::visit(
+        [&](const auto& each) {
+          using Body = std::remove_cvref_t<decltype(each)>;
+          gpu::launch(run_each<Body>, blocks, kThreads, 0, stream_, static_cast<uint64_t>(items), each);
+        },
+        body);
+  }
+
+  void add_product(const Factor& a, const Factor& b, int64_t m, int64_t n, int64_t k, float* out) override {
+    gpu::multiply(stream_, {a.data, a.cols, a.transposed}, {b.data, b.cols, b.transposed}, m, n, k, 1.0f, out, n);
+  }
+
+ private:
+  const std::unique_ptr<gpu::Device> device_;
+  gpu::Stream stream_;
+
+  // Copies of arrays of the host: mirrors_[mirrored_[address]].
+  std::unordered_map<const void*, size_t> mirrored_;
+  std::vector<gpu::DeviceArray<char>> mirrors_;
+};
+
+}  // namespace
+
+std::shared_ptr<DeviceKernels> make_gpu_kernels(std::unique_ptr<gpu::Device> device) {
+  return std::make_shared<GpuKernels>(std::move(device));
+}
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps

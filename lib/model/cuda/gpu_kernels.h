@@ -1,0 +1,21 @@
+// The kernels of models on a GPU, or on the emulator.  Used by those who make a Device with memory of its own; compiled
+// for both.
+#ifndef PS_MODEL_CUDA_GPU_KERNELS_H_
+#define PS_MODEL_CUDA_GPU_KERNELS_H_
+
+#include <memory>
+
+#include "gpu/device.h"
+#include "math/device_kernels.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+std::shared_ptr<DeviceKernels> make_gpu_kernels(std::unique_ptr<gpu::Device> device);
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps
+
+#endif  // PS_MODEL_CUDA_GPU_KERNELS_H_
