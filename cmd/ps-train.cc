@@ -99,7 +99,7 @@ ps::Program program() {
                .argument = "DEVICE",
                .help = "where sparse rows are trained: cpu, emulated, cuda:0",
                .details = "A device has a cache of these rows, as large as the key device of the job says.  "
-                          "Results are the same.  See ps-gpu(7).",
+                          "Results are the same.  With device.trains it computes the model too.  See ps-gpu(7).",
                .group = "Task",
                .job_key = "device.type"},
               {.name = "servers",

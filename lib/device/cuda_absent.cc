@@ -1,12 +1,21 @@
 // A build without CUDA has no GPUs.
 #include "base/error.h"
+#include "device/model_devices.h"
 #include "device/row_device.h"
 
 namespace ps {
 
-std::unique_ptr<RowDevice> make_cuda_device(int number) {
+[[noreturn]] static void refuse(int number) {
   fail(Code::kUsage, "device.type: 'cuda:", number,
        "': this pskit is built without CUDA; 'emulated' runs the same code on the processor, slowly");
+}
+
+std::unique_ptr<RowDevice> make_cuda_device(int number) {
+  refuse(number);
+}
+
+std::shared_ptr<ModelDevice> make_cuda_model_device(int number) {
+  refuse(number);
 }
 
 }  // namespace ps

@@ -1,11 +1,25 @@
 #include "device/cuda/table_rows.h"
+#include "device/model_devices.h"
 #include "device/row_device.h"
+#include "model/cuda/gpu_kernels.h"
 
 namespace ps {
 
+namespace {
+
 // Threads run by lane, which is fastest; the tests of device code use other orders.
+std::unique_ptr<gpu::Device> make_device() {
+  return std::make_unique<gpu::Device>(gpu::emulated::EmulatorOptions());
+}
+
+}  // namespace
+
 std::unique_ptr<RowDevice> make_emulated_device() {
-  return make_table_device(std::make_unique<gpu::Device>(gpu::emulated::EmulatorOptions()));
+  return make_table_device(make_device());
+}
+
+std::shared_ptr<ModelDevice> make_emulated_model_device() {
+  return make_gpu_kernels(make_device());
 }
 
 }  // namespace ps

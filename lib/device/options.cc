@@ -13,10 +13,13 @@ const ObjectSpec<DeviceOptions>& DeviceOptions::spec() {
     ObjectSpec<DeviceOptions> s;
     s.field(
         "type", &DeviceOptions::type,
-        "where rows with sparse update are trained: cpu; emulated, a GPU that is emulated on the processor, "
-        "which is slow; or a GPU, as cuda:0. A device has a cache of these rows, in front of those of the "
-        "process or "
-        "of its servers, ps-gpu(7)");
+        "where rows with sparse update are trained, or the model: cpu; emulated, a GPU that is emulated on the "
+        "processor, which is slow; or a GPU, as cuda:0. A device has a cache of these rows, in front of those of the "
+        "process or of its servers, ps-gpu(7)");
+    s.field("trains", &DeviceOptions::trains,
+            "what the device trains: rows, those with sparse update; model, which computes layers and costs there, and "
+            "has the dense parameters; or all of both")
+        .one_of({"rows", "model", "all"});
     s.field("rows", &DeviceOptions::rows,
             "rows of each sparse parameter that the device has room for, 0: as many as `bytes` says")
         .at_least(0)

@@ -11,13 +11,17 @@ namespace ps {
 
 struct DeviceOptions {
   std::string type = "cpu";  // cpu | emulated | cuda:N
+  std::string trains = "rows";  // rows | model | all
   int64_t rows = 0;          // of each sparse parameter; 0: as `bytes` says
   Json bytes = "64M";        // of all sparse parameters together
 
   static const ObjectSpec<DeviceOptions>& spec();
 
   // Returns true if sparse rows are trained in the memory of a device.
-  bool caches_rows() const { return type != "cpu"; }
+  bool caches_rows() const { return type != "cpu" && trains != "model"; }
+
+  // Returns true if the model is computed on a device.
+  bool runs_model() const { return type != "cpu" && trains != "rows"; }
 
   // Parses bytes.  Throws kUsage "device.bytes: …".
   uint64_t memory_bytes() const;

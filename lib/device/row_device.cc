@@ -1,26 +1,18 @@
 #include "device/row_device.h"
 
-#include <optional>
-
 #include "base/error.h"
 #include "base/text.h"
 
 namespace ps {
 
-namespace {
-
-constexpr std::string_view kCuda = "cuda:";
-
-// Returns N of cuda:N.
 std::optional<int> cuda_number(std::string_view type) {
+  constexpr std::string_view kCuda = "cuda:";
   constexpr int64_t kMost = 1023;
   if (!type.starts_with(kCuda)) return std::nullopt;
   const std::optional<int64_t> number = parse_int(type.substr(kCuda.size()));
   if (!number || *number < 0 || *number > kMost) return std::nullopt;
   return static_cast<int>(*number);
 }
-
-}  // namespace
 
 void check_device_type(std::string_view type) {
   if (type == "cpu" || type == "emulated" || cuda_number(type)) return;

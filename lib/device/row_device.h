@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -82,6 +83,9 @@ class RowDevice {
   // The device must outlive the rows.  Throws kExhausted.
   virtual std::unique_ptr<CachedRows> make_rows(const CachedRowsOptions& options) = 0;
 };
+
+// Returns N of cuda:N, and nothing for other types.
+std::optional<int> cuda_number(std::string_view type);
 
 // Throws kUsage "device.type: …" unless it is cpu, emulated or cuda:N.
 void check_device_type(std::string_view type);

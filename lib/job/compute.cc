@@ -59,6 +59,10 @@ void check_role(const Job& job, const RunOptions& options) {
     fail(Code::kUsage, "device.type: ", quote(job.device.type), ", but ", flag,
          " has no rows of its own to train there: leave out --device");
   }
+  if (job.device.runs_model()) {
+    fail(Code::kUsage, "device.trains: ", quote(job.device.trains), ", but ", flag,
+         " has its part of the model computed on the processor: leave out --device");
+  }
   if (options.role == "reader" && compute_addresses(job).empty()) {
     fail(Code::kUsage, flag, ": there is no compute trainer: give --compute HOST:PORT");
   }

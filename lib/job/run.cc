@@ -15,6 +15,7 @@
 #include "data/output.h"
 #include "data/reader.h"
 #include "data/writer.h"
+#include "device/model_devices.h"
 #include "feed/reader_source.h"
 #include "job/checkpoint_model.h"
 #include "job/checkpoint_report.h"
@@ -55,6 +56,15 @@ void check_can_hold(const WriterEntry& entry, const DataTraits& traits, const Ba
   }
 }
 
+// "the model runs on device emulated; layers that run on the processor, with copies: norm (batch_norm)"
+std::string describe_model_place(const Job& job, const Network<float>& network) {
+  const std::vector<std::string> others = network.layers_without_device();
+  std::string text = cat("the model runs on device ", job.device.type);
+  if (!others.empty()) text += "; layers that run on the processor, with copies: ";
+  for (size_t i = 0; i < others.size(); ++i) text += (i > 0 ? ", " : "") + others[i];
+  return text;
+}
+
 // One run of one job: everything that it is made of, in the order in which it is built.
 class Run {
  public:
@@ -91,6 +101,7 @@ class Run {
   std::unique_ptr<BatchSource> make_source(BatchReader& reader) const;
   void build(const DataSchema& schema);
   void check_has_model() const;
+  void place_model();
   void load_weights();
   void resume();
   void write_checkpoint(const Json& result);
@@ -118,6 +129,8 @@ class Run {
   ServerFinder& servers_;
   Log& log_;
   Device device_;
+  std::shared_ptr<ModelDevice> model_kernels_;  // null: the model is computed on device_
+  std::unique_ptr<Device> model_device_;        // these kernels
   DataOptions data_;
   std::shared_ptr<const Vocabulary> vocabulary_;  // of text
   std::unique_ptr<Network<float>> network_;
@@ -177,12 +190,15 @@ void Run::build(const DataSchema& schema) {
   if (data_.label_use == LabelUse::kNeeded)
     input_.reader->check_labels([this](float label) { network_->check_label(label); });
   if (options_.dry_run) return;
-  running_ = start_strategy(job_, options_, schema, network_->parameters(), servers_, device_, log_);
+  place_model();
+  running_ = start_strategy(job_, options_, schema, network_->parameters(), servers_, device_,
+                            {model_kernels_, &network_->on_devices()}, log_);
   reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
                                                    options_.resume || options_.lost_run != 0)
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kOff, "");
   if (!job_.train.log_period) reporter_->space_batches(1);
-  trainer_ = std::make_unique<Trainer>(*network_, strategy().store(), device_, job_.train, strategy().group(),
+  Device& computes = model_device_ ? *model_device_ : device_;
+  trainer_ = std::make_unique<Trainer>(*network_, strategy().store(), computes, job_.train, strategy().group(),
                                        *reporter_);
   input_.source = make_source(*input_.reader);
   trainer_->on_shrink_request([this] {
@@ -212,6 +228,15 @@ void Run::build(const DataSchema& schema) {
   const bool holds_all = strategy().local() != nullptr;
   if ((leads() || holds_all) && !may_resume) load_weights();
   strategy().group().barrier();
+}
+
+// Opens the device that computes the model, if that is not the processor.
+void Run::place_model() {
+  if (!job_.device.runs_model()) return;
+  model_kernels_ = open_model_device(job_.device.type);
+  model_device_ = std::make_unique<Device>(device_, model_kernels_);
+  network_->prepare_for_devices();
+  log_.info(describe_model_place(job_, *network_));
 }
 
 // Weights that a job begins with would give an answer too, which nobody wants.
@@ -258,6 +283,7 @@ bool Run::say_plan(BatchReader& reader) {
   if (options_.task == "train" && job_.device.caches_rows()) {
     log_.info("on device ", job_.device.type, "\n", describe_device(job_, network_->parameters()));
   }
+  if (job_.device.runs_model()) log_.info(describe_model_place(job_, *network_));
   if (options_.task == "train") say_tables(reader);
   return true;
 }

@@ -91,7 +91,15 @@ void check_device_with_servers(const Job& job, const std::string& device) {
   }
 }
 
+// A model on a device is computed by this process.
+void check_model_device(const Job& job) {
+  if (!job.device.runs_model() || !job.train.emulated_compute) return;
+  fail(Code::kUsage, "device.trains: ", quote(job.device.trains),
+       ", but train.emulated_compute computes nothing: leave out one of the two");
+}
+
 void check_device(const Job& job, const RunOptions& options) {
+  check_model_device(job);
   if (!job.device.caches_rows() || options.task != "train") return;
   const std::string device = cat("device.type: ", quote(job.device.type), ", but ");
   if (job.cluster.trainers > 1) {
@@ -190,7 +198,7 @@ std::string describe_device(const Job& job, const std::vector<ParameterSpec>& pa
 
 RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, const DataSchema& schema,
                                  const std::vector<ParameterSpec>& parameters, ServerFinder& servers,
-                                 Device& device, Log& log) {
+                                 Device& device, const ModelPlace& model, Log& log) {
   std::optional<RemoteOptions> remote;
   std::optional<PeerOptions> peers;
   const bool with_servers = has_servers(job), trains = options.task == "train";
@@ -231,7 +239,9 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                               .trains = trains,
                               .pull_ahead = job.train.pull_ahead,
                               .row_device = row_device,
-                              .caches = &caches};
+                              .caches = &caches,
+                              .model_device = model.device,
+                              .on_devices = model.on_devices};
   strategy_ = find_strategy(job.train.strategy).make(job.train.strategy, setup);
   if (setup.trains) warn_of_kernels(strategy_->first_cpu(), log);
 }
@@ -243,10 +253,11 @@ void RunningStrategy::keep_alive() {
 std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions& options,
                                                 const DataSchema& schema,
                                                 const std::vector<ParameterSpec>& parameters,
-                                                ServerFinder& servers, Device& device, Log& log) {
+                                                ServerFinder& servers, Device& device,
+                                                const ModelPlace& model, Log& log) {
   for (;;) {
     try {
-      return std::make_unique<RunningStrategy>(job, options, schema, parameters, servers, device, log);
+      return std::make_unique<RunningStrategy>(job, options, schema, parameters, servers, device, model, log);
     } catch (const ServersMoved& moved) {
       log.info(moved.message());
     }

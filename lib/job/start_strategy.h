@@ -11,11 +11,18 @@
 #include "job/run.h"
 #include "math/device.h"
 #include "membership/server_finder.h"
+#include "model/model_device.h"
 #include "net/network.h"
 #include "net/secure_transport.h"
 #include "strategy/strategy.h"
 
 namespace ps {
+
+// The device that computes the model, and the parameters whose layers all run there; null: the processor.
+struct ModelPlace {
+  std::shared_ptr<ModelDevice> device;
+  const std::vector<bool>* on_devices = nullptr;
+};
 
 // One owner thread.
 class RunningStrategy {
@@ -24,7 +31,7 @@ class RunningStrategy {
   // StrategyEntry::make, and ServersMoved when a server is elsewhere by now.
   RunningStrategy(const Job& job, const RunOptions& options, const DataSchema& schema,
                   const std::vector<ParameterSpec>& parameters, ServerFinder& servers, Device& device,
-                  Log& log);
+                  const ModelPlace& model, Log& log);
 
   Strategy& operator*() const { return *strategy_; }
   Strategy* operator->() const { return strategy_.get(); }
@@ -56,7 +63,8 @@ std::string describe_device(const Job& job, const std::vector<ParameterSpec>& pa
 std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions& options,
                                                 const DataSchema& schema,
                                                 const std::vector<ParameterSpec>& parameters,
-                                                ServerFinder& servers, Device& device, Log& log);
+                                                ServerFinder& servers, Device& device,
+                                                const ModelPlace& model, Log& log);
 
 }  // namespace ps
 

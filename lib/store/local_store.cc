@@ -63,6 +63,7 @@ void LocalStore::pull(std::span<const KeyPlan> plans, PullMode mode,
     const bool by_ids = tables_.spec(p).kind == ParameterKind::kRows;
     by_ids ? pull_rows(p, plans[p], mode, views[p]) : pull_all(p, mode, views[p]);
     if (mode != PullMode::kTrain || tables_.spec(p).kind == ParameterKind::kStatistic) continue;
+    if (!by_ids && loans_[p].borrower != nullptr) continue;
     const size_t rows = by_ids ? plans[p].keys.size() : static_cast<size_t>(tables_.spec(p).rows);
     buffers_[p].gradients.resize(rows * static_cast<size_t>(tables_.spec(p).cols));
     (by_ids ? views[p].row_gradients : views[p].gradient) = buffers_[p].gradients.data();
@@ -88,6 +89,9 @@ void LocalStore::pull_rows(size_t parameter, const KeyPlan& plan, PullMode mode,
 }
 
 void LocalStore::pull_all(size_t parameter, PullMode mode, ParameterView<float>& view) {
+  RowBorrower* const borrower = loans_[parameter].borrower;
+  if (borrower != nullptr && mode == PullMode::kTrain) return;
+  if (borrower != nullptr) borrower->put_back();
   WholeTable& table = *tables_.table(parameter)->whole();
   const ParameterSpec& spec = tables_.spec(parameter);
   if (mode != PullMode::kRead || spec.kind == ParameterKind::kStatistic) {
@@ -113,7 +117,7 @@ void LocalStore::push_one(size_t parameter, const KeyPlan& plan, const Parameter
   Table& table = *tables_.table(parameter);
   const ParameterKind kind = tables_.spec(parameter).kind;
   if (kind == ParameterKind::kStatistic || !has_gradient(view)) return;
-  if (kind == ParameterKind::kMatrix) {
+  if (kind == ParameterKind::kMatrix && loans_[parameter].borrower == nullptr) {
     return table.whole()->push_all(view.gradient, step.scale, step.learning_rate, device_);
   }
   if (loans_[parameter].borrower != nullptr) {
@@ -153,6 +157,7 @@ void LocalStore::read_rows(int parameter, std::span<const uint64_t> keys, float*
 }
 
 void LocalStore::read_all(int parameter, float* weights) {
+  if (RowBorrower* borrower = loans_[static_cast<size_t>(parameter)].borrower) borrower->put_back();
   table(parameter).whole()->read_all(weights, device_);
 }
 
@@ -167,6 +172,7 @@ void LocalStore::load_rows(int parameter, std::span<const uint64_t> keys, const 
 }
 
 void LocalStore::load_all(int parameter, const float* weights) {
+  if (RowBorrower* borrower = loans_[static_cast<size_t>(parameter)].borrower) borrower->return_all();
   table(parameter).whole()->load_range(0, static_cast<int64_t>(table(parameter).size()), weights, device_);
 }
 
@@ -197,11 +203,22 @@ void LocalStore::restore(const CheckpointReader& reader) {
   }
 }
 
-// ---- rows on a device
+// ---- parameters on a device
 
 void LocalStore::lend_rows(int parameter, RowBorrower& borrower) {
   const ParameterSpec& spec = tables_.spec(static_cast<size_t>(parameter));
   PS_CHECK(spec.sparse && !spec.row_policy);
+  loans_[static_cast<size_t>(parameter)].borrower = &borrower;
+}
+
+bool LocalStore::can_lend_dense(int parameter) const {
+  const size_t p = static_cast<size_t>(parameter);
+  if (tables_.spec(p).kind != ParameterKind::kMatrix || clipping_.needs(p)) return false;
+  return optimizer(parameter).current_step().has_value();
+}
+
+void LocalStore::lend_dense(int parameter, RowBorrower& borrower) {
+  PS_CHECK(can_lend_dense(parameter));
   loans_[static_cast<size_t>(parameter)].borrower = &borrower;
 }
 

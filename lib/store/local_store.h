@@ -59,6 +59,12 @@ class LocalStore final : public ParameterStore, public RowLender {
   // For caches on a device.  Rows by themselves are also for a trainer whose copies these are, of which servers
   // write the checkpoints (LocalSgdCopies).
   void lend_rows(int parameter, RowBorrower& borrower) override;
+
+  // The same for a dense parameter, all of it: the borrower trains it from a pull to train on, by copy_stored and
+  // set_stored.  One can be lent unless its gradient is clipped by norm, or its weights are averaged.
+  bool can_lend_dense(int parameter) const;
+  void lend_dense(int parameter, RowBorrower& borrower);
+
   const Optimizer<float>& optimizer(int parameter) const override { return *table(parameter).optimizer(); }
   float last_scale(int parameter) const override { return loans_[static_cast<size_t>(parameter)].scale; }
   void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) override;
@@ -106,9 +112,9 @@ class LocalStore final : public ParameterStore, public RowLender {
     std::vector<float> gradients;  // [N, cols] or [rows, cols]
   };
 
-  // A sparse parameter whose rows a borrower trains.
+  // A parameter that a borrower trains.
   struct Loan {
-    RowBorrower* borrower = nullptr;  // null: the rows are trained here
+    RowBorrower* borrower = nullptr;  // null: it is trained here
     float scale = 1;                  // of the last push
   };
 

@@ -1,5 +1,6 @@
 // RowLender and RowBorrower: a store lends the rows of sparse parameters to a cache, which trains them in the memory of
-// a device.  LocalStore and RemoteLender (lib/ps/client) lend, RowCache (lib/device) borrows.
+// a device.  LocalStore and RemoteLender (lib/ps/client) lend, RowCache (lib/device) borrows; LocalStore lends dense
+// parameters too, to DenseOnDevice.
 //
 // The lender keeps all rows, of which the borrower has copies, some of them further on.  A push to the lender begins
 // the step of a parameter that is lent, and leaves it to the borrower to apply it to rows.

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "device/device_store.h"
+#include "device/model_store.h"
 #include "strategy/strategy.h"
 
 namespace ps {
@@ -14,12 +15,17 @@ class InProcess final : public Strategy {
  public:
   explicit InProcess(const TrainerSetup& setup)
       : store_(setup.parameters, setup.optimizers, setup.memory_limit, setup.device) {
-    if (setup.row_device == nullptr) return;
-    on_device_ = std::make_unique<DeviceStore>(store_, store_, setup.row_device, *setup.caches);
+    if (setup.row_device != nullptr) {
+      on_device_ = std::make_unique<DeviceStore>(store_, store_, setup.row_device, *setup.caches);
+    }
+    const bool alone = setup.peers == nullptr && setup.servers == nullptr;
+    if (setup.model_device == nullptr || !setup.trains || !alone) return;
+    model_ = std::make_unique<ModelStore>(rows(), store_, setup.parameters, *setup.on_devices, setup.model_device,
+                                          setup.device);
   }
   ParameterStore& store() override {
-    if (on_device_) return *on_device_;
-    return store_;
+    if (model_) return *model_;
+    return rows();
   }
   TrainerGroup& group() override { return group_; }
   RunControl& run() override { return run_; }
@@ -29,8 +35,14 @@ class InProcess final : public Strategy {
   }
 
  private:
+  ParameterStore& rows() {
+    if (on_device_) return *on_device_;
+    return store_;
+  }
+
   LocalStore store_;
   std::unique_ptr<DeviceStore> on_device_;  // null: rows are trained here
+  std::unique_ptr<ModelStore> model_;       // null: dense parameters are trained here
   LocalGroup group_;
   LocalRun run_;
 };

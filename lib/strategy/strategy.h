@@ -16,6 +16,7 @@
 #include "config/json.h"
 #include "device/cache_plan.h"
 #include "math/device.h"
+#include "model/model_device.h"
 #include "net/transport.h"
 #include "optim/optimizer_plan.h"
 #include "optim/parameter.h"
@@ -82,6 +83,9 @@ struct TrainerSetup {
   // The device for rows, and its plan, for an InProcess store; null: rows stay on the processor.
   std::shared_ptr<RowDevice> row_device = nullptr;
   const CachePlan* caches = nullptr;
+  // The device that computes the model, and the parameters whose layers all run there; null: the processor.
+  std::shared_ptr<ModelDevice> model_device = nullptr;
+  const std::vector<bool>* on_devices = nullptr;
 };
 
 // The part of the servers of a job.

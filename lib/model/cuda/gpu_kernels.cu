@@ -1,11 +1,13 @@
 #include "model/cuda/gpu_kernels.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <unordered_map>
 #include <variant>
 #include <vector>
 
 #include "gpu/algorithms.h"
+#include "optim/kernels/arithmetic.h"
 
 namespace ps {
 
@@ -24,7 +26,22 @@ __global__ void run_each(uint64_t items, Body body) {
   }
 }
 
-class GpuKernels final : public DeviceKernels {
+// Item i is a weight with its state.
+template <class Step>
+struct StepItems {
+  Step step;
+  DenseArraysThere arrays;
+  float scale, bound;
+
+  constexpr void operator()(int64_t i) const {
+    float none = 0;
+    float& first = Step::kArrays > 0 ? arrays.state[i] : none;
+    float& second = Step::kArrays > 1 ? arrays.state[arrays.size + i] : none;
+    step(arrays.weights[i], first, second, clip(arrays.gradient[i] * scale, bound));
+  }
+};
+
+class GpuKernels final : public ModelDevice {
  public:
   explicit GpuKernels(std::unique_ptr<gpu::Device> device)
       : device_(std::move(device)), stream_(*device_) {}
@@ -60,22 +77,31 @@ class GpuKernels final : public DeviceKernels {
   void begin_batch() override { mirrored_.clear(); }
 
   void run_items(int64_t items, const AnyItems& body) override {
-    const uint64_t most_blocks = device_->limits().resident_threads / kThreads;
-    const unsigned blocks =
-        static_cast<unsigned>(std::min<uint64_t>(most_blocks, gpu::blocks_for(static_cast<uint64_t>(items), kThreads)));
-    std::visit(
-        [&](const auto& each) {
-          using Body = std::remove_cvref_t<decltype(each)>;
-          gpu::launch(run_each<Body>, blocks, kThreads, 0, stream_, static_cast<uint64_t>(items), each);
-        },
-        body);
+    std::visit([&](const auto& each) { run_items_of(items, each); }, body);
   }
 
   void add_product(const Factor& a, const Factor& b, int64_t m, int64_t n, int64_t k, float* out) override {
     gpu::multiply(stream_, {a.data, a.cols, a.transposed}, {b.data, b.cols, b.transposed}, m, n, k, 1.0f, out, n);
   }
 
+  void step(const CurrentStep<float>& step, float scale, const DenseArraysThere& arrays) override {
+    std::visit(
+        [&](const auto& rule) {
+          using Step = std::remove_cvref_t<decltype(rule)>;
+          if constexpr (!std::is_same_v<Step, std::monostate>)
+            run_items_of(arrays.size, StepItems<Step>{rule, arrays, scale, step.bound});
+        },
+        step.step);
+  }
+
  private:
+  template <class Body>
+  void run_items_of(int64_t items, const Body& body) {
+    const unsigned most_blocks = std::max(1u, device_->limits().resident_threads / kThreads);
+    const unsigned blocks = gpu::blocks_for(static_cast<uint64_t>(items), kThreads);
+    gpu::launch(run_each<Body>, std::min(most_blocks, blocks), kThreads, 0, stream_, static_cast<uint64_t>(items), body);
+  }
+
   const std::unique_ptr<gpu::Device> device_;
   gpu::Stream stream_;
 
@@ -86,7 +112,7 @@ class GpuKernels final : public DeviceKernels {
 
 }  // namespace
 
-std::shared_ptr<DeviceKernels> make_gpu_kernels(std::unique_ptr<gpu::Device> device) {
+std::shared_ptr<ModelDevice> make_gpu_kernels(std::unique_ptr<gpu::Device> device) {
   return std::make_shared<GpuKernels>(std::move(device));
 }
 

@@ -6,13 +6,13 @@
 #include <memory>
 
 #include "gpu/device.h"
-#include "math/device_kernels.h"
+#include "model/model_device.h"
 
 namespace ps {
 
 inline namespace PS_GPU_NAMESPACE {
 
-std::shared_ptr<DeviceKernels> make_gpu_kernels(std::unique_ptr<gpu::Device> device);
+std::shared_ptr<ModelDevice> make_gpu_kernels(std::unique_ptr<gpu::Device> device);
 
 }  // namespace PS_GPU_NAMESPACE
 

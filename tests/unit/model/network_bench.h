@@ -39,7 +39,13 @@ class NetworkBench {
     for (size_t p = 0; p < weights_.size(); ++p) place(p);
   }
 
-  double forward() { return network_.forward(prepared_, views_, device_); }
+  // From now on computes on a device with memory of its own.
+  void compute_on(std::shared_ptr<DeviceKernels> kernels) {
+    there_ = std::make_unique<Device>(device_, std::move(kernels));
+    network_.prepare_for_devices();
+  }
+
+  double forward() { return network_.forward(prepared_, views_, there_ ? *there_ : device_); }
   void backward() { network_.backward(); }
 
   Network<T>& network() { return network_; }
@@ -93,6 +99,7 @@ class NetworkBench {
   Network<T> network_;
   typename Network<T>::Planners planners_;
   Device device_;
+  std::unique_ptr<Device> there_;  // null: the processor
   PreparedBatch prepared_;
   std::vector<std::vector<T>> weights_, gradients_;
   std::vector<std::vector<T*>> rows_;

@@ -1,0 +1,15 @@
+#include "device/model_devices.h"
+
+#include "base/error.h"
+#include "device/row_device.h"
+
+namespace ps {
+
+std::shared_ptr<ModelDevice> open_model_device(std::string_view type) {
+  check_device_type(type);
+  if (const std::optional<int> number = cuda_number(type)) return make_cuda_model_device(*number);
+  PS_CHECK(type == "emulated");
+  return make_emulated_model_device();
+}
+
+}  // namespace ps

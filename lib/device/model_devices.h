@@ -1,0 +1,21 @@
+// Opens the devices on which models are trained: the emulator of this build, and GPUs.  Used by jobs.
+#ifndef PS_DEVICE_MODEL_DEVICES_H_
+#define PS_DEVICE_MODEL_DEVICES_H_
+
+#include <memory>
+#include <string_view>
+
+#include "model/model_device.h"
+
+namespace ps {
+
+// Opens the device `emulated` or `cuda:N`.  Throws kUsage where there is none.
+std::shared_ptr<ModelDevice> open_model_device(std::string_view type);
+
+// The kinds of devices: of this build's emulator, and GPU number `number`.
+std::shared_ptr<ModelDevice> make_emulated_model_device();
+std::shared_ptr<ModelDevice> make_cuda_model_device(int number);
+
+}  // namespace ps
+
+#endif  // PS_DEVICE_MODEL_DEVICES_H_

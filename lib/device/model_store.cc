@@ -1,0 +1,37 @@
+#include "device/model_store.h"
+
+namespace ps {
+
+ModelStore::ModelStore(ParameterStore& inner, LocalStore& local, std::span<const ParameterSpec> parameters,
+                       const std::vector<bool>& wanted, std::shared_ptr<ModelDevice> kernels, Device& host)
+    : inner_(inner), kernels_(std::move(kernels)), device_(host, kernels_) {
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    const int parameter = static_cast<int>(p);
+    if (!wanted[p] || !local.can_lend_dense(parameter)) continue;
+    dense_.push_back(std::make_unique<DenseOnDevice>(local, parameter, device_, *kernels_));
+    bytes_ += DenseOnDevice::bytes_of(local, parameters[p], parameter);
+  }
+}
+
+void ModelStore::pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) {
+  inner_.pull(plans, mode, views);
+  if (mode == PullMode::kTrain) add_views(views);
+}
+
+void ModelStore::finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
+                             std::vector<ParameterView<float>>& views) {
+  inner_.finish_pull(ticket, plans, views);
+  add_views(views);
+}
+
+void ModelStore::add_views(std::vector<ParameterView<float>>& views) {
+  for (const auto& dense : dense_) dense->pull(views[static_cast<size_t>(dense->parameter())]);
+}
+
+void ModelStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                      const StepInfo& info) {
+  inner_.push(plans, views, info);
+  for (const auto& dense : dense_) dense->push();
+}
+
+}  // namespace ps

@@ -1,0 +1,148 @@
+#!/bin/bash
+# ps-train with device.trains: a model that is computed on an emulated device is that of the processor, bit for bit where
+# it has no products of matrices, else within their rounding; and the same again in every run, killed or not.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+ps-datagen sparse-binary --dim 5000 --samples 240 --nnz 6:14 --output train.txt
+ps-datagen sparse-binary --dim 5000 --samples 60 --first 240 --nnz 6:14 --output held_out.txt
+train() { timeout 300 ps-train "$@" --data train.txt --log-level warning; }
+model=(--device emulated --set device.trains=model)
+all=(--device emulated --set device.trains=all --set device.rows=256)
+figures() { grep -oE '"(avg_cost|auc|batches|samples)":[0-9.e-]*' "$1"; }
+
+# No products of dense matrices: a factorisation machine, with a linear part.
+write_job pairs '{"directory": "", "steps": 5}'
+cat >layers.json <<'JSON'
+[{"name": "linear", "type": "fc", "input": "features", "size": 1, "sparse_update": true},
+ {"name": "pairs", "type": "fm", "input": "features", "factors": 4, "sparse_update": true},
+ {"name": "output", "type": "add", "input": ["linear", "pairs"]}]
+JSON
+pairs=(job.json --passes 2 --set model.layers="$(cat layers.json)"
+  --set model.cost='{"type": "binary_cross_entropy", "input": "output"}')
+number=0
+for optimizer in '{"type": "sgd", "learning_rate": 0.05, "clip_norm": 0.5}' \
+  '{"type": "momentum", "learning_rate": 0.01, "l2": 0.0001}' '{"type": "adam", "learning_rate": 0.01}'; do
+  echo "the same bits with $optimizer"
+  number=$((number + 1))
+  common=("${pairs[@]}" --set optimizer="$optimizer" --test-data held_out.txt --json)
+  train "${common[@]}" --save-dir plain --checkpoint-dir plain_checkpoints >plain.json
+  for kind in model all; do
+    options=("${model[@]}")
+    if [[ $kind == all ]]; then options=("${all[@]}"); fi
+    train "${common[@]}" --save-dir $kind --checkpoint-dir ${kind}_checkpoints "${options[@]}" >$kind.json
+    for pass in pass-00000 pass-00001; do cmp {plain,$kind}/$pass/model.safetensors; done
+    [[ $(figures plain.json) == "$(figures $kind.json)" ]] || fail "figures: $(cat $kind.json)"
+    ps-ckpt2model plain_checkpoints/step-000000024 --diff ${kind}_checkpoints/step-000000024 >diff.txt ||
+      { cat diff.txt; fail "checkpoints of $kind differ"; }
+  done
+  rm -r plain model all ./*_checkpoints
+done
+
+# With products, the sums of which run in another order: the models differ by their rounding, 2^-24 of a sum at a time.
+# 24 steps of a small rate carry some of it on; 1e-4 of the largest weight has room for that, and for no mistake.
+write_job dense '{"directory": "", "steps": 5}'
+cat >close.py <<'PYTHON'
+import json, struct, sys
+import array
+
+def read(path):
+    with open(path, "rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        header, data = json.loads(file.read(size)), file.read()
+    header.pop("__metadata__", None)
+    return {name: data[t["data_offsets"][0]:t["data_offsets"][1]] for name, t in header.items()}
+
+here, there = read(sys.argv[1]), read(sys.argv[2])
+assert here.keys() == there.keys()
+for name in here:
+    if name.endswith(".keys"):
+        assert here[name] == there[name], name
+        continue
+    x, y = array.array("f", here[name]), array.array("f", there[name])
+    largest = max(abs(v) for v in x)
+    apart = max(abs(v - w) for v, w in zip(x, y))
+    assert len(x) == len(y) and apart <= 1e-4 * largest, (name, apart, largest)
+PYTHON
+need python3
+echo "within the rounding of products, and the same again"
+for kind in plain model again all; do
+  options=()
+  if [[ $kind != plain ]]; then options=("${model[@]}"); fi
+  if [[ $kind == all ]]; then options=("${all[@]}"); fi
+  train job.json --passes 2 --save-dir $kind "${options[@]}" --json >$kind.json
+done
+python3 close.py {plain,model}/pass-00001/model.safetensors
+cmp {model,again}/pass-00001/model.safetensors
+cmp {model,all}/pass-00001/model.safetensors
+
+echo "killed again and again, and resumed, it ends with the same model"
+seed=${PS_TEST_SEED:-$RANDOM}
+RANDOM=$seed
+newest_step() {
+  if [[ ! -e killed_checkpoints/LATEST ]]; then echo 0 && return; fi
+  sed 's/step-0*\([0-9]*\).*/\1/' killed_checkpoints/LATEST
+}
+kills=0
+for target in 5 15; do
+  ps-train job.json --data train.txt --passes 2 --log-level warning --save-dir killed --resume \
+    --checkpoint-dir killed_checkpoints "${model[@]}" 2>err &
+  trainer=$!
+  for _ in {1..3000}; do
+    if ! kill -0 $trainer 2>/dev/null || (($(newest_step) >= target)); then break; fi
+    sleep 0.02
+  done
+  sleep 0.0$((RANDOM % 10))
+  kill -KILL $trainer 2>/dev/null || true
+  status=0
+  wait $trainer || status=$?
+  [[ $status == 0 || $status == 137 ]] || { cat err; fail "seed $seed: status $status"; }
+  if [[ $status == 137 ]]; then kills=$((kills + 1)); fi
+done
+echo "killed $kills times (seed $seed)"
+train job.json --passes 2 --save-dir killed --resume --checkpoint-dir killed_checkpoints "${model[@]}"
+cmp {model,killed}/pass-00001/model.safetensors || fail "seed $seed"
+
+echo "a model is tested, used and trained on, on a device and without one"
+expect_close() {
+  paste plain.txt device.txt | awk '{ if ($1 - $2 > 1e-5 || $2 - $1 > 1e-5) exit 1 }' || fail "$1: $(paste plain.txt device.txt)"
+}
+for options in '' "${model[*]}"; do
+  # shellcheck disable=SC2086
+  ps-train job.json --job test --init-model model/pass-00001 --data held_out.txt --log-level warning --json $options |
+    grep -oE '"cost":[0-9.]*' | cut -d: -f2 >"$([[ -n $options ]] && echo device.txt || echo plain.txt)"
+done
+expect_close tests
+predict() { ps-train job.json --job predict --init-model model/pass-00001 --data held_out.txt --log-level warning "$@"; }
+predict >plain.txt
+predict "${model[@]}" >device.txt
+[[ $(wc -l <device.txt) == 60 ]] || fail "predictions: $(wc -l <device.txt)"
+expect_close predictions
+train job.json --passes 1 --init-model plain/pass-00001 --save-dir plain_more
+train job.json --passes 1 --init-model plain/pass-00001 --save-dir device_more "${model[@]}"
+python3 close.py {plain,device}_more/pass-00000/model.safetensors
+
+echo "layers without kernels of devices run on the processor, and it says which"
+cat >layers.json <<'JSON'
+[{"name": "hidden", "type": "fc", "input": "features", "size": 8, "sparse_update": true},
+ {"name": "norm", "type": "batch_norm", "input": "hidden", "activation": "tanh"},
+ {"name": "output", "type": "fc", "input": "norm", "size": 2, "activation": "softmax"}]
+JSON
+for kind in plain_norm norm; do
+  options=()
+  if [[ $kind == norm ]]; then options=("${model[@]}"); fi
+  timeout 300 ps-train job.json --data train.txt --passes 1 --save-dir $kind --set model.layers="$(cat layers.json)" \
+    "${options[@]}" 2>err
+done
+expect_text err 'the model runs on device emulated; layers that run on the processor, with copies: norm (batch_norm)'
+python3 close.py {plain_norm,norm}/pass-00000/model.safetensors
+
+echo "what devices cannot do is refused"
+expect_status 2 train job.json --passes 1 --save-dir '' --device cuda:0 --set device.trains=model
+expect_text err "'cuda:0': this pskit is built without CUDA"
+expect_status 2 train job.json --passes 1 --save-dir '' --device emulated --set device.trains=everything
+expect_text err 'device.trains'
+expect_status 2 train job.json --passes 1 --save-dir '' "${model[@]}" --set train.emulated_compute='"1ms"'
+expect_text err 'train.emulated_compute computes nothing'
+echo passed

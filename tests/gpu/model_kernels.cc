@@ -1,0 +1,355 @@
+// The kernels of models on a device give the bits of the processor, over random shapes, empty ones among them; products
+// of matrices within a bound.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "math/activation.h"
+#include "math/buffer.h"
+#include "math/cost_kernels.h"
+#include "math/cross_kernels.h"
+#include "math/dense_kernels.h"
+#include "math/dropout.h"
+#include "math/gemm.h"
+#include "math/sparse_kernels.h"
+#include "model/cuda/gpu_kernels.h"
+
+namespace ps {
+
+namespace {
+
+using gpu::emulated::EmulatorOptions;
+using gpu::emulated::ScheduleOrder;
+
+constexpr uint64_t kShapes = 200;
+
+std::shared_ptr<DeviceKernels> emulated_kernels(uint64_t seed) {
+  EmulatorOptions options;
+  options.seed = seed;
+  options.order = seed % 2 == 0 ? ScheduleOrder::kByLane : ScheduleOrder::kRandom;
+  options.limits.resident_threads = seed % 3 == 0 ? 128 : 512;  // a thread then computes several items
+  return make_gpu_kernels(std::make_unique<gpu::Device>(options));
+}
+
+// What a kernel is given and what it gives, on one device.
+class Desk {
+ public:
+  explicit Desk(Device& device) : device(device) {}
+
+  template <class T>
+  T* put(const std::vector<T>& values) {
+    auto buffer = std::make_shared<Buffer<T>>();
+    buffer->resize(device, std::ssize(values));
+    if (device.kernels() == nullptr) {
+      std::copy(values.begin(), values.end(), buffer->data());
+    } else {
+      device.kernels()->send(buffer->data(), values.data(), buffer->bytes());
+      device.kernels()->wait();
+    }
+    buffers_.push_back(buffer);
+    return buffer->data();
+  }
+
+  // An array that the kernel writes or adds to.
+  float* put_result(const std::vector<float>& values) {
+    float* const data = put(values);
+    results_.push_back({data, values.size()});
+    return data;
+  }
+
+  std::vector<std::vector<float>> results() {
+    std::vector<std::vector<float>> all;
+    for (const auto& [data, size] : results_) {
+      std::vector<float>& values = all.emplace_back(size);
+      if (device.kernels() == nullptr) {
+        std::copy_n(data, size, values.data());
+      } else {
+        device.kernels()->receive(values.data(), data, size * sizeof(float));
+      }
+    }
+    return all;
+  }
+
+  Device& device;
+
+ private:
+  std::vector<std::shared_ptr<void>> buffers_;
+  std::vector<std::pair<float*, size_t>> results_;
+};
+
+std::vector<float> draw(Random& random, int64_t size) {
+  std::vector<float> values(static_cast<size_t>(size));
+  for (float& value : values) value = static_cast<float>(random.normal());
+  return values;
+}
+
+int64_t draw_size(Random& random, uint64_t most) {
+  return static_cast<int64_t>(random.below(most + 1));
+}
+
+// Runs the same on the processor and on an emulated device, and returns the results of both.
+struct Results {
+  std::vector<std::vector<float>> here, there;
+};
+
+Results run_on_both(uint64_t seed, const std::function<void(Desk&)>& body) {
+  Device host(1, best_cpu_level());
+  Device emulated(host, emulated_kernels(seed));
+  Desk here(host), there(emulated);
+  body(here);
+  emulated.kernels()->begin_batch();
+  body(there);
+  return {here.results(), there.results()};
+}
+
+void expect_same_bits(uint64_t seed, const std::function<void(Desk&)>& body) {
+  const Results results = run_on_both(seed, body);
+  ASSERT_EQ(results.here.size(), results.there.size());
+  for (size_t r = 0; r < results.here.size(); ++r) {
+    ASSERT_EQ(results.here[r].size(), results.there[r].size());
+    for (size_t i = 0; i < results.here[r].size(); ++i) {
+      ASSERT_EQ(std::bit_cast<uint32_t>(results.here[r][i]), std::bit_cast<uint32_t>(results.there[r][i]))
+          << "seed " << seed << ": value " << i << " of result " << r << ": " << results.there[r][i]
+          << ", and on the processor " << results.here[r][i];
+    }
+  }
+}
+
+// The shapes of a seed: the first ones have no rows, or one column.
+struct Shape {
+  int64_t rows, cols;
+};
+
+Shape draw_shape(Random& random, uint64_t seed) {
+  if (seed == 0) return {0, 3};
+  return {draw_size(random, seed % 10 == 1 ? 300 : 9), 1 + draw_size(random, seed % 7 == 1 ? 70 : 11)};
+}
+
+}  // namespace
+
+TEST(ModelKernels, ArraysAndColumns) {
+  for (uint64_t seed = 0; seed < kShapes; ++seed) {
+    Random random(seed, 0);
+    const auto [rows, cols] = draw_shape(random, seed);
+    const int64_t size = rows * cols, first = draw_size(random, static_cast<uint64_t>(cols - 1));
+    const int64_t width = cols - first;
+    const std::vector<float> a = draw(random, size), b = draw(random, size), row = draw(random, cols);
+    const std::vector<float> scales = draw(random, 2 * rows), sums = draw(random, cols);
+    expect_same_bits(seed, [&, rows = rows, cols = cols](Desk& desk) {
+      Device& device = desk.device;
+      const float *in = desk.put(a), *other = desk.put(b);
+      fill_values(device, 1.5f, size, desk.put_result(b));
+      copy_values(device, in, size, desk.put_result(b));
+      add_scaled_values(device, 0.3f, in, size, desk.put_result(b));
+      multiply_values(device, in, other, size, desk.put_result(b));
+      add_multiplied_values(device, in, other, size, desk.put_result(b));
+      set_rows<float>(device, desk.put(row), {desk.put_result(b), rows, cols});
+      const Columns<const float> some = columns(Matrix<const float>{in, rows, cols}, first, width);
+      const auto out = [&] { return columns(Matrix<float>{desk.put_result(b), rows, cols}, first, width); };
+      copy_columns(device, some, rows, out());
+      add_columns(device, some, rows, out());
+      add_column_sums<float>(device, some, rows, nullptr, 0, desk.put_result(sums));
+      add_column_sums<float>(device, some, rows, desk.put(scales), 2, desk.put_result(sums));
+      draw_dropout<float>(device, seed, 0.3, {desk.put_result(b), rows, cols});
+    });
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ModelKernels, Activations) {
+  constexpr Activation kAll[] = {Activation::kLinear, Activation::kSigmoid,  Activation::kTanh,
+                                 Activation::kStanh,  Activation::kRelu,     Activation::kBrelu,
+                                 Activation::kSoftplus, Activation::kSoftmax, Activation::kExponential};
+  for (uint64_t seed = 0; seed < kShapes; ++seed) {
+    Random random(seed, 1);
+    const auto [rows, cols] = draw_shape(random, seed);
+    std::vector<float> values = draw(random, rows * cols);
+    for (float& value : values) value *= seed % 4 == 0 ? 40.0f : 2.0f;
+    const std::vector<float> slopes = draw(random, rows * cols);
+    expect_same_bits(seed, [&, rows = rows, cols = cols](Desk& desk) {
+      for (const Activation activation : kAll) {
+        const Matrix<float> output{desk.put_result(values), rows, cols};
+        activate(desk.device, activation, output);
+        activation_backward<float>(desk.device, activation, output, {desk.put_result(slopes), rows, cols});
+      }
+    });
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ModelKernels, RowsOfIds) {
+  for (uint64_t seed = 0; seed < kShapes; ++seed) {
+    Random random(seed, 2);
+    const auto [examples, width] = draw_shape(random, seed);
+    std::vector<uint32_t> offsets = {0};
+    std::vector<uint64_t> keys;
+    constexpr int64_t kMostIds = 4;
+    for (int64_t b = 0; b < examples; ++b) {
+      for (int64_t k = draw_size(random, kMostIds); k > 0; --k) keys.push_back(random.below(7));
+      offsets.push_back(static_cast<uint32_t>(keys.size()));
+    }
+    const int64_t ids = std::ssize(keys);
+    KeyPlan plan;
+    const KeyList list{offsets, keys, /*transposed=*/true};
+    KeyPlanner().plan({&list, 1}, plan);
+    const KeyUse& use = plan.uses.front();
+    const int64_t num_rows = std::ssize(plan.keys);
+    const std::vector<float> weights = draw(random, num_rows * width), values = draw(random, ids);
+    const std::vector<float> pooled = draw(random, examples * width), side_by_side = draw(random, kMostIds * examples * width);
+    const std::vector<float> each = draw(random, ids * width), slopes = draw(random, examples);
+    for (const float* given : {static_cast<const float*>(nullptr), values.data()}) {
+      expect_same_bits(seed, [&, examples = examples, width = width](Desk& desk) {
+        Device& device = desk.device;
+        float** const pointers = desk.put(std::vector<float*>(static_cast<size_t>(num_rows)));
+        point_to_rows(device, desk.put(weights), num_rows, width, pointers);
+        const auto out = [&] { return Columns<float>{desk.put_result(pooled), width, width}; };
+        const Columns<const float> above{desk.put(pooled), width, width};
+        const auto gradients = [&] { return desk.put_result(weights); };
+        add_bags<float>(device, use, given, pointers, out());
+        const Columns<float> sums = out(), squares = out();
+        add_bags_and_squares<float>(device, use, given, pointers, sums, squares);
+        add_up_pairs<float>(device, sums, squares, examples, desk.put_result(slopes));
+        add_pairwise_gradients<float>(device, use, given, pointers, desk.put(slopes), sums, gradients());
+        add_bag_gradients(device, use, given, above, gradients());
+        divide_by_counts(device, use, out());
+        const int64_t whole = kMostIds * width;
+        copy_rows<float>(device, use, given, pointers, width, {desk.put_result(side_by_side), whole, whole});
+        add_copied_gradients<float>(device, use, given, {desk.put(side_by_side), whole, whole}, width, gradients());
+        gather_rows<float>(device, use, given, pointers, {desk.put_result(each), ids, width});
+        add_gathered_gradients<float>(device, use, given, {desk.put(each), ids, width}, gradients());
+      });
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(ModelKernels, CostsAndPredictions) {
+  for (uint64_t seed = 0; seed < kShapes; ++seed) {
+    Random random(seed, 3);
+    const auto [rows, cols] = draw_shape(random, seed);
+    const std::vector<float> scores = draw(random, rows * cols), none = draw(random, rows);
+    std::vector<float> labels(static_cast<size_t>(rows)), weights = draw(random, rows), probabilities = scores;
+    for (float& label : labels) label = static_cast<float>(random.below(static_cast<uint64_t>(cols)));
+    for (float& p : probabilities) p = 1 / (1 + p * p);
+    const CostTargets targets{labels.data(), seed % 2 == 0 ? nullptr : weights.data(), seed % 3 == 0 ? 2.5f : 1.0f};
+    double totals[2] = {0, 0};
+    int run = 0;
+    expect_same_bits(seed, [&, rows = rows, cols = cols](Desk& desk) {
+      Device& device = desk.device;
+      const float* one = desk.put(none);
+      const auto all = [&] { return Matrix<float>{desk.put_result(scores), rows, cols}; };
+      const auto each = [&] { return desk.put_result(none); };
+      const Matrix<const float> many{desk.put(scores), rows, cols}, likely{desk.put(probabilities), rows, cols};
+      const auto losses = [&](const auto& loss) {
+        evaluate_losses<float>(device, loss, {one, rows, 1}, targets, each(), each());
+        evaluate_losses<float>(device, loss, {one, rows, 1}, targets, each(), nullptr);
+      };
+      losses(LogisticLoss());
+      losses(SquaredLoss());
+      losses(AbsoluteLoss());
+      losses(HuberLoss{0.7});
+      float* const costs = each();
+      softmax_cross_entropy<float>(device, many, targets, costs, all());
+      softmax_cross_entropy<float>(device, many, targets, each(), {});
+      cross_entropy<float>(device, likely, targets, each(), all());
+      sum_costs<float>(device, many, targets, each(), all());
+      copy_predictions<float>(device, many, desk.put_result(scores));
+      logistic_predictions<float>(device, many, desk.put_result(scores));
+      totals[run++] = total_cost<float>(device, costs, rows);
+    });
+    if (HasFatalFailure()) return;
+    ASSERT_EQ(std::bit_cast<uint64_t>(totals[0]), std::bit_cast<uint64_t>(totals[1])) << "seed " << seed;
+  }
+}
+
+TEST(ModelKernels, CrossNetworks) {
+  for (uint64_t seed = 0; seed < kShapes; ++seed) {
+    Random random(seed, 4);
+    const auto [rows, cols] = draw_shape(random, seed);
+    const int64_t depth = 1 + draw_size(random, 3);
+    const std::vector<float> weights = draw(random, depth * cols), biases = draw(random, depth * cols);
+    const std::vector<float> input = draw(random, rows * cols), states = draw(random, rows * depth * cols);
+    const std::vector<float> products = draw(random, rows * depth);
+    expect_same_bits(seed, [&, rows = rows, cols = cols](Desk& desk) {
+      const float* bias = seed % 2 == 0 ? nullptr : desk.put(biases);
+      const CrossWeights<float> parameters{{desk.put(weights), depth, cols}, {bias, depth, cols}};
+      const Matrix<const float> x{desk.put(input), rows, cols};
+      const CrossStates<float> made{desk.put_result(states), desk.put_result(products)};
+      cross_forward<float>(desk.device, parameters, x, made, {desk.put_result(input), rows, cols});
+      cross_backward<float>(desk.device, parameters, x, made, {desk.put(input), rows, cols},
+                            {desk.put_result(states), desk.put_result(products), {desk.put_result(input), rows, cols}});
+    });
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Sums of a product run in another order on a device.  With u = 2^-24, a sum of k products in any order is within
+// k u / (1 - k u) times the sum of the absolute products of the exact one; so two of them are within twice that, and an
+// ulp for what they are added to.
+TEST(ModelKernels, ProductsAreWithinTheirBound) {
+  for (uint64_t seed = 0; seed < kShapes; ++seed) {
+    Random random(seed, 5);
+    const int64_t m = draw_size(random, 40), n = draw_size(random, 40);
+    const int64_t k = draw_size(random, seed % 5 == 0 ? 300 : 20);
+    const std::vector<float> a = draw(random, m * k), b = draw(random, k * n), start = draw(random, m * n);
+    const auto absolute = [](std::vector<float> values) {
+      for (float& value : values) value = std::fabs(value);
+      return values;
+    };
+    const auto products = [&](const std::vector<float>& left, const std::vector<float>& right, Desk& desk) {
+      const float *x = desk.put(left), *y = desk.put(right);
+      add_product<float>(desk.device, {x, m, k}, {y, k, n}, {desk.put_result(start), m, n});
+      add_product_transposed_left<float>(desk.device, {x, k, m}, {y, k, n}, {desk.put_result(start), m, n});
+      add_product_transposed_right<float>(desk.device, {x, m, k}, {y, n, k}, {desk.put_result(start), m, n});
+    };
+    const Results results = run_on_both(seed, [&](Desk& desk) { products(a, b, desk); });
+    const Results sizes = run_on_both(seed, [&](Desk& desk) { products(absolute(a), absolute(b), desk); });
+    const double unit = std::ldexp(1.0, -24), terms = static_cast<double>(k + 1) * unit;
+    for (size_t r = 0; r < results.here.size(); ++r) {
+      for (size_t i = 0; i < start.size(); ++i) {
+        const double size = std::fabs(static_cast<double>(sizes.here[r][i])) + 2 * std::fabs(static_cast<double>(start[i]));
+        const double bound = 2 * terms / (1 - terms) * size * (1 + terms);
+        ASSERT_NEAR(static_cast<double>(results.here[r][i]), static_cast<double>(results.there[r][i]), bound)
+            << "seed " << seed << ", product " << r << " of " << m << " x " << k << " x " << n;
+      }
+    }
+  }
+}
+
+// What is sent again under an address is what lies there now.
+TEST(ModelKernels, ANewBatchAtTheAddressesOfTheLastIsSent) {
+  const std::shared_ptr<DeviceKernels> kernels = emulated_kernels(0);
+  std::vector<float> values = {1, 2, 3}, received(3);
+  for (int batch = 0; batch < 3; ++batch) {
+    kernels->begin_batch();
+    for (float& value : values) value += 10;
+    const void* first = kernels->mirror(values.data(), sizeof(float) * values.size());
+    EXPECT_EQ(first, kernels->mirror(values.data(), sizeof(float) * values.size()));
+    kernels->receive(received.data(), first, sizeof(float) * received.size());
+    EXPECT_EQ(received, values);
+  }
+}
+
+TEST(ModelKernels, ADeviceWithTooLittleMemorySaysSo) {
+  EmulatorOptions options;
+  options.memory_bytes = 4096;
+  Device host(1, best_cpu_level());
+  Device small(host, make_gpu_kernels(std::make_unique<gpu::Device>(options)));
+  Buffer<float> buffer;
+  buffer.resize(small, 512);
+  try {
+    buffer.resize(small, 4096);
+    FAIL() << "it has no such memory";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kExhausted) << error.message();
+  }
+  buffer.resize(small, 512);
+}
+
+}  // namespace ps
