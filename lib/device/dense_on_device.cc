@@ -30,7 +30,8 @@ void DenseOnDevice::pull(ParameterView<float>& view) {
 void DenseOnDevice::push() {
   const auto step = store_.optimizer(parameter_).current_step();
   PS_CHECK(is_there_ && step);
-  kernels_.step(*step, store_.last_scale(parameter_), {size_, stored_.data(), stored_.data() + size_, gradient_.data()});
+  kernels_.step(*step, store_.last_scale(parameter_),
+                {size_, stored_.data(), stored_.data() + size_, gradient_.data()});
   changed_ = true;
 }
 

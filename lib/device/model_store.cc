@@ -13,7 +13,8 @@ ModelStore::ModelStore(ParameterStore& inner, LocalStore& local, std::span<const
   }
 }
 
-void ModelStore::pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) {
+void ModelStore::pull(std::span<const KeyPlan> plans, PullMode mode,
+                      std::vector<ParameterView<float>>& views) {
   inner_.pull(plans, mode, views);
   if (mode == PullMode::kTrain) add_views(views);
 }

@@ -11,13 +11,15 @@ const ObjectSpec<DeviceOptions>& DeviceOptions::spec() {
   constexpr double kMostRows = 4e9;
   static const ObjectSpec<DeviceOptions> spec = [] {
     ObjectSpec<DeviceOptions> s;
-    s.field(
-        "type", &DeviceOptions::type,
-        "where rows with sparse update are trained, or the model: cpu; emulated, a GPU that is emulated on the "
-        "processor, which is slow; or a GPU, as cuda:0. A device has a cache of these rows, in front of those of the "
-        "process or of its servers, ps-gpu(7)");
+    s.field("type", &DeviceOptions::type,
+            "where rows with sparse update are trained, or the model: cpu; emulated, a GPU that is emulated "
+            "on the "
+            "processor, which is slow; or a GPU, as cuda:0. A device has a cache of these rows, in front of "
+            "those of the "
+            "process or of its servers, ps-gpu(7)");
     s.field("trains", &DeviceOptions::trains,
-            "what the device trains: rows, those with sparse update; model, which computes layers and costs there, and "
+            "what the device trains: rows, those with sparse update; model, which computes layers and costs "
+            "there, and "
             "has the dense parameters; or all of both")
         .one_of({"rows", "model", "all"});
     s.field("rows", &DeviceOptions::rows,

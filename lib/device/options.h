@@ -10,10 +10,10 @@
 namespace ps {
 
 struct DeviceOptions {
-  std::string type = "cpu";  // cpu | emulated | cuda:N
+  std::string type = "cpu";     // cpu | emulated | cuda:N
   std::string trains = "rows";  // rows | model | all
-  int64_t rows = 0;          // of each sparse parameter; 0: as `bytes` says
-  Json bytes = "64M";        // of all sparse parameters together
+  int64_t rows = 0;             // of each sparse parameter; 0: as `bytes` says
+  Json bytes = "64M";           // of all sparse parameters together
 
   static const ObjectSpec<DeviceOptions>& spec();
 

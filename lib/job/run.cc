@@ -198,8 +198,8 @@ void Run::build(const DataSchema& schema) {
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kOff, "");
   if (!job_.train.log_period) reporter_->space_batches(1);
   Device& computes = model_device_ ? *model_device_ : device_;
-  trainer_ = std::make_unique<Trainer>(*network_, strategy().store(), computes, job_.train, strategy().group(),
-                                       *reporter_);
+  trainer_ = std::make_unique<Trainer>(*network_, strategy().store(), computes, job_.train,
+                                       strategy().group(), *reporter_);
   input_.source = make_source(*input_.reader);
   trainer_->on_shrink_request([this] {
     const bool asked = options_.shrink_asked();

@@ -11,7 +11,6 @@
 #include "job/run.h"
 #include "math/device.h"
 #include "membership/server_finder.h"
-#include "model/model_device.h"
 #include "net/network.h"
 #include "net/secure_transport.h"
 #include "strategy/strategy.h"

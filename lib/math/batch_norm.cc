@@ -125,6 +125,9 @@ template <class T>
 void batch_norm_training(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> input,
                          Matrix<T> output) {
   if (input.rows == 0) return;
+  if (run_there(device, norm.channels, MeasureChannelItems<T>{norm, input.data, input.rows})) {
+    return for_items(device, input.size(), 1, NormalizeItems<T>{norm, input.data, output.data});
+  }
   for_channel_blocks(device, norm, input.rows, [&](int64_t begin, int64_t end, auto plane) {
     const ChannelBlock<decltype(plane)> block{input.rows, norm.channels, begin, end, plane};
     measure(norm, input.data, block);
@@ -135,6 +138,11 @@ void batch_norm_training(Device& device, const BatchNormArrays<T>& norm, Matrix<
 template <class T>
 void batch_norm(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> input, Matrix<T> output) {
   if (input.rows == 0) return;
+  if (run_there(device, norm.channels, RecallChannelItems<T>{norm})) {
+    BatchNormArrays<T> unkept = norm;
+    unkept.normalized = nullptr;
+    return for_items(device, input.size(), 1, NormalizeItems<T>{unkept, input.data, output.data});
+  }
   for_channel_blocks(device, norm, input.rows, [&](int64_t begin, int64_t end, auto plane) {
     const ChannelBlock<decltype(plane)> block{input.rows, norm.channels, begin, end, plane};
     recall(norm, begin, end);
@@ -145,9 +153,16 @@ void batch_norm(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> 
 template <class T>
 void batch_norm_backward(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> output_gradient,
                          const BatchNormGradients<T>& gradients, Matrix<T> input_gradient) {
-  if (output_gradient.rows == 0) return;
-  for_channel_blocks(device, norm, output_gradient.rows, [&](int64_t begin, int64_t end, auto plane) {
-    const ChannelBlock<decltype(plane)> block{output_gradient.rows, norm.channels, begin, end, plane};
+  const int64_t rows = output_gradient.rows;
+  if (rows == 0) return;
+  if (run_there(device, norm.channels, NormSlopeItems<T>{norm, output_gradient.data, gradients, rows})) {
+    if (!input_gradient) return;
+    return for_items(
+        device, input_gradient.size(), 1,
+        NormInputGradientItems<T>{norm, output_gradient.data, gradients, rows, input_gradient.data});
+  }
+  for_channel_blocks(device, norm, rows, [&](int64_t begin, int64_t end, auto plane) {
+    const ChannelBlock<decltype(plane)> block{rows, norm.channels, begin, end, plane};
     sum_slopes(norm, output_gradient.data, gradients, block);
     if (input_gradient) add_input_gradient(norm, output_gradient.data, gradients, block, input_gradient.data);
   });

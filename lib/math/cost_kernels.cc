@@ -25,7 +25,8 @@ void for_class_examples(Device& device, int64_t examples, const Body& body) {
 
 // As kernels of this device can read them.
 CostTargets targets_there(Device& device, const CostTargets& targets, int64_t examples) {
-  return {mirror(device, targets.labels, examples), mirror(device, targets.weights, examples), targets.positive};
+  return {mirror(device, targets.labels, examples), mirror(device, targets.weights, examples),
+          targets.positive};
 }
 
 // Computes the cost of the example at one position of groups.order, over all its pairs.  Every example goes
@@ -70,7 +71,8 @@ template <class T>
 void cross_entropy(Device& device, Matrix<const T> probabilities, const CostTargets& targets, T* costs,
                    Matrix<T> gradient) {
   const CostTargets there = targets_there(device, targets, probabilities.rows);
-  for_class_examples(device, probabilities.rows, ProbabilityCostItems<T>{probabilities, there, costs, gradient});
+  for_class_examples(device, probabilities.rows,
+                     ProbabilityCostItems<T>{probabilities, there, costs, gradient});
 }
 
 template <class T>

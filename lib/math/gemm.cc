@@ -23,14 +23,14 @@ static void for_row_blocks(Device& device, Matrix<T> out, int64_t depth, Product
 
 // The same on a device with memory of its own; returns false if `device` is the processor.
 template <class T>
-static bool multiply_there(Device& device, Matrix<const T> a, bool a_transposed, Matrix<const T> b, bool b_transposed,
-                           Matrix<T> out) {
+static bool multiply_there(Device& device, Matrix<const T> a, bool a_transposed, Matrix<const T> b,
+                           bool b_transposed, Matrix<T> out) {
   if constexpr (std::is_same_v<T, float>) {
     if (DeviceKernels* there = device.kernels().get()) {
       const int64_t depth = a_transposed ? a.rows : a.cols;
       if (out.size() == 0 || depth == 0) return true;
-      there->add_product({a.data, a.cols, a_transposed}, {b.data, b.cols, b_transposed}, out.rows, out.cols, depth,
-                         out.data);
+      there->add_product({a.data, a.cols, a_transposed}, {b.data, b.cols, b_transposed}, out.rows, out.cols,
+                         depth, out.data);
       return true;
     }
   }
@@ -40,21 +40,24 @@ static bool multiply_there(Device& device, Matrix<const T> a, bool a_transposed,
 template <class T>
 void add_product(Device& device, Matrix<const T> a, Matrix<const T> b, Matrix<T> out) {
   if (multiply_there(device, a, false, b, false, out)) return;
-  for_row_blocks(device, out, a.cols, [&](Block rows) { math_kernels<T>(device.cpu()).add_product(a, b, rows, out); });
+  for_row_blocks(device, out, a.cols,
+                 [&](Block rows) { math_kernels<T>(device.cpu()).add_product(a, b, rows, out); });
 }
 
 template <class T>
 void add_product_transposed_left(Device& device, Matrix<const T> a, Matrix<const T> b, Matrix<T> out) {
   if (multiply_there(device, a, true, b, false, out)) return;
-  for_row_blocks(device, out, a.rows,
-                 [&](Block rows) { math_kernels<T>(device.cpu()).add_product_transposed_left(a, b, rows, out); });
+  for_row_blocks(device, out, a.rows, [&](Block rows) {
+    math_kernels<T>(device.cpu()).add_product_transposed_left(a, b, rows, out);
+  });
 }
 
 template <class T>
 void add_product_transposed_right(Device& device, Matrix<const T> a, Matrix<const T> b, Matrix<T> out) {
   if (multiply_there(device, a, false, b, true, out)) return;
-  for_row_blocks(device, out, a.cols,
-                 [&](Block rows) { math_kernels<T>(device.cpu()).add_product_transposed_right(a, b, rows, out); });
+  for_row_blocks(device, out, a.cols, [&](Block rows) {
+    math_kernels<T>(device.cpu()).add_product_transposed_right(a, b, rows, out);
+  });
 }
 
 template void add_product(Device&, Matrix<const float>, Matrix<const float>, Matrix<float>);

@@ -17,11 +17,7 @@ struct Matrix {
   constexpr T* row(int64_t i) const { return data + i * cols; }
   constexpr int64_t size() const { return rows * cols; }
   explicit operator bool() const { return data != nullptr; }
-  operator Matrix<const T>() const
-    requires(!std::is_const_v<T>)
-  {
-    return {data, rows, cols};
-  }
+  operator Matrix<const T>() const requires(!std::is_const_v<T>) { return {data, rows, cols}; }
 };
 
 // Some columns of a row-major matrix: row i begins at data + i * stride and has `width` values.
@@ -31,11 +27,7 @@ struct Columns {
   int64_t stride, width;
 
   constexpr T* row(int64_t i) const { return data + i * stride; }
-  operator Columns<const T>() const
-    requires(!std::is_const_v<T>)
-  {
-    return {data, stride, width};
-  }
+  operator Columns<const T>() const requires(!std::is_const_v<T>) { return {data, stride, width}; }
 };
 
 // Columns [begin, begin + width) of m.

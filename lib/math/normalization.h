@@ -9,21 +9,10 @@
 #include <cstdint>
 
 #include "math/device.h"
+#include "math/items/normalization_items.h"
 #include "math/matrix.h"
 
 namespace ps {
-
-// The arrays of batch normalization: output = weight (input - mean) scale + bias with scale = 1 /
-// sqrt(variance + epsilon), channel by channel.
-template <class T>
-struct BatchNormArrays {
-  int64_t channels, plane;             // C, P
-  T epsilon, momentum;                 // momentum: share of the running mean and variance that a batch leaves
-  const T *weight, *bias;              // [C]; bias null: none
-  T *running_mean, *running_variance;  // [C]
-  T *mean, *scale;                     // [C], of the last forward
-  T* normalized;                       // [B, C P], of the last forward in training
-};
 
 // output [B, C P] <- the batch, normalized by its own mean and variance (of the population), by which the
 // running ones are moved.
@@ -34,13 +23,6 @@ void batch_norm_training(Device& device, const BatchNormArrays<T>& norm, Matrix<
 // output [B, C P] <- the batch, normalized by the running mean and variance.
 template <class T>
 void batch_norm(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> input, Matrix<T> output);
-
-// The sums that a batch norm's gradients need: over the batch of dy, and of dy times the normalized input.
-template <class T>
-struct BatchNormGradients {
-  T *slope_sums, *product_sums;        // [C], overwritten
-  T *weight_gradient, *bias_gradient;  // [C], added to; bias null: none
-};
 
 // Adds the gradients of weight, bias and input [B, C P] (null: not wanted), given that of the output.
 //   with n = normalized: dx = weight scale (dy - mean(dy) - n mean(dy n))

@@ -6,18 +6,10 @@
 #include <cstdint>
 
 #include "math/device.h"
+#include "math/items/image_items.h"
 #include "math/matrix.h"
 
 namespace ps {
-
-// Images [channels, height, width] become images [channels, out_height, out_width]: windows of kernel x
-// kernel values, `stride` apart, that may extend over the edges by `padding`.  The padding has no values, and
-// each window covers part of the image.
-struct PoolShape {
-  int64_t channels, height, width;
-  int64_t kernel, stride, padding;
-  int64_t out_height, out_width;
-};
 
 // Computes out_height and out_width.  With `ceil_mode` there is one more window past the lower or right edge
 // if values are left, and it begins inside the image.

@@ -93,7 +93,8 @@ void add_bag_gradients(Device& device, const KeyUse& use, const float* values, C
   const UseView ids = view(device, use, values);
   if (!use.transposed()) {
     PS_CHECK(device.kernels() == nullptr);
-    math_kernels<T>(device.cpu()).scatter_bag_gradients(ids, {0, num_examples(use)}, out_gradient, row_gradients);
+    math_kernels<T>(device.cpu())
+        .scatter_bag_gradients(ids, {0, num_examples(use)}, out_gradient, row_gradients);
     return;
   }
   const BagGradientItems<T> items{ids, out_gradient, row_gradients};
@@ -145,7 +146,8 @@ void add_pairwise_gradients(Device& device, const KeyUse& use, const float* valu
   const PairwiseGradientItems<T> items{ids, rows, out_gradient, sums, row_gradients};
   if (run_there(device, num_touched(use) * sums.width, items)) return;
   for_touched(device, use, sums.width, [&](Block touched) {
-    math_kernels<T>(device.cpu()).add_pairwise_gradients(ids, touched, rows, out_gradient, sums, row_gradients);
+    math_kernels<T>(device.cpu())
+        .add_pairwise_gradients(ids, touched, rows, out_gradient, sums, row_gradients);
   });
 }
 

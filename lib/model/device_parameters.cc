@@ -61,7 +61,8 @@ template <class T>
 void DeviceParameters<T>::return_gradients() {
   for (size_t p = 0; p < sent_.size(); ++p) {
     T* const here = specs_[p].kind == ParameterKind::kRows ? views_[p].row_gradients : views_[p].gradient;
-    if (sent_[p] && here != nullptr) kernels_->receive(here, copies_[p].gradient.data(), copies_[p].gradient.bytes());
+    if (sent_[p] && here != nullptr)
+      kernels_->receive(here, copies_[p].gradient.data(), copies_[p].gradient.bytes());
   }
 }
 

@@ -20,8 +20,8 @@ class DeviceParameters {
   // Sends the weights of the parameters that `used` marks, and makes room for their gradients.  Returns views of these
   // copies, one a parameter; the others are as they were given.  What the views refer to stays until return_gradients.
   std::span<const ParameterView<T>> send(std::span<const ParameterSpec> specs, const std::vector<bool>& used,
-                                         std::span<const KeyPlan> plans, std::span<const ParameterView<T>> views,
-                                         Device& device);
+                                         std::span<const KeyPlan> plans,
+                                         std::span<const ParameterView<T>> views, Device& device);
 
   // The gradients, and the statistics, of the last send <- those of the device.  Both wait for it.
   void return_gradients();

@@ -403,7 +403,8 @@ double Network<T>::Impl::evaluate_here(CostState<T>& state) {
     state.gradient.resize(*device_, outputs.size());
     kernels.send(state.gradient.data(), gradient.data, state.gradient.bytes());
   }
-  return static_cast<double>(state.factor) * total_cost(device_->host(), state.costs_here.data(), outputs.rows);
+  return static_cast<double>(state.factor) *
+         total_cost(device_->host(), state.costs_here.data(), outputs.rows);
 }
 
 // ----
@@ -457,7 +458,8 @@ void Network<T>::Impl::zero_gradients() {
     Device& device = on_devices_[p] ? *device_ : device_->host();
     if (spec.kind == ParameterKind::kMatrix) zero(device, views_[p].gradient, spec.rows * spec.cols);
     if (spec.kind == ParameterKind::kRows) {
-      zero(device, views_[p].row_gradients, static_cast<int64_t>(prepared_->plans[p].keys.size()) * spec.cols);
+      zero(device, views_[p].row_gradients,
+           static_cast<int64_t>(prepared_->plans[p].keys.size()) * spec.cols);
     }
   }
   for (NodeState<T>& node : nodes_) zero(*device_, node.gradient.data(), node.gradient.size());

@@ -24,17 +24,17 @@ struct NodeState {
   Buffer<T> gradient;  // [B, cols], of output; before the activation once backward reached the node
 
   // On a device with memory of its own.
-  bool on_devices = false;                        // its layer runs there; else on the processor
-  std::vector<T> output_here, gradient_here;      // copies for layers that run on the processor
-  bool output_is_here = false;                    // output_here is up to date
+  bool on_devices = false;                    // its layer runs there; else on the processor
+  std::vector<T> output_here, gradient_here;  // copies for layers that run on the processor
+  bool output_is_here = false;                // output_here is up to date
 };
 
 // One cost at work.
 template <class T>
 struct CostState {
   std::unique_ptr<Cost<T>> cost;
-  size_t input;             // node
-  T factor;                 // of the cost and its gradient
+  size_t input;        // node
+  T factor;            // of the cost and its gradient
   Buffer<T> logits;    // [B, C] of the input, before its activation, when the cost takes them
   Buffer<T> costs;     // [B]
   Buffer<T> gradient;  // [B, C]
@@ -116,7 +116,9 @@ class Network<T>::Impl {
   bool there() const { return device_->kernels() != nullptr; }
   bool runs_here(size_t node) const { return there() && !nodes_[node].on_devices; }
 
-  Matrix<T> output_here(size_t node) { return {nodes_[node].output_here.data(), num_rows(node), nodes_[node].cols}; }
+  Matrix<T> output_here(size_t node) {
+    return {nodes_[node].output_here.data(), num_rows(node), nodes_[node].cols};
+  }
   Matrix<T> gradient_here(size_t node) {
     return {nodes_[node].gradient_here.data(), num_rows(node), nodes_[node].cols};
   }

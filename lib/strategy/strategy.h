@@ -16,7 +16,6 @@
 #include "config/json.h"
 #include "device/cache_plan.h"
 #include "math/device.h"
-#include "model/model_device.h"
 #include "net/transport.h"
 #include "optim/optimizer_plan.h"
 #include "optim/parameter.h"
@@ -30,6 +29,7 @@
 
 namespace ps {
 
+class ModelDevice;
 class RemoteStore;
 
 // The parameters of one run, and the trainers that share them.  One owner thread, which also drives the

@@ -127,16 +127,17 @@ echo "layers without kernels of devices run on the processor, and it says which"
 cat >layers.json <<'JSON'
 [{"name": "hidden", "type": "fc", "input": "features", "size": 8, "sparse_update": true},
  {"name": "norm", "type": "batch_norm", "input": "hidden", "activation": "tanh"},
- {"name": "output", "type": "fc", "input": "norm", "size": 2, "activation": "softmax"}]
+ {"name": "conv", "type": "conv2d", "input": "norm", "filters": 4, "kernel": 1, "channels": 8, "height": 1, "width": 1},
+ {"name": "output", "type": "fc", "input": "conv", "size": 2, "activation": "softmax"}]
 JSON
-for kind in plain_norm norm; do
+for kind in plain_conv conv; do
   options=()
-  if [[ $kind == norm ]]; then options=("${model[@]}"); fi
+  if [[ $kind == conv ]]; then options=("${model[@]}"); fi
   timeout 300 ps-train job.json --data train.txt --passes 1 --save-dir $kind --set model.layers="$(cat layers.json)" \
     "${options[@]}" 2>err
 done
-expect_text err 'the model runs on device emulated; layers that run on the processor, with copies: norm (batch_norm)'
-python3 close.py {plain_norm,norm}/pass-00000/model.safetensors
+expect_text err 'the model runs on device emulated; layers that run on the processor, with copies: conv (conv2d)'
+python3 close.py {plain_conv,conv}/pass-00000/model.safetensors
 
 echo "what devices cannot do is refused"
 expect_status 2 train job.json --passes 1 --save-dir '' --device cuda:0 --set device.trains=model

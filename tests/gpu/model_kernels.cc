@@ -17,6 +17,9 @@
 #include "math/dense_kernels.h"
 #include "math/dropout.h"
 #include "math/gemm.h"
+#include "math/image_kernels.h"
+#include "math/normalization.h"
+#include "math/pooling.h"
 #include "math/sparse_kernels.h"
 #include "model/cuda/gpu_kernels.h"
 
@@ -163,8 +166,8 @@ TEST(ModelKernels, ArraysAndColumns) {
 }
 
 TEST(ModelKernels, Activations) {
-  constexpr Activation kAll[] = {Activation::kLinear, Activation::kSigmoid,  Activation::kTanh,
-                                 Activation::kStanh,  Activation::kRelu,     Activation::kBrelu,
+  constexpr Activation kAll[] = {Activation::kLinear,   Activation::kSigmoid, Activation::kTanh,
+                                 Activation::kStanh,    Activation::kRelu,    Activation::kBrelu,
                                  Activation::kSoftplus, Activation::kSoftmax, Activation::kExponential};
   for (uint64_t seed = 0; seed < kShapes; ++seed) {
     Random random(seed, 1);
@@ -201,7 +204,8 @@ TEST(ModelKernels, RowsOfIds) {
     const KeyUse& use = plan.uses.front();
     const int64_t num_rows = std::ssize(plan.keys);
     const std::vector<float> weights = draw(random, num_rows * width), values = draw(random, ids);
-    const std::vector<float> pooled = draw(random, examples * width), side_by_side = draw(random, kMostIds * examples * width);
+    const std::vector<float> pooled = draw(random, examples * width),
+                             side_by_side = draw(random, kMostIds * examples * width);
     const std::vector<float> each = draw(random, ids * width), slopes = draw(random, examples);
     for (const float* given : {static_cast<const float*>(nullptr), values.data()}) {
       expect_same_bits(seed, [&, examples = examples, width = width](Desk& desk) {
@@ -220,7 +224,8 @@ TEST(ModelKernels, RowsOfIds) {
         divide_by_counts(device, use, out());
         const int64_t whole = kMostIds * width;
         copy_rows<float>(device, use, given, pointers, width, {desk.put_result(side_by_side), whole, whole});
-        add_copied_gradients<float>(device, use, given, {desk.put(side_by_side), whole, whole}, width, gradients());
+        add_copied_gradients<float>(device, use, given, {desk.put(side_by_side), whole, whole}, width,
+                                    gradients());
         gather_rows<float>(device, use, given, pointers, {desk.put_result(each), ids, width});
         add_gathered_gradients<float>(device, use, given, {desk.put(each), ids, width}, gradients());
       });
@@ -234,10 +239,12 @@ TEST(ModelKernels, CostsAndPredictions) {
     Random random(seed, 3);
     const auto [rows, cols] = draw_shape(random, seed);
     const std::vector<float> scores = draw(random, rows * cols), none = draw(random, rows);
-    std::vector<float> labels(static_cast<size_t>(rows)), weights = draw(random, rows), probabilities = scores;
+    std::vector<float> labels(static_cast<size_t>(rows)), weights = draw(random, rows),
+                                                          probabilities = scores;
     for (float& label : labels) label = static_cast<float>(random.below(static_cast<uint64_t>(cols)));
     for (float& p : probabilities) p = 1 / (1 + p * p);
-    const CostTargets targets{labels.data(), seed % 2 == 0 ? nullptr : weights.data(), seed % 3 == 0 ? 2.5f : 1.0f};
+    const CostTargets targets{labels.data(), seed % 2 == 0 ? nullptr : weights.data(),
+                              seed % 3 == 0 ? 2.5f : 1.0f};
     double totals[2] = {0, 0};
     int run = 0;
     expect_same_bits(seed, [&, rows = rows, cols = cols](Desk& desk) {
@@ -245,7 +252,8 @@ TEST(ModelKernels, CostsAndPredictions) {
       const float* one = desk.put(none);
       const auto all = [&] { return Matrix<float>{desk.put_result(scores), rows, cols}; };
       const auto each = [&] { return desk.put_result(none); };
-      const Matrix<const float> many{desk.put(scores), rows, cols}, likely{desk.put(probabilities), rows, cols};
+      const Matrix<const float> many{desk.put(scores), rows, cols},
+          likely{desk.put(probabilities), rows, cols};
       const auto losses = [&](const auto& loss) {
         evaluate_losses<float>(device, loss, {one, rows, 1}, targets, each(), each());
         evaluate_losses<float>(device, loss, {one, rows, 1}, targets, each(), nullptr);
@@ -282,8 +290,81 @@ TEST(ModelKernels, CrossNetworks) {
       const Matrix<const float> x{desk.put(input), rows, cols};
       const CrossStates<float> made{desk.put_result(states), desk.put_result(products)};
       cross_forward<float>(desk.device, parameters, x, made, {desk.put_result(input), rows, cols});
-      cross_backward<float>(desk.device, parameters, x, made, {desk.put(input), rows, cols},
-                            {desk.put_result(states), desk.put_result(products), {desk.put_result(input), rows, cols}});
+      cross_backward<float>(
+          desk.device, parameters, x, made, {desk.put(input), rows, cols},
+          {desk.put_result(states), desk.put_result(products), {desk.put_result(input), rows, cols}});
+    });
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ModelKernels, PoolsAndPlanes) {
+  for (uint64_t seed = 0; seed < kShapes; ++seed) {
+    Random random(seed, 6);
+    const int64_t rows = draw_size(random, 3), channels = 1 + draw_size(random, 3);
+    const int64_t kernel = 1 + draw_size(random, 2);
+    const PoolShape shape = make_pool_shape({.channels = channels,
+                                             .height = kernel + draw_size(random, 4),
+                                             .width = kernel + draw_size(random, 4),
+                                             .kernel = kernel,
+                                             .stride = 1 + draw_size(random, 2),
+                                             .padding = kernel / 2,
+                                             .out_height = 0,
+                                             .out_width = 0},
+                                            /*ceil_mode=*/seed % 2 == 0);
+    const int64_t plane = shape.height * shape.width, cols = channels * plane;
+    const int64_t out_cols = channels * shape.out_height * shape.out_width;
+    const std::vector<float> images = draw(random, rows * cols), pooled = draw(random, rows * out_cols);
+    const std::vector<float> means = draw(random, rows * channels), of_channels = draw(random, channels);
+    expect_same_bits(seed, [&](Desk& desk) {
+      Device& device = desk.device;
+      const Matrix<const float> in{desk.put(images), rows, cols}, above{desk.put(pooled), rows, out_cols};
+      const auto out = [&] { return Matrix<float>{desk.put_result(pooled), rows, out_cols}; };
+      const auto below = [&] { return Matrix<float>{desk.put_result(images), rows, cols}; };
+      int64_t* const argmax = desk.put(std::vector<int64_t>(pooled.size()));
+      max_pool(device, shape, in, out(), argmax);
+      add_max_pool_gradients(device, shape, above, argmax, below());
+      average_pool(device, shape, in, out());
+      add_average_pool_gradients(device, shape, above, below());
+      average_planes(device, in, {desk.put_result(means), rows, channels});
+      add_average_gradients<float>(device, {desk.put(means), rows, channels}, below());
+      set_planes(device, desk.put(of_channels), channels, below());
+      set_planes<float>(device, nullptr, channels, below());
+      add_plane_sums(device, in, channels, desk.put_result(of_channels));
+    });
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ModelKernels, BatchNorms) {
+  for (uint64_t seed = 0; seed < kShapes; ++seed) {
+    Random random(seed, 7);
+    const int64_t rows = draw_size(random, seed % 10 == 1 ? 300 : 9), channels = 1 + draw_size(random, 6);
+    const int64_t plane = seed % 2 == 0 ? 1 : 1 + draw_size(random, 20), cols = channels * plane;
+    const std::vector<float> x = draw(random, rows * cols), slopes = draw(random, rows * cols);
+    const std::vector<float> of_channels = draw(random, channels);
+    std::vector<float> variances = of_channels;
+    for (float& variance : variances) variance *= variance;
+    expect_same_bits(seed, [&](Desk& desk) {
+      const auto each = [&] { return desk.put_result(of_channels); };
+      const auto all = [&] { return Matrix<float>{desk.put_result(x), rows, cols}; };
+      const BatchNormArrays<float> norm = {.channels = channels,
+                                           .plane = plane,
+                                           .epsilon = 1e-5f,
+                                           .momentum = 0.9f,
+                                           .weight = desk.put(of_channels),
+                                           .bias = seed % 3 == 0 ? nullptr : desk.put(of_channels),
+                                           .running_mean = each(),
+                                           .running_variance = desk.put_result(variances),
+                                           .mean = each(),
+                                           .scale = each(),
+                                           .normalized = desk.put_result(x)};
+      const Matrix<const float> in{desk.put(x), rows, cols}, above{desk.put(slopes), rows, cols};
+      const BatchNormGradients<float> gradients = {each(), each(), each(), seed % 3 == 0 ? nullptr : each()};
+      batch_norm_training(desk.device, norm, in, all());
+      batch_norm_backward(desk.device, norm, above, gradients, all());
+      batch_norm_backward(desk.device, norm, above, gradients, {});
+      batch_norm(desk.device, norm, in, all());
     });
     if (HasFatalFailure()) return;
   }
@@ -313,7 +394,8 @@ TEST(ModelKernels, ProductsAreWithinTheirBound) {
     const double unit = std::ldexp(1.0, -24), terms = static_cast<double>(k + 1) * unit;
     for (size_t r = 0; r < results.here.size(); ++r) {
       for (size_t i = 0; i < start.size(); ++i) {
-        const double size = std::fabs(static_cast<double>(sizes.here[r][i])) + 2 * std::fabs(static_cast<double>(start[i]));
+        const double size =
+            std::fabs(static_cast<double>(sizes.here[r][i])) + 2 * std::fabs(static_cast<double>(start[i]));
         const double bound = 2 * terms / (1 - terms) * size * (1 + terms);
         ASSERT_NEAR(static_cast<double>(results.here[r][i]), static_cast<double>(results.there[r][i]), bound)
             << "seed " << seed << ", product " << r << " of " << m << " x " << k << " x " << n;

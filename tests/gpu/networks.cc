@@ -31,7 +31,8 @@ void expect_close(std::span<const float> there, std::span<const float> here, con
   ASSERT_EQ(there.size(), here.size()) << what;
   float largest = 1e-2f;
   for (float value : here) largest = std::max(largest, std::fabs(value));
-  for (size_t i = 0; i < here.size(); ++i) ASSERT_NEAR(there[i], here[i], kBound * largest) << what << " [" << i << "]";
+  for (size_t i = 0; i < here.size(); ++i)
+    ASSERT_NEAR(there[i], here[i], kBound * largest) << what << " [" << i << "]";
 }
 
 std::span<const float> values_of(Matrix<const float> matrix) {
@@ -50,10 +51,12 @@ void expect_same(const Json& model, BatchShape shape = {}) {
     shape.examples = variant == 4 ? 1 : 7;
     const bool training = variant != 5;
     const Batch batch = gradient_batch(schema, shape, 100 + variant);
-    for (NetworkBench<float>* bench : {&here, &there}) bench->load(batch, training, static_cast<int64_t>(variant));
+    for (NetworkBench<float>* bench : {&here, &there})
+      bench->load(batch, training, static_cast<int64_t>(variant));
     const float costs[2] = {static_cast<float>(there.forward()), static_cast<float>(here.forward())};
     expect_close({&costs[0], 1}, {&costs[1], 1}, "cost");
-    expect_close(values_of(there.network().predictions()), values_of(here.network().predictions()), "predictions");
+    expect_close(values_of(there.network().predictions()), values_of(here.network().predictions()),
+                 "predictions");
     if (training) {
       here.backward();
       there.backward();
@@ -79,10 +82,11 @@ INSTANTIATE_TEST_SUITE_P(Layers, LayersOnDevice, testing::ValuesIn(kLayerCases),
                          [](const auto& test) { return cat(test.param.layer, "_", test.index); });
 
 Json model_with_cost(const std::string& cost, int64_t size, const std::string& activation) {
-  return {{"layers",
-           {{{"type", "fc"}, {"name", "below"}, {"input", {"ids", "x"}}, {"size", 4}, {"activation", "tanh"}},
-            {{"type", "fc"}, {"name", "out"}, {"input", "below"}, {"size", size}, {"activation", activation}}}},
-          {"cost", {{"type", cost}, {"input", "out"}}}};
+  return {
+      {"layers",
+       {{{"type", "fc"}, {"name", "below"}, {"input", {"ids", "x"}}, {"size", 4}, {"activation", "tanh"}},
+        {{"type", "fc"}, {"name", "out"}, {"input", "below"}, {"size", size}, {"activation", activation}}}},
+      {"cost", {{"type", cost}, {"input", "out"}}}};
 }
 
 TEST(CostsOnDevice, GiveWhatTheProcessorGives) {
@@ -102,16 +106,17 @@ TEST(CostsOnDevice, GiveWhatTheProcessorGives) {
 TEST(NetworksOnDevice, SayWhichLayersRunOnTheProcessor) {
   const Json model = Json::parse(R"({
     "layers": [{"type": "fc", "name": "below", "input": ["ids", "x"], "size": 4},
-               {"type": "batch_norm", "name": "norm", "input": "below"},
-               {"type": "fc", "name": "out", "input": "norm", "size": 2, "activation": "softmax"}],
+               {"type": "conv2d", "name": "conv", "input": "below", "filters": 3, "kernel": 1, "channels": 4,
+                "height": 1, "width": 1},
+               {"type": "fc", "name": "out", "input": "conv", "size": 2, "activation": "softmax"}],
     "cost": {"type": "cross_entropy", "input": "out"}})");
   NetworkBench<float> bench(model, gradient_schema());
   Network<float>& network = bench.network();
   for (size_t p = 0; p < network.parameters().size(); ++p) {
     const std::string& name = network.parameters()[p].name;
-    EXPECT_EQ(network.on_devices()[p], !name.starts_with("norm.")) << name;
+    EXPECT_EQ(network.on_devices()[p], !name.starts_with("conv.")) << name;
   }
-  EXPECT_EQ(network.layers_without_device(), std::vector<std::string>{"norm (batch_norm)"});
+  EXPECT_EQ(network.layers_without_device(), std::vector<std::string>{"conv (conv2d)"});
 }
 
 // A batch that fails halfway leaves nothing behind that refers to it.

@@ -10,26 +10,32 @@
 #include "math/items/cost_items.h"
 #include "math/items/cross_items.h"
 #include "math/items/dense_items.h"
+#include "math/items/image_items.h"
+#include "math/items/normalization_items.h"
 #include "math/items/sparse_items.h"
 
 namespace ps {
 
 // Devices compute in float.
 using AnyItems = std::variant<
-    FillItems<float>, AddScaledItems<float>, MultiplyItems<float>, AddMultipliedItems<float>, SetRowItems<float>,
-    CopyColumnItems<float>, AddColumnItems<float>, ColumnSumItems<float>, SoftmaxItems<float>,
-    SoftmaxSlopeItems<float>, ActivateItems<float, SigmoidRule>, ActivateItems<float, TanhRule>,
-    ActivateItems<float, StanhRule>, ActivateItems<float, ReluRule>, ActivateItems<float, BreluRule>,
-    ActivateItems<float, SoftplusRule>, ActivateItems<float, ExponentialRule>,
-    ActivationSlopeItems<float, SigmoidRule>, ActivationSlopeItems<float, TanhRule>,
-    ActivationSlopeItems<float, StanhRule>, ActivationSlopeItems<float, ReluRule>,
-    ActivationSlopeItems<float, BreluRule>, ActivationSlopeItems<float, SoftplusRule>,
-    ActivationSlopeItems<float, ExponentialRule>, BagItems<float>, BagSquareItems<float>, BagGradientItems<float>,
-    CopyRowItems<float>, CopiedGradientItems<float>, GatherItems<float>, PairwiseGradientItems<float>,
-    DivideByCountItems<float>, PairSumItems<float>, PointToRowItems<float>, LossItems<float, LogisticLoss>,
-    LossItems<float, SquaredLoss>, LossItems<float, AbsoluteLoss>, LossItems<float, HuberLoss>,
-    SoftmaxCostItems<float>, ProbabilityCostItems<float>, SumCostItems<float>, PredictionItems<float>,
-    LogisticPredictionItems<float>, CrossItems<float>, CrossGradientItems<float>>;
+    FillItems<float>, AddScaledItems<float>, MultiplyItems<float>, AddMultipliedItems<float>,
+    SetRowItems<float>, CopyColumnItems<float>, AddColumnItems<float>, ColumnSumItems<float>,
+    SoftmaxItems<float>, SoftmaxSlopeItems<float>, ActivateItems<float, SigmoidRule>,
+    ActivateItems<float, TanhRule>, ActivateItems<float, StanhRule>, ActivateItems<float, ReluRule>,
+    ActivateItems<float, BreluRule>, ActivateItems<float, SoftplusRule>,
+    ActivateItems<float, ExponentialRule>, ActivationSlopeItems<float, SigmoidRule>,
+    ActivationSlopeItems<float, TanhRule>, ActivationSlopeItems<float, StanhRule>,
+    ActivationSlopeItems<float, ReluRule>, ActivationSlopeItems<float, BreluRule>,
+    ActivationSlopeItems<float, SoftplusRule>, ActivationSlopeItems<float, ExponentialRule>, BagItems<float>,
+    BagSquareItems<float>, BagGradientItems<float>, CopyRowItems<float>, CopiedGradientItems<float>,
+    GatherItems<float>, PairwiseGradientItems<float>, DivideByCountItems<float>, PairSumItems<float>,
+    PointToRowItems<float>, LossItems<float, LogisticLoss>, LossItems<float, SquaredLoss>,
+    LossItems<float, AbsoluteLoss>, LossItems<float, HuberLoss>, SoftmaxCostItems<float>,
+    ProbabilityCostItems<float>, SumCostItems<float>, PredictionItems<float>, LogisticPredictionItems<float>,
+    CrossItems<float>, CrossGradientItems<float>, MaxPoolItems<float>, MaxPoolGradientItems<float>,
+    AveragePoolItems<float>, AveragePoolGradientItems<float>, PlaneMeanItems<float>,
+    PlaneMeanGradientItems<float>, SetPlaneItems<float>, ChannelSumItems<float>, MeasureChannelItems<float>,
+    RecallChannelItems<float>, NormalizeItems<float>, NormSlopeItems<float>, NormInputGradientItems<float>>;
 
 template <class Body, class Items>
 struct IsListed : std::false_type {};

@@ -86,7 +86,8 @@ struct CrossGradientItems {
       const int64_t here = b * depth + l;
       T* gradient = gradients.states + here * cols;  // of x_{l+1}
       cross_copy(above, cols, gradient);
-      if (l + 1 < depth) cross_add(gradient, gradients.products[here + 1], parameters.weights.row(l + 1), cols);
+      if (l + 1 < depth)
+        cross_add(gradient, gradients.products[here + 1], parameters.weights.row(l + 1), cols);
       gradients.products[here] = cross_dot<T>(gradient, input.row(b), cols);
       cross_add<T>(input_gradient, states.products[here], gradient, cols);
       above = gradient;

@@ -63,7 +63,8 @@ struct BagGradientItems {
     T& gradient = row_gradients[use.touched[m] * out_gradient.width + d];
     T sum = gradient;
     for (int64_t t = use.starts[m]; t < use.starts[m + 1]; ++t) {
-      sum += value_of_id<T>(use, use.positions[t]) * out_gradient.data[use.examples[t] * out_gradient.stride + d];
+      sum += value_of_id<T>(use, use.positions[t]) *
+             out_gradient.data[use.examples[t] * out_gradient.stride + d];
     }
     gradient = sum;
   }

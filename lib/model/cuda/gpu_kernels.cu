@@ -43,8 +43,7 @@ struct StepItems {
 
 class GpuKernels final : public ModelDevice {
  public:
-  explicit GpuKernels(std::unique_ptr<gpu::Device> device)
-      : device_(std::move(device)), stream_(*device_) {}
+  explicit GpuKernels(std::unique_ptr<gpu::Device> device) : device_(std::move(device)), stream_(*device_) {}
 
   uint64_t free_bytes() const override { return device_->memory().free_bytes; }
   void* allocate(uint64_t bytes) override { return device_->allocate(bytes); }
@@ -81,7 +80,8 @@ class GpuKernels final : public ModelDevice {
   }
 
   void add_product(const Factor& a, const Factor& b, int64_t m, int64_t n, int64_t k, float* out) override {
-    gpu::multiply(stream_, {a.data, a.cols, a.transposed}, {b.data, b.cols, b.transposed}, m, n, k, 1.0f, out, n);
+    gpu::multiply(stream_, {a.data, a.cols, a.transposed}, {b.data, b.cols, b.transposed}, m, n, k, 1.0f, out,
+                  n);
   }
 
   void step(const CurrentStep<float>& step, float scale, const DenseArraysThere& arrays) override {
@@ -99,7 +99,8 @@ class GpuKernels final : public ModelDevice {
   void run_items_of(int64_t items, const Body& body) {
     const unsigned most_blocks = std::max(1u, device_->limits().resident_threads / kThreads);
     const unsigned blocks = gpu::blocks_for(static_cast<uint64_t>(items), kThreads);
-    gpu::launch(run_each<Body>, std::min(most_blocks, blocks), kThreads, 0, stream_, static_cast<uint64_t>(items), body);
+    gpu::launch(run_each<Body>, std::min(most_blocks, blocks), kThreads, 0, stream_,
+                static_cast<uint64_t>(items), body);
   }
 
   const std::unique_ptr<gpu::Device> device_;

@@ -1,6 +1,5 @@
-#include <vector>
-
 #include "config/spec.h"
+#include "math/buffer.h"
 #include "math/normalization.h"
 #include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
@@ -58,18 +57,20 @@ class BatchNorm final : public Layer<T> {
     image ? setup.set_image_output(*image) : setup.set_output(channels_);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     const Matrix<const T> input = run.input(0);
-    mean_.resize(static_cast<size_t>(channels_));
-    scale_.resize(mean_.size());
+    mean_.resize(run.device(), channels_);
+    scale_.resize(run.device(), channels_);
     if (!run.training()) return batch_norm(run.device(), arrays(run), input, run.output());
-    normalized_.resize(static_cast<size_t>(input.size()));
+    normalized_.resize(run.device(), input.size());
     batch_norm_training(run.device(), arrays(run), input, run.output());
   }
 
   void backward(LayerRun<T>& run) override {
-    slope_sums_.resize(mean_.size());
-    product_sums_.resize(mean_.size());
+    slope_sums_.resize(run.device(), channels_);
+    product_sums_.resize(run.device(), channels_);
     batch_norm_backward<T>(run.device(), arrays(run), run.output_gradient(),
                            {slope_sums_.data(), product_sums_.data(), run.gradient(weight_).data,
                             bias_ >= 0 ? run.gradient(bias_).data : nullptr},
@@ -94,9 +95,9 @@ class BatchNorm final : public Layer<T> {
   const T epsilon_, momentum_;
   int64_t channels_, plane_;  // C, P
   int weight_, bias_ = -1, running_mean_, running_variance_;
-  std::vector<T> mean_, scale_;               // [C], of the last forward
-  std::vector<T> normalized_;                 // [B, C, P], of the last forward in training
-  std::vector<T> slope_sums_, product_sums_;  // [C]
+  Buffer<T> mean_, scale_;               // [C], of the last forward
+  Buffer<T> normalized_;                 // [B, C, P], of the last forward in training
+  Buffer<T> slope_sums_, product_sums_;  // [C]
 };
 
 }  // namespace

@@ -27,6 +27,8 @@ class GlobalAveragePool final : public Layer<T> {
     setup.set_image_output({require_image(options, setup, "global_average_pool").channels, 1, 1});
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override { average_planes(run.device(), run.input(0), run.output()); }
 
   void backward(LayerRun<T>& run) override {

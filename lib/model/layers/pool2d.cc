@@ -1,6 +1,6 @@
 // Pools: each window of an image becomes one value, its largest or its mean.
-#include <vector>
 
+#include "math/buffer.h"
 #include "math/pooling.h"
 #include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
@@ -61,8 +61,10 @@ class MaxPool final : public Layer<T> {
     setup.set_image_output(pooled_image(shape_));
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
-    argmax_.resize(static_cast<size_t>(run.output().size()));
+    argmax_.resize(run.device(), run.output().size());
     max_pool(run.device(), shape_, run.input(0), run.output(), argmax_.data());
   }
 
@@ -73,7 +75,7 @@ class MaxPool final : public Layer<T> {
 
  private:
   const PoolShape shape_;
-  std::vector<int64_t> argmax_;  // [B, C, OH, OW], of the last forward
+  Buffer<int64_t> argmax_;  // [B, C, OH, OW], of the last forward
 };
 
 // The same of means, which are over the values of the image that a window holds: padding is left out.
@@ -84,6 +86,8 @@ class AveragePool final : public Layer<T> {
       : shape_(pool_shape_of(options, require_image(options, setup, "average_pool"))) {
     setup.set_image_output(pooled_image(shape_));
   }
+
+  bool runs_on_devices() const override { return true; }
 
   void forward(LayerRun<T>& run) override { average_pool(run.device(), shape_, run.input(0), run.output()); }
 
