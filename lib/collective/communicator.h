@@ -57,6 +57,10 @@ class Communicator {
   // rank has died.  Not every implementation knows it outside of collectives.
   virtual void check_others() {}
 
+  // True when collectives may be called on another thread than before, as long as only one thread at a time has the
+  // communicator, and all that runs on the loop of its connections.
+  virtual bool may_change_threads() const { return false; }
+
   // Returns the bytes sent to rank `to` since the beginning, headers included; 0 if that is unknown.
   virtual uint64_t bytes_sent(int to) const = 0;
 

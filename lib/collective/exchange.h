@@ -93,6 +93,9 @@ class Exchange {
   // Throws what a wait for any rank would throw at once, if there is such an error; the others hear of it.
   virtual void check_others() {}
 
+  // As Communicator's.
+  virtual bool may_change_threads() const = 0;
+
   // Returns the bytes sent to rank `to` since the beginning, headers included.
   virtual uint64_t bytes_sent(int to) const = 0;
 };

@@ -36,6 +36,7 @@ class ExchangeCommunicator final : public Communicator {
   std::vector<std::string> all_to_all(std::vector<std::string> bytes) override;
   void barrier() override;
   void check_others() override { exchange_->check_others(); }
+  bool may_change_threads() const override { return exchange_->may_change_threads(); }
   uint64_t bytes_sent(int to) const override { return exchange_->bytes_sent(to); }
 
   void all_reduce_by(const AllReduceAlgorithm& algorithm, Elements data);

@@ -45,9 +45,14 @@ void reduce_together(Communicator& communicator, std::span<const Elements> array
 
 }  // namespace
 
+std::vector<size_t> fused_groups(std::span<const Elements> arrays) {
+  std::vector<size_t> groups;
+  for (; !arrays.empty(); arrays = arrays.subspan(groups.back())) groups.push_back(num_fused(arrays));
+  return groups;
+}
+
 void all_reduce_fused(Communicator& communicator, std::span<const Elements> arrays) {
-  while (!arrays.empty()) {
-    const size_t count = num_fused(arrays);
+  for (const size_t count : fused_groups(arrays)) {
     if (count == 1) {
       communicator.all_reduce(arrays[0]);
     } else {

@@ -48,7 +48,12 @@ class MpiCommunicator final : public Communicator {
     if (finalised != 0) fail(Code::kUsage, "MPI has been finalised in this process");
     MPI_Initialized(&initialised);
     owns_mpi_ = initialised == 0;
-    if (owns_mpi_) check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "initialisation");
+    if (owns_mpi_) {
+      check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "initialisation");
+    } else {
+      MPI_Query_thread(&provided);
+    }
+    may_change_threads_ = provided >= MPI_THREAD_SERIALIZED;
     check(MPI_Comm_dup(MPI_COMM_WORLD, &world_), "duplication of its world");
     MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(world_, &rank_);
@@ -65,6 +70,7 @@ class MpiCommunicator final : public Communicator {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  bool may_change_threads() const override { return may_change_threads_; }
   uint64_t bytes_sent(int) const override { return 0; }
 
   void all_reduce(Elements data) override {
@@ -162,7 +168,7 @@ class MpiCommunicator final : public Communicator {
 
   const int exceptions_ = std::uncaught_exceptions();
   MPI_Comm world_ = MPI_COMM_NULL;
-  bool owns_mpi_ = false;
+  bool owns_mpi_ = false, may_change_threads_ = false;
   int rank_ = 0, size_ = 1;
 };
 

@@ -63,6 +63,7 @@ class ThreadExchange final : public Exchange {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(team_->members.size()); }
   Time now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
+  bool may_change_threads() const override { return true; }
   uint64_t bytes_sent(int to) const override { return sent_[static_cast<size_t>(to)]; }
 
   void begin(Collective collective, uint8_t algorithm, Duration timeout) override {

@@ -3,6 +3,8 @@
 #ifndef PS_MODEL_COMPUTATION_H_
 #define PS_MODEL_COMPUTATION_H_
 
+#include <cstddef>
+#include <functional>
 #include <span>
 
 #include "math/matrix.h"
@@ -10,6 +12,9 @@
 #include "optim/parameter.h"
 
 namespace ps {
+
+// Called during backward with the number of each parameter whose gradient is final: nothing adds to it any more.
+using OnFinalGradient = std::function<void(size_t parameter)>;
 
 // One owner thread.
 class Computation {
@@ -19,6 +24,12 @@ class Computation {
   // Returns the sum of the costs of the batch, and sets the gradients of that sum in `views`, which have the rows of
   // the batch's plans and nothing else.
   virtual double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) = 0;
+
+  // Called after each run with the same views: sets the gradients that run has left to be set.
+  virtual void finish_gradients(const PreparedBatch& prepared, std::span<const ParameterView<float>> views,
+                                const OnFinalGradient& on_final) {
+    (void)prepared, (void)views, (void)on_final;
+  }
 
   // The predictions of the last batch: [B, C].
   virtual Matrix<const float> predictions() const = 0;

@@ -14,6 +14,7 @@ template <class T>
 Network<T>::Impl::Impl(const ModelOptions& options, const DataSchema& schema, uint64_t seed)
     : schema_(schema), graph_(make_graph(options, schema_)) {
   for (size_t i = 0; i < graph_.nodes.size(); ++i) make_node(i, seed);
+  find_final_gradients();
   for (const CostNode& cost : graph_.costs) make_cost(cost);
   read_evaluators(options.evaluators);
   place_nodes();
@@ -58,6 +59,20 @@ void Network<T>::Impl::place_nodes() {
         nodes_[i].on_devices = on_devices_[p] = false;
         changed = true;
       }
+    }
+  }
+}
+
+// Backward runs from the last node to the first: a parameter is final after the first one that has it.
+template <class T>
+void Network<T>::Impl::find_final_gradients() {
+  std::vector<bool> seen(wiring_.parameters.size());
+  final_after_.resize(nodes_.size());
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    for (const auto& [suffix, parameter] : wiring_.parameters_of[i]) {
+      const size_t p = static_cast<size_t>(parameter);
+      if (!seen[p]) final_after_[i].push_back(p);
+      seen[p] = true;
     }
   }
 }
@@ -437,16 +452,24 @@ void Network<T>::Impl::make_predictions() {
 }
 
 template <class T>
-void Network<T>::Impl::backward() {
+void Network<T>::Impl::tell_final_gradients(size_t index, const OnFinalGradient& on_final) const {
+  if (!on_final) return;
+  for (size_t parameter : final_after_[index]) on_final(parameter);
+}
+
+template <class T>
+void Network<T>::Impl::backward(const OnFinalGradient& on_final) {
   PS_CHECK(prepared_ != nullptr && prepared_->training);
   run_work(*device_, [&] {
     zero_gradients();
     for (size_t i = nodes_.size(); i-- > 0;) {
       if (nodes_[i].wants_gradient) backward_node(i);
+      if (!there()) tell_final_gradients(i, on_final);
     }
     if (!there()) return;
     device_parameters_.return_gradients();
     device_->kernels()->wait();
+    for (size_t i = nodes_.size(); i-- > 0;) tell_final_gradients(i, on_final);
   });
 }
 
@@ -586,8 +609,8 @@ void Network<T>::check_label(float label) const {
 }
 
 template <class T>
-void Network<T>::backward() {
-  impl_->backward();
+void Network<T>::backward(const OnFinalGradient& on_final) {
+  impl_->backward(on_final);
 }
 
 template <class T>

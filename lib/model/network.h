@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/computation.h"
 #include "model/cost.h"
 #include "model/evaluator.h"
 #include "model/layer.h"
@@ -73,10 +74,12 @@ class Network {
   std::vector<std::string> layers_without_device() const;
 
   // Owner thread.  views[p] says where the weights of parameters()[p] are.  forward gives the sum of the
-  // costs of the batch; backward, after it, sets all gradients (of that sum).  Until then prepared, views and
-  // device must stay.  A device with memory of its own gets copies of what views say, unless that is there.
+  // costs of the batch; backward, after it, sets all gradients (of that sum), and tells each parameter whose gradient
+  // nothing adds to any more: all of them, those of the last layers first.  Until then prepared, views and device must stay.
+  // A device with memory of its own gets copies of what views say, unless that is there; gradients come back when
+  // backward has ended, and are told then.
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
-  void backward();
+  void backward(const OnFinalGradient& on_final = nullptr);
 
   // The same without a cost: labels are not looked at.  Not for networks whose predictions are costs.
   void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);

@@ -70,7 +70,7 @@ class Network<T>::Impl {
   void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
   bool predicts_costs() const { return nodes_[main_cost().input].layer->is_cost(); }
   void check_label(float label) const;
-  void backward();
+  void backward(const OnFinalGradient& on_final);
   Matrix<const float> predictions() const;
   std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
   std::vector<LayerSize> layer_sizes(int64_t ids) const {
@@ -88,6 +88,8 @@ class Network<T>::Impl {
 
   void make_node(size_t index, uint64_t seed);
   void place_nodes();
+  void find_final_gradients();
+  void tell_final_gradients(size_t index, const OnFinalGradient& on_final) const;
   void draw_samples(PreparedBatch& prepared) const;
   std::vector<KeyList> key_lists(size_t parameter, const PreparedBatch& prepared) const;
   KeyList key_list(int use, const PreparedBatch& prepared) const;
@@ -141,6 +143,8 @@ class Network<T>::Impl {
   std::vector<std::pair<const EvaluatorEntry*, Json>> evaluators_;
   std::vector<bool> on_devices_;  // by parameter: its layers run on devices with memory of their own
   bool for_devices_ = false;      // batches are prepared for these, too
+  std::vector<std::vector<size_t>>
+      final_after_;  // by node: parameters whose gradients its backward is the last to add to
 
   // Owner thread.
   std::vector<NodeState<T>> nodes_;

@@ -52,6 +52,10 @@ class Loop {
   // `deadline` has come: false.  An exception of a handler comes out here, and the loop can be run again.
   virtual bool run_until(const std::function<bool()>& done, Time deadline) = 0;
 
+  // True when another thread than before may run the loop, as long as the two take turns, and do so with everything
+  // that belongs to the loop.
+  virtual bool may_change_threads() const { return true; }
+
   // Handles what has happened already, without waiting.
   void poll() {
     run_until([] { return false; }, now());

@@ -51,10 +51,40 @@ AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& loc
   check_all_dense(specs_);
 }
 
+// A step of one exchange leaves nothing to do meanwhile.
+void AllReduceStore::begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                                const StepInfo& info) {
+  if (communicator_.size() == 1 || !communicator_.may_change_threads()) return;
+  plan_exchanges(plans, views, {.info = info, .pushers = 1, .wishes = run_.wishes()});
+  if (exchanges_.groups.size() <= 1) return;
+  worker_.begin([this](size_t index) { exchange(index); });
+  if (exchanges_.header_ahead) worker_.allow(exchanges_.num_allowed = 1);
+}
+
+// Groups go in their order, also when one becomes final before another that is ahead of it.
+void AllReduceStore::final_gradient(size_t parameter) {
+  if (!worker_.is_begun() || compressed_[parameter]) return;
+  --exchanges_.groups[group_of_[parameter]].not_final;
+  const size_t before = exchanges_.num_allowed, ahead = exchanges_.header_ahead ? 1 : 0;
+  size_t& allowed = exchanges_.num_allowed;
+  while (allowed < exchanges_.num() && exchanges_.groups[allowed - ahead].not_final == 0) ++allowed;
+  if (allowed > before) worker_.allow(allowed);
+}
+
+void AllReduceStore::take_back() {
+  if (!worker_.is_begun()) return;
+  const double begin = monotonic_seconds();
+  exchanges_.num_done = worker_.end();
+  exchange_seconds_ += monotonic_seconds() - begin;
+}
+
 void AllReduceStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                           const StepInfo& info) {
   PS_CHECK(info.samples < int64_t{1} << (kSampleDigits * kDigitBits));
-  step(plans, views, {.info = info, .pushers = 1, .wishes = run_.wishes()});
+  take_back();
+  if (exchanges_.num() == 0)
+    plan_exchanges(plans, views, {.info = info, .pushers = 1, .wishes = run_.wishes()});
+  finish_step();
 }
 
 void AllReduceStore::end_pass(int64_t pass) {
@@ -72,30 +102,78 @@ bool AllReduceStore::take_part(int64_t pass) {
   const std::vector<KeyPlan> no_keys(specs_.size());
   std::vector<ParameterView<float>> views;
   local_.pull(no_keys, PullMode::kTrain, views);
-  return step({}, views, {.info = {.pass = pass}, .wishes = run_.wishes()});
+  plan_exchanges({}, views, {.info = {.pass = pass}, .wishes = run_.wishes()});
+  return finish_step();
 }
 
-// One step of all trainers; without plans, of one that has no data.  False when nobody had any: then nothing has moved.
+// Makes the exchanges that are still to be made, and the step.  False when nobody had data: then nothing has moved.
 //
 // The header travels with the gradients.  It goes ahead of statistics, whose weights depend on it, and of
 // compressed gradients, whose scale does.
-bool AllReduceStore::step(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
-                          const StepHeader& own) {
+bool AllReduceStore::finish_step() {
   const double begin = monotonic_seconds();
-  write_header(own);
-  for (size_t p = 0; p < specs_.size(); ++p) compressed_[p] = compression_ && compression_->compresses(p);
-  const bool compresses = std::ranges::find(compressed_, true) != compressed_.end();
-  const bool header_goes_ahead = has_statistics_ || compresses;
-  if (header_goes_ahead) communicator_.all_reduce(header_);
-  fill(plans, views);
-  if (has_statistics_) weigh_statistics(views, own.info.samples, read_header(0).info.samples);
-  reduce(views, /*with_header=*/!header_goes_ahead);
-  const StepHeader sum = read_header(own.info.pass);
-  if (compresses && sum.pushers > 0) compress(views, sum.info);
+  const Exchanges& all = exchanges_;
+  for (size_t index = all.num_done; index < all.num(); ++index) exchange(index);
+  whole_bytes_ += step_bytes();
+  const StepHeader sum = read_header(all.own.info.pass);
+  if (all.compresses && sum.pushers > 0) compress(all.views, sum.info);
   exchange_seconds_ += monotonic_seconds() - begin;
-  if (sum.pushers > 0) apply(views, sum.info);
+  if (sum.pushers > 0) apply(all.views, sum.info);
+  exchanges_ = {};
   run_.end_step(sum.wishes);
   return sum.pushers > 0;
+}
+
+// All trainers plan the same exchanges.
+void AllReduceStore::plan_exchanges(std::span<const KeyPlan> plans,
+                                    std::span<const ParameterView<float>> views, const StepHeader& own) {
+  write_header(own);
+  exchanges_ = {.plans = plans, .views = views, .own = own};
+  std::vector<size_t> parameters;  // of the arrays
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    compressed_[p] = compression_ && compression_->compresses(p);
+    exchanges_.compresses |= compressed_[p];
+    if (compressed_[p]) continue;
+    exchanges_.arrays.push_back(array_of(p));
+    parameters.push_back(p);
+  }
+  exchanges_.header_ahead = has_statistics_ || exchanges_.compresses;
+  if (!exchanges_.header_ahead) exchanges_.arrays.push_back(std::span(header_));
+  plan_groups(parameters);
+}
+
+void AllReduceStore::plan_groups(std::span<const size_t> parameters) {
+  std::span<const Elements> arrays = exchanges_.arrays;
+  for (const size_t count : fused_groups(arrays)) {
+    Group& group = exchanges_.groups.emplace_back();
+    const std::span<const size_t> members = parameters.first(std::min(count, parameters.size()));
+    group.arrays = arrays.first(count);
+    group.parameters.assign(members.begin(), members.end());
+    group.not_final = members.size();
+    arrays = arrays.subspan(count), parameters = parameters.subspan(members.size());
+  }
+  std::ranges::reverse(exchanges_.groups);
+  group_of_.resize(specs_.size());
+  for (size_t g = 0; g < exchanges_.groups.size(); ++g) {
+    for (const size_t p : exchanges_.groups[g].parameters) group_of_[p] = g;
+  }
+}
+
+Elements AllReduceStore::array_of(size_t parameter) {
+  const ParameterSpec& spec = specs_[parameter];
+  const size_t count = static_cast<size_t>(values_of(spec));
+  if (spec.kind == ParameterKind::kMatrix) return std::span(exchanges_.views[parameter].gradient, count);
+  const bool by_ids = spec.kind == ParameterKind::kRows;
+  arrays_[parameter].resize(by_ids ? count + static_cast<size_t>(spec.rows) : count);
+  return std::span(arrays_[parameter]);
+}
+
+// Runs on the worker's thread too.
+void AllReduceStore::exchange(size_t index) {
+  if (exchanges_.header_ahead && index == 0) return communicator_.all_reduce(header_);
+  const Group& group = exchanges_.groups[index - (exchanges_.header_ahead ? 1 : 0)];
+  for (const size_t p : group.parameters) fill(p);
+  all_reduce_fused(communicator_, group.arrays);
 }
 
 void AllReduceStore::write_header(const StepHeader& own) {
@@ -121,14 +199,16 @@ AllReduceStore::StepHeader AllReduceStore::read_header(int64_t pass) const {
   return sum;
 }
 
-void AllReduceStore::fill(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views) {
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    const ParameterSpec& spec = specs_[p];
-    if (spec.kind == ParameterKind::kRows) {
-      fill_rows(plans.empty() ? nullptr : &plans[p], views[p], spec, arrays_[p]);
-    } else if (spec.kind == ParameterKind::kMatrix && plans.empty()) {
-      std::fill_n(views[p].gradient, values_of(spec), kNothing);
-    }
+void AllReduceStore::fill(size_t parameter) {
+  const ParameterSpec& spec = specs_[parameter];
+  const ParameterView<float>& view = exchanges_.views[parameter];
+  const bool has_data = !exchanges_.plans.empty();
+  if (spec.kind == ParameterKind::kRows) {
+    fill_rows(has_data ? &exchanges_.plans[parameter] : nullptr, view, spec, arrays_[parameter]);
+  } else if (spec.kind == ParameterKind::kStatistic) {
+    weigh_statistic(parameter);
+  } else if (!has_data) {
+    std::fill_n(view.gradient, values_of(spec), kNothing);
   }
 }
 
@@ -145,33 +225,16 @@ void AllReduceStore::fill_rows(const KeyPlan* plan, const ParameterView<float>& 
   }
 }
 
-// Values of a trainer have the weight of its examples; those of a lone trainer are taken as they are.
-void AllReduceStore::weigh_statistics(std::span<const ParameterView<float>> views, int64_t samples,
-                                      int64_t all_samples) {
+// Values of a trainer have the weight of its examples; those of a lone trainer are taken as they are.  The header has the
+// examples of all.
+void AllReduceStore::weigh_statistic(size_t parameter) {
+  const int64_t samples = exchanges_.own.info.samples, all_samples = read_header(0).info.samples;
   const float share = all_samples == 0 ? 1.0f : static_cast<float>(samples) / static_cast<float>(all_samples);
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    if (specs_[p].kind != ParameterKind::kStatistic) continue;
-    const size_t count = static_cast<size_t>(values_of(specs_[p]));
-    arrays_[p].assign(count, kNothing);
-    if (samples == 0) continue;
-    for (size_t i = 0; i < count; ++i) arrays_[p][i] = share * views[p].value[i];
-  }
-}
-
-// In the order of the model, so that all trainers exchange the same arrays.
-void AllReduceStore::reduce(std::span<const ParameterView<float>> views, bool with_header) {
-  std::vector<Elements> arrays;
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    if (compressed_[p]) continue;
-    if (specs_[p].kind == ParameterKind::kMatrix) {
-      arrays.push_back(std::span(views[p].gradient, static_cast<size_t>(values_of(specs_[p]))));
-    } else {
-      arrays.push_back(std::span(arrays_[p]));
-    }
-  }
-  if (with_header) arrays.push_back(std::span(header_));
-  all_reduce_fused(communicator_, arrays);
-  whole_bytes_ += step_bytes();
+  std::vector<float>& weighed = arrays_[parameter];
+  std::ranges::fill(weighed, kNothing);
+  if (samples == 0) return;
+  const float* values = exchanges_.views[parameter].value;
+  for (size_t i = 0; i < weighed.size(); ++i) weighed[i] = share * values[i];
 }
 
 uint64_t AllReduceStore::step_bytes() const {
@@ -188,6 +251,8 @@ void AllReduceStore::compress(std::span<const ParameterView<float>> views, const
     if (!compressed_[p]) continue;
     const size_t count = static_cast<size_t>(values_of(specs_[p]));
     const bool by_ids = specs_[p].kind == ParameterKind::kRows;
+    if (by_ids) array_of(p);
+    fill(p);
     gradients.push_back({p, {by_ids ? arrays_[p].data() : views[p].gradient, count}});
     if (by_ids) std::fill(arrays_[p].begin() + static_cast<int64_t>(count), arrays_[p].end(), 1.0f);
   }

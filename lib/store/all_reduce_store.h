@@ -5,6 +5,11 @@
 // A step is that of servers, bit for bit, where the communicator adds in rank order: gradients are summed over the
 // trainers in that order, statistics have the weights of their examples, and the optimizer runs on the sums.
 // Gradients that a GradientCompression compresses are left to that.
+//
+// Arrays are exchanged in groups (collective/fused.h), the last of the model first.  Backward computes gradients in about
+// that order: with begin_push, a group is exchanged on a thread of the store as soon as its gradients are final, while
+// backward goes on.  The groups and their order depend on the model alone, so trainers without data, and those
+// that exchange after backward, make the same calls.
 #ifndef PS_STORE_ALL_REDUCE_STORE_H_
 #define PS_STORE_ALL_REDUCE_STORE_H_
 
@@ -12,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "base/ordered_worker.h"
 #include "collective/communicator.h"
 #include "store/collective_run.h"
 #include "store/gradient_compression.h"
@@ -23,7 +29,7 @@ namespace ps {
 // Throws kUsage when a parameter is sparse, or its rows come and go: those of a step differ from trainer to trainer.
 void check_all_dense(std::span<const ParameterSpec> specs);
 
-// One owner thread, that of the communicator.  Every step is an all-reduce that all trainers take part in; those who
+// One owner thread, that of the communicator, whose turn it is except between begin_push and take_back.  Every step is an all-reduce that all trainers take part in; those who
 // have no data left in a pass do so in end_pass.  Calls throw what the communicator throws.
 class AllReduceStore final : public ParameterStore {
  public:
@@ -37,8 +43,14 @@ class AllReduceStore final : public ParameterStore {
     local_.pull(plans, mode, views);
   }
   bool may_wait() const override { return true; }
+  void begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                  const StepInfo& info) override;
+  void final_gradient(size_t parameter) override;
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
+
+  // Ends what begin_push has begun, as push does first: the communicator and its loop are the owner's again.
+  void take_back();
   double learning_rate() const override { return local_.learning_rate(); }
 
   // Takes part in the steps of the others.  Throws WaitStopped when the run ends before the pass.
@@ -76,16 +88,39 @@ class AllReduceStore final : public ParameterStore {
     StepWishes wishes;
   };
 
-  bool step(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
-            const StepHeader& own);
+  // Arrays of one all-reduce.
+  struct Group {
+    std::span<const Elements> arrays;
+    std::vector<size_t> parameters;
+    size_t not_final = 0;  // of these
+  };
+
+  // The exchanges of the step that runs: with header_ahead that of the header, then one for each group.
+  struct Exchanges {
+    std::span<const KeyPlan> plans;  // empty: of a trainer that has no data
+    std::span<const ParameterView<float>> views;
+    StepHeader own;
+    bool compresses = false, header_ahead = false;
+    std::vector<Elements> arrays;  // in the order of the model, the header last
+    std::vector<Group> groups;     // in the order in which they are exchanged
+    size_t num_done = 0, num_allowed = 0;
+
+    size_t num() const { return groups.size() + (header_ahead ? 1 : 0); }
+  };
+
+  bool finish_step();
+  void plan_exchanges(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                      const StepHeader& own);
+  void plan_groups(std::span<const size_t> parameters);
+  Elements array_of(size_t parameter);
+  void exchange(size_t index);
   void write_header(const StepHeader& own);
   StepHeader read_header(int64_t pass) const;
   void compress(std::span<const ParameterView<float>> views, const StepInfo& info);
-  void fill(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views);
+  void fill(size_t parameter);
   void fill_rows(const KeyPlan* plan, const ParameterView<float>& view, const ParameterSpec& spec,
                  std::vector<float>& rows) const;
-  void weigh_statistics(std::span<const ParameterView<float>> views, int64_t samples, int64_t all_samples);
-  void reduce(std::span<const ParameterView<float>> views, bool with_header);
+  void weigh_statistic(size_t parameter);
   void apply(std::span<const ParameterView<float>> views, const StepInfo& info);
   bool is_moved(size_t parameter) const { return compressed_[parameter] && compression_->moves_weights(); }
   void take_rows(size_t parameter, const std::vector<float>& rows, KeyPlan& plan) const;
@@ -101,8 +136,11 @@ class AllReduceStore final : public ParameterStore {
   // By parameter, of those that batches do not use whole: gradients [rows, cols] and how many trainers have used
   // each row [rows]; of statistics, weighed values [rows, cols].
   std::vector<std::vector<float>> arrays_;
-  double exchange_seconds_ = 0;
+  double exchange_seconds_ = 0;  // that the owner has waited
   uint64_t whole_bytes_ = 0;
+  Exchanges exchanges_;
+  std::vector<size_t> group_of_;  // by parameter, of exchanges_; unspecified of those that are compressed
+  OrderedWorker worker_;          // ends before all that it uses
 };
 
 }  // namespace ps

@@ -54,6 +54,11 @@ class AveragingStore final : public ParameterStore {
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
   bool may_wait() const override { return true; }
+  void begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                  const StepInfo& info) override {
+    if (makes_whole_steps()) whole_.begin_push(plans, views, info);
+  }
+  void final_gradient(size_t parameter) override { whole_.final_gradient(parameter); }
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
   double learning_rate() const override { return local_.learning_rate(); }

@@ -71,6 +71,15 @@ class ParameterStore {
   // Returns true if calls may block on other processes, so that overlapping them with other work pays.
   virtual bool may_wait() const { return false; }
 
+  // May be called between forward and push, with the arguments of the push that follows: the store may then exchange
+  // gradients while others are computed, each after final_gradient has said that nothing adds to it any more.
+  // Until push nothing else may be called.
+  virtual void begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                          const StepInfo& info) {
+    (void)plans, (void)views, (void)info;
+  }
+  virtual void final_gradient(size_t parameter) { (void)parameter; }
+
   // Makes one step with the gradients in `views`, which the last pull gave and backward has filled in: sums
   // over the `info.samples` examples of the batch.  May return before the step is applied.
   virtual void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,

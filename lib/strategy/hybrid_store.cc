@@ -127,13 +127,30 @@ void HybridStore::give_to_servers() {
 
 // ---- steps
 
+void HybridStore::take_dense(std::span<const ParameterView<float>> views) {
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (dense_of_[p] >= 0) dense_views_[static_cast<size_t>(dense_of_[p])] = views[p];
+  }
+}
+
+void HybridStore::begin_push(std::span<const KeyPlan>, std::span<const ParameterView<float>> views,
+                             const StepInfo& info) {
+  take_dense(views);
+  dense_.begin_push(dense_plans_, dense_views_, info);
+}
+
+void HybridStore::final_gradient(size_t parameter) {
+  if (const int dense = dense_of_[parameter]; dense >= 0) dense_.final_gradient(static_cast<size_t>(dense));
+}
+
+// The servers' connections run on the loop of the trainers', which has to come back first.
+//
 // Servers need trainer 0's push to end a step: where a checkpoint begins with it, that comes last.  Else the servers work
 // while trainers exchange.
 void HybridStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                        const StepInfo& info) {
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    if (dense_of_[p] >= 0) dense_views_[static_cast<size_t>(dense_of_[p])] = views[p];
-  }
+  with_trainers([&] { dense_.take_back(); });
+  take_dense(views);
   step_ = {.plans = plans, .views = views, .info = info, .has_data = true, .cut = remote_.next_is_cut()};
   if (!clipping_.any() && !step_.cut) push_sparse();
   with_trainers([&] { dense_.push(dense_plans_, dense_views_, info); });

@@ -55,6 +55,9 @@ class HybridStore final : public ParameterStore {
                    std::vector<ParameterView<float>>& views) override;
   bool may_wait() const override { return true; }
   KeyOrder key_order() const override { return remote_.key_order(); }
+  void begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
+                  const StepInfo& info) override;
+  void final_gradient(size_t parameter) override;
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
   double learning_rate() const override { return local_.learning_rate(); }
@@ -87,6 +90,7 @@ class HybridStore final : public ParameterStore {
     std::vector<double> squares = {};  // of the whole gradient, once it is measured
   };
 
+  void take_dense(std::span<const ParameterView<float>> views);
   void show_dense(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views);
   bool step_without_data(int64_t pass);
   void push_sparse();

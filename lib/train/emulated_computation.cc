@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kNoiseValues = 1 << 16;
 constexpr float kNoiseSize = 0.002f;
+constexpr double kForwardShare = 1.0 / 3;  // of the time of a batch
 
 }  // namespace
 
@@ -24,23 +25,46 @@ EmulatedComputation::EmulatedComputation(double seconds, std::span<const Paramet
 }
 
 // The time that gradients take to be written is part of the batch's.
-double EmulatedComputation::run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds_);
-  size_t next = hash_key(static_cast<uint64_t>(prepared.step)) % kNoiseValues;
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    const size_t cols = static_cast<size_t>(specs_[p].cols);
-    if (specs_[p].kind == ParameterKind::kMatrix)
-      fill(views[p].gradient, static_cast<size_t>(specs_[p].rows) * cols, next);
-    if (specs_[p].kind == ParameterKind::kRows)
-      fill(views[p].row_gradients, prepared.plans[p].keys.size() * cols, next);
-  }
+double EmulatedComputation::run(const PreparedBatch& prepared, std::span<const ParameterView<float>>) {
+  const std::chrono::duration<double> whole(seconds_);
+  const auto begin = std::chrono::steady_clock::now();
+  end_ = begin + std::chrono::duration_cast<std::chrono::steady_clock::duration>(whole);
   predictions_.assign(static_cast<size_t>(prepared.batch.size() * prediction_cols_), 0.0f);
-  std::this_thread::sleep_until(end);
+  std::this_thread::sleep_until(begin + kForwardShare * whole);
   return 0;
 }
 
+// A parameter's noise begins where that of the one before it ends.
+void EmulatedComputation::finish_gradients(const PreparedBatch& prepared,
+                                           std::span<const ParameterView<float>> views,
+                                           const OnFinalGradient& on_final) {
+  size_t all = 0;
+  for (size_t p = 0; p < specs_.size(); ++p) all += num_values(prepared, p);
+  all = std::max<size_t>(all, 1);
+  const std::chrono::duration<double> backward((1 - kForwardShare) * seconds_);
+  const size_t first = hash_key(static_cast<uint64_t>(prepared.step)) % kNoiseValues;
+  for (size_t p = specs_.size(), left = all; p-- > 0;) {
+    const size_t count = num_values(prepared, p);
+    left -= count;
+    const bool by_keys = specs_[p].kind == ParameterKind::kRows;
+    fill(by_keys ? views[p].row_gradients : views[p].gradient, count, (first + left) % kNoiseValues);
+    std::this_thread::sleep_until(end_ - backward * (static_cast<double>(left) / static_cast<double>(all)));
+    if (on_final) on_final(p);
+  }
+  std::this_thread::sleep_until(end_);
+}
+
+// Values of the gradient in this batch.
+size_t EmulatedComputation::num_values(const PreparedBatch& prepared, size_t parameter) const {
+  const ParameterSpec& spec = specs_[parameter];
+  const size_t cols = static_cast<size_t>(spec.cols);
+  if (spec.kind == ParameterKind::kStatistic) return 0;
+  if (spec.kind == ParameterKind::kRows) return prepared.plans[parameter].keys.size() * cols;
+  return static_cast<size_t>(spec.rows) * cols;
+}
+
 // The noise goes round: gradient [count] <- values from `next` on.
-void EmulatedComputation::fill(float* gradient, size_t count, size_t& next) {
+void EmulatedComputation::fill(float* gradient, size_t count, size_t next) const {
   while (count > 0) {
     const size_t size = std::min(count, noise_.size() - next);
     std::copy_n(noise_.data() + next, size, gradient);

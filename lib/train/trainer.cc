@@ -197,8 +197,16 @@ void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* ne
   check_finite(cost, prepared);
   progress_.add(cost, computation_ != nullptr ? computation_->predictions() : network_.predictions(),
                 prepared.batch);
-  if (computation_ == nullptr) network_.backward();
-  store_.push(prepared.plans, views_, {prepared.batch.size(), progress_.pass(), shrink_asked_(), cost});
+  const StepInfo info{prepared.batch.size(), progress_.pass(), shrink_asked_(), cost};
+  store_.begin_push(prepared.plans, views_, info);
+  backward(prepared);
+  store_.push(prepared.plans, views_, info);
+}
+
+void Trainer::backward(const PreparedBatch& prepared) {
+  const OnFinalGradient on_final = [this](size_t parameter) { store_.final_gradient(parameter); };
+  if (computation_ != nullptr) return computation_->finish_gradients(prepared, views_, on_final);
+  network_.backward(on_final);
 }
 
 // Messages about labels and ids count examples from the beginning of their batch.

@@ -96,6 +96,7 @@ class Trainer {
   double evaluate_batch(const PreparedBatch& prepared);
   void predict_batch(const PreparedBatch& prepared);
   double forward(const PreparedBatch& prepared);
+  void backward(const PreparedBatch& prepared);
 
   Network<float>& network_;
   ParameterStore& store_;

@@ -28,19 +28,33 @@ cat >job.json <<'JSON'
 JSON
 ps-datagen sparse-binary --dim 1000 --samples 2010 --output train.txt
 
+# serve_and_train NAME [flags...]: three trainers with a server, to the end.
+serve_and_train() {
+  local name=$1 server
+  shift
+  rm -f ready port
+  mkfifo ready
+  ps-serve job.json --set train.strategy.type=parameter_server "$@" --host 127.0.0.1 --port 0 --port-file port >ready 2>serve.err &
+  server=$!
+  head -1 ready >/dev/null
+  start "$name" "0 1 2" --set train.strategy.type=parameter_server --servers "127.0.0.1:$(head -1 port)" "$@"
+  end_all "$name" 0
+  kill -TERM $server
+  wait $server
+}
+
 echo "three trainers have the model that they would have with servers, bit for bit, whatever the algorithm"
-mkfifo ready
-ps-serve job.json --set train.strategy.type=parameter_server --host 127.0.0.1 --port 0 --port-file port >ready 2>serve.err &
-server=$!
-head -1 ready >/dev/null
-start served "0 1 2" --set train.strategy.type=parameter_server --servers "127.0.0.1:$(head -1 port)"
-end_all served 0
-kill -TERM $server
-wait $server
+serve_and_train served
 for algorithm in auto direct chain; do
   train "$algorithm" --set "train.strategy.algorithm=$algorithm"
   for pass in 0 1; do cmp {served,"$algorithm"}/pass-0000$pass/model.safetensors; done
 done
+
+echo "so have they when weights fill more than one exchange, which then begin while backward runs"
+large=(--set model.layers.0.size=300 --passes 1)
+serve_and_train large.served "${large[@]}"
+train large "${large[@]}"
+cmp large{.served,}/pass-00000/model.safetensors
 
 echo "with a token they have the same model, and one with another token is refused by all"
 (umask 077 && printf 'train %064d\n' 1 >tokens && printf 'train %064d\n' 2 >others)

@@ -104,6 +104,16 @@ tested() { ps-train $job --job test --data train.txt --json "$@" 2>err | grep -o
 [[ $(tested --servers "$addresses") == "$(tested --init-model hybrid/pass-00001)" ]] || fail "$(cat err)"
 end_all_servers
 
+echo "the same where dense weights fill more than one exchange, which then begin while backward runs"
+large=(--set model.layers.1.size=100)
+serve "${parameter_server[@]}" "${large[@]}"
+train large.served "${parameter_server[@]}" "${large[@]}"
+end_all_servers
+serve "${large[@]}" --checkpoint-dir large.checkpoints --set checkpoint.steps=5
+train large "${large[@]}"
+end_all_servers
+same_models large.served large
+
 echo "norms of all gradients together, and means of weights: the same, also of the checkpoints"
 serve "${parameter_server[@]}" "${clipped[@]}"
 train clipped.served "${parameter_server[@]}" "${clipped[@]}"

@@ -39,6 +39,7 @@ class NetExchange final : public Exchange {
   Buffer receive_any_size(int from) override;
   int await(std::span<const int> from) override;
   void check_others() override;
+  bool may_change_threads() const override { return loop_.may_change_threads(); }
   uint64_t bytes_sent(int to) const override { return to == rank_ ? 0 : link(to).bytes_sent(); }
 
  private:

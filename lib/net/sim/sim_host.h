@@ -66,6 +66,7 @@ class SimHost final : public Transport {
     Time now() const override { return host_.network_.now(); }
     void post(Task task) override { host_.network_.schedule(now(), &host_, std::move(task)); }
     bool run_until(const std::function<bool()>& done, Time deadline) override;
+    bool may_change_threads() const override { return false; }  // a process is known by its thread
     void wake() {
       post([this] { fire_timers(); });
     }

@@ -1,7 +1,9 @@
 // Networks made from the model of a job file: errors, parameters, initial weights, sharing.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "config/spec.h"
 #include "network_bench.h"
@@ -303,6 +305,42 @@ TEST(Network, DescribesItsLayers) {
             "tied: fc 18182296 -> 256, sparse update, shares with hidden1\n"
             "e: embedding any id -> 8, sparse update, rows as they come\n"
             "out: fc 256 + 256 + 8 -> 2 softmax, 1.04 K weights\n");
+}
+
+// "a" gives its weights to "b", which is above it, and "c" has rows of ids.
+TEST(Network, BackwardTellsOfEachGradientOnceItIsFinal) {
+  NetworkBench<float> bench(model_of(R"([
+      {"name": "a", "type": "fc", "input": "x", "size": 3, "activation": "tanh"},
+      {"name": "c", "type": "embedding", "input": "words", "size": 2, "sparse_update": true},
+      {"name": "b", "type": "fc", "input": "a", "size": 3, "share_with": "a"},
+      {"name": "n", "type": "batch_norm", "input": "b"},
+      {"name": "out", "type": "fc", "input": ["n", "c"], "size": 2, "activation": "softmax"}])"),
+                            kSchema);
+  Batch batch;
+  batch.clear(kSchema);
+  batch.labels = {1, 0};
+  batch.slots[0].offsets = {0, 0, 0};
+  batch.slots[1] = {{0, 1, 3}, {6, 7, 6}, {}};
+  batch.slots[2].values = {1, 2, 3, -1, 4, 2};
+  bench.load(batch);
+  bench.forward();
+  std::vector<std::string> order;
+  std::map<size_t, std::vector<float>> told;
+  bench.network().backward([&](size_t p) {
+    order.push_back(bench.network().parameters()[p].name);
+    told[p] = bench.gradient(p);
+  });
+  EXPECT_EQ(order.size(), bench.network().parameters().size());
+  for (const auto& [p, gradient] : told) {
+    SCOPED_TRACE(bench.network().parameters()[p].name);
+    EXPECT_EQ(gradient, bench.gradient(p));
+    const bool trained = bench.network().parameters()[p].kind != ParameterKind::kStatistic;
+    EXPECT_EQ(std::ranges::any_of(gradient, [](float value) { return value != 0; }), trained);
+  }
+  auto place = [&](const char* name) { return std::ranges::find(order, name) - order.begin(); };
+  EXPECT_LT(place("out.weight0"), place("n.weight"));
+  EXPECT_LT(place("n.mean"), place("c.weight"));
+  EXPECT_LT(place("c.weight"), place("a.weight"));
 }
 
 }  // namespace

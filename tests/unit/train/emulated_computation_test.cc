@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/clock.h"
@@ -37,8 +38,9 @@ TEST(EmulatedComputation, GradientsAreSmallNoiseOfTheBatchesNumber) {
   EmulatedComputation computation(0, specs, 2);
   Gradients first, again, other;
   EXPECT_EQ(computation.run(batch(3), first.views()), 0);
-  computation.run(batch(3), again.views());
-  computation.run(batch(4), other.views());
+  computation.finish_gradients(batch(3), first.views(), nullptr);
+  computation.finish_gradients(batch(3), again.views(), nullptr);
+  computation.finish_gradients(batch(4), other.views(), nullptr);
   EXPECT_EQ(first.matrix, again.matrix);
   EXPECT_EQ(first.rows, again.rows);
   EXPECT_NE(first.matrix, other.matrix);
@@ -59,8 +61,35 @@ TEST(EmulatedComputation, ABatchTakesItsTimeAndNoProcessor) {
   Gradients gradients;
   const double begin = monotonic_seconds(), cpu = process_cpu_seconds();
   computation.run(batch(1), gradients.views());
+  computation.finish_gradients(batch(1), gradients.views(), nullptr);
   EXPECT_GE(monotonic_seconds() - begin, 0.2);
   EXPECT_LT(process_cpu_seconds() - cpu, 0.1);
+}
+
+// The rows are a ten-thousandth of the values, and come when backward begins: soon, unless the machine is busy.
+TEST(EmulatedComputation, GradientsComeDuringBackwardTheLastOnesFirst) {
+  const auto specs = parameters();
+  EmulatedComputation computation(0.15, specs, 1);
+  bool soon = false;
+  for (int tries = 0; tries < 40 && !soon; ++tries) {
+    Gradients gradients;
+    const double begin = monotonic_seconds();
+    computation.run(batch(1), gradients.views());
+    std::vector<size_t> order;
+    std::vector<double> at;
+    computation.finish_gradients(batch(1), gradients.views(), [&](size_t parameter) {
+      order.push_back(parameter);
+      at.push_back(monotonic_seconds() - begin);
+      const auto& values = parameter == 0 ? gradients.matrix : gradients.rows;
+      EXPECT_EQ(std::count(values.begin(), values.end(), 7.0f), 0);
+      EXPECT_EQ(gradients.matrix[0] == 7, parameter == 1) << "the matrix comes last";
+    });
+    ASSERT_EQ(order, (std::vector<size_t>{1, 0}));
+    EXPECT_GE(at[0], 0.05);
+    EXPECT_GE(at[1], 0.15);
+    soon = at[0] < 0.1;
+  }
+  EXPECT_TRUE(soon);
 }
 
 }  // namespace

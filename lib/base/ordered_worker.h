@@ -1,0 +1,54 @@
+// OrderedWorker: a thread that does tasks in their order while its owner does something else, and gives what they work on
+// back when the owner asks for it.  Used by AllReduceStore, to exchange gradients while others are computed.
+#ifndef PS_BASE_ORDERED_WORKER_H_
+#define PS_BASE_ORDERED_WORKER_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace ps {
+
+// One owner thread.  Between begin and end, what the tasks use belongs to the worker's thread.
+class OrderedWorker {
+ public:
+  using Task = std::function<void(size_t index)>;
+
+  OrderedWorker() = default;
+  ~OrderedWorker();  // waits for the task that runs
+  OrderedWorker(const OrderedWorker&) = delete;
+  OrderedWorker& operator=(const OrderedWorker&) = delete;
+
+  // Begins a sequence of tasks: task(0), task(1) and so on, none of which may run yet.  The first one starts the
+  // thread; throws kExhausted.
+  void begin(Task task);
+
+  // Lets the first `count` tasks of the sequence run.
+  void allow(size_t count);
+
+  // Ends the sequence: waits for the task that runs, and lets no other begin.  Returns how many have run, or
+  // throws what one of them has thrown, after which none has run.
+  size_t end();
+
+  bool is_begun() const { return begun_; }
+
+ private:
+  void work();
+
+  std::thread thread_;
+  bool begun_ = false;  // owner thread only
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  Task task_;
+  size_t allowed_ = 0, done_ = 0;
+  bool running_ = false, quits_ = false;
+  std::exception_ptr error_;
+};
+
+}  // namespace ps
+
+#endif  // PS_BASE_ORDERED_WORKER_H_
