@@ -55,6 +55,7 @@ RemoteOptions ShardCluster::options(int rank) {
   options.hello.generation = ++num_processes_;
   options.hello.job = {{"optimizer", job_.optimizer}};
   options.hello.schema = to_json(DataSchema());
+  options.sparse_here = job_.device.has_value();
   return options;
 }
 

@@ -4,8 +4,10 @@
 #include <memory>
 #include <utility>
 
+#include "device/device_store.h"
 #include "math/device.h"
 #include "ps/client/ahead_store.h"
+#include "ps/client/remote_lender.h"
 #include "store/local_store.h"
 
 namespace ps {
@@ -140,9 +142,16 @@ void run_trainer(ParameterStore& store, TrainerGroup& group, RunControl& run, co
 
 void with_store(RemoteStore& remote, const SyntheticJob& job,
                 const std::function<void(ParameterStore&)>& body) {
-  if (job.consistency.ahead == 0) return body(remote);
   const std::vector<ParameterSpec> specs = job.parameters();
   Device device(1, cpu_level());
+  if (job.device) {
+    LocalStore local(sparse_parameters(specs), job.plan(), UINT64_MAX, device);
+    RemoteLender lender(specs, job.plan(), remote, local);
+    const std::shared_ptr<RowDevice> rows = open_row_device(job.device->type);
+    DeviceStore store(lender, lender, rows, plan_caches(*rows, *job.device, specs, job.plan()));
+    return body(store);
+  }
+  if (job.consistency.ahead == 0) return body(remote);
   LocalStore local(specs, job.plan(), UINT64_MAX, device);
   AheadStore store(specs, static_cast<size_t>(job.consistency.ahead) / 2, remote, local);
   body(store);

@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "codec/row_types.h"
 #include "config/json.h"
+#include "device/options.h"
 #include "math/key_plan.h"
 #include "net/loop.h"
 #include "optim/optimizer_plan.h"
@@ -61,6 +62,7 @@ struct SyntheticJob {
   RowTypes types = {};
   bool small = false;
   bool dense = false;  // without the table
+  std::optional<DeviceOptions> device = {};  // on which the trainer, which is alone, trains the rows of the table
   Duration request_timeout = std::chrono::seconds(15);
   TrainerLoss on_loss;
 
@@ -89,7 +91,8 @@ void run_trainer(
     ParameterStore& store, TrainerGroup& group, RunControl& run, const SyntheticJob& job, int rank,
     const AfterPass& after_pass = [](int64_t) {});
 
-// Calls body(store) with the store that a trainer of servers has: `remote`, or one that pulls ahead before it.
+// Calls body(store) with the store that a trainer of servers has: `remote`, or before it one that pulls ahead, or one that
+// trains rows on a device.
 void with_store(RemoteStore& remote, const SyntheticJob& job,
                 const std::function<void(ParameterStore&)>& body);
 

@@ -13,17 +13,6 @@ namespace {
 // How far the two directions of a link with a round trip of 20 ms are apart.
 constexpr SimLink kLongLink = {.latency = 10ms};
 
-// Every rule by which idle rows change, and state of every kind.
-void draw_rule(Random& random, SyntheticJob& job) {
-  const char* const kOptimizers[] = {"sgd", "momentum", "adagrad", "adam", "ftrl", "rmsprop"};
-  job.optimizer = {{"type", kOptimizers[draw(random, 0, 5)]}, {"learning_rate", 0.05}};
-  const bool decays = job.optimizer["type"] != "ftrl";
-  if (decays && draw(random, 0, 1) == 0) job.optimizer["l2"] = 0.01;
-  if (job.optimizer["type"] == "sgd" && draw(random, 0, 1) == 0) job.optimizer["l1"] = 0.01;
-  if (draw(random, 0, 2) == 0) job.optimizer["schedule"] = {{"type", "poly"}, {"a", 0.01}, {"b", 0.5}};
-  if (draw(random, 0, 3) == 0) job.optimizer["clip_global_norm"] = 0.5;
-}
-
 struct Plan : RecoveryPlan {
   // Passes have `fewest` steps to some more.
   Plan(Random& random, int fewest) : RecoveryPlan(random) {

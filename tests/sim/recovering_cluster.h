@@ -249,6 +249,7 @@ class RecoveringCluster {
     options.hello.job = {{"optimizer", plan_.job.optimizer}};
     options.hello.schema = to_json(DataSchema());
     options.hello.resume = resume_;
+    options.sparse_here = plan_.job.device.has_value();
     if (plan_.geo) return take_geo_part(options, host);
     if (plan_.hybrid) return take_hybrid_part(options, host);
     RemoteStore remote(host, options, plan_.job.consistency, plan_.job.parameters(), plan_.job.types);
@@ -316,6 +317,7 @@ inline void expect_bits_of_undisturbed(const RecoveryPlan& plan, uint64_t seed, 
                                        Totals& totals) {
   SyntheticJob plain = plan.job;
   plain.consistency.ahead = 0;
+  plain.device.reset();
   ShardCluster calm(plain, plan, seed);
   calm.network().set_default_link(RecoveringCluster::link());
   const std::vector<float> expected = calm.train();

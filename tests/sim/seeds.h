@@ -50,6 +50,17 @@ inline void draw_optimizer(Random& random, SyntheticJob& job) {
   if (draw(random, 0, 2) == 0) job.optimizer["clip_global_norm"] = 0.5;
 }
 
+// Every rule by which idle rows change, and state of every kind.
+inline void draw_rule(Random& random, SyntheticJob& job) {
+  const char* const kOptimizers[] = {"sgd", "momentum", "adagrad", "adam", "ftrl", "rmsprop"};
+  job.optimizer = {{"type", kOptimizers[draw(random, 0, 5)]}, {"learning_rate", 0.05}};
+  const bool decays = job.optimizer["type"] != "ftrl";
+  if (decays && draw(random, 0, 1) == 0) job.optimizer["l2"] = 0.01;
+  if (job.optimizer["type"] == "sgd" && draw(random, 0, 1) == 0) job.optimizer["l1"] = 0.01;
+  if (draw(random, 0, 2) == 0) job.optimizer["schedule"] = {{"type", "poly"}, {"a", 0.01}, {"b", 0.5}};
+  if (draw(random, 0, 3) == 0) job.optimizer["clip_global_norm"] = 0.5;
+}
+
 // Steps of up to `most_trainers` in each of up to three passes, `fewest` to `most`.
 inline void draw_steps(Random& random, SyntheticJob& job, int most_trainers, int fewest, int most) {
   const int passes = draw(random, 1, 3);
