@@ -61,10 +61,10 @@ void evaluate_losses(Device& device, const Loss& loss, Matrix<const T> values, c
 }
 
 template <class T>
-void softmax_cross_entropy(Device& device, Matrix<const T> scores, const CostTargets& targets, T* costs,
-                           Matrix<T> gradient) {
+void softmax_cross_entropy(Device& device, Matrix<const T> scores, const CostTargets& targets,
+                           std::type_identity_t<T> smoothing, T* costs, Matrix<T> gradient) {
   const CostTargets there = targets_there(device, targets, scores.rows);
-  for_class_examples(device, scores.rows, SoftmaxCostItems<T>{scores, there, costs, gradient});
+  for_class_examples(device, scores.rows, SoftmaxCostItems<T>{scores, there, smoothing, costs, gradient});
 }
 
 template <class T>
@@ -131,10 +131,12 @@ double total_cost(Device& device, const T* costs, int64_t size) {
   template void evaluate_losses(Device&, const Loss&, Matrix<const T>, const CostTargets&, T*, T*);
 #define PS_INSTANTIATE(T)                                                                                  \
   PS_INSTANTIATE_LOSS(T, LogisticLoss)                                                                     \
+  PS_INSTANTIATE_LOSS(T, SmoothedLogisticLoss)                                                             \
+  PS_INSTANTIATE_LOSS(T, FocalLoss)                                                                        \
   PS_INSTANTIATE_LOSS(T, SquaredLoss)                                                                      \
   PS_INSTANTIATE_LOSS(T, AbsoluteLoss)                                                                     \
   PS_INSTANTIATE_LOSS(T, HuberLoss)                                                                        \
-  template void softmax_cross_entropy(Device&, Matrix<const T>, const CostTargets&, T*, Matrix<T>);        \
+  template void softmax_cross_entropy(Device&, Matrix<const T>, const CostTargets&, T, T*, Matrix<T>);     \
   template void cross_entropy(Device&, Matrix<const T>, const CostTargets&, T*, Matrix<T>);                \
   template int64_t find_improbable(Device&, Matrix<const T>, const CostTargets&);                          \
   template void sum_costs(Device&, Matrix<const T>, const CostTargets&, T*, Matrix<T>);                    \

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "math/device.h"
 #include "math/items/cost_items.h"
@@ -20,10 +21,11 @@ template <class T, class Loss>
 void evaluate_losses(Device& device, const Loss& loss, Matrix<const T> values, const CostTargets& targets,
                      T* costs, T* gradient);
 
-// costs [B] <- -log softmax(scores[b])[label]; gradient [B, C].
+// costs [B] <- -log softmax(scores[b])[label]; gradient [B, C].  With smoothing > 0, the mean of this over a target that is
+// the label with probability 1 - smoothing, and else any class.
 template <class T>
-void softmax_cross_entropy(Device& device, Matrix<const T> scores, const CostTargets& targets, T* costs,
-                           Matrix<T> gradient);
+void softmax_cross_entropy(Device& device, Matrix<const T> scores, const CostTargets& targets,
+                           std::type_identity_t<T> smoothing, T* costs, Matrix<T> gradient);
 
 // costs [B] <- -log probabilities[b][label]; gradient [B, C].
 template <class T>

@@ -20,6 +20,37 @@ struct LogisticLoss {
   }
 };
 
+// The logistic loss of a label that is 1 - smoothing / 2, or smoothing / 2: Szegedy et al., "Rethinking the inception
+// architecture for computer vision", CVPR 2016, for two classes.
+struct SmoothedLogisticLoss {
+  double smoothing;
+
+  template <class T>
+  constexpr T operator()(T score, T label, T& slope) const {
+    const T away = static_cast<T>(smoothing) / 2;  // the part of the other class
+    const T loss = LogisticLoss()(score, label, slope);
+    slope += label > 0 ? away : -away;
+    return loss + (label > 0 ? away * score : -away * score);
+  }
+};
+
+// With p the probability of the label and q = 1 - p: -alpha q^gamma log p, where alpha counts for a positive label and 1 -
+// alpha for others: Lin et al., "Focal loss for dense object detection", ICCV 2017.
+//   d/dz (q^gamma log(1 + e^-z)) = -q^gamma (gamma p log(1 + e^-z) + q), where p = logistic(z)
+struct FocalLoss {
+  double gamma, alpha;
+
+  template <class T>
+  constexpr T operator()(T score, T label, T& slope) const {
+    const T toward = label > 0 ? score : -score;
+    const T right = logistic(toward), wrong = logistic(-toward), loss = log1p_exp(-toward);
+    const T scale = static_cast<T>(label > 0 ? alpha : 1 - alpha) * std::pow(wrong, static_cast<T>(gamma));
+    const T falling = scale * (static_cast<T>(gamma) * right * loss + wrong);
+    slope = label > 0 ? -falling : falling;
+    return scale * loss;
+  }
+};
+
 // r^2 with the residual r = value - label; without a half, as PaddlePaddle's regression_cost: its gradient is
 // 2 r.
 struct SquaredLoss {

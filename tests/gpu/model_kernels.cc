@@ -259,12 +259,16 @@ TEST(ModelKernels, CostsAndPredictions) {
         evaluate_losses<float>(device, loss, {one, rows, 1}, targets, each(), nullptr);
       };
       losses(LogisticLoss());
+      losses(SmoothedLogisticLoss{0.1});
+      losses(FocalLoss{2, 0.25});
       losses(SquaredLoss());
       losses(AbsoluteLoss());
       losses(HuberLoss{0.7});
       float* const costs = each();
-      softmax_cross_entropy<float>(device, many, targets, costs, all());
-      softmax_cross_entropy<float>(device, many, targets, each(), {});
+      for (const float smoothing : {0.0f, 0.1f}) {
+        softmax_cross_entropy<float>(device, many, targets, smoothing, costs, all());
+        softmax_cross_entropy<float>(device, many, targets, smoothing, each(), {});
+      }
       cross_entropy<float>(device, likely, targets, each(), all());
       sum_costs<float>(device, many, targets, each(), all());
       copy_predictions<float>(device, many, desk.put_result(scores));

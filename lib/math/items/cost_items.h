@@ -41,11 +41,12 @@ struct LossItems {
   }
 };
 
-// log(sum of e^s) - s[label], with the largest s taken out of the sum.
+// log(sum of e^s) - (1 - smoothing) s[label] - smoothing x the mean of s, with the largest s taken out of the sum.
 template <class T>
 struct SoftmaxCostItems {
   Matrix<const T> scores;
   CostTargets targets;
+  T smoothing;
   T* costs;
   Matrix<T> gradient;
 
@@ -66,6 +67,19 @@ struct SoftmaxCostItems {
       slopes[label] -= weight;
     }
     costs[b] = weight * (std::log(sum) + (largest - s[label]));
+    if (smoothing != 0) costs[b] += smooth(s, label, weight * smoothing, slopes);
+  }
+
+ private:
+  // Moves a part of the target from the label to all classes alike, and returns the change of the cost: the part times
+  // s[label] - the mean of s.
+  constexpr T smooth(const T* s, int64_t label, T part, T* slopes) const {
+    T below = 0;  // the sum of s[label] - s, where each term is small
+    for (int64_t c = 0; c < scores.cols; ++c) below += s[label] - s[c];
+    const T share = part / static_cast<T>(scores.cols);
+    for (int64_t c = 0; slopes && c < scores.cols; ++c) slopes[c] -= share;
+    if (slopes) slopes[label] += part;
+    return share * below;
   }
 };
 

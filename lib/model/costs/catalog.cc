@@ -4,15 +4,16 @@
 
 namespace ps {
 
-extern const CostEntry kCrossEntropyCost, kBinaryCrossEntropyCost, kSquaredErrorCost, kAbsoluteErrorCost,
-    kHuberCost, kRankingCost, kSumCost;
+extern const CostEntry kCrossEntropyCost, kBinaryCrossEntropyCost, kFocalCost, kSquaredErrorCost,
+    kAbsoluteErrorCost, kHuberCost, kRankingCost, kBprCost, kListwiseSoftmaxCost, kSumCost;
 
 std::span<const CostEntry* const> cost_catalog() {
   static constexpr std::array kCatalog = {
-      &kCrossEntropyCost, &kBinaryCrossEntropyCost,
-      &kSquaredErrorCost, &kAbsoluteErrorCost,
-      &kHuberCost,        &kRankingCost,
-      &kSumCost,
+      &kCrossEntropyCost,    &kBinaryCrossEntropyCost,
+      &kFocalCost,           &kSquaredErrorCost,
+      &kAbsoluteErrorCost,   &kHuberCost,
+      &kRankingCost,         &kBprCost,
+      &kListwiseSoftmaxCost, &kSumCost,
   };
   return kCatalog;
 }

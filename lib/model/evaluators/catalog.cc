@@ -6,7 +6,9 @@ namespace ps {
 
 extern const EvaluatorEntry kClassificationErrorEvaluator, kAccuracyEvaluator, kAucEvaluator, kPrAucEvaluator,
     kLogLossEvaluator, kBrierScoreEvaluator, kCalibrationEvaluator, kPrecisionRecallEvaluator,
-    kConfusionMatrixEvaluator, kRmseEvaluator, kMeanAbsoluteErrorEvaluator, kSumEvaluator;
+    kConfusionMatrixEvaluator, kRmseEvaluator, kMeanAbsoluteErrorEvaluator, kGroupAucEvaluator,
+    kNdcgEvaluator, kRecallAtKEvaluator, kMeanReciprocalRankEvaluator, kMeanAveragePrecisionEvaluator,
+    kSumEvaluator;
 
 std::span<const EvaluatorEntry* const> evaluator_catalog() {
   static constexpr std::array kCatalog = {
@@ -21,6 +23,11 @@ std::span<const EvaluatorEntry* const> evaluator_catalog() {
       &kConfusionMatrixEvaluator,
       &kRmseEvaluator,
       &kMeanAbsoluteErrorEvaluator,
+      &kGroupAucEvaluator,
+      &kNdcgEvaluator,
+      &kRecallAtKEvaluator,
+      &kMeanReciprocalRankEvaluator,
+      &kMeanAveragePrecisionEvaluator,
       &kSumEvaluator,
   };
   return kCatalog;

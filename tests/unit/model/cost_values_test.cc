@@ -156,7 +156,8 @@ TEST(RegressionCosts, FollowTheirFormulasOfTheResidual) {
 }
 
 TEST(RegressionCosts, RefuseSeveralValuesPerExample) {
-  for (const char* type : {"squared_error", "absolute_error", "huber", "ranking", "binary_cross_entropy"}) {
+  for (const char* type : {"squared_error", "absolute_error", "huber", "ranking", "bpr", "listwise_softmax",
+                           "focal", "binary_cross_entropy"}) {
     EXPECT_EQ(error_of(
                   [&] {
                     make({{"type", type}}, 5);
@@ -180,6 +181,51 @@ TEST(Ranking, TakesABatchWithoutGroupsAsOne) {
   Evaluated got = evaluate(*cost, 1, {0, 0, 0}, labelled({2, 1, 0}));
   EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {2 * std::log(2.0), std::log(2.0), 0.0}));
   EXPECT_THAT(got.gradient, ElementsAre(-1, 0, 1));
+}
+
+TEST(Bpr, AveragesOverTheNegativesOfEachPositiveExample) {
+  auto cost = make({{"type", "bpr"}}, 1);
+  // Group 1: 0 and 3 are negative, 2 positive; group 2 has no negative example, group 3 no positive one.
+  Batch batch = labelled({0, 1, 2, -1, 0}, {1, 1, 4, 1, 1}, {1, 2, 1, 1, 3});
+  Evaluated got = evaluate(*cost, 1, {std::log(3.0), 7, 0, 0, 1}, batch);
+  EXPECT_THAT(got.costs,
+              Pointwise(IsCloseWithin(1e-15), {0.0, 0.0, 2 * (std::log(4.0) + std::log(2.0)), 0.0, 0.0}));
+  EXPECT_THAT(got.gradient, Pointwise(IsCloseWithin(1e-15), {1.5, 0.0, -2.5, 1.0, 0.0}));
+}
+
+TEST(ListwiseSoftmax, IsTheCrossEntropyOfAGroupsScores) {
+  auto cost = make({{"type", "listwise_softmax"}}, 1);
+  Batch batch = labelled({0, 5, 2, -1, 1}, {1, 1, 3, 1, 1}, {1, 2, 1, 1, 1});
+  Evaluated got = evaluate(*cost, 1, {std::log(2.0), 7, 0, std::log(5.0), 0}, batch);
+  // Softmax of the first group: 2/9, 1/9, 5/9, 1/9; its targets 0, 6, 0, 1.
+  EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {0.0, 0.0, 6 * std::log(9.0), 0.0, std::log(9.0)}));
+  EXPECT_THAT(got.gradient,
+              Pointwise(IsCloseWithin(1e-15), {14.0 / 9, 0.0, 7.0 / 9 - 6, 35.0 / 9, 7.0 / 9 - 1}));
+}
+
+TEST(Focal, CountsExamplesLessThatAreRightAlready) {
+  auto cost = make({{"type", "focal"}, {"gamma", 2}, {"alpha", 0.25}}, 1);
+  double score = std::log(3.0);  // probability 3/4
+  Evaluated got = evaluate(*cost, 1, {score, score}, labelled({1, 0}, {1, 2}));
+  EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-14),
+                                   {0.25 * std::log(4.0 / 3) / 16, 2 * 0.75 * std::log(4.0) * 9 / 16}));
+  auto plain = make({{"type", "focal"}, {"gamma", 0}, {"alpha", 0.5}}, 1);
+  EXPECT_THAT(evaluate(*plain, 1, {score, score}, labelled({1, -1})).costs,
+              Pointwise(IsCloseWithin(1e-15), {std::log(4.0 / 3) / 2, std::log(4.0) / 2}));
+}
+
+TEST(LabelSmoothing, SharesAPartOfTheTargetAmongTheClasses) {
+  auto cost = make({{"type", "cross_entropy"}, {"label_smoothing", 0.3}}, 3, "softmax");
+  Evaluated got = evaluate(*cost, 3, {std::log(2.0), 0, 0}, labelled({0}, {2}));
+  EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {2 * (0.8 * std::log(2.0) + 0.2 * std::log(4.0))}));
+  EXPECT_THAT(got.gradient,
+              Pointwise(IsCloseWithin(1e-15), {2 * (0.5 - 0.8), 2 * (0.25 - 0.1), 2 * (0.25 - 0.1)}));
+  auto binary = make({{"type", "binary_cross_entropy"}, {"label_smoothing", 0.2}}, 1);
+  got = evaluate(*binary, 1, {std::log(3.0), std::log(3.0)}, labelled({1, 0}));
+  EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {0.9 * std::log(4.0 / 3) + 0.1 * std::log(4.0),
+                                                          0.1 * std::log(4.0 / 3) + 0.9 * std::log(4.0)}));
+  EXPECT_THAT(got.gradient, Pointwise(IsCloseWithin(1e-15), {0.75 - 0.9, 0.75 - 0.1}));
+  EXPECT_THROW(make({{"type", "cross_entropy"}, {"label_smoothing", 0.3}}, 3, "sigmoid"), Error);
 }
 
 TEST(SumCost, WeighsWhatItIsGiven) {

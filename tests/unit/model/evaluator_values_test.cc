@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "config/catalog.h"
 #include "model/evaluator.h"
+#include "model/evaluators/grouped_scores.h"
 
 namespace ps {
 namespace {
@@ -29,11 +30,13 @@ std::unique_ptr<Evaluator> make(const Json& object, int64_t cols) {
 struct Examples {
   int64_t cols;
   std::vector<float> predictions, labels, weights;
+  std::vector<uint64_t> groups = {};
 
   void add_to(Evaluator& evaluator) const {
     Batch batch;
     batch.labels = labels;
     batch.weights = weights;
+    batch.groups = groups;
     evaluator.add({predictions.data(), batch.size(), cols}, batch);
   }
 
@@ -46,6 +49,7 @@ struct Examples {
       if (!keep(b)) continue;
       out.labels.push_back(labels[b]);
       if (!weights.empty()) out.weights.push_back(weights[b]);
+      if (!groups.empty()) out.groups.push_back(groups[b]);
       for (int64_t c = 0; c < cols; ++c)
         out.predictions.push_back(predictions[b * static_cast<size_t>(cols) + static_cast<size_t>(c)]);
     }
@@ -160,6 +164,97 @@ TEST(Evaluators, RefusePredictionsThatTheyCannotTake) {
   EXPECT_THROW(make({{"type", "confusion_matrix"}}, 1 << 24), Error);
   EXPECT_THROW(make({{"type", "rmse"}}, 2), Error);
   EXPECT_THROW(make({{"type", "mae"}}, 2), Error);
+  EXPECT_THROW(make({{"type", "gauc"}}, 3), Error);
+  EXPECT_THROW(make({{"type", "ndcg"}}, 3), Error);
+}
+
+TEST(GroupAuc, AveragesTheAreasOfGroupsByTheirWeights) {
+  // Group 7: one of two pairs in order, weight 3; group 3: a tie, weight 4; group 5 has one class.
+  Examples one{1,
+               {0.2f, 0.5f, 0.3f, 0.6f, 0.4f, 0.4f, 0.25f},
+               {0, 1, 0, 1, 1, 0, 1},
+               {1, 9, 1, 1, 3, 1, 1},
+               {7, 5, 7, 5, 3, 3, 7}};
+  EXPECT_THAT(values_of({{"type", "gauc"}}, one), ElementsAre(Pair("gauc", DoubleEq(0.5))));
+  one.predictions[2] = 0.1f;  // both pairs are in order
+  EXPECT_THAT(values_of({{"type", "gauc"}}, one),
+              ElementsAre(Pair("gauc", DoubleEq((3 * 1.0 + 4 * 0.5) / 7))));
+}
+
+// Group 1 ranks labels 0, 2, 1, 0, group 2 ranks 1, 0, and group 3 has nothing relevant.
+Examples three_rankings() {
+  return {1, {0.9f, 0.2f, 0.8f, 0.1f, 0.7f, 0.5f, 0.6f}, {0, 0, 2, 0, 1, 1, 0}, {}, {1, 2, 1, 1, 1, 2, 3}};
+}
+
+TEST(RankedGroups, MeasureTheRankingOfEachGroup) {
+  const double second = 1 / std::log2(3.0), third = 0.5;
+  EXPECT_THAT(values_of({{"type", "ndcg"}}, three_rankings()),
+              ElementsAre(Pair("ndcg_at_10", DoubleEq(((3 * second + third) / (3 + second) + 1) / 2))));
+  EXPECT_THAT(values_of({{"type", "ndcg"}, {"k", 2}}, three_rankings()),
+              ElementsAre(Pair("ndcg_at_2", DoubleEq((3 * second / (3 + second) + 1) / 2))));
+  EXPECT_THAT(values_of({{"type", "recall_at_k"}, {"k", 2}}, three_rankings()),
+              ElementsAre(Pair("recall_at_2", DoubleEq(0.75))));
+  EXPECT_THAT(values_of({{"type", "mrr"}}, three_rankings()), ElementsAre(Pair("mrr", DoubleEq(0.75))));
+  EXPECT_THAT(values_of({{"type", "map"}}, three_rankings()),
+              ElementsAre(Pair("map", DoubleEq(((0.5 + 2.0 / 3) / 2 + 1) / 2))));
+}
+
+TEST(RankedGroups, LeaveOutExamplesWithoutWeight) {
+  Examples weighed = three_rankings();
+  weighed.weights = {0, 1, 5, 1, 1, 1, 1};
+  EXPECT_THAT(values_of({{"type", "mrr"}}, weighed), ElementsAre(Pair("mrr", 1)));
+}
+
+TEST(RankedGroups, TakeTiesAndNansAgainstTheModel) {
+  Examples constant{1, {0.5f, 0.5f, 0.5f, NAN, -9}, {1, 0, 0, 1, 0}, {}, {4, 4, 4, 5, 5}};
+  EXPECT_THAT(values_of({{"type", "mrr"}}, constant),
+              ElementsAre(Pair("mrr", DoubleEq((1.0 / 3 + 1.0 / 2) / 2))));
+  EXPECT_THAT(values_of({{"type", "recall_at_k"}, {"k", 1}}, constant), ElementsAre(Pair("recall_at_1", 0)));
+}
+
+TEST(GroupedScores, SampleWholeGroupsWhateverTheOrderOnceThereAreTooMany) {
+  constexpr size_t kMost = 100;
+  Examples all{1, {}, {}, {}};
+  for (uint64_t i = 0; i < 3000; ++i) {
+    all.predictions.push_back(static_cast<float>(i));
+    all.labels.push_back(1);
+    all.groups.push_back(i % 500);  // six of each
+  }
+  const auto add = [](const Examples& examples, GroupedScores& scores) {
+    Batch batch;
+    batch.labels = examples.labels;
+    batch.groups = examples.groups;
+    scores.add({examples.predictions.data(), batch.size(), 1}, batch);
+  };
+  const auto text = [](const GroupedScores& scores) {
+    std::string out;
+    scores.for_each_group([&](std::span<const GroupedScore> group) {
+      EXPECT_EQ(group.size(), 6u);
+      for (const GroupedScore& example : group) out += cat(example.group, ":", example.score, " ");
+    });
+    return out;
+  };
+  GroupedScores forward(kMost), merged(kMost), part(kMost);
+  add(all, forward);
+  add(all.subset([](size_t b) { return b % 3 == 0; }, /*backwards=*/true), merged);
+  add(all.subset([](size_t b) { return b % 3 != 0; }), part);
+  merged.merge(part);
+  EXPECT_FALSE(text(forward).empty());
+  EXPECT_EQ(text(merged), text(forward));
+  std::string bytes;
+  forward.save(bytes);
+  EXPECT_LE(bytes.size(), 12 + 20 * kMost);
+  GroupedScores loaded(kMost);
+  ByteReader in(bytes);
+  loaded.load(in);
+  add(all, loaded);  // what was left out stays left out
+  loaded.for_each_group([&](std::span<const GroupedScore> group) { EXPECT_EQ(group.size(), 12u); });
+
+  Examples one = all.subset([](size_t) { return true; });
+  one.groups.assign(one.labels.size(), 9);
+  GroupedScores too_large(kMost);
+  add(one, too_large);
+  EXPECT_TRUE(text(too_large).empty());
 }
 
 // Below, each entry with one prediction per example, and with as many as it takes.
@@ -185,6 +280,7 @@ std::vector<Case> all_cases() {
         examples.weights.push_back(static_cast<float>(random.below(5)) / 3);
         for (int64_t c = 0; c < cols; ++c)
           examples.predictions.push_back(static_cast<float>(random.uniform()));
+        examples.groups.push_back(random.below(100));
       }
       cases.push_back({entry, std::move(examples)});
     }
@@ -224,8 +320,14 @@ TEST(EveryEvaluator, GivesTheSameValueHoweverTheExamplesAreSplitAndOrdered) {
   }
 }
 
+// In a ranking each example has one place, whatever its weight.
+bool ranks(const EvaluatorEntry& entry) {
+  return entry.name == "ndcg" || entry.name == "recall_at_k" || entry.name == "mrr" || entry.name == "map";
+}
+
 TEST(EveryEvaluator, TakesAWeightAsSoManyExamplesAndAnEmptyBatchAsNone) {
   for (Case& c : all_cases()) {
+    if (ranks(*c.entry)) continue;
     SCOPED_TRACE(testing::Message() << c.entry->name << ", " << c.examples.cols);
     std::unique_ptr<Evaluator> repeated = make({{"type", c.entry->name}}, c.examples.cols);
     for (size_t copy : {0, 1, 2}) {
