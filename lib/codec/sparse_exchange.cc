@@ -70,6 +70,8 @@ double entry_bytes(SparseEncoding encoding, uint64_t elements, uint64_t selected
       return 2 + varint_bytes(p);
     case SparseEncoding::kVarintInt8:
       return 1 + varint_bytes(p);
+    case SparseEncoding::kVarintInt2:
+      return 0.25 + varint_bytes(p);
   }
   return 0;
 }

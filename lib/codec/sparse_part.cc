@@ -14,8 +14,8 @@ namespace ps {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kEncodingNames = {"index32", "run16", "varint", "varint_f16",
-                                                            "varint_int8"};
+constexpr std::array<std::string_view, 6> kEncodingNames = {"index32",    "run16",       "varint",
+                                                            "varint_f16", "varint_int8", "varint_int2"};
 constexpr uint32_t kLongRun = 65535;
 
 [[noreturn]] void refuse(std::string_view reason) {
@@ -81,26 +81,26 @@ void decode_run16(ByteReader& in, uint64_t size, SparsePart& part) {
     refuse("runs that do not end where values begin");
 }
 
-// Bytes of a value, and of what stands before all of them.
-size_t value_bytes(SparseEncoding encoding) {
-  if (encoding == SparseEncoding::kVarintInt8) return sizeof(int8_t);
-  return encoding == SparseEncoding::kVarintF16 ? sizeof(uint16_t) : sizeof(float);
-}
-size_t head_bytes(SparseEncoding encoding, uint64_t count) {
-  return encoding == SparseEncoding::kVarintInt8 && count > 0 ? sizeof(int8_t) : 0;
+constexpr uint64_t kPairsInByte = 4;  // values of two bits
+
+// Bytes of all values, with what stands before them.
+uint64_t value_bytes(SparseEncoding encoding, uint64_t count) {
+  const uint64_t head = count > 0 ? sizeof(int8_t) : 0;
+  if (encoding == SparseEncoding::kVarintInt2) return head + (count + kPairsInByte - 1) / kPairsInByte;
+  if (encoding == SparseEncoding::kVarintInt8) return head + count;
+  return count * (encoding == SparseEncoding::kVarintF16 ? sizeof(uint16_t) : sizeof(float));
 }
 
 void decode_varints(ByteReader& in, uint64_t size, SparsePart& part, SparseEncoding encoding) {
   std::string_view bytes = in.get_bytes(in.remaining());
   uint64_t count = 0, next = 0, run = 0;
-  if (!get_varint(bytes, count) || count > bytes.size() / (1 + value_bytes(encoding)) || count > size)
-    refuse("a wrong count");
+  if (!get_varint(bytes, count) || count > bytes.size() || count > size) refuse("a wrong count");
   for (uint64_t i = 0; i < count; ++i) {
     if (!get_varint(bytes, run)) refuse("a run that is cut short");
     add_index(run, next, size, part);
   }
   in = ByteReader(bytes);
-  if (bytes.size() != head_bytes(encoding, count) + count * value_bytes(encoding)) refuse("a wrong length");
+  if (bytes.size() != value_bytes(encoding, count)) refuse("a wrong length");
 }
 
 void decode_f16(ByteReader& in, SparsePart& part) {
@@ -139,6 +139,50 @@ void decode_int8(ByteReader& in, SparsePart& part) {
   for (float& value : part.value) value = std::ldexp(static_cast<float>(in.get<int8_t>()), exponent);
 }
 
+// The e with 2^e at most the mean size of the values, and 2^(e+1) above it.  In a part of values that are 2^e or 2^(e+1) in
+// size it is e, or e + 1 where all are the larger.
+int level_exponent(std::span<const float> values) {
+  constexpr int kLeast = -126, kMost = 126;
+  double sum = 0;
+  for (float value : values) sum += std::fabs(value);
+  const double mean = values.empty() ? 0 : sum / static_cast<double>(values.size());
+  if (!(mean > 0)) return kLeast;
+  return std::isfinite(mean) ? std::clamp(std::ilogb(mean), kLeast, kMost) : kMost;
+}
+
+// The nearer of the two sizes, with the sign of the value.
+uint8_t to_level(float value, int exponent) {
+  const bool larger = std::fabs(value) >= std::ldexp(1.5f, exponent);
+  return static_cast<uint8_t>((std::signbit(value) ? 1 : 0) | (larger ? 2 : 0));
+}
+
+float from_level(uint8_t level, int exponent) {
+  return std::ldexp((level & 1) != 0 ? -1.0f : 1.0f, exponent + (level >> 1));
+}
+
+void encode_int2(const SparsePart& part, std::string& bytes) {
+  if (part.size() == 0) return;
+  const int exponent = level_exponent(part.value);
+  put(bytes, static_cast<int8_t>(exponent));
+  for (size_t i = 0; i < part.size(); i += kPairsInByte) {
+    unsigned packed = 0;
+    for (size_t n = 0; n < kPairsInByte && i + n < part.size(); ++n)
+      packed |= static_cast<unsigned>(to_level(part.value[i + n], exponent)) << 2 * n;
+    put(bytes, static_cast<uint8_t>(packed));
+  }
+}
+
+void decode_int2(ByteReader& in, SparsePart& part) {
+  if (part.size() == 0) return;
+  const int exponent = in.get<int8_t>();
+  unsigned packed = 0;
+  for (size_t i = 0; i < part.size(); ++i, packed >>= 2) {
+    if (i % kPairsInByte == 0) packed = in.get<uint8_t>();
+    part.value[i] = from_level(packed & 3, exponent);
+  }
+  if (packed != 0) refuse("values beyond the count");
+}
+
 }  // namespace
 
 std::vector<std::string> sparse_encoding_names() {
@@ -153,13 +197,18 @@ SparseEncoding find_sparse_encoding(std::string_view name) {
 }
 
 bool rounds_values(SparseEncoding encoding) {
-  return encoding == SparseEncoding::kVarintF16 || encoding == SparseEncoding::kVarintInt8;
+  return encoding == SparseEncoding::kVarintF16 || encoding == SparseEncoding::kVarintInt8 ||
+         encoding == SparseEncoding::kVarintInt2;
 }
 
 void round_values(SparseEncoding encoding, std::span<float> values) {
   if (encoding == SparseEncoding::kVarintInt8) {
     const int exponent = unit_exponent(values);
     for (float& value : values) value = std::ldexp(static_cast<float>(to_units(value, exponent)), exponent);
+  }
+  if (encoding == SparseEncoding::kVarintInt2) {
+    const int exponent = level_exponent(values);
+    for (float& value : values) value = from_level(to_level(value, exponent), exponent);
   }
   if (encoding != SparseEncoding::kVarintF16) return;
   std::string halves(values.size() * sizeof(uint16_t), '\0');
@@ -172,6 +221,7 @@ void encode_sparse(SparseEncoding encoding, const SparsePart& part, std::string&
   if (encoding == SparseEncoding::kRun16) encode_run16(part, bytes);
   if (encoding == SparseEncoding::kVarint || rounds_values(encoding)) encode_varints(part, bytes);
   if (encoding == SparseEncoding::kVarintInt8) return encode_int8(part, bytes);
+  if (encoding == SparseEncoding::kVarintInt2) return encode_int2(part, bytes);
   if (encoding != SparseEncoding::kVarintF16) return put_array<float>(bytes, part.value);
   const size_t begin = bytes.size();
   bytes.resize(begin + part.size() * sizeof(uint16_t));
@@ -192,6 +242,8 @@ void decode_sparse(SparseEncoding encoding, std::string_view bytes, uint64_t siz
     decode_f16(in, part);
   } else if (encoding == SparseEncoding::kVarintInt8) {
     decode_int8(in, part);
+  } else if (encoding == SparseEncoding::kVarintInt2) {
+    decode_int2(in, part);
   } else {
     in.get_array<float>(part.value);
   }

@@ -1,4 +1,4 @@
-// Sparse parts: the selected values of a gradient with their indices, and five encodings of them.  Used by
+// Sparse parts: the selected values of a gradient with their indices, and six encodings of them.  Used by
 // the codecs threshold and top_k, by Deep Gradient Compression, by SparseMoves and by exchanges.
 //
 //   index32      index:u32[k] value:f32[k]
@@ -6,6 +6,8 @@
 //   varint       k:varint run:varint[k] value:f32[k]
 //   varint_f16   k:varint run:varint[k] value:f16[k]
 //   varint_int8  k:varint run:varint[k] e:i8 value:i8[k]      values in units of 2^e; no e when k is 0
+//   varint_int2  k:varint run:varint[k] e:i8 value:u2[k]      bit 0: negative; bit 1: 2^(e+1), else 2^e; four a byte, the
+//                                                             first in its lowest bits, the rest of the last byte 0
 //
 // A run is the number of values between a selected value and the selected value before it, or the beginning.
 // A 16-bit run of 65535 stands for 65535 values with no selected value behind them: the next run continues
@@ -36,12 +38,12 @@ struct SparsePart {
 inline constexpr uint64_t kMaxSparseSize = uint64_t{1}
                                            << 31;  // the most values from which a part is selected
 
-enum class SparseEncoding { kIndex32, kRun16, kVarint, kVarintF16, kVarintInt8 };
-inline constexpr SparseEncoding kSparseEncodings[] = {SparseEncoding::kIndex32, SparseEncoding::kRun16,
-                                                      SparseEncoding::kVarint, SparseEncoding::kVarintF16,
-                                                      SparseEncoding::kVarintInt8};
+enum class SparseEncoding { kIndex32, kRun16, kVarint, kVarintF16, kVarintInt8, kVarintInt2 };
+inline constexpr SparseEncoding kSparseEncodings[] = {
+    SparseEncoding::kIndex32,   SparseEncoding::kRun16,      SparseEncoding::kVarint,
+    SparseEncoding::kVarintF16, SparseEncoding::kVarintInt8, SparseEncoding::kVarintInt2};
 
-// "index32", "run16", "varint", "varint_f16", "varint_int8", as job files have them; find is for names that have been
+// "index32", "run16", "varint", "varint_f16", "varint_int8", "varint_int2", as job files have them; find is for names that have been
 // checked.
 std::vector<std::string> sparse_encoding_names();
 SparseEncoding find_sparse_encoding(std::string_view name);

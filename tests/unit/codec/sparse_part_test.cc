@@ -62,13 +62,16 @@ TEST(SparsePart, GoldenBytes) {
       {SparseEncoding::kRun16, {2, 0, 0, 0, 0x28, 1}},
       {SparseEncoding::kVarint, {3, 2, 0, 0xa8, 2}},
       {SparseEncoding::kVarintF16, {3, 2, 0, 0xa8, 2}},
-      {SparseEncoding::kVarintInt8, {3, 2, 0, 0xa8, 2}}};
+      {SparseEncoding::kVarintInt8, {3, 2, 0, 0xa8, 2}},
+      {SparseEncoding::kVarintInt2, {3, 2, 0, 0xa8, 2}}};
   for (const auto& [encoding, runs] : golden) {
     Bytes expected = runs;
     const Bytes halves = {0, 0x3c, 0, 0xc0, 0, 0x38};
     const Bytes units = {0xfb, 32, 0xc0, 16};  // of 2^-5
+    const Bytes levels = {0, 3 << 2};          // 2^0, -2^1, 2^0
     const Bytes& values = encoding == SparseEncoding::kVarintF16    ? halves
                           : encoding == SparseEncoding::kVarintInt8 ? units
+                          : encoding == SparseEncoding::kVarintInt2 ? levels
                                                                     : floats;
     expected.insert(expected.end(), values.begin(), values.end());
     std::string bytes;
@@ -87,8 +90,9 @@ TEST(SparsePart, RoundedValuesAreEncodedExactlyInAnyPart) {
       const std::vector<float> exact = part.value;
       round_values(encoding, part.value);
       for (size_t i = 0; i < part.size(); ++i) {
-        const float bound =
-            encoding == SparseEncoding::kVarintInt8 ? std::max(scale / 60, 0x1p-126f) : scale / 1000;
+        const float bound = encoding == SparseEncoding::kVarintInt2   ? std::max(scale, 0x1p-126f)
+                            : encoding == SparseEncoding::kVarintInt8 ? std::max(scale / 60, 0x1p-126f)
+                                                                      : scale / 1000;
         ASSERT_NEAR(part.value[i], exact[i], bound);
         const SparsePart one{{part.index[i]}, {part.value[i]}};
         std::string bytes;
@@ -98,6 +102,23 @@ TEST(SparsePart, RoundedValuesAreEncodedExactlyInAnyPart) {
       }
     }
   }
+}
+
+// Two sizes about the mean: the error of a value is at most half of its size where it lies between two thirds of the smaller
+// and twice the larger.
+TEST(SparsePart, TwoBitsKeepTheSignAndTheNearerOfTwoSizes) {
+  std::vector<float> values = {1, -1.4f, 1.5f, -1.6f, 2.9f, 0, 0.2f, 3};  // their mean is 1.45
+  round_values(SparseEncoding::kVarintInt2, values);
+  EXPECT_EQ(values, (std::vector<float>{1, -1, 2, -2, 2, 1, 1, 2}));
+  round_values(SparseEncoding::kVarintInt2, values);
+  EXPECT_EQ(values, (std::vector<float>{1, -1, 2, -2, 2, 1, 1, 2}));
+  const SparsePart part{{0, 1, 2, 3, 4}, {1, 1, 1, 1, -1}};
+  std::string bytes;
+  encode_sparse(SparseEncoding::kVarintInt2, part, bytes);
+  EXPECT_EQ(bytes.size(), 1 + 5 + 1 + 2u);
+  SparsePart back;
+  bytes.back() = 1 | 1 << 2;  // a sixth value
+  EXPECT_THROW(decode_sparse(SparseEncoding::kVarintInt2, bytes, 9, back), Error);
 }
 
 TEST(SparsePart, DamagedBytesAreRefusedOrGiveAValidPart) {
