@@ -193,6 +193,7 @@ void Run::build(const DataSchema& schema) {
   place_model();
   running_ = start_strategy(job_, options_, schema, network_->parameters(), servers_, device_,
                             {model_kernels_, &network_->on_devices()}, log_);
+  network_->divide_over(strategy().divides_layers_over());
   reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
                                                    options_.resume || options_.lost_run != 0)
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kOff, "");

@@ -1,5 +1,6 @@
 #include "job/start_strategy.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/clock.h"
@@ -109,6 +110,23 @@ void check_device(const Job& job, const RunOptions& options) {
         "train with --device cpu");
   }
   if (has_servers(job)) check_device_with_servers(job, device);
+}
+
+// Trainers that divide a layer compute each other's batches.
+void check_divided(const Job& job, const RunOptions& options, const std::vector<ParameterSpec>& parameters) {
+  if (options.task != "train" || job.cluster.trainers == 1) return;
+  const auto split = std::ranges::find_if(parameters, [](const ParameterSpec& spec) { return spec.split; });
+  if (split == parameters.end()) return;
+  const StrategyEntry& strategy = find_strategy(job.train.strategy);
+  if (!strategy.divides_layers) {
+    fail(Code::kUsage, quote(split->name), " is divided over ", job.cluster.trainers,
+         " trainers (\"parallel\": \"model\"), which train.strategy all_reduce does, found ", strategy.name);
+  }
+  if (job.train.emulated_compute) {
+    fail(Code::kUsage, "train.emulated_compute: ", quote(split->name),
+         " is divided over trainers (\"parallel\": \"model\"), which exchange what they compute: leave out "
+         "one of the two");
+  }
 }
 
 void warn_of_kernels(std::string_view first, Log& log) {
@@ -255,6 +273,7 @@ std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions
                                                 const std::vector<ParameterSpec>& parameters,
                                                 ServerFinder& servers, Device& device,
                                                 const ModelPlace& model, Log& log) {
+  check_divided(job, options, parameters);
   for (;;) {
     try {
       return std::make_unique<RunningStrategy>(job, options, schema, parameters, servers, device, model, log);

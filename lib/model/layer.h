@@ -28,6 +28,8 @@
 
 namespace ps {
 
+class Communicator;
+
 enum class InputKind { kLayer, kDenseSlot, kSparseSlot };
 
 struct InputInfo {
@@ -54,7 +56,8 @@ class LayerSetup {
     int64_t rows, cols, fan_in;
     bool smart_default = true;
     ParameterOptions options;
-    int of_input = -1;  // add_matrix: the input to whose values the rows belong, -1: to something else
+    bool split = false;  // add_matrix: trainers divide its columns
+    int of_input = -1;   // add_matrix: the input to whose values the rows belong, -1: to something else
   };
   virtual int add_matrix(const Request& request) = 0;
   virtual int add_rows(const Request& request, bool sparse_update) = 0;
@@ -102,6 +105,9 @@ class LayerRun {
   // shapes below, B is then the number of all rows.
   virtual std::span<const uint32_t> sequence(int i) const = 0;
 
+  // The trainers over which layers are divided; null: this one computes all of them.
+  virtual Communicator* trainers() const = 0;
+
   virtual Matrix<const T> input(int i) const = 0;       // kLayer, kDenseSlot: [B, cols]
   virtual Matrix<T> input_gradient(int i) const = 0;    // add to it; null when nobody needs it
   virtual const SlotData& slot(int i) const = 0;        // kSparseSlot
@@ -134,6 +140,9 @@ class Layer {
   // True when all that it computes are kernels that devices with memory of their own have (AnyItems).  The arrays of a
   // run are then in the memory of run.device(); else the network gives it copies, and the processor.
   virtual bool runs_on_devices() const { return false; }
+
+  // True when forward and backward exchange with other trainers: one that has no batch calls them without examples.
+  virtual bool is_divided() const { return false; }
 
   // True when the output already is a cost an example [B, 1] (nce, hsigmoid).
   virtual bool is_cost() const { return false; }

@@ -474,6 +474,25 @@ void Network<T>::Impl::backward(const OnFinalGradient& on_final) {
 }
 
 template <class T>
+void Network<T>::Impl::compute_for_others(std::span<const ParameterView<T>> views, Device& device) {
+  nothing_.batch.clear(schema_);
+  nothing_.training = true;
+  prepared_ = &nothing_;
+  views_ = views;
+  device_ = &device.host();
+  for (size_t p = 0; p < wiring_.parameters.size(); ++p) {
+    const ParameterSpec& spec = wiring_.parameters[p];
+    if (spec.split) fill_values(*device_, T(0), spec.rows * spec.cols, views[p].gradient);
+  }
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (Run run(*this, i); nodes_[i].layer->is_divided()) nodes_[i].layer->forward(run);
+  }
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    if (Run run(*this, i); nodes_[i].layer->is_divided()) nodes_[i].layer->backward(run);
+  }
+}
+
+template <class T>
 void Network<T>::Impl::zero_gradients() {
   const auto zero = [](Device& device, T* data, int64_t size) { fill_values(device, T(0), size, data); };
   for (size_t p = 0; p < wiring_.parameters.size(); ++p) {
@@ -611,6 +630,16 @@ void Network<T>::check_label(float label) const {
 template <class T>
 void Network<T>::backward(const OnFinalGradient& on_final) {
   impl_->backward(on_final);
+}
+
+template <class T>
+void Network<T>::divide_over(Communicator* trainers) {
+  impl_->divide_over(trainers);
+}
+
+template <class T>
+void Network<T>::compute_for_others(std::span<const ParameterView<T>> views, Device& device) {
+  impl_->compute_for_others(views, device);
 }
 
 template <class T>

@@ -81,6 +81,13 @@ class Network {
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
   void backward(const OnFinalGradient& on_final = nullptr);
 
+  // Layers that say so are divided over these trainers, which outlive this and all train with the same layers; null:
+  // every layer is computed here, as it always is where nothing is trained.  Then forward and backward exchange
+  // with the others, and a trainer without a batch takes part in a step of theirs by compute_for_others.  That sets the
+  // gradients of the parameters that are divided, and no others.
+  void divide_over(Communicator* trainers);
+  void compute_for_others(std::span<const ParameterView<T>> views, Device& device);
+
   // The same without a cost: labels are not looked at.  Not for networks whose predictions are costs.
   void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
 

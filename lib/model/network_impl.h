@@ -71,6 +71,8 @@ class Network<T>::Impl {
   bool predicts_costs() const { return nodes_[main_cost().input].layer->is_cost(); }
   void check_label(float label) const;
   void backward(const OnFinalGradient& on_final);
+  void divide_over(Communicator* trainers) { trainers_ = trainers; }
+  void compute_for_others(std::span<const ParameterView<T>> views, Device& device);
   Matrix<const float> predictions() const;
   std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
   std::vector<LayerSize> layer_sizes(int64_t ids) const {
@@ -156,6 +158,8 @@ class Network<T>::Impl {
   const PreparedBatch* prepared_ = nullptr;  // of the last forward, as are the next two
   std::span<const ParameterView<T>> views_;  // in the memory of the device that runs their layers
   Device* device_ = nullptr;
+  Communicator* trainers_ = nullptr;  // over which layers are divided
+  PreparedBatch nothing_;             // of compute_for_others
 };
 
 // The view that the layer of one node has of the running batch.
@@ -170,6 +174,8 @@ class Network<T>::Impl::Run final : public LayerRun<T> {
   uint64_t random_seed() const override {
     return layer_seed(impl_.nodes_[node_].seed, impl_.prepared_->step);
   }
+
+  Communicator* trainers() const override { return training() ? impl_.trainers_ : nullptr; }
 
   Matrix<const T> input(int i) const override {
     const InputRef& ref = input_ref(i);

@@ -40,12 +40,13 @@ ParameterSpec make_spec(const LayerSetup::Request& request, const std::string& n
   spec.initializer = make_initializer(request, hash_bytes(name, seed));
   spec.init_file = request.options.init.path;
   spec.tuning = request.options;
+  spec.split = request.split;
   return spec;
 }
 
 std::string shape_of(const ParameterSpec& spec) {
   return cat(spec.rows == 0 ? "any id" : std::to_string(spec.rows), " x ", spec.cols,
-             spec.sparse ? ", sparse" : "");
+             spec.sparse ? ", sparse" : "", spec.split ? ", divided over trainers" : "");
 }
 
 InputInfo input_info(const InputRef& input, const std::string& name, const DataSchema& schema,
@@ -125,7 +126,7 @@ int NodeSetup::share(const std::string& suffix, const ParameterSpec& spec) {
   if (found == others.end()) return -1;
   const ParameterSpec& other = wiring_.parameters[static_cast<size_t>(found->second)];
   if (other.kind != spec.kind || other.rows != spec.rows || other.cols != spec.cols ||
-      other.sparse != spec.sparse) {
+      other.sparse != spec.sparse || other.split != spec.split) {
     fail(Code::kUsage, "share_with: ", suffix, " is ", shape_of(spec), ", but that of ",
          quote(graph_.nodes[*node_.share_with].name), " is ", shape_of(other));
   }

@@ -29,6 +29,7 @@ struct ParameterSpec {
   std::string init_file;  // a model file with initial weights, or empty
   ParameterTuning tuning;
   std::optional<RowPolicy> row_policy;  // sparse: the policy that creates and removes rows; absent: none
+  bool split = false;  // kMatrix: each trainer moves its part of the columns, even_part of collective/parts.h
   bool by_trainers = false;  // dense, on servers: trainers move it, and servers have what these set last
 };
 

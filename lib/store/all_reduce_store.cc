@@ -1,11 +1,13 @@
 #include "store/all_reduce_store.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/wait_stopped.h"
 #include "collective/fused.h"
+#include "collective/parts.h"
 
 namespace ps {
 
@@ -41,6 +43,8 @@ AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& loc
     : specs_(std::move(specs)),
       has_statistics_(std::ranges::any_of(
           specs_, [](const ParameterSpec& spec) { return spec.kind == ParameterKind::kStatistic; })),
+      has_split_(communicator.size() > 1 &&
+                 std::ranges::any_of(specs_, [](const ParameterSpec& spec) { return spec.split; })),
       local_(local),
       communicator_(communicator),
       run_(run),
@@ -49,12 +53,13 @@ AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& loc
       header_(kHeaderFields),
       arrays_(specs_.size()) {
   check_all_dense(specs_);
+  if (has_split_) local_.complete_squares([this](std::span<double> squares) { add_squares(squares); });
 }
 
-// A step of one exchange leaves nothing to do meanwhile.
+// A step of one exchange leaves nothing to do meanwhile, and divided layers have exchanges of their own in backward.
 void AllReduceStore::begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                                 const StepInfo& info) {
-  if (communicator_.size() == 1 || !communicator_.may_change_threads()) return;
+  if (communicator_.size() == 1 || has_split_ || !communicator_.may_change_threads()) return;
   plan_exchanges(plans, views, {.info = info, .pushers = 1, .wishes = run_.wishes()});
   if (exchanges_.groups.size() <= 1) return;
   worker_.begin([this](size_t index) { exchange(index); });
@@ -102,6 +107,7 @@ bool AllReduceStore::take_part(int64_t pass) {
   const std::vector<KeyPlan> no_keys(specs_.size());
   std::vector<ParameterView<float>> views;
   local_.pull(no_keys, PullMode::kTrain, views);
+  if (has_split_) compute_for_others_(views);
   plan_exchanges({}, views, {.info = {.pass = pass}, .wishes = run_.wishes()});
   return finish_step();
 }
@@ -120,6 +126,7 @@ bool AllReduceStore::finish_step() {
   exchange_seconds_ += monotonic_seconds() - begin;
   if (sum.pushers > 0) apply(all.views, sum.info);
   exchanges_ = {};
+  if (has_split_ && (sum.pushers == 0 || sum.wishes.checkpoint || sum.wishes.end)) gather_columns();
   run_.end_step(sum.wishes);
   return sum.pushers > 0;
 }
@@ -133,7 +140,7 @@ void AllReduceStore::plan_exchanges(std::span<const KeyPlan> plans,
   for (size_t p = 0; p < specs_.size(); ++p) {
     compressed_[p] = compression_ && compression_->compresses(p);
     exchanges_.compresses |= compressed_[p];
-    if (compressed_[p]) continue;
+    if (compressed_[p] || is_split(p)) continue;
     exchanges_.arrays.push_back(array_of(p));
     parameters.push_back(p);
   }
@@ -174,6 +181,53 @@ void AllReduceStore::exchange(size_t index) {
   const Group& group = exchanges_.groups[index - (exchanges_.header_ahead ? 1 : 0)];
   for (const size_t p : group.parameters) fill(p);
   all_reduce_fused(communicator_, group.arrays);
+}
+
+// Squares of the gradients of own columns <- those of all.
+void AllReduceStore::add_squares(std::span<double> squares) {
+  std::vector<double> split;
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (specs_[p].split) split.push_back(squares[p]);
+  }
+  communicator_.all_reduce(split);
+  for (size_t p = specs_.size(); p-- > 0;) {
+    if (specs_[p].split) squares[p] = split.back(), split.pop_back();
+  }
+}
+
+void AllReduceStore::gather_columns() {
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (specs_[p].split) gather_columns(p);
+  }
+}
+
+// The columns are those of the weights, and of each state array.
+void AllReduceStore::gather_columns(size_t parameter) {
+  const size_t cols = static_cast<size_t>(specs_[parameter].cols);
+  const std::vector<ElementRange> parts = even_parts(cols, communicator_.size());
+  std::vector<float> floats;
+  local_.copy_stored(static_cast<int>(parameter), floats);
+  const size_t rows = floats.size() / cols;  // of all arrays
+  std::string message;
+  const auto each_row = [&](size_t rank, auto&& body) {
+    const size_t bytes = parts[rank].count() * sizeof(float);
+    for (size_t row = 0; row < rows && bytes > 0; ++row)
+      body(reinterpret_cast<char*>(floats.data() + row * cols + parts[rank].begin), row * bytes, bytes);
+  };
+  each_row(static_cast<size_t>(communicator_.rank()),
+           [&](const char* values, size_t, size_t bytes) { message.append(values, bytes); });
+  const std::vector<std::string> messages = communicator_.gather(std::move(message));
+  for (size_t rank = 0; rank < messages.size(); ++rank) {
+    const size_t expected = rows * parts[rank].count() * sizeof(float);
+    if (messages[rank].size() != expected) {
+      fail(Code::kData, "trainer ", rank, " has ", messages[rank].size(), " bytes of ",
+           quote(specs_[parameter].name), ", expected ", expected);
+    }
+    each_row(rank, [&](char* values, size_t offset, size_t bytes) {
+      std::memcpy(values, messages[rank].data() + offset, bytes);
+    });
+  }
+  local_.set_stored(static_cast<int>(parameter), floats);
 }
 
 void AllReduceStore::write_header(const StepHeader& own) {

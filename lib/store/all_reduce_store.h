@@ -10,6 +10,9 @@
 // that order: with begin_push, a group is exchanged on a thread of the store as soon as its gradients are final, while
 // backward goes on.  The groups and their order depend on the model alone, so trainers without data, and those
 // that exchange after backward, make the same calls.
+//
+// A trainer has the whole gradient of its own columns of a parameter that is split, and none of the others, and moves
+// those alone.  Where a pass ends or a checkpoint begins all get the columns of all, with the optimizer's state.
 #ifndef PS_STORE_ALL_REDUCE_STORE_H_
 #define PS_STORE_ALL_REDUCE_STORE_H_
 
@@ -29,8 +32,9 @@ namespace ps {
 // Throws kUsage when a parameter is sparse, or its rows come and go: those of a step differ from trainer to trainer.
 void check_all_dense(std::span<const ParameterSpec> specs);
 
-// One owner thread, that of the communicator, whose turn it is except between begin_push and take_back.  Every step is an all-reduce that all trainers take part in; those who
-// have no data left in a pass do so in end_pass.  Calls throw what the communicator throws.
+// One owner thread, that of the communicator, whose turn it is except between begin_push and take_back or push.  Every
+// step is an all-reduce that all trainers take part in; those who have no data left in a pass do so in end_pass.  Calls
+// throw what the communicator throws.
 class AllReduceStore final : public ParameterStore {
  public:
   // `specs`, all dense, are those of `local`, which nobody else pushes to; `compression` is null when all gradients
@@ -48,6 +52,10 @@ class AllReduceStore final : public ParameterStore {
   void final_gradient(size_t parameter) override;
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
+
+  void on_step_without_data(std::function<void(std::span<const ParameterView<float>>)> compute) override {
+    compute_for_others_ = std::move(compute);
+  }
 
   // Ends what begin_push has begun, as push does first: the communicator and its loop are the owner's again.
   void take_back();
@@ -83,9 +91,9 @@ class AllReduceStore final : public ParameterStore {
  private:
   // Numbers of the trainers beside their gradients, and their sum.
   struct StepHeader {
-    StepInfo info;
+    StepInfo info = {};
     int64_t pushers = 0;
-    StepWishes wishes;
+    StepWishes wishes = {};
   };
 
   // Arrays of one all-reduce.
@@ -97,12 +105,12 @@ class AllReduceStore final : public ParameterStore {
 
   // The exchanges of the step that runs: with header_ahead that of the header, then one for each group.
   struct Exchanges {
-    std::span<const KeyPlan> plans;  // empty: of a trainer that has no data
-    std::span<const ParameterView<float>> views;
-    StepHeader own;
+    std::span<const KeyPlan> plans = {};  // empty: of a trainer that has no data
+    std::span<const ParameterView<float>> views = {};
+    StepHeader own = {};
     bool compresses = false, header_ahead = false;
-    std::vector<Elements> arrays;  // in the order of the model, the header last
-    std::vector<Group> groups;     // in the order in which they are exchanged
+    std::vector<Elements> arrays = {};  // in the order of the model, the header last
+    std::vector<Group> groups = {};     // in the order in which they are exchanged
     size_t num_done = 0, num_allowed = 0;
 
     size_t num() const { return groups.size() + (header_ahead ? 1 : 0); }
@@ -114,6 +122,10 @@ class AllReduceStore final : public ParameterStore {
   void plan_groups(std::span<const size_t> parameters);
   Elements array_of(size_t parameter);
   void exchange(size_t index);
+  bool is_split(size_t parameter) const { return specs_[parameter].split && communicator_.size() > 1; }
+  void add_squares(std::span<double> squares);
+  void gather_columns();
+  void gather_columns(size_t parameter);
   void write_header(const StepHeader& own);
   StepHeader read_header(int64_t pass) const;
   void compress(std::span<const ParameterView<float>> views, const StepInfo& info);
@@ -127,6 +139,7 @@ class AllReduceStore final : public ParameterStore {
 
   const std::vector<ParameterSpec> specs_;
   const bool has_statistics_;
+  const bool has_split_;
   LocalStore& local_;
   Communicator& communicator_;
   CollectiveRun& run_;
@@ -140,7 +153,8 @@ class AllReduceStore final : public ParameterStore {
   uint64_t whole_bytes_ = 0;
   Exchanges exchanges_;
   std::vector<size_t> group_of_;  // by parameter, of exchanges_; unspecified of those that are compressed
-  OrderedWorker worker_;          // ends before all that it uses
+  std::function<void(std::span<const ParameterView<float>>)> compute_for_others_ = [](auto) {};
+  OrderedWorker worker_;  // ends before all that it uses
 };
 
 }  // namespace ps

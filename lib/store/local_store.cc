@@ -142,6 +142,7 @@ std::vector<float> LocalStore::clipped_scales(std::span<const KeyPlan> plans,
     int64_t rows = by_ids ? static_cast<int64_t>(plans[p].keys.size()) : spec.rows;
     squares[p] = square_sum(by_ids ? views[p].row_gradients : views[p].gradient, rows * spec.cols, device_);
   }
+  if (complete_squares_ && clipping_.any()) complete_squares_(squares);
   return clip_with_others_ ? clip_with_others_(squares, scale) : clipping_.scales(squares, scale);
 }
 

@@ -34,6 +34,12 @@ class LocalStore final : public ParameterStore, public RowLender {
   using ClipWithOthers = std::function<std::vector<float>(std::span<const double> squares, float scale)>;
   void clip_with_others(ClipWithOthers clip) { clip_with_others_ = std::move(clip); }
 
+  // For a store that has parts of some gradients, and other trainers the rest: where gradients are clipped, each push has
+  // `complete` make squares, as above, those of whole gradients.
+  void complete_squares(std::function<void(std::span<double> squares)> complete) {
+    complete_squares_ = std::move(complete);
+  }
+
   // The rate and the scale that the next push will have.
   StepSize next_step(const StepInfo& info) const { return StepRule(rule_).next(info); }
   double learning_rate() const override { return rule_.learning_rate(); }
@@ -131,9 +137,10 @@ class LocalStore final : public ParameterStore, public RowLender {
   const Clipping clipping_;
   StepRule rule_;
   ParameterTables tables_;
-  std::vector<Buffers> buffers_;     // by parameter
-  std::vector<Loan> loans_;          // by parameter
-  ClipWithOthers clip_with_others_;  // null: all parameters are here
+  std::vector<Buffers> buffers_;                             // by parameter
+  std::vector<Loan> loans_;                                  // by parameter
+  ClipWithOthers clip_with_others_;                          // null: all parameters are here
+  std::function<void(std::span<double>)> complete_squares_;  // null: whole gradients are
 };
 
 }  // namespace ps

@@ -7,6 +7,7 @@
 #define PS_STORE_PARAMETER_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -79,6 +80,12 @@ class ParameterStore {
     (void)plans, (void)views, (void)info;
   }
   virtual void final_gradient(size_t parameter) { (void)parameter; }
+
+  // For a model with divided layers: the store calls `compute` whenever this trainer takes part in a step without a
+  // batch, with the views of all parameters, for it to compute its part of the others' batches.
+  virtual void on_step_without_data(std::function<void(std::span<const ParameterView<float>>)> compute) {
+    (void)compute;
+  }
 
   // Makes one step with the gradients in `views`, which the last pull gave and backward has filled in: sums
   // over the `info.samples` examples of the batch.  May return before the step is applied.

@@ -30,6 +30,7 @@ class AllReduce final : public AmongPeers {
   AllReduce(const AllReduceOptions& options, const TrainerSetup& setup)
       : AmongPeers(setup, options.algorithm), store_(parameters_, *here_.local(), *communicator_, run_) {}
   ParameterStore& store() override { return store_; }
+  Communicator* divides_layers_over() override { return communicator_.get(); }
   Json counters() const override { return byte_counters(store_.whole_bytes()); }
 
  private:
@@ -54,6 +55,8 @@ constinit const StrategyEntry kAllReduceStrategy = {
      []() -> const AnySpec& { return AllReduceOptions::spec(); }},
     check_all_reduce,
     /*serve=*/nullptr,
-    make_all_reduce};
+    make_all_reduce,
+    /*meets_beside_servers=*/false,
+    /*divides_layers=*/true};
 
 }  // namespace ps

@@ -29,6 +29,7 @@
 
 namespace ps {
 
+class Communicator;
 class ModelDevice;
 class RemoteStore;
 
@@ -50,6 +51,9 @@ class Strategy {
   // To be called by a process that ends before its run does, and before it saves: returns when what this
   // process has pushed is applied, or after so many seconds.
   virtual void settle(double seconds) { (void)seconds; }
+
+  // The trainers over which layers can be divided; null: there are none, or the strategy does not do it.
+  virtual Communicator* divides_layers_over() { return nullptr; }
 
   // The level of the kernels of the trainer that came first; empty for a trainer alone.
   virtual std::string_view first_cpu() const { return {}; }
@@ -115,6 +119,9 @@ struct StrategyEntry : CatalogEntry {
 
   // Trainers that have servers meet each other too.
   bool meets_beside_servers = false;
+
+  // Several trainers may divide layers: divides_layers_over.
+  bool divides_layers = false;
 };
 
 // Every strategy, in the order of the manual.

@@ -60,7 +60,10 @@ Trainer::Trainer(Network<float>& network, ParameterStore& store, Device& device,
       device_(device),
       group_(group),
       reporter_(reporter),
-      progress_(network, options.log_period.value_or(kReportPeriod)) {}
+      progress_(network, options.log_period.value_or(kReportPeriod)) {
+  store_.on_step_without_data(
+      [this](std::span<const ParameterView<float>> views) { network_.compute_for_others(views, device_); });
+}
 
 void Trainer::begin_pass(int pass, BatchSource& source, const std::function<bool()>& stop) {
   progress_.enter_pass(pass);

@@ -56,6 +56,25 @@ serve_and_train large.served "${large[@]}"
 train large "${large[@]}"
 cmp large{.served,}/pass-00000/model.safetensors
 
+echo "layers that are divided over trainers give the model of layers that are not, to rounding"
+wide='model.layers=[
+  {"name": "hidden", "type": "fc", "input": "features", "size": 8, "activation": "tanh"},
+  {"name": "wide", "type": "fc", "input": "hidden", "size": 70, "activation": "tanh"},
+  {"name": "output", "type": "fc", "input": "wide", "size": 2, "activation": "softmax"}]'
+divided=(--set "$wide" --set model.layers.1.parallel=model --set model.layers.2.parallel=model)
+train whole --set "$wide"
+train divided "${divided[@]}" --checkpoint-dir divided.checkpoints --set checkpoint.steps=7
+for model in whole divided; do
+  ps-train job.json --job test --data train.txt --json "${divided[@]}" --init-model $model/pass-00001 >$model.tested 2>err || fail "$(cat err)"
+done
+awk -v a="$(number cost whole.tested)" -v b="$(number cost divided.tested)" 'BEGIN { exit !(a > 0.1 && a - b < 1e-4 && b - a < 1e-4) }' ||
+  fail "another model: $(cat whole.tested divided.tested)"
+predictions() { ps-train job.json --job predict --data train.txt --log-level warning "${divided[@]}" --init-model "$1" | sha256sum; }
+[[ $(predictions divided/pass-00001) == "$(predictions divided.checkpoints)" ]] || fail "the last checkpoint is another model"
+start refused "0 1 2" "${divided[@]}" --set 'train.strategy={"type": "post_local_sgd", "k_steps": 4}'
+end_all refused 2
+expect_text refused.0.err "'wide.weight' is divided over 3 trainers"
+
 echo "with a token they have the same model, and one with another token is refused by all"
 (umask 077 && printf 'train %064d\n' 1 >tokens && printf 'train %064d\n' 2 >others)
 train guarded --token-file tokens
@@ -82,6 +101,13 @@ for rank in 0 1 2; do expect_text resumed.$rank.err 'Going on from step 2'; done
 for pass in 0 1; do cmp {served,resumed}/pass-0000$pass/model.safetensors; done
 figures() { grep -o '"samples":[0-9]*,"avg_cost":[^,]*,"evaluators":{[^}]*}' "$1"; }
 [[ $(figures auto.0.json) == "$(figures resumed.0.json)" ]] || fail "figures: $(cat resumed.0.json)"
+
+echo "so do those that divide layers"
+hold_trainer_1 halted $half "${divided[@]}" "${checkpoints[@]}"
+kill_trainer_1 halted
+train again "${divided[@]}" "${checkpoints[@]}" --resume
+expect_text again.0.err 'Going on from step 2'
+for pass in 0 1; do cmp {divided,again}/pass-0000$pass/model.safetensors; done
 
 echo "a trainer that falls silent, never comes, or has another job is named by all others"
 hold_trainer_1 stopped $half "${checkpoints[@]}" --set cluster.trainer_timeout=4

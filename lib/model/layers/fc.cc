@@ -1,3 +1,5 @@
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "config/spec.h"
@@ -5,6 +7,7 @@
 #include "math/gemm.h"
 #include "math/sparse_kernels.h"
 #include "model/layers/layer_entry.h"
+#include "model/split_product.h"
 
 namespace ps {
 
@@ -13,6 +16,7 @@ namespace {
 struct FcOptions : WeightedLayerOptions {
   int64_t size = 0;
   bool sparse_update = false;
+  std::string parallel = "data";
   BiasOptions bias;
 
   static const ObjectSpec<FcOptions>& spec() {
@@ -26,6 +30,10 @@ struct FcOptions : WeightedLayerOptions {
           .or_auto();
       s.field("sparse_update", &FcOptions::sparse_update,
               "weights of sparse slots live in a table: only rows of ids that occur are stored and updated");
+      s.field("parallel", &FcOptions::parallel,
+              "model: the columns of the weights are divided over the trainers of strategy all_reduce, which "
+              "exchange the layer's inputs and outputs, and no gradients of these weights")
+          .one_of({"data", "model"});
       s.field("bias", &FcOptions::bias, "start and tuning of the bias, or false for none");
       return s;
     }();
@@ -34,11 +42,11 @@ struct FcOptions : WeightedLayerOptions {
 };
 
 // output [B, size] = sum over inputs of x W, + bias.  x is dense [B, cols], or the sparse matrix of a slot,
-// whose ids choose rows of W and whose values multiply them.
+// whose ids choose rows of W and whose values multiply them.  With parallel "model" the products are those of SplitProduct.
 template <class T>
 class Fc final : public Layer<T> {
  public:
-  Fc(const FcOptions& options, LayerSetup& setup) {
+  Fc(const FcOptions& options, LayerSetup& setup) : divided_(options.parallel == "model") {
     bool any_sparse = false;
     for (size_t i = 0; i < setup.inputs().size(); ++i) {
       any_sparse |= setup.inputs()[i].kind == InputKind::kSparseSlot;
@@ -50,6 +58,11 @@ class Fc final : public Layer<T> {
     if (options.weight.row_policy && !any_sparse) {
       fail(Code::kUsage, "weight.rows: no input is a sparse slot, whose rows could come and go");
     }
+    if (divided_ && any_sparse) {
+      fail(Code::kUsage,
+           "parallel: \"model\" divides matrices over trainers, but an input is a sparse slot, of whose "
+           "weights a batch uses some rows alone");
+    }
     if (options.bias.enabled) {
       bias_ = setup.add_matrix({"bias", 1, options.size, /*fan_in=*/0, true, options.bias.parameter});
     }
@@ -57,7 +70,8 @@ class Fc final : public Layer<T> {
     setup.set_output(options.size);
   }
 
-  bool runs_on_devices() const override { return true; }
+  // The exchange of divided products is between processors.
+  bool runs_on_devices() const override { return !divided_; }
 
   void forward(LayerRun<T>& run) override {
     if (bias_ >= 0) {
@@ -72,7 +86,7 @@ class Fc final : public Layer<T> {
         add_bags<T>(run.device(), run.use(input.use), id_values(run.slot(number)), run.rows(input.weight),
                     columns(run.output()));
       } else {
-        add_product<T>(run.device(), run.input(number), run.value(input.weight), run.output());
+        forward_matrix(run, number);
       }
     }
   }
@@ -86,10 +100,14 @@ class Fc final : public Layer<T> {
     for (size_t i = 0; i < inputs_.size(); ++i) backward_input(run, static_cast<int>(i), gradient);
   }
 
+  bool is_divided() const override { return divided_; }
+
  private:
   struct Input {
     int weight;
-    int use = -1;  // of a sparse slot
+    int use = -1;           // of a sparse slot
+    bool of_layer = false;  // else nobody needs its gradient
+    SplitProduct product = {};
   };
 
   void add_input(const FcOptions& options, int number, LayerSetup& setup) {
@@ -103,16 +121,33 @@ class Fc final : public Layer<T> {
     } else {
       request.options.row_policy.reset();  // it is of the sparse slots' weights
       request.of_input = number;
-      inputs_.push_back({setup.add_matrix(request)});
+      request.split = divided_;
+      inputs_.push_back({.weight = setup.add_matrix(request), .of_layer = info.kind == InputKind::kLayer});
     }
   }
 
+  void forward_matrix(LayerRun<T>& run, int number) {
+    Input& input = inputs_[static_cast<size_t>(number)];
+    const Matrix<const T> weight = run.value(input.weight);
+    if constexpr (std::is_same_v<T, float>) {
+      if (divided_ && run.trainers() != nullptr)
+        return input.product.forward(*run.trainers(), run.device(), run.input(number), weight, run.output());
+    }
+    add_product<T>(run.device(), run.input(number), weight, run.output());
+  }
+
   void backward_input(LayerRun<T>& run, int number, Matrix<const T> gradient) {
-    const Input& input = inputs_[static_cast<size_t>(number)];
+    Input& input = inputs_[static_cast<size_t>(number)];
     if (input.use >= 0) {
       add_bag_gradients<T>(run.device(), run.use(input.use), id_values(run.slot(number)), columns(gradient),
                            run.row_gradients(input.weight));
       return;
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      if (divided_ && run.trainers() != nullptr) {
+        return input.product.backward(*run.trainers(), run.device(), gradient, run.gradient(input.weight),
+                                      input.of_layer, run.input_gradient(number));
+      }
     }
     add_product_transposed_left<T>(run.device(), run.input(number), gradient, run.gradient(input.weight));
     if (Matrix<T> below = run.input_gradient(number)) {
@@ -120,6 +155,7 @@ class Fc final : public Layer<T> {
     }
   }
 
+  const bool divided_;
   std::vector<Input> inputs_;
   int bias_ = -1;
 };

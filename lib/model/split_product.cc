@@ -1,0 +1,130 @@
+#include "model/split_product.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "math/dense_kernels.h"
+#include "math/gemm.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kMostRows = uint64_t{1} << 32;  // of a trainer's batch
+
+std::string bytes_of(std::span<const float> values) {
+  return std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+}
+
+// values <- the bytes that another trainer has sent.
+void take_floats(int rank, const std::string& bytes, std::span<float> values) {
+  if (bytes.size() != values.size_bytes()) {
+    fail(Code::kData, "trainer ", rank, " has sent ", bytes.size(), " bytes of a divided layer, expected ",
+         values.size_bytes());
+  }
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+}
+
+Matrix<float> reshape(std::vector<float>& values, size_t rows, size_t cols) {
+  values.resize(rows * cols);
+  return {values.data(), static_cast<int64_t>(rows), static_cast<int64_t>(cols)};
+}
+
+Columns<float> columns_of(Matrix<float> m, const ElementRange& range) {
+  return columns(m, static_cast<int64_t>(range.begin), static_cast<int64_t>(range.count()));
+}
+
+Columns<const float> columns_of(Matrix<const float> m, const ElementRange& range) {
+  return columns(m, static_cast<int64_t>(range.begin), static_cast<int64_t>(range.count()));
+}
+
+}  // namespace
+
+Matrix<float> SplitProduct::all_rows(std::vector<float>& values, size_t cols) const {
+  return reshape(values, ranges_.back().end, cols);
+}
+
+// Trainers learn the rows of each other first.
+void SplitProduct::gather_inputs(Communicator& trainers, Matrix<const float> in) {
+  std::string own;
+  put(own, static_cast<uint64_t>(in.rows));
+  rows_.clear(), counts_.clear();
+  const std::vector<std::string> told = trainers.gather(std::move(own));
+  for (size_t rank = 0; rank < told.size(); ++rank) {
+    ByteReader reader(told[rank]);
+    const uint64_t rows = reader.get<uint64_t>();
+    if (!reader.ok() || reader.remaining() > 0 || rows > kMostRows)
+      fail(Code::kData, "trainer ", rank, " does not say how many rows a divided layer has there");
+    rows_.push_back(rows);
+    counts_.push_back(rows * static_cast<size_t>(in.cols));
+  }
+  ranges_ = parts_of_counts(rows_);
+  const Matrix<float> all = all_rows(inputs_, static_cast<size_t>(in.cols));
+  const size_t first = ranges_[static_cast<size_t>(trainers.rank())].begin;
+  std::copy_n(in.data, in.size(), all.row(static_cast<int64_t>(first)));
+  trainers.all_gather(inputs_, counts_);
+}
+
+// Every trainer gets the columns of the others for its rows.
+void SplitProduct::forward(Communicator& trainers, Device& device, Matrix<const float> in,
+                           Matrix<const float> weight, Matrix<float> out) {
+  gather_inputs(trainers, in);
+  cols_ = even_parts(static_cast<size_t>(weight.cols), trainers.size());
+  const ElementRange& own = cols_[static_cast<size_t>(trainers.rank())];
+  const Matrix<float> slice = reshape(own_weight_, static_cast<size_t>(weight.rows), own.count());
+  copy_columns<float>(device, columns_of(weight, own), weight.rows, columns(slice));
+  const Matrix<float> products = all_rows(products_, own.count());
+  fill_values(device, 0.0f, products.size(), products.data);
+  add_product<float>(device, all_rows(inputs_, static_cast<size_t>(in.cols)), slice, products);
+  std::vector<std::string> messages;
+  for (const ElementRange& rows : ranges_)
+    messages.push_back(
+        bytes_of(std::span(products_).subspan(rows.begin * own.count(), rows.count() * own.count())));
+  const std::vector<std::string> parts = trainers.all_to_all(std::move(messages));
+  std::vector<float> part;
+  for (size_t rank = 0; rank < parts.size(); ++rank) {
+    const Matrix<float> theirs = reshape(part, static_cast<size_t>(out.rows), cols_[rank].count());
+    take_floats(static_cast<int>(rank), parts[rank], part);
+    add_columns<float>(device, columns(theirs), out.rows, columns_of(out, cols_[rank]));
+  }
+}
+
+// Every trainer gets the gradients of its columns for the rows of all.
+void SplitProduct::backward(Communicator& trainers, Device& device, Matrix<const float> gradient,
+                            Matrix<float> weight_gradient, bool wants_below, Matrix<float> below) {
+  std::vector<std::string> messages;
+  std::vector<float> part;
+  for (const ElementRange& cols : cols_) {
+    const Matrix<float> theirs = reshape(part, static_cast<size_t>(gradient.rows), cols.count());
+    copy_columns<float>(device, columns_of(gradient, cols), gradient.rows, columns(theirs));
+    messages.push_back(bytes_of(part));
+  }
+  const std::vector<std::string> parts = trainers.all_to_all(std::move(messages));
+  const size_t rank = static_cast<size_t>(trainers.rank());
+  const ElementRange& own = cols_[rank];
+  for (size_t from = 0; from < parts.size(); ++from) {
+    const ElementRange& rows = ranges_[from];
+    take_floats(static_cast<int>(from), parts[from],
+                std::span(products_).subspan(rows.begin * own.count(), rows.count() * own.count()));
+  }
+  const size_t depth = static_cast<size_t>(weight_gradient.rows);
+  const Matrix<float> gradients = all_rows(products_, own.count());
+  std::vector<float> sums;
+  const Matrix<float> sum = reshape(sums, depth, own.count());
+  add_product_transposed_left<float>(device, all_rows(inputs_, depth), gradients, sum);
+  add_columns<float>(device, columns(sum), weight_gradient.rows, columns_of(weight_gradient, own));
+  if (!wants_below) return;
+  const Matrix<float> all_below = all_rows(below_, depth);
+  fill_values(device, 0.0f, all_below.size(), all_below.data);
+  add_product_transposed_right<float>(device, gradients, reshape(own_weight_, depth, own.count()), all_below);
+  trainers.reduce_scatter(below_, counts_);
+  if (!below) return;
+  add_scaled_values(device, 1.0f, all_below.row(static_cast<int64_t>(ranges_[rank].begin)), below.size(),
+                    below.data);
+}
+
+}  // namespace ps

@@ -1,0 +1,48 @@
+// SplitProduct: the product of a layer's input with a matrix whose columns are divided over the trainers: each computes
+// its columns for the examples of all of them, so that trainers exchange activations, and no gradients of weights
+// ("model parallelism": Iandola et al., "FireCaffe", CVPR 2016).  Used by the layer fc.
+#ifndef PS_MODEL_SPLIT_PRODUCT_H_
+#define PS_MODEL_SPLIT_PRODUCT_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "collective/communicator.h"
+#include "collective/parts.h"
+#include "math/device.h"
+#include "math/matrix.h"
+
+namespace ps {
+
+// One owner thread, that of the communicator.  All trainers make the same calls; B, a trainer's own rows, may differ
+// between them, and be 0.  Calls throw what the communicator throws, and kData when another trainer's part does not
+// fit.
+class SplitProduct {
+ public:
+  // out [B, N] += in [B, K] weight [K, N]; of the weight, only own columns are read.
+  void forward(Communicator& trainers, Device& device, Matrix<const float> in, Matrix<const float> weight,
+               Matrix<float> out);
+
+  // After forward: own columns of weight_gradient [K, N] += inᵀ gradient, over the rows of all trainers; with
+  // wants_below, below [B, K] += gradient weightᵀ, which is dropped when `below` is null.
+  void backward(Communicator& trainers, Device& device, Matrix<const float> gradient,
+                Matrix<float> weight_gradient, bool wants_below, Matrix<float> below);
+
+ private:
+  void gather_inputs(Communicator& trainers, Matrix<const float> in);
+  Matrix<float> all_rows(std::vector<float>& values, size_t cols) const;
+
+  std::vector<size_t> rows_;          // by trainer, of the last forward, as are the rest
+  std::vector<ElementRange> ranges_;  // these rows among all
+  std::vector<ElementRange> cols_;    // of the weight, by trainer
+  std::vector<size_t> counts_;        // by trainer: values of its rows of the input
+  std::vector<float> inputs_;         // [all rows, K]
+  std::vector<float> own_weight_;     // [K, own columns]
+  std::vector<float> products_;       // [all rows, own columns]: outputs, and then their gradients
+  std::vector<float> below_;          // [all rows, K]
+};
+
+}  // namespace ps
+
+#endif  // PS_MODEL_SPLIT_PRODUCT_H_
