@@ -11,8 +11,9 @@ namespace ps {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kLargerIsBetter = {"accuracy",  "auc",    "pr_auc",
-                                                             "precision", "recall", "F1"};
+constexpr std::array<std::string_view, 9> kLargerIsBetter = {
+    "accuracy", "auc", "pr_auc", "precision", "recall", "F1", "gauc", "mrr", "map"};
+constexpr std::array<std::string_view, 2> kLargerWithNumber = {"ndcg_at_", "recall_at_"};  // "ndcg_at_10"
 constexpr std::array<std::string_view, 7> kSmallerIsBetter = {
     "cost", "classification_error", "log_loss", "brier_score", "calibration_error", "rmse", "mae"};
 
@@ -20,6 +21,8 @@ constexpr std::array<std::string_view, 7> kSmallerIsBetter = {
 
 bool larger_is_better(const std::string& figure, std::string_view source) {
   if (std::ranges::find(kLargerIsBetter, figure) != kLargerIsBetter.end()) return true;
+  const auto begins = [&](std::string_view beginning) { return figure.starts_with(beginning); };
+  if (std::ranges::any_of(kLargerWithNumber, begins)) return true;
   if (std::ranges::find(kSmallerIsBetter, figure) != kSmallerIsBetter.end()) return false;
   std::vector<std::string> names(kLargerIsBetter.begin(), kLargerIsBetter.end());
   names.insert(names.end(), kSmallerIsBetter.begin(), kSmallerIsBetter.end());

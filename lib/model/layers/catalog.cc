@@ -7,7 +7,8 @@ namespace ps {
 extern const LayerEntry kFcLayer, kEmbeddingLayer, kConcatLayer, kAddLayer, kDropoutLayer, kBatchNormLayer,
     kFmLayer, kCrossLayer, kNceLayer, kHsigmoidLayer, kConv2dLayer, kMaxPoolLayer, kAveragePoolLayer,
     kGlobalAveragePoolLayer, kLocalResponseNormLayer, kGruLayer, kLstmLayer, kAttentionLayer,
-    kPositionEncodingLayer, kSequencePoolLayer;
+    kPositionEncodingLayer, kSequencePoolLayer, kMultiplyLayer, kDotLayer, kCosineLayer, kInBatchSoftmaxLayer,
+    kBiInteractionLayer, kFfmLayer, kBilinearLayer, kTranslationLayer;
 
 std::span<const LayerEntry* const> layer_catalog() {
   static constexpr std::array kCatalog = {
@@ -18,6 +19,8 @@ std::span<const LayerEntry* const> layer_catalog() {
       &kDropoutLayer,
       &kBatchNormLayer,
       &kFmLayer,
+      &kFfmLayer,
+      &kBiInteractionLayer,
       &kCrossLayer,
       &kNceLayer,
       &kHsigmoidLayer,
@@ -31,6 +34,12 @@ std::span<const LayerEntry* const> layer_catalog() {
       &kAttentionLayer,
       &kPositionEncodingLayer,
       &kSequencePoolLayer,
+      &kMultiplyLayer,
+      &kDotLayer,
+      &kCosineLayer,
+      &kInBatchSoftmaxLayer,
+      &kBilinearLayer,
+      &kTranslationLayer,
   };
   return kCatalog;
 }

@@ -57,6 +57,19 @@ inline void require_one_input(const LayerSetup& setup, std::string_view layer) {
   fail(Code::kUsage, "input: ", layer, " takes one input, found ", setup.inputs().size());
 }
 
+// Throws unless there are `count` inputs of the same width, layers or dense slots.
+inline void require_matching_inputs(const LayerSetup& setup, std::string_view layer, size_t count) {
+  require_dense_inputs(setup, layer);
+  const std::span<const InputInfo> inputs = setup.inputs();
+  if (inputs.size() != count)
+    fail(Code::kUsage, "input: ", layer, " takes ", count, " inputs, found ", inputs.size());
+  for (const InputInfo& input : inputs) {
+    if (input.cols == inputs[0].cols) continue;
+    fail(Code::kUsage, "input: ", layer, " takes inputs of one width, found ", quote(inputs[0].name),
+         " with ", inputs[0].cols, " and ", quote(input.name), " with ", input.cols);
+  }
+}
+
 // Rows of a table that all inputs, sparse slots, look up their ids in: the largest dim, or 0 when any is 0.
 // Throws when that is 0 but the table is not sparse.
 inline int64_t shared_table_rows(const LayerSetup& setup, bool sparse_update) {

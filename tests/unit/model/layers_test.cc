@@ -159,6 +159,75 @@ TEST_F(Layers, FmSumsTheProductsOfAllPairsOfIds) {
   EXPECT_THAT(forward(), ElementsAre(117, 0));
 }
 
+TEST_F(Layers, FfmMultipliesVectorsThatFaceEachOthersSlots) {
+  add({0, 2}, {1, 2}, {0, 0});
+  build(R"([{"name": "out", "type": "ffm", "input": ["ids", "ids"], "factors": 1}])");
+  load();
+  set_row("out.weight", 0, {3, 5});  // facing the first slot, facing the second
+  set_row("out.weight", 2, {7, 11});
+  // Of the first slot, what faces the second: 5 + 2 11; of the second, what faces the first: 3 + 2 7.
+  EXPECT_THAT(forward(), ElementsAre(27 * 17));
+}
+
+TEST_F(Layers, BiInteractionMultipliesAllPairsOfVectors) {
+  add({0, 2}, {1, 1}, {3, 5});
+  build(R"([{"name": "out", "type": "bi_interaction", "input": "joined", "size": 2},
+            {"name": "vectors", "type": "fc", "input": "x", "size": 4, "bias": false},
+            {"name": "joined", "type": "concat", "input": ["vectors", "x"]}])");
+  load();
+  set("vectors.weight", {1, 0, 2, 0, 0, 1, 0, 2});
+  // The vectors are (3, 5), (6, 10) and (3, 5).
+  EXPECT_THAT(forward(), ElementsAre(18 + 9 + 18, 50 + 25 + 50));
+}
+
+TEST_F(Layers, DotCosineBilinearAndTranslationMatchVectors) {
+  add({}, {}, {3, 4});
+  add({}, {}, {0, 0});
+  const std::string a = R"({"name": "a", "type": "fc", "input": "x", "size": 2, "bias": false})";
+  const auto matched = [&](const std::string& layer) {
+    build(cat("[", layer, ", ", a, "]").c_str());
+    load();
+    set("a.weight", {0, 1, 1, 0});  // (4, 3) and (0, 0)
+    return forward();
+  };
+  EXPECT_THAT(matched(R"({"name": "out", "type": "dot", "input": ["x", "a"]})"), ElementsAre(24, 0));
+  EXPECT_THAT(matched(R"({"name": "out", "type": "cosine", "input": ["x", "a"], "scale": 5})"),
+              ElementsAre(FloatNear(4.8f, 1e-6f), 0));
+  EXPECT_THAT(matched(R"({"name": "out", "type": "bilinear", "input": ["x", "a", "a"]})"),
+              ElementsAre(48 + 36, 0));
+  EXPECT_THAT(matched(R"({"name": "out", "type": "translation", "input": ["x", "x", "a"]})"),
+              ElementsAre(FloatNear(-std::sqrt(29.0f), 1e-6f), FloatNear(0, 1e-5f)));
+  EXPECT_THAT(matched(R"({"name": "out", "type": "translation", "input": ["x", "x", "a"], "norm": "l1"})"),
+              ElementsAre(-7, 0));
+}
+
+TEST_F(Layers, InBatchSoftmaxTakesTheOtherItemsOfTheBatchAsNegatives) {
+  add({1}, {1}, {1, 0});
+  add({2}, {1}, {0, 1});
+  add({1}, {1}, {0, 2});
+  batch_.labels = {1, 0, 1};
+  build(R"([{"name": "out", "type": "in_batch_softmax", "input": ["x", "x"]}])");
+  load();
+  // Similarities of the first query are 1, 0, 0, and of the last 0, 2, 4; the second has no cost.
+  EXPECT_THAT(forward(), ElementsAre(FloatNear(std::log1p(2 * std::exp(-1.0f)), 1e-6f), 0,
+                                     FloatNear(std::log1p(std::exp(-2.0f) + std::exp(-4.0f)), 1e-6f)));
+  // The first and the last item are the same, and do not count beside each other.
+  build(R"([{"name": "out", "type": "in_batch_softmax", "input": ["x", "x", "ids"]}])");
+  load();
+  EXPECT_THAT(forward(), ElementsAre(FloatNear(std::log1p(std::exp(-1.0f)), 1e-6f), 0,
+                                     FloatNear(std::log1p(std::exp(-2.0f)), 1e-6f)));
+}
+
+TEST_F(Layers, ThatMatchVectorsRefuseOtherInputs) {
+  add({}, {}, {1, 2});
+  EXPECT_THROW(build(R"([{"name": "out", "type": "dot", "input": ["x", "ids"]}])"), Error);
+  EXPECT_THROW(build(R"([{"name": "out", "type": "dot", "input": ["x", "x", "x"]}])"), Error);
+  EXPECT_THROW(build(R"([{"name": "out", "type": "bilinear", "input": ["x", "x"]}])"), Error);
+  EXPECT_THROW(build(R"([{"name": "out", "type": "in_batch_softmax", "input": ["x", "ids"]}])"), Error);
+  EXPECT_THROW(build(R"([{"name": "out", "type": "bi_interaction", "input": "x", "size": 2}])"), Error);
+  EXPECT_THROW(build(R"([{"name": "out", "type": "ffm", "input": ["ids"], "factors": 2}])"), Error);
+}
+
 TEST_F(Layers, CrossMultipliesTheInputWithItself) {
   add({}, {}, {1, 2});
   build(R"([{"name": "out", "type": "cross", "input": "x", "depth": 2}])");
