@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "config/json.h"
 #include "device/dense_on_device.h"
 #include "model/model_device.h"
 #include "store/local_store.h"
@@ -48,9 +49,10 @@ class ModelStore final : public ParameterStore {
   }
   void load_all(int parameter, const float* weights) override { inner_.load_all(parameter, weights); }
 
-  // The parameters on the device, and the bytes that they take there.
+  // The parameters on the device, and the bytes that they take there; as {"dense_parameters": ..., "dense_bytes": ...}.
   size_t num_there() const { return dense_.size(); }
   uint64_t bytes_there() const { return bytes_; }
+  Json counters() const { return {{"dense_parameters", num_there()}, {"dense_bytes", bytes_there()}}; }
 
  private:
   void add_views(std::vector<ParameterView<float>>& views);

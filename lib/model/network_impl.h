@@ -1,4 +1,4 @@
-// The inside of Network, and what its layers see of it.  Included by network.cc alone.
+// The inside of Network, and what its layers see of it.  Included by the sources of Network alone.
 #ifndef PS_MODEL_NETWORK_IMPL_H_
 #define PS_MODEL_NETWORK_IMPL_H_
 

@@ -31,7 +31,9 @@ class InProcess final : public Strategy {
   RunControl& run() override { return run_; }
   LocalStore* local() override { return &store_; }
   Json counters() const override {
-    return on_device_ ? Json{{"device", on_device_->counters()}} : Json::object();
+    Json device = on_device_ ? on_device_->counters() : Json::object();
+    if (model_) device.update(model_->counters());
+    return device.empty() ? device : Json{{"device", device}};
   }
 
  private:

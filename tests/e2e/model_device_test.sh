@@ -76,6 +76,10 @@ done
 python3 close.py {plain,model}/pass-00001/model.safetensors
 cmp {model,again}/pass-00001/model.safetensors
 cmp {model,all}/pass-00001/model.safetensors
+# Both biases and the weight between them: 8, 16 and 2 weights with a momentum and a gradient each.
+for kind in model all; do
+  grep -q '"dense_bytes":312,"dense_parameters":3' $kind.json || fail "dense parameters: $(cat $kind.json)"
+done
 
 echo "killed again and again, and resumed, it ends with the same model"
 seed=${PS_TEST_SEED:-$RANDOM}

@@ -36,14 +36,14 @@ std::shared_ptr<DeviceKernels> emulated_kernels(uint64_t seed) {
   EmulatorOptions options;
   options.seed = seed;
   options.order = seed % 2 == 0 ? ScheduleOrder::kByLane : ScheduleOrder::kRandom;
-  options.limits.resident_threads = seed % 3 == 0 ? 128 : 512;  // a thread then computes several items
+  options.limits.resident_threads = seed % 3 == 0 ? 128 : 256;  // a thread then computes several items
   return make_gpu_kernels(std::make_unique<gpu::Device>(options));
 }
 
 // What a kernel is given and what it gives, on one device.
 class Desk {
  public:
-  explicit Desk(Device& device) : device(device) {}
+  explicit Desk(Device& on) : device(on) {}
 
   template <class T>
   T* put(const std::vector<T>& values) {
