@@ -17,6 +17,7 @@
 #include "bench/plan/program.h"
 #include "bench/process/child.h"
 #include "bench/report.h"
+#include "cli/cpu_flag.h"
 #include "cli/interrupts.h"
 #include "cli/main.h"
 #include "cli/progress.h"
@@ -187,7 +188,7 @@ class Output {
   Output(const Flags& flags, std::span<const Task> tasks, double scale, int runs, bool has_baseline)
       : tasks_(tasks),
         table_(tasks, has_baseline),
-        machine_(this_machine()),
+        machine_(this_machine(cpu_level(flags))),
         scale_(scale),
         runs_(runs),
         bars_(flags.on("bars")),
@@ -247,6 +248,7 @@ int run(const Flags& flags, Log& log) {
                     {"measuring", "benchmarks", static_cast<double>(tasks.size())});
 
   Runner runner({.scale = scale,
+                 .cpu = cpu_level(flags),
                  .scratch = flags.text("scratch").value_or("."),
                  .cache = cache_folder(flags),
                  .programs = program_folder(),

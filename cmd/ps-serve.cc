@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "cli/cpu_flag.h"
 #include "cli/interrupts.h"
 #include "cli/main.h"
 #include "cli/request_signal.h"
@@ -164,6 +165,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
       certificates;  // without them the signal ends the process, as it always did
   if (flags.given("tls-cert")) certificates.emplace(SIGHUP);
   options.certificates_asked = [&] { return certificates && certificates->take(); };
+  options.cpu = ps::cpu_level(flags);
   options.resume = flags.on("resume");
   options.durable = flags.text("durability") == "log";
   options.dry_run = flags.on("dry-run");

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "cli/cpu_flag.h"
 #include "cli/interrupts.h"
 #include "cli/launcher.h"
 #include "cli/main.h"
@@ -375,6 +376,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.role = *flags.text("role");
   options.importance = flags.text("importance").value_or("");
   options.threads = threads(flags);
+  options.cpu = ps::cpu_level(flags);
   options.resume = flags.on("resume");
   options.init_model = flags.text(flags.given("model") ? "model" : "init-model").value_or("");
   options.input_head = head.bytes;

@@ -1,7 +1,6 @@
 #include "base/cpu.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -18,11 +17,6 @@ constexpr std::string_view kNeeds[] = {"avx2",    "fma",      "bmi",      "bmi2"
 std::span<const std::string_view> needs(CpuLevel level) {
   constexpr size_t kCount[] = {0, 4, 8};
   return std::span(kNeeds).first(kCount[static_cast<size_t>(level)]);
-}
-
-std::atomic<CpuLevel>& level_in_use() {
-  static std::atomic<CpuLevel> level = best_cpu_level();
-  return level;
 }
 
 }  // namespace
@@ -51,15 +45,6 @@ std::vector<CpuLevel> possible_levels(std::span<const std::string_view> features
 CpuLevel best_cpu_level() {
   static const CpuLevel best = possible_levels(cpu_features()).back();
   return best;
-}
-
-CpuLevel cpu_level() {
-  return level_in_use().load(std::memory_order_relaxed);
-}
-
-void set_cpu_level(CpuLevel level) {
-  PS_CHECK(lacking_features(level, cpu_features()).empty());
-  level_in_use().store(level, std::memory_order_relaxed);
 }
 
 std::vector<std::string> cpu_choices() {

@@ -1,9 +1,9 @@
-// Which instruction set kernels are compiled for, chosen when the program runs: one binary runs on every
-// processor, and uses the best instructions that it finds.
+// The instruction sets that kernels are compiled for, and from which one is chosen when the program runs: one
+// binary runs on every processor, and uses the best instructions that it finds.
 //
-// The choice is the only state that the whole process shares: --cpu sets it before work begins, and kernels,
-// which are called from everywhere, read it.  Kernels of different levels may round differently; the same
-// level gives the same bits on every processor that has it.
+// --cpu chooses the level, and whoever calls kernels passes it on: a device has one (math/device.h), and so do
+// optimizers and codecs.  Kernels of different levels may round differently; the same level gives the same
+// bits on every processor that has it.
 #ifndef PS_BASE_CPU_H_
 #define PS_BASE_CPU_H_
 
@@ -33,13 +33,6 @@ std::vector<CpuLevel> possible_levels(std::span<const std::string_view> features
 
 // Returns the highest level that this processor has.
 CpuLevel best_cpu_level();
-
-// The level in use: the highest that this processor has, until it is set.  Any thread.
-CpuLevel cpu_level();
-
-// Sets the level in use.  To be called before work begins, or between the parts of a test.  Aborts when the
-// processor does not have the level.
-void set_cpu_level(CpuLevel level);
 
 // The values of --cpu: "auto" and the names of the levels.
 std::vector<std::string> cpu_choices();

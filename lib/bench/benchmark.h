@@ -13,18 +13,21 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu.h"
+
 namespace ps {
 
 using Clock = std::function<double()>;  // seconds, from any origin
 
 // The settings with which a benchmark is made.
 struct BenchSettings {
-  double scale = 1;           // of sizes: 1 is what results are quoted at, 0.01 is enough to see it run
-  int threads = 1;            // that share the work of a run
-  std::string scratch = ".";  // folder for files that are gone at the end
-  std::string cache = ".";    // folder for data made once, and kept for the next time
-  std::string programs = {};  // folder of ps-train and ps-datagen of the same build
-  Clock clock = {};           // of all that is timed
+  double scale = 1;                 // of sizes: 1 is what results are quoted at, 0.01 is enough to see it run
+  int threads = 1;                  // that share the work of a run
+  CpuLevel cpu = best_cpu_level();  // of kernels
+  std::string scratch = ".";        // folder for files that are gone at the end
+  std::string cache = ".";          // folder for data made once, and kept for the next time
+  std::string programs = {};        // folder of ps-train and ps-datagen of the same build
+  Clock clock = {};                 // of all that is timed
 };
 
 // The amount of work of one run.

@@ -6,7 +6,6 @@
 
 #include <fstream>
 
-#include "base/cpu.h"
 #include "base/text.h"
 #include "cli/version.h"
 #include "config/json.h"
@@ -50,11 +49,11 @@ std::string kernel_name() {
 
 }  // namespace
 
-Machine this_machine() {
+Machine this_machine(CpuLevel cpu) {
   Machine machine;
   machine.processor = processor_name();
   machine.cores = usable_cores();
-  machine.cpu_level = cpu_level_name(cpu_level());
+  machine.cpu_level = cpu_level_name(cpu);
   machine.memory =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   machine.huge_pages = huge_page_mode();

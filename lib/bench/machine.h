@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/cpu.h"
 #include "config/fwd.h"
 
 namespace ps {
@@ -22,7 +23,8 @@ struct Machine {
   Json json() const;
 };
 
-Machine this_machine();
+// `cpu` is the level of its kernels.
+Machine this_machine(CpuLevel cpu = best_cpu_level());
 
 }  // namespace ps
 

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory_reserve.h"
 #include "base/printable.h"
@@ -39,15 +38,6 @@ LogLevel log_level(const Program& program, const Flags& flags) {
   return level == "debug" ? LogLevel::kDebug : LogLevel::kInfo;
 }
 
-// Sets the instruction set of kernels.  To be called before any kernel runs.
-void choose_cpu_level(const Flags& flags) {
-  try {
-    set_cpu_level(find_cpu_level(*flags.text("cpu"), cpu_features()));
-  } catch (const Error& error) {
-    throw error.within(flags.typed("cpu"));
-  }
-}
-
 // Returns the output of --help and similar flags; empty when none is given.
 std::string answer(const Program& program, const Flags& flags) {
   if (flags.on("help-all")) return help_text(program);
@@ -65,7 +55,6 @@ int run(const Program& program, const std::vector<std::string>& arguments, const
     std::fwrite(text.data(), 1, text.size(), stdout);
     return 0;
   }
-  if (has_flag(program, "cpu")) choose_cpu_level(flags);
   Log log(program.name, log_level(program, flags));
   warn_of_unknown_variables(program, process_variables(), log);
   return body(flags, log);

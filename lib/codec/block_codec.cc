@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "codec/vector_kernels.h"
 
 namespace ps {
 
@@ -14,7 +13,7 @@ int64_t BlockCodec::all_bytes(int64_t n) const {
 
 // Does all work on a block, sums and residual included, while the block is in the first-level cache.
 void BlockCodec::encode_values(const Encoding& in, std::string& bytes) {
-  const VectorKernels& kernels = vector_kernels();
+  const VectorKernels& kernels = this->kernels();
   const int64_t n = static_cast<int64_t>(in.values.size());
   bytes.resize(static_cast<size_t>(all_bytes(n)));
   char* out = bytes.data();

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "codec/vector_kernels.h"
 #include "config/catalog.h"
 
 namespace ps {
@@ -51,11 +50,10 @@ void Codec::encode_piece(std::span<const float> values, std::span<float> residua
   ++steps_;
 }
 
-std::span<const float> Codec::add_residual(const Encoding& in) {
+std::span<const float> Codec::add_residual(const Encoding& in) const {
   const int64_t n = static_cast<int64_t>(in.values.size());
-  const VectorKernels& kernels = vector_kernels();
-  const uint32_t size = in.residual != nullptr ? kernels.add(in.values.data(), n, in.residual)
-                                               : kernels.largest_size(in.values.data(), n);
+  const uint32_t size = in.residual != nullptr ? kernels().add(in.values.data(), n, in.residual)
+                                               : kernels().largest_size(in.values.data(), n);
   if (size >= kInfiniteSize) refuse(in);
   return {in.residual != nullptr ? in.residual : in.values.data(), in.values.size()};
 }

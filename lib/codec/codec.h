@@ -22,7 +22,9 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/cpu.h"
 #include "codec/residual_rows.h"
+#include "codec/vector_kernels.h"
 #include "config/fwd.h"
 
 namespace ps {
@@ -36,6 +38,7 @@ struct CodecTarget {
       0;  // the parameter's number; random decisions depend on it, the seed and the index of a value
   uint64_t residual_bytes = 64ull << 20;  // limit for residuals of a sparse parameter, about
   bool in_pieces = false;                 // encode_piece alone is called: the caller keeps the residuals
+  CpuLevel cpu = best_cpu_level();        // of its loops; every level gives the same bytes
 };
 
 // One owner thread, except for decode, which any thread may call.
@@ -96,12 +99,13 @@ class Codec {
 
   // Adds the values to the residual in place, and returns the sums; returns the values if there is no
   // residual.  Throws kData.
-  static std::span<const float> add_residual(const Encoding& in);
+  std::span<const float> add_residual(const Encoding& in) const;
 
   // Throws kData "value i of a gradient is nan" for a value of `in`, or for its sum with the residual.
   [[noreturn]] static void refuse(const Encoding& in);
 
   const CodecTarget& target() const { return target_; }
+  const VectorKernels& kernels() const { return vector_kernels(target_.cpu); }
 
  private:
   void load_rows(ByteReader& in);

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "codec/vector_kernels.h"
 
 namespace ps {
 
@@ -23,6 +22,7 @@ uint64_t num_elements(const DgcTarget& target) {
 
 DeepGradientCompression::DeepGradientCompression(const DgcOptions& options, const DgcTarget& target)
     : options_(options),
+      kernels_(vector_kernels(target.cpu)),
       encoding_(find_sparse_encoding(options.encoding)),
       num_trainers_(target.num_trainers),
       seed_(hash_key(target.seed) ^ hash_key(~target.key)),
@@ -30,7 +30,7 @@ DeepGradientCompression::DeepGradientCompression(const DgcOptions& options, cons
       compressed_(dgc_compresses(options, target.shape)),
       velocity_(elements_),
       residual_(compressed_ ? elements_ : 0),
-      selector_(options.selection == "exact" ? Selection::kExact : Selection::kSampled) {
+      selector_(options.selection == "exact" ? Selection::kExact : Selection::kSampled, target.cpu) {
   PS_CHECK(num_trainers_ > 0);
 }
 
@@ -44,8 +44,7 @@ void DeepGradientCompression::begin(int64_t steps, std::span<const float> veloci
 // of the trainer's share.
 float DeepGradientCompression::clipped_scale(const DgcGradient& gradient) const {
   if (!options_.clip_norm) return gradient.scale;
-  const double squares =
-      vector_kernels().sum_of_squares(gradient.values.data(), static_cast<int64_t>(elements_));
+  const double squares = kernels_.sum_of_squares(gradient.values.data(), static_cast<int64_t>(elements_));
   const double norm = std::sqrt(squares) * std::fabs(static_cast<double>(gradient.scale));
   const double bound = *options_.clip_norm * std::sqrt(static_cast<double>(num_trainers_));
   return norm > bound ? static_cast<float>(static_cast<double>(gradient.scale) * (bound / norm))
@@ -92,7 +91,7 @@ void DeepGradientCompression::accumulate(const DgcGradient& gradient, std::span<
                        .l2 = static_cast<float>(options_.l2),
                        .nesterov = options_.nesterov};
     selector_.collected(
-        vector_kernels().dgc_step(step, n, static_cast<uint32_t>(begin), least, selector_.room(n), largest));
+        kernels_.dgc_step(step, n, static_cast<uint32_t>(begin), least, selector_.room(n), largest));
   }
 }
 
@@ -120,7 +119,7 @@ uint32_t DeepGradientCompression::least_from_sample(const DgcGradient& gradient,
                      .nesterov = options_.nesterov};
   uint32_t largest = 0;
   const int64_t n = static_cast<int64_t>(size);
-  vector_kernels().dgc_step(step, n, 0, kInfiniteSize, selector_.room(n), largest);
+  kernels_.dgc_step(step, n, 0, kInfiniteSize, selector_.room(n), largest);
   return selector_.least();
 }
 

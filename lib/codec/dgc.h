@@ -39,8 +39,9 @@ namespace ps {
 struct DgcTarget {
   std::vector<int64_t> shape;
   int num_trainers = 1;
-  uint64_t seed = 0;  // the job's seed
-  uint64_t key = 0;   // the parameter's number; with seed and step it decides the sample
+  uint64_t seed = 0;                // the job's seed
+  uint64_t key = 0;                 // the parameter's number; with seed and step it decides the sample
+  CpuLevel cpu = best_cpu_level();  // of the loops; every level gives the same bits
 };
 
 // A gradient of one step.
@@ -93,6 +94,7 @@ class DeepGradientCompression {
   uint32_t least_from_sample(const DgcGradient& gradient, std::span<const float> weights, float scale);
 
   const DgcOptions options_;
+  const VectorKernels& kernels_;
   const SparseEncoding encoding_;
   const int num_trainers_;
   const uint64_t seed_, elements_;

@@ -34,10 +34,10 @@ class HalfCodec final : public BlockCodec {
  private:
   int64_t encoded_bytes(int64_t n) const override { return 2 * n; }
   void encode_block(const float* values, int64_t n, Block, char* out) const override {
-    row_codec(kType).encode(values, 1, n, out);
+    row_codec(kType, target().cpu).encode(values, 1, n, out);
   }
   void decode_block(const char* in, int64_t n, float* values) const override {
-    row_codec(kType).decode(in, 1, n, values);
+    row_codec(kType, target().cpu).decode(in, 1, n, values);
   }
 };
 

@@ -54,8 +54,8 @@ class Int8Codec final : public BlockCodec {
   int64_t encoded_bytes(int64_t n) const override { return int64_t{sizeof(float)} + n; }
 
   void encode_block(const float* values, int64_t n, Block block, char* out) const override {
-    if (!stochastic_) return row_codec(RowType::kInt8).encode(values, 1, n, out);
-    const VectorKernels& kernels = vector_kernels();
+    if (!stochastic_) return row_codec(RowType::kInt8, target().cpu).encode(values, 1, n, out);
+    const VectorKernels& kernels = this->kernels();
     const uint32_t size = kernels.largest_size(values, n);
     const float largest = std::bit_cast<float>(size);
     const float scale = std::min(largest / 127, kLargestScale);
@@ -72,7 +72,7 @@ class Int8Codec final : public BlockCodec {
     float scale;
     std::memcpy(&scale, in, sizeof scale);
     if (!(scale >= 0) || !std::isfinite(scale * 127)) fail(Code::kCorrupt, "encoded gradient: scale ", scale);
-    vector_kernels().scale_bytes(reinterpret_cast<const signed char*>(in + sizeof scale), n, scale, values);
+    kernels().scale_bytes(reinterpret_cast<const signed char*>(in + sizeof scale), n, scale, values);
   }
 
   const bool stochastic_;

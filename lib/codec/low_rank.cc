@@ -69,11 +69,11 @@ void LowRankCodec::encode_values(const Encoding& in, std::string& bytes) {
     return;
   }
   p_.resize(shape.p_values());
-  warm_start(shape, target().seed, target().key, in.step, q_);
-  multiply(shape, sums, q_, p_);
-  orthogonalise(shape, p_);
-  multiply_transposed(shape, sums, p_, q_);
-  if (vector_kernels().largest_size(q_.data(), static_cast<int64_t>(q_.size())) >= kInfiniteSize) {
+  warm_start(kernels(), shape, target().seed, target().key, in.step, q_);
+  multiply(kernels(), shape, sums, q_, p_);
+  orthogonalise(kernels(), shape, p_);
+  multiply_transposed(kernels(), shape, sums, p_, q_);
+  if (kernels().largest_size(q_.data(), static_cast<int64_t>(q_.size())) >= kInfiniteSize) {
     fail(Code::kData, "a gradient of ", shape.rows, " rows has values that are too large for low_rank");
   }
   put_array<float>(bytes, p_);
@@ -81,8 +81,8 @@ void LowRankCodec::encode_values(const Encoding& in, std::string& bytes) {
   if (in.residual == nullptr) return;
   product_.resize(static_cast<size_t>(shape.cols));
   for (int64_t i = 0; i < shape.rows; ++i) {
-    product_row(shape, p_, q_, i, product_.data());
-    vector_kernels().subtract(product_.data(), shape.cols, in.residual + i * shape.cols);
+    product_row(kernels(), shape, p_, q_, i, product_.data());
+    kernels().subtract(product_.data(), shape.cols, in.residual + i * shape.cols);
   }
 }
 
@@ -95,7 +95,7 @@ void LowRankCodec::decode(std::string_view bytes, std::span<float> values) const
   }
   Floats factors(floats);
   ByteReader(bytes).get_array<float>(factors);
-  if (vector_kernels().largest_size(factors.data(), static_cast<int64_t>(floats)) >= kInfiniteSize) {
+  if (kernels().largest_size(factors.data(), static_cast<int64_t>(floats)) >= kInfiniteSize) {
     fail(Code::kCorrupt, "encoded gradient: a value that is no number");
   }
   if (!shape.pays()) {
@@ -103,7 +103,8 @@ void LowRankCodec::decode(std::string_view bytes, std::span<float> values) const
     return;
   }
   const std::span<const float> all(factors), p = all.first(shape.p_values()), q = all.subspan(p.size());
-  for (int64_t i = 0; i < shape.rows; ++i) product_row(shape, p, q, i, values.data() + i * shape.cols);
+  for (int64_t i = 0; i < shape.rows; ++i)
+    product_row(kernels(), shape, p, q, i, values.data() + i * shape.cols);
 }
 
 }  // namespace

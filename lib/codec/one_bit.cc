@@ -59,7 +59,7 @@ class OneBitCodec final : public BlockCodec {
 
   void encode_block(const float* values, int64_t n, Block, char* out) const override {
     Words words;
-    const SignBlock block = vector_kernels().encode_signs(values, n, words.data());
+    const SignBlock block = kernels().encode_signs(values, n, words.data());
     if (!std::isfinite(block.positive) || !std::isfinite(block.negative)) {
       fail(Code::kData, "a gradient has values that are too large for the mean of ", n, " of them");
     }
@@ -75,7 +75,7 @@ class OneBitCodec final : public BlockCodec {
     if (!std::isfinite(block.positive) || !std::isfinite(block.negative)) {
       fail(Code::kCorrupt, "encoded gradient: means ", block.positive, " and ", block.negative);
     }
-    vector_kernels().decode_signs(words.data(), block, n, values);
+    kernels().decode_signs(words.data(), block, n, values);
   }
 };
 

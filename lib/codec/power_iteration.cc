@@ -5,15 +5,14 @@
 
 #include "base/hash.h"
 #include "base/random.h"
-#include "codec/vector_kernels.h"
 
 namespace ps {
 
 namespace {
 
 // Divides a vector by its norm.  Returns false and sets it to zero when the norm is negligible.
-bool normalise(float* vector, int64_t n) {
-  const double norm = std::sqrt(vector_kernels().sum_of_squares(vector, n));
+bool normalise(const VectorKernels& kernels, float* vector, int64_t n) {
+  const double norm = std::sqrt(kernels.sum_of_squares(vector, n));
   const bool any = norm > 1e-30;
   for (int64_t i = 0; i < n; ++i)
     vector[i] = any ? static_cast<float>(static_cast<double>(vector[i]) / norm) : 0;
@@ -22,59 +21,58 @@ bool normalise(float* vector, int64_t n) {
 
 }  // namespace
 
-void warm_start(const FactorShape& shape, uint64_t seed, uint64_t key, uint64_t step, std::span<float> q) {
+void warm_start(const VectorKernels& kernels, const FactorShape& shape, uint64_t seed, uint64_t key,
+                uint64_t step, std::span<float> q) {
   for (int64_t k = 0; k < shape.rank; ++k) {
     float* vector = q.data() + k * shape.cols;
-    if (normalise(vector, shape.cols)) continue;
+    if (normalise(kernels, vector, shape.cols)) continue;
     Random random(hash_key(seed) ^ key, hash_key(step) + static_cast<uint64_t>(k));
     for (int64_t j = 0; j < shape.cols; ++j) vector[j] = static_cast<float>(random.normal());
-    normalise(vector, shape.cols);
+    normalise(kernels, vector, shape.cols);
   }
 }
 
-void multiply(const FactorShape& shape, std::span<const float> matrix, std::span<const float> q,
-              std::span<float> p) {
+void multiply(const VectorKernels& kernels, const FactorShape& shape, std::span<const float> matrix,
+              std::span<const float> q, std::span<float> p) {
   for (int64_t i = 0; i < shape.rows; ++i) {
     const float* row = matrix.data() + i * shape.cols;
     for (int64_t k = 0; k < shape.rank; ++k)
-      p[static_cast<size_t>(k * shape.rows + i)] =
-          vector_kernels().dot(row, q.data() + k * shape.cols, shape.cols);
+      p[static_cast<size_t>(k * shape.rows + i)] = kernels.dot(row, q.data() + k * shape.cols, shape.cols);
   }
 }
 
 // Orthogonalising twice is enough (Giraud et al., 2005).  The remainder of a vector that depends linearly on the
 // vectors before it is noise.
-void orthogonalise(const FactorShape& shape, std::span<float> p) {
-  const VectorKernels& kernels = vector_kernels();
+void orthogonalise(const VectorKernels& kernels, const FactorShape& shape, std::span<float> p) {
   for (int64_t k = 0; k < shape.rank; ++k) {
     float* vector = p.data() + k * shape.rows;
-    normalise(vector, shape.rows);
+    normalise(kernels, vector, shape.rows);
     for (int64_t other = 0; other < 2 * k; ++other) {
       const float* before = p.data() + other % k * shape.rows;
       kernels.add_scaled(before, -kernels.dot(before, vector, shape.rows), shape.rows, vector);
     }
-    normalise(vector, shape.rows);
+    normalise(kernels, vector, shape.rows);
   }
 }
 
-void multiply_transposed(const FactorShape& shape, std::span<const float> matrix, std::span<const float> p,
-                         std::span<float> q) {
+void multiply_transposed(const VectorKernels& kernels, const FactorShape& shape,
+                         std::span<const float> matrix, std::span<const float> p, std::span<float> q) {
   std::ranges::fill(q, 0.0f);
   for (int64_t i = 0; i < shape.rows; ++i) {
     const float* row = matrix.data() + i * shape.cols;
     for (int64_t k = 0; k < shape.rank; ++k) {
-      vector_kernels().add_scaled(row, p[static_cast<size_t>(k * shape.rows + i)], shape.cols,
-                                  q.data() + k * shape.cols);
+      kernels.add_scaled(row, p[static_cast<size_t>(k * shape.rows + i)], shape.cols,
+                         q.data() + k * shape.cols);
     }
   }
 }
 
-void product_row(const FactorShape& shape, std::span<const float> p, std::span<const float> q, int64_t row,
-                 float* out) {
+void product_row(const VectorKernels& kernels, const FactorShape& shape, std::span<const float> p,
+                 std::span<const float> q, int64_t row, float* out) {
   std::fill_n(out, shape.cols, 0.0f);
   for (int64_t k = 0; k < shape.rank; ++k) {
-    vector_kernels().add_scaled(q.data() + k * shape.cols, p[static_cast<size_t>(k * shape.rows + row)],
-                                shape.cols, out);
+    kernels.add_scaled(q.data() + k * shape.cols, p[static_cast<size_t>(k * shape.rows + row)], shape.cols,
+                       out);
   }
 }
 

@@ -5,12 +5,14 @@
 //   M [rows, cols], P [rank, rows], Q [rank, cols]: a vector after the other in P and in Q
 //   P <- M Q          P <- Gram-Schmidt(P)          Q <- M^T P          M is about P^T Q
 //
-// Sums run in a fixed order.
+// Sums run in a fixed order, which is the same at every level of kernels.
 #ifndef PS_CODEC_POWER_ITERATION_H_
 #define PS_CODEC_POWER_ITERATION_H_
 
 #include <cstdint>
 #include <span>
+
+#include "codec/vector_kernels.h"
 
 namespace ps {
 
@@ -25,23 +27,24 @@ struct FactorShape {
 
 // Normalises each vector of Q.  One that is zero, as happens for a matrix of lower rank and before the first step, is
 // replaced by a random one from (seed, key of the parameter, step, number of the vector).
-void warm_start(const FactorShape& shape, uint64_t seed, uint64_t key, uint64_t step, std::span<float> q);
+void warm_start(const VectorKernels& kernels, const FactorShape& shape, uint64_t seed, uint64_t key,
+                uint64_t step, std::span<float> q);
 
 // P <- M Q
-void multiply(const FactorShape& shape, std::span<const float> matrix, std::span<const float> q,
-              std::span<float> p);
+void multiply(const VectorKernels& kernels, const FactorShape& shape, std::span<const float> matrix,
+              std::span<const float> q, std::span<float> p);
 
 // P <- vectors of length 1 that are orthogonal to each other.  Where one depends on those before it, its rest after
 // rounding takes its place; zero where nothing is left.
-void orthogonalise(const FactorShape& shape, std::span<float> p);
+void orthogonalise(const VectorKernels& kernels, const FactorShape& shape, std::span<float> p);
 
 // Q <- M^T P
-void multiply_transposed(const FactorShape& shape, std::span<const float> matrix, std::span<const float> p,
-                         std::span<float> q);
+void multiply_transposed(const VectorKernels& kernels, const FactorShape& shape,
+                         std::span<const float> matrix, std::span<const float> p, std::span<float> q);
 
 // out [cols] <- row number `row` of P^T Q
-void product_row(const FactorShape& shape, std::span<const float> p, std::span<const float> q, int64_t row,
-                 float* out);
+void product_row(const VectorKernels& kernels, const FactorShape& shape, std::span<const float> p,
+                 std::span<const float> q, int64_t row, float* out);
 
 }  // namespace ps
 

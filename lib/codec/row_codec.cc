@@ -68,11 +68,11 @@ uint64_t encoded_row_bytes(RowType type, int64_t cols) {
   return 0;
 }
 
-const RowCodec& row_codec(RowType type) {
+const RowCodec& row_codec(RowType type, CpuLevel cpu) {
 #define PS_CODECS(level) level::kRowCodecs,
   static constexpr const RowCodec* kLevels[] = {PS_FOR_CPU_LEVELS(PS_CODECS)};
 #undef PS_CODECS
-  return kLevels[static_cast<int>(cpu_level())][static_cast<size_t>(type)];
+  return kLevels[static_cast<int>(cpu)][static_cast<size_t>(type)];
 }
 
 }  // namespace ps

@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cpu.h"
 #include "codec/kernels/kernels.h"
 
 namespace ps {
@@ -48,8 +49,8 @@ std::optional<RowType> find_row_type(uint8_t number);
 // Returns the bytes of an encoded row of `cols` floats.
 uint64_t encoded_row_bytes(RowType type, int64_t cols);
 
-// The loops for one type, at the level of instruction sets in use.
-const RowCodec& row_codec(RowType type);
+// The loops for one type, of a level that this processor must have.
+const RowCodec& row_codec(RowType type, CpuLevel cpu);
 
 }  // namespace ps
 

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "codec/vector_kernels.h"
 
 namespace ps {
 
@@ -89,7 +88,7 @@ void Selector::collect_all(std::span<const float> values, uint32_t least) {
   for (size_t begin = 0; begin < values.size(); begin += kSelectedChunk) {
     const int64_t n = static_cast<int64_t>(std::min<size_t>(kSelectedChunk, values.size() - begin));
     const Collected out = room(n);
-    collected(vector_kernels().collect(values.data() + begin, n, static_cast<uint32_t>(begin), least, out));
+    collected(kernels_.collect(values.data() + begin, n, static_cast<uint32_t>(begin), least, out));
   }
 }
 

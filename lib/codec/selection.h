@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "codec/kernels/vector_kernels.h"
 #include "codec/sparse_part.h"
+#include "codec/vector_kernels.h"
 
 namespace ps {
 
@@ -40,7 +40,7 @@ class Selector {
  public:
   static constexpr int64_t kLine = 16;  // floats of a cache line
 
-  explicit Selector(Selection kind) : kind_(kind) {}
+  Selector(Selection kind, CpuLevel cpu) : kind_(kind), kernels_(vector_kernels(cpu)) {}
 
   // The lines depend on `draw` and on the numbers alone.  size <= kMaxSparseSize.
   void begin(uint64_t size, uint64_t count, uint64_t draw);
@@ -67,6 +67,7 @@ class Selector {
   void keep_largest(SparsePart& part) const;
 
   const Selection kind_;
+  const VectorKernels& kernels_;
   uint64_t size_ = 0, count_ = 0;
   std::vector<uint64_t> lines_;
   std::vector<float> sample_;

@@ -92,7 +92,7 @@ class SharedScaleCodec final : public BlockCodec {
   int64_t encoded_bytes(int64_t n) const override { return chunk_bytes(bits_, n); }
 
   void encode_block(const float* values, int64_t n, Block, char* out) const override {
-    const VectorKernels& kernels = vector_kernels();
+    const VectorKernels& kernels = this->kernels();
     const int exponent = exponent_of(std::bit_cast<float>(kernels.largest_size(values, n)));
     const int16_t stored = static_cast<int16_t>(exponent);
     std::memcpy(out, &stored, sizeof stored);
@@ -110,11 +110,11 @@ class SharedScaleCodec final : public BlockCodec {
     const float scale = std::ldexp(1.0f, read_exponent(in, bits_));
     const char* from = in + sizeof(int16_t);
     if (bits_ == 8) {
-      vector_kernels().scale_bytes(reinterpret_cast<const signed char*>(from), n, scale, values);
+      kernels().scale_bytes(reinterpret_cast<const signed char*>(from), n, scale, values);
     } else {
       std::vector<int16_t> whole(static_cast<size_t>(n));
       std::memcpy(whole.data(), from, whole.size() * sizeof(int16_t));
-      vector_kernels().decode_lattice16(whole.data(), n, scale, values);
+      kernels().decode_lattice16(whole.data(), n, scale, values);
     }
   }
 

@@ -103,9 +103,14 @@ void decode_varints(ByteReader& in, uint64_t size, SparsePart& part, SparseEncod
   if (bytes.size() != value_bytes(encoding, count)) refuse("a wrong length");
 }
 
+// Parts are small beside the gradients that they are of, so that the loops of the baseline are fast enough.
+const RowCodec& half_codec() {
+  return row_codec(RowType::kF16, CpuLevel::kBaseline);
+}
+
 void decode_f16(ByteReader& in, SparsePart& part) {
   const std::string_view halves = in.get_bytes(part.size() * sizeof(uint16_t));
-  row_codec(RowType::kF16).decode(halves.data(), 1, static_cast<int64_t>(part.size()), part.value.data());
+  half_codec().decode(halves.data(), 1, static_cast<int64_t>(part.size()), part.value.data());
 }
 
 // The least e with which all values are between -127 and 127 units of 2^e, but no less than -126.  A part of values that
@@ -212,8 +217,8 @@ void round_values(SparseEncoding encoding, std::span<float> values) {
   }
   if (encoding != SparseEncoding::kVarintF16) return;
   std::string halves(values.size() * sizeof(uint16_t), '\0');
-  row_codec(RowType::kF16).encode(values.data(), 1, static_cast<int64_t>(values.size()), halves.data());
-  row_codec(RowType::kF16).decode(halves.data(), 1, static_cast<int64_t>(values.size()), values.data());
+  half_codec().encode(values.data(), 1, static_cast<int64_t>(values.size()), halves.data());
+  half_codec().decode(halves.data(), 1, static_cast<int64_t>(values.size()), values.data());
 }
 
 void encode_sparse(SparseEncoding encoding, const SparsePart& part, std::string& bytes) {
@@ -225,8 +230,7 @@ void encode_sparse(SparseEncoding encoding, const SparsePart& part, std::string&
   if (encoding != SparseEncoding::kVarintF16) return put_array<float>(bytes, part.value);
   const size_t begin = bytes.size();
   bytes.resize(begin + part.size() * sizeof(uint16_t));
-  row_codec(RowType::kF16)
-      .encode(part.value.data(), 1, static_cast<int64_t>(part.size()), bytes.data() + begin);
+  half_codec().encode(part.value.data(), 1, static_cast<int64_t>(part.size()), bytes.data() + begin);
 }
 
 void decode_sparse(SparseEncoding encoding, std::string_view bytes, uint64_t size, SparsePart& part) {

@@ -62,8 +62,8 @@ class ThresholdCodec final : public Codec {
     for (size_t begin = 0; begin < sums.size(); begin += kChunk) {
       const int64_t n = static_cast<int64_t>(std::min<size_t>(kChunk, sums.size() - begin));
       const int64_t count =
-          vector_kernels().collect(sums.data() + begin, n, static_cast<uint32_t>(begin),
-                                   std::bit_cast<uint32_t>(tau_), {found_.index.data(), found_.value.data()});
+          kernels().collect(sums.data() + begin, n, static_cast<uint32_t>(begin),
+                            std::bit_cast<uint32_t>(tau_), {found_.index.data(), found_.value.data()});
       for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
         const bool negative = found_.value[i] < 0;
         put(bytes, found_.index[i] << 1 | (negative ? 1u : 0u));

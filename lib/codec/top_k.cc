@@ -39,7 +39,7 @@ class TopKCodec final : public Codec {
       : Codec(target, options.error_feedback),
         density_(options.density),
         encoding_(find_sparse_encoding(options.encoding)),
-        selector_(options.selection == "exact" ? Selection::kExact : Selection::kSampled),
+        selector_(options.selection == "exact" ? Selection::kExact : Selection::kSampled, target.cpu),
         seed_(hash_key(target.seed) ^ hash_key(~target.key)) {}
 
   void decode(std::string_view bytes, std::span<float> values) const override {

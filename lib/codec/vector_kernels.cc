@@ -13,11 +13,11 @@ namespace ps {
 PS_FOR_CPU_LEVELS(PS_DECLARE)
 #undef PS_DECLARE
 
-const VectorKernels& vector_kernels() {
+const VectorKernels& vector_kernels(CpuLevel cpu) {
 #define PS_KERNELS(level) &level::kVectorKernels,
   static constexpr const VectorKernels* kLevels[] = {PS_FOR_CPU_LEVELS(PS_KERNELS)};
 #undef PS_KERNELS
-  return *kLevels[static_cast<int>(cpu_level())];
+  return *kLevels[static_cast<int>(cpu)];
 }
 
 }  // namespace ps

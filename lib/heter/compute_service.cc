@@ -77,7 +77,7 @@ class ComputeService::ReaderSession final : public Session {
     }
     hello_ = std::move(hello);
     link_.establish();
-    const ComputeWelcome welcome{.cpu = std::string(cpu_level_name(cpu_level()))};
+    const ComputeWelcome welcome{.cpu = std::string(cpu_level_name(service_.setup_.device.cpu()))};
     responder.answer(Payload(ComputeWelcome::spec().to_json(welcome).dump()));
   }
 

@@ -79,9 +79,10 @@ Json state_json(const CheckpointReader& reader, const char* name) {
 
 }  // namespace
 
-CheckpointModel::CheckpointModel(const CheckpointReader& reader, const RowChoice& choice)
+CheckpointModel::CheckpointModel(const CheckpointReader& reader, const RowChoice& choice, CpuLevel cpu)
     : reader_(reader),
       choice_(choice),
+      cpu_(cpu),
       job_(Job::spec().parse(rename_former_keys(state_json(reader, kJobState)), "job")) {
   check_choice();
   metadata_ = {{"format", "pskit"},
@@ -91,8 +92,8 @@ CheckpointModel::CheckpointModel(const CheckpointReader& reader, const RowChoice
   const Network<float> network(job_.model, schema_from_json(state_json(reader, kSchemaState)), job_.job.seed);
   const bool of_servers = reader.has_state(kRunState);
   const ServerPlan plan = of_servers
-                              ? server_plan(job_)
-                              : ServerPlan{make_optimizer_plan(job_.optimizer, job_.train.gradient), {}};
+                              ? server_plan(job_, cpu)
+                              : ServerPlan{make_optimizer_plan(job_.optimizer, job_.train.gradient, cpu), {}};
   const std::vector<ParameterSpec> specs = plan.parameters(network.parameters());
   for (const ParameterSpec& spec : specs) {
     const TableLayout* layout = reader.table(spec.name);
@@ -152,7 +153,7 @@ void CheckpointModel::untrained_row(size_t table, uint64_t key, float* weights) 
   const Table& held = held_[table];
   const int64_t width = held.layout.width;
   std::vector<float> values(static_cast<size_t>(held.layout.values()));
-  held.spec.initializer.fill(key, {values.data(), static_cast<size_t>(width)});
+  held.spec.initializer.fill(key, {values.data(), static_cast<size_t>(width)}, cpu_);
   if (held.optimizer) {
     const Row<float> row{values.data(), values.data() + width, width, width};
     held.optimizer->initialize(row);

@@ -21,8 +21,9 @@ namespace ps {
 // Owner thread only; `reader` must outlive it.
 class CheckpointModel final : public ModelSource {
  public:
-  // Throws kUsage for tables that are not there, kCorrupt when the checkpoint is damaged.
-  CheckpointModel(const CheckpointReader& reader, const RowChoice& choice);
+  // `cpu` is the level of the loops that bring rows up to date, all of which give the same bits.  Throws kUsage for tables
+  // that are not there, kCorrupt when the checkpoint is damaged.
+  CheckpointModel(const CheckpointReader& reader, const RowChoice& choice, CpuLevel cpu = best_cpu_level());
   ~CheckpointModel() override;
 
   const std::vector<ModelTable>& tables() const override { return tables_; }
@@ -48,6 +49,7 @@ class CheckpointModel final : public ModelSource {
 
   const CheckpointReader& reader_;
   const RowChoice choice_;
+  const CpuLevel cpu_;
   Job job_;
   std::vector<Table> held_;
   std::vector<ModelTable> tables_;

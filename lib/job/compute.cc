@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "base/cpu.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -99,10 +98,10 @@ std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions&
   link.hello.trainers = job.cluster.trainers;
   link.hello.generation = options.generation;
   link.hello.run = running->run().id();
-  link.hello.cpu = cpu_level_name(cpu_level());
+  link.hello.cpu = cpu_level_name(options.cpu);
   link.hello.job = job_fingerprint(job);
   link.hello.schema = to_json(schema);
-  link.asynchronous = server_plan(job).consistency.async;
+  link.asynchronous = server_plan(job, options.cpu).consistency.async;
   link.timeout = seconds_duration(job.cluster.server_timeout);
   link.request_timeout = seconds_duration(job.cluster.request_timeout);
   link.on_message = [&log](const std::string& text) { log.info(text); };
@@ -114,7 +113,7 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& 
   check_role(job, options);
   check_exposure(options.security, place.host);
   if (options.dry_run) {
-    log.info("would compute for readers with ", options.threads, " threads and ", cpu_level_name(cpu_level()),
+    log.info("would compute for readers with ", options.threads, " threads and ", cpu_level_name(options.cpu),
              " kernels");
     return true;
   }
@@ -126,7 +125,7 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& 
                        log);
   const std::unique_ptr<Transport> network = make_network();
   SecureTransport transport(*network, peer_credentials(options.security));
-  Device device(options.threads, cpu_level());
+  Device device(options.threads, options.cpu);
   uint64_t num_links = 0;
   const ComputeSetup setup = {.transport = transport,
                               .device = device,
@@ -137,7 +136,7 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& 
                                   [&](const ReaderHello& reader) {
                                     return remote_of_reader(job, options, reader, ++num_links, servers, log);
                                   },
-                              .pulls_ahead = !server_plan(job).consistency.async};
+                              .pulls_ahead = !server_plan(job, options.cpu).consistency.async};
   ComputeService service(setup,
                          {.address = {place.host, place.port},
                           .request_timeout = seconds_duration(job.cluster.request_timeout),
@@ -145,7 +144,7 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& 
                          log);
   announce(job, place, service.address().port);
   log.info("Computing for readers at ", to_text(service.address()), " with ", options.threads,
-           " threads and ", cpu_level_name(cpu_level()), " kernels");
+           " threads and ", cpu_level_name(options.cpu), " kernels");
   try {
     service.run(options.stop);
   } catch (const WaitStopped& stopped) {

@@ -90,20 +90,20 @@ void check_pull_ahead(const Job& job) {
   }
 }
 
-ServerPlan server_plan(const Job& job) {
+ServerPlan server_plan(const Job& job, CpuLevel cpu) {
   const StrategyEntry& strategy = find_strategy(job.train.strategy);
   if (strategy.serve == nullptr) {
     fail(Code::kUsage, "train.strategy.type: ", strategy.name, " has no servers");
   }
   check_pull_ahead(job);
   ServerPlan plan =
-      strategy.serve(job.train.strategy, make_optimizer_plan(job.optimizer, job.train.gradient));
+      strategy.serve(job.train.strategy, make_optimizer_plan(job.optimizer, job.train.gradient, cpu));
   if (job.train.pull_ahead > 0) plan.consistency = ahead_consistency(job.train.pull_ahead);
   return plan;
 }
 
-ServedJob served_job(const Job& job) {
-  const ServerPlan plan = server_plan(job);
+ServedJob served_job(const Job& job, CpuLevel cpu) {
+  const ServerPlan plan = server_plan(job, cpu);
   auto parameters = [&job, plan](const DataSchema& schema) {
     return plan.parameters(Network<float>(job.model, schema, job.job.seed).parameters());
   };

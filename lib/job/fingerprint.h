@@ -35,11 +35,11 @@ Json job_identity(const Job& job);
 // Throws kUsage when train.pull_ahead goes together with nothing else that the job says.
 void check_pull_ahead(const Job& job);
 
-// The part of the job's servers.  Throws kUsage when its strategy has none, and as check_pull_ahead.
-ServerPlan server_plan(const Job& job);
+// The part of the job's servers, whose kernels are of level `cpu`.  Throws kUsage when its strategy has none, and as check_pull_ahead.
+ServerPlan server_plan(const Job& job, CpuLevel cpu);
 
 // All that a server needs of the job; the same errors.  `job` must outlive it.
-ServedJob served_job(const Job& job);
+ServedJob served_job(const Job& job, CpuLevel cpu);
 
 }  // namespace ps
 

@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "base/cpu.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -73,7 +72,7 @@ class Run {
         options_(options),
         servers_(servers),
         log_(log),
-        device_(options.threads, cpu_level()),
+        device_(options.threads, options.cpu),
         data_(job.data) {
     if (!options.init_model.empty()) use_saved_vocabulary(options.init_model, data_);
     if (options.task == "train" || options.task == "test") data_.label_use = LabelUse::kNeeded;
@@ -261,7 +260,7 @@ void Run::resume() {
 void Run::load_weights() {
   if (is_checkpoint(options_.init_model)) {
     const CheckpointReader reader(checkpoint_folder(options_.init_model));
-    CheckpointModel model(reader, {});
+    CheckpointModel model(reader, {}, options_.cpu);
     load_model(model, network_->parameters(), strategy().store());
     return;
   }
@@ -278,8 +277,8 @@ void Run::load_weights() {
 // Says what a dry run would do; false when this is none.
 bool Run::say_plan(BatchReader& reader) {
   if (!options_.dry_run) return false;
-  log_.info("would ", options_.task, " with ", options_.threads, " threads and ", cpu_level_name(cpu_level()),
-            " kernels on ", reader.format(), " data\n", network_->describe());
+  log_.info("would ", options_.task, " with ", options_.threads, " threads and ",
+            cpu_level_name(options_.cpu), " kernels on ", reader.format(), " data\n", network_->describe());
   if (options_.role == "reader") log_.info(describe_cut(network_->parameters()));
   if (options_.task == "train" && job_.device.caches_rows()) {
     log_.info("on device ", job_.device.type, "\n", describe_device(job_, network_->parameters()));
@@ -331,8 +330,8 @@ bool Run::train_whole() {
   saves_ = std::make_unique<RunSaves>(job_, options_, strategy(), servers_.etcd(), network_->parameters(),
                                       vocabulary_, log_);
   if (leads()) saves_->prepare();
-  log_.info("Training with ", options_.threads, " threads and ", cpu_level_name(cpu_level()), " kernels");
-  Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}, {"cpu", cpu_level_name(cpu_level())}};
+  log_.info("Training with ", options_.threads, " threads and ", cpu_level_name(options_.cpu), " kernels");
+  Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}, {"cpu", cpu_level_name(options_.cpu)}};
   start_checkpoints(result);
   trainer_->on_batch([&](bool stopping) { after_batch(stopping, result); });
   trainer_->on_pass_end([this] { saves_->finish(); });
@@ -498,7 +497,7 @@ bool Run::test() {
   if (!options_.importance.empty()) return measure_importance(paths);
   Json result = {{"job", job_.job.name},
                  {"seed", job_.job.seed},
-                 {"cpu", cpu_level_name(cpu_level())},
+                 {"cpu", cpu_level_name(options_.cpu)},
                  {"passes", Json::array()}};
   result["test"] = trainer_->test(-1, *input_.source, stop_).json();
   result["peak_memory_bytes"] = peak_memory_bytes();

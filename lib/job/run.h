@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/cpu.h"
 #include "base/log.h"
 #include "cli/progress.h"
 #include "job/job.h"
@@ -19,6 +20,7 @@ struct RunOptions {
   std::string task = "train";  // train | test | predict | convert
   std::string importance;      // of test: the figure whose loss tells how important slots are; empty: none
   int threads = 1;
+  CpuLevel cpu = best_cpu_level();                // of kernels
   bool resume = false;                            // go on from the newest checkpoint
   std::shared_ptr<const std::string> input_head;  // bytes of standard input that were read before; null: none
   std::string init_model;                         // a folder pass-00000 or a model file; empty: none

@@ -115,7 +115,7 @@ void SavedModel::untrained_row(size_t table, uint64_t key, float* weights) {
          " begin that were never trained, such as ", key,
          ": give the folder with its job.json, or a checkpoint");
   }
-  spec->initializer.fill(key, {weights, static_cast<size_t>(wanted.width)});
+  spec->initializer.fill(key, {weights, static_cast<size_t>(wanted.width)}, best_cpu_level());
 }
 
 RowNames SavedModel::names(const std::string& vocabulary) const {

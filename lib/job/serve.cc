@@ -287,7 +287,7 @@ void renew_certificates(const ServeOptions& options, std::vector<std::unique_ptr
 
 void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   constexpr Duration kAskStop = std::chrono::milliseconds(100);
-  ServedJob served = served_job(job);
+  ServedJob served = served_job(job, options.cpu);
   const uint64_t max_memory = memory_limit(options);
   const Guard guard = make_guard(options, log);
   if (options.dry_run) return;

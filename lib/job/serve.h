@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/cpu.h"
 #include "base/log.h"
 #include "base/temporary_folder.h"
 #include "job/job.h"
@@ -28,6 +29,7 @@ struct ServeOptions {
   std::string spill_dir;                     // for rows not used for long; empty: they stay in memory
   uint64_t spill_memory = 0;                 // for the others, with spill_dir
   std::string scratch_dir = default_temporary_parent();  // for what trainers make models of
+  CpuLevel cpu = best_cpu_level();                       // of kernels
   bool resume = false;                                   // go on from the newest checkpoint
   bool durable = false;                                  // what is applied is logged before it is answered
   bool dry_run = false;                                  // only check the job

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "config/json.h"
@@ -129,8 +128,8 @@ void check_divided(const Job& job, const RunOptions& options, const std::vector<
   }
 }
 
-void warn_of_kernels(std::string_view first, Log& log) {
-  const std::string_view ours = cpu_level_name(cpu_level());
+void warn_of_kernels(CpuLevel cpu, std::string_view first, Log& log) {
+  const std::string_view ours = cpu_level_name(cpu);
   if (first.empty() || ours == first) return;
   log.warning("this trainer has ", ours, " kernels, the one that came first ", first,
               ": products of dense matrices may round differently from machine to machine; --cpu on all "
@@ -153,7 +152,8 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
   remote.hello.resume = options.resume;
   remote.hello.passes = job.train.passes;
   remote.hello.lost = options.lost_run;
-  remote.hello.cpu = cpu_level_name(cpu_level());
+  remote.cpu = options.cpu;
+  remote.hello.cpu = cpu_level_name(options.cpu);
   remote.hello.job = job_fingerprint(job);
   remote.hello.schema = to_json(schema);
   // After the last pass nobody waits for whoever reads the rows one by one, which is less work.
@@ -237,7 +237,7 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
     for (const Address& peer : peers->peers) check_exposure(options.security, peer.host, "--peers");
     peer_transport_ = std::make_unique<SecureTransport>(*network_, peer_credentials(options.security));
   }
-  const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient);
+  const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient, options.cpu);
   std::shared_ptr<RowDevice> row_device;
   CachePlan caches;
   if (trains && job.device.caches_rows()) {
@@ -261,7 +261,7 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                               .model_device = model.device,
                               .on_devices = model.on_devices};
   strategy_ = find_strategy(job.train.strategy).make(job.train.strategy, setup);
-  if (setup.trains) warn_of_kernels(strategy_->first_cpu(), log);
+  if (setup.trains) warn_of_kernels(options.cpu, strategy_->first_cpu(), log);
 }
 
 void RunningStrategy::keep_alive() {

@@ -18,12 +18,12 @@ PS_FOR_CPU_LEVELS(PS_DECLARE)
 
 #define PS_ADDRESS(level) &level::kInitialKernels,
 
-static const InitialKernels& initial_kernels() {
+static const InitialKernels& initial_kernels(CpuLevel cpu) {
   static constexpr const InitialKernels* kLevels[] = {PS_FOR_CPU_LEVELS(PS_ADDRESS)};
-  return *kLevels[static_cast<int>(cpu_level())];
+  return *kLevels[static_cast<int>(cpu)];
 }
 
-void Initializer::fill(uint64_t row, std::span<float> weights) const {
+void Initializer::fill(uint64_t row, std::span<float> weights, CpuLevel cpu) const {
   const float center = static_cast<float>(mean), scale = static_cast<float>(deviation);
   const int64_t width = static_cast<int64_t>(weights.size());
   switch (distribution) {
@@ -34,10 +34,10 @@ void Initializer::fill(uint64_t row, std::span<float> weights) const {
       std::fill(weights.begin(), weights.end(), center);
       break;
     case Distribution::kNormal:
-      initial_kernels().fill_normal(seed, row, center, scale, weights.data(), width);
+      initial_kernels(cpu).fill_normal(seed, row, center, scale, weights.data(), width);
       break;
     case Distribution::kUniform:
-      initial_kernels().fill_uniform(seed, row, center, scale, weights.data(), width);
+      initial_kernels(cpu).fill_uniform(seed, row, center, scale, weights.data(), width);
       break;
   }
 }

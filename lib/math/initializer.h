@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/cpu.h"
+
 namespace ps {
 
 enum class Distribution { kZero, kConstant, kNormal, kUniform };
@@ -18,8 +20,9 @@ struct Initializer {
       0;              // normal: standard deviation; uniform: values in [mean - deviation, mean + deviation)
   uint64_t seed = 0;  // of the job and the parameter, mixed
 
-  // Draws the initial weights of row `row` (a key of a table, or a row index of a dense parameter).
-  void fill(uint64_t row, std::span<float> weights) const;
+  // Draws the initial weights of row `row` (a key of a table, or a row index of a dense parameter), with the
+  // loops of a level.
+  void fill(uint64_t row, std::span<float> weights, CpuLevel cpu) const;
 };
 
 }  // namespace ps

@@ -26,8 +26,8 @@ struct AdadeltaOptions : OptimizerOptions {
 template <class T>
 class Adadelta final : public RowOptimizer<T> {
  public:
-  Adadelta(const AdadeltaOptions& options, const ParameterTuning& tuning)
-      : RowOptimizer<T>(options, tuning, {.arrays = 2}),
+  Adadelta(const AdadeltaOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
+      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 2}),
         rho_(static_cast<T>(options.rho)),
         fresh_(static_cast<T>(1 - options.rho)),
         epsilon_(static_cast<T>(options.epsilon)) {}

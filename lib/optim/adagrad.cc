@@ -20,8 +20,8 @@ struct AdagradOptions : OptimizerOptions {
 template <class T>
 class Adagrad final : public RowOptimizer<T> {
  public:
-  Adagrad(const AdagradOptions& options, const ParameterTuning& tuning)
-      : RowOptimizer<T>(options, tuning, {.arrays = 1}), epsilon_(static_cast<T>(options.epsilon)) {}
+  Adagrad(const AdagradOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
+      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 1}), epsilon_(static_cast<T>(options.epsilon)) {}
 
  protected:
   using typename RowOptimizer<T>::Gradient;

@@ -34,8 +34,8 @@ struct AdamOptions : OptimizerOptions {
 template <class T>
 class Adam final : public RowOptimizer<T> {
  public:
-  Adam(const AdamOptions& options, const ParameterTuning& tuning)
-      : RowOptimizer<T>(options, tuning, {.arrays = 2}), options_(options) {}
+  Adam(const AdamOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
+      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 2}), options_(options) {}
 
  protected:
   using typename RowOptimizer<T>::Gradient;

@@ -32,8 +32,8 @@ struct AdamaxOptions : OptimizerOptions {
 template <class T>
 class Adamax final : public RowOptimizer<T> {
  public:
-  Adamax(const AdamaxOptions& options, const ParameterTuning& tuning)
-      : RowOptimizer<T>(options, tuning, {.arrays = 2}), options_(options) {}
+  Adamax(const AdamaxOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
+      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 2}), options_(options) {}
 
  protected:
   using typename RowOptimizer<T>::Gradient;

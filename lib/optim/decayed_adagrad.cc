@@ -26,8 +26,8 @@ struct DecayedAdagradOptions : OptimizerOptions {
 template <class T>
 class DecayedAdagrad final : public RowOptimizer<T> {
  public:
-  DecayedAdagrad(const DecayedAdagradOptions& options, const ParameterTuning& tuning)
-      : RowOptimizer<T>(options, tuning, {.arrays = 1, .idle_state = true}),
+  DecayedAdagrad(const DecayedAdagradOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
+      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 1, .idle_state = true}),
         rho_(options.rho),
         epsilon_(static_cast<T>(options.epsilon)) {}
 

@@ -25,13 +25,13 @@ extern const OptimizerEntry kFtrl;
 namespace optim_internal {
 
 template <template <class> class Kind, class T, class Options>
-std::unique_ptr<Optimizer<T>> make(const Json& object, const ParameterTuning& tuning) {
-  return std::make_unique<Kind<T>>(Options::spec().parse(without_type(object), "optimizer"), tuning);
+std::unique_ptr<Optimizer<T>> make(const Json& object, const ParameterTuning& tuning, CpuLevel cpu) {
+  return std::make_unique<Kind<T>>(Options::spec().parse(without_type(object), "optimizer"), tuning, cpu);
 }
 
 }  // namespace optim_internal
 
-// Makes the entry of the class template Kind, which is constructed from (Options, ParameterTuning).
+// Makes the entry of the class template Kind, which is constructed from (Options, ParameterTuning, CpuLevel).
 template <template <class> class Kind, class Options>
 constexpr OptimizerEntry optimizer_entry(std::string_view name, bool lazy, std::string_view help,
                                          bool weights_from_state = false) {

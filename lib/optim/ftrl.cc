@@ -33,8 +33,8 @@ struct FtrlOptions : OptimizerOptions {
 template <class T>
 class Ftrl final : public RowOptimizer<T> {
  public:
-  Ftrl(const FtrlOptions& options, const ParameterTuning& tuning)
-      : RowOptimizer<T>(options, tuning, {.arrays = 2, .decays = false}),
+  Ftrl(const FtrlOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
+      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 2, .decays = false}),
         alpha_(options.learning_rate * (tuning.learning_rate > 0 ? tuning.learning_rate : 1)),
         beta_(static_cast<T>(options.beta)),
         l1_(static_cast<T>(tuning.l1.value_or(options.l1))),

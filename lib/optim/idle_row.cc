@@ -22,18 +22,18 @@ namespace {
 
 // The kernels of each level of instruction sets are in lib/optim/kernels/idle.cc.
 template <class T>
-const IdleKernels<T>& idle_kernels();
+const IdleKernels<T>& idle_kernels(CpuLevel cpu);
 
 template <>
-const IdleKernels<float>& idle_kernels() {
+const IdleKernels<float>& idle_kernels(CpuLevel cpu) {
   static constexpr const IdleKernels<float>* kLevels[] = {PS_FOR_CPU_LEVELS(PS_FLOAT)};
-  return *kLevels[static_cast<int>(cpu_level())];
+  return *kLevels[static_cast<int>(cpu)];
 }
 
 template <>
-const IdleKernels<double>& idle_kernels() {
+const IdleKernels<double>& idle_kernels(CpuLevel cpu) {
   static constexpr const IdleKernels<double>* kLevels[] = {PS_FOR_CPU_LEVELS(PS_DOUBLE)};
-  return *kLevels[static_cast<int>(cpu_level())];
+  return *kLevels[static_cast<int>(cpu)];
 }
 
 // Returns the mean of `count` numbers with mean `mean` and of `more` numbers with sum `sum` together.
@@ -67,15 +67,15 @@ void advance_elements(const Timeline& timeline, const IdleMap& map, int64_t from
 }  // namespace
 
 template <class T>
-void advance_row(const Timeline& timeline, int64_t from, int64_t to, const IdleRow<T>& row) {
+void advance_row(const Timeline& timeline, int64_t from, int64_t to, const IdleRow<T>& row, CpuLevel cpu) {
   IdleMap map = timeline.between(from, to);
   bool decay = !row.momentum || timeline.detail() == IdleDetail::kDecay;
   if (!row.mean && decay) {
-    return idle_kernels<T>().advance_decay(map.ww, map.wc, to, row.weight, row.width);
+    return idle_kernels<T>(cpu).advance_decay(map.ww, map.wc, to, row.weight, row.width);
   }
   if (!row.mean && timeline.rule().l1 == 0) {
     const LinearMap linear{map.ww, map.wm, map.mw, map.mm};
-    return idle_kernels<T>().advance_linear(linear, to, row.weight, row.momentum, row.width);
+    return idle_kernels<T>(cpu).advance_linear(linear, to, row.weight, row.momentum, row.width);
   }
   advance_elements(timeline, map, from, to, row);
 }
@@ -97,8 +97,8 @@ void hold_row(int64_t steps, const IdleRow<T>& row) {
   }
 }
 
-template void advance_row(const Timeline&, int64_t, int64_t, const IdleRow<float>&);
-template void advance_row(const Timeline&, int64_t, int64_t, const IdleRow<double>&);
+template void advance_row(const Timeline&, int64_t, int64_t, const IdleRow<float>&, CpuLevel);
+template void advance_row(const Timeline&, int64_t, int64_t, const IdleRow<double>&, CpuLevel);
 template void hold_row(int64_t, const IdleRow<float>&);
 template void hold_row(int64_t, const IdleRow<double>&);
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/cpu.h"
 #include "optim/kernels/idle.h"
 #include "optim/timeline.h"
 
@@ -21,10 +22,10 @@ struct IdleRow {
   int64_t width;
 };
 
-// Applies steps [from, to) of the timeline in one pass over the row.  With L1 and momentum, or L1 and mean,
-// weights that may change their sign on the way are computed one by one.
+// Applies steps [from, to) of the timeline in one pass over the row, with the loops of a level.  With L1 and
+// momentum, or L1 and mean, weights that may change their sign on the way are computed one by one.
 template <class T>
-void advance_row(const Timeline& timeline, int64_t from, int64_t to, const IdleRow<T>& row);
+void advance_row(const Timeline& timeline, int64_t from, int64_t to, const IdleRow<T>& row, CpuLevel cpu);
 
 // Steps [from, to) of a row without a mean, for code that applies them elsewhere; nullopt with L1 and momentum, where each
 // weight is computed by itself.

@@ -28,8 +28,8 @@ struct MomentumOptions : OptimizerOptions {
 template <class T>
 class Momentum final : public RowOptimizer<T> {
  public:
-  Momentum(const MomentumOptions& options, const ParameterTuning& tuning)
-      : RowOptimizer<T>(options, tuning,
+  Momentum(const MomentumOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
+      : RowOptimizer<T>(options, tuning, cpu,
                         {.arrays = 1, .momentum = options.momentum, .nesterov = options.nesterov}),
         momentum_(static_cast<T>(tuning.momentum.value_or(options.momentum))),
         nesterov_(options.nesterov) {}

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "base/cpu.h"
 #include "config/fwd.h"
 #include "optim/current_step.h"
 #include "optim/kernels/idle.h"
@@ -48,6 +49,9 @@ template <class T>
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
+
+  // The level of instruction sets of its loops.
+  virtual CpuLevel cpu() const = 0;
 
   // State arrays of `width` each that a row carries beside its weights.
   virtual int state_arrays() const = 0;
@@ -113,8 +117,10 @@ class Optimizer {
 struct OptimizerEntry : CatalogEntry {
   bool lazy;                // idle rows differ from dense training; the manual says how
   bool weights_from_state;  // a step computes weights from state alone: weights set otherwise are lost
-  std::unique_ptr<Optimizer<float>> (*make_float)(const Json& object, const ParameterTuning& tuning);
-  std::unique_ptr<Optimizer<double>> (*make_double)(const Json& object, const ParameterTuning& tuning);
+  std::unique_ptr<Optimizer<float>> (*make_float)(const Json& object, const ParameterTuning& tuning,
+                                                  CpuLevel cpu);
+  std::unique_ptr<Optimizer<double>> (*make_double)(const Json& object, const ParameterTuning& tuning,
+                                                    CpuLevel cpu);
 };
 
 // Every optimizer, in the order of the manual.

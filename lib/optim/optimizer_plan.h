@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/cpu.h"
 #include "config/fwd.h"
 #include "optim/optimizer.h"
 #include "optim/step_rule.h"
@@ -15,6 +16,7 @@
 namespace ps {
 
 struct OptimizerPlan {
+  CpuLevel cpu = best_cpu_level();  // of the optimizers that `make` makes
   std::function<std::unique_ptr<Optimizer<float>>(const ParameterTuning&)> make;
   std::shared_ptr<const Schedule> schedule;
   bool mean = true;                        // a step's gradient is the mean over its examples, else the sum
@@ -25,7 +27,8 @@ struct OptimizerPlan {
 };
 
 // Makes the plan of an "optimizer" object; `gradient` is "sum" or "mean".  Throws kUsage "optimizer.type: …".
-OptimizerPlan make_optimizer_plan(const Json& optimizer, std::string_view gradient);
+OptimizerPlan make_optimizer_plan(const Json& optimizer, std::string_view gradient,
+                                  CpuLevel cpu = best_cpu_level());
 
 }  // namespace ps
 

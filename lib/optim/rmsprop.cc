@@ -31,8 +31,8 @@ struct RmspropOptions : OptimizerOptions {
 template <class T>
 class Rmsprop final : public RowOptimizer<T> {
  public:
-  Rmsprop(const RmspropOptions& options, const ParameterTuning& tuning)
-      : RowOptimizer<T>(options, tuning, {.arrays = 2, .idle_state = true}),
+  Rmsprop(const RmspropOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
+      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 2, .idle_state = true}),
         rho_(options.rho),
         epsilon_(static_cast<T>(options.epsilon)) {}
 

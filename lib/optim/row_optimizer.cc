@@ -31,9 +31,10 @@ T clip_bound(const OptimizerOptions& options, const ParameterTuning& tuning) {
 }  // namespace
 
 template <class T>
-RowOptimizer<T>::RowOptimizer(const OptimizerOptions& options, const ParameterTuning& tuning,
+RowOptimizer<T>::RowOptimizer(const OptimizerOptions& options, const ParameterTuning& tuning, CpuLevel cpu,
                               const RowTraits& traits)
-    : traits_(traits),
+    : cpu_(cpu),
+      traits_(traits),
       factor_(tuning.learning_rate),
       rule_(idle_rule(options, tuning, traits)),
       clip_(clip_bound<T>(options, tuning)),
@@ -78,7 +79,7 @@ void RowOptimizer<T>::advance(const Row<T>& row, int64_t from, int64_t to) const
     idle.averaged = from - average_->begin_step;
   }
   if (timeline_) {
-    advance_row(*timeline_, from, to, idle);
+    advance_row(*timeline_, from, to, idle, cpu_);
   } else if (idle.mean) {
     hold_row(to - from, idle);
   }

@@ -26,7 +26,10 @@ template <class T>
 class RowOptimizer : public Optimizer<T> {
  public:
   // Throws kUsage when the tuning sets an option that the optimizer does not have.
-  RowOptimizer(const OptimizerOptions& options, const ParameterTuning& tuning, const RowTraits& traits);
+  RowOptimizer(const OptimizerOptions& options, const ParameterTuning& tuning, CpuLevel cpu,
+               const RowTraits& traits);
+
+  CpuLevel cpu() const final { return cpu_; }
 
   int state_arrays() const final { return traits_.arrays + (average_ ? 1 : 0); }
   void initialize(const Row<T>& row) const final;
@@ -65,18 +68,19 @@ class RowOptimizer : public Optimizer<T> {
   virtual void step_rows(const Rows& rows) const = 0;
 
   template <class Step>
-  static void apply(const Step& step, const Row<T>& row, Gradient gradient) {
-    step_kernels<Step>().row(step, {row.weight, row.state, row.width, row.stride, gradient.values,
-                                    gradient.scale, gradient.bound});
+  void apply(const Step& step, const Row<T>& row, Gradient gradient) const {
+    step_kernels<Step>(cpu_).row(step, {row.weight, row.state, row.width, row.stride, gradient.values,
+                                        gradient.scale, gradient.bound});
   }
   template <class Step>
-  static void apply(const Step& step, const Rows& rows) {
+  void apply(const Step& step, const Rows& rows) const {
     if (rows.asked != nullptr) {
       *rows.asked = step;
       return;
     }
-    step_kernels<Step>().rows(step, {rows.starts.data(), static_cast<int64_t>(rows.starts.size()), rows.width,
-                                     rows.gradient.values, rows.gradient.scale, rows.gradient.bound});
+    step_kernels<Step>(cpu_).rows(
+        step, {rows.starts.data(), static_cast<int64_t>(rows.starts.size()), rows.width, rows.gradient.values,
+               rows.gradient.scale, rows.gradient.bound});
   }
 
   // Called when a step begins, after rate() and steps() were updated for it.
@@ -99,6 +103,7 @@ class RowOptimizer : public Optimizer<T> {
   void advance(const Row<T>& row, int64_t from, int64_t to) const;
   T* mean(const Row<T>& row) const { return row.state + traits_.arrays * row.stride; }
 
+  const CpuLevel cpu_;
   const RowTraits traits_;
   const double factor_;
   const IdleRule rule_;

@@ -15,7 +15,8 @@ struct SgdOptions : OptimizerOptions {
 template <class T>
 class Sgd final : public RowOptimizer<T> {
  public:
-  Sgd(const SgdOptions& options, const ParameterTuning& tuning) : RowOptimizer<T>(options, tuning, {}) {}
+  Sgd(const SgdOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
+      : RowOptimizer<T>(options, tuning, cpu, {}) {}
 
  protected:
   using typename RowOptimizer<T>::Gradient;

@@ -1,4 +1,4 @@
-// The loops of an optimizer's step, for the level of instruction sets in use.  Used by RowOptimizer.
+// The loops of an optimizer's step, for each level of instruction sets.  Used by RowOptimizer.
 #ifndef PS_OPTIM_STEP_KERNELS_H_
 #define PS_OPTIM_STEP_KERNELS_H_
 
@@ -8,7 +8,6 @@
 
 namespace ps {
 
-// The loops of the level in use, for the steps that lib/optim/kernels/steps.cc lists.
 #define PS_DECLARE(level)           \
   namespace level {                 \
   template <class Step>             \
@@ -17,12 +16,13 @@ namespace ps {
 PS_FOR_CPU_LEVELS(PS_DECLARE)
 #undef PS_DECLARE
 
+// The loops of a level, for the steps that lib/optim/kernels/steps.cc lists.
 template <class Step>
-StepKernels<Step> step_kernels() {
+StepKernels<Step> step_kernels(CpuLevel cpu) {
 #define PS_FUNCTION(level) level::step_kernels<Step>,
   static constexpr StepKernels<Step> (*kLevels[])() = {PS_FOR_CPU_LEVELS(PS_FUNCTION)};
 #undef PS_FUNCTION
-  return kLevels[static_cast<int>(cpu_level())]();
+  return kLevels[static_cast<int>(cpu)]();
 }
 
 }  // namespace ps

@@ -143,7 +143,7 @@ void run_trainer(ParameterStore& store, TrainerGroup& group, RunControl& run, co
 void with_store(RemoteStore& remote, const SyntheticJob& job,
                 const std::function<void(ParameterStore&)>& body) {
   const std::vector<ParameterSpec> specs = job.parameters();
-  Device device(1, cpu_level());
+  Device device(1, best_cpu_level());
   if (job.device) {
     LocalStore local(sparse_parameters(specs), job.plan(), UINT64_MAX, device);
     RemoteLender lender(specs, job.plan(), remote, local);
@@ -158,7 +158,7 @@ void with_store(RemoteStore& remote, const SyntheticJob& job,
 }
 
 std::vector<std::vector<float>> train_passes_locally(const SyntheticJob& job) {
-  Device device(1, cpu_level());
+  Device device(1, best_cpu_level());
   LocalStore store(job.parameters(), job.plan(), UINT64_MAX, device);
   LocalGroup group;
   LocalRun run;

@@ -29,7 +29,7 @@ AveragingStore::AveragingStore(const AveragingOptions& options, std::vector<Para
       interval_(options.interval),
       start_(specs_.size()),
       momentum_(specs_.size()) {
-  if (options_.sparse) sparse_.emplace(*options_.sparse, specs_, communicator_);
+  if (options_.sparse) sparse_.emplace(*options_.sparse, specs_, communicator_, local_.cpu());
 }
 
 // All trainers have the same weights then.

@@ -118,7 +118,8 @@ std::unique_ptr<Codec> CodecExchange::make(size_t parameter, size_t codec, uint6
                     {.rows = static_cast<int64_t>(rows.count()),
                      .cols = spec.cols,
                      .seed = spec.initializer.seed,
-                     .key = parameter * (size + 1) + part});
+                     .key = parameter * (size + 1) + part,
+                     .cpu = local_.cpu()});
 }
 
 void CodecExchange::begin(size_t parameter) {

@@ -51,7 +51,8 @@ std::unique_ptr<DeepGradientCompression> DgcExchange::make(size_t parameter) con
   const DgcTarget target{.shape = {spec.rows, spec.cols},
                          .num_trainers = communicator_.size(),
                          .seed = spec.initializer.seed,
-                         .key = parameter};
+                         .key = parameter,
+                         .cpu = local_.cpu()};
   return std::make_unique<DeepGradientCompression>(own, target);
 }
 

@@ -59,6 +59,9 @@ class LocalStore final : public ParameterStore, public RowLender {
   // ParameterTables::restore.
   void restore(const CheckpointReader& reader);
 
+  // The level of its kernels, for those who compute beside it.
+  CpuLevel cpu() const { return device_.cpu(); }
+
   // The weights [rows, cols] of a dense parameter, as they are trained, to be changed in place.
   std::span<float> whole(int parameter);
 

@@ -150,7 +150,7 @@ void ParameterTables::restore(const CheckpointReader& reader) {
   for (const TableLayout& layout : layouts()) check_layout(reader, layout);
   for (size_t p = 0; p < size(); ++p) {
     restore_optimizer(reader, specs_[p].name, optimizer(p));
-    if (tables_[p] && !specs_[p].sparse) restore_dense(reader, layout(p), *tables_[p]);
+    if (tables_[p] && !specs_[p].sparse) restore_dense(reader, layout(p), *tables_[p], device_.cpu());
   }
   if (place().sparse < 0) return;
   restore_partitions(reader);
@@ -166,7 +166,7 @@ void ParameterTables::restore_partitions(const CheckpointReader& reader) {
     if (static_cast<int>(partition) % place().num_sparse != place().sparse) return;
     for (size_t p = 0; p < size(); ++p) {
       if (!specs_[p].sparse || !reader.has(layout(p), partition)) continue;
-      restore_partition(reader, layout(p), partition, *tables_[p], mutex);
+      restore_partition(reader, layout(p), partition, *tables_[p], device_.cpu(), mutex);
     }
   });
 }

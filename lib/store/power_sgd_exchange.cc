@@ -3,13 +3,17 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "codec/vector_kernels.h"
 
 namespace ps {
 
 PowerSgdExchange::PowerSgdExchange(const PowerSgdOptions& options, std::span<const ParameterSpec> specs,
                                    const LocalStore& local, Communicator& communicator)
-    : options_(options), specs_(specs), local_(local), communicator_(communicator), matrices_(specs.size()) {
+    : options_(options),
+      specs_(specs),
+      local_(local),
+      kernels_(vector_kernels(local.cpu())),
+      communicator_(communicator),
+      matrices_(specs.size()) {
   for (size_t p = 0; p < specs_.size(); ++p) {
     matrices_[p].shape = {.rank = options_.rank, .rows = specs_[p].rows, .cols = specs_[p].cols};
   }
@@ -27,8 +31,8 @@ void PowerSgdExchange::step(std::span<const Gradient> gradients, const StepSize&
   communicator_.all_reduce(std::span(p_));
   for (size_t n = 0; n < gradients.size(); ++n) {
     const FactorShape& shape = matrices_[gradients[n].parameter].shape;
-    orthogonalise(shape, factors[n].p);
-    multiply_transposed(shape, gradients[n].values, factors[n].p, factors[n].q);
+    orthogonalise(kernels_, shape, factors[n].p);
+    multiply_transposed(kernels_, shape, gradients[n].values, factors[n].p, factors[n].q);
     keep_rest(gradients[n], step.scale, factors[n]);
   }
   communicator_.all_reduce(std::span(q_));
@@ -59,9 +63,9 @@ void PowerSgdExchange::begin(const Gradient& gradient, float scale, const Factor
   matrix.residual.resize(gradient.values.size());
   const float samples = 1.0f / scale;
   for (size_t i = 0; i < gradient.values.size(); ++i) gradient.values[i] += samples * matrix.residual[i];
-  warm_start(matrix.shape, specs_[gradient.parameter].initializer.seed, gradient.parameter,
+  warm_start(kernels_, matrix.shape, specs_[gradient.parameter].initializer.seed, gradient.parameter,
              static_cast<uint64_t>(local_.schedule().steps()), matrix.q);
-  multiply(matrix.shape, gradient.values, matrix.q, factors.p);
+  multiply(kernels_, matrix.shape, gradient.values, matrix.q, factors.p);
 }
 
 void PowerSgdExchange::keep_rest(const Gradient& gradient, float scale, const Factors& factors) {
@@ -69,7 +73,7 @@ void PowerSgdExchange::keep_rest(const Gradient& gradient, float scale, const Fa
   const int64_t cols = matrix.shape.cols;
   std::vector<float> sent(static_cast<size_t>(cols));
   for (int64_t row = 0; row < matrix.shape.rows; ++row) {
-    product_row(matrix.shape, factors.p, factors.q, row, sent.data());
+    product_row(kernels_, matrix.shape, factors.p, factors.q, row, sent.data());
     const float* own = gradient.values.data() + row * cols;
     float* rest = matrix.residual.data() + row * cols;
     for (int64_t j = 0; j < cols; ++j) rest[j] = scale * (own[j] - sent[static_cast<size_t>(j)]);
@@ -79,13 +83,13 @@ void PowerSgdExchange::keep_rest(const Gradient& gradient, float scale, const Fa
 // values <- P Q^T
 void PowerSgdExchange::end(const Gradient& gradient, const Factors& factors) {
   Matrix& matrix = matrices_[gradient.parameter];
-  if (vector_kernels().largest_size(factors.q.data(), static_cast<int64_t>(factors.q.size())) >=
-      kInfiniteSize) {
+  if (kernels_.largest_size(factors.q.data(), static_cast<int64_t>(factors.q.size())) >= kInfiniteSize) {
     fail(Code::kData, "a gradient of ", quote(specs_[gradient.parameter].name),
          " has values that are no numbers, ", "or too large for power_sgd");
   }
   for (int64_t row = 0; row < matrix.shape.rows; ++row) {
-    product_row(matrix.shape, factors.p, factors.q, row, gradient.values.data() + row * matrix.shape.cols);
+    product_row(kernels_, matrix.shape, factors.p, factors.q, row,
+                gradient.values.data() + row * matrix.shape.cols);
   }
   std::ranges::copy(factors.q, matrix.q.begin());
 }

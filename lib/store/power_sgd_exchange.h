@@ -66,6 +66,7 @@ class PowerSgdExchange final : public GradientCompression {
   const PowerSgdOptions options_;
   const std::span<const ParameterSpec> specs_;
   const LocalStore& local_;
+  const VectorKernels& kernels_;
   Communicator& communicator_;
   std::vector<Matrix> matrices_;  // by parameter
   std::vector<float> p_, q_;      // of all matrices of a step

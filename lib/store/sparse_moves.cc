@@ -4,14 +4,18 @@
 #include <array>
 
 #include "base/error.h"
-#include "codec/vector_kernels.h"
 #include "store/sparse_all_reduce.h"
 
 namespace ps {
 
 SparseMoves::SparseMoves(const SparseMovesOptions& options, std::span<const ParameterSpec> specs,
-                         Communicator& communicator)
-    : options_(options), specs_(specs), communicator_(communicator), residuals_(specs.size()) {}
+                         Communicator& communicator, CpuLevel cpu)
+    : options_(options),
+      specs_(specs),
+      communicator_(communicator),
+      kernels_(vector_kernels(cpu)),
+      selector_(Selection::kExact, cpu),
+      residuals_(specs.size()) {}
 
 bool SparseMoves::compresses(size_t parameter) const {
   const ParameterSpec& spec = specs_[parameter];
@@ -33,8 +37,7 @@ void SparseMoves::exchange(std::span<const Move> moves) {
     std::vector<float>& residual = residuals_[moves[n].parameter];
     residual.resize(own.size());
     for (size_t i = 0; i < own.size(); ++i) residual[i] = decay * residual[i] + own[i];
-    if (vector_kernels().largest_size(residual.data(), static_cast<int64_t>(residual.size())) >=
-        kInfiniteSize) {
+    if (kernels_.largest_size(residual.data(), static_cast<int64_t>(residual.size())) >= kInfiniteSize) {
       fail(Code::kData, "a move of ", quote(specs_[moves[n].parameter].name),
            " is no number: training has diverged");
     }

@@ -39,9 +39,9 @@ class SparseMoves {
     std::span<float> values;
   };
 
-  // All arguments by reference outlive this.
+  // All arguments by reference outlive this.  `cpu` is the level of its loops.
   SparseMoves(const SparseMovesOptions& options, std::span<const ParameterSpec> specs,
-              Communicator& communicator);
+              Communicator& communicator, CpuLevel cpu);
 
   bool compresses(size_t parameter) const;
 
@@ -59,7 +59,8 @@ class SparseMoves {
   const SparseMovesOptions options_;
   const std::span<const ParameterSpec> specs_;
   Communicator& communicator_;
-  Selector selector_{Selection::kExact};
+  const VectorKernels& kernels_;
+  Selector selector_;
   std::vector<std::vector<float>> residuals_;  // by parameter; empty: nothing is left
 };
 

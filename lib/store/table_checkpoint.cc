@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/bytes.h"
-#include "base/cpu.h"
 #include "base/error.h"
 #include "checkpoint/row_chunks.h"
 #include "table/row_policy_state.h"
@@ -164,8 +163,8 @@ void check_layout(const CheckpointReader& reader, const TableLayout& layout) {
 }
 
 void restore_partition(const CheckpointReader& reader, const TableLayout& layout, uint32_t partition,
-                       Table& table, std::mutex& mutex) {
-  Device alone(1, cpu_level());
+                       Table& table, CpuLevel cpu, std::mutex& mutex) {
+  Device alone(1, cpu);
   const uint64_t expected = reader.max_rows(layout.name, partition);
   auto cursor = reader.rows(layout.name, partition);
   while (const RowBlock* rows = cursor->next()) {
@@ -178,8 +177,8 @@ void restore_partition(const CheckpointReader& reader, const TableLayout& layout
   }
 }
 
-void restore_dense(const CheckpointReader& reader, const TableLayout& layout, Table& table) {
-  Device alone(1, cpu_level());
+void restore_dense(const CheckpointReader& reader, const TableLayout& layout, Table& table, CpuLevel cpu) {
+  Device alone(1, cpu);
   uint64_t restored = 0;
   for (uint32_t partition : reader.partitions(layout.name)) {
     auto cursor = reader.rows(layout.name, partition);

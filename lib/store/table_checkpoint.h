@@ -56,12 +56,12 @@ void save_dense_floats(CheckpointFileWriter& writer, const TableLayout& layout, 
                        std::span<const float> floats, uint32_t partition);
 
 // Puts the rows of one partition into a sparse table that has none of them.  Threads may do so for several
-// partitions of one table, under one mutex.
+// partitions of one table, under one mutex.  `cpu` is the level of kernels.
 void restore_partition(const CheckpointReader& reader, const TableLayout& layout, uint32_t partition,
-                       Table& table, std::mutex& mutex);
+                       Table& table, CpuLevel cpu, std::mutex& mutex);
 
 // Puts those rows of all partitions back that a dense table has.
-void restore_dense(const CheckpointReader& reader, const TableLayout& layout, Table& table);
+void restore_dense(const CheckpointReader& reader, const TableLayout& layout, Table& table, CpuLevel cpu);
 
 }  // namespace ps
 

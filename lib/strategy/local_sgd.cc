@@ -69,9 +69,9 @@ void check_local_sgd(const Json& object, const Json& optimizer) {
 }
 
 // Trainers have the optimizers, and servers add.
-ServerPlan serve_local_sgd(const Json& object, const OptimizerPlan&) {
+ServerPlan serve_local_sgd(const Json& object, const OptimizerPlan& optimizers) {
   const auto keys = parse_strategy<LocalSgdKeys>(object);
-  return {.optimizers = addition_plan(),
+  return {.optimizers = addition_plan(optimizers.cpu),
           .consistency = kConsistency,
           .tunes = false,
           .push_codec = keys.codec.push.codec};

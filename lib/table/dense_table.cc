@@ -23,7 +23,7 @@ DenseTable::DenseTable(const BlockCyclicRows& blocks, int64_t cols, const Initia
   device.for_each(arrays_.rows(), rows_at_once, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       initializer.fill(static_cast<uint64_t>(blocks_.global(r)),
-                       {arrays_.row(r), static_cast<size_t>(width())});
+                       {arrays_.row(r), static_cast<size_t>(width())}, device.cpu());
     }
   });
   reset_state(0, arrays_.rows(), device);

@@ -44,7 +44,7 @@ class RowValues {
 
   // The weights and the optimizer's state of a row that no step has seen.
   void fill(uint64_t key, const Row<float>& row) const {
-    initializer_.fill(key, {row.weight, static_cast<size_t>(layout_.width())});
+    initializer_.fill(key, {row.weight, static_cast<size_t>(layout_.width())}, optimizer_.cpu());
     optimizer_.initialize(row);
   }
 

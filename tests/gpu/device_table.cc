@@ -69,7 +69,7 @@ class CpuRows {
     auto [found, is_new] = rows_.try_emplace(key);
     if (is_new) {
       found->second.assign(width_ * (1 + options_.arrays), 0.0f);
-      options_.initializer.fill(key, std::span(found->second).first(width_));
+      options_.initializer.fill(key, std::span(found->second).first(width_), best_cpu_level());
       if (options_.initial_state.from_weight) start_state(found->second);
     }
     return found->second;
@@ -86,7 +86,8 @@ class CpuRows {
     const int64_t width = static_cast<int64_t>(width_);
     for (const auto& [key, sum] : sums) {
       float* weights = row(key).data();
-      step_kernels<Step>().row(step, {weights, weights + width, width, width, sum.data(), scale, bound});
+      step_kernels<Step>(best_cpu_level())
+          .row(step, {weights, weights + width, width, width, sum.data(), scale, bound});
     }
   }
 
@@ -338,7 +339,7 @@ TEST(DeviceTable, PointersOfFindOrInsertAreTheRows) {
   std::vector<float> weights(5), expected(5);
   stream.copy_to_host(weights.data(), rows[1], 5 * sizeof(float));
   stream.synchronize();
-  options.initializer.fill(9, expected);
+  options.initializer.fill(9, expected, best_cpu_level());
   EXPECT_EQ(weights, expected);
 }
 

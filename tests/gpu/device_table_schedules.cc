@@ -104,7 +104,7 @@ class SequentialTable {
 
   std::array<float, kRowFloats> new_row(uint64_t key) const {
     std::array<float, kRowFloats> row = {};
-    options_.initializer.fill(key, std::span(row).first(kWidth));
+    options_.initializer.fill(key, std::span(row).first(kWidth), best_cpu_level());
     return row;
   }
 
@@ -283,8 +283,8 @@ class Schedule {
     for (const auto& [key, row] : twin_.claim(call)) {
       if (row == nullptr) continue;
       float* weights = row->row.data();
-      step_kernels<Step>().row(kStep,
-                               {weights, weights + kWidth, kWidth, kWidth, sums[key].data(), 0.5f, 1.0f});
+      step_kernels<Step>(best_cpu_level())
+          .row(kStep, {weights, weights + kWidth, kWidth, kWidth, sums[key].data(), 0.5f, 1.0f});
     }
     compare_evicted();
   }

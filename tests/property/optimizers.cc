@@ -159,8 +159,9 @@ void expect_near(Rows<T>& rows, Rows<double>& dense, double tolerance, const std
 void compare(const OptimizerEntry& entry, const Json& object, const Json& schedule) {
   OptimizerOptions options = parse_optimizer_options(object, "optimizer");
   auto rates = make_schedule(schedule, options.learning_rate, "schedule");
-  Rows<double> dense(entry.make_double(object, {})), exact(entry.make_double(object, {}));
-  Rows<float> sparse(entry.make_float(object, {}));
+  Rows<double> dense(entry.make_double(object, {}, best_cpu_level())),
+      exact(entry.make_double(object, {}, best_cpu_level()));
+  Rows<float> sparse(entry.make_float(object, {}, best_cpu_level()));
   Random random(11, 5);
   std::vector<double> gradient(kWidth), zero(kWidth, 0.0);
   for (int64_t step = 0; step < kSteps; ++step) {

@@ -76,7 +76,8 @@ class SameBits : public testing::Test {
     settings.passes = 3;
     BatchReader reader(data, {path_}, settings), test_reader(data, {path_}, settings);
     Network<float> network(ModelOptions::spec().parse(wide_and_deep(sparse), "model"), reader.schema(), 1);
-    LocalStore store(network.parameters(), make_optimizer_plan(optimizer, "mean"), UINT64_MAX, device);
+    LocalStore store(network.parameters(), make_optimizer_plan(optimizer, "mean", way.cpu), UINT64_MAX,
+                     device);
     LocalGroup group;
     Log log("test", LogLevel::kError);
     Reporter reporter(log, ProgressMode::kOff, "");
@@ -120,7 +121,6 @@ const Json kMomentum = {
 
 TEST_F(SameBits, AnyNumberOfThreadsGivesTheSameBits) {
   for (CpuLevel level : possible_levels(cpu_features())) {
-    set_cpu_level(level);
     Outcome one = train(1, true, kMomentum, {level});
     expect_same(one, train(2, true, kMomentum, {level}));
     expect_same(one, train(5, true, kMomentum, {level}));
@@ -130,10 +130,8 @@ TEST_F(SameBits, AnyNumberOfThreadsGivesTheSameBits) {
 // Levels round products of matrices differently; what that grows to in some 140 steps stays as small as
 // between sparse and dense training, below.
 TEST_F(SameBits, LevelsOfInstructionSetsTrainTheSameModelToRounding) {
-  set_cpu_level(CpuLevel::kBaseline);
   const Outcome baseline = train(2, true, kMomentum, {CpuLevel::kBaseline});
   for (CpuLevel level : possible_levels(cpu_features())) {
-    set_cpu_level(level);
     const Outcome outcome = train(2, true, kMomentum, {level});
     EXPECT_NEAR(outcome.cost, baseline.cost, 1e-6) << cpu_level_name(level);
     ASSERT_EQ(outcome.weights.size(), baseline.weights.size());

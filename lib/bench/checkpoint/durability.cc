@@ -25,7 +25,7 @@ class DurableSteps final : public Workload {
         clock_(settings.clock),
         folder_(settings.scratch),
         specs_{table_spec()},
-        job_(job(durable, async)),
+        job_(job(durable, async, settings.cpu)),
         shards_(job_, 1, {}),
         store_(*network_, shards_.remote_options({}), job_.consistency, specs_) {}
 
@@ -66,11 +66,11 @@ class DurableSteps final : public Workload {
     return spec;
   }
 
-  ServedJob job(bool durable, bool async) const {
+  ServedJob job(bool durable, bool async, CpuLevel cpu) const {
     ServedJob job;
     job.fingerprint = Json::object();
     job.parameters = [this](const DataSchema&) { return specs_; };
-    job.optimizers = make_optimizer_plan({{"type", "sgd"}, {"learning_rate", kRate}}, "sum");
+    job.optimizers = make_optimizer_plan({{"type", "sgd"}, {"learning_rate", kRate}}, "sum", cpu);
     job.consistency.async = async;
     job.checkpoints.directory = folder_.path("");
     job.checkpoints.job = Json::object();

@@ -48,7 +48,7 @@ class CheckpointFiles : public Workload {
         compression_(compression),
         folder_(settings.scratch),
         directory_(folder_.path(kFolder)),
-        job_(rows, settings.threads) {}
+        job_(rows, settings.threads, settings.cpu) {}
 
   Work work() const override {
     return {.bytes = static_cast<double>(rows_ * kCheckpointRowBytes), .items = static_cast<double>(rows_)};

@@ -24,7 +24,7 @@ class ModelOfCheckpoint final : public Workload {
         threads_(settings.threads),
         folder_(settings.scratch) {
     if (!exists(program_)) fail(Code::kUnavailable, "there is no ", quote(program_));
-    TrainedJob job(rows_, threads_);
+    TrainedJob job(rows_, threads_, settings.cpu);
     job.write(folder_.path("checkpoints"), "zstd");
     remember(job.store());
   }

@@ -41,11 +41,11 @@ void fill_noise(uint64_t seed, std::span<float> out) {
   }
 }
 
-TrainedJob::TrainedJob(uint64_t rows, int threads)
+TrainedJob::TrainedJob(uint64_t rows, int threads, CpuLevel cpu)
     : job_(memory_job("checkpoint", {embedding_model(kCheckpointWidth), adagrad(0.1, 1e-6)})),
       schema_(make_schema()),
       network_(job_.model, schema_, job_.job.seed),
-      device_(threads, cpu_level()) {
+      device_(threads, cpu) {
   forget();
   train(rows);
 }
@@ -53,7 +53,8 @@ TrainedJob::TrainedJob(uint64_t rows, int threads)
 void TrainedJob::forget() {
   store_.reset();
   store_ = std::make_unique<LocalStore>(
-      network_.parameters(), make_optimizer_plan(job_.optimizer, job_.train.gradient), UINT64_MAX, device_);
+      network_.parameters(), make_optimizer_plan(job_.optimizer, job_.train.gradient, device_.cpu()),
+      UINT64_MAX, device_);
 }
 
 // One step for each row.

@@ -35,7 +35,7 @@ void fill_noise(uint64_t seed, std::span<float> out);
 class TrainedJob {
  public:
   // With so many rows.
-  TrainedJob(uint64_t rows, int threads);
+  TrainedJob(uint64_t rows, int threads, CpuLevel cpu);
 
   LocalStore& store() { return *store_; }
 

@@ -39,7 +39,7 @@ class CodecRuns final : public Workload {
     Json object = {{"type", entry.name}};
     if (task != Task::kEncode && entry.name != "none") object["error_feedback"] = false;
     const int64_t rows = static_cast<int64_t>(values_.size()) / kCols;
-    codec_ = make_codec(object, "codec", {.rows = rows, .cols = kCols});
+    codec_ = make_codec(object, "codec", {.rows = rows, .cols = kCols, .cpu = settings.cpu});
     codec_->encode(values_, bytes_);
   }
 

@@ -14,7 +14,9 @@ class LocalStep final : public Workload {
       : options_(std::move(options)),
         gradient_(bench_gradient(scaled_power(settings.scale, 1 << 26, 1 << 20), 3)),
         weights_(gradient_.size()),
-        dgc_(options_, {.shape = {static_cast<int64_t>(gradient_.size()) / 1024, 1024}, .num_trainers = 4}) {}
+        dgc_(options_, {.shape = {static_cast<int64_t>(gradient_.size()) / 1024, 1024},
+                        .num_trainers = 4,
+                        .cpu = settings.cpu}) {}
 
   void prepare() override { bytes_.clear(); }
 

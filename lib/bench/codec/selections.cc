@@ -37,7 +37,8 @@ struct SelectionTask {
 
 class Selected final : public Workload {
  public:
-  Selected(Selection kind, const BenchSettings& settings) : task_(settings), kind_(kind), selector_(kind) {}
+  Selected(Selection kind, const BenchSettings& settings)
+      : task_(settings), kind_(kind), selector_(kind, settings.cpu) {}
 
   void run() override { selector_.select(task_.values, task_.count, draw_++, part_); }
 

@@ -97,6 +97,7 @@ ServedShards::~ServedShards() = default;
 RemoteOptions ServedShards::remote_options(const DataSchema& schema) const {
   RemoteOptions options;
   options.servers = {shards_[0]->address()};
+  options.cpu = job_.optimizers.cpu;
   options.hello.job = job_.fingerprint;
   options.hello.schema = to_json(schema);
   return options;

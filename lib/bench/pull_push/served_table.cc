@@ -24,10 +24,12 @@ ParameterSpec table_spec(const ServedTableSettings& settings) {
 
 }  // namespace
 
-ServedTable::ServedTable(const ServedTableSettings& settings) : specs_{table_spec(settings)} {
+ServedTable::ServedTable(const ServedTableSettings& settings)
+    : specs_{table_spec(settings)}, device_(1, settings.cpu) {
   job_.fingerprint = {{"optimizer", settings.optimizer}};
   job_.parameters = [this](const DataSchema&) { return specs_; };
-  job_.optimizers = make_optimizer_plan({{"type", settings.optimizer}, {"learning_rate", kRate}}, "sum");
+  job_.optimizers =
+      make_optimizer_plan({{"type", settings.optimizer}, {"learning_rate", kRate}}, "sum", settings.cpu);
   job_.consistency.staleness = kStaleness;
   job_.checkpoints.directory = settings.checkpoints;
   local_ = std::make_unique<LocalStore>(specs_, job_.optimizers, UINT64_MAX, device_);

@@ -19,10 +19,11 @@ struct ServedTableSettings {
   uint64_t rows = 0;  // ids 0 to rows - 1, all there from the beginning
   int ports = 1;
   std::string optimizer = "sgd";
-  RowType type = RowType::kF32;  // of rows and gradients on their way
-  LinkShape link = {};           // to each shard, beside what the loopback device is
-  bool local = false;            // over Unix sockets
-  std::string checkpoints = {};  // folder of the shards' checkpoints, made when asked for; empty: none are
+  RowType type = RowType::kF32;     // of rows and gradients on their way
+  LinkShape link = {};              // to each shard, beside what the loopback device is
+  bool local = false;               // over Unix sockets
+  std::string checkpoints = {};     // folder of the shards' checkpoints, made when asked for; empty: none are
+  CpuLevel cpu = best_cpu_level();  // of kernels
 };
 
 // One owner thread, which is the trainer's.
@@ -39,7 +40,7 @@ class ServedTable {
 
   const std::vector<ParameterSpec> specs_;
   ServedJob job_;
-  Device device_{1, cpu_level()};
+  Device device_;
   std::unique_ptr<LocalStore> local_;
   std::unique_ptr<ServedShards> shards_;
   const std::unique_ptr<Transport> network_ = make_network({.local = true});

@@ -32,7 +32,8 @@ ServedTableSettings table_settings(const BenchSettings& settings, const TableCas
           .type = task.type,
           .link = task.link,
           .local = task.local,
-          .checkpoints = task.checkpoints};
+          .checkpoints = task.checkpoints,
+          .cpu = settings.cpu};
 }
 
 // Drawn at random, each once, ascending.  As many as the table has are all its keys.
@@ -154,8 +155,9 @@ void TableWorkload::expect_local_weights(size_t set) {
   table_.local().read_rows(0, keys, expected.data());
   if (task_.type != RowType::kF32) {
     std::vector<char> coded(keys.size() * encoded_row_bytes(task_.type, task_.width));
-    row_codec(task_.type).encode(expected.data(), rows, task_.width, coded.data());
-    row_codec(task_.type).decode(coded.data(), rows, task_.width, expected.data());
+    const RowCodec& codec = row_codec(task_.type, table_.local().cpu());
+    codec.encode(expected.data(), rows, task_.width, coded.data());
+    codec.decode(coded.data(), rows, task_.width, expected.data());
   }
   std::vector<ParameterView<float>> views;
   table_.store().pull(plan(set), PullMode::kTrain, views);

@@ -46,15 +46,15 @@ Job job_of(const ServedCase& task) {
 // In one process.
 class Alone : public LocalPasses {
  public:
-  Alone(const ServedCase& task, const Job& job, const SyntheticData& data)
-      : LocalPasses(job, data, task.batch_size, 1) {}
+  Alone(const ServedCase& task, const Job& job, const SyntheticData& data, CpuLevel cpu)
+      : LocalPasses(job, data, task.batch_size, 1, cpu) {}
 };
 
 class Served {
  public:
-  Served(const ServedCase& task, const Job& job, const SyntheticData& data)
-      : passes_(job, data, task.batch_size, 1),
-        served_(served_job(job)),
+  Served(const ServedCase& task, const Job& job, const SyntheticData& data, CpuLevel cpu)
+      : passes_(job, data, task.batch_size, 1, cpu),
+        served_(served_job(job, cpu)),
         shards_(served_, 1, task.link, task.local),
         network_(make_network({.local = task.local})),
         store_(*network_, shards_.remote_options(passes_.schema()), served_.consistency,
@@ -89,7 +89,7 @@ class JobPasses final : public Workload {
       : task_(task),
         job_(job_of(task)),
         data_(make_synthetic(task.data, settings.scale, task.full_samples)),
-        home_(task, job_, data_),
+        home_(task, job_, data_, settings.cpu),
         untrained_cost_(home_.passes().test()),
         warm_bytes_(served_bytes(settings.scale)) {}
 
@@ -111,7 +111,7 @@ class JobPasses final : public Workload {
       fail(Code::kInternal, "cost after training: ", cost, ", expected less than ", untrained_cost_);
     }
     if (task_.staleness) return;
-    Alone alone(task_, job_, data_);
+    Alone alone(task_, job_, data_, passes.device().cpu());
     while (alone.passes().passes() < passes.passes()) alone.passes().train();
     const double expected = alone.passes().result().average_cost;
     if (passes.result().average_cost == expected) return;

@@ -67,7 +67,7 @@ class Batches : public Workload {
  public:
   Batches(const BenchSettings& settings, const MakeRowTable& make, int passes)
       : passes_(passes),
-        device_(settings.threads, cpu_level()),
+        device_(settings.threads, settings.cpu),
         rows_(num_rows(settings.scale)),
         table_(make(device_)) {
     for (const KeyPlan& plan : plans_of_all(rows_)) table_->insert(plan);
@@ -182,7 +182,7 @@ class Grow final : public Workload {
   Grow(const BenchSettings& settings, const MakeRowTable& make)
       : make_(make),
         clock_(settings.clock),
-        device_(settings.threads, cpu_level()),
+        device_(settings.threads, settings.cpu),
         rows_(num_rows(settings.scale)),
         plans_(plans_of_all(rows_)) {
     make_(device_);  // throws here when there is none

@@ -26,11 +26,12 @@ std::unique_ptr<BatchReader> memory_reader(const SyntheticData& data, const Memo
   return std::make_unique<BatchReader>(options, std::vector<std::string>{"-"}, settings);
 }
 
-MemoryPasses::MemoryPasses(const Job& job, const SyntheticData& data, int batch_size, int threads)
+MemoryPasses::MemoryPasses(const Job& job, const SyntheticData& data, int batch_size, int threads,
+                           CpuLevel cpu)
     : job_(job),
       file_(data.bytes),
       reader_(memory_reader(data, file_, batch_size, threads)),
-      device_(threads, cpu_level()),
+      device_(threads, cpu),
       network_(job.model, reader_->schema(), job.job.seed) {}
 
 void MemoryPasses::begin(ParameterStore& store, TrainerGroup& group) {
@@ -50,9 +51,9 @@ double MemoryPasses::test() {
   return trainer_->test(-1, *source_, never).cost;
 }
 
-LocalPasses::LocalPasses(const Job& job, const SyntheticData& data, int batch_size, int threads)
-    : passes_(job, data, batch_size, threads),
-      store_(passes_.network().parameters(), make_optimizer_plan(job.optimizer, job.train.gradient),
+LocalPasses::LocalPasses(const Job& job, const SyntheticData& data, int batch_size, int threads, CpuLevel cpu)
+    : passes_(job, data, batch_size, threads, cpu),
+      store_(passes_.network().parameters(), make_optimizer_plan(job.optimizer, job.train.gradient, cpu),
              available_memory_bytes(), passes_.device()) {
   passes_.begin(store_, group_);
 }

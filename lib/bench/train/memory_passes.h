@@ -24,7 +24,7 @@ std::unique_ptr<BatchReader> memory_reader(const SyntheticData& data, const Memo
 class MemoryPasses {
  public:
   // `job` must outlive this.
-  MemoryPasses(const Job& job, const SyntheticData& data, int batch_size, int threads);
+  MemoryPasses(const Job& job, const SyntheticData& data, int batch_size, int threads, CpuLevel cpu);
 
   const Network<float>& network() const { return network_; }
   const DataSchema& schema() const { return reader_->schema(); }
@@ -56,7 +56,7 @@ class MemoryPasses {
 // The same with the parameters in this process.
 class LocalPasses {
  public:
-  LocalPasses(const Job& job, const SyntheticData& data, int batch_size, int threads);
+  LocalPasses(const Job& job, const SyntheticData& data, int batch_size, int threads, CpuLevel cpu);
 
   MemoryPasses& passes() { return passes_; }
   const MemoryPasses& passes() const { return passes_; }

@@ -41,7 +41,7 @@ class TrainPasses final : public Workload {
   TrainPasses(const BenchSettings& settings, const TrainCase& task)
       : job_(memory_job(task.name, task.job)),
         data_(make_synthetic(task.data, settings.scale, task.full_samples)),
-        local_(job_, data_, task.batch_size, settings.threads) {
+        local_(job_, data_, task.batch_size, settings.threads, settings.cpu) {
     if (task.has_plain) plain_loss_ = plain_loss(passes().reader(), data_.options.dim);
     untrained_cost_ = passes().test();
   }

@@ -42,7 +42,7 @@ void DenseLink::push(std::span<const ParameterView<float>> views, std::function<
     for (const Bundle& bundle : router.bundles(s)) {
       ++not_held_;
       links_.request(s, Message::kPush,
-                     make_row_message({specs_, router, links_.pool()},
+                     make_row_message({specs_, router, links_.pool(), links_.cpu()},
                                       encode_push(header, bundle.num_parts(), bundle.push_parts()), s, bundle,
                                       {.begin = begin, .gradients = &pulls_.gradients()}),
                      [this](const Frame&) { note_held(); });

@@ -27,13 +27,13 @@ struct LocalSgdCopies::Taking {
 float* LocalSgdCopy::find_or_start(const ParameterSpec& spec, uint64_t key) {
   if (float* row = rows->find(key)) return row;
   float* row = rows->add(key);
-  spec.initializer.fill(key, {row, cols});
+  spec.initializer.fill(key, {row, cols}, cpu);
   return row;
 }
 
 LocalSgdCopies::LocalSgdCopies(std::vector<ParameterSpec> specs, int64_t period, LocalStore& local)
     : specs_(std::move(specs)), period_(period), local_(local), taking_(std::make_unique<Taking>()) {
-  for (const ParameterSpec& spec : specs_) copies_.emplace_back(spec);
+  for (const ParameterSpec& spec : specs_) copies_.emplace_back(spec, local_.cpu());
 }
 
 LocalSgdCopies::~LocalSgdCopies() = default;

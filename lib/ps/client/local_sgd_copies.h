@@ -24,8 +24,8 @@ namespace ps {
 // Behind a row's floats stands a mark: the round in which it was read, whether this round has trained it, and
 // whether its difference is on its way.
 struct LocalSgdCopy {
-  explicit LocalSgdCopy(const ParameterSpec& spec)
-      : rows(std::make_unique<KeyedRows>(spec.cols + 1)), cols(static_cast<size_t>(spec.cols)) {}
+  LocalSgdCopy(const ParameterSpec& spec, CpuLevel level)
+      : cpu(level), rows(std::make_unique<KeyedRows>(spec.cols + 1)), cols(static_cast<size_t>(spec.cols)) {}
 
   static constexpr uint32_t kTrained = 1u << 31, kSent = 1u << 30;
   uint32_t mark(const float* row) const {
@@ -38,6 +38,7 @@ struct LocalSgdCopy {
   // A row that was never read is what rows begin with, as it is everywhere.
   float* find_or_start(const ParameterSpec& spec, uint64_t key);
 
+  CpuLevel cpu;  // of the loops that draw initial weights
   std::unique_ptr<KeyedRows> rows;
   size_t cols;
   std::vector<float> whole;       // empty: not read yet

@@ -6,10 +6,11 @@
 
 namespace ps {
 
-OptimizerPlan addition_plan() {
+OptimizerPlan addition_plan(CpuLevel cpu) {
   constexpr double kAdd = -1;  // the rate with which a step w <- w - rate g adds
-  OptimizerPlan descent = make_optimizer_plan({{"type", "sgd"}}, "sum");
+  OptimizerPlan descent = make_optimizer_plan({{"type", "sgd"}}, "sum", cpu);
   OptimizerPlan plan;
+  plan.cpu = cpu;
   plan.make = [make = descent.make](const ParameterTuning&) { return make({}); };
   plan.schedule = make_schedule(Json(), kAdd, "schedule");
   plan.mean = false;

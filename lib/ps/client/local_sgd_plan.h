@@ -13,7 +13,7 @@ namespace ps {
 
 // Servers of such a job add what they get.  Their parameters have no tuning: that is
 // for the trainers.
-OptimizerPlan addition_plan();
+OptimizerPlan addition_plan(CpuLevel cpu = best_cpu_level());
 std::vector<ParameterSpec> without_tuning(std::vector<ParameterSpec> specs);
 
 // Throws kUsage "optimizer…" when trainers of such a job cannot use this one: where weights are made from

@@ -340,7 +340,7 @@ void LocalSgdStore::find_changed_rows(size_t p, std::span<const uint64_t> keys) 
   for (size_t n = 0; n < keys.size(); ++n) {
     const float* base = copy.rows->find(keys[n]);
     if (base == nullptr) {
-      specs_[p].initializer.fill(keys[n], first);
+      specs_[p].initializer.fill(keys[n], first, copy.cpu);
       base = first.data();
     }
     if (same_bits(mine.data() + n * copy.cols, base, specs_[p].cols)) continue;

@@ -90,7 +90,7 @@ void RemoteModel::load(const RowExchange::AddParts& add_parts, const float* weig
   exchange_.route(add_parts);
   pushes_.finish();
   const RowSource source{.begin = [weights](const Piece&) { return weights; }};
-  const RowMessageParts parts{specs_, exchange_.router(), links_.pool()};
+  const RowMessageParts parts{specs_, exchange_.router(), links_.pool(), links_.cpu()};
   size_t asked = 0, answered = 0;
   for (size_t s = 0; s < links_.size(); ++s) {
     for (const Bundle& bundle : exchange_.router().bundles(s)) {

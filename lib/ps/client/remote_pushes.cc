@@ -100,7 +100,7 @@ void RemotePushes::send_rows(size_t shard, PushHeader header, Bundle& bundle,
   const bool logged = parts_.links.welcome(shard).run_status.logged;
   if (bundle.counted.empty() && !logged) header.pulled = std::exchange(bundle.number, 0);
   send(shard, header,
-       make_row_message({parts_.specs, parts_.pulls.router(), parts_.links.pool()},
+       make_row_message({parts_.specs, parts_.pulls.router(), parts_.links.pool(), parts_.links.cpu()},
                         encode_push(header, bundle.num_parts(), bundle.push_parts()), shard, bundle,
                         {.begin = begin,
                          .gradients = &parts_.pulls.gradients(),

@@ -42,7 +42,7 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
                                              : PullScope::kAll),
       read_scope_(options.dense_here ? PullScope::kSparse : PullScope::kAll),
       links_(transport, options),
-      residuals_(specs_, types, options.hello.rank),
+      residuals_(specs_, types, options.hello.rank, options.cpu),
       states_(links_, residuals_, own, types, options.hello.rank),
       pulls_(links_, specs_, types),
       pushes_({links_, specs_, pulls_, residuals_, states_}, consistency, types.push, options.cuts_at_end),

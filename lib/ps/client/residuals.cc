@@ -7,8 +7,8 @@
 
 namespace ps {
 
-Residuals::Residuals(const std::vector<ParameterSpec>& specs, const RowTypes& types, int rank)
-    : specs_(specs), types_(types), codecs_(types.push_codec, specs, rank), all_(specs.size()) {}
+Residuals::Residuals(const std::vector<ParameterSpec>& specs, const RowTypes& types, int rank, CpuLevel cpu)
+    : specs_(specs), types_(types), codecs_(types.push_codec, specs, rank, cpu), all_(specs.size()) {}
 
 // Parameters that are used by keys share the memory evenly.
 Residuals::Residual& Residuals::made(size_t p) {

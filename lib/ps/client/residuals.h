@@ -23,8 +23,9 @@ namespace ps {
 // none.
 class Residuals {
  public:
-  // `specs` outlive this.  `rank` is the trainer's.
-  Residuals(const std::vector<ParameterSpec>& specs, const RowTypes& types, int rank = 0);
+  // `specs` outlive this.  `rank` is the trainer's, `cpu` the level of the codecs' loops.
+  Residuals(const std::vector<ParameterSpec>& specs, const RowTypes& types, int rank = 0,
+            CpuLevel cpu = best_cpu_level());
 
   // False when gradients are pushed as they are: then there are neither residuals nor codecs.
   bool used() const { return types_.push != RowType::kF32 || codecs_.used(); }

@@ -49,7 +49,7 @@ void RowExchange::show(Arrived& arrived, const OnRows& on_rows) const {
     const RowType type = spec.kind == ParameterKind::kStatistic ? RowType::kF32 : type_;
     const size_t size = padded(static_cast<uint64_t>(piece.rows) * encoded_row_bytes(type, spec.cols));
     if (size > left.size()) fail(Code::kData, "a server answered a pull with too few rows");
-    on_rows(arrived.shard, piece, {left.data(), type, spec.cols});
+    on_rows(arrived.shard, piece, {left.data(), type, spec.cols, links_.cpu()});
     left = left.subspan(size);
   }
   if (!left.empty()) fail(Code::kData, "a server answered a pull with too many rows");

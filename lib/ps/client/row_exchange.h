@@ -21,6 +21,7 @@ struct ArrivedRows {
   char* bytes;
   RowType type;
   int64_t cols;
+  CpuLevel cpu;  // of the loops that decode them
 
   // The rows themselves, when they are f32.
   float* floats() const { return reinterpret_cast<float*>(bytes); }
@@ -28,7 +29,7 @@ struct ArrivedRows {
   // out [count, cols] <- rows from `first` on
   void copy(int64_t first, int64_t count, float* out) const {
     const int64_t row_bytes = static_cast<int64_t>(encoded_row_bytes(type, cols));
-    row_codec(type).decode(bytes + first * row_bytes, count, cols, out);
+    row_codec(type, cpu).decode(bytes + first * row_bytes, count, cols, out);
   }
 };
 

@@ -105,7 +105,7 @@ void RowMessage::encode_keyed(const Piece& piece, RowType type, char* to) {
               reinterpret_cast<float*>(to));
     return;
   }
-  const RowCodec& codec = row_codec(type);
+  const RowCodec& codec = row_codec(type, parts_.cpu);
   const uint64_t row_bytes = encoded_row_bytes(type, cols);
   for (int64_t n = 0; n < piece.rows; ++n, to += row_bytes) {
     const int64_t position = piece.position(n);
@@ -135,9 +135,9 @@ void RowMessage::add_ranges(size_t shard, const Piece& piece) {
     const float* run = from + row * cols;
     if (in_place) return payload_.parts.push_back(bytes_of(run, count * cols));
     if (gradient) {
-      row_codec(type).encode_with_error(run, source_.residuals->of_row(p, row), count, cols, to);
+      row_codec(type, parts_.cpu).encode_with_error(run, source_.residuals->of_row(p, row), count, cols, to);
     } else {
-      row_codec(type).encode(run, count, cols, to);
+      row_codec(type, parts_.cpu).encode(run, count, cols, to);
     }
     to += static_cast<size_t>(count) * row_bytes;
   };

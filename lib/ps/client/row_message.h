@@ -39,11 +39,12 @@ inline const float* pushed_floats(const ParameterSpec& spec, const ParameterView
   return spec.kind == ParameterKind::kStatistic ? view.value : view.gradient;
 }
 
-// The tools to make messages with.  All outlive this.
+// The tools to make messages with.  The references outlive this.
 struct RowMessageParts {
   const std::vector<ParameterSpec>& specs;
   const BatchRouter& router;
   BufferPool& pool;
+  CpuLevel cpu;  // of the loops that encode rows
 };
 
 // A message of `head` and the rows of the bundle's slices, in their order, each slice padded.

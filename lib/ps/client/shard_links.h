@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cpu.h"
 #include "base/wait_stopped.h"
 #include "net/buffer_pool.h"
 #include "net/channel.h"
@@ -18,6 +19,7 @@ namespace ps {
 struct RemoteOptions {
   std::vector<Address> servers;  // the first port of each; the same list, in the same order, on all trainers
   Hello hello;                   // less the place
+  CpuLevel cpu = best_cpu_level();  // of the loops that encode and decode rows
   // Not 0: the rank takes part in this run already, and these are further connections of it, of a process that
   // computes for it.
   uint64_t in_run = 0;
@@ -81,6 +83,7 @@ class ShardLinks {
   const std::vector<ShardPlace>& places() const { return places_; }
   const Welcome& welcome(size_t shard) const;  // the first one
   BufferPool& pool() { return pool_; }
+  CpuLevel cpu() const { return options_.cpu; }
 
   // The first shard has said that all of this run was done before: then there are no links to the others.
   bool finished() const;

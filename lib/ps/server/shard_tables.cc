@@ -23,7 +23,8 @@ namespace {
 
 ShardTables::ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers,
                          const ShardPlace& place, const SpillSettings& spill, uint64_t array_bytes)
-    : tables_(std::move(specs), optimizers, {place, spill, array_bytes}, device_) {
+    : device_(1, optimizers.cpu),
+      tables_(std::move(specs), optimizers, {place, spill, array_bytes}, device_) {
   for (size_t p = 0; p < size(); ++p) widths_.push_back(tables_.spec(p).cols);
 }
 
@@ -129,7 +130,7 @@ char* ShardTables::read_slice(const RowSlice& slice, PullMode mode, RowType type
     const int64_t num_rows = static_cast<int64_t>(slice.rows()), cols = widths_[slice.parameter];
     floats_.resize(static_cast<size_t>(num_rows * cols));
     read_floats(slice, mode, floats_.data(), rows);
-    row_codec(type).encode(floats_.data(), num_rows, cols, out);
+    row_codec(type, device_.cpu()).encode(floats_.data(), num_rows, cols, out);
   }
   const size_t size = bytes_of(slice, type);
   std::memset(out + size, 0, padded(size) - size);

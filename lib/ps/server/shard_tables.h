@@ -139,7 +139,7 @@ class ShardTables {
   void read_floats(const RowSlice& slice, PullMode mode, float* out, std::span<float*> rows);
   void pull_keys(Table& table, std::span<const uint64_t> keys, float* out, std::span<float*> rows);
 
-  Device device_{1, cpu_level()};
+  Device device_;
   ParameterTables tables_;
   std::vector<int64_t> widths_;  // by parameter
 

@@ -388,7 +388,7 @@ static void decode_rows(const PushRequest& request, size_t i, Widths widths, con
   const RowSlice& part = request.parts[i];
   const int64_t rows = static_cast<int64_t>(part.rows()), cols = widths[part.parameter];
   if (!is_coded(request, part)) {
-    row_codec(type_of(part, request.type))
+    row_codec(type_of(part, request.type), codecs.cpu())
         .decode(request.body.data() + request.rows_at[i], rows, cols, floats);
     return;
   }

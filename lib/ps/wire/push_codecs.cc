@@ -2,7 +2,8 @@
 
 namespace ps {
 
-PushCodecs::PushCodecs(const Json& object, std::span<const ParameterSpec> specs, int rank) {
+PushCodecs::PushCodecs(const Json& object, std::span<const ParameterSpec> specs, int rank, CpuLevel cpu)
+    : cpu_(cpu) {
   if (object.is_null()) return;
   for (size_t p = 0; p < specs.size(); ++p) {
     const ParameterSpec& spec = specs[p];
@@ -11,7 +12,8 @@ PushCodecs::PushCodecs(const Json& object, std::span<const ParameterSpec> specs,
     const CodecTarget target{.cols = spec.cols,
                              .seed = spec.initializer.seed,
                              .key = static_cast<uint64_t>(rank) << 32 | p,
-                             .in_pieces = true};
+                             .in_pieces = true,
+                             .cpu = cpu};
     codecs_.back() = make_codec(object, "train.strategy.codec.push", target);
     keep_residuals_ |= codecs_.back()->keeps_residual();
     sum_in_any_order_ |= codecs_.back()->sums_in_any_order();

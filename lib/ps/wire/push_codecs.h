@@ -24,11 +24,15 @@ class PushCodecs {
   PushCodecs() = default;
 
   // The codecs that {"type": name, ...} describes; null: the job has none.  Random decisions depend on the parameter's seed,
-  // the parameter and the rank.  Statistics have no codec.  Throws kUsage.
-  PushCodecs(const Json& object, std::span<const ParameterSpec> specs, int rank);
+  // the parameter and the rank.  Statistics have no codec.  `cpu` is the level of their loops, and of those that decode
+  // rows.  Throws kUsage.
+  PushCodecs(const Json& object, std::span<const ParameterSpec> specs, int rank,
+             CpuLevel cpu = best_cpu_level());
 
   // True when the job has any.
   bool used() const { return !codecs_.empty(); }
+
+  CpuLevel cpu() const { return cpu_; }
 
   bool has(size_t parameter) const { return parameter < codecs_.size() && codecs_[parameter] != nullptr; }
   Codec& of(size_t parameter) { return *codecs_[parameter]; }
@@ -40,6 +44,7 @@ class PushCodecs {
 
  private:
   std::vector<std::unique_ptr<Codec>> codecs_;  // by parameter
+  CpuLevel cpu_ = best_cpu_level();
   bool keep_residuals_ = false, sum_in_any_order_ = false;
 };
 

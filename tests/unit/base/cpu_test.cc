@@ -53,13 +53,8 @@ TEST(Cpu, ALevelThatIsNotThereIsRefusedWithWhatIsLacking) {
   EXPECT_THROW(find_cpu_level("sse9", kSkylake), Error);
 }
 
-TEST(Cpu, TheLevelInUseIsTheHighestUntilItIsSet) {
-  const std::vector<CpuLevel> possible = possible_levels(cpu_features());
-  EXPECT_EQ(cpu_level(), possible.back());
-  for (CpuLevel level : possible) {
-    set_cpu_level(level);
-    EXPECT_EQ(cpu_level(), level);
-  }
+TEST(Cpu, TheBestLevelIsTheHighestThatIsPossible) {
+  EXPECT_EQ(best_cpu_level(), possible_levels(cpu_features()).back());
 }
 
 }  // namespace

@@ -18,17 +18,17 @@ using Floats = std::vector<float>;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-std::string encode(RowType type, const Floats& values, int64_t cols) {
+std::string encode(RowType type, const Floats& values, int64_t cols, CpuLevel cpu = best_cpu_level()) {
   const int64_t rows = static_cast<int64_t>(values.size()) / cols;
   std::string out(static_cast<uint64_t>(rows) * encoded_row_bytes(type, cols), '?');
-  row_codec(type).encode(values.data(), rows, cols, out.data());
+  row_codec(type, cpu).encode(values.data(), rows, cols, out.data());
   return out;
 }
 
-Floats decode(RowType type, const std::string& encoded, int64_t cols) {
+Floats decode(RowType type, const std::string& encoded, int64_t cols, CpuLevel cpu = best_cpu_level()) {
   const int64_t rows = static_cast<int64_t>(encoded.size() / encoded_row_bytes(type, cols));
   Floats out(static_cast<size_t>(rows * cols));
-  row_codec(type).decode(encoded.data(), rows, cols, out.data());
+  row_codec(type, cpu).decode(encoded.data(), rows, cols, out.data());
   return out;
 }
 
@@ -236,8 +236,9 @@ TEST(RowCodec, ErrorFeedbackSumsToTheTrueSum) {
       for (int step = 0; step < kSteps; ++step) {
         const Floats values = random_values(static_cast<uint64_t>(step), size, -12, 0);
         std::string encoded(kRows * encoded_row_bytes(type, cols), '?');
-        row_codec(type).encode_with_error(values.data(), error.data(), kRows, cols, encoded.data());
-        row_codec(type).decode(encoded.data(), kRows, cols, got.data());
+        const RowCodec& codec = row_codec(type, best_cpu_level());
+        codec.encode_with_error(values.data(), error.data(), kRows, cols, encoded.data());
+        codec.decode(encoded.data(), kRows, cols, got.data());
         for (size_t i = 0; i < size; ++i) {
           sum[i] += static_cast<double>(values[i]);
           sent[i] += static_cast<double>(got[i]);
@@ -256,7 +257,7 @@ TEST(RowCodec, ErrorFeedbackKeepsWhatOverflowedAndForgetsWhatIsNotFinite) {
   Floats error = {0};
   std::string encoded(2, '?');
   const Floats big = {100000}, none = {0}, nan = {kNan}, inf = {kInf};
-  const RowCodec& codec = row_codec(RowType::kF16);
+  const RowCodec& codec = row_codec(RowType::kF16, best_cpu_level());
   codec.encode_with_error(big.data(), error.data(), 1, 1, encoded.data());
   EXPECT_EQ(decode(RowType::kF16, encoded, 1)[0], 65504);
   EXPECT_EQ(error[0], 100000 - 65504);
@@ -280,10 +281,9 @@ TEST(RowCodec, EveryLevelGivesTheSameBits) {
       std::string first;
       Floats first_values, first_error;
       for (CpuLevel level : possible_levels(cpu_features())) {
-        set_cpu_level(level);
-        std::string encoded = encode(type, values, cols);
-        Floats back = decode(type, encoded, cols), error(values.size(), 0x1p-20f);
-        row_codec(type).encode_with_error(values.data(), error.data(), 6, cols, encoded.data());
+        std::string encoded = encode(type, values, cols, level);
+        Floats back = decode(type, encoded, cols, level), error(values.size(), 0x1p-20f);
+        row_codec(type, level).encode_with_error(values.data(), error.data(), 6, cols, encoded.data());
         if (first.empty()) first = encoded, first_values = back, first_error = error;
         ASSERT_EQ(encoded, first) << row_type_name(type) << " " << cpu_level_name(level);
         ASSERT_EQ(0, std::memcmp(back.data(), first_values.data(), back.size() * sizeof(float)));

@@ -35,8 +35,9 @@ SparsePart sorted_selection(const Floats& values, uint64_t count) {
   return part;
 }
 
-SparsePart selected(Selection kind, const Floats& values, uint64_t count, uint64_t draw = 1) {
-  Selector selector(kind);
+SparsePart selected(Selection kind, const Floats& values, uint64_t count, uint64_t draw = 1,
+                    CpuLevel cpu = best_cpu_level()) {
+  Selector selector(kind, cpu);
   SparsePart part;
   selector.select(values, count, draw, part);
   return part;
@@ -115,8 +116,7 @@ TEST(Selection, EveryLevelSelectsTheSame) {
   const Floats values = normal_values(kSeed, 8, 700'003);
   const SparsePart first = selected(Selection::kSampled, values, 700);
   for (CpuLevel level : possible_levels(cpu_features())) {
-    set_cpu_level(level);
-    EXPECT_EQ(selected(Selection::kSampled, values, 700), first) << cpu_level_name(level);
+    EXPECT_EQ(selected(Selection::kSampled, values, 700, 1, level), first) << cpu_level_name(level);
   }
 }
 

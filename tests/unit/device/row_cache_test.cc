@@ -81,7 +81,7 @@ class PlainRows {
   }
   Plain first(uint64_t key) const {
     Plain plain{std::vector<float>(static_cast<size_t>(kWidth * (1 + optimizer_->state_arrays()))), 0};
-    spec_.initializer.fill(key, {plain.floats.data(), kWidth});
+    spec_.initializer.fill(key, {plain.floats.data(), kWidth}, best_cpu_level());
     optimizer_->initialize(row(plain));
     return plain;
   }

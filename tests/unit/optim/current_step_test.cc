@@ -25,8 +25,9 @@ void apply(const CurrentStep<float>& current, std::vector<float>& row, const std
       [&](const auto& step) {
         using Step = std::remove_cvref_t<decltype(step)>;
         if constexpr (!std::is_same_v<Step, std::monostate>) {
-          step_kernels<Step>().row(
-              step, {row.data(), row.data() + kWidth, kWidth, kWidth, gradient.data(), scale, current.bound});
+          step_kernels<Step>(best_cpu_level())
+              .row(step,
+                   {row.data(), row.data() + kWidth, kWidth, kWidth, gradient.data(), scale, current.bound});
         }
       },
       current.step);

@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kRows = 37;
 
 // Weights and state of rows that are updated at some steps and brought up to date after others.
-std::vector<float> trained(const OptimizerEntry& entry, const Json& object, int64_t width) {
-  std::unique_ptr<Optimizer<float>> optimizer = entry.make_float(object, {});
+std::vector<float> trained(const OptimizerEntry& entry, const Json& object, int64_t width, CpuLevel cpu) {
+  std::unique_ptr<Optimizer<float>> optimizer = entry.make_float(object, {}, cpu);
   const size_t floats = static_cast<size_t>(width * (1 + optimizer->state_arrays()));
   std::vector<float> memory(kRows * floats), gradients(kRows * static_cast<size_t>(width));
   std::vector<float*> rows;
@@ -39,11 +39,9 @@ std::vector<float> trained(const OptimizerEntry& entry, const Json& object, int6
 }
 
 void expect_levels_agree(const OptimizerEntry& entry, const Json& object, int64_t width) {
-  set_cpu_level(CpuLevel::kBaseline);
-  const std::vector<float> baseline = trained(entry, object, width);
+  const std::vector<float> baseline = trained(entry, object, width, CpuLevel::kBaseline);
   for (CpuLevel level : possible_levels(cpu_features())) {
-    set_cpu_level(level);
-    EXPECT_EQ(trained(entry, object, width), baseline)
+    EXPECT_EQ(trained(entry, object, width, level), baseline)
         << entry.name << ", width " << width << ", " << cpu_level_name(level);
   }
 }

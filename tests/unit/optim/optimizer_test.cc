@@ -34,9 +34,9 @@ class TestRow {
       : weights_(std::move(weights)) {
     Json object = object_of(text);
     if constexpr (std::is_same_v<T, float>) {
-      optimizer_ = entry_of(object).make_float(object, tuning);
+      optimizer_ = entry_of(object).make_float(object, tuning, best_cpu_level());
     } else {
-      optimizer_ = entry_of(object).make_double(object, tuning);
+      optimizer_ = entry_of(object).make_double(object, tuning, best_cpu_level());
     }
     state_.resize(weights_.size() * static_cast<size_t>(optimizer_->state_arrays()));
     optimizer_->initialize(row());
@@ -82,7 +82,7 @@ class TestRow {
 std::string error_of(const char* text, const ParameterTuning& tuning = {}) {
   try {
     Json object = object_of(text);
-    entry_of(object).make_float(object, tuning);
+    entry_of(object).make_float(object, tuning, best_cpu_level());
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kUsage);
     return error.message();

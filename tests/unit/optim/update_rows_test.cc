@@ -15,7 +15,7 @@ namespace {
 // Rows that lie apart and in no order, and one step after another on them.
 struct Training {
   Training(const OptimizerEntry& entry, Json object, ParameterTuning tuning, int64_t row_width)
-      : optimizer(entry.make_float(object, tuning)), width(row_width) {
+      : optimizer(entry.make_float(object, tuning, best_cpu_level())), width(row_width) {
     Random random(11, 12);
     size_t floats = static_cast<size_t>(width * (1 + optimizer->state_arrays()));
     for (size_t n = 0; n < kRows; ++n) {

@@ -174,7 +174,7 @@ TEST(Protocol, RowsOfAnyTypeBecomeFloats) {
   std::string body = encode_push({.type = RowType::kInt8}, 2, parts);
   const std::vector<float> rows = {127, -1, 0, 254, 2, 4}, exact = {7, 8, 9, 10.1f};
   std::string encoded(2 * encoded_row_bytes(RowType::kInt8, 3), '\0');
-  row_codec(RowType::kInt8).encode(rows.data(), 2, 3, encoded.data());
+  row_codec(RowType::kInt8, best_cpu_level()).encode(rows.data(), 2, 3, encoded.data());
   body += encoded;
   body.resize(padded(body.size()));
   put_array(body, std::span(exact));

@@ -69,8 +69,8 @@ class CodedPush : public testing::TestWithParam<Json> {
                            .gradients = &gradients_,
                            .residuals = &residuals};
     const Payload payload = make_row_message(
-        {specs_, router_, pool_}, encode_push({.coded = true}, bundle.num_parts(), bundle.push_parts()), 0,
-        bundle, source);
+        {specs_, router_, pool_, best_cpu_level()},
+        encode_push({.coded = true}, bundle.num_parts(), bundle.push_parts()), 0, bundle, source);
     std::string body(payload.head.data(), payload.head.size());
     for (ConstBytes part : payload.parts) body.append(part.data(), part.size());
     return body;

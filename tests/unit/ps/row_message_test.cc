@@ -49,7 +49,7 @@ class RowMessageTest : public testing::Test {
                            .gradients = &gradients_,
                            .type = type,
                            .residuals = &residuals_};
-    payload_ = make_row_message({specs_, router_, pool_},
+    payload_ = make_row_message({specs_, router_, pool_, best_cpu_level()},
                                 encode_push({.type = type}, bundle.num_parts(), bundle.push_parts()), 0,
                                 bundle, source);
     std::string body(payload_.head.data(), payload_.head.size());

@@ -309,7 +309,7 @@ TEST_F(ShardTest, RowsComeInTheTypeThatIsAskedFor) {
   push(0, 0, {1}, 1 + 0x1p-13f);
   auto rows = pull(0, 1, {1}, 0, RowType::kF16);
   float values[2];
-  row_codec(RowType::kF16).decode(rows->answer->data(), 1, 2, values);
+  row_codec(RowType::kF16, best_cpu_level()).decode(rows->answer->data(), 1, 2, values);
   EXPECT_EQ(values[0], -1);
   EXPECT_EQ(rows->answer->size(), 64u);
   EXPECT_EQ(pull(0, 1, {1})->floats(1)[0], -1 - 0x1p-13f);

@@ -136,7 +136,7 @@ TEST(PowerSgd, IsThePlainAlgorithm) {
                      device);
     const std::span<const float> start = fresh.whole(0);
     std::vector<float> first_q(static_cast<size_t>(rank * kCols));
-    warm_start({.rank = rank, .rows = kRows, .cols = kCols},
+    warm_start(vector_kernels(best_cpu_level()), {.rank = rank, .rows = kRows, .cols = kCols},
                mixed_parameters(kRows, kCols)[0].initializer.seed, /*key=*/0,
                /*step=*/0, first_q);
     const Doubles expected = train_plainly(test, {start.begin(), start.end()}, first_q);

@@ -161,6 +161,16 @@ TEST(Strategies, ServersOfLocalSgdAddAndTuneNothing) {
             adds.parameters({spec})[0].tuning.learning_rate);
 }
 
+TEST(Strategies, TheOptimizersOfServersHaveTheLevelOfTheJob) {
+  const OptimizerPlan job = make_optimizer_plan(kSgd, "mean", CpuLevel::kBaseline);
+  for (const char* strategy : {"{}", R"({"type": "local_sgd", "period": 5})", R"({"type": "hybrid"})"}) {
+    const Json object = Json::parse(strategy);
+    const ServerPlan servers = find_strategy(object).serve(object, job);
+    EXPECT_EQ(servers.optimizers.cpu, CpuLevel::kBaseline) << strategy;
+    EXPECT_EQ(servers.optimizers.make({})->cpu(), CpuLevel::kBaseline) << strategy;
+  }
+}
+
 TEST(Strategies, ServersOfHybridLeaveDenseParametersToTrainers) {
   const ServerPlan hybrid = plan(R"({"type": "hybrid"})");
   EXPECT_FALSE(hybrid.consistency.async);

@@ -28,7 +28,8 @@ class RowSpillTest : public testing::TestWithParam<const OptimizerEntry*> {
   std::unique_ptr<SparseTable> make_table(RowSpill* spill,
                                           const std::optional<RowPolicy>& policy = std::nullopt) {
     return std::make_unique<SparseTable>(kWidth, 0, Initializer{Distribution::kNormal, 0, 1, 7},
-                                         GetParam()->make_float({{"l2", 0.01}}, {}), policy, spill);
+                                         GetParam()->make_float({{"l2", 0.01}}, {}, best_cpu_level()), policy,
+                                         spill);
   }
 
   static KeyPlan plan_of(const std::set<uint64_t>& keys) {
@@ -211,7 +212,8 @@ class RowsOfAdagrad : public testing::Test {
  protected:
   std::unique_ptr<SparseTable> make_table(RowSpill* spill) {
     const OptimizerEntry& adagrad = find_entry(optimizer_catalog(), {{"type", "adagrad"}}, "", "optimizer");
-    return std::make_unique<SparseTable>(kWidth, 0, Initializer{}, adagrad.make_float(Json::object(), {}),
+    return std::make_unique<SparseTable>(kWidth, 0, Initializer{},
+                                         adagrad.make_float(Json::object(), {}, best_cpu_level()),
                                          std::nullopt, spill);
   }
 

@@ -73,7 +73,7 @@ class SnapshotTest : public testing::TestWithParam<Case> {
     const bool spills = store == "spilled" || store == "evicting";
     return std::make_unique<SparseTable>(
         kWidth, store == "bounded" ? kKeys : 0, Initializer{Distribution::kNormal, 0, 1, 7},
-        GetParam().optimizer->make_float(options, {}), policy, spills ? &spill_ : nullptr);
+        GetParam().optimizer->make_float(options, {}, best_cpu_level()), policy, spills ? &spill_ : nullptr);
   }
 
   // Any way in which rows change.
@@ -267,7 +267,7 @@ class DenseSnapshotTest : public testing::TestWithParam<uint64_t> {
  protected:
   static std::unique_ptr<Optimizer<float>> momentum() {
     const OptimizerEntry& entry = find_entry(optimizer_catalog(), {{"type", "momentum"}}, "", "optimizer");
-    return entry.make_float({{"momentum", 0.9}}, {});
+    return entry.make_float({{"momentum", 0.9}}, {}, best_cpu_level());
   }
 
   static TableSink into(std::vector<float>& given) {
@@ -322,8 +322,9 @@ TEST(DenseTableRows, RestoredRowsHoldTheSameBits) {
   Device device(1, best_cpu_level());
   const Initializer initializer{Distribution::kNormal, 0, 1, 3};
   const OptimizerEntry& entry = find_entry(optimizer_catalog(), {{"type", "momentum"}}, "", "optimizer");
-  DenseTable table(100, 7, initializer, entry.make_float({{"momentum", 0.9}}, {}), device);
-  DenseTable restored(100, 7, initializer, entry.make_float({{"momentum", 0.9}}, {}), device);
+  DenseTable table(100, 7, initializer, entry.make_float({{"momentum", 0.9}}, {}, best_cpu_level()), device);
+  DenseTable restored(100, 7, initializer, entry.make_float({{"momentum", 0.9}}, {}, best_cpu_level()),
+                      device);
   const std::vector<float> gradient(700, 0.5f);
   table.push_all(gradient.data(), 1, 0.1, device);
   uint64_t rows = 0;
