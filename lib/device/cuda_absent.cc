@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "device/model_devices.h"
 #include "device/row_device.h"
+#include "model/model_device.h"
 
 namespace ps {
 

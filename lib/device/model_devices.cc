@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "device/row_device.h"
+#include "model/model_device.h"
 
 namespace ps {
 
@@ -10,6 +11,10 @@ std::shared_ptr<ModelDevice> open_model_device(std::string_view type) {
   if (const std::optional<int> number = cuda_number(type)) return make_cuda_model_device(*number);
   PS_CHECK(type == "emulated");
   return make_emulated_model_device();
+}
+
+std::unique_ptr<Device> device_of(Device& host, std::shared_ptr<ModelDevice> kernels) {
+  return std::make_unique<Device>(host, std::move(kernels));
 }
 
 }  // namespace ps

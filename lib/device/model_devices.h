@@ -5,12 +5,17 @@
 #include <memory>
 #include <string_view>
 
-#include "model/model_device.h"
+#include "math/device.h"
 
 namespace ps {
 
+class ModelDevice;
+
 // Opens the device `emulated` or `cuda:N`.  Throws kUsage where there is none.
 std::shared_ptr<ModelDevice> open_model_device(std::string_view type);
+
+// The same as networks take it; `host` outlives it.
+std::unique_ptr<Device> device_of(Device& host, std::shared_ptr<ModelDevice> kernels);
 
 // The kinds of devices: of this build's emulator, and GPU number `number`.
 std::shared_ptr<ModelDevice> make_emulated_model_device();

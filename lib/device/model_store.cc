@@ -1,5 +1,8 @@
 #include "device/model_store.h"
 
+#include "device/dense_on_device.h"
+#include "model/model_device.h"
+
 namespace ps {
 
 ModelStore::ModelStore(ParameterStore& inner, LocalStore& local, std::span<const ParameterSpec> parameters,
@@ -12,6 +15,8 @@ ModelStore::ModelStore(ParameterStore& inner, LocalStore& local, std::span<const
     bytes_ += DenseOnDevice::bytes_of(local, parameters[p], parameter);
   }
 }
+
+ModelStore::~ModelStore() = default;
 
 void ModelStore::pull(std::span<const KeyPlan> plans, PullMode mode,
                       std::vector<ParameterView<float>>& views) {

@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "config/json.h"
-#include "device/dense_on_device.h"
-#include "model/model_device.h"
+#include "math/device.h"
 #include "store/local_store.h"
 #include "store/parameter_store.h"
 
 namespace ps {
+
+class DenseOnDevice;
+class ModelDevice;
 
 class ModelStore final : public ParameterStore {
  public:
@@ -22,6 +24,7 @@ class ModelStore final : public ParameterStore {
   // where it is.
   ModelStore(ParameterStore& inner, LocalStore& local, std::span<const ParameterSpec> parameters,
              const std::vector<bool>& wanted, std::shared_ptr<ModelDevice> kernels, Device& host);
+  ~ModelStore() override;
 
   KeyOrder key_order() const override { return inner_.key_order(); }
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;

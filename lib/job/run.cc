@@ -234,7 +234,7 @@ void Run::build(const DataSchema& schema) {
 void Run::place_model() {
   if (!job_.device.runs_model()) return;
   model_kernels_ = open_model_device(job_.device.type);
-  model_device_ = std::make_unique<Device>(device_, model_kernels_);
+  model_device_ = device_of(device_, model_kernels_);
   network_->prepare_for_devices();
   log_.info(describe_model_place(job_, *network_));
 }

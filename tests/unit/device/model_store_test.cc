@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "device/model_devices.h"
+#include "model/model_device.h"
 #include "optim/optimizer.h"
 
 namespace ps {
