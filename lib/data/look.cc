@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "data/csv/learn.h"
+#include "data/fasttext_classes.h"
 #include "data/format.h"
 #include "data/infer_slots.h"
 #include "data/reader.h"
@@ -102,9 +103,14 @@ class Look {
   // Multislot is recognised where no other format is, tables by their header.
   void find_slots() {
     if (options_.format == "csv" || options_.format == "tsv") return learn_columns();
+    if (options_.format == "fasttext") return learn_labels();
     if (!options_.slots.empty() || (options_.format != "auto" && options_.format != "multislot")) return;
     std::string name;
     const std::string head = first_bytes(name);
+    if (options_.format == "auto" && find_format("fasttext").recognize(first_line(head), options_)) {
+      options_.format = "fasttext";
+      return learn_labels();
+    }
     const bool has_bars =
         options_.format == "auto" && find_format("vw").recognize(first_line(head), options_);
     if (has_bars) return;  // they are no separators of a table
@@ -126,6 +132,14 @@ class Look {
     context.stdin_descriptor = input_.rewound();
     options_.csv = learn_table(options_, paths_, context, settings_.most_examples, cut());
     out_.csv = options_.csv;
+  }
+
+  void learn_labels() {
+    if (!options_.fasttext.classes.empty()) return;
+    SourceContext context;
+    context.stdin_descriptor = input_.rewound();
+    out_.classes = options_.fasttext.classes =
+        learn_fasttext_classes(options_, paths_, context, settings_.most_examples);
   }
 
   std::string first_bytes(std::string& name) const {

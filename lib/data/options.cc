@@ -77,6 +77,20 @@ const ObjectSpec<TextOptions>& TextOptions::spec() {
   return spec;
 }
 
+const ObjectSpec<FastTextOptions>& FastTextOptions::spec() {
+  static const ObjectSpec<FastTextOptions> spec = [] {
+    ObjectSpec<FastTextOptions> s;
+    s.include(TextFeatureOptions::spec());
+    s.field("label_prefix", &FastTextOptions::label_prefix, "a word that begins so is the label");
+    s.field(
+        "classes", &FastTextOptions::classes,
+        "words that labels are, in the order of the classes 0, 1, ...; learnt, sorted, where other values "
+        "are auto; empty: labels are numbers");
+    return s;
+  }();
+  return spec;
+}
+
 const ObjectSpec<DataOptions>& DataOptions::spec() {
   static const ObjectSpec<DataOptions> spec = [] {
     ObjectSpec<DataOptions> s;
@@ -104,6 +118,11 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
         "line.  Absent: they have labels, but for lines of criteo with 39 columns");
     s.field("text", &DataOptions::text, "text: words and their context");
     s.field("csv", &DataOptions::csv, "csv and tsv: columns, and what was learnt of them");
+    s.field("fasttext", &DataOptions::fasttext, "fasttext: labels and the features of words");
+    s.field("cross", &DataOptions::cross,
+            "lists of slots that are crossed: [[\"a\", \"b\"]] makes the slot a^b, whose ids stand for the "
+            "pairs of "
+            "ids of a and b");
     s.field("validation", &DataOptions::validation,
             "part of the lines of the training data that is not trained on, but measured after each pass; "
             "the hash of a line decides, so that equal lines are in the same part")

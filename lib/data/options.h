@@ -9,7 +9,9 @@
 
 #include "config/fwd.h"
 #include "data/batch.h"
+#include "data/cross.h"
 #include "data/csv/options.h"
+#include "data/text_features.h"
 
 namespace ps {
 
@@ -30,6 +32,15 @@ struct TextOptions {
   std::string vocabulary;  // a file of words, one a line with its count; empty: counted from the files
 
   static const ObjectSpec<TextOptions>& spec();
+};
+
+// Options of the format `fasttext`.
+struct FastTextOptions : TextFeatureOptions {
+  std::string label_prefix = "__label__";
+  std::vector<std::string>
+      classes;  // words that labels are, in the order of the classes; empty: labels are numbers
+
+  static const ObjectSpec<FastTextOptions>& spec();
 };
 
 // How a task uses labels.  Not a key of the job file: the task decides.
@@ -54,8 +65,12 @@ struct DataOptions {
   int index_base = 0;              // libsvm: the lowest id, 0 or 1
   TextOptions text;
   CsvOptions csv;
-  double validation = 0;  // part of the lines that is kept for validation
+  FastTextOptions fasttext;
+  std::vector<Cross> cross;  // slots whose ids are combinations of those of other slots
+  double validation = 0;     // part of the lines that is kept for validation
   DataPart part = DataPart::kAll;
+  int fold =
+      0;  // of validation: the parts of 1 / validation folds do not overlap.  Not a key: ps-train decides
   std::optional<bool> labels;  // examples have labels, or have none; nullopt: the format decides
   LabelUse label_use = LabelUse::kKept;
   int64_t batch_size = 200;

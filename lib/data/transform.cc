@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/hash.h"
+#include "data/cross.h"
 
 namespace ps {
 
@@ -35,13 +36,17 @@ void scale_rows(const SlotSchema& schema, int64_t examples, SlotData& slot) {
 }  // namespace
 
 DataSchema transformed_schema(const DataOptions& data, DataSchema schema) {
+  add_cross_slots(data.cross, schema);
   for (SlotSchema& slot : schema.slots) {
     if (data.hash_bits > 0 && !slot.dense) slot.dim = int64_t{1} << data.hash_bits;
   }
   return schema;
 }
 
-void transform(const DataOptions& data, const DataSchema& schema, Batch& batch) {
+void transform(const DataOptions& data, const DataSchema& parsed, Batch& batch) {
+  cross_slots(data.cross, parsed, batch);
+  DataSchema schema = parsed;
+  add_cross_slots(data.cross, schema);
   for (size_t s = 0; s < schema.slots.size(); ++s) {
     SlotData& slot = batch.slots[s];
     if (data.log_counts) take_logarithms(slot.values);

@@ -84,6 +84,7 @@ InputHead fill_from_data(Json& document, int threads, Log& log) {
   }
   options.format = look.format;
   if (look.csv) options.csv = *look.csv;
+  if (!look.classes.empty()) options.fasttext.classes = look.classes;
   const bool needs_dim = std::find(open.begin(), open.end(), "data.dim") != open.end();
   if (needs_dim && !options.test_files.empty()) take_largest_keys(options, settings, look);
   const int64_t examples = look.examples;

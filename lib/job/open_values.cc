@@ -90,6 +90,10 @@ void fill_in_data(Json& data, const DataLook& look) {
     data["csv"] = CsvOptions::spec().to_json(*look.csv);
     data["format"] = look.format;
   }
+  if (!look.classes.empty()) {
+    data["fasttext"]["classes"] = look.classes;
+    data["format"] = look.format;
+  }
   const bool table = look.format == "csv" || look.format == "tsv";  // whose slots have ids of their own
   if (is_open(data, "dim")) data["dim"] = table ? 0 : dim(look);
   if (is_open(data, "batch_size")) data["batch_size"] = batch_size(look);

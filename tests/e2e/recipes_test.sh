@@ -17,12 +17,54 @@ ps-datagen dense --dim 20 --classes 4 --samples 3000 --format libsvm --output cl
 ps-datagen sparse-float --samples 1000 --output numbers.txt
 ps-datagen language --samples 30000 --output words.txt
 
+# A user likes the items of a kind, and two people are friends, or not, by their kinds.  Half of the pairs are kept for
+# testing, each beside others that are wrong; "query" says which candidates belong together.
+python3 - <<'PYTHON'
+import random
+random.seed(3)
+
+def write(name, columns, rows):
+    with open(name, "w") as file:
+        for row in [columns] + rows: file.write(",".join(map(str, row)) + "\n")
+
+def split(pairs, wrong, columns, name):
+    random.shuffle(pairs)
+    half = len(pairs) // 2
+    write(name + ".csv", columns + ["label"], [pair + (1,) for pair in pairs[:half]])
+    rows = []
+    for query, pair in enumerate(pairs[half:]):
+        rows.append(pair + (1, query))
+        rows += [pair[:-1] + (other, 0, query) for other in random.sample(wrong(pair), 9)]
+    write(name + "_candidates.csv", columns + ["label", "query"], rows)
+
+users, items = [f"u{i}" for i in range(200)], [f"i{i}" for i in range(60)]
+kind = lambda name: int(name[1:]) % 5
+split([(u, i) for u in users for i in items if kind(u) == kind(i)],
+      lambda pair: [i for i in items if kind(i) != kind(pair[0])], ["user", "item"], "likes")
+
+people = [f"p{i}" for i in range(40)]
+relations = {"friend": lambda a, b: kind(a) == kind(b), "rival": lambda a, b: (kind(a) + kind(b)) % 5 == 0}
+split([(a, r, b) for r, holds in relations.items() for a in people for b in people if a != b and holds(a, b)],
+      lambda triple: [b for b in people if not relations[triple[1]](triple[0], b)],
+      ["head", "relation", "tail"], "people")
+
+with open("mails.txt", "w") as file:
+    for i in range(2000):
+        first, second = random.choice("ab"), random.choice("cd")
+        label = "even" if (first == "a") == (second == "c") else "odd"
+        noise = f"word{random.randrange(9)}"
+        file.write(f"__label__{label} {noise} {first} {second}\n")
+PYTHON
+
 echo "every recipe trains on data that suit it"
 for recipe in $(ps-train --list recipes); do
   case $recipe in
     linear) data=numbers.txt ;;
     softmax | mlp) data=classes.txt ;;
     word2vec) data=words.txt ;;
+    two_tower) data=likes.csv ;;
+    graph) data=people.csv ;;
+    text) data=mails.txt ;;
     *) data=train.txt ;;
   esac
   ps-train --recipe "$recipe" --data $data --passes 1 --save-dir "model-$recipe" --log-level warning ||
@@ -35,6 +77,20 @@ ps-train --recipe logistic --data train.txt --test-data test.txt --json >result 
 at_least "$(measure result auc)" 0.72
 expect_text err 'Looked at 20000 examples of multislot: data.slots of 21 data.batch_size=64'
 expect_text err 'train.passes=20'
+
+echo "two_tower and graph rank what they have not seen, and text learns what pairs of words tell"
+ps-train --recipe two_tower --data likes.csv --save-dir towers --log-level warning
+ps-train --model towers/pass-00009 --job test --data likes_candidates.csv --set data.csv.group=query --json >result
+at_least "$(measure result mrr)" 0.8  # by chance 0.29
+at_least "$(measure result recall_at_10)" 0.99
+ps-train --recipe graph --data people.csv --save-dir graph --log-level warning
+ps-train --model graph/pass-00009 --job test --data people_candidates.csv --set data.csv.group=query --json >result
+at_least "$(measure result mrr)" 0.8
+ps-train --recipe text --data mails.txt --save-dir mails --log-level warning
+ps-train --model mails/pass-00009 --job test --data mails.txt --json >result
+at_least 0.02 "$(measure result classification_error)"
+cut -d' ' -f2- mails.txt | ps-train --model mails/pass-00009 --job predict >predictions 2>err
+[[ $(wc -l <predictions) == 2000 ]] || fail "$(wc -l <predictions) predictions"
 
 echo "--print-config shows the job that a recipe stands for, which trains to the same bits"
 ps-train --recipe logistic --data train.txt --passes 2 --print-config >job.json 2>err

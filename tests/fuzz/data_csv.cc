@@ -1,4 +1,4 @@
-// Tables: columns of all types, quotes and escapes; and what is learnt from them.
+// Tables: columns of all types, crosses, quotes and escapes; and what is learnt from them.
 #include <string>
 
 #include "data/csv/learn.h"
@@ -58,6 +58,12 @@ void learn(const uint8_t* data, size_t size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ps::fuzz_reader(known_table(), data, size);
+  ps::DataOptions texts = known_table();
+  texts.csv.columns[4].type = "text";
+  texts.csv.columns[4].word_ngrams = 3;
+  texts.csv.columns[4].char_ngrams = 5;
+  texts.cross = {{"c", "m"}, {"m", "m", "b"}};
+  ps::fuzz_reader(texts, data, size);
   learn(data, size);
   return 0;
 }

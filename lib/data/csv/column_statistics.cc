@@ -33,6 +33,7 @@ void ColumnStatistics::add(std::string_view field) {
     add_number(value);
   } else {
     ++others_;
+    blanks_ += std::count(field.begin(), field.end(), ' ');
   }
   if (!counts_words_) return;
   if (separator_ == 0) return add_word(field);

@@ -32,6 +32,8 @@ class ColumnStatistics {
   void add_missing() { ++missing_; }
 
   bool all_numbers() const { return numbers_ > 0 && others_ == 0; }
+  // True when its fields have five words or more in the mean.
+  bool is_text() const { return others_ > 0 && blanks_ >= 4 * others_; }
   bool has_missing() const { return missing_ > 0; }
   double smallest() const { return smallest_; }
   double largest() const { return largest_; }
@@ -55,6 +57,7 @@ class ColumnStatistics {
   const bool counts_words_;
   const char separator_;
   int64_t missing_ = 0, numbers_ = 0, others_ = 0;
+  int64_t blanks_ = 0;  // of the others
   double smallest_ = 0, largest_ = 0;
   Moments moments_, logarithms_;
   std::vector<double> sample_;  // of the numbers, each as likely as any other

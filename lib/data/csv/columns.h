@@ -11,7 +11,7 @@
 
 namespace ps {
 
-enum class FieldKind { kIgnored, kLabel, kWeight, kGroup, kNumber, kBins, kWord, kWords };
+enum class FieldKind { kIgnored, kLabel, kWeight, kGroup, kNumber, kBins, kWord, kWords, kText };
 
 struct FieldUse {
   FieldKind kind = FieldKind::kIgnored;

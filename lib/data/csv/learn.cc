@@ -68,7 +68,8 @@ std::vector<CsvColumn> list_columns(const CsvOptions& csv, const std::vector<std
 
 // Fills in a column's keys that are auto, and all that is learnt.
 void fill_in(CsvColumn& column, const ColumnStatistics& seen) {
-  if (column.type == "auto") column.type = seen.all_numbers() ? "number" : "category";
+  if (column.type == "auto")
+    column.type = seen.all_numbers() ? "number" : seen.is_text() ? "text" : "category";
   const bool number = column.type == "number";
   if (column.missing == "auto") column.missing = !number || seen.has_missing() ? "indicator" : "none";
   if (!number) {

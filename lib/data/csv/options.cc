@@ -22,6 +22,8 @@ void check_column(const CsvColumn& column, std::string_view path) {
   if (column.separator.size() != 1) check_byte(column.separator + "  ", path, "separator");
   if (!(std::isfinite(column.offset) && std::isfinite(column.divisor)) || column.divisor == 0)
     fail(Code::kUsage, path, ".divisor: ", column.divisor, ", expected a number other than 0");
+  if (!column.ids_of.empty() && column.dictionary > 0)
+    fail(Code::kUsage, path, ".ids_of: words of a dictionary have ids of their own");
   if (!std::is_sorted(column.edges.begin(), column.edges.end()))
     fail(Code::kUsage, path, ".edges: not in ascending order");
 }
@@ -46,9 +48,9 @@ const ObjectSpec<CsvColumn>& CsvColumn::spec() {
     ObjectSpec<CsvColumn> s;
     s.field("name", &CsvColumn::name, "its name in the header, and that of its slot").must();
     s.field("type", &CsvColumn::type,
-            "number; category, a word; categories, several words; ignore.  auto: number if all that is there "
-            "is one")
-        .one_of({"auto", "number", "category", "categories", "ignore"});
+            "number; category, a word; categories, several words; text; ignore.  auto: number if all that is "
+            "there is one, text if the mean is five words or more")
+        .one_of({"auto", "number", "category", "categories", "text", "ignore"});
     s.field("scale", &CsvColumn::scale,
             "of numbers: as they are (none), to mean 0 and deviation 1 (standard), to 0 to 1 (min_max), the "
             "logarithm of 1 + |x| with the sign of x, then standard (log), ids of bins that have as many "
@@ -65,6 +67,11 @@ const ObjectSpec<CsvColumn>& CsvColumn::spec() {
             "number is 0 once it is scaled, a category has no id.  auto: indicator for categories, and for "
             "numbers of which some are missing")
         .one_of({"auto", "indicator", "none"});
+    s.field(
+        "ids_of", &CsvColumn::ids_of,
+        "categories and texts: a name; columns of the same one give equal words equal ids; empty: the name "
+        "of the column");
+    s.include(TextFeatureOptions::spec());
     s.field("offset", &CsvColumn::offset, "learnt: subtracted from a number");
     s.field("divisor", &CsvColumn::divisor, "learnt: divides it then");
     s.field("edges", &CsvColumn::edges, "learnt: between bins, ascending");
@@ -121,7 +128,7 @@ DataSchema CsvOptions::schema() const {
   bool hashes = false;
   for (const CsvColumn& column : columns) {
     total += column.num_ids();
-    hashes |= column.type != "ignore" && column.type != "number" && column.dictionary == 0;
+    hashes |= column.type != "ignore" && column.type != "number" && column.num_ids() == 0;
   }
   DataSchema schema;
   for (const CsvColumn& column : columns) {

@@ -10,18 +10,21 @@
 
 #include "config/fwd.h"
 #include "data/batch.h"
+#include "data/text_features.h"
 
 namespace ps {
 
 // One column that becomes a slot.
-struct CsvColumn {
+struct CsvColumn : TextFeatureOptions {
   std::string name;
-  std::string type = "auto";     // auto | number | category | categories | ignore
+  std::string type = "auto";     // auto | number | category | categories | text | ignore
   std::string scale = "auto";    // of numbers: auto | none | standard | min_max | log | bins
   int bins = 32;                 // most bins
   std::string separator = "|";   // between the words of categories
   int64_t dictionary = 0;        // most words that get an id of their own; 0: words are hashed
   std::string missing = "auto";  // auto | indicator | none
+  std::string
+      ids_of;  // a name; columns of the same one give equal words equal ids; empty: that of the column
 
   // Learnt: a number x becomes (x - offset) / divisor, after the logarithm if the scale is log.
   double offset = 0, divisor = 1;

@@ -71,7 +71,7 @@ struct Column {
         scale(static_cast<float>(1 / column.divisor)),
         logarithm(column.scale == "log"),
         indicates_missing(column.indicates_missing()),
-        seed(hash_bytes(column.name)),
+        seed(hash_bytes(column.ids_of.empty() ? column.name : column.ids_of)),
         first_id(first),
         words(numbered(column.words)) {}
 
@@ -284,6 +284,8 @@ class CsvParser : public Parser {
       present = false;
     } else if (kind == FieldKind::kWord) {
       slot.keys.push_back(column.word(field));
+    } else if (kind == FieldKind::kText) {
+      add_text_features(column.options, field, column.seed, /*blanks=*/false, slot.keys);
     } else {
       put_words(field, column, slot);
     }

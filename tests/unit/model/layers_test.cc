@@ -165,7 +165,7 @@ TEST_F(Layers, FfmMultipliesVectorsThatFaceEachOthersSlots) {
   load();
   set_row("out.weight", 0, {3, 5});  // facing the first slot, facing the second
   set_row("out.weight", 2, {7, 11});
-  // Of the first slot, what faces the second: 5 + 2 11; of the second, what faces the first: 3 + 2 7.
+  // The sums are 5 + 2 11 of what faces the second slot, and 3 + 2 7 of what faces the first.
   EXPECT_THAT(forward(), ElementsAre(27 * 17));
 }
 

@@ -1,0 +1,94 @@
+#include "data/text_features.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "config/spec.h"
+#include "data/vocabulary.h"
+
+namespace ps {
+
+namespace {
+
+std::string_view next_between_blanks(std::string_view text, size_t& at) {
+  constexpr std::string_view kBlanks = " \t\v\f\r\n";
+  const size_t begin = std::min(text.find_first_not_of(kBlanks, at), text.size());
+  at = std::min(text.find_first_of(kBlanks, begin), text.size());
+  return text.substr(begin, at - begin);
+}
+
+// The places at which characters of UTF-8 begin, and the end.
+void find_characters(std::string_view word, std::vector<size_t>& places) {
+  places.clear();
+  for (size_t i = 0; i < word.size(); ++i) {
+    if ((static_cast<unsigned char>(word[i]) & 0xc0) != 0x80 || i == 0) places.push_back(i);
+  }
+  places.push_back(word.size());
+}
+
+void add_characters(const TextFeatureOptions& options, std::string_view word, uint64_t seed,
+                    std::vector<size_t>& places, std::vector<Key>& keys) {
+  find_characters(word, places);
+  const size_t count = places.size() - 1;
+  const auto shortest = static_cast<size_t>(std::max(1, options.shortest_char_ngram));
+  const auto longest = static_cast<size_t>(options.char_ngrams);
+  for (size_t first = 0; first < count; ++first) {
+    for (size_t size = shortest; size <= std::min(longest, count - first); ++size) {
+      const std::string_view run = word.substr(places[first], places[first + size] - places[first]);
+      keys.push_back(hash_bytes(run, seed + 1));
+    }
+  }
+}
+
+}  // namespace
+
+const ObjectSpec<TextFeatureOptions>& TextFeatureOptions::spec() {
+  static const ObjectSpec<TextFeatureOptions> spec = [] {
+    ObjectSpec<TextFeatureOptions> s;
+    s.field("word_ngrams", &TextFeatureOptions::word_ngrams,
+            "texts: runs of so many words are features too, and shorter ones")
+        .at_least(1)
+        .at_most(10);
+    s.field("char_ngrams", &TextFeatureOptions::char_ngrams,
+            "texts: runs of at most so many characters of a word are features too; 0: none")
+        .at_least(0)
+        .at_most(20);
+    s.field("shortest_char_ngram", &TextFeatureOptions::shortest_char_ngram,
+            "texts: runs of fewer characters are not")
+        .at_least(0)
+        .at_most(20);
+    return s;
+  }();
+  return spec;
+}
+
+void add_text_features(const TextFeatureOptions& options, std::string_view text, uint64_t seed, bool blanks,
+                       std::vector<Key>& keys) {
+  std::vector<Key> words;
+  std::vector<size_t> places;
+  std::string bracketed;
+  size_t at = 0;
+  for (;;) {
+    const std::string_view found = blanks ? next_between_blanks(text, at) : next_word(text, at);
+    if (found.empty()) break;
+    bracketed.assign("<").append(found).append(">");
+    if (!blanks) {
+      for (char& c : bracketed) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    }
+    words.push_back(hash_bytes(std::string_view(bracketed).substr(1, found.size()), seed));
+    keys.push_back(words.back());
+    if (options.char_ngrams > 0) add_characters(options, bracketed, seed, places, keys);
+  }
+  for (size_t first = 0; first < words.size(); ++first) {
+    Key run = words[first];
+    for (size_t size = 2;
+         size <= std::min<size_t>(static_cast<size_t>(options.word_ngrams), words.size() - first); ++size) {
+      run = hash_key(run) + words[first + size - 1];
+      keys.push_back(run);
+    }
+  }
+}
+
+}  // namespace ps
