@@ -17,6 +17,7 @@
 #include "job/open_values.h"
 #include "job/run.h"
 #include "job/security_flags.h"
+#include "job/sweep_training.h"
 
 namespace {
 
@@ -80,6 +81,18 @@ ps::Program program() {
                .default_text = "train",
                .choices = {"train", "test", "predict", "convert"},
                .brief = true},
+              {.name = "sweep",
+               .argument = "KEY=V,...",
+               .help = "train with each of these values, and compare",
+               .details = "Several such flags stand for all combinations.  See SWEEPS AND FOLDS.",
+               .group = "Task",
+               .repeatable = true,
+               .environment = false},
+              {.name = "folds",
+               .argument = "K",
+               .help = "train K times, each without another K-th of the lines, and measure on that",
+               .details = "See SWEEPS AND FOLDS.",
+               .group = "Task"},
               {.name = "importance",
                .argument = "FIGURE",
                .help = "with --job test: how much worse it is without each slot",
@@ -341,10 +354,12 @@ void check_may_fill_in(const std::string& task, const ps::Json& document) {
 
 // The job that flags and data make of the job file; null when --print-config has printed it with its values open, as
 // no data are named.  `head` becomes what was read of standard input.
+// `more` overrides come after those of flags.
 std::optional<ps::Job> make_job(const ps::Flags& flags, const std::optional<ps::LaunchedTrainer>& launched,
-                                ps::InputHead& head, ps::Log& log) {
+                                std::span<const ps::Override> more, ps::InputHead& head, ps::Log& log) {
   const std::string path = find_job_file(flags), task = *flags.text("job");
-  const std::vector<ps::Override> changes = overrides(flags, launched);
+  std::vector<ps::Override> changes = overrides(flags, launched);
+  changes.insert(changes.end(), more.begin(), more.end());
   ps::Json document = ps::read_job_document(path);
   if (flags.given("model")) ps::forget_run(document, task == "train");
   document = ps::with_overrides(std::move(document), path, changes);
@@ -362,14 +377,34 @@ std::optional<ps::Job> make_job(const ps::Flags& flags, const std::optional<ps::
   return std::nullopt;
 }
 
+// Trains once for each combination of values and each fold, and prints a table.
+void run_sweep(const ps::Flags& flags, ps::RunOptions options, ps::Log& log) {
+  const char* name = flags.given("sweep") ? "sweep" : "folds";
+  if (options.task != "train") flags.refuse(name, "is of --job train");
+  if (options.resume || !options.metrics.empty() || flags.on("print-config") || options.dry_run)
+    flags.refuse(name, "goes with none of --resume, --metrics, --print-config and --dry-run");
+  ps::SweepPlan plan;
+  for (const std::string& text : flags.values("sweep")) plan.keys.push_back(ps::parse_swept_key(text));
+  plan.folds = static_cast<int>(flags.integer("folds", 2, 100).value_or(1));
+  const auto make = [&](std::span<const ps::Override> more) {
+    ps::InputHead head;
+    return make_job(flags, std::nullopt, more, head, log).value();
+  };
+  const ps::Json result = ps::train_sweep(plan, make, options, log);
+  if (result.is_null()) return;
+  std::fputs(options.json ? (result.dump() + "\n").c_str() : ps::sweep_table(result).c_str(), stdout);
+}
+
 int run(const ps::Flags& flags, ps::Log& log) {
   if (answer_alone(flags)) return 0;
   warn_of_unused(flags, log);
-  const std::optional<ps::LaunchedTrainer> launched = find_launched(flags);
+  const bool sweeps = flags.given("sweep") || flags.given("folds");
+  const std::optional<ps::LaunchedTrainer> launched =
+      sweeps ? std::optional<ps::LaunchedTrainer>() : find_launched(flags);
   ps::InputHead head;
-  const std::optional<ps::Job> made = make_job(flags, launched, head, log);
-  if (!made) return 0;
-  const ps::Job& job = *made;
+  std::optional<ps::Job> made;
+  if (!sweeps) made = make_job(flags, launched, {}, head, log);
+  if (!sweeps && !made) return 0;
   ps::Interrupts interrupts("ps-train", "ending after this batch; once more to end at once");
   ps::RunOptions options;
   options.task = *flags.text("job");
@@ -400,7 +435,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   if (launched) {
     log.info("Trainer ", launched->rank, " of ", launched->trainers, ", as ", launched->launcher, " says");
   }
-  run_role(flags, job, options, log);
+  sweeps ? run_sweep(flags, options, log) : static_cast<void>(run_role(flags, *made, options, log));
   return interrupts.exit_status();
 }
 

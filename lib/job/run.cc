@@ -534,7 +534,8 @@ bool Run::predict() {
       *input_.source, [&] { return !open || stop_(); },
       [&](std::string_view lines) { open = output.write(lines); });
   output.finish();
-  const std::vector<std::string>& classes = data_.csv.classes;
+  const std::vector<std::string>& classes =
+      data_.csv.classes.empty() ? data_.fasttext.classes : data_.csv.classes;
   log_.info("Predicted samples=", samples, classes.empty() ? "" : cat(" of classes ", join(classes, ", ")));
   return !options_.stop();
 }
@@ -566,6 +567,7 @@ bool Run::convert() {
 }
 
 void Run::print_result(Json result) {
+  if (options_.take_result) return options_.take_result(result);
   if (options_.json && leads()) std::printf("%s\n", result.dump().c_str());
 }
 

@@ -28,6 +28,7 @@ struct RunOptions {
   std::string output_format = "records";          // of convert
   std::string metrics;                            // file for JSON lines; empty: none
   bool json = false;                              // print the result as JSON
+  std::function<void(const Json&)> take_result;   // of training: gets the result instead; null: it is printed
   bool dry_run = false;                           // say what would run, touch nothing
   ProgressMode progress = ProgressMode::kAuto;
   SecurityOptions security;      // what is shown to servers, and by what they are known

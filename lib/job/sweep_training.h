@@ -1,0 +1,31 @@
+// Trains the runs of a sweep, one after the other.  Used by ps-train.
+#ifndef PS_JOB_SWEEP_TRAINING_H_
+#define PS_JOB_SWEEP_TRAINING_H_
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/log.h"
+#include "cli/flags.h"
+#include "job/job.h"
+#include "job/run.h"
+#include "job/sweep.h"
+
+namespace ps {
+
+struct SweepPlan {
+  std::vector<SweptKey> keys;
+  int folds = 1;  // 1: the job says what is measured
+};
+
+// Calls make(overrides) for the job of each combination of values, trains it once for each fold, with models in the
+// folders 000, 001, ... of its save_dir, and returns sweep_result (job/sweep.h) by the train.best_by of the first job; null
+// when options.stop ended it before any run was whole.  Throws kUsage for jobs of several processes, and for data that
+// cannot be read again, and what training throws.
+Json train_sweep(const SweepPlan& plan, const std::function<Job(std::span<const Override>)>& make,
+                 const RunOptions& options, Log& log);
+
+}  // namespace ps
+
+#endif  // PS_JOB_SWEEP_TRAINING_H_
