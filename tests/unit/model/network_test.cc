@@ -48,9 +48,9 @@ TEST(Network, NamesThePlaceOfAWrongName) {
   EXPECT_EQ(
       refusal(model_of(R"([{"name": "out", "type": "fcc", "input": "ids", "size": 2}])")),
       "model.layers.0.type: unknown layer 'fcc' (did you mean 'fc'?); expected one of fc, embedding, "
-      "concat, add, "
-      "dropout, batch_norm, fm, cross, nce, hsigmoid, conv2d, max_pool, average_pool, "
-      "global_average_pool, local_response_norm, gru, lstm, attention, position_encoding, sequence_pool");
+      "concat, add, dropout, batch_norm, fm, ffm, bi_interaction, cross, nce, hsigmoid, conv2d, max_pool, "
+      "average_pool, global_average_pool, local_response_norm, gru, lstm, attention, position_encoding, "
+      "sequence_pool, multiply, dot, cosine, in_batch_softmax, bilinear, translation");
   EXPECT_EQ(refusal(model_of(
                 R"([{"name": "out", "type": "fc", "input": "ids", "size": 2, "activation": "tahn"}])")),
             "model.layers.0.activation: unknown value 'tahn' (did you mean 'tanh'?); expected one of linear, "
