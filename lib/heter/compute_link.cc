@@ -103,20 +103,33 @@ void ComputeLink::go_to_next(const Error& error) {
   if (options_.on_message) options_.on_message(cat(named.message(), "; going on with ", name()));
 }
 
+void ComputeLink::request(ComputeFrame type, const std::shared_ptr<const std::string>& body,
+                          std::function<void(Answer)> on_answer) {
+  asked_at_ = transport_.loop().now();
+  channel_->request(static_cast<uint16_t>(type), shared_payload(body), kNever, std::move(on_answer));
+}
+
+void ComputeLink::note_success() {
+  tried_ = {};
+  num_tried_ = 0;
+}
+
+void ComputeLink::reconnect(const Error& error) {
+  channel_.reset();
+  if (error.code() != kBeginAgain) go_to_next(error);
+  open();
+}
+
 Frame ComputeLink::ask(const std::shared_ptr<const std::string>& body) {
   for (;;) {
     answer_.reset();
-    asked_at_ = transport_.loop().now();
-    channel_->request(static_cast<uint16_t>(ComputeFrame::kBatch), shared_payload(body), kNever,
-                      [this](Answer answer) { answer_.emplace(std::move(answer)); });
+    request(ComputeFrame::kBatch, body, [this](Answer answer) { answer_.emplace(std::move(answer)); });
     store_.wait_for([this] { return answer_.has_value(); });
     if (!answer_->error) {
-      tried_ = {};
-      num_tried_ = 0;
+      note_success();
       return answer_->take();
     }
-    go_to_next(*answer_->error);
-    open();
+    reconnect(*answer_->error);
   }
 }
 

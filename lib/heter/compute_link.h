@@ -41,6 +41,14 @@ class ComputeLink final : public Computation {
   double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) override;
   Matrix<const float> predictions() const override;
 
+  // For who has several batches on their way (ReaderAhead).  request is answered in a wait of the store.  After an answer
+  // that is an error, reconnect goes on with another compute trainer, or with the same when that only wants all anew, and no
+  // request from before is answered any more; it throws as run.  note_success is told of every answer that is none.
+  void request(ComputeFrame type, const std::shared_ptr<const std::string>& body,
+               std::function<void(Answer)> on_answer);
+  void reconnect(const Error& error);
+  void note_success();
+
   // This process takes no further part in the run: all compute trainers hear it that can be reached at once, also those
   // that are busy and read it later.  Throws nothing, and takes a second at most.  Only the first call does it.
   void end_run();
@@ -62,7 +70,7 @@ class ComputeLink final : public Computation {
   size_t current_;           // of options_.compute
   Duration tried_{};         // without success, since the last answer
   size_t num_tried_ = 0;     // compute trainers, since then
-  Time asked_at_{};          // when the current one was sent the batch
+  Time asked_at_{};          // when the current one was sent a batch last
   std::string told_cpu_;     // level of kernels of which people were told
   BatchResult result_;       // of the last batch
   std::optional<Answer> answer_;

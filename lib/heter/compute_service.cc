@@ -38,6 +38,8 @@ class ComputeService::ReaderSession final : public Session {
       case ComputeFrame::kHello:
         return kMostReaderHelloBytes;
       case ComputeFrame::kBatch:
+      case ComputeFrame::kBeginning:
+      case ComputeFrame::kAhead:
         return work_ ? kMostBatchBytes : 0;
       case ComputeFrame::kEnd:
         return 0;
@@ -98,7 +100,7 @@ ComputeService::~ComputeService() = default;
 
 // A hello may be read after the end that the same process has said over another connection.
 std::shared_ptr<ReaderWork> ComputeService::greet(const ReaderHello& hello, const std::string& peer) {
-  auto work = std::make_shared<ReaderWork>(setup_, hello, pool_);
+  auto work = make_reader_work(setup_, hello, pool_);
   works_.push_back(work);
   const auto ended = ended_.find(hello.rank);
   if (ended == ended_.end() || ended->second != hello.generation) unfinished_.insert(hello.rank);

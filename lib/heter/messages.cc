@@ -1,5 +1,6 @@
 #include "heter/messages.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -40,6 +41,42 @@ std::string_view text_of_body(std::span<const char> body) {
   return {body.data(), body.size()};
 }
 
+void check_size(size_t size) {
+  if (size <= kMostBatchBytes) return;
+  fail(Code::kUsage, "a batch with its rows takes more than ", kMostBatchBytes,
+       " bytes, which a compute trainer does not take: try a smaller data.batch_size");
+}
+
+// step:u64 size:u64 prepared[size] pad
+void put_prepared(uint64_t step, const PreparedBatch& prepared, std::string& out) {
+  put(out, step);
+  put(out, uint64_t{0});
+  const size_t begin = out.size();
+  encode_prepared(prepared, out);
+  const uint64_t size = out.size() - begin;
+  std::memcpy(out.data() + begin - sizeof size, &size, sizeof size);
+  pad(out);
+}
+
+// Returns the step.
+uint64_t get_prepared(ByteReader& in, size_t whole, const Network<float>& network,
+                      Network<float>::Planners& planners, PreparedBatch& prepared) {
+  const uint64_t step = in.get<uint64_t>(), size = in.get<uint64_t>();
+  if (!in.has(size)) fail(Code::kData, "batch: it is cut short");
+  decode_prepared(in.get_bytes(size), network, planners, prepared);
+  if (!prepared.training) fail(Code::kData, "batch: it is not for training");
+  skip_padding(in, whole);
+  return step;
+}
+
+// Rows that no batch uses would never leave the copies.
+void check_rows_of(const PreparedBatch& prepared, const ReturnedRows& rows) {
+  for (const ReturnedRows::Slice& slice : rows.slices) {
+    if (std::ranges::includes(prepared.plans[slice.parameter].keys, slice.rows.keys)) continue;
+    fail(Code::kData, "batch: it has rows that it does not use");
+  }
+}
+
 }  // namespace
 
 const ObjectSpec<ReaderHello>& ReaderHello::spec() {
@@ -74,19 +111,10 @@ std::string encode_batch(uint64_t step, const PreparedBatch& prepared,
                          const std::vector<ParameterSpec>& specs,
                          std::span<const ParameterView<float>> views) {
   std::string out;
-  put(out, step);
-  put(out, uint64_t{0});
-  const size_t begin = out.size();
-  encode_prepared(prepared, out);
-  const uint64_t size = out.size() - begin;
-  std::memcpy(out.data() + begin - sizeof size, &size, sizeof size);
-  pad(out);
+  put_prepared(step, prepared, out);
   for (size_t p = 0; p < specs.size(); ++p) {
     const size_t cols = static_cast<size_t>(specs[p].cols), num_keys = prepared.plans[p].keys.size();
-    if (out.size() + num_keys * cols * sizeof(float) > kMostBatchBytes) {
-      fail(Code::kUsage, "a batch with its rows takes more than ", kMostBatchBytes,
-           " bytes, which a compute trainer does not take: try a smaller data.batch_size");
-    }
+    check_size(out.size() + num_keys * cols * sizeof(float));
     for (size_t n = 0; n < num_keys; ++n) put_array<float>(out, {views[p].rows[n], cols});
     pad(out);
   }
@@ -104,12 +132,7 @@ void decode_batch(std::span<char> body, const Network<float>& network, Network<f
                   PreparedBatch& prepared, std::vector<std::vector<float*>>& rows) {
   const std::vector<ParameterSpec>& specs = network.parameters();
   ByteReader in(text_of_body(body));
-  in.get<uint64_t>();
-  const uint64_t size = in.get<uint64_t>();
-  if (!in.has(size)) fail(Code::kData, "batch: it is cut short");
-  decode_prepared(in.get_bytes(size), network, planners, prepared);
-  if (!prepared.training) fail(Code::kData, "batch: it is not for training");
-  skip_padding(in, body.size());
+  get_prepared(in, body.size(), network, planners, prepared);
   rows.resize(specs.size());
   for (size_t p = 0; p < specs.size(); ++p) {
     const size_t bytes = num_floats(prepared.plans[p], specs[p]) * sizeof(float);
@@ -124,6 +147,30 @@ void decode_batch(std::span<char> body, const Network<float>& network, Network<f
   }
   check_whole(in, "batch");
   if (in.remaining() > 0) fail(Code::kData, "batch: it has ", in.remaining(), " bytes too many");
+}
+
+std::string encode_ahead(const AheadBatch& ahead, const PreparedBatch& prepared) {
+  std::string out;
+  put_prepared(ahead.step, prepared, out);
+  put(out, ahead.left);
+  put(out, ahead.pass);
+  out += encode_returned_rows(ahead.rows);
+  check_size(out.size());
+  return out;
+}
+
+AheadBatch decode_ahead(std::span<char> body, const Network<float>& network,
+                        Network<float>::Planners& planners, const ReturnedLayout& layout,
+                        PreparedBatch& prepared) {
+  ByteReader in(text_of_body(body));
+  AheadBatch ahead;
+  ahead.step = get_prepared(in, body.size(), network, planners, prepared);
+  ahead.left = in.get<uint64_t>();
+  ahead.pass = in.get<int64_t>();
+  check_whole(in, "batch");
+  ahead.rows = decode_returned_rows(in.get_bytes(in.remaining()), layout);
+  check_rows_of(prepared, ahead.rows);
+  return ahead;
 }
 
 Payload encode_result(double cost, Matrix<const float> predictions, const PreparedBatch& prepared,

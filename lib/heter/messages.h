@@ -6,6 +6,12 @@
 //   result := cost:f64 B:u32 C:u32 predictions:f32[B * C] pad rows*  (rows: the gradients of those of the batch)
 //   end    := nothing; answered by nothing
 //
+// In synchronous mode with several batches on their way, the compute trainer has copies of what they use:
+//
+//   beginning := that of ps/client/stored_beginning.h; answered by nothing
+//   ahead     := step:u64 size:u64 prepared[size] pad left:u64 pass:i64 rows   (rows: return_rows of ps/wire/stored_rows.h)
+//                answered by result
+//
 // pad is zeros up to a multiple of 64 bytes, so that rows are used where they lie.
 #ifndef PS_HETER_MESSAGES_H_
 #define PS_HETER_MESSAGES_H_
@@ -21,24 +27,30 @@
 #include "math/matrix.h"
 #include "model/network.h"
 #include "net/frame.h"
+#include "ps/wire/stored_rows.h"
 
 namespace ps {
 
-inline constexpr int kComputeProtocol = 1;
+inline constexpr int kComputeProtocol = 2;
 
 // The compute trainer cannot reach the servers: another one may.  On the wire alone: unlike kUnavailable, it is an answer,
 // after which the batch is not sent to the same compute trainer again.
 inline constexpr Code kServersUnavailable{11};
+
+// The compute trainer has no copies, since the connection was made anew: all is to be sent from the beginning on.
+inline constexpr Code kBeginAgain{12};
 
 // Types of frames.  On the wire: never renumber.
 enum class ComputeFrame : uint16_t {
   kHello = 96,  // of a reader, the first of every connection
   kBatch,
   kEnd,  // the reader takes no further part in the run
+  kBeginning,
+  kAhead,
 };
 
 inline constexpr uint64_t kMostReaderHelloBytes = 4 << 20;  // a job file with a large network
-inline constexpr uint64_t kMostBatchBytes = 256 << 20;
+inline constexpr uint64_t kMostBatchBytes = 256 << 20;      // of a beginning too
 
 // How a reader introduces itself.
 struct ReaderHello {
@@ -73,6 +85,23 @@ uint64_t step_of_batch(std::span<const char> body);
 // damaged, or of another network, or not for training.
 void decode_batch(std::span<char> body, const Network<float>& network, Network<float>::Planners& planners,
                   PreparedBatch& prepared, std::vector<std::vector<float*>>& rows);
+
+// One of several batches that are on their way.
+struct AheadBatch {
+  uint64_t step = 0;
+  uint64_t left =
+      0;  // batches of this connection whose steps all shards had applied when its rows were asked for
+  int64_t pass = 0;
+  ReturnedRows rows;  // those that no batch before used and left unapplied, as shards store them
+};
+
+// Throws as encode_batch.
+std::string encode_ahead(const AheadBatch& ahead, const PreparedBatch& prepared);
+
+// Throws as decode_batch; `layout` throws kData for parameters that are not sparse.
+AheadBatch decode_ahead(std::span<char> body, const Network<float>& network,
+                        Network<float>::Planners& planners, const ReturnedLayout& layout,
+                        PreparedBatch& prepared);
 
 // `keep` has all gradients, and travels with the message.
 Payload encode_result(double cost, Matrix<const float> predictions, const PreparedBatch& prepared,

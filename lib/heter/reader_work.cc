@@ -3,7 +3,10 @@
 #include <utility>
 
 #include "base/current_error.h"
+#include "base/error.h"
 #include "base/wait_stopped.h"
+#include "heter/ahead_work.h"
+#include "heter/one_batch_work.h"
 
 namespace ps {
 
@@ -12,91 +15,49 @@ ReaderWork::ReaderWork(const ComputeSetup& setup, const ReaderHello& hello, Buff
       hello_(hello),
       pool_(pool),
       network_(setup.model, schema_from_json(hello.schema), setup.seed),
-      planners_(network_.make_planners(KeyOrder::kAscending)) {
+      planners_(network_.make_planners(KeyOrder::kAscending)),
+      computation_(setup.computation ? setup.computation(network_) : nullptr) {
   if (auto difference = first_difference(hello.job, setup.job)) {
     fail(Code::kUsage, "this compute trainer has another job: ", *difference);
   }
 }
 
-// A batch that waits for others must not take up the memory of connections, or these could not be heard.
-void ReaderWork::take(Frame frame, Responder& responder) {
-  if (stage_ != Stage::kIdle) fail(Code::kData, "a batch before the one before is answered");
-  body_ = std::move(frame.body);
-  pool_.adopt(body_);
-  responder_ = std::move(responder);
-  stage_ = Stage::kArrived;
-}
-
-bool ReaderWork::ready() const {
-  switch (stage_) {
-    case Stage::kIdle:
-      return false;
-    case Stage::kArrived:
-      return true;
-    case Stage::kPulling:
-      return link_->pulled();
-    case Stage::kPushing:
-      return link_->failed();
-  }
-  return false;
-}
-
+// An answer of kUnavailable would have the reader send the batch again and again to this process, which does not reach the
+// servers.
 void ReaderWork::advance() {
   try {
-    if (stage_ == Stage::kPushing) link_->check();
-    if (stage_ == Stage::kArrived) begin();
-    if (stage_ == Stage::kPulling && link_->pulled()) compute();
+    work();
   } catch (const StateLost& lost) {
-    finish(Error(kStateLost, lost.message()));
+    fail_all(Error(kStateLost, lost.message()));
   } catch (const WaitStopped&) {
     throw;
   } catch (...) {
-    finish(current_error());  // without memory, too: other readers' batches may find some
+    const Error error = current_error();  // without memory, too: other readers' batches may find some
+    fail_all(error.code() == Code::kUnavailable ? Error(kServersUnavailable, error.message()) : error);
   }
 }
 
-void ReaderWork::begin() {
-  const uint64_t step = step_of_batch(body_.bytes());
-  decode_batch(body_.bytes(), network_, planners_, prepared_, rows_);
-  if (!link_) {
-    RemoteOptions remote = setup_.remote(hello_);
-    link_ = std::make_unique<DenseLink>(setup_.transport, remote, network_.parameters());
-  }
-  link_->begin_pull(step);
-  stage_ = Stage::kPulling;
+void ReaderWork::connect() {
+  if (link_) return;
+  RemoteOptions remote = setup_.remote(hello_);
+  link_ = std::make_unique<DenseLink>(setup_.transport, remote, network_.parameters());
 }
 
-void ReaderWork::compute() {
-  link_->finish_pull(prepared_.plans, views_);
-  for (size_t p = 0; p < views_.size(); ++p) {
-    if (network_.parameters()[p].kind == ParameterKind::kRows) views_[p].rows = rows_[p].data();
+Payload ReaderWork::compute(std::span<const ParameterView<float>> views, const GradientBuffers& gradients) {
+  auto keep = std::make_shared<const GradientBuffers>(gradients);
+  if (computation_) {
+    const double cost = computation_->run(prepared_, views);
+    return encode_result(cost, computation_->predictions(), prepared_, network_.parameters(), views, keep);
   }
-  const double cost = network_.forward(prepared_, views_, setup_.device);
+  const double cost = network_.forward(prepared_, views, setup_.device);
   network_.backward();
-  auto gradients = std::make_shared<const GradientBuffers>(link_->gradients());
-  result_ = encode_result(cost, network_.predictions(), prepared_, network_.parameters(), views_, gradients);
-  stage_ = Stage::kPushing;
-  const uint64_t next = step_of_batch(body_.bytes()) + 1;
-  link_->push(views_, [this] { finish(); });
-  if (setup_.pulls_ahead) link_->begin_pull(next);
+  return encode_result(cost, network_.predictions(), prepared_, network_.parameters(), views, keep);
 }
 
-// A link that was in the midst of a step is of no use for the same step.  An answer of kUnavailable would have the reader
-// send the batch again and again to this process, which does not reach the servers.
-void ReaderWork::finish(const Error& error) {
-  link_.reset();
-  if (stage_ == Stage::kIdle) return;  // it is answered
-  const bool unavailable = error.code() == Code::kUnavailable;
-  responder_.fail(Error(unavailable ? kServersUnavailable : error.code(), error.message()));
-  body_ = Buffer();
-  stage_ = Stage::kIdle;
-}
-
-void ReaderWork::finish() {
-  ++num_batches_;
-  responder_.answer(std::move(result_));
-  body_ = Buffer();
-  stage_ = Stage::kIdle;
+std::shared_ptr<ReaderWork> make_reader_work(const ComputeSetup& setup, const ReaderHello& hello,
+                                             BufferPool& pool) {
+  if (setup.ahead) return std::make_shared<AheadWork>(setup, hello, pool);
+  return std::make_shared<OneBatchWork>(setup, hello, pool);
 }
 
 }  // namespace ps

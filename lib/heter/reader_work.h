@@ -1,4 +1,5 @@
-// ReaderWork: the batches of one reader at a compute trainer.  Used by ComputeService.
+// ReaderWork: the batches of one reader at a compute trainer.  Used by ComputeService; OneBatchWork and AheadWork implement
+// it.
 #ifndef PS_HETER_READER_WORK_H_
 #define PS_HETER_READER_WORK_H_
 
@@ -6,12 +7,14 @@
 #include <memory>
 #include <vector>
 
-#include "base/error.h"
 #include "heter/messages.h"
 #include "math/device.h"
+#include "model/computation.h"
 #include "model/network.h"
 #include "net/server.h"
+#include "optim/parameter.h"
 #include "ps/client/dense_link.h"
+#include "store/parameter_tables.h"
 
 namespace ps {
 
@@ -24,27 +27,35 @@ struct ComputeSetup {
   Json job;           // what readers must have in common with it
   // The servers, for a reader of this rank, and how to reach them.
   std::function<RemoteOptions(const ReaderHello& hello)> remote;
-  // The weights of a step are asked for when the step before is pushed.  Not for asynchronous jobs, which would not see
-  // their own last step.
-  bool pulls_ahead = true;
+  // Readers have several batches on their way.
+  bool ahead = false;
+  bool asynchronous = false;
+  OptimizerPlan optimizers = {};  // of the copies, with `ahead`, in synchronous mode
+  uint64_t memory_limit = 0;      // of these, bytes
+  // Computes the batches of a network instead of the network itself; null: nothing does.
+  std::function<std::unique_ptr<Computation>(const Network<float>& network)> computation = {};
 };
 
-// A batch is decoded, waits for the dense weights of its step, is computed and pushed, and is answered when the servers
-// hold its gradients: should this process end then, the step lacks nothing.  One owner thread; take() alone may be called
-// by the loop.
+// A batch is answered when the servers hold the gradients of its dense parameters: should this process end then, the step
+// lacks nothing.  One owner thread; take() alone may be called by the loop.
 class ReaderWork {
  public:
   // Throws kUsage when the reader has another job, or data for which there is no such network.
   ReaderWork(const ComputeSetup& setup, const ReaderHello& hello, BufferPool& pool);
+  virtual ~ReaderWork() = default;
+  ReaderWork(const ReaderWork&) = delete;
+  ReaderWork& operator=(const ReaderWork&) = delete;
 
   int rank() const { return hello_.rank; }
   int trainers() const { return hello_.trainers; }
 
-  // Throws kData while another batch is not answered.
-  void take(Frame frame, Responder& responder);
+  // Throws kData for a message that must not come now.
+  virtual void take(Frame frame, Responder& responder) = 0;
 
   // True when advance() has something to do.  It drives the loop only when it connects to servers for the first time.
-  bool ready() const;
+  virtual bool ready() const = 0;
+
+  // Does it, of one batch.  A fault is answered to the reader; throws WaitStopped alone.
   void advance();
 
   int64_t num_batches() const { return num_batches_; }  // that were answered
@@ -53,31 +64,33 @@ class ReaderWork {
   void close() { closed_ = true; }
   bool closed() const { return closed_; }
 
- private:
-  enum class Stage { kIdle, kArrived, kPulling, kPushing };
+ protected:
+  virtual void work() = 0;
 
-  void begin();
-  void compute();
-  void finish(const Error& error);
-  void finish();
+  // Answers all that is not answered, and forgets the rest.
+  virtual void fail_all(const Error& error) = 0;
+
+  void connect();  // unless that has been done
+
+  // Returns the answer to prepared_, whose weights and gradients are those of `views`.  `gradients` are their buffers.
+  Payload compute(std::span<const ParameterView<float>> views, const GradientBuffers& gradients);
 
   const ComputeSetup& setup_;
   const ReaderHello hello_;
   BufferPool& pool_;
   Network<float> network_;
   Network<float>::Planners planners_;
-  std::unique_ptr<DenseLink> link_;  // null: not needed yet, or failed
-
-  Stage stage_ = Stage::kIdle;
-  bool closed_ = false;
-  int64_t num_batches_ = 0;
-  Responder responder_;  // of the batch, as are all below
-  Buffer body_;
+  std::unique_ptr<Computation> computation_;  // null: the network's own
+  std::unique_ptr<DenseLink> link_;           // null: not needed yet, or failed
   PreparedBatch prepared_;
-  std::vector<std::vector<float*>> rows_;  // by parameter, in the body
-  std::vector<ParameterView<float>> views_;
-  Payload result_;
+  int64_t num_batches_ = 0;
+
+ private:
+  bool closed_ = false;
 };
+
+std::shared_ptr<ReaderWork> make_reader_work(const ComputeSetup& setup, const ReaderHello& hello,
+                                             BufferPool& pool);
 
 }  // namespace ps
 

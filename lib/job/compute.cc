@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/wait_stopped.h"
 #include "config/json.h"
 #include "heter/compute_service.h"
@@ -13,6 +14,8 @@
 #include "math/device.h"
 #include "membership/server_finder.h"
 #include "net/network.h"
+#include "optim/optimizer_plan.h"
+#include "train/emulated_computation.h"
 
 namespace ps {
 
@@ -39,55 +42,16 @@ RemoteOptions remote_of_reader(const Job& job, const RunOptions& options, const 
   return remote;
 }
 
-}  // namespace
-
-std::vector<Address> compute_addresses(const Job& job) {
-  return parse_addresses(job.cluster.compute, "cluster.compute");
+// Null without train.emulated_compute.
+std::function<std::unique_ptr<Computation>(const Network<float>&)> emulated_computation(const Job& job) {
+  const std::optional<double> seconds = job.train.emulated_seconds();
+  if (!seconds) return nullptr;
+  return [seconds = *seconds](const Network<float>& network) {
+    return std::make_unique<EmulatedComputation>(seconds, network.parameters(), network.prediction_cols());
+  };
 }
 
-void check_role(const Job& job, const RunOptions& options) {
-  if (options.role == "trainer") return;
-  const std::string flag = cat("--role ", options.role);
-  if (job.train.emulated_compute) {
-    fail(Code::kUsage, flag,
-         ": train.emulated_compute is for trainers that compute by themselves; leave one of them out");
-  }
-  if (options.task != "train") fail(Code::kUsage, flag, " is for training");
-  if (!has_servers(job)) fail(Code::kUsage, flag, " needs servers: give --servers or --discovery");
-  if (job.device.caches_rows()) {
-    fail(Code::kUsage, "device.type: ", quote(job.device.type), ", but ", flag,
-         " has no rows of its own to train there: leave out --device");
-  }
-  if (job.device.runs_model()) {
-    fail(Code::kUsage, "device.trains: ", quote(job.device.trains), ", but ", flag,
-         " has its part of the model computed on the processor: leave out --device");
-  }
-  if (options.role == "reader" && compute_addresses(job).empty()) {
-    fail(Code::kUsage, flag, ": there is no compute trainer: give --compute HOST:PORT");
-  }
-  const Json strategy = complete_strategy(job.train.strategy);
-  if (strategy["type"] != "parameter_server") {
-    fail(Code::kUsage, "train.strategy.type: ", strategy["type"].get<std::string>(),
-         " has no readers and compute trainers: ", flag, " needs parameter_server");
-  }
-  if (job.train.pull_ahead > 0) {
-    fail(Code::kUsage, "train.pull_ahead: ", job.train.pull_ahead, ", but ", flag,
-         " leaves the dense part to another process: leave out one of the two");
-  }
-  const Json& codec = strategy["codec"];
-  if (codec["push"] == "f32" && codec["pull"] == "f32") return;
-  fail(Code::kUsage,
-       "train.strategy.codec: readers and compute trainers exchange rows with servers as f32 alone");
-}
-
-std::string describe_cut(const std::vector<ParameterSpec>& parameters) {
-  std::vector<std::string> readers, computes;
-  for (const ParameterSpec& spec : parameters) {
-    (spec.kind == ParameterKind::kRows ? readers : computes).push_back(spec.name);
-  }
-  return cat("with readers: ", join(readers, ", "), "\nwith compute trainers: ", join(computes, ", "));
-}
-
+// All but the schema outlive the link.
 std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions& options,
                                                const DataSchema& schema, RunningStrategy& running,
                                                const Network<float>& network, Log& log) {
@@ -107,6 +71,74 @@ std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions&
   link.on_message = [&log](const std::string& text) { log.info(text); };
   return std::make_unique<ComputeLink>(running.transport(), *running->on_servers(), network.parameters(),
                                        std::move(link));
+}
+
+}  // namespace
+
+std::vector<Address> compute_addresses(const Job& job) {
+  return parse_addresses(job.cluster.compute, "cluster.compute");
+}
+
+void check_role(const Job& job, const RunOptions& options) {
+  if (options.role == "trainer") return;
+  const std::string flag = cat("--role ", options.role);
+  if (options.task != "train") fail(Code::kUsage, flag, " is for training");
+  if (!has_servers(job)) fail(Code::kUsage, flag, " needs servers: give --servers or --discovery");
+  if (job.device.caches_rows()) {
+    fail(Code::kUsage, "device.type: ", quote(job.device.type), ", but ", flag,
+         " has no rows of its own to train there: leave out --device");
+  }
+  if (job.device.runs_model()) {
+    fail(Code::kUsage, "device.trains: ", quote(job.device.trains), ", but ", flag,
+         " has its part of the model computed on the processor: leave out --device");
+  }
+  if (options.role == "reader" && compute_addresses(job).empty()) {
+    fail(Code::kUsage, flag, ": there is no compute trainer: give --compute HOST:PORT");
+  }
+  const Json strategy = complete_strategy(job.train.strategy);
+  if (strategy["type"] != "parameter_server") {
+    fail(Code::kUsage, "train.strategy.type: ", strategy["type"].get<std::string>(),
+         " has no readers and compute trainers: ", flag, " needs parameter_server");
+  }
+  check_pull_ahead(job);
+  const Json& codec = strategy["codec"];
+  if (codec["push"] == "f32" && codec["pull"] == "f32") return;
+  fail(Code::kUsage,
+       "train.strategy.codec: readers and compute trainers exchange rows with servers as f32 alone");
+}
+
+std::string describe_cut(const std::vector<ParameterSpec>& parameters) {
+  std::vector<std::string> readers, computes;
+  for (const ParameterSpec& spec : parameters) {
+    (spec.kind == ParameterKind::kRows ? readers : computes).push_back(spec.name);
+  }
+  return cat("with readers: ", join(readers, ", "), "\nwith compute trainers: ", join(computes, ", "));
+}
+
+ReaderPart::ReaderPart(const Job& job, const RunOptions& options, const DataSchema& schema,
+                       RunningStrategy& running, const Network<float>& network, Device& device, Log& log)
+    : running_(running), link_(make_compute_link(job, options, schema, running, network, log)) {
+  if (job.train.pull_ahead == 0) return;
+  layouts_.emplace(network.parameters(), make_optimizer_plan(job.optimizer, job.train.gradient, options.cpu),
+                   available_memory_bytes(), device);
+  ahead_.emplace(*running->on_servers(), *link_, network.parameters(), *layouts_,
+                 ReaderAheadOptions{.batches = static_cast<size_t>(job.train.pull_ahead),
+                                    .prediction_cols = network.prediction_cols(),
+                                    .asynchronous = server_plan(job, options.cpu).consistency.async});
+}
+
+Computation& ReaderPart::computation() {
+  if (ahead_) return *ahead_;
+  return *link_;
+}
+
+ParameterStore& ReaderPart::store() {
+  if (ahead_) return *ahead_;
+  return running_->store();
+}
+
+void ReaderPart::describe(Json& result) const {
+  if (ahead_) result["in_flight"] = ahead_->counters();
 }
 
 bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& place, Log& log) {
@@ -136,7 +168,14 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& 
                                   [&](const ReaderHello& reader) {
                                     return remote_of_reader(job, options, reader, ++num_links, servers, log);
                                   },
-                              .pulls_ahead = !server_plan(job, options.cpu).consistency.async};
+                              .ahead = job.train.pull_ahead > 0,
+                              .asynchronous = server_plan(job, options.cpu).consistency.async,
+                              .optimizers = make_optimizer_plan(job.optimizer, job.train.gradient, options.cpu),
+                              .memory_limit = available_memory_bytes(),
+                              .computation = emulated_computation(job)};
+  if (setup.computation) {
+    log.warning("train.emulated_compute: batches are waits, and the weights of this run mean nothing");
+  }
   ComputeService service(setup,
                          {.address = {place.host, place.port},
                           .request_timeout = seconds_duration(job.cluster.request_timeout),

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
 #include "data/batch.h"
 #include "heter/compute_link.h"
+#include "heter/reader_ahead.h"
 #include "job/job.h"
 #include "job/run.h"
 #include "job/start_strategy.h"
@@ -27,10 +29,24 @@ void check_role(const Job& job, const RunOptions& options);
 // In two lines, the parameters that readers and compute trainers have, for --dry-run.
 std::string describe_cut(const std::vector<ParameterSpec>& parameters);
 
-// Connects a reader to its compute trainer.  All but the schema outlive the link.
-std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions& options,
-                                               const DataSchema& schema, RunningStrategy& running,
-                                               const Network<float>& network, Log& log);
+// A reader's part of a run: its connection to compute trainers, and, with train.pull_ahead, several batches on their way.
+class ReaderPart {
+ public:
+  // Connects.  All but the schema outlive it.
+  ReaderPart(const Job& job, const RunOptions& options, const DataSchema& schema, RunningStrategy& running,
+             const Network<float>& network, Device& device, Log& log);
+
+  Computation& computation();
+  ParameterStore& store();  // with which the trainer trains
+  void end_run() { link_->end_run(); }
+  void describe(Json& result) const;  // adds counters
+
+ private:
+  RunningStrategy& running_;
+  std::unique_ptr<ComputeLink> link_;
+  std::optional<LocalStore> layouts_;  // holds nothing but says how parameters are stored
+  std::optional<ReaderAhead> ahead_;   // null: one batch at a time
+};
 
 // The place at which a compute trainer listens.
 struct ComputePlace {

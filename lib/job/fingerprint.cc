@@ -72,10 +72,15 @@ void check_pull_ahead(const Job& job) {
     fail(Code::kUsage, ahead, "train.strategy.type is ", quote(strategy["type"].get<std::string>()),
          ": parameter_server alone pulls ahead; leave out one of the two");
   }
-  if (strategy["consistency"] != "sync") {
-    fail(Code::kUsage, ahead, "train.strategy.consistency is ",
-         quote(strategy["consistency"].get<std::string>()),
-         ", with which no step waits anyway: leave out one of the two");
+  const bool async = strategy["consistency"] == "async";
+  if (strategy["consistency"] == "staleness") {
+    fail(Code::kUsage, ahead, "train.strategy.consistency is 'staleness', with which no step waits anyway: ",
+         "leave out one of the two");
+  }
+  if (async && strategy["max_lag"] != 0) {
+    fail(
+        Code::kUsage, ahead, "train.strategy.max_lag is ", strategy["max_lag"].get<int64_t>(),
+        ", and the weights of a batch on its way are older than its reader's last: leave out one of the two");
   }
   const Json& codec = strategy["codec"];
   if (codec["push"] != "f32" || codec["pull"] != "f32") {
@@ -83,7 +88,7 @@ void check_pull_ahead(const Job& job) {
          "train.strategy.codec rounds rows, and the trainer's copies would not be the servers' rows: leave "
          "out one of the two");
   }
-  if (job.cluster.trainers > 1) {
+  if (job.cluster.trainers > 1 && !async) {
     fail(Code::kUsage, ahead, job.cluster.trainers,
          " trainers push rows of which this one keeps copies: train with one trainer, or leave out "
          "train.pull_ahead");
@@ -98,7 +103,7 @@ ServerPlan server_plan(const Job& job, CpuLevel cpu) {
   check_pull_ahead(job);
   ServerPlan plan =
       strategy.serve(job.train.strategy, make_optimizer_plan(job.optimizer, job.train.gradient, cpu));
-  if (job.train.pull_ahead > 0) plan.consistency = ahead_consistency(job.train.pull_ahead);
+  if (job.train.pull_ahead > 0) plan.consistency.ahead = ahead_consistency(job.train.pull_ahead).ahead;
   return plan;
 }
 

@@ -99,6 +99,7 @@ class Run {
                                            int passes, Share share = {0, 1}, DataPart part = DataPart::kAll);
   std::unique_ptr<BatchSource> make_source(BatchReader& reader) const;
   void build(const DataSchema& schema);
+  ParameterStore& store() const { return reader_part_ ? reader_part_->store() : strategy().store(); }
   void check_has_model() const;
   void place_model();
   void load_weights();
@@ -137,7 +138,7 @@ class Run {
   Log quiet_log_{"ps-train", LogLevel::kWarning};
   std::unique_ptr<RunningStrategy> running_;
   std::unique_ptr<EmulatedComputation> emulated_;  // with train.emulated_compute
-  std::unique_ptr<ComputeLink> compute_;           // of a reader
+  std::unique_ptr<ReaderPart> reader_part_;        // of a reader
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<RunValidation> validation_;    // null: no data are kept for it
@@ -177,9 +178,8 @@ std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& pa
 }
 
 std::unique_ptr<BatchSource> Run::make_source(BatchReader& reader) const {
-  const ParameterStore& store = strategy().store();
-  const ReaderSource::Options options{options_.threads, store.may_wait(),
-                                      std::max<size_t>(1, store.looks_ahead())};
+  const ReaderSource::Options options{options_.threads, store().may_wait(),
+                                      std::max<size_t>(1, store().looks_ahead())};
   return std::make_unique<ReaderSource>(*network_, reader, options);
 }
 
@@ -197,9 +197,12 @@ void Run::build(const DataSchema& schema) {
                                                    options_.resume || options_.lost_run != 0)
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kOff, "");
   if (!job_.train.log_period) reporter_->space_batches(1);
+  if (options_.role == "reader" && !strategy().run().finished()) {
+    reader_part_ = std::make_unique<ReaderPart>(job_, options_, schema, *running_, *network_, device_, log_);
+  }
   Device& computes = model_device_ ? *model_device_ : device_;
-  trainer_ = std::make_unique<Trainer>(*network_, strategy().store(), computes, job_.train,
-                                       strategy().group(), *reporter_);
+  trainer_ =
+      std::make_unique<Trainer>(*network_, store(), computes, job_.train, strategy().group(), *reporter_);
   input_.source = make_source(*input_.reader);
   trainer_->on_shrink_request([this] {
     const bool asked = options_.shrink_asked();
@@ -208,16 +211,14 @@ void Run::build(const DataSchema& schema) {
   });
   const bool reads_servers = has_servers(job_) && options_.task != "train";
   if (reads_servers || strategy().run().finished()) return;
-  if (const auto seconds = job_.train.emulated_seconds(); seconds && options_.task == "train") {
+  const bool computes = options_.task == "train" && options_.role == "trainer";
+  if (const auto seconds = job_.train.emulated_seconds(); seconds && computes) {
     log_.warning("train.emulated_compute: batches are waits, and the weights of this run mean nothing");
     emulated_ =
         std::make_unique<EmulatedComputation>(*seconds, network_->parameters(), network_->prediction_cols());
     trainer_->compute_with(*emulated_);
   }
-  if (options_.role == "reader") {
-    compute_ = make_compute_link(job_, options_, schema, *running_, *network_, log_);
-    trainer_->compute_with(*compute_);
-  }
+  if (reader_part_) trainer_->compute_with(reader_part_->computation());
   if (ServerCheckpoints* servers = strategy().run().checkpoints()) {
     servers->on_checkpoint([this](std::string& out) { trainer_->progress().save_figures(out); });
   }
@@ -306,7 +307,7 @@ bool Run::train() {
   } catch (const StateLost&) {
     throw;
   } catch (const Error&) {
-    if (compute_) compute_->end_run();
+    if (reader_part_) reader_part_->end_run();
     throw;
   }
 }
@@ -340,6 +341,7 @@ bool Run::train_whole() {
   const bool finished = train_or_leave(result);
   saves_->finish();
   const Json counters = strategy().counters();
+  if (reader_part_) reader_part_->describe(result);
   if (const int64_t dropped = counters.value("pushes_dropped", int64_t{0}); dropped > 0) {
     log_.warning(dropped, " pushes came later than train.strategy.max_lag allows, and were dropped");
   }
@@ -349,7 +351,7 @@ bool Run::train_whole() {
   print_result(std::move(result));
   saves_->check();
   if (checkpoints_) checkpoints_->check();
-  if (compute_) compute_->end_run();
+  if (reader_part_) reader_part_->end_run();
   if (!finished) strategy().run().leave_run();
   return finished;
 }

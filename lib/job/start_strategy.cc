@@ -98,6 +98,17 @@ void check_model_device(const Job& job) {
        ", but train.emulated_compute computes nothing: leave out one of the two");
 }
 
+// Nothing waits for an asynchronous trainer, but readers have batches on their way to compute trainers.
+void check_pulls_ahead_alone(const Job& job, const RunOptions& options) {
+  const Json strategy = complete_strategy(job.train.strategy);
+  if (job.train.pull_ahead == 0 || options.task != "train" || options.role != "trainer") return;
+  if (strategy["consistency"] != "async") return;
+  fail(Code::kUsage, "train.pull_ahead: ", job.train.pull_ahead,
+       ", but train.strategy.consistency is 'async', with which no step of a plain trainer waits anyway: "
+       "leave out one "
+       "of the two, or train with --role reader");
+}
+
 void check_device(const Job& job, const RunOptions& options) {
   check_model_device(job);
   if (!job.device.caches_rows() || options.task != "train") return;
@@ -202,6 +213,7 @@ void check_part(const Job& job, const RunOptions& options) {
          " has no servers: leave out cluster.servers, cluster.discovery and --servers");
   }
   check_pull_ahead(job);
+  check_pulls_ahead_alone(job, options);
   if (find_strategy(job.train.strategy).meets_beside_servers) check_meets_beside_servers(job, options);
   if (options.task != "train" && !options.init_model.empty()) {
     fail(Code::kUsage, "--init-model is for training: to ", options.task, " with servers, use their weights");

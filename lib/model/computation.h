@@ -21,6 +21,10 @@ class Computation {
  public:
   virtual ~Computation() = default;
 
+  // A batch that comes some batches later, and after those of which it was told before; good until it is trained.  Called
+  // as often as look_ahead of the store.
+  virtual void expect_batch(const PreparedBatch& prepared) { (void)prepared; }
+
   // Returns the sum of the costs of the batch, and sets the gradients of that sum in `views`, which have the rows of
   // the batch's plans and nothing else.
   virtual double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) = 0;

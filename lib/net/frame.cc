@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-constexpr uint32_t kLastCode = 11;  // those above Code's are of the layers above, who name them
+constexpr uint32_t kLastCode = 12;  // those above Code's are of the layers above, who name them
 
 constexpr size_t kCheckedBytes = kFrameHeaderBytes - sizeof(uint64_t);
 

@@ -75,8 +75,11 @@ std::unique_ptr<Strategy> make_parameter_server(const Json& object, const Traine
   const auto options = parse_strategy<ParameterServerOptions>(object);
   if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);
   if (setup.row_device != nullptr) return std::make_unique<OnDevice>(setup);
-  if (setup.trains && setup.pull_ahead > 0) return std::make_unique<PullingAhead>(setup);
-  return std::make_unique<OnServers>(setup, options.steps(), options.codec.row_types());
+  const bool reads = setup.servers->dense_elsewhere;
+  if (setup.trains && setup.pull_ahead > 0 && !reads) return std::make_unique<PullingAhead>(setup);
+  Consistency steps = options.steps();
+  if (setup.trains) steps.ahead = ahead_consistency(setup.pull_ahead).ahead;
+  return std::make_unique<OnServers>(setup, steps, options.codec.row_types());
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #ifndef PS_STRATEGY_PULLING_AHEAD_H_
 #define PS_STRATEGY_PULLING_AHEAD_H_
 
-#include "base/error.h"
 #include "ps/client/ahead_store.h"
 #include "strategy/on_servers.h"
 
@@ -13,7 +12,7 @@ class PullingAhead final : public Strategy {
  public:
   // `setup` has servers, and is of a process that trains.  Throws kUsage for parameters of which no copies can be kept.
   explicit PullingAhead(const TrainerSetup& setup)
-      : parameters_(check_policies(setup.parameters)),
+      : parameters_(check_no_policies(setup.parameters)),
         servers_(setup, ahead_consistency(setup.pull_ahead), {}),
         local_(parameters_, setup.optimizers, setup.memory_limit, setup.device),
         store_(parameters_, static_cast<size_t>(setup.pull_ahead), servers_.remote(), local_) {}
@@ -26,15 +25,6 @@ class PullingAhead final : public Strategy {
   Json counters() const override { return servers_.counters(); }
 
  private:
-  static const std::vector<ParameterSpec>& check_policies(const std::vector<ParameterSpec>& parameters) {
-    for (const ParameterSpec& spec : parameters) {
-      if (!spec.row_policy) continue;
-      fail(Code::kUsage, "train.pull_ahead: rows of ", quote(spec.name),
-           " come and go by a policy of the servers, and cannot be pulled ahead: leave out one of the two");
-    }
-    return parameters;
-  }
-
   const std::vector<ParameterSpec> parameters_;
   OnServers servers_;
   LocalStore local_;

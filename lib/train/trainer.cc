@@ -148,11 +148,11 @@ void Trainer::report_batches(PassTimes& times) {
 void Trainer::tell_store(const PreparedBatch& present, BatchSource& source) {
   const size_t ahead = store_.looks_ahead();
   if (ahead == 0) return;
-  if (told_ == 0) store_.look_ahead(present.plans), ++told_;
   for (; told_ <= ahead; ++told_) {
-    const PreparedBatch* batch = source.peek(told_);
+    const PreparedBatch* batch = told_ == 0 ? &present : source.peek(told_);
     if (batch == nullptr) return;
     store_.look_ahead(batch->plans);
+    if (computation_ != nullptr) computation_->expect_batch(*batch);
   }
 }
 

@@ -73,11 +73,10 @@ refused() {
   expect_text err "$text"
 }
 refused "parameter_server alone pulls ahead" --set 'train.strategy={"type": "local_sgd", "period": 5}'
-refused "'async', with which no step waits anyway" --set 'train.strategy={"type": "parameter_server", "consistency": "async"}'
+refused "'async', with which no step of a plain trainer waits" --set 'train.strategy={"type": "parameter_server", "consistency": "async"}'
 refused "'staleness', with which" --set 'train.strategy={"type": "parameter_server", "consistency": "staleness", "staleness": 2}'
 refused "train.strategy.codec rounds rows" --set train.strategy.codec=int8
 refused "2 trainers push rows of which this one keeps copies" --trainers 2 --rank 0
-refused "--role reader leaves the dense part" --role reader --compute 127.0.0.1:2
 refused "train.pull_ahead" --set train.pull_ahead=-1
 expect_status 2 timeout 60 ps-serve job.json --port 0 "${ahead[@]}" --set train.strategy.codec=int8
 expect_text err "train.strategy.codec rounds rows"

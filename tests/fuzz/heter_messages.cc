@@ -1,6 +1,6 @@
 // A batch from a reader, and the answer of a compute trainer: what is accepted has all its rows in the bytes that came.
 //
-// input := kind:u8 body                            (kind: odd is an answer, even a batch)
+// input := kind:u8 body                            (kind: odd is an answer, 2 modulo 4 a batch ahead, else a batch)
 #include <algorithm>
 
 #include "base/error.h"
@@ -31,6 +31,26 @@ void take_batch(std::string_view bytes) {
   }
 }
 
+void take_ahead(std::string_view bytes) {
+  ps::BufferPool pool;
+  ps::Buffer body = pool.take(bytes.size());
+  std::ranges::copy(bytes, body.data());
+  ps::Network<float>::Planners planners = network().make_planners(ps::KeyOrder::kAscending);
+  const std::vector<ps::ParameterSpec>& specs = network().parameters();
+  const ps::ReturnedLayout layout = [&specs](uint32_t p) {
+    if (p >= specs.size() || !specs[p].sparse) ps::fail(ps::Code::kData, "no such rows");
+    return ps::TableLayout{.name = "", .sparse = true, .width = specs[p].cols, .state_arrays = 1};
+  };
+  ps::PreparedBatch prepared;
+  const ps::AheadBatch ahead = ps::decode_ahead(body.bytes(), network(), planners, layout, prepared);
+  for (const ps::ReturnedRows::Slice& slice : ahead.rows.slices) {
+    const std::vector<uint64_t>& keys = prepared.plans[slice.parameter].keys;
+    PS_CHECK(std::ranges::includes(keys, slice.rows.keys));
+    const auto values = static_cast<size_t>(layout(slice.parameter).values());
+    PS_CHECK(slice.rows.values.size() == slice.rows.keys.size() * values);
+  }
+}
+
 void take_answer(std::string_view bytes) {
   ps::PreparedBatch prepared;
   prepared.batch = ps::feed_batch(5, 6);
@@ -54,7 +74,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view body(reinterpret_cast<const char*>(data) + 1, size - 1);
   try {
-    data[0] % 2 == 0 ? take_batch(body) : take_answer(body);
+    const int kind = data[0] % 4;
+    kind == 0 ? take_batch(body) : kind == 2 ? take_ahead(body) : take_answer(body);
   } catch (const ps::Error& error) {
     PS_CHECK(error.code() == ps::Code::kData);
   }

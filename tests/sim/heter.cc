@@ -1,12 +1,19 @@
 // Readers and compute trainers on a simulated network, a hundred seeds a run: the weights are those of plain trainers
 // with the same batches, bit for bit, whoever is killed when.
 //
+// So do a reader with several batches on its way; and asynchronous ones train each batch once.
+//
 // A seed chooses the servers and their ports, the readers and their batches, the compute trainers, and the crashes.
 //
 //   PS_SIM_SEED=17 sim_heter        that seed alone
 //   PS_SIM_SEEDS=5000 sim_heter     more of them
+#include <deque>
+#include <optional>
+
 #include "heter/compute_link.h"
 #include "heter/compute_service.h"
+#include "heter/reader_ahead.h"
+#include "ps/client/ahead_store.h"
 #include "seeds.h"
 #include "unit/feed/batches.h"
 
@@ -15,6 +22,7 @@ namespace {
 
 constexpr uint64_t kSeed = 7;  // of the job
 constexpr uint16_t kComputePort = 7000;
+constexpr uint64_t kMemory = uint64_t{1} << 30;  // bytes of copies
 
 struct Plan : ClusterSize {
   explicit Plan(Random& random) : ClusterSize(random) {
@@ -26,11 +34,33 @@ struct Plan : ClusterSize {
 
   SyntheticJob job;  // its optimizer, and how many batches trainers have
   int computes, crashes;
+  int64_t ahead = 0;  // batches of a reader that are on their way
+  std::string model = kFeedModel;
 };
 
-ModelOptions model_options() {
-  return ModelOptions::spec().parse(parse_json(kFeedModel, "model"), "model");
+// Rows that are pulled ahead have no policy.
+std::string without_policy(std::string model) {
+  const std::string policy = R"("rows": {"admission": {"count": 2}})";
+  return model.replace(model.find(policy), policy.size(), "");
 }
+
+// One reader in synchronous mode, or up to three in asynchronous mode.
+struct AheadPlan : Plan {
+  AheadPlan(Random& random, bool asynchronous) : Plan(random) {
+    draw_steps(random, job, asynchronous ? 3 : 1, 1, 15);
+    ahead = draw(random, 1, 6);
+    job.consistency = ahead_consistency(ahead);
+    job.consistency.async = asynchronous;
+    if (!asynchronous) model = without_policy(model);
+  }
+
+  Plan waiting() const {
+    Plan same = *this;
+    same.ahead = 0;
+    same.job.consistency = {};
+    return same;
+  }
+};
 
 class HeterCluster {
  public:
@@ -49,6 +79,8 @@ class HeterCluster {
     return weights_;
   }
 
+  void set_latency(Duration latency) { net().set_default_link({.latency = latency}); }
+
   // The first compute trainer is there, but does not reach the servers.
   void separate_first_compute() { block(host_of_compute(0), true); }
 
@@ -60,8 +92,21 @@ class HeterCluster {
     }
   }
 
+  // Connections of readers with compute trainers are cut.
+  void plan_cuts(Time calm_time) {
+    for (int i = 0; i < plan_.crashes; ++i) {
+      const int rank = draw(random_, 0, plan_.job.trainers() - 1), c = draw(random_, 0, plan_.computes - 1);
+      const Time at = Time(static_cast<int64_t>(random_.below(static_cast<uint64_t>(calm_time.count()))));
+      net().at(at, [this, rank, c] { net().cut(host_of_trainer(rank), host_of_compute(c)); });
+    }
+  }
+
   Time now() { return net().now(); }
   int num_crashes() const { return num_crashes_; }
+  int64_t num_ahead() const { return num_ahead_; }  // batches, of all readers that have ended
+
+  // Steps that the first shard has applied.
+  uint64_t steps() { return servers_.shards()[0]->shard()->counters().steps; }
 
  private:
   SimNetwork& net() { return servers_.network(); }
@@ -79,19 +124,24 @@ class HeterCluster {
     SimHost& host = host_of_compute(c);
     host.spawn([this, &host] {
       Device device(1, best_cpu_level());
-      const ModelOptions model = model_options();
+      const ModelOptions model = ModelOptions::spec().parse(parse_json(plan_.model, "model"), "model");
       const ComputeSetup setup = {.transport = host,
                                   .device = device,
                                   .model = model,
                                   .seed = kSeed,
                                   .job = servers_.served().fingerprint,
-                                  .remote = [this](const ReaderHello& reader) {
-                                    RemoteOptions options = remote(reader.rank);
-                                    options.hello.generation = reader.generation;
-                                    options.in_run = reader.run;
-                                    options.link = ++num_links_;
-                                    return options;
-                                  }};
+                                  .remote =
+                                      [this](const ReaderHello& reader) {
+                                        RemoteOptions options = remote(reader.rank);
+                                        options.hello.generation = reader.generation;
+                                        options.in_run = reader.run;
+                                        options.link = ++num_links_;
+                                        return options;
+                                      },
+                                  .ahead = plan_.ahead > 0,
+                                  .asynchronous = plan_.job.consistency.async,
+                                  .optimizers = plan_.job.plan(),
+                                  .memory_limit = kMemory};
       ComputeService service(setup, {.address = {host.name(), kComputePort}}, log_);
       service.run([this] { return std::ssize(ended_) == plan_.job.trainers(); });
     });
@@ -102,6 +152,7 @@ class HeterCluster {
     ComputeLinkOptions link;
     for (int c = 0; c < plan_.computes; ++c) link.compute.push_back({cat("compute", c), kComputePort});
     link.prediction_cols = network_.prediction_cols();
+    link.asynchronous = plan_.job.consistency.async;
     link.hello = {.rank = options.hello.rank,
                   .trainers = options.hello.trainers,
                   .generation = options.hello.generation,
@@ -117,7 +168,7 @@ class HeterCluster {
     SimHost& host = host_of_trainer(rank);
     host.spawn([this, rank, &host] {
       const RemoteOptions options = remote(rank);
-      RemoteStore store(host, options, {}, network_.parameters());
+      RemoteStore store(host, options, plan_.job.consistency, network_.parameters());
       const std::unique_ptr<ComputeLink> link = connect(host, store, options);
       train_all(store, link.get(), rank);
       if (store.group().leader() == rank) weights_ = all_weights(store, network_.parameters());
@@ -131,25 +182,56 @@ class HeterCluster {
     const RunPosition start = store.run().position();
     if (!start.resumed) store.group().barrier();
     const std::vector<int>& passes = plan_.job.steps[static_cast<size_t>(rank)];
-    Network<float> network = feed_network(kFeedModel);
+    Network<float> network = feed_network(plan_.model.c_str());
+    Device device(1, best_cpu_level());
+    const LocalStore layouts(network_.parameters(), plan_.job.plan(), kMemory, device);
+    std::optional<ReaderAhead> ahead;
+    if (plan_.ahead > 0) {
+      ahead.emplace(store, *link, network_.parameters(), layouts,
+                    ReaderAheadOptions{static_cast<size_t>(plan_.ahead), network_.prediction_cols(),
+                                       plan_.job.consistency.async});
+    }
     for (int64_t pass = start.pass; pass < std::ssize(passes); ++pass) {
       const bool first = pass == start.pass;
       if (!first || !start.pass_ended) {
-        const int64_t done = first ? start.pass_batches : 0;
-        for (int64_t i = done; i < passes[static_cast<size_t>(pass)]; ++i)
-          train_batch(store, link, network, rank, pass, i);
-        store.end_pass(pass);
+        const int64_t done = first ? start.pass_batches : 0, count = passes[static_cast<size_t>(pass)];
+        for (int64_t i = done; !ahead && i < count; ++i) train_batch(store, link, network, rank, pass, i);
+        if (ahead) train_ahead(*ahead, network, rank, pass, done, count);
+        ahead ? ahead->end_pass(pass) : store.end_pass(pass);
       }
       store.group().gather("figures");
+    }
+    if (ahead) num_ahead_ += ahead->num_ahead();
+  }
+
+  static PreparedBatch prepare(Network<float>& network, int rank, int64_t pass, int64_t i) {
+    PreparedBatch prepared;
+    prepared.batch = feed_batch(static_cast<uint64_t>((pass * 100 + i) * 10 + rank), 5);
+    prepared.step = pass * 100 + i;
+    prepare_batch(network, KeyOrder::kAscending, prepared);
+    return prepared;
+  }
+
+  void train_ahead(ReaderAhead& ahead, Network<float>& network, int rank, int64_t pass, int64_t begin,
+                   int64_t end) {
+    std::deque<PreparedBatch> told;
+    std::vector<ParameterView<float>> views;
+    for (int64_t i = begin; i < end; ++i) {
+      while (std::ssize(told) <= plan_.ahead && i + std::ssize(told) < end) {
+        told.push_back(prepare(network, rank, pass, i + std::ssize(told)));
+        ahead.expect_batch(told.back());
+      }
+      PreparedBatch& prepared = told.front();
+      ahead.pull(prepared.plans, PullMode::kTrain, views);
+      ahead.run(prepared, views);
+      ahead.push(prepared.plans, views, {prepared.batch.size(), pass});
+      told.pop_front();
     }
   }
 
   void train_batch(RemoteStore& store, ComputeLink* link, Network<float>& network, int rank, int64_t pass,
                    int64_t i) {
-    PreparedBatch prepared;
-    prepared.batch = feed_batch(static_cast<uint64_t>((pass * 100 + i) * 10 + rank), 5);
-    prepared.step = pass * 100 + i;
-    prepare_batch(network, KeyOrder::kAscending, prepared);
+    PreparedBatch prepared = prepare(network, rank, pass, i);
     std::vector<ParameterView<float>> views;
     store.pull(prepared.plans, PullMode::kTrain, views);
     if (link != nullptr) {
@@ -195,12 +277,13 @@ class HeterCluster {
 
   const Plan plan_;
   const bool plain_;
-  const Network<float> network_ = feed_network(kFeedModel);
+  const Network<float> network_ = feed_network(plan_.model.c_str());
   Log log_{"sim_heter", LogLevel::kError};
   ShardCluster servers_;
   Random random_;
   std::set<int> ended_;  // trainers
   int to_come_ = 0, num_crashes_ = 0;
+  int64_t num_ahead_ = 0;
   uint64_t num_links_ = 0;  // of compute trainers
   std::vector<float> weights_;
 };
@@ -221,6 +304,75 @@ TEST(Heter, WhoeverCrashesTheWeightsAreThoseOfPlainTrainers) {
   std::printf("%s\n", cat("crashes ", crashes).c_str());
   if (!many) return;
   EXPECT_GT(crashes, 50);
+}
+
+TEST(Heter, SeveralBatchesOfAReaderAreOnTheirWayAndTheWeightsAreThoseOfAPlainTrainer) {
+  int crashes = 0;
+  int64_t ahead = 0;
+  const bool many = many_seeds_pass([&](uint64_t seed) {
+    Random random(seed, 0);
+    const AheadPlan plan(random, /*asynchronous=*/false);
+    const std::vector<float> expected = HeterCluster(plan.waiting(), /*plain=*/true, seed).train();
+    HeterCluster calm(plan, /*plain=*/false, seed);
+    expect_same_bits(expected, calm.train());
+    ahead += calm.num_ahead();
+    HeterCluster crashed(plan, /*plain=*/false, seed);
+    crashed.plan_crashes(calm.now());
+    crashed.plan_cuts(calm.now());
+    expect_same_bits(expected, crashed.train());
+    crashes += crashed.num_crashes();
+  });
+  std::printf("%s\n", cat("batches ahead ", ahead, ", crashes ", crashes).c_str());
+  if (!many) return;
+  EXPECT_GT(crashes, 50);
+  EXPECT_GT(ahead, 300);
+}
+
+TEST(Heter, AsynchronousReadersHaveSeveralBatchesOnTheirWayAndEachIsTrainedOnce) {
+  int crashes = 0;
+  int64_t ahead = 0;
+  const bool many = many_seeds_pass([&](uint64_t seed) {
+    Random random(seed, 0);
+    const AheadPlan plan(random, /*asynchronous=*/true);
+    uint64_t batches = 0;
+    for (const std::vector<int>& passes : plan.job.steps) {
+      for (int steps : passes) batches += static_cast<uint64_t>(steps);
+    }
+    HeterCluster calm(plan, /*plain=*/false, seed), crashed(plan, /*plain=*/false, seed);
+    calm.train();
+    EXPECT_EQ(calm.steps(), batches);
+    ahead += calm.num_ahead();
+    crashed.plan_crashes(calm.now());
+    crashed.plan_cuts(calm.now());
+    crashed.train();
+    EXPECT_EQ(crashed.steps(), batches);
+    crashes += crashed.num_crashes();
+  });
+  std::printf("%s\n", cat("batches ahead ", ahead, ", crashes ", crashes).c_str());
+  if (!many) return;
+  EXPECT_GT(crashes, 50);
+  EXPECT_GT(ahead, 500);
+}
+
+// The time is that of the simulated network alone: nobody computes.
+TEST(Heter, StepsOfAReaderAheadDoNotWaitForRoundTrips) {
+  constexpr uint64_t kAnySeed = 1;
+  Random random(kAnySeed, 0);
+  for (const bool asynchronous : {false, true}) {
+    AheadPlan plan(random, asynchronous);
+    plan.job.steps = {{400}};
+    plan.ahead = 8;
+    plan.job.consistency.ahead = ahead_consistency(8).ahead;
+    Plan waiting = plan.waiting();
+    waiting.job.consistency.async = asynchronous;
+    HeterCluster waits(waiting, /*plain=*/false, kAnySeed), ahead(plan, /*plain=*/false, kAnySeed);
+    for (HeterCluster* each : {&waits, &ahead}) each->set_latency(10ms), each->train();
+    const double slow = to_seconds(waits.now()), fast = to_seconds(ahead.now());
+    std::printf("400 steps, a round trip of 20 ms, %s: %.2f s, 8 ahead %.2f s\n",
+                asynchronous ? "asynchronous" : "synchronous", slow, fast);
+    EXPECT_GT(slow, 16.0) << "two round trips a step";
+    EXPECT_LT(fast, slow / 4);
+  }
 }
 
 TEST(Heter, AReaderGoesOnFromAComputeTrainerThatDoesNotReachTheServers) {

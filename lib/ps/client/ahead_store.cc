@@ -1,32 +1,27 @@
 #include "ps/client/ahead_store.h"
 
-#include <string>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "ps/client/stored_beginning.h"
 
 namespace ps {
 
-namespace {
+const std::vector<ParameterSpec>& check_no_policies(const std::vector<ParameterSpec>& specs) {
+  for (const ParameterSpec& spec : specs) {
+    if (!spec.row_policy) continue;
+    fail(Code::kUsage, "train.pull_ahead: rows of ", quote(spec.name),
+         " come and go by a policy of the servers, and cannot be pulled ahead: leave out one of the two");
+  }
+  return specs;
+}
 
 std::vector<TableLayout> layouts_of(const LocalStore& local, size_t count) {
   std::vector<TableLayout> layouts;
   for (size_t p = 0; p < count; ++p) layouts.push_back(local.layout(static_cast<int>(p)));
   return layouts;
 }
-
-std::string take_state(ByteReader& in) {
-  std::string_view state = in.get_bytes(in.get<uint64_t>());
-  if (!in.ok()) fail(Code::kData, "optimizers: the body is cut short");
-  std::string sized;
-  put(sized, static_cast<uint64_t>(state.size()));
-  sized += state;
-  return sized;
-}
-
-}  // namespace
 
 AheadStore::AheadStore(const std::vector<ParameterSpec>& specs, size_t batches, RemoteStore& remote,
                        LocalStore& local)
@@ -35,7 +30,7 @@ AheadStore::AheadStore(const std::vector<ParameterSpec>& specs, size_t batches, 
       remote_(remote),
       local_(local),
       rows_(remote.links(), specs, layouts_of(local, specs.size()),
-            [this](size_t p, const RowBlock& rows) { local_.put_rows(static_cast<int>(p), rows); }),
+            [this](uint64_t, size_t p, const RowBlock& rows) { local_.put_rows(static_cast<int>(p), rows); }),
       windows_(specs.size()) {}
 
 // ---- steps
@@ -116,37 +111,7 @@ size_t AheadStore::num_copies() const {
 // The servers have the beginning, a model that was loaded, a checkpoint, or the steps of a process before this one.
 void AheadStore::take_from_servers() {
   if (std::exchange(taken_, true)) return;
-  std::vector<float> floats;
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    if (specs_[p].sparse) continue;
-    const int parameter = static_cast<int>(p);
-    remote_.model().read_stored(parameter, local_.layout(parameter).state_arrays, floats);
-    local_.set_stored(parameter, floats);
-  }
-  const std::string optimizers = read_optimizers();
-  ByteReader in(optimizers);
-  local_.load_optimizers(in, local_.schedule().steps());
-}
-
-// Sets the schedule, and returns the optimizers in the order of the parameters: shards give those of dense and of sparse
-// ones apart.
-std::string AheadStore::read_optimizers() {
-  const std::string dense = remote_.model().read_optimizers(/*sparse=*/false);
-  std::string sparse;
-  for (const ParameterSpec& spec : specs_) {
-    if (spec.sparse && sparse.empty()) sparse = remote_.model().read_optimizers(/*sparse=*/true);
-  }
-  ByteReader in_dense(dense), in_sparse(sparse);
-  local_.advance_schedule(in_dense);
-  if (!sparse.empty()) local_.advance_schedule(in_sparse);
-  std::string all;
-  for (const ParameterSpec& spec : specs_) {
-    if (spec.kind != ParameterKind::kStatistic) all += take_state(spec.sparse ? in_sparse : in_dense);
-  }
-  if (in_dense.remaining() + in_sparse.remaining() > 0) {
-    fail(Code::kData, "the servers' optimizers are of other parameters");
-  }
-  return all;
+  begin_from(read_beginning(remote_.model(), specs_, local_), specs_, local_);
 }
 
 void AheadStore::load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) {

@@ -26,10 +26,16 @@
 
 namespace ps {
 
-// How servers and trainer keep in step: a step is applied two round trips after it was pushed.
+// How servers and trainer keep in step: a step is applied two round trips after it was pushed.  Also of readers.
 inline Consistency ahead_consistency(int64_t batches) {
   return {.ahead = 2 * batches};
 }
+
+// Returns the parameters.  Throws kUsage for those of which no copies can be kept.
+const std::vector<ParameterSpec>& check_no_policies(const std::vector<ParameterSpec>& specs);
+
+// As the tables of these parameters have them.
+std::vector<TableLayout> layouts_of(const LocalStore& local, size_t count);
 
 // One owner thread, that of the servers' connections.  Calls throw what RemoteStore throws.
 class AheadStore final : public ParameterStore {
@@ -63,7 +69,6 @@ class AheadStore final : public ParameterStore {
 
  private:
   void take_from_servers();
-  std::string read_optimizers();
   void forget_applied();
 
   const std::vector<ParameterSpec>& specs_;

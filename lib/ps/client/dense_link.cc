@@ -29,31 +29,39 @@ void DenseLink::finish_pull(std::span<const KeyPlan> plans, std::vector<Paramete
   pulls_.finish_last(plans, views);
 }
 
+void DenseLink::begin_pull(DenseStep& step, uint64_t number) const {
+  step.begin(no_plans_, {PullMode::kTrain, number, PullScope::kDense, /*push_follows=*/false});
+}
+
 // The parts of a push always travel with it: they are ranges, and short.
-void DenseLink::push(std::span<const ParameterView<float>> views, std::function<void()> on_held) {
-  BatchRouter& router = pulls_.router();
+void DenseLink::push(DenseStep& step, uint64_t number, std::span<const ParameterView<float>> views,
+                     std::function<void()> on_held) {
+  struct Unheld {
+    size_t messages;
+    std::function<void()> on_held;
+
+    void note_held() {
+      if (--messages == 0) std::exchange(on_held, nullptr)();
+    }
+  };
+  BatchRouter& router = step.router();
   auto begin = [&](const Piece& piece) {
     return pushed_floats(specs_[piece.parameter], views[piece.parameter]);
   };
-  on_held_ = std::move(on_held);
-  not_held_ = 1;
+  const auto unheld = std::make_shared<Unheld>(Unheld{1, std::move(on_held)});
   for (size_t s = 0; s < links_.size(); ++s) {
-    PushHeader header{.step = *asked_step_, .num_pieces = 0};
+    PushHeader header{.step = number, .num_pieces = 0};
     for (const Bundle& bundle : router.bundles(s)) {
-      ++not_held_;
+      ++unheld->messages;
       links_.request(s, Message::kPush,
                      make_row_message({specs_, router, links_.pool(), links_.cpu()},
                                       encode_push(header, bundle.num_parts(), bundle.push_parts()), s, bundle,
-                                      {.begin = begin, .gradients = &pulls_.gradients()}),
-                     [this](const Frame&) { note_held(); });
+                                      {.begin = begin, .gradients = &step.gradients()}),
+                     [unheld](const Frame&) { unheld->note_held(); });
       ++header.piece;
     }
   }
-  note_held();
-}
-
-void DenseLink::note_held() {
-  if (--not_held_ == 0) std::exchange(on_held_, nullptr)();
+  unheld->note_held();
 }
 
 }  // namespace ps

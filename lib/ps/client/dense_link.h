@@ -9,8 +9,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ps/client/remote_pulls.h"
@@ -19,7 +21,8 @@
 
 namespace ps {
 
-// One owner thread.  pull_begun to push are called for one step after the other, in this order.
+// One owner thread.  begin_pull to push are called for one step after the other, in this order; the calls that take a
+// DenseStep, for each of several.
 class DenseLink {
  public:
   // options.in_run is the trainer's run.  Throws as ShardLinks.
@@ -36,12 +39,33 @@ class DenseLink {
   // whose weights the caller has.  Throws as ShardLinks::wait.
   void finish_pull(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
 
+  // For several steps at a time, each with its weights and gradients: a DenseStep is one's from begin_pull, or from
+  // prepare, to push.
+  using DenseStep = RemotePulls;
+  std::unique_ptr<DenseStep> make_step() { return std::make_unique<DenseStep>(links_, specs_, RowTypes()); }
+  void begin_pull(DenseStep& step, uint64_t number) const;
+  bool pulled(const DenseStep& step) const { return links_.failed() || step.arrived(); }
+  void finish_pull(DenseStep& step, std::span<const KeyPlan> plans,
+                   std::vector<ParameterView<float>>& views) const {
+    step.finish_last(plans, views);
+  }
+
+  // views <- buffers for all gradients, without a pull: the caller has all weights.
+  void prepare(DenseStep& step, std::span<const KeyPlan> plans,
+               std::vector<ParameterView<float>>& views) const {
+    step.prepare(plans, PullScope::kDense, views);
+  }
+  void push(DenseStep& step, uint64_t number, std::span<const ParameterView<float>> views,
+            std::function<void()> on_held);
+
   // The buffers of the gradients, of which a message may be made.
   const GradientBuffers& gradients() const { return pulls_.gradients(); }
 
   // Sends the gradients of this step.  `on_held` is called when the servers hold all of them, in here or by the
   // loop: from then on the step needs this process no more.  It is not called when a link fails.
-  void push(std::span<const ParameterView<float>> views, std::function<void()> on_held);
+  void push(std::span<const ParameterView<float>> views, std::function<void()> on_held) {
+    push(pulls_, *asked_step_, views, std::move(on_held));
+  }
 
   // Throws why failed() is true.
   void check() {
@@ -49,15 +73,11 @@ class DenseLink {
   }
 
  private:
-  void note_held();
-
   const std::vector<ParameterSpec> specs_;
   const std::vector<KeyPlan> no_plans_;  // one a parameter
   ShardLinks links_;
   RemotePulls pulls_;
   std::optional<uint64_t> asked_step_;
-  size_t not_held_ = 0;  // messages of the last push
-  std::function<void()> on_held_;
 };
 
 }  // namespace ps

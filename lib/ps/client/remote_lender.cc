@@ -42,7 +42,7 @@ RemoteLender::RemoteLender(const std::vector<ParameterSpec>& specs, const Optimi
       remote_(remote),
       local_(local),
       rows_(remote.links(), specs, layouts_of(local, sparse_of_),
-            [this](size_t p, const RowBlock& rows) { local_.put_rows(sparse_of_[p], rows); }),
+            [this](uint64_t, size_t p, const RowBlock& rows) { local_.put_rows(sparse_of_[p], rows); }),
       returns_(remote.links(), specs),
       borrowers_(specs.size()),
       gradients_(specs.size()) {

@@ -35,7 +35,7 @@ void RemoteRun::resume(const Consistency& consistency, TrainerStateLink& states)
     begun |= each.pass == start.pass && each.pass_begun;
   }
   pushes_.begin_at(start.step, run_status().cut_at);
-  if (consistency.ahead > 0) finish_held(start.step);
+  if (consistency.ahead > 0 && !consistency.async) finish_held(start.step);
   position_ = position_in(start, begun);
   position_.resumed = run_status().gathered > 0;
   if (position_.resumed) group_.set_num_gathered(static_cast<uint64_t>(position_.pass) + 1);

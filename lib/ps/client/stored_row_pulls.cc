@@ -27,7 +27,8 @@ StoredRowPulls::StoredRowPulls(ShardLinks& links, const std::vector<ParameterSpe
 
 uint64_t StoredRowPulls::ask(std::vector<std::vector<uint64_t>> keys) {
   const uint64_t number = ++num_asked_;
-  const auto asked = std::make_shared<Asked>(Asked{std::move(keys), BatchRouter(specs_, links_.places())});
+  const auto asked =
+      std::make_shared<Asked>(Asked{number, std::move(keys), BatchRouter(specs_, links_.places())});
   asked->router.begin([this, number, &asked](size_t shard, Bundle& bundle) {
     ++waiting_[number];
     links_.request(shard, Message::kStoredRows, Payload(encode_parts(bundle.num_parts(), bundle.parts)),
@@ -52,7 +53,7 @@ void StoredRowPulls::take(const Asked& asked, const Bundle& bundle, const Frame&
     if (!std::ranges::includes(keys_of(piece, asked.keys[p]), rows_.keys)) {
       fail(Code::kData, "a server gave rows of ", quote(specs_[p].name), " that were not asked for");
     }
-    take_(p, rows_);
+    take_(asked.number, p, rows_);
   }
   if (in.remaining() > 0) fail(Code::kData, "a server gave ", in.remaining(), " bytes of rows too many");
 }

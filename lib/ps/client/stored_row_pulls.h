@@ -20,8 +20,8 @@ namespace ps {
 // One owner thread.
 class StoredRowPulls {
  public:
-  // Takes rows that have come, in a wait or poll of the links.
-  using Take = std::function<void(size_t parameter, const RowBlock& rows)>;
+  // Takes rows of the request with this number that have come, in a wait or poll of the links.
+  using Take = std::function<void(uint64_t number, size_t parameter, const RowBlock& rows)>;
 
   // `links` and `specs` outlive this.  layouts[p]: of the tables of the parameters.
   StoredRowPulls(ShardLinks& links, const std::vector<ParameterSpec>& specs, std::vector<TableLayout> layouts,
@@ -36,6 +36,7 @@ class StoredRowPulls {
  private:
   // The requests of one call of ask.
   struct Asked {
+    uint64_t number;
     std::vector<std::vector<uint64_t>> keys;  // by parameter
     BatchRouter router;
   };

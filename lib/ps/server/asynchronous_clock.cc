@@ -14,16 +14,23 @@ bool has_data_left(TrainerSteps& trainer) {
 
 }  // namespace
 
-void AsynchronousClock::apply_next(TrainerSteps& trainer) {
+void AsynchronousClock::apply_all(TrainerSteps& trainer) {
+  while (apply_next(trainer)) {
+  }
+}
+
+// False when there is none, or it waits for others.
+bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
   PendingPush* push = trainer.next_push();
-  if (push == nullptr || trainer.marked) return;
+  if (push == nullptr || trainer.marked) return false;
   if (push->ended) {
     take_chunks(*push);
     begin_aligned_checkpoint();
-    return end_pass_of_all();
+    end_pass_of_all();
+    return false;
   }
   const bool drop = max_lag_ > 0 && context_.counters.steps - trainer.pulled_at > max_lag_;
-  if (!drop && wait_for_squares(*push)) return;
+  if (!drop && wait_for_squares(*push)) return false;
   std::vector<ExactSquares> squares = push->measured;
   drop ? void(++context_.counters.pushes_dropped) : context_.applier.apply({&push, 1});
   trainer.marked = push->checkpoint;
@@ -33,6 +40,7 @@ void AsynchronousClock::apply_next(TrainerSteps& trainer) {
                    .cut_at = marker_at,
                    .squares = std::move(squares)});
   begin_aligned_checkpoint();
+  return true;
 }
 
 // Where gradients are clipped by norm: tells the trainer the squares of this shard's part of its push, and
@@ -65,12 +73,12 @@ void AsynchronousClock::end_pass_of_all() {
 }
 
 // Returns which of its steps the trainer is to mark; 0: none.  A trainer does not begin a step before all
-// shards have answered the one before: its next push is the first that it has not made.
+// shards have answered the last of those that it may be ahead of: the push after these is the first that it has not made.
 uint64_t AsynchronousClock::plan_marker(TrainerSteps& trainer) {
   bool& wanted = context_.checkpoints.plan().wants_markers;
   if (!wanted) wanted = context_.checkpoints.decide(checkpoint_number() + 1);
   if (!wanted || trainer.marked) return 0;
-  if (trainer.marker_at <= trainer.next_step) trainer.marker_at = trainer.next_step + 2;
+  if (trainer.marker_at <= trainer.next_step) trainer.marker_at = trainer.next_step + lead_ + 2;
   return trainer.marker_at;
 }
 
@@ -85,7 +93,7 @@ void AsynchronousClock::begin_aligned_checkpoint() {
   if (std::ranges::none_of(trainers_, &TrainerSteps::marked)) return;
   for (TrainerSteps& trainer : trainers_) trainer.marked = false;
   context_.checkpoints.begin(checkpoint_number(), /*at_end=*/false);
-  for (TrainerSteps& trainer : trainers_) apply_next(trainer);
+  for (TrainerSteps& trainer : trainers_) apply_all(trainer);
 }
 
 // A push alone, without others' to be part of, is dropped; the end of the data counts.

@@ -7,32 +7,38 @@
 #include <vector>
 
 #include "ps/server/step_clock.h"
+#include "ps/wire/consistency.h"
 
 namespace ps {
 
 // Applies every push at once; each trainer has a clock of its own.  A push whose weights are older than
 // max_lag steps is dropped.  The pass ends when the last trainer has pushed "ended": then all are answered.
+// Messages of later steps may come before all of one: of a reader with several batches on their way, whose compute
+// trainer pushes parts of them before the reader does.
 class AsynchronousClock final : public StepClock {
  public:
-  // `max_lag` 0: no push is dropped.
-  AsynchronousClock(const StepContext& context, uint64_t max_lag) : StepClock(context), max_lag_(max_lag) {}
+  // max_lag 0: no push is dropped.
+  AsynchronousClock(const StepContext& context, const Consistency& consistency)
+      : StepClock(context), max_lag_(static_cast<uint64_t>(consistency.max_lag)), lead_(consistency.lead()) {}
 
+  uint64_t lead() const override { return lead_; }
   bool may_pull(uint64_t) const override { return true; }
   void note_pull(int rank) override { trainer(rank).pulled_at = context_.counters.steps; }
   bool logs_pulls() const override { return true; }
-  void advance(int rank) override { apply_next(trainer(rank)); }
+  void advance(int rank) override { apply_all(trainer(rank)); }
   void go_on_without(std::span<const int> ranks) override;
   void begin_aligned_checkpoint() override;
   uint64_t checkpoint_number() const override;
   uint64_t next_checkpoint(int rank) const override { return trainer(rank).marker_at; }
 
  private:
-  void apply_next(TrainerSteps& trainer);
+  void apply_all(TrainerSteps& trainer);
+  bool apply_next(TrainerSteps& trainer);
   bool wait_for_squares(PendingPush& push);
   void end_pass_of_all();
   uint64_t plan_marker(TrainerSteps& trainer);
 
-  const uint64_t max_lag_;
+  const uint64_t max_lag_, lead_;
 };
 
 }  // namespace ps

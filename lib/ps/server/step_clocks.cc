@@ -7,7 +7,7 @@ namespace ps {
 
 std::unique_ptr<StepClock> make_step_clock(const Consistency& consistency, const StepContext& context) {
   if (consistency.async) {
-    return std::make_unique<AsynchronousClock>(context, static_cast<uint64_t>(consistency.max_lag));
+    return std::make_unique<AsynchronousClock>(context, consistency);
   }
   if (consistency.staleness > 0) {
     return std::make_unique<StaleClock>(context, static_cast<uint64_t>(consistency.staleness));

@@ -54,8 +54,8 @@ class ComputeServiceTest : public testing::Test {
     return !stopped;
   }
 
-  // The error by which a batch is answered.
-  Error answer_to_batch() {
+  // The error by which a batch is answered, or one ahead of others.
+  Error answer_to_batch(ComputeFrame type = ComputeFrame::kBatch) {
     Network<float> network = feed_network(kFeedModel);
     PreparedBatch batch;
     batch.batch = feed_batch(5, 6);
@@ -70,8 +70,11 @@ class ComputeServiceTest : public testing::Test {
     }
     const auto channel = connect(*compute_, /*ends=*/false);
     std::optional<Answer> answer;
-    channel->request(static_cast<uint16_t>(ComputeFrame::kBatch),
-                     Payload(encode_batch(0, batch, specs, views)), kLongest,
+    std::string body =
+        type == ComputeFrame::kBatch
+            ? encode_batch(0, batch, specs, views)
+            : encode_ahead({.step = 0, .left = 0, .pass = 0, .rows = {.number = 1, .slices = {}}}, batch);
+    channel->request(static_cast<uint16_t>(type), Payload(std::move(body)), kLongest,
                      [&](Answer got) { answer.emplace(std::move(got)); });
     service_.run([&] { return answer.has_value(); });
     return answer->error.value_or(Error(Code::kInternal, "no error"));
@@ -84,15 +87,15 @@ class ComputeServiceTest : public testing::Test {
   Device device_{1, best_cpu_level()};
   const ModelOptions model_ = ModelOptions::spec().parse(parse_json(kFeedModel, "model"), "model");
   std::function<void()> connects_to_servers_ = [] { fail(Code::kUnavailable, "no servers"); };
-  const ComputeSetup setup_ = {.transport = *compute_,
-                               .device = device_,
-                               .model = model_,
-                               .seed = 7,
-                               .job = Json::object(),
-                               .remote = [this](const ReaderHello&) {
-                                 connects_to_servers_();
-                                 return RemoteOptions();
-                               }};
+  ComputeSetup setup_ = {.transport = *compute_,
+                         .device = device_,
+                         .model = model_,
+                         .seed = 7,
+                         .job = Json::object(),
+                         .remote = [this](const ReaderHello&) {
+                           connects_to_servers_();
+                           return RemoteOptions();
+                         }};
   Log log_{"test", LogLevel::kError};
   ComputeService service_{setup_, {.address = {"127.0.0.1", 0}}, log_};
 };
@@ -115,6 +118,30 @@ TEST_F(ComputeServiceTest, ABatchThatServersCannotBeReachedForIsNotOneToBeSentAg
   const Error error = answer_to_batch();
   EXPECT_EQ(error.code(), kServersUnavailable);
   EXPECT_EQ(error.message(), "no servers");
+}
+
+TEST_F(ComputeServiceTest, ABatchAheadBeforeABeginningAsksForOne) {
+  setup_.ahead = true;
+  EXPECT_EQ(answer_to_batch(ComputeFrame::kAhead).code(), kBeginAgain);
+}
+
+TEST_F(ComputeServiceTest, ABatchAheadOfAJobWithoutPullAheadIsRefused) {
+  EXPECT_EQ(answer_to_batch(ComputeFrame::kAhead).code(), Code::kData);
+}
+
+TEST_F(ComputeServiceTest, ABatchWithoutCopiesOfASynchronousJobWithPullAheadIsRefused) {
+  setup_.ahead = true;
+  EXPECT_EQ(answer_to_batch(ComputeFrame::kBatch).code(), Code::kData);
+}
+
+TEST_F(ComputeServiceTest, ABatchWithCopiesOfAnAsynchronousJobIsRefused) {
+  setup_.ahead = setup_.asynchronous = true;
+  EXPECT_EQ(answer_to_batch(ComputeFrame::kAhead).code(), Code::kData);
+}
+
+TEST_F(ComputeServiceTest, BatchesOnTheirWayThatServersCannotBeReachedForAreNotToBeSentAgain) {
+  setup_.ahead = setup_.asynchronous = true;
+  EXPECT_EQ(answer_to_batch(ComputeFrame::kBatch).code(), kServersUnavailable);
 }
 
 TEST_F(ComputeServiceTest, ABatchForWhichThereIsNoMemoryIsRefusedAndTheServiceGoesOn) {

@@ -34,6 +34,39 @@ struct Pair {
   const std::vector<ParameterSpec>& specs() const { return network.parameters(); }
   std::string batch() { return encode_batch(77, sent, specs(), views); }
 
+  // The same ahead of others, with stored rows of every other key, each with a state array.
+  AheadBatch ahead() const {
+    AheadBatch batch{.step = 77, .left = 3, .pass = 2, .rows = {.number = 78, .slices = {}}};
+    for (uint32_t p = 0; p < specs().size(); ++p) {
+      if (!specs()[p].sparse) continue;
+      RowBlock& block = batch.rows.slices.emplace_back(ReturnedRows::Slice{p, {}}).rows;
+      for (size_t n = 0; n < sent.plans[p].keys.size(); n += 2) {
+        block.keys.push_back(sent.plans[p].keys[n]);
+        for (int64_t i = 0; i < layout(p).values(); ++i)
+          block.values.push_back(static_cast<float>(10 * n + i));
+      }
+    }
+    return batch;
+  }
+
+  TableLayout layout(uint32_t p) const {
+    if (p >= specs().size() || !specs()[p].sparse) fail(Code::kData, "no such rows");
+    return {.name = "", .sparse = true, .width = specs()[p].cols, .state_arrays = 1};
+  }
+
+  bool accepts_ahead(const std::string& bytes) {
+    Buffer body = pool.take(bytes.size());
+    std::ranges::copy(bytes, body.data());
+    try {
+      received_ahead = decode_ahead(
+          body.bytes(), network, planners, [this](uint32_t p) { return layout(p); }, received);
+      return true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kData) << error.message();
+      return false;
+    }
+  }
+
   // The answer: predictions 1, 2, … and gradients that are the weights.
   std::string result(int64_t cols = 1) {
     std::vector<float> predictions(sent.batch.labels.size() * static_cast<size_t>(cols));
@@ -83,6 +116,7 @@ struct Pair {
   std::vector<std::vector<float>> weights, gradients, copies;
   std::vector<std::vector<float*>> pointers, rows;
   std::vector<ParameterView<float>> views;
+  AheadBatch received_ahead;
   BatchResult answer;
   BufferPool pool;
 };
@@ -109,6 +143,42 @@ TEST(HeterMessages, AnAnswerSetsTheGradientsOfTheRows) {
   EXPECT_EQ(pair.answer.predictions.size(), 6u);
   EXPECT_EQ(pair.answer.predictions[5], 6);
   EXPECT_EQ(pair.gradients, pair.weights);
+}
+
+TEST(HeterMessages, ABatchAheadHasTheStoredRowsThatItIsGiven) {
+  for (int examples : {6, 0, 200}) {
+    Pair pair(kFeedModel, examples);
+    const AheadBatch sent = pair.ahead();
+    ASSERT_TRUE(pair.accepts_ahead(encode_ahead(sent, pair.sent)));
+    const AheadBatch& received = pair.received_ahead;
+    EXPECT_EQ(received.step, 77u);
+    EXPECT_EQ(received.left, 3u);
+    EXPECT_EQ(received.pass, 2);
+    ASSERT_EQ(received.rows.slices.size(), sent.rows.slices.size());
+    for (size_t s = 0; s < sent.rows.slices.size(); ++s) {
+      EXPECT_EQ(received.rows.slices[s].parameter, sent.rows.slices[s].parameter);
+      EXPECT_EQ(received.rows.slices[s].rows.keys, sent.rows.slices[s].rows.keys);
+      EXPECT_EQ(received.rows.slices[s].rows.values, sent.rows.slices[s].rows.values);
+    }
+    for (size_t p = 0; p < pair.specs().size(); ++p)
+      EXPECT_EQ(pair.received.plans[p].keys, pair.sent.plans[p].keys);
+  }
+}
+
+TEST(HeterMessages, RowsThatABatchAheadDoesNotUseAreRefused) {
+  Pair pair(kFeedModel);
+  AheadBatch ahead = pair.ahead();
+  ahead.rows.slices[0].rows.keys.back() = 59;  // of "small", which has 60 ids
+  ASSERT_FALSE(std::ranges::binary_search(pair.sent.plans[ahead.rows.slices[0].parameter].keys, 59u));
+  EXPECT_FALSE(pair.accepts_ahead(encode_ahead(ahead, pair.sent)));
+}
+
+TEST(HeterMessages, EveryCutOfABatchAheadIsRefused) {
+  Pair pair(kFeedModel);
+  const std::string batch = encode_ahead(pair.ahead(), pair.sent);
+  for (size_t size = 0; size < batch.size(); ++size)
+    EXPECT_FALSE(pair.accepts_ahead(batch.substr(0, size))) << size;
+  EXPECT_FALSE(pair.accepts_ahead(batch + '\0'));
 }
 
 TEST(HeterMessages, EveryCutIsRefused) {

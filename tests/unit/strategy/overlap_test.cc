@@ -129,7 +129,7 @@ class Layered {
   }
 
   const OverlapCase& run_;
-  Device device_{1};
+  Device device_{1, best_cpu_level()};
   LocalStore local_;
   CollectiveRun control_;
   std::unique_ptr<CodecExchange> codec_;

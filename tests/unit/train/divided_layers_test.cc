@@ -80,7 +80,7 @@ Batch batch_of(int rank, int64_t step) {
 Trained train_one(const Case& test, Communicator& communicator) {
   const int rank = communicator.rank();
   Network<float> network(ModelOptions::spec().parse(model_of(test.parallel, test.size), "model"), kSchema, 1);
-  Device device(1);
+  Device device(1, best_cpu_level());
   LocalStore local(network.parameters(), make_optimizer_plan(test.optimizer, "mean"), UINT64_MAX, device);
   CollectiveRun run(rank, [] {});
   AllReduceStore store(network.parameters(), local, communicator, run);

@@ -1,0 +1,77 @@
+#include "heter/one_batch_work.h"
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace ps {
+
+// A batch that waits for others must not take up the memory of connections, or these could not be heard.
+void OneBatchWork::take(Frame frame, Responder& responder) {
+  if (ComputeFrame{frame.header.type} != ComputeFrame::kBatch) {
+    fail(Code::kData, "a batch with copies, but the job has no train.pull_ahead");
+  }
+  if (stage_ != Stage::kIdle) fail(Code::kData, "a batch before the one before is answered");
+  body_ = std::move(frame.body);
+  pool_.adopt(body_);
+  responder_ = std::move(responder);
+  stage_ = Stage::kArrived;
+}
+
+bool OneBatchWork::ready() const {
+  switch (stage_) {
+    case Stage::kIdle:
+      return false;
+    case Stage::kArrived:
+      return true;
+    case Stage::kPulling:
+      return link_->pulled();
+    case Stage::kPushing:
+      return link_->failed();
+  }
+  return false;
+}
+
+void OneBatchWork::work() {
+  if (stage_ == Stage::kPushing) link_->check();
+  if (stage_ == Stage::kArrived) begin();
+  if (stage_ == Stage::kPulling && link_->pulled()) train();
+}
+
+void OneBatchWork::begin() {
+  const uint64_t step = step_of_batch(body_.bytes());
+  decode_batch(body_.bytes(), network_, planners_, prepared_, rows_);
+  connect();
+  link_->begin_pull(step);
+  stage_ = Stage::kPulling;
+}
+
+void OneBatchWork::train() {
+  link_->finish_pull(prepared_.plans, views_);
+  for (size_t p = 0; p < views_.size(); ++p) {
+    if (network_.parameters()[p].kind == ParameterKind::kRows) views_[p].rows = rows_[p].data();
+  }
+  result_ = compute(views_, link_->gradients());
+  stage_ = Stage::kPushing;
+  const uint64_t next = step_of_batch(body_.bytes()) + 1;
+  link_->push(views_, [this] { finish(); });
+  if (!setup_.asynchronous) link_->begin_pull(next);
+}
+
+// A link that was in the midst of a step is of no use for the same step.
+void OneBatchWork::fail_all(const Error& error) {
+  link_.reset();
+  if (stage_ == Stage::kIdle) return;  // it is answered
+  responder_.fail(error);
+  body_ = Buffer();
+  stage_ = Stage::kIdle;
+}
+
+void OneBatchWork::finish() {
+  ++num_batches_;
+  responder_.answer(std::move(result_));
+  body_ = Buffer();
+  stage_ = Stage::kIdle;
+}
+
+}  // namespace ps

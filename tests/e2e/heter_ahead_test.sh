@@ -1,0 +1,94 @@
+#!/bin/bash
+# Readers with several batches on their way to compute trainers, as a user runs them: in synchronous mode the model is that of
+# a plain trainer, bit for bit, whoever is killed.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+source "$PS_SOURCE/share/launch/common.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+source "$PS_SOURCE/tests/e2e/heter_job.sh"
+ahead=(--set train.pull_ahead=6)
+
+ps-datagen criteo --samples 6000 --output train.txt
+
+# in_flight KEY: of the last reader.
+in_flight() { grep -o '"in_flight":{[^}]*}' trainer.0.out | grep -o "\"$1\":[0-9.]*" | cut -d: -f2; }
+
+echo "one reader and one compute trainer make the model of a plain trainer, bit for bit"
+serve
+train 1 plain
+plain_auc=$(auc)
+end_servers
+serve "${ahead[@]}"
+places=
+compute compute.a "${ahead[@]}"
+train 1 heter --role reader --compute "$places" "${ahead[@]}"
+same_model heter
+[[ $(auc) == "$plain_auc" ]] || fail "the AUC is $(auc), not $plain_auc"
+end_well "$started_compute" compute.a
+end_servers
+[[ $(in_flight batches) == 240 ]] || fail "batches: $(in_flight batches)"
+(($(in_flight ahead) > 0)) || fail "batches ahead: $(in_flight ahead)"
+awk -v wait="$(in_flight wait_seconds)" 'BEGIN { exit !(wait > 0) }' || fail "no wait"
+
+echo "both are killed, others come, and the model is the same, bit for bit"
+mkfifo pipe
+serve "${ahead[@]}"
+places=
+compute compute.a "${ahead[@]}"
+first=$started first_port=$(<compute.a.port)
+compute compute.b "${ahead[@]}"
+second=$started
+readers=()
+run_one_reader() {
+  run_reader 0 --trainers 1 "${ahead[@]}" "$@"
+  readers[0]=$started
+}
+run_one_reader
+open_pipe
+feed 2000
+wait_for_file metrics.0 "${readers[0]}"
+wait_for_batches 10
+kill -9 "$first"
+feed 4000
+wait_for_batches 40
+kill -9 "$second"
+start compute.a2 ps-train job.json --role compute --servers "$addresses" --port "$first_port" "${ahead[@]}"
+first=$started
+feed 5000
+wait_for_batches 70
+kill -9 "${readers[0]}"
+exec 3>&-
+rm pipe
+run_one_reader
+end_well "${readers[0]}" trainer.0 "$first" compute.a2
+cmp plain/pass-00000/model.safetensors killed/pass-00000/model.safetensors
+expect_text trainer.0.err 'Resuming in pass 0 after '
+end_servers
+
+echo "asynchronous readers have several batches on their way"
+strategy=(--set train.strategy.consistency=async "${ahead[@]}")
+serve "${strategy[@]}"
+places=
+compute compute.a "${strategy[@]}"
+train 2 free --role reader --compute "$places" "${strategy[@]}"
+end_well "$started_compute" compute.a
+end_servers
+(($(in_flight ahead) > 0)) || fail "batches ahead: $(in_flight ahead)"
+awk -v auc="$(auc | cut -d: -f2 | tail -n 1)" 'BEGIN { exit !(auc > 0.6) }' || fail "the AUC is $(auc)"
+
+echo "what cannot be is told"
+refused() {
+  local text=$1
+  shift
+  expect_status 2 timeout 60 ps-train job.json --data train.txt --servers 127.0.0.1:1 "${ahead[@]}" "$@"
+  expect_text err "$text"
+}
+reader=(--role reader --compute 127.0.0.1:2)
+refused "2 trainers push rows" --trainers 2 --rank 0 "${reader[@]}"
+refused "train.strategy.max_lag is 3" "${reader[@]}" --set 'train.strategy={"type": "parameter_server", "consistency": "async", "max_lag": 3}'
+refused "or train with --role reader" --set train.strategy.consistency=async
+serve
+expect_status 2 timeout 60 ps-train job.json --data train.txt --servers "$addresses" "${ahead[@]}" "${reader[@]}"
+expect_text err 'train.pull_ahead is 6, not absent'
+end_servers
