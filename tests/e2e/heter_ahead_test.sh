@@ -66,14 +66,38 @@ cmp plain/pass-00000/model.safetensors killed/pass-00000/model.safetensors
 expect_text trainer.0.err 'Resuming in pass 0 after '
 end_servers
 
-echo "asynchronous readers have several batches on their way"
-strategy=(--set train.strategy.consistency=async "${ahead[@]}")
+echo "a server is killed and comes again, all go back to its checkpoint, and the model is the same, bit for bit"
+checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=15)
+rm -rf killed metrics.*
+mkfifo pipe
+serve "${ahead[@]}" "${checkpoints[@]}"
+places=
+compute compute.a "${ahead[@]}" "${checkpoints[@]}"
+run_one_reader "${checkpoints[@]}"
+open_pipe
+feed 3000
+wait_for_file metrics.0 "${readers[0]}"
+wait_for_batches 40
+kill -9 "${servers[1]}"
+exec 3>&-
+rm pipe
+cp train.txt pipe
+start server.two ps-serve job.json --port "$(head -1 server.two.port)" --ports-num-for-sparse 1 --resume "${ahead[@]}" "${checkpoints[@]}"
+servers[1]=$started
+end_well "${readers[0]}" trainer.0 "$started_compute" compute.a
+cmp plain/pass-00000/model.safetensors killed/pass-00000/model.safetensors
+expect_text trainer.0.err 'going back to the last checkpoint'
+end_servers
+
+echo "asynchronous readers have several batches on their way, and their servers write checkpoints"
+strategy=(--set train.strategy.consistency=async "${ahead[@]}" --checkpoint-dir free_checkpoints --set checkpoint.steps=25)
 serve "${strategy[@]}"
 places=
 compute compute.a "${strategy[@]}"
 train 2 free --role reader --compute "$places" "${strategy[@]}"
 end_well "$started_compute" compute.a
 end_servers
+ls free_checkpoints/step-* >/dev/null || fail "there is no checkpoint: $(ls free_checkpoints)"
 (($(in_flight ahead) > 0)) || fail "batches ahead: $(in_flight ahead)"
 awk -v auc="$(auc | cut -d: -f2 | tail -n 1)" 'BEGIN { exit !(auc > 0.6) }' || fail "the AUC is $(auc)"
 
