@@ -211,8 +211,8 @@ void Run::build(const DataSchema& schema) {
   });
   const bool reads_servers = has_servers(job_) && options_.task != "train";
   if (reads_servers || strategy().run().finished()) return;
-  const bool computes = options_.task == "train" && options_.role == "trainer";
-  if (const auto seconds = job_.train.emulated_seconds(); seconds && computes) {
+  const bool trains_alone = options_.task == "train" && options_.role == "trainer";
+  if (const auto seconds = job_.train.emulated_seconds(); seconds && trains_alone) {
     log_.warning("train.emulated_compute: batches are waits, and the weights of this run mean nothing");
     emulated_ =
         std::make_unique<EmulatedComputation>(*seconds, network_->parameters(), network_->prediction_cols());
