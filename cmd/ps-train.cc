@@ -112,8 +112,9 @@ ps::Program program() {
               {.name = "device",
                .argument = "DEVICE",
                .help = "where sparse rows are trained: cpu, emulated, cuda:0",
-               .details = "A device has a cache of these rows, as large as the key device of the job says.  "
-                          "Results are the same.  With device.trains it computes the model too.  See ps-gpu(7).",
+               .details =
+                   "A device has a cache of these rows, as large as the key device of the job says.  "
+                   "Results are the same.  With device.trains it computes the model too.  See ps-gpu(7).",
                .group = "Task",
                .job_key = "device.type"},
               {.name = "servers",
@@ -302,10 +303,9 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
     flags.refuse("importance", "is of --job test");
   static const std::map<std::string, std::vector<const char*>> kUnused = {
       {"train", {"output", "output-format"}},
-      {"test", {"output", "output-format", "passes", "save-dir", "checkpoint-dir", "rank", "device"}},
+      {"test", {"output", "output-format", "passes", "save-dir", "checkpoint-dir", "rank"}},
       {"predict",
-       {"output-format", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank",
-        "device"}},
+       {"output-format", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank"}},
       {"convert",
        {"passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank", "servers", "peers",
         "collective", "discovery", "init-model", "device"}}};

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "math/buffer.h"
+#include "math/device_buffer.h"
 #include "model/model_device.h"
 #include "store/local_store.h"
 #include "store/row_lender.h"
@@ -37,8 +37,8 @@ class DenseOnDevice final : public RowBorrower {
   const int parameter_;
   Device& device_;
   ModelDevice& kernels_;
-  Buffer<float> stored_, gradient_;  // [1 + arrays, size], weights first; [size]
-  std::vector<float> floats_;        // what moves
+  DeviceBuffer<float> stored_, gradient_;  // [1 + arrays, size], weights first; [size]
+  std::vector<float> floats_;              // what moves
   int64_t size_ = 0;
   bool is_there_ = false, changed_ = false;
 };

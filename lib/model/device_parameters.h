@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "math/buffer.h"
 #include "math/device.h"
+#include "math/device_buffer.h"
 #include "math/key_plan.h"
 #include "optim/parameter.h"
 
@@ -29,9 +29,9 @@ class DeviceParameters {
 
  private:
   struct Copy {
-    Buffer<T> value, gradient;  // [rows, cols], or [N, cols]
-    Buffer<T*> rows;            // [N]
-    std::vector<T> gathered;    // [N, cols], what is sent
+    DeviceBuffer<T> value, gradient;  // [rows, cols], or [N, cols]
+    DeviceBuffer<T*> rows;            // [N]
+    std::vector<T> gathered;          // [N, cols], what is sent
   };
 
   void send_whole(size_t parameter, Device& device);

@@ -345,7 +345,7 @@ void Network<T>::Impl::zero_gradients() {
 // The gradient of a cost joins before the activation when the cost took the logits, else after it.
 template <class T>
 void Network<T>::Impl::add_cost_gradients(size_t index, bool before_activation) {
-  Buffer<T>& gradient = nodes_[index].gradient;
+  DeviceBuffer<T>& gradient = nodes_[index].gradient;
   for (const CostState<T>& state : costs_) {
     if (state.input != index || state.cost->takes_logits() != before_activation) continue;
     add_scaled_values<T>(*device_, state.factor, state.gradient.data(), gradient.size(), gradient.data());

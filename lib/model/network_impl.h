@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 #include "config/json.h"
-#include "math/buffer.h"
+#include "math/device_buffer.h"
 #include "model/activation.h"
 #include "model/device_parameters.h"
 #include "model/network.h"
@@ -20,8 +20,8 @@ struct NodeState {
   uint64_t seed = 0;            // of its random numbers
   bool wants_gradient = false;  // it, or what it reads, has parameters
   int64_t cols = 0;
-  Buffer<T> output;    // [B, cols]
-  Buffer<T> gradient;  // [B, cols], of output; before the activation once backward reached the node
+  DeviceBuffer<T> output;    // [B, cols]
+  DeviceBuffer<T> gradient;  // [B, cols], of output; before the activation once backward reached the node
 
   // On a device with memory of its own.
   bool on_devices = false;                    // its layer runs there; else on the processor
@@ -33,11 +33,11 @@ struct NodeState {
 template <class T>
 struct CostState {
   std::unique_ptr<Cost<T>> cost;
-  size_t input;        // node
-  T factor;            // of the cost and its gradient
-  Buffer<T> logits;    // [B, C] of the input, before its activation, when the cost takes them
-  Buffer<T> costs;     // [B]
-  Buffer<T> gradient;  // [B, C]
+  size_t input;              // node
+  T factor;                  // of the cost and its gradient
+  DeviceBuffer<T> logits;    // [B, C] of the input, before its activation, when the cost takes them
+  DeviceBuffer<T> costs;     // [B]
+  DeviceBuffer<T> gradient;  // [B, C]
 
   // On a device with memory of its own, when the cost is computed on the processor: copies of these, and of the scores.
   std::vector<T> scores_here, costs_here, gradient_here;
@@ -153,7 +153,7 @@ class Network<T>::Impl {
   std::vector<std::vector<T>> dense_slots_;  // by slot; empty when the batch's own floats serve
   std::vector<CostState<T>> costs_;          // as in graph_
   std::vector<float> predictions_;           // [B, C] of the main cost's input
-  Buffer<float> predictions_there_;          // the same, on the device
+  DeviceBuffer<float> predictions_there_;    // the same, on the device
   DeviceParameters<T> device_parameters_;
   const PreparedBatch* prepared_ = nullptr;  // of the last forward, as are the next two
   std::span<const ParameterView<T>> views_;  // in the memory of the device that runs their layers

@@ -41,7 +41,8 @@ for optimizer in '{"type": "sgd", "learning_rate": 0.05, "clip_norm": 0.5}' \
 done
 
 # With products, the sums of which run in another order: the models differ by their rounding, 2^-24 of a sum at a time.
-# 24 steps of a small rate carry some of it on; 1e-4 of the largest weight has room for that, and for no mistake.
+# 24 steps of a small rate carry some of it on; 1e-4 of the largest weight, or of 0.001 where the gradients of all are
+# rounding alone, as before a batch norm, has room for that, and for no mistake.
 write_job dense '{"directory": "", "steps": 5}'
 cat >close.py <<'PYTHON'
 import json, struct, sys
@@ -63,7 +64,7 @@ for name in here:
     x, y = array.array("f", here[name]), array.array("f", there[name])
     largest = max(abs(v) for v in x)
     apart = max(abs(v - w) for v, w in zip(x, y))
-    assert len(x) == len(y) and apart <= 1e-4 * largest, (name, apart, largest)
+    assert len(x) == len(y) and apart <= 1e-4 * max(largest, 1e-3), (name, apart, largest)
 PYTHON
 need python3
 echo "within the rounding of products, and the same again"
@@ -78,7 +79,7 @@ cmp {model,again}/pass-00001/model.safetensors
 cmp {model,all}/pass-00001/model.safetensors
 # Both biases and the weight between them: 8, 16 and 2 weights with a momentum and a gradient each.
 for kind in model all; do
-  grep -q '"dense_bytes":312,"dense_parameters":3' $kind.json || fail "dense parameters: $(cat $kind.json)"
+  grep -q '"dense_parameters":3,"dense_bytes":312' $kind.json || fail "dense parameters: $(cat $kind.json)"
 done
 
 echo "killed again and again, and resumed, it ends with the same model"
@@ -110,7 +111,8 @@ cmp {model,killed}/pass-00001/model.safetensors || fail "seed $seed"
 
 echo "a model is tested, used and trained on, on a device and without one"
 expect_close() {
-  paste plain.txt device.txt | awk '{ if ($1 - $2 > 1e-5 || $2 - $1 > 1e-5) exit 1 }' || fail "$1: $(paste plain.txt device.txt)"
+  paste plain.txt device.txt | awk '{ for (i = 1; i <= NF / 2; ++i) if (($i - $(i + NF / 2)) ^ 2 > 1e-10) exit 1 }' ||
+    fail "$1: $(paste plain.txt device.txt)"
 }
 for options in '' "${model[*]}"; do
   # shellcheck disable=SC2086

@@ -11,10 +11,10 @@
 
 #include "base/random.h"
 #include "math/activation.h"
-#include "math/buffer.h"
 #include "math/cost_kernels.h"
 #include "math/cross_kernels.h"
 #include "math/dense_kernels.h"
+#include "math/device_buffer.h"
 #include "math/dropout.h"
 #include "math/gemm.h"
 #include "math/image_kernels.h"
@@ -47,7 +47,7 @@ class Desk {
 
   template <class T>
   T* put(const std::vector<T>& values) {
-    auto buffer = std::make_shared<Buffer<T>>();
+    auto buffer = std::make_shared<DeviceBuffer<T>>();
     buffer->resize(device, std::ssize(values));
     if (device.kernels() == nullptr) {
       std::copy(values.begin(), values.end(), buffer->data());
@@ -427,7 +427,7 @@ TEST(ModelKernels, ADeviceWithTooLittleMemorySaysSo) {
   options.memory_bytes = 4096;
   Device host(1, best_cpu_level());
   Device small(host, make_gpu_kernels(std::make_unique<gpu::Device>(options)));
-  Buffer<float> buffer;
+  DeviceBuffer<float> buffer;
   buffer.resize(small, 512);
   try {
     buffer.resize(small, 4096);

@@ -1,5 +1,5 @@
 #include "config/spec.h"
-#include "math/buffer.h"
+#include "math/device_buffer.h"
 #include "math/normalization.h"
 #include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
@@ -95,9 +95,9 @@ class BatchNorm final : public Layer<T> {
   const T epsilon_, momentum_;
   int64_t channels_, plane_;  // C, P
   int weight_, bias_ = -1, running_mean_, running_variance_;
-  Buffer<T> mean_, scale_;               // [C], of the last forward
-  Buffer<T> normalized_;                 // [B, C, P], of the last forward in training
-  Buffer<T> slope_sums_, product_sums_;  // [C]
+  DeviceBuffer<T> mean_, scale_;               // [C], of the last forward
+  DeviceBuffer<T> normalized_;                 // [B, C, P], of the last forward in training
+  DeviceBuffer<T> slope_sums_, product_sums_;  // [C]
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "config/spec.h"
-#include "math/buffer.h"
 #include "math/cross_kernels.h"
 #include "math/dense_kernels.h"
+#include "math/device_buffer.h"
 #include "model/layers/layer_entry.h"
 
 namespace ps {
@@ -84,9 +84,9 @@ class Cross final : public Layer<T> {
   const int64_t depth_;
   int64_t cols_;
   int weight_, bias_ = -1;
-  Buffer<T> states_, gradients_;            // [B, depth, D]: x_l; the gradient of x_{l+1}
-  Buffer<T> products_, product_gradients_;  // [B, depth]: x_l . w_l
-  Buffer<T> input_gradients_;               // [B, D]
+  DeviceBuffer<T> states_, gradients_;            // [B, depth, D]: x_l; the gradient of x_{l+1}
+  DeviceBuffer<T> products_, product_gradients_;  // [B, depth]: x_l . w_l
+  DeviceBuffer<T> input_gradients_;               // [B, D]
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "math/dropout.h"
 #include "config/spec.h"
-#include "math/buffer.h"
 #include "math/dense_kernels.h"
+#include "math/device_buffer.h"
 #include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
 
@@ -59,7 +59,7 @@ class Dropout final : public Layer<T> {
 
  private:
   const double rate_;
-  Buffer<T> factors_;  // [B, D] of the last forward in training
+  DeviceBuffer<T> factors_;  // [B, D] of the last forward in training
 };
 
 }  // namespace

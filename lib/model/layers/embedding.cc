@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "config/spec.h"
-#include "math/buffer.h"
 #include "math/dense_kernels.h"
+#include "math/device_buffer.h"
 #include "math/sparse_kernels.h"
 #include "model/layers/layer_entry.h"
 
@@ -136,7 +136,7 @@ class Embedding final : public Layer<T> {
   int weight_;
   std::vector<int> uses_;
   std::vector<std::string> names_;
-  Buffer<T> scaled_;  // [B, size]
+  DeviceBuffer<T> scaled_;  // [B, size]
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "config/spec.h"
-#include "math/buffer.h"
 #include "math/dense_kernels.h"
+#include "math/device_buffer.h"
 #include "math/sparse_kernels.h"
 #include "model/layers/layer_entry.h"
 
@@ -46,7 +46,7 @@ class Fm final : public Layer<T> {
   void forward(LayerRun<T>& run) override {
     Matrix<T> output = run.output();
     const int64_t values = output.rows * factors_;
-    for (Buffer<T>* zeroed : {&sums_, &squares_}) {
+    for (DeviceBuffer<T>* zeroed : {&sums_, &squares_}) {
       zeroed->resize(run.device(), values);
       fill_values(run.device(), T(0), values, zeroed->data());
     }
@@ -67,12 +67,12 @@ class Fm final : public Layer<T> {
   }
 
  private:
-  Columns<T> matrix(Buffer<T>& values) const { return {values.data(), factors_, factors_}; }
+  Columns<T> matrix(DeviceBuffer<T>& values) const { return {values.data(), factors_, factors_}; }
 
   const int64_t factors_;
   int weight_;
   std::vector<int> uses_;
-  Buffer<T> sums_, squares_;  // [B, factors]
+  DeviceBuffer<T> sums_, squares_;  // [B, factors]
 };
 
 }  // namespace

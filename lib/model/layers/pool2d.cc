@@ -1,6 +1,6 @@
 // Pools: each window of an image becomes one value, its largest or its mean.
 
-#include "math/buffer.h"
+#include "math/device_buffer.h"
 #include "math/pooling.h"
 #include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
@@ -75,7 +75,7 @@ class MaxPool final : public Layer<T> {
 
  private:
   const PoolShape shape_;
-  Buffer<int64_t> argmax_;  // [B, C, OH, OW], of the last forward
+  DeviceBuffer<int64_t> argmax_;  // [B, C, OH, OW], of the last forward
 };
 
 // The same of means, which are over the values of the image that a window holds: padding is left out.

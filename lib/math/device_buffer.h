@@ -1,6 +1,6 @@
-// Buffer: an array in the memory of a Device.  Used by layers, costs and Network for what kernels compute.
-#ifndef PS_MATH_BUFFER_H_
-#define PS_MATH_BUFFER_H_
+// DeviceBuffer: an array in the memory of a Device.  Used by layers, costs and Network for what kernels compute.
+#ifndef PS_MATH_DEVICE_BUFFER_H_
+#define PS_MATH_DEVICE_BUFFER_H_
 
 #include <cstdint>
 #include <memory>
@@ -16,23 +16,23 @@ namespace ps {
 // Keeps its memory from batch to batch.  The values of a buffer that has grown are not those from before.  It may outlive
 // its device.
 template <class T>
-class Buffer {
+class DeviceBuffer {
  public:
   static_assert(std::is_trivially_copyable_v<T>);
 
-  Buffer() = default;
-  Buffer(Buffer&& other) noexcept { swap(other); }
-  Buffer& operator=(Buffer&& other) noexcept {
-    Buffer(std::move(other)).swap(*this);
+  DeviceBuffer() = default;
+  DeviceBuffer(DeviceBuffer&& other) noexcept { swap(other); }
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    DeviceBuffer(std::move(other)).swap(*this);
     return *this;
   }
-  ~Buffer() {
+  ~DeviceBuffer() {
     if (there_ != nullptr) kernels_->release(there_);
   }
 
   // Throws kExhausted when the device has too little memory.
   void resize(Device& device, int64_t size) {
-    if (device.kernels() != kernels_) *this = Buffer(device.kernels());
+    if (device.kernels() != kernels_) *this = DeviceBuffer(device.kernels());
     size_ = size;
     if (kernels_ == nullptr) return here_.resize(static_cast<size_t>(size));
     if (size <= capacity_) return;
@@ -48,9 +48,9 @@ class Buffer {
   uint64_t bytes() const { return static_cast<uint64_t>(size_) * sizeof(T); }
 
  private:
-  explicit Buffer(std::shared_ptr<DeviceKernels> kernels) : kernels_(std::move(kernels)) {}
+  explicit DeviceBuffer(std::shared_ptr<DeviceKernels> kernels) : kernels_(std::move(kernels)) {}
 
-  void swap(Buffer& other) noexcept {
+  void swap(DeviceBuffer& other) noexcept {
     std::swap(kernels_, other.kernels_);
     std::swap(here_, other.here_);
     std::swap(there_, other.there_);
@@ -66,4 +66,4 @@ class Buffer {
 
 }  // namespace ps
 
-#endif  // PS_MATH_BUFFER_H_
+#endif  // PS_MATH_DEVICE_BUFFER_H_
