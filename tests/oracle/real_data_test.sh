@@ -77,6 +77,8 @@ run_recipe logistic a9a libsvm
 expect "a9a by recipe" 'accuracy >= 0.850 and e["auc"] >= 0.902'
 run_recipe softmax 20news libsvm
 expect "20news by recipe" 'accuracy >= 0.80'
+run_recipe text 20news libsvm
+expect "20news by the recipe of texts" 'accuracy >= 0.81'
 run_recipe logistic ctr10k libsvm
 expect "ctr10k by recipe" 'e["auc"] >= 0.775'
 run_recipe mlp mnist libsvm
