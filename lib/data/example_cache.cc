@@ -16,7 +16,7 @@ static uint64_t most_bytes(const DataOptions& options) {
 
 ExampleCache::ExampleCache(const DataOptions& options, const DataSchema& schema, bool stream, int passes)
     : schema_(schema),
-      required_(options.shuffle == "full" || (stream && passes > 1)),
+      required_(options.shuffles_all() || (stream && passes > 1)),
       may_drop_(!required_ && options.cache == "auto"),
       memory_limit_(most_bytes(options)),
       store_limit_(may_drop_ && options.memory_limit.empty() ? memory_limit_ / 2 : memory_limit_) {

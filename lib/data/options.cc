@@ -132,10 +132,12 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
         .at_least(1)
         .at_most(1 << 20)
         .or_auto();
-    s.field("shuffle", &DataOptions::shuffle,
-            "order of the examples: as read, or random within a window or the whole; auto: the whole of "
-            "files of up to 256 MiB, else within a window")
-        .one_of({"none", "window", "full"})
+    s.field(
+         "shuffle", &DataOptions::shuffle,
+         "order of the examples: as read, or random within a window, the whole of what a trainer reads, or "
+         "the whole of what all trainers read; auto: the whole of files of up to 256 MiB, else within a "
+         "window")
+        .one_of({"none", "window", "full", "global"})
         .or_auto();
     s.field("shuffle_window", &DataOptions::shuffle_window, "examples held to draw from")
         .at_least(1)

@@ -74,7 +74,7 @@ struct DataOptions {
   std::optional<bool> labels;  // examples have labels, or have none; nullopt: the format decides
   LabelUse label_use = LabelUse::kKept;
   int64_t batch_size = 200;
-  std::string shuffle = "none";     // none | window | full
+  std::string shuffle = "none";     // none | window | full | global
   int64_t shuffle_window = 100000;  // examples
   bool unit_length = false;         // rows scaled to L2 norm 1
   bool log_counts = false;          // value v becomes sign(v) log2(1 + |v|); 1 stays 1
@@ -94,6 +94,9 @@ struct DataOptions {
   DataSchema single_slot() const;   // "features"
   DataSchema listed_slots() const;  // the slots, less the label
   size_t label_index() const;       // of the label among the slots
+
+  // The order is a permutation, for which all examples must be in memory.
+  bool shuffles_all() const { return shuffle == "full" || shuffle == "global"; }
 
   bool labelled() const { return labels.value_or(true); }
 };

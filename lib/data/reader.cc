@@ -98,7 +98,7 @@ class BatchReader::Impl {
         context_{settings.stdin_descriptor, &interrupt_, &bytes_read_, settings.stdin_head},
         data_(open_data_set(options_, paths, context_, settings.vocabulary)),
         cache_(options_, data_.schema, data_.stream, settings_.passes) {
-    if (settings_.num_shares > 1) skips_batches_ = !deal_files();
+    if (settings_.num_shares > 1) skips_batches_ = options_.shuffle == "global" || !deal_files();
   }
 
   // Shuts down from the source forward.
@@ -130,9 +130,11 @@ class BatchReader::Impl {
 
   bool next(Batch& batch) {
     PS_CHECK(begun_);
-    do {
-      if (!take(batch)) return false;
-    } while (skips_batches_ && num_batches_++ % settings_.num_shares != settings_.share);
+    for (; skips_batches_ && num_batches_ % settings_.num_shares != settings_.share; ++num_batches_) {
+      if (!move_on(batch, /*skips=*/true)) return false;
+    }
+    if (!move_on(batch, /*skips=*/false)) return false;
+    ++num_batches_;
     check_size(batch);
     batch.normalize(data_.schema);
     examples_ += static_cast<uint64_t>(batch.size());
@@ -164,17 +166,17 @@ class BatchReader::Impl {
     return static_cast<uint64_t>(skips_batches_ ? examples / settings_.num_shares : examples);
   }
 
-  // The next batch of the data; false at the end.
-  bool take(Batch& batch) {
+  // Takes the next batch of the data, or passes over it; false when there is none to take, or the input has ended.
+  bool move_on(Batch& batch, bool skips) {
     batch.clear(data_.schema);
     try {
       if (!order_) make_order();
-      order_->take(options_.batch_size, batch);
+      skips ? order_->skip(options_.batch_size, batch) : order_->take(options_.batch_size, batch);
     } catch (const Error&) {
       // After an interrupt the input ends early; errors that follow from that are not errors of the data.
       if (!interrupt_.is_set()) throw;
     }
-    return !interrupt_.is_set() && batch.size() > 0;
+    return !interrupt_.is_set() && (skips || batch.size() > 0);
   }
 
   // Keeps only the files of this share, if there are at least as many files as shares.  Returns true if it
@@ -217,7 +219,7 @@ class BatchReader::Impl {
   // once it holds a whole pass, and the pipeline of files before.  Without a shuffle, batches are copied
   // straight from either.
   void make_order() {
-    if (options_.shuffle == "full") {
+    if (options_.shuffles_all()) {
       if (!cache_.whole()) load_rest();
       order_ = permuted(cache_.store(), random_);
     } else if (options_.shuffle == "window") {

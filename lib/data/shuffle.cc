@@ -51,6 +51,8 @@ class StoredInOrder : public ExampleOrder {
     next_ = end;
   }
 
+  void skip(int64_t size, Batch&) override { next_ = std::min(store_.size(), next_ + size); }
+
  private:
   const ExampleStore& store_;
   int64_t next_ = 0;
@@ -130,6 +132,10 @@ class Permuted : public ExampleOrder {
 
   void take(int64_t size, Batch& batch) override {
     for (; size > 0 && next_ < order_.size(); --size) store_.append_to(order_[next_++], batch);
+  }
+
+  void skip(int64_t size, Batch&) override {
+    next_ = std::min(order_.size(), next_ + static_cast<size_t>(size));
   }
 
  private:

@@ -43,6 +43,9 @@ class ExampleOrder {
 
   // Appends up to `size` examples to `batch`: fewer only at the end.
   virtual void take(int64_t size, Batch& batch) = 0;
+
+  // Passes over as many.  `batch` is scratch, of the schema, and is empty or full of them after it.
+  virtual void skip(int64_t size, Batch& batch) { take(size, batch); }
 };
 
 // The order of the data, or of a store, which must outlive it.  Examples are copied from there into the batch

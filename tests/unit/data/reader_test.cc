@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <future>
 #include <numeric>
+#include <set>
 
 #include "base/text.h"
 #include "data_test.h"
@@ -72,6 +73,36 @@ TEST_F(Reader, EnoughFilesAreDealtOut) {
   EXPECT_THAT(ids(first, 0), ElementsAre(0, 2, 4));
   EXPECT_THAT(ids(first, 1), ElementsAre(0, 2, 4));
   EXPECT_THAT(ids(second, 0), ElementsAre(1, 3));
+}
+
+// However many files there are: dealt out, a full shuffle would leave each example with one trainer for good.
+TEST_F(Reader, AGlobalShuffleDealsTheBatchesOfOnePermutationOfAllFiles) {
+  constexpr size_t kBatch = 7;  // of small_batches
+  std::vector<std::string> paths;
+  for (int i = 0; i < 4; ++i) {
+    std::string lines;
+    for (int n = 0; n < 25; ++n) lines += cat("0 ", 25 * i + n, "\n");
+    paths.push_back(put_file(cat("data", i), lines));
+  }
+  DataOptions whole = small_batches(), options = small_batches();
+  whole.shuffle = "full";
+  options.shuffle = "global";
+  BatchReader all(whole, paths, {.passes = 2});
+  std::set<int> of_first;
+  for (int pass = 0; pass < 2; ++pass) {
+    const std::vector<int> permutation = ids(all, pass);
+    for (int share = 0; share < 3; ++share) {
+      BatchReader reader(options, paths, {.passes = 2, .share = share, .num_shares = 3});
+      std::vector<int> expected;
+      for (size_t i = 0; i < permutation.size(); ++i) {
+        if (static_cast<int>(i / kBatch % 3) == share) expected.push_back(permutation[i]);
+      }
+      const std::vector<int> own = ids(reader, pass);
+      EXPECT_EQ(own, expected) << "pass " << pass << ", share " << share;
+      if (share == 0) of_first.insert(own.begin(), own.end());
+    }
+  }
+  EXPECT_GT(of_first.size(), 45u) << "the first trainer has the same examples in both passes";
 }
 
 TEST_F(Reader, EverySplitOfTheInputGivesTheSameBatches) {
