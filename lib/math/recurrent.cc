@@ -35,7 +35,7 @@ T value_before(const T* states, int64_t row, int64_t width, int64_t j) {
 }  // namespace
 
 template <class T>
-void gru_step(Device& device, const RecurrentStep& step, const CellArrays<T>& a) {
+void GruCell::step(Device& device, const RecurrentStep& step, const CellArrays<T>& a) {
   const int64_t width = a.width;
   for_step_rows(device, step, 3 * kGateWork * width, [=](int64_t p, int64_t before) {
     T* gates = a.gates + 3 * width * p;
@@ -52,8 +52,8 @@ void gru_step(Device& device, const RecurrentStep& step, const CellArrays<T>& a)
 
 // With dh of h':  dn = dh (1 - z) (1 - n^2),  dz = dh (h - n) z (1 - z),  dr = dn u_n r (1 - r),  and dn r of u_n.
 template <class T>
-void gru_step_backward(Device& device, const RecurrentStep& step, const CellArrays<T>& a,
-                       const CellGradients<T>& g) {
+void GruCell::step_backward(Device& device, const RecurrentStep& step, const CellArrays<T>& a,
+                            const CellGradients<T>& g) {
   const int64_t width = a.width;
   for_step_rows(device, step, 24 * width, [=](int64_t p, int64_t before) {
     const T *gates = a.gates + 3 * width * p, *hidden = a.hidden + 3 * width * p;
@@ -72,7 +72,7 @@ void gru_step_backward(Device& device, const RecurrentStep& step, const CellArra
 }
 
 template <class T>
-void lstm_step(Device& device, const RecurrentStep& step, const CellArrays<T>& a) {
+void LstmCell::step(Device& device, const RecurrentStep& step, const CellArrays<T>& a) {
   const int64_t width = a.width;
   for_step_rows(device, step, 5 * kGateWork * width, [=](int64_t p, int64_t before) {
     T* gates = a.gates + 4 * width * p;
@@ -93,8 +93,8 @@ void lstm_step(Device& device, const RecurrentStep& step, const CellArrays<T>& a
 // With dh of h' and, from the step after, dc of c':  dc += dh o (1 - tanh(c')^2),  do = dh tanh(c') o (1 - o),
 // di = dc g i (1 - i),  df = dc c f (1 - f),  dg = dc i (1 - g^2),  and dc f of c.
 template <class T>
-void lstm_step_backward(Device& device, const RecurrentStep& step, const CellArrays<T>& a,
-                        const CellGradients<T>& g) {
+void LstmCell::step_backward(Device& device, const RecurrentStep& step, const CellArrays<T>& a,
+                             const CellGradients<T>& g) {
   const int64_t width = a.width;
   for_step_rows(device, step, 2 * kGateWork * width, [=](int64_t p, int64_t before) {
     const T* gates = a.gates + 4 * width * p;
@@ -112,15 +112,14 @@ void lstm_step_backward(Device& device, const RecurrentStep& step, const CellArr
   });
 }
 
-#define PS_INSTANTIATE(T)                                                               \
-  template void gru_step(Device&, const RecurrentStep&, const CellArrays<T>&);          \
-  template void gru_step_backward(Device&, const RecurrentStep&, const CellArrays<T>&,  \
-                                  const CellGradients<T>&);                             \
-  template void lstm_step(Device&, const RecurrentStep&, const CellArrays<T>&);         \
-  template void lstm_step_backward(Device&, const RecurrentStep&, const CellArrays<T>&, \
-                                   const CellGradients<T>&);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+#define PS_INSTANTIATE(Cell, T)                                                          \
+  template void Cell::step(Device&, const RecurrentStep&, const CellArrays<T>&);         \
+  template void Cell::step_backward(Device&, const RecurrentStep&, const CellArrays<T>&, \
+                                    const CellGradients<T>&);
+PS_INSTANTIATE(GruCell, float)
+PS_INSTANTIATE(GruCell, double)
+PS_INSTANTIATE(LstmCell, float)
+PS_INSTANTIATE(LstmCell, double)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// One step of the cells of recurrent layers, element by element; the products with their weights are those of
-// math/gemm.h.  Used by gru and lstm.  T is float or double.
+// The cells of recurrent layers: a step of each, element by element; the products with their weights are those of
+// math/gemm.h.  Used by the layers gru and lstm (model/layers/recurrent.h).  T is float or double.
 //
 // The equations are those of torch.nn.GRU and torch.nn.LSTM, with states h and c of width H that begin with 0:
 //   GRU, Cho et al., EMNLP 2014, with the reset gate after the product; gates in the order r, z, n:
@@ -23,7 +23,7 @@ struct RecurrentStep {
   int64_t begin, rows, before;
 };
 
-// Arrays of K packed rows of a cell with G gates.
+// Arrays of K packed rows of a cell, which has G gates.
 template <class T>
 struct CellArrays {
   int64_t width;      // H
@@ -40,16 +40,31 @@ struct CellGradients {
   T *states, *cells;  // [K, H]
 };
 
-template <class T>
-void gru_step(Device& device, const RecurrentStep& step, const CellArrays<T>& arrays);
-template <class T>
-void gru_step_backward(Device& device, const RecurrentStep& step, const CellArrays<T>& arrays,
-                       const CellGradients<T>& gradients);
-template <class T>
-void lstm_step(Device& device, const RecurrentStep& step, const CellArrays<T>& arrays);
-template <class T>
-void lstm_step_backward(Device& device, const RecurrentStep& step, const CellArrays<T>& arrays,
-                        const CellGradients<T>& gradients);
+// A cell: its gates, G; whether it has cells c beside its states; and whether the last gate has a bias among the products
+// of the state too, which is then not the same as one among those of the input.
+struct GruCell {
+  static constexpr const char* kName = "gru";  // of the layer
+  static constexpr int64_t kGates = 3;
+  static constexpr bool kHasCells = false, kHiddenBias = true;
+
+  template <class T>
+  static void step(Device& device, const RecurrentStep& step, const CellArrays<T>& arrays);
+  template <class T>
+  static void step_backward(Device& device, const RecurrentStep& step, const CellArrays<T>& arrays,
+                            const CellGradients<T>& gradients);
+};
+
+struct LstmCell {
+  static constexpr const char* kName = "lstm";
+  static constexpr int64_t kGates = 4;
+  static constexpr bool kHasCells = true, kHiddenBias = false;
+
+  template <class T>
+  static void step(Device& device, const RecurrentStep& step, const CellArrays<T>& arrays);
+  template <class T>
+  static void step_backward(Device& device, const RecurrentStep& step, const CellArrays<T>& arrays,
+                            const CellGradients<T>& gradients);
+};
 
 }  // namespace ps
 

@@ -1,5 +1,5 @@
-// Shared by gru and lstm: a recurrent layer over sequences of any lengths, forwards, backwards or both.  The cell
-// says how a step goes (math/recurrent.h).
+// Recurrent layers over sequences of any lengths, forwards, backwards or both.  Used by gru and lstm, which differ in the
+// cell that makes a step (math/recurrent.h).
 #ifndef PS_MODEL_LAYERS_RECURRENT_H_
 #define PS_MODEL_LAYERS_RECURRENT_H_
 
@@ -24,8 +24,7 @@ struct RecurrentOptions : WeightedLayerOptions {
 };
 
 // One direction: its parameters, and the arrays of its last forward and backward, in packed order.  G gates of
-// width H.  Cell has kGates, G; kHasCells; kHiddenBias: the last gate has a bias among the products of the state
-// too, which is not the same as one among those of the input; step and step_backward.
+// width H.
 template <class T, class Cell>
 class RecurrentDirection {
  public:
