@@ -1,7 +1,5 @@
 #include "job/run.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -13,12 +11,12 @@
 #include "config/spec.h"
 #include "data/output.h"
 #include "data/reader.h"
-#include "data/writer.h"
 #include "device/model_devices.h"
 #include "feed/reader_source.h"
 #include "job/checkpoint_model.h"
 #include "job/checkpoint_report.h"
 #include "job/compute.h"
+#include "job/convert.h"
 #include "job/fingerprint.h"
 #include "job/importance.h"
 #include "job/run_checkpoints.h"
@@ -26,6 +24,7 @@
 #include "job/run_validation.h"
 #include "job/start_strategy.h"
 #include "job/table_plan.h"
+#include "job/task_data.h"
 #include "ps/client/shard_links.h"
 #include "train/emulated_computation.h"
 #include "train/model_file.h"
@@ -36,24 +35,6 @@ namespace ps {
 namespace {
 
 constexpr int kManyPasses = 2;  // or more: readers keep what they have read in memory, if it fits
-const std::vector<std::string> kStandardInput = {"-"};  // when no data are named and it is no terminal
-
-// The words of a model folder, unless the job names others.
-void use_saved_vocabulary(const std::string& model, DataOptions& data) {
-  std::string path = join_path(model, kModelVocabulary);
-  if (data.text.vocabulary.empty() && is_directory(model) && exists(path)) data.text.vocabulary = path;
-}
-
-// Values and weights turn up in the data, not in their schema: refuses a format that would lose them.
-void check_can_hold(const WriterEntry& entry, const DataTraits& traits, const Batch& batch) {
-  bool valued = std::any_of(batch.slots.begin(), batch.slots.end(),
-                            [](const SlotData& slot) { return !slot.keys.empty() && slot.valued(); });
-  if (valued) entry.check({traits.schema, traits.content, true});
-  bool weighted = !batch.weights.empty() || !batch.groups.empty();
-  if (weighted && entry.name != "libsvm" && entry.name != "records") {
-    fail(Code::kUsage, "format ", entry.name, " cannot hold weights and groups; use libsvm or records");
-  }
-}
 
 // "the model runs on device emulated; layers that run on the processor, with copies: norm (batch_norm)"
 std::string describe_model_place(const Job& job, const Network<float>& network) {
@@ -73,16 +54,11 @@ class Run {
         servers_(servers),
         log_(log),
         device_(options.threads, options.cpu),
-        data_(job.data) {
-    if (!options.init_model.empty()) use_saved_vocabulary(options.init_model, data_);
-    if (options.task == "train" || options.task == "test") data_.label_use = LabelUse::kNeeded;
-    if (options.task == "predict") data_.label_use = LabelUse::kIgnored;
-  }
+        data_(job, options, log) {}
 
   bool train();
   bool test();
   bool predict();
-  bool convert();
 
  private:
   // Data of a task, and the batches that are made of them.
@@ -91,12 +67,6 @@ class Run {
     std::unique_ptr<BatchSource> source;
   };
 
-  // The share of the data that this trainer reads.
-  struct Share {
-    int rank = 0, trainers = 1;
-  };
-  std::unique_ptr<BatchReader> make_reader(const std::vector<std::string>& paths, const std::string& shuffle,
-                                           int passes, Share share = {0, 1}, DataPart part = DataPart::kAll);
   std::unique_ptr<BatchSource> make_source(BatchReader& reader) const;
   void build(const DataSchema& schema);
   ParameterStore& store() const { return reader_part_ ? reader_part_->store() : strategy().store(); }
@@ -131,8 +101,7 @@ class Run {
   Device device_;
   std::shared_ptr<ModelDevice> model_kernels_;  // null: the model is computed on device_
   std::unique_ptr<Device> model_device_;        // these kernels
-  DataOptions data_;
-  std::shared_ptr<const Vocabulary> vocabulary_;  // of text
+  TaskData data_;
   std::unique_ptr<Network<float>> network_;
   Input input_, test_input_;  // the readers' threads ask the network: they end before it
   Log quiet_log_{"ps-train", LogLevel::kWarning};
@@ -154,29 +123,6 @@ class Run {
   };
 };
 
-std::unique_ptr<BatchReader> Run::make_reader(const std::vector<std::string>& paths,
-                                              const std::string& shuffle, int passes, Share share,
-                                              DataPart part) {
-  if (paths.empty() && isatty(STDIN_FILENO) == 1) {
-    fail(Code::kUsage, "no data: give --data FILE, data.files in the job file, or a pipe on standard input");
-  }
-  DataOptions data = data_;
-  data.shuffle = shuffle;
-  data.part = part;
-  ReaderSettings settings;
-  settings.threads = options_.threads;
-  settings.passes = passes;
-  settings.seed = job_.job.seed;
-  settings.log = &log_;
-  settings.stdin_head = options_.input_head;
-  settings.vocabulary = vocabulary_;
-  settings.share = share.rank;
-  settings.num_shares = share.trainers;
-  auto reader = std::make_unique<BatchReader>(data, paths.empty() ? kStandardInput : paths, settings);
-  vocabulary_ = reader->vocabulary();
-  return reader;
-}
-
 std::unique_ptr<BatchSource> Run::make_source(BatchReader& reader) const {
   const ReaderSource::Options options{options_.threads, store().may_wait(),
                                       std::max<size_t>(1, store().looks_ahead())};
@@ -186,7 +132,7 @@ std::unique_ptr<BatchSource> Run::make_source(BatchReader& reader) const {
 void Run::build(const DataSchema& schema) {
   network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed);
   check_has_model();
-  if (data_.label_use == LabelUse::kNeeded)
+  if (data_.options().label_use == LabelUse::kNeeded)
     input_.reader->check_labels([this](float label) { network_->check_label(label); });
   if (options_.dry_run) return;
   place_model();
@@ -315,13 +261,13 @@ bool Run::train() {
 bool Run::train_whole() {
   const double start = monotonic_seconds();
   check_validation(job_);
-  input_.reader = make_reader(job_.data.files, job_.data.shuffle, job_.train.passes,
-                              {options_.rank, job_.cluster.trainers},
-                              job_.data.validation > 0 ? DataPart::kTraining : DataPart::kAll);
+  input_.reader = data_.make_reader(job_.data.files, job_.data.shuffle, job_.train.passes,
+                                    {options_.rank, job_.cluster.trainers},
+                                    job_.data.validation > 0 ? DataPart::kTraining : DataPart::kAll);
   build(input_.reader->schema());
   if (job_.data.validation > 0) open_validation();
   if (!job_.data.test_files.empty()) {
-    test_input_.reader = make_reader(job_.data.test_files, "none", job_.train.passes);
+    test_input_.reader = data_.make_reader(job_.data.test_files, "none", job_.train.passes);
     test_input_.reader->check_labels([this](float label) { network_->check_label(label); });
   }
   if (say_plan(*input_.reader)) return true;
@@ -329,7 +275,7 @@ bool Run::train_whole() {
   if (test_input_.reader) test_input_.source = make_source(*test_input_.reader);
   if (validation_) validation_->set_source(make_source(validation_->reader()));
   saves_ = std::make_unique<RunSaves>(job_, options_, strategy(), servers_.etcd(), network_->parameters(),
-                                      vocabulary_, log_);
+                                      data_.vocabulary(), log_);
   if (leads()) saves_->prepare();
   log_.info("Training with ", options_.threads, " threads and ", cpu_level_name(options_.cpu), " kernels");
   Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}, {"cpu", cpu_level_name(options_.cpu)}};
@@ -362,8 +308,8 @@ void Run::open_validation() {
     fail(Code::kUsage, "data.validation: pipes cannot be read a second time for validation: give files");
   }
   validation_ = std::make_unique<RunValidation>(
-      job_.train, make_reader(job_.data.files, "none", job_.train.passes, {0, 1}, DataPart::kValidation),
-      log_);
+      job_.train,
+      data_.make_reader(job_.data.files, "none", job_.train.passes, {0, 1}, DataPart::kValidation), log_);
   validation_->reader().check_labels([this](float label) { network_->check_label(label); });
 }
 
@@ -493,7 +439,7 @@ void Run::report_rows(Json& pass) {
 bool Run::test() {
   const double start = monotonic_seconds();
   const auto& paths = job_.data.test_files.empty() ? job_.data.files : job_.data.test_files;
-  input_.reader = make_reader(paths, "none", options_.importance.empty() ? 1 : kManyPasses);
+  input_.reader = data_.make_reader(paths, "none", options_.importance.empty() ? 1 : kManyPasses);
   build(input_.reader->schema());
   if (say_plan(*input_.reader)) return true;
   if (!options_.importance.empty()) return measure_importance(paths);
@@ -514,7 +460,7 @@ bool Run::measure_importance(const std::vector<std::string>& paths) {
   if (standard_input || input_.reader->may_wait()) {
     fail(Code::kUsage, "--importance: a pipe cannot be read once for each slot: give files");
   }
-  test_input_.reader = make_reader(paths, "window", kManyPasses);
+  test_input_.reader = data_.make_reader(paths, "window", kManyPasses);
   SwappedSlotSource swapped(*network_, *input_.reader, *test_input_.reader);
   const Json importance = slot_importance(*trainer_, input_.reader->schema(), options_.importance,
                                           *input_.source, swapped, stop_);
@@ -524,9 +470,9 @@ bool Run::measure_importance(const std::vector<std::string>& paths) {
 }
 
 bool Run::predict() {
-  input_.reader = make_reader(job_.data.files, "none", 1);
+  input_.reader = data_.make_reader(job_.data.files, "none", 1);
   build(input_.reader->schema());
-  if (network_->predicts_costs() && !data_.labelled()) {
+  if (network_->predicts_costs() && !data_.options().labelled()) {
     fail(Code::kUsage, "data.labels: false, but what this network predicts is the cost of the label");
   }
   if (say_plan(*input_.reader)) return true;
@@ -536,35 +482,9 @@ bool Run::predict() {
       *input_.source, [&] { return !open || stop_(); },
       [&](std::string_view lines) { open = output.write(lines); });
   output.finish();
-  const std::vector<std::string>& classes =
-      data_.csv.classes.empty() ? data_.fasttext.classes : data_.csv.classes;
+  const DataOptions& data = data_.options();
+  const std::vector<std::string>& classes = data.csv.classes.empty() ? data.fasttext.classes : data.csv.classes;
   log_.info("Predicted samples=", samples, classes.empty() ? "" : cat(" of classes ", join(classes, ", ")));
-  return !options_.stop();
-}
-
-bool Run::convert() {
-  input_.reader = make_reader(job_.data.files, job_.data.shuffle, 1);
-  const WriterEntry& entry = find_writer(options_.output_format);
-  DataTraits traits{input_.reader->schema(), DataTraits::kFeatures, /*valued=*/false};
-  std::unique_ptr<Writer> writer = make_writer(entry, traits);
-  if (options_.dry_run) return true;
-  OutputStream output(options_.output, Compression::kNone, entry.binary);
-  Batch batch;
-  std::string bytes;
-  writer->begin(bytes);
-  input_.reader->begin_pass(0);
-  int64_t samples = 0;
-  while (!options_.stop() && output.write(bytes) && input_.reader->next(batch)) {
-    bytes.clear();
-    check_can_hold(entry, traits, batch);
-    writer->format(batch, bytes);
-    samples += batch.size();
-  }
-  bytes.clear();
-  writer->end(bytes);
-  output.write(bytes);
-  output.finish();
-  log_.info("Converted samples=", samples);
   return !options_.stop();
 }
 
@@ -592,10 +512,10 @@ bool train_with_recovery(const Job& job, RunOptions options, ServerFinder& serve
 
 bool run_task(const Job& job, const RunOptions& options, ServerFinder& servers, Log& log) {
   if (options.task == "train") return train_with_recovery(job, options, servers, log);
+  if (options.task == "convert") return convert_data(job, options, log);
   Run run(job, options, servers, log);
   if (options.task == "test") return run.test();
-  if (options.task == "predict") return run.predict();
-  return run.convert();
+  return run.predict();
 }
 
 }  // namespace

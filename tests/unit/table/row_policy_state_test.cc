@@ -16,6 +16,7 @@ using testing::ElementsAre;
 // w <- w - g, and 1 less for each step that a row sits out.
 class IdlingOptimizer final : public Optimizer<float> {
  public:
+  CpuLevel cpu() const override { return best_cpu_level(); }
   int state_arrays() const override { return 0; }
   void initialize(const Row<float>&) const override {}
   void begin_step(double) override { ++steps_; }

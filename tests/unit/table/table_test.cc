@@ -25,6 +25,7 @@ using testing::ElementsAreArray;
 // array counts updates.
 class CountingOptimizer final : public Optimizer<float> {
  public:
+  CpuLevel cpu() const override { return best_cpu_level(); }
   int state_arrays() const override { return 1; }
   void initialize(const Row<float>& row) const override { std::fill_n(row.state, row.width, 0.0f); }
   void begin_step(double learning_rate) override { rate_ = static_cast<float>(learning_rate), ++steps_; }
@@ -51,6 +52,7 @@ class CountingOptimizer final : public Optimizer<float> {
 // Rows that sit out steps stay as they are, so that no stamp is kept.
 class StillOptimizer final : public Optimizer<float> {
  public:
+  CpuLevel cpu() const override { return best_cpu_level(); }
   int state_arrays() const override { return 1; }
   void initialize(const Row<float>& row) const override { std::fill_n(row.state, row.width, 0.0f); }
   void begin_step(double) override { ++steps_; }

@@ -1,0 +1,53 @@
+#include "job/convert.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "data/output.h"
+#include "data/reader.h"
+#include "data/writer.h"
+#include "job/task_data.h"
+
+namespace ps {
+
+// Values and weights turn up in the data, not in their schema: refuses a format that would lose them.
+static void check_can_hold(const WriterEntry& entry, const DataTraits& traits, const Batch& batch) {
+  bool valued = std::any_of(batch.slots.begin(), batch.slots.end(),
+                            [](const SlotData& slot) { return !slot.keys.empty() && slot.valued(); });
+  if (valued) entry.check({traits.schema, traits.content, true});
+  bool weighted = !batch.weights.empty() || !batch.groups.empty();
+  if (weighted && entry.name != "libsvm" && entry.name != "records") {
+    fail(Code::kUsage, "format ", entry.name, " cannot hold weights and groups; use libsvm or records");
+  }
+}
+
+bool convert_data(const Job& job, const RunOptions& options, Log& log) {
+  TaskData data(job, options, log);
+  const std::unique_ptr<BatchReader> reader = data.make_reader(job.data.files, job.data.shuffle, 1);
+  const WriterEntry& entry = find_writer(options.output_format);
+  DataTraits traits{reader->schema(), DataTraits::kFeatures, /*valued=*/false};
+  std::unique_ptr<Writer> writer = make_writer(entry, traits);
+  if (options.dry_run) return true;
+  OutputStream output(options.output, Compression::kNone, entry.binary);
+  Batch batch;
+  std::string bytes;
+  writer->begin(bytes);
+  reader->begin_pass(0);
+  int64_t samples = 0;
+  while (!options.stop() && output.write(bytes) && reader->next(batch)) {
+    bytes.clear();
+    check_can_hold(entry, traits, batch);
+    writer->format(batch, bytes);
+    samples += batch.size();
+  }
+  bytes.clear();
+  writer->end(bytes);
+  output.write(bytes);
+  output.finish();
+  log.info("Converted samples=", samples);
+  return !options.stop();
+}
+
+}  // namespace ps

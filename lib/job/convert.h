@@ -1,0 +1,17 @@
+// The task convert: writes data in another format.  Used by run_job.
+#ifndef PS_JOB_CONVERT_H_
+#define PS_JOB_CONVERT_H_
+
+#include "base/log.h"
+#include "job/job.h"
+#include "job/run.h"
+
+namespace ps {
+
+// Writes the job's examples to options.output in options.output_format.  Returns false when options.stop ended it early.
+// Throws kUsage when the format cannot hold them.
+bool convert_data(const Job& job, const RunOptions& options, Log& log);
+
+}  // namespace ps
+
+#endif  // PS_JOB_CONVERT_H_

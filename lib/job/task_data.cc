@@ -1,0 +1,50 @@
+#include "job/task_data.h"
+
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "train/model_file.h"
+
+namespace ps {
+
+// Without names of data, unless standard input is a terminal.
+static const std::vector<std::string> kStandardInput = {"-"};
+
+// The words of a model folder, unless the job names others.
+static void use_saved_vocabulary(const std::string& model, DataOptions& data) {
+  std::string path = join_path(model, kModelVocabulary);
+  if (data.text.vocabulary.empty() && is_directory(model) && exists(path)) data.text.vocabulary = path;
+}
+
+TaskData::TaskData(const Job& job, const RunOptions& options, Log& log)
+    : job_(job), options_(options), log_(log), data_(job.data) {
+  if (!options.init_model.empty()) use_saved_vocabulary(options.init_model, data_);
+  if (options.task == "train" || options.task == "test") data_.label_use = LabelUse::kNeeded;
+  if (options.task == "predict") data_.label_use = LabelUse::kIgnored;
+}
+
+std::unique_ptr<BatchReader> TaskData::make_reader(const std::vector<std::string>& paths,
+                                                   const std::string& shuffle, int passes,
+                                                   const DataShare& share, DataPart part) {
+  if (paths.empty() && isatty(STDIN_FILENO) == 1) {
+    fail(Code::kUsage, "no data: give --data FILE, data.files in the job file, or a pipe on standard input");
+  }
+  DataOptions data = data_;
+  data.shuffle = shuffle;
+  data.part = part;
+  ReaderSettings settings;
+  settings.threads = options_.threads;
+  settings.passes = passes;
+  settings.seed = job_.job.seed;
+  settings.log = &log_;
+  settings.stdin_head = options_.input_head;
+  settings.vocabulary = vocabulary_;
+  settings.share = share.rank;
+  settings.num_shares = share.trainers;
+  auto reader = std::make_unique<BatchReader>(data, paths.empty() ? kStandardInput : paths, settings);
+  vocabulary_ = reader->vocabulary();
+  return reader;
+}
+
+}  // namespace ps
