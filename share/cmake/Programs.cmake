@@ -1,4 +1,4 @@
-# The programs: one file in cmd/ each, all over the whole library.
+# The programs: one file in cmd/ each, all over the whole library.  It runs once, and is compiled as a COLD library is.
 file(GLOB programs CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cmd/ps-*.cc)
 set(PS_PROGRAMS)
 foreach(source ${programs})
@@ -6,6 +6,7 @@ foreach(source ${programs})
   add_executable(${program} ${source})
   target_link_libraries(${program} PRIVATE ps_job)
   ps_use_precompiled(${program} ps_base)
+  target_compile_options(${program} PRIVATE $<$<CONFIG:Release>:-O1>)
   list(APPEND PS_PROGRAMS ${program})
 endforeach()
 
