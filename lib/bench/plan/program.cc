@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "bench/plan/columns.h"
+#include "bench/plan/hetero_flags.h"
 #include "bench/plan/report.h"
 #include "config/json.h"
 #include "job/job.h"
@@ -124,13 +125,6 @@ std::vector<Flag> simulation_flags() {
   };
 }
 
-// "10G" of bits or operations a second.
-double decimal_rate(const Flags& flags, std::string_view name) {
-  const std::optional<double> rate = parse_decimal_rate(*flags.text(name));
-  if (!rate) flags.refuse(name, cat(quote(*flags.text(name)), " is not a rate, such as 100M, 10G or 1.5T"));
-  return *rate;
-}
-
 double byte_rate(const Flags& flags, std::string_view name) {
   return static_cast<double>(*flags.bytes(name));
 }
@@ -205,21 +199,13 @@ Noise read_noise(const Flags& flags, uint64_t seed) {
 }
 
 PlanRequest read_request(const Flags& flags, const Job& job) {
-  if (job.data.format == "auto") {
-    fail(Code::kUsage, "data.format: 'auto' needs data to look at; say which with --set data.format=…");
-  }
   PlanRequest request;
-  request.layers = Network<float>(job.model, job.data.schema(job.data.format), job.job.seed)
-                       .layer_sizes(*flags.integer("ids", 1, 1 << 20));
+  request.layers = planned_network(job).layer_sizes(*flags.integer("ids", 1, 1 << 20));
   request.cluster = read_cluster(flags);
   request.batch = job.data.batch_size;
   request.density = *flags.number("density", 0, 1);
   request.periods = read_periods(flags);
-  double multiply_adds = 0;
-  for (const LayerSize& layer : request.layers) multiply_adds += static_cast<double>(layer.multiply_adds);
-  constexpr double kOperations = 6;  // two forward, four backward
-  const double by_flops =
-      kOperations * multiply_adds * static_cast<double>(request.batch) / decimal_rate(flags, "flops");
+  const double by_flops = operations(request.layers, request.batch) / decimal_rate(flags, "flops");
   request.compute_seconds = flags.seconds("compute", 0, 1e6).value_or(by_flops);
   return request;
 }
@@ -265,6 +251,7 @@ Program plan_program() {
   for (const Flag& flag : cluster_flags()) flags.push_back(planning(flag, "cluster"));
   for (const Flag& flag : training_flags()) flags.push_back(planning(flag, "training"));
   for (const Flag& flag : simulation_flags()) flags.push_back(planning(flag, "simulation"));
+  for (const Flag& flag : hetero_flags()) flags.push_back(planning(flag, "heterogeneous"));
   flags.push_back({.name = "markdown", .help = "print tables of Markdown", .group = "output"});
   flags.push_back({.name = "published",
                    .help = "print published measurements beside the model, and end",
@@ -285,6 +272,12 @@ int run_plan(const Flags& flags, Log&) {
   if (flags.on("markdown") && flags.on("json")) flags.refuse("markdown", "give this or --json");
   if (flags.on("published")) return print_published(flags);
   const Job job = load_job(flags.positionals().front(), flags.overrides());
+  if (flags.on("hetero")) {
+    const HeteroPlan plan = make_hetero_plan(read_hetero(flags, job));
+    print(flags.on("json") ? hetero_json(job.job.name, plan).dump(2) + "\n"
+                           : hetero_text(job.job.name, plan, flags.on("markdown")));
+    return 0;
+  }
   const Plan plan = make_plan(read_request(flags, job));
   std::vector<Simulation> simulations;
   if (flags.on("simulate")) simulations = simulate_all(flags, plan, job.job.seed);

@@ -1,0 +1,161 @@
+#include "bench/plan/hetero.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "bench/plan/columns.h"
+#include "config/json.h"
+
+namespace ps {
+
+namespace {
+
+constexpr double kSame = 1e-9;  // relative difference of rates and prices below which they are equal
+
+bool is_more(double a, double b) {
+  return a > b * (1 + kSame);
+}
+
+// Seconds a batch that each part of the machines takes.
+struct Loads {
+  double processors = 0, accelerators = 0, links = 0;
+};
+
+Loads loads(const HeteroRequest& request, HeteroCut cut, double processors, double accelerators) {
+  switch (cut) {
+    case HeteroCut::kNone:
+      return {(request.read_seconds + request.cpu_seconds) / processors, 0, 0};
+    case HeteroCut::kRows:
+      return {request.read_seconds / processors, request.compute_seconds / accelerators,
+              request.batch_bytes / (request.bandwidth * std::min(processors, accelerators))};
+    case HeteroCut::kAccelerators:
+      return {request.read_seconds / accelerators, request.compute_seconds / accelerators, 0};
+  }
+  return {};
+}
+
+// The fewest readers that do not limit so many compute trainers, neither by themselves nor by their links, if there are
+// as many.
+int64_t fewest_readers(const HeteroRequest& request, int64_t accelerators) {
+  const double transfer = request.batch_bytes / request.bandwidth;
+  const double others = std::max(request.compute_seconds, transfer) / static_cast<double>(accelerators);
+  const double most = static_cast<double>(request.most_processors);
+  const double work = std::max(request.read_seconds, transfer);
+  if (work >= others * most) return request.most_processors;
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(work / others * (1 - kSame))));
+}
+
+std::string cut_name(HeteroCut cut) {
+  switch (cut) {
+    case HeteroCut::kNone:
+      return "none";
+    case HeteroCut::kRows:
+      return "rows";
+    case HeteroCut::kAccelerators:
+      return "none, accelerators";
+  }
+  return "";
+}
+
+std::string advice(const HeteroChoice& choice) {
+  const std::string rate =
+      cat(significant(choice.batches_per_second, 4), " batches/s, limited by ", choice.limit);
+  switch (choice.cut) {
+    case HeteroCut::kNone:
+      return cat("no cut: ", choice.processors, " plain trainers on processors: ", rate);
+    case HeteroCut::kRows:
+      return cat("cut behind the rows: ", choice.processors, " readers and ", choice.accelerators,
+                 " compute trainers: ", rate);
+    case HeteroCut::kAccelerators:
+      return cat("no cut: ", choice.accelerators, " plain trainers with an accelerator each: ", rate);
+  }
+  return "";
+}
+
+Json choice_json(const HeteroChoice& choice) {
+  return {{"cut", cut_name(choice.cut)},
+          {"processors", choice.processors},
+          {"accelerators", choice.accelerators},
+          {"batches_per_second", choice.batches_per_second},
+          {"limit", choice.limit},
+          {"price", choice.price},
+          {"batch_price", choice.batch_price()}};
+}
+
+}  // namespace
+
+HeteroChoice hetero_choice(const HeteroRequest& request, HeteroCut cut, int64_t processors,
+                           int64_t accelerators) {
+  const Loads each = loads(request, cut, static_cast<double>(processors), static_cast<double>(accelerators));
+  const double slowest = std::max({each.processors, each.accelerators, each.links});
+  HeteroChoice choice;
+  choice.cut = cut, choice.processors = processors, choice.accelerators = accelerators;
+  choice.batches_per_second = 1 / slowest;
+  choice.limit = slowest == each.accelerators ? "accelerators"
+                 : slowest == each.processors ? "processors"
+                                              : "links";
+  choice.price = static_cast<double>(processors) * request.processor_price +
+                 static_cast<double>(accelerators) * request.accelerator_price;
+  return choice;
+}
+
+HeteroPlan make_hetero_plan(const HeteroRequest& request) {
+  HeteroPlan plan;
+  plan.request = request;
+  plan.choices.push_back(hetero_choice(request, HeteroCut::kNone, request.most_processors, 0));
+  for (int64_t m = 1; m <= request.most_accelerators; ++m) {
+    plan.choices.push_back(hetero_choice(request, HeteroCut::kRows, fewest_readers(request, m), m));
+  }
+  plan.choices.push_back(hetero_choice(request, HeteroCut::kAccelerators, 0, request.most_accelerators));
+  auto faster = [](const HeteroChoice& a, const HeteroChoice& b) {
+    if (is_more(a.batches_per_second, b.batches_per_second)) return true;
+    return !is_more(b.batches_per_second, a.batches_per_second) && a.price < b.price;
+  };
+  auto cheaper = [](const HeteroChoice& a, const HeteroChoice& b) {
+    if (is_more(b.batch_price(), a.batch_price())) return true;
+    return !is_more(a.batch_price(), b.batch_price()) && a.batches_per_second > b.batches_per_second;
+  };
+  for (size_t c = 1; c < plan.choices.size(); ++c) {
+    if (faster(plan.choices[c], plan.choices[plan.fastest])) plan.fastest = c;
+    if (cheaper(plan.choices[c], plan.choices[plan.cheapest])) plan.cheapest = c;
+  }
+  return plan;
+}
+
+std::string hetero_text(const std::string& job, const HeteroPlan& plan, bool markdown) {
+  const HeteroRequest& request = plan.request;
+  std::string out = cat(job, ": a batch takes ", seconds_text(request.read_seconds), " to read, ",
+                        seconds_text(request.cpu_seconds), " to compute on a processor, ",
+                        seconds_text(request.compute_seconds), " on an accelerator, and ",
+                        quantity_text(request.batch_bytes, "B"), " each way between them, at ",
+                        quantity_text(8 * request.bandwidth, "bit/s"), "\n");
+  std::vector<Cells> rows = {
+      {"cut", "processors", "accelerators", "batches/s", "limited by", "price", "price of 1000 batches"}};
+  for (const HeteroChoice& choice : plan.choices) {
+    rows.push_back({cut_name(choice.cut), cat(choice.processors), cat(choice.accelerators),
+                    significant(choice.batches_per_second, 4), choice.limit, significant(choice.price, 4),
+                    significant(1000 * choice.batch_price(), 4)});
+  }
+  append(out, titled_table("Where to cut, and how many machines", rows, markdown));
+  append(out, cat("\n- fastest: ", advice(plan.choices[plan.fastest]), "\n"));
+  append(out, cat("- cheapest for a batch: ", advice(plan.choices[plan.cheapest]), "\n"));
+  return out;
+}
+
+Json hetero_json(const std::string& job, const HeteroPlan& plan) {
+  const HeteroRequest& request = plan.request;
+  Json choices = Json::array();
+  for (const HeteroChoice& choice : plan.choices) choices.push_back(choice_json(choice));
+  return {{"job", job},
+          {"read_seconds", request.read_seconds},
+          {"cpu_seconds", request.cpu_seconds},
+          {"compute_seconds", request.compute_seconds},
+          {"batch_bytes", request.batch_bytes},
+          {"bandwidth", request.bandwidth},
+          {"choices", std::move(choices)},
+          {"fastest", choice_json(plan.choices[plan.fastest])},
+          {"cheapest", choice_json(plan.choices[plan.cheapest])}};
+}
+
+}  // namespace ps

@@ -1,0 +1,154 @@
+#include "bench/plan/hetero_flags.h"
+
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "bench/plan/columns.h"
+#include "config/json.h"
+
+namespace ps {
+
+namespace {
+
+constexpr int64_t kMostMachines = 1000;
+constexpr double kLongest = 1e6;  // seconds
+
+// Seconds a batch of a plain trainer with one thread.
+struct Measured {
+  double reading = 0, computing = 0;
+};
+
+double number_of(const Json& pass, const char* key, const std::string& path) {
+  if (!pass.is_object() || !pass.contains(key) || !pass[key].is_number()) {
+    fail(Code::kUsage, path, ": a pass has no ", key, ": not what ps-train --json printed");
+  }
+  return pass[key].get<double>();
+}
+
+// The last pass: the one before has filled memory.
+std::optional<Measured> measured(const Flags& flags) {
+  const std::optional<std::string> path = flags.text("measured");
+  if (!path) return std::nullopt;
+  const Json result = parse_json(read_file(*path), *path);
+  if (!result.is_object() || !result.contains("passes") || !result["passes"].is_array() ||
+      result["passes"].empty()) {
+    fail(Code::kUsage, *path, ": it has no passes: not what ps-train --json printed");
+  }
+  const Json& pass = result["passes"].back();
+  const double batches = number_of(pass, "batches", *path);
+  if (batches < 1) fail(Code::kUsage, *path, ": its last pass has no batches");
+  return Measured{number_of(pass, "reading_seconds", *path) / batches,
+                  number_of(pass, "computing_seconds", *path) / batches};
+}
+
+// A batch with its rows on its way to a compute trainer: of each parameter that is used by keys the unique keys, 8 bytes each,
+// with their rows, and 4 bytes for every use; and the numbers of dense slots and labels.  Gradients on their way back are
+// fewer bytes.
+double bytes_of_batch(const Network<float>& network, double batch, double ids, double unique) {
+  constexpr double kKey = 8, kNumber = 4;
+  double bytes = kNumber * batch;
+  for (const SlotSchema& slot : network.schema().slots) {
+    if (slot.dense) bytes += kNumber * batch * static_cast<double>(slot.dim);
+  }
+  for (size_t p = 0; p < network.parameters().size(); ++p) {
+    const ParameterSpec& spec = network.parameters()[p];
+    if (spec.kind != ParameterKind::kRows) continue;
+    const double uses = batch * ids * static_cast<double>(network.row_slots(p).size());
+    bytes += uses * kNumber + unique * uses * (kKey + kNumber * static_cast<double>(spec.cols));
+  }
+  return bytes;
+}
+
+double seconds_of(const Flags& flags, const char* name, const std::optional<double>& otherwise) {
+  const std::optional<double> seconds = flags.seconds(name, 0, kLongest);
+  if (seconds) return *seconds;
+  if (!otherwise) flags.refuse(name, "give it, or --measured FILE");
+  return *otherwise;
+}
+
+}  // namespace
+
+std::vector<Flag> hetero_flags() {
+  return {
+      {.name = "hetero",
+       .help = "say where to cut between processors and accelerators, and how many of each to use",
+       .details = "It uses --bandwidth, --compute or --flops, and --ids too."},
+      {.name = "measured",
+       .argument = "FILE",
+       .help = "take --read and --cpu-compute from what ps-train --json --threads 1 printed",
+       .details = "Of a plain trainer without servers, of its last pass."},
+      {.name = "read", .argument = "TIME", .help = "of a processor to read a batch and to find its rows"},
+      {.name = "cpu-compute",
+       .argument = "TIME",
+       .help = "of a processor for forward and backward of a batch"},
+      {.name = "batch-bytes",
+       .argument = "BYTES",
+       .help = "of a batch with its rows, each way; default: by the job",
+       .details = "By its slots, --ids of each in an example, and --unique."},
+      {.name = "unique",
+       .argument = "SHARE",
+       .help = "unique ids among those of a batch",
+       .default_text = "1"},
+      {.name = "processors", .argument = "N", .help = "machines for readers", .default_text = "16"},
+      {.name = "accelerators", .argument = "N", .help = "machines for compute trainers", .default_text = "4"},
+      {.name = "prices",
+       .argument = "P,A",
+       .help = "of a machine of each kind, for the same time",
+       .default_text = "1,4"},
+  };
+}
+
+HeteroRequest read_hetero(const Flags& flags, const Job& job) {
+  const std::optional<Measured> costs = measured(flags);
+  const Network<float> network = planned_network(job);
+  const int64_t ids = *flags.integer("ids", 1, 1 << 20);
+  const double by_flops =
+      operations(network.layer_sizes(ids), job.data.batch_size) / decimal_rate(flags, "flops");
+  HeteroRequest request;
+  request.read_seconds =
+      seconds_of(flags, "read", costs ? std::optional<double>(costs->reading) : std::nullopt);
+  request.cpu_seconds =
+      seconds_of(flags, "cpu-compute", costs ? std::optional<double>(costs->computing) : std::nullopt);
+  request.compute_seconds = flags.seconds("compute", 0, kLongest).value_or(by_flops);
+  const double by_job = bytes_of_batch(network, static_cast<double>(job.data.batch_size),
+                                       static_cast<double>(ids), *flags.number("unique", 0, 1));
+  request.batch_bytes =
+      flags.given("batch-bytes") ? static_cast<double>(*flags.bytes("batch-bytes")) : by_job;
+  request.bandwidth = decimal_rate(flags, "bandwidth") / 8;
+  request.most_processors = *flags.integer("processors", 1, kMostMachines);
+  request.most_accelerators = *flags.integer("accelerators", 1, kMostMachines);
+  const std::vector<std::string> prices = flags.list("prices");
+  const std::optional<double> first = prices.size() == 2 ? parse_double(prices[0]) : std::nullopt;
+  const std::optional<double> second = prices.size() == 2 ? parse_double(prices[1]) : std::nullopt;
+  if (!first || !second || !(*first > 0) || !(*second > 0)) {
+    flags.refuse("prices", "not two prices above 0, such as 1,4");
+  }
+  request.processor_price = *first, request.accelerator_price = *second;
+  if (request.read_seconds <= 0) flags.refuse("read", "a batch takes no time");
+  return request;
+}
+
+double decimal_rate(const Flags& flags, std::string_view name) {
+  const std::optional<double> rate = parse_decimal_rate(*flags.text(name));
+  if (!rate) flags.refuse(name, cat(quote(*flags.text(name)), " is not a rate, such as 100M, 10G or 1.5T"));
+  return *rate;
+}
+
+Network<float> planned_network(const Job& job) {
+  if (job.data.format == "auto") {
+    fail(Code::kUsage, "data.format: 'auto' needs data to look at; say which with --set data.format=…");
+  }
+  return Network<float>(job.model, job.data.schema(job.data.format), job.job.seed);
+}
+
+double operations(const std::vector<LayerSize>& layers, int64_t batch) {
+  constexpr double kOperations = 6;
+  double multiply_adds = 0;
+  for (const LayerSize& layer : layers) multiply_adds += static_cast<double>(layer.multiply_adds);
+  return kOperations * multiply_adds * static_cast<double>(batch);
+}
+
+}  // namespace ps
