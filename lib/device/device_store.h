@@ -1,14 +1,20 @@
 // DeviceStore: the parameters of another store, whose sparse rows are trained in the memory of a device; a RowCache for
 // each sparse parameter.  Results are those of the other store, bit for bit.
+//
+// With a store that looks ahead, batches are computed on a thread of their own.  Meanwhile the owner thread takes rows of
+// coming batches from the network, puts those of the next one on the device, and gives back those that make room for it.
 #ifndef PS_DEVICE_DEVICE_STORE_H_
 #define PS_DEVICE_DEVICE_STORE_H_
 
+#include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "config/json.h"
 #include "device/cache_plan.h"
+#include "device/compute_thread.h"
 #include "device/row_cache.h"
 #include "store/parameter_store.h"
 #include "store/row_lender.h"
@@ -18,14 +24,21 @@ namespace ps {
 class DeviceStore final : public ParameterStore {
  public:
   // `inner` and `lender` are one store, in which nothing was trained yet; it outlives this one, and is not used after
-  // it.  Throws kExhausted when the device has too little memory.
+  // it.  Without a thread of its own, batches are computed before the work for coming ones, for tests on simulated
+  // time.  Throws kExhausted when the device has too little memory.
   DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_ptr<RowDevice> device,
-              const CachePlan& plan);
+              const CachePlan& plan, bool own_thread = true);
 
   KeyOrder key_order() const override { return inner_.key_order(); }
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
+  PullTicket begin_pull(std::span<const KeyPlan> plans) override { return inner_.begin_pull(plans); }
+  void finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
+                   std::vector<ParameterView<float>>& views) override;
+  size_t looks_ahead() const override { return inner_.looks_ahead(); }
+  void look_ahead(std::span<const KeyPlan> plans) override;
+  void run_beside(const std::function<void()>& compute) override;
   bool may_wait() const override { return inner_.may_wait(); }
   double learning_rate() const override { return inner_.learning_rate(); }
 
@@ -45,7 +58,7 @@ class DeviceStore final : public ParameterStore {
   }
   void load_all(int parameter, const float* weights) override { inner_.load_all(parameter, weights); }
 
-  // The counts of all caches together: {"rows_asked": ..., "rows_fetched": ...}.
+  // The counts and the seconds of all caches together: {"rows_asked": ..., "rows_fetched": ...}.
   Json counters() const;
 
  private:
@@ -57,10 +70,18 @@ class DeviceStore final : public ParameterStore {
     std::vector<float*> rows;    // [N]
   };
 
+  void work_until_ended();
+  void load_next();
+  void pull_cached(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
+
   ParameterStore& inner_;
   RowLender& lender_;
   const std::shared_ptr<RowDevice> device_;
+  const bool own_thread_;
   std::vector<Cached> caches_;
+  std::deque<std::vector<std::vector<uint64_t>>> batches_;  // told of and not trained: their keys, by cache
+  double late_seconds_ = 0;                                 // of work that took longer than its batch
+  std::unique_ptr<ComputeThread> thread_;                   // null: no batch was computed beside
 };
 
 }  // namespace ps

@@ -8,8 +8,10 @@ namespace ps {
 
 std::shared_ptr<ModelDevice> open_model_device(std::string_view type) {
   check_device_type(type);
-  if (const std::optional<int> number = cuda_number(type)) return make_cuda_model_device(*number);
-  PS_CHECK(type == "emulated");
+  PS_CHECK(type != "cpu");
+  if (const std::optional<int> number = cuda_number(type.substr(0, type.find(',')))) {
+    return make_cuda_model_device(*number);
+  }
   return make_emulated_model_device();
 }
 

@@ -11,7 +11,7 @@ namespace ps {
 
 class ModelDevice;
 
-// Opens the device `emulated` or `cuda:N`.  Throws kUsage where there is none.
+// Opens the device `emulated`, `emulated:N` or `cuda:N`, the first of several.  Throws kUsage where there is none.
 std::shared_ptr<ModelDevice> open_model_device(std::string_view type);
 
 // The same as networks take it; `host` outlives it.

@@ -8,19 +8,17 @@
 namespace ps {
 
 const ObjectSpec<DeviceOptions>& DeviceOptions::spec() {
-  constexpr double kMostRows = 4e9;
+  constexpr double kMostRows = 4e9, kMostWindow = 1000;
   static const ObjectSpec<DeviceOptions> spec = [] {
     ObjectSpec<DeviceOptions> s;
     s.field("type", &DeviceOptions::type,
             "where rows with sparse update are trained, or the model: cpu; emulated, a GPU that is emulated "
-            "on the "
-            "processor, which is slow; or a GPU, as cuda:0. A device has a cache of these rows, in front of "
-            "those of the "
-            "process or of its servers, ps-gpu(7)");
+            "on the processor, which is slow; a GPU, as cuda:0; or several, as cuda:0,cuda:1. A device has a "
+            "cache of these rows, in front of those of the process or of its servers, ps-gpu(7)");
     s.field("trains", &DeviceOptions::trains,
             "what the device trains: rows, those with sparse update; model, which computes layers and costs "
-            "there, and "
-            "has the dense parameters; or all of both")
+            "there, and has the dense parameters; or all of both. Of several devices the first computes the "
+            "model")
         .one_of({"rows", "model", "all"});
     s.field("rows", &DeviceOptions::rows,
             "rows of each sparse parameter that the device has room for, 0: as many as `bytes` says")
@@ -31,6 +29,11 @@ const ObjectSpec<DeviceOptions>& DeviceOptions::spec() {
         .type = []() -> Json {
       return {{"anyOf", Json::array({{{"type", "number"}}, {{"type", "string"}}})}};
     };
+    s.field("window", &DeviceOptions::window,
+            "with servers: coming batches whose rows are fetched while the present one is trained, with the "
+            "same bits; 0: a batch waits for its rows")
+        .at_least(0)
+        .at_most(kMostWindow);
     s.check([](const DeviceOptions& options, std::string_view) {
       check_device_type(options.type);
       options.memory_bytes();

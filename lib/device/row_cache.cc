@@ -1,12 +1,33 @@
 #include "device/row_cache.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace ps {
+
+// Adds the seconds of its life to those of a part of the work, which are exposed unless load_ahead runs.
+class RowCache::Timer {
+ public:
+  Timer(RowCache& cache, double& part) : cache_(cache), part_(part) {}
+  ~Timer() {
+    const double seconds = monotonic_seconds() - start_;
+    part_ += seconds;
+    if (!cache_.ahead_) cache_.seconds_.exposed += seconds;
+  }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+ private:
+  RowCache& cache_;
+  double& part_;
+  const double start_ = monotonic_seconds();
+};
 
 RowCache::RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter)
     : rows_(std::move(rows)),
@@ -26,8 +47,14 @@ void RowCache::pull(std::span<const uint64_t> keys, float* weights) {
   while (!keys.empty()) {
     const auto round = keys.first(round_length(keys));
     look_up(round);
+    counts_.fetched += missing_.size();
     incoming_.resize(missing_.size() * values_);
-    lender_.fetch_rows(parameter_, missing_, incoming_.data());
+    const double waited = lender_.waited_seconds();
+    {
+      Timer timer(*this, seconds_.building);
+      lender_.fetch_rows(parameter_, missing_, incoming_.data());
+    }
+    seconds_.building -= lender_.waited_seconds() - waited;
     make_room(round, now);
     rows_->read(round, weights);
     keys = keys.subspan(round.size());
@@ -45,6 +72,7 @@ void RowCache::push(std::span<const uint64_t> keys, const float* gradients) {
     const auto round = all_there_ ? keys : keys.first(round_length(keys));
     if (!all_there_) {
       look_up(round);
+      counts_.fetched += missing_.size();
       take_stored(missing_, before);
       make_room(round, before);
     }
@@ -80,13 +108,15 @@ void RowCache::look_up(std::span<const uint64_t> keys) {
     sources_[i] = static_cast<uint32_t>(missing_.size());
     missing_.push_back(keys[i]);
   }
-  counts_.fetched += missing_.size();
 }
 
 // incoming_ <- the rows of these keys that the lender has, as after so many steps.
 void RowCache::take_stored(std::span<const uint64_t> keys, int64_t to) {
   RowBlock stored;
+  const double waited = lender_.waited_seconds();
+  Timer timer(*this, seconds_.building);
   lender_.fetch_stored(parameter_, keys, stored);
+  seconds_.building -= lender_.waited_seconds() - waited;
   incoming_ = std::move(stored.values);
   for (size_t i = 0; layout_.stamped && i < keys.size(); ++i) {
     bring_up_to_date(incoming_.data() + i * values_, stored.stamps[i], to);
@@ -98,9 +128,76 @@ void RowCache::take_stored(std::span<const uint64_t> keys, int64_t to) {
 void RowCache::make_room(std::span<const uint64_t> keys, int64_t to) {
   if (layout_.stamped && !advance_there(keys, to)) take_found(keys, to);
   if (incoming_.empty()) return;
-  rows_->load(keys, steps(), sources_, incoming_, leaving_);
+  stamps_.assign(keys.size(), steps());
+  load(keys, static_cast<uint64_t>(to) + 1);
+}
+
+// Loads rows with incoming_, sources_ and stamps_, and gives the lender those that have to leave.
+void RowCache::load(std::span<const uint64_t> keys, uint64_t touched) {
+  {
+    Timer timer(*this, seconds_.building);
+    rows_->load(keys, touched, stamps_, sources_, incoming_, leaving_);
+  }
   counts_.evicted += leaving_.keys.size();
   write(leaving_);
+}
+
+// ---- the next batch
+
+void RowCache::load_ahead(std::span<const uint64_t> present, std::span<const uint64_t> next) {
+  if (!all_there_) return;  // there is not even room for the present batch
+  ahead_ = true;
+  const std::vector<uint64_t> fitting = fitting_beside(present, next);
+  for (std::span<const uint64_t> keys = fitting; !keys.empty() && present.size() < rows_->most_keys();) {
+    const auto some = keys.first(std::min<size_t>(keys.size(), rows_->most_keys() - present.size()));
+    load_stored(present, some);
+    keys = keys.subspan(some.size());
+  }
+  ahead_ = false;
+}
+
+// Returns those keys of the next batch, and not of the present one, that have a place on the device beside that and each
+// other.
+std::vector<uint64_t> RowCache::fitting_beside(std::span<const uint64_t> present,
+                                               std::span<const uint64_t> next) {
+  std::ranges::fill(in_bucket_, uint8_t{0});
+  for (uint64_t key : present) ++in_bucket_[rows_->bucket(key)];
+  std::vector<uint64_t> other, fitting;
+  std::ranges::set_difference(next, present, std::back_inserter(other));
+  for (uint64_t key : other) {
+    uint8_t& in_bucket = in_bucket_[rows_->bucket(key)];
+    if (in_bucket == CachedRows::kBucketRows) continue;
+    ++in_bucket;
+    fitting.push_back(key);
+  }
+  std::ranges::fill(in_bucket_, uint8_t{0});
+  return fitting;
+}
+
+// All are touched, rows that are there already and those of the present batch, so that none of them leaves: at the step after
+// the one that the present batch is about to make.
+void RowCache::load_stored(std::span<const uint64_t> present, std::span<const uint64_t> keys) {
+  std::vector<uint64_t> touched(present.begin(), present.end()), stamps(present.size(), steps());
+  {
+    Timer timer(*this, seconds_.building);
+    look_up(keys);
+  }
+  RowBlock stored;
+  lender_.take_stored(parameter_, missing_, stored);
+  counts_.fetched += stored.size();
+  counts_.early += stored.size();
+  sources_.assign(present.size(), CachedRows::kNoSource);
+  size_t come = 0;  // of the rows that have come: the keys of both ascend
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const bool comes = found_[i] == 0 && come < stored.size() && stored.keys[come] == keys[i];
+    if (found_[i] == 0 && !comes) continue;
+    touched.push_back(keys[i]);
+    stamps.push_back(found_[i] != 0 ? stamps_[i] : layout_.stamped ? stored.stamps[come] : 0);
+    sources_.push_back(comes ? static_cast<uint32_t>(come++) : CachedRows::kNoSource);
+  }
+  stamps_ = std::move(stamps);
+  incoming_ = std::move(stored.values);
+  if (come > 0) load(touched, steps() + 2);
 }
 
 // Has the device bring rows up to date.  Returns false if the optimizer has no rule for that.
@@ -117,7 +214,8 @@ bool RowCache::advance_there(std::span<const uint64_t> keys, int64_t to) {
     if (!rule) return false;
     changes_.push_back(*rule);
   }
-  if (!changes_.empty()) rows_->advance(keys, static_cast<uint64_t>(to), which_, changes_);
+  const uint64_t stamp = static_cast<uint64_t>(to);
+  if (!changes_.empty()) rows_->advance(keys, stamp + 1, stamp, which_, changes_);
   return true;
 }
 
@@ -146,6 +244,7 @@ void RowCache::write(const StampedRows& rows) {
     if (rows.stamps[i] >= written_up_to_) order.push_back(i);
   }
   if (order.empty()) return;
+  Timer timer(*this, seconds_.writing_back);
   std::ranges::sort(order, {}, [&](size_t i) { return rows.keys[i]; });
   RowBlock block;
   for (size_t i : order) {
@@ -163,10 +262,28 @@ void RowCache::put_back() {
   changed_ = false;
   const uint32_t at_once = std::max(1u, rows_->most_keys() / CachedRows::kBucketRows);
   for (uint32_t first = 0; first < rows_->num_buckets(); first += at_once) {
-    rows_->copy_buckets(first, std::min(at_once, rows_->num_buckets() - first), leaving_);
+    {
+      Timer timer(*this, seconds_.building);
+      rows_->copy_buckets(first, std::min(at_once, rows_->num_buckets() - first), leaving_);
+    }
     write(leaving_);
   }
   written_up_to_ = steps();
+}
+
+std::vector<uint64_t> RowCache::missing(std::span<const uint64_t> keys) {
+  std::vector<uint64_t> all;
+  while (!keys.empty()) {
+    const auto some = keys.first(std::min<size_t>(keys.size(), rows_->most_keys()));
+    found_.resize(some.size());
+    stamps_.resize(some.size());
+    rows_->look_up(some, found_.data(), stamps_.data(), nullptr);
+    for (size_t i = 0; i < some.size(); ++i) {
+      if (found_[i] == 0) all.push_back(some[i]);
+    }
+    keys = keys.subspan(some.size());
+  }
+  return all;
 }
 
 void RowCache::return_all() {

@@ -23,8 +23,16 @@ namespace ps {
 struct RowCacheCounts {
   uint64_t asked = 0;    // keys of pulls
   uint64_t fetched = 0;  // rows that came from the lender
+  uint64_t early = 0;    // of these, on the device before the pull of their batch
   uint64_t evicted = 0;
   uint64_t written = 0;  // rows that went to the lender
+};
+
+// Seconds since the cache was made.
+struct RowCacheSeconds {
+  double building = 0;      // making rows, putting them on the device, and taking from there those that leave
+  double writing_back = 0;  // giving rows to the lender
+  double exposed = 0;       // of both, and of waiting for rows: in other calls than load_ahead
 };
 
 // One owner thread.
@@ -36,17 +44,27 @@ class RowCache final : public RowBorrower {
   // weights [keys, width] <- those of the rows, made if they are missing, up to date with all steps begun.
   void pull(std::span<const uint64_t> keys, float* weights);
 
+  // Keys ascend.  Puts rows on the device that the next batch uses and the lender has here, while the present one, of the last pull, is
+  // computed.  Rows of the present batch stay there, and none is brought up to date: its stamp says where it is.
+  void load_ahead(std::span<const uint64_t> present, std::span<const uint64_t> next);
+
   // Applies the step that the lender has begun since the pull of the same keys, with gradients [keys, width].
   void push(std::span<const uint64_t> keys, const float* gradients);
 
   void put_back() override;
   void return_all() override;
+  std::vector<uint64_t> missing(std::span<const uint64_t> keys) override;
 
   const RowCacheCounts& counts() const { return counts_; }
+  const RowCacheSeconds& seconds() const { return seconds_; }
   int parameter() const { return parameter_; }
 
  private:
   size_t round_length(std::span<const uint64_t> keys);
+  class Timer;
+  std::vector<uint64_t> fitting_beside(std::span<const uint64_t> present, std::span<const uint64_t> next);
+  void load_stored(std::span<const uint64_t> present, std::span<const uint64_t> keys);
+  void load(std::span<const uint64_t> keys, uint64_t touched);
   void look_up(std::span<const uint64_t> keys);
   void take_stored(std::span<const uint64_t> keys, int64_t to);
   void make_room(std::span<const uint64_t> keys, int64_t to);
@@ -67,7 +85,9 @@ class RowCache final : public RowBorrower {
   uint64_t written_up_to_ = 0;
   bool changed_ = false;    // since put_back
   bool all_there_ = false;  // the rows of the last pull are on the device
+  bool ahead_ = false;      // load_ahead runs
   RowCacheCounts counts_;
+  RowCacheSeconds seconds_;
 
   // These are of a round.
   std::vector<uint8_t> found_;

@@ -25,7 +25,7 @@ struct CachedRowsOptions {
   uint32_t most_keys = 32;  // of a call
 };
 
-// A stamp is the number of steps that a row has seen.  Each array is as long as `keys`, rows hold weights and state.
+// A stamp is the number of steps that a row has seen, below 2^32, as are the times at which rows are touched.  Each array is as long as `keys`, rows hold weights and state.
 struct StampedRows {
   std::vector<uint64_t> keys, stamps;
   std::vector<float> rows;  // [keys, values of a row]
@@ -47,22 +47,23 @@ class CachedRows {
   virtual void look_up(std::span<const uint64_t> keys, uint8_t* found, uint64_t* stamps, float* rows) = 0;
 
   // Makes room for all keys, and sets the rows of those that have a source: that of keys[i] to number sources[i] of
-  // `rows`, unless that is kNoSource, which only a key that is there may have.  All rows get the stamp, which must not
-  // be less than in calls before.  A full bucket gives the rows of the lowest stamps, which go to `evicted`.
+  // `rows`, unless that is kNoSource, which only a key that is there may have.  Rows get the stamps, and were touched at
+  // `touched`.  A full bucket gives the rows that were touched first, which go to `evicted`: there must be such as
+  // were touched before that.
   static constexpr uint32_t kNoSource = 0xffffffff;
-  virtual void load(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> sources,
-                    std::span<const float> rows, StampedRows& evicted) = 0;
+  virtual void load(std::span<const uint64_t> keys, uint64_t touched, std::span<const uint64_t> stamps,
+                    std::span<const uint32_t> sources, std::span<const float> rows, StampedRows& evicted) = 0;
 
   // Applies steps without gradient to rows that are there: to that of keys[i] changes[which[i]], unless that is
-  // kNoSource.  There are no more changes than keys.  These rows get the stamp.
-  virtual void advance(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> which,
-                       std::span<const IdleChange> changes) = 0;
+  // kNoSource.  There are no more changes than keys.  These rows get the stamp, and were touched at `touched`.
+  virtual void advance(std::span<const uint64_t> keys, uint64_t touched, uint64_t stamp,
+                       std::span<const uint32_t> which, std::span<const IdleChange> changes) = 0;
 
   // weights [keys, width] <- those of rows that are there.
   virtual void read(std::span<const uint64_t> keys, float* weights) = 0;
 
   // Applies a step to rows that are there, with gradients [keys, width] that are multiplied by `scale` first.  The rows
-  // get the stamp.
+  // get the stamp, and were touched then.
   virtual void step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
                     const CurrentStep<float>& step, float scale) = 0;
 
@@ -87,10 +88,10 @@ class RowDevice {
 // Returns N of cuda:N, and nothing for other types.
 std::optional<int> cuda_number(std::string_view type);
 
-// Throws kUsage "device.type: …" unless it is cpu, emulated or cuda:N.
+// Throws kUsage "device.type: …" unless it is cpu, or emulated, emulated:N or cuda:N, or several of these with commas between.
 void check_device_type(std::string_view type);
 
-// Opens the device `emulated` or `cuda:N`.  Throws kUsage where there is none.
+// Opens such a device; several as one (SplitDevice).  Throws kUsage where there is none.
 std::unique_ptr<RowDevice> open_row_device(std::string_view type);
 
 // The kinds of devices: of this build's emulator, and GPU number `number`.

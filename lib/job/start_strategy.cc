@@ -87,7 +87,8 @@ void check_device_with_servers(const Job& job, const std::string& device) {
   }
   if (job.train.pull_ahead > 0) {
     fail(Code::kUsage, device, "train.pull_ahead is ", job.train.pull_ahead,
-         ", which keeps rows on the processor: leave out one of the two");
+         ", which keeps rows on the processor: leave it out; device.window says how far ahead a device "
+         "fetches rows");
   }
 }
 
@@ -270,6 +271,7 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                               .pull_ahead = job.train.pull_ahead,
                               .row_device = row_device,
                               .caches = &caches,
+                              .window = static_cast<size_t>(job.device.window),
                               .model_device = model.device,
                               .on_devices = model.on_devices};
   strategy_ = find_strategy(job.train.strategy).make(job.train.strategy, setup);

@@ -119,7 +119,7 @@ void train_pass(ParameterStore& store, const SyntheticJob& job, int rank, int64_
     begun ? store.finish_pull(begun, batch->plans, views) : store.pull(batch->plans, PullMode::kTrain, views);
     next = std::make_unique<SyntheticBatch>(job.batch(rank, step + 1));
     begun = i + 1 < count && i % 3 != 2 ? store.begin_pull(next->plans) : PullTicket{};
-    batch->fill(rank, step, specs, views);
+    store.run_beside([&] { batch->fill(rank, step, specs, views); });
     store.push(batch->plans, views, {batch->samples, pass, job.shrinks(rank, step)});
   }
   store.end_pass(pass);
@@ -146,9 +146,10 @@ void with_store(RemoteStore& remote, const SyntheticJob& job,
   Device device(1, best_cpu_level());
   if (job.device) {
     LocalStore local(sparse_parameters(specs), job.plan(), UINT64_MAX, device);
-    RemoteLender lender(specs, job.plan(), remote, local);
+    RemoteLender lender(specs, job.plan(), remote, local, static_cast<size_t>(job.device->window));
     const std::shared_ptr<RowDevice> rows = open_row_device(job.device->type);
-    DeviceStore store(lender, lender, rows, plan_caches(*rows, *job.device, specs, job.plan()));
+    DeviceStore store(lender, lender, rows, plan_caches(*rows, *job.device, specs, job.plan()),
+                      /*own_thread=*/false);
     return body(store);
   }
   if (job.consistency.ahead == 0) return body(remote);

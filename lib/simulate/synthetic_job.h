@@ -62,7 +62,8 @@ struct SyntheticJob {
   RowTypes types = {};
   bool small = false;
   bool dense = false;  // without the table
-  std::optional<DeviceOptions> device = {};  // on which the trainer, which is alone, trains the rows of the table
+  std::optional<DeviceOptions> device =
+      {};  // on which the trainer, which is alone, trains the rows of the table
   Duration request_timeout = std::chrono::seconds(15);
   TrainerLoss on_loss;
 

@@ -69,6 +69,10 @@ class ParameterStore {
   virtual size_t looks_ahead() const { return 0; }
   virtual void look_ahead(std::span<const KeyPlan> plans) { (void)plans; }
 
+  // Runs `compute`, in which the batch that was pulled is computed, on some thread, and does what there is to do for others
+  // meanwhile.  Throws what it throws.
+  virtual void run_beside(const std::function<void()>& compute) { compute(); }
+
   // Returns true if calls may block on other processes, so that overlapping them with other work pays.
   virtual bool may_wait() const { return false; }
 

@@ -8,7 +8,9 @@
 #define PS_STORE_ROW_LENDER_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <vector>
 
 #include "checkpoint/table_layout.h"
 #include "optim/optimizer.h"
@@ -26,6 +28,9 @@ class RowBorrower {
 
   // The same, and then has no copies.
   virtual void return_all() = 0;
+
+  // Returns those of the keys, in their order, of which it has no row.
+  virtual std::vector<uint64_t> missing(std::span<const uint64_t> keys) = 0;
 };
 
 // One owner thread.  A parameter is named by its index.
@@ -54,6 +59,24 @@ class RowLender {
 
   // All borrowers have applied the step of the last push.
   virtual void end_step() {}
+
+  // For a borrower that takes rows of the next batch while the present one is computed, elsewhere.  next_has_come returns
+  // true when all rows have come that were asked for ahead of it.  take_stored takes those of the keys, which ascend,
+  // that have come, as they lie.
+  virtual bool next_has_come() const { return false; }
+  virtual void take_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) {
+    (void)parameter, (void)keys;
+    rows.clear();
+  }
+
+  // Handles what comes from others until done() is true, which is asked after each event, or until it can go on no more:
+  // then the next call that waits throws.  wake, which any thread may call, is such an event.
+  virtual void work_until(const std::function<bool()>& done) { (void)done; }
+  virtual void wake() {}
+
+  // Seconds that requests for rows were on their way, all of them together; and of these, waiting for rows.
+  virtual double fetch_seconds() const { return 0; }
+  virtual double waited_seconds() const { return 0; }
 };
 
 }  // namespace ps

@@ -18,9 +18,10 @@ class OnDevice final : public Strategy {
   explicit OnDevice(const TrainerSetup& setup)
       : parameters_(setup.parameters),
         servers_(setup, {}, {}),
-        local_(sparse_parameters(parameters_), setup.optimizers, setup.memory_limit, setup.device) {
+        local_(sparse_parameters(parameters_), setup.optimizers, setup.memory_limit, beside_) {
     if (servers_.run().finished()) return;
-    lender_ = std::make_unique<RemoteLender>(parameters_, setup.optimizers, servers_.remote(), local_);
+    lender_ = std::make_unique<RemoteLender>(parameters_, setup.optimizers, servers_.remote(), local_,
+                                             setup.window);
     store_ = std::make_unique<DeviceStore>(*lender_, *lender_, setup.row_device, *setup.caches);
   }
 
@@ -34,13 +35,16 @@ class OnDevice final : public Strategy {
   std::string_view first_cpu() const override { return servers_.first_cpu(); }
   Json counters() const override {
     Json counters = servers_.counters();
-    if (store_) counters["device"] = store_->counters();
+    if (!store_) return counters;
+    counters["device"] = store_->counters();
+    counters["device"]["rows_ahead"] = lender_->rows_ahead();
     return counters;
   }
 
  private:
   const std::vector<ParameterSpec> parameters_;
   OnServers servers_;
+  Device beside_{1};  // for what is done while the processor computes a batch
   LocalStore local_;
   std::unique_ptr<RemoteLender> lender_;
   std::unique_ptr<DeviceStore> store_;

@@ -87,6 +87,7 @@ struct TrainerSetup {
   // The device for rows, and its plan, for an InProcess store; null: rows stay on the processor.
   std::shared_ptr<RowDevice> row_device = nullptr;
   const CachePlan* caches = nullptr;
+  size_t window = 0;  // of DeviceOptions
   // The device that computes the model, and the parameters whose layers all run there; null: the processor.
   std::shared_ptr<ModelDevice> model_device = nullptr;
   const std::vector<bool>* on_devices = nullptr;

@@ -196,6 +196,13 @@ void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* ne
     store_.pull(prepared.plans, PullMode::kTrain, views_);
   }
   begun = next == nullptr ? PullTicket{} : store_.begin_pull(next->plans);
+  StepInfo info;
+  store_.run_beside([&] { info = compute_batch(prepared); });
+  store_.push(prepared.plans, views_, info);
+}
+
+// Fills in the gradients beside the weights, and tells the store of them.  Returns what their push is to say.
+StepInfo Trainer::compute_batch(const PreparedBatch& prepared) {
   const double cost = computation_ != nullptr ? computation_->run(prepared, views_) : forward(prepared);
   check_finite(cost, prepared);
   progress_.add(cost, computation_ != nullptr ? computation_->predictions() : network_.predictions(),
@@ -203,7 +210,7 @@ void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* ne
   const StepInfo info{prepared.batch.size(), progress_.pass(), shrink_asked_(), cost};
   store_.begin_push(prepared.plans, views_, info);
   backward(prepared);
-  store_.push(prepared.plans, views_, info);
+  return info;
 }
 
 void Trainer::backward(const PreparedBatch& prepared) {

@@ -91,6 +91,7 @@ class Trainer {
   void tell_store(const PreparedBatch& present, BatchSource& source);
   bool try_train_batch(const PreparedBatch& prepared, BatchSource& source, PullTicket& begun);
   void train_batch(const PreparedBatch& prepared, const PreparedBatch* next, PullTicket& begun);
+  StepInfo compute_batch(const PreparedBatch& prepared);
   void report_batches(PassTimes& times);
   void merge_group(PassResult& result);
   double evaluate_batch(const PreparedBatch& prepared);

@@ -54,6 +54,22 @@ for optimizer in \
   same_checkpoints {plain,device}.checkpoints.$number
   [[ $(count evicted device.$number.json) -gt 1000 ]] || fail "evicted: $(cat device.$number.json)"
 done
+echo "rows of coming batches are fetched while others are trained, and the bits are those of a device that waits for them"
+flags=(--set "optimizer={\"type\": \"adagrad\", \"learning_rate\": 0.05}")
+for window in 0 1 4; do
+  serve "${flags[@]}"
+  train window.$window "${flags[@]}" --device emulated --set device.rows=2048 --set device.window=$window
+  end_all_servers
+  same_models plain.3 window.$window
+  fetched=$(count fetched window.$window.json) ahead=$(count ahead window.$window.json) early=$(count early window.$window.json)
+  echo "window $window: $fetched rows fetched, $ahead of them ahead, $early of them to the device too"
+  case $window in
+    0) [[ $ahead == 0 && $early == 0 ]] ;;
+    # Only the first batch of a pass asks for its rows itself, and one whose rows have just gone back.
+    *) ((ahead > fetched / 2 && ahead < fetched)) ;;
+  esac || fail "window $window: $(cat window.$window.json)"
+done
+
 cmp -s {plain.1,plain.2}/pass-00001/model.safetensors && fail "the optimizer changes nothing"
 
 flags=(--set "optimizer={\"type\": \"momentum\", \"momentum\": 0.9, \"learning_rate\": 0.01, \"l2\": 0.0001, $poly}")
@@ -72,6 +88,24 @@ kill_trainer() {
   same_models "$plain" killed
   ((status == 0)) && grep -q 'going back to the last checkpoint: rows on a device were lost' killed.err
 }
+
+echo "several devices are as good as one, with servers too"
+serve "${flags[@]}"
+train several "${flags[@]}" --device emulated:0,emulated:1 --set device.rows=512
+end_all_servers
+same_models "$plain" several
+
+# A batch has some 850 keys of each table, and the device has room for two of them.
+echo "while an accelerator computes, rows of the next batch go to the device, and the work for it is timed"
+serve "${flags[@]}"
+train hidden "${flags[@]}" --device emulated --set device.rows=2048 --set train.emulated_compute=100ms
+end_all_servers
+seconds() { grep -o "\"$1_seconds\":[0-9.e-]*" hidden.json | tail -n 1 | cut -d: -f2; }
+awk -v fetch="$(seconds fetch)" -v build="$(seconds build)" -v back="$(seconds write_back)" -v exposed="$(seconds exposed)" 'BEGIN {
+  printf "fetched %.3f s, built %.3f s, wrote back %.3f s; exposed %.3f s\n", fetch, build, back, exposed
+  exit !(fetch > 0 && build > 0 && back > 0 && exposed > 0)
+}' || fail "seconds: $(cat hidden.json)"
+[[ $(count early hidden.json) -gt 0 ]] || fail "early: $(cat hidden.json)"
 
 echo "a trainer that is killed, in the first pass or in the second, is replaced by one with or without a device: the same models"
 until_true kill_trainer 3 "${cache[@]}"

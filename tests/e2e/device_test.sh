@@ -41,6 +41,14 @@ for optimizer in '{"type": "sgd", "learning_rate": 0.05}' \
   same_rows plain_checkpoints$number/step-000000024 device_checkpoints$number/step-000000024
 done
 
+echo "several devices, each with the rows of its keys, are as good as one"
+for devices in emulated:0,emulated:1 emulated:2,emulated:0,emulated:1; do
+  train --passes 2 --set optimizer="$optimizer" --save-dir several --device $devices --set device.rows=256 --json >several.json
+  cmp {plain5,several}/pass-00001/model.safetensors
+  [[ $(count evicted several.json) -gt 1000 ]] || fail "evicted: $(cat several.json)"
+  rm -r several
+done
+
 echo "a cache that holds all rows fetches each once, and one of a bucket trains too"
 common=(--passes 1 --json)
 train "${common[@]}" --save-dir plain >plain.json
@@ -113,6 +121,8 @@ refused() {
   expect_text err "$text"
 }
 refused "'cuda:0': this pskit is built without CUDA" --device cuda:0
+refused 'names a device twice' --device emulated:1,emulated:1
+refused "--device: found 'emulated:0,cpu'" --device emulated:0,cpu
 refused "--device: found 'gpu', expected 'cpu', 'emulated', or a GPU" --device gpu
 refused 'averages weights' "${cache[@]}" --set optimizer.average='{}'
 refused 'has a row policy' "${cache[@]}" --set model.layers.0.weight='{"rows": {"expire": {"unseen": 2}}}'

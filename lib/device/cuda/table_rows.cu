@@ -15,7 +15,15 @@ namespace {
 static_assert(CachedRows::kBucketRows == device_table::kSlots &&
               CachedRows::kNoSource == device_table::kNoSource);
 
-// Rows are evicted by their stamp, which is the score given with them: those that were touched longest ago.
+// A row is evicted by the score given with it: the time at which it was touched, and then its stamp, in the low half.
+constexpr uint64_t score_of(uint64_t touched, uint64_t stamp) {
+  return touched << 32 | (stamp & 0xffffffff);
+}
+
+void keep_stamps(uint64_t* scores, size_t count) {
+  for (size_t i = 0; i < count; ++i) scores[i] &= 0xffffffff;
+}
+
 DeviceTableOptions table_options(const CachedRowsOptions& options) {
   DeviceTableOptions table;
   table.width = options.width;
@@ -71,12 +79,16 @@ class TableRows final : public CachedRows {
     stream_.copy_to_host(stamps, out_scores_.data(), keys.size() * sizeof(uint64_t));
     if (rows != nullptr) stream_.copy_to_host(rows, out_rows_.data(), row_bytes(keys.size()));
     stream_.synchronize();
+    keep_stamps(stamps, keys.size());
   }
 
-  void load(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> sources,
-            std::span<const float> rows, StampedRows& evicted) override {
-    PS_CHECK(sources.size() == keys.size() && rows.size() <= static_cast<size_t>(rows_.size()));
-    const DeviceKeys on_device = send_keys(keys, stamp);
+  void load(std::span<const uint64_t> keys, uint64_t touched, std::span<const uint64_t> stamps,
+            std::span<const uint32_t> sources, std::span<const float> rows, StampedRows& evicted) override {
+    PS_CHECK(sources.size() == keys.size() && stamps.size() == keys.size() &&
+             rows.size() <= static_cast<size_t>(rows_.size()));
+    given_.clear();
+    for (uint64_t stamp : stamps) given_.push_back(score_of(touched, stamp));
+    const DeviceKeys on_device = send_scored_keys(keys);
     stream_.copy_to_device(sources_.data(), sources.data(), sources.size_bytes());
     stream_.copy_to_device(rows_.data(), rows.data(), rows.size_bytes());
     table_.load(stream_, on_device, sources_.data(), rows_.data(), out());
@@ -86,13 +98,13 @@ class TableRows final : public CachedRows {
     PS_CHECK(counts.refused == 0);
   }
 
-  void advance(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> which,
-               std::span<const IdleChange> changes) override {
+  void advance(std::span<const uint64_t> keys, uint64_t touched, uint64_t stamp,
+               std::span<const uint32_t> which, std::span<const IdleChange> changes) override {
     PS_CHECK(which.size() == keys.size() && changes.size() <= keys.size());
     const DeviceKeys on_device = send_keys(keys);
     stream_.copy_to_device(sources_.data(), which.data(), which.size_bytes());
     stream_.copy_to_device(changes_.data(), changes.data(), changes.size_bytes());
-    table_.advance(stream_, on_device, sources_.data(), changes_.data(), stamp);
+    table_.advance(stream_, on_device, sources_.data(), changes_.data(), score_of(touched, stamp));
     stream_.synchronize();
   }
 
@@ -105,7 +117,8 @@ class TableRows final : public CachedRows {
   void step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
             const CurrentStep<float>& step, float scale) override {
     if (std::holds_alternative<std::monostate>(step.step)) return;
-    const DeviceKeys on_device = send_keys(keys, stamp);
+    given_.assign(keys.size(), score_of(stamp, stamp));
+    const DeviceKeys on_device = send_scored_keys(keys);
     stream_.copy_to_device(weights_.data(), gradients, weight_bytes(keys.size()));
     const auto push = [&](const auto& constants) {
       if constexpr (!std::is_same_v<decltype(constants), const std::monostate&>)
@@ -137,9 +150,9 @@ class TableRows final : public CachedRows {
     return {keys_.data(), static_cast<int64_t>(keys.size())};
   }
 
-  DeviceKeys send_keys(std::span<const uint64_t> keys, uint64_t stamp) {
-    stamps_.assign(keys.size(), stamp);
-    stream_.copy_to_device(scores_.data(), stamps_.data(), stamps_.size() * sizeof(uint64_t));
+  // With the scores given_.
+  DeviceKeys send_scored_keys(std::span<const uint64_t> keys) {
+    stream_.copy_to_device(scores_.data(), given_.data(), given_.size() * sizeof(uint64_t));
     DeviceKeys sent = send_keys(keys);
     sent.scores = scores_.data();
     return sent;
@@ -157,6 +170,7 @@ class TableRows final : public CachedRows {
     stream_.copy_to_host(rows.stamps.data(), out_scores_.data(), count * sizeof(uint64_t));
     stream_.copy_to_host(rows.rows.data(), out_rows_.data(), row_bytes(count));
     stream_.synchronize();
+    keep_stamps(rows.stamps.data(), count);
   }
 
   const CachedRowsOptions options_;
@@ -168,7 +182,7 @@ class TableRows final : public CachedRows {
   gpu::DeviceArray<uint8_t> found_;
   gpu::DeviceArray<float> rows_, out_rows_, weights_;
   gpu::DeviceArray<uint32_t> out_count_;
-  std::vector<uint64_t> stamps_;  // what is being sent
+  std::vector<uint64_t> given_;  // scores that are being sent
 };
 
 class TableDevice final : public RowDevice {

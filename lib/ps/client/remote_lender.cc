@@ -1,10 +1,12 @@
 #include "ps/client/remote_lender.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace ps {
@@ -35,7 +37,7 @@ std::vector<ParameterSpec> sparse_parameters(std::span<const ParameterSpec> spec
 }
 
 RemoteLender::RemoteLender(const std::vector<ParameterSpec>& specs, const OptimizerPlan& optimizers,
-                           RemoteStore& remote, LocalStore& local)
+                           RemoteStore& remote, LocalStore& local, size_t window)
     : specs_(specs),
       sparse_of_(number_sparse(specs)),
       clipping_(specs, optimizers),
@@ -44,6 +46,8 @@ RemoteLender::RemoteLender(const std::vector<ParameterSpec>& specs, const Optimi
       rows_(remote.links(), specs, layouts_of(local, sparse_of_),
             [this](uint64_t, size_t p, const RowBlock& rows) { local_.put_rows(sparse_of_[p], rows); }),
       returns_(remote.links(), specs),
+      window_(window),
+      coming_(specs.size()),
       borrowers_(specs.size()),
       gradients_(specs.size()) {
   if (!clipping_.any()) return;
@@ -62,6 +66,16 @@ void RemoteLender::pull(std::span<const KeyPlan> plans, PullMode mode,
   }
   take_from_servers();
   remote_.pull(plans, mode, views);
+  show_gradients(plans, views);
+}
+
+void RemoteLender::finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
+                               std::vector<ParameterView<float>>& views) {
+  remote_.finish_pull(ticket, plans, views);
+  show_gradients(plans, views);
+}
+
+void RemoteLender::show_gradients(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views) {
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (!specs_[p].sparse) continue;
     gradients_[p].resize(std::max<size_t>(1, plans[p].keys.size() * static_cast<size_t>(specs_[p].cols)));
@@ -113,6 +127,7 @@ std::vector<float> RemoteLender::clip(std::span<const double> sparse_squares, fl
 }
 
 void RemoteLender::end_step() {
+  end_batch();
   if (!step_.cut) return;
   put_back_all();
   step_.pushed ? remote_.pushes().apply(std::move(step_.squares)) : push_there();
@@ -159,22 +174,97 @@ void RemoteLender::fetch_stored(int parameter, std::span<const uint64_t> keys, R
   local_.erase_rows(sparse(parameter), keys);
 }
 
-// local_ <- the rows of these keys that the servers have.  A shard answers at once, also while it waits for a push: but a
-// message that went to it before, with some of these rows, may have been lost with a connection, and come again.
+// A row that the servers do not have is made when its batch is pulled.
+void RemoteLender::take_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) {
+  ComingRows& coming = coming_[static_cast<size_t>(parameter)];
+  std::vector<uint64_t> here;
+  for (uint64_t key : keys) {
+    const std::optional<uint64_t> request = coming.find(key);
+    if (request && rows_.arrived(*request)) here.push_back(key);
+  }
+  local_.fetch_stored(sparse(parameter), here, rows);
+  for (uint64_t key : rows.keys) coming.take(key);
+  rows_ahead_ += rows.size();
+  local_.erase_rows(sparse(parameter), rows.keys);
+}
+
+// local_ <- the rows of these keys that the servers have, and that did not come before.
 void RemoteLender::take_rows(int parameter, std::span<const uint64_t> keys) {
-  wait_for_returns();
+  uint64_t last = 0;  // request
+  std::vector<uint64_t> missing;
+  for (uint64_t key : keys) {
+    const std::optional<uint64_t> request = coming_[static_cast<size_t>(parameter)].take(key);
+    if (!request) missing.push_back(key);
+    last = std::max(last, request.value_or(0));
+    rows_ahead_ += request && *request != present_request_;
+  }
+  if (!missing.empty()) last = ask(parameter, std::move(missing));
+  ScopedSeconds seconds(waited_seconds_);
+  remote_.wait_for([&] { return rows_.arrived(last); });
+}
+
+// A shard answers at once, also while it waits for a push: but a message that went to it before, with some of these rows, may
+// have been lost with a connection, and come again.
+uint64_t RemoteLender::ask(int parameter, std::vector<uint64_t> keys) {
+  const size_t p = static_cast<size_t>(parameter);
+  const bool some_return =
+      std::ranges::any_of(keys, [&](uint64_t key) { return returns_.is_on_its_way(p, key); });
+  if (some_return) wait_for_returns();
+  std::ranges::sort(keys);
   std::vector<std::vector<uint64_t>> asked(specs_.size());
-  std::vector<uint64_t>& sorted = asked[static_cast<size_t>(parameter)];
-  sorted.assign(keys.begin(), keys.end());
-  std::ranges::sort(sorted);
-  const uint64_t number = rows_.ask(std::move(asked));
-  remote_.wait_for([&] { return rows_.arrived(number); });
+  asked[p] = std::move(keys);
+  return rows_.ask(std::move(asked));
+}
+
+void RemoteLender::look_ahead(std::span<const KeyPlan> plans) {
+  take_from_servers();
+  const bool is_present = batches_.empty();
+  std::vector<std::vector<uint64_t>> wanted(specs_.size());
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (!specs_[p].sparse) continue;
+    wanted[p] = borrowers_[p]->missing(coming_[p].add(plans[p].keys));
+    std::erase_if(wanted[p], [&](uint64_t key) {
+      const bool returns = returns_.is_on_its_way(p, key);
+      if (returns) coming_[p].put_off(key);
+      return returns;
+    });
+  }
+  const uint64_t number = rows_.ask(wanted);
+  batches_.push_back(number);
+  if (is_present) present_request_ = number;
+  for (size_t p = 0; p < specs_.size(); ++p) coming_[p].expect(wanted[p], number);
+}
+
+// The batch that came first is trained.
+void RemoteLender::end_batch() {
+  if (!batches_.empty()) batches_.pop_front();
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (specs_[p].sparse) local_.erase_rows(sparse_of_[p], coming_[p].end_batch());
+  }
 }
 
 void RemoteLender::put_rows(int parameter, const RowBlock& rows) {
   constexpr size_t kMostOnTheirWay = 64;  // messages
   returns_.send(static_cast<size_t>(parameter), rows);
+  keep_used(static_cast<size_t>(parameter), rows);
   wait_for_returns(kMostOnTheirWay);
+}
+
+// local_ <- those rows that a coming batch uses.  A row that is on the device too comes here again when it leaves that, if it
+// has changed.
+void RemoteLender::keep_used(size_t parameter, const RowBlock& rows) {
+  const size_t values = rows.values.size() / rows.size();
+  RowBlock used;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!coming_[parameter].is_used(rows.keys[i])) continue;
+    const auto row = rows.values.begin() + static_cast<ptrdiff_t>(i * values);
+    used.keys.push_back(rows.keys[i]);
+    used.values.insert(used.values.end(), row, row + static_cast<ptrdiff_t>(values));
+    if (!rows.stamps.empty()) used.stamps.push_back(rows.stamps[i]);
+  }
+  if (used.keys.empty()) return;
+  local_.put_rows(sparse_of_[parameter], used);
+  coming_[parameter].expect(used.keys, 0);
 }
 
 void RemoteLender::put_back_all() {

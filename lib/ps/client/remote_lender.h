@@ -6,6 +6,10 @@
 // the servers would have it that train all.  Rows that changed are all back before a checkpoint begins, at the end of a
 // pass, and before weights are read.
 //
+// Told of coming batches, it asks the shards for their rows before these are needed, as they are stored: nobody changes a row
+// that is not on the device.  A row that is on its way back to a shard is asked for after it has arrived there.  A row that
+// leaves the device, and that a coming batch uses, stays here too.
+//
 // Before it trains rows, the trainer tells all shards, in front of the push, that it has some; the next push before which it
 // has returned all tells them that it has none.  So a process that takes its place meanwhile hears that rows were lost, and
 // goes back to a checkpoint.
@@ -13,10 +17,12 @@
 #define PS_PS_CLIENT_REMOTE_LENDER_H_
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
 #include "optim/clipping.h"
+#include "ps/client/coming_rows.h"
 #include "ps/client/remote_store.h"
 #include "ps/client/stored_row_pulls.h"
 #include "ps/client/stored_row_returns.h"
@@ -34,11 +40,17 @@ class RemoteLender final : public ParameterStore, public RowLender {
  public:
   // `remote` has RemoteOptions::sparse_here, rows as f32, and is of a trainer alone in step; `local` has the
   // sparse_parameters of `specs`, none with a row policy, and nothing was trained in it.  All outlive this.
+  // Rows are asked for `window` batches before the one that needs them.
   RemoteLender(const std::vector<ParameterSpec>& specs, const OptimizerPlan& optimizers, RemoteStore& remote,
-               LocalStore& local);
+               LocalStore& local, size_t window = 0);
 
   // Gradient buffers of lent parameters are set, their rows are not.
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
+  PullTicket begin_pull(std::span<const KeyPlan> plans) override { return remote_.begin_pull(plans); }
+  void finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
+                   std::vector<ParameterView<float>>& views) override;
+  size_t looks_ahead() const override { return window_; }
+  void look_ahead(std::span<const KeyPlan> plans) override;
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
   void end_pass(int64_t pass) override;
@@ -64,11 +76,24 @@ class RemoteLender final : public ParameterStore, public RowLender {
   void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) override;
   void put_rows(int parameter, const RowBlock& rows) override;
   void end_step() override;
+  bool next_has_come() const override { return batches_.size() > 1 && rows_.arrived(batches_[1]); }
+  void take_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) override;
+  void work_until(const std::function<bool()>& done) override { remote_.links().work_until(done); }
+  void wake() override { remote_.links().wake(); }
+  double fetch_seconds() const override { return rows_.seconds(); }
+  double waited_seconds() const override { return waited_seconds_; }
+
+  // Rows that a batch needed, and that were asked for when a batch before it was trained, or had stayed here.
+  uint64_t rows_ahead() const { return rows_ahead_; }
 
  private:
   int sparse(int parameter) const { return sparse_of_[static_cast<size_t>(parameter)]; }
   void take_from_servers();
+  void show_gradients(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
   void take_rows(int parameter, std::span<const uint64_t> keys);
+  uint64_t ask(int parameter, std::vector<uint64_t> keys);
+  void keep_used(size_t parameter, const RowBlock& rows);
+  void end_batch();
   void put_back_all();
   void wait_for_returns(size_t most = 0);
   void push_here(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
@@ -89,9 +114,16 @@ class RemoteLender final : public ParameterStore, public RowLender {
   const std::vector<int> sparse_of_;  // by parameter: its index among the sparse ones; -1: it is none
   const Clipping clipping_;
   RemoteStore& remote_;
-  LocalStore& local_;  // its optimizers count the steps; it has rows on their way to the device alone
+  LocalStore&
+      local_;  // its optimizers count the steps; it has rows on their way to the device, and coming ones, alone
   StoredRowPulls rows_;
   StoredRowReturns returns_;
+  const size_t window_;
+  std::vector<ComingRows> coming_;  // by parameter; empty where it is not sparse
+  std::deque<uint64_t> batches_;    // of the window: numbers of the requests for their rows
+  uint64_t present_request_ = 0;    // the last for a batch that was needed at once
+  uint64_t rows_ahead_ = 0;
+  double waited_seconds_ = 0;
   bool announced_ = false;  // the shards know that this trainer has rows
   bool taken_ = false;      // local_ has what the servers had where this trainer began
   Step step_;

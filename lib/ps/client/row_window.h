@@ -1,5 +1,5 @@
 // RowWindow: the rows of one sparse parameter that batches in flight use, so that a trainer knows which rows have no push
-// on its way.  Used by AheadStore.
+// on its way, or which will be used soon.  Used by AheadStore and ComingRows.
 #ifndef PS_PS_CLIENT_ROW_WINDOW_H_
 #define PS_PS_CLIENT_ROW_WINDOW_H_
 
@@ -39,6 +39,8 @@ class RowWindow {
     batches_.pop_front();
     ++first_;
   }
+
+  bool contains(uint64_t key) const { return last_use_.contains(key); }
 
   size_t num_batches() const { return batches_.size(); }
   size_t num_rows() const { return last_use_.size(); }

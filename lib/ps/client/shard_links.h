@@ -102,6 +102,15 @@ class ShardLinks {
   // Handles what has come already.  Errors are thrown by the next wait.
   void poll() { transport_.loop().poll(); }
 
+  // Handles what comes until done(), which is asked when something came, and when another thread has called wake().  Ends
+  // before if a wait would throw.
+  void work_until(const std::function<bool()>& done) {
+    transport_.loop().run_until([&] { return failed() || done(); }, kNever);
+  }
+  void wake() {
+    transport_.loop().post([] {});
+  }
+
   // `check` is called several times a second in such a wait, and may throw; null: nothing is.
   void watch_others(std::function<void()> check) { check_others_ = std::move(check); }
 

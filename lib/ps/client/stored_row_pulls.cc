@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "ps/wire/stored_rows.h"
 
@@ -27,15 +28,17 @@ StoredRowPulls::StoredRowPulls(ShardLinks& links, const std::vector<ParameterSpe
 
 uint64_t StoredRowPulls::ask(std::vector<std::vector<uint64_t>> keys) {
   const uint64_t number = ++num_asked_;
-  const auto asked =
-      std::make_shared<Asked>(Asked{number, std::move(keys), BatchRouter(specs_, links_.places())});
+  const auto asked = std::make_shared<Asked>(
+      Asked{number, std::move(keys), BatchRouter(specs_, links_.places()), monotonic_seconds()});
   asked->router.begin([this, number, &asked](size_t shard, Bundle& bundle) {
     ++waiting_[number];
     links_.request(shard, Message::kStoredRows, Payload(encode_parts(bundle.num_parts(), bundle.parts)),
                    [this, number, asked, &bundle](const Frame& frame) {
                      take(*asked, bundle, frame);
                      const auto waiting = waiting_.find(number);
-                     if (--waiting->second == 0) waiting_.erase(waiting);
+                     if (--waiting->second > 0) return;
+                     waiting_.erase(waiting);
+                     seconds_ += monotonic_seconds() - asked->at;
                    });
   });
   for (size_t p = 0; p < specs_.size(); ++p) {

@@ -33,12 +33,16 @@ class StoredRowPulls {
   // True when all rows of the requests up to this one have come that there are.
   bool arrived(uint64_t number) const { return waiting_.empty() || waiting_.begin()->first > number; }
 
+  // Seconds from the requests to their last rows, of all requests together.
+  double seconds() const { return seconds_; }
+
  private:
   // The requests of one call of ask.
   struct Asked {
     uint64_t number;
     std::vector<std::vector<uint64_t>> keys;  // by parameter
     BatchRouter router;
+    double at;  // of monotonic_seconds
   };
 
   void take(const Asked& asked, const Bundle& bundle, const Frame& frame);
@@ -48,6 +52,7 @@ class StoredRowPulls {
   const std::vector<TableLayout> layouts_;
   const Take take_;
   uint64_t num_asked_ = 0;
+  double seconds_ = 0;
   std::map<uint64_t, size_t> waiting_;  // messages without an answer, by the number of the request
   RowBlock rows_;                       // of one slice
 };

@@ -26,7 +26,7 @@ RowBlock rows_of(const Piece& piece, const RowBlock& rows) {
 }  // namespace
 
 StoredRowReturns::StoredRowReturns(ShardLinks& links, const std::vector<ParameterSpec>& specs)
-    : links_(links), router_(specs, links.places()), numbers_(links.size()) {}
+    : links_(links), router_(specs, links.places()), numbers_(links.size()), messages_of_(specs.size()) {}
 
 void StoredRowReturns::send(size_t parameter, const RowBlock& rows) {
   router_.begin([this, &rows](size_t shard, const Bundle& bundle) {
@@ -45,8 +45,23 @@ void StoredRowReturns::announce() {
 void StoredRowReturns::send_slices(size_t shard, std::vector<ReturnedRows::Slice> slices) {
   ++on_their_way_;
   const ReturnedRows returned{++numbers_[shard], std::move(slices)};
+  std::vector<std::pair<size_t, std::vector<uint64_t>>> sent;  // keys by parameter
+  for (const ReturnedRows::Slice& slice : returned.slices) {
+    for (uint64_t key : slice.rows.keys) ++messages_of_[slice.parameter][key];
+    sent.emplace_back(slice.parameter, slice.rows.keys);
+  }
   links_.request(shard, Message::kReturnRows, Payload(encode_returned_rows(returned)),
-                 [this](const Frame&) { --on_their_way_; });
+                 [this, sent = std::move(sent)](const Frame&) {
+                   --on_their_way_;
+                   for (const auto& [parameter, keys] : sent) forget(parameter, keys);
+                 });
+}
+
+void StoredRowReturns::forget(size_t parameter, std::span<const uint64_t> keys) {
+  for (uint64_t key : keys) {
+    const auto found = messages_of_[parameter].find(key);
+    if (--found->second == 0) messages_of_[parameter].erase(found);
+  }
 }
 
 }  // namespace ps

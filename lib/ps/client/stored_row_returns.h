@@ -4,6 +4,8 @@
 #define PS_PS_CLIENT_STORED_ROW_RETURNS_H_
 
 #include <cstdint>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "ps/client/shard_links.h"
@@ -28,13 +30,18 @@ class StoredRowReturns {
   // Messages that were not answered yet, in a wait or poll of the links.
   size_t on_their_way() const { return on_their_way_; }
 
+  // Returns true if a message with the row was not answered yet.
+  bool is_on_its_way(size_t parameter, uint64_t key) const { return messages_of_[parameter].contains(key); }
+
  private:
   void send_slices(size_t shard, std::vector<ReturnedRows::Slice> slices);
+  void forget(size_t parameter, std::span<const uint64_t> keys);
 
   ShardLinks& links_;
   BatchRouter router_;
   std::vector<uint64_t> numbers_;  // by shard: of the last message to it
   size_t on_their_way_ = 0;
+  std::vector<std::unordered_map<uint64_t, uint32_t>> messages_of_;  // by parameter and key: not answered yet
 };
 
 }  // namespace ps

@@ -112,14 +112,14 @@ class WatchedRows final : public CachedRows {
     calls_.rows_asked += rows != nullptr;
     rows_->look_up(keys, found, stamps, rows);
   }
-  void load(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> sources,
-            std::span<const float> rows, StampedRows& evicted) override {
-    rows_->load(keys, stamp, sources, rows, evicted);
+  void load(std::span<const uint64_t> keys, uint64_t touched, std::span<const uint64_t> stamps,
+            std::span<const uint32_t> sources, std::span<const float> rows, StampedRows& evicted) override {
+    rows_->load(keys, touched, stamps, sources, rows, evicted);
   }
-  void advance(std::span<const uint64_t> keys, uint64_t stamp, std::span<const uint32_t> which,
-               std::span<const IdleChange> changes) override {
+  void advance(std::span<const uint64_t> keys, uint64_t touched, uint64_t stamp,
+               std::span<const uint32_t> which, std::span<const IdleChange> changes) override {
     ++calls_.advanced;
-    rows_->advance(keys, stamp, which, changes);
+    rows_->advance(keys, touched, stamp, which, changes);
   }
   void read(std::span<const uint64_t> keys, float* weights) override { rows_->read(keys, weights); }
   void step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
@@ -138,8 +138,10 @@ class WatchedRows final : public CachedRows {
 
 class CachedTraining {
  public:
-  CachedTraining(const Json& optimizer, uint64_t rows, uint32_t most_keys, uint64_t seed)
-      : plan_(make_optimizer_plan(optimizer, "mean")),
+  CachedTraining(const Json& optimizer, uint64_t rows, uint32_t most_keys, uint64_t seed,
+                 const std::string& devices = "emulated")
+      : device_(open_row_device(devices)),
+        plan_(make_optimizer_plan(optimizer, "mean")),
         random_(seed, 7),
         store_({table_spec()}, plan_, UINT64_MAX, processor_),
         cache_(std::make_unique<WatchedRows>(device_->make_rows(options(rows, most_keys)), calls_), store_,
@@ -216,10 +218,10 @@ class CachedTraining {
     return number == 0 ? ~uint64_t{0} : number - 1;
   }
 
+  const std::unique_ptr<RowDevice> device_;
   const OptimizerPlan plan_;
   Random random_;
   Device processor_{1, best_cpu_level()};
-  std::unique_ptr<RowDevice> device_ = make_emulated_device();
   LocalStore store_;
   Calls calls_;
   RowCache cache_;
@@ -258,6 +260,20 @@ TEST(RowCache, RowsThatComeAndGoAreThoseOfPlainRows) {
     ASSERT_NO_FATAL_FAILURE(training.compare_stored());
     EXPECT_GT(training.cache().counts().evicted, 10u);
     EXPECT_LT(training.cache().counts().fetched, training.cache().counts().asked);
+  }
+}
+
+TEST(RowCache, RowsOnSeveralDevicesAreThoseOfPlainRows) {
+  for (const char* devices : {"emulated:0,emulated:1", "emulated:2,emulated:0,emulated:1", "emulated:7"}) {
+    for (const Json& optimizer : optimizers()) {
+      SCOPED_TRACE(cat(devices, " ", optimizer.dump()));
+      // One bucket on each device: some batches are trained in rounds.
+      CachedTraining training(optimizer, /*rows=*/32, /*most_keys=*/64, /*seed=*/8, devices);
+      for (int step = 0; step < 5; ++step) ASSERT_NO_FATAL_FAILURE(training.step(step == 3 ? 90 : 25, 240));
+      ASSERT_NO_FATAL_FAILURE(training.compare_weights());
+      ASSERT_NO_FATAL_FAILURE(training.compare_stored());
+      EXPECT_GT(training.cache().counts().evicted, 10u);
+    }
   }
 }
 

@@ -1,0 +1,67 @@
+#include "device/compute_thread.h"
+
+#include <utility>
+
+#include "base/clock.h"
+#include "base/start_thread.h"
+
+namespace ps {
+
+ComputeThread::ComputeThread(std::function<void()> on_end)
+    : on_end_(std::move(on_end)), thread_(start_thread([this] { work(); })) {}
+
+ComputeThread::~ComputeThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void ComputeThread::start(const std::function<void()>& body) {
+  {
+    const std::lock_guard lock(mutex_);
+    thrown_ = nullptr;
+    body_ = &body;
+  }
+  changed_.notify_all();
+}
+
+bool ComputeThread::ended() const {
+  const std::lock_guard lock(mutex_);
+  return body_ == nullptr;
+}
+
+double ComputeThread::finish(std::exception_ptr& thrown) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return body_ == nullptr; });
+  thrown = std::exchange(thrown_, nullptr);
+  return ended_at_;
+}
+
+void ComputeThread::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return ending_ || body_ != nullptr; });
+    if (body_ == nullptr) return;
+    const std::function<void()>& body = *body_;
+    lock.unlock();
+    std::exception_ptr thrown;
+    try {
+      body();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    lock.lock();
+    thrown_ = thrown;
+    ended_at_ = monotonic_seconds();
+    body_ = nullptr;
+    lock.unlock();
+    changed_.notify_all();
+    on_end_();
+    lock.lock();
+  }
+}
+
+}  // namespace ps

@@ -1,0 +1,228 @@
+#include "device/split_device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace ps {
+
+namespace {
+
+// The low half of the hash chooses the device, as the high half chooses the bucket there.
+size_t owner_of(uint64_t key, size_t devices) {
+  return static_cast<size_t>((hash_key(key) & 0xffffffff) * devices >> 32);
+}
+
+// The part of a call for one device.
+struct Part {
+  std::vector<size_t> places;  // of its keys in the call
+  std::vector<uint64_t> keys, stamps;
+  std::vector<uint32_t> numbers;  // sources, or changes
+  std::vector<uint8_t> found;
+  std::vector<float> rows;
+};
+
+class SplitRows final : public CachedRows {
+ public:
+  SplitRows(std::vector<std::unique_ptr<CachedRows>> rows, const CachedRowsOptions& options)
+      : rows_(std::move(rows)),
+        width_(options.width),
+        values_(size_t{options.width} * (1 + options.arrays)),
+        parts_(rows_.size()) {
+    for (const auto& rows_there : rows_) {
+      first_bucket_.push_back(num_buckets_);
+      num_buckets_ += rows_there->num_buckets();
+    }
+  }
+
+  uint32_t num_buckets() const override { return num_buckets_; }
+  uint32_t bucket(uint64_t key) const override {
+    const size_t d = owner_of(key, rows_.size());
+    return first_bucket_[d] + rows_[d]->bucket(key);
+  }
+  uint32_t most_keys() const override { return rows_[0]->most_keys(); }
+
+  void look_up(std::span<const uint64_t> keys, uint8_t* found, uint64_t* stamps, float* rows) override {
+    split(keys);
+    for (size_t d = 0; d < rows_.size(); ++d) {
+      Part& part = parts_[d];
+      if (part.keys.empty()) continue;
+      part.found.resize(part.keys.size());
+      part.stamps.resize(part.keys.size());
+      part.rows.resize(rows != nullptr ? part.keys.size() * values_ : 0);
+      rows_[d]->look_up(part.keys, part.found.data(), part.stamps.data(),
+                        rows != nullptr ? part.rows.data() : nullptr);
+      for (size_t i = 0; i < part.places.size(); ++i) {
+        found[part.places[i]] = part.found[i];
+        stamps[part.places[i]] = part.stamps[i];
+      }
+      if (rows != nullptr) gather_rows(part, values_, rows);
+    }
+  }
+
+  void load(std::span<const uint64_t> keys, uint64_t touched, std::span<const uint64_t> stamps,
+            std::span<const uint32_t> sources, std::span<const float> rows, StampedRows& evicted) override {
+    split(keys);
+    evicted = {};
+    for (size_t d = 0; d < rows_.size(); ++d) {
+      Part& part = parts_[d];
+      if (part.keys.empty()) continue;
+      take_sources(part, stamps, sources, rows);
+      rows_[d]->load(part.keys, touched, part.stamps, part.numbers, part.rows, some_);
+      append(some_, evicted);
+    }
+  }
+
+  void advance(std::span<const uint64_t> keys, uint64_t touched, uint64_t stamp,
+               std::span<const uint32_t> which, std::span<const IdleChange> changes) override {
+    split(keys);
+    for (size_t d = 0; d < rows_.size(); ++d) {
+      Part& part = parts_[d];
+      if (part.keys.empty()) continue;
+      renumber(part, which, changes);
+      rows_[d]->advance(part.keys, touched, stamp, part.numbers, changes_);
+    }
+  }
+
+  void read(std::span<const uint64_t> keys, float* weights) override {
+    split(keys);
+    for (size_t d = 0; d < rows_.size(); ++d) {
+      Part& part = parts_[d];
+      if (part.keys.empty()) continue;
+      part.rows.resize(part.keys.size() * width_);
+      rows_[d]->read(part.keys, part.rows.data());
+      gather_rows(part, width_, weights);
+    }
+  }
+
+  void step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
+            const CurrentStep<float>& step, float scale) override {
+    split(keys);
+    for (size_t d = 0; d < rows_.size(); ++d) {
+      Part& part = parts_[d];
+      if (part.keys.empty()) continue;
+      part.rows.clear();
+      for (size_t place : part.places) {
+        const float* const gradient = gradients + place * width_;
+        part.rows.insert(part.rows.end(), gradient, gradient + width_);
+      }
+      rows_[d]->step(part.keys, stamp, part.rows.data(), step, scale);
+    }
+  }
+
+  void copy_buckets(uint32_t first, uint32_t count, StampedRows& out) override {
+    out = {};
+    for (size_t d = 0; d < rows_.size(); ++d) {
+      const uint32_t begin = std::max(first, first_bucket_[d]);
+      const uint32_t end = std::min(first + count, first_bucket_[d] + rows_[d]->num_buckets());
+      if (begin >= end) continue;
+      rows_[d]->copy_buckets(begin - first_bucket_[d], end - begin, some_);
+      append(some_, out);
+    }
+  }
+
+  void clear() override {
+    for (const auto& rows_there : rows_) rows_there->clear();
+  }
+
+ private:
+  void split(std::span<const uint64_t> keys) {
+    for (Part& part : parts_) part.places.clear(), part.keys.clear();
+    for (size_t i = 0; i < keys.size(); ++i) {
+      Part& part = parts_[owner_of(keys[i], rows_.size())];
+      part.places.push_back(i);
+      part.keys.push_back(keys[i]);
+    }
+  }
+
+  // to [keys of the call, floats] <- those of the part.
+  static void gather_rows(const Part& part, size_t floats, float* to) {
+    for (size_t i = 0; i < part.places.size(); ++i) {
+      std::copy_n(part.rows.data() + i * floats, floats, to + part.places[i] * floats);
+    }
+  }
+
+  // The part's stamps, and the rows that its keys name, numbered anew.
+  void take_sources(Part& part, std::span<const uint64_t> stamps, std::span<const uint32_t> sources,
+                    std::span<const float> rows) const {
+    part.stamps.clear(), part.numbers.clear(), part.rows.clear();
+    for (size_t place : part.places) {
+      part.stamps.push_back(stamps[place]);
+      const uint32_t source = sources[place];
+      part.numbers.push_back(source == kNoSource ? kNoSource
+                                                 : static_cast<uint32_t>(part.rows.size() / values_));
+      if (source == kNoSource) continue;
+      const auto row = rows.begin() + static_cast<ptrdiff_t>(source * values_);
+      part.rows.insert(part.rows.end(), row, row + static_cast<ptrdiff_t>(values_));
+    }
+  }
+
+  // part.numbers, changes_ <- those that the part's keys name: a device takes no more changes than keys.
+  void renumber(Part& part, std::span<const uint32_t> which, std::span<const IdleChange> changes) {
+    std::vector<uint32_t> new_of(changes.size(), kNoSource);
+    part.numbers.clear(), changes_.clear();
+    for (size_t place : part.places) {
+      const uint32_t old = which[place];
+      if (old != kNoSource && new_of[old] == kNoSource) {
+        new_of[old] = static_cast<uint32_t>(changes_.size());
+        changes_.push_back(changes[old]);
+      }
+      part.numbers.push_back(old == kNoSource ? kNoSource : new_of[old]);
+    }
+  }
+
+  static void append(const StampedRows& some, StampedRows& all) {
+    all.keys.insert(all.keys.end(), some.keys.begin(), some.keys.end());
+    all.stamps.insert(all.stamps.end(), some.stamps.begin(), some.stamps.end());
+    all.rows.insert(all.rows.end(), some.rows.begin(), some.rows.end());
+  }
+
+  const std::vector<std::unique_ptr<CachedRows>> rows_;  // by device
+  const size_t width_, values_;                          // floats: weights of a row; weights and state
+  std::vector<uint32_t> first_bucket_;                   // by device
+  uint32_t num_buckets_ = 0;
+
+  // These are of a call.
+  std::vector<Part> parts_;  // by device
+  std::vector<IdleChange> changes_;
+  StampedRows some_;
+};
+
+}  // namespace
+
+SplitDevice::SplitDevice(std::vector<std::unique_ptr<RowDevice>> devices) : devices_(std::move(devices)) {
+  PS_CHECK(!devices_.empty());
+}
+
+// A call may have all its keys on one device.
+CachedRowsOptions SplitDevice::part_of(const CachedRowsOptions& options) const {
+  CachedRowsOptions part = options;
+  part.rows = (options.rows + devices_.size() - 1) / devices_.size();
+  return part;
+}
+
+uint64_t SplitDevice::free_bytes() const {
+  uint64_t least = UINT64_MAX;
+  for (const auto& device : devices_) least = std::min(least, device->free_bytes());
+  return std::min(least, UINT64_MAX / devices_.size()) * devices_.size();
+}
+
+uint64_t SplitDevice::bytes_for(const CachedRowsOptions& options) const {
+  uint64_t bytes = 0;
+  for (const auto& device : devices_) bytes += device->bytes_for(part_of(options));
+  return bytes;
+}
+
+uint64_t SplitDevice::rows_for(uint64_t bytes, const CachedRowsOptions& options) const {
+  return devices_[0]->rows_for(bytes / devices_.size(), options) * devices_.size();
+}
+
+std::unique_ptr<CachedRows> SplitDevice::make_rows(const CachedRowsOptions& options) {
+  std::vector<std::unique_ptr<CachedRows>> rows;
+  for (const auto& device : devices_) rows.push_back(device->make_rows(part_of(options)));
+  return std::make_unique<SplitRows>(std::move(rows), options);
+}
+
+}  // namespace ps

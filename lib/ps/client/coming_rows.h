@@ -1,0 +1,75 @@
+// ComingRows: the rows of one sparse parameter that coming batches of a trainer use and its device does not have, which are
+// here, or on their way from the shards, before they are needed.  Used by RemoteLender.
+#ifndef PS_PS_CLIENT_COMING_ROWS_H_
+#define PS_PS_CLIENT_COMING_ROWS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "ps/client/row_window.h"
+
+namespace ps {
+
+// A row comes when some batch of the window uses it, and goes to the device, or with the last batch that uses it.
+class ComingRows {
+ public:
+  // A batch comes, which uses these keys, each once.  Returns those that no batch before it uses, and those that were put
+  // off, are still used and do not come, in ascending order.
+  std::vector<uint64_t> add(std::span<const uint64_t> keys) {
+    std::vector<uint64_t> wanted;
+    window_.add(keys, wanted);
+    for (uint64_t key : put_off_) {
+      if (is_used(key) && !request_of_.contains(key)) wanted.push_back(key);
+    }
+    put_off_.clear();
+    std::ranges::sort(wanted);
+    wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+    return wanted;
+  }
+
+  // The row cannot be asked for yet: the next call of add returns it again.
+  void put_off(uint64_t key) { put_off_.push_back(key); }
+
+  // The rows were asked for with the request of this number.  0: they are here.
+  void expect(std::span<const uint64_t> keys, uint64_t request) {
+    for (uint64_t key : keys) request_of_[key] = request;
+  }
+
+  // Returns the number of the request with which the row comes; nothing if it does not come.  take then forgets it.
+  std::optional<uint64_t> find(uint64_t key) const {
+    const auto found = request_of_.find(key);
+    if (found == request_of_.end()) return std::nullopt;
+    return found->second;
+  }
+  std::optional<uint64_t> take(uint64_t key) {
+    const std::optional<uint64_t> request = find(key);
+    if (request) request_of_.erase(key);
+    return request;
+  }
+
+  // Returns true if a batch of the window uses the row.
+  bool is_used(uint64_t key) const { return window_.contains(key); }
+
+  // The batch that came first is trained, if there is one.  Returns the keys of rows that are here and that no batch
+  // uses any more.
+  std::vector<uint64_t> end_batch() {
+    std::vector<uint64_t> leaving;
+    if (window_.num_batches() > 0) window_.remove_first(leaving);
+    std::erase_if(leaving, [this](uint64_t key) { return !take(key); });
+    return leaving;
+  }
+
+ private:
+  RowWindow window_;
+  std::vector<uint64_t> put_off_;
+  std::unordered_map<uint64_t, uint64_t> request_of_;  // by key
+};
+
+}  // namespace ps
+
+#endif  // PS_PS_CLIENT_COMING_ROWS_H_
