@@ -78,7 +78,7 @@ open_pipe
 feed 3000
 wait_for_file metrics.0 "${readers[0]}"
 wait_for_batches 40
-kill -9 "${servers[1]}"
+kill_at_once "${servers[1]}"
 exec 3>&-
 rm pipe
 cp train.txt pipe

@@ -36,6 +36,12 @@ start() {
   processes+=("$started")
 }
 
+# kill_at_once ID: with its port free again when it returns.
+kill_at_once() {
+  kill -9 "$1"
+  wait "$1" || true
+}
+
 # end_well ID NAME...: the processes end with 0.
 end_well() {
   local status

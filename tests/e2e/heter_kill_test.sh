@@ -31,7 +31,7 @@ wait_for_batches 10
 kill -9 "$second"
 feed 5250
 wait_for_batches 25
-kill -9 "$first"
+kill_at_once "$first"
 start compute.a2 ps-train job.json --role compute --servers "$addresses" --port "$first_port"
 first=$started
 feed 7500

@@ -23,7 +23,7 @@ kill_server() {
   done
   wait_for_file metrics.0 "${readers[0]}"
   wait_for_batches 50
-  kill -9 "${servers[1]}"
+  kill_at_once "${servers[1]}"
   start server.two ps-serve job.json --port "$(head -1 server.two.port)" --ports-num-for-sparse 1 "${flags[@]}" --resume \
     --durability "$1"
   servers[1]=$started
