@@ -11,7 +11,6 @@
 #include "config/spec.h"
 #include "data/output.h"
 #include "data/reader.h"
-#include "device/model_devices.h"
 #include "feed/reader_source.h"
 #include "job/checkpoint_model.h"
 #include "job/checkpoint_report.h"
@@ -19,6 +18,7 @@
 #include "job/convert.h"
 #include "job/fingerprint.h"
 #include "job/importance.h"
+#include "job/model_place.h"
 #include "job/run_checkpoints.h"
 #include "job/run_saves.h"
 #include "job/run_validation.h"
@@ -35,15 +35,6 @@ namespace ps {
 namespace {
 
 constexpr int kManyPasses = 2;  // or more: readers keep what they have read in memory, if it fits
-
-// "the model runs on device emulated; layers that run on the processor, with copies: norm (batch_norm)"
-std::string describe_model_place(const Job& job, const Network<float>& network) {
-  const std::vector<std::string> others = network.layers_without_device();
-  std::string text = cat("the model runs on device ", job.device.type);
-  if (!others.empty()) text += "; layers that run on the processor, with copies: ";
-  for (size_t i = 0; i < others.size(); ++i) text += (i > 0 ? ", " : "") + others[i];
-  return text;
-}
 
 // One run of one job: everything that it is made of, in the order in which it is built.
 class Run {
@@ -71,7 +62,6 @@ class Run {
   void build(const DataSchema& schema);
   ParameterStore& store() const { return reader_part_ ? reader_part_->store() : strategy().store(); }
   void check_has_model() const;
-  void place_model();
   void load_weights();
   void resume();
   void write_checkpoint(const Json& result);
@@ -99,8 +89,7 @@ class Run {
   ServerFinder& servers_;
   Log& log_;
   Device device_;
-  std::shared_ptr<ModelDevice> model_kernels_;  // null: the model is computed on device_
-  std::unique_ptr<Device> model_device_;        // these kernels
+  std::unique_ptr<Device> model_device_;  // null: the model is computed on device_
   TaskData data_;
   std::unique_ptr<Network<float>> network_;
   Input input_, test_input_;  // the readers' threads ask the network: they end before it
@@ -135,9 +124,9 @@ void Run::build(const DataSchema& schema) {
   if (data_.options().label_use == LabelUse::kNeeded)
     input_.reader->check_labels([this](float label) { network_->check_label(label); });
   if (options_.dry_run) return;
-  place_model();
-  running_ = start_strategy(job_, options_, schema, network_->parameters(), servers_, device_,
-                            {model_kernels_, &network_->on_devices()}, log_);
+  ModelPlace place;
+  model_device_ = place_model(job_, *network_, device_, place, log_);
+  running_ = start_strategy(job_, options_, schema, network_->parameters(), servers_, device_, place, log_);
   network_->divide_over(strategy().divides_layers_over());
   reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
                                                    options_.resume || options_.lost_run != 0)
@@ -175,15 +164,6 @@ void Run::build(const DataSchema& schema) {
   const bool holds_all = strategy().local() != nullptr;
   if ((leads() || holds_all) && !may_resume) load_weights();
   strategy().group().barrier();
-}
-
-// Opens the device that computes the model, if that is not the processor.
-void Run::place_model() {
-  if (!job_.device.runs_model()) return;
-  model_kernels_ = open_model_device(job_.device.type);
-  model_device_ = device_of(device_, model_kernels_);
-  network_->prepare_for_devices();
-  log_.info(describe_model_place(job_, *network_));
 }
 
 // Weights that a job begins with would give an answer too, which nobody wants.
@@ -230,7 +210,7 @@ bool Run::say_plan(BatchReader& reader) {
   if (options_.task == "train" && job_.device.caches_rows()) {
     log_.info("on device ", job_.device.type, "\n", describe_device(job_, network_->parameters()));
   }
-  if (job_.device.runs_model()) log_.info(describe_model_place(job_, *network_));
+  if (job_.device.runs_model()) log_.info(describe_model_place(job_, network_->layers_without_device()));
   if (options_.task == "train") say_tables(reader);
   return true;
 }

@@ -29,7 +29,7 @@ class DeviceKernels {
   virtual void* allocate(uint64_t bytes) = 0;
   virtual void release(void* memory) noexcept = 0;
 
-  // From memory of the host to that of the device, and back; and within the device.  What is sent must stay as it is
+  // From memory of the host to that of the device, and back; and within the device.  An array that is sent must stay as it is
   // until the next receive() or wait().
   virtual void send(void* to, const void* from, uint64_t bytes) = 0;
   virtual void receive(void* to, const void* from, uint64_t bytes) = 0;

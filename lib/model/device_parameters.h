@@ -18,7 +18,7 @@ template <class T>
 class DeviceParameters {
  public:
   // Sends the weights of the parameters that `used` marks, and makes room for their gradients.  Returns views of these
-  // copies, one a parameter; the others are as they were given.  What the views refer to stays until return_gradients.
+  // copies, one a parameter; the others are as they were given.  The given views stay until return_gradients.
   std::span<const ParameterView<T>> send(std::span<const ParameterSpec> specs, const std::vector<bool>& used,
                                          std::span<const KeyPlan> plans,
                                          std::span<const ParameterView<T>> views, Device& device);
@@ -40,7 +40,7 @@ class DeviceParameters {
   std::vector<Copy> copies_;  // by parameter
   std::vector<ParameterView<T>> there_;
 
-  // Of the last send.
+  // These are of the last send.
   std::span<const ParameterSpec> specs_;
   std::vector<bool> sent_;
   std::span<const ParameterView<T>> views_;

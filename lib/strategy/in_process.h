@@ -20,8 +20,8 @@ class InProcess final : public Strategy {
     }
     const bool alone = setup.peers == nullptr && setup.servers == nullptr;
     if (setup.model_device == nullptr || !setup.trains || !alone) return;
-    model_ = std::make_unique<ModelStore>(rows(), store_, setup.parameters, *setup.on_devices, setup.model_device,
-                                          setup.device);
+    model_ = std::make_unique<ModelStore>(rows(), store_, setup.parameters, *setup.on_devices,
+                                          setup.model_device, setup.device);
   }
   ParameterStore& store() override {
     if (model_) return *model_;

@@ -18,6 +18,7 @@ class OnDevice final : public Strategy {
   explicit OnDevice(const TrainerSetup& setup)
       : parameters_(setup.parameters),
         servers_(setup, {}, {}),
+        beside_(1, setup.device.cpu()),
         local_(sparse_parameters(parameters_), setup.optimizers, setup.memory_limit, beside_) {
     if (servers_.run().finished()) return;
     lender_ = std::make_unique<RemoteLender>(parameters_, setup.optimizers, servers_.remote(), local_,
@@ -44,7 +45,7 @@ class OnDevice final : public Strategy {
  private:
   const std::vector<ParameterSpec> parameters_;
   OnServers servers_;
-  Device beside_{1};  // for what is done while the processor computes a batch
+  Device beside_;  // for what is done while the processor computes a batch
   LocalStore local_;
   std::unique_ptr<RemoteLender> lender_;
   std::unique_ptr<DeviceStore> store_;

@@ -40,7 +40,7 @@ std::shared_ptr<DeviceKernels> emulated_kernels(uint64_t seed) {
   return make_gpu_kernels(std::make_unique<gpu::Device>(options));
 }
 
-// What a kernel is given and what it gives, on one device.
+// Holds the arrays that a kernel is given, and those that it gives, on one device.
 class Desk {
  public:
   explicit Desk(Device& on) : device(on) {}
@@ -408,7 +408,7 @@ TEST(ModelKernels, ProductsAreWithinTheirBound) {
   }
 }
 
-// What is sent again under an address is what lies there now.
+// A batch at the addresses of the last one is sent again.
 TEST(ModelKernels, ANewBatchAtTheAddressesOfTheLastIsSent) {
   const std::shared_ptr<DeviceKernels> kernels = emulated_kernels(0);
   std::vector<float> values = {1, 2, 3}, received(3);

@@ -28,8 +28,10 @@ class Device {
   explicit Device(int ordinal = 0) : ordinal_(ordinal) {
     check(cudaSetDevice(ordinal), "cannot use the device");
     int processors = 0, threads = 0;
-    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, ordinal), "cannot ask the device");
-    check(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, ordinal), "cannot ask the device");
+    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, ordinal),
+          "cannot ask the device");
+    check(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, ordinal),
+          "cannot ask the device");
     limits_.resident_threads = static_cast<uint32_t>(processors) * static_cast<uint32_t>(threads);
   }
   Device(const Device&) = delete;

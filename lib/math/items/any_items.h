@@ -1,4 +1,4 @@
-// AnyItems: all items that a device with memory of its own can run.  What is not listed runs on the processor alone.
+// AnyItems: all items that a device with memory of its own can run.  Items that are not listed run on the processor alone.
 // A kernel of independent items gets here by a struct in math/items/ and a line below.
 #ifndef PS_MATH_ITEMS_ANY_ITEMS_H_
 #define PS_MATH_ITEMS_ANY_ITEMS_H_

@@ -1,0 +1,27 @@
+// The device that computes the model of a job, if that is not the processor.  Used by run_job.
+#ifndef PS_JOB_MODEL_PLACE_H_
+#define PS_JOB_MODEL_PLACE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "job/job.h"
+#include "job/start_strategy.h"
+#include "math/device.h"
+#include "model/network.h"
+
+namespace ps {
+
+// "the model runs on device emulated; layers that run on the processor, with copies: conv (conv2d)"
+std::string describe_model_place(const Job& job, const std::vector<std::string>& others);
+
+// Opens the device, says what runs there, and has the network prepare batches for it; `host` outlives it.  Returns null if
+// the model runs on the processor.  Throws kUsage where there is no such device.
+std::unique_ptr<Device> place_model(const Job& job, Network<float>& network, Device& host, ModelPlace& place,
+                                    Log& log);
+
+}  // namespace ps
+
+#endif  // PS_JOB_MODEL_PLACE_H_
