@@ -1,5 +1,7 @@
 #include "net/sim/sim_process.h"
 
+#include <utility>
+
 #include "net/sim/sim_host.h"
 
 namespace ps {
@@ -45,8 +47,17 @@ void SimProcess::go_on() {
 
 void SimProcess::wake() {
   if (ended_) return;
-  bool ready = done_ == nullptr || (*done_)() || host_.network().now() >= deadline_;
-  if (ready) go_on();
+  if (is_ready()) go_on();
+}
+
+// An exception of what the process waits for is the process's own.
+bool SimProcess::is_ready() {
+  try {
+    return done_ == nullptr || (*done_)() || host_.network().now() >= deadline_;
+  } catch (...) {
+    done_error_ = std::current_exception();
+    return true;
+  }
 }
 
 bool SimProcess::wait(const std::function<bool()>& done, Time deadline) {
@@ -57,6 +68,7 @@ bool SimProcess::wait(const std::function<bool()>& done, Time deadline) {
   network_turn_.give();
   own_turn_.await();
   if (unwinding_) throw Unwinding();
+  if (done_error_) std::rethrow_exception(std::exchange(done_error_, nullptr));
   return done();
 }
 

@@ -51,12 +51,13 @@ class SimProcess {
 
   void run(const std::function<void()>& body);
   void go_on();
+  bool is_ready();
 
   SimHost& host_;
   const std::function<bool()>* done_ = nullptr;  // what it waits for
   Time deadline_{};
   bool ended_ = false, unwinding_ = false;
-  std::exception_ptr error_;
+  std::exception_ptr error_, done_error_;  // that ended it; of what it waits for, on its way there
   Turn own_turn_, network_turn_;
   std::thread thread_;
 };

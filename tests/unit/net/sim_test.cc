@@ -193,6 +193,23 @@ TEST_F(SimTest, WhatAProcessThrowsComesOut) {
   EXPECT_THROW(network_.run_until([this] { return network_.processes_ended(); }, 1s), Error);
 }
 
+TEST_F(SimTest, WhatAProcessWaitsForMayThrowInTheProcess) {
+  std::string caught;
+  bool comes = false;
+  here().spawn([&] {
+    try {
+      here().loop().run_until([&] { return comes ? throw Error(Code::kData, "bad") : false; }, kNever);
+    } catch (const Error& error) {
+      caught = error.message();
+    }
+  });
+  network_.run_for(1s);
+  comes = true;
+  here().loop().post([] {});
+  EXPECT_TRUE(network_.run_until([this] { return network_.processes_ended(); }, 10s));
+  EXPECT_EQ(caught, "bad");
+}
+
 TEST_F(SimTest, AProcessThatNeverEndsIsUnwound) {
   bool unwound = false;
   {
