@@ -32,7 +32,9 @@ std::vector<std::string> RemoteGroup::gather(char marker, std::string bytes) {
   std::vector<std::string> all = decode_gathered((*answer)->body.bytes());
   if (all.size() != static_cast<size_t>(size_)) fail(Code::kData, "gather: ", all.size(), " answers");
   auto here = [](const std::string& given) { return !given.empty(); };
-  leader_ = static_cast<int>(std::ranges::find_if(all, here) - all.begin());
+  const auto leader = std::ranges::find_if(all, here);
+  if (leader == all.end()) fail(Code::kData, "gather: no trainer has given anything");
+  leader_ = static_cast<int>(leader - all.begin());
   for (std::string& given : all) given.erase(0, 1);
   return all;
 }

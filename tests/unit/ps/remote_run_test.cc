@@ -152,6 +152,12 @@ TEST_F(RemoteRunTest, AGatheringOfAnotherNumberOfTrainersIsRefused) {
             Code::kData);
 }
 
+TEST_F(RemoteRunTest, AGatheringToWhichNobodyGaveIsRefused) {
+  gathered_ = {"", ""};
+  EXPECT_EQ(error_of_run([](ShardLinks& links) { RemoteGroup(links, 0, 2).gather("a"); }).message(),
+            "gather: no trainer has given anything");
+}
+
 TEST_F(RemoteRunTest, ARankBeginsAtTheFirstStepThatSomeShardHasNotApplied) {
   shards_.statuses[0].step = 5;
   shards_.statuses[1].step = 4;
