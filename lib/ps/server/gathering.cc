@@ -68,15 +68,19 @@ void Gathering::save(std::string& out) const {
   }
 }
 
-void Gathering::load(ByteReader& in) {
+void Gathering::load(ByteReader& in, HeldMemory& held) {
   restart(in.get<uint64_t>());
-  for (auto& answer : answers_) {
+  for (size_t i = 0; i < answers_.size(); ++i) {
     const std::string_view text = take_text(in);
-    if (!text.empty()) answer = std::make_shared<const std::string>(text);
+    if (text.empty()) continue;
+    answers_held_[i].push_back(held.take(kWholeRun, HeldKind::kGatherings, memory_of_given(text)));
+    answers_[i] = std::make_shared<const std::string>(text);
   }
   for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
-    const int rank = static_cast<int>(in.get<uint32_t>());
-    given_[rank] = take_text(in);
+    const uint32_t rank = in.get<uint32_t>();
+    const std::string_view text = take_text(in);
+    give(static_cast<int>(rank), std::string(text),
+         held.take(rank, HeldKind::kGatherings, memory_of_given(text)));
   }
 }
 

@@ -51,7 +51,7 @@ class Gathering {
   // For shard snapshots, which may be damaged: `is_of` is false when a rank has given that is not below
   // `num_trainers`, and then finish must not be called.
   void save(std::string& out) const;
-  void load(ByteReader& in);
+  void load(ByteReader& in, HeldMemory& held);
   bool is_of(size_t num_trainers) const;
 
  private:
@@ -64,6 +64,11 @@ class Gathering {
   std::array<std::shared_ptr<const std::string>, 2> answers_;  // null: there was none
   std::array<std::vector<HeldBytes>, 2> answers_held_;
 };
+
+// The bytes of memory of an entry of a gathering.
+inline uint64_t memory_of_given(std::string_view bytes) {
+  return 512 + bytes.size();
+}
 
 // The body of a gather request.  decode_gather throws kData.
 struct GatherRequest {

@@ -1,14 +1,16 @@
-// HeldMemory: the ledger of all that trainers can make a shard hold beside its tables: pushes and pulls that
-// wait for other trainers, states, pulls that are remembered, gatherings, and the trainers themselves.  Used
-// by Shard and its parts.
+// HeldMemory: the ledger of all that peers can make a shard hold beside its tables: pushes and pulls that wait for
+// other trainers, states, pulls that are remembered, gatherings, and the trainers themselves.  All of it is taken
+// from the account of a peer and a kind before it is allocated.  Used by Shard and its parts.
 #ifndef PS_PS_SERVER_HELD_MEMORY_H_
 #define PS_PS_SERVER_HELD_MEMORY_H_
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "net/buffer_pool.h"
 #include "ps/server/memory_limits.h"
@@ -19,7 +21,13 @@ namespace ps {
 
 class HeldMemory;
 
-// The accounts of the ledger.  Rows of pushes are beside them, in its pool; trainer state chunks too.
+// The peer for which something is held: a trainer is its rank, which keeps what it has when the trainer's
+// connections change; a reader is a number from kFirstReader on, one a connection.
+using HeldPeer = uint64_t;
+inline constexpr HeldPeer kFirstReader = uint64_t{1} << 32;
+inline constexpr HeldPeer kWholeRun = kFirstReader - 1;  // for all of its trainers
+
+// The kinds of the ledger.  Rows of pushes are beside them, in its pool; trainer state chunks too.
 enum class HeldKind : uint8_t {
   kPulls,        // that wait for a step, or for room for their answers
   kPushes,       // slices of pushes, less their rows
@@ -29,7 +37,7 @@ enum class HeldKind : uint8_t {
 };
 inline constexpr size_t kNumHeldKinds = 5;
 
-// Bytes that an account has; they go back when this is destroyed, before the ledger.  Owner thread.
+// Bytes that were taken from an account; they go back when this is destroyed, before the ledger.  Owner thread.
 class HeldBytes {
  public:
   HeldBytes() = default;
@@ -45,20 +53,23 @@ class HeldBytes {
 
  private:
   friend class HeldMemory;
-  HeldBytes(HeldMemory& ledger, HeldKind kind, uint64_t bytes)
-      : ledger_(&ledger), kind_(kind), bytes_(bytes) {}
+  HeldBytes(HeldMemory& ledger, HeldPeer peer, HeldKind kind, uint64_t bytes)
+      : ledger_(&ledger), peer_(peer), kind_(kind), bytes_(bytes) {}
   void swap(HeldBytes& other) noexcept {
     std::swap(ledger_, other.ledger_);
+    std::swap(peer_, other.peer_);
     std::swap(kind_, other.kind_);
     std::swap(bytes_, other.bytes_);
   }
 
   HeldMemory* ledger_ = nullptr;  // null: nothing is held
+  HeldPeer peer_ = 0;
   HeldKind kind_ = HeldKind::kPulls;
   uint64_t bytes_ = 0;
 };
 
-// One owner thread.
+// Trainers may take all; readers a quarter together, so that a run goes on whatever readers do.  One owner
+// thread.
 class HeldMemory {
  public:
   HeldMemory(uint64_t max_bytes, TableMemory& tables, ShardCounters& counters)
@@ -68,18 +79,27 @@ class HeldMemory {
 
   // Takes `bytes` for something that is about to be held.  Throws kExhausted when there is no room for them:
   // the request that asks for it is refused, and nothing has happened.
-  HeldBytes take(HeldKind kind, uint64_t bytes);
+  HeldBytes take(HeldPeer peer, HeldKind kind, uint64_t bytes);
 
-  // Moves what is held from one account to another: it was a pull that waited, and is one that is remembered.
+  // Takes the memory of the trainers of a run, in its lists.  check_trainers throws kExhausted when a run of so
+  // many would not fit beside nothing: what the run before it holds goes when it begins.
+  void check_trainers(size_t num_trainers);
+  HeldBytes take_trainers(size_t num_trainers);
+
+  // Changes the kind of what a peer holds: it was a pull that waited, and is one that is remembered.
   void move(HeldBytes& held, HeldKind kind);
 
-  // Returns true when `bytes` of rows may wait beside all that is held.
-  bool has_room(uint64_t bytes) const;
+  // Returns true when `bytes` may be held for the peer, or for any trainer, beside all that is held.
+  bool has_room(HeldPeer peer, uint64_t bytes) const;
+  bool has_room(uint64_t bytes) const { return has_room(kWholeRun, bytes); }
 
   // There are so many bytes of state chunks now.  They come beside the rows that wait for other trainers, and
   // stay until the trainer's next step; where they are more than there is for these, they take memory of the
   // tables.  Returns false when these have none.
-  bool set_chunk_bytes(uint64_t bytes) { return tables_.set_aside(has_room(bytes) ? 0 : bytes); }
+  bool set_chunk_bytes(uint64_t bytes) {
+    chunk_bytes_ = bytes;
+    return tables_.set_aside(has_room(bytes) ? 0 : bytes);
+  }
 
   // Throws kExhausted for `bytes` that have no room beside `chunk_bytes` of state chunks.
   [[noreturn]] void refuse(uint64_t bytes, uint64_t chunk_bytes = 0);
@@ -90,23 +110,38 @@ class HeldMemory {
 
   BufferPool& pool() { return pool_; }  // of rows that wait
   uint64_t bytes_in_use() const { return pool_.bytes_in_use() + taken_; }
-  uint64_t bytes_in_use(HeldKind kind) const { return accounts_[static_cast<size_t>(kind)]; }
+  uint64_t bytes_in_use(HeldKind kind) const { return kinds_[static_cast<size_t>(kind)]; }
+  uint64_t bytes_of(HeldPeer peer) const;  // less rows and state chunks
+
+  // Appends the bytes of every kind, those of rows and state chunks too.
+  void describe(std::vector<HeldStatus>& kinds) const;
 
  private:
   friend class HeldBytes;
-  void give_back(HeldKind kind, uint64_t bytes);
+  void give_back(HeldPeer peer, HeldKind kind, uint64_t bytes);
 
   const uint64_t max_bytes_;
   BufferPool pool_;  // not the connections' pool: they could not be read while pushes wait in it
   TableMemory& tables_;
   ShardCounters& counters_;
-  std::array<uint64_t, kNumHeldKinds> accounts_{};
-  uint64_t taken_ = 0;  // the sum of the accounts
+  std::array<uint64_t, kNumHeldKinds> kinds_{};
+  std::map<HeldPeer, uint64_t> peers_;  // that have some
+  uint64_t taken_ = 0;                  // the sum of all accounts
+  uint64_t readers_ = 0;                // of it, for readers
+  uint64_t chunk_bytes_ = 0;            // as they were told last
   bool unlimited_ = false;
 };
 
 // The bytes of memory that decoded slices take, their keys and counts included.
 uint64_t memory_of(std::span<const RowSlice> slices);
+
+// The bytes of memory of a pull that waits and is remembered then: decoded slices, a pointer to each row, and the
+// lists that hold it.
+uint64_t memory_of_pull(const PullRequest& request);
+
+// The bytes of memory of a slice of a push in the lists that hold it, less its rows, and less its keys when these
+// are a pull's.
+uint64_t memory_of_push(const PushRequest& request);
 
 }  // namespace ps
 

@@ -49,9 +49,10 @@ class PullHistory {
   // of the others goes back.
   void take_over();
 
-  // The pulls whose answers may have to be given again.  `pool` is where load puts the answers.
+  // The pulls whose answers may have to be given again.  load puts the answers into `pool`, and takes memory for
+  // the pulls of trainer `rank`.
   void save(std::string& out) const;
-  void load(ByteReader& in, BufferPool& pool);
+  void load(ByteReader& in, BufferPool& pool, HeldMemory& held, int rank);
 
  private:
   std::map<uint64_t, AnsweredPull> pulls_;  // by number

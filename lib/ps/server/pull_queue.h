@@ -16,7 +16,7 @@
 namespace ps {
 
 struct WaitingPull {
-  uint64_t peer;  // who asks
+  HeldPeer peer;  // who asks
   int rank;       // of a trainer; -1: a reader
   PullRequest request;
   ReplyPtr reply;

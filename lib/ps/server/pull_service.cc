@@ -8,20 +8,6 @@
 
 namespace ps {
 
-namespace {
-
-// Returns the bytes of memory of a pull that waits and is remembered then: decoded slices, a pointer to each row, and
-// the lists that hold it.
-uint64_t memory_of_pull(const PullRequest& request) {
-  constexpr uint64_t kListed = 512;
-  uint64_t rows = 0;
-  for (const RowSlice& slice : request.parts) rows += slice.keys.size();
-  return kListed + memory_of(request.parts) + rows * sizeof(float*) +
-         request.parts.size() * sizeof(RowPointers);
-}
-
-}  // namespace
-
 void PullService::read(uint64_t peer, PullRequest request, ReplyPtr& reply) {
   check(request);
   answer_or_wait({peer, -1, std::move(request), nullptr, {}}, 0, reply);
@@ -29,9 +15,9 @@ void PullService::read(uint64_t peer, PullRequest request, ReplyPtr& reply) {
 
 void PullService::answer(int rank, PullRequest request, uint64_t clock, ReplyPtr& reply) {
   HeldBytes held;
-  if (request.number != 0) held = held_.take(HeldKind::kPullHistory, memory_of_pull(request));
-  answer_or_wait({static_cast<uint64_t>(rank), rank, std::move(request), nullptr, std::move(held)}, clock,
-                 reply);
+  const HeldPeer peer = static_cast<HeldPeer>(rank);
+  if (request.number != 0) held = held_.take(peer, HeldKind::kPullHistory, memory_of_pull(request));
+  answer_or_wait({peer, rank, std::move(request), nullptr, std::move(held)}, clock, reply);
 }
 
 // Nobody overtakes those that wait for room already.
@@ -41,11 +27,11 @@ void PullService::answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& rep
     if (starved_.empty() && try_answer(pull, clock)) return;
     ++counters_.refused_for_memory;
     const uint64_t bytes = memory_of_pull(pull.request);
-    if (pull.held.bytes() == 0 && !held_.has_room(bytes)) {
+    if (pull.held.bytes() == 0 && !held_.has_room(pull.peer, bytes)) {
       fail(Code::kUnavailable, "answers that are not taken use ", human_bytes(answers_.bytes_in_use()),
            ", and ", starved_.size(), " pulls wait for room");
     }
-    if (pull.held.bytes() == 0) pull.held = held_.take(HeldKind::kPulls, bytes);
+    if (pull.held.bytes() == 0) pull.held = held_.take(pull.peer, HeldKind::kPulls, bytes);
     const uint64_t answer_bytes = tables_.bytes_of(pull.request.parts, pull.request.type);
     starved_.push(std::move(pull), answer_bytes);
   } catch (...) {
@@ -130,9 +116,9 @@ void PullService::count(const PullRequest& request) {
 }
 
 void PullService::wait(int rank, PullRequest request, ReplyPtr& reply) {
-  HeldBytes held = held_.take(HeldKind::kPulls, memory_of_pull(request));
-  waiting_.push_back(
-      {static_cast<uint64_t>(rank), rank, std::move(request), std::move(reply), std::move(held)});
+  const HeldPeer peer = static_cast<HeldPeer>(rank);
+  HeldBytes held = held_.take(peer, HeldKind::kPulls, memory_of_pull(request));
+  waiting_.push_back({peer, rank, std::move(request), std::move(reply), std::move(held)});
 }
 
 void PullService::answer_waiting(const std::function<bool(uint64_t step)>& may_pull, uint64_t clock) {

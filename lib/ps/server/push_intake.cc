@@ -1,5 +1,6 @@
 #include "ps/server/push_intake.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -11,7 +12,6 @@ namespace ps {
 namespace {
 
 constexpr uint32_t kMaxSlices = 1 << 20;  // of a push
-constexpr uint64_t kSliceBytes = 512;     // of a slice in the lists of a push, less its rows
 
 // Gives the push the row slices that it has of a pull.
 void use_pulled_rows(const PullHistory& pulls, PushRequest& request, Widths widths) {
@@ -38,7 +38,7 @@ PushIntake::Admitted PushIntake::admit(int rank, PushRequest& request) {
   use_pulled_rows(parts_.pulls.history(rank), request, tables_.widths());
   if (request.ended && !request.parts.empty()) fail(Code::kData, "push: gradients after the end of the data");
   tables_.check_gradients(request.parts);
-  Admitted admitted{make_room(request), Buffer()};
+  Admitted admitted{make_room(rank, request), Buffer()};
   if (request.type != RowType::kF32 || request.coded)
     admitted.encoded = take_floats(request, tables_.widths(), parts_.held.pool(), codecs_);
   check_finite(request, "push: the gradient");
@@ -51,15 +51,20 @@ void PushIntake::admit_weights(const PushRequest& request) {
   memory_.make_room(tables_, request.parts);
 }
 
+// The bytes of the body of a push that waits: as it came less its chunk, or of its decoded rows alone.
+uint64_t PushIntake::body_bytes(const PushRequest& request) const {
+  if (request.parts.empty()) return 0;
+  if (request.type != RowType::kF32 || request.coded) return tables_.bytes_of(request.parts, RowType::kF32);
+  return request.body.size() - (request.chunk ? request.chunk->size() : 0);
+}
+
 // Finds room for all that the push would have the shard hold: new rows, gradients, the slice and its keys,
 // unless these are a pull's, and its trainer state chunk.
-HeldBytes PushIntake::make_room(const PushRequest& request) {
+HeldBytes PushIntake::make_room(int rank, const PushRequest& request) {
   memory_.make_room(tables_, request.parts);
-  const uint64_t bytes = tables_.bytes_of(request.parts, RowType::kF32);
+  const uint64_t slice_bytes = memory_of_push(request), bytes = slice_bytes + body_bytes(request);
   if (!parts_.held.has_room(bytes)) parts_.held.refuse(bytes, chunk_bytes());
-  uint64_t slice_bytes = kSliceBytes + request.rows_at.size() * sizeof(size_t);
-  if (request.pulled == 0) slice_bytes += memory_of(request.parts);
-  HeldBytes room = parts_.held.take(HeldKind::kPushes, slice_bytes);
+  HeldBytes room = parts_.held.take(static_cast<HeldPeer>(rank), HeldKind::kPushes, slice_bytes);
   if (!request.chunk) return room;
   const uint64_t more = request.chunk->size();
   if (!parts_.held.set_chunk_bytes(chunk_bytes() + more)) parts_.held.refuse(more, chunk_bytes());
@@ -87,11 +92,22 @@ void PushIntake::hold(PendingPush& push, PushRequest request, HeldBytes room) {
   push.slices.emplace(number, std::move(request));
 }
 
+// The chunk is beside the body, and need not be held in it too.
+void PushIntake::copy_rows(PushRequest& request) {
+  const size_t begin = request.rows_at.front(), size = request.body.size() - begin;
+  Buffer rows = parts_.held.pool().take(size);
+  std::copy_n(request.body.data() + begin, size, rows.data());
+  for (size_t& at : request.rows_at) at -= begin;
+  request.body = std::move(rows);
+}
+
 void PushIntake::move_if_waiting(int rank, uint64_t step, uint32_t slice) {
   auto& pushes = clock_.trainer(rank).pushes;
   auto waiting = pushes.find(step);
   if (waiting == pushes.end()) return;
-  parts_.held.pool().adopt(waiting->second.slices.at(slice).body);
+  PushRequest& request = waiting->second.slices.at(slice);
+  const bool has_chunk = request.chunk && !request.rows_at.empty() && request.rows_at.front() > 0;
+  has_chunk ? copy_rows(request) : parts_.held.pool().adopt(request.body);
 }
 
 }  // namespace ps

@@ -42,7 +42,9 @@ class PushIntake {
   void admit_weights(const PushRequest& request);
 
  private:
-  HeldBytes make_room(const PushRequest& request);
+  HeldBytes make_room(int rank, const PushRequest& request);
+  uint64_t body_bytes(const PushRequest& request) const;
+  void copy_rows(PushRequest& request);
   void check_finite(const PushRequest& request, std::string_view what);
   uint64_t chunk_bytes() const { return parts_.states.chunk_bytes() + clock_.pending_chunk_bytes(); }
 

@@ -5,11 +5,10 @@
 
 namespace ps {
 
-static constexpr uint64_t kGivenBytes = 512;  // of an entry of a gathering, less the bytes that were given
-
 void RunGatherings::give(int rank, GatherRequest request, ReplyPtr& reply) {
   if (present_.answer_former(request.number, reply)) return;
-  HeldBytes held = held_.take(HeldKind::kGatherings, kGivenBytes + request.bytes.size());
+  HeldBytes held =
+      held_.take(static_cast<HeldPeer>(rank), HeldKind::kGatherings, memory_of_given(request.bytes));
   if (!present_.has_given(rank)) {
     changes_.note(ShardEvent::kGather, rank, [&] { return encode_gather(request.number, request.bytes); });
   }

@@ -12,8 +12,6 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kTrainerBytes = 2 << 10;  // of a trainer in the lists of a run
-
 // The job has other shards: one of them may be a step behind.
 bool has_others(const ShardPlace& place) {
   return place.num_dense > 1 || place.num_sparse > 1 || place.dense < 0 || place.sparse < 0;
@@ -67,7 +65,7 @@ Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, 
       intake_(tables_, memory_, codecs_, *clock_, step_context()),
       gatherings_(roster_, *clock_, held_, changes_),
       recovery_({roster_, *clock_, checkpoints_, applier_, gatherings_.present(), states_, pulls_, held_,
-                 tables_, counters_, going_}) {}
+                 tables_, counters_, going_, trainers_held_}) {}
 
 Shard::~Shard() = default;
 
@@ -100,9 +98,8 @@ RunStatus Shard::join(const Member& member, Time now) {
 
 void Shard::begin_run(uint64_t run, const Member& member, Time now) {
   const uint32_t num_trainers = static_cast<uint32_t>(member.trainers);
-  HeldBytes trainers_held = held_.take(HeldKind::kTrainers, num_trainers * kTrainerBytes);
+  held_.check_trainers(num_trainers);
   refuse_waiting(Error(kStateLost, "another run has begun"));
-  trainers_held_ = std::move(trainers_held);
   changes_.note(ShardEvent::kRun, member.rank, [&] { return event_of_numbers(run, num_trainers); });
   roster_.begin_run(run, member.trainers, now);
   clock_->restart(num_trainers);
@@ -111,10 +108,14 @@ void Shard::begin_run(uint64_t run, const Member& member, Time now) {
   gatherings_.present().restart(0);
   checkpoints_.plan() = {};
   going_ = false;
+  count_chunks();
+  trainers_held_ = HeldBytes();  // nothing is held for the run before
+  trainers_held_ = held_.take_trainers(num_trainers);
   const std::optional<RunState> from = recovery_.take_restored(num_trainers);
   if (!from) return;
   clock_->resume_from(*from);
   states_.resume();
+  count_chunks();
   // As if all trainers had died right after the checkpoint began: they begin with a gathering, and end every
   // pass with one.
   gatherings_.present().restart(from->pass + (from->pass_begun() ? 1 : 0));
@@ -128,6 +129,7 @@ void Shard::take_over(int rank, uint64_t generation) {
   last_return_ = 0;
   pulls_.history(rank).take_over();
   clock_->take_over(rank, trainer.was_given_up);
+  count_chunks();
 }
 
 // A trainer that has pushed for a pass has done what follows the one before, or has its model made of what the
@@ -186,6 +188,7 @@ void Shard::go_on_without(std::span<const int> ranks) {
     ++counters_.trainers_given_up;
   }
   step([&] { clock_->go_on_without(ranks); });
+  count_chunks();
   if (!broken_) gatherings_.finish_if_complete();
 }
 
@@ -205,6 +208,17 @@ void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
 // these are not needed any more.  A compute trainer, which does not tell the number of pieces, may push it when its reader
 // has not heard of that yet.
 void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
+  const bool has_chunk = request.chunk.has_value();
+  try {
+    take_push(rank, std::move(request), reply);
+  } catch (...) {
+    if (has_chunk) count_chunks();
+    throw;
+  }
+  if (has_chunk) count_chunks();
+}
+
+void Shard::take_push(int rank, PushRequest request, ReplyPtr& reply) {
   roster_.at(rank);
   going_ = true;
   if (broken_) throw *broken_;
@@ -335,6 +349,7 @@ void Shard::refuse_waiting(const Error& error) {
   gatherings_.present().take_replies(replies);
   pulls_.take_replies(replies);
   clock_->take_replies(replies);
+  count_chunks();
   for (ReplyPtr& reply : replies) reply->fail(error);
 }
 
@@ -344,11 +359,16 @@ void Shard::describe(ShardStatus& status) const {
   status.counters.refused_for_memory += memory_.refused();
   status.tables = tables_.status();
   status.message_bytes += held_.bytes_in_use() + pulls_.bytes_in_use();
+  held_.describe(status.held);
+  status.held.push_back({"answers", pulls_.bytes_in_use()});
   uint64_t furthest = 0;
   for (const RosterEntry& trainer : roster_.trainers()) {
     const uint64_t clock = clock_->trainer(trainer.rank).pushed_steps();
     furthest = std::max(furthest, clock);
-    status.trainers.push_back({.rank = trainer.rank, .connections = trainer.connections, .clock = clock});
+    status.trainers.push_back({.rank = trainer.rank,
+                               .connections = trainer.connections,
+                               .clock = clock,
+                               .held_bytes = held_.bytes_of(static_cast<HeldPeer>(trainer.rank))});
   }
   for (TrainerStatus& trainer : status.trainers) trainer.lag = furthest - trainer.clock;
 }

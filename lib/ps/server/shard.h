@@ -131,8 +131,11 @@ class Shard {
   template <class Body>
   void step(Body&& body);
 
+  void take_push(int rank, PushRequest request, ReplyPtr& reply);
+
   RunStatus run_status(const RosterEntry& trainer) const;
   bool anything_waits() const;
+  void count_chunks() { held_.set_chunk_bytes(states_.chunk_bytes() + clock_->pending_chunk_bytes()); }
   void forget_unwanted();
   StepContext step_context() { return {roster_, applier_, states_, pulls_, held_, checkpoints_, counters_}; }
 

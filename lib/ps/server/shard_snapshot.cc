@@ -46,7 +46,7 @@ class TrainerSnapshot {
       steps_.done.push_back(decode_done(bytes_of(take_text(in))));
     }
     load_pushes(in);
-    parts_.pulls.history(trainer_.rank).load(in, parts_.pulls.pool());
+    parts_.pulls.history(trainer_.rank).load(in, parts_.pulls.pool(), parts_.held, trainer_.rank);
     if (state_.knows_chunks) load_chunks(in);
   }
 
@@ -84,6 +84,8 @@ class TrainerSnapshot {
         fail(Code::kCorrupt, "the snapshot of a shard has encoded rows");
       parts_.tables.check_gradients(request.parts);
       PendingPush& push = parts_.clock.pending_push(trainer_.rank, request);
+      const HeldPeer peer = static_cast<HeldPeer>(trainer_.rank);
+      push.held.push_back(parts_.held.take(peer, HeldKind::kPushes, memory_of_push(request)));
       push.slices.try_emplace(request.piece, std::move(request));
     }
   }
@@ -108,12 +110,14 @@ class TrainerSnapshot {
 void load_trainers(ByteReader& in, uint64_t run, const SnapshotParts& parts) {
   const RunState state = RunState::load(in);
   const size_t num_trainers = state.trainers.size();
+  parts.trainers_held = parts.held.take_trainers(num_trainers);
   parts.roster.begin_run(run, static_cast<int>(num_trainers), Time());
   parts.clock.restart(num_trainers);
   parts.clock.resume_from(state);
   parts.states.restart(num_trainers);
   parts.pulls.restart(num_trainers);
   for (RosterEntry& trainer : parts.roster.trainers()) TrainerSnapshot(parts, trainer).load(in);
+  parts.held.set_chunk_bytes(parts.states.chunk_bytes() + parts.clock.pending_chunk_bytes());
 }
 
 void load_parts(std::string_view snapshot, const SnapshotParts& parts,
@@ -124,7 +128,7 @@ void load_parts(std::string_view snapshot, const SnapshotParts& parts,
   for (uint64_t* number : {&run, &plan.next_step, &parts.counters.steps}) *number = in.get<uint64_t>();
   for (bool* flag : {&parts.going, &plan.wants_markers}) *flag = in.get<uint8_t>() != 0;
   parts.applier.rule().load(in);
-  parts.gathering.load(in);
+  parts.gathering.load(in, parts.held);
   load_trainers(in, run, parts);
   if (!parts.gathering.is_of(parts.roster.size())) {
     fail(Code::kCorrupt, "the snapshot of a shard has a gathering of more trainers than its run");

@@ -26,6 +26,7 @@ struct SnapshotParts {
   ShardTables& tables;
   ShardCounters& counters;
   bool& going;
+  HeldBytes& trainers_held;  // the memory of the trainers of the run
 };
 
 std::string save_shard_snapshot(const SnapshotParts& parts);

@@ -58,6 +58,7 @@ void ShardTables::check_weights(std::span<const RowSlice> slices) const {
   check(slices);
   for (const RowSlice& slice : slices) {
     const ParameterSpec& spec = tables_.spec(slice.parameter);
+    if (slice.by_keys && !spec.sparse) fail(Code::kData, quote(spec.name), " is loaded by numbers of rows");
     if (is_stored(slice) && !spec.by_trainers) fail(Code::kData, "the servers move ", quote(spec.name));
   }
 }
@@ -167,9 +168,7 @@ void ShardTables::pull_keys(Table& table, std::span<const uint64_t> keys, float*
 }
 
 void ShardTables::load(const RowSlice& slice, const float* floats) {
-  const ParameterSpec& spec = tables_.spec(slice.parameter);
-  if (slice.by_keys && spec.sparse) return table(slice).load_rows(slice.keys, floats, device_);
-  if (slice.by_keys) fail(Code::kData, quote(spec.name), " is loaded by numbers of rows");
+  if (slice.by_keys) return table(slice).load_rows(slice.keys, floats, device_);
   const int64_t first = static_cast<int64_t>(slice.first), count = static_cast<int64_t>(slice.count);
   WholeTable& whole = *table(slice).whole();
   if (is_stored(slice))

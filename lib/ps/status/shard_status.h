@@ -67,11 +67,19 @@ struct TableStatus {
   uint64_t rows = 0, bytes = 0;
 };
 
+// Memory of one kind that peers have a shard hold.
+struct HeldStatus {
+  std::string kind;
+  uint64_t bytes = 0;
+};
+
 struct TrainerStatus {
   int rank = 0;
   int connections = 0;  // 0: gone, or not there yet
   uint64_t clock = 0;   // steps that it has pushed
   uint64_t lag = 0;     // steps behind the trainer that is furthest
+  uint64_t held_bytes =
+      0;  // of memory for its requests that wait or are remembered, less rows and state chunks
 };
 
 struct ShardStatus {
@@ -83,7 +91,8 @@ struct ShardStatus {
   LogCounters log;
   std::vector<TableStatus> tables;  // none until a trainer has come, as trainers
   std::vector<TrainerStatus> trainers;
-  uint64_t message_bytes = 0;  // of requests, of answers, and of pushes that wait for others
+  uint64_t message_bytes = 0;    // of requests, of answers, and of pushes that wait for others
+  std::vector<HeldStatus> held;  // the same by kind, and state chunks; none until a trainer has come
   uint64_t connections = 0;
   NetCounters net;
   uint64_t peers_refused = 0;  // that did not prove what they may do

@@ -17,8 +17,10 @@ Json shard_json(const ShardStatus& shard, Time now) {
                {"pushes_per_second", shard.pushes_per_second},
                {"connections", shard.connections},
                {"peers_refused", shard.peers_refused},
+               {"held", Json::object()},
                {"tables", Json::array()},
                {"trainers", Json::array()}};
+  for (const HeldStatus& held : shard.held) json["held"][held.kind] = held.bytes;
   for (const TableStatus& table : shard.tables) {
     json["tables"].push_back(
         {{"name", table.name}, {"sparse", table.sparse}, {"rows", table.rows}, {"bytes", table.bytes}});
@@ -27,7 +29,8 @@ Json shard_json(const ShardStatus& shard, Time now) {
     json["trainers"].push_back({{"rank", trainer.rank},
                                 {"connections", trainer.connections},
                                 {"clock", trainer.clock},
-                                {"lag", trainer.lag}});
+                                {"lag", trainer.lag},
+                                {"held_bytes", trainer.held_bytes}});
   }
   return json;
 }

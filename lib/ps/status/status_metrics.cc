@@ -167,6 +167,9 @@ void add_memory(MetricsText& text, const ServerStatus& server) {
   text.sample({}, server.memory_limit);
   text.of_shards(server, "pskit_shard_message_bytes", "gauge", "Memory of messages that are held.",
                  [](const ShardStatus& s) { return s.message_bytes; });
+  text.of_parts(
+      server, "pskit_shard_held_bytes", "Memory that peers have the shard hold.", "kind", &ShardStatus::held,
+      [](const HeldStatus& held) { return held.kind; }, [](const HeldStatus& held) { return held.bytes; });
 }
 
 void add_trainers(MetricsText& text, const ServerStatus& server) {
@@ -178,6 +181,9 @@ void add_trainers(MetricsText& text, const ServerStatus& server) {
   text.of_parts(server, "pskit_trainer_connections", "Connections of a trainer.", "trainer",
                 &ShardStatus::trainers, rank,
                 [](const TrainerStatus& trainer) { return trainer.connections; });
+  text.of_parts(server, "pskit_trainer_held_bytes", "Memory that is held for a trainer's requests.",
+                "trainer", &ShardStatus::trainers, rank,
+                [](const TrainerStatus& trainer) { return trainer.held_bytes; });
 }
 
 void add_net(MetricsText& text, const ServerStatus& server) {

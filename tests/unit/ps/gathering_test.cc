@@ -16,7 +16,8 @@ using testing::IsEmpty;
 class GatheringTest : public testing::Test {
  protected:
   OutcomePtr give(int rank, const std::string& bytes) {
-    gathering_.give(rank, bytes, held_.take(HeldKind::kGatherings, bytes.size()));
+    gathering_.give(rank, bytes,
+                    held_.take(static_cast<HeldPeer>(rank), HeldKind::kGatherings, bytes.size()));
     auto outcome = std::make_shared<Outcome>();
     gathering_.add_reply(std::make_unique<RecordingReply>(outcome));
     return outcome;
@@ -123,7 +124,7 @@ TEST_F(GatheringTest, ASavedGatheringGoesOnTheSame) {
   const std::string bytes = saved(gathering_);
   Gathering again;
   ByteReader in(bytes);
-  again.load(in);
+  again.load(in, held_);
   EXPECT_TRUE(in.ok() && in.remaining() == 0);
   EXPECT_EQ(saved(again), bytes);
   EXPECT_THAT(gathered(ask(again, 0)), ElementsAre("before"));
@@ -140,7 +141,7 @@ TEST_F(GatheringTest, APrefixOfASavedGatheringIsRefused) {
   for (size_t size = 0; size < bytes.size(); ++size) {
     Gathering again;
     ByteReader in(std::string_view(bytes).substr(0, size));
-    const Error error = error_of([&] { again.load(in); });
+    const Error error = error_of([&] { again.load(in, held_); });
     if (error.message().empty()) {
       EXPECT_FALSE(in.ok()) << size << " bytes";
     } else {

@@ -13,6 +13,8 @@ using testing::HasSubstr;
 
 class HeldBytesTest : public testing::Test {
  protected:
+  static constexpr HeldPeer kTrainer = 3, kReader = kFirstReader + 5;
+
   uint64_t in_use(HeldKind kind) const { return held_.bytes_in_use(kind); }
 
   std::shared_ptr<MemoryBudget> budget_ = std::make_shared<MemoryBudget>(5000);
@@ -23,7 +25,8 @@ class HeldBytesTest : public testing::Test {
 
 TEST_F(HeldBytesTest, GoBackWhenTheyAreDestroyed) {
   {
-    const HeldBytes pull = held_.take(HeldKind::kPulls, 300), push = held_.take(HeldKind::kPushes, 200);
+    const HeldBytes pull = held_.take(kTrainer, HeldKind::kPulls, 300),
+                    push = held_.take(kTrainer, HeldKind::kPushes, 200);
     EXPECT_EQ(pull.bytes(), 300u);
     EXPECT_EQ(in_use(HeldKind::kPulls), 300u);
     EXPECT_EQ(in_use(HeldKind::kPushes), 200u);
@@ -34,17 +37,17 @@ TEST_F(HeldBytesTest, GoBackWhenTheyAreDestroyed) {
 }
 
 TEST_F(HeldBytesTest, GoBackOnceWhenTheyWereMoved) {
-  HeldBytes first = held_.take(HeldKind::kPulls, 300);
+  HeldBytes first = held_.take(kTrainer, HeldKind::kPulls, 300);
   HeldBytes second = std::move(first);
   EXPECT_EQ(held_.bytes_in_use(), 300u);
-  second = held_.take(HeldKind::kPulls, 100);
+  second = held_.take(kTrainer, HeldKind::kPulls, 100);
   EXPECT_EQ(held_.bytes_in_use(), 100u) << "what it had before is given back at once";
   second = HeldBytes();
   EXPECT_EQ(held_.bytes_in_use(), 0u);
 }
 
 TEST_F(HeldBytesTest, ChangeTheirAccount) {
-  HeldBytes pull = held_.take(HeldKind::kPulls, 300), nothing;
+  HeldBytes pull = held_.take(kTrainer, HeldKind::kPulls, 300), nothing;
   held_.move(pull, HeldKind::kPullHistory);
   held_.move(nothing, HeldKind::kPullHistory);
   EXPECT_EQ(in_use(HeldKind::kPulls), 0u);
@@ -55,16 +58,55 @@ TEST_F(HeldBytesTest, ChangeTheirAccount) {
 }
 
 TEST_F(HeldBytesTest, ARequestWithoutRoomTakesNothingAndIsCounted) {
-  const HeldBytes most = held_.take(HeldKind::kTrainers, 900);
+  const HeldBytes most = held_.take(kTrainer, HeldKind::kTrainers, 900);
   EXPECT_TRUE(held_.has_room(100));
   EXPECT_FALSE(held_.has_room(101));
-  const Error error = error_of([&] { (void)held_.take(HeldKind::kGatherings, 101); });
+  const Error error = error_of([&] { (void)held_.take(kTrainer, HeldKind::kGatherings, 101); });
   EXPECT_EQ(error.code(), Code::kExhausted);
   EXPECT_THAT(error.message(), HasSubstr("--max-memory"));
   EXPECT_EQ(counters_.refused_for_memory, 1u);
   EXPECT_EQ(held_.bytes_in_use(), 900u);
-  EXPECT_EQ(held_.take(HeldKind::kGatherings, 100).bytes(), 100u) << "exactly what is left";
-  EXPECT_EQ(error_of([&] { (void)held_.take(HeldKind::kPulls, UINT64_MAX); }).code(), Code::kExhausted);
+  EXPECT_EQ(held_.take(kTrainer, HeldKind::kGatherings, 100).bytes(), 100u) << "exactly what is left";
+  EXPECT_EQ(error_of([&] { (void)held_.take(kTrainer, HeldKind::kPulls, UINT64_MAX); }).code(),
+            Code::kExhausted);
+}
+
+TEST_F(HeldBytesTest, EachPeerHasAnAccount) {
+  HeldBytes pull = held_.take(kTrainer, HeldKind::kPulls, 300);
+  const HeldBytes push = held_.take(kTrainer, HeldKind::kPushes, 200),
+                  read = held_.take(kReader, HeldKind::kPulls, 50);
+  EXPECT_EQ(held_.bytes_of(kTrainer), 500u);
+  EXPECT_EQ(held_.bytes_of(kReader), 50u);
+  EXPECT_EQ(held_.bytes_of(kTrainer + 1), 0u);
+  held_.move(pull, HeldKind::kPullHistory);
+  EXPECT_EQ(held_.bytes_of(kTrainer), 500u);
+  pull = HeldBytes();
+  EXPECT_EQ(held_.bytes_of(kTrainer), 200u);
+}
+
+TEST_F(HeldBytesTest, ReadersLeaveThreeQuartersToTrainers) {
+  HeldBytes first = held_.take(kReader, HeldKind::kPulls, 200);
+  EXPECT_TRUE(held_.has_room(kReader + 1, 50));
+  EXPECT_FALSE(held_.has_room(kReader + 1, 51)) << "readers share a quarter";
+  EXPECT_EQ(error_of([&] { (void)held_.take(kReader + 1, HeldKind::kPulls, 51); }).code(), Code::kExhausted);
+  const HeldBytes trainers = held_.take(kTrainer, HeldKind::kPushes, 800);
+  first = HeldBytes();
+  EXPECT_TRUE(held_.has_room(kReader + 1, 200));
+  EXPECT_FALSE(held_.has_room(kReader + 1, 201)) << "trainers may have taken the readers' quarter";
+}
+
+TEST_F(HeldBytesTest, EveryKindIsDescribed) {
+  held_.set_unlimited(true);
+  const HeldBytes gathered = held_.take(kTrainer, HeldKind::kGatherings, 70), run = held_.take_trainers(1);
+  held_.set_chunk_bytes(9);
+  std::vector<HeldStatus> kinds;
+  held_.describe(kinds);
+  std::map<std::string, uint64_t> bytes;
+  for (const HeldStatus& kind : kinds) bytes[kind.kind] = kind.bytes;
+  EXPECT_EQ(bytes.size(), kNumHeldKinds + 2);
+  EXPECT_EQ(bytes["gatherings"], 70u);
+  EXPECT_EQ(bytes["trainers"], run.bytes());
+  EXPECT_EQ(bytes["state chunks"], 9u);
 }
 
 TEST_F(HeldBytesTest, RowsThatWaitCountToo) {
@@ -75,7 +117,7 @@ TEST_F(HeldBytesTest, RowsThatWaitCountToo) {
 
 TEST_F(HeldBytesTest, NothingIsRefusedWithoutALimit) {
   held_.set_unlimited(true);
-  HeldBytes much = held_.take(HeldKind::kPushes, 10'000);
+  HeldBytes much = held_.take(kTrainer, HeldKind::kPushes, 10'000);
   EXPECT_EQ(held_.bytes_in_use(), 10'000u);
   held_.set_unlimited(false);
   EXPECT_FALSE(held_.has_room(0)) << "more is held than may be";

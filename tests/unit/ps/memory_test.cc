@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "ps/server/shard.h"
@@ -325,6 +326,48 @@ TEST_F(HeldMemoryTest, TrainersAreCountedAndBoundedByTheConnectionsThatTheyNeed)
   EXPECT_THAT(message_, HasSubstr("65536 trainers, expected at most 1024"));
   EXPECT_EQ(begin(1000), kExhausted) << "of 2 KiB each";
   EXPECT_EQ(begin(2), 0);
+}
+
+TEST_F(HeldMemoryTest, ARunBeginsAlthoughTheOneThatWasLeftHoldsAllThereIs) {
+  repeat([this](int number) { return pull_numbered(static_cast<uint64_t>(number) + 1, 0); });
+  for (int rank = 0; rank < 2; ++rank) shard_->leave({rank, 2, 1}, 0s);
+  EXPECT_EQ(outcome([&](ReplyPtr&) { shard_->join({0, 100, 9}, 100s); }), 0) << "of 2 KiB each";
+  EXPECT_EQ(pull_numbered(1, 0), 0) << "what the run before had is there again";
+}
+
+TEST_F(HeldMemoryTest, AChunkIsHeldOnceBesideTheRowsOfItsPush) {
+  const std::string chunk(600 << 10, 'c');
+  std::string parts;
+  encode_key_part(0, keys(0, 1), parts);
+  std::string body = encode_push({.info = {1, 0}, .chunk = chunk}, 1, parts);
+  body.resize(body.size() + 16 * sizeof(float));
+  EXPECT_EQ(push(0, body), 0);
+  ShardStatus status;
+  shard_->describe(status);
+  std::map<std::string, uint64_t> held;
+  for (const HeldStatus& kind : status.held) held[kind.kind] = kind.bytes;
+  EXPECT_EQ(held["state chunks"], chunk.size());
+  EXPECT_LT(held["pushed rows"], 64u << 10);
+  EXPECT_GT(status.trainers[0].held_bytes, 0u);
+  EXPECT_EQ(status.trainers[1].held_bytes, 0u);
+  shard_->refuse_waiting(Error(Code::kUnavailable, "over"));
+  status = {};
+  shard_->describe(status);
+  for (const HeldStatus& kind : status.held)
+    EXPECT_TRUE(kind.kind == "trainers" || kind.bytes == 0) << kind.kind;
+}
+
+// Readers that wait for room, and the bodies of what they ask.
+TEST_F(HeldMemoryTest, ReadersThatWaitLeaveRoomForTrainers) {
+  limits_.answer_bytes = 1 << 10;
+  make(limits_, 2);
+  EXPECT_EQ(pull(keys(0, 1000), PullMode::kRead), 0)
+      << "one that is alone is never too long, and is not taken";
+  int waiting = 0;
+  while (waiting < 1000 && pull(keys(0, 1000), PullMode::kRead) == 0) ++waiting;
+  EXPECT_EQ(failure(), static_cast<int>(Code::kUnavailable));
+  EXPECT_GT(waiting, 3);
+  EXPECT_EQ(gather(0, std::string(700 << 10, 'x')), 0);
 }
 
 // A log has what was accepted: a request that took no room for long then may take it for longer here.

@@ -48,6 +48,9 @@ class PullHistoryTest : public testing::Test {
   }
 
   BufferPool pool_;
+  TableMemory tables_{std::make_shared<MemoryBudget>(), {}};
+  ShardCounters counters_;
+  HeldMemory held_{1 << 20, tables_, counters_};
   PullHistory history_;
 };
 
@@ -123,7 +126,7 @@ TEST_F(PullHistoryTest, ASavedHistoryGivesTheSameAnswers) {
   const std::string bytes = saved(history_);
   PullHistory again;
   ByteReader in(bytes);
-  again.load(in, pool_);
+  again.load(in, pool_, held_, /*rank=*/2);
   EXPECT_TRUE(in.ok() && in.remaining() == 0);
   EXPECT_EQ(answer(again, pull_of(9, 7, {1})), "of the process before");
   EXPECT_EQ(answer(again, pull_of(9, 7, {2})), "of this one");
@@ -131,6 +134,9 @@ TEST_F(PullHistoryTest, ASavedHistoryGivesTheSameAnswers) {
   EXPECT_EQ(again.find(2), nullptr) << "it had no answer to give again";
   EXPECT_EQ(again.find(3), nullptr);
   EXPECT_EQ(saved(again), bytes);
+  EXPECT_GT(held_.bytes_of(2), 0u);
+  again = PullHistory();
+  EXPECT_EQ(held_.bytes_in_use(), 0u);
 }
 
 TEST_F(PullHistoryTest, APrefixOfASavedHistoryIsRefused) {
@@ -139,7 +145,7 @@ TEST_F(PullHistoryTest, APrefixOfASavedHistoryIsRefused) {
   for (size_t size = 0; size < bytes.size(); ++size) {
     PullHistory again;
     ByteReader in(std::string_view(bytes).substr(0, size));
-    const Error error = error_of([&] { again.load(in, pool_); });
+    const Error error = error_of([&] { again.load(in, pool_, held_, /*rank=*/2); });
     EXPECT_TRUE(error.code() == Code::kCorrupt || (error.message().empty() && !in.ok())) << size << " bytes";
   }
 }

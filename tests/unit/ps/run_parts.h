@@ -121,7 +121,8 @@ struct RunParts {
   }
 
   SnapshotParts snapshot_parts() {
-    return {roster, *clock, checkpoints, applier, gathering, states, pulls, held, tables, counters, going};
+    return {roster, *clock, checkpoints, applier,  gathering, states,
+            pulls,  held,   tables,      counters, going,     trainers_held};
   }
 
   std::vector<ParameterSpec> specs = [] {
@@ -143,6 +144,7 @@ struct RunParts {
   Gathering gathering;
   std::unique_ptr<StepClock> clock;
   bool going = false;
+  HeldBytes trainers_held;
   std::vector<Begun> begun;  // checkpoints
 
  private:

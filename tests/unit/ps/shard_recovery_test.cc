@@ -51,7 +51,7 @@ TEST_F(ShardRecoveryTest, FirstShardAloneSavesWhatAllHaveInCommon) {
   ShardTables beside{second.specs, second.optimizers, {.num_dense = 2, .dense = 1}};
   const ShardRecovery recovery({second.roster, *second.clock, second.checkpoints, second.applier,
                                 second.gathering, second.states, second.pulls, second.held, beside,
-                                second.counters, second.going});
+                                second.counters, second.going, second.trainers_held});
   EXPECT_FALSE(recovery.states().contains(kRunState));
 }
 

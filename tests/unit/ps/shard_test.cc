@@ -1,5 +1,7 @@
 // Steps: pulls, pushes and what becomes of them.
 #include "shard_test.h"
+#include "optim/synthetic_parameter.h"
+#include "ps/server/snapshot_fields.h"
 
 namespace ps {
 namespace {
@@ -313,6 +315,23 @@ TEST_F(ShardTest, RowsComeInTheTypeThatIsAskedFor) {
   EXPECT_EQ(values[0], -1);
   EXPECT_EQ(rows->answer->size(), 64u);
   EXPECT_EQ(pull(0, 1, {1})->floats(1)[0], -1 - 0x1p-13f);
+}
+
+// A server whose log has a change that cannot be made again does not start any more.
+TEST_F(ShardTest, WeightsThatAreRefusedAreNotLogged) {
+  shard_ = std::make_unique<Shard>(
+      std::vector{synthetic_parameter("embedding", ParameterKind::kRows, false, 40, 4)},
+      make_optimizer_plan(optimizer_, "sum"), place_, Consistency(), loss_);
+  join(0, 1, 1);
+  int changes = 0;
+  shard_->on_change([&changes](ShardEvent, int, std::string_view) { ++changes; });
+  std::string parts;
+  encode_key_part(0, std::vector<uint64_t>{1}, parts);
+  std::string body = encode_load(1, parts);
+  body.resize(body.size() + padded(4 * sizeof(float)));
+  const PushRequest request = decode_load(to_buffer(pool_, body), shard_->tables().widths());
+  EXPECT_THAT(refusal([&] { shard_->load(request); }, Code::kData), HasSubstr("by numbers of rows"));
+  EXPECT_EQ(changes, 0);
 }
 
 }  // namespace
