@@ -21,7 +21,7 @@ bool HeldMemory::has_room(HeldPeer peer, uint64_t bytes) const {
 
 HeldBytes HeldMemory::take(HeldPeer peer, HeldKind kind, uint64_t bytes) {
   if (!has_room(peer, bytes)) refuse(bytes);
-  peers_[peer] += bytes;
+  if (bytes > 0) peers_[peer] += bytes;
   kinds_[static_cast<size_t>(kind)] += bytes;
   taken_ += bytes;
   if (peer >= kFirstReader) readers_ += bytes;
@@ -46,6 +46,7 @@ void HeldMemory::move(HeldBytes& held, HeldKind kind) {
 }
 
 void HeldMemory::give_back(HeldPeer peer, HeldKind kind, uint64_t bytes) {
+  if (bytes == 0) return;
   const auto account = peers_.find(peer);
   account->second -= bytes;
   if (account->second == 0) peers_.erase(account);

@@ -71,6 +71,13 @@ TEST_F(HeldBytesTest, ARequestWithoutRoomTakesNothingAndIsCounted) {
             Code::kExhausted);
 }
 
+TEST_F(HeldBytesTest, NothingMayBeTakenAndGivenBack) {
+  HeldBytes some = held_.take(kTrainer, HeldKind::kPulls, 10);
+  const HeldBytes none = held_.take(kTrainer, HeldKind::kTrainers, 0);
+  some = HeldBytes();
+  EXPECT_EQ(held_.bytes_of(kTrainer), 0u);
+}
+
 TEST_F(HeldBytesTest, EachPeerHasAnAccount) {
   HeldBytes pull = held_.take(kTrainer, HeldKind::kPulls, 300);
   const HeldBytes push = held_.take(kTrainer, HeldKind::kPushes, 200),
