@@ -162,9 +162,9 @@ int run(const ps::Flags& flags, ps::Log& log) {
   ps::RequestSignal checkpoint(SIGUSR2);
   options.checkpoint_asked = [&] { return checkpoint.take(); };
   std::optional<ps::RequestSignal>
-      certificates;  // without them the signal ends the process, as it always did
-  if (flags.given("tls-cert")) certificates.emplace(SIGHUP);
-  options.certificates_asked = [&] { return certificates && certificates->take(); };
+      renewal;  // without files to read the signal ends the process, as it always did
+  if (flags.given("tls-cert") || flags.given("token-file")) renewal.emplace(SIGHUP);
+  options.credentials_asked = [&] { return renewal && renewal->take(); };
   options.cpu = ps::cpu_level(flags);
   options.resume = flags.on("resume");
   options.durable = flags.text("durability") == "log";

@@ -88,8 +88,8 @@ class ShardThread {
     });
   }
 
-  void set_certificates(const TlsContexts& contexts) {
-    network_->loop().post([this, contexts] { transport_.set_certificates(contexts); });
+  void set_credentials(const Credentials& credentials) {
+    network_->loop().post([this, credentials] { transport_.set_credentials(credentials); });
   }
 
   void ask_checkpoint() {
@@ -271,15 +271,15 @@ void tell_exposure(const ServeOptions& options, Log& log) {
 }
 
 // Files that are wrong change nothing: who is connected stays so, and others are let in as before.
-void renew_certificates(const ServeOptions& options, std::vector<std::unique_ptr<ShardThread>>& shards,
-                        StatusThread* status, Log& log) {
+void renew_credentials(const ServeOptions& options, std::vector<std::unique_ptr<ShardThread>>& shards,
+                       StatusThread* status, Log& log) {
   try {
-    const TlsContexts contexts = server_certificates(options.security);
-    for (auto& shard : shards) shard->set_certificates(contexts);
-    if (status != nullptr) status->set_certificates(contexts);
-    log.info("Read the certificates again");
+    const Credentials credentials = server_credentials(options.security);
+    for (auto& shard : shards) shard->set_credentials(credentials);
+    if (status != nullptr) status->set_credentials(credentials);
+    log.info("Read the tokens and certificates again");
   } catch (const Error& error) {
-    log.error("the certificates stay as they were: ", error.message());
+    log.error("the tokens and certificates stay as they were: ", error.message());
   }
 }
 
@@ -317,7 +317,7 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
     loop.run_until(ending, add_time(loop.now(), kAskStop));
     lease->beat();
     if (options.checkpoint_asked()) shards.front()->ask_checkpoint();
-    if (options.certificates_asked()) renew_certificates(options, shards, status.get(), log);
+    if (options.credentials_asked()) renew_credentials(options, shards, status.get(), log);
   }
   log.info("Ending");
   if (status) status->end();

@@ -36,8 +36,8 @@ struct ServeOptions {
   // Asked several times a second: whether to end, and whether a checkpoint is to be written.
   std::function<bool()> stop;
   std::function<bool()> checkpoint_asked = [] { return false; };
-  // Asked as often: whether the files of certificates have changed.
-  std::function<bool()> certificates_asked = [] { return false; };
+  // Asked as often: whether the files of tokens and certificates have changed.
+  std::function<bool()> credentials_asked = [] { return false; };
 };
 
 // Serves until `stop`, then ends every connection and returns.  Prints a line of JSON to standard output when

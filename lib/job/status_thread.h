@@ -28,8 +28,8 @@ class StatusThread {
   void end() { service_.end(); }
 
   // For connections from now on.
-  void set_certificates(const TlsContexts& contexts) {
-    network_->loop().post([this, contexts] { transport_.set_certificates(contexts); });
+  void set_credentials(const Credentials& credentials) {
+    network_->loop().post([this, credentials] { transport_.set_credentials(credentials); });
   }
 
  private:

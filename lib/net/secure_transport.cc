@@ -16,7 +16,7 @@ void check_pair(const TlsFiles& files) {
 
 }  // namespace
 
-TlsContexts server_certificates(const SecurityOptions& options) {
+static TlsContexts server_certificates(const SecurityOptions& options) {
   const TlsFiles& files = options.tls;
   check_pair(files);
   if (files.certificate.empty()) {

@@ -37,9 +37,6 @@ Credentials trainer_credentials(const SecurityOptions& options, Access needed);
 // The credentials of a trainer that meets others without servers: it connects to them, and accepts them.
 Credentials peer_credentials(const SecurityOptions& options);
 
-// The certificates of a server as the files have them now.
-TlsContexts server_certificates(const SecurityOptions& options);
-
 // Throws kUsage when a process that listens on `host`, which `flag` has given, can be reached from elsewhere and would
 // let in everybody.
 void check_exposure(const SecurityOptions& options, const std::string& host,
@@ -64,8 +61,11 @@ class SecureTransport final : public Transport {
   }
   uint64_t num_refused() const override { return front_->num_refused(); }
 
-  // For connections from now on.
-  void set_certificates(TlsContexts contexts) { tls_.set_contexts(std::move(contexts)); }
+  // The certificates, and the tokens where some had to be shown before, for connections from now on.
+  void set_credentials(const Credentials& credentials) {
+    tls_.set_contexts(credentials.tls);
+    if (tokens_) tokens_->set_accepted(credentials.tokens);
+  }
 
  private:
   TlsTransport tls_;

@@ -98,6 +98,19 @@ train "127.0.0.1:$port" --save-dir token --token-file train.token >out 2>err || 
 cmp plain/pass-00000/model.safetensors token/pass-00000/model.safetensors
 ps-train job.json --job test --test-data train.txt --servers "127.0.0.1:$port" --token-file read.token >out 2>err ||
   fail "$(cat err)"
+
+echo "SIGHUP: the tokens are read again, and a file that does not fit changes nothing"
+cp tokens tokens.kept
+echo nonsense >tokens
+kill -HUP "$server"
+until grep -q 'the tokens and certificates stay as they were' serve.err; do sleep 0.02; done
+train "127.0.0.1:$port" --save-dir '' --token-file train.token >out 2>err || fail "$(cat err)"
+cp wrong.token tokens
+kill -HUP "$server"
+until grep -q 'Read the tokens and certificates again' serve.err; do sleep 0.02; done
+expect_status 7 train "127.0.0.1:$port" --save-dir '' --token-file train.token
+train "127.0.0.1:$port" --save-dir '' --token-file wrong.token >out 2>err || fail "$(cat err)"
+mv tokens.kept tokens
 end
 
 echo "certificates: of the right authority, for the right host, and both sides"
@@ -132,11 +145,11 @@ serial() {
 first=$(serial)
 echo nonsense >server.key
 kill -HUP "$server"
-until grep -q 'the certificates stay as they were' serve.err; do sleep 0.02; done
+until grep -q 'the tokens and certificates stay as they were' serve.err; do sleep 0.02; done
 [[ $(serial) == "$first" ]] || fail "it shows another certificate"
 cp renewed.key server.key
 cp renewed.crt server.crt
 kill -HUP "$server"
-until grep -q 'Read the certificates again' serve.err; do sleep 0.02; done
+until grep -q 'Read the tokens and certificates again' serve.err; do sleep 0.02; done
 [[ $(serial) == "$(openssl x509 -noout -serial -in renewed.crt)" ]] || fail "it does not show the new certificate"
 end

@@ -73,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t piece = 1 + data[0] % 64;
   const std::vector<ps::Token> tokens = {{ps::Access::kTrain, std::string(32, 't')},
                                          {ps::Access::kAdmin, std::string(16, 'a')}};
-  ps::ServerAuthentication server(tokens);
+  ps::ServerAuthentication server(std::make_shared<const std::vector<ps::Token>>(tokens));
   ps::attack(server, bytes, piece);
   ps::ClientAuthentication client(tokens[0]);
   ps::attack(client, bytes, piece);

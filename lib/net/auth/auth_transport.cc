@@ -9,8 +9,12 @@ namespace ps {
 AuthTransport::AuthTransport(Transport& behind, std::vector<Token> accepted, std::optional<Token> shown,
                              HandshakeOptions options)
     : HandshakeTransport(behind, std::move(options)),
-      accepted_(std::move(accepted)),
+      accepted_(std::make_shared<const std::vector<Token>>(std::move(accepted))),
       shown_(std::move(shown)) {}
+
+void AuthTransport::set_accepted(std::vector<Token> accepted) {
+  accepted_ = std::make_shared<const std::vector<Token>>(std::move(accepted));
+}
 
 std::unique_ptr<Handshake> AuthTransport::accepting() {
   return std::make_unique<ServerAuthentication>(accepted_);

@@ -21,11 +21,14 @@ class AuthTransport final : public HandshakeTransport {
   AuthTransport(Transport& behind, std::vector<Token> accepted, std::optional<Token> shown,
                 HandshakeOptions options = {});
 
+  // For connections from now on.
+  void set_accepted(std::vector<Token> accepted);
+
  private:
   std::unique_ptr<Handshake> accepting() override;
   std::unique_ptr<Handshake> connecting(const Address& address) override;
 
-  const std::vector<Token> accepted_;
+  std::shared_ptr<const std::vector<Token>> accepted_;
   const std::optional<Token> shown_;
 };
 

@@ -114,7 +114,7 @@ void ServerAuthentication::take_hello() {
 void ServerAuthentication::take_proof() {
   const auto shown = static_cast<uint8_t>(hello_[sizeof kAuthMagic]);
   const Token* found = nullptr;
-  for (const Token& token : tokens_) {
+  for (const Token& token : *tokens_) {
     const bool right = same(proof_, make_proof(token.secret, kClientLabel, transcript_));
     if (right && static_cast<uint8_t>(token.access) == shown) found = &token;
   }

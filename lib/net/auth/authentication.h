@@ -35,11 +35,12 @@ Proof make_proof(std::string_view secret, std::string_view label, std::string_vi
 
 inline constexpr std::string_view kClientLabel = "pskit client", kServerLabel = "pskit server";
 
-// The handshake of a server with these tokens, which must outlive it.  A peer may show any token of the access
+// The handshake of a server with these tokens.  A peer may show any token of the access
 // that it names.  A stranger learns only that it was refused.
 class ServerAuthentication final : public Handshake {
  public:
-  explicit ServerAuthentication(const std::vector<Token>& tokens) : tokens_(tokens) {}
+  explicit ServerAuthentication(std::shared_ptr<const std::vector<Token>> tokens)
+      : tokens_(std::move(tokens)) {}
 
   Step go_on(Stream& stream) override;
   std::unique_ptr<Stream> finish(std::unique_ptr<Stream> stream) override;
@@ -52,7 +53,7 @@ class ServerAuthentication final : public Handshake {
 
   enum class State { kHello, kChallenge, kProof, kAnswer };
 
-  const std::vector<Token>& tokens_;
+  const std::shared_ptr<const std::vector<Token>> tokens_;
   State state_ = State::kHello;
   std::array<char, kAuthHelloBytes> hello_{};
   Proof proof_{};

@@ -124,6 +124,16 @@ TEST_P(AuthTest, AWrongTokenIsRefusedAfterADelayAndCounted) {
   EXPECT_EQ(far_, nullptr);
 }
 
+TEST_P(AuthTest, OtherTokensAreForConnectionsFromThenOn) {
+  ASSERT_FALSE(connect(kTrainToken));
+  server_->set_accepted({kReadToken, kWrongToken});
+  near_->send("still here");
+  run_until([&] { return far_->in.size() == 10; });
+  EXPECT_TRUE(connect(kTrainToken));
+  far_.reset();
+  EXPECT_FALSE(connect(kWrongToken));
+}
+
 TEST_P(AuthTest, ATokenGrantsNothingOfAnothers) {
   Token claims = kReadToken;
   claims.access = Access::kAdmin;
