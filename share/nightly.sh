@@ -1,0 +1,17 @@
+#!/bin/bash
+# Runs for hours what the tests run for seconds: ten thousand kills in every mode, simulated clusters and hostile
+# peers of many seeds.  Needs build/release; with build/asan a tenth of the killed processes are of that.
+#
+# usage: nightly.sh [KILLS]      10000 unless told, over all modes
+set -euo pipefail
+cd "$(dirname "$0")/.."
+modes=(sync staleness async geo log spill rows)
+kills=${1:-10000}
+asan=()
+if [[ -x build/asan/bin/ps-serve ]]; then asan=(--asan); fi
+seeds=$(((kills + 50 * ${#modes[@]} - 1) / (50 * ${#modes[@]}))) # of 50 kills each
+for mode in "${modes[@]}"; do
+  tests/e2e/kill_test.sh --mode "$mode" --seeds "$seeds" "${asan[@]}" 50
+done
+for test in faults recovery; do PS_SIM_SEEDS=5000 build/release/bin/sim_$test; done
+PS_SIM_SEEDS=200000 build/release/bin/sim_any_order
