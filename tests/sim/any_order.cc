@@ -19,8 +19,7 @@ std::vector<uint8_t> drawn_script(uint64_t seed) {
 
 TEST(AnyOrder, PromisesOfAShardHoldWhateverPeersSay) {
   const int64_t one = number_from_environment("PS_SIM_SEED", 0);
-  const int64_t first = one > 0 ? one : 1,
-                count = one > 0 ? 1 : number_from_environment("PS_SIM_SEEDS", 500);
+  const int64_t first = one > 0 ? one : 1, count = one > 0 ? 1 : number_from_environment("PS_SIM_SEEDS", 500);
   for (int64_t seed = first; seed < first + count; ++seed) {
     std::fprintf(stderr, "\rPS_SIM_SEED=%lld ", static_cast<long long>(seed));
     const std::vector<uint8_t> bytes = drawn_script(static_cast<uint64_t>(seed));
