@@ -3,6 +3,7 @@
 #ifndef PS_DEVICE_MODEL_STORE_H_
 #define PS_DEVICE_MODEL_STORE_H_
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -33,6 +34,7 @@ class ModelStore final : public ParameterStore {
                    std::vector<ParameterView<float>>& views) override;
   size_t looks_ahead() const override { return inner_.looks_ahead(); }
   void look_ahead(std::span<const KeyPlan> plans) override { inner_.look_ahead(plans); }
+  void run_beside(const std::function<void()>& compute) override { inner_.run_beside(compute); }
   bool may_wait() const override { return inner_.may_wait(); }
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
