@@ -36,7 +36,9 @@ std::unique_ptr<RowDevice> open_one(std::string_view type) {
 
 }  // namespace
 
-std::optional<int> cuda_number(std::string_view type) { return number_of(type, kCuda); }
+std::optional<int> cuda_number(std::string_view type) {
+  return number_of(type, kCuda);
+}
 
 void check_device_type(std::string_view type) {
   if (type == "cpu") return;

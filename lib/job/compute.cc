@@ -159,20 +159,21 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& 
   SecureTransport transport(*network, peer_credentials(options.security));
   Device device(options.threads, options.cpu);
   uint64_t num_links = 0;
-  const ComputeSetup setup = {.transport = transport,
-                              .device = device,
-                              .model = job.model,
-                              .seed = job.job.seed,
-                              .job = job_fingerprint(job),
-                              .remote =
-                                  [&](const ReaderHello& reader) {
-                                    return remote_of_reader(job, options, reader, ++num_links, servers, log);
-                                  },
-                              .ahead = job.train.pull_ahead > 0,
-                              .asynchronous = server_plan(job, options.cpu).consistency.async,
-                              .optimizers = make_optimizer_plan(job.optimizer, job.train.gradient, options.cpu),
-                              .memory_limit = available_memory_bytes(),
-                              .computation = emulated_computation(job)};
+  const ComputeSetup setup = {
+      .transport = transport,
+      .device = device,
+      .model = job.model,
+      .seed = job.job.seed,
+      .job = job_fingerprint(job),
+      .remote =
+          [&](const ReaderHello& reader) {
+            return remote_of_reader(job, options, reader, ++num_links, servers, log);
+          },
+      .ahead = job.train.pull_ahead > 0,
+      .asynchronous = server_plan(job, options.cpu).consistency.async,
+      .optimizers = make_optimizer_plan(job.optimizer, job.train.gradient, options.cpu),
+      .memory_limit = available_memory_bytes(),
+      .computation = emulated_computation(job)};
   if (setup.computation) {
     log.warning("train.emulated_compute: batches are waits, and the weights of this run mean nothing");
   }

@@ -463,7 +463,8 @@ bool Run::predict() {
       [&](std::string_view lines) { open = output.write(lines); });
   output.finish();
   const DataOptions& data = data_.options();
-  const std::vector<std::string>& classes = data.csv.classes.empty() ? data.fasttext.classes : data.csv.classes;
+  const std::vector<std::string>& classes =
+      data.csv.classes.empty() ? data.fasttext.classes : data.csv.classes;
   log_.info("Predicted samples=", samples, classes.empty() ? "" : cat(" of classes ", join(classes, ", ")));
   return !options_.stop();
 }

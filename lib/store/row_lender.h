@@ -31,7 +31,9 @@ class RowBorrower {
 
   // Returns those of the keys, in their order, of which it has no row.  One that has borrowed a dense parameter is not
   // asked.
-  virtual std::vector<uint64_t> missing(std::span<const uint64_t> keys) { return (void)keys, std::vector<uint64_t>(); }
+  virtual std::vector<uint64_t> missing(std::span<const uint64_t> keys) {
+    return (void)keys, std::vector<uint64_t>();
+  }
 };
 
 // One owner thread.  A parameter is named by its index.

@@ -29,14 +29,14 @@ using AnyItems = std::variant<
     ActivationSlopeItems<float, SoftplusRule>, ActivationSlopeItems<float, ExponentialRule>, BagItems<float>,
     BagSquareItems<float>, BagGradientItems<float>, CopyRowItems<float>, CopiedGradientItems<float>,
     GatherItems<float>, PairwiseGradientItems<float>, DivideByCountItems<float>, PairSumItems<float>,
-    PointToRowItems<float>, LossItems<float, LogisticLoss>,
-    LossItems<float, SmoothedLogisticLoss>, LossItems<float, FocalLoss>, LossItems<float, SquaredLoss>,
-    LossItems<float, AbsoluteLoss>, LossItems<float, HuberLoss>, SoftmaxCostItems<float>,
-    ProbabilityCostItems<float>, SumCostItems<float>, PredictionItems<float>, LogisticPredictionItems<float>,
-    CrossItems<float>, CrossGradientItems<float>, MaxPoolItems<float>, MaxPoolGradientItems<float>,
-    AveragePoolItems<float>, AveragePoolGradientItems<float>, PlaneMeanItems<float>,
-    PlaneMeanGradientItems<float>, SetPlaneItems<float>, ChannelSumItems<float>, MeasureChannelItems<float>,
-    RecallChannelItems<float>, NormalizeItems<float>, NormSlopeItems<float>, NormInputGradientItems<float>>;
+    PointToRowItems<float>, LossItems<float, LogisticLoss>, LossItems<float, SmoothedLogisticLoss>,
+    LossItems<float, FocalLoss>, LossItems<float, SquaredLoss>, LossItems<float, AbsoluteLoss>,
+    LossItems<float, HuberLoss>, SoftmaxCostItems<float>, ProbabilityCostItems<float>, SumCostItems<float>,
+    PredictionItems<float>, LogisticPredictionItems<float>, CrossItems<float>, CrossGradientItems<float>,
+    MaxPoolItems<float>, MaxPoolGradientItems<float>, AveragePoolItems<float>,
+    AveragePoolGradientItems<float>, PlaneMeanItems<float>, PlaneMeanGradientItems<float>,
+    SetPlaneItems<float>, ChannelSumItems<float>, MeasureChannelItems<float>, RecallChannelItems<float>,
+    NormalizeItems<float>, NormSlopeItems<float>, NormInputGradientItems<float>>;
 
 template <class Body, class Items>
 struct IsListed : std::false_type {};
