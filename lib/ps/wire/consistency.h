@@ -15,7 +15,7 @@ struct Consistency {
                       // before it hears that the one before is applied
 
   // Steps that a trainer may have pushed and that are not applied yet, beside the last.
-  uint64_t lead() const { return static_cast<uint64_t>(staleness + ahead); }
+  uint64_t lead() const { return static_cast<uint64_t>((async ? 0 : staleness) + ahead); }
 };
 
 }  // namespace ps

@@ -96,10 +96,12 @@ TEST(RunStatus, ValuesOfOtherTypesAndUnknownMembersAreRefused) {
   }
 }
 
-TEST(Consistency, OnlyStaleTrainersLead) {
+TEST(Consistency, StaleTrainersLeadAndThoseWithBatchesAhead) {
   EXPECT_EQ(Consistency().lead(), 0u);
   EXPECT_EQ((Consistency{.staleness = 3}.lead()), 3u);
   EXPECT_EQ((Consistency{.async = true, .staleness = 3, .max_lag = 5}.lead()), 0u);
+  EXPECT_EQ((Consistency{.async = true, .ahead = 4}.lead()), 4u);
+  EXPECT_EQ((Consistency{.ahead = 4}.lead()), 4u);
 }
 
 TEST(CheckpointStep, HasARunAndAStepThatIsNotNegative) {
