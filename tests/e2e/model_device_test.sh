@@ -40,6 +40,23 @@ for optimizer in '{"type": "sgd", "learning_rate": 0.05, "clip_norm": 0.5}' \
   rm -r plain model all ./*_checkpoints
 done
 
+echo "the same bits where servers have the parameters, and two devices the rows of batches and the model"
+servers=()
+trap 'kill -9 "${servers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+for kind in plain all; do
+  mkfifo ready.$kind
+  timeout 300 ps-serve "${pairs[@]:0:1}" "${pairs[@]:3}" --host 127.0.0.1 --port 0 --checkpoint-dir '' >ready.$kind 2>serve.$kind.err &
+  servers=($!)
+  timeout 60 head -1 ready.$kind >serving || fail "no server: $(cat serve.$kind.err)"
+  address=127.0.0.1:$(grep -o '"ports":\[[0-9]*' serving | grep -o '[0-9]*$')
+  options=()
+  if [[ $kind == all ]]; then options=(--device emulated:0,emulated:1 "${all[@]:2}"); fi
+  train "${pairs[@]}" --servers "$address" --checkpoint-dir '' --save-dir served_$kind --json "${options[@]}" >$kind.json
+  end_all_servers
+done
+cmp served_{plain,all}/*/pass-00001/model.safetensors
+[[ $(figures plain.json) == "$(figures all.json)" ]] || fail "figures: $(cat all.json)"
+
 # With products, the sums of which run in another order: the models differ by their rounding, 2^-24 of a sum at a time.
 # 24 steps of a small rate carry some of it on; 1e-4 of the largest weight, or of 0.001 where the gradients of all are
 # rounding alone, as before a batch norm, has room for that, and for no mistake.
