@@ -47,6 +47,7 @@ Payload ReaderWork::compute(std::span<const ParameterView<float>> views, const G
   auto keep = std::make_shared<const GradientBuffers>(gradients);
   if (computation_) {
     const double cost = computation_->run(prepared_, views);
+    computation_->finish_gradients(prepared_, views, nullptr);
     return encode_result(cost, computation_->predictions(), prepared_, network_.parameters(), views, keep);
   }
   const double cost = network_.forward(prepared_, views, setup_.device);

