@@ -58,7 +58,7 @@ assert choice["accelerators"] == computes and choice["limit"] == "accelerators",
 measured = run["batches"] / run["seconds"]
 print(f"{measured:.2f} batches/s, planned {choice['batches_per_second']:.2f}")
 # An emulated accelerator is never faster; other work of this machine makes it slower.
-assert 0.7 < measured / choice["batches_per_second"] < 1.02 + 0.05 * computes
+assert 0.5 < measured / choice["batches_per_second"] < 1.02 + 0.05 * computes
 PY
 done
 
