@@ -1,7 +1,6 @@
 #include "ps/server/shard_tables.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -134,7 +133,7 @@ char* ShardTables::read_slice(const RowSlice& slice, PullMode mode, RowType type
     row_codec(type, device_.cpu()).encode(floats_.data(), num_rows, cols, out);
   }
   const size_t size = bytes_of(slice, type);
-  std::memset(out + size, 0, padded(size) - size);
+  std::fill_n(out + size, padded(size) - size, '\0');
   return out + padded(size);
 }
 
