@@ -45,7 +45,7 @@ servers=()
 trap 'kill -9 "${servers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 for kind in plain all; do
   mkfifo ready.$kind
-  timeout 300 ps-serve "${pairs[@]:0:1}" "${pairs[@]:3}" --host 127.0.0.1 --port 0 --checkpoint-dir '' >ready.$kind 2>serve.$kind.err &
+  ps-serve "${pairs[@]:0:1}" "${pairs[@]:3}" --host 127.0.0.1 --port 0 --checkpoint-dir '' >ready.$kind 2>serve.$kind.err &
   servers=($!)
   timeout 60 head -1 ready.$kind >serving || fail "no server: $(cat serve.$kind.err)"
   address=127.0.0.1:$(grep -o '"ports":\[[0-9]*' serving | grep -o '[0-9]*$')
