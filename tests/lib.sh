@@ -105,3 +105,23 @@ slowly() {
     sleep 0.005
   done &
 }
+
+# killed_after STEP FOLDER COMMAND...: runs the command, which writes checkpoints into FOLDER, and kills it soon after it has
+# written one of STEP or later; its messages go to `err`.  Returns 1 if it has ended well before.
+killed_after() {
+  local least=$1 folder=$2 id step status=0
+  shift 2
+  "$@" 2>err &
+  id=$!
+  for _ in {1..3000}; do
+    step=0
+    if [[ -e $folder/LATEST ]]; then step=$(sed 's/step-0*\([0-9]*\).*/\1/' "$folder/LATEST"); fi
+    if ! kill -0 $id 2>/dev/null || ((step >= least)); then break; fi
+    sleep 0.02
+  done
+  sleep 0.0$((RANDOM % 10))
+  kill -KILL $id 2>/dev/null || true
+  wait $id || status=$?
+  [[ $status == 0 || $status == 137 ]] || fail "it ended with $status: $(cat err)"
+  [[ $status == 137 ]]
+}

@@ -121,8 +121,7 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
     s.field("fasttext", &DataOptions::fasttext, "fasttext: labels and the features of words");
     s.field("cross", &DataOptions::cross,
             "lists of slots that are crossed: [[\"a\", \"b\"]] makes the slot a^b, whose ids stand for the "
-            "pairs of "
-            "ids of a and b");
+            "pairs of ids of a and b");
     s.field("validation", &DataOptions::validation,
             "part of the lines of the training data that is not trained on, but measured after each pass; "
             "the hash of a line decides, so that equal lines are in the same part")

@@ -9,7 +9,7 @@ namespace ps {
 
 DeviceStore::DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_ptr<RowDevice> device,
                          const CachePlan& plan, bool own_thread)
-    : inner_(inner), lender_(lender), device_(std::move(device)), own_thread_(own_thread) {
+    : StoreInFront(inner), lender_(lender), device_(std::move(device)), own_thread_(own_thread) {
   for (const PlannedCache& planned : plan.caches) {
     Cached cached;
     cached.cache = std::make_unique<RowCache>(device_->make_rows(planned.rows), lender, planned.parameter);
@@ -20,20 +20,20 @@ DeviceStore::DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_p
 
 void DeviceStore::pull(std::span<const KeyPlan> plans, PullMode mode,
                        std::vector<ParameterView<float>>& views) {
-  inner_.pull(plans, mode, views);
+  inner().pull(plans, mode, views);
   if (mode == PullMode::kTrain) pull_cached(plans, views);
 }
 
 void DeviceStore::finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
                               std::vector<ParameterView<float>>& views) {
-  inner_.finish_pull(ticket, plans, views);
+  inner().finish_pull(ticket, plans, views);
   pull_cached(plans, views);
 }
 
 // ---- ahead
 
 void DeviceStore::look_ahead(std::span<const KeyPlan> plans) {
-  inner_.look_ahead(plans);
+  inner().look_ahead(plans);
   std::vector<std::vector<uint64_t>>& keys = batches_.emplace_back();
   for (const Cached& cached : caches_) {
     keys.push_back(plans[static_cast<size_t>(cached.cache->parameter())].keys);
@@ -41,7 +41,7 @@ void DeviceStore::look_ahead(std::span<const KeyPlan> plans) {
 }
 
 void DeviceStore::run_beside(const std::function<void()>& compute) {
-  if (inner_.looks_ahead() == 0 || !own_thread_) {
+  if (inner().looks_ahead() == 0 || !own_thread_) {
     compute();
     return load_next();
   }
@@ -85,7 +85,7 @@ void DeviceStore::pull_cached(std::span<const KeyPlan> plans, std::vector<Parame
 
 void DeviceStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                        const StepInfo& info) {
-  inner_.push(plans, views, info);
+  inner().push(plans, views, info);
   for (Cached& cached : caches_) {
     const size_t parameter = static_cast<size_t>(cached.cache->parameter());
     cached.cache->push(plans[parameter].keys, views[parameter].row_gradients);
@@ -96,7 +96,7 @@ void DeviceStore::push(std::span<const KeyPlan> plans, std::span<const Parameter
 
 void DeviceStore::end_pass(int64_t pass) {
   for (Cached& cached : caches_) cached.cache->put_back();
-  inner_.end_pass(pass);
+  inner().end_pass(pass);
 }
 
 Json DeviceStore::counters() const {

@@ -16,12 +16,13 @@
 #include "device/cache_plan.h"
 #include "device/compute_thread.h"
 #include "device/row_cache.h"
-#include "store/parameter_store.h"
 #include "store/row_lender.h"
+#include "store/store_in_front.h"
 
 namespace ps {
 
-class DeviceStore final : public ParameterStore {
+// The other store has the rows put back that it needs for models.
+class DeviceStore final : public StoreInFront {
  public:
   // `inner` and `lender` are one store, in which nothing was trained yet; it outlives this one, and is not used after
   // it.  Without a thread of its own, batches are computed before the work for coming ones, for tests on simulated
@@ -29,34 +30,18 @@ class DeviceStore final : public ParameterStore {
   DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_ptr<RowDevice> device,
               const CachePlan& plan, bool own_thread = true);
 
-  KeyOrder key_order() const override { return inner_.key_order(); }
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
-  PullTicket begin_pull(std::span<const KeyPlan> plans) override { return inner_.begin_pull(plans); }
+  PullTicket begin_pull(std::span<const KeyPlan> plans) override { return inner().begin_pull(plans); }
   void finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
                    std::vector<ParameterView<float>>& views) override;
-  size_t looks_ahead() const override { return inner_.looks_ahead(); }
+  size_t looks_ahead() const override { return inner().looks_ahead(); }
   void look_ahead(std::span<const KeyPlan> plans) override;
   void run_beside(const std::function<void()>& compute) override;
-  bool may_wait() const override { return inner_.may_wait(); }
-  double learning_rate() const override { return inner_.learning_rate(); }
 
   // Rows that were trained are put back first.
   void end_pass(int64_t pass) override;
-
-  // The other store has the rows put back that it needs.
-  std::vector<uint64_t> keys(int parameter) override { return inner_.keys(parameter); }
-  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
-    inner_.read_rows(parameter, keys, weights);
-  }
-  void read_all(int parameter, float* weights) override { inner_.read_all(parameter, weights); }
-  StoreTimes times() const override { return inner_.times(); }
-  RowReport row_report(int parameter) override { return inner_.row_report(parameter); }
-  void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override {
-    inner_.load_rows(parameter, keys, weights);
-  }
-  void load_all(int parameter, const float* weights) override { inner_.load_all(parameter, weights); }
 
   // The counts and the seconds of all caches together: {"rows_asked": ..., "rows_fetched": ...}.
   Json counters() const;
@@ -74,7 +59,6 @@ class DeviceStore final : public ParameterStore {
   void load_next();
   void pull_cached(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
 
-  ParameterStore& inner_;
   RowLender& lender_;
   const std::shared_ptr<RowDevice> device_;
   const bool own_thread_;

@@ -7,7 +7,7 @@ namespace ps {
 
 ModelStore::ModelStore(ParameterStore& inner, LocalStore& local, std::span<const ParameterSpec> parameters,
                        const std::vector<bool>& wanted, std::shared_ptr<ModelDevice> kernels, Device& host)
-    : inner_(inner), kernels_(std::move(kernels)), device_(host, kernels_) {
+    : StoreInFront(inner), kernels_(std::move(kernels)), device_(host, kernels_) {
   for (size_t p = 0; p < parameters.size(); ++p) {
     const int parameter = static_cast<int>(p);
     if (!wanted[p] || !local.can_lend_dense(parameter)) continue;
@@ -20,13 +20,13 @@ ModelStore::~ModelStore() = default;
 
 void ModelStore::pull(std::span<const KeyPlan> plans, PullMode mode,
                       std::vector<ParameterView<float>>& views) {
-  inner_.pull(plans, mode, views);
+  inner().pull(plans, mode, views);
   if (mode == PullMode::kTrain) add_views(views);
 }
 
 void ModelStore::finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
                              std::vector<ParameterView<float>>& views) {
-  inner_.finish_pull(ticket, plans, views);
+  inner().finish_pull(ticket, plans, views);
   add_views(views);
 }
 
@@ -36,7 +36,7 @@ void ModelStore::add_views(std::vector<ParameterView<float>>& views) {
 
 void ModelStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                       const StepInfo& info) {
-  inner_.push(plans, views, info);
+  inner().push(plans, views, info);
   for (const auto& dense : dense_) dense->push();
 }
 

@@ -12,7 +12,8 @@ namespace ps {
 
 ReaderAhead::ReaderAhead(RemoteStore& remote, ComputeLink& link, const std::vector<ParameterSpec>& specs,
                          const LocalStore& local, const ReaderAheadOptions& options)
-    : remote_(remote),
+    : StoreInFront(remote),
+      remote_(remote),
       link_(link),
       specs_(options.asynchronous ? specs : check_no_policies(specs)),
       local_(local),

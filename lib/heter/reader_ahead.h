@@ -23,6 +23,7 @@
 #include "ps/client/row_window.h"
 #include "ps/client/stored_row_pulls.h"
 #include "store/local_store.h"
+#include "store/store_in_front.h"
 
 namespace ps {
 
@@ -33,7 +34,7 @@ struct ReaderAheadOptions {
 };
 
 // One owner thread, that of the servers' connections.  Calls throw as those of RemoteStore and of ComputeLink.
-class ReaderAhead final : public ParameterStore, public Computation {
+class ReaderAhead final : public StoreInFront, public Computation {
  public:
   // All outlive this.  `remote` leaves its dense part to the compute trainers, and lets ahead_consistency(batches) steps
   // be pushed before one is applied; `local`, in which nothing is trained, says how parameters are stored.  Throws kUsage,
@@ -52,20 +53,6 @@ class ReaderAhead final : public ParameterStore, public Computation {
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
   void end_pass(int64_t pass) override;
-  bool may_wait() const override { return true; }
-  KeyOrder key_order() const override { return remote_.key_order(); }
-  double learning_rate() const override { return remote_.learning_rate(); }
-  StoreTimes times() const override { return remote_.times(); }
-  std::vector<uint64_t> keys(int parameter) override { return remote_.keys(parameter); }
-  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
-    remote_.read_rows(parameter, keys, weights);
-  }
-  void read_all(int parameter, float* weights) override { remote_.read_all(parameter, weights); }
-  RowReport row_report(int parameter) override { return remote_.row_report(parameter); }
-  void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override {
-    remote_.load_rows(parameter, keys, weights);
-  }
-  void load_all(int parameter, const float* weights) override { remote_.load_all(parameter, weights); }
 
   // Batches that were sent, how many of them while the one before was on its way, and the seconds that this process did
   // nothing but wait for their results.

@@ -106,8 +106,7 @@ void check_pulls_ahead_alone(const Job& job, const RunOptions& options) {
   if (strategy["consistency"] != "async") return;
   fail(Code::kUsage, "train.pull_ahead: ", job.train.pull_ahead,
        ", but train.strategy.consistency is 'async', with which no step of a plain trainer waits anyway: "
-       "leave out one "
-       "of the two, or train with --role reader");
+       "leave out one of the two, or train with --role reader");
 }
 
 void check_device(const Job& job, const RunOptions& options) {

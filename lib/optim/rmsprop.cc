@@ -66,12 +66,10 @@ class Rmsprop final : public RowOptimizer<T> {
 
 }  // namespace
 
-constinit const OptimizerEntry kRmsprop =
-    optimizer_entry<Rmsprop, RmspropOptions>("rmsprop", false,
-                                             "RMSProp, centred: h = rho h + (1 - rho) g^2, f = rho f + (1 - "
-                                             "rho) g, w moves by -rate g / sqrt(h - f^2 + "
-                                             "epsilon); decay is by the global rate. State: h - f^2 and f. "
-                                             "Rows that sit out steps get exactly what dense "
-                                             "training gives.");
+constinit const OptimizerEntry kRmsprop = optimizer_entry<Rmsprop, RmspropOptions>(
+    "rmsprop", false,
+    "RMSProp, centred: h = rho h + (1 - rho) g^2, f = rho f + (1 - rho) g, w moves by -rate g / sqrt(h - f^2 "
+    "+ epsilon); decay is by the global rate. State: h - f^2 and f. Rows that sit out steps get exactly what "
+    "dense training gives.");
 
 }  // namespace ps

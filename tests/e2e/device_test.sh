@@ -65,28 +65,14 @@ cmp {plain_few,small}/pass-00000/model.safetensors
 echo "killed again and again, and resumed on a device and without one, it ends with the same model"
 seed=${PS_TEST_SEED:-$RANDOM}
 RANDOM=$seed
-# The step of the newest checkpoint.
-newest_step() {
-  if [[ ! -e killed_checkpoints/LATEST ]]; then echo 0 && return; fi
-  sed 's/step-0*\([0-9]*\).*/\1/' killed_checkpoints/LATEST
-}
 kills=0
 for target in 5 10 15 20; do
   devices=("${cache[@]}")
   if ((target == 10)); then devices=(--device cpu); fi
-  ps-train job.json --data train.txt --passes 2 --log-level warning --save-dir killed --resume \
-    --checkpoint-dir killed_checkpoints "${devices[@]}" 2>err &
-  trainer=$!
-  for _ in {1..3000}; do
-    if ! kill -0 $trainer 2>/dev/null || (($(newest_step) >= target)); then break; fi
-    sleep 0.02
-  done
-  sleep 0.0$((RANDOM % 10))
-  kill -KILL $trainer 2>/dev/null || true
-  status=0
-  wait $trainer || status=$?
-  [[ $status == 0 || $status == 137 ]] || { cat err; fail "seed $seed: status $status"; }
-  if [[ $status == 137 ]]; then kills=$((kills + 1)); fi
+  if killed_after $target killed_checkpoints ps-train job.json --data train.txt --passes 2 --log-level warning \
+    --save-dir killed --resume --checkpoint-dir killed_checkpoints "${devices[@]}"; then
+    kills=$((kills + 1))
+  fi
 done
 echo "killed $kills times (seed $seed)"
 train --passes 2 --save-dir killed --resume --checkpoint-dir killed_checkpoints "${cache[@]}"

@@ -327,6 +327,24 @@ inline void expect_bits_of_undisturbed(const RecoveryPlan& plan, uint64_t seed, 
   expect_same_bits(expected, cluster.weights());
 }
 
+// The same for many seeds, with three crashes each; make_plan(random) draws a plan.  So often at least a trainer must have
+// gone back in all, or the test has proven nothing.
+template <class MakePlan>
+void expect_crashes_to_change_nothing(uint64_t least_returns, const MakePlan& make_plan) {
+  Totals totals;
+  const bool many = many_seeds_pass([&](uint64_t seed) {
+    Random random(seed, 0);
+    auto plan = make_plan(random);
+    plan.crashes = 3;
+    expect_bits_of_undisturbed(plan, seed, random, totals);
+  });
+  totals.print();
+  if (!many) return;
+  EXPECT_GT(totals.server_crashes, 40u);
+  EXPECT_GT(totals.trainer_crashes, 20u);
+  EXPECT_GT(totals.went_back, least_returns) << "trainers seldom went back: the test proves nothing";
+}
+
 }  // namespace ps
 
 #endif  // PS_TESTS_SIM_RECOVERING_CLUSTER_H_

@@ -17,8 +17,7 @@ struct BinaryOptions : CostOptions {
           .above(0);
       s.field("label_smoothing", &BinaryOptions::label_smoothing,
               "labels are so far from 0 and 1 as half of it, so that no probability is driven to either; "
-              "also in "
-              "the costs of tests")
+              "also in the costs of tests")
           .at_least(0)
           .at_most(1);
       return s;
@@ -27,24 +26,41 @@ struct BinaryOptions : CostOptions {
   }
 };
 
-// A cost of one logit takes it before a sigmoid too.
-void expect_logit(std::string_view cost, const CostInput& input) {
-  expect_one_value(cost, input);
-  if (input.activation == "sigmoid" || input.activation == "linear") return;
-  fail(Code::kUsage, cost, " takes an input with activation 'linear' or 'sigmoid', found ",
-       quote(input.activation));
-}
+// A cost of two classes that takes one logit, before a sigmoid too, and predicts the probability of label 1.
+template <class T>
+class LogitCost : public Cost<T> {
+ public:
+  bool runs_on_devices() const override { return true; }
+
+  void check_label(float label) const override { check_binary(label); }
+
+  void predict(Matrix<const T> output, Device& device, std::span<float> predictions) const override {
+    if (sigmoid_) return copy_predictions(device, output, predictions.data());
+    logistic_predictions(device, output, predictions.data());
+  }
+
+  bool takes_logits() const override { return true; }
+
+ protected:
+  LogitCost(std::string_view cost, const CostInput& input) : sigmoid_(input.activation == "sigmoid") {
+    expect_one_value(cost, input);
+    if (sigmoid_ || input.activation == "linear") return;
+    fail(Code::kUsage, cost, " takes an input with activation 'linear' or 'sigmoid', found ",
+         quote(input.activation));
+  }
+
+ private:
+  const bool sigmoid_;  // the input's activation; else linear
+};
 
 // With p = logistic(score): -pos_weight log p for label 1, -log(1 - p) for 0 and -1.
 template <class T>
-class BinaryCrossEntropy final : public Cost<T> {
+class BinaryCrossEntropy final : public LogitCost<T> {
  public:
   BinaryCrossEntropy(const BinaryOptions& options, const CostInput& input)
-      : sigmoid_(input.activation == "sigmoid"),
+      : LogitCost<T>("binary_cross_entropy", input),
         pos_weight_(static_cast<float>(options.pos_weight)),
-        smoothing_(options.label_smoothing) {
-    expect_logit("binary_cross_entropy", input);
-  }
+        smoothing_(options.label_smoothing) {}
 
   void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {
@@ -58,19 +74,7 @@ class BinaryCrossEntropy final : public Cost<T> {
     }
   }
 
-  bool runs_on_devices() const override { return true; }
-
-  void check_label(float label) const override { check_binary(label); }
-
-  void predict(Matrix<const T> output, Device& device, std::span<float> predictions) const override {
-    if (sigmoid_) return copy_predictions(device, output, predictions.data());
-    logistic_predictions(device, output, predictions.data());
-  }
-
-  bool takes_logits() const override { return true; }
-
  private:
-  const bool sigmoid_;  // the input's activation; else linear
   const float pos_weight_;
   const double smoothing_;
 };
@@ -84,8 +88,7 @@ struct FocalOptions : CostOptions {
       s.include(CostOptions::spec());
       s.field("gamma", &FocalOptions::gamma,
               "how much less examples count that are right already: their cost is multiplied by (1 - "
-              "probability of "
-              "the label)^gamma")
+              "probability of the label)^gamma")
           .at_least(0);
       s.field("alpha", &FocalOptions::alpha, "multiplies the cost of label 1, and 1 - alpha that of others")
           .above(0)
@@ -97,12 +100,10 @@ struct FocalOptions : CostOptions {
 };
 
 template <class T>
-class Focal final : public Cost<T> {
+class Focal final : public LogitCost<T> {
  public:
   Focal(const FocalOptions& options, const CostInput& input)
-      : sigmoid_(input.activation == "sigmoid"), loss_{options.gamma, options.alpha} {
-    expect_logit("focal", input);
-  }
+      : LogitCost<T>("focal", input), loss_{options.gamma, options.alpha} {}
 
   void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {
@@ -110,19 +111,7 @@ class Focal final : public Cost<T> {
     evaluate_losses(device, loss_, scores, cost_targets(batch), costs.data(), gradient.data);
   }
 
-  bool runs_on_devices() const override { return true; }
-
-  void check_label(float label) const override { check_binary(label); }
-
-  void predict(Matrix<const T> output, Device& device, std::span<float> predictions) const override {
-    if (sigmoid_) return copy_predictions(device, output, predictions.data());
-    logistic_predictions(device, output, predictions.data());
-  }
-
-  bool takes_logits() const override { return true; }
-
  private:
-  const bool sigmoid_;  // the input's activation; else linear
   const FocalLoss loss_;
 };
 

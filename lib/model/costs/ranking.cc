@@ -55,8 +55,7 @@ extern const CostEntry kRankingCost = cost_entry<CostOptions, Ranking>(
 extern const CostEntry kBprCost =
     cost_entry<CostOptions, Bpr>("bpr",
                                  "Bayesian personalised ranking: log(1 + e^(negative - positive)), for each "
-                                 "positive example of a group its mean "
-                                 "over the negative ones");
+                                 "positive example of a group its mean over the negative ones");
 
 extern const CostEntry kListwiseSoftmaxCost =
     cost_entry<CostOptions, ListwiseSoftmax>("listwise_softmax",

@@ -217,7 +217,6 @@ extern const EvaluatorEntry kMeanAveragePrecisionEvaluator =
     evaluator_entry<NoEvaluatorOptions, MeanAveragePrecision>(
         "map",
         "mean average precision: in each group, the mean precision down to each example of positive label; "
-        "averaged "
-        "over groups");
+        "averaged over groups");
 
 }  // namespace ps

@@ -105,7 +105,6 @@ class BatchNorm final : public Layer<T> {
 extern const LayerEntry kBatchNormLayer =
     layer_entry<BatchNormOptions, BatchNorm>("batch_norm",
                                              "scales and shifts each column, or each channel of an image, to "
-                                             "mean 0 and variance 1 over the batch, then by "
-                                             "learned factors");
+                                             "mean 0 and variance 1 over the batch, then by learned factors");
 
 }  // namespace ps

@@ -50,7 +50,6 @@ class BiInteraction final : public Layer<T> {
 extern const LayerEntry kBiInteractionLayer = layer_entry<BiInteractionOptions, BiInteraction>(
     "bi_interaction",
     "products of all pairs of the vectors in its input, such as an embedding of several slots, summed "
-    "element by "
-    "element");
+    "element by element");
 
 }  // namespace ps

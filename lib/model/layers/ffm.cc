@@ -85,10 +85,9 @@ class Ffm final : public Layer<T> {
 
 }  // namespace
 
-extern const LayerEntry kFfmLayer =
-    layer_entry<FfmOptions, Ffm>("ffm",
-                                 "field-aware factorisation machine: products of the vectors of all pairs of "
-                                 "ids of different sparse slots, each "
-                                 "id with a vector for each other slot, summed");
+extern const LayerEntry kFfmLayer = layer_entry<FfmOptions, Ffm>(
+    "ffm",
+    "field-aware factorisation machine: products of the vectors of all pairs of ids of different sparse "
+    "slots, each id with a vector for each other slot, summed");
 
 }  // namespace ps

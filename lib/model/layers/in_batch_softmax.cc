@@ -137,7 +137,6 @@ class InBatchSoftmax final : public Layer<T> {
 extern const LayerEntry kInBatchSoftmaxLayer = layer_entry<InBatchSoftmaxOptions, InBatchSoftmax>(
     "in_batch_softmax",
     "cost of two towers, queries and items: each example of positive label shall choose its own item among "
-    "those of "
-    "the batch; a third input, a slot, tells which items are the same");
+    "those of the batch; a third input, a slot, tells which items are the same");
 
 }  // namespace ps

@@ -25,7 +25,8 @@ std::vector<TableLayout> layouts_of(const LocalStore& local, size_t count) {
 
 AheadStore::AheadStore(const std::vector<ParameterSpec>& specs, size_t batches, RemoteStore& remote,
                        LocalStore& local)
-    : specs_(specs),
+    : StoreInFront(remote),
+      specs_(specs),
       batches_(batches),
       remote_(remote),
       local_(local),

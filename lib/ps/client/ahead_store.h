@@ -22,7 +22,7 @@
 #include "ps/client/row_window.h"
 #include "ps/client/stored_row_pulls.h"
 #include "store/local_store.h"
-#include "store/parameter_store.h"
+#include "store/store_in_front.h"
 
 namespace ps {
 
@@ -38,7 +38,7 @@ const std::vector<ParameterSpec>& check_no_policies(const std::vector<ParameterS
 std::vector<TableLayout> layouts_of(const LocalStore& local, size_t count);
 
 // One owner thread, that of the servers' connections.  Calls throw what RemoteStore throws.
-class AheadStore final : public ParameterStore {
+class AheadStore final : public StoreInFront {
  public:
   // `remote` is made with ahead_consistency(batches) and rows as f32, and is of a trainer alone; `local` has the same
   // parameters, of which none has a policy of its rows, and nothing was trained in it.  Both outlive this.
@@ -50,17 +50,9 @@ class AheadStore final : public ParameterStore {
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
   void end_pass(int64_t pass) override;
-  bool may_wait() const override { return true; }
-  KeyOrder key_order() const override { return remote_.key_order(); }
   double learning_rate() const override { return local_.learning_rate(); }
   StoreTimes times() const override;
 
-  std::vector<uint64_t> keys(int parameter) override { return remote_.keys(parameter); }
-  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
-    remote_.read_rows(parameter, keys, weights);
-  }
-  void read_all(int parameter, float* weights) override { remote_.read_all(parameter, weights); }
-  RowReport row_report(int parameter) override { return remote_.row_report(parameter); }
   void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
   void load_all(int parameter, const float* weights) override;
 

@@ -38,7 +38,8 @@ std::vector<ParameterSpec> sparse_parameters(std::span<const ParameterSpec> spec
 
 RemoteLender::RemoteLender(const std::vector<ParameterSpec>& specs, const OptimizerPlan& optimizers,
                            RemoteStore& remote, LocalStore& local, size_t window)
-    : specs_(specs),
+    : StoreInFront(remote),
+      specs_(specs),
       sparse_of_(number_sparse(specs)),
       clipping_(specs, optimizers),
       remote_(remote),

@@ -27,8 +27,8 @@
 #include "ps/client/stored_row_pulls.h"
 #include "ps/client/stored_row_returns.h"
 #include "store/local_store.h"
-#include "store/parameter_store.h"
 #include "store/row_lender.h"
+#include "store/store_in_front.h"
 
 namespace ps {
 
@@ -36,7 +36,7 @@ namespace ps {
 std::vector<ParameterSpec> sparse_parameters(std::span<const ParameterSpec> specs);
 
 // One owner thread, that of the servers' connections.  Calls throw what RemoteStore throws.
-class RemoteLender final : public ParameterStore, public RowLender {
+class RemoteLender final : public StoreInFront, public RowLender {
  public:
   // `remote` has RemoteOptions::sparse_here, rows as f32, and is of a trainer alone in step; `local` has the
   // sparse_parameters of `specs`, none with a row policy, and nothing was trained in it.  All outlive this.
@@ -54,17 +54,10 @@ class RemoteLender final : public ParameterStore, public RowLender {
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
   void end_pass(int64_t pass) override;
-  KeyOrder key_order() const override { return remote_.key_order(); }
-  bool may_wait() const override { return true; }
-  double learning_rate() const override { return remote_.learning_rate(); }
-  StoreTimes times() const override { return remote_.times(); }
 
   std::vector<uint64_t> keys(int parameter) override;
   void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override;
-  void read_all(int parameter, float* weights) override { remote_.read_all(parameter, weights); }
-  RowReport row_report(int parameter) override { return remote_.row_report(parameter); }
   void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
-  void load_all(int parameter, const float* weights) override { remote_.load_all(parameter, weights); }
 
   void lend_rows(int parameter, RowBorrower& borrower) override;
   TableLayout layout(int parameter) const override { return local_.layout(sparse(parameter)); }

@@ -286,8 +286,7 @@ TEST_F(Formats, AutoRecognizesWhatALineTells) {
   EXPECT_EQ(found(criteo_line("5", 39)), "criteo");
   EXPECT_EQ(error_from([&] { found("hello world\n"); }),
             "3: data: cannot tell the format from line 'hello world'; name it, one of records, fasttext, "
-            "multislot, "
-            "criteo, paddle_sparse_binary, paddle_sparse_float, libsvm, vw, text, csv, tsv");
+            "multislot, criteo, paddle_sparse_binary, paddle_sparse_float, libsvm, vw, text, csv, tsv");
   EXPECT_EQ(error_from([&] { found("\n\n"); }).substr(0, 42), "3: data: cannot tell the format from line ");
   EXPECT_EQ(error_from([&] { found(""); }), "3: data: no data, so that the format is unknown");
 }

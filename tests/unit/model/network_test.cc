@@ -54,8 +54,7 @@ TEST(Network, NamesThePlaceOfAWrongName) {
   EXPECT_EQ(refusal(model_of(
                 R"([{"name": "out", "type": "fc", "input": "ids", "size": 2, "activation": "tahn"}])")),
             "model.layers.0.activation: unknown value 'tahn' (did you mean 'tanh'?); expected one of linear, "
-            "sigmoid, "
-            "tanh, stanh, relu, brelu, softplus, softmax, exponential");
+            "sigmoid, tanh, stanh, relu, brelu, softplus, softmax, exponential");
   EXPECT_EQ(refusal(model_of(R"([{"name": "out", "type": "fc", "input": "ids", "size": 2}])",
                              R"({"type": "cross_entropy", "input": "oat"})")),
             "model.cost.input: unknown layer 'oat' (did you mean 'out'?)");
@@ -167,8 +166,7 @@ TEST(Network, RefusesInputsThatALayerCannotTake) {
             "model.layers.0.input: embedding takes sparse slots, found 'x', a dense slot");
   EXPECT_EQ(refusal(model_of(R"([{"name": "out", "type": "dropout", "input": "ids"}])")),
             "model.layers.0.input: dropout takes layers and dense slots, found 'ids', a sparse slot (an fc "
-            "or embedding "
-            "layer makes a layer of it)");
+            "or embedding layer makes a layer of it)");
   EXPECT_EQ(refusal(model_of(R"([{"name": "out", "type": "add", "input": ["x", "a"]},
                                  {"name": "a", "type": "fc", "input": "ids", "size": 2}])")),
             "model.layers.0.input: add takes inputs of one width, found 'x' with 3 and 'a' with 2");
