@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "gpu/device_data.h"
+#include "test_device.h"
 
 namespace ps {
 
@@ -35,7 +36,7 @@ class Algorithms : public testing::Test {
     return drawn;
   }
 
-  gpu::Device device_;
+  gpu::Device device_{test_device::by_seed(0)};
   gpu::Stream stream_{device_};
   gpu::Workspace workspace_{device_};
   Random random_{1, 2};

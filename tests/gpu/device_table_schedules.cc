@@ -14,9 +14,9 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "gpu/device_data.h"
-#include "gpu/emulated/hooks.h"
 #include "optim/step_kernels.h"
 #include "table/cuda/device_table.h"
+#include "test_device.h"
 
 namespace ps {
 
@@ -182,7 +182,7 @@ class Schedule {
   explicit Schedule(uint64_t seed)
       : random_(seed, 11),
         options_(draw_options()),
-        device_(draw_device(seed)),
+        device_(test_device::disorderly(seed)),
         table_(device_, stream_, options_),
         twin_(options_, table_.num_buckets()),
         evicted_(device_, kMaxBatch) {}
@@ -220,15 +220,6 @@ class Schedule {
     options.max_batch = kMaxBatch;
     options.score = static_cast<EvictionScore>(random_.below(3));
     options.initializer = {Distribution::kUniform, 0, 1, random_.next64()};
-    return options;
-  }
-
-  static gpu::emulated::EmulatorOptions draw_device(uint64_t seed) {
-    gpu::emulated::EmulatorOptions options;
-    options.seed = seed;
-    options.order =
-        seed % 8 == 0 ? gpu::emulated::ScheduleOrder::kAlways : gpu::emulated::ScheduleOrder::kRandom;
-    options.stream_order = gpu::emulated::StreamOrder::kRandom;
     return options;
   }
 
@@ -417,7 +408,7 @@ class Schedule {
 uint64_t num_seeds() {
   const char* asked = std::getenv("PS_GPU_SEEDS");
   if (asked != nullptr) return std::strtoull(asked, nullptr, 10);
-  return *gpu::emulated::hooks::sanitizer() == 0 ? 1000 : 40;
+  return test_device::is_slow() ? 40 : 1000;
 }
 
 TEST(DeviceTableSchedules, FullTableDoesWhatASequentialOneDoes) {

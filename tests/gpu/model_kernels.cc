@@ -22,22 +22,16 @@
 #include "math/pooling.h"
 #include "math/sparse_kernels.h"
 #include "model/cuda/gpu_kernels.h"
+#include "test_device.h"
 
 namespace ps {
 
 namespace {
 
-using gpu::emulated::EmulatorOptions;
-using gpu::emulated::ScheduleOrder;
-
 constexpr uint64_t kShapes = 200;
 
-std::shared_ptr<DeviceKernels> emulated_kernels(uint64_t seed) {
-  EmulatorOptions options;
-  options.seed = seed;
-  options.order = seed % 2 == 0 ? ScheduleOrder::kByLane : ScheduleOrder::kRandom;
-  options.limits.resident_threads = seed % 3 == 0 ? 128 : 256;  // a thread then computes several items
-  return make_gpu_kernels(std::make_unique<gpu::Device>(options));
+std::shared_ptr<DeviceKernels> device_kernels(uint64_t seed) {
+  return make_gpu_kernels(std::make_unique<gpu::Device>(test_device::with_few_threads(seed)));
 }
 
 // Holds the arrays that a kernel is given, and those that it gives, on one device.
@@ -96,17 +90,17 @@ int64_t draw_size(Random& random, uint64_t most) {
   return static_cast<int64_t>(random.below(most + 1));
 }
 
-// Runs the same on the processor and on an emulated device, and returns the results of both.
+// Runs the same on the processor and on a device, and returns the results of both.
 struct Results {
   std::vector<std::vector<float>> here, there;
 };
 
 Results run_on_both(uint64_t seed, const std::function<void(Desk&)>& body) {
   Device host(1, best_cpu_level());
-  Device emulated(host, emulated_kernels(seed));
-  Desk here(host), there(emulated);
+  Device device(host, device_kernels(seed));
+  Desk here(host), there(device);
   body(here);
-  emulated.kernels()->begin_batch();
+  device.kernels()->begin_batch();
   body(there);
   return {here.results(), there.results()};
 }
@@ -410,7 +404,7 @@ TEST(ModelKernels, ProductsAreWithinTheirBound) {
 
 // A batch at the addresses of the last one is sent again.
 TEST(ModelKernels, ANewBatchAtTheAddressesOfTheLastIsSent) {
-  const std::shared_ptr<DeviceKernels> kernels = emulated_kernels(0);
+  const std::shared_ptr<DeviceKernels> kernels = device_kernels(0);
   std::vector<float> values = {1, 2, 3}, received(3);
   for (int batch = 0; batch < 3; ++batch) {
     kernels->begin_batch();
@@ -423,14 +417,12 @@ TEST(ModelKernels, ANewBatchAtTheAddressesOfTheLastIsSent) {
 }
 
 TEST(ModelKernels, ADeviceWithTooLittleMemorySaysSo) {
-  EmulatorOptions options;
-  options.memory_bytes = 4096;
   Device host(1, best_cpu_level());
-  Device small(host, make_gpu_kernels(std::make_unique<gpu::Device>(options)));
+  Device small(host, make_gpu_kernels(std::make_unique<gpu::Device>(test_device::with_little_memory())));
   DeviceBuffer<float> buffer;
   buffer.resize(small, 512);
   try {
-    buffer.resize(small, 4096);
+    buffer.resize(small, test_device::kTooManyFloats);
     FAIL() << "it has no such memory";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kExhausted) << error.message();

@@ -8,19 +8,14 @@
 #include "../property/gradient_check.h"
 #include "../property/layer_cases.h"
 #include "model/cuda/gpu_kernels.h"
+#include "test_device.h"
 
 namespace ps {
 
 namespace {
 
-using gpu::emulated::EmulatorOptions;
-using gpu::emulated::ScheduleOrder;
-
-std::shared_ptr<DeviceKernels> emulated_kernels(uint64_t seed) {
-  EmulatorOptions options;
-  options.seed = seed;
-  options.order = seed % 2 == 0 ? ScheduleOrder::kByLane : ScheduleOrder::kRandom;
-  return make_gpu_kernels(std::make_unique<gpu::Device>(options));
+std::shared_ptr<DeviceKernels> device_kernels(uint64_t seed) {
+  return make_gpu_kernels(std::make_unique<gpu::Device>(test_device::by_seed(seed)));
 }
 
 // Only products of matrices differ, in the order of their sums: by some 2^-24 of the sum of the absolute products, of at
@@ -43,7 +38,7 @@ std::span<const float> values_of(Matrix<const float> matrix) {
 void expect_same(const Json& model, BatchShape shape = {}) {
   const DataSchema schema = gradient_schema();
   NetworkBench<float> here(model, schema), there(model, schema);
-  there.compute_on(emulated_kernels(model.dump().size()));
+  there.compute_on(device_kernels(model.dump().size()));
   for (uint64_t variant = 0; variant < 6; ++variant) {
     SCOPED_TRACE(testing::Message() << "variant " << variant << " of " << model.dump());
     shape.valued = variant == 1 || variant == 3;
@@ -128,7 +123,7 @@ TEST(NetworksOnDevice, GoOnAfterABatchThatFailed) {
     "cost": {"type": "binary_cross_entropy", "input": "out"}})");
   const DataSchema schema = gradient_schema();
   NetworkBench<float> here(model, schema), there(model, schema);
-  there.compute_on(emulated_kernels(1));
+  there.compute_on(device_kernels(1));
   Batch bad = gradient_batch(schema, {.examples = 3}, 1);
   bad.slots[0].keys.insert(bad.slots[0].keys.end(), 4, 1);
   bad.slots[0].offsets.back() += 4;

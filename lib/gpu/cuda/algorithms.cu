@@ -6,6 +6,7 @@
 #include <cub/device/device_run_length_encode.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
+#include <unordered_map>
 
 namespace ps::gpu {
 
@@ -26,12 +27,10 @@ void check(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS) fail(Code::kInternal, what, ": ", cublasGetStatusString(status));
 }
 
-// A cuBLAS handle for one call on a stream.
 class Blas {
  public:
-  explicit Blas(const Stream& stream) {
+  Blas() {
     check(cublasCreate(&handle_), "cannot start cuBLAS");
-    check(cublasSetStream(handle_, stream.get()), "cannot start cuBLAS");
     check(cublasSetMathMode(handle_, CUBLAS_PEDANTIC_MATH), "cannot start cuBLAS");
   }
   ~Blas() { cublasDestroy(handle_); }
@@ -42,6 +41,15 @@ class Blas {
  private:
   cublasHandle_t handle_ = nullptr;
 };
+
+// Returns this thread's handle for the device of a stream, to be used on that stream: making one takes milliseconds.
+cublasHandle_t blas_of(const Stream& stream) {
+  static thread_local std::unordered_map<int, Blas> handles;
+  stream.device().use();
+  const Blas& blas = handles[stream.device().ordinal()];
+  check(cublasSetStream(blas.get(), stream.get()), "cannot use cuBLAS");
+  return blas.get();
+}
 
 }  // namespace
 
@@ -79,12 +87,11 @@ void select(Stream& stream, Workspace& workspace, const uint32_t* values, const 
 void multiply(Stream& stream, const DeviceMatrix& a, const DeviceMatrix& b, int64_t m, int64_t n, int64_t k,
               float beta, float* c, int64_t stride) {
   if (m == 0 || n == 0) return;
-  const Blas blas(stream);
   const float one = 1;
   const auto operation = [](const DeviceMatrix& matrix) {
     return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   };
-  check(cublasSgemm_64(blas.get(), operation(b), operation(a), n, m, k, &one, b.data, b.stride, a.data,
+  check(cublasSgemm_64(blas_of(stream), operation(b), operation(a), n, m, k, &one, b.data, b.stride, a.data,
                        a.stride, &beta, c, stride),
         "cannot multiply");
 }

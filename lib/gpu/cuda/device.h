@@ -16,9 +16,10 @@
 
 namespace ps::gpu::cuda_runtime {
 
-// Throws unless the call succeeded.
+// Throws unless the call succeeded.  CUDA remembers the error too, for who asks next: forgets it there.
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
+  cudaGetLastError();
   fail(status == cudaErrorMemoryAllocation ? Code::kExhausted : Code::kInternal, what, ": ",
        cudaGetErrorString(status));
 }
@@ -46,7 +47,7 @@ class Device {
     check(cudaMalloc(&memory, bytes == 0 ? 1 : bytes), "no device memory");
     return memory;
   }
-  void release(void* memory) { check(cudaFree(memory), "cannot release device memory"); }
+  void release(void* memory) noexcept { cudaFree(memory); }
 
   DeviceMemoryInfo memory() const {
     use();
@@ -133,6 +134,7 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+#ifdef __CUDACC__
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), Extent grid, Extent block, uint32_t shared_bytes, Stream& stream,
             Arguments&&... arguments) {
@@ -147,6 +149,7 @@ void launch(void (*kernel)(Parameters...), Extent grid, Extent block, uint32_t s
       static_cast<Parameters>(arguments)...);
   check(cudaGetLastError(), "cannot launch");
 }
+#endif
 
 }  // namespace ps::gpu::cuda_runtime
 

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 
+#include "base/hash.h"
 #include "math/initializer.h"
 #include "optim/kernels/idle.h"
 
@@ -58,10 +59,22 @@ namespace device_table {
 constexpr uint32_t kSlots = 32;  // slots of a bucket: one for each lane of a warp
 constexpr uint32_t kNoSlot = 0xffffffff;
 constexpr uint32_t kNoSource = 0xffffffff;  // DeviceTable::load leaves the row of such a key as it is
+constexpr uint32_t kLongRun = 96;           // keys of a run, above which a block adds up its gradients
 
 constexpr uint32_t bucket_of_hash(uint64_t hash, uint32_t num_buckets) {
   return static_cast<uint32_t>((hash >> 32) * num_buckets >> 32);
 }
+
+// The inverse of hash_key.
+constexpr uint64_t key_of_hash(uint64_t hash) {
+  hash ^= hash >> 33;
+  hash *= 0x9cb4b2f8129337dbULL;
+  hash ^= hash >> 33;
+  hash *= 0x4f74430c22a54005ULL;
+  hash ^= hash >> 33;
+  return hash;
+}
+static_assert(key_of_hash(hash_key(0)) == 0 && key_of_hash(hash_key(0x0123456789abcdef)) == 0x0123456789abcdef);
 
 enum Outcome : uint32_t { kFound, kInserted, kEvicted, kRefused };
 
@@ -74,19 +87,24 @@ struct Rows {
   uint32_t num_buckets, width, row_floats, stride;
 };
 
-// The keys of a batch, sorted by hash.  A run is one key with all its positions in the batch.
+// The keys of a batch, sorted by hash.  A run is one key with all its positions in the batch: `begins` says where it
+// begins among the sorted positions, and where the next one does.  Hashes are a bijection of keys, so a run's hash is
+// its key.
 struct Batch {
   const uint64_t* keys;    // [size], as given
   const uint64_t* scores;  // [size], or null
   uint32_t size;
   uint64_t *hashes, *sorted_hashes;  // [size]
   uint32_t *order, *places;          // [size]: 0, 1, ...; sorted with the hashes
-  uint64_t* run_hashes;              // [num_runs], as are the arrays that follow
-  uint32_t *lengths, *begins;        // in sorted order
+  uint32_t* runs_before;             // [size]: the runs that begin before a sorted position
+  uint64_t* run_hashes;              // [num_runs], as are `slots` and the arrays that follow it
+  uint32_t* begins;                  // [num_runs + 1]
   uint32_t* num_runs;
   uint32_t *slots, *outcomes;
   uint64_t *evicted_keys, *evicted_scores;
   uint32_t *evicted_flags, *evicted_places;  // [size]
+  uint32_t *long_runs, *num_long_runs;       // the runs of more than kLongRun keys, in any order
+  uint32_t* key_slots;                       // [size]: the slots of `keys`
 };
 
 // The parameters of an Initializer, whose virtual functions a device cannot call.

@@ -14,8 +14,9 @@ namespace {
 using device_table::Batch;
 using device_table::kSlots;
 
-constexpr unsigned kThreads = 128;                // threads of a block: four warps
-constexpr uint32_t kWideArrays = 5, kArrays = 8;  // scratch arrays of max_batch elements: 64 and 32 bits
+constexpr unsigned kThreads = 128;                 // threads of a block: four warps
+constexpr uint32_t kWideArrays = 5, kArrays = 10;  // scratch arrays of max_batch elements: 64 and 32 bits
+constexpr uint32_t kSingles = 3;                   // and single ones of 32 bits
 
 uint32_t row_floats_of(const DeviceTableOptions& options) {
   return options.width * (1 + options.arrays);
@@ -37,7 +38,7 @@ uint64_t bucket_bytes(const DeviceTableOptions& options) {
 
 uint64_t batch_bytes(const DeviceTableOptions& options) {
   return options.max_batch * (kWideArrays * sizeof(uint64_t) + kArrays * sizeof(uint32_t)) +
-         sizeof(uint32_t) + sizeof(DeviceTableCounts);
+         kSingles * sizeof(uint32_t) + sizeof(DeviceTableCounts);
 }
 
 const DeviceTableOptions& checked(const DeviceTableOptions& options) {
@@ -93,7 +94,7 @@ DeviceTable::DeviceTable(gpu::Device& device, gpu::Stream& stream, const DeviceT
       rows_(device, keys_.size() * stride_of(options)),
       counts_(device, 1),
       wide_scratch_(device, int64_t{kWideArrays} * options.max_batch),
-      scratch_(device, int64_t{kArrays} * options.max_batch + 1),
+      scratch_(device, int64_t{kArrays} * options.max_batch + kSingles),
       view_{keys_.data(),  scores_.data(),         taken_.data(),
             rows_.data(),  counts_.data(),         static_cast<uint32_t>(taken_.size()),
             options.width, row_floats_of(options), stride_of(options)} {
@@ -125,13 +126,16 @@ Batch DeviceTable::batch_of(DeviceKeys keys) const {
   batch.evicted_scores = wide + 4 * each;
   batch.order = narrow;
   batch.places = narrow + each;
-  batch.lengths = narrow + 2 * each;
-  batch.begins = narrow + 3 * each;
-  batch.slots = narrow + 4 * each;
-  batch.outcomes = narrow + 5 * each;
-  batch.evicted_flags = narrow + 6 * each;
-  batch.evicted_places = narrow + 7 * each;
-  batch.num_runs = narrow + 8 * each;
+  batch.runs_before = narrow + 2 * each;
+  batch.slots = narrow + 3 * each;
+  batch.outcomes = narrow + 4 * each;
+  batch.evicted_flags = narrow + 5 * each;
+  batch.evicted_places = narrow + 6 * each;
+  batch.long_runs = narrow + 7 * each;
+  batch.key_slots = narrow + 8 * each;
+  batch.begins = narrow + 9 * each;  // one more than the others
+  batch.num_runs = batch.begins + each + 1;
+  batch.num_long_runs = batch.num_runs + 1;
   return batch;
 }
 
@@ -143,49 +147,57 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
     if (evicted.count != nullptr) stream.fill(evicted.count, 0, sizeof(uint32_t));
     return batch;
   }
-  // Prefix sums run over all elements, also those behind the last run, whose sums nothing uses: clears them
-  // so that no uninitialised memory is read.
-  stream.fill(scratch_.data(), 0, scratch_.bytes());
+  stream.fill(batch.num_long_runs, 0, sizeof(uint32_t));
   run_threads(device_table::hash_keys, batch.size, stream, batch);
   gpu::sort_pairs(stream, workspace_,
                   {batch.hashes, batch.order, batch.sorted_hashes, batch.places, keys.size});
-  gpu::find_runs(stream, workspace_, batch.sorted_hashes, keys.size, batch.run_hashes, batch.lengths,
-                 batch.num_runs);
-  gpu::exclusive_scan(stream, workspace_, batch.lengths, batch.begins, keys.size);
+  run_threads(device_table::mark_runs, batch.size, stream, batch);
+  gpu::exclusive_scan(stream, workspace_, batch.runs_before, batch.runs_before, keys.size);
+  run_threads(device_table::list_runs, batch.size, stream, batch);
+  // The sums run over all elements, also those behind the last run.
+  if (evicted.count != nullptr)
+    stream.fill(batch.evicted_flags, 0, static_cast<uint64_t>(keys.size) * sizeof(uint32_t));
   run_warps(device_table::claim_slots, batch.size, stream, view_, batch,
             device_table::Scoring{options_.score, num_calls_});
-  gpu::exclusive_scan(stream, workspace_, batch.evicted_flags, batch.evicted_places, keys.size);
+  if (evicted.count != nullptr)
+    gpu::exclusive_scan(stream, workspace_, batch.evicted_flags, batch.evicted_places, keys.size);
   run_threads(device_table::count_outcomes, batch.size, stream, view_, batch, evicted);
   if (evicted.count != nullptr)
-    run_warps(device_table::save_evicted, batch.size, stream, view_, batch, evicted);
-  run_warps(device_table::start_rows, batch.size, stream, view_, batch, initial_of(options_.initializer),
-            options_.initial_state);
+    run_threads(device_table::save_evicted, batch.size, stream, view_, batch, evicted);
   return batch;
+}
+
+void DeviceTable::start_rows(gpu::Stream& stream, const Batch& batch) {
+  run_threads(device_table::start_rows, batch.size, stream, view_, batch, initial_of(options_.initializer),
+              options_.initial_state);
 }
 
 void DeviceTable::find(gpu::Stream& stream, DeviceKeys keys, uint8_t* found, float* weights) {
   if (keys.size == 0) return;
-  run_warps(device_table::find_weights, static_cast<uint64_t>(keys.size), stream, view_, keys.keys,
-            static_cast<uint32_t>(keys.size), found, weights);
+  run_threads(device_table::find_weights, static_cast<uint64_t>(keys.size), stream, view_, keys.keys,
+              static_cast<uint32_t>(keys.size), found, weights);
 }
 
 void DeviceTable::find_rows(gpu::Stream& stream, DeviceKeys keys, const FoundRows& out) {
   if (keys.size == 0) return;
-  run_warps(device_table::find_whole_rows, static_cast<uint64_t>(keys.size), stream, view_, keys.keys,
-            static_cast<uint32_t>(keys.size), out);
+  run_threads(device_table::find_whole_rows, static_cast<uint64_t>(keys.size), stream, view_, keys.keys,
+              static_cast<uint32_t>(keys.size), out);
 }
 
 void DeviceTable::find_or_insert(gpu::Stream& stream, DeviceKeys keys, float** rows, const RowsOut& evicted) {
   const Batch batch = prepare(stream, keys, evicted);
-  if (batch.size > 0)
-    run_warps(device_table::point_to_rows, batch.size, stream, view_, keys.keys, batch.size, rows);
+  if (batch.size == 0) return;
+  start_rows(stream, batch);
+  run_threads(device_table::point_to_rows, batch.size, stream, view_, batch, rows);
 }
 
 void DeviceTable::pull(gpu::Stream& stream, DeviceKeys keys, float* weights, const RowsOut& evicted) {
   const Batch batch = prepare(stream, keys, evicted);
   if (batch.size == 0) return;
-  run_warps(device_table::read_weights, batch.size, stream, view_, batch, initial_of(options_.initializer),
-            weights);
+  start_rows(stream, batch);
+  run_threads(device_table::spread_slots, batch.size, stream, batch);
+  run_threads(device_table::read_weights, batch.size, stream, view_, batch, initial_of(options_.initializer),
+              weights);
 }
 
 template <class Step>
@@ -197,26 +209,34 @@ void DeviceTable::push(gpu::Stream& stream, DeviceKeys keys, const float* gradie
   }
   const Batch batch = prepare(stream, keys, evicted);
   if (batch.size == 0) return;
+  start_rows(stream, batch);
   run_warps(device_table::step_rows<Step>, batch.size, stream, view_, batch, gradients, step, scale, bound);
+  if (batch.size <= device_table::kLongRun) return;
+  // The host does not know how many runs are long; a block that has none ends at once.
+  constexpr unsigned kBlocks = 256;
+  gpu::launch(device_table::step_long_runs<Step>, kBlocks, device_table::kStepThreads, 0, stream, view_,
+              batch, gradients, step, scale, bound);
 }
 
 void DeviceTable::insert_and_evict(gpu::Stream& stream, DeviceKeys keys, const float* rows,
                                    const RowsOut& evicted) {
   const Batch batch = prepare(stream, keys, evicted);
-  if (batch.size > 0) run_warps(device_table::assign_rows, batch.size, stream, view_, batch, rows);
+  if (batch.size > 0) run_threads(device_table::assign_rows, batch.size, stream, view_, batch, rows);
 }
 
 void DeviceTable::load(gpu::Stream& stream, DeviceKeys keys, const uint32_t* sources, const float* rows,
                        const RowsOut& evicted) {
   const Batch batch = prepare(stream, keys, evicted);
-  if (batch.size > 0) run_warps(device_table::load_rows, batch.size, stream, view_, batch, sources, rows);
+  if (batch.size == 0) return;
+  start_rows(stream, batch);
+  run_threads(device_table::load_rows, batch.size, stream, view_, batch, sources, rows);
 }
 
 void DeviceTable::advance(gpu::Stream& stream, DeviceKeys keys, const uint32_t* which,
                           const IdleChange* changes, uint64_t score) {
   if (keys.size == 0) return;
-  run_warps(device_table::advance_rows, static_cast<uint64_t>(keys.size), stream, view_, keys.keys,
-            static_cast<uint32_t>(keys.size), which, changes, score);
+  run_threads(device_table::advance_rows, static_cast<uint64_t>(keys.size), stream, view_, keys.keys,
+              static_cast<uint32_t>(keys.size), which, changes, score);
 }
 
 void DeviceTable::erase(gpu::Stream& stream, DeviceKeys keys) {

@@ -96,8 +96,9 @@ class DeviceTable {
   uint32_t row_floats() const { return view_.row_floats; }
 
  private:
-  // Sorts the keys, finds their slots, and makes the missing rows.
+  // Sorts the keys, and finds or makes their slots; start_rows gives new rows their initial values.
   device_table::Batch prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& evicted);
+  void start_rows(gpu::Stream& stream, const device_table::Batch& batch);
   device_table::Batch batch_of(DeviceKeys keys) const;
   void check(DeviceKeys keys, int64_t most) const;
 

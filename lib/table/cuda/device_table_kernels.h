@@ -1,5 +1,6 @@
-// The kernels of DeviceTable.  Used by device_table.cu alone.  A warp works on one item: a key, a run of
-// equal keys, or a bucket.  Its lanes stand for the slots of a bucket, or for columns of a row.
+// The kernels of DeviceTable.  Used by device_table.cu alone.  A warp works on one item, a run of equal keys or a
+// bucket, or on 32 of them, one a lane, together: its lanes then stand for the slots of a bucket, or for parts of rows.
+// So loads of several look-ups and rows are under way in each warp, which is what random access needs.
 #ifndef PS_TABLE_CUDA_DEVICE_TABLE_KERNELS_H_
 #define PS_TABLE_CUDA_DEVICE_TABLE_KERNELS_H_
 
@@ -16,8 +17,10 @@ inline namespace PS_GPU_NAMESPACE {
 using gpu::kFullWarp;
 using gpu::Order;
 
+constexpr uint32_t kLanes = gpu::kWarpSize;
+
 __device__ inline uint32_t warp_index() {
-  return (blockIdx.x * blockDim.x + threadIdx.x) / gpu::kWarpSize;
+  return (blockIdx.x * blockDim.x + threadIdx.x) / kLanes;
 }
 
 __device__ inline uint32_t bucket_of(const Rows& rows, uint64_t hash) {
@@ -29,34 +32,87 @@ __device__ inline float* row_at(const Rows& rows, uint32_t slot) {
 }
 
 __device__ inline uint64_t key_of_run(const Batch& batch, uint32_t run) {
-  return batch.keys[batch.places[batch.begins[run]]];
+  return key_of_hash(batch.run_hashes[run]);
+}
+
+__device__ inline uint32_t length_of_run(const Batch& batch, uint32_t run) {
+  return batch.begins[run + 1] - batch.begins[run];
+}
+
+// The last position of a run in the batch.
+__device__ inline uint32_t last_place(const Batch& batch, uint32_t run) {
+  return batch.places[batch.begins[run + 1] - 1];
 }
 
 __device__ inline void add_count(uint64_t* count, uint64_t amount) {
   if (amount != 0) gpu::atomic_add<Order::kRelaxed>(count, amount);
 }
 
-// Returns the slot of a key in all lanes; kNoSlot if it has none.
-__device__ inline uint32_t find_slot(const Rows& rows, uint64_t key) {
-  const uint32_t bucket = bucket_of(rows, hash_key(key)), lane = gpu::lane();
-  const bool is_here = (rows.taken[bucket] >> lane & 1) != 0 && rows.keys[bucket * kSlots + lane] == key;
-  const uint32_t here = gpu::ballot(kFullWarp, is_here);
-  return here == 0 ? kNoSlot : bucket * kSlots + gpu::lowest_bit(here);
-}
-
-// to [count] <- from, by all lanes together: 16 bytes at a time if both are aligned to 16.
-__device__ inline void copy_floats(float* to, const float* from, uint32_t count) {
-  struct alignas(16) Four {
-    float values[4];
-  };
-  uint32_t done = 0;
-  if ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % sizeof(Four) == 0) {
-    done = count / 4 * 4;
-    for (uint32_t i = 4 * gpu::lane(); i < done; i += 4 * gpu::kWarpSize) {
-      *reinterpret_cast<Four*>(to + i) = *reinterpret_cast<const Four*>(from + i);
+// Returns in each lane the slot of the lane's key; kNoSlot if it has none.  The first `count` lanes have keys.
+__device__ inline uint32_t find_slots(const Rows& rows, uint64_t key, uint32_t count) {
+  constexpr uint32_t kAhead = 4;  // buckets whose keys are under way at the same time
+  const uint32_t lane = gpu::lane();
+  const uint32_t bucket = lane < count ? bucket_of(rows, hash_key(key)) : 0;
+  uint32_t slot = kNoSlot;
+  for (uint32_t first = 0; first < count; first += kAhead) {
+    uint64_t there[kAhead];
+    uint32_t taken[kAhead];
+    for (uint32_t n = 0; n < kAhead; ++n) {
+      const uint32_t from = gpu::shuffle(kFullWarp, bucket, first + n);
+      there[n] = rows.keys[from * kSlots + lane];
+      taken[n] = rows.taken[from];
+    }
+    for (uint32_t n = 0; n < kAhead; ++n) {
+      const uint64_t wanted = gpu::shuffle(kFullWarp, key, first + n);
+      const uint32_t here = gpu::ballot(kFullWarp, (taken[n] >> lane & 1) != 0 && there[n] == wanted);
+      if (lane == first + n && lane < count && here != 0) slot = bucket * kSlots + gpu::lowest_bit(here);
     }
   }
-  for (uint32_t i = done + gpu::lane(); i < count; i += gpu::kWarpSize) to[i] = from[i];
+  return slot;
+}
+
+// So many floats as are read and written at once.
+template <int kFloats>
+struct alignas(kFloats * sizeof(float)) Floats {
+  float values[kFloats];
+};
+
+// copy_rows with rows of `units` units.
+template <class Unit>
+__device__ void copy_units(Unit* to, const Unit* from, uint32_t units) {
+  constexpr uint32_t kAhead = 4;  // loads that are under way at the same time in each lane
+  const uintptr_t from_address = reinterpret_cast<uintptr_t>(from),
+                  to_address = reinterpret_cast<uintptr_t>(to);
+  for (uint32_t first = 0; first < units; first += kAhead) {
+    Unit loaded[kAhead];
+    Unit* targets[kAhead];
+    for (uint32_t n = 0; n < kAhead; ++n) {
+      // Neighbours copy neighbours: unit i % units of the row of lane i / units.
+      const uint32_t i = (first + n) * kLanes + gpu::lane(), row = i / units, unit = i - row * units;
+      const auto* source = reinterpret_cast<const Unit*>(gpu::shuffle(kFullWarp, from_address, row));
+      auto* target = reinterpret_cast<Unit*>(gpu::shuffle(kFullWarp, to_address, row));
+      const bool copies = first + n < units && target != nullptr;
+      targets[n] = copies ? target + unit : nullptr;
+      loaded[n] = copies && source != nullptr ? source[unit] : Unit{};
+    }
+    for (uint32_t n = 0; n < kAhead; ++n) {
+      if (targets[n] != nullptr) *targets[n] = loaded[n];
+    }
+  }
+}
+
+// Each lane gives a row of `count` floats, and where it is to go; all lanes copy all of them together.  Zeros go where
+// `from` is null, and nothing where `to` is.
+__device__ inline void copy_rows(float* to, const float* from, uint32_t count) {
+  if (!gpu::any(kFullWarp, to != nullptr)) return;
+  const uintptr_t bits = reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from);
+  if (count % 4 == 0 && gpu::all(kFullWarp, bits % 16 == 0)) {
+    copy_units(reinterpret_cast<Floats<4>*>(to), reinterpret_cast<const Floats<4>*>(from), count / 4);
+  } else if (count % 2 == 0 && gpu::all(kFullWarp, bits % 8 == 0)) {
+    copy_units(reinterpret_cast<Floats<2>*>(to), reinterpret_cast<const Floats<2>*>(from), count / 2);
+  } else {
+    copy_units(to, from, count);
+  }
 }
 
 // Weights 4 j ... 4 j + 3 of a row that no step has touched.
@@ -82,7 +138,7 @@ __device__ inline void initial_four(const Initial& initial, uint64_t key, uint32
 
 // weights [width] <- the initial weights of the key's row.
 __device__ inline void write_initial(const Initial& initial, uint64_t key, float* weights, uint32_t width) {
-  for (uint32_t j = gpu::lane(); 4 * j < width; j += gpu::kWarpSize) {
+  for (uint32_t j = gpu::lane(); 4 * j < width; j += kLanes) {
     float values[4];
     initial_four(initial, key, j, values);
     for (uint32_t n = 0; n < 4 && 4 * j + n < width; ++n) weights[4 * j + n] = values[n];
@@ -97,6 +153,34 @@ __global__ inline void hash_keys(Batch batch) {
   batch.order[i] = i;
 }
 
+__device__ inline bool begins_run(const Batch& batch, uint32_t j) {
+  return j == 0 || batch.sorted_hashes[j] != batch.sorted_hashes[j - 1];
+}
+
+// One thread a sorted position: 1 where a run begins.
+__global__ inline void mark_runs(Batch batch) {
+  const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
+  if (j < batch.size) batch.runs_before[j] = begins_run(batch, j);
+}
+
+// One thread a sorted position.
+__global__ inline void list_runs(Batch batch) {
+  const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
+  if (j >= batch.size) return;
+  const uint32_t before = batch.runs_before[j];
+  const bool begins = begins_run(batch, j);
+  if (j == batch.size - 1) {
+    *batch.num_runs = before + begins;
+    batch.begins[before + begins] = batch.size;
+  }
+  if (!begins) return;
+  const uint64_t hash = batch.sorted_hashes[j];
+  batch.run_hashes[before] = hash;
+  batch.begins[before] = j;
+  const bool is_long = batch.size - j > kLongRun && batch.sorted_hashes[j + kLongRun] == hash;
+  if (is_long) batch.long_runs[gpu::atomic_add<Order::kRelaxed>(batch.num_long_runs, 1)] = before;
+}
+
 // The registers of one lane for its slot of the bucket, while its warp claims slots there.
 struct Slot {
   uint64_t key, score;
@@ -108,7 +192,7 @@ struct Slot {
 __device__ inline uint64_t lowest_score(const Slot& slot) {
   const bool may_go = (slot.touched >> gpu::lane() & 1) == 0;
   uint64_t lowest = may_go ? slot.score : ~uint64_t{0};
-  for (unsigned bits = gpu::kWarpSize / 2; bits > 0; bits /= 2) {
+  for (unsigned bits = kLanes / 2; bits > 0; bits /= 2) {
     const uint64_t other = gpu::shuffle_xor(kFullWarp, lowest, bits);
     lowest = other < lowest ? other : lowest;
   }
@@ -138,8 +222,8 @@ __device__ inline Claimed choose_place(const Slot& slot, uint64_t key, uint64_t 
 // there already.
 __device__ inline uint64_t score_of_run(const Batch& batch, uint32_t run, Scoring scoring) {
   if (scoring.score == EvictionScore::kAge) return scoring.call;
-  if (scoring.score == EvictionScore::kCount) return batch.lengths[run];
-  return batch.scores[batch.places[batch.begins[run] + batch.lengths[run] - 1]];
+  if (scoring.score == EvictionScore::kCount) return length_of_run(batch, run);
+  return batch.scores[last_place(batch, run)];
 }
 
 __device__ inline void claim_for_run(const Batch& batch, uint32_t run, uint32_t bucket, Scoring scoring,
@@ -150,10 +234,10 @@ __device__ inline void claim_for_run(const Batch& batch, uint32_t run, uint32_t 
   if (gpu::lane() == claimed.place) {
     batch.outcomes[run] = claimed.outcome;
     batch.slots[run] = claimed.outcome == kRefused ? kNoSlot : bucket * kSlots + claimed.place;
+    batch.evicted_flags[run] = claimed.outcome == kEvicted;
     if (claimed.outcome == kEvicted) {
       batch.evicted_keys[run] = slot.key;
       batch.evicted_scores[run] = slot.score;
-      batch.evicted_flags[run] = 1;
     }
     if (claimed.outcome != kRefused) {
       slot.key = key;
@@ -192,147 +276,285 @@ __global__ inline void count_outcomes(Rows rows, Batch batch, RowsOut evicted) {
   if (run == 0 && evicted.count != nullptr) {
     *evicted.count = batch.evicted_places[batch.size - 1] + batch.evicted_flags[batch.size - 1];
   }
-  if (run >= num_runs) return;
-  const uint32_t outcome = batch.outcomes[run];
-  add_count(&rows.counts->rows, outcome == kInserted);
-  add_count(&rows.counts->inserted, outcome == kInserted || outcome == kEvicted);
-  add_count(&rows.counts->evicted, outcome == kEvicted);
-  add_count(&rows.counts->refused, outcome == kRefused);
+  const uint32_t outcome = run < num_runs ? batch.outcomes[run] : kFound;
+  const auto count = [outcome](uint32_t one) {
+    return static_cast<uint64_t>(gpu::count_ones(gpu::ballot(kFullWarp, outcome == one)));
+  };
+  const uint64_t inserted = count(kInserted), evictions = count(kEvicted), refused = count(kRefused);
+  if (gpu::lane() != 0) return;
+  add_count(&rows.counts->rows, inserted);
+  add_count(&rows.counts->inserted, inserted + evictions);
+  add_count(&rows.counts->evicted, evictions);
+  add_count(&rows.counts->refused, refused);
 }
 
-// One warp a run: saves the row that its key takes the place of.
+// One warp for 32 runs: saves the rows that their keys take the place of.
 __global__ inline void save_evicted(Rows rows, Batch batch, RowsOut evicted) {
-  const uint32_t run = warp_index();
-  if (run >= *batch.num_runs || batch.outcomes[run] != kEvicted) return;
-  const uint32_t to = batch.evicted_places[run];
-  copy_floats(evicted.rows + static_cast<uint64_t>(to) * rows.row_floats, row_at(rows, batch.slots[run]),
-              rows.row_floats);
-  if (gpu::lane() != 0) return;
+  const uint32_t run = blockIdx.x * blockDim.x + threadIdx.x;
+  const bool saves = run < *batch.num_runs && batch.outcomes[run] == kEvicted;
+  const uint32_t to = saves ? batch.evicted_places[run] : 0;
+  float* const row = saves ? evicted.rows + static_cast<uint64_t>(to) * rows.row_floats : nullptr;
+  copy_rows(row, saves ? row_at(rows, batch.slots[run]) : nullptr, rows.row_floats);
+  if (!saves) return;
   evicted.keys[to] = batch.evicted_keys[run];
   evicted.scores[to] = batch.evicted_scores[run];
 }
 
-// One warp a run: writes initial weights and state of a new row.
+// One warp for 32 runs: writes initial weights and state of new rows.
 __global__ inline void start_rows(Rows rows, Batch batch, Initial initial, InitialState state) {
-  const uint32_t run = warp_index();
-  if (run >= *batch.num_runs) return;
-  if (batch.outcomes[run] != kInserted && batch.outcomes[run] != kEvicted) return;
-  float* const row = row_at(rows, batch.slots[run]);
-  write_initial(initial, key_of_run(batch, run), row, rows.width);
-  gpu::sync_warp();
-  for (uint32_t i = rows.width + gpu::lane(); i < rows.row_floats; i += gpu::kWarpSize) {
-    const float w = i < 2 * rows.width ? row[i - rows.width] : 0;
-    row[i] = state.from_weight && w != 0 ? -(w * state.slope + with_sign(state.l1, w)) : 0;
+  const uint32_t own = blockIdx.x * blockDim.x + threadIdx.x, first = own - gpu::lane();
+  const uint32_t outcome = own < *batch.num_runs ? batch.outcomes[own] : kFound;
+  uint32_t left = gpu::ballot(kFullWarp, outcome == kInserted || outcome == kEvicted);
+  for (; left != 0; left &= left - 1) {
+    const uint32_t run = first + gpu::lowest_bit(left);
+    float* const row = row_at(rows, batch.slots[run]);
+    write_initial(initial, key_of_run(batch, run), row, rows.width);
+    gpu::sync_warp();
+    for (uint32_t i = rows.width + gpu::lane(); i < rows.row_floats; i += kLanes) {
+      const float w = state.from_weight && i < 2 * rows.width ? row[i - rows.width] : 0;
+      row[i] = w != 0 ? -(w * state.slope + with_sign(state.l1, w)) : 0;
+    }
   }
 }
 
-// One warp a run: sets the row to the values at the key's last position in the batch.
+// One warp for 32 runs: sets the rows to the values at the keys' last positions in the batch.
 //   values [size, row_floats]
 __global__ inline void assign_rows(Rows rows, Batch batch, const float* values) {
-  const uint32_t run = warp_index();
-  if (run >= *batch.num_runs || batch.slots[run] == kNoSlot) return;
-  const uint32_t last = batch.places[batch.begins[run] + batch.lengths[run] - 1];
-  copy_floats(row_at(rows, batch.slots[run]), values + static_cast<uint64_t>(last) * rows.row_floats,
-              rows.row_floats);
+  const uint32_t run = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint32_t slot = run < *batch.num_runs ? batch.slots[run] : kNoSlot;
+  const uint64_t last = slot != kNoSlot ? last_place(batch, run) : 0;
+  copy_rows(slot != kNoSlot ? row_at(rows, slot) : nullptr, values + last * rows.row_floats, rows.row_floats);
 }
 
-// One warp a run: sets the row to the values that the key's last position in the batch names, if it names any.
+// One warp for 32 runs: sets the rows to the values that the keys' last positions in the batch name, if they name any.
 //   sources [size], values [1 + highest source, row_floats]
 __global__ inline void load_rows(Rows rows, Batch batch, const uint32_t* sources, const float* values) {
-  const uint32_t run = warp_index();
-  if (run >= *batch.num_runs || batch.slots[run] == kNoSlot) return;
-  const uint32_t source = sources[batch.places[batch.begins[run] + batch.lengths[run] - 1]];
-  if (source == kNoSource) return;
-  copy_floats(row_at(rows, batch.slots[run]), values + static_cast<uint64_t>(source) * rows.row_floats,
-              rows.row_floats);
+  const uint32_t run = blockIdx.x * blockDim.x + threadIdx.x;
+  const uint32_t slot = run < *batch.num_runs ? batch.slots[run] : kNoSlot;
+  const uint32_t source = slot != kNoSlot ? sources[last_place(batch, run)] : kNoSource;
+  const bool loads = source != kNoSource;
+  copy_rows(loads ? row_at(rows, slot) : nullptr,
+            values + (loads ? static_cast<uint64_t>(source) * rows.row_floats : 0), rows.row_floats);
 }
 
-// One warp a key; keys are distinct.  Applies idle steps to the rows that have a change, and sets their score.
+// One warp for 32 keys, which are distinct.  Applies idle steps to the rows that have a change, and sets their score.
 //   which [size]: numbers of changes, or kNoSource
 __global__ inline void advance_rows(Rows rows, const uint64_t* keys, uint32_t size, const uint32_t* which,
                                     const IdleChange* changes, uint64_t score) {
-  const uint32_t i = warp_index();
-  if (i >= size || which[i] == kNoSource) return;
-  const uint32_t slot = find_slot(rows, keys[i]);
-  if (slot == kNoSlot) return;
-  const IdleChange& change = changes[which[i]];
-  const Dither dither(change.to);
-  float* const row = row_at(rows, slot);
-  for (uint32_t c = gpu::lane(); c < rows.width; c += gpu::kWarpSize) {
-    if (change.momentum) {
-      advance_linear_weight(change.map, dither.at(c), row[c], row[rows.width + c]);
-    } else {
-      decay_weight(change.keep, change.threshold, dither.at(c), row[c]);
+  const uint32_t own = blockIdx.x * blockDim.x + threadIdx.x, first = own - gpu::lane();
+  if (first >= size) return;
+  const uint32_t slot = find_slots(rows, own < size ? keys[own] : 0, smaller(size - first, kLanes));
+  const uint32_t number = slot != kNoSlot ? which[own] : kNoSource;
+  for (uint32_t left = gpu::ballot(kFullWarp, number != kNoSource); left != 0; left &= left - 1) {
+    const uint32_t from = gpu::lowest_bit(left);
+    const IdleChange& change = changes[gpu::shuffle(kFullWarp, number, from)];
+    const Dither dither(change.to);
+    float* const row = row_at(rows, gpu::shuffle(kFullWarp, slot, from));
+    for (uint32_t c = gpu::lane(); c < rows.width; c += kLanes) {
+      if (change.momentum) {
+        advance_linear_weight(change.map, dither.at(c), row[c], row[rows.width + c]);
+      } else {
+        decay_weight(change.keep, change.threshold, dither.at(c), row[c]);
+      }
     }
   }
-  if (gpu::lane() == 0) rows.scores[slot] = score;
+  if (number != kNoSource) rows.scores[slot] = score;
 }
 
-// One warp a key: writes the pointer to its row, or null.
-__global__ inline void point_to_rows(Rows rows, const uint64_t* keys, uint32_t size, float** pointers) {
-  const uint32_t i = warp_index();
-  if (i >= size) return;
-  const uint32_t slot = find_slot(rows, keys[i]);
-  if (gpu::lane() == 0) pointers[i] = slot == kNoSlot ? nullptr : row_at(rows, slot);
+// The slot of the run of a sorted position.
+__device__ inline uint32_t slot_at(const Batch& batch, uint32_t j) {
+  return batch.slots[batch.runs_before[j] + begins_run(batch, j) - 1];
 }
 
-// One warp a key.
+// One thread a sorted position: writes the pointers to the rows of the keys, or null.
+__global__ inline void point_to_rows(Rows rows, Batch batch, float** pointers) {
+  const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
+  if (j >= batch.size) return;
+  const uint32_t slot = slot_at(batch, j);
+  pointers[batch.places[j]] = slot == kNoSlot ? nullptr : row_at(rows, slot);
+}
+
+// One thread a sorted position: gives the slots of runs to their keys.
+__global__ inline void spread_slots(Batch batch) {
+  const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
+  if (j < batch.size) batch.key_slots[batch.places[j]] = slot_at(batch, j);
+}
+
+// One warp for 32 keys.
 //   found [size], weights [size, width]: zero where there is no row
 __global__ inline void find_weights(Rows rows, const uint64_t* keys, uint32_t size, uint8_t* found,
                                     float* weights) {
-  const uint32_t i = warp_index();
-  if (i >= size) return;
-  const uint32_t slot = find_slot(rows, keys[i]);
-  float* const out = weights + static_cast<uint64_t>(i) * rows.width;
-  if (gpu::lane() == 0) found[i] = slot != kNoSlot;
-  if (slot != kNoSlot) return copy_floats(out, row_at(rows, slot), rows.width);
-  for (uint32_t c = gpu::lane(); c < rows.width; c += gpu::kWarpSize) out[c] = 0;
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, first = i - gpu::lane();
+  if (first >= size) return;
+  const uint32_t slot = find_slots(rows, i < size ? keys[i] : 0, smaller(size - first, kLanes));
+  if (i < size) found[i] = slot != kNoSlot;
+  copy_rows(i < size ? weights + static_cast<uint64_t>(i) * rows.width : nullptr,
+            slot != kNoSlot ? row_at(rows, slot) : nullptr, rows.width);
 }
 
-// One warp a key.
+// One warp for 32 keys.
 __global__ inline void find_whole_rows(Rows rows, const uint64_t* keys, uint32_t size, FoundRows out) {
-  const uint32_t i = warp_index();
-  if (i >= size) return;
-  const uint32_t slot = find_slot(rows, keys[i]);
-  if (gpu::lane() == 0) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, first = i - gpu::lane();
+  if (first >= size) return;
+  const uint32_t slot = find_slots(rows, i < size ? keys[i] : 0, smaller(size - first, kLanes));
+  if (i < size) {
     out.found[i] = slot != kNoSlot;
     out.scores[i] = slot != kNoSlot ? rows.scores[slot] : 0;
   }
   if (out.rows == nullptr) return;
-  float* const row = out.rows + static_cast<uint64_t>(i) * rows.row_floats;
-  if (slot != kNoSlot) return copy_floats(row, row_at(rows, slot), rows.row_floats);
-  for (uint32_t c = gpu::lane(); c < rows.row_floats; c += gpu::kWarpSize) row[c] = 0;
+  copy_rows(i < size ? out.rows + static_cast<uint64_t>(i) * rows.row_floats : nullptr,
+            slot != kNoSlot ? row_at(rows, slot) : nullptr, rows.row_floats);
 }
 
-// One warp a key: reads its weights.  A refused key reads as a row that no step has touched.
+// One warp for 32 keys, whose slots are known.  A refused key reads as a new row.
 //   weights [size, width]
 __global__ inline void read_weights(Rows rows, Batch batch, Initial initial, float* weights) {
-  const uint32_t i = warp_index();
-  if (i >= batch.size) return;
-  const uint64_t key = batch.keys[i];
-  const uint32_t slot = find_slot(rows, key);
-  float* const out = weights + static_cast<uint64_t>(i) * rows.width;
-  if (slot == kNoSlot) return write_initial(initial, key, out, rows.width);
-  copy_floats(out, row_at(rows, slot), rows.width);
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, first = i - gpu::lane();
+  const uint32_t slot = i < batch.size ? batch.key_slots[i] : kNoSlot;
+  copy_rows(slot != kNoSlot ? weights + static_cast<uint64_t>(i) * rows.width : nullptr,
+            slot != kNoSlot ? row_at(rows, slot) : nullptr, rows.width);
+  uint32_t left = gpu::ballot(kFullWarp, i < batch.size && slot == kNoSlot);
+  for (; left != 0; left &= left - 1) {
+    const uint32_t key = first + gpu::lowest_bit(left);
+    write_initial(initial, batch.keys[key], weights + static_cast<uint64_t>(key) * rows.width, rows.width);
+  }
 }
 
-// One warp a run: adds up the gradients of a key, in the order in which they were given, and makes a step.
-//   gradients [size, width], each sum multiplied by `scale` and clipped to [-bound, bound]
+// Applies the step to column c of a row: `sum` is the sum of the gradients there.
+template <class Step>
+__device__ void step_column(const Rows& rows, float* row, uint32_t c, const Step& step, float gradient) {
+  float none = 0;
+  float& first = Step::kArrays > 0 ? row[rows.width + c] : none;
+  float& second = Step::kArrays > 1 ? row[2 * rows.width + c] : none;
+  step(row[c], first, second, gradient);
+}
+
+// One warp a run of at most kLongRun keys: adds up the gradients of its key, in the order in which they were given, and
+// applies the step to its row.  A gradient is multiplied by `scale` and clipped to [-bound, bound].
+//   gradients [size, width]
 template <class Step>
 __global__ void step_rows(Rows rows, Batch batch, const float* gradients, Step step, float scale,
                           float bound) {
+  constexpr uint32_t kAhead = 4;  // gradients under way at the same time in each lane
   const uint32_t run = warp_index();
   if (run >= *batch.num_runs || batch.slots[run] == kNoSlot) return;
-  const uint32_t begin = batch.begins[run], end = begin + batch.lengths[run];
+  const uint32_t begin = batch.begins[run], end = batch.begins[run + 1];
+  if (end - begin > kLongRun) return;
   float* const row = row_at(rows, batch.slots[run]);
-  for (uint32_t c = gpu::lane(); c < rows.width; c += gpu::kWarpSize) {
-    float sum = gradients[static_cast<uint64_t>(batch.places[begin]) * rows.width + c];
-    for (uint32_t j = begin + 1; j < end; ++j)
-      sum += gradients[static_cast<uint64_t>(batch.places[j]) * rows.width + c];
-    float none = 0;
-    float& first = Step::kArrays > 0 ? row[rows.width + c] : none;
-    float& second = Step::kArrays > 1 ? row[2 * rows.width + c] : none;
-    step(row[c], first, second, clip(sum * scale, bound));
+  for (uint32_t c = gpu::lane(); c < rows.width; c += kLanes) {
+    const auto gradient = [&](uint32_t j) {
+      return gradients[static_cast<uint64_t>(batch.places[j]) * rows.width + c];
+    };
+    float sum = gradient(begin);
+    uint32_t j = begin + 1;
+    for (; j + kAhead <= end; j += kAhead) {
+      float next[kAhead];
+      for (uint32_t n = 0; n < kAhead; ++n) next[n] = gradient(j + n);
+      for (uint32_t n = 0; n < kAhead; ++n) sum += next[n];
+    }
+    for (; j < end; ++j) sum += gradient(j);
+    step_column(rows, row, c, step, clip(sum * scale, bound));
+  }
+}
+
+// The gradients of a long run on their way through shared memory: a tile is kTileKeys gradients of kTileColumns columns;
+// kTiles - 1 tiles are being copied while one is added up.  All threads of a block copy, and the first warp adds.
+constexpr uint32_t kTileKeys = 64, kTileColumns = kLanes, kTiles = 5, kStepThreads = 128;
+
+// One gradient in shared memory is 32 floats, of which thread i of eight copies the i-th 16 bytes.
+class LongRunSum {
+ public:
+  __device__ LongRunSum(const Batch& batch, const float* gradients, uint32_t width, float* tiles)
+      : batch_(batch), gradients_(gradients), width_(width), tiles_(tiles) {}
+
+  // Returns the sum of column first_column + lane in the lanes of the first warp that have a column.
+  __device__ float add_up(uint32_t run, uint32_t first_column) {
+    begin_ = batch_.begins[run];
+    size_ = batch_.begins[run + 1] - begin_;
+    first_column_ = first_column;
+    const uint32_t num_tiles = (size_ + kTileKeys - 1) / kTileKeys;
+    read_places(0);
+    for (uint32_t tile = 0; tile + 1 < kTiles; ++tile) copy_tile(tile);
+    float sum = 0;
+    for (uint32_t tile = 0; tile < num_tiles; ++tile) {
+      gpu::wait_copies<kTiles - 2>();
+      gpu::sync_block();  // the tile is there, and the one before it has been added up
+      copy_tile(tile + kTiles - 1);
+      if (threadIdx.x < kLanes) sum = add_tile(tile, sum);
+    }
+    gpu::wait_copies<0>();
+    gpu::sync_block();  // the next run takes the same memory
+    return sum;
+  }
+
+ private:
+  static constexpr uint32_t kParts = kTileColumns / 4;                    // of a gradient, of 16 bytes
+  static constexpr uint32_t kCopies = kTileKeys * kParts / kStepThreads;  // of a thread for each tile
+  static constexpr uint32_t kKeysAtOnce = kStepThreads / kParts;
+
+  // Reads the places of the keys that this thread copies for a tile.
+  __device__ void read_places(uint32_t tile) {
+    for (uint32_t n = 0; n < kCopies; ++n) {
+      const uint32_t j = tile * kTileKeys + n * kKeysAtOnce + threadIdx.x / kParts;
+      places_[n] = j < size_ ? batch_.places[begin_ + j] : 0;
+    }
+  }
+
+  // Begins to copy a tile, whose places were read, and reads those of the next.  Behind the last tile it copies nothing.
+  __device__ void copy_tile(uint32_t tile) {
+    const uint32_t part = threadIdx.x % kParts, column = first_column_ + 4 * part;
+    const bool aligned = width_ % 4 == 0 && reinterpret_cast<uintptr_t>(gradients_) % 16 == 0;
+    for (uint32_t n = 0; n < kCopies; ++n) {
+      const uint32_t in_tile = n * kKeysAtOnce + threadIdx.x / kParts;
+      if (tile * kTileKeys + in_tile >= size_) continue;
+      float* const to = tiles_ + ((tile % kTiles) * kTileKeys + in_tile) * kTileColumns + 4 * part;
+      const float* const from = gradients_ + static_cast<uint64_t>(places_[n]) * width_ + column;
+      if (aligned) {
+        if (column < width_) gpu::copy_async(to, from, 4 * sizeof(float));
+      } else {
+        for (uint32_t i = 0; i < 4 && column + i < width_; ++i)
+          gpu::copy_async(to + i, from + i, sizeof(float));
+      }
+    }
+    gpu::commit_copies();
+    read_places(tile + 1);
+  }
+
+  __device__ float add_tile(uint32_t tile, float sum) const {
+    const float* const values = tiles_ + (tile % kTiles) * kTileKeys * kTileColumns + threadIdx.x;
+    const uint32_t keys = smaller(size_ - tile * kTileKeys, kTileKeys);
+    if (first_column_ + threadIdx.x >= width_) return sum;
+    uint32_t i = 0;
+    if (tile == 0) sum = values[i++];
+    for (; i < keys; ++i) sum += values[i * kTileColumns];
+    return sum;
+  }
+
+  const Batch& batch_;
+  const float* const gradients_;
+  const uint32_t width_;
+  float* const tiles_;
+  uint32_t begin_ = 0, size_ = 0, first_column_ = 0;
+  uint32_t places_[kCopies];
+};
+
+// Blocks of kStepThreads, each for every n-th long run and tile of its columns: does what step_rows does for other runs.
+template <class Step>
+__global__ void step_long_runs(Rows rows, Batch batch, const float* gradients, Step step, float scale,
+                               float bound) {
+  PS_SHARED_ARRAY(Floats<4>, tiles, kTiles * kTileKeys * kTileColumns / 4);
+  const uint32_t of_row = (rows.width + kTileColumns - 1) / kTileColumns;
+  const uint64_t items = static_cast<uint64_t>(*batch.num_long_runs) * of_row;
+  LongRunSum long_run(batch, gradients, rows.width, reinterpret_cast<float*>(tiles));
+  for (uint64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const uint32_t run = batch.long_runs[item / of_row];
+    const uint32_t first = static_cast<uint32_t>(item % of_row) * kTileColumns, slot = batch.slots[run];
+    if (slot == kNoSlot) continue;
+    const float sum = long_run.add_up(run, first);
+    const uint32_t c = first + threadIdx.x;
+    if (threadIdx.x < kTileColumns && c < rows.width) {
+      step_column(rows, row_at(rows, slot), c, step, clip(sum * scale, bound));
+    }
   }
 }
 
@@ -362,15 +584,16 @@ __global__ inline void export_buckets(Rows rows, uint32_t first, uint32_t num_bu
   const uint32_t i = warp_index();
   if (i >= num_buckets) return;
   const uint32_t bucket = first + i, lane = gpu::lane(), taken = rows.taken[bucket];
-  uint32_t to = begins[i];
-  for (uint32_t left = taken; left != 0; left &= left - 1, ++to) {
-    const uint32_t slot = bucket * kSlots + gpu::lowest_bit(left);
-    copy_floats(out.rows + static_cast<uint64_t>(to) * rows.row_floats, row_at(rows, slot), rows.row_floats);
-    if (lane != 0) continue;
+  const bool is_taken = (taken >> lane & 1) != 0;
+  const uint32_t slot = bucket * kSlots + lane, number = begins[i];
+  const uint32_t to = number + static_cast<uint32_t>(gpu::count_ones(taken & ((1u << lane) - 1)));
+  float* const row = is_taken ? out.rows + static_cast<uint64_t>(to) * rows.row_floats : nullptr;
+  copy_rows(row, row_at(rows, slot), rows.row_floats);
+  if (is_taken) {
     out.keys[to] = rows.keys[slot];
     out.scores[to] = rows.scores[slot];
   }
-  if (lane == 0 && i == num_buckets - 1) *out.count = to;
+  if (lane == 0 && i == num_buckets - 1) *out.count = number + static_cast<uint32_t>(gpu::count_ones(taken));
 }
 
 // A single thread: counts all rows as erased; the bits of `taken` were cleared before.
