@@ -61,7 +61,8 @@ else()
   # 554: a conversion of Matrix<const T> to itself, which its `requires` removes.
   foreach(kernel ${kernels} ${CMAKE_SOURCE_DIR}/lib/device/cuda_device.cu)
     file(RELATIVE_PATH object ${CMAKE_SOURCE_DIR}/lib ${kernel})
-    string(REPLACE "/" "_" object ${CMAKE_BINARY_DIR}/cuda/${object}.o)
+    string(REPLACE "/" "_" object ${object})
+    set(object ${CMAKE_BINARY_DIR}/cuda/${object}.o)
     add_custom_command(OUTPUT ${object} DEPENDS ${kernel} DEPFILE ${object}.d VERBATIM
                        COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/cuda
                        COMMAND ${PS_NVCC} -std=c++20 -O3 -fmad=false "-gencode=arch=compute_90,code=[sm_90,compute_90]"

@@ -5,11 +5,12 @@ set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
+device=${PS_TEST_DEVICE:-emulated} # cuda:0 on a machine that has a GPU
 write_job devices '{"directory": "", "steps": 5}'
 ps-datagen sparse-binary --dim 5000 --samples 240 --nnz 6:14 --output train.txt
 ps-datagen sparse-binary --dim 5000 --samples 60 --first 240 --nnz 6:14 --output held_out.txt
 # A batch has some 200 keys: some buckets of 256 rows are too full for one round.
-cache=(--device emulated --set device.rows=256)
+cache=(--device "$device" --set device.rows=256)
 train() { timeout 300 ps-train job.json --data train.txt --log-level warning "$@"; }
 count() { grep -o "\"rows_$1\":[0-9]*" "$2" | cut -d: -f2; }
 figures() { grep -oE '"(avg_cost|auc|batches|samples)":[0-9.e-]*' "$1"; }
@@ -52,13 +53,13 @@ done
 echo "a cache that holds all rows fetches each once, and one of a bucket trains too"
 common=(--passes 1 --json)
 train "${common[@]}" --save-dir plain >plain.json
-train "${common[@]}" --save-dir large --device emulated --set device.bytes=8M >large.json
+train "${common[@]}" --save-dir large --device "$device" --set device.bytes=8M >large.json
 cmp {plain,large}/pass-00000/model.safetensors
 [[ $(count evicted large.json) == 0 && $(count fetched large.json) == "$(count written_back large.json)" ]] ||
   fail "large: $(cat large.json)"
 head -n 40 train.txt >few.txt
 timeout 300 ps-train job.json --data few.txt --passes 1 --save-dir plain_few --log-level warning
-timeout 300 ps-train job.json --data few.txt --passes 1 --save-dir small --log-level warning --device emulated \
+timeout 300 ps-train job.json --data few.txt --passes 1 --save-dir small --log-level warning --device "$device" \
   --set device.rows=1
 cmp {plain_few,small}/pass-00000/model.safetensors
 
@@ -79,7 +80,7 @@ train --passes 2 --save-dir killed --resume --checkpoint-dir killed_checkpoints 
 cmp plain3/pass-00001/model.safetensors killed/pass-00001/model.safetensors || fail "seed $seed"
 
 echo "a model of a device is tested, used and trained on without one, and the other way round"
-for options in '' '--device emulated'; do
+for options in '' "--device $device"; do
   # shellcheck disable=SC2086
   ps-train job.json --job test --init-model device3/pass-00001 --data held_out.txt --log-level warning --json $options
 done | grep -oE '"cost":[0-9.]*' | uniq | wc -l | grep -qx 1 || fail "tests differ"
@@ -96,7 +97,7 @@ expect_status 0 ps-train job.json --data train.txt --dry-run "${cache[@]}"
 expect_text err 'hidden.weight: 256 rows of 8 weights and 8 of state'
 expect_text err 'in all '
 expect_status 0 timeout 300 ps-train job.json --data few.txt --passes 1 --save-dir '' --log-level info "${cache[@]}"
-expect_text err 'Rows are trained on device emulated'
+expect_text err "Rows are trained on device $device"
 expect_text err 'hidden.weight: 256 rows of 8 weights and 8 of state'
 
 echo "what devices cannot do is refused"
@@ -106,7 +107,7 @@ refused() {
   expect_status 2 train --passes 1 --save-dir '' "$@"
   expect_text err "$text"
 }
-refused "'cuda:0': this pskit is built without CUDA" --device cuda:0
+refused "device.type: 'cuda:99': " --device cuda:99 # without CUDA, and on any machine
 refused 'names a device twice' --device emulated:1,emulated:1
 refused "--device: found 'emulated:0,cpu'" --device emulated:0,cpu
 refused "--device: found 'gpu', expected 'cpu', 'emulated', or a GPU" --device gpu
@@ -115,7 +116,7 @@ refused 'has a row policy' "${cache[@]}" --set model.layers.0.weight='{"rows": {
 refused 'no parameter of the model has sparse update' "${cache[@]}" --set model.layers.0.sparse_update=false
 refused '2 trainers exchange rows' "${cache[@]}" --trainers 2 --peers 127.0.0.1:1 \
   --set train.strategy='{"type": "all_reduce"}'
-refused 'device.bytes: 1000 bytes for parameter' --device emulated --set device.bytes=1000
-expect_status 6 train --passes 1 --save-dir '' --device emulated --set device.rows=1000000000
+refused 'device.bytes: 1000 bytes for parameter' --device "$device" --set device.bytes=1000
+expect_status 6 train --passes 1 --save-dir '' --device "$device" --set device.rows=4000000000
 expect_text err 'caches of rows need '
 echo passed
