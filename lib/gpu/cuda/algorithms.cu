@@ -2,6 +2,7 @@
 
 #include <cublas_v2.h>
 
+#include <algorithm>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_run_length_encode.cuh>
 #include <cub/device/device_scan.cuh>
@@ -88,11 +89,13 @@ void multiply(Stream& stream, const DeviceMatrix& a, const DeviceMatrix& b, int6
               float beta, float* c, int64_t stride) {
   if (m == 0 || n == 0) return;
   const float one = 1;
+  // Where k is 0, nothing is read, but strides have to be positive.
+  const auto stride_of = [](const DeviceMatrix& matrix) { return std::max(matrix.stride, int64_t{1}); };
   const auto operation = [](const DeviceMatrix& matrix) {
     return matrix.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   };
-  check(cublasSgemm_64(blas_of(stream), operation(b), operation(a), n, m, k, &one, b.data, b.stride, a.data,
-                       a.stride, &beta, c, stride),
+  check(cublasSgemm_64(blas_of(stream), operation(b), operation(a), n, m, k, &one, b.data, stride_of(b),
+                       a.data, stride_of(a), &beta, c, stride),
         "cannot multiply");
 }
 

@@ -12,6 +12,7 @@
 #include "gpu/shape.h"
 
 #define PS_SHARED_ARRAY(T, name, count) __shared__ T name[count]
+#define PS_UNROLL _Pragma("unroll")
 
 namespace ps::gpu {
 

@@ -20,6 +20,9 @@
 // An array of T in shared memory, one for each block, under `name`.
 #define PS_SHARED_ARRAY(T, name, count) T* const name = ::ps::gpu::emulated::shared_array<T>(count, [] {})
 
+// Before a loop of a fixed number of turns: unrolled on a device, so that arrays indexed there are in registers.
+#define PS_UNROLL
+
 namespace ps::gpu::emulated {
 
 // The indices and extents of the running device thread.  Each thread of the process has its own.

@@ -74,7 +74,8 @@ constexpr uint64_t key_of_hash(uint64_t hash) {
   hash ^= hash >> 33;
   return hash;
 }
-static_assert(key_of_hash(hash_key(0)) == 0 && key_of_hash(hash_key(0x0123456789abcdef)) == 0x0123456789abcdef);
+static_assert(key_of_hash(hash_key(0)) == 0 &&
+              key_of_hash(hash_key(0x0123456789abcdef)) == 0x0123456789abcdef);
 
 enum Outcome : uint32_t { kFound, kInserted, kEvicted, kRefused };
 

@@ -157,11 +157,11 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
   // The sums run over all elements, also those behind the last run.
   if (evicted.count != nullptr)
     stream.fill(batch.evicted_flags, 0, static_cast<uint64_t>(keys.size) * sizeof(uint32_t));
-  run_warps(device_table::claim_slots, batch.size, stream, view_, batch,
-            device_table::Scoring{options_.score, num_calls_});
+  run_threads(device_table::claim_slots, batch.size, stream, view_, batch,
+              device_table::Scoring{options_.score, num_calls_});
   if (evicted.count != nullptr)
     gpu::exclusive_scan(stream, workspace_, batch.evicted_flags, batch.evicted_places, keys.size);
-  run_threads(device_table::count_outcomes, batch.size, stream, view_, batch, evicted);
+  run_threads(device_table::count_outcomes, (batch.size + 15) / 16, stream, view_, batch, evicted);
   if (evicted.count != nullptr)
     run_threads(device_table::save_evicted, batch.size, stream, view_, batch, evicted);
   return batch;

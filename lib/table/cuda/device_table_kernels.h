@@ -186,6 +186,7 @@ struct Slot {
   uint64_t key, score;
   uint32_t taken;    // slots with a key, a bit each: the same in all lanes
   uint32_t touched;  // slots with a key of this batch, likewise
+  uint32_t changed;  // slots with a key that they did not have before, likewise
 };
 
 // Returns the lowest score of the slots that are not touched, by a butterfly reduction over the warp.
@@ -226,9 +227,9 @@ __device__ inline uint64_t score_of_run(const Batch& batch, uint32_t run, Scorin
   return batch.scores[last_place(batch, run)];
 }
 
-__device__ inline void claim_for_run(const Batch& batch, uint32_t run, uint32_t bucket, Scoring scoring,
-                                     Slot& slot) {
-  const uint64_t key = key_of_run(batch, run), score = score_of_run(batch, run, scoring);
+__device__ inline void claim_for_run(const Batch& batch, uint32_t run, uint64_t key, uint32_t bucket,
+                                     Scoring scoring, Slot& slot) {
+  const uint64_t score = score_of_run(batch, run, scoring);
   const Claimed claimed = choose_place(slot, key, score, scoring.score);
   const bool counts_on = claimed.outcome == kFound && scoring.score == EvictionScore::kCount;
   if (gpu::lane() == claimed.place) {
@@ -247,40 +248,111 @@ __device__ inline void claim_for_run(const Batch& batch, uint32_t run, uint32_t 
   if (claimed.outcome == kRefused) return;
   slot.taken |= 1u << claimed.place;
   slot.touched |= 1u << claimed.place;
+  if (claimed.outcome != kFound) slot.changed |= 1u << claimed.place;
 }
 
-// One warp a run.  The warp of a bucket's first run claims slots for all runs of the bucket, one after the
+// The runs of a warp, one a lane, and those that follow.
+class WarpRuns {
+ public:
+  __device__ WarpRuns(const Rows& rows, const Batch& batch, uint32_t first, uint32_t num_runs)
+      : rows_(rows), batch_(batch), first_(first), num_runs_(num_runs) {
+    const uint32_t own = first + gpu::lane();
+    hash_ = own < num_runs ? batch.run_hashes[own] : 0;
+    const uint32_t bucket = bucket_of(rows, hash_);
+    uint32_t before = gpu::shuffle_up(kFullWarp, bucket, 1);
+    if (gpu::lane() == 0 && first > 0) before = bucket_of(rows, batch.run_hashes[first - 1]);
+    heads_ = gpu::ballot(kFullWarp, own < num_runs && (own == 0 || bucket != before));
+  }
+
+  // The lanes whose run is the first of a bucket.
+  __device__ uint32_t heads() const { return heads_; }
+
+  // The same in all lanes.
+  __device__ uint64_t hash(uint32_t run) const {
+    return run - first_ < kLanes ? gpu::shuffle(kFullWarp, hash_, run - first_) : batch_.run_hashes[run];
+  }
+  __device__ bool is_in(uint32_t run, uint32_t bucket) const {
+    return run < num_runs_ && bucket_of(rows_, hash(run)) == bucket;
+  }
+
+ private:
+  const Rows& rows_;
+  const Batch& batch_;
+  const uint32_t first_, num_runs_;
+  uint64_t hash_;
+  uint32_t heads_;
+};
+
+// A bucket while its runs claim slots.
+struct Claims {
+  uint32_t first_run = 0, bucket = kNoSlot;
+  Slot slot = {};
+};
+
+// Marks all rows that this batch finds as touched, so that none of them is evicted for another key; reads the scores if
+// they matter.
+__device__ inline void touch_found(const Rows& rows, const WarpRuns& runs, Scoring scoring, Claims& claims) {
+  Slot& slot = claims.slot;
+  int missing = 0;
+  for (uint32_t run = claims.first_run; runs.is_in(run, claims.bucket); ++run) {
+    const uint64_t key = key_of_hash(runs.hash(run));
+    const uint32_t here = gpu::ballot(kFullWarp, (slot.taken >> gpu::lane() & 1) != 0 && slot.key == key);
+    slot.touched |= here;
+    missing += here == 0;
+  }
+  const bool evicts = missing > gpu::count_ones(~slot.taken);
+  if (evicts || scoring.score == EvictionScore::kCount)
+    slot.score = rows.scores[claims.bucket * kSlots + gpu::lane()];
+}
+
+// One warp for 32 runs.  The warp with a bucket's first run claims slots for all runs of the bucket, one after the
 // other, so that the result does not depend on the order of warps.
 __global__ inline void claim_slots(Rows rows, Batch batch, Scoring scoring) {
-  const uint32_t first = warp_index(), num_runs = *batch.num_runs;
+  constexpr uint32_t kAhead = 4;  // buckets under way at the same time
+  const uint32_t lane = gpu::lane(), first = blockIdx.x * blockDim.x + threadIdx.x - lane;
+  const uint32_t num_runs = *batch.num_runs;
   if (first >= num_runs) return;
-  const uint32_t bucket = bucket_of(rows, batch.run_hashes[first]);
-  if (first > 0 && bucket_of(rows, batch.run_hashes[first - 1]) == bucket) return;
-  const uint32_t place = bucket * kSlots + gpu::lane();
-  Slot slot = {rows.keys[place], rows.scores[place], rows.taken[bucket], 0};
-  uint32_t end = first;
-  // First marks all rows that this batch finds as touched, so that none of them is evicted for another key.
-  for (; end < num_runs && bucket_of(rows, batch.run_hashes[end]) == bucket; ++end) {
-    const uint64_t key = key_of_run(batch, end);
-    slot.touched |= gpu::ballot(kFullWarp, (slot.taken >> gpu::lane() & 1) != 0 && slot.key == key);
+  const WarpRuns runs(rows, batch, first, num_runs);
+  for (uint32_t left = runs.heads(); left != 0;) {
+    Claims claims[kAhead];
+    PS_UNROLL for (Claims& one : claims) {
+      if (left == 0) continue;
+      one.first_run = first + gpu::lowest_bit(left);
+      one.bucket = bucket_of(rows, runs.hash(one.first_run));
+      one.slot = {rows.keys[one.bucket * kSlots + lane], 0, rows.taken[one.bucket], 0, 0};
+      left &= left - 1;
+    }
+    PS_UNROLL for (Claims& one : claims) {
+      if (one.bucket != kNoSlot) touch_found(rows, runs, scoring, one);
+    }
+    PS_UNROLL for (Claims& one : claims) {
+      if (one.bucket == kNoSlot) continue;
+      for (uint32_t run = one.first_run; runs.is_in(run, one.bucket); ++run)
+        claim_for_run(batch, run, key_of_hash(runs.hash(run)), one.bucket, scoring, one.slot);
+      const uint32_t place = one.bucket * kSlots + lane;
+      if ((one.slot.touched >> lane & 1) != 0) rows.scores[place] = one.slot.score;
+      if ((one.slot.changed >> lane & 1) != 0) rows.keys[place] = one.slot.key;
+      if (lane == 0 && one.slot.changed != 0) rows.taken[one.bucket] = one.slot.taken;
+    }
   }
-  for (uint32_t run = first; run < end; ++run) claim_for_run(batch, run, bucket, scoring, slot);
-  rows.keys[place] = slot.key;
-  rows.scores[place] = slot.score;
-  if (gpu::lane() == 0) rows.taken[bucket] = slot.taken;
 }
 
-// One thread a run.
+// Threads for every n-th run each.
 __global__ inline void count_outcomes(Rows rows, Batch batch, RowsOut evicted) {
-  const uint32_t run = blockIdx.x * blockDim.x + threadIdx.x, num_runs = *batch.num_runs;
-  if (run == 0 && evicted.count != nullptr) {
+  const uint32_t num_runs = *batch.num_runs, first = blockIdx.x * blockDim.x + threadIdx.x;
+  if (first == 0 && evicted.count != nullptr) {
     *evicted.count = batch.evicted_places[batch.size - 1] + batch.evicted_flags[batch.size - 1];
   }
-  const uint32_t outcome = run < num_runs ? batch.outcomes[run] : kFound;
-  const auto count = [outcome](uint32_t one) {
-    return static_cast<uint64_t>(gpu::count_ones(gpu::ballot(kFullWarp, outcome == one)));
-  };
-  const uint64_t inserted = count(kInserted), evictions = count(kEvicted), refused = count(kRefused);
+  uint32_t inserted = 0, evictions = 0, refused = 0;
+  for (uint32_t run = first; run < num_runs; run += gridDim.x * blockDim.x) {
+    const uint32_t outcome = batch.outcomes[run];
+    inserted += outcome == kInserted;
+    evictions += outcome == kEvicted;
+    refused += outcome == kRefused;
+  }
+  inserted = gpu::reduce_add(kFullWarp, inserted);
+  evictions = gpu::reduce_add(kFullWarp, evictions);
+  refused = gpu::reduce_add(kFullWarp, refused);
   if (gpu::lane() != 0) return;
   add_count(&rows.counts->rows, inserted);
   add_count(&rows.counts->inserted, inserted + evictions);
@@ -300,20 +372,35 @@ __global__ inline void save_evicted(Rows rows, Batch batch, RowsOut evicted) {
   evicted.scores[to] = batch.evicted_scores[run];
 }
 
-// One warp for 32 runs: writes initial weights and state of new rows.
+// Writes initial weights 4 j ... 4 j + 3 of the key's row, and the state that goes with them.
+__device__ inline void start_four(const Rows& rows, const Initial& initial, const InitialState& state,
+                                  uint64_t key, uint32_t j, float* row) {
+  float values[4];
+  initial_four(initial, key, j, values);
+  for (uint32_t n = 0; n < 4 && 4 * j + n < rows.width; ++n) {
+    const uint32_t c = 4 * j + n;
+    const float w = values[n];
+    row[c] = w;
+    for (uint32_t at = c + rows.width; at < rows.row_floats; at += rows.width) row[at] = 0;
+    if (state.from_weight && w != 0) row[c + rows.width] = -(w * state.slope + with_sign(state.l1, w));
+  }
+}
+
+// One warp for 32 runs: writes initial weights and state of new rows, four columns a lane at a time.
 __global__ inline void start_rows(Rows rows, Batch batch, Initial initial, InitialState state) {
-  const uint32_t own = blockIdx.x * blockDim.x + threadIdx.x, first = own - gpu::lane();
+  const uint32_t own = blockIdx.x * blockDim.x + threadIdx.x;
   const uint32_t outcome = own < *batch.num_runs ? batch.outcomes[own] : kFound;
-  uint32_t left = gpu::ballot(kFullWarp, outcome == kInserted || outcome == kEvicted);
-  for (; left != 0; left &= left - 1) {
-    const uint32_t run = first + gpu::lowest_bit(left);
-    float* const row = row_at(rows, batch.slots[run]);
-    write_initial(initial, key_of_run(batch, run), row, rows.width);
-    gpu::sync_warp();
-    for (uint32_t i = rows.width + gpu::lane(); i < rows.row_floats; i += kLanes) {
-      const float w = state.from_weight && i < 2 * rows.width ? row[i - rows.width] : 0;
-      row[i] = w != 0 ? -(w * state.slope + with_sign(state.l1, w)) : 0;
-    }
+  const bool is_new = outcome == kInserted || outcome == kEvicted;
+  const uint32_t fresh = gpu::ballot(kFullWarp, is_new);
+  if (fresh == 0) return;
+  const uint32_t slot = is_new ? batch.slots[own] : 0, units = (rows.width + 3) / 4;
+  const uint64_t key = is_new ? key_of_run(batch, own) : 0;
+  for (uint32_t n = 0; n < units; ++n) {
+    const uint32_t i = n * kLanes + gpu::lane(), from = i / units;
+    const uint64_t its_key = gpu::shuffle(kFullWarp, key, from);
+    const uint32_t its_slot = gpu::shuffle(kFullWarp, slot, from);
+    if ((fresh >> from & 1) != 0)
+      start_four(rows, initial, state, its_key, i % units, row_at(rows, its_slot));
   }
 }
 
@@ -521,11 +608,17 @@ class LongRunSum {
   }
 
   __device__ float add_tile(uint32_t tile, float sum) const {
+    constexpr uint32_t kAhead = 32;  // values that are read before they are added up
     const float* const values = tiles_ + (tile % kTiles) * kTileKeys * kTileColumns + threadIdx.x;
     const uint32_t keys = smaller(size_ - tile * kTileKeys, kTileKeys);
     if (first_column_ + threadIdx.x >= width_) return sum;
     uint32_t i = 0;
     if (tile == 0) sum = values[i++];
+    for (; i + kAhead <= keys; i += kAhead) {
+      float next[kAhead];
+      for (uint32_t n = 0; n < kAhead; ++n) next[n] = values[(i + n) * kTileColumns];
+      for (float value : next) sum += value;
+    }
     for (; i < keys; ++i) sum += values[i * kTileColumns];
     return sum;
   }

@@ -46,6 +46,9 @@ inline constexpr int64_t kTooManyFloats = 4096;  // for that
 inline constexpr uint64_t kAllocationUnit = 256;
 inline constexpr bool kReusesMemory = false;
 
+// Functions of the device's mathematical library give the bits of the processor's.
+inline constexpr bool kSameFunctions = true;
+
 // Sanitizers are slower, and see more in each schedule.
 inline bool is_slow() {
   return *gpu::emulated::hooks::sanitizer() != 0;
