@@ -6,7 +6,7 @@ source "$(dirname "$0")/../lib.sh"
 source "$PS_SOURCE/share/launch/common.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
-device=${PS_TEST_DEVICE:-emulated} # cuda:0 on a machine that has a GPU
+device=${TEST_DEVICE:-emulated} # cuda:0 on a machine that has a GPU
 # A batch has some 200 keys of each table: some buckets of 256 rows are too full for one round.
 cache=(--device "$device" --set device.rows=256)
 checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=4)

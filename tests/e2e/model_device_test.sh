@@ -5,7 +5,7 @@ set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
-device=${PS_TEST_DEVICE:-emulated} # cuda:0 on a machine that has a GPU
+device=${TEST_DEVICE:-emulated} # cuda:0 on a machine that has a GPU
 ps-datagen sparse-binary --dim 5000 --samples 240 --nnz 6:14 --output train.txt
 ps-datagen sparse-binary --dim 5000 --samples 60 --first 240 --nnz 6:14 --output held_out.txt
 train() { timeout 300 ps-train "$@" --data train.txt --log-level warning; }
