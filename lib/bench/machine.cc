@@ -68,4 +68,17 @@ Json Machine::json() const {
           {"huge_pages", huge_pages}, {"kernel", kernel}, {"compiler", compiler},   {"program", program}};
 }
 
+Machine Machine::from_json(const Json& json) {
+  Machine machine;
+  json.at("processor").get_to(machine.processor);
+  json.at("cores").get_to(machine.cores);
+  json.at("cpu_level").get_to(machine.cpu_level);
+  json.at("memory_bytes").get_to(machine.memory);
+  json.at("huge_pages").get_to(machine.huge_pages);
+  json.at("kernel").get_to(machine.kernel);
+  json.at("compiler").get_to(machine.compiler);
+  json.at("program").get_to(machine.program);
+  return machine;
+}
+
 }  // namespace ps

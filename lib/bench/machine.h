@@ -21,6 +21,9 @@ struct Machine {
   std::string program;     // "0.1.0 (git 1a2b3c4)"
 
   Json json() const;
+
+  // Throws Json::exception for another object than json() makes.
+  static Machine from_json(const Json& json);
 };
 
 // `cpu` is the level of its kernels.

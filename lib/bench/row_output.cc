@@ -27,14 +27,16 @@ std::vector<Flag> row_output_flags() {
           {.name = "markdown", .help = "print tables of Markdown", .group = "output"}};
 }
 
-RowOutput::RowOutput(const Flags& flags)
+RowOutput::RowOutput(const Flags& flags, SavedRows known)
     : stream_(flags.on("json-stream")),
       document_(flags.on("json")),
       markdown_(flags.on("markdown")),
-      file_(flags.text("save")) {
+      file_(flags.text("save")),
+      machine_(known.machine ? *std::move(known.machine) : this_machine()) {
   if (document_ && stream_) flags.refuse("json-stream", "give this or --json");
   if (markdown_ && (document_ || stream_)) flags.refuse("markdown", "give this, --json or --json-stream");
   add_line({{"machine", machine_.json()}});
+  add(known.rows);
 }
 
 RowOutput::~RowOutput() = default;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/machine.h"
+#include "bench/saved_rows.h"
 #include "cli/flags.h"
 #include "config/fwd.h"
 
@@ -20,8 +21,8 @@ std::vector<Flag> row_output_flags();
 // One owner thread.
 class RowOutput {
  public:
-  // Refuses flags that exclude each other, by kUsage.
-  explicit RowOutput(const Flags& flags);
+  // Begins with rows that are known.  Refuses flags that exclude each other, by kUsage.
+  explicit RowOutput(const Flags& flags, SavedRows known = {});
   ~RowOutput();
   RowOutput(const RowOutput&) = delete;
   RowOutput& operator=(const RowOutput&) = delete;
@@ -40,7 +41,7 @@ class RowOutput {
 
   const bool stream_, document_, markdown_;
   const std::optional<std::string> file_;
-  const Machine machine_ = this_machine();
+  const Machine machine_;
   std::string lines_;
   std::vector<Json> rows_;
 };

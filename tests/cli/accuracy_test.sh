@@ -48,6 +48,34 @@ expect_text page "| strategy | mean | lowest | highest | from all_reduce | MB se
 expect_text page "| power_sgd rank 2 |"
 expect_text saved.jsonl '"strategy":"power_sgd rank 2"'
 
+echo "rows do not depend on how many are trained at a time, and those that are known are not trained again"
+some=(--samples 2000 --passes 1 --ranks 2 --strategies dgc,diloco,hybrid --seeds 1,2)
+ps-bench accuracy "${some[@]}" --save one.jsonl >one 2>err
+ps-bench accuracy "${some[@]}" --parallel 4 --save four.jsonl >four 2>err
+diff one four
+head -3 one.jsonl >cut.jsonl
+sed -n 4p one.jsonl | head -c 20 >>cut.jsonl # of a run that was killed while it wrote
+ps-bench accuracy "${some[@]}" --save cut.jsonl --resume >resumed 2>err
+tail -n +2 one | diff - <(tail -n +2 resumed)
+[[ $(grep -c ", seed" err) == 6 ]] || fail "two of eight rows were known"
+ps-bench accuracy "${some[@]}" --save cut.jsonl --resume --json >resumed.json 2>err
+[[ ! -s err ]] || fail "nothing was left to train"
+python3 -c 'import json; assert len(json.load(open("resumed.json"))["rows"]) == 8'
+
+echo "rows of several runs become tables"
+grep '"seed":1' four.jsonl >first.jsonl
+sed 's/generated clicks/others/' four.jsonl >others.jsonl
+ps-bench accuracy --join first.jsonl,four.jsonl,others.jsonl >joined
+[[ $(grep -c "2 trainers, 10 steps" joined) == 2 ]] || fail "there are two jobs"
+diff <(tail -n +3 one) <(sed -n '/^generated/,/^others/p' joined | sed '1d;$d')
+printf '%s\n' "$(tail -n 1 first.jsonl)" '{"suite":"dgc"}' >mixed.jsonl
+expect_status 5 ps-bench accuracy --join mixed.jsonl
+expect_text err "mixed.jsonl:2: this is no result of ps-bench accuracy"
+expect_status 2 ps-bench accuracy --resume
+expect_text err "needs --save FILE"
+expect_status 2 ps-bench accuracy "$job" --join four.jsonl
+expect_text err "give no job file with it"
+
 echo "mistakes are refused"
 expect_status 2 ps-bench accuracy --strategies dcg
 expect_text err "there is no 'dcg' (did you mean 'dgc'?)"

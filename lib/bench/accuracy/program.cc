@@ -5,11 +5,14 @@
 
 #include "base/error.h"
 #include "base/temporary_folder.h"
+#include "bench/accuracy/accuracy_rows.h"
 #include "bench/accuracy/report.h"
 #include "bench/accuracy/trial_run.h"
+#include "bench/accuracy/trial_team.h"
 #include "bench/accuracy/trials.h"
 #include "bench/process/child.h"
 #include "bench/row_output.h"
+#include "bench/saved_rows.h"
 #include "cli/interrupts.h"
 #include "cli/progress.h"
 
@@ -18,7 +21,7 @@ namespace ps {
 namespace {
 
 constexpr int64_t kSomeSteps = 100;  // to check trials by, before the number of steps is known
-constexpr int64_t kMostTrialRanks = 64, kMostSeed = INT64_MAX;
+constexpr int64_t kMostTrialRanks = 64, kMostParallel = 64, kMostSeed = INT64_MAX;
 
 std::vector<Flag> training_flags() {
   return {
@@ -37,23 +40,34 @@ std::vector<Flag> training_flags() {
       {.name = "passes",
        .argument = "N",
        .help = "over the data; default: those of the job",
-       .group = "training"}};
+       .group = "training"},
+      {.name = "parallel",
+       .argument = "N",
+       .help = "trainings at a time, each with its trainers",
+       .group = "training",
+       .default_text = "1"}};
 }
 
 std::vector<Flag> comparing_flags() {
-  return {{.name = "seeds",
-           .argument = "S,...",
-           .help = "seeds of each strategy's trainings",
-           .group = "comparing",
-           .default_text = "1,2,3"},
-          {.name = "strategies",
-           .argument = "TYPE,...",
-           .help = "strategies beside all_reduce; default: all",
-           .group = "comparing"},
-          {.name = "measure",
-           .argument = "NAME",
-           .help = "value of an evaluator to compare by; default: the first of the job",
-           .group = "comparing"}};
+  return {
+      {.name = "seeds",
+       .argument = "S,...",
+       .help = "seeds of each strategy's trainings",
+       .group = "comparing",
+       .default_text = "1,2,3"},
+      {.name = "strategies",
+       .argument = "TYPE,...",
+       .help = "strategies beside all_reduce; default: all",
+       .group = "comparing"},
+      {.name = "measure",
+       .argument = "NAME",
+       .help = "value of an evaluator to compare by; default: the first of the job",
+       .group = "comparing"},
+      {.name = "join",
+       .argument = "FILE,...",
+       .help = "train nothing: tables of rows that were saved",
+       .details = "One table for each job, of the lines of --save or --json-stream of any number of runs.",
+       .group = "comparing"}};
 }
 
 std::vector<int64_t> seeds_of(const Flags& flags) {
@@ -97,7 +111,10 @@ AccuracyJob read_job(const Flags& flags, const TemporaryFolder& folder) {
   } else {
     if (!flags.text("data")) fail(Code::kUsage, "give --data FILE for ", quote(words[0]));
     if (!flags.text("test-data")) fail(Code::kUsage, "give --test-data FILE for ", quote(words[0]));
-    job = {.job = words[0], .data = *flags.text("data"), .test_data = *flags.text("test-data")};
+    job = {.name = accuracy_job_name(words[0]),
+           .job = words[0],
+           .data = *flags.text("data"),
+           .test_data = *flags.text("test-data")};
   }
   job.measure = flags.text("measure").value_or("");
   job.passes = flags.integer("passes", 1, 1000000);
@@ -105,53 +122,62 @@ AccuracyJob read_job(const Flags& flags, const TemporaryFolder& folder) {
   return job;
 }
 
-// Trains one trial with every seed, as far as nobody interrupts.  Returns the steps of the last training.
-class TrialTable {
+// The trainings of the table, of which some may be known.
+class AccuracyRun {
  public:
-  TrialTable(std::string job, int ranks, TrialRunner& runner, RowOutput& output, Log& log)
-      : job_(std::move(job)), ranks_(ranks), runner_(runner), output_(output), log_(log) {}
+  AccuracyRun(AccuracyJob job, std::vector<int64_t> seeds, SavedRows known, const Flags& flags)
+      : job_(std::move(job)),
+        seeds_(std::move(seeds)),
+        known_(known.rows),
+        output_(flags, std::move(known)) {}
 
-  int64_t run(const AccuracyTrial& trial, const std::vector<int64_t>& seeds, const Interrupts& interrupts) {
-    int64_t steps = 0;
-    for (int64_t seed : seeds) {
-      if (interrupts.requested()) break;
-      const std::optional<TrialResult> done = try_run(trial, seed, interrupts);
-      if (!done) break;
-      const TrialResult& result = *done;
-      steps = result.steps;
-      log_.info(trial.name, ", seed ", seed, ": ", result.measure, " ", significant(result.value, 4), " in ",
-                significant(result.seconds, 3), " s");
-      output_.add({{{"suite", "accuracy"},
-                    {"job", job_},
-                    {"strategy", trial.name},
-                    {"ranks", ranks_},
-                    {"seed", seed},
-                    {"measure", result.measure},
-                    {"value", result.value},
-                    {"steps", result.steps},
-                    {"bytes_sent", result.bytes_sent},
-                    {"seconds", result.seconds}}});
+  // Trains those that are not known.
+  void run(const std::vector<AccuracyTrial>& trials, TrialTeam& team, const Interrupts& interrupts,
+           Log& log) {
+    std::vector<Training> trainings;
+    for (int64_t seed : seeds_) {
+      for (const AccuracyTrial& trial : trials) {
+        if (find_known(trial, seed) == nullptr) trainings.push_back({trial, seed});
+      }
     }
-    return steps;
+    team.run(trainings, interrupts, log, [&](const Training& training, const TrialResult& result) {
+      log.info(training.trial.name, ", seed ", training.seed, ": ", result.measure, " ",
+               significant(result.value, 4), " in ", significant(result.seconds, 3), " s");
+      known_.push_back(accuracy_row(job_, training.trial.name, training.seed, result));
+      output_.add({known_.back()});
+    });
   }
+
+  // The steps of each trainer in a training of dense_trial(); nothing as long as none is known.
+  std::optional<int64_t> steps() const {
+    const Json* row = find_known(dense_trial(), seeds_.front());
+    return row == nullptr ? std::nullopt : std::optional(row->at("steps").get<int64_t>());
+  }
+
+  void end() const { output_.end(accuracy_document, accuracy_report); }
 
  private:
-  // Nothing when the trainers, which get the same signal, have ended early with this process.
-  std::optional<TrialResult> try_run(const AccuracyTrial& trial, int64_t seed, const Interrupts& interrupts) {
-    try {
-      return runner_.run(trial.strategy, seed);
-    } catch (const Error& error) {
-      if (!interrupts.requested()) throw error.within(trial.name);
-      return std::nullopt;
+  const Json* find_known(const AccuracyTrial& trial, int64_t seed) const {
+    for (const Json& row : known_) {
+      if (is_row_of(row, job_, trial.name, seed)) return &row;
     }
+    return nullptr;
   }
 
-  const std::string job_;
-  const int ranks_;
-  TrialRunner& runner_;
-  RowOutput& output_;
-  Log& log_;
+  const AccuracyJob job_;
+  const std::vector<int64_t> seeds_;
+  std::vector<Json> known_;
+  RowOutput output_;
 };
+
+// Prints the rows of files, and trains nothing.
+int join_runs(const Flags& flags) {
+  if (!flags.positionals().empty()) flags.refuse("join", "give no job file with it: nothing is trained");
+  const SavedRows saved = read_saved_rows(flags.list("join"), "accuracy");
+  if (saved.rows.empty()) flags.refuse("join", "the files have no results");
+  RowOutput(flags, saved).end(accuracy_document, accuracy_report);
+  return 0;
+}
 
 }  // namespace
 
@@ -159,6 +185,7 @@ Program accuracy_program() {
   std::vector<Flag> flags = training_flags();
   for (Flag& flag : comparing_flags()) flags.push_back(std::move(flag));
   for (Flag& flag : row_output_flags()) flags.push_back(std::move(flag));
+  flags.push_back(resume_flag());
   for (Flag& flag : flags) flag.environment = false, flag.brief = true;
   return {.name = "ps-bench accuracy",
           .summary = "how good the models of strategies are, and how many bytes they send",
@@ -173,18 +200,18 @@ Program accuracy_program() {
 }
 
 int run_accuracy(const Flags& flags, Log& log) {
-  const std::vector<int64_t> seeds = seeds_of(flags);
+  if (flags.given("join")) return join_runs(flags);
   const TemporaryFolder folder(default_temporary_parent());
   const AccuracyJob job = read_job(flags, folder);
-  RowOutput output(flags);
-  Interrupts interrupts("ps-bench", "ending after this training; press Ctrl-C again to end at once");
-  TrialRunner runner(job, program_folder(), folder);
-  for (const AccuracyTrial& trial : chosen_trials(flags, kSomeSteps)) runner.check(trial.strategy);
-  TrialTable table(flags.positionals().empty() ? "generated clicks" : job.job, job.ranks, runner, output,
-                   log);
-  const int64_t steps = table.run(dense_trial(), seeds, interrupts);
-  for (const AccuracyTrial& trial : chosen_trials(flags, steps)) table.run(trial, seeds, interrupts);
-  output.end(accuracy_document, accuracy_report);
+  AccuracyRun table(job, seeds_of(flags), rows_to_resume(flags, "accuracy"), flags);
+  Interrupts interrupts("ps-bench", "ending after these trainings; press Ctrl-C again to end at once");
+  TrialTeam team(job, static_cast<int>(*flags.integer("parallel", 1, kMostParallel)), program_folder(),
+                 folder);
+  for (const AccuracyTrial& trial : chosen_trials(flags, kSomeSteps)) team.check(trial);
+  table.run({dense_trial()}, team, interrupts, log);
+  if (const std::optional<int64_t> steps = table.steps())
+    table.run(chosen_trials(flags, *steps), team, interrupts, log);
+  table.end();
   return interrupts.exit_status();
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "bench/accuracy/accuracy_rows.h"
 #include "bench/plan/columns.h"
 
 namespace ps {
@@ -20,6 +21,7 @@ struct Summary {
   double mean() const { return sum / static_cast<double>(num_seeds); }
 };
 
+// `rows` are of one table.
 std::vector<Summary> summarize(const std::vector<Json>& rows) {
   std::vector<Summary> summaries;
   for (const Json& row : rows) {
@@ -46,39 +48,54 @@ double fewer_bytes(const Summary& dense, const Summary& other) {
   return static_cast<double>(dense.bytes_sent) / static_cast<double>(std::max<uint64_t>(other.bytes_sent, 1));
 }
 
-}  // namespace
+std::string seeds_text(int64_t count) {
+  return cat(count, count == 1 ? " seed" : " seeds");
+}
 
-std::string accuracy_report(const Machine& machine, const std::vector<Json>& rows, bool markdown) {
-  const Json& first = rows.front();
-  const std::vector<Summary> summaries = summarize(rows);
+std::string table_text(const AccuracyTable& table, bool markdown) {
+  const Json& first = table.rows.front();
+  const std::vector<Summary> summaries = summarize(table.rows);
   const Summary& dense = summaries.front();
   std::vector<Cells> cells = {
       {"strategy", "mean", "lowest", "highest", cat("from ", dense.strategy), "MB sent", "fewer bytes"}};
   for (const Summary& summary : summaries) {
-    cells.push_back({summary.strategy, significant(summary.mean(), 4), significant(summary.lowest, 4),
+    const bool whole = summary.num_seeds == dense.num_seeds;
+    cells.push_back({whole ? summary.strategy : cat(summary.strategy, ", ", seeds_text(summary.num_seeds)),
+                     significant(summary.mean(), 4), significant(summary.lowest, 4),
                      significant(summary.highest, 4), signed_text(summary.mean() - dense.mean()),
                      significant(static_cast<double>(summary.bytes_sent) / 1e6, 4),
                      cat(significant(fewer_bytes(dense, summary), 3), " x")});
   }
   const std::string title = cat(first.at("measure").get<std::string>(), " of the test data over ",
-                                dense.num_seeds, " seeds, and bytes that trainer 0 sends");
-  return cat(machine.processor, ", ", machine.program, "\n", first.at("job").get<std::string>(), ": ",
-             first.at("ranks").get<int>(), " trainers, ", first.at("steps").get<int64_t>(), " steps\n",
-             titled_table(title, cells, markdown));
+                                seeds_text(dense.num_seeds), ", and bytes that trainer 0 sends");
+  return cat(first.at("job").get<std::string>(), ": ", first.at("ranks").get<int>(), " trainers, ",
+             first.at("steps").get<int64_t>(), " steps\n", titled_table(title, cells, markdown));
+}
+
+}  // namespace
+
+std::string accuracy_report(const Machine& machine, const std::vector<Json>& rows, bool markdown) {
+  std::string text = cat(machine.processor, ", ", machine.program, "\n");
+  for (const AccuracyTable& table : accuracy_tables(rows)) text += table_text(table, markdown);
+  return text;
 }
 
 Json accuracy_document(const Machine& machine, const std::vector<Json>& rows) {
-  const std::vector<Summary> summaries = summarize(rows);
-  Json out = Json::array();
-  for (const Summary& summary : summaries) {
-    out.push_back({{"strategy", summary.strategy},
-                   {"mean", summary.mean()},
-                   {"lowest", summary.lowest},
-                   {"highest", summary.highest},
-                   {"difference", summary.mean() - summaries.front().mean()},
-                   {"fewer_bytes", fewer_bytes(summaries.front(), summary)}});
+  Json ordered = Json::array(), out = Json::array();
+  for (const AccuracyTable& table : accuracy_tables(rows)) {
+    for (const Json& row : table.rows) ordered.push_back(row);
+    const std::vector<Summary> summaries = summarize(table.rows);
+    for (const Summary& summary : summaries) {
+      out.push_back({{"job", table.rows.front().at("job")},
+                     {"strategy", summary.strategy},
+                     {"mean", summary.mean()},
+                     {"lowest", summary.lowest},
+                     {"highest", summary.highest},
+                     {"difference", summary.mean() - summaries.front().mean()},
+                     {"fewer_bytes", fewer_bytes(summaries.front(), summary)}});
+    }
   }
-  return {{"machine", machine.json()}, {"rows", rows}, {"summary", out}};
+  return {{"machine", machine.json()}, {"rows", ordered}, {"summary", out}};
 }
 
 }  // namespace ps

@@ -10,12 +10,11 @@
 
 namespace ps {
 
-// `rows`, one at least, are those of bench/accuracy/program.cc: one a strategy and a seed, those of a strategy in a row,
-// dense ones first.
+// `rows`, one at least, are those of accuracy_rows.h in any order: one for each training.  A table for each job.
 std::string accuracy_report(const Machine& machine, const std::vector<Json>& rows, bool markdown);
 
-// The machine, the rows, and for each strategy "summary": mean, lowest and highest over the seeds, and the difference of
-// the mean from that of the first strategy.
+// The machine, the rows in the order of tables, and for each job and strategy "summary": mean, lowest and highest over the
+// seeds, and the difference of the mean from that of the first strategy.
 Json accuracy_document(const Machine& machine, const std::vector<Json>& rows);
 
 }  // namespace ps

@@ -34,18 +34,20 @@ constexpr const char* kGeneratedJob = R"({
   "train": {"passes": 8}})";
 
 // An address of this machine's alone that nothing else uses, most likely, at ps-train's own port.
-std::string unused_address(uint64_t run) {
-  Random random(static_cast<uint64_t>(getpid()), run);
+std::string unused_address(uint32_t runner, uint32_t run) {
+  Random random(static_cast<uint64_t>(getpid()), uint64_t{runner} << 32 | run);
   return cat("127.", 1 + random.below(254), ".", random.below(256), ".", 1 + random.below(254));
 }
 
 }  // namespace
 
-TrialRunner::TrialRunner(AccuracyJob job, const std::string& programs, const TemporaryFolder& folder)
+TrialRunner::TrialRunner(AccuracyJob job, const std::string& programs, const TemporaryFolder& folder,
+                         uint32_t number)
     : job_(std::move(job)),
       program_(program_path(programs, "ps-train")),
       server_program_(program_path(programs, "ps-serve")),
-      folder_(folder) {}
+      folder_(folder),
+      number_(number) {}
 
 void TrialRunner::check(const Json& strategy) const {
   load_job(job_.job,
@@ -72,7 +74,8 @@ TrialRunner::Places TrialRunner::start_server(const Json& strategy, int64_t seed
                                               std::optional<RunningChild>& server) {
   const StrategyEntry& entry = find_strategy(strategy);
   Places places;
-  if (entry.serve == nullptr || entry.meets_beside_servers) places.peers = unused_address(num_runs_++);
+  if (entry.serve == nullptr || entry.meets_beside_servers)
+    places.peers = unused_address(number_, num_runs_++);
   if (entry.serve == nullptr) return places;
   server.emplace(
       Command{.words = {server_program_, job_.job, "--host", "127.0.0.1", "--port", "0", "--checkpoint-dir",
@@ -156,8 +159,10 @@ double TrialRunner::find_measure(const Json& test, TrialResult& result) const {
 
 AccuracyJob generated_accuracy_job(const std::string& programs, const TemporaryFolder& folder,
                                    int64_t samples) {
-  AccuracyJob job{
-      .job = folder.path("job.json"), .data = folder.path("train"), .test_data = folder.path("test")};
+  AccuracyJob job{.name = "generated clicks",
+                  .job = folder.path("job.json"),
+                  .data = folder.path("train"),
+                  .test_data = folder.path("test")};
   write_file(job.job, kGeneratedJob);
   const int64_t held_out = std::max<int64_t>(samples / 3, 1);
   auto generate = [&](int64_t first, int64_t count, const std::string& path) {

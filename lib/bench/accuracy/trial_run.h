@@ -16,6 +16,7 @@
 namespace ps {
 
 struct AccuracyJob {
+  std::string name = {};                  // in tables
   std::string job = {};                   // file or name of a job, as ps-train takes it
   std::string data = {}, test_data = {};  // files; the trainers share the data
   std::string measure = {};               // name of an evaluator's value; empty: the first of the job
@@ -34,8 +35,10 @@ struct TrialResult {
 // One owner thread.
 class TrialRunner {
  public:
-  // `programs` is the folder of ps-train and ps-serve; throws kUnavailable when one is not there.  Files are in `folder`.
-  TrialRunner(AccuracyJob job, const std::string& programs, const TemporaryFolder& folder);
+  // `programs` is the folder of ps-train and ps-serve; throws kUnavailable when one is not there.  Files are in `folder`, which
+  // no other runner uses; runners of a process differ in `number`.
+  TrialRunner(AccuracyJob job, const std::string& programs, const TemporaryFolder& folder,
+              uint32_t number = 0);
 
   // Throws kUsage, as the first trainer would, when the job cannot be trained with this strategy.
   void check(const Json& strategy) const;
@@ -56,7 +59,8 @@ class TrialRunner {
   const AccuracyJob job_;
   const std::string program_, server_program_;
   const TemporaryFolder& folder_;
-  uint64_t num_runs_ = 0;
+  const uint32_t number_;
+  uint32_t num_runs_ = 0;
 };
 
 // Examples of a generator for a training that anyone can repeat: a job of a dense network, data, and data of the same law

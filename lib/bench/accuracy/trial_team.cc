@@ -1,0 +1,86 @@
+#include "bench/accuracy/trial_team.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+
+namespace ps {
+
+// Trainings that members take in turn.  Any thread may call.
+class TrialTeam::Round {
+ public:
+  Round(const std::vector<Training>& trainings, const Interrupts& interrupts, Log& log, const Done& done)
+      : trainings_(trainings), interrupts_(interrupts), log_(log), done_(done) {}
+
+  // Trains until there is nothing left.
+  void work(TrialRunner& runner) {
+    while (const Training* training = next()) train(runner, *training);
+  }
+
+  void rethrow() const {
+    if (failure_) throw Error(*failure_);
+  }
+
+ private:
+  const Training* next() {
+    std::lock_guard lock(mutex_);
+    if (interrupts_.requested() || num_taken_ == trainings_.size() || is_mistake()) return nullptr;
+    return &trainings_[num_taken_++];
+  }
+
+  // One training is like the others then.
+  bool is_mistake() const { return failure_ && failure_->code() == Code::kUsage; }
+
+  // Trainers get the signal of an interrupt too, and end early: that is no failure.
+  void train(TrialRunner& runner, const Training& training) {
+    try {
+      const TrialResult result = runner.run(training.trial.strategy, training.seed);
+      std::lock_guard lock(mutex_);
+      done_(training, result);
+    } catch (const Error& error) {
+      keep(error.within(cat(training.trial.name, ", seed ", training.seed)));
+    }
+  }
+
+  void keep(const Error& error) {
+    if (interrupts_.requested()) return;
+    if (error.code() != Code::kUsage) log_.error(error.what());
+    std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = error;
+  }
+
+  const std::vector<Training>& trainings_;
+  const Interrupts& interrupts_;
+  Log& log_;
+  const Done& done_;
+  std::mutex mutex_;
+  size_t num_taken_ = 0;          // guarded by mutex_
+  std::optional<Error> failure_;  // the first; guarded by mutex_
+};
+
+TrialTeam::TrialTeam(const AccuracyJob& job, int parallel, const std::string& programs,
+                     const TemporaryFolder& folder) {
+  for (int i = 0; i < parallel; ++i) {
+    auto own = std::make_unique<TemporaryFolder>(folder.path());
+    TrialRunner runner(job, programs, *own, static_cast<uint32_t>(i));
+    members_.push_back({std::move(own), std::move(runner)});
+  }
+}
+
+void TrialTeam::run(const std::vector<Training>& trainings, const Interrupts& interrupts, Log& log,
+                    const Done& done) {
+  Round round(trainings, interrupts, log, done);
+  std::vector<std::thread> threads;
+  const size_t count = std::min(members_.size(), trainings.size());
+  for (size_t i = 0; i < count; ++i) {
+    threads.emplace_back([&round, &member = members_[i]] { round.work(member.runner); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  round.rethrow();
+}
+
+}  // namespace ps
