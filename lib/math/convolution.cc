@@ -4,6 +4,9 @@
 #include <memory>
 
 #include "math/blocks.h"
+#include "math/dense_kernels.h"
+#include "math/gemm.h"
+#include "math/items/convolution_items.h"
 #include "math/kernels/kernels.h"
 
 namespace ps {
@@ -29,6 +32,93 @@ ConvolutionShape make_convolution_shape(ConvolutionShape sizes) {
   return shape;
 }
 
+namespace {
+
+// The matrices of one part of a convolution on a device with memory of its own, as ConvolutionPart says.
+template <class T>
+struct PartMatrices {
+  ConvolutionPart part;
+  Matrix<T> columns, filters;
+
+  template <class W>
+  Matrix<W> of_group(W* weight) const {
+    return {weight + part.group * part.filters() * part.depth(), part.filters(), part.depth()};
+  }
+};
+
+// Calls body(matrices) for every part, with as many pixels as the memory allows.
+template <class T, class Body>
+void for_parts(Device& device, const ConvolutionShape& shape, int64_t images, ConvolutionScratch<T>& scratch,
+               const Body& body) {
+  const int64_t all = images * shape.out_height * shape.out_width;
+  const int64_t depth = weights_per_filter(shape), filters = shape.filters / shape.groups;
+  const int64_t pixels =
+      std::clamp<int64_t>(scratch.most_values / (depth + filters), 1, std::max<int64_t>(1, all));
+  scratch.columns.resize(device, depth * pixels);
+  scratch.products.resize(device, filters * pixels);
+  for (int64_t begin = 0; begin < all; begin += pixels) {
+    const int64_t end = std::min(all, begin + pixels);
+    for (int64_t group = 0; group < shape.groups; ++group) {
+      body(PartMatrices<T>{{shape, group, begin, end},
+                           {scratch.columns.data(), depth, end - begin},
+                           {scratch.products.data(), filters, end - begin}});
+    }
+  }
+}
+
+template <class T>
+void unfold(Device& device, const PartMatrices<T>& m, Matrix<const T> images) {
+  for_items(device, m.columns.size(), 1, UnfoldItems<T>{m.part, images.data, m.columns.data});
+}
+
+template <class T>
+void copy_filters(Device& device, const PartMatrices<T>& m, Matrix<const T> out_gradients) {
+  for_items(device, m.filters.size(), 1, CopyFilterItems<T>{m.part, out_gradients.data, m.filters.data});
+}
+
+template <class T>
+void clear(Device& device, Matrix<T> matrix) {
+  fill_values(device, T(0), matrix.size(), matrix.data);
+}
+
+template <class T>
+void convolve_there(Device& device, const ConvolutionShape& shape, Matrix<const T> images, const T* weight,
+                    ConvolutionScratch<T>& scratch, Matrix<T> out) {
+  for_parts(device, shape, images.rows, scratch, [&](const PartMatrices<T>& m) {
+    unfold(device, m, images);
+    clear(device, m.filters);
+    add_product<T>(device, m.of_group(weight), m.columns, m.filters);
+    for_items(device, m.filters.size(), 1, AddFilterItems<T>{m.part, m.filters.data, out.data});
+  });
+}
+
+template <class T>
+void add_image_gradients_there(Device& device, const ConvolutionShape& shape, Matrix<const T> out_gradients,
+                               const T* weight, ConvolutionScratch<T>& scratch, Matrix<T> image_gradients) {
+  const int64_t out_plane = shape.out_height * shape.out_width, plane = shape.height * shape.width;
+  for_parts(device, shape, image_gradients.rows, scratch, [&](const PartMatrices<T>& m) {
+    copy_filters(device, m, out_gradients);
+    clear(device, m.columns);
+    add_product_transposed_left<T>(device, m.of_group(weight), m.filters, m.columns);
+    const int64_t first = m.part.begin / out_plane, last = (m.part.end - 1) / out_plane;
+    for_items(device, (last - first + 1) * m.part.channels() * plane, m.part.window(),
+              FoldItems<T>{m.part, first, m.columns.data, image_gradients.data});
+  });
+}
+
+template <class T>
+void add_weight_gradient_there(Device& device, const ConvolutionShape& shape, Matrix<const T> images,
+                               Matrix<const T> out_gradients, ConvolutionScratch<T>& scratch,
+                               T* weight_gradient) {
+  for_parts(device, shape, images.rows, scratch, [&](const PartMatrices<T>& m) {
+    unfold(device, m, images);
+    copy_filters(device, m, out_gradients);
+    add_product_transposed_right<T>(device, m.filters, m.columns, m.of_group(weight_gradient));
+  });
+}
+
+}  // namespace
+
 // Returns the number of operations that one image takes.
 static int64_t image_work(const ConvolutionShape& shape) {
   return shape.filters * weights_per_filter(shape) * shape.out_height * shape.out_width;
@@ -43,10 +133,11 @@ static void for_images(const ConvolutionShape& shape, int64_t begin, int64_t end
 
 template <class T>
 void convolve(Device& device, const ConvolutionShape& shape, Matrix<const T> images, const T* weight,
-              Matrix<T> out) {
+              ConvolutionScratch<T>& scratch, Matrix<T> out) {
+  if (device.kernels() != nullptr) return convolve_there(device, shape, images, weight, scratch, out);
   device.for_each(images.rows, block_items(image_work(shape)), [&](int64_t begin, int64_t end) {
-    for_images<T>(shape, begin, end, [&](int64_t i, T* scratch) {
-      math_kernels<T>(device.cpu()).convolve(shape, images.row(i), weight, scratch, out.row(i));
+    for_images<T>(shape, begin, end, [&](int64_t i, T* columns) {
+      math_kernels<T>(device.cpu()).convolve(shape, images.row(i), weight, columns, out.row(i));
     });
   });
 }
@@ -54,11 +145,13 @@ void convolve(Device& device, const ConvolutionShape& shape, Matrix<const T> ima
 template <class T>
 void add_convolution_image_gradients(Device& device, const ConvolutionShape& shape,
                                      Matrix<const T> out_gradients, const T* weight,
-                                     Matrix<T> image_gradients) {
+                                     ConvolutionScratch<T>& scratch, Matrix<T> image_gradients) {
+  if (device.kernels() != nullptr)
+    return add_image_gradients_there(device, shape, out_gradients, weight, scratch, image_gradients);
   device.for_each(image_gradients.rows, block_items(image_work(shape)), [&](int64_t begin, int64_t end) {
-    for_images<T>(shape, begin, end, [&](int64_t i, T* scratch) {
+    for_images<T>(shape, begin, end, [&](int64_t i, T* columns) {
       math_kernels<T>(device.cpu())
-          .convolution_image_gradient(shape, out_gradients.row(i), weight, scratch, image_gradients.row(i));
+          .convolution_image_gradient(shape, out_gradients.row(i), weight, columns, image_gradients.row(i));
     });
   });
 }
@@ -72,19 +165,22 @@ static int64_t num_partial_sums(int64_t images, int64_t weights) {
 
 template <class T>
 void add_convolution_weight_gradient(Device& device, const ConvolutionShape& shape, Matrix<const T> images,
-                                     Matrix<const T> out_gradients, std::vector<T>& partial_sums,
+                                     Matrix<const T> out_gradients, ConvolutionScratch<T>& scratch,
                                      T* weight_gradient) {
   if (images.rows == 0) return;
+  if (device.kernels() != nullptr)
+    return add_weight_gradient_there(device, shape, images, out_gradients, scratch, weight_gradient);
   const int64_t weights = shape.filters * weights_per_filter(shape);
   const int64_t groups = num_partial_sums(images.rows, weights);
+  std::vector<T>& partial_sums = scratch.partial_sums;
   partial_sums.resize(static_cast<size_t>(groups * weights));
   device.run(groups, [&](int64_t group) {
     T* sums = &partial_sums[static_cast<size_t>(group * weights)];
     std::fill_n(sums, weights, T(0));
     const int64_t begin = images.rows * group / groups, end = images.rows * (group + 1) / groups;
-    for_images<T>(shape, begin, end, [&](int64_t i, T* scratch) {
+    for_images<T>(shape, begin, end, [&](int64_t i, T* columns) {
       math_kernels<T>(device.cpu())
-          .convolution_weight_gradient(shape, images.row(i), out_gradients.row(i), scratch, sums);
+          .convolution_weight_gradient(shape, images.row(i), out_gradients.row(i), columns, sums);
     });
   });
   device.for_each(weights, block_items(groups), [&](int64_t begin, int64_t end) {
@@ -96,11 +192,12 @@ void add_convolution_weight_gradient(Device& device, const ConvolutionShape& sha
 }
 
 #define PS_INSTANTIATE(T)                                                                                    \
-  template void convolve(Device&, const ConvolutionShape&, Matrix<const T>, const T*, Matrix<T>);            \
+  template void convolve(Device&, const ConvolutionShape&, Matrix<const T>, const T*,                        \
+                         ConvolutionScratch<T>&, Matrix<T>);                                                 \
   template void add_convolution_image_gradients(Device&, const ConvolutionShape&, Matrix<const T>, const T*, \
-                                                Matrix<T>);                                                  \
+                                                ConvolutionScratch<T>&, Matrix<T>);                          \
   template void add_convolution_weight_gradient(Device&, const ConvolutionShape&, Matrix<const T>,           \
-                                                Matrix<const T>, std::vector<T>&, T*);
+                                                Matrix<const T>, ConvolutionScratch<T>&, T*);
 PS_INSTANTIATE(float)
 PS_INSTANTIATE(double)
 #undef PS_INSTANTIATE

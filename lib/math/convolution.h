@@ -4,7 +4,7 @@
 //
 // Images are shared out over the threads; the gradient of the weights is summed over fixed groups of images
 // in order, then over the groups: no sum depends on threads.  Levels of instruction sets (base/cpu.h) round
-// differently.  Outputs must not alias inputs.
+// differently, as do devices with memory of their own.  Outputs must not alias inputs.
 #ifndef PS_MATH_CONVOLUTION_H_
 #define PS_MATH_CONVOLUTION_H_
 
@@ -12,6 +12,7 @@
 
 #include "math/convolution_shape.h"
 #include "math/device.h"
+#include "math/device_buffer.h"
 #include "math/matrix.h"
 
 namespace ps {
@@ -24,22 +25,31 @@ int64_t window_positions(int64_t size, int64_t kernel, int64_t stride, int64_t p
 // divide channels and filters.
 ConvolutionShape make_convolution_shape(ConvolutionShape sizes);
 
+// Memory in which convolutions compute; the caller keeps it for the next call.
+template <class T>
+struct ConvolutionScratch {
+  std::vector<T> partial_sums;  // on the processor: of the gradient of the weights
+
+  // On a device with memory of its own: as many values as these, or those of one pixel.
+  int64_t most_values = 1 << 25;
+  DeviceBuffer<T> columns, products;
+};
+
 // out [B, F OH OW] += the convolution of images [B, C H W] with the filters `weight` [F, C/G k k]
 template <class T>
 void convolve(Device& device, const ConvolutionShape& shape, Matrix<const T> images, const T* weight,
-              Matrix<T> out);
+              ConvolutionScratch<T>& scratch, Matrix<T> out);
 
 // image_gradients [B, C H W] += the gradient by the images, given out_gradients [B, F OH OW]
 template <class T>
 void add_convolution_image_gradients(Device& device, const ConvolutionShape& shape,
                                      Matrix<const T> out_gradients, const T* weight,
-                                     Matrix<T> image_gradients);
+                                     ConvolutionScratch<T>& scratch, Matrix<T> image_gradients);
 
-// weight_gradient [F, C/G k k] += the gradient by the weights.  `partial_sums` is scratch memory that the
-// caller keeps for the next call.
+// weight_gradient [F, C/G k k] += the gradient by the weights
 template <class T>
 void add_convolution_weight_gradient(Device& device, const ConvolutionShape& shape, Matrix<const T> images,
-                                     Matrix<const T> out_gradients, std::vector<T>& partial_sums,
+                                     Matrix<const T> out_gradients, ConvolutionScratch<T>& scratch,
                                      T* weight_gradient);
 
 }  // namespace ps

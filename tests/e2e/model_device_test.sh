@@ -140,21 +140,36 @@ train job.json --passes 1 --init-model plain/pass-00001 --save-dir plain_more
 train job.json --passes 1 --init-model plain/pass-00001 --save-dir device_more "${model[@]}"
 close {plain,device}_more/pass-00000/model.safetensors
 
+# trains_close NAME: the layers in layers.json train to the same model there; what the job says of it is in NAME.err.
+trains_close() {
+  train job.json --passes 1 --save-dir "plain_$1" --set model.layers="$(cat layers.json)"
+  timeout 300 ps-train job.json --data train.txt --passes 1 --save-dir "$1" --set model.layers="$(cat layers.json)" \
+    "${model[@]}" 2>"$1.err"
+  python3 close.py "plain_$1/pass-00000/model.safetensors" "$1/pass-00000/model.safetensors"
+}
+
+echo "a network of convolutions trains there, all of it"
+cat >layers.json <<'JSON'
+[{"name": "hidden", "type": "fc", "input": "features", "size": 60, "sparse_update": true, "activation": "tanh"},
+ {"name": "first", "type": "conv2d", "input": "hidden", "filters": 4, "kernel": 3, "padding": 1, "channels": 2, "height": 6,
+  "width": 5, "activation": "tanh"},
+ {"name": "pool", "type": "max_pool", "input": "first", "kernel": 2},
+ {"name": "second", "type": "conv2d", "input": "pool", "filters": 6, "kernel": 3, "stride": 2, "groups": 2},
+ {"name": "output", "type": "fc", "input": "second", "size": 2, "activation": "softmax"}]
+JSON
+trains_close convolutions
+expect_text convolutions.err 'the model runs on device emulated'
+! grep -q 'run on the processor' convolutions.err || fail "$(cat convolutions.err)"
+
 echo "layers without kernels of devices run on the processor, and it says which"
 cat >layers.json <<'JSON'
 [{"name": "hidden", "type": "fc", "input": "features", "size": 8, "sparse_update": true},
  {"name": "norm", "type": "batch_norm", "input": "hidden", "activation": "tanh"},
- {"name": "conv", "type": "conv2d", "input": "norm", "filters": 4, "kernel": 1, "channels": 8, "height": 1, "width": 1},
- {"name": "output", "type": "fc", "input": "conv", "size": 2, "activation": "softmax"}]
+ {"name": "pairs", "type": "bi_interaction", "input": "norm", "size": 4},
+ {"name": "output", "type": "fc", "input": "pairs", "size": 2, "activation": "softmax"}]
 JSON
-for kind in plain_conv conv; do
-  options=()
-  if [[ $kind == conv ]]; then options=("${model[@]}"); fi
-  timeout 300 ps-train job.json --data train.txt --passes 1 --save-dir $kind --set model.layers="$(cat layers.json)" \
-    "${options[@]}" 2>err
-done
-expect_text err "the model runs on device $device; layers that run on the processor, with copies: conv (conv2d)"
-close {plain_conv,conv}/pass-00000/model.safetensors
+trains_close pairs
+expect_text pairs.err "the model runs on device $device; layers that run on the processor, with copies: pairs (bi_interaction)"
 
 echo "what devices cannot do is refused"
 expect_status 2 train job.json --passes 1 --save-dir '' --device cuda:99 --set device.trains=model

@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "math/activation.h"
+#include "math/convolution.h"
 #include "math/cost_kernels.h"
 #include "math/cross_kernels.h"
 #include "math/dense_kernels.h"
@@ -385,6 +386,58 @@ TEST(ModelKernels, BatchNorms) {
       batch_norm_backward(desk.device, norm, above, gradients, all());
       batch_norm_backward(desk.device, norm, above, gradients, {});
       batch_norm(desk.device, norm, in, all());
+    });
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Small whole numbers, of which every sum is exact in any order.
+std::vector<float> draw_whole(Random& random, int64_t size) {
+  std::vector<float> values(static_cast<size_t>(size));
+  for (float& value : values) value = static_cast<float>(draw_size(random, 8)) - 4;
+  return values;
+}
+
+ConvolutionShape draw_convolution(Random& random) {
+  const int64_t groups = 1 + draw_size(random, 2), kernel = 1 + draw_size(random, 3);
+  const int64_t padding = draw_size(random, 4), least = std::max<int64_t>(1, kernel - 2 * padding);
+  return make_convolution_shape({.channels = groups * (1 + draw_size(random, 2)),
+                                 .height = least + draw_size(random, 5),
+                                 .width = least + draw_size(random, 5),
+                                 .filters = groups * (1 + draw_size(random, 2)),
+                                 .kernel = kernel,
+                                 .stride = 1 + draw_size(random, 4),
+                                 .padding = padding,
+                                 .groups = groups,
+                                 .out_height = 0,
+                                 .out_width = 0,
+                                 .rows_per_tile = 0,
+                                 .scratch_size = 0});
+}
+
+// Their sums are those of products and run in another order on a device, so the numbers are such that no sum is rounded:
+// a value in a wrong place shows, and ProductsAreWithinTheirBound has the rounding.
+TEST(ModelKernels, Convolutions) {
+  for (uint64_t seed = 0; seed < kShapes; ++seed) {
+    Random random(seed, 8);
+    const ConvolutionShape shape = draw_convolution(random);
+    const int64_t rows = draw_size(random, 4), cols = shape.channels * shape.height * shape.width;
+    const int64_t out_cols = shape.filters * shape.out_height * shape.out_width;
+    const int64_t weights = shape.filters * shape.channels / shape.groups * shape.kernel * shape.kernel;
+    const std::vector<float> images = draw_whole(random, rows * cols), weight = draw_whole(random, weights);
+    const std::vector<float> outs = draw_whole(random, rows * out_cols);
+    // With room for few pixels, or for one, images are computed in parts.
+    constexpr int64_t kRoom[] = {1, 200, 1 << 25};
+    const int64_t room = kRoom[seed % 3];
+    expect_same_bits(seed, [&](Desk& desk) {
+      ConvolutionScratch<float> scratch;
+      scratch.most_values = room;
+      const Matrix<const float> in{desk.put(images), rows, cols}, above{desk.put(outs), rows, out_cols};
+      convolve<float>(desk.device, shape, in, desk.put(weight), scratch,
+                      {desk.put_result(outs), rows, out_cols});
+      add_convolution_image_gradients<float>(desk.device, shape, above, desk.put(weight), scratch,
+                                             {desk.put_result(images), rows, cols});
+      add_convolution_weight_gradient<float>(desk.device, shape, in, above, scratch, desk.put_result(weight));
     });
     if (HasFatalFailure()) return;
   }

@@ -98,21 +98,20 @@ TEST(CostsOnDevice, GiveWhatTheProcessorGives) {
   expect_same(weighed);
 }
 
-// One that runs there and one that does not share a weight: both run on the processor.
+// Devices have no kernels for one of two layers that share a weight: both run on the processor.
 TEST(NetworksOnDevice, SayWhichLayersRunOnTheProcessor) {
   const Json model = Json::parse(R"({
-    "layers": [{"type": "fc", "name": "below", "input": ["ids", "x"], "size": 4},
-               {"type": "conv2d", "name": "conv", "input": "below", "filters": 3, "kernel": 1, "channels": 4,
-                "height": 1, "width": 1},
-               {"type": "fc", "name": "out", "input": "conv", "size": 2, "activation": "softmax"}],
+    "layers": [{"type": "embedding", "name": "rows", "input": "ids", "size": 2},
+               {"type": "ffm", "name": "pairs", "input": ["ids", "ids"], "factors": 1, "share_with": "rows"},
+               {"type": "fc", "name": "out", "input": ["rows", "pairs"], "size": 2, "activation": "softmax"}],
     "cost": {"type": "cross_entropy", "input": "out"}})");
   NetworkBench<float> bench(model, gradient_schema());
   Network<float>& network = bench.network();
   for (size_t p = 0; p < network.parameters().size(); ++p) {
     const std::string& name = network.parameters()[p].name;
-    EXPECT_EQ(network.on_devices()[p], !name.starts_with("conv.")) << name;
+    EXPECT_EQ(network.on_devices()[p], !name.starts_with("rows.")) << name;
   }
-  EXPECT_EQ(network.layers_without_device(), std::vector<std::string>{"conv (conv2d)"});
+  EXPECT_EQ(network.layers_without_device(), (std::vector<std::string>{"rows (embedding)", "pairs (ffm)"}));
 }
 
 // A batch that fails halfway leaves nothing behind that refers to it.

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "math/items/activation_items.h"
+#include "math/items/convolution_items.h"
 #include "math/items/cost_items.h"
 #include "math/items/cross_items.h"
 #include "math/items/dense_items.h"
@@ -36,7 +37,8 @@ using AnyItems = std::variant<
     MaxPoolItems<float>, MaxPoolGradientItems<float>, AveragePoolItems<float>,
     AveragePoolGradientItems<float>, PlaneMeanItems<float>, PlaneMeanGradientItems<float>,
     SetPlaneItems<float>, ChannelSumItems<float>, MeasureChannelItems<float>, RecallChannelItems<float>,
-    NormalizeItems<float>, NormSlopeItems<float>, NormInputGradientItems<float>>;
+    NormalizeItems<float>, NormSlopeItems<float>, NormInputGradientItems<float>, UnfoldItems<float>,
+    FoldItems<float>, CopyFilterItems<float>, AddFilterItems<float>>;
 
 template <class Body, class Items>
 struct IsListed : std::false_type {};

@@ -1,5 +1,4 @@
 #include <utility>
-#include <vector>
 
 #include "math/convolution.h"
 #include "math/image_kernels.h"
@@ -76,25 +75,28 @@ class Conv2d final : public Layer<T> {
     setup.set_image_output({shape_.filters, shape_.out_height, shape_.out_width});
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     set_planes<T>(run.device(), bias_ >= 0 ? run.value(bias_).data : nullptr, shape_.filters, run.output());
-    convolve<T>(run.device(), shape_, run.input(0), run.value(weight_).data, run.output());
+    convolve<T>(run.device(), shape_, run.input(0), run.value(weight_).data, scratch_, run.output());
   }
 
   void backward(LayerRun<T>& run) override {
     const Matrix<const T> gradient = run.output_gradient();
     if (bias_ >= 0) add_plane_sums(run.device(), gradient, shape_.filters, run.gradient(bias_).data);
-    add_convolution_weight_gradient<T>(run.device(), shape_, run.input(0), gradient, partial_sums_,
+    add_convolution_weight_gradient<T>(run.device(), shape_, run.input(0), gradient, scratch_,
                                        run.gradient(weight_).data);
     if (const Matrix<T> below = run.input_gradient(0)) {
-      add_convolution_image_gradients<T>(run.device(), shape_, gradient, run.value(weight_).data, below);
+      add_convolution_image_gradients<T>(run.device(), shape_, gradient, run.value(weight_).data, scratch_,
+                                         below);
     }
   }
 
  private:
   const ConvolutionShape shape_;
   int weight_, bias_ = -1;
-  std::vector<T> partial_sums_;
+  ConvolutionScratch<T> scratch_;
 };
 
 }  // namespace

@@ -66,9 +66,10 @@ Arrays<T> computed(const ConvolutionShape& shape, Arrays<T> in, int threads,
   auto matrix = [](std::vector<T>& values) {
     return Matrix<T>{values.data(), kImages, static_cast<int64_t>(values.size()) / kImages};
   };
-  std::vector<T> scratch;
-  convolve<T>(device, shape, matrix(in.images), in.weights.data(), matrix(sums.outs));
-  add_convolution_image_gradients<T>(device, shape, matrix(in.outs), in.weights.data(), matrix(sums.images));
+  ConvolutionScratch<T> scratch;
+  convolve<T>(device, shape, matrix(in.images), in.weights.data(), scratch, matrix(sums.outs));
+  add_convolution_image_gradients<T>(device, shape, matrix(in.outs), in.weights.data(), scratch,
+                                     matrix(sums.images));
   add_convolution_weight_gradient<T>(device, shape, matrix(in.images), matrix(in.outs), scratch,
                                      sums.weights.data());
   return sums;
