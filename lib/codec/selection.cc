@@ -3,20 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 
 #include "base/error.h"
-#include "base/hash.h"
 
 namespace ps {
 
 namespace {
-
-// The threshold is set such that this many values of the sample are above it.  The share of all values above
-// it then has a relative error of 1 / sqrt(256), 6 %, if neighbouring values are independent.
-constexpr uint64_t kSampleHits = 256;
-constexpr uint64_t kLeastSample = 4096;
-constexpr double kMargin = 1.25;  // collects this many times `count`: three to four times the error above
 
 constexpr int64_t kSelectedChunk = 1 << 16;  // values of one call of the kernel
 
@@ -49,29 +41,21 @@ uint32_t size_of_rank(std::span<const float> values, uint64_t count) {
   return high << 20 | middle << 9 | low;
 }
 
-// Stratified sampling: the values are divided into as many ranges as the sample has lines, and one line is
-// drawn from each range.
 void Selector::begin(uint64_t size, uint64_t count, uint64_t draw) {
   PS_CHECK(size <= kMaxSparseSize && count <= size);
   size_ = size, count_ = count;
   num_collected_ = 0;
-  lines_.clear(), sample_.clear();
-  if (count == 0) return;
-  const uint64_t wanted = std::max(kLeastSample, kSampleHits * size / count);
-  if (wanted * 4 > size) return;
-  const uint64_t num_lines = wanted / kLine, stretch = size / kLine / num_lines;
-  for (uint64_t n = 0; n < num_lines; ++n) {
-    lines_.push_back((n * stretch + hash_key(draw + n) % stretch) * kLine);
-  }
-  sample_.resize(num_lines * kLine);
+  lines_.clear();
+  const SelectionSample sample = selection_sample(size, count);
+  for (uint64_t n = 0; n < sample.num_lines; ++n) lines_.push_back(sample.line(draw, n));
+  sample_.resize(sample.size());
+  sample_rank_ = selection_sample_rank(sample, size, count);
 }
 
 uint32_t Selector::least() {
   if (count_ == 0 || sample_.empty())
     return kInfiniteSize;  // collects nothing: finish selects from all values
-  const double share = static_cast<double>(count_) / static_cast<double>(size_);
-  const double rank = std::ceil(share * kMargin * static_cast<double>(sample_.size()));
-  return std::max(1u, size_of_rank(sample_, static_cast<uint64_t>(rank)));
+  return std::max(1u, size_of_rank(sample_, sample_rank_));
 }
 
 Collected Selector::room(int64_t n) {

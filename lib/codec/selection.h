@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "codec/selection_sample.h"
 #include "codec/sparse_part.h"
 #include "codec/vector_kernels.h"
 
@@ -38,7 +39,7 @@ uint32_t size_of_rank(std::span<const float> values, uint64_t count);
 // One owner thread.  An object keeps its memory for the next selection.
 class Selector {
  public:
-  static constexpr int64_t kLine = 16;  // floats of a cache line
+  static constexpr int64_t kLine = SelectionSample::kLine;
 
   Selector(Selection kind, CpuLevel cpu) : kind_(kind), kernels_(vector_kernels(cpu)) {}
 
@@ -68,7 +69,7 @@ class Selector {
 
   const Selection kind_;
   const VectorKernels& kernels_;
-  uint64_t size_ = 0, count_ = 0;
+  uint64_t size_ = 0, count_ = 0, sample_rank_ = 0;
   std::vector<uint64_t> lines_;
   std::vector<float> sample_;
   std::vector<uint32_t> index_;  // indices of collected values, and room for more

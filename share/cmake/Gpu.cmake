@@ -43,6 +43,12 @@ add_library(ps_model_emulated STATIC)
 ps_emulated_sources(ps_model_emulated ${kernels})
 target_link_libraries(ps_model_emulated PUBLIC ps_gpu ps_model)
 
+# The selections of gradients.
+file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/codec/cuda/*.cu)
+add_library(ps_codec_emulated STATIC)
+ps_emulated_sources(ps_codec_emulated ${kernels})
+target_link_libraries(ps_codec_emulated PUBLIC ps_gpu ps_codec)
+
 # The rows that a trainer has on a device.
 file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/device/cuda/*.cu)
 ps_emulated_sources(ps_device ${kernels})

@@ -1,29 +1,30 @@
 // Floats of 16 bits, for loops that compilers vectorise: integers alone, and no branches, so that every level
-// of instruction sets gives the same bits.  Always inlined, since it is compiled for several levels.
+// of instruction sets gives the same bits, and devices (codec/cuda) too.  Always inlined, since it is compiled
+// for several levels.
 #ifndef PS_CODEC_KERNELS_HALF_H_
 #define PS_CODEC_KERNELS_HALF_H_
 
 #include <cstdint>
 
-namespace ps::PS_CPU_NAMESPACE {
+namespace ps {
 
 inline constexpr uint32_t kSign = 0x80000000, kInfinity = 0x7f800000;  // of a float
 
-[[gnu::always_inline]] inline uint32_t bits_of(float x) {
+[[gnu::always_inline]] constexpr uint32_t bits_of(float x) {
   return __builtin_bit_cast(uint32_t, x);
 }
-[[gnu::always_inline]] inline float float_of(uint32_t bits) {
+[[gnu::always_inline]] constexpr float float_of(uint32_t bits) {
   return __builtin_bit_cast(float, bits);
 }
 
 // Limits the size of a float to `largest`; infinities and NaN stay unchanged.
-[[gnu::always_inline]] inline uint32_t bounded_size(uint32_t size, uint32_t largest) {
+[[gnu::always_inline]] constexpr uint32_t bounded_size(uint32_t size, uint32_t largest) {
   return size > largest && size < kInfinity ? largest : size;
 }
 
 // IEEE 754 binary16: a sign, 5 bits of exponent (bias 15), 10 of fraction.
 struct Half {
-  [[gnu::always_inline]] static uint16_t encode(float x) {
+  [[gnu::always_inline]] static constexpr uint16_t encode(float x) {
     constexpr uint32_t kLargest = 0x477fe000;         // 65504
     constexpr uint32_t kSmallestNormal = 0x38800000;  // 2^-14
     constexpr uint32_t kRebias = (127 - 15) << 23;
@@ -38,7 +39,7 @@ struct Half {
     return static_cast<uint16_t>((size < kInfinity ? finite : no_number) | sign >> 16);
   }
 
-  [[gnu::always_inline]] static float decode(uint16_t half) {
+  [[gnu::always_inline]] static constexpr float decode(uint16_t half) {
     const uint32_t size = half & 0x7fffu, sign = (half & 0x8000u) << 16;
     const uint32_t normal = (size << 13) + ((127 - 15) << 23);
     const uint32_t subnormal = bits_of(static_cast<float>(static_cast<int32_t>(size)) * 0x1p-24f);
@@ -50,7 +51,7 @@ struct Half {
 
 // A float without the lower half of its bits.
 struct Bfloat {
-  [[gnu::always_inline]] static uint16_t encode(float x) {
+  [[gnu::always_inline]] static constexpr uint16_t encode(float x) {
     constexpr uint32_t kLargest = 0x7f7f0000;
     const uint32_t sign = bits_of(x) & kSign;
     const uint32_t size = bounded_size(bits_of(x) ^ sign, kLargest);
@@ -58,11 +59,11 @@ struct Bfloat {
     return static_cast<uint16_t>((size > kInfinity ? 0x7fc0 : rounded) | sign >> 16);
   }
 
-  [[gnu::always_inline]] static float decode(uint16_t half) {
+  [[gnu::always_inline]] static constexpr float decode(uint16_t half) {
     return float_of(static_cast<uint32_t>(half) << 16);
   }
 };
 
-}  // namespace ps::PS_CPU_NAMESPACE
+}  // namespace ps
 
 #endif  // PS_CODEC_KERNELS_HALF_H_

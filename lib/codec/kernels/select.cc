@@ -4,6 +4,7 @@
 // of 128 values, which takes one instruction a register, and looks at the values one by one only if that
 // reaches the threshold.  It then writes all of them without branches, advancing the output only past
 // selected ones.
+#include "codec/kernels/dgc_move.h"
 #include "codec/kernels/lanes.h"
 #include "codec/kernels/level.h"
 
@@ -32,21 +33,18 @@ constexpr int64_t kBlock = 128;
   return fold(lanes);
 }
 
-// d <- -rate (scale g + l2 w)      u <- momentum u + d      v <- v + u, or with Nesterov v + (momentum u + d)
 template <bool kDecay, bool kNesterov>
 [[gnu::always_inline]] inline void move(const DgcStep& step, int64_t begin, int64_t n) {
   const float* __restrict gradient = step.gradient + begin;
   const float* __restrict weights = kDecay ? step.weights + begin : nullptr;
   float* __restrict velocity = step.velocity + begin;
   float* __restrict residual = step.residual + begin;
-  const float scale = step.scale, eta = -step.rate, momentum = step.momentum, l2 = step.l2;
+  const DgcMove<kDecay, kNesterov> rule{step.scale, -step.rate, step.momentum, step.l2};
   for (int64_t i = 0; i < n; ++i) {
-    float g = gradient[i] * scale;
-    if constexpr (kDecay) g += l2 * weights[i];
-    const float d = eta * g;
-    const float u = momentum * velocity[i] + d;
+    float u = velocity[i], v = residual[i];
+    rule(u, v, gradient[i], kDecay ? weights[i] : 0.0f);
     velocity[i] = u;
-    residual[i] += kNesterov ? momentum * u + d : u;
+    residual[i] = v;
   }
 }
 

@@ -1,0 +1,194 @@
+#include "codec/cuda/device_selection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+#include "base/error.h"
+#include "codec/cuda/selection_kernels.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+namespace {
+
+namespace kernels = device_selection;
+using kernels::kThreads;
+using kernels::Search;
+
+// Tiles are whole turns of a warp, so that only the last tile has fewer values than its size.
+constexpr uint64_t kLeastTile = 512;
+
+// A stash holds this many times the values that a tile has on average among those selected: enough also where a
+// threshold comes from the first digit of a size alone; and some more, since they are not spread evenly.
+constexpr uint64_t kStashMargin = 4, kStashMore = 32;
+
+uint64_t divided_up(uint64_t x, uint64_t by) {
+  return (x + by - 1) / by;
+}
+
+Search shape_of(uint64_t size, uint64_t count, uint32_t most_tiles) {
+  PS_CHECK(size <= kMaxSparseSize && count <= size && most_tiles > 0);
+  const uint64_t turns = std::max<uint64_t>(1, divided_up(size, uint64_t{most_tiles} * kLeastTile));
+  const uint64_t tile = turns * kLeastTile;
+  const uint64_t expected = size == 0 ? 0 : divided_up(count * tile, size);
+  Search search{};
+  search.size = static_cast<uint32_t>(size);
+  search.count = static_cast<uint32_t>(count);
+  search.tile_size = static_cast<uint32_t>(tile);
+  search.num_tiles = static_cast<uint32_t>(divided_up(size, tile));
+  search.capacity = static_cast<uint32_t>(std::min(tile, kStashMargin * expected + kStashMore));
+  return search;
+}
+
+// The bytes of the arrays of a search, in the order in which they lie in memory.
+struct Sizes {
+  uint64_t stash, kept, state, collected;
+  uint64_t all() const { return stash + kept + state + collected; }
+};
+
+Sizes sizes_of(const Search& search) {
+  const uint64_t tiles = search.num_tiles;
+  return {tiles * search.capacity * sizeof(kernels::Candidate), tiles * sizeof(kernels::Kept),
+          sizeof(kernels::State), tiles * sizeof(uint32_t)};
+}
+
+bool aligned(std::initializer_list<const void*> arrays) {
+  for (const void* array : arrays) {
+    if (reinterpret_cast<uintptr_t>(array) % sizeof(kernels::Four) != 0) return false;
+  }
+  return true;
+}
+
+// Blocks for kernels that make a histogram, in which each thread takes some of `items`: as many as run at once.
+unsigned blocks_at_once(const gpu::Stream& stream, uint64_t items) {
+  const unsigned most = std::max(1u, stream.device().limits().resident_threads / kThreads);
+  return std::min(most, gpu::blocks_for(items, kThreads));
+}
+
+unsigned blocks_of_tiles(const Search& search) {
+  return gpu::blocks_for(uint64_t{search.num_tiles} * gpu::kWarpSize, kThreads);
+}
+
+}  // namespace
+
+uint64_t DeviceSelector::bytes_for(uint64_t size, uint64_t count, uint32_t most_tiles) {
+  return sizes_of(shape_of(size, count, most_tiles)).all();
+}
+
+Search DeviceSelector::prepare(uint64_t size, uint64_t count) {
+  Search search = shape_of(size, count, most_tiles_);
+  const double enough = kind_ == Selection::kExact ? 1 : kLeastSelected;
+  search.enough = static_cast<uint32_t>(std::ceil(enough * static_cast<double>(count)));
+  const Sizes sizes = sizes_of(search);
+  char* memory = static_cast<char*>(memory_.reserve(static_cast<int64_t>(sizes.all())));
+  search.stash = reinterpret_cast<kernels::Candidate*>(memory);
+  search.kept = reinterpret_cast<kernels::Kept*>(memory += sizes.stash);
+  search.state = reinterpret_cast<kernels::State*>(memory += sizes.kept);
+  search.collected = reinterpret_cast<uint32_t*>(memory += sizes.state);
+  return search;
+}
+
+// Begins a selection, and sets the least size to collect by a sample.  Returns false when there is none: then
+// nothing is to be collected yet.
+template <class Values>
+bool DeviceSelector::set_least(gpu::Stream& stream, const Values& values, const Search& search,
+                               uint64_t draw) {
+  const SelectionSample sample = selection_sample(search.size, search.count);
+  const uint64_t rank = selection_sample_rank(sample, search.size, search.count);
+  const bool samples = sample.num_lines > 0, searches = samples && rank <= sample.size();
+  gpu::launch(kernels::begin_selection, 1, kThreads, 0, stream, search, samples ? 1u : kernels::kNothing,
+              searches ? static_cast<uint32_t>(rank) : search.count);
+  for (int pass = 0; searches && pass < kernels::kDigits; ++pass) {
+    gpu::launch(kernels::search_sample<Values>, blocks_at_once(stream, sample.size()), kThreads, 0, stream,
+                values, search, sample, draw, pass);
+  }
+  return samples;
+}
+
+// The pass over values that are given runs only with a threshold from a sample; one that computes them, always.
+template <class Values>
+void DeviceSelector::collect_and_move(gpu::Stream& stream, const Values& values, const Search& search,
+                                      uint64_t draw) {
+  const bool samples = set_least(stream, values, search, draw);
+  if (search.size == 0 || !(samples || Values::kComputes)) return;
+  gpu::launch(kernels::collect_tiles<Values>, blocks_of_tiles(search), kThreads, 0, stream, values, search,
+              0u);
+}
+
+template <bool kDecay, bool kNesterov>
+void DeviceSelector::collect_moves(gpu::Stream& stream, const DgcStep& step, const Search& search,
+                                   uint64_t draw) {
+  const DgcMove<kDecay, kNesterov> move{step.scale, -step.rate, step.momentum, step.l2};
+  const auto collect = [&]<bool kFast>() {
+    const kernels::MovedValues<kFast, kDecay, kNesterov> values{step.gradient, step.weights, step.velocity,
+                                                                step.residual, move};
+    collect_and_move(stream, values, search, draw);
+  };
+  if (aligned({step.gradient, step.weights, step.velocity, step.residual})) {
+    collect.template operator()<true>();
+  } else {
+    collect.template operator()<false>();
+  }
+}
+
+// Collects from all values where that has not been done yet, or has given too few.
+void DeviceSelector::collect_again(gpu::Stream& stream, const float* values, const Search& search) {
+  const auto collect = [&]<bool kFast>() {
+    const kernels::GivenValues<kFast> given{values};
+    gpu::launch(kernels::search_all<kFast>, blocks_at_once(stream, search.size / 4), kThreads, 0, stream,
+                given, search);
+    gpu::launch(kernels::collect_tiles<kernels::GivenValues<kFast>>, blocks_of_tiles(search), kThreads, 0,
+                stream, given, search, 1u);
+  };
+  if (aligned({values})) {
+    collect.template operator()<true>();
+  } else {
+    collect.template operator()<false>();
+  }
+}
+
+void DeviceSelector::finish(gpu::Stream& stream, const float* values, const Search& search,
+                            const DeviceSent& sent, float* residual, float* velocity) {
+  if (search.count == 0) return stream.fill(sent.part.size, 0, sizeof(uint32_t));
+  collect_again(stream, values, search);
+  const unsigned blocks = blocks_of_tiles(search);
+  const unsigned at_once = blocks_at_once(stream, uint64_t{search.num_tiles} * gpu::kWarpSize);
+  for (int pass = 0; pass < kernels::kDigits; ++pass) {
+    gpu::launch(kernels::search_collected, at_once, kThreads, 0, stream, values, search, pass);
+  }
+  gpu::launch(kernels::count_kept, blocks, kThreads, 0, stream, values, search);
+  gpu::launch(kernels::add_up_kept, 1, kernels::kScanThreads, 0, stream, search, sent.part.size);
+  gpu::launch(kernels::write_selected, blocks, kThreads, 0, stream, values, search,
+              kernels::Masking{velocity, residual, sent.half}, sent.part.index, sent.part.value);
+}
+
+void DeviceSelector::select(gpu::Stream& stream, const float* values, uint64_t size, uint64_t count,
+                            uint64_t draw, const DevicePart& part) {
+  const Search search = prepare(size, count);
+  if (count > 0 && aligned({values})) {
+    collect_and_move(stream, kernels::GivenValues<true>{values}, search, draw);
+  } else if (count > 0) {
+    collect_and_move(stream, kernels::GivenValues<false>{values}, search, draw);
+  }
+  finish(stream, values, search, {part, nullptr}, nullptr, nullptr);
+}
+
+void DeviceSelector::step(gpu::Stream& stream, const DgcStep& step, uint64_t size, uint64_t count,
+                          uint64_t draw, const DeviceSent& sent) {
+  const Search search = prepare(size, count);
+  if (step.weights != nullptr) {
+    step.nesterov ? collect_moves<true, true>(stream, step, search, draw)
+                  : collect_moves<true, false>(stream, step, search, draw);
+  } else {
+    step.nesterov ? collect_moves<false, true>(stream, step, search, draw)
+                  : collect_moves<false, false>(stream, step, search, draw);
+  }
+  stream.copy_on_device(sent.largest, &search.state->largest, sizeof(uint32_t));
+  finish(stream, step.residual, search, sent, step.residual, sent.factor_masking ? step.velocity : nullptr);
+}
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps
