@@ -13,6 +13,7 @@
 #include "bench/accuracy/program.h"
 #include "bench/bars_report.h"
 #include "bench/catalog.h"
+#include "bench/gpu/suite.h"
 #include "bench/link/program.h"
 #include "bench/plan/program.h"
 #include "bench/process/child.h"
@@ -61,12 +62,20 @@ Program program() {
                .brief = true},
               {.name = "size",
                .argument = "S",
-               .help = "small, full, or a factor for the sizes of data",
+               .help = "tiny, small, full, or a factor for the sizes of data",
                .details = "Full is 1, what results are quoted at, and the default with --bars and "
-                          "--baseline: it takes minutes and gigabytes.  Small is 0.01, enough to see it run.",
+                          "--baseline: it takes minutes and gigabytes.  Small is 0.01, enough to see it run; "
+                          "tiny is 0.0001, for an emulated device.",
                .group = "measuring",
                .default_text = "small",
                .brief = true},
+              {.name = "device",
+               .argument = "D",
+               .help = "GPU of the suite gpu: cuda:N, or emulated",
+               .details = "Emulated is the same code on the processor: its answers are checked, and its "
+                          "times mean nothing.  See ps-gpu(7).",
+               .group = "measuring",
+               .default_text = "cuda:0"},
               {.name = "filter",
                .argument = "TEXT",
                .help = "only benchmarks with TEXT in their names",
@@ -157,9 +166,10 @@ double size_factor(const Flags& flags) {
   const std::string text = quoted && !flags.given("size") ? "full" : *flags.text("size");
   if (text == "full") return 1;
   if (text == "small") return 0.01;
+  if (text == "tiny") return 0.0001;
   std::optional<double> factor = parse_double(text);
   if (!factor || *factor <= 0 || *factor > 100) {
-    flags.refuse("size", cat(quote(text), " is not small, full or a factor up to 100"));
+    flags.refuse("size", cat(quote(text), " is not tiny, small, full or a factor up to 100"));
   }
   return *factor;
 }
@@ -171,6 +181,25 @@ std::optional<Baseline> read_baseline(const Flags& flags) {
     return std::nullopt;
   }
   return Baseline(parse_json(read_file(*path), *path), *path);
+}
+
+std::string bench_device(const Flags& flags) {
+  const std::string device = *flags.text("device");
+  try {
+    check_bench_device(device);
+  } catch (const Error& error) {
+    flags.refuse("device", error.message());
+  }
+  return device;
+}
+
+// Describes the machine, and its GPU where that is measured.
+Machine machine_of(const Flags& flags, std::span<const Task> tasks) {
+  Machine machine = this_machine(cpu_level(flags));
+  const auto on_device = [](const Task& task) { return task.benchmark->suite() == "gpu"; };
+  if (std::any_of(tasks.begin(), tasks.end(), on_device))
+    machine.device = describe_bench_device(bench_device(flags));
+  return machine;
 }
 
 // Returns the folder of cached data, which only this user can access, since its files are used unchecked.
@@ -188,7 +217,7 @@ class Output {
   Output(const Flags& flags, std::span<const Task> tasks, double scale, int runs, bool has_baseline)
       : tasks_(tasks),
         table_(tasks, has_baseline),
-        machine_(this_machine(cpu_level(flags))),
+        machine_(machine_of(flags, tasks)),
         scale_(scale),
         runs_(runs),
         bars_(flags.on("bars")),
@@ -252,6 +281,7 @@ int run(const Flags& flags, Log& log) {
                  .scratch = flags.text("scratch").value_or("."),
                  .cache = cache_folder(flags),
                  .programs = program_folder(),
+                 .device = bench_device(flags),
                  .clock = monotonic_seconds},
                 runs);
   std::vector<Result> results;

@@ -27,6 +27,7 @@ struct BenchSettings {
   std::string scratch = ".";        // folder for files that are gone at the end
   std::string cache = ".";          // folder for data made once, and kept for the next time
   std::string programs = {};        // folder of ps-train and ps-datagen of the same build
+  std::string device = "cuda:0";    // of the suite `gpu`: this, another GPU, or "emulated"
   Clock clock = {};                 // of all that is timed
 };
 

@@ -7,6 +7,7 @@
 #include "bench/checkpoint/suite.h"
 #include "bench/codec/suite.h"
 #include "bench/datagen/suite.h"
+#include "bench/gpu/suite.h"
 #include "bench/limits/suite.h"
 #include "bench/parse/suite.h"
 #include "bench/process/suite.h"
@@ -45,6 +46,7 @@ constexpr std::vector<Benchmark> (*kLists[])() = {
     codec_benchmarks,
     selection_benchmarks,
     dgc_step_benchmarks,
+    gpu_benchmarks,
 };
 
 }  // namespace

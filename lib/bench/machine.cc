@@ -64,8 +64,11 @@ Machine this_machine(CpuLevel cpu) {
 }
 
 Json Machine::json() const {
-  return {{"processor", processor},   {"cores", cores},   {"cpu_level", cpu_level}, {"memory_bytes", memory},
-          {"huge_pages", huge_pages}, {"kernel", kernel}, {"compiler", compiler},   {"program", program}};
+  Json out = {{"processor", processor}, {"cores", cores},           {"cpu_level", cpu_level},
+              {"memory_bytes", memory}, {"huge_pages", huge_pages}, {"kernel", kernel},
+              {"compiler", compiler},   {"program", program}};
+  if (!device.empty()) out["device"] = device;
+  return out;
 }
 
 Machine Machine::from_json(const Json& json) {

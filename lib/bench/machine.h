@@ -19,6 +19,7 @@ struct Machine {
   std::string kernel;      // "Linux 6.1.0-18-amd64"
   std::string compiler;    // "GNU 12.2.0, -O3 …"
   std::string program;     // "0.1.0 (git 1a2b3c4)"
+  std::string device;      // "NVIDIA H100, 79 GiB, …", where one is measured; else empty
 
   Json json() const;
 

@@ -57,6 +57,7 @@ std::string machine_text(const Machine& machine, double scale, int runs) {
              "kernel      ", machine.kernel, "\n",                                                     //
              "compiler    ", machine.compiler, "\n",                                                   //
              "pskit       ", machine.program, "\n",                                                    //
+             machine.device.empty() ? "" : cat("device      ", machine.device, "\n"),                  //
              "runs        ", runs, " of each, size ", significant(scale, 3), "\n");
 }
 

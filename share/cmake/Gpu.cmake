@@ -54,18 +54,24 @@ file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/device/cuda/*.cu)
 ps_emulated_sources(ps_device ${kernels})
 target_link_libraries(ps_device PUBLIC ps_table_emulated ps_model_emulated)
 
+# Benchmarks of a device.
+file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/bench/cuda/*.cu)
+ps_emulated_sources(ps_bench ${kernels})
+target_link_libraries(ps_bench PUBLIC ps_table_emulated)
+
 # Objects for CUDA: compute capability 9.0, and PTX for what comes after.  Multiply and add are not fused, as on the CPU.
-# ps_device has them, and opens GPUs with them.
+# ps_device has them, and opens GPUs with them; ps_bench has its own.
 option(PS_CUDA "Compile device code for CUDA too, with nvcc, so that programs train on GPUs" OFF)
 if(NOT PS_CUDA)
   target_sources(ps_device PRIVATE ${CMAKE_SOURCE_DIR}/lib/device/cuda_absent.cc)
+  target_sources(ps_bench PRIVATE ${CMAKE_SOURCE_DIR}/lib/bench/gpu/cuda_absent.cc)
 else()
   find_package(CUDAToolkit REQUIRED)
   find_program(PS_NVCC nvcc HINTS ${CUDAToolkit_BIN_DIR} /usr/local/cuda/bin REQUIRED)
   file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/*/cuda/*.cu)
   set(objects)
   # 554: a conversion of Matrix<const T> to itself, which its `requires` removes.
-  foreach(kernel ${kernels} ${CMAKE_SOURCE_DIR}/lib/device/cuda_device.cu)
+  foreach(kernel ${kernels} ${CMAKE_SOURCE_DIR}/lib/device/cuda_device.cu ${CMAKE_SOURCE_DIR}/lib/bench/gpu/cuda_gpu.cu)
     file(RELATIVE_PATH object ${CMAKE_SOURCE_DIR}/lib ${kernel})
     string(REPLACE "/" "_" object ${object})
     set(object ${CMAKE_BINARY_DIR}/cuda/${object}.o)
@@ -79,6 +85,10 @@ else()
   endforeach()
   add_custom_target(cuda_objects ALL DEPENDS ${objects})
   set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+  set(bench_objects ${objects})
+  list(FILTER bench_objects INCLUDE REGEX "/cuda/bench_")
+  list(FILTER objects EXCLUDE REGEX "/cuda/bench_")
+  target_sources(ps_bench PRIVATE ${bench_objects})
   target_sources(ps_device PRIVATE ${objects})
   target_link_libraries(ps_device PUBLIC CUDA::cudart_static CUDA::cublas)
 endif()

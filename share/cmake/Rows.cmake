@@ -94,5 +94,5 @@ ps_library(train ROW 7 USES base checkpoint cli config data feed math model opti
 ps_library(heter ROW 7 USES base config data feed math model net optim ps store)
 ps_library(job ROW 8 COLD USES base checkpoint cli codec config data device feed heter math membership model net optim ps store strategy table train)
 ps_library(simulate ROW 8 COLD USES base codec collective config data device math model net optim ps store)
-ps_library(bench ROW 9 COLD_FOLDERS accuracy checkpoint datagen link plan process USES base checkpoint cli codec collective config data feed job math model net optim ps simulate store strategy table train)
+ps_library(bench ROW 9 COLD_FOLDERS accuracy checkpoint datagen link plan process USES base checkpoint cli codec collective config data device feed gpu job math model net optim ps simulate store strategy table train)
 include(Gpu)

@@ -1,4 +1,4 @@
-// Device, DeviceArray, Stream, Event and launch for CUDA: the host's side of gpu/device.h.
+// Device, DeviceArray, HostArray, Stream, Event, Timer and launch for CUDA: the host's side of gpu/device.h.
 // gpu/emulated/device.h documents them.  A CUDA call that fails throws kInternal with CUDA's message, or
 // kExhausted for lack of memory.
 #ifndef PS_GPU_CUDA_DEVICE_H_
@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -58,6 +59,18 @@ class Device {
   const DeviceLimits& limits() const { return limits_; }
   int ordinal() const { return ordinal_; }
 
+  std::string description() const {
+    cudaDeviceProp properties;
+    int driver = 0, runtime = 0;
+    check(cudaGetDeviceProperties(&properties, ordinal_), "cannot ask the device");
+    check(cudaDriverGetVersion(&driver), "cannot ask for the driver's version");
+    check(cudaRuntimeGetVersion(&runtime), "cannot ask for the runtime's version");
+    const auto version = [](int number) { return cat(number / 1000, ".", number % 1000 / 10); };
+    return cat(properties.name, ", ", properties.multiProcessorCount, " multiprocessors, ",
+               human_bytes(properties.totalGlobalMem), ", CUDA driver ", version(driver), ", runtime ",
+               version(runtime));
+  }
+
  private:
   const int ordinal_;
   DeviceLimits limits_;
@@ -66,6 +79,24 @@ class Device {
 // `size` values in the memory of a device.
 template <class T>
 using DeviceArray = ArrayOn<Device, T>;
+
+class HostMemory {
+ public:
+  explicit HostMemory(Device& device) : device_(device) {}
+  void* allocate(uint64_t bytes) {
+    device_.use();
+    void* memory = nullptr;
+    check(cudaMallocHost(&memory, bytes == 0 ? 1 : bytes), "no page-locked memory");
+    return memory;
+  }
+  void release(void* memory) { check(cudaFreeHost(memory), "cannot release page-locked memory"); }
+
+ private:
+  Device& device_;
+};
+
+template <class T>
+using HostArray = ArrayOn<HostMemory, T>;
 
 class Event {
  public:
@@ -132,6 +163,33 @@ class Stream {
 
   Device& device_;
   cudaStream_t stream_ = nullptr;
+};
+
+class Timer {
+ public:
+  explicit Timer(Device& device) {
+    device.use();
+    check(cudaEventCreate(&begin_), "cannot make an event");
+    check(cudaEventCreate(&end_), "cannot make an event");
+  }
+  ~Timer() {
+    cudaEventDestroy(begin_);
+    cudaEventDestroy(end_);
+  }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  void start(Stream& stream) { check(cudaEventRecord(begin_, stream.get()), "cannot record an event"); }
+  void stop(Stream& stream) { check(cudaEventRecord(end_, stream.get()), "cannot record an event"); }
+  double seconds() const {
+    float milliseconds = 0;
+    check(cudaEventSynchronize(end_), "device");
+    check(cudaEventElapsedTime(&milliseconds, begin_, end_), "cannot tell the time between events");
+    return milliseconds / 1e3;
+  }
+
+ private:
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
 };
 
 #ifdef __CUDACC__

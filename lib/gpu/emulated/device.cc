@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "gpu/emulated/grid_run.h"
@@ -228,6 +230,35 @@ void Stream::record(Event& event) {
 
 void Stream::wait(const Event& event) {
   if (event.ticket_ != nullptr) push({nullptr, event.ticket_, nullptr});
+}
+
+std::string Device::description() const {
+  return cat("emulated on the processor, whose times mean nothing, ", human_bytes(memory().total_bytes));
+}
+
+constexpr std::align_val_t kHostAlignment{256};
+
+void* HostMemory::allocate(uint64_t bytes) {
+  return ::operator new(bytes, kHostAlignment);
+}
+
+void HostMemory::release(void* memory) noexcept {
+  ::operator delete(memory, kHostAlignment);
+}
+
+void Timer::start(Stream& stream) {
+  stream.enqueue([points = points_] { points->begin = monotonic_seconds(); });
+}
+
+void Timer::stop(Stream& stream) {
+  stream.enqueue([points = points_] { points->end = monotonic_seconds(); });
+  stream_ = &stream;
+}
+
+double Timer::seconds() const {
+  PS_CHECK(stream_ != nullptr);
+  stream_->synchronize();
+  return points_->end - points_->begin;
 }
 
 }  // namespace ps::gpu::emulated

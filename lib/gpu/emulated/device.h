@@ -1,4 +1,4 @@
-// Device, DeviceArray, Stream, Event and launch of the emulator: the host's side of gpu/device.h, with the
+// Device, DeviceArray, HostArray, Stream, Event, Timer and launch of the emulator: the host's side of gpu/device.h, with the
 // same names as its CUDA half.  Used by code that owns device memory or launches kernels.
 //
 // A device belongs to one thread of the process, and so do its arrays, streams and events; other threads may
@@ -12,6 +12,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -44,6 +45,9 @@ class Device {
   DeviceMemoryInfo memory() const;
   const DeviceLimits& limits() const { return options_.limits; }
 
+  // The name of the device, and whatever else its times depend on.
+  std::string description() const;
+
  private:
   friend class Stream;
   uint64_t draw();
@@ -59,6 +63,18 @@ class Device {
 // `size` values in the memory of a device.
 template <class T>
 using DeviceArray = ArrayOn<Device, T>;
+
+// Memory of the host that stays in place, so that a device copies from it and to it by itself.  Must outlive its arrays.
+class HostMemory {
+ public:
+  explicit HostMemory(Device&) {}
+  void* allocate(uint64_t bytes);  // aligned to 256 bytes
+  void release(void* memory) noexcept;
+};
+
+// `size` values in such memory.
+template <class T>
+using HostArray = ArrayOn<HostMemory, T>;
 
 // A point in the work of a stream.  Another stream, or the host, can wait until all work before it is done.
 class Event {
@@ -121,6 +137,23 @@ class Stream {
   Device& device_;
   std::deque<Item> queue_;
   std::exception_ptr error_;  // error of finished work, to be thrown by the next wait
+};
+
+// The time between two points of one stream.
+class Timer {
+ public:
+  explicit Timer(Device&) {}
+
+  void start(Stream& stream);
+  void stop(Stream& stream);
+  double seconds() const;  // waits until the second point has been reached
+
+ private:
+  struct Points {
+    double begin = 0, end = 0;
+  };
+  const std::shared_ptr<Points> points_ = std::make_shared<Points>();
+  Stream* stream_ = nullptr;
 };
 
 // Runs kernel(arguments...) on grid x block threads.  Arguments are copied when this is called; pointers

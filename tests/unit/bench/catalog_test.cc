@@ -23,6 +23,7 @@ BenchSettings smallest(int threads) {
           .scratch = testing::TempDir(),
           .cache = testing::TempDir() + "/ps-bench-cache",
           .programs = program_folder(),
+          .device = "emulated",
           .clock = monotonic_seconds};
 }
 

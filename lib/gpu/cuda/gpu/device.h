@@ -17,7 +17,10 @@ namespace ps::gpu {
 using cuda_runtime::Device;
 using cuda_runtime::DeviceArray;
 using cuda_runtime::Event;
+using cuda_runtime::HostArray;
+using cuda_runtime::HostMemory;
 using cuda_runtime::Stream;
+using cuda_runtime::Timer;
 #ifdef __CUDACC__
 using cuda_runtime::launch;
 #endif

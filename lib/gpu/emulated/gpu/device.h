@@ -16,8 +16,11 @@ namespace ps::gpu {
 using emulated::Device;
 using emulated::DeviceArray;
 using emulated::Event;
+using emulated::HostArray;
+using emulated::HostMemory;
 using emulated::launch;
 using emulated::Stream;
+using emulated::Timer;
 
 }  // namespace ps::gpu
 

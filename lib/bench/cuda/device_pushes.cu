@@ -1,0 +1,306 @@
+// Pushes to a table on a device: gradients of a million look-ups, drawn by Zipf's law, merged and applied.
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "base/error.h"
+#include "bench/cuda/filled_table.h"
+#include "bench/gpu/pushed_rows.h"
+#include "bench/gpu/zipf_ranks.h"
+#include "gpu/algorithms.h"
+#include "optim/kernels/steps.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+namespace {
+
+constexpr int kBatches = 4;  // of a run
+
+// The gradient of look-up `i`: positive, so that sums do not cancel.
+constexpr float gradient_of(uint64_t i, uint32_t column) {
+  return 0.5f + bench_value(i, column) / 4;
+}
+
+__global__ void write_gradients(float* gradients, uint64_t size, uint32_t width) {
+  const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < size * width) gradients[i] = gradient_of(i / width, static_cast<uint32_t>(i % width));
+}
+
+struct Sgd {
+  template <class T>
+  static SgdStep<T> step() {
+    return {T(0.01), {}};
+  }
+};
+
+struct Adagrad {
+  template <class T>
+  static AdagradStep<T> step() {
+    return {T(0.01), T(1e-6), {}};
+  }
+};
+
+struct Adam {
+  template <class T>
+  static AdamStep<T> step() {
+    return {T(0.001), T(1), T(1e-8), T(0.9), T(0.1), T(0.999), T(0.001), {}};
+  }
+};
+
+// Times kBatches steps of an optimizer on a table that is half full.
+template <class Rule>
+class Steps : public DeviceWorkload {
+ public:
+  Steps(const SharedGpu& gpu, const BenchSettings& settings, uint32_t width)
+      : DeviceWorkload(gpu),
+        batch_(batch_size(settings.scale)),
+        filled_(*gpu, stream(), settings, {width, decltype(Rule::template step<float>())::kArrays}),
+        ranks_(zipf_ranks(filled_.num_items(), kBatches * batch_)),
+        distinct_(distinct_of_batches()),
+        rows_(ranks_, static_cast<size_t>(batch_), width, gradient_of),
+        keys_(*gpu, kBatches * batch_),
+        gradients_(*gpu, batch_ * width),
+        weights_(*gpu, batch_ * width) {
+    std::vector<uint64_t> keys;
+    for (uint64_t rank : ranks_) keys.push_back(bench_key(filled_.first_item() + rank));
+    stream().copy_to_device(keys_.data(), keys.data(), keys_.bytes());
+    const auto size = static_cast<uint64_t>(batch_);
+    run_items(write_gradients, size * width, stream(), gradients_.data(), size, width);
+    starts_ = weights_found();
+  }
+
+  // Counts the pushes that the run will make.
+  void prepare() override { pushes_ += kBatches; }
+
+  void run() override {
+    time([&] {
+      for (int i = 0; i < kBatches; ++i) step({keys_.data() + i * batch_, batch_});
+    });
+  }
+
+  // The bound is on the rounding of sums of up to a hundred thousand gradients in single precision.
+  void check() override {
+    const std::vector<float> found = weights_found();
+    for (size_t i = 0; i < rows_.ranks().size(); ++i) {
+      for (size_t column = 0; column < PushedRows::kColumns; ++column) {
+        const uint32_t c = rows_.columns()[column];
+        const double start = starts_[i * width() + c];
+        const double moved =
+            rows_.weight_after(i, column, start, pushes_, Rule::template step<double>()) - start;
+        expect_near("move of a weight", found[i * width() + c] - start, moved, 1e-3);
+      }
+    }
+  }
+
+  // At the least a step reads the gradients, and reads and writes the rows.
+  Work work() const override {
+    const double bytes_read = static_cast<double>(kBatches * gradients_.bytes());
+    const double bytes_of_rows =
+        static_cast<double>(distinct_ * filled_.table().row_floats() * sizeof(float));
+    return {.bytes = bytes_read,
+            .items = static_cast<double>(kBatches * batch_),
+            .of_limit = bytes_read + 2 * bytes_of_rows};
+  }
+
+  std::vector<Figure> figures() const override {
+    return {{"ms a step", *seconds() / kBatches * 1e3},
+            {"rows a step", static_cast<double>(distinct_) / kBatches}};
+  }
+
+ protected:
+  virtual void step(DeviceKeys keys) { push(keys); }
+
+  void push(DeviceKeys keys) {
+    filled_.table().push(stream(), keys, gradients_.data(), Rule::template step<float>(), 1,
+                         std::numeric_limits<float>::max());
+  }
+
+  DeviceTable& table() { return filled_.table(); }
+  int64_t batch() const { return batch_; }
+  uint32_t width() const { return filled_.shape().width; }
+  const float* gradients() const { return gradients_.data(); }
+  float* weights() const { return weights_.data(); }
+
+ private:
+  uint64_t key_of(size_t rank_index) const {
+    return bench_key(filled_.first_item() + rows_.ranks()[rank_index]);
+  }
+
+  uint64_t distinct_of_batches() const {
+    uint64_t distinct = 0;
+    const auto size = static_cast<size_t>(batch_);
+    for (size_t begin = 0; begin < ranks_.size(); begin += size) {
+      distinct += count_distinct(std::span(ranks_).subspan(begin, size));
+    }
+    return distinct;
+  }
+
+  // Reads the rows that are looked at: [ranks, width].
+  std::vector<float> weights_found() {
+    const size_t size = rows_.ranks().size();
+    std::vector<uint64_t> keys;
+    for (size_t i = 0; i < size; ++i) keys.push_back(key_of(i));
+    gpu::DeviceArray<uint64_t> wanted(device(), static_cast<int64_t>(size));
+    gpu::DeviceArray<uint8_t> found(device(), wanted.size());
+    gpu::DeviceArray<float> weights(device(), wanted.size() * width());
+    std::vector<float> out(size * width());
+    stream().copy_to_device(wanted.data(), keys.data(), wanted.bytes());
+    table().find(stream(), {wanted.data(), wanted.size()}, found.data(), weights.data());
+    stream().copy_to_host(out.data(), weights.data(), weights.bytes());
+    stream().synchronize();
+    return out;
+  }
+
+  const int64_t batch_;
+  FilledTable filled_;
+  const std::vector<uint64_t> ranks_;  // [kBatches, batch]
+  const uint64_t distinct_;            // keys of each batch, added up
+  const PushedRows rows_;
+  gpu::DeviceArray<uint64_t> keys_;
+  gpu::DeviceArray<float> gradients_, weights_;  // [batch, width]
+  std::vector<float> starts_;                    // the weights that are looked at, before the first push
+  int64_t pushes_ = 0;
+};
+
+// The weights of a batch pulled, then its gradients pushed.
+class PullAndPush final : public Steps<Adam> {
+ public:
+  using Steps::Steps;
+
+ private:
+  void step(DeviceKeys keys) override {
+    table().pull(stream(), keys, weights());
+    push(keys);
+  }
+};
+
+// One warp a run of equal keys: adds up their gradients, in order.  places [size], gradients [size, width] -> merged
+// [runs, width].
+__global__ void merge_runs(const uint32_t* places, const uint32_t* begins, const uint32_t* lengths,
+                           uint32_t num_runs, const float* gradients, uint32_t width, float* merged) {
+  const uint32_t run = (blockIdx.x * blockDim.x + threadIdx.x) / gpu::kWarpSize;
+  if (run >= num_runs) return;
+  for (uint32_t c = gpu::lane(); c < width; c += gpu::kWarpSize) {
+    float sum = 0;
+    for (uint32_t i = 0; i < lengths[run]; ++i) {
+      sum += gradients[uint64_t{places[begins[run] + i]} * width + c];
+    }
+    merged[uint64_t{run} * width + c] = sum;
+  }
+}
+
+__global__ void write_places(uint32_t* places, uint32_t size) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < size) places[i] = i;
+}
+
+// A thread for each weight.  rows [size, floats], gradients [size, width].
+template <class Step>
+__global__ void step_weights(float* rows, uint32_t size, uint32_t width, uint32_t floats,
+                             const float* gradients, Step step) {
+  const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= uint64_t{size} * width) return;
+  float* const weight = rows + i / width * floats + i % width;
+  float none = 0;
+  step(*weight, Step::kArrays > 0 ? weight[width] : none, Step::kArrays > 1 ? weight[2 * width] : none,
+       gradients[i]);
+}
+
+// The same steps by calls that a table without push needs: gradients merged by a sort, rows read, stepped, and set.
+template <class Rule>
+class UnfusedSteps final : public Steps<Rule> {
+ public:
+  UnfusedSteps(const SharedGpu& gpu, const BenchSettings& settings, uint32_t width)
+      : Steps<Rule>(gpu, settings, width),
+        workspace_(*gpu),
+        sorted_(*gpu, this->batch()),
+        unique_(*gpu, this->batch()),
+        scores_(*gpu, this->batch()),
+        places_(*gpu, this->batch()),
+        sorted_places_(*gpu, this->batch()),
+        lengths_(*gpu, this->batch()),
+        begins_(*gpu, this->batch()),
+        num_runs_(*gpu, 1),
+        found_(*gpu, this->batch()),
+        merged_(*gpu, this->batch() * width),
+        rows_(*gpu, this->batch() * this->table().row_floats()) {}
+
+ private:
+  void step(DeviceKeys keys) override {
+    const uint32_t num_runs = find_runs(keys);
+    constexpr unsigned kThreads = 128;
+    gpu::launch(merge_runs, gpu::blocks_for(uint64_t{num_runs} * gpu::kWarpSize, kThreads), kThreads, 0,
+                this->stream(), sorted_places_.data(), begins_.data(), lengths_.data(), num_runs,
+                this->gradients(), this->width(), merged_.data());
+    const DeviceKeys unique = {unique_.data(), num_runs};
+    this->table().find_rows(this->stream(), unique, {found_.data(), scores_.data(), rows_.data()});
+    const auto rule = Rule::template step<float>();
+    run_items(step_weights<std::remove_const_t<decltype(rule)>>, uint64_t{num_runs} * this->width(),
+              this->stream(), rows_.data(), num_runs, this->width(), this->table().row_floats(),
+              merged_.data(), rule);
+    this->table().insert_and_evict(this->stream(), unique, rows_.data());
+  }
+
+  // Sorts the keys, and finds the unique ones.
+  uint32_t find_runs(DeviceKeys keys) {
+    gpu::Stream& stream = this->stream();
+    const auto size = static_cast<uint32_t>(keys.size);
+    run_items(write_places, size, stream, places_.data(), size);
+    gpu::sort_pairs(stream, workspace_,
+                    {keys.keys, places_.data(), sorted_.data(), sorted_places_.data(), keys.size});
+    stream.fill(lengths_.data(), 0, lengths_.bytes());
+    gpu::find_runs(stream, workspace_, sorted_.data(), keys.size, unique_.data(), lengths_.data(),
+                   num_runs_.data());
+    gpu::exclusive_scan(stream, workspace_, lengths_.data(), begins_.data(), keys.size);
+    uint32_t num_runs = 0;
+    stream.copy_to_host(&num_runs, num_runs_.data(), sizeof num_runs);
+    stream.synchronize();
+    return num_runs;
+  }
+
+  gpu::Workspace workspace_;
+  gpu::DeviceArray<uint64_t> sorted_, unique_, scores_;
+  gpu::DeviceArray<uint32_t> places_, sorted_places_, lengths_, begins_, num_runs_;
+  gpu::DeviceArray<uint8_t> found_;
+  gpu::DeviceArray<float> merged_, rows_;
+};
+
+constexpr uint32_t kWide = 64, kWidest = 128;
+
+template <class Rule>
+void add_push(const SharedGpu& device, const std::string& rule, std::vector<Benchmark>& out) {
+  const std::string name = cat("gpu/push/", rule), unfused = cat(name, "/unfused");
+  out.push_back({.name = unfused,
+                 .help = "the same by a sort, a sum, rows read, a step, and rows set",
+                 .unit = "rows",
+                 .make = make_on<UnfusedSteps<Rule>>(device, kWide),
+                 .limit = "gpu/copy"});
+  out.push_back(
+      {.name = name,
+       .help = cat("gradients of 1 M look-ups of rows of 64, Zipf 1.05, merged and stepped by ", rule),
+       .unit = "rows",
+       .make = make_on<Steps<Rule>>(device, kWide),
+       .limit = "gpu/copy",
+       .peers = {unfused}});
+}
+
+}  // namespace
+
+std::vector<Benchmark> device_pushes(const SharedGpu& device) {
+  std::vector<Benchmark> out;
+  add_push<Sgd>(device, "sgd", out);
+  add_push<Adagrad>(device, "adagrad", out);
+  out.push_back(
+      {.name = "gpu/step/adam",
+       .help = "1 M look-ups of rows of 128, Zipf 1.05, pulled; then their gradients pushed, by adam",
+       .unit = "rows",
+       .make = make_on<PullAndPush>(device, kWidest),
+       .limit = "gpu/copy"});
+  return out;
+}
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps

@@ -1,0 +1,56 @@
+#include "bench/gpu/suite.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "bench/gpu/open.h"
+#include "device/row_device.h"
+
+namespace ps {
+
+namespace {
+
+constexpr std::string_view kEmulated = "emulated";
+
+OpenedGpu open(const std::string& device) {
+  check_bench_device(device);
+  const std::optional<int> number = cuda_number(device);
+  return number ? open_cuda_gpu(*number) : open_emulated_gpu();
+}
+
+// The emulator has the list; the workload is made on the device of the settings.
+std::unique_ptr<Workload> make_on_device(const std::string& name, const BenchSettings& settings) {
+  const OpenedGpu opened = open(settings.device);
+  const auto found = std::find_if(opened.benchmarks.begin(), opened.benchmarks.end(),
+                                  [&](const Benchmark& benchmark) { return benchmark.name == name; });
+  PS_CHECK(found != opened.benchmarks.end());
+  return found->make(settings);
+}
+
+}  // namespace
+
+void check_bench_device(std::string_view device) {
+  if (device == kEmulated || cuda_number(device)) return;
+  fail(Code::kUsage, "found ", quote(device), ", expected 'emulated', or a GPU, as 'cuda:0'");
+}
+
+std::string describe_bench_device(const std::string& device) {
+  try {
+    return open(device).description;
+  } catch (const Error& error) {
+    if (error.code() != Code::kUnavailable) throw;
+    return error.message();
+  }
+}
+
+std::vector<Benchmark> gpu_benchmarks() {
+  std::vector<Benchmark> benchmarks = open_emulated_gpu().benchmarks;
+  for (Benchmark& benchmark : benchmarks) {
+    benchmark.make = [name = benchmark.name](const BenchSettings& settings) {
+      return make_on_device(name, settings);
+    };
+  }
+  return benchmarks;
+}
+
+}  // namespace ps

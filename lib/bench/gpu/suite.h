@@ -1,0 +1,25 @@
+// The suite `gpu`: a GPU, or the emulated one, its limits, and tables and products there.  Used by bench/catalog.cc and
+// ps-bench.
+#ifndef PS_BENCH_GPU_SUITE_H_
+#define PS_BENCH_GPU_SUITE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/benchmark.h"
+
+namespace ps {
+
+// Run on the device that the settings name.
+std::vector<Benchmark> gpu_benchmarks();
+
+// Throws kUsage unless `device` is emulated, or cuda:N.
+void check_bench_device(std::string_view device);
+
+// Returns what the times on this device depend on: its name, its memory, and versions.  Where there is none, says why.
+std::string describe_bench_device(const std::string& device);
+
+}  // namespace ps
+
+#endif  // PS_BENCH_GPU_SUITE_H_
