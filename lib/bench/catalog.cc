@@ -46,7 +46,9 @@ constexpr std::vector<Benchmark> (*kLists[])() = {
     codec_benchmarks,
     selection_benchmarks,
     dgc_step_benchmarks,
+    gpu_peer_tables,
     gpu_benchmarks,
+    gpu_training,
 };
 
 }  // namespace

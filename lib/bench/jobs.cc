@@ -30,6 +30,18 @@ constexpr const char* kDemo = R"({
              {"name": "output", "type": "fc", "input": "hidden2", "size": 2, "activation": "softmax"}],
   "cost": {"type": "cross_entropy", "input": "output"}})";
 
+constexpr const char* kWideDeep = R"({
+  "layers": [{"name": "numbers", "type": "batch_norm", "input": "integers"},
+             {"name": "wide", "type": "fc", "input": "numbers", "size": 1},
+             {"name": "vectors", "type": "embedding", "size": 10, "sparse_update": true, "input": []},
+             {"name": "features", "type": "concat", "input": ["numbers", "vectors"]},
+             {"name": "deep1", "type": "fc", "input": "features", "size": 400, "activation": "relu"},
+             {"name": "deep2", "type": "fc", "input": "deep1", "size": 400, "activation": "relu"},
+             {"name": "deep3", "type": "fc", "input": "deep2", "size": 400, "activation": "relu"},
+             {"name": "deep", "type": "fc", "input": "deep3", "size": 1},
+             {"name": "score", "type": "add", "input": ["wide", "deep"]}],
+  "cost": {"type": "binary_cross_entropy", "input": "score"}})";
+
 }  // namespace
 
 Json logistic_model() {
@@ -48,6 +60,12 @@ Json embedding_model(int width) {
 
 Json demo_model() {
   return Json::parse(kDemo);
+}
+
+Json wide_deep_model() {
+  Json model = Json::parse(kWideDeep);
+  for (int slot = 1; slot <= 26; ++slot) model["layers"][2]["input"].push_back(cat("C", slot));
+  return model;
 }
 
 Json adagrad(double learning_rate, double epsilon) {

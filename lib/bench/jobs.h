@@ -21,6 +21,9 @@ Json factorization_model();       // the same, and a factorization machine with 
 Json embedding_model(int width);  // rows so wide, summed, into one weight for each column
 Json demo_model();                // PaddlePaddle's sparse_binary demo: share/jobs/sparse_binary.json
 
+// Wide & deep on data like Criteo's: share/jobs/criteo_wide_deep.json.
+Json wide_deep_model();
+
 Json adagrad(double learning_rate, double epsilon);
 Json demo_optimizer();
 

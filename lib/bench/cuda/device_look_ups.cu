@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "bench/cuda/filled_table.h"
+#include "bench/gpu/suite.h"
 
 namespace ps {
 
@@ -68,7 +69,6 @@ class TableCalls : public DeviceWorkload {
 
   int64_t batch() const { return batch_; }
   FilledTable& filled() { return filled_; }
-  const FilledTable& filled() const { return filled_; }
   DeviceTable& table() { return filled_.table(); }
   const DeviceTable& table() const { return filled_.table(); }
   uint64_t* keys() const { return keys_.data(); }
@@ -260,6 +260,7 @@ void add_loads(const SharedGpu& device, const std::string& name, const std::stri
          .unit = "keys",
          .make = make_on<Kind>(device, TableShape{kNarrow, 0, full}),
          .limit = limit});
+    if (name == "find") out.back().peers.emplace_back(kCpuFind);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "bench/cuda/filled_table.h"
 #include "bench/gpu/pushed_rows.h"
+#include "bench/gpu/suite.h"
 #include "bench/gpu/zipf_ranks.h"
 #include "gpu/algorithms.h"
 #include "optim/kernels/steps.h"
@@ -18,14 +19,9 @@ namespace {
 
 constexpr int kBatches = 4;  // of a run
 
-// The gradient of look-up `i`: positive, so that sums do not cancel.
-constexpr float gradient_of(uint64_t i, uint32_t column) {
-  return 0.5f + bench_value(i, column) / 4;
-}
-
 __global__ void write_gradients(float* gradients, uint64_t size, uint32_t width) {
   const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i < size * width) gradients[i] = gradient_of(i / width, static_cast<uint32_t>(i % width));
+  if (i < size * width) gradients[i] = bench_gradient(i / width, static_cast<uint32_t>(i % width));
 }
 
 struct Sgd {
@@ -59,7 +55,7 @@ class Steps : public DeviceWorkload {
         filled_(*gpu, stream(), settings, {width, decltype(Rule::template step<float>())::kArrays}),
         ranks_(zipf_ranks(filled_.num_items(), kBatches * batch_)),
         distinct_(distinct_of_batches()),
-        rows_(ranks_, static_cast<size_t>(batch_), width, gradient_of),
+        rows_(ranks_, static_cast<size_t>(batch_), width, bench_gradient),
         keys_(*gpu, kBatches * batch_),
         gradients_(*gpu, batch_ * width),
         weights_(*gpu, batch_ * width) {
@@ -80,7 +76,6 @@ class Steps : public DeviceWorkload {
     });
   }
 
-  // The bound is on the rounding of sums of up to a hundred thousand gradients in single precision.
   void check() override {
     const std::vector<float> found = weights_found();
     for (size_t i = 0; i < rows_.ranks().size(); ++i) {
@@ -89,7 +84,7 @@ class Steps : public DeviceWorkload {
         const double start = starts_[i * width() + c];
         const double moved =
             rows_.weight_after(i, column, start, pushes_, Rule::template step<double>()) - start;
-        expect_near("move of a weight", found[i * width() + c] - start, moved, 1e-3);
+        expect_near("move of a weight", found[i * width() + c] - start, moved, PushedRows::kTolerance);
       }
     }
   }

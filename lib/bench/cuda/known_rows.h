@@ -5,23 +5,12 @@
 
 #include <cstdint>
 
-#include "base/hash.h"
+#include "bench/gpu/known_values.h"
 #include "gpu/device.h"
 
 namespace ps {
 
 inline namespace PS_GPU_NAMESPACE {
-
-// Item r of a table has this key, so that keys are spread over all of 64 bits.
-constexpr uint64_t bench_key(uint64_t index) {
-  return hash_key(index + 1);
-}
-
-// The value that row `key` of a table has in column `column`: in [-1, 1), and never 0.
-constexpr float bench_value(uint64_t key, uint32_t column) {
-  const auto bits = static_cast<int32_t>(hash_key(key + uint64_t{0x9e3779b97f4a7c15} * (column + 1)) >> 41);
-  return (static_cast<float>(bits - (1 << 22)) + 0.5f) / static_cast<float>(1 << 22);
-}
 
 // Each call queues its work on a stream.  All arrays lie on the stream's device.
 

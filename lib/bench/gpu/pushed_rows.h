@@ -16,6 +16,9 @@ class PushedRows {
  public:
   static constexpr size_t kColumns = 4;
 
+  // By which share of its move a weight may differ: sums of a hundred thousand gradients round in single precision.
+  static constexpr double kTolerance = 1e-3;
+
   // The gradient of look-up `i` of its batch in column `column` is gradient(i, column).
   using Gradient = float (*)(uint64_t i, uint32_t column);
 

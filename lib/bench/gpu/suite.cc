@@ -34,6 +34,10 @@ void check_bench_device(std::string_view device) {
   fail(Code::kUsage, "found ", quote(device), ", expected 'emulated', or a GPU, as 'cuda:0'");
 }
 
+void expect_bench_device(const std::string& device) {
+  open(device);
+}
+
 std::string describe_bench_device(const std::string& device) {
   try {
     return open(device).description;

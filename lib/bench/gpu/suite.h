@@ -14,6 +14,16 @@ namespace ps {
 // Run on the device that the settings name.
 std::vector<Benchmark> gpu_benchmarks();
 
+// The processor's table, beside them; benchmarks of devices name these as peers.
+std::vector<Benchmark> gpu_peer_tables();
+inline constexpr std::string_view kCpuFind = "gpu/find/cpu", kCpuPush = "gpu/push/adagrad/cpu";
+
+// Models, on the device that the settings name and on the processor.
+std::vector<Benchmark> gpu_training();
+
+// Throws kUnavailable where there is no such device.
+void expect_bench_device(const std::string& device);
+
 // Throws kUsage unless `device` is emulated, or cuda:N.
 void check_bench_device(std::string_view device);
 

@@ -34,8 +34,9 @@ MemoryPasses::MemoryPasses(const Job& job, const SyntheticData& data, int batch_
       device_(threads, cpu),
       network_(job.model, reader_->schema(), job.job.seed) {}
 
-void MemoryPasses::begin(ParameterStore& store, TrainerGroup& group) {
-  trainer_ = std::make_unique<Trainer>(network_, store, device_, job_.train, group, reporter_);
+void MemoryPasses::begin(ParameterStore& store, TrainerGroup& group, Device* computes) {
+  trainer_ = std::make_unique<Trainer>(network_, store, computes != nullptr ? *computes : device_, job_.train,
+                                       group, reporter_);
   source_ = std::make_unique<ReaderSource>(
       network_, *reader_,
       ReaderSource::Options{.threads = device_.threads(),

@@ -1,5 +1,5 @@
 // MemoryPasses: a job trained over data in memory, a pass at a time, by the classes that ps-train is made of.  Used by
-// the suites train and pull-push.
+// the suites train, pull-push and gpu.
 #ifndef PS_BENCH_TRAIN_MEMORY_PASSES_H_
 #define PS_BENCH_TRAIN_MEMORY_PASSES_H_
 
@@ -27,12 +27,13 @@ class MemoryPasses {
   MemoryPasses(const Job& job, const SyntheticData& data, int batch_size, int threads, CpuLevel cpu);
 
   const Network<float>& network() const { return network_; }
+  Network<float>& network() { return network_; }
   const DataSchema& schema() const { return reader_->schema(); }
   BatchReader& reader() { return *reader_; }
   Device& device() { return device_; }
 
-  // To be called once, before train and test.
-  void begin(ParameterStore& store, TrainerGroup& group);
+  // To be called once, before train and test.  The model is computed by `computes`; null: by device().
+  void begin(ParameterStore& store, TrainerGroup& group, Device* computes = nullptr);
 
   const PassResult& train();
   double test();                                        // the cost of all examples
