@@ -57,7 +57,7 @@ target_link_libraries(ps_device PUBLIC ps_table_emulated ps_model_emulated)
 # Benchmarks of a device.
 file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/bench/cuda/*.cu)
 ps_emulated_sources(ps_bench ${kernels})
-target_link_libraries(ps_bench PUBLIC ps_table_emulated)
+target_link_libraries(ps_bench PUBLIC ps_table_emulated ps_codec_emulated)
 
 # Objects for CUDA: compute capability 9.0, and PTX for what comes after.  Multiply and add are not fused, as on the CPU.
 # ps_device has them, and opens GPUs with them; ps_bench has its own.

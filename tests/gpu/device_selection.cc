@@ -15,24 +15,16 @@
 #include "base/random.h"
 #include "codec/dgc.h"
 #include "gpu/device_data.h"
+#include "test_device.h"
 
 namespace ps {
 
 namespace {
 
-using gpu::emulated::EmulatorOptions;
-using gpu::emulated::ScheduleOrder;
 using Floats = std::vector<float>;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr uint32_t kFewTiles = 8;  // tiles then have several turns of a warp
-
-EmulatorOptions device_options(uint64_t seed) {
-  EmulatorOptions options;
-  options.seed = seed;
-  options.order = seed % 2 == 0 ? ScheduleOrder::kByLane : ScheduleOrder::kRandom;
-  return options;
-}
 
 std::vector<uint32_t> bits_of(std::span<const float> values) {
   std::vector<uint32_t> bits;
@@ -75,7 +67,7 @@ struct Case {
 };
 
 SparsePart on_device(const Case& c, const Floats& values) {
-  gpu::Device device(device_options(c.seed));
+  gpu::Device device(test_device::by_seed(c.seed));
   gpu::Stream stream(device);
   Floats shifted(c.shift, 1e30f);
   shifted.insert(shifted.end(), values.begin(), values.end());
@@ -203,7 +195,7 @@ class DeviceDgc {
  public:
   DeviceDgc(const DgcCase& c, const Floats& weights)
       : case_(c),
-        device_(device_options(c.seed)),
+        device_(test_device::by_seed(c.seed)),
         stream_(device_),
         selector_(device_, c.options.selection == "exact" ? Selection::kExact : Selection::kSampled,
                   kFewTiles),

@@ -292,7 +292,9 @@ TEST(ModelKernels, CostsAndPredictions) {
     });
     if (HasFatalFailure()) return;
     // The costs themselves are as close as expect_same_functions has them.
-    const double bound = test_device::kSameFunctions ? 0 : 0x1p-19 * static_cast<double>(rows) * std::max(1.0, std::fabs(totals[0]));
+    const double bound = test_device::kSameFunctions
+                             ? 0
+                             : 0x1p-19 * static_cast<double>(rows) * std::max(1.0, std::fabs(totals[0]));
     ASSERT_NEAR(totals[0], totals[1], bound) << "seed " << seed;
   }
 }

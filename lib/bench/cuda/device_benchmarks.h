@@ -19,6 +19,7 @@ std::vector<Benchmark> device_limits(const SharedGpu& device);
 std::vector<Benchmark> device_look_ups(const SharedGpu& device);
 std::vector<Benchmark> device_pushes(const SharedGpu& device);
 std::vector<Benchmark> device_products(const SharedGpu& device);
+std::vector<Benchmark> device_selections(const SharedGpu& device);
 
 // All of them.
 std::vector<Benchmark> device_benchmarks(const SharedGpu& device);

@@ -15,7 +15,7 @@ using device_table::Batch;
 using device_table::kSlots;
 
 constexpr unsigned kThreads = 128;                 // threads of a block: four warps
-constexpr uint32_t kWideArrays = 5, kArrays = 10;  // scratch arrays of max_batch elements: 64 and 32 bits
+constexpr uint32_t kWideArrays = 5, kArrays = 11;  // scratch arrays of max_batch elements: 64 and 32 bits
 constexpr uint32_t kSingles = 3;                   // and single ones of 32 bits
 
 uint32_t row_floats_of(const DeviceTableOptions& options) {
@@ -97,7 +97,10 @@ DeviceTable::DeviceTable(gpu::Device& device, gpu::Stream& stream, const DeviceT
       scratch_(device, int64_t{kArrays} * options.max_batch + kSingles),
       view_{keys_.data(),  scores_.data(),         taken_.data(),
             rows_.data(),  counts_.data(),         static_cast<uint32_t>(taken_.size()),
-            options.width, row_floats_of(options), stride_of(options)} {
+            options.width, row_floats_of(options), stride_of(options)},
+      long_runs_(device),
+      rows_ready_(device),
+      long_runs_done_(device) {
   stream.fill(counts_.data(), 0, counts_.bytes());
   stream.fill(taken_.data(), 0, taken_.bytes());
 }
@@ -133,7 +136,8 @@ Batch DeviceTable::batch_of(DeviceKeys keys) const {
   batch.evicted_places = narrow + 6 * each;
   batch.long_runs = narrow + 7 * each;
   batch.key_slots = narrow + 8 * each;
-  batch.begins = narrow + 9 * each;  // one more than the others
+  batch.missing = narrow + 9 * each;
+  batch.begins = narrow + 10 * each;  // one more than the others
   batch.num_runs = batch.begins + each + 1;
   batch.num_long_runs = batch.num_runs + 1;
   return batch;
@@ -157,8 +161,9 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
   // The sums run over all elements, also those behind the last run.
   if (evicted.count != nullptr)
     stream.fill(batch.evicted_flags, 0, static_cast<uint64_t>(keys.size) * sizeof(uint32_t));
-  run_threads(device_table::claim_slots, batch.size, stream, view_, batch,
-              device_table::Scoring{options_.score, num_calls_});
+  const device_table::Scoring scoring = {options_.score, num_calls_};
+  run_threads(device_table::find_runs, batch.size, stream, view_, batch, scoring);
+  run_threads(device_table::claim_slots, batch.size, stream, view_, batch, scoring);
   if (evicted.count != nullptr)
     gpu::exclusive_scan(stream, workspace_, batch.evicted_flags, batch.evicted_places, keys.size);
   run_threads(device_table::count_outcomes, (batch.size + 15) / 16, stream, view_, batch, evicted);

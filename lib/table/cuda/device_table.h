@@ -112,6 +112,9 @@ class DeviceTable {
   gpu::DeviceArray<uint64_t> wide_scratch_;
   gpu::DeviceArray<uint32_t> scratch_;
   device_table::Rows view_;
+
+  gpu::Stream long_runs_;  // a part of push that runs beside the others
+  gpu::Event rows_ready_, long_runs_done_;
 };
 
 }  // namespace PS_GPU_NAMESPACE

@@ -181,44 +181,6 @@ __global__ inline void list_runs(Batch batch) {
   if (is_long) batch.long_runs[gpu::atomic_add<Order::kRelaxed>(batch.num_long_runs, 1)] = before;
 }
 
-// The registers of one lane for its slot of the bucket, while its warp claims slots there.
-struct Slot {
-  uint64_t key, score;
-  uint32_t taken;    // slots with a key, a bit each: the same in all lanes
-  uint32_t touched;  // slots with a key of this batch, likewise
-  uint32_t changed;  // slots with a key that they did not have before, likewise
-};
-
-// Returns the lowest score of the slots that are not touched, by a butterfly reduction over the warp.
-__device__ inline uint64_t lowest_score(const Slot& slot) {
-  const bool may_go = (slot.touched >> gpu::lane() & 1) == 0;
-  uint64_t lowest = may_go ? slot.score : ~uint64_t{0};
-  for (unsigned bits = kLanes / 2; bits > 0; bits /= 2) {
-    const uint64_t other = gpu::shuffle_xor(kFullWarp, lowest, bits);
-    lowest = other < lowest ? other : lowest;
-  }
-  return lowest;
-}
-
-struct Claimed {
-  uint32_t outcome, place;
-};
-
-// Chooses a slot of the bucket for a key: the key's own, else a free one, else the untouched slot with the
-// lowest score.  Touched slots are never evicted, so keys of the same batch do not evict each other.
-__device__ inline Claimed choose_place(const Slot& slot, uint64_t key, uint64_t score,
-                                       EvictionScore scoring) {
-  const uint32_t lane = gpu::lane();
-  const uint32_t found = gpu::ballot(kFullWarp, (slot.taken >> lane & 1) != 0 && slot.key == key);
-  if (found != 0) return {kFound, gpu::lowest_bit(found)};
-  if (slot.taken != kFullWarp) return {kInserted, gpu::lowest_bit(~slot.taken)};
-  if (slot.touched == kFullWarp) return {kRefused, 0};
-  const uint64_t lowest = lowest_score(slot);
-  if (scoring == EvictionScore::kGiven && score < lowest) return {kRefused, 0};
-  const bool goes = (slot.touched >> lane & 1) == 0 && slot.score == lowest;
-  return {kEvicted, gpu::lowest_bit(gpu::ballot(kFullWarp, goes))};
-}
-
 // Returns the score that a run gives to a new row.  With kCount it is added to the score of a row that is
 // there already.
 __device__ inline uint64_t score_of_run(const Batch& batch, uint32_t run, Scoring scoring) {
@@ -227,112 +189,166 @@ __device__ inline uint64_t score_of_run(const Batch& batch, uint32_t run, Scorin
   return batch.scores[last_place(batch, run)];
 }
 
-__device__ inline void claim_for_run(const Batch& batch, uint32_t run, uint64_t key, uint32_t bucket,
-                                     Scoring scoring, Slot& slot) {
+// One warp for 32 runs: finds the rows that are there, and scores them.
+__global__ inline void find_runs(Rows rows, Batch batch, Scoring scoring) {
+  const uint32_t own = blockIdx.x * blockDim.x + threadIdx.x, first = own - gpu::lane();
+  const uint32_t num_runs = *batch.num_runs;
+  if (first >= num_runs) return;
+  const bool here = own < num_runs;
+  const uint32_t slot =
+      find_slots(rows, here ? key_of_run(batch, own) : 0, smaller(num_runs - first, kLanes));
+  if (!here) return;
+  batch.slots[own] = slot;
+  batch.missing[own] = slot == kNoSlot;
+  batch.outcomes[own] = kFound;
+  batch.evicted_flags[own] = 0;
+  if (slot == kNoSlot) return;
+  const uint64_t score = score_of_run(batch, own, scoring);
+  rows.scores[slot] = scoring.score == EvictionScore::kCount ? rows.scores[slot] + score : score;
+}
+
+// The runs [begin, end) of a bucket, and how many of them have no row.
+struct Group {
+  uint32_t bucket, begin, end, num_missing;
+};
+
+__device__ inline bool is_in(const Rows& rows, const Batch& batch, uint32_t run, uint32_t bucket) {
+  return bucket_of(rows, batch.run_hashes[run]) == bucket;
+}
+
+// Returns the group of a run without a row; one that is empty unless it is the group's first such run, whose thread does
+// the work of the group.
+__device__ inline Group group_of(const Rows& rows, const Batch& batch, uint32_t run, uint32_t num_runs) {
+  const uint32_t bucket = bucket_of(rows, batch.run_hashes[run]);
+  Group group = {bucket, run, run, 0};
+  while (group.begin > 0 && is_in(rows, batch, group.begin - 1, bucket)) {
+    if (batch.missing[--group.begin] != 0) return {bucket, run, run, 0};
+  }
+  for (; group.end < num_runs && is_in(rows, batch, group.end, bucket); ++group.end)
+    group.num_missing += batch.missing[group.end] != 0;
+  return group;
+}
+
+// Gives free slots to the runs of a group, in order.  There are enough.
+__device__ inline void take_free_slots(const Rows& rows, const Batch& batch, const Group& group,
+                                       uint32_t taken, Scoring scoring) {
+  for (uint32_t run = group.begin; run < group.end; ++run) {
+    if (batch.missing[run] == 0) continue;
+    const uint32_t place = gpu::lowest_bit(~taken), slot = group.bucket * kSlots + place;
+    taken |= 1u << place;
+    rows.keys[slot] = key_of_run(batch, run);
+    rows.scores[slot] = score_of_run(batch, run, scoring);
+    batch.slots[run] = slot;
+    batch.outcomes[run] = kInserted;
+  }
+  rows.taken[group.bucket] = taken;
+}
+
+// The registers of one lane for its slot of a bucket, while its warp claims slots there.
+struct Slot {
+  uint64_t key, score;
+  uint32_t taken;    // slots with a key, a bit each: the same in all lanes
+  uint32_t touched;  // slots with a key of this batch, likewise
+  uint32_t changed;  // slots with a key that they did not have before, likewise
+};
+
+// Returns the lowest score of the slots that are not touched: its high half first, then the low one.
+__device__ inline uint64_t lowest_score(const Slot& slot) {
+  const bool may_go = (slot.touched >> gpu::lane() & 1) == 0;
+  const auto high = static_cast<uint32_t>(slot.score >> 32), low = static_cast<uint32_t>(slot.score);
+  const uint32_t lowest = gpu::reduce_min(kFullWarp, may_go ? high : ~0u);
+  const uint32_t below = gpu::reduce_min(kFullWarp, may_go && high == lowest ? low : ~0u);
+  return static_cast<uint64_t>(lowest) << 32 | below;
+}
+
+struct Claimed {
+  uint32_t outcome, place;
+};
+
+// Chooses a slot of the bucket for a key that has none: a free one, else the untouched slot with the lowest score.
+// Touched slots are never evicted, so keys of the same batch do not evict each other.
+__device__ inline Claimed choose_place(const Slot& slot, uint64_t score, EvictionScore scoring) {
+  if (slot.taken != kFullWarp) return {kInserted, gpu::lowest_bit(~slot.taken)};
+  if (slot.touched == kFullWarp) return {kRefused, 0};
+  const uint64_t lowest = lowest_score(slot);
+  if (scoring == EvictionScore::kGiven && score < lowest) return {kRefused, 0};
+  const bool goes = (slot.touched >> gpu::lane() & 1) == 0 && slot.score == lowest;
+  return {kEvicted, gpu::lowest_bit(gpu::ballot(kFullWarp, goes))};
+}
+
+__device__ inline void claim_for_run(const Batch& batch, uint32_t run, uint32_t bucket, Scoring scoring,
+                                     Slot& slot) {
   const uint64_t score = score_of_run(batch, run, scoring);
-  const Claimed claimed = choose_place(slot, key, score, scoring.score);
-  const bool counts_on = claimed.outcome == kFound && scoring.score == EvictionScore::kCount;
+  const Claimed claimed = choose_place(slot, score, scoring.score);
   if (gpu::lane() == claimed.place) {
     batch.outcomes[run] = claimed.outcome;
     batch.slots[run] = claimed.outcome == kRefused ? kNoSlot : bucket * kSlots + claimed.place;
-    batch.evicted_flags[run] = claimed.outcome == kEvicted;
     if (claimed.outcome == kEvicted) {
+      batch.evicted_flags[run] = 1;
       batch.evicted_keys[run] = slot.key;
       batch.evicted_scores[run] = slot.score;
     }
     if (claimed.outcome != kRefused) {
-      slot.key = key;
-      slot.score = counts_on ? slot.score + score : score;
+      slot.key = key_of_run(batch, run);
+      slot.score = score;
     }
   }
   if (claimed.outcome == kRefused) return;
   slot.taken |= 1u << claimed.place;
   slot.touched |= 1u << claimed.place;
-  if (claimed.outcome != kFound) slot.changed |= 1u << claimed.place;
+  slot.changed |= 1u << claimed.place;
 }
 
-// The runs of a warp, one a lane, and those that follow.
-class WarpRuns {
- public:
-  __device__ WarpRuns(const Rows& rows, const Batch& batch, uint32_t first, uint32_t num_runs)
-      : rows_(rows), batch_(batch), first_(first), num_runs_(num_runs) {
-    const uint32_t own = first + gpu::lane();
-    hash_ = own < num_runs ? batch.run_hashes[own] : 0;
-    const uint32_t bucket = bucket_of(rows, hash_);
-    uint32_t before = gpu::shuffle_up(kFullWarp, bucket, 1);
-    if (gpu::lane() == 0 && first > 0) before = bucket_of(rows, batch.run_hashes[first - 1]);
-    heads_ = gpu::ballot(kFullWarp, own < num_runs && (own == 0 || bucket != before));
+// Returns the slots of the bucket that the group's other runs have.
+__device__ inline uint32_t slots_found(const Batch& batch, const Group& group) {
+  uint32_t found = 0;
+  for (uint32_t run = group.begin + gpu::lane(); run < group.end; run += kLanes) {
+    if (batch.missing[run] == 0) found |= 1u << batch.slots[run] % kSlots;
   }
-
-  // The lanes whose run is the first of a bucket.
-  __device__ uint32_t heads() const { return heads_; }
-
-  // The same in all lanes.
-  __device__ uint64_t hash(uint32_t run) const {
-    return run - first_ < kLanes ? gpu::shuffle(kFullWarp, hash_, run - first_) : batch_.run_hashes[run];
-  }
-  __device__ bool is_in(uint32_t run, uint32_t bucket) const {
-    return run < num_runs_ && bucket_of(rows_, hash(run)) == bucket;
-  }
-
- private:
-  const Rows& rows_;
-  const Batch& batch_;
-  const uint32_t first_, num_runs_;
-  uint64_t hash_;
-  uint32_t heads_;
-};
-
-// A bucket while its runs claim slots.
-struct Claims {
-  uint32_t first_run = 0, bucket = kNoSlot;
-  Slot slot = {};
-};
-
-// Marks all rows that this batch finds as touched, so that none of them is evicted for another key; reads the scores if
-// they matter.
-__device__ inline void touch_found(const Rows& rows, const WarpRuns& runs, Scoring scoring, Claims& claims) {
-  Slot& slot = claims.slot;
-  int missing = 0;
-  for (uint32_t run = claims.first_run; runs.is_in(run, claims.bucket); ++run) {
-    const uint64_t key = key_of_hash(runs.hash(run));
-    const uint32_t here = gpu::ballot(kFullWarp, (slot.taken >> gpu::lane() & 1) != 0 && slot.key == key);
-    slot.touched |= here;
-    missing += here == 0;
-  }
-  const bool evicts = missing > gpu::count_ones(~slot.taken);
-  if (evicts || scoring.score == EvictionScore::kCount)
-    slot.score = rows.scores[claims.bucket * kSlots + gpu::lane()];
+  return gpu::reduce_or(kFullWarp, found);
 }
 
-// One warp for 32 runs.  The warp with a bucket's first run claims slots for all runs of the bucket, one after the
-// other, so that the result does not depend on the order of warps.
+// Gives slots to the runs of a group whose bucket gets too full for them, one after the other, by a warp.
+__device__ inline void claim_crowded(const Rows& rows, const Batch& batch, const Group& group,
+                                     Scoring scoring, Slot slot) {
+  slot.touched = slots_found(batch, group);
+  for (uint32_t run = group.begin; run < group.end; ++run) {
+    if (batch.missing[run] != 0) claim_for_run(batch, run, group.bucket, scoring, slot);
+  }
+  const uint32_t place = group.bucket * kSlots + gpu::lane();
+  if ((slot.changed >> gpu::lane() & 1) != 0) {
+    rows.keys[place] = slot.key;
+    rows.scores[place] = slot.score;
+  }
+  if (gpu::lane() == 0) rows.taken[group.bucket] = slot.taken;
+}
+
+// One warp for 32 runs: gives slots to those without a row.  All runs of a bucket get theirs from one thread or warp, in
+// the order of their hashes, so that the result does not depend on the order of warps.
 __global__ inline void claim_slots(Rows rows, Batch batch, Scoring scoring) {
   constexpr uint32_t kAhead = 4;  // buckets under way at the same time
-  const uint32_t lane = gpu::lane(), first = blockIdx.x * blockDim.x + threadIdx.x - lane;
+  const uint32_t lane = gpu::lane(), own = blockIdx.x * blockDim.x + threadIdx.x;
   const uint32_t num_runs = *batch.num_runs;
-  if (first >= num_runs) return;
-  const WarpRuns runs(rows, batch, first, num_runs);
-  for (uint32_t left = runs.heads(); left != 0;) {
-    Claims claims[kAhead];
-    PS_UNROLL for (Claims& one : claims) {
+  const bool is_missing = own < num_runs && batch.missing[own] != 0;
+  if (!gpu::any(kFullWarp, is_missing)) return;
+  const Group group = is_missing ? group_of(rows, batch, own, num_runs) : Group{};
+  const uint32_t taken = group.num_missing > 0 ? rows.taken[group.bucket] : 0;
+  const bool crowded = group.num_missing > static_cast<uint32_t>(gpu::count_ones(~taken));
+  if (group.num_missing > 0 && !crowded) take_free_slots(rows, batch, group, taken, scoring);
+  for (uint32_t left = gpu::ballot(kFullWarp, crowded); left != 0;) {
+    Group groups[kAhead] = {};
+    Slot slots[kAhead];
+    PS_UNROLL for (uint32_t n = 0; n < kAhead; ++n) {
       if (left == 0) continue;
-      one.first_run = first + gpu::lowest_bit(left);
-      one.bucket = bucket_of(rows, runs.hash(one.first_run));
-      one.slot = {rows.keys[one.bucket * kSlots + lane], 0, rows.taken[one.bucket], 0, 0};
+      const unsigned from = gpu::lowest_bit(left);
+      groups[n] = {gpu::shuffle(kFullWarp, group.bucket, from), gpu::shuffle(kFullWarp, group.begin, from),
+                   gpu::shuffle(kFullWarp, group.end, from), 1};
+      const uint32_t place = groups[n].bucket * kSlots + lane;
+      slots[n] = {rows.keys[place], rows.scores[place], gpu::shuffle(kFullWarp, taken, from), 0, 0};
       left &= left - 1;
     }
-    PS_UNROLL for (Claims& one : claims) {
-      if (one.bucket != kNoSlot) touch_found(rows, runs, scoring, one);
-    }
-    PS_UNROLL for (Claims& one : claims) {
-      if (one.bucket == kNoSlot) continue;
-      for (uint32_t run = one.first_run; runs.is_in(run, one.bucket); ++run)
-        claim_for_run(batch, run, key_of_hash(runs.hash(run)), one.bucket, scoring, one.slot);
-      const uint32_t place = one.bucket * kSlots + lane;
-      if ((one.slot.touched >> lane & 1) != 0) rows.scores[place] = one.slot.score;
-      if ((one.slot.changed >> lane & 1) != 0) rows.keys[place] = one.slot.key;
-      if (lane == 0 && one.slot.changed != 0) rows.taken[one.bucket] = one.slot.taken;
+    PS_UNROLL for (uint32_t n = 0; n < kAhead; ++n) {
+      if (groups[n].num_missing > 0) claim_crowded(rows, batch, groups[n], scoring, slots[n]);
     }
   }
 }
@@ -562,7 +578,7 @@ class LongRunSum {
     const uint32_t num_tiles = (size_ + kTileKeys - 1) / kTileKeys;
     read_places(0);
     for (uint32_t tile = 0; tile + 1 < kTiles; ++tile) copy_tile(tile);
-    float sum = 0;
+    float sum = -0.0f;  // and the first gradient is that gradient, whatever its sign
     for (uint32_t tile = 0; tile < num_tiles; ++tile) {
       gpu::wait_copies<kTiles - 2>();
       gpu::sync_block();  // the tile is there, and the one before it has been added up
@@ -578,6 +594,7 @@ class LongRunSum {
   static constexpr uint32_t kParts = kTileColumns / 4;                    // of a gradient, of 16 bytes
   static constexpr uint32_t kCopies = kTileKeys * kParts / kStepThreads;  // of a thread for each tile
   static constexpr uint32_t kKeysAtOnce = kStepThreads / kParts;
+  static constexpr uint32_t kAhead = 16;  // values that a thread reads before it adds up as many others
 
   // Reads the places of the keys that this thread copies for a tile.
   __device__ void read_places(uint32_t tile) {
@@ -607,19 +624,30 @@ class LongRunSum {
     read_places(tile + 1);
   }
 
+  // Reads kAhead values of this thread's column, from key `first` of a tile on.
+  __device__ void read(const float* values, uint32_t first, float* out) const {
+    if (first_column_ + threadIdx.x >= width_) return;
+    for (uint32_t n = 0; n < kAhead; ++n) out[n] = values[(first + n) * kTileColumns];
+  }
+
+  // The values of a whole tile are on their way before those that came before them are added up: without that, each
+  // addition would wait for its value.
   __device__ float add_tile(uint32_t tile, float sum) const {
-    constexpr uint32_t kAhead = 32;  // values that are read before they are added up
     const float* const values = tiles_ + (tile % kTiles) * kTileKeys * kTileColumns + threadIdx.x;
     const uint32_t keys = smaller(size_ - tile * kTileKeys, kTileKeys);
-    if (first_column_ + threadIdx.x >= width_) return sum;
-    uint32_t i = 0;
-    if (tile == 0) sum = values[i++];
-    for (; i + kAhead <= keys; i += kAhead) {
-      float next[kAhead];
-      for (uint32_t n = 0; n < kAhead; ++n) next[n] = values[(i + n) * kTileColumns];
-      for (float value : next) sum += value;
+    if (keys < kTileKeys) {
+      for (uint32_t i = 0; i < keys && first_column_ + threadIdx.x < width_; ++i)
+        sum += values[i * kTileColumns];
+      return sum;
     }
-    for (; i < keys; ++i) sum += values[i * kTileColumns];
+    constexpr uint32_t kTimes = kTileKeys / kAhead;
+    float ahead[2][kAhead] = {};
+    read(values, 0, ahead[0]);
+    PS_UNROLL for (uint32_t n = 0; n < kTimes; ++n) {
+      if (n + 1 < kTimes) read(values, (n + 1) * kAhead, ahead[(n + 1) % 2]);
+      gpu::sync_warp();  // a compiler moves no read behind it
+      for (float value : ahead[n % 2]) sum += value;
+    }
     return sum;
   }
 
