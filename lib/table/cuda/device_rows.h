@@ -106,7 +106,6 @@ struct Batch {
   uint64_t *evicted_keys, *evicted_scores;
   uint32_t *evicted_flags, *evicted_places;  // [size]
   uint32_t *long_runs, *num_long_runs;       // the runs of more than kLongRun keys, in any order
-  uint32_t* key_slots;                       // [size]: the slots of `keys`
 };
 
 // The parameters of an Initializer, whose virtual functions a device cannot call.

@@ -15,7 +15,7 @@ using device_table::Batch;
 using device_table::kSlots;
 
 constexpr unsigned kThreads = 128;                 // threads of a block: four warps
-constexpr uint32_t kWideArrays = 5, kArrays = 11;  // scratch arrays of max_batch elements: 64 and 32 bits
+constexpr uint32_t kWideArrays = 5, kArrays = 10;  // scratch arrays of max_batch elements: 64 and 32 bits
 constexpr uint32_t kSingles = 3;                   // and single ones of 32 bits
 
 uint32_t row_floats_of(const DeviceTableOptions& options) {
@@ -135,9 +135,8 @@ Batch DeviceTable::batch_of(DeviceKeys keys) const {
   batch.evicted_flags = narrow + 5 * each;
   batch.evicted_places = narrow + 6 * each;
   batch.long_runs = narrow + 7 * each;
-  batch.key_slots = narrow + 8 * each;
-  batch.missing = narrow + 9 * each;
-  batch.begins = narrow + 10 * each;  // one more than the others
+  batch.missing = narrow + 8 * each;
+  batch.begins = narrow + 9 * each;  // one more than the others
   batch.num_runs = batch.begins + each + 1;
   batch.num_long_runs = batch.num_runs + 1;
   return batch;
@@ -200,7 +199,6 @@ void DeviceTable::pull(gpu::Stream& stream, DeviceKeys keys, float* weights, con
   const Batch batch = prepare(stream, keys, evicted);
   if (batch.size == 0) return;
   start_rows(stream, batch);
-  run_threads(device_table::spread_slots, batch.size, stream, batch);
   run_threads(device_table::read_weights, batch.size, stream, view_, batch, initial_of(options_.initializer),
               weights);
 }

@@ -477,12 +477,6 @@ __global__ inline void point_to_rows(Rows rows, Batch batch, float** pointers) {
   pointers[batch.places[j]] = slot == kNoSlot ? nullptr : row_at(rows, slot);
 }
 
-// One thread a sorted position: gives the slots of runs to their keys.
-__global__ inline void spread_slots(Batch batch) {
-  const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
-  if (j < batch.size) batch.key_slots[batch.places[j]] = slot_at(batch, j);
-}
-
 // One warp for 32 keys.
 //   found [size], weights [size, width]: zero where there is no row
 __global__ inline void find_weights(Rows rows, const uint64_t* keys, uint32_t size, uint8_t* found,
@@ -509,17 +503,18 @@ __global__ inline void find_whole_rows(Rows rows, const uint64_t* keys, uint32_t
             slot != kNoSlot ? row_at(rows, slot) : nullptr, rows.row_floats);
 }
 
-// One warp for 32 keys, whose slots are known.  A refused key reads as a new row.
+// One warp for 32 sorted positions, so that rows are read in the order of their buckets.  A refused key reads as a new row.
 //   weights [size, width]
 __global__ inline void read_weights(Rows rows, Batch batch, Initial initial, float* weights) {
-  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, first = i - gpu::lane();
-  const uint32_t slot = i < batch.size ? batch.key_slots[i] : kNoSlot;
-  copy_rows(slot != kNoSlot ? weights + static_cast<uint64_t>(i) * rows.width : nullptr,
-            slot != kNoSlot ? row_at(rows, slot) : nullptr, rows.width);
-  uint32_t left = gpu::ballot(kFullWarp, i < batch.size && slot == kNoSlot);
-  for (; left != 0; left &= left - 1) {
-    const uint32_t key = first + gpu::lowest_bit(left);
-    write_initial(initial, batch.keys[key], weights + static_cast<uint64_t>(key) * rows.width, rows.width);
+  const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
+  const bool here = j < batch.size;
+  const uint32_t slot = here ? slot_at(batch, j) : kNoSlot, place = here ? batch.places[j] : 0;
+  float* const out = weights + static_cast<uint64_t>(place) * rows.width;
+  copy_rows(slot != kNoSlot ? out : nullptr, slot != kNoSlot ? row_at(rows, slot) : nullptr, rows.width);
+  for (uint32_t left = gpu::ballot(kFullWarp, here && slot == kNoSlot); left != 0; left &= left - 1) {
+    const uint32_t refused = gpu::shuffle(kFullWarp, place, gpu::lowest_bit(left));
+    write_initial(initial, batch.keys[refused], weights + static_cast<uint64_t>(refused) * rows.width,
+                  rows.width);
   }
 }
 
