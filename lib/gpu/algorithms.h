@@ -36,15 +36,15 @@ class Workspace {
 };
 
 struct KeyPairs {
-  const uint64_t* keys;
+  const uint32_t* keys;
   const uint32_t* values;
-  uint64_t* sorted_keys;
+  uint32_t* sorted_keys;
   uint32_t* sorted_values;
   int64_t size;
 };
 
 // Sorts by the bits [0, num_bits) of the keys; pairs whose bits are equal stay in order.
-void sort_pairs(Stream& stream, Workspace& workspace, const KeyPairs& pairs, int num_bits = 64);
+void sort_pairs(Stream& stream, Workspace& workspace, const KeyPairs& pairs, int num_bits = 32);
 
 // out[i] = in[0] + ... + in[i - 1].  out may be in.
 void exclusive_scan(Stream& stream, Workspace& workspace, const uint32_t* in, uint32_t* out, int64_t size);

@@ -185,40 +185,64 @@ TEST(DeviceTable, FtrlIsTheCpusBitForBit) {
   compare_shapes(FtrlStep<float>{2.0f, 0.7f, 1.0f, 0.01f, 0.1f, std::numeric_limits<float>::min()}, true);
 }
 
+// Pushes and pulls a batch of these keys, in random order, with random gradients, and compares what comes back.
+void compare_keys(std::vector<uint64_t> keys, uint32_t width, Random& random) {
+  const AdagradStep<float> step{0.1f, 1e-6f, kDecay};
+  DeviceTableOptions options;
+  options.width = width;
+  options.arrays = 1;
+  options.rows = 1 << 12;
+  options.max_batch = static_cast<uint32_t>(keys.size());
+  gpu::Device device(test_device::by_seed(width));
+  gpu::Stream stream(device);
+  DeviceTable table(device, stream, options);
+  CpuRows<AdagradStep<float>> cpu(options);
+  for (size_t i = 1; i < keys.size(); ++i) std::swap(keys[i], keys[random.below(i + 1)]);
+  Draw batch;
+  batch.keys = keys;
+  batch.gradients.resize(keys.size() * width);
+  for (float& g : batch.gradients) g = static_cast<float>(random.normal());
+  auto given = upload(stream, batch.keys);
+  auto gradients = upload(stream, batch.gradients);
+  gpu::DeviceArray<float> weights(device, gradients.size());
+  table.push(stream, {given.data(), given.size()}, gradients.data(), step, 0.5f, kNoBound);
+  table.pull(stream, {given.data(), given.size()}, weights.data());
+  cpu.push(batch, step, 0.5f, kNoBound);
+  std::vector<float> expected;
+  for (uint64_t key : batch.keys) {
+    const std::vector<float>& row = cpu.row(key);
+    expected.insert(expected.end(), row.begin(), row.begin() + width);
+  }
+  ASSERT_EQ(bits_of(download(stream, weights)), bits_of(expected)) << "width " << width;
+}
+
 // Some keys are given so often that blocks add up their gradients, in the order of a thread that works alone.
 TEST(DeviceTable, KeysGivenVeryOftenAreTheCpusBitForBit) {
-  const AdagradStep<float> step{0.1f, 1e-6f, kDecay};
   constexpr size_t kLong = device_table::kLongRun;
   for (uint32_t width : {1u, 3u, 4u, 32u, 33u, 70u, 128u}) {
     Random random(width, 7);
-    DeviceTableOptions options;
-    options.width = width;
-    options.arrays = 1;
-    options.rows = 64;
-    options.max_batch = 8 * kLong;
-    gpu::Device device(test_device::by_seed(width));
-    gpu::Stream stream(device);
-    DeviceTable table(device, stream, options);
-    CpuRows<AdagradStep<float>> cpu(options);
-    Draw batch;
+    std::vector<uint64_t> keys;
     for (size_t copies : {kLong, kLong + 1, 3 * kLong + random.below(64)})
-      batch.keys.insert(batch.keys.end(), copies, random.next64());
-    for (size_t i = 0; i < 20; ++i) batch.keys.push_back(random.below(10));
-    for (size_t i = 1; i < batch.keys.size(); ++i) std::swap(batch.keys[i], batch.keys[random.below(i + 1)]);
-    batch.gradients.resize(batch.keys.size() * width);
-    for (float& g : batch.gradients) g = static_cast<float>(random.normal());
-    auto keys = upload(stream, batch.keys);
-    auto gradients = upload(stream, batch.gradients);
-    gpu::DeviceArray<float> weights(device, gradients.size());
-    table.push(stream, {keys.data(), keys.size()}, gradients.data(), step, 0.5f, kNoBound);
-    table.pull(stream, {keys.data(), keys.size()}, weights.data());
-    cpu.push(batch, step, 0.5f, kNoBound);
-    std::vector<float> expected;
-    for (uint64_t key : batch.keys) {
-      const std::vector<float>& row = cpu.row(key);
-      expected.insert(expected.end(), row.begin(), row.begin() + width);
+      keys.insert(keys.end(), copies, random.next64());
+    for (size_t i = 0; i < 20; ++i) keys.push_back(random.below(10));
+    ASSERT_NO_FATAL_FAILURE(compare_keys(keys, width, random));
+  }
+}
+
+// Keys are sorted by half their hashes first, which begin alike here.  All of them together fit into a bucket.
+TEST(DeviceTable, KeysWhoseHashesBeginAlikeAreTheCpusBitForBit) {
+  for (uint32_t seed = 0; seed < kShapes; ++seed) {
+    Random random(seed, 8);
+    std::vector<uint64_t> keys;
+    const uint64_t num_prefixes = 1 + random.below(5);
+    for (uint64_t n = 0; n < num_prefixes; ++n) {
+      const uint64_t prefix = random.next64() << 32, distinct = 1 + random.below(20 / num_prefixes);
+      for (uint64_t copies = random.below(90); copies > 0; --copies)
+        keys.push_back(device_table::key_of_hash(prefix | random.below(distinct)));
     }
-    ASSERT_EQ(bits_of(download(stream, weights)), bits_of(expected)) << "width " << width;
+    for (uint64_t others = random.below(20); others > 0; --others) keys.push_back(random.below(10));
+    if (keys.empty()) continue;
+    ASSERT_NO_FATAL_FAILURE(compare_keys(keys, 1 + seed % 5, random));
   }
 }
 

@@ -27,14 +27,14 @@ RowMajor operand(const DeviceMatrix& m, int64_t rows, int64_t columns) {
 }  // namespace
 
 void sort_pairs(Stream& stream, Workspace&, const KeyPairs& pairs, int num_bits) {
-  stream.check_on_device(pairs.keys, bytes_of(pairs.size, sizeof(uint64_t)));
+  stream.check_on_device(pairs.keys, bytes_of(pairs.size, sizeof(uint32_t)));
   stream.check_on_device(pairs.values, bytes_of(pairs.size, sizeof(uint32_t)));
-  stream.check_on_device(pairs.sorted_keys, bytes_of(pairs.size, sizeof(uint64_t)));
+  stream.check_on_device(pairs.sorted_keys, bytes_of(pairs.size, sizeof(uint32_t)));
   stream.check_on_device(pairs.sorted_values, bytes_of(pairs.size, sizeof(uint32_t)));
   stream.enqueue([=] {
     std::vector<uint32_t> order(static_cast<size_t>(pairs.size));
     std::iota(order.begin(), order.end(), 0u);
-    const uint64_t mask = num_bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << num_bits) - 1;
+    const uint32_t mask = num_bits >= 32 ? ~uint32_t{0} : (uint32_t{1} << num_bits) - 1;
     std::stable_sort(order.begin(), order.end(),
                      [&](uint32_t x, uint32_t y) { return (pairs.keys[x] & mask) < (pairs.keys[y] & mask); });
     for (size_t i = 0; i < order.size(); ++i) {

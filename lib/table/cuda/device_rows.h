@@ -95,11 +95,13 @@ struct Batch {
   const uint64_t* keys;    // [size], as given
   const uint64_t* scores;  // [size], or null
   uint32_t size;
-  uint64_t *hashes, *sorted_hashes;  // [size]
-  uint32_t *order, *places;          // [size]: 0, 1, ...; sorted with the hashes
-  uint32_t* runs_before;             // [size]: the runs that begin before a sorted position
-  uint64_t* run_hashes;              // [num_runs], as are `slots` and the arrays that follow it
-  uint32_t* begins;                  // [num_runs + 1]
+  uint32_t *prefixes, *sorted_prefixes;  // [size]: the high halves of hashes
+  uint32_t *order, *places;              // [size]: 0, 1, ...; sorted with the hashes
+  uint64_t* sorted_hashes;               // [size]
+  uint32_t *mixed, *num_mixed;           // where prefixes begin that several hashes share, in any order
+  uint32_t* runs_before;                 // [size]: the runs that begin before a sorted position
+  uint64_t* run_hashes;                  // [num_runs], as are `slots` and the arrays that follow it
+  uint32_t* begins;                      // [num_runs + 1]
   uint32_t* num_runs;
   uint32_t *slots, *outcomes;
   uint32_t* missing;  // 1 where there was no row

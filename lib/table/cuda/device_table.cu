@@ -15,8 +15,8 @@ using device_table::Batch;
 using device_table::kSlots;
 
 constexpr unsigned kThreads = 128;                 // threads of a block: four warps
-constexpr uint32_t kWideArrays = 5, kArrays = 10;  // scratch arrays of max_batch elements: 64 and 32 bits
-constexpr uint32_t kSingles = 3;                   // and single ones of 32 bits
+constexpr uint32_t kWideArrays = 4, kArrays = 13;  // scratch arrays of max_batch elements: 64 and 32 bits
+constexpr uint32_t kSingles = 4;                   // and single ones of 32 bits
 
 uint32_t row_floats_of(const DeviceTableOptions& options) {
   return options.width * (1 + options.arrays);
@@ -122,11 +122,10 @@ Batch DeviceTable::batch_of(DeviceKeys keys) const {
   batch.keys = keys.keys;
   batch.scores = keys.scores;
   batch.size = static_cast<uint32_t>(keys.size);
-  batch.hashes = wide;
-  batch.sorted_hashes = wide + each;
-  batch.run_hashes = wide + 2 * each;
-  batch.evicted_keys = wide + 3 * each;
-  batch.evicted_scores = wide + 4 * each;
+  batch.sorted_hashes = wide;
+  batch.run_hashes = wide + each;
+  batch.evicted_keys = wide + 2 * each;
+  batch.evicted_scores = wide + 3 * each;
   batch.order = narrow;
   batch.places = narrow + each;
   batch.runs_before = narrow + 2 * each;
@@ -136,9 +135,13 @@ Batch DeviceTable::batch_of(DeviceKeys keys) const {
   batch.evicted_places = narrow + 6 * each;
   batch.long_runs = narrow + 7 * each;
   batch.missing = narrow + 8 * each;
-  batch.begins = narrow + 9 * each;  // one more than the others
+  batch.prefixes = narrow + 9 * each;
+  batch.sorted_prefixes = narrow + 10 * each;
+  batch.mixed = narrow + 11 * each;
+  batch.begins = narrow + 12 * each;  // one more than the others
   batch.num_runs = batch.begins + each + 1;
   batch.num_long_runs = batch.num_runs + 1;
+  batch.num_mixed = batch.num_runs + 2;
   return batch;
 }
 
@@ -150,10 +153,16 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
     if (evicted.count != nullptr) stream.fill(evicted.count, 0, sizeof(uint32_t));
     return batch;
   }
-  stream.fill(batch.num_long_runs, 0, sizeof(uint32_t));
+  static_assert(kSingles == 4);  // begins has one more, and num_runs, num_long_runs and num_mixed
+  stream.fill(batch.num_runs, 0, 3 * sizeof(uint32_t));
   run_threads(device_table::hash_keys, batch.size, stream, batch);
   gpu::sort_pairs(stream, workspace_,
-                  {batch.hashes, batch.order, batch.sorted_hashes, batch.places, keys.size});
+                  {batch.prefixes, batch.order, batch.sorted_prefixes, batch.places, keys.size});
+  // Half a hash sorts in half the time, and nearly always tells keys apart.
+  constexpr unsigned kBlocksForMixed = 64;
+  stream.fill(batch.runs_before, 0, static_cast<uint64_t>(keys.size) * sizeof(uint32_t));
+  run_threads(device_table::complete_hashes, batch.size, stream, batch, batch.runs_before);
+  gpu::launch(device_table::order_mixed, kBlocksForMixed, kThreads, 0, stream, batch);
   run_threads(device_table::mark_runs, batch.size, stream, batch);
   gpu::exclusive_scan(stream, workspace_, batch.runs_before, batch.runs_before, keys.size);
   run_threads(device_table::list_runs, batch.size, stream, batch);

@@ -149,8 +149,81 @@ __device__ inline void write_initial(const Initial& initial, uint64_t key, float
 __global__ inline void hash_keys(Batch batch) {
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= batch.size) return;
-  batch.hashes[i] = hash_key(batch.keys[i]);
+  batch.prefixes[i] = static_cast<uint32_t>(hash_key(batch.keys[i]) >> 32);
   batch.order[i] = i;
+}
+
+// Returns the first sorted position whose prefix is at least this one.
+__device__ inline uint32_t begin_of_prefix(const Batch& batch, uint64_t prefix) {
+  uint32_t first = 0;
+  for (uint32_t left = batch.size; left > 0;) {
+    const uint32_t half = left / 2;
+    if (batch.sorted_prefixes[first + half] < prefix) {
+      first += half + 1;
+      left -= half + 1;
+    } else {
+      left = half;
+    }
+  }
+  return first;
+}
+
+// One thread a sorted position: writes its hash, and lists the prefixes that several hashes share.
+//   is_listed [size]: 0, and 1 for a prefix that is, where it begins
+__global__ inline void complete_hashes(Batch batch, uint32_t* is_listed) {
+  const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
+  if (j >= batch.size) return;
+  const uint64_t hash = hash_key(batch.keys[batch.places[j]]);
+  batch.sorted_hashes[j] = hash;
+  const uint32_t prefix = batch.sorted_prefixes[j];
+  if (j == 0 || batch.sorted_prefixes[j - 1] != prefix) return;
+  if (hash_key(batch.keys[batch.places[j - 1]]) == hash) return;
+  const uint32_t begin = begin_of_prefix(batch, prefix);
+  if (gpu::atomic_exchange<Order::kRelaxed>(&is_listed[begin], 1) != 0) return;
+  batch.mixed[gpu::atomic_add<Order::kRelaxed>(batch.num_mixed, 1)] = begin;
+}
+
+// Puts two sorted positions into the order of their hashes, and of their places where these are equal.
+__device__ inline void put_in_order(const Batch& batch, uint32_t i, uint32_t j) {
+  const uint64_t x = batch.sorted_hashes[i], y = batch.sorted_hashes[j];
+  const uint32_t place_x = batch.places[i], place_y = batch.places[j];
+  if (x < y || (x == y && place_x < place_y)) return;
+  batch.sorted_hashes[i] = y;
+  batch.sorted_hashes[j] = x;
+  batch.places[i] = place_y;
+  batch.places[j] = place_x;
+}
+
+// Blocks for every n-th prefix that several hashes share: sorts its positions by hash.  There are few, of two positions
+// most often, but there may be one prefix with all keys of a batch.  So this is a bitonic sort, in the form in which the
+// lower of two positions always gets the lower value; then positions behind the end never take part.
+__global__ inline void order_mixed(Batch batch) {
+  const uint32_t num_mixed = *batch.num_mixed;
+  for (uint32_t n = blockIdx.x; n < num_mixed; n += gridDim.x) {
+    const uint32_t begin = batch.mixed[n];
+    const uint64_t size = begin_of_prefix(batch, uint64_t{batch.sorted_prefixes[begin]} + 1) - begin;
+    uint64_t pairs = 1;
+    while (2 * pairs < size) pairs *= 2;
+    const auto compare = [&](uint64_t low, uint64_t high) {
+      if (high < size)
+        put_in_order(batch, begin + static_cast<uint32_t>(low), begin + static_cast<uint32_t>(high));
+    };
+    // Sorts runs of 2 `half`, whose halves are sorted: one comes from behind, then distances become shorter.
+    for (uint64_t half = 1; half < size; half *= 2) {
+      for (uint64_t i = threadIdx.x; i < pairs; i += blockDim.x) {
+        const uint64_t run = i / half * 2 * half, at = i % half;
+        compare(run + at, run + 2 * half - 1 - at);
+      }
+      gpu::sync_block();
+      for (uint64_t apart = half / 2; apart > 0; apart /= 2) {
+        for (uint64_t i = threadIdx.x; i < pairs; i += blockDim.x) {
+          const uint64_t low = i / apart * 2 * apart + i % apart;
+          compare(low, low + apart);
+        }
+        gpu::sync_block();
+      }
+    }
+  }
 }
 
 __device__ inline bool begins_run(const Batch& batch, uint32_t j) {
