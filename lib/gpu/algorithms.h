@@ -35,16 +35,19 @@ class Workspace {
   DeviceArray<char> memory_;
 };
 
+template <class Key>
 struct KeyPairs {
-  const uint32_t* keys;
+  const Key* keys;
   const uint32_t* values;
-  uint32_t* sorted_keys;
+  Key* sorted_keys;
   uint32_t* sorted_values;
   int64_t size;
 };
 
-// Sorts by the bits [0, num_bits) of the keys; pairs whose bits are equal stay in order.
-void sort_pairs(Stream& stream, Workspace& workspace, const KeyPairs& pairs, int num_bits = 32);
+// Sorts by the bits [0, num_bits) of the keys; pairs whose bits are equal stay in order.  Key is uint32_t or uint64_t.
+template <class Key>
+void sort_pairs(Stream& stream, Workspace& workspace, const KeyPairs<Key>& pairs,
+                int num_bits = 8 * sizeof(Key));
 
 // out[i] = in[0] + ... + in[i - 1].  out may be in.
 void exclusive_scan(Stream& stream, Workspace& workspace, const uint32_t* in, uint32_t* out, int64_t size);

@@ -36,6 +36,30 @@ class Algorithms : public testing::Test {
     return drawn;
   }
 
+  // Sorts by some bits of the keys, and compares.
+  template <class Key>
+  void expect_sorted(const std::vector<Key>& given, int num_bits) {
+    const int64_t size = std::ssize(given);
+    std::vector<uint32_t> order(given.size());
+    std::iota(order.begin(), order.end(), 0u);
+    auto in_keys = upload(stream_, given);
+    auto in_values = upload(stream_, order);
+    gpu::DeviceArray<Key> out_keys(device_, size);
+    gpu::DeviceArray<uint32_t> out_values(device_, size);
+    gpu::sort_pairs<Key>(stream_, workspace_,
+                         {in_keys.data(), in_values.data(), out_keys.data(), out_values.data(), size},
+                         num_bits);
+    const std::vector<Key> sorted = download(stream_, out_keys);
+    const std::vector<uint32_t> places = download(stream_, out_values);
+    const Key mask = ~Key{0} >> (8 * static_cast<int>(sizeof(Key)) - num_bits);
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      ASSERT_EQ(sorted[i], given[places[i]]);
+      if (i == 0) continue;
+      ASSERT_LE(sorted[i - 1] & mask, sorted[i] & mask);
+      ASSERT_TRUE((sorted[i - 1] & mask) != (sorted[i] & mask) || places[i - 1] < places[i]);
+    }
+  }
+
   gpu::Device device_{test_device::by_seed(0)};
   gpu::Stream stream_{device_};
   gpu::Workspace workspace_{device_};
@@ -44,27 +68,10 @@ class Algorithms : public testing::Test {
 
 TEST_F(Algorithms, SortsPairsAndKeepsEqualKeysInOrder) {
   for (int64_t size : kSizes) {
-    for (int num_bits : {32, 12}) {
-      std::vector<uint32_t> given;
-      for (uint64_t key : keys(size, 40)) given.push_back(static_cast<uint32_t>(key));
-      std::vector<uint32_t> order(given.size());
-      std::iota(order.begin(), order.end(), 0u);
-      auto in_keys = upload(stream_, given);
-      auto in_values = upload(stream_, order);
-      gpu::DeviceArray<uint32_t> out_keys(device_, size);
-      gpu::DeviceArray<uint32_t> out_values(device_, size);
-      gpu::sort_pairs(stream_, workspace_,
-                      {in_keys.data(), in_values.data(), out_keys.data(), out_values.data(), size}, num_bits);
-      const std::vector<uint32_t> sorted = download(stream_, out_keys);
-      const std::vector<uint32_t> places = download(stream_, out_values);
-      const uint32_t mask = num_bits == 32 ? ~uint32_t{0} : 0xfff;
-      for (size_t i = 0; i < sorted.size(); ++i) {
-        ASSERT_EQ(sorted[i], given[places[i]]);
-        if (i == 0) continue;
-        ASSERT_LE(sorted[i - 1] & mask, sorted[i] & mask);
-        ASSERT_TRUE((sorted[i - 1] & mask) != (sorted[i] & mask) || places[i - 1] < places[i]);
-      }
-    }
+    const std::vector<uint64_t> wide = keys(size, 40);
+    const std::vector<uint32_t> narrow = numbers(size);
+    for (int num_bits : {64, 12}) ASSERT_NO_FATAL_FAILURE(expect_sorted(wide, num_bits));
+    for (int num_bits : {32, 9}) ASSERT_NO_FATAL_FAILURE(expect_sorted(narrow, num_bits));
   }
 }
 

@@ -243,8 +243,8 @@ class UnfusedSteps final : public Steps<Rule> {
     gpu::Stream& stream = this->stream();
     const auto size = static_cast<uint32_t>(keys.size);
     run_items(write_places, size, stream, places_.data(), size);
-    gpu::sort_pairs(stream, workspace_,
-                    {keys.keys, places_.data(), sorted_.data(), sorted_places_.data(), keys.size});
+    gpu::sort_pairs<uint64_t>(stream, workspace_,
+                              {keys.keys, places_.data(), sorted_.data(), sorted_places_.data(), keys.size});
     stream.fill(lengths_.data(), 0, lengths_.bytes());
     gpu::find_runs(stream, workspace_, sorted_.data(), keys.size, unique_.data(), lengths_.data(),
                    num_runs_.data());

@@ -54,12 +54,16 @@ cublasHandle_t blas_of(const Stream& stream) {
 
 }  // namespace
 
-void sort_pairs(Stream& stream, Workspace& workspace, const KeyPairs& pairs, int num_bits) {
+template <class Key>
+void sort_pairs(Stream& stream, Workspace& workspace, const KeyPairs<Key>& pairs, int num_bits) {
   run_with(workspace, [&](void* memory, size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(memory, bytes, pairs.keys, pairs.sorted_keys, pairs.values,
                                            pairs.sorted_values, pairs.size, 0, num_bits, stream.get());
   });
 }
+
+template void sort_pairs(Stream&, Workspace&, const KeyPairs<uint32_t>&, int);
+template void sort_pairs(Stream&, Workspace&, const KeyPairs<uint64_t>&, int);
 
 void exclusive_scan(Stream& stream, Workspace& workspace, const uint32_t* in, uint32_t* out, int64_t size) {
   run_with(workspace, [&](void* memory, size_t& bytes) {

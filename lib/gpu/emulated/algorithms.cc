@@ -26,15 +26,16 @@ RowMajor operand(const DeviceMatrix& m, int64_t rows, int64_t columns) {
 
 }  // namespace
 
-void sort_pairs(Stream& stream, Workspace&, const KeyPairs& pairs, int num_bits) {
-  stream.check_on_device(pairs.keys, bytes_of(pairs.size, sizeof(uint32_t)));
+template <class Key>
+void sort_pairs(Stream& stream, Workspace&, const KeyPairs<Key>& pairs, int num_bits) {
+  stream.check_on_device(pairs.keys, bytes_of(pairs.size, sizeof(Key)));
   stream.check_on_device(pairs.values, bytes_of(pairs.size, sizeof(uint32_t)));
-  stream.check_on_device(pairs.sorted_keys, bytes_of(pairs.size, sizeof(uint32_t)));
+  stream.check_on_device(pairs.sorted_keys, bytes_of(pairs.size, sizeof(Key)));
   stream.check_on_device(pairs.sorted_values, bytes_of(pairs.size, sizeof(uint32_t)));
   stream.enqueue([=] {
     std::vector<uint32_t> order(static_cast<size_t>(pairs.size));
     std::iota(order.begin(), order.end(), 0u);
-    const uint32_t mask = num_bits >= 32 ? ~uint32_t{0} : (uint32_t{1} << num_bits) - 1;
+    const Key mask = ~Key{0} >> (8 * static_cast<int>(sizeof(Key)) - num_bits);
     std::stable_sort(order.begin(), order.end(),
                      [&](uint32_t x, uint32_t y) { return (pairs.keys[x] & mask) < (pairs.keys[y] & mask); });
     for (size_t i = 0; i < order.size(); ++i) {
@@ -43,6 +44,9 @@ void sort_pairs(Stream& stream, Workspace&, const KeyPairs& pairs, int num_bits)
     }
   });
 }
+
+template void sort_pairs(Stream&, Workspace&, const KeyPairs<uint32_t>&, int);
+template void sort_pairs(Stream&, Workspace&, const KeyPairs<uint64_t>&, int);
 
 void exclusive_scan(Stream& stream, Workspace&, const uint32_t* in, uint32_t* out, int64_t size) {
   stream.check_on_device(in, bytes_of(size, sizeof(uint32_t)));

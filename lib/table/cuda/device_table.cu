@@ -156,8 +156,8 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
   static_assert(kSingles == 4);  // begins has one more, and num_runs, num_long_runs and num_mixed
   stream.fill(batch.num_runs, 0, 3 * sizeof(uint32_t));
   run_threads(device_table::hash_keys, batch.size, stream, batch);
-  gpu::sort_pairs(stream, workspace_,
-                  {batch.prefixes, batch.order, batch.sorted_prefixes, batch.places, keys.size});
+  gpu::sort_pairs<uint32_t>(stream, workspace_,
+                            {batch.prefixes, batch.order, batch.sorted_prefixes, batch.places, keys.size});
   // Half a hash sorts in half the time, and nearly always tells keys apart.
   constexpr unsigned kBlocksForMixed = 64;
   stream.fill(batch.runs_before, 0, static_cast<uint64_t>(keys.size) * sizeof(uint32_t));
