@@ -2,6 +2,7 @@
 
 #include "bench/all_reduce/suite.h"
 #include "bench/checkpoint/suite.h"
+#include "bench/gpu/suite.h"
 #include "bench/process/suite.h"
 #include "bench/pull_push/suite.h"
 
@@ -200,6 +201,33 @@ constexpr BarRow kBars[] = {
      kFigure, kBytesOff, "%", kAtMost, 1, 0},
     {"all-reduce/4-ranks/4M/tree", "all-reduce: bytes that the busiest rank sends, off the formula", 1,
      kFigure, kBytesOff, "%", kAtMost, 1, 0},
+    // A table on a GPU, on an H100.  Published figures of HierarchicalKV are of an A100 where no other card is named.
+    {"gpu/find", "GPU: find, rows of 8, half full", 1, kRate, "", "", kAtLeast, 2.7e9, 3.9e9,
+     "HierarchicalKV, H100: up to 3.9 G/s"},
+    {"gpu/find/full", "GPU: find in a full table, of one half full", 1, kPeerRate, "gpu/find", "x", kAtLeast,
+     std::nullopt, 0.9},
+    {"gpu/find-or-insert", "GPU: find or insert, half full", 1, kRate, "", "", kAtLeast, 1.04e9, 1.48e9,
+     "HierarchicalKV: 1.48 G/s"},
+    {"gpu/find-or-insert/full", "GPU: find or insert, full", 1, kRate, "", "", kAtLeast, 0.43e9, 0.92e9,
+     "HierarchicalKV: 0.61 G/s"},
+    {"gpu/insert-and-evict", "GPU: insert and evict, half full", 1, kRate, "", "", kAtLeast, 0.76e9, 1.09e9,
+     "HierarchicalKV: 1.09 G/s"},
+    {"gpu/insert-and-evict/full", "GPU: insert and evict, full", 1, kRate, "", "", kAtLeast, 0.46e9, 0.99e9,
+     "HierarchicalKV: 0.66 G/s"},
+    {"gpu/pull", "GPU: pull rows of 64, bytes of values, share of a copy", 1, kLimitShare, "", "%", kAtLeast,
+     0.35, 0.55},
+    {"gpu/push/adagrad", "GPU: push rows of 64 with fused AdaGrad, of the same unfused", 1, kPeerRate,
+     "gpu/push/adagrad/unfused", "x", kAtLeast, 5, 10},
+    {"gpu/step/adam", "GPU: a step of Adam, 1 M look-ups of rows of 128", 1, kFigure, kMillisecondsOfStep,
+     "ms", kAtMost, 2.03, 1.62, "FBGEMM, H100: 1.35 ms"},
+    {"gpu/find", "GPU: find, of the processor's table on all cores", 1, kPeerRate, "gpu/find/cpu", "x",
+     kAtLeast, 10, 20},
+    {"gpu/push/adagrad", "GPU: push with fused AdaGrad, of the processor's table on all cores", 1, kPeerRate,
+     "gpu/push/adagrad/cpu", "x", kAtLeast, 10, 20},
+    {"gpu/train/wide-deep", "GPU: wide & deep, whole steps, of the processor", 1, kPeerRate,
+     "gpu/train/wide-deep/cpu", "x", kAtLeast, 5, 20},
+    {"gpu/train/fc-demo", "GPU: fc demo, whole steps, of the processor", 1, kPeerRate,
+     "gpu/train/fc-demo/cpu", "x", kAtLeast, 5, 20},
 };
 
 }  // namespace

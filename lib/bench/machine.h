@@ -11,15 +11,15 @@
 namespace ps {
 
 struct Machine {
-  std::string processor;   // "AMD EPYC 9B45"
-  int cores = 0;           // that this process may use
-  std::string cpu_level;   // of its kernels: "avx2"
-  uint64_t memory = 0;     // bytes
-  std::string huge_pages;  // "madvise"
-  std::string kernel;      // "Linux 6.1.0-18-amd64"
-  std::string compiler;    // "GNU 12.2.0, -O3 …"
-  std::string program;     // "0.1.0 (git 1a2b3c4)"
-  std::string device;      // "NVIDIA H100, 79 GiB, …", where one is measured; else empty
+  std::string processor;    // "AMD EPYC 9B45"
+  int cores = 0;            // that this process may use
+  std::string cpu_level;    // of its kernels: "avx2"
+  uint64_t memory = 0;      // bytes
+  std::string huge_pages;   // "madvise"
+  std::string kernel;       // "Linux 6.1.0-18-amd64"
+  std::string compiler;     // "GNU 12.2.0, -O3 …"
+  std::string program;      // "0.1.0 (git 1a2b3c4)"
+  std::string device = {};  // "NVIDIA H100, 79 GiB, …", where one is measured; else empty
 
   Json json() const;
 

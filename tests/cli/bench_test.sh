@@ -29,8 +29,9 @@ check_wrong_flags_are_refused() {
   check_refused "no benchmark has 'nothing' in its name" limits --filter nothing
   check_refused "--threads: 'two' is not a number of threads" limits --threads 1,two
   check_refused "--threads: '0' is not a number of threads" limits --threads 0
-  check_refused "--size: 'huge' is not small, full or a factor" limits --size huge
+  check_refused "--size: 'huge' is not tiny, small, full or a factor" limits --size huge
   check_refused "--runs: 0 is too small" limits --runs 0
+  check_refused "--device: found 'gpu', expected 'emulated', or a GPU, as 'cuda:0'" gpu --device gpu
   check_refused "--fail-below: needs --baseline FILE" limits --fail-below 0.9
   check_refused "--json-stream: give this or --json" limits --json --json-stream
   check_refused "no such file" limits --baseline "$scratch/none"
@@ -75,6 +76,18 @@ check_the_baseline_decides_the_status() {
   expect_text "$scratch/err" "times the baseline, expected 0.9 or more"
   expect_text "$scratch/out" "baseline"
   expect_status 0 "$bench" "${one[@]}" --baseline "$scratch/fast.json"
+}
+
+# The device is described, and its answers are checked; a GPU that is not there is no failure.
+check_the_emulated_gpu_is_measured() {
+  "$bench" gpu --filter find --device emulated --size tiny --runs 1 >"$scratch/table"
+  grep -q '^device  *emulated on the processor, whose times mean nothing' "$scratch/table" ||
+    fail "the table does not tell the device: $(cat "$scratch/table")"
+  grep -qE '^gpu/find/full .* [0-9.]+ [GMk]? ?keys/s .* load 1$' "$scratch/table" ||
+    fail "no rate of find in a full table: $(cat "$scratch/table")"
+  "$bench" gpu --filter copy --device cuda:1023 --size tiny --runs 1 >"$scratch/table"
+  grep -q "^gpu/copy .* skipped: 'cuda:1023': " "$scratch/table" ||
+    fail "a GPU that is not there is not skipped: $(cat "$scratch/table")"
 }
 
 # Whole programs of the same build, at a size that a test can wait for; their answers are checked.
@@ -129,6 +142,7 @@ check_benchmarks_are_listed
 check_wrong_flags_are_refused
 check_the_table_names_the_machine
 check_nothing_is_left_behind
+check_the_emulated_gpu_is_measured
 check_whole_programs
 check_data_are_kept
 check_bars_are_reported

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "gpu/device.h"
 #include "gpu/device_data.h"
@@ -291,6 +292,44 @@ TEST(Emulator, StreamsKeepTheirOrderAndEventsOrderThem) {
     gpu::launch(add_to, 1, 1, 0, first, value.data(), 3u);
     EXPECT_EQ(download(first, value)[0], 123u);
   }
+}
+
+TEST(Emulator, TimerTellsTheSecondsBetweenItsPointsAndNoOthers) {
+  constexpr double kWork = 2e-3;
+  const auto work = [] {
+    for (const double start = monotonic_seconds(); monotonic_seconds() - start < kWork;) continue;
+  };
+  for (const EmulatorOptions& options : all_orders()) {
+    gpu::Device device(options);
+    gpu::Stream stream(device);
+    gpu::Timer timer(device), none(device);
+    const double start = monotonic_seconds();
+    stream.enqueue(work);
+    timer.start(stream);
+    stream.enqueue(work);
+    timer.stop(stream);
+    none.start(stream);
+    none.stop(stream);
+    stream.enqueue(work);
+    EXPECT_GE(timer.seconds(), kWork);
+    const double of_all = monotonic_seconds() - start;
+    EXPECT_LE(timer.seconds() + none.seconds() + 2 * kWork, of_all);
+    EXPECT_GE(none.seconds(), 0);
+  }
+}
+
+TEST(Emulator, HostMemoryIsCopiedBothWays) {
+  gpu::Device device;
+  gpu::Stream stream(device);
+  gpu::HostMemory host(device);
+  gpu::HostArray<int> from(host, 1000), to(host, 1000);
+  gpu::DeviceArray<int> there(device, 1000);
+  std::iota(from.data(), from.data() + from.size(), 5);
+  stream.copy_to_device(there.data(), from.data(), from.bytes());
+  stream.copy_to_host(to.data(), there.data(), to.bytes());
+  stream.synchronize();
+  EXPECT_EQ(std::vector(to.data(), to.data() + to.size()),
+            std::vector(from.data(), from.data() + from.size()));
 }
 
 TEST(Emulator, DevicesHaveTheirOwnMemory) {

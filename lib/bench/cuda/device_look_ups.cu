@@ -260,6 +260,7 @@ void add_loads(const SharedGpu& device, const std::string& name, const std::stri
          .unit = "keys",
          .make = make_on<Kind>(device, TableShape{kNarrow, 0, full}),
          .limit = limit});
+    if (full) out.back().peers.push_back(cat("gpu/", name));
     if (name == "find") out.back().peers.emplace_back(kCpuFind);
   }
 }

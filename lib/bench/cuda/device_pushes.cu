@@ -100,7 +100,7 @@ class Steps : public DeviceWorkload {
   }
 
   std::vector<Figure> figures() const override {
-    return {{"ms a step", *seconds() / kBatches * 1e3},
+    return {{kMillisecondsOfStep, *seconds() / kBatches * 1e3},
             {"rows a step", static_cast<double>(distinct_) / kBatches}};
   }
 
@@ -279,6 +279,7 @@ void add_push(const SharedGpu& device, const std::string& rule, std::vector<Benc
        .make = make_on<Steps<Rule>>(device, kWide),
        .limit = "gpu/copy",
        .peers = {unfused}});
+  if (std::is_same_v<Rule, Adagrad>) out.back().peers.emplace_back(kCpuPush);
 }
 
 }  // namespace

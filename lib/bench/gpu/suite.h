@@ -18,6 +18,9 @@ std::vector<Benchmark> gpu_benchmarks();
 std::vector<Benchmark> gpu_peer_tables();
 inline constexpr std::string_view kCpuFind = "gpu/find/cpu", kCpuPush = "gpu/push/adagrad/cpu";
 
+// The figure that has a bar.
+inline constexpr const char* kMillisecondsOfStep = "ms a step";
+
 // Models, on the device that the settings name and on the processor.
 std::vector<Benchmark> gpu_training();
 

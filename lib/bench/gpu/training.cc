@@ -110,7 +110,7 @@ class ModelTraining final : public Workload {
 
   std::vector<Figure> figures() const override {
     const MemoryPasses& passes = **passes_;
-    return {{"ms a step", seconds_ / static_cast<double>(passes.result().batches) * 1e3},
+    return {{kMillisecondsOfStep, seconds_ / static_cast<double>(passes.result().batches) * 1e3},
             {"first pass", first_cost_},
             {"last pass", passes.result().average_cost}};
   }

@@ -52,6 +52,15 @@ TEST_F(ReportTest, HeaderNamesTheMachine) {
               HasSubstr("kernel      K\ncompiler    C\npskit       V\nruns        7 of each, size 0.5\n"));
 }
 
+TEST_F(ReportTest, DeviceIsNamedWhereOneIsMeasured) {
+  Machine machine = machine_;
+  EXPECT_FALSE(machine.json().contains("device"));
+  machine.device = "D";
+  EXPECT_EQ(machine.json()["device"], "D");
+  EXPECT_THAT(ReportTable(tasks_, false).header(machine, 1, 1),
+              HasSubstr("pskit       V\ndevice      D\nruns "));
+}
+
 TEST_F(ReportTest, ColumnsAreAligned) {
   ReportTable table(tasks_, false);
   Result full = result("a/much-longer", {1}, 2e9);
