@@ -77,7 +77,7 @@ class Bench:
 def rate_text(rate, unit):
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, "")):
         if rate >= factor or factor == 1:
-            gap = "" if unit == "B" else " "
+            gap = " " if prefix and unit != "B" else ""
             return f"{rate / factor:.3g} {prefix}{gap}{unit}/s"
 
 
@@ -223,8 +223,12 @@ def fc_demo(bench):
 
 
 def benchmarks(torch):
-    adagrad = lambda parameters: torch.optim.Adagrad(parameters, lr=0.01, eps=1e-6)
-    adam = lambda parameters: torch.optim.SparseAdam(parameters, lr=0.001)
+    def adagrad(parameters):
+        return torch.optim.Adagrad(parameters, lr=0.01, eps=1e-6)
+
+    def adam(parameters):
+        return torch.optim.SparseAdam(parameters, lr=0.001)
+
     return [("gpu/copy", copy),
             ("gpu/push/adagrad", lambda bench: push_adagrad(bench, 64)),
             ("gpu/push/adagrad", lambda bench: push_adagrad(bench, 128)),

@@ -90,6 +90,14 @@ check_the_emulated_gpu_is_measured() {
     fail "a GPU that is not there is not skipped: $(cat "$scratch/table")"
 }
 
+# Without torch or a GPU the peers are skipped; the script is right Python all the same.
+check_peers_on_a_gpu_are_measured_or_skipped() {
+  need python3
+  python3 -B "$PS_SOURCE/share/bench/gpu_peers.py" --filter none >"$scratch/peers" || fail "gpu_peers.py failed"
+  [[ $(wc -l <"$scratch/peers") == 1 ]] && grep -qE '^(skipped: |device  )' "$scratch/peers" ||
+    fail "neither skipped nor a device: $(cat "$scratch/peers")"
+}
+
 # Whole programs of the same build, at a size that a test can wait for; their answers are checked.
 check_whole_programs() {
   need jq
@@ -143,6 +151,7 @@ check_wrong_flags_are_refused
 check_the_table_names_the_machine
 check_nothing_is_left_behind
 check_the_emulated_gpu_is_measured
+check_peers_on_a_gpu_are_measured_or_skipped
 check_whole_programs
 check_data_are_kept
 check_bars_are_reported
