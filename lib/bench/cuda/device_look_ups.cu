@@ -12,7 +12,7 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-constexpr int kCalls = 8;  // of a run, each with keys of its own, so that no cache holds their rows
+constexpr int kCalls = 4;  // of a run, each with keys of its own, so that no cache holds their rows
 
 // Times kCalls calls of one operation on a filled table.
 class TableCalls : public DeviceWorkload {

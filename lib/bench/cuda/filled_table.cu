@@ -54,7 +54,7 @@ double FilledTable::load(gpu::Stream& stream) const {
 }
 
 void FilledTable::expect_few_missing(uint64_t missing, int64_t rows) {
-  const auto most = static_cast<uint64_t>(rows) / 1000 + 1;
+  const auto most = static_cast<uint64_t>(rows) / 100 + 2;
   if (missing > most) {
     fail(Code::kInternal, missing, " of ", rows, " rows are missing, expected at most ", most);
   }

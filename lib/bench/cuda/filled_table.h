@@ -33,7 +33,7 @@ class FilledTable {
   const DeviceTable& table() const { return table_; }
   const TableShape& shape() const { return shape_; }
 
-  // Items [first_item, first_item + num_items) have a row, but for one in a thousand at most, whose bucket was full.
+  // Items [first_item, first_item + num_items) have a row, but for one in a hundred at most, whose bucket was full.
   // Later items have none.  In a full table they are those that came last.
   uint64_t first_item() const { return end_item_ - num_items(); }
   uint64_t num_items() const { return table_.capacity() / 2; }
