@@ -158,7 +158,7 @@ cat >layers.json <<'JSON'
  {"name": "output", "type": "fc", "input": "second", "size": 2, "activation": "softmax"}]
 JSON
 trains_close convolutions
-expect_text convolutions.err 'the model runs on device emulated'
+expect_text convolutions.err 'the model runs on device $device'
 ! grep -q 'run on the processor' convolutions.err || fail "$(cat convolutions.err)"
 
 echo "layers without kernels of devices run on the processor, and it says which"
