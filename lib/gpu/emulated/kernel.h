@@ -16,6 +16,7 @@
 #define __global__
 #define __device__
 #define __host__
+#define __launch_bounds__(...)
 
 // An array of T in shared memory, one for each block, under `name`.
 #define PS_SHARED_ARRAY(T, name, count) T* const name = ::ps::gpu::emulated::shared_array<T>(count, [] {})

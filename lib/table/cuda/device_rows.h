@@ -104,7 +104,7 @@ struct Batch {
   uint32_t* begins;                      // [num_runs + 1]
   uint32_t* num_runs;
   uint32_t *slots, *outcomes;
-  uint32_t* missing;  // 1 where there was no row
+  uint32_t *missing, *any_missing;  // 1 where there was no row; and [1], if there is one such
   uint64_t *evicted_keys, *evicted_scores;
   uint32_t *evicted_flags, *evicted_places;  // [size]
   uint32_t *long_runs, *num_long_runs;       // the runs of more than kLongRun keys, in any order

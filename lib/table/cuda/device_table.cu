@@ -16,7 +16,7 @@ using device_table::kSlots;
 
 constexpr unsigned kThreads = 128;                 // threads of a block: four warps
 constexpr uint32_t kWideArrays = 4, kArrays = 13;  // scratch arrays of max_batch elements: 64 and 32 bits
-constexpr uint32_t kSingles = 4;                   // and single ones of 32 bits
+constexpr uint32_t kSingles = 5;                   // and single ones of 32 bits
 
 uint32_t row_floats_of(const DeviceTableOptions& options) {
   return options.width * (1 + options.arrays);
@@ -142,6 +142,7 @@ Batch DeviceTable::batch_of(DeviceKeys keys) const {
   batch.num_runs = batch.begins + each + 1;
   batch.num_long_runs = batch.num_runs + 1;
   batch.num_mixed = batch.num_runs + 2;
+  batch.any_missing = batch.num_runs + 3;
   return batch;
 }
 
@@ -153,13 +154,13 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
     if (evicted.count != nullptr) stream.fill(evicted.count, 0, sizeof(uint32_t));
     return batch;
   }
-  static_assert(kSingles == 4);  // begins has one more, and num_runs, num_long_runs and num_mixed
-  stream.fill(batch.num_runs, 0, 3 * sizeof(uint32_t));
+  static_assert(kSingles == 5);  // begins has one more, and there are four from num_runs on
+  stream.fill(batch.num_runs, 0, 4 * sizeof(uint32_t));
   run_threads(device_table::hash_keys, batch.size, stream, batch);
   gpu::sort_pairs<uint32_t>(stream, workspace_,
                             {batch.prefixes, batch.order, batch.sorted_prefixes, batch.places, keys.size});
   // Half a hash sorts in half the time, and nearly always tells keys apart.
-  constexpr unsigned kBlocksForMixed = 64;
+  constexpr unsigned kBlocksForMixed = 256;
   stream.fill(batch.runs_before, 0, static_cast<uint64_t>(keys.size) * sizeof(uint32_t));
   run_threads(device_table::complete_hashes, batch.size, stream, batch, batch.runs_before);
   gpu::launch(device_table::order_mixed, kBlocksForMixed, kThreads, 0, stream, batch);
@@ -226,8 +227,8 @@ void DeviceTable::push(gpu::Stream& stream, DeviceKeys keys, const float* gradie
   if (batch.size <= device_table::kLongRun) return;
   // The host does not know how many runs are long; a block that has none ends at once.
   constexpr unsigned kBlocks = 256;
-  gpu::launch(device_table::step_long_runs<Step>, kBlocks, device_table::kStepThreads, 0, stream, view_,
-              batch, gradients, step, scale, bound);
+  gpu::launch(device_table::step_long_runs<Step>, kBlocks, device_table::kStepThreads,
+              device_table::kStepBytes, stream, view_, batch, gradients, step, scale, bound);
 }
 
 void DeviceTable::insert_and_evict(gpu::Stream& stream, DeviceKeys keys, const float* rows,

@@ -273,6 +273,7 @@ __global__ inline void find_runs(Rows rows, Batch batch, Scoring scoring) {
   if (!here) return;
   batch.slots[own] = slot;
   batch.missing[own] = slot == kNoSlot;
+  if (slot == kNoSlot) gpu::atomic_store<Order::kRelaxed>(batch.any_missing, 1);
   batch.outcomes[own] = kFound;
   batch.evicted_flags[own] = 0;
   if (slot == kNoSlot) return;
@@ -402,6 +403,7 @@ __global__ inline void claim_slots(Rows rows, Batch batch, Scoring scoring) {
   constexpr uint32_t kAhead = 4;  // buckets under way at the same time
   const uint32_t lane = gpu::lane(), own = blockIdx.x * blockDim.x + threadIdx.x;
   const uint32_t num_runs = *batch.num_runs;
+  if (*batch.any_missing == 0) return;
   const bool is_missing = own < num_runs && batch.missing[own] != 0;
   if (!gpu::any(kFullWarp, is_missing)) return;
   const Group group = is_missing ? group_of(rows, batch, own, num_runs) : Group{};
@@ -432,6 +434,7 @@ __global__ inline void count_outcomes(Rows rows, Batch batch, RowsOut evicted) {
   if (first == 0 && evicted.count != nullptr) {
     *evicted.count = batch.evicted_places[batch.size - 1] + batch.evicted_flags[batch.size - 1];
   }
+  if (*batch.any_missing == 0) return;
   uint32_t inserted = 0, evictions = 0, refused = 0;
   for (uint32_t run = first; run < num_runs; run += gridDim.x * blockDim.x) {
     const uint32_t outcome = batch.outcomes[run];
@@ -477,6 +480,7 @@ __device__ inline void start_four(const Rows& rows, const Initial& initial, cons
 
 // One warp for 32 runs: writes initial weights and state of new rows, four columns a lane at a time.
 __global__ inline void start_rows(Rows rows, Batch batch, Initial initial, InitialState state) {
+  if (*batch.any_missing == 0) return;
   const uint32_t own = blockIdx.x * blockDim.x + threadIdx.x;
   const uint32_t outcome = own < *batch.num_runs ? batch.outcomes[own] : kFound;
   const bool is_new = outcome == kInserted || outcome == kEvicted;
@@ -591,52 +595,101 @@ __global__ inline void read_weights(Rows rows, Batch batch, Initial initial, flo
   }
 }
 
-// Applies the step to column c of a row: `sum` is the sum of the gradients there.
-template <class Step>
-__device__ void step_column(const Rows& rows, float* row, uint32_t c, const Step& step, float gradient) {
-  float none = 0;
-  float& first = Step::kArrays > 0 ? row[rows.width + c] : none;
-  float& second = Step::kArrays > 1 ? row[2 * rows.width + c] : none;
-  step(row[c], first, second, gradient);
+constexpr uint32_t kStepThreads = 128,
+                   kStepBlocks = 8;  // of a block; of a multiprocessor, if registers decide
+
+// kFloats columns of a row from `row` on, while a step is applied to them.
+template <class Step, int kFloats>
+struct SteppedColumns {
+  using Some = Floats<kFloats>;
+
+  __device__ SteppedColumns(float* row, uint32_t width) : row_(row), width_(width) {
+    weights_ = *reinterpret_cast<const Some*>(row);
+    if (Step::kArrays > 0) first_ = *reinterpret_cast<const Some*>(row + width);
+    if (Step::kArrays > 1) second_ = *reinterpret_cast<const Some*>(row + 2 * width);
+  }
+
+  // `sum` of gradients is multiplied by `scale` and clipped to [-bound, bound].
+  __device__ void apply(const Step& step, const Some& sum, float scale, float bound) {
+    for (int n = 0; n < kFloats; ++n) {
+      step(weights_.values[n], first_.values[n], second_.values[n], clip(sum.values[n] * scale, bound));
+    }
+    *reinterpret_cast<Some*>(row_) = weights_;
+    if (Step::kArrays > 0) *reinterpret_cast<Some*>(row_ + width_) = first_;
+    if (Step::kArrays > 1) *reinterpret_cast<Some*>(row_ + 2 * width_) = second_;
+  }
+
+ private:
+  float* const row_;
+  const uint32_t width_;
+  Some weights_, first_ = {}, second_ = {};
+};
+
+template <int kFloats>
+__device__ void add(Floats<kFloats>& sum, const Floats<kFloats>& values) {
+  for (int n = 0; n < kFloats; ++n) sum.values[n] += values.values[n];
+}
+
+// step_rows for the run [begin, end), kFloats columns a lane at a time.
+template <int kFloats, class Step>
+__device__ void step_run(const Rows& rows, const Batch& batch, uint32_t run, const float* gradients,
+                         const Step& step, float scale, float bound) {
+  constexpr uint32_t kAhead = kFloats == 1 ? 4 : 2;  // gradients under way at the same time in each lane
+  using Some = Floats<kFloats>;
+  const uint32_t begin = batch.begins[run], end = batch.begins[run + 1];
+  if (end - begin > kLongRun) return;
+  float* const row = row_at(rows, batch.slots[run]);
+  for (uint32_t c = kFloats * gpu::lane(); c < rows.width; c += kFloats * kLanes) {
+    const auto gradient = [&](uint32_t j) {
+      return *reinterpret_cast<const Some*>(gradients + static_cast<uint64_t>(batch.places[j]) * rows.width +
+                                            c);
+    };
+    SteppedColumns<Step, kFloats> columns(row + c, rows.width);
+    Some sum = gradient(begin);
+    uint32_t j = begin + 1;
+    for (; j + kAhead <= end; j += kAhead) {
+      Some next[kAhead];
+      for (uint32_t n = 0; n < kAhead; ++n) next[n] = gradient(j + n);
+      for (const Some& one : next) add(sum, one);
+    }
+    for (; j < end; ++j) add(sum, gradient(j));
+    columns.apply(step, sum, scale, bound);
+  }
 }
 
 // One warp a run of at most kLongRun keys: adds up the gradients of its key, in the order in which they were given, and
 // applies the step to its row.  A gradient is multiplied by `scale` and clipped to [-bound, bound].
 //   gradients [size, width]
 template <class Step>
-__global__ void step_rows(Rows rows, Batch batch, const float* gradients, Step step, float scale,
-                          float bound) {
-  constexpr uint32_t kAhead = 4;  // gradients under way at the same time in each lane
+__global__ void __launch_bounds__(kStepThreads, kStepBlocks)
+    step_rows(Rows rows, Batch batch, const float* gradients, Step step, float scale, float bound) {
   const uint32_t run = warp_index();
   if (run >= *batch.num_runs || batch.slots[run] == kNoSlot) return;
-  const uint32_t begin = batch.begins[run], end = batch.begins[run + 1];
-  if (end - begin > kLongRun) return;
-  float* const row = row_at(rows, batch.slots[run]);
-  for (uint32_t c = gpu::lane(); c < rows.width; c += kLanes) {
-    const auto gradient = [&](uint32_t j) {
-      return gradients[static_cast<uint64_t>(batch.places[j]) * rows.width + c];
-    };
-    float sum = gradient(begin);
-    uint32_t j = begin + 1;
-    for (; j + kAhead <= end; j += kAhead) {
-      float next[kAhead];
-      for (uint32_t n = 0; n < kAhead; ++n) next[n] = gradient(j + n);
-      for (uint32_t n = 0; n < kAhead; ++n) sum += next[n];
-    }
-    for (; j < end; ++j) sum += gradient(j);
-    step_column(rows, row, c, step, clip(sum * scale, bound));
+  if (rows.width % 4 == 0 && reinterpret_cast<uintptr_t>(gradients) % 16 == 0) {
+    step_run<4>(rows, batch, run, gradients, step, scale, bound);
+  } else {
+    step_run<1>(rows, batch, run, gradients, step, scale, bound);
   }
 }
 
 // The gradients of a long run on their way through shared memory: a tile is kTileKeys gradients of kTileColumns columns;
-// kTiles - 1 tiles are being copied while one is added up.  All threads of a block copy, and the first warp adds.
-constexpr uint32_t kTileKeys = 64, kTileColumns = kLanes, kTiles = 5, kStepThreads = 128;
+// kTilesAhead tiles are being copied while one is added up, and the places of as many more.  All threads of a block copy,
+// and the first warp adds.
+constexpr uint32_t kTileKeys = 64, kTileColumns = kLanes, kTilesAhead = 8;
+constexpr uint32_t kTiles = kTilesAhead + 1, kTilesOfPlaces = 2 * kTilesAhead;
+constexpr uint32_t kStepBytes =
+    kTiles * kTileKeys * kTileColumns * sizeof(float) + kTilesOfPlaces * kTileKeys * sizeof(uint32_t);
 
 // One gradient in shared memory is 32 floats, of which thread i of eight copies the i-th 16 bytes.
 class LongRunSum {
  public:
-  __device__ LongRunSum(const Batch& batch, const float* gradients, uint32_t width, float* tiles)
-      : batch_(batch), gradients_(gradients), width_(width), tiles_(tiles) {}
+  // shared [kStepBytes / 4]
+  __device__ LongRunSum(const Batch& batch, const float* gradients, uint32_t width, float* shared)
+      : batch_(batch),
+        gradients_(gradients),
+        width_(width),
+        tiles_(shared),
+        places_(reinterpret_cast<uint32_t*>(shared + kTiles * kTileKeys * kTileColumns)) {}
 
   // Returns the sum of column first_column + lane in the lanes of the first warp that have a column.
   __device__ float add_up(uint32_t run, uint32_t first_column) {
@@ -644,13 +697,16 @@ class LongRunSum {
     size_ = batch_.begins[run + 1] - begin_;
     first_column_ = first_column;
     const uint32_t num_tiles = (size_ + kTileKeys - 1) / kTileKeys;
-    read_places(0);
-    for (uint32_t tile = 0; tile + 1 < kTiles; ++tile) copy_tile(tile);
+    for (uint32_t tile = 0; tile < kTilesAhead; ++tile) copy_places(tile);
+    gpu::commit_copies();
+    gpu::wait_copies<0>();
+    gpu::sync_block();
+    for (uint32_t tile = 0; tile < kTilesAhead; ++tile) copy_tile(tile);
     float sum = -0.0f;  // and the first gradient is that gradient, whatever its sign
     for (uint32_t tile = 0; tile < num_tiles; ++tile) {
-      gpu::wait_copies<kTiles - 2>();
+      gpu::wait_copies<kTilesAhead - 1>();
       gpu::sync_block();  // the tile is there, and the one before it has been added up
-      copy_tile(tile + kTiles - 1);
+      copy_tile(tile + kTilesAhead);
       if (threadIdx.x < kLanes) sum = add_tile(tile, sum);
     }
     gpu::wait_copies<0>();
@@ -663,24 +719,26 @@ class LongRunSum {
   static constexpr uint32_t kCopies = kTileKeys * kParts / kStepThreads;  // of a thread for each tile
   static constexpr uint32_t kKeysAtOnce = kStepThreads / kParts;
   static constexpr uint32_t kAhead = 16;  // values that a thread reads before it adds up as many others
+  static_assert(kTileKeys <= kStepThreads);
 
-  // Reads the places of the keys that this thread copies for a tile.
-  __device__ void read_places(uint32_t tile) {
-    for (uint32_t n = 0; n < kCopies; ++n) {
-      const uint32_t j = tile * kTileKeys + n * kKeysAtOnce + threadIdx.x / kParts;
-      places_[n] = j < size_ ? batch_.places[begin_ + j] : 0;
-    }
+  // Begins to copy the places of a tile.  Behind the last tile these copy nothing.
+  __device__ void copy_places(uint32_t tile) {
+    const uint32_t j = tile * kTileKeys + threadIdx.x;
+    if (threadIdx.x >= kTileKeys || j >= size_) return;
+    gpu::copy_async(places_ + (tile % kTilesOfPlaces) * kTileKeys + threadIdx.x, batch_.places + begin_ + j,
+                    sizeof(uint32_t));
   }
 
-  // Begins to copy a tile, whose places were read, and reads those of the next.  Behind the last tile it copies nothing.
+  // Begins to copy a tile, whose places are there, and the places of a later one: a group of copies.
   __device__ void copy_tile(uint32_t tile) {
     const uint32_t part = threadIdx.x % kParts, column = first_column_ + 4 * part;
     const bool aligned = width_ % 4 == 0 && reinterpret_cast<uintptr_t>(gradients_) % 16 == 0;
     for (uint32_t n = 0; n < kCopies; ++n) {
       const uint32_t in_tile = n * kKeysAtOnce + threadIdx.x / kParts;
       if (tile * kTileKeys + in_tile >= size_) continue;
+      const uint64_t place = places_[(tile % kTilesOfPlaces) * kTileKeys + in_tile];
       float* const to = tiles_ + ((tile % kTiles) * kTileKeys + in_tile) * kTileColumns + 4 * part;
-      const float* const from = gradients_ + static_cast<uint64_t>(places_[n]) * width_ + column;
+      const float* const from = gradients_ + place * width_ + column;
       if (aligned) {
         if (column < width_) gpu::copy_async(to, from, 4 * sizeof(float));
       } else {
@@ -688,8 +746,8 @@ class LongRunSum {
           gpu::copy_async(to + i, from + i, sizeof(float));
       }
     }
+    copy_places(tile + kTilesAhead);
     gpu::commit_copies();
-    read_places(tile + 1);
   }
 
   // Reads kAhead values of this thread's column, from key `first` of a tile on.
@@ -723,27 +781,26 @@ class LongRunSum {
   const float* const gradients_;
   const uint32_t width_;
   float* const tiles_;
+  uint32_t* const places_;
   uint32_t begin_ = 0, size_ = 0, first_column_ = 0;
-  uint32_t places_[kCopies];
 };
 
-// Blocks of kStepThreads, each for every n-th long run and tile of its columns: does what step_rows does for other runs.
+// Blocks of kStepThreads with kStepBytes of shared memory, each for every n-th long run and tile of its columns: does what
+// step_rows does for other runs.
 template <class Step>
-__global__ void step_long_runs(Rows rows, Batch batch, const float* gradients, Step step, float scale,
-                               float bound) {
-  PS_SHARED_ARRAY(Floats<4>, tiles, kTiles * kTileKeys * kTileColumns / 4);
+__global__ void __launch_bounds__(kStepThreads, kStepBlocks)
+    step_long_runs(Rows rows, Batch batch, const float* gradients, Step step, float scale, float bound) {
   const uint32_t of_row = (rows.width + kTileColumns - 1) / kTileColumns;
   const uint64_t items = static_cast<uint64_t>(*batch.num_long_runs) * of_row;
-  LongRunSum long_run(batch, gradients, rows.width, reinterpret_cast<float*>(tiles));
+  LongRunSum long_run(batch, gradients, rows.width, gpu::dynamic_shared<float>());
   for (uint64_t item = blockIdx.x; item < items; item += gridDim.x) {
     const uint32_t run = batch.long_runs[item / of_row];
     const uint32_t first = static_cast<uint32_t>(item % of_row) * kTileColumns, slot = batch.slots[run];
     if (slot == kNoSlot) continue;
     const float sum = long_run.add_up(run, first);
     const uint32_t c = first + threadIdx.x;
-    if (threadIdx.x < kTileColumns && c < rows.width) {
-      step_column(rows, row_at(rows, slot), c, step, clip(sum * scale, bound));
-    }
+    if (threadIdx.x >= kTileColumns || c >= rows.width) continue;
+    SteppedColumns<Step, 1>(row_at(rows, slot) + c, rows.width).apply(step, {{sum}}, scale, bound);
   }
 }
 
