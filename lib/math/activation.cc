@@ -1,5 +1,6 @@
 #include "math/activation.h"
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/items/activation_items.h"
 
@@ -58,9 +59,10 @@ void activation_backward(Device& device, Activation activation, Matrix<const T> 
   });
 }
 
-template void activate(Device&, Activation, Matrix<float>);
-template void activate(Device&, Activation, Matrix<double>);
-template void activation_backward(Device&, Activation, Matrix<const float>, Matrix<float>);
-template void activation_backward(Device&, Activation, Matrix<const double>, Matrix<double>);
+#define PS_INSTANTIATE(T)                                 \
+  template void activate(Device&, Activation, Matrix<T>); \
+  template void activation_backward(Device&, Activation, Matrix<const T>, Matrix<T>);
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps

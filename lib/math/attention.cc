@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/kernels/kernels.h"
 #include "math/softmax_row.h"
@@ -166,8 +167,7 @@ void add_position_encoding(Device& device, std::span<const uint32_t> offsets, Ma
                                 std::span<const int64_t>, const AttentionArrays<T>&,                        \
                                 const AttentionArrays<T>&);                                                 \
   template void add_position_encoding(Device&, std::span<const uint32_t>, Matrix<const T>, Matrix<T>);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/normalization.h"
 #include "math/plane_sum.h"
@@ -173,8 +174,7 @@ void batch_norm_backward(Device& device, const BatchNormArrays<T>& norm, Matrix<
   template void batch_norm(Device&, const BatchNormArrays<T>&, Matrix<const T>, Matrix<T>);          \
   template void batch_norm_backward(Device&, const BatchNormArrays<T>&, Matrix<const T>,             \
                                     const BatchNormGradients<T>&, Matrix<T>);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/dense_kernels.h"
 #include "math/gemm.h"
@@ -198,8 +199,7 @@ void add_convolution_weight_gradient(Device& device, const ConvolutionShape& sha
                                                 ConvolutionScratch<T>&, Matrix<T>);                          \
   template void add_convolution_weight_gradient(Device&, const ConvolutionShape&, Matrix<const T>,           \
                                                 Matrix<const T>, ConvolutionScratch<T>&, T*);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/stable.h"
 
@@ -144,8 +145,7 @@ double total_cost(Device& device, const T* costs, int64_t size) {
   template void copy_predictions(Device&, Matrix<const T>, float*);                                        \
   template void logistic_predictions(Device&, Matrix<const T>, float*);                                    \
   template double total_cost(Device&, const T*, int64_t);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 #undef PS_INSTANTIATE_LOSS
 

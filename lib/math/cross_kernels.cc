@@ -1,5 +1,6 @@
 #include "math/cross_kernels.h"
 
+#include "base/reals.h"
 #include "math/blocks.h"
 
 namespace ps {
@@ -24,8 +25,7 @@ void cross_backward(Device& device, const CrossWeights<T>& parameters, Matrix<co
                               Matrix<T>);                                                               \
   template void cross_backward(Device&, const CrossWeights<T>&, Matrix<const T>, const CrossStates<T>&, \
                                Matrix<const T>, const CrossGradients<T>&);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

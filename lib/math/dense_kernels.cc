@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/kernels/kernels.h"
 
@@ -81,8 +82,7 @@ void add_columns(Device& device, Columns<const T> in, int64_t rows, Columns<T> o
   template void add_column_sums(Device&, Columns<const T>, int64_t, const T*, int64_t, T*); \
   template void copy_columns(Device&, Columns<const T>, int64_t, Columns<T>);               \
   template void add_columns(Device&, Columns<const T>, int64_t, Columns<T>);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

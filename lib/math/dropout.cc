@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/reals.h"
 #include "math/blocks.h"
 
 namespace ps {
@@ -25,7 +26,8 @@ void draw_dropout(Device& device, uint64_t seed, double rate, Matrix<T> factors)
   });
 }
 
-template void draw_dropout(Device&, uint64_t, double, Matrix<float>);
-template void draw_dropout(Device&, uint64_t, double, Matrix<double>);
+#define PS_INSTANTIATE(T) template void draw_dropout(Device&, uint64_t, double, Matrix<T>);
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/kernels/kernels.h"
 
@@ -60,13 +61,11 @@ void add_product_transposed_right(Device& device, Matrix<const T> a, Matrix<cons
   });
 }
 
-template void add_product(Device&, Matrix<const float>, Matrix<const float>, Matrix<float>);
-template void add_product(Device&, Matrix<const double>, Matrix<const double>, Matrix<double>);
-template void add_product_transposed_left(Device&, Matrix<const float>, Matrix<const float>, Matrix<float>);
-template void add_product_transposed_left(Device&, Matrix<const double>, Matrix<const double>,
-                                          Matrix<double>);
-template void add_product_transposed_right(Device&, Matrix<const float>, Matrix<const float>, Matrix<float>);
-template void add_product_transposed_right(Device&, Matrix<const double>, Matrix<const double>,
-                                           Matrix<double>);
+#define PS_INSTANTIATE(T)                                                                          \
+  template void add_product(Device&, Matrix<const T>, Matrix<const T>, Matrix<T>);                 \
+  template void add_product_transposed_left(Device&, Matrix<const T>, Matrix<const T>, Matrix<T>); \
+  template void add_product_transposed_right(Device&, Matrix<const T>, Matrix<const T>, Matrix<T>);
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/reals.h"
 #include "math/stable.h"
 
 namespace ps {
@@ -91,8 +92,7 @@ void listwise_softmax_costs(Device& device, const RankingGroups& groups, Matrix<
   template void bpr_costs(Device&, const RankingGroups&, Matrix<const T>, const CostTargets&, T*, T*);     \
   template void listwise_softmax_costs(Device&, const RankingGroups&, Matrix<const T>, const CostTargets&, \
                                        T*, T*);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/items/image_items.h"
 
@@ -41,8 +42,7 @@ void add_average_gradients(Device& device, Matrix<const T> mean_gradients, Matri
   template void add_plane_sums(Device&, Matrix<const T>, int64_t, T*); \
   template void average_planes(Device&, Matrix<const T>, Matrix<T>);   \
   template void add_average_gradients(Device&, Matrix<const T>, Matrix<T>);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 
 namespace ps {
@@ -213,8 +214,7 @@ void in_batch_gradients(Device& device, Matrix<T> probabilities, const float* la
   template void field_gradients(Device&, const FieldShape&, Matrix<const T>, const T*, T*);                  \
   template void in_batch_softmax(Device&, Matrix<T>, const float*, const uint64_t*, T*);                     \
   template void in_batch_gradients(Device&, Matrix<T>, const float*, const T*);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

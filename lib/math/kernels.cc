@@ -2,31 +2,29 @@
 
 #include "base/cpu.h"
 #include "base/cpu_levels.h"
+#include "base/reals.h"
 
 namespace ps {
 
 // lib/math/kernels/table.cc defines the table of each level.
-#define PS_DECLARE(level)                          \
-  namespace level {                                \
-  extern const MathKernels<float> kFloatKernels;   \
-  extern const MathKernels<double> kDoubleKernels; \
+#define PS_DECLARE(level)               \
+  namespace level {                     \
+  template <class T>                    \
+  const MathKernels<T>& kernel_table(); \
   }
 PS_FOR_CPU_LEVELS(PS_DECLARE)
 #undef PS_DECLARE
 
-#define PS_FLOAT(level) &level::kFloatKernels,
-#define PS_DOUBLE(level) &level::kDoubleKernels,
-
-template <>
-const MathKernels<float>& math_kernels(CpuLevel cpu) {
-  static constexpr const MathKernels<float>* kLevels[] = {PS_FOR_CPU_LEVELS(PS_FLOAT)};
-  return *kLevels[static_cast<int>(cpu)];
+template <class T>
+const MathKernels<T>& math_kernels(CpuLevel cpu) {
+#define PS_TABLE(level) level::kernel_table<T>,
+  static constexpr const MathKernels<T>& (*kLevels[])() = {PS_FOR_CPU_LEVELS(PS_TABLE)};
+#undef PS_TABLE
+  return kLevels[static_cast<int>(cpu)]();
 }
 
-template <>
-const MathKernels<double>& math_kernels(CpuLevel cpu) {
-  static constexpr const MathKernels<double>* kLevels[] = {PS_FOR_CPU_LEVELS(PS_DOUBLE)};
-  return *kLevels[static_cast<int>(cpu)];
-}
+#define PS_INSTANTIATE(T) template const MathKernels<T>& math_kernels(CpuLevel);
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/normalization.h"
 
@@ -70,8 +71,7 @@ void add_local_response_gradients(Device& device, const LocalResponse<T>& norm, 
   template void local_response_norm(Device&, const LocalResponse<T>&, Matrix<const T>, T*, Matrix<T>); \
   template void add_local_response_gradients(Device&, const LocalResponse<T>&, Matrix<const T>,        \
                                              Matrix<const T>, const T*, T*, Matrix<T>);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/convolution.h"
 
@@ -64,8 +65,7 @@ void add_average_pool_gradients(Device& device, const PoolShape& shape, Matrix<c
                                        Matrix<T>);                                                 \
   template void average_pool(Device&, const PoolShape&, Matrix<const T>, Matrix<T>);               \
   template void add_average_pool_gradients(Device&, const PoolShape&, Matrix<const T>, Matrix<T>);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

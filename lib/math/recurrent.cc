@@ -112,14 +112,13 @@ void LstmCell::step_backward(Device& device, const RecurrentStep& step, const Ce
   });
 }
 
-#define PS_INSTANTIATE(Cell, T)                                                          \
+#define PS_INSTANTIATE_CELL(Cell, T)                                                     \
   template void Cell::step(Device&, const RecurrentStep&, const CellArrays<T>&);         \
   template void Cell::step_backward(Device&, const RecurrentStep&, const CellArrays<T>&, \
                                     const CellGradients<T>&);
-PS_INSTANTIATE(GruCell, float)
-PS_INSTANTIATE(GruCell, double)
-PS_INSTANTIATE(LstmCell, float)
-PS_INSTANTIATE(LstmCell, double)
+#define PS_INSTANTIATE(T) PS_INSTANTIATE_CELL(GruCell, T) PS_INSTANTIATE_CELL(LstmCell, T)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
+#undef PS_INSTANTIATE_CELL
 
 }  // namespace ps

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/stable.h"
 
@@ -142,8 +143,7 @@ void tree_costs(Device& device, const KeyList& paths, const float* labels, int64
                                            Matrix<T>);                                                 \
   template void nce_costs(Device&, const KeyList&, const NoiseDistribution&, int64_t, T*, T*);         \
   template void tree_costs(Device&, const KeyList&, const float*, int64_t, T*, T*);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

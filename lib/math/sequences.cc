@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/softmax_row.h"
 
@@ -209,8 +210,7 @@ void softmax_of_sequences_backward(Device& device, std::span<const uint32_t> off
   template void set_equal_weights(Device&, std::span<const uint32_t>, bool, T*);                             \
   template void softmax_of_sequences(Device&, std::span<const uint32_t>, T*);                                \
   template void softmax_of_sequences_backward(Device&, std::span<const uint32_t>, const T*, T*);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

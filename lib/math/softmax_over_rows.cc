@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/gemm.h"
 
@@ -74,7 +75,8 @@ void SoftmaxOverRows<T>::take_in(Device& device, std::span<const float> labels, 
   });
 }
 
-template class SoftmaxOverRows<float>;
-template class SoftmaxOverRows<double>;
+#define PS_INSTANTIATE(T) template class SoftmaxOverRows<T>;
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps

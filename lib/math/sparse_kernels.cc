@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/items/sparse_items.h"
 #include "math/kernels/kernels.h"
@@ -174,33 +175,21 @@ void point_to_rows(Device& device, T* first, int64_t rows, int64_t width, T** po
   for_items(device, rows, 1, PointToRowItems<T>{first, width, pointers});
 }
 
-template void point_to_rows(Device&, float*, int64_t, int64_t, float**);
-template void point_to_rows(Device&, double*, int64_t, int64_t, double**);
-template void divide_by_counts(Device&, const KeyUse&, Columns<float>);
-template void divide_by_counts(Device&, const KeyUse&, Columns<double>);
-template void gather_rows(Device&, const KeyUse&, const float*, const float* const*, Matrix<float>);
-template void gather_rows(Device&, const KeyUse&, const float*, const double* const*, Matrix<double>);
-template void add_gathered_gradients(Device&, const KeyUse&, const float*, Matrix<const float>, float*);
-template void add_gathered_gradients(Device&, const KeyUse&, const float*, Matrix<const double>, double*);
-template void add_up_pairs(Device&, Columns<const float>, Columns<const float>, int64_t, float*);
-template void add_up_pairs(Device&, Columns<const double>, Columns<const double>, int64_t, double*);
-template void add_bags(Device&, const KeyUse&, const float*, const float* const*, Columns<float>);
-template void add_bags_and_squares(Device&, const KeyUse&, const float*, const float* const*, Columns<float>,
-                                   Columns<float>);
-template void copy_rows(Device&, const KeyUse&, const float*, const float* const*, int64_t, Columns<float>);
-template void add_bag_gradients(Device&, const KeyUse&, const float*, Columns<const float>, float*);
-template void add_copied_gradients(Device&, const KeyUse&, const float*, Columns<const float>, int64_t,
-                                   float*);
-template void add_pairwise_gradients(Device&, const KeyUse&, const float*, const float* const*, const float*,
-                                     Columns<const float>, float*);
-template void add_bags(Device&, const KeyUse&, const float*, const double* const*, Columns<double>);
-template void add_bags_and_squares(Device&, const KeyUse&, const float*, const double* const*,
-                                   Columns<double>, Columns<double>);
-template void copy_rows(Device&, const KeyUse&, const float*, const double* const*, int64_t, Columns<double>);
-template void add_bag_gradients(Device&, const KeyUse&, const float*, Columns<const double>, double*);
-template void add_copied_gradients(Device&, const KeyUse&, const float*, Columns<const double>, int64_t,
-                                   double*);
-template void add_pairwise_gradients(Device&, const KeyUse&, const float*, const double* const*,
-                                     const double*, Columns<const double>, double*);
+#define PS_INSTANTIATE(T)                                                                                  \
+  template void point_to_rows(Device&, T*, int64_t, int64_t, T**);                                         \
+  template void divide_by_counts(Device&, const KeyUse&, Columns<T>);                                      \
+  template void gather_rows(Device&, const KeyUse&, const float*, const T* const*, Matrix<T>);             \
+  template void add_gathered_gradients(Device&, const KeyUse&, const float*, Matrix<const T>, T*);         \
+  template void add_up_pairs(Device&, Columns<const T>, Columns<const T>, int64_t, T*);                    \
+  template void add_bags(Device&, const KeyUse&, const float*, const T* const*, Columns<T>);               \
+  template void add_bags_and_squares(Device&, const KeyUse&, const float*, const T* const*, Columns<T>,    \
+                                     Columns<T>);                                                          \
+  template void copy_rows(Device&, const KeyUse&, const float*, const T* const*, int64_t, Columns<T>);     \
+  template void add_bag_gradients(Device&, const KeyUse&, const float*, Columns<const T>, T*);             \
+  template void add_copied_gradients(Device&, const KeyUse&, const float*, Columns<const T>, int64_t, T*); \
+  template void add_pairwise_gradients(Device&, const KeyUse&, const float*, const T* const*, const T*,    \
+                                       Columns<const T>, T*);
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps

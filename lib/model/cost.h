@@ -63,7 +63,8 @@ struct CostOptions {
 struct CostEntry : CatalogEntry {
   // `object` is without "type".  Throws kUsage, without a path, when the cost cannot take the input.
   std::unique_ptr<Cost<float>> (*make_float)(const Json& object, const CostInput& input);
-  std::unique_ptr<Cost<double>> (*make_double)(const Json& object, const CostInput& input);
+  // Null unless kDoubles, base/reals.h.
+  std::unique_ptr<Cost<double>> (*make_double)(const Json& object, const CostInput& input) = nullptr;
 };
 
 std::span<const CostEntry* const> cost_catalog();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/reals.h"
 #include "math/device_kernels.h"
 #include "math/sparse_kernels.h"
 
@@ -74,7 +75,8 @@ void DeviceParameters<T>::return_statistics() {
   }
 }
 
-template class DeviceParameters<float>;
-template class DeviceParameters<double>;
+#define PS_INSTANTIATE(T) template class DeviceParameters<T>;
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps

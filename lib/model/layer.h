@@ -154,7 +154,8 @@ class Layer {
 struct LayerEntry : CatalogEntry {
   // `object` is the layer's whole object without "type", checked already.
   std::unique_ptr<Layer<float>> (*make_float)(const Json& object, LayerSetup& setup);
-  std::unique_ptr<Layer<double>> (*make_double)(const Json& object, LayerSetup& setup);
+  // Null unless kDoubles, base/reals.h.
+  std::unique_ptr<Layer<double>> (*make_double)(const Json& object, LayerSetup& setup) = nullptr;
 };
 
 // Every layer, in the order of the manual.

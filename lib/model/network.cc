@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/reals.h"
 #include "base/text.h"
 #include "config/catalog.h"
 #include "math/dense_kernels.h"
@@ -497,7 +498,8 @@ std::string Network<T>::describe() const {
   return impl_->describe();
 }
 
-template class Network<float>;
-template class Network<double>;
+#define PS_INSTANTIATE(T) template class Network<T>;
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -1,4 +1,5 @@
 // The part of Network that has the processor run layers and costs, with copies of what another device has.
+#include "base/reals.h"
 #include "math/device_kernels.h"
 #include "model/network_impl.h"
 
@@ -81,8 +82,7 @@ double Network<T>::Impl::evaluate_here(CostState<T>& state) {
   template void Network<T>::Impl::forward_here(size_t);  \
   template void Network<T>::Impl::backward_here(size_t); \
   template double Network<T>::Impl::evaluate_here(CostState<T>&);
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/reals.h"
 #include "base/text.h"
 #include "model/network_impl.h"
 
@@ -100,8 +101,7 @@ KeyList Network<T>::Impl::key_list(int use, const PreparedBatch& prepared) const
   template void Network<T>::Impl::adopt_received(Planners&, PreparedBatch&) const; \
   template bool Network<T>::Impl::plans_repeat() const;                            \
   template void Network<T>::Impl::adopt_plans(PreparedBatch&) const;
-PS_INSTANTIATE(float)
-PS_INSTANTIATE(double)
+PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/reals.h"
 #include "config/catalog.h"
 #include "optim/optimizer.h"
 #include "optim/options.h"
@@ -35,11 +36,12 @@ std::unique_ptr<Optimizer<T>> make(const Json& object, const ParameterTuning& tu
 template <template <class> class Kind, class Options>
 constexpr OptimizerEntry optimizer_entry(std::string_view name, bool lazy, std::string_view help,
                                          bool weights_from_state = false) {
-  return {{name, help, []() -> const AnySpec& { return Options::spec(); }},
-          lazy,
-          weights_from_state,
-          optim_internal::make<Kind, float, Options>,
-          optim_internal::make<Kind, double, Options>};
+  OptimizerEntry entry = {{name, help, []() -> const AnySpec& { return Options::spec(); }},
+                          lazy,
+                          weights_from_state,
+                          optim_internal::make<Kind, float, Options>};
+  if constexpr (kDoubles) entry.make_double = optim_internal::make<Kind, double, Options>;
+  return entry;
 }
 
 // Makes the spec of Options: the fields of Options::add_fields, then those that all optimizers have.

@@ -2,38 +2,29 @@
 
 #include "base/cpu.h"
 #include "base/cpu_levels.h"
+#include "base/reals.h"
 #include "optim/kernels/idle.h"
 #include "optim/kernels/rounding.h"
 
 namespace ps {
 
-#define PS_DECLARE(level)                              \
-  namespace level {                                    \
-  extern const IdleKernels<float> kFloatIdleKernels;   \
-  extern const IdleKernels<double> kDoubleIdleKernels; \
+// The kernels of each level of instruction sets are in lib/optim/kernels/idle.cc.
+#define PS_DECLARE(level)        \
+  namespace level {              \
+  template <class T>             \
+  IdleKernels<T> idle_kernels(); \
   }
 PS_FOR_CPU_LEVELS(PS_DECLARE)
 #undef PS_DECLARE
 
-#define PS_FLOAT(level) &level::kFloatIdleKernels,
-#define PS_DOUBLE(level) &level::kDoubleIdleKernels,
-
 namespace {
 
-// The kernels of each level of instruction sets are in lib/optim/kernels/idle.cc.
 template <class T>
-const IdleKernels<T>& idle_kernels(CpuLevel cpu);
-
-template <>
-const IdleKernels<float>& idle_kernels(CpuLevel cpu) {
-  static constexpr const IdleKernels<float>* kLevels[] = {PS_FOR_CPU_LEVELS(PS_FLOAT)};
-  return *kLevels[static_cast<int>(cpu)];
-}
-
-template <>
-const IdleKernels<double>& idle_kernels(CpuLevel cpu) {
-  static constexpr const IdleKernels<double>* kLevels[] = {PS_FOR_CPU_LEVELS(PS_DOUBLE)};
-  return *kLevels[static_cast<int>(cpu)];
+IdleKernels<T> idle_kernels(CpuLevel cpu) {
+#define PS_FUNCTION(level) level::idle_kernels<T>,
+  static constexpr IdleKernels<T> (*kLevels[])() = {PS_FOR_CPU_LEVELS(PS_FUNCTION)};
+#undef PS_FUNCTION
+  return kLevels[static_cast<int>(cpu)]();
 }
 
 // Returns the mean of `count` numbers with mean `mean` and of `more` numbers with sum `sum` together.
@@ -97,9 +88,10 @@ void hold_row(int64_t steps, const IdleRow<T>& row) {
   }
 }
 
-template void advance_row(const Timeline&, int64_t, int64_t, const IdleRow<float>&, CpuLevel);
-template void advance_row(const Timeline&, int64_t, int64_t, const IdleRow<double>&, CpuLevel);
-template void hold_row(int64_t, const IdleRow<float>&);
-template void hold_row(int64_t, const IdleRow<double>&);
+#define PS_INSTANTIATE(T)                                                                    \
+  template void advance_row(const Timeline&, int64_t, int64_t, const IdleRow<T>&, CpuLevel); \
+  template void hold_row(int64_t, const IdleRow<T>&);
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -119,8 +119,9 @@ struct OptimizerEntry : CatalogEntry {
   bool weights_from_state;  // a step computes weights from state alone: weights set otherwise are lost
   std::unique_ptr<Optimizer<float>> (*make_float)(const Json& object, const ParameterTuning& tuning,
                                                   CpuLevel cpu);
+  // Null unless kDoubles, base/reals.h.
   std::unique_ptr<Optimizer<double>> (*make_double)(const Json& object, const ParameterTuning& tuning,
-                                                    CpuLevel cpu);
+                                                    CpuLevel cpu) = nullptr;
 };
 
 // Every optimizer, in the order of the manual.

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/reals.h"
 #include "optim/idle_row.h"
 
 namespace ps {
@@ -147,7 +148,8 @@ void RowOptimizer<T>::load(ByteReader& in) {
   if (!in.ok() || steps_ < 0) fail(Code::kCorrupt, "state of an optimizer is cut short");
 }
 
-template class RowOptimizer<float>;
-template class RowOptimizer<double>;
+#define PS_INSTANTIATE(T) template class RowOptimizer<T>;
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps

@@ -33,3 +33,14 @@ list(JOIN cpu_level_list "" cpu_level_list)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/base/cpu_levels.h
      CONTENT "#define PS_FOR_CPU_LEVELS(X)${cpu_level_list}\n")
 target_include_directories(ps_flags INTERFACE ${CMAKE_BINARY_DIR}/generated)
+
+# Programs compute models and optimizers with floats.  Tests do it with doubles too, so that finite differences are exact
+# enough; the double of a kernel takes as long to compile as the kernel.
+set(real_types "X(float)")
+set(with_doubles false)
+if(PS_TESTS OR PS_FUZZ)
+  set(real_types "X(float) X(double)")
+  set(with_doubles true)
+endif()
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/base/reals.h CONTENT
+     "#pragma once\n#define PS_FOR_REALS(X) ${real_types}\nnamespace ps {\ninline constexpr bool kDoubles = ${with_doubles};\n}\n")

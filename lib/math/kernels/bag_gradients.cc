@@ -1,5 +1,6 @@
 // Backward: gradients of the rows that a batch touches.  If many examples have a key, its gradient is summed
 // in the order of the examples.
+#include "base/reals.h"
 #include "math/kernels/lanes.h"
 #include "math/kernels/level.h"
 
@@ -14,8 +15,8 @@ template <class T>
 
 // sum [D] += value x row [D]
 template <class T>
-[[gnu::always_inline]] inline void add_scaled(T* __restrict sum, const T* __restrict row, T value,
-                                              int64_t width) {
+[[gnu::always_inline]] inline void add_scaled_row(T* __restrict sum, const T* __restrict row, T value,
+                                                  int64_t width) {
   for (int64_t d = 0; d < width; ++d) sum[d] += value * row[d];
 }
 
@@ -98,8 +99,8 @@ void add_wide_gradients(const UseView& use, Block touched, Columns<const T> out_
   for (int64_t m = touched.begin; m < touched.end; ++m) {
     T* sum = row_gradients + use.touched[m] * width;
     for (int64_t t = use.starts[m]; t < use.starts[m + 1]; ++t) {
-      add_scaled(sum, out_gradient.data + use.examples[t] * out_gradient.stride,
-                 value_at<T>(use, use.positions[t]), width);
+      add_scaled_row(sum, out_gradient.data + use.examples[t] * out_gradient.stride,
+                     value_at<T>(use, use.positions[t]), width);
     }
   }
 }
@@ -132,8 +133,9 @@ void scatter_bag_gradients(const UseView& use, Block examples, Columns<const T> 
     } else {
       for (int64_t b = examples.begin; b < examples.end; ++b) {
         for (int64_t k = use.offsets[b]; k < use.offsets[b + 1]; ++k) {
-          add_scaled(row_gradients + use.index[k] * out_gradient.width,
-                     out_gradient.data + b * out_gradient.stride, value_at<T>(use, k), out_gradient.width);
+          add_scaled_row(row_gradients + use.index[k] * out_gradient.width,
+                         out_gradient.data + b * out_gradient.stride, value_at<T>(use, k),
+                         out_gradient.width);
         }
       }
     }
@@ -161,7 +163,7 @@ void add_copied_gradients(const UseView& use, Block touched, Columns<const T> ou
     for (int64_t t = use.starts[m]; t < use.starts[m + 1]; ++t) {
       const int64_t k = use.positions[t], b = use.examples[t];
       const T* from = out_gradient.data + b * out_gradient.stride + (k - use.offsets[b]) * row_width;
-      add_scaled(sum, from, value_at<T>(use, k), row_width);
+      add_scaled_row(sum, from, value_at<T>(use, k), row_width);
     }
   }
 }
@@ -180,15 +182,13 @@ void add_pairwise_gradients(const UseView& use, Block touched, const T* const* r
   });
 }
 
-template void scatter_bag_gradients(const UseView&, Block, Columns<const float>, float*);
-template void scatter_bag_gradients(const UseView&, Block, Columns<const double>, double*);
-template void add_bag_gradients(const UseView&, Block, Columns<const float>, float*);
-template void add_bag_gradients(const UseView&, Block, Columns<const double>, double*);
-template void add_copied_gradients(const UseView&, Block, Columns<const float>, int64_t, float*);
-template void add_copied_gradients(const UseView&, Block, Columns<const double>, int64_t, double*);
-template void add_pairwise_gradients(const UseView&, Block, const float* const*, const float*,
-                                     Columns<const float>, float*);
-template void add_pairwise_gradients(const UseView&, Block, const double* const*, const double*,
-                                     Columns<const double>, double*);
+#define PS_INSTANTIATE(T)                                                                                  \
+  template void scatter_bag_gradients(const UseView&, Block, Columns<const T>, T*);                        \
+  template void add_bag_gradients(const UseView&, Block, Columns<const T>, T*);                            \
+  template void add_copied_gradients(const UseView&, Block, Columns<const T>, int64_t, T*);                \
+  template void add_pairwise_gradients(const UseView&, Block, const T* const*, const T*, Columns<const T>, \
+                                       T*);
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps::PS_CPU_NAMESPACE

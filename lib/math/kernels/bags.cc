@@ -1,4 +1,5 @@
 // Forward: sums or copies the rows of the ids of examples.
+#include "base/reals.h"
 #include "math/kernels/lanes.h"
 #include "math/kernels/level.h"
 
@@ -135,13 +136,11 @@ void copy_rows(const UseView& use, Block examples, const T* const* rows, int64_t
   }
 }
 
-template void add_bags(const UseView&, Block, const float* const*, Columns<float>);
-template void add_bags(const UseView&, Block, const double* const*, Columns<double>);
-template void add_bags_and_squares(const UseView&, Block, const float* const*, Columns<float>,
-                                   Columns<float>);
-template void add_bags_and_squares(const UseView&, Block, const double* const*, Columns<double>,
-                                   Columns<double>);
-template void copy_rows(const UseView&, Block, const float* const*, int64_t, Columns<float>);
-template void copy_rows(const UseView&, Block, const double* const*, int64_t, Columns<double>);
+#define PS_INSTANTIATE(T)                                                                             \
+  template void add_bags(const UseView&, Block, const T* const*, Columns<T>);                         \
+  template void add_bags_and_squares(const UseView&, Block, const T* const*, Columns<T>, Columns<T>); \
+  template void copy_rows(const UseView&, Block, const T* const*, int64_t, Columns<T>);
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps::PS_CPU_NAMESPACE

@@ -2,6 +2,7 @@
 // into columns [C/G k k, pixels]: column p holds the values that filters see at pixel p, so that
 //   out [F/G, pixels] += weight [F/G, C/G k k] columns
 // A tile's columns fit the cache; those of a whole image would not.  Chellapilla et al., 2006.
+#include "base/reals.h"
 #include "math/kernels/eigen.h"
 #include "math/kernels/level.h"
 
@@ -160,14 +161,11 @@ void convolution_weight_gradient(const ConvolutionShape& shape, const T* image, 
   });
 }
 
-template void convolve(const ConvolutionShape&, const float*, const float*, float*, float*);
-template void convolve(const ConvolutionShape&, const double*, const double*, double*, double*);
-template void convolution_image_gradient(const ConvolutionShape&, const float*, const float*, float*, float*);
-template void convolution_image_gradient(const ConvolutionShape&, const double*, const double*, double*,
-                                         double*);
-template void convolution_weight_gradient(const ConvolutionShape&, const float*, const float*, float*,
-                                          float*);
-template void convolution_weight_gradient(const ConvolutionShape&, const double*, const double*, double*,
-                                          double*);
+#define PS_INSTANTIATE(T)                                                                        \
+  template void convolve(const ConvolutionShape&, const T*, const T*, T*, T*);                   \
+  template void convolution_image_gradient(const ConvolutionShape&, const T*, const T*, T*, T*); \
+  template void convolution_weight_gradient(const ConvolutionShape&, const T*, const T*, T*, T*);
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps::PS_CPU_NAMESPACE

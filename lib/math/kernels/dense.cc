@@ -1,4 +1,5 @@
 // Sums over dense matrices.
+#include "base/reals.h"
 #include "math/kernels/level.h"
 
 namespace ps::PS_CPU_NAMESPACE {
@@ -23,9 +24,10 @@ void add_columns(Columns<const T> in, Block rows, Columns<T> out) {
   }
 }
 
-template void add_column_sums(Columns<const float>, int64_t, const float*, int64_t, Block, float*);
-template void add_column_sums(Columns<const double>, int64_t, const double*, int64_t, Block, double*);
-template void add_columns(Columns<const float>, Block, Columns<float>);
-template void add_columns(Columns<const double>, Block, Columns<double>);
+#define PS_INSTANTIATE(T)                                                                 \
+  template void add_column_sums(Columns<const T>, int64_t, const T*, int64_t, Block, T*); \
+  template void add_columns(Columns<const T>, Block, Columns<T>);
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps::PS_CPU_NAMESPACE

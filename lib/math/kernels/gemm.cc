@@ -1,4 +1,5 @@
 // Products of dense matrices, by Eigen.
+#include "base/reals.h"
 #include "math/kernels/eigen.h"
 #include "math/kernels/level.h"
 
@@ -41,11 +42,11 @@ void add_product_transposed_right(Matrix<const T> a, Matrix<const T> b, Block ro
   block(out, rows).noalias() += map(a, rows) * map(b).transpose();
 }
 
-template void add_product(Matrix<const float>, Matrix<const float>, Block, Matrix<float>);
-template void add_product(Matrix<const double>, Matrix<const double>, Block, Matrix<double>);
-template void add_product_transposed_left(Matrix<const float>, Matrix<const float>, Block, Matrix<float>);
-template void add_product_transposed_left(Matrix<const double>, Matrix<const double>, Block, Matrix<double>);
-template void add_product_transposed_right(Matrix<const float>, Matrix<const float>, Block, Matrix<float>);
-template void add_product_transposed_right(Matrix<const double>, Matrix<const double>, Block, Matrix<double>);
+#define PS_INSTANTIATE(T)                                                                        \
+  template void add_product(Matrix<const T>, Matrix<const T>, Block, Matrix<T>);                 \
+  template void add_product_transposed_left(Matrix<const T>, Matrix<const T>, Block, Matrix<T>); \
+  template void add_product_transposed_right(Matrix<const T>, Matrix<const T>, Block, Matrix<T>);
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps::PS_CPU_NAMESPACE

@@ -70,10 +70,6 @@ struct MathKernels {
 // Returns the kernels of a level, which this processor must have.
 template <class T>
 const MathKernels<T>& math_kernels(CpuLevel cpu);
-template <>
-const MathKernels<float>& math_kernels(CpuLevel cpu);
-template <>
-const MathKernels<double>& math_kernels(CpuLevel cpu);
 
 }  // namespace ps
 

@@ -6,21 +6,28 @@
 #include <span>
 #include <string_view>
 
+#include "base/reals.h"
 #include "config/spec.h"
 #include "model/cost.h"
 
 namespace ps {
 
+namespace cost_internal {
+
+template <class Options, template <class> class CostOf, class T>
+std::unique_ptr<Cost<T>> make(const Json& object, const CostInput& input) {
+  return std::make_unique<CostOf<T>>(Options::spec().parse(object, ""), input);
+}
+
+}  // namespace cost_internal
+
 // Makes the entry of a class template that is constructed from (Options, CostInput).
 template <class Options, template <class> class CostOf>
 constexpr CostEntry cost_entry(std::string_view name, std::string_view help) {
-  return {{name, help, []() -> const AnySpec& { return Options::spec(); }},
-          [](const Json& object, const CostInput& input) -> std::unique_ptr<Cost<float>> {
-            return std::make_unique<CostOf<float>>(Options::spec().parse(object, ""), input);
-          },
-          [](const Json& object, const CostInput& input) -> std::unique_ptr<Cost<double>> {
-            return std::make_unique<CostOf<double>>(Options::spec().parse(object, ""), input);
-          }};
+  CostEntry entry = {{name, help, []() -> const AnySpec& { return Options::spec(); }},
+                     cost_internal::make<Options, CostOf, float>};
+  if constexpr (kDoubles) entry.make_double = cost_internal::make<Options, CostOf, double>;
+  return entry;
 }
 
 // Throws kUsage "NAME takes one value per example, found 5" unless cols is 1.

@@ -12,20 +12,27 @@
 #include <memory>
 #include <string_view>
 
+#include "base/reals.h"
 #include "config/spec.h"
 #include "model/layer.h"
 
 namespace ps {
 
+namespace layer_internal {
+
+template <class Options, template <class> class LayerOf, class T>
+std::unique_ptr<Layer<T>> make(const Json& object, LayerSetup& setup) {
+  return std::make_unique<LayerOf<T>>(Options::spec().parse(object, ""), setup);
+}
+
+}  // namespace layer_internal
+
 template <class Options, template <class> class LayerOf>
 constexpr LayerEntry layer_entry(std::string_view name, std::string_view help) {
-  return {{name, help, []() -> const AnySpec& { return Options::spec(); }},
-          [](const Json& object, LayerSetup& setup) -> std::unique_ptr<Layer<float>> {
-            return std::make_unique<LayerOf<float>>(Options::spec().parse(object, ""), setup);
-          },
-          [](const Json& object, LayerSetup& setup) -> std::unique_ptr<Layer<double>> {
-            return std::make_unique<LayerOf<double>>(Options::spec().parse(object, ""), setup);
-          }};
+  LayerEntry entry = {{name, help, []() -> const AnySpec& { return Options::spec(); }},
+                      layer_internal::make<Options, LayerOf, float>};
+  if constexpr (kDoubles) entry.make_double = layer_internal::make<Options, LayerOf, double>;
+  return entry;
 }
 
 // The values that multiply the rows of a slot's ids, for kernels; null when all values are 1.

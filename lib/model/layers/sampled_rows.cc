@@ -1,5 +1,6 @@
 #include "model/layers/sampled_rows.h"
 
+#include "base/reals.h"
 #include "config/spec.h"
 #include "math/sampled_kernels.h"
 #include "model/labels.h"
@@ -73,9 +74,10 @@ void add_sample_gradients(LayerRun<T>& run, const SampledRows& rows, std::span<c
   }
 }
 
-template void score_samples(LayerRun<float>&, const SampledRows&, std::vector<float>&);
-template void score_samples(LayerRun<double>&, const SampledRows&, std::vector<double>&);
-template void add_sample_gradients(LayerRun<float>&, const SampledRows&, std::span<const float>);
-template void add_sample_gradients(LayerRun<double>&, const SampledRows&, std::span<const double>);
+#define PS_INSTANTIATE(T)                                                         \
+  template void score_samples(LayerRun<T>&, const SampledRows&, std::vector<T>&); \
+  template void add_sample_gradients(LayerRun<T>&, const SampledRows&, std::span<const T>);
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps

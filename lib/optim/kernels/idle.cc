@@ -1,5 +1,7 @@
 #include "optim/kernels/idle.h"
 
+#include "base/reals.h"
+
 namespace ps::PS_CPU_NAMESPACE {
 
 template <class T>
@@ -16,7 +18,13 @@ static void advance_decay(double keep, double threshold, int64_t step, T* __rest
   for (int64_t i = 0; i < width; ++i) decay_weight(keep, threshold, dither.next(), weight[i]);
 }
 
-extern const IdleKernels<float> kFloatIdleKernels = {advance_linear<float>, advance_decay<float>};
-extern const IdleKernels<double> kDoubleIdleKernels = {advance_linear<double>, advance_decay<double>};
+template <class T>
+IdleKernels<T> idle_kernels() {
+  return {advance_linear<T>, advance_decay<T>};
+}
+
+#define PS_INSTANTIATE(T) template IdleKernels<T> idle_kernels();
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps::PS_CPU_NAMESPACE

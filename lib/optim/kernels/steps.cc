@@ -1,5 +1,7 @@
 #include "optim/kernels/steps.h"
 
+#include "base/reals.h"
+
 namespace ps::PS_CPU_NAMESPACE {
 
 namespace {
@@ -99,25 +101,18 @@ StepKernels<Step> step_kernels() {
   return {step_row<Step, T>, step_rows<Step, T>};
 }
 
-template StepKernels<SgdStep<float>> step_kernels();
-template StepKernels<SgdStep<double>> step_kernels();
-template StepKernels<MomentumStep<float, false>> step_kernels();
-template StepKernels<MomentumStep<double, false>> step_kernels();
-template StepKernels<MomentumStep<float, true>> step_kernels();
-template StepKernels<MomentumStep<double, true>> step_kernels();
-template StepKernels<AdagradStep<float>> step_kernels();
-template StepKernels<AdagradStep<double>> step_kernels();
-template StepKernels<DecayedAdagradStep<float>> step_kernels();
-template StepKernels<DecayedAdagradStep<double>> step_kernels();
-template StepKernels<AdadeltaStep<float>> step_kernels();
-template StepKernels<AdadeltaStep<double>> step_kernels();
-template StepKernels<RmspropStep<float>> step_kernels();
-template StepKernels<RmspropStep<double>> step_kernels();
-template StepKernels<AdamStep<float>> step_kernels();
-template StepKernels<AdamStep<double>> step_kernels();
-template StepKernels<AdamaxStep<float>> step_kernels();
-template StepKernels<AdamaxStep<double>> step_kernels();
-template StepKernels<FtrlStep<float>> step_kernels();
-template StepKernels<FtrlStep<double>> step_kernels();
+#define PS_INSTANTIATE(T)                                      \
+  template StepKernels<SgdStep<T>> step_kernels();             \
+  template StepKernels<MomentumStep<T, false>> step_kernels(); \
+  template StepKernels<MomentumStep<T, true>> step_kernels();  \
+  template StepKernels<AdagradStep<T>> step_kernels();         \
+  template StepKernels<DecayedAdagradStep<T>> step_kernels();  \
+  template StepKernels<AdadeltaStep<T>> step_kernels();        \
+  template StepKernels<RmspropStep<T>> step_kernels();         \
+  template StepKernels<AdamStep<T>> step_kernels();            \
+  template StepKernels<AdamaxStep<T>> step_kernels();          \
+  template StepKernels<FtrlStep<T>> step_kernels();
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
 
 }  // namespace ps::PS_CPU_NAMESPACE
