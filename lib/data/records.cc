@@ -29,7 +29,7 @@ constexpr uint32_t kVersion = 1;
 constexpr uint32_t kChunkMagic = 0x43525350, kEndMagic = 0x45525350;  // "PSRC", "PSRE"
 constexpr uint32_t kHasWeights = 1, kHasGroups = 2;                   // on disk: never renumber
 constexpr uint64_t kChunkTarget = uint64_t{1} << 20;  // large enough to checksum fast, small enough to spread
-constexpr uint32_t kMaxSlots = 1 << 16;
+constexpr uint32_t kMostRecordSlots = 1 << 16;
 
 uint64_t checksum_of(std::string_view bytes) {
   return hash_bytes(bytes, bytes.size());
@@ -219,7 +219,7 @@ DataSchema decode_records_schema(const RecordsPart& part, std::string_view bytes
   check_sum(part, bytes, "schema");
   ByteReader reader(bytes);
   uint32_t slots = reader.get<uint32_t>();
-  if (slots > kMaxSlots) fail(Code::kCorrupt, "the schema is damaged");
+  if (slots > kMostRecordSlots) fail(Code::kCorrupt, "the schema is damaged");
   DataSchema schema;
   for (uint32_t s = 0; s < slots; ++s) schema.slots.push_back(take_slot(reader));
   if (!reader.ok() || reader.remaining() != 0) fail(Code::kCorrupt, "the schema is damaged");

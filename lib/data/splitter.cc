@@ -9,9 +9,9 @@
 
 namespace ps {
 
-// Counts line ends in pieces of fewer than 256 bytes: the count of a piece fits into 8 bits, so that
-// compilers compare and add 16 bytes at a time.
-static uint64_t count_lines(std::string_view text) {
+// Counts in pieces of fewer than 256 bytes: the count of a piece fits into 8 bits, so that compilers compare and add 16
+// bytes at a time.
+uint64_t count_lines(std::string_view text) {
   constexpr size_t kPiece = 240;
   uint64_t lines = 0;
   for (; !text.empty(); text.remove_prefix(std::min(kPiece, text.size()))) {

@@ -5,10 +5,14 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "data/format.h"
 
 namespace ps {
+
+// The number of line ends in `text`.
+uint64_t count_lines(std::string_view text);
 
 // Splits text into blocks of whole lines, each ended by \n, without a byte order mark.  A block holds the
 // lines that can be read without blocking, up to about kBlockBytes, so that lines of a slow pipe are not

@@ -1,18 +1,18 @@
-# With PS_JOIN the sources of each folder of a library are compiled together, up to PS_JOINED_SOURCES at a time, so that
-# the headers that they share are read once: programs are built from nothing in less than 40 % of the time.  So the names in
-# unnamed namespaces of a folder differ.  The presets dev and clang do without: they recompile less after a change, and
-# find a source that does not include what it uses.
+# With PS_JOIN the sources of a library are compiled together, up to PS_JOINED_SOURCES at a time, so that the headers that
+# they share are read once: programs are built from nothing in less than 40 % of the time.  So the names in unnamed
+# namespaces of a library differ.  The presets dev and clang do without: they recompile less after a change, and find a
+# source that does not include what it uses.
 #
-#   ps_join_sources(TARGET [COLD_FOLDERS...])   joins its sources, those of each folder among themselves; a cold folder
-#                                              is compiled at -O1
+#   ps_join_sources(TARGET NAME [COLD_FOLDERS...])   joins its sources into joined/NAME_*.cc; those of cold folders apart,
+#                                                    which are compiled at -O1
 option(PS_JOIN "Compile the sources of a folder together" ON)
-set(PS_JOINED_SOURCES 32)
+set(PS_JOINED_SOURCES 40)
 
 # Sources of these folders have compile options of their own (Gpu.cmake, Peers.cmake), which a joined source would not
 # have.
 set(PS_SEPARATE_FOLDERS gpu/emulated bench/peers)
 
-function(ps_join_sources target)
+function(ps_join_sources target name)
   if(NOT PS_JOIN)
     return()
   endif()
@@ -21,31 +21,41 @@ function(ps_join_sources target)
   foreach(source ${sources})
     get_filename_component(folder ${source} DIRECTORY)
     file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR}/lib ${folder})
-    if(folder IN_LIST PS_SEPARATE_FOLDERS)
-      continue()
-    endif()
-    string(MAKE_C_IDENTIFIER ${folder} folder)
-    list(APPEND sources_of_${folder} ${source})
-    list(LENGTH sources_of_${folder} number)
-    math(EXPR group "(${number} - 1) / ${PS_JOINED_SOURCES}")
-    # Named from lib, not from the root of the file system: what a compiler cache holds is then good for every clone.
-    file(RELATIVE_PATH include ${CMAKE_SOURCE_DIR}/lib ${source})
-    string(APPEND text_of_${folder}_${group} "#include \"${include}\"\n")
-    list(APPEND groups ${folder}_${group})
-    set_source_files_properties(${source} PROPERTIES HEADER_FILE_ONLY ON)
-  endforeach()
-  list(REMOVE_DUPLICATES groups)
-  foreach(group ${groups})
-    set(joined ${CMAKE_BINARY_DIR}/joined/${group}.cc)
-    string(REGEX REPLACE "_[0-9]+$" "" folder ${group})
     if(folder IN_LIST ARGN)
-      set_source_files_properties(${joined} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
+      list(APPEND cold ${source})
+    elseif(NOT folder IN_LIST PS_SEPARATE_FOLDERS)
+      list(APPEND warm ${source})
     endif()
-    file(CONFIGURE OUTPUT ${joined} CONTENT "${text_of_${group}}" @ONLY)
-    target_sources(${target} PRIVATE ${joined})
   endforeach()
+  ps_write_joined(${target} ${name} "" ${warm})
+  ps_write_joined(${target} ${name}_cold $<$<CONFIG:Release>:-O1> ${cold})
   # g++ takes a joined source for a header, in which a member of a type without a name outside would be a mistake.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
+# Writes sources that include the given ones, as many each as fit under the limit evenly.
+function(ps_write_joined target name options)
+  list(LENGTH ARGN number)
+  math(EXPR groups "(${number} + ${PS_JOINED_SOURCES} - 1) / ${PS_JOINED_SOURCES}")
+  foreach(group RANGE 1 ${groups})
+    if(NOT number)
+      return()
+    endif()
+    math(EXPR begin "(${group} - 1) * ${number} / ${groups}")
+    math(EXPR size "${group} * ${number} / ${groups} - ${begin}")
+    list(SUBLIST ARGN ${begin} ${size} sources)
+    set(text "")
+    foreach(source ${sources})
+      # Named from lib, not from the root of the file system: what a compiler cache holds is then good for every clone.
+      file(RELATIVE_PATH include ${CMAKE_SOURCE_DIR}/lib ${source})
+      string(APPEND text "#include \"${include}\"\n")
+    endforeach()
+    set_source_files_properties(${sources} PROPERTIES HEADER_FILE_ONLY ON)
+    set(joined ${CMAKE_BINARY_DIR}/joined/${name}_${group}.cc)
+    file(CONFIGURE OUTPUT ${joined} CONTENT "${text}" @ONLY)
+    set_source_files_properties(${joined} PROPERTIES COMPILE_OPTIONS "${options}")
+    target_sources(${target} PRIVATE ${joined})
+  endforeach()
 endfunction()
 
 # Headers of third parties that most sources read are compiled once.  Like joined sources they would hide a missing

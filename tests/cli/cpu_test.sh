@@ -64,7 +64,7 @@ check_no_symbol_leaks() {
   command -v nm >/dev/null || return 0
   local level object count=0
   for level in avx2 avx512; do
-    for object in "$(dirname "$PS_BIN")"/CMakeFiles/ps_*_cpu_"$level".dir/lib/*/kernels/*.o; do
+    for object in "$(dirname "$PS_BIN")"/CMakeFiles/ps_*_cpu_"$level".dir/{joined,lib/*/kernels}/*.o; do
       [[ -e $object ]] || continue
       count=$((count + 1))
       if nm -C --defined-only --extern-only "$object" | grep -vE "cpu_$level::|Eigen_$level::|DW\.ref\."; then

@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kSomeSteps = 100;  // to check trials by, before the number of steps is known
 constexpr int64_t kMostTrialRanks = 64, kMostParallel = 64, kMostSeed = INT64_MAX;
 
-std::vector<Flag> training_flags() {
+std::vector<Flag> trial_flags() {
   return {
       {.name = "data", .argument = "FILE", .help = "examples that the trainers share", .group = "training"},
       {.name = "test-data",
@@ -182,7 +182,7 @@ int join_runs(const Flags& flags) {
 }  // namespace
 
 Program accuracy_program() {
-  std::vector<Flag> flags = training_flags();
+  std::vector<Flag> flags = trial_flags();
   for (Flag& flag : comparing_flags()) flags.push_back(std::move(flag));
   for (Flag& flag : row_output_flags()) flags.push_back(std::move(flag));
   flags.push_back(resume_flag());

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kFullRows = 4'000'000, kKeysOfAStep = 10'000, kDurableSteps = 400;
 constexpr int64_t kWidth = 16;
-constexpr double kRate = 0.125;
+constexpr double kLearningRate = 0.125;
 
 // Random rows of 16, each pulled, and pushed a gradient of ones.  In step with the shard, or asynchronous.
 class DurableSteps final : public Workload {
@@ -45,7 +45,7 @@ class DurableSteps final : public Workload {
     store_.read_rows(0, keys, weights.data());
     double sum = 0;
     for (float weight : weights) sum -= weight;
-    const auto pushed = static_cast<uint64_t>(sum / kRate / static_cast<double>(kWidth) + 0.5);
+    const auto pushed = static_cast<uint64_t>(sum / kLearningRate / static_cast<double>(kWidth) + 0.5);
     expect_equal("rows pushed", pushed, done_ * num_keys());
   }
 
@@ -70,7 +70,7 @@ class DurableSteps final : public Workload {
     ServedJob job;
     job.fingerprint = Json::object();
     job.parameters = [this](const DataSchema&) { return specs_; };
-    job.optimizers = make_optimizer_plan({{"type", "sgd"}, {"learning_rate", kRate}}, "sum", cpu);
+    job.optimizers = make_optimizer_plan({{"type", "sgd"}, {"learning_rate", kLearningRate}}, "sum", cpu);
     job.consistency.async = async;
     job.checkpoints.directory = folder_.path("");
     job.checkpoints.job = Json::object();

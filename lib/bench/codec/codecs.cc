@@ -28,16 +28,16 @@ namespace {
 
 constexpr int64_t kCols = 1024;
 
-enum class Task { kEncode, kEncodeAlone, kDecode };
+enum class CodecTask { kEncode, kEncodeAlone, kDecode };
 
 class CodecRuns final : public Workload {
  public:
-  CodecRuns(const CodecEntry& entry, Task task, const BenchSettings& settings)
+  CodecRuns(const CodecEntry& entry, CodecTask task, const BenchSettings& settings)
       : task_(task),
         values_(bench_gradient(scaled_power(settings.scale, 1 << 24, 1 << 16), 1)),
         back_(values_.size()) {
     Json object = {{"type", entry.name}};
-    if (task != Task::kEncode && entry.name != "none") object["error_feedback"] = false;
+    if (task != CodecTask::kEncode && entry.name != "none") object["error_feedback"] = false;
     const int64_t rows = static_cast<int64_t>(values_.size()) / kCols;
     codec_ = make_codec(object, "codec", {.rows = rows, .cols = kCols, .cpu = settings.cpu});
     codec_->encode(values_, bytes_);
@@ -46,7 +46,7 @@ class CodecRuns final : public Workload {
   // Clears the output of a run, so that check() notices if a run did not write it.
   void prepare() override {
     old_.assign(codec_->residual().begin(), codec_->residual().end());
-    if (task_ == Task::kDecode) {
+    if (task_ == CodecTask::kDecode) {
       std::fill(back_.begin(), back_.end(), std::numeric_limits<float>::quiet_NaN());
     } else {
       bytes_.clear();
@@ -54,13 +54,13 @@ class CodecRuns final : public Workload {
   }
 
   void run() override {
-    task_ == Task::kDecode ? codec_->decode(bytes_, back_) : codec_->encode(values_, bytes_);
+    task_ == CodecTask::kDecode ? codec_->decode(bytes_, back_) : codec_->encode(values_, bytes_);
   }
 
   // Decoded values and the new residual are values and the old one.
   void check() override {
     if (bytes_.empty()) fail(Code::kInternal, "nothing was encoded");
-    if (task_ != Task::kDecode) codec_->decode(bytes_, back_);
+    if (task_ != CodecTask::kDecode) codec_->decode(bytes_, back_);
     const std::span<const float> kept = codec_->residual();
     double errors = 0, squares = 0;
     for (size_t i = 0; i < values_.size(); ++i) {
@@ -86,7 +86,7 @@ class CodecRuns final : public Workload {
   }
 
  private:
-  const Task task_;
+  const CodecTask task_;
   const std::vector<float> values_;
   std::vector<float> back_, old_;
   std::unique_ptr<Codec> codec_;
@@ -94,7 +94,7 @@ class CodecRuns final : public Workload {
   double error_ = 0;
 };
 
-void add(std::vector<Benchmark>& out, const CodecEntry& entry, Task task, const char* name,
+void add(std::vector<Benchmark>& out, const CodecEntry& entry, CodecTask task, const char* name,
          const char* help) {
   out.push_back({.name = cat("codec/", entry.name, "/", name),
                  .help = cat(entry.name, ": ", help),
@@ -113,9 +113,9 @@ std::vector<Benchmark> codec_benchmarks() {
   std::vector<Benchmark> out;
   for (const CodecEntry* entry : codec_catalog()) {
     if (entry->name != "none")
-      add(out, *entry, Task::kEncode, "encode-feedback", "floats encoded, residuals kept");
-    add(out, *entry, Task::kEncodeAlone, "encode", "floats encoded");
-    add(out, *entry, Task::kDecode, "decode", "floats decoded");
+      add(out, *entry, CodecTask::kEncode, "encode-feedback", "floats encoded, residuals kept");
+    add(out, *entry, CodecTask::kEncodeAlone, "encode", "floats encoded");
+    add(out, *entry, CodecTask::kDecode, "decode", "floats decoded");
   }
   return out;
 }

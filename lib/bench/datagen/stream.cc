@@ -12,12 +12,12 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kFullSamples = 200000;
+constexpr uint64_t kStreamSamples = 200000;
 
 class Stream final : public Workload {
  public:
   Stream(const BenchSettings& settings, const SyntheticKind& kind)
-      : samples_(scaled_samples(settings.scale, kFullSamples)),
+      : samples_(scaled_samples(settings.scale, kStreamSamples)),
         threads_(settings.threads),
         generator_(make_generator(kind, settings.scale)) {
     const WriterEntry& format = find_writer(kind.format);

@@ -40,14 +40,14 @@ sockaddr_in loopback(uint16_t port) {
 }
 
 // A blocking socket.  One owner thread.
-class Socket {
+class RedisSocket {
  public:
-  Socket() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  RedisSocket() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (socket_ < 0) fail(Code::kUnavailable, "no socket: ", std::strerror(errno));
   }
-  ~Socket() { close(socket_); }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
+  ~RedisSocket() { close(socket_); }
+  RedisSocket(const RedisSocket&) = delete;
+  RedisSocket& operator=(const RedisSocket&) = delete;
 
   // A port that nobody listens on.
   uint16_t free_port() {
@@ -93,7 +93,7 @@ class RedisServer {
  public:
   RedisServer() {
     expect_program("redis-server", "it is in Debian's package of this name");
-    port_ = Socket().free_port();
+    port_ = RedisSocket().free_port();
     std::vector<std::string> words = {
         "redis-server", "--port", std::to_string(port_), "--bind",  "127.0.0.1", "--save",   "",
         "--appendonly", "no",     "--loglevel",          "warning", "--logfile", "/dev/null"};
@@ -110,10 +110,10 @@ class RedisServer {
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
 
-  std::unique_ptr<Socket> connect() const {
+  std::unique_ptr<RedisSocket> connect() const {
     constexpr int kTries = 500;
     for (int i = 0; i < kTries; ++i) {
-      auto socket = std::make_unique<Socket>();
+      auto socket = std::make_unique<RedisSocket>();
       if (socket->connect_to(port_)) return socket;
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
@@ -231,7 +231,7 @@ class RedisRows final : public Workload {
   const bool pushes_;
   const uint64_t rows_;
   RedisServer server_;
-  std::unique_ptr<Socket> socket_;
+  std::unique_ptr<RedisSocket> socket_;
   std::vector<std::vector<uint64_t>> sets_;
   std::vector<std::string> commands_;
   std::string in_;  // what has come, from at_ on not looked at yet

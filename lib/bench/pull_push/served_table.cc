@@ -7,7 +7,7 @@ namespace ps {
 
 namespace {
 
-constexpr double kRate = 0.125;
+constexpr double kLearningRate = 0.125;
 // So that a pull may be under way while a step is not applied, as in training that prefetches.
 constexpr int64_t kStaleness = 4;
 
@@ -28,8 +28,8 @@ ServedTable::ServedTable(const ServedTableSettings& settings)
     : specs_{table_spec(settings)}, device_(1, settings.cpu) {
   job_.fingerprint = {{"optimizer", settings.optimizer}};
   job_.parameters = [this](const DataSchema&) { return specs_; };
-  job_.optimizers =
-      make_optimizer_plan({{"type", settings.optimizer}, {"learning_rate", kRate}}, "sum", settings.cpu);
+  job_.optimizers = make_optimizer_plan({{"type", settings.optimizer}, {"learning_rate", kLearningRate}},
+                                        "sum", settings.cpu);
   job_.consistency.staleness = kStaleness;
   job_.checkpoints.directory = settings.checkpoints;
   local_ = std::make_unique<LocalStore>(specs_, job_.optimizers, UINT64_MAX, device_);

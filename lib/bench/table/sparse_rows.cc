@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-std::unique_ptr<Optimizer<float>> adagrad(CpuLevel cpu) {
+std::unique_ptr<Optimizer<float>> make_adagrad(CpuLevel cpu) {
   const OptimizerEntry& entry = find_entry(optimizer_catalog(), {{"type", "adagrad"}}, "", "optimizer");
   return entry.make_float({{"epsilon", kBenchEpsilon}}, {}, cpu);
 }
@@ -20,7 +20,8 @@ class SparseRows final : public RowTable {
   explicit SparseRows(Device& device, std::unique_ptr<RowSpill> spill = nullptr)
       : device_(device),
         spill_(std::move(spill)),
-        table_(kBenchWidth, /*bound=*/0, Initializer{}, adagrad(device.cpu()), std::nullopt, spill_.get()) {}
+        table_(kBenchWidth, /*bound=*/0, Initializer{}, make_adagrad(device.cpu()), std::nullopt,
+               spill_.get()) {}
 
   void insert(const KeyPlan& plan) override { table_.pull(plan, device_, rows_); }
 

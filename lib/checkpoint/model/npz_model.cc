@@ -17,7 +17,7 @@ namespace ps {
 
 namespace {
 
-constexpr uint16_t kVersion = 45;                // needed to read: ZIP64
+constexpr uint16_t kZipVersion = 45;             // needed to read: ZIP64
 constexpr uint16_t kSizesFollow = 1 << 3;        // flag
 constexpr uint16_t kDosTime = 0, kDosDate = 33;  // the first of January 1980
 constexpr uint32_t kIn64Bits = UINT32_MAX;
@@ -29,7 +29,7 @@ struct Entry {
 };
 
 void put_fields(std::string& out, uint32_t checksum, const std::string& name) {
-  put(out, kVersion);
+  put(out, kZipVersion);
   put(out, kSizesFollow);
   put(out, uint16_t{0});  // stored
   put(out, kDosTime);
@@ -85,8 +85,8 @@ class ZipWriter final : public ByteSink {
     std::string tail;
     put(tail, uint32_t{0x06064b50});  // end of the directory, in 64 bits
     put(tail, uint64_t{44});
-    put(tail, kVersion);
-    put(tail, kVersion);
+    put(tail, kZipVersion);
+    put(tail, kZipVersion);
     put(tail, uint32_t{0});
     put(tail, uint32_t{0});
     put(tail, static_cast<uint64_t>(entries_.size()));
@@ -116,7 +116,7 @@ class ZipWriter final : public ByteSink {
   void put_directory(const Entry& entry) {
     std::string head;
     put(head, uint32_t{0x02014b50});
-    put(head, kVersion);
+    put(head, kZipVersion);
     put_fields(head, entry.checksum, entry.name);
     put(head, uint16_t{28});
     put(head, uint16_t{0});  // no comment

@@ -6,10 +6,6 @@ namespace ps::PS_CPU_NAMESPACE {
 
 namespace {
 
-[[gnu::always_inline]] inline float smaller(float x, float y) {
-  return y < x ? y : x;
-}
-
 // Returns the rounding error sum - rounded, or zero if it is not finite.
 [[gnu::always_inline]] inline float rest(float sum, float rounded) {
   const float difference = sum - rounded;

@@ -17,6 +17,10 @@ inline constexpr uint32_t kSign = 0x80000000, kInfinity = 0x7f800000;  // of a f
   return __builtin_bit_cast(float, bits);
 }
 
+[[gnu::always_inline]] inline float smaller(float x, float y) {
+  return y < x ? y : x;
+}
+
 // Limits the size of a float to `largest`; infinities and NaN stay unchanged.
 [[gnu::always_inline]] constexpr uint32_t bounded_size(uint32_t size, uint32_t largest) {
   return size > largest && size < kInfinity ? largest : size;

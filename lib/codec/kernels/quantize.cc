@@ -17,10 +17,6 @@ constexpr float kRounder = 0x1.8p23f;  // its last bit has value 1: adding it ro
   return x ^ x >> 15;
 }
 
-[[gnu::always_inline]] inline float smaller(float x, float y) {
-  return y < x ? y : x;
-}
-
 template <class Whole>
 [[gnu::always_inline]] inline void encode_lattice(const float* __restrict values, int64_t n, Lattice lattice,
                                                   Whole* __restrict out) {

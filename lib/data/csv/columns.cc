@@ -16,7 +16,7 @@ FieldKind kind_of(const CsvColumn& column) {
   if (column.type == "ignore") return FieldKind::kIgnored;
   if (column.is_binned()) return FieldKind::kBins;
   if (column.is_number()) return FieldKind::kNumber;
-  if (column.type == "text") return FieldKind::kText;
+  if (column.type == "text") return FieldKind::kWholeText;
   return column.type == "category" ? FieldKind::kWord : FieldKind::kWords;
 }
 

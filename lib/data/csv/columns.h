@@ -11,7 +11,7 @@
 
 namespace ps {
 
-enum class FieldKind { kIgnored, kLabel, kWeight, kGroup, kNumber, kBins, kWord, kWords, kText };
+enum class FieldKind { kIgnored, kLabel, kWeight, kGroup, kNumber, kBins, kWord, kWords, kWholeText };
 
 struct FieldUse {
   FieldKind kind = FieldKind::kIgnored;

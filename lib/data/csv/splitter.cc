@@ -8,10 +8,6 @@
 
 namespace ps {
 
-static uint64_t count_lines(std::string_view text) {
-  return static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
 void CsvSplitter::fail_open() const {
   fail(Code::kData, *name_, ":", pending_line_,
        ": a quote is not closed: quotes around values are set by data.csv.quote");

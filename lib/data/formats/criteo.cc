@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "base/hash_words.h"
+#include "data/criteo_columns.h"
 #include "data/line_parser.h"
 #include "data/scan.h"
 #include "data/splitter.h"
@@ -21,8 +22,6 @@ namespace ps {
 
 namespace {
 
-constexpr int kIntegers = 13, kCategories = 26;
-
 std::ptrdiff_t columns(std::string_view line) {
   return std::count(line.begin(), line.end(), '\t') + 1;
 }
@@ -30,7 +29,7 @@ std::ptrdiff_t columns(std::string_view line) {
 // The offsets at which the fields of a line begin, and one past the tab or end after the last field: field i
 // is [starts[i], starts[i + 1] - 1).
 struct Fields {
-  static constexpr size_t kMost = kIntegers + kCategories + 1;
+  static constexpr size_t kMost = kCriteoIntegers + kCriteoCategories + 1;
   static constexpr size_t kTogether = 64;  // bytes looked at in one go
 
   size_t size = 0;
@@ -88,10 +87,11 @@ class CriteoParser : public LineParser {
   explicit CriteoParser(const ParserSetup& setup)
       : LineParser(setup),
         dim_(static_cast<Key>(setup.schema.slots.back().dim)),
-        labelled_(setup.options.labels.value_or(columns(first_line(setup.head)) != kIntegers + kCategories)),
-        columns_(static_cast<size_t>(kIntegers + kCategories + labelled_)) {
+        labelled_(setup.options.labels.value_or(columns(first_line(setup.head)) !=
+                                                kCriteoIntegers + kCriteoCategories)),
+        columns_(static_cast<size_t>(kCriteoIntegers + kCriteoCategories + labelled_)) {
     if (labelled_ || setup.options.label_use != LabelUse::kNeeded) return;
-    fail(Code::kData, "the first line has ", kIntegers + kCategories,
+    fail(Code::kData, "the first line has ", kCriteoIntegers + kCriteoCategories,
          " columns, and so no label, which to train and to test takes");
   }
 
@@ -106,12 +106,12 @@ class CriteoParser : public LineParser {
     Fields fields;
     if (!find_fields(p, end, fields) || fields.size != columns_) return false;
     if (labelled_ && (fields.length(0) != 1 || (*p != '0' && *p != '1'))) return false;
-    std::array<float, kIntegers> integers;
-    std::array<uint64_t, kCategories> keys;
+    std::array<float, kCriteoIntegers> integers;
+    std::array<uint64_t, kCriteoCategories> keys;
     bool plain = true;
-    for (size_t i = 0, f = labelled_; i < kIntegers; ++i, ++f)
+    for (size_t i = 0, f = labelled_; i < kCriteoIntegers; ++i, ++f)
       plain &= plain_integer(p + fields.starts[f], fields.length(f), integers[i]);
-    for (size_t i = 0, f = kIntegers + labelled_; i < kCategories; ++i, ++f) {
+    for (size_t i = 0, f = kCriteoIntegers + labelled_; i < kCriteoCategories; ++i, ++f) {
       std::memcpy(&keys[i], p + fields.starts[f], 8);
       plain &= (fields.length(f) & ~size_t{8}) == 0;
     }
@@ -119,19 +119,20 @@ class CriteoParser : public LineParser {
     hash_words(keys, 1);
     SlotData* slots = batch.slots.data();
     slots[0].values.insert(slots[0].values.end(), integers.begin(), integers.end());
-    for (size_t i = 0; i < kCategories; ++i)
-      put_key(fields.length(kIntegers + labelled_ + i) != 0, keys[i], slots[i + 1]);
+    for (size_t i = 0; i < kCriteoCategories; ++i)
+      put_key(fields.length(kCriteoIntegers + labelled_ + i) != 0, keys[i], slots[i + 1]);
     batch.labels.push_back(labelled_ && *p == '1' ? 1.0f : 0.0f);
     return true;
   }
 
   void parse_any(const char* p, const char* end, Batch& batch) const {
     std::ptrdiff_t found = columns({p, static_cast<size_t>(end - p)}),
-                   expected = kIntegers + kCategories + labelled_;
+                   expected = kCriteoIntegers + kCriteoCategories + labelled_;
     if (found != expected) fail(Code::kData, "found ", found, " columns, expected ", expected);
     float label = labelled_ ? parse_label(next_field(p, end)) : 0.0f;
-    for (int i = 0; i < kIntegers; ++i) batch.slots[0].values.push_back(parse_integer(next_field(p, end), i));
-    for (int i = 0; i < kCategories; ++i)
+    for (int i = 0; i < kCriteoIntegers; ++i)
+      batch.slots[0].values.push_back(parse_integer(next_field(p, end), i));
+    for (int i = 0; i < kCriteoCategories; ++i)
       put_category(next_field(p, end), i, batch.slots[static_cast<size_t>(i) + 1]);
     batch.labels.push_back(label);
   }
@@ -173,8 +174,8 @@ class CriteoParser : public LineParser {
 };
 
 DataSchema schema_criteo(const DataOptions& data, std::string_view) {
-  DataSchema schema{{SlotSchema{"integers", true, kIntegers}}};
-  for (int i = 1; i <= kCategories; ++i) schema.slots.push_back({cat("C", i), false, data.dim});
+  DataSchema schema{{SlotSchema{"integers", true, kCriteoIntegers}}};
+  for (int i = 1; i <= kCriteoCategories; ++i) schema.slots.push_back({cat("C", i), false, data.dim});
   return schema;
 }
 
@@ -187,7 +188,7 @@ const FormatEntry kCriteo = {
     false,
     [](std::string_view line, const DataOptions&) {
       std::ptrdiff_t found = columns(line);
-      return found == kIntegers + kCategories || found == kIntegers + kCategories + 1;
+      return found == kCriteoIntegers + kCriteoCategories || found == kCriteoIntegers + kCriteoCategories + 1;
     },
     schema_criteo,
     split_lines,

@@ -284,7 +284,7 @@ class CsvParser : public Parser {
       present = false;
     } else if (kind == FieldKind::kWord) {
       slot.keys.push_back(column.word(field));
-    } else if (kind == FieldKind::kText) {
+    } else if (kind == FieldKind::kWholeText) {
       add_text_features(column.options, field, column.seed, /*blanks=*/false, slot.keys);
     } else {
       put_words(field, column, slot);
@@ -318,7 +318,7 @@ DataSchema schema(const DataOptions& data, std::string_view) {
        "--model DIR has it");
 }
 
-std::unique_ptr<Splitter> split(const DataOptions& data, ByteSource& source) {
+std::unique_ptr<Splitter> split_records(const DataOptions& data, ByteSource& source) {
   return std::make_unique<CsvSplitter>(source, csv_dialect(data), data.csv.names.empty());
 }
 
@@ -336,7 +336,7 @@ const FormatEntry kCsv = {
     false,
     recognize,
     schema,
-    split,
+    split_records,
     make_parser<CsvParser>,
 };
 const FormatEntry kTsv = {
@@ -345,7 +345,7 @@ const FormatEntry kTsv = {
     false,
     recognize,
     schema,
-    split,
+    split_records,
     make_parser<CsvParser>,
 };
 

@@ -16,7 +16,7 @@ namespace ps {
 
 namespace {
 
-bool is_blank(char c) {
+bool is_gap(char c) {
   return c == ' ' || c == '\t';
 }
 
@@ -104,9 +104,9 @@ class MultislotParser : public LineParser {
   }
 
   static void skip_blanks(const char*& p) {
-    while (is_blank(*p)) ++p;
+    while (is_gap(*p)) ++p;
   }
-  static bool at_end(const char* p, const char* end) { return p == end || is_blank(*p); }
+  static bool at_end(const char* p, const char* end) { return p == end || is_gap(*p); }
 
   uint64_t parse_count(const char*& p, const char* end, size_t i) const {
     skip_blanks(p);
@@ -164,7 +164,7 @@ class MultislotParser : public LineParser {
   static uint64_t parse_ids(const char*& p, uint64_t most, const FeatureSlot& slot_of, SlotData& slot) {
     FeatureRun run;
     const char* begin = p;
-    if (is_blank(*p)) ++p;
+    if (is_gap(*p)) ++p;
     scan_ids<' '>(p, most, run);
     if (run.size > 0 && slot_of.add_run(slot, run)) return run.size;
     p = begin;

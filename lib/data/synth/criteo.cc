@@ -20,7 +20,7 @@ struct IntegerColumn {
   double log_median, deviation, missing;
   int64_t shift = 0;
 };
-constexpr IntegerColumn kIntegers[] = {
+constexpr IntegerColumn kIntegerColumns[] = {
     {0.5, 1.3, 0.45}, {1.8, 2.0, 0.00, 3}, {1.9, 1.4, 0.21}, {1.5, 1.1, 0.22}, {8.0, 2.0, 0.03},
     {3.5, 1.6, 0.22}, {1.3, 1.5, 0.04},    {2.0, 1.2, 0.00}, {3.7, 1.5, 0.04}, {0.2, 0.6, 0.45},
     {0.8, 1.0, 0.04}, {0.1, 0.8, 0.76},    {1.5, 1.1, 0.22}};
@@ -29,7 +29,7 @@ struct CategoryColumn {
   int64_t cardinality;
   double missing;
 };
-constexpr CategoryColumn kCategories[] = {
+constexpr CategoryColumn kCategoryColumns[] = {
     {1460, 0.00},  {583, 0.00},   {10131227, 0.03}, {2202608, 0.03}, {305, 0.00},  {24, 0.12},
     {12517, 0.00}, {633, 0.00},   {3, 0.00},        {93145, 0.00},   {5683, 0.00}, {8351593, 0.03},
     {3194, 0.00},  {27, 0.00},    {14992, 0.00},    {5461306, 0.03}, {10, 0.00},   {5652, 0.00},
@@ -37,7 +37,7 @@ constexpr CategoryColumn kCategories[] = {
     {105, 0.44},   {142572, 0.44}};
 constexpr int64_t kMaxCardinality = 10131227;
 
-constexpr size_t kNumIntegers = std::size(kIntegers), kNumCategories = std::size(kCategories);
+constexpr size_t kNumIntegers = std::size(kIntegerColumns), kNumCategories = std::size(kCategoryColumns);
 constexpr int64_t kMaxInteger = 1 << 24;  // integers are floats in a Batch
 
 // A bijection of 32-bit integers that spreads them: the finalizer of MurmurHash3 for 32 bits (Appleby).
@@ -56,7 +56,7 @@ class Criteo : public Generator {
     for (size_t c = 0; c < kNumIntegers; ++c) integer_weights_.push_back(2 * truth.uniform() - 1);
     for (size_t c = 0; c < kNumCategories; ++c) {
       traits_.schema.slots.push_back({cat("C", c + 1), false, 0});
-      int64_t cardinality = std::min(kCategories[c].cardinality, *options.dim);
+      int64_t cardinality = std::min(kCategoryColumns[c].cardinality, *options.dim);
       categories_.emplace_back(seed, (c + 1) << 32, static_cast<uint64_t>(cardinality), *options.zipf);
     }
     calibrate(*options.positive_rate);
@@ -94,7 +94,7 @@ class Criteo : public Generator {
     double score = 0;
     std::vector<float>& integers = batch.slots[0].values;
     for (size_t c = 0; c < kNumIntegers; ++c)
-      score += integer_weights_[c] * draw_integer(kIntegers[c], random, integers);
+      score += integer_weights_[c] * draw_integer(kIntegerColumns[c], random, integers);
     for (size_t c = 0; c < kNumCategories; ++c) score += draw_category(c, random, batch.slots[c + 1]);
     return score;
   }
@@ -113,7 +113,7 @@ class Criteo : public Generator {
 
   // Appends the token of category column c, unless it is missing, and returns its true weight.
   double draw_category(size_t c, ExampleRandom& random, SlotData& slot) const {
-    if (random.uniform() < kCategories[c].missing) return 0;
+    if (random.uniform() < kCategoryColumns[c].missing) return 0;
     Feature feature = categories_[c].draw(random);
     uint32_t salt = static_cast<uint32_t>(seed_) + static_cast<uint32_t>(c) * 0x9e3779b9;
     slot.keys.push_back((c + 1) << 32 | mix32(static_cast<uint32_t>(feature.key) + salt));

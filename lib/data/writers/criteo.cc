@@ -8,13 +8,12 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "data/criteo_columns.h"
 #include "data/row_text.h"
 #include "data/writer.h"
 
 namespace ps {
 namespace {
-
-constexpr size_t kIntegers = 13, kCategories = 26;
 
 class CriteoWriter : public Writer {
  public:
@@ -22,10 +21,11 @@ class CriteoWriter : public Writer {
 
   void format(const Batch& batch, std::string& out) const override {
     for (size_t b = 0; b < batch.labels.size(); ++b) {
-      RowText row(out, kCategories, kIntegers + 1);
+      RowText row(out, kCriteoCategories, kCriteoIntegers + 1);
       row.add_float(batch.labels[b]);
-      for (size_t c = 0; c < kIntegers; ++c) format_integer(batch.slots[0].values[b * kIntegers + c], row);
-      for (size_t c = 1; c <= kCategories; ++c) format_category(batch.slots[c], b, row);
+      for (size_t c = 0; c < kCriteoIntegers; ++c)
+        format_integer(batch.slots[0].values[b * kCriteoIntegers + c], row);
+      for (size_t c = 1; c <= kCriteoCategories; ++c) format_category(batch.slots[c], b, row);
       row.add('\n');
     }
   }

@@ -116,9 +116,9 @@ class BrierScore final : public WeightedMean {
   }
 };
 
-class Sum final : public WeightedMean {
+class SumOfPredictions final : public WeightedMean {
  public:
-  Sum(const NoEvaluatorOptions&, int64_t) : WeightedMean("sum") {}
+  SumOfPredictions(const NoEvaluatorOptions&, int64_t) : WeightedMean("sum") {}
 
  private:
   double term(std::span<const float> prediction, float) const override {
@@ -155,6 +155,6 @@ extern const EvaluatorEntry kBrierScoreEvaluator = evaluator_entry<NoEvaluatorOp
     "over them");
 
 extern const EvaluatorEntry kSumEvaluator =
-    evaluator_entry<NoEvaluatorOptions, Sum>("sum", "weighted sum of all predictions");
+    evaluator_entry<NoEvaluatorOptions, SumOfPredictions>("sum", "weighted sum of all predictions");
 
 }  // namespace ps

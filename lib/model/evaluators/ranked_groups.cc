@@ -18,7 +18,7 @@ namespace ps {
 
 namespace {
 
-using Ranking = std::span<const GroupedScore>;  // the examples of a group, the best score first
+using GroupRanking = std::span<const GroupedScore>;  // the examples of a group, the best score first
 
 struct FirstOptions {
   int64_t k = 10;
@@ -57,7 +57,7 @@ class GroupMean : public Evaluator {
 
   std::vector<std::pair<std::string, double>> values() const override {
     CompensatedSum total, weights;
-    groups_.for_each_group([&](Ranking ranking) {
+    groups_.for_each_group([&](GroupRanking ranking) {
       if (!has_both_kinds(ranking)) return;
       const double weight = share(ranking);
       total.add(weight * measure(ranking));
@@ -70,12 +70,12 @@ class GroupMean : public Evaluator {
   void load(ByteReader& in) override { groups_.load(in); }
 
  private:
-  virtual double measure(Ranking ranking) const = 0;
+  virtual double measure(GroupRanking ranking) const = 0;
 
   // The share in the mean of a group with examples of both kinds.
-  virtual double share(Ranking) const { return 1; }
+  virtual double share(GroupRanking) const { return 1; }
 
-  static bool has_both_kinds(Ranking ranking) {
+  static bool has_both_kinds(GroupRanking ranking) {
     const auto positives = std::count_if(ranking.begin(), ranking.end(), [](const GroupedScore& example) {
       return is_positive(example.label);
     });
@@ -94,7 +94,7 @@ class GroupAuc final : public GroupMean {
 
  private:
   // Sums for each positive example the weight of the negatives below it, and half of those with the same score.
-  double measure(Ranking ranking) const override {
+  double measure(GroupRanking ranking) const override {
     double won = 0, positive = 0, negative = 0;
     for (size_t begin = 0, end = 0; begin < ranking.size(); begin = end) {
       double positive_here = 0, negative_here = 0;
@@ -108,7 +108,7 @@ class GroupAuc final : public GroupMean {
     return won / (positive * negative);
   }
 
-  double share(Ranking ranking) const override {
+  double share(GroupRanking ranking) const override {
     double weight = 0;
     for (const GroupedScore& example : ranking) weight += static_cast<double>(example.weight);
     return weight;
@@ -123,7 +123,7 @@ class Ndcg final : public GroupMean {
       : GroupMean(cat("ndcg_at_", options.k), cols), k_(static_cast<size_t>(options.k)) {}
 
  private:
-  double measure(Ranking ranking) const override {
+  double measure(GroupRanking ranking) const override {
     std::vector<float> labels;
     for (const GroupedScore& example : ranking) labels.push_back(example.label);
     const double found = discounted_gain(labels);
@@ -151,7 +151,7 @@ class RecallAtK final : public GroupMean {
       : GroupMean(cat("recall_at_", options.k), cols), k_(static_cast<size_t>(options.k)) {}
 
  private:
-  double measure(Ranking ranking) const override {
+  double measure(GroupRanking ranking) const override {
     double found = 0, all = 0;
     for (size_t rank = 0; rank < ranking.size(); ++rank) {
       if (!is_positive(ranking[rank].label)) continue;
@@ -169,7 +169,7 @@ class MeanReciprocalRank final : public GroupMean {
   MeanReciprocalRank(const NoEvaluatorOptions&, int64_t cols) : GroupMean("mrr", cols) {}
 
  private:
-  double measure(Ranking ranking) const override {
+  double measure(GroupRanking ranking) const override {
     size_t rank = 0;
     while (rank < ranking.size() && !is_positive(ranking[rank].label)) ++rank;
     return 1 / static_cast<double>(rank + 1);
@@ -181,7 +181,7 @@ class MeanAveragePrecision final : public GroupMean {
   MeanAveragePrecision(const NoEvaluatorOptions&, int64_t cols) : GroupMean("map", cols) {}
 
  private:
-  double measure(Ranking ranking) const override {
+  double measure(GroupRanking ranking) const override {
     double sum = 0, relevant = 0;
     for (size_t rank = 0; rank < ranking.size(); ++rank) {
       if (!is_positive(ranking[rank].label)) continue;

@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-void put_sized(std::string& out, std::string_view bytes) {
+void put_state(std::string& out, std::string_view bytes) {
   put(out, static_cast<uint64_t>(bytes.size()));
   out += bytes;
 }
@@ -19,7 +19,7 @@ std::string take_state(ByteReader& in) {
   const std::string_view state = in.get_bytes(in.get<uint64_t>());
   if (!in.ok()) fail(Code::kData, "optimizers: the body is cut short");
   std::string sized;
-  put_sized(sized, state);
+  put_state(sized, state);
   return sized;
 }
 
@@ -78,8 +78,8 @@ void begin_from(const StoredBeginning& beginning, const std::vector<ParameterSpe
 
 std::string encode_beginning(const StoredBeginning& beginning) {
   std::string out;
-  put_sized(out, beginning.dense_optimizers);
-  put_sized(out, beginning.sparse_optimizers);
+  put_state(out, beginning.dense_optimizers);
+  put_state(out, beginning.sparse_optimizers);
   for (const std::vector<float>& floats : beginning.dense) {
     put(out, static_cast<uint64_t>(floats.size()));
     put_array(out, std::span<const float>(floats));

@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-constexpr uint8_t kEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kMarked = 8, kKnowsChunks = 16,
+constexpr uint8_t kTrainerEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kMarked = 8, kKnowsChunks = 16,
                   kHasRows = 32;  // on disk: never renumber
 
 // trainer := generation:u64 next_step:u64 pulled_at:u64 marker_at:u64 flags:u8
@@ -52,13 +52,13 @@ class TrainerSnapshot {
 
  private:
   uint8_t flags() const {
-    return static_cast<uint8_t>((trainer_.ended ? kEnded : 0) | (trainer_.given_up ? kGivenUp : 0) |
+    return static_cast<uint8_t>((trainer_.ended ? kTrainerEnded : 0) | (trainer_.given_up ? kGivenUp : 0) |
                                 (trainer_.was_given_up ? kWasGivenUp : 0) | (steps_.marked ? kMarked : 0) |
                                 (state_.knows_chunks ? kKnowsChunks : 0) | (state_.has_rows ? kHasRows : 0));
   }
 
   void set_flags(uint8_t flags) {
-    trainer_.ended = (flags & kEnded) != 0;
+    trainer_.ended = (flags & kTrainerEnded) != 0;
     trainer_.given_up = (flags & kGivenUp) != 0;
     trainer_.was_given_up = (flags & kWasGivenUp) != 0;
     steps_.marked = (flags & kMarked) != 0;
