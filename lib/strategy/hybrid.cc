@@ -8,6 +8,7 @@
 #include "strategy/in_process.h"
 #include "strategy/on_servers.h"
 #include "strategy/run_peers.h"
+#include "strategy/with_servers.h"
 
 namespace ps {
 
@@ -53,32 +54,28 @@ class HybridRun final : public RunControl {
 };
 
 // The parameters of a trainer; of one alone, which adds nothing up, too.
-class Hybrid final : public Strategy {
+class Hybrid final : public WithServers {
  public:
   Hybrid(const HybridOptions& options, const TrainerSetup& setup)
-      : optimizers_(setup.optimizers),
+      : WithServers(servers_),
+        optimizers_(setup.optimizers),
         local_(dense_parameters(setup.parameters), setup.optimizers, setup.memory_limit, setup.device),
-        servers_(setup, kInStep, options.codec.row_types()),
+        servers_(connect_to_servers(setup, kInStep, options.codec.row_types())),
         peers_(setup.peers->rank, [] {}),
         run_(servers_.run(), peers_) {
     if (run_.finished()) return;
-    communicator_ = meet_in_run(servers_.remote(), setup.peer_transport->loop(), setup.peers->join_timeout,
+    communicator_ = meet_in_run(servers_, setup.peer_transport->loop(), setup.peers->join_timeout,
                                 [&](Duration timeout) { return meet(setup, options.algorithm, timeout); });
     sent_before_ = bytes_sent_to_all(*communicator_);
     store_.emplace(setup.parameters, optimizers_,
-                   HybridStore::Parts{servers_.remote(), local_, *communicator_, peers_});
+                   HybridStore::Parts{servers_, local_, *communicator_, peers_});
   }
 
   // Nobody trains in a run that is finished.
-  ParameterStore& store() override {
-    return store_ ? static_cast<ParameterStore&>(*store_) : servers_.store();
-  }
-  TrainerGroup& group() override { return servers_.group(); }
+  ParameterStore& store() override { return store_ ? static_cast<ParameterStore&>(*store_) : servers_; }
   RunControl& run() override { return run_; }
-  void settle(double seconds) override { servers_.settle(seconds); }
-  std::string_view first_cpu() const override { return servers_.first_cpu(); }
   Json counters() const override {
-    Json counters = servers_.counters();
+    Json counters = WithServers::counters();
     if (!store_) return counters;
     counters["bytes_sent"] =
         counters["bytes_sent"].get<uint64_t>() + bytes_sent_to_all(*communicator_) - sent_before_;
@@ -98,7 +95,7 @@ class Hybrid final : public Strategy {
 
   const OptimizerPlan optimizers_;
   LocalStore local_;
-  OnServers servers_;
+  RemoteStore servers_;
   CollectiveRun peers_;
   HybridRun run_;
   std::unique_ptr<Communicator> communicator_;

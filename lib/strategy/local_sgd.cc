@@ -7,6 +7,7 @@
 #include "strategy/exchange_codec.h"
 #include "strategy/in_process.h"
 #include "strategy/on_servers.h"
+#include "strategy/with_servers.h"
 
 namespace ps {
 
@@ -42,24 +43,20 @@ const ObjectSpec<LocalSgdKeys>& LocalSgdKeys::spec() {
 }
 
 // A copy in this process, which servers bring together with those of others.
-class LocalSgd final : public Strategy {
+class LocalSgd final : public WithServers {
  public:
   LocalSgd(const LocalSgdKeys& keys, const TrainerSetup& setup)
-      : here_(setup),
+      : WithServers(servers_),
+        here_(setup),
         copies_(setup.parameters, keys.period, *here_.local()),
-        servers_(setup, kConsistency, keys.codec.row_types(), &copies_),
-        store_(keys.options(), copies_, servers_.remote()) {}
+        servers_(connect_to_servers(setup, kConsistency, keys.codec.row_types(), &copies_)),
+        store_(keys.options(), copies_, servers_) {}
   ParameterStore& store() override { return store_; }
-  TrainerGroup& group() override { return servers_.group(); }
-  RunControl& run() override { return servers_.run(); }
-  void settle(double seconds) override { servers_.settle(seconds); }
-  std::string_view first_cpu() const override { return servers_.first_cpu(); }
-  Json counters() const override { return servers_.counters(); }
 
  private:
   InProcess here_;
   LocalSgdCopies copies_;
-  OnServers servers_;
+  RemoteStore servers_;
   LocalSgdStore store_;
 };
 

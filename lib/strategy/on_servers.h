@@ -2,29 +2,16 @@
 #ifndef PS_STRATEGY_ON_SERVERS_H_
 #define PS_STRATEGY_ON_SERVERS_H_
 
-#include "ps/client/remote_store.h"
-#include "strategy/strategy.h"
+#include "strategy/with_servers.h"
 
 namespace ps {
 
-class OnServers final : public Strategy {
+class OnServers final : public WithServers {
  public:
-  // `setup` has servers.  `own`, if it is not null, is the trainer's own state, and outlives this.
-  OnServers(const TrainerSetup& setup, const Consistency& consistency, const RowTypes& types,
-            TrainerState* own = nullptr)
-      : store_(*setup.transport, *setup.servers, consistency, setup.parameters, types, own) {}
+  OnServers(const TrainerSetup& setup, const Consistency& consistency, const RowTypes& types)
+      : WithServers(store_), store_(connect_to_servers(setup, consistency, types)) {}
   ParameterStore& store() override { return store_; }
-  TrainerGroup& group() override { return store_.group(); }
-  RunControl& run() override { return store_.run(); }
-  RemoteStore& remote() { return store_; }
   RemoteStore* on_servers() override { return &store_; }
-  void settle(double seconds) override { store_.pushes().settle(seconds); }
-  std::string_view first_cpu() const override { return store_.first_cpu(); }
-  Json counters() const override {
-    return {{"pushes_dropped", store_.pushes_dropped()},
-            {"errors_dropped", store_.errors_dropped()},
-            {"bytes_sent", store_.bytes_sent()}};
-  }
 
  private:
   RemoteStore store_;
