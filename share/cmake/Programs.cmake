@@ -12,3 +12,6 @@ endforeach()
 
 # Only this one: what benchmarks are set beside is no part of the other programs.
 target_link_libraries(ps-bench PRIVATE ps_bench)
+
+# All programs, and no tests.
+add_custom_target(programs DEPENDS ${PS_PROGRAMS})
