@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/reals.h"
 #include "math/blocks.h"
 #include "math/stable.h"
 
