@@ -56,14 +56,66 @@ void for_attention_parts(Device& device, const AttentionShape& shape, std::span<
   });
 }
 
-// Keys that query i sees, of n.
-int64_t seen_keys(const AttentionShape& shape, int64_t i, int64_t n) {
-  return shape.causal ? i + 1 : n;
-}
-
 template <class T>
 T score_scale(const AttentionShape& shape) {
   return T(1) / std::sqrt(static_cast<T>(shape.width));
+}
+
+AttentionRows rows_there(Device& device, const AttentionShape& shape, std::span<const uint32_t> offsets,
+                         std::span<const int64_t> squares) {
+  return {shape,
+          mirror(device, offsets.data(), std::ssize(offsets)),
+          mirror(device, squares.data(), std::ssize(squares)),
+          std::ssize(offsets) - 1,
+          offsets.back(),
+          squares.back()};
+}
+
+// The same passes on a device with memory of its own: an item is a value, or a row of weights.
+template <class T>
+void attend_there(Device& device, const AttentionRows& rows, const AttentionArrays<T>& a) {
+  const int64_t all_rows = rows.shape.heads * rows.num_rows, width = rows.shape.width;
+  const int64_t all_weights = rows.shape.heads * rows.weights;
+  for_items(device, all_weights, width,
+            ScoreItems<T>{rows, score_scale<T>(rows.shape), a.queries, a.keys, a.weights});
+  for_items(device, all_rows, 1, AttentionSoftmaxItems<T>{rows, a.weights});
+  for_items(device, all_rows * width, 1, AttendedItems<T>{rows, a.weights, a.values, a.outputs});
+}
+
+template <class T>
+void attend_backward_there(Device& device, const AttentionRows& rows, const AttentionArrays<T>& a,
+                           const AttentionArrays<T>& g) {
+  const int64_t all_rows = rows.shape.heads * rows.num_rows, width = rows.shape.width;
+  const int64_t all_weights = rows.shape.heads * rows.weights;
+  for_items(device, all_rows * width, 1, AttendingItems<T>{rows, a.weights, g.outputs, g.values});
+  for_items(device, all_weights, width, ScoreItems<T>{rows, T(1), g.outputs, a.values, g.weights});
+  for_items(device, all_rows, 1,
+            AttentionSlopeItems<T>{rows, score_scale<T>(rows.shape), a.weights, g.weights});
+  for_items(device, all_rows * width, 1, AttendedItems<T>{rows, g.weights, a.keys, g.queries});
+  for_items(device, all_rows * width, 1, AttendingItems<T>{rows, g.weights, a.queries, g.keys});
+}
+
+// The value of column d of `cols` of the encoding of a position.
+template <class T>
+T position_encoding(double position, int64_t d, int64_t cols) {
+  const double exponent = static_cast<double>(d - d % 2) / static_cast<double>(cols);
+  const double angle = position / std::pow(1e4, exponent);
+  return static_cast<T>(d % 2 == 0 ? std::sin(angle) : std::cos(angle));
+}
+
+constexpr int64_t kSineWork = 32;
+
+// encodings [positions, cols] <- those of all positions, computed by the processor.
+template <class T>
+void send_encodings(Device& device, int64_t positions, int64_t cols, DeviceBuffer<T>& encodings) {
+  std::vector<T> computed(static_cast<size_t>(positions * cols));
+  for_items(device.host(), positions, kSineWork * cols, [=, to = computed.data()](int64_t t) {
+    for (int64_t d = 0; d < cols; ++d)
+      to[t * cols + d] = position_encoding<T>(static_cast<double>(t), d, cols);
+  });
+  encodings.resize(device, positions * cols);
+  device.kernels()->send(encodings.data(), computed.data(), encodings.bytes());
+  device.kernels()->wait();
 }
 
 }  // namespace
@@ -78,6 +130,7 @@ void count_squares(std::span<const uint32_t> offsets, std::vector<int64_t>& squa
 
 template <class T>
 void split_heads(Device& device, Matrix<const T> rows, int64_t width, T* heads) {
+  if (run_there(device, rows.size(), SplitHeadItems<T>{rows, width, heads})) return;
   for_items(device, rows.rows, rows.cols, [=](int64_t k) {
     for (int64_t h = 0; h < rows.cols / width; ++h)
       std::copy_n(rows.row(k) + h * width, width, heads + (h * rows.rows + k) * width);
@@ -86,6 +139,7 @@ void split_heads(Device& device, Matrix<const T> rows, int64_t width, T* heads) 
 
 template <class T>
 void join_heads(Device& device, const T* heads, int64_t width, Matrix<T> rows) {
+  if (run_there(device, rows.size(), JoinHeadItems<T>{heads, width, rows})) return;
   for_items(device, rows.rows, rows.cols, [=](int64_t k) {
     for (int64_t h = 0; h < rows.cols / width; ++h)
       std::copy_n(heads + (h * rows.rows + k) * width, width, rows.row(k) + h * width);
@@ -95,6 +149,8 @@ void join_heads(Device& device, const T* heads, int64_t width, Matrix<T> rows) {
 template <class T>
 void attend(Device& device, const AttentionShape& shape, std::span<const uint32_t> offsets,
             std::span<const int64_t> squares, const AttentionArrays<T>& arrays) {
+  if (device.kernels() != nullptr)
+    return attend_there(device, rows_there(device, shape, offsets, squares), arrays);
   const T scale = score_scale<T>(shape);
   const MathKernels<T>& kernels = math_kernels<T>(device.cpu());
   auto attend_part = [=, &kernels](const AttentionPart<T>& part, const AttentionPart<T>&) {
@@ -103,7 +159,7 @@ void attend(Device& device, const AttentionShape& shape, std::span<const uint32_
     kernels.add_product_transposed_right(part.queries, part.keys, part.all(), part.weights);
     for (int64_t i = 0; i < n; ++i) {
       T* row = part.weights.row(i);
-      const int64_t seen = seen_keys(shape, i, n);
+      const int64_t seen = shape.seen_keys(i, n);
       for (int64_t j = 0; j < seen; ++j) row[j] *= scale;
       softmax_row(row, seen);
       std::fill(row + seen, row + n, T(0));
@@ -118,6 +174,8 @@ template <class T>
 void attend_backward(Device& device, const AttentionShape& shape, std::span<const uint32_t> offsets,
                      std::span<const int64_t> squares, const AttentionArrays<T>& arrays,
                      const AttentionArrays<T>& gradients) {
+  if (device.kernels() != nullptr)
+    return attend_backward_there(device, rows_there(device, shape, offsets, squares), arrays, gradients);
   const T scale = score_scale<T>(shape);
   const MathKernels<T>& kernels = math_kernels<T>(device.cpu());
   auto attend_part = [=, &kernels](const AttentionPart<T>& part, const AttentionPart<T>& gradient) {
@@ -128,7 +186,7 @@ void attend_backward(Device& device, const AttentionShape& shape, std::span<cons
     kernels.add_product_transposed_right(gradient.outputs, part.values, part.all(), gradient.weights);
     for (int64_t i = 0; i < n; ++i) {
       T* row = gradient.weights.row(i);
-      const int64_t seen = seen_keys(shape, i, n);
+      const int64_t seen = shape.seen_keys(i, n);
       softmax_row_backward(part.weights.row(i), row, seen);
       for (int64_t j = 0; j < seen; ++j) row[j] *= scale;
       std::fill(row + seen, row + n, T(0));
@@ -141,32 +199,37 @@ void attend_backward(Device& device, const AttentionShape& shape, std::span<cons
 
 template <class T>
 void add_position_encoding(Device& device, std::span<const uint32_t> offsets, Matrix<const T> in,
-                           Matrix<T> out) {
-  constexpr int64_t kSineWork = 32;
+                           DeviceBuffer<T>& encodings, Matrix<T> out) {
   const int64_t examples = static_cast<int64_t>(offsets.size()) - 1;
   if (in.rows == 0) return;
+  if (device.kernels() != nullptr) {
+    int64_t longest = 0;
+    for (size_t b = 0; b + 1 < offsets.size(); ++b)
+      longest = std::max(longest, int64_t{offsets[b + 1]} - offsets[b]);
+    send_encodings(device, longest, in.cols, encodings);
+    const uint32_t* const rows = mirror(device, offsets.data(), std::ssize(offsets));
+    return for_items(device, in.size(), 1, PositionItems<T>{rows, examples, encodings.data(), in, out.data});
+  }
   for_items(device, examples, kSineWork * in.size() / examples, [=](int64_t example) {
     const size_t b = static_cast<size_t>(example);
     for (int64_t k = offsets[b]; k < offsets[b + 1]; ++k) {
       const double position = static_cast<double>(k - offsets[b]);
-      for (int64_t d = 0; d < in.cols; ++d) {
-        const double exponent = static_cast<double>(d - d % 2) / static_cast<double>(in.cols);
-        const double angle = position / std::pow(1e4, exponent);
-        out.row(k)[d] = in.row(k)[d] + static_cast<T>(d % 2 == 0 ? std::sin(angle) : std::cos(angle));
-      }
+      for (int64_t d = 0; d < in.cols; ++d)
+        out.row(k)[d] = in.row(k)[d] + position_encoding<T>(position, d, in.cols);
     }
   });
 }
 
-#define PS_INSTANTIATE(T)                                                                                   \
-  template void split_heads(Device&, Matrix<const T>, int64_t, T*);                                         \
-  template void join_heads(Device&, const T*, int64_t, Matrix<T>);                                          \
-  template void attend(Device&, const AttentionShape&, std::span<const uint32_t>, std::span<const int64_t>, \
-                       const AttentionArrays<T>&);                                                          \
-  template void attend_backward(Device&, const AttentionShape&, std::span<const uint32_t>,                  \
-                                std::span<const int64_t>, const AttentionArrays<T>&,                        \
-                                const AttentionArrays<T>&);                                                 \
-  template void add_position_encoding(Device&, std::span<const uint32_t>, Matrix<const T>, Matrix<T>);
+#define PS_INSTANTIATE(T)                                                                                    \
+  template void split_heads(Device&, Matrix<const T>, int64_t, T*);                                          \
+  template void join_heads(Device&, const T*, int64_t, Matrix<T>);                                           \
+  template void attend(Device&, const AttentionShape&, std::span<const uint32_t>, std::span<const int64_t>,  \
+                       const AttentionArrays<T>&);                                                           \
+  template void attend_backward(Device&, const AttentionShape&, std::span<const uint32_t>,                   \
+                                std::span<const int64_t>, const AttentionArrays<T>&,                         \
+                                const AttentionArrays<T>&);                                                  \
+  template void add_position_encoding(Device&, std::span<const uint32_t>, Matrix<const T>, DeviceBuffer<T>&, \
+                                      Matrix<T>);
 PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 

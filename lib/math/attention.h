@@ -12,14 +12,11 @@
 #include <vector>
 
 #include "math/device.h"
+#include "math/device_buffer.h"
+#include "math/items/attention_items.h"
 #include "math/matrix.h"
 
 namespace ps {
-
-struct AttentionShape {
-  int64_t heads, width;  // H, d
-  bool causal;           // a row attends to itself and the rows before it alone
-};
 
 // The arrays of one pass, or their gradients.
 template <class T>
@@ -50,9 +47,11 @@ void attend_backward(Device& device, const AttentionShape& shape, std::span<cons
 
 // out [K, D] <- in + the encoding of the row's position t in its example, from 0:
 //   column 2 i: sin(t / 10000^(2 i / D))    column 2 i + 1: cos(t / 10000^(2 i / D))
+// For a device with memory of its own the processor computes the encodings, which are copied to `encodings`; the caller keeps
+// it for the next call.
 template <class T>
 void add_position_encoding(Device& device, std::span<const uint32_t> offsets, Matrix<const T> in,
-                           Matrix<T> out);
+                           DeviceBuffer<T>& encodings, Matrix<T> out);
 
 }  // namespace ps
 

@@ -22,8 +22,7 @@ void for_channels(Device& device, const LocalResponse<T>& norm, int64_t examples
 // channel c.
 template <class T, class Body>
 void for_neighbours(const LocalResponse<T>& norm, int64_t at, int64_t c, const Body& body) {
-  const int64_t end = std::min(norm.channels, c + norm.reach + 1);
-  for (int64_t j = std::max<int64_t>(0, c - norm.reach); j < end; ++j) body(at + (j - c) * norm.plane);
+  for (int64_t j = norm.begin(c); j < norm.end(c); ++j) body(at + (j - c) * norm.plane);
 }
 
 }  // namespace
@@ -31,6 +30,7 @@ void for_neighbours(const LocalResponse<T>& norm, int64_t at, int64_t c, const B
 template <class T>
 void local_response_norm(Device& device, const LocalResponse<T>& norm, Matrix<const T> images, T* sums,
                          Matrix<T> output) {
+  if (run_there(device, images.size(), ResponseItems<T>{norm, images.data, sums, output.data})) return;
   for_channels(device, norm, images.rows, [=](int64_t at, int64_t c) {
     T* s = sums + at;
     std::fill_n(s, norm.plane, norm.k);
@@ -48,6 +48,12 @@ template <class T>
 void add_local_response_gradients(Device& device, const LocalResponse<T>& norm, Matrix<const T> images,
                                   Matrix<const T> output_gradient, const T* sums, T* ratios,
                                   Matrix<T> image_gradients) {
+  const ResponseRatioItems<T> own{norm, images.data, output_gradient.data,
+                                  sums, ratios,      image_gradients.data};
+  if (run_there(device, images.size(), own)) {
+    const ResponseGradientItems<T> others{norm, images.data, ratios, image_gradients.data};
+    return static_cast<void>(run_there(device, images.size(), others));
+  }
   for_channels(device, norm, images.rows, [=](int64_t at, int64_t) {
     const T *x = images.data + at, *slope = output_gradient.data + at, *s = sums + at;
     T *to = image_gradients.data + at, *ratio = ratios + at;

@@ -30,15 +30,7 @@ template <class T>
 void batch_norm_backward(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> output_gradient,
                          const BatchNormGradients<T>& gradients, Matrix<T> input_gradient);
 
-// output_c = x_c / s_c^beta, with s_c = k + alpha x sum of x_j^2 over the channels j up to `reach` from c, at
-// each pixel.
-template <class T>
-struct LocalResponse {
-  int64_t channels, plane, reach;
-  T alpha, beta, k;
-};
-
-// output [B, C P], and sums [B, C P]: s.
+// Local response normalization: output [B, C P] and sums [B, C P], the s of LocalResponse.
 template <class T>
 void local_response_norm(Device& device, const LocalResponse<T>& norm, Matrix<const T> images, T* sums,
                          Matrix<T> output);

@@ -14,31 +14,9 @@
 #include <cstdint>
 
 #include "math/device.h"
+#include "math/items/recurrent_items.h"
 
 namespace ps {
-
-// Packed rows (math/sequences.h) of a step: [begin, begin + rows).  The row before the i-th of them is before + i;
-// in the first step, `before` is -1: states before are 0.
-struct RecurrentStep {
-  int64_t begin, rows, before;
-};
-
-// Arrays of K packed rows of a cell, which has G gates.
-template <class T>
-struct CellArrays {
-  int64_t width;      // H
-  T* gates;           // [K, G H]: x, which a step replaces by the gates
-  const T* hidden;    // [K, G H]: u
-  T *states, *cells;  // [K, H]: h' and c'; a GRU has no cells
-};
-
-// Gradients of the same.  A step backward reads those of its states (and cells) and writes the others; it adds to
-// those of the states (and cells) of the step before, but not the part that goes through u.
-template <class T>
-struct CellGradients {
-  T *gates, *hidden;  // [K, G H]: of x and u, written; those of an LSTM are equal: `hidden` is not used
-  T *states, *cells;  // [K, H]
-};
 
 // A cell: its gates, G; whether it has cells c beside its states; and whether the last gate has a bias among the products
 // of the state too, which is then not the same as one among those of the input.

@@ -8,8 +8,11 @@
 #define PS_MATH_SAMPLED_KERNELS_H_
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "math/device.h"
+#include "math/items/sampled_items.h"
 #include "math/key_plan.h"
 #include "math/matrix.h"
 #include "math/noise_distribution.h"
@@ -29,14 +32,6 @@ struct SampledWeights {
 template <class T>
 void score_samples(Device& device, const SampledWeights<T>& rows, Matrix<const T> input, T* scores);
 
-// Slopes: slopes[k] = d(output of k's example) / d(scores[k]), and out_gradient [B], the gradient of the
-// output.
-template <class T>
-struct SampledSlopes {
-  const T* slopes;        // [K]
-  const T* out_gradient;  // [B]
-};
-
 // row_gradients [N, D] += the gradients of the weights, through the transposed part of the use.
 template <class T>
 void add_sample_weight_gradients(Device& device, const KeyUse& use, Matrix<const T> input,
@@ -52,19 +47,25 @@ template <class T>
 void add_sample_input_gradients(Device& device, const SampledWeights<T>& rows, const SampledSlopes<T>& slopes,
                                 Matrix<T> input_gradients);
 
-// Noise-contrastive estimation: with the noise's probability q and n negatives an example,
+// log_noise [K] <- log(n q(c)) of the drawn classes c, with the noise's probability q and n negatives an example.  On the
+// processor.
+void log_noise_of(Device& processor, std::span<const uint64_t> drawn, const NoiseDistribution& noise,
+                  int64_t negatives, std::vector<double>& log_noise);
+
+// Noise-contrastive estimation:
 //   costs [B] <- the sum over an example's ids c of -log σ(z) for the first, the label, and of -log(1 - σ(z)) for
-//   the others, with z = s - log(n q(c)).  scores [K] become slopes.
+//   the others, with z = s - log_noise.  scores [K] become slopes.
+// offsets [B + 1] and log_noise [K] stay as they are while the batch is computed.
 template <class T>
-void nce_costs(Device& device, const KeyList& drawn, const NoiseDistribution& noise, int64_t negatives,
+void nce_costs(Device& device, std::span<const uint32_t> offsets, std::span<const double> log_noise,
                T* scores, T* costs);
 
 // Hierarchical sigmoid over a binary tree, as lib/model/layers/hsigmoid.cc says: step j from the leaf of the
 // label upwards came from the right child when bit j of label + num_classes is set.
 //   costs [B] <- the sum over the path of log(1 + e^s) - bit s.  scores [K] become slopes.
 template <class T>
-void tree_costs(Device& device, const KeyList& paths, const float* labels, int64_t num_classes, T* scores,
-                T* costs);
+void tree_costs(Device& device, std::span<const uint32_t> offsets, const float* labels, int64_t num_classes,
+                T* scores, T* costs);
 
 }  // namespace ps
 

@@ -5,13 +5,29 @@
 #include "base/error.h"
 #include "base/reals.h"
 #include "math/blocks.h"
-#include "math/softmax_row.h"
+#include "math/items/sequence_items.h"
 
 namespace ps {
 
 namespace {
 
 constexpr int64_t kExponentialWork = 16;  // about 10 ns
+
+int64_t num_examples(std::span<const uint32_t> offsets) {
+  return std::max<int64_t>(1, std::ssize(offsets)) - 1;
+}
+
+// An array of the batch, as kernels of this device can read it.
+template <class Array>
+auto there(Device& device, const Array& array) {
+  return mirror(device, array.data(), static_cast<int64_t>(array.size()));
+}
+
+// Returns the operations of an example, if each of its rows takes `work`.
+int64_t work_of_example(std::span<const uint32_t> offsets, int64_t work) {
+  const int64_t examples = num_examples(offsets);
+  return examples == 0 ? work : (int64_t{offsets.back()} / examples + 1) * work;
+}
 
 // The rows of one example.
 struct Rows {
@@ -23,10 +39,7 @@ struct Rows {
 // Calls body(b, rows) for every example; `work` operations a row.
 template <class Body>
 void for_sequences(Device& device, std::span<const uint32_t> offsets, int64_t work, const Body& body) {
-  const int64_t examples = static_cast<int64_t>(offsets.size()) - 1;
-  if (examples <= 0) return;
-  const int64_t rows_per_example = int64_t{offsets.back()} / examples + 1;
-  for_items(device, examples, rows_per_example * work, [=](int64_t b) {
+  for_items(device, num_examples(offsets), work_of_example(offsets, work), [=](int64_t b) {
     body(b, Rows{offsets[static_cast<size_t>(b)], offsets[static_cast<size_t>(b) + 1]});
   });
 }
@@ -77,20 +90,24 @@ void pack_sequences(std::span<const uint32_t> offsets, bool reversed, PackedSequ
 
 template <class T>
 void pack_rows(Device& device, const PackedSequences& packed, Columns<const T> in, Matrix<T> out) {
-  for_items(device, out.rows, out.cols, [=, rows = packed.rows.data()](int64_t p) {
-    std::copy_n(in.row(rows[p]), out.cols, out.row(p));
-  });
+  const uint32_t* const rows = there(device, packed.rows);
+  if (run_there(device, out.size(), PackItems<T>{rows, in, out})) return;
+  for_items(device, out.rows, out.cols,
+            [=](int64_t p) { std::copy_n(in.row(rows[p]), out.cols, out.row(p)); });
 }
 
 template <class T>
 void unpack_rows(Device& device, const PackedSequences& packed, Matrix<const T> in, Columns<T> out) {
-  for_items(device, in.rows, in.cols,
-            [=, rows = packed.rows.data()](int64_t p) { std::copy_n(in.row(p), in.cols, out.row(rows[p])); });
+  const uint32_t* const rows = there(device, packed.rows);
+  if (run_there(device, in.size(), UnpackItems<T>{rows, in, out})) return;
+  for_items(device, in.rows, in.cols, [=](int64_t p) { std::copy_n(in.row(p), in.cols, out.row(rows[p])); });
 }
 
 template <class T>
 void add_unpacked_rows(Device& device, const PackedSequences& packed, Matrix<const T> in, Columns<T> out) {
-  for_items(device, in.rows, in.cols, [=, rows = packed.rows.data()](int64_t p) {
+  const uint32_t* const rows = there(device, packed.rows);
+  if (run_there(device, in.size(), AddUnpackedItems<T>{rows, in, out})) return;
+  for_items(device, in.rows, in.cols, [=](int64_t p) {
     T* to = out.row(rows[p]);
     for (int64_t d = 0; d < in.cols; ++d) to[d] += in.row(p)[d];
   });
@@ -98,8 +115,10 @@ void add_unpacked_rows(Device& device, const PackedSequences& packed, Matrix<con
 
 template <class T>
 void take_last_rows(Device& device, const PackedSequences& packed, Matrix<const T> in, Columns<T> out) {
-  const int64_t examples = static_cast<int64_t>(packed.ends.size());
-  for_items(device, examples, in.cols, [=, ends = packed.ends.data()](int64_t b) {
+  const int64_t examples = std::ssize(packed.ends);
+  const int64_t* const ends = there(device, packed.ends);
+  if (run_there(device, examples * in.cols, LastRowItems<T>{ends, in, out})) return;
+  for_items(device, examples, in.cols, [=](int64_t b) {
     if (ends[b] < 0) {
       std::fill_n(out.row(b), in.cols, T(0));
     } else {
@@ -111,8 +130,11 @@ void take_last_rows(Device& device, const PackedSequences& packed, Matrix<const 
 template <class T>
 void add_last_gradients(Device& device, const PackedSequences& packed, Columns<const T> out_gradient,
                         Matrix<T> in_gradient) {
-  const int64_t examples = static_cast<int64_t>(packed.ends.size());
-  for_items(device, examples, in_gradient.cols, [=, ends = packed.ends.data()](int64_t b) {
+  const int64_t examples = std::ssize(packed.ends);
+  const int64_t* const ends = there(device, packed.ends);
+  const LastGradientItems<T> items{ends, out_gradient, in_gradient};
+  if (run_there(device, examples * in_gradient.cols, items)) return;
+  for_items(device, examples, in_gradient.cols, [=](int64_t b) {
     if (ends[b] < 0) return;
     T* to = in_gradient.row(ends[b]);
     for (int64_t d = 0; d < in_gradient.cols; ++d) to[d] += out_gradient.row(b)[d];
@@ -122,6 +144,8 @@ void add_last_gradients(Device& device, const PackedSequences& packed, Columns<c
 template <class T>
 void take_largest(Device& device, std::span<const uint32_t> offsets, Matrix<const T> in, Matrix<T> out,
                   uint32_t* argmax) {
+  const LargestItems<T> items{there(device, offsets), in, out.data, argmax};
+  if (run_there(device, out.size(), items)) return;
   for_sequences(device, offsets, in.cols, [=](int64_t b, Rows rows) {
     uint32_t* best = argmax + b * in.cols;
     for (int64_t d = 0; d < in.cols; ++d) {
@@ -137,6 +161,8 @@ void take_largest(Device& device, std::span<const uint32_t> offsets, Matrix<cons
 template <class T>
 void add_largest_gradients(Device& device, std::span<const uint32_t> offsets, Matrix<const T> out_gradient,
                            const uint32_t* argmax, Matrix<T> in_gradient) {
+  const LargestGradientItems<T> items{there(device, offsets), argmax, out_gradient.data, in_gradient};
+  if (run_there(device, out_gradient.size(), items)) return;
   for_sequences(device, offsets, in_gradient.cols, [=](int64_t b, Rows rows) {
     if (rows.count() == 0) return;
     const int64_t cols = in_gradient.cols;
@@ -147,6 +173,8 @@ void add_largest_gradients(Device& device, std::span<const uint32_t> offsets, Ma
 template <class T>
 void sum_weighted_rows(Device& device, std::span<const uint32_t> offsets, const T* weights,
                        Matrix<const T> in, Matrix<T> out) {
+  if (run_there(device, out.size(), WeightedSumItems<T>{there(device, offsets), weights, in, out.data}))
+    return;
   for_sequences(device, offsets, in.cols, [=](int64_t b, Rows rows) {
     T* sum = out.row(b);
     std::fill_n(sum, in.cols, T(0));
@@ -156,10 +184,29 @@ void sum_weighted_rows(Device& device, std::span<const uint32_t> offsets, const 
   });
 }
 
+// The same on a device with memory of its own, which has an item a row, and an item a value.
+template <class T>
+static void add_weighted_gradients_there(Device& device, std::span<const uint32_t> offsets, const T* weights,
+                                         Matrix<const T> in, Matrix<const T> out_gradient,
+                                         T* weight_gradients, Matrix<T> in_gradient) {
+  const uint32_t* const rows = there(device, offsets);
+  const int64_t examples = num_examples(offsets);
+  if (weight_gradients != nullptr) {
+    for_items(device, in.rows, in.cols,
+              RowWeightGradientItems<T>{rows, examples, in, out_gradient.data, weight_gradients});
+  }
+  if (!in_gradient) return;
+  for_items(device, in.size(), 1,
+            WeightedRowGradientItems<T>{rows, examples, weights, out_gradient.data, in_gradient});
+}
+
 template <class T>
 void add_weighted_gradients(Device& device, std::span<const uint32_t> offsets, const T* weights,
                             Matrix<const T> in, Matrix<const T> out_gradient, T* weight_gradients,
                             Matrix<T> in_gradient) {
+  if (device.kernels() != nullptr)
+    return add_weighted_gradients_there(device, offsets, weights, in, out_gradient, weight_gradients,
+                                        in_gradient);
   for_sequences(device, offsets, 2 * in.cols, [=](int64_t b, Rows rows) {
     const T* gradient = out_gradient.row(b);
     for (int64_t k = rows.begin; k < rows.end; ++k) {
@@ -174,25 +221,21 @@ void add_weighted_gradients(Device& device, std::span<const uint32_t> offsets, c
 
 template <class T>
 void set_equal_weights(Device& device, std::span<const uint32_t> offsets, bool mean, T* weights) {
-  for_sequences(device, offsets, 1, [=](int64_t, Rows rows) {
-    const T weight = mean ? T(1) / static_cast<T>(rows.count()) : T(1);
-    std::fill(weights + rows.begin, weights + rows.end, weight);
-  });
+  for_items(device, num_examples(offsets), work_of_example(offsets, 1),
+            EqualWeightItems<T>{there(device, offsets), mean, weights});
 }
 
 template <class T>
 void softmax_of_sequences(Device& device, std::span<const uint32_t> offsets, T* scores) {
-  for_sequences(device, offsets, kExponentialWork, [=](int64_t, Rows rows) {
-    if (rows.count() > 0) softmax_row(scores + rows.begin, rows.count());
-  });
+  for_items(device, num_examples(offsets), work_of_example(offsets, kExponentialWork),
+            SequenceSoftmaxItems<T>{there(device, offsets), scores});
 }
 
 template <class T>
 void softmax_of_sequences_backward(Device& device, std::span<const uint32_t> offsets, const T* weights,
                                    T* gradients) {
-  for_sequences(device, offsets, 4, [=](int64_t, Rows rows) {
-    softmax_row_backward(weights + rows.begin, gradients + rows.begin, rows.count());
-  });
+  for_items(device, num_examples(offsets), work_of_example(offsets, 4),
+            SequenceSoftmaxSlopeItems<T>{there(device, offsets), weights, gradients});
 }
 
 #define PS_INSTANTIATE(T)                                                                                    \

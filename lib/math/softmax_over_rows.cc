@@ -1,8 +1,6 @@
 #include "math/softmax_over_rows.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "base/reals.h"
 #include "math/blocks.h"
@@ -14,64 +12,41 @@ namespace ps {
 // exponentials is relative to its largest score so far: when a larger score comes, the sum is scaled down, so
 // that it never overflows.
 template <class T>
-void SoftmaxOverRows<T>::costs(Device& device, Matrix<const T> input, std::span<const T* const> weight,
-                               std::span<const T* const> bias, std::span<const float> labels,
-                               std::span<T> costs) {
-  constexpr size_t kClasses = 1024;  // of 64 weights: 256 KiB, which stays in the cache
-  states_.assign(labels.size(), {-std::numeric_limits<double>::infinity(), 0, 0});
-  for (size_t first = 0; first < weight.size(); first += kClasses) {
-    const size_t count = std::min(kClasses, weight.size() - first);
-    const int64_t classes = static_cast<int64_t>(count);
-    gather(device, weight.subspan(first, count), input.cols);
-    score(device, input, bias.empty() ? bias : bias.subspan(first, count), classes);
-    take_in(device, labels, static_cast<int64_t>(first), classes);
-  }
-  for (size_t b = 0; b < labels.size(); ++b) {
-    costs[b] = static_cast<T>(std::log(states_[b].sum) + (states_[b].largest - states_[b].label));
-  }
-}
-
-template <class T>
-void SoftmaxOverRows<T>::gather(Device& device, std::span<const T* const> weight, int64_t cols) {
-  const int64_t classes = static_cast<int64_t>(weight.size());
-  rows_.resize(weight.size() * static_cast<size_t>(cols));
-  device.for_each(classes, block_items(cols), [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c)
-      std::copy_n(weight[static_cast<size_t>(c)], cols, &rows_[static_cast<size_t>(c * cols)]);
-  });
-}
-
-template <class T>
-void SoftmaxOverRows<T>::score(Device& device, Matrix<const T> input, std::span<const T* const> bias,
-                               int64_t classes) {
-  scores_.assign(static_cast<size_t>(input.rows * classes), 0);
-  Matrix<T> scores{scores_.data(), input.rows, classes};
-  for (int64_t b = 0; b < input.rows && !bias.empty(); ++b) {
-    for (int64_t c = 0; c < classes; ++c) scores.row(b)[c] = *bias[static_cast<size_t>(c)];
-  }
-  add_product_transposed_right(device, input, Matrix<const T>{rows_.data(), classes, input.cols}, scores);
-}
-
-template <class T>
-void SoftmaxOverRows<T>::take_in(Device& device, std::span<const float> labels, int64_t first,
-                                 int64_t classes) {
+void SoftmaxOverRows<T>::costs(Device& device, Matrix<const T> input, int64_t classes,
+                               const ClassRows<T>& weight, const ClassRows<T>& bias, const float* labels,
+                               T* costs) {
+  constexpr int64_t kClasses = 1024;      // of 64 weights: 256 KiB, which stays in the cache
   constexpr int64_t kExpOperations = 16;  // an exponential takes as long as so many multiplications
-  const int64_t examples = static_cast<int64_t>(labels.size());
-  device.for_each(examples, block_items(classes * kExpOperations), [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      State& state = states_[static_cast<size_t>(b)];
-      const T* scores = scores_.data() + b * classes;
-      const int64_t label = static_cast<int64_t>(labels[static_cast<size_t>(b)]) - first;
-      if (label >= 0 && label < classes) state.label = static_cast<double>(scores[label]);
-      const double largest =
-          std::max(state.largest, static_cast<double>(*std::max_element(scores, scores + classes)));
-      double sum = 0;
-      for (int64_t c = 0; c < classes; ++c) {
-        sum += static_cast<double>(std::exp(static_cast<T>(static_cast<double>(scores[c]) - largest)));
-      }
-      state.sum = state.sum * std::exp(state.largest - largest) + sum;
-      state.largest = largest;
-    }
+  const float* const own = mirror(device, labels, input.rows);
+  const int64_t most = std::min(kClasses, classes);
+  sums_.resize(device, input.rows);
+  rows_.resize(device, most * input.cols);
+  scores_.resize(device, input.rows * most);
+  for (int64_t first = 0; first < classes; first += kClasses) {
+    const int64_t count = std::min(kClasses, classes - first);
+    const Matrix<T> rows{rows_.data(), count, input.cols}, scores{scores_.data(), input.rows, count};
+    gather(device, weight, first, rows);
+    start_scores(device, bias, first, scores);
+    add_product_transposed_right<T>(device, input, rows, scores);
+    for_items(device, input.rows, count * kExpOperations, ClassSumItems<T>{scores, own, first, sums_.data()});
+  }
+  for_items(device, input.rows, kExpOperations, ClassCostItems<T>{sums_.data(), costs});
+}
+
+template <class T>
+void SoftmaxOverRows<T>::gather(Device& device, const ClassRows<T>& weight, int64_t first, Matrix<T> rows) {
+  if (run_there(device, rows.size(), ClassRowItems<T>{weight, first, rows})) return;
+  for_items(device, rows.rows, rows.cols,
+            [=](int64_t c) { std::copy_n(weight.row(first + c), rows.cols, rows.row(c)); });
+}
+
+template <class T>
+void SoftmaxOverRows<T>::start_scores(Device& device, const ClassRows<T>& bias, int64_t first,
+                                      Matrix<T> scores) {
+  if (run_there(device, scores.size(), ClassBiasItems<T>{bias, first, scores})) return;
+  for_items(device, scores.rows, scores.cols, [=](int64_t b) {
+    for (int64_t c = 0; c < scores.cols; ++c)
+      scores.row(b)[c] = bias.rows == nullptr ? T(0) : *bias.row(first + c);
   });
 }
 

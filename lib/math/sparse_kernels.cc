@@ -9,10 +9,7 @@
 
 namespace ps {
 
-namespace {
-
-// As kernels of this device can read it.
-UseView view(Device& device, const KeyUse& use, const float* values) {
+UseView view_use(Device& device, const KeyUse& use, const float* values) {
   const auto there = [&device](const auto& array) {
     return mirror(device, array.data(), static_cast<int64_t>(array.size()));
   };
@@ -27,6 +24,8 @@ UseView view(Device& device, const KeyUse& use, const float* values) {
           num_ids,
           static_cast<int64_t>(use.touched.size())};
 }
+
+namespace {
 
 int64_t num_examples(const KeyUse& use) {
   return std::max<int64_t>(1, static_cast<int64_t>(use.offsets.size())) - 1;
@@ -62,7 +61,7 @@ void for_touched(Device& device, const KeyUse& use, int64_t width, Body&& body) 
 
 template <class T>
 void add_bags(Device& device, const KeyUse& use, const float* values, const T* const* rows, Columns<T> out) {
-  const UseView ids = view(device, use, values);
+  const UseView ids = view_use(device, use, values);
   if (run_there(device, num_examples(use) * out.width, BagItems<T>{ids, rows, out})) return;
   for_examples(device, use, out.width,
                [&](Block examples) { math_kernels<T>(device.cpu()).add_bags(ids, examples, rows, out); });
@@ -71,7 +70,7 @@ void add_bags(Device& device, const KeyUse& use, const float* values, const T* c
 template <class T>
 void add_bags_and_squares(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                           Columns<T> out, Columns<T> squares) {
-  const UseView ids = view(device, use, values);
+  const UseView ids = view_use(device, use, values);
   if (run_there(device, num_examples(use) * out.width, BagSquareItems<T>{ids, rows, out, squares})) return;
   for_examples(device, use, out.width, [&](Block examples) {
     math_kernels<T>(device.cpu()).add_bags_and_squares(ids, examples, rows, out, squares);
@@ -81,7 +80,7 @@ void add_bags_and_squares(Device& device, const KeyUse& use, const float* values
 template <class T>
 void copy_rows(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                int64_t row_width, Columns<T> out) {
-  const UseView ids = view(device, use, values);
+  const UseView ids = view_use(device, use, values);
   if (run_there(device, num_examples(use) * out.width, CopyRowItems<T>{ids, rows, row_width, out})) return;
   for_examples(device, use, row_width, [&](Block examples) {
     math_kernels<T>(device.cpu()).copy_rows(ids, examples, rows, row_width, out);
@@ -91,7 +90,7 @@ void copy_rows(Device& device, const KeyUse& use, const float* values, const T* 
 template <class T>
 void add_bag_gradients(Device& device, const KeyUse& use, const float* values, Columns<const T> out_gradient,
                        T* row_gradients) {
-  const UseView ids = view(device, use, values);
+  const UseView ids = view_use(device, use, values);
   if (!use.transposed()) {
     PS_CHECK(device.kernels() == nullptr || ids.num_ids == 0);  // without ids there is nothing to transpose
     if (device.kernels() != nullptr) return;
@@ -109,7 +108,7 @@ void add_bag_gradients(Device& device, const KeyUse& use, const float* values, C
 template <class T>
 void add_copied_gradients(Device& device, const KeyUse& use, const float* values,
                           Columns<const T> out_gradient, int64_t row_width, T* row_gradients) {
-  const UseView ids = view(device, use, values);
+  const UseView ids = view_use(device, use, values);
   const CopiedGradientItems<T> items{ids, out_gradient, row_width, row_gradients};
   if (run_there(device, num_touched(use) * row_width, items)) return;
   for_touched(device, use, row_width, [&](Block touched) {
@@ -120,7 +119,7 @@ void add_copied_gradients(Device& device, const KeyUse& use, const float* values
 template <class T>
 void gather_rows(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                  Matrix<T> out) {
-  if (run_there(device, out.size(), GatherItems<T>{view(device, use, values), rows, out})) return;
+  if (run_there(device, out.size(), GatherItems<T>{view_use(device, use, values), rows, out})) return;
   for_items(device, out.rows, out.cols, [=, index = use.index.data()](int64_t k) {
     const T* row = rows[index[k]];
     const T value = values == nullptr ? T(1) : T(values[k]);
@@ -132,7 +131,7 @@ void gather_rows(Device& device, const KeyUse& use, const float* values, const T
 template <class T>
 void add_gathered_gradients(Device& device, const KeyUse& use, const float* values,
                             Matrix<const T> out_gradient, T* row_gradients) {
-  UseView ids = view(device, use, values);
+  UseView ids = view_use(device, use, values);
   ids.examples = ids.positions;
   const BagGradientItems<T> items{ids, columns(out_gradient), row_gradients};
   if (run_there(device, num_touched(use) * out_gradient.cols, items)) return;
@@ -144,7 +143,7 @@ void add_gathered_gradients(Device& device, const KeyUse& use, const float* valu
 template <class T>
 void add_pairwise_gradients(Device& device, const KeyUse& use, const float* values, const T* const* rows,
                             const T* out_gradient, Columns<const T> sums, T* row_gradients) {
-  const UseView ids = view(device, use, values);
+  const UseView ids = view_use(device, use, values);
   const PairwiseGradientItems<T> items{ids, rows, out_gradient, sums, row_gradients};
   if (run_there(device, num_touched(use) * sums.width, items)) return;
   for_touched(device, use, sums.width, [&](Block touched) {

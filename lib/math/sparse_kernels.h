@@ -8,6 +8,7 @@
 #define PS_MATH_SPARSE_KERNELS_H_
 
 #include "math/device.h"
+#include "math/kernels/kernels.h"
 #include "math/key_plan.h"
 #include "math/matrix.h"
 
@@ -18,6 +19,9 @@ namespace ps {
 inline bool scatters_gradients(int64_t row_width) {
   return row_width <= 2;
 }
+
+// Returns the use and the values of its ids as kernels of this device can read them, until the next batch.
+UseView view_use(Device& device, const KeyUse& use, const float* values);
 
 // out[b] += sum over k of values[k] * rows[index[k]]
 //   rows [N] pointers to D weights  ->  out [B, D]

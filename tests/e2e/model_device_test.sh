@@ -140,12 +140,15 @@ train job.json --passes 1 --init-model plain/pass-00001 --save-dir plain_more
 train job.json --passes 1 --init-model plain/pass-00001 --save-dir device_more "${model[@]}"
 close {plain,device}_more/pass-00000/model.safetensors
 
-# trains_close NAME: the layers in layers.json train to the same model there; what the job says of it is in NAME.err.
+# trains_close NAME OPTIONS...: the layers in layers.json train to the same model there; the job's messages are in NAME.err.
 trains_close() {
-  train job.json --passes 1 --save-dir "plain_$1" --set model.layers="$(cat layers.json)"
-  timeout 300 ps-train job.json --data train.txt --passes 1 --save-dir "$1" --set model.layers="$(cat layers.json)" \
-    "${model[@]}" 2>"$1.err"
-  python3 close.py "plain_$1/pass-00000/model.safetensors" "$1/pass-00000/model.safetensors"
+  local name=$1
+  shift
+  local job=(job.json --passes 1 --set model.layers="$(cat layers.json)" "$@")
+  train "${job[@]}" --save-dir "plain_$name"
+  timeout 300 ps-train "${job[@]}" --data train.txt --save-dir "$name" "${model[@]}" 2>"$name.err" ||
+    fail "$(cat "$name.err")"
+  python3 close.py "plain_$name/pass-00000/model.safetensors" "$name/pass-00000/model.safetensors"
 }
 
 echo "a network of convolutions trains there, all of it"
@@ -160,6 +163,27 @@ JSON
 trains_close convolutions
 expect_text convolutions.err 'the model runs on device $device'
 ! grep -q 'run on the processor' convolutions.err || fail "$(cat convolutions.err)"
+
+echo "so do recurrent layers, attention and a pool over the ids of an example, and a cost of sampled classes"
+cat >layers.json <<'JSON'
+[{"name": "words", "type": "embedding", "input": "features", "size": 6, "pooling": "none", "sparse_update": true},
+ {"name": "placed", "type": "position_encoding", "input": "words"},
+ {"name": "read", "type": "gru", "input": "placed", "size": 5, "direction": "both", "output": "all"},
+ {"name": "again", "type": "lstm", "input": "read", "size": 4, "output": "all"},
+ {"name": "seen", "type": "attention", "input": "again", "size": 4, "heads": 2},
+ {"name": "pool", "type": "sequence_pool", "input": "seen", "pooling": "attention"},
+ {"name": "output", "type": "fc", "input": "pool", "size": 2, "activation": "softmax"}]
+JSON
+trains_close sequences
+! grep -q 'run on the processor' sequences.err || fail "$(cat sequences.err)"
+for cost in '"type": "nce", "num_neg_samples": 3' '"type": "hsigmoid"'; do
+  cat >layers.json <<JSON
+[{"name": "hidden", "type": "fc", "input": "features", "size": 6, "sparse_update": true, "activation": "tanh"},
+ {"name": "output", "input": "hidden", "num_classes": 2, $cost}]
+JSON
+  trains_close "sampled${#cost}" --set model.cost='{"type": "sum", "input": "output"}' --set model.evaluators='[]'
+  ! grep -q 'run on the processor' "sampled${#cost}.err" || fail "$(cat "sampled${#cost}.err")"
+done
 
 echo "layers without kernels of devices run on the processor, and it says which"
 cat >layers.json <<'JSON'

@@ -4,140 +4,25 @@
 
 #include <bit>
 #include <cmath>
-#include <functional>
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "base/random.h"
 #include "math/activation.h"
 #include "math/convolution.h"
 #include "math/cost_kernels.h"
 #include "math/cross_kernels.h"
 #include "math/dense_kernels.h"
-#include "math/device_buffer.h"
 #include "math/dropout.h"
 #include "math/gemm.h"
 #include "math/image_kernels.h"
 #include "math/normalization.h"
 #include "math/pooling.h"
 #include "math/sparse_kernels.h"
-#include "model/cuda/gpu_kernels.h"
+#include "on_both_devices.h"
 #include "test_device.h"
 
 namespace ps {
 
 namespace {
-
-constexpr uint64_t kShapes = 200;
-
-std::shared_ptr<DeviceKernels> device_kernels(uint64_t seed) {
-  return make_gpu_kernels(std::make_unique<gpu::Device>(test_device::with_few_threads(seed)));
-}
-
-// Holds the arrays that a kernel is given, and those that it gives, on one device.
-class Desk {
- public:
-  explicit Desk(Device& on) : device(on) {}
-
-  template <class T>
-  T* put(const std::vector<T>& values) {
-    auto buffer = std::make_shared<DeviceBuffer<T>>();
-    buffer->resize(device, std::ssize(values));
-    if (device.kernels() == nullptr) {
-      std::copy(values.begin(), values.end(), buffer->data());
-    } else {
-      device.kernels()->send(buffer->data(), values.data(), buffer->bytes());
-      device.kernels()->wait();
-    }
-    buffers_.push_back(buffer);
-    return buffer->data();
-  }
-
-  // An array that the kernel writes or adds to.
-  float* put_result(const std::vector<float>& values) {
-    float* const data = put(values);
-    results_.push_back({data, values.size()});
-    return data;
-  }
-
-  std::vector<std::vector<float>> results() {
-    std::vector<std::vector<float>> all;
-    for (const auto& [data, size] : results_) {
-      std::vector<float>& values = all.emplace_back(size);
-      if (device.kernels() == nullptr) {
-        std::copy_n(data, size, values.data());
-      } else {
-        device.kernels()->receive(values.data(), data, size * sizeof(float));
-      }
-    }
-    return all;
-  }
-
-  Device& device;
-
- private:
-  std::vector<std::shared_ptr<void>> buffers_;
-  std::vector<std::pair<float*, size_t>> results_;
-};
-
-std::vector<float> draw(Random& random, int64_t size) {
-  std::vector<float> values(static_cast<size_t>(size));
-  for (float& value : values) value = static_cast<float>(random.normal());
-  return values;
-}
-
-int64_t draw_size(Random& random, uint64_t most) {
-  return static_cast<int64_t>(random.below(most + 1));
-}
-
-// Runs the same on the processor and on a device, and returns the results of both.
-struct Results {
-  std::vector<std::vector<float>> here, there;
-};
-
-Results run_on_both(uint64_t seed, const std::function<void(Desk&)>& body) {
-  Device host(1, best_cpu_level());
-  Device device(host, device_kernels(seed));
-  Desk here(host), there(device);
-  body(here);
-  device.kernels()->begin_batch();
-  body(there);
-  return {here.results(), there.results()};
-}
-
-// Fails unless `same` holds for each value and what the processor gives in its place.
-void expect_same(uint64_t seed, const std::function<void(Desk&)>& body,
-                 const std::function<bool(float, float)>& same) {
-  const Results results = run_on_both(seed, body);
-  ASSERT_EQ(results.here.size(), results.there.size());
-  for (size_t r = 0; r < results.here.size(); ++r) {
-    ASSERT_EQ(results.here[r].size(), results.there[r].size());
-    for (size_t i = 0; i < results.here[r].size(); ++i) {
-      ASSERT_TRUE(same(results.there[r][i], results.here[r][i]))
-          << "seed " << seed << ": value " << i << " of result " << r << ": " << results.there[r][i]
-          << ", and on the processor " << results.here[r][i];
-    }
-  }
-}
-
-bool has_bits_of(float x, float y) {
-  return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y);
-}
-
-void expect_same_bits(uint64_t seed, const std::function<void(Desk&)>& body) {
-  expect_same(seed, body, has_bits_of);
-}
-
-// For kernels with functions such as exp, which are 2 units in the last place apart where a device has its own: 2^-22 of
-// their value, or of the terms of size 1, such as probabilities, that a result is a difference of.  Up to eight of these
-// come together in a value.
-void expect_same_functions(uint64_t seed, const std::function<void(Desk&)>& body) {
-  if (test_device::kSameFunctions) return expect_same_bits(seed, body);
-  expect_same(seed, body, [](float x, float y) {
-    return has_bits_of(x, y) || std::fabs(x - y) <= 0x1p-19f * std::max(1.0f, std::fabs(y));
-  });
-}
 
 // The shapes of a seed: the first ones have no rows, or one column.
 struct Shape {
@@ -393,13 +278,6 @@ TEST(ModelKernels, BatchNorms) {
   }
 }
 
-// Small whole numbers, of which every sum is exact in any order.
-std::vector<float> draw_whole(Random& random, int64_t size) {
-  std::vector<float> values(static_cast<size_t>(size));
-  for (float& value : values) value = static_cast<float>(draw_size(random, 8)) - 4;
-  return values;
-}
-
 ConvolutionShape draw_convolution(Random& random) {
   const int64_t groups = 1 + draw_size(random, 2), kernel = 1 + draw_size(random, 3);
   const int64_t padding = draw_size(random, 4), least = std::max<int64_t>(1, kernel - 2 * padding);
@@ -440,6 +318,29 @@ TEST(ModelKernels, Convolutions) {
       add_convolution_image_gradients<float>(desk.device, shape, above, desk.put(weight), scratch,
                                              {desk.put_result(images), rows, cols});
       add_convolution_weight_gradient<float>(desk.device, shape, in, above, scratch, desk.put_result(weight));
+    });
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(ModelKernels, LocalResponses) {
+  for (uint64_t seed = 0; seed < kShapes; ++seed) {
+    Random random(seed, 9);
+    const int64_t rows = draw_size(random, 3);
+    const LocalResponse<float> norm = {.channels = 1 + draw_size(random, 6),
+                                       .plane = 1 + draw_size(random, seed % 10 == 1 ? 300 : 9),
+                                       .reach = draw_size(random, 3),
+                                       .alpha = 0.3f,
+                                       .beta = 0.75f,
+                                       .k = 2};
+    const int64_t cols = norm.channels * norm.plane;
+    const std::vector<float> x = draw(random, rows * cols), slopes = draw(random, rows * cols);
+    expect_same_bits(seed, [&](Desk& desk) {
+      const auto all = [&] { return Matrix<float>{desk.put_result(x), rows, cols}; };
+      const Matrix<const float> in{desk.put(x), rows, cols}, above{desk.put(slopes), rows, cols};
+      float* const sums = all().data;
+      local_response_norm(desk.device, norm, in, sums, all());
+      add_local_response_gradients<float>(desk.device, norm, in, above, sums, all().data, all());
     });
     if (HasFatalFailure()) return;
   }

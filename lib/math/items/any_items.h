@@ -7,12 +7,16 @@
 #include <variant>
 
 #include "math/items/activation_items.h"
+#include "math/items/attention_items.h"
 #include "math/items/convolution_items.h"
 #include "math/items/cost_items.h"
 #include "math/items/cross_items.h"
 #include "math/items/dense_items.h"
 #include "math/items/image_items.h"
 #include "math/items/normalization_items.h"
+#include "math/items/recurrent_items.h"
+#include "math/items/sampled_items.h"
+#include "math/items/sequence_items.h"
 #include "math/items/sparse_items.h"
 
 namespace ps {
@@ -38,7 +42,17 @@ using AnyItems = std::variant<
     AveragePoolGradientItems<float>, PlaneMeanItems<float>, PlaneMeanGradientItems<float>,
     SetPlaneItems<float>, ChannelSumItems<float>, MeasureChannelItems<float>, RecallChannelItems<float>,
     NormalizeItems<float>, NormSlopeItems<float>, NormInputGradientItems<float>, UnfoldItems<float>,
-    FoldItems<float>, CopyFilterItems<float>, AddFilterItems<float>>;
+    FoldItems<float>, CopyFilterItems<float>, AddFilterItems<float>, ResponseItems<float>,
+    ResponseRatioItems<float>, ResponseGradientItems<float>, PackItems<float>, UnpackItems<float>,
+    AddUnpackedItems<float>, LastRowItems<float>, LastGradientItems<float>, LargestItems<float>,
+    LargestGradientItems<float>, WeightedSumItems<float>, RowWeightGradientItems<float>,
+    WeightedRowGradientItems<float>, EqualWeightItems<float>, SequenceSoftmaxItems<float>,
+    SequenceSoftmaxSlopeItems<float>, GruItems<float>, GruGradientItems<float>, LstmItems<float>,
+    LstmGradientItems<float>, ScoreItems<float>, AttentionSoftmaxItems<float>, AttentionSlopeItems<float>,
+    AttendedItems<float>, AttendingItems<float>, SplitHeadItems<float>, JoinHeadItems<float>,
+    PositionItems<float>, SampleScoreItems<float>, SampleWeightGradientItems<float>,
+    SampleBiasGradientItems<float>, SampleInputGradientItems<float>, NceItems<float>, TreeItems<float>,
+    ClassRowItems<float>, ClassBiasItems<float>, ClassSumItems<float>, ClassCostItems<float>>;
 
 template <class Body, class Items>
 struct IsListed : std::false_type {};

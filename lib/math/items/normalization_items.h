@@ -1,5 +1,5 @@
 // The items of the kernels of math/normalization.h.  Devices with memory of their own run them all
-// (math/device_kernels.h); for a batch norm the processor has loops over blocks of channels, which add in the same order.
+// (math/device_kernels.h); the processor has loops over blocks of channels and over planes, which add in the same order.
 #ifndef PS_MATH_ITEMS_NORMALIZATION_ITEMS_H_
 #define PS_MATH_ITEMS_NORMALIZATION_ITEMS_H_
 
@@ -126,6 +126,69 @@ struct NormInputGradientItems {
     const T centred =
         slopes[i] - (gradients.slope_sums[c] + norm.normalized[i] * gradients.product_sums[c]) / count;
     below[i] += norm.weight[c] * norm.scale[c] * centred;
+  }
+};
+
+// output_c = x_c / s_c^beta, with s_c = k + alpha x sum of x_j^2 over the channels j up to `reach` from c, at
+// each pixel.
+template <class T>
+struct LocalResponse {
+  int64_t channels, plane, reach;
+  T alpha, beta, k;
+
+  constexpr int64_t channel(int64_t i) const { return i / plane % channels; }  // of value i of the images
+
+  // The channels around c.
+  constexpr int64_t begin(int64_t c) const { return c < reach ? 0 : c - reach; }
+  constexpr int64_t end(int64_t c) const { return std::min(channels, c + reach + 1); }
+};
+
+// A value, and its sum s.
+template <class T>
+struct ResponseItems {
+  LocalResponse<T> norm;
+  const T* images;
+  T *sums, *output;
+
+  constexpr void operator()(int64_t i) const {
+    const int64_t c = norm.channel(i);
+    T sum = norm.k;
+    for (int64_t j = norm.begin(c); j < norm.end(c); ++j) {
+      const T x = images[i + (j - c) * norm.plane];
+      sum += norm.alpha * x * x;
+    }
+    sums[i] = sum;
+    output[i] = images[i] * std::pow(sum, -norm.beta);
+  }
+};
+
+// A value: the part of its gradient that is its own, and the ratio that its neighbours need.
+template <class T>
+struct ResponseRatioItems {
+  LocalResponse<T> norm;
+  const T *images, *output_gradient, *sums;
+  T *ratios, *image_gradients;
+
+  constexpr void operator()(int64_t i) const {
+    const T direct = output_gradient[i] * std::pow(sums[i], -norm.beta);
+    image_gradients[i] += direct;
+    ratios[i] = direct * images[i] / sums[i];
+  }
+};
+
+// A value: the part of its gradient that comes from the sums of its neighbours.
+template <class T>
+struct ResponseGradientItems {
+  LocalResponse<T> norm;
+  const T *images, *ratios;
+  T* image_gradients;
+
+  constexpr void operator()(int64_t i) const {
+    const int64_t c = norm.channel(i);
+    T gradient = image_gradients[i];
+    for (int64_t j = norm.begin(c); j < norm.end(c); ++j)
+      gradient -= 2 * norm.alpha * norm.beta * images[i] * ratios[i + (j - c) * norm.plane];
+    image_gradients[i] = gradient;
   }
 };
 

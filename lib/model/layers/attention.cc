@@ -1,6 +1,7 @@
 #include "math/attention.h"
 #include "config/spec.h"
 #include "math/dense_kernels.h"
+#include "math/device_buffer.h"
 #include "math/gemm.h"
 #include "model/layers/layer_entry.h"
 
@@ -58,17 +59,19 @@ class Attention final : public Layer<T> {
     setup.set_output(size_);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     Device& device = run.device();
     rows_ = run.input(0).rows;
     count_squares(run.sequence(0), squares_);
-    const Matrix<T> projected = resized(projected_, 3 * size_);
+    const Matrix<T> projected = resized(device, projected_, 3 * size_);
     start_with(run, bias_, projected);
     add_product<T>(device, run.input(0), run.value(weight_), projected);
-    split_heads<T>(device, projected, shape_.width, resized(heads_, 4 * size_).data);
-    weights_.resize(static_cast<size_t>(shape_.heads * squares_.back()));
+    split_heads<T>(device, projected, shape_.width, resized(device, heads_, 4 * size_).data);
+    weights_.resize(device, shape_.heads * squares_.back());
     attend<T>(device, shape_, run.sequence(0), squares_, arrays(heads_, weights_));
-    const Matrix<T> joined = resized(joined_, size_);
+    const Matrix<T> joined = resized(device, joined_, size_);
     join_heads<T>(device, arrays(heads_, weights_).outputs, shape_.width, joined);
     start_with(run, out_bias_, run.output());
     add_product<T>(device, joined, run.value(out_weight_), run.output());
@@ -80,15 +83,15 @@ class Attention final : public Layer<T> {
     add_bias_gradient(run, out_bias_, gradient);
     add_product_transposed_left<T>(device, {joined_.data(), rows_, size_}, gradient,
                                    run.gradient(out_weight_));
-    const Matrix<T> joined = resized(joined_gradients_, size_);
+    const Matrix<T> joined = resized(device, joined_gradients_, size_);
     fill_values(device, T(0), joined.size(), joined.data);
     add_product_transposed_right<T>(device, gradient, run.value(out_weight_), joined);
-    resized(head_gradients_, 4 * size_);
-    weight_gradients_.resize(weights_.size());
+    resized(device, head_gradients_, 4 * size_);
+    weight_gradients_.resize(device, weights_.size());
     const AttentionArrays<T> gradients = arrays(head_gradients_, weight_gradients_);
     split_heads<T>(device, joined, shape_.width, gradients.outputs);
     attend_backward<T>(device, shape_, run.sequence(0), squares_, arrays(heads_, weights_), gradients);
-    const Matrix<T> projected = resized(projected_, 3 * size_);  // its values have become heads
+    const Matrix<T> projected = resized(device, projected_, 3 * size_);  // its values have become heads
     join_heads<T>(device, head_gradients_.data(), shape_.width, projected);
     add_bias_gradient(run, bias_, projected);
     add_product_transposed_left<T>(device, run.input(0), projected, run.gradient(weight_));
@@ -97,13 +100,13 @@ class Attention final : public Layer<T> {
   }
 
  private:
-  Matrix<T> resized(std::vector<T>& array, int64_t cols) const {
-    array.resize(static_cast<size_t>(rows_ * cols));
+  Matrix<T> resized(Device& device, DeviceBuffer<T>& array, int64_t cols) const {
+    array.resize(device, rows_ * cols);
     return {array.data(), rows_, cols};
   }
 
   // Queries, keys, values and outputs, one after the other.
-  AttentionArrays<T> arrays(std::vector<T>& heads, std::vector<T>& weights) const {
+  AttentionArrays<T> arrays(DeviceBuffer<T>& heads, DeviceBuffer<T>& weights) const {
     const int64_t each = rows_ * size_;
     T* first = heads.data();
     return {first, first + each, first + 2 * each, first + 3 * each, weights.data()};
@@ -123,12 +126,12 @@ class Attention final : public Layer<T> {
   const AttentionShape shape_;
   int weight_, out_weight_, bias_ = -1, out_bias_ = -1;
 
-  int64_t rows_ = 0;                           // K
-  std::vector<int64_t> squares_;               // [B + 1]
-  std::vector<T> projected_;                   // [K, 3 E]
-  std::vector<T> heads_, head_gradients_;      // [4, H, K, d]
-  std::vector<T> weights_, weight_gradients_;  // [H, S]
-  std::vector<T> joined_, joined_gradients_;   // [K, E]
+  int64_t rows_ = 0;                            // K
+  std::vector<int64_t> squares_;                // [B + 1]
+  DeviceBuffer<T> projected_;                   // [K, 3 E]
+  DeviceBuffer<T> heads_, head_gradients_;      // [4, H, K, d]
+  DeviceBuffer<T> weights_, weight_gradients_;  // [H, S]
+  DeviceBuffer<T> joined_, joined_gradients_;   // [K, E]
 };
 
 }  // namespace

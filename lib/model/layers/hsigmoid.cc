@@ -24,6 +24,7 @@ class Hsigmoid final : public Layer<T> {
         rows_(declare_sampled_rows(setup, "hsigmoid", options, options.num_classes - 1)) {}
 
   bool is_cost() const override { return true; }
+  bool runs_on_devices() const override { return true; }
   void check_label(float label) const override { check_class(label, classes_); }
 
   // The inner nodes above each label, from the leaf up.
@@ -40,18 +41,18 @@ class Hsigmoid final : public Layer<T> {
   void forward(LayerRun<T>& run) override {
     const SampledKeys& path = run.samples(rows_.weight_use);
     score_samples(run, rows_, slopes_);
-    tree_costs(run.device(), {path.offsets, path.keys}, run.batch().labels.data(), classes_, slopes_.data(),
+    tree_costs(run.device(), path.offsets, run.batch().labels.data(), classes_, slopes_.data(),
                run.output().data);
   }
 
-  void backward(LayerRun<T>& run) override { add_sample_gradients<T>(run, rows_, slopes_); }
+  void backward(LayerRun<T>& run) override { add_sample_gradients<T>(run, rows_, slopes_.data()); }
 
  private:
   Key leaf(float label) const { return static_cast<Key>(label) + static_cast<Key>(classes_); }
 
   const int64_t classes_;
   const SampledRows rows_;
-  std::vector<T> slopes_;  // [K], of the last forward; owner thread
+  DeviceBuffer<T> slopes_;  // [K], of the last forward; owner thread
 };
 
 }  // namespace

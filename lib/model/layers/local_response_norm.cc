@@ -1,5 +1,4 @@
-#include <vector>
-
+#include "math/device_buffer.h"
 #include "math/normalization.h"
 #include "model/layers/image_keys.h"
 #include "model/layers/layer_entry.h"
@@ -48,23 +47,25 @@ class LocalResponseNorm final : public Layer<T> {
     setup.set_image_output(image);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
-    sums_.resize(static_cast<size_t>(run.output().size()));
+    sums_.resize(run.device(), run.output().size());
     local_response_norm(run.device(), norm_, run.input(0), sums_.data(), run.output());
   }
 
   void backward(LayerRun<T>& run) override {
     const Matrix<T> below = run.input_gradient(0);
     if (!below) return;
-    ratios_.resize(sums_.size());
+    ratios_.resize(run.device(), sums_.size());
     add_local_response_gradients(run.device(), norm_, run.input(0), run.output_gradient(), sums_.data(),
                                  ratios_.data(), below);
   }
 
  private:
   LocalResponse<T> norm_;
-  std::vector<T> sums_;    // [B, C, H, W], s of the last forward
-  std::vector<T> ratios_;  // [B, C, H, W], of backward
+  DeviceBuffer<T> sums_;    // [B, C, H, W], s of the last forward
+  DeviceBuffer<T> ratios_;  // [B, C, H, W], of backward
 };
 
 }  // namespace

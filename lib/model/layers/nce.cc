@@ -8,10 +8,12 @@
 //
 // Tests are exact: -log softmax(s)(t) over all classes, so that e^cost is the perplexity.
 #include <cmath>
+#include <vector>
 
 #include "config/spec.h"
 #include "math/sampled_kernels.h"
 #include "math/softmax_over_rows.h"
+#include "math/sparse_kernels.h"
 #include "model/labels.h"
 #include "model/layers/layer_entry.h"
 #include "model/layers/noise.h"
@@ -72,6 +74,7 @@ class Nce final : public Layer<T> {
         rows_(declare_sampled_rows(setup, "nce", with_bias_default(options), options.num_classes)) {}
 
   bool is_cost() const override { return true; }
+  bool runs_on_devices() const override { return true; }
   void check_label(float label) const override { check_class(label, classes_); }
 
   // In training the label and the negatives of each example; in tests all classes, once, as example 0's.
@@ -93,11 +96,11 @@ class Nce final : public Layer<T> {
     if (!run.training()) return forward_exact(run);
     const SampledKeys& drawn = run.samples(rows_.weight_use);
     score_samples(run, rows_, slopes_);
-    nce_costs(run.device(), {drawn.offsets, drawn.keys}, noise_, negatives_, slopes_.data(),
-              run.output().data);
+    log_noise_of(run.device().host(), drawn.keys, noise_, negatives_, log_noise_);
+    nce_costs(run.device(), drawn.offsets, log_noise_, slopes_.data(), run.output().data);
   }
 
-  void backward(LayerRun<T>& run) override { add_sample_gradients<T>(run, rows_, slopes_); }
+  void backward(LayerRun<T>& run) override { add_sample_gradients<T>(run, rows_, slopes_.data()); }
 
  private:
   void draw_example(Key label, Random& random, std::vector<Key>& keys) const {
@@ -107,17 +110,15 @@ class Nce final : public Layer<T> {
 
   void forward_exact(LayerRun<T>& run) {
     if (run.batch().size() == 0) return;
-    const KeyUse& use = run.use(rows_.weight_use);
-    by_class(use, run.rows(rows_.weight), weight_of_);
-    if (rows_.bias >= 0) by_class(run.use(rows_.bias_use), run.rows(rows_.bias), bias_of_);
-    const Batch& batch = run.batch();
-    softmax_.costs(run.device(), run.input(0), weight_of_, bias_of_, batch.labels,
-                   {run.output().data, batch.labels.size()});
+    const ClassRows<T> weight = by_class(run, rows_.weight_use, rows_.weight);
+    const ClassRows<T> bias =
+        rows_.bias < 0 ? ClassRows<T>{nullptr, nullptr} : by_class(run, rows_.bias_use, rows_.bias);
+    softmax_.costs(run.device(), run.input(0), classes_, weight, bias, run.batch().labels.data(),
+                   run.output().data);
   }
 
-  static void by_class(const KeyUse& use, const T* const* rows, std::vector<const T*>& out) {
-    out.clear();
-    for (uint32_t n : use.index) out.push_back(rows[n]);
+  static ClassRows<T> by_class(LayerRun<T>& run, int use, int parameter) {
+    return {run.rows(parameter), view_use(run.device(), run.use(use), nullptr).index};
   }
 
   const int64_t classes_, negatives_;
@@ -125,8 +126,8 @@ class Nce final : public Layer<T> {
   const SampledRows rows_;
 
   // Owner thread, of the last forward.
-  std::vector<T> slopes_;                      // [K]
-  std::vector<const T*> weight_of_, bias_of_;  // [C]
+  DeviceBuffer<T> slopes_;         // [K]
+  std::vector<double> log_noise_;  // [K]
   SoftmaxOverRows<T> softmax_;
 };
 

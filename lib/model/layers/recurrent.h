@@ -8,6 +8,7 @@
 
 #include "config/spec.h"
 #include "math/dense_kernels.h"
+#include "math/device_buffer.h"
 #include "math/gemm.h"
 #include "math/recurrent.h"
 #include "math/sequences.h"
@@ -52,8 +53,8 @@ class RecurrentDirection {
     rows_ = run.input(0).rows;
     add_up_inputs(run);
     set_hidden_bias(run);
-    states_.resize(static_cast<size_t>(rows_ * width_));
-    if (Cell::kHasCells) cells_.resize(states_.size());
+    states_.resize(run.device(), rows_ * width_);
+    if (Cell::kHasCells) cells_.resize(run.device(), states_.size());
     for (int64_t t = 0; t < packed_.num_steps(); ++t) {
       const RecurrentStep step = step_at(t);
       if (step.before >= 0) {
@@ -65,15 +66,18 @@ class RecurrentDirection {
   }
 
   // The gradient of the states, packed: to be set before backward.
-  Matrix<T> state_gradients() {
-    state_gradients_.resize(states_.size());
+  Matrix<T> state_gradients(Device& device) {
+    state_gradients_.resize(device, states_.size());
     return {state_gradients_.data(), rows_, width_};
   }
 
   void backward(LayerRun<T>& run) {
-    gate_gradients_.resize(gate_values_.size());
-    if (Cell::kHiddenBias) hidden_gradients_.resize(hidden_.size());
-    if (Cell::kHasCells) cell_gradients_.assign(cells_.size(), T(0));
+    gate_gradients_.resize(run.device(), gate_values_.size());
+    if (Cell::kHiddenBias) hidden_gradients_.resize(run.device(), hidden_.size());
+    if (Cell::kHasCells) {
+      cell_gradients_.resize(run.device(), cells_.size());
+      fill_values(run.device(), T(0), cells_.size(), cell_gradients_.data());
+    }
     for (int64_t t = packed_.num_steps(); t-- > 0;) {
       const RecurrentStep step = step_at(t);
       Cell::step_backward(run.device(), step, arrays(), gradients());
@@ -87,7 +91,7 @@ class RecurrentDirection {
   }
 
  private:
-  static Matrix<T> rows_of(std::vector<T>& array, int64_t begin, int64_t rows, int64_t cols) {
+  static Matrix<T> rows_of(DeviceBuffer<T>& array, int64_t begin, int64_t rows, int64_t cols) {
     return {array.data() + begin * cols, rows, cols};
   }
 
@@ -104,12 +108,12 @@ class RecurrentDirection {
     return {gate_gradients_.data(), hidden_gradients().data(), state_gradients_.data(),
             cell_gradients_.data()};
   }
-  std::vector<T>& hidden_gradients() { return Cell::kHiddenBias ? hidden_gradients_ : gate_gradients_; }
+  DeviceBuffer<T>& hidden_gradients() { return Cell::kHiddenBias ? hidden_gradients_ : gate_gradients_; }
 
   void add_up_inputs(LayerRun<T>& run) {
-    input_.resize(static_cast<size_t>(rows_ * inputs_));
+    input_.resize(run.device(), rows_ * inputs_);
     pack_rows<T>(run.device(), packed_, columns(run.input(0)), rows_of(input_, 0, rows_, inputs_));
-    gate_values_.resize(static_cast<size_t>(rows_ * gates_));
+    gate_values_.resize(run.device(), rows_ * gates_);
     const Matrix<T> sums = rows_of(gate_values_, 0, rows_, gates_);
     if (bias_ >= 0) {
       set_rows<T>(run.device(), run.value(bias_).data, sums);
@@ -120,10 +124,11 @@ class RecurrentDirection {
   }
 
   void set_hidden_bias(LayerRun<T>& run) {
-    hidden_.resize(gate_values_.size());
+    hidden_.resize(run.device(), gate_values_.size());
     const Matrix<T> hidden = rows_of(hidden_, 0, rows_, gates_);
     if (hidden_bias_ < 0) return fill_values(run.device(), T(0), hidden.size(), hidden.data);
-    hidden_start_.assign(static_cast<size_t>(gates_), T(0));
+    hidden_start_.resize(run.device(), gates_);
+    fill_values(run.device(), T(0), gates_, hidden_start_.data());
     copy_values(run.device(), run.value(hidden_bias_).data, width_, hidden_start_.data() + gates_ - width_);
     set_rows<T>(run.device(), hidden_start_.data(), hidden);
   }
@@ -143,7 +148,7 @@ class RecurrentDirection {
     }
     if (packed_.num_steps() < 2) return;
     const int64_t first = packed_.starts[1];
-    previous_.resize(states_.size());
+    previous_.resize(run.device(), states_.size());
     for (int64_t t = 1; t < packed_.num_steps(); ++t) {
       const RecurrentStep step = step_at(t);
       copy_values<T>(run.device(), states_.data() + step.before * width_, step.rows * width_,
@@ -157,7 +162,7 @@ class RecurrentDirection {
   void add_input_gradients(LayerRun<T>& run) {
     const Matrix<T> below = run.input_gradient(0);
     if (!below) return;
-    input_gradients_.resize(input_.size());
+    input_gradients_.resize(run.device(), input_.size());
     const Matrix<T> packed = rows_of(input_gradients_, 0, rows_, inputs_);
     fill_values(run.device(), T(0), packed.size(), packed.data);
     add_product_transposed_right<T>(run.device(), rows_of(gate_gradients_, 0, rows_, gates_),
@@ -171,12 +176,12 @@ class RecurrentDirection {
 
   int64_t rows_ = 0;  // K
   PackedSequences packed_;
-  std::vector<T> input_, input_gradients_;       // [K, D]
-  std::vector<T> gate_values_, gate_gradients_;  // [K, G H]
-  std::vector<T> hidden_, hidden_gradients_;     // [K, G H]: products of the states before
-  std::vector<T> hidden_start_;                  // [G H]: what hidden_ begins with
-  std::vector<T> states_, previous_, cells_;     // [K, H]: h', h, c'
-  std::vector<T> state_gradients_, cell_gradients_;
+  DeviceBuffer<T> input_, input_gradients_;       // [K, D]
+  DeviceBuffer<T> gate_values_, gate_gradients_;  // [K, G H]
+  DeviceBuffer<T> hidden_, hidden_gradients_;     // [K, G H]: products of the states before
+  DeviceBuffer<T> hidden_start_;                  // [G H]: what hidden_ begins with
+  DeviceBuffer<T> states_, previous_, cells_;     // [K, H]: h', h, c'
+  DeviceBuffer<T> state_gradients_, cell_gradients_;
 };
 
 // output [B, H], the last state of each example, 0 of an empty one; or [K, H], the state after each id.  With both
@@ -193,6 +198,8 @@ class Recurrent : public Layer<T> {
     if (options.direction != "forward") directions_.emplace_back(options, setup, true);
     setup.set_output(width_ * static_cast<int64_t>(directions_.size()));
   }
+
+  bool runs_on_devices() const override { return true; }
 
   void forward(LayerRun<T>& run) override {
     for (size_t i = 0; i < directions_.size(); ++i) {
@@ -211,7 +218,7 @@ class Recurrent : public Layer<T> {
     for (size_t i = 0; i < directions_.size(); ++i) {
       RecurrentDirection<T, Cell>& direction = directions_[i];
       const Columns<const T> above = columns(run.output_gradient(), static_cast<int64_t>(i) * width_, width_);
-      const Matrix<T> gradient = direction.state_gradients();
+      const Matrix<T> gradient = direction.state_gradients(run.device());
       if (last_) {
         fill_values(run.device(), T(0), gradient.size(), gradient.data);
         add_last_gradients<T>(run.device(), direction.packed(), above, gradient);

@@ -56,14 +56,14 @@ SampledRows declare_sampled_rows(LayerSetup& setup, std::string_view layer,
 }
 
 template <class T>
-void score_samples(LayerRun<T>& run, const SampledRows& rows, std::vector<T>& scores) {
-  scores.resize(run.use(rows.weight_use).index.size());
+void score_samples(LayerRun<T>& run, const SampledRows& rows, DeviceBuffer<T>& scores) {
+  scores.resize(run.device(), std::ssize(run.use(rows.weight_use).index));
   score_samples(run.device(), weights_of(run, rows), run.input(0), scores.data());
 }
 
 template <class T>
-void add_sample_gradients(LayerRun<T>& run, const SampledRows& rows, std::span<const T> slopes) {
-  const SampledSlopes<T> all{slopes.data(), run.output_gradient().data};
+void add_sample_gradients(LayerRun<T>& run, const SampledRows& rows, const T* slopes) {
+  const SampledSlopes<T> all{slopes, run.output_gradient().data};
   add_sample_weight_gradients(run.device(), run.use(rows.weight_use), run.input(0), all,
                               run.row_gradients(rows.weight));
   if (rows.bias >= 0) {
@@ -74,9 +74,9 @@ void add_sample_gradients(LayerRun<T>& run, const SampledRows& rows, std::span<c
   }
 }
 
-#define PS_INSTANTIATE(T)                                                         \
-  template void score_samples(LayerRun<T>&, const SampledRows&, std::vector<T>&); \
-  template void add_sample_gradients(LayerRun<T>&, const SampledRows&, std::span<const T>);
+#define PS_INSTANTIATE(T)                                                          \
+  template void score_samples(LayerRun<T>&, const SampledRows&, DeviceBuffer<T>&); \
+  template void add_sample_gradients(LayerRun<T>&, const SampledRows&, const T*);
 PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 

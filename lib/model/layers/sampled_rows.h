@@ -5,11 +5,10 @@
 #ifndef PS_MODEL_LAYERS_SAMPLED_ROWS_H_
 #define PS_MODEL_LAYERS_SAMPLED_ROWS_H_
 
-#include <span>
 #include <string_view>
-#include <vector>
 
 #include "config/spec.h"
+#include "math/device_buffer.h"
 #include "model/layer.h"
 
 namespace ps {
@@ -38,12 +37,12 @@ SampledRows declare_sampled_rows(LayerSetup& setup, std::string_view layer,
 // scores[k] <- weight[id k] . input[b] + bias[id k]
 //   input 0 of the run [B, D]  ->  scores [K]
 template <class T>
-void score_samples(LayerRun<T>& run, const SampledRows& rows, std::vector<T>& scores);
+void score_samples(LayerRun<T>& run, const SampledRows& rows, DeviceBuffer<T>& scores);
 
 // Adds the gradients of weight, bias and input, given the gradient of the run's output [B, 1] and
 // slopes[k] = d(output of k's example) / d(scores[k]).
 template <class T>
-void add_sample_gradients(LayerRun<T>& run, const SampledRows& rows, std::span<const T> slopes);
+void add_sample_gradients(LayerRun<T>& run, const SampledRows& rows, const T* slopes);
 
 }  // namespace ps
 

@@ -1,8 +1,8 @@
 #include <string>
-#include <vector>
 
 #include "config/spec.h"
 #include "math/dense_kernels.h"
+#include "math/device_buffer.h"
 #include "math/gemm.h"
 #include "math/sequences.h"
 #include "model/layers/layer_entry.h"
@@ -64,13 +64,15 @@ class SequencePool final : public Layer<T> {
     setup.set_output(setup.inputs().front().cols);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     const std::span<const uint32_t> offsets = run.sequence(0);
     if (pooling_ == "max") {
-      argmax_.resize(static_cast<size_t>(run.output().size()));
+      argmax_.resize(run.device(), run.output().size());
       return take_largest<T>(run.device(), offsets, run.input(0), run.output(), argmax_.data());
     }
-    weights_.resize(static_cast<size_t>(run.input(0).rows));
+    weights_.resize(run.device(), run.input(0).rows);
     if (query_ < 0) {
       set_equal_weights(run.device(), offsets, pooling_ == "mean", weights_.data());
     } else {
@@ -89,7 +91,7 @@ class SequencePool final : public Layer<T> {
         add_largest_gradients<T>(run.device(), offsets, run.output_gradient(), argmax_.data(), below);
       return;
     }
-    weight_gradients_.resize(weights_.size());
+    weight_gradients_.resize(run.device(), weights_.size());
     add_weighted_gradients<T>(run.device(), offsets, weights_.data(), run.input(0), run.output_gradient(),
                               query_ < 0 ? nullptr : weight_gradients_.data(), below);
     if (query_ < 0) return;
@@ -101,15 +103,13 @@ class SequencePool final : public Layer<T> {
   }
 
  private:
-  static Matrix<T> column(std::vector<T>& values) {
-    return {values.data(), static_cast<int64_t>(values.size()), 1};
-  }
+  static Matrix<T> column(DeviceBuffer<T>& values) { return {values.data(), values.size(), 1}; }
 
   const std::string pooling_;
-  int scored_;                                 // the input that scores are computed of
-  int query_ = -1;                             // [D, 1]
-  std::vector<uint32_t> argmax_;               // [B, D]
-  std::vector<T> weights_, weight_gradients_;  // [K]
+  int scored_;                                  // the input that scores are computed of
+  int query_ = -1;                              // [D, 1]
+  DeviceBuffer<uint32_t> argmax_;               // [B, D]
+  DeviceBuffer<T> weights_, weight_gradients_;  // [K]
 };
 
 }  // namespace

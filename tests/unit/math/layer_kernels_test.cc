@@ -209,7 +209,9 @@ double sigmoid(double x) {
 TEST_F(SampledKernels, NceTellsTheFirstIdFromTheOthers) {
   const std::vector<double> scores = random_values<double>(7, 12);
   std::vector<double> slopes = scores, costs(kExamples, 5);
-  nce_costs(device_, {offsets_, keys_}, NoiseDistribution::uniform(6), 2, slopes.data(), costs.data());
+  std::vector<double> log_noise;
+  log_noise_of(device_, keys_, NoiseDistribution::uniform(6), 2, log_noise);
+  nce_costs<double>(device_, offsets_, log_noise, slopes.data(), costs.data());
   EXPECT_EQ(costs[1], 0);
   for (size_t b = 0; b < kExamples; ++b) {
     double expected = 0;
@@ -226,10 +228,9 @@ TEST_F(SampledKernels, NceTellsTheFirstIdFromTheOthers) {
 // 6 classes: leaf 5 is node 11, a right child of 5, a right child of 2, a left child of 1.
 TEST_F(SampledKernels, TreeCostsFollowThePathOfTheLabel) {
   const std::vector<uint32_t> offsets = {0, 3};
-  const std::vector<uint64_t> path = {4, 1, 0};
   const std::vector<float> labels = {5};
   std::vector<double> scores = {0.5, -1, 2}, costs(1);
-  tree_costs(device_, {offsets, path}, labels.data(), 6, scores.data(), costs.data());
+  tree_costs(device_, offsets, labels.data(), 6, scores.data(), costs.data());
   EXPECT_NEAR(costs[0], -std::log(sigmoid(0.5)) - std::log(sigmoid(-1)) - std::log(sigmoid(-2)), 1e-14);
   EXPECT_NEAR(scores[0], sigmoid(0.5) - 1, 1e-14);
   EXPECT_NEAR(scores[1], sigmoid(-1) - 1, 1e-14);
@@ -244,9 +245,14 @@ TEST(SoftmaxOverAllRows, IsTheCostOfThePlainSoftmax) {
                             x = random_values<double>(2 * kDim, 14);
   const std::vector<float> labels = {2999, 7};
   std::vector<const double*> rows;
-  for (size_t c = 0; c < kClasses; ++c) rows.push_back(&table[c * kDim]);
+  std::vector<uint32_t> index;
+  for (size_t c = 0; c < kClasses; ++c) {
+    rows.push_back(&table[c * kDim]);
+    index.push_back(static_cast<uint32_t>(c));
+  }
   std::vector<double> costs(2);
-  SoftmaxOverRows<double>().costs(device, {x.data(), 2, kDim}, rows, {}, labels, costs);
+  SoftmaxOverRows<double>().costs(device, {x.data(), 2, kDim}, kClasses, {rows.data(), index.data()},
+                                  {nullptr, nullptr}, labels.data(), costs.data());
   for (size_t b = 0; b < 2; ++b) {
     const auto score = [&](size_t c) {
       return x[b * 3] * table[c * 3] + x[b * 3 + 1] * table[c * 3 + 1] + x[b * 3 + 2] * table[c * 3 + 2];
