@@ -66,9 +66,27 @@ struct Case {
   uint32_t most_tiles = DeviceSelector::kMostTiles;
 };
 
-SparsePart on_device(const Case& c, const Floats& values) {
-  gpu::Device device(test_device::by_seed(c.seed));
-  gpu::Stream stream(device);
+// The device of a seed, with a stream.
+struct SeededDevice {
+  explicit SeededDevice(uint64_t seed) : device(test_device::by_seed(seed)), stream(device) {}
+
+  gpu::Device device;
+  gpu::Stream stream;
+};
+
+class DeviceSelection : public testing::Test {
+ protected:
+  SeededDevice& device(uint64_t seed) { return seed % 2 == 0 ? by_lane_ : at_random_; }
+  SparsePart on_device(const Case& c, const Floats& values);
+  void expect_processors_selection(const Case& c, const Floats& values);
+
+ private:
+  SeededDevice by_lane_{0}, at_random_{1};  // schedules of a random order differ from launch to launch
+};
+
+SparsePart DeviceSelection::on_device(const Case& c, const Floats& values) {
+  gpu::Stream& stream = device(c.seed).stream;
+  gpu::Device& device = stream.device();
   Floats shifted(c.shift, 1e30f);
   shifted.insert(shifted.end(), values.begin(), values.end());
   const auto given = upload(stream, shifted);
@@ -90,7 +108,7 @@ void expect_same(const SparsePart& found, const SparsePart& expected) {
   ASSERT_EQ(bits_of(found.value), bits_of(expected.value));
 }
 
-void expect_processors_selection(const Case& c, const Floats& values) {
+void DeviceSelection::expect_processors_selection(const Case& c, const Floats& values) {
   SCOPED_TRACE(name_of(c.kind) + " " + std::to_string(c.count) + " of " + std::to_string(values.size()) +
                ", seed " + std::to_string(c.seed) + ", tiles " + std::to_string(c.most_tiles));
   SparsePart expected;
@@ -98,7 +116,7 @@ void expect_processors_selection(const Case& c, const Floats& values) {
   expect_same(on_device(c, values), expected);
 }
 
-TEST(DeviceSelection, SelectsWhatTheProcessorSelects) {
+TEST_F(DeviceSelection, SelectsWhatTheProcessorSelects) {
   constexpr uint64_t kSizes[] = {0, 1, 2, 3, 31, 127, 511, 512, 513, 700, 2049, 5000};
   for (uint64_t seed = 0; seed < 240; ++seed) {
     Random random(31, seed);
@@ -115,7 +133,7 @@ TEST(DeviceSelection, SelectsWhatTheProcessorSelects) {
 }
 
 // These have a sample: 4096 of the values at least are read before the pass over all.
-TEST(DeviceSelection, SelectsWhatTheProcessorSelectsFromASample) {
+TEST_F(DeviceSelection, SelectsWhatTheProcessorSelectsFromASample) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     Random random(32, seed);
     const uint64_t size = 16'384 + random.below(30'000);
@@ -133,7 +151,7 @@ TEST(DeviceSelection, SelectsWhatTheProcessorSelectsFromASample) {
 }
 
 // The sample's threshold is then above most of what is to be selected, and all values are read again.
-TEST(DeviceSelection, CollectsAgainWhereTheSampleIsNotLikeTheRest) {
+TEST_F(DeviceSelection, CollectsAgainWhereTheSampleIsNotLikeTheRest) {
   constexpr uint64_t kSize = 20'000, kCount = 1200, kDraw = 5;
   const SelectionSample sample = selection_sample(kSize, kCount);
   ASSERT_GT(sample.num_lines, 0u);
@@ -149,7 +167,7 @@ TEST(DeviceSelection, CollectsAgainWhereTheSampleIsNotLikeTheRest) {
   }
 }
 
-TEST(DeviceSelection, SizesOfInfinitiesAndNansAreAboveAllOthers) {
+TEST_F(DeviceSelection, SizesOfInfinitiesAndNansAreAboveAllOthers) {
   Random random(34, 1);
   for (uint64_t size : {600u, 20'000u}) {
     for (uint64_t odd : {size / 1000 + 1, size / 20, size / 3, size}) {
@@ -193,10 +211,10 @@ DgcCase draw_case(uint64_t seed) {
 // The state of a trainer on a device.
 class DeviceDgc {
  public:
-  DeviceDgc(const DgcCase& c, const Floats& weights)
+  DeviceDgc(gpu::Stream& stream, const DgcCase& c, const Floats& weights)
       : case_(c),
-        device_(test_device::by_seed(c.seed)),
-        stream_(device_),
+        device_(stream.device()),
+        stream_(stream),
         selector_(device_, c.options.selection == "exact" ? Selection::kExact : Selection::kSampled,
                   kFewTiles),
         weights_(upload(stream_, weights)),
@@ -239,8 +257,8 @@ class DeviceDgc {
   int64_t size() const { return static_cast<int64_t>(case_.elements); }
 
   const DgcCase case_;
-  gpu::Device device_;
-  gpu::Stream stream_;
+  gpu::Device& device_;
+  gpu::Stream& stream_;
   DeviceSelector selector_;
   gpu::DeviceArray<float> weights_, velocity_, residual_;
   gpu::DeviceArray<uint32_t> index_, numbers_;
@@ -248,7 +266,7 @@ class DeviceDgc {
   uint32_t largest_ = 0;
 };
 
-TEST(DeviceSelection, StepsOfDgcLeaveWhatTheProcessorsLeave) {
+TEST_F(DeviceSelection, StepsOfDgcLeaveWhatTheProcessorsLeave) {
   int64_t checked = 0;
   for (uint64_t seed = 0; seed < 70; ++seed) {
     const DgcCase c = draw_case(seed);
@@ -257,7 +275,7 @@ TEST(DeviceSelection, StepsOfDgcLeaveWhatTheProcessorsLeave) {
     DeepGradientCompression expected(c.options, {.shape = {static_cast<int64_t>(c.elements)}});
     Floats weights(c.elements);
     for (float& w : weights) w = static_cast<float>(random.normal());
-    DeviceDgc device(c, weights);
+    DeviceDgc on_device(device(seed).stream, c, weights);
     for (int64_t step = 0; step < 3; ++step) {
       const uint64_t count = expected.selected();
       if (count >= c.elements) break;
@@ -265,25 +283,25 @@ TEST(DeviceSelection, StepsOfDgcLeaveWhatTheProcessorsLeave) {
       for (float& g : gradient) g = static_cast<float>(random.normal());
       std::string bytes;
       expected.step_sparse({gradient, c.scale, c.rate}, weights, bytes);
-      const SparsePart sent = device.step(step, gradient, count);
+      const SparsePart sent = on_device.step(step, gradient, count);
       ASSERT_NO_FATAL_FAILURE(expect_same(sent, expected.sent()));
-      ASSERT_EQ(bits_of(device.velocity()), bits_of(expected.velocity()));
-      ASSERT_EQ(bits_of(device.residual()), bits_of(expected.residual()));
-      ASSERT_LT(device.largest(), kInfiniteSize);
+      ASSERT_EQ(bits_of(on_device.velocity()), bits_of(expected.velocity()));
+      ASSERT_EQ(bits_of(on_device.residual()), bits_of(expected.residual()));
+      ASSERT_LT(on_device.largest(), kInfiniteSize);
       ++checked;
     }
   }
   EXPECT_GE(checked, 200);
 }
 
-TEST(DeviceSelection, StepsOfDgcTellThatAMoveIsNotFinite) {
+TEST_F(DeviceSelection, StepsOfDgcTellThatAMoveIsNotFinite) {
   for (float odd : {kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
     DgcCase c{.elements = 700};
-    DeviceDgc device(c, Floats(c.elements));
+    DeviceDgc on_device(device(0).stream, c, Floats(c.elements));
     Floats gradient(c.elements, 0.5f);
     gradient[699] = odd;
-    device.step(0, gradient, 7);
-    EXPECT_GE(device.largest(), kInfiniteSize);
+    on_device.step(0, gradient, 7);
+    EXPECT_GE(on_device.largest(), kInfiniteSize);
   }
 }
 

@@ -1,16 +1,11 @@
 // The row codecs of one level. codec/row_codec.h describes their formats.
 #include "codec/kernels/half.h"
 #include "codec/kernels/kernels.h"
+#include "codec/kernels/row_rules.h"
 
 namespace ps::PS_CPU_NAMESPACE {
 
 namespace {
-
-// Returns the rounding error sum - rounded, or zero if it is not finite.
-[[gnu::always_inline]] inline float rest(float sum, float rounded) {
-  const float difference = sum - rounded;
-  return (bits_of(difference) & ~kSign) < kInfinity ? difference : 0;
-}
 
 // A codec encodes and decodes some rows, and subtracts the decoded values from the original ones.
 struct FloatRows {
@@ -40,7 +35,7 @@ struct HalfRows {
   }
   static void subtract(const char* encoded, int64_t rows, int64_t cols, float* values) {
     const Coded* in = reinterpret_cast<const Coded*>(encoded);
-    for (int64_t i = 0; i < rows * cols; ++i) values[i] = rest(values[i], Format::decode(in[i]));
+    for (int64_t i = 0; i < rows * cols; ++i) values[i] = rounding_error(values[i], Format::decode(in[i]));
   }
   static int64_t row_bytes(int64_t cols) { return cols * int64_t{sizeof(uint16_t)}; }
 };
@@ -57,15 +52,13 @@ struct ByteRows {
       const Row row = row_at(encoded + r * row_bytes(cols));
       float* sums = values + r * cols;
       for (int64_t j = 0; j < cols; ++j) {
-        sums[j] = rest(sums[j], row.scale * static_cast<float>(row.values[j]));
+        sums[j] = rounding_error(sums[j], row.scale * static_cast<float>(row.values[j]));
       }
     }
   }
   static int64_t row_bytes(int64_t cols) { return cols + int64_t{sizeof(float)}; }
 
  private:
-  static constexpr float kSteps = 127;
-
   // Returns the largest size in the row; sizes of infinities and NaN are above those of all numbers.
   static uint32_t largest_size(const float* values, int64_t cols) {
     uint32_t largest = 0;
@@ -76,23 +69,11 @@ struct ByteRows {
     return largest;
   }
 
-  // A row whose scale would be subnormal becomes zero, and 127 times the largest scale is finite.  The last
-  // bit of 1.5 x 2^23 has the value 1: adding it rounds to whole numbers, ties to even.
   static void encode_row(const float* values, int64_t cols, char* encoded) {
-    constexpr float kRounder = 0x1.8p23f, kSmallestScale = 0x1p-126f, kLargestScale = 0x1.0204060000000p+121f;
-    const uint32_t size = largest_size(values, cols);
-    const float largest = float_of(size);
-    const bool finite = size < kInfinity, zero = finite && largest < kSteps * kSmallestScale;
-    const float scale = !finite ? float_of(kInfinity | 1u << 22)
-                        : zero  ? 0
-                                : smaller(largest / kSteps, kLargestScale);
-    const float per_scale = !finite || zero ? 0 : kSteps / largest;
-    __builtin_memcpy(encoded, &scale, sizeof scale);
-    signed char* out = reinterpret_cast<signed char*>(encoded + sizeof scale);
-    for (int64_t j = 0; j < cols; ++j) {
-      const float value = finite ? values[j] : 0;
-      out[j] = static_cast<signed char>(static_cast<int32_t>(value * per_scale + kRounder - kRounder));
-    }
+    const ByteScale scale = ByteScale::of_size(largest_size(values, cols));
+    __builtin_memcpy(encoded, &scale.scale, sizeof scale.scale);
+    signed char* out = reinterpret_cast<signed char*>(encoded + sizeof scale.scale);
+    for (int64_t j = 0; j < cols; ++j) out[j] = scale.byte_of(values[j]);
   }
 
   struct Row {
@@ -158,19 +139,13 @@ struct SignRows {
   }
   static void subtract(const char* encoded, int64_t rows, int64_t cols, float* values) {
     for_each_group(encoded, rows, cols, values, [](const float* decoded, int64_t n, float* sums) {
-      for (int64_t j = 0; j < n; ++j) sums[j] = rest(sums[j], decoded[j]);
+      for (int64_t j = 0; j < n; ++j) sums[j] = rounding_error(sums[j], decoded[j]);
     });
   }
-  static int64_t row_bytes(int64_t cols) { return int64_t{sizeof(Means)} + (cols + kByte - 1) / kByte; }
+  static int64_t row_bytes(int64_t cols) { return int64_t{sizeof(SignMeans)} + (cols + kByte - 1) / kByte; }
 
  private:
-  static constexpr int64_t kByte = 8, kLanes = 16;
-
-  struct Means {
-    float positive, negative;
-  };
-
-  static uint32_t is_negative(float value) { return bits_of(value) > kSign ? 1 : 0; }
+  static constexpr int64_t kByte = 8, kLanes = kSignLanes;
 
   // The sums of a row come first, then its bits: compilers vectorise either loop.
   static void encode_row(const float* values, int64_t cols, char* encoded) {
@@ -181,23 +156,25 @@ struct SignRows {
     for (int64_t begin = 0; begin < whole; begin += kLanes) add_group(values + begin, up, down, largest);
     __builtin_memcpy(last, values + whole, static_cast<uint64_t>(cols - whole) * sizeof(float));
     if (whole < cols) add_group(last, up, down, largest);
-    const int64_t num_negative = encode_signs(values, cols, encoded + sizeof(Means));
+    const int64_t num_negative = encode_signs(values, cols, encoded + sizeof(SignMeans));
     uint32_t size = 0;
     for (int64_t j = 0; j < kLanes; ++j) size = size < largest[j] ? largest[j] : size;
-    const bool finite = size < kInfinity;
-    const float nan = float_of(kInfinity | 1u << 22);
-    const Means means = {finite ? mean(up, cols - num_negative) : nan,
-                         finite ? mean(down, num_negative) : nan};
+    const SignMeans means = SignMeans::of_sums(sum(up), sum(down), cols, num_negative, size);
     __builtin_memcpy(encoded, &means, sizeof means);
   }
   [[gnu::always_inline]] static inline void add_group(const float* values, double (&up)[kLanes],
                                                       double (&down)[kLanes], uint32_t (&largest)[kLanes]) {
     for (int64_t j = 0; j < kLanes; ++j) {
-      const uint32_t bits = bits_of(values[j]), size = bits & ~kSign, mask = 0 - is_negative(values[j]);
+      const uint32_t size = bits_of(values[j]) & ~kSign;
       largest[j] = largest[j] < size ? size : largest[j];
-      up[j] += static_cast<double>(float_of(bits & ~mask));
-      down[j] += static_cast<double>(float_of(bits & mask));
+      up[j] += static_cast<double>(positive_part(values[j]));
+      down[j] += static_cast<double>(negative_part(values[j]));
     }
+  }
+  static double sum(const double (&lanes)[kLanes]) {
+    double all = 0;
+    for (int64_t j = 0; j < kLanes; ++j) all += lanes[j];
+    return all;
   }
   // Returns how many values are negative.
   static int64_t encode_signs(const float* values, int64_t cols, char* bits) {
@@ -215,26 +192,19 @@ struct SignRows {
     }
     return num_negative;
   }
-  static float mean(const double* lanes, int64_t count) {
-    double sum = 0;
-    for (int64_t j = 0; j < kLanes; ++j) sum += lanes[j];
-    return count == 0 ? 0 : static_cast<float>(sum / static_cast<double>(count));
-  }
 
   // Calls body(decoded, n, values) for every byte of the rows: the n values that it stands for, and where they are.
   template <class Body>
   [[gnu::always_inline]] static inline void for_each_group(const char* encoded, int64_t rows, int64_t cols,
                                                            float* values, Body&& body) {
     for (int64_t r = 0; r < rows; ++r, encoded += row_bytes(cols), values += cols) {
-      Means means;
+      SignMeans means;
       __builtin_memcpy(&means, encoded, sizeof means);
-      const uint32_t positive = bits_of(means.positive), change = positive ^ bits_of(means.negative);
       const char* bits = encoded + sizeof means;
       for (int64_t begin = 0; begin < cols; begin += kByte) {
         const uint32_t byte = static_cast<unsigned char>(*bits++);
         float decoded[kByte];
-        for (int64_t j = 0; j < kByte; ++j)
-          decoded[j] = float_of(positive ^ (change & (0u - (byte >> j & 1u))));
+        for (int64_t j = 0; j < kByte; ++j) decoded[j] = means.value_of(byte >> j & 1u);
         cols - begin >= kByte ? body(decoded, kByte, values + begin)
                               : body(decoded, cols - begin, values + begin);
       }

@@ -1,0 +1,38 @@
+// The row codecs (codec/row_codec.h) on a device: the bytes are those that the processor makes, and so are the decoded
+// values and the rounding errors, bit for bit.  Compiled for CUDA and for the emulator; used by code that exchanges
+// rows or gradients which lie there.
+//
+// The bytes of the codecs fp16 and bf16 (codec/codec.h) are those of one row with all values, and those of int8 with
+// rounding to the nearest are rows of `block` values.
+//
+// An encoding reads values and error and writes error and bytes, each once, but for int8 rows of more than 256 values,
+// which it reads twice, and for rounding errors of one_bit, which it writes twice.
+#ifndef PS_CODEC_CUDA_DEVICE_ROW_CODEC_H_
+#define PS_CODEC_CUDA_DEVICE_ROW_CODEC_H_
+
+#include <cstdint>
+
+#include "codec/row_codec.h"
+#include "gpu/device.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+// Both are queued.  All arrays lie in the memory of the stream's device, do not overlap, and are aligned like their
+// elements: encoded ones of f32 to 4 bytes, of f16 and bf16 to 2, and others may begin at any byte.
+
+// encoded [rows, encoded_row_bytes(type, cols)] <- values [rows, cols].  With `error` [rows, cols], which may be null,
+// it encodes values + error, and sets `error` to the rounding error, as RowCodec::encode_with_error.
+void encode_on_device(gpu::Stream& stream, RowType type, const float* values, float* error, int64_t rows,
+                      int64_t cols, char* encoded);
+
+// values [rows, cols] <- encoded
+void decode_on_device(gpu::Stream& stream, RowType type, const char* encoded, int64_t rows, int64_t cols,
+                      float* values);
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps
+
+#endif  // PS_CODEC_CUDA_DEVICE_ROW_CODEC_H_

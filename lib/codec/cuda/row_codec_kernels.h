@@ -1,0 +1,202 @@
+// The kernels of row codecs on a device.  Used by device_row_codec.cu alone.  One thread has a value of a float format, one
+// warp a row of bytes or a block of it, and half a warp a row of signs, of which each lane adds up what a lane of the
+// processor does.
+//
+// With kError the values to encode are values + error, and `error` becomes what the encoded ones lack.
+#ifndef PS_CODEC_CUDA_ROW_CODEC_KERNELS_H_
+#define PS_CODEC_CUDA_ROW_CODEC_KERNELS_H_
+
+#include <cstdint>
+
+#include "codec/kernels/row_rules.h"
+#include "gpu/device.h"
+
+namespace ps::device_row_codec {
+
+inline namespace PS_GPU_NAMESPACE {
+
+using gpu::kFullWarp;
+using gpu::kWarpSize;
+
+__device__ inline int64_t thread_index() {
+  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__device__ inline uint32_t larger(uint32_t x, uint32_t y) {
+  return x < y ? y : x;
+}
+
+__device__ inline void write_float(float value, char* to) {
+  for (int n = 0; n < 4; ++n) to[n] = static_cast<char>(bits_of(value) >> 8 * n);
+}
+
+__device__ inline float read_float(const char* from) {
+  uint32_t bits = 0;
+  for (int n = 0; n < 4; ++n) bits |= static_cast<uint32_t>(static_cast<unsigned char>(from[n])) << 8 * n;
+  return float_of(bits);
+}
+
+// The format f32, like Half and Bfloat.
+struct Float {
+  static constexpr float encode(float x) { return x; }
+  static constexpr float decode(float x) { return x; }
+};
+
+template <class Format>
+using Coded = decltype(Format::encode(0.0f));
+
+template <class Format, bool kError>
+__global__ void encode_values(const float* values, float* error, int64_t size, Coded<Format>* encoded) {
+  const int64_t i = thread_index();
+  if (i >= size) return;
+  const float sum = kError ? error[i] + values[i] : values[i];
+  const Coded<Format> coded = Format::encode(sum);
+  encoded[i] = coded;
+  if constexpr (kError) error[i] = rounding_error(sum, Format::decode(coded));
+}
+
+template <class Format>
+__global__ void decode_values(const Coded<Format>* encoded, int64_t size, float* values) {
+  const int64_t i = thread_index();
+  if (i < size) values[i] = Format::decode(encoded[i]);
+}
+
+// Rows of bytes, whose blocks of `block` values have a scale each; the last block of a row may have fewer.
+struct ByteRows {
+  int64_t rows, cols, block;
+};
+
+// The block of a warp.
+struct ByteBlock {
+  int64_t size;           // 0: the warp has none
+  int64_t values, bytes;  // where its values and its bytes begin
+
+  static __device__ ByteBlock of(const ByteRows& rows, int64_t warp) {
+    const int64_t each = (rows.cols + rows.block - 1) / rows.block;  // blocks of a row
+    const int64_t row = warp / each, n = warp % each;
+    if (row >= rows.rows) return {0, 0, 0};
+    const int64_t left = rows.cols - n * rows.block;
+    constexpr int64_t kScale = sizeof(float);
+    return {left < rows.block ? left : rows.block, row * rows.cols + n * rows.block,
+            row * (rows.cols + each * kScale) + n * (rows.block + kScale)};
+  }
+};
+
+// A lane has these values of a stretch of its warp, so that a block of that size is read once.
+constexpr int64_t kOwn = 8, kStretch = kOwn * kWarpSize;
+
+template <bool kError>
+__global__ void encode_bytes(const float* all_values, float* all_errors, ByteRows rows, char* encoded) {
+  const ByteBlock block = ByteBlock::of(rows, thread_index() / kWarpSize);
+  if (block.size == 0) return;
+  const float* values = all_values + block.values;
+  float* error = kError ? all_errors + block.values : nullptr;
+  const int64_t lane = gpu::lane();
+  float own[kOwn] = {};
+  uint32_t largest = 0;
+  for (int64_t begin = 0; begin < block.size; begin += kStretch) {
+    for (int64_t n = 0; n < kOwn; ++n) {
+      const int64_t j = begin + n * kWarpSize + lane;
+      own[n] = j >= block.size ? 0 : kError ? error[j] + values[j] : values[j];
+      largest = larger(largest, bits_of(own[n]) & ~kSign);
+    }
+  }
+  const ByteScale scale = ByteScale::of_size(gpu::reduce_max(kFullWarp, largest));
+  char* out = encoded + block.bytes;
+  if (lane == 0) write_float(scale.scale, out);
+  out += sizeof(float);
+  for (int64_t begin = 0; begin < block.size; begin += kStretch) {
+    for (int64_t n = 0; n < kOwn; ++n) {
+      const int64_t j = begin + n * kWarpSize + lane;
+      if (j >= block.size) continue;
+      if (block.size > kStretch) own[n] = kError ? error[j] + values[j] : values[j];
+      const signed char byte = scale.byte_of(own[n]);
+      out[j] = static_cast<char>(byte);
+      if constexpr (kError) error[j] = rounding_error(own[n], scale.value_of(byte));
+    }
+  }
+}
+
+__global__ inline void decode_bytes(const char* encoded, ByteRows rows, float* all_values) {
+  const ByteBlock block = ByteBlock::of(rows, thread_index() / kWarpSize);
+  if (block.size == 0) return;
+  const char* in = encoded + block.bytes;
+  const float scale = read_float(in);
+  float* values = all_values + block.values;
+  for (int64_t j = gpu::lane(); j < block.size; j += kWarpSize) {
+    values[j] = scale * static_cast<float>(static_cast<signed char>(in[sizeof(float) + j]));
+  }
+}
+
+// Rows of signs.  The two halves of a warp have rows of the same size, and one may have none.
+struct SignRows {
+  int64_t rows, cols;
+
+  __device__ int64_t row_bytes() const { return sizeof(SignMeans) + (cols + 7) / 8; }
+};
+
+// Adds up the values of 16 lanes in their order, in all of them.
+__device__ inline double sum_lanes(double own, unsigned first_lane) {
+  double sum = 0;
+  for (unsigned n = 0; n < kSignLanes; ++n) sum += gpu::shuffle(kFullWarp, own, first_lane + n);
+  return sum;
+}
+
+template <bool kError>
+__global__ void encode_signs(const float* all_values, float* all_errors, SignRows rows, char* encoded) {
+  const int64_t row = thread_index() / kSignLanes;
+  const unsigned lane = gpu::lane() % kSignLanes, first_lane = gpu::lane() - lane;
+  const bool has_row = row < rows.rows;
+  const float* values = all_values + (has_row ? row * rows.cols : 0);
+  float* error = kError ? all_errors + (has_row ? row * rows.cols : 0) : nullptr;
+  char* out = encoded + (has_row ? row * rows.row_bytes() : 0);
+  double up = 0, down = 0;
+  uint32_t largest = 0;
+  int64_t num_negative = 0;
+  for (int64_t begin = 0; begin < rows.cols; begin += kSignLanes) {
+    const int64_t j = begin + lane;
+    float value = 0;
+    if (has_row && j < rows.cols) {
+      value = kError ? error[j] + values[j] : values[j];
+      if constexpr (kError) error[j] = value;
+    }
+    up += static_cast<double>(positive_part(value));
+    down += static_cast<double>(negative_part(value));
+    largest = larger(largest, bits_of(value) & ~kSign);
+    const uint32_t signs = gpu::ballot(kFullWarp, is_negative(value) != 0) >> first_lane & 0xffff;
+    num_negative += gpu::count_ones(signs);
+    const int64_t byte = begin / 8 + lane;
+    if (has_row && lane < 2 && byte * 8 < rows.cols) {
+      out[sizeof(SignMeans) + byte] = static_cast<char>(signs >> 8 * lane);
+    }
+  }
+  for (unsigned bits = kSignLanes / 2; bits > 0; bits /= 2) {
+    largest = larger(largest, gpu::shuffle_xor(kFullWarp, largest, bits));
+  }
+  const double positive = sum_lanes(up, first_lane), negative = sum_lanes(down, first_lane);
+  const SignMeans means = SignMeans::of_sums(positive, negative, rows.cols, num_negative, largest);
+  if (!has_row) return;
+  if (lane == 0) write_float(means.positive, out);
+  if (lane == 1) write_float(means.negative, out + sizeof(float));
+  for (int64_t j = lane; kError && j < rows.cols; j += kSignLanes) {
+    error[j] = rounding_error(error[j], means.value_of(is_negative(error[j])));
+  }
+}
+
+__global__ inline void decode_signs(const char* encoded, SignRows rows, float* all_values) {
+  const int64_t row = thread_index() / kSignLanes;
+  if (row >= rows.rows) return;
+  const char* in = encoded + row * rows.row_bytes();
+  const SignMeans means{read_float(in), read_float(in + sizeof(float))};
+  float* values = all_values + row * rows.cols;
+  for (int64_t j = gpu::lane() % kSignLanes; j < rows.cols; j += kSignLanes) {
+    const uint32_t byte = static_cast<unsigned char>(in[sizeof(SignMeans) + j / 8]);
+    values[j] = means.value_of(byte >> j % 8 & 1);
+  }
+}
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps::device_row_codec
+
+#endif  // PS_CODEC_CUDA_ROW_CODEC_KERNELS_H_
