@@ -208,7 +208,7 @@ DgcCase draw_case(uint64_t seed) {
   return c;
 }
 
-// The state of a trainer on a device.
+// The state of a trainer on a device.  The weights must outlive the first step.
 class DeviceDgc {
  public:
   DeviceDgc(gpu::Stream& stream, const DgcCase& c, const Floats& weights)
@@ -297,7 +297,8 @@ TEST_F(DeviceSelection, StepsOfDgcLeaveWhatTheProcessorsLeave) {
 TEST_F(DeviceSelection, StepsOfDgcTellThatAMoveIsNotFinite) {
   for (float odd : {kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
     DgcCase c{.elements = 700};
-    DeviceDgc on_device(device(0).stream, c, Floats(c.elements));
+    const Floats weights(c.elements);
+    DeviceDgc on_device(device(0).stream, c, weights);
     Floats gradient(c.elements, 0.5f);
     gradient[699] = odd;
     on_device.step(0, gradient, 7);
