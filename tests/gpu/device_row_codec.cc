@@ -13,13 +13,12 @@
 #include "codec/codec.h"
 #include "config/json.h"
 #include "gpu/device_data.h"
+#include "test_device.h"
 
 namespace ps {
 
 namespace {
 
-using gpu::emulated::EmulatorOptions;
-using gpu::emulated::ScheduleOrder;
 using Floats = std::vector<float>;
 
 std::vector<uint32_t> bits_of(const Floats& values) {
@@ -54,15 +53,9 @@ Shape draw_shape(Random& random) {
   return {static_cast<int64_t>(random.below(static_cast<uint64_t>(2000 / cols + 2))), cols};
 }
 
-EmulatorOptions options_of(ScheduleOrder order) {
-  EmulatorOptions options;
-  options.order = order;
-  return options;
-}
-
 class OnDevice {
  public:
-  explicit OnDevice(ScheduleOrder order) : device_(options_of(order)), stream_(device_) {}
+  explicit OnDevice(uint64_t seed) : device_(test_device::by_seed(seed)), stream_(device_) {}
 
   // `error` is read and written unless it is empty.
   std::vector<char> encode(RowType type, const Floats& values, Floats& error, Shape shape) {
@@ -93,7 +86,7 @@ class DeviceRowCodec : public testing::TestWithParam<RowType> {};
 TEST_P(DeviceRowCodec, GivesTheBytesOfTheProcessor) {
   const RowType type = GetParam();
   const RowCodec& processor = row_codec(type, best_cpu_level());
-  OnDevice by_lane(ScheduleOrder::kByLane), at_random(ScheduleOrder::kRandom);
+  OnDevice by_lane(0), at_random(1);
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(41, seed);
     const Shape shape = draw_shape(random);
@@ -131,7 +124,7 @@ TEST(DeviceRowCodecs, GiveTheBytesOfCodecsWithTheSameFormat) {
   Random random(42, 1);
   Floats values(1000), no_error;
   for (float& value : values) value = static_cast<float>(random.normal());
-  OnDevice device(ScheduleOrder::kByLane);
+  OnDevice device(0);
   for (const SameBytes& c :
        {SameBytes{R"({"type": "fp16", "error_feedback": false})", RowType::kF16, {1, 1000}},
         {R"({"type": "bf16", "error_feedback": false})", RowType::kBf16, {1, 1000}},
