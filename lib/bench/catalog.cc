@@ -46,9 +46,7 @@ constexpr std::vector<Benchmark> (*kLists[])() = {
     codec_benchmarks,
     selection_benchmarks,
     dgc_step_benchmarks,
-    gpu_peer_tables,
     gpu_benchmarks,
-    gpu_training,
 };
 
 }  // namespace

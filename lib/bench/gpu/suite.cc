@@ -1,6 +1,7 @@
 #include "bench/gpu/suite.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.h"
 #include "bench/gpu/open.h"
@@ -27,15 +28,22 @@ std::unique_ptr<Workload> make_on_device(const std::string& name, const BenchSet
   return found->make(settings);
 }
 
+// Has benchmarks of the processor skipped where there is no device to set them beside.
+std::vector<Benchmark> beside_device(std::vector<Benchmark> benchmarks) {
+  for (Benchmark& benchmark : benchmarks) {
+    benchmark.make = [make = std::move(benchmark.make)](const BenchSettings& settings) {
+      open(settings.device);
+      return make(settings);
+    };
+  }
+  return benchmarks;
+}
+
 }  // namespace
 
 void check_bench_device(std::string_view device) {
   if (device == kEmulated || cuda_number(device)) return;
   fail(Code::kUsage, "found ", quote(device), ", expected 'emulated', or a GPU, as 'cuda:0'");
-}
-
-void expect_bench_device(const std::string& device) {
-  open(device);
 }
 
 std::string describe_bench_device(const std::string& device) {
@@ -48,13 +56,15 @@ std::string describe_bench_device(const std::string& device) {
 }
 
 std::vector<Benchmark> gpu_benchmarks() {
-  std::vector<Benchmark> benchmarks = open_emulated_gpu().benchmarks;
-  for (Benchmark& benchmark : benchmarks) {
+  std::vector<Benchmark> out = beside_device(gpu_peer_tables());
+  for (Benchmark& benchmark : open_emulated_gpu().benchmarks) {
     benchmark.make = [name = benchmark.name](const BenchSettings& settings) {
       return make_on_device(name, settings);
     };
+    out.push_back(std::move(benchmark));
   }
-  return benchmarks;
+  std::ranges::move(beside_device(gpu_training()), std::back_inserter(out));
+  return out;
 }
 
 }  // namespace ps

@@ -11,21 +11,18 @@
 
 namespace ps {
 
-// Run on the device that the settings name.
+// On the device that the settings name, with what is set beside it.
 std::vector<Benchmark> gpu_benchmarks();
 
-// The processor's table, beside them; benchmarks of devices name these as peers.
+// Its parts that are no code for a device: the processor's table, and models here and there.
 std::vector<Benchmark> gpu_peer_tables();
+std::vector<Benchmark> gpu_training();
+
+// Peers of benchmarks that are.
 inline constexpr std::string_view kCpuFind = "gpu/find/cpu", kCpuPush = "gpu/push/adagrad/cpu";
 
 // The figure that has a bar.
 inline constexpr const char* kMillisecondsOfStep = "ms a step";
-
-// Models, on the device that the settings name and on the processor.
-std::vector<Benchmark> gpu_training();
-
-// Throws kUnavailable where there is no such device.
-void expect_bench_device(const std::string& device);
 
 // Throws kUsage unless `device` is emulated, or cuda:N.
 void check_bench_device(std::string_view device);
